@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Log
+ *
+ * One line a message, on stderr unless vgpu_log_open() named another place. A
+ * library in a guest process is silent unless the environment variable VGPU_LOG
+ * names a level; a daemon starts at info. Messages are sentences that carry the
+ * values they speak of. Nothing is ever written to stdout.
+ */
+
+#include <stdbool.h>
+
+enum vgpu_log_level {
+	VGPU_LOG_NONE,
+	VGPU_LOG_ERROR,
+	VGPU_LOG_WARNING,
+	VGPU_LOG_INFO,
+	VGPU_LOG_DEBUG,
+	_VGPU_LOG_N,
+};
+
+/* Returns: the level of that name, or -1. */
+int vgpu_log_level_from_string(const char *name);
+
+/*
+ * Sets the level and the word that starts each line (a static string). A level
+ * in VGPU_LOG overrides the one given.
+ */
+void vgpu_log_init(const char *ident, enum vgpu_log_level level);
+
+/* Sends further lines to a file, appended. Returns: 0 or -errno. */
+int vgpu_log_open(const char *path);
+
+bool vgpu_log_enabled(enum vgpu_log_level level);
+enum vgpu_log_level vgpu_log_get_level(void);
+
+void vgpu_log(enum vgpu_log_level level, const char *format, ...)
+	__attribute__((__format__(__printf__, 2, 3)));
+
+#define vgpu_log_error(...) vgpu_log(VGPU_LOG_ERROR, __VA_ARGS__)
+#define vgpu_log_warning(...) vgpu_log(VGPU_LOG_WARNING, __VA_ARGS__)
+#define vgpu_log_info(...) vgpu_log(VGPU_LOG_INFO, __VA_ARGS__)
+
+/* Arguments are not evaluated below level debug: it stands on hot paths. */
+#define vgpu_log_debug(...)                                                              \
+	do {                                                                             \
+		if (__builtin_expect(vgpu_log_enabled(VGPU_LOG_DEBUG), 0))               \
+			vgpu_log(VGPU_LOG_DEBUG, __VA_ARGS__);                           \
+	} while (0)

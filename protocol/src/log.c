@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log
+ *
+ * A line is formatted on the stack and written by a single write(2), so that
+ * lines of several threads and processes do not mix. errno survives.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vgpu/log.h"
+
+#define LOG_LINE_MAX 2048 /* longer lines are cut: a log is read by people */
+
+static const char *const level_names[_VGPU_LOG_N] = {
+	[VGPU_LOG_NONE] = "none",
+	[VGPU_LOG_ERROR] = "error",
+	[VGPU_LOG_WARNING] = "warning",
+	[VGPU_LOG_INFO] = "info",
+	[VGPU_LOG_DEBUG] = "debug",
+};
+
+static const char *log_ident = "vgpu";
+static enum vgpu_log_level log_level = VGPU_LOG_NONE;
+static int log_fd = STDERR_FILENO;
+
+int vgpu_log_level_from_string(const char *name)
+{
+	for (int i = 0; i < _VGPU_LOG_N; i++)
+		if (!strcmp(name, level_names[i]))
+			return i;
+	return -1;
+}
+
+void vgpu_log_init(const char *ident, enum vgpu_log_level level)
+{
+	const char *name = getenv("VGPU_LOG");
+	int wanted = name ? vgpu_log_level_from_string(name) : -1;
+
+	log_ident = ident;
+	log_level = wanted >= 0 ? (enum vgpu_log_level)wanted : level;
+}
+
+int vgpu_log_open(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
+
+	if (fd < 0)
+		return -errno;
+	if (log_fd != STDERR_FILENO)
+		close(log_fd);
+	log_fd = fd;
+	return 0;
+}
+
+bool vgpu_log_enabled(enum vgpu_log_level level)
+{
+	return level <= log_level;
+}
+
+enum vgpu_log_level vgpu_log_get_level(void)
+{
+	return log_level;
+}
+
+/* A full disk or a closed pipe loses log lines, never the caller's work. */
+static void write_line(const char *line, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = write(log_fd, line, size);
+	while (n < 0 && errno == EINTR);
+}
+
+void vgpu_log(enum vgpu_log_level level, const char *format, ...)
+{
+	char line[LOG_LINE_MAX];
+	int saved_errno = errno, n, m;
+	struct timespec now;
+	va_list ap;
+
+	if (!vgpu_log_enabled(level))
+		return;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	n = snprintf(line, sizeof(line), "%lld.%06ld %s[%d] %s: ", (long long)now.tv_sec,
+		now.tv_nsec / 1000, log_ident, (int)getpid(), level_names[level]);
+	errno = saved_errno; /* for %m */
+	va_start(ap, format);
+	m = vsnprintf(line + n, sizeof(line) - n - 1, format, ap);
+	va_end(ap);
+	if (m < 0)
+		m = 0;
+	n = (size_t)(n + m) < sizeof(line) - 2 ? n + m : (int)sizeof(line) - 2;
+	line[n++] = '\n';
+	write_line(line, n);
+	errno = saved_errno;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Test runner
+ *
+ * Each test runs in a forked child that leads its own process group and is a
+ * subreaper, so that processes a test starts and forgets come to light: the
+ * child counts its descriptors and its children before and after the test.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define EXIT_SKIP 77
+
+extern const struct test __start_test_section[], __stop_test_section[];
+
+static char tmpdir[64];
+static pid_t tmpdir_owner;
+
+void test_fail(const char *file, int line, const char *format, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "%s:%d: ", file, line);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	fflush(NULL);
+	_exit(EXIT_FAILURE);
+}
+
+void test_skip(const char *format, ...)
+{
+	va_list ap;
+
+	printf("skipped: ");
+	va_start(ap, format);
+	vprintf(format, ap);
+	va_end(ap);
+	putchar('\n');
+	fflush(NULL);
+	_exit(EXIT_SKIP);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+const char *test_tmpdir(void)
+{
+	if (tmpdir_owner != getpid()) {
+		snprintf(tmpdir, sizeof(tmpdir), "/tmp/vgpu-test-%d-XXXXXX", getpid());
+		if (!mkdtemp(tmpdir))
+			test_fail(__FILE__, __LINE__, "mkdtemp: %s", strerror(errno));
+		tmpdir_owner = getpid();
+	}
+	return tmpdir;
+}
+
+/* Removes what test processes of that pid left in /tmp: only the parent survives a
+ * test that failed. */
+static void remove_tmpdir_of(pid_t pid)
+{
+	struct dirent *entry;
+	char prefix[32], path[512];
+	DIR *dir = opendir("/tmp");
+
+	snprintf(prefix, sizeof(prefix), "vgpu-test-%d-", pid);
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)))
+			continue;
+		snprintf(path, sizeof(path), "/tmp/%s", entry->d_name);
+		nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static void print_fds(void)
+{
+	char link[64], target[256];
+	ssize_t n;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		n = readlink(link, target, sizeof(target) - 1);
+		if (n > 0)
+			fprintf(stderr, "  fd %d -> %.*s\n", fd, (int)n, target);
+	}
+}
+
+static void run_in_child(const struct test *test)
+{
+	int n_fds, pid, status;
+
+	setpgid(0, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(test->seconds);
+	n_fds = count_fds();
+	test->run();
+	if (count_fds() != n_fds) {
+		fprintf(stderr, "%s leaves descriptors open: %d before, %d after\n",
+			test->name, n_fds, count_fds());
+		print_fds();
+		_exit(EXIT_FAILURE);
+	}
+	pid = waitpid(-1, &status, WNOHANG);
+	if (pid >= 0) {
+		fprintf(stderr, "%s leaves a process behind (%s)\n", test->name,
+			pid ? "ended, not reaped" : "still running");
+		_exit(EXIT_FAILURE);
+	}
+	fflush(NULL);
+	/* exit(), so that the leak checker of a sanitizer build has its say */
+	exit(EXIT_SUCCESS);
+}
+
+/* Returns: 0 passed, 1 failed, 77 skipped. */
+static int run_test(const struct test *test)
+{
+	struct timespec start, end;
+	const char *verdict;
+	int status = 0, r;
+	pid_t pid;
+
+	fflush(NULL);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	pid = fork();
+	if (pid < 0) {
+		perror("fork");
+		return 1;
+	}
+	if (!pid)
+		run_in_child(test);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	kill(-pid, SIGKILL);
+	remove_tmpdir_of(pid);
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+		verdict = "ok", r = 0;
+	} else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIP) {
+		verdict = "skip", r = EXIT_SKIP;
+	} else {
+		verdict = "FAIL", r = 1;
+		if (WIFSIGNALED(status))
+			fprintf(stderr, "%s: %s\n", test->name,
+				WTERMSIG(status) == SIGALRM ?
+					"took longer than its time limit" :
+					strsignal(WTERMSIG(status)));
+	}
+	printf("%-4s %s (%.2f s)\n", verdict, test->name,
+		(end.tv_sec - start.tv_sec) + (end.tv_nsec - start.tv_nsec) / 1e9);
+	fflush(stdout);
+	return r;
+}
+
+static bool wanted(const struct test *test, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		if (!strcmp(argv[i], test->name))
+			return true;
+	return argc == 0;
+}
+
+int main(int argc, char **argv)
+{
+	int n_passed = 0, n_failed = 0, n_skipped = 0, r;
+	bool no_fork = argc > 2 && !strcmp(argv[1], "--no-fork");
+	bool list = argc > 1 && !strcmp(argv[1], "--list");
+
+	argc -= 1 + no_fork;
+	argv += 1 + no_fork;
+	for (const struct test *test = __start_test_section; test < __stop_test_section;
+		test++) {
+		if (list) {
+			puts(test->name);
+			continue;
+		}
+		if (!wanted(test, argc, argv))
+			continue;
+		if (no_fork) {
+			test->run();
+			continue;
+		}
+		r = run_test(test);
+		n_passed += r == 0;
+		n_failed += r == 1;
+		n_skipped += r == EXIT_SKIP;
+	}
+	if (list || no_fork)
+		return EXIT_SUCCESS;
+	printf("%d passed, %d failed, %d skipped\n", n_passed, n_failed, n_skipped);
+	if (n_failed || n_passed + n_skipped == 0)
+		return EXIT_FAILURE;
+	return n_passed ? EXIT_SUCCESS : EXIT_SKIP;
+}
