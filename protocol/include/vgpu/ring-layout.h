@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Layout of the shared memory
+ *
+ * One memfd per virtual machine, made by vgpud and seen by the guest as BAR2 of
+ * its ivshmem device (over the socket transport: one memfd per connection, passed
+ * as a descriptor). All that both sides see of each other is in this file;
+ * numbers are little-endian, all offsets count bytes from the start of the memory.
+ *
+ *	0		header, one page
+ *	4 KiB		channel table, n_channels entries
+ *	area_off	n_channels channel areas of VGPU_AREA_SIZE bytes
+ *	extents_off	the arena: n_extents extents of VGPU_EXTENT_SIZE bytes
+ *
+ * A channel belongs to one guest process and one worker. Its area:
+ *
+ *	0		control page: ring indices and flags, struct vgpu_channel_control
+ *	256 KiB		submission ring, VGPU_RING_SIZE bytes
+ *	512 KiB		completion words, one cache line each
+ *	1 MiB		reply slots, one per guest thread that is calling
+ *
+ * Trust: the host believes nothing it reads here. It reads each word once into a
+ * local, and what it needs to remember it keeps in private memory; fields marked
+ * "host" are output only. The guest trusts the host.
+ */
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VGPU_CACHE_LINE 64
+
+/* Changes whenever anything in this file or in frame.h changes its meaning. */
+#define VGPU_PROTOCOL_VERSION 1u
+
+#define VGPU_SHM_MAGIC 0x314d485355504756ull /* "VGPUSHM1" in memory order */
+#define VGPU_SHM_TABLE_OFF 4096u
+
+/* MSI-X vectors, equally many doorbells each way: QEMU's vectors= must be this. */
+#define VGPU_IVSHMEM_VECTORS 32u
+/* Doorbell 0 wakes the broker, doorbell 1 + n the worker of channel n. */
+#define VGPU_DOORBELL_CONTROL 0u
+#define VGPU_DOORBELL_CHANNEL(_n) (1u + (_n))
+#define VGPU_CHANNELS_MAX (VGPU_IVSHMEM_VECTORS - 1)
+
+#define VGPU_EXTENT_SIZE (2u << 20)
+#define VGPU_AREA_SIZE (4u << 20)
+#define VGPU_RING_OFF (256u << 10)
+#define VGPU_RING_SIZE (256u << 10)
+#define VGPU_WORDS_OFF (512u << 10)
+#define VGPU_WORDS_MAX 8192u
+#define VGPU_SLOTS_OFF (1u << 20)
+#define VGPU_SLOTS_MAX 1024u
+#define VGPU_SLOT_SIZE 2048u
+
+/* Smallest memory: all of one channel and one run of 16 extents. */
+#define VGPU_SHM_SIZE_MIN (64u << 20)
+
+struct vgpu_shm_header {
+	/* Host, constant while the generation stays. */
+	uint64_t magic;
+	uint32_t protocol_version;
+	uint32_t n_channels;
+	uint64_t shm_size;
+	uint64_t area_off;
+	uint64_t extents_off;
+	uint32_t n_extents;
+	uint32_t reserved0;
+	uint64_t features;
+	uint64_t reserved1;
+
+	/* Host, alive: grows at least every VGPU_HEARTBEAT_MS; generation grows when
+	 * the host side starts afresh and knows no channel of the old one. */
+	uint64_t heartbeat;
+	uint64_t generation;
+	uint64_t reserved2[6];
+
+	/* Guest: what its kernel calls this boot; a channel of another boot is dead. */
+	uint8_t boot_id[16];
+	/* Guest: grows before doorbell 0, for hosts that look instead of listening. */
+	uint32_t n_requests;
+	uint32_t reserved3;
+	uint64_t reserved4[5];
+};
+
+#define VGPU_HEARTBEAT_MS 200
+
+static_assert(offsetof(struct vgpu_shm_header, heartbeat) == 64, "own cache line");
+static_assert(offsetof(struct vgpu_shm_header, boot_id) == 128, "own cache line");
+static_assert(sizeof(struct vgpu_shm_header) == 192, "fixed size");
+
+/*
+ * Life of a channel; only the side named makes the step:
+ *
+ *	FREE --guest (compare-and-swap)--> CLAIMED --guest--> OPENING
+ *	OPENING --host--> OPEN or REFUSED
+ *	REFUSED --guest--> OPENING (with another window) or CLOSING
+ *	OPEN --host--> DEAD (the worker ended: result says why)
+ *	OPEN, DEAD --guest--> CLOSING, also on behalf of a process that is gone
+ *	CLOSING --host, once nothing of it is left--> FREE
+ */
+enum vgpu_channel_state {
+	VGPU_CHANNEL_FREE,
+	VGPU_CHANNEL_CLAIMED,
+	VGPU_CHANNEL_OPENING,
+	VGPU_CHANNEL_OPEN,
+	VGPU_CHANNEL_REFUSED,
+	VGPU_CHANNEL_DEAD,
+	VGPU_CHANNEL_CLOSING,
+	_VGPU_CHANNEL_STATE_N,
+};
+
+/* Why the host refused or ended a channel. */
+enum vgpu_channel_reason {
+	VGPU_REASON_NONE,
+	VGPU_REASON_VERSION,	   /* protocol versions differ */
+	VGPU_REASON_WINDOW,	   /* the address window is taken in the worker: try another */
+	VGPU_REASON_NO_DEVICE,	   /* the host's driver shows no device */
+	VGPU_REASON_LIMIT,	   /* too many workers */
+	VGPU_REASON_HOST,	   /* a failure of the host: its log has it */
+	VGPU_REASON_PROTOCOL,	   /* the guest broke the protocol */
+	VGPU_REASON_WORKER_DIED,   /* crashed or was killed */
+	VGPU_REASON_SHUTDOWN,	   /* vgpud was told to stop */
+	_VGPU_REASON_N,
+};
+
+struct vgpu_channel_entry {
+	uint32_t state; /* enum vgpu_channel_state */
+	uint32_t reserved0[15];
+
+	/* Guest, before OPENING: the hello. */
+	uint32_t protocol_version;
+	uint32_t api_version; /* as cuDriverGetVersion */
+	uint64_t features;
+	uint32_t pid;
+	uint32_t uid;
+	uint64_t start_time; /* field 22 of /proc/PID/stat: tells a reused pid */
+	uint8_t boot_id[16];
+	uint64_t window_base; /* of the address window, see hello.h */
+	uint64_t window_size;
+
+	uint8_t comm[16];
+	uint64_t reserved1[6];
+
+	/* Host, before OPEN or REFUSED. */
+	uint32_t host_protocol_version;
+	uint32_t host_api_version;
+	uint64_t host_features;
+	uint32_t reason; /* enum vgpu_channel_reason */
+	uint32_t worker_pid;
+	uint64_t area_off;
+	uint32_t first_extent; /* the first grant of arena, see VgpuArenaGrow */
+	uint32_t n_extents;
+	uint64_t reserved2[3];
+};
+
+static_assert(offsetof(struct vgpu_channel_entry, protocol_version) == 64, "own line");
+static_assert(offsetof(struct vgpu_channel_entry, comm) == 128, "own line");
+static_assert(offsetof(struct vgpu_channel_entry, host_protocol_version) == 192, "own line");
+static_assert(sizeof(struct vgpu_channel_entry) == 256, "fixed size");
+static_assert(VGPU_SHM_TABLE_OFF + VGPU_CHANNELS_MAX * sizeof(struct vgpu_channel_entry) <=
+		      VGPU_EXTENT_SIZE,
+	"the table ends before the first area");
+
+/*
+ * Control page of a channel. Indices are free-running byte counts and are masked
+ * on use; the masks are private constants of each side.
+ */
+struct vgpu_channel_control {
+	/* Guest: end of what is submitted. Partner: the consumer's acquire load. */
+	uint64_t tail;
+	uint64_t reserved0[7];
+
+	/* Host: end of what is consumed. Partner: the producer's acquire load. */
+	uint64_t head;
+	uint64_t reserved1[7];
+
+	/* Host: nonzero while the dispatcher sleeps and wants its doorbell rung. */
+	uint32_t consumer_sleeping;
+	uint32_t reserved2[15];
+
+	/* Host: the CUresult of a fault that asynchronous work met; it is sticky. */
+	uint32_t fault;
+	uint32_t reserved3[15];
+};
+
+static_assert(offsetof(struct vgpu_channel_control, head) == 64, "own line");
+static_assert(offsetof(struct vgpu_channel_control, consumer_sleeping) == 128, "own line");
+static_assert(offsetof(struct vgpu_channel_control, fault) == 192, "own line");
+static_assert(sizeof(struct vgpu_channel_control) == 256, "fixed size");
+
+/*
+ * Completion word: a 64-bit number that only grows, written by the device (or by
+ * the worker on its behalf) when work in front of it is done. The guest chose
+ * the number and the slot when it submitted that work.
+ */
+struct vgpu_word {
+	uint64_t value;
+	uint64_t reserved[7];
+};
+
+static_assert(sizeof(struct vgpu_word) == VGPU_CACHE_LINE, "own line");
+
+/*
+ * Reply slot. A guest thread takes one at its first call and gives it back when it
+ * ends; the slot's number is the frame's lane. A call has the next sequence of its
+ * slot; the reply stands once `sequence` equals it, so a reply that comes after
+ * its caller gave up is never taken for another's.
+ */
+struct vgpu_reply_slot {
+	/* Host writes, the size first, the sequence last (release). */
+	uint32_t sequence;
+	uint32_t size; /* of the packed reply message in body */
+	/* Guest: nonzero while it sleeps on `sequence` with futex(2). */
+	uint32_t waiting;
+	uint32_t reserved0;
+	uint64_t reserved1[6];
+	uint8_t body[VGPU_SLOT_SIZE - VGPU_CACHE_LINE];
+};
+
+static_assert(offsetof(struct vgpu_reply_slot, body) == VGPU_CACHE_LINE, "own line");
+static_assert(sizeof(struct vgpu_reply_slot) == VGPU_SLOT_SIZE, "fixed size");
+
+static_assert(VGPU_RING_OFF + VGPU_RING_SIZE <= VGPU_WORDS_OFF, "no overlap");
+static_assert(VGPU_WORDS_OFF + VGPU_WORDS_MAX * sizeof(struct vgpu_word) <= VGPU_SLOTS_OFF,
+	"no overlap");
+static_assert(VGPU_SLOTS_OFF + VGPU_SLOTS_MAX * VGPU_SLOT_SIZE <= VGPU_AREA_SIZE,
+	"slots fit the area");
+static_assert(VGPU_AREA_SIZE % VGPU_EXTENT_SIZE == 0, "extents stay aligned");
+
+/* Reply messages are at most this long when packed: longer data goes by the arena. */
+#define VGPU_REPLY_MAX (VGPU_SLOT_SIZE - VGPU_CACHE_LINE)

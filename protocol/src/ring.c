@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Submission ring
+ *
+ * Indices run freely in 64 bits and are masked on use. The size is a constant of
+ * the protocol, so neither side ever takes a mask from shared memory.
+ *
+ * Sleeping: the consumer sets consumer_sleeping, a full barrier, then looks at
+ * tail again; the producer writes tail, a full barrier, then looks at the flag.
+ * Whichever comes second sees the other, so no wake-up is lost. A store followed
+ * by a load of another location is the one order that release and acquire do
+ * not give: hence seq_cst fences.
+ */
+
+#include <string.h>
+
+#include "vgpu/ring.h"
+
+#define RING_MASK ((uint64_t)VGPU_RING_SIZE - 1)
+
+static_assert((VGPU_RING_SIZE & RING_MASK) == 0, "a power of two");
+static_assert(VGPU_FRAME_MAX <= VGPU_RING_SIZE / 4, "frames leave room for others");
+
+static uint64_t load_acquire(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+void vgpu_ring_producer_init(struct vgpu_ring_producer *producer, void *area)
+{
+	producer->control = area;
+	producer->data = (uint8_t *)area + VGPU_RING_OFF;
+	producer->tail = 0;
+	producer->head = 0;
+}
+
+void vgpu_ring_consumer_init(struct vgpu_ring_consumer *consumer, void *area)
+{
+	memset(area, 0, sizeof(struct vgpu_channel_control));
+	consumer->control = area;
+	consumer->data = (const uint8_t *)area + VGPU_RING_OFF;
+	consumer->head = 0;
+	consumer->tail = 0;
+	consumer->reason = NULL;
+}
+
+/* Whether `size` more bytes fit behind the tail; looks at the consumer's head only
+ * when the last one seen does not do. Partner: vgpu_ring_release(). */
+static bool has_room(struct vgpu_ring_producer *producer, uint64_t size)
+{
+	if (producer->tail + size - producer->head <= VGPU_RING_SIZE)
+		return true;
+	producer->head = load_acquire(&producer->control->head);
+	return producer->tail + size - producer->head <= VGPU_RING_SIZE;
+}
+
+struct vgpu_frame *vgpu_ring_reserve(struct vgpu_ring_producer *producer, uint32_t size)
+{
+	uint64_t offset = producer->tail & RING_MASK, rest = VGPU_RING_SIZE - offset;
+	uint32_t padded = vgpu_frame_padded(size);
+	struct vgpu_frame *pad;
+
+	if (padded <= rest)
+		return has_room(producer, padded) ?
+			       (struct vgpu_frame *)(producer->data + offset) :
+			       NULL;
+
+	/* The frame goes to the start of the ring; the pad is published with it. */
+	if (!has_room(producer, rest + padded))
+		return NULL;
+	pad = (struct vgpu_frame *)(producer->data + offset);
+	*pad = (struct vgpu_frame){ .size = rest, .call = VGPU_CALL_PAD };
+	producer->tail += rest;
+	return (struct vgpu_frame *)producer->data;
+}
+
+bool vgpu_ring_commit(struct vgpu_ring_producer *producer, uint32_t size)
+{
+	producer->tail += vgpu_frame_padded(size);
+	/* Partner: the load of tail in refill(). */
+	__atomic_store_n(&producer->control->tail, producer->tail, __ATOMIC_RELEASE);
+	/* Partner: the fence in vgpu_ring_prepare_sleep(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&producer->control->consumer_sleeping, __ATOMIC_RELAXED);
+}
+
+static int broken(struct vgpu_ring_consumer *consumer, const char *reason)
+{
+	consumer->reason = reason;
+	return VGPU_RING_E_BROKEN;
+}
+
+/* Looks for new frames. Partner: the store of tail in vgpu_ring_commit(). */
+static int refill(struct vgpu_ring_consumer *consumer)
+{
+	uint64_t tail;
+
+	if (consumer->reason)
+		return VGPU_RING_E_BROKEN;
+	tail = load_acquire(&consumer->control->tail);
+	if (tail - consumer->head > VGPU_RING_SIZE)
+		return broken(consumer, "the tail index is not within the ring");
+	if (tail % VGPU_FRAME_ALIGN)
+		return broken(consumer, "the tail index is not aligned");
+	consumer->tail = tail;
+	return tail == consumer->head ? VGPU_RING_E_EMPTY : 0;
+}
+
+/*
+ * Copies header, then body, and checks the copy: what the guest writes into the
+ * ring meanwhile can no longer matter.
+ */
+static int copy_frame(struct vgpu_ring_consumer *consumer)
+{
+	uint64_t offset = consumer->head & RING_MASK, rest = VGPU_RING_SIZE - offset;
+	uint64_t queued = consumer->tail - consumer->head;
+	struct vgpu_frame *frame = (struct vgpu_frame *)consumer->frame;
+	const uint8_t *source = consumer->data + offset;
+
+	memcpy(frame, source, sizeof(*frame));
+	if (frame->size < sizeof(*frame))
+		return broken(consumer, "a frame is smaller than its header");
+	if (frame->size > rest || vgpu_frame_padded(frame->size) > queued)
+		return broken(consumer, "a frame reaches beyond what was submitted");
+	if (frame->call == VGPU_CALL_PAD)
+		return 0;
+	if (frame->size > VGPU_FRAME_MAX)
+		return broken(consumer, "a frame is larger than the largest allowed");
+	if (frame->flags & ~_VGPU_FRAME_FLAGS)
+		return broken(consumer, "a frame has flags that do not exist");
+#ifdef VGPU_PLANTED_DOUBLE_READ
+	/* What a careless consumer does, for the test that must notice it. */
+	frame->size = ((const volatile struct vgpu_frame *)source)->size;
+#endif
+	memcpy(frame->body, source + sizeof(*frame), frame->size - sizeof(*frame));
+	return 0;
+}
+
+int vgpu_ring_next(struct vgpu_ring_consumer *consumer, const struct vgpu_frame **framep)
+{
+	const struct vgpu_frame *frame = (const struct vgpu_frame *)consumer->frame;
+	int r;
+
+	do {
+		if (consumer->head == consumer->tail) {
+			r = refill(consumer);
+			if (r)
+				return r;
+		}
+		r = copy_frame(consumer);
+		if (r)
+			return r;
+		consumer->head += vgpu_frame_padded(frame->size);
+	} while (frame->call == VGPU_CALL_PAD);
+
+	*framep = frame;
+	return 0;
+}
+
+void vgpu_ring_release(struct vgpu_ring_consumer *consumer)
+{
+	/* Partner: the load of head in has_room(). */
+	__atomic_store_n(&consumer->control->head, consumer->head, __ATOMIC_RELEASE);
+}
+
+bool vgpu_ring_prepare_sleep(struct vgpu_ring_consumer *consumer)
+{
+	__atomic_store_n(&consumer->control->consumer_sleeping, 1, __ATOMIC_RELAXED);
+	/* Partner: the fence in vgpu_ring_commit(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return refill(consumer) == VGPU_RING_E_EMPTY;
+}
+
+void vgpu_ring_awake(struct vgpu_ring_consumer *consumer)
+{
+	__atomic_store_n(&consumer->control->consumer_sleeping, 0, __ATOMIC_RELAXED);
+}
