@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * PTX vocabulary
+ *
+ * The closed sets from which a parsed instruction is made: opcodes, types and
+ * what the dot-separated modifiers of an opcode mean. Values are dense and start
+ * at 0 with "not written" where a modifier may be absent. The lists are X-macros
+ * so that the spelling used in messages is the one the parser accepts.
+ */
+
+/*
+ * Opcodes that are decoded in full, with the operands each one has, in the order
+ * of ptx_body.operands. The parser fills every position, an operand that may be
+ * left out and was left out has kind PTX_OPERAND_NONE:
+ *
+ *	d	destination register, or NONE for the sink `_`
+ *	D	destination: register, sink or vector
+ *	q	predicate after `|`, or NONE
+ *	s	source: register, immediate, special register, symbol
+ *	S	source: as s, or vector
+ *	p	predicate source: register or immediate, possibly negated
+ *	a	address: ADDRESS_REG, ADDRESS_SYMBOL or ADDRESS_IMM
+ *	l	label
+ *	b	branch table (label list)
+ *	?	all that follow may be missing
+ *
+ * Cache policies (the operand of .L2::cache_hint) and cache modifiers are dropped.
+ *
+ * X(enumerator, spelling, operands)
+ */
+#define PTX_OPS(X)                                                                       \
+	X(ABS, "abs", "ds")                                                              \
+	X(ACTIVEMASK, "activemask", "d")                                                 \
+	X(ADD, "add", "dss")                                                             \
+	X(ADDC, "addc", "dss")                                                           \
+	X(AND, "and", "dss")                                                             \
+	X(ATOM, "atom", "DaS?s")      /* last: the new value of cas */                   \
+	X(BAR, "bar", "dssp")	      /* see PTX_MODE_BAR_* below */                     \
+	X(BARRIER, "barrier", "dssp") /* as bar, threads need not be converged */        \
+	X(BFE, "bfe", "dsss")                                                            \
+	X(BFI, "bfi", "dssss")                                                           \
+	X(BFIND, "bfind", "ds")                                                          \
+	X(BMSK, "bmsk", "dss")                                                           \
+	X(BRA, "bra", "l")                                                               \
+	X(BREV, "brev", "ds")                                                            \
+	X(BRKPT, "brkpt", "")                                                            \
+	X(BRX, "brx", "sb")	/* index, table */                                       \
+	X(CALL, "call", "call") /* see struct ptx_instr */                               \
+	X(CLZ, "clz", "ds")                                                              \
+	X(CNOT, "cnot", "ds")                                                            \
+	X(COPYSIGN, "copysign", "dss")                                                   \
+	X(COS, "cos", "ds")                                                              \
+	X(CVT, "cvt", "ds?s") /* types: destination, source */                           \
+	X(CVTA, "cvta", "ds")                                                            \
+	X(DISCARD, "discard", "as")                                                      \
+	X(DIV, "div", "dss")                                                             \
+	X(DP2A, "dp2a", "dsss")                                                          \
+	X(DP4A, "dp4a", "dsss")                                                          \
+	X(EX2, "ex2", "ds")                                                              \
+	X(EXIT, "exit", "")                                                              \
+	X(FENCE, "fence", "")                                                            \
+	X(FMA, "fma", "dsss")                                                            \
+	X(FNS, "fns", "dsss")                                                            \
+	X(GRIDDEPCONTROL, "griddepcontrol", "")                                          \
+	X(ISSPACEP, "isspacep", "ds")                                                    \
+	X(LD, "ld", "Da")                                                                \
+	X(LDU, "ldu", "Da")                                                              \
+	X(LG2, "lg2", "ds")                                                              \
+	X(LOP3, "lop3", "dqssss?p") /* last: source of the .BoolOp form */               \
+	X(MAD, "mad", "dsss")                                                            \
+	X(MAD24, "mad24", "dsss")                                                        \
+	X(MADC, "madc", "dsss")                                                          \
+	X(MATCH, "match", "dqss")                                                        \
+	X(MAX, "max", "dss?s")                                                           \
+	X(MEMBAR, "membar", "")                                                          \
+	X(MIN, "min", "dss?s")                                                           \
+	X(MOV, "mov", "DS")                                                              \
+	X(MUL, "mul", "dss")                                                             \
+	X(MUL24, "mul24", "dss")                                                         \
+	X(NANOSLEEP, "nanosleep", "s")                                                   \
+	X(NEG, "neg", "ds")                                                              \
+	X(NOT, "not", "ds")                                                              \
+	X(OR, "or", "dss")                                                               \
+	X(PMEVENT, "pmevent", "s")                                                       \
+	X(POPC, "popc", "ds")                                                            \
+	X(PREFETCH, "prefetch", "a")                                                     \
+	X(PREFETCHU, "prefetchu", "a")                                                   \
+	X(PRMT, "prmt", "dsss")                                                          \
+	X(RCP, "rcp", "ds")                                                              \
+	X(RED, "red", "aS")                                                              \
+	X(REDUX, "redux", "dss")                                                         \
+	X(REM, "rem", "dss")                                                             \
+	X(RET, "ret", "")                                                                \
+	X(RSQRT, "rsqrt", "ds")                                                          \
+	X(SAD, "sad", "dsss")                                                            \
+	X(SELP, "selp", "dssp")                                                          \
+	X(SET, "set", "dss?p") /* types: destination, source */                          \
+	X(SETP, "setp", "dqss?p")                                                        \
+	X(SHF, "shf", "dsss")                                                            \
+	X(SHFL, "shfl", "dqsss?s") /* last: membermask of the .sync form */              \
+	X(SHL, "shl", "dss")                                                             \
+	X(SHR, "shr", "dss")                                                             \
+	X(SIN, "sin", "ds")                                                              \
+	X(SLCT, "slct", "dsss") /* types: a and b, c */                                  \
+	X(SQRT, "sqrt", "ds")                                                            \
+	X(ST, "st", "aS")                                                                \
+	X(SUB, "sub", "dss")                                                             \
+	X(SUBC, "subc", "dss")                                                           \
+	X(SZEXT, "szext", "dss")                                                         \
+	X(TANH, "tanh", "ds")                                                            \
+	X(TESTP, "testp", "ds")                                                          \
+	X(TRAP, "trap", "")                                                              \
+	X(VOTE, "vote", "dp?s") /* last: membermask of the .sync form */                 \
+	X(XOR, "xor", "dss")
+
+enum ptx_op {
+	/* A known instruction that is not decoded: only ptx_instr.name tells which. */
+	PTX_OP_UNSUPPORTED,
+#define PTX_OP_ENUM(_name, _text, _operands) PTX_OP_##_name,
+	PTX_OPS(PTX_OP_ENUM)
+#undef PTX_OP_ENUM
+		_PTX_OP_N,
+};
+
+/* X(enumerator, spelling, size in bytes) */
+#define PTX_TYPES(X)                                                                     \
+	X(B8, "b8", 1)                                                                   \
+	X(B16, "b16", 2)                                                                 \
+	X(B32, "b32", 4)                                                                 \
+	X(B64, "b64", 8)                                                                 \
+	X(B128, "b128", 16)                                                              \
+	X(U8, "u8", 1)                                                                   \
+	X(U16, "u16", 2)                                                                 \
+	X(U32, "u32", 4)                                                                 \
+	X(U64, "u64", 8)                                                                 \
+	X(S8, "s8", 1)                                                                   \
+	X(S16, "s16", 2)                                                                 \
+	X(S32, "s32", 4)                                                                 \
+	X(S64, "s64", 8)                                                                 \
+	X(U16X2, "u16x2", 4)                                                             \
+	X(S16X2, "s16x2", 4)                                                             \
+	X(F16, "f16", 2)                                                                 \
+	X(F16X2, "f16x2", 4)                                                             \
+	X(BF16, "bf16", 2)                                                               \
+	X(BF16X2, "bf16x2", 4)                                                           \
+	X(TF32, "tf32", 4)                                                               \
+	X(F32, "f32", 4)                                                                 \
+	X(F32X2, "f32x2", 8)                                                             \
+	X(F64, "f64", 8)                                                                 \
+	X(E4M3X2, "e4m3x2", 2)                                                           \
+	X(E5M2X2, "e5m2x2", 2)                                                           \
+	X(PRED, "pred", 1)                                                               \
+	X(TEXREF, "texref", 8)                                                           \
+	X(SAMPLERREF, "samplerref", 8)                                                   \
+	X(SURFREF, "surfref", 8)
+
+enum ptx_type {
+	PTX_TYPE_NONE,
+#define PTX_TYPE_ENUM(_name, _text, _size) PTX_TYPE_##_name,
+	PTX_TYPES(PTX_TYPE_ENUM)
+#undef PTX_TYPE_ENUM
+		_PTX_TYPE_N,
+};
+
+/* State space; NONE is generic addressing. Sub-spaces (`::cta`) are folded in. */
+enum ptx_space {
+	PTX_SPACE_NONE,
+	PTX_SPACE_REG,
+	PTX_SPACE_CONST,
+	PTX_SPACE_GLOBAL,
+	PTX_SPACE_LOCAL,
+	PTX_SPACE_PARAM, /* entry or function parameter: the operand's symbol tells */
+	PTX_SPACE_SHARED,
+	PTX_SPACE_SHARED_CLUSTER,
+	PTX_SPACE_TEX,
+	_PTX_SPACE_N,
+};
+
+enum ptx_round {
+	PTX_ROUND_NONE,
+	PTX_ROUND_RN,
+	PTX_ROUND_RZ,
+	PTX_ROUND_RM,
+	PTX_ROUND_RP,
+	PTX_ROUND_RNA,
+	PTX_ROUND_RNI, /* these four round to an integral value */
+	PTX_ROUND_RZI,
+	PTX_ROUND_RMI,
+	PTX_ROUND_RPI,
+	_PTX_ROUND_N,
+};
+
+enum ptx_approx {
+	PTX_APPROX_NONE,
+	PTX_APPROX_APPROX,
+	PTX_APPROX_FULL,
+	_PTX_APPROX_N,
+};
+
+/* setp and set; the U forms are true for NaN, LO to HS compare unsigned. */
+enum ptx_cmp {
+	PTX_CMP_NONE,
+	PTX_CMP_EQ,
+	PTX_CMP_NE,
+	PTX_CMP_LT,
+	PTX_CMP_LE,
+	PTX_CMP_GT,
+	PTX_CMP_GE,
+	PTX_CMP_LO,
+	PTX_CMP_LS,
+	PTX_CMP_HI,
+	PTX_CMP_HS,
+	PTX_CMP_EQU,
+	PTX_CMP_NEU,
+	PTX_CMP_LTU,
+	PTX_CMP_LEU,
+	PTX_CMP_GTU,
+	PTX_CMP_GEU,
+	PTX_CMP_NUM,
+	PTX_CMP_NAN,
+	_PTX_CMP_N,
+};
+
+/* How setp, set and lop3 combine their result with a predicate source. */
+enum ptx_bool {
+	PTX_BOOL_NONE,
+	PTX_BOOL_AND,
+	PTX_BOOL_OR,
+	PTX_BOOL_XOR,
+	_PTX_BOOL_N,
+};
+
+enum ptx_mul {
+	PTX_MUL_NONE,
+	PTX_MUL_LO,
+	PTX_MUL_HI,
+	PTX_MUL_WIDE,
+	_PTX_MUL_N,
+};
+
+/* Memory order of ld, st, atom, red and fence. */
+enum ptx_sem {
+	PTX_SEM_NONE,
+	PTX_SEM_WEAK,
+	PTX_SEM_VOLATILE,
+	PTX_SEM_RELAXED,
+	PTX_SEM_ACQUIRE,
+	PTX_SEM_RELEASE,
+	PTX_SEM_ACQ_REL,
+	PTX_SEM_SC,
+	PTX_SEM_MMIO,
+	_PTX_SEM_N,
+};
+
+/* membar.gl is written as GPU. */
+enum ptx_scope {
+	PTX_SCOPE_NONE,
+	PTX_SCOPE_CTA,
+	PTX_SCOPE_CLUSTER,
+	PTX_SCOPE_GPU,
+	PTX_SCOPE_SYS,
+	_PTX_SCOPE_N,
+};
+
+/* The operation of atom, red, redux and bar.red. */
+enum ptx_atom {
+	PTX_ATOM_NONE,
+	PTX_ATOM_ADD,
+	PTX_ATOM_MIN,
+	PTX_ATOM_MAX,
+	PTX_ATOM_INC,
+	PTX_ATOM_DEC,
+	PTX_ATOM_AND,
+	PTX_ATOM_OR,
+	PTX_ATOM_XOR,
+	PTX_ATOM_EXCH,
+	PTX_ATOM_CAS,
+	PTX_ATOM_POPC,
+	_PTX_ATOM_N,
+};
+
+/*
+ * The variant of an instruction that is a family. bar and barrier, operands
+ * (d, id, count, p), what a form does not have is NONE:
+ *
+ *	BAR_SYNC	-, id, count or NONE, -
+ *	BAR_ARRIVE	-, id, count, -
+ *	BAR_RED		d, id, count or NONE, p	atom: AND, OR (predicate) or POPC
+ *	BAR_WARP_SYNC	-, membermask, -, -
+ */
+enum ptx_mode {
+	PTX_MODE_NONE,
+	PTX_MODE_BAR_SYNC,
+	PTX_MODE_BAR_ARRIVE,
+	PTX_MODE_BAR_RED,
+	PTX_MODE_BAR_WARP_SYNC,
+	PTX_MODE_SHFL_UP,
+	PTX_MODE_SHFL_DOWN,
+	PTX_MODE_SHFL_BFLY,
+	PTX_MODE_SHFL_IDX,
+	PTX_MODE_ALL, /* vote and match */
+	PTX_MODE_ANY,
+	PTX_MODE_UNI,
+	PTX_MODE_BALLOT,
+	PTX_MODE_PRMT_F4E,
+	PTX_MODE_PRMT_B4E,
+	PTX_MODE_PRMT_RC8,
+	PTX_MODE_PRMT_ECL,
+	PTX_MODE_PRMT_ECR,
+	PTX_MODE_PRMT_RC16,
+	PTX_MODE_SHF_L,
+	PTX_MODE_SHF_R,
+	PTX_MODE_TESTP_FINITE,
+	PTX_MODE_TESTP_INFINITE,
+	PTX_MODE_TESTP_NUMBER,
+	PTX_MODE_TESTP_NOTANUMBER,
+	PTX_MODE_TESTP_NORMAL,
+	PTX_MODE_TESTP_SUBNORMAL,
+	_PTX_MODE_N,
+};
+
+/* The width modifier of shf, bmsk and szext. */
+enum ptx_wrap {
+	PTX_WRAP_NONE,
+	PTX_WRAP_WRAP,
+	PTX_WRAP_CLAMP,
+	_PTX_WRAP_N,
+};
+
+/* Modifiers that are there or not, bits of ptx_instr.flags. */
+enum ptx_flag {
+	PTX_FLAG_FTZ = 1u << 0,
+	PTX_FLAG_SAT = 1u << 1,
+	PTX_FLAG_SATFINITE = 1u << 2,
+	PTX_FLAG_RELU = 1u << 3,
+	PTX_FLAG_CC = 1u << 4,	      /* writes the carry flag: add sub mad and c-forms */
+	PTX_FLAG_UNI = 1u << 5,	      /* bra, call, ret */
+	PTX_FLAG_SYNC = 1u << 6,      /* shfl, vote, match, redux: has a membermask */
+	PTX_FLAG_ALIGNED = 1u << 7,   /* barrier */
+	PTX_FLAG_NC = 1u << 8,	      /* ld */
+	PTX_FLAG_TO = 1u << 9,	      /* cvta.to: from generic */
+	PTX_FLAG_SHIFTAMT = 1u << 10, /* bfind */
+	PTX_FLAG_NAN = 1u << 11,      /* min, max: NaN wins; redux */
+	PTX_FLAG_XORSIGN = 1u << 12,  /* min, max */
+	PTX_FLAG_ABS = 1u << 13,      /* min, max after XORSIGN; redux */
+	PTX_FLAG_NOFTZ = 1u << 14,    /* atom, red: always so on the CPU */
+};
+
+/*
+ * Special registers. A vector one has a component each; clusters are of one CTA.
+ * X(enumerator, spelling, type)
+ */
+#define PTX_SREGS(X)                                                                     \
+	X(TID_X, "tid.x", U32)                                                           \
+	X(TID_Y, "tid.y", U32)                                                           \
+	X(TID_Z, "tid.z", U32)                                                           \
+	X(NTID_X, "ntid.x", U32)                                                         \
+	X(NTID_Y, "ntid.y", U32)                                                         \
+	X(NTID_Z, "ntid.z", U32)                                                         \
+	X(CTAID_X, "ctaid.x", U32)                                                       \
+	X(CTAID_Y, "ctaid.y", U32)                                                       \
+	X(CTAID_Z, "ctaid.z", U32)                                                       \
+	X(NCTAID_X, "nctaid.x", U32)                                                     \
+	X(NCTAID_Y, "nctaid.y", U32)                                                     \
+	X(NCTAID_Z, "nctaid.z", U32)                                                     \
+	X(LANEID, "laneid", U32)                                                         \
+	X(WARPID, "warpid", U32)                                                         \
+	X(NWARPID, "nwarpid", U32)                                                       \
+	X(SMID, "smid", U32)                                                             \
+	X(NSMID, "nsmid", U32)                                                           \
+	X(GRIDID, "gridid", U64)                                                         \
+	X(LANEMASK_EQ, "lanemask_eq", U32)                                               \
+	X(LANEMASK_LE, "lanemask_le", U32)                                               \
+	X(LANEMASK_LT, "lanemask_lt", U32)                                               \
+	X(LANEMASK_GE, "lanemask_ge", U32)                                               \
+	X(LANEMASK_GT, "lanemask_gt", U32)                                               \
+	X(CLOCK, "clock", U32)                                                           \
+	X(CLOCK_HI, "clock_hi", U32)                                                     \
+	X(CLOCK64, "clock64", U64)                                                       \
+	X(GLOBALTIMER, "globaltimer", U64)                                               \
+	X(GLOBALTIMER_LO, "globaltimer_lo", U32)                                         \
+	X(GLOBALTIMER_HI, "globaltimer_hi", U32)                                         \
+	X(ENVREG, "envreg", B32) /* operand.imm: the number, 0 to 31 */                  \
+	X(PM, "pm", U32)	 /* operand.imm: the number, 0 to 7 */                   \
+	X(DYNAMIC_SMEM_SIZE, "dynamic_smem_size", U32)                                   \
+	X(TOTAL_SMEM_SIZE, "total_smem_size", U32)                                       \
+	X(AGGR_SMEM_SIZE, "aggr_smem_size", U32)                                         \
+	X(CLUSTERID_X, "clusterid.x", U32)                                               \
+	X(CLUSTERID_Y, "clusterid.y", U32)                                               \
+	X(CLUSTERID_Z, "clusterid.z", U32)                                               \
+	X(NCLUSTERID_X, "nclusterid.x", U32)                                             \
+	X(NCLUSTERID_Y, "nclusterid.y", U32)                                             \
+	X(NCLUSTERID_Z, "nclusterid.z", U32)                                             \
+	X(CLUSTER_CTAID_X, "cluster_ctaid.x", U32)                                       \
+	X(CLUSTER_CTAID_Y, "cluster_ctaid.y", U32)                                       \
+	X(CLUSTER_CTAID_Z, "cluster_ctaid.z", U32)                                       \
+	X(CLUSTER_NCTAID_X, "cluster_nctaid.x", U32)                                     \
+	X(CLUSTER_NCTAID_Y, "cluster_nctaid.y", U32)                                     \
+	X(CLUSTER_NCTAID_Z, "cluster_nctaid.z", U32)                                     \
+	X(CLUSTER_CTARANK, "cluster_ctarank", U32)                                       \
+	X(CLUSTER_NCTARANK, "cluster_nctarank", U32)                                     \
+	X(IS_EXPLICIT_CLUSTER, "is_explicit_cluster", PRED)
+
+enum ptx_sreg {
+#define PTX_SREG_ENUM(_name, _text, _type) PTX_SREG_##_name,
+	PTX_SREGS(PTX_SREG_ENUM)
+#undef PTX_SREG_ENUM
+		_PTX_SREG_N,
+};
+
+/* Returns: the spelling, for messages; "?" where there is none. */
+const char *ptx_op_name(enum ptx_op op);
+const char *ptx_type_name(enum ptx_type type);
+
+/* Returns: bytes a value of the type occupies in memory; 0 for NONE. */
+unsigned int ptx_type_size(enum ptx_type type);
+
+/* Returns: the type of a special register. */
+enum ptx_type ptx_sreg_type(enum ptx_sreg sreg);
