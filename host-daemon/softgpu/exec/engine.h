@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The execution engine of softgpu, seen from above
+ *
+ * A parsed PTX module becomes a *program*; each of its entry functions becomes,
+ * at its first lookup, a *kernel* in decoded form; a *launch* names a kernel with
+ * its shape and arguments; a *scratch* holds what one CPU thread needs to run
+ * blocks of a launch, one block at a time.
+ *
+ *	softgpu_program_new()		once per loaded module and context
+ *	softgpu_program_variable()	for each variable: the caller finds device
+ *	softgpu_program_place()		memory and says where it lies
+ *	softgpu_program_fill()		writes initial values (after all are placed)
+ *	softgpu_program_kernel()	decodes, or says what is not supported
+ *	softgpu_launch_check()		once per launch, in the caller's thread
+ *	softgpu_scratch_new()		one per worker thread (per block where all
+ *					blocks of a cooperative grid run side by side)
+ *	softgpu_run_blocks()		any number of threads, each with its scratch
+ *
+ * Memory. A device address is the address of the byte in this process. All of
+ * device memory lies in at most SOFTGPU_WINDOWS_MAX windows; each has a map with
+ * one byte for each 64 KiB page. The memory manager owns windows and maps; the
+ * engine reads them at every access and touches nothing outside. A map byte may
+ * change while kernels run: what a kernel does to memory that is freed under it
+ * is undefined, but stays within the windows, so memory of a window must stay
+ * mapped (readable and writable for the process) as long as a map byte, a launch
+ * in flight or a copy may still lead to it.
+ *
+ * Errors. Functions return a CUDA driver result as an int (0 is success), since
+ * that is what their callers report. Details come in a message or a fault record.
+ *
+ * Threads. A program may be used from several threads at once: kernels are decoded
+ * under a lock inside. A kernel is immutable and lives as long as its program.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ptx_module;
+struct softgpu_kernel;
+struct softgpu_program;
+struct softgpu_scratch;
+
+/* The CUDA results that the engine itself produces. */
+enum softgpu_result {
+	SOFTGPU_SUCCESS = 0,
+	SOFTGPU_ERROR_INVALID_VALUE = 1,
+	SOFTGPU_ERROR_OUT_OF_MEMORY = 2,
+	SOFTGPU_ERROR_INVALID_PTX = 218,
+	SOFTGPU_ERROR_UNSUPPORTED_PTX = 222,
+	SOFTGPU_ERROR_NOT_FOUND = 500,
+	SOFTGPU_ERROR_ILLEGAL_ADDRESS = 700,
+	SOFTGPU_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+	SOFTGPU_ERROR_LAUNCH_TIMEOUT = 702,
+	SOFTGPU_ERROR_ASSERT = 710,
+	SOFTGPU_ERROR_HARDWARE_STACK = 714,
+	SOFTGPU_ERROR_ILLEGAL_INSTRUCTION = 715,
+	SOFTGPU_ERROR_MISALIGNED_ADDRESS = 716,
+	SOFTGPU_ERROR_INVALID_ADDRESS_SPACE = 717,
+	SOFTGPU_ERROR_INVALID_PC = 718,
+	SOFTGPU_ERROR_LAUNCH_FAILED = 719,
+	SOFTGPU_ERROR_NOT_SUPPORTED = 801,
+};
+
+/*
+ * Limits, all of which the device attributes should agree with
+ *
+ * A block has at most 1024 threads (CUDA); shared memory follows the largest
+ * opt-in size of any device (227 KiB); local memory is CUDA's own 512 KiB for a
+ * thread; parameters follow CUDA 12.1 (32764 bytes).
+ */
+#define SOFTGPU_WARP_SIZE 32
+#define SOFTGPU_BLOCK_THREADS_MAX 1024
+#define SOFTGPU_SHARED_MAX (227u * 1024)
+#define SOFTGPU_LOCAL_MAX (512u * 1024)
+#define SOFTGPU_PARAMS_MAX 32764u
+#define SOFTGPU_ENVREGS 32
+
+/*
+ * Generic addresses
+ *
+ * Everything below 4 GiB is outside any global window: there lie the generic
+ * ranges of the other spaces. Address 0 and its surroundings belong to nobody.
+ */
+#define SOFTGPU_GENERIC_SHARED 0x40000000u
+#define SOFTGPU_GENERIC_LOCAL 0x80000000u
+#define SOFTGPU_GENERIC_PARAM 0xc0000000u
+#define SOFTGPU_GENERIC_RANGE 0x01000000u
+#define SOFTGPU_GLOBAL_LOWEST 0x100000000u
+
+#define SOFTGPU_WINDOWS_MAX 4
+#define SOFTGPU_PAGE_SHIFT 16
+#define SOFTGPU_PAGE_SIZE (UINT64_C(1) << SOFTGPU_PAGE_SHIFT)
+
+/* Bits of a page map byte, and what an access asks for. */
+#define SOFTGPU_READ 1u
+#define SOFTGPU_WRITE 2u
+
+/*
+ * base and size are multiples of SOFTGPU_PAGE_SIZE, base is at least
+ * SOFTGPU_GLOBAL_LOWEST, and pages has size / SOFTGPU_PAGE_SIZE bytes.
+ */
+struct softgpu_window {
+	uint64_t base;
+	uint64_t size;
+	const uint8_t *pages;
+};
+
+struct softgpu_space {
+	uint32_t n_windows;
+	struct softgpu_window windows[SOFTGPU_WINDOWS_MAX];
+};
+
+/* A variable of the module: .global, .const (or .tex/.surf references: refused). */
+struct softgpu_variable {
+	const char *name;
+	uint64_t size; /* in bytes, 0 never */
+	uint32_t align;
+	bool is_const;
+	bool is_managed;
+	bool is_local_symbol; /* neither .visible nor .weak: not to be found by name */
+	bool has_init;	      /* else it is zero-filled */
+};
+
+struct softgpu_message {
+	char text[256];
+};
+
+struct softgpu_param {
+	uint32_t offset;
+	uint32_t size;
+	uint32_t align;
+};
+
+struct softgpu_kernel_info {
+	const char *name;
+	uint32_t n_params;
+	const struct softgpu_param *params;
+	uint32_t params_size;
+	uint32_t static_shared_size;
+	uint32_t local_size; /* for each thread */
+	uint32_t const_size; /* of the whole module */
+	uint32_t max_threads; /* 1024, or what .maxntid/.reqntid say */
+	uint32_t required_block[3]; /* all 0 where any shape will do */
+	uint32_t n_registers;	    /* 32-bit registers that are live at once, >= 16 */
+	uint32_t ptx_version;	    /* of .version: 75 for 7.5 */
+	uint32_t target;	    /* of .target: 90 for sm_90 */
+	uint32_t n_instructions;
+};
+
+/*
+ * What kernels ask of the runtime. Any of them may be NULL; data is passed back.
+ * They are called from the thread that runs the block.
+ */
+struct softgpu_hooks {
+	void *data;
+	/* Text of printf(), already formatted, not terminated. */
+	void (*print)(void *data, const char *text, size_t size);
+	/* Device-side malloc() and free(): an address in a window, or 0. */
+	uint64_t (*malloc)(void *data, uint64_t size);
+	void (*free)(void *data, uint64_t address);
+};
+
+struct softgpu_launch {
+	const struct softgpu_kernel *kernel;
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t dynamic_shared_size;
+
+	/* The parameter block: offsets as in softgpu_kernel_info.params. */
+	const void *params;
+	uint32_t params_size;
+
+	const struct softgpu_space *space;
+	const struct softgpu_hooks *hooks; /* or NULL */
+
+	/* %envreg<n>; NULL reads as 0. 1 and 2 point to the grid-sync workspace. */
+	const uint32_t *envreg;
+	uint32_t n_sms;
+	uint64_t grid_id;
+
+	/*
+	 * Looked at every few thousand taken back-edges. *stop is read atomically
+	 * (relaxed): once it is not 0, running blocks end with that number as their
+	 * CUDA result. The deadline is CLOCK_MONOTONIC in ns, 0 for none: 702.
+	 */
+	const uint32_t *stop;
+	uint64_t deadline_ns;
+};
+
+/* Where and why a block ended early. */
+struct softgpu_fault {
+	int code; /* enum softgpu_result, or the value of *stop */
+	const char *kernel;
+	uint32_t block[3];
+	uint32_t thread[3];
+	uint32_t line;	  /* in the PTX text */
+	uint64_t address; /* for 700, 716, 717 */
+	char text[160];	  /* a sentence for the log */
+};
+
+/* What softgpu_block_resume() did. */
+enum softgpu_progress {
+	SOFTGPU_BLOCK_DONE,
+	SOFTGPU_BLOCK_YIELDED, /* a time slice is over or all warps wait: call again */
+	SOFTGPU_BLOCK_FAULTED,
+};
+
+/*
+ * softgpu_program_new() - prepare a module for execution
+ * @programp: the new program
+ * @module: parsed module; the program borrows it, it must live longer
+ * @messagep: says what is wrong where the result is not 0
+ *
+ * Resolves the module's variables. No function is decoded yet.
+ */
+int softgpu_program_new(struct softgpu_program **programp, const struct ptx_module *module,
+	struct softgpu_message *messagep);
+struct softgpu_program *softgpu_program_free(struct softgpu_program *program);
+
+size_t softgpu_program_n_variables(const struct softgpu_program *program);
+const struct softgpu_variable *softgpu_program_variable(
+	const struct softgpu_program *program, size_t index);
+
+/* Says where a variable lies. Before the first kernel lookup, for every variable. */
+void softgpu_program_place(struct softgpu_program *program, size_t index,
+	uint64_t address);
+
+/*
+ * Writes a variable's initial value (zeros included) to @to, which has room for its
+ * size. References to other variables become the addresses they were placed at.
+ */
+int softgpu_program_fill(const struct softgpu_program *program, size_t index, void *to,
+	struct softgpu_message *messagep);
+
+/* Entry functions, in the order of the text; names for enumeration. */
+size_t softgpu_program_n_kernels(const struct softgpu_program *program);
+const char *softgpu_program_kernel_name(const struct softgpu_program *program,
+	size_t index);
+
+/*
+ * softgpu_program_kernel() - find an entry function, decode it if need be
+ *
+ * Return: 0; 500 where there is no such entry function; 801, 222 or 218 where its
+ * code cannot be run, with a message that names the instruction.
+ */
+int softgpu_program_kernel(struct softgpu_program *program, const char *name,
+	const struct softgpu_kernel **kernelp, struct softgpu_message *messagep);
+
+const struct softgpu_kernel_info *softgpu_kernel_info(const struct softgpu_kernel *kernel);
+
+/* Returns: 0, 1 for an impossible shape, 701 for too much of something. */
+int softgpu_launch_check(const struct softgpu_launch *launch);
+
+/*
+ * softgpu_scratch_new() - memory in which one thread runs blocks
+ * @smid: what %smid reads
+ *
+ * Grows at the first block of a launch to what that needs, and keeps it.
+ */
+int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid);
+struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch);
+
+/*
+ * softgpu_run_blocks() - run the blocks [first, first + count), in that order
+ *
+ * Blocks are numbered x first, then y, then z. Threads that share a grid should
+ * take ascending ranges from one counter: a block may wait for one before it, never
+ * for one after it.
+ *
+ * Return: 0, or the fault's code with *faultp filled in.
+ */
+int softgpu_run_blocks(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
+	uint64_t first, uint64_t count, struct softgpu_fault *faultp);
+
+/*
+ * The same in steps, for grids whose blocks wait for each other: begin each block in
+ * a scratch of its own, then resume them in turn until all are done. The launch must
+ * stay as it is until then. A block that is given up needs no call.
+ */
+int softgpu_block_begin(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
+	uint64_t block, struct softgpu_fault *faultp);
+enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
+	struct softgpu_fault *faultp);
+
+/*
+ * softgpu_space_find() - the window that holds [address, address + size)
+ * @size: at least 1
+ */
+static inline const struct softgpu_window *softgpu_space_find(
+	const struct softgpu_space *space, uint64_t address, uint64_t size)
+{
+	for (uint32_t i = 0; i < space->n_windows; i++) {
+		const struct softgpu_window *window = &space->windows[i];
+		uint64_t off = address - window->base;
+
+		if (off < window->size && size <= window->size - off)
+			return window;
+	}
+	return NULL;
+}
+
+/* Returns: whether the page that holds @address, which lies in the window, allows it. */
+static inline bool softgpu_window_allows(const struct softgpu_window *window,
+	uint64_t address, unsigned int access)
+{
+	const uint8_t *page = &window->pages[(address - window->base) >> SOFTGPU_PAGE_SHIFT];
+
+	return (__atomic_load_n(page, __ATOMIC_RELAXED) & access) == access;
+}
+
+/*
+ * softgpu_space_check() - may [address, address + size) be accessed so?
+ * @size: 1 to SOFTGPU_PAGE_SIZE: the two ends are looked at, no page lies between
+ */
+static inline bool softgpu_space_check(const struct softgpu_space *space, uint64_t address,
+	uint64_t size, unsigned int access)
+{
+	const struct softgpu_window *window = softgpu_space_find(space, address, size);
+
+	return window && softgpu_window_allows(window, address, access) &&
+		softgpu_window_allows(window, address + size - 1, access);
+}
+
+/* The same for any size: looks at each page. Empty ranges are allowed everywhere. */
+static inline bool softgpu_space_check_range(const struct softgpu_space *space,
+	uint64_t address, uint64_t size, unsigned int access)
+{
+	const struct softgpu_window *window;
+
+	if (!size)
+		return true;
+	window = softgpu_space_find(space, address, size);
+	if (!window)
+		return false;
+	for (uint64_t at = address; at - address < size;
+		at = (at | (SOFTGPU_PAGE_SIZE - 1)) + 1)
+		if (!softgpu_window_allows(window, at, access))
+			return false;
+	return true;
+}
