@@ -21,6 +21,19 @@
 #define VGPU_HANDLE_INDEX_BITS 20
 #define VGPU_HANDLE_INDEX_MAX ((1u << VGPU_HANDLE_INDEX_BITS) - 1)
 
+enum vgpu_handle_kind {
+	VGPU_HANDLE_CONTEXT = 1,
+	VGPU_HANDLE_MODULE,
+	VGPU_HANDLE_FUNCTION,
+	VGPU_HANDLE_LIBRARY,
+	VGPU_HANDLE_KERNEL,
+	VGPU_HANDLE_STREAM,
+	VGPU_HANDLE_EVENT,
+	VGPU_HANDLE_LINK,
+	VGPU_HANDLE_POOL,
+	_VGPU_HANDLE_N,
+};
+
 /* Contexts below this index are the primary contexts of the device of that number. */
 #define VGPU_DEVICES_MAX 64u
 

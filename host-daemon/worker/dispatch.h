@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Dispatch: from a frame to the driver call it asks for
+ *
+ * This is the whole interface between generated code (g-dispatch.c) and the
+ * worker. Generated code decodes the message of a call, resolves its handles,
+ * checks its ranges, calls the driver or a hand-written handler, and packs the
+ * reply. All that has state is behind the functions below.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <protobuf-c/protobuf-c.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/frame.h"
+#include "vgpu/handle.h"
+
+struct context;
+struct lane;
+struct session;
+struct stream;
+struct vgpu_driver;
+
+/*
+ * One call being executed, by the dispatcher or by the lane of its guest thread.
+ * Lives on the stack of dispatch_frame(); nothing in it outlives the call.
+ */
+struct call {
+	struct session *session;
+	const struct vgpu_driver *driver;
+	/* The lane of the guest thread that called, whatever thread runs the call. */
+	struct lane *lane;
+	/* Current context of that lane; NULL if none. Made current in the driver
+	 * before dispatch_call() for calls that need one. */
+	struct context *context;
+	/* Private copy of the frame. */
+	const struct vgpu_frame *frame;
+	/* Memory of unpacked messages and of handlers, gone with the call. */
+	ProtobufCAllocator *allocator;
+
+	/* Results, for those who run the call. */
+	CUresult result;	/* of the driver, also where no reply was asked for */
+	struct stream *stream;	/* resolved last: what a stream-ordered call went to */
+	const char *reason;	/* why the guest broke the protocol, with -EBADMSG */
+	bool replied;
+};
+
+/*
+ * Runs one call (generated, one case per remoted call).
+ *
+ * Return: 0 once the call was executed, whatever the driver said; -EBADMSG where
+ *	   the guest broke the protocol and the session must end: no such call, a
+ *	   message that does not unpack.
+ */
+int dispatch_call(struct call *call);
+
+/* Decodes the body of the frame. Return: the message, or NULL (reason is set). */
+const ProtobufCMessage *call_unpack(struct call *call,
+	const ProtobufCMessageDescriptor *descriptor);
+
+/*
+ * Ends a call: notes the result and, where a reply was asked for, packs `reply`
+ * into the caller's slot and wakes the caller. `reply` may be NULL for calls
+ * whose reply is a bare result.
+ *
+ * Return: 0 (what dispatch_call() returns).
+ */
+int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result);
+
+/* Memory that lives as long as the call, zeroed; NULL when the call asks too much. */
+void *call_alloc(struct call *call, size_t size);
+
+/* The guest broke the protocol. Return: -EBADMSG. */
+int call_violation(struct call *call, const char *reason);
+
+/*
+ * Handles. The driver's object behind a guest's handle of that kind.
+ *
+ * VGPU_HANDLE_FUNCTION also accepts kernels and the other way round.
+ * VGPU_HANDLE_STREAM accepts 0, 1 (the context's legacy stream) and 2 (the lane's
+ * own stream). Where null_ok, handle 0 of any other kind gives NULL.
+ *
+ * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_HANDLE (contexts: _INVALID_CONTEXT).
+ */
+CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	bool null_ok, void **driver_handlep);
+
+/*
+ * Gives a driver object just created a handle. It belongs to the lane's current
+ * context (libraries, kernels and contexts: to nobody). An object that has a
+ * handle already (functions and kernels are asked for again and again) keeps it.
+ *
+ * Return: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY beyond the session's limits:
+ *	   the caller then destroys the driver object.
+ */
+CUresult object_add(struct call *call, enum vgpu_handle_kind kind, void *driver_handle,
+	uint64_t *handlep);
+
+/* As object_add(), under a handle that the guest chose. */
+CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	void *driver_handle);
+
+/*
+ * Takes an object out of its table, whatever the driver will say to its destruction.
+ *
+ * Return: as object_get().
+ */
+CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	void **driver_handlep);
+
+/*
+ * Ranges. Whether [address, address + size) lies within one live allocation of
+ * device memory or within the channel's arena.
+ *
+ * Return: CUDA_SUCCESS or CUDA_ERROR_INVALID_VALUE.
+ */
+CUresult range_check(struct call *call, uint64_t address, uint64_t size);
