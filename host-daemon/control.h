@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Control: the conversation of vgpud and one of its workers
+ *
+ * A worker is started, long before it is needed, as
+ *
+ *	vgpu-worker --control FD --stats FD --log-level LEVEL
+ *		--driver auto|nvidia|soft|null|PATH --softgpu PATH --null-driver PATH
+ *		[--softgpu-name NAME] [--softgpu-cc MAJOR.MINOR]
+ *		[--softgpu-memory BYTES] [--softgpu-threads N]
+ *
+ * with descriptors 0-2 (its log goes to 2) and the two named, nothing else. The
+ * control descriptor is a SOCK_SEQPACKET socket; a packet is one struct
+ * control_message, whole. The worker ends when it reads end-of-file there. What
+ * is said, in order ("->" is vgpud to worker):
+ *
+ *	<- READY	driver opened, window candidates reserved, cuInit done; a reason
+ *			other than NONE says why this worker will never work, it exits
+ *	-> ASSIGN	the channel it serves, with descriptors; once in its life
+ *	<- OPENED	NONE: it serves. WINDOW: that window is not to be had, and
+ *	-> WINDOW	names another, which is answered by OPENED again. Any other
+ *			reason: it never will, and exits
+ *	<- WANT		more arena, at most one request at a time
+ *	-> GRANT	its answer with the same cookie; a GRANT with another cookie than
+ *			the open request's is to be ignored (vgpud was restarted)
+ *	<- ENDED	last words: why it ends by itself
+ *	-> STOP		give up the session and exit; SIGKILL follows CONTROL_STOP_MS later
+ *
+ * A worker is assumed to be taken over by its guest: vgpud checks size, type and
+ * every number of what it receives, and reads the counters by pread(2).
+ */
+
+#include <assert.h>
+#include <stdint.h>
+
+#define CONTROL_STOP_MS 1000
+#define CONTROL_VM_NAME_MAX 64 /* with the final NUL */
+#define CONTROL_FDS_MAX 3
+
+enum control_type {
+	_CONTROL_NONE,
+	/* worker to vgpud */
+	CONTROL_READY,
+	CONTROL_OPENED,
+	CONTROL_WANT,
+	CONTROL_ENDED,
+	/* vgpud to worker */
+	CONTROL_ASSIGN,
+	CONTROL_WINDOW,
+	CONTROL_GRANT,
+	CONTROL_STOP,
+	_CONTROL_N,
+};
+
+enum {
+	/* There are no doorbells: look at the ring with a growing pause. */
+	CONTROL_ASSIGN_POLL = 1u << 0,
+};
+
+struct control_ready {
+	uint32_t reason; /* enum vgpu_channel_reason: NONE, NO_DEVICE or HOST */
+	int32_t driver_version;
+	uint32_t n_devices;
+	uint32_t reserved;
+	char driver[64]; /* which one, for the log */
+};
+
+/*
+ * Descriptors, in this order: the shared memory; the channel's doorbell (eventfd that
+ * the guest rings, absent with POLL); the channel's interrupt (eventfd that raises
+ * the channel's MSI-X vector in the guest, absent where the guest sleeps on futexes).
+ */
+struct control_assign {
+	char vm[CONTROL_VM_NAME_MAX];
+	uint32_t channel;
+	uint32_t flags; /* CONTROL_ASSIGN_* */
+	uint64_t shm_size;
+	uint64_t area_off;
+	uint64_t extents_off;
+	uint32_t first_extent; /* of the first grant, n_extents long */
+	uint32_t n_extents;
+	uint64_t window_base;
+	uint64_t window_size;
+	uint64_t device_memory; /* quota in bytes, 0: all the device has */
+	uint32_t guest_pid;
+	uint32_t guest_api_version;
+	char guest_comm[16]; /* printable, for the log */
+};
+
+struct control_window {
+	uint64_t base;
+	uint64_t size;
+};
+
+struct control_opened {
+	uint32_t reason; /* enum vgpu_channel_reason */
+	uint32_t reserved;
+};
+
+struct control_want {
+	uint32_t n_extents; /* in one run */
+	uint32_t cookie;
+};
+
+struct control_grant {
+	uint32_t first_extent;
+	uint32_t n_extents;
+	uint32_t cookie;
+	int32_t error; /* 0, or -errno and no extents */
+};
+
+struct control_ended {
+	uint32_t reason; /* enum vgpu_channel_reason */
+	uint32_t reserved;
+};
+
+struct control_message {
+	uint32_t type;	/* enum control_type */
+	uint32_t n_fds; /* descriptors that travel with it */
+	union {
+		struct control_ready ready;
+		struct control_assign assign;
+		struct control_window window;
+		struct control_opened opened;
+		struct control_want want;
+		struct control_grant grant;
+		struct control_ended ended;
+		uint8_t bytes[248]; /* room to grow */
+	};
+};
+
+static_assert(sizeof(struct control_message) == 256, "fixed size");
+
+/*
+ * Counters of one worker, in a sealed memfd of at least one page that both sides
+ * hold. The worker adds, vgpud reads, also after the worker was killed.
+ */
+struct worker_stats {
+	uint64_t launches;
+	uint64_t copies_h2d;
+	uint64_t copies_d2h;
+	uint64_t copies_d2d;
+	uint64_t memsets;
+	uint64_t bytes_h2d;
+	uint64_t bytes_d2h;
+	uint64_t calls;
+	uint64_t refused_async; /* refusals of calls that nobody waited for */
+	uint64_t slow_calls;	/* driver calls that held the dispatcher over 1 ms */
+	uint64_t device_memory; /* in use now, bytes */
+	uint64_t reserved[21];
+};
+
+static_assert(sizeof(struct worker_stats) == 256, "fixed size");
+
+/* Length of the memfd. */
+#define WORKER_STATS_SIZE 4096u
+
+enum {
+	_CONTROL_E_SUCCESS,
+	CONTROL_E_EOF,	   /* the other side is gone */
+	CONTROL_E_AGAIN,   /* nothing to receive, or no room to send */
+	CONTROL_E_INVALID, /* not a message of this protocol */
+};
+
+/*
+ * Sends one message with its n_fds descriptors, which stay the caller's. Never raises
+ * SIGPIPE. Blocks only on a blocking socket.
+ *
+ * Return: 0, CONTROL_E_EOF, CONTROL_E_AGAIN or -errno.
+ */
+int control_send(int fd, const struct control_message *message, const int *fds);
+
+/*
+ * Receives one message. The first n_fds of fds[CONTROL_FDS_MAX] are then the caller's
+ * (close-on-exec), all others are -1. Sizes, type and number of descriptors are
+ * checked; strings are made to end; nothing else is.
+ *
+ * @peek:	leave the message in the socket (descriptors are not received)
+ *
+ * Return: 0, CONTROL_E_EOF, CONTROL_E_AGAIN, CONTROL_E_INVALID or -errno.
+ */
+int control_receive(int fd, struct control_message *message, int *fds);
+int control_peek(int fd, struct control_message *message);
