@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: contexts
+ */
+
+#include <pthread.h>
+
+#include "e2e.h"
+
+TEST(primary_context_is_one_object_with_a_state)
+{
+	CUcontext first = NULL, second = NULL;
+	unsigned int flags;
+	int active = -1;
+
+	check_ok(cuInit(0));
+	check_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	check_eq(active, 0);
+	check_ok(cuDevicePrimaryCtxRetain(&first, 0));
+	check_ok(cuDevicePrimaryCtxRetain(&second, 0));
+	check(first && first == second);
+	check_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	check_eq(active, 1);
+	check_ok(cuDevicePrimaryCtxRelease(0));
+	check_ok(cuDevicePrimaryCtxRelease(0));
+	check_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	check_eq(active, 0);
+}
+
+TEST(retain_alone_makes_no_context_current)
+{
+	CUcontext context, current = (CUcontext)1;
+	CUdeviceptr p;
+
+	check_ok(cuInit(0));
+	check_ok(cuDevicePrimaryCtxRetain(&context, 0));
+	check_ok(cuCtxGetCurrent(&current));
+	check(!current);
+	check_cu(cuMemAlloc(&p, 16), CUDA_ERROR_INVALID_CONTEXT);
+	check_ok(cuCtxSetCurrent(context));
+	check_ok(cuMemAlloc(&p, 16));
+	check_ok(cuMemFree(p));
+}
+
+TEST(created_context_is_current_until_it_is_destroyed)
+{
+	CUcontext context, current = NULL;
+	unsigned int version = 0;
+	CUdevice device = -1;
+
+	check_ok(cuInit(0));
+	check_ok(cuCtxCreate(&context, NULL, 0, 0));
+	check_ok(cuCtxGetCurrent(&current));
+	check(current == context);
+	check_ok(cuCtxGetDevice(&device));
+	check_eq(device, 0);
+	check_ok(cuCtxGetApiVersion(context, &version));
+	check(version >= 3010);
+	check_ok(cuCtxDestroy(context));
+	check_ok(cuCtxGetCurrent(&current));
+	check(!current);
+	check_cu(cuCtxDestroy(context), CUDA_ERROR_INVALID_CONTEXT);
+	check_cu(cuCtxGetDevice(&device), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST(context_stack_pushes_and_pops)
+{
+	CUcontext a, b, popped, current;
+
+	check_ok(cuInit(0));
+	check_ok(cuCtxCreate(&a, NULL, 0, 0));
+	check_ok(cuCtxCreate(&b, NULL, 0, 0));
+	check(a != b);
+	check_ok(cuCtxPopCurrent(&popped));
+	check(popped == b);
+	check_ok(cuCtxGetCurrent(&current));
+	check(current == a);
+	check_ok(cuCtxPushCurrent(b));
+	check_ok(cuCtxGetCurrent(&current));
+	check(current == b);
+	check_ok(cuCtxPopCurrent(NULL));
+	check_ok(cuCtxPopCurrent(NULL));
+	check_cu(cuCtxPopCurrent(NULL), CUDA_ERROR_INVALID_CONTEXT);
+	check_ok(cuCtxDestroy(b));
+	check_ok(cuCtxDestroy(a));
+}
+
+TEST(memory_and_modules_go_with_their_context)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction function;
+	CUcontext context;
+	CUmodule module;
+	CUdeviceptr p;
+
+	check_ok(cuCtxCreate(&context, NULL, 0, fixture.device));
+	check_ok(cuModuleLoadData(&module, kernels_ptx));
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(cuCtxDestroy(context));
+	check_ok(cuCtxSetCurrent(fixture.context));
+	check(cuModuleGetFunction(&function, module, "fill") != CUDA_SUCCESS);
+	check(cuMemsetD8(p, 0, 4096) != CUDA_SUCCESS);
+	/* the first context is as good as before */
+	check_ok(launch_fill(fixture_function(&fixture, "fill"), 0, 0, 0, NULL));
+	check_ok(cuCtxSynchronize());
+}
+
+TEST(primary_context_can_be_reset_and_used_again)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(cuDevicePrimaryCtxReset(fixture.device));
+	check_ok(cuDevicePrimaryCtxRetain(&fixture.context, fixture.device));
+	check_ok(cuCtxSetCurrent(fixture.context));
+	check_ok(cuModuleLoadData(&fixture.module, kernels_ptx));
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(launch_fill(fixture_function(&fixture, "fill"), p, 7, 1024, NULL));
+	check_eq(device_word(p + 4092), 7);
+}
+
+static void *thread_without_context(void *argument)
+{
+	CUcontext current = (CUcontext)1;
+	CUdeviceptr p;
+
+	check_ok(cuCtxGetCurrent(&current));
+	check(!current);
+	check_cu(cuMemAlloc(&p, 16), CUDA_ERROR_INVALID_CONTEXT);
+	check_ok(cuCtxSetCurrent(argument));
+	check_ok(cuMemAlloc(&p, 16));
+	check_ok(cuMemFree(p));
+	return NULL;
+}
+
+TEST(each_thread_has_its_own_current_context)
+{
+	struct fixture fixture = fixture_new();
+	pthread_t thread;
+
+	check_eq(pthread_create(&thread, NULL, thread_without_context, fixture.context), 0);
+	pthread_join(thread, NULL);
+}
+
+TEST(limits_are_set_and_read)
+{
+	struct fixture fixture = fixture_new();
+	size_t before = 0, after = 0;
+
+	(void)fixture;
+	check_ok(cuCtxGetLimit(&before, CU_LIMIT_STACK_SIZE));
+	check(before >= 256);
+	check_ok(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2 * before));
+	check_ok(cuCtxGetLimit(&after, CU_LIMIT_STACK_SIZE));
+	check(after >= 2 * before);
+	check_cu(cuCtxSetLimit((CUlimit)9999, 1), CUDA_ERROR_UNSUPPORTED_LIMIT);
+}
+
+TEST(stream_priorities_have_a_range)
+{
+	struct fixture fixture = fixture_new();
+	int least = -100, greatest = 100;
+
+	(void)fixture;
+	check_ok(cuCtxGetStreamPriorityRange(&least, &greatest));
+	check(least >= greatest && least > -100 && greatest < 100);
+}
+
+TEST(foreign_context_handle_is_refused)
+{
+	CUcontext foreign = (CUcontext)0x123456789abcull;
+	unsigned int version;
+
+	check_ok(cuInit(0));
+	check_cu(cuCtxGetApiVersion(foreign, &version), CUDA_ERROR_INVALID_CONTEXT);
+	check_cu(cuCtxDestroy(foreign), CUDA_ERROR_INVALID_CONTEXT);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: launches and faults
+ */
+
+#include <stddef.h>
+
+#include "e2e.h"
+
+TEST(parameters_of_every_size_arrive_in_both_styles)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction pack = fixture_function(&fixture, "pack");
+	char a = -3;
+	double b = 2.5, out[6];
+	short c = -400;
+	int d = 70000;
+	float e = 0.125f;
+	long long f = 1ll << 40;
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, sizeof(out)));
+
+	void *parameters[] = { &a, &b, &c, &d, &e, &f, &p };
+
+	for (int style = 0; style < 2; style++) {
+		struct {
+			char a;
+			double b;
+			short c;
+			int d;
+			float e;
+			long long f;
+			CUdeviceptr out;
+		} buffer = { a, b, c, d, e, f, p };
+		size_t size = sizeof(buffer);
+		void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &buffer,
+			CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+
+		check_ok(cuMemsetD8(p, 0, sizeof(out)));
+		check_ok(cuLaunchKernel(pack, 1, 1, 1, 1, 1, 1, 0, NULL,
+			style ? NULL : parameters, style ? extra : NULL));
+		check_ok(cuMemcpyDtoH(out, p, sizeof(out)));
+		check(out[0] == -3 && out[1] == 2.5 && out[2] == -400);
+		check(out[3] == 70000 && out[4] == 0.125 && out[5] == (double)(1ll << 40));
+	}
+}
+
+TEST(parameters_are_taken_before_the_call_returns)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, 400));
+	for (int i = 0; i < 100; i++) {
+		CUdeviceptr out = p + 4 * i;
+		unsigned int value = i;
+		int n = 1;
+		void *parameters[] = { &out, &value, &n };
+
+		check_ok(cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		out = 0, value = 12345, n = 1000;
+	}
+	for (int i = 0; i < 100; i++)
+		check_eq(device_word(p + 4 * i), i);
+}
+
+TEST(dynamic_shared_memory_has_the_size_asked_for)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction function = fixture_function(&fixture, "dynamic_shared");
+	unsigned int out[512];
+	CUdeviceptr p;
+	int n = 512;
+
+	check_ok(cuMemAlloc(&p, sizeof(out)));
+
+	void *parameters[] = { &p, &n };
+
+	check_ok(cuLaunchKernel(function, 1, 1, 1, n, 1, 1, n * 4, NULL, parameters, NULL));
+	check_ok(cuMemcpyDtoH(out, p, sizeof(out)));
+	for (int i = 0; i < n; i++)
+		check_eq(out[i], (n - 1 - i) * (n - 1 - i));
+}
+
+TEST(launch_through_a_config_structure)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	unsigned int value = 31;
+	CUlaunchConfig config = { .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = 128, .blockDimY = 1, .blockDimZ = 1 };
+	CUdeviceptr p;
+	int n = 1024;
+
+	check_ok(cuMemAlloc(&p, 4096));
+
+	void *parameters[] = { &p, &value, &n };
+
+	check_ok(cuLaunchKernelEx(&config, fill, parameters, NULL));
+	check_eq(device_word(p + 4092), 31);
+}
+
+TEST(impossible_launches_are_refused_at_once_and_harm_nothing)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	unsigned int value = 1;
+	int n = 0;
+	CUdeviceptr p = 0;
+	void *parameters[] = { &p, &value, &n };
+
+	check_cu(cuLaunchKernel(fill, 0, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchKernel(fill, 1, 1, 1, 2048, 1, 1, 0, NULL, parameters, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchKernel(fill, 1, 100000, 1, 32, 1, 1, 0, NULL, parameters, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 1 << 20, NULL, parameters, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchKernel((CUfunction)0x1234567890abull, 1, 1, 1, 1, 1, 1, 0, NULL,
+			 parameters, NULL),
+		CUDA_ERROR_INVALID_HANDLE);
+	check_ok(launch_fill(fill, 0, 0, 0, NULL));
+	check_ok(cuCtxSynchronize());
+}
+
+/* Where the store goes that must fail: nothing is mapped there. */
+#define NOWHERE 0x10
+
+static void fault(struct fixture *fixture)
+{
+	CUfunction store_at = fixture_function(fixture, "store_at");
+	CUdeviceptr nowhere = NOWHERE;
+	void *parameters[] = { &nowhere };
+
+	check_ok(cuLaunchKernel(store_at, 4, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(illegal_address_is_reported_and_sticks_to_the_context)
+{
+	struct fixture fixture = fixture_new();
+	unsigned int word;
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, 4096));
+	fault(&fixture);
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_cu(cuMemcpyDtoH(&word, p, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_cu(cuMemAlloc(&p, 16), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_cu(cuStreamSynchronize(NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(fault_reaches_an_asynchronous_launch_sooner_or_later)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	CUdeviceptr p;
+	CUresult r;
+
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(launch_fill(fill, p, 1, 16, NULL));
+	fault(&fixture);
+	do
+		r = launch_fill(fill, p, 1, 16, NULL);
+	while (r == CUDA_SUCCESS);
+	check_cu(r, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(reset_heals_a_faulted_context)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr p;
+
+	fault(&fixture);
+	check_ok(cuDevicePrimaryCtxReset(fixture.device));
+	check_ok(cuDevicePrimaryCtxRetain(&fixture.context, fixture.device));
+	check_ok(cuCtxSetCurrent(fixture.context));
+	check_ok(cuModuleLoadData(&fixture.module, kernels_ptx));
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(launch_fill(fixture_function(&fixture, "fill"), p, 8, 1024, NULL));
+	check_eq(device_word(p), 8);
+}
+
+TEST(ten_thousand_launches_all_count)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32(p, 1, 1));
+	for (int i = 0; i < 10000; i++)
+		check_ok(launch_step(step, p, 1, NULL));
+	check_ok(cuCtxSynchronize());
+	check_eq(device_word(p), stepped(1, 10000));
+}

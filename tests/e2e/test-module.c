@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: modules, libraries, kernels
+ */
+
+#include "e2e.h"
+
+TEST(globals_of_a_module_are_read_and_written)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction function = fixture_function(&fixture, "read_globals");
+	CUdeviceptr answer, table, out;
+	unsigned int words[64];
+	int host[3] = {};
+	size_t size = 0;
+
+	check_ok(cuModuleGetGlobal(&answer, &size, fixture.module, "answer"));
+	check_eq(size, 4);
+	check_eq(device_word(answer), 42);
+	check_ok(cuModuleGetGlobal(&table, &size, fixture.module, "table"));
+	check_eq(size, 256);
+	for (int i = 0; i < 64; i++)
+		words[i] = 1000 + i;
+	check_ok(cuMemcpyHtoD(table, words, sizeof(words)));
+	check_ok(cuMemsetD32(answer, 43, 1));
+	check_ok(cuMemAlloc(&out, sizeof(host)));
+
+	void *parameters[] = { &out };
+
+	check_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+	check_ok(cuMemcpyDtoH(host, out, sizeof(host)));
+	check_eq(host[0], 43);
+	check_eq(host[1], 1000);
+	check_eq(host[2], 1000);
+	check_cu(cuModuleGetGlobal(&table, &size, fixture.module, "no_such"),
+		CUDA_ERROR_NOT_FOUND);
+}
+
+TEST(two_loads_of_an_image_have_globals_of_their_own)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr first, second;
+	CUmodule module;
+	size_t size;
+
+	check_ok(cuModuleLoadData(&module, kernels_ptx));
+	check_ok(cuModuleGetGlobal(&first, &size, fixture.module, "answer"));
+	check_ok(cuModuleGetGlobal(&second, &size, module, "answer"));
+	check(first != second);
+	check_ok(cuMemsetD32(first, 1, 1));
+	check_eq(device_word(second), 42);
+	check_ok(cuModuleUnload(module));
+	check_eq(device_word(first), 1);
+	check(cuMemsetD32(second, 1, 1) != CUDA_SUCCESS);
+}
+
+TEST(names_that_are_not_in_a_module_are_not_found)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction function;
+
+	check_cu(cuModuleGetFunction(&function, fixture.module, "nothing"),
+		CUDA_ERROR_NOT_FOUND);
+	check_cu(cuModuleGetFunction(&function, fixture.module, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuModuleUnload(fixture.module));
+	check(cuModuleGetFunction(&function, fixture.module, "fill") != CUDA_SUCCESS);
+}
+
+TEST(bad_images_are_refused_with_the_drivers_codes)
+{
+	static const char garbage[64] = "this is no image at all";
+	static const char bad_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				      ".visible .entry f() { add.s32 %r1, %r2, ; }\n";
+	static const char future[] = ".version 99.0\n.target sm_70\n.address_size 64\n";
+	char log[512] = "";
+	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER,
+		CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+	void *values[] = { log, (void *)sizeof(log) };
+	CUmodule module;
+
+	fixture_new();
+	check_cu(cuModuleLoadData(&module, garbage), CUDA_ERROR_INVALID_IMAGE);
+	check_cu(cuModuleLoadData(&module, NULL), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuModuleLoadDataEx(&module, bad_ptx, 2, options, values),
+		CUDA_ERROR_INVALID_PTX);
+	check(strlen(log) > 0);
+	check_cu(cuModuleLoadData(&module, future), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+}
+
+TEST(module_is_loaded_from_a_file)
+{
+	char path[256];
+	CUfunction function;
+	CUmodule module;
+	FILE *file;
+
+	fixture_new();
+	snprintf(path, sizeof(path), "%s/kernels.ptx", test_tmpdir());
+	file = fopen(path, "w");
+	check(file && fputs(kernels_ptx, file) >= 0 && !fclose(file));
+	check_ok(cuModuleLoad(&module, path));
+	check_ok(cuModuleGetFunction(&function, module, "fill"));
+	check_cu(cuModuleLoad(&module, "/nonexistent"), CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+TEST(library_kernels_are_launched_as_functions)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr p, answer;
+	CUfunction function;
+	unsigned int n = 0;
+	CUlibrary library;
+	CUmodule module;
+	CUkernel kernel;
+	size_t size;
+
+	(void)fixture;
+	check_ok(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	check_ok(cuLibraryGetKernelCount(&n, library));
+	check(n >= 10);
+	check_ok(cuLibraryGetKernel(&kernel, library, "fill"));
+	check_cu(cuLibraryGetKernel(&kernel, library, "nothing"), CUDA_ERROR_NOT_FOUND);
+	check_ok(cuLibraryGetKernel(&kernel, library, "fill"));
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(launch_fill((CUfunction)kernel, p, 11, 1024, NULL));
+	check_eq(device_word(p + 4092), 11);
+	check_ok(cuKernelGetFunction(&function, kernel));
+	check_ok(launch_fill(function, p, 12, 1024, NULL));
+	check_eq(device_word(p + 4092), 12);
+	check_ok(cuLibraryGetModule(&module, library));
+	check_ok(cuModuleGetFunction(&function, module, "fill"));
+	check_ok(launch_fill(function, p, 13, 1024, NULL));
+	check_eq(device_word(p), 13);
+	check_ok(cuLibraryGetGlobal(&answer, &size, library, "answer"));
+	check_eq(device_word(answer), 42);
+	check_ok(cuLibraryUnload(library));
+	check(cuLibraryGetKernel(&kernel, library, "fill") != CUDA_SUCCESS);
+}
+
+TEST(kernel_and_function_attributes_agree)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction matrix_mul = fixture_function(&fixture, "matrix_mul");
+	int shared = 0, threads = 0, kernel_shared = -1, version = 0;
+	const char *name = NULL;
+	CUlibrary library;
+	CUkernel kernel;
+
+	check_ok(cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+		matrix_mul));
+	check_eq(shared, 2048);
+	check_ok(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+		matrix_mul));
+	check(threads >= 256);
+	check_ok(cuFuncGetAttribute(&version, CU_FUNC_ATTRIBUTE_PTX_VERSION, matrix_mul));
+	check(version >= 10);
+	check_ok(cuFuncGetName(&name, matrix_mul));
+	check_str(name, "matrix_mul");
+	check_ok(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	check_ok(cuLibraryGetKernel(&kernel, library, "matrix_mul"));
+	check_ok(cuKernelGetAttribute(&kernel_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+		kernel, fixture.device));
+	check_eq(kernel_shared, shared);
+	check_ok(cuKernelGetName(&name, kernel));
+	check_str(name, "matrix_mul");
+}
+
+TEST(parameter_layout_is_told)
+{
+	static const size_t offsets[] = { 0, 8, 16, 20, 24, 32, 40 };
+	static const size_t sizes[] = { 1, 8, 2, 4, 4, 8, 8 };
+	struct fixture fixture = fixture_new();
+	CUfunction pack = fixture_function(&fixture, "pack");
+	size_t offset, size;
+
+	for (size_t i = 0; i < 7; i++) {
+		check_ok(cuFuncGetParamInfo(pack, i, &offset, &size));
+		check_eq(offset, offsets[i]);
+		check_eq(size, sizes[i]);
+	}
+	check_cu(cuFuncGetParamInfo(pack, 7, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(occupancy_is_between_one_block_and_the_limit)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction matrix_mul = fixture_function(&fixture, "matrix_mul");
+	int blocks = 0, big = 0;
+
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, matrix_mul, 32, 0));
+	check(blocks >= 1);
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&big, matrix_mul,
+		512, 0, 0));
+	check(big >= 1 && big <= blocks);
+}

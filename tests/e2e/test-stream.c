@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: streams and events
+ */
+
+#include <pthread.h>
+
+#include "e2e.h"
+
+TEST(work_of_a_stream_is_done_in_order)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	unsigned int x = 1;
+	CUstream stream;
+	CUdeviceptr p;
+
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32Async(p, 1, 1, stream));
+	for (int i = 0; i < 3000; i++) {
+		check_ok(launch_step(step, p, i % 3, stream));
+		x = stepped(x, i % 3);
+	}
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(device_word(p), x);
+	check_ok(cuStreamDestroy(stream));
+}
+
+TEST(stream_tells_flags_priority_and_context)
+{
+	struct fixture fixture = fixture_new();
+	unsigned long long id = 0, other_id = 0;
+	unsigned int flags = 99;
+	CUcontext context = NULL;
+	CUstream stream, other;
+	int priority = 99, least, greatest;
+
+	check_ok(cuCtxGetStreamPriorityRange(&least, &greatest));
+	check_ok(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, greatest));
+	check_ok(cuStreamCreate(&other, 0));
+	check((uintptr_t)stream > 0xffff && stream != other);
+	check_ok(cuStreamGetFlags(stream, &flags));
+	check_eq(flags, CU_STREAM_NON_BLOCKING);
+	check_ok(cuStreamGetFlags(other, &flags));
+	check_eq(flags, 0);
+	check_ok(cuStreamGetPriority(stream, &priority));
+	check_eq(priority, greatest);
+	check_ok(cuStreamGetCtx(stream, &context));
+	check(context == fixture.context);
+	check_ok(cuStreamGetId(stream, &id));
+	check_ok(cuStreamGetId(other, &other_id));
+	check(id != other_id);
+	check_cu(cuStreamCreate(&stream, 0xff00), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(destroyed_and_foreign_streams_are_refused)
+{
+	CUstream stream;
+
+	fixture_new();
+	check_ok(cuStreamCreate(&stream, 0));
+	check_ok(cuStreamDestroy(stream));
+	check(cuStreamSynchronize(stream) != CUDA_SUCCESS);
+	check(cuStreamQuery(stream) != CUDA_SUCCESS);
+	check(cuStreamSynchronize((CUstream)0x123456789abull) != CUDA_SUCCESS);
+}
+
+TEST(query_follows_the_work)
+{
+	struct fixture fixture = fixture_new();
+	CUstream stream;
+	CUdeviceptr p;
+	CUresult r;
+
+	check_ok(cuStreamCreate(&stream, 0));
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32(p, 1, 1));
+	check_ok(cuStreamQuery(stream));
+	check_ok(launch_step(fixture_function(&fixture, "step"), p, 1 << 20, stream));
+	while ((r = cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY)
+		;
+	check_ok(r);
+	check_eq(device_word(p), stepped(1, 1 << 20));
+}
+
+TEST(event_orders_two_streams)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	CUstream first, second;
+	unsigned int x = 1;
+	CUevent event;
+	CUdeviceptr p;
+
+	check_ok(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+	check_ok(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+	check_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32Async(p, 1, 1, first));
+	for (int i = 0; i < 50; i++) {
+		CUstream a = i % 2 ? second : first, b = i % 2 ? first : second;
+
+		check_ok(launch_step(step, p, 1000 + i, a));
+		check_ok(cuEventRecord(event, a));
+		check_ok(cuStreamWaitEvent(b, event, 0));
+		x = stepped(x, 1000 + i);
+	}
+	check_ok(cuStreamSynchronize(first));
+	check_ok(cuStreamSynchronize(second));
+	check_eq(device_word(p), x);
+	check_ok(cuEventDestroy(event));
+}
+
+TEST(legacy_stream_waits_for_blocking_streams)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	CUstream stream;
+	CUdeviceptr p;
+
+	check_ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32(p, 1, 1));
+	check_ok(launch_step(step, p, 200000, stream));
+	check_ok(launch_step(step, p, 7, NULL));
+	check_ok(launch_step(step, p, 100000, stream));
+	check_ok(cuCtxSynchronize());
+	check_eq(device_word(p), stepped(1, 300007));
+}
+
+TEST(events_time_what_lies_between_them)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	float first = -1, both = -1;
+	CUevent a, b, c;
+	CUdeviceptr p;
+
+	check_ok(cuEventCreate(&a, 0));
+	check_ok(cuEventCreate(&b, 0));
+	check_ok(cuEventCreate(&c, CU_EVENT_BLOCKING_SYNC));
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32(p, 1, 1));
+	check_ok(cuEventRecord(a, NULL));
+	check_ok(launch_step(step, p, 100000, NULL));
+	check_ok(cuEventRecord(b, NULL));
+	check_ok(launch_step(step, p, 100000, NULL));
+	check_ok(cuEventRecord(c, NULL));
+	check_ok(cuEventSynchronize(c));
+	check_ok(cuEventQuery(a));
+	check_ok(cuEventElapsedTime(&first, a, b));
+	check_ok(cuEventElapsedTime(&both, a, c));
+	check(first > 0 && both > first);
+	check_eq(device_word(p), stepped(1, 200000));
+}
+
+TEST(events_not_recorded_are_complete_and_have_no_time)
+{
+	CUevent a, b;
+	float time;
+
+	fixture_new();
+	check_ok(cuEventCreate(&a, 0));
+	check_ok(cuEventCreate(&b, CU_EVENT_DISABLE_TIMING));
+	check_ok(cuEventQuery(a));
+	check_ok(cuEventSynchronize(a));
+	check_cu(cuEventElapsedTime(&time, a, a), CUDA_ERROR_INVALID_HANDLE);
+	check_ok(cuEventRecord(b, NULL));
+	check_ok(cuEventRecord(a, NULL));
+	check_ok(cuCtxSynchronize());
+	check_cu(cuEventElapsedTime(&time, a, b), CUDA_ERROR_INVALID_HANDLE);
+	check_ok(cuEventDestroy(a));
+	check(cuEventQuery(a) != CUDA_SUCCESS);
+}
+
+TEST(device_writes_and_awaits_words_in_memory)
+{
+	unsigned int *flag;
+	CUdeviceptr mapped, p;
+	CUstream stream;
+
+	fixture_new();
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemHostAlloc((void **)&flag, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	check_ok(cuMemHostGetDevicePointer(&mapped, flag, 0));
+	check_ok(cuMemAlloc(&p, 8));
+	*flag = 0;
+	check_ok(cuMemsetD32(p, 0, 2));
+	check_ok(cuStreamWaitValue32(stream, mapped, 3, CU_STREAM_WAIT_VALUE_GEQ));
+	check_ok(cuStreamWriteValue32(stream, p, 17, 0));
+	check_ok(cuStreamWriteValue64(stream, mapped + 8, 0x1122334455667788ull, 0));
+	check_cu(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+	__atomic_store_n(flag, 3, __ATOMIC_SEQ_CST);
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(device_word(p), 17);
+	check_eq(flag[2], 0x55667788);
+	check_eq(flag[3], 0x11223344);
+}
+
+struct worker {
+	CUcontext context;
+	CUfunction step;
+	int rounds;
+	bool own_stream;
+};
+
+static void *run_worker(void *argument)
+{
+	const struct worker *worker = argument;
+	CUstream stream = CU_STREAM_PER_THREAD;
+	unsigned int x = 1;
+	CUdeviceptr p;
+
+	check_ok(cuCtxSetCurrent(worker->context));
+	if (worker->own_stream)
+		check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32Async(p, 1, 1, stream));
+	for (int i = 0; i < 200; i++) {
+		check_ok(launch_step(worker->step, p, worker->rounds + i, stream));
+		x = stepped(x, worker->rounds + i);
+	}
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(device_word(p), x);
+	check_ok(cuMemFree(p));
+	return NULL;
+}
+
+static void run_workers(bool own_stream)
+{
+	struct fixture fixture = fixture_new();
+	struct worker workers[8];
+	pthread_t threads[8];
+
+	for (int i = 0; i < 8; i++) {
+		workers[i] = (struct worker){ fixture.context,
+			fixture_function(&fixture, "step"), i, own_stream };
+		check_eq(pthread_create(&threads[i], NULL, run_worker, &workers[i]), 0);
+	}
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+}
+
+TEST(eight_threads_work_on_a_stream_each)
+{
+	run_workers(true);
+}
+
+TEST(eight_threads_work_on_their_per_thread_streams)
+{
+	run_workers(false);
+}
