@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# The one list of Debian 12 packages that building and testing need. Sourced after
+# common.sh.
+# shellcheck shell=bash disable=SC2034,SC2154
+
+packages_build=(
+	gcc libc6-dev meson ninja-build pkg-config python3
+	liburing-dev libprotobuf-c-dev protobuf-c-compiler libinih-dev
+	libzstd-dev liblz4-dev
+)
+# clang makes PTX from test kernels, and fuzzers
+packages_test=(clang libclang-rt-14-dev)
+packages_guest=(qemu-system-x86 busybox-static cpio lz4)
+
+package_installed() {
+	# shellcheck disable=SC2016 # dpkg-query expands it
+	[ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+}
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+# need_packages install|no-install PACKAGE... : prints and installs what is missing
+need_packages() {
+	local how=$1 name missing=()
+	shift
+	command -v dpkg-query >/dev/null ||
+		die 125 "this is not a Debian machine; what is needed: $*"
+	for name; do
+		package_installed "$name" || missing+=("$name")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	[ "$how" = install ] || die 125 "missing packages: ${missing[*]}"
+	say "installing missing packages: ${missing[*]}"
+	as_root apt-get -qq update || note "the package lists could not be fetched"
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+		--no-install-recommends install "${missing[@]}" >/dev/null ||
+		die 125 "apt-get could not install: ${missing[*]}"
+}
