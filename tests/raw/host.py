@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A private vgpud for tests in Python."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+
+class Host:
+    """Starts vgpud on a socket of its own; `with Host(build, driver) as host:`."""
+
+    def __init__(self, build, driver="soft", extra=""):
+        self.build, self.driver, self.extra = Path(build), driver, extra
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="vgpu-raw-")
+        folder = Path(self.folder.name)
+        self.socket, self.log = folder / "socket", folder / "log"
+        config = folder / "vgpud.conf"
+        config.write_text(
+            f"[vgpud]\ndriver = {self.driver}\nlog-file = {self.log}\n"
+            f"{self.extra}\n[vm raw]\ntransport = socket\nsocket = {self.socket}\nsize = 256M\n"
+        )
+        daemon = self.build / "host-daemon/broker/vgpud"
+        self.process = subprocess.Popen([daemon, "--config", config])
+        self.wait_for(r"vgpud ready")
+        return self
+
+    def text(self):
+        return self.log.read_text() if self.log.exists() else ""
+
+    def wait_for(self, pattern, count=1, seconds=20):
+        """Waits until the log has that many matches. Returns the last one."""
+        end = time.monotonic() + seconds
+        while True:
+            found = list(re.finditer(pattern, self.text()))
+            if len(found) >= count:
+                return found[-1]
+            assert self.process.poll() is None, f"vgpud ended:\n{self.text()}"
+            assert time.monotonic() < end, f"no {pattern!r} in the log:\n{self.text()}"
+            time.sleep(0.01)
+
+    def alive(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+                return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except FileNotFoundError:
+            return False
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        left = os.path.exists(self.socket)
+        text = self.text()
+        self.folder.cleanup()
+        assert code == 0, f"vgpud exited with {code}:\n{text}"
+        assert not left, "vgpud left its socket behind"

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile guests and honest ones that speak the wire themselves.
+
+    test_raw.py BUILD SOURCE [TEST...]
+"""
+
+import os
+import random
+import struct
+import sys
+import threading
+import time
+import traceback
+
+import wire
+from host import Host
+from wire import DEAD, RING_SIZE, Channel, Dead
+
+INVALID_VALUE, INVALID_CONTEXT, INVALID_HANDLE = 1, 201, 400
+
+
+def prepare(channel):
+    """Retains the primary context and makes it current on lane 0."""
+    result, out = channel.call("cuDevicePrimaryCtxRetain", dev=0)
+    assert result == 0, result
+    channel.submit(
+        channel.api.ids["vgpuLaneContext"],
+        channel.message("vgpuLaneContext", context=out["pctx"]),
+        reply=False,
+    )
+
+
+def allocate(channel, size):
+    result, out = channel.call("cuMemAlloc_v2", bytesize=size)
+    assert result == 0, result
+    return out["dptr"]
+
+
+def must_die(channel):
+    """The channel ends because the guest broke the protocol."""
+    channel.wait(lambda: channel.state == DEAD, "the channel's end")
+    assert channel.reason == wire.REASON_PROTOCOL, channel.reason
+
+
+def still_serves(host, api):
+    """Another guest process finds nothing amiss."""
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    allocate(channel, 4096)
+    channel.close()
+
+
+def test_honest_guest_computes(host, api):
+    channel = Channel(api, host.socket)
+    result, out = channel.call("vgpuHello")
+    assert result == 0 and out["n_devices"] >= 1, out
+    result, out = channel.call("vgpuDeviceInfo", device=0)
+    assert result == 0 and len(out["device_name"]) > 3 and len(out["uuid"]) == 16
+    prepare(channel)
+    p = allocate(channel, 4096)
+    assert wire.WINDOW_BASE + channel.shm_size <= p < wire.WINDOW_BASE + wire.WINDOW_SIZE
+    channel.arena_bytes(0, 4096)[:] = bytes(i % 251 for i in range(4096))
+    no_word = {"word": 0xFFFFFFFF}
+    result, _ = channel.call(
+        "cuMemcpyHtoDAsync_v2", dstDevice=p, srcHost=channel.arena(0), ByteCount=4096, **no_word
+    )
+    assert result == 0, result
+    result, _ = channel.call(
+        "cuMemcpyDtoHAsync_v2", dstHost=channel.arena(8192), srcDevice=p, ByteCount=4096, **no_word
+    )
+    assert result == 0, result
+    result, _ = channel.call("cuCtxSynchronize")
+    assert result == 0, result
+    assert channel.arena_bytes(8192, 4096) == channel.arena_bytes(0, 4096)
+    channel.close()
+
+
+def hostile_frame(make):
+    """A test that sends one bad frame on a prepared channel."""
+
+    def run(host, api):
+        channel = Channel(api, host.socket)
+        prepare(channel)
+        make(channel)
+        must_die(channel)
+        channel.close()
+        still_serves(host, api)
+
+    return run
+
+
+test_truncated_frame = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["cuMemAlloc_v2"], size=64))
+)
+test_frame_without_header = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["cuMemAlloc_v2"], size=8))
+)
+test_frame_of_size_zero = hostile_frame(lambda c: c.write_ring(c.frame(0, size=0)))
+test_oversized_frame = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["cuMemAlloc_v2"], bytes(80 << 10)))
+)
+test_frame_of_four_gigabytes = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["cuMemAlloc_v2"], size=0xFFFFFFF0))
+)
+test_unknown_call = hostile_frame(lambda c: c.write_ring(c.frame(0xFFFF)))
+test_unknown_flags = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["vgpuHello"], flags=0x4000))
+)
+test_lane_beyond_the_slots = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["vgpuHello"], lane=1024))
+)
+test_lane_near_the_integer_limit = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["vgpuHello"], lane=0xFFFFFFFF))
+)
+test_tail_that_jumps = hostile_frame(lambda c: c.publish(c.tail + RING_SIZE + 16))
+test_tail_that_goes_back = hostile_frame(lambda c: c.publish(c.tail - 16))
+test_tail_that_is_not_aligned = hostile_frame(lambda c: c.publish(c.tail + 8))
+test_message_that_does_not_unpack = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["cuMemAlloc_v2"], b"\xff" * 40))
+)
+test_message_with_a_length_beyond_its_end = hostile_frame(
+    lambda c: c.write_ring(c.frame(c.api.ids["cuModuleGetFunction"], b"\x22\xff\xff\xff\x0fabc"))
+)
+
+
+def refused(result, *allowed):
+    assert result in allowed, f"result {result}, expected one of {allowed}"
+
+
+def test_wrong_handles_are_ordinary_errors(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    for handle in (3, 0xFFFF, 1 << 63, (1 << 64) - 1, 5 << 52 | 1 << 20, 0x1234567890AB):
+        result, _ = channel.call("cuStreamDestroy_v2", hStream=handle)
+        refused(result, INVALID_HANDLE, INVALID_VALUE, INVALID_CONTEXT)
+        result, _ = channel.call("cuModuleUnload", hmod=handle)
+        refused(result, INVALID_HANDLE, INVALID_VALUE)
+        result, _ = channel.call("cuStreamSynchronize", hStream=handle)
+        refused(result, INVALID_HANDLE, INVALID_VALUE, INVALID_CONTEXT)
+    result, out = channel.call("cuStreamCreate", Flags=0)
+    assert result == 0
+    stream = out["phStream"]
+    result, _ = channel.call("cuModuleUnload", hmod=stream)  # foreign: of another kind
+    refused(result, INVALID_HANDLE)
+    result, _ = channel.call("cuStreamDestroy_v2", hStream=stream)
+    assert result == 0
+    result, _ = channel.call("cuStreamDestroy_v2", hStream=stream)  # stale
+    refused(result, INVALID_HANDLE, INVALID_CONTEXT)
+    allocate(channel, 4096)
+    channel.close()
+
+
+def test_handle_of_another_process_means_nothing(host, api):
+    one, other = Channel(api, host.socket), Channel(api, host.socket)
+    prepare(one)
+    prepare(other)
+    result, out = one.call("cuStreamCreate", Flags=0)
+    assert result == 0
+    result, _ = other.call("cuStreamDestroy_v2", hStream=out["phStream"])
+    refused(result, INVALID_HANDLE, INVALID_CONTEXT)
+    result, _ = one.call("cuStreamDestroy_v2", hStream=out["phStream"])
+    assert result == 0
+    one.close()
+    other.close()
+
+
+def test_addresses_out_of_range_are_refused(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    p = allocate(channel, 4096)
+    arena_end = channel.n_extents * wire.EXTENT_SIZE
+    bad_sources = (
+        0,
+        0x1000,
+        wire.WINDOW_BASE,  # the header
+        wire.WINDOW_BASE + channel.area,  # the ring
+        channel.arena(arena_end - 100),  # reaches over the end of the grant
+        channel.arena(arena_end),
+        wire.WINDOW_BASE - 4096,
+        (1 << 64) - 4,
+    )
+    for source in bad_sources:
+        result, _ = channel.call(
+            "cuMemcpyHtoDAsync_v2", dstDevice=p, srcHost=source, ByteCount=4096, word=0xFFFFFFFF
+        )
+        refused(result, INVALID_VALUE)
+    for target, size in ((p, 8192), (p + 4095, 2), (p - 1, 4096), (p, 1 << 63), (0, 1)):
+        result, _ = channel.call(
+            "cuMemcpyHtoDAsync_v2",
+            dstDevice=target,
+            srcHost=channel.arena(),
+            ByteCount=size,
+            word=0xFFFFFFFF,
+        )
+        refused(result, INVALID_VALUE)
+    # source and destination that overlap are only slow or undefined, never harmful
+    result, _ = channel.call("cuMemcpyDtoDAsync_v2", dstDevice=p, srcDevice=p + 8, ByteCount=64)
+    refused(result, 0, INVALID_VALUE)
+    allocate(channel, 4096)
+    channel.close()
+
+
+def test_guest_that_never_reads_replies(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    for _ in range(5000):
+        sequence = channel.submit(channel.api.ids["vgpuHello"])
+        channel.wait(lambda: channel.tail - channel.u64(channel.area + 64) < RING_SIZE // 2, "room")
+    channel.reply(sequence=sequence)
+    allocate(channel, 4096)
+    channel.close()
+
+
+def test_killed_worker_ends_the_channel(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    pid = channel.u32(wire.TABLE_OFF + 192 + 20)
+    assert pid > 1
+    os.kill(pid, 9)
+    channel.submit(channel.api.ids["vgpuHello"])
+    try:
+        channel.reply()
+        raise AssertionError("a dead worker answered")
+    except Dead:
+        assert channel.reason == wire.REASON_WORKER_DIED, channel.reason
+    channel.close()
+    still_serves(host, api)
+
+
+def test_worker_and_memory_go_with_the_guest(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    pid = channel.u32(wire.TABLE_OFF + 192 + 20)
+    channel.submit(channel.api.ids["cuCtxSynchronize"])
+    channel.close()
+    end = time.monotonic() + 10
+    while host.alive(pid):
+        assert time.monotonic() < end, "the worker outlives its guest"
+        time.sleep(0.01)
+
+
+def test_other_protocol_version_is_refused(host, api):
+    channel = Channel(api, host.socket, version=99)
+    assert channel.state == wire.REFUSED and channel.reason == wire.REASON_VERSION
+    assert channel.u32(wire.TABLE_OFF + 192) == wire.PROTOCOL_VERSION
+    channel.close()
+    still_serves(host, api)
+
+
+def test_bytes_of_the_live_ring_are_flipped(host, api):
+    """Valid calls run while another thread flips bits of the ring for 5 s."""
+    rng, end, n_deaths, n_replies = random.Random(1), time.monotonic() + 5, 0, 0
+    while time.monotonic() < end:
+        channel = Channel(api, host.socket)
+        stop = threading.Event()
+
+        def flip():
+            ring = channel.area + wire.RING_OFF
+            while not stop.is_set():
+                at = ring + (channel.tail + rng.randrange(-64, 256)) % RING_SIZE
+                channel.view[at] ^= 1 << rng.randrange(8)
+
+        thread = threading.Thread(target=flip)
+        thread.start()
+        try:
+            while time.monotonic() < end:
+                channel.submit(channel.api.ids["vgpuHello"], channel.message("vgpuHello"))
+                slot = channel.area + wire.SLOTS_OFF
+                patience = time.monotonic() + 0.05
+                while channel.u32(slot) != channel.sequences[0] and channel.state == wire.OPEN:
+                    if time.monotonic() > patience:  # the flipped call went elsewhere
+                        break
+                n_replies += 1
+                if channel.state != wire.OPEN:
+                    assert channel.reason == wire.REASON_PROTOCOL, channel.reason
+                    n_deaths += 1
+                    break
+        finally:
+            stop.set()
+            thread.join()
+        channel.close()
+    print(f"    {n_replies} calls, {n_deaths} channels ended by the host", end="")
+    assert n_replies > 10 and n_deaths > 0
+    still_serves(host, api)
+
+
+def test_random_frames_end_at_most_their_own_channel(host, api):
+    rng = random.Random(7)
+    ids = sorted(api.ids.values())
+    for _ in range(30):
+        channel = Channel(api, host.socket)
+        prepare(channel)
+        for _ in range(50):
+            body = rng.randbytes(rng.randrange(120))
+            channel.write_ring(
+                channel.frame(rng.choice(ids), body, rng.randrange(2), rng.randrange(4), 1)
+            )
+            if channel.state != wire.OPEN:
+                break
+        if channel.state == DEAD:
+            assert channel.reason == wire.REASON_PROTOCOL, channel.reason
+        channel.close()
+    still_serves(host, api)
+
+
+def main():
+    build, source, *wanted = sys.argv[1:]
+    api = wire.Api(os.path.join(source, "protocol/api"))
+    tests = {name[5:]: run for name, run in globals().items() if name.startswith("test_")}
+    passed = failed = 0
+    with Host(build) as host:
+        for name, run in tests.items():
+            if wanted and name not in wanted:
+                continue
+            start = time.monotonic()
+            try:
+                run(host, api)
+                verdict, passed = "ok", passed + 1
+            except Exception:  # pylint: disable=broad-except
+                traceback.print_exc()
+                verdict, failed = "FAIL", failed + 1
+            print(f"{verdict:4} {name} ({time.monotonic() - start:.2f} s)", flush=True)
+        if failed:
+            print(host.text()[-4000:], file=sys.stderr)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
