@@ -13,9 +13,11 @@ import threading
 import time
 import traceback
 
-import wire
-from host import Host
-from wire import DEAD, RING_SIZE, Channel, Dead
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+
+import wire  # noqa: E402
+from host import Host  # noqa: E402
+from wire import DEAD, RING_SIZE, Channel, Dead  # noqa: E402
 
 INVALID_VALUE, INVALID_CONTEXT, INVALID_HANDLE = 1, 201, 400
 

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program on the guest library against a private vgpud, and checks the host's books.
+
+    through.py [--driver D] [--sync] [--expect NAME=N]... BUILD -- PROGRAM [ARGUMENT...]
+
+The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After it
+ended, vgpud's line on each session must show at least N of NAME (launches,
+copies_h2d, ...) in all, no call that was refused although nobody waited for its
+answer, and a session that ended in good order. Then vgpud is stopped: neither a
+process nor a file may be left. Exit status: the program's, or 1.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+from host import Host
+
+EXIT_SKIP = 77
+
+
+def count_processes(folder):
+    """How many processes still run with the private folder on their command line."""
+    n = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                n += folder.encode() in f.read()
+        except OSError:
+            pass
+    return n
+
+
+def sessions(text):
+    """The books: one dictionary a session that ended."""
+    found = []
+    for line in re.findall(r"session ended (.*)", text):
+        found.append(dict(re.findall(r"(\w+)=(\S+)", line)))
+    return found
+
+
+def check_books(books, expected, faults):
+    """Returns a sentence a thing that is wrong."""
+    wrong = []
+    if expected and not books:
+        wrong.append("the host saw no session")
+    for item in expected:
+        name, least = item.split("=")
+        total = sum(int(book.get(name, 0)) for book in books)
+        if total < int(least):
+            wrong.append(f"the host counts {total} {name}, at least {least} were done")
+    for book in books:
+        if int(book.get("refused_async", 0)):
+            wrong.append(f"{book['refused_async']} calls without a reply were refused")
+        if book.get("reason") not in ("none", "closed", None) and not faults:
+            wrong.append(f"a session ended by {book['reason']}")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--driver", default="soft")
+    parser.add_argument("--sync", action="store_true", help="every call waits (VGPU_SYNC=1)")
+    parser.add_argument("--expect", action="append", default=[], metavar="NAME=N")
+    parser.add_argument("--any-end", action="store_true", help="sessions may end badly")
+    parser.add_argument("build")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+
+    with Host(options.build, options.driver) as host:
+        environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
+        library = os.path.join(os.path.abspath(options.build), "guest-shim")
+        environment["LD_LIBRARY_PATH"] = library
+        if options.sync:
+            environment["VGPU_SYNC"] = "1"
+        code = subprocess.run(options.command, env=environment, check=False).returncode
+        folder = host.folder.name
+        n_open = len(re.findall(r"session opened", host.text()))
+        host.wait_for(r"session ended", n_open) if n_open else None
+        text = host.text()
+    if code == EXIT_SKIP:
+        return code
+    wrong = check_books(sessions(text), options.expect, options.any_end)
+    if count_processes(folder):
+        wrong.append("a process of the host was left behind")
+    for sentence in wrong:
+        print(f"through.py: {sentence}", file=sys.stderr)
+    if wrong or code:
+        print(text[-6000:], file=sys.stderr)
+    return code if 0 <= code < 128 and (code or not wrong) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
