@@ -281,6 +281,7 @@ struct ptx_body {
 	uint32_t n_prototypes;
 
 	char *names;		    /* opcode spellings, see ptx_instr.name */
+	uint32_t names_size;
 	uint32_t first_unsupported; /* instruction index or PTX_INDEX_NONE */
 
 	struct ptx_arena *arena;

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PTX parser: instructions
+ *
+ * An instruction that PTX has and we do not decode keeps its name and nothing
+ * else: its operands are skipped, its guard and line are kept.
+ */
+
+#include <string.h>
+
+#include "ptx/modifier.h"
+#include "ptx/parser.h"
+
+#define OP_TEXT_MAX 256 /* an opcode with its modifiers; longest met: 90 */
+
+struct op_text {
+	char text[OP_TEXT_MAX];
+	uint32_t size;
+};
+
+static int add_word(struct ptx_parser *p, struct op_text *name)
+{
+	bool is_dot = p->token.kind == PTX_TOKEN_DOT;
+
+	if (name->size + is_dot + p->token.size >= OP_TEXT_MAX)
+		return ptx_fail(p, "an opcode with too many modifiers");
+	if (is_dot)
+		name->text[name->size++] = '.';
+	memcpy(name->text + name->size, p->token.text, p->token.size);
+	name->size += p->token.size;
+	return 0;
+}
+
+/* Each spelling is kept once. */
+static int keep_name(
+	struct ptx_body_parser *b, const struct op_text *name, uint32_t *offsetp)
+{
+	struct ptx_name entry = {.size = name->size, .index = b->op_text.n};
+	uint32_t at = ptx_names_find(b->op_names, name->text, name->size, 0);
+	char *slot;
+
+	if (at) {
+		*offsetp = ptx_names_at(b->op_names, at - 1)->index;
+		return 0;
+	}
+	slot = ptx_array_push(&b->op_text, name->size + 1, 1);
+	if (!slot)
+		return vgpu_error_origin(-ENOMEM);
+	memcpy(slot, name->text, name->size);
+	*offsetp = entry.index;
+	/* the table wants text that does not move */
+	entry.text = ptx_arena_string(b->p.arena, name->text, name->size);
+	if (!entry.text)
+		return vgpu_error_origin(-ENOMEM);
+	return ptx_names_add(b->op_names, &entry);
+}
+
+/* Takes the modifiers. *decodedp is cleared where one is not decoded. */
+static int parse_modifiers(struct ptx_body_parser *b, struct ptx_instr *instr,
+	struct op_text *name, bool *decodedp, bool *policyp)
+{
+	struct ptx_parser *p = &b->p;
+	int r;
+
+	for (; p->token.kind == PTX_TOKEN_DOT; ptx_next(p)) {
+		r = add_word(p, name);
+		if (r)
+			return r;
+		if (!*decodedp)
+			continue;
+		switch (ptx_modifier_apply(instr, p->token.text, p->token.size)) {
+		case PTX_MODIFIER_OK:
+			break;
+		case PTX_MODIFIER_CACHE_HINT:
+			*policyp = true;
+			break;
+		case PTX_MODIFIER_REPEATED:
+			return ptx_fail(p, "%.*s: .%.*s is one modifier too many",
+				(int)name->size, name->text,
+				(int)(p->token.size < 60 ? p->token.size : 60),
+				p->token.text);
+		case PTX_MODIFIER_UNKNOWN:
+			*decodedp = false;
+			break;
+		}
+	}
+	return 0;
+}
+
+static int append(struct ptx_body_parser *b, const struct ptx_instr *instr)
+{
+	struct ptx_instr *slot;
+
+	if (b->instrs.n == PTX_INSTRS_MAX)
+		return ptx_fail(&b->p, "more than %u instructions", PTX_INSTRS_MAX);
+	slot = ptx_array_push(&b->instrs, 1, sizeof(*slot));
+	if (!slot)
+		return vgpu_error_origin(-ENOMEM);
+	*slot = *instr;
+	return 0;
+}
+
+static int parse_unsupported(struct ptx_body_parser *b, const struct ptx_instr *decoded)
+{
+	struct ptx_instr instr = {
+		.op = PTX_OP_UNSUPPORTED,
+		.guard = decoded->guard,
+		.guard_negated = decoded->guard_negated,
+		.line = decoded->line,
+		.name = decoded->name,
+		.first_operand = b->operands.n,
+		.vector = 1,
+	};
+	int r;
+
+	r = ptx_skip_statement(&b->p);
+	if (r)
+		return r;
+	if (b->body->first_unsupported == PTX_INDEX_NONE)
+		b->body->first_unsupported = b->instrs.n;
+	return append(b, &instr);
+}
+
+/* What every consumer would have to check again. */
+static int check_instr(struct ptx_body_parser *b, const struct ptx_instr *instr,
+	const struct op_text *name)
+{
+	if (!ptx_opcode_takes_types(instr->op, instr->n_types))
+		return ptx_fail(&b->p, "%.*s has %u types", (int)name->size, name->text,
+			instr->n_types);
+	if ((instr->op == PTX_OP_BAR || instr->op == PTX_OP_BARRIER) && !instr->mode)
+		return ptx_fail(&b->p, "%.*s is no barrier operation", (int)name->size,
+			name->text);
+	return 0;
+}
+
+static int finish(struct ptx_body_parser *b, struct ptx_instr *instr, bool has_policy)
+{
+	uint32_t reg;
+	uint8_t type;
+	int r;
+
+	if (has_policy && ptx_take(&b->p, ',')) {
+		r = ptx_parse_register(b, &reg, &type);
+		if (r)
+			return r;
+	}
+	r = ptx_expect(&b->p, ';');
+	return r ? r : append(b, instr);
+}
+
+int ptx_parse_instr(struct ptx_body_parser *b, const struct ptx_token *opcode,
+	uint32_t guard, bool guard_negated)
+{
+	struct ptx_instr instr = {
+		.guard = guard,
+		.guard_negated = guard_negated,
+		.line = opcode->line,
+	};
+	bool decoded, has_policy = false;
+	struct op_text name = {};
+	int r;
+
+	switch (ptx_opcode_find(opcode->text, opcode->size, &instr.op)) {
+	case PTX_OPCODE_UNKNOWN:
+		return ptx_fail_at(&b->p, PTX_E_INVALID, opcode->line,
+			"\"%.*s\" is no instruction",
+			(int)(opcode->size < 160 ? opcode->size : 160), opcode->text);
+	case PTX_OPCODE_UNSUPPORTED:
+		decoded = false;
+		break;
+	default:
+		decoded = true;
+		break;
+	}
+	memcpy(name.text, opcode->text, opcode->size);
+	name.size = opcode->size;
+	r = parse_modifiers(b, &instr, &name, &decoded, &has_policy);
+	if (r)
+		return r;
+	r = keep_name(b, &name, &instr.name);
+	if (r)
+		return r;
+	if (!decoded)
+		return parse_unsupported(b, &instr);
+	if (!instr.vector)
+		instr.vector = 1;
+	r = check_instr(b, &instr, &name);
+	if (!r)
+		r = ptx_parse_operands(b, &instr);
+	return r ? r : finish(b, &instr, has_policy);
+}

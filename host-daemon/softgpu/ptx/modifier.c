@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opcodes and their modifiers
+ *
+ * A modifier belongs to a group, which is a field of struct ptx_instr or one of
+ * its flags; an opcode accepts a set of groups. One spelling may stand for several
+ * things (.and combines predicates in setp and words in atom): then the table has
+ * a row for each and the row whose group the opcode accepts counts.
+ */
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/modifier.h"
+#include "ptx/module.h"
+
+enum group {
+	G_TYPE,
+	G_ROUND,
+	G_APPROX,
+	G_CMP,
+	G_BOOL,
+	G_SPACE,
+	G_VECTOR,
+	G_SEM,
+	G_SCOPE,
+	G_ATOM,
+	G_MUL,
+	G_WRAP,
+	G_BAR, /* groups from here to TESTP are families of enum ptx_mode */
+	G_SHFL,
+	G_VOTE,
+	G_PRMT,
+	G_SHF,
+	G_TESTP,
+	G_FTZ, /* groups from here to NOFTZ are flags */
+	G_SAT,
+	G_SATFINITE,
+	G_RELU,
+	G_CC,
+	G_UNI,
+	G_SYNC,
+	G_ALIGNED,
+	G_NC,
+	G_TO,
+	G_SHIFTAMT,
+	G_NAN,
+	G_XORSIGN,
+	G_ABS,
+	G_NOFTZ,
+	G_CACHE,   /* cache modifiers: dropped */
+	G_IGNORED, /* words that change nothing here: dropped */
+	_G_N,
+};
+
+#define M(_group) (1ull << (_group))
+
+struct modifier {
+	const char *text;
+	uint8_t group;
+	uint16_t value;
+};
+
+/* Sorted by text, as strcmp() does: a test checks it. */
+static const struct modifier modifiers[] = {
+	{"NaN", G_NAN, PTX_FLAG_NAN},
+	{"abs", G_ABS, PTX_FLAG_ABS},
+	{"acq_rel", G_SEM, PTX_SEM_ACQ_REL},
+	{"acquire", G_SEM, PTX_SEM_ACQUIRE},
+	{"add", G_ATOM, PTX_ATOM_ADD},
+	{"aligned", G_ALIGNED, PTX_FLAG_ALIGNED},
+	{"all", G_VOTE, PTX_MODE_ALL},
+	{"and", G_ATOM, PTX_ATOM_AND},
+	{"and", G_BOOL, PTX_BOOL_AND},
+	{"any", G_VOTE, PTX_MODE_ANY},
+	{"approx", G_APPROX, PTX_APPROX_APPROX},
+	{"arrive", G_BAR, PTX_MODE_BAR_ARRIVE},
+	{"b128", G_TYPE, PTX_TYPE_B128},
+	{"b16", G_TYPE, PTX_TYPE_B16},
+	{"b32", G_TYPE, PTX_TYPE_B32},
+	{"b4e", G_PRMT, PTX_MODE_PRMT_B4E},
+	{"b64", G_TYPE, PTX_TYPE_B64},
+	{"b8", G_TYPE, PTX_TYPE_B8},
+	{"ballot", G_VOTE, PTX_MODE_BALLOT},
+	{"bf16", G_TYPE, PTX_TYPE_BF16},
+	{"bf16x2", G_TYPE, PTX_TYPE_BF16X2},
+	{"bfly", G_SHFL, PTX_MODE_SHFL_BFLY},
+	{"ca", G_CACHE, 0},
+	{"cas", G_ATOM, PTX_ATOM_CAS},
+	{"cc", G_CC, PTX_FLAG_CC},
+	{"cg", G_CACHE, 0},
+	{"clamp", G_WRAP, PTX_WRAP_CLAMP},
+	{"cluster", G_SCOPE, PTX_SCOPE_CLUSTER},
+	{"const", G_SPACE, PTX_SPACE_CONST},
+	{"cs", G_CACHE, 0},
+	{"cta", G_IGNORED, 0},
+	{"cta", G_SCOPE, PTX_SCOPE_CTA},
+	{"cv", G_CACHE, 0},
+	{"dec", G_ATOM, PTX_ATOM_DEC},
+	{"down", G_SHFL, PTX_MODE_SHFL_DOWN},
+	{"e4m3x2", G_TYPE, PTX_TYPE_E4M3X2},
+	{"e5m2x2", G_TYPE, PTX_TYPE_E5M2X2},
+	{"ecl", G_PRMT, PTX_MODE_PRMT_ECL},
+	{"ecr", G_PRMT, PTX_MODE_PRMT_ECR},
+	{"eq", G_CMP, PTX_CMP_EQ},
+	{"equ", G_CMP, PTX_CMP_EQU},
+	{"exch", G_ATOM, PTX_ATOM_EXCH},
+	{"f16", G_TYPE, PTX_TYPE_F16},
+	{"f16x2", G_TYPE, PTX_TYPE_F16X2},
+	{"f32", G_TYPE, PTX_TYPE_F32},
+	{"f32x2", G_TYPE, PTX_TYPE_F32X2},
+	{"f4e", G_PRMT, PTX_MODE_PRMT_F4E},
+	{"f64", G_TYPE, PTX_TYPE_F64},
+	{"finite", G_TESTP, PTX_MODE_TESTP_FINITE},
+	{"ftz", G_FTZ, PTX_FLAG_FTZ},
+	{"full", G_APPROX, PTX_APPROX_FULL},
+	{"ge", G_CMP, PTX_CMP_GE},
+	{"geu", G_CMP, PTX_CMP_GEU},
+	{"gl", G_SCOPE, PTX_SCOPE_GPU},
+	{"global", G_SPACE, PTX_SPACE_GLOBAL},
+	{"gpu", G_SCOPE, PTX_SCOPE_GPU},
+	{"gt", G_CMP, PTX_CMP_GT},
+	{"gtu", G_CMP, PTX_CMP_GTU},
+	{"hi", G_CMP, PTX_CMP_HI},
+	{"hi", G_MUL, PTX_MUL_HI},
+	{"hs", G_CMP, PTX_CMP_HS},
+	{"idx", G_IGNORED, 0},
+	{"idx", G_SHFL, PTX_MODE_SHFL_IDX},
+	{"inc", G_ATOM, PTX_ATOM_INC},
+	{"infinite", G_TESTP, PTX_MODE_TESTP_INFINITE},
+	{"l", G_SHF, PTX_MODE_SHF_L},
+	{"launch_dependents", G_IGNORED, 0},
+	{"le", G_CMP, PTX_CMP_LE},
+	{"leu", G_CMP, PTX_CMP_LEU},
+	{"lo", G_CMP, PTX_CMP_LO},
+	{"lo", G_MUL, PTX_MUL_LO},
+	{"local", G_SPACE, PTX_SPACE_LOCAL},
+	{"ls", G_CMP, PTX_CMP_LS},
+	{"lt", G_CMP, PTX_CMP_LT},
+	{"ltu", G_CMP, PTX_CMP_LTU},
+	{"lu", G_CACHE, 0},
+	{"max", G_ATOM, PTX_ATOM_MAX},
+	{"min", G_ATOM, PTX_ATOM_MIN},
+	{"mmio", G_SEM, PTX_SEM_MMIO},
+	{"nan", G_CMP, PTX_CMP_NAN},
+	{"nc", G_NC, PTX_FLAG_NC},
+	{"ne", G_CMP, PTX_CMP_NE},
+	{"neu", G_CMP, PTX_CMP_NEU},
+	{"noftz", G_NOFTZ, PTX_FLAG_NOFTZ},
+	{"normal", G_TESTP, PTX_MODE_TESTP_NORMAL},
+	{"notanumber", G_TESTP, PTX_MODE_TESTP_NOTANUMBER},
+	{"num", G_CMP, PTX_CMP_NUM},
+	{"number", G_TESTP, PTX_MODE_TESTP_NUMBER},
+	{"or", G_ATOM, PTX_ATOM_OR},
+	{"or", G_BOOL, PTX_BOOL_OR},
+	{"param", G_SPACE, PTX_SPACE_PARAM},
+	{"param::entry", G_SPACE, PTX_SPACE_PARAM},
+	{"param::func", G_SPACE, PTX_SPACE_PARAM},
+	{"popc", G_ATOM, PTX_ATOM_POPC},
+	{"pred", G_TYPE, PTX_TYPE_PRED},
+	{"r", G_SHF, PTX_MODE_SHF_R},
+	{"rc16", G_PRMT, PTX_MODE_PRMT_RC16},
+	{"rc8", G_PRMT, PTX_MODE_PRMT_RC8},
+	{"red", G_BAR, PTX_MODE_BAR_RED},
+	{"relaxed", G_SEM, PTX_SEM_RELAXED},
+	{"release", G_SEM, PTX_SEM_RELEASE},
+	{"relu", G_RELU, PTX_FLAG_RELU},
+	{"rm", G_ROUND, PTX_ROUND_RM},
+	{"rmi", G_ROUND, PTX_ROUND_RMI},
+	{"rn", G_ROUND, PTX_ROUND_RN},
+	{"rna", G_ROUND, PTX_ROUND_RNA},
+	{"rni", G_ROUND, PTX_ROUND_RNI},
+	{"rp", G_ROUND, PTX_ROUND_RP},
+	{"rpi", G_ROUND, PTX_ROUND_RPI},
+	{"rz", G_ROUND, PTX_ROUND_RZ},
+	{"rzi", G_ROUND, PTX_ROUND_RZI},
+	{"s16", G_TYPE, PTX_TYPE_S16},
+	{"s16x2", G_TYPE, PTX_TYPE_S16X2},
+	{"s32", G_TYPE, PTX_TYPE_S32},
+	{"s64", G_TYPE, PTX_TYPE_S64},
+	{"s8", G_TYPE, PTX_TYPE_S8},
+	{"sat", G_SAT, PTX_FLAG_SAT},
+	{"satfinite", G_SATFINITE, PTX_FLAG_SATFINITE},
+	{"sc", G_SEM, PTX_SEM_SC},
+	{"shared", G_SPACE, PTX_SPACE_SHARED},
+	{"shared::cluster", G_SPACE, PTX_SPACE_SHARED_CLUSTER},
+	{"shared::cta", G_SPACE, PTX_SPACE_SHARED},
+	{"shiftamt", G_SHIFTAMT, PTX_FLAG_SHIFTAMT},
+	{"subnormal", G_TESTP, PTX_MODE_TESTP_SUBNORMAL},
+	{"sync", G_BAR, PTX_MODE_BAR_SYNC},
+	{"sync", G_SYNC, PTX_FLAG_SYNC},
+	{"sys", G_SCOPE, PTX_SCOPE_SYS},
+	{"tf32", G_TYPE, PTX_TYPE_TF32},
+	{"to", G_TO, PTX_FLAG_TO},
+	{"u16", G_TYPE, PTX_TYPE_U16},
+	{"u16x2", G_TYPE, PTX_TYPE_U16X2},
+	{"u32", G_TYPE, PTX_TYPE_U32},
+	{"u64", G_TYPE, PTX_TYPE_U64},
+	{"u8", G_TYPE, PTX_TYPE_U8},
+	{"uni", G_UNI, PTX_FLAG_UNI},
+	{"uni", G_VOTE, PTX_MODE_UNI},
+	{"unified", G_CACHE, 0},
+	{"up", G_SHFL, PTX_MODE_SHFL_UP},
+	{"v2", G_VECTOR, 2},
+	{"v4", G_VECTOR, 4},
+	{"v8", G_VECTOR, 8},
+	{"volatile", G_SEM, PTX_SEM_VOLATILE},
+	{"wait", G_IGNORED, 0},
+	{"warp", G_BAR, PTX_MODE_BAR_WARP_SYNC},
+	{"wb", G_CACHE, 0},
+	{"weak", G_SEM, PTX_SEM_WEAK},
+	{"wide", G_MUL, PTX_MUL_WIDE},
+	{"wrap", G_WRAP, PTX_WRAP_WRAP},
+	{"wt", G_CACHE, 0},
+	{"xor", G_ATOM, PTX_ATOM_XOR},
+	{"xor", G_BOOL, PTX_BOOL_XOR},
+	{"xorsign", G_XORSIGN, PTX_FLAG_XORSIGN},
+};
+
+/* Where a group's value goes. */
+static const uint8_t group_fields[_G_N] = {
+	[G_ROUND] = offsetof(struct ptx_instr, round),
+	[G_APPROX] = offsetof(struct ptx_instr, approx),
+	[G_CMP] = offsetof(struct ptx_instr, cmp),
+	[G_BOOL] = offsetof(struct ptx_instr, bool_op),
+	[G_VECTOR] = offsetof(struct ptx_instr, vector),
+	[G_SEM] = offsetof(struct ptx_instr, sem),
+	[G_SCOPE] = offsetof(struct ptx_instr, scope),
+	[G_ATOM] = offsetof(struct ptx_instr, atom),
+	[G_MUL] = offsetof(struct ptx_instr, mul),
+	[G_WRAP] = offsetof(struct ptx_instr, wrap),
+	[G_BAR... G_TESTP] = offsetof(struct ptx_instr, mode),
+};
+
+static const struct {
+	uint64_t groups;
+	uint8_t min_types;
+	uint8_t max_types;
+} opcodes[_PTX_OP_N] = {
+	[PTX_OP_ABS] = {M(G_FTZ), 1, 1},
+	[PTX_OP_ACTIVEMASK] = {0, 1, 1},
+	[PTX_OP_ADD] = {M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_CC), 1, 1},
+	[PTX_OP_ADDC] = {M(G_CC), 1, 1},
+	[PTX_OP_AND] = {0, 1, 1},
+	[PTX_OP_ATOM] = {M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_ATOM) | M(G_NOFTZ) |
+				 M(G_VECTOR) | M(G_CACHE),
+		1, 1},
+	[PTX_OP_BAR] = {M(G_BAR) | M(G_ATOM) | M(G_IGNORED) | M(G_ALIGNED), 0, 1},
+	[PTX_OP_BARRIER] = {M(G_BAR) | M(G_ATOM) | M(G_IGNORED) | M(G_ALIGNED), 0, 1},
+	[PTX_OP_BFE] = {0, 1, 1},
+	[PTX_OP_BFI] = {0, 1, 1},
+	[PTX_OP_BFIND] = {M(G_SHIFTAMT), 1, 1},
+	[PTX_OP_BMSK] = {M(G_WRAP), 1, 1},
+	[PTX_OP_BRA] = {M(G_UNI), 0, 0},
+	[PTX_OP_BREV] = {0, 1, 1},
+	[PTX_OP_BRKPT] = {0, 0, 0},
+	[PTX_OP_BRX] = {M(G_UNI) | M(G_IGNORED), 0, 0},
+	[PTX_OP_CALL] = {M(G_UNI), 0, 0},
+	[PTX_OP_CLZ] = {0, 1, 1},
+	[PTX_OP_CNOT] = {0, 1, 1},
+	[PTX_OP_COPYSIGN] = {0, 1, 1},
+	[PTX_OP_COS] = {M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_CVT] = {M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_SATFINITE) | M(G_RELU), 2,
+		2},
+	[PTX_OP_CVTA] = {M(G_TO) | M(G_SPACE), 1, 1},
+	[PTX_OP_DISCARD] = {M(G_SPACE) | M(G_CACHE), 0, 0},
+	[PTX_OP_DIV] = {M(G_ROUND) | M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_DP2A] = {M(G_MUL), 2, 2},
+	[PTX_OP_DP4A] = {0, 2, 2},
+	[PTX_OP_EX2] = {M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_EXIT] = {0, 0, 0},
+	[PTX_OP_FENCE] = {M(G_SEM) | M(G_SCOPE), 0, 0},
+	[PTX_OP_FMA] = {M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_RELU), 1, 1},
+	[PTX_OP_FNS] = {0, 1, 1},
+	[PTX_OP_GRIDDEPCONTROL] = {M(G_IGNORED), 0, 0},
+	[PTX_OP_ISSPACEP] = {M(G_SPACE), 0, 0},
+	[PTX_OP_LD] = {M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_VECTOR) | M(G_NC) |
+			       M(G_CACHE),
+		1, 1},
+	[PTX_OP_LDU] = {M(G_SPACE) | M(G_VECTOR), 1, 1},
+	[PTX_OP_LG2] = {M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_LOP3] = {M(G_BOOL), 1, 1},
+	[PTX_OP_MAD] = {M(G_MUL) | M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_CC), 1, 1},
+	[PTX_OP_MAD24] = {M(G_MUL) | M(G_SAT), 1, 1},
+	[PTX_OP_MADC] = {M(G_MUL) | M(G_CC), 1, 1},
+	[PTX_OP_MATCH] = {M(G_VOTE) | M(G_SYNC), 1, 1},
+	[PTX_OP_MAX] = {M(G_FTZ) | M(G_NAN) | M(G_XORSIGN) | M(G_ABS) | M(G_RELU), 1, 1},
+	[PTX_OP_MEMBAR] = {M(G_SCOPE), 0, 0},
+	[PTX_OP_MIN] = {M(G_FTZ) | M(G_NAN) | M(G_XORSIGN) | M(G_ABS) | M(G_RELU), 1, 1},
+	[PTX_OP_MOV] = {M(G_VECTOR), 1, 1},
+	[PTX_OP_MUL] = {M(G_MUL) | M(G_ROUND) | M(G_FTZ) | M(G_SAT), 1, 1},
+	[PTX_OP_MUL24] = {M(G_MUL) | M(G_SAT), 1, 1},
+	[PTX_OP_NANOSLEEP] = {0, 1, 1},
+	[PTX_OP_NEG] = {M(G_FTZ), 1, 1},
+	[PTX_OP_NOT] = {0, 1, 1},
+	[PTX_OP_OR] = {0, 1, 1},
+	[PTX_OP_PMEVENT] = {0, 0, 0},
+	[PTX_OP_POPC] = {0, 1, 1},
+	[PTX_OP_PREFETCH] = {M(G_SPACE) | M(G_CACHE), 0, 0},
+	[PTX_OP_PREFETCHU] = {M(G_SPACE) | M(G_CACHE), 0, 0},
+	[PTX_OP_PRMT] = {M(G_PRMT), 1, 1},
+	[PTX_OP_RCP] = {M(G_ROUND) | M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_RED] = {M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_ATOM) | M(G_NOFTZ) |
+				M(G_VECTOR) | M(G_CACHE),
+		1, 1},
+	[PTX_OP_REDUX] = {M(G_ATOM) | M(G_SYNC) | M(G_ABS) | M(G_NAN), 1, 1},
+	[PTX_OP_REM] = {0, 1, 1},
+	[PTX_OP_RET] = {M(G_UNI), 0, 0},
+	[PTX_OP_RSQRT] = {M(G_ROUND) | M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_SAD] = {0, 1, 1},
+	[PTX_OP_SELP] = {0, 1, 1},
+	[PTX_OP_SET] = {M(G_CMP) | M(G_BOOL) | M(G_FTZ), 2, 2},
+	[PTX_OP_SETP] = {M(G_CMP) | M(G_BOOL) | M(G_FTZ), 1, 1},
+	[PTX_OP_SHF] = {M(G_SHF) | M(G_WRAP), 1, 1},
+	[PTX_OP_SHFL] = {M(G_SHFL) | M(G_SYNC), 1, 1},
+	[PTX_OP_SHL] = {0, 1, 1},
+	[PTX_OP_SHR] = {0, 1, 1},
+	[PTX_OP_SIN] = {M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_SLCT] = {M(G_FTZ), 2, 2},
+	[PTX_OP_SQRT] = {M(G_ROUND) | M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_ST] = {M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_VECTOR) | M(G_CACHE), 1,
+		1},
+	[PTX_OP_SUB] = {M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_CC), 1, 1},
+	[PTX_OP_SUBC] = {M(G_CC), 1, 1},
+	[PTX_OP_SZEXT] = {M(G_WRAP), 1, 1},
+	[PTX_OP_TANH] = {M(G_APPROX) | M(G_FTZ), 1, 1},
+	[PTX_OP_TESTP] = {M(G_TESTP), 1, 1},
+	[PTX_OP_TRAP] = {0, 0, 0},
+	[PTX_OP_VOTE] = {M(G_VOTE) | M(G_SYNC), 1, 1},
+	[PTX_OP_XOR] = {0, 1, 1},
+};
+
+static const struct {
+	const char *text;
+	const char *operands;
+} decoded[_PTX_OP_N] = {
+#define DECODED(_name, _text, _operands) [PTX_OP_##_name] = {_text, _operands},
+	PTX_OPS(DECODED)
+#undef DECODED
+};
+
+/* Instructions of PTX ISA 9.0 that are not decoded, sorted. */
+static const char *const unsupported[] = {
+	"alloca",
+	"applypriority",
+	"clusterlaunchcontrol",
+	"cp",
+	"createpolicy",
+	"elect",
+	"getctarank",
+	"istypep",
+	"ldmatrix",
+	"mapa",
+	"mbarrier",
+	"mma",
+	"movmatrix",
+	"multimem",
+	"setmaxnreg",
+	"stackrestore",
+	"stacksave",
+	"stmatrix",
+	"suld",
+	"suq",
+	"sured",
+	"sust",
+	"tcgen05",
+	"tensormap",
+	"tex",
+	"tld4",
+	"txq",
+	"vabsdiff",
+	"vabsdiff2",
+	"vabsdiff4",
+	"vadd",
+	"vadd2",
+	"vadd4",
+	"vavrg2",
+	"vavrg4",
+	"vmad",
+	"vmax",
+	"vmax2",
+	"vmax4",
+	"vmin",
+	"vmin2",
+	"vmin4",
+	"vset",
+	"vset2",
+	"vset4",
+	"vshl",
+	"vshr",
+	"vsub",
+	"vsub2",
+	"vsub4",
+	"wgmma",
+	"wmma",
+};
+
+#define N_MODIFIERS (sizeof(modifiers) / sizeof(*modifiers))
+#define N_UNSUPPORTED (sizeof(unsupported) / sizeof(*unsupported))
+
+/* Compares a counted string with a terminated one. */
+static int compare(const char *text, uint32_t size, const char *string)
+{
+	int r = strncmp(text, string, size);
+
+	return r ? r : -(string[size] != '\0');
+}
+
+enum ptx_opcode_class ptx_opcode_find(const char *text, uint32_t size, uint16_t *opp)
+{
+	uint32_t low = PTX_OP_UNSUPPORTED + 1, high = _PTX_OP_N, middle;
+	int r;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		r = compare(text, size, decoded[middle].text);
+		if (!r) {
+			*opp = middle;
+			return PTX_OPCODE_DECODED;
+		}
+		if (r < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	for (uint32_t i = 0; i < N_UNSUPPORTED; i++)
+		if (!compare(text, size, unsupported[i]))
+			return PTX_OPCODE_UNSUPPORTED;
+	return PTX_OPCODE_UNKNOWN;
+}
+
+const char *ptx_opcode_operands(uint16_t op)
+{
+	return decoded[op].operands;
+}
+
+bool ptx_opcode_takes_types(uint16_t op, unsigned int n_types)
+{
+	return n_types >= opcodes[op].min_types && n_types <= opcodes[op].max_types;
+}
+
+/* Returns: the first row of that spelling, or NULL. */
+static const struct modifier *find_first(const char *text, uint32_t size)
+{
+	uint32_t low = 0, high = N_MODIFIERS, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (compare(text, size, modifiers[middle].text) <= 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (low == N_MODIFIERS || compare(text, size, modifiers[low].text))
+		return NULL;
+	return &modifiers[low];
+}
+
+static enum ptx_modifier_result set_field(
+	struct ptx_instr *instr, const struct modifier *modifier)
+{
+	uint8_t *field = (uint8_t *)instr + group_fields[modifier->group];
+
+	/* .warp.sync is one mode in two words */
+	if (modifier->group == G_BAR && *field == PTX_MODE_BAR_WARP_SYNC &&
+		modifier->value == PTX_MODE_BAR_SYNC)
+		return PTX_MODIFIER_OK;
+	if (*field)
+		return PTX_MODIFIER_REPEATED;
+	*field = modifier->value;
+	return PTX_MODIFIER_OK;
+}
+
+static enum ptx_modifier_result enter(
+	struct ptx_instr *instr, const struct modifier *modifier)
+{
+	switch (modifier->group) {
+	case G_CACHE:
+	case G_IGNORED:
+		return PTX_MODIFIER_OK;
+	case G_TYPE:
+		if (instr->n_types == sizeof(instr->types))
+			return PTX_MODIFIER_REPEATED;
+		instr->types[instr->n_types++] = modifier->value;
+		return PTX_MODIFIER_OK;
+	case G_SPACE:
+		if (instr->spaces[1])
+			return PTX_MODIFIER_REPEATED;
+		instr->spaces[instr->spaces[0] != 0] = modifier->value;
+		return PTX_MODIFIER_OK;
+	case G_FTZ ... G_NOFTZ:
+		if (instr->flags & modifier->value)
+			return PTX_MODIFIER_REPEATED;
+		instr->flags |= modifier->value;
+		return PTX_MODIFIER_OK;
+	default:
+		return set_field(instr, modifier);
+	}
+}
+
+/* .L1::no_allocate, .L2::128B and the like are hints without effect here. */
+static bool is_cache_level(const char *text, uint32_t size)
+{
+	return size >= 2 && text[0] == 'L' && (text[1] == '1' || text[1] == '2') &&
+	       (size == 2 || text[2] == ':');
+}
+
+enum ptx_modifier_result ptx_modifier_apply(
+	struct ptx_instr *instr, const char *text, uint32_t size)
+{
+	uint64_t groups = opcodes[instr->op].groups | M(G_TYPE);
+	const struct modifier *modifier;
+
+	if (groups & M(G_CACHE) && is_cache_level(text, size))
+		return compare(text, size, "L2::cache_hint") ? PTX_MODIFIER_OK
+							     : PTX_MODIFIER_CACHE_HINT;
+	modifier = find_first(text, size);
+	for (; modifier && modifier < modifiers + N_MODIFIERS &&
+		!compare(text, size, modifier->text);
+		modifier++)
+		if (groups & M(modifier->group))
+			return enter(instr, modifier);
+	return PTX_MODIFIER_UNKNOWN;
+}
