@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# A private vgpud in a private folder. Sourced after common.sh; everything it makes
+# lies in $run_dir, which is the caller's to make and to remove.
+# shellcheck shell=bash disable=SC2034,SC2154
+
+vgpud_pid=
+
+# product NAME : the path of a built file; programs and libraries of the build lie
+# in the folders of their sources
+product() {
+	local path
+	path=$(find "$build/guest-shim" "$build/host-daemon" "$build/scripts" \
+		-name "$1" ! -type d 2>/dev/null | head -n 1)
+	[ -n "$path" ] || die 125 "$1 is not built in $build (meson setup build &&" \
+		"meson compile -C build)"
+	printf '%s\n' "$path"
+}
+
+# make_shim_folder : $run_dir/lib with nothing but the libraries that a guest program
+# is meant to find
+make_shim_folder() {
+	local shim nvml
+	shim=$(product libcuda.so.1)
+	mkdir "$run_dir/lib"
+	ln -s "$shim" "$run_dir/lib/libcuda.so.1"
+	ln -s libcuda.so.1 "$run_dir/lib/libcuda.so"
+	nvml=$(find "$build/guest-shim" -name libnvidia-ml.so.1 | head -n 1)
+	if [ -n "$nvml" ]; then
+		ln -s "$nvml" "$run_dir/lib/libnvidia-ml.so.1"
+		ln -s libnvidia-ml.so.1 "$run_dir/lib/libnvidia-ml.so"
+	fi
+}
+
+# write_config DRIVER TRANSPORT : one VM, at $run_dir/vgpud.sock
+write_config() {
+	local worker softgpu null
+	worker=$(product vgpu-worker)
+	softgpu=$(product libvgpu-softgpu.so)
+	null=$(product libvgpu-null.so)
+	cat >"$run_dir/vgpud.conf" <<-END
+		[vgpud]
+		driver = $1
+		worker = $worker
+		softgpu = $softgpu
+		null-driver = $null
+		log-level = ${VGPUD_LOG:-info}
+		log-file = $run_dir/vgpud.log
+
+		[vm private]
+		transport = $2
+		socket = $run_dir/vgpud.sock
+	END
+}
+
+# start_vgpud DRIVER TRANSPORT : returns when all its sockets listen. It ends with
+# this script, however that ends.
+start_vgpud() {
+	local program tries=0
+	write_config "$1" "$2"
+	program=$(product vgpud)
+	: >"$run_dir/vgpud.log"
+	setpriv --pdeathsig TERM "$program" --config "$run_dir/vgpud.conf" \
+		</dev/null >>"$run_dir/vgpud.log" 2>&1 &
+	vgpud_pid=$!
+	until grep -q "vgpud ready" "$run_dir/vgpud.log"; do
+		tries=$((tries + 1))
+		if [ $tries -gt 400 ] || ! kill -0 "$vgpud_pid" 2>/dev/null; then
+			cat "$run_dir/vgpud.log" >&2
+			die 125 "vgpud did not become ready"
+		fi
+		sleep 0.05
+	done
+}
+
+# stop_vgpud : it drains, so that its last lines are there afterwards
+stop_vgpud() {
+	[ -n "$vgpud_pid" ] || return 0
+	kill "$vgpud_pid" 2>/dev/null || true
+	wait "$vgpud_pid" || true
+	vgpud_pid=
+}

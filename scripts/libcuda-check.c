@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which libcuda.so.1 answers here?
+ *
+ * Loads the library as any program would and prints the file that the loader found,
+ * whether it is ours (it then carries an ELF note of owner "vGPU"), and what it says
+ * of itself. Needs no header of CUDA: six plain functions by name.
+ */
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTE_OWNER "vGPU"
+
+struct search {
+	const char *path;
+	bool found;
+};
+
+static bool has_note(const char *notes, size_t size)
+{
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)notes;
+		size_t step = sizeof(*note) + ((note->n_namesz + 3ul) & ~3ul) +
+			((note->n_descsz + 3ul) & ~3ul);
+
+		if (note->n_namesz == sizeof(NOTE_OWNER) &&
+			!memcmp(note + 1, NOTE_OWNER, sizeof(NOTE_OWNER)))
+			return true;
+		if (step > size)
+			return false;
+		notes += step;
+		size -= step;
+	}
+	return false;
+}
+
+static int look_at_object(struct dl_phdr_info *object, size_t size, void *userdata)
+{
+	struct search *search = userdata;
+
+	if (strcmp(object->dlpi_name, search->path))
+		return 0;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type == PT_NOTE &&
+			has_note((const char *)object->dlpi_addr + segment->p_vaddr,
+				segment->p_memsz))
+			search->found = true;
+	}
+	return 1;
+}
+
+static void *need(void *library, const char *name)
+{
+	void *function = dlsym(library, name);
+
+	if (!function) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(EXIT_FAILURE);
+	}
+	return function;
+}
+
+static int ask(void *library)
+{
+	int (*init)(unsigned int) = need(library, "cuInit");
+	int (*version)(int *) = need(library, "cuDriverGetVersion");
+	int (*count)(int *) = need(library, "cuDeviceGetCount");
+	int (*name)(char *, int, int) = need(library, "cuDeviceGetName");
+	int n = 0, driver = 0, r;
+	char text[256] = "";
+
+	r = init(0);
+	if (r) {
+		printf("cuInit: error %d\n", r);
+		return EXIT_FAILURE;
+	}
+	version(&driver);
+	count(&n);
+	printf("driver version %d.%d, %d device%s\n", driver / 1000, driver % 1000 / 10, n,
+		n == 1 ? "" : "s");
+	for (int i = 0; i < n; i++) {
+		name(text, sizeof(text), i);
+		printf("device %d: %s\n", i, text);
+	}
+	return EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+	struct search search = { 0 };
+	struct link_map *map;
+
+	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map)) {
+		printf("%s\n", dlerror());
+		return EXIT_FAILURE;
+	}
+	search.path = map->l_name;
+	dl_iterate_phdr(look_at_object, &search);
+	printf("libcuda.so.1 is %s, %s\n", map->l_name,
+		search.found ? "the one of vGPU" : "not one of vGPU");
+	return ask(library);
+}
