@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""g-stubs.c: what programs call in the guest's libcuda.so.1.
+
+Calls nothing but guest-shim/src/call.h, which has to provide:
+
+	SHIM_EXPORT
+	struct shim_call, SHIM_CALL_INIT(enum vgpu_call)
+
+	CUresult shim_call_sync(struct shim_call *call, const ProtobufCMessage *request,
+		const ProtobufCMessageDescriptor *reply_type,
+		const ProtobufCMessage **replyp);
+		Sends, waits, unpacks. replyp may be NULL; *replyp stays valid until the
+		thread's next call. Returns the result in the reply, or a local error.
+
+	CUresult shim_call_async(struct shim_call *call, const ProtobufCMessage *request,
+		CUstream stream);
+		Sends; waits for room first where the call is ordered by the stream.
+
+	CUresult shim_call_error(struct shim_call *call, CUresult error);
+		A local check failed: returns error, or what comes before it
+		(CUDA_ERROR_NOT_INITIALIZED, a fault, a child after fork).
+
+	CUresult shim_call_refused(enum vgpu_call call);
+		Not remoted: logs it once, returns CUDA_ERROR_NOT_SUPPORTED.
+
+	void shim_call_forget_launches(void);
+		A property changed that decides whether a launch is accepted.
+
+By kind of call:
+	refused			body returns shim_call_refused()
+	generated, custom-host	body packs, sends, unpacks
+	local, custom-guest, custom-both
+				nothing: written by hand, prototype from vgpu/cuda.h
+	per-thread twins	call the plain symbol with stream 0 replaced by 2;
+				without a stream argument and by hand: by hand as well
+"""
+
+from emit_cuda_h import prototype
+from writer import Writer, wrap
+
+HEAD = """
+#include <string.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/g-calls.h"
+#include "vgpu/g-driver.pb-c.h"
+#include "call.h"
+
+/* What the default stream means to a program built for one such stream a thread. */
+static inline CUstream per_thread(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+"""
+
+
+def argument_checks(call):
+    """Conditions under which the arguments are refused before anything is sent."""
+    checks = []
+    for p in call.params:
+        if p.direction in ("out", "inout") and p.null != "ok":
+            checks.append(f"!{p.name}")
+        elif p.wire == "string":
+            checks.append(f"!{p.name} || strlen({p.name}) > {p.max}")
+    return " || ".join(checks)
+
+
+def pack_argument(p):
+    source = f"*{p.name}" if p.direction == "inout" else p.name
+    if p.object_kind or p.address:
+        return f"(uint64_t)(uintptr_t){source}"
+    if p.wire == "string":
+        return f"(char *){source}"
+    return source
+
+
+def unpack_result(p):
+    value = f"reply->{p.field}"
+    if p.object_kind:
+        return f"({p.type})(uintptr_t){value}"
+    return value
+
+
+def emit_body(w, call):
+    outputs = [p for p in call.params if p.in_reply]
+    request, reply = call.c_struct("Request"), call.c_struct("Reply")
+    w.line("{")
+    w.wrapped_value(f"\t{request} request =", call.c_macro("Request"))
+    if outputs:
+        w.line(f"\tconst {reply} *reply;")
+        w.line("\tconst ProtobufCMessage *message;")
+    w.line(f"\tstruct shim_call call = SHIM_CALL_INIT(VGPU_CALL_{call.symbol});")
+    if outputs:
+        w.line("\tCUresult r;")
+    w.blank()
+    checks = argument_checks(call)
+    if checks:
+        w.line(wrap("\tif (", checks.split(" || "), ")", separator=" ||"))
+        w.line("\t\treturn shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);")
+    for p in call.request_fields:
+        w.line(f"\trequest.{p.field} = {pack_argument(p)};")
+    if call.forgets == "launches":
+        w.line("\tshim_call_forget_launches();")
+    if call.is_async:
+        stream = call.stream.name if call.order == "stream" else "NULL"
+        w.line(f"\treturn shim_call_async(&call, &request.base, {stream});")
+        w.line("}")
+        return
+    target = "\tr = " if outputs else "\treturn "
+    w.wrapped(f"{target}shim_call_sync(", [
+        "&call",
+        "&request.base",
+        f"&{call.c_prefix('Reply')}__descriptor",
+        "&message" if outputs else "NULL",
+    ], ");")
+    if outputs:
+        w.line("\tif (r != CUDA_SUCCESS)")
+        w.line("\t\treturn r;")
+        w.line(f"\treply = (const {reply} *)message;")
+        for p in outputs:
+            if p.null == "ok":
+                w.line(f"\tif ({p.name})")
+                w.line(f"\t\t*{p.name} = {unpack_result(p)};")
+            else:
+                w.line(f"\t*{p.name} = {unpack_result(p)};")
+        w.line("\treturn CUDA_SUCCESS;")
+    w.line("}")
+
+
+def emit_refusal(w, call, symbol):
+    w.line(prototype(call, symbol, head="SHIM_EXPORT CUresult ", end=""))
+    w.line("{")
+    w.line(f"\treturn shim_call_refused(VGPU_CALL_{call.symbol});")
+    w.line("}")
+    w.blank()
+
+
+def emit_twin(w, call):
+    arguments = [
+        f"per_thread({p.name})" if p is call.stream else p.name for p in call.params
+    ]
+    w.line(prototype(call, call.pt_symbol, head="SHIM_EXPORT CUresult ", end=""))
+    w.line("{")
+    w.wrapped(f"\treturn {call.symbol}(", arguments, ");")
+    w.line("}")
+    w.blank()
+
+
+def emit(api):
+    w = Writer()
+    w.head(api, "Entry points of the guest's libcuda.so.1")
+    w.text(HEAD)
+    w.blank()
+    for call in api.public:
+        has_stream = call.stream is not None and call.stream.position >= 0
+        if call.reply == "refused":
+            emit_refusal(w, call, call.symbol)
+            if call.pt:
+                emit_refusal(w, call, call.pt_symbol)
+            continue
+        if not call.guest_by_hand:
+            w.c_comment(call.brief)
+            w.line(prototype(call, call.symbol, head="SHIM_EXPORT CUresult ", end=""))
+            emit_body(w, call)
+            w.blank()
+        if call.pt and has_stream:
+            emit_twin(w, call)
+    return w.finish()
