@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "test.h"
-#include "vgpu/cuda.h"
+#include <cuda.h>
 
 extern const char kernels_ptx[];
 

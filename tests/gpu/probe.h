@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "vgpu/cuda.h"
+#include <cuda.h>
 
 /* The functions that may be missing from a driver are looked up, the rest is linked. */
 struct probe {

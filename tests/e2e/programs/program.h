@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "vgpu/cuda.h"
+#include <cuda.h>
 
 /* PTX of tests/e2e/kernels/kernels.cu, with a final NUL. */
 extern const char kernels_ptx[];
