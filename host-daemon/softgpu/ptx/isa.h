@@ -387,6 +387,11 @@ enum ptx_flag {
 	X(DYNAMIC_SMEM_SIZE, "dynamic_smem_size", U32)                                   \
 	X(TOTAL_SMEM_SIZE, "total_smem_size", U32)                                       \
 	X(AGGR_SMEM_SIZE, "aggr_smem_size", U32)                                         \
+	X(RESERVED_SMEM_OFFSET_BEGIN, "reserved_smem_offset_begin", B32)                 \
+	X(RESERVED_SMEM_OFFSET_CAP, "reserved_smem_offset_cap", B32)                     \
+	X(RESERVED_SMEM_OFFSET_END, "reserved_smem_offset_end", B32)                     \
+	X(RESERVED_SMEM_OFFSET, "reserved_smem_offset_", B32) /* operand.imm: 0 or 1 */  \
+	X(CURRENT_GRAPH_EXEC, "current_graph_exec", U64)                                 \
 	X(CLUSTERID_X, "clusterid.x", U32)                                               \
 	X(CLUSTERID_Y, "clusterid.y", U32)                                               \
 	X(CLUSTERID_Z, "clusterid.z", U32)                                               \

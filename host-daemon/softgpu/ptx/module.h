@@ -76,7 +76,7 @@ enum ptx_operand_kind {
 	PTX_OPERAND_INT,	    /* imm: integer, also 0 or 1 for a predicate */
 	PTX_OPERAND_F32,	    /* imm: the bits, written as 0f... */
 	PTX_OPERAND_F64,	    /* imm: the bits, written as 0d... or with a point */
-	PTX_OPERAND_SREG,	    /* index: enum ptx_sreg; imm: number of envreg, pm */
+	PTX_OPERAND_SREG,	    /* index: enum ptx_sreg; imm: its number */
 	PTX_OPERAND_SYMBOL,	    /* symbol, index; imm: offset. The address itself */
 	PTX_OPERAND_ADDRESS_REG,    /* index: register; imm: offset */
 	PTX_OPERAND_ADDRESS_SYMBOL, /* symbol, index; imm: offset */
@@ -280,7 +280,7 @@ struct ptx_body {
 	struct ptx_prototype *prototypes;
 	uint32_t n_prototypes;
 
-	char *names;		    /* opcode spellings, see ptx_instr.name */
+	char *names; /* opcode spellings, see ptx_instr.name */
 	uint32_t names_size;
 	uint32_t first_unsupported; /* instruction index or PTX_INDEX_NONE */
 

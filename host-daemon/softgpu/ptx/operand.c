@@ -126,6 +126,21 @@ static const struct {
 #undef SREG
 };
 
+/* How many special registers share a name that ends in a number; 0: not such a one. */
+static unsigned int numbered_count(unsigned int sreg)
+{
+	switch (sreg) {
+	case PTX_SREG_ENVREG:
+		return 32;
+	case PTX_SREG_PM:
+		return 8;
+	case PTX_SREG_RESERVED_SMEM_OFFSET:
+		return 2;
+	default:
+		return 0;
+	}
+}
+
 /* %tid.x is a name and a modifier to the lexer: here it is one word again. */
 static bool find_sreg(struct ptx_parser *p, struct ptx_operand *operand)
 {
@@ -143,17 +158,16 @@ static bool find_sreg(struct ptx_parser *p, struct ptx_operand *operand)
 	for (uint32_t i = digits; i < size && number < 100; i++)
 		number = number * 10 + (text[i] - '0');
 	for (unsigned int i = 0; i < _PTX_SREG_N; i++) {
-		bool numbered = i == PTX_SREG_ENVREG || i == PTX_SREG_PM;
-		uint32_t wanted = numbered ? digits : size;
+		unsigned int n = numbered_count(i);
+		uint32_t wanted = n ? digits : size;
 
 		if (sregs[i].size != wanted || memcmp(sregs[i].text, text, wanted))
 			continue;
-		if (numbered &&
-			(digits == size || number >= (i == PTX_SREG_ENVREG ? 32 : 8)))
+		if (n && (digits == size || number >= n))
 			return false;
 		operand->kind = PTX_OPERAND_SREG;
 		operand->index = i;
-		operand->imm = numbered ? number : 0;
+		operand->imm = n ? number : 0;
 		ptx_next(p);
 		if (dotted)
 			ptx_next(p);
