@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Module images
+ */
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/error.h"
+
+#include "fatbin/fatbin.h"
+#include "fatbin/image.h"
+#include "ptx/module.h"
+
+/* Returns: how well PTX suits the device, 0 not at all. */
+static unsigned int suitability(const struct fatbin_entry *entry, unsigned int cc)
+{
+	unsigned int kind = 0;
+
+	if (entry->kind != FATBIN_KIND_PTX || !entry->arch || entry->arch > cc)
+		return 0;
+	if (entry->flags & FATBIN_FLAG_ARCH) {
+		if (entry->arch != cc)
+			return 0;
+		kind = 2;
+	} else if (entry->flags & FATBIN_FLAG_FAMILY) {
+		if (entry->arch / 10 != cc / 10)
+			return 0;
+		kind = 1;
+	}
+	return entry->arch * 4 + kind;
+}
+
+static bool is_too_new(const struct fatbin_entry *entry)
+{
+	return entry->version_major * 10u + entry->version_minor > PTX_VERSION_MAX;
+}
+
+static int select_entry(const void *bytes, size_t size, unsigned int cc,
+	unsigned int below, struct fatbin_entry *bestp)
+{
+	unsigned int best = 0, found;
+	struct fatbin_entry entry;
+	bool newer = false;
+	struct fatbin fatbin;
+	int r;
+
+	r = fatbin_init(&fatbin, bytes, size);
+	if (r)
+		return SOFTGPU_IMAGE_E_INVALID;
+	while (!(r = fatbin_next(&fatbin, &entry))) {
+		found = suitability(&entry, cc);
+		if (found <= best || (below && entry.arch >= below))
+			continue;
+		if (is_too_new(&entry)) {
+			newer = true;
+			continue;
+		}
+		best = found;
+		*bestp = entry;
+	}
+	if (r != FATBIN_E_END)
+		return SOFTGPU_IMAGE_E_INVALID;
+	if (best)
+		return 0;
+	return newer ? SOFTGPU_IMAGE_E_VERSION : SOFTGPU_IMAGE_E_NO_BINARY;
+}
+
+static int unpack_container(const void *bytes, size_t size, unsigned int cc,
+	unsigned int below, struct softgpu_image *image)
+{
+	struct fatbin_entry entry;
+	int r;
+
+	r = select_entry(bytes, size, cc, below, &entry);
+	if (r)
+		return r;
+	r = fatbin_unpack(&entry, PTX_TEXT_SIZE_MAX, &image->text, &image->size);
+	if (r > 0)
+		return SOFTGPU_IMAGE_E_INVALID;
+	if (r)
+		return vgpu_error_trace(r);
+	image->arch = entry.arch;
+	return 0;
+}
+
+/* PTX begins with white space, a comment or .version. */
+static bool is_ptx(const char *text, size_t size)
+{
+	static const char version[] = ".version";
+
+	if (!size)
+		return false;
+	if (strchr(" \t\r\n", *text) && *text)
+		return true;
+	if (size >= 2 && text[0] == '/' && (text[1] == '/' || text[1] == '*'))
+		return true;
+	return size >= sizeof(version) - 1 && !memcmp(text, version, sizeof(version) - 1);
+}
+
+static int copy_text(const char *text, size_t size, struct softgpu_image *image)
+{
+	size = strnlen(text, size);
+	if (size > PTX_TEXT_SIZE_MAX)
+		return SOFTGPU_IMAGE_E_INVALID;
+	image->text = strndup(text, size);
+	if (!image->text)
+		return vgpu_error_origin(-ENOMEM);
+	image->size = size;
+	return 0;
+}
+
+int softgpu_image_select(const void *bytes, size_t size, unsigned int cc,
+	unsigned int below, struct softgpu_image *image)
+{
+	static const char elf[] = {0x7f, 'E', 'L', 'F'};
+
+	*image = (struct softgpu_image){};
+	if (size > SOFTGPU_IMAGE_SIZE_MAX)
+		return SOFTGPU_IMAGE_E_INVALID;
+	if (fatbin_is_container(bytes, size))
+		return unpack_container(bytes, size, cc, below, image);
+	if (size >= sizeof(elf) && !memcmp(bytes, elf, sizeof(elf)))
+		return SOFTGPU_IMAGE_E_NO_BINARY;
+	if (is_ptx(bytes, size))
+		return below ? SOFTGPU_IMAGE_E_NO_BINARY : copy_text(bytes, size, image);
+	return SOFTGPU_IMAGE_E_INVALID;
+}
+
+void softgpu_image_deinit(struct softgpu_image *image)
+{
+	free(image->text);
+	*image = (struct softgpu_image){};
+}
+
+int softgpu_image_result(int condition)
+{
+	switch (condition) {
+	case SOFTGPU_IMAGE_E_NO_BINARY:
+		return 209; /* CUDA_ERROR_NO_BINARY_FOR_GPU */
+	case SOFTGPU_IMAGE_E_VERSION:
+		return 222; /* CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
+	default:
+		return 200; /* CUDA_ERROR_INVALID_IMAGE */
+	}
+}
