@@ -13,8 +13,9 @@ from pathlib import Path
 class Host:
     """Starts vgpud on a socket of its own; `with Host(build, driver) as host:`."""
 
-    def __init__(self, build, driver="soft", extra=""):
+    def __init__(self, build, driver="soft", extra="", environment=None):
         self.build, self.driver, self.extra = Path(build), driver, extra
+        self.environment = dict(os.environ, **(environment or {}))
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="vgpu-raw-")
@@ -26,7 +27,7 @@ class Host:
             f"{self.extra}\n[vm raw]\ntransport = socket\nsocket = {self.socket}\nsize = 256M\n"
         )
         daemon = self.build / "host-daemon/broker/vgpud"
-        self.process = subprocess.Popen([daemon, "--config", config])
+        self.process = subprocess.Popen([daemon, "--config", config], env=self.environment)
         self.wait_for(r"vgpud ready")
         return self
 

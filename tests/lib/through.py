@@ -16,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 from host import Host
 
@@ -66,12 +67,17 @@ def main():
     parser.add_argument("--sync", action="store_true", help="every call waits (VGPU_SYNC=1)")
     parser.add_argument("--expect", action="append", default=[], metavar="NAME=N")
     parser.add_argument("--any-end", action="store_true", help="sessions may end badly")
+    parser.add_argument("--preload", metavar="LIBRARY", help="into program and worker alike")
     parser.add_argument("build")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
 
-    with Host(options.build, options.driver) as host:
-        environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
+    counts = tempfile.TemporaryDirectory(prefix="vgpu-counts-")
+    both = {}
+    if options.preload:
+        both = {"LD_PRELOAD": options.preload, "VGPU_COUNT_DIR": counts.name}
+    with counts, Host(options.build, options.driver, environment=both) as host:
+        environment = dict(os.environ, VGPU_SOCKET=str(host.socket), **both)
         library = os.path.join(os.path.abspath(options.build), "guest-shim")
         environment["LD_LIBRARY_PATH"] = library
         if options.sync:
