@@ -84,8 +84,8 @@ static int ask(void *library)
 	}
 	version(&driver);
 	count(&n);
-	printf("driver version %d.%d, %d device%s\n", driver / 1000, driver % 1000 / 10, n,
-		n == 1 ? "" : "s");
+	printf("driver version %d.%d, devices: %d\n", driver / 1000, driver % 1000 / 10,
+		n);
 	for (int i = 0; i < n; i++) {
 		name(text, sizeof(text), i);
 		printf("device %d: %s\n", i, text);

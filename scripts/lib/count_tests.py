@@ -5,9 +5,10 @@
 usage: count_tests.py TESTLOG.json...
 
 A test program of ours prints one line a test and ends with 'N passed, N failed, N
-skipped'; any other program, and one that must fail, is one test. A program that failed without saying which
-test failed (it crashed, or took too long) adds one failed test. Prints the failed
-and skipped tests by name, then that line for all of them together.
+skipped'; any other program, and one that must fail, is one test. A program that
+failed without saying which test failed (it crashed, or took too long) adds one
+failed test. Prints the failed and skipped tests by name, then that line for all of
+them together.
 """
 import json
 import re
