@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what a machine can check of CODING-STYLE.md.
+
+usage: check_style.py ROOT FILE...
+
+Prints 'FILE:LINE: what is wrong' for each offence. Exit status: 0 none, 1 some.
+"""
+import re
+import sys
+
+WIDTH = 90
+FILE_LINES = 1000
+FUNCTION_LINES = 100
+TAB = 8
+# Needs no SPDX line: has no comments, or is data.
+NO_SPDX = re.compile(r"(^LICENSE|\.md|\.json|\.txt|\.ptx|\.tsv|\.ini|\.clang-format|"
+                     r"\.gitignore|\.editorconfig|\.golden|/frozen|\.args\.out)$")
+TEXT_MAY_BE_WIDE = re.compile(r"\.(md|json|txt|ptx|tsv|xml|golden|proto)$|/golden/|"
+                              r"^LICENSE$|/frozen$")
+FORBIDDEN = re.compile(r"/wor[k]/|\bsub-?agent\b|\bLLM\b", re.IGNORECASE)
+TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?! ?\(?#\d)")
+COMMENT = re.compile(r"(//|/\*|^\s*\*|#|<!--)")
+
+
+def check_lines(path, lines):
+    wide = TEXT_MAY_BE_WIDE.search(path)
+    limit = 100 if path.endswith(".py") else WIDTH
+    for number, line in enumerate(lines, 1):
+        width = len(line.expandtabs(TAB))
+        if width > limit and not wide:
+            yield number, f"{width} columns, at most {limit}"
+        if line != line.rstrip() and not wide:
+            yield number, "space at the end of the line"
+        if TODO.search(line) and COMMENT.search(line) and "check_style" not in path:
+            yield number, "a TODO without a number"
+        if FORBIDDEN.search(line):
+            yield number, "speaks of something other than the project"
+
+
+def check_functions(lines):
+    """Bodies start with '{' in column 0 and end with '}' in column 0."""
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            start = number
+        elif line.startswith("}") and start:
+            if number - start - 1 > FUNCTION_LINES:
+                yield start, f"a function of {number - start - 1} lines"
+            start = None
+
+
+def check_file(path, text):
+    lines = text.splitlines()
+    if not NO_SPDX.search(path) and lines and \
+            not any("SPDX-License-Identifier:" in line for line in lines[:4]):
+        yield 1, "no SPDX-License-Identifier in the first lines"
+    yield from check_lines(path, lines)
+    if path.endswith((".c", ".h", ".py", ".sh")):
+        if len(lines) > FILE_LINES:
+            yield len(lines), f"{len(lines)} lines, at most {FILE_LINES}"
+    if path.endswith((".c", ".h")):
+        yield from check_functions(lines)
+
+
+def main():
+    root, n_offences = sys.argv[1], 0
+    for path in sys.argv[2:]:
+        try:
+            with open(f"{root}/{path}", encoding="utf-8") as source:
+                text = source.read()
+        except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+            continue
+        for number, what in check_file(path, text):
+            print(f"{path}:{number}: {what}")
+            n_offences += 1
+    return 1 if n_offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
