@@ -229,6 +229,10 @@ def sizes_name_parameters(api):
             if not param.bytes or not param.range:
                 raise DescriptionError(
                     param.place, f"{param.name!r} needs both or none of range= and bytes=")
+            if param.range != "any" and not call.host_by_hand:
+                raise DescriptionError(
+                    param.place,
+                    f"{param.name!r}: generated code checks for range=\"any\" only")
             for factor in param.bytes.split("*"):
                 if not factor.isdigit() and factor not in names:
                     raise DescriptionError(
@@ -277,7 +281,7 @@ def one_symbol_per_macro(api):
     symbols = {c.symbol for c in api.public}
     seen = {}
     for call in api.public:
-        if not call.macro:
+        if call.macro in ("", "no"):
             continue
         if call.macro in seen:
             raise DescriptionError(

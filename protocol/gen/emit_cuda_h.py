@@ -16,6 +16,8 @@ from writer import Writer, wrap
 HEAD = """
 #ifndef __cuda_cuda_h__
 #define __cuda_cuda_h__
+/* The profiler's three calls are here too. */
+#define cuda_profiler_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +25,28 @@ HEAD = """
 #define CUDA_VERSION 13000
 #define CUDAAPI
 #define CUDA_CB
+"""
+
+# The one look-up that is itself told which twin the caller means, by a flag.
+LOOKUP = "cuGetProcAddress_v2"
+LOOKUP_TWIN = """
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) && !defined(VGPU_CUDA_INTERNAL)
+
+/* Unless the caller says otherwise, it looks for per-thread twins. */
+static inline CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn,
+	int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+{
+	const cuuint64_t either = CU_GET_PROC_ADDRESS_LEGACY_STREAM |
+				  CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+
+	if (!(flags & either))
+		flags |= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+	return cuGetProcAddress_v2(symbol, pfn, version, flags, status);
+}
+
+#define cuGetProcAddress_v2 cuGetProcAddress_v2_ptsz
+
+#endif
 """
 
 
@@ -79,8 +103,10 @@ def emit_macros(w, calls):
     w.line("#define VGPU_CUDA_PTSZ_(_symbol) _symbol")
     w.line("#endif")
     w.blank()
-    hidden = {c.macro for c in calls if c.macro}
+    hidden = {c.macro for c in calls}
     for call in calls:
+        if call.macro == "no":
+            continue
         if call.pt and call.public_name not in hidden - {call.macro}:
             w.line(f"#define {call.public_name} VGPU_CUDA_{call.pt.upper()}_({call.symbol})")
         elif call.macro:
@@ -91,7 +117,7 @@ def emit_macros(w, calls):
 
 def emit_prototypes(w, calls):
     """Symbols behind a macro of another are seen by implementers only."""
-    hidden = {c.macro for c in calls if c.macro}
+    hidden = {c.macro for c in calls}
     for call in calls:
         if call.symbol not in hidden and not call.header:
             w.line(prototype(call, call.symbol))
@@ -126,10 +152,11 @@ def emit(api):
     w.blank()
     emit_macros(w, [c for c in api.public if not c.header])
     w.blank()
-    # What a macro hides is named without it: macros stand in front of the prototypes
-    # so that a program that writes the base name declares nothing twice.
     emit_prototypes(w, api.public)
     w.blank()
+    if any(c.symbol == LOOKUP for c in api.public):
+        w.text(LOOKUP_TWIN)
+        w.blank()
     w.line("#ifdef __cplusplus")
     w.line("}")
     w.line("#endif")

@@ -47,6 +47,9 @@ def declare_locals(w, call):
 
 def resolve_handle(w, p):
     kind = f"VGPU_HANDLE_{p.object_kind.upper()}"
+    if p.null == "error":
+        w.line(f"\tif (!request->{p.field})")
+        w.line("\t\treturn CUDA_ERROR_INVALID_HANDLE;")
     if p.role == "destroys":
         w.wrapped("\tr = object_take(",
                   ["call", kind, f"request->{p.field}", f"&{p.name}"], ");")

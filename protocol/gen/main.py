@@ -13,12 +13,15 @@ import sys
 
 import check
 import emit_calls
+import emit_check_cuda_h
 import emit_cuda_h
 import emit_dispatch
+import emit_docs
 import emit_driver
 import emit_proto
 import emit_stubs
 import emit_symbols
+import emit_tests
 import parse
 from model import DescriptionError, Place
 
@@ -35,6 +38,13 @@ PRODUCTS = {
     "driver.c": emit_driver.emit_source,
     "handlers.h": emit_dispatch.emit_header,
     "dispatch.c": emit_dispatch.emit_source,
+    "messages.c": emit_tests.emit_messages,
+    "check-cuda-h.c": emit_check_cuda_h.emit,
+    "coverage.md": emit_docs.emit,
+}
+# Products that are folders write themselves.
+FOLDERS = {
+    "fuzz-seeds": emit_tests.write_seeds,
 }
 
 
@@ -50,7 +60,7 @@ def read_frozen(path):
 
 def main():
     parser = argparse.ArgumentParser(description="Generates from the API description.")
-    parser.add_argument("--product", required=True, choices=sorted(PRODUCTS))
+    parser.add_argument("--product", required=True, choices=sorted(PRODUCTS | FOLDERS))
     parser.add_argument("--output", required=True)
     parser.add_argument("--frozen", help="released ids, which may not change")
     parser.add_argument("xml", nargs="+")
@@ -63,6 +73,9 @@ def main():
     except DescriptionError as error:
         print(error, file=sys.stderr)
         return 1
+    if arguments.product in FOLDERS:
+        FOLDERS[arguments.product](api, arguments.output)
+        return 0
     with open(arguments.output, "w", encoding="utf-8") as file:
         file.write(PRODUCTS[arguments.product](api))
     return 0

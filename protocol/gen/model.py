@@ -221,7 +221,7 @@ class Call:
     @property
     def public_name(self):
         """The name under which programs reach this symbol, and none other does."""
-        return self.macro or self.symbol
+        return self.symbol if self.macro in ("", "no") else self.macro
 
     @property
     def message(self):

@@ -89,6 +89,7 @@ class Writer:
         self.line(comment.format(f"Generated from {source} by protocol/gen; do not edit."))
         self.line(comment.format("SPDX-License-Identifier: Apache-2.0"))
         self.line(comment.format(title))
+        self.blank()
 
     def finish(self):
         while self.lines and not self.lines[-1]:

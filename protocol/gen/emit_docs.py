@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""g-coverage.md: which calls do what, one table a family."""
+
+from writer import Writer
+
+HOW = {
+    "sync": "remoted, waits for the reply",
+    "async": "remoted, does not wait",
+    "local": "answered in the guest",
+    "refused": "CUDA_ERROR_NOT_SUPPORTED",
+}
+
+
+def emit_family(w, family, calls):
+    w.line(f"## {family}")
+    w.blank()
+    w.line("| call | since | how | what it does |")
+    w.line("|---|---|---|---|")
+    for call in calls:
+        twin = f", `{call.pt_symbol}`" if call.pt else ""
+        since = f"{call.since // 1000}.{call.since % 1000 // 10}"
+        w.line(f"| `{call.symbol}`{twin} | {since} | {HOW[call.reply]} | {call.brief} |")
+    w.blank()
+
+
+def emit(api):
+    w = Writer()
+    w.line("# Coverage of the CUDA Driver API")
+    w.blank()
+    w.line("Generated from protocol/api by protocol/gen; do not edit.")
+    w.blank()
+    w.line("| how | symbols |")
+    w.line("|---|---|")
+    for reply, text in HOW.items():
+        n = sum(1 + bool(c.pt) for c in api.public if c.reply == reply)
+        w.line(f"| {text} | {n} |")
+    w.line(f"| all | {len(api.symbols())} |")
+    w.blank()
+    families = {}
+    for call in api.public:
+        families.setdefault(call.family, []).append(call)
+    for family, calls in families.items():
+        emit_family(w, family, calls)
+    return w.finish()
