@@ -1,0 +1,48 @@
+/* Generated from small.xml by protocol/gen; do not edit. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Call names and properties */
+
+#include "vgpu/g-calls.h"
+
+static const char *const names[_VGPU_CALL_N] = {
+	[0] = "padding",
+	[VGPU_CALL_vgpuHello] = "vgpuHello",
+	[VGPU_CALL_cuInit] = "cuInit",
+	[VGPU_CALL_cuStreamGetPriority] = "cuStreamGetPriority",
+	[VGPU_CALL_cuMemsetD16Async] = "cuMemsetD16Async",
+	[VGPU_CALL_cuMemAlloc] = "cuMemAlloc",
+	[VGPU_CALL_cuMemAlloc_v2] = "cuMemAlloc_v2",
+	[VGPU_CALL_cuEventDestroy] = "cuEventDestroy",
+	[VGPU_CALL_cuFind] = "cuFind",
+	[VGPU_CALL_cuLaunch] = "cuLaunch",
+	[VGPU_CALL_cuGraphLaunch] = "cuGraphLaunch",
+};
+
+const uint8_t vgpu_call_flags[_VGPU_CALL_N] = {
+	[VGPU_CALL_vgpuHello] = VGPU_CALL_F_REMOTED,
+	[VGPU_CALL_cuStreamGetPriority] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_CONTEXT,
+	[VGPU_CALL_cuMemsetD16Async] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_ASYNC |
+		VGPU_CALL_F_STREAM_ORDERED | VGPU_CALL_F_CONTEXT,
+	[VGPU_CALL_cuMemAlloc_v2] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_CONTEXT,
+	[VGPU_CALL_cuEventDestroy] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_ASYNC,
+	[VGPU_CALL_cuFind] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_MAY_BLOCK,
+	[VGPU_CALL_cuLaunch] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_ASYNC |
+		VGPU_CALL_F_STREAM_ORDERED | VGPU_CALL_F_CONTEXT,
+};
+
+const uint32_t vgpu_call_request_max[_VGPU_CALL_N] = {
+	[VGPU_CALL_vgpuHello] = 0,
+	[VGPU_CALL_cuStreamGetPriority] = 9,
+	[VGPU_CALL_cuMemsetD16Async] = 35,
+	[VGPU_CALL_cuMemAlloc_v2] = 11,
+	[VGPU_CALL_cuEventDestroy] = 9,
+	[VGPU_CALL_cuFind] = 117,
+	[VGPU_CALL_cuLaunch] = 55,
+};
+
+const char *vgpu_call_name(uint32_t call)
+{
+	if (call >= _VGPU_CALL_N || !names[call])
+		return "?";
+	return names[call];
+}

@@ -1,0 +1,23 @@
+/* Generated from small.xml by protocol/gen; do not edit. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers written by hand */
+
+#pragma once
+
+#include "vgpu/cuda.h"
+#include "vgpu/g-driver.pb-c.h"
+
+struct call;
+
+/* Ask who is there. */
+CUresult handle_vgpuHello(struct call *call, const Vgpu__VgpuHelloRequest *request,
+	Vgpu__VgpuHelloReply *reply);
+/* Allocate linear device memory. */
+CUresult handle_cuMemAlloc_v2(struct call *call, const Vgpu__CuMemAllocV2Request *request,
+	Vgpu__CuMemAllocV2Reply *reply);
+/* Find a thing by name and change how it counts. */
+CUresult handle_cuFind(struct call *call, const Vgpu__CuFindRequest *request,
+	Vgpu__CuFindReply *reply);
+/* Launch what a pointer leads to. */
+CUresult handle_cuLaunch(struct call *call, const Vgpu__CuLaunchRequest *request,
+	Vgpu__CuLaunchReply *reply);

@@ -1,0 +1,129 @@
+/* Generated from small.xml by protocol/gen; do not edit. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entry points of the guest's libcuda.so.1 */
+
+#include <string.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/g-calls.h"
+#include "vgpu/g-driver.pb-c.h"
+#include "call.h"
+
+/* What the default stream means to a program built for one such stream a thread. */
+static inline CUstream per_thread(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+/* Return the priority of a stream. */
+SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
+{
+	Vgpu__CuStreamGetPriorityRequest request =
+		VGPU__CU_STREAM_GET_PRIORITY_REQUEST__INIT;
+	const Vgpu__CuStreamGetPriorityReply *reply;
+	const ProtobufCMessage *message;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamGetPriority);
+	CUresult r;
+
+	if (!priority)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	r = shim_call_sync(&call, &request.base,
+		&vgpu__cu_stream_get_priority_reply__descriptor, &message);
+	if (r != CUDA_SUCCESS)
+		return r;
+	reply = (const Vgpu__CuStreamGetPriorityReply *)message;
+	*priority = reply->priority;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuStreamGetPriority_ptsz(CUstream hStream, int *priority)
+{
+	return cuStreamGetPriority(per_thread(hStream), priority);
+}
+
+/* Fill device memory with 16-bit words in stream order. */
+SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
+	CUstream hStream)
+{
+	Vgpu__CuMemsetD16AsyncRequest request = VGPU__CU_MEMSET_D16_ASYNC_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemsetD16Async);
+
+	request.dst_device = dstDevice;
+	request.us = us;
+	request.n = N;
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	return shim_call_async(&call, &request.base, hStream);
+}
+
+SHIM_EXPORT CUresult cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us,
+	size_t N, CUstream hStream)
+{
+	return cuMemsetD16Async(dstDevice, us, N, per_thread(hStream));
+}
+
+SHIM_EXPORT CUresult cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
+{
+	return shim_call_refused(VGPU_CALL_cuMemAlloc);
+}
+
+/* Allocate linear device memory. */
+SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	Vgpu__CuMemAllocV2Request request = VGPU__CU_MEM_ALLOC_V2_REQUEST__INIT;
+	const Vgpu__CuMemAllocV2Reply *reply;
+	const ProtobufCMessage *message;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAlloc_v2);
+	CUresult r;
+
+	if (!dptr)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.bytesize = bytesize;
+	r = shim_call_sync(&call, &request.base, &vgpu__cu_mem_alloc_v2_reply__descriptor,
+		&message);
+	if (r != CUDA_SUCCESS)
+		return r;
+	reply = (const Vgpu__CuMemAllocV2Reply *)message;
+	*dptr = reply->dptr;
+	return CUDA_SUCCESS;
+}
+
+/* Find a thing by name and change how it counts. */
+SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
+{
+	Vgpu__CuFindRequest request = VGPU__CU_FIND_REQUEST__INIT;
+	const Vgpu__CuFindReply *reply;
+	const ProtobufCMessage *message;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuFind);
+	CUresult r;
+
+	if (!name || strlen(name) > 100 || !count)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.name = (char *)name;
+	request.count = *count;
+	shim_call_forget_launches();
+	r = shim_call_sync(&call, &request.base, &vgpu__cu_find_reply__descriptor,
+		&message);
+	if (r != CUDA_SUCCESS)
+		return r;
+	reply = (const Vgpu__CuFindReply *)message;
+	if (found)
+		*found = reply->found;
+	*count = reply->count;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuLaunch_ptsz(void **params, CUstream hStream)
+{
+	return cuLaunch(params, per_thread(hStream));
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch(CUgraph graph, CUstream hStream)
+{
+	return shim_call_refused(VGPU_CALL_cuGraphLaunch);
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
+{
+	return shim_call_refused(VGPU_CALL_cuGraphLaunch);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Every message of the protocol
+ *
+ * Messages are filled through their descriptors, a different value in every field,
+ * so this file knows none of them. The largest value of each field shows the bound
+ * of the packed size; the generator's seeds show that Python and C agree.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "messages.h"
+#include "test.h"
+#include "vgpu/frame.h"
+#include "vgpu/g-calls.h"
+#include "vgpu/ring-layout.h"
+
+#define REPEATED 3
+
+static uint64_t numbers[REPEATED];
+static uint8_t bytes[VGPU_FRAME_MAX];
+
+static void set_number(void *member, ProtobufCType type, uint64_t value)
+{
+	switch (type) {
+	case PROTOBUF_C_TYPE_INT32:
+	case PROTOBUF_C_TYPE_UINT32:
+	case PROTOBUF_C_TYPE_FLOAT:
+		memcpy(member, &(uint32_t){ value }, sizeof(uint32_t));
+		break;
+	default:
+		memcpy(member, &value, sizeof(value));
+	}
+}
+
+static size_t size_of_number(ProtobufCType type)
+{
+	switch (type) {
+	case PROTOBUF_C_TYPE_INT32:
+	case PROTOBUF_C_TYPE_UINT32:
+	case PROTOBUF_C_TYPE_FLOAT:
+		return sizeof(uint32_t);
+	default:
+		return sizeof(uint64_t);
+	}
+}
+
+/* Gives each field a value: its number plus `base`, or text of that length. */
+static ProtobufCMessage *fill(const ProtobufCMessageDescriptor *type, uint64_t base)
+{
+	ProtobufCMessage *message = calloc(1, type->sizeof_message);
+
+	check(message);
+	protobuf_c_message_init(type, message);
+	for (unsigned int i = 0; i < type->n_fields; i++) {
+		const ProtobufCFieldDescriptor *field = &type->fields[i];
+		void *member = (char *)message + field->offset;
+		size_t size = size_of_number(field->type);
+
+		if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+			for (int k = 0; k < REPEATED; k++)
+				set_number((char *)numbers + k * size, field->type, base + k);
+			*(size_t *)((char *)message + field->quantifier_offset) = REPEATED;
+			*(void **)member = numbers;
+		} else if (field->type == PROTOBUF_C_TYPE_STRING) {
+			*(char **)member = (char *)field->name;
+		} else if (field->type == PROTOBUF_C_TYPE_BYTES) {
+			*(ProtobufCBinaryData *)member =
+				(ProtobufCBinaryData){ .len = 20, .data = bytes };
+		} else {
+			set_number(member, field->type, base + field->id);
+		}
+	}
+	return message;
+}
+
+static void check_same_field(const ProtobufCFieldDescriptor *field,
+	const ProtobufCMessage *a, const ProtobufCMessage *b)
+{
+	const char *x = (const char *)a + field->offset, *y = (const char *)b + field->offset;
+	size_t size = size_of_number(field->type);
+
+	if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+		check_eq(*(size_t *)((char *)b + field->quantifier_offset), REPEATED);
+		check(!memcmp(*(void **)x, *(void **)y, REPEATED * size));
+	} else if (field->type == PROTOBUF_C_TYPE_STRING) {
+		check_str(*(char **)x, *(char **)y);
+	} else if (field->type == PROTOBUF_C_TYPE_BYTES) {
+		check_eq(((ProtobufCBinaryData *)y)->len, 20);
+		check(!memcmp(((ProtobufCBinaryData *)y)->data, bytes, 20));
+	} else {
+		check(!memcmp(x, y, size));
+	}
+}
+
+static void check_round_trip(const ProtobufCMessageDescriptor *type, size_t max)
+{
+	_Alignas(16) uint8_t packed[4096];
+	ProtobufCMessage *message = fill(type, 1000), *back;
+	size_t size = protobuf_c_message_get_packed_size(message);
+
+	check(size <= sizeof(packed));
+	check(size <= max);
+	check_eq(protobuf_c_message_pack(message, packed), size);
+	back = protobuf_c_message_unpack(type, NULL, size, packed);
+	check(back);
+	for (unsigned int i = 0; i < type->n_fields; i++)
+		check_same_field(&type->fields[i], message, back);
+	protobuf_c_message_free_unpacked(back, NULL);
+	free(message);
+}
+
+TEST(every_request_comes_back_as_it_went)
+{
+	check(n_message_pairs > 50);
+	for (size_t i = 0; i < n_message_pairs; i++)
+		check_round_trip(message_pairs[i].request, VGPU_FRAME_MAX);
+}
+
+TEST(every_reply_comes_back_as_it_went)
+{
+	for (size_t i = 0; i < n_message_pairs; i++)
+		check_round_trip(message_pairs[i].reply, VGPU_REPLY_MAX);
+}
+
+TEST(no_number_packs_to_more_than_the_bound_of_its_request)
+{
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		ProtobufCMessage *message = fill(message_pairs[i].request, UINT64_MAX - 200);
+
+		check(protobuf_c_message_get_packed_size(message) <=
+			vgpu_call_request_max[message_pairs[i].call]);
+		free(message);
+	}
+}
+
+TEST(every_bound_leaves_room_in_a_frame)
+{
+	for (size_t i = 0; i < _VGPU_CALL_N; i++) {
+		check(vgpu_call_request_max[i] + sizeof(struct vgpu_frame) <= VGPU_FRAME_MAX);
+	}
+}
+
+TEST(a_result_can_be_read_from_any_reply)
+{
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		const ProtobufCFieldDescriptor *field = message_pairs[i].reply->fields;
+
+		check_eq(field->id, 1);
+		check_str(field->name, "result");
+		check_eq(field->type, PROTOBUF_C_TYPE_INT32);
+	}
+}
+
+TEST(names_and_flags_are_those_of_the_description)
+{
+	check_str(vgpu_call_name(VGPU_CALL_cuMemAlloc_v2), "cuMemAlloc_v2");
+	check_str(vgpu_call_name(_VGPU_CALL_N), "?");
+	check_eq(vgpu_call_flags[VGPU_CALL_cuLaunchKernel],
+		VGPU_CALL_F_REMOTED | VGPU_CALL_F_ASYNC | VGPU_CALL_F_STREAM_ORDERED |
+			VGPU_CALL_F_CONTEXT);
+	check_eq(vgpu_call_flags[VGPU_CALL_cuStreamSynchronize],
+		VGPU_CALL_F_REMOTED | VGPU_CALL_F_MAY_BLOCK | VGPU_CALL_F_CONTEXT);
+	check_eq(vgpu_call_flags[VGPU_CALL_cuGraphCreate], 0);
+}
+
+/* The folder of seeds is the value of SEEDS. */
+TEST(every_seed_is_a_frame_whose_message_unpacks)
+{
+	const char *folder = getenv("SEEDS");
+
+	if (!folder)
+		test_skip("SEEDS is not set");
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		_Alignas(16) uint8_t data[4096];
+		const struct vgpu_frame *frame = (const void *)data;
+		char path[4096];
+		ProtobufCMessage *message;
+		size_t size;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/%s", folder,
+			vgpu_call_name(message_pairs[i].call));
+		file = fopen(path, "rb");
+		check(file);
+		size = fread(data, 1, sizeof(data), file);
+		fclose(file);
+		check(size >= sizeof(*frame));
+		check_eq(frame->size, size);
+		check_eq(frame->call, message_pairs[i].call);
+		check_eq(frame->flags & ~_VGPU_FRAME_FLAGS, 0);
+		message = protobuf_c_message_unpack(message_pairs[i].request, NULL,
+			size - sizeof(*frame), frame->body);
+		check(message);
+		check_eq(message->n_unknown_fields, 0);
+		protobuf_c_message_free_unpacked(message, NULL);
+	}
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the generator and of the API description.
+
+	test_gen.py --root SOURCE [--xml FILE...]	runs all
+	test_gen.py --root SOURCE --update		rewrites the golden files and the
+							list of symbols, for a look at git diff
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+# Golden file and the product it is.
+GOLDEN = {
+    "cuda.h": "cuda.h",
+    "g-calls.c": "calls.c",
+    "g-calls.h": "calls.h",
+    "g-check-cuda-h.c": "check-cuda-h.c",
+    "g-coverage.md": "coverage.md",
+    "g-dispatch.c": "dispatch.c",
+    "g-driver.c": "driver.c",
+    "g-driver.h": "driver.h",
+    "g-driver.proto": "proto",
+    "g-handlers.h": "handlers.h",
+    "g-libcuda.map": "map",
+    "g-messages.c": "messages.c",
+    "g-procaddr.c": "procaddr.c",
+    "g-stubs.c": "stubs.c",
+}
+
+arguments = None
+
+
+def folder(*names):
+    return os.path.join(arguments.root, *names)
+
+
+def generate(product, output, xml, where, *options):
+    """Runs the generator in a folder. Returns: exit status and what it said."""
+    command = [sys.executable, folder("protocol", "gen", "main.py"),
+               "--product", product, "--output", output, *options, *xml]
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def product_text(product, xml, where):
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "out")
+        status, said = generate(product, path, xml, where)
+        if status:
+            raise AssertionError(said)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Golden(unittest.TestCase):
+    def test_a_small_description_gives_these_very_bytes(self):
+        self.maxDiff = None
+        where = folder("tests", "gen", "golden")
+        for name, product in GOLDEN.items():
+            with self.subTest(name):
+                self.assertEqual(product_text(product, ["small.xml"], where),
+                                 read(os.path.join(where, name)))
+
+
+class Bad(unittest.TestCase):
+    def test_a_bad_description_fails_with_its_line_and_a_sentence(self):
+        where = folder("tests", "gen")
+        names = sorted(os.listdir(os.path.join(where, "bad")))
+        self.assertGreaterEqual(len(names), 20)
+        for name in names:
+            with self.subTest(name):
+                path = f"bad/{name}"
+                expected = re.search(r"<!-- expect (\d+: .*) -->",
+                                     read(os.path.join(where, path))).group(1)
+                status, said = generate("proto", os.devnull, [path], where)
+                self.assertEqual((status, said), (1, f"{path}:{expected}\n"))
+
+
+class Description(unittest.TestCase):
+    def test_released_ids_stand(self):
+        status, said = generate("proto", os.devnull, arguments.xml, folder(), "--frozen",
+                                folder("protocol", "api", "frozen"))
+        self.assertEqual((status, said), (0, ""))
+
+    def test_a_released_id_that_changes_is_told(self):
+        self.check_frozen("1 vgpuHello\n2 cuInit\n",
+                          r"small\.xml:\d+: cuInit was released with id 2, not 16\n")
+
+    def test_a_released_call_that_goes_is_told(self):
+        self.check_frozen("# a comment\n3 cuGone\n",
+                          r".*frozen:2: cuGone was released and is gone\n")
+
+    def check_frozen(self, text, expected):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = os.path.join(scratch, "frozen")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            status, said = generate("proto", os.devnull, ["small.xml"],
+                                    folder("tests", "gen", "golden"), "--frozen", path)
+        self.assertEqual(status, 1)
+        self.assertRegex(said, rf"\A{expected}\Z")
+
+    def test_the_exported_symbols_are_those_of_the_list(self):
+        self.assertEqual(product_text("symbols", arguments.xml, folder()),
+                         read(folder("protocol", "api", "symbols.txt")))
+
+    def test_every_word_of_the_vocabulary_is_explained(self):
+        sys.path.insert(0, folder("protocol", "gen"))
+        import parse
+        text = read(folder("protocol", "api", "vocabulary.md"))
+        explained = set(re.findall(r"`([^`]+)`", text))
+        for element, (_, form, _) in parse.VOCABULARY.items():
+            self.assertIn(f"<{element}>", explained)
+            for name, values in form.items():
+                self.assertIn(f"{name}=", explained)
+                if isinstance(values, tuple):
+                    for value in values:
+                        self.assertIn(value, explained)
+
+    def test_two_runs_give_the_same(self):
+        self.assertEqual(product_text("dispatch.c", arguments.xml, folder()),
+                         product_text("dispatch.c", arguments.xml, folder()))
+
+
+def update():
+    where = folder("tests", "gen", "golden")
+    for name, product in GOLDEN.items():
+        with open(os.path.join(where, name), "w", encoding="utf-8") as file:
+            file.write(product_text(product, ["small.xml"], where))
+    with open(folder("protocol", "api", "symbols.txt"), "w", encoding="utf-8") as file:
+        file.write(product_text("symbols", arguments.xml, folder()))
+
+
+def main():
+    global arguments
+    parser = argparse.ArgumentParser(description="Tests the generator.")
+    parser.add_argument("--root", required=True, help="top of the source tree")
+    parser.add_argument("--update", action="store_true", help="rewrite what is compared")
+    parser.add_argument("--xml", nargs="+", default=[], help="files of the description")
+    arguments = parser.parse_args()
+    arguments.root = os.path.abspath(arguments.root)
+    arguments.xml = [os.path.abspath(path) for path in arguments.xml]
+    sys.dont_write_bytecode = True
+    if arguments.update:
+        update()
+        return 0
+    result = unittest.TextTestRunner(verbosity=2).run(
+        unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))
+    return 0 if result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
