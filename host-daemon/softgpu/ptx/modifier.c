@@ -523,3 +523,11 @@ enum ptx_modifier_result ptx_modifier_apply(
 			return enter(instr, modifier);
 	return PTX_MODIFIER_UNKNOWN;
 }
+
+bool ptx_modifiers_are_sorted(void)
+{
+	for (size_t i = 1; i < N_MODIFIERS; i++)
+		if (strcmp(modifiers[i - 1].text, modifiers[i].text) > 0)
+			return false;
+	return true;
+}

@@ -35,3 +35,6 @@ enum ptx_modifier_result {
 /* Enters one modifier, written without its point, into *instr. */
 enum ptx_modifier_result ptx_modifier_apply(
 	struct ptx_instr *instr, const char *text, uint32_t size);
+
+/* For the tests: the search needs a sorted table. */
+bool ptx_modifiers_are_sorted(void);

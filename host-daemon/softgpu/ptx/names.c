@@ -162,11 +162,10 @@ int ptx_names_add(struct ptx_names *names, const struct ptx_name *name)
 	return 0;
 }
 
-uint32_t ptx_names_find(
-	const struct ptx_names *names, const char *text, uint32_t size, uint32_t space)
+/* Follows a chain from an entry on. */
+static uint32_t search(const struct ptx_names *names, uint32_t at, uint32_t hash,
+	const char *text, uint32_t size, uint32_t space)
 {
-	uint32_t hash = (uint32_t)hash_name(text, size, space);
-	uint32_t at = names->buckets[hash & (names->n_buckets - 1)];
 	const struct ptx_name *entry;
 
 	for (; at; at = entry->next) {
@@ -176,6 +175,23 @@ uint32_t ptx_names_find(
 			break;
 	}
 	return at;
+}
+
+uint32_t ptx_names_find(
+	const struct ptx_names *names, const char *text, uint32_t size, uint32_t space)
+{
+	uint32_t hash = (uint32_t)hash_name(text, size, space);
+
+	return search(names, names->buckets[hash & (names->n_buckets - 1)], hash, text,
+		size, space);
+}
+
+uint32_t ptx_names_find_older(const struct ptx_names *names, uint32_t position)
+{
+	const struct ptx_name *entry = ptx_names_at(names, position);
+
+	return search(names, entry->next, entry->bucket, entry->text, entry->size,
+		entry->space);
 }
 
 void ptx_names_cut(struct ptx_names *names, uint32_t n)

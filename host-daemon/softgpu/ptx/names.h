@@ -38,6 +38,9 @@ int ptx_names_add(struct ptx_names *names, const struct ptx_name *name);
 uint32_t ptx_names_find(
 	const struct ptx_names *names, const char *text, uint32_t size, uint32_t space);
 
+/* Returns: position + 1 of the next older entry of the same name, 0: none. */
+uint32_t ptx_names_find_older(const struct ptx_names *names, uint32_t position);
+
 /* Valid until the next ptx_names_add(). */
 struct ptx_name *ptx_names_at(const struct ptx_names *names, uint32_t position);
 

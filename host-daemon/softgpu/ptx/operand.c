@@ -85,7 +85,9 @@ static uint32_t find_body_name(
 		if (digit == '0' && size + 1 < name->size)
 			continue;
 		at = ptx_names_find(names, name->text, size, PTX_NAMES_RANGE);
-		if (at > best && number < ptx_names_at(names, at - 1)->count) {
+		while (at > best && number >= ptx_names_at(names, at - 1)->count)
+			at = ptx_names_find_older(names, at - 1);
+		if (at > best) {
 			best = at;
 			*elementp = number;
 		}
