@@ -8,8 +8,8 @@
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 
-int vgpu_error_print(int error, const char *what, const char *file, int line,
-	const char *function)
+int vgpu_error_print(
+	int error, const char *what, const char *file, int line, const char *function)
 {
 	vgpu_log_debug("%s: %s in %s() at %s:%d", strerror(error < 0 ? -error : error),
 		what, function, file, line);

@@ -61,9 +61,9 @@ struct vgpu_frame *vgpu_ring_reserve(struct vgpu_ring_producer *producer, uint32
 	struct vgpu_frame *pad;
 
 	if (padded <= rest)
-		return has_room(producer, padded) ?
-			       (struct vgpu_frame *)(producer->data + offset) :
-			       NULL;
+		return has_room(producer, padded)
+			       ? (struct vgpu_frame *)(producer->data + offset)
+			       : NULL;
 
 	/* The frame goes to the start of the ring; the pad is published with it. */
 	if (!has_room(producer, rest + padded))

@@ -45,7 +45,8 @@ TEST(window_check_refuses_what_cannot_be_mapped)
 	check(vgpu_window_is_sane(0x100000000000ull, 0x400000000000ull, shm));
 	check(vgpu_window_is_sane(0x550000000000ull, 0x5000000000ull, shm));
 	check(!vgpu_window_is_sane(0, 1ull << 40, shm));
-	check(!vgpu_window_is_sane(1ull << 46, 1ull << 46 | 1ull << 45 | 1ull << 44, shm));
+	check(!vgpu_window_is_sane(
+		1ull << 46, 1ull << 46 | 1ull << 45 | 1ull << 44, shm));
 	check(!vgpu_window_is_sane(0x100000000000ull, UINT64_MAX & ~0x1fffffull, shm));
 	check(!vgpu_window_is_sane(0x100000001000ull, 1ull << 40, shm));
 	check(!vgpu_window_is_sane(0x100000000000ull, shm, shm));

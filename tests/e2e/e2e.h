@@ -64,12 +64,13 @@ static inline CUresult launch_fill(
 {
 	void *parameters[] = { &out, &value, &n };
 
-	return cuLaunchKernel(fill, (n + 127) / 128, 1, 1, 128, 1, 1, 0, stream, parameters,
-		NULL);
+	return cuLaunchKernel(
+		fill, (n + 127) / 128, 1, 1, 128, 1, 1, 0, stream, parameters, NULL);
 }
 
 /* Starts `step`: *x = 3 * *x + 1, `rounds` times. */
-static inline CUresult launch_step(CUfunction step, CUdeviceptr x, int rounds, CUstream stream)
+static inline CUresult launch_step(
+	CUfunction step, CUdeviceptr x, int rounds, CUstream stream)
 {
 	void *parameters[] = { &x, &rounds };
 

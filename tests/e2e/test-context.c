@@ -139,7 +139,8 @@ TEST(each_thread_has_its_own_current_context)
 	struct fixture fixture = fixture_new();
 	pthread_t thread;
 
-	check_eq(pthread_create(&thread, NULL, thread_without_context, fixture.context), 0);
+	check_eq(pthread_create(&thread, NULL, thread_without_context, fixture.context),
+		0);
 	pthread_join(thread, NULL);
 }
 

@@ -81,14 +81,15 @@ TEST(device_attributes_fit_together)
 	check_ok(cuInit(0));
 	check_ok(cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0));
 	check_eq(warp, 32);
-	check_ok(cuDeviceGetAttribute(&block, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0));
+	check_ok(cuDeviceGetAttribute(
+		&block, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0));
 	check(block >= 512 && block % warp == 0);
 	check_ok(cuDeviceGetAttribute(&sm, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
 	check(sm >= 1);
-	check_ok(cuDeviceGetAttribute(&major,
-		CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
-	check_ok(cuDeviceGetAttribute(&minor,
-		CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+	check_ok(cuDeviceGetAttribute(
+		&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+	check_ok(cuDeviceGetAttribute(
+		&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
 	check_ok(cuDeviceComputeCapability(&major2, &minor2, 0));
 	check_eq(major, major2);
 	check_eq(minor, minor2);
@@ -101,13 +102,13 @@ TEST(device_attributes_fit_together)
 TEST(every_attribute_that_a_runtime_reads_at_start_is_there)
 {
 	/* the ids cudart 13.0 reads of each device; one refusal makes it give up */
-	static const int ids[] = { 75, 76, 40, 16, 18, 19, 21, 77, 22, 23, 73, 74, 70, 71, 72,
-		45, 46, 24, 25, 26, 47, 48, 49, 52, 42, 43, 27, 28, 29, 53, 54, 55, 56, 57,
-		58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 31, 32, 33, 34, 50, 35, 41, 37,
-		38, 108, 39, 30, 51, 8, 97, 81, 12, 82, 10, 11, 1, 2, 3, 4, 5, 6, 7, 9, 14,
-		78, 79, 80, 83, 84, 85, 86, 88, 89, 90, 91, 95, 100, 101, 106, 109, 111, 99,
-		112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 125, 129, 130, 131, 133,
-		134, 139, 140, 143 };
+	static const int ids[] = { 75, 76, 40, 16, 18, 19, 21, 77, 22, 23, 73, 74, 70, 71,
+		72, 45, 46, 24, 25, 26, 47, 48, 49, 52, 42, 43, 27, 28, 29, 53, 54, 55,
+		56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 31, 32, 33, 34, 50,
+		35, 41, 37, 38, 108, 39, 30, 51, 8, 97, 81, 12, 82, 10, 11, 1, 2, 3, 4, 5,
+		6, 7, 9, 14, 78, 79, 80, 83, 84, 85, 86, 88, 89, 90, 91, 95, 100, 101,
+		106, 109, 111, 99, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 125,
+		129, 130, 131, 133, 134, 139, 140, 143 };
 	int value;
 
 	check_ok(cuInit(0));
@@ -125,7 +126,8 @@ TEST(pci_bus_id_finds_the_device_again)
 	check(strlen(id) >= 7);
 	check_ok(cuDeviceGetByPCIBusId(&device, id));
 	check_eq(device, 0);
-	check_cu(cuDeviceGetByPCIBusId(&device, "ffff:ff:1f.0"), CUDA_ERROR_INVALID_DEVICE);
+	check_cu(cuDeviceGetByPCIBusId(&device, "ffff:ff:1f.0"),
+		CUDA_ERROR_INVALID_DEVICE);
 }
 
 TEST(error_names_and_strings_are_the_drivers)

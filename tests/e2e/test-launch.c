@@ -42,7 +42,8 @@ TEST(parameters_of_every_size_arrive_in_both_styles)
 			style ? NULL : parameters, style ? extra : NULL));
 		check_ok(cuMemcpyDtoH(out, p, sizeof(out)));
 		check(out[0] == -3 && out[1] == 2.5 && out[2] == -400);
-		check(out[3] == 70000 && out[4] == 0.125 && out[5] == (double)(1ll << 40));
+		check(out[3] == 70000 && out[4] == 0.125 &&
+			out[5] == (double)(1ll << 40));
 	}
 }
 
@@ -59,7 +60,8 @@ TEST(parameters_are_taken_before_the_call_returns)
 		int n = 1;
 		void *parameters[] = { &out, &value, &n };
 
-		check_ok(cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		check_ok(cuLaunchKernel(
+			fill, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
 		out = 0, value = 12345, n = 1000;
 	}
 	for (int i = 0; i < 100; i++)
@@ -78,7 +80,8 @@ TEST(dynamic_shared_memory_has_the_size_asked_for)
 
 	void *parameters[] = { &p, &n };
 
-	check_ok(cuLaunchKernel(function, 1, 1, 1, n, 1, 1, n * 4, NULL, parameters, NULL));
+	check_ok(cuLaunchKernel(
+		function, 1, 1, 1, n, 1, 1, n * 4, NULL, parameters, NULL));
 	check_ok(cuMemcpyDtoH(out, p, sizeof(out)));
 	for (int i = 0; i < n; i++)
 		check_eq(out[i], (n - 1 - i) * (n - 1 - i));
@@ -89,8 +92,12 @@ TEST(launch_through_a_config_structure)
 	struct fixture fixture = fixture_new();
 	CUfunction fill = fixture_function(&fixture, "fill");
 	unsigned int value = 31;
-	CUlaunchConfig config = { .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1,
-		.blockDimX = 128, .blockDimY = 1, .blockDimZ = 1 };
+	CUlaunchConfig config = { .gridDimX = 8,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 128,
+		.blockDimY = 1,
+		.blockDimZ = 1 };
 	CUdeviceptr p;
 	int n = 1024;
 

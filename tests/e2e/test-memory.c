@@ -16,7 +16,8 @@ static void check_pattern(const uint8_t *bytes, size_t size, uint32_t seed)
 {
 	for (size_t i = 0; i < size; i++)
 		if (bytes[i] != (uint8_t)((i + seed) * 2654435761u >> 24))
-			test_fail(__FILE__, __LINE__, "byte %zu of %zu is wrong", i, size);
+			test_fail(
+				__FILE__, __LINE__, "byte %zu of %zu is wrong", i, size);
 }
 
 TEST(allocations_do_not_overlap_and_are_aligned)
@@ -206,13 +207,23 @@ TEST(pitched_fill_and_copy_leave_the_gaps_alone)
 	check_eq(device_word(p + pitch * 7 + 44) & 0xff, 0x11);
 	check_eq(device_word(p + pitch * 7 + 52) & 0xff, 0x77);
 	pattern(out, sizeof(out), 3);
-	copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = out,
-		.srcPitch = 100, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = p,
-		.dstPitch = pitch, .WidthInBytes = 100, .Height = 8 };
+	copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = out,
+		.srcPitch = 100,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = p,
+		.dstPitch = pitch,
+		.WidthInBytes = 100,
+		.Height = 8 };
 	check_ok(cuMemcpy2D(&copy));
-	copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p,
-		.srcPitch = pitch, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = in,
-		.dstPitch = 100, .WidthInBytes = 100, .Height = 8 };
+	copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = p,
+		.srcPitch = pitch,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = in,
+		.dstPitch = 100,
+		.WidthInBytes = 100,
+		.Height = 8 };
 	check_ok(cuMemcpy2DUnaligned(&copy));
 	check_pattern(in, sizeof(in), 3);
 	if (pitch > 100) {
@@ -307,8 +318,8 @@ TEST(pointer_attributes_tell_device_from_host)
 	check(base == p);
 	check_eq(size, 10000);
 	check_ok(cuMemAllocHost(&host, 100));
-	check_ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-		(CUdeviceptr)(uintptr_t)host));
+	check_ok(cuPointerGetAttribute(
+		&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)host));
 	check_eq(type, CU_MEMORYTYPE_HOST);
 	check_cu(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
 			 (CUdeviceptr)(uintptr_t)&local),

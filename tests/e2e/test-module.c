@@ -147,11 +147,11 @@ TEST(kernel_and_function_attributes_agree)
 	CUlibrary library;
 	CUkernel kernel;
 
-	check_ok(cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-		matrix_mul));
+	check_ok(cuFuncGetAttribute(
+		&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, matrix_mul));
 	check_eq(shared, 2048);
-	check_ok(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-		matrix_mul));
+	check_ok(cuFuncGetAttribute(
+		&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, matrix_mul));
 	check(threads >= 256);
 	check_ok(cuFuncGetAttribute(&version, CU_FUNC_ATTRIBUTE_PTX_VERSION, matrix_mul));
 	check(version >= 10);
@@ -190,7 +190,7 @@ TEST(occupancy_is_between_one_block_and_the_limit)
 
 	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, matrix_mul, 32, 0));
 	check(blocks >= 1);
-	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&big, matrix_mul,
-		512, 0, 0));
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+		&big, matrix_mul, 512, 0, 0));
 	check(big >= 1 && big <= blocks);
 }

@@ -20,8 +20,8 @@ int probe_checkpoint_subject(void)
 	CUdeviceptr p;
 	void *memory;
 
-	memory = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		0);
+	memory = mmap(
+		NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (cuInit(0) || cuCtxCreate(&context, NULL, 0, 0) || cuMemAlloc(&p, 2 << 20) ||
 		cuMemHostRegister(memory, 2 << 20, CU_MEMHOSTREGISTER_PORTABLE))
 		return EXIT_FAILURE;

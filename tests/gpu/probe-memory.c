@@ -72,7 +72,8 @@ void probe_window(struct probe *probe)
 				plugged ? "reserved" : "free");
 			plug = MAP_FAILED;
 			if (plugged)
-				plug = mmap((void *)places[i].address, 64 * MIB, PROT_NONE,
+				plug = mmap((void *)places[i].address, 64 * MIB,
+					PROT_NONE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
 						MAP_FIXED_NOREPLACE,
 					-1, 0);
@@ -81,8 +82,8 @@ void probe_window(struct probe *probe)
 				probe_text(probe, name, "asked 0x%llx, got 0x%llx: %s",
 					(unsigned long long)places[i].address,
 					(unsigned long long)got,
-					got == places[i].address ? "as asked" :
-								   "elsewhere");
+					got == places[i].address ? "as asked"
+								 : "elsewhere");
 				unmap(got, 64 * MIB, handle);
 			}
 			if (plug != MAP_FAILED)
@@ -129,8 +130,8 @@ void probe_alloc_cost(struct probe *probe)
 	size_t granularity = 0;
 
 	if (probe_ok(probe, "vmm_granularity",
-		    cuMemGetAllocationGranularity(&granularity, &prop,
-			    CU_MEM_ALLOC_GRANULARITY_MINIMUM)))
+		    cuMemGetAllocationGranularity(
+			    &granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)))
 		probe_number(probe, "vmm_granularity", granularity, "bytes");
 	cost_of(probe, 4096);
 	cost_of(probe, 2 * MIB);
@@ -162,8 +163,8 @@ void probe_registration(struct probe *probe)
 		return;
 	}
 	start = probe_now();
-	r = cuMemHostRegister(map, run,
-		CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+	r = cuMemHostRegister(
+		map, run, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 	if (probe_ok(probe, "register_sealed_memfd", r)) {
 		probe_number(probe, "register_sealed_memfd", (probe_now() - start) * 1e9,
 			"ns for 64 MiB, cold");
@@ -178,7 +179,8 @@ void probe_registration(struct probe *probe)
 		memset(map + run - 2 * MIB, 0x5a, 4 * MIB);
 		r = cuMemcpyHtoD(p, map + run - 2 * MIB, 4 * MIB);
 		if (probe_ok(probe, "copy_across_two_registrations", r))
-			probe_text(probe, "copy_across_two_registrations", "synchronous ok");
+			probe_text(
+				probe, "copy_across_two_registrations", "synchronous ok");
 		r = cuMemcpyHtoDAsync(p, map + run - 2 * MIB, 4 * MIB, NULL);
 		if (!r)
 			r = cuCtxSynchronize();

@@ -52,7 +52,8 @@ static void write_cost(struct probe *probe, CUstream stream, const char *kind)
 		probe_number(probe, name, (probe_now() - start) / N_OPS * 1e9, "ns");
 }
 
-/* From the submission of launch and write until the word is seen, against a synchronise. */
+/* From the submission of launch and write until the word is seen, against a synchronise.
+ */
 static void wait_cost(struct probe *probe)
 {
 	volatile uint64_t *word = (volatile uint64_t *)(probe->flag + 16);

@@ -61,11 +61,11 @@ static void describe(struct probe *probe)
 	probe_text(probe, "device", "%s", name);
 	cuDriverGetVersion(&version);
 	probe_number(probe, "driver_version", version, "");
-	cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
-		probe->device);
+	cuDeviceGetAttribute(
+		&value, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, probe->device);
 	probe_number(probe, "can_use_64_bit_stream_mem_ops", value, "");
-	cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
-		probe->device);
+	cuDeviceGetAttribute(
+		&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, probe->device);
 	probe_number(probe, "pageable_memory_access", value, "");
 }
 
@@ -73,15 +73,19 @@ static bool start(struct probe *probe)
 {
 	void *flag;
 
-	return probe_ok(probe, "context", cuCtxCreate(&probe->context, NULL, 0, probe->device)) &&
+	return probe_ok(probe, "context",
+		       cuCtxCreate(&probe->context, NULL, 0, probe->device)) &&
 	       probe_ok(probe, "module", cuModuleLoadData(&probe->module, probe_ptx)) &&
 	       probe_ok(probe, "empty",
 		       cuModuleGetFunction(&probe->empty, probe->module, "empty")) &&
 	       probe_ok(probe, "wait_for",
-		       cuModuleGetFunction(&probe->wait_for, probe->module, "wait_for")) &&
-	       probe_ok(probe, "flag", cuMemHostAlloc(&flag, 4096, CU_MEMHOSTALLOC_DEVICEMAP)) &&
+		       cuModuleGetFunction(
+			       &probe->wait_for, probe->module, "wait_for")) &&
+	       probe_ok(probe, "flag",
+		       cuMemHostAlloc(&flag, 4096, CU_MEMHOSTALLOC_DEVICEMAP)) &&
 	       (probe->flag = flag) &&
-	       probe_ok(probe, "flag", cuMemHostGetDevicePointer(&probe->device_flag, flag, 0));
+	       probe_ok(probe, "flag",
+		       cuMemHostGetDevicePointer(&probe->device_flag, flag, 0));
 }
 
 int main(int argc, char **argv)

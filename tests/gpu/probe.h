@@ -23,9 +23,9 @@ struct probe {
 	CUdevice device;
 	CUcontext context;
 	CUmodule module;
-	CUfunction empty;	/* does nothing */
-	CUfunction wait_for;	/* waits until *flag is not 0 */
-	CUfunction say;		/* prints a line with printf */
+	CUfunction empty;    /* does nothing */
+	CUfunction wait_for; /* waits until *flag is not 0 */
+	CUfunction say;	     /* prints a line with printf */
 	volatile uint32_t *flag;
 	CUdeviceptr device_flag;
 	bool first;

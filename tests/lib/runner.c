@@ -55,7 +55,8 @@ void test_skip(const char *format, ...)
 	_exit(EXIT_SKIP);
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int remove_entry(
+	const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st, (void)type, (void)ftw;
 	return remove(path);
@@ -174,9 +175,9 @@ static int run_test(const struct test *test)
 		verdict = "FAIL", r = 1;
 		if (WIFSIGNALED(status))
 			fprintf(stderr, "%s: %s\n", test->name,
-				WTERMSIG(status) == SIGALRM ?
-					"took longer than its time limit" :
-					strsignal(WTERMSIG(status)));
+				WTERMSIG(status) == SIGALRM
+					? "took longer than its time limit"
+					: strsignal(WTERMSIG(status)));
 	}
 	printf("%-4s %s (%.2f s)\n", verdict, test->name,
 		(end.tv_sec - start.tv_sec) + (end.tv_nsec - start.tv_nsec) / 1e9);

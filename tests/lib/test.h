@@ -34,7 +34,7 @@ struct test {
 			.name = #_name,                                                  \
 			.run = test_##_name,                                             \
 			.seconds = (_seconds),                                           \
-	};                                                                               \
+		};                                                                       \
 	static void test_##_name(void)
 
 #define TEST(_name) TEST_SECONDS(_name, 60)
@@ -60,8 +60,8 @@ const char *test_tmpdir(void);
 	do {                                                                             \
 		long long a_ = (long long)(_a), b_ = (long long)(_b);                    \
 		if (a_ != b_)                                                            \
-			test_fail(__FILE__, __LINE__, "%s is %lld, %s is %lld", #_a,     \
-				a_, #_b, b_);                                            \
+			test_fail(__FILE__, __LINE__, "%s is %lld, %s is %lld", #_a, a_, \
+				#_b, b_);                                                \
 	} while (0)
 
 #define check_str(_a, _b)                                                                \

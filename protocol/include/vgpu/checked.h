@@ -22,8 +22,8 @@ static inline bool vgpu_mul_u64(uint64_t a, uint64_t b, uint64_t *productp)
 }
 
 /* Returns: whether [start, start + size) lies in [base, base + limit). */
-static inline bool vgpu_range_within(uint64_t start, uint64_t size, uint64_t base,
-	uint64_t limit)
+static inline bool vgpu_range_within(
+	uint64_t start, uint64_t size, uint64_t base, uint64_t limit)
 {
 	return start >= base && start - base <= limit && size <= limit - (start - base);
 }

@@ -19,8 +19,8 @@
 
 #include <errno.h>
 
-int vgpu_error_print(int error, const char *what, const char *file, int line,
-	const char *function);
+int vgpu_error_print(
+	int error, const char *what, const char *file, int line, const char *function);
 
 #define VGPU_ERROR_PRINT_(_error, _what)                                                 \
 	vgpu_error_print((_error), (_what), __FILE__, __LINE__, __func__)
@@ -33,5 +33,5 @@ int vgpu_error_print(int error, const char *what, const char *file, int line,
 
 /* Makes an unhandled positive condition fatal (-ENOTRECOVERABLE). */
 #define vgpu_error_fold(_error)                                                          \
-	((_error) > 0 ? VGPU_ERROR_PRINT_(-ENOTRECOVERABLE, "folded") :                  \
-			vgpu_error_trace(_error))
+	((_error) > 0 ? VGPU_ERROR_PRINT_(-ENOTRECOVERABLE, "folded")                    \
+		      : vgpu_error_trace(_error))

@@ -39,7 +39,8 @@ enum vgpu_handle_kind {
 
 static inline uint64_t vgpu_handle_make(uint8_t kind, uint32_t index, uint32_t generation)
 {
-	return (uint64_t)kind << 52 | (uint64_t)generation << VGPU_HANDLE_INDEX_BITS | index;
+	return (uint64_t)kind << 52 | (uint64_t)generation << VGPU_HANDLE_INDEX_BITS |
+	       index;
 }
 
 static inline uint32_t vgpu_handle_index(uint64_t handle)

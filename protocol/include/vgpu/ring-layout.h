@@ -116,7 +116,7 @@ enum vgpu_channel_state {
 enum vgpu_channel_reason {
 	VGPU_REASON_NONE,
 	VGPU_REASON_VERSION,	   /* protocol versions differ */
-	VGPU_REASON_WINDOW,	   /* the address window is taken in the worker: try another */
+	VGPU_REASON_WINDOW,	   /* the window is taken in the worker: try another */
 	VGPU_REASON_NO_DEVICE,	   /* the host's driver shows no device */
 	VGPU_REASON_LIMIT,	   /* too many workers */
 	VGPU_REASON_HOST,	   /* a failure of the host: its log has it */
@@ -158,10 +158,12 @@ struct vgpu_channel_entry {
 
 static_assert(offsetof(struct vgpu_channel_entry, protocol_version) == 64, "own line");
 static_assert(offsetof(struct vgpu_channel_entry, comm) == 128, "own line");
-static_assert(offsetof(struct vgpu_channel_entry, host_protocol_version) == 192, "own line");
+static_assert(offsetof(struct vgpu_channel_entry, host_protocol_version) == 192,
+	"own line");
 static_assert(sizeof(struct vgpu_channel_entry) == 256, "fixed size");
-static_assert(VGPU_SHM_TABLE_OFF + VGPU_CHANNELS_MAX * sizeof(struct vgpu_channel_entry) <=
-		      VGPU_EXTENT_SIZE,
+static_assert(
+	VGPU_SHM_TABLE_OFF + VGPU_CHANNELS_MAX * sizeof(struct vgpu_channel_entry) <=
+		VGPU_EXTENT_SIZE,
 	"the table ends before the first area");
 
 /*
@@ -187,7 +189,8 @@ struct vgpu_channel_control {
 };
 
 static_assert(offsetof(struct vgpu_channel_control, head) == 64, "own line");
-static_assert(offsetof(struct vgpu_channel_control, consumer_sleeping) == 128, "own line");
+static_assert(offsetof(struct vgpu_channel_control, consumer_sleeping) == 128,
+	"own line");
 static_assert(offsetof(struct vgpu_channel_control, fault) == 192, "own line");
 static_assert(sizeof(struct vgpu_channel_control) == 256, "fixed size");
 
@@ -224,7 +227,8 @@ static_assert(offsetof(struct vgpu_reply_slot, body) == VGPU_CACHE_LINE, "own li
 static_assert(sizeof(struct vgpu_reply_slot) == VGPU_SLOT_SIZE, "fixed size");
 
 static_assert(VGPU_RING_OFF + VGPU_RING_SIZE <= VGPU_WORDS_OFF, "no overlap");
-static_assert(VGPU_WORDS_OFF + VGPU_WORDS_MAX * sizeof(struct vgpu_word) <= VGPU_SLOTS_OFF,
+static_assert(
+	VGPU_WORDS_OFF + VGPU_WORDS_MAX * sizeof(struct vgpu_word) <= VGPU_SLOTS_OFF,
 	"no overlap");
 static_assert(VGPU_SLOTS_OFF + VGPU_SLOTS_MAX * VGPU_SLOT_SIZE <= VGPU_AREA_SIZE,
 	"slots fit the area");

@@ -63,7 +63,8 @@ static void launch(CUfunction fill, CUdeviceptr p, int n)
 
 TEST(launches_allocate_nothing_in_program_or_worker)
 {
-	const volatile struct allocation_counts *ours[PROCESSES_MAX], *theirs[PROCESSES_MAX];
+	const volatile struct allocation_counts *ours[PROCESSES_MAX],
+		*theirs[PROCESSES_MAX];
 	struct fixture fixture = fixture_new();
 	CUfunction fill = fixture_function(&fixture, "fill");
 	uint64_t ours_before, theirs_before, ours_after, theirs_after;

@@ -26,8 +26,8 @@ int main(int argc, char **argv)
 
 	void *parameters[] = { &da, &db, &dc, &n };
 
-	CU(cuLaunchKernel(function, (n + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, parameters,
-		NULL));
+	CU(cuLaunchKernel(
+		function, (n + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, parameters, NULL));
 	CU(cuMemcpyDtoH(c, dc, size));
 	for (int i = 0; i < n; i++)
 		n_wrong += c[i] != a[i] + b[i];
