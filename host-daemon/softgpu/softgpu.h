@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * libvgpu-softgpu.so: a CUDA driver that runs PTX on the CPU
+ *
+ * The library exports the calls of libcuda that it implements under their usual
+ * names, and the two functions below for a program that wants more control than
+ * the environment gives. A program that knows nothing of them may simply link it
+ * in place of libcuda; then these variables are read at cuInit:
+ *
+ *	VGPU_SOFTGPU_CC		compute capability, "12.1" unless given
+ *	VGPU_SOFTGPU_MEMORY	device memory, such as "4G" or "512M"
+ *	VGPU_SOFTGPU_THREADS	CPU threads, which are the multiprocessors
+ *	VGPU_SOFTGPU_NAME	what cuDeviceGetName() says
+ *	VGPU_SOFTGPU_TIMEOUT	milliseconds a kernel may run; 0: for ever
+ *
+ * The address of device memory is the address at which it lies in this process.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Fields that are 0 or NULL keep what the environment or the default says. */
+struct softgpu_config {
+	uint32_t size; /* sizeof(struct softgpu_config) of the caller */
+	uint32_t cc;   /* compute capability: 121 for 12.1 */
+	uint64_t memory;
+	uint32_t n_threads;
+	uint32_t timeout_ms;
+	const char *name;
+	/* Receives what kernels print; called from several threads. Else: stdout. */
+	void (*print)(void *data, const char *text, size_t size);
+	void *print_data;
+};
+
+/**
+ * softgpu_configure() - choose what the device looks like, before cuInit
+ *
+ * Return: 0, -EINVAL for a value that is out of range, -EBUSY after cuInit.
+ */
+int softgpu_configure(const struct softgpu_config *config);
+
+/**
+ * softgpu_set_window() - say where memory lies, before the first context is made
+ * @base:	device memory is allocated in [base, base + size)
+ * @size:	0: softgpu reserves a window of its own
+ * @host_base:	memory that cuMemHostRegister() may be given and kernels may then
+ *		access; mapped by the caller as long as anything is registered in it
+ * @host_size:	0: none
+ *
+ * The caller has reserved [base, base + size) and leaves what happens in there to
+ * softgpu, which maps memory over the reservation. Bases and sizes are multiples of
+ * 64 KiB, addresses are above 4 GiB, and the two windows do not overlap.
+ *
+ * Return: 0, -EINVAL, or -EBUSY once device memory is in use.
+ */
+int softgpu_set_window(
+	uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size);
+
+#ifdef __cplusplus
+}
+#endif
