@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Driver: a libcuda-compatible library opened by path
+ */
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/driver.h"
+#include "driver/note.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/log.h"
+
+static void close_library(void *library)
+{
+	dlclose(library);
+}
+
+VGPU_DEFINE_CLEANUP(void *, close_library);
+
+static int refuse_ours(const char *path)
+{
+	char text[64];
+
+	if (note_read_path(path, text, sizeof(text)))
+		return 0;
+	vgpu_log_info("The driver library %s is vGPU's own for guests (%s): not loaded.", path,
+		text);
+	return DRIVER_E_OURS;
+}
+
+int driver_open(struct driver *driver, const char *path,
+	const struct softgpu_config *softgpu, CUresult *initp)
+{
+	_vgpu_cleanup_(close_libraryp) void *library = NULL;
+	int r;
+
+	memset(driver, 0, sizeof(*driver));
+	r = refuse_ours(path);
+	if (r)
+		return r;
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		vgpu_log_info("The driver library %s cannot be loaded: %s.", path, dlerror());
+		return DRIVER_E_ABSENT;
+	}
+	vgpu_driver_resolve(&driver->table, library);
+	if (!driver->table.cuInit) {
+		vgpu_log_info("The library %s has no cuInit: it is no driver.", path);
+		return DRIVER_E_ABSENT;
+	}
+	*(void **)&driver->configure = dlsym(library, "softgpu_configure");
+	*(void **)&driver->set_window = dlsym(library, "softgpu_set_window");
+	if (driver->configure && driver->configure(softgpu))
+		vgpu_log_warning(
+			"The driver library %s refuses the identity configured.", path);
+	snprintf(driver->path, sizeof(driver->path), "%s", path);
+	library = NULL;
+
+	*initp = driver->table.cuInit(0);
+	if (*initp != CUDA_SUCCESS) {
+		vgpu_log_info("The driver library %s does not start: cuInit gives %d.", path,
+			*initp);
+		return DRIVER_E_NO_INIT;
+	}
+	return 0;
+}

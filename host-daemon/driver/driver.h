@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Driver: a libcuda-compatible library opened by path
+ *
+ * NVIDIA's libcuda.so.1, softgpu and the null driver look alike behind the table
+ * of g-driver.h, in which a function the library lacks is NULL. The two that are
+ * ours can besides be told where device memory shall lie.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "vgpu/g-driver.h"
+#include "softgpu/softgpu.h"
+
+struct driver {
+	struct vgpu_driver table;
+	char path[256];
+	/* NULL for a driver that is not ours. */
+	int (*configure)(const struct softgpu_config *config);
+	int (*set_window)(uint64_t base, uint64_t size, uint64_t host_base,
+		uint64_t host_size);
+};
+
+enum {
+	_DRIVER_E_SUCCESS,
+	DRIVER_E_ABSENT,  /* no such file, or no driver in it: the log has why */
+	DRIVER_E_OURS,	  /* it is the guest's library, which is never loaded */
+	DRIVER_E_NO_INIT, /* it is there, but does not work: see initp */
+};
+
+struct driver_options {
+	const char *choice; /* auto, nvidia, soft, null or a path */
+	const char *softgpu_path;
+	const char *null_path;
+	struct softgpu_config softgpu;
+};
+
+/*
+ * Loads one library and calls its cuInit. The library stays loaded for good,
+ * because drivers are not made to be unloaded.
+ *
+ * @initp:	what cuInit returned
+ *
+ * Return: 0 or DRIVER_E_*.
+ */
+int driver_open(struct driver *driver, const char *path,
+	const struct softgpu_config *softgpu, CUresult *initp);
+
+/*
+ * Opens the driver that the options choose and logs which and why.
+ *
+ * Return: 0, or DRIVER_E_* of the last one tried.
+ */
+int driver_select(struct driver *driver, const struct driver_options *options,
+	CUresult *initp);
+
+/* The file name, for logs and for the guest. */
+static inline const char *driver_name(const struct driver *driver)
+{
+	const char *slash = strrchr(driver->path, '/');
+
+	return slash ? slash + 1 : driver->path;
+}

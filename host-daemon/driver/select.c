@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which driver stands behind a worker
+ *
+ * NVIDIA's library is looked for by hand, where the loader would look: it must be
+ * known before it is loaded whether a file is the guest's library, which the
+ * same search path may lead to first.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/driver.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/log.h"
+
+#define LIBRARY "libcuda.so.1"
+
+static const char *const folders[] = {
+	"/usr/lib/x86_64-linux-gnu",
+	"/usr/lib64",
+	"/usr/lib",
+	"/usr/lib/x86_64-linux-gnu/nvidia/current",
+	"/usr/local/nvidia/lib64",
+	"/usr/local/nvidia/lib",
+	"/usr/local/lib",
+	"/run/opengl-driver/lib",
+	"/usr/lib/wsl/lib",
+};
+
+struct search {
+	struct driver *driver;
+	const struct softgpu_config *softgpu;
+	CUresult init;
+	int result;	/* DRIVER_E_* that says most about why there is none */
+	int n_tried;
+};
+
+/* Returns: whether the search is over. */
+static bool try_folder(struct search *search, const char *folder, size_t length)
+{
+	char path[512];
+	int r;
+
+	if (!length || (size_t)snprintf(path, sizeof(path), "%.*s/" LIBRARY, (int)length,
+				folder) >= sizeof(path))
+		return false;
+	if (access(path, F_OK))
+		return false;
+	search->n_tried++;
+	r = driver_open(search->driver, path, search->softgpu, &search->init);
+	if (r != DRIVER_E_ABSENT)
+		search->result = r;
+	/* One that is there but does not start is the answer: another copy of it
+	 * would say the same. */
+	return r == 0 || r == DRIVER_E_NO_INIT;
+}
+
+static bool try_path_list(struct search *search, const char *list)
+{
+	const char *end;
+
+	for (; list && *list; list = *end ? end + 1 : end) {
+		end = strchrnul(list, ':');
+		if (try_folder(search, list, end - list))
+			return true;
+	}
+	return false;
+}
+
+static int find_nvidia(
+	struct driver *driver, const struct softgpu_config *softgpu, CUresult *initp)
+{
+	struct search search = {
+		.driver = driver,
+		.softgpu = softgpu,
+		.init = CUDA_ERROR_NO_DEVICE,
+		.result = DRIVER_E_ABSENT,
+	};
+	bool over = try_path_list(&search, getenv("LD_LIBRARY_PATH"));
+	size_t i;
+
+	for (i = 0; i < sizeof(folders) / sizeof(*folders) && !over; i++)
+		over = try_folder(&search, folders[i], strlen(folders[i]));
+	if (!search.n_tried)
+		vgpu_log_info("There is no " LIBRARY " on this machine.");
+	*initp = search.init;
+	return search.result;
+}
+
+static int select_auto(struct driver *driver, const struct driver_options *options,
+	CUresult *initp)
+{
+	int r = find_nvidia(driver, &options->softgpu, initp);
+
+	if (!r) {
+		vgpu_log_info("The driver is %s, NVIDIA's: its cuInit succeeds.", driver->path);
+		return 0;
+	}
+	r = driver_open(driver, options->softgpu_path, &options->softgpu, initp);
+	if (!r)
+		vgpu_log_info("The driver is %s, softgpu: there is no working " LIBRARY
+			      " of NVIDIA's.", driver->path);
+	return r;
+}
+
+int driver_select(struct driver *driver, const struct driver_options *options,
+	CUresult *initp)
+{
+	const char *path = options->choice;
+	int r;
+
+	*initp = CUDA_ERROR_NO_DEVICE;
+	if (!strcmp(path, "auto"))
+		return select_auto(driver, options, initp);
+	if (!strcmp(path, "nvidia")) {
+		r = find_nvidia(driver, &options->softgpu, initp);
+	} else {
+		if (!strcmp(path, "soft"))
+			path = options->softgpu_path;
+		else if (!strcmp(path, "null"))
+			path = options->null_path;
+		r = driver_open(driver, path, &options->softgpu, initp);
+	}
+	if (!r)
+		vgpu_log_info("The driver is %s, as configured (%s).", driver->path,
+			options->choice);
+	return r;
+}
