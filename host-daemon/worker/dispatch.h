@@ -21,6 +21,7 @@
 
 struct context;
 struct lane;
+struct runner;
 struct session;
 struct stream;
 struct vgpu_driver;
@@ -32,8 +33,10 @@ struct vgpu_driver;
 struct call {
 	struct session *session;
 	const struct vgpu_driver *driver;
-	/* The lane of the guest thread that called, whatever thread runs the call. */
+	/* The lane of the guest thread that called, and what the thread that runs the
+	 * call keeps: the dispatcher's, or that lane's. */
 	struct lane *lane;
+	struct runner *runner;
 	/* Current context of that lane; NULL if none. Made current in the driver
 	 * before dispatch_call() for calls that need one. */
 	struct context *context;
@@ -80,7 +83,7 @@ int call_violation(struct call *call, const char *reason);
 /*
  * Handles. The driver's object behind a guest's handle of that kind.
  *
- * VGPU_HANDLE_FUNCTION also accepts kernels and the other way round.
+ * VGPU_HANDLE_FUNCTION also accepts kernels.
  * VGPU_HANDLE_STREAM accepts 0, 1 (the context's legacy stream) and 2 (the lane's
  * own stream). Where null_ok, handle 0 of any other kind gives NULL.
  *
@@ -119,3 +122,17 @@ CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t han
  * Return: CUDA_SUCCESS or CUDA_ERROR_INVALID_VALUE.
  */
 CUresult range_check(struct call *call, uint64_t address, uint64_t size);
+
+/*
+ * The dispatcher: takes frames off the ring until the session ends. Runs on a thread
+ * of its own; never returns.
+ */
+void *dispatch_main(void *session);
+
+/*
+ * One frame, as the dispatcher does it: runs the call, or hands it to its lane.
+ *
+ * Return: 0, or -errno with the reason for the session's end.
+ */
+int dispatch_frame(struct session *session, const struct vgpu_frame *frame,
+	const char **whyp);

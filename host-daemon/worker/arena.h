@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Arena: the shared memory that this session may touch
+ *
+ * The worker reserves the whole window W and maps into it its own channel area and
+ * the extents granted to the channel, nothing else: memory of other channels has no
+ * address here. Extents only come while a session lives, so a look-up reads a table
+ * of bytes without a lock.
+ *
+ * Words and extents are registered with the driver (portable, mapped) under the
+ * worker's own retain of a primary context, the arena's home, once there is one.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/ring-layout.h"
+
+struct context;
+struct runner;
+struct session;
+
+struct arena_run {
+	uint32_t first;
+	uint32_t n_extents;
+	bool registered;
+};
+
+/* Runs grow by at least 64 MiB on request, so a window of some TiB stays below. */
+#define ARENA_RUNS_MAX 1024u
+
+struct arena {
+	uint64_t base; /* address of extent 0 */
+	uint32_t n_extents; /* of the whole memory */
+	uint8_t *owned; /* one byte each, atomic */
+	int memfd;
+	/* Registration and growth. */
+	pthread_mutex_t lock;
+	struct arena_run runs[ARENA_RUNS_MAX];
+	uint32_t n_runs;
+	struct context *home; /* atomic for those who only look */
+	bool words_registered;
+};
+
+/* Maps the channel's area and its first extents into the window reserved before. */
+int arena_init(struct session *session, int memfd, uint32_t first_extent,
+	uint32_t n_extents);
+void arena_deinit(struct session *session);
+
+/* Maps a run of extents granted later. Return: 0, -errno. */
+int arena_add_run(struct session *session, uint32_t first_extent, uint32_t n_extents);
+
+/* Whether [address, address + size) lies in extents of this session. */
+bool arena_covers(const struct session *session, uint64_t address, uint64_t size);
+
+/* Registers what is not registered yet, with `context` current and becoming the home
+ * if there is none. Return: the driver's result. */
+CUresult arena_register(struct session *session, struct context *context);
+
+/* Registers a run that was added while the session runs. */
+CUresult arena_register_growth(struct session *session, struct runner *runner);
+
+bool arena_has_home(const struct session *session);
+
+/* The home ends: gives all registrations back while it is current. */
+void arena_unregister(struct session *session, struct context *context);

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One call, on whatever thread it runs
+ *
+ * A reply is packed straight into the slot in shared memory: it is output only, so
+ * what the guest does to the slot meanwhile can only spoil what the guest reads.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vgpu/g-calls.h"
+#include "vgpu/log.h"
+#include "worker/call.h"
+#include "worker/rate.h"
+#include "worker/session.h"
+
+/* Streams that are not objects: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD. */
+#define STREAM_NULL 0u
+#define STREAM_LEGACY 1u
+#define STREAM_PER_THREAD 2u
+
+static struct vgpu_reply_slot *slot_of(struct call *call)
+{
+	struct vgpu_reply_slot *slots =
+		(struct vgpu_reply_slot *)(call->session->area + VGPU_SLOTS_OFF);
+
+	return &slots[call->lane->index];
+}
+
+static void publish(struct call *call, struct vgpu_reply_slot *slot, uint32_t size)
+{
+	uint64_t one = 1;
+
+	__atomic_store_n(&slot->size, size, __ATOMIC_RELAXED);
+	/* Partner: the guest's acquire load of its slot's sequence. */
+	__atomic_store_n(&slot->sequence, call->frame->sequence, __ATOMIC_RELEASE);
+	/* The guest sets waiting, then looks at sequence again; here it is the other
+	 * way round, and whoever comes second sees the other. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
+		return;
+	if (call->session->interrupt >= 0) {
+		if (write(call->session->interrupt, &one, sizeof(one)) < 0)
+			vgpu_log_debug("VM %s: the guest cannot be interrupted.",
+				call->session->vm);
+	} else {
+		syscall(SYS_futex, &slot->sequence, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	}
+}
+
+/* A reply that is nothing but field 1, the result. */
+static uint32_t pack_bare(uint8_t *body, CUresult result)
+{
+	uint32_t rest = result, size = 0;
+
+	if (!rest)
+		return 0;
+	body[size++] = 1 << 3;
+	for (; rest >= 0x80; rest >>= 7)
+		body[size++] = rest | 0x80;
+	body[size++] = rest;
+	return size;
+}
+
+static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresult result)
+{
+	struct vgpu_reply_slot *slot = slot_of(call);
+	size_t size;
+
+	if (reply) {
+		size = protobuf_c_message_get_packed_size(reply);
+		/* The description bounds every reply. */
+		assert(size <= VGPU_REPLY_MAX);
+		protobuf_c_message_pack(reply, slot->body);
+	} else {
+		size = pack_bare(slot->body, result);
+	}
+	publish(call, slot, size);
+}
+
+int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result)
+{
+	call->result = result;
+	
+	if (call->frame->flags & VGPU_FRAME_REPLY)
+		reply_with(call, reply, result);
+	call->replied = true;
+	return 0;
+}
+
+int call_violation(struct call *call, const char *reason)
+{
+	call->reason = reason;
+	return -EBADMSG;
+}
+
+const ProtobufCMessage *call_unpack(
+	struct call *call, const ProtobufCMessageDescriptor *descriptor)
+{
+	const ProtobufCMessage *message = protobuf_c_message_unpack(descriptor,
+		call->allocator, call->frame->size - sizeof(*call->frame),
+		call->frame->body);
+
+	if (!message)
+		call_violation(call, "a message does not unpack");
+	return message;
+}
+
+void *call_alloc(struct call *call, size_t size)
+{
+	void *memory = call->allocator->alloc(call->allocator->allocator_data, size);
+
+	return memory ? memset(memory, 0, size) : NULL;
+}
+
+static CUresult no_such(enum vgpu_handle_kind kind)
+{
+	return kind == VGPU_HANDLE_CONTEXT ? CUDA_ERROR_INVALID_CONTEXT :
+					     CUDA_ERROR_INVALID_HANDLE;
+}
+
+static struct object_table *table_of(struct call *call, enum vgpu_handle_kind kind)
+{
+	return kind == VGPU_HANDLE_CONTEXT ? &call->session->contexts.table :
+					     &call->session->objects[kind];
+}
+
+CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp)
+{
+	if (handle == STREAM_PER_THREAD)
+		return lane_stream(call->lane, call->context, streamp);
+	if (handle > STREAM_PER_THREAD) {
+		*streamp = (struct stream *)object_table_find(
+			table_of(call, VGPU_HANDLE_STREAM), handle);
+		return *streamp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	}
+	if (!call->context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*streamp = &call->context->legacy;
+	return CUDA_SUCCESS;
+}
+
+CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	struct object **objectp)
+{
+	if (kind == VGPU_HANDLE_STREAM)
+		return stream_entry(call, handle, (struct stream **)objectp);
+	/* A kernel may stand wherever a function is asked for. */
+	if (kind == VGPU_HANDLE_FUNCTION && vgpu_handle_kind(handle) == VGPU_HANDLE_KERNEL)
+		kind = VGPU_HANDLE_KERNEL;
+	*objectp = object_table_find(table_of(call, kind), handle);
+	return *objectp ? CUDA_SUCCESS : no_such(kind);
+}
+
+CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	bool null_ok, void **driver_handlep)
+{
+	struct object *object;
+	CUresult result;
+
+	if (!handle && null_ok && kind != VGPU_HANDLE_STREAM) {
+		*driver_handlep = NULL;
+		return CUDA_SUCCESS;
+	}
+	result = object_entry(call, kind, handle, &object);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (kind == VGPU_HANDLE_STREAM)
+		call->stream = (struct stream *)object;
+	if (kind == VGPU_HANDLE_CONTEXT) {
+		result = context_ensure(call->session, (struct context *)object);
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
+	*driver_handlep = object->driver;
+	return CUDA_SUCCESS;
+}
+
+CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *parent, uint64_t *handlep)
+{
+	/* Libraries and what comes from them directly outlive contexts. */
+	bool free_standing = kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL;
+	struct object *object;
+
+	if (object_table_add(table_of(call, kind), driver_handle,
+		    free_standing ? NULL : call->context, parent, &object))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (kind == VGPU_HANDLE_STREAM)
+		((struct stream *)object)->context = call->context;
+	*handlep = object_handle(table_of(call, kind), object);
+	return CUDA_SUCCESS;
+}
+
+CUresult object_add(struct call *call, enum vgpu_handle_kind kind, void *driver_handle,
+	uint64_t *handlep)
+{
+	return object_add_child(call, kind, driver_handle, NULL, handlep);
+}
+
+CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	void *driver_handle)
+{
+	struct object *object;
+
+	switch (object_table_add_at(table_of(call, kind), handle, driver_handle,
+		call->context, &object)) {
+	case 0:
+		return CUDA_SUCCESS;
+	case OBJECTS_E_TAKEN:
+	case OBJECTS_E_INVALID:
+		return CUDA_ERROR_INVALID_HANDLE;
+	default:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+}
+
+CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	void **driver_handlep)
+{
+	return object_table_remove(table_of(call, kind), handle, driver_handlep) ?
+		       CUDA_SUCCESS :
+		       no_such(kind);
+}
+
+void object_forget_children(struct call *call, const struct object *parent)
+{
+	struct range range;
+	uint32_t i;
+
+	for (i = VGPU_HANDLE_CONTEXT + 1; i < _VGPU_HANDLE_N; i++)
+		object_table_remove_owned(&call->session->objects[i], parent);
+	while (!ranges_remove_owned(&call->session->ranges, parent, &range))
+		;
+}
+
+CUresult range_check(struct call *call, uint64_t address, uint64_t size)
+{
+	return ranges_cover(&call->session->ranges, address, size) ||
+			       arena_covers(call->session, address, size) ?
+		       CUDA_SUCCESS :
+		       CUDA_ERROR_INVALID_VALUE;
+}
+
+void call_init(struct call *call, struct session *session, struct runner *runner,
+	struct lane *lane, uint64_t context, const struct vgpu_frame *frame)
+{
+	scratch_reset(&runner->scratch);
+	*call = (struct call){
+		.session = session,
+		.driver = &session->driver->table,
+		.lane = lane,
+		.runner = runner,
+		.context = context ? context_find(session, context) : NULL,
+		.frame = frame,
+		.allocator = &runner->scratch.allocator,
+	};
+}
+
+static CUresult enter(struct call *call, uint64_t context)
+{
+	if (context && !call->context)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return context_enter(call->session, call->runner, call->context);
+}
+
+/* What nobody waited for is told by the control page, the log and the counters. */
+static void note_result(struct call *call)
+{
+	static struct rate rate;
+
+	if (call->result == CUDA_SUCCESS)
+		return;
+	if (fence_is_fault(call->result)) {
+		fence_note_fault(call->session, call->result);
+		return;
+	}
+	if (call->frame->flags & VGPU_FRAME_REPLY)
+		return;
+	session_count(call->session, refused_async, 1);
+	if (rate_allows(&rate))
+		vgpu_log_warning("VM %s: %s was refused with %d, and nobody waits for it.",
+			call->session->vm, vgpu_call_name(call->frame->call), call->result);
+}
+
+int call_run(struct session *session, struct runner *runner, struct lane *lane,
+	uint64_t context, const struct vgpu_frame *frame, const char **whyp)
+{
+	uint32_t flags = vgpu_call_flags[frame->call];
+	CUresult result = CUDA_SUCCESS;
+	struct call call;
+	int r;
+
+	call_init(&call, session, runner, lane, context, frame);
+	if (flags & VGPU_CALL_F_CONTEXT)
+		result = enter(&call, context);
+	r = result == CUDA_SUCCESS ? dispatch_call(&call) : call_finish(&call, NULL, result);
+	if (r) {
+		*whyp = call.reason ? call.reason : "a call cannot be decoded";
+		return r;
+	}
+	assert(call.replied);
+	if (flags & VGPU_CALL_F_STREAM_ORDERED && call.stream) {
+		fence_count(call.stream);
+		if (runner->is_dispatcher)
+			fence_tick(session, runner, call.stream);
+	}
+	note_result(&call);
+	session_count(session, calls, 1);
+	return 0;
+}

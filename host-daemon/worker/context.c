@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts and the streams in them
+ */
+
+#include <string.h>
+
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+#include "worker/device-memory.h"
+#include "worker/session.h"
+
+static void setup(struct context *context, CUdevice device, bool primary)
+{
+	context->device = device;
+	context->primary = primary;
+	context->legacy.context = context;
+}
+
+int contexts_init(struct session *session)
+{
+	struct contexts *contexts = &session->contexts;
+	struct object *object;
+	int device, r;
+
+	pthread_mutex_init(&contexts->lock, NULL);
+	r = object_table_init(&contexts->table, VGPU_HANDLE_CONTEXT, sizeof(struct context),
+		VGPU_DEVICES_MAX, false, &session->n_objects);
+	if (r)
+		return vgpu_error_trace(r);
+	for (device = 0; device < session->n_devices; device++) {
+		r = object_table_add_at(&contexts->table,
+			vgpu_handle_make(VGPU_HANDLE_CONTEXT, device, 1), NULL, NULL,
+			&object);
+		if (r)
+			return vgpu_error_fold(r);
+		setup((struct context *)object, device, true);
+	}
+	return 0;
+}
+
+void contexts_deinit(struct session *session)
+{
+	object_table_deinit(&session->contexts.table);
+	pthread_mutex_destroy(&session->contexts.lock);
+}
+
+struct context *context_find(struct session *session, uint64_t handle)
+{
+	return (struct context *)object_table_find(&session->contexts.table, handle);
+}
+
+void context_left(struct runner *runner)
+{
+	runner->entered = NULL;
+}
+
+/* Shared memory is registered under a primary context, whichever is entered first. */
+static CUresult home_ensure(struct session *session, CUdevice device)
+{
+	struct context *primary;
+	CUresult result;
+
+	if (arena_has_home(session))
+		return CUDA_SUCCESS;
+	primary = context_find(session, vgpu_handle_make(VGPU_HANDLE_CONTEXT, device, 1));
+	result = context_ensure(session, primary);
+	if (result == CUDA_SUCCESS && !arena_has_home(session))
+		result = session->driver->table.cuCtxSetCurrent(primary->object.driver);
+	if (result == CUDA_SUCCESS)
+		result = arena_register(session, primary);
+	return result;
+}
+
+CUresult context_enter(struct session *session, struct runner *runner,
+	struct context *context)
+{
+	uint32_t n_deaths = __atomic_load_n(&session->contexts.n_deaths, __ATOMIC_ACQUIRE);
+	CUresult result;
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (runner->entered == context && runner->n_deaths == n_deaths)
+		return CUDA_SUCCESS;
+	result = context_ensure(session, context);
+	if (result == CUDA_SUCCESS)
+		result = home_ensure(session, context->device);
+	if (result == CUDA_SUCCESS)
+		result = session->driver->table.cuCtxSetCurrent(
+			__atomic_load_n(&context->object.driver, __ATOMIC_ACQUIRE));
+	runner->entered = result == CUDA_SUCCESS ? context : NULL;
+	runner->n_deaths = n_deaths;
+	return result;
+}
+
+static CUresult retain_locked(struct session *session, struct context *context)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	CUcontext retained;
+	CUresult result;
+
+	if (context->object.driver)
+		return CUDA_SUCCESS;
+	result = driver->cuDevicePrimaryCtxRetain(&retained, context->device);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = driver->cuCtxSetCurrent(retained);
+	if (result == CUDA_SUCCESS)
+		result = arena_register(session, context);
+	if (result != CUDA_SUCCESS) {
+		driver->cuCtxSetCurrent(NULL);
+		driver->cuDevicePrimaryCtxRelease_v2(context->device);
+		return result;
+	}
+	/* Partner: the loads in context_enter() and context_ensure(). */
+	__atomic_store_n(&context->object.driver, retained, __ATOMIC_RELEASE);
+	return CUDA_SUCCESS;
+}
+
+CUresult context_ensure(struct session *session, struct context *context)
+{
+	CUresult result;
+
+	if (__atomic_load_n(&context->object.driver, __ATOMIC_ACQUIRE))
+		return CUDA_SUCCESS;
+	if (!context->primary)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	pthread_mutex_lock(&session->contexts.lock);
+	result = retain_locked(session, context);
+	pthread_mutex_unlock(&session->contexts.lock);
+	return result;
+}
+
+CUresult context_add(struct session *session, CUcontext driver_context, CUdevice device,
+	uint64_t *handlep)
+{
+	struct object *object;
+
+	if (object_table_add(&session->contexts.table, driver_context, NULL, NULL, &object))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	setup((struct context *)object, device, false);
+	*handlep = object_handle(&session->contexts.table, object);
+	return CUDA_SUCCESS;
+}
+
+void context_forget_contents(struct session *session, struct context *context)
+{
+	uint32_t i;
+
+	for (i = VGPU_HANDLE_CONTEXT + 1; i < _VGPU_HANDLE_N; i++)
+		object_table_remove_owned(&session->objects[i], context);
+	for (i = 0; i < VGPU_SLOTS_MAX; i++) {
+		struct lane *lane = __atomic_load_n(&session->lanes[i], __ATOMIC_ACQUIRE);
+
+		if (lane)
+			lane_forget_context(lane, context);
+	}
+	device_memory_forget(session, context);
+	/* Waits by word see the count; a new life of the context starts it afresh. */
+	context->legacy.has_word = false;
+	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
+}
+
+/* The worker holds the only retain, so giving it back destroys the driver's context. */
+static CUresult release_locked(struct session *session, struct context *context)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	CUcontext retained = context->object.driver;
+	CUresult result;
+
+	context->n_retains = 0;
+	if (!retained)
+		return CUDA_SUCCESS;
+	result = driver->cuCtxSetCurrent(retained);
+	if (result == CUDA_SUCCESS) {
+		/* A context may not go while work is under way in it. */
+		driver->cuCtxSynchronize();
+		arena_unregister(session, context);
+		device_memory_free_all(session, context);
+	}
+	context_forget_contents(session, context);
+	__atomic_store_n(&context->object.driver, NULL, __ATOMIC_RELEASE);
+	driver->cuCtxSetCurrent(NULL);
+	return driver->cuDevicePrimaryCtxRelease_v2(context->device);
+}
+
+CUresult context_reset(struct session *session, struct context *context)
+{
+	CUresult result;
+
+	pthread_mutex_lock(&session->contexts.lock);
+	result = release_locked(session, context);
+	pthread_mutex_unlock(&session->contexts.lock);
+	return result;
+}
+
+CUresult context_destroy(struct session *session, uint64_t handle)
+{
+	struct context *context = context_find(session, handle);
+	CUcontext driver_context;
+	CUresult result;
+
+	if (!context || context->primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	pthread_mutex_lock(&session->contexts.lock);
+	driver_context = context->object.driver;
+	if (object_table_remove(&session->contexts.table, handle, NULL)) {
+		context_forget_contents(session, context);
+		result = session->driver->table.cuCtxDestroy_v2(driver_context);
+	} else {
+		result = CUDA_ERROR_INVALID_CONTEXT;
+	}
+	pthread_mutex_unlock(&session->contexts.lock);
+	return result;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Contexts and the streams in them
+ *
+ * A guest thread's current context is a handle kept with its lane. A thread of the
+ * worker that is about to call the driver for a lane enters that context first;
+ * what it entered last is remembered in its `struct runner`, so entering the same
+ * again costs a comparison.
+ *
+ * Primary contexts have fixed handles and exist as entries from the start. The
+ * driver's object is retained when first needed, once and by the worker itself: the
+ * guest's retains are counted here, and when the last goes, or at a reset, that one
+ * retain is given back and all that lived in the context is forgotten.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "worker/objects.h"
+#include "worker/scratch.h"
+
+struct call;
+struct session;
+
+struct stream {
+	struct object object;
+	struct context *context;
+	bool has_word;
+	uint32_t word;	    /* completion word that marks go to */
+	bool due;	    /* a mark waits for a lane; dispatcher only */
+	uint64_t issued;    /* stream-ordered calls executed; atomic, lanes count too */
+	uint64_t marked;    /* of them covered by a mark; dispatcher only */
+};
+
+/* A function or kernel. */
+struct kernel {
+	struct object object;
+	bool is_known; /* param_size is; atomic */
+	uint32_t param_size;
+};
+
+struct context {
+	struct object object; /* driver: NULL while a primary context is not retained */
+	CUdevice device;
+	bool primary;
+	uint32_t n_retains;   /* of the guest, for a primary context */
+	struct stream legacy; /* stream 0 */
+};
+
+/* What a thread that calls the driver keeps for itself. */
+struct runner {
+	bool is_dispatcher;
+	/* Entered last, and the count of context deaths then (see contexts.n_deaths). */
+	struct context *entered;
+	uint32_t generation;
+	uint32_t n_deaths;
+	struct scratch scratch;
+};
+
+struct contexts {
+	struct object_table table;
+	/* Grows when a context dies: what threads have entered may be gone. Atomic. */
+	uint32_t n_deaths;
+	/* Serialises retain, reset and destruction. */
+	pthread_mutex_t lock;
+};
+
+/* Return: 0 or -errno. */
+int contexts_init(struct session *session);
+void contexts_deinit(struct session *session);
+
+/*
+ * Makes a context current in the driver for the calling thread.
+ *
+ * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT where there is none, or the driver's.
+ */
+CUresult context_enter(struct session *session, struct runner *runner,
+	struct context *context);
+
+/* Forgets what the thread has entered: a handler changed it behind our back. */
+void context_left(struct runner *runner);
+
+/* Return: the live context of that handle, or NULL. */
+struct context *context_find(struct session *session, uint64_t handle);
+
+/* Makes sure that the driver's object of a primary context is there. */
+CUresult context_ensure(struct session *session, struct context *context);
+
+/* Adds a context that the driver made. */
+CUresult context_add(struct session *session, CUcontext driver_context, CUdevice device,
+	uint64_t *handlep);
+
+/* Forgets all that lives in a context: objects, memory, streams. */
+void context_forget_contents(struct session *session, struct context *context);
+
+/* Ends a primary context of the driver; its entry and handle stay. */
+CUresult context_reset(struct session *session, struct context *context);
+
+/* Destroys a context that cuCtxCreate made. */
+CUresult context_destroy(struct session *session, uint64_t handle);

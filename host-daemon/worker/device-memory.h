@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Device memory: linear allocations at addresses in the window
+ *
+ * Guest pointers are device pointers, so an allocation counts only if it lies in the
+ * device part of W, behind the shared memory. Drivers of ours are told where that
+ * is and place memory themselves; others are asked for physical chunks that are
+ * mapped at addresses chosen here (placement.h). What is allocated, on whose
+ * context and of what size is known here alone; the driver is never asked.
+ */
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+struct call;
+struct context;
+struct placement;
+struct session;
+
+/* Rows of cuMemAllocPitch start at multiples of this, as on current devices. */
+#define DEVICE_MEMORY_PITCH 512u
+
+struct device_memory {
+	uint64_t used; /* bytes charged; atomic */
+	struct placement *placement; /* NULL: the driver places memory in W by itself */
+};
+
+void device_memory_init(struct session *session);
+void device_memory_deinit(struct session *session);
+
+CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *addressp);
+CUresult device_memory_free(struct call *call, uint64_t address);
+
+/* Makes [address, address + size), which the driver owns, usable by the guest. */
+CUresult device_memory_publish_global(struct call *call, uint64_t address, uint64_t size,
+	const void *parent);
+
+/* What the guest may see of the device's memory. The context is current. */
+CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp);
+uint64_t device_memory_limit(struct session *session, uint64_t total);
+
+/* Frees all memory of a context, which is current in the driver. */
+void device_memory_free_all(struct session *session, const struct context *context);
+
+/* Forgets all memory of a context that is gone. */
+void device_memory_forget(struct session *session, const struct context *context);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fences: completion words that the device writes
+ */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "vgpu/log.h"
+#include "vgpu/ring-layout.h"
+#include "worker/session.h"
+
+/* A write made by a host function, where the device cannot. */
+struct late_write {
+	uint64_t *word;
+	uint64_t value;
+};
+
+void fence_init(struct session *session)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	int can = 0;
+
+	if (driver->cuStreamWriteValue64_v2 && driver->cuDeviceGetAttribute &&
+		driver->cuDeviceGetAttribute(&can,
+			CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 0) == CUDA_SUCCESS)
+		session->fences.stream_writes = can;
+	if (!session->fences.stream_writes)
+		vgpu_log_info("VM %s: the driver writes no 64-bit words from streams; "
+			      "completion words are written by host functions.", session->vm);
+}
+
+static uint64_t *word_address(struct session *session, uint32_t word)
+{
+	struct vgpu_word *words = (struct vgpu_word *)(session->area + VGPU_WORDS_OFF);
+
+	return &words[word].value;
+}
+
+static void write_late(void *data)
+{
+	struct late_write *late = data;
+
+	/* Partner: the guest's acquire load of the word. */
+	__atomic_store_n(late->word, late->value, __ATOMIC_RELEASE);
+	free(late);
+}
+
+static CUresult write_by_host(struct session *session, CUstream stream, uint64_t *word,
+	uint64_t value)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	struct late_write *late;
+	CUresult result;
+
+	if (!driver->cuLaunchHostFunc)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	late = malloc(sizeof(*late));
+	if (!late)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*late = (struct late_write){ .word = word, .value = value };
+	result = driver->cuLaunchHostFunc(stream, write_late, late);
+	if (result != CUDA_SUCCESS)
+		free(late);
+	return result;
+}
+
+CUresult fence_write_word(struct session *session, CUstream stream, uint32_t word,
+	uint64_t value)
+{
+	uint64_t *address;
+
+	if (word >= VGPU_WORDS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	address = word_address(session, word);
+	if (!session->fences.stream_writes)
+		return write_by_host(session, stream, address, value);
+	return session->driver->table.cuStreamWriteValue64_v2(
+		stream, (uintptr_t)address, value, 0);
+}
+
+CUresult fence_bind(struct session *session, struct stream *stream, uint32_t word)
+{
+	if (word >= VGPU_WORDS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	stream->word = word;
+	stream->has_word = true;
+	__atomic_store_n(&stream->issued, 0, __ATOMIC_RELAXED);
+	stream->marked = 0;
+	return CUDA_SUCCESS;
+}
+
+void fence_count(struct stream *stream)
+{
+	__atomic_fetch_add(&stream->issued, 1, __ATOMIC_RELAXED);
+}
+
+static bool is_blocked(struct session *session)
+{
+	/* Partner: the decrement in fence_lane_done(). */
+	return __atomic_load_n(&session->fences.n_pending, __ATOMIC_SEQ_CST) > 0;
+}
+
+static void put_off(struct session *session, struct stream *stream)
+{
+	struct fences *fences = &session->fences;
+
+	if (stream->due || fences->n_due == FENCE_DUE_MAX)
+		return;
+	stream->due = true;
+	fences->due[fences->n_due] = (struct fence_due){
+		.stream = stream,
+		.generation = stream->object.generation,
+	};
+	/* Partner: the load in fence_lane_done(). */
+	__atomic_store_n(&fences->n_due, fences->n_due + 1, __ATOMIC_SEQ_CST);
+}
+
+static void make_mark(
+	struct session *session, struct runner *runner, struct stream *stream)
+{
+	uint64_t issued = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
+	CUresult result;
+
+	if (issued == stream->marked)
+		return;
+	stream->marked = issued;
+	result = context_enter(session, runner, stream->context);
+	if (result == CUDA_SUCCESS)
+		result = fence_write_word(
+			session, stream->object.driver, stream->word, issued);
+	if (fence_is_fault(result))
+		fence_note_fault(session, result);
+	else if (result != CUDA_SUCCESS)
+		vgpu_log_debug("VM %s: a mark was refused with %d.", session->vm, result);
+}
+
+void fence_mark(struct session *session, struct runner *runner, struct stream *stream)
+{
+	if (!stream->has_word)
+		return;
+	if (is_blocked(session))
+		put_off(session, stream);
+	else
+		make_mark(session, runner, stream);
+}
+
+void fence_tick(struct session *session, struct runner *runner, struct stream *stream)
+{
+	uint64_t issued = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
+
+	if (issued - stream->marked >= FENCE_INTERVAL)
+		fence_mark(session, runner, stream);
+}
+
+void fence_cover(struct session *session, struct stream *stream, uint64_t target)
+{
+	/* While a lane has calls of its own to count, ours is behind for good reason. */
+	if (!is_blocked(session) && target > stream->issued)
+		__atomic_store_n(&stream->issued, target, __ATOMIC_RELAXED);
+}
+
+void fence_run_due(struct session *session, struct runner *runner)
+{
+	struct fences *fences = &session->fences;
+	uint32_t i, n_due = fences->n_due;
+
+	if (!n_due || is_blocked(session))
+		return;
+	__atomic_store_n(&fences->n_due, 0, __ATOMIC_SEQ_CST);
+	for (i = 0; i < n_due; i++) {
+		struct stream *stream = fences->due[i].stream;
+
+		if (stream->object.generation != fences->due[i].generation)
+			continue;
+		stream->due = false;
+		make_mark(session, runner, stream);
+	}
+}
+
+void fence_lane_begins(struct session *session)
+{
+	__atomic_fetch_add(&session->fences.n_pending, 1, __ATOMIC_RELAXED);
+}
+
+void fence_lane_done(struct session *session)
+{
+	uint64_t one = 1;
+
+	/* What this lane issued and counted comes before; partner: is_blocked(). The
+	 * order of this and the load below against put_off() and its caller's last look
+	 * before sleeping is why they are seq_cst. */
+	if (__atomic_sub_fetch(&session->fences.n_pending, 1, __ATOMIC_SEQ_CST) ||
+		!__atomic_load_n(&session->fences.n_due, __ATOMIC_SEQ_CST) ||
+		session->doorbell < 0)
+		return;
+	if (write(session->doorbell, &one, sizeof(one)) < 0)
+		vgpu_log_debug("VM %s: the dispatcher cannot be rung.", session->vm);
+}
+
+bool fence_is_fault(CUresult result)
+{
+	switch ((int)result) {
+	case CUDA_ERROR_ECC_UNCORRECTABLE:
+	case CUDA_ERROR_ILLEGAL_ADDRESS:
+	case CUDA_ERROR_LAUNCH_TIMEOUT:
+	case CUDA_ERROR_ASSERT:
+	case CUDA_ERROR_HARDWARE_STACK_ERROR:
+	case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+	case CUDA_ERROR_MISALIGNED_ADDRESS:
+	case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+	case CUDA_ERROR_INVALID_PC:
+	case CUDA_ERROR_LAUNCH_FAILED:
+	case CUDA_ERROR_UNKNOWN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void fence_note_fault(struct session *session, CUresult result)
+{
+	struct vgpu_channel_control *control = session_control(session);
+
+	/* Partner: the guest's acquire load, in each wait and at each call. */
+	if (__atomic_exchange_n(&control->fault, result, __ATOMIC_RELEASE) != result)
+		vgpu_log_info("VM %s: work of the guest ended in fault %d.", session->vm,
+			result);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Fences: completion words that the device writes
+ *
+ * Both sides count the stream-ordered calls of each stream in ring order. A mark
+ * makes the device write the count to the stream's word once all work in front of it
+ * is done, so the guest sees progress without asking.
+ *
+ * Only the dispatcher makes marks, because only it knows ring order: a mark must
+ * cover exactly the calls in front of it. While a stream-ordered call waits on a lane,
+ * its place in the stream is not decided yet, so a mark that falls due then is put
+ * off until the last such call has been executed.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+struct context;
+struct runner;
+struct session;
+struct stream;
+
+/* The guest waits above 512 calls in flight; eight marks on the way keep it moving. */
+#define FENCE_INTERVAL 64u
+
+/* Streams whose mark waits. One that finds no place gets it with its next call, or its
+ * guest asks by message: marks only save messages. */
+#define FENCE_DUE_MAX 64u
+
+struct fence_due {
+	struct stream *stream;
+	uint32_t generation; /* of the stream when it was put off */
+};
+
+struct fences {
+	/* Stream-ordered calls on lanes, not yet executed. Atomic. */
+	uint32_t n_pending;
+	/* Marks put off. Atomic, written by the dispatcher. */
+	uint32_t n_due;
+	/* Dispatcher only. */
+	struct fence_due due[FENCE_DUE_MAX];
+	/* Whether the device can write words; constant. */
+	bool stream_writes;
+};
+
+void fence_init(struct session *session);
+
+/*
+ * Binds a word and starts counting afresh, as the guest does.
+ *
+ * Return: CUDA_ERROR_INVALID_VALUE where there is no such word.
+ */
+CUresult fence_bind(struct session *session, struct stream *stream, uint32_t word);
+
+/* Counts one stream-ordered call that was executed; any thread. */
+void fence_count(struct stream *stream);
+
+/* Dispatcher: marks if enough calls went by since the last mark. */
+void fence_tick(struct session *session, struct runner *runner, struct stream *stream);
+
+/* Dispatcher: marks now, or as soon as no lane stands in the way. */
+void fence_mark(struct session *session, struct runner *runner, struct stream *stream);
+
+/*
+ * Dispatcher: the guest counted `target` calls up to here. Calls that were refused before
+ * their stream was known are missing in our count; they are done.
+ */
+void fence_cover(struct session *session, struct stream *stream, uint64_t target);
+
+/* Dispatcher: makes the marks that were put off, if they can be made now. */
+void fence_run_due(struct session *session, struct runner *runner);
+
+/* Dispatcher: a stream-ordered call goes to a lane. */
+void fence_lane_begins(struct session *session);
+
+/* Lane: it has been executed and counted. Rings the dispatcher if marks wait for it. */
+void fence_lane_done(struct session *session);
+
+/*
+ * Makes the device write a word when the work in front of it in the stream is done.
+ * The context is current.
+ */
+CUresult fence_write_word(struct session *session, CUstream stream, uint32_t word,
+	uint64_t value);
+
+/* Notes a fault of asynchronous work, which the guest finds in its control page. */
+void fence_note_fault(struct session *session, CUresult result);
+
+/* Whether a result tells of a broken context rather than of the call it answers. */
+bool fence_is_fault(CUresult result);

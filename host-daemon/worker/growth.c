@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Growth: more arena while the session runs
+ */
+
+#include <time.h>
+
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+#include "worker/growth.h"
+#include "worker/session.h"
+
+static int wait_locked(struct session *session)
+{
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += GROWTH_TIMEOUT_S;
+	while (!session->grant_arrived && !r)
+		r = -pthread_cond_timedwait(
+			&session->granted, &session->grant_lock, &until);
+	return session->grant_arrived ? session->grant.error : vgpu_error_origin(r);
+}
+
+static int ask_locked(struct session *session, uint32_t n_extents)
+{
+	struct control_message message = {
+		.type = CONTROL_WANT,
+		.want = { .n_extents = n_extents, .cookie = ++session->grant_cookie },
+	};
+
+	session->grant_arrived = false;
+	return control_send(session->control, &message, NULL) ? -EPIPE :
+								wait_locked(session);
+}
+
+int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp,
+	uint32_t *n_grantedp)
+{
+	struct control_grant grant;
+	int r;
+
+	if (!n_extents || n_extents > session->arena.n_extents)
+		return -ENOSPC;
+	pthread_mutex_lock(&session->growth_lock);
+	pthread_mutex_lock(&session->grant_lock);
+	r = ask_locked(session, n_extents);
+	grant = session->grant;
+	pthread_mutex_unlock(&session->grant_lock);
+	if (!r)
+		r = arena_add_run(session, grant.first_extent, grant.n_extents);
+	pthread_mutex_unlock(&session->growth_lock);
+	if (r)
+		return r;
+	*firstp = grant.first_extent;
+	*n_grantedp = grant.n_extents;
+	return 0;
+}
+
+void growth_granted(struct session *session, const struct control_grant *grant)
+{
+	pthread_mutex_lock(&session->grant_lock);
+	if (grant->cookie == session->grant_cookie && !session->grant_arrived) {
+		session->grant = *grant;
+		session->grant_arrived = true;
+		pthread_cond_broadcast(&session->granted);
+	}
+	pthread_mutex_unlock(&session->grant_lock);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Growth: more arena while the session runs
+ *
+ * A lane asks vgpud and waits; the control thread brings the answer. One request
+ * at a time, told apart by a cookie, since an answer may come after its lane gave up.
+ */
+
+#include <stdint.h>
+
+#include "control.h"
+
+struct session;
+
+/* How long vgpud may take: it only looks into a table, but may be restarting. */
+#define GROWTH_TIMEOUT_S 5
+
+/*
+ * Asks for one run of extents and adds it to the arena.
+ *
+ * Return: 0, or -errno (-ENOSPC: vgpud has none to give).
+ */
+int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp,
+	uint32_t *n_grantedp);
+
+/* Control thread: an answer has come. */
+void growth_granted(struct session *session, const struct control_grant *grant);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on libraries and kernels
+ *
+ * Both are context-free: they outlive the reset of a context, and the modules and
+ * functions that they are in a context do not.
+ */
+
+#include "g-handlers.h"
+#include "worker/call.h"
+#include "worker/images.h"
+#include "worker/kernel.h"
+#include "worker/session.h"
+
+/* Their values are numbers, or promises about the image that only its owner can make: the
+ * driver is told none of them and keeps what it needs itself. */
+static CUresult check_library_options(const Vgpu__CuLibraryLoadDataRequest *request)
+{
+	size_t i;
+
+	if (request->n_library_options != request->n_library_values)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < request->n_library_options; i++)
+		if (request->library_options[i] != CU_LIBRARY_BINARY_IS_PRESERVED)
+			return CUDA_ERROR_NOT_SUPPORTED;
+	return CUDA_SUCCESS;
+}
+
+static CUresult load(struct call *call, struct images *images, uint64_t *handlep)
+{
+	CUlibrary library;
+	CUresult result;
+
+	if (!call->driver->cuLibraryLoadData)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = call->driver->cuLibraryLoadData(&library, images->code, images->options,
+		images->values, images->n_options, NULL, NULL, 0);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = object_add(call, VGPU_HANDLE_LIBRARY, library, handlep);
+	if (result != CUDA_SUCCESS)
+		call->driver->cuLibraryUnload(library);
+	return result;
+}
+
+CUresult handle_cuLibraryLoadData(struct call *call,
+	const Vgpu__CuLibraryLoadDataRequest *request,
+	Vgpu__CuLibraryLoadDataReply *reply)
+{
+	struct images *images = call_alloc(call, sizeof(*images));
+	CUresult result;
+
+	if (!images)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = images_take(call, images, request->images, request->n_images,
+		request->image_sizes, request->n_image_sizes);
+	if (result == CUDA_SUCCESS)
+		result = check_library_options(request);
+	if (result == CUDA_SUCCESS)
+		result = images_take_options(images, request->jit_options,
+			request->n_jit_options, request->jit_values,
+			request->n_jit_values);
+	if (result == CUDA_SUCCESS)
+		result = load(call, images, &reply->library);
+	reply->wall_time = images_wall_time(images);
+	reply->info_log = images_log(images->info_log);
+	reply->error_log = images_log(images->error_log);
+	images_release(call, images);
+	return result;
+}
+
+CUresult handle_cuLibraryUnload(struct call *call,
+	const Vgpu__CuLibraryUnloadRequest *request, Vgpu__CuLibraryUnloadReply *reply)
+{
+	struct object *object;
+	CUresult result;
+	void *library;
+
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = object_take(call, VGPU_HANDLE_LIBRARY, request->library, &library);
+	if (result != CUDA_SUCCESS)
+		return result;
+	object_forget_children(call, object);
+	return call->driver->cuLibraryUnload(library);
+}
+
+CUresult handle_cuLibraryGetKernel(struct call *call,
+	const Vgpu__CuLibraryGetKernelRequest *request,
+	Vgpu__CuLibraryGetKernelReply *reply)
+{
+	struct object *object;
+	CUkernel kernel;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetKernel(
+			&kernel, object->driver, request->name);
+	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_KERNEL, kernel,
+						object, &reply->p_kernel) :
+					result;
+}
+
+CUresult handle_cuLibraryGetModule(struct call *call,
+	const Vgpu__CuLibraryGetModuleRequest *request,
+	Vgpu__CuLibraryGetModuleReply *reply)
+{
+	struct object *object;
+	CUmodule module;
+	CUresult result;
+
+	if (!call->driver->cuLibraryGetModule)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetModule(&module, object->driver);
+	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_MODULE, module,
+						object, &reply->p_mod) :
+					result;
+}
+
+CUresult handle_cuKernelGetFunction(struct call *call,
+	const Vgpu__CuKernelGetFunctionRequest *request,
+	Vgpu__CuKernelGetFunctionReply *reply)
+{
+	struct object *object;
+	CUfunction function;
+	CUresult result;
+
+	if (!call->driver->cuKernelGetFunction)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuKernelGetFunction(&function, object->driver);
+	/* It goes with the library, as the kernel does. */
+	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
+						function, object->parent, &reply->p_func) :
+					result;
+}
+
+CUresult handle_cuLibraryGetGlobal(struct call *call,
+	const Vgpu__CuLibraryGetGlobalRequest *request,
+	Vgpu__CuLibraryGetGlobalReply *reply)
+{
+	CUdeviceptr address = 0;
+	struct object *object;
+	size_t size = 0;
+	CUresult result;
+
+	if (!call->driver->cuLibraryGetGlobal)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetGlobal(
+			&address, &size, object->driver, request->name);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply->dptr = address;
+	reply->bytes = size;
+	return device_memory_publish_global(call, address, size, object);
+}
+
+CUresult handle_cuKernelGetName(struct call *call,
+	const Vgpu__CuKernelGetNameRequest *request, Vgpu__CuKernelGetNameReply *reply)
+{
+	const char *name = NULL;
+	CUresult result;
+	void *kernel;
+
+	if (!call->driver->cuKernelGetName)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_get(call, VGPU_HANDLE_KERNEL, request->hfunc, false, &kernel);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuKernelGetName(&name, kernel);
+	return result == CUDA_SUCCESS ? kernel_name(call, name, &reply->kernel_name) :
+					result;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on streams
+ */
+
+#include "g-handlers.h"
+#include "worker/call.h"
+#include "worker/handle-stream.h"
+#include "worker/session.h"
+
+CUresult handle_cuStreamCreateWithPriority(struct call *call,
+	const Vgpu__CuStreamCreateWithPriorityRequest *request,
+	Vgpu__CuStreamCreateWithPriorityReply *reply)
+{
+	const struct vgpu_driver *driver = call->driver;
+	CUresult result;
+	CUstream stream;
+
+	if (driver->cuStreamCreateWithPriority)
+		result = driver->cuStreamCreateWithPriority(
+			&stream, request->flags, request->priority);
+	else
+		result = driver->cuStreamCreate(&stream, request->flags);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = object_add(call, VGPU_HANDLE_STREAM, stream, &reply->ph_stream);
+	if (result != CUDA_SUCCESS)
+		driver->cuStreamDestroy_v2(stream);
+	return result;
+}
+
+CUresult handle_cuStreamDestroy_v2(struct call *call,
+	const Vgpu__CuStreamDestroyV2Request *request,
+	Vgpu__CuStreamDestroyV2Reply *reply)
+{
+	CUresult result;
+	void *stream;
+
+	result = object_take(call, VGPU_HANDLE_STREAM, request->h_stream, &stream);
+	return result == CUDA_SUCCESS ? call->driver->cuStreamDestroy_v2(stream) : result;
+}
+
+CUresult handle_cuStreamGetCtx(struct call *call,
+	const Vgpu__CuStreamGetCtxRequest *request, Vgpu__CuStreamGetCtxReply *reply)
+{
+	struct stream *stream;
+	CUresult result;
+
+	result = stream_entry(call, request->h_stream, &stream);
+	if (result == CUDA_SUCCESS)
+		reply->pctx = object_handle(
+			&call->session->contexts.table, &stream->context->object);
+	return result;
+}
+
+CUresult handle_cuStreamSynchronize(struct call *call,
+	const Vgpu__CuStreamSynchronizeRequest *request,
+	Vgpu__CuStreamSynchronizeReply *reply)
+{
+	CUresult result;
+	void *stream;
+
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	return result == CUDA_SUCCESS ? call->driver->cuStreamSynchronize(stream) : result;
+}
+
+void stream_before_wait(
+	struct session *session, struct lane *lane, const struct vgpu_frame *frame)
+{
+	const Vgpu__CuStreamSynchronizeRequest *request;
+	struct stream *stream;
+	struct call call;
+
+	call_init(&call, session, &session->runner, lane, lane->context, frame);
+	if (context_enter(session, call.runner, call.context) != CUDA_SUCCESS)
+		return;
+	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
+		&call, &vgpu__cu_stream_synchronize_request__descriptor);
+	/* What is wrong with the call is found, and answered, where it is run. */
+	if (!request || stream_entry(&call, request->h_stream, &stream) != CUDA_SUCCESS)
+		return;
+	fence_cover(session, stream, request->target);
+	fence_mark(session, call.runner, stream);
+}

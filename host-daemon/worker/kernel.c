@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels: where their parameters lie
+ */
+
+#include <string.h>
+
+#include "worker/kernel.h"
+#include "worker/session.h"
+
+static bool is_kernel(struct call *call, const struct kernel *kernel)
+{
+	struct object_table *table = &call->session->objects[VGPU_HANDLE_KERNEL];
+
+	return object_table_find(table, object_handle(table, &kernel->object)) ==
+	       &kernel->object;
+}
+
+/* One parameter; CUDA_ERROR_INVALID_VALUE behind the last. */
+static CUresult ask_param(struct call *call, const struct kernel *kernel, size_t index,
+	size_t *offsetp, size_t *sizep)
+{
+	const struct vgpu_driver *driver = call->driver;
+
+	if (is_kernel(call, kernel))
+		return driver->cuKernelGetParamInfo ?
+			       driver->cuKernelGetParamInfo(
+				       kernel->object.driver, index, offsetp, sizep) :
+			       CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuFuncGetParamInfo ?
+		       driver->cuFuncGetParamInfo(
+			       kernel->object.driver, index, offsetp, sizep) :
+		       CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/*
+ * Goes through all parameters; those from `first` on are told in the reply, if there
+ * is one.
+ */
+static CUresult walk(struct call *call, struct kernel *kernel, uint32_t first,
+	Vgpu__VgpuFunctionInfoReply *reply, uint32_t *n_paramsp, uint32_t *param_sizep)
+{
+	size_t offset, size, end = 0;
+	CUresult result;
+	uint32_t i;
+
+	for (i = 0; i < KERNEL_PARAMS_MAX; i++) {
+		result = ask_param(call, kernel, i, &offset, &size);
+		if (result == CUDA_ERROR_INVALID_VALUE)
+			break;
+		if (result != CUDA_SUCCESS)
+			return result;
+		if (offset + size > end)
+			end = offset + size;
+		if (!reply || i < first || reply->n_offsets == KERNEL_INFO_MAX)
+			continue;
+		reply->offsets[reply->n_offsets++] = offset;
+		reply->sizes[reply->n_sizes++] = size;
+	}
+	*n_paramsp = i;
+	*param_sizep = end;
+	return CUDA_SUCCESS;
+}
+
+CUresult kernel_param_size(struct call *call, struct kernel *kernel, uint32_t *sizep)
+{
+	uint32_t n_params, size;
+	CUresult result;
+
+	/* Partner: the store below, on whatever thread asked first. */
+	if (__atomic_load_n(&kernel->is_known, __ATOMIC_ACQUIRE)) {
+		*sizep = kernel->param_size;
+		return CUDA_SUCCESS;
+	}
+	result = walk(call, kernel, 0, NULL, &n_params, &size);
+	if (result != CUDA_SUCCESS)
+		return result;
+	kernel->param_size = size;
+	__atomic_store_n(&kernel->is_known, true, __ATOMIC_RELEASE);
+	*sizep = size;
+	return CUDA_SUCCESS;
+}
+
+CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest *request,
+	Vgpu__VgpuFunctionInfoReply *reply)
+{
+	struct object *object;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_FUNCTION, request->function, &object);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply->offsets = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->offsets));
+	reply->sizes = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->sizes));
+	return walk(call, (struct kernel *)object, request->first, reply, &reply->n_params,
+		&reply->param_bytes);
+}
+
+CUresult kernel_name(struct call *call, const char *name, char **namep)
+{
+	size_t size = strlen(name) + 1;
+
+	if (size > KERNEL_NAME_MAX)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*namep = call_alloc(call, size);
+	if (!*namep)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(*namep, name, size);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vgpu-worker: replays the calls of one guest process on a driver
+ */
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+#include "vgpu/hello.h"
+#include "vgpu/log.h"
+#include "worker/dispatch.h"
+#include "worker/growth.h"
+#include "worker/options.h"
+#include "worker/reservation.h"
+#include "worker/session.h"
+
+/* All that main() and its helpers share. */
+struct worker {
+	struct options options;
+	struct reservation reservation;
+	struct driver driver;
+	struct worker_stats *stats;
+	struct session session;
+	bool has_session;
+};
+
+static struct worker worker;
+
+static int map_stats(struct worker *w)
+{
+	w->stats = mmap(NULL, WORKER_STATS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		w->options.stats, 0);
+	if (w->stats == MAP_FAILED)
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
+static int send_opened(struct worker *w, uint32_t reason)
+{
+	struct control_message message = {
+		.type = CONTROL_OPENED,
+		.opened.reason = reason,
+	};
+
+	return control_send(w->options.control, &message, NULL) ? -EPIPE : 0;
+}
+
+/* Opens the driver and reports what came of it. */
+static int make_ready(struct worker *w)
+{
+	struct control_message message = {
+		.type = CONTROL_READY,
+		.ready.reason = VGPU_REASON_NONE,
+	};
+	struct control_ready *ready = &message.ready;
+	const struct vgpu_driver *driver = &w->driver.table;
+	CUresult init;
+	int r, n_devices = 0;
+
+	r = driver_select(&w->driver, &w->options.driver, &init);
+	if (!r) {
+		if (driver->cuDeviceGetCount)
+			driver->cuDeviceGetCount(&n_devices);
+		if (driver->cuDriverGetVersion)
+			driver->cuDriverGetVersion(&ready->driver_version);
+		ready->n_devices = n_devices;
+		snprintf(ready->driver, sizeof(ready->driver), "%.63s",
+			driver_name(&w->driver));
+	}
+	if (r == DRIVER_E_NO_INIT || (!r && !n_devices))
+		ready->reason = VGPU_REASON_NO_DEVICE;
+	else if (r)
+		ready->reason = VGPU_REASON_HOST;
+	if (control_send(w->options.control, &message, NULL))
+		return vgpu_error_origin(-EPIPE);
+	return ready->reason == VGPU_REASON_NONE ? 0 : -ENODEV;
+}
+
+/* The next message of that type; another, or the end of vgpud, ends the worker. */
+static int await(struct worker *w, struct control_message *message, int *fds,
+	uint32_t type)
+{
+	int r = control_receive(w->options.control, message, fds);
+
+	if (r)
+		return r < 0 ? vgpu_error_trace(r) : -EPIPE;
+	if (message->type == CONTROL_STOP)
+		return -ECANCELED;
+	return message->type == type ? 0 : vgpu_error_origin(-EPROTO);
+}
+
+/*
+ * Finds a window that both sides have. The first is named by the assignment, each further
+ * one by a message of its own.
+ */
+static int settle_window(struct worker *w, const struct control_assign *assign,
+	struct vgpu_window *window)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX], r;
+
+	*window = (struct vgpu_window){ assign->window_base, assign->window_size };
+	while (!vgpu_window_is_sane(window->base, window->size, assign->shm_size) ||
+		reservation_settle(&w->reservation, window)) {
+		r = send_opened(w, VGPU_REASON_WINDOW);
+		if (!r)
+			r = await(w, &message, fds, CONTROL_WINDOW);
+		if (r)
+			return r;
+		*window = (struct vgpu_window){ message.window.base, message.window.size };
+	}
+	return 0;
+}
+
+static int open_session(struct worker *w)
+{
+	struct control_message message;
+	const struct control_assign *assign = &message.assign;
+	struct vgpu_window window;
+	int fds[CONTROL_FDS_MAX], r;
+	bool poll;
+
+	r = await(w, &message, fds, CONTROL_ASSIGN);
+	if (r)
+		return r;
+	poll = assign->flags & CONTROL_ASSIGN_POLL;
+	r = settle_window(w, assign, &window);
+	if (r)
+		return r;
+	if (w->driver.set_window &&
+		w->driver.set_window(window.base + assign->shm_size,
+			window.size - assign->shm_size, window.base, assign->shm_size))
+		r = vgpu_error_origin(-ENOTSUP);
+	if (!r)
+		r = session_init(&w->session, &w->driver, w->stats, w->options.control,
+			assign, &window, fds[0], poll ? -1 : fds[1],
+			poll ? fds[1] : fds[2]);
+	if (r) {
+		vgpu_log_error("VM %s: the session on channel %u cannot begin: %s.",
+			assign->vm, assign->channel, strerror(-r));
+		send_opened(w, VGPU_REASON_HOST);
+		return r;
+	}
+	w->has_session = true;
+	vgpu_log_info("VM %s: channel %u serves process %u (%s).", w->session.vm,
+		assign->channel, assign->guest_pid, assign->guest_comm);
+	return send_opened(w, VGPU_REASON_NONE);
+}
+
+/* What is left to the first thread while a session runs: to listen to vgpud. */
+static void attend(struct worker *w)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX], r;
+
+	for (;;) {
+		r = control_receive(w->options.control, &message, fds);
+		if (r)
+			session_end(&w->session, VGPU_REASON_SHUTDOWN, "vgpud is gone");
+		if (message.type == CONTROL_GRANT)
+			growth_granted(&w->session, &message.grant);
+		else if (message.type == CONTROL_STOP)
+			session_end(&w->session, VGPU_REASON_NONE, "vgpud closes it");
+	}
+}
+
+static void *wait_for_signal(void *data)
+{
+	struct worker *w = data;
+	sigset_t signals;
+	int number;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigwait(&signals, &number);
+	if (!w->has_session)
+		_exit(0);
+	session_end(&w->session, VGPU_REASON_SHUTDOWN, "the worker was told to stop");
+}
+
+/* Signals are taken by one thread of their own, so a driver's threads never see them. */
+static int start_signals(struct worker *w)
+{
+	pthread_t thread;
+	sigset_t signals;
+	int r;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	r = -pthread_create(&thread, NULL, wait_for_signal, w);
+	return r ? vgpu_error_origin(r) : 0;
+}
+
+static int run(struct worker *w)
+{
+	pthread_t dispatcher;
+	int r;
+
+	r = map_stats(w);
+	if (!r)
+		r = start_signals(w);
+	if (!r)
+		r = reservation_make(&w->reservation);
+	if (!r)
+		r = make_ready(w);
+	if (!r)
+		r = open_session(w);
+	if (!r)
+		r = -pthread_create(&dispatcher, NULL, dispatch_main, &w->session);
+	if (r)
+		return r;
+	attend(w);
+	return 0;
+}
+
+/*
+ * The life of a worker
+ *
+ * vgpud starts workers ahead of need. A worker reserves the address windows that a guest
+ * may ask for while its address space is still empty, loads the driver, calls
+ * cuInit, says READY and waits: it holds no context and belongs to nobody. ASSIGN gives
+ * it one guest process, by descriptors and numbers; it maps that process's part of the
+ * shared memory, starts the dispatcher and says OPENED. From then on these threads run:
+ *
+ *	first		listens to vgpud: STOP, grants of arena, end-of-file
+ *	dispatcher	takes frames off the ring, in order; see dispatch.c
+ *	lanes		one per guest thread that made a call that may block; see lane.c
+ *	signals		waits for SIGTERM
+ *	the driver's	as many as it likes
+ *
+ * It ends in one place, session_end(): because the guest closed the channel or broke the
+ * protocol, because vgpud or the kernel says so. It is never used for a second guest
+ * process, and it needs no taking down: what it holds is held by its process.
+ */
+int main(int argc, char **argv)
+{
+	int r;
+
+	r = options_parse(&worker.options, argc, argv);
+	if (r)
+		return 2;
+	vgpu_log_init("vgpu-worker", worker.options.log_level);
+	r = run(&worker);
+	/* vgpud took back a worker that it did not need, or is gone. */
+	if (r == -ECANCELED || r == -EPIPE)
+		return 0;
+	return 1;
+}

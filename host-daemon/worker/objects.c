@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects: the tables behind the guest's handles
+ */
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/error.h"
+#include "worker/objects.h"
+
+#define N_BUCKETS 4096u
+
+int object_table_init(struct object_table *table, enum vgpu_handle_kind kind,
+	size_t entry_size, uint32_t first, bool unique, uint32_t *n_totalp)
+{
+	assert(entry_size >= sizeof(struct object));
+	*table = (struct object_table){
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.kind = kind,
+		.entry_size = entry_size,
+		.unique = unique,
+		.first = first,
+		.n_used = first,
+		.n_totalp = n_totalp,
+	};
+	if (!unique)
+		return 0;
+	table->buckets = calloc(N_BUCKETS, sizeof(*table->buckets));
+	return table->buckets ? 0 : vgpu_error_origin(-ENOMEM);
+}
+
+void object_table_deinit(struct object_table *table)
+{
+	size_t i;
+
+	for (i = 0; i < OBJECTS_CHUNKS_MAX; i++)
+		free(table->chunks[i]);
+	free(table->buckets);
+	pthread_mutex_destroy(&table->lock);
+}
+
+static struct object *entry(struct object_table *table, uint32_t index)
+{
+	/* Partner: the store in chunk_ensure(). */
+	uint8_t *chunk = __atomic_load_n(
+		&table->chunks[index / OBJECTS_CHUNK], __ATOMIC_ACQUIRE);
+
+	if (!chunk)
+		return NULL;
+	return (struct object *)(chunk + (index % OBJECTS_CHUNK) * table->entry_size);
+}
+
+static int chunk_ensure(struct object_table *table, uint32_t index)
+{
+	uint8_t **chunkp = &table->chunks[index / OBJECTS_CHUNK], *chunk;
+	uint32_t i;
+
+	if (*chunkp)
+		return 0;
+	chunk = calloc(OBJECTS_CHUNK, table->entry_size);
+	if (!chunk)
+		return vgpu_error_origin(-ENOMEM);
+	for (i = 0; i < OBJECTS_CHUNK; i++) {
+		struct object *object = (struct object *)(chunk + i * table->entry_size);
+
+		object->index = index / OBJECTS_CHUNK * OBJECTS_CHUNK + i;
+	}
+	/* Partner: the load in entry(). */
+	__atomic_store_n(chunkp, chunk, __ATOMIC_RELEASE);
+	return 0;
+}
+
+struct object *object_table_find(struct object_table *table, uint64_t handle)
+{
+	uint32_t generation = vgpu_handle_generation(handle);
+	struct object *object;
+
+	if (vgpu_handle_kind(handle) != table->kind || !generation)
+		return NULL;
+	object = entry(table, vgpu_handle_index(handle));
+	/* Partner: the stores of generation in publish() and withdraw(). */
+	if (!object ||
+		__atomic_load_n(&object->generation, __ATOMIC_ACQUIRE) != generation)
+		return NULL;
+	return object;
+}
+
+static uint32_t *bucket_of(struct object_table *table, const void *driver)
+{
+	return &table->buckets[((uintptr_t)driver >> 4) * 0x9e3779b97f4a7c15ull >> 52];
+}
+
+static struct object *find_driver(struct object_table *table, const void *driver)
+{
+	struct object *object;
+	uint32_t next;
+
+	if (!table->unique)
+		return NULL;
+	for (next = *bucket_of(table, driver); next; next = object->next) {
+		object = entry(table, next - 1);
+		if (object->driver == driver)
+			return object;
+	}
+	return NULL;
+}
+
+static void publish(struct object_table *table, struct object *object,
+	uint32_t generation, void *driver, const void *owner, const void *parent)
+{
+	memset(object + 1, 0, table->entry_size - sizeof(*object));
+	object->driver = driver;
+	object->owner = owner;
+	object->parent = parent;
+	object->last_generation = generation;
+	object->next = 0;
+	if (table->unique) {
+		uint32_t *bucket = bucket_of(table, driver);
+
+		object->next = *bucket;
+		*bucket = object->index + 1;
+	}
+	table->n_live++;
+	/* Partner: the load in object_table_find(). */
+	__atomic_store_n(&object->generation, generation, __ATOMIC_RELEASE);
+}
+
+static void withdraw(struct object_table *table, struct object *object)
+{
+	uint32_t *nextp;
+
+	/* Partner: the load in object_table_find(). */
+	__atomic_store_n(&object->generation, 0, __ATOMIC_RELEASE);
+	if (table->unique) {
+		nextp = bucket_of(table, object->driver);
+		while (*nextp != object->index + 1)
+			nextp = &entry(table, *nextp - 1)->next;
+		*nextp = object->next;
+	}
+	table->n_live--;
+	__atomic_fetch_sub(table->n_totalp, 1, __ATOMIC_RELAXED);
+	/* An index whose generations are used up is never used again. */
+	if (object->last_generation == UINT32_MAX)
+		return;
+	object->next = table->free;
+	table->free = object->index + 1;
+}
+
+/* Counts one more object of the session. Returns: whether it may exist. */
+static bool charge(struct object_table *table)
+{
+	if (__atomic_add_fetch(table->n_totalp, 1, __ATOMIC_RELAXED) <= OBJECTS_MAX)
+		return true;
+	__atomic_fetch_sub(table->n_totalp, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+static int pick_index(struct object_table *table, uint32_t *indexp)
+{
+	int r;
+
+	if (table->free) {
+		*indexp = table->free - 1;
+		table->free = entry(table, *indexp)->next;
+		return 0;
+	}
+	if (table->n_used > VGPU_HANDLE_INDEX_MAX)
+		return OBJECTS_E_LIMIT;
+	r = chunk_ensure(table, table->n_used);
+	if (r)
+		return vgpu_error_trace(r);
+	*indexp = table->n_used++;
+	return 0;
+}
+
+static int add_locked(struct object_table *table, void *driver, const void *owner,
+	const void *parent, struct object **objectp)
+{
+	struct object *object = find_driver(table, driver);
+	uint32_t index;
+	int r;
+
+	if (object) {
+		*objectp = object;
+		return 0;
+	}
+	if (!charge(table))
+		return OBJECTS_E_LIMIT;
+	r = pick_index(table, &index);
+	if (r) {
+		__atomic_fetch_sub(table->n_totalp, 1, __ATOMIC_RELAXED);
+		return r;
+	}
+	object = entry(table, index);
+	publish(table, object, object->last_generation + 1, driver, owner, parent);
+	*objectp = object;
+	return 0;
+}
+
+int object_table_add(struct object_table *table, void *driver, const void *owner,
+	const void *parent, struct object **objectp)
+{
+	int r;
+
+	pthread_mutex_lock(&table->lock);
+	r = add_locked(table, driver, owner, parent, objectp);
+	pthread_mutex_unlock(&table->lock);
+	return r;
+}
+
+/* A table is filled either by the guest's choice or by the worker's, never by both:
+ * free lists would name indices that the guest took. */
+static int add_at_locked(struct object_table *table, uint64_t handle, void *driver,
+	const void *owner, struct object **objectp)
+{
+	uint32_t index = vgpu_handle_index(handle);
+	struct object *object;
+	int r;
+
+	r = chunk_ensure(table, index);
+	if (r)
+		return vgpu_error_trace(r);
+	object = entry(table, index);
+	if (object->generation)
+		return OBJECTS_E_TAKEN;
+	if (!charge(table))
+		return OBJECTS_E_LIMIT;
+	publish(table, object, vgpu_handle_generation(handle), driver, owner, NULL);
+	*objectp = object;
+	return 0;
+}
+
+int object_table_add_at(struct object_table *table, uint64_t handle, void *driver,
+	const void *owner, struct object **objectp)
+{
+	int r;
+
+	if (vgpu_handle_kind(handle) != table->kind || !vgpu_handle_generation(handle))
+		return OBJECTS_E_INVALID;
+	pthread_mutex_lock(&table->lock);
+	r = add_at_locked(table, handle, driver, owner, objectp);
+	pthread_mutex_unlock(&table->lock);
+	return r;
+}
+
+bool object_table_remove(struct object_table *table, uint64_t handle, void **driverp)
+{
+	struct object *object;
+
+	pthread_mutex_lock(&table->lock);
+	object = object_table_find(table, handle);
+	if (object) {
+		if (driverp)
+			*driverp = object->driver;
+		withdraw(table, object);
+	}
+	pthread_mutex_unlock(&table->lock);
+	return object;
+}
+
+uint32_t object_table_remove_owned(struct object_table *table, const void *owner)
+{
+	uint32_t i, n = 0, left;
+	struct object *object;
+
+	pthread_mutex_lock(&table->lock);
+	left = table->n_live;
+	for (i = 0; i <= VGPU_HANDLE_INDEX_MAX && left; i++) {
+		object = entry(table, i);
+		if (!object) {
+			i += OBJECTS_CHUNK - 1;
+			continue;
+		}
+		if (!object->generation)
+			continue;
+		left--;
+		if (object->owner != owner && object->parent != owner)
+			continue;
+		withdraw(table, object);
+		n++;
+	}
+	pthread_mutex_unlock(&table->lock);
+	return n;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Objects: the tables behind the guest's handles
+ *
+ * One table per kind of handle. An entry is never given back to the allocator and
+ * always holds an object of its kind, so a look-up takes no lock: chunks only
+ * appear, and a generation is published last and withdrawn first. A guest that
+ * uses a handle in one thread while it destroys it in another gets, at worst,
+ * the driver's answer to such a program.
+ *
+ * Changes are made under the table's lock, by the dispatcher and by lanes.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vgpu/handle.h"
+
+#define OBJECTS_CHUNK 1024u
+#define OBJECTS_CHUNKS_MAX ((VGPU_HANDLE_INDEX_MAX + 1) / OBJECTS_CHUNK)
+
+/* Live objects of one session, all kinds: frameworks hold some 10^4 events and
+ * streams, large model libraries some 10^4 kernels. Bounds the tables to 32 MiB. */
+#define OBJECTS_MAX (1u << 18)
+
+/* Begins each entry; kinds with state of their own embed it first. */
+struct object {
+	uint32_t generation;	  /* 0: free; atomic, partner in object_table_find() */
+	uint32_t last_generation; /* of the last that lived here */
+	uint32_t index;
+	uint32_t next;	     /* in the free list or hash chain: index + 1 */
+	void *driver;	     /* the driver's handle */
+	/* With either of them it goes away too: its context, its module or library. */
+	const void *owner;
+	const void *parent;
+};
+
+struct object_table {
+	pthread_mutex_t lock;
+	enum vgpu_handle_kind kind;
+	size_t entry_size;
+	bool unique;	 /* a driver object has one entry, found again by hash */
+	uint32_t first;	 /* lowest index handed out */
+	uint32_t n_used; /* indices below were in use at least once */
+	uint32_t free;	 /* list of those free again */
+	uint32_t n_live;
+	uint32_t *n_totalp; /* live objects of all tables, atomic */
+	uint32_t *buckets;  /* with unique */
+	uint8_t *chunks[OBJECTS_CHUNKS_MAX];
+};
+
+enum {
+	_OBJECTS_E_SUCCESS,
+	OBJECTS_E_LIMIT,   /* the session has too many objects */
+	OBJECTS_E_TAKEN,   /* the index chosen is in use */
+	OBJECTS_E_INVALID, /* not a handle of this kind */
+};
+
+/* entry_size: of the structure that begins with struct object. */
+int object_table_init(struct object_table *table, enum vgpu_handle_kind kind,
+	size_t entry_size, uint32_t first, bool unique, uint32_t *n_totalp);
+void object_table_deinit(struct object_table *table);
+
+/* Return: the object, or NULL where the handle is not that of a live one. */
+struct object *object_table_find(struct object_table *table, uint64_t handle);
+
+/*
+ * Makes an entry, zeroed behind its struct object; nobody knows its handle before the
+ * caller tells it. In a unique table a driver object that has an entry keeps it.
+ *
+ * Return: 0, OBJECTS_E_LIMIT or -ENOMEM.
+ */
+int object_table_add(struct object_table *table, void *driver, const void *owner,
+	const void *parent, struct object **objectp);
+
+/*
+ * As object_table_add(), under a handle of the guest's choice.
+ *
+ * Return: 0, OBJECTS_E_LIMIT, OBJECTS_E_TAKEN, OBJECTS_E_INVALID or -ENOMEM.
+ */
+int object_table_add_at(struct object_table *table, uint64_t handle, void *driver,
+	const void *owner, struct object **objectp);
+
+/* Frees an entry. Return: whether it was that handle's until now. */
+bool object_table_remove(struct object_table *table, uint64_t handle, void **driverp);
+
+/* Removes all objects of an owner or parent. Return: how many. */
+uint32_t object_table_remove_owned(struct object_table *table, const void *owner);
+
+static inline uint64_t object_handle(
+	const struct object_table *table, const struct object *object)
+{
+	return vgpu_handle_make(table->kind, object->index,
+		__atomic_load_n(&object->generation, __ATOMIC_RELAXED));
+}

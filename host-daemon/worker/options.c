@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options: the command line of a worker
+ */
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "worker/options.h"
+
+enum {
+	OPTION_CONTROL = 256,
+	OPTION_STATS,
+	OPTION_LOG_LEVEL,
+	OPTION_DRIVER,
+	OPTION_SOFTGPU,
+	OPTION_NULL_DRIVER,
+	OPTION_NAME,
+	OPTION_CC,
+	OPTION_MEMORY,
+	OPTION_THREADS,
+};
+
+static const struct option long_options[] = {
+	{ "control", required_argument, NULL, OPTION_CONTROL },
+	{ "stats", required_argument, NULL, OPTION_STATS },
+	{ "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
+	{ "driver", required_argument, NULL, OPTION_DRIVER },
+	{ "softgpu", required_argument, NULL, OPTION_SOFTGPU },
+	{ "null-driver", required_argument, NULL, OPTION_NULL_DRIVER },
+	{ "softgpu-name", required_argument, NULL, OPTION_NAME },
+	{ "softgpu-cc", required_argument, NULL, OPTION_CC },
+	{ "softgpu-memory", required_argument, NULL, OPTION_MEMORY },
+	{ "softgpu-threads", required_argument, NULL, OPTION_THREADS },
+	{},
+};
+
+static int parse_number(const char *text, uint64_t max, uint64_t *numberp)
+{
+	char *end;
+
+	errno = 0;
+	*numberp = strtoull(text, &end, 10);
+	return errno || *end || end == text || *numberp > max ? -EINVAL : 0;
+}
+
+/* "12.1" becomes 121. */
+static int parse_cc(const char *text, uint32_t *ccp)
+{
+	unsigned int major, minor;
+	char rest;
+
+	if (sscanf(text, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 || minor > 9)
+		return -EINVAL;
+	*ccp = major * 10 + minor;
+	return 0;
+}
+
+static int parse_softgpu(struct softgpu_config *config, int option, const char *value)
+{
+	uint64_t number;
+	int r;
+
+	switch (option) {
+	case OPTION_NAME:
+		config->name = value;
+		return 0;
+	case OPTION_CC:
+		return parse_cc(value, &config->cc);
+	case OPTION_MEMORY:
+		return parse_number(value, UINT64_MAX, &config->memory);
+	case OPTION_THREADS:
+		r = parse_number(value, UINT32_MAX, &number);
+		config->n_threads = number;
+		return r;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int parse_one(struct options *options, int option, const char *value)
+{
+	uint64_t number = 0;
+	int r = 0;
+
+	switch (option) {
+	case OPTION_CONTROL:
+		r = parse_number(value, INT32_MAX, &number);
+		options->control = number;
+		return r;
+	case OPTION_STATS:
+		r = parse_number(value, INT32_MAX, &number);
+		options->stats = number;
+		return r;
+	case OPTION_LOG_LEVEL:
+		r = vgpu_log_level_from_string(value);
+		options->log_level = r;
+		return r < 0 ? -EINVAL : 0;
+	case OPTION_DRIVER:
+		options->driver.choice = value;
+		return 0;
+	case OPTION_SOFTGPU:
+		options->driver.softgpu_path = value;
+		return 0;
+	case OPTION_NULL_DRIVER:
+		options->driver.null_path = value;
+		return 0;
+	default:
+		return parse_softgpu(&options->driver.softgpu, option, value);
+	}
+}
+
+int options_parse(struct options *options, int argc, char **argv)
+{
+	int option, r;
+
+	*options = (struct options){
+		.control = -1,
+		.stats = -1,
+		.log_level = VGPU_LOG_INFO,
+		.driver = {
+			.choice = "auto",
+			.softgpu_path = "libvgpu-softgpu.so",
+			.null_path = "libvgpu-null.so",
+			.softgpu.size = sizeof(options->driver.softgpu),
+		},
+	};
+	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		r = option == '?' ? -EINVAL : parse_one(options, option, optarg);
+		if (!r)
+			continue;
+		fprintf(stderr, "vgpu-worker: this option or its value is not understood: %s\n",
+			argv[optind - 1]);
+		return r;
+	}
+	if (options->control >= 0 && options->stats >= 0 && optind == argc)
+		return 0;
+	fprintf(stderr, "vgpu-worker is started by vgpud, with --control and --stats.\n");
+	return -EINVAL;
+}

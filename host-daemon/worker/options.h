@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Options: the command line of a worker, which only vgpud writes
+ */
+
+#include "driver/driver.h"
+#include "vgpu/log.h"
+
+struct options {
+	int control; /* descriptors inherited */
+	int stats;
+	enum vgpu_log_level log_level;
+	struct driver_options driver;
+};
+
+/* Return: 0, or -EINVAL after a line on stderr. */
+int options_parse(struct options *options, int argc, char **argv);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Placement: device memory at addresses of our choice, from a driver that is not ours
+ *
+ * Chunks of physical memory (cuMemCreate) are mapped at addresses in the device part
+ * of W (cuMemAddressReserve, cuMemMap). An allocation of at least one chunk's
+ * granularity has chunks of its own; smaller ones share a slab of one granule, cut into
+ * units. Where the driver has no such calls, or cannot reserve an address in W,
+ * there is no placement and cuMemAlloc is tried instead.
+ */
+
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+struct placement;
+struct session;
+
+/* Return: NULL where the driver cannot do it. */
+struct placement *placement_new(struct session *session);
+struct placement *placement_free(struct placement *placement);
+
+CUresult placement_take(struct placement *placement, CUdevice device, uint64_t size,
+	uint64_t *addressp);
+CUresult placement_release(struct placement *placement, uint64_t address);

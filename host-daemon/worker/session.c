@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Session: one guest process and all that this worker holds for it
+ */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vgpu/checked.h"
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+#include "worker/session.h"
+
+/* The numbers come from vgpud, not from the guest; checking them keeps a mistake there
+ * from becoming a mapping of another channel's memory here. */
+static int check_layout(
+	const struct control_assign *assign, const struct vgpu_window *window)
+{
+	if (!vgpu_window_is_sane(window->base, window->size, assign->shm_size) ||
+		!vgpu_range_within(assign->area_off, VGPU_AREA_SIZE, 0, assign->shm_size) ||
+		assign->extents_off > assign->shm_size ||
+		assign->area_off % VGPU_EXTENT_SIZE ||
+		assign->extents_off % VGPU_EXTENT_SIZE)
+		return vgpu_error_origin(-EINVAL);
+	return 0;
+}
+
+static int make_tables(struct session *session)
+{
+	static const size_t entry_sizes[_VGPU_HANDLE_N] = {
+		[VGPU_HANDLE_FUNCTION] = sizeof(struct kernel),
+		[VGPU_HANDLE_KERNEL] = sizeof(struct kernel),
+		[VGPU_HANDLE_STREAM] = sizeof(struct stream),
+	};
+	uint32_t kind;
+	int r;
+
+	for (kind = VGPU_HANDLE_CONTEXT + 1; kind < _VGPU_HANDLE_N; kind++) {
+		bool unique = kind == VGPU_HANDLE_FUNCTION || kind == VGPU_HANDLE_KERNEL ||
+			      kind == VGPU_HANDLE_MODULE;
+
+		r = object_table_init(&session->objects[kind], kind,
+			entry_sizes[kind] ? entry_sizes[kind] : sizeof(struct object), 0,
+			unique, &session->n_objects);
+		if (r)
+			return vgpu_error_trace(r);
+	}
+	r = contexts_init(session);
+	return r ? vgpu_error_trace(r) : 0;
+}
+
+static void ask_driver(struct session *session)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+
+	if (driver->cuDriverGetVersion)
+		driver->cuDriverGetVersion(&session->driver_version);
+	if (!driver->cuDeviceGetCount ||
+		driver->cuDeviceGetCount(&session->n_devices) != CUDA_SUCCESS)
+		session->n_devices = 0;
+	if (session->n_devices > (int)VGPU_DEVICES_MAX)
+		session->n_devices = VGPU_DEVICES_MAX;
+}
+
+int session_init(struct session *session, const struct driver *driver,
+	struct worker_stats *stats, int control, const struct control_assign *assign,
+	const struct vgpu_window *window, int memfd, int doorbell, int interrupt)
+{
+	int r;
+
+	memset(session, 0, sizeof(*session));
+	snprintf(session->vm, sizeof(session->vm), "%s", assign->vm);
+	session->channel = assign->channel;
+	session->poll = assign->flags & CONTROL_ASSIGN_POLL;
+	session->doorbell = doorbell;
+	session->interrupt = interrupt;
+	session->control = control;
+	session->window = *window;
+	session->shm_size = assign->shm_size;
+	session->area_off = assign->area_off;
+	session->extents_off = assign->extents_off;
+	session->device_quota = assign->device_memory;
+	session->driver = driver;
+	session->stats = stats;
+	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);
+	pthread_mutex_init(&session->grant_lock, NULL);
+	pthread_mutex_init(&session->growth_lock, NULL);
+	pthread_cond_init(&session->granted, NULL);
+	ranges_init(&session->ranges);
+	device_memory_init(session);
+	ask_driver(session);
+	fence_init(session);
+
+	session->runner.is_dispatcher = true;
+	r = check_layout(assign, window);
+	if (!r)
+		r = scratch_init(&session->runner.scratch);
+	if (!r)
+		r = make_tables(session);
+	if (!r)
+		r = arena_init(session, memfd, assign->first_extent, assign->n_extents);
+	if (r)
+		return vgpu_error_trace(r);
+	vgpu_ring_consumer_init(&session->consumer, session->area);
+	return 0;
+}
+
+void session_deinit(struct session *session)
+{
+	uint32_t i;
+
+	for (i = VGPU_HANDLE_CONTEXT + 1; i < _VGPU_HANDLE_N; i++)
+		object_table_deinit(&session->objects[i]);
+	for (i = 0; i < VGPU_SLOTS_MAX; i++)
+		lane_free(session->lanes[i]);
+	contexts_deinit(session);
+	ranges_deinit(&session->ranges);
+	device_memory_deinit(session);
+	arena_deinit(session);
+	scratch_deinit(&session->runner.scratch);
+}
+
+void session_end(struct session *session, uint32_t reason, const char *why)
+{
+	struct control_message message = {
+		.type = CONTROL_ENDED,
+		.ended.reason = reason,
+	};
+	enum vgpu_log_level level =
+		reason == VGPU_REASON_NONE ? VGPU_LOG_INFO : VGPU_LOG_WARNING;
+
+	vgpu_log(level, "VM %s: the session on channel %u ends: %s.", session->vm,
+		session->channel, why);
+	control_send(session->control, &message, NULL);
+	/* Threads may be anywhere, also inside the driver: nothing is taken down in
+	 * order, and nothing needs to be. */
+	_exit(reason == VGPU_REASON_HOST);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Session: one guest process and all that this worker holds for it
+ *
+ * A worker serves one session in its life, so ending the session is ending the
+ * process: the driver and the kernel then take back memory, contexts and mappings,
+ * whatever threads are doing. The fields in the first group are constant while
+ * threads other than the first run; each other group names its owner.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control.h"
+#include "driver/driver.h"
+#include "vgpu/hello.h"
+#include "vgpu/ring.h"
+#include "worker/arena.h"
+#include "worker/context.h"
+#include "worker/device-memory.h"
+#include "worker/fence.h"
+#include "worker/lane.h"
+#include "worker/objects.h"
+#include "worker/ranges.h"
+
+struct session {
+	/* What was assigned; constant. */
+	char vm[CONTROL_VM_NAME_MAX];
+	uint32_t channel;
+	bool poll;	     /* no doorbells: look at the ring with a growing pause */
+	int doorbell;	     /* rung by the guest; -1 with poll */
+	int interrupt;	     /* wakes the guest, or -1 where it sleeps on futexes */
+	int control;	     /* socket to vgpud */
+	struct vgpu_window window;
+	uint64_t shm_size;
+	uint64_t area_off;
+	uint64_t extents_off;
+	uint64_t device_quota; /* bytes of device memory, 0: no limit of ours */
+	const struct driver *driver;
+	struct worker_stats *stats;
+	uint8_t *area; /* the channel's, at W + area_off */
+	int driver_version;
+	int n_devices;
+
+	/* The dispatcher's. */
+	struct vgpu_ring_consumer consumer;
+	struct runner runner;
+
+	/* Each with its own lock or rule. */
+	struct arena arena;
+	struct fences fences;
+	struct contexts contexts;
+	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */
+	uint32_t n_objects;
+	struct ranges ranges;
+	struct lane *lanes[VGPU_SLOTS_MAX]; /* made by the dispatcher, atomic */
+
+	struct device_memory memory;
+	uint64_t image_bytes; /* copied for loads under way; atomic */
+
+	/* A grant of arena that a lane waits for, see growth.h. */
+	pthread_mutex_t growth_lock; /* held by the lane that grows the arena */
+	pthread_mutex_t grant_lock;
+	pthread_cond_t granted;
+	struct control_grant grant;
+	uint32_t grant_cookie;
+	bool grant_arrived;
+};
+
+/*
+ * Takes an assignment up: copies its numbers after checking them against each other,
+ * maps the shared memory into the window, makes the tables. Descriptors become the
+ * session's.
+ *
+ * Return: 0 or -errno.
+ */
+int session_init(struct session *session, const struct driver *driver,
+	struct worker_stats *stats, int control, const struct control_assign *assign,
+	const struct vgpu_window *window, int memfd, int doorbell, int interrupt);
+
+/* For tests: a worker never comes back from a session. */
+void session_deinit(struct session *session);
+
+/*
+ * Ends the session and the process: logs why, tells vgpud, exits. Any thread.
+ *
+ * @reason:	enum vgpu_channel_reason
+ * @why:	a sentence without its full stop
+ */
+void session_end(struct session *session, uint32_t reason, const char *why)
+	__attribute__((__noreturn__));
+
+static inline struct vgpu_channel_control *session_control(struct session *session)
+{
+	return (struct vgpu_channel_control *)session->area;
+}
+
+/* Adds to a counter of the session's statistics, named as in struct worker_stats. */
+#define session_count(_session, _counter, _n)                                            \
+	__atomic_fetch_add(&(_session)->stats->_counter, (_n), __ATOMIC_RELAXED)
