@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The objects behind the CUDA driver API, and what their files offer each other
+ *
+ *	device		one per process, made by cuInit
+ *	context		primary or explicit: streams, memory and modules of a program
+ *	module		an image in one context: variables are placed, kernels runnable
+ *	library		an image without a context; a module of it is made in each
+ *			context that uses one of its kernels
+ *	function	a kernel of a module; a kernel is one of a library
+ *
+ * Locks, in the order in which they are taken: device.lock (contexts), library.lock,
+ * context.lock (objects of the context), module.lock (kernels being decoded), those
+ * of memory and scheduler. None is held while something waits for the device.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What cuda.h declares is all that this library shows, besides softgpu.h. */
+#pragma GCC visibility push(default)
+#include "vgpu/cuda.h"
+#include "softgpu.h"
+#pragma GCC visibility pop
+
+#include "api/object.h"
+#include "exec/engine.h"
+#include "mem/memory.h"
+#include "sched/sched.h"
+
+struct image;
+struct image_log;
+struct ptx_module;
+
+#define API_DRIVER_VERSION 13000
+
+/* Limits of a multiprocessor, as compute capability 12.x has them. */
+#define API_SM_THREADS 1536u
+#define API_SM_BLOCKS 24u
+#define API_SM_SHARED (100u << 10)
+#define API_SM_REGISTERS 65536u
+#define API_BLOCK_SHARED (48u << 10)
+#define API_BLOCK_SHARED_OPTIN (99u << 10)
+#define API_BLOCK_SHARED_RESERVED 1024u
+#define API_GRID_X_MAX 0x7fffffffu
+#define API_GRID_YZ_MAX 65535u
+#define API_BLOCK_Z_MAX 64u
+#define API_CONST_MAX (64u << 10)
+
+struct device {
+	char name[256];
+	unsigned int cc; /* 121 for 12.1 */
+	uint64_t total_memory;
+	uint32_t n_threads;
+	uint32_t timeout_ms;
+	CUuuid uuid;
+	struct softgpu_hooks hooks;
+
+	pthread_mutex_t lock; /* for what follows */
+	bool has_memory;      /* memory and sched are set up: the first context did */
+	uint64_t window_base, window_size, host_base, host_size;
+	uint64_t next_context_id;
+	struct CUctx_st *primary;
+
+	/* Locked by themselves. */
+	struct memory memory;
+	struct sched sched;
+};
+
+struct CUctx_st {
+	struct object object;
+	bool is_primary;
+	unsigned int flags;
+	uint64_t id;
+	uint32_t n_retains; /* of a primary context; device.lock */
+	bool is_active;	    /* a primary context comes and goes */
+	uint64_t generation; /* of what is in it: changes when it is reset */
+	struct sched_context sched;
+
+	pthread_mutex_t lock; /* for what follows */
+	struct objects objects;
+	size_t limits[CU_LIMIT_MAX];
+	CUfunc_cache cache_config;
+};
+
+struct CUstream_st {
+	struct object object;
+	struct sched_stream *sched;
+	pid_t thread; /* whose default stream it is, 0: nobody's */
+};
+
+struct CUevent_st {
+	struct object object;
+	unsigned int flags;
+	pthread_mutex_t lock;
+	struct sched_mark *mark; /* the latest record */
+};
+
+struct CUfunc_st {
+	struct object object;
+	struct CUmod_st *module;
+	const char *name;
+	const struct softgpu_kernel *kernel; /* NULL until it is decoded */
+	const struct softgpu_kernel_info *info;
+	uint32_t dynamic_shared_max; /* as set, UINT32_MAX: not set */
+	int carveout;
+	CUfunc_cache cache_config;
+};
+
+struct CUmod_st {
+	struct object object;
+	struct ptx_module *ptx;
+	struct softgpu_program *program;
+	uint64_t variables; /* device address of the block they share, 0: none */
+	uint64_t *addresses;
+	pthread_mutex_t lock; /* for the kernels */
+	size_t n_functions;
+	struct CUfunc_st *functions;
+	struct CUlib_st *library; /* whose it is, or NULL */
+	TAILQ_ENTRY(CUmod_st) link;
+};
+
+struct CUkern_st {
+	struct object object;
+	struct CUlib_st *library;
+	uint32_t ptx_index; /* in the library's declarations */
+	uint32_t dynamic_shared_max; /* as set for all contexts, UINT32_MAX: not set */
+};
+
+struct CUlib_st {
+	struct object object;
+	struct image *image;
+	struct ptx_module *ptx; /* declarations: names and parameters */
+	size_t n_kernels;
+	struct CUkern_st *kernels;
+	pthread_mutex_t lock; /* for the modules */
+	TAILQ_HEAD(, CUmod_st) modules;
+};
+
+/*
+ * Device
+ */
+
+extern struct device softgpu_device;
+
+/* Return: 0, NOT_INITIALIZED before cuInit and in a child after fork. */
+CUresult device_check(void);
+
+/* Return: 0, NOT_INITIALIZED, INVALID_DEVICE. */
+CUresult device_get(CUdevice number);
+
+/* With device.lock: memory and threads, for the first context. */
+CUresult device_start(void);
+
+/* Return: whether there is such an attribute. */
+bool device_attribute(int attribute, int *valuep);
+
+/*
+ * Contexts
+ */
+
+/* The current context if work can be done in it. Return: 0, or why not. */
+CUresult context_current(CUcontext *contextp);
+
+/* The same without looking at faults. */
+CUresult context_current_raw(CUcontext *contextp);
+
+/* Adds an object to a context, or takes it out again. */
+void context_add(CUcontext context, struct object *object);
+void context_remove(struct object *object);
+
+/* The top of the calling thread's stack, NULL: nothing. */
+CUcontext stack_top(void);
+CUresult stack_push(CUcontext context);
+CUresult stack_pop(CUcontext *contextp);
+CUresult stack_set(CUcontext context);
+
+/*
+ * Streams
+ */
+
+/* Return: 0, INVALID_HANDLE, or why there is no context. */
+CUresult stream_get(CUstream handle, struct sched_stream **streamp);
+CUcontext stream_context(const struct sched_stream *stream);
+
+/*
+ * Modules, libraries, functions
+ */
+
+CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *image,
+	struct image_log *log);
+CUresult module_get_variable(CUmodule module, const char *name, CUdeviceptr *addressp,
+	size_t *sizep);
+
+void module_delete(CUmodule module);
+
+/* The function of a library's kernel in a context; its module is made if need be. */
+CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functionp);
+const char *kernel_name(const struct CUkern_st *kernel);
+
+/* A module that belongs to a library goes with its context. */
+void library_forget(CUmodule module);
+
+/* Accepts a kernel too; it is the function of the current context then. */
+CUresult function_get(CUfunction handle, CUfunction *functionp);
+
+/* Decodes the function unless that has been done. */
+CUresult function_load(CUfunction function);
+
+/* Dynamic shared memory that a launch may ask for. */
+uint32_t function_dynamic_shared_max(CUfunction function);
+
+/* Blocks of a function that one multiprocessor holds. */
+uint32_t occupancy_blocks(CUfunction function, uint64_t n_threads, uint64_t dynamic_shared);

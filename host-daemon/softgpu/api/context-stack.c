@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stack of contexts that each thread has
+ */
+
+#include "api/api.h"
+
+/* Programs push one or two; an endless recursion shall not take all memory. */
+#define STACK_MAX 64
+
+static __thread struct {
+	CUcontext contexts[STACK_MAX];
+	size_t n;
+} stack;
+
+CUcontext stack_top(void)
+{
+	return stack.n ? stack.contexts[stack.n - 1] : NULL;
+}
+
+CUresult stack_push(CUcontext context)
+{
+	if (stack.n == STACK_MAX)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stack.contexts[stack.n++] = context;
+	return CUDA_SUCCESS;
+}
+
+CUresult stack_pop(CUcontext *contextp)
+{
+	if (!stack.n)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*contextp = stack.contexts[--stack.n];
+	return CUDA_SUCCESS;
+}
+
+CUresult stack_set(CUcontext context)
+{
+	if (stack.n)
+		stack.n--;
+	return context ? stack_push(context) : CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	return object_is(ctx, OBJECT_CONTEXT) ? stack_push(ctx) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	r = stack_pop(&context);
+	if (!r && pctx)
+		*pctx = context;
+	return r;
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (ctx && !object_is(ctx, OBJECT_CONTEXT))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return stack_set(ctx);
+}
+
+CUresult cuCtxGetCurrent(CUcontext *pctx)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = stack_top();
+	return CUDA_SUCCESS;
+}
+
+/* Return: the context named, or the current one where none is. */
+static CUresult stack_resolve(CUcontext ctx, CUcontext *contextp)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	*contextp = ctx ? ctx : stack_top();
+	return object_is(*contextp, OBJECT_CONTEXT) ? CUDA_SUCCESS :
+						      CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	return cuCtxGetDevice_v2(device, NULL);
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = stack_resolve(ctx, &context);
+	if (r)
+		return r;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = stack_resolve(NULL, &context);
+	if (r)
+		return r;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = context->flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = stack_resolve(ctx, &context);
+	if (r)
+		return r;
+	if (!ctxId)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ctxId = context->id;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = stack_resolve(ctx, &context);
+	if (r)
+		return r;
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = 3020;
+	return CUDA_SUCCESS;
+}

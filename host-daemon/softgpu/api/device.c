@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device: its identity, memory and threads
+ *
+ * Identity comes from softgpu_configure(), else from the environment, else from the
+ * defaults below, and is fixed by cuInit. Memory and threads come with the first
+ * context: a worker learns its address window only after it has been started.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+
+#include "api/api.h"
+
+#define DEVICE_NAME "vGPU softgpu (CPU)"
+#define DEVICE_CC 121
+#define DEVICE_MEMORY (4ull << 30)
+#define DEVICE_MEMORY_MIN (1ull << 20)
+#define DEVICE_MEMORY_MAX (1ull << 40)
+#define DEVICE_THREADS_MAX 256
+#define DEVICE_TIMEOUT_MS 0
+
+struct device softgpu_device = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* The process in which cuInit was called; another one is a child after fork. */
+static pid_t device_process;
+
+CUresult device_check(void)
+{
+	pid_t process = __atomic_load_n(&device_process, __ATOMIC_ACQUIRE);
+
+	return process > 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult device_get(CUdevice number)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	return number ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+/* The threads of the scheduler do not exist in a child: refuse everything. */
+static void device_forked(void)
+{
+	__atomic_store_n(&device_process, -1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Identity
+ */
+
+/* Return: whether the text is a size such as "4G". */
+static bool device_parse_size(const char *text, uint64_t *sizep)
+{
+	unsigned long long value;
+	unsigned int shift = 0;
+	char *end;
+
+	value = strtoull(text, &end, 10);
+	if (end == text)
+		return false;
+	if (*end == 'K' || *end == 'k')
+		shift = 10;
+	else if (*end == 'M' || *end == 'm')
+		shift = 20;
+	else if (*end == 'G' || *end == 'g')
+		shift = 30;
+	else if (*end)
+		return false;
+	if ((shift && end[1]) || value > UINT64_MAX >> shift)
+		return false;
+	*sizep = (uint64_t)value << shift;
+	return true;
+}
+
+/* "12.1" to 121. */
+static bool device_parse_cc(const char *text, unsigned int *ccp)
+{
+	unsigned int major, minor;
+	char rest;
+
+	if (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) != 2)
+		return false;
+	*ccp = 10 * major + minor;
+	return true;
+}
+
+static bool device_set_cc(unsigned int cc)
+{
+	if (cc < 50 || cc > 999)
+		return false;
+	softgpu_device.cc = cc;
+	return true;
+}
+
+static bool device_set_memory(uint64_t size)
+{
+	if (size < DEVICE_MEMORY_MIN || size > DEVICE_MEMORY_MAX)
+		return false;
+	softgpu_device.total_memory = size / SOFTGPU_PAGE_SIZE * SOFTGPU_PAGE_SIZE;
+	return true;
+}
+
+static bool device_set_threads(uint64_t n)
+{
+	if (!n || n > DEVICE_THREADS_MAX)
+		return false;
+	softgpu_device.n_threads = n;
+	return true;
+}
+
+static bool device_set_name(const char *name)
+{
+	if (!*name || strlen(name) >= sizeof(softgpu_device.name))
+		return false;
+	strcpy(softgpu_device.name, name);
+	return true;
+}
+
+static void device_read_environment(void)
+{
+	const char *cc = getenv("VGPU_SOFTGPU_CC");
+	const char *memory = getenv("VGPU_SOFTGPU_MEMORY");
+	const char *threads = getenv("VGPU_SOFTGPU_THREADS");
+	const char *name = getenv("VGPU_SOFTGPU_NAME");
+	const char *timeout = getenv("VGPU_SOFTGPU_TIMEOUT");
+	struct device *device = &softgpu_device;
+	unsigned int number;
+	uint64_t size;
+
+	if (cc && !device->cc && !(device_parse_cc(cc, &number) && device_set_cc(number)))
+		vgpu_log_warning("VGPU_SOFTGPU_CC=%s is not a compute capability", cc);
+	if (memory && !device->total_memory &&
+		!(device_parse_size(memory, &size) && device_set_memory(size)))
+		vgpu_log_warning("VGPU_SOFTGPU_MEMORY=%s is not a possible size", memory);
+	if (threads && !device->n_threads && !device_set_threads(strtoul(threads, NULL, 10)))
+		vgpu_log_warning("VGPU_SOFTGPU_THREADS=%s is not 1 to %d", threads,
+			DEVICE_THREADS_MAX);
+	if (name && !*device->name && !device_set_name(name))
+		vgpu_log_warning("VGPU_SOFTGPU_NAME is empty or too long");
+	if (timeout && !device->timeout_ms)
+		device->timeout_ms = strtoul(timeout, NULL, 10);
+}
+
+static void device_print(void *data, const char *text, size_t size)
+{
+	fwrite(text, 1, size, stdout);
+	fflush(stdout);
+}
+
+/* FNV-1a: the same identity gives the same uuid in every process and at every start. */
+static void device_derive_uuid(void)
+{
+	struct device *device = &softgpu_device;
+	uint64_t hash = 0xcbf29ce484222325;
+	char text[320];
+	int n;
+
+	n = snprintf(text, sizeof(text), "%s/%u/%llu/%u", device->name, device->cc,
+		(unsigned long long)device->total_memory, device->n_threads);
+	for (unsigned int half = 0; half < 2; half++) {
+		for (int i = 0; i < n; i++)
+			hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3;
+		memcpy(device->uuid.bytes + 8 * half, &hash, 8);
+	}
+	/* A name-based UUID as RFC 4122 marks them: version 5, variant 1. */
+	device->uuid.bytes[6] = (device->uuid.bytes[6] & 0x0f) | 0x50;
+	device->uuid.bytes[8] = (device->uuid.bytes[8] & 0x3f) | 0x80;
+}
+
+static void device_complete(void)
+{
+	struct device *device = &softgpu_device;
+	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!*device->name)
+		device_set_name(DEVICE_NAME);
+	if (!device->cc)
+		device_set_cc(DEVICE_CC);
+	if (!device->total_memory)
+		device_set_memory(DEVICE_MEMORY);
+	if (!device->n_threads && !device_set_threads(n_cpus > 0 ? n_cpus : 1))
+		device->n_threads = DEVICE_THREADS_MAX;
+	if (!device->timeout_ms)
+		device->timeout_ms = DEVICE_TIMEOUT_MS;
+	if (!device->hooks.print)
+		device->hooks.print = device_print;
+	device_derive_uuid();
+}
+
+/*
+ * Before the first context
+ */
+
+int softgpu_configure(const struct softgpu_config *config)
+{
+	struct device *device = &softgpu_device;
+	int r = 0;
+
+	if (!config || config->size < sizeof(*config))
+		return vgpu_error_origin(-EINVAL);
+	pthread_mutex_lock(&device->lock);
+	if (device_process)
+		r = -EBUSY;
+	else if ((config->cc && !device_set_cc(config->cc)) ||
+		 (config->memory && !device_set_memory(config->memory)) ||
+		 (config->n_threads && !device_set_threads(config->n_threads)) ||
+		 (config->name && !device_set_name(config->name)))
+		r = -EINVAL;
+	if (!r) {
+		device->timeout_ms = config->timeout_ms;
+		device->hooks.print = config->print;
+		device->hooks.data = config->print_data;
+	}
+	pthread_mutex_unlock(&device->lock);
+	return r ? vgpu_error_origin(r) : 0;
+}
+
+static bool device_window_is_sane(uint64_t base, uint64_t size)
+{
+	uint64_t end;
+
+	if (!size)
+		return !base;
+	return base % SOFTGPU_PAGE_SIZE == 0 && size % SOFTGPU_PAGE_SIZE == 0 &&
+	       base >= SOFTGPU_GLOBAL_LOWEST && !__builtin_add_overflow(base, size, &end) &&
+	       end <= 1ull << 47;
+}
+
+int softgpu_set_window(
+	uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size)
+{
+	struct device *device = &softgpu_device;
+	int r = 0;
+
+	if (!device_window_is_sane(base, size) ||
+		!device_window_is_sane(host_base, host_size) ||
+		(size && host_size && base < host_base + host_size &&
+			host_base < base + size))
+		return vgpu_error_origin(-EINVAL);
+	pthread_mutex_lock(&device->lock);
+	if (device->has_memory) {
+		r = -EBUSY;
+	} else {
+		device->window_base = base;
+		device->window_size = size;
+		device->host_base = host_base;
+		device->host_size = host_size;
+	}
+	pthread_mutex_unlock(&device->lock);
+	return r ? vgpu_error_origin(r) : 0;
+}
+
+CUresult device_start(void)
+{
+	struct device *device = &softgpu_device;
+	int r;
+
+	if (!device->has_memory) {
+		r = memory_init(&device->memory, device->total_memory, device->window_base,
+			device->window_size, device->host_base, device->host_size);
+		if (r)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		sched_init(&device->sched, &device->memory.space, device->n_threads);
+		device->sched.timeout_ns = device->timeout_ms * UINT64_C(1000000);
+		device->sched.hooks = device->hooks;
+		device->has_memory = true;
+	}
+	return sched_start(&device->sched) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult cuInit(unsigned int Flags)
+{
+	struct device *device = &softgpu_device;
+	CUresult r = CUDA_SUCCESS;
+
+	if (Flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&device->lock);
+	if (device_process < 0) {
+		r = CUDA_ERROR_NOT_INITIALIZED;
+	} else if (!device_process) {
+		device_read_environment();
+		device_complete();
+		pthread_atfork(NULL, NULL, device_forked);
+		__atomic_store_n(&device_process, getpid(), __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&device->lock);
+	return r;
+}
+
+/*
+ * Queries
+ */
+
+CUresult cuDriverGetVersion(int *driverVersion)
+{
+	if (!driverVersion)
+		return CUDA_ERROR_INVALID_VALUE;
+	*driverVersion = API_DRIVER_VERSION;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = 1;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	CUresult r;
+
+	r = device_get(ordinal);
+	if (r)
+		return r;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!name || len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(name, len, "%s", softgpu_device.name);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!uuid)
+		return CUDA_ERROR_INVALID_VALUE;
+	*uuid = softgpu_device.uuid;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	*bytes = softgpu_device.total_memory;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!major || !minor)
+		return CUDA_ERROR_INVALID_VALUE;
+	*major = softgpu_device.cc / 10;
+	*minor = softgpu_device.cc % 10;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	return pi && device_attribute(attrib, pi) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
+{
+	int domain, bus, device;
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!pciBusId || len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &domain);
+	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &bus);
+	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &device);
+	snprintf(pciBusId, len, "%04X:%02X:%02X.0", domain, bus, device);
+	return CUDA_SUCCESS;
+}

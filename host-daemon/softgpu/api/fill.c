@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fills: cuMemset and its kind
+ */
+
+#include "vgpu/checked.h"
+
+#include "api/api.h"
+
+static CUresult fill_submit(
+	CUstream handle, const struct sched_fill *fill, bool wait)
+{
+	struct sched_op op = { .kind = SCHED_FILL, .fill = *fill };
+	struct sched_stream *stream;
+	uint64_t row, size;
+	CUresult r;
+
+	r = stream_get(handle, &stream);
+	if (r)
+		return r;
+	if (!fill->width || !fill->height)
+		return CUDA_SUCCESS;
+	if (fill->to % fill->element || !vgpu_mul_u64(fill->width, fill->element, &row) ||
+		(fill->height > 1 &&
+			(fill->pitch < row || fill->pitch % fill->element)) ||
+		!vgpu_mul_u64(fill->pitch, fill->height - 1, &size) ||
+		!vgpu_add_u64(size, row, &size) ||
+		!memory_covers(&softgpu_device.memory, fill->to, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	return sched_submit(stream, &op, wait);
+}
+
+static CUresult fill_linear(CUstream stream, CUdeviceptr to, uint32_t value,
+	uint32_t element, size_t n, bool wait)
+{
+	struct sched_fill fill = {
+		.to = to,
+		.width = n,
+		.height = 1,
+		.element = element,
+		.value = value,
+	};
+
+	return fill_submit(stream, &fill, wait);
+}
+
+static CUresult fill_2d(CUstream stream, CUdeviceptr to, size_t pitch, uint32_t value,
+	uint32_t element, size_t width, size_t height, bool wait)
+{
+	struct sched_fill fill = {
+		.to = to,
+		.width = width,
+		.height = height,
+		.pitch = pitch,
+		.element = element,
+		.value = value,
+	};
+
+	return fill_submit(stream, &fill, wait);
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+{
+	return fill_linear(NULL, dstDevice, uc, 1, N, true);
+}
+
+CUresult cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
+{
+	return fill_linear(NULL, dstDevice, us, 2, N, true);
+}
+
+CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
+{
+	return fill_linear(NULL, dstDevice, ui, 4, N, true);
+}
+
+CUresult cuMemsetD8Async(
+	CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
+{
+	return fill_linear(hStream, dstDevice, uc, 1, N, false);
+}
+
+CUresult cuMemsetD16Async(
+	CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
+{
+	return fill_linear(hStream, dstDevice, us, 2, N, false);
+}
+
+CUresult cuMemsetD32Async(
+	CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)
+{
+	return fill_linear(hStream, dstDevice, ui, 4, N, false);
+}
+
+CUresult cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+	size_t Width, size_t Height)
+{
+	return fill_2d(NULL, dstDevice, dstPitch, uc, 1, Width, Height, true);
+}
+
+CUresult cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
+	size_t Width, size_t Height)
+{
+	return fill_2d(NULL, dstDevice, dstPitch, us, 2, Width, Height, true);
+}
+
+CUresult cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+	size_t Width, size_t Height)
+{
+	return fill_2d(NULL, dstDevice, dstPitch, ui, 4, Width, Height, true);
+}
+
+CUresult cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+	size_t Width, size_t Height, CUstream hStream)
+{
+	return fill_2d(hStream, dstDevice, dstPitch, uc, 1, Width, Height, false);
+}
+
+CUresult cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
+	size_t Width, size_t Height, CUstream hStream)
+{
+	return fill_2d(hStream, dstDevice, dstPitch, us, 2, Width, Height, false);
+}
+
+CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+	size_t Width, size_t Height, CUstream hStream)
+{
+	return fill_2d(hStream, dstDevice, dstPitch, ui, 4, Width, Height, false);
+}

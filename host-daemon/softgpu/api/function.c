@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions: kernels of a module, with their attributes
+ *
+ * Wherever a CUfunction is wanted, the CUkernel of a library will do: it stands for
+ * its function in the current context.
+ */
+
+#include "vgpu/log.h"
+
+#include "api/api.h"
+
+CUresult function_load(CUfunction function)
+{
+	struct softgpu_message message = { 0 };
+	const struct softgpu_kernel *kernel;
+	CUmodule module = function->module;
+	CUresult r;
+
+	/* Partner: the store below. */
+	if (__atomic_load_n(&function->kernel, __ATOMIC_ACQUIRE))
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&module->lock);
+	r = softgpu_program_kernel(module->program, function->name, &kernel, &message);
+	if (!r) {
+		function->info = softgpu_kernel_info(kernel);
+		__atomic_store_n(&function->kernel, kernel, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&module->lock);
+	if (r)
+		vgpu_log_error("kernel %s cannot be run, CUDA error %d: %s", function->name, r,
+			message.text);
+	return r;
+}
+
+CUresult function_get(CUfunction handle, CUfunction *functionp)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (object_is(handle, OBJECT_FUNCTION)) {
+		*functionp = handle;
+		return function_load(handle);
+	}
+	if (!object_is(handle, OBJECT_KERNEL))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = library_function((CUkernel)handle, context, functionp);
+	return r ? r : function_load(*functionp);
+}
+
+uint32_t function_dynamic_shared_max(CUfunction function)
+{
+	uint32_t used = function->info->static_shared_size;
+
+	if (function->dynamic_shared_max != UINT32_MAX)
+		return function->dynamic_shared_max;
+	return used < API_BLOCK_SHARED ? API_BLOCK_SHARED - used : 0;
+}
+
+static CUresult function_attribute(CUfunction function, CUfunction_attribute attribute, int *valuep)
+{
+	const struct softgpu_kernel_info *info = function->info;
+
+	switch (attribute) {
+	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+		*valuep = info->max_threads;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+		*valuep = info->static_shared_size;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+		*valuep = info->const_size;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+		*valuep = info->local_size;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_NUM_REGS:
+		*valuep = info->n_registers < 255 ? info->n_registers : 255;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+		*valuep = info->target;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+		*valuep = softgpu_device.cc;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		*valuep = function_dynamic_shared_max(function);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		*valuep = function->carveout;
+		return CUDA_SUCCESS;
+	default:
+		if ((unsigned int)attribute >= CU_FUNC_ATTRIBUTE_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+		/* Caches and clusters: there are none. */
+		*valuep = 0;
+		return CUDA_SUCCESS;
+	}
+}
+
+static CUresult function_set_attribute(
+	CUfunction function, CUfunction_attribute attribute, int value)
+{
+	switch (attribute) {
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		if (value < 0 || function->info->static_shared_size + (uint64_t)value >
+					 API_BLOCK_SHARED_OPTIN)
+			return CUDA_ERROR_INVALID_VALUE;
+		function->dynamic_shared_max = value;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		if (value < -1 || value > 100)
+			return CUDA_ERROR_INVALID_VALUE;
+		function->carveout = value;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(hfunc, &function);
+	if (r)
+		return r;
+	return pi ? function_attribute(function, attrib, pi) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(hfunc, &function);
+	return r ? r : function_set_attribute(function, attrib, value);
+}
+
+CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(hfunc, &function);
+	if (r)
+		return r;
+	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	function->cache_config = config;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(hfunc, &function);
+	if (r)
+		return r;
+	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ?
+		       CUDA_ERROR_INVALID_VALUE :
+		       CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(hfunc, &function);
+	if (r)
+		return r;
+	if (!hmod)
+		return CUDA_ERROR_INVALID_VALUE;
+	*hmod = function->module;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetName(const char **name, CUfunction hfunc)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(hfunc, &function);
+	if (r)
+		return r;
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	*name = function->name;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetParamInfo(
+	CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(func, &function);
+	if (r)
+		return r;
+	if (!paramOffset || paramIndex >= function->info->n_params)
+		return CUDA_ERROR_INVALID_VALUE;
+	*paramOffset = function->info->params[paramIndex].offset;
+	if (paramSize)
+		*paramSize = function->info->params[paramIndex].size;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(function, OBJECT_FUNCTION))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!state)
+		return CUDA_ERROR_INVALID_VALUE;
+	*state = __atomic_load_n(&function->kernel, __ATOMIC_ACQUIRE) ?
+			 CU_FUNCTION_LOADING_STATE_LOADED :
+			 CU_FUNCTION_LOADING_STATE_UNLOADED;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncLoad(CUfunction function)
+{
+	CUfunction loaded;
+
+	return function_get(function, &loaded);
+}
+
+/*
+ * The same for kernels: settings are for every context, of which there is one at a
+ * time that asks
+ */
+
+CUresult cuKernelGetAttribute(
+	int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	return cuFuncGetAttribute(pi, attrib, (CUfunction)kernel);
+}
+
+CUresult cuKernelSetAttribute(
+	CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!object_is(kernel, OBJECT_KERNEL))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = function_get((CUfunction)kernel, &function);
+	if (!r)
+		r = function_set_attribute(function, attrib, val);
+	if (!r && attrib == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+		kernel->dynamic_shared_max = val;
+	return r;
+}
+
+CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	return cuFuncSetCacheConfig((CUfunction)kernel, config);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images: what a program gives to the load calls, brought down to PTX text
+ *
+ * Program and library calls pass a bare pointer: the data tells its own length. A
+ * fat binary comes as the wrapper that nvcc makes, which points to its container;
+ * the wrapper of a program that was linked on the device also lists the containers
+ * that went into the link, of which one may hold PTX.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/log.h"
+
+#include "api/api.h"
+#include "api/image.h"
+#include "fatbin/fatbin.h"
+#include "fatbin/image.h"
+#include "ptx/module.h"
+
+#define WRAPPER_MAGIC 0x466243b1u
+
+/* More containers than this are no program's. */
+#define WRAPPER_CONTAINERS_MAX 4096
+
+struct wrapper {
+	uint32_t magic;
+	uint32_t version;
+	const void *container;
+	const void *const *linked; /* version 2: ends with NULL */
+};
+
+struct image {
+	struct softgpu_image ptx;
+};
+
+static size_t image_size(const void *data)
+{
+	static const char elf[] = { 0x7f, 'E', 'L', 'F' };
+	uint64_t size;
+
+	if (!memcmp(data, &(uint32_t){ FATBIN_MAGIC }, 4)) {
+		memcpy(&size, (const char *)data + 8, sizeof(size));
+		return size > SOFTGPU_IMAGE_SIZE_MAX ? SIZE_MAX : size + FATBIN_HEADER_SIZE;
+	}
+	/* Machine code is refused by its first bytes. */
+	if (!memcmp(data, elf, sizeof(elf)))
+		return sizeof(elf);
+	return strlen(data) + 1;
+}
+
+static int image_select(const void *data, struct softgpu_image *ptx)
+{
+	return softgpu_image_select(data, image_size(data), softgpu_device.cc, 0, ptx);
+}
+
+static int image_select_linked(const struct wrapper *wrapper, struct softgpu_image *ptx)
+{
+	struct softgpu_image found = { 0 };
+	int r;
+
+	for (size_t i = 0; i < WRAPPER_CONTAINERS_MAX && wrapper->linked[i]; i++) {
+		r = image_select(wrapper->linked[i], &found);
+		if (r == SOFTGPU_IMAGE_E_NO_BINARY)
+			continue;
+		if (!r && ptx->text) {
+			vgpu_log_error("an image is linked of several PTX modules, which "
+				       "softgpu does not do");
+			softgpu_image_deinit(&found);
+			r = SOFTGPU_IMAGE_E_NO_BINARY;
+		}
+		if (r) {
+			softgpu_image_deinit(ptx);
+			return r;
+		}
+		*ptx = found;
+	}
+	return ptx->text ? 0 : SOFTGPU_IMAGE_E_NO_BINARY;
+}
+
+static int image_select_any(const void *data, struct softgpu_image *ptx)
+{
+	struct wrapper wrapper;
+	int r;
+
+	if (memcmp(data, &(uint32_t){ WRAPPER_MAGIC }, 4))
+		return image_select(data, ptx);
+	memcpy(&wrapper, data, sizeof(wrapper));
+	if (!wrapper.container)
+		return SOFTGPU_IMAGE_E_INVALID;
+	r = image_select(wrapper.container, ptx);
+	if (r == SOFTGPU_IMAGE_E_NO_BINARY && wrapper.version == 2 && wrapper.linked)
+		r = image_select_linked(&wrapper, ptx);
+	return r;
+}
+
+CUresult image_new(struct image **imagep, const void *data, struct image_log *log)
+{
+	struct image *image;
+	CUresult r;
+	int n;
+
+	if (!data)
+		return CUDA_ERROR_INVALID_VALUE;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	n = image_select_any(data, &image->ptx);
+	if (n) {
+		free(image);
+		r = n < 0 ? CUDA_ERROR_OUT_OF_MEMORY : (CUresult)softgpu_image_result(n);
+		snprintf(log->text, sizeof(log->text),
+			"the image has no PTX that compute capability %u.%u can run",
+			softgpu_device.cc / 10, softgpu_device.cc % 10);
+		vgpu_log_warning("loading failed with CUDA error %d: %s", r, log->text);
+		return r;
+	}
+	*imagep = image;
+	return CUDA_SUCCESS;
+}
+
+struct image *image_free(struct image *image)
+{
+	if (image) {
+		softgpu_image_deinit(&image->ptx);
+		free(image);
+	}
+	return NULL;
+}
+
+CUresult image_parse(
+	const struct image *image, struct ptx_module **ptxp, struct image_log *log)
+{
+	struct ptx_error error = { 0 };
+	int r;
+
+	r = ptx_module_new(
+		ptxp, image->ptx.text, image->ptx.size, softgpu_device.cc, &error);
+	if (!r)
+		return CUDA_SUCCESS;
+	if (r < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	snprintf(log->text, sizeof(log->text), "PTX line %u: %s", error.line, error.message);
+	vgpu_log_warning("loading failed with CUDA error %d: %s", ptx_result(r), log->text);
+	return ptx_result(r);
+}
+
+/*
+ * Options of the just-in-time compiler
+ */
+
+static void jit_write(unsigned int n_options, const CUjit_option *options, void **values,
+	CUjit_option buffer, CUjit_option size, const char *text)
+{
+	size_t at_buffer = n_options, at_size = n_options, n;
+
+	for (size_t i = 0; i < n_options; i++) {
+		if (options[i] == buffer)
+			at_buffer = i;
+		else if (options[i] == size)
+			at_size = i;
+	}
+	if (at_size == n_options)
+		return;
+	n = (uintptr_t)values[at_size];
+	if (at_buffer == n_options || !values[at_buffer] || !n) {
+		n = 0;
+	} else {
+		snprintf(values[at_buffer], n, "%s", text);
+		n = strlen(values[at_buffer]);
+	}
+	/* The size that went in becomes the number of characters that came out. */
+	values[at_size] = (void *)(uintptr_t)n;
+}
+
+void jit_report(unsigned int n_options, CUjit_option *options, void **values,
+	const struct image_log *log, bool failed)
+{
+	if (!options || !values)
+		return;
+	jit_write(n_options, options, values, CU_JIT_ERROR_LOG_BUFFER,
+		CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, failed ? log->text : "");
+	jit_write(n_options, options, values, CU_JIT_INFO_LOG_BUFFER,
+		CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, failed ? "" : log->text);
+	for (unsigned int i = 0; i < n_options; i++) {
+		float none = 0;
+
+		if (options[i] == CU_JIT_WALL_TIME)
+			memcpy(&values[i], &none, sizeof(none));
+	}
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Libraries: images without a context, and their kernels
+ *
+ * A library keeps the image. The first use of one of its kernels or variables in a
+ * context makes a module there, which lives as long as both context and library.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/image.h"
+#include "ptx/module.h"
+
+static void library_delete(CUlibrary library)
+{
+	for (size_t i = 0; i < library->n_kernels; i++)
+		__atomic_store_n(&library->kernels[i].object.kind, OBJECT_NONE,
+			__ATOMIC_RELAXED);
+	free(library->kernels);
+	ptx_module_free(library->ptx);
+	image_free(library->image);
+	pthread_mutex_destroy(&library->lock);
+	object_free(&library->object);
+}
+
+static CUresult library_list(CUlibrary library)
+{
+	const struct ptx_module *ptx = library->ptx;
+
+	library->kernels = calloc(ptx->n_functions + 1, sizeof(*library->kernels));
+	if (!library->kernels)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < ptx->n_functions; i++) {
+		CUkernel kernel = &library->kernels[library->n_kernels];
+
+		if (!ptx->functions[i].is_entry || !ptx->functions[i].is_defined)
+			continue;
+		kernel->object.kind = OBJECT_KERNEL;
+		kernel->library = library;
+		kernel->ptx_index = i;
+		kernel->dynamic_shared_max = UINT32_MAX;
+		library->n_kernels++;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_log *log)
+{
+	CUlibrary library;
+	CUresult r;
+
+	library = object_new(OBJECT_LIBRARY, sizeof(*library));
+	if (!library)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_init(&library->lock, NULL);
+	TAILQ_INIT(&library->modules);
+	r = image_new(&library->image, code, log);
+	if (!r)
+		r = image_parse(library->image, &library->ptx, log);
+	if (!r)
+		r = library_list(library);
+	if (r) {
+		library_delete(library);
+		return r;
+	}
+	*libraryp = library;
+	return CUDA_SUCCESS;
+}
+
+/* With library.lock. */
+static CUmodule library_find(CUlibrary library, CUcontext context)
+{
+	CUmodule module;
+
+	TAILQ_FOREACH(module, &library->modules, link)
+		if (module->object.context == context)
+			return module;
+	return NULL;
+}
+
+static CUresult library_module(CUlibrary library, CUcontext context, CUmodule *modulep)
+{
+	struct image_log log = { 0 };
+	CUresult r = CUDA_SUCCESS;
+	CUmodule module;
+
+	pthread_mutex_lock(&library->lock);
+	module = library_find(library, context);
+	if (!module) {
+		r = module_new(&module, context, library->image, &log);
+		if (!r) {
+			module->library = library;
+			TAILQ_INSERT_TAIL(&library->modules, module, link);
+		}
+	}
+	pthread_mutex_unlock(&library->lock);
+	if (!r)
+		*modulep = module;
+	return r;
+}
+
+void library_forget(CUmodule module)
+{
+	CUlibrary library = module->library;
+
+	if (!library)
+		return;
+	pthread_mutex_lock(&library->lock);
+	TAILQ_REMOVE(&library->modules, module, link);
+	pthread_mutex_unlock(&library->lock);
+	module->library = NULL;
+}
+
+const char *kernel_name(const struct CUkern_st *kernel)
+{
+	return kernel->library->ptx->functions[kernel->ptx_index].name;
+}
+
+CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functionp)
+{
+	const char *name = kernel_name(kernel);
+	CUmodule module;
+	CUresult r;
+
+	r = library_module(kernel->library, context, &module);
+	if (r)
+		return r;
+	/* Kernels and functions stand in the same order unless one is left out. */
+	for (size_t i = 0; i < module->n_functions; i++) {
+		size_t at = (kernel - kernel->library->kernels + i) % module->n_functions;
+		CUfunction function = &module->functions[at];
+
+		if (strcmp(function->name, name))
+			continue;
+		if (function->dynamic_shared_max == UINT32_MAX)
+			function->dynamic_shared_max = kernel->dynamic_shared_max;
+		*functionp = function;
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+/*
+ * Calls
+ */
+
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
+	void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
+	void **libraryOptionValues, unsigned int numLibraryOptions)
+{
+	struct image_log log = { 0 };
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!library || !code || (numJitOptions && (!jitOptions || !jitOptionsValues)) ||
+		(numLibraryOptions && (!libraryOptions || !libraryOptionValues)))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = library_new(library, code, &log);
+	jit_report(numJitOptions, jitOptions, jitOptionsValues, &log, r != CUDA_SUCCESS);
+	return r;
+}
+
+CUresult cuLibraryUnload(CUlibrary library)
+{
+	CUresult r, fault = CUDA_SUCCESS;
+	CUmodule module;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(library, OBJECT_LIBRARY))
+		return CUDA_ERROR_INVALID_HANDLE;
+	while ((module = TAILQ_FIRST(&library->modules))) {
+		fault = sched_context_wait(&module->object.context->sched);
+		module_delete(module);
+	}
+	library_delete(library);
+	return fault;
+}
+
+CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!pKernel || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!object_is(library, OBJECT_LIBRARY))
+		return CUDA_ERROR_INVALID_HANDLE;
+	for (size_t i = 0; i < library->n_kernels; i++)
+		if (!strcmp(kernel_name(&library->kernels[i]), name)) {
+			*pKernel = &library->kernels[i];
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(lib, OBJECT_LIBRARY))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = lib->n_kernels;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryEnumerateKernels(
+	CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(lib, OBJECT_LIBRARY))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!kernels || !numKernels)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < numKernels && i < lib->n_kernels; i++)
+		kernels[i] = &lib->kernels[i];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!object_is(library, OBJECT_LIBRARY))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!pMod)
+		return CUDA_ERROR_INVALID_VALUE;
+	return library_module(library, context, pMod);
+}
+
+CUresult cuLibraryGetGlobal(
+	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	CUcontext context;
+	CUmodule module;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!name || (!dptr && !bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!object_is(library, OBJECT_LIBRARY))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = library_module(library, context, &module);
+	return r ? r : module_get_variable(module, name, dptr, bytes);
+}
+
+CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pFunc)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!object_is(kernel, OBJECT_KERNEL))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return library_function(kernel, context, pFunc);
+}
+
+CUresult cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(kernel, OBJECT_KERNEL))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!pLib)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pLib = kernel->library;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetName(const char **name, CUkernel hfunc)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(hfunc, OBJECT_KERNEL))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	*name = kernel_name(hfunc);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetParamInfo(
+	CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+	const struct ptx_function *function;
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(kernel, OBJECT_KERNEL))
+		return CUDA_ERROR_INVALID_HANDLE;
+	function = &kernel->library->ptx->functions[kernel->ptx_index];
+	if (!paramOffset || paramIndex >= function->n_params)
+		return CUDA_ERROR_INVALID_VALUE;
+	*paramOffset = function->params[paramIndex].offset;
+	if (paramSize)
+		*paramSize = function->params[paramIndex].size;
+	return CUDA_SUCCESS;
+}

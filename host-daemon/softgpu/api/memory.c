@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device memory, and host memory that the device can see
+ */
+
+#include "vgpu/checked.h"
+
+#include "api/api.h"
+
+static CUresult memory_new(struct range *range, uint64_t *addressp)
+{
+	int r;
+
+	r = memory_alloc(&softgpu_device.memory, range, addressp);
+	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	struct range range = { .kind = RANGE_DEVICE, .size = bytesize };
+	CUcontext context;
+	uint64_t address;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!dptr || !bytesize)
+		return CUDA_ERROR_INVALID_VALUE;
+	range.owner = context;
+	r = memory_new(&range, &address);
+	if (!r)
+		*dptr = address;
+	return r;
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+	size_t Height, unsigned int ElementSizeBytes)
+{
+	uint64_t pitch, size;
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!pPitch || !WidthInBytes || !Height ||
+		(ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) ||
+		!vgpu_align_u64(WidthInBytes, 512, &pitch) ||
+		!vgpu_mul_u64(pitch, Height, &size))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = cuMemAlloc_v2(dptr, size);
+	if (!r)
+		*pPitch = pitch;
+	return r;
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+	struct range range = { .kind = RANGE_MANAGED, .size = bytesize, .flags = flags };
+	CUcontext context;
+	uint64_t address;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!dptr || !bytesize ||
+		(flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+		return CUDA_ERROR_INVALID_VALUE;
+	range.owner = context;
+	r = memory_new(&range, &address);
+	if (!r)
+		*dptr = address;
+	return r;
+}
+
+/* Memory that goes is used by nobody: all that was submitted before is waited for. */
+static CUresult memory_delete(uint64_t address, unsigned int kinds)
+{
+	struct range range;
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!address)
+		return CUDA_SUCCESS;
+	if (!memory_find(&softgpu_device.memory, address, &range) ||
+		range.address != address || !(kinds & MEMORY_KIND(range.kind)))
+		return CUDA_ERROR_INVALID_VALUE;
+	context = range.owner;
+	r = sched_context_wait(&context->sched);
+	if (r)
+		return r;
+	return memory_free(&softgpu_device.memory, address, kinds) ?
+		       CUDA_ERROR_INVALID_VALUE :
+		       CUDA_SUCCESS;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr dptr)
+{
+	return memory_delete(dptr, MEMORY_KIND(RANGE_DEVICE) | MEMORY_KIND(RANGE_MANAGED));
+}
+
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	uint64_t n_free, n_total;
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!free || !total)
+		return CUDA_ERROR_INVALID_VALUE;
+	memory_info(&softgpu_device.memory, &n_free, &n_total);
+	*free = n_free;
+	*total = n_total;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+	struct range range;
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!memory_find(&softgpu_device.memory, dptr, &range))
+		return CUDA_ERROR_NOT_FOUND;
+	if (pbase)
+		*pbase = range.address;
+	if (psize)
+		*psize = range.size;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Host memory
+ */
+
+#define HOST_ALLOC_FLAGS                                                                 \
+	(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+
+CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+	/* Whatever was asked for, it is portable and mapped. */
+	struct range range = { .kind = RANGE_HOST, .size = bytesize, .flags = Flags };
+	CUcontext context;
+	uint64_t address;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pp || !bytesize || Flags & ~(unsigned int)HOST_ALLOC_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	range.owner = context;
+	r = memory_new(&range, &address);
+	if (!r)
+		*pp = (void *)(uintptr_t)address;
+	return r;
+}
+
+CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+	return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+CUresult cuMemFreeHost(void *p)
+{
+	return memory_delete((uintptr_t)p, MEMORY_KIND(RANGE_HOST));
+}
+
+#define HOST_REGISTER_FLAGS                                                              \
+	(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |                    \
+		CU_MEMHOSTREGISTER_READ_ONLY)
+
+CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+	struct range range = {
+		.address = (uintptr_t)p,
+		.size = bytesize,
+		.flags = Flags,
+	};
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!p || !bytesize || Flags & ~(unsigned int)HOST_REGISTER_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	range.owner = context;
+	switch (memory_register(&softgpu_device.memory, &range)) {
+	case 0:
+		return CUDA_SUCCESS;
+	case MEMORY_E_OUTSIDE:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	case MEMORY_E_TWICE:
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	default:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+}
+
+CUresult cuMemHostUnregister(void *p)
+{
+	CUresult r;
+
+	r = p ? memory_delete((uintptr_t)p, MEMORY_KIND(RANGE_REGISTERED)) :
+		CUDA_ERROR_INVALID_VALUE;
+	return r == CUDA_ERROR_INVALID_VALUE && p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : r;
+}
+
+static bool memory_is_host(enum range_kind kind)
+{
+	return kind == RANGE_HOST || kind == RANGE_REGISTERED;
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+	struct range range;
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pdptr || Flags ||
+		!memory_find(&softgpu_device.memory, (uintptr_t)p, &range) ||
+		!memory_is_host(range.kind))
+		return CUDA_ERROR_INVALID_VALUE;
+	*pdptr = (uintptr_t)p;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+	struct range range;
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pFlags || !memory_find(&softgpu_device.memory, (uintptr_t)p, &range) ||
+		range.kind != RANGE_HOST)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pFlags = range.flags | CU_MEMHOSTALLOC_DEVICEMAP;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Occupancy: how many blocks of a kernel a multiprocessor holds
+ *
+ * As many as the limits of a real multiprocessor of this compute capability allow, so
+ * that programs choose block and grid sizes as they would there.
+ */
+
+#include "api/api.h"
+
+static uint64_t round_up(uint64_t value, uint64_t step)
+{
+	return (value + step - 1) / step * step;
+}
+
+uint32_t occupancy_blocks(CUfunction function, uint64_t n_threads, uint64_t dynamic_shared)
+{
+	const struct softgpu_kernel_info *info = function->info;
+	uint64_t threads = round_up(n_threads, SOFTGPU_WARP_SIZE);
+	uint64_t registers = round_up(info->n_registers, 8) * threads;
+	uint64_t shared = round_up(info->static_shared_size + dynamic_shared, 128) +
+			  API_BLOCK_SHARED_RESERVED;
+	uint64_t n = API_SM_BLOCKS;
+
+	if (!n_threads || n_threads > info->max_threads)
+		return 0;
+	if (n > API_SM_THREADS / threads)
+		n = API_SM_THREADS / threads;
+	if (n > API_SM_SHARED / shared)
+		n = API_SM_SHARED / shared;
+	if (registers && n > API_SM_REGISTERS / registers)
+		n = API_SM_REGISTERS / registers;
+	return n;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func,
+	int blockSize, size_t dynamicSMemSize, unsigned int flags)
+{
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(func, &function);
+	if (r)
+		return r;
+	if (!numBlocks || blockSize <= 0 || dynamicSMemSize > API_SM_SHARED ||
+		flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+		return CUDA_ERROR_INVALID_VALUE;
+	*numBlocks = occupancy_blocks(function, blockSize, dynamicSMemSize);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
+	int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize)
+{
+	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+		numBlocks, func, blockSize, dynamicSMemSize, CU_OCCUPANCY_DEFAULT);
+}
+
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize,
+	CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+	size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
+{
+	uint32_t best_threads = 0, best_blocks = 0, limit;
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(func, &function);
+	if (r)
+		return r;
+	if (!minGridSize || !blockSize || blockSizeLimit < 0 ||
+		flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+		return CUDA_ERROR_INVALID_VALUE;
+	limit = function->info->max_threads;
+	if (blockSizeLimit && (uint32_t)blockSizeLimit < limit)
+		limit = blockSizeLimit;
+	/* The largest block wins among those that keep most threads resident. */
+	for (uint32_t threads = round_up(limit, SOFTGPU_WARP_SIZE); threads;
+		threads -= SOFTGPU_WARP_SIZE) {
+		uint32_t size = threads < limit ? threads : limit, blocks;
+		size_t shared = blockSizeToDynamicSMemSize ?
+					blockSizeToDynamicSMemSize(size) :
+					dynamicSMemSize;
+
+		blocks = occupancy_blocks(function, size, shared);
+		if (blocks * size > best_blocks * best_threads) {
+			best_threads = size;
+			best_blocks = blocks;
+		}
+	}
+	*blockSize = best_threads;
+	*minGridSize = best_blocks * softgpu_device.n_threads;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
+	CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
+	int blockSizeLimit)
+{
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func,
+		blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
+		CU_OCCUPANCY_DEFAULT);
+}
+
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(
+	size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
+{
+	uint64_t each, used;
+	CUfunction function;
+	CUresult r;
+
+	r = function_get(func, &function);
+	if (r)
+		return r;
+	if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0 ||
+		occupancy_blocks(function, blockSize, 0) < (uint32_t)numBlocks)
+		return CUDA_ERROR_INVALID_VALUE;
+	each = API_SM_SHARED / numBlocks / 128 * 128;
+	used = API_BLOCK_SHARED_RESERVED + round_up(function->info->static_shared_size, 128);
+	each = each > used ? each - used : 0;
+	if (each > API_BLOCK_SHARED_OPTIN - function->info->static_shared_size)
+		each = API_BLOCK_SHARED_OPTIN - function->info->static_shared_size;
+	*dynamicSmemSize = each;
+	return CUDA_SUCCESS;
+}

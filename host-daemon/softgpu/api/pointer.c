@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attributes of pointers
+ */
+
+#include "api/api.h"
+
+/* An address and what is there. */
+struct pointer {
+	bool is_known;
+	uint64_t address;
+	struct range range;
+};
+
+static CUresult pointer_context(const struct pointer *pointer, void *data)
+{
+	*(CUcontext *)data = pointer->range.owner;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pointer_type(const struct pointer *pointer, void *data)
+{
+	bool is_host = pointer->range.kind == RANGE_HOST ||
+		       pointer->range.kind == RANGE_REGISTERED;
+
+	*(unsigned int *)data = is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pointer_host(const struct pointer *pointer, void *data)
+{
+	bool is_visible = pointer->range.kind == RANGE_HOST ||
+			  pointer->range.kind == RANGE_REGISTERED ||
+			  pointer->range.kind == RANGE_MANAGED;
+
+	*(void **)data = is_visible ? (void *)(uintptr_t)pointer->address : NULL;
+	return is_visible ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult pointer_query(
+	const struct pointer *pointer, CUpointer_attribute attribute, void *data)
+{
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		return pointer_context(pointer, data);
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		return pointer_type(pointer, data);
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		*(CUdeviceptr *)data = pointer->address;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		return pointer_host(pointer, data);
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		*(unsigned int *)data = 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		*(unsigned long long *)data = pointer->range.id;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(unsigned int *)data = pointer->range.kind == RANGE_MANAGED;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(CUdeviceptr *)data = pointer->range.address;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = pointer->range.size;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(unsigned int *)data = 1;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+static CUresult pointer_find(struct pointer *pointer, CUdeviceptr address)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	pointer->address = address;
+	pointer->is_known = memory_find(&softgpu_device.memory, address, &pointer->range);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	struct pointer pointer;
+	CUresult r;
+
+	r = pointer_find(&pointer, ptr);
+	if (r)
+		return r;
+	if (!data || !pointer.is_known)
+		return CUDA_ERROR_INVALID_VALUE;
+	return pointer_query(&pointer, attribute, data);
+}
+
+/* An attribute that does not apply leaves a value that says so, and no error. */
+static void pointer_absent(CUpointer_attribute attribute, void *data)
+{
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = -2;
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(unsigned int *)data = 0;
+		break;
+	default:
+		*(uint64_t *)data = 0;
+		break;
+	}
+}
+
+CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
+	void **data, CUdeviceptr ptr)
+{
+	struct pointer pointer;
+	CUresult r;
+
+	r = pointer_find(&pointer, ptr);
+	if (r)
+		return r;
+	if (!numAttributes || !attributes || !data)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < numAttributes; i++) {
+		if (!pointer.is_known) {
+			pointer_absent(attributes[i], data[i]);
+			continue;
+		}
+		r = pointer_query(&pointer, attributes[i], data[i]);
+		if (r == CUDA_ERROR_NOT_SUPPORTED)
+			return r;
+	}
+	return CUDA_SUCCESS;
+}

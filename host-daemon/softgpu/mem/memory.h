@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Memory: everything a device address can point to
+ *
+ * Two windows: device memory, which is allocated here, and a host window whose
+ * pages become accessible by registration. Without a host window, memory that
+ * cuMemHostAlloc() returns comes from the device window as well.
+ *
+ * One lock guards the tables; the page maps are read by kernels without it. What
+ * counts against the limit is device memory, rounded up to what it occupies.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "exec/engine.h"
+#include "mem/ranges.h"
+#include "mem/spans.h"
+#include "mem/window.h"
+
+/* Conditions of memory_alloc(), memory_free(), memory_register(). */
+enum {
+	_MEMORY_E_SUCCESS,
+	MEMORY_E_FULL,	  /* beyond the limit, or the window is */
+	MEMORY_E_UNKNOWN, /* no allocation of that kind starts there */
+	MEMORY_E_OUTSIDE, /* not in the host window */
+	MEMORY_E_TWICE,	  /* part of it is registered already */
+};
+
+struct chunk;
+
+struct memory {
+	struct window device;
+	struct window host;
+	struct softgpu_space space; /* both, as the engine wants them */
+	uint64_t limit;
+
+	pthread_mutex_t lock; /* for all below */
+	struct ranges ranges;
+	struct spans spans; /* free pages of the device window */
+	struct chunk **chunks;
+	size_t n_chunks;
+	uint64_t used; /* counts against the limit */
+	uint64_t next_id;
+};
+
+/*
+ * Return: 0 or -ENOMEM. A base of 0 means a window of our own; the sizes are
+ * multiples of SOFTGPU_PAGE_SIZE.
+ */
+int memory_init(struct memory *memory, uint64_t limit, uint64_t base, uint64_t size,
+	uint64_t host_base, uint64_t host_size);
+void memory_deinit(struct memory *memory);
+
+/**
+ * memory_alloc() - allocate device or host memory
+ * @template:	size, kind, flags and owner are used
+ * @addressp:	aligned to 512 bytes; contents are undefined
+ *
+ * Return: 0, -ENOMEM, MEMORY_E_FULL.
+ */
+int memory_alloc(struct memory *memory, const struct range *template, uint64_t *addressp);
+
+/* Return: 0 or MEMORY_E_UNKNOWN. No kernel or copy may be using it any more. */
+int memory_free(struct memory *memory, uint64_t address, unsigned int kinds);
+#define MEMORY_KIND(_kind) (1u << (_kind))
+
+/* Frees all that an owner has, registrations included. */
+void memory_free_owner(struct memory *memory, const void *owner);
+
+/* Return: 0, -ENOMEM, MEMORY_E_OUTSIDE, MEMORY_E_TWICE. */
+int memory_register(struct memory *memory, const struct range *template);
+int memory_unregister(struct memory *memory, uint64_t address);
+
+/* Return: whether something is allocated or registered at that address. */
+bool memory_find(struct memory *memory, uint64_t address, struct range *rangep);
+
+/*
+ * Return: whether all of [address, address + size) may be accessed by copies: it lies
+ * in one allocation, or in registrations that touch. Empty ranges are fine anywhere.
+ */
+bool memory_covers(struct memory *memory, uint64_t address, uint64_t size);
+
+void memory_info(struct memory *memory, uint64_t *freep, uint64_t *totalp);

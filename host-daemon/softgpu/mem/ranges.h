@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Ranges: disjoint address ranges, found by any address inside
+ *
+ * A sorted array: finding is a binary search, inserting moves what lies behind. A
+ * program holds thousands of allocations at most, its allocators cache the rest.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum range_kind {
+	RANGE_DEVICE,	  /* cuMemAlloc */
+	RANGE_MANAGED,	  /* cuMemAllocManaged */
+	RANGE_MODULE,	  /* the variables of one module */
+	RANGE_HOST,	  /* cuMemHostAlloc */
+	RANGE_REGISTERED, /* cuMemHostRegister */
+	_RANGE_N,
+};
+
+struct range {
+	uint64_t address;
+	uint64_t size; /* as asked for */
+	enum range_kind kind;
+	unsigned int flags; /* of the call that made it */
+	void *owner;	    /* context */
+	uint64_t id;	    /* never used twice */
+};
+
+struct ranges {
+	struct range *entries;
+	size_t n_entries;
+	size_t n_allocated;
+};
+
+void ranges_deinit(struct ranges *ranges);
+
+/* Return: 0 or -ENOMEM. The caller has made sure that it overlaps no other. */
+int ranges_insert(struct ranges *ranges, const struct range *range);
+void ranges_remove(struct ranges *ranges, const struct range *entry);
+
+/* Return: the entry that holds the address, valid until the next change, or NULL. */
+const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
+
+/* Return: whether any entry has a byte in [address, address + size). */
+bool ranges_overlap(const struct ranges *ranges, uint64_t address, uint64_t size);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Spans: which pages of a window are free
+ *
+ * Free pages as a sorted array of spans that never touch each other. Taking is
+ * first fit by address, so the used part of a window stays low.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct span {
+	uint64_t first;
+	uint64_t n_pages;
+};
+
+struct spans {
+	struct span *entries;
+	size_t n_entries;
+	size_t n_allocated;
+	size_t n_taken; /* blocks out, for the room that giving back may need */
+};
+
+/* All pages in [0, n_pages) are free. Return: 0 or -ENOMEM. */
+int spans_init(struct spans *spans, uint64_t n_pages);
+void spans_deinit(struct spans *spans);
+
+/* Return: 0, -ENOMEM where there is no span of that length. */
+int spans_take(struct spans *spans, uint64_t n_pages, uint64_t *firstp);
+
+/* Cannot fail: spans_take() has made room for every span that taking can create. */
+void spans_give(struct spans *spans, uint64_t first, uint64_t n_pages);

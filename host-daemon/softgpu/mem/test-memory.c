@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device memory: what is allocated may be accessed, and nothing else
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "mem/memory.h"
+#include "test.h"
+
+#define LIMIT (16ull << 20)
+
+static struct memory memory;
+
+static bool is_open(uint64_t address, uint64_t size)
+{
+	return softgpu_space_check_range(
+		&memory.space, address, size, SOFTGPU_READ | SOFTGPU_WRITE);
+}
+
+static uint64_t must_alloc(uint64_t size)
+{
+	struct range range = { .kind = RANGE_DEVICE, .size = size, .owner = &memory };
+	uint64_t address = 0;
+
+	check_eq(memory_alloc(&memory, &range, &address), 0);
+	check_eq(address % 512, 0);
+	return address;
+}
+
+static void must_free(uint64_t address)
+{
+	check_eq(memory_free(&memory, address, MEMORY_KIND(RANGE_DEVICE)), 0);
+}
+
+static uint64_t free_memory(void)
+{
+	uint64_t free, total;
+
+	memory_info(&memory, &free, &total);
+	check_eq(total, LIMIT);
+	return free;
+}
+
+TEST(an_allocation_is_open_until_it_is_freed)
+{
+	static const uint64_t sizes[] = { 1, 511, 512, 32768, 32769, 65536, 5000000 };
+
+	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint64_t address = must_alloc(sizes[i]);
+
+		check(is_open(address, sizes[i]));
+		memset((void *)(uintptr_t)address, 0x5a, sizes[i]);
+		must_free(address);
+		check(!is_open(address, sizes[i]));
+	}
+	check_eq(free_memory(), LIMIT);
+	memory_deinit(&memory);
+}
+
+TEST(the_page_behind_a_large_allocation_stays_closed)
+{
+	uint64_t first, second;
+
+	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	first = must_alloc(1 << 20);
+	second = must_alloc(1 << 20);
+	check(second >= first + (1 << 20) + SOFTGPU_PAGE_SIZE);
+	check(!is_open(first + (1 << 20), 1));
+	check(!is_open(first, (1 << 20) + 1));
+	check(!memory_covers(&memory, first, (1 << 20) + 1));
+	check(memory_covers(&memory, first, 1 << 20));
+	memory_deinit(&memory);
+}
+
+TEST(small_allocations_share_pages_and_do_not_overlap)
+{
+	enum { N = 2000 };
+	static uint64_t addresses[N];
+
+	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	for (int i = 0; i < N; i++) {
+		addresses[i] = must_alloc(1000);
+		memset((void *)(uintptr_t)addresses[i], i, 1000);
+	}
+	for (int i = 0; i < N; i += 2)
+		must_free(addresses[i]);
+	for (int i = 1; i < N; i += 2) {
+		const uint8_t *bytes = (const uint8_t *)(uintptr_t)addresses[i];
+
+		check(is_open(addresses[i], 1000));
+		check_eq(bytes[0], i & 0xff);
+		check_eq(bytes[999], i & 0xff);
+		must_free(addresses[i]);
+	}
+	check_eq(free_memory(), LIMIT);
+	check_eq(memory.n_chunks, 0);
+	check_eq(memory.spans.n_entries, 1);
+	memory_deinit(&memory);
+}
+
+TEST(the_limit_holds_and_is_given_back)
+{
+	struct range range = { .kind = RANGE_DEVICE, .size = LIMIT };
+	uint64_t address, other;
+
+	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_alloc(&memory, &range, &address), 0);
+	check_eq(free_memory(), 0);
+	range.size = 1;
+	check_eq(memory_alloc(&memory, &range, &other), MEMORY_E_FULL);
+	range.kind = RANGE_HOST;
+	check_eq(memory_alloc(&memory, &range, &other), 0);
+	must_free(address);
+	range.kind = RANGE_DEVICE;
+	range.size = UINT64_MAX - 4096;
+	check_eq(memory_alloc(&memory, &range, &address), MEMORY_E_FULL);
+	memory_deinit(&memory);
+}
+
+TEST(only_the_start_of_an_allocation_of_the_right_kind_frees_it)
+{
+	uint64_t address;
+
+	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	address = must_alloc(4096);
+	check_eq(memory_free(&memory, address + 512, MEMORY_KIND(RANGE_DEVICE)),
+		MEMORY_E_UNKNOWN);
+	check_eq(memory_free(&memory, address, MEMORY_KIND(RANGE_HOST)), MEMORY_E_UNKNOWN);
+	must_free(address);
+	check_eq(memory_free(&memory, address, MEMORY_KIND(RANGE_DEVICE)),
+		MEMORY_E_UNKNOWN);
+	memory_deinit(&memory);
+}
+
+TEST(random_traffic_leaves_nothing_behind)
+{
+	enum { N = 64 };
+	struct {
+		uint64_t address, size;
+		uint8_t byte;
+	} slots[N] = { 0 };
+
+	srand(1);
+	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	for (int i = 0; i < 20000; i++) {
+		int at = rand() % N;
+
+		if (slots[at].size) {
+			const uint8_t *bytes = (void *)(uintptr_t)slots[at].address;
+
+			check_eq(bytes[0], slots[at].byte);
+			check_eq(bytes[slots[at].size - 1], slots[at].byte);
+			must_free(slots[at].address);
+			slots[at].size = 0;
+			continue;
+		}
+		slots[at].size = 1 + rand() % (rand() % 4 ? 3000 : 200000);
+		slots[at].byte = rand();
+		slots[at].address = must_alloc(slots[at].size);
+		memset((void *)(uintptr_t)slots[at].address, slots[at].byte,
+			slots[at].size);
+	}
+	memory_free_owner(&memory, &memory);
+	check_eq(free_memory(), LIMIT);
+	check_eq(memory.spans.n_entries, 1);
+	memory_deinit(&memory);
+}
+
+/* Windows that a worker gives: device memory behind an arena. */
+TEST(registered_pages_of_the_host_window_are_open_until_unregistered)
+{
+	struct range range = { .size = 3 * 4096 };
+	uint64_t base, size = 1ull << 30;
+	void *whole;
+
+	whole = mmap(NULL, 2 * size, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	check(whole != MAP_FAILED);
+	base = ((uint64_t)(uintptr_t)whole + SOFTGPU_PAGE_SIZE - 1) &
+	       ~(SOFTGPU_PAGE_SIZE - 1);
+	check_eq(memory_init(&memory, LIMIT, base + (1 << 20), size, base, 1 << 20), 0);
+	range.address = base + SOFTGPU_PAGE_SIZE;
+	check(!is_open(range.address, 1));
+	check_eq(memory_register(&memory, &range), 0);
+	check(is_open(range.address, range.size));
+	check(memory_covers(&memory, range.address, range.size));
+	check_eq(memory_register(&memory, &range), MEMORY_E_TWICE);
+
+	/* A neighbour in the same page keeps it open. */
+	range.address += range.size;
+	check_eq(memory_register(&memory, &range), 0);
+	check(memory_covers(&memory, range.address - 10, 20));
+	check_eq(memory_unregister(&memory, base + SOFTGPU_PAGE_SIZE), 0);
+	check(is_open(range.address, range.size));
+	check_eq(memory_unregister(&memory, range.address), 0);
+	check(!is_open(range.address, 1));
+
+	range.address = base + (1 << 20) - 4096;
+	check_eq(memory_register(&memory, &range), MEMORY_E_OUTSIDE);
+	check(must_alloc(100000) >= base + (1 << 20));
+	memory_deinit(&memory);
+	munmap(whole, 2 * size);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Window: a range of addresses with a map of the pages that kernels may access
+ */
+
+#include <sys/mman.h>
+
+#include "vgpu/error.h"
+
+#include "exec/engine.h"
+#include "mem/window.h"
+
+/* The high-water mark moves in steps of this: few system calls, one mapping. */
+#define WINDOW_COMMIT_STEP (64ull << 20)
+
+int window_init(struct window *window, uint64_t base, uint64_t size)
+{
+	void *map;
+
+	/* Anonymous memory that is never touched costs nothing: the map is sparse. */
+	map = mmap(NULL, size / SOFTGPU_PAGE_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map == MAP_FAILED)
+		return vgpu_error_origin(-ENOMEM);
+	*window = (struct window){ .base = base, .size = size, .map = map };
+	return 0;
+}
+
+int window_init_reserve(struct window *window, uint64_t size)
+{
+	uint64_t whole = size + SOFTGPU_PAGE_SIZE, base;
+	void *at;
+	int r;
+
+	at = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		0);
+	if (at == MAP_FAILED)
+		return vgpu_error_origin(-ENOMEM);
+	base = ((uint64_t)(uintptr_t)at + SOFTGPU_PAGE_SIZE - 1) & ~(SOFTGPU_PAGE_SIZE - 1);
+	r = window_init(window, base, size);
+	if (r) {
+		munmap(at, whole);
+		return vgpu_error_trace(r);
+	}
+	window->reservation = at;
+	window->reservation_size = whole;
+	return 0;
+}
+
+void window_deinit(struct window *window)
+{
+	if (window->map)
+		munmap(window->map, window->size / SOFTGPU_PAGE_SIZE);
+	if (window->reservation)
+		munmap(window->reservation, window->reservation_size);
+	else if (window->committed)
+		mmap((void *)(uintptr_t)window->base, window->committed, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	*window = (struct window){ 0 };
+}
+
+int window_commit(struct window *window, uint64_t end)
+{
+	uint64_t step = WINDOW_COMMIT_STEP;
+
+	if (end <= window->committed)
+		return 0;
+	end = (end + step - 1) / step * step;
+	if (end > window->size)
+		end = window->size;
+	if (mmap((void *)(uintptr_t)(window->base + window->committed),
+		    end - window->committed, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		    0) == MAP_FAILED)
+		return vgpu_error_origin(-ENOMEM);
+	window->committed = end;
+	return 0;
+}
+
+/* Kernels read the map while it changes; softgpu_window_allows() is the reader. */
+static void window_set(struct window *window, uint64_t address, uint64_t size, uint8_t byte)
+{
+	uint64_t first = (address - window->base) >> SOFTGPU_PAGE_SHIFT;
+	uint64_t last = (address + size - 1 - window->base) >> SOFTGPU_PAGE_SHIFT;
+
+	for (uint64_t page = first; page <= last; page++)
+		__atomic_store_n(&window->map[page], byte, __ATOMIC_RELAXED);
+}
+
+void window_allow(struct window *window, uint64_t address, uint64_t size)
+{
+	window_set(window, address, size, SOFTGPU_READ | SOFTGPU_WRITE);
+}
+
+void window_forbid(struct window *window, uint64_t address, uint64_t size)
+{
+	window_set(window, address, size, 0);
+}
+
+void window_drop(struct window *window, uint64_t address, uint64_t size)
+{
+	madvise((void *)(uintptr_t)address, size, MADV_DONTNEED);
+}

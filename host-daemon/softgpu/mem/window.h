@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Window: a range of addresses with a map of the pages that kernels may access
+ *
+ * The map has one byte for each 64 KiB page (exec/engine.h says what is in it). The
+ * part of the device window below a high-water mark is mapped readable and writable
+ * and stays so: the map alone says what a kernel may touch, so a kernel that races
+ * with a free hits zeros, never a signal. Freed pages are handed back to the system.
+ */
+
+#include <stdint.h>
+
+struct window {
+	uint64_t base;
+	uint64_t size; /* 0: there is none */
+	uint8_t *map;
+	uint64_t committed; /* bytes from base that are mapped */
+	void *reservation;  /* what we reserved ourselves, or NULL */
+	uint64_t reservation_size;
+};
+
+/* Takes an address range that the caller has reserved. Return: 0 or -ENOMEM. */
+int window_init(struct window *window, uint64_t base, uint64_t size);
+
+/* Reserves a range of that size anywhere. Return: 0 or -ENOMEM. */
+int window_init_reserve(struct window *window, uint64_t size);
+void window_deinit(struct window *window);
+
+/* Makes [base, base + end) memory. Return: 0 or -ENOMEM. */
+int window_commit(struct window *window, uint64_t end);
+
+/* Kernels may access, from now on or no longer, every page with a byte in there. */
+void window_allow(struct window *window, uint64_t address, uint64_t size);
+void window_forbid(struct window *window, uint64_t address, uint64_t size);
+
+/* Gives memory of whole pages back to the system; it reads as zeros afterwards. */
+void window_drop(struct window *window, uint64_t address, uint64_t size);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts: streams that share tickets, a legacy stream and a fault
+ */
+
+#include "sched/sched.h"
+
+void sched_context_init(struct sched_context *context, struct sched *sched)
+{
+	struct sched_stream *legacy = &context->legacy;
+
+	*context = (struct sched_context){ .sched = sched };
+	TAILQ_INIT(&context->streams);
+	pthread_cond_init(&context->done, NULL);
+	legacy->context = context;
+	legacy->is_blocking = true;
+	legacy->is_legacy = true;
+	STAILQ_INIT(&legacy->ops);
+	pthread_cond_init(&legacy->done, NULL);
+	TAILQ_INSERT_TAIL(&context->streams, legacy, link);
+}
+
+/* With the lock. */
+static void context_fail(struct sched_context *context, int fault)
+{
+	struct sched_stream *stream;
+
+	if (!context->fault)
+		__atomic_store_n(&context->fault, fault, __ATOMIC_RELEASE);
+	/* Partner: the engine, and grid_work(). */
+	__atomic_store_n(&context->stop, fault, __ATOMIC_RELAXED);
+	TAILQ_FOREACH(stream, &context->streams, link) {
+		if (stream->n_waiters)
+			pthread_cond_broadcast(&stream->done);
+		sched_kick(stream);
+	}
+}
+
+void sched_context_set_fault(struct sched_context *context, int fault)
+{
+	context_fail(context, fault);
+}
+
+void sched_context_deinit(struct sched_context *context)
+{
+	struct sched *sched = context->sched;
+	struct sched_stream *stream;
+
+	sched_lock(sched);
+	TAILQ_FOREACH(stream, &context->streams, link)
+		stream->is_destroyed = true;
+	context_fail(context, SOFTGPU_ERROR_LAUNCH_FAILED);
+	context->n_waiters++;
+	sched_unlock(sched);
+
+	sched_lock(sched);
+	while (!TAILQ_EMPTY(&context->streams) || context->n_waiters > 1)
+		pthread_cond_wait(&context->done, &sched->lock);
+	sched_unlock(sched);
+	pthread_cond_destroy(&context->done);
+}
+
+int sched_context_fault(const struct sched_context *context)
+{
+	return __atomic_load_n(&context->fault, __ATOMIC_ACQUIRE);
+}
+
+static bool context_has_before(const struct sched_context *context, uint64_t ticket)
+{
+	const struct sched_stream *stream;
+	const struct sched_op *op;
+
+	TAILQ_FOREACH(stream, &context->streams, link) {
+		op = STAILQ_FIRST(&stream->ops);
+		if (op && op->ticket < ticket)
+			return true;
+	}
+	return false;
+}
+
+int sched_context_wait(struct sched_context *context)
+{
+	struct sched *sched = context->sched;
+	uint64_t ticket;
+	int fault;
+
+	sched_lock(sched);
+	ticket = context->next_ticket;
+	context->n_waiters++;
+	while (context_has_before(context, ticket))
+		pthread_cond_wait(&context->done, &sched->lock);
+	context->n_waiters--;
+	if (context->n_waiters)
+		pthread_cond_broadcast(&context->done);
+	fault = context->fault;
+	sched_unlock(sched);
+	return fault;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations: what a stream holds, and those that need no kernel thread
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sched/sched.h"
+
+uint64_t sched_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+struct sched_op *sched_op_new(struct sched *sched, const struct sched_op *template)
+{
+	struct sched_op *op = STAILQ_FIRST(&sched->spare);
+
+	if (op) {
+		STAILQ_REMOVE_HEAD(&sched->spare, next);
+		sched->n_spare--;
+	} else {
+		op = malloc(sizeof(*op));
+		if (!op)
+			return NULL;
+	}
+	/* The parameters of a launch are most of an operation, and mostly empty. */
+	if (template->kind == SCHED_LAUNCH) {
+		memcpy(op, template, offsetof(struct sched_op, grid.params));
+		if (!template->grid.long_params) {
+			memcpy(op->grid.params, template->grid.launch.params,
+				template->grid.launch.params_size);
+			op->grid.launch.params = op->grid.params;
+		}
+	} else {
+		memcpy(op, template, offsetof(struct sched_op, grid.n_blocks));
+	}
+	return op;
+}
+
+void sched_op_discard(const struct sched_op *op)
+{
+	if (op->kind == SCHED_LAUNCH)
+		free(op->grid.long_params);
+	if (op->kind == SCHED_MARK)
+		sched_mark_finish(op->mark);
+	if (op->kind == SCHED_MARK || op->kind == SCHED_WAIT)
+		sched_mark_unref(op->mark);
+}
+
+void sched_op_free(struct sched *sched, struct sched_op *op)
+{
+	sched_op_discard(op);
+	if (sched->n_spare >= SCHED_SPARE_MAX) {
+		free(op);
+		return;
+	}
+	STAILQ_INSERT_HEAD(&sched->spare, op, next);
+	sched->n_spare++;
+}
+
+uint64_t sched_op_size(const struct sched_op *op)
+{
+	if (op->kind == SCHED_COPY)
+		return op->copy.width * op->copy.height * op->copy.depth;
+	return op->fill.width * op->fill.height * op->fill.element;
+}
+
+static void sched_copy_run(const struct sched_copy *copy)
+{
+	for (uint64_t z = 0; z < copy->depth; z++)
+		for (uint64_t y = 0; y < copy->height; y++) {
+			uint64_t to = copy->to + z * copy->to_slice + y * copy->to_pitch;
+			uint64_t from =
+				copy->from + z * copy->from_slice + y * copy->from_pitch;
+
+			memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
+				copy->width);
+		}
+}
+
+static void sched_fill_row(void *to, const struct sched_fill *fill)
+{
+	uint16_t *halves = to;
+	uint32_t *words = to;
+
+	switch (fill->element) {
+	case 1:
+		memset(to, fill->value, fill->width);
+		break;
+	case 2:
+		for (uint64_t i = 0; i < fill->width; i++)
+			halves[i] = fill->value;
+		break;
+	default:
+		for (uint64_t i = 0; i < fill->width; i++)
+			words[i] = fill->value;
+		break;
+	}
+}
+
+void sched_op_run(const struct sched_op *op)
+{
+	if (op->kind == SCHED_COPY) {
+		sched_copy_run(&op->copy);
+		return;
+	}
+	for (uint64_t y = 0; y < op->fill.height; y++)
+		sched_fill_row((void *)(uintptr_t)(op->fill.to + y * op->fill.pitch),
+			&op->fill);
+}
+
+void sched_word_write(const struct sched_word *word)
+{
+	/* Partner: whoever waits for the word, in a guest or in sched_word_is_met(). */
+	if (word->size == 4)
+		__atomic_store_n((uint32_t *)(uintptr_t)word->address, word->value,
+			__ATOMIC_SEQ_CST);
+	else
+		__atomic_store_n((uint64_t *)(uintptr_t)word->address, word->value,
+			__ATOMIC_SEQ_CST);
+}
+
+bool sched_word_is_met(const struct sched_word *word)
+{
+	uint64_t now, value = word->value;
+	int64_t ahead;
+
+	if (word->size == 4) {
+		now = __atomic_load_n((const uint32_t *)(uintptr_t)word->address,
+			__ATOMIC_SEQ_CST);
+		ahead = (int32_t)(now - value);
+	} else {
+		now = __atomic_load_n((const uint64_t *)(uintptr_t)word->address,
+			__ATOMIC_SEQ_CST);
+		ahead = (int64_t)(now - value);
+	}
+	switch (word->compare) {
+	case SCHED_COMPARE_EQ:
+		return now == value;
+	case SCHED_COMPARE_AND:
+		return now & value;
+	case SCHED_COMPARE_NOR:
+		return ~(now | value) & (word->size == 4 ? UINT32_MAX : UINT64_MAX);
+	default:
+		return ahead >= 0;
+	}
+}

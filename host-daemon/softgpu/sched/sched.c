@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scheduler: the threads
+ */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "vgpu/error.h"
+
+#include "sched/sched.h"
+
+/* How often a word that a stream waits for is looked at. */
+#define SCHED_POLL_NS 50000
+
+struct kernel_thread {
+	struct sched *sched;
+	struct softgpu_scratch *scratch;
+};
+
+int sched_init(struct sched *sched, const struct softgpu_space *space, uint32_t n_threads)
+{
+	pthread_condattr_t monotonic;
+
+	*sched = (struct sched){ .space = space, .n_threads = n_threads };
+	/* Ids start above what a program could take for one of the special streams. */
+	sched->next_stream_id = 16;
+	TAILQ_INIT(&sched->kicked);
+	TAILQ_INIT(&sched->copies);
+	TAILQ_INIT(&sched->hosts);
+	TAILQ_INIT(&sched->polling);
+	TAILQ_INIT(&sched->grids);
+	STAILQ_INIT(&sched->spare);
+	pthread_mutex_init(&sched->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&sched->copy_work, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_cond_init(&sched->kernel_work, NULL);
+	pthread_cond_init(&sched->host_work, NULL);
+	pthread_cond_init(&sched->mark_done, NULL);
+	return 0;
+}
+
+static void *kernel_main(void *argument)
+{
+	struct kernel_thread thread = *(struct kernel_thread *)argument;
+	struct sched *sched = thread.sched;
+
+	free(argument);
+	sched_lock(sched);
+	for (;;) {
+		while (TAILQ_EMPTY(&sched->grids)) {
+			sched->n_idle++;
+			pthread_cond_wait(&sched->kernel_work, &sched->lock);
+			sched->n_idle--;
+		}
+		sched_grid_serve(sched, thread.scratch);
+		/* What this completed may hold work for other threads. */
+		sched_unlock(sched);
+		sched_lock(sched);
+	}
+	return NULL;
+}
+
+/* With the lock: looks at every word that a stream waits for. */
+static void sched_poll(struct sched *sched)
+{
+	struct sched_stream *stream;
+
+	TAILQ_FOREACH(stream, &sched->polling, wait_link)
+		if (sched_word_is_met(&STAILQ_FIRST(&stream->ops)->word))
+			sched_kick(stream);
+}
+
+static void sched_poll_wait(struct sched *sched)
+{
+	uint64_t then = sched_now_ns() + SCHED_POLL_NS;
+	struct timespec until = {
+		.tv_sec = then / 1000000000,
+		.tv_nsec = then % 1000000000,
+	};
+
+	pthread_cond_timedwait(&sched->copy_work, &sched->lock, &until);
+	sched_poll(sched);
+}
+
+static void *copy_main(void *argument)
+{
+	struct sched *sched = argument;
+	struct sched_stream *stream;
+
+	sched_lock(sched);
+	for (;;) {
+		stream = TAILQ_FIRST(&sched->copies);
+		if (stream) {
+			const struct sched_op *op = STAILQ_FIRST(&stream->ops);
+
+			TAILQ_REMOVE(&sched->copies, stream, wait_link);
+			stream->state = SCHED_STREAM_RUNNING;
+			sched_unlock(sched);
+			if (!sched_context_fault(stream->context))
+				sched_op_run(op);
+			sched_lock(sched);
+			sched_stream_complete(stream);
+			sched_poll(sched);
+		} else if (!TAILQ_EMPTY(&sched->polling)) {
+			sched_poll_wait(sched);
+		} else {
+			pthread_cond_wait(&sched->copy_work, &sched->lock);
+			continue;
+		}
+		sched_unlock(sched);
+		sched_lock(sched);
+	}
+	return NULL;
+}
+
+static void *host_main(void *argument)
+{
+	struct sched *sched = argument;
+	struct sched_stream *stream;
+	struct sched_host host;
+	int fault;
+
+	sched_lock(sched);
+	for (;;) {
+		stream = TAILQ_FIRST(&sched->hosts);
+		if (!stream) {
+			pthread_cond_wait(&sched->host_work, &sched->lock);
+			continue;
+		}
+		TAILQ_REMOVE(&sched->hosts, stream, wait_link);
+		stream->state = SCHED_STREAM_RUNNING;
+		host = STAILQ_FIRST(&stream->ops)->host;
+		fault = stream->context->fault;
+		sched_unlock(sched);
+		if (!fault || host.even_after_fault)
+			host.function(&host, fault);
+		sched_lock(sched);
+		sched_stream_complete(stream);
+		sched_unlock(sched);
+		sched_lock(sched);
+	}
+	return NULL;
+}
+
+/* Threads of the library take no signals: those are the program's. */
+static int sched_thread(void *(*main)(void *), void *argument, const char *name)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, NULL, main, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r)
+		return vgpu_error_origin(-r);
+	pthread_setname_np(thread, name);
+	pthread_detach(thread);
+	return 0;
+}
+
+static int sched_kernel_thread(struct sched *sched, uint32_t smid)
+{
+	struct kernel_thread *thread = malloc(sizeof(*thread));
+	char name[16];
+	int r;
+
+	if (!thread)
+		return vgpu_error_origin(-ENOMEM);
+	thread->sched = sched;
+	if (softgpu_scratch_new(&thread->scratch, smid)) {
+		free(thread);
+		return vgpu_error_origin(-ENOMEM);
+	}
+	snprintf(name, sizeof(name), "softgpu-sm%u", smid % 1000);
+	r = sched_thread(kernel_main, thread, name);
+	if (r) {
+		softgpu_scratch_free(thread->scratch);
+		free(thread);
+	}
+	return r;
+}
+
+int sched_start(struct sched *sched)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&sched->lock);
+	if (!sched->is_started) {
+		r = sched_thread(copy_main, sched, "softgpu-copy");
+		if (!r)
+			r = sched_thread(host_main, sched, "softgpu-host");
+		for (uint32_t i = 0; i < sched->n_threads && !r; i++)
+			r = sched_kernel_thread(sched, i);
+		/* One multiprocessor is enough to make progress. */
+		sched->is_started = true;
+	}
+	pthread_mutex_unlock(&sched->lock);
+	return r;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Scheduler: streams of operations and the threads that carry them out
+ *
+ * Work is submitted to streams as operations. A stream runs its operations one by
+ * one in order; what may run side by side is decided by three rules:
+ *
+ *	- An operation WAIT holds its stream until a mark is done. A mark is a point in
+ *	  a stream, made by an operation MARK; it is what an event records.
+ *	- Each context has a legacy stream. Every operation of a context draws a
+ *	  ticket; one in the legacy stream waits for all lower tickets in blocking
+ *	  streams, one in a blocking stream for all lower tickets in the legacy stream.
+ *	  Tickets are drawn in order of submission, so these waits cannot form a ring.
+ *	- Operations WAIT_VALUE wait for a word in memory.
+ *
+ * Who does the work: kernel threads, the multiprocessors, run blocks of launches;
+ * one copy thread copies and fills, so that a copy can end what a kernel waits for;
+ * one host thread calls functions of the program. Small copies into an idle stream
+ * and those that are waited for are done by the caller. Everything else (marks,
+ * waits, words) is done on the spot by whoever finds it at the head of a stream.
+ *
+ * One lock guards streams, marks and contexts; it is never held while a kernel, a
+ * copy or a host function runs. A change under the lock kicks the streams that it
+ * may concern, sched_unlock() settles them all and wakes threads. Nothing recurses.
+ *
+ * A fault of a kernel is sticky in its context: `fault` keeps the CUDA result, later
+ * operations are discarded as if done (words are not written, functions not called),
+ * and every submission and wait returns the fault, until the context is cleared.
+ *
+ * Results are CUDA driver results as int, 0 is success.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "exec/engine.h"
+
+/* What a stream takes before submitting waits; real drivers hold about as many. */
+#define SCHED_QUEUE_MAX 1024
+
+/* Copies and fills up to this size are done by the caller if the stream is idle. */
+#define SCHED_INLINE_MAX (64u << 10)
+
+/* Parameters up to this size are kept in the operation itself. */
+#define SCHED_PARAMS_INLINE 256
+
+/* Operations that are kept for reuse. */
+#define SCHED_SPARE_MAX 4096
+
+struct sched;
+struct sched_context;
+struct sched_mark;
+struct sched_stream;
+
+enum sched_kind {
+	SCHED_NOTHING, /* is done when its turn comes */
+	SCHED_MARK,
+	SCHED_WAIT,
+	SCHED_WRITE,
+	SCHED_WAIT_VALUE,
+	SCHED_COPY,
+	SCHED_FILL,
+	SCHED_LAUNCH,
+	SCHED_HOST,
+	_SCHED_N,
+};
+
+/* depth slices of height rows of width bytes. */
+struct sched_copy {
+	uint64_t to, from;
+	uint64_t width, height, depth;
+	uint64_t to_pitch, from_pitch;
+	uint64_t to_slice, from_slice;
+};
+
+/* height rows of width elements of 1, 2 or 4 bytes. */
+struct sched_fill {
+	uint64_t to;
+	uint64_t width, height;
+	uint64_t pitch; /* in bytes */
+	uint32_t element;
+	uint32_t value;
+};
+
+/* How WAIT_VALUE compares; the numbers are those of CUstreamWaitValue_flags. */
+enum sched_compare {
+	SCHED_COMPARE_GEQ,
+	SCHED_COMPARE_EQ,
+	SCHED_COMPARE_AND,
+	SCHED_COMPARE_NOR,
+	_SCHED_COMPARE_N,
+};
+
+/* A word of 4 or 8 bytes at an aligned address. */
+struct sched_word {
+	uint64_t address;
+	uint64_t value;
+	uint32_t size;
+	uint32_t compare; /* enum sched_compare */
+};
+
+struct sched_host {
+	/* status is the context's fault; without even_after_fault it is always 0. */
+	void (*function)(const struct sched_host *host, int status);
+	bool even_after_fault;
+	void *target; /* the function's own */
+	void *argument;
+	void *data;
+};
+
+struct sched_grid {
+	struct softgpu_launch launch;
+	uint64_t n_blocks;
+	uint64_t chunk; /* blocks taken at once */
+	uint64_t next;	/* atomic: first block not taken */
+	uint32_t n_threads; /* at work on it; the lock */
+	bool is_listed;
+	bool is_begun;
+	TAILQ_ENTRY(sched_op) link; /* in sched.grids */
+	void *long_params; /* to be freed, where they are not in params */
+	uint8_t params[SCHED_PARAMS_INLINE] __attribute__((aligned(16)));
+};
+
+struct sched_op {
+	enum sched_kind kind;
+	uint64_t ticket;
+	struct sched_stream *stream;
+	STAILQ_ENTRY(sched_op) next;
+	union {
+		struct sched_mark *mark; /* MARK and WAIT: a reference */
+		struct sched_copy copy;
+		struct sched_fill fill;
+		struct sched_word word;
+		struct sched_host host;
+		struct sched_grid grid;
+	};
+};
+
+enum sched_state {
+	SCHED_STREAM_IDLE,    /* empty, or kicked */
+	SCHED_STREAM_HELD,    /* by the legacy rule */
+	SCHED_STREAM_WAITING, /* for a mark: in its list */
+	SCHED_STREAM_POLLING, /* for a word: in sched.polling */
+	SCHED_STREAM_QUEUED,  /* for a thread: in sched.copies or sched.hosts */
+	SCHED_STREAM_RUNNING,
+};
+
+struct sched_stream {
+	struct sched_context *context;
+	bool is_blocking; /* follows the legacy rule */
+	bool is_legacy;
+	int priority;
+	unsigned int flags; /* the caller's */
+	uint64_t id;
+
+	/* the lock */
+	STAILQ_HEAD(, sched_op) ops;
+	uint32_t n_ops;
+	uint64_t n_submitted;
+	uint64_t n_completed;
+	enum sched_state state;
+	bool is_kicked;
+	bool is_destroyed; /* goes when it is empty */
+	struct sched_mark *waits_for;
+	uint32_t n_waiters;
+	pthread_cond_t done;
+	TAILQ_ENTRY(sched_stream) link;	     /* in the context */
+	TAILQ_ENTRY(sched_stream) kick_link; /* in sched.kicked */
+	TAILQ_ENTRY(sched_stream) wait_link; /* where its state says */
+};
+
+TAILQ_HEAD(sched_streams, sched_stream);
+
+/* Belongs to what refers to it; all but n_refs is fixed once it is done. */
+struct sched_mark {
+	struct sched *sched;
+	uint32_t n_refs;
+	bool is_done;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	struct sched_streams waiters;
+};
+
+struct sched_context {
+	struct sched *sched;
+	struct sched_stream legacy;
+	struct sched_streams streams; /* all, legacy too */
+	uint64_t next_ticket;
+	int fault;	/* sticky; written under the lock, read anywhere */
+	uint32_t stop;	/* what engine.h calls *stop */
+	uint32_t n_waiters;
+	pthread_cond_t done;
+};
+
+struct sched {
+	uint32_t n_threads;
+	uint64_t timeout_ns; /* of a kernel, 0: none */
+	const struct softgpu_space *space;
+	struct softgpu_hooks hooks;
+
+	pthread_mutex_t lock; /* for all below */
+	bool is_started;
+	uint64_t next_stream_id;
+	uint64_t next_grid_id;
+	struct sched_streams kicked;
+	struct sched_streams copies;
+	struct sched_streams hosts;
+	struct sched_streams polling;
+	TAILQ_HEAD(, sched_op) grids; /* with blocks that nobody took */
+	STAILQ_HEAD(, sched_op) spare;
+	uint32_t n_spare;
+
+	pthread_cond_t kernel_work, copy_work, host_work, mark_done;
+	uint32_t n_idle;   /* kernel threads that sleep */
+	uint32_t n_wanted; /* kernel threads that sched_unlock() shall wake */
+	uint32_t n_mark_waiters;
+	bool has_host_thread;
+};
+
+/*
+ * Scheduler
+ */
+
+int sched_init(struct sched *sched, const struct softgpu_space *space, uint32_t n_threads);
+
+/* Starts the threads unless they run. Return: 0 or -errno. */
+int sched_start(struct sched *sched);
+
+void sched_lock(struct sched *sched);
+void sched_unlock(struct sched *sched);
+
+/* With the lock: look at the stream again before the lock is released. */
+void sched_kick(struct sched_stream *stream);
+
+/*
+ * Contexts
+ */
+
+void sched_context_init(struct sched_context *context, struct sched *sched);
+
+/* Discards what is queued, ends what runs and destroys the streams. */
+void sched_context_deinit(struct sched_context *context);
+
+int sched_context_fault(const struct sched_context *context);
+
+/* Makes a fault sticky and stops the kernels of the context; the first one counts. */
+void sched_context_set_fault(struct sched_context *context, int fault);
+
+/* Waits for all that was submitted before. Return: the context's fault. */
+int sched_context_wait(struct sched_context *context);
+
+/*
+ * Streams
+ */
+
+/* Return: 0 or -ENOMEM. */
+int sched_stream_new(struct sched_stream **streamp, struct sched_context *context,
+	bool is_blocking, int priority);
+
+/* What is queued is still done; the stream goes after that. */
+void sched_stream_free(struct sched_stream *stream);
+
+/* Return: whether all is done, for the legacy stream what it would wait for too. */
+bool sched_stream_is_idle(struct sched_stream *stream);
+
+int sched_stream_wait(struct sched_stream *stream);
+
+/**
+ * sched_submit() - add an operation to a stream
+ * @template:	copied, short params too; references and long_params are taken over
+ * @wait:	return after it is done
+ *
+ * Waits while the stream is full. Return: 0, the context's fault (then the operation
+ * was not done), or out of memory.
+ */
+int sched_submit(struct sched_stream *stream, const struct sched_op *template, bool wait);
+
+/*
+ * Marks
+ */
+
+/* Return: a mark that is not done, with one reference; NULL: no memory. */
+struct sched_mark *sched_mark_new(struct sched *sched);
+struct sched_mark *sched_mark_ref(struct sched_mark *mark);
+struct sched_mark *sched_mark_unref(struct sched_mark *mark);
+bool sched_mark_is_done(struct sched_mark *mark);
+void sched_mark_wait(struct sched_mark *mark);
+
+/* With the lock. */
+void sched_mark_finish(struct sched_mark *mark);
+
+/*
+ * Operations (op.c) and grids (grid.c), for the scheduler itself
+ */
+
+/* Does a copy or a fill. Called without the lock. */
+void sched_op_run(const struct sched_op *op);
+
+/* Bytes that a copy or fill moves. */
+uint64_t sched_op_size(const struct sched_op *op);
+
+/* With the lock: takes from or gives back to the spare operations. */
+struct sched_op *sched_op_new(struct sched *sched, const struct sched_op *template);
+void sched_op_free(struct sched *sched, struct sched_op *op);
+
+/* With the lock: releases what a template brought along, as if it had been done. */
+void sched_op_discard(const struct sched_op *template);
+
+/* Return: whether the word fulfils the condition. */
+bool sched_word_is_met(const struct sched_word *word);
+void sched_word_write(const struct sched_word *word);
+
+/* With the lock: offers a launch to the kernel threads. */
+void sched_grid_begin(struct sched *sched, struct sched_op *op);
+
+/* The life of a kernel thread, which is multiprocessor number smid. */
+void sched_grid_serve(struct sched *sched, struct softgpu_scratch *scratch);
+
+/* With the lock: the operation at the head of a running stream is done. */
+void sched_stream_complete(struct sched_stream *stream);
+
+uint64_t sched_now_ns(void);

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scheduler: order, waiting and faults, with an engine that only notes what it ran
+ *
+ * A launch of this engine adds one to a counter for each block; its parameters say
+ * which counter, what to wait for first, and whether to fault.
+ */
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sched/sched.h"
+#include "test.h"
+
+struct work {
+	uint64_t *counter;
+	const uint32_t *gate; /* not before this is not 0 */
+	int fault;
+};
+
+static struct sched sched;
+static struct softgpu_space space;
+
+int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
+{
+	*scratchp = malloc(1);
+	return 0;
+}
+
+struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
+{
+	free(scratch);
+	return NULL;
+}
+
+int softgpu_run_blocks(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
+	uint64_t first, uint64_t count, struct softgpu_fault *fault)
+{
+	const struct work *work = launch->params;
+	uint32_t stop = 0;
+
+	while (work->gate && !__atomic_load_n(work->gate, __ATOMIC_ACQUIRE) && !stop) {
+		stop = __atomic_load_n(launch->stop, __ATOMIC_RELAXED);
+		sched_yield();
+	}
+	fault->kernel = "work";
+	fault->code = stop ? (int)stop : work->fault;
+	if (!fault->code)
+		__atomic_fetch_add(work->counter, count, __ATOMIC_RELAXED);
+	return fault->code;
+}
+
+static void start(struct sched_context *context)
+{
+	check_eq(sched_init(&sched, &space, 3), 0);
+	check_eq(sched_start(&sched), 0);
+	sched_context_init(context, &sched);
+}
+
+static int launch(struct sched_stream *stream, const struct work *work, uint64_t n_blocks)
+{
+	struct sched_op op = { .kind = SCHED_LAUNCH };
+
+	op.grid.launch.params = op.grid.params;
+	op.grid.launch.params_size = sizeof(*work);
+	memcpy(op.grid.params, work, sizeof(*work));
+	op.grid.n_blocks = n_blocks;
+	return sched_submit(stream, &op, false);
+}
+
+static int write_word(struct sched_stream *stream, uint64_t *word, uint64_t value)
+{
+	struct sched_op op = {
+		.kind = SCHED_WRITE,
+		.word = { .address = (uintptr_t)word, .value = value, .size = 8 },
+	};
+
+	return sched_submit(stream, &op, false);
+}
+
+static uint64_t load(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static struct sched_stream *stream_new(struct sched_context *context, bool is_blocking)
+{
+	struct sched_stream *stream;
+
+	check_eq(sched_stream_new(&stream, context, is_blocking, 0), 0);
+	return stream;
+}
+
+TEST(every_block_of_a_launch_runs_once)
+{
+	struct sched_context context;
+	uint64_t counter = 0;
+	struct work work = { .counter = &counter };
+	uint64_t expected = 0;
+
+	start(&context);
+	for (uint64_t n = 1; n < 100000; n = n * 3 + 1) {
+		check_eq(launch(&context.legacy, &work, n), 0);
+		expected += n;
+	}
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, expected);
+	sched_context_deinit(&context);
+}
+
+TEST(a_stream_keeps_the_order_of_its_operations)
+{
+	struct sched_context context;
+	uint64_t counter = 0, word = 0, other = 0;
+	uint32_t gate = 0;
+	struct work work = { .counter = &counter, .gate = &gate };
+	struct sched_stream *stream;
+	struct sched_op copy = {
+		.kind = SCHED_COPY,
+		.copy = { .to = (uintptr_t)&other, .from = (uintptr_t)&word, .width = 8,
+			.height = 1, .depth = 1 },
+	};
+
+	start(&context);
+	stream = stream_new(&context, true);
+	check_eq(launch(stream, &work, 10), 0);
+	check_eq(write_word(stream, &word, 7), 0);
+	check_eq(sched_submit(stream, &copy, false), 0);
+	check(!sched_stream_is_idle(stream));
+	check_eq(load(&word), 0);
+	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+	check_eq(sched_stream_wait(stream), 0);
+	check_eq(counter, 10);
+	check_eq(word, 7);
+	check_eq(other, 7);
+	check(sched_stream_is_idle(stream));
+	sched_stream_free(stream);
+	sched_context_deinit(&context);
+}
+
+TEST(the_legacy_stream_waits_for_blocking_streams_and_they_for_it)
+{
+	struct sched_context context;
+	uint64_t counter = 0, legacy = 0, after = 0, apart = 0;
+	uint32_t gate = 0;
+	struct work work = { .counter = &counter, .gate = &gate };
+	struct sched_stream *blocking, *free_running;
+
+	start(&context);
+	blocking = stream_new(&context, true);
+	free_running = stream_new(&context, false);
+	check_eq(launch(blocking, &work, 1), 0);
+	check_eq(write_word(&context.legacy, &legacy, 1), 0);
+	check_eq(write_word(blocking, &after, 1), 0);
+	check_eq(write_word(free_running, &apart, 1), 0);
+	check_eq(sched_stream_wait(free_running), 0);
+	check_eq(load(&apart), 1);
+	check_eq(load(&legacy), 0);
+	check(!sched_stream_is_idle(&context.legacy));
+	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+	check_eq(sched_stream_wait(&context.legacy), 0);
+	check_eq(load(&legacy), 1);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(load(&after), 1);
+	sched_context_deinit(&context);
+}
+
+TEST(work_submitted_after_the_legacy_stream_waits_for_it)
+{
+	struct sched_context context;
+	uint64_t counter = 0, word = 0;
+	uint32_t gate = 0;
+	struct work work = { .counter = &counter, .gate = &gate };
+	struct sched_stream *one, *two;
+
+	start(&context);
+	one = stream_new(&context, true);
+	two = stream_new(&context, true);
+	check_eq(launch(&context.legacy, &work, 1), 0);
+	check_eq(write_word(one, &word, 1), 0);
+	check_eq(write_word(two, &word, 2), 0);
+	check_eq(load(&word), 0);
+	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+	check_eq(sched_stream_wait(one), 0);
+	check_eq(sched_stream_wait(two), 0);
+	check(load(&word) != 0);
+	sched_context_deinit(&context);
+}
+
+TEST(a_stream_that_waits_for_a_mark_goes_on_after_it)
+{
+	struct sched_context context;
+	uint64_t counter = 0, word = 0;
+	uint32_t gate = 0;
+	struct work work = { .counter = &counter, .gate = &gate };
+	struct sched_stream *one, *two;
+	struct sched_mark *mark;
+	struct sched_op op = { .kind = SCHED_MARK };
+
+	start(&context);
+	one = stream_new(&context, false);
+	two = stream_new(&context, false);
+	check_eq(launch(one, &work, 1), 0);
+	mark = sched_mark_new(&sched);
+	op.mark = sched_mark_ref(mark);
+	check_eq(sched_submit(one, &op, false), 0);
+	op.kind = SCHED_WAIT;
+	op.mark = sched_mark_ref(mark);
+	check_eq(sched_submit(two, &op, false), 0);
+	check_eq(write_word(two, &word, 1), 0);
+	check(!sched_mark_is_done(mark));
+	check_eq(load(&word), 0);
+	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+	sched_mark_wait(mark);
+	check_eq(sched_stream_wait(two), 0);
+	check_eq(load(&word), 1);
+	sched_mark_unref(mark);
+	sched_context_deinit(&context);
+}
+
+TEST(a_stream_waits_for_a_word_that_another_writes)
+{
+	struct sched_context context;
+	uint64_t word = 0, after = 0;
+	struct sched_stream *one, *two;
+	struct sched_op op = {
+		.kind = SCHED_WAIT_VALUE,
+		.word = { .address = (uintptr_t)&word, .value = 5, .size = 8,
+			.compare = SCHED_COMPARE_GEQ },
+	};
+
+	start(&context);
+	one = stream_new(&context, false);
+	two = stream_new(&context, false);
+	check_eq(sched_submit(one, &op, false), 0);
+	check_eq(write_word(one, &after, 1), 0);
+	check_eq(write_word(two, &word, 4), 0);
+	check_eq(sched_stream_wait(two), 0);
+	check_eq(load(&after), 0);
+	check_eq(write_word(two, &word, 5), 0);
+	check_eq(sched_stream_wait(one), 0);
+	check_eq(load(&after), 1);
+	sched_context_deinit(&context);
+}
+
+TEST(a_fault_is_sticky_and_what_follows_is_not_done)
+{
+	struct sched_context context, other;
+	uint64_t counter = 0, word = 0;
+	uint32_t gate = 0;
+	struct work gated = { .counter = &counter, .gate = &gate };
+	struct work faulty = { .counter = &counter, .fault = 700 };
+	struct sched_stream *stream, *apart;
+
+	start(&context);
+	sched_context_init(&other, &sched);
+	stream = stream_new(&context, false);
+	apart = stream_new(&context, false);
+	check_eq(launch(apart, &gated, 1), 0);
+	check_eq(write_word(apart, &word, 1), 0);
+	check_eq(launch(stream, &faulty, 1), 0);
+	check_eq(sched_stream_wait(stream), 700);
+	check_eq(sched_context_wait(&context), 700);
+	check_eq(write_word(stream, &word, 2), 700);
+	check_eq(load(&word), 0);
+	check_eq(counter, 0);
+	check_eq(sched_context_fault(&context), 700);
+
+	/* Another context does not notice, and a new life forgets. */
+	check_eq(write_word(&other.legacy, &word, 3), 0);
+	check_eq(load(&word), 3);
+	sched_context_deinit(&context);
+	sched_context_init(&context, &sched);
+	check_eq(write_word(&context.legacy, &word, 4), 0);
+	check_eq(load(&word), 4);
+	sched_context_deinit(&context);
+	sched_context_deinit(&other);
+}
+
+static void *open_gate(void *gate)
+{
+	usleep(20000);
+	__atomic_store_n((uint32_t *)gate, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+TEST(a_full_stream_makes_its_submitter_wait)
+{
+	struct sched_context context;
+	uint64_t counter = 0;
+	uint32_t gate = 0;
+	struct work gated = { .counter = &counter, .gate = &gate };
+	struct work work = { .counter = &counter };
+	pthread_t thread;
+
+	start(&context);
+	check_eq(launch(&context.legacy, &gated, 1), 0);
+	for (int i = 1; i < SCHED_QUEUE_MAX; i++)
+		check_eq(launch(&context.legacy, &work, 1), 0);
+	check_eq(context.legacy.n_ops, SCHED_QUEUE_MAX);
+	check_eq(pthread_create(&thread, NULL, open_gate, &gate), 0);
+	check_eq(launch(&context.legacy, &work, 1), 0);
+	check_eq(__atomic_load_n(&gate, __ATOMIC_ACQUIRE), 1);
+	check_eq(sched_stream_wait(&context.legacy), 0);
+	check_eq(counter, SCHED_QUEUE_MAX + 1);
+	pthread_join(thread, NULL);
+	sched_context_deinit(&context);
+}
+
+static void count_call(const struct sched_host *host, int status)
+{
+	*(int *)host->data += 1 + 1000 * status;
+}
+
+TEST(host_functions_run_in_order_and_only_callbacks_after_a_fault)
+{
+	struct sched_context context;
+	int calls = 0, callbacks = 0;
+	uint64_t counter = 0;
+	struct work faulty = { .counter = &counter, .fault = 700 };
+	struct sched_op op = {
+		.kind = SCHED_HOST,
+		.host = { .function = count_call, .data = &calls },
+	};
+	uint32_t gate = 0;
+	struct work gated = { .counter = &counter, .gate = &gate };
+
+	start(&context);
+	check_eq(sched_submit(&context.legacy, &op, false), 0);
+	check_eq(sched_stream_wait(&context.legacy), 0);
+	check_eq(calls, 1);
+	check_eq(launch(&context.legacy, &gated, 1), 0);
+	check_eq(launch(&context.legacy, &faulty, 1), 0);
+	check_eq(sched_submit(&context.legacy, &op, false), 0);
+	op.host.even_after_fault = true;
+	op.host.data = &callbacks;
+	check_eq(sched_submit(&context.legacy, &op, false), 0);
+	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+	check_eq(sched_context_wait(&context), 700);
+	check_eq(calls, 1);
+	check_eq(callbacks, 700001);
+	sched_context_deinit(&context);
+}
+
+static void *submit_many(void *argument)
+{
+	struct sched_context *context = argument;
+	struct sched_stream *stream = stream_new(context, rand() % 2);
+	uint64_t counter = 0, word = 0;
+	struct work work = { .counter = &counter };
+
+	for (int i = 1; i <= 2000; i++) {
+		if (launch(stream, &work, 1 + i % 7) || write_word(stream, &word, i))
+			return "refused";
+		if (i % 50 == 0 && sched_submit(&context->legacy,
+					   &(struct sched_op){ .kind = SCHED_NOTHING },
+					   i % 100 == 0))
+			return "legacy refused";
+		if (i % 97 == 0 && (sched_stream_wait(stream) || word != (uint64_t)i))
+			return "not in order";
+	}
+	if (sched_stream_wait(stream) || word != 2000)
+		return "not done";
+	sched_stream_free(stream);
+	return NULL;
+}
+
+TEST(many_threads_use_many_streams_at_once)
+{
+	enum { N = 8 };
+	struct sched_context context;
+	pthread_t threads[N];
+	void *failure;
+
+	start(&context);
+	for (int i = 0; i < N; i++)
+		check_eq(pthread_create(&threads[i], NULL, submit_many, &context), 0);
+	for (int i = 0; i < N; i++) {
+		check_eq(pthread_join(threads[i], &failure), 0);
+		check_str(failure ? (const char *)failure : "", "");
+	}
+	check_eq(sched_context_wait(&context), 0);
+	sched_context_deinit(&context);
+}
