@@ -14,8 +14,11 @@
 
 static void append(struct builder *builder, const void *bytes, size_t size)
 {
-	builder->bytes = realloc(builder->bytes, builder->size + size);
-	assert(builder->bytes);
+	if (builder->size + size > builder->capacity) {
+		builder->capacity = (builder->size + size) * 2;
+		builder->bytes = realloc(builder->bytes, builder->capacity);
+		assert(builder->bytes);
+	}
 	if (bytes)
 		memcpy(builder->bytes + builder->size, bytes, size);
 	else

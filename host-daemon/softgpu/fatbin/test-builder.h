@@ -20,6 +20,7 @@ enum builder_packing {
 struct builder {
 	uint8_t *bytes;
 	size_t size;
+	size_t capacity;
 	size_t last_entry; /* offset of its header */
 };
 

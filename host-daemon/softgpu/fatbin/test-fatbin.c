@@ -121,7 +121,8 @@ TEST(longer_entry_headers_are_stepped_over)
 	BUILDER(b);
 	add_ptx(&b, 75, "75");
 	/* options between header and payload, as -lineinfo makes them */
-	b.bytes = realloc(b.bytes, b.size + sizeof(options));
+	b.capacity = b.size + sizeof(options);
+	b.bytes = realloc(b.bytes, b.capacity);
 	memmove(b.bytes + b.last_entry + 64 + sizeof(options),
 		b.bytes + b.last_entry + 64, b.size - b.last_entry - 64);
 	memcpy(b.bytes + b.last_entry + 64, options, sizeof(options));
@@ -199,7 +200,8 @@ TEST(bytes_behind_the_container_are_ignored)
 	BUILDER(b);
 	add_ptx(&b, 75, "75");
 	builder_close(&b);
-	b.bytes = realloc(b.bytes, b.size + 100);
+	b.capacity = b.size + 100;
+	b.bytes = realloc(b.bytes, b.capacity);
 	memset(b.bytes + b.size, 0xff, 100);
 	b.size += 100;
 	selects_text(&b, 0, "75");

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: images
+ *
+ * The input is what a program handed to a module call. Each entry of a container
+ * is unpacked, and the choice is made down to the lowest image.
+ */
+
+#include <stdlib.h>
+
+#include "fatbin/fatbin.h"
+#include "fatbin/image.h"
+
+#define UNPACK_MAX (1u << 20) /* keeps an execution short */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void walk(const uint8_t *data, size_t size)
+{
+	struct fatbin_entry entry;
+	struct fatbin fatbin;
+	size_t text_size;
+	char *text;
+
+	if (fatbin_init(&fatbin, data, size))
+		return;
+	while (!fatbin_next(&fatbin, &entry)) {
+		if (fatbin_unpack(&entry, UNPACK_MAX, &text, &text_size))
+			continue;
+		if (text[text_size])
+			abort();
+		free(text);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct softgpu_image image;
+	unsigned int below = 0;
+
+	walk(data, size);
+	while (!softgpu_image_select(data, size, 121, below, &image)) {
+		if (below && image.arch >= below)
+			abort();
+		below = image.arch;
+		softgpu_image_deinit(&image);
+		if (!below)
+			break;
+	}
+	return 0;
+}
