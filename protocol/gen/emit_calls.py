@@ -6,6 +6,8 @@
 	vgpu_call_flags[id]		VGPU_CALL_F_*
 	vgpu_call_request_max[id]	bound of the packed request, variable parts at
 					their maxima; 0 for calls that are not remoted
+
+The product "ids" lists them as the file api/frozen does, for a release to append.
 """
 
 from writer import Writer
@@ -94,3 +96,8 @@ def emit_source(api):
     w.blank()
     w.text(NAME_FUNCTION)
     return w.finish()
+
+
+def emit_ids(api):
+    calls = sorted(api.calls, key=lambda c: c.id)
+    return "".join(f"{call.id} {call.symbol}\n" for call in calls)

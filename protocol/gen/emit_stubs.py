@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """g-stubs.c: what programs call in the guest's libcuda.so.1.
 
-Calls nothing but guest-shim/src/call.h, which has to provide:
+Calls nothing but guest-shim/src/call.h, which has to provide what follows, and
+shim_range_covers(address, size) of range.h:
 
 	SHIM_EXPORT
 	struct shim_call, SHIM_CALL_INIT(enum vgpu_call)
@@ -41,10 +42,12 @@ from writer import Writer, wrap
 HEAD = """
 #include <string.h>
 
+#include "vgpu/checked.h"
 #include "vgpu/cuda.h"
 #include "vgpu/g-calls.h"
 #include "vgpu/g-driver.pb-c.h"
 #include "call.h"
+#include "range.h"
 
 /* What the default stream means to a program built for one such stream a thread. */
 static inline CUstream per_thread(CUstream stream)
@@ -55,14 +58,29 @@ static inline CUstream per_thread(CUstream stream)
 
 
 def argument_checks(call):
-    """Conditions under which the arguments are refused before anything is sent."""
-    checks = []
+    """Pairs of what is refused before anything is sent, and its error."""
+    values, handles, ranges = [], [], []
     for p in call.params:
-        if p.direction in ("out", "inout") and p.null != "ok":
-            checks.append(f"!{p.name}")
+        if p.is_output and p.null != "ok":
+            values.append(f"!{p.name}")
         elif p.wire == "string":
-            checks.append(f"!{p.name} || strlen({p.name}) > {p.max}")
-    return " || ".join(checks)
+            values += [f"!{p.name}", f"strlen({p.name}) > {p.max}"]
+        elif p.object_kind and (p.type != "CUstream" or p.null == "error") and p.null != "ok":
+            error = "CONTEXT" if p.object_kind == "context" else "HANDLE"
+            handles.append(([f"!{p.name}"], f"CUDA_ERROR_INVALID_{error}"))
+        if p.range:
+            ranges += range_condition(p)
+    checks = [(values, "CUDA_ERROR_INVALID_VALUE")] + handles
+    checks.append((ranges, "CUDA_ERROR_INVALID_VALUE"))
+    return [(conditions, error) for conditions, error in checks if conditions]
+
+
+def range_condition(p):
+    factors = p.bytes.split("*")
+    if len(factors) == 1:
+        return [f"!shim_range_covers({p.name}, {factors[0]})"]
+    return [f"!vgpu_mul_u64({factors[0]}, {factors[1]}, &size)",
+            f"!shim_range_covers({p.name}, size)"]
 
 
 def pack_argument(p):
@@ -90,13 +108,14 @@ def emit_body(w, call):
         w.line(f"\tconst {reply} *reply;")
         w.line("\tconst ProtobufCMessage *message;")
     w.line(f"\tstruct shim_call call = SHIM_CALL_INIT(VGPU_CALL_{call.symbol});")
+    if any("*" in p.bytes for p in call.params):
+        w.line("\tuint64_t size;")
     if outputs:
         w.line("\tCUresult r;")
     w.blank()
-    checks = argument_checks(call)
-    if checks:
-        w.line(wrap("\tif (", checks.split(" || "), ")", separator=" ||"))
-        w.line("\t\treturn shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);")
+    for conditions, error in argument_checks(call):
+        w.line(wrap("\tif (", conditions, ")", separator=" ||"))
+        w.line(f"\t\treturn shim_call_error(&call, {error});")
     for p in call.request_fields:
         w.line(f"\trequest.{p.field} = {pack_argument(p)};")
     if call.forgets == "launches":

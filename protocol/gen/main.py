@@ -29,6 +29,7 @@ PRODUCTS = {
     "cuda.h": emit_cuda_h.emit,
     "calls.h": emit_calls.emit_header,
     "calls.c": emit_calls.emit_source,
+    "ids": emit_calls.emit_ids,
     "proto": emit_proto.emit,
     "stubs.c": emit_stubs.emit,
     "map": emit_symbols.emit_map,

@@ -48,6 +48,13 @@ static size_t size_of_number(ProtobufCType type)
 	}
 }
 
+/* The number of elements of a repeated field. */
+static size_t *count_of(const ProtobufCFieldDescriptor *field,
+	const ProtobufCMessage *message)
+{
+	return (size_t *)((char *)message + field->quantifier_offset);
+}
+
 /* Gives each field a value: its number plus `base`, or text of that length. */
 static ProtobufCMessage *fill(const ProtobufCMessageDescriptor *type, uint64_t base)
 {
@@ -61,9 +68,12 @@ static ProtobufCMessage *fill(const ProtobufCMessageDescriptor *type, uint64_t b
 		size_t size = size_of_number(field->type);
 
 		if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-			for (int k = 0; k < REPEATED; k++)
-				set_number((char *)numbers + k * size, field->type, base + k);
-			*(size_t *)((char *)message + field->quantifier_offset) = REPEATED;
+			for (int k = 0; k < REPEATED; k++) {
+				void *number = (char *)numbers + k * size;
+
+				set_number(number, field->type, base + k);
+			}
+			*count_of(field, message) = REPEATED;
 			*(void **)member = numbers;
 		} else if (field->type == PROTOBUF_C_TYPE_STRING) {
 			*(char **)member = (char *)field->name;
@@ -80,11 +90,12 @@ static ProtobufCMessage *fill(const ProtobufCMessageDescriptor *type, uint64_t b
 static void check_same_field(const ProtobufCFieldDescriptor *field,
 	const ProtobufCMessage *a, const ProtobufCMessage *b)
 {
-	const char *x = (const char *)a + field->offset, *y = (const char *)b + field->offset;
+	const char *x = (const char *)a + field->offset;
+	const char *y = (const char *)b + field->offset;
 	size_t size = size_of_number(field->type);
 
 	if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-		check_eq(*(size_t *)((char *)b + field->quantifier_offset), REPEATED);
+		check_eq(*count_of(field, b), REPEATED);
 		check(!memcmp(*(void **)x, *(void **)y, REPEATED * size));
 	} else if (field->type == PROTOBUF_C_TYPE_STRING) {
 		check_str(*(char **)x, *(char **)y);
@@ -129,7 +140,8 @@ TEST(every_reply_comes_back_as_it_went)
 TEST(no_number_packs_to_more_than_the_bound_of_its_request)
 {
 	for (size_t i = 0; i < n_message_pairs; i++) {
-		ProtobufCMessage *message = fill(message_pairs[i].request, UINT64_MAX - 200);
+		const ProtobufCMessageDescriptor *type = message_pairs[i].request;
+		ProtobufCMessage *message = fill(type, UINT64_MAX - 200);
 
 		check(protobuf_c_message_get_packed_size(message) <=
 			vgpu_call_request_max[message_pairs[i].call]);
@@ -139,9 +151,10 @@ TEST(no_number_packs_to_more_than_the_bound_of_its_request)
 
 TEST(every_bound_leaves_room_in_a_frame)
 {
-	for (size_t i = 0; i < _VGPU_CALL_N; i++) {
-		check(vgpu_call_request_max[i] + sizeof(struct vgpu_frame) <= VGPU_FRAME_MAX);
-	}
+	const size_t room = VGPU_FRAME_MAX - sizeof(struct vgpu_frame);
+
+	for (size_t i = 0; i < _VGPU_CALL_N; i++)
+		check(vgpu_call_request_max[i] <= room);
 }
 
 TEST(a_result_can_be_read_from_any_reply)

@@ -4,10 +4,12 @@
 
 #include <string.h>
 
+#include "vgpu/checked.h"
 #include "vgpu/cuda.h"
 #include "vgpu/g-calls.h"
 #include "vgpu/g-driver.pb-c.h"
 #include "call.h"
+#include "range.h"
 
 /* What the default stream means to a program built for one such stream a thread. */
 static inline CUstream per_thread(CUstream stream)
@@ -48,7 +50,10 @@ SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, 
 {
 	Vgpu__CuMemsetD16AsyncRequest request = VGPU__CU_MEMSET_D16_ASYNC_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemsetD16Async);
+	uint64_t size;
 
+	if (!vgpu_mul_u64(N, 2, &size) || !shim_range_covers(dstDevice, size))
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.dst_device = dstDevice;
 	request.us = us;
 	request.n = N;
