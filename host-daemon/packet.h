@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Bytes and descriptors over a UNIX socket
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Most descriptors in one packet: two memories, and an eventfd each way per vector. */
+#define PACKET_FDS_MAX 66
+
+enum {
+	_PACKET_E_SUCCESS,
+	PACKET_E_EOF,	/* the other side is gone */
+	PACKET_E_AGAIN, /* nothing to receive, or no room to send */
+};
+
+/*
+ * Sends one packet (on a stream: that many bytes, which must fit) with descriptors,
+ * which stay the caller's. Never raises SIGPIPE.
+ *
+ * Return: 0, PACKET_E_EOF, PACKET_E_AGAIN or -errno.
+ */
+int packet_send(int fd, const void *data, size_t size, const int *fds, size_t n_fds);
+
+/*
+ * Receives one packet.
+ *
+ * @sizep:	bytes received; a packet that was longer than size sets *cutp
+ * @fds:	room for n_fds_max descriptors, all others are closed and set *cutp;
+ *		those received are the caller's and close-on-exec
+ *
+ * Return: 0, PACKET_E_EOF, PACKET_E_AGAIN or -errno.
+ */
+int packet_receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
+	size_t n_fds_max, size_t *n_fdsp, bool *cutp);
+
+/* Looks at the next packet and leaves it, with its descriptors, where it is. */
+int packet_peek(int fd, void *data, size_t size, size_t *sizep, bool *cutp);
