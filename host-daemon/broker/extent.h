@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Extents: who owns which piece of a VM's arena
+ *
+ * The table is private to the host; no worker and no guest ever writes it. An
+ * owner is 0 for nobody, else 1 + the channel.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EXTENT_NOBODY 0
+
+enum {
+	_EXTENT_E_SUCCESS,
+	EXTENT_E_FULL,	    /* no run of free extents is that long */
+	EXTENT_E_NOT_OWNED, /* the run is not wholly that channel's: freed twice, or foreign */
+};
+
+struct extent_table {
+	uint8_t *owners;
+	uint32_t n_extents;
+};
+
+/* Takes the first free run of that length. Returns: 0 or EXTENT_E_FULL. */
+int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents,
+	uint32_t *firstp);
+
+/* Gives a run back. Returns: 0, or EXTENT_E_NOT_OWNED and nothing is changed. */
+int extent_give(struct extent_table *table, uint32_t channel, uint32_t first,
+	uint32_t n_extents);
+
+/* Finds the channel's first run at or behind `from`. Returns: whether there is one. */
+bool extent_find(const struct extent_table *table, uint32_t channel, uint32_t from,
+	uint32_t *firstp, uint32_t *n_extentsp);
+
+uint32_t extent_count(const struct extent_table *table, uint32_t channel);

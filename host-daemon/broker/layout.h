@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How a shared memory of some size is divided
+ */
+
+#include <stdint.h>
+
+#include "vgpu/ring-layout.h"
+
+/* It has to fit, with device memory behind it, into the smallest address window. */
+#define LAYOUT_SIZE_MAX (256ull << 30)
+
+/* Arena a channel starts with; less than the least of it is no use to a guest. */
+#define LAYOUT_GRANT_EXTENTS 32u
+#define LAYOUT_GRANT_EXTENTS_MIN 16u
+
+struct layout {
+	uint64_t size;
+	uint64_t area_off;
+	uint64_t extents_off;
+	uint32_t n_channels;
+	uint32_t n_extents;
+};
+
+/* The size is a power of two from VGPU_SHM_SIZE_MIN to LAYOUT_SIZE_MAX. */
+void layout_init(struct layout *layout, uint64_t size, uint32_t n_channels_max);
+
+/*
+ * Writes the header and empties the channel table of a shared memory. By pwrite, so
+ * that a file that somebody truncates costs an error and no signal.
+ *
+ * Return: 0 or -errno.
+ */
+int layout_format(const struct layout *layout, int fd, uint64_t generation);
+
+static inline uint64_t layout_channel_off(uint32_t channel)
+{
+	return VGPU_SHM_TABLE_OFF + (uint64_t)channel * sizeof(struct vgpu_channel_entry);
+}
+
+static inline uint64_t layout_area_off(const struct layout *layout, uint32_t channel)
+{
+	return layout->area_off + (uint64_t)channel * VGPU_AREA_SIZE;
+}
+
+static inline uint64_t layout_extent_off(const struct layout *layout, uint32_t extent)
+{
+	return layout->extents_off + (uint64_t)extent * VGPU_EXTENT_SIZE;
+}

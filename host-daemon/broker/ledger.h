@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Ledger: what the host knows for itself about one shared memory
+ *
+ * A memfd that only the keeper and its broker hold. The broker works in it directly,
+ * so that the next broker, which is started when one dies, finds which channel has
+ * which worker and which extents. Every step is written so that stopping after any
+ * store leaves a state the next broker can take up: the worker is noted before
+ * anything is given to it, and erased after everything was taken back.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/extent.h"
+#include "broker/layout.h"
+#include "vgpu/ring-layout.h"
+
+/* Where a channel stands, from the host's own point of view. */
+enum channel_phase {
+	CHANNEL_IDLE,	  /* no worker; nothing to remember */
+	CHANNEL_WAITING,  /* hello accepted, no worker free yet */
+	CHANNEL_ASSIGNED, /* a worker has it and has not answered */
+	CHANNEL_HELD,	  /* the window was refused, the worker waits for another */
+	CHANNEL_OPEN,
+	CHANNEL_ENDING,	  /* the worker was told to go, or killed */
+	CHANNEL_DEAD,	  /* the worker is gone, the guest has not closed yet */
+	_CHANNEL_PHASE_N,
+};
+
+/* What becomes of the guest's view once the worker of an ending channel is gone. */
+enum channel_after {
+	CHANNEL_AFTER_DEAD,    /* DEAD, with the reason */
+	CHANNEL_AFTER_REFUSED, /* nothing: it was told before */
+	CHANNEL_AFTER_FREE,    /* all is given back, the entry is FREE */
+	_CHANNEL_AFTER_N,
+};
+
+struct ledger_channel {
+	uint32_t phase;	 /* enum channel_phase */
+	uint32_t after;	 /* enum channel_after, while ENDING */
+	uint32_t reason; /* enum vgpu_channel_reason */
+	uint32_t served; /* whether the worker was ever told of a guest */
+	uint64_t worker; /* the keeper's number of it, 0: none */
+
+	/* Copy of the guest's hello, made once and checked. */
+	uint32_t pid;
+	uint32_t api_version;
+	uint64_t window_base;
+	uint64_t window_size;
+	uint8_t boot_id[16];
+	char comm[16];
+
+	uint32_t first_extent; /* of the first grant */
+	uint32_t n_extents;
+};
+
+struct ledger {
+	uint8_t boot_id[16]; /* of the guest kernel, as last seen */
+	struct ledger_channel channels[VGPU_CHANNELS_MAX];
+	uint8_t owners[]; /* one for each extent */
+};
+
+static inline uint64_t ledger_size(const struct layout *layout)
+{
+	return sizeof(struct ledger) + layout->n_extents;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configuration of vgpud: what is understood, and what every mistake is answered with
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/config.h"
+#include "test.h"
+
+TEST(a_full_file_is_understood)
+{
+	static const char text[] =
+		"# comment\n"
+		"[vgpud]\n"
+		"driver = soft\n"
+		"log-level = debug ; remark\n"
+		"log-file=/var/log/vgpud.log\n"
+		"worker = /w\nsoftgpu = /s\nnull-driver = /n\n"
+		"warm-workers = 0\nmax-workers = 7\n"
+		"softgpu-name = a b\nsoftgpu-cc = 9.0\nsoftgpu-memory = 2G\nsoftgpu-threads=3\n"
+		"\n"
+		"[vm one]\n"
+		"socket = /run/one\nsize = 1G\ndevice-memory = 512M\nmax-processes = 3\n"
+		"socket-mode = 0600\nsocket-group = 0\n"
+		"[vm two.x_y-z]\n"
+		"transport = socket\nsocket = /run/two\n"
+		"[vm three]\ntransport = plain\nmemory = /dev/shm/x\n";
+	const struct config_vm *vm;
+	struct config *config;
+	char *error;
+
+	check_eq(config_new_from_text(&config, "f", text, &error), 0);
+	check_str(config->driver, "soft");
+	check_eq(config->log_level, VGPU_LOG_DEBUG);
+	check_str(config->log_file, "/var/log/vgpud.log");
+	check_eq(config->warm_workers, 0);
+	check_eq(config->max_workers, 7);
+	check_str(config->softgpu_name, "a b");
+	check_str(config->softgpu_cc, "9.0");
+	check_eq(config->softgpu_memory, 2ull << 30);
+	check_eq(config->softgpu_threads, 3);
+	check_eq(config->n_vms, 3);
+	vm = config_vm_at(config, 0);
+	check_str(vm->name, "one");
+	check_eq(vm->transport, CONFIG_IVSHMEM);
+	check_eq(vm->size, 1u << 30);
+	check_eq(vm->device_memory, 512u << 20);
+	check_eq(vm->max_processes, 3);
+	check_eq(vm->socket_mode, 0600);
+	check_eq(vm->socket_group, 0);
+	vm = config_vm_at(config, 1);
+	check_eq(vm->transport, CONFIG_SOCKET);
+	check_eq(vm->size, 4ull << 30);
+	check_eq(vm->max_processes, 31);
+	check_eq(vm->socket_mode, 0660);
+	vm = config_vm_at(config, 2);
+	check_str(vm->memory, "/dev/shm/x");
+	check(!config_vm_at(config, 3));
+	config_free(config);
+}
+
+static const struct {
+	const char *text;
+	const char *error;
+} mistakes[] = {
+	{ "", "f:0: there is no [vm NAME] section with keys" },
+	{ "[vgpud]\n", "f:1: there is no [vm NAME] section with keys" },
+	{ "driver = soft\n", "f:1: a key before the first section" },
+	{ "[vgpud]\nnonsense\n", "f:2: neither [SECTION] nor KEY = VALUE nor a comment" },
+	{ "[vgpud\n", "f:1: neither [SECTION] nor KEY = VALUE nor a comment" },
+	{ "[vgpd]\na = b\n", "f:2: there is no section [vgpd], only [vgpud] and [vm NAME]" },
+	{ "[vgpud]\n\ncolour = red\n", "f:3: there is no key \"colour\" in [vgpud]" },
+	{ "[vgpud]\nsocket = /x\n", "f:2: there is no key \"socket\" in [vgpud]" },
+	{ "[vgpud]\ndriver = cuda\n",
+		"f:2: driver is auto, nvidia, soft, null or the absolute path of a "
+		"libcuda.so.1, not \"cuda\"" },
+	{ "[vgpud]\ndriver =\n",
+		"f:2: driver is auto, nvidia, soft, null or the absolute path of a "
+		"libcuda.so.1, not \"\"" },
+	{ "[vgpud]\nlog-level = loud\n",
+		"f:2: log-level is none, error, warning, info or debug, not \"loud\"" },
+	{ "[vgpud]\nworker = vgpu-worker\n", "f:2: \"vgpu-worker\" is not an absolute path" },
+	{ "[vgpud]\nwarm-workers = -1\n", "f:2: \"-1\" is not a number from 0 to 4096" },
+	{ "[vgpud]\nmax-workers = 0\n", "f:2: \"0\" is not a number from 1 to 4096" },
+	{ "[vgpud]\nmax-workers = 4k\n", "f:2: \"4k\" is not a number from 1 to 4096" },
+	{ "[vgpud]\nsoftgpu-cc = 12\n",
+		"f:2: \"12\" is not a compute capability like 12.1" },
+	{ "[vgpud]\nsoftgpu-cc = 12.1x\n",
+		"f:2: \"12.1x\" is not a compute capability like 12.1" },
+	{ "[vgpud]\nsoftgpu-memory = 0\n",
+		"f:2: \"0\" is not a size like 4G, 512M or 65536" },
+	{ "[vm a]\nsize = 99999999999999999999\n",
+		"f:2: \"99999999999999999999\" is not a size like 4G, 512M or 65536" },
+	{ "[vm a]\nsize = 16777216T\n",
+		"f:2: \"16777216T\" is not a size like 4G, 512M or 65536" },
+	{ "[vm a]\nsize = 4GB\n", "f:2: \"4GB\" is not a size like 4G, 512M or 65536" },
+	{ "[vm a]\nsize = 48M\n",
+		"f:2: size is a power of two (QEMU aborts on any other), 48M is not" },
+	{ "[vm a]\nsize = 32M\n", "f:2: size is from 64M to 256G, 32M is not" },
+	{ "[vm a]\nsize = 512G\n", "f:2: size is from 64M to 256G, 512G is not" },
+	{ "[vm a]\ntransport = tcp\n",
+		"f:2: transport is ivshmem, socket or plain, not \"tcp\"" },
+	{ "[vm a]\nsocket-mode = 888\n", "f:2: \"888\" is not an octal mode like 0660" },
+	{ "[vm a]\nsocket-group = no-such-group\n",
+		"f:2: there is no group \"no-such-group\"" },
+	{ "[vm a]\nsize = 64M\n", "f:2: [vm a] needs socket = PATH" },
+	{ "[vm a]\ntransport = plain\n",
+		"f:2: [vm a] with transport = plain needs memory = PATH" },
+	{ "[vm a]\nmemory = /m\nsocket = /s\n",
+		"f:2: [vm a] has memory = PATH, which is for transport = plain" },
+	{ "[vm a]\ntransport=plain\nmemory = /m\nsocket = /s\n",
+		"f:2: [vm a] with transport = plain has no socket" },
+	{ "[vm a/b]\nsocket = /s\n",
+		"f:2: the name of a VM has letters, digits, '-', '_' and '.' only, \"a/b\" "
+		"does not" },
+	{ "[vm a]\nsocket = /s\n[vgpud]\nwarm-workers = 1\n[vm a]\nsize = 64M\n",
+		"f:6: there is a [vm a] in line 2 already" },
+	{ "[vm a]\nsocket = /s\n[vm b]\nsocket = /s\n",
+		"f:4: socket /s is the one of [vm a] already" },
+	/* Only the first mistake is told. */
+	{ "[vm a]\nsize = 1\nsize = 2\nx\n", "f:2: size is from 64M to 256G, 1 is not" },
+};
+
+TEST(every_mistake_is_told_with_file_line_and_reason)
+{
+	struct config *config = NULL;
+	char *error;
+
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++) {
+		check_eq(config_new_from_text(&config, "f", mistakes[i].text, &error),
+			CONFIG_E_INVALID);
+		check_str(error, mistakes[i].error);
+		free(error);
+	}
+}
+
+TEST(lines_and_names_that_the_parser_would_cut_are_refused)
+{
+	char text[4096], *error;
+	struct config *config;
+
+	snprintf(text, sizeof(text), "[vgpud]\nlog-file = /%0500d\n", 0);
+	check_eq(config_new_from_text(&config, "f", text, &error), CONFIG_E_INVALID);
+	check(!strncmp(error, "f:2: the line has more than ", 28));
+	free(error);
+	snprintf(text, sizeof(text), "[vm %060d]\nsocket = /s\n", 0);
+	check_eq(config_new_from_text(&config, "f", text, &error), CONFIG_E_INVALID);
+	check(strstr(error, "is too long"));
+	free(error);
+	snprintf(text, sizeof(text), "[vm a]\nsocket = /%0120d\n", 0);
+	check_eq(config_new_from_text(&config, "f", text, &error), CONFIG_E_INVALID);
+	check(!strncmp(error, "f:2: the path of a socket has at most 107", 40));
+	free(error);
+}
+
+TEST(sizes_are_numbers_with_one_unit)
+{
+	uint64_t size;
+
+	check(config_parse_size("65536", &size) == 0 && size == 65536);
+	check(config_parse_size("1K", &size) == 0 && size == 1024);
+	check(config_parse_size("4G", &size) == 0 && size == 4ull << 30);
+	check(config_parse_size("2T", &size) == 0 && size == 2ull << 40);
+	check(config_parse_size("", &size) < 0);
+	check(config_parse_size("G", &size) < 0);
+	check(config_parse_size("-1", &size) < 0);
+	check(config_parse_size(" 1", &size) < 0);
+	check(config_parse_size("1 G", &size) < 0);
+	check(config_parse_size("18446744073709551616", &size) < 0);
+	check(config_parse_size("17179869184G", &size) < 0);
+}
