@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Link: what keeper and broker say to each other
+ *
+ * The broker knows of the world only what comes over this socket, and a new broker is
+ * told the same things, by the same messages, as the first was when they happened.
+ * So there is one way to learn of a VM or a worker, not two.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vgpu/ring-layout.h"
+
+enum link_type {
+	_LINK_NONE,
+	/* keeper to broker */
+	LINK_VM,	/* id, vm; fds: memory, ledger, doorbells, interrupts */
+	LINK_VM_GONE,	/* id: its connection ended; answer LINK_VM_DONE */
+	LINK_WORKER,	/* id, worker; fds: control, stats */
+	LINK_NO_WORKER, /* error: a LINK_SPAWN failed */
+	LINK_EXITED,	/* id, exited: the worker was reaped; answer LINK_WORKER_DONE */
+	LINK_SYNC,	/* all that the last broker knew was told */
+	LINK_DRAIN,	/* end all workers, then exit with 0 */
+	/* broker to keeper */
+	LINK_READY,	  /* the event loop runs */
+	LINK_SPAWN,	  /* start a worker: one LINK_WORKER or LINK_NO_WORKER follows */
+	LINK_KILL,	  /* id: SIGKILL to that worker */
+	LINK_VM_DONE,	  /* id: nothing of it is in use any more */
+	LINK_WORKER_DONE, /* id: its end is written down */
+	_LINK_N,
+};
+
+struct link_vm {
+	uint32_t config_index; /* which [vm NAME] */
+	uint32_t n_doorbells;  /* 0: the memory is to be polled */
+	uint32_t n_interrupts;
+	uint32_t n_channels_max;
+	uint64_t size;
+	uint32_t pid; /* of the process that connected, for the log */
+	uint32_t reserved;
+};
+
+struct link_message {
+	uint32_t type; /* enum link_type */
+	uint32_t reserved;
+	uint64_t id;
+	union {
+		struct link_vm vm;
+		struct {
+			uint32_t pid;
+		} worker;
+		struct {
+			int32_t status; /* as waitpid() gives it */
+		} exited;
+		struct {
+			int32_t error; /* -errno */
+		} no_worker;
+	};
+};
+
+/* Most descriptors in a message: memory, ledger and all eventfds of an ivshmem VM. */
+#define LINK_FDS_MAX (2 + 2 * VGPU_IVSHMEM_VECTORS)
+
+enum {
+	_LINK_E_SUCCESS,
+	LINK_E_EOF,   /* the other process is gone */
+	LINK_E_AGAIN, /* nothing there; or no room, for longer than is sane */
+};
+
+/* Returns: 0, LINK_E_EOF, LINK_E_AGAIN or -errno. */
+int link_send(int fd, const struct link_message *message, const int *fds, size_t n_fds);
+int link_send_id(int fd, enum link_type type, uint64_t id);
+
+/* The descriptors are the caller's. Returns: 0, LINK_E_EOF, LINK_E_AGAIN or -errno. */
+int link_receive(int fd, struct link_message *message, int fds[LINK_FDS_MAX],
+	size_t *n_fdsp);

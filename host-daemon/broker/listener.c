@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listener: a UNIX socket at a path that is ours alone
+ *
+ * A socket file says nothing about whether its maker still lives, and trying to
+ * connect would be taken for a VM by the one who answers. So the right to a path is a
+ * lock on a file beside it, which the kernel gives up when the process dies.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "broker/listener.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+
+#define LISTENER_BACKLOG 64
+
+/* Whether the descriptor is still the file of that name: its last owner may have
+ * removed it between our open() and our lock. */
+static bool is_current(int fd, const char *path)
+{
+	struct stat ours, theirs;
+
+	return !fstat(fd, &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
+	       ours.st_ino == theirs.st_ino;
+}
+
+static int take_lock(const char *path, int *lockp)
+{
+	for (;;) {
+		_vgpu_cleanup_(vgpu_closep) int fd = -1;
+
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return vgpu_error_origin(-errno);
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return errno == EWOULDBLOCK ? LISTENER_E_TAKEN :
+						      vgpu_error_origin(-errno);
+		if (!is_current(fd, path))
+			continue;
+		*lockp = fd;
+		fd = -1;
+		return 0;
+	}
+}
+
+static int remove_stale(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : vgpu_error_origin(-errno);
+	if (!S_ISSOCK(st.st_mode))
+		return LISTENER_E_ALIEN;
+	return unlink(path) < 0 ? vgpu_error_origin(-errno) : 0;
+}
+
+static int open_socket(const char *path, mode_t mode, gid_t group, int *fdp)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return vgpu_error_origin(-ENAMETOOLONG);
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return vgpu_error_origin(-errno);
+	/* Nobody can connect before listen(), so these come in time. */
+	if ((group != (gid_t)-1 && chown(path, -1, group) < 0) || chmod(path, mode) < 0 ||
+		listen(fd, LISTENER_BACKLOG) < 0) {
+		int r = vgpu_error_origin(-errno);
+
+		unlink(path);
+		return r;
+	}
+	*fdp = fd;
+	fd = -1;
+	return 0;
+}
+
+int listener_init(struct listener *listener, const char *path, mode_t mode, gid_t group)
+{
+	struct listener l = LISTENER_NULL;
+	int r;
+
+	*listener = l;
+	l.path = strdup(path);
+	if (!l.path || asprintf(&l.lock_path, "%s.lock", path) < 0) {
+		free(l.path);
+		return vgpu_error_origin(-ENOMEM);
+	}
+	r = take_lock(l.lock_path, &l.lock);
+	if (!r) {
+		r = remove_stale(path);
+		if (!r)
+			r = open_socket(path, mode, group, &l.fd);
+		if (r)
+			unlink(l.lock_path);
+	}
+	if (!r) {
+		*listener = l;
+		return 0;
+	}
+	vgpu_close(l.lock);
+	free(l.lock_path);
+	free(l.path);
+	return r;
+}
+
+void listener_deinit(struct listener *listener)
+{
+	if (!listener->path)
+		return;
+	unlink(listener->path);
+	vgpu_close(listener->fd);
+	/* The name goes while the lock is held: see is_current(). */
+	unlink(listener->lock_path);
+	vgpu_close(listener->lock);
+	free(listener->lock_path);
+	free(listener->path);
+	*listener = (struct listener)LISTENER_NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Listener: a UNIX socket at a path that is ours alone
+ */
+
+#include <sys/types.h>
+
+struct listener {
+	char *path;
+	char *lock_path;
+	int lock; /* flock()ed as long as the path is ours */
+	int fd;
+};
+
+#define LISTENER_NULL { .lock = -1, .fd = -1 }
+
+enum {
+	_LISTENER_E_SUCCESS,
+	LISTENER_E_TAKEN, /* another process serves this path */
+	LISTENER_E_ALIEN, /* what lies at the path is not a socket */
+};
+
+/*
+ * Takes the path: locks PATH.lock, replaces a socket that a dead process left, listens.
+ *
+ * Return: 0, LISTENER_E_TAKEN, LISTENER_E_ALIEN or -errno.
+ */
+int listener_init(struct listener *listener, const char *path, mode_t mode, gid_t group);
+
+/* Stops listening and removes both files. */
+void listener_deinit(struct listener *listener);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listener: a UNIX socket at a path that is ours alone
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "broker/listener.h"
+#include "test.h"
+
+static const char *path_of(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", test_tmpdir(), name);
+	return path;
+}
+
+static int try_connect(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), r;
+
+	strcpy(address.sun_path, path);
+	r = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	close(fd);
+	return r;
+}
+
+TEST(a_listener_leaves_nothing_behind)
+{
+	struct listener listener;
+	struct stat st;
+
+	check_eq(listener_init(&listener, path_of("s"), 0640, -1), 0);
+	check_eq(try_connect(path_of("s")), 0);
+	check_eq(stat(path_of("s"), &st), 0);
+	check_eq(st.st_mode & 0777, 0640);
+	listener_deinit(&listener);
+	check(access(path_of("s"), F_OK) < 0);
+	check(access(path_of("s.lock"), F_OK) < 0);
+}
+
+TEST(a_path_has_one_listener_at_a_time)
+{
+	struct listener listener, second;
+
+	check_eq(listener_init(&listener, path_of("s"), 0600, -1), 0);
+	check_eq(listener_init(&second, path_of("s"), 0600, -1), LISTENER_E_TAKEN);
+	check_eq(try_connect(path_of("s")), 0);
+	listener_deinit(&second);
+	check_eq(try_connect(path_of("s")), 0);
+	listener_deinit(&listener);
+	check_eq(listener_init(&second, path_of("s"), 0600, -1), 0);
+	listener_deinit(&second);
+}
+
+TEST(a_socket_left_by_a_dead_process_is_replaced)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct listener listener;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(address.sun_path, path_of("s"));
+	check_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	check(try_connect(path_of("s")) < 0);
+	check_eq(listener_init(&listener, path_of("s"), 0600, -1), 0);
+	check_eq(try_connect(path_of("s")), 0);
+	listener_deinit(&listener);
+}
+
+TEST(a_file_that_is_no_socket_is_left_alone)
+{
+	struct listener listener;
+	int fd = open(path_of("s"), O_CREAT | O_WRONLY, 0600);
+
+	check_eq(write(fd, "x", 1), 1);
+	close(fd);
+	check_eq(listener_init(&listener, path_of("s"), 0600, -1), LISTENER_E_ALIEN);
+	check_eq(access(path_of("s"), F_OK), 0);
+	check(access(path_of("s.lock"), F_OK) < 0);
+	check_eq(listener_init(&listener, path_of("none/s"), 0600, -1), -ENOENT);
+}
