@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Child: starting a process that holds exactly what it is given
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "broker/child.h"
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+
+#define EXIT_NOT_EXECUTED 127
+
+/* Gives the descriptors their numbers, by way of numbers that none of them has. */
+static bool place_fds(const int *fds, size_t n_fds)
+{
+	const int above = CHILD_FIRST_FD + CHILD_FDS_MAX;
+	int copies[CHILD_FDS_MAX], null;
+
+	for (size_t i = 0; i < n_fds; i++) {
+		copies[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, above);
+		if (copies[i] < 0)
+			return false;
+	}
+	for (size_t i = 0; i < n_fds; i++)
+		if (dup2(copies[i], CHILD_FIRST_FD + i) < 0)
+			return false;
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+		dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return false;
+	return close_range(CHILD_FIRST_FD + n_fds, ~0u, 0) == 0;
+}
+
+static void __attribute__((__noreturn__))
+run(const char *path, char *const argv[], const int *fds, size_t n_fds, bool own_session,
+	pid_t parent)
+{
+	sigset_t none;
+
+	/* The parent may have died before the kernel was told to watch it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(EXIT_NOT_EXECUTED);
+	if (own_session)
+		setsid();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (place_fds(fds, n_fds))
+		execv(path, argv);
+	vgpu_log_error("cannot execute %s: %s", path, strerror(errno));
+	_exit(EXIT_NOT_EXECUTED);
+}
+
+int child_spawn(pid_t *pidp, const char *path, char *const argv[], const int *fds,
+	size_t n_fds, bool own_session)
+{
+	pid_t parent = getpid(), pid;
+
+	assert(n_fds <= CHILD_FDS_MAX);
+	pid = fork();
+	if (pid < 0)
+		return vgpu_error_origin(-errno);
+	if (!pid)
+		run(path, argv, fds, n_fds, own_session, parent);
+	*pidp = pid;
+	return 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths: where the programs and libraries beside vgpud are
+ */
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/paths.h"
+#include "vgpu/error.h"
+
+/* Fills in one path: in the build tree, beside this program, or installed. */
+static int complete(char **pathp, const char *dir, const char *tree, const char *installed,
+	const char *name)
+{
+	const char *const dirs[] = { tree, ".", NULL };
+	char *path = NULL;
+
+	if (*pathp)
+		return 0;
+	for (int i = 0; dirs[i]; i++) {
+		if (asprintf(&path, "%s/%s/%s", dir, dirs[i], name) < 0)
+			return vgpu_error_origin(-ENOMEM);
+		*pathp = realpath(path, NULL);
+		free(path);
+		if (*pathp)
+			return 0;
+	}
+	if (asprintf(&path, "%s/%s", installed, name) < 0)
+		return vgpu_error_origin(-ENOMEM);
+	*pathp = path;
+	return 0;
+}
+
+int paths_complete(struct config *config)
+{
+	char dir[PATH_MAX];
+	ssize_t n;
+	int r;
+
+	n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+	if (n < 0)
+		return vgpu_error_origin(-errno);
+	dir[n] = '\0';
+	*strrchr(dir, '/') = '\0';
+
+	r = complete(&config->worker, dir, "../worker", VGPUD_LIBEXECDIR, "vgpu-worker");
+	if (!r)
+		r = complete(&config->softgpu, dir, "../softgpu", VGPUD_LIBDIR,
+			"libvgpu-softgpu.so");
+	if (!r)
+		r = complete(&config->null_driver, dir, "../driver", VGPUD_LIBDIR,
+			"libvgpu-null.so");
+	return r;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loop: what the broker relies on from its event loop
+ */
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "broker/loop.h"
+#include "test.h"
+
+struct counter {
+	struct loop_source source;
+	struct loop_timer timer;
+	struct counter *other;
+	int n_calls;
+	bool keep_unread;
+};
+
+static struct loop loop;
+
+static struct counter *of_source(struct loop_source *source)
+{
+	return (struct counter *)((char *)source - offsetof(struct counter, source));
+}
+
+static struct counter *of_timer(struct loop_timer *timer)
+{
+	return (struct counter *)((char *)timer - offsetof(struct counter, timer));
+}
+
+static void start(void)
+{
+	int r = loop_init(&loop);
+
+	if (r == -EPERM || r == -ENOSYS)
+		test_skip("this machine refuses io_uring: %s", strerror(-r));
+	check_eq(r, 0);
+}
+
+static int count_call(struct loop_source *source)
+{
+	struct counter *counter = of_source(source);
+	uint64_t count;
+
+	counter->n_calls++;
+	if (!counter->keep_unread)
+		check_eq(read(source->fd, &count, 8), 8);
+	return 0;
+}
+
+static int quit(struct loop_timer *timer)
+{
+	loop_quit(timer->loop ? timer->loop : &loop, 7);
+	return 0;
+}
+
+static void ring(int fd)
+{
+	const uint64_t one = 1;
+
+	check_eq(write(fd, &one, 8), 8);
+}
+
+TEST(a_descriptor_that_stays_readable_is_told_again)
+{
+	struct counter counter = { .keep_unread = true };
+	int fd = eventfd(1, EFD_NONBLOCK);
+
+	start();
+	check_eq(loop_add(&loop, &counter.source, fd, count_call), 0);
+	loop_set_timer(&loop, &counter.timer, 20, quit);
+	check_eq(loop_run(&loop), 7);
+	check(counter.n_calls > 3);
+	loop_remove(&counter.source);
+	loop_deinit(&loop);
+	close(fd);
+}
+
+static int ring_other(struct loop_timer *timer)
+{
+	struct counter *counter = of_timer(timer);
+
+	ring(counter->source.fd);
+	if (counter->n_calls == 3)
+		loop_quit(&loop, 0);
+	else
+		loop_set_timer(&loop, timer, 1, ring_other);
+	return 0;
+}
+
+TEST(each_ring_is_heard)
+{
+	struct counter counter = { 0 };
+	int fd = eventfd(0, EFD_NONBLOCK);
+
+	start();
+	check_eq(loop_add(&loop, &counter.source, fd, count_call), 0);
+	loop_set_timer(&loop, &counter.timer, 0, ring_other);
+	check_eq(loop_run(&loop), 0);
+	check_eq(counter.n_calls, 3);
+	loop_remove(&counter.source);
+	loop_deinit(&loop);
+	close(fd);
+}
+
+static int remove_other(struct loop_source *source)
+{
+	struct counter *counter = of_source(source);
+
+	counter->n_calls++;
+	loop_remove(&counter->other->source);
+	loop_remove(source);
+	return 0;
+}
+
+TEST(a_source_removed_while_its_event_waits_is_not_called)
+{
+	struct counter a = { 0 }, b = { 0 }, c = { .keep_unread = true };
+	int fd_a = eventfd(1, EFD_NONBLOCK), fd_b = eventfd(1, EFD_NONBLOCK);
+
+	start();
+	a.other = &b;
+	b.other = &a;
+	check_eq(loop_add(&loop, &a.source, fd_a, remove_other), 0);
+	check_eq(loop_add(&loop, &b.source, fd_b, remove_other), 0);
+	loop_set_timer(&loop, &c.timer, 20, quit);
+	check_eq(loop_run(&loop), 7);
+	check_eq(a.n_calls + b.n_calls, 1);
+	loop_deinit(&loop);
+	close(fd_a);
+	close(fd_b);
+}
+
+TEST(a_slot_used_again_gets_no_event_of_its_last_user)
+{
+	struct counter a = { 0 }, timer = { 0 };
+	int fd = eventfd(0, EFD_NONBLOCK), other = eventfd(1, EFD_NONBLOCK);
+
+	start();
+	for (int i = 0; i < 1000; i++) {
+		check_eq(loop_add(&loop, &a.source, other, count_call), 0);
+		loop_remove(&a.source);
+	}
+	check_eq(loop_add(&loop, &a.source, fd, count_call), 0);
+	loop_set_timer(&loop, &timer.timer, 20, quit);
+	check_eq(loop_run(&loop), 7);
+	check_eq(a.n_calls, 0);
+	loop_remove(&a.source);
+	loop_deinit(&loop);
+	close(fd);
+	close(other);
+}
+
+static struct counter many[600];
+static int n_called;
+
+static int count_all(struct loop_source *source)
+{
+	loop_remove(source);
+	n_called++;
+	if (n_called == 600)
+		loop_quit(&loop, 0);
+	return 0;
+}
+
+TEST(more_sources_than_the_queue_has_entries_are_served)
+{
+	int fds[600];
+
+	start();
+	for (int i = 0; i < 600; i++) {
+		fds[i] = eventfd(1, EFD_NONBLOCK);
+		check_eq(loop_add(&loop, &many[i].source, fds[i], count_all), 0);
+	}
+	check_eq(loop_run(&loop), 0);
+	check_eq(n_called, 600);
+	loop_deinit(&loop);
+	for (int i = 0; i < 600; i++)
+		close(fds[i]);
+}
+
+static int order[3], n_order;
+
+static int note_order(struct loop_timer *timer)
+{
+	order[n_order++] = of_timer(timer)->n_calls;
+	if (n_order == 3)
+		loop_quit(&loop, 0);
+	return 0;
+}
+
+TEST(timers_go_off_in_the_order_of_their_deadlines)
+{
+	struct counter timers[4] = { { .n_calls = 0 }, { .n_calls = 1 }, { .n_calls = 2 } };
+
+	start();
+	loop_set_timer(&loop, &timers[2].timer, 12, note_order);
+	loop_set_timer(&loop, &timers[0].timer, 300, note_order);
+	loop_set_timer(&loop, &timers[1].timer, 6, note_order);
+	loop_set_timer(&loop, &timers[3].timer, 3, note_order);
+	loop_set_timer(&loop, &timers[0].timer, 1, note_order);
+	loop_clear_timer(&timers[3].timer);
+	check_eq(loop_run(&loop), 0);
+	check(order[0] == 0 && order[1] == 1 && order[2] == 2);
+	check(TAILQ_EMPTY(&loop.timers));
+	loop_deinit(&loop);
+}
