@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Broker: policy, channels and workers; the keeper's replaceable child
+ *
+ * It may die at any instruction. What the next broker needs stands in the ledgers and
+ * with the keeper, which tells it all VMs and workers first and SYNC then; only after
+ * that does a broker look at channels or ask for workers.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/broker.h"
+#include "vgpu/error.h"
+
+/* While a VM polls for answers, or has no doorbell to ring, we look this often. */
+#define BROKER_POLL_MS 20
+
+static int handle_heartbeat(struct loop_timer *timer);
+
+static struct broker *of_heartbeat(struct loop_timer *timer)
+{
+	return (struct broker *)((char *)timer - offsetof(struct broker, heartbeat));
+}
+
+/* Sets the heartbeat going, if there is a VM to live for. */
+static void update_heartbeat(struct broker *broker)
+{
+	unsigned int ms = 0;
+	struct vm *vm;
+
+	TAILQ_FOREACH(vm, &broker->vms, entry) {
+		if (vm->gone)
+			continue;
+		if (!ms)
+			ms = VGPU_HEARTBEAT_MS / 2;
+		if (!vm->n_doorbells)
+			ms = BROKER_POLL_MS;
+	}
+	if (ms)
+		loop_set_timer(&broker->loop, &broker->heartbeat, ms, handle_heartbeat);
+	else
+		loop_clear_timer(&broker->heartbeat);
+}
+
+static int handle_heartbeat(struct loop_timer *timer)
+{
+	struct broker *broker = of_heartbeat(timer);
+	struct vm *vm;
+
+	TAILQ_FOREACH(vm, &broker->vms, entry)
+		vm_tick(vm);
+	update_heartbeat(broker);
+	return 0;
+}
+
+/* Lets go of VMs of which nothing is left. */
+static void sweep_vms(struct broker *broker)
+{
+	struct vm *vm, *next;
+
+	for (vm = TAILQ_FIRST(&broker->vms); vm; vm = next) {
+		next = TAILQ_NEXT(vm, entry);
+		if (!vm_is_done(vm))
+			continue;
+		link_send_id(broker->link, LINK_VM_DONE, vm->id);
+		TAILQ_REMOVE(&broker->vms, vm, entry);
+		vm_free(vm);
+	}
+}
+
+static struct vm *find_vm(struct broker *broker, uint64_t id)
+{
+	struct vm *vm;
+
+	TAILQ_FOREACH(vm, &broker->vms, entry)
+		if (vm->id == id)
+			return vm;
+	return NULL;
+}
+
+/*
+ * What the keeper says
+ */
+
+static int handle_vm(struct broker *broker, const struct link_message *message,
+	const int *fds, size_t n_fds)
+{
+	struct vm *vm;
+	int r;
+
+	r = vm_new(&vm, broker, message, fds, n_fds);
+	if (r)
+		return vgpu_error_trace(r);
+	TAILQ_INSERT_TAIL(&broker->vms, vm, entry);
+	update_heartbeat(broker);
+	if (!broker->synced)
+		return 0;
+	/* The guest may have rung before we were told of it. */
+	r = vm_listen(vm);
+	if (!r)
+		vm_scan(vm);
+	return r;
+}
+
+static int handle_vm_gone(struct broker *broker, uint64_t id)
+{
+	struct vm *vm = find_vm(broker, id);
+
+	if (!vm)
+		return 0;
+	vm->gone = true;
+	if (broker->synced)
+		vm_handle_gone(vm);
+	sweep_vms(broker);
+	update_heartbeat(broker);
+	return 0;
+}
+
+/* Finds the channel that a worker of the last broker serves. */
+static struct channel *find_channel(struct broker *broker, uint64_t worker)
+{
+	struct vm *vm;
+
+	TAILQ_FOREACH(vm, &broker->vms, entry)
+		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+			if (vm->channels[i].record->worker == worker)
+				return &vm->channels[i];
+	return NULL;
+}
+
+static int handle_worker(struct broker *broker, const struct link_message *message,
+	const int *fds, size_t n_fds)
+{
+	struct channel *channel;
+	struct worker *worker;
+	int r;
+
+	if (n_fds != 2)
+		return vgpu_error_origin(-EPROTO);
+	r = worker_new(&worker, broker, message, fds[0], fds[1]);
+	if (r)
+		return vgpu_error_trace(r);
+	if (broker->synced) {
+		if (broker->pool.n_spawning)
+			broker->pool.n_spawning--;
+		if (broker->draining)
+			worker_end(worker, CONTROL_STOP_MS);
+		return 0;
+	}
+	channel = find_channel(broker, worker->id);
+	if (channel)
+		channel_restore_worker(channel, worker);
+	else
+		worker_end(worker, 0);
+	return 0;
+}
+
+static int handle_no_worker(struct broker *broker, int error)
+{
+	vgpu_log_error("a worker cannot be started: %s", strerror(-error));
+	if (broker->pool.n_spawning)
+		broker->pool.n_spawning--;
+	pool_handle_failure(broker, VGPU_REASON_HOST);
+	broker_check_drained(broker);
+	return 0;
+}
+
+static int handle_exited(struct broker *broker, const struct link_message *message)
+{
+	struct worker *worker = worker_find(broker, message->id);
+
+	if (worker)
+		worker_handle_exit(worker, message->exited.status);
+	sweep_vms(broker);
+	broker_check_drained(broker);
+	return 0;
+}
+
+static int handle_sync(struct broker *broker)
+{
+	struct vm *vm;
+	int r;
+
+	broker->synced = true;
+	TAILQ_FOREACH(vm, &broker->vms, entry) {
+		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+			channel_restore(&vm->channels[i]);
+		if (vm->gone) {
+			vm_handle_gone(vm);
+			continue;
+		}
+		r = vm_listen(vm);
+		if (r)
+			return vgpu_error_trace(r);
+		vm_scan(vm);
+	}
+	sweep_vms(broker);
+	pool_update(broker);
+	return 0;
+}
+
+static int handle_drain(struct broker *broker)
+{
+	struct worker *worker, *next;
+	struct vm *vm;
+
+	broker->draining = true;
+	TAILQ_FOREACH(vm, &broker->vms, entry)
+		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+			if (channel_is_active(&vm->channels[i]))
+				channel_end(&vm->channels[i], CHANNEL_AFTER_DEAD,
+					VGPU_REASON_SHUTDOWN, CONTROL_STOP_MS);
+	for (worker = TAILQ_FIRST(&broker->pool.workers); worker; worker = next) {
+		next = TAILQ_NEXT(worker, entry);
+		if (worker->state != WORKER_ENDING)
+			worker_end(worker, CONTROL_STOP_MS);
+	}
+	broker_check_drained(broker);
+	return 0;
+}
+
+void broker_check_drained(struct broker *broker)
+{
+	if (broker->draining && TAILQ_EMPTY(&broker->pool.workers) &&
+		!broker->pool.n_spawning)
+		loop_quit(&broker->loop, EXIT_SUCCESS);
+}
+
+static int handle_message(struct broker *broker, const struct link_message *message,
+	const int *fds, size_t n_fds)
+{
+	switch (message->type) {
+	case LINK_VM:
+		return handle_vm(broker, message, fds, n_fds);
+	case LINK_VM_GONE:
+		return handle_vm_gone(broker, message->id);
+	case LINK_WORKER:
+		return handle_worker(broker, message, fds, n_fds);
+	case LINK_NO_WORKER:
+		return handle_no_worker(broker, message->no_worker.error);
+	case LINK_EXITED:
+		return handle_exited(broker, message);
+	case LINK_SYNC:
+		return handle_sync(broker);
+	case LINK_DRAIN:
+		return handle_drain(broker);
+	}
+	return vgpu_error_origin(-EPROTO);
+}
+
+static int handle_link(struct loop_source *source)
+{
+	struct broker *broker =
+		(struct broker *)((char *)source - offsetof(struct broker, link_source));
+	struct link_message message;
+	int fds[LINK_FDS_MAX], r;
+	size_t n_fds;
+
+	r = link_receive(broker->link, &message, fds, &n_fds);
+	if (r == LINK_E_EOF) {
+		vgpu_log_error("the keeper is gone: the broker ends");
+		loop_quit(&broker->loop, EXIT_FAILURE);
+		return 0;
+	}
+	if (r)
+		return vgpu_error_fold(r);
+	return handle_message(broker, &message, fds, n_fds);
+}
+
+/*
+ * Start and end
+ */
+
+static int broker_init(struct broker *broker)
+{
+	sigset_t set;
+	int r;
+
+	/* The keeper hears them, and says what is to be done. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+
+	TAILQ_INIT(&broker->vms);
+	TAILQ_INIT(&broker->pool.workers);
+	TAILQ_INIT(&broker->waiting);
+	r = loop_init(&broker->loop);
+	if (r == -EPERM || r == -ENOSYS) {
+		vgpu_log_error("io_uring_setup: %s. vgpud's event loop needs io_uring, which "
+			       "%s", strerror(-r),
+			r == -EPERM ? "a seccomp filter (containers often have one) or the "
+				      "sysctl kernel.io_uring_disabled forbids here" :
+				      "this kernel does not have");
+		return r;
+	}
+	if (r) {
+		vgpu_log_error("io_uring cannot be set up: %s", strerror(-r));
+		return r;
+	}
+	r = loop_add(&broker->loop, &broker->link_source, broker->link, handle_link);
+	if (r)
+		return vgpu_error_trace(r);
+	r = link_send_id(broker->link, LINK_READY, 0);
+	return r ? vgpu_error_fold(r) : 0;
+}
+
+static void broker_deinit(struct broker *broker)
+{
+	struct worker *worker;
+	struct vm *vm;
+
+	while ((worker = TAILQ_FIRST(&broker->pool.workers)))
+		worker_free(worker);
+	while ((vm = TAILQ_FIRST(&broker->vms))) {
+		TAILQ_REMOVE(&broker->vms, vm, entry);
+		vm_free(vm);
+	}
+	if (broker->loop.has_ring)
+		loop_remove(&broker->link_source);
+	loop_deinit(&broker->loop);
+}
+
+int broker_run(const struct config *config, int link)
+{
+	struct broker broker = { .config = config, .link = link };
+	int r;
+
+	r = broker_init(&broker);
+	if (!r)
+		r = loop_run(&broker.loop);
+	if (r < 0)
+		vgpu_log_error("the broker ends: %s", strerror(-r));
+	broker_deinit(&broker);
+	vgpu_close(link);
+	return r ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Broker: policy, channels and workers; the keeper's replaceable child
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "broker/channel.h"
+#include "broker/config.h"
+#include "broker/loop.h"
+#include "broker/vm.h"
+#include "broker/worker.h"
+
+struct broker {
+	const struct config *config;
+	struct loop loop;
+	int link;
+	struct loop_source link_source;
+	bool synced;   /* the keeper has told all there was before this broker */
+	bool draining; /* SIGTERM: no new sessions */
+
+	TAILQ_HEAD(, vm) vms;
+	struct loop_timer heartbeat;
+
+	/* Workers, and channels that wait for one, first come first served. */
+	struct worker_pool pool;
+	TAILQ_HEAD(, channel) waiting;
+};
+
+/* Runs until the keeper ends or says so. Returns: the exit status. */
+int broker_run(const struct config *config, int link);
+
+/* Ends the broker once it drains and nothing is left. */
+void broker_check_drained(struct broker *broker);

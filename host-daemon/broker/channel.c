@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Channel: one guest process, from its hello to the last extent it gives back
+ *
+ * Two records of a channel exist. The entry in shared memory is what guest and host
+ * tell each other; the guest can write anything into it at any time. The record in the
+ * ledger is what the host knows, and all that it acts on: the entry's state word is
+ * read once, judged together with our phase, and everything else of it is copied when a
+ * hello is taken up. Our own steps in the entry are compare-and-swaps from the state we
+ * expect, so that a guest that changed its mind meanwhile is noticed and looked at again.
+ *
+ * Extents and area return only after the worker was reaped: until then its driver may
+ * still write to them.
+ */
+
+#include <ctype.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "broker/session.h"
+#include "vgpu/error.h"
+#include "vgpu/hello.h"
+
+enum channel_action channel_judge(enum channel_phase phase, uint32_t state)
+{
+	if (state == VGPU_CHANNEL_CLOSING)
+		return phase == CHANNEL_IDLE ? CHANNEL_CLEAR : CHANNEL_CLOSE;
+	switch (phase) {
+	case CHANNEL_IDLE:
+		if (state == VGPU_CHANNEL_OPENING)
+			return CHANNEL_BEGIN;
+		return state == VGPU_CHANNEL_FREE || state == VGPU_CHANNEL_CLAIMED ||
+				       state == VGPU_CHANNEL_REFUSED ?
+			       CHANNEL_NOTHING :
+			       CHANNEL_CLEAR;
+	case CHANNEL_WAITING:
+	case CHANNEL_ASSIGNED:
+		return state == VGPU_CHANNEL_OPENING ? CHANNEL_NOTHING : CHANNEL_BREACH;
+	case CHANNEL_HELD:
+		if (state == VGPU_CHANNEL_OPENING)
+			return CHANNEL_REWINDOW;
+		return state == VGPU_CHANNEL_REFUSED ? CHANNEL_NOTHING : CHANNEL_BREACH;
+	case CHANNEL_OPEN:
+		return state == VGPU_CHANNEL_OPEN ? CHANNEL_NOTHING : CHANNEL_BREACH;
+	case CHANNEL_DEAD:
+		return state == VGPU_CHANNEL_DEAD ? CHANNEL_NOTHING : CHANNEL_CLOSE;
+	case CHANNEL_ENDING:
+	default:
+		return CHANNEL_NOTHING;
+	}
+}
+
+void channel_init(struct channel *channel, struct vm *vm, uint32_t index,
+	struct ledger_channel *record)
+{
+	channel->vm = vm;
+	channel->index = index;
+	channel->record = record;
+	channel->worker = NULL;
+}
+
+static struct vgpu_channel_entry *entry_of(const struct channel *channel)
+{
+	return vm_entry(channel->vm, channel->index);
+}
+
+static struct broker *broker_of(const struct channel *channel)
+{
+	return channel->vm->broker;
+}
+
+bool channel_is_active(const struct channel *channel)
+{
+	switch (channel->record->phase) {
+	case CHANNEL_WAITING:
+	case CHANNEL_ASSIGNED:
+	case CHANNEL_HELD:
+	case CHANNEL_OPEN:
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The entry in shared memory
+ */
+
+/* Wakes guests on this machine that sleep on the word, and raises the interrupt. */
+static void announce(struct channel *channel)
+{
+	syscall(SYS_futex, &entry_of(channel)->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	vm_interrupt(channel->vm);
+}
+
+/* Makes a step if the guest has not made another. Returns: whether it was made. */
+static bool step(struct channel *channel, uint32_t from, uint32_t to)
+{
+	if (channel->vm->gone)
+		return true;
+	if (!__atomic_compare_exchange_n(&entry_of(channel)->state, &from, to, false,
+		    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return false;
+	announce(channel);
+	return true;
+}
+
+/* Threads of a dead worker's guest sleep on their slots: its last words are ours. */
+static void wake_slots(struct channel *channel)
+{
+	uint8_t *slots = channel->vm->map +
+			 layout_area_off(&channel->vm->layout, channel->index) +
+			 VGPU_SLOTS_OFF;
+
+	for (uint32_t i = 0; i < VGPU_SLOTS_MAX; i++) {
+		struct vgpu_reply_slot *slot =
+			(struct vgpu_reply_slot *)(slots + i * VGPU_SLOT_SIZE);
+
+		if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
+			syscall(SYS_futex, &slot->sequence, FUTEX_WAKE, INT_MAX, NULL,
+				NULL, 0);
+	}
+}
+
+static void write_answer(struct channel *channel, uint32_t reason)
+{
+	struct vgpu_channel_entry *entry = entry_of(channel);
+
+	if (channel->vm->gone)
+		return;
+	entry->host_protocol_version = VGPU_PROTOCOL_VERSION;
+	entry->host_features = 0;
+	entry->reason = reason;
+	entry->host_api_version = channel->worker ? channel->worker->driver_version : 0;
+	entry->worker_pid = channel->worker ? channel->worker->pid : 0;
+	entry->area_off = layout_area_off(&channel->vm->layout, channel->index);
+	entry->first_extent = channel->record->first_extent;
+	entry->n_extents = channel->record->n_extents;
+}
+
+static void tell_refused(struct channel *channel, uint32_t reason)
+{
+	vgpu_log_info("vm=%s channel=%u pid=%u refused: %s", channel->vm->config->name,
+		channel->index, channel->record->pid, session_reason(reason));
+	write_answer(channel, reason);
+	/* A guest that closes at this moment is found by the next look. */
+	step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_REFUSED);
+}
+
+/* Returns: false if the guest has closed already. */
+static bool tell_dead(struct channel *channel, uint32_t reason)
+{
+	struct vgpu_channel_entry *entry = entry_of(channel);
+	uint32_t state;
+
+	if (channel->vm->gone)
+		return false;
+	entry->reason = reason;
+	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+	while (state != VGPU_CHANNEL_CLOSING) {
+		if (step(channel, state, VGPU_CHANNEL_DEAD)) {
+			wake_slots(channel);
+			return true;
+		}
+		state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+	}
+	return false;
+}
+
+static void tell_free(struct channel *channel)
+{
+	struct vgpu_channel_entry *entry = entry_of(channel);
+
+	if (channel->vm->gone)
+		return;
+	memset((char *)entry + sizeof(entry->state), 0,
+		sizeof(*entry) - sizeof(entry->state));
+	__atomic_store_n(&entry->state, VGPU_CHANNEL_FREE, __ATOMIC_RELEASE);
+	announce(channel);
+}
+
+/*
+ * What a channel holds
+ */
+
+static void release_extents(struct channel *channel)
+{
+	struct vm *vm = channel->vm;
+	uint32_t first = 0, n;
+
+	/* Emptied before they are free: a broker that dies between does it again. */
+	while (extent_find(&vm->extents, channel->index, first, &first, &n)) {
+		vm_punch(vm, layout_extent_off(&vm->layout, first),
+			(uint64_t)n * VGPU_EXTENT_SIZE);
+		extent_give(&vm->extents, channel->index, first, n);
+		first += n;
+	}
+	channel->record->first_extent = 0;
+	channel->record->n_extents = 0;
+}
+
+static void release_all(struct channel *channel)
+{
+	release_extents(channel);
+	vm_punch(channel->vm, layout_area_off(&channel->vm->layout, channel->index),
+		VGPU_AREA_SIZE);
+}
+
+/* Gives everything back and makes the entry free. */
+static void clear(struct channel *channel)
+{
+	release_all(channel);
+	tell_free(channel);
+	channel->record->phase = CHANNEL_IDLE;
+}
+
+/*
+ * Opening
+ */
+
+static unsigned int count_active(const struct broker *broker, const struct config_vm *config)
+{
+	unsigned int n = 0;
+	struct vm *vm;
+
+	TAILQ_FOREACH(vm, &broker->vms, entry) {
+		if (config && vm->config != config)
+			continue;
+		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+			n += channel_is_active(&vm->channels[i]);
+	}
+	return n;
+}
+
+/* Returns: why this hello is refused, or VGPU_REASON_NONE. */
+static uint32_t check_hello(struct channel *channel, const struct vgpu_channel_entry *hello)
+{
+	static const uint8_t none[16];
+	const struct broker *broker = broker_of(channel);
+	const uint8_t *boot_id = channel->vm->ledger->boot_id;
+
+	if (hello->protocol_version != VGPU_PROTOCOL_VERSION)
+		return VGPU_REASON_VERSION;
+	if (memcmp(boot_id, none, 16) && memcmp(boot_id, hello->boot_id, 16))
+		return VGPU_REASON_PROTOCOL;
+	if (!vgpu_window_is_sane(hello->window_base, hello->window_size,
+		    channel->vm->layout.size))
+		return VGPU_REASON_WINDOW;
+	if (broker->draining)
+		return VGPU_REASON_SHUTDOWN;
+	if (count_active(broker, channel->vm->config) >=
+			channel->vm->config->max_processes ||
+		count_active(broker, NULL) >= broker->config->max_workers)
+		return VGPU_REASON_LIMIT;
+	return VGPU_REASON_NONE;
+}
+
+/* Copies what is remembered of a hello; the name is made fit for a log. */
+static void copy_hello(struct ledger_channel *record, const struct vgpu_channel_entry *hello)
+{
+	record->pid = hello->pid;
+	record->api_version = hello->api_version;
+	record->window_base = hello->window_base;
+	record->window_size = hello->window_size;
+	memcpy(record->boot_id, hello->boot_id, sizeof(record->boot_id));
+	memcpy(record->comm, hello->comm, sizeof(record->comm));
+	record->comm[sizeof(record->comm) - 1] = '\0';
+	for (char *c = record->comm; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("-_.+:@/", *c))
+			*c = '?';
+	record->served = 0;
+	record->reason = VGPU_REASON_NONE;
+}
+
+static void begin(struct channel *channel)
+{
+	struct vgpu_channel_entry hello;
+	uint32_t reason;
+
+	vm_read_shared(&hello, entry_of(channel), sizeof(hello));
+	copy_hello(channel->record, &hello);
+	reason = check_hello(channel, &hello);
+	if (reason) {
+		tell_refused(channel, reason);
+		return;
+	}
+	channel->record->phase = CHANNEL_WAITING;
+	TAILQ_INSERT_TAIL(&broker_of(channel)->waiting, channel, waiting);
+	pool_update(broker_of(channel));
+}
+
+static void rewindow(struct channel *channel)
+{
+	struct control_message message = { .type = CONTROL_WINDOW };
+	struct vgpu_channel_entry hello;
+
+	vm_read_shared(&hello, entry_of(channel), sizeof(hello));
+	if (!vgpu_window_is_sane(hello.window_base, hello.window_size,
+		    channel->vm->layout.size)) {
+		tell_refused(channel, VGPU_REASON_WINDOW);
+		return;
+	}
+	channel->record->window_base = message.window.base = hello.window_base;
+	channel->record->window_size = message.window.size = hello.window_size;
+	channel->record->phase = CHANNEL_ASSIGNED;
+	worker_send(channel->worker, &message, NULL);
+}
+
+static void leave_queue(struct channel *channel)
+{
+	TAILQ_REMOVE(&broker_of(channel)->waiting, channel, waiting);
+	channel->record->phase = CHANNEL_IDLE;
+}
+
+void channel_refuse(struct channel *channel, uint32_t reason)
+{
+	leave_queue(channel);
+	tell_refused(channel, reason);
+}
+
+static int take_first_grant(struct channel *channel)
+{
+	struct ledger_channel *record = channel->record;
+
+	for (uint32_t n = LAYOUT_GRANT_EXTENTS; n >= LAYOUT_GRANT_EXTENTS_MIN; n /= 2) {
+		if (!extent_take(&channel->vm->extents, channel->index, n,
+			    &record->first_extent)) {
+			record->n_extents = n;
+			return 0;
+		}
+	}
+	return EXTENT_E_FULL;
+}
+
+static void send_assign(struct channel *channel)
+{
+	const struct vm *vm = channel->vm;
+	const struct ledger_channel *record = channel->record;
+	const uint32_t doorbell = VGPU_DOORBELL_CHANNEL(channel->index);
+	struct control_message message = {
+		.type = CONTROL_ASSIGN,
+		.assign = {
+			.channel = channel->index,
+			.flags = vm->n_doorbells ? 0 : CONTROL_ASSIGN_POLL,
+			.shm_size = vm->layout.size,
+			.area_off = layout_area_off(&vm->layout, channel->index),
+			.extents_off = vm->layout.extents_off,
+			.first_extent = record->first_extent,
+			.n_extents = record->n_extents,
+			.window_base = record->window_base,
+			.window_size = record->window_size,
+			.device_memory = vm->config->device_memory,
+			.guest_pid = record->pid,
+			.guest_api_version = record->api_version,
+		},
+	};
+	int fds[CONTROL_FDS_MAX];
+
+	memcpy(message.assign.vm, vm->config->name, sizeof(message.assign.vm));
+	memcpy(message.assign.guest_comm, record->comm, sizeof(message.assign.guest_comm));
+	fds[message.n_fds++] = vm->shm;
+	if (doorbell < vm->n_doorbells)
+		fds[message.n_fds++] = vm->doorbells[doorbell];
+	if (doorbell < vm->n_interrupts)
+		fds[message.n_fds++] = vm->interrupts[doorbell];
+	worker_send(channel->worker, &message, fds);
+}
+
+bool channel_assign(struct channel *channel, struct worker *worker)
+{
+	struct ledger_channel *record = channel->record;
+
+	if (take_first_grant(channel)) {
+		channel_refuse(channel, VGPU_REASON_LIMIT);
+		return false;
+	}
+	leave_queue(channel);
+	record->worker = worker->id;
+	record->served = 1;
+	record->phase = CHANNEL_ASSIGNED;
+	channel->worker = worker;
+	worker->channel = channel;
+	worker->state = WORKER_BUSY;
+	vgpu_log_debug("vm=%s channel=%u pid=%u (%s): worker %d", channel->vm->config->name,
+		channel->index, record->pid, record->comm, (int)worker->pid);
+	send_assign(channel);
+	return true;
+}
+
+/*
+ * What the worker says
+ */
+
+static void open_channel(struct channel *channel)
+{
+	struct ledger_channel *record = channel->record;
+
+	vgpu_log_info("session opened vm=%s channel=%u pid=%u comm=%s worker=%d",
+		channel->vm->config->name, channel->index, record->pid, record->comm,
+		(int)channel->worker->pid);
+	write_answer(channel, VGPU_REASON_NONE);
+	record->phase = CHANNEL_OPEN;
+	if (!step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN))
+		channel_look(channel);
+}
+
+bool channel_handle_opened(struct channel *channel, uint32_t reason)
+{
+	struct ledger_channel *record = channel->record;
+
+	if (record->phase == CHANNEL_ENDING)
+		return true;
+	if (record->phase != CHANNEL_ASSIGNED || reason >= _VGPU_REASON_N)
+		return false;
+	if (reason == VGPU_REASON_NONE) {
+		open_channel(channel);
+		return true;
+	}
+	if (reason == VGPU_REASON_WINDOW) {
+		record->phase = CHANNEL_HELD;
+		tell_refused(channel, reason);
+		channel_look(channel);
+		return true;
+	}
+	tell_refused(channel, reason);
+	channel_end(channel, CHANNEL_AFTER_REFUSED, reason, CONTROL_STOP_MS);
+	return true;
+}
+
+bool channel_handle_want(struct channel *channel, const struct control_want *want)
+{
+	struct control_message message = {
+		.type = CONTROL_GRANT,
+		.grant = { .n_extents = want->n_extents, .cookie = want->cookie },
+	};
+
+	if (channel->record->phase == CHANNEL_ENDING)
+		return true;
+	if (channel->record->phase != CHANNEL_OPEN)
+		return false;
+	if (extent_take(&channel->vm->extents, channel->index, want->n_extents,
+		    &message.grant.first_extent)) {
+		vgpu_log_warning("vm=%s channel=%u pid=%u: no %u extents of arena in a row are "
+				 "left; its size is set by size = in [vm %s]",
+			channel->vm->config->name, channel->index, channel->record->pid,
+			want->n_extents, channel->vm->config->name);
+		message.grant.n_extents = 0;
+		message.grant.error = -ENOMEM;
+	}
+	worker_send(channel->worker, &message, NULL);
+	return true;
+}
+
+/*
+ * Looking
+ */
+
+static void handle_breach(struct channel *channel, uint32_t state)
+{
+	vgpu_log_warning("vm=%s channel=%u pid=%u: the guest wrote state %u into its entry, "
+			 "which it may not: its session is ended",
+		channel->vm->config->name, channel->index, channel->record->pid, state);
+	channel_end(channel, CHANNEL_AFTER_DEAD, VGPU_REASON_PROTOCOL, 0);
+}
+
+bool channel_look(struct channel *channel)
+{
+	uint32_t state = __atomic_load_n(&entry_of(channel)->state, __ATOMIC_ACQUIRE);
+
+	switch (channel_judge(channel->record->phase, state)) {
+	case CHANNEL_BEGIN:
+		begin(channel);
+		return true;
+	case CHANNEL_REWINDOW:
+		rewindow(channel);
+		return true;
+	case CHANNEL_CLOSE:
+		if (channel->record->phase == CHANNEL_ENDING &&
+			channel->record->after == CHANNEL_AFTER_FREE)
+			return false;
+		channel_end(channel, CHANNEL_AFTER_FREE, VGPU_REASON_NONE, CONTROL_STOP_MS);
+		return true;
+	case CHANNEL_CLEAR:
+		clear(channel);
+		return true;
+	case CHANNEL_BREACH:
+		handle_breach(channel, state);
+		return true;
+	default:
+		return false;
+	}
+}
+
+void channel_reboot(struct channel *channel, const uint8_t boot_id[16])
+{
+	static const uint8_t none[16];
+	uint8_t said[16] __attribute__((__aligned__(8)));
+
+	if (channel->record->phase != CHANNEL_IDLE) {
+		if (memcmp(channel->record->boot_id, boot_id, 16))
+			channel_end(channel, CHANNEL_AFTER_FREE, VGPU_REASON_NONE,
+				CONTROL_STOP_MS);
+		return;
+	}
+	/* An entry that was refused in the last boot; a claimed one says no boot yet. */
+	vm_read_shared(said, entry_of(channel)->boot_id, sizeof(said));
+	if (memcmp(said, none, 16) && memcmp(said, boot_id, 16))
+		clear(channel);
+}
+
+/*
+ * Ending
+ */
+
+static bool is_opening(const struct channel *channel)
+{
+	return channel->record->phase == CHANNEL_WAITING ||
+	       channel->record->phase == CHANNEL_ASSIGNED ||
+	       channel->record->phase == CHANNEL_HELD;
+}
+
+void channel_end(struct channel *channel, enum channel_after after, uint32_t reason,
+	unsigned int grace_ms)
+{
+	struct ledger_channel *record = channel->record;
+
+	if (after == CHANNEL_AFTER_DEAD && is_opening(channel)) {
+		/* It never lived: what the guest waits for is a refusal. */
+		tell_refused(channel, reason);
+		after = CHANNEL_AFTER_REFUSED;
+	}
+	if (record->phase == CHANNEL_WAITING)
+		leave_queue(channel);
+	if (channel->worker) {
+		/* Once the guest has closed, or the VM is gone, nothing else is told. */
+		if (record->phase != CHANNEL_ENDING || after == CHANNEL_AFTER_FREE) {
+			record->after = after;
+			record->reason = reason;
+		}
+		record->phase = CHANNEL_ENDING;
+		worker_end(channel->worker, grace_ms);
+		return;
+	}
+	if (record->phase == CHANNEL_ENDING)
+		return;
+	if (after == CHANNEL_AFTER_FREE)
+		clear(channel);
+	else if (after == CHANNEL_AFTER_DEAD && !tell_dead(channel, reason))
+		clear(channel);
+}
+
+static void log_end(struct channel *channel, uint32_t reason)
+{
+	struct session session = {
+		.vm = channel->vm->config->name,
+		.channel = channel->index,
+		.guest_pid = channel->record->pid,
+		.worker = channel->worker->pid,
+		.reason = session_reason(reason),
+	};
+	char line[1024];
+
+	session_read_stats(channel->worker->stats, &session.stats);
+	session_format(&session, line, sizeof(line));
+	vgpu_log_info("%s", line);
+}
+
+/* Why a session ended that nobody here ended. */
+static uint32_t guess_reason(const struct worker *worker)
+{
+	if (worker && worker->last_words != VGPU_REASON_NONE)
+		return worker->last_words;
+	return VGPU_REASON_WORKER_DIED;
+}
+
+/* From its phase: what becomes of a channel whose worker is no more. */
+static enum channel_after settle(struct channel *channel)
+{
+	struct ledger_channel *record = channel->record;
+
+	switch (record->phase) {
+	case CHANNEL_ENDING:
+		return record->after;
+	case CHANNEL_ASSIGNED:
+		record->reason = guess_reason(channel->worker);
+		tell_refused(channel, VGPU_REASON_HOST);
+		return CHANNEL_AFTER_REFUSED;
+	case CHANNEL_HELD:
+		record->reason = guess_reason(channel->worker);
+		return CHANNEL_AFTER_REFUSED;
+	default:
+		record->reason = guess_reason(channel->worker);
+		return CHANNEL_AFTER_DEAD;
+	}
+}
+
+void channel_handle_worker_gone(struct channel *channel)
+{
+	struct ledger_channel *record = channel->record;
+	enum channel_after after = settle(channel);
+
+	if (channel->worker && record->served)
+		log_end(channel, record->reason);
+	channel->worker = NULL;
+	if (after == CHANNEL_AFTER_DEAD) {
+		record->phase = CHANNEL_DEAD;
+		record->worker = 0;
+		if (!tell_dead(channel, record->reason))
+			clear(channel);
+		return;
+	}
+	release_all(channel);
+	if (after == CHANNEL_AFTER_FREE)
+		tell_free(channel);
+	record->phase = CHANNEL_IDLE;
+	record->worker = 0;
+	if (!channel->vm->gone && broker_of(channel)->synced)
+		channel_look(channel);
+}
+
+/*
+ * A new broker
+ */
+
+void channel_restore_worker(struct channel *channel, struct worker *worker)
+{
+	channel->worker = worker;
+	worker->channel = channel;
+	worker->state = WORKER_BUSY;
+	/* Of a worker that had not answered it is not known what was said: the guest's
+	 * entry still asks, and gets another. */
+	if (channel->record->phase == CHANNEL_ASSIGNED ||
+		channel->record->phase == CHANNEL_HELD)
+		channel_end(channel, CHANNEL_AFTER_REFUSED, VGPU_REASON_HOST, 0);
+	else if (channel->record->phase != CHANNEL_OPEN)
+		worker_end(worker, 0);
+}
+
+void channel_restore(struct channel *channel)
+{
+	struct ledger_channel *record = channel->record;
+
+	if (record->phase == CHANNEL_WAITING)
+		record->phase = CHANNEL_IDLE;
+	if (record->worker && !channel->worker)
+		channel_handle_worker_gone(channel);
+}

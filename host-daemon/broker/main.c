@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vgpud: gives virtual machines a share of this host's GPU
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "broker/child.h"
+#include "broker/config.h"
+#include "broker/keeper.h"
+#include "broker/paths.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/log.h"
+
+#define EXIT_USAGE 2
+#define DEFAULT_CONFIG "/etc/vgpu/vgpud.conf"
+
+static const char help[] =
+	"Usage: vgpud [OPTION]...\n"
+	"Gives virtual machines a share of this host's GPU: serves QEMU's ivshmem devices\n"
+	"and runs a worker process for each guest process that uses CUDA.\n"
+	"\n"
+	"  -c, --config FILE  read FILE (default " DEFAULT_CONFIG ")\n"
+	"      --check        read the configuration, say what is wrong with it, and exit\n"
+	"  -h, --help         print this and exit\n"
+	"  -V, --version      print the version and exit\n"
+	"\n"
+	"The file has one section [vgpud] and one [vm NAME] for each VM:\n"
+	"\n"
+	"  [vgpud]\n"
+	"  driver = auto          auto, nvidia, soft, null, or the path of a libcuda.so.1\n"
+	"  log-level = info       none, error, warning, info, debug\n"
+	"  log-file = PATH        default: standard error\n"
+	"  warm-workers = 1       workers kept ready for the next guest process\n"
+	"  max-workers = 64       workers in all\n"
+	"  worker = PATH          the worker program\n"
+	"  softgpu = PATH         the software device\n"
+	"  null-driver = PATH     the driver that does nothing, for measuring\n"
+	"  softgpu-name = NAME    what the software device calls itself;\n"
+	"  softgpu-cc = 12.1      its compute capability, memory and threads\n"
+	"  softgpu-memory = 4G\n"
+	"  softgpu-threads = N\n"
+	"\n"
+	"  [vm NAME]\n"
+	"  transport = ivshmem    ivshmem (QEMU ivshmem-doorbell), socket (processes of\n"
+	"                         this machine), plain (QEMU ivshmem-plain)\n"
+	"  socket = PATH          where QEMU or the processes connect\n"
+	"  socket-mode = 0660     who may\n"
+	"  socket-group = GROUP\n"
+	"  memory = PATH          with plain: QEMU's mem-path\n"
+	"  size = 4G              shared memory, a power of two from 64M\n"
+	"  device-memory = SIZE   quota of each guest process, default: all there is\n"
+	"  max-processes = 31     guest processes at a time\n"
+	"\n"
+	"SIGTERM and SIGINT end running sessions and then vgpud.\n"
+	"\n"
+	"Exit status: 0 ended by a signal, or --check found no mistake; 1 vgpud cannot run\n"
+	"or cannot go on, the log says why; 2 a wrong option or configuration.\n";
+
+/* Reads a configuration. Returns: 0, or the exit status, and the reason was logged. */
+static int read_config(int fd, const char *name, char **textp, struct config **configp)
+{
+	char *error = NULL;
+	int r;
+
+	r = config_read(fd, textp);
+	if (r) {
+		vgpu_log_error("%s: %s", name, strerror(-r));
+		return EXIT_USAGE;
+	}
+	r = config_new_from_text(configp, name, *textp, &error);
+	if (r == CONFIG_E_INVALID)
+		vgpu_log_error("%s", error);
+	else if (r)
+		vgpu_log_error("%s: %s", name, strerror(-r));
+	free(error);
+	if (r)
+		return r == CONFIG_E_INVALID ? EXIT_USAGE : EXIT_FAILURE;
+	return paths_complete(*configp) ? EXIT_FAILURE : 0;
+}
+
+/* All processes of vgpud log to their standard error, wherever that leads. */
+static int open_log(const struct config *config)
+{
+	int fd, r = 0;
+
+	if (!config->log_file)
+		return 0;
+	fd = open(config->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
+		0640);
+	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0) {
+		vgpu_log_error("log-file %s: %m", config->log_file);
+		r = EXIT_FAILURE;
+	}
+	vgpu_close(fd);
+	return r;
+}
+
+/* The broker's end of main(): descriptors 3 and 4 are link and configuration. */
+static int run_broker(const char *name)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
+	int r;
+
+	/* It was executed as /proc/self/exe. */
+	prctl(PR_SET_NAME, "vgpud-broker");
+	vgpu_log_init("vgpud-broker", VGPU_LOG_INFO);
+	r = read_config(CHILD_FIRST_FD + 1, name, &text, &config);
+	if (r)
+		return r;
+	vgpu_log_init("vgpud-broker", config->log_level);
+	return broker_run(config, CHILD_FIRST_FD);
+}
+
+static int run_keeper(const char *path, bool check)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	int r;
+
+	vgpu_log_init("vgpud", VGPU_LOG_INFO);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		vgpu_log_error("%s: %m", path);
+		return EXIT_USAGE;
+	}
+	r = read_config(fd, path, &text, &config);
+	if (r || check)
+		return r;
+	vgpu_log_init("vgpud", config->log_level);
+	r = open_log(config);
+	return r ? r : keeper_run(config, text, path);
+}
+
+/*
+ * Three kinds of processes make up the host side. vgpud itself becomes the keeper,
+ * which owns every descriptor and is the parent of the two others: the broker, which is
+ * this same program started again by the keeper, decides everything and may be
+ * replaced at any time; and the workers, one for each guest process, are another
+ * program, which alone touches a GPU driver. Nobody but the workers ever looks into
+ * what a guest asks of the GPU.
+ */
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "check", no_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	const char *path = DEFAULT_CONFIG;
+	bool check = false;
+	int option;
+
+	if (argc == 3 && !strcmp(argv[1], "--broker"))
+		return run_broker(argv[2]);
+	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			path = optarg;
+			break;
+		case 'k':
+			check = true;
+			break;
+		case 'h':
+			return fputs(help, stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+		case 'V':
+			puts("vgpud " VGPUD_VERSION);
+			return EXIT_SUCCESS;
+		default:
+			fputs("Try 'vgpud --help'.\n", stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "vgpud: unexpected argument \"%s\"\n", argv[optind]);
+		return EXIT_USAGE;
+	}
+	return run_keeper(path, check);
+}

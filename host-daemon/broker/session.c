@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Session: what a worker did for one guest process, told when it is over
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/session.h"
+#include "vgpu/ring-layout.h"
+
+void session_read_stats(int fd, struct worker_stats *stats)
+{
+	/* Not mapped: the worker holds this memory too, and may be its guest's. */
+	if (pread(fd, stats, sizeof(*stats), 0) != (ssize_t)sizeof(*stats))
+		memset(stats, 0, sizeof(*stats));
+}
+
+int session_format(const struct session *session, char *line, size_t size)
+{
+	const struct worker_stats *s = &session->stats;
+
+	return snprintf(line, size,
+		"session ended vm=%s channel=%u pid=%u launches=%" PRIu64
+		" copies_h2d=%" PRIu64 " copies_d2h=%" PRIu64 " copies_d2d=%" PRIu64
+		" memsets=%" PRIu64 " bytes_h2d=%" PRIu64 " bytes_d2h=%" PRIu64
+		" calls=%" PRIu64 " refused_async=%" PRIu64 " slow_calls=%" PRIu64
+		" worker=%d reason=%s",
+		session->vm, session->channel, session->guest_pid, s->launches,
+		s->copies_h2d, s->copies_d2h, s->copies_d2d, s->memsets, s->bytes_h2d,
+		s->bytes_d2h, s->calls, s->refused_async, s->slow_calls,
+		(int)session->worker, session->reason);
+}
+
+const char *session_reason(uint32_t reason)
+{
+	static const char *const names[_VGPU_REASON_N] = {
+		[VGPU_REASON_NONE] = "closed",
+		[VGPU_REASON_VERSION] = "version",
+		[VGPU_REASON_WINDOW] = "window",
+		[VGPU_REASON_NO_DEVICE] = "no-device",
+		[VGPU_REASON_LIMIT] = "limit",
+		[VGPU_REASON_HOST] = "host",
+		[VGPU_REASON_PROTOCOL] = "protocol",
+		[VGPU_REASON_WORKER_DIED] = "worker-died",
+		[VGPU_REASON_SHUTDOWN] = "shutdown",
+	};
+
+	return reason < _VGPU_REASON_N ? names[reason] : "unknown";
+}

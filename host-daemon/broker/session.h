@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Session: what a worker did for one guest process, told when it is over
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "control.h"
+
+struct session {
+	const char *vm;
+	uint32_t channel;
+	uint32_t guest_pid;
+	pid_t worker;
+	const char *reason;
+	struct worker_stats stats;
+};
+
+/* Reads the counters of a worker; what cannot be read is 0. */
+void session_read_stats(int fd, struct worker_stats *stats);
+
+/* Writes the line into a buffer. Returns: its length, as snprintf() does. */
+int session_format(const struct session *session, char *line, size_t size);
+
+/* The word that stands for an enum vgpu_channel_reason; never NULL. */
+const char *session_reason(uint32_t reason);

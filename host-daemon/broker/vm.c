@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * VM: one shared memory with its doorbells and channels, as the broker sees it
+ *
+ * Every word of the map may change at any time, by the guest's hand: words are read
+ * once, by vm_read_shared() or an atomic load, and what is to be remembered stands in
+ * the ledger. Once the keeper says that the VM is gone its map is not touched any
+ * more: a file of transport plain may have been cut short by then.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "vgpu/error.h"
+
+/* How long a doorbell that rang for nothing is not listened to. */
+#define VM_REST_MS 5
+/* A process whose connection ended waits for nobody. */
+#define VM_GONE_GRACE_MS 500
+
+static void vm_freep(struct vm **vmp)
+{
+	vm_free(*vmp);
+}
+
+/* Hands the descriptors over, so that vm_free() closes them. */
+static void take_fds(struct vm *vm, const struct link_message *message, const int *fds,
+	size_t n_fds)
+{
+	vm->shm = vm->ledger_fd = -1;
+	if (n_fds != 2u + message->vm.n_doorbells + message->vm.n_interrupts ||
+		message->vm.n_doorbells > VGPU_IVSHMEM_VECTORS ||
+		message->vm.n_interrupts > VGPU_IVSHMEM_VECTORS) {
+		for (size_t i = 0; i < n_fds; i++)
+			close(fds[i]);
+		return;
+	}
+	vm->shm = fds[0];
+	vm->ledger_fd = fds[1];
+	vm->n_doorbells = message->vm.n_doorbells;
+	vm->n_interrupts = message->vm.n_interrupts;
+	memcpy(vm->doorbells, fds + 2, vm->n_doorbells * sizeof(int));
+	memcpy(vm->interrupts, fds + 2 + vm->n_doorbells, vm->n_interrupts * sizeof(int));
+}
+
+static int map_fd(int fd, uint64_t size, void **mapp)
+{
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (map == MAP_FAILED)
+		return vgpu_error_origin(-errno);
+	*mapp = map;
+	return 0;
+}
+
+int vm_new(struct vm **vmp, struct broker *broker, const struct link_message *message,
+	const int *fds, size_t n_fds)
+{
+	_vgpu_cleanup_(vm_freep) struct vm *vm = calloc(1, sizeof(*vm));
+	int r;
+
+	if (!vm) {
+		for (size_t i = 0; i < n_fds; i++)
+			close(fds[i]);
+		return vgpu_error_origin(-ENOMEM);
+	}
+	vm->broker = broker;
+	vm->id = message->id;
+	take_fds(vm, message, fds, n_fds);
+	vm->config = config_vm_at(broker->config, message->vm.config_index);
+	if (!vm->config || vm->shm < 0)
+		return vgpu_error_origin(-EPROTO);
+	layout_init(&vm->layout, message->vm.size, message->vm.n_channels_max);
+	r = map_fd(vm->shm, vm->layout.extents_off, (void **)&vm->map);
+	if (!r)
+		r = map_fd(vm->ledger_fd, ledger_size(&vm->layout), (void **)&vm->ledger);
+	if (r)
+		return vgpu_error_trace(r);
+	vm->extents = (struct extent_table){ vm->ledger->owners, vm->layout.n_extents };
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		channel_init(&vm->channels[i], vm, i, &vm->ledger->channels[i]);
+	*vmp = vm;
+	vm = NULL;
+	return 0;
+}
+
+struct vm *vm_free(struct vm *vm)
+{
+	if (!vm)
+		return NULL;
+	loop_remove(&vm->control);
+	loop_clear_timer(&vm->rest);
+	if (vm->map)
+		munmap(vm->map, vm->layout.extents_off);
+	if (vm->ledger)
+		munmap(vm->ledger, ledger_size(&vm->layout));
+	for (uint32_t i = 0; i < vm->n_doorbells; i++)
+		close(vm->doorbells[i]);
+	for (uint32_t i = 0; i < vm->n_interrupts; i++)
+		close(vm->interrupts[i]);
+	vgpu_close(vm->shm);
+	vgpu_close(vm->ledger_fd);
+	free(vm);
+	return NULL;
+}
+
+struct vgpu_shm_header *vm_header(const struct vm *vm)
+{
+	return (struct vgpu_shm_header *)vm->map;
+}
+
+struct vgpu_channel_entry *vm_entry(const struct vm *vm, uint32_t channel)
+{
+	return (struct vgpu_channel_entry *)(vm->map + layout_channel_off(channel));
+}
+
+typedef uint64_t __attribute__((__may_alias__)) shared_word;
+
+void vm_read_shared(void *destination, const void *source, size_t size)
+{
+	const volatile shared_word *from = source;
+	shared_word *to = destination;
+
+	for (size_t i = 0; i < size / sizeof(*to); i++)
+		to[i] = from[i];
+}
+
+void vm_interrupt(struct vm *vm)
+{
+	const uint64_t one = 1;
+
+	/* Full means that the guest has not looked at 2^64 rings: one more is none. */
+	if (vm->n_interrupts && write(vm->interrupts[VGPU_DOORBELL_CONTROL], &one, 8) < 0)
+		vgpu_log_debug("vm=%s: its interrupt cannot be raised: %m",
+			vm->config->name);
+}
+
+void vm_punch(struct vm *vm, uint64_t offset, uint64_t size)
+{
+	if (vm->gone)
+		return;
+	if (fallocate(vm->shm, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size) < 0)
+		vgpu_log_error("vm=%s: %llu bytes of its memory at offset %llu cannot be "
+			       "emptied: %m", vm->config->name, (unsigned long long)size,
+			(unsigned long long)offset);
+}
+
+static struct vm *of_control(struct loop_source *source)
+{
+	return (struct vm *)((char *)source - offsetof(struct vm, control));
+}
+
+static int handle_rested(struct loop_timer *timer)
+{
+	return vm_listen((struct vm *)((char *)timer - offsetof(struct vm, rest)));
+}
+
+/* A guest that rings without asking for anything does not get our processor. */
+static int handle_doorbell(struct loop_source *source)
+{
+	struct vm *vm = of_control(source);
+	uint64_t count;
+
+	if (read(source->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return vgpu_error_origin(-errno);
+	if (vm_scan(vm))
+		return 0;
+	loop_remove(&vm->control);
+	loop_set_timer(&vm->broker->loop, &vm->rest, VM_REST_MS, handle_rested);
+	return 0;
+}
+
+int vm_listen(struct vm *vm)
+{
+	if (vm->gone || !vm->n_doorbells)
+		return 0;
+	return loop_add(&vm->broker->loop, &vm->control,
+		vm->doorbells[VGPU_DOORBELL_CONTROL], handle_doorbell);
+}
+
+/* A guest kernel that is not the one seen before: processes of the old one are gone
+ * without a word, and so are their channels. */
+static bool scan_boot(struct vm *vm)
+{
+	static const uint8_t none[16];
+	uint8_t boot_id[16] __attribute__((__aligned__(8)));
+
+	vm_read_shared(boot_id, vm_header(vm)->boot_id, sizeof(boot_id));
+	if (!memcmp(boot_id, none, sizeof(none)) ||
+		!memcmp(boot_id, vm->ledger->boot_id, sizeof(boot_id)))
+		return false;
+	if (memcmp(vm->ledger->boot_id, none, sizeof(none)))
+		vgpu_log_info("vm=%s was reset: channels of the last boot are closed",
+			vm->config->name);
+	memcpy(vm->ledger->boot_id, boot_id, sizeof(boot_id));
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		channel_reboot(&vm->channels[i], boot_id);
+	return true;
+}
+
+bool vm_scan(struct vm *vm)
+{
+	bool found;
+
+	if (vm->gone || !vm->broker->synced)
+		return true;
+	found = scan_boot(vm);
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		found |= channel_look(&vm->channels[i]);
+	return found;
+}
+
+void vm_tick(struct vm *vm)
+{
+	struct vgpu_shm_header *header = vm_header(vm);
+	uint32_t n_requests;
+
+	if (vm->gone)
+		return;
+	__atomic_add_fetch(&header->heartbeat, 1, __ATOMIC_RELAXED);
+	n_requests = __atomic_load_n(&header->n_requests, __ATOMIC_ACQUIRE);
+	if (n_requests == vm->n_requests)
+		return;
+	vm->n_requests = n_requests;
+	vm_scan(vm);
+}
+
+void vm_handle_gone(struct vm *vm)
+{
+	vm->gone = true;
+	loop_remove(&vm->control);
+	loop_clear_timer(&vm->rest);
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		channel_end(&vm->channels[i], CHANNEL_AFTER_FREE, VGPU_REASON_NONE,
+			VM_GONE_GRACE_MS);
+}
+
+bool vm_is_done(const struct vm *vm)
+{
+	if (!vm->gone)
+		return false;
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		if (vm->channels[i].record->worker)
+			return false;
+	return true;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * VM: one shared memory with its doorbells and channels, as the broker sees it
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "broker/channel.h"
+#include "broker/config.h"
+#include "broker/ledger.h"
+#include "broker/link.h"
+#include "broker/loop.h"
+
+struct broker;
+
+struct vm {
+	TAILQ_ENTRY(vm) entry;
+	struct broker *broker;
+	const struct config_vm *config;
+	uint64_t id; /* the keeper's number of it */
+	bool gone;   /* its memory must not be touched any more */
+
+	int shm;
+	struct layout layout;
+	uint8_t *map; /* of the shared memory up to the arena */
+	int ledger_fd;
+	struct ledger *ledger;
+	struct extent_table extents;
+	struct channel channels[VGPU_CHANNELS_MAX];
+
+	uint32_t n_doorbells;
+	uint32_t n_interrupts;
+	int doorbells[VGPU_IVSHMEM_VECTORS];
+	int interrupts[VGPU_IVSHMEM_VECTORS];
+	struct loop_source control;   /* doorbell 0 */
+	struct loop_timer rest;	      /* while doorbell 0 is not listened to */
+	uint32_t n_requests;	      /* as last seen in the header */
+};
+
+/*
+ * Takes up a VM that the keeper told of.
+ *
+ * @fds:	memory, ledger, doorbells, interrupts; its own in any case
+ *
+ * Return: 0 or -errno.
+ */
+int vm_new(struct vm **vmp, struct broker *broker, const struct link_message *message,
+	const int *fds, size_t n_fds);
+struct vm *vm_free(struct vm *vm);
+
+/* Starts to listen to the doorbell. Returns: 0 or -errno. */
+int vm_listen(struct vm *vm);
+
+/* Looks through the channel table. Returns: whether there was something to do. */
+bool vm_scan(struct vm *vm);
+
+/* Lives on: moves the heartbeat, and scans if the guest asked without a doorbell. */
+void vm_tick(struct vm *vm);
+
+/* Its connection ended: all of it goes. */
+void vm_handle_gone(struct vm *vm);
+
+/* Whether a VM that is gone has nothing left; then it is to be freed. */
+bool vm_is_done(const struct vm *vm);
+
+struct vgpu_shm_header *vm_header(const struct vm *vm);
+struct vgpu_channel_entry *vm_entry(const struct vm *vm, uint32_t channel);
+
+/* Tells the guest that an entry changed. */
+void vm_interrupt(struct vm *vm);
+
+/* Gives bytes of the shared memory back to the host; they read as zero then. */
+void vm_punch(struct vm *vm, uint64_t offset, uint64_t size);
+
+/* Copies shared bytes once: both pointers and the size are multiples of 8. */
+void vm_read_shared(void *destination, const void *source, size_t size);

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Worker: a worker process as the broker sees it, and the pool of them
+ *
+ * A worker is STARTING, then WARM, then BUSY with one channel, then ENDING; it never
+ * takes a step back, because what a guest did to it cannot be known. Whatever it says
+ * is checked as if its guest said it. A message is looked at in the socket, acted on,
+ * and only then taken out: if the broker dies between, the next one finds it there. To
+ * act twice does no harm: a grant with an old cookie is ignored, and its extents
+ * belong to the channel all the same.
+ */
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "broker/session.h"
+#include "vgpu/error.h"
+
+/* Messages of one worker in a row, before others have their turn. */
+#define WORKER_BATCH 16
+/* Pause after a worker that failed to start, doubled each time. */
+#define POOL_PAUSE_MIN_MS 250
+#define POOL_PAUSE_MAX_MS 30000
+
+static int handle_control(struct loop_source *source);
+
+int worker_new(struct worker **workerp, struct broker *broker,
+	const struct link_message *message, int control, int stats)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+	int r;
+
+	if (!worker) {
+		vgpu_close(control);
+		vgpu_close(stats);
+		return vgpu_error_origin(-ENOMEM);
+	}
+	worker->broker = broker;
+	worker->id = message->id;
+	worker->pid = message->worker.pid;
+	worker->control = control;
+	worker->stats = stats;
+	TAILQ_INSERT_TAIL(&broker->pool.workers, worker, entry);
+	r = loop_add(&broker->loop, &worker->source, control, handle_control);
+	if (r) {
+		worker_free(worker);
+		return vgpu_error_trace(r);
+	}
+	*workerp = worker;
+	return 0;
+}
+
+struct worker *worker_free(struct worker *worker)
+{
+	if (!worker)
+		return NULL;
+	TAILQ_REMOVE(&worker->broker->pool.workers, worker, entry);
+	loop_remove(&worker->source);
+	loop_clear_timer(&worker->deadline);
+	vgpu_close(worker->control);
+	vgpu_close(worker->stats);
+	free(worker);
+	return NULL;
+}
+
+struct worker *worker_find(struct broker *broker, uint64_t id)
+{
+	struct worker *worker;
+
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
+		if (worker->id == id)
+			return worker;
+	return NULL;
+}
+
+/*
+ * Ending
+ */
+
+/* SIGKILL; the keeper, whose child it is, sends it and reports the end. */
+static void kill_worker(struct worker *worker)
+{
+	worker->state = WORKER_ENDING;
+	loop_clear_timer(&worker->deadline);
+	link_send_id(worker->broker->link, LINK_KILL, worker->id);
+}
+
+static struct worker *of_deadline(struct loop_timer *timer)
+{
+	return (struct worker *)((char *)timer - offsetof(struct worker, deadline));
+}
+
+static int handle_deadline(struct loop_timer *timer)
+{
+	struct worker *worker = of_deadline(timer);
+
+	vgpu_log_info("worker %d has not ended when told to and is killed",
+		(int)worker->pid);
+	kill_worker(worker);
+	return 0;
+}
+
+void worker_end(struct worker *worker, unsigned int grace_ms)
+{
+	const struct control_message stop = { .type = CONTROL_STOP };
+	const bool told = worker->state == WORKER_ENDING;
+
+	worker->state = WORKER_ENDING;
+	if (!grace_ms) {
+		kill_worker(worker);
+		return;
+	}
+	/* Told before: only a shorter time counts, and none set means killed already. */
+	if (told && (!worker->deadline.loop ||
+			    worker->deadline.deadline <= loop_now() + grace_ms))
+		return;
+	loop_set_timer(&worker->broker->loop, &worker->deadline, grace_ms,
+		handle_deadline);
+	if (!told)
+		worker_send(worker, &stop, NULL);
+}
+
+void worker_send(struct worker *worker, const struct control_message *message,
+	const int *fds)
+{
+	int r;
+
+	r = control_send(worker->control, message, fds);
+	if (!r)
+		return;
+	/* At end-of-file it is ending already; its exit will be reported. */
+	if (r != CONTROL_E_EOF)
+		vgpu_log_error("worker %d takes no message (%s) and is killed",
+			(int)worker->pid, r < 0 ? strerror(-r) : "its socket is full");
+	kill_worker(worker);
+}
+
+/*
+ * What a worker says
+ */
+
+static bool handle_ready(struct worker *worker, const struct control_ready *ready)
+{
+	struct broker *broker = worker->broker;
+
+	if (worker->state == WORKER_ENDING)
+		return true;
+	if (worker->state != WORKER_STARTING || ready->reason >= _VGPU_REASON_N)
+		return false;
+	if (ready->reason != VGPU_REASON_NONE) {
+		vgpu_log_warning("worker %d has no driver to serve with: %s",
+			(int)worker->pid, session_reason(ready->reason));
+		worker_end(worker, CONTROL_STOP_MS);
+		pool_handle_failure(broker, ready->reason);
+		return true;
+	}
+	vgpu_log_debug("worker %d is warm: %s, version %d, %u devices", (int)worker->pid,
+		ready->driver, ready->driver_version, ready->n_devices);
+	worker->driver_version = ready->driver_version;
+	worker->state = WORKER_WARM;
+	broker->pool.n_failures = 0;
+	loop_clear_timer(&broker->pool.pause);
+	pool_update(broker);
+	return true;
+}
+
+static bool handle_ended(struct worker *worker, uint32_t reason)
+{
+	if (reason >= _VGPU_REASON_N)
+		return false;
+	worker->last_words = reason;
+	return true;
+}
+
+/* Returns: whether an honest worker would have said this now. */
+static bool handle_message(struct worker *worker, const struct control_message *message)
+{
+	if (message->n_fds)
+		return false;
+	switch (message->type) {
+	case CONTROL_READY:
+		return handle_ready(worker, &message->ready);
+	case CONTROL_OPENED:
+		if (worker->channel && message->opened.reason != VGPU_REASON_NONE &&
+			message->opened.reason != VGPU_REASON_WINDOW)
+			worker->last_words = message->opened.reason;
+		return worker->channel &&
+		       channel_handle_opened(worker->channel, message->opened.reason);
+	case CONTROL_WANT:
+		return worker->channel &&
+		       channel_handle_want(worker->channel, &message->want);
+	case CONTROL_ENDED:
+		return handle_ended(worker, message->ended.reason);
+	}
+	return false;
+}
+
+static void handle_nonsense(struct worker *worker)
+{
+	vgpu_log_error("worker %d said what no worker says and is killed", (int)worker->pid);
+	worker->last_words = VGPU_REASON_HOST;
+	kill_worker(worker);
+}
+
+/* Returns: whether there may be more. */
+static bool receive(struct worker *worker)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX], r;
+	bool sane;
+
+	r = control_peek(worker->control, &message);
+	if (r == CONTROL_E_AGAIN)
+		return false;
+	if (r == CONTROL_E_EOF || r < 0) {
+		/* What still lives of it shall not. The state stays: whether it failed
+		 * or was ended is judged when its exit is reported. */
+		worker->hung_up = true;
+		loop_remove(&worker->source);
+		link_send_id(worker->broker->link, LINK_KILL, worker->id);
+		return false;
+	}
+	sane = !r && handle_message(worker, &message);
+	control_receive(worker->control, &message, fds);
+	for (int i = 0; i < CONTROL_FDS_MAX; i++)
+		vgpu_close(fds[i]);
+	if (!sane)
+		handle_nonsense(worker);
+	return sane;
+}
+
+static int handle_control(struct loop_source *source)
+{
+	struct worker *worker =
+		(struct worker *)((char *)source - offsetof(struct worker, source));
+
+	for (int i = 0; i < WORKER_BATCH && receive(worker); i++)
+		;
+	return 0;
+}
+
+static void log_exit(const struct worker *worker, int status)
+{
+	if (worker->state == WORKER_ENDING)
+		return;
+	if (WIFSIGNALED(status))
+		vgpu_log_warning("worker %d was ended by signal %d (%s)", (int)worker->pid,
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		vgpu_log_warning("worker %d exited with %d", (int)worker->pid,
+			WEXITSTATUS(status));
+}
+
+void worker_handle_exit(struct worker *worker, int status)
+{
+	struct broker *broker = worker->broker;
+	struct channel *channel = worker->channel;
+
+	/* Its last words may still lie in the socket. */
+	if (worker->source.loop)
+		while (receive(worker))
+			;
+	log_exit(worker, status);
+	if (channel)
+		channel_handle_worker_gone(channel);
+	if (worker->state == WORKER_STARTING)
+		pool_handle_failure(broker, VGPU_REASON_HOST);
+	link_send_id(broker->link, LINK_WORKER_DONE, worker->id);
+	worker_free(worker);
+	pool_update(broker);
+}
+
+/*
+ * Pool
+ */
+
+static struct worker *find_warm(struct broker *broker)
+{
+	struct worker *worker;
+
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
+		if (worker->state == WORKER_WARM && !worker->hung_up)
+			return worker;
+	return NULL;
+}
+
+/* Counts workers that live on, and those of them that no channel has. */
+static void count_workers(const struct broker *broker, unsigned int *n_livep,
+	unsigned int *n_idlep)
+{
+	const struct worker *worker;
+
+	*n_livep = *n_idlep = broker->pool.n_spawning;
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
+		if (worker->hung_up)
+			continue;
+		*n_livep += worker->state != WORKER_ENDING;
+		*n_idlep += worker->state == WORKER_STARTING || worker->state == WORKER_WARM;
+	}
+}
+
+void pool_update(struct broker *broker)
+{
+	struct worker_pool *pool = &broker->pool;
+	unsigned int n_live, n_idle, n_wanted = 0;
+	struct channel *channel;
+	struct worker *worker;
+
+	if (!broker->synced || broker->draining)
+		return;
+	while ((channel = TAILQ_FIRST(&broker->waiting)) && (worker = find_warm(broker)))
+		channel_assign(channel, worker);
+
+	TAILQ_FOREACH(channel, &broker->waiting, waiting)
+		n_wanted++;
+	if (!pool->pause.loop)
+		n_wanted += broker->config->warm_workers;
+	count_workers(broker, &n_live, &n_idle);
+	while (n_idle < n_wanted && n_live < broker->config->max_workers) {
+		if (link_send_id(broker->link, LINK_SPAWN, 0))
+			return;
+		pool->n_spawning++;
+		n_idle++;
+		n_live++;
+	}
+}
+
+static int handle_pause_over(struct loop_timer *timer)
+{
+	struct worker_pool *pool =
+		(struct worker_pool *)((char *)timer - offsetof(struct worker_pool, pause));
+
+	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
+	return 0;
+}
+
+void pool_handle_failure(struct broker *broker, uint32_t reason)
+{
+	struct worker_pool *pool = &broker->pool;
+	unsigned int ms = POOL_PAUSE_MIN_MS;
+	struct channel *channel;
+
+	for (unsigned int i = 0; i < pool->n_failures && ms < POOL_PAUSE_MAX_MS; i++)
+		ms *= 2;
+	pool->n_failures++;
+	loop_set_timer(&broker->loop, &pool->pause,
+		ms < POOL_PAUSE_MAX_MS ? ms : POOL_PAUSE_MAX_MS, handle_pause_over);
+	while ((channel = TAILQ_FIRST(&broker->waiting)))
+		channel_refuse(channel, reason);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Worker: a worker process as the broker sees it, and the pool of them
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "broker/channel.h"
+#include "broker/link.h"
+#include "broker/loop.h"
+#include "control.h"
+
+struct broker;
+
+enum worker_state {
+	WORKER_STARTING, /* has not said READY */
+	WORKER_WARM,
+	WORKER_BUSY,   /* has, or had, a channel: never goes back */
+	WORKER_ENDING, /* told to stop, or killed */
+};
+
+struct worker {
+	TAILQ_ENTRY(worker) entry;
+	struct broker *broker;
+	enum worker_state state;
+	uint64_t id; /* the keeper's number of it */
+	pid_t pid;
+	int control;
+	int stats;
+	struct loop_source source;
+	struct loop_timer deadline; /* SIGKILL follows */
+	struct channel *channel;    /* NULL: none */
+	bool hung_up;		    /* closed its end; its exit will be reported */
+	uint32_t last_words;	    /* reason in ENDED or in a refusing OPENED */
+	int32_t driver_version;
+};
+
+struct worker_pool {
+	TAILQ_HEAD(, worker) workers;
+	unsigned int n_spawning; /* asked of the keeper, not answered */
+	unsigned int n_failures; /* in a row, before READY */
+	struct loop_timer pause; /* no warm workers are made while it is set */
+};
+
+/* Takes up a worker that the keeper told of; descriptors are its own in any case. */
+int worker_new(struct worker **workerp, struct broker *broker,
+	const struct link_message *message, int control, int stats);
+struct worker *worker_free(struct worker *worker);
+struct worker *worker_find(struct broker *broker, uint64_t id);
+
+/* Sends a message; a worker that cannot take it is killed. */
+void worker_send(struct worker *worker, const struct control_message *message,
+	const int *fds);
+
+/* STOP now and SIGKILL after a while; 0: SIGKILL now. A shorter time replaces a longer. */
+void worker_end(struct worker *worker, unsigned int grace_ms);
+
+/* It was reaped: tells the session's end, lets the channel go on, frees it. */
+void worker_handle_exit(struct worker *worker, int status);
+
+/* Gives warm workers to channels that wait, and asks for as many as are missing. */
+void pool_update(struct broker *broker);
+
+/* A worker could not be started, or died early: channels that wait are refused. */
+void pool_handle_failure(struct broker *broker, uint32_t reason);
