@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vgpud towards QEMU: greeting, channels of a VM, its reset and its end; and towards a
+ * file of ivshmem-plain
+ */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "guest.h"
+#include "pair.h"
+#include "test.h"
+
+static struct pair pair;
+static struct guest guest;
+
+static void start(void)
+{
+	char sections[256];
+
+	snprintf(sections, sizeof(sections),
+		"[vm qemu]\nsize = 256M\nsocket = %s/qemu\nmax-processes = 3\n",
+		test_tmpdir());
+	pair_start(&pair, &(struct pair_options){
+		.worker = FAKE_WORKER,
+		.sections = sections,
+	});
+}
+
+static const char *qemu_socket(void)
+{
+	static char path[160];
+
+	snprintf(path, sizeof(path), "%s/qemu", pair.dir);
+	return path;
+}
+
+TEST(a_vm_gets_channels_of_its_own)
+{
+	struct vgpu_channel_entry *entry;
+
+	start();
+	guest_connect_qemu(&guest, qemu_socket());
+	check_eq(guest.size, 256 << 20);
+	check_eq(guest.header->n_channels, 7);
+	for (unsigned int i = 0; i < 3; i++)
+		guest_open(&guest, 2 * i, "app");
+	check_eq(guest_open_refused(&guest, 1, "app"), VGPU_REASON_LIMIT);
+	for (unsigned int i = 0; i < 3; i++) {
+		entry = guest_entry(&guest, 2 * i);
+		check_eq(entry->area_off,
+			guest.header->area_off + 2ull * i * VGPU_AREA_SIZE);
+		check_str((char *)guest.map + entry->area_off + VGPU_WORDS_OFF, "worker");
+		for (unsigned int j = 0; j < i; j++)
+			check(guest_entry(&guest, 2 * j)->first_extent !=
+				entry->first_extent);
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		guest_close(&guest, 2 * i);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(the_heartbeat_beats_while_a_vm_is_there)
+{
+	uint64_t beat;
+
+	start();
+	guest_connect_qemu(&guest, qemu_socket());
+	beat = guest.header->heartbeat;
+	guest_wait_for(__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED) >
+		beat + 3);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_change_of_an_entry_raises_the_interrupt_of_vector_0)
+{
+	uint64_t count;
+
+	start();
+	guest_connect_qemu(&guest, qemu_socket());
+	check(read(guest.interrupts[0], &count, 8) < 0);
+	guest_open(&guest, 0, "app");
+	check_eq(read(guest.interrupts[0], &count, 8), 8);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_request_without_a_doorbell_is_noticed)
+{
+	start();
+	guest_connect_qemu(&guest, qemu_socket());
+	guest_claim(&guest, 4, "app");
+	guest_entry(&guest, 4)->state = VGPU_CHANNEL_OPENING;
+	__atomic_add_fetch(&guest.header->n_requests, 1, __ATOMIC_RELEASE);
+	guest_wait(&guest, 4, VGPU_CHANNEL_OPEN);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_socket_serves_one_vm_and_the_next_when_it_is_gone)
+{
+	int64_t first;
+	char byte;
+	int fd;
+
+	start();
+	guest_connect_qemu(&guest, qemu_socket());
+	first = guest.peer;
+	guest_open(&guest, 0, "app");
+	fd = guest_try_connect(qemu_socket());
+	check(fd >= 0);
+	check_eq(read(fd, &byte, 1), 0);
+	close(fd);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	guest_disconnect(&guest);
+	guest_connect_qemu(&guest, qemu_socket());
+	check(guest.peer != first);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_FREE);
+	guest_open(&guest, 0, "app");
+	guest_disconnect(&guest);
+	pair_wait_log(&pair, "session ended vm=qemu", 2);
+	pair_stop(&pair);
+}
+
+TEST(nothing_is_sent_after_the_greeting)
+{
+	char byte;
+
+	start();
+	guest_connect_qemu(&guest, qemu_socket());
+	guest_open(&guest, 0, "app");
+	guest_close(&guest, 0);
+	check(recv(guest.socket, &byte, 1, MSG_DONTWAIT) < 0);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(channels_of_a_kernel_that_was_reset_are_closed)
+{
+	struct vgpu_channel_entry *entry;
+	struct pair_session session;
+
+	start();
+	guest_connect_qemu(&guest, qemu_socket());
+	strcpy((char *)guest.header->boot_id, "boot of a test.");
+	guest_open(&guest, 0, "app");
+	guest_open(&guest, 5, "deaf");
+	/* Refused in the old boot, and nobody left to close it. */
+	guest_claim(&guest, 2, "app");
+	guest_entry(&guest, 2)->window_size = 1;
+	guest_ask(&guest, 2, VGPU_CHANNEL_OPENING);
+	guest_wait(&guest, 2, VGPU_CHANNEL_REFUSED);
+
+	/* The next boot: its first process writes the nonce, claims and asks. */
+	strcpy((char *)guest.header->boot_id, "the next boot..");
+	guest_claim(&guest, 1, "app");
+	entry = guest_entry(&guest, 1);
+	strcpy((char *)entry->boot_id, "the next boot..");
+	guest_ask(&guest, 1, VGPU_CHANNEL_OPENING);
+	guest_wait(&guest, 1, VGPU_CHANNEL_OPEN);
+	guest_wait(&guest, 0, VGPU_CHANNEL_FREE);
+	guest_wait(&guest, 2, VGPU_CHANNEL_FREE);
+	guest_wait(&guest, 5, VGPU_CHANNEL_FREE);
+	pair_read_session(&pair, 1, &session);
+	check_str(session.reason, "closed");
+	check_eq(entry->state, VGPU_CHANNEL_OPEN);
+	check_eq(pair_count_log(&pair, "vm=qemu was reset"), 1);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_plain_file_is_served_by_looking)
+{
+	char lines[256], path[192];
+	struct pair_session session;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/memory", test_tmpdir());
+	snprintf(lines, sizeof(lines), "memory = %s\n", path);
+	pair_start(&pair, &(struct pair_options){
+		.worker = FAKE_WORKER,
+		.transport = "plain",
+		.vm_lines = lines,
+	});
+	pair_wait_log(&pair, "it does not exist yet", 1);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	pair_wait_log(&pair, "its size is not a power of two", 1);
+	check_eq(ftruncate(fd, 256 << 20), 0);
+	close(fd);
+	pair_wait_log(&pair, "has come by transport plain", 1);
+	guest_connect_plain(&guest, path);
+	guest_open(&guest, 3, "app");
+	guest_close(&guest, 3);
+	pair_read_session(&pair, 0, &session);
+	check_eq(session.channel, 3);
+	guest_open(&guest, 3, "app");
+	/* QEMU is gone when somebody removes its file. */
+	check_eq(unlink(path), 0);
+	pair_read_session(&pair, 1, &session);
+	check_str(session.reason, "closed");
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
