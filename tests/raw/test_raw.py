@@ -140,7 +140,7 @@ def test_wrong_handles_are_ordinary_errors(host, api):
         refused(result, INVALID_HANDLE, INVALID_VALUE)
         result, _ = channel.call("cuStreamSynchronize", hStream=handle)
         refused(result, INVALID_HANDLE, INVALID_VALUE, INVALID_CONTEXT)
-    result, out = channel.call("cuStreamCreate", Flags=0)
+    result, out = channel.call("cuStreamCreateWithPriority", flags=0, priority=0)
     assert result == 0
     stream = out["phStream"]
     result, _ = channel.call("cuModuleUnload", hmod=stream)  # foreign: of another kind
@@ -157,7 +157,7 @@ def test_handle_of_another_process_means_nothing(host, api):
     one, other = Channel(api, host.socket), Channel(api, host.socket)
     prepare(one)
     prepare(other)
-    result, out = one.call("cuStreamCreate", Flags=0)
+    result, out = one.call("cuStreamCreateWithPriority", flags=0, priority=0)
     assert result == 0
     result, _ = other.call("cuStreamDestroy_v2", hStream=out["phStream"])
     refused(result, INVALID_HANDLE, INVALID_CONTEXT)

@@ -36,12 +36,19 @@ class Api:
     """Ids, field numbers and handle kinds of the API description."""
 
     def __init__(self, folder):
-        self.ids, self.fields = {}, {}
-        for path in sorted(Path(folder).glob("*.xml")):
-            for call in ElementTree.parse(path).getroot().iter("call"):
-                self._add(call)
+        self.ids, self.fields, self.fixed = {}, {}, {}
+        paths = sorted(Path(folder).glob("*.xml"))
+        roots = [ElementTree.parse(path).getroot() for path in paths]
+        # Types that travel in eight bytes: handles, addresses, and their other names.
+        types = {t.get("name") for r in roots for t in r.iter("handle")}
+        types |= {t.get("name") for r in roots for t in r.iter("scalar") if t.get("wire")}
+        types |= {t.get("name") for r in roots for t in r.iter("alias")
+                  if t.get("type") in types}
+        for root in roots:
+            for call in root.iter("call"):
+                self._add(call, types)
 
-    def _add(self, call):
+    def _add(self, call, fixed_types):
         symbol = call.get("symbol", call.get("name"))
         self.ids[symbol] = int(call.get("id"))
         fields, position, extra = {}, 0, 100
@@ -53,6 +60,11 @@ class Api:
                 fields[child.get("name")] = extra
                 extra += 1
         self.fields[symbol] = fields
+        self.fixed[symbol] = {
+            child.get("name") for child in call
+            if child.get("type") in fixed_types
+            or child.get("wire") in ("fixed64", "address")
+        }
 
 
 def varint(value):
@@ -65,10 +77,12 @@ def varint(value):
     return bytes(out)
 
 
-def field(number, value):
-    """One protobuf field: an int as varint, bytes as length-delimited."""
+def field(number, value, fixed=False):
+    """One protobuf field: bytes as length-delimited, an int as varint or eight bytes."""
     if isinstance(value, bytes):
         return varint(number << 3 | 2) + varint(len(value)) + value
+    if fixed:
+        return varint(number << 3 | 1) + struct.pack("<Q", value & (1 << 64) - 1)
     return varint(number << 3) + varint(value)
 
 
@@ -185,8 +199,9 @@ class Channel:
         return self.view[start : start + size]
 
     def message(self, symbol, **values):
-        fields = self.api.fields[symbol]
-        return b"".join(field(fields[name], value) for name, value in values.items())
+        fields, fixed = self.api.fields[symbol], self.api.fixed[symbol]
+        return b"".join(field(fields[name], value, name in fixed)
+                        for name, value in values.items())
 
     def write_ring(self, data):
         """Puts bytes at the tail, over the end of the ring if need be, and publishes."""
