@@ -143,8 +143,8 @@ static int resolve_labels(struct ptx_body_parser *b)
 /* `name: .branchtargets a, b;` */
 static int parse_branch_targets(struct ptx_body_parser *b, const struct ptx_token *name)
 {
-	struct ptx_name entry = {
-		.kind = PTX_NAME_BRANCH_TABLE, .index = b->branch_tables.n};
+	struct ptx_name entry = { .kind = PTX_NAME_BRANCH_TABLE,
+		.index = b->branch_tables.n };
 	struct ptx_branch_table *table;
 	struct ptx_token label;
 	int r;
@@ -175,7 +175,7 @@ static int parse_branch_targets(struct ptx_body_parser *b, const struct ptx_toke
 /* `name: .callprototype (returns) _ (params);` */
 static int parse_prototype(struct ptx_body_parser *b, const struct ptx_token *name)
 {
-	struct ptx_name entry = {.kind = PTX_NAME_PROTOTYPE, .index = b->prototypes.n};
+	struct ptx_name entry = { .kind = PTX_NAME_PROTOTYPE, .index = b->prototypes.n };
 	struct ptx_prototype *prototype;
 	struct ptx_parser *p = &b->p;
 	struct ptx_token unused;
@@ -202,7 +202,7 @@ static int parse_prototype(struct ptx_body_parser *b, const struct ptx_token *na
 /* A name with a colon: a label, or what a call or an indexed branch refers to. */
 static int parse_labelled(struct ptx_body_parser *b, const struct ptx_token *name)
 {
-	struct ptx_name targets = {.kind = PTX_NAME_PROTOTYPE, .index = PTX_INDEX_NONE};
+	struct ptx_name targets = { .kind = PTX_NAME_PROTOTYPE, .index = PTX_INDEX_NONE };
 	const struct ptx_token *token = &b->p.token;
 	int r;
 
@@ -285,7 +285,7 @@ static int place(struct ptx_body_parser *b, struct ptx_variable *variable)
 
 static int define_variable(struct ptx_body_parser *b, const struct ptx_declaration *d)
 {
-	struct ptx_name entry = {.kind = PTX_NAME_LOCAL, .index = b->variables.n};
+	struct ptx_name entry = { .kind = PTX_NAME_LOCAL, .index = b->variables.n };
 	struct ptx_variable *slot, variable;
 	int r;
 
@@ -329,13 +329,25 @@ static int parse_declarations(struct ptx_body_parser *b)
 	return ptx_expect(p, ';');
 }
 
+/* They stand before the outermost scope, which may declare the same names anew. */
+static int define_module_registers(struct ptx_body_parser *b)
+{
+	const struct ptx_module *module = b->p.module;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < module->n_registers; i++)
+		r = define_registers(b, &module->registers[i]);
+	b->names_mark[0] = ptx_names_count(b->names);
+	return r;
+}
+
 /* Parameters are names of the outermost scope; those in registers become ones. */
 static int define_params(
 	struct ptx_body_parser *b, struct ptx_param *params, uint32_t n, uint32_t kind)
 {
-	struct ptx_name entry = {.kind = kind};
-	struct ptx_declaration d = {.vector = 1, .count = 1};
-	struct ptx_token token = {.line = b->function->line};
+	struct ptx_name entry = { .kind = kind };
+	struct ptx_declaration d = { .vector = 1, .count = 1 };
+	struct ptx_token token = { .line = b->function->line };
 	int r;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -421,6 +433,8 @@ static int parse_body(struct ptx_body_parser *b)
 	ptx_next(&b->p);
 	r = open_scope(b);
 	if (!r)
+		r = define_module_registers(b);
+	if (!r)
 		r = define_params(
 			b, function->returns, function->n_returns, PTX_NAME_RETURN);
 	if (!r)
@@ -498,11 +512,11 @@ static int read_body(struct ptx_module *module, struct ptx_function *function,
 	struct ptx_body *body, struct ptx_error *error)
 {
 	struct ptx_body_parser b = {
-		.p = {.module = module,
-			.lexer = {.pos = module->text + function->body_off,
-				.line = function->body_line},
+		.p = { .module = module,
+			.lexer = { .pos = module->text + function->body_off,
+				.line = function->body_line },
 			.error = error,
-			.arena = body->arena},
+			.arena = body->arena },
 		.function = function,
 		.body = body,
 		.names = ptx_names_new(),

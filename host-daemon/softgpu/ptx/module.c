@@ -12,6 +12,8 @@
 
 #include "ptx/parser.h"
 
+#define MODULE_REGISTERS_MAX 1024u /* 84 in what NVIDIA's compiler of 2009 wrote */
+
 #define NAME_SHOWN(_token)                                                               \
 	(int)((_token)->size < 160 ? (_token)->size : 160), (_token)->text
 
@@ -159,11 +161,12 @@ static int add_variable(struct ptx_parser *p, const struct ptx_declaration *d,
 	const struct ptx_name *known = find(p, &d->name);
 	struct ptx_variable *slot;
 
+	if (known && known->kind != PTX_SYMBOL_VARIABLE)
+		return fail_duplicate(p, &d->name);
 	if (known) {
 		slot = (struct ptx_variable *)p->variables.items + known->index;
-		if (known->kind != PTX_SYMBOL_VARIABLE || slot->space != d->space ||
-			(slot->linkage != PTX_LINKAGE_EXTERN &&
-				d->linkage != PTX_LINKAGE_EXTERN))
+		if (slot->space != d->space || (slot->linkage != PTX_LINKAGE_EXTERN &&
+						       d->linkage != PTX_LINKAGE_EXTERN))
 			return fail_duplicate(p, &d->name);
 		if (d->linkage != PTX_LINKAGE_EXTERN)
 			*slot = *variable;
@@ -197,18 +200,42 @@ static int parse_variable(struct ptx_parser *p, struct ptx_declaration *d)
 	return add_variable(p, d, &variable);
 }
 
+/* PTX 1.x has registers outside of functions: every body starts with them. */
+static int add_register(struct ptx_parser *p, struct ptx_declaration *d)
+{
+	struct ptx_declaration *slot;
+	int r;
+
+	r = ptx_parse_declarator(p, d);
+	if (r)
+		return r;
+	p->n_registers += d->count * d->vector;
+	if (p->n_registers > MODULE_REGISTERS_MAX ||
+		p->registers.n == MODULE_REGISTERS_MAX)
+		return ptx_fail(p, "more than %u registers outside of functions",
+			MODULE_REGISTERS_MAX);
+	slot = ptx_array_push(&p->registers, 1, sizeof(*slot));
+	if (!slot)
+		return vgpu_error_origin(-ENOMEM);
+	*slot = *d;
+	return 0;
+}
+
 static int parse_variables(struct ptx_parser *p, uint8_t linkage)
 {
-	struct ptx_declaration d = {.linkage = linkage};
+	struct ptx_declaration d = { .linkage = linkage };
 	int r;
 
 	r = ptx_parse_declaration_head(p, &d);
 	if (r)
 		return r;
-	if (d.space == PTX_SPACE_REG || d.space == PTX_SPACE_PARAM)
-		return ptx_fail(p, "registers and parameters belong to functions");
+	if (d.space == PTX_SPACE_PARAM)
+		return ptx_fail(p, "parameters belong to functions");
 	do {
-		r = parse_variable(p, &d);
+		if (d.space == PTX_SPACE_REG)
+			r = add_register(p, &d);
+		else
+			r = parse_variable(p, &d);
 		if (r)
 			return r;
 	} while (ptx_take(p, ','));
@@ -342,10 +369,11 @@ static int add_function(struct ptx_parser *p, const struct ptx_token *name,
 	const struct ptx_name *known = find(p, name);
 	struct ptx_function *slot;
 
+	if (known && known->kind != PTX_SYMBOL_FUNCTION)
+		return fail_duplicate(p, name);
 	if (known) {
 		slot = (struct ptx_function *)p->functions.items + known->index;
-		if (known->kind != PTX_SYMBOL_FUNCTION ||
-			slot->is_entry != function->is_entry ||
+		if (slot->is_entry != function->is_entry ||
 			(slot->is_defined && function->is_defined))
 			return fail_duplicate(p, name);
 		if (!slot->is_defined)
@@ -363,7 +391,7 @@ static int add_function(struct ptx_parser *p, const struct ptx_token *name,
 
 static int parse_function(struct ptx_parser *p, uint8_t linkage)
 {
-	struct ptx_function function = {.linkage = linkage, .line = p->token.line};
+	struct ptx_function function = { .linkage = linkage, .line = p->token.line };
 	struct ptx_token name;
 	int r;
 
@@ -488,6 +516,9 @@ static int keep_arrays(struct ptx_parser *p)
 	if (!r)
 		r = ptx_array_keep(&p->relocs, sizeof(struct ptx_reloc), p->arena,
 			(void **)&module->relocs, &module->n_relocs);
+	if (!r)
+		r = ptx_array_keep(&p->registers, sizeof(struct ptx_declaration),
+			p->arena, (void **)&module->registers, &module->n_registers);
 	return r;
 }
 
@@ -496,7 +527,7 @@ static int read_module(
 {
 	struct ptx_parser p = {
 		.module = module,
-		.lexer = {.pos = module->text, .line = 1},
+		.lexer = { .pos = module->text, .line = 1 },
 		.error = error,
 		.arena = module->arena,
 	};
@@ -509,6 +540,7 @@ static int read_module(
 	ptx_array_deinit(&p.functions);
 	ptx_array_deinit(&p.variables);
 	ptx_array_deinit(&p.relocs);
+	ptx_array_deinit(&p.registers);
 	return r;
 }
 

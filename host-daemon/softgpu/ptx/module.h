@@ -302,6 +302,8 @@ struct ptx_module {
 
 	char *text; /* the private copy, ends with a NUL */
 	size_t text_size;
+	struct ptx_declaration *registers; /* declared outside of functions */
+	uint32_t n_registers;
 	struct ptx_names *names; /* module scope: name to symbol */
 	struct ptx_arena *arena;
 };

@@ -30,6 +30,8 @@ struct ptx_parser {
 	struct ptx_array functions; /* of the module while it is read */
 	struct ptx_array variables;
 	struct ptx_array relocs;
+	struct ptx_array registers; /* struct ptx_declaration */
+	uint64_t n_registers;
 	uint64_t init_bytes; /* written initialisers so far */
 };
 

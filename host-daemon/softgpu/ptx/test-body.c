@@ -308,6 +308,17 @@ TEST(parameters_in_registers_are_registers)
 	check_eq(p.body->registers[f->params[0].reg], PTX_TYPE_F32);
 }
 
+TEST(registers_of_the_module_are_in_every_body)
+{
+	_vgpu_cleanup_(parsed_free) struct parsed p = parse(
+		HEAD ".reg .f32 %fa<17>, %x;\n"
+		     ".entry k { .reg .b32 %x; mov.f32 %fa3, %fa16; mov.b32 %x, 1; }");
+
+	check_eq(p.body->n_registers, 3);
+	check_eq(p.body->registers[operand(&p, 0, 1)->index], PTX_TYPE_F32);
+	check_eq(p.body->registers[operand(&p, 1, 0)->index], PTX_TYPE_B32);
+}
+
 TEST(vector_registers_have_components)
 {
 	PARSE(".reg .v4 .f32 %v; ld.global.v4.f32 %v, [%rd1];\nadd.f32 %f1, %v.x, %v.w;");

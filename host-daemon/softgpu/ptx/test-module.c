@@ -164,17 +164,18 @@ TEST(initialisers_become_bytes)
 		     ".global .u32 g[2][2] = {{1}, {2, 3}};\n"
 		     ".global .v2 .u32 h[2] = {{1, 2}, {3, 4}};\n");
 
-	check_u32s(variable(m, "a"), (uint32_t[]){5}, 1);
-	check_u32s(variable(m, "b"), (uint32_t[]){1, -2u, 16}, 3);
+	check_u32s(variable(m, "a"), (uint32_t[]){ 5 }, 1);
+	check_u32s(variable(m, "b"), (uint32_t[]){ 1, -2u, 16 }, 3);
 	check_eq(variable(m, "b")->size, 16);
-	check_u32s(variable(m, "c"), (uint32_t[]){0x3f800000, 0x40000000, 0xbfc00000}, 3);
+	check_u32s(
+		variable(m, "c"), (uint32_t[]){ 0x3f800000, 0x40000000, 0xbfc00000 }, 3);
 	check(*(const double *)variable(m, "d")->init == 1.0);
 	check(!memcmp(variable(m, "e")->init, "h\xff\x08\x03", 4));
-	check_u32s(variable(m, "f"), (uint32_t[]){9, 12, 511}, 3);
+	check_u32s(variable(m, "f"), (uint32_t[]){ 9, 12, 511 }, 3);
 	check_eq(variable(m, "f")->size, 12);
 	check(!variable(m, "f")->unsized);
-	check_u32s(variable(m, "g"), (uint32_t[]){1, 0, 2, 3}, 4);
-	check_u32s(variable(m, "h"), (uint32_t[]){1, 2, 3, 4}, 4);
+	check_u32s(variable(m, "g"), (uint32_t[]){ 1, 0, 2, 3 }, 4);
+	check_u32s(variable(m, "h"), (uint32_t[]){ 1, 2, 3, 4 }, 4);
 }
 
 TEST(initialisers_with_addresses_become_relocations)
@@ -319,7 +320,10 @@ TEST(bad_declarations_are_refused)
 	fails(HEAD ".global .align 3 .u32 a;", PTX_E_INVALID, 4, "power of two");
 	fails(HEAD ".global .align 0 .u32 a;", PTX_E_INVALID, 4, "power of two");
 	fails(HEAD ".global .pred a;", PTX_E_INVALID, 4, "predicate in memory");
-	fails(HEAD ".reg .u32 a;", PTX_E_INVALID, 4, "belong to functions");
+	fails(HEAD ".param .u32 a;", PTX_E_INVALID, 4, "belong to functions");
+	fails(HEAD ".reg .u32 a<1025>;", PTX_E_INVALID, 4, "registers outside");
+	fails(HEAD ".func f;\n.global .u32 f;", PTX_E_INVALID, 5, "twice");
+	fails(HEAD ".global .u32 f;\n.func f;", PTX_E_INVALID, 5, "twice");
 	fails(HEAD ".global .u32 a<4>;", PTX_E_INVALID, 4, "for registers");
 	fails(HEAD ".global .u8 a[2][];", PTX_E_INVALID, 4, "first dimension");
 	fails(HEAD ".global .u8 a[1/0];", PTX_E_INVALID, 4, "division by zero");
