@@ -342,7 +342,7 @@ int ptx_parse_constant(struct ptx_parser *p, struct ptx_constant *constant)
 	bool negate = false;
 	int r;
 
-	*constant = (struct ptx_constant){.kind = PTX_OPERAND_INT};
+	*constant = (struct ptx_constant){ .kind = PTX_OPERAND_INT };
 	if (p->token.kind == '-') {
 		struct ptx_parser ahead = *p;
 

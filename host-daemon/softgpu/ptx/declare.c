@@ -13,13 +13,13 @@ static const struct {
 	const char *text;
 	uint8_t space;
 } spaces[] = {
-	{"reg", PTX_SPACE_REG},
-	{"const", PTX_SPACE_CONST},
-	{"global", PTX_SPACE_GLOBAL},
-	{"local", PTX_SPACE_LOCAL},
-	{"param", PTX_SPACE_PARAM},
-	{"shared", PTX_SPACE_SHARED},
-	{"tex", PTX_SPACE_TEX},
+	{ "reg", PTX_SPACE_REG },
+	{ "const", PTX_SPACE_CONST },
+	{ "global", PTX_SPACE_GLOBAL },
+	{ "local", PTX_SPACE_LOCAL },
+	{ "param", PTX_SPACE_PARAM },
+	{ "shared", PTX_SPACE_SHARED },
+	{ "tex", PTX_SPACE_TEX },
 };
 
 static uint8_t find_space(const struct ptx_token *token)

@@ -102,8 +102,8 @@ static int store_element(struct initialiser *in)
 		return r;
 	if (constant.kind == PTX_OPERAND_SYMBOL)
 		return add_reloc(in, &constant, offset);
-	bits = ptx_operand_bits(&(struct ptx_operand){.kind = constant.kind,
-					.imm = (int64_t)constant.value},
+	bits = ptx_operand_bits(&(struct ptx_operand){ .kind = constant.kind,
+					.imm = (int64_t)constant.value },
 		in->declaration->type);
 	memcpy((char *)in->bytes.items + offset, &bits,
 		in->element < sizeof(bits) ? in->element : sizeof(bits));

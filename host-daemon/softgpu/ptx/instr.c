@@ -35,7 +35,7 @@ static int add_word(struct ptx_parser *p, struct op_text *name)
 static int keep_name(
 	struct ptx_body_parser *b, const struct op_text *name, uint32_t *offsetp)
 {
-	struct ptx_name entry = {.size = name->size, .index = b->op_text.n};
+	struct ptx_name entry = { .size = name->size, .index = b->op_text.n };
 	uint32_t at = ptx_names_find(b->op_names, name->text, name->size, 0);
 	char *slot;
 

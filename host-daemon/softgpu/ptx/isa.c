@@ -15,7 +15,7 @@ static const struct {
 	const char *name;
 	unsigned int size;
 } types[_PTX_TYPE_N] = {
-#define TYPE_INFO(_name, _text, _size) [PTX_TYPE_##_name] = {_text, _size},
+#define TYPE_INFO(_name, _text, _size) [PTX_TYPE_##_name] = { _text, _size },
 	PTX_TYPES(TYPE_INFO)
 #undef TYPE_INFO
 };

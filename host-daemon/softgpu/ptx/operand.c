@@ -123,7 +123,7 @@ static const struct {
 	const char *text;
 	uint8_t size;
 } sregs[_PTX_SREG_N] = {
-#define SREG(_name, _text, _type) [PTX_SREG_##_name] = {_text, sizeof(_text) - 1},
+#define SREG(_name, _text, _type) [PTX_SREG_##_name] = { _text, sizeof(_text) - 1 },
 	PTX_SREGS(SREG)
 #undef SREG
 };

@@ -19,7 +19,8 @@ static uint32_t find(const struct ptx_names *names, const char *text, uint32_t s
 static void add(struct ptx_names *names, const char *text, uint32_t space, uint32_t index)
 {
 	struct ptx_name name = {
-		.text = text, .size = strlen(text), .space = space, .index = index};
+		.text = text, .size = strlen(text), .space = space, .index = index
+	};
 
 	check_eq(ptx_names_add(names, &name), 0);
 }
@@ -82,7 +83,7 @@ TEST(every_opcode_is_found_under_its_name)
 TEST(every_type_is_found_under_its_name)
 {
 	for (unsigned int i = PTX_TYPE_B8; i <= PTX_TYPE_PRED; i++) {
-		struct ptx_instr instr = {.op = PTX_OP_MOV};
+		struct ptx_instr instr = { .op = PTX_OP_MOV };
 		const char *name = ptx_type_name(i);
 
 		check_eq(ptx_modifier_apply(&instr, name, strlen(name)), PTX_MODIFIER_OK);
@@ -104,8 +105,8 @@ TEST(modifier_table_is_sorted)
 
 TEST(one_spelling_means_what_its_opcode_takes)
 {
-	struct ptx_instr setp = {.op = PTX_OP_SETP}, atom = {.op = PTX_OP_ATOM};
-	struct ptx_instr mul = {.op = PTX_OP_MUL}, shf = {.op = PTX_OP_SHF};
+	struct ptx_instr setp = { .op = PTX_OP_SETP }, atom = { .op = PTX_OP_ATOM };
+	struct ptx_instr mul = { .op = PTX_OP_MUL }, shf = { .op = PTX_OP_SHF };
 
 	check_eq(apply(&setp, "and"), PTX_MODIFIER_OK);
 	check_eq(setp.bool_op, PTX_BOOL_AND);
