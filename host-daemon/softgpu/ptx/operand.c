@@ -10,11 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "ptx/modifier.h"
 #include "ptx/parser.h"
 
 #define VECTOR_MAX 8
-#define OPERANDS_MAX 8		     /* of one instruction */
 #define BODY_OPERANDS_MAX (4u << 20) /* of one body: 64 MiB */
 
 #define NAME_SHOWN(_token)                                                               \
@@ -262,7 +260,7 @@ static int parse_vector_register(struct ptx_body_parser *b, const struct ptx_nam
 		name->type & 0xff, &operand->index);
 }
 
-static int parse_name(struct ptx_body_parser *b, struct ptx_operand *operand)
+int ptx_parse_operand_name(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	struct ptx_parser *p = &b->p;
 	const struct ptx_name *name;
@@ -290,16 +288,16 @@ static int parse_name(struct ptx_body_parser *b, struct ptx_operand *operand)
 	return ptx_fail(p, "\"%.*s\" is not declared", NAME_SHOWN(&p->token));
 }
 
-static int parse_source(struct ptx_body_parser *b, struct ptx_operand *operand)
+int ptx_parse_source(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	struct ptx_parser *p = &b->p;
 
 	if (p->token.kind == PTX_TOKEN_NAME)
-		return parse_name(b, operand);
+		return ptx_parse_operand_name(b, operand);
 	return parse_number(p, operand);
 }
 
-static int parse_destination(struct ptx_body_parser *b, struct ptx_operand *operand)
+int ptx_parse_destination(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	struct ptx_parser *p = &b->p;
 	int r;
@@ -310,7 +308,7 @@ static int parse_destination(struct ptx_body_parser *b, struct ptx_operand *oper
 	}
 	if (p->token.kind != PTX_TOKEN_NAME)
 		return ptx_fail(p, "a destination register is missing");
-	r = parse_name(b, operand);
+	r = ptx_parse_operand_name(b, operand);
 	if (r)
 		return r;
 	if (operand->kind != PTX_OPERAND_REG)
@@ -319,10 +317,10 @@ static int parse_destination(struct ptx_body_parser *b, struct ptx_operand *oper
 }
 
 /* A register, immediate or the like that may be negated by `!`. */
-static int parse_predicate(struct ptx_body_parser *b, struct ptx_operand *operand)
+int ptx_parse_predicate(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	bool negated = ptx_take(&b->p, '!');
-	int r = parse_source(b, operand);
+	int r = ptx_parse_source(b, operand);
 
 	operand->negated = negated;
 	if (!r && operand->kind != PTX_OPERAND_REG && operand->kind != PTX_OPERAND_INT)
@@ -330,7 +328,7 @@ static int parse_predicate(struct ptx_body_parser *b, struct ptx_operand *operan
 	return r;
 }
 
-static int parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
+int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	struct ptx_parser *p = &b->p;
 	int r;
@@ -338,7 +336,7 @@ static int parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
 	r = ptx_expect(p, '[');
 	if (r)
 		return r;
-	r = parse_source(b, operand);
+	r = ptx_parse_source(b, operand);
 	if (r)
 		return r;
 	switch (operand->kind) {
@@ -364,7 +362,7 @@ static int parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
  * Vectors
  */
 
-static int push_operands(struct ptx_body_parser *b, const struct ptx_operand *operands,
+int ptx_push_operands(struct ptx_body_parser *b, const struct ptx_operand *operands,
 	uint32_t n, uint32_t *firstp)
 {
 	struct ptx_operand *slots;
@@ -381,15 +379,15 @@ static int push_operands(struct ptx_body_parser *b, const struct ptx_operand *op
 	return 0;
 }
 
-static int finish_vector(struct ptx_body_parser *b, const struct ptx_operand *elements,
+int ptx_finish_vector(struct ptx_body_parser *b, const struct ptx_operand *elements,
 	uint32_t n, struct ptx_operand *operand)
 {
 	operand->kind = PTX_OPERAND_VECTOR;
 	operand->count = n;
-	return push_operands(b, elements, n, &operand->index);
+	return ptx_push_operands(b, elements, n, &operand->index);
 }
 
-static int parse_vector(
+static int parse_braces(
 	struct ptx_body_parser *b, struct ptx_operand *operand, bool is_destination)
 {
 	struct ptx_operand elements[VECTOR_MAX] = {};
@@ -402,14 +400,14 @@ static int parse_vector(
 		if (n == VECTOR_MAX)
 			return ptx_fail(p, "a vector of more than %u", VECTOR_MAX);
 		if (is_destination)
-			r = parse_destination(b, &elements[n++]);
+			r = ptx_parse_destination(b, &elements[n++]);
 		else
-			r = parse_source(b, &elements[n++]);
+			r = ptx_parse_source(b, &elements[n++]);
 		if (r)
 			return r;
 	} while (ptx_take(p, ','));
 	r = ptx_expect(p, '}');
-	return r ? r : finish_vector(b, elements, n, operand);
+	return r ? r : ptx_finish_vector(b, elements, n, operand);
 }
 
 /* A vector register without a component stands for all of it. */
@@ -439,271 +437,20 @@ static int parse_whole_vector(
 			return r;
 	}
 	ptx_next(p);
-	return finish_vector(b, elements, n, operand);
+	return ptx_finish_vector(b, elements, n, operand);
 }
 
-static int parse_vector_or_single(
+int ptx_parse_vector(
 	struct ptx_body_parser *b, struct ptx_operand *operand, bool is_destination)
 {
 	bool taken;
 	int r;
 
 	if (b->p.token.kind == '{')
-		return parse_vector(b, operand, is_destination);
+		return parse_braces(b, operand, is_destination);
 	r = parse_whole_vector(b, operand, &taken);
 	if (r || taken)
 		return r;
-	return is_destination ? parse_destination(b, operand) : parse_source(b, operand);
-}
-
-/*
- * Patterns
- */
-
-static int parse_label(
-	struct ptx_body_parser *b, struct ptx_operand *operand, uint32_t place)
-{
-	struct ptx_token name;
-	int r = ptx_expect_name(&b->p, &name);
-
-	if (r)
-		return r;
-	operand->kind = PTX_OPERAND_LABEL;
-	return ptx_note_label(b, &name, place, false);
-}
-
-static int parse_branch_table(struct ptx_body_parser *b, struct ptx_operand *operand)
-{
-	struct ptx_parser *p = &b->p;
-	const struct ptx_name *name;
-	struct ptx_token token;
-	uint32_t at;
-	int r;
-
-	r = ptx_expect_name(p, &token);
-	if (r)
-		return r;
-	at = ptx_names_find(b->names, token.text, token.size, PTX_NAMES_PLAIN);
-	name = at ? ptx_names_at(b->names, at - 1) : NULL;
-	if (!name || name->kind != PTX_NAME_BRANCH_TABLE)
-		return ptx_fail(p, "\"%.*s\" is no branch table", NAME_SHOWN(&token));
-	operand->kind = PTX_OPERAND_BRANCH_TABLE;
-	operand->index = name->index;
-	return 0;
-}
-
-static int parse_by_pattern(
-	struct ptx_body_parser *b, char pattern, struct ptx_operand *operand)
-{
-	switch (pattern) {
-	case 'd':
-	case 'q':
-		return parse_destination(b, operand);
-	case 'D':
-		return parse_vector_or_single(b, operand, true);
-	case 'S':
-		return parse_vector_or_single(b, operand, false);
-	case 'p':
-		return parse_predicate(b, operand);
-	case 'a':
-		return parse_address(b, operand);
-	case 'b':
-		return parse_branch_table(b, operand);
-	default:
-		return parse_source(b, operand);
-	}
-}
-
-/*
- * A label's operand is patched when the body ends and must know its place then:
- * no vector can be behind it, so its place is certain now.
- */
-static int parse_pattern(struct ptx_body_parser *b, const char *pattern,
-	struct ptx_operand *operands, uint32_t *np)
-{
-	struct ptx_parser *p = &b->p;
-	bool optional = false;
-	uint32_t n = 0;
-	int r;
-
-	for (; *pattern; pattern++) {
-		if (*pattern == '?') {
-			optional = true;
-			continue;
-		}
-		if (*pattern == 'q') {
-			if (ptx_take(p, '|')) {
-				r = parse_by_pattern(b, 'q', &operands[n]);
-				if (r)
-					return r;
-			}
-			n++;
-			continue;
-		}
-		if (optional && p->token.kind == ';') {
-			n++;
-			continue;
-		}
-		if (n) {
-			r = ptx_expect(p, ',');
-			if (r)
-				return r;
-		}
-		if (*pattern == 'l')
-			r = parse_label(b, &operands[n], b->operands.n + n);
-		else
-			r = parse_by_pattern(b, *pattern, &operands[n]);
-		if (r)
-			return r;
-		n++;
-	}
-	*np = n;
-	return 0;
-}
-
-/*
- * The forms of bar differ in what they have, not in where it stands:
- * sync a{, b} / arrive a, b / red d, a{, b}, {!}p / warp.sync mask.
- */
-static int parse_barrier(struct ptx_body_parser *b, const struct ptx_instr *instr,
-	struct ptx_operand *operands)
-{
-	bool is_red = instr->mode == PTX_MODE_BAR_RED;
-	struct ptx_parser *p = &b->p;
-	int r;
-
-	if (is_red) {
-		r = parse_destination(b, &operands[0]);
-		if (!r)
-			r = ptx_expect(p, ',');
-		if (r)
-			return r;
-	}
-	r = parse_source(b, &operands[1]);
-	if (r)
-		return r;
-	if (!is_red) {
-		if (!ptx_take(p, ','))
-			return 0;
-		return parse_source(b, &operands[2]);
-	}
-	r = ptx_expect(p, ',');
-	if (r)
-		return r;
-	r = parse_predicate(b, &operands[3]);
-	if (r || !ptx_take(p, ','))
-		return r;
-	operands[2] = operands[3];
-	operands[3] = (struct ptx_operand){};
-	if (operands[2].negated)
-		return ptx_fail(p, "a negated thread count");
-	return parse_predicate(b, &operands[3]);
-}
-
-/* `(a, b)` of a call: variables of .param, registers or immediates. */
-static int parse_call_list(struct ptx_body_parser *b, struct ptx_operand *operand)
-{
-	struct ptx_array elements = {};
-	struct ptx_parser *p = &b->p;
-	struct ptx_operand *element;
-	int r = 0;
-
-	ptx_next(p);
-	while (p->token.kind != ')') {
-		if (elements.n)
-			r = ptx_expect(p, ',');
-		if (!r && elements.n == PTX_PARAMS_MAX)
-			r = ptx_fail(p, "more than %u arguments", PTX_PARAMS_MAX);
-		if (r)
-			break;
-		element = ptx_array_push(&elements, 1, sizeof(*element));
-		if (!element) {
-			r = vgpu_error_origin(-ENOMEM);
-			break;
-		}
-		if (ptx_token_is(&p->token, PTX_TOKEN_NAME, "_"))
-			ptx_next(p);
-		else
-			r = parse_source(b, element);
-		if (r)
-			break;
-	}
-	if (!r) {
-		ptx_next(p);
-		r = finish_vector(b, elements.items, elements.n, operand);
-	}
-	ptx_array_deinit(&elements);
-	return r;
-}
-
-static int parse_prototype_name(struct ptx_body_parser *b, struct ptx_operand *operand)
-{
-	struct ptx_parser *p = &b->p;
-	const struct ptx_name *name;
-	struct ptx_token token;
-	uint32_t at;
-	int r;
-
-	r = ptx_expect_name(p, &token);
-	if (r)
-		return r;
-	at = ptx_names_find(b->names, token.text, token.size, PTX_NAMES_PLAIN);
-	name = at ? ptx_names_at(b->names, at - 1) : NULL;
-	if (!name || name->kind != PTX_NAME_PROTOTYPE)
-		return ptx_fail(p, "\"%.*s\" is no prototype", NAME_SHOWN(&token));
-	/* a list of call targets promises only where the call will go */
-	if (name->index == PTX_INDEX_NONE)
-		return 0;
-	operand->kind = PTX_OPERAND_PROTOTYPE;
-	operand->index = name->index;
-	return 0;
-}
-
-/* {(results),} callee {, (arguments)} {, prototype} */
-static int parse_call(struct ptx_body_parser *b, struct ptx_operand *operands)
-{
-	struct ptx_parser *p = &b->p;
-	int r;
-
-	if (p->token.kind == '(') {
-		r = parse_call_list(b, &operands[0]);
-		if (!r)
-			r = ptx_expect(p, ',');
-		if (r)
-			return r;
-	}
-	if (p->token.kind != PTX_TOKEN_NAME)
-		return ptx_fail(p, "a function is missing");
-	r = parse_name(b, &operands[1]);
-	if (r)
-		return r;
-	if (operands[1].kind != PTX_OPERAND_REG &&
-		operands[1].symbol != PTX_SYMBOL_FUNCTION)
-		return ptx_fail(p, "what is called is no function");
-	if (!ptx_take(p, ','))
-		return 0;
-	if (p->token.kind == '(') {
-		r = parse_call_list(b, &operands[2]);
-		if (r || !ptx_take(p, ','))
-			return r;
-	}
-	return parse_prototype_name(b, &operands[3]);
-}
-
-int ptx_parse_operands(struct ptx_body_parser *b, struct ptx_instr *instr)
-{
-	struct ptx_operand operands[OPERANDS_MAX] = {};
-	uint32_t n = 4;
-	int r;
-
-	if (instr->op == PTX_OP_CALL)
-		r = parse_call(b, operands);
-	else if (instr->op == PTX_OP_BAR || instr->op == PTX_OP_BARRIER)
-		r = parse_barrier(b, instr, operands);
-	else
-		r = parse_pattern(b, ptx_opcode_operands(instr->op), operands, &n);
-	if (r)
-		return r;
-	instr->n_operands = n;
-	return push_operands(b, operands, n, &instr->first_operand);
+	return is_destination ? ptx_parse_destination(b, operand)
+			      : ptx_parse_source(b, operand);
 }

@@ -204,6 +204,37 @@ int ptx_find_register(
 int ptx_note_label(struct ptx_body_parser *b, const struct ptx_token *name,
 	uint32_t operand, bool is_table);
 
+/*
+ * Operands: each fills a zeroed *operand
+ */
+
+/* A name: register, symbol, special register or constant. */
+int ptx_parse_operand_name(struct ptx_body_parser *b, struct ptx_operand *operand);
+
+/* A name or a number. */
+int ptx_parse_source(struct ptx_body_parser *b, struct ptx_operand *operand);
+
+/* A register, or `_`. */
+int ptx_parse_destination(struct ptx_body_parser *b, struct ptx_operand *operand);
+
+/* A register or a number, `!` before it negates. */
+int ptx_parse_predicate(struct ptx_body_parser *b, struct ptx_operand *operand);
+
+/* `[...]` */
+int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand);
+
+/* `{...}`, a vector register, or a single operand. */
+int ptx_parse_vector(
+	struct ptx_body_parser *b, struct ptx_operand *operand, bool is_destination);
+
+/* Puts a run of operands into the body. */
+int ptx_push_operands(struct ptx_body_parser *b, const struct ptx_operand *operands,
+	uint32_t n, uint32_t *firstp);
+
+/* Puts the elements of a vector into the body and makes *operand that vector. */
+int ptx_finish_vector(struct ptx_body_parser *b, const struct ptx_operand *elements,
+	uint32_t n, struct ptx_operand *operand);
+
 /* The operands of an instruction by its pattern. */
 int ptx_parse_operands(struct ptx_body_parser *b, struct ptx_instr *instr);
 

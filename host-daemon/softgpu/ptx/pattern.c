@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PTX parser: the operands an instruction has
+ *
+ * Most opcodes are served by the pattern in PTX_OPS; barriers and calls have a
+ * grammar of their own, which is brought into one shape here.
+ */
+
+#include <string.h>
+
+#include "ptx/modifier.h"
+#include "ptx/parser.h"
+
+#define OPERANDS_MAX 8 /* of one instruction */
+
+#define NAME_SHOWN(_token)                                                               \
+	(int)((_token)->size < 160 ? (_token)->size : 160), (_token)->text
+
+static int parse_label(
+	struct ptx_body_parser *b, struct ptx_operand *operand, uint32_t place)
+{
+	struct ptx_token name;
+	int r = ptx_expect_name(&b->p, &name);
+
+	if (r)
+		return r;
+	operand->kind = PTX_OPERAND_LABEL;
+	return ptx_note_label(b, &name, place, false);
+}
+
+static int parse_branch_table(struct ptx_body_parser *b, struct ptx_operand *operand)
+{
+	struct ptx_parser *p = &b->p;
+	const struct ptx_name *name;
+	struct ptx_token token;
+	uint32_t at;
+	int r;
+
+	r = ptx_expect_name(p, &token);
+	if (r)
+		return r;
+	at = ptx_names_find(b->names, token.text, token.size, PTX_NAMES_PLAIN);
+	name = at ? ptx_names_at(b->names, at - 1) : NULL;
+	if (!name || name->kind != PTX_NAME_BRANCH_TABLE)
+		return ptx_fail(p, "\"%.*s\" is no branch table", NAME_SHOWN(&token));
+	operand->kind = PTX_OPERAND_BRANCH_TABLE;
+	operand->index = name->index;
+	return 0;
+}
+
+static int parse_by_pattern(
+	struct ptx_body_parser *b, char pattern, struct ptx_operand *operand)
+{
+	switch (pattern) {
+	case 'd':
+	case 'q':
+		return ptx_parse_destination(b, operand);
+	case 'D':
+		return ptx_parse_vector(b, operand, true);
+	case 'S':
+		return ptx_parse_vector(b, operand, false);
+	case 'p':
+		return ptx_parse_predicate(b, operand);
+	case 'a':
+		return ptx_parse_address(b, operand);
+	case 'b':
+		return parse_branch_table(b, operand);
+	default:
+		return ptx_parse_source(b, operand);
+	}
+}
+
+/*
+ * A label's operand is patched when the body ends and must know its place then:
+ * no vector can be behind it, so its place is certain now.
+ */
+static int parse_pattern(struct ptx_body_parser *b, const char *pattern,
+	struct ptx_operand *operands, uint32_t *np)
+{
+	struct ptx_parser *p = &b->p;
+	bool optional = false;
+	uint32_t n = 0;
+	int r;
+
+	for (; *pattern; pattern++) {
+		if (*pattern == '?') {
+			optional = true;
+			continue;
+		}
+		if (*pattern == 'q') {
+			if (ptx_take(p, '|')) {
+				r = parse_by_pattern(b, 'q', &operands[n]);
+				if (r)
+					return r;
+			}
+			n++;
+			continue;
+		}
+		if (optional && p->token.kind == ';') {
+			n++;
+			continue;
+		}
+		if (n) {
+			r = ptx_expect(p, ',');
+			if (r)
+				return r;
+		}
+		if (*pattern == 'l')
+			r = parse_label(b, &operands[n], b->operands.n + n);
+		else
+			r = parse_by_pattern(b, *pattern, &operands[n]);
+		if (r)
+			return r;
+		n++;
+	}
+	*np = n;
+	return 0;
+}
+
+/*
+ * The forms of bar differ in what they have, not in where it stands:
+ * sync a{, b} / arrive a, b / red d, a{, b}, {!}p / warp.sync mask.
+ */
+static int parse_barrier(struct ptx_body_parser *b, const struct ptx_instr *instr,
+	struct ptx_operand *operands)
+{
+	bool is_red = instr->mode == PTX_MODE_BAR_RED;
+	struct ptx_parser *p = &b->p;
+	int r;
+
+	if (is_red) {
+		r = ptx_parse_destination(b, &operands[0]);
+		if (!r)
+			r = ptx_expect(p, ',');
+		if (r)
+			return r;
+	}
+	r = ptx_parse_source(b, &operands[1]);
+	if (r)
+		return r;
+	if (!is_red) {
+		if (!ptx_take(p, ','))
+			return 0;
+		return ptx_parse_source(b, &operands[2]);
+	}
+	r = ptx_expect(p, ',');
+	if (r)
+		return r;
+	r = ptx_parse_predicate(b, &operands[3]);
+	if (r || !ptx_take(p, ','))
+		return r;
+	operands[2] = operands[3];
+	operands[3] = (struct ptx_operand){};
+	if (operands[2].negated)
+		return ptx_fail(p, "a negated thread count");
+	return ptx_parse_predicate(b, &operands[3]);
+}
+
+/* `(a, b)` of a call: variables of .param, registers or immediates. */
+static int parse_call_list(struct ptx_body_parser *b, struct ptx_operand *operand)
+{
+	struct ptx_array elements = {};
+	struct ptx_parser *p = &b->p;
+	struct ptx_operand *element;
+	int r = 0;
+
+	ptx_next(p);
+	while (p->token.kind != ')') {
+		if (elements.n)
+			r = ptx_expect(p, ',');
+		if (!r && elements.n == PTX_PARAMS_MAX)
+			r = ptx_fail(p, "more than %u arguments", PTX_PARAMS_MAX);
+		if (r)
+			break;
+		element = ptx_array_push(&elements, 1, sizeof(*element));
+		if (!element) {
+			r = vgpu_error_origin(-ENOMEM);
+			break;
+		}
+		if (ptx_token_is(&p->token, PTX_TOKEN_NAME, "_"))
+			ptx_next(p);
+		else
+			r = ptx_parse_source(b, element);
+		if (r)
+			break;
+	}
+	if (!r) {
+		ptx_next(p);
+		r = ptx_finish_vector(b, elements.items, elements.n, operand);
+	}
+	ptx_array_deinit(&elements);
+	return r;
+}
+
+static int parse_prototype_name(struct ptx_body_parser *b, struct ptx_operand *operand)
+{
+	struct ptx_parser *p = &b->p;
+	const struct ptx_name *name;
+	struct ptx_token token;
+	uint32_t at;
+	int r;
+
+	r = ptx_expect_name(p, &token);
+	if (r)
+		return r;
+	at = ptx_names_find(b->names, token.text, token.size, PTX_NAMES_PLAIN);
+	name = at ? ptx_names_at(b->names, at - 1) : NULL;
+	if (!name || name->kind != PTX_NAME_PROTOTYPE)
+		return ptx_fail(p, "\"%.*s\" is no prototype", NAME_SHOWN(&token));
+	/* a list of call targets promises only where the call will go */
+	if (name->index == PTX_INDEX_NONE)
+		return 0;
+	operand->kind = PTX_OPERAND_PROTOTYPE;
+	operand->index = name->index;
+	return 0;
+}
+
+/* {(results),} callee {, (arguments)} {, prototype} */
+static int parse_call(struct ptx_body_parser *b, struct ptx_operand *operands)
+{
+	struct ptx_parser *p = &b->p;
+	int r;
+
+	if (p->token.kind == '(') {
+		r = parse_call_list(b, &operands[0]);
+		if (!r)
+			r = ptx_expect(p, ',');
+		if (r)
+			return r;
+	}
+	if (p->token.kind != PTX_TOKEN_NAME)
+		return ptx_fail(p, "a function is missing");
+	r = ptx_parse_operand_name(b, &operands[1]);
+	if (r)
+		return r;
+	if (operands[1].kind != PTX_OPERAND_REG &&
+		operands[1].symbol != PTX_SYMBOL_FUNCTION)
+		return ptx_fail(p, "what is called is no function");
+	if (!ptx_take(p, ','))
+		return 0;
+	if (p->token.kind == '(') {
+		r = parse_call_list(b, &operands[2]);
+		if (r || !ptx_take(p, ','))
+			return r;
+	}
+	return parse_prototype_name(b, &operands[3]);
+}
+
+int ptx_parse_operands(struct ptx_body_parser *b, struct ptx_instr *instr)
+{
+	struct ptx_operand operands[OPERANDS_MAX] = {};
+	uint32_t n = 4;
+	int r;
+
+	if (instr->op == PTX_OP_CALL)
+		r = parse_call(b, operands);
+	else if (instr->op == PTX_OP_BAR || instr->op == PTX_OP_BARRIER)
+		r = parse_barrier(b, instr, operands);
+	else
+		r = parse_pattern(b, ptx_opcode_operands(instr->op), operands, &n);
+	if (r)
+		return r;
+	instr->n_operands = n;
+	return ptx_push_operands(b, operands, n, &instr->first_operand);
+}
