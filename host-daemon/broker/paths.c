@@ -53,7 +53,7 @@ int paths_complete(struct config *config)
 		r = complete(&config->softgpu, dir, "../softgpu", VGPUD_LIBDIR,
 			"libvgpu-softgpu.so");
 	if (!r)
-		r = complete(&config->null_driver, dir, "../driver", VGPUD_LIBDIR,
+		r = complete(&config->null_driver, dir, "../driver/null", VGPUD_LIBDIR,
 			"libvgpu-null.so");
 	return r;
 }

@@ -25,7 +25,7 @@ RING_OFF, RING_SIZE = 256 << 10, 256 << 10
 WORDS_OFF, WORD_SIZE = 512 << 10, 64
 SLOTS_OFF, SLOT_SIZE = 1 << 20, 2048
 EXTENT_SIZE = 2 << 20
-WINDOW_BASE, WINDOW_SIZE = 0x1000_0000_0000, 0x4000_0000_0000
+WINDOWS = ((0x1000_0000_0000, 0x4000_0000_0000), (0x5500_0000_0000, 0x50_0000_0000))
 FREE, CLAIMED, OPENING, OPEN, REFUSED, DEAD, CLOSING = range(7)
 REASON_VERSION, REASON_WINDOW, REASON_PROTOCOL, REASON_WORKER_DIED = 1, 2, 6, 7
 FRAME_REPLY = 1
@@ -171,12 +171,16 @@ class Channel:
         assert self.state == FREE
         self.put("I", entry, CLAIMED)
         self.put("IIQIIQ", entry + 64, version, 13000, 0, os.getpid(), os.getuid(), 1)
-        self.put("QQ", entry + 64 + 48, WINDOW_BASE, WINDOW_SIZE)
         self.put("16s", entry + 128, b"raw test")
-        self.put("I", entry, OPENING)
-        self.put("I", 128 + 16, 1)
-        self.ring_doorbell(0)
-        self.wait(lambda: self.state in (OPEN, REFUSED), "the host to answer")
+        for n_requests, window in enumerate(WINDOWS, 1):
+            self.window_base, self.window_size = window
+            self.put("QQ", entry + 64 + 48, *window)
+            self.put("I", entry, OPENING)
+            self.put("I", 128 + 16, n_requests)
+            self.ring_doorbell(0)
+            self.wait(lambda: self.state in (OPEN, REFUSED), "the host to answer")
+            if self.state == OPEN or self.reason != REASON_WINDOW:
+                break
         self.area = self.u64(entry + 192 + 24)
         self.first_extent, self.n_extents = struct.unpack_from("<II", self.memory, entry + 224)
         self.extents_off = self.u64(32)
@@ -192,10 +196,10 @@ class Channel:
 
     def arena(self, offset=0):
         """The address of a byte of the channel's own arena."""
-        return WINDOW_BASE + self.extents_off + self.first_extent * EXTENT_SIZE + offset
+        return self.window_base + self.extents_off + self.first_extent * EXTENT_SIZE + offset
 
     def arena_bytes(self, offset, size):
-        start = self.arena(offset) - WINDOW_BASE
+        start = self.arena(offset) - self.window_base
         return self.view[start : start + size]
 
     def message(self, symbol, **values):
