@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Arena: the part of the shared memory that the host granted to this process
+ *
+ * Runs of extents, of which the first begins with the staging blocks; all else is one
+ * heap, for pinned memory and for images on their way to the host. The device reaches
+ * it directly, at the address it has here.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Takes over the first grant. Return: 0 or -errno. */
+int shim_arena_setup(void);
+
+/* Allocates page-aligned memory; asks the host for more extents where none is left.
+ * Return: NULL when it refuses. */
+void *shim_arena_alloc(uint64_t size);
+
+/* Gives it back. Neither host nor device may use it any more. */
+void shim_arena_free(void *pointer);
+
+/* Returns: where the staging blocks begin. */
+uint8_t *shim_arena_staging(void);

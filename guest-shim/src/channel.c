@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening and ending the channel
+ *
+ * The states of ring-layout.h, from the guest's side. An entry is claimed by compare and
+ * swap, filled with the hello and offered; the host answers OPEN or REFUSED. A window
+ * that is taken in the worker is refused, and the next candidate offered on the same
+ * entry. Whatever fails gives the entry back by CLOSING.
+ */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vgpu/checked.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+
+#include "channel.h"
+
+/* The version of the driver API that this library offers, as cuDriverGetVersion. */
+#define API_VERSION 13000u
+
+/* With the greeting's second of the socket transport this stays below two in all. */
+#define OPEN_TIMEOUT_NS 1800000000ull
+#define OPEN_LOOK_US 20000u
+
+static void read_boot_id(uint8_t boot_id[16])
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = open("/proc/sys/kernel/random/boot_id",
+		O_RDONLY | O_CLOEXEC);
+	char text[40] = "";
+	int digits = 0;
+
+	memset(boot_id, 0, 16);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return;
+	for (const char *c = text; *c && digits < 32; c++) {
+		char digit[2] = { *c };
+
+		if (*c == '-' || *c == '\n')
+			continue;
+		boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 |
+						strtoul(digit, NULL, 16));
+		digits++;
+	}
+}
+
+/* Field 22 of /proc/self/stat; the name in field 2 may hold anything but ends at the
+ * last parenthesis. */
+static uint64_t read_start_time(void)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	char text[1024], *field;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	field = strrchr(text, ')');
+	for (int i = 2; field && i < 22; i++)
+		field = strchr(field + 1, ' ');
+	return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static void read_comm(uint8_t comm[16])
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	memset(comm, 0, 16);
+	n = fd < 0 ? -1 : read(fd, comm, 15);
+	if (n > 0 && comm[n - 1] == '\n')
+		comm[n - 1] = '\0';
+}
+
+static int claim(struct shim_channel *channel)
+{
+	struct vgpu_channel_entry *table = shim_transport_table(&channel->transport);
+
+	for (uint32_t i = 0; i < channel->transport.header->n_channels; i++) {
+		uint32_t free_state = VGPU_CHANNEL_FREE;
+
+		/* Partner: the host's store of FREE, after all of the old was cleaned. */
+		if (__atomic_compare_exchange_n(&table[i].state, &free_state,
+			    VGPU_CHANNEL_CLAIMED, false, __ATOMIC_ACQ_REL,
+			    __ATOMIC_RELAXED)) {
+			channel->number = i;
+			channel->entry = &table[i];
+			return 0;
+		}
+	}
+	vgpu_log_error("all %u channels of this machine are taken",
+		channel->transport.header->n_channels);
+	return -EAGAIN;
+}
+
+static void fill_hello(struct vgpu_channel_entry *entry, const struct shim_window *window)
+{
+	entry->protocol_version = VGPU_PROTOCOL_VERSION;
+	entry->api_version = API_VERSION;
+	entry->features = 0;
+	entry->pid = (uint32_t)getpid();
+	entry->uid = getuid();
+	entry->start_time = read_start_time();
+	read_boot_id(entry->boot_id);
+	read_comm(entry->comm);
+	entry->window_base = window->base;
+	entry->window_size = window->size;
+}
+
+static void set_state(struct shim_channel *channel, enum vgpu_channel_state state)
+{
+	/* Partner: the broker's acquire load of the state. */
+	__atomic_store_n(&channel->entry->state, state, __ATOMIC_RELEASE);
+	channel->transport.ops->doorbell(&channel->transport, VGPU_DOORBELL_CONTROL);
+}
+
+static uint32_t get_state(const struct shim_channel *channel)
+{
+	return __atomic_load_n(&channel->entry->state, __ATOMIC_ACQUIRE);
+}
+
+/* Waits for the host's answer. Return: 0 with a state, -ETIMEDOUT, -ECONNRESET. */
+static int await_answer(struct shim_channel *channel, uint64_t deadline)
+{
+	struct shim_transport *transport = &channel->transport;
+
+	while (get_state(channel) == VGPU_CHANNEL_OPENING) {
+		if (transport->ops->is_dead(transport))
+			return vgpu_error_origin(-ECONNRESET);
+		if (shim_now_ns() > deadline)
+			return vgpu_error_origin(-ETIMEDOUT);
+		/* Nobody wakes this futex: it is a pause that ends early by luck. */
+		transport->ops->sleep(transport, &channel->entry->state,
+			VGPU_CHANNEL_OPENING, OPEN_LOOK_US / 20);
+	}
+	return 0;
+}
+
+static int refusal(const struct shim_channel *channel)
+{
+	const struct vgpu_channel_entry *entry = channel->entry;
+
+	switch (entry->reason) {
+	case VGPU_REASON_WINDOW:
+		return -EBUSY;
+	case VGPU_REASON_VERSION:
+		vgpu_log_error("the host speaks protocol version %u, this libcuda version %u",
+			entry->host_protocol_version, VGPU_PROTOCOL_VERSION);
+		return -EPROTO;
+	case VGPU_REASON_NO_DEVICE:
+		vgpu_log_info("the host shows no device");
+		return -ENODEV;
+	case VGPU_REASON_LIMIT:
+		vgpu_log_error("the host's limit of guest processes is reached");
+		return -EAGAIN;
+	default:
+		vgpu_log_error("the host refused the channel: reason %u", entry->reason);
+		return -EIO;
+	}
+}
+
+/* Offers one window. Return: 0 when open, -EBUSY for the next candidate, -errno. */
+static int offer(struct shim_channel *channel, unsigned int candidate, uint64_t deadline)
+{
+	int r;
+
+	r = shim_window_reserve(&channel->window, candidate, channel->transport.shm_size);
+	if (r)
+		return r;
+	fill_hello(channel->entry, &channel->window);
+	set_state(channel, VGPU_CHANNEL_OPENING);
+	r = await_answer(channel, deadline);
+	if (!r && get_state(channel) != VGPU_CHANNEL_OPEN)
+		r = refusal(channel);
+	if (r)
+		shim_window_release(&channel->window);
+	return r;
+}
+
+static int negotiate(struct shim_channel *channel)
+{
+	uint64_t deadline = shim_now_ns() + OPEN_TIMEOUT_NS;
+	int r = -EBUSY, worst = -EBUSY;
+
+	for (unsigned int i = 0; i < shim_window_n_candidates(); i++) {
+		r = offer(channel, i, deadline);
+		if (r != -EBUSY && r != -ENOMEM)
+			return r;
+		if (r == -ENOMEM)
+			worst = r;
+	}
+	vgpu_log_error("no address window can be had on both sides");
+	return worst == -ENOMEM ? -ENOMEM : vgpu_error_origin(-EADDRINUSE);
+}
+
+/* The host's numbers are believed but for those that would map beyond the memory. */
+static int map_area(struct shim_channel *channel)
+{
+	uint64_t area_off = channel->entry->area_off;
+	uint8_t *area;
+	int r;
+
+	if (area_off % VGPU_EXTENT_SIZE ||
+		!vgpu_range_within(area_off, VGPU_AREA_SIZE, 0, channel->window.shm_size))
+		return vgpu_error_origin(-EBADMSG);
+	r = shim_window_map(&channel->window, channel->transport.shm_fd, area_off,
+		VGPU_AREA_SIZE);
+	if (r)
+		return vgpu_error_trace(r);
+
+	area = shim_window_pointer(&channel->window, area_off);
+	channel->control = (struct vgpu_channel_control *)area;
+	channel->words = (struct vgpu_word *)(area + VGPU_WORDS_OFF);
+	channel->slots = area + VGPU_SLOTS_OFF;
+	channel->first_extent = channel->entry->first_extent;
+	channel->n_extents = channel->entry->n_extents;
+	return shim_channel_map_extents(channel, channel->first_extent, channel->n_extents);
+}
+
+int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint32_t n)
+{
+	const struct vgpu_shm_header *header = channel->transport.header;
+
+	if (!vgpu_range_within(first, n, 0, header->n_extents) ||
+		!vgpu_range_within(header->extents_off + (uint64_t)first * VGPU_EXTENT_SIZE,
+			(uint64_t)n * VGPU_EXTENT_SIZE, 0, channel->window.shm_size))
+		return vgpu_error_origin(-EBADMSG);
+	return shim_window_map(&channel->window, channel->transport.shm_fd,
+		header->extents_off + (uint64_t)first * VGPU_EXTENT_SIZE,
+		(uint64_t)n * VGPU_EXTENT_SIZE);
+}
+
+int shim_channel_open(struct shim_channel *channel)
+{
+	int r;
+
+	*channel = (struct shim_channel){};
+	r = shim_transport_open(&channel->transport);
+	if (r)
+		return vgpu_error_trace(r);
+	r = claim(channel);
+	if (!r)
+		r = negotiate(channel);
+	if (!r)
+		r = map_area(channel);
+	if (r) {
+		shim_channel_abandon(channel);
+		return vgpu_error_trace(r);
+	}
+	vgpu_log_info("channel %u is open, worker %u, window at %#llx, %u MiB of arena",
+		channel->number, channel->entry->worker_pid,
+		(unsigned long long)channel->window.base,
+		channel->n_extents * (VGPU_EXTENT_SIZE >> 20));
+	return 0;
+}
+
+void shim_channel_close(struct shim_channel *channel)
+{
+	set_state(channel, VGPU_CHANNEL_CLOSING);
+}
+
+void shim_channel_abandon(struct shim_channel *channel)
+{
+	if (channel->entry)
+		set_state(channel, VGPU_CHANNEL_CLOSING);
+	shim_window_release(&channel->window);
+	shim_transport_close(&channel->transport);
+}
+
+bool shim_channel_is_dead(struct shim_channel *channel)
+{
+	if (__atomic_load_n(&channel->dead, __ATOMIC_RELAXED))
+		return true;
+	if (get_state(channel) == VGPU_CHANNEL_OPEN &&
+		!channel->transport.ops->is_dead(&channel->transport))
+		return false;
+	if (!__atomic_exchange_n(&channel->dead, 1, __ATOMIC_RELAXED))
+		vgpu_log_error("the host side of channel %u is gone: state %u, reason %u",
+			channel->number, get_state(channel), channel->entry->reason);
+	return true;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Channel: this process's place in the shared memory
+ */
+
+#include "vgpu/ring.h"
+
+#include "transport.h"
+#include "window.h"
+
+struct shim_channel {
+	struct shim_transport transport;
+	struct shim_window window;
+	uint32_t number;
+
+	/* Shared with the host, at their places in the window. */
+	struct vgpu_channel_entry *entry;
+	struct vgpu_channel_control *control;
+	struct vgpu_word *words;
+	uint8_t *slots;
+
+	/* The first grant of arena. */
+	uint32_t first_extent;
+	uint32_t n_extents;
+
+	/* Nonzero once the host was seen to be gone; never goes back. */
+	uint32_t dead;
+};
+
+/*
+ * Opens a transport and a channel on it, in less than two seconds.
+ *
+ * Return: 0; -ENODEV where there is no host or no device behind it; -EPROTO where the
+ * protocol versions differ; -ENOMEM where no window can be had; -EAGAIN where the host
+ * has no room for one more process; another -errno.
+ */
+int shim_channel_open(struct shim_channel *channel);
+
+/* Tells the host that this process is done. Mappings stay: other threads may still be
+ * on their way out of a call. */
+void shim_channel_close(struct shim_channel *channel);
+
+/* The same for a process that never got ready, with all mappings. */
+void shim_channel_abandon(struct shim_channel *channel);
+
+/* Maps extents that the host granted. */
+int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint32_t n);
+
+/* Returns: whether the host is gone, having looked; for those who have waited a while. */
+bool shim_channel_is_dead(struct shim_channel *channel);
+
+/* Returns: the CUresult of a fault of asynchronous work, or 0. */
+static inline uint32_t shim_channel_fault(const struct shim_channel *channel)
+{
+	return __atomic_load_n(&channel->control->fault, __ATOMIC_ACQUIRE);
+}
+
+static inline struct vgpu_reply_slot *shim_channel_slot(const struct shim_channel *channel,
+	uint32_t lane)
+{
+	return (struct vgpu_reply_slot *)(channel->slots + (uint64_t)lane * VGPU_SLOT_SIZE);
+}
+
+/* Returns: the address of an extent. */
+static inline void *shim_channel_extent(const struct shim_channel *channel, uint32_t extent)
+{
+	return shim_window_pointer(&channel->window,
+		channel->transport.header->extents_off + (uint64_t)extent * VGPU_EXTENT_SIZE);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Contexts
+ *
+ * Which context is current in a thread, and its stack of contexts, are the shim's alone;
+ * the worker is told with the first call after a change. A primary context has the same
+ * handle for life, whether it is retained or not. Context-local storage, which CUDA
+ * runtimes keep their state in, never leaves the process.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+#include "lock.h"
+#include "stream.h"
+
+typedef void (*shim_local_destroy_fn)(CUcontext context, void *key, void *value);
+
+/* One value in a context's local storage. */
+struct shim_local {
+	void *key;
+	void *value;
+	shim_local_destroy_fn destroy;
+	struct shim_local *next;
+};
+
+struct shim_context {
+	uint64_t handle;
+	uint64_t id;
+	CUdevice device;
+	bool is_primary;
+
+	/* Grows whenever all that lives in the context is destroyed. */
+	uint32_t epoch;
+
+	uint32_t is_live; /* atomic */
+	unsigned int flags;
+
+	/* Atomic: uses beyond the first, by cuCtxAttach. */
+	uint32_t n_attached;
+
+	/* Primary contexts, under retain_lock. */
+	struct shim_lock retain_lock;
+	uint32_t n_retains;
+
+	/* Under the lock of contexts. */
+	struct shim_local *locals;
+	struct shim_context *next;
+
+	/* The default stream, and who binds it. */
+	struct shim_lock bind_lock;
+	struct shim_stream default_stream;
+};
+
+/* Prepares the primary contexts of so many devices. */
+void shim_context_setup(int n_devices);
+
+/* Returns: the context of a handle, live or not, or NULL. */
+struct shim_context *shim_context_find(CUcontext handle);
+struct shim_context *shim_context_primary(CUdevice device);
+
+/* Makes a context known that the host created. Return: NULL without memory. */
+struct shim_context *shim_context_add(uint64_t handle, CUdevice device, unsigned int flags);
+
+/* All that lives in the context is gone: its streams, its memory, its local storage. The
+ * destructors of the latter run before this returns. */
+void shim_context_wipe(struct shim_context *context);
+
+/* Primary contexts: the first retain and the last release tell the host. */
+CUresult shim_context_retain(struct shim_context *context);
+CUresult shim_context_release(struct shim_context *context);
+
+/* The host has reset a primary context: nobody retains it any more. */
+void shim_context_reset(struct shim_context *context);
+
+static inline CUcontext shim_context_public(const struct shim_context *context)
+{
+	return context ? (CUcontext)(uintptr_t)context->handle : NULL;
+}
+
+static inline uint64_t shim_context_handle(const struct shim_context *context)
+{
+	return context ? context->handle : 0;
+}
+
+/* Returns: the error of a call that needs the context current. */
+static inline CUresult shim_context_check(const struct shim_context *context)
+{
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!__atomic_load_n(&context->is_live, __ATOMIC_ACQUIRE))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return CUDA_SUCCESS;
+}
+
+/* The stack of the calling thread. */
+CUresult shim_context_push(struct shim_context *context);
+CUresult shim_context_pop(struct shim_context **contextp);
+CUresult shim_context_set_current(struct shim_context *context);
+
+/* Context-local storage. Return of get: CUDA_ERROR_INVALID_HANDLE where there is none. */
+CUresult shim_local_put(struct shim_context *context, void *key, void *value,
+	shim_local_destroy_fn destroy);
+CUresult shim_local_delete(struct shim_context *context, void *key);
+CUresult shim_local_get(struct shim_context *context, void *key, void **valuep);

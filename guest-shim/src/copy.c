@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies
+ *
+ * The device reaches its own memory and the arena; so does the worker, and nothing else.
+ * Pageable memory therefore goes through staging blocks: towards the device it is copied
+ * into a block and the call may return, since its word tells when the block is free
+ * again; from the device several blocks are under way while one is emptied.
+ *
+ * A copy whose device side is not known to lie in one allocation is sent all the same,
+ * but its answer is waited for: the worker has the last word about addresses.
+ */
+
+#include <string.h>
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "call.h"
+#include "copy.h"
+#include "range.h"
+#include "staging.h"
+#include "stream.h"
+
+/* Blocks of one copy that are on their way from the device at a time. */
+#define PIPELINE_DEPTH 4u
+
+enum shim_place shim_place(uint64_t address)
+{
+	if (shim_window_is_arena(&shim_channel.window, address))
+		return SHIM_PLACE_ARENA;
+	return shim_window_is_device(&shim_channel.window, address) ? SHIM_PLACE_DEVICE :
+								      SHIM_PLACE_PAGEABLE;
+}
+
+static void *pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+/* One copy between arena and device, or within either. The word may be none. */
+struct transfer {
+	uint64_t to;
+	uint64_t from;
+	uint64_t size;
+	uint32_t word;
+	uint64_t value;
+};
+
+static CUresult send_to_device(const struct transfer *transfer, CUstream stream)
+{
+	Vgpu__CuMemcpyHtoDAsyncV2Request request =
+		VGPU__CU_MEMCPY_HTO_DASYNC_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemcpyHtoDAsync_v2);
+
+	call.wants_result = !shim_range_covers(transfer->to, transfer->size);
+	request.dst_device = transfer->to;
+	request.src_host = transfer->from;
+	request.byte_count = transfer->size;
+	request.h_stream = (uint64_t)(uintptr_t)stream;
+	request.word = transfer->word;
+	request.word_value = transfer->value;
+	return shim_call_async(&call, &request.base, stream);
+}
+
+static CUresult send_from_device(const struct transfer *transfer, CUstream stream)
+{
+	Vgpu__CuMemcpyDtoHAsyncV2Request request =
+		VGPU__CU_MEMCPY_DTO_HASYNC_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemcpyDtoHAsync_v2);
+
+	call.wants_result = !shim_range_covers(transfer->from, transfer->size);
+	request.dst_host = transfer->to;
+	request.src_device = transfer->from;
+	request.byte_count = transfer->size;
+	request.h_stream = (uint64_t)(uintptr_t)stream;
+	request.word = transfer->word;
+	request.word_value = transfer->value;
+	return shim_call_async(&call, &request.base, stream);
+}
+
+/* Within the device or within the arena: no word comes back. */
+static CUresult send_within(const struct transfer *transfer, CUstream stream)
+{
+	Vgpu__CuMemcpyDtoDAsyncV2Request request =
+		VGPU__CU_MEMCPY_DTO_DASYNC_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemcpyDtoDAsync_v2);
+
+	call.wants_result = !shim_range_covers(transfer->to, transfer->size) ||
+			    !shim_range_covers(transfer->from, transfer->size);
+	request.dst_device = transfer->to;
+	request.src_device = transfer->from;
+	request.byte_count = transfer->size;
+	request.h_stream = (uint64_t)(uintptr_t)stream;
+	return shim_call_async(&call, &request.base, stream);
+}
+
+/* Sends pageable memory. It is all in blocks when this returns. */
+static CUresult push(uint64_t to, const uint8_t *from, uint64_t size, CUstream stream)
+{
+	while (size) {
+		struct transfer transfer;
+		struct shim_block block;
+		CUresult result;
+
+		result = shim_staging_take(size, stream, &block);
+		if (result != CUDA_SUCCESS)
+			return result;
+		transfer = (struct transfer){
+			.to = to,
+			.from = (uint64_t)(uintptr_t)block.data,
+			.size = size < block.size ? size : block.size,
+			.word = block.word,
+			.value = block.value,
+		};
+		memcpy(block.data, from, transfer.size);
+		result = send_to_device(&transfer, stream);
+		if (result != CUDA_SUCCESS) {
+			shim_staging_give(&block);
+			return result;
+		}
+		to += transfer.size;
+		from += transfer.size;
+		size -= transfer.size;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* What is under way from the device, oldest first. */
+struct pull {
+	struct shim_block blocks[PIPELINE_DEPTH];
+	uint64_t sizes[PIPELINE_DEPTH];
+	uint32_t first;
+	uint32_t n;
+};
+
+static CUresult pull_one(struct pull *pull, uint64_t from, uint64_t size, CUstream stream)
+{
+	uint32_t i = (pull->first + pull->n) % PIPELINE_DEPTH;
+	struct shim_block *block = &pull->blocks[i];
+	struct transfer transfer;
+	CUresult result;
+
+	result = shim_staging_take(size, stream, block);
+	if (result != CUDA_SUCCESS)
+		return result;
+	pull->sizes[i] = size < block->size ? size : block->size;
+	transfer = (struct transfer){
+		.to = (uint64_t)(uintptr_t)block->data,
+		.from = from,
+		.size = pull->sizes[i],
+		.word = block->word,
+		.value = block->value,
+	};
+	result = send_from_device(&transfer, stream);
+	if (result != CUDA_SUCCESS) {
+		shim_staging_give(block);
+		return result;
+	}
+	pull->n++;
+	return CUDA_SUCCESS;
+}
+
+/* Empties the oldest block. One whose wait failed is lost until the context ends: the
+ * device may still write into it. */
+static CUresult empty_one(struct pull *pull, uint8_t **top, CUstream stream)
+{
+	const struct shim_block *block = &pull->blocks[pull->first];
+	uint64_t size = pull->sizes[pull->first];
+	CUresult result;
+
+	result = shim_staging_wait(block->word, block->value, stream);
+	if (result == CUDA_SUCCESS)
+		memcpy(*top, block->data, size);
+	*top += size;
+	pull->first = (pull->first + 1) % PIPELINE_DEPTH;
+	pull->n--;
+	return result;
+}
+
+static CUresult pull(uint8_t *to, uint64_t from, uint64_t size, CUstream stream)
+{
+	struct pull under_way = {};
+	CUresult result = CUDA_SUCCESS;
+
+	while (result == CUDA_SUCCESS && (size || under_way.n)) {
+		if (size && under_way.n < PIPELINE_DEPTH) {
+			uint32_t last;
+
+			result = pull_one(&under_way, from, size, stream);
+			if (result != CUDA_SUCCESS)
+				break;
+			last = (under_way.first + under_way.n - 1) % PIPELINE_DEPTH;
+			from += under_way.sizes[last];
+			size -= under_way.sizes[last];
+		} else {
+			result = empty_one(&under_way, &to, stream);
+		}
+	}
+	/* After a refusal, what was sent before it is still awaited. */
+	while (under_way.n)
+		empty_one(&under_way, &to, stream);
+	return result;
+}
+
+/* Between memories that the device reaches itself. */
+static CUresult copy_reachable(uint64_t to, uint64_t from, uint64_t size, CUstream stream,
+	bool waits)
+{
+	bool to_device = shim_place(to) == SHIM_PLACE_DEVICE;
+	bool from_device = shim_place(from) == SHIM_PLACE_DEVICE;
+	struct transfer transfer = {
+		.to = to,
+		.from = from,
+		.size = size,
+		.word = SHIM_WORD_NONE,
+	};
+	struct shim_thread *thread = shim_thread_get();
+	CUresult result;
+
+	if (to_device == from_device) {
+		result = send_within(&transfer, stream);
+		/* Copies within the device are never waited for. */
+		return result == CUDA_SUCCESS && waits && !to_device ?
+			       shim_stream_synchronize(stream) :
+			       result;
+	}
+	if (waits && thread && thread->has_lane) {
+		transfer.word = SHIM_WORDS_LANES + thread->lane;
+		transfer.value = shim_word_read(transfer.word) + 1;
+	}
+	result = to_device ? send_to_device(&transfer, stream) :
+			     send_from_device(&transfer, stream);
+	if (result != CUDA_SUCCESS || !waits)
+		return result;
+	return transfer.word == SHIM_WORD_NONE ?
+		       shim_stream_synchronize(stream) :
+		       shim_staging_wait(transfer.word, transfer.value, stream);
+}
+
+/* Neither side is the device's, so only what it does to the arena has to be awaited. */
+static CUresult copy_on_host(uint64_t to, uint64_t from, uint64_t size, CUstream stream)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (shim_place(to) == SHIM_PLACE_ARENA || shim_place(from) == SHIM_PLACE_ARENA)
+		result = shim_stream_synchronize(stream);
+	if (result == CUDA_SUCCESS)
+		memmove(pointer(to), pointer(from), size);
+	return result;
+}
+
+CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
+{
+	enum shim_place to_place = shim_place(to), from_place = shim_place(from);
+
+	if (!size)
+		return CUDA_SUCCESS;
+	if (to_place != SHIM_PLACE_PAGEABLE && from_place != SHIM_PLACE_PAGEABLE)
+		return copy_reachable(to, from, size, stream, waits);
+	if (to_place == SHIM_PLACE_DEVICE)
+		return push(to, pointer(from), size, stream);
+	if (from_place == SHIM_PLACE_DEVICE)
+		return pull(pointer(to), from, size, stream);
+	return copy_on_host(to, from, size, stream);
+}
+
+static CUresult send_rectangle(const struct shim_rectangle *rectangle,
+	const struct shim_block *block, CUstream stream)
+{
+	Vgpu__CuMemcpy2DAsyncV2Request request = VGPU__CU_MEMCPY2_DASYNC_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemcpy2DAsync_v2);
+
+	call.wants_result = true;
+	request.h_stream = (uint64_t)(uintptr_t)stream;
+	request.dst = rectangle->to;
+	request.dst_pitch = rectangle->to_pitch;
+	request.src = rectangle->from;
+	request.src_pitch = rectangle->from_pitch;
+	request.width = rectangle->width;
+	request.height = rectangle->height;
+	request.word = block ? block->word : SHIM_WORD_NONE;
+	request.word_value = block ? block->value : 0;
+	return shim_call_async(&call, &request.base, stream);
+}
+
+/* As many rows as fit a block, packed, to the device. */
+static CUresult push_rows(const struct shim_rectangle *rows, CUstream stream)
+{
+	struct shim_rectangle sent = *rows;
+	struct shim_block block;
+	CUresult result;
+
+	result = shim_staging_take(rows->width * rows->height, stream, &block);
+	if (result != CUDA_SUCCESS)
+		return result;
+	for (uint64_t i = 0; i < rows->height; i++)
+		memcpy(block.data + i * rows->width,
+			pointer(rows->from + i * rows->from_pitch), rows->width);
+	sent.from = (uint64_t)(uintptr_t)block.data;
+	sent.from_pitch = rows->width;
+	result = send_rectangle(&sent, &block, stream);
+	if (result != CUDA_SUCCESS)
+		shim_staging_give(&block);
+	return result;
+}
+
+static CUresult pull_rows(const struct shim_rectangle *rows, CUstream stream)
+{
+	struct shim_rectangle sent = *rows;
+	struct shim_block block;
+	CUresult result;
+
+	result = shim_staging_take(rows->width * rows->height, stream, &block);
+	if (result != CUDA_SUCCESS)
+		return result;
+	sent.to = (uint64_t)(uintptr_t)block.data;
+	sent.to_pitch = rows->width;
+	result = send_rectangle(&sent, &block, stream);
+	if (result != CUDA_SUCCESS) {
+		shim_staging_give(&block);
+		return result;
+	}
+	result = shim_staging_wait(block.word, block.value, stream);
+	for (uint64_t i = 0; result == CUDA_SUCCESS && i < rows->height; i++)
+		memcpy(pointer(rows->to + i * rows->to_pitch), block.data + i * rows->width,
+			rows->width);
+	return result;
+}
+
+/* One side is pageable, or both are the host's: in pieces that fit a block, row by row
+ * where not even one fits. */
+static CUresult copy_pieces(const struct shim_rectangle *whole, CUstream stream,
+	CUresult (*copy_rows)(const struct shim_rectangle *, CUstream))
+{
+	uint64_t n_fitting = SHIM_STAGING_LARGE_SIZE / whole->width;
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint64_t row = 0; row < whole->height && result == CUDA_SUCCESS;) {
+		struct shim_rectangle rows = *whole;
+
+		rows.to += row * whole->to_pitch;
+		rows.from += row * whole->from_pitch;
+		rows.height = whole->height - row;
+		if (n_fitting && copy_rows) {
+			rows.height = rows.height < n_fitting ? rows.height : n_fitting;
+			result = copy_rows(&rows, stream);
+		} else {
+			rows.height = 1;
+			result = shim_copy(rows.to, rows.from, rows.width, stream, true);
+		}
+		row += rows.height;
+	}
+	return result;
+}
+
+CUresult shim_copy_rectangle(const struct shim_rectangle *rectangle, CUstream stream,
+	bool waits)
+{
+	enum shim_place to = shim_place(rectangle->to), from = shim_place(rectangle->from);
+	CUresult result;
+
+	if (!rectangle->width || !rectangle->height)
+		return CUDA_SUCCESS;
+	if (to != SHIM_PLACE_DEVICE && from != SHIM_PLACE_DEVICE)
+		return copy_pieces(rectangle, stream, NULL);
+	if (from == SHIM_PLACE_PAGEABLE)
+		return copy_pieces(rectangle, stream, push_rows);
+	if (to == SHIM_PLACE_PAGEABLE)
+		return copy_pieces(rectangle, stream, pull_rows);
+	result = send_rectangle(rectangle, NULL, stream);
+	if (result == CUDA_SUCCESS && waits && to != from)
+		result = shim_stream_synchronize(stream);
+	return result;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Devices: what the host told of each when the process became ready
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+#define SHIM_ATTRIBUTES_N 160
+#define SHIM_DEVICE_NAME_MAX 256
+
+struct shim_device {
+	char name[SHIM_DEVICE_NAME_MAX];
+	CUuuid uuid;
+	uint64_t total_memory;
+	int attributes[SHIM_ATTRIBUTES_N];
+	uint8_t known[SHIM_ATTRIBUTES_N / 8];
+};
+
+/* Asks the host for all devices. */
+CUresult shim_device_load_all(void);
+
+int shim_device_n(void);
+int shim_device_driver_version(void);
+
+/* Returns: the device, or NULL where there is none of that number. */
+const struct shim_device *shim_device_get(CUdevice device);
+
+/* Returns: false where the host does not know the attribute. */
+bool shim_device_attribute(const struct shim_device *device, int attribute, int *valuep);

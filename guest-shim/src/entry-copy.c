@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: copies
+ *
+ * The synchronous calls are made of the asynchronous ones: the default stream, or that
+ * of the thread for programs built for one per thread, gives them their order.
+ */
+
+#include "vgpu/g-calls.h"
+
+#include "call.h"
+#include "copy.h"
+
+/* A local error stands behind those that every call may return. */
+static CUresult invalid(enum vgpu_call id)
+{
+	struct shim_call call = SHIM_CALL_INIT(id);
+
+	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+}
+
+static CUresult begin(enum vgpu_call id)
+{
+	struct shim_call call = SHIM_CALL_INIT(id);
+
+	return shim_call_error(&call, CUDA_SUCCESS);
+}
+
+static uint64_t address(const void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
+static CUresult copy(uint64_t to, uint64_t from, size_t size, CUstream stream, bool waits)
+{
+	CUresult result = begin(VGPU_CALL_cuMemcpyDtoDAsync_v2);
+
+	return result == CUDA_SUCCESS ? shim_copy(to, from, size, stream, waits) : result;
+}
+
+static CUresult copy_to_device(CUdeviceptr to, const void *from, size_t size,
+	CUstream stream, bool waits)
+{
+	if (size && (!from || shim_place(to) == SHIM_PLACE_PAGEABLE))
+		return invalid(VGPU_CALL_cuMemcpyHtoDAsync_v2);
+	return copy(to, address(from), size, stream, waits);
+}
+
+static CUresult copy_from_device(void *to, CUdeviceptr from, size_t size, CUstream stream,
+	bool waits)
+{
+	if (size && (!to || shim_place(from) == SHIM_PLACE_PAGEABLE))
+		return invalid(VGPU_CALL_cuMemcpyDtoHAsync_v2);
+	return copy(address(to), from, size, stream, waits);
+}
+
+static CUresult copy_within_device(CUdeviceptr to, CUdeviceptr from, size_t size,
+	CUstream stream)
+{
+	if (size && (shim_place(to) == SHIM_PLACE_PAGEABLE ||
+			    shim_place(from) == SHIM_PLACE_PAGEABLE))
+		return invalid(VGPU_CALL_cuMemcpyDtoDAsync_v2);
+	return copy(to, from, size, stream, false);
+}
+
+SHIM_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost,
+	size_t ByteCount)
+{
+	return copy_to_device(dstDevice, srcHost, ByteCount, NULL, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost,
+	size_t ByteCount)
+{
+	return copy_to_device(dstDevice, srcHost, ByteCount, CU_STREAM_PER_THREAD, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost,
+	size_t ByteCount, CUstream hStream)
+{
+	return copy_to_device(dstDevice, srcHost, ByteCount, hStream, false);
+}
+
+SHIM_EXPORT CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+	return copy_from_device(dstHost, srcDevice, ByteCount, NULL, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpyDtoH_v2_ptds(void *dstHost, CUdeviceptr srcDevice,
+	size_t ByteCount)
+{
+	return copy_from_device(dstHost, srcDevice, ByteCount, CU_STREAM_PER_THREAD, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice,
+	size_t ByteCount, CUstream hStream)
+{
+	return copy_from_device(dstHost, srcDevice, ByteCount, hStream, false);
+}
+
+SHIM_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
+	size_t ByteCount)
+{
+	return copy_within_device(dstDevice, srcDevice, ByteCount, NULL);
+}
+
+SHIM_EXPORT CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
+	size_t ByteCount)
+{
+	return copy_within_device(dstDevice, srcDevice, ByteCount, CU_STREAM_PER_THREAD);
+}
+
+SHIM_EXPORT CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+	return copy(dst, src, ByteCount, NULL, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+	return copy(dst, src, ByteCount, CU_STREAM_PER_THREAD, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount,
+	CUstream hStream)
+{
+	return copy(dst, src, ByteCount, hStream, false);
+}
+
+/* One side of a two-dimensional copy: its first byte. */
+static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device, size_t x,
+	size_t y, size_t pitch, uint64_t *addressp)
+{
+	uint64_t base;
+
+	switch (type) {
+	case CU_MEMORYTYPE_HOST:
+		base = address(host);
+		break;
+	case CU_MEMORYTYPE_DEVICE:
+		if (shim_place(device) == SHIM_PLACE_PAGEABLE)
+			return CUDA_ERROR_INVALID_VALUE;
+		base = device;
+		break;
+	case CU_MEMORYTYPE_UNIFIED:
+		base = device;
+		break;
+	case CU_MEMORYTYPE_ARRAY:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	*addressp = base + y * pitch + x;
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *pCopy, CUstream stream, bool waits)
+{
+	struct shim_rectangle rectangle;
+	CUresult result;
+
+	if (!pCopy)
+		return invalid(VGPU_CALL_cuMemcpy2DAsync_v2);
+	result = begin(VGPU_CALL_cuMemcpy2DAsync_v2);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* A pitch of 0 stands for rows without space between them. */
+	rectangle = (struct shim_rectangle){
+		.to_pitch = pCopy->dstPitch ? pCopy->dstPitch : pCopy->WidthInBytes,
+		.from_pitch = pCopy->srcPitch ? pCopy->srcPitch : pCopy->WidthInBytes,
+		.width = pCopy->WidthInBytes,
+		.height = pCopy->Height,
+	};
+	if (pCopy->Height > 1 && (rectangle.to_pitch < rectangle.width ||
+					 rectangle.from_pitch < rectangle.width))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = side(pCopy->dstMemoryType, pCopy->dstHost, pCopy->dstDevice,
+		pCopy->dstXInBytes, pCopy->dstY, rectangle.to_pitch, &rectangle.to);
+	if (result == CUDA_SUCCESS)
+		result = side(pCopy->srcMemoryType, pCopy->srcHost, pCopy->srcDevice,
+			pCopy->srcXInBytes, pCopy->srcY, rectangle.from_pitch,
+			&rectangle.from);
+	return result == CUDA_SUCCESS ? shim_copy_rectangle(&rectangle, stream, waits) :
+					result;
+}
+
+SHIM_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+{
+	return copy_2d(pCopy, NULL, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D *pCopy)
+{
+	return copy_2d(pCopy, CU_STREAM_PER_THREAD, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
+{
+	return copy_2d(pCopy, NULL, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D *pCopy)
+{
+	return copy_2d(pCopy, CU_STREAM_PER_THREAD, true);
+}
+
+SHIM_EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+	return copy_2d(pCopy, hStream, false);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry point: cuGetExportTable
+ *
+ * Tables of functions, each under a UUID, that NVIDIA's runtime library asks for when it
+ * starts. By convention slot 0 is the size of the table in bytes; the table of local
+ * storage has none. Which slots an unmodified runtime of version 13 enters was found by
+ * observation; those are served, and every other slot of a table says that it is not
+ * supported, so that a caller that enters one is told instead of crashing.
+ */
+
+#include <string.h>
+
+#include "context.h"
+#include "export.h"
+#include "selftest.h"
+#include "shim.h"
+#include "thread.h"
+
+/* Buffers that the runtime looks into before each call, for a tool that wants to be
+ * called; nobody ever does. It asks for at least 523 and 14 words. */
+#define HOOK_WORDS 1024
+
+static CUresult not_supported(void)
+{
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Returns: the handle of a primary context, which is not made active by that. */
+static CUresult get_primary_context(CUcontext *contextp, CUdevice device)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = shim_context_primary(device);
+	if (!contextp || !context)
+		return contextp ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+	*contextp = shim_context_public(context);
+	return CUDA_SUCCESS;
+}
+
+static void get_call_hooks(void **bufferp, size_t *n_wordsp)
+{
+	static uint32_t words[HOOK_WORDS];
+
+	*bufferp = words;
+	*n_wordsp = HOOK_WORDS;
+}
+
+static void get_other_hooks(void **bufferp, size_t *n_wordsp)
+{
+	static uint32_t words[HOOK_WORDS];
+
+	*bufferp = words;
+	*n_wordsp = HOOK_WORDS;
+}
+
+/* cuBLASLt calls this and goes on with whatever it answers. */
+static CUresult get_thread_value(void *valuep)
+{
+	return CUDA_SUCCESS;
+}
+
+/* A NULL handle stands for the current context. */
+static struct shim_context *find_or_current(CUcontext handle)
+{
+	struct shim_thread *thread;
+
+	if (handle)
+		return shim_context_find(handle);
+	thread = shim_thread_get();
+	return thread ? shim_thread_context(thread) : NULL;
+}
+
+static CUresult local_put(CUcontext handle, void *key, void *value,
+	shim_local_destroy_fn destroy)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = find_or_current(handle);
+	return context ? shim_local_put(context, key, value, destroy) :
+			 CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult local_delete(CUcontext handle, void *key)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = find_or_current(handle);
+	return context ? shim_local_delete(context, key) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult local_get(void **valuep, CUcontext handle, void *key)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	if (!valuep)
+		return CUDA_ERROR_INVALID_VALUE;
+	*valuep = NULL;
+	context = find_or_current(handle);
+	return context ? shim_local_get(context, key, valuep) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* Whether a context needs more than the runtime knows: never. */
+static CUresult check_context(CUcontext context, uint32_t *flag, CUcontext *other)
+{
+	SHIM_CHECK_READY();
+	if (!flag)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flag = 0;
+	return CUDA_SUCCESS;
+}
+
+/* Whether the handle to use is the one that a retain returns: it is the same. */
+static int check_retain(void)
+{
+	return 0;
+}
+
+#define UNUSED (const void *)not_supported
+
+static const void *const runtime_table[13] = {
+	(const void *)sizeof(runtime_table),
+	UNUSED,
+	(const void *)get_primary_context,
+	UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED,
+};
+
+static const void *const hooks_table[7] = {
+	(const void *)sizeof(hooks_table),
+	UNUSED,
+	(const void *)get_call_hooks,
+	UNUSED, UNUSED, UNUSED,
+	(const void *)get_other_hooks,
+};
+
+static const void *const thread_table[4] = {
+	(const void *)sizeof(thread_table),
+	UNUSED,
+	(const void *)get_thread_value,
+	UNUSED,
+};
+
+static const void *const local_table[] = {
+	(const void *)local_put,
+	(const void *)local_delete,
+	(const void *)local_get,
+};
+
+static const void *const check_table[17] = {
+	(const void *)sizeof(check_table),
+	UNUSED,
+	(const void *)check_context,
+	(const void *)check_retain,
+	UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED,
+	UNUSED, UNUSED, UNUSED,
+};
+
+static const struct {
+	uint8_t uuid[16];
+	const void *table; /* NULL: the self-test, if it is built in */
+} tables[] = {
+	{ { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12,
+		  0xfd, 0x9d, 0xf9 },
+		runtime_table },
+	{ { 0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20,
+		  0x0c, 0x0a, 0x66 },
+		hooks_table },
+	{ { 0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a,
+		  0x3a, 0xec, 0xdc },
+		thread_table },
+	{ { 0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55,
+		  0xd8, 0x95, 0x93 },
+		local_table },
+	{ { 0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00,
+		  0x6d, 0xfa, 0x7e },
+		check_table },
+	{ { 0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c,
+		  0x66, 0xe1, 0xf2 },
+		NULL },
+};
+
+const void *shim_export_runtime_table(void)
+{
+	return runtime_table;
+}
+
+SHIM_EXPORT CUresult cuGetExportTable(const void **ppExportTable,
+	const CUuuid *pExportTableId)
+{
+	if (!ppExportTable || !pExportTableId)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ppExportTable = NULL;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (!memcmp(tables[i].uuid, pExportTableId, sizeof(tables[i].uuid)))
+			*ppExportTable = tables[i].table ? tables[i].table :
+							   shim_selftest_table();
+	return *ppExportTable ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}

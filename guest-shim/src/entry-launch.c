@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: launches and occupancy
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "call.h"
+#include "context.h"
+#include "device.h"
+#include "function.h"
+#include "launch.h"
+
+SHIM_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX,
+	unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+	unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
+	CUstream hStream, void **kernelParams, void **extra)
+{
+	const struct shim_launch launch = {
+		.function = f,
+		.dims = {
+			.grid = { gridDimX, gridDimY, gridDimZ },
+			.block = { blockDimX, blockDimY, blockDimZ },
+			.shared_bytes = sharedMemBytes,
+		},
+		.stream = hStream,
+		.params = kernelParams,
+		.extra = extra,
+	};
+
+	return shim_launch(&launch);
+}
+
+SHIM_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
+	unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+	unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
+	CUstream hStream, void **kernelParams)
+{
+	const struct shim_launch launch = {
+		.function = f,
+		.dims = {
+			.grid = { gridDimX, gridDimY, gridDimZ },
+			.block = { blockDimX, blockDimY, blockDimZ },
+			.shared_bytes = sharedMemBytes,
+			.flags = VGPU_LAUNCH_COOPERATIVE,
+		},
+		.stream = hStream,
+		.params = kernelParams,
+	};
+
+	return shim_launch(&launch);
+}
+
+/* Takes over what changes the result; hints about speed may be left out, everything else
+ * is refused. */
+static CUresult apply(const CUlaunchAttribute *attribute, struct vgpu_launch_dims *dims)
+{
+	const CUlaunchAttributeValue *value = &attribute->value;
+
+	switch (attribute->id) {
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		if (value->cooperative)
+			dims->flags |= VGPU_LAUNCH_COOPERATIVE;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		return value->clusterDim.x == 1 && value->clusterDim.y == 1 &&
+				       value->clusterDim.z == 1 ?
+			       CUDA_SUCCESS :
+			       CUDA_ERROR_NOT_SUPPORTED;
+	case CU_LAUNCH_ATTRIBUTE_IGNORE:
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+static CUresult launch_config(const CUlaunchConfig *config, CUfunction f, CUstream stream,
+	void **kernelParams, void **extra)
+{
+	struct shim_launch launch = {
+		.function = f,
+		.dims = {
+			.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+			.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+			.shared_bytes = config->sharedMemBytes,
+		},
+		.stream = stream,
+		.params = kernelParams,
+		.extra = extra,
+	};
+	CUresult result = CUDA_SUCCESS;
+
+	if (config->numAttrs && !config->attrs)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
+		result = apply(&config->attrs[i], &launch.dims);
+	return result == CUDA_SUCCESS ? shim_launch(&launch) : result;
+}
+
+SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
+	void **kernelParams, void **extra)
+{
+	SHIM_CHECK_READY();
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	return launch_config(config, f, config->hStream, kernelParams, extra);
+}
+
+SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
+	void **kernelParams, void **extra)
+{
+	SHIM_CHECK_READY();
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	return launch_config(config, f,
+		config->hStream ? config->hStream : CU_STREAM_PER_THREAD, kernelParams,
+		extra);
+}
+
+/* Keeps a name for as long as the process lives: the program gets a pointer to it. */
+static CUresult keep_name(CUfunction handle, const char *received, const char **name)
+{
+	struct shim_function *function;
+	char *copy = strdup(received), *none = NULL;
+	CUresult result;
+
+	if (!copy)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = shim_function_get(handle, &function);
+	if (result != CUDA_SUCCESS ||
+		!__atomic_compare_exchange_n(&function->name, &none, copy, false,
+			__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		free(copy);
+	if (result == CUDA_SUCCESS)
+		*name = __atomic_load_n(&function->name, __ATOMIC_ACQUIRE);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuFuncGetName(const char **name, CUfunction hfunc)
+{
+	Vgpu__CuFuncGetNameRequest request = VGPU__CU_FUNC_GET_NAME_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuFuncGetName);
+	const ProtobufCMessage *reply;
+	char received[2048];
+	CUresult result;
+
+	if (!name)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.hfunc = (uint64_t)(uintptr_t)hfunc;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_func_get_name_reply__descriptor, &reply);
+	if (result != CUDA_SUCCESS)
+		return result;
+	strncpy(received, ((const Vgpu__CuFuncGetNameReply *)reply)->function_name,
+		sizeof(received) - 1);
+	received[sizeof(received) - 1] = '\0';
+	return keep_name(hfunc, received, name);
+}
+
+SHIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel hfunc)
+{
+	Vgpu__CuKernelGetNameRequest request = VGPU__CU_KERNEL_GET_NAME_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuKernelGetName);
+	const ProtobufCMessage *reply;
+	char received[2048];
+	CUresult result;
+
+	if (!name)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.hfunc = (uint64_t)(uintptr_t)hfunc;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_kernel_get_name_reply__descriptor, &reply);
+	if (result != CUDA_SUCCESS)
+		return result;
+	strncpy(received, ((const Vgpu__CuKernelGetNameReply *)reply)->kernel_name,
+		sizeof(received) - 1);
+	received[sizeof(received) - 1] = '\0';
+	return keep_name((CUfunction)hfunc, received, name);
+}
+
+/* The block size with the most threads resident on a multiprocessor, tried downwards
+ * warp by warp; the program's function tells how much shared memory a size takes. */
+SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
+	int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+	size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
+{
+	struct shim_thread *thread;
+	const struct shim_device *device;
+	int most = 0, best = 0, best_blocks = 0, limit = 0, warp;
+	CUresult result;
+
+	if (!minGridSize || !blockSize)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = cuFuncGetAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, func);
+	if (result != CUDA_SUCCESS)
+		return result;
+	thread = shim_thread_get();
+	device = shim_device_get(shim_thread_context(thread)->device);
+	warp = device->attributes[CU_DEVICE_ATTRIBUTE_WARP_SIZE];
+	warp = warp > 0 ? warp : 32;
+	if (blockSizeLimit > 0 && blockSizeLimit < limit)
+		limit = blockSizeLimit;
+	for (int size = limit - limit % warp ? limit - limit % warp : limit; size > 0;
+		size -= warp) {
+		size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(size) :
+							     dynamicSMemSize;
+		int blocks = 0;
+
+		result = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, func,
+			size, shared, flags);
+		if (result != CUDA_SUCCESS)
+			return result;
+		if (blocks * size > most) {
+			most = blocks * size;
+			best = size;
+			best_blocks = blocks;
+		}
+		if (most == device->attributes
+				     [CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR])
+			break;
+	}
+	*blockSize = best;
+	*minGridSize = best_blocks *
+		       device->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
+	CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+	size_t dynamicSMemSize, int blockSizeLimit)
+{
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func,
+		blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
+		CU_OCCUPANCY_DEFAULT);
+}

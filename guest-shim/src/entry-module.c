@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: modules and libraries
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/cleanup.h"
+#include "vgpu/g-driver.pb-c.h"
+
+#include "call.h"
+#include "context.h"
+#include "image.h"
+#include "jit.h"
+#include "range.h"
+
+/* The longest name of a variable or function. */
+#define NAME_MAX_SIZE 4096u
+
+/* What a load sends, in either of its forms. */
+struct load {
+	struct shim_image image;
+	struct shim_jit jit;
+};
+
+static void load_free(struct load *load)
+{
+	shim_image_release(&load->image);
+	free(load);
+}
+
+VGPU_DEFINE_CLEANUP(struct load *, load_free);
+
+static CUresult load_new(struct load **loadp, const void *data, const CUjit_option *options,
+	void **values, unsigned int n)
+{
+	_vgpu_cleanup_(load_freep) struct load *load = calloc(1, sizeof(*load));
+	CUresult result;
+
+	if (!load)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = shim_jit_prepare(&load->jit, options, values, n);
+	if (result == CUDA_SUCCESS)
+		result = shim_image_measure(data, &load->image);
+	if (result == CUDA_SUCCESS)
+		result = shim_image_upload(&load->image);
+	if (result != CUDA_SUCCESS)
+		return result;
+	*loadp = load;
+	load = NULL;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
+	unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+	Vgpu__CuModuleLoadDataExRequest request = VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleLoadDataEx);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	_vgpu_cleanup_(load_freep) struct load *load = NULL;
+	const Vgpu__CuModuleLoadDataExReply *reply;
+	const ProtobufCMessage *message;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!module || !image)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = load_new(&load, image, options, optionValues, numOptions);
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.images = load->image.addresses;
+	request.image_sizes = load->image.sizes;
+	request.n_images = request.n_image_sizes = load->image.n_parts;
+	request.jit_options = load->jit.sent_options;
+	request.jit_values = load->jit.sent_values;
+	request.n_jit_options = request.n_jit_values = load->jit.n_sent;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_module_load_data_ex_reply__descriptor, &message);
+	if (!message)
+		return result;
+	reply = (const Vgpu__CuModuleLoadDataExReply *)message;
+	if (result == CUDA_SUCCESS)
+		*module = (CUmodule)(uintptr_t)reply->module;
+	shim_jit_finish(&load->jit, reply->wall_time, &reply->info_log, &reply->error_log);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+	return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
+}
+
+SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *fname)
+{
+	_vgpu_cleanup_(vgpu_freep) void *data = NULL;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	if (!module || !fname)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_image_read_file(fname, &data);
+	return result == CUDA_SUCCESS ? cuModuleLoadData(module, data) : result;
+}
+
+SHIM_EXPORT CUresult cuModuleUnload(CUmodule hmod)
+{
+	Vgpu__CuModuleUnloadRequest request = VGPU__CU_MODULE_UNLOAD_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleUnload);
+
+	request.hmod = (uint64_t)(uintptr_t)hmod;
+	shim_range_drop_owner(request.hmod);
+	return shim_call_sync(&call, &request.base, &vgpu__cu_module_unload_reply__descriptor,
+		NULL);
+}
+
+/* Every image is loaded whole when it is handed over, but functions are looked up when
+ * asked for: to a CUDA runtime that is lazy loading. */
+SHIM_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	const char *wanted = getenv("CUDA_MODULE_LOADING");
+
+	SHIM_CHECK_READY();
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	*mode = wanted && !strcmp(wanted, "EAGER") ? CU_MODULE_EAGER_LOADING :
+						     CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
+}
+
+/* Notes where a variable lies, so that copies to it are known to be good. */
+static void keep_variable(uint64_t owner, uint64_t address, uint64_t size)
+{
+	struct shim_range range = {
+		.base = address,
+		.size = size,
+		.kind = SHIM_RANGE_VARIABLE,
+		.context = shim_thread_context(shim_thread_get()),
+		.owner = owner,
+	};
+
+	shim_range_add(&range);
+}
+
+static CUresult check_name(struct shim_call *call, const char *name)
+{
+	return shim_call_error(call,
+		name && strnlen(name, NAME_MAX_SIZE + 1) <= NAME_MAX_SIZE ?
+			CUDA_SUCCESS :
+			CUDA_ERROR_INVALID_VALUE);
+}
+
+SHIM_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
+	const char *name)
+{
+	Vgpu__CuModuleGetGlobalV2Request request =
+		VGPU__CU_MODULE_GET_GLOBAL_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleGetGlobal_v2);
+	const Vgpu__CuModuleGetGlobalV2Reply *reply;
+	const ProtobufCMessage *message;
+	CUresult result = check_name(&call, name);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.hmod = (uint64_t)(uintptr_t)hmod;
+	request.name = (char *)name;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_module_get_global_v2_reply__descriptor, &message);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply = (const Vgpu__CuModuleGetGlobalV2Reply *)message;
+	keep_variable(request.hmod, reply->dptr, reply->bytes);
+	if (dptr)
+		*dptr = reply->dptr;
+	if (bytes)
+		*bytes = reply->bytes;
+	return CUDA_SUCCESS;
+}
+
+/* Options of a library promise something about the program's image; the host has its
+ * own copy, so it neither needs nor could keep them. */
+static CUresult check_library_options(const CUlibraryOption *options, unsigned int n)
+{
+	if (n && !options)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < n; i++) {
+		if (options[i] == CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		if (options[i] != CU_LIBRARY_BINARY_IS_PRESERVED)
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
+	CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
+	CUlibraryOption *libraryOptions, void **libraryOptionValues,
+	unsigned int numLibraryOptions)
+{
+	Vgpu__CuLibraryLoadDataRequest request = VGPU__CU_LIBRARY_LOAD_DATA_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryLoadData);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	_vgpu_cleanup_(load_freep) struct load *load = NULL;
+	const Vgpu__CuLibraryLoadDataReply *reply;
+	const ProtobufCMessage *message;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!library || !code)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = check_library_options(libraryOptions, numLibraryOptions);
+	if (result == CUDA_SUCCESS)
+		result = load_new(&load, code, jitOptions, jitOptionsValues, numJitOptions);
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.images = load->image.addresses;
+	request.image_sizes = load->image.sizes;
+	request.n_images = request.n_image_sizes = load->image.n_parts;
+	request.jit_options = load->jit.sent_options;
+	request.jit_values = load->jit.sent_values;
+	request.n_jit_options = request.n_jit_values = load->jit.n_sent;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_library_load_data_reply__descriptor, &message);
+	if (!message)
+		return result;
+	reply = (const Vgpu__CuLibraryLoadDataReply *)message;
+	if (result == CUDA_SUCCESS)
+		*library = (CUlibrary)(uintptr_t)reply->library;
+	shim_jit_finish(&load->jit, reply->wall_time, &reply->info_log, &reply->error_log);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
+	CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
+	CUlibraryOption *libraryOptions, void **libraryOptionValues,
+	unsigned int numLibraryOptions)
+{
+	_vgpu_cleanup_(vgpu_freep) void *data = NULL;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	if (!library || !fileName)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_image_read_file(fileName, &data);
+	if (result != CUDA_SUCCESS)
+		return result;
+	return cuLibraryLoadData(library, data, jitOptions, jitOptionsValues, numJitOptions,
+		libraryOptions, libraryOptionValues, numLibraryOptions);
+}
+
+SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
+{
+	Vgpu__CuLibraryUnloadRequest request = VGPU__CU_LIBRARY_UNLOAD_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryUnload);
+
+	request.library = (uint64_t)(uintptr_t)library;
+	shim_range_drop_owner(request.library);
+	return shim_call_sync(&call, &request.base,
+		&vgpu__cu_library_unload_reply__descriptor, NULL);
+}
+
+SHIM_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+	const char *name)
+{
+	Vgpu__CuLibraryGetGlobalRequest request = VGPU__CU_LIBRARY_GET_GLOBAL_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryGetGlobal);
+	const Vgpu__CuLibraryGetGlobalReply *reply;
+	const ProtobufCMessage *message;
+	CUresult result = check_name(&call, name);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.library = (uint64_t)(uintptr_t)library;
+	request.name = (char *)name;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_library_get_global_reply__descriptor, &message);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply = (const Vgpu__CuLibraryGetGlobalReply *)message;
+	keep_variable(request.library, reply->dptr, reply->bytes);
+	if (dptr)
+		*dptr = reply->dptr;
+	if (bytes)
+		*bytes = reply->bytes;
+	return CUDA_SUCCESS;
+}
+
+/* Managed memory is not remoted, and the device says so. */
+SHIM_EXPORT CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes,
+	CUlibrary library, const char *name)
+{
+	SHIM_CHECK_READY();
+	return CUDA_ERROR_NOT_SUPPORTED;
+}

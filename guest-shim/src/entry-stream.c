@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: streams and events, as far as they are not generated
+ */
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "call.h"
+#include "context.h"
+#include "event.h"
+#include "stream.h"
+
+#define EVENT_FLAGS                                                                      \
+	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
+
+SHIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
+	int priority)
+{
+	Vgpu__CuStreamCreateWithPriorityRequest request =
+		VGPU__CU_STREAM_CREATE_WITH_PRIORITY_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamCreateWithPriority);
+	const ProtobufCMessage *reply;
+	CUstream stream;
+	CUresult result;
+
+	if (!phStream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.flags = flags;
+	request.priority = priority;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_stream_create_with_priority_reply__descriptor, &reply);
+	if (result != CUDA_SUCCESS)
+		return result;
+	stream = (CUstream)(uintptr_t)((const Vgpu__CuStreamCreateWithPriorityReply *)reply)
+			 ->ph_stream;
+	result = shim_stream_add(shim_thread_context(shim_thread_get()), stream);
+	if (result == CUDA_SUCCESS)
+		*phStream = stream;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+	return cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream hStream)
+{
+	Vgpu__CuStreamDestroyV2Request request = VGPU__CU_STREAM_DESTROY_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamDestroy_v2);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+
+	if (result == CUDA_SUCCESS)
+		result = shim_stream_remove(hStream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	return shim_call_async(&call, &request.base, NULL);
+}
+
+SHIM_EXPORT CUresult cuStreamDestroy(CUstream hStream)
+{
+	return cuStreamDestroy_v2(hStream);
+}
+
+SHIM_EXPORT CUresult cuStreamQuery(CUstream hStream)
+{
+	return shim_stream_query(hStream);
+}
+
+SHIM_EXPORT CUresult cuStreamSynchronize(CUstream hStream)
+{
+	return shim_stream_synchronize(hStream);
+}
+
+/* Capture is not remoted, so no stream ever captures. */
+SHIM_EXPORT CUresult cuStreamIsCapturing(CUstream hStream,
+	CUstreamCaptureStatus *captureStatus)
+{
+	SHIM_CHECK_READY();
+	if (!captureStatus)
+		return CUDA_ERROR_INVALID_VALUE;
+	*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr addr,
+	cuuint32_t value, unsigned int flags)
+{
+	return cuStreamWriteValue32_v2(stream, addr, value, flags);
+}
+
+SHIM_EXPORT CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr addr,
+	cuuint32_t value, unsigned int flags)
+{
+	return cuStreamWaitValue32_v2(stream, addr, value, flags);
+}
+
+SHIM_EXPORT CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr addr,
+	cuuint64_t value, unsigned int flags)
+{
+	return cuStreamWriteValue64_v2(stream, addr, value, flags);
+}
+
+SHIM_EXPORT CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr addr,
+	cuuint64_t value, unsigned int flags)
+{
+	return cuStreamWaitValue64_v2(stream, addr, value, flags);
+}
+
+SHIM_EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventCreate);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUevent event;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!phEvent || Flags & ~(unsigned int)EVENT_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* An event for other processes needs a handle to give them, and no timing. */
+	if (Flags & CU_EVENT_INTERPROCESS)
+		return Flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED :
+							 CUDA_ERROR_INVALID_VALUE;
+	event = shim_event_new();
+	if (!event)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	request.flags = Flags;
+	request.event = (uint64_t)(uintptr_t)event;
+	result = shim_call_async(&call, &request.base, NULL);
+	if (result == CUDA_SUCCESS)
+		*phEvent = event;
+	else
+		shim_event_free(event);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuEventDestroy_v2(CUevent hEvent)
+{
+	Vgpu__CuEventDestroyV2Request request = VGPU__CU_EVENT_DESTROY_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventDestroy_v2);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!shim_event_free(hEvent))
+		return CUDA_ERROR_INVALID_HANDLE;
+	request.h_event = (uint64_t)(uintptr_t)hEvent;
+	return shim_call_async(&call, &request.base, NULL);
+}
+
+SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
+{
+	return cuEventDestroy_v2(hEvent);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Functions and kernels: where their parameters lie, and which launches are known to
+ * be accepted
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/launch.h"
+
+struct shim_context;
+
+/* Launch shapes remembered for one function. */
+#define SHIM_FUNCTION_SHAPES 16u
+
+struct shim_function {
+	CUfunction handle;
+	char *name; /* once asked for */
+
+	/* Constant once made. */
+	uint32_t n_params;
+	uint32_t param_bytes;
+	bool has_gaps; /* bytes between parameters that none of them covers */
+	uint32_t *offsets;
+	uint32_t *sizes;
+
+	/* Hashes of accepted shapes; atomic, any may be lost. */
+	uint64_t shapes[SHIM_FUNCTION_SHAPES];
+	uint32_t n_shapes;
+};
+
+/* Finds what is known of a function or kernel, asking the host the first time. */
+CUresult shim_function_get(CUfunction handle, struct shim_function **functionp);
+
+/*
+ * The first launch of each shape is answered by the driver: block, shared memory, flags
+ * (and the grid of a cooperative one), in this context. Later ones are not waited for.
+ */
+uint64_t shim_function_shape(const struct shim_context *context,
+	const struct vgpu_launch_dims *dims);
+bool shim_function_knows(const struct shim_function *function, uint64_t shape);
+void shim_function_remember(struct shim_function *function, uint64_t shape);

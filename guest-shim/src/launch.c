@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches
+ *
+ * The parameters a program names one by one, or hands over as a buffer, travel as the
+ * block that the kernel sees. A launch of a shape that was accepted before, with a grid
+ * that the device can have, is not waited for; every other one is, so that a refusal
+ * reaches the caller. Nothing on this path allocates memory.
+ */
+
+#include <string.h>
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "call.h"
+#include "context.h"
+#include "device.h"
+#include "function.h"
+#include "launch.h"
+
+/* What the program hands over by `extra`. */
+struct packed_params {
+	const void *data;
+	size_t size;
+};
+
+static CUresult parse_extra(void **extra, struct packed_params *packed)
+{
+	bool has_size = false;
+
+	for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+			packed->data = extra[1];
+		} else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1]) {
+			packed->size = *(const size_t *)extra[1];
+			has_size = true;
+		} else {
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	if (!has_size || (packed->size && !packed->data) ||
+		packed->size > VGPU_LAUNCH_PARAMS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+/* Gathers the parameters into the thread's block, which is param_bytes long. */
+static CUresult gather(const struct shim_launch *launch, const struct shim_function *function,
+	uint8_t *block)
+{
+	struct packed_params packed = {};
+	CUresult result;
+
+	if (launch->extra) {
+		if (launch->params)
+			return CUDA_ERROR_INVALID_VALUE;
+		result = parse_extra(launch->extra, &packed);
+		if (result != CUDA_SUCCESS)
+			return result;
+		/* Alignment at the end may be missing or too much, parameters may not. */
+		memset(block, 0, function->param_bytes);
+		memcpy(block, packed.data,
+			packed.size < function->param_bytes ? packed.size :
+							      function->param_bytes);
+		return CUDA_SUCCESS;
+	}
+	if (!function->n_params)
+		return CUDA_SUCCESS;
+	if (!launch->params)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (function->has_gaps)
+		memset(block, 0, function->param_bytes);
+	for (uint32_t i = 0; i < function->n_params; i++)
+		memcpy(block + function->offsets[i], launch->params[i], function->sizes[i]);
+	return CUDA_SUCCESS;
+}
+
+/* Whether the driver can have nothing against these numbers, given that it accepted the
+ * shape once. */
+static bool has_legal_grid(const struct shim_context *context,
+	const struct vgpu_launch_dims *dims)
+{
+	const struct shim_device *device = shim_device_get(context->device);
+
+	for (int i = 0; i < 3; i++) {
+		int max = device->attributes[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i];
+
+		if (!dims->grid[i] || dims->grid[i] > (unsigned int)max)
+			return false;
+	}
+	return true;
+}
+
+CUresult shim_launch(const struct shim_launch *launch)
+{
+	Vgpu__CuLaunchKernelRequest request = VGPU__CU_LAUNCH_KERNEL_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLaunchKernel);
+	struct shim_function *function;
+	struct shim_context *context;
+	struct shim_thread *thread;
+	uint64_t shape;
+	CUresult result;
+
+	result = shim_call_error(&call, CUDA_SUCCESS);
+	if (result != CUDA_SUCCESS)
+		return result;
+	thread = shim_thread_get();
+	context = shim_thread_context(thread);
+	result = shim_function_get(launch->function, &function);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = gather(launch, function, thread->params);
+	if (result != CUDA_SUCCESS)
+		return result;
+
+	shape = shim_function_shape(context, &launch->dims);
+	call.wants_result = !shim_function_knows(function, shape) ||
+			    !has_legal_grid(context, &launch->dims);
+	request.f = (uint64_t)(uintptr_t)launch->function;
+	request.h_stream = (uint64_t)(uintptr_t)launch->stream;
+	request.dims.data = (uint8_t *)&launch->dims;
+	request.dims.len = sizeof(launch->dims);
+	request.params.data = thread->params;
+	request.params.len = function->param_bytes;
+	result = shim_call_async(&call, &request.base, launch->stream);
+	if (call.wants_result && result == CUDA_SUCCESS)
+		shim_function_remember(function, shape);
+	return result;
+}

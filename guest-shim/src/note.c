@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ELF note: which libcuda this is
+ *
+ * Owner "vGPU", type 1, and a text. The host refuses a driver that carries it, so that a
+ * worker whose library path leads to this library never talks to itself.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "vgpu/ring-layout.h"
+
+
+#define NOTE_TEXT "libcuda " VGPU_VERSION " protocol 1"
+
+static_assert(VGPU_PROTOCOL_VERSION == 1u, "the text names the version");
+
+struct note {
+	uint32_t name_size;
+	uint32_t text_size;
+	uint32_t type;
+	char name[8];
+	char text[(sizeof(NOTE_TEXT) + 3) / 4 * 4];
+};
+
+__attribute__((__used__, __section__(".note.vgpu"), __aligned__(4))) static const struct note
+	note = {
+		.name_size = sizeof("vGPU"),
+		.text_size = sizeof(NOTE_TEXT),
+		.type = 1,
+		.name = "vGPU",
+		.text = NOTE_TEXT,
+	};

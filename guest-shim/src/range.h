@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Ranges: which allocation an address lies in
+ *
+ * Device allocations, pinned host memory and the variables of modules, ordered by
+ * address. From here pointer attributes are answered, and here a copy learns which of
+ * its sides are the device's.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+struct shim_context;
+
+enum shim_range_kind {
+	SHIM_RANGE_DEVICE,
+	SHIM_RANGE_PINNED,
+	SHIM_RANGE_VARIABLE,
+};
+
+struct shim_range {
+	uint64_t base;
+	uint64_t size;
+	enum shim_range_kind kind;
+	struct shim_context *context;
+	unsigned int flags; /* pinned: of cuMemHostAlloc */
+	uint64_t owner;	    /* variable: the module or library */
+	uint64_t id;	    /* no other allocation of the process has it */
+};
+
+/* Adds a range; one that is there already stays as it is. Return: false without memory. */
+bool shim_range_add(const struct shim_range *range);
+
+/* Finds the range an address lies in. */
+bool shim_range_find(uint64_t address, struct shim_range *rangep);
+
+/* Returns: whether [address, address + size) lies in one range. */
+bool shim_range_covers(uint64_t address, uint64_t size);
+
+/* Removes the range that begins there. */
+bool shim_range_remove(uint64_t base, enum shim_range_kind kind, struct shim_range *rangep);
+
+/* Removes all of a context (pinned memory goes back to the arena), or of a module. */
+void shim_range_drop_context(const struct shim_context *context);
+void shim_range_drop_owner(uint64_t owner);

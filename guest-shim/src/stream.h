@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Streams, as far as the shim must know them
+ *
+ * Of each stream it counts what was submitted; the worker counts what it issued, in the
+ * same order, and lets the device write that number to the stream's completion word. So
+ * "how much is in flight" is a subtraction.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+struct shim_context;
+struct shim_thread;
+
+/* More than this many operations of one stream are never in flight: a driver's launch
+ * queue holds about 1000, and the host's dispatcher must never find it full. */
+#define SHIM_STREAM_IN_FLIGHT_MAX 512u
+
+struct shim_stream {
+	CUstream handle;
+	struct shim_context *context;
+	uint32_t context_epoch; /* the context's when this stream was bound */
+	bool is_live;
+	uint32_t word; /* SHIM_WORD_NONE where none was left */
+	struct shim_stream *next;
+
+	/* Under the lock of the ring. */
+	uint64_t submitted;
+	/* Atomic: of those, how many a reply said to be done. */
+	uint64_t completed;
+};
+
+/*
+ * Finds the stream of a handle in the current context and waits until one operation more
+ * may be in flight.
+ *
+ * Return: CUDA_ERROR_INVALID_HANDLE for what is no stream of this context.
+ */
+CUresult shim_stream_admit(struct shim_thread *thread, CUstream handle,
+	struct shim_stream **streamp);
+
+/* Counts an operation. Called under the lock of the ring. */
+static inline void shim_stream_count(struct shim_stream *stream)
+{
+	__atomic_store_n(&stream->submitted, stream->submitted + 1, __ATOMIC_RELAXED);
+}
+
+/* Waits for all that was submitted to a stream, or asks whether it is done. */
+CUresult shim_stream_synchronize(CUstream handle);
+CUresult shim_stream_query(CUstream handle);
+
+/* Makes a stream known that the host created in the current context. */
+CUresult shim_stream_add(struct shim_context *context, CUstream handle);
+
+/* Forgets a stream. Return: CUDA_ERROR_INVALID_HANDLE where there is none. */
+CUresult shim_stream_remove(CUstream handle);
+
+/* Forgets the streams of a context that ends. */
+void shim_stream_drop_context(struct shim_context *context);
+
+/* Forgets the per-thread streams of a thread that ends. */
+void shim_stream_drop_thread(struct shim_thread *thread);

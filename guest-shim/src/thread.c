@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads and lanes
+ *
+ * The thread's structure is found by one initial-exec thread-local pointer; a pthread
+ * key beside it exists for its destructor alone. Lanes are a bitmap under a lock. The
+ * sequence of a lane goes on when the lane changes hands, so a reply that comes late
+ * to a thread that is gone never matches a call of the next one.
+ */
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vgpu/error.h"
+
+#include "call.h"
+#include "channel.h"
+#include "lock.h"
+#include "shim.h"
+#include "thread.h"
+
+#define LANE_WORDS (VGPU_SLOTS_MAX / 64)
+/* How often a thread without a lane looks whether the host still lives. */
+#define LANE_LOOK_NS 100000000
+
+static __thread struct shim_thread *current_thread __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t thread_key;
+
+static struct {
+	struct shim_lock lock;
+	uint64_t taken[LANE_WORDS];
+	uint32_t sequence[VGPU_SLOTS_MAX];
+	/* Counts lanes given back; those who wait for one sleep on it. */
+	uint32_t n_returned;
+	uint32_t n_waiting;
+} lanes;
+
+static int find_free_lane(void)
+{
+	for (uint32_t i = 0; i < LANE_WORDS; i++) {
+		if (~lanes.taken[i]) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(~lanes.taken[i]);
+
+			lanes.taken[i] |= 1ull << bit;
+			return (int)(i * 64 + bit);
+		}
+	}
+	return -1;
+}
+
+int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *channel)
+{
+	const struct timespec timeout = { .tv_nsec = LANE_LOOK_NS };
+
+	while (!thread->has_lane) {
+		uint32_t seen = __atomic_load_n(&lanes.n_returned, __ATOMIC_ACQUIRE);
+		int lane;
+
+		shim_lock(&lanes.lock);
+		lane = find_free_lane();
+		shim_unlock(&lanes.lock);
+		if (lane >= 0) {
+			thread->has_lane = true;
+			thread->lane = (uint32_t)lane;
+			thread->sequence = lanes.sequence[lane];
+			thread->lane_context = 0;
+			return 0;
+		}
+		if (shim_channel_is_dead(channel))
+			return vgpu_error_origin(-ECONNRESET);
+		__atomic_add_fetch(&lanes.n_waiting, 1, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, &lanes.n_returned, FUTEX_WAIT_PRIVATE, seen, &timeout,
+			NULL, 0);
+		__atomic_sub_fetch(&lanes.n_waiting, 1, __ATOMIC_SEQ_CST);
+	}
+	return 0;
+}
+
+static void give_lane_back(struct shim_thread *thread)
+{
+	if (!thread->has_lane)
+		return;
+	shim_call_lane_exit(thread);
+	lanes.sequence[thread->lane] = thread->sequence;
+	shim_lock(&lanes.lock);
+	lanes.taken[thread->lane / 64] &= ~(1ull << thread->lane % 64);
+	shim_unlock(&lanes.lock);
+
+	__atomic_add_fetch(&lanes.n_returned, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&lanes.n_waiting, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &lanes.n_returned, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void thread_free(void *argument)
+{
+	struct shim_thread *thread = argument;
+
+	/* In a forked child the lane belongs to the parent. */
+	if (shim_is_ready())
+		give_lane_back(thread);
+	current_thread = NULL;
+	free(thread->contexts);
+	free(thread);
+}
+
+/* Allocator of protobuf-c: a bump pointer that never frees. */
+static void *arena_alloc(void *data, size_t size)
+{
+	struct shim_thread *thread = data;
+	uint32_t start = (thread->arena_used + 15) & ~15u;
+
+	if (size > SHIM_THREAD_ARENA_SIZE || start > SHIM_THREAD_ARENA_SIZE - size)
+		return NULL;
+	thread->arena_used = start + (uint32_t)size;
+	return thread->arena + start;
+}
+
+static void arena_free(void *data, void *pointer)
+{
+}
+
+int shim_thread_setup(void)
+{
+	return -pthread_key_create(&thread_key, thread_free);
+}
+
+static struct shim_thread *thread_new(void)
+{
+	struct shim_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return NULL;
+	thread->allocator = (ProtobufCAllocator){
+		.alloc = arena_alloc,
+		.free = arena_free,
+		.allocator_data = thread,
+	};
+	if (pthread_setspecific(thread_key, thread)) {
+		free(thread);
+		return NULL;
+	}
+	return thread;
+}
+
+struct shim_thread *shim_thread_get(void)
+{
+	if (__builtin_expect(!current_thread, 0))
+		current_thread = thread_new();
+	return current_thread;
+}

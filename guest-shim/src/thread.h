@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What one guest thread keeps
+ *
+ * Made at its first call, freed when the thread ends. Only the thread itself touches
+ * it. Its lane, a reply slot of the channel, is taken at the first call that travels
+ * and given back at the end; when none is left, the thread waits for one.
+ */
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/frame.h"
+#include "vgpu/launch.h"
+
+struct shim_channel;
+struct shim_context;
+
+/* Room for an unpacked reply: the packed one has at most VGPU_REPLY_MAX bytes, and the
+ * worst growth, one-byte varints to 64-bit numbers in a doubling array, is sixteenfold. */
+#define SHIM_THREAD_ARENA_SIZE (32u << 10)
+
+struct shim_thread {
+	/* The context stack; the top is current. */
+	struct shim_context **contexts;
+	uint32_t n_contexts;
+	uint32_t max_contexts;
+
+	/* Lane: number and the context that the worker knows to be its current one. */
+	bool has_lane;
+	uint32_t lane;
+	uint32_t sequence;
+	uint64_t lane_context;
+
+	/* Per-thread default streams, one for each context that used it. */
+	struct shim_stream *streams;
+
+
+
+	/* Parameters of a launch on their way into a message. */
+	uint8_t params[VGPU_LAUNCH_PARAMS_MAX];
+
+	/* The packed message before it is copied to the ring. */
+	uint8_t message[VGPU_FRAME_MAX];
+
+	/* Replies are unpacked here; emptied at each call. */
+	ProtobufCAllocator allocator;
+	uint32_t arena_used;
+	uint8_t arena[SHIM_THREAD_ARENA_SIZE] __attribute__((aligned(16)));
+};
+
+/* Creates what the functions below need. Called once, before the first thread. */
+int shim_thread_setup(void);
+
+/* Returns: the calling thread's, or NULL without memory. */
+struct shim_thread *shim_thread_get(void);
+
+/* Takes a lane if the thread has none yet; waits for one. Return: 0 or -ECONNRESET. */
+int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *channel);
+
+static inline void shim_thread_reset_arena(struct shim_thread *thread)
+{
+	thread->arena_used = 0;
+}
+
+/* Returns: the current context or NULL. */
+static inline struct shim_context *shim_thread_context(const struct shim_thread *thread)
+{
+	return thread->n_contexts ? thread->contexts[thread->n_contexts - 1] : NULL;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Transport: how a guest process reaches the host
+ *
+ * Whatever the way, it gives a descriptor through which the shared memory is mapped,
+ * doorbells to ring, a means of sleeping until the host wrote a word, and an answer to
+ * "does the host still live". The rest of the shim does not know which one is open.
+ *
+ * Looked for in this order: the socket named by VGPU_SOCKET, and no other if it is set;
+ * else the ivshmem device by way of sysfs.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/hello.h"
+
+struct shim_transport;
+
+struct shim_transport_ops {
+	const char *name;
+
+	/* Fills the transport. Return: 0 or -errno; nothing is left behind on failure. */
+	int (*open)(struct shim_transport *transport);
+
+	/* Wakes the consumer of that number (VGPU_DOORBELL_*). */
+	void (*doorbell)(struct shim_transport *transport, uint32_t number);
+
+	/* Sleeps until *word may differ from `seen`, for `timeout_us` at the longest. The
+	 * caller has published that it sleeps and looks again whatever the reason. */
+	void (*sleep)(struct shim_transport *transport, const uint32_t *word, uint32_t seen,
+		uint32_t timeout_us);
+
+	/* Returns: whether the host has been seen to be gone. Any thread may ask. */
+	bool (*is_dead)(struct shim_transport *transport);
+
+	void (*close)(struct shim_transport *transport);
+};
+
+struct shim_transport {
+	const struct shim_transport_ops *ops;
+	int shm_fd;
+	/* Header and channel table, mapped for as long as the transport is open. */
+	struct vgpu_shm_header *header;
+	uint64_t header_size;
+	uint64_t shm_size;
+
+	/* Socket. */
+	int socket_fd;
+	int doorbell_fds[2];
+
+	/* Sysfs: the registers of BAR0, or NULL; the heartbeat last seen, and when. */
+	volatile uint32_t *registers;
+	uint64_t heartbeat;
+	uint64_t heartbeat_ns;
+};
+
+extern const struct shim_transport_ops shim_transport_socket;
+extern const struct shim_transport_ops shim_transport_sysfs;
+
+/*
+ * Opens the first transport that works; each one tried is logged with its result.
+ *
+ * Return: 0, -ENODEV where there is none, -EPROTO where the host speaks another version
+ * of the protocol (both are logged), or another -errno.
+ */
+int shim_transport_open(struct shim_transport *transport);
+void shim_transport_close(struct shim_transport *transport);
+
+/* For the transports: maps and checks header and table through transport->shm_fd. */
+int shim_transport_map_header(struct shim_transport *transport, uint64_t size);
+
+static inline struct vgpu_channel_entry *shim_transport_table(
+	struct shim_transport *transport)
+{
+	return (struct vgpu_channel_entry *)((uint8_t *)transport->header +
+					     VGPU_SHM_TABLE_OFF);
+}
+
+/* For the transports and for those who wait: CLOCK_MONOTONIC. */
+uint64_t shim_now_ns(void);
