@@ -113,6 +113,8 @@ static CUresult result_of_open(int r)
 		return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
 	case -ENOMEM:
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	case -EIO:
+		return CUDA_ERROR_SYSTEM_NOT_READY;
 	case -EAGAIN:
 		return CUDA_ERROR_DEVICE_UNAVAILABLE;
 	case -ENOENT:
