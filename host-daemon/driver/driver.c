@@ -25,8 +25,8 @@ static int refuse_ours(const char *path)
 
 	if (note_read_path(path, text, sizeof(text)))
 		return 0;
-	vgpu_log_info("The driver library %s is vGPU's own for guests (%s): not loaded.", path,
-		text);
+	vgpu_log_info("The driver library %s is vGPU's own for guests (%s): not loaded.",
+		path, text);
 	return DRIVER_E_OURS;
 }
 
@@ -42,7 +42,8 @@ int driver_open(struct driver *driver, const char *path,
 		return r;
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		vgpu_log_info("The driver library %s cannot be loaded: %s.", path, dlerror());
+		vgpu_log_info(
+			"The driver library %s cannot be loaded: %s.", path, dlerror());
 		return DRIVER_E_ABSENT;
 	}
 	vgpu_driver_resolve(&driver->table, library);
@@ -60,8 +61,8 @@ int driver_open(struct driver *driver, const char *path,
 
 	*initp = driver->table.cuInit(0);
 	if (*initp != CUDA_SUCCESS) {
-		vgpu_log_info("The driver library %s does not start: cuInit gives %d.", path,
-			*initp);
+		vgpu_log_info("The driver library %s does not start: cuInit gives %d.",
+			path, *initp);
 		return DRIVER_E_NO_INIT;
 	}
 	return 0;

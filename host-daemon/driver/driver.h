@@ -21,8 +21,8 @@ struct driver {
 	char path[256];
 	/* NULL for a driver that is not ours. */
 	int (*configure)(const struct softgpu_config *config);
-	int (*set_window)(uint64_t base, uint64_t size, uint64_t host_base,
-		uint64_t host_size);
+	int (*set_window)(
+		uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size);
 };
 
 enum {
@@ -55,8 +55,8 @@ int driver_open(struct driver *driver, const char *path,
  *
  * Return: 0, or DRIVER_E_* of the last one tried.
  */
-int driver_select(struct driver *driver, const struct driver_options *options,
-	CUresult *initp);
+int driver_select(
+	struct driver *driver, const struct driver_options *options, CUresult *initp);
 
 /* The file name, for logs and for the guest. */
 static inline const char *driver_name(const struct driver *driver)

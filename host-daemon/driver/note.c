@@ -139,7 +139,8 @@ int note_read(int fd, char *text, size_t text_size)
 
 int note_read_path(const char *path, char *text, size_t text_size)
 {
-	_vgpu_cleanup_(vgpu_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_vgpu_cleanup_(vgpu_closep) int fd =
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return -errno;

@@ -33,7 +33,7 @@ struct search {
 	struct driver *driver;
 	const struct softgpu_config *softgpu;
 	CUresult init;
-	int result;	/* DRIVER_E_* that says most about why there is none */
+	int result; /* DRIVER_E_* that says most about why there is none */
 	int n_tried;
 };
 
@@ -44,7 +44,7 @@ static bool try_folder(struct search *search, const char *folder, size_t length)
 	int r;
 
 	if (!length || (size_t)snprintf(path, sizeof(path), "%.*s/" LIBRARY, (int)length,
-				folder) >= sizeof(path))
+			       folder) >= sizeof(path))
 		return false;
 	if (access(path, F_OK))
 		return false;
@@ -89,24 +89,26 @@ static int find_nvidia(
 	return search.result;
 }
 
-static int select_auto(struct driver *driver, const struct driver_options *options,
-	CUresult *initp)
+static int select_auto(
+	struct driver *driver, const struct driver_options *options, CUresult *initp)
 {
 	int r = find_nvidia(driver, &options->softgpu, initp);
 
 	if (!r) {
-		vgpu_log_info("The driver is %s, NVIDIA's: its cuInit succeeds.", driver->path);
+		vgpu_log_info(
+			"The driver is %s, NVIDIA's: its cuInit succeeds.", driver->path);
 		return 0;
 	}
 	r = driver_open(driver, options->softgpu_path, &options->softgpu, initp);
 	if (!r)
 		vgpu_log_info("The driver is %s, softgpu: there is no working " LIBRARY
-			      " of NVIDIA's.", driver->path);
+			      " of NVIDIA's.",
+			driver->path);
 	return r;
 }
 
-int driver_select(struct driver *driver, const struct driver_options *options,
-	CUresult *initp)
+int driver_select(
+	struct driver *driver, const struct driver_options *options, CUresult *initp)
 {
 	const char *path = options->choice;
 	int r;

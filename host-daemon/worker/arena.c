@@ -26,8 +26,8 @@ static int map_piece(struct session *session, uint64_t offset, uint64_t size)
 	return 0;
 }
 
-int arena_init(struct session *session, int memfd, uint32_t first_extent,
-	uint32_t n_extents)
+int arena_init(
+	struct session *session, int memfd, uint32_t first_extent, uint32_t n_extents)
 {
 	struct arena *arena = &session->arena;
 	int r;
@@ -63,8 +63,10 @@ static CUresult register_range(struct session *session, uint64_t address, uint64
 	result = driver->cuMemHostRegister_v2((void *)(uintptr_t)address, size,
 		CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 	if (result != CUDA_SUCCESS)
-		vgpu_log_error("VM %s: the driver refuses to register %llu bytes of shared "
-			       "memory: %d.", session->vm, (unsigned long long)size, result);
+		vgpu_log_error(
+			"VM %s: the driver refuses to register %llu bytes of shared "
+			"memory: %d.",
+			session->vm, (unsigned long long)size, result);
 	return result;
 }
 
@@ -80,8 +82,8 @@ static CUresult register_locked(struct session *session)
 	uint32_t i;
 
 	if (!arena->words_registered) {
-		result = register_range(session,
-			(uintptr_t)session->area + VGPU_WORDS_OFF, WORDS_SIZE);
+		result = register_range(
+			session, (uintptr_t)session->area + VGPU_WORDS_OFF, WORDS_SIZE);
 		if (result != CUDA_SUCCESS)
 			return result;
 		arena->words_registered = true;
@@ -141,8 +143,9 @@ void arena_unregister(struct session *session, struct context *context)
 	if (arena->home == context && driver->cuMemHostUnregister) {
 		for (i = 0; i < arena->n_runs; i++)
 			if (arena->runs[i].registered)
-				driver->cuMemHostUnregister((void *)(uintptr_t)run_address(
-					session, &arena->runs[i]));
+				driver->cuMemHostUnregister(
+					(void *)(uintptr_t)run_address(
+						session, &arena->runs[i]));
 		if (arena->words_registered)
 			driver->cuMemHostUnregister(session->area + VGPU_WORDS_OFF);
 	}
@@ -163,8 +166,9 @@ static int add_run_locked(
 	uint32_t i;
 	int r;
 
-	if (first_extent > arena->n_extents || n_extents > arena->n_extents - first_extent ||
-		!n_extents || arena->n_runs == ARENA_RUNS_MAX)
+	if (first_extent > arena->n_extents ||
+		n_extents > arena->n_extents - first_extent || !n_extents ||
+		arena->n_runs == ARENA_RUNS_MAX)
 		return vgpu_error_origin(-EINVAL);
 	r = map_piece(session,
 		session->extents_off + (uint64_t)first_extent * VGPU_EXTENT_SIZE,

@@ -34,9 +34,9 @@ struct arena_run {
 #define ARENA_RUNS_MAX 1024u
 
 struct arena {
-	uint64_t base; /* address of extent 0 */
+	uint64_t base;	    /* address of extent 0 */
 	uint32_t n_extents; /* of the whole memory */
-	uint8_t *owned; /* one byte each, atomic */
+	uint8_t *owned;	    /* one byte each, atomic */
 	int memfd;
 	/* Registration and growth. */
 	pthread_mutex_t lock;
@@ -47,8 +47,8 @@ struct arena {
 };
 
 /* Maps the channel's area and its first extents into the window reserved before. */
-int arena_init(struct session *session, int memfd, uint32_t first_extent,
-	uint32_t n_extents);
+int arena_init(
+	struct session *session, int memfd, uint32_t first_extent, uint32_t n_extents);
 void arena_deinit(struct session *session);
 
 /* Maps a run of extents granted later. Return: 0, -errno. */

@@ -87,7 +87,7 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result)
 {
 	call->result = result;
-	
+
 	if (call->frame->flags & VGPU_FRAME_REPLY)
 		reply_with(call, reply, result);
 	call->replied = true;
@@ -103,9 +103,9 @@ int call_violation(struct call *call, const char *reason)
 const ProtobufCMessage *call_unpack(
 	struct call *call, const ProtobufCMessageDescriptor *descriptor)
 {
-	const ProtobufCMessage *message = protobuf_c_message_unpack(descriptor,
-		call->allocator, call->frame->size - sizeof(*call->frame),
-		call->frame->body);
+	const ProtobufCMessage *message =
+		protobuf_c_message_unpack(descriptor, call->allocator,
+			call->frame->size - sizeof(*call->frame), call->frame->body);
 
 	if (!message)
 		call_violation(call, "a message does not unpack");
@@ -121,14 +121,14 @@ void *call_alloc(struct call *call, size_t size)
 
 static CUresult no_such(enum vgpu_handle_kind kind)
 {
-	return kind == VGPU_HANDLE_CONTEXT ? CUDA_ERROR_INVALID_CONTEXT :
-					     CUDA_ERROR_INVALID_HANDLE;
+	return kind == VGPU_HANDLE_CONTEXT ? CUDA_ERROR_INVALID_CONTEXT
+					   : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static struct object_table *table_of(struct call *call, enum vgpu_handle_kind kind)
 {
-	return kind == VGPU_HANDLE_CONTEXT ? &call->session->contexts.table :
-					     &call->session->objects[kind];
+	return kind == VGPU_HANDLE_CONTEXT ? &call->session->contexts.table
+					   : &call->session->objects[kind];
 }
 
 CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp)
@@ -152,7 +152,8 @@ CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t ha
 	if (kind == VGPU_HANDLE_STREAM)
 		return stream_entry(call, handle, (struct stream **)objectp);
 	/* A kernel may stand wherever a function is asked for. */
-	if (kind == VGPU_HANDLE_FUNCTION && vgpu_handle_kind(handle) == VGPU_HANDLE_KERNEL)
+	if (kind == VGPU_HANDLE_FUNCTION &&
+		vgpu_handle_kind(handle) == VGPU_HANDLE_KERNEL)
 		kind = VGPU_HANDLE_KERNEL;
 	*objectp = object_table_find(table_of(call, kind), handle);
 	return *objectp ? CUDA_SUCCESS : no_such(kind);
@@ -209,8 +210,8 @@ CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t h
 {
 	struct object *object;
 
-	switch (object_table_add_at(table_of(call, kind), handle, driver_handle,
-		call->context, &object)) {
+	switch (object_table_add_at(
+		table_of(call, kind), handle, driver_handle, call->context, &object)) {
 	case 0:
 		return CUDA_SUCCESS;
 	case OBJECTS_E_TAKEN:
@@ -224,9 +225,9 @@ CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t h
 CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	void **driver_handlep)
 {
-	return object_table_remove(table_of(call, kind), handle, driver_handlep) ?
-		       CUDA_SUCCESS :
-		       no_such(kind);
+	return object_table_remove(table_of(call, kind), handle, driver_handlep)
+		       ? CUDA_SUCCESS
+		       : no_such(kind);
 }
 
 void object_forget_children(struct call *call, const struct object *parent)
@@ -243,9 +244,9 @@ void object_forget_children(struct call *call, const struct object *parent)
 CUresult range_check(struct call *call, uint64_t address, uint64_t size)
 {
 	return ranges_cover(&call->session->ranges, address, size) ||
-			       arena_covers(call->session, address, size) ?
-		       CUDA_SUCCESS :
-		       CUDA_ERROR_INVALID_VALUE;
+			       arena_covers(call->session, address, size)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 void call_init(struct call *call, struct session *session, struct runner *runner,
@@ -285,8 +286,10 @@ static void note_result(struct call *call)
 		return;
 	session_count(call->session, refused_async, 1);
 	if (rate_allows(&rate))
-		vgpu_log_warning("VM %s: %s was refused with %d, and nobody waits for it.",
-			call->session->vm, vgpu_call_name(call->frame->call), call->result);
+		vgpu_log_warning(
+			"VM %s: %s was refused with %d, and nobody waits for it.",
+			call->session->vm, vgpu_call_name(call->frame->call),
+			call->result);
 }
 
 int call_run(struct session *session, struct runner *runner, struct lane *lane,
@@ -300,7 +303,8 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 	call_init(&call, session, runner, lane, context, frame);
 	if (flags & VGPU_CALL_F_CONTEXT)
 		result = enter(&call, context);
-	r = result == CUDA_SUCCESS ? dispatch_call(&call) : call_finish(&call, NULL, result);
+	r = result == CUDA_SUCCESS ? dispatch_call(&call)
+				   : call_finish(&call, NULL, result);
 	if (r) {
 		*whyp = call.reason ? call.reason : "a call cannot be decoded";
 		return r;

@@ -37,5 +37,6 @@ CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 /* The stream of a handle, special ones included. */
 CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp);
 
-/* Forgets what depends on a module or library that goes: functions, kernels, variables. */
+/* Forgets what depends on a module or library that goes: functions, kernels, variables.
+ */
 void object_forget_children(struct call *call, const struct object *parent);

@@ -24,8 +24,8 @@ int contexts_init(struct session *session)
 	int device, r;
 
 	pthread_mutex_init(&contexts->lock, NULL);
-	r = object_table_init(&contexts->table, VGPU_HANDLE_CONTEXT, sizeof(struct context),
-		VGPU_DEVICES_MAX, false, &session->n_objects);
+	r = object_table_init(&contexts->table, VGPU_HANDLE_CONTEXT,
+		sizeof(struct context), VGPU_DEVICES_MAX, false, &session->n_objects);
 	if (r)
 		return vgpu_error_trace(r);
 	for (device = 0; device < session->n_devices; device++) {
@@ -72,10 +72,11 @@ static CUresult home_ensure(struct session *session, CUdevice device)
 	return result;
 }
 
-CUresult context_enter(struct session *session, struct runner *runner,
-	struct context *context)
+CUresult context_enter(
+	struct session *session, struct runner *runner, struct context *context)
 {
-	uint32_t n_deaths = __atomic_load_n(&session->contexts.n_deaths, __ATOMIC_ACQUIRE);
+	uint32_t n_deaths =
+		__atomic_load_n(&session->contexts.n_deaths, __ATOMIC_ACQUIRE);
 	CUresult result;
 
 	if (!context)
@@ -136,7 +137,8 @@ CUresult context_add(struct session *session, CUcontext driver_context, CUdevice
 {
 	struct object *object;
 
-	if (object_table_add(&session->contexts.table, driver_context, NULL, NULL, &object))
+	if (object_table_add(
+		    &session->contexts.table, driver_context, NULL, NULL, &object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	setup((struct context *)object, device, false);
 	*handlep = object_handle(&session->contexts.table, object);

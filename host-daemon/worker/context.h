@@ -30,10 +30,10 @@ struct stream {
 	struct object object;
 	struct context *context;
 	bool has_word;
-	uint32_t word;	    /* completion word that marks go to */
-	bool due;	    /* a mark waits for a lane; dispatcher only */
-	uint64_t issued;    /* stream-ordered calls executed; atomic, lanes count too */
-	uint64_t marked;    /* of them covered by a mark; dispatcher only */
+	uint32_t word;	 /* completion word that marks go to */
+	bool due;	 /* a mark waits for a lane; dispatcher only */
+	uint64_t issued; /* stream-ordered calls executed; atomic, lanes count too */
+	uint64_t marked; /* of them covered by a mark; dispatcher only */
 };
 
 /* A function or kernel. */
@@ -78,8 +78,8 @@ void contexts_deinit(struct session *session);
  *
  * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT where there is none, or the driver's.
  */
-CUresult context_enter(struct session *session, struct runner *runner,
-	struct context *context);
+CUresult context_enter(
+	struct session *session, struct runner *runner, struct context *context);
 
 /* Forgets what the thread has entered: a handler changed it behind our back. */
 void context_left(struct runner *runner);

@@ -24,9 +24,9 @@ void device_memory_deinit(struct session *session)
 
 uint64_t device_memory_limit(struct session *session, uint64_t total)
 {
-	return session->device_quota && session->device_quota < total ?
-		       session->device_quota :
-		       total;
+	return session->device_quota && session->device_quota < total
+		       ? session->device_quota
+		       : total;
 }
 
 /* Counts memory before it is asked for, so that two lanes cannot pass the limit. */
@@ -78,8 +78,10 @@ static CUresult driver_alloc(
 	if (!in_window(session, address, size)) {
 		session->driver->table.cuMemFree_v2(address);
 		if (rate_allows(&rate))
-			vgpu_log_error("VM %s: the driver puts memory at %#llx, outside the "
-				       "window: refused.", session->vm, address);
+			vgpu_log_error(
+				"VM %s: the driver puts memory at %#llx, outside the "
+				"window: refused.",
+				session->vm, address);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*addressp = address;
@@ -132,8 +134,8 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 	return result;
 }
 
-CUresult device_memory_publish_global(struct call *call, uint64_t address, uint64_t size,
-	const void *parent)
+CUresult device_memory_publish_global(
+	struct call *call, uint64_t address, uint64_t size, const void *parent)
 {
 	struct session *session = call->session;
 	struct range range = {
@@ -150,9 +152,9 @@ CUresult device_memory_publish_global(struct call *call, uint64_t address, uint6
 	r = ranges_add(&session->ranges, &range);
 	/* Asked for before: the same range is there already. */
 	if (r == RANGES_E_OVERLAP)
-		return ranges_cover(&session->ranges, address, size) ?
-			       CUDA_SUCCESS :
-			       CUDA_ERROR_INVALID_VALUE;
+		return ranges_cover(&session->ranges, address, size)
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_VALUE;
 	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -193,7 +195,8 @@ void device_memory_forget(struct session *session, const struct context *context
 	while (!ranges_remove_owned(&session->ranges, context, &range)) {
 		if (range.kind != RANGE_MEMORY)
 			continue;
-		/* The driver frees its own with the context; ours are not the driver's. */
+		/* The driver frees its own with the context; ours are not the driver's.
+		 */
 		if (session->memory.placement)
 			placement_release(session->memory.placement, range.start);
 		refund(session, range.size);

@@ -26,7 +26,7 @@ struct session;
 #define DEVICE_MEMORY_PITCH 512u
 
 struct device_memory {
-	uint64_t used; /* bytes charged; atomic */
+	uint64_t used;		     /* bytes charged; atomic */
 	struct placement *placement; /* NULL: the driver places memory in W by itself */
 };
 
@@ -37,8 +37,8 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 CUresult device_memory_free(struct call *call, uint64_t address);
 
 /* Makes [address, address + size), which the driver owns, usable by the guest. */
-CUresult device_memory_publish_global(struct call *call, uint64_t address, uint64_t size,
-	const void *parent);
+CUresult device_memory_publish_global(
+	struct call *call, uint64_t address, uint64_t size, const void *parent);
 
 /* What the guest may see of the device's memory. The context is current. */
 CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp);

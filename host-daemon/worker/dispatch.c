@@ -122,8 +122,8 @@ static int post(struct session *session, struct lane *lane,
 	return r;
 }
 
-int dispatch_frame(struct session *session, const struct vgpu_frame *frame,
-	const char **whyp)
+int dispatch_frame(
+	struct session *session, const struct vgpu_frame *frame, const char **whyp)
 {
 	struct lane *lane;
 	int r;
@@ -151,8 +151,8 @@ static void note_time(struct loop *loop, const struct vgpu_frame *frame)
 		return;
 	session_count(loop->session, slow_calls, 1);
 	if (rate_allows(&rate))
-		vgpu_log_info("VM %s: %s held the dispatcher for %llu us.", loop->session->vm,
-			vgpu_call_name(frame->call),
+		vgpu_log_info("VM %s: %s held the dispatcher for %llu us.",
+			loop->session->vm, vgpu_call_name(frame->call),
 			(unsigned long long)(loop->now - before) / 1000);
 }
 
@@ -168,8 +168,8 @@ static void take(struct loop *loop, const struct vgpu_frame *frame)
 		loop->now = clock_now();
 	r = dispatch_frame(session, frame, &why);
 	if (r == -EBADMSG) {
-		snprintf(text, sizeof(text), "%s (call %u, %s, lane %u)", why, frame->call,
-			vgpu_call_name(frame->call), frame->lane);
+		snprintf(text, sizeof(text), "%s (call %u, %s, lane %u)", why,
+			frame->call, vgpu_call_name(frame->call), frame->lane);
 		session_end(session, VGPU_REASON_PROTOCOL, text);
 	}
 	if (r)
@@ -192,7 +192,8 @@ static void wait_for_doorbell(struct loop *loop)
 		pause_for(EMPTY_WAKE_NS);
 	poll(&fd, 1, -1);
 	if (read(fd.fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		session_end(loop->session, VGPU_REASON_HOST, "the doorbell cannot be read");
+		session_end(
+			loop->session, VGPU_REASON_HOST, "the doorbell cannot be read");
 	loop->n_empty_wakes++;
 }
 
@@ -259,7 +260,8 @@ void *dispatch_main(void *data)
 		else if (r == VGPU_RING_E_EMPTY)
 			idle(&loop);
 		else
-			session_end(session, VGPU_REASON_PROTOCOL, session->consumer.reason);
+			session_end(
+				session, VGPU_REASON_PROTOCOL, session->consumer.reason);
 	}
 	return NULL;
 }

@@ -46,9 +46,9 @@ struct call {
 	ProtobufCAllocator *allocator;
 
 	/* Results, for those who run the call. */
-	CUresult result;	/* of the driver, also where no reply was asked for */
-	struct stream *stream;	/* resolved last: what a stream-ordered call went to */
-	const char *reason;	/* why the guest broke the protocol, with -EBADMSG */
+	CUresult result;       /* of the driver, also where no reply was asked for */
+	struct stream *stream; /* resolved last: what a stream-ordered call went to */
+	const char *reason;    /* why the guest broke the protocol, with -EBADMSG */
 	bool replied;
 };
 
@@ -62,8 +62,8 @@ struct call {
 int dispatch_call(struct call *call);
 
 /* Decodes the body of the frame. Return: the message, or NULL (reason is set). */
-const ProtobufCMessage *call_unpack(struct call *call,
-	const ProtobufCMessageDescriptor *descriptor);
+const ProtobufCMessage *call_unpack(
+	struct call *call, const ProtobufCMessageDescriptor *descriptor);
 
 /*
  * Ends a call: notes the result and, where a reply was asked for, packs `reply`
@@ -134,5 +134,5 @@ void *dispatch_main(void *session);
  *
  * Return: 0, or -errno with the reason for the session's end.
  */
-int dispatch_frame(struct session *session, const struct vgpu_frame *frame,
-	const char **whyp);
+int dispatch_frame(
+	struct session *session, const struct vgpu_frame *frame, const char **whyp);

@@ -24,11 +24,13 @@ void fence_init(struct session *session)
 
 	if (driver->cuStreamWriteValue64_v2 && driver->cuDeviceGetAttribute &&
 		driver->cuDeviceGetAttribute(&can,
-			CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 0) == CUDA_SUCCESS)
+			CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
+			0) == CUDA_SUCCESS)
 		session->fences.stream_writes = can;
 	if (!session->fences.stream_writes)
 		vgpu_log_info("VM %s: the driver writes no 64-bit words from streams; "
-			      "completion words are written by host functions.", session->vm);
+			      "completion words are written by host functions.",
+			session->vm);
 }
 
 static uint64_t *word_address(struct session *session, uint32_t word)
@@ -47,8 +49,8 @@ static void write_late(void *data)
 	free(late);
 }
 
-static CUresult write_by_host(struct session *session, CUstream stream, uint64_t *word,
-	uint64_t value)
+static CUresult write_by_host(
+	struct session *session, CUstream stream, uint64_t *word, uint64_t value)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
 	struct late_write *late;
@@ -66,8 +68,8 @@ static CUresult write_by_host(struct session *session, CUstream stream, uint64_t
 	return result;
 }
 
-CUresult fence_write_word(struct session *session, CUstream stream, uint32_t word,
-	uint64_t value)
+CUresult fence_write_word(
+	struct session *session, CUstream stream, uint32_t word, uint64_t value)
 {
 	uint64_t *address;
 

@@ -84,8 +84,8 @@ void fence_lane_done(struct session *session);
  * Makes the device write a word when the work in front of it in the stream is done.
  * The context is current.
  */
-CUresult fence_write_word(struct session *session, CUstream stream, uint32_t word,
-	uint64_t value);
+CUresult fence_write_word(
+	struct session *session, CUstream stream, uint32_t word, uint64_t value);
 
 /* Notes a fault of asynchronous work, which the guest finds in its control page. */
 void fence_note_fault(struct session *session, CUresult result);

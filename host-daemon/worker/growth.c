@@ -31,8 +31,8 @@ static int ask_locked(struct session *session, uint32_t n_extents)
 	};
 
 	session->grant_arrived = false;
-	return control_send(session->control, &message, NULL) ? -EPIPE :
-								wait_locked(session);
+	return control_send(session->control, &message, NULL) ? -EPIPE
+							      : wait_locked(session);
 }
 
 int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp,

@@ -44,8 +44,8 @@ CUresult handle_vgpuHello(struct call *call, const Vgpu__VgpuHelloRequest *reque
 	return CUDA_SUCCESS;
 }
 
-static CUresult ask_attributes(struct call *call, CUdevice device, int32_t *values,
-	uint8_t *known)
+static CUresult ask_attributes(
+	struct call *call, CUdevice device, int32_t *values, uint8_t *known)
 {
 	size_t i;
 	int value;
@@ -79,7 +79,8 @@ CUresult handle_vgpuDeviceInfo(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuDeviceTotalMem_v2(&total, request->device);
 	if (result == CUDA_SUCCESS && call->driver->cuDeviceGetUuid_v2)
-		result = call->driver->cuDeviceGetUuid_v2((CUuuid *)uuid, request->device);
+		result =
+			call->driver->cuDeviceGetUuid_v2((CUuuid *)uuid, request->device);
 	else if (result == CUDA_SUCCESS)
 		result = call->driver->cuDeviceGetUuid((CUuuid *)uuid, request->device);
 	if (result == CUDA_SUCCESS)
@@ -100,9 +101,9 @@ CUresult handle_vgpuLaneContext(struct call *call,
 {
 	/* Also where it is none: calls that follow must not go to the one before. */
 	call->lane->context = request->context;
-	return !request->context || context_find(call->session, request->context) ?
-		       CUDA_SUCCESS :
-		       CUDA_ERROR_INVALID_CONTEXT;
+	return !request->context || context_find(call->session, request->context)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult handle_vgpuLaneExit(struct call *call, const Vgpu__VgpuLaneExitRequest *request,

@@ -11,7 +11,8 @@ static struct context *primary_of(struct call *call, int32_t device)
 {
 	if (device < 0 || device >= call->session->n_devices)
 		return NULL;
-	return context_find(call->session, vgpu_handle_make(VGPU_HANDLE_CONTEXT, device, 1));
+	return context_find(
+		call->session, vgpu_handle_make(VGPU_HANDLE_CONTEXT, device, 1));
 }
 
 CUresult handle_cuDevicePrimaryCtxRetain(struct call *call,
@@ -44,8 +45,8 @@ CUresult handle_cuDevicePrimaryCtxRelease_v2(struct call *call,
 	do {
 		if (!n_retains)
 			return CUDA_ERROR_INVALID_CONTEXT;
-	} while (!__atomic_compare_exchange_n(&context->n_retains, &n_retains, n_retains - 1,
-		true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&context->n_retains, &n_retains,
+		n_retains - 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	if (n_retains > 1)
 		return CUDA_SUCCESS;
 	context_left(call->runner);
@@ -133,8 +134,8 @@ CUresult handle_cuCtxSynchronize_v2(struct call *call,
 	const Vgpu__CuCtxSynchronizeV2Request *request,
 	Vgpu__CuCtxSynchronizeV2Reply *reply)
 {
-	struct context *context = request->ctx ?
-		context_find(call->session, request->ctx) : call->context;
+	struct context *context =
+		request->ctx ? context_find(call->session, request->ctx) : call->context;
 	CUresult result;
 
 	/* Entering it is as good as naming it, and older drivers know no other way. */

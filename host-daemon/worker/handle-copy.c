@@ -29,8 +29,8 @@ static CUresult finish_copy(struct call *call, CUstream stream, uint32_t word,
 
 static CUresult check_host(struct call *call, uint64_t address, uint64_t size)
 {
-	return arena_covers(call->session, address, size) ? CUDA_SUCCESS :
-							    CUDA_ERROR_INVALID_VALUE;
+	return arena_covers(call->session, address, size) ? CUDA_SUCCESS
+							  : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
@@ -48,7 +48,8 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 		result = check_host(call, request->src_host, request->byte_count);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuMemcpyHtoDAsync_v2(request->dst_device,
-			(void *)(uintptr_t)request->src_host, request->byte_count, stream);
+			(void *)(uintptr_t)request->src_host, request->byte_count,
+			stream);
 	if (result == CUDA_SUCCESS) {
 		session_count(call->session, copies_h2d, 1);
 		session_count(call->session, bytes_h2d, request->byte_count);
@@ -152,8 +153,8 @@ static void count_rectangle(struct call *call, const CUDA_MEMCPY2D *copy)
 	}
 }
 
-static CUresult copy_rectangle(struct call *call,
-	const Vgpu__CuMemcpy2DAsyncV2Request *request, CUstream stream)
+static CUresult copy_rectangle(
+	struct call *call, const Vgpu__CuMemcpy2DAsyncV2Request *request, CUstream stream)
 {
 	CUDA_MEMCPY2D copy = {
 		.srcPitch = request->src_pitch,
@@ -165,8 +166,8 @@ static CUresult copy_rectangle(struct call *call,
 
 	if (!call->driver->cuMemcpy2DAsync_v2)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = check_rectangle(call, request->src, request->src_pitch, request->width,
-		request->height);
+	result = check_rectangle(
+		call, request->src, request->src_pitch, request->width, request->height);
 	if (result == CUDA_SUCCESS)
 		result = check_rectangle(call, request->dst, request->dst_pitch,
 			request->width, request->height);

@@ -101,8 +101,8 @@ static CUresult launch_with(struct call *call, struct launch *launch,
 
 	if (!call->driver->cuLaunchKernelEx)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return call->driver->cuLaunchKernelEx(&config, launch->kernel->object.driver, NULL,
-		launch->params_size ? launch->extra : NULL);
+	return call->driver->cuLaunchKernelEx(&config, launch->kernel->object.driver,
+		NULL, launch->params_size ? launch->extra : NULL);
 }
 
 static CUresult launch_plain(struct call *call, struct launch *launch)
@@ -191,9 +191,9 @@ CUresult handle_cuLaunchKernelEx(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = take_attributes(&request->attributes, attributes, &n_attributes);
 	if (result == CUDA_SUCCESS)
-		result = n_attributes ?
-				 launch_with(call, &launch, attributes, n_attributes) :
-				 launch_plain(call, &launch);
+		result = n_attributes
+				 ? launch_with(call, &launch, attributes, n_attributes)
+				 : launch_plain(call, &launch);
 	return count_launch(call, result);
 }
 
@@ -209,9 +209,9 @@ CUresult handle_cuFuncGetModule(struct call *call,
 	result = object_get(call, VGPU_HANDLE_FUNCTION, request->hfunc, false, &function);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuFuncGetModule(&module, function);
-	return result == CUDA_SUCCESS ?
-		       object_add(call, VGPU_HANDLE_MODULE, module, &reply->hmod) :
-		       result;
+	return result == CUDA_SUCCESS
+		       ? object_add(call, VGPU_HANDLE_MODULE, module, &reply->hmod)
+		       : result;
 }
 
 CUresult handle_cuFuncGetName(struct call *call,
@@ -226,6 +226,6 @@ CUresult handle_cuFuncGetName(struct call *call,
 	result = object_get(call, VGPU_HANDLE_FUNCTION, request->hfunc, false, &function);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuFuncGetName(&name, function);
-	return result == CUDA_SUCCESS ? kernel_name(call, name, &reply->function_name) :
-					result;
+	return result == CUDA_SUCCESS ? kernel_name(call, name, &reply->function_name)
+				      : result;
 }

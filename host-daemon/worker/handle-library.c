@@ -78,7 +78,8 @@ CUresult handle_cuLibraryUnload(struct call *call,
 
 	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result == CUDA_SUCCESS)
-		result = object_take(call, VGPU_HANDLE_LIBRARY, request->library, &library);
+		result = object_take(
+			call, VGPU_HANDLE_LIBRARY, request->library, &library);
 	if (result != CUDA_SUCCESS)
 		return result;
 	object_forget_children(call, object);
@@ -98,8 +99,8 @@ CUresult handle_cuLibraryGetKernel(struct call *call,
 		result = call->driver->cuLibraryGetKernel(
 			&kernel, object->driver, request->name);
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_KERNEL, kernel,
-						object, &reply->p_kernel) :
-					result;
+						object, &reply->p_kernel)
+				      : result;
 }
 
 CUresult handle_cuLibraryGetModule(struct call *call,
@@ -116,8 +117,8 @@ CUresult handle_cuLibraryGetModule(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetModule(&module, object->driver);
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_MODULE, module,
-						object, &reply->p_mod) :
-					result;
+						object, &reply->p_mod)
+				      : result;
 }
 
 CUresult handle_cuKernelGetFunction(struct call *call,
@@ -135,8 +136,8 @@ CUresult handle_cuKernelGetFunction(struct call *call,
 		result = call->driver->cuKernelGetFunction(&function, object->driver);
 	/* It goes with the library, as the kernel does. */
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
-						function, object->parent, &reply->p_func) :
-					result;
+						function, object->parent, &reply->p_func)
+				      : result;
 }
 
 CUresult handle_cuLibraryGetGlobal(struct call *call,
@@ -173,6 +174,6 @@ CUresult handle_cuKernelGetName(struct call *call,
 	result = object_get(call, VGPU_HANDLE_KERNEL, request->hfunc, false, &kernel);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuKernelGetName(&name, kernel);
-	return result == CUDA_SUCCESS ? kernel_name(call, name, &reply->kernel_name) :
-					result;
+	return result == CUDA_SUCCESS ? kernel_name(call, name, &reply->kernel_name)
+				      : result;
 }

@@ -23,7 +23,8 @@ CUresult handle_cuMemAllocPitch_v2(struct call *call,
 
 	if (element != 4 && element != 8 && element != 16)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!vgpu_align_u64(request->width_in_bytes, DEVICE_MEMORY_PITCH, &reply->p_pitch) ||
+	if (!vgpu_align_u64(
+		    request->width_in_bytes, DEVICE_MEMORY_PITCH, &reply->p_pitch) ||
 		!vgpu_mul_u64(reply->p_pitch, request->height, &size))
 		return CUDA_ERROR_INVALID_VALUE;
 	return device_memory_alloc(call, size, &reply->dptr);

@@ -13,8 +13,8 @@ static CUresult load(struct call *call, struct images *images, uint64_t *handlep
 	CUresult result;
 	CUmodule module;
 
-	result = call->driver->cuModuleLoadDataEx(&module, images->code, images->n_options,
-		images->options, images->values);
+	result = call->driver->cuModuleLoadDataEx(&module, images->code,
+		images->n_options, images->options, images->values);
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = object_add(call, VGPU_HANDLE_MODULE, module, handlep);
@@ -79,8 +79,8 @@ CUresult handle_cuModuleGetFunction(struct call *call,
 		result = call->driver->cuModuleGetFunction(
 			&function, object->driver, request->name);
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
-						function, object, &reply->hfunc) :
-					result;
+						function, object, &reply->hfunc)
+				      : result;
 }
 
 CUresult handle_cuModuleGetGlobal_v2(struct call *call,

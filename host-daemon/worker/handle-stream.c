@@ -61,7 +61,8 @@ CUresult handle_cuStreamSynchronize(struct call *call,
 	void *stream;
 
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
-	return result == CUDA_SUCCESS ? call->driver->cuStreamSynchronize(stream) : result;
+	return result == CUDA_SUCCESS ? call->driver->cuStreamSynchronize(stream)
+				      : result;
 }
 
 void stream_before_wait(

@@ -66,7 +66,8 @@ CUresult images_take(struct call *call, struct images *images, const uint64_t *a
 		return CUDA_ERROR_OUT_OF_MEMORY;
 
 	for (i = 0; i < n_addresses; i++) {
-		uint64_t padded = (sizes[i] + TRAILER + ALIGNMENT - 1) & -(uint64_t)ALIGNMENT;
+		uint64_t padded =
+			(sizes[i] + TRAILER + ALIGNMENT - 1) & -(uint64_t)ALIGNMENT;
 
 		memcpy(images->copy + offset, (const void *)(uintptr_t)addresses[i],
 			sizes[i]);

@@ -40,7 +40,7 @@ struct images_wrapper {
 
 struct images {
 	uint8_t *copy;
-	uint64_t size; /* charged */
+	uint64_t size;	  /* charged */
 	const void *code; /* what the driver is given */
 	struct images_wrapper wrapper;
 	const void *containers[IMAGES_MAX];

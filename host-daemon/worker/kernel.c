@@ -23,14 +23,14 @@ static CUresult ask_param(struct call *call, const struct kernel *kernel, size_t
 	const struct vgpu_driver *driver = call->driver;
 
 	if (is_kernel(call, kernel))
-		return driver->cuKernelGetParamInfo ?
-			       driver->cuKernelGetParamInfo(
-				       kernel->object.driver, index, offsetp, sizep) :
-			       CUDA_ERROR_NOT_SUPPORTED;
-	return driver->cuFuncGetParamInfo ?
-		       driver->cuFuncGetParamInfo(
-			       kernel->object.driver, index, offsetp, sizep) :
-		       CUDA_ERROR_NOT_SUPPORTED;
+		return driver->cuKernelGetParamInfo
+			       ? driver->cuKernelGetParamInfo(
+					 kernel->object.driver, index, offsetp, sizep)
+			       : CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuFuncGetParamInfo
+		       ? driver->cuFuncGetParamInfo(
+				 kernel->object.driver, index, offsetp, sizep)
+		       : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /*
@@ -92,8 +92,8 @@ CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest 
 		return result;
 	reply->offsets = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->offsets));
 	reply->sizes = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->sizes));
-	return walk(call, (struct kernel *)object, request->first, reply, &reply->n_params,
-		&reply->param_bytes);
+	return walk(call, (struct kernel *)object, request->first, reply,
+		&reply->n_params, &reply->param_bytes);
 }
 
 CUresult kernel_name(struct call *call, const char *name, char **namep)

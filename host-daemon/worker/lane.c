@@ -85,7 +85,8 @@ static void *lane_main(void *data)
 
 	for (;;) {
 		item = wait_item(lane);
-		r = call_run(session, &lane->runner, lane, item->context, item->frame, &why);
+		r = call_run(
+			session, &lane->runner, lane, item->context, item->frame, &why);
 		if (r)
 			session_end(session, VGPU_REASON_PROTOCOL, why);
 		if (item->ordered)

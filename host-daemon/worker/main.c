@@ -83,8 +83,8 @@ static int make_ready(struct worker *w)
 }
 
 /* The next message of that type; another, or the end of vgpud, ends the worker. */
-static int await(struct worker *w, struct control_message *message, int *fds,
-	uint32_t type)
+static int await(
+	struct worker *w, struct control_message *message, int *fds, uint32_t type)
 {
 	int r = control_receive(w->options.control, message, fds);
 
@@ -99,8 +99,8 @@ static int await(struct worker *w, struct control_message *message, int *fds,
  * Finds a window that both sides have. The first is named by the assignment, each further
  * one by a message of its own.
  */
-static int settle_window(struct worker *w, const struct control_assign *assign,
-	struct vgpu_window *window)
+static int settle_window(
+	struct worker *w, const struct control_assign *assign, struct vgpu_window *window)
 {
 	struct control_message message;
 	int fds[CONTROL_FDS_MAX], r;
@@ -113,7 +113,8 @@ static int settle_window(struct worker *w, const struct control_assign *assign,
 			r = await(w, &message, fds, CONTROL_WINDOW);
 		if (r)
 			return r;
-		*window = (struct vgpu_window){ message.window.base, message.window.size };
+		*window =
+			(struct vgpu_window){ message.window.base, message.window.size };
 	}
 	return 0;
 }

@@ -44,8 +44,8 @@ void object_table_deinit(struct object_table *table)
 static struct object *entry(struct object_table *table, uint32_t index)
 {
 	/* Partner: the store in chunk_ensure(). */
-	uint8_t *chunk = __atomic_load_n(
-		&table->chunks[index / OBJECTS_CHUNK], __ATOMIC_ACQUIRE);
+	uint8_t *chunk =
+		__atomic_load_n(&table->chunks[index / OBJECTS_CHUNK], __ATOMIC_ACQUIRE);
 
 	if (!chunk)
 		return NULL;

@@ -32,8 +32,8 @@ struct object {
 	uint32_t generation;	  /* 0: free; atomic, partner in object_table_find() */
 	uint32_t last_generation; /* of the last that lived here */
 	uint32_t index;
-	uint32_t next;	     /* in the free list or hash chain: index + 1 */
-	void *driver;	     /* the driver's handle */
+	uint32_t next; /* in the free list or hash chain: index + 1 */
+	void *driver;  /* the driver's handle */
 	/* With either of them it goes away too: its context, its module or library. */
 	const void *owner;
 	const void *parent;

@@ -52,7 +52,8 @@ static int parse_cc(const char *text, uint32_t *ccp)
 	unsigned int major, minor;
 	char rest;
 
-	if (sscanf(text, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 || minor > 9)
+	if (sscanf(text, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 ||
+		minor > 9)
 		return -EINVAL;
 	*ccp = major * 10 + minor;
 	return 0;
@@ -131,7 +132,8 @@ int options_parse(struct options *options, int argc, char **argv)
 		r = option == '?' ? -EINVAL : parse_one(options, option, optarg);
 		if (!r)
 			continue;
-		fprintf(stderr, "vgpu-worker: this option or its value is not understood: %s\n",
+		fprintf(stderr,
+			"vgpu-worker: this option or its value is not understood: %s\n",
 			argv[optind - 1]);
 		return r;
 	}

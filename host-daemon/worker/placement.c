@@ -58,8 +58,8 @@ static bool is_capable(const struct vgpu_driver *driver)
 	       driver->cuMemUnmap && driver->cuMemSetAccess &&
 	       driver->cuMemGetAllocationGranularity && driver->cuDeviceGetAttribute &&
 	       driver->cuDeviceGetAttribute(&can,
-		       CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0) ==
-		       CUDA_SUCCESS &&
+		       CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+		       0) == CUDA_SUCCESS &&
 	       can;
 }
 
@@ -74,8 +74,9 @@ struct placement *placement_new(struct session *session)
 		driver->cuMemGetAllocationGranularity(&granularity, &prop,
 			CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
 		!granularity || granularity / UNIT > UNITS_MAX) {
-		vgpu_log_warning("VM %s: the driver cannot place memory at addresses of our "
-				 "choice; its own choice may lie outside the window.",
+		vgpu_log_warning(
+			"VM %s: the driver cannot place memory at addresses of our "
+			"choice; its own choice may lie outside the window.",
 			session->vm);
 		return NULL;
 	}
@@ -231,8 +232,8 @@ static uint32_t find_units(const struct chunk *slab, uint32_t n)
 	return UINT32_MAX;
 }
 
-static CUresult slab_new(struct placement *placement, CUdevice device,
-	struct chunk **slabp)
+static CUresult slab_new(
+	struct placement *placement, CUdevice device, struct chunk **slabp)
 {
 	uint32_t n_units = placement->granularity / UNIT;
 	CUresult result;
@@ -248,8 +249,8 @@ static CUresult slab_new(struct placement *placement, CUdevice device,
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult take_units(struct placement *placement, CUdevice device, uint64_t size,
-	uint64_t *addressp)
+static CUresult take_units(
+	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp)
 {
 	uint32_t n = (size + UNIT - 1) / UNIT, at = UINT32_MAX;
 	struct chunk *slab;
@@ -276,8 +277,8 @@ static CUresult take_units(struct placement *placement, CUdevice device, uint64_
 	return CUDA_SUCCESS;
 }
 
-static CUresult take_chunk(struct placement *placement, CUdevice device, uint64_t size,
-	uint64_t *addressp)
+static CUresult take_chunk(
+	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp)
 {
 	struct chunk *chunk;
 	uint64_t rounded;
@@ -291,8 +292,8 @@ static CUresult take_chunk(struct placement *placement, CUdevice device, uint64_
 	return result;
 }
 
-CUresult placement_take(struct placement *placement, CUdevice device, uint64_t size,
-	uint64_t *addressp)
+CUresult placement_take(
+	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp)
 {
 	CUresult result;
 
@@ -330,7 +331,8 @@ CUresult placement_release(struct placement *placement, uint64_t address)
 	CUresult result;
 
 	pthread_mutex_lock(&placement->lock);
-	/* Unlike cuMemFree, unmapping waits for nothing: work that uses it must be done. */
+	/* Unlike cuMemFree, unmapping waits for nothing: work that uses it must be done.
+	 */
 	placement->driver->cuCtxSynchronize();
 	result = release_locked(placement, address);
 	pthread_mutex_unlock(&placement->lock);

@@ -22,6 +22,6 @@ struct session;
 struct placement *placement_new(struct session *session);
 struct placement *placement_free(struct placement *placement);
 
-CUresult placement_take(struct placement *placement, CUdevice device, uint64_t size,
-	uint64_t *addressp);
+CUresult placement_take(
+	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp);
 CUresult placement_release(struct placement *placement, uint64_t address);

@@ -64,7 +64,8 @@ static int add_locked(struct ranges *ranges, const struct range *range)
 	if (!range->size || !vgpu_add_u64(range->start, range->size, &end))
 		return RANGES_E_OVERLAP;
 	at = upper_bound(ranges, range->start);
-	if (at > 0 && range->start - ranges->items[at - 1].start < ranges->items[at - 1].size)
+	if (at > 0 &&
+		range->start - ranges->items[at - 1].start < ranges->items[at - 1].size)
 		return RANGES_E_OVERLAP;
 	if (at < ranges->n_items && ranges->items[at].start < end)
 		return RANGES_E_OVERLAP;
@@ -95,8 +96,8 @@ static void remove_at(struct ranges *ranges, size_t at)
 		(ranges->n_items - at) * sizeof(*ranges->items));
 }
 
-int ranges_remove(struct ranges *ranges, enum range_kind kind, uint64_t start,
-	struct range *rangep)
+int ranges_remove(
+	struct ranges *ranges, enum range_kind kind, uint64_t start, struct range *rangep)
 {
 	int r = RANGES_E_UNKNOWN;
 	size_t at;

@@ -27,7 +27,7 @@ static inline bool rate_allows(struct rate *rate)
 		if ((window & 0xff) >= RATE_PER_SECOND)
 			return false;
 		window++;
-	} while (!__atomic_compare_exchange_n(&rate->window, &old, window, true,
-		__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(
+		&rate->window, &old, window, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return true;
 }

@@ -47,8 +47,7 @@ static void give_back(uint64_t base, uint64_t end)
 		munmap((void *)(uintptr_t)base, end - base);
 }
 
-int reservation_settle(
-	struct reservation *reservation, const struct vgpu_window *window)
+int reservation_settle(struct reservation *reservation, const struct vgpu_window *window)
 {
 	uint64_t end = window->base + window->size;
 	bool found = false;

@@ -26,5 +26,4 @@ int reservation_make(struct reservation *reservation);
  *
  * Return: 0, or -EADDRINUSE: nothing was given back.
  */
-int reservation_settle(
-	struct reservation *reservation, const struct vgpu_window *window);
+int reservation_settle(struct reservation *reservation, const struct vgpu_window *window);

@@ -18,7 +18,8 @@ static int check_layout(
 	const struct control_assign *assign, const struct vgpu_window *window)
 {
 	if (!vgpu_window_is_sane(window->base, window->size, assign->shm_size) ||
-		!vgpu_range_within(assign->area_off, VGPU_AREA_SIZE, 0, assign->shm_size) ||
+		!vgpu_range_within(
+			assign->area_off, VGPU_AREA_SIZE, 0, assign->shm_size) ||
 		assign->extents_off > assign->shm_size ||
 		assign->area_off % VGPU_EXTENT_SIZE ||
 		assign->extents_off % VGPU_EXTENT_SIZE)
@@ -37,8 +38,8 @@ static int make_tables(struct session *session)
 	int r;
 
 	for (kind = VGPU_HANDLE_CONTEXT + 1; kind < _VGPU_HANDLE_N; kind++) {
-		bool unique = kind == VGPU_HANDLE_FUNCTION || kind == VGPU_HANDLE_KERNEL ||
-			      kind == VGPU_HANDLE_MODULE;
+		bool unique = kind == VGPU_HANDLE_FUNCTION ||
+			      kind == VGPU_HANDLE_KERNEL || kind == VGPU_HANDLE_MODULE;
 
 		r = object_table_init(&session->objects[kind], kind,
 			entry_sizes[kind] ? entry_sizes[kind] : sizeof(struct object), 0,

@@ -29,10 +29,10 @@ struct session {
 	/* What was assigned; constant. */
 	char vm[CONTROL_VM_NAME_MAX];
 	uint32_t channel;
-	bool poll;	     /* no doorbells: look at the ring with a growing pause */
-	int doorbell;	     /* rung by the guest; -1 with poll */
-	int interrupt;	     /* wakes the guest, or -1 where it sleeps on futexes */
-	int control;	     /* socket to vgpud */
+	bool poll;     /* no doorbells: look at the ring with a growing pause */
+	int doorbell;  /* rung by the guest; -1 with poll */
+	int interrupt; /* wakes the guest, or -1 where it sleeps on futexes */
+	int control;   /* socket to vgpud */
 	struct vgpu_window window;
 	uint64_t shm_size;
 	uint64_t area_off;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Fake driver: for tests of the worker
+ *
+ * A driver that does nothing but check what it is given: each handle must be one that
+ * it made, of the right kind and not destroyed, each address must be memory of its
+ * own or registered with it. Anything else ends the test, because the worker let
+ * something of the guest through.
+ */
+
+#include "driver/driver.h"
+
+#define FAKE_PARAM_SIZE 20u /* of each kernel: a pointer and three numbers */
+#define FAKE_PARAMS 4u
+#define FAKE_MEMORY (1ull << 30)
+#define FAKE_GLOBAL_SIZE 64u
+
+/* What the driver was asked to do, for tests to look at. */
+struct fake_counts {
+	unsigned int launches;
+	unsigned int copies;
+	unsigned int fills;
+	unsigned int word_writes;
+	unsigned int streams_made;
+	unsigned int streams_gone;
+	unsigned int set_current;
+	unsigned int registered;
+	unsigned int retains;
+	unsigned int releases;
+	uint64_t last_word_value;
+	CUresult next_launch; /* what the next launch answers */
+};
+
+extern struct fake_counts fake_counts;
+
+/* Makes the driver forget all. Memory is handed out in [base, base + FAKE_MEMORY). */
+void fake_driver_init(struct driver *driver, uint64_t base);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handle tables: what a guest may name, and what it may not any more
+ */
+
+#include "test.h"
+#include "worker/objects.h"
+
+#define DRIVER(_n) ((void *)(uintptr_t)(0x1000 * (_n)))
+
+static struct object_table table;
+static uint32_t n_total;
+
+static void setup(bool unique)
+{
+	check_eq(object_table_init(&table, VGPU_HANDLE_STREAM, sizeof(struct object) + 16,
+			 0, unique, &n_total),
+		0);
+}
+
+static uint64_t add(unsigned int n, const void *owner)
+{
+	struct object *object;
+
+	check_eq(object_table_add(&table, DRIVER(n), owner, NULL, &object), 0);
+	return object_handle(&table, object);
+}
+
+TEST(an_object_is_found_by_its_handle)
+{
+	uint64_t handle;
+
+	setup(false);
+	handle = add(1, NULL);
+	check(handle > 0xffff);
+	check(object_table_find(&table, handle)->driver == DRIVER(1));
+	object_table_deinit(&table);
+}
+
+TEST(a_stale_handle_finds_nothing_although_its_index_lives_again)
+{
+	uint64_t first, second;
+	void *driver;
+
+	setup(false);
+	first = add(1, NULL);
+	check(object_table_remove(&table, first, &driver));
+	check(driver == DRIVER(1));
+	second = add(2, NULL);
+	check_eq(vgpu_handle_index(first), vgpu_handle_index(second));
+	check(first != second);
+	check(!object_table_find(&table, first));
+	check(!object_table_remove(&table, first, &driver));
+	check(object_table_find(&table, second));
+	object_table_deinit(&table);
+}
+
+TEST(a_handle_of_another_kind_or_never_given_finds_nothing)
+{
+	uint64_t handle;
+
+	setup(false);
+	handle = add(1, NULL);
+	check(!object_table_find(&table,
+		vgpu_handle_make(VGPU_HANDLE_EVENT, vgpu_handle_index(handle), 1)));
+	check(!object_table_find(&table, handle + 1));
+	check(!object_table_find(&table, handle | 1ull << 63));
+	check(!object_table_find(&table, 0));
+	check(!object_table_find(&table, 1));
+	check(!object_table_find(&table, UINT64_MAX));
+	check(!object_table_find(
+		&table, vgpu_handle_make(VGPU_HANDLE_STREAM, VGPU_HANDLE_INDEX_MAX, 1)));
+	object_table_deinit(&table);
+}
+
+TEST(an_owner_takes_its_objects_with_it)
+{
+	static int one, two;
+	uint64_t a, b, c;
+
+	setup(false);
+	a = add(1, &one);
+	b = add(2, &two);
+	c = add(3, &one);
+	check_eq(object_table_remove_owned(&table, &one), 2);
+	check(!object_table_find(&table, a) && !object_table_find(&table, c));
+	check(object_table_find(&table, b));
+	check_eq(n_total, 1);
+	object_table_deinit(&table);
+}
+
+TEST(a_unique_table_gives_a_driver_object_one_handle)
+{
+	uint64_t a, b;
+
+	setup(true);
+	a = add(1, NULL);
+	b = add(2, NULL);
+	check(a != b);
+	check(add(1, NULL) == a);
+	check(object_table_remove(&table, a, NULL));
+	check(add(1, NULL) != a);
+	check(add(2, NULL) == b);
+	object_table_deinit(&table);
+}
+
+TEST(the_guest_may_choose_a_handle_once)
+{
+	uint64_t handle = vgpu_handle_make(VGPU_HANDLE_STREAM, 70000, 5);
+	struct object *object;
+
+	setup(false);
+	check_eq(object_table_add_at(&table, handle, DRIVER(1), NULL, &object), 0);
+	check(object_table_find(&table, handle) == object);
+	check_eq(object_table_add_at(&table, handle, DRIVER(2), NULL, &object),
+		OBJECTS_E_TAKEN);
+	check_eq(object_table_add_at(&table, vgpu_handle_make(VGPU_HANDLE_STREAM, 7, 0),
+			 DRIVER(2), NULL, &object),
+		OBJECTS_E_INVALID);
+	check_eq(object_table_add_at(&table, vgpu_handle_make(VGPU_HANDLE_EVENT, 7, 1),
+			 DRIVER(2), NULL, &object),
+		OBJECTS_E_INVALID);
+	check(object_table_remove(&table, handle, NULL));
+	check_eq(object_table_add_at(&table, handle, DRIVER(2), NULL, &object), 0);
+	object_table_deinit(&table);
+}
+
+TEST(a_session_may_not_have_objects_without_end)
+{
+	struct object *object;
+	uint32_t i;
+
+	setup(false);
+	for (i = 0; i < OBJECTS_MAX; i++)
+		check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, &object), 0);
+	check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, &object),
+		OBJECTS_E_LIMIT);
+	check(object_table_remove(&table, object_handle(&table, object), NULL));
+	check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, &object), 0);
+	object_table_deinit(&table);
+}
