@@ -13,11 +13,14 @@
 #include "broker/paths.h"
 #include "vgpu/error.h"
 
-/* Fills in one path: in the build tree, beside this program, or installed. */
-static int complete(char **pathp, const char *dir, const char *tree, const char *installed,
-	const char *name)
+/* Where they are from vgpud's own place: in a build tree, or moved together. */
+static const char *const dirs[] = {
+	"../worker", "../softgpu", "../softgpu/api", "../driver", "../driver/null", ".", NULL,
+};
+
+/* Fills in one path: near this program, or where it is installed. */
+static int complete(char **pathp, const char *dir, const char *installed, const char *name)
 {
-	const char *const dirs[] = { tree, ".", NULL };
 	char *path = NULL;
 
 	if (*pathp)
@@ -48,12 +51,10 @@ int paths_complete(struct config *config)
 	dir[n] = '\0';
 	*strrchr(dir, '/') = '\0';
 
-	r = complete(&config->worker, dir, "../worker", VGPUD_LIBEXECDIR, "vgpu-worker");
+	r = complete(&config->worker, dir, VGPUD_LIBEXECDIR, "vgpu-worker");
 	if (!r)
-		r = complete(&config->softgpu, dir, "../softgpu", VGPUD_LIBDIR,
-			"libvgpu-softgpu.so");
+		r = complete(&config->softgpu, dir, VGPUD_LIBDIR, "libvgpu-softgpu.so");
 	if (!r)
-		r = complete(&config->null_driver, dir, "../driver/null", VGPUD_LIBDIR,
-			"libvgpu-null.so");
+		r = complete(&config->null_driver, dir, VGPUD_LIBDIR, "libvgpu-null.so");
 	return r;
 }
