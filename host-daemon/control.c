@@ -44,8 +44,8 @@ int control_receive(int fd, struct control_message *message, int *fds)
 
 	for (int i = 0; i < CONTROL_FDS_MAX; i++)
 		fds[i] = -1;
-	r = packet_receive(fd, message, sizeof(*message), &size, fds, CONTROL_FDS_MAX,
-		&n_fds, &cut);
+	r = packet_receive(
+		fd, message, sizeof(*message), &size, fds, CONTROL_FDS_MAX, &n_fds, &cut);
 	if (r)
 		return r;
 	if (is_valid(message, size, cut) && message->n_fds == n_fds)

@@ -26,7 +26,8 @@
  *	-> GRANT	its answer with the same cookie; a GRANT with another cookie than
  *			the open request's is to be ignored (vgpud was restarted)
  *	<- ENDED	last words: why it ends by itself
- *	-> STOP		give up the session and exit; SIGKILL follows CONTROL_STOP_MS later
+ *	-> STOP		give up the session and exit; SIGKILL follows CONTROL_STOP_MS
+ *later
  *
  * A worker is assumed to be taken over by its guest: vgpud checks size, type and
  * every number of what it receives, and reads the counters by pread(2).

@@ -14,7 +14,8 @@
 
 static void make_pair(int *pair)
 {
-	check_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair),
+	check_eq(socketpair(
+			 AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair),
 		0);
 }
 

@@ -292,11 +292,14 @@ static int broker_init(struct broker *broker)
 	TAILQ_INIT(&broker->waiting);
 	r = loop_init(&broker->loop);
 	if (r == -EPERM || r == -ENOSYS) {
-		vgpu_log_error("io_uring_setup: %s. vgpud's event loop needs io_uring, which "
-			       "%s", strerror(-r),
-			r == -EPERM ? "a seccomp filter (containers often have one) or the "
-				      "sysctl kernel.io_uring_disabled forbids here" :
-				      "this kernel does not have");
+		vgpu_log_error(
+			"io_uring_setup: %s. vgpud's event loop needs io_uring, which "
+			"%s",
+			strerror(-r),
+			r == -EPERM
+				? "a seccomp filter (containers often have one) or the "
+				  "sysctl kernel.io_uring_disabled forbids here"
+				: "this kernel does not have");
 		return r;
 	}
 	if (r) {

@@ -35,9 +35,9 @@ enum channel_action channel_judge(enum channel_phase phase, uint32_t state)
 		if (state == VGPU_CHANNEL_OPENING)
 			return CHANNEL_BEGIN;
 		return state == VGPU_CHANNEL_FREE || state == VGPU_CHANNEL_CLAIMED ||
-				       state == VGPU_CHANNEL_REFUSED ?
-			       CHANNEL_NOTHING :
-			       CHANNEL_CLEAR;
+				       state == VGPU_CHANNEL_REFUSED
+			       ? CHANNEL_NOTHING
+			       : CHANNEL_CLEAR;
 	case CHANNEL_WAITING:
 	case CHANNEL_ASSIGNED:
 		return state == VGPU_CHANNEL_OPENING ? CHANNEL_NOTHING : CHANNEL_BREACH;
@@ -222,7 +222,8 @@ static void clear(struct channel *channel)
  * Opening
  */
 
-static unsigned int count_active(const struct broker *broker, const struct config_vm *config)
+static unsigned int count_active(
+	const struct broker *broker, const struct config_vm *config)
 {
 	unsigned int n = 0;
 	struct vm *vm;
@@ -237,7 +238,8 @@ static unsigned int count_active(const struct broker *broker, const struct confi
 }
 
 /* Returns: why this hello is refused, or VGPU_REASON_NONE. */
-static uint32_t check_hello(struct channel *channel, const struct vgpu_channel_entry *hello)
+static uint32_t check_hello(
+	struct channel *channel, const struct vgpu_channel_entry *hello)
 {
 	static const uint8_t none[16];
 	const struct broker *broker = broker_of(channel);
@@ -247,8 +249,8 @@ static uint32_t check_hello(struct channel *channel, const struct vgpu_channel_e
 		return VGPU_REASON_VERSION;
 	if (memcmp(boot_id, none, 16) && memcmp(boot_id, hello->boot_id, 16))
 		return VGPU_REASON_PROTOCOL;
-	if (!vgpu_window_is_sane(hello->window_base, hello->window_size,
-		    channel->vm->layout.size))
+	if (!vgpu_window_is_sane(
+		    hello->window_base, hello->window_size, channel->vm->layout.size))
 		return VGPU_REASON_WINDOW;
 	if (broker->draining)
 		return VGPU_REASON_SHUTDOWN;
@@ -260,7 +262,8 @@ static uint32_t check_hello(struct channel *channel, const struct vgpu_channel_e
 }
 
 /* Copies what is remembered of a hello; the name is made fit for a log. */
-static void copy_hello(struct ledger_channel *record, const struct vgpu_channel_entry *hello)
+static void copy_hello(
+	struct ledger_channel *record, const struct vgpu_channel_entry *hello)
 {
 	record->pid = hello->pid;
 	record->api_version = hello->api_version;
@@ -299,8 +302,8 @@ static void rewindow(struct channel *channel)
 	struct vgpu_channel_entry hello;
 
 	vm_read_shared(&hello, entry_of(channel), sizeof(hello));
-	if (!vgpu_window_is_sane(hello.window_base, hello.window_size,
-		    channel->vm->layout.size)) {
+	if (!vgpu_window_is_sane(
+		    hello.window_base, hello.window_size, channel->vm->layout.size)) {
 		tell_refused(channel, VGPU_REASON_WINDOW);
 		return;
 	}
@@ -361,7 +364,8 @@ static void send_assign(struct channel *channel)
 	int fds[CONTROL_FDS_MAX];
 
 	memcpy(message.assign.vm, vm->config->name, sizeof(message.assign.vm));
-	memcpy(message.assign.guest_comm, record->comm, sizeof(message.assign.guest_comm));
+	memcpy(message.assign.guest_comm, record->comm,
+		sizeof(message.assign.guest_comm));
 	fds[message.n_fds++] = vm->shm;
 	if (doorbell < vm->n_doorbells)
 		fds[message.n_fds++] = vm->doorbells[doorbell];
@@ -385,8 +389,9 @@ bool channel_assign(struct channel *channel, struct worker *worker)
 	channel->worker = worker;
 	worker->channel = channel;
 	worker->state = WORKER_BUSY;
-	vgpu_log_debug("vm=%s channel=%u pid=%u (%s): worker %d", channel->vm->config->name,
-		channel->index, record->pid, record->comm, (int)worker->pid);
+	vgpu_log_debug("vm=%s channel=%u pid=%u (%s): worker %d",
+		channel->vm->config->name, channel->index, record->pid, record->comm,
+		(int)worker->pid);
 	send_assign(channel);
 	return true;
 }
@@ -444,8 +449,9 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 		return false;
 	if (extent_take(&channel->vm->extents, channel->index, want->n_extents,
 		    &message.grant.first_extent)) {
-		vgpu_log_warning("vm=%s channel=%u pid=%u: no %u extents of arena in a row are "
-				 "left; its size is set by size = in [vm %s]",
+		vgpu_log_warning(
+			"vm=%s channel=%u pid=%u: no %u extents of arena in a row are "
+			"left; its size is set by size = in [vm %s]",
 			channel->vm->config->name, channel->index, channel->record->pid,
 			want->n_extents, channel->vm->config->name);
 		message.grant.n_extents = 0;
@@ -461,8 +467,9 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 
 static void handle_breach(struct channel *channel, uint32_t state)
 {
-	vgpu_log_warning("vm=%s channel=%u pid=%u: the guest wrote state %u into its entry, "
-			 "which it may not: its session is ended",
+	vgpu_log_warning(
+		"vm=%s channel=%u pid=%u: the guest wrote state %u into its entry, "
+		"which it may not: its session is ended",
 		channel->vm->config->name, channel->index, channel->record->pid, state);
 	channel_end(channel, CHANNEL_AFTER_DEAD, VGPU_REASON_PROTOCOL, 0);
 }
@@ -482,7 +489,8 @@ bool channel_look(struct channel *channel)
 		if (channel->record->phase == CHANNEL_ENDING &&
 			channel->record->after == CHANNEL_AFTER_FREE)
 			return false;
-		channel_end(channel, CHANNEL_AFTER_FREE, VGPU_REASON_NONE, CONTROL_STOP_MS);
+		channel_end(
+			channel, CHANNEL_AFTER_FREE, VGPU_REASON_NONE, CONTROL_STOP_MS);
 		return true;
 	case CHANNEL_CLEAR:
 		clear(channel);

@@ -40,9 +40,8 @@ static bool place_fds(const int *fds, size_t n_fds)
 	return close_range(CHILD_FIRST_FD + n_fds, ~0u, 0) == 0;
 }
 
-static void __attribute__((__noreturn__))
-run(const char *path, char *const argv[], const int *fds, size_t n_fds, bool own_session,
-	pid_t parent)
+static void __attribute__((__noreturn__)) run(const char *path, char *const argv[],
+	const int *fds, size_t n_fds, bool own_session, pid_t parent)
 {
 	sigset_t none;
 

@@ -62,7 +62,8 @@ mistake(struct parser *parser, int line, const char *format, ...)
 	if (vasprintf(&reason, format, ap) < 0)
 		reason = NULL;
 	va_end(ap);
-	if (!reason || asprintf(&parser->error, "%s:%d: %s", parser->name, line, reason) < 0) {
+	if (!reason ||
+		asprintf(&parser->error, "%s:%d: %s", parser->name, line, reason) < 0) {
 		parser->error = NULL;
 		parser->no_memory = true;
 	}
@@ -134,12 +135,15 @@ static int parse_socket(struct parser *parser, void *field, const char *value)
 
 	/* The lock file beside it is named SOCKET.lock. */
 	if (strlen(value) >= sizeof(address.sun_path))
-		return invalid(parser, "the path of a socket has at most 107 characters, "
-				       "\"%s\" has more", value);
+		return invalid(parser,
+			"the path of a socket has at most 107 characters, "
+			"\"%s\" has more",
+			value);
 	TAILQ_FOREACH(vm, &parser->config->vms, entry)
 		if (vm->socket && !strcmp(vm->socket, value))
 			return mistake(parser, parser->line,
-				"socket %s is the one of [vm %s] already", value, vm->name);
+				"socket %s is the one of [vm %s] already", value,
+				vm->name);
 	return parse_path(parser, field, value);
 }
 
@@ -147,8 +151,10 @@ static int parse_driver(struct parser *parser, void *field, const char *value)
 {
 	if (strcmp(value, "auto") && strcmp(value, "nvidia") && strcmp(value, "soft") &&
 		strcmp(value, "null") && *value != '/')
-		return invalid(parser, "driver is auto, nvidia, soft, null or the absolute path "
-				       "of a libcuda.so.1, not \"%s\"", value);
+		return invalid(parser,
+			"driver is auto, nvidia, soft, null or the absolute path "
+			"of a libcuda.so.1, not \"%s\"",
+			value);
 	return parse_string(parser, field, value);
 }
 
@@ -157,8 +163,10 @@ static int parse_level(struct parser *parser, void *field, const char *value)
 	int level = vgpu_log_level_from_string(value);
 
 	if (level < 0)
-		return invalid(parser, "log-level is none, error, warning, info or debug, "
-				       "not \"%s\"", value);
+		return invalid(parser,
+			"log-level is none, error, warning, info or debug, "
+			"not \"%s\"",
+			value);
 	*(enum vgpu_log_level *)field = level;
 	return 0;
 }
@@ -194,14 +202,16 @@ static int parse_cc(struct parser *parser, void *field, const char *value)
 	int n = 0;
 
 	if (sscanf(value, "%2u.%2u%n", &major, &minor, &n) != 2 || value[n])
-		return invalid(parser, "\"%s\" is not a compute capability like 12.1", value);
+		return invalid(
+			parser, "\"%s\" is not a compute capability like 12.1", value);
 	return parse_string(parser, field, value);
 }
 
 static int parse_bytes(struct parser *parser, void *field, const char *value)
 {
 	if (config_parse_size(value, field) < 0 || !*(uint64_t *)field)
-		return invalid(parser, "\"%s\" is not a size like 4G, 512M or 65536", value);
+		return invalid(
+			parser, "\"%s\" is not a size like 4G, 512M or 65536", value);
 	return 0;
 }
 
@@ -214,8 +224,10 @@ static int parse_shm_size(struct parser *parser, void *field, const char *value)
 	if (r)
 		return r;
 	if (*sizep & (*sizep - 1))
-		return invalid(parser, "size is a power of two (QEMU aborts on any other), "
-				       "%s is not", value);
+		return invalid(parser,
+			"size is a power of two (QEMU aborts on any other), "
+			"%s is not",
+			value);
 	if (*sizep < VGPU_SHM_SIZE_MIN || *sizep > LAYOUT_SIZE_MAX)
 		return invalid(parser, "size is from 64M to 256G, %s is not", value);
 	return 0;
@@ -229,7 +241,8 @@ static int parse_transport(struct parser *parser, void *field, const char *value
 			return 0;
 		}
 	}
-	return invalid(parser, "transport is ivshmem, socket or plain, not \"%s\"", value);
+	return invalid(
+		parser, "transport is ivshmem, socket or plain, not \"%s\"", value);
 }
 
 static int parse_mode(struct parser *parser, void *field, const char *value)
@@ -259,8 +272,14 @@ static int parse_group(struct parser *parser, void *field, const char *value)
 	return 0;
 }
 
-#define VGPUD_KEY(_name, _field, _parse) { _name, offsetof(struct config, _field), _parse }
-#define VM_KEY(_name, _field, _parse) { _name, offsetof(struct config_vm, _field), _parse }
+#define VGPUD_KEY(_name, _field, _parse)                                                 \
+	{                                                                                \
+		_name, offsetof(struct config, _field), _parse                           \
+	}
+#define VM_KEY(_name, _field, _parse)                                                    \
+	{                                                                                \
+		_name, offsetof(struct config_vm, _field), _parse                        \
+	}
 
 static const struct key vgpud_keys[] = {
 	VGPUD_KEY("driver", driver, parse_driver),
@@ -303,13 +322,16 @@ const char *config_transport_name(enum config_transport transport)
 
 static int add_vm(struct parser *parser, const char *name)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789-_.";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789-_.";
 	struct config_vm *vm;
 
 	if (!*name || name[strspn(name, allowed)])
-		return invalid(parser, "the name of a VM has letters, digits, '-', '_' and '.' "
-				       "only, \"%s\" does not", name);
+		return invalid(parser,
+			"the name of a VM has letters, digits, '-', '_' and '.' "
+			"only, \"%s\" does not",
+			name);
 	TAILQ_FOREACH(vm, &parser->config->vms, entry)
 		if (!strcmp(vm->name, name))
 			return mistake(parser, parser->line,
@@ -344,14 +366,16 @@ static int enter_section(struct parser *parser, const char *section)
 		return 0;
 	if (!strncmp(section, "vm ", 3))
 		return add_vm(parser, section + 3);
-	return *section ? invalid(parser, "there is no section [%s], only [vgpud] and "
-					  "[vm NAME]", section) :
-			  mistake(parser, parser->line, "a key before the first section");
+	return *section ? invalid(parser,
+				  "there is no section [%s], only [vgpud] and "
+				  "[vm NAME]",
+				  section)
+			: mistake(parser, parser->line, "a key before the first section");
 }
 
 /* inih's handler. Returns: 1 if all is well. */
-static int handle_key(void *userdata, const char *section, const char *name,
-	const char *value)
+static int handle_key(
+	void *userdata, const char *section, const char *name, const char *value)
 {
 	struct parser *parser = userdata;
 	const struct key *key;
@@ -380,7 +404,8 @@ static char *read_line(char *line, int size, void *userdata)
 		return NULL;
 	parser->line++;
 	if (n > (size_t)size - 2) {
-		mistake(parser, parser->line, "the line has more than %d characters", size - 2);
+		mistake(parser, parser->line, "the line has more than %d characters",
+			size - 2);
 		n = size - 2;
 	}
 	memcpy(line, parser->rest, n);
@@ -394,16 +419,19 @@ static char *read_line(char *line, int size, void *userdata)
 static int check_vm(struct parser *parser, struct config_vm *vm)
 {
 	if (vm->transport == CONFIG_PLAIN && !vm->memory)
-		return mistake(parser, vm->line, "[vm %s] with transport = plain needs memory = "
-						 "PATH", vm->name);
-	if (vm->transport == CONFIG_PLAIN && vm->socket)
-		return mistake(parser, vm->line, "[vm %s] with transport = plain has no socket",
+		return mistake(parser, vm->line,
+			"[vm %s] with transport = plain needs memory = "
+			"PATH",
 			vm->name);
+	if (vm->transport == CONFIG_PLAIN && vm->socket)
+		return mistake(parser, vm->line,
+			"[vm %s] with transport = plain has no socket", vm->name);
 	if (vm->transport != CONFIG_PLAIN && !vm->socket)
 		return mistake(parser, vm->line, "[vm %s] needs socket = PATH", vm->name);
 	if (vm->transport != CONFIG_PLAIN && vm->memory)
 		return mistake(parser, vm->line,
-			"[vm %s] has memory = PATH, which is for transport = plain", vm->name);
+			"[vm %s] has memory = PATH, which is for transport = plain",
+			vm->name);
 	return 0;
 }
 
@@ -418,7 +446,8 @@ static int check_all(struct parser *parser)
 			return r;
 	}
 	if (!parser->config->n_vms)
-		return mistake(parser, parser->line, "there is no [vm NAME] section with keys");
+		return mistake(
+			parser, parser->line, "there is no [vm NAME] section with keys");
 	return 0;
 }
 
@@ -436,8 +465,8 @@ static struct config *config_new(void)
 	return config->driver ? config : config_free(config);
 }
 
-int config_new_from_text(struct config **configp, const char *name, const char *text,
-	char **errorp)
+int config_new_from_text(
+	struct config **configp, const char *name, const char *text, char **errorp)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = config_new();
 	struct parser parser = { .config = config, .name = name, .rest = text };

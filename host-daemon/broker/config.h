@@ -21,8 +21,10 @@ enum {
 
 enum config_transport {
 	CONFIG_IVSHMEM, /* QEMU's ivshmem-doorbell connects, one at a time */
-	CONFIG_SOCKET,	/* guest processes of this machine connect, each with memory of its own */
-	CONFIG_PLAIN,	/* a file that QEMU's ivshmem-plain shows its guest, without doorbells */
+	CONFIG_SOCKET, /* guest processes of this machine connect, each with memory of its
+			  own */
+	CONFIG_PLAIN,  /* a file that QEMU's ivshmem-plain shows its guest, without
+			  doorbells */
 	_CONFIG_TRANSPORT_N,
 };
 
@@ -72,8 +74,8 @@ struct config {
  *
  * Return: 0, CONFIG_E_INVALID or -errno.
  */
-int config_new_from_text(struct config **configp, const char *name, const char *text,
-	char **errorp);
+int config_new_from_text(
+	struct config **configp, const char *name, const char *text, char **errorp);
 struct config *config_free(struct config *config);
 
 /* Reads a file into a string that the caller frees. Returns: 0 or -errno. */

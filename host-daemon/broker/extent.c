@@ -13,8 +13,8 @@ static uint8_t owner_of(uint32_t channel)
 }
 
 /* Returns: how many extents from `first` on have that owner, at most `limit`. */
-static uint32_t run_length(const struct extent_table *table, uint8_t owner, uint32_t first,
-	uint32_t limit)
+static uint32_t run_length(
+	const struct extent_table *table, uint8_t owner, uint32_t first, uint32_t limit)
 {
 	uint32_t n = 0;
 
@@ -42,8 +42,8 @@ int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents
 	return EXTENT_E_FULL;
 }
 
-int extent_give(struct extent_table *table, uint32_t channel, uint32_t first,
-	uint32_t n_extents)
+int extent_give(
+	struct extent_table *table, uint32_t channel, uint32_t first, uint32_t n_extents)
 {
 	if (first >= table->n_extents || n_extents > table->n_extents - first)
 		return EXTENT_E_NOT_OWNED;

@@ -16,7 +16,8 @@
 enum {
 	_EXTENT_E_SUCCESS,
 	EXTENT_E_FULL,	    /* no run of free extents is that long */
-	EXTENT_E_NOT_OWNED, /* the run is not wholly that channel's: freed twice, or foreign */
+	EXTENT_E_NOT_OWNED, /* the run is not wholly that channel's: freed twice, or
+			       foreign */
 };
 
 struct extent_table {
@@ -29,8 +30,8 @@ int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents
 	uint32_t *firstp);
 
 /* Gives a run back. Returns: 0, or EXTENT_E_NOT_OWNED and nothing is changed. */
-int extent_give(struct extent_table *table, uint32_t channel, uint32_t first,
-	uint32_t n_extents);
+int extent_give(
+	struct extent_table *table, uint32_t channel, uint32_t first, uint32_t n_extents);
 
 /* Finds the channel's first run at or behind `from`. Returns: whether there is one. */
 bool extent_find(const struct extent_table *table, uint32_t channel, uint32_t from,

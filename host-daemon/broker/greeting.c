@@ -28,13 +28,14 @@ void greeting_ivshmem(struct greeting_number numbers[GREETING_IVSHMEM_N], uint16
 	numbers[n++] = (struct greeting_number){ peer, -1 };
 	numbers[n++] = (struct greeting_number){ IVSHMEM_MEMORY, shm };
 	for (unsigned int i = 0; i < VGPU_IVSHMEM_VECTORS; i++)
-		numbers[n++] = (struct greeting_number){ GREETING_HOST_PEER, doorbells[i] };
+		numbers[n++] =
+			(struct greeting_number){ GREETING_HOST_PEER, doorbells[i] };
 	for (unsigned int i = 0; i < VGPU_IVSHMEM_VECTORS; i++)
 		numbers[n++] = (struct greeting_number){ peer, interrupts[i] };
 }
 
-int greeting_send_ivshmem(int fd, uint16_t peer, int shm, const int *doorbells,
-	const int *interrupts)
+int greeting_send_ivshmem(
+	int fd, uint16_t peer, int shm, const int *doorbells, const int *interrupts)
 {
 	struct greeting_number numbers[GREETING_IVSHMEM_N];
 	uint64_t wire;
@@ -43,8 +44,8 @@ int greeting_send_ivshmem(int fd, uint16_t peer, int shm, const int *doorbells,
 	greeting_ivshmem(numbers, peer, shm, doorbells, interrupts);
 	for (unsigned int i = 0; i < GREETING_IVSHMEM_N; i++) {
 		wire = htole64(numbers[i].number);
-		r = packet_send(fd, &wire, sizeof(wire), &numbers[i].fd,
-			numbers[i].fd >= 0);
+		r = packet_send(
+			fd, &wire, sizeof(wire), &numbers[i].fd, numbers[i].fd >= 0);
 		if (r)
 			return r;
 	}

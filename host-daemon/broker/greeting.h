@@ -37,8 +37,8 @@ void greeting_ivshmem(struct greeting_number numbers[GREETING_IVSHMEM_N], uint16
  *
  * Return: 0, PACKET_E_EOF, PACKET_E_AGAIN or -errno.
  */
-int greeting_send_ivshmem(int fd, uint16_t peer, int shm, const int *doorbells,
-	const int *interrupts);
+int greeting_send_ivshmem(
+	int fd, uint16_t peer, int shm, const int *doorbells, const int *interrupts);
 
 /* Greets a guest process on this machine. Returns: as above. */
 int greeting_send_socket(int fd, int shm, const int *doorbells);

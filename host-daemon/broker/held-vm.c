@@ -91,8 +91,8 @@ static struct held_vm *held_vm_alloc(const struct config_vm *config, uint64_t id
 	return vm;
 }
 
-int held_vm_new(struct held_vm **vmp, const struct config_vm *config, uint64_t id,
-	int connection)
+int held_vm_new(
+	struct held_vm **vmp, const struct config_vm *config, uint64_t id, int connection)
 {
 	_vgpu_cleanup_(held_vm_freep) struct held_vm *vm = held_vm_alloc(config, id);
 	struct ucred cred = { 0 };
@@ -111,12 +111,12 @@ int held_vm_new(struct held_vm **vmp, const struct config_vm *config, uint64_t i
 	r = make_memory("vgpu-shm", vm->size, &vm->shm);
 	if (!r)
 		r = make_eventfds(vm->doorbells,
-			config->transport == CONFIG_SOCKET ? VGPU_SOCKET_FDS - 1 :
-							     VGPU_IVSHMEM_VECTORS,
+			config->transport == CONFIG_SOCKET ? VGPU_SOCKET_FDS - 1
+							   : VGPU_IVSHMEM_VECTORS,
 			&vm->n_doorbells);
 	if (!r && config->transport == CONFIG_IVSHMEM)
-		r = make_eventfds(vm->interrupts, VGPU_IVSHMEM_VECTORS,
-			&vm->n_interrupts);
+		r = make_eventfds(
+			vm->interrupts, VGPU_IVSHMEM_VECTORS, &vm->n_interrupts);
 	if (!r)
 		r = format(vm);
 	if (r)
@@ -188,8 +188,8 @@ int held_vm_greet(const struct held_vm *vm, uint16_t peer)
 {
 	if (vm->config->transport == CONFIG_SOCKET)
 		return greeting_send_socket(vm->connection, vm->shm, vm->doorbells);
-	return greeting_send_ivshmem(vm->connection, peer, vm->shm, vm->doorbells,
-		vm->interrupts);
+	return greeting_send_ivshmem(
+		vm->connection, peer, vm->shm, vm->doorbells, vm->interrupts);
 }
 
 bool held_vm_is_replaced(const struct held_vm *vm)

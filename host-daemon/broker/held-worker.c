@@ -82,10 +82,12 @@ static int make_stats(int *fdp)
 	return 0;
 }
 
-int held_worker_new(struct held_worker **workerp, const struct config *config, uint64_t id)
+int held_worker_new(
+	struct held_worker **workerp, const struct config *config, uint64_t id)
 {
 	_vgpu_cleanup_(vgpu_closep) int ours = -1, theirs = -1, stats = -1;
-	_vgpu_cleanup_(vgpu_freep) struct held_worker *worker = calloc(1, sizeof(*worker));
+	_vgpu_cleanup_(vgpu_freep) struct held_worker *worker =
+		calloc(1, sizeof(*worker));
 	struct args args;
 	int pair[2], r;
 

@@ -30,7 +30,8 @@ TAILQ_HEAD(held_workers, held_worker);
  *
  * Return: 0 or -errno.
  */
-int held_worker_new(struct held_worker **workerp, const struct config *config, uint64_t id);
+int held_worker_new(
+	struct held_worker **workerp, const struct config *config, uint64_t id);
 
 /* Kills and reaps the process if that has not been done. */
 struct held_worker *held_worker_free(struct held_worker *worker);

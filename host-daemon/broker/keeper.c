@@ -53,7 +53,8 @@ struct keeper_door {
 	const struct config_vm *config;
 	struct listener listener;
 	struct held_vm *plain;
-	const char *complaint; /* logged last about the plain file, so as not to repeat it */
+	const char
+		*complaint; /* logged last about the plain file, so as not to repeat it */
 };
 
 struct keeper {
@@ -71,7 +72,7 @@ struct keeper {
 
 	pid_t broker; /* 0: none runs */
 	int link;
-	bool ready;	 /* said so once */
+	bool ready; /* said so once */
 	bool draining;
 	int64_t drain_end;
 	int status; /* exit status so far */
@@ -106,7 +107,8 @@ static int start_broker(struct keeper *keeper)
 		return vgpu_error_origin(-errno);
 	keeper->link = pair[0];
 	theirs = pair[1];
-	if (setsockopt(keeper->link, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
+	if (setsockopt(keeper->link, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) <
+		0)
 		return vgpu_error_origin(-errno);
 	r = child_spawn(&keeper->broker, "/proc/self/exe", argv,
 		(int[]){ theirs, keeper->text }, 2, false);
@@ -151,12 +153,15 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 		return;
 	}
 	if (WIFSIGNALED(status))
-		vgpu_log_error("the broker was ended by signal %d (%s), another is started; "
-			       "running jobs go on", WTERMSIG(status),
-			strsignal(WTERMSIG(status)));
+		vgpu_log_error(
+			"the broker was ended by signal %d (%s), another is started; "
+			"running jobs go on",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		vgpu_log_error("the broker exited with %d, another is started; running jobs "
-			       "go on", WEXITSTATUS(status));
+		vgpu_log_error(
+			"the broker exited with %d, another is started; running jobs "
+			"go on",
+			WEXITSTATUS(status));
 	if (is_hopeless(keeper) || start_broker(keeper) < 0) {
 		vgpu_log_error("the broker cannot be kept running: vgpud gives up");
 		keeper->status = EXIT_FAILURE;
@@ -181,8 +186,8 @@ static void lose_vm(struct keeper *keeper, struct held_vm *vm)
 {
 	if (vm->gone)
 		return;
-	vgpu_log_info("vm=%s id=%llu has gone", vm->config->name,
-		(unsigned long long)vm->id);
+	vgpu_log_info(
+		"vm=%s id=%llu has gone", vm->config->name, (unsigned long long)vm->id);
 	vm->gone = true;
 	vm->connection = vgpu_close(vm->connection);
 	tell_broker(keeper, link_send_id(keeper->link, LINK_VM_GONE, vm->id));
@@ -218,13 +223,15 @@ static void handle_connection(struct keeper *keeper, struct keeper_door *door)
 	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-			vgpu_log_error("vm=%s: cannot accept a connection: %m",
-				config->name);
+			vgpu_log_error(
+				"vm=%s: cannot accept a connection: %m", config->name);
 		return;
 	}
 	if (config->transport == CONFIG_IVSHMEM && has_live_vm(keeper, config)) {
-		vgpu_log_warning("vm=%s: a second QEMU connects to %s and is refused: one "
-				 "socket serves one VM", config->name, config->socket);
+		vgpu_log_warning(
+			"vm=%s: a second QEMU connects to %s and is refused: one "
+			"socket serves one VM",
+			config->name, config->socket);
 		close(fd);
 		return;
 	}
@@ -238,8 +245,8 @@ static void handle_connection(struct keeper *keeper, struct keeper_door *door)
 		keeper->last_peer = keeper->last_peer % GREETING_PEER_MAX + 1;
 	r = held_vm_greet(vm, keeper->last_peer);
 	if (r) {
-		vgpu_log_error("vm=%s: its connection cannot be greeted: %s", config->name,
-			r < 0 ? strerror(-r) : "it ended or takes nothing");
+		vgpu_log_error("vm=%s: its connection cannot be greeted: %s",
+			config->name, r < 0 ? strerror(-r) : "it ended or takes nothing");
 		held_vm_free(vm);
 		return;
 	}
@@ -349,7 +356,8 @@ static void reap(struct keeper *keeper)
 				continue;
 			worker->exited = true;
 			worker->status = status;
-			tell_broker(keeper, held_worker_tell_exited(worker, keeper->link));
+			tell_broker(
+				keeper, held_worker_tell_exited(worker, keeper->link));
 		}
 	}
 }

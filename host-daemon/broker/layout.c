@@ -12,8 +12,8 @@
 
 void layout_init(struct layout *layout, uint64_t size, uint32_t n_channels_max)
 {
-	const uint64_t share = VGPU_AREA_SIZE +
-			       (uint64_t)LAYOUT_GRANT_EXTENTS_MIN * VGPU_EXTENT_SIZE;
+	const uint64_t share =
+		VGPU_AREA_SIZE + (uint64_t)LAYOUT_GRANT_EXTENTS_MIN * VGPU_EXTENT_SIZE;
 	uint64_t n_channels = (size - VGPU_EXTENT_SIZE) / share;
 
 	assert(size >= VGPU_SHM_SIZE_MIN && size <= LAYOUT_SIZE_MAX);

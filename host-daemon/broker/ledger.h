@@ -25,8 +25,8 @@ enum channel_phase {
 	CHANNEL_ASSIGNED, /* a worker has it and has not answered */
 	CHANNEL_HELD,	  /* the window was refused, the worker waits for another */
 	CHANNEL_OPEN,
-	CHANNEL_ENDING,	  /* the worker was told to go, or killed */
-	CHANNEL_DEAD,	  /* the worker is gone, the guest has not closed yet */
+	CHANNEL_ENDING, /* the worker was told to go, or killed */
+	CHANNEL_DEAD,	/* the worker is gone, the guest has not closed yet */
 	_CHANNEL_PHASE_N,
 };
 

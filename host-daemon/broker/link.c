@@ -26,15 +26,15 @@ int link_send_id(int fd, enum link_type type, uint64_t id)
 	return link_send(fd, &message, NULL, 0);
 }
 
-int link_receive(int fd, struct link_message *message, int fds[LINK_FDS_MAX],
-	size_t *n_fdsp)
+int link_receive(
+	int fd, struct link_message *message, int fds[LINK_FDS_MAX], size_t *n_fdsp)
 {
 	size_t size;
 	bool cut;
 	int r;
 
-	r = packet_receive(fd, message, sizeof(*message), &size, fds, LINK_FDS_MAX, n_fdsp,
-		&cut);
+	r = packet_receive(
+		fd, message, sizeof(*message), &size, fds, LINK_FDS_MAX, n_fdsp, &cut);
 	if (r)
 		return r;
 	/* Both ends are this very program. */

@@ -75,5 +75,5 @@ int link_send(int fd, const struct link_message *message, const int *fds, size_t
 int link_send_id(int fd, enum link_type type, uint64_t id);
 
 /* The descriptors are the caller's. Returns: 0, LINK_E_EOF, LINK_E_AGAIN or -errno. */
-int link_receive(int fd, struct link_message *message, int fds[LINK_FDS_MAX],
-	size_t *n_fdsp);
+int link_receive(
+	int fd, struct link_message *message, int fds[LINK_FDS_MAX], size_t *n_fdsp);

@@ -31,8 +31,8 @@ static bool is_current(int fd, const char *path)
 {
 	struct stat ours, theirs;
 
-	return !fstat(fd, &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
-	       ours.st_ino == theirs.st_ino;
+	return !fstat(fd, &ours) && !stat(path, &theirs) &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
 static int take_lock(const char *path, int *lockp)
@@ -44,8 +44,8 @@ static int take_lock(const char *path, int *lockp)
 		if (fd < 0)
 			return vgpu_error_origin(-errno);
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-			return errno == EWOULDBLOCK ? LISTENER_E_TAKEN :
-						      vgpu_error_origin(-errno);
+			return errno == EWOULDBLOCK ? LISTENER_E_TAKEN
+						    : vgpu_error_origin(-errno);
 		if (!is_current(fd, path))
 			continue;
 		*lockp = fd;

@@ -14,7 +14,10 @@ struct listener {
 	int fd;
 };
 
-#define LISTENER_NULL { .lock = -1, .fd = -1 }
+#define LISTENER_NULL                                                                    \
+	{                                                                                \
+		.lock = -1, .fd = -1                                                     \
+	}
 
 enum {
 	_LISTENER_E_SUCCESS,

@@ -146,8 +146,8 @@ void loop_remove(struct loop_source *source)
 	source->loop = NULL;
 }
 
-void loop_set_timer(struct loop *loop, struct loop_timer *timer, unsigned int ms,
-	loop_timer_fn fn)
+void loop_set_timer(
+	struct loop *loop, struct loop_timer *timer, unsigned int ms, loop_timer_fn fn)
 {
 	struct loop_timer *other;
 
@@ -221,7 +221,8 @@ static int wait(struct loop *loop)
 		left = left > 0 ? left : 0;
 		timeout.tv_sec = left / 1000;
 		timeout.tv_nsec = left % 1000 * 1000000;
-		r = io_uring_submit_and_wait_timeout(&loop->ring, &cqe, 1, &timeout, NULL);
+		r = io_uring_submit_and_wait_timeout(
+			&loop->ring, &cqe, 1, &timeout, NULL);
 	}
 	if (r < 0 && r != -ETIME && r != -EINTR && r != -EAGAIN && r != -EBUSY)
 		return vgpu_error_origin(r);
@@ -239,7 +240,8 @@ int loop_run(struct loop *loop)
 		r = wait(loop);
 		if (r)
 			return vgpu_error_trace(r);
-		/* Copied first: what runs below may submit, which may reuse the entries. */
+		/* Copied first: what runs below may submit, which may reuse the entries.
+		 */
 		n = io_uring_peek_batch_cqe(&loop->ring, cqes, LOOP_BATCH);
 		for (unsigned int i = 0; i < n; i++)
 			data[i] = io_uring_cqe_get_data64(cqes[i]);

@@ -61,8 +61,8 @@ int loop_add(struct loop *loop, struct loop_source *source, int fd, loop_source_
 void loop_remove(struct loop_source *source);
 
 /* Calls the function once, not before that many milliseconds; replaces what was set. */
-void loop_set_timer(struct loop *loop, struct loop_timer *timer, unsigned int ms,
-	loop_timer_fn fn);
+void loop_set_timer(
+	struct loop *loop, struct loop_timer *timer, unsigned int ms, loop_timer_fn fn);
 void loop_clear_timer(struct loop_timer *timer);
 
 int64_t loop_now(void);

@@ -26,18 +26,21 @@
 
 static const char help[] =
 	"Usage: vgpud [OPTION]...\n"
-	"Gives virtual machines a share of this host's GPU: serves QEMU's ivshmem devices\n"
+	"Gives virtual machines a share of this host's GPU: serves QEMU's ivshmem "
+	"devices\n"
 	"and runs a worker process for each guest process that uses CUDA.\n"
 	"\n"
 	"  -c, --config FILE  read FILE (default " DEFAULT_CONFIG ")\n"
-	"      --check        read the configuration, say what is wrong with it, and exit\n"
+	"      --check        read the configuration, say what is wrong with it, and "
+	"exit\n"
 	"  -h, --help         print this and exit\n"
 	"  -V, --version      print the version and exit\n"
 	"\n"
 	"The file has one section [vgpud] and one [vm NAME] for each VM:\n"
 	"\n"
 	"  [vgpud]\n"
-	"  driver = auto          auto, nvidia, soft, null, or the path of a libcuda.so.1\n"
+	"  driver = auto          auto, nvidia, soft, null, or the path of a "
+	"libcuda.so.1\n"
 	"  log-level = info       none, error, warning, info, debug\n"
 	"  log-file = PATH        default: standard error\n"
 	"  warm-workers = 1       workers kept ready for the next guest process\n"
@@ -63,7 +66,8 @@ static const char help[] =
 	"\n"
 	"SIGTERM and SIGINT end running sessions and then vgpud.\n"
 	"\n"
-	"Exit status: 0 ended by a signal, or --check found no mistake; 1 vgpud cannot run\n"
+	"Exit status: 0 ended by a signal, or --check found no mistake; 1 vgpud cannot "
+	"run\n"
 	"or cannot go on, the log says why; 2 a wrong option or configuration.\n";
 
 /* Reads a configuration. Returns: 0, or the exit status, and the reason was logged. */

@@ -15,11 +15,18 @@
 
 /* Where they are from vgpud's own place: in a build tree, or moved together. */
 static const char *const dirs[] = {
-	"../worker", "../softgpu", "../softgpu/api", "../driver", "../driver/null", ".", NULL,
+	"../worker",
+	"../softgpu",
+	"../softgpu/api",
+	"../driver",
+	"../driver/null",
+	".",
+	NULL,
 };
 
 /* Fills in one path: near this program, or where it is installed. */
-static int complete(char **pathp, const char *dir, const char *installed, const char *name)
+static int complete(
+	char **pathp, const char *dir, const char *installed, const char *name)
 {
 	char *path = NULL;
 

@@ -19,7 +19,8 @@ TEST(a_full_file_is_understood)
 		"log-file=/var/log/vgpud.log\n"
 		"worker = /w\nsoftgpu = /s\nnull-driver = /n\n"
 		"warm-workers = 0\nmax-workers = 7\n"
-		"softgpu-name = a b\nsoftgpu-cc = 9.0\nsoftgpu-memory = 2G\nsoftgpu-threads=3\n"
+		"softgpu-name = a b\nsoftgpu-cc = 9.0\nsoftgpu-memory = "
+		"2G\nsoftgpu-threads=3\n"
 		"\n"
 		"[vm one]\n"
 		"socket = /run/one\nsize = 1G\ndevice-memory = 512M\nmax-processes = 3\n"
@@ -70,7 +71,8 @@ static const struct {
 	{ "driver = soft\n", "f:1: a key before the first section" },
 	{ "[vgpud]\nnonsense\n", "f:2: neither [SECTION] nor KEY = VALUE nor a comment" },
 	{ "[vgpud\n", "f:1: neither [SECTION] nor KEY = VALUE nor a comment" },
-	{ "[vgpd]\na = b\n", "f:2: there is no section [vgpd], only [vgpud] and [vm NAME]" },
+	{ "[vgpd]\na = b\n",
+		"f:2: there is no section [vgpd], only [vgpud] and [vm NAME]" },
 	{ "[vgpud]\n\ncolour = red\n", "f:3: there is no key \"colour\" in [vgpud]" },
 	{ "[vgpud]\nsocket = /x\n", "f:2: there is no key \"socket\" in [vgpud]" },
 	{ "[vgpud]\ndriver = cuda\n",
@@ -81,7 +83,8 @@ static const struct {
 		"libcuda.so.1, not \"\"" },
 	{ "[vgpud]\nlog-level = loud\n",
 		"f:2: log-level is none, error, warning, info or debug, not \"loud\"" },
-	{ "[vgpud]\nworker = vgpu-worker\n", "f:2: \"vgpu-worker\" is not an absolute path" },
+	{ "[vgpud]\nworker = vgpu-worker\n",
+		"f:2: \"vgpu-worker\" is not an absolute path" },
 	{ "[vgpud]\nwarm-workers = -1\n", "f:2: \"-1\" is not a number from 0 to 4096" },
 	{ "[vgpud]\nmax-workers = 0\n", "f:2: \"0\" is not a number from 1 to 4096" },
 	{ "[vgpud]\nmax-workers = 4k\n", "f:2: \"4k\" is not a number from 1 to 4096" },
@@ -112,9 +115,9 @@ static const struct {
 		"f:2: [vm a] has memory = PATH, which is for transport = plain" },
 	{ "[vm a]\ntransport=plain\nmemory = /m\nsocket = /s\n",
 		"f:2: [vm a] with transport = plain has no socket" },
-	{ "[vm a/b]\nsocket = /s\n",
-		"f:2: the name of a VM has letters, digits, '-', '_' and '.' only, \"a/b\" "
-		"does not" },
+	{ "[vm a/b]\nsocket = /s\n", "f:2: the name of a VM has letters, digits, '-', "
+				     "'_' and '.' only, \"a/b\" "
+				     "does not" },
 	{ "[vm a]\nsocket = /s\n[vgpud]\nwarm-workers = 1\n[vm a]\nsize = 64M\n",
 		"f:6: there is a [vm a] in line 2 already" },
 	{ "[vm a]\nsocket = /s\n[vm b]\nsocket = /s\n",

@@ -14,7 +14,8 @@
 #include "packet.h"
 #include "test.h"
 
-static int shm, doorbells[VGPU_IVSHMEM_VECTORS], interrupts[VGPU_IVSHMEM_VECTORS], pair[2];
+static int shm, doorbells[VGPU_IVSHMEM_VECTORS], interrupts[VGPU_IVSHMEM_VECTORS],
+	pair[2];
 
 static void open_all(void)
 {
@@ -100,7 +101,8 @@ TEST(a_guest_process_gets_memory_and_two_doorbells)
 	open_all();
 	check_eq(greeting_send_socket(pair[0], shm, doorbells + 1), 0);
 	check_eq(packet_receive(pair[1], &greeting, sizeof(greeting), &size, fds,
-			 PACKET_FDS_MAX, &n_fds, &cut), 0);
+			 PACKET_FDS_MAX, &n_fds, &cut),
+		0);
 	check_eq(size, sizeof(greeting));
 	check(greeting.magic == VGPU_SHM_MAGIC);
 	check_eq(greeting.protocol_version, VGPU_PROTOCOL_VERSION);
@@ -122,7 +124,8 @@ TEST(a_peer_that_is_gone_is_no_signal)
 {
 	open_all();
 	shutdown(pair[1], SHUT_RDWR);
-	check_eq(greeting_send_ivshmem(pair[0], 1, shm, doorbells, interrupts), PACKET_E_EOF);
+	check_eq(greeting_send_ivshmem(pair[0], 1, shm, doorbells, interrupts),
+		PACKET_E_EOF);
 	check_eq(greeting_send_socket(pair[0], shm, doorbells), PACKET_E_EOF);
 	close_all();
 }

@@ -195,7 +195,8 @@ static int note_order(struct loop_timer *timer)
 
 TEST(timers_go_off_in_the_order_of_their_deadlines)
 {
-	struct counter timers[4] = { { .n_calls = 0 }, { .n_calls = 1 }, { .n_calls = 2 } };
+	struct counter timers[4] = { { .n_calls = 0 }, { .n_calls = 1 },
+		{ .n_calls = 2 } };
 
 	start();
 	loop_set_timer(&loop, &timers[2].timer, 12, note_order);

@@ -29,8 +29,8 @@ static void vm_freep(struct vm **vmp)
 }
 
 /* Hands the descriptors over, so that vm_free() closes them. */
-static void take_fds(struct vm *vm, const struct link_message *message, const int *fds,
-	size_t n_fds)
+static void take_fds(
+	struct vm *vm, const struct link_message *message, const int *fds, size_t n_fds)
 {
 	vm->shm = vm->ledger_fd = -1;
 	if (n_fds != 2u + message->vm.n_doorbells + message->vm.n_interrupts ||
@@ -136,17 +136,19 @@ void vm_interrupt(struct vm *vm)
 
 	/* Full means that the guest has not looked at 2^64 rings: one more is none. */
 	if (vm->n_interrupts && write(vm->interrupts[VGPU_DOORBELL_CONTROL], &one, 8) < 0)
-		vgpu_log_debug("vm=%s: its interrupt cannot be raised: %m",
-			vm->config->name);
+		vgpu_log_debug(
+			"vm=%s: its interrupt cannot be raised: %m", vm->config->name);
 }
 
 void vm_punch(struct vm *vm, uint64_t offset, uint64_t size)
 {
 	if (vm->gone)
 		return;
-	if (fallocate(vm->shm, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size) < 0)
+	if (fallocate(vm->shm, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size) <
+		0)
 		vgpu_log_error("vm=%s: %llu bytes of its memory at offset %llu cannot be "
-			       "emptied: %m", vm->config->name, (unsigned long long)size,
+			       "emptied: %m",
+			vm->config->name, (unsigned long long)size,
 			(unsigned long long)offset);
 }
 

@@ -36,9 +36,9 @@ struct vm {
 	uint32_t n_interrupts;
 	int doorbells[VGPU_IVSHMEM_VECTORS];
 	int interrupts[VGPU_IVSHMEM_VECTORS];
-	struct loop_source control;   /* doorbell 0 */
-	struct loop_timer rest;	      /* while doorbell 0 is not listened to */
-	uint32_t n_requests;	      /* as last seen in the header */
+	struct loop_source control; /* doorbell 0 */
+	struct loop_timer rest;	    /* while doorbell 0 is not listened to */
+	uint32_t n_requests;	    /* as last seen in the header */
 };
 
 /*

@@ -99,8 +99,8 @@ static int handle_deadline(struct loop_timer *timer)
 {
 	struct worker *worker = of_deadline(timer);
 
-	vgpu_log_info("worker %d has not ended when told to and is killed",
-		(int)worker->pid);
+	vgpu_log_info(
+		"worker %d has not ended when told to and is killed", (int)worker->pid);
 	kill_worker(worker);
 	return 0;
 }
@@ -119,14 +119,14 @@ void worker_end(struct worker *worker, unsigned int grace_ms)
 	if (told && (!worker->deadline.loop ||
 			    worker->deadline.deadline <= loop_now() + grace_ms))
 		return;
-	loop_set_timer(&worker->broker->loop, &worker->deadline, grace_ms,
-		handle_deadline);
+	loop_set_timer(
+		&worker->broker->loop, &worker->deadline, grace_ms, handle_deadline);
 	if (!told)
 		worker_send(worker, &stop, NULL);
 }
 
-void worker_send(struct worker *worker, const struct control_message *message,
-	const int *fds)
+void worker_send(
+	struct worker *worker, const struct control_message *message, const int *fds)
 {
 	int r;
 
@@ -202,7 +202,8 @@ static bool handle_message(struct worker *worker, const struct control_message *
 
 static void handle_nonsense(struct worker *worker)
 {
-	vgpu_log_error("worker %d said what no worker says and is killed", (int)worker->pid);
+	vgpu_log_error(
+		"worker %d said what no worker says and is killed", (int)worker->pid);
 	worker->last_words = VGPU_REASON_HOST;
 	kill_worker(worker);
 }
@@ -249,8 +250,8 @@ static void log_exit(const struct worker *worker, int status)
 	if (worker->state == WORKER_ENDING)
 		return;
 	if (WIFSIGNALED(status))
-		vgpu_log_warning("worker %d was ended by signal %d (%s)", (int)worker->pid,
-			WTERMSIG(status), strsignal(WTERMSIG(status)));
+		vgpu_log_warning("worker %d was ended by signal %d (%s)",
+			(int)worker->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		vgpu_log_warning("worker %d exited with %d", (int)worker->pid,
 			WEXITSTATUS(status));
@@ -290,8 +291,8 @@ static struct worker *find_warm(struct broker *broker)
 }
 
 /* Counts workers that live on, and those of them that no channel has. */
-static void count_workers(const struct broker *broker, unsigned int *n_livep,
-	unsigned int *n_idlep)
+static void count_workers(
+	const struct broker *broker, unsigned int *n_livep, unsigned int *n_idlep)
 {
 	const struct worker *worker;
 
@@ -300,7 +301,8 @@ static void count_workers(const struct broker *broker, unsigned int *n_livep,
 		if (worker->hung_up)
 			continue;
 		*n_livep += worker->state != WORKER_ENDING;
-		*n_idlep += worker->state == WORKER_STARTING || worker->state == WORKER_WARM;
+		*n_idlep +=
+			worker->state == WORKER_STARTING || worker->state == WORKER_WARM;
 	}
 }
 
@@ -333,7 +335,8 @@ void pool_update(struct broker *broker)
 static int handle_pause_over(struct loop_timer *timer)
 {
 	struct worker_pool *pool =
-		(struct worker_pool *)((char *)timer - offsetof(struct worker_pool, pause));
+		(struct worker_pool *)((char *)timer -
+				       offsetof(struct worker_pool, pause));
 
 	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
 	return 0;

@@ -54,10 +54,11 @@ struct worker *worker_free(struct worker *worker);
 struct worker *worker_find(struct broker *broker, uint64_t id);
 
 /* Sends a message; a worker that cannot take it is killed. */
-void worker_send(struct worker *worker, const struct control_message *message,
-	const int *fds);
+void worker_send(
+	struct worker *worker, const struct control_message *message, const int *fds);
 
-/* STOP now and SIGKILL after a while; 0: SIGKILL now. A shorter time replaces a longer. */
+/* STOP now and SIGKILL after a while; 0: SIGKILL now. A shorter time replaces a longer.
+ */
 void worker_end(struct worker *worker, unsigned int grace_ms);
 
 /* It was reaped: tells the session's end, lets the channel go on, frees it. */

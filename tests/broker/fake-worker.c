@@ -59,9 +59,9 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 
 	map = mmap(NULL, assign->shm_size, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_NORESERVE, shm, 0);
-	if (map == MAP_FAILED || n_fds != (assign->flags & CONTROL_ASSIGN_POLL ? 1 :
-						  !strcmp(assign->vm, "qemu")  ? 3 :
-										 2))
+	if (map == MAP_FAILED || n_fds != (assign->flags & CONTROL_ASSIGN_POLL	? 1
+						  : !strcmp(assign->vm, "qemu") ? 3
+										: 2))
 		exit(5);
 	/* Fingerprints: in the area and in the first extent. */
 	strcpy(map + assign->area_off + VGPU_WORDS_OFF, "worker");
@@ -88,13 +88,13 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 	if (!strcmp(comm, "nonsense"))
 		say(&(struct control_message){ .type = CONTROL_STOP });
 	if (!strcmp(comm, "protocol")) {
-		say(&(struct control_message){ .type = CONTROL_ENDED,
-			.ended = { VGPU_REASON_PROTOCOL, 0 } });
+		say(&(struct control_message){
+			.type = CONTROL_ENDED, .ended = { VGPU_REASON_PROTOCOL, 0 } });
 		exit(0);
 	}
 	if (!strcmp(comm, "want"))
-		say(&(struct control_message){ .type = CONTROL_WANT,
-			.want = { .n_extents = 8, .cookie = 1 } });
+		say(&(struct control_message){
+			.type = CONTROL_WANT, .want = { .n_extents = 8, .cookie = 1 } });
 	if (!strcmp(comm, "want-all"))
 		say(&(struct control_message){ .type = CONTROL_WANT,
 			.want = { .n_extents = 1u << 30, .cookie = 2 } });
@@ -120,9 +120,9 @@ static void serve(void)
 			behave(&message.assign, message.n_fds, fds[0]);
 			break;
 		case CONTROL_WINDOW:
-			say_opened(message.window.base == 0x550000000000ull ?
-					   VGPU_REASON_NONE :
-					   VGPU_REASON_WINDOW);
+			say_opened(message.window.base == 0x550000000000ull
+					   ? VGPU_REASON_NONE
+					   : VGPU_REASON_WINDOW);
 			break;
 		case CONTROL_GRANT:
 			handle_grant(&message.grant);

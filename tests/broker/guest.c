@@ -57,7 +57,8 @@ void guest_connect(struct guest *guest, const char *path)
 	guest->socket = guest_try_connect(path);
 	check(guest->socket >= 0);
 	check_eq(packet_receive(guest->socket, &greeting, sizeof(greeting), &size, fds,
-			 VGPU_SOCKET_FDS, &n_fds, &cut), 0);
+			 VGPU_SOCKET_FDS, &n_fds, &cut),
+		0);
 	check_eq(size, sizeof(greeting));
 	check_eq(n_fds, VGPU_SOCKET_FDS);
 	check(greeting.magic == VGPU_SHM_MAGIC);
@@ -103,7 +104,8 @@ void guest_connect_qemu(struct guest *guest, const char *path)
 		guest->n_doorbells++;
 	}
 	for (unsigned int i = 0; i < VGPU_IVSHMEM_VECTORS; i++) {
-		check_eq(receive_number(guest->socket, &guest->interrupts[i]), guest->peer);
+		check_eq(receive_number(guest->socket, &guest->interrupts[i]),
+			guest->peer);
 		check(guest->interrupts[i] >= 0);
 		guest->n_interrupts++;
 	}
@@ -143,7 +145,8 @@ uint8_t *guest_area(const struct guest *guest, unsigned int channel)
 
 uint8_t *guest_extent(const struct guest *guest, unsigned int extent)
 {
-	return guest->map + guest->header->extents_off + (uint64_t)extent * VGPU_EXTENT_SIZE;
+	return guest->map + guest->header->extents_off +
+	       (uint64_t)extent * VGPU_EXTENT_SIZE;
 }
 
 void guest_ring(struct guest *guest)
@@ -165,7 +168,8 @@ void guest_wait(struct guest *guest, unsigned int channel, uint32_t state)
 {
 	struct vgpu_channel_entry *entry = guest_entry(guest, channel);
 
-	for (int ms = 0; __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) != state; ms++) {
+	for (int ms = 0; __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) != state;
+		ms++) {
 		if (ms > 30000)
 			test_fail(__FILE__, __LINE__, "state is %u (reason %u), not %u",
 				entry->state, entry->reason, state);

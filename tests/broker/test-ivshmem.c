@@ -25,9 +25,9 @@ static void start(void)
 		"[vm qemu]\nsize = 256M\nsocket = %s/qemu\nmax-processes = 3\n",
 		test_tmpdir());
 	pair_start(&pair, &(struct pair_options){
-		.worker = FAKE_WORKER,
-		.sections = sections,
-	});
+				  .worker = FAKE_WORKER,
+				  .sections = sections,
+			  });
 }
 
 static const char *qemu_socket(void)
@@ -71,8 +71,8 @@ TEST(the_heartbeat_beats_while_a_vm_is_there)
 	start();
 	guest_connect_qemu(&guest, qemu_socket());
 	beat = guest.header->heartbeat;
-	guest_wait_for(__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED) >
-		beat + 3);
+	guest_wait_for(
+		__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED) > beat + 3);
 	guest_disconnect(&guest);
 	pair_stop(&pair);
 }
@@ -183,10 +183,10 @@ TEST(a_plain_file_is_served_by_looking)
 	snprintf(path, sizeof(path), "%s/memory", test_tmpdir());
 	snprintf(lines, sizeof(lines), "memory = %s\n", path);
 	pair_start(&pair, &(struct pair_options){
-		.worker = FAKE_WORKER,
-		.transport = "plain",
-		.vm_lines = lines,
-	});
+				  .worker = FAKE_WORKER,
+				  .transport = "plain",
+				  .vm_lines = lines,
+			  });
 	pair_wait_log(&pair, "it does not exist yet", 1);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	pair_wait_log(&pair, "its size is not a power of two", 1);

@@ -72,9 +72,9 @@ TEST(vgpud_starts_warms_a_worker_and_leaves_nothing)
 TEST(no_worker_is_kept_warm_if_none_is_wanted)
 {
 	pair_start(&pair, &(struct pair_options){
-		.worker = FAKE_WORKER,
-		.vgpud_lines = "warm-workers = 0\n",
-	});
+				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "warm-workers = 0\n",
+			  });
 	guest_connect(&guest, pair.socket);
 	check_eq(pair_count_children(&pair), 1);
 	guest_open(&guest, 0, "app");
@@ -214,9 +214,9 @@ TEST(limits_of_processes_are_kept)
 	struct guest more[2];
 
 	pair_start(&pair, &(struct pair_options){
-		.worker = FAKE_WORKER,
-		.vm_lines = "max-processes = 2\n",
-	});
+				  .worker = FAKE_WORKER,
+				  .vm_lines = "max-processes = 2\n",
+			  });
 	guest_connect(&guest, pair.socket);
 	guest_connect(&more[0], pair.socket);
 	guest_connect(&more[1], pair.socket);
@@ -237,9 +237,9 @@ TEST(limits_of_workers_are_kept)
 	struct guest other;
 
 	pair_start(&pair, &(struct pair_options){
-		.worker = FAKE_WORKER,
-		.vgpud_lines = "max-workers = 1\nwarm-workers = 3\n",
-	});
+				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "max-workers = 1\nwarm-workers = 3\n",
+			  });
 	guest_connect(&guest, pair.socket);
 	guest_connect(&other, pair.socket);
 	guest_open(&guest, 0, "app");
@@ -256,9 +256,9 @@ TEST(limits_of_workers_are_kept)
 TEST(a_host_without_a_device_says_so)
 {
 	pair_start(&pair, &(struct pair_options){
-		.worker = FAKE_WORKER,
-		.vgpud_lines = "softgpu-name = no-device\n",
-	});
+				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "softgpu-name = no-device\n",
+			  });
 	guest_connect(&guest, pair.socket);
 	check_eq(guest_open_refused(&guest, 0, "app"), VGPU_REASON_NO_DEVICE);
 	guest_disconnect(&guest);
@@ -268,9 +268,9 @@ TEST(a_host_without_a_device_says_so)
 TEST(workers_that_do_not_start_are_not_started_in_a_loop)
 {
 	pair_start(&pair, &(struct pair_options){
-		.worker = FAKE_WORKER,
-		.vgpud_lines = "softgpu-name = exits\n",
-	});
+				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "softgpu-name = exits\n",
+			  });
 	guest_connect(&guest, pair.socket);
 	check_eq(guest_open_refused(&guest, 0, "app"), VGPU_REASON_HOST);
 	usleep(100000);

@@ -77,6 +77,8 @@ void pair_spawn(struct pair *pair, const struct pair_options *options)
 	fd = open(pair->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(126);
+	/* A level of the caller's could hide the lines that tests read. */
+	unsetenv("VGPU_LOG");
 	execl(vgpud_path(), "vgpud", "--config", pair->config, NULL);
 	perror(vgpud_path());
 	_exit(127);
@@ -132,8 +134,8 @@ void pair_stop(struct pair *pair)
 }
 
 /* Calls fn with each line; stops when it returns true. Returns: whether it did. */
-static bool each_line(const struct pair *pair, bool (*fn)(const char *line, void *userdata),
-	void *userdata)
+static bool each_line(const struct pair *pair,
+	bool (*fn)(const char *line, void *userdata), void *userdata)
 {
 	FILE *file = fopen(pair->log, "re");
 	char line[4096];
@@ -195,8 +197,8 @@ static bool find_session(const char *line, void *userdata)
 	return true;
 }
 
-void pair_read_session(const struct pair *pair, unsigned int n,
-	struct pair_session *session)
+void pair_read_session(
+	const struct pair *pair, unsigned int n, struct pair_session *session)
 {
 	struct searching searching = { .n_before = n };
 	int n_fields;

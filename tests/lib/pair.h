@@ -22,8 +22,8 @@ struct pair_options {
 };
 
 struct pair {
-	pid_t pid;	 /* of vgpud */
-	char dir[96];	 /* the test's temporary directory */
+	pid_t pid;	  /* of vgpud */
+	char dir[96];	  /* the test's temporary directory */
 	char socket[128]; /* of [vm test] */
 	char config[128];
 	char log[128];
@@ -69,8 +69,8 @@ void pair_wait_log(const struct pair *pair, const char *text, unsigned int n);
 unsigned int pair_count_log(const struct pair *pair, const char *text);
 
 /* Waits for the n-th session's end (from 0) and reads its line. */
-void pair_read_session(const struct pair *pair, unsigned int n,
-	struct pair_session *session);
+void pair_read_session(
+	const struct pair *pair, unsigned int n, struct pair_session *session);
 
 /* Writes the log to stderr, for a test that is about to fail. */
 void pair_print_log(const struct pair *pair);

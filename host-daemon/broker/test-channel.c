@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Channel: what is done about a state word, whoever wrote it
+ */
+
+#include "broker/channel.h"
+#include "test.h"
+#include "vgpu/ring-layout.h"
+
+enum {
+	O = CHANNEL_NOTHING,
+	N = CHANNEL_BEGIN,
+	W = CHANNEL_REWINDOW,
+	C = CHANNEL_CLOSE,
+	F = CHANNEL_CLEAR,
+	X = CHANNEL_BREACH,
+};
+
+/* Rows: our phase. Columns: FREE CLAIMED OPENING OPEN REFUSED DEAD CLOSING and a number
+ * that is no state. */
+static const uint8_t table[_CHANNEL_PHASE_N][_VGPU_CHANNEL_STATE_N + 1] = {
+	[CHANNEL_IDLE] = { O, O, N, F, O, F, F, F },
+	[CHANNEL_WAITING] = { X, X, O, X, X, X, C, X },
+	[CHANNEL_ASSIGNED] = { X, X, O, X, X, X, C, X },
+	[CHANNEL_HELD] = { X, X, W, X, O, X, C, X },
+	[CHANNEL_OPEN] = { X, X, X, O, X, X, C, X },
+	[CHANNEL_ENDING] = { O, O, O, O, O, O, C, O },
+	[CHANNEL_DEAD] = { C, C, C, C, C, O, C, C },
+};
+
+TEST(every_phase_has_an_answer_to_every_state)
+{
+	for (int phase = 0; phase < _CHANNEL_PHASE_N; phase++)
+		for (uint32_t state = 0; state <= _VGPU_CHANNEL_STATE_N; state++)
+			check_eq(channel_judge(phase, state), table[phase][state]);
+}
+
+TEST(words_that_are_no_states_are_all_alike)
+{
+	for (int phase = 0; phase < _CHANNEL_PHASE_N; phase++)
+		for (uint64_t state = _VGPU_CHANNEL_STATE_N; state <= UINT32_MAX;
+			state += 65521)
+			check_eq(channel_judge(phase, state),
+				table[phase][_VGPU_CHANNEL_STATE_N]);
+}
+
+TEST(nothing_begins_and_nothing_is_cleared_while_a_worker_may_live)
+{
+	for (int phase = CHANNEL_ASSIGNED; phase < CHANNEL_DEAD; phase++)
+		for (uint32_t state = 0; state <= _VGPU_CHANNEL_STATE_N; state++) {
+			enum channel_action action = channel_judge(phase, state);
+
+			check(action != CHANNEL_BEGIN && action != CHANNEL_CLEAR);
+		}
+}
