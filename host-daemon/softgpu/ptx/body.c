@@ -19,9 +19,6 @@
 
 #define SCOPES_MAX (1u << 18) /* a call sequence has one */
 
-#define NAME_SHOWN(_token)                                                               \
-	(int)((_token)->size < 160 ? (_token)->size : 160), (_token)->text
-
 static int define(struct ptx_body_parser *b, const struct ptx_token *token,
 	const struct ptx_name *values)
 {
@@ -33,7 +30,7 @@ static int define(struct ptx_body_parser *b, const struct ptx_token *token,
 	at = ptx_names_find(b->names, token->text, token->size, entry.space);
 	if (at > b->names_mark[b->depth - 1])
 		return ptx_fail_at(&b->p, PTX_E_INVALID, token->line,
-			"\"%.*s\" is declared twice", NAME_SHOWN(token));
+			"\"%.*s\" is declared twice", PTX_SHOWN(token));
 	return ptx_names_add(b->names, &entry);
 }
 
@@ -85,7 +82,7 @@ static int define_label(struct ptx_body_parser *b, const struct ptx_token *token
 
 	if (ptx_names_find(b->labels, token->text, token->size, entry.space))
 		return ptx_fail_at(&b->p, PTX_E_INVALID, token->line,
-			"the label \"%.*s\" is defined twice", NAME_SHOWN(token));
+			"the label \"%.*s\" is defined twice", PTX_SHOWN(token));
 	if (b->label_at.n == PTX_LABELS_MAX)
 		return ptx_fail(&b->p, "more than %u labels", PTX_LABELS_MAX);
 	slot = ptx_array_push(&b->label_at, 1, sizeof(*slot));
@@ -121,7 +118,7 @@ static int resolve_label(struct ptx_body_parser *b, const struct ptx_label_ref *
 		at = ptx_names_find(b->labels, ref->name.text, ref->name.size, scope);
 	if (!at)
 		return ptx_fail_at(&b->p, PTX_E_INVALID, ref->name.line,
-			"there is no label \"%.*s\"", NAME_SHOWN(&ref->name));
+			"there is no label \"%.*s\"", PTX_SHOWN(&ref->name));
 	label = ptx_names_at(b->labels, at - 1)->index;
 	if (ref->is_table)
 		((uint32_t *)b->branch_targets.items)[ref->operand] = label;
@@ -417,7 +414,7 @@ static int parse_statement(struct ptx_body_parser *b)
 		return ptx_fail(p, "'}' is missing at the end of the text");
 	if (p->token.kind != PTX_TOKEN_NAME)
 		return ptx_fail(p, "an instruction is missing before \"%.*s\"",
-			NAME_SHOWN(&p->token));
+			PTX_SHOWN(&p->token));
 	name = p->token;
 	ptx_next(p);
 	if (p->token.kind == ':' && guard == PTX_INDEX_NONE)

@@ -284,8 +284,7 @@ static int parse_symbol_name(struct ptx_parser *p, struct ptx_constant *constant
 	at = ptx_names_find(p->module->names, token.text, token.size, 0);
 	if (!at)
 		return ptx_fail_at(p, PTX_E_INVALID, token.line,
-			"\"%.*s\" is not declared",
-			(int)(token.size < 200 ? token.size : 200), token.text);
+			"\"%.*s\" is not declared", PTX_SHOWN(&token));
 	name = ptx_names_at(p->module->names, at - 1);
 	constant->kind = PTX_OPERAND_SYMBOL;
 	constant->symbol = name->kind;

@@ -128,7 +128,7 @@ int ptx_parse_declaration_head(struct ptx_parser *p, struct ptx_declaration *d)
 	d->align = align;
 	if (p->token.kind == PTX_TOKEN_DOT)
 		return ptx_fail(p, ".%.*s does not belong in a declaration",
-			(int)(p->token.size < 60 ? p->token.size : 60), p->token.text);
+			PTX_SHOWN(&p->token));
 	if (!d->space)
 		return ptx_fail(p, "a declaration without a state space");
 	if (d->space == PTX_SPACE_TEX && !d->type)

@@ -76,9 +76,7 @@ static int parse_modifiers(struct ptx_body_parser *b, struct ptx_instr *instr,
 			break;
 		case PTX_MODIFIER_REPEATED:
 			return ptx_fail(p, "%.*s: .%.*s is one modifier too many",
-				(int)name->size, name->text,
-				(int)(p->token.size < 60 ? p->token.size : 60),
-				p->token.text);
+				(int)name->size, name->text, PTX_SHOWN(&p->token));
 		case PTX_MODIFIER_UNKNOWN:
 			*decodedp = false;
 			break;
@@ -164,8 +162,7 @@ int ptx_parse_instr(struct ptx_body_parser *b, const struct ptx_token *opcode,
 	switch (ptx_opcode_find(opcode->text, opcode->size, &instr.op)) {
 	case PTX_OPCODE_UNKNOWN:
 		return ptx_fail_at(&b->p, PTX_E_INVALID, opcode->line,
-			"\"%.*s\" is no instruction",
-			(int)(opcode->size < 160 ? opcode->size : 160), opcode->text);
+			"\"%.*s\" is no instruction", PTX_SHOWN(opcode));
 	case PTX_OPCODE_UNSUPPORTED:
 		decoded = false;
 		break;

@@ -14,9 +14,6 @@
 
 #define MODULE_REGISTERS_MAX 1024u /* 84 in what NVIDIA's compiler of 2009 wrote */
 
-#define NAME_SHOWN(_token)                                                               \
-	(int)((_token)->size < 160 ? (_token)->size : 160), (_token)->text
-
 static int define(struct ptx_parser *p, const struct ptx_token *name, uint8_t symbol,
 	uint32_t index)
 {
@@ -40,7 +37,7 @@ static const struct ptx_name *find(struct ptx_parser *p, const struct ptx_token 
 static int fail_duplicate(struct ptx_parser *p, const struct ptx_token *name)
 {
 	return ptx_fail_at(p, PTX_E_INVALID, name->line, "\"%.*s\" is declared twice",
-		NAME_SHOWN(name));
+		PTX_SHOWN(name));
 }
 
 /*
@@ -99,7 +96,7 @@ static int parse_architecture(struct ptx_parser *p, unsigned int cc)
 	if (s != end || !target ||
 		(module->target_kind && module->target_kind != 'a' &&
 			module->target_kind != 'f'))
-		return ptx_fail(p, "\"%.*s\" is no target", NAME_SHOWN(&p->token));
+		return ptx_fail(p, "\"%.*s\" is no target", PTX_SHOWN(&p->token));
 	module->target = target;
 	fits = target <= cc;
 	if (module->target_kind == 'a')
@@ -109,7 +106,7 @@ static int parse_architecture(struct ptx_parser *p, unsigned int cc)
 	if (!fits)
 		return ptx_fail_at(p, PTX_E_TARGET, p->token.line,
 			"the target %.*s is not for a device of capability %u.%u",
-			NAME_SHOWN(&p->token), cc / 10, cc % 10);
+			PTX_SHOWN(&p->token), cc / 10, cc % 10);
 	return 0;
 }
 
@@ -306,7 +303,7 @@ static int parse_function_directive(
 		 !ptx_token_is(token, PTX_TOKEN_DOT, "abi_preserve") &&
 		 !ptx_token_is(token, PTX_TOKEN_DOT, "abi_preserve_control"))
 		return ptx_fail(
-			p, ".%.*s does not belong to a function", NAME_SHOWN(token));
+			p, ".%.*s does not belong to a function", PTX_SHOWN(token));
 	ptx_next(p);
 	if (is_word)
 		return 0;
@@ -481,7 +478,7 @@ static int parse_directive(struct ptx_parser *p)
 		return parse_function(p, linkage);
 	if (p->token.kind != PTX_TOKEN_DOT)
 		return ptx_fail(p, "a directive is missing before \"%.*s\"",
-			NAME_SHOWN(&p->token));
+			PTX_SHOWN(&p->token));
 	return parse_variables(p, linkage);
 }
 

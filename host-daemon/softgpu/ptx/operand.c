@@ -2,9 +2,9 @@
 /*
  * PTX parser: operands
  *
- * The operands of an instruction are one run of ptx_body.operands. The elements of
- * a vector are another run, which therefore must be complete before the vector's
- * own place is written: they are collected behind the instruction's run.
+ * The operands of an instruction are one run of ptx_body.operands and the elements
+ * of a vector are another. A vector's elements are put there as soon as it is read,
+ * the instruction's own run follows when all of it has been read.
  */
 
 #include <math.h>
@@ -14,9 +14,6 @@
 
 #define VECTOR_MAX 8
 #define BODY_OPERANDS_MAX (4u << 20) /* of one body: 64 MiB */
-
-#define NAME_SHOWN(_token)                                                               \
-	(int)((_token)->size < 160 ? (_token)->size : 160), (_token)->text
 
 uint64_t ptx_operand_bits(const struct ptx_operand *operand, enum ptx_type type)
 {
@@ -105,7 +102,7 @@ int ptx_parse_register(struct ptx_body_parser *b, uint32_t *regp, uint8_t *typep
 	at = find_body_name(b->names, &p->token, &element);
 	name = at ? ptx_names_at(b->names, at - 1) : NULL;
 	if (!name || name->kind != PTX_NAME_REG || name->type >> 8 > 1)
-		return ptx_fail(p, "\"%.*s\" is no register", NAME_SHOWN(&p->token));
+		return ptx_fail(p, "\"%.*s\" is no register", PTX_SHOWN(&p->token));
 	*typep = name->type;
 	r = ptx_use_register(b, name->index + element, name->type, regp);
 	if (!r)
@@ -285,7 +282,7 @@ int ptx_parse_operand_name(struct ptx_body_parser *b, struct ptx_operand *operan
 		operand->imm = 32;
 		return 0;
 	}
-	return ptx_fail(p, "\"%.*s\" is not declared", NAME_SHOWN(&p->token));
+	return ptx_fail(p, "\"%.*s\" is not declared", PTX_SHOWN(&p->token));
 }
 
 int ptx_parse_source(struct ptx_body_parser *b, struct ptx_operand *operand)

@@ -58,8 +58,8 @@ int ptx_expect(struct ptx_parser *p, int punct)
 		return 0;
 	if (p->token.kind == PTX_TOKEN_END)
 		return ptx_fail(p, "'%c' is missing at the end of the text", punct);
-	return ptx_fail(p, "'%c' is missing before \"%.*s\"", punct,
-		(int)(p->token.size < 60 ? p->token.size : 60), p->token.text);
+	return ptx_fail(
+		p, "'%c' is missing before \"%.*s\"", punct, PTX_SHOWN(&p->token));
 }
 
 int ptx_expect_name(struct ptx_parser *p, struct ptx_token *namep)

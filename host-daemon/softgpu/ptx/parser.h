@@ -35,6 +35,10 @@ struct ptx_parser {
 	uint64_t init_bytes; /* written initialisers so far */
 };
 
+/* For %.*s: a token as far as a message has room for it. */
+#define PTX_SHOWN(_token)                                                                \
+	(int)((_token)->size < 160 ? (_token)->size : 160), (_token)->text
+
 /* Fills the error with a sentence about the current line. Returns: PTX_E_INVALID. */
 int ptx_fail(struct ptx_parser *p, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));

@@ -13,9 +13,6 @@
 
 #define OPERANDS_MAX 8 /* of one instruction */
 
-#define NAME_SHOWN(_token)                                                               \
-	(int)((_token)->size < 160 ? (_token)->size : 160), (_token)->text
-
 static int parse_label(
 	struct ptx_body_parser *b, struct ptx_operand *operand, uint32_t place)
 {
@@ -42,7 +39,7 @@ static int parse_branch_table(struct ptx_body_parser *b, struct ptx_operand *ope
 	at = ptx_names_find(b->names, token.text, token.size, PTX_NAMES_PLAIN);
 	name = at ? ptx_names_at(b->names, at - 1) : NULL;
 	if (!name || name->kind != PTX_NAME_BRANCH_TABLE)
-		return ptx_fail(p, "\"%.*s\" is no branch table", NAME_SHOWN(&token));
+		return ptx_fail(p, "\"%.*s\" is no branch table", PTX_SHOWN(&token));
 	operand->kind = PTX_OPERAND_BRANCH_TABLE;
 	operand->index = name->index;
 	return 0;
@@ -206,7 +203,7 @@ static int parse_prototype_name(struct ptx_body_parser *b, struct ptx_operand *o
 	at = ptx_names_find(b->names, token.text, token.size, PTX_NAMES_PLAIN);
 	name = at ? ptx_names_at(b->names, at - 1) : NULL;
 	if (!name || name->kind != PTX_NAME_PROTOTYPE)
-		return ptx_fail(p, "\"%.*s\" is no prototype", NAME_SHOWN(&token));
+		return ptx_fail(p, "\"%.*s\" is no prototype", PTX_SHOWN(&token));
 	/* a list of call targets promises only where the call will go */
 	if (name->index == PTX_INDEX_NONE)
 		return 0;
