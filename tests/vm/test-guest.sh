@@ -61,8 +61,9 @@ test_folder_is_copied_whole() {
 	has out text
 }
 
-test_forced_tcg_and_own_memory_size_reach_qemu() {
-	guest --accel tcg --memory 333 --show -- true >out
+test_forced_tcg_memory_and_processors_reach_qemu() {
+	guest --accel tcg --memory 333 --cpus 2 --show -- true >out
+	grep -q "'-smp' '2'" out
 	grep -q "'-accel' 'tcg'" out
 	grep -q "'-m' '333M'" out
 }
