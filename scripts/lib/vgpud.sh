@@ -33,16 +33,9 @@ make_shim_folder() {
 
 # write_config DRIVER TRANSPORT : one VM, at $run_dir/vgpud.sock
 write_config() {
-	local worker softgpu null
-	worker=$(product vgpu-worker)
-	softgpu=$(product libvgpu-softgpu.so)
-	null=$(product libvgpu-null.so)
 	cat >"$run_dir/vgpud.conf" <<-END
 		[vgpud]
 		driver = $1
-		worker = $worker
-		softgpu = $softgpu
-		null-driver = $null
 		log-level = ${VGPUD_LOG:-info}
 		log-file = $run_dir/vgpud.log
 
