@@ -114,7 +114,7 @@ static int copy_text(const char *text, size_t size, struct softgpu_image *image)
 int softgpu_image_select(const void *bytes, size_t size, unsigned int cc,
 	unsigned int below, struct softgpu_image *image)
 {
-	static const char elf[] = {0x7f, 'E', 'L', 'F'};
+	static const char elf[] = { 0x7f, 'E', 'L', 'F' };
 
 	*image = (struct softgpu_image){};
 	if (size > SOFTGPU_IMAGE_SIZE_MAX)

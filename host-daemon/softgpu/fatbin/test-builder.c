@@ -29,7 +29,7 @@ static void append(struct builder *builder, const void *bytes, size_t size)
 void builder_init(struct builder *builder)
 {
 	const uint32_t magic = FATBIN_MAGIC;
-	const uint16_t words[2] = {1, FATBIN_HEADER_SIZE};
+	const uint16_t words[2] = { 1, FATBIN_HEADER_SIZE };
 
 	*builder = (struct builder){};
 	append(builder, &magic, sizeof(magic));

@@ -11,6 +11,7 @@
 #include "fatbin/fatbin.h"
 #include "fatbin/image.h"
 #include "fatbin/test-builder.h"
+#include "ptx/module.h"
 #include "test.h"
 
 #define CC 121
@@ -168,8 +169,8 @@ TEST(newer_isa_is_told_apart_and_passed_over)
 
 TEST(bare_ptx_is_taken_up_to_its_nul)
 {
-	static const char *const texts[] = {
-		".version 9.0", "\n\n.version 9.0", "// x", "/* x */", "\t"};
+	static const char *const texts[] = { ".version 9.0", "\n\n.version 9.0", "// x",
+		"/* x */", "\t" };
 	struct softgpu_image image;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -185,7 +186,7 @@ TEST(bare_ptx_is_taken_up_to_its_nul)
 
 TEST(other_bytes_are_no_image)
 {
-	static const uint8_t wrapper[24] = {0xb1, 0x43, 0x62, 0x46, 1};
+	static const uint8_t wrapper[24] = { 0xb1, 0x43, 0x62, 0x46, 1 };
 
 	refuses("", 0, SOFTGPU_IMAGE_E_INVALID);
 	refuses("\0", 1, SOFTGPU_IMAGE_E_INVALID);
@@ -251,7 +252,7 @@ TEST(wrong_uncompressed_sizes_are_refused)
 		refuses_entry(packing, 56, 0, 8);
 		refuses_entry(packing, 56, 37, 8);
 		refuses_entry(packing, 56, 39, 8);
-		refuses_entry(packing, 56, (256u << 20) + 1, 8);
+		refuses_entry(packing, 56, PTX_TEXT_SIZE_MAX + 1ull, 8);
 		refuses_entry(packing, 56, UINT64_MAX, 8);
 	}
 }

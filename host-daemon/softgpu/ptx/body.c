@@ -179,6 +179,8 @@ static int parse_prototype(struct ptx_body_parser *b, const struct ptx_token *na
 	int r = 0;
 
 	ptx_next(p);
+	if (b->prototypes.n == PTX_LABELS_MAX)
+		return ptx_fail(p, "more than %u prototypes", PTX_LABELS_MAX);
 	prototype = ptx_array_push(&b->prototypes, 1, sizeof(*prototype));
 	if (!prototype)
 		return vgpu_error_origin(-ENOMEM);

@@ -255,6 +255,8 @@ static int parse_param(struct ptx_parser *p, struct ptx_array *params, uint64_t 
 
 	if (params->n == PTX_PARAMS_MAX)
 		return ptx_fail(p, "more than %u parameters", PTX_PARAMS_MAX);
+	if (p->n_params++ == PTX_ALL_PARAMS_MAX)
+		return ptx_fail(p, "more than %u parameters in all", PTX_ALL_PARAMS_MAX);
 	r = ptx_parse_declaration_head(p, &d);
 	if (r)
 		return r;

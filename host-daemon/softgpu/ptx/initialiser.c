@@ -63,8 +63,12 @@ static int reserve(struct initialiser *in, uint64_t end)
 static int add_reloc(
 	struct initialiser *in, const struct ptx_constant *constant, uint64_t offset)
 {
-	struct ptx_reloc *reloc = ptx_array_push(&in->p->relocs, 1, sizeof(*reloc));
+	struct ptx_reloc *reloc;
 
+	if (in->p->relocs.n == PTX_RELOCS_MAX)
+		return ptx_fail(
+			in->p, "more than %u addresses in initialisers", PTX_RELOCS_MAX);
+	reloc = ptx_array_push(&in->p->relocs, 1, sizeof(*reloc));
 	if (!reloc)
 		return vgpu_error_origin(-ENOMEM);
 	*reloc = (struct ptx_reloc){

@@ -11,7 +11,8 @@
 #include "ptx/modifier.h"
 #include "ptx/parser.h"
 
-#define OP_TEXT_MAX 256 /* an opcode with its modifiers; longest met: 90 */
+#define OP_TEXT_MAX 256		/* an opcode with its modifiers; longest met: 90 */
+#define OP_TEXTS_MAX (1u << 20) /* all spellings of a body; largest met: 3 KiB */
 
 struct op_text {
 	char text[OP_TEXT_MAX];
@@ -43,6 +44,8 @@ static int keep_name(
 		*offsetp = ptx_names_at(b->op_names, at - 1)->index;
 		return 0;
 	}
+	if (b->op_text.n > OP_TEXTS_MAX)
+		return ptx_fail(&b->p, "too many different opcodes");
 	slot = ptx_array_push(&b->op_text, name->size + 1, 1);
 	if (!slot)
 		return vgpu_error_origin(-ENOMEM);

@@ -434,6 +434,8 @@ static int parse_alias(struct ptx_parser *p)
 		(known && known->kind != PTX_SYMBOL_FUNCTION))
 		return ptx_fail_at(
 			p, PTX_E_INVALID, name.line, "an alias needs two functions");
+	if (ptx_names_count(p->module->names) == PTX_FUNCTIONS_MAX + PTX_VARIABLES_MAX)
+		return ptx_fail(p, "too many names");
 	return define(p, &name, PTX_SYMBOL_FUNCTION, target->index);
 }
 

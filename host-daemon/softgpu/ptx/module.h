@@ -33,19 +33,21 @@
  * Limits. Each bounds what a hostile text can make us allocate or run through;
  * the largest value met in 507 real files stands beside it.
  */
-#define PTX_TEXT_SIZE_MAX (256u << 20)	 /* bytes of text; whole libraries: 25 MiB */
+#define PTX_TEXT_SIZE_MAX (64u << 20)	 /* bytes of text; whole libraries: 25 MiB */
 #define PTX_FUNCTIONS_MAX 65536u	 /* declarations and definitions */
 #define PTX_VARIABLES_MAX 65536u	 /* of a module; the same for a body */
 #define PTX_VARIABLE_SIZE_MAX (1u << 30) /* bytes of one variable */
 #define PTX_INITIALISER_MAX (64u << 20)	 /* written initialiser bytes of a module */
+#define PTX_RELOCS_MAX (1u << 20)	 /* addresses in the initialisers of a module */
 #define PTX_PARAMS_MAX 4096u		 /* parameters of one function */
-#define PTX_PARAM_SIZE_MAX 32764u	 /* bytes of all parameters: CUDA's own limit */
-#define PTX_REGISTERS_MAX (1u << 20)	 /* declared in one body; 31 187 */
-#define PTX_INSTRS_MAX (1u << 20)	 /* of one body; 10 817 */
-#define PTX_LABELS_MAX (1u << 18)	 /* of one body */
-#define PTX_NESTING_MAX 64u		 /* depth of { } in a body; 4 */
-#define PTX_NAME_SIZE_MAX 4096u		 /* bytes of an identifier; mangled: ~2 000 */
-#define PTX_LOCAL_SIZE_MAX (512u << 10)	 /* bytes of .local a thread: CUDA's limit */
+#define PTX_ALL_PARAMS_MAX (1u << 20)	/* of a module's functions, a body's prototypes */
+#define PTX_PARAM_SIZE_MAX 32764u	/* bytes of all parameters: CUDA's own limit */
+#define PTX_REGISTERS_MAX (1u << 20)	/* declared in one body; 31 187 */
+#define PTX_INSTRS_MAX (1u << 20)	/* of one body; 10 817 */
+#define PTX_LABELS_MAX (1u << 18)	/* of one body; the same for prototypes */
+#define PTX_NESTING_MAX 64u		/* depth of { } in a body; 4 */
+#define PTX_NAME_SIZE_MAX 4096u		/* bytes of an identifier; mangled: ~2 000 */
+#define PTX_LOCAL_SIZE_MAX (512u << 10) /* bytes of .local a thread: CUDA's limit */
 #define PTX_SHARED_SIZE_MAX (227u << 10) /* bytes of static .shared of one body */
 
 #define PTX_VERSION_MAX 90 /* PTX ISA 9.0 as major * 10 + minor */

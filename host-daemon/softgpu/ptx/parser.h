@@ -32,6 +32,7 @@ struct ptx_parser {
 	struct ptx_array relocs;
 	struct ptx_array registers; /* struct ptx_declaration */
 	uint64_t n_registers;
+	uint32_t n_params;   /* of all functions or prototypes so far */
 	uint64_t init_bytes; /* written initialisers so far */
 };
 

@@ -391,13 +391,13 @@ static void fails_text(const char *text, uint32_t line, const char *words)
 	uint32_t k;
 
 	if (ptx_module_new(&module, text, strlen(text), 121, &error))
-		test_fail(__FILE__, __LINE__, "\"%s\": %s", text, error.message);
+		test_fail(__FILE__, __LINE__, "\"%.400s\": %s", text, error.message);
 	k = ptx_module_find_function(module, "k");
 	if (ptx_function_parse(module, k, &error) != PTX_E_INVALID ||
 		error.line != line || !strstr(error.message, words))
 		test_fail(__FILE__, __LINE__,
-			"\"%s\": line %u, \"%s\"; not line %u, \"%s\"", text, error.line,
-			error.message, line, words);
+			"\"%.400s\": line %u, \"%s\"; not line %u, \"%s\"", text,
+			error.line, error.message, line, words);
 	check(!module->functions[k].body);
 	ptx_module_free(module);
 }
@@ -458,6 +458,18 @@ TEST(body_limits_hold)
 	fails(".local .b8 big[524289];", 4, "more than 524288 bytes");
 	fails(".shared .b8 big[232449];", 4, "more than 232448 bytes");
 	fails(".param .b8 p[524289];", 4, "more than 524288 bytes");
+}
+
+TEST(different_spellings_have_a_limit)
+{
+	char *text = malloc(4 << 20), *end = text;
+
+	end += sprintf(end, HEAD ".entry k {\n");
+	for (int i = 0; i < 90000; i++)
+		end += sprintf(end, "add.foo%x ;\n", i);
+	strcpy(end, "}");
+	fails_text(text, 86041, "too many different opcodes");
+	free(text);
 }
 
 TEST(nesting_has_a_limit)

@@ -3,6 +3,7 @@
  * Tests of module-scope PTX: head, variables, initialisers, functions
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -284,8 +285,8 @@ static void fails(const char *text, int condition, uint32_t line, const char *wo
 
 	if (r != condition || error.line != line || !strstr(error.message, words))
 		test_fail(__FILE__, __LINE__,
-			"\"%s\": %d, line %u, \"%s\"; not %d, line %u, \"%s\"", text, r,
-			error.line, error.message, condition, line, words);
+			"\"%.400s\": %d, line %u, \"%s\"; not %d, line %u, \"%s\"", text,
+			r, error.line, error.message, condition, line, words);
 	check(!m);
 }
 
@@ -365,6 +366,18 @@ TEST(limits_hold_before_memory_is_spent)
 		"32764 bytes");
 	fails(HEAD ".global .b8 a[][0x4000000] = {{}, {}, {1}};", PTX_E_INVALID, 4,
 		"initialisers of more");
+}
+
+TEST(addresses_in_initialisers_have_a_limit)
+{
+	char *text = malloc(8 << 20), *end = text;
+
+	end += sprintf(end, HEAD ".func f; .global .u64 a[] = {");
+	for (unsigned int i = 0; i <= PTX_RELOCS_MAX; i++)
+		end += sprintf(end, "f,");
+	strcpy(end, "f};");
+	fails(text, PTX_E_INVALID, 4, "addresses in initialisers");
+	free(text);
 }
 
 TEST(deeply_nested_constant_needs_no_stack)
