@@ -93,7 +93,7 @@ static int check_frame(const struct vgpu_frame *frame, const char **whyp)
 {
 	if (frame->call >= _VGPU_CALL_N ||
 		!(vgpu_call_flags[frame->call] & VGPU_CALL_F_REMOTED))
-		*whyp = "a frame has a call id that is none";
+		*whyp = "a frame names a call that does not travel";
 	else if (frame->lane >= VGPU_SLOTS_MAX)
 		*whyp = "a frame names a reply slot that does not exist";
 	else if (!(frame->flags & VGPU_FRAME_REPLY) &&

@@ -33,8 +33,8 @@ struct fake_range {
 	bool registered;
 };
 
-#define N_OBJECTS 65536u
-#define N_RANGES 4096u
+#define N_OBJECTS 4096u
+#define N_RANGES 512u
 
 struct fake_counts fake_counts;
 

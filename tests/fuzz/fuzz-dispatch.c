@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: generated dispatch and the handlers behind it
+ *
+ * The input is a row of frames as they stand on the ring, each padded. A session on the
+ * fake driver runs them one after the other until one breaks the protocol. Whatever they
+ * are, nothing reaches the driver that is not the driver's own (it aborts), and each call
+ * that asks for a reply gets one (the fixture aborts).
+ */
+
+#include <string.h>
+
+#include "worker/fixture.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct fixture fixture;
+
+/* Returns: how many bytes the frame took, 0 at the end of the row. */
+static size_t run_frame(const uint8_t *data, size_t size)
+{
+	struct vgpu_frame frame;
+	size_t padded;
+
+	if (size < sizeof(frame))
+		return 0;
+	memcpy(&frame, data, sizeof(frame));
+	/* What is not so never comes from the ring, or not past the dispatcher. */
+	if (frame.size < sizeof(frame) || frame.size > size ||
+		frame.size > VGPU_FRAME_MAX || frame.call >= _VGPU_CALL_N ||
+		!(vgpu_call_flags[frame.call] & VGPU_CALL_F_REMOTED))
+		return 0;
+	if (fixture_call_bytes(&fixture, frame.lane % 4, frame.call,
+		    frame.flags & VGPU_FRAME_REPLY, data + sizeof(frame),
+		    frame.size - sizeof(frame)))
+		return 0;
+	padded = vgpu_frame_padded(frame.size);
+	return padded < size ? padded : 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	size_t offset = 0, taken;
+
+	fixture_init(&fixture);
+	fixture_enter(&fixture, 0);
+	do {
+		taken = run_frame(data + offset, size - offset);
+		offset += taken;
+	} while (taken);
+	fixture_deinit(&fixture);
+	return 0;
+}
