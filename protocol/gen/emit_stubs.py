@@ -2,7 +2,7 @@
 """g-stubs.c: what programs call in the guest's libcuda.so.1.
 
 Calls nothing but guest-shim/src/call.h, which has to provide what follows, and
-shim_range_covers(address, size) of range.h:
+shim_range_covers(address, size) of range.h and shim_event_exists(event) of event.h:
 
 	SHIM_EXPORT
 	struct shim_call, SHIM_CALL_INIT(enum vgpu_call)
@@ -47,6 +47,7 @@ HEAD = """
 #include "vgpu/g-calls.h"
 #include "vgpu/g-driver.pb-c.h"
 #include "call.h"
+#include "event.h"
 #include "range.h"
 
 /* What the default stream means to a program built for one such stream a thread. */
@@ -67,7 +68,8 @@ def argument_checks(call):
             values += [f"!{p.name}", f"strlen({p.name}) > {p.max}"]
         elif p.object_kind and (p.type != "CUstream" or p.null == "error") and p.null != "ok":
             error = "CONTEXT" if p.object_kind == "context" else "HANDLE"
-            handles.append(([f"!{p.name}"], f"CUDA_ERROR_INVALID_{error}"))
+            absent = f"!shim_event_exists({p.name})" if p.type == "CUevent" else f"!{p.name}"
+            handles.append(([absent], f"CUDA_ERROR_INVALID_{error}"))
         if p.range:
             ranges += range_condition(p)
     checks = [(values, "CUDA_ERROR_INVALID_VALUE")] + handles

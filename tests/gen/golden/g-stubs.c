@@ -9,6 +9,7 @@
 #include "vgpu/g-calls.h"
 #include "vgpu/g-driver.pb-c.h"
 #include "call.h"
+#include "event.h"
 #include "range.h"
 
 /* What the default stream means to a program built for one such stream a thread. */
