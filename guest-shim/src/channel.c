@@ -9,8 +9,6 @@
  */
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +18,7 @@
 #include "vgpu/log.h"
 
 #include "channel.h"
+#include "sweep.h"
 
 /* The version of the driver API that this library offers, as cuDriverGetVersion. */
 #define API_VERSION 13000u
@@ -27,44 +26,6 @@
 /* With the greeting's second of the socket transport this stays below two in all. */
 #define OPEN_TIMEOUT_NS 1800000000ull
 #define OPEN_LOOK_US 20000u
-
-static void read_boot_id(uint8_t boot_id[16])
-{
-	_vgpu_cleanup_(vgpu_closep) int fd = open("/proc/sys/kernel/random/boot_id",
-		O_RDONLY | O_CLOEXEC);
-	char text[40] = "";
-	int digits = 0;
-
-	memset(boot_id, 0, 16);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return;
-	for (const char *c = text; *c && digits < 32; c++) {
-		char digit[2] = { *c };
-
-		if (*c == '-' || *c == '\n')
-			continue;
-		boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 |
-						strtoul(digit, NULL, 16));
-		digits++;
-	}
-}
-
-/* Field 22 of /proc/self/stat; the name in field 2 may hold anything but ends at the
- * last parenthesis. */
-static uint64_t read_start_time(void)
-{
-	_vgpu_cleanup_(vgpu_closep) int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	char text[1024], *field;
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	field = strrchr(text, ')');
-	for (int i = 2; field && i < 22; i++)
-		field = strchr(field + 1, ' ');
-	return field ? strtoull(field, NULL, 10) : 0;
-}
 
 static void read_comm(uint8_t comm[16])
 {
@@ -103,10 +64,8 @@ static void fill_hello(struct vgpu_channel_entry *entry, const struct shim_windo
 	entry->protocol_version = VGPU_PROTOCOL_VERSION;
 	entry->api_version = API_VERSION;
 	entry->features = 0;
-	entry->pid = (uint32_t)getpid();
 	entry->uid = getuid();
-	entry->start_time = read_start_time();
-	read_boot_id(entry->boot_id);
+	shim_sweep_identify(entry);
 	read_comm(entry->comm);
 	entry->window_base = window->base;
 	entry->window_size = window->size;
@@ -243,6 +202,7 @@ int shim_channel_open(struct shim_channel *channel)
 	r = shim_transport_open(&channel->transport);
 	if (r)
 		return vgpu_error_trace(r);
+	shim_sweep(&channel->transport);
 	r = claim(channel);
 	if (!r)
 		r = negotiate(channel);

@@ -21,6 +21,7 @@
 #include "device.h"
 #include "lock.h"
 #include "shim.h"
+#include "sweep.h"
 #include "thread.h"
 
 static const uint32_t never_opened = SHIM_NEW;
@@ -158,8 +159,10 @@ static CUresult open_channel(void)
 		set_state(SHIM_NEW);
 		process.was_ready = false;
 		shim_channel_abandon(&shim_channel);
+		return result;
 	}
-	return result;
+	shim_sweep_start(&shim_channel.transport);
+	return CUDA_SUCCESS;
 }
 
 CUresult shim_open(void)

@@ -142,7 +142,8 @@ struct vgpu_channel_entry {
 	uint64_t window_size;
 
 	uint8_t comm[16];
-	uint64_t reserved1[6];
+	uint64_t pid_namespace; /* inode of /proc/self/ns/pid: whose pid that is */
+	uint64_t reserved1[5];
 
 	/* Host, before OPEN or REFUSED. */
 	uint32_t host_protocol_version;
