@@ -21,15 +21,24 @@ test_demo_fails_on_a_device_that_computes_nothing() {
 	grep -q "vectoradd: WRONG: exit status 1" out
 }
 
-test_session_of_a_killed_guest_process_ends() {
+# Without a kernel module nobody tells the host: the next process to open the device
+# does, long before the guest is gone.
+test_session_of_a_killed_guest_process_ends_when_the_next_one_opens() {
 	cat >script <<-'END'
-		"$1" 100000000 >/dev/null 2>&1 &
-		sleep 1
+		"$1" 2048 >/dev/null 2>&1 &
+		until grep -q resource2 /proc/$!/maps; do sleep 0.1; done
+		sleep 2
 		kill -9 $!
-		exec "$1" 1024
+		echo "killed $!"
+		"$2" 1024
+		sleep 2
 	END
-	"$top/scripts/vgpu-run" --vm --driver soft --log log --add script -- \
-		sh "$PWD/script" "$build/tests/e2e/e2e-vectoradd" >out
-	grep -q "vectorAdd: 1024 values, 0 wrong: PASS" out
-	same "sessions that ended" "$(grep -c "session ended" log)" 2
+	"$top/scripts/vgpu-run" --vm --driver "${1:-soft}" --log log --add script \
+		--add "$build/tests/e2e/e2e-matrixmul" \
+		--add "$build/tests/e2e/e2e-vectoradd" -- \
+		sh "$PWD/script" "$build/tests/e2e/e2e-matrixmul" \
+		"$build/tests/e2e/e2e-vectoradd" >out || true
+	has out "vectorAdd: 1024 values, 0 wrong: PASS"
+	sed '/has gone/,$d' log >while-guest-was-there
+	grep -q "session ended .* pid=$(sed -n 's/^killed //p' out) " while-guest-was-there
 }
