@@ -59,13 +59,13 @@ def read_frozen(path):
     return lines
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description="Generates from the API description.")
     parser.add_argument("--product", required=True, choices=sorted(PRODUCTS | FOLDERS))
     parser.add_argument("--output", required=True)
     parser.add_argument("--frozen", help="released ids, which may not change")
     parser.add_argument("xml", nargs="+")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     try:
         api = parse.load(arguments.xml, shown=os.path.relpath)
         check.check(api)

@@ -8,6 +8,8 @@
 """
 
 import argparse
+import contextlib
+import io
 import os
 import re
 import subprocess
@@ -42,10 +44,11 @@ def folder(*names):
 
 def generate(product, output, xml, where, *options):
     """Runs the generator in a folder. Returns: exit status and what it said."""
-    command = [sys.executable, folder("protocol", "gen", "main.py"),
-               "--product", product, "--output", output, *options, *xml]
-    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr
+    import main as generator
+    said = io.StringIO()
+    with contextlib.chdir(where), contextlib.redirect_stderr(said):
+        status = generator.main(["--product", product, "--output", output, *options, *xml])
+    return status, said.getvalue()
 
 
 def product_text(product, xml, where):
@@ -61,6 +64,16 @@ def product_text(product, xml, where):
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+class Command(unittest.TestCase):
+    def test_a_fault_ends_the_build_with_one_line(self):
+        done = subprocess.run(
+            [sys.executable, "-B", folder("protocol", "gen", "main.py"), "--product",
+             "proto", "--output", os.devnull, "bad/id-twice.xml"],
+            cwd=folder("tests", "gen"), capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (
+            1, "", "bad/id-twice.xml:8: id 1 belongs to cuOne already\n"))
 
 
 class Golden(unittest.TestCase):
@@ -116,7 +129,6 @@ class Description(unittest.TestCase):
                          read(folder("protocol", "api", "symbols.txt")))
 
     def test_every_word_of_the_vocabulary_is_explained(self):
-        sys.path.insert(0, folder("protocol", "gen"))
         import parse
         text = read(folder("protocol", "api", "vocabulary.md"))
         explained = set(re.findall(r"`([^`]+)`", text))
@@ -152,6 +164,7 @@ def main():
     arguments.root = os.path.abspath(arguments.root)
     arguments.xml = [os.path.abspath(path) for path in arguments.xml]
     sys.dont_write_bytecode = True
+    sys.path.insert(0, folder("protocol", "gen"))
     if arguments.update:
         update()
         return 0
