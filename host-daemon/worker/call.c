@@ -310,11 +310,8 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 		return r;
 	}
 	assert(call.replied);
-	if (flags & VGPU_CALL_F_STREAM_ORDERED && call.stream) {
-		fence_count(call.stream);
-		if (runner->is_dispatcher)
-			fence_tick(session, runner, call.stream);
-	}
+	if (flags & VGPU_CALL_F_STREAM_ORDERED && call.stream)
+		fence_count(session, runner, call.stream);
 	note_result(&call);
 	session_count(session, calls, 1);
 	return 0;

@@ -31,9 +31,9 @@ struct stream {
 	struct context *context;
 	bool has_word;
 	uint32_t word;	 /* completion word that marks go to */
-	bool due;	 /* a mark waits for a lane; dispatcher only */
+	bool due;	 /* a mark was put off, see fences.due */
 	uint64_t issued; /* stream-ordered calls executed; atomic, lanes count too */
-	uint64_t marked; /* of them covered by a mark; dispatcher only */
+	uint64_t marked; /* of them covered by a mark; atomic, the dispatcher writes */
 };
 
 /* A function or kernel. */

@@ -110,8 +110,6 @@ static int post(struct session *session, struct lane *lane,
 	bool ordered = vgpu_call_flags[frame->call] & VGPU_CALL_F_STREAM_ORDERED;
 	int r;
 
-	if (frame->call == VGPU_CALL_cuStreamSynchronize)
-		stream_before_wait(session, lane, frame);
 	r = lane_post(lane, frame, ordered);
 	if (r == LANE_E_FULL) {
 		*whyp = "a thread has more calls under way than a thread can make";
@@ -136,7 +134,8 @@ int dispatch_frame(
 		*whyp = "there is no memory for a lane";
 		return -ENOMEM;
 	}
-	if (goes_to_lane(frame))
+	/* A wait for work that is done does not block, and waking a lane costs more. */
+	if (goes_to_lane(frame) && !stream_wait_is_over(session, lane, frame))
 		return post(session, lane, frame, whyp);
 	return call_run(session, &session->runner, lane, lane->context, frame, whyp);
 }
@@ -179,8 +178,10 @@ static void take(struct loop *loop, const struct vgpu_frame *frame)
 	loop->n_looks = 0;
 	loop->n_empty_wakes = 0;
 	loop->pause = PAUSE_MIN_NS;
-	if (++loop->n_taken % RELEASE_EVERY == 0)
-		vgpu_ring_release(&session->consumer);
+	if (++loop->n_taken % RELEASE_EVERY)
+		return;
+	vgpu_ring_release(&session->consumer);
+	fence_run_due(session, &session->runner);
 }
 
 static void wait_for_doorbell(struct loop *loop)
@@ -197,12 +198,6 @@ static void wait_for_doorbell(struct loop *loop)
 	loop->n_empty_wakes++;
 }
 
-static bool has_due_marks(struct session *session)
-{
-	return session->fences.n_due &&
-	       !__atomic_load_n(&session->fences.n_pending, __ATOMIC_SEQ_CST);
-}
-
 static void sleep_until_called(struct loop *loop)
 {
 	struct session *session = loop->session;
@@ -215,7 +210,7 @@ static void sleep_until_called(struct loop *loop)
 	}
 	/* A lane that made marks possible rings only while it knows of any: look again
 	 * after announcing sleep, as with frames. Partner: fence_lane_done(). */
-	if (vgpu_ring_prepare_sleep(&session->consumer) && !has_due_marks(session))
+	if (vgpu_ring_prepare_sleep(&session->consumer) && !fence_has_due(session))
 		wait_for_doorbell(loop);
 	vgpu_ring_awake(&session->consumer);
 }

@@ -22,6 +22,7 @@ void fence_init(struct session *session)
 	const struct vgpu_driver *driver = &session->driver->table;
 	int can = 0;
 
+	pthread_mutex_init(&session->fences.lock, NULL);
 	if (driver->cuStreamWriteValue64_v2 && driver->cuDeviceGetAttribute &&
 		driver->cuDeviceGetAttribute(&can,
 			CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
@@ -93,11 +94,6 @@ CUresult fence_bind(struct session *session, struct stream *stream, uint32_t wor
 	return CUDA_SUCCESS;
 }
 
-void fence_count(struct stream *stream)
-{
-	__atomic_fetch_add(&stream->issued, 1, __ATOMIC_RELAXED);
-}
-
 static bool is_blocked(struct session *session)
 {
 	/* Partner: the decrement in fence_lane_done(). */
@@ -108,15 +104,17 @@ static void put_off(struct session *session, struct stream *stream)
 {
 	struct fences *fences = &session->fences;
 
-	if (stream->due || fences->n_due == FENCE_DUE_MAX)
-		return;
-	stream->due = true;
-	fences->due[fences->n_due] = (struct fence_due){
-		.stream = stream,
-		.generation = stream->object.generation,
-	};
-	/* Partner: the load in fence_lane_done(). */
-	__atomic_store_n(&fences->n_due, fences->n_due + 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&fences->lock);
+	if (!stream->due && fences->n_due < FENCE_DUE_MAX) {
+		stream->due = true;
+		fences->due[fences->n_due] = (struct fence_due){
+			.stream = stream,
+			.generation = stream->object.generation,
+		};
+		/* Partner: the load in fence_lane_done(). */
+		__atomic_store_n(&fences->n_due, fences->n_due + 1, __ATOMIC_SEQ_CST);
+	}
+	pthread_mutex_unlock(&fences->lock);
 }
 
 static void make_mark(
@@ -127,7 +125,7 @@ static void make_mark(
 
 	if (issued == stream->marked)
 		return;
-	stream->marked = issued;
+	__atomic_store_n(&stream->marked, issued, __ATOMIC_RELAXED);
 	result = context_enter(session, runner, stream->context);
 	if (result == CUDA_SUCCESS)
 		result = fence_write_word(
@@ -148,12 +146,18 @@ void fence_mark(struct session *session, struct runner *runner, struct stream *s
 		make_mark(session, runner, stream);
 }
 
-void fence_tick(struct session *session, struct runner *runner, struct stream *stream)
+void fence_count(struct session *session, struct runner *runner, struct stream *stream)
 {
-	uint64_t issued = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
+	uint64_t issued = __atomic_add_fetch(&stream->issued, 1, __ATOMIC_RELAXED);
 
-	if (issued - stream->marked >= FENCE_INTERVAL)
+	if (issued - __atomic_load_n(&stream->marked, __ATOMIC_RELAXED) <
+			FENCE_INTERVAL ||
+		!stream->has_word)
+		return;
+	if (runner->is_dispatcher)
 		fence_mark(session, runner, stream);
+	else
+		put_off(session, stream);
 }
 
 void fence_cover(struct session *session, struct stream *stream, uint64_t target)
@@ -163,22 +167,39 @@ void fence_cover(struct session *session, struct stream *stream, uint64_t target
 		__atomic_store_n(&stream->issued, target, __ATOMIC_RELAXED);
 }
 
+/* Takes one mark off the list. Returns: whether there was one. */
+static bool take_due(struct fences *fences, struct fence_due *due)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&fences->lock);
+	if (fences->n_due) {
+		__atomic_store_n(&fences->n_due, fences->n_due - 1, __ATOMIC_SEQ_CST);
+		*due = fences->due[fences->n_due];
+		due->stream->due = false;
+		found = true;
+	}
+	pthread_mutex_unlock(&fences->lock);
+	return found;
+}
+
+bool fence_has_due(struct session *session)
+{
+	return __atomic_load_n(&session->fences.n_due, __ATOMIC_SEQ_CST) &&
+	       !is_blocked(session);
+}
+
 void fence_run_due(struct session *session, struct runner *runner)
 {
-	struct fences *fences = &session->fences;
-	uint32_t i, n_due = fences->n_due;
+	struct fence_due due;
 
-	if (!n_due || is_blocked(session))
+	if (!fence_has_due(session))
 		return;
-	__atomic_store_n(&fences->n_due, 0, __ATOMIC_SEQ_CST);
-	for (i = 0; i < n_due; i++) {
-		struct stream *stream = fences->due[i].stream;
-
-		if (stream->object.generation != fences->due[i].generation)
-			continue;
-		stream->due = false;
-		make_mark(session, runner, stream);
-	}
+	while (take_due(&session->fences, &due))
+		/* A stream that is gone meanwhile, or lives again, is owed nothing. */
+		if (due.stream->object.generation == due.generation &&
+			due.stream->has_word)
+			make_mark(session, runner, due.stream);
 }
 
 void fence_lane_begins(struct session *session)

@@ -14,6 +14,7 @@
  * off until the last such call has been executed.
  */
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,9 +40,10 @@ struct fence_due {
 struct fences {
 	/* Stream-ordered calls on lanes, not yet executed. Atomic. */
 	uint32_t n_pending;
-	/* Marks put off. Atomic, written by the dispatcher. */
+	/* Marks put off: the count is atomic for those who only look, the list and the
+	 * flags of streams in it are under the lock. */
 	uint32_t n_due;
-	/* Dispatcher only. */
+	pthread_mutex_t lock;
 	struct fence_due due[FENCE_DUE_MAX];
 	/* Whether the device can write words; constant. */
 	bool stream_writes;
@@ -56,11 +58,11 @@ void fence_init(struct session *session);
  */
 CUresult fence_bind(struct session *session, struct stream *stream, uint32_t word);
 
-/* Counts one stream-ordered call that was executed; any thread. */
-void fence_count(struct stream *stream);
-
-/* Dispatcher: marks if enough calls went by since the last mark. */
-void fence_tick(struct session *session, struct runner *runner, struct stream *stream);
+/*
+ * Counts one stream-ordered call that was executed. The dispatcher marks if enough
+ * calls went by since the last mark; a lane leaves that to it.
+ */
+void fence_count(struct session *session, struct runner *runner, struct stream *stream);
 
 /* Dispatcher: marks now, or as soon as no lane stands in the way. */
 void fence_mark(struct session *session, struct runner *runner, struct stream *stream);
@@ -71,7 +73,10 @@ void fence_mark(struct session *session, struct runner *runner, struct stream *s
  */
 void fence_cover(struct session *session, struct stream *stream, uint64_t target);
 
-/* Dispatcher: makes the marks that were put off, if they can be made now. */
+/* Whether marks were put off that can be made now. */
+bool fence_has_due(struct session *session);
+
+/* Dispatcher: makes them. */
 void fence_run_due(struct session *session, struct runner *runner);
 
 /* Dispatcher: a stream-ordered call goes to a lane. */

@@ -4,6 +4,7 @@
  */
 
 #include "g-handlers.h"
+#include "vgpu/g-calls.h"
 #include "worker/call.h"
 #include "worker/handle-stream.h"
 #include "worker/session.h"
@@ -65,21 +66,25 @@ CUresult handle_cuStreamSynchronize(struct call *call,
 				      : result;
 }
 
-void stream_before_wait(
+bool stream_wait_is_over(
 	struct session *session, struct lane *lane, const struct vgpu_frame *frame)
 {
 	const Vgpu__CuStreamSynchronizeRequest *request;
 	struct stream *stream;
 	struct call call;
 
+	if (frame->call != VGPU_CALL_cuStreamSynchronize)
+		return false;
 	call_init(&call, session, &session->runner, lane, lane->context, frame);
 	if (context_enter(session, call.runner, call.context) != CUDA_SUCCESS)
-		return;
+		return false;
 	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
 		&call, &vgpu__cu_stream_synchronize_request__descriptor);
 	/* What is wrong with the call is found, and answered, where it is run. */
 	if (!request || stream_entry(&call, request->h_stream, &stream) != CUDA_SUCCESS)
-		return;
+		return false;
 	fence_cover(session, stream, request->target);
 	fence_mark(session, call.runner, stream);
+	return call.driver->cuStreamQuery &&
+	       call.driver->cuStreamQuery(stream->object.driver) == CUDA_SUCCESS;
 }
