@@ -144,8 +144,10 @@ static void write_answer(struct channel *channel, uint32_t reason)
 
 static void tell_refused(struct channel *channel, uint32_t reason)
 {
-	vgpu_log_info("vm=%s channel=%u pid=%u refused: %s", channel->vm->config->name,
-		channel->index, channel->record->pid, session_reason(reason));
+	if (vm_may_log(channel->vm))
+		vgpu_log_info("vm=%s channel=%u pid=%u refused: %s",
+			channel->vm->config->name, channel->index, channel->record->pid,
+			session_reason(reason));
 	write_answer(channel, reason);
 	/* A guest that closes at this moment is found by the next look. */
 	step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_REFUSED);
@@ -241,13 +243,12 @@ static unsigned int count_active(
 static uint32_t check_hello(
 	struct channel *channel, const struct vgpu_channel_entry *hello)
 {
-	static const uint8_t none[16];
 	const struct broker *broker = broker_of(channel);
-	const uint8_t *boot_id = channel->vm->ledger->boot_id;
 
 	if (hello->protocol_version != VGPU_PROTOCOL_VERSION)
 		return VGPU_REASON_VERSION;
-	if (memcmp(boot_id, none, 16) && memcmp(boot_id, hello->boot_id, 16))
+	if (memcmp(hello->boot_id, channel->vm->ledger->boot_id, 16) &&
+		vm_has_boot_id(channel->vm))
 		return VGPU_REASON_PROTOCOL;
 	if (!vgpu_window_is_sane(
 		    hello->window_base, hello->window_size, channel->vm->layout.size))
@@ -291,6 +292,7 @@ static void begin(struct channel *channel)
 		tell_refused(channel, reason);
 		return;
 	}
+	vm_note_boot(channel->vm, hello.boot_id);
 	channel->record->phase = CHANNEL_WAITING;
 	TAILQ_INSERT_TAIL(&broker_of(channel)->waiting, channel, waiting);
 	pool_update(broker_of(channel));
@@ -436,6 +438,16 @@ bool channel_handle_opened(struct channel *channel, uint32_t reason)
 	return true;
 }
 
+static void log_no_arena(const struct channel *channel, uint32_t n_extents)
+{
+	const char *name = channel->vm->config->name;
+
+	vgpu_log_warning(
+		"vm=%s channel=%u pid=%u: no %u extents of arena in a row are left; "
+		"there is more with a larger size = in [vm %s]",
+		name, channel->index, channel->record->pid, n_extents, name);
+}
+
 bool channel_handle_want(struct channel *channel, const struct control_want *want)
 {
 	struct control_message message = {
@@ -449,11 +461,8 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 		return false;
 	if (extent_take(&channel->vm->extents, channel->index, want->n_extents,
 		    &message.grant.first_extent)) {
-		vgpu_log_warning(
-			"vm=%s channel=%u pid=%u: no %u extents of arena in a row are "
-			"left; its size is set by size = in [vm %s]",
-			channel->vm->config->name, channel->index, channel->record->pid,
-			want->n_extents, channel->vm->config->name);
+		if (vm_may_log(channel->vm))
+			log_no_arena(channel, want->n_extents);
 		message.grant.n_extents = 0;
 		message.grant.error = -ENOMEM;
 	}
@@ -467,10 +476,12 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 
 static void handle_breach(struct channel *channel, uint32_t state)
 {
-	vgpu_log_warning(
-		"vm=%s channel=%u pid=%u: the guest wrote state %u into its entry, "
-		"which it may not: its session is ended",
-		channel->vm->config->name, channel->index, channel->record->pid, state);
+	if (vm_may_log(channel->vm))
+		vgpu_log_warning(
+			"vm=%s channel=%u pid=%u: the guest wrote state %u into its "
+			"entry, which it may not: its session is ended",
+			channel->vm->config->name, channel->index, channel->record->pid,
+			state);
 	channel_end(channel, CHANNEL_AFTER_DEAD, VGPU_REASON_PROTOCOL, 0);
 }
 

@@ -45,6 +45,10 @@
 /* A broker that dies this often in that time will not do better the next time. */
 #define KEEPER_RESTARTS_MAX 5
 #define KEEPER_RESTARTS_MS 10000
+/* Connections that a VM may have beyond those it may have sessions on. */
+#define KEEPER_SPARE_CONNECTIONS 16
+/* A door at which no descriptor was left is not listened to for so long. */
+#define KEEPER_DEAF_MS 100
 /* A broker that takes no message for so long hangs. */
 #define KEEPER_LINK_TIMEOUT_S 5
 
@@ -53,8 +57,8 @@ struct keeper_door {
 	const struct config_vm *config;
 	struct listener listener;
 	struct held_vm *plain;
-	const char
-		*complaint; /* logged last about the plain file, so as not to repeat it */
+	int64_t deaf_until;    /* ms */
+	const char *complaint; /* logged last about the plain file: not to be repeated */
 };
 
 struct keeper {
@@ -203,14 +207,35 @@ static void gain_vm(struct keeper *keeper, struct held_vm *vm)
 	tell_broker(keeper, held_vm_tell(vm, keeper->link));
 }
 
-static bool has_live_vm(struct keeper *keeper, const struct config_vm *config)
+static unsigned int count_live_vms(struct keeper *keeper, const struct config_vm *config)
 {
 	struct held_vm *vm;
+	unsigned int n = 0;
 
 	TAILQ_FOREACH(vm, &keeper->vms, entry)
-		if (vm->config == config && !vm->gone)
-			return true;
-	return false;
+		n += vm->config == config && !vm->gone;
+	return n;
+}
+
+/* Returns: why one more connection is refused, or NULL. */
+static const char *refusal(struct keeper *keeper, const struct config_vm *config)
+{
+	unsigned int n = count_live_vms(keeper, config);
+
+	if (config->transport == CONFIG_IVSHMEM && n)
+		return "one socket serves one QEMU at a time";
+	if (n >= config->max_processes + KEEPER_SPARE_CONNECTIONS)
+		return "there are too many";
+	return NULL;
+}
+
+/* Without descriptors the connection stays where it is, and would be told again. */
+static void handle_accept_error(struct keeper_door *door)
+{
+	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)
+		return;
+	vgpu_log_error("vm=%s: cannot accept a connection: %m", door->config->name);
+	door->deaf_until = now_ms() + KEEPER_DEAF_MS;
 }
 
 /* Accepts one connection and greets it at once, whatever the broker is doing. */
@@ -218,20 +243,18 @@ static void handle_connection(struct keeper *keeper, struct keeper_door *door)
 {
 	const struct config_vm *config = door->config;
 	struct held_vm *vm;
+	const char *reason;
 	int fd, r;
 
 	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-			vgpu_log_error(
-				"vm=%s: cannot accept a connection: %m", config->name);
+		handle_accept_error(door);
 		return;
 	}
-	if (config->transport == CONFIG_IVSHMEM && has_live_vm(keeper, config)) {
-		vgpu_log_warning(
-			"vm=%s: a second QEMU connects to %s and is refused: one "
-			"socket serves one VM",
-			config->name, config->socket);
+	reason = refusal(keeper, config);
+	if (reason) {
+		vgpu_log_warning("vm=%s: a further connection to %s is refused: %s",
+			config->name, config->socket, reason);
 		close(fd);
 		return;
 	}
@@ -261,7 +284,7 @@ static void visit_plain(struct keeper *keeper, struct keeper_door *door)
 
 	if (door->plain && !door->plain->gone && held_vm_is_replaced(door->plain))
 		lose_vm(keeper, door->plain);
-	if (has_live_vm(keeper, door->config))
+	if (count_live_vms(keeper, door->config))
 		return;
 	r = held_vm_new_plain(&door->plain, door->config, ++keeper->last_id, &reason);
 	if (!r) {
@@ -441,6 +464,12 @@ static void handle_signal(struct keeper *keeper)
 	reap(keeper);
 }
 
+/* Returns: the descriptor to poll, -1 while the door is deaf. */
+static int listening_fd(const struct keeper_door *door)
+{
+	return door->deaf_until && now_ms() < door->deaf_until ? -1 : door->listener.fd;
+}
+
 /* Signals and link first, then one entry a door and one a VM, in list order. */
 static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 {
@@ -462,7 +491,7 @@ static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 	keeper->polls[n++] = (struct pollfd){ keeper->link, POLLIN, 0 };
 	for (unsigned int i = 0; i < keeper->n_doors; i++)
 		keeper->polls[n++] =
-			(struct pollfd){ keeper->doors[i].listener.fd, POLLIN, 0 };
+			(struct pollfd){ listening_fd(&keeper->doors[i]), POLLIN, 0 };
 	/* What a peer may send is never read; only its end matters. */
 	TAILQ_FOREACH(vm, &keeper->vms, entry)
 		keeper->polls[n++] = (struct pollfd){ vm->connection, POLLRDHUP, 0 };
@@ -472,16 +501,20 @@ static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 
 static int poll_timeout(const struct keeper *keeper)
 {
+	int timeout = -1;
 	int64_t left;
 
 	if (keeper->draining) {
 		left = keeper->drain_end - now_ms();
 		return left > 0 ? left : 0;
 	}
-	for (unsigned int i = 0; i < keeper->n_doors; i++)
+	for (unsigned int i = 0; i < keeper->n_doors; i++) {
+		if (keeper->doors[i].deaf_until > now_ms())
+			return KEEPER_DEAF_MS;
 		if (keeper->doors[i].config->transport == CONFIG_PLAIN)
-			return KEEPER_PLAIN_MS;
-	return -1;
+			timeout = KEEPER_PLAIN_MS;
+	}
+	return timeout;
 }
 
 /* Connections that ended come before new ones: a VM that restarts finds its place

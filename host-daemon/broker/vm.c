@@ -20,6 +20,9 @@
 
 /* How long a doorbell that rang for nothing is not listened to. */
 #define VM_REST_MS 5
+/* Lines that a guest causes: so many at once, then one in each such time. */
+#define VM_LOG_BURST 50
+#define VM_LOG_MS 200
 /* A process whose connection ended waits for nobody. */
 #define VM_GONE_GRACE_MS 500
 
@@ -185,33 +188,71 @@ int vm_listen(struct vm *vm)
 		vm->doorbells[VGPU_DOORBELL_CONTROL], handle_doorbell);
 }
 
-/* A guest kernel that is not the one seen before: processes of the old one are gone
- * without a word, and so are their channels. */
-static bool scan_boot(struct vm *vm)
+static bool is_boot_id(const uint8_t boot_id[16])
 {
 	static const uint8_t none[16];
-	uint8_t boot_id[16] __attribute__((__aligned__(8)));
 
-	vm_read_shared(boot_id, vm_header(vm)->boot_id, sizeof(boot_id));
-	if (!memcmp(boot_id, none, sizeof(none)) ||
-		!memcmp(boot_id, vm->ledger->boot_id, sizeof(boot_id)))
-		return false;
-	if (memcmp(vm->ledger->boot_id, none, sizeof(none)))
+	return memcmp(boot_id, none, sizeof(none)) != 0;
+}
+
+/* Processes of a kernel that is no more went without a word, and so do their channels. */
+void vm_note_boot(struct vm *vm, const uint8_t boot_id[16])
+{
+	struct ledger *ledger = vm->ledger;
+
+	if (!is_boot_id(boot_id) || !memcmp(boot_id, ledger->boot_id, 16))
+		return;
+	if (is_boot_id(ledger->boot_id))
 		vgpu_log_info("vm=%s was reset: channels of the last boot are closed",
 			vm->config->name);
-	memcpy(vm->ledger->boot_id, boot_id, sizeof(boot_id));
+	memcpy(ledger->boot_id, boot_id, 16);
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
-		channel_reboot(&vm->channels[i], boot_id);
+		channel_reboot(&vm->channels[i], ledger->boot_id);
+}
+
+static void read_header_boot_id(const struct vm *vm, uint8_t boot_id[16])
+{
+	vm_read_shared(boot_id, vm_header(vm)->boot_id, 16);
+}
+
+bool vm_has_boot_id(const struct vm *vm)
+{
+	uint8_t boot_id[16] __attribute__((__aligned__(8)));
+
+	read_header_boot_id(vm, boot_id);
+	return is_boot_id(boot_id);
+}
+
+bool vm_may_log(struct vm *vm)
+{
+	int64_t now = loop_now(), n = (now - vm->log_time) / VM_LOG_MS;
+
+	if (n > 0) {
+		vm->log_time = now;
+		vm->n_log_lines = n + vm->n_log_lines < VM_LOG_BURST ? n + vm->n_log_lines
+								     : VM_LOG_BURST;
+	}
+	if (!vm->n_log_lines) {
+		vm->n_log_lost++;
+		return false;
+	}
+	vm->n_log_lines--;
+	if (vm->n_log_lost)
+		vgpu_log_warning("vm=%s: %u lines about it were not written",
+			vm->config->name, vm->n_log_lost);
+	vm->n_log_lost = 0;
 	return true;
 }
 
 bool vm_scan(struct vm *vm)
 {
-	bool found;
+	uint8_t boot_id[16] __attribute__((__aligned__(8)));
+	bool found = false;
 
 	if (vm->gone || !vm->broker->synced)
 		return true;
-	found = scan_boot(vm);
+	read_header_boot_id(vm, boot_id);
+	vm_note_boot(vm, boot_id);
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 		found |= channel_look(&vm->channels[i]);
 	return found;

@@ -39,6 +39,11 @@ struct vm {
 	struct loop_source control; /* doorbell 0 */
 	struct loop_timer rest;	    /* while doorbell 0 is not listened to */
 	uint32_t n_requests;	    /* as last seen in the header */
+
+	/* Lines of log that its guests may still cause, see vm_may_log(). */
+	uint32_t n_log_lines;
+	uint32_t n_log_lost;
+	int64_t log_time;
 };
 
 /*
@@ -69,6 +74,18 @@ bool vm_is_done(const struct vm *vm);
 
 struct vgpu_shm_header *vm_header(const struct vm *vm);
 struct vgpu_channel_entry *vm_entry(const struct vm *vm, uint32_t channel);
+
+/*
+ * Notes what a process of the guest said its kernel is. A kernel that was not seen before
+ * ends the channels of the last one.
+ */
+void vm_note_boot(struct vm *vm, const uint8_t boot_id[16]);
+
+/* Whether the header names the guest's kernel, which then speaks for all processes. */
+bool vm_has_boot_id(const struct vm *vm);
+
+/* Whether a line that a guest can cause at will may be written to the log now. */
+bool vm_may_log(struct vm *vm);
 
 /* Tells the guest that an entry changed. */
 void vm_interrupt(struct vm *vm);

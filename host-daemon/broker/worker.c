@@ -306,10 +306,29 @@ static void count_workers(
 	}
 }
 
+/* Asks the keeper for so many. */
+static void spawn_workers(struct broker *broker, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (link_send_id(broker->link, LINK_SPAWN, 0))
+			return;
+		broker->pool.n_spawning++;
+	}
+}
+
+/* Ends warm workers that were made for guests which gave up waiting. */
+static void dismiss_workers(struct broker *broker, unsigned int n)
+{
+	struct worker *worker;
+
+	while (n-- && (worker = find_warm(broker)))
+		worker_end(worker, CONTROL_STOP_MS);
+}
+
 void pool_update(struct broker *broker)
 {
 	struct worker_pool *pool = &broker->pool;
-	unsigned int n_live, n_idle, n_wanted = 0;
+	unsigned int n_live, n_idle, n_wanted = 0, n_room;
 	struct channel *channel;
 	struct worker *worker;
 
@@ -323,12 +342,12 @@ void pool_update(struct broker *broker)
 	if (!pool->pause.loop)
 		n_wanted += broker->config->warm_workers;
 	count_workers(broker, &n_live, &n_idle);
-	while (n_idle < n_wanted && n_live < broker->config->max_workers) {
-		if (link_send_id(broker->link, LINK_SPAWN, 0))
-			return;
-		pool->n_spawning++;
-		n_idle++;
-		n_live++;
+	if (n_idle > n_wanted && !pool->pause.loop) {
+		dismiss_workers(broker, n_idle - n_wanted);
+	} else if (n_idle < n_wanted && n_live < broker->config->max_workers) {
+		n_room = broker->config->max_workers - n_live;
+		spawn_workers(
+			broker, n_wanted - n_idle < n_room ? n_wanted - n_idle : n_room);
 	}
 }
 

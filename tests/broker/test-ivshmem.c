@@ -116,6 +116,7 @@ TEST(a_socket_serves_one_vm_and_the_next_when_it_is_gone)
 	check(fd >= 0);
 	check_eq(read(fd, &byte, 1), 0);
 	close(fd);
+	check_eq(pair_count_log(&pair, "one socket serves one QEMU"), 1);
 	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
 	guest_disconnect(&guest);
 	guest_connect_qemu(&guest, qemu_socket());
@@ -169,6 +170,23 @@ TEST(channels_of_a_kernel_that_was_reset_are_closed)
 	pair_read_session(&pair, 1, &session);
 	check_str(session.reason, "closed");
 	check_eq(entry->state, VGPU_CHANNEL_OPEN);
+	check_eq(pair_count_log(&pair, "vm=qemu was reset"), 1);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_reset_is_noticed_by_the_hello_of_the_next_boot)
+{
+	start();
+	guest_connect_qemu(&guest, qemu_socket());
+	guest_open(&guest, 0, "app");
+	guest_open(&guest, 1, "app");
+	guest_claim(&guest, 4, "app");
+	strcpy((char *)guest_entry(&guest, 4)->boot_id, "the next boot..");
+	guest_ask(&guest, 4, VGPU_CHANNEL_OPENING);
+	guest_wait(&guest, 4, VGPU_CHANNEL_OPEN);
+	guest_wait(&guest, 0, VGPU_CHANNEL_FREE);
+	guest_wait(&guest, 1, VGPU_CHANNEL_FREE);
 	check_eq(pair_count_log(&pair, "vm=qemu was reset"), 1);
 	guest_disconnect(&guest);
 	pair_stop(&pair);

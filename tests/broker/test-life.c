@@ -200,6 +200,55 @@ TEST(a_guest_whose_opening_met_a_dying_broker_is_served_by_the_next)
 	pair_stop(&pair);
 }
 
+/* A guest that comes and goes until it is told to end. */
+static void __attribute__((__noreturn__)) come_and_go(int seed)
+{
+	struct vgpu_channel_entry *entry;
+	uint32_t state;
+
+	srandom(seed);
+	guest_connect(&guest, pair.socket);
+	entry = guest_entry(&guest, 0);
+	for (;;) {
+		guest_claim(&guest, 0, random() % 4 ? "app" : "window");
+		guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
+		guest_wait_for((state = __atomic_load_n(&entry->state,
+					__ATOMIC_ACQUIRE)) != VGPU_CHANNEL_OPENING);
+		check(state == VGPU_CHANNEL_OPEN || state == VGPU_CHANNEL_REFUSED);
+		usleep(random() % 3000);
+		guest_close(&guest, 0);
+	}
+}
+
+TEST(a_broker_may_be_killed_at_any_moment)
+{
+	pid_t guests[3];
+	int status;
+
+	pair_start(&pair, &(struct pair_options){ .worker = FAKE_WORKER });
+	for (int i = 0; i < 3; i++) {
+		guests[i] = fork();
+		if (!guests[i])
+			come_and_go(i);
+	}
+	for (unsigned int n = 1; n <= 5; n++) {
+		usleep(30000 + n * 7777);
+		kill_broker(n);
+	}
+	usleep(100000);
+	for (int i = 0; i < 3; i++) {
+		/* Still alive, so every wait of its was answered. */
+		check_eq(waitpid(guests[i], &status, WNOHANG), 0);
+		kill(guests[i], SIGKILL);
+		check_eq(waitpid(guests[i], NULL, 0), guests[i]);
+	}
+	/* Broker and warm worker are all that is left. */
+	guest_wait_for(pair_count_children(&pair) == 2);
+	check_eq(pair_count_log(&pair, "gives up"), 0);
+	check_eq(pair_count_log(&pair, "the broker ends"), 0);
+	pair_stop(&pair);
+}
+
 TEST(a_broker_that_dies_again_and_again_ends_vgpud)
 {
 	pair_start(&pair, &(struct pair_options){ .worker = FAKE_WORKER });

@@ -177,3 +177,56 @@ TEST(foreign_context_handle_is_refused)
 	check_cu(cuCtxGetApiVersion(foreign, &version), CUDA_ERROR_INVALID_CONTEXT);
 	check_cu(cuCtxDestroy(foreign), CUDA_ERROR_INVALID_CONTEXT);
 }
+
+TEST(primary_context_flags_are_set_and_read)
+{
+	CUcontext context;
+	unsigned int flags = 0;
+	int active;
+
+	check_ok(cuInit(0));
+	check_ok(cuDevicePrimaryCtxSetFlags(0, CU_CTX_SCHED_BLOCKING_SYNC));
+	check_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	check_eq(flags & CU_CTX_SCHED_MASK, CU_CTX_SCHED_BLOCKING_SYNC);
+	check_ok(cuDevicePrimaryCtxRetain(&context, 0));
+	check_ok(cuCtxSetCurrent(context));
+	flags = 0;
+	check_ok(cuCtxGetFlags(&flags));
+	check_eq(flags & CU_CTX_SCHED_MASK, CU_CTX_SCHED_BLOCKING_SYNC);
+	check_cu(cuDevicePrimaryCtxSetFlags(0, 0xff0000), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(contexts_have_different_ids)
+{
+	unsigned long long first = 0, second = 0;
+	CUcontext a, b;
+
+	check_ok(cuInit(0));
+	check_ok(cuCtxCreate(&a, NULL, 0, 0));
+	check_ok(cuCtxCreate(&b, NULL, 0, 0));
+	check_ok(cuCtxGetId(a, &first));
+	check_ok(cuCtxGetId(b, &second));
+	check(first != second);
+}
+
+TEST(cache_and_bank_preferences_are_kept_or_refused)
+{
+	CUfunc_cache cache = CU_FUNC_CACHE_PREFER_L1;
+	CUsharedconfig bank = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
+
+	fixture_new();
+	check_ok(cuCtxGetCacheConfig(&cache));
+	check_eq(cache, CU_FUNC_CACHE_PREFER_NONE);
+	check_ok(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_SHARED));
+	check_ok(cuCtxGetSharedMemConfig(&bank));
+	check_ok(cuCtxSetSharedMemConfig(CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE));
+	check_cu(cuCtxSetCacheConfig((CUfunc_cache)77), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuCtxSetSharedMemConfig((CUsharedconfig)77), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(profiler_is_switched_without_a_profiler)
+{
+	fixture_new();
+	check_ok(cuProfilerStart());
+	check_ok(cuProfilerStop());
+}

@@ -141,3 +141,31 @@ TEST(error_names_and_strings_are_the_drivers)
 	check_cu(cuGetErrorName((CUresult)12345, &text), CUDA_ERROR_INVALID_VALUE);
 	check(!text);
 }
+
+TEST(device_is_no_peer_of_itself)
+{
+	int can = 1, value;
+
+	check_ok(cuInit(0));
+	check_ok(cuDeviceCanAccessPeer(&can, 0, 0));
+	check_eq(can, 0);
+	check(cuDeviceGetP2PAttribute(
+		&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 0));
+	check(cuDeviceCanAccessPeer(&can, 0, 99) != CUDA_SUCCESS);
+}
+
+TEST(old_properties_agree_with_the_attributes)
+{
+	CUdevprop properties = {};
+	int threads, shared;
+
+	check_ok(cuInit(0));
+	check_ok(cuDeviceGetProperties(&properties, 0));
+	check_ok(cuDeviceGetAttribute(
+		&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0));
+	check_ok(cuDeviceGetAttribute(
+		&shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 0));
+	check_eq(properties.maxThreadsPerBlock, threads);
+	check_eq(properties.sharedMemPerBlock, shared);
+	check_eq(properties.SIMDWidth, 32);
+}

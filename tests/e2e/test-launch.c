@@ -204,3 +204,47 @@ TEST(ten_thousand_launches_all_count)
 	check_ok(cuCtxSynchronize());
 	check_eq(device_word(p), stepped(1, 10000));
 }
+
+TEST(cooperative_launch_runs_all_its_blocks)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	unsigned int value = 61;
+	int n = 64;
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, 256));
+
+	void *parameters[] = { &p, &value, &n };
+
+	check_ok(cuLaunchCooperativeKernel(fill, 2, 1, 1, 32, 1, 1, 0, NULL, parameters));
+	check_eq(device_word(p + 252), 61);
+	/* more blocks than can be resident at once */
+	check_cu(cuLaunchCooperativeKernel(
+			 fill, 1 << 20, 1, 1, 1024, 1, 1, 0, NULL, parameters),
+		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+}
+
+TEST(potential_block_size_is_one_that_launches)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	int grid = 0, block = 0, limited = 0;
+	size_t available = 0;
+	CUdeviceptr p;
+
+	check_ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, fill, NULL, 0, 0));
+	check(grid >= 1 && block >= 32 && block <= 1024);
+	check_ok(cuOccupancyMaxPotentialBlockSizeWithFlags(
+		&grid, &limited, fill, NULL, 0, 64, 0));
+	check(limited >= 32 && limited <= 64);
+	check_ok(cuOccupancyAvailableDynamicSMemPerBlock(&available, fill, 1, block));
+	check(available >= 16 << 10);
+
+	unsigned int value = 9;
+	void *parameters[] = { &p, &value, &block };
+
+	check_ok(cuMemAlloc(&p, 4 * block));
+	check_ok(cuLaunchKernel(fill, 1, 1, 1, block, 1, 1, 0, NULL, parameters, NULL));
+	check_eq(device_word(p + 4 * (block - 1)), 9);
+}

@@ -334,3 +334,90 @@ TEST(registering_ordinary_memory_is_refused_openly)
 	check_cu(cuMemHostRegister(memory, 8192, 0), CUDA_ERROR_NOT_SUPPORTED);
 	free(memory);
 }
+
+TEST(pitched_fills_and_copies_run_on_a_stream)
+{
+	uint16_t out[8 * 64], in[8 * 64] = {};
+	CUDA_MEMCPY2D copy;
+	CUstream stream;
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemAlloc(&p, 256 * 8));
+	check_ok(cuMemsetD2D8Async(p, 256, 1, 256, 8, stream));
+	check_ok(cuMemsetD2D16Async(p, 256, 0x2222, 32, 8, stream));
+	check_ok(cuMemsetD2D32Async(p, 256, 0x33333333, 4, 8, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(device_word(p + 7 * 256), 0x33333333);
+	check_eq(device_word(p + 7 * 256 + 16), 0x22222222);
+	check_eq(device_word(p + 7 * 256 + 64), 0x01010101);
+	check_ok(cuMemsetD16(p, 0x4444, 8));
+	check_ok(cuMemsetD2D16(p, 256, 0x5555, 2, 2));
+	check_ok(cuMemsetD2D32(p + 8, 256, 0x66666666, 1, 2));
+	check_eq(device_word(p), 0x55555555);
+	check_eq(device_word(p + 4), 0x44444444);
+	check_eq(device_word(p + 256 + 8), 0x66666666);
+	pattern((uint8_t *)out, sizeof(out), 8);
+	copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = out,
+		.srcPitch = 128,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = p,
+		.dstPitch = 256,
+		.WidthInBytes = 128,
+		.Height = 8 };
+	check_ok(cuMemcpy2DAsync(&copy, stream));
+	copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = p,
+		.srcPitch = 256,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = in,
+		.dstPitch = 128,
+		.WidthInBytes = 128,
+		.Height = 8 };
+	check_ok(cuMemcpy2DAsync(&copy, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_pattern((uint8_t *)in, sizeof(in), 8);
+}
+
+TEST(generic_asynchronous_copy_runs_in_stream_order)
+{
+	uint8_t *out, *in;
+	CUstream stream;
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemAllocHost((void **)&out, 9000));
+	check_ok(cuMemAllocHost((void **)&in, 9000));
+	check_ok(cuMemAlloc(&p, 9000));
+	pattern(out, 9000, 2);
+	check_ok(cuMemcpyAsync(p, (CUdeviceptr)(uintptr_t)out, 9000, stream));
+	check_ok(cuMemcpyAsync((CUdeviceptr)(uintptr_t)in, p, 9000, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_pattern(in, 9000, 2);
+}
+
+TEST(several_pointer_attributes_are_told_at_once)
+{
+	CUpointer_attribute ids[] = { CU_POINTER_ATTRIBUTE_CONTEXT,
+		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+		CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+		CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL };
+	struct fixture fixture = fixture_new();
+	unsigned int type = 0, is_managed = 1;
+	CUdeviceptr p, device = 0;
+	CUcontext context = NULL;
+	int ordinal = -1, local;
+	void *host = &host;
+	void *values[] = { &context, &type, &device, &host, &is_managed, &ordinal };
+
+	check_ok(cuMemAlloc(&p, 64));
+	check_ok(cuPointerGetAttributes(6, ids, values, p + 4));
+	check(context == fixture.context && type == CU_MEMORYTYPE_DEVICE);
+	check(device == p + 4 && !host && !is_managed && ordinal == 0);
+	/* of an unknown pointer everything is empty, and that is no error */
+	check_ok(cuPointerGetAttributes(6, ids, values, (CUdeviceptr)(uintptr_t)&local));
+	check(!context && !type && !device && !is_managed);
+}

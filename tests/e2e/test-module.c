@@ -194,3 +194,138 @@ TEST(occupancy_is_between_one_block_and_the_limit)
 		&big, matrix_mul, 512, 0, 0));
 	check(big >= 1 && big <= blocks);
 }
+
+TEST(more_shared_memory_is_had_by_asking_for_it)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction function = fixture_function(&fixture, "dynamic_shared");
+	int n = 16, optin = 0, size = 0;
+	unsigned int out[16];
+	CUdeviceptr p;
+
+	check_ok(cuDeviceGetAttribute(
+		&optin, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0));
+	check(optin > 48 << 10);
+	check_ok(cuMemAlloc(&p, sizeof(out)));
+
+	void *parameters[] = { &p, &n };
+
+	check_cu(cuLaunchKernel(
+			 function, 1, 1, 1, n, 1, 1, 60 << 10, NULL, parameters, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuFuncSetAttribute(
+		function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60 << 10));
+	check_ok(cuFuncGetAttribute(
+		&size, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+	check_eq(size, 60 << 10);
+	check_ok(cuLaunchKernel(
+		function, 1, 1, 1, n, 1, 1, 60 << 10, NULL, parameters, NULL));
+	check_ok(cuMemcpyDtoH(out, p, sizeof(out)));
+	check_eq(out[0], 15 * 15);
+	check_cu(cuFuncSetAttribute(function,
+			 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 30),
+		CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(functions_know_their_module_and_are_loaded_on_demand)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	CUfunctionLoadingState state;
+	CUmodule module = NULL;
+
+	check_ok(cuFuncGetModule(&module, fill));
+	check(module == fixture.module);
+	check_ok(cuFuncLoad(fill));
+	check_ok(cuFuncIsLoaded(&state, fill));
+	check_eq(state, CU_FUNCTION_LOADING_STATE_LOADED);
+	check_ok(cuFuncSetCacheConfig(fill, CU_FUNC_CACHE_PREFER_SHARED));
+	check_ok(cuFuncSetSharedMemConfig(fill, CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE));
+}
+
+TEST(kernels_of_a_library_take_attributes_for_a_device)
+{
+	size_t offset = 99, size = 0;
+	int dynamic_size = 0;
+	CUlibrary library;
+	CUdeviceptr p;
+	CUkernel kernel;
+
+	fixture_new();
+	check_ok(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	check_ok(cuLibraryGetKernel(&kernel, library, "dynamic_shared"));
+	check_ok(cuKernelGetParamInfo(kernel, 1, &offset, &size));
+	check(offset == 8 && size == 4);
+	check_ok(cuKernelSetAttribute(
+		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60 << 10, kernel, 0));
+	check_ok(cuKernelGetAttribute(&dynamic_size,
+		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0));
+	check_eq(dynamic_size, 60 << 10);
+	check_ok(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_L1, 0));
+	check_cu(cuLibraryGetManaged(&p, &size, library, "answer"), CUDA_ERROR_NOT_FOUND);
+}
+
+TEST(library_is_loaded_from_a_file)
+{
+	CUlibrary library;
+	CUkernel kernel;
+	char path[256];
+	FILE *file;
+
+	fixture_new();
+	snprintf(path, sizeof(path), "%s/kernels.ptx", test_tmpdir());
+	file = fopen(path, "w");
+	check(file && fputs(kernels_ptx, file) >= 0 && !fclose(file));
+	check_ok(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
+	check_ok(cuLibraryGetKernel(&kernel, library, "fill"));
+	check_cu(cuLibraryLoadFromFile(
+			 &library, "/nonexistent", NULL, NULL, 0, NULL, NULL, 0),
+		CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+/* A container of one plain PTX image: header, entry header of 64 bytes, text. */
+static void *make_fatbin(void)
+{
+	size_t text = (strlen(kernels_ptx) + 8) & ~7ul;
+	uint8_t *fatbin = calloc(1, 16 + 64 + text);
+	uint64_t total = 64 + text;
+
+	check(fatbin);
+	memcpy(fatbin, &(uint32_t){ 0xba55ed50 }, 4);
+	memcpy(fatbin + 4, &(uint16_t){ 1 }, 2);
+	memcpy(fatbin + 6, &(uint16_t){ 16 }, 2);
+	memcpy(fatbin + 8, &total, 8);
+	memcpy(fatbin + 16, &(uint16_t){ 1 }, 2); /* PTX */
+	memcpy(fatbin + 18, &(uint16_t){ 0x101 }, 2);
+	memcpy(fatbin + 20, &(uint32_t){ 64 }, 4);
+	memcpy(fatbin + 24, &(uint64_t){ text }, 8);
+	memcpy(fatbin + 42, &(uint16_t){ 7 }, 2);    /* ISA 7.0 */
+	memcpy(fatbin + 44, &(uint32_t){ 70 }, 4);   /* sm_70 */
+	memcpy(fatbin + 56, &(uint64_t){ 0x11 }, 8); /* 64-bit Linux */
+	strcpy((char *)fatbin + 80, kernels_ptx);
+	return fatbin;
+}
+
+TEST(module_is_loaded_from_a_fatbin)
+{
+	struct fixture fixture = fixture_new();
+	void *fatbin = make_fatbin();
+	CUmoduleLoadingMode mode = 0;
+	CUfunction function;
+	CUmodule module;
+	CUdeviceptr p;
+
+	(void)fixture;
+	check_ok(cuMemAlloc(&p, 4096));
+	for (int i = 0; i < 2; i++) {
+		check_ok(i ? cuModuleLoadData(&module, fatbin)
+			   : cuModuleLoadFatBinary(&module, fatbin));
+		check_ok(cuModuleGetFunction(&function, module, "fill"));
+		check_ok(launch_fill(function, p, 21 + i, 1024, NULL));
+		check_eq(device_word(p + 4092), 21 + i);
+		check_ok(cuModuleUnload(module));
+	}
+	check_ok(cuModuleGetLoadingMode(&mode));
+	check(mode == CU_MODULE_EAGER_LOADING || mode == CU_MODULE_LAZY_LOADING);
+	free(fatbin);
+}

@@ -251,3 +251,56 @@ TEST(eight_threads_work_on_their_per_thread_streams)
 {
 	run_workers(false);
 }
+
+TEST(event_recorded_with_flags_orders_and_completes)
+{
+	struct fixture fixture = fixture_new();
+	CUstream stream;
+	CUevent event;
+	CUdeviceptr p;
+
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuEventCreate(&event, 0));
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32Async(p, 1, 1, stream));
+	check_ok(launch_step(fixture_function(&fixture, "step"), p, 1000, stream));
+	check_ok(cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_DEFAULT));
+	check_ok(cuEventSynchronize(event));
+	check_eq(device_word(p), stepped(1, 1000));
+}
+
+TEST(stream_awaits_a_long_word)
+{
+	unsigned long long *word;
+	CUdeviceptr mapped, p;
+	CUstream stream;
+
+	fixture_new();
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	check_ok(cuMemHostGetDevicePointer(&mapped, word, 0));
+	check_ok(cuMemAlloc(&p, 4));
+	*word = 0;
+	check_ok(cuMemsetD32(p, 0, 1));
+	check_ok(
+		cuStreamWaitValue64(stream, mapped, 1ull << 40, CU_STREAM_WAIT_VALUE_EQ));
+	check_ok(cuMemsetD32Async(p, 5, 1, stream));
+	check_eq(device_word(p), 0);
+	__atomic_store_n(word, 1ull << 40, __ATOMIC_SEQ_CST);
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(device_word(p), 5);
+}
+
+TEST(streams_know_their_device_and_that_nothing_is_captured)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	CUdevice device = -1;
+	CUstream stream;
+
+	fixture_new();
+	check_ok(cuStreamCreate(&stream, 0));
+	check_ok(cuStreamGetDevice(stream, &device));
+	check_eq(device, 0);
+	check_ok(cuStreamIsCapturing(stream, &status));
+	check_eq(status, CU_STREAM_CAPTURE_STATUS_NONE);
+}

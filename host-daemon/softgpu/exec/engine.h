@@ -85,9 +85,9 @@ enum softgpu_result {
  * Everything below 4 GiB is outside any global window: there lie the generic
  * ranges of the other spaces. Address 0 and its surroundings belong to nobody.
  */
-#define SOFTGPU_GENERIC_SHARED 0x40000000u
-#define SOFTGPU_GENERIC_LOCAL 0x80000000u
-#define SOFTGPU_GENERIC_PARAM 0xc0000000u
+#define SOFTGPU_GENERIC_SHARED 0x10000000u
+#define SOFTGPU_GENERIC_LOCAL 0x20000000u
+#define SOFTGPU_GENERIC_PARAM 0x30000000u
 #define SOFTGPU_GENERIC_RANGE 0x01000000u
 #define SOFTGPU_GLOBAL_LOWEST 0x100000000u
 
@@ -212,12 +212,13 @@ enum softgpu_progress {
 /*
  * softgpu_program_new() - prepare a module for execution
  * @programp: the new program
- * @module: parsed module; the program borrows it, it must live longer
+ * @module: parsed module; the program borrows it, it must live longer, and parses and
+ *	drops its functions' bodies under the program's lock
  * @messagep: says what is wrong where the result is not 0
  *
  * Resolves the module's variables. No function is decoded yet.
  */
-int softgpu_program_new(struct softgpu_program **programp, const struct ptx_module *module,
+int softgpu_program_new(struct softgpu_program **programp, struct ptx_module *module,
 	struct softgpu_message *messagep);
 struct softgpu_program *softgpu_program_free(struct softgpu_program *program);
 

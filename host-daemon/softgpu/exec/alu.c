@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: arithmetic, logic, comparison
+ *
+ * Where all lanes that live take part, a handler computes all 32 and stores them;
+ * else it computes all 32 and keeps what the others had.
+ */
+
+#include "exec/warp.h"
+
+#define ALL_LANES(_mask) __builtin_expect(((_mask) | w->dead) == UINT32_MAX, 1)
+
+#define HANDLER_UNARY(_name, _D, _A, _expr)                                              \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		lane_##_D *d = REG(lane_##_D, ip->d);                                    \
+		const lane_##_A *pa = REG(lane_##_A, ip->a);                             \
+		const uint64_t imm = ip->imm;                                            \
+                                                                                         \
+		(void)imm;                                                               \
+		if (ALL_LANES(mask)) {                                                   \
+			EACH_LANE                                                        \
+			{                                                                \
+				_A a = (_A)pa[i];                                        \
+				d[i] = (lane_##_D)(_expr);                               \
+			}                                                                \
+		} else {                                                                 \
+			EACH_LANE                                                        \
+			{                                                                \
+				_A a = (_A)pa[i];                                        \
+				lane_##_D r = (lane_##_D)(_expr), old = d[i];            \
+				d[i] = mask & lane_bit[i] ? r : old;                     \
+			}                                                                \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+#define HANDLER_BINARY(_name, _D, _A, _B, _expr)                                         \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		lane_##_D *d = REG(lane_##_D, ip->d);                                    \
+		const lane_##_A *pa = REG(lane_##_A, ip->a);                             \
+		const lane_##_B *pb = REG(lane_##_B, ip->b);                             \
+		const uint64_t imm = ip->imm;                                            \
+                                                                                         \
+		(void)imm;                                                               \
+		if (ALL_LANES(mask)) {                                                   \
+			EACH_LANE                                                        \
+			{                                                                \
+				_A a = (_A)pa[i];                                        \
+				_B b = (_B)pb[i];                                        \
+				d[i] = (lane_##_D)(_expr);                               \
+			}                                                                \
+		} else {                                                                 \
+			EACH_LANE                                                        \
+			{                                                                \
+				_A a = (_A)pa[i];                                        \
+				_B b = (_B)pb[i];                                        \
+				lane_##_D r = (lane_##_D)(_expr), old = d[i];            \
+				d[i] = mask & lane_bit[i] ? r : old;                     \
+			}                                                                \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+#define HANDLER_TERNARY(_name, _D, _A, _B, _C, _expr)                                    \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		lane_##_D *d = REG(lane_##_D, ip->d);                                    \
+		const lane_##_A *pa = REG(lane_##_A, ip->a);                             \
+		const lane_##_B *pb = REG(lane_##_B, ip->b);                             \
+		const lane_##_C *pc = REG(lane_##_C, ip->c);                             \
+		const uint64_t imm = ip->imm;                                            \
+                                                                                         \
+		(void)imm;                                                               \
+		if (ALL_LANES(mask)) {                                                   \
+			EACH_LANE                                                        \
+			{                                                                \
+				_A a = (_A)pa[i];                                        \
+				_B b = (_B)pb[i];                                        \
+				_C c = (_C)pc[i];                                        \
+				d[i] = (lane_##_D)(_expr);                               \
+			}                                                                \
+		} else {                                                                 \
+			EACH_LANE                                                        \
+			{                                                                \
+				_A a = (_A)pa[i];                                        \
+				_B b = (_B)pb[i];                                        \
+				_C c = (_C)pc[i];                                        \
+				lane_##_D r = (lane_##_D)(_expr), old = d[i];            \
+				d[i] = mask & lane_bit[i] ? r : old;                     \
+			}                                                                \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+/*
+ * The mask is an OR over lanes of their bits, in words as wide as the operands: this
+ * is the form of the reduction that compilers turn into vector code.
+ */
+#define bit_u16(_i) lane_bit[_i]
+#define bit_s16(_i) lane_bit[_i]
+#define bit_u32(_i) lane_bit[_i]
+#define bit_s32(_i) lane_bit[_i]
+#define bit_f32(_i) lane_bit[_i]
+#define bit_u64(_i) lane_bit_wide[_i]
+#define bit_s64(_i) lane_bit_wide[_i]
+#define bit_f64(_i) lane_bit_wide[_i]
+
+#define HANDLER_COMPARE(_name, _T, _expr)                                                \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		const lane_##_T *pa = REG(lane_##_T, ip->a);                             \
+		const lane_##_T *pb = REG(lane_##_T, ip->b);                             \
+		__typeof__(bit_##_T(0) + 0) result = 0;                                  \
+                                                                                         \
+		EACH_LANE                                                                \
+		{                                                                        \
+			_T a = (_T)pa[i];                                                \
+			_T b = (_T)pb[i];                                                \
+			(void)b;                                                         \
+			result |= (_expr) ? bit_##_T(i) : 0;                             \
+		}                                                                        \
+		pred_write(w, ip->d, mask, (u32)result ^ (0u - (u32)ip->imm));           \
+		return ip + 1;                                                           \
+	}
+
+SOFTGPU_OPS_UNARY(HANDLER_UNARY)
+SOFTGPU_OPS_BINARY(HANDLER_BINARY)
+SOFTGPU_OPS_TERNARY(HANDLER_TERNARY)
+SOFTGPU_OPS_COMPARE(HANDLER_COMPARE)
+
+#define HANDLER_SELP(_name, _T)                                                          \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		_T *d = REG(_T, ip->d);                                                  \
+		const _T *a = REG(_T, ip->a), *b = REG(_T, ip->b);                       \
+		uint32_t choice = pred_read(w, ip->c);                                   \
+                                                                                         \
+		if (ALL_LANES(mask)) {                                                   \
+			EACH_LANE                                                        \
+			{                                                                \
+				_T x = a[i], y = b[i];                                   \
+				d[i] = choice & lane_bit[i] ? x : y;                     \
+			}                                                                \
+		} else {                                                                 \
+			EACH_LANE                                                        \
+			{                                                                \
+				_T x = a[i], y = b[i], old = d[i];                       \
+				_T r = choice & lane_bit[i] ? x : y;                     \
+				d[i] = mask & lane_bit[i] ? r : old;                     \
+			}                                                                \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_SELP(SELP_32, uint32_t)
+HANDLER_SELP(SELP_64, uint64_t)
+
+#define HANDLER_BFI(_name, _T, _size)                                                    \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		_T *d = REG(_T, ip->d);                                                  \
+		const _T *a = REG(_T, ip->a), *b = REG(_T, ip->b);                       \
+		const uint32_t *pos = REG(uint32_t, ip->c), *len = REG(uint32_t, ip->e); \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+			d[i] = (_T)bfi_64(a[i], b[i], pos[i], len[i], _size);            \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_BFI(BFI_32, uint32_t, 32)
+HANDLER_BFI(BFI_64, uint64_t, 64)
+
+/*
+ * Sums with a carry. A difference is a + ~b + carry, where the flag holds the borrow:
+ * the carry that goes in and comes out is its complement.
+ */
+#define HANDLER_CARRY(_name, _U, _S, _WIDE_U, _WIDE_S, _size)                            \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		_U *d = REG(_U, ip->d);                                                  \
+		const _U *a = REG(_U, ip->a), *b = REG(_U, ip->b), *c = REG(_U, ip->c);  \
+		uint32_t flag = w->preds[PRED_CARRY], out = 0, how = (uint32_t)ip->imm;  \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			_U x = a[i], y = b[i], carry = how & CARRY_IN ? flag >> i & 1 : 0; \
+			_U sum;                                                          \
+			bool over;                                                       \
+                                                                                         \
+			if (how & (CARRY_LOW | CARRY_HIGH)) {                            \
+				_WIDE_U p = how & CARRY_SIGNED ?                         \
+					(_WIDE_U)((_WIDE_S)(_S)x * (_S)y) :              \
+					(_WIDE_U)x * y;                                  \
+				x = (_U)(how & CARRY_HIGH ? p >> _size : p);             \
+				y = c[i];                                                \
+			} else if (how & CARRY_SUB) {                                    \
+				y = ~y;                                                  \
+				carry ^= 1;                                              \
+			}                                                                \
+			over = __builtin_add_overflow(x, y, &sum);                       \
+			over |= __builtin_add_overflow(sum, carry, &sum);                \
+			d[i] = sum;                                                      \
+			if (over != !!(how & CARRY_SUB))                                 \
+				out |= lane_bit[i];                                      \
+		}                                                                        \
+		if (how & CARRY_OUT)                                                     \
+			pred_write(w, PRED_CARRY, mask, out);                            \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_CARRY(CARRY_32, uint32_t, int32_t, uint64_t, int64_t, 32)
+HANDLER_CARRY(CARRY_64, uint64_t, int64_t, unsigned __int128, __int128, 64)
+
+#define HANDLER_PRED(_name, _expr)                                                       \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		uint32_t a = pred_read(w, ip->a), b = pred_read(w, ip->b);               \
+                                                                                         \
+		(void)b;                                                                 \
+		pred_write(w, ip->d, mask, _expr);                                       \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_PRED(MOV_P, a)
+HANDLER_PRED(AND_P, a &b)
+HANDLER_PRED(OR_P, a | b)
+HANDLER_PRED(XOR_P, a ^ b)

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: atomic operations
+ *
+ * Lane after lane, so that the lanes of a warp see each other's updates in order.
+ * Global memory is shared with other threads of this process and the operation is a
+ * C11 atomic one, sequentially consistent whatever the instruction asks for. Shared
+ * and local memory belong to the thread that runs the block.
+ */
+
+#include "exec/memory.h"
+
+SCALAR f32 half_to_f32(u16 h)
+{
+	u32 sign = (u32)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 1023;
+
+	if (e == 31)
+		return make_f32(sign | 0x7f800000u | m << 13);
+	if (e)
+		return make_f32(sign | (e + 112) << 23 | m << 13);
+	return make_f32(sign | bits_f32((f32)m * 0x1p-24f));
+}
+
+/* To nearest, ties to even. */
+SCALAR u16 half_from_f32(f32 x)
+{
+	u32 u = bits_f32(x), sign = u >> 16 & 0x8000, a = u & 0x7fffffffu, r;
+
+	if (a > 0x7f800000u)
+		return 0x7fff;
+	if (a >= 0x477ff000u)
+		return (u16)(sign | 0x7c00);
+	if (a < 0x38800000u) /* a multiple of 2^-24: the sum rounds */
+		return (u16)(sign | (bits_f32(make_f32(a) + 0.5f) - 0x3f000000u));
+	r = a - 0x38000000u;
+	return (u16)(sign | (r + 0xfff + (r >> 13 & 1)) >> 13);
+}
+
+SCALAR u32 half_add(u32 a, u32 b)
+{
+	return half_from_f32(half_to_f32((u16)a) + half_to_f32((u16)b));
+}
+
+/*
+ * _update gives the new value from `old` and the lane's operand x (and y). What has a
+ * machine instruction of its own is not done by a loop.
+ */
+#define ATOMIC_LOOP(_update)                                                             \
+	do {                                                                             \
+		old = __atomic_load_n(p, __ATOMIC_RELAXED);                              \
+		do                                                                       \
+			r = (_update);                                                   \
+		while (!__atomic_compare_exchange_n(                                     \
+			p, &old, r, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));          \
+	} while (0)
+
+#define HANDLER_ATOM(_name, _T, _R, _update, _native)                                    \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		_R *d = REG(_R, ip->d);                                                  \
+		const _R *b = REG(_R, ip->b), *c = REG(_R, ip->c);                       \
+		int code;                                                                \
+                                                                                         \
+		(void)c;                                                                 \
+		w->polled = true;                                                        \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			uint64_t at = address[i] + (uint64_t)(int64_t)ip->off;           \
+			_T *p = warp_resolve(w, i, at, sizeof(_T), sizeof(_T) - 1,       \
+				SOFTGPU_READ | SOFTGPU_WRITE, &code);                    \
+			_T x = (_T)b[i], y = (_T)c[i], old, r;                           \
+                                                                                         \
+			(void)r, (void)y;                                                \
+			if (!p)                                                          \
+				return warp_fault(w, ip, code, i, at, fault_sentence(code)); \
+			if (at < SOFTGPU_GLOBAL_LOWEST) {                                \
+				old = *p;                                                \
+				*p = (_T)(_update);                                      \
+			} else {                                                         \
+				_native;                                                 \
+			}                                                                \
+			d[i] = (_R)old;                                                  \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+#define HANDLER_ATOM_LOOP(_name, _T, _R, _update)                                        \
+	HANDLER_ATOM(_name, _T, _R, _update, ATOMIC_LOOP(_update))
+
+#define HANDLER_ATOM_FETCH(_name, _T, _update, _fetch)                                   \
+	HANDLER_ATOM(_name, _T, _T, _update, old = _fetch(p, x, __ATOMIC_SEQ_CST))
+
+HANDLER_ATOM_FETCH(ATOM_ADD_32, u32, old + x, __atomic_fetch_add)
+HANDLER_ATOM_FETCH(ATOM_ADD_64, u64, old + x, __atomic_fetch_add)
+HANDLER_ATOM_FETCH(ATOM_AND_32, u32, old &x, __atomic_fetch_and)
+HANDLER_ATOM_FETCH(ATOM_AND_64, u64, old &x, __atomic_fetch_and)
+HANDLER_ATOM_FETCH(ATOM_OR_32, u32, old | x, __atomic_fetch_or)
+HANDLER_ATOM_FETCH(ATOM_OR_64, u64, old | x, __atomic_fetch_or)
+HANDLER_ATOM_FETCH(ATOM_XOR_32, u32, old ^ x, __atomic_fetch_xor)
+HANDLER_ATOM_FETCH(ATOM_XOR_64, u64, old ^ x, __atomic_fetch_xor)
+HANDLER_ATOM_FETCH(ATOM_EXCH_32, u32, x, __atomic_exchange_n)
+HANDLER_ATOM_FETCH(ATOM_EXCH_64, u64, x, __atomic_exchange_n)
+
+HANDLER_ATOM_LOOP(ATOM_ADD_F32, u32, u32, bits_f32(make_f32(old) + make_f32(x)))
+HANDLER_ATOM_LOOP(ATOM_ADD_F64, u64, u64, bits_f64(make_f64(old) + make_f64(x)))
+HANDLER_ATOM_LOOP(ATOM_ADD_F16, u16, u32, (u16)half_add(old, x))
+HANDLER_ATOM_LOOP(
+	ATOM_ADD_F16X2, u32, u32, half_add(old, x) | half_add(old >> 16, x >> 16) << 16)
+HANDLER_ATOM_LOOP(ATOM_MIN_S32, u32, u32, (s32)old < (s32)x ? old : x)
+HANDLER_ATOM_LOOP(ATOM_MIN_U32, u32, u32, old < x ? old : x)
+HANDLER_ATOM_LOOP(ATOM_MIN_S64, u64, u64, (s64)old < (s64)x ? old : x)
+HANDLER_ATOM_LOOP(ATOM_MIN_U64, u64, u64, old < x ? old : x)
+HANDLER_ATOM_LOOP(ATOM_MAX_S32, u32, u32, (s32)old > (s32)x ? old : x)
+HANDLER_ATOM_LOOP(ATOM_MAX_U32, u32, u32, old > x ? old : x)
+HANDLER_ATOM_LOOP(ATOM_MAX_S64, u64, u64, (s64)old > (s64)x ? old : x)
+HANDLER_ATOM_LOOP(ATOM_MAX_U64, u64, u64, old > x ? old : x)
+HANDLER_ATOM_LOOP(ATOM_INC_32, u32, u32, old >= x ? 0 : old + 1)
+HANDLER_ATOM_LOOP(ATOM_DEC_32, u32, u32, old == 0 || old > x ? x : old - 1)
+
+/* The loop would write the old value back and so take the line; this does not fail. */
+#define ATOMIC_CAS                                                                       \
+	do {                                                                             \
+		old = x;                                                                 \
+		__atomic_compare_exchange_n(                                             \
+			p, &old, y, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);          \
+	} while (0)
+
+HANDLER_ATOM(ATOM_CAS_16, u16, u32, old == x ? y : old, ATOMIC_CAS)
+HANDLER_ATOM(ATOM_CAS_32, u32, u32, old == x ? y : old, ATOMIC_CAS)
+HANDLER_ATOM(ATOM_CAS_64, u64, u64, old == x ? y : old, ATOMIC_CAS)

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Block: one after the other in a scratch
+ *
+ * A scratch owns the memory of one running block: register files, predicates, shared
+ * and local memory, a copy of the parameters. What is the same for all blocks of a
+ * launch (immediates, thread numbers, shape) is written at the launch's first block
+ * only; the scratch remembers by which launch that was. Registers are zeroed then, so
+ * that what a kernel reads without having written it does not come from another one.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "exec/warp.h"
+#include "ptx/isa.h"
+#include "vgpu/cleanup.h"
+
+struct softgpu_scratch {
+	uint32_t smid;
+	struct block block;
+
+	/* What the buffers were prepared for. */
+	const struct softgpu_kernel *kernel;
+	uint64_t serial;
+	struct softgpu_launch launch;
+	uint32_t envreg[SOFTGPU_ENVREGS];
+
+	uint8_t *regs;
+	size_t regs_size;
+	uint32_t *preds;
+	size_t preds_size;
+	uint8_t *shared;
+	size_t shared_size;
+	uint8_t *local;
+	size_t local_size;
+	uint8_t *params;
+	size_t params_size;
+};
+
+int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
+{
+	struct softgpu_scratch *scratch = calloc(1, sizeof(*scratch));
+
+	if (!scratch)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	scratch->smid = smid;
+	*scratchp = scratch;
+	return SOFTGPU_SUCCESS;
+}
+
+struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
+{
+	if (!scratch)
+		return NULL;
+	free(scratch->regs);
+	free(scratch->preds);
+	free(scratch->shared);
+	free(scratch->local);
+	free(scratch->params);
+	free(scratch);
+	return NULL;
+}
+
+/* Replaces a buffer by a zeroed one unless it is large enough. */
+static int grow(void *bufferp, size_t *havep, size_t need)
+{
+	_vgpu_cleanup_(vgpu_freep) void *buffer = NULL;
+
+	if (need <= *havep)
+		return SOFTGPU_SUCCESS;
+	if (posix_memalign(&buffer, 64, need))
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	memset(buffer, 0, need);
+	free(*(void **)bufferp);
+	*(void **)bufferp = buffer;
+	*havep = need;
+	buffer = NULL;
+	return SOFTGPU_SUCCESS;
+}
+
+/* Local memory may be large and mostly untouched: its zeros come from the kernel. */
+static int grow_local(struct softgpu_scratch *scratch, size_t need)
+{
+	if (need <= scratch->local_size)
+		return SOFTGPU_SUCCESS;
+	free(scratch->local);
+	scratch->local_size = 0;
+	scratch->local = calloc(1, need);
+	if (!scratch->local)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	scratch->local_size = need;
+	return SOFTGPU_SUCCESS;
+}
+
+/*
+ * Special registers
+ */
+
+static void fill_slot(struct warp *w, const struct code_sreg *sreg, uint64_t value)
+{
+	uint8_t *slot = w->regs + (size_t)sreg->slot * SLOT_BYTES;
+
+	for (uint32_t i = 0; i < LANES; i++) {
+		if (sreg->wide)
+			((uint64_t *)slot)[i] = value;
+		else
+			((uint32_t *)slot)[i] = (uint32_t)value;
+	}
+}
+
+static uint32_t thread_sreg(const struct block *block, const struct warp *w,
+	const struct code_sreg *sreg, uint32_t lane)
+{
+	const uint32_t *dim = block->launch->block;
+	uint32_t thread = w->first_thread + lane;
+
+	switch (sreg->sreg) {
+	case PTX_SREG_TID_X:
+		return thread % dim[0];
+	case PTX_SREG_TID_Y:
+		return thread / dim[0] % dim[1];
+	case PTX_SREG_TID_Z:
+		return thread / dim[0] / dim[1];
+	case PTX_SREG_LANEID:
+		return lane;
+	case PTX_SREG_LANEMASK_EQ:
+		return 1u << lane;
+	case PTX_SREG_LANEMASK_LE:
+		return UINT32_MAX >> (31 - lane);
+	case PTX_SREG_LANEMASK_LT:
+		return (1u << lane) - 1;
+	case PTX_SREG_LANEMASK_GE:
+		return UINT32_MAX << lane;
+	default:
+		return UINT32_MAX << lane << 1; /* LANEMASK_GT */
+	}
+}
+
+static uint64_t launch_sreg(const struct softgpu_scratch *scratch, const struct warp *w,
+	const struct code_sreg *sreg)
+{
+	const struct block *block = &scratch->block;
+	const struct softgpu_launch *launch = block->launch;
+
+	switch (sreg->sreg) {
+	case PTX_SREG_NTID_X:
+	case PTX_SREG_NTID_Y:
+	case PTX_SREG_NTID_Z:
+		return launch->block[sreg->sreg - PTX_SREG_NTID_X];
+	case PTX_SREG_NCTAID_X:
+	case PTX_SREG_NCTAID_Y:
+	case PTX_SREG_NCTAID_Z:
+		return launch->grid[sreg->sreg - PTX_SREG_NCTAID_X];
+	case PTX_SREG_NCLUSTERID_X:
+	case PTX_SREG_NCLUSTERID_Y:
+	case PTX_SREG_NCLUSTERID_Z:
+		return launch->grid[sreg->sreg - PTX_SREG_NCLUSTERID_X];
+	case PTX_SREG_WARPID:
+		return w->index;
+	case PTX_SREG_NWARPID:
+		return block->n_warps;
+	case PTX_SREG_SMID:
+		return scratch->smid;
+	case PTX_SREG_NSMID:
+		return launch->n_sms;
+	case PTX_SREG_GRIDID:
+		return launch->grid_id;
+	case PTX_SREG_ENVREG:
+		return scratch->envreg[sreg->number % SOFTGPU_ENVREGS];
+	case PTX_SREG_DYNAMIC_SMEM_SIZE:
+		return launch->dynamic_shared_size;
+	case PTX_SREG_TOTAL_SMEM_SIZE:
+	case PTX_SREG_AGGR_SMEM_SIZE:
+		return block->shared_size;
+	case PTX_SREG_CLUSTER_NCTAID_X:
+	case PTX_SREG_CLUSTER_NCTAID_Y:
+	case PTX_SREG_CLUSTER_NCTAID_Z:
+	case PTX_SREG_CLUSTER_NCTARANK:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static bool is_thread_sreg(unsigned int sreg)
+{
+	return sreg <= PTX_SREG_TID_Z || sreg == PTX_SREG_LANEID ||
+		(sreg >= PTX_SREG_LANEMASK_EQ && sreg <= PTX_SREG_LANEMASK_GT);
+}
+
+static bool is_block_sreg(unsigned int sreg)
+{
+	return (sreg >= PTX_SREG_CTAID_X && sreg <= PTX_SREG_CTAID_Z) ||
+		(sreg >= PTX_SREG_CLUSTERID_X && sreg <= PTX_SREG_CLUSTERID_Z);
+}
+
+/* What stays the same for all blocks of the launch. */
+static void fill_launch_slots(struct softgpu_scratch *scratch, struct warp *w)
+{
+	const struct softgpu_kernel *kernel = scratch->block.kernel;
+
+	for (uint32_t i = 0; i < kernel->n_constants; i++) {
+		const struct code_constant *c = &kernel->constants[i];
+		struct code_sreg slot = {.slot = c->slot, .wide = c->wide};
+
+		fill_slot(w, &slot, c->bits);
+	}
+	for (uint32_t i = 0; i < kernel->n_sregs; i++) {
+		const struct code_sreg *sreg = &kernel->sregs[i];
+		uint32_t *slot = (uint32_t *)(w->regs + (size_t)sreg->slot * SLOT_BYTES);
+
+		if (is_block_sreg(sreg->sreg))
+			continue;
+		if (!is_thread_sreg(sreg->sreg)) {
+			fill_slot(w, sreg, launch_sreg(scratch, w, sreg));
+			continue;
+		}
+		for (uint32_t lane = 0; lane < LANES; lane++)
+			slot[lane] = thread_sreg(&scratch->block, w, sreg, lane);
+	}
+}
+
+static void fill_block_slots(const struct block *block, struct warp *w)
+{
+	const struct softgpu_kernel *kernel = block->kernel;
+
+	for (uint32_t i = 0; i < kernel->n_sregs; i++) {
+		const struct code_sreg *sreg = &kernel->sregs[i];
+
+		if (sreg->sreg >= PTX_SREG_CTAID_X && sreg->sreg <= PTX_SREG_CTAID_Z)
+			fill_slot(w, sreg, block->ctaid[sreg->sreg - PTX_SREG_CTAID_X]);
+		else if (is_block_sreg(sreg->sreg))
+			fill_slot(w, sreg,
+				block->ctaid[sreg->sreg - PTX_SREG_CLUSTERID_X]);
+	}
+}
+
+/*
+ * Preparation
+ */
+
+static const uint32_t no_envreg[SOFTGPU_ENVREGS];
+
+static bool is_prepared(
+	const struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
+{
+	const struct softgpu_launch *last = &scratch->launch;
+
+	const uint32_t *envreg = launch->envreg ? launch->envreg : no_envreg;
+
+	return scratch->kernel == launch->kernel &&
+		scratch->serial == launch->kernel->serial &&
+		!memcmp(last->grid, launch->grid, sizeof(last->grid)) &&
+		!memcmp(last->block, launch->block, sizeof(last->block)) &&
+		last->dynamic_shared_size == launch->dynamic_shared_size &&
+		last->n_sms == launch->n_sms && last->grid_id == launch->grid_id &&
+		!memcmp(scratch->envreg, envreg, sizeof(scratch->envreg));
+}
+
+static int prepare_buffers(struct softgpu_scratch *scratch,
+	const struct softgpu_launch *launch)
+{
+	const struct softgpu_kernel *kernel = launch->kernel;
+	uint32_t n_threads = launch->block[0] * launch->block[1] * launch->block[2];
+	uint32_t n_warps = (n_threads + LANES - 1) / LANES;
+	size_t regs_size = (size_t)n_warps * kernel->n_slots * SLOT_BYTES;
+	size_t preds_size = (size_t)n_warps * kernel->n_preds * sizeof(uint32_t);
+	struct block *block = &scratch->block;
+	int r;
+
+	block->shared_size = kernel->info.static_shared_size + launch->dynamic_shared_size;
+	block->local_size = kernel->local_size;
+	block->n_threads = n_threads;
+	block->n_warps = n_warps;
+	block->params_size = kernel->info.params_size;
+	r = grow(&scratch->regs, &scratch->regs_size, regs_size);
+	if (!r)
+		r = grow(&scratch->preds, &scratch->preds_size, preds_size);
+	if (!r)
+		r = grow(&scratch->shared, &scratch->shared_size,
+			(size_t)block->shared_size + 64);
+	if (!r)
+		r = grow(&scratch->params, &scratch->params_size,
+			(size_t)block->params_size + 64);
+	if (!r && kernel->local_size)
+		r = grow_local(scratch, (size_t)n_warps * LANES * kernel->local_size);
+	if (r)
+		return r;
+	memset(scratch->regs, 0, regs_size);
+	memset(scratch->preds, 0, preds_size);
+	memset(scratch->shared, 0, block->shared_size);
+	return SOFTGPU_SUCCESS;
+}
+
+static void prepare_warps(struct softgpu_scratch *scratch)
+{
+	struct block *block = &scratch->block;
+	const struct softgpu_kernel *kernel = block->kernel;
+
+	for (uint32_t i = 0; i < block->n_warps; i++) {
+		struct warp *w = &block->warps[i];
+
+		w->regs = scratch->regs + (size_t)i * kernel->n_slots * SLOT_BYTES;
+		w->preds = scratch->preds + (size_t)i * kernel->n_preds;
+		w->block = block;
+		w->index = i;
+		w->first_thread = i * LANES;
+		fill_launch_slots(scratch, w);
+	}
+}
+
+static int prepare(struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
+{
+	struct block *block = &scratch->block;
+	int r;
+
+	block->launch = launch;
+	block->kernel = launch->kernel;
+	block->space = *launch->space;
+	if (is_prepared(scratch, launch))
+		return SOFTGPU_SUCCESS;
+	scratch->kernel = NULL;
+	r = prepare_buffers(scratch, launch);
+	if (r)
+		return r;
+	block->shared = scratch->shared;
+	block->local = scratch->local;
+	block->params = scratch->params;
+	memcpy(scratch->envreg, launch->envreg ? launch->envreg : no_envreg,
+		sizeof(scratch->envreg));
+	prepare_warps(scratch);
+	scratch->kernel = launch->kernel;
+	scratch->serial = launch->kernel->serial;
+	scratch->launch = *launch;
+	return SOFTGPU_SUCCESS;
+}
+
+/*
+ * Faults
+ */
+
+static void describe_block(struct softgpu_fault *faultp, int code,
+	const struct block *block, const char *text)
+{
+	*faultp = (struct softgpu_fault){.code = code, .kernel = block->kernel->info.name};
+	memcpy(faultp->block, block->ctaid, sizeof(faultp->block));
+	snprintf(faultp->text, sizeof(faultp->text), "%s in %s, block (%u, %u, %u)", text,
+		faultp->kernel, block->ctaid[0], block->ctaid[1], block->ctaid[2]);
+}
+
+static void describe_fault(
+	struct softgpu_fault *faultp, const struct block *block, const struct warp *w)
+{
+	const uint32_t *dim = block->launch->block;
+	uint32_t thread = w->first_thread + w->fault_lane;
+
+	describe_block(faultp, w->fault_code, block, w->fault_text);
+	faultp->thread[0] = thread % dim[0];
+	faultp->thread[1] = thread / dim[0] % dim[1];
+	faultp->thread[2] = thread / dim[0] / dim[1];
+	faultp->line = block->kernel->lines[w->at - block->kernel->code];
+	faultp->address = w->fault_address;
+	snprintf(faultp->text, sizeof(faultp->text),
+		"%s (0x%llx) in %.48s, block (%u, %u, %u), thread (%u, %u, %u), line %u",
+		w->fault_text, (unsigned long long)w->fault_address, faultp->kernel,
+		block->ctaid[0], block->ctaid[1], block->ctaid[2], faultp->thread[0],
+		faultp->thread[1], faultp->thread[2], faultp->line);
+}
+
+/* Returns: 0, or why the launch has to end. */
+static int look_around(const struct softgpu_launch *launch)
+{
+	struct timespec now;
+	uint32_t stop = launch->stop ? __atomic_load_n(launch->stop, __ATOMIC_RELAXED) : 0;
+
+	if (stop)
+		return (int)stop;
+	if (!launch->deadline_ns)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec >=
+			launch->deadline_ns ?
+		SOFTGPU_ERROR_LAUNCH_TIMEOUT :
+		0;
+}
+
+/*
+ * Running
+ */
+
+int softgpu_block_begin(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
+	uint64_t number, struct softgpu_fault *faultp)
+{
+	struct block *block = &scratch->block;
+	int r = prepare(scratch, launch);
+
+	block->ctaid[0] = (uint32_t)(number % launch->grid[0]);
+	block->ctaid[1] = (uint32_t)(number / launch->grid[0] % launch->grid[1]);
+	block->ctaid[2] = (uint32_t)(number / launch->grid[0] / launch->grid[1]);
+	if (r) {
+		describe_block(faultp, r, block, "no memory to run a block");
+		return r;
+	}
+	if (block->params_size)
+		memcpy(scratch->params, launch->params, block->params_size);
+	block->n_dead = block->n_warps * LANES - block->n_threads;
+	block->next_warp = 0;
+	memset(block->barriers, 0, sizeof(block->barriers));
+	for (uint32_t i = 0; i < block->n_warps; i++) {
+		struct warp *w = &block->warps[i];
+		uint32_t n = block->n_threads - w->first_thread;
+
+		w->dead = n < LANES ? UINT32_MAX << n : 0;
+		fill_block_slots(block, w);
+		softgpu_warp_start(w);
+	}
+	return SOFTGPU_SUCCESS;
+}
+
+/* Returns: whether the warp has a group that is not waiting for a barrier. */
+static bool warp_can_run(const struct warp *w)
+{
+	for (uint32_t i = 0; i < w->n_groups; i++)
+		if (w->groups[i].state != GROUP_BARRIER)
+			return true;
+	return false;
+}
+
+/* Runs one warp until it waits, ends or wants others to run. Returns: 0 or a code. */
+static int run_warp(struct block *block, struct warp *w, struct softgpu_fault *faultp)
+{
+	enum event event;
+	int code;
+
+	do {
+		event = softgpu_warp_run(w);
+		if (event == EVENT_FAULT) {
+			describe_fault(faultp, block, w);
+			return faultp->code;
+		}
+		if (event != EVENT_SPENT)
+			return SOFTGPU_SUCCESS;
+		code = look_around(block->launch);
+		if (code) {
+			describe_block(faultp, code, block,
+				code == SOFTGPU_ERROR_LAUNCH_TIMEOUT ? "time is over" :
+								       "stopped");
+			return code;
+		}
+	} while (!w->yields);
+	return SOFTGPU_SUCCESS;
+}
+
+enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
+	struct softgpu_fault *faultp)
+{
+	struct block *block = &scratch->block;
+	bool yielded = false, alive, ran;
+
+	do {
+		alive = ran = false;
+		for (uint32_t i = 0; i < block->n_warps; i++) {
+			struct warp *w = &block->warps[i];
+
+			if (!w->n_groups)
+				continue;
+			alive = true;
+			if (!warp_can_run(w))
+				continue;
+			ran = true;
+			w->yields = false;
+			if (run_warp(block, w, faultp))
+				return SOFTGPU_BLOCK_FAULTED;
+			yielded |= w->yields;
+		}
+		if (alive && !ran) {
+			describe_block(faultp, SOFTGPU_ERROR_LAUNCH_TIMEOUT, block,
+				"all threads wait at barriers that cannot open");
+			return SOFTGPU_BLOCK_FAULTED;
+		}
+	} while (alive && !yielded);
+	return alive ? SOFTGPU_BLOCK_YIELDED : SOFTGPU_BLOCK_DONE;
+}
+
+int softgpu_run_blocks(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
+	uint64_t first, uint64_t count, struct softgpu_fault *faultp)
+{
+	enum softgpu_progress progress;
+	int r;
+
+	for (uint64_t i = 0; i < count; i++) {
+		r = softgpu_block_begin(scratch, launch, first + i, faultp);
+		if (r)
+			return r;
+		do
+			progress = softgpu_block_resume(scratch, faultp);
+		while (progress == SOFTGPU_BLOCK_YIELDED);
+		if (progress == SOFTGPU_BLOCK_FAULTED)
+			return faultp->code;
+		r = launch->stop ? (int)__atomic_load_n(launch->stop, __ATOMIC_RELAXED) : 0;
+		if (r) {
+			describe_block(faultp, r, &scratch->block, "stopped");
+			return r;
+		}
+	}
+	return SOFTGPU_SUCCESS;
+}
+
+int softgpu_launch_check(const struct softgpu_launch *launch)
+{
+	const struct softgpu_kernel_info *info = &launch->kernel->info;
+	uint64_t threads = 1;
+
+	for (int i = 0; i < 3; i++) {
+		if (!launch->grid[i] || !launch->block[i] ||
+			launch->grid[i] > (i ? 65535u : INT32_MAX) ||
+			launch->block[i] > (i == 2 ? 64u : SOFTGPU_BLOCK_THREADS_MAX))
+			return SOFTGPU_ERROR_INVALID_VALUE;
+		threads *= launch->block[i];
+		if (info->required_block[0] && info->required_block[i] != launch->block[i])
+			return SOFTGPU_ERROR_INVALID_VALUE;
+	}
+	if (threads > SOFTGPU_BLOCK_THREADS_MAX || launch->params_size < info->params_size ||
+		(info->params_size && !launch->params))
+		return SOFTGPU_ERROR_INVALID_VALUE;
+	if (threads > info->max_threads ||
+		(uint64_t)info->static_shared_size + launch->dynamic_shared_size >
+			SOFTGPU_SHARED_MAX)
+		return SOFTGPU_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	return SOFTGPU_SUCCESS;
+}

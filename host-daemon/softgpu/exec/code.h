@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Decoded form of a kernel: what lower/ makes and the handlers run
+ *
+ * The register file of a warp is an array of slots of 128 bytes: a 32-bit value is
+ * one slot (32 lanes of 4 bytes, also for 8 and 16-bit values, whose upper bits
+ * mean nothing), a 64-bit value two slots (32 lanes of 8 bytes). Immediates and
+ * special registers are slots like all others, filled before a block starts, so
+ * that handlers have register operands only. Values of the two widths live in
+ * different parts of the file: a destination may be the same slot as a source of
+ * its width, and never overlaps one otherwise.
+ *
+ * Predicates are one bit a lane in a separate array of words. An operand that is a
+ * predicate has bit 15 set where it is negated. Predicate 0 is always true.
+ *
+ * Handlers trust the code completely. lower/emit.c is the one place that makes it,
+ * and checks each operand against the signature of its operation (ops.h) there.
+ */
+
+#include "exec/engine.h"
+
+struct warp;
+struct insn;
+
+typedef const struct insn *(*insn_fn)(struct warp *w, const struct insn *ip, uint32_t mask);
+
+#define SLOT_BYTES 128
+#define PRED_NEGATED 0x8000u
+#define PRED_TRUE 0u
+#define PRED_CARRY 1u /* the carry flag of add.cc and its kind */
+
+#define SLOTS_MAX 4096u /* 512 KiB a warp; the largest kernel met needs below 400 */
+#define PREDS_MAX 4096u
+
+struct insn {
+	insn_fn fn;
+	uint16_t d, a, b, c;
+	union {
+		uint64_t imm;
+		struct {
+			int32_t off; /* of an address; options of others */
+			uint16_t e, f;
+		};
+	};
+	uint16_t guard;
+	uint16_t reserved;
+	int32_t target; /* of a branch, in instructions relative to this one */
+};
+
+_Static_assert(sizeof(struct insn) == 32, "two instructions fill a cache line");
+
+/* insn.reserved of the barriers: what becomes of the predicates. */
+enum red {
+	RED_NONE,
+	RED_AND,
+	RED_OR,
+	RED_POPC,
+};
+
+/* A slot that is filled before a block starts. */
+struct code_constant {
+	uint64_t bits;
+	uint16_t slot;
+	bool wide;
+};
+
+struct code_sreg {
+	uint8_t sreg; /* enum ptx_sreg */
+	uint8_t number;
+	uint16_t slot;
+	bool wide;
+};
+
+struct softgpu_kernel {
+	struct softgpu_kernel_info info;
+	uint64_t serial; /* never used twice */
+
+	/* Ends with an exit, so that running off the end ends the thread. */
+	struct insn *code;
+	uint32_t *lines;
+	uint32_t n_code;
+
+	struct code_constant *constants;
+	uint32_t n_constants;
+	struct code_sreg *sregs;
+	uint32_t n_sregs;
+	uint32_t n_slots;
+	uint32_t n_preds;
+
+	uint32_t shared_align;
+	uint32_t local_size; /* as in info, a multiple of 16 */
+
+	/* Branch tables: targets as instruction numbers. */
+	uint32_t *targets;
+	uint32_t n_targets;
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: branches, barriers and what else moves the instruction pointer
+ */
+
+#include <time.h>
+
+#include "exec/warp.h"
+
+HANDLER(BRA)
+{
+	const struct insn *target = ip + ip->target;
+
+	if (!mask)
+		return ip + 1;
+	if (mask != w->active)
+		return softgpu_warp_split(w, target, mask, ip + 1);
+	if (target > ip || --w->budget)
+		return target;
+	w->event = EVENT_SPENT;
+	w->at = target;
+	return LEAVE;
+}
+
+/* Lanes may go to as many places as the table has; out of range is undefined: a fault. */
+HANDLER(BRX)
+{
+	const struct softgpu_kernel *kernel = w->block->kernel;
+	const uint32_t *index = REG(uint32_t, ip->a), *targets = kernel->targets + ip->off;
+	const struct insn *next = ip + 1;
+	uint32_t rest = mask;
+
+	while (rest) {
+		uint32_t lane = (u32)__builtin_ctz(rest), same = 0, chosen = index[lane];
+
+		if (chosen >= ip->e)
+			return warp_fault(w, ip, SOFTGPU_ERROR_INVALID_PC, lane, chosen,
+				"branch index outside of its table");
+		EACH_SET_LANE(i, rest)
+			if (index[i] == chosen)
+				same |= lane_bit[i];
+		rest &= ~same;
+		if (same == w->active)
+			next = kernel->code + targets[chosen];
+		else
+			softgpu_warp_push(w, kernel->code + targets[chosen], same);
+	}
+	if (next <= ip && !--w->budget) {
+		w->event = EVENT_SPENT;
+		w->at = next;
+		return LEAVE;
+	}
+	if (w->active)
+		return next;
+	w->event = EVENT_ENDED;
+	return LEAVE;
+}
+
+HANDLER(EXIT)
+{
+	return mask ? softgpu_warp_exit(w, ip, mask) : ip + 1;
+}
+
+HANDLER(TRAP)
+{
+	if (!mask)
+		return ip + 1;
+	return warp_fault(w, ip, SOFTGPU_ERROR_LAUNCH_FAILED, (u32)__builtin_ctz(mask), 0,
+		"trap instruction");
+}
+
+HANDLER(NOP)
+{
+	return ip + 1;
+}
+
+/* Who sleeps waits for someone: let others run. */
+HANDLER(NANOSLEEP)
+{
+	w->polled = true;
+	w->budget = 1;
+	return ip + 1;
+}
+
+static const struct insn *barrier(
+	struct warp *w, const struct insn *ip, uint32_t mask, uint32_t expected, bool waits)
+{
+	const uint32_t *id = REG(uint32_t, ip->a);
+	uint32_t lane;
+
+	if (!mask)
+		return ip + 1;
+	lane = (u32)__builtin_ctz(mask);
+	if (id[lane] >= BARRIERS)
+		return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_INSTRUCTION, lane, 0,
+			"barrier number above 15");
+	return softgpu_barrier_arrive(w, ip, mask, id[lane], expected, waits);
+}
+
+static const struct insn *barrier_counted(
+	struct warp *w, const struct insn *ip, uint32_t mask, bool waits)
+{
+	uint32_t lane, count;
+
+	if (!mask)
+		return ip + 1;
+	lane = (u32)__builtin_ctz(mask);
+	count = REG(uint32_t, ip->b)[lane];
+	if (!count || count % LANES || count > SOFTGPU_BLOCK_THREADS_MAX)
+		return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_INSTRUCTION, lane, 0,
+			"barrier thread count is not a number of warps");
+	return barrier(w, ip, mask, count, waits);
+}
+
+HANDLER(BAR_SYNC)
+{
+	return barrier(w, ip, mask, 0, true);
+}
+
+HANDLER(BAR_SYNC_N)
+{
+	return barrier_counted(w, ip, mask, true);
+}
+
+HANDLER(BAR_ARRIVE)
+{
+	return barrier_counted(w, ip, mask, false);
+}
+
+/* The predicate is counted at arrival; ip->reserved says what is made of the counts. */
+#define HANDLER_BAR_RED(_name)                                                           \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		uint32_t lane;                                                           \
+                                                                                         \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		lane = (u32)__builtin_ctz(mask);                                         \
+		if (REG(uint32_t, ip->b)[lane])                                          \
+			return barrier_counted(w, ip, mask, true);                       \
+		return barrier(w, ip, mask, 0, true);                                    \
+	}
+
+HANDLER_BAR_RED(BAR_RED_AND)
+HANDLER_BAR_RED(BAR_RED_OR)
+HANDLER_BAR_RED(BAR_RED_POPC)
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+HANDLER(READ_CLOCK)
+{
+	uint64_t *d = REG(uint64_t, ip->d), now = now_ns(CLOCK_MONOTONIC);
+
+	w->polled = true; /* a loop that waits for the clock should let others run */
+	EACH_SET_LANE(i, mask)
+		d[i] = now;
+	return ip + 1;
+}
+
+HANDLER(READ_TIMER)
+{
+	uint64_t *d = REG(uint64_t, ip->d), now = now_ns(CLOCK_REALTIME);
+
+	w->polled = true;
+	EACH_SET_LANE(i, mask)
+		d[i] = now;
+	return ip + 1;
+}

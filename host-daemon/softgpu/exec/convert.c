@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: the conversions that are not worth a loop of their own
+ *
+ * One lane at a time: the source becomes an integer of 65 bits or a double, which
+ * hold each value of each source type exactly, and that the destination. Roundings to
+ * a narrower float are done by the machine under the wanted mode.
+ */
+
+#include <fenv.h>
+
+#include "exec/warp.h"
+#include "ptx/isa.h"
+
+struct value {
+	bool is_float;
+	bool negative; /* of an integer: of the s64, else `integer` is unsigned */
+	u64 integer;
+	f64 real;
+};
+
+static bool type_is_float(unsigned int type)
+{
+	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_F32 ||
+		type == PTX_TYPE_F64;
+}
+
+static f64 f64_from_half(u16 h)
+{
+	int e = h >> 10 & 31;
+	f64 m = h & 1023, r;
+
+	if (e == 31)
+		r = h & 1023 ? (f64)NAN : (f64)INFINITY;
+	else
+		r = e ? ldexp(m + 1024, e - 25) : ldexp(m, -24);
+	return h & 0x8000 ? -r : r;
+}
+
+/*
+ * A double as a float of @mantissa bits below the leading one and least exponent
+ * @low, by the machine's current rounding mode.
+ */
+static f64 narrow(f64 x, int mantissa, int low)
+{
+	int e;
+
+	if (x == 0 || !isfinite(x))
+		return x;
+	(void)frexp(x, &e);
+	e = e - 1 < low ? low : e - 1;
+	return ldexp(nearbyint(ldexp(x, mantissa - e)), e - mantissa);
+}
+
+static u16 half_bits(f64 x)
+{
+	u16 sign = signbit(x) ? 0x8000 : 0;
+	f64 a = fabs(x);
+	int e;
+
+	if (isnan(x))
+		return 0x7fff;
+	if (a >= 65536.0)
+		return (u16)(sign | 0x7c00);
+	if (a < 0x1p-14)
+		return (u16)(sign | (u16)ldexp(a, 24));
+	(void)frexp(a, &e);
+	return (u16)(sign | (u16)((e + 14) << 10) | ((u16)ldexp(a, 11 - e) & 1023));
+}
+
+static struct value load(unsigned int type, u64 bits, bool flush)
+{
+	struct value v = {.is_float = type_is_float(type)};
+
+	switch (type) {
+	case PTX_TYPE_F16:
+		v.real = f64_from_half((u16)bits);
+		return v;
+	case PTX_TYPE_BF16:
+		v.real = make_f32((u32)bits << 16);
+		return v;
+	case PTX_TYPE_F32:
+		v.real = flush ? ftz(make_f32((u32)bits)) : make_f32((u32)bits);
+		return v;
+	case PTX_TYPE_F64:
+		v.real = make_f64(bits);
+		return v;
+	case PTX_TYPE_S8:
+		v.integer = (u64)(s64)(s8)bits;
+		break;
+	case PTX_TYPE_S16:
+		v.integer = (u64)(s64)(s16)bits;
+		break;
+	case PTX_TYPE_S32:
+		v.integer = (u64)(s64)(s32)bits;
+		break;
+	case PTX_TYPE_S64:
+		v.integer = bits;
+		break;
+	default:
+		v.integer = bits & (UINT64_MAX >> (64 - 8 * ptx_type_size(type)));
+		return v;
+	}
+	v.negative = (s64)v.integer < 0;
+	return v;
+}
+
+static u64 saturate(unsigned int type, const struct value *v)
+{
+	unsigned int bits = 8 * ptx_type_size(type);
+	bool is_signed = type >= PTX_TYPE_S8 && type <= PTX_TYPE_S64;
+	u64 high = UINT64_MAX >> (64 - bits + is_signed), low = is_signed ? ~high : 0;
+
+	if (!v->is_float) {
+		if (v->negative)
+			return !is_signed ? 0 : (s64)v->integer < (s64)low ? low : v->integer;
+		return v->integer > high ? high : v->integer;
+	}
+	if (isnan(v->real))
+		return 0;
+	if (v->real >= ldexp(1, (int)(bits - is_signed)))
+		return high;
+	if (v->real <= (is_signed ? -ldexp(1, (int)bits - 1) : 0))
+		return low;
+	return is_signed ? (u64)(s64)v->real : (u64)v->real;
+}
+
+static f64 integral(f64 x, unsigned int round)
+{
+	switch (round) {
+	case PTX_ROUND_RNI:
+	case PTX_ROUND_RN:
+		return rint(x);
+	case PTX_ROUND_RMI:
+	case PTX_ROUND_RM:
+		return floor(x);
+	case PTX_ROUND_RPI:
+	case PTX_ROUND_RP:
+		return ceil(x);
+	default:
+		return trunc(x);
+	}
+}
+
+static int machine_round(unsigned int round)
+{
+	switch (round) {
+	case PTX_ROUND_RZ:
+		return FE_TOWARDZERO;
+	case PTX_ROUND_RM:
+		return FE_DOWNWARD;
+	case PTX_ROUND_RP:
+		return FE_UPWARD;
+	default:
+		return FE_TONEAREST;
+	}
+}
+
+static u64 store_float(unsigned int type, const struct value *v, unsigned int round, u64 imm)
+{
+	volatile f64 wide;
+	volatile f32 single;
+	int saved = fegetround();
+
+	fesetround(machine_round(round));
+	/* An integer goes to float directly: to double first would round twice. */
+	if (v->is_float) {
+		wide = v->real;
+		single = (f32)wide;
+	} else if (v->negative) {
+		wide = (f64)(s64)v->integer;
+		single = (f32)(s64)v->integer;
+	} else {
+		wide = (f64)v->integer;
+		single = (f32)v->integer;
+	}
+	if (type == PTX_TYPE_F16)
+		wide = narrow(v->is_float ? wide : (f64)single, 10, -14);
+	else if (type == PTX_TYPE_BF16)
+		wide = narrow(v->is_float ? wide : (f64)single, 7, -126);
+	fesetround(saved);
+	if (imm & CONVERT_SAT) {
+		wide = sat_f64(wide);
+		single = sat_f32(single);
+	}
+	switch (type) {
+	case PTX_TYPE_F16:
+		return half_bits(wide);
+	case PTX_TYPE_BF16:
+		return isnan(wide) ? 0x7fff : bits_f32((f32)wide) >> 16;
+	case PTX_TYPE_F32:
+		if (isnan(single))
+			return 0x7fffffff;
+		return bits_f32(imm & CONVERT_FTZ ? ftz(single) : single);
+	default:
+		return bits_f64(wide);
+	}
+}
+
+static u64 convert(u64 bits, u64 imm)
+{
+	unsigned int to = imm >> CONVERT_TO & 255, from = imm >> CONVERT_FROM & 255;
+	unsigned int round = imm >> CONVERT_ROUND & 255;
+	struct value v = load(from, bits, imm & CONVERT_FTZ);
+
+	if (v.is_float && (round >= PTX_ROUND_RNI || !type_is_float(to)))
+		v.real = integral(v.real, round);
+	if (type_is_float(to))
+		return store_float(to, &v, round, imm);
+	if (v.is_float || imm & CONVERT_SAT)
+		return saturate(to, &v);
+	return v.integer;
+}
+
+/* A narrow result fills the register: a signed one by its sign. */
+static u64 widen(u64 bits, unsigned int to)
+{
+	switch (to) {
+	case PTX_TYPE_U8:
+		return (u8)bits;
+	case PTX_TYPE_S8:
+		return (u64)(s64)(s8)bits;
+	case PTX_TYPE_U16:
+		return (u16)bits;
+	case PTX_TYPE_S16:
+		return (u64)(s64)(s16)bits;
+	case PTX_TYPE_U32:
+		return (u32)bits;
+	case PTX_TYPE_S32:
+		return (u64)(s64)(s32)bits;
+	default:
+		return bits;
+	}
+}
+
+#define HANDLER_CONVERT(_name, _D, _A)                                                   \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		_D *d = REG(_D, ip->d);                                                  \
+		const _A *a = REG(_A, ip->a);                                            \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+			d[i] = (_D)widen(convert(a[i], ip->imm), ip->imm & 255);         \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_CONVERT(CVT_32_32, u32, u32)
+HANDLER_CONVERT(CVT_32_64, u32, u64)
+HANDLER_CONVERT(CVT_64_32, u64, u32)
+HANDLER_CONVERT(CVT_64_64, u64, u64)

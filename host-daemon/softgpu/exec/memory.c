@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: loads and stores
+ *
+ * A warp's access takes the first of these ways that fits:
+ *
+ *	linear	 all lanes, one element after the other: one check, one copy
+ *	uniform	 all lanes load from one address: one check, one load
+ *	near	 the range from the lowest to the highest address is allowed as a whole
+ *	single	 each lane is checked by itself; this way finds the lane at fault
+ *
+ * Shared addresses are offsets of 32 bits in the block's shared memory; global ones
+ * are addresses in this process. Alignment is that of the whole vector, as in PTX.
+ */
+
+#include "exec/memory.h"
+
+/* Pages between the ends of a near access, each of which is looked at. */
+#define NEAR_PAGES 64
+
+SCALAR bool linear_64(const uint64_t *address, uint64_t step)
+{
+	uint64_t first = address[0], differ = 0;
+
+	if (address[LANES - 1] - first != step * (LANES - 1))
+		return false;
+	EACH_LANE differ |= address[i] ^ (first + step * (uint64_t)i);
+	return !differ;
+}
+
+SCALAR bool linear_32(const uint32_t *address, uint32_t step)
+{
+	uint32_t first = address[0], differ = 0;
+
+	if (address[LANES - 1] - first != step * (LANES - 1))
+		return false;
+	EACH_LANE differ |= address[i] ^ (first + step * (uint32_t)i);
+	return !differ;
+}
+
+/* The near way, for global addresses. */
+SCALAR bool near_global(const struct warp *w, const uint64_t *address, int64_t off,
+	uint32_t mask, uint32_t size, unsigned int access)
+{
+	uint64_t fill = address[__builtin_ctz(mask)], low = fill, high = fill, bits = 0;
+	const struct softgpu_window *window;
+
+	EACH_LANE
+	{
+		uint64_t at = mask & lane_bit_wide[i] ? address[i] : fill;
+
+		low = at < low ? at : low;
+		high = at > high ? at : high;
+		bits |= at;
+	}
+	/* Alignment of low + off: the low bits of all and of the offset are 0. */
+	if (((bits | (uint64_t)off) & (size - 1)) || high - low >= NEAR_PAGES * SOFTGPU_PAGE_SIZE)
+		return false;
+	low += (uint64_t)off;
+	high += (uint64_t)off;
+	window = softgpu_space_find(&w->block->space, low, high - low + size);
+	if (!window)
+		return false;
+	for (uint64_t at = low & ~(SOFTGPU_PAGE_SIZE - 1); at < high + size;
+		at += SOFTGPU_PAGE_SIZE)
+		if (!softgpu_window_allows(window, at, access))
+			return false;
+	return true;
+}
+
+SCALAR bool near_shared(const struct warp *w, const uint32_t *address, uint32_t off,
+	uint32_t mask, uint32_t size)
+{
+	uint32_t fill = address[__builtin_ctz(mask)] + off, high = fill, bits = 0;
+
+	EACH_LANE
+	{
+		uint32_t at = mask & lane_bit[i] ? address[i] + off : fill;
+
+		high = at > high ? at : high;
+		bits |= at;
+	}
+	return !(bits & (size - 1)) && w->block->shared_size >= size &&
+		high <= w->block->shared_size - size;
+}
+
+/* Finds the lane that made a global or shared access fail. */
+static const struct insn *global_fault(struct warp *w, const struct insn *ip,
+	const uint64_t *address, uint32_t mask, uint32_t size, unsigned int access)
+{
+	int code;
+
+	EACH_SET_LANE(i, mask)
+	{
+		uint64_t at = address[i] + (uint64_t)(int64_t)ip->off;
+
+		code = SOFTGPU_ERROR_ILLEGAL_ADDRESS;
+		if (at & (size - 1))
+			code = SOFTGPU_ERROR_MISALIGNED_ADDRESS;
+		else if (softgpu_space_check(&w->block->space, at, size, access))
+			continue;
+		return warp_fault(w, ip, code, i, at, fault_sentence(code));
+	}
+	return NULL;
+}
+
+static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
+	const uint32_t *address, uint32_t mask, uint32_t size)
+{
+	int code = SOFTGPU_ERROR_ILLEGAL_ADDRESS;
+
+	EACH_SET_LANE(i, mask)
+	{
+		uint32_t at = address[i] + (uint32_t)ip->off;
+
+		if (at & (size - 1))
+			code = SOFTGPU_ERROR_MISALIGNED_ADDRESS;
+		else if ((uint64_t)at + size <= w->block->shared_size)
+			continue;
+		return warp_fault(w, ip, code, i, at, fault_sentence(code));
+	}
+	return warp_fault(w, ip, code, 0, address[0], fault_sentence(code));
+}
+
+/*
+ * The four ways, for @n elements of type @_M that become registers of type @_R
+ */
+
+#define LOAD_ELEMENTS(_M, _R, _n, _from)                                                 \
+	do {                                                                             \
+		const _M *from_ = (const _M *)(_from);                                   \
+                                                                                         \
+		d0[i] = (_R)from_[0];                                                    \
+		if (_n > 1)                                                              \
+			d1[i] = (_R)from_[1];                                            \
+		if (_n > 2) {                                                            \
+			d2[i] = (_R)from_[2];                                            \
+			d3[i] = (_R)from_[3];                                            \
+		}                                                                        \
+	} while (0)
+
+#define STORE_ELEMENTS(_M, _n, _to)                                                      \
+	do {                                                                             \
+		_M *to_ = (_M *)(_to);                                                   \
+                                                                                         \
+		to_[0] = (_M)s0[i];                                                      \
+		if (_n > 1)                                                              \
+			to_[1] = (_M)s1[i];                                              \
+		if (_n > 2) {                                                            \
+			to_[2] = (_M)s2[i];                                              \
+			to_[3] = (_M)s3[i];                                              \
+		}                                                                        \
+	} while (0)
+
+#define UNIFORM_ELEMENTS(_M, _R, _n, _from)                                              \
+	do {                                                                             \
+		const _M *one_ = (const _M *)(_from);                                    \
+		_R x0_ = (_R)one_[0], x1_ = (_R)one_[_n > 1 ? 1 : 0];                    \
+		_R x2_ = (_R)one_[_n > 2 ? 2 : 0], x3_ = (_R)one_[_n > 2 ? 3 : 0];       \
+                                                                                         \
+		EACH_LANE d0[i] = x0_;                                                   \
+		if (_n > 1)                                                              \
+			EACH_LANE d1[i] = x1_;                                           \
+		if (_n > 2) {                                                            \
+			EACH_LANE d2[i] = x2_;                                           \
+			EACH_LANE d3[i] = x3_;                                           \
+		}                                                                        \
+	} while (0)
+
+#define LOAD_REGISTERS(_R, _n)                                                           \
+	_R *d0 = REG(_R, ip->d), *d1 = REG(_R, _n > 1 ? ip->b : ip->d);                  \
+	_R *d2 = REG(_R, _n > 2 ? ip->e : ip->d), *d3 = REG(_R, _n > 2 ? ip->f : ip->d); \
+                                                                                         \
+	(void)d1, (void)d2, (void)d3
+
+#define STORE_REGISTERS(_R, _n)                                                          \
+	const _R *s0 = REG(_R, ip->b), *s1 = REG(_R, _n > 1 ? ip->c : ip->b);            \
+	const _R *s2 = REG(_R, _n > 2 ? ip->e : ip->b);                                  \
+	const _R *s3 = REG(_R, _n > 2 ? ip->f : ip->b);                                  \
+                                                                                         \
+	(void)s1, (void)s2, (void)s3
+
+#define LOAD_GLOBAL(_op, _M, _R, _n)                                                     \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		const uint32_t size = _n * sizeof(_M);                                   \
+		const int64_t off = ip->off;                                             \
+		uint64_t at = address[0] + (uint64_t)off;                                \
+		const struct insn *fault;                                                \
+		LOAD_REGISTERS(_R, _n);                                                  \
+                                                                                         \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		if (mask == UINT32_MAX && !(at & (size - 1))) {                          \
+			if (linear_64(address, size) &&                                  \
+				softgpu_space_check(&w->block->space, at, LANES * size,  \
+					SOFTGPU_READ)) {                                 \
+				const _M *from = (const _M *)(uintptr_t)at;              \
+                                                                                         \
+				EACH_LANE LOAD_ELEMENTS(_M, _R, _n, from + _n * i);      \
+				return ip + 1;                                           \
+			}                                                                \
+			if (linear_64(address, 0) &&                                     \
+				softgpu_space_check(                                     \
+					&w->block->space, at, size, SOFTGPU_READ)) {     \
+				UNIFORM_ELEMENTS(_M, _R, _n, (uintptr_t)at);             \
+				return ip + 1;                                           \
+			}                                                                \
+		}                                                                        \
+		if (!near_global(w, address, off, mask, size, SOFTGPU_READ)) {           \
+			fault = global_fault(w, ip, address, mask, size, SOFTGPU_READ);  \
+			if (fault)                                                       \
+				return fault;                                            \
+		}                                                                        \
+		EACH_SET_LANE(i, mask)                                                   \
+			LOAD_ELEMENTS(_M, _R, _n, (uintptr_t)(address[i] + (uint64_t)off)); \
+		return ip + 1;                                                           \
+	}
+
+#define STORE_GLOBAL(_op, _M, _R, _n)                                                    \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		const uint32_t size = _n * sizeof(_M);                                   \
+		const int64_t off = ip->off;                                             \
+		uint64_t at = address[0] + (uint64_t)off;                                \
+		const struct insn *fault;                                                \
+		STORE_REGISTERS(_R, _n);                                                 \
+                                                                                         \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		if (mask == UINT32_MAX && !(at & (size - 1)) &&                          \
+			linear_64(address, size) &&                                      \
+			softgpu_space_check(                                             \
+				&w->block->space, at, LANES * size, SOFTGPU_WRITE)) {    \
+			_M *to = (_M *)(uintptr_t)at;                                    \
+                                                                                         \
+			EACH_LANE STORE_ELEMENTS(_M, _n, to + _n * i);                   \
+			return ip + 1;                                                   \
+		}                                                                        \
+		if (!near_global(w, address, off, mask, size, SOFTGPU_WRITE)) {          \
+			fault = global_fault(w, ip, address, mask, size, SOFTGPU_WRITE); \
+			if (fault)                                                       \
+				return fault;                                            \
+		}                                                                        \
+		EACH_SET_LANE(i, mask)                                                   \
+			STORE_ELEMENTS(_M, _n, (uintptr_t)(address[i] + (uint64_t)off)); \
+		return ip + 1;                                                           \
+	}
+
+#define LOAD_SHARED(_op, _M, _R, _n)                                                     \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint32_t *address = REG(uint32_t, ip->a);                          \
+		const uint32_t size = _n * sizeof(_M), off = (uint32_t)ip->off;          \
+		const uint8_t *shared = w->block->shared;                                \
+		uint32_t first = address[0] + off, have = w->block->shared_size;         \
+		LOAD_REGISTERS(_R, _n);                                                  \
+                                                                                         \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		if (mask == UINT32_MAX && !(first & (size - 1))) {                       \
+			if (linear_32(address, size) && have >= LANES * size &&          \
+				first <= have - LANES * size) {                          \
+				const _M *from = (const _M *)(shared + first);           \
+                                                                                         \
+				EACH_LANE LOAD_ELEMENTS(_M, _R, _n, from + _n * i);      \
+				return ip + 1;                                           \
+			}                                                                \
+			if (linear_32(address, 0) && have >= size &&                     \
+				first <= have - size) {                                  \
+				UNIFORM_ELEMENTS(_M, _R, _n, shared + first);            \
+				return ip + 1;                                           \
+			}                                                                \
+		}                                                                        \
+		if (!near_shared(w, address, off, mask, size))                           \
+			return shared_fault(w, ip, address, mask, size);                 \
+		EACH_SET_LANE(i, mask)                                                   \
+			LOAD_ELEMENTS(_M, _R, _n, shared + (uint32_t)(address[i] + off)); \
+		return ip + 1;                                                           \
+	}
+
+#define STORE_SHARED(_op, _M, _R, _n)                                                    \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint32_t *address = REG(uint32_t, ip->a);                          \
+		const uint32_t size = _n * sizeof(_M), off = (uint32_t)ip->off;          \
+		uint8_t *shared = w->block->shared;                                      \
+		uint32_t first = address[0] + off, have = w->block->shared_size;         \
+		STORE_REGISTERS(_R, _n);                                                 \
+                                                                                         \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		if (mask == UINT32_MAX && !(first & (size - 1)) &&                       \
+			linear_32(address, size) && have >= LANES * size &&              \
+			first <= have - LANES * size) {                                  \
+			_M *to = (_M *)(shared + first);                                 \
+                                                                                         \
+			EACH_LANE STORE_ELEMENTS(_M, _n, to + _n * i);                   \
+			return ip + 1;                                                   \
+		}                                                                        \
+		if (!near_shared(w, address, off, mask, size))                           \
+			return shared_fault(w, ip, address, mask, size);                 \
+		EACH_SET_LANE(i, mask)                                                   \
+			STORE_ELEMENTS(_M, _n, shared + (uint32_t)(address[i] + off));   \
+		return ip + 1;                                                           \
+	}
+
+#define LOADS(_, _suffix, _M, _R)                                                        \
+	LOAD_GLOBAL(LDG_##_suffix, _M, _R, 1)                                            \
+	LOAD_GLOBAL(LDG2_##_suffix, _M, _R, 2)                                           \
+	LOAD_GLOBAL(LDG4_##_suffix, _M, _R, 4)                                           \
+	LOAD_SHARED(LDS_##_suffix, _M, _R, 1)                                            \
+	LOAD_SHARED(LDS2_##_suffix, _M, _R, 2)                                           \
+	LOAD_SHARED(LDS4_##_suffix, _M, _R, 4)
+
+#define STORES(_suffix, _M, _R)                                                          \
+	STORE_GLOBAL(STG_##_suffix, _M, _R, 1)                                           \
+	STORE_GLOBAL(STG2_##_suffix, _M, _R, 2)                                          \
+	STORE_GLOBAL(STG4_##_suffix, _M, _R, 4)                                          \
+	STORE_SHARED(STS_##_suffix, _M, _R, 1)                                           \
+	STORE_SHARED(STS2_##_suffix, _M, _R, 2)                                          \
+	STORE_SHARED(STS4_##_suffix, _M, _R, 4)
+
+SOFTGPU_ACCESS(LOADS, _)
+STORES(U8, u8, u32)
+STORES(U16, u16, u32)
+STORES(32, u32, u32)
+STORES(64, u64, u64)
+
+/*
+ * Parameters at a fixed place: the same for all lanes, in range by construction
+ */
+#define LOAD_PARAM(_, _suffix, _M, _R)                                                   \
+	HANDLER(LDP_##_suffix)                                                           \
+	{                                                                                \
+		_R *d = REG(_R, ip->d);                                                  \
+		_M x;                                                                    \
+                                                                                         \
+		memcpy(&x, w->block->params + ip->off, sizeof(x));                       \
+		EACH_LANE                                                                \
+		{                                                                        \
+			_R old = d[i];                                                   \
+			d[i] = mask & lane_bit[i] ? (_R)x : old;                         \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+SOFTGPU_ACCESS(LOAD_PARAM, _)
+
+/*
+ * Generic addresses: each lane by itself. The forms with a memory order are the same
+ * with atomic accesses; a load of that kind is what a waiting thread does.
+ */
+#define LOAD_GENERIC(_op, _M, _R, _read, _polls)                                         \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		_R *d = REG(_R, ip->d);                                                  \
+		int code;                                                                \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			uint64_t at = address[i] + (uint64_t)(int64_t)ip->off;           \
+			const _M *from = warp_resolve(w, i, at, sizeof(_M),              \
+				ip->reserved, SOFTGPU_READ, &code);                      \
+                                                                                         \
+			if (!from)                                                       \
+				return warp_fault(w, ip, code, i, at, fault_sentence(code)); \
+			d[i] = (_R)_read;                                                \
+		}                                                                        \
+		w->polled |= _polls;                                                     \
+		return ip + 1;                                                           \
+	}
+
+#define STORE_GENERIC(_op, _M, _R, _write)                                               \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		const _R *s = REG(_R, ip->b);                                            \
+		int code;                                                                \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			uint64_t at = address[i] + (uint64_t)(int64_t)ip->off;           \
+			_M *to = warp_resolve(w, i, at, sizeof(_M), ip->reserved,        \
+				SOFTGPU_WRITE, &code);                                   \
+			_M x = (_M)s[i];                                                 \
+                                                                                         \
+			if (!to)                                                         \
+				return warp_fault(w, ip, code, i, at, fault_sentence(code)); \
+			_write;                                                          \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+#define LOADS_GENERIC(_, _suffix, _M, _R)                                                \
+	LOAD_GENERIC(LD_##_suffix, _M, _R, *from, false)                                 \
+	LOAD_GENERIC(                                                                    \
+		LDV_##_suffix, _M, _R, __atomic_load_n(from, __ATOMIC_ACQUIRE), true)
+
+#define STORES_GENERIC(_suffix, _M, _R)                                                  \
+	STORE_GENERIC(ST_##_suffix, _M, _R, *to = x)                                     \
+	STORE_GENERIC(STV_##_suffix, _M, _R, __atomic_store_n(to, x, __ATOMIC_RELEASE))
+
+SOFTGPU_ACCESS(LOADS_GENERIC, _)
+STORES_GENERIC(U8, u8, u32)
+STORES_GENERIC(U16, u16, u32)
+STORES_GENERIC(32, u32, u32)
+STORES_GENERIC(64, u64, u64)
+
+HANDLER(ISSPACEP)
+{
+	const uint64_t *a = REG(uint64_t, ip->a);
+	uint64_t low = ip->imm;
+	uint32_t in = 0;
+
+	EACH_SET_LANE(i, mask)
+		if (low ? a[i] - low < SOFTGPU_GENERIC_RANGE : a[i] >= SOFTGPU_GLOBAL_LOWEST)
+			in |= lane_bit[i];
+	pred_write(w, ip->d, mask, in);
+	return ip + 1;
+}
+
+HANDLER(FENCE)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ip + 1;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A block while it runs: its warps, their groups, its barriers
+ *
+ * A warp is a set of at most 32 groups: lanes that are at the same instruction. The
+ * group that runs is held in w->active and the loop's instruction pointer; all others
+ * wait in w->groups. The group with the lowest address runs; where it reaches the
+ * address at which another one waits (w->stop), the two become one. A branch taken
+ * backwards costs one unit of w->budget; when that is spent and the group was seen to
+ * poll memory, other groups and other warps get their turn, so that a thread may wait
+ * for another one of its warp.
+ *
+ * Lanes that do not exist or have ended are in w->dead and in no group. Arithmetic may
+ * write their registers, which lets it run unmasked; nothing else may look at them.
+ *
+ * A handler runs one instruction for the lanes in its mask (those of the group whose
+ * guard is true) and returns the next one. It returns LEAVE, with w->event and w->at
+ * set, where the loop has to decide something.
+ *
+ * Everything here belongs to the thread that runs the block.
+ */
+
+#include "exec/code.h"
+#include "exec/ops.h"
+#include "exec/scalar.h"
+
+#define LANES 32
+#define WARPS_MAX (SOFTGPU_BLOCK_THREADS_MAX / LANES)
+#define BARRIERS 16
+
+#define LEAVE ((const struct insn *)UINTPTR_MAX)
+
+/* Taken back-edges between two looks around. */
+#define BUDGET_POLLING 64
+#define BUDGET_QUIET 4096
+
+enum event {
+	EVENT_NONE,
+	EVENT_ENDED,   /* no lane of the group is left */
+	EVENT_SPENT,   /* budget used up; goes on at w->at */
+	EVENT_SYNC,    /* waits at w->at until the lanes of its membermask are there */
+	EVENT_BARRIER, /* all that is left of the group waits for a barrier */
+	EVENT_FAULT,
+};
+
+enum group_state {
+	GROUP_READY,
+	GROUP_SYNC,
+	GROUP_BARRIER,
+};
+
+struct group {
+	const struct insn *ip;
+	uint32_t mask;
+	uint8_t state; /* enum group_state */
+	uint8_t barrier;
+};
+
+struct barrier {
+	uint32_t arrived;  /* threads, in whole warps where a warp is complete */
+	uint32_t expected; /* 0: all of the block */
+	uint32_t n_true;   /* bar.red */
+	uint32_t n_seen;
+	bool in_use;
+};
+
+struct warp {
+	uint8_t *regs;
+	uint32_t *preds;
+	uint32_t active;
+	uint32_t dead;
+	uintptr_t stop;
+	uint32_t budget;
+	uint32_t quiet; /* back-edges since the last look around */
+	bool polled;	/* did something a waiting thread would do */
+	bool forced;	/* the next .sync instruction does not wait */
+	bool yields;	/* EVENT_SPENT: other warps should run now */
+
+	struct block *block;
+	uint32_t first_thread;
+	uint32_t index;
+
+	enum event event;
+	const struct insn *at;
+
+	struct group groups[LANES];
+	uint32_t n_groups;
+
+	/* EVENT_FAULT */
+	int fault_code;
+	uint32_t fault_lane;
+	uint64_t fault_address;
+	const char *fault_text;
+};
+
+struct block {
+	const struct softgpu_launch *launch;
+	const struct softgpu_kernel *kernel;
+	struct softgpu_space space;
+	uint8_t *shared;
+	uint32_t shared_size;
+	uint8_t *local; /* local_size bytes for each thread */
+	uint32_t local_size;
+	const uint8_t *params;
+	uint32_t params_size;
+	uint32_t ctaid[3];
+	uint32_t n_threads;
+	uint32_t n_warps;
+	uint32_t next_warp;
+	uint32_t n_dead; /* lanes of all warps */
+	struct barrier barriers[BARRIERS];
+	struct warp warps[WARPS_MAX];
+};
+
+/* Handlers of one instruction set; see table.c. */
+extern const insn_fn softgpu_handlers_base[_OP_N];
+
+/* Returns: those of the best instruction set this machine has (best-*.c). */
+const insn_fn *softgpu_handlers_best(void);
+
+/* Starts the warp anew at the kernel's first instruction. */
+void softgpu_warp_start(struct warp *w);
+
+/*
+ * Runs the warp until none of its groups can go on, or for a while.
+ *
+ * Return: EVENT_ENDED, EVENT_BARRIER (all groups wait for barriers), EVENT_SPENT,
+ * EVENT_FAULT.
+ */
+enum event softgpu_warp_run(struct warp *w);
+
+/*
+ * For handlers, with lanes of the running group; each takes them out of it.
+ *
+ * push: they are ready at @ip, which the loop has to learn by the handler's return of
+ *	another address; park: they wait at the .sync instruction @ip; split: @mask goes
+ *	on at @taken, the others at @next; exit: they have ended.
+ */
+void softgpu_warp_push(struct warp *w, const struct insn *ip, uint32_t mask);
+void softgpu_warp_park(struct warp *w, const struct insn *ip, uint32_t mask);
+const struct insn *softgpu_warp_split(struct warp *w, const struct insn *taken,
+	uint32_t mask, const struct insn *next);
+const struct insn *softgpu_warp_exit(struct warp *w, const struct insn *ip, uint32_t mask);
+
+/* @expected: threads, 0 for all of the block. The last to arrive sets all free. */
+const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
+	uint32_t mask, uint32_t id, uint32_t expected, bool waits);
+
+/*
+ * For handlers. Each file of handlers is compiled once for each instruction set, with
+ * SOFTGPU_ISA set to the suffix of its table.
+ */
+#ifdef SOFTGPU_ISA
+
+#define HANDLER_PASTE_(_a, _b) op_##_a##_##_b
+#define HANDLER_PASTE(_a, _b) HANDLER_PASTE_(_a, _b)
+#define HANDLER_NAME(_name) HANDLER_PASTE(_name, SOFTGPU_ISA)
+#define HANDLER(_name)                                                                   \
+	const struct insn *HANDLER_NAME(_name)(                                          \
+		struct warp * w, const struct insn *ip, uint32_t mask);                  \
+	const struct insn *HANDLER_NAME(_name)(                                          \
+		struct warp * w, const struct insn *ip, uint32_t mask)
+
+#define REG(_type, _slot)                                                                \
+	((_type *)__builtin_assume_aligned(                                              \
+		w->regs + (size_t)(_slot)*SLOT_BYTES, 64))
+
+#define EACH_LANE _Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)
+
+/* Lane by lane, only those of the mask, lowest first. */
+#define EACH_SET_LANE(_i, _mask)                                                         \
+	for (uint32_t left_ = (_mask), _i; left_ && (_i = (u32)__builtin_ctz(left_), 1); \
+		left_ &= left_ - 1)
+
+#define BITS_4_(_i) 1u << (_i), 1u << ((_i) + 1), 1u << ((_i) + 2), 1u << ((_i) + 3)
+#define BITS_32_                                                                         \
+	{                                                                                \
+		BITS_4_(0), BITS_4_(4), BITS_4_(8), BITS_4_(12), BITS_4_(16),            \
+			BITS_4_(20), BITS_4_(24), BITS_4_(28)                            \
+	}
+
+static const uint32_t lane_bit[LANES] __attribute__((aligned(64), unused)) = BITS_32_;
+static const uint64_t lane_bit_wide[LANES] __attribute__((aligned(64), unused)) = BITS_32_;
+
+SCALAR uint32_t pred_read(const struct warp *w, uint16_t operand)
+{
+	return w->preds[operand & ~PRED_NEGATED] ^ (0u - (operand >> 15));
+}
+
+SCALAR void pred_write(struct warp *w, uint16_t operand, uint32_t mask, uint32_t value)
+{
+	w->preds[operand] = (w->preds[operand] & ~mask) | (value & mask);
+}
+
+static inline const struct insn *warp_fault(struct warp *w, const struct insn *ip, int code,
+	uint32_t lane, uint64_t address, const char *text)
+{
+	w->event = EVENT_FAULT;
+	w->at = ip;
+	w->fault_code = code;
+	w->fault_lane = lane;
+	w->fault_address = address;
+	w->fault_text = text;
+	return LEAVE;
+}
+
+#endif

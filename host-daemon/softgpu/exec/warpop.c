@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: instructions in which lanes see each other
+ *
+ * The .sync forms name the lanes that must be there, each lane its own set. A group
+ * that lacks some waits (EVENT_SYNC) until the others come to the same instruction,
+ * have ended, or nothing else in the warp can run: w->forced then lets it go on with
+ * the lanes it has. Lanes whose own set is complete need not wait for the rest. A set
+ * of 0 stands for the forms without .sync: whoever is active.
+ */
+
+#include "exec/warp.h"
+
+/*
+ * Returns: the lanes of *maskp that may go on now, which are left in *maskp and, where
+ * they are not all, made a group of their own. 0: all have to wait.
+ */
+static uint32_t gather_members(struct warp *w, const struct insn *ip, uint32_t mask)
+{
+	const uint32_t *members = REG(uint32_t, ip->e);
+	uint32_t here = w->active | w->dead, ready = 0;
+
+	EACH_SET_LANE(i, mask)
+		if (!(members[i] & ~here))
+			ready |= lane_bit[i];
+	if (ready == mask || w->forced) {
+		w->forced = false;
+		return mask;
+	}
+	if (ready)
+		softgpu_warp_park(w, ip, mask & ~ready);
+	return ready;
+}
+
+#define GATHER_MEMBERS                                                                   \
+	do {                                                                             \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		mask = gather_members(w, ip, mask);                                      \
+		if (!mask) {                                                             \
+			w->event = EVENT_SYNC;                                           \
+			w->at = ip;                                                      \
+			return LEAVE;                                                    \
+		}                                                                        \
+	} while (0)
+
+/* The lanes that take part with this one. */
+SCALAR uint32_t members_of(const uint32_t *members, uint32_t lane, uint32_t mask)
+{
+	return members[lane] ? members[lane] & mask : mask;
+}
+
+/*
+ * c packs the clamp (bits 0 to 4) and the mask that cuts the warp into segments (bits
+ * 8 to 12); the lane read is the own one where the other lies outside the segment.
+ */
+#define HANDLER_SHFL(_name, _from, _within)                                              \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		const uint32_t *b = REG(uint32_t, ip->b), *c = REG(uint32_t, ip->c);     \
+		uint32_t *d = REG(uint32_t, ip->d), a[LANES], in = 0;                    \
+                                                                                         \
+		GATHER_MEMBERS;                                                          \
+		memcpy(a, REG(uint32_t, ip->a), sizeof(a));                              \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			int32_t lane = (int32_t)i, by = (int32_t)(b[i] & 31);            \
+			int32_t segment = (int32_t)(c[i] >> 8 & 31);                     \
+			int32_t low = lane & segment;                                    \
+			int32_t high = low | ((int32_t)(c[i] & 31) & ~segment);          \
+			int32_t from = (_from);                                          \
+                                                                                         \
+			(void)low, (void)by;                                             \
+			if (_within)                                                     \
+				in |= lane_bit[i];                                       \
+			else                                                             \
+				from = lane;                                             \
+			d[i] = a[from & 31];                                             \
+		}                                                                        \
+		pred_write(w, ip->f, mask, in);                                          \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_SHFL(SHFL_UP, lane - by, from >= high)
+HANDLER_SHFL(SHFL_DOWN, lane + by, from <= high)
+HANDLER_SHFL(SHFL_BFLY, lane ^ by, from <= high)
+HANDLER_SHFL(SHFL_IDX, low | (by & ~segment), from <= high)
+
+#define HANDLER_VOTE(_name, _result)                                                     \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		const uint32_t *members = REG(uint32_t, ip->e);                          \
+		uint32_t vote, out = 0;                                                  \
+                                                                                         \
+		GATHER_MEMBERS;                                                          \
+		vote = pred_read(w, ip->b);                                              \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			uint32_t all = members_of(members, i, mask), yes = vote & all;   \
+                                                                                         \
+			(void)all;                                                       \
+			if (_result)                                                     \
+				out |= lane_bit[i];                                      \
+		}                                                                        \
+		pred_write(w, ip->d, mask, out);                                         \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_VOTE(VOTE_ALL, yes == all)
+HANDLER_VOTE(VOTE_ANY, yes != 0)
+HANDLER_VOTE(VOTE_UNI, yes == all || yes == 0)
+
+HANDLER(VOTE_BALLOT)
+{
+	const uint32_t *members = REG(uint32_t, ip->e);
+	uint32_t *d = REG(uint32_t, ip->d), vote;
+
+	GATHER_MEMBERS;
+	vote = pred_read(w, ip->b);
+	EACH_SET_LANE(i, mask)
+		d[i] = vote & members_of(members, i, mask);
+	return ip + 1;
+}
+
+#define HANDLER_MATCH(_size, _T)                                                         \
+	static uint32_t HANDLER_PASTE(equal_##_size, SOFTGPU_ISA)(                       \
+		const _T *a, _T x, uint32_t lanes)                                       \
+	{                                                                                \
+		uint32_t r = 0;                                                          \
+                                                                                         \
+		EACH_SET_LANE(k, lanes)                                                  \
+			if (a[k] == x)                                                   \
+				r |= lane_bit[k];                                        \
+		return r;                                                                \
+	}                                                                                \
+                                                                                         \
+	HANDLER(MATCH_ANY_##_size)                                                       \
+	{                                                                                \
+		const uint32_t *members = REG(uint32_t, ip->e);                          \
+		uint32_t *d = REG(uint32_t, ip->d);                                      \
+		_T a[LANES];                                                             \
+                                                                                         \
+		GATHER_MEMBERS;                                                          \
+		memcpy(a, REG(_T, ip->a), sizeof(a));                                    \
+		EACH_SET_LANE(i, mask)                                                   \
+			d[i] = HANDLER_PASTE(equal_##_size, SOFTGPU_ISA)(                \
+				a, a[i], members_of(members, i, mask));                  \
+		return ip + 1;                                                           \
+	}                                                                                \
+                                                                                         \
+	HANDLER(MATCH_ALL_##_size)                                                       \
+	{                                                                                \
+		const uint32_t *members = REG(uint32_t, ip->e);                          \
+		uint32_t *d = REG(uint32_t, ip->d), out = 0;                             \
+		_T a[LANES];                                                             \
+                                                                                         \
+		GATHER_MEMBERS;                                                          \
+		memcpy(a, REG(_T, ip->a), sizeof(a));                                    \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			uint32_t all = members_of(members, i, mask);                     \
+			bool same = HANDLER_PASTE(equal_##_size, SOFTGPU_ISA)(           \
+					    a, a[i], all) == all;                        \
+                                                                                         \
+			d[i] = same ? all : 0;                                           \
+			out |= same ? lane_bit[i] : 0;                                   \
+		}                                                                        \
+		pred_write(w, ip->f, mask, out);                                         \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_MATCH(32, uint32_t)
+HANDLER_MATCH(64, uint64_t)
+
+#define HANDLER_REDUX(_name, _T, _combine)                                               \
+	HANDLER(REDUX_##_name)                                                           \
+	{                                                                                \
+		const uint32_t *members = REG(uint32_t, ip->e);                          \
+		uint32_t *d = REG(uint32_t, ip->d), all;                                 \
+		_T a[LANES];                                                             \
+                                                                                         \
+		GATHER_MEMBERS;                                                          \
+		memcpy(a, REG(_T, ip->a), sizeof(a));                                    \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			_T r = a[i];                                                     \
+                                                                                         \
+			all = members_of(members, i, mask) & ~lane_bit[i];               \
+			EACH_SET_LANE(k, all)                                            \
+			{                                                                \
+				_T x = a[k];                                             \
+				r = _combine;                                            \
+			}                                                                \
+			d[i] = (uint32_t)r;                                              \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_REDUX(ADD, uint32_t, r + x)
+HANDLER_REDUX(MIN_S32, int32_t, x < r ? x : r)
+HANDLER_REDUX(MIN_U32, uint32_t, x < r ? x : r)
+HANDLER_REDUX(MAX_S32, int32_t, x > r ? x : r)
+HANDLER_REDUX(MAX_U32, uint32_t, x > r ? x : r)
+HANDLER_REDUX(AND, uint32_t, r &x)
+HANDLER_REDUX(OR, uint32_t, r | x)
+HANDLER_REDUX(XOR, uint32_t, r ^ x)
+
+HANDLER(ACTIVEMASK)
+{
+	uint32_t *d = REG(uint32_t, ip->d);
+
+	EACH_SET_LANE(i, mask)
+		d[i] = mask;
+	return ip + 1;
+}
+
+HANDLER(WARP_SYNC)
+{
+	GATHER_MEMBERS;
+	return ip + 1;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Build: values, operations and operands
+ */
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lower/lower.h"
+
+int lower_fail(struct lowering *l, int code, const char *format, ...)
+{
+	va_list ap;
+
+	if (l->error)
+		return l->error;
+	va_start(ap, format);
+	vsnprintf(l->messagep->text, sizeof(l->messagep->text), format, ap);
+	va_end(ap);
+	l->error = code;
+	return code;
+}
+
+int lower_unsupported(struct lowering *l)
+{
+	return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
+		"%.80s, line %u: instruction %.80s is not supported", l->frame->ptx->name,
+		l->instr->line, ptx_instr_name(l->frame->body, l->instr));
+}
+
+int lower_reserve(void *arrayp, uint32_t *capacityp, uint32_t need, size_t size)
+{
+	uint32_t capacity = *capacityp ? *capacityp : 256;
+	void *array;
+
+	if (need <= *capacityp)
+		return 0;
+	while (capacity < need)
+		capacity *= 2;
+	array = realloc(*(void **)arrayp, capacity * size);
+	if (!array)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	*(void **)arrayp = array;
+	*capacityp = capacity;
+	return 0;
+}
+
+/*
+ * Values
+ */
+
+enum value_class class_of(unsigned int type)
+{
+	if (type == PTX_TYPE_PRED)
+		return CLASS_PRED;
+	switch (ptx_type_size(type)) {
+	case 1:
+	case 2:
+	case 4:
+		return CLASS_32;
+	case 8:
+		return CLASS_64;
+	default:
+		return CLASS_NONE;
+	}
+}
+
+bool type_is_signed(unsigned int type)
+{
+	return type >= PTX_TYPE_S8 && type <= PTX_TYPE_S64;
+}
+
+uint32_t new_value(struct lowering *l, enum value_class class, enum value_kind kind)
+{
+	if (l->n_values >= LOWER_VALUES_MAX) {
+		lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED, "too many registers");
+		return VALUE_NONE;
+	}
+	if (lower_reserve(&l->values, &l->values_capacity, l->n_values + 1,
+		    sizeof(*l->values))) {
+		lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
+		return VALUE_NONE;
+	}
+	l->values[l->n_values] = (struct value){
+		.class = (uint8_t)class,
+		.kind = (uint8_t)kind,
+		.start = UINT32_MAX,
+	};
+	return l->n_values++;
+}
+
+uint32_t temporary(struct lowering *l, enum value_class class)
+{
+	return new_value(l, class, VALUE_TEMPORARY);
+}
+
+static uint32_t hash_constant(enum value_class class, uint64_t bits)
+{
+	uint64_t h = (bits ^ (uint64_t)class << 61) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(h >> 32);
+}
+
+/* Doubles the table; value 0 marks a free place. */
+static int grow_constants(struct lowering *l)
+{
+	uint32_t capacity = l->constants_capacity ? l->constants_capacity * 2 : 256;
+	uint32_t *table = calloc(capacity, sizeof(*table));
+
+	if (!table)
+		return lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < l->constants_capacity; i++) {
+		uint32_t v = l->constants[i], at;
+
+		if (!v)
+			continue;
+		at = hash_constant(l->values[v].class, l->values[v].bits);
+		while (table[at & (capacity - 1)])
+			at++;
+		table[at & (capacity - 1)] = v;
+	}
+	free(l->constants);
+	l->constants = table;
+	l->constants_capacity = capacity;
+	return 0;
+}
+
+uint32_t constant(struct lowering *l, enum value_class class, uint64_t bits)
+{
+	uint32_t at, v;
+
+	if (class == CLASS_PRED)
+		return bits ? VALUE_TRUE : VALUE_TRUE | VALUE_NEGATED;
+	if (class == CLASS_32)
+		bits = (uint32_t)bits;
+	if (l->n_constants * 2 >= l->constants_capacity && grow_constants(l))
+		return VALUE_NONE;
+	at = hash_constant(class, bits);
+	while ((v = l->constants[at & (l->constants_capacity - 1)])) {
+		if (l->values[v].class == class && l->values[v].bits == bits)
+			return v;
+		at++;
+	}
+	v = new_value(l, class, VALUE_CONSTANT);
+	if (v) {
+		l->values[v].bits = bits;
+		l->constants[at & (l->constants_capacity - 1)] = v;
+		l->n_constants++;
+	}
+	return v;
+}
+
+static uint32_t sreg_value(struct lowering *l, unsigned int sreg, unsigned int number)
+{
+	enum value_class class = class_of(ptx_sreg_type(sreg));
+	uint32_t v;
+
+	if (class == CLASS_PRED)
+		return VALUE_TRUE | VALUE_NEGATED; /* is_explicit_cluster */
+	/* Found by the same table as constants, under a key that no constant has. */
+	v = constant(l, CLASS_NONE, (uint64_t)sreg << 8 | (number & 255));
+	if (v && l->values[v].kind == VALUE_CONSTANT) {
+		uint32_t twin = new_value(l, class, VALUE_SREG);
+
+		if (!twin)
+			return VALUE_NONE;
+		l->values[twin].sreg = (uint8_t)sreg;
+		l->values[twin].number = (uint8_t)number;
+		l->values[v].kind = VALUE_FIXED;
+		l->values[v].slot = twin;
+	}
+	return v ? l->values[v].slot : VALUE_NONE;
+}
+
+/*
+ * Operations
+ */
+
+struct operation *emit(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
+	uint32_t c)
+{
+	static struct operation nowhere;
+	struct operation *o;
+
+	if (l->n_ops >= LOWER_OPS_MAX) {
+		lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED, "function too large");
+		return &nowhere;
+	}
+	if (lower_reserve(&l->ops, &l->ops_capacity, l->n_ops + 1, sizeof(*l->ops))) {
+		lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
+		return &nowhere;
+	}
+	o = &l->ops[l->n_ops++];
+	*o = (struct operation){
+		.op = (uint16_t)op,
+		.field = {d, a, b, c},
+		.guard = l->guard,
+		.target = PTX_INDEX_NONE,
+		.line = l->instr ? l->instr->line : 0,
+	};
+	return o;
+}
+
+void emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b, uint32_t c,
+	uint64_t imm)
+{
+	emit(l, op, d, a, b, c)->imm = imm;
+}
+
+/*
+ * Symbols
+ */
+
+static uint64_t align_up(uint64_t value, uint32_t alignment)
+{
+	return alignment ? (value + alignment - 1) & ~(uint64_t)(alignment - 1) : value;
+}
+
+static uint32_t place_shared(struct lowering *l, uint64_t size, uint32_t alignment)
+{
+	uint64_t at = align_up(l->shared_size, alignment);
+
+	if (at + size > SOFTGPU_SHARED_MAX) {
+		lower_fail(l, SOFTGPU_ERROR_INVALID_PTX, "%.80s: too much shared memory",
+			l->frame->ptx->name);
+		return 0;
+	}
+	if (alignment > l->shared_align)
+		l->shared_align = alignment;
+	l->shared_size = (uint32_t)(at + size);
+	return (uint32_t)at;
+}
+
+static uint64_t module_variable(struct lowering *l, uint32_t index, bool *is_shared_endp)
+{
+	const struct ptx_variable *v = &l->module->variables[index];
+
+	if (v->space != PTX_SPACE_SHARED)
+		return l->addresses[index];
+	if (v->unsized || !v->size) {
+		*is_shared_endp = true;
+		if (v->align > l->shared_align)
+			l->shared_align = v->align;
+		return 0;
+	}
+	if (!l->shared_variables[index])
+		l->shared_variables[index] = place_shared(l, v->size, v->align) + 1;
+	return l->shared_variables[index] - 1;
+}
+
+static uint64_t body_variable(struct lowering *l, uint32_t index)
+{
+	const struct frame *f = l->frame;
+	const struct ptx_variable *v = &f->body->variables[index];
+	uint32_t *block = &l->shared_blocks[f->function];
+
+	if (v->space == PTX_SPACE_LOCAL)
+		return f->local_base + v->offset;
+	if (v->space == PTX_SPACE_PARAM)
+		return f->param_base + v->offset;
+	if (!*block)
+		*block = place_shared(l, f->body->shared_size, f->body->shared_align) + 1;
+	return *block - 1 + v->offset;
+}
+
+/*
+ * Parameters of an entry function lie in its parameter block, those of a function that
+ * was written out in place, and all .param variables, in local memory.
+ */
+bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
+	enum ptx_space *spacep, uint64_t *placep, bool *is_shared_endp)
+{
+	const struct frame *f = l->frame;
+
+	*is_shared_endp = false;
+	switch (operand->symbol) {
+	case PTX_SYMBOL_VARIABLE:
+		*spacep = l->module->variables[operand->index].space;
+		*placep = module_variable(l, operand->index, is_shared_endp);
+		break;
+	case PTX_SYMBOL_LOCAL:
+		*spacep = f->body->variables[operand->index].space;
+		*placep = body_variable(l, operand->index);
+		if (*spacep == PTX_SPACE_PARAM)
+			*spacep = PTX_SPACE_LOCAL;
+		break;
+	case PTX_SYMBOL_PARAM:
+		*spacep = f->param_places ? PTX_SPACE_LOCAL : PTX_SPACE_PARAM;
+		*placep = f->param_places ? f->param_places[operand->index] :
+					    f->ptx->params[operand->index].offset;
+		break;
+	case PTX_SYMBOL_RETURN:
+		if (!f->return_places)
+			return false;
+		*spacep = PTX_SPACE_LOCAL;
+		*placep = f->return_places[operand->index];
+		break;
+	default:
+		return false;
+	}
+	*placep += (uint64_t)operand->imm;
+	return true;
+}
+
+uint32_t symbol_value(struct lowering *l, const struct ptx_operand *operand,
+	enum value_class class)
+{
+	enum ptx_space space;
+	bool is_shared_end;
+	uint64_t place;
+	uint32_t v;
+
+	if (!symbol_place(l, operand, &space, &place, &is_shared_end)) {
+		lower_unsupported(l);
+		return VALUE_NONE;
+	}
+	if (!is_shared_end)
+		return constant(l, class, place);
+	v = new_value(l, class, VALUE_CONSTANT);
+	if (v) {
+		l->values[v].bits = place;
+		l->values[v].is_shared_end = true;
+	}
+	return v;
+}
+
+/*
+ * Operands
+ */
+
+bool has_operand(const struct lowering *l, unsigned int i)
+{
+	return i < l->instr->n_operands && l->operands[i].kind != PTX_OPERAND_NONE;
+}
+
+/* Clocks are read when the instruction runs, all else is known before. */
+static uint32_t read_sreg(struct lowering *l, const struct ptx_operand *operand)
+{
+	enum op op = OP_READ_CLOCK;
+	uint32_t wide, d;
+
+	switch (operand->index) {
+	case PTX_SREG_GLOBALTIMER:
+	case PTX_SREG_GLOBALTIMER_LO:
+	case PTX_SREG_GLOBALTIMER_HI:
+		op = OP_READ_TIMER;
+		break;
+	case PTX_SREG_CLOCK:
+	case PTX_SREG_CLOCK_HI:
+	case PTX_SREG_CLOCK64:
+		break;
+	default:
+		return sreg_value(l, operand->index, (unsigned int)operand->imm);
+	}
+	wide = temporary(l, CLASS_64);
+	emit(l, op, wide, 0, 0, 0);
+	if (operand->index == PTX_SREG_GLOBALTIMER || operand->index == PTX_SREG_CLOCK64)
+		return wide;
+	d = temporary(l, CLASS_32);
+	emit(l,
+		operand->index == PTX_SREG_CLOCK_HI ||
+				operand->index == PTX_SREG_GLOBALTIMER_HI ?
+			OP_HIGH_64 :
+			OP_LOW_64,
+		d, wide, 0, 0);
+	return d;
+}
+
+uint32_t source_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type)
+{
+	enum value_class class = class_of(type);
+	uint32_t v, d;
+
+	switch (operand->kind) {
+	case PTX_OPERAND_REG:
+		v = l->frame->first_register + operand->index;
+		if (operand->negated && l->values[v].class == CLASS_PRED)
+			return v | VALUE_NEGATED;
+		break;
+	case PTX_OPERAND_INT:
+	case PTX_OPERAND_F32:
+	case PTX_OPERAND_F64:
+		if (class == CLASS_PRED)
+			return constant(l, class, (operand->imm != 0) ^ operand->negated);
+		return constant(l, class, ptx_operand_bits(operand, type));
+	case PTX_OPERAND_SREG:
+		v = read_sreg(l, operand);
+		break;
+	case PTX_OPERAND_SYMBOL:
+		return symbol_value(l, operand, class);
+	default:
+		lower_unsupported(l);
+		return VALUE_NONE;
+	}
+	if (l->values[v & ~VALUE_NEGATED].class == class)
+		return v;
+	/* The low part of a register that is wider than the type. */
+	if (class == CLASS_32 && l->values[v].class == CLASS_64) {
+		d = temporary(l, CLASS_32);
+		emit(l, OP_LOW_64, d, v, 0, 0);
+		return d;
+	}
+	if (class == CLASS_64 && operand->kind == PTX_OPERAND_SREG) {
+		d = temporary(l, CLASS_64);
+		emit(l, OP_EXT_U32_64, d, v, 0, 0);
+		return d;
+	}
+	lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
+		"%.80s, line %u: a register does not fit the type of %.80s",
+		l->frame->ptx->name, l->instr->line,
+		ptx_instr_name(l->frame->body, l->instr));
+	return VALUE_NONE;
+}
+
+uint32_t source(struct lowering *l, unsigned int i, unsigned int type)
+{
+	return source_of(l, &l->operands[i], type);
+}
+
+uint32_t predicate(struct lowering *l, unsigned int i)
+{
+	return source_of(l, &l->operands[i], PTX_TYPE_PRED);
+}
+
+uint32_t destination_of(
+	struct lowering *l, const struct ptx_operand *operand, unsigned int type)
+{
+	enum value_class class = class_of(type);
+	uint32_t v;
+
+	if (operand->kind == PTX_OPERAND_NONE)
+		return temporary(l, class);
+	if (operand->kind != PTX_OPERAND_REG) {
+		lower_unsupported(l);
+		return VALUE_NONE;
+	}
+	v = l->frame->first_register + operand->index;
+	return l->values[v].class == class ? v : temporary(l, class);
+}
+
+void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type,
+	uint32_t value)
+{
+	uint32_t v;
+
+	if (operand->kind != PTX_OPERAND_REG || l->error)
+		return;
+	v = l->frame->first_register + operand->index;
+	if (v == value)
+		return;
+	if (l->values[v].class == CLASS_64 && l->values[value].class == CLASS_32)
+		emit(l, type_is_signed(type) ? OP_EXT_S32_64 : OP_EXT_U32_64, v, value, 0,
+			0);
+	else
+		lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
+			"%.80s, line %u: the destination does not fit the type of %.80s",
+			l->frame->ptx->name, l->instr->line,
+			ptx_instr_name(l->frame->body, l->instr));
+}
+
+uint32_t destination(struct lowering *l, unsigned int i, unsigned int type)
+{
+	return destination_of(l, &l->operands[i], type);
+}
+
+void finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t value)
+{
+	finish_of(l, &l->operands[i], type, value);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Translate: cvt and cvta
+ */
+
+#include "lower/lower.h"
+
+static bool is_real(unsigned int type)
+{
+	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_F32 ||
+		type == PTX_TYPE_F64;
+}
+
+static bool is_integer(unsigned int type)
+{
+	return type >= PTX_TYPE_U8 && type <= PTX_TYPE_S64;
+}
+
+/* Cuts to or widens from 8 or 16 bits, inside a 32-bit register. */
+static enum op extend(unsigned int type)
+{
+	switch (type) {
+	case PTX_TYPE_U8:
+	case PTX_TYPE_B8:
+		return OP_EXT_U8_32;
+	case PTX_TYPE_S8:
+		return OP_EXT_S8_32;
+	case PTX_TYPE_U16:
+	case PTX_TYPE_B16:
+		return OP_EXT_U16_32;
+	case PTX_TYPE_S16:
+		return OP_EXT_S16_32;
+	default:
+		return OP_MOV_32;
+	}
+}
+
+static int between_integers(struct lowering *l, unsigned int to, unsigned int from)
+{
+	unsigned int to_size = ptx_type_size(to), from_size = ptx_type_size(from);
+	uint32_t s = source(l, 1, from), d = destination(l, 0, to), t;
+
+	if (to_size == 8 && from_size == 8) {
+		emit(l, OP_MOV_64, d, s, 0, 0);
+		return l->error;
+	}
+	if (to_size == 8) {
+		if (from_size < 4) {
+			t = temporary(l, CLASS_32);
+			emit(l, extend(from), t, s, 0, 0);
+			s = t;
+		}
+		emit(l, type_is_signed(from) ? OP_EXT_S32_64 : OP_EXT_U32_64, d, s, 0, 0);
+		return l->error;
+	}
+	if (from_size == 8) {
+		t = temporary(l, CLASS_32);
+		emit(l, OP_LOW_64, t, s, 0, 0);
+		s = t;
+	}
+	emit(l, extend(to_size <= from_size ? to : from), d, s, 0, 0);
+	finish(l, 0, to, d);
+	return l->error;
+}
+
+/* The conversions that have a loop of their own; 0: none. */
+static unsigned int real_to_real(unsigned int to, unsigned int from, unsigned int round)
+{
+	bool single = to == PTX_TYPE_F32;
+
+	if (to == PTX_TYPE_F64 && from == PTX_TYPE_F32)
+		return round == PTX_ROUND_NONE ? OP_F64_FROM_F32 : 0;
+	if (to == PTX_TYPE_F32 && from == PTX_TYPE_F64)
+		return round == PTX_ROUND_RN ? OP_F32_FROM_F64 : 0;
+	if (to != from || !(single || to == PTX_TYPE_F64))
+		return 0;
+	switch (round) {
+	case PTX_ROUND_NONE:
+		return single ? OP_MOV_32 : OP_MOV_64;
+	case PTX_ROUND_RNI:
+		return single ? OP_RINT_F32 : OP_RINT_F64;
+	case PTX_ROUND_RZI:
+		return single ? OP_TRUNC_F32 : OP_TRUNC_F64;
+	case PTX_ROUND_RMI:
+		return single ? OP_FLOOR_F32 : OP_FLOOR_F64;
+	case PTX_ROUND_RPI:
+		return single ? OP_CEIL_F32 : OP_CEIL_F64;
+	default:
+		return 0;
+	}
+}
+
+static unsigned int real_to_integer(unsigned int to, unsigned int from, unsigned int round)
+{
+	if (from == PTX_TYPE_F64)
+		return to == PTX_TYPE_S32 && round == PTX_ROUND_RZI ? OP_S32_FROM_F64_RZ : 0;
+	if (from != PTX_TYPE_F32)
+		return 0;
+	if (to == PTX_TYPE_U32)
+		return round == PTX_ROUND_RZI ? OP_U32_FROM_F32_RZ : 0;
+	if (to != PTX_TYPE_S32)
+		return 0;
+	switch (round) {
+	case PTX_ROUND_RZI:
+		return OP_S32_FROM_F32_RZ;
+	case PTX_ROUND_RNI:
+		return OP_S32_FROM_F32_RN;
+	case PTX_ROUND_RMI:
+		return OP_S32_FROM_F32_RM;
+	case PTX_ROUND_RPI:
+		return OP_S32_FROM_F32_RP;
+	default:
+		return 0;
+	}
+}
+
+static unsigned int integer_to_real(unsigned int to, unsigned int from, unsigned int round)
+{
+	bool wide = ptx_type_size(from) == 8;
+
+	if (round != PTX_ROUND_RN && !(to == PTX_TYPE_F64 && !wide))
+		return 0;
+	if (to == PTX_TYPE_F32 && !wide)
+		return type_is_signed(from) ? OP_F32_FROM_S32 : OP_F32_FROM_U32;
+	if (to == PTX_TYPE_F64 && wide)
+		return type_is_signed(from) ? OP_F64_FROM_S64 : OP_F64_FROM_U64;
+	if (to == PTX_TYPE_F64)
+		return type_is_signed(from) ? OP_F64_FROM_S32 : OP_F64_FROM_U32;
+	return 0;
+}
+
+static enum op general(unsigned int to, unsigned int from)
+{
+	if (class_of(to) == CLASS_64)
+		return class_of(from) == CLASS_64 ? OP_CVT_64_64 : OP_CVT_64_32;
+	return class_of(from) == CLASS_64 ? OP_CVT_32_64 : OP_CVT_32_32;
+}
+
+static uint64_t conversion(const struct ptx_instr *in, unsigned int to, unsigned int from)
+{
+	return (uint64_t)to << CONVERT_TO | (uint64_t)from << CONVERT_FROM |
+		(uint64_t)in->round << CONVERT_ROUND |
+		(in->flags & PTX_FLAG_FTZ ? CONVERT_FTZ : 0) |
+		(in->flags & PTX_FLAG_SAT ? CONVERT_SAT : 0);
+}
+
+/* A fast operation between two flushes and a saturation, as the modifiers ask. */
+static int by_operation(
+	struct lowering *l, unsigned int op, unsigned int to, unsigned int from)
+{
+	uint32_t s = source(l, 1, from), d, t;
+	bool flush = l->instr->flags & PTX_FLAG_FTZ;
+
+	if (is_integer(from) && ptx_type_size(from) < 4) {
+		t = temporary(l, CLASS_32);
+		emit(l, extend(from), t, s, 0, 0);
+		s = t;
+	}
+	if (flush && from == PTX_TYPE_F32) {
+		t = temporary(l, CLASS_32);
+		emit(l, OP_FTZ_F32, t, s, 0, 0);
+		s = t;
+	}
+	d = destination(l, 0, to);
+	emit(l, op, d, s, 0, 0);
+	if (flush && to == PTX_TYPE_F32)
+		emit(l, OP_FTZ_F32, d, d, 0, 0);
+	if ((l->instr->flags & PTX_FLAG_SAT) && is_real(to))
+		emit(l, to == PTX_TYPE_F64 ? OP_SAT_F64 : OP_SAT_F32, d, d, 0, 0);
+	finish(l, 0, to, d);
+	return l->error;
+}
+
+/* cvt.rn.f16x2.f32 d, high, low */
+static int pair(struct lowering *l, unsigned int one)
+{
+	uint32_t high = source(l, 1, PTX_TYPE_F32), low = source(l, 2, PTX_TYPE_F32);
+	uint32_t h = temporary(l, CLASS_32), lo = temporary(l, CLASS_32);
+	uint64_t imm = conversion(l->instr, one, PTX_TYPE_F32);
+
+	emit_imm(l, OP_CVT_32_32, h, high, 0, 0, imm);
+	emit_imm(l, OP_CVT_32_32, lo, low, 0, 0, imm);
+	emit(l, OP_PACK_32, destination(l, 0, PTX_TYPE_B32), lo, h, 0);
+	return l->error;
+}
+
+static int convert(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	unsigned int to = in->types[0], from = in->types[1], op;
+	uint32_t s, d;
+
+	if (in->n_types != 2 || (in->flags & (PTX_FLAG_RELU | PTX_FLAG_SATFINITE)))
+		return lower_unsupported(l);
+	if ((to == PTX_TYPE_F16X2 || to == PTX_TYPE_BF16X2) && from == PTX_TYPE_F32 &&
+		has_operand(l, 2) && !(in->flags & PTX_FLAG_SAT))
+		return pair(l, to == PTX_TYPE_F16X2 ? PTX_TYPE_F16 : PTX_TYPE_BF16);
+	if (has_operand(l, 2) || !(is_integer(to) || is_real(to)) ||
+		!(is_integer(from) || is_real(from)))
+		return lower_unsupported(l);
+	if (is_integer(to) && is_integer(from) && !(in->flags & PTX_FLAG_SAT))
+		return between_integers(l, to, from);
+	op = 0;
+	if (is_real(to) && is_real(from))
+		op = real_to_real(to, from, in->round);
+	else if (is_real(from))
+		op = real_to_integer(to, from, in->round);
+	else if (is_real(to))
+		op = integer_to_real(to, from, in->round);
+	if (op)
+		return by_operation(l, op, to, from);
+	s = source(l, 1, from);
+	d = destination(l, 0, to);
+	emit_imm(l, general(to, from), d, s, 0, 0, conversion(in, to, from));
+	finish(l, 0, to, d);
+	return l->error;
+}
+
+uint32_t space_base(unsigned int space)
+{
+	switch (space) {
+	case PTX_SPACE_SHARED:
+	case PTX_SPACE_SHARED_CLUSTER:
+		return SOFTGPU_GENERIC_SHARED;
+	case PTX_SPACE_LOCAL:
+		return SOFTGPU_GENERIC_LOCAL;
+	case PTX_SPACE_PARAM:
+		return SOFTGPU_GENERIC_PARAM;
+	default:
+		return 0;
+	}
+}
+
+static int convert_address(struct lowering *l)
+{
+	unsigned int type = PTX_TYPE_U64, space = l->instr->spaces[0];
+	uint32_t base = space_base(space), s, d;
+
+	if (l->instr->types[0] != PTX_TYPE_U64)
+		return lower_unsupported(l);
+	s = source(l, 1, type);
+	d = destination(l, 0, type);
+	if (!base)
+		emit(l, OP_MOV_64, d, s, 0, 0);
+	else
+		emit(l, l->instr->flags & PTX_FLAG_TO ? OP_SUB_64 : OP_ADD_64, d, s,
+			constant(l, CLASS_64, base), 0);
+	return l->error;
+}
+
+int translate_convert(struct lowering *l)
+{
+	return l->instr->op == PTX_OP_CVTA ? convert_address(l) : convert(l);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Lowering: a parsed function becomes decoded code
+ *
+ *	translate.c	each PTX instruction becomes a few operations of exec/ops.h over
+ *			values, of which there may be any number; calls of functions whose
+ *			body is known are written out in place (integer.c, real.c,
+ *			memory.c, control.c and convert.c do the families)
+ *	liveness.c	from where to where each value is needed
+ *	slots.c		values that are not needed together share a slot
+ *	emit.c		checks each operation against its signature and writes the code
+ *
+ * A value is a register of a function instance, a temporary of one PTX instruction,
+ * an immediate or a special register. A reference to a predicate may have the bit
+ * VALUE_NEGATED. Everything hangs off one struct lowering that lives for one kernel.
+ *
+ * Functions return 0 or a CUDA result; the message is set by who raises it.
+ */
+
+#include "exec/code.h"
+#include "exec/ops.h"
+#include "ptx/module.h"
+
+#define VALUE_NONE 0u
+#define VALUE_TRUE 1u
+#define VALUE_CARRY 2u
+#define VALUE_NEGATED 0x80000000u
+
+/* What one kernel may grow to, all its inlined calls included. */
+#define LOWER_OPS_MAX (1u << 20)
+#define LOWER_VALUES_MAX (1u << 21)
+#define LOWER_DEPTH_MAX 24u
+
+enum value_class {
+	CLASS_NONE,
+	CLASS_32,
+	CLASS_64,
+	CLASS_PRED,
+};
+
+enum value_kind {
+	VALUE_REGISTER,
+	VALUE_TEMPORARY,
+	VALUE_CONSTANT,
+	VALUE_SREG,
+	VALUE_FIXED, /* a predicate with a slot of its own: true, carry */
+};
+
+struct value {
+	uint8_t class;
+	uint8_t kind;
+	uint8_t sreg;
+	uint8_t number;
+	bool is_shared_end; /* a constant to which the static shared size is added */
+	uint32_t slot;
+	uint64_t bits;
+	/* Half steps: 2n is before, 2n + 1 after operation n. Empty: start > end. */
+	uint32_t start;
+	uint32_t end;
+	uint32_t global; /* number among the values that live across blocks, or 0 */
+};
+
+enum field {
+	FIELD_D,
+	FIELD_A,
+	FIELD_B,
+	FIELD_C,
+	FIELD_E,
+	FIELD_F,
+	_FIELD_N,
+};
+
+struct operation {
+	uint16_t op; /* enum op */
+	uint16_t reserved;
+	uint32_t field[_FIELD_N]; /* values */
+	uint64_t imm;		  /* fields E and F lie over its upper half */
+	uint32_t guard;
+	uint32_t target; /* of BRA: label; of BRX: first of lowering.tables */
+	uint32_t line;
+};
+
+/* A function while its body is written out. */
+struct frame {
+	const struct frame *caller;
+	uint32_t function; /* in the module */
+	const struct ptx_function *ptx;
+	const struct ptx_body *body;
+	uint32_t first_register; /* value of register 0 */
+	uint32_t first_label;
+	uint32_t return_label; /* PTX_INDEX_NONE in an entry function */
+	uint32_t local_base;   /* of the body's .local block in the thread's local memory */
+	uint32_t param_base;   /* of the body's .param variables, there too */
+	uint32_t local_end;
+	/* Of a called function: where each parameter and result lies, in local memory. */
+	uint32_t *param_places;
+	uint32_t *return_places;
+};
+
+struct lowering {
+	struct ptx_module *module;
+	const uint64_t *addresses; /* of the module's variables */
+	struct softgpu_message *messagep;
+
+	struct operation *ops;
+	uint32_t n_ops;
+	uint32_t ops_capacity;
+
+	struct value *values;
+	uint32_t n_values;
+	uint32_t values_capacity;
+	uint32_t *constants; /* hash table of constant values */
+	uint32_t n_constants;
+	uint32_t constants_capacity;
+
+	uint32_t *labels; /* operation of each label of each instance */
+	uint32_t n_labels;
+	uint32_t labels_capacity;
+	uint32_t *tables; /* labels of branch tables */
+	uint32_t n_tables;
+	uint32_t tables_capacity;
+
+	/* Shared memory: where each variable and function block was put, + 1. */
+	uint32_t *shared_variables;
+	uint32_t *shared_blocks;
+	uint32_t shared_size;
+	uint32_t shared_align;
+	uint32_t local_size;
+
+	/* The instruction being translated. */
+	const struct frame *frame;
+	const struct ptx_instr *instr;
+	const struct ptx_operand *operands;
+	uint32_t guard;
+	int error; /* first failure of a helper that cannot return one */
+
+	/* slots.c */
+	uint32_t n_slots;
+	uint32_t n_preds;
+	uint32_t n_live_max; /* 32-bit registers */
+};
+
+/* Decodes one entry function. The caller frees the kernel by lower_kernel_free(). */
+int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
+	uint32_t function, const uint64_t *addresses, const insn_fn *handlers,
+	struct softgpu_message *messagep);
+struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel);
+
+/* build.c */
+__attribute__((__format__(__printf__, 3, 4))) int lower_fail(
+	struct lowering *l, int code, const char *format, ...);
+int lower_unsupported(struct lowering *l);
+int lower_reserve(void *arrayp, uint32_t *capacityp, uint32_t need, size_t size);
+
+enum value_class class_of(unsigned int type);
+bool type_is_signed(unsigned int type);
+uint32_t new_value(struct lowering *l, enum value_class class, enum value_kind kind);
+uint32_t temporary(struct lowering *l, enum value_class class);
+uint32_t constant(struct lowering *l, enum value_class class, uint64_t bits);
+
+struct operation *emit(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
+	uint32_t c);
+void emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b, uint32_t c,
+	uint64_t imm);
+
+bool has_operand(const struct lowering *l, unsigned int i);
+uint32_t source_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type);
+uint32_t source(struct lowering *l, unsigned int i, unsigned int type);
+uint32_t predicate(struct lowering *l, unsigned int i);
+
+/* A destination whose register is wider than the type needs widening afterwards. */
+uint32_t destination_of(
+	struct lowering *l, const struct ptx_operand *operand, unsigned int type);
+void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type,
+	uint32_t value);
+uint32_t destination(struct lowering *l, unsigned int i, unsigned int type);
+void finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t value);
+
+/* The address of a symbol in its own space. */
+uint32_t symbol_value(struct lowering *l, const struct ptx_operand *operand,
+	enum value_class class);
+bool symbol_place(
+	struct lowering *l, const struct ptx_operand *operand, enum ptx_space *spacep,
+	uint64_t *placep, bool *is_shared_endp);
+
+/* convert.c: where the generic range of a space begins; 0: the addresses are the same */
+uint32_t space_base(unsigned int space);
+
+/* The families; each handles the current instruction. */
+int translate_integer(struct lowering *l);
+int translate_real(struct lowering *l);
+int translate_compare(struct lowering *l);
+int translate_convert(struct lowering *l);
+int translate_memory(struct lowering *l);
+int translate_control(struct lowering *l);
+int translate_warp(struct lowering *l);
+int translate_call(struct lowering *l);
+
+/* translate.c */
+int translate_function(struct lowering *l, struct frame *frame);
+uint32_t new_labels(struct lowering *l, uint32_t n);
+
+int lower_liveness(struct lowering *l);
+int lower_slots(struct lowering *l);
+int lower_emit(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers);
+
+/* Signature of an operation, see exec/ops.h. */
+const char *op_signature(unsigned int op);
+const char *op_name(unsigned int op);

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Translate: loads, stores, atomic operations
+ *
+ * Global and shared memory have handlers for whole vectors. All else goes by generic
+ * address, lane by lane: the base of a space's generic range is added to the offset in
+ * the instruction, which costs nothing when it runs.
+ */
+
+#include "lower/lower.h"
+
+/* Offsets beyond this are added by an instruction: off has 32 bits, with a base in it. */
+#define OFF_MAX (INT64_C(1) << 28)
+
+struct place {
+	uint32_t value;
+	int64_t off;
+	unsigned int space; /* GLOBAL, SHARED, LOCAL, PARAM, NONE (generic) */
+	bool is_fixed;	    /* PARAM: off is all there is */
+};
+
+static unsigned int fold_space(unsigned int space)
+{
+	switch (space) {
+	case PTX_SPACE_CONST:
+		return PTX_SPACE_GLOBAL;
+	case PTX_SPACE_SHARED_CLUSTER:
+		return PTX_SPACE_SHARED;
+	default:
+		return space;
+	}
+}
+
+static uint32_t add_off(struct lowering *l, uint32_t value, int64_t off)
+{
+	uint32_t t = temporary(l, CLASS_64);
+
+	emit(l, OP_ADD_64, t, value, constant(l, CLASS_64, (uint64_t)off), 0);
+	return t;
+}
+
+/* Where operand @i points to, before the space is taken into account. */
+static int find_place(struct lowering *l, unsigned int i, struct place *place)
+{
+	const struct ptx_operand *operand = &l->operands[i];
+	enum ptx_space space;
+	bool is_shared_end;
+	uint64_t at;
+
+	*place = (struct place){.space = fold_space(l->instr->spaces[0])};
+	switch (operand->kind) {
+	case PTX_OPERAND_ADDRESS_REG:
+		place->value = l->frame->first_register + operand->index;
+		place->off = operand->imm;
+		if (place->space == PTX_SPACE_PARAM && l->frame->caller)
+			place->space = PTX_SPACE_LOCAL;
+		return 0;
+	case PTX_OPERAND_ADDRESS_SYMBOL:
+		if (!symbol_place(l, operand, &space, &at, &is_shared_end))
+			return lower_unsupported(l);
+		if (place->space == PTX_SPACE_PARAM)
+			place->space = space;
+		if (place->space == PTX_SPACE_PARAM) {
+			place->is_fixed = true;
+			place->off = (int64_t)at;
+			return 0;
+		}
+		if (place->space == PTX_SPACE_NONE)
+			at += space_base(space);
+		place->value = is_shared_end ? symbol_value(l, operand, CLASS_32) :
+					       constant(l,
+						       place->space == PTX_SPACE_SHARED ?
+							       CLASS_32 :
+							       CLASS_64,
+						       at);
+		return l->error;
+	case PTX_OPERAND_ADDRESS_INT:
+		place->value = constant(l,
+			place->space == PTX_SPACE_SHARED ? CLASS_32 : CLASS_64,
+			(uint64_t)operand->imm);
+		return l->error;
+	default:
+		return lower_unsupported(l);
+	}
+}
+
+static uint32_t to_class(struct lowering *l, uint32_t value, enum value_class class)
+{
+	uint32_t t;
+
+	if (l->values[value].class == class)
+		return value;
+	t = temporary(l, class);
+	emit(l, class == CLASS_64 ? OP_EXT_U32_64 : OP_LOW_64, t, value, 0, 0);
+	return t;
+}
+
+/* As a 64-bit generic address, base included in the offset. */
+static void make_generic(struct lowering *l, struct place *place)
+{
+	place->value = to_class(l, place->value, CLASS_64);
+	place->off += space_base(place->space);
+	if (place->off > OFF_MAX * 4 || place->off < -OFF_MAX) {
+		place->value = add_off(l, place->value, place->off);
+		place->off = 0;
+	}
+}
+
+static bool is_ordered(unsigned int sem)
+{
+	return sem != PTX_SEM_NONE && sem != PTX_SEM_WEAK;
+}
+
+/* Number of an access size in the order of SOFTGPU_ACCESS; stores have no signed ones. */
+enum access { ACCESS_U8, ACCESS_S8, ACCESS_U16, ACCESS_S16, ACCESS_32, ACCESS_64, ACCESS_NONE };
+
+static enum access access_of(unsigned int type)
+{
+	switch (type) {
+	case PTX_TYPE_S8:
+		return ACCESS_S8;
+	case PTX_TYPE_S16:
+		return ACCESS_S16;
+	case PTX_TYPE_PRED:
+	case PTX_TYPE_NONE:
+		return ACCESS_NONE;
+	default:
+		break;
+	}
+	switch (ptx_type_size(type)) {
+	case 1:
+		return ACCESS_U8;
+	case 2:
+		return ACCESS_U16;
+	case 4:
+		return ACCESS_32;
+	case 8:
+		return ACCESS_64;
+	default:
+		return ACCESS_NONE;
+	}
+}
+
+#define LOAD_ROW(_op)                                                                    \
+	{                                                                                \
+		OP_##_op##_U8, OP_##_op##_S8, OP_##_op##_U16, OP_##_op##_S16,            \
+			OP_##_op##_32, OP_##_op##_64                                     \
+	}
+#define STORE_ROW(_op)                                                                   \
+	{                                                                                \
+		OP_##_op##_U8, OP_##_op##_U8, OP_##_op##_U16, OP_##_op##_U16,            \
+			OP_##_op##_32, OP_##_op##_64                                     \
+	}
+
+enum row {
+	ROW_GLOBAL, /* then of 2, of 4 */
+	ROW_SHARED = ROW_GLOBAL + 3,
+	ROW_PARAM = ROW_SHARED + 3,
+	ROW_GENERIC,
+	ROW_ORDERED,
+	_ROW_N,
+};
+
+static const uint16_t loads[_ROW_N][6] = {
+	LOAD_ROW(LDG), LOAD_ROW(LDG2), LOAD_ROW(LDG4), LOAD_ROW(LDS), LOAD_ROW(LDS2),
+	LOAD_ROW(LDS4), LOAD_ROW(LDP), LOAD_ROW(LD), LOAD_ROW(LDV),
+};
+
+static const uint16_t stores[_ROW_N][6] = {
+	STORE_ROW(STG), STORE_ROW(STG2), STORE_ROW(STG4), STORE_ROW(STS), STORE_ROW(STS2),
+	STORE_ROW(STS4), {0}, STORE_ROW(ST), STORE_ROW(STV),
+};
+
+/* Fields of the elements, loads and stores. */
+static const uint8_t load_fields[4] = {FIELD_D, FIELD_B, FIELD_E, FIELD_F};
+static const uint8_t store_fields[4] = {FIELD_B, FIELD_C, FIELD_E, FIELD_F};
+
+static bool is_whole(const struct place *place)
+{
+	return place->space == PTX_SPACE_GLOBAL || place->space == PTX_SPACE_SHARED;
+}
+
+/* One operation for all elements. */
+static void whole_access(struct lowering *l, struct place *place, const uint16_t (*rows)[6],
+	const uint8_t *fields, enum access access, const uint32_t *elements, unsigned int n)
+{
+	bool shared = place->space == PTX_SPACE_SHARED;
+	unsigned int row = (shared ? ROW_SHARED : ROW_GLOBAL) + (n == 4 ? 2 : n - 1);
+	struct operation *o;
+
+	place->value = to_class(l, place->value, shared ? CLASS_32 : CLASS_64);
+	if (!shared && (place->off >= OFF_MAX || place->off <= -OFF_MAX)) {
+		place->value = add_off(l, place->value, place->off);
+		place->off = 0;
+	}
+	o = emit(l, rows[row][access], 0, place->value, 0, 0);
+	o->imm = (uint32_t)place->off;
+	for (unsigned int i = 0; i < n; i++)
+		o->field[fields[i]] = elements[i];
+}
+
+/* An operation for each element; the first one checks the alignment of all. */
+static void single_accesses(struct lowering *l, struct place *place, enum row row,
+	const uint16_t (*rows)[6], const uint8_t *fields, enum access access,
+	const uint32_t *elements, unsigned int n, unsigned int size)
+{
+	struct operation *o;
+
+	make_generic(l, place);
+	for (unsigned int i = 0; i < n; i++) {
+		o = emit(l, rows[row][access], 0, place->value, 0, 0);
+		o->imm = (uint32_t)(place->off + (int64_t)i * size);
+		o->reserved = (uint16_t)((i ? 1 : n) * size - 1);
+		o->field[fields[0]] = elements[i];
+	}
+}
+
+static int fixed_loads(struct lowering *l, const struct place *place, enum access access,
+	const uint32_t *elements, unsigned int n, unsigned int size)
+{
+	if (place->off < 0 ||
+		(uint64_t)place->off + (uint64_t)n * size > l->frame->ptx->params_size)
+		return lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
+			"%.80s, line %u: reads outside of the parameters",
+			l->frame->ptx->name, l->instr->line);
+	for (unsigned int i = 0; i < n; i++)
+		emit_imm(l, loads[ROW_PARAM][access], elements[i], 0, 0, 0,
+			(uint64_t)place->off + (uint64_t)i * size);
+	return l->error;
+}
+
+/* The operands that are the elements of a scalar or vector operand. */
+static const struct ptx_operand *elements_of(
+	struct lowering *l, unsigned int i, unsigned int *n)
+{
+	const struct ptx_operand *operand = &l->operands[i];
+
+	if (operand->kind != PTX_OPERAND_VECTOR) {
+		*n = 1;
+		return operand;
+	}
+	*n = operand->count;
+	return &l->frame->body->operands[operand->index];
+}
+
+static int load(struct lowering *l)
+{
+	unsigned int type = l->instr->types[0], n, size = ptx_type_size(type);
+	const struct ptx_operand *operands = elements_of(l, 0, &n);
+	enum access access = access_of(type);
+	uint32_t elements[8], keep;
+	struct place place;
+	int r;
+
+	if (access == ACCESS_NONE || n > 8 || (n & (n - 1)))
+		return lower_unsupported(l);
+	r = find_place(l, 1, &place);
+	if (r)
+		return r;
+	for (unsigned int i = 0; i < n; i++)
+		elements[i] = destination_of(l, &operands[i], type);
+	if (place.is_fixed) {
+		r = fixed_loads(l, &place, access, elements, n, size);
+		if (r)
+			return r;
+	} else if (is_whole(&place) && !is_ordered(l->instr->sem)) {
+		struct place second = place;
+
+		whole_access(l, &place, loads, load_fields, access, elements, n > 4 ? 4 : n);
+		second.off += 4 * (int64_t)size;
+		if (n > 4)
+			whole_access(l, &second, loads, load_fields, access, elements + 4, 4);
+	} else {
+		if (n > 1 && l->values[place.value].class == CLASS_64) {
+			/* An element may replace the address before the next one is read. */
+			keep = temporary(l, CLASS_64);
+			emit(l, OP_MOV_64, keep, place.value, 0, 0);
+			place.value = keep;
+		}
+		single_accesses(l, &place,
+			is_ordered(l->instr->sem) ? ROW_ORDERED : ROW_GENERIC, loads,
+			load_fields, access, elements, n, size);
+	}
+	for (unsigned int i = 0; i < n; i++)
+		finish_of(l, &operands[i], type, elements[i]);
+	return l->error;
+}
+
+static int store(struct lowering *l)
+{
+	unsigned int type = l->instr->types[0], n, size = ptx_type_size(type);
+	const struct ptx_operand *operands = elements_of(l, 1, &n);
+	enum access access = access_of(type);
+	struct place place, second;
+	uint32_t elements[8];
+	int r;
+
+	if (access == ACCESS_NONE || n > 8 || (n & (n - 1)))
+		return lower_unsupported(l);
+	r = find_place(l, 0, &place);
+	if (r)
+		return r;
+	if (place.is_fixed || place.space == PTX_SPACE_PARAM)
+		return lower_unsupported(l);
+	for (unsigned int i = 0; i < n; i++)
+		elements[i] = source_of(l, &operands[i], type);
+	if (is_whole(&place) && !is_ordered(l->instr->sem)) {
+		second = place;
+		whole_access(
+			l, &place, stores, store_fields, access, elements, n > 4 ? 4 : n);
+		second.off += 4 * (int64_t)size;
+		if (n > 4)
+			whole_access(
+				l, &second, stores, store_fields, access, elements + 4, 4);
+	} else {
+		single_accesses(l, &place,
+			is_ordered(l->instr->sem) ? ROW_ORDERED : ROW_GENERIC, stores,
+			store_fields, access, elements, n, size);
+	}
+	return l->error;
+}
+
+/*
+ * Atomic operations
+ */
+
+static unsigned int atomic_add(unsigned int type)
+{
+	switch (type) {
+	case PTX_TYPE_F16:
+		return OP_ATOM_ADD_F16;
+	case PTX_TYPE_F16X2:
+		return OP_ATOM_ADD_F16X2;
+	case PTX_TYPE_F32:
+		return OP_ATOM_ADD_F32;
+	case PTX_TYPE_F64:
+		return OP_ATOM_ADD_F64;
+	case PTX_TYPE_U32:
+	case PTX_TYPE_S32:
+		return OP_ATOM_ADD_32;
+	case PTX_TYPE_U64:
+	case PTX_TYPE_S64:
+		return OP_ATOM_ADD_64;
+	default:
+		return 0;
+	}
+}
+
+static unsigned int atomic_minmax(unsigned int atom, unsigned int type)
+{
+	bool min = atom == PTX_ATOM_MIN;
+
+	switch (type) {
+	case PTX_TYPE_U32:
+		return min ? OP_ATOM_MIN_U32 : OP_ATOM_MAX_U32;
+	case PTX_TYPE_S32:
+		return min ? OP_ATOM_MIN_S32 : OP_ATOM_MAX_S32;
+	case PTX_TYPE_U64:
+		return min ? OP_ATOM_MIN_U64 : OP_ATOM_MAX_U64;
+	case PTX_TYPE_S64:
+		return min ? OP_ATOM_MIN_S64 : OP_ATOM_MAX_S64;
+	default:
+		return 0;
+	}
+}
+
+static unsigned int atomic_operation(unsigned int atom, unsigned int type)
+{
+	bool wide = ptx_type_size(type) == 8;
+
+	if (atom == PTX_ATOM_ADD)
+		return atomic_add(type);
+	if (atom == PTX_ATOM_MIN || atom == PTX_ATOM_MAX)
+		return atomic_minmax(atom, type);
+	if (atom == PTX_ATOM_CAS && ptx_type_size(type) == 2)
+		return OP_ATOM_CAS_16;
+	if (ptx_type_size(type) < 4 || ptx_type_size(type) > 8)
+		return 0;
+	switch (atom) {
+	case PTX_ATOM_INC:
+		return wide ? 0 : OP_ATOM_INC_32;
+	case PTX_ATOM_DEC:
+		return wide ? 0 : OP_ATOM_DEC_32;
+	case PTX_ATOM_AND:
+		return wide ? OP_ATOM_AND_64 : OP_ATOM_AND_32;
+	case PTX_ATOM_OR:
+		return wide ? OP_ATOM_OR_64 : OP_ATOM_OR_32;
+	case PTX_ATOM_XOR:
+		return wide ? OP_ATOM_XOR_64 : OP_ATOM_XOR_32;
+	case PTX_ATOM_EXCH:
+		return wide ? OP_ATOM_EXCH_64 : OP_ATOM_EXCH_32;
+	case PTX_ATOM_CAS:
+		return wide ? OP_ATOM_CAS_64 : OP_ATOM_CAS_32;
+	default:
+		return 0;
+	}
+}
+
+static int atomic(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	bool red = in->op == PTX_OP_RED;
+	unsigned int type = in->types[0], op = atomic_operation(in->atom, type);
+	uint32_t b, c = VALUE_NONE, d;
+	struct place place;
+	int r;
+
+	if (!op || in->vector > 1)
+		return lower_unsupported(l);
+	r = find_place(l, red ? 0 : 1, &place);
+	if (r)
+		return r;
+	if (place.is_fixed || place.space == PTX_SPACE_PARAM)
+		return lower_unsupported(l);
+	make_generic(l, &place);
+	b = source(l, red ? 1 : 2, type);
+	if (in->atom == PTX_ATOM_CAS)
+		c = source(l, 3, type);
+	d = red ? temporary(l, class_of(type)) : destination(l, 0, type);
+	emit_imm(l, op, d, place.value, b, c, (uint32_t)place.off);
+	if (!red)
+		finish(l, 0, type, d);
+	return l->error;
+}
+
+static int isspacep(struct lowering *l)
+{
+	uint32_t a = source(l, 1, PTX_TYPE_U64), d = destination(l, 0, PTX_TYPE_PRED);
+
+	/* Constants lie among the global variables: both spaces claim such an address. */
+	emit_imm(l, OP_ISSPACEP, d, a, 0, 0, space_base(l->instr->spaces[0]));
+	return l->error;
+}
+
+int translate_memory(struct lowering *l)
+{
+	switch (l->instr->op) {
+	case PTX_OP_LD:
+	case PTX_OP_LDU:
+		return load(l);
+	case PTX_OP_ST:
+		return store(l);
+	case PTX_OP_ATOM:
+	case PTX_OP_RED:
+		return atomic(l);
+	case PTX_OP_ISSPACEP:
+		return isspacep(l);
+	default:
+		emit(l, OP_FENCE, 0, 0, 0, 0);
+		return l->error;
+	}
+}

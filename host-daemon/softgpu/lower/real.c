@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Translate: floating point
+ *
+ * .approx and .full are computed as the rounded operation or by libm: closer to the
+ * true value than PTX asks for. Halves are widened, computed with, and rounded once:
+ * 24 bits are enough that a sum or product of two of 11 is not rounded twice; an fma
+ * goes by way of double.
+ */
+
+#include "lower/lower.h"
+
+static bool is_half(unsigned int type)
+{
+	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_F16X2 ||
+		type == PTX_TYPE_BF16X2;
+}
+
+static bool is_directed(unsigned int round)
+{
+	return round == PTX_ROUND_RZ || round == PTX_ROUND_RM || round == PTX_ROUND_RP;
+}
+
+static uint32_t flushed(struct lowering *l, uint32_t value)
+{
+	uint32_t t;
+
+	if (!(l->instr->flags & PTX_FLAG_FTZ))
+		return value;
+	t = temporary(l, CLASS_32);
+	emit(l, OP_FTZ_F32, t, value, 0, 0);
+	return t;
+}
+
+/* What follows the operation itself: .ftz of the result, .sat. */
+static int finish_f32(struct lowering *l, uint32_t d, bool flush)
+{
+	if (flush && (l->instr->flags & PTX_FLAG_FTZ))
+		emit(l, OP_FTZ_F32, d, d, 0, 0);
+	if (l->instr->flags & PTX_FLAG_SAT)
+		emit(l, OP_SAT_F32, d, d, 0, 0);
+	return l->error;
+}
+
+/* One with a directed rounding mode; @one stands for a 1 before the operands. */
+static int directed(struct lowering *l, enum op op, unsigned int type, unsigned int n,
+	bool one)
+{
+	uint64_t imm = l->instr->round;
+	uint32_t s[3] = {0}, d;
+
+	if (one)
+		s[0] = constant(l, class_of(type),
+			type == PTX_TYPE_F32 ? 0x3f800000u : UINT64_C(0x3ff0000000000000));
+	for (unsigned int i = one; i < n; i++)
+		s[i] = source(l, i + 1 - one, type);
+	d = destination(l, 0, type);
+	if (l->instr->flags & PTX_FLAG_FTZ)
+		imm |= ROUND_FTZ;
+	if (l->instr->flags & PTX_FLAG_SAT)
+		imm |= ROUND_SAT;
+	if (l->instr->op == PTX_OP_SUB)
+		imm |= ROUND_NEGATE;
+	emit_imm(l, op, d, s[0], s[1], s[2], imm);
+	return l->error;
+}
+
+static int simple(struct lowering *l, enum op op, unsigned int type, unsigned int n)
+{
+	uint32_t s[3] = {0}, d;
+
+	for (unsigned int i = 0; i < n; i++)
+		s[i] = source(l, i + 1, type);
+	d = destination(l, 0, type);
+	emit(l, op, d, s[0], s[1], s[2]);
+	if (l->instr->flags & PTX_FLAG_SAT)
+		emit(l, type == PTX_TYPE_F64 ? OP_SAT_F64 : OP_SAT_F32, d, d, 0, 0);
+	return l->error;
+}
+
+/* Sources flushed one by one, for operations without a fused .ftz form. */
+static int flushing(struct lowering *l, enum op op, unsigned int n)
+{
+	uint32_t s[3] = {0}, d;
+
+	for (unsigned int i = 0; i < n; i++)
+		s[i] = flushed(l, source(l, i + 1, PTX_TYPE_F32));
+	d = destination(l, 0, PTX_TYPE_F32);
+	emit(l, op, d, s[0], s[1], s[2]);
+	return finish_f32(l, d, true);
+}
+
+static int arithmetic_f32(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	bool ftz = in->flags & PTX_FLAG_FTZ, dir = is_directed(in->round);
+	unsigned int type = PTX_TYPE_F32;
+
+	switch (in->op) {
+	case PTX_OP_ADD:
+		return dir ? directed(l, OP_ROUND_ADD_F32, type, 2, false) :
+			     simple(l, ftz ? OP_ADD_FTZ_F32 : OP_ADD_F32, type, 2);
+	case PTX_OP_SUB:
+		return dir ? directed(l, OP_ROUND_ADD_F32, type, 2, false) :
+			     simple(l, ftz ? OP_SUB_FTZ_F32 : OP_SUB_F32, type, 2);
+	case PTX_OP_MUL:
+		return dir ? directed(l, OP_ROUND_MUL_F32, type, 2, false) :
+			     simple(l, ftz ? OP_MUL_FTZ_F32 : OP_MUL_F32, type, 2);
+	case PTX_OP_MAD:
+	case PTX_OP_FMA:
+		if (in->flags & PTX_FLAG_RELU)
+			return lower_unsupported(l);
+		return dir ? directed(l, OP_ROUND_FMA_F32, type, 3, false) :
+			     simple(l, ftz ? OP_FMA_FTZ_F32 : OP_FMA_F32, type, 3);
+	case PTX_OP_DIV:
+		return dir ? directed(l, OP_ROUND_DIV_F32, type, 2, false) :
+			     flushing(l, OP_DIV_F32, 2);
+	case PTX_OP_RCP:
+		return dir ? directed(l, OP_ROUND_DIV_F32, type, 2, true) :
+			     flushing(l, OP_RCP_F32, 1);
+	case PTX_OP_SQRT:
+		return dir ? directed(l, OP_ROUND_SQRT_F32, type, 1, false) :
+			     flushing(l, OP_SQRT_F32, 1);
+	case PTX_OP_RSQRT:
+		return flushing(l, OP_RSQRT_F32, 1);
+	case PTX_OP_EX2:
+		return flushing(l, OP_EX2_F32, 1);
+	case PTX_OP_LG2:
+		return flushing(l, OP_LG2_F32, 1);
+	case PTX_OP_SIN:
+		return flushing(l, OP_SIN_F32, 1);
+	case PTX_OP_COS:
+		return flushing(l, OP_COS_F32, 1);
+	case PTX_OP_TANH:
+		return flushing(l, OP_TANH_F32, 1);
+	case PTX_OP_ABS:
+		return flushing(l, OP_ABS_F32, 1);
+	case PTX_OP_NEG:
+		return flushing(l, OP_NEG_F32, 1);
+	case PTX_OP_COPYSIGN:
+		return simple(l, OP_COPYSIGN_F32, type, 2);
+	default:
+		return lower_unsupported(l);
+	}
+}
+
+static int arithmetic_f64(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	bool dir = is_directed(in->round);
+	unsigned int type = PTX_TYPE_F64;
+
+	switch (in->op) {
+	case PTX_OP_ADD:
+		return dir ? directed(l, OP_ROUND_ADD_F64, type, 2, false) :
+			     simple(l, OP_ADD_F64, type, 2);
+	case PTX_OP_SUB:
+		return dir ? directed(l, OP_ROUND_ADD_F64, type, 2, false) :
+			     simple(l, OP_SUB_F64, type, 2);
+	case PTX_OP_MUL:
+		return dir ? directed(l, OP_ROUND_MUL_F64, type, 2, false) :
+			     simple(l, OP_MUL_F64, type, 2);
+	case PTX_OP_MAD:
+	case PTX_OP_FMA:
+		return dir ? directed(l, OP_ROUND_FMA_F64, type, 3, false) :
+			     simple(l, OP_FMA_F64, type, 3);
+	case PTX_OP_DIV:
+		return dir ? directed(l, OP_ROUND_DIV_F64, type, 2, false) :
+			     simple(l, OP_DIV_F64, type, 2);
+	case PTX_OP_RCP:
+		return dir ? directed(l, OP_ROUND_DIV_F64, type, 2, true) :
+			     simple(l, OP_RCP_F64, type, 1);
+	case PTX_OP_SQRT:
+		return dir ? directed(l, OP_ROUND_SQRT_F64, type, 1, false) :
+			     simple(l, OP_SQRT_F64, type, 1);
+	case PTX_OP_RSQRT:
+		return simple(l, OP_RSQRT_F64, type, 1);
+	case PTX_OP_ABS:
+		return simple(l, OP_ABS_F64, type, 1);
+	case PTX_OP_NEG:
+		return simple(l, OP_NEG_F64, type, 1);
+	case PTX_OP_MIN:
+		return simple(l, OP_MIN_F64, type, 2);
+	case PTX_OP_MAX:
+		return simple(l, OP_MAX_F64, type, 2);
+	case PTX_OP_COPYSIGN:
+		return simple(l, OP_COPYSIGN_F64, type, 2);
+	default:
+		return lower_unsupported(l);
+	}
+}
+
+static int minmax_f32(struct lowering *l)
+{
+	bool min = l->instr->op == PTX_OP_MIN, nan = l->instr->flags & PTX_FLAG_NAN;
+
+	if (has_operand(l, 3) || (l->instr->flags & (PTX_FLAG_XORSIGN | PTX_FLAG_ABS)))
+		return lower_unsupported(l);
+	return flushing(l,
+		min ? (nan ? OP_MIN_NAN_F32 : OP_MIN_F32) :
+		      (nan ? OP_MAX_NAN_F32 : OP_MAX_F32),
+		2);
+}
+
+/*
+ * Halves
+ */
+
+static uint64_t conversion(unsigned int to, unsigned int from, unsigned int round)
+{
+	return (uint64_t)to << CONVERT_TO | (uint64_t)from << CONVERT_FROM |
+		(uint64_t)round << CONVERT_ROUND;
+}
+
+/* The operation of the wider type, PTX_TYPE_F32 or PTX_TYPE_F64 for fma. */
+static unsigned int half_operation(struct lowering *l)
+{
+	bool nan = l->instr->flags & PTX_FLAG_NAN;
+
+	switch (l->instr->op) {
+	case PTX_OP_ADD:
+		return OP_ADD_F32;
+	case PTX_OP_SUB:
+		return OP_SUB_F32;
+	case PTX_OP_MUL:
+		return OP_MUL_F32;
+	case PTX_OP_FMA:
+		return OP_FMA_F64;
+	case PTX_OP_ABS:
+		return OP_ABS_F32;
+	case PTX_OP_NEG:
+		return OP_NEG_F32;
+	case PTX_OP_MIN:
+		return nan ? OP_MIN_NAN_F32 : OP_MIN_F32;
+	case PTX_OP_MAX:
+		return nan ? OP_MAX_NAN_F32 : OP_MAX_F32;
+	case PTX_OP_EX2:
+		return OP_EX2_F32;
+	case PTX_OP_TANH:
+		return OP_TANH_F32;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t half_lane(struct lowering *l, unsigned int op, unsigned int type,
+	const uint32_t *sources, unsigned int n)
+{
+	bool wide = op == OP_FMA_F64;
+	enum value_class class = wide ? CLASS_64 : CLASS_32;
+	unsigned int with = wide ? PTX_TYPE_F64 : PTX_TYPE_F32;
+	uint32_t s[3] = {0}, r = temporary(l, class), d = temporary(l, CLASS_32);
+
+	for (unsigned int i = 0; i < n; i++) {
+		s[i] = temporary(l, class);
+		emit_imm(l, wide ? OP_CVT_64_32 : OP_CVT_32_32, s[i], sources[i], 0, 0,
+			conversion(with, type, PTX_ROUND_NONE));
+	}
+	emit(l, op, r, s[0], s[1], s[2]);
+	if (l->instr->flags & PTX_FLAG_SAT)
+		emit(l, wide ? OP_SAT_F64 : OP_SAT_F32, r, r, 0, 0);
+	if (l->instr->flags & PTX_FLAG_RELU) {
+		if (wide)
+			emit(l, OP_MAX_F64, r, r, constant(l, class, 0), 0);
+		else
+			emit(l, OP_MAX_F32, r, r, constant(l, class, 0), 0);
+	}
+	emit_imm(l, wide ? OP_CVT_32_64 : OP_CVT_32_32, d, r, 0, 0,
+		conversion(type, with, PTX_ROUND_RN));
+	return d;
+}
+
+static int arithmetic_half(struct lowering *l, unsigned int type)
+{
+	unsigned int op = half_operation(l), n = l->instr->n_operands - 1;
+	bool pair = type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16X2;
+	unsigned int one = type == PTX_TYPE_F16X2	? PTX_TYPE_F16 :
+			   type == PTX_TYPE_BF16X2	? PTX_TYPE_BF16 :
+							  type;
+	uint32_t s[3] = {0}, high[3] = {0}, d, low_result, high_result;
+
+	if (!op || (l->instr->flags & (PTX_FLAG_XORSIGN | PTX_FLAG_ABS)))
+		return lower_unsupported(l);
+	while (n && !has_operand(l, n))
+		n--;
+	if (n > (op == OP_FMA_F64 ? 3u : 2u))
+		return lower_unsupported(l);
+	for (unsigned int i = 0; i < n; i++)
+		s[i] = source(l, i + 1, type);
+	low_result = half_lane(l, op, one, s, n);
+	d = destination(l, 0, type);
+	if (!pair) {
+		emit(l, OP_MOV_32, d, low_result, 0, 0);
+		return l->error;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		high[i] = temporary(l, CLASS_32);
+		emit(l, OP_HIGH_32, high[i], s[i], 0, 0);
+	}
+	high_result = half_lane(l, op, one, high, n);
+	emit(l, OP_PACK_32, d, low_result, high_result, 0);
+	return l->error;
+}
+
+int translate_real(struct lowering *l)
+{
+	unsigned int type = l->instr->types[0];
+
+	if (is_half(type))
+		return arithmetic_half(l, type);
+	if (type == PTX_TYPE_F64)
+		return arithmetic_f64(l);
+	if (type != PTX_TYPE_F32)
+		return lower_unsupported(l);
+	if (l->instr->op == PTX_OP_MIN || l->instr->op == PTX_OP_MAX)
+		return minmax_f32(l);
+	return arithmetic_f32(l);
+}

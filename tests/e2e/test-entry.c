@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: entry points that a program asks for by name
+ */
+
+#include "e2e.h"
+
+typedef CUresult (*alloc_function)(CUdeviceptr *p, size_t size);
+typedef CUresult (*copy_function)(void *host, CUdeviceptr p, size_t size);
+
+TEST(entry_points_are_found_by_name_and_version)
+{
+	CUdriverProcAddressQueryResult status =
+		CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+	void *alloc = NULL, *copy = NULL, *none = &none;
+	unsigned int word = 0;
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(cuGetProcAddress("cuMemAlloc", &alloc, 12000, 0, &status));
+	check_eq(status, CU_GET_PROC_ADDRESS_SUCCESS);
+	check_ok(cuGetProcAddress("cuMemcpyDtoH", &copy, 12000,
+		CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, NULL));
+	check_ok(((alloc_function)alloc)(&p, 16));
+	check_ok(cuMemsetD32(p, 0xabcd, 1));
+	check_ok(((copy_function)copy)(&word, p, 4));
+	check_eq(word, 0xabcd);
+	check_cu(cuGetProcAddress("cuNoSuchThing", &none, 12000, 0, &status),
+		CUDA_ERROR_NOT_FOUND);
+	check_eq(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+}
+
+TEST(older_versions_of_a_name_are_other_functions)
+{
+	void *v2 = NULL, *v4 = NULL;
+
+	check_ok(cuInit(0));
+	check_ok(cuGetProcAddress("cuCtxCreate", &v2, 3020, 0, NULL));
+	check_ok(cuGetProcAddress("cuCtxCreate", &v4, 13000, 0, NULL));
+	check(v2 && v4 && v2 != v4);
+}
+
+TEST(unknown_export_table_is_not_found)
+{
+	const void *table = NULL;
+	CUuuid id = { "0123456789abcde" };
+
+	check_ok(cuInit(0));
+	check(cuGetExportTable(&table, &id) != CUDA_SUCCESS);
+}
+
+TEST(functions_not_remoted_say_so)
+{
+	CUgraph graph;
+	CUarray array;
+	CUDA_ARRAY_DESCRIPTOR descriptor = {
+		.Width = 16, .Height = 16, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1
+	};
+
+	fixture_new();
+	check_cu(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuArrayCreate(&array, &descriptor), CUDA_ERROR_NOT_SUPPORTED);
+}
