@@ -3,6 +3,7 @@
  * Life of vgpud: start, limits, restart of the broker, end
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -256,6 +257,45 @@ TEST(a_broker_that_dies_again_and_again_ends_vgpud)
 		kill_broker(n);
 	check_eq(WEXITSTATUS(pair_wait_exit(&pair)), 1);
 	check(access(pair.socket, F_OK) < 0);
+}
+
+static unsigned int count_fds(pid_t pid)
+{
+	unsigned int n = 0;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	check(dir != NULL);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+TEST(descriptors_of_vgpud_come_back_when_guests_are_gone)
+{
+	unsigned int n_keeper, n_broker;
+	pid_t broker;
+
+	pair_start(&pair, &(struct pair_options){ .worker = FAKE_WORKER });
+	guest_wait_for(pair_count_children(&pair) == 2);
+	broker = find_broker();
+	usleep(20000);
+	n_keeper = count_fds(pair.pid);
+	n_broker = count_fds(broker);
+	for (int i = 0; i < 10; i++) {
+		guest_connect(&guest, pair.socket);
+		guest_open(&guest, 0, "app");
+		if (i % 2)
+			kill(guest_entry(&guest, 0)->worker_pid, SIGKILL);
+		guest_disconnect(&guest);
+	}
+	pair_wait_log(&pair, "session ended", 10);
+	guest_wait_for(count_fds(pair.pid) == n_keeper);
+	guest_wait_for(count_fds(broker) == n_broker);
+	pair_stop(&pair);
 }
 
 TEST(limits_of_processes_are_kept)

@@ -55,8 +55,8 @@ void pair_start(struct pair *pair, const struct pair_options *options);
 /* The same without waiting, for a vgpud that may fail. */
 void pair_spawn(struct pair *pair, const struct pair_options *options);
 
-/* Ends vgpud by SIGTERM; checks that it exits with 0 and leaves no process, socket or
- * lock behind. */
+/* Ends vgpud by SIGTERM; checks that it exits with 0, that no sanitizer complained in any
+ * of its processes, and that it leaves no process, socket or lock behind. */
 void pair_stop(struct pair *pair);
 
 /* Waits until vgpud has ended by itself. Returns: as waitpid() gives it. */
