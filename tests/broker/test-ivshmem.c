@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -189,6 +190,43 @@ TEST(a_reset_is_noticed_by_the_hello_of_the_next_boot)
 	guest_wait(&guest, 1, VGPU_CHANNEL_FREE);
 	check_eq(pair_count_log(&pair, "vm=qemu was reset"), 1);
 	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(qemu_takes_the_greeting_and_shows_the_memory)
+{
+	char command[1024], *text = NULL;
+	size_t size = 0;
+	FILE *qemu, *output;
+
+	if (system("qemu-system-x86_64 --version >/dev/null 2>&1"))
+		test_skip("there is no qemu-system-x86_64");
+	start();
+	snprintf(command, sizeof(command),
+		"exec timeout 50 qemu-system-x86_64 -S -machine q35 -accel tcg -m 64M "
+		"-nodefaults "
+		"-display none -chardev socket,id=iv,path=%s "
+		"-device ivshmem-doorbell,chardev=iv,vectors=%u -monitor stdio >%s/out "
+		"2>&1",
+		qemu_socket(), VGPU_IVSHMEM_VECTORS, pair.dir);
+	qemu = popen(command, "w");
+	check(qemu != NULL);
+	pair_wait_log(&pair, "vm=qemu id=", 1);
+	fputs("system_reset\ninfo pci\nquit\n", qemu);
+	check_eq(pclose(qemu), 0);
+	pair_wait_log(&pair, "has gone", 1);
+
+	snprintf(command, sizeof(command), "%s/out", pair.dir);
+	output = fopen(command, "re");
+	check(output != NULL);
+	check(getdelim(&text, &size, '\0', output) > 0);
+	fclose(output);
+	check(strstr(text, "1af4:1110") != NULL);
+	/* QEMU takes the size from the memory it was sent. */
+	check(strstr(text, "BAR2: 64 bit prefetchable memory at 0x") != NULL);
+	check(!strstr(text, "eventfd"));
+	check(!strstr(text, "invalid"));
+	free(text);
 	pair_stop(&pair);
 }
 
