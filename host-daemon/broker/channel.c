@@ -6,22 +6,18 @@
  * tell each other; the guest can write anything into it at any time. The record in the
  * ledger is what the host knows, and all that it acts on: the entry's state word is
  * read once, judged together with our phase, and everything else of it is copied when a
- * hello is taken up. Our own steps in the entry are compare-and-swaps from the state we
- * expect, so that a guest that changed its mind meanwhile is noticed and looked at again.
+ * hello is taken up. What is written there stands in entry.c.
  *
  * Extents and area return only after the worker was reaped: until then its driver may
  * still write to them.
  */
 
 #include <ctype.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/entry.h"
 #include "broker/session.h"
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
@@ -64,11 +60,6 @@ void channel_init(struct channel *channel, struct vm *vm, uint32_t index,
 	channel->worker = NULL;
 }
 
-static struct vgpu_channel_entry *entry_of(const struct channel *channel)
-{
-	return vm_entry(channel->vm, channel->index);
-}
-
 static struct broker *broker_of(const struct channel *channel)
 {
 	return channel->vm->broker;
@@ -84,105 +75,6 @@ bool channel_is_active(const struct channel *channel)
 		return true;
 	}
 	return false;
-}
-
-/*
- * The entry in shared memory
- */
-
-/* Wakes guests on this machine that sleep on the word, and raises the interrupt. */
-static void announce(struct channel *channel)
-{
-	syscall(SYS_futex, &entry_of(channel)->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	vm_interrupt(channel->vm);
-}
-
-/* Makes a step if the guest has not made another. Returns: whether it was made. */
-static bool step(struct channel *channel, uint32_t from, uint32_t to)
-{
-	if (channel->vm->gone)
-		return true;
-	if (!__atomic_compare_exchange_n(&entry_of(channel)->state, &from, to, false,
-		    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return false;
-	announce(channel);
-	return true;
-}
-
-/* Threads of a dead worker's guest sleep on their slots: its last words are ours. */
-static void wake_slots(struct channel *channel)
-{
-	uint8_t *slots = channel->vm->map +
-			 layout_area_off(&channel->vm->layout, channel->index) +
-			 VGPU_SLOTS_OFF;
-
-	for (uint32_t i = 0; i < VGPU_SLOTS_MAX; i++) {
-		struct vgpu_reply_slot *slot =
-			(struct vgpu_reply_slot *)(slots + i * VGPU_SLOT_SIZE);
-
-		if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
-			syscall(SYS_futex, &slot->sequence, FUTEX_WAKE, INT_MAX, NULL,
-				NULL, 0);
-	}
-}
-
-static void write_answer(struct channel *channel, uint32_t reason)
-{
-	struct vgpu_channel_entry *entry = entry_of(channel);
-
-	if (channel->vm->gone)
-		return;
-	entry->host_protocol_version = VGPU_PROTOCOL_VERSION;
-	entry->host_features = 0;
-	entry->reason = reason;
-	entry->host_api_version = channel->worker ? channel->worker->driver_version : 0;
-	entry->worker_pid = channel->worker ? channel->worker->pid : 0;
-	entry->area_off = layout_area_off(&channel->vm->layout, channel->index);
-	entry->first_extent = channel->record->first_extent;
-	entry->n_extents = channel->record->n_extents;
-}
-
-static void tell_refused(struct channel *channel, uint32_t reason)
-{
-	if (vm_may_log(channel->vm))
-		vgpu_log_info("vm=%s channel=%u pid=%u refused: %s",
-			channel->vm->config->name, channel->index, channel->record->pid,
-			session_reason(reason));
-	write_answer(channel, reason);
-	/* A guest that closes at this moment is found by the next look. */
-	step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_REFUSED);
-}
-
-/* Returns: false if the guest has closed already. */
-static bool tell_dead(struct channel *channel, uint32_t reason)
-{
-	struct vgpu_channel_entry *entry = entry_of(channel);
-	uint32_t state;
-
-	if (channel->vm->gone)
-		return false;
-	entry->reason = reason;
-	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
-	while (state != VGPU_CHANNEL_CLOSING) {
-		if (step(channel, state, VGPU_CHANNEL_DEAD)) {
-			wake_slots(channel);
-			return true;
-		}
-		state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
-	}
-	return false;
-}
-
-static void tell_free(struct channel *channel)
-{
-	struct vgpu_channel_entry *entry = entry_of(channel);
-
-	if (channel->vm->gone)
-		return;
-	memset((char *)entry + sizeof(entry->state), 0,
-		sizeof(*entry) - sizeof(entry->state));
-	__atomic_store_n(&entry->state, VGPU_CHANNEL_FREE, __ATOMIC_RELEASE);
-	announce(channel);
 }
 
 /*
@@ -216,7 +108,7 @@ static void release_all(struct channel *channel)
 static void clear(struct channel *channel)
 {
 	release_all(channel);
-	tell_free(channel);
+	entry_free(channel);
 	channel->record->phase = CHANNEL_IDLE;
 }
 
@@ -285,11 +177,11 @@ static void begin(struct channel *channel)
 	struct vgpu_channel_entry hello;
 	uint32_t reason;
 
-	vm_read_shared(&hello, entry_of(channel), sizeof(hello));
+	entry_read(channel, &hello);
 	copy_hello(channel->record, &hello);
 	reason = check_hello(channel, &hello);
 	if (reason) {
-		tell_refused(channel, reason);
+		entry_refuse(channel, reason);
 		return;
 	}
 	vm_note_boot(channel->vm, hello.boot_id);
@@ -303,10 +195,10 @@ static void rewindow(struct channel *channel)
 	struct control_message message = { .type = CONTROL_WINDOW };
 	struct vgpu_channel_entry hello;
 
-	vm_read_shared(&hello, entry_of(channel), sizeof(hello));
+	entry_read(channel, &hello);
 	if (!vgpu_window_is_sane(
 		    hello.window_base, hello.window_size, channel->vm->layout.size)) {
-		tell_refused(channel, VGPU_REASON_WINDOW);
+		entry_refuse(channel, VGPU_REASON_WINDOW);
 		return;
 	}
 	channel->record->window_base = message.window.base = hello.window_base;
@@ -324,7 +216,7 @@ static void leave_queue(struct channel *channel)
 void channel_refuse(struct channel *channel, uint32_t reason)
 {
 	leave_queue(channel);
-	tell_refused(channel, reason);
+	entry_refuse(channel, reason);
 }
 
 static int take_first_grant(struct channel *channel)
@@ -409,9 +301,9 @@ static void open_channel(struct channel *channel)
 	vgpu_log_info("session opened vm=%s channel=%u pid=%u comm=%s worker=%d",
 		channel->vm->config->name, channel->index, record->pid, record->comm,
 		(int)channel->worker->pid);
-	write_answer(channel, VGPU_REASON_NONE);
+	entry_answer(channel, VGPU_REASON_NONE);
 	record->phase = CHANNEL_OPEN;
-	if (!step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN))
+	if (!entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN))
 		channel_look(channel);
 }
 
@@ -429,11 +321,11 @@ bool channel_handle_opened(struct channel *channel, uint32_t reason)
 	}
 	if (reason == VGPU_REASON_WINDOW) {
 		record->phase = CHANNEL_HELD;
-		tell_refused(channel, reason);
+		entry_refuse(channel, reason);
 		channel_look(channel);
 		return true;
 	}
-	tell_refused(channel, reason);
+	entry_refuse(channel, reason);
 	channel_end(channel, CHANNEL_AFTER_REFUSED, reason, CONTROL_STOP_MS);
 	return true;
 }
@@ -487,7 +379,7 @@ static void handle_breach(struct channel *channel, uint32_t state)
 
 bool channel_look(struct channel *channel)
 {
-	uint32_t state = __atomic_load_n(&entry_of(channel)->state, __ATOMIC_ACQUIRE);
+	uint32_t state = entry_state(channel);
 
 	switch (channel_judge(channel->record->phase, state)) {
 	case CHANNEL_BEGIN:
@@ -517,7 +409,7 @@ bool channel_look(struct channel *channel)
 void channel_reboot(struct channel *channel, const uint8_t boot_id[16])
 {
 	static const uint8_t none[16];
-	uint8_t said[16] __attribute__((__aligned__(8)));
+	struct vgpu_channel_entry hello;
 
 	if (channel->record->phase != CHANNEL_IDLE) {
 		if (memcmp(channel->record->boot_id, boot_id, 16))
@@ -526,8 +418,8 @@ void channel_reboot(struct channel *channel, const uint8_t boot_id[16])
 		return;
 	}
 	/* An entry that was refused in the last boot; a claimed one says no boot yet. */
-	vm_read_shared(said, entry_of(channel)->boot_id, sizeof(said));
-	if (memcmp(said, none, 16) && memcmp(said, boot_id, 16))
+	entry_read(channel, &hello);
+	if (memcmp(hello.boot_id, none, 16) && memcmp(hello.boot_id, boot_id, 16))
 		clear(channel);
 }
 
@@ -549,7 +441,7 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 
 	if (after == CHANNEL_AFTER_DEAD && is_opening(channel)) {
 		/* It never lived: what the guest waits for is a refusal. */
-		tell_refused(channel, reason);
+		entry_refuse(channel, reason);
 		after = CHANNEL_AFTER_REFUSED;
 	}
 	if (record->phase == CHANNEL_WAITING)
@@ -568,7 +460,7 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 		return;
 	if (after == CHANNEL_AFTER_FREE)
 		clear(channel);
-	else if (after == CHANNEL_AFTER_DEAD && !tell_dead(channel, reason))
+	else if (after == CHANNEL_AFTER_DEAD && !entry_die(channel, reason))
 		clear(channel);
 }
 
@@ -606,7 +498,7 @@ static enum channel_after settle(struct channel *channel)
 		return record->after;
 	case CHANNEL_ASSIGNED:
 		record->reason = guess_reason(channel->worker);
-		tell_refused(channel, VGPU_REASON_HOST);
+		entry_refuse(channel, VGPU_REASON_HOST);
 		return CHANNEL_AFTER_REFUSED;
 	case CHANNEL_HELD:
 		record->reason = guess_reason(channel->worker);
@@ -628,13 +520,13 @@ void channel_handle_worker_gone(struct channel *channel)
 	if (after == CHANNEL_AFTER_DEAD) {
 		record->phase = CHANNEL_DEAD;
 		record->worker = 0;
-		if (!tell_dead(channel, record->reason))
+		if (!entry_die(channel, record->reason))
 			clear(channel);
 		return;
 	}
 	release_all(channel);
 	if (after == CHANNEL_AFTER_FREE)
-		tell_free(channel);
+		entry_free(channel);
 	record->phase = CHANNEL_IDLE;
 	record->worker = 0;
 	if (!channel->vm->gone && broker_of(channel)->synced)

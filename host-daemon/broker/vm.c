@@ -18,7 +18,9 @@
 #include "broker/broker.h"
 #include "vgpu/error.h"
 
-/* How long a doorbell that rang for nothing is not listened to. */
+/* Rings between two heartbeats that are answered at once, if they were for something. */
+#define VM_SCANS_MAX 100
+/* How long a doorbell that rang for nothing, or too often, is not listened to. */
 #define VM_REST_MS 5
 /* Lines that a guest causes: so many at once, then one in each such time. */
 #define VM_LOG_BURST 50
@@ -165,7 +167,7 @@ static int handle_rested(struct loop_timer *timer)
 	return vm_listen((struct vm *)((char *)timer - offsetof(struct vm, rest)));
 }
 
-/* A guest that rings without asking for anything does not get our processor. */
+/* A guest that only rings, or rings all the time, does not get our processor. */
 static int handle_doorbell(struct loop_source *source)
 {
 	struct vm *vm = of_control(source);
@@ -173,7 +175,7 @@ static int handle_doorbell(struct loop_source *source)
 
 	if (read(source->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return vgpu_error_origin(-errno);
-	if (vm_scan(vm))
+	if (vm_scan(vm) && ++vm->n_scans <= VM_SCANS_MAX)
 		return 0;
 	loop_remove(&vm->control);
 	loop_set_timer(&vm->broker->loop, &vm->rest, VM_REST_MS, handle_rested);
@@ -265,6 +267,7 @@ void vm_tick(struct vm *vm)
 
 	if (vm->gone)
 		return;
+	vm->n_scans = 0;
 	__atomic_add_fetch(&header->heartbeat, 1, __ATOMIC_RELAXED);
 	n_requests = __atomic_load_n(&header->n_requests, __ATOMIC_ACQUIRE);
 	if (n_requests == vm->n_requests)

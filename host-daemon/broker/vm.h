@@ -40,6 +40,8 @@ struct vm {
 	struct loop_timer rest;	    /* while doorbell 0 is not listened to */
 	uint32_t n_requests;	    /* as last seen in the header */
 
+	uint32_t n_scans; /* by doorbell, since the last tick */
+
 	/* Lines of log that its guests may still cause, see vm_may_log(). */
 	uint32_t n_log_lines;
 	uint32_t n_log_lost;

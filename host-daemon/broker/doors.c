@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Doors: where VMs come in, and those that came
+ *
+ * A connection is greeted in the moment it is accepted, whatever the broker is doing:
+ * QEMU waits for its greeting with its big lock held. Then the broker is told. That
+ * it may be dead at that moment does not matter, because the next one is told of all.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "broker/doors.h"
+#include "broker/greeting.h"
+#include "broker/link.h"
+#include "packet.h"
+#include "vgpu/error.h"
+
+/* Files of transport plain come and go without notice: look this often. */
+#define DOORS_PLAIN_MS 500
+/* Connections that a VM may have beyond those it may have sessions on. */
+#define DOORS_SPARE_CONNECTIONS 16
+/* A door at which no descriptor was left is not listened to for so long. */
+#define DOORS_DEAF_MS 100
+
+int64_t doors_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void note_result(struct doors *doors, int r)
+{
+	if (r)
+		doors->link_result = r;
+}
+
+static void lose_vm(struct doors *doors, struct held_vm *vm)
+{
+	if (vm->gone)
+		return;
+	vgpu_log_info(
+		"vm=%s id=%llu has gone", vm->config->name, (unsigned long long)vm->id);
+	vm->gone = true;
+	vm->connection = vgpu_close(vm->connection);
+	note_result(doors, link_send_id(doors->link, LINK_VM_GONE, vm->id));
+}
+
+static void gain_vm(struct doors *doors, struct held_vm *vm)
+{
+	vgpu_log_info("vm=%s id=%llu has come by transport %s (pid %d, %llu MiB shared)",
+		vm->config->name, (unsigned long long)vm->id,
+		config_transport_name(vm->config->transport), (int)vm->pid,
+		(unsigned long long)vm->size >> 20);
+	TAILQ_INSERT_TAIL(&doors->vms, vm, entry);
+	note_result(doors, held_vm_tell(vm, doors->link));
+}
+
+static unsigned int count_live_vms(struct doors *doors, const struct config_vm *config)
+{
+	struct held_vm *vm;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(vm, &doors->vms, entry)
+		n += vm->config == config && !vm->gone;
+	return n;
+}
+
+/* Returns: why one more connection is refused, or NULL. */
+static const char *refusal(struct doors *doors, const struct config_vm *config)
+{
+	unsigned int n = count_live_vms(doors, config);
+
+	if (config->transport == CONFIG_IVSHMEM && n)
+		return "one socket serves one QEMU at a time";
+	if (n >= config->max_processes + DOORS_SPARE_CONNECTIONS)
+		return "there are too many";
+	return NULL;
+}
+
+/* Without descriptors the connection stays where it is, and would be told again. */
+static void handle_accept_error(struct door *door)
+{
+	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)
+		return;
+	vgpu_log_error("vm=%s: cannot accept a connection: %m", door->config->name);
+	door->deaf_until = doors_now() + DOORS_DEAF_MS;
+}
+
+/* Accepts one connection and greets it at once, whatever the broker is doing. */
+static void handle_connection(struct doors *doors, struct door *door)
+{
+	const struct config_vm *config = door->config;
+	struct held_vm *vm;
+	const char *reason;
+	int fd, r;
+
+	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		handle_accept_error(door);
+		return;
+	}
+	reason = refusal(doors, config);
+	if (reason) {
+		vgpu_log_warning("vm=%s: a further connection to %s is refused: %s",
+			config->name, config->socket, reason);
+		close(fd);
+		return;
+	}
+	r = held_vm_new(&vm, config, ++doors->last_id, fd);
+	if (r) {
+		vgpu_log_error("vm=%s: no memory or descriptors for it: %s", config->name,
+			strerror(-r));
+		return;
+	}
+	if (config->transport == CONFIG_IVSHMEM)
+		doors->last_peer = doors->last_peer % GREETING_PEER_MAX + 1;
+	r = held_vm_greet(vm, doors->last_peer);
+	if (r) {
+		vgpu_log_error("vm=%s: its connection cannot be greeted: %s",
+			config->name, r < 0 ? strerror(-r) : "it ended or takes nothing");
+		held_vm_free(vm);
+		return;
+	}
+	gain_vm(doors, vm);
+}
+
+/* Looks after one file of transport plain. */
+static void visit_plain(struct doors *doors, struct door *door)
+{
+	const char *reason = NULL;
+	int r;
+
+	if (door->plain && !door->plain->gone && held_vm_is_replaced(door->plain))
+		lose_vm(doors, door->plain);
+	if (count_live_vms(doors, door->config))
+		return;
+	r = held_vm_new_plain(&door->plain, door->config, ++doors->last_id, &reason);
+	if (!r) {
+		door->complaint = NULL;
+		gain_vm(doors, door->plain);
+		return;
+	}
+	door->plain = NULL;
+	if (r == HELD_VM_E_ABSENT)
+		reason = "it does not exist yet";
+	else if (r < 0)
+		reason = strerror(-r);
+	if (!door->complaint || strcmp(door->complaint, reason))
+		vgpu_log_info("vm=%s waits for %s: %s", door->config->name,
+			door->config->memory, reason);
+	door->complaint = reason;
+}
+
+void doors_visit_plains(struct doors *doors)
+{
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		if (doors->doors[i].config->transport == CONFIG_PLAIN)
+			visit_plain(doors, &doors->doors[i]);
+}
+
+void doors_forget_vm(struct doors *doors, uint64_t id)
+{
+	struct held_vm *vm;
+
+	TAILQ_FOREACH(vm, &doors->vms, entry)
+		if (vm->id == id)
+			break;
+	if (!vm)
+		return;
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		if (doors->doors[i].plain == vm)
+			doors->doors[i].plain = NULL;
+	TAILQ_REMOVE(&doors->vms, vm, entry);
+	held_vm_free(vm);
+}
+
+/* Returns: the descriptor to poll, -1 while the door is deaf. */
+static int listening_fd(const struct door *door)
+{
+	return door->deaf_until && doors_now() < door->deaf_until ? -1
+								  : door->listener.fd;
+}
+
+unsigned int doors_count_polls(const struct doors *doors)
+{
+	unsigned int n = doors->n_doors;
+	struct held_vm *vm;
+
+	TAILQ_FOREACH(vm, &doors->vms, entry)
+		n++;
+	return n;
+}
+
+/* One for each door and one for each VM, in list order. */
+void doors_fill_polls(const struct doors *doors, struct pollfd *polls)
+{
+	struct held_vm *vm;
+
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		*polls++ = (struct pollfd){ listening_fd(&doors->doors[i]), POLLIN, 0 };
+	/* What a peer may send is never read; only its end matters. */
+	TAILQ_FOREACH(vm, &doors->vms, entry)
+		*polls++ = (struct pollfd){ vm->connection, POLLRDHUP, 0 };
+}
+
+int doors_timeout(const struct doors *doors)
+{
+	int timeout = -1;
+
+	for (unsigned int i = 0; i < doors->n_doors; i++) {
+		if (doors->doors[i].deaf_until > doors_now())
+			return DOORS_DEAF_MS;
+		if (doors->doors[i].config->transport == CONFIG_PLAIN)
+			timeout = DOORS_PLAIN_MS;
+	}
+	return timeout;
+}
+
+/* Connections that ended come before new ones: a VM that restarts finds its place free.
+ */
+void doors_dispatch(struct doors *doors, const struct pollfd *polls)
+{
+	const struct pollfd *poll = polls + doors->n_doors;
+	struct held_vm *vm;
+
+	TAILQ_FOREACH(vm, &doors->vms, entry) {
+		if (poll->revents)
+			lose_vm(doors, vm);
+		poll++;
+	}
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		if (polls[i].revents)
+			handle_connection(doors, &doors->doors[i]);
+}
+
+void doors_tell_all(struct doors *doors)
+{
+	struct held_vm *vm;
+
+	TAILQ_FOREACH(vm, &doors->vms, entry) {
+		note_result(doors, held_vm_tell(vm, doors->link));
+		if (vm->gone)
+			note_result(
+				doors, link_send_id(doors->link, LINK_VM_GONE, vm->id));
+	}
+}
+
+static int open_door(struct door *door)
+{
+	const struct config_vm *config = door->config;
+	int r;
+
+	if (config->transport == CONFIG_PLAIN)
+		return 0;
+	r = listener_init(&door->listener, config->socket, config->socket_mode,
+		config->socket_group);
+	if (r == LISTENER_E_TAKEN)
+		vgpu_log_error("vm=%s: another vgpud serves %s (%s.lock is locked)",
+			config->name, config->socket, config->socket);
+	else if (r == LISTENER_E_ALIEN)
+		vgpu_log_error("vm=%s: %s exists and is not a socket", config->name,
+			config->socket);
+	else if (r)
+		vgpu_log_error("vm=%s: cannot listen on %s: %s", config->name,
+			config->socket, strerror(-r));
+	return r;
+}
+
+int doors_init(struct doors *doors, const struct config *config)
+{
+	int r;
+
+	*doors = (struct doors){ .link = -1 };
+	TAILQ_INIT(&doors->vms);
+	doors->doors = calloc(config->n_vms, sizeof(*doors->doors));
+	if (!doors->doors)
+		return vgpu_error_origin(-ENOMEM);
+	for (unsigned int i = 0; i < config->n_vms; i++) {
+		doors->doors[i] = (struct door){
+			.config = config_vm_at(config, i),
+			.listener = LISTENER_NULL,
+		};
+		doors->n_doors = i + 1;
+		r = open_door(&doors->doors[i]);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+void doors_close(struct doors *doors)
+{
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		listener_deinit(&doors->doors[i].listener);
+}
+
+void doors_deinit(struct doors *doors)
+{
+	struct held_vm *vm;
+
+	while ((vm = TAILQ_FIRST(&doors->vms)))
+		doors_forget_vm(doors, vm->id);
+	doors_close(doors);
+	free(doors->doors);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Doors: where VMs come in, and those that came
+ */
+
+#include <poll.h>
+#include <stdint.h>
+
+#include "broker/config.h"
+#include "broker/held-vm.h"
+#include "broker/listener.h"
+
+/* One [vm NAME]. */
+struct door {
+	const struct config_vm *config;
+	struct listener listener;
+	struct held_vm *plain;
+	int64_t deaf_until;    /* ms */
+	const char *complaint; /* logged last about the plain file: not to be repeated */
+};
+
+struct doors {
+	struct door *doors;
+	unsigned int n_doors;
+	struct held_vms vms;
+	uint64_t last_id;
+	uint16_t last_peer;
+	int link;	 /* to whom comings and goings are told; -1: nobody */
+	int link_result; /* of what was told last and failed, LINK_E_* or -errno */
+};
+
+/* Listens at every door; the reason of a failure is logged. Returns: 0, LISTENER_E_* or
+ * -errno; deinitialise in any case. */
+int doors_init(struct doors *doors, const struct config *config);
+void doors_deinit(struct doors *doors);
+
+/* Nobody comes in any more. */
+void doors_close(struct doors *doors);
+
+/* Tells a new broker of all VMs. */
+void doors_tell_all(struct doors *doors);
+
+/* The broker is done with a VM that has gone. */
+void doors_forget_vm(struct doors *doors, uint64_t id);
+
+/* What to poll, for how long at most (ms, -1: for ever), and what then came of it. */
+unsigned int doors_count_polls(const struct doors *doors);
+void doors_fill_polls(const struct doors *doors, struct pollfd *polls);
+int doors_timeout(const struct doors *doors);
+void doors_dispatch(struct doors *doors, const struct pollfd *polls);
+
+/* Looks for files of transport plain that came or went. */
+void doors_visit_plains(struct doors *doors);
+
+/* Milliseconds of a clock that never goes back. */
+int64_t doors_now(void);

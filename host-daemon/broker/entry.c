@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry: what the guest sees of a channel
+ *
+ * A step while the channel lives is a compare-and-swap from the state we expect, so
+ * that a guest that changed its mind meanwhile is noticed and looked at again. The last
+ * ones are exchanges: a guest that keeps writing must not keep us here.
+ *
+ * Nothing is touched once the VM is gone, see vm.c.
+ */
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "broker/channel.h"
+#include "broker/entry.h"
+#include "broker/session.h"
+#include "broker/vm.h"
+#include "broker/worker.h"
+#include "vgpu/log.h"
+
+static struct vgpu_channel_entry *entry_of(const struct channel *channel)
+{
+	return vm_entry(channel->vm, channel->index);
+}
+
+static void wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Wakes guests on this machine that sleep on the word, and raises the interrupt. */
+static void announce(struct channel *channel)
+{
+	wake(&entry_of(channel)->state);
+	vm_interrupt(channel->vm);
+}
+
+uint32_t entry_state(const struct channel *channel)
+{
+	/* Partner: the guest's release store, after it filled in its hello. */
+	return __atomic_load_n(&entry_of(channel)->state, __ATOMIC_ACQUIRE);
+}
+
+void entry_read(const struct channel *channel, struct vgpu_channel_entry *copy)
+{
+	vm_read_shared(copy, entry_of(channel), sizeof(*copy));
+}
+
+bool entry_step(struct channel *channel, uint32_t from, uint32_t to)
+{
+	if (channel->vm->gone)
+		return true;
+	/* Partner: the guest's acquire load, which then reads the host's part. */
+	if (!__atomic_compare_exchange_n(&entry_of(channel)->state, &from, to, false,
+		    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return false;
+	announce(channel);
+	return true;
+}
+
+void entry_answer(struct channel *channel, uint32_t reason)
+{
+	struct vgpu_channel_entry *entry = entry_of(channel);
+
+	if (channel->vm->gone)
+		return;
+	entry->host_protocol_version = VGPU_PROTOCOL_VERSION;
+	entry->host_features = 0;
+	entry->reason = reason;
+	entry->host_api_version = channel->worker ? channel->worker->driver_version : 0;
+	entry->worker_pid = channel->worker ? channel->worker->pid : 0;
+	entry->area_off = layout_area_off(&channel->vm->layout, channel->index);
+	entry->first_extent = channel->record->first_extent;
+	entry->n_extents = channel->record->n_extents;
+}
+
+void entry_refuse(struct channel *channel, uint32_t reason)
+{
+	if (vm_may_log(channel->vm))
+		vgpu_log_info("vm=%s channel=%u pid=%u refused: %s",
+			channel->vm->config->name, channel->index, channel->record->pid,
+			session_reason(reason));
+	entry_answer(channel, reason);
+	entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_REFUSED);
+}
+
+/* Threads of a dead worker's guest sleep on their slots: its last words are ours. */
+static void wake_slots(struct channel *channel)
+{
+	uint8_t *slots = channel->vm->map +
+			 layout_area_off(&channel->vm->layout, channel->index) +
+			 VGPU_SLOTS_OFF;
+
+	for (uint32_t i = 0; i < VGPU_SLOTS_MAX; i++) {
+		struct vgpu_reply_slot *slot =
+			(struct vgpu_reply_slot *)(slots + i * VGPU_SLOT_SIZE);
+
+		if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
+			wake(&slot->sequence);
+	}
+}
+
+bool entry_die(struct channel *channel, uint32_t reason)
+{
+	struct vgpu_channel_entry *entry = entry_of(channel);
+
+	if (channel->vm->gone)
+		return false;
+	entry->reason = reason;
+	if (__atomic_exchange_n(&entry->state, VGPU_CHANNEL_DEAD, __ATOMIC_ACQ_REL) ==
+		VGPU_CHANNEL_CLOSING)
+		return false;
+	announce(channel);
+	wake_slots(channel);
+	return true;
+}
+
+void entry_free(struct channel *channel)
+{
+	struct vgpu_channel_entry *entry = entry_of(channel);
+
+	if (channel->vm->gone)
+		return;
+	memset((char *)entry + sizeof(entry->state), 0,
+		sizeof(*entry) - sizeof(entry->state));
+	/* Partner: the guest's compare-and-swap that claims it. */
+	__atomic_store_n(&entry->state, VGPU_CHANNEL_FREE, __ATOMIC_RELEASE);
+	announce(channel);
+}

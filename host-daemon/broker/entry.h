@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Entry: what the guest sees of a channel
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/ring-layout.h"
+
+struct channel;
+
+/* The state word, read once. */
+uint32_t entry_state(const struct channel *channel);
+
+/* A copy of the whole entry, each word read once. */
+void entry_read(const struct channel *channel, struct vgpu_channel_entry *copy);
+
+/* Makes a step unless the guest made another. Returns: whether it was made. */
+bool entry_step(struct channel *channel, uint32_t from, uint32_t to);
+
+/* Writes the host's part, before the step that makes it valid. */
+void entry_answer(struct channel *channel, uint32_t reason);
+
+/* OPENING becomes REFUSED. A guest that closes at this moment is found by a later look.
+ */
+void entry_refuse(struct channel *channel, uint32_t reason);
+
+/*
+ * Any state becomes DEAD, and whoever sleeps in the area is woken.
+ * Return: false if the guest had closed already.
+ */
+bool entry_die(struct channel *channel, uint32_t reason);
+
+/* Any state becomes FREE, and nothing of the old is left in it. */
+void entry_free(struct channel *channel);
