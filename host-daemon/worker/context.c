@@ -190,6 +190,8 @@ CUresult context_reset(struct session *session, struct context *context)
 {
 	CUresult result;
 
+	/* Before the lock, which those who make marks may have to take. */
+	fence_forget_context(session, context);
 	pthread_mutex_lock(&session->contexts.lock);
 	result = release_locked(session, context);
 	pthread_mutex_unlock(&session->contexts.lock);
@@ -204,6 +206,7 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 
 	if (!context || context->primary)
 		return CUDA_ERROR_INVALID_CONTEXT;
+	fence_forget_context(session, context);
 	pthread_mutex_lock(&session->contexts.lock);
 	driver_context = context->object.driver;
 	if (object_table_remove(&session->contexts.table, handle, NULL)) {

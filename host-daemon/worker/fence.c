@@ -107,10 +107,7 @@ static void put_off(struct session *session, struct stream *stream)
 	pthread_mutex_lock(&fences->lock);
 	if (!stream->due && fences->n_due < FENCE_DUE_MAX) {
 		stream->due = true;
-		fences->due[fences->n_due] = (struct fence_due){
-			.stream = stream,
-			.generation = stream->object.generation,
-		};
+		fences->due[fences->n_due] = stream;
 		/* Partner: the load in fence_lane_done(). */
 		__atomic_store_n(&fences->n_due, fences->n_due + 1, __ATOMIC_SEQ_CST);
 	}
@@ -167,22 +164,6 @@ void fence_cover(struct session *session, struct stream *stream, uint64_t target
 		__atomic_store_n(&stream->issued, target, __ATOMIC_RELAXED);
 }
 
-/* Takes one mark off the list. Returns: whether there was one. */
-static bool take_due(struct fences *fences, struct fence_due *due)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&fences->lock);
-	if (fences->n_due) {
-		__atomic_store_n(&fences->n_due, fences->n_due - 1, __ATOMIC_SEQ_CST);
-		*due = fences->due[fences->n_due];
-		due->stream->due = false;
-		found = true;
-	}
-	pthread_mutex_unlock(&fences->lock);
-	return found;
-}
-
 bool fence_has_due(struct session *session)
 {
 	return __atomic_load_n(&session->fences.n_due, __ATOMIC_SEQ_CST) &&
@@ -191,15 +172,46 @@ bool fence_has_due(struct session *session)
 
 void fence_run_due(struct session *session, struct runner *runner)
 {
-	struct fence_due due;
+	struct fences *fences = &session->fences;
+	uint32_t i;
 
 	if (!fence_has_due(session))
 		return;
-	while (take_due(&session->fences, &due))
-		/* A stream that is gone meanwhile, or lives again, is owed nothing. */
-		if (due.stream->object.generation == due.generation &&
-			due.stream->has_word)
-			make_mark(session, runner, due.stream);
+	pthread_mutex_lock(&fences->lock);
+	for (i = 0; i < fences->n_due; i++) {
+		fences->due[i]->due = false;
+		make_mark(session, runner, fences->due[i]);
+	}
+	__atomic_store_n(&fences->n_due, 0, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&fences->lock);
+}
+
+/* Takes streams off the list: that one, or all of that context. */
+static void forget(struct session *session, const struct stream *stream,
+	const struct context *context)
+{
+	struct fences *fences = &session->fences;
+	uint32_t i, n_kept = 0;
+
+	pthread_mutex_lock(&fences->lock);
+	for (i = 0; i < fences->n_due; i++) {
+		if (fences->due[i] != stream && fences->due[i]->context != context)
+			fences->due[n_kept++] = fences->due[i];
+		else
+			fences->due[i]->due = false;
+	}
+	__atomic_store_n(&fences->n_due, n_kept, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&fences->lock);
+}
+
+void fence_forget(struct session *session, const struct stream *stream)
+{
+	forget(session, stream, NULL);
+}
+
+void fence_forget_context(struct session *session, const struct context *context)
+{
+	forget(session, NULL, context);
 }
 
 void fence_lane_begins(struct session *session)

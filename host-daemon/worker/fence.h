@@ -32,19 +32,15 @@ struct stream;
  * guest asks by message: marks only save messages. */
 #define FENCE_DUE_MAX 64u
 
-struct fence_due {
-	struct stream *stream;
-	uint32_t generation; /* of the stream when it was put off */
-};
-
 struct fences {
 	/* Stream-ordered calls on lanes, not yet executed. Atomic. */
 	uint32_t n_pending;
 	/* Marks put off: the count is atomic for those who only look, the list and the
-	 * flags of streams in it are under the lock. */
+	 * flags of streams in it are under the lock, which is also held while the marks
+	 * are made: who has called fence_forget() may destroy the stream. */
 	uint32_t n_due;
 	pthread_mutex_t lock;
-	struct fence_due due[FENCE_DUE_MAX];
+	struct stream *due[FENCE_DUE_MAX];
 	/* Whether the device can write words; constant. */
 	bool stream_writes;
 };
@@ -78,6 +74,10 @@ bool fence_has_due(struct session *session);
 
 /* Dispatcher: makes them. */
 void fence_run_due(struct session *session, struct runner *runner);
+
+/* A stream, or all of a context, is about to go: owes it no more marks. Any thread. */
+void fence_forget(struct session *session, const struct stream *stream);
+void fence_forget_context(struct session *session, const struct context *context);
 
 /* Dispatcher: a stream-ordered call goes to a lane. */
 void fence_lane_begins(struct session *session);

@@ -34,9 +34,17 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	const Vgpu__CuStreamDestroyV2Request *request,
 	Vgpu__CuStreamDestroyV2Reply *reply)
 {
+	struct object *object;
 	CUresult result;
 	void *stream;
 
+	/* The special streams are nobody's to destroy. */
+	if (vgpu_handle_kind(request->h_stream) != VGPU_HANDLE_STREAM)
+		return CUDA_ERROR_INVALID_HANDLE;
+	result = object_entry(call, VGPU_HANDLE_STREAM, request->h_stream, &object);
+	if (result != CUDA_SUCCESS)
+		return result;
+	fence_forget(call->session, (struct stream *)object);
 	result = object_take(call, VGPU_HANDLE_STREAM, request->h_stream, &stream);
 	return result == CUDA_SUCCESS ? call->driver->cuStreamDestroy_v2(stream) : result;
 }

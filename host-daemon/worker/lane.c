@@ -224,7 +224,6 @@ static CUresult make_stream(
 		}
 		stream->has_word = false;
 		stream->due = false;
-		stream->object.generation++;
 		stream->object.driver = made;
 		stream->context = context;
 	}
@@ -257,9 +256,9 @@ void lane_exit(struct lane *lane, struct runner *runner)
 
 		if (!stream->context)
 			continue;
+		fence_forget(session, stream);
 		if (context_enter(session, runner, stream->context) == CUDA_SUCCESS)
 			session->driver->table.cuStreamDestroy_v2(stream->object.driver);
-		stream->object.generation++;
 		stream->context = NULL;
 	}
 	lane->context = 0;
@@ -269,8 +268,6 @@ void lane_forget_context(struct lane *lane, const struct context *context)
 {
 	struct stream *stream = find_stream(lane, context);
 
-	if (!stream)
-		return;
-	stream->object.generation++;
-	stream->context = NULL;
+	if (stream)
+		stream->context = NULL;
 }
