@@ -190,41 +190,6 @@ int vm_listen(struct vm *vm)
 		vm->doorbells[VGPU_DOORBELL_CONTROL], handle_doorbell);
 }
 
-static bool is_boot_id(const uint8_t boot_id[16])
-{
-	static const uint8_t none[16];
-
-	return memcmp(boot_id, none, sizeof(none)) != 0;
-}
-
-/* Processes of a kernel that is no more went without a word, and so do their channels. */
-void vm_note_boot(struct vm *vm, const uint8_t boot_id[16])
-{
-	struct ledger *ledger = vm->ledger;
-
-	if (!is_boot_id(boot_id) || !memcmp(boot_id, ledger->boot_id, 16))
-		return;
-	if (is_boot_id(ledger->boot_id))
-		vgpu_log_info("vm=%s was reset: channels of the last boot are closed",
-			vm->config->name);
-	memcpy(ledger->boot_id, boot_id, 16);
-	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
-		channel_reboot(&vm->channels[i], ledger->boot_id);
-}
-
-static void read_header_boot_id(const struct vm *vm, uint8_t boot_id[16])
-{
-	vm_read_shared(boot_id, vm_header(vm)->boot_id, 16);
-}
-
-bool vm_has_boot_id(const struct vm *vm)
-{
-	uint8_t boot_id[16] __attribute__((__aligned__(8)));
-
-	read_header_boot_id(vm, boot_id);
-	return is_boot_id(boot_id);
-}
-
 bool vm_may_log(struct vm *vm)
 {
 	int64_t now = loop_now(), n = (now - vm->log_time) / VM_LOG_MS;
@@ -244,6 +209,41 @@ bool vm_may_log(struct vm *vm)
 			vm->config->name, vm->n_log_lost);
 	vm->n_log_lost = 0;
 	return true;
+}
+
+static bool is_boot_id(const uint8_t boot_id[16])
+{
+	static const uint8_t none[16];
+
+	return memcmp(boot_id, none, sizeof(none)) != 0;
+}
+
+/* Processes of a kernel that is no more went without a word, and so do their channels. */
+void vm_note_boot(struct vm *vm, const uint8_t boot_id[16])
+{
+	struct ledger *ledger = vm->ledger;
+
+	if (!is_boot_id(boot_id) || !memcmp(boot_id, ledger->boot_id, 16))
+		return;
+	if (is_boot_id(ledger->boot_id) && vm_may_log(vm))
+		vgpu_log_info("vm=%s was reset: channels of the last boot are closed",
+			vm->config->name);
+	memcpy(ledger->boot_id, boot_id, 16);
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		channel_reboot(&vm->channels[i], ledger->boot_id);
+}
+
+static void read_header_boot_id(const struct vm *vm, uint8_t boot_id[16])
+{
+	vm_read_shared(boot_id, vm_header(vm)->boot_id, 16);
+}
+
+bool vm_has_boot_id(const struct vm *vm)
+{
+	uint8_t boot_id[16] __attribute__((__aligned__(8)));
+
+	read_header_boot_id(vm, boot_id);
+	return is_boot_id(boot_id);
 }
 
 bool vm_scan(struct vm *vm)

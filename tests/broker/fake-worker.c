@@ -101,6 +101,14 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 	if (!strcmp(comm, "want-all"))
 		say(&(struct control_message){ .type = CONTROL_WANT,
 			.want = { .n_extents = 1u << 30, .cookie = 2 } });
+	if (!strcmp(comm, "descriptors"))
+		control_send(control,
+			&(struct control_message){ .type = CONTROL_WANT, .n_fds = 1 },
+			&shm);
+	if (!strcmp(comm, "flood"))
+		for (;;)
+			say(&(struct control_message){
+				.type = CONTROL_WANT, .want = { .n_extents = 1 } });
 	if (!strcmp(comm, "deaf"))
 		for (;;)
 			pause();

@@ -158,6 +158,34 @@ TEST(a_worker_that_says_nonsense_is_killed)
 	expect_dead("nonsense", VGPU_REASON_HOST, "host");
 }
 
+TEST(a_worker_that_hands_over_descriptors_is_killed)
+{
+	expect_dead("descriptors", VGPU_REASON_HOST, "host");
+}
+
+TEST(a_worker_that_never_stops_asking_harms_nobody_else)
+{
+	struct pair_session session;
+	struct guest other;
+
+	start();
+	guest_claim(&guest, 0, "flood");
+	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
+	/* Open, or dead already: it does not take its grants, and is killed for it. */
+	guest_wait_for(guest_entry(&guest, 0)->state == VGPU_CHANNEL_OPEN ||
+		       guest_entry(&guest, 0)->state == VGPU_CHANNEL_DEAD);
+	guest_connect(&other, pair.socket);
+	for (int i = 0; i < 5; i++) {
+		guest_open(&other, 0, "app");
+		guest_close(&other, 0);
+	}
+	guest_wait(&guest, 0, VGPU_CHANNEL_DEAD);
+	guest_close(&guest, 0);
+	pair_read_session(&pair, 5, &session);
+	guest_disconnect(&other);
+	stop();
+}
+
 TEST(a_worker_that_ends_its_guest_says_why)
 {
 	expect_dead("protocol", VGPU_REASON_PROTOCOL, "protocol");
