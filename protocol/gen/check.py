@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules that a description keeps, one function a rule.
 
-Each takes the whole description and raises DescriptionError at the first fault.
+Each takes the whole description and refuses it at the first fault.
 """
 
 import re
@@ -12,18 +12,26 @@ ID_MAX = 0xFFFF  # the frame header has 16 bits for it
 REPLY_MAX = 1984  # VGPU_REPLY_MAX: what fits a reply slot
 REQUEST_MAX = 65520  # VGPU_FRAME_MAX without the frame header
 
-RESERVED_NAMES = ("call", "r", "request", "reply", "message", "per_thread")
+# What generated functions call their own variables.
+RESERVED_NAMES = ("call", "r", "request", "reply", "message", "per_thread", "size")
+
+
+def refuse(thing, sentence):
+    raise DescriptionError(thing.place, sentence)
+
+
+def all_params(api):
+    """Every parameter and wire-only field, with its call."""
+    return [(call, param) for call in api.calls for param in call.params + call.extras]
 
 
 def ids_are_unique(api):
     seen = {}
     for call in api.calls:
         if not 0 < call.id <= ID_MAX:
-            raise DescriptionError(
-                call.place, f"id {call.id} of {call.symbol} is not in 1..{ID_MAX}")
+            refuse(call, f"id {call.id} of {call.symbol} is not in 1..{ID_MAX}")
         if call.id in seen:
-            raise DescriptionError(
-                call.place, f"id {call.id} belongs to {seen[call.id].symbol} already")
+            refuse(call, f"id {call.id} belongs to {seen[call.id].symbol} already")
         seen[call.id] = call
 
 
@@ -32,9 +40,7 @@ def symbols_are_unique(api):
     for call in api.calls:
         for symbol in [call.symbol] + ([call.pt_symbol] if call.pt else []):
             if symbol in seen:
-                raise DescriptionError(
-                    call.place,
-                    f"{symbol} stands already at {seen[symbol].place}")
+                refuse(call, f"{symbol} stands already at {seen[symbol].place}")
             seen[symbol] = call
 
 
@@ -42,142 +48,101 @@ def names_start_with_their_layer(api):
     for call in api.calls:
         prefix = "vgpu" if call.internal else "cu"
         if not call.symbol.startswith(prefix):
-            raise DescriptionError(
-                call.place, f"{call.symbol} does not start with {prefix!r}")
+            refuse(call, f"{call.symbol} does not start with {prefix!r}")
         if not call.symbol.startswith(call.name):
-            raise DescriptionError(
-                call.place,
-                f"symbol {call.symbol} does not start with its name {call.name}")
+            refuse(call, f"symbol {call.symbol} does not start with its name {call.name}")
 
 
-def public_calls_have_a_version(api):
-    for call in api.public:
-        if not call.since:
-            raise DescriptionError(
-                call.place, f"{call.symbol} needs since=, the version that brought it")
-
-
-def versions_of_a_name_differ(api):
+def versions_tell_symbols_of_a_name_apart(api):
     seen = {}
     for call in api.public:
         key = (call.name, call.since)
+        if not call.since:
+            refuse(call, f"{call.symbol} needs since=, the version that brought it")
         if key in seen:
-            raise DescriptionError(
-                call.place,
-                f"{call.symbol} and {seen[key].symbol} both are {call.name} of the "
-                "same version")
+            refuse(call, f"{call.symbol} and {seen[key].symbol} both are {call.name} of "
+                         "the same version")
         seen[key] = call
 
 
 def every_call_has_a_brief(api):
     for call in api.calls:
         if not re.match(r"[A-Z].*\.\Z", call.brief):
-            raise DescriptionError(
-                call.place,
-                f"{call.symbol} needs a <brief> that is a sentence with a full stop")
+            refuse(call, f"{call.symbol} needs a <brief> that is a sentence with a full "
+                         "stop")
 
 
 def remoted_calls_say_how(api):
     for call in api.calls:
         for name in ("blocks", "method", "context"):
             if call.remoted and not getattr(call, name):
-                raise DescriptionError(
-                    call.place, f"{call.symbol} is remoted and needs {name}=")
+                refuse(call, f"{call.symbol} is remoted and needs {name}=")
             if not call.remoted and getattr(call, name):
-                raise DescriptionError(
-                    call.place,
-                    f"{call.symbol} is {call.reply}: {name}= has no meaning there")
+                refuse(call, f"{call.symbol} is {call.reply}: {name}= has no meaning there")
+        if not call.remoted and call.extras:
+            refuse(call.extras[0], f"{call.symbol} is {call.reply} and has no message for "
+                                   f"{call.extras[0].name!r}")
 
 
-def local_calls_have_no_wire_fields(api):
-    for call in api.calls:
-        if call.remoted:
-            continue
-        for extra in call.extras:
-            raise DescriptionError(
-                extra.place,
-                f"{call.symbol} is {call.reply} and has no message for {extra.name!r}")
-
-
-def asynchronous_calls_never_block(api):
-    for call in api.calls:
-        if call.is_async and call.blocks == "maybe":
-            raise DescriptionError(
-                call.place,
-                f"{call.symbol} is async and may block: the dispatcher would stand still")
-
-
-def asynchronous_calls_return_nothing(api):
+def asynchronous_calls_never_block_nor_return(api):
     for call in api.calls:
         if not call.is_async:
             continue
+        if call.blocks == "maybe":
+            refuse(call, f"{call.symbol} is async and may block: the dispatcher would "
+                         "stand still")
         for param in call.reply_fields:
-            raise DescriptionError(
-                param.place,
-                f"{call.symbol} is async, so nobody waits for {param.name!r}")
+            refuse(param, f"{call.symbol} is async, so nobody waits for {param.name!r}")
 
 
 def stream_order_names_a_stream(api):
     for call in api.calls:
         if call.order == "stream" and not call.is_async:
-            raise DescriptionError(
-                call.place, f"{call.symbol} has order=\"stream\" but is not async")
+            refuse(call, f"{call.symbol} has order=\"stream\" but is not async")
         if call.order == "stream" and (call.stream is None or not call.stream.wire):
-            raise DescriptionError(
-                call.place,
-                f"{call.symbol} is ordered by a stream but sends no CUstream")
+            refuse(call, f"{call.symbol} is ordered by a stream but sends no CUstream")
 
 
 def twins_say_since_when(api):
     for call in api.calls:
         if bool(call.pt) != bool(call.pt_since):
-            raise DescriptionError(
-                call.place, f"{call.symbol} needs both or none of pt= and pt-since=")
+            refuse(call, f"{call.symbol} needs both or none of pt= and pt-since=")
 
 
 def parameters_are_unique(api):
-    for call in api.calls:
-        seen = set()
-        for param in call.params + call.extras:
-            key = param.field if param.wire else param.name
-            if key in seen:
-                raise DescriptionError(
-                    param.place, f"{call.symbol} has two parameters named {key!r}")
-            seen.add(key)
+    seen = set()
+    for call, param in all_params(api):
+        key = param.field if param.wire else param.name
+        if (call.symbol, key) in seen:
+            refuse(param, f"{call.symbol} has two parameters named {key!r}")
+        seen.add((call.symbol, key))
 
 
-def directions_match_types(api):
-    for call in api.calls:
-        for param in call.params + call.extras:
-            if param.is_output and param.type.startswith("const ") \
-                    and not param.type.endswith("*"):
-                raise DescriptionError(
-                    param.place, f"{param.name!r} is const and cannot be written")
-            if param.role == "creates" and param.in_request and param.direction == "in":
-                raise DescriptionError(
-                    param.place,
-                    f"{param.name!r} is an input and cannot create a {param.object_kind}")
-            if param.role in ("uses", "destroys") and param.direction == "out":
-                raise DescriptionError(
-                    param.place, f"{param.name!r} is an output: it has nothing to use")
+def names_are_free_for_generated_code(api):
+    for call, param in all_params(api):
+        if call.remoted and param.position >= 0 and param.name in RESERVED_NAMES:
+            refuse(param, f"{param.name!r} is a name that generated functions use "
+                          "themselves")
 
 
-def roles_name_known_kinds(api):
+def roles_match_directions_and_kinds(api):
     kinds = {t.object_kind for t in api.object_kinds}
-    for call in api.calls:
-        for param in call.params + call.extras:
-            if param.object_kind and param.object_kind not in kinds:
-                raise DescriptionError(
-                    param.place, f"no handle has the kind {param.object_kind!r}")
+    for _, param in all_params(api):
+        if param.object_kind and param.object_kind not in kinds:
+            refuse(param, f"no handle has the kind {param.object_kind!r}")
+        if param.role == "creates" and param.direction == "in":
+            refuse(param, f"{param.name!r} is an input and cannot create a "
+                          f"{param.object_kind}")
+        if param.role in ("uses", "destroys") and param.direction == "out":
+            refuse(param, f"{param.name!r} is an output: it has nothing to use")
 
 
 def one_handle_per_kind(api):
     seen = {}
     for handle in api.object_kinds:
         if handle.object_kind in seen:
-            raise DescriptionError(
-                handle.place,
-                f"kind {handle.object_kind!r} belongs to {seen[handle.object_kind]} already")
+            refuse(handle, f"kind {handle.object_kind!r} belongs to "
+                           f"{seen[handle.object_kind]} already")
         seen[handle.object_kind] = handle.name
 
 
@@ -187,121 +152,88 @@ def generated_outputs_can_be_filled(api):
             continue
         for param in call.reply_fields:
             if param.object_kind:
-                raise DescriptionError(
-                    param.place,
-                    f"{param.name!r} returns a {param.object_kind}: the host side must "
-                    "be by hand")
+                refuse(param, f"{param.name!r} returns a {param.object_kind}: the host "
+                              "side must be by hand")
             if param.repeated or param.wire in ("string", "bytes"):
-                raise DescriptionError(
-                    param.place,
-                    f"{param.name!r} has a size that only a hand-written host side knows")
+                refuse(param, f"{param.name!r} has a size that only a hand-written host "
+                              "side knows")
 
 
 def generated_calls_send_all(api):
-    for call in api.calls:
-        for param in call.params + call.extras:
-            by_hand = call.method == "custom-both" or not call.remoted
-            if not param.wire and not by_hand:
-                raise DescriptionError(
-                    param.place,
-                    f"{param.name!r} does not travel, so both sides must be by hand")
-            if param.position < 0 and not by_hand:
-                raise DescriptionError(
-                    param.place,
-                    f"{param.name!r} is no parameter, so both sides must be by hand")
-
-
-def names_are_free_for_generated_code(api):
-    for call in api.calls:
-        for param in call.params:
-            if param.name in RESERVED_NAMES:
-                raise DescriptionError(
-                    param.place,
-                    f"{param.name!r} is a name that generated functions use themselves")
+    for call, param in all_params(api):
+        if call.method == "custom-both" or not call.remoted:
+            continue
+        if not param.wire:
+            refuse(param, f"{param.name!r} does not travel, so both sides must be by hand")
+        if param.position < 0:
+            refuse(param, f"{param.name!r} is no parameter, so both sides must be by hand")
 
 
 def sizes_name_parameters(api):
-    for call in api.calls:
-        names = {p.name: p for p in call.params}
-        for param in call.params:
-            if not param.bytes and not param.range:
-                continue
-            if not param.bytes or not param.range:
-                raise DescriptionError(
-                    param.place, f"{param.name!r} needs both or none of range= and bytes=")
-            if param.range != "any" and not call.host_by_hand:
-                raise DescriptionError(
-                    param.place,
-                    f"{param.name!r}: generated code checks for range=\"any\" only")
-            for factor in param.bytes.split("*"):
-                if not factor.isdigit() and factor not in names:
-                    raise DescriptionError(
-                        param.place,
-                        f"bytes={param.bytes!r}: {factor!r} is no parameter of "
-                        f"{call.symbol}")
-            if param.bytes.count("*") > 1:
-                raise DescriptionError(
-                    param.place,
-                    f"bytes={param.bytes!r} is more than a product of two")
+    for call, param in all_params(api):
+        if not param.bytes and not param.range:
+            continue
+        if not param.bytes or not param.range:
+            refuse(param, f"{param.name!r} needs both or none of range= and bytes=")
+        if param.range != "any" and not call.host_by_hand:
+            refuse(param, f"{param.name!r}: generated code checks for range=\"any\" only")
+        names = [p.name for p in call.params]
+        factors = param.bytes.split("*")
+        for factor in factors:
+            if not factor.isdigit() and factor not in names:
+                refuse(param, f"bytes={param.bytes!r}: {factor!r} is no parameter of "
+                              f"{call.symbol}")
+        if len(factors) > 2:
+            refuse(param, f"bytes={param.bytes!r} is more than a product of two")
 
 
 def variable_parts_are_bounded(api):
-    for call in api.remoted:
-        for param in call.params + call.extras:
-            if param.wire in ("string", "bytes") and param.max <= 0:
-                raise DescriptionError(
-                    param.place, f"{param.name!r} needs max=, its largest size in bytes")
+    for _, param in all_params(api):
+        if param.wire in ("string", "bytes") and param.max <= 0:
+            refuse(param, f"{param.name!r} needs max=, its largest size in bytes")
 
 
 def messages_fit(api):
     for call in api.remoted:
         size = sum(p.packed_max for p in call.request_fields)
         if size > REQUEST_MAX:
-            raise DescriptionError(
-                call.place,
-                f"a request of {call.symbol} may take {size} bytes, a frame {REQUEST_MAX}")
+            refuse(call, f"a request of {call.symbol} may take {size} bytes, a frame "
+                         f"{REQUEST_MAX}")
         size = 11 + sum(p.packed_max for p in call.reply_fields)
         if size > REPLY_MAX:
-            raise DescriptionError(
-                call.place,
-                f"a reply of {call.symbol} may take {size} bytes, a slot {REPLY_MAX}")
+            refuse(call, f"a reply of {call.symbol} may take {size} bytes, a slot "
+                         f"{REPLY_MAX}")
 
 
 def message_names_differ(api):
     seen = {}
     for call in api.remoted:
         if call.message in seen:
-            raise DescriptionError(
-                call.place,
-                f"{call.symbol} and {seen[call.message].symbol} have one message name")
+            refuse(call, f"{call.symbol} and {seen[call.message].symbol} have one message "
+                         "name")
         seen[call.message] = call
 
 
 def one_symbol_per_macro(api):
-    symbols = {c.symbol for c in api.public}
+    reached = {c.symbol for c in api.public}
     seen = {}
     for call in api.public:
         if call.macro in ("", "no"):
             continue
         if call.macro in seen:
-            raise DescriptionError(
-                call.place,
-                f"macro {call.macro} leads to {seen[call.macro].symbol} already")
+            refuse(call, f"macro {call.macro} leads to {seen[call.macro].symbol} already")
         if call.macro == call.symbol:
-            raise DescriptionError(
-                call.place, f"macro {call.macro} leads to itself")
+            refuse(call, f"macro {call.macro} leads to itself")
         seen[call.macro] = call
     for call in api.public:
-        if call.symbol != call.name and call.name not in symbols | set(seen):
-            raise DescriptionError(
-                call.place, f"nothing is reached by the name {call.name}")
+        if call.name not in reached | set(seen):
+            refuse(call, f"nothing is reached by the name {call.name}")
 
 
 def aliases_lead_somewhere(api):
     for found in api.types.values():
         if found.kind == "alias" and api.resolve(found.name) is None:
-            raise DescriptionError(
-                found.place, f"alias {found.name} leads to no described type")
+            refuse(found, f"alias {found.name} leads to no described type")
 
 
 def enumerators_are_unique(api):
@@ -315,24 +247,16 @@ def enumerators_are_unique(api):
 
 def types_are_described(api):
     """A type of ours (CU...) in a prototype or a structure stands in the description."""
-
-    def check(place, text):
-        for word in re.findall(r"\b(?:CU|cu)[A-Za-z0-9_]+\b", text):
-            if word not in api.types:
-                raise DescriptionError(place, f"type {word} is not described")
-
-    def check_fields(fields):
+    def members(fields):
         for f in fields:
-            if f.fields:
-                check_fields(f.fields)
-            elif f.type not in ("struct", "union"):
-                check(f.place, f.type)
+            yield from members(f.fields) if f.fields else [f]
 
-    for call in api.public:
-        for param in call.params:
-            check(param.place, param.type)
-    for found in api.types.values():
-        check_fields(found.fields)
+    users = [param for call in api.public for param in call.params]
+    users += [f for found in api.types.values() for f in members(found.fields)]
+    for user in users:
+        for word in re.findall(r"\b(?:CU|cu)[A-Za-z0-9_]+\b", user.type):
+            if word not in api.types:
+                refuse(user, f"type {word} is not described")
 
 
 RULES = (
@@ -342,22 +266,18 @@ RULES = (
     ids_are_unique,
     symbols_are_unique,
     names_start_with_their_layer,
-    public_calls_have_a_version,
-    versions_of_a_name_differ,
+    versions_tell_symbols_of_a_name_apart,
     every_call_has_a_brief,
     types_are_described,
     parameters_are_unique,
+    names_are_free_for_generated_code,
     remoted_calls_say_how,
-    local_calls_have_no_wire_fields,
-    asynchronous_calls_never_block,
-    asynchronous_calls_return_nothing,
+    asynchronous_calls_never_block_nor_return,
     twins_say_since_when,
-    roles_name_known_kinds,
-    directions_match_types,
+    roles_match_directions_and_kinds,
     stream_order_names_a_stream,
     generated_calls_send_all,
     generated_outputs_can_be_filled,
-    names_are_free_for_generated_code,
     sizes_name_parameters,
     variable_parts_are_bounded,
     messages_fit,
@@ -378,6 +298,5 @@ def check_frozen(api, lines):
         if symbol not in calls:
             raise DescriptionError(place, f"{symbol} was released and is gone")
         if calls[symbol].id != number:
-            raise DescriptionError(
-                calls[symbol].place,
-                f"{symbol} was released with id {number}, not {calls[symbol].id}")
+            refuse(calls[symbol], f"{symbol} was released with id {number}, not "
+                                  f"{calls[symbol].id}")

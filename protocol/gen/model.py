@@ -62,19 +62,6 @@ class Define:
     value: str
 
 
-# How C types travel: the protobuf type and the C type of the field in protobuf-c.
-WIRE_C = {
-    "int32": "int32_t",
-    "uint32": "uint32_t",
-    "uint64": "uint64_t",
-    "int64": "int64_t",
-    "fixed64": "uint64_t",
-    "float": "float",
-    "double": "double",
-    "string": "char *",
-    "bytes": "ProtobufCBinaryData",
-}
-
 # Packed size of a value without its tag, at most.
 WIRE_MAX = {
     "int32": 10,
