@@ -26,7 +26,10 @@ test_demo_fails_on_a_device_that_computes_nothing() {
 test_session_of_a_killed_guest_process_ends_when_the_next_one_opens() {
 	cat >script <<-'END'
 		"$1" 2048 >/dev/null 2>&1 &
-		until grep -q resource2 /proc/$!/maps; do sleep 0.1; done
+		until grep -q resource2 /proc/$!/maps; do
+			kill -0 $! || exit 1
+			sleep 0.1
+		done
 		sleep 2
 		kill -9 $!
 		echo "killed $!"
@@ -40,5 +43,7 @@ test_session_of_a_killed_guest_process_ends_when_the_next_one_opens() {
 		"$build/tests/e2e/e2e-vectoradd" >out || true
 	has out "vectorAdd: 1024 values, 0 wrong: PASS"
 	sed '/has gone/,$d' log >while-guest-was-there
-	grep -q "session ended .* pid=$(sed -n 's/^killed //p' out) " while-guest-was-there
+	local pid
+	pid=$(sed -n "s/^killed //p" out)
+	grep -q "session ended .* pid=$pid " while-guest-was-there
 }

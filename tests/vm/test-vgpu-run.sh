@@ -6,9 +6,14 @@ vgpu_run() { timeout -k 5 180 "$top/scripts/vgpu-run" "$@"; }
 
 # Neither a process nor a folder of vgpu-run's may be left in $PWD.
 nothing_left() {
+	local process
 	same "folders left behind" "$(ls -A "$PWD/run")" ""
-	same "processes left behind" "$(grep -lasF "$PWD/run" /proc/[0-9]*/cmdline |
-		grep -v "^/proc/$$/")" ""
+	for process in /proc/[0-9]*; do
+		[[ $(tr '\0' ' ' 2>/dev/null <"$process/cmdline") != *"$PWD/run"* ]] || {
+			note "left behind: $(tr '\0' ' ' <"$process/cmdline")"
+			return 1
+		}
+	done
 }
 
 test_vgpu_run_passes_input_output_and_exit_status() {
