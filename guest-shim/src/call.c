@@ -182,7 +182,7 @@ static CUresult exchange(struct shim_thread *thread, uint16_t id,
 CUresult shim_call_sync(struct shim_call *call, const ProtobufCMessage *request,
 	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp)
 {
-	struct shim_thread *thread;
+	struct shim_thread *thread = NULL;
 	CUresult result;
 
 	if (replyp)
@@ -214,7 +214,7 @@ CUresult shim_call_async(struct shim_call *call, const ProtobufCMessage *request
 	CUstream handle)
 {
 	struct shim_stream *stream = NULL;
-	struct shim_thread *thread;
+	struct shim_thread *thread = NULL;
 	CUresult result;
 
 	result = begin(call->id, &thread);
@@ -233,7 +233,7 @@ CUresult shim_call_async(struct shim_call *call, const ProtobufCMessage *request
 
 CUresult shim_call_error(struct shim_call *call, CUresult error)
 {
-	struct shim_thread *thread;
+	struct shim_thread *thread = NULL;
 	CUresult result = begin(call->id, &thread);
 
 	return result == CUDA_SUCCESS ? error : result;

@@ -58,7 +58,7 @@ static int read_hex(int dir_fd, const char *name, unsigned long *valuep)
 
 static bool is_ivshmem(int dir_fd)
 {
-	unsigned long vendor, device;
+	unsigned long vendor = 0, device = 0;
 
 	return !read_hex(dir_fd, "vendor", &vendor) && vendor == IVSHMEM_VENDOR &&
 	       !read_hex(dir_fd, "device", &device) && device == IVSHMEM_DEVICE;

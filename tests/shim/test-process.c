@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libcuda in a process: forks, threads, limits, the end of the host, the end of itself
+ */
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pair.h"
+#include "run.h"
+#include "test.h"
+
+#include <cuda.h>
+
+#define CHECK(_call) check_eq((_call), CUDA_SUCCESS)
+
+/* What a waiting call promises when the host dies, and as much again for a busy machine. */
+#define PATIENCE_S 4
+
+static struct pair pair;
+
+static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+			  ".visible .entry k(.param .u64 a, .param .u32 b)\n{\n\tret;\n}\n";
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void start(void)
+{
+	const struct pair_options options = { .driver = NULL_DRIVER };
+
+	pair_start(&pair, &options);
+	CHECK(cuInit(0));
+}
+
+static CUcontext make_context(void)
+{
+	CUcontext context;
+
+	CHECK(cuCtxCreate_v2(&context, 0, 0));
+	return context;
+}
+
+static void check_child(void)
+{
+	CUdeviceptr pointer;
+	CUcontext context;
+	int n;
+
+	check_eq(cuInit(0), CUDA_ERROR_NOT_INITIALIZED);
+	check_eq(cuDeviceGetCount(&n), CUDA_ERROR_NOT_INITIALIZED);
+	check_eq(cuCtxGetCurrent(&context), CUDA_ERROR_NOT_INITIALIZED);
+	check_eq(cuMemAlloc(&pointer, 4096), CUDA_ERROR_NOT_INITIALIZED);
+	check_eq(cuStreamSynchronize(NULL), CUDA_ERROR_NOT_INITIALIZED);
+	check_eq(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
+}
+
+static void expect_child_ends_well(pid_t pid)
+{
+	int status;
+
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+}
+
+TEST(a_child_is_not_initialised_and_the_parent_goes_on)
+{
+	CUdeviceptr pointer;
+	pid_t pid;
+
+	start();
+	make_context();
+	pid = fork();
+	if (!pid) {
+		check_child();
+		_exit(0);
+	}
+	expect_child_ends_well(pid);
+	CHECK(cuMemAlloc(&pointer, 4096));
+	CHECK(cuMemFree(pointer));
+	pair_stop(&pair);
+}
+
+TEST(a_child_that_no_fork_handler_saw_is_told_too)
+{
+	pid_t pid;
+
+	start();
+	make_context();
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (!pid) {
+		check_child();
+		syscall(SYS_exit_group, 0);
+	}
+	expect_child_ends_well(pid);
+	CHECK(cuCtxSynchronize());
+	pair_stop(&pair);
+}
+
+TEST(a_child_that_runs_its_exit_handlers_leaves_the_parents_channel_alone)
+{
+	pid_t pid;
+
+	start();
+	make_context();
+	pid = fork();
+	if (!pid)
+		exit(0);
+	expect_child_ends_well(pid);
+	CHECK(cuCtxSynchronize());
+	check_eq(pair_count_log(&pair, "session ended"), 0);
+	pair_stop(&pair);
+}
+
+TEST(a_child_of_a_process_that_was_not_ready_may_start_by_itself)
+{
+	const struct pair_options options = { .driver = NULL_DRIVER };
+	pid_t pid;
+
+	check_eq(cuInit(0), CUDA_ERROR_NO_DEVICE);
+	pair_start(&pair, &options);
+	pid = fork();
+	if (!pid)
+		_exit(cuInit(0));
+	expect_child_ends_well(pid);
+	CHECK(cuInit(0));
+	pair_stop(&pair);
+}
+
+TEST(cuInit_can_be_tried_again_when_a_host_has_come)
+{
+	const struct pair_options options = { .driver = NULL_DRIVER };
+
+	check_eq(setenv("VGPU_SOCKET", "/nonexistent", 1), 0);
+	check_eq(cuInit(0), CUDA_ERROR_NO_DEVICE);
+	pair_start(&pair, &options);
+	CHECK(cuInit(0));
+	CHECK(cuInit(0));
+	pair_stop(&pair);
+}
+
+static void *use_a_lane(void *context)
+{
+	size_t free, total;
+
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuMemGetInfo(&free, &total));
+	return NULL;
+}
+
+/* More than there are lanes: each has to be given back. */
+TEST_SECONDS(threads_come_and_go_without_using_lanes_up, 100)
+{
+	CUcontext context;
+
+	start();
+	context = make_context();
+	for (int i = 0; i < 1100; i += 4) {
+		pthread_t threads[4];
+
+		for (int j = 0; j < 4; j++)
+			check_eq(pthread_create(&threads[j], NULL, use_a_lane, context), 0);
+		for (int j = 0; j < 4; j++)
+			pthread_join(threads[j], NULL);
+	}
+	CHECK(cuCtxSynchronize());
+	pair_stop(&pair);
+}
+
+/* Kills what the text before a number in the log names. */
+static void kill_logged(const char *before)
+{
+	char line[4096];
+	FILE *file = fopen(pair.log, "re");
+	pid_t pid = 0;
+
+	while (fgets(line, sizeof(line), file)) {
+		const char *found = strstr(line, before);
+
+		if (found && strstr(line, "session opened"))
+			pid = atoi(found + strlen(before));
+	}
+	fclose(file);
+	check(pid > 0);
+	check_eq(kill(pid, SIGKILL), 0);
+}
+
+struct late {
+	CUcontext context;
+	double ended;
+	CUresult result;
+	bool has_begun;
+};
+
+/* Calls until one fails, so that one is always under way. */
+static void *call_until_failure(void *argument)
+{
+	struct late *late = argument;
+	size_t free, total;
+
+	CHECK(cuCtxSetCurrent(late->context));
+	do {
+		late->result = cuMemGetInfo(&free, &total);
+		__atomic_store_n(&late->has_begun, true, __ATOMIC_RELEASE);
+	} while (late->result == CUDA_SUCCESS);
+	late->ended = now();
+	return NULL;
+}
+
+static void begin_late(struct late *late, pthread_t *threadp)
+{
+	*late = (struct late){ .context = make_context() };
+	check_eq(pthread_create(threadp, NULL, call_until_failure, late), 0);
+	while (!__atomic_load_n(&late->has_begun, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+TEST(a_killed_worker_ends_waiting_and_later_calls)
+{
+	CUdeviceptr pointer;
+	struct late late;
+	pthread_t thread;
+	double killed;
+
+	start();
+	begin_late(&late, &thread);
+	killed = now();
+	kill_logged("worker=");
+	pthread_join(thread, NULL);
+	check(late.ended - killed < PATIENCE_S);
+	check_eq(late.result, CUDA_ERROR_UNKNOWN);
+	check_eq(cuMemAlloc(&pointer, 4096), CUDA_ERROR_UNKNOWN);
+	check_eq(cuCtxSynchronize(), CUDA_ERROR_UNKNOWN);
+	pair_stop(&pair);
+}
+
+TEST(a_host_that_goes_away_ends_waiting_and_later_calls)
+{
+	struct late late;
+	pthread_t thread;
+	double stopped;
+
+	start();
+	begin_late(&late, &thread);
+	stopped = now();
+	check_eq(kill(pair.pid, SIGTERM), 0);
+	pthread_join(thread, NULL);
+	check(late.ended - stopped < PATIENCE_S);
+	check_eq(late.result, CUDA_ERROR_UNKNOWN);
+	check_eq(cuCtxSynchronize(), CUDA_ERROR_UNKNOWN);
+	pair_wait_exit(&pair);
+	unsetenv("VGPU_SOCKET");
+}
+
+TEST(no_pointer_of_the_program_is_ever_in_the_window)
+{
+	CUdeviceptr pointer;
+	void *pinned, *map;
+
+	start();
+	make_context();
+	CHECK(cuMemAlloc(&pointer, 1 << 20));
+	CHECK(cuMemAllocHost(&pinned, 1 << 20));
+	map = mmap((void *)(uintptr_t)pointer, 4096, PROT_READ,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	check(map == MAP_FAILED);
+	memset(pinned, 1, 1 << 20);
+	pair_stop(&pair);
+}
+
+/* A program of its own, because the window is chosen once in a process. */
+static void try_window(const char *candidate, const char *first_line)
+{
+	const char *const argv[] = { WAY_IN, "now", LIBCUDA, NULL };
+	const struct pair_options options = { .driver = NULL_DRIVER };
+	char variable[32], socket_variable[160];
+	const char *const environment[] = { variable, socket_variable, "VGPU_LOG=info", NULL };
+	struct run *run = malloc(sizeof(*run));
+
+	pair_start(&pair, &options);
+	snprintf(variable, sizeof(variable), "VGPU_WINDOW=%s", candidate);
+	snprintf(socket_variable, sizeof(socket_variable), "VGPU_SOCKET=%s", pair.socket);
+	run_successfully(run, argv, environment);
+	if (!strstr(run->err, first_line))
+		test_fail(__FILE__, __LINE__, "not in %s", run->err);
+	free(run);
+	pair_stop(&pair);
+}
+
+TEST(the_first_window)
+{
+#ifdef __SANITIZE_ADDRESS__
+	test_skip("the address sanitizer lives where the first window is");
+#endif
+	try_window("0", "window at 0x100000000000");
+}
+
+TEST(the_second_window)
+{
+	try_window("1", "window at 0x550000000000");
+}
+
+TEST(a_limit_of_the_address_space_leaves_a_smaller_window)
+{
+	const char *const argv[] = { "sh", "-c", "ulimit -v 16777216; exec " WAY_IN " now "
+						 LIBCUDA, NULL };
+	const struct pair_options options = { .driver = NULL_DRIVER };
+	char socket_variable[160];
+	const char *const environment[] = { socket_variable, "VGPU_LOG=warning", NULL };
+	struct run *run = malloc(sizeof(*run));
+
+#ifdef __SANITIZE_ADDRESS__
+	test_skip("the address sanitizer needs more address space than that");
+#endif
+	pair_start(&pair, &options);
+	snprintf(socket_variable, sizeof(socket_variable), "VGPU_SOCKET=%s", pair.socket);
+	run_successfully(run, argv, environment);
+	check_str(run->out, "devices=1\n");
+	check(strstr(run->err, "address-space limit"));
+	free(run);
+	pair_stop(&pair);
+}
+
+TEST(every_call_can_have_a_reply)
+{
+	CUdeviceptr pointer;
+	CUstream stream;
+	CUevent event;
+
+	check_eq(setenv("VGPU_SYNC", "1", 1), 0);
+	start();
+	make_context();
+	CHECK(cuMemAlloc(&pointer, 4096));
+	CHECK(cuStreamCreate(&stream, 0));
+	CHECK(cuEventCreate(&event, 0));
+	for (int i = 0; i < 2000; i++)
+		CHECK(cuMemsetD8Async(pointer, 0, 4096, stream));
+	CHECK(cuEventRecord(event, stream));
+	CHECK(cuEventSynchronize(event));
+	CHECK(cuEventDestroy(event));
+	CHECK(cuStreamDestroy(stream));
+	pair_stop(&pair);
+}
+
+/* Registered before cuInit, so it runs after what the library itself would register. */
+static void call_late(void)
+{
+	size_t free, total;
+
+	if (cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
+		_exit(3);
+}
+
+TEST(calls_from_exit_handlers_still_work)
+{
+	const struct pair_options options = { .driver = NULL_DRIVER };
+	struct pair_session session;
+	pid_t pid;
+
+	pair_start(&pair, &options);
+	pid = fork();
+	if (!pid) {
+		atexit(call_late);
+		CHECK(cuInit(0));
+		make_context();
+		exit(0);
+	}
+	expect_child_ends_well(pid);
+	pair_read_session(&pair, 0, &session);
+	check_str(session.reason, "closed");
+	pair_stop(&pair);
+}
+
+TEST(launches_are_checked_once_and_then_not_waited_for)
+{
+	unsigned int value = 0;
+	CUdeviceptr pointer;
+	CUfunction function;
+	CUmodule module;
+	void *params[] = { &pointer, &value };
+
+	start();
+	make_context();
+	CHECK(cuMemAlloc(&pointer, 4096));
+	CHECK(cuModuleLoadData(&module, ptx));
+	CHECK(cuModuleGetFunction(&function, module, "k"));
+	for (int i = 0; i < 5000; i++)
+		CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuCtxSynchronize());
+	check_eq(cuLaunchKernel((CUfunction)module, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
+		CUDA_ERROR_INVALID_HANDLE);
+	check_eq(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	pair_stop(&pair);
+}
