@@ -43,7 +43,6 @@ static void start(void)
 	const struct pair_options options = { .driver = NULL_DRIVER };
 
 	pair_start(&pair, &options);
-	CHECK(cuInit(0));
 }
 
 static CUcontext make_context(void)
@@ -53,6 +52,44 @@ static CUcontext make_context(void)
 	CHECK(cuCtxCreate_v2(&context, 0, 0));
 	return context;
 }
+
+static void expect_child_ends_well(pid_t pid)
+{
+	int status;
+
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+}
+
+/* Runs the guest's part of a test in a process of its own: the library keeps what it
+ * opened until the process ends. */
+static void run_guest(void (*guest)(void))
+{
+	pid_t pid = fork();
+
+	check(pid >= 0);
+	if (!pid) {
+		guest();
+		exit(0);
+	}
+	expect_child_ends_well(pid);
+}
+
+/* A test with a host, and a guest process that has called cuInit. */
+#define GUEST_TEST(_name)                                                                \
+	static void guest_##_name(void);                                                 \
+	static void ready_##_name(void)                                                  \
+	{                                                                                \
+		CHECK(cuInit(0));                                                        \
+		guest_##_name();                                                         \
+	}                                                                                \
+	TEST_SECONDS(_name, 100)                                                         \
+	{                                                                                \
+		start();                                                                 \
+		run_guest(ready_##_name);                                                \
+		pair_stop(&pair);                                                        \
+	}                                                                                \
+	static void guest_##_name(void)
 
 static void check_child(void)
 {
@@ -68,20 +105,11 @@ static void check_child(void)
 	check_eq(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-static void expect_child_ends_well(pid_t pid)
-{
-	int status;
-
-	check_eq(waitpid(pid, &status, 0), pid);
-	check_eq(status, 0);
-}
-
-TEST(a_child_is_not_initialised_and_the_parent_goes_on)
+GUEST_TEST(a_child_is_not_initialised_and_the_parent_goes_on)
 {
 	CUdeviceptr pointer;
 	pid_t pid;
 
-	start();
 	make_context();
 	pid = fork();
 	if (!pid) {
@@ -91,14 +119,12 @@ TEST(a_child_is_not_initialised_and_the_parent_goes_on)
 	expect_child_ends_well(pid);
 	CHECK(cuMemAlloc(&pointer, 4096));
 	CHECK(cuMemFree(pointer));
-	pair_stop(&pair);
 }
 
-TEST(a_child_that_no_fork_handler_saw_is_told_too)
+GUEST_TEST(a_child_that_no_fork_handler_saw_is_told_too)
 {
 	pid_t pid;
 
-	start();
 	make_context();
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (!pid) {
@@ -107,14 +133,12 @@ TEST(a_child_that_no_fork_handler_saw_is_told_too)
 	}
 	expect_child_ends_well(pid);
 	CHECK(cuCtxSynchronize());
-	pair_stop(&pair);
 }
 
-TEST(a_child_that_runs_its_exit_handlers_leaves_the_parents_channel_alone)
+GUEST_TEST(a_child_that_runs_its_exit_handlers_leaves_the_parents_channel_alone)
 {
 	pid_t pid;
 
-	start();
 	make_context();
 	pid = fork();
 	if (!pid)
@@ -122,33 +146,26 @@ TEST(a_child_that_runs_its_exit_handlers_leaves_the_parents_channel_alone)
 	expect_child_ends_well(pid);
 	CHECK(cuCtxSynchronize());
 	check_eq(pair_count_log(&pair, "session ended"), 0);
-	pair_stop(&pair);
+}
+
+static void start_after_the_parent_failed(void)
+{
+	pid_t pid;
+
+	check_eq(setenv("VGPU_SOCKET", "/nonexistent", 1), 0);
+	check_eq(cuInit(0), CUDA_ERROR_NO_DEVICE);
+	check_eq(setenv("VGPU_SOCKET", pair.socket, 1), 0);
+	pid = fork();
+	if (!pid)
+		exit(cuInit(0));
+	expect_child_ends_well(pid);
+	CHECK(cuInit(0));
 }
 
 TEST(a_child_of_a_process_that_was_not_ready_may_start_by_itself)
 {
-	const struct pair_options options = { .driver = NULL_DRIVER };
-	pid_t pid;
-
-	check_eq(cuInit(0), CUDA_ERROR_NO_DEVICE);
-	pair_start(&pair, &options);
-	pid = fork();
-	if (!pid)
-		_exit(cuInit(0));
-	expect_child_ends_well(pid);
-	CHECK(cuInit(0));
-	pair_stop(&pair);
-}
-
-TEST(cuInit_can_be_tried_again_when_a_host_has_come)
-{
-	const struct pair_options options = { .driver = NULL_DRIVER };
-
-	check_eq(setenv("VGPU_SOCKET", "/nonexistent", 1), 0);
-	check_eq(cuInit(0), CUDA_ERROR_NO_DEVICE);
-	pair_start(&pair, &options);
-	CHECK(cuInit(0));
-	CHECK(cuInit(0));
+	start();
+	run_guest(start_after_the_parent_failed);
 	pair_stop(&pair);
 }
 
@@ -162,12 +179,10 @@ static void *use_a_lane(void *context)
 }
 
 /* More than there are lanes: each has to be given back. */
-TEST_SECONDS(threads_come_and_go_without_using_lanes_up, 100)
+GUEST_TEST(threads_come_and_go_without_using_lanes_up)
 {
-	CUcontext context;
+	CUcontext context = make_context();
 
-	start();
-	context = make_context();
 	for (int i = 0; i < 1100; i += 4) {
 		pthread_t threads[4];
 
@@ -177,7 +192,6 @@ TEST_SECONDS(threads_come_and_go_without_using_lanes_up, 100)
 			pthread_join(threads[j], NULL);
 	}
 	CHECK(cuCtxSynchronize());
-	pair_stop(&pair);
 }
 
 /* Kills what the text before a number in the log names. */
@@ -228,14 +242,13 @@ static void begin_late(struct late *late, pthread_t *threadp)
 		usleep(1000);
 }
 
-TEST(a_killed_worker_ends_waiting_and_later_calls)
+GUEST_TEST(a_killed_worker_ends_waiting_and_later_calls)
 {
 	CUdeviceptr pointer;
 	struct late late;
 	pthread_t thread;
 	double killed;
 
-	start();
 	begin_late(&late, &thread);
 	killed = now();
 	kill_logged("worker=");
@@ -244,16 +257,15 @@ TEST(a_killed_worker_ends_waiting_and_later_calls)
 	check_eq(late.result, CUDA_ERROR_UNKNOWN);
 	check_eq(cuMemAlloc(&pointer, 4096), CUDA_ERROR_UNKNOWN);
 	check_eq(cuCtxSynchronize(), CUDA_ERROR_UNKNOWN);
-	pair_stop(&pair);
 }
 
-TEST(a_host_that_goes_away_ends_waiting_and_later_calls)
+static void outlive_the_host(void)
 {
 	struct late late;
 	pthread_t thread;
 	double stopped;
 
-	start();
+	CHECK(cuInit(0));
 	begin_late(&late, &thread);
 	stopped = now();
 	check_eq(kill(pair.pid, SIGTERM), 0);
@@ -261,16 +273,21 @@ TEST(a_host_that_goes_away_ends_waiting_and_later_calls)
 	check(late.ended - stopped < PATIENCE_S);
 	check_eq(late.result, CUDA_ERROR_UNKNOWN);
 	check_eq(cuCtxSynchronize(), CUDA_ERROR_UNKNOWN);
+}
+
+TEST(a_host_that_goes_away_ends_waiting_and_later_calls)
+{
+	start();
+	run_guest(outlive_the_host);
 	pair_wait_exit(&pair);
 	unsetenv("VGPU_SOCKET");
 }
 
-TEST(no_pointer_of_the_program_is_ever_in_the_window)
+GUEST_TEST(no_pointer_of_the_program_is_ever_in_the_window)
 {
 	CUdeviceptr pointer;
 	void *pinned, *map;
 
-	start();
 	make_context();
 	CHECK(cuMemAlloc(&pointer, 1 << 20));
 	CHECK(cuMemAllocHost(&pinned, 1 << 20));
@@ -278,7 +295,6 @@ TEST(no_pointer_of_the_program_is_ever_in_the_window)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	check(map == MAP_FAILED);
 	memset(pinned, 1, 1 << 20);
-	pair_stop(&pair);
 }
 
 /* A program of its own, because the window is chosen once in a process. */
@@ -334,14 +350,14 @@ TEST(a_limit_of_the_address_space_leaves_a_smaller_window)
 	pair_stop(&pair);
 }
 
-TEST(every_call_can_have_a_reply)
+static void use_synchronously(void)
 {
 	CUdeviceptr pointer;
 	CUstream stream;
 	CUevent event;
 
 	check_eq(setenv("VGPU_SYNC", "1", 1), 0);
-	start();
+	CHECK(cuInit(0));
 	make_context();
 	CHECK(cuMemAlloc(&pointer, 4096));
 	CHECK(cuStreamCreate(&stream, 0));
@@ -352,6 +368,12 @@ TEST(every_call_can_have_a_reply)
 	CHECK(cuEventSynchronize(event));
 	CHECK(cuEventDestroy(event));
 	CHECK(cuStreamDestroy(stream));
+}
+
+TEST(every_call_can_have_a_reply)
+{
+	start();
+	run_guest(use_synchronously);
 	pair_stop(&pair);
 }
 
@@ -364,27 +386,25 @@ static void call_late(void)
 		_exit(3);
 }
 
+static void register_first(void)
+{
+	atexit(call_late);
+	CHECK(cuInit(0));
+	make_context();
+}
+
 TEST(calls_from_exit_handlers_still_work)
 {
-	const struct pair_options options = { .driver = NULL_DRIVER };
 	struct pair_session session;
-	pid_t pid;
 
-	pair_start(&pair, &options);
-	pid = fork();
-	if (!pid) {
-		atexit(call_late);
-		CHECK(cuInit(0));
-		make_context();
-		exit(0);
-	}
-	expect_child_ends_well(pid);
+	start();
+	run_guest(register_first);
 	pair_read_session(&pair, 0, &session);
 	check_str(session.reason, "closed");
 	pair_stop(&pair);
 }
 
-TEST(launches_are_checked_once_and_then_not_waited_for)
+GUEST_TEST(launches_are_checked_once_and_then_not_waited_for)
 {
 	unsigned int value = 0;
 	CUdeviceptr pointer;
@@ -392,7 +412,6 @@ TEST(launches_are_checked_once_and_then_not_waited_for)
 	CUmodule module;
 	void *params[] = { &pointer, &value };
 
-	start();
 	make_context();
 	CHECK(cuMemAlloc(&pointer, 4096));
 	CHECK(cuModuleLoadData(&module, ptx));
@@ -404,5 +423,4 @@ TEST(launches_are_checked_once_and_then_not_waited_for)
 		CUDA_ERROR_INVALID_HANDLE);
 	check_eq(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
 		CUDA_ERROR_INVALID_VALUE);
-	pair_stop(&pair);
 }
