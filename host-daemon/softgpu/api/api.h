@@ -191,8 +191,9 @@ CUcontext stream_context(const struct sched_stream *stream);
  * Modules, libraries, functions
  */
 
+/* With check, bodies that are no PTX are found now; a library has done that. */
 CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *image,
-	struct image_log *log);
+	bool check, struct image_log *log);
 CUresult module_get_variable(CUmodule module, const char *name, CUdeviceptr *addressp,
 	size_t *sizep);
 

@@ -289,6 +289,8 @@ CUresult cuInit(unsigned int Flags)
 	if (device_process < 0) {
 		r = CUDA_ERROR_NOT_INITIALIZED;
 	} else if (!device_process) {
+		/* A fault or a kernel that cannot be run is worth a line in any program. */
+		vgpu_log_init("softgpu", VGPU_LOG_WARNING);
 		device_read_environment();
 		device_complete();
 		pthread_atfork(NULL, NULL, device_forked);
@@ -413,5 +415,31 @@ CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &bus);
 	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &device);
 	snprintf(pciBusId, len, "%04X:%02X:%02X.0", domain, bus, device);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
+{
+	unsigned int domain = 0, bus, device, function = 0;
+	int own_domain, own_bus, own_device;
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!dev || !pciBusId)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sscanf(pciBusId, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3) {
+		domain = 0;
+		if (sscanf(pciBusId, "%x:%x.%x", &bus, &device, &function) < 2)
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &own_domain);
+	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &own_bus);
+	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &own_device);
+	if ((int)domain != own_domain || (int)bus != own_bus ||
+		(int)device != own_device || function)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*dev = 0;
 	return CUDA_SUCCESS;
 }

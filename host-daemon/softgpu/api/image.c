@@ -130,6 +130,19 @@ struct image *image_free(struct image *image)
 	return NULL;
 }
 
+/* Return: the result for a condition of the parser, with its message in the log. */
+static CUresult image_report(int r, const struct ptx_error *error, struct image_log *log)
+{
+	if (!r)
+		return CUDA_SUCCESS;
+	if (r < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	snprintf(log->text, sizeof(log->text), "PTX line %u: %s", error->line,
+		error->message);
+	vgpu_log_warning("loading failed with CUDA error %d: %s", ptx_result(r), log->text);
+	return ptx_result(r);
+}
+
 CUresult image_parse(
 	const struct image *image, struct ptx_module **ptxp, struct image_log *log)
 {
@@ -138,13 +151,21 @@ CUresult image_parse(
 
 	r = ptx_module_new(
 		ptxp, image->ptx.text, image->ptx.size, softgpu_device.cc, &error);
-	if (!r)
-		return CUDA_SUCCESS;
-	if (r < 0)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	snprintf(log->text, sizeof(log->text), "PTX line %u: %s", error.line, error.message);
-	vgpu_log_warning("loading failed with CUDA error %d: %s", ptx_result(r), log->text);
-	return ptx_result(r);
+	return image_report(r, &error, log);
+}
+
+CUresult image_check(struct ptx_module *ptx, struct image_log *log)
+{
+	struct ptx_error error = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; i < ptx->n_functions && !r; i++) {
+		if (!ptx->functions[i].is_defined)
+			continue;
+		r = ptx_function_parse(ptx, i, &error);
+		ptx_function_drop(ptx, i);
+	}
+	return image_report(r, &error, log);
 }
 
 /*

@@ -30,6 +30,12 @@ struct image *image_free(struct image *image);
 CUresult image_parse(const struct image *image, struct ptx_module **ptxp,
 	struct image_log *log);
 
+/*
+ * Reads all bodies once: text that is no PTX is refused when it is loaded. What is PTX
+ * but cannot be run is refused when its kernel is asked for.
+ */
+CUresult image_check(struct ptx_module *ptx, struct image_log *log);
+
 /* Writes the log where the options ask for it. */
 void jit_report(unsigned int n_options, CUjit_option *options, void **values,
 	const struct image_log *log, bool failed);

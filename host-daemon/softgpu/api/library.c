@@ -16,8 +16,7 @@
 static void library_delete(CUlibrary library)
 {
 	for (size_t i = 0; i < library->n_kernels; i++)
-		__atomic_store_n(&library->kernels[i].object.kind, OBJECT_NONE,
-			__ATOMIC_RELAXED);
+		object_leave(&library->kernels[i].object);
 	free(library->kernels);
 	ptx_module_free(library->ptx);
 	image_free(library->image);
@@ -37,7 +36,8 @@ static CUresult library_list(CUlibrary library)
 
 		if (!ptx->functions[i].is_entry || !ptx->functions[i].is_defined)
 			continue;
-		kernel->object.kind = OBJECT_KERNEL;
+		if (object_enter(&kernel->object, OBJECT_KERNEL))
+			return CUDA_ERROR_OUT_OF_MEMORY;
 		kernel->library = library;
 		kernel->ptx_index = i;
 		kernel->dynamic_shared_max = UINT32_MAX;
@@ -59,6 +59,8 @@ static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_
 	r = image_new(&library->image, code, log);
 	if (!r)
 		r = image_parse(library->image, &library->ptx, log);
+	if (!r)
+		r = image_check(library->ptx, log);
 	if (!r)
 		r = library_list(library);
 	if (r) {
@@ -89,7 +91,7 @@ static CUresult library_module(CUlibrary library, CUcontext context, CUmodule *m
 	pthread_mutex_lock(&library->lock);
 	module = library_find(library, context);
 	if (!module) {
-		r = module_new(&module, context, library->image, &log);
+		r = module_new(&module, context, library->image, false, &log);
 		if (!r) {
 			module->library = library;
 			TAILQ_INSERT_TAIL(&library->modules, module, link);

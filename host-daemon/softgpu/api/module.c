@@ -25,8 +25,7 @@ static void module_release(struct object *object)
 	CUmodule module = (CUmodule)object;
 
 	for (size_t i = 0; i < module->n_functions; i++)
-		__atomic_store_n(&module->functions[i].object.kind, OBJECT_NONE,
-			__ATOMIC_RELAXED);
+		object_leave(&module->functions[i].object);
 	library_forget(module);
 	softgpu_program_free(module->program);
 	ptx_module_free(module->ptx);
@@ -97,14 +96,17 @@ static CUresult module_place(
 
 static CUresult module_list(CUmodule module)
 {
-	module->n_functions = softgpu_program_n_kernels(module->program);
-	module->functions = calloc(module->n_functions + 1, sizeof(*module->functions));
+	size_t n = softgpu_program_n_kernels(module->program);
+
+	module->functions = calloc(n + 1, sizeof(*module->functions));
 	if (!module->functions)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (size_t i = 0; i < module->n_functions; i++) {
+	for (size_t i = 0; i < n; i++) {
 		CUfunction function = &module->functions[i];
 
-		function->object.kind = OBJECT_FUNCTION;
+		if (object_enter(&function->object, OBJECT_FUNCTION))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		module->n_functions++;
 		function->module = module;
 		function->name = softgpu_program_kernel_name(module->program, i);
 		function->dynamic_shared_max = UINT32_MAX;
@@ -113,13 +115,15 @@ static CUresult module_list(CUmodule module)
 	return CUDA_SUCCESS;
 }
 
-static CUresult module_build(
-	CUmodule module, CUcontext context, const struct image *image, struct image_log *log)
+static CUresult module_build(CUmodule module, CUcontext context, const struct image *image,
+	bool check, struct image_log *log)
 {
 	struct softgpu_message message = { 0 };
 	CUresult r;
 
 	r = image_parse(image, &module->ptx, log);
+	if (!r && check)
+		r = image_check(module->ptx, log);
 	if (r)
 		return r;
 	r = softgpu_program_new(&module->program, module->ptx, &message);
@@ -135,7 +139,7 @@ static CUresult module_build(
 }
 
 CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *image,
-	struct image_log *log)
+	bool check, struct image_log *log)
 {
 	CUmodule module;
 	CUresult r;
@@ -145,7 +149,7 @@ CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *im
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_init(&module->lock, NULL);
 	module->object.release = module_release;
-	r = module_build(module, context, image, log);
+	r = module_build(module, context, image, check, log);
 	if (r) {
 		module_release(&module->object);
 		return r;
@@ -200,7 +204,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 		return CUDA_ERROR_INVALID_VALUE;
 	r = image_new(&loaded, image, &log);
 	if (!r)
-		r = module_new(module, context, loaded, &log);
+		r = module_new(module, context, loaded, true, &log);
 	image_free(loaded);
 	jit_report(numOptions, options, optionValues, &log, r != CUDA_SUCCESS);
 	return r;

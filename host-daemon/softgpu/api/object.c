@@ -1,35 +1,143 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects: what handles of the API point to
+ *
+ * The table is open addressed with linear probing; an entry that leaves is marked as
+ * left, and a table that is three quarters full of entries and marks is built anew.
  */
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "vgpu/error.h"
+
 #include "api/object.h"
 
-static pthread_mutex_t graves_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct object *graves[OBJECT_GRAVES];
-static size_t next_grave;
+#define TABLE_SIZE_MIN 256
+
+struct entry {
+	const void *handle; /* NULL: free, &left: was one */
+	enum object_kind kind;
+};
+
+static const char left;
+
+static struct {
+	pthread_rwlock_t lock;
+	struct entry *entries;
+	size_t size;   /* a power of two */
+	size_t n_used; /* entries and marks */
+	size_t n_live;
+} table = { .lock = PTHREAD_RWLOCK_INITIALIZER };
+
+static size_t table_hash(const void *handle)
+{
+	return ((uintptr_t)handle >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+}
+
+/* Return: the entry of a handle, or NULL. */
+static struct entry *table_find(const void *handle)
+{
+	size_t at = table_hash(handle);
+
+	if (!table.size)
+		return NULL;
+	for (;; at++) {
+		struct entry *entry = &table.entries[at & (table.size - 1)];
+
+		if (!entry->handle || entry->handle == handle)
+			return entry->handle ? entry : NULL;
+	}
+}
+
+static void table_put(struct entry *entries, size_t size, struct entry new)
+{
+	size_t at = table_hash(new.handle);
+
+	while (entries[at & (size - 1)].handle)
+		at++;
+	entries[at & (size - 1)] = new;
+}
+
+static int table_rebuild(void)
+{
+	size_t size = TABLE_SIZE_MIN;
+	struct entry *entries;
+
+	while (size < 4 * table.n_live)
+		size *= 2;
+	entries = calloc(size, sizeof(*entries));
+	if (!entries)
+		return vgpu_error_origin(-ENOMEM);
+	for (size_t i = 0; i < table.size; i++)
+		if (table.entries[i].handle && table.entries[i].handle != &left)
+			table_put(entries, size, table.entries[i]);
+	free(table.entries);
+	table.entries = entries;
+	table.size = size;
+	table.n_used = table.n_live;
+	return 0;
+}
+
+int object_enter(struct object *object, enum object_kind kind)
+{
+	int r = 0;
+
+	object->kind = kind;
+	pthread_rwlock_wrlock(&table.lock);
+	if (4 * (table.n_used + 1) > 3 * table.size)
+		r = table_rebuild();
+	if (!r) {
+		table_put(table.entries, table.size,
+			(struct entry){ .handle = object, .kind = kind });
+		table.n_used++;
+		table.n_live++;
+	}
+	pthread_rwlock_unlock(&table.lock);
+	return r;
+}
+
+void object_leave(struct object *object)
+{
+	struct entry *entry;
+
+	pthread_rwlock_wrlock(&table.lock);
+	entry = table_find(object);
+	if (entry) {
+		entry->handle = &left;
+		table.n_live--;
+	}
+	pthread_rwlock_unlock(&table.lock);
+}
+
+bool object_is(const void *handle, enum object_kind kind)
+{
+	const struct entry *entry;
+	bool found;
+
+	if (!handle)
+		return false;
+	pthread_rwlock_rdlock(&table.lock);
+	entry = table_find(handle);
+	found = entry && entry->kind == kind && handle != &left;
+	pthread_rwlock_unlock(&table.lock);
+	return found;
+}
 
 void *object_new(enum object_kind kind, size_t size)
 {
 	struct object *object = calloc(1, size);
 
-	if (object)
-		object->kind = kind;
+	if (object && object_enter(object, kind)) {
+		free(object);
+		return NULL;
+	}
 	return object;
 }
 
 void object_free(struct object *object)
 {
-	struct object *oldest;
-
-	__atomic_store_n(&object->kind, OBJECT_NONE, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&graves_lock);
-	oldest = graves[next_grave];
-	graves[next_grave] = object;
-	next_grave = (next_grave + 1) % OBJECT_GRAVES;
-	pthread_mutex_unlock(&graves_lock);
-	free(oldest);
+	object_leave(object);
+	free(object);
 }

@@ -4,11 +4,8 @@
 /*
  * Objects: what handles of the API point to
  *
- * A handle is the address of its object. Each object starts with a mark of its kind,
- * which is cleared when the object goes; the memory of the last OBJECT_GRAVES objects
- * is kept, so that a stale handle is told from a live one and not from garbage. A
- * handle that was never one is as fatal here as with any driver; the worker has
- * handle tables of its own in front of this.
+ * A handle is the address of its object. All live handles stand in one table, so any
+ * number that a program passes is told from a handle without being followed.
  *
  * Streams, events and modules belong to a context and go with it.
  */
@@ -18,23 +15,22 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#define OBJECT_GRAVES 4096
-
 enum object_kind {
 	OBJECT_NONE,
-	OBJECT_CONTEXT = 0x43545831,
-	OBJECT_STREAM = 0x53545231,
-	OBJECT_EVENT = 0x45564e31,
-	OBJECT_MODULE = 0x4d4f4431,
-	OBJECT_LIBRARY = 0x4c494231,
-	OBJECT_FUNCTION = 0x46554e31,
-	OBJECT_KERNEL = 0x4b524e31,
+	OBJECT_CONTEXT,
+	OBJECT_STREAM,
+	OBJECT_EVENT,
+	OBJECT_MODULE,
+	OBJECT_LIBRARY,
+	OBJECT_FUNCTION,
+	OBJECT_KERNEL,
+	_OBJECT_N,
 };
 
 struct CUctx_st;
 
 struct object {
-	uint32_t kind; /* enum object_kind, NONE once it is gone */
+	enum object_kind kind;
 	struct CUctx_st *context;
 	/* Ends the object with its context, which has let go of it already. */
 	void (*release)(struct object *object);
@@ -43,16 +39,15 @@ struct object {
 
 TAILQ_HEAD(objects, object);
 
-/* Return: zeroed memory that starts with a struct object, or NULL. */
+/* Return: zeroed memory that starts with a struct object, a live handle; or NULL. */
 void *object_new(enum object_kind kind, size_t size);
 
-/* The handle is stale from now on. */
+/* The handle is none from now on, the memory is free. */
 void object_free(struct object *object);
 
-/* Return: whether a handle is a live object of that kind. NULL is none. */
-static inline bool object_is(const void *handle, enum object_kind kind)
-{
-	const struct object *object = handle;
+/* The same for objects that are part of another. Return: 0 or -ENOMEM. */
+int object_enter(struct object *object, enum object_kind kind);
+void object_leave(struct object *object);
 
-	return object && __atomic_load_n(&object->kind, __ATOMIC_RELAXED) == (uint32_t)kind;
-}
+/* Return: whether a handle is a live object of that kind. */
+bool object_is(const void *handle, enum object_kind kind);

@@ -39,12 +39,7 @@ static void grid_report(struct sched_op *op, const struct softgpu_fault *fault)
 	struct sched_context *context = op->stream->context;
 
 	if (!sched_context_fault(context))
-		vgpu_log_error("kernel %s faulted with CUDA error %d in block (%u,%u,%u) "
-			       "thread (%u,%u,%u), PTX line %u, address 0x%llx: %s",
-			fault->kernel, fault->code, fault->block[0], fault->block[1],
-			fault->block[2], fault->thread[0], fault->thread[1],
-			fault->thread[2], fault->line, (unsigned long long)fault->address,
-			fault->text);
+		vgpu_log_error("CUDA error %d: %s", fault->code, fault->text);
 	sched_context_set_fault(context, fault->code);
 }
 
