@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * softgpu: launches and what kernels compute
+ */
+
+#include <pthread.h>
+
+#include "api.h"
+
+TEST(vector_addition_is_right)
+{
+	enum { N = 100003 };
+	float *a = malloc(N * sizeof(*a)), *b = malloc(N * sizeof(*b));
+	unsigned int n = N;
+	CUdeviceptr da, db, dc;
+	void *params[] = { &dc, &da, &db, &n };
+
+	context_new();
+	for (int i = 0; i < N; i++) {
+		a[i] = i * 0.5f;
+		b[i] = 3 * i;
+	}
+	da = device_memory(N * 4);
+	db = device_memory(N * 4);
+	dc = device_memory(N * 4);
+	check_ok(cuMemcpyHtoD(da, a, N * 4));
+	check_ok(cuMemcpyHtoD(db, b, N * 4));
+	check_ok(cuLaunchKernel(
+		kernel("add"), (N + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
+	check_ok(cuMemcpyDtoH(a, dc, N * 4));
+	for (int i = 0; i < N; i++)
+		check(a[i] == i * 0.5f + 3 * i);
+	free(a);
+	free(b);
+}
+
+TEST(a_reduction_with_barriers_and_atomics_is_right)
+{
+	enum { N = 200001 };
+	unsigned int *in = malloc(N * sizeof(*in)), n = N, sum = 0;
+	CUdeviceptr from, to;
+	void *params[] = { &to, &from, &n };
+
+	context_new();
+	for (unsigned int i = 0; i < N; i++) {
+		in[i] = i * 2654435761u;
+		sum += in[i];
+	}
+	from = device_memory(N * 4);
+	to = device_memory(4);
+	check_ok(cuMemcpyHtoD(from, in, N * 4));
+	check_ok(cuLaunchKernel(
+		kernel("sum"), (N + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
+	check_eq(device_word(to), sum);
+	free(in);
+}
+
+TEST(a_matrix_product_is_right)
+{
+	enum { N = 64 };
+	static float a[N][N], b[N][N], c[N][N];
+	unsigned int n = N;
+	CUdeviceptr da, db, dc;
+	void *params[] = { &dc, &da, &db, &n };
+
+	context_new();
+	for (int i = 0; i < N * N; i++) {
+		a[i / N][i % N] = i % 13;
+		b[i / N][i % N] = i % 7 - 3;
+	}
+	da = device_memory(sizeof(a));
+	db = device_memory(sizeof(b));
+	dc = device_memory(sizeof(c));
+	check_ok(cuMemcpyHtoD(da, a, sizeof(a)));
+	check_ok(cuMemcpyHtoD(db, b, sizeof(b)));
+	check_ok(cuLaunchKernel(
+		kernel("matrix"), N / 16, N / 8, 1, 16, 8, 1, 0, NULL, params, NULL));
+	check_ok(cuMemcpyDtoH(c, dc, sizeof(c)));
+	for (int y = 0; y < N; y++)
+		for (int x = 0; x < N; x++) {
+			float expected = 0;
+
+			for (int k = 0; k < N; k++)
+				expected += a[y][k] * b[k][x];
+			check(c[y][x] == expected);
+		}
+}
+
+TEST(parameters_come_one_by_one_or_packed)
+{
+	struct {
+		uint8_t small;
+		uint64_t to;
+		uint32_t last[100];
+	} packed = { .small = 200 };
+	uint32_t last[100] = { 0 };
+	uint8_t small = 7;
+	CUdeviceptr to;
+	void *params[] = { &small, &to, last };
+	size_t size = sizeof(packed);
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed,
+		CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+
+	context_new();
+	to = device_memory(8);
+	last[99] = 1000;
+	check_ok(cuLaunchKernel(kernel("many"), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	/* What a launch was given counts, not what is there when it runs. */
+	last[99] = 0;
+	check_eq(device_word(to), 1007);
+	packed.to = to + 4;
+	packed.last[99] = 5000;
+	check_ok(cuLaunchKernel(kernel("many"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+	check_eq(device_word(to + 4), 5200);
+	size = 100;
+	check_cu(cuLaunchKernel(kernel("many"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchKernel(kernel("many"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchKernel(kernel("many"), 1, 1, 1, 1, 1, 1, 0, NULL, params, extra),
+		CUDA_ERROR_INVALID_VALUE);
+}
+
+static CUresult launch_shape(const char *name, unsigned int grid_x, unsigned int grid_y,
+	unsigned int x, unsigned int y, unsigned int z, unsigned int shared)
+{
+	return cuLaunchKernel(
+		kernel(name), grid_x, grid_y, 1, x, y, z, shared, NULL, NULL, NULL);
+}
+
+TEST(impossible_shapes_are_refused)
+{
+	context_new();
+	check_ok(launch_shape("bounded", 1, 1, 64, 1, 1, 0));
+	check_cu(launch_shape("bounded", 1, 1, 65, 1, 1, 0),
+		CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	check_cu(launch_shape("traps", 0, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(launch_shape("traps", 1, 65536, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(launch_shape("traps", 1u << 31, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(launch_shape("traps", 1, 1, 0, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(launch_shape("traps", 1, 1, 1025, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(launch_shape("traps", 1, 1, 1, 1, 65, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(launch_shape("traps", 1, 1, 1024, 2, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(launch_shape("traps", 1, 1, 1, 1, 1, 49153), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchKernel((CUfunction)0x7777, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+		CUDA_ERROR_INVALID_HANDLE);
+	check_ok(cuCtxSynchronize());
+}
+
+TEST(more_dynamic_shared_memory_has_to_be_asked_for)
+{
+	unsigned int size = 90 << 10;
+	CUdeviceptr to;
+	CUfunction function;
+	void *params[] = { &to, &size };
+
+	context_new();
+	to = device_memory(4);
+	function = kernel("shared");
+	check_cu(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, size, NULL, params, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuFuncSetAttribute(function,
+			 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100 << 10),
+		CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuFuncSetAttribute(
+		function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, size));
+	check_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, size, NULL, params, NULL));
+	check_eq(device_word(to), size);
+}
+
+TEST(an_extended_launch_takes_hints_and_refuses_what_it_cannot_do)
+{
+	CUdeviceptr to;
+	unsigned int value = 11;
+	void *params[] = { &to, &value };
+	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
+	CUlaunchConfig config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .attrs = &attribute,
+		.numAttrs = 1 };
+
+	context_new();
+	to = device_memory(4);
+	check_ok(cuLaunchKernelEx(&config, kernel("store"), params, NULL));
+	check_eq(device_word(to), 11);
+	attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+	attribute.value.cooperative = 1;
+	check_cu(cuLaunchKernelEx(&config, kernel("store"), params, NULL),
+		CUDA_ERROR_NOT_SUPPORTED);
+}
+
+/* Each thread works in streams, memory and events of its own and in shared memory. */
+static void *work(void *argument)
+{
+	CUdeviceptr counter = *(CUdeviceptr *)argument, mine;
+	volatile unsigned int *gate = (void *)(uintptr_t)(counter + 8);
+	CUcontext context;
+	unsigned int word;
+	CUstream stream;
+	CUevent event;
+
+	if (cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
+		cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
+		return "no stream";
+	for (unsigned int i = 0; i < 300; i++) {
+		if (cuMemAlloc(&mine, 64 + 1000 * (i % 70)) || cuEventCreate(&event, 0))
+			return "no memory";
+		if (launch_store(mine, i, stream) || launch_gate(gate, counter, stream) ||
+			cuEventRecord(event, stream) ||
+			cuMemcpyDtoHAsync(&word, mine, 4, stream) ||
+			cuEventSynchronize(event) || cuStreamSynchronize(stream))
+			return "a call failed";
+		if (word != i)
+			return "wrong word";
+		if (cuEventDestroy(event) || cuMemFree(mine))
+			return "not freed";
+	}
+	return cuStreamDestroy(stream) || cuDevicePrimaryCtxRelease(0) ? "not ended" : NULL;
+}
+
+TEST(many_threads_work_at_once)
+{
+	enum { N = 8 };
+	size_t before, after, total;
+	pthread_t threads[N];
+	CUdeviceptr counter;
+	void *failure;
+
+	context_new();
+	/* Loads the module and the kernels: the lookup here is not made for threads. */
+	kernel("store");
+	counter = (uintptr_t)pinned_memory(4096);
+	open_gate((unsigned int *)(uintptr_t)(counter + 8));
+	check_ok(cuMemGetInfo(&before, &total));
+	for (int i = 0; i < N; i++)
+		check_eq(pthread_create(&threads[i], NULL, work, &counter), 0);
+	for (int i = 0; i < N; i++) {
+		check_eq(pthread_join(threads[i], &failure), 0);
+		check_str(failure ? (const char *)failure : "", "");
+	}
+	check_eq(*(unsigned int *)(uintptr_t)counter, N * 300);
+	check_ok(cuMemGetInfo(&after, &total));
+	check_eq(before, after);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * softgpu: modules, libraries and functions
+ */
+
+#include "api.h"
+
+TEST(variables_have_their_values_and_keep_what_is_written)
+{
+	CUdeviceptr address, out, factors;
+	CUmodule module;
+	CUfunction function;
+	size_t size;
+	void *params[] = { &out };
+
+	context_new();
+	out = device_memory(4);
+	check_ok(cuModuleLoadData(&module, kernels_ptx));
+	check_ok(cuModuleGetGlobal(&address, &size, module, "answer"));
+	check_eq(size, 4);
+	check_eq(device_word(address), 42);
+	check_ok(cuModuleGetGlobal(&factors, &size, module, "factors"));
+	check_eq(size, 16);
+	check_eq(device_word(factors + 8), 3);
+	check_ok(cuModuleGetFunction(&function, module, "variables"));
+	check_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	check_eq(device_word(out), 42 + 4 + 1);
+	check_ok(cuMemsetD32(address, 100, 1));
+	check_ok(cuMemsetD32(factors + 12, 1000, 1));
+	check_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	check_eq(device_word(out), 100 + 1000 + 2);
+	check_ok(cuModuleUnload(module));
+	check_cu(cuModuleGetGlobal(&address, &size, module, "answer"),
+		CUDA_ERROR_INVALID_HANDLE);
+	check_cu(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
+		CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST(what_is_not_there_is_not_found)
+{
+	CUmodule module;
+	CUfunction function;
+	CUdeviceptr address;
+	size_t size;
+
+	context_new();
+	check_ok(cuModuleLoadData(&module, kernels_ptx));
+	check_cu(cuModuleGetFunction(&function, module, "nothing"), CUDA_ERROR_NOT_FOUND);
+	check_cu(cuModuleGetFunction(&function, module, "answer"), CUDA_ERROR_NOT_FOUND);
+	check_cu(cuModuleGetGlobal(&address, &size, module, "store"), CUDA_ERROR_NOT_FOUND);
+	check_cu(cuModuleGetFunction(&function, (CUmodule)0x4242, "store"),
+		CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST(images_that_cannot_be_run_have_their_codes)
+{
+	static const char elf[64] = "\177ELF";
+	static const char newer[] = ".version 99.0\n.target sm_70\n.address_size 64\n";
+	static const char target[] = ".version 8.7\n.target sm_999\n.address_size 64\n";
+	static const char broken[] =
+		".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry (\n";
+	CUmodule module;
+
+	context_new();
+	check_cu(cuModuleLoadData(&module, elf), CUDA_ERROR_NO_BINARY_FOR_GPU);
+	check_cu(cuModuleLoadData(&module, "no image at all"), CUDA_ERROR_INVALID_IMAGE);
+	check_cu(cuModuleLoadData(&module, newer), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+	check_cu(cuModuleLoadData(&module, broken), CUDA_ERROR_INVALID_PTX);
+	check(cuModuleLoadData(&module, target) != CUDA_SUCCESS);
+	check_cu(cuModuleLoadData(&module, NULL), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuModuleLoad(&module, "/nonexistent/file"), CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+TEST(the_error_log_says_what_is_wrong)
+{
+	static const char broken[] =
+		".version 7.0\n.target sm_70\n.address_size 64\n\n.visible .entry (\n";
+	char log[200] = "untouched";
+	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER,
+		CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+	void *values[] = { log, (void *)sizeof(log) };
+	CUmodule module;
+
+	context_new();
+	check_cu(cuModuleLoadDataEx(&module, broken, 2, options, values),
+		CUDA_ERROR_INVALID_PTX);
+	check(strstr(log, "line 5"));
+	check_eq((uintptr_t)values[1], strlen(log));
+}
+
+TEST(functions_tell_their_attributes)
+{
+	CUfunction function;
+	size_t offset, size;
+	const char *name;
+	int value;
+
+	context_new();
+	function = kernel("sum");
+	check_ok(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+	check_eq(value, 1024);
+	check_ok(cuFuncGetAttribute(
+		&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel("bounded")));
+	check_eq(value, 64);
+	check_ok(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, function));
+	check_eq(value, 70);
+	check_ok(cuFuncGetName(&name, function));
+	check_str(name, "sum");
+	function = kernel("many");
+	check_ok(cuFuncGetParamInfo(function, 0, &offset, &size));
+	check_eq(offset, 0);
+	check_eq(size, 1);
+	check_ok(cuFuncGetParamInfo(function, 1, &offset, &size));
+	check_eq(offset, 8);
+	check_eq(size, 8);
+	check_ok(cuFuncGetParamInfo(function, 2, &offset, &size));
+	check_eq(offset, 16);
+	check_eq(size, 400);
+	check_cu(cuFuncGetParamInfo(function, 3, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(a_library_serves_every_context)
+{
+	CUcontext primary = context_new(), other;
+	CUdeviceptr one, two, out;
+	CUlibrary library;
+	CUfunction function;
+	CUkernel kernel, again;
+	unsigned int n;
+	size_t size;
+	void *params[] = { &out };
+
+	check_ok(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	check_ok(cuLibraryGetKernelCount(&n, library));
+	check(n >= 8);
+	check_ok(cuLibraryGetKernel(&kernel, library, "variables"));
+	check_ok(cuLibraryGetKernel(&again, library, "variables"));
+	check(kernel == again);
+	check_cu(cuLibraryGetKernel(&again, library, "none"), CUDA_ERROR_NOT_FOUND);
+	check_ok(cuKernelGetParamInfo(kernel, 0, &size, &size));
+
+	out = device_memory(4);
+	check_ok(cuLaunchKernel(
+		(CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	check_eq(device_word(out), 47);
+	check_ok(cuKernelGetFunction(&function, kernel));
+	check_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	check_eq(device_word(out), 48);
+	check_ok(cuLibraryGetGlobal(&one, &size, library, "answer"));
+
+	check_ok(cuCtxCreate(&other, NULL, 0, 0));
+	check_ok(cuLibraryGetGlobal(&two, &size, library, "answer"));
+	check(one != two);
+	out = device_memory(4);
+	check_ok(cuLaunchKernel(
+		(CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	check_eq(device_word(out), 47);
+	check_ok(cuCtxDestroy(other));
+	check_ok(cuCtxSetCurrent(primary));
+
+	check_ok(cuDevicePrimaryCtxReset(0));
+	out = device_memory(4);
+	check_ok(cuLaunchKernel(
+		(CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	check_eq(device_word(out), 47);
+	check_ok(cuLibraryUnload(library));
+	check_cu(cuLibraryUnload(library), CUDA_ERROR_INVALID_HANDLE);
+	check_cu(cuKernelGetFunction(&function, kernel), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST(occupancy_follows_the_limits_of_a_multiprocessor)
+{
+	CUfunction function;
+	int blocks, size, grid;
+
+	context_new();
+	function = kernel("sum");
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 1024, 0));
+	check_eq(blocks, 1);
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 32, 0));
+	check_eq(blocks, 24);
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(
+		&blocks, function, 32, 40 << 10));
+	check_eq(blocks, 2);
+	check_ok(cuOccupancyMaxPotentialBlockSize(&grid, &size, function, NULL, 0, 0));
+	check(size % 32 == 0 && size > 0 && grid > 0);
+	check_cu(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 0, 0),
+		CUDA_ERROR_INVALID_VALUE);
+}
