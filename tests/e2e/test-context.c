@@ -101,8 +101,9 @@ TEST(memory_and_modules_go_with_their_context)
 	check(cuModuleGetFunction(&function, module, "fill") != CUDA_SUCCESS);
 	check(cuMemsetD8(p, 0, 4096) != CUDA_SUCCESS);
 	/* the first context is as good as before */
-	check_ok(launch_fill(fixture_function(&fixture, "fill"), 0, 0, 0, NULL));
-	check_ok(cuCtxSynchronize());
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(launch_fill(fixture_function(&fixture, "fill"), p, 5, 1, NULL));
+	check_eq(device_word(p), 5);
 }
 
 TEST(primary_context_can_be_reset_and_used_again)

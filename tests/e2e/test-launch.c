@@ -18,11 +18,9 @@ TEST(parameters_of_every_size_arrive_in_both_styles)
 	float e = 0.125f;
 	long long f = 1ll << 40;
 	CUdeviceptr p;
-
-	check_ok(cuMemAlloc(&p, sizeof(out)));
-
 	void *parameters[] = { &a, &b, &c, &d, &e, &f, &p };
 
+	check_ok(cuMemAlloc(&p, sizeof(out)));
 	for (int style = 0; style < 2; style++) {
 		struct {
 			char a;
@@ -75,11 +73,9 @@ TEST(dynamic_shared_memory_has_the_size_asked_for)
 	unsigned int out[512];
 	CUdeviceptr p;
 	int n = 512;
-
-	check_ok(cuMemAlloc(&p, sizeof(out)));
-
 	void *parameters[] = { &p, &n };
 
+	check_ok(cuMemAlloc(&p, sizeof(out)));
 	check_ok(cuLaunchKernel(
 		function, 1, 1, 1, n, 1, 1, n * 4, NULL, parameters, NULL));
 	check_ok(cuMemcpyDtoH(out, p, sizeof(out)));
@@ -100,11 +96,9 @@ TEST(launch_through_a_config_structure)
 		.blockDimZ = 1 };
 	CUdeviceptr p;
 	int n = 1024;
-
-	check_ok(cuMemAlloc(&p, 4096));
-
 	void *parameters[] = { &p, &value, &n };
 
+	check_ok(cuMemAlloc(&p, 4096));
 	check_ok(cuLaunchKernelEx(&config, fill, parameters, NULL));
 	check_eq(device_word(p + 4092), 31);
 }
@@ -129,8 +123,9 @@ TEST(impossible_launches_are_refused_at_once_and_harm_nothing)
 	check_cu(cuLaunchKernel((CUfunction)0x1234567890abull, 1, 1, 1, 1, 1, 1, 0, NULL,
 			 parameters, NULL),
 		CUDA_ERROR_INVALID_HANDLE);
-	check_ok(launch_fill(fill, 0, 0, 0, NULL));
-	check_ok(cuCtxSynchronize());
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(launch_fill(fill, p, 8, 1, NULL));
+	check_eq(device_word(p), 8);
 }
 
 /* Where the store goes that must fail: nothing is mapped there. */

@@ -13,6 +13,7 @@ TEST(globals_of_a_module_are_read_and_written)
 	unsigned int words[64];
 	int host[3] = {};
 	size_t size = 0;
+	void *parameters[] = { &out };
 
 	check_ok(cuModuleGetGlobal(&answer, &size, fixture.module, "answer"));
 	check_eq(size, 4);
@@ -24,9 +25,6 @@ TEST(globals_of_a_module_are_read_and_written)
 	check_ok(cuMemcpyHtoD(table, words, sizeof(words)));
 	check_ok(cuMemsetD32(answer, 43, 1));
 	check_ok(cuMemAlloc(&out, sizeof(host)));
-
-	void *parameters[] = { &out };
-
 	check_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
 	check_ok(cuMemcpyDtoH(host, out, sizeof(host)));
 	check_eq(host[0], 43);
@@ -202,14 +200,12 @@ TEST(more_shared_memory_is_had_by_asking_for_it)
 	int n = 16, optin = 0, size = 0;
 	unsigned int out[16];
 	CUdeviceptr p;
+	void *parameters[] = { &p, &n };
 
 	check_ok(cuDeviceGetAttribute(
 		&optin, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0));
 	check(optin > 48 << 10);
 	check_ok(cuMemAlloc(&p, sizeof(out)));
-
-	void *parameters[] = { &p, &n };
-
 	check_cu(cuLaunchKernel(
 			 function, 1, 1, 1, n, 1, 1, 60 << 10, NULL, parameters, NULL),
 		CUDA_ERROR_INVALID_VALUE);

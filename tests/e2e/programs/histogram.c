@@ -18,6 +18,7 @@ int main(int argc, char **argv)
 	size_t n_wrong = 0;
 	unsigned char *in;
 	CUstream stream;
+	void *parameters[] = { &din, &dbins, &n };
 
 	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	CU(cuMemHostAlloc((void **)&in, n, 0));
@@ -31,8 +32,6 @@ int main(int argc, char **argv)
 	CU(cuMemAlloc(&dbins, sizeof(expected)));
 	CU(cuMemsetD8Async(dbins, 0, sizeof(expected), stream));
 	CU(cuMemcpyHtoDAsync(din, in, n, stream));
-
-	void *parameters[] = { &din, &dbins, &n };
 
 	CU(cuLaunchKernel(function, 32, 1, 1, 256, 1, 1, 0, stream, parameters, NULL));
 	CU(cuMemcpyDtoHAsync(bins, dbins, sizeof(expected), stream));

@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 	CUfunction function = program_function(&program, "matrix_mul");
 	float *a = malloc(size), *b = malloc(size), *c = calloc(1, size);
 	CUdeviceptr da, db, dc;
+	void *parameters[] = { &da, &db, &dc, &n };
 
 	for (int i = 0; i < n * n; i++) {
 		a[i] = i * 7 % 13 - 6;
@@ -37,8 +38,6 @@ int main(int argc, char **argv)
 	CU(cuMemAlloc(&dc, size));
 	CU(cuMemcpyHtoD(da, a, size));
 	CU(cuMemcpyHtoD(db, b, size));
-
-	void *parameters[] = { &da, &db, &dc, &n };
 
 	CU(cuLaunchKernel(function, n / TILE, n / TILE, 1, TILE, TILE, 1, 0, NULL,
 		parameters, NULL));

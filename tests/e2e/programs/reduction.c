@@ -15,6 +15,13 @@ int main(int argc, char **argv)
 	CUfunction function = program_function(&program, "reduce");
 	int *in = malloc(n * sizeof(int));
 	CUdeviceptr din, dout;
+	struct {
+		CUdeviceptr in, out;
+		int n;
+	} parameters = { .n = n };
+	size_t size = offsetof(__typeof__(parameters), n) + sizeof(int);
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters,
+		CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
 
 	for (int i = 0; i < n; i++) {
 		in[i] = i * 31 % 101 - 50;
@@ -24,14 +31,8 @@ int main(int argc, char **argv)
 	CU(cuMemAlloc(&dout, sizeof(int)));
 	CU(cuMemcpyHtoD(din, in, n * sizeof(int)));
 	CU(cuMemsetD32(dout, 0, 1));
-
-	struct {
-		CUdeviceptr in, out;
-		int n;
-	} parameters = { din, dout, n };
-	size_t size = offsetof(__typeof__(parameters), n) + sizeof(int);
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters,
-		CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	parameters.in = din;
+	parameters.out = dout;
 
 	CU(cuLaunchKernel(function, 64, 1, 1, 256, 1, 1, 0, NULL, NULL, extra));
 	CU(cuMemcpyDtoH(&sum, dout, sizeof(sum)));

@@ -13,6 +13,7 @@ int main(int argc, char **argv)
 	CUfunction function = program_function(&program, "vector_add");
 	float *a = malloc(size), *b = malloc(size), *c = calloc(1, size);
 	CUdeviceptr da, db, dc;
+	void *parameters[] = { &da, &db, &dc, &n };
 
 	for (int i = 0; i < n; i++) {
 		a[i] = i * 0.5f;
@@ -23,8 +24,6 @@ int main(int argc, char **argv)
 	CU(cuMemAlloc(&dc, size));
 	CU(cuMemcpyHtoD(da, a, size));
 	CU(cuMemcpyHtoD(db, b, size));
-
-	void *parameters[] = { &da, &db, &dc, &n };
 
 	CU(cuLaunchKernel(
 		function, (n + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, parameters, NULL));
