@@ -443,3 +443,61 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 	*dev = 0;
 	return CUDA_SUCCESS;
 }
+
+/*
+ * Questions about other devices, of which there are none, and old forms
+ */
+
+CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (!r)
+		r = device_get(peerDev);
+	if (r)
+		return r;
+	if (!canAccessPeer)
+		return CUDA_ERROR_INVALID_VALUE;
+	*canAccessPeer = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib,
+	CUdevice srcDevice, CUdevice dstDevice)
+{
+	CUresult r;
+
+	r = device_get(srcDevice);
+	if (!r)
+		r = device_get(dstDevice);
+	if (r)
+		return r;
+	/* A device is no peer of itself. */
+	return CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!prop)
+		return CUDA_ERROR_INVALID_VALUE;
+	*prop = (CUdevprop){
+		.maxThreadsPerBlock = SOFTGPU_BLOCK_THREADS_MAX,
+		.maxThreadsDim = { SOFTGPU_BLOCK_THREADS_MAX, SOFTGPU_BLOCK_THREADS_MAX,
+			API_BLOCK_Z_MAX },
+		.maxGridSize = { API_GRID_X_MAX, API_GRID_YZ_MAX, API_GRID_YZ_MAX },
+		.sharedMemPerBlock = API_BLOCK_SHARED,
+		.totalConstantMemory = API_CONST_MAX,
+		.SIMDWidth = SOFTGPU_WARP_SIZE,
+		.regsPerBlock = API_SM_REGISTERS,
+	};
+	device_attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH, &prop->memPitch);
+	device_attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &prop->clockRate);
+	device_attribute(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, &prop->textureAlign);
+	return CUDA_SUCCESS;
+}
