@@ -130,10 +130,11 @@ static int run_keeper(const char *path, bool check)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
 	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
-	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1, console = -1;
 	int r;
 
 	vgpu_log_init("vgpud", VGPU_LOG_INFO);
+	console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0) {
 		vgpu_log_error("%s: %m", path);
@@ -144,7 +145,12 @@ static int run_keeper(const char *path, bool check)
 		return r;
 	vgpu_log_init("vgpud", config->log_level);
 	r = open_log(config);
-	return r ? r : keeper_run(config, text, path);
+	if (!r)
+		r = keeper_run(config, text, path);
+	if (r && config->log_file && console >= 0)
+		dprintf(console, "vgpud has ended with status %d: %s says why\n", r,
+			config->log_file);
+	return r;
 }
 
 /*
