@@ -108,8 +108,10 @@ static void release_all(struct channel *channel)
 static void clear(struct channel *channel)
 {
 	release_all(channel);
-	entry_free(channel);
+	/* Before another guest can claim the entry: a broker that dies between the two
+	 * leaves one that the next broker clears. */
 	channel->record->phase = CHANNEL_IDLE;
+	entry_free(channel);
 }
 
 /*
@@ -279,6 +281,7 @@ bool channel_assign(struct channel *channel, struct worker *worker)
 	leave_queue(channel);
 	record->worker = worker->id;
 	record->served = 1;
+	record->driver_version = worker->driver_version;
 	record->phase = CHANNEL_ASSIGNED;
 	channel->worker = worker;
 	worker->channel = channel;
@@ -301,8 +304,8 @@ static void open_channel(struct channel *channel)
 	vgpu_log_info("session opened vm=%s channel=%u pid=%u comm=%s worker=%d",
 		channel->vm->config->name, channel->index, record->pid, record->comm,
 		(int)channel->worker->pid);
-	entry_answer(channel, VGPU_REASON_NONE);
 	record->phase = CHANNEL_OPEN;
+	entry_answer(channel, VGPU_REASON_NONE);
 	if (!entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN))
 		channel_look(channel);
 }
@@ -379,8 +382,11 @@ static void handle_breach(struct channel *channel, uint32_t state)
 
 bool channel_look(struct channel *channel)
 {
-	uint32_t state = entry_state(channel);
+	uint32_t state;
 
+	if (channel->vm->gone)
+		return false;
+	state = entry_state(channel);
 	switch (channel_judge(channel->record->phase, state)) {
 	case CHANNEL_BEGIN:
 		begin(channel);
@@ -503,9 +509,12 @@ static enum channel_after settle(struct channel *channel)
 	case CHANNEL_HELD:
 		record->reason = guess_reason(channel->worker);
 		return CHANNEL_AFTER_REFUSED;
-	default:
+	case CHANNEL_OPEN:
 		record->reason = guess_reason(channel->worker);
 		return CHANNEL_AFTER_DEAD;
+	default:
+		/* The last broker died before it assigned, or after it released. */
+		return CHANNEL_AFTER_REFUSED;
 	}
 }
 
@@ -525,11 +534,11 @@ void channel_handle_worker_gone(struct channel *channel)
 		return;
 	}
 	release_all(channel);
-	if (after == CHANNEL_AFTER_FREE)
-		entry_free(channel);
 	record->phase = CHANNEL_IDLE;
 	record->worker = 0;
-	if (!channel->vm->gone && broker_of(channel)->synced)
+	if (after == CHANNEL_AFTER_FREE)
+		entry_free(channel);
+	if (broker_of(channel)->synced)
 		channel_look(channel);
 }
 
@@ -539,24 +548,44 @@ void channel_handle_worker_gone(struct channel *channel)
 
 void channel_restore_worker(struct channel *channel, struct worker *worker)
 {
+	struct ledger_channel *record = channel->record;
+
 	channel->worker = worker;
 	worker->channel = channel;
 	worker->state = WORKER_BUSY;
-	/* Of a worker that had not answered it is not known what was said: the guest's
-	 * entry still asks, and gets another. */
-	if (channel->record->phase == CHANNEL_ASSIGNED ||
-		channel->record->phase == CHANNEL_HELD)
-		channel_end(channel, CHANNEL_AFTER_REFUSED, VGPU_REASON_HOST, 0);
-	else if (channel->record->phase != CHANNEL_OPEN)
-		worker_end(worker, 0);
+	switch (record->phase) {
+	case CHANNEL_OPEN:
+		/* Settled, and perhaps not yet told. */
+		if (!channel->vm->gone && entry_state(channel) == VGPU_CHANNEL_OPENING) {
+			entry_answer(channel, VGPU_REASON_NONE);
+			entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN);
+		}
+		return;
+	case CHANNEL_ENDING:
+		break;
+	case CHANNEL_DEAD:
+		record->after = CHANNEL_AFTER_DEAD;
+		break;
+	default:
+		/* What the worker answered is not known; the guest's entry still asks,
+		 * and gets another. */
+		record->after = CHANNEL_AFTER_REFUSED;
+		record->reason = VGPU_REASON_HOST;
+	}
+	record->phase = CHANNEL_ENDING;
+	worker_end(worker, 0);
 }
 
 void channel_restore(struct channel *channel)
 {
 	struct ledger_channel *record = channel->record;
 
-	if (record->phase == CHANNEL_WAITING)
-		record->phase = CHANNEL_IDLE;
-	if (record->worker && !channel->worker)
+	if (channel->worker)
+		return;
+	if (record->worker)
 		channel_handle_worker_gone(channel);
+	else if (record->phase == CHANNEL_WAITING)
+		record->phase = CHANNEL_IDLE;
+	else if (record->phase == CHANNEL_DEAD && !entry_die(channel, record->reason))
+		clear(channel);
 }

@@ -71,7 +71,7 @@ void entry_answer(struct channel *channel, uint32_t reason)
 	entry->host_protocol_version = VGPU_PROTOCOL_VERSION;
 	entry->host_features = 0;
 	entry->reason = reason;
-	entry->host_api_version = channel->worker ? channel->worker->driver_version : 0;
+	entry->host_api_version = channel->worker ? channel->record->driver_version : 0;
 	entry->worker_pid = channel->worker ? channel->worker->pid : 0;
 	entry->area_off = layout_area_off(&channel->vm->layout, channel->index);
 	entry->first_extent = channel->record->first_extent;

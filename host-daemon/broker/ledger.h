@@ -39,11 +39,13 @@ enum channel_after {
 };
 
 struct ledger_channel {
-	uint32_t phase;	 /* enum channel_phase */
-	uint32_t after;	 /* enum channel_after, while ENDING */
-	uint32_t reason; /* enum vgpu_channel_reason */
-	uint32_t served; /* whether the worker was ever told of a guest */
-	uint64_t worker; /* the keeper's number of it, 0: none */
+	uint32_t phase;		/* enum channel_phase */
+	uint32_t after;		/* enum channel_after, while ENDING */
+	uint32_t reason;	/* enum vgpu_channel_reason */
+	uint32_t served;	/* whether the worker was ever told of a guest */
+	uint64_t worker;	/* the keeper's number of it, 0: none */
+	int32_t driver_version; /* of that worker */
+	uint32_t reserved;
 
 	/* Copy of the guest's hello, made once and checked. */
 	uint32_t pid;
