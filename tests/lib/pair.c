@@ -125,10 +125,12 @@ void pair_stop(struct pair *pair)
 		pair_print_log(pair);
 		test_fail(__FILE__, __LINE__, "vgpud ended with status %#x", status);
 	}
-	/* Whichever of its processes said so: only the first one's exit status is seen. */
+	/* Whichever of its processes said so: only the first one's exit status is seen.
+	 */
 	if (pair_count_log(pair, "Sanitizer") || pair_count_log(pair, "runtime error:")) {
 		pair_print_log(pair);
-		test_fail(__FILE__, __LINE__, "a sanitizer complains in vgpud or a worker");
+		test_fail(
+			__FILE__, __LINE__, "a sanitizer complains in vgpud or a worker");
 	}
 	/* The test process is a subreaper: a forgotten worker would be its child now, and
 	 * the runner would see it. */
