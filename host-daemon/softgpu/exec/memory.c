@@ -167,6 +167,15 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		}                                                                        \
 	} while (0)
 
+/* Lane by lane; all of them is common enough for a loop without a search for bits. */
+#define GATHER(_mask, _what)                                                             \
+	do {                                                                             \
+		if ((_mask) == UINT32_MAX)                                               \
+			EACH_LANE _what;                                                 \
+		else                                                                     \
+			EACH_SET_LANE(i, _mask) _what;                                   \
+	} while (0)
+
 #define LOAD_REGISTERS(_R, _n)                                                           \
 	_R *d0 = REG(_R, ip->d), *d1 = REG(_R, _n > 1 ? ip->b : ip->d);                  \
 	_R *d2 = REG(_R, _n > 2 ? ip->e : ip->d), *d3 = REG(_R, _n > 2 ? ip->f : ip->d); \
@@ -213,8 +222,8 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 			if (fault)                                                       \
 				return fault;                                            \
 		}                                                                        \
-		EACH_SET_LANE(i, mask)                                                   \
-			LOAD_ELEMENTS(_M, _R, _n, (uintptr_t)(address[i] + (uint64_t)off)); \
+		GATHER(mask, LOAD_ELEMENTS(_M, _R, _n,                                   \
+				     (uintptr_t)(address[i] + (uint64_t)off)));          \
 		return ip + 1;                                                           \
 	}
 
@@ -276,8 +285,8 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		}                                                                        \
 		if (!near_shared(w, address, off, mask, size))                           \
 			return shared_fault(w, ip, address, mask, size);                 \
-		EACH_SET_LANE(i, mask)                                                   \
-			LOAD_ELEMENTS(_M, _R, _n, shared + (uint32_t)(address[i] + off)); \
+		GATHER(mask, LOAD_ELEMENTS(_M, _R, _n,                                   \
+				     shared + (uint32_t)(address[i] + off)));            \
 		return ip + 1;                                                           \
 	}
 
