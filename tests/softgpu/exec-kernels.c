@@ -8,7 +8,7 @@
 #include "exec-harness.h"
 #include "test.h"
 
-#define HEADER ".version 7.0\n.target sm_75\n.address_size 64\n"
+#define HEADER ".version 8.8\n.target sm_120\n.address_size 64\n"
 #define CLEAN_RIG __attribute__((__cleanup__(rig_freep))) struct rig *
 
 /* The number of the thread in the grid in %r9. */
@@ -54,4 +54,194 @@ TEST(vectors_are_added)
 	for (uint32_t i = 0; i < n; i++)
 		check(c[i] == a[i] + b[i]);
 	check(c[n] == 0);
+}
+
+TEST(a_block_reads_its_place_in_the_grid)
+{
+	static const char ptx[] = HEADER
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<30>; .reg .b64 %rd<9>;\n"
+		"ld.param.u64 %rd1, [p];\n"
+		"mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z;\n"
+		"mov.u32 %r4, %ctaid.x; mov.u32 %r5, %ctaid.y; mov.u32 %r6, %ctaid.z;\n"
+		"mov.u32 %r7, %ntid.x; mov.u32 %r8, %ntid.y; mov.u32 %r9, %nctaid.x;\n"
+		"mov.u32 %r10, %nctaid.y;\n"
+		"mad.lo.u32 %r11, %r3, %r8, %r2; mad.lo.u32 %r11, %r11, %r7, %r1;\n"
+		"mad.lo.u32 %r12, %r6, %r10, %r5; mad.lo.u32 %r12, %r12, %r9, %r4;\n"
+		"mad.lo.u32 %r13, %r12, 60, %r11; mul.wide.u32 %rd2, %r13, 16;\n"
+		"add.u64 %rd2, %rd2, %rd1; mov.u32 %r14, %laneid; mov.u32 %r15, %warpid;\n"
+		"mov.u32 %r16, %lanemask_le; mov.u32 %r17, %envreg2; mov.u32 %r18, %smid;\n"
+		"add.u32 %r17, %r17, %r18;\n"
+		"st.global.v4.u32 [%rd2], {%r14, %r15, %r16, %r17}; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 24 * 60 * 16), envreg[SOFTGPU_ENVREGS] = {0, 5, 90};
+	struct softgpu_launch launch = {
+		.kernel = rig_kernel(rig, "k"),
+		.grid = {4, 3, 2},
+		.block = {5, 4, 3},
+		.params = &out,
+		.params_size = sizeof(out),
+		.space = &rig->space,
+		.envreg = envreg,
+	};
+
+	check_eq(softgpu_run_blocks(rig->scratch, &launch, 0, 24, &rig->fault), 0);
+	for (uint32_t i = 0; i < 24 * 60; i++, out += 4) {
+		check_eq(out[0], i % 60 % 32);
+		check_eq(out[1], i % 60 / 32);
+		check_eq(out[2], UINT32_MAX >> (31 - i % 60 % 32));
+		check_eq(out[3], 93);
+	}
+}
+
+TEST(shared_memory_is_static_and_dynamic)
+{
+	static const char ptx[] = HEADER
+		".extern .shared .align 16 .b8 dyn[];\n"
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<30>; .reg .b64 %rd<9>;\n"
+		".shared .align 4 .b8 fix[36];\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2;\n"
+		"mov.u32 %r3, dyn; add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1;\n"
+		"mov.u32 %r4, 123; st.shared.u32 [fix+32], %r4; bar.sync 0;\n"
+		"ld.shared.u32 %r5, [dyn+12]; ld.shared.u32 %r6, [fix+32];\n"
+		"add.u32 %r5, %r5, %r6; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1;\n"
+		"st.global.u32 [%rd2], %r5; mov.u32 %r7, dyn; st.global.u32 [%rd2+256], %r7;\n"
+		"ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 512);
+
+	rig->dynamic_shared_size = 256;
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	for (int i = 0; i < 64; i++)
+		check_eq(out[i], 126);
+	check_eq(out[64], 48);
+	check_eq(softgpu_kernel_info(rig_kernel(rig, "k"))->static_shared_size, 48);
+}
+
+TEST(generic_addresses_reach_every_space)
+{
+	static const char ptx[] = HEADER
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<30>; .reg .b64 %rd<30>;\n"
+		".reg .pred %p<9>; .shared .align 8 .b8 s[512]; .local .align 16 .b8 l[32];\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 8;\n"
+		"mov.u64 %rd3, s; cvta.shared.u64 %rd3, %rd3; add.u64 %rd3, %rd3, %rd2;\n"
+		"mov.u64 %rd4, l; cvta.local.u64 %rd4, %rd4; add.u64 %rd5, %rd1, %rd2;\n"
+		"st.u64 [%rd3], %rd2; st.u32 [%rd4+4], %r1; st.local.u32 [l+8], %r1;\n"
+		"ld.u32 %r2, [%rd4+8]; ld.local.u32 %r3, [l+4]; add.u32 %r2, %r2, %r3;\n"
+		"cvta.to.shared.u64 %rd6, %rd3; ld.shared.u64 %rd7, [%rd6];\n"
+		"ld.u64 %rd8, [%rd3]; add.u64 %rd7, %rd7, %rd8; cvt.u64.u32 %rd9, %r2;\n"
+		"add.u64 %rd7, %rd7, %rd9; st.u64 [%rd5], %rd7;\n"
+		"isspacep.shared %p1, %rd3; isspacep.local %p2, %rd4;\n"
+		"isspacep.global %p3, %rd1; isspacep.global %p4, %rd3;\n"
+		"and.pred %p1, %p1, %p2; and.pred %p1, %p1, %p3; not.pred %p4, %p4;\n"
+		"and.pred %p1, %p1, %p4; selp.u32 %r5, 1, 0, %p1;\n"
+		"red.add.u32 [%rd1+1024], %r5; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint64_t *out = rig_alloc(rig, 2048);
+
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	for (uint64_t i = 0; i < 64; i++)
+		check_eq(out[i], 8 * i * 2 + 2 * i);
+	check_eq(out[128], 64);
+}
+
+TEST(functions_are_called_with_arguments_in_memory)
+{
+	static const char ptx[] = HEADER
+		".func (.param .b32 r) twice(.param .b32 x, .param .b64 y) {\n"
+		".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p;\n"
+		"ld.param.u32 %r1, [x]; ld.param.u64 %rd1, [y]; cvt.u32.u64 %r2, %rd1;\n"
+		"setp.gt.u32 %p, %r1, 40; @%p bra BIG; mad.lo.u32 %r3, %r1, 2, %r2;\n"
+		"st.param.b32 [r], %r3; ret;\n"
+		"BIG: st.param.b32 [r], 7; ret; }\n"
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<30>; .reg .b64 %rd<9>;\n"
+		".reg .pred %p<3>; ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n"
+		"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; mov.u64 %rd3, 1000;\n"
+		"{ .param .b32 a0; .param .b64 a1; .param .b32 ret0;\n"
+		"st.param.b32 [a0], %r1; st.param.b64 [a1], %rd3;\n"
+		"call.uni (ret0), twice, (a0, a1); ld.param.b32 %r4, [ret0]; }\n"
+		"and.b32 %r5, %r1, 1; setp.eq.u32 %p1, %r5, 1; add.u64 %rd3, %rd3, 1;\n"
+		"{ .param .b32 a0; .param .b64 a1; .param .b32 ret0; st.param.b32 [ret0], 0;\n"
+		"st.param.b32 [a0], %r1; st.param.b64 [a1], %rd3;\n"
+		"@%p1 call (ret0), twice, (a0, a1); ld.param.b32 %r6, [ret0]; }\n"
+		"add.u32 %r4, %r4, %r6; st.global.u32 [%rd2], %r4; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 256);
+
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	for (uint32_t i = 0; i < 64; i++)
+		check_eq(out[i],
+			(i > 40 ? 7 : 2 * i + 1000) + (i % 2 ? (i > 40 ? 7 : 2 * i + 1001) : 0));
+}
+
+TEST(variables_start_with_their_values)
+{
+	static const char ptx[] = HEADER
+		".global .align 4 .u32 numbers[4] = {10, 20, 30};\n"
+		".const .align 8 .u64 pointer[2] = {numbers, generic(numbers)+4};\n"
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+		"ld.param.u64 %rd1, [p]; ld.const.u64 %rd2, [pointer+8];\n"
+		"ld.global.u32 %r1, [%rd2]; ld.global.u32 %r2, [numbers+8];\n"
+		"mov.u64 %rd3, numbers; ld.global.u32 %r3, [%rd3+12];\n"
+		"add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; st.global.u32 [%rd1], %r1;\n"
+		"atom.global.add.u32 %r4, [numbers], 5; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 256);
+
+	rig_launch(rig, "k", 1, 1, &out, sizeof(out));
+	check_eq(out[0], 50);
+	check_eq(softgpu_program_n_variables(rig->program), 2);
+	check(softgpu_program_variable(rig->program, 1)->is_const);
+	check_eq(softgpu_kernel_info(rig_kernel(rig, "k"))->const_size, 16);
+}
+
+TEST(a_branch_goes_through_a_table)
+{
+	static const char ptx[] = HEADER
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;\n"
+		"add.u64 %rd2, %rd2, %rd1; rem.u32 %r2, %r1, 3;\n"
+		"T: .branchtargets A, B, C;\n"
+		"brx.idx %r2, T;\n"
+		"A: mov.u32 %r3, 100; bra D;\n"
+		"B: mov.u32 %r3, 200; bra D;\n"
+		"C: mov.u32 %r3, 300;\n"
+		"D: activemask.b32 %r4; popc.b32 %r4, %r4; add.u32 %r3, %r3, %r4;\n"
+		"st.global.u32 [%rd2], %r3; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 256);
+
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	for (uint32_t i = 0; i < 64; i++)
+		check_eq(out[i], (i % 3 + 1) * 100 + 32);
+}
+
+TEST(vectors_of_every_width_are_loaded_and_stored)
+{
+	static const char ptx[] = HEADER
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<19>;\n"
+		".reg .b16 %h<9>; .reg .pred %p<3>;\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 32;\n"
+		"add.u64 %rd2, %rd2, %rd1; setp.ne.u32 %p1, %r1, 5;\n"
+		"@%p1 ld.global.v4.u64 {%rd3, %rd4, %rd5, %rd2}, [%rd2];\n"
+		"mul.wide.u32 %rd6, %r1, 32; add.u64 %rd6, %rd6, %rd1;\n"
+		"@%p1 st.global.v4.u64 [%rd6], {%rd2, %rd5, %rd4, %rd3};\n"
+		"ld.global.v2.u16 {%h1, %h2}, [%rd6]; st.global.v2.u16 [%rd6], {%h2, %h1};\n"
+		"ld.global.v4.u8 {%h1, %h2, %h3, %h4}, [%rd6+8];\n"
+		"st.global.v4.u8 [%rd6+8], {%h4, %h3, %h2, %h1};\n"
+		"ld.global.s8 %rd7, [%rd6+16]; st.global.u64 [%rd6+16], %rd7; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint64_t *out = rig_alloc(rig, 64 * 32), v[4];
+
+	for (uint64_t i = 0; i < 256; i++)
+		out[i] = i * UINT64_C(0x9e3779b97f4a7c15);
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	for (uint64_t i = 0; i < 64; i++) {
+		for (uint64_t k = 0; k < 4; k++)
+			v[i == 5 ? k : 3 - k] = (4 * i + k) * UINT64_C(0x9e3779b97f4a7c15);
+		v[0] = (v[0] & ~UINT64_C(0xffffffff)) | (v[0] & 0xffff) << 16 |
+			(v[0] >> 16 & 0xffff);
+		v[1] = (v[1] & ~UINT64_C(0xffffffff)) | __builtin_bswap32((uint32_t)v[1]);
+		v[2] = (uint64_t)(int64_t)(int8_t)v[2];
+		check(!memcmp(v, out + 4 * i, 32));
+	}
 }
