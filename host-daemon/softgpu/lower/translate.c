@@ -17,7 +17,8 @@ uint32_t new_labels(struct lowering *l, uint32_t n)
 		lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
 		return 0;
 	}
-	memset(l->labels + first, 0, n * sizeof(*l->labels));
+	if (n)
+		memset(l->labels + first, 0, n * sizeof(*l->labels));
 	l->n_labels += n;
 	return first;
 }
