@@ -117,5 +117,6 @@ TEST(limits_are_kept)
 	check_eq(value, 12345);
 	check_cu(cuCtxGetLimit(&value, CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH),
 		CUDA_ERROR_UNSUPPORTED_LIMIT);
-	check_cu(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1ull << 40), CUDA_ERROR_INVALID_VALUE);
+	check_cu(
+		cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1ull << 40), CUDA_ERROR_INVALID_VALUE);
 }

@@ -146,9 +146,9 @@ TEST(a_child_after_fork_is_not_initialised)
 	pid = fork();
 	if (!pid)
 		_exit(cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED &&
-				cuInit(0) == CUDA_ERROR_NOT_INITIALIZED ?
-				0 :
-				1);
+					cuInit(0) == CUDA_ERROR_NOT_INITIALIZED
+				? 0
+				: 1);
 	check_eq(waitpid(pid, &status, 0), pid);
 	check_eq(status, 0);
 	check_ok(cuDeviceGetCount(&count));
@@ -168,7 +168,8 @@ TEST(calls_are_found_by_name_and_version)
 	check_cu(cuGetProcAddress("cuGraphCreate", &found, 13000, 0, &status),
 		CUDA_ERROR_NOT_FOUND);
 	check(!found && status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-	check_cu(cuGetProcAddress("malloc", &found, 13000, 0, NULL), CUDA_ERROR_NOT_FOUND);
+	check_cu(
+		cuGetProcAddress("malloc", &found, 13000, 0, NULL), CUDA_ERROR_NOT_FOUND);
 }
 
 TEST(results_have_names)

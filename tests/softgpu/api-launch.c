@@ -7,6 +7,17 @@
 
 #include "api.h"
 
+/* A context on a device of two multiprocessors. Return: blocks that it holds. */
+static unsigned int softgpu_blocks(void)
+{
+	int n;
+
+	setenv("VGPU_SOFTGPU_THREADS", "2", 1);
+	context_new();
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, kernel("meet"), 1, 0));
+	return 2 * n;
+}
+
 TEST(vector_addition_is_right)
 {
 	enum { N = 100003 };
@@ -136,13 +147,15 @@ TEST(impossible_shapes_are_refused)
 		CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 	check_cu(launch_shape("traps", 0, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(launch_shape("traps", 1, 65536, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-	check_cu(launch_shape("traps", 1u << 31, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(
+		launch_shape("traps", 1u << 31, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(launch_shape("traps", 1, 1, 0, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(launch_shape("traps", 1, 1, 1025, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(launch_shape("traps", 1, 1, 1, 1, 65, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(launch_shape("traps", 1, 1, 1024, 2, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(launch_shape("traps", 1, 1, 1, 1, 1, 49153), CUDA_ERROR_INVALID_VALUE);
-	check_cu(cuLaunchKernel((CUfunction)0x7777, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+	check_cu(
+		cuLaunchKernel((CUfunction)0x7777, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
 		CUDA_ERROR_INVALID_HANDLE);
 	check_ok(cuCtxSynchronize());
 }
@@ -174,18 +187,44 @@ TEST(an_extended_launch_takes_hints_and_refuses_what_it_cannot_do)
 	unsigned int value = 11;
 	void *params[] = { &to, &value };
 	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
-	CUlaunchConfig config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-		.blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .attrs = &attribute,
+	CUlaunchConfig config = { .gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 1,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.attrs = &attribute,
 		.numAttrs = 1 };
 
 	context_new();
 	to = device_memory(4);
 	check_ok(cuLaunchKernelEx(&config, kernel("store"), params, NULL));
 	check_eq(device_word(to), 11);
-	attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-	attribute.value.cooperative = 1;
+	attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+	attribute.value.clusterDim.x = 2;
+	attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
 	check_cu(cuLaunchKernelEx(&config, kernel("store"), params, NULL),
 		CUDA_ERROR_NOT_SUPPORTED);
+}
+
+TEST(blocks_of_a_cooperative_launch_meet)
+{
+	unsigned int n = softgpu_blocks(), out[64];
+	CUdeviceptr to;
+	void *params[] = { &to };
+
+	to = device_memory(sizeof(out));
+	for (int round = 0; round < 3; round++) {
+		check_ok(cuMemsetD32(to, 0, 1));
+		check_ok(cuLaunchCooperativeKernel(
+			kernel("meet"), n, 1, 1, 1, 1, 1, 0, NULL, params));
+		check_ok(cuMemcpyDtoH(out, to, sizeof(out)));
+		for (unsigned int i = 0; i <= n; i++)
+			check_eq(out[i], n);
+	}
+	check_cu(cuLaunchCooperativeKernel(
+			 kernel("meet"), n + 1, 1, 1, 1, 1, 1, 0, NULL, params),
+		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
 /* Each thread works in streams, memory and events of its own and in shared memory. */
@@ -214,7 +253,8 @@ static void *work(void *argument)
 		if (cuEventDestroy(event) || cuMemFree(mine))
 			return "not freed";
 	}
-	return cuStreamDestroy(stream) || cuDevicePrimaryCtxRelease(0) ? "not ended" : NULL;
+	return cuStreamDestroy(stream) || cuDevicePrimaryCtxRelease(0) ? "not ended"
+								       : NULL;
 }
 
 TEST(many_threads_work_at_once)

@@ -123,9 +123,8 @@ TEST(rectangles_are_copied_and_filled_row_by_row)
 	check_ok(cuMemcpy2DAsync(&copy, NULL));
 	for (int y = 0; y < 5; y++)
 		for (int x = 0; x < 7; x++)
-			check_eq(back[y][x], y < 3 && (x == 1 || x == 2) ?
-						     0xff :
-						     image[y + 2][x + 3]);
+			check_eq(back[y][x],
+				y < 3 && (x == 1 || x == 2) ? 0xff : image[y + 2][x + 3]);
 	check_eq(back[0][7], 0);
 
 	copy.srcPitch = 6;
@@ -186,7 +185,8 @@ TEST(pointers_tell_what_they_point_to)
 	check_ok(cuMemGetAddressRange(&start, &size, address + 4999));
 	check_eq(start, address);
 	check_eq(size, 5000);
-	check_cu(cuMemGetAddressRange(&start, &size, address + 5000), CUDA_ERROR_NOT_FOUND);
+	check_cu(cuMemGetAddressRange(&start, &size, address + 5000),
+		CUDA_ERROR_NOT_FOUND);
 	check_ok(cuPointerGetAttributes(3, ids, values, address + 1));
 	check_eq(type, CU_MEMORYTYPE_DEVICE);
 	check_eq(managed, 0);
@@ -206,13 +206,14 @@ TEST(device_memory_lies_in_the_window_and_the_arena_is_seen_once_registered)
 	CUdeviceptr address;
 
 	check(mmap((void *)base, size, PROT_NONE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-		      0) == (void *)base);
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+		      -1, 0) == (void *)base);
 	arena = mmap((void *)base, arena_size, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	check(arena != MAP_FAILED);
 	check_ok(cuInit(0));
-	check_eq(softgpu_set_window(base + arena_size, size - arena_size, base, arena_size),
+	check_eq(softgpu_set_window(
+			 base + arena_size, size - arena_size, base, arena_size),
 		0);
 	context_new();
 	check_cu(cuMemHostRegister(&address, 8, 0), CUDA_ERROR_NOT_SUPPORTED);

@@ -47,7 +47,8 @@ TEST(what_is_not_there_is_not_found)
 	check_ok(cuModuleLoadData(&module, kernels_ptx));
 	check_cu(cuModuleGetFunction(&function, module, "nothing"), CUDA_ERROR_NOT_FOUND);
 	check_cu(cuModuleGetFunction(&function, module, "answer"), CUDA_ERROR_NOT_FOUND);
-	check_cu(cuModuleGetGlobal(&address, &size, module, "store"), CUDA_ERROR_NOT_FOUND);
+	check_cu(cuModuleGetGlobal(&address, &size, module, "store"),
+		CUDA_ERROR_NOT_FOUND);
 	check_cu(cuModuleGetFunction(&function, (CUmodule)0x4242, "store"),
 		CUDA_ERROR_INVALID_HANDLE);
 }
@@ -97,7 +98,8 @@ TEST(functions_tell_their_attributes)
 
 	context_new();
 	function = kernel("sum");
-	check_ok(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+	check_ok(cuFuncGetAttribute(
+		&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
 	check_eq(value, 1024);
 	check_ok(cuFuncGetAttribute(
 		&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel("bounded")));
@@ -116,7 +118,8 @@ TEST(functions_tell_their_attributes)
 	check_ok(cuFuncGetParamInfo(function, 2, &offset, &size));
 	check_eq(offset, 16);
 	check_eq(size, 400);
-	check_cu(cuFuncGetParamInfo(function, 3, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuFuncGetParamInfo(function, 3, &offset, &size),
+		CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(a_library_serves_every_context)

@@ -154,8 +154,7 @@ TEST(a_stream_waits_for_a_word)
 	words = pinned_memory(4096);
 	check_ok(cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
 	check_ok(cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
-	check_ok(cuStreamWaitValue32(
-		one, (uintptr_t)words, 3, CU_STREAM_WAIT_VALUE_GEQ));
+	check_ok(cuStreamWaitValue32(one, (uintptr_t)words, 3, CU_STREAM_WAIT_VALUE_GEQ));
 	check_ok(cuStreamWriteValue32(one, (uintptr_t)(words + 1), 1, 0));
 	check_ok(cuStreamWriteValue32(two, (uintptr_t)words, 2, 0));
 	check_ok(cuStreamSynchronize(two));

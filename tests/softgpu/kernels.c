@@ -42,7 +42,8 @@ const char kernels_ptx[] =
 	"}\n"
 
 	/* to[i] = a[i] + b[i] */
-	".visible .entry add(.param .u64 to, .param .u64 a, .param .u64 b, .param .u32 n)\n"
+	".visible .entry add(.param .u64 to, .param .u64 a, .param .u64 b,\n"
+	"	.param .u32 n)\n"
 	"{\n"
 	"	.reg .pred %p;\n"
 	"	.reg .b32 %r<6>;\n"
@@ -70,7 +71,7 @@ const char kernels_ptx[] =
 	"	ret;\n"
 	"}\n"
 
-	/* *to = the sum of from[0..n): a tree in shared memory, an atomic for each block */
+	/* *to = the sum of from[0..n): a tree in shared memory, an atomic a block */
 	".visible .entry sum(.param .u64 to, .param .u64 from, .param .u32 n)\n"
 	"{\n"
 	"	.shared .align 4 .b8 tree[1024];\n"
@@ -119,7 +120,8 @@ const char kernels_ptx[] =
 	"}\n"
 
 	/* c = a * b, all n by n, one thread for each element */
-	".visible .entry matrix(.param .u64 c, .param .u64 a, .param .u64 b, .param .u32 n)\n"
+	".visible .entry matrix(.param .u64 c, .param .u64 a, .param .u64 b,\n"
+	"	.param .u32 n)\n"
 	"{\n"
 	"	.reg .pred %p;\n"
 	"	.reg .b32 %r<12>;\n"
@@ -205,6 +207,41 @@ const char kernels_ptx[] =
 	"	st.shared.u32 [%r3+-4], %r1;\n"
 	"	ld.shared.u32 %r4, [%r3+-4];\n"
 	"	st.global.u32 [%rd1], %r4;\n"
+	"	ret;\n"
+	"}\n"
+
+	/*
+	 * Every block adds one to *to, all meet at the driver's word, and each block
+	 * writes what it then sees to to[1 + block].
+	 */
+	".visible .entry meet(.param .u64 to)\n"
+	"{\n"
+	"	.reg .pred %p;\n"
+	"	.reg .b32 %r<12>;\n"
+	"	.reg .b64 %rd<8>;\n"
+	"	ld.param.u64 %rd1, [to];\n"
+	"	mov.u32 %r1, %envreg1;\n"
+	"	mov.u32 %r2, %envreg2;\n"
+	"	mov.b64 %rd2, {%r2, %r1};\n"
+	"	mov.u32 %r3, %ctaid.x;\n"
+	"	mov.u32 %r4, %nctaid.x;\n"
+	"	red.global.add.u32 [%rd1], 1;\n"
+	"	mov.u32 %r5, 1;\n"
+	"	setp.ne.u32 %p, %r3, 0;\n"
+	"	@%p bra arrive;\n"
+	"	sub.u32 %r6, %r4, 1;\n"
+	"	sub.u32 %r5, 0x80000000, %r6;\n"
+	"arrive:\n"
+	"	atom.add.release.gpu.u32 %r7, [%rd2+4], %r5;\n"
+	"again:\n"
+	"	ld.acquire.gpu.u32 %r8, [%rd2+4];\n"
+	"	xor.b32 %r9, %r8, %r7;\n"
+	"	setp.gt.s32 %p, %r9, -1;\n"
+	"	@%p bra again;\n"
+	"	ld.global.u32 %r10, [%rd1];\n"
+	"	mul.wide.u32 %rd3, %r3, 4;\n"
+	"	add.u64 %rd4, %rd1, %rd3;\n"
+	"	st.global.u32 [%rd4+4], %r10;\n"
 	"	ret;\n"
 	"}\n"
 

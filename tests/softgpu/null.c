@@ -34,7 +34,8 @@ TEST(the_null_driver_says_what_it_is_and_lets_a_program_pass)
 	check_ok(cuFuncGetParamInfo(function, 1, &offset, &size));
 	check_eq(offset, 8);
 	check_eq(size, 4);
-	check_cu(cuFuncGetParamInfo(function, 2, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuFuncGetParamInfo(function, 2, &offset, &size),
+		CUDA_ERROR_INVALID_VALUE);
 	check_ok(cuStreamCreate(&stream, 0));
 	check_ok(cuEventCreate(&event, 0));
 	check_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));

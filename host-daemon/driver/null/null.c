@@ -235,13 +235,11 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 NOTHING(cuMemHostRegister_v2, (void *p, size_t bytesize, unsigned int Flags))
 NOTHING(cuMemHostUnregister, (void *p))
 NOTHING(cuMemcpyHtoDAsync_v2,
-	(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
-		CUstream hStream))
+	(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream))
 NOTHING(cuMemcpyDtoHAsync_v2,
 	(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream))
-NOTHING(cuMemcpyDtoDAsync_v2,
-	(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
-		CUstream hStream))
+NOTHING(cuMemcpyDtoDAsync_v2, (CUdeviceptr dstDevice, CUdeviceptr srcDevice,
+				      size_t ByteCount, CUstream hStream))
 NOTHING(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *pCopy, CUstream hStream))
 NOTHING(cuMemsetD8Async,
 	(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream))
@@ -282,8 +280,8 @@ static CUresult module_load(struct CUmod_st *module, const void *data)
 	}
 	r = softgpu_image_select(image, size, NULL_CC, 0, &ptx);
 	if (r)
-		return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY :
-			       (CUresult)softgpu_image_result(r);
+		return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY
+			     : (CUresult)softgpu_image_result(r);
 	r = ptx_module_new(&module->ptx, ptx.text, ptx.size, NULL_CC, &error);
 	softgpu_image_deinit(&ptx);
 	if (r)
@@ -311,7 +309,8 @@ static void library_free(CUlibrary library)
 }
 
 /* The handle of a kernel is the place of its declaration. */
-static CUresult kernel_find(void **kernel, const struct CUmod_st *module, const char *name)
+static CUresult kernel_find(
+	void **kernel, const struct CUmod_st *module, const char *name)
 {
 	uint32_t i = ptx_module_find_function(module->ptx, name);
 
@@ -332,8 +331,8 @@ static CUresult kernel_param(
 	return CUDA_SUCCESS;
 }
 
-static CUresult variable_find(
-	CUdeviceptr *address, size_t *size, const struct CUmod_st *module, const char *name)
+static CUresult variable_find(CUdeviceptr *address, size_t *size,
+	const struct CUmod_st *module, const char *name)
 {
 	uint32_t i = ptx_module_find_variable(module->ptx, name);
 
@@ -368,8 +367,9 @@ CUresult cuModuleGetGlobal_v2(
 }
 
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
-	void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
-	void **libraryOptionValues, unsigned int numLibraryOptions)
+	void **jitOptionsValues, unsigned int numJitOptions,
+	CUlibraryOption *libraryOptions, void **libraryOptionValues,
+	unsigned int numLibraryOptions)
 {
 	return library_load(library, code);
 }

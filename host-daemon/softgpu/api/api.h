@@ -76,8 +76,8 @@ struct CUctx_st {
 	bool is_primary;
 	unsigned int flags;
 	uint64_t id;
-	uint32_t n_retains; /* of a primary context; device.lock */
-	bool is_active;	    /* a primary context comes and goes */
+	uint32_t n_retains;  /* of a primary context; device.lock */
+	bool is_active;	     /* a primary context comes and goes */
 	uint64_t generation; /* of what is in it: changes when it is reset */
 	struct sched_context sched;
 
@@ -127,7 +127,7 @@ struct CUmod_st {
 struct CUkern_st {
 	struct object object;
 	struct CUlib_st *library;
-	uint32_t ptx_index; /* in the library's declarations */
+	uint32_t ptx_index;	     /* in the library's declarations */
 	uint32_t dynamic_shared_max; /* as set for all contexts, UINT32_MAX: not set */
 };
 
@@ -194,10 +194,16 @@ CUcontext stream_context(const struct sched_stream *stream);
 /* With check, bodies that are no PTX are found now; a library has done that. */
 CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *image,
 	bool check, struct image_log *log);
-CUresult module_get_variable(CUmodule module, const char *name, CUdeviceptr *addressp,
-	size_t *sizep);
+CUresult module_get_variable(
+	CUmodule module, const char *name, CUdeviceptr *addressp, size_t *sizep);
 
 void module_delete(CUmodule module);
+
+/* Reads an image from a file, with a NUL behind it; the caller frees it. */
+CUresult module_read_file(const char *name, char **textp);
+
+/* Return: whether the module has a managed variable of that name. */
+bool module_is_managed(CUmodule module, const char *name);
 
 /* The function of a library's kernel in a context; its module is made if need be. */
 CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functionp);
@@ -216,4 +222,5 @@ CUresult function_load(CUfunction function);
 uint32_t function_dynamic_shared_max(CUfunction function);
 
 /* Blocks of a function that one multiprocessor holds. */
-uint32_t occupancy_blocks(CUfunction function, uint64_t n_threads, uint64_t dynamic_shared);
+uint32_t occupancy_blocks(
+	CUfunction function, uint64_t n_threads, uint64_t dynamic_shared);

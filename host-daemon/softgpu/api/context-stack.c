@@ -48,7 +48,8 @@ CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 	r = device_check();
 	if (r)
 		return r;
-	return object_is(ctx, OBJECT_CONTEXT) ? stack_push(ctx) : CUDA_ERROR_INVALID_CONTEXT;
+	return object_is(ctx, OBJECT_CONTEXT) ? stack_push(ctx)
+					      : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
@@ -99,8 +100,8 @@ static CUresult stack_resolve(CUcontext ctx, CUcontext *contextp)
 	if (r)
 		return r;
 	*contextp = ctx ? ctx : stack_top();
-	return object_is(*contextp, OBJECT_CONTEXT) ? CUDA_SUCCESS :
-						      CUDA_ERROR_INVALID_CONTEXT;
+	return object_is(*contextp, OBJECT_CONTEXT) ? CUDA_SUCCESS
+						    : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuCtxGetDevice(CUdevice *device)

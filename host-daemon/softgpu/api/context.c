@@ -183,7 +183,8 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 
 #define CONTEXT_FLAGS                                                                    \
 	(CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX |               \
-		CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS)
+		CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE |                   \
+		CU_CTX_SYNC_MEMOPS)
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
@@ -301,7 +302,8 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 		return r;
 	if (!object_is(ctx, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return ctx->is_active ? context_synchronize(ctx) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return ctx->is_active ? context_synchronize(ctx)
+			      : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 static bool context_has_limit(CUlimit limit)
@@ -399,9 +401,9 @@ CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 	r = context_current(&context);
 	if (r)
 		return r;
-	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ?
-		       CUDA_ERROR_INVALID_VALUE :
-		       CUDA_SUCCESS;
+	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)

@@ -26,8 +26,8 @@ struct copy_plane {
 };
 
 /* Return: whether the plane exists; *pageablep is set if it is ordinary memory. */
-static bool copy_check(const struct copy_plane *plane, uint64_t width, uint64_t height,
-	bool *pageablep)
+static bool copy_check(
+	const struct copy_plane *plane, uint64_t width, uint64_t height, bool *pageablep)
 {
 	uint64_t size, end;
 
@@ -113,8 +113,8 @@ CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t By
 CUresult cuMemcpyDtoDAsync_v2(
 	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
 {
-	return copy_linear(
-		hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice, ByteCount, false);
+	return copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
+		ByteCount, false);
 }
 
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
@@ -125,7 +125,8 @@ CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
 CUresult cuMemcpyAsync(
 	CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
 {
-	return copy_linear(hStream, COPY_UNIFIED, dst, COPY_UNIFIED, src, ByteCount, false);
+	return copy_linear(
+		hStream, COPY_UNIFIED, dst, COPY_UNIFIED, src, ByteCount, false);
 }
 
 /*
@@ -185,8 +186,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool wait)
 	if (!copy)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = copy_plane_2d(&to,
-		&(struct copy_side_2d){ copy->dstMemoryType, copy->dstHost, copy->dstDevice,
-			copy->dstXInBytes, copy->dstY, copy->dstPitch },
+		&(struct copy_side_2d){ copy->dstMemoryType, copy->dstHost,
+			copy->dstDevice, copy->dstXInBytes, copy->dstY, copy->dstPitch },
 		copy->WidthInBytes, copy->Height);
 	if (!r)
 		r = copy_plane_2d(&from,

@@ -142,7 +142,8 @@ static void device_read_environment(void)
 	if (memory && !device->total_memory &&
 		!(device_parse_size(memory, &size) && device_set_memory(size)))
 		vgpu_log_warning("VGPU_SOFTGPU_MEMORY=%s is not a possible size", memory);
-	if (threads && !device->n_threads && !device_set_threads(strtoul(threads, NULL, 10)))
+	if (threads && !device->n_threads &&
+		!device_set_threads(strtoul(threads, NULL, 10)))
 		vgpu_log_warning("VGPU_SOFTGPU_THREADS=%s is not 1 to %d", threads,
 			DEVICE_THREADS_MAX);
 	if (name && !*device->name && !device_set_name(name))
@@ -232,8 +233,8 @@ static bool device_window_is_sane(uint64_t base, uint64_t size)
 	if (!size)
 		return !base;
 	return base % SOFTGPU_PAGE_SIZE == 0 && size % SOFTGPU_PAGE_SIZE == 0 &&
-	       base >= SOFTGPU_GLOBAL_LOWEST && !__builtin_add_overflow(base, size, &end) &&
-	       end <= 1ull << 47;
+	       base >= SOFTGPU_GLOBAL_LOWEST &&
+	       !__builtin_add_overflow(base, size, &end) && end <= 1ull << 47;
 }
 
 int softgpu_set_window(
@@ -260,17 +261,30 @@ int softgpu_set_window(
 	return r ? vgpu_error_origin(r) : 0;
 }
 
+_Static_assert(DEVICE_THREADS_MAX *SCHED_WORKSPACE_SIZE <= SOFTGPU_PAGE_SIZE, "fits");
+
 CUresult device_start(void)
 {
 	struct device *device = &softgpu_device;
+	struct range workspaces = {
+		.kind = RANGE_HOST, /* the program's limit is not charged for them */
+		.size = SOFTGPU_PAGE_SIZE, /* in pages of their own */
+		.owner = device,
+	};
 	int r;
 
 	if (!device->has_memory) {
-		r = memory_init(&device->memory, device->total_memory, device->window_base,
-			device->window_size, device->host_base, device->host_size);
+		r = memory_init(&device->memory, device->total_memory,
+			device->window_base, device->window_size, device->host_base,
+			device->host_size);
 		if (r)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		sched_init(&device->sched, &device->memory.space, device->n_threads);
+		r = memory_alloc(&device->memory, &workspaces, &device->sched.workspaces);
+		if (r) {
+			memory_deinit(&device->memory);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
 		device->sched.timeout_ns = device->timeout_ms * UINT64_C(1000000);
 		device->sched.hooks = device->hooks;
 		device->has_memory = true;
@@ -289,7 +303,8 @@ CUresult cuInit(unsigned int Flags)
 	if (device_process < 0) {
 		r = CUDA_ERROR_NOT_INITIALIZED;
 	} else if (!device_process) {
-		/* A fault or a kernel that cannot be run is worth a line in any program. */
+		/* A fault or a kernel that cannot be run is worth a line in any program.
+		 */
 		vgpu_log_init("softgpu", VGPU_LOG_WARNING);
 		device_read_environment();
 		device_complete();
@@ -398,7 +413,8 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 	r = device_get(dev);
 	if (r)
 		return r;
-	return pi && device_attribute(attrib, pi) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return pi && device_attribute(attrib, pi) ? CUDA_SUCCESS
+						  : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
@@ -463,8 +479,8 @@ CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDe
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib,
-	CUdevice srcDevice, CUdevice dstDevice)
+CUresult cuDeviceGetP2PAttribute(
+	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
 {
 	CUresult r;
 

@@ -11,7 +11,10 @@ struct error {
 	const char *text;
 };
 
-#define ERROR(_code, _text) { CUDA_##_code, "CUDA_" #_code, _text }
+#define ERROR(_code, _text)                                                              \
+	{                                                                                \
+		CUDA_##_code, "CUDA_" #_code, _text                                      \
+	}
 
 static const struct error errors[] = {
 	ERROR(SUCCESS, "no error"),
@@ -45,7 +48,8 @@ static const struct error errors[] = {
 	ERROR(ERROR_HARDWARE_STACK_ERROR, "hardware stack error"),
 	ERROR(ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"),
 	ERROR(ERROR_MISALIGNED_ADDRESS, "misaligned address"),
-	ERROR(ERROR_INVALID_ADDRESS_SPACE, "operation not supported on this memory space"),
+	ERROR(ERROR_INVALID_ADDRESS_SPACE,
+		"operation not supported on this memory space"),
 	ERROR(ERROR_INVALID_PC, "invalid program counter"),
 	ERROR(ERROR_LAUNCH_FAILED, "unspecified launch failure"),
 	ERROR(ERROR_NOT_PERMITTED, "operation not permitted"),

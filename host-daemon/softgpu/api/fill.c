@@ -7,8 +7,7 @@
 
 #include "api/api.h"
 
-static CUresult fill_submit(
-	CUstream handle, const struct sched_fill *fill, bool wait)
+static CUresult fill_submit(CUstream handle, const struct sched_fill *fill, bool wait)
 {
 	struct sched_op op = { .kind = SCHED_FILL, .fill = *fill };
 	struct sched_stream *stream;

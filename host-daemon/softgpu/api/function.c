@@ -28,8 +28,8 @@ CUresult function_load(CUfunction function)
 	}
 	pthread_mutex_unlock(&module->lock);
 	if (r)
-		vgpu_log_error("kernel %s cannot be run, CUDA error %d: %s", function->name, r,
-			message.text);
+		vgpu_log_error("kernel %s cannot be run, CUDA error %d: %s",
+			function->name, r, message.text);
 	return r;
 }
 
@@ -60,7 +60,8 @@ uint32_t function_dynamic_shared_max(CUfunction function)
 	return used < API_BLOCK_SHARED ? API_BLOCK_SHARED - used : 0;
 }
 
-static CUresult function_attribute(CUfunction function, CUfunction_attribute attribute, int *valuep)
+static CUresult function_attribute(
+	CUfunction function, CUfunction_attribute attribute, int *valuep)
 {
 	const struct softgpu_kernel_info *info = function->info;
 
@@ -163,9 +164,9 @@ CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 	r = function_get(hfunc, &function);
 	if (r)
 		return r;
-	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ?
-		       CUDA_ERROR_INVALID_VALUE :
-		       CUDA_SUCCESS;
+	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
 }
 
 CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
@@ -224,9 +225,9 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!state)
 		return CUDA_ERROR_INVALID_VALUE;
-	*state = __atomic_load_n(&function->kernel, __ATOMIC_ACQUIRE) ?
-			 CU_FUNCTION_LOADING_STATE_LOADED :
-			 CU_FUNCTION_LOADING_STATE_UNLOADED;
+	*state = __atomic_load_n(&function->kernel, __ATOMIC_ACQUIRE)
+			 ? CU_FUNCTION_LOADING_STATE_LOADED
+			 : CU_FUNCTION_LOADING_STATE_UNLOADED;
 	return CUDA_SUCCESS;
 }
 

@@ -43,7 +43,8 @@ static size_t image_size(const void *data)
 
 	if (!memcmp(data, &(uint32_t){ FATBIN_MAGIC }, 4)) {
 		memcpy(&size, (const char *)data + 8, sizeof(size));
-		return size > SOFTGPU_IMAGE_SIZE_MAX ? SIZE_MAX : size + FATBIN_HEADER_SIZE;
+		return size > SOFTGPU_IMAGE_SIZE_MAX ? SIZE_MAX
+						     : size + FATBIN_HEADER_SIZE;
 	}
 	/* Machine code is refused by its first bytes. */
 	if (!memcmp(data, elf, sizeof(elf)))
@@ -139,7 +140,8 @@ static CUresult image_report(int r, const struct ptx_error *error, struct image_
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	snprintf(log->text, sizeof(log->text), "PTX line %u: %s", error->line,
 		error->message);
-	vgpu_log_warning("loading failed with CUDA error %d: %s", ptx_result(r), log->text);
+	vgpu_log_warning(
+		"loading failed with CUDA error %d: %s", ptx_result(r), log->text);
 	return ptx_result(r);
 }
 

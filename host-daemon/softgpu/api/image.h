@@ -27,8 +27,8 @@ CUresult image_new(struct image **imagep, const void *data, struct image_log *lo
 struct image *image_free(struct image *image);
 
 /* Return: the declarations of an image, to be freed by ptx_module_free(). */
-CUresult image_parse(const struct image *image, struct ptx_module **ptxp,
-	struct image_log *log);
+CUresult image_parse(
+	const struct image *image, struct ptx_module **ptxp, struct image_log *log);
 
 /*
  * Reads all bodies once: text that is no PTX is refused when it is loaded. What is PTX

@@ -15,8 +15,14 @@ struct launch {
 	uint32_t grid[3];
 	uint32_t block[3];
 	uint32_t shared_size;
+	bool is_cooperative;
 	CUstream stream;
 };
+
+static uint64_t launch_blocks(const struct launch *launch)
+{
+	return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+}
 
 /* The limits of the device, and of this function. */
 static CUresult launch_check(CUfunction function, const struct launch *launch)
@@ -35,9 +41,15 @@ static CUresult launch_check(CUfunction function, const struct launch *launch)
 	if (n_threads > SOFTGPU_BLOCK_THREADS_MAX ||
 		launch->shared_size > function_dynamic_shared_max(function))
 		return CUDA_ERROR_INVALID_VALUE;
-	return n_threads > function->info->max_threads ?
-		       CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES :
-		       CUDA_SUCCESS;
+	if (n_threads > function->info->max_threads)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	/* All blocks of a cooperative grid are resident at once. */
+	if (launch->is_cooperative &&
+		launch_blocks(launch) > (uint64_t)softgpu_device.n_threads *
+						occupancy_blocks(function, n_threads,
+							launch->shared_size))
+		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	return CUDA_SUCCESS;
 }
 
 /* Copies parameters that the program has in places of their own. */
@@ -91,11 +103,12 @@ static void launch_describe(
 	};
 	memcpy(grid->launch.grid, launch->grid, sizeof(launch->grid));
 	memcpy(grid->launch.block, launch->block, sizeof(launch->block));
-	grid->n_blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+	grid->n_blocks = launch_blocks(launch);
+	grid->is_cooperative = launch->is_cooperative;
 }
 
-static CUresult launch_submit(CUfunction handle, const struct launch *launch, void **params,
-	void **extra)
+static CUresult launch_submit(
+	CUfunction handle, const struct launch *launch, void **params, void **extra)
 {
 	struct sched_op op = { .kind = SCHED_LAUNCH };
 	struct sched_stream *stream;
@@ -121,8 +134,8 @@ static CUresult launch_submit(CUfunction handle, const struct launch *launch, vo
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	op.grid.launch.params = block;
-	r = extra ? launch_unpack(function, extra, block) :
-		    launch_gather(function, params, block);
+	r = extra ? launch_unpack(function, extra, block)
+		  : launch_gather(function, params, block);
 	if (!r)
 		r = softgpu_launch_check(&op.grid.launch);
 	if (r) {
@@ -147,20 +160,37 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
 	return launch_submit(f, &launch, kernelParams, extra);
 }
 
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
+	unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+	unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
+	CUstream hStream, void **kernelParams)
+{
+	struct launch launch = {
+		.grid = { gridDimX, gridDimY, gridDimZ },
+		.block = { blockDimX, blockDimY, blockDimZ },
+		.shared_size = sharedMemBytes,
+		.is_cooperative = true,
+		.stream = hStream,
+	};
+
+	return launch_submit(f, &launch, kernelParams, NULL);
+}
+
 /* Return: 0 for an attribute that is carried out or that is only a hint. */
-static CUresult launch_attribute(const CUlaunchAttribute *attribute)
+static CUresult launch_attribute(
+	struct launch *launch, const CUlaunchAttribute *attribute)
 {
 	switch (attribute->id) {
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		return attribute->value.cooperative ? CUDA_ERROR_NOT_SUPPORTED :
-						      CUDA_SUCCESS;
+		launch->is_cooperative = attribute->value.cooperative != 0;
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
 		return (uint64_t)attribute->value.clusterDim.x *
 					       attribute->value.clusterDim.y *
 					       attribute->value.clusterDim.z ==
-				       1 ?
-			       CUDA_SUCCESS :
-			       CUDA_ERROR_NOT_SUPPORTED;
+				       1
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_NOT_SUPPORTED;
 	case CU_LAUNCH_ATTRIBUTE_IGNORE:
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
@@ -187,16 +217,16 @@ CUresult cuLaunchKernelEx(
 		return r;
 	if (!config || (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned int i = 0; i < config->numAttrs; i++) {
-		r = launch_attribute(&config->attrs[i]);
-		if (r)
-			return r;
-	}
 	launch = (struct launch){
 		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
 		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
 		.shared_size = config->sharedMemBytes,
 		.stream = config->hStream,
 	};
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		r = launch_attribute(&launch, &config->attrs[i]);
+		if (r)
+			return r;
+	}
 	return launch_submit(f, &launch, kernelParams, extra);
 }

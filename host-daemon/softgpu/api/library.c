@@ -149,8 +149,9 @@ CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functi
  */
 
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
-	void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
-	void **libraryOptionValues, unsigned int numLibraryOptions)
+	void **jitOptionsValues, unsigned int numJitOptions,
+	CUlibraryOption *libraryOptions, void **libraryOptionValues,
+	unsigned int numLibraryOptions)
 {
 	struct image_log log = { 0 };
 	CUresult r;
@@ -163,6 +164,28 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 		return CUDA_ERROR_INVALID_VALUE;
 	r = library_new(library, code, &log);
 	jit_report(numJitOptions, jitOptions, jitOptionsValues, &log, r != CUDA_SUCCESS);
+	return r;
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
+	CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
+	CUlibraryOption *libraryOptions, void **libraryOptionValues,
+	unsigned int numLibraryOptions)
+{
+	char *text;
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!library || !fileName)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = module_read_file(fileName, &text);
+	if (r)
+		return r;
+	r = cuLibraryLoadData(library, text, jitOptions, jitOptionsValues, numJitOptions,
+		libraryOptions, libraryOptionValues, numLibraryOptions);
+	free(text);
 	return r;
 }
 
@@ -266,6 +289,29 @@ CUresult cuLibraryGetGlobal(
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = library_module(library, context, &module);
 	return r ? r : module_get_variable(module, name, dptr, bytes);
+}
+
+/* Managed or not, a variable has one address for host and device. */
+CUresult cuLibraryGetManaged(
+	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	CUcontext context;
+	CUmodule module;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!name || (!dptr && !bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!object_is(library, OBJECT_LIBRARY))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = library_module(library, context, &module);
+	if (r)
+		return r;
+	return module_is_managed(module, name)
+		       ? module_get_variable(module, name, dptr, bytes)
+		       : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)

@@ -44,7 +44,8 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInByt
 	if (r)
 		return r;
 	if (!pPitch || !WidthInBytes || !Height ||
-		(ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) ||
+		(ElementSizeBytes != 4 && ElementSizeBytes != 8 &&
+			ElementSizeBytes != 16) ||
 		!vgpu_align_u64(WidthInBytes, 512, &pitch) ||
 		!vgpu_mul_u64(pitch, Height, &size))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -93,14 +94,15 @@ static CUresult memory_delete(uint64_t address, unsigned int kinds)
 	r = sched_context_wait(&context->sched);
 	if (r)
 		return r;
-	return memory_free(&softgpu_device.memory, address, kinds) ?
-		       CUDA_ERROR_INVALID_VALUE :
-		       CUDA_SUCCESS;
+	return memory_free(&softgpu_device.memory, address, kinds)
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
-	return memory_delete(dptr, MEMORY_KIND(RANGE_DEVICE) | MEMORY_KIND(RANGE_MANAGED));
+	return memory_delete(
+		dptr, MEMORY_KIND(RANGE_DEVICE) | MEMORY_KIND(RANGE_MANAGED));
 }
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
@@ -143,7 +145,8 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
  */
 
 #define HOST_ALLOC_FLAGS                                                                 \
-	(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+	(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |                          \
+		CU_MEMHOSTALLOC_WRITECOMBINED)
 
 CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
@@ -211,9 +214,10 @@ CUresult cuMemHostUnregister(void *p)
 {
 	CUresult r;
 
-	r = p ? memory_delete((uintptr_t)p, MEMORY_KIND(RANGE_REGISTERED)) :
-		CUDA_ERROR_INVALID_VALUE;
-	return r == CUDA_ERROR_INVALID_VALUE && p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : r;
+	r = p ? memory_delete((uintptr_t)p, MEMORY_KIND(RANGE_REGISTERED))
+	      : CUDA_ERROR_INVALID_VALUE;
+	return r == CUDA_ERROR_INVALID_VALUE && p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+						  : r;
 }
 
 static bool memory_is_host(enum range_kind kind)

@@ -47,8 +47,8 @@ static CUresult module_lay_out(CUmodule module, uint64_t *sizep)
 
 	for (size_t i = 0; i < n; i++) {
 		variable = softgpu_program_variable(module->program, i);
-		align = variable->align > MODULE_VARIABLE_ALIGN ? variable->align :
-								  MODULE_VARIABLE_ALIGN;
+		align = variable->align > MODULE_VARIABLE_ALIGN ? variable->align
+								: MODULE_VARIABLE_ALIGN;
 		if (!vgpu_align_u64(size, align, &size))
 			return CUDA_ERROR_INVALID_PTX;
 		module->addresses[i] = size;
@@ -115,8 +115,8 @@ static CUresult module_list(CUmodule module)
 	return CUDA_SUCCESS;
 }
 
-static CUresult module_build(CUmodule module, CUcontext context, const struct image *image,
-	bool check, struct image_log *log)
+static CUresult module_build(CUmodule module, CUcontext context,
+	const struct image *image, bool check, struct image_log *log)
 {
 	struct softgpu_message message = { 0 };
 	CUresult r;
@@ -185,6 +185,20 @@ CUresult module_get_variable(
 	return CUDA_ERROR_NOT_FOUND;
 }
 
+bool module_is_managed(CUmodule module, const char *name)
+{
+	size_t n = softgpu_program_n_variables(module->program);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct softgpu_variable *variable =
+			softgpu_program_variable(module->program, i);
+
+		if (variable->is_managed && !strcmp(variable->name, name))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Calls
  */
@@ -220,8 +234,7 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 	return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
 }
 
-/* Reads a whole file, with a NUL behind it. */
-static CUresult module_read_file(const char *name, char **textp)
+CUresult module_read_file(const char *name, char **textp)
 {
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 	char *text = NULL;

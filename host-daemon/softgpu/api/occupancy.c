@@ -13,7 +13,8 @@ static uint64_t round_up(uint64_t value, uint64_t step)
 	return (value + step - 1) / step * step;
 }
 
-uint32_t occupancy_blocks(CUfunction function, uint64_t n_threads, uint64_t dynamic_shared)
+uint32_t occupancy_blocks(
+	CUfunction function, uint64_t n_threads, uint64_t dynamic_shared)
 {
 	const struct softgpu_kernel_info *info = function->info;
 	uint64_t threads = round_up(n_threads, SOFTGPU_WARP_SIZE);
@@ -33,8 +34,8 @@ uint32_t occupancy_blocks(CUfunction function, uint64_t n_threads, uint64_t dyna
 	return n;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func,
-	int blockSize, size_t dynamicSMemSize, unsigned int flags)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
+	CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags)
 {
 	CUfunction function;
 	CUresult r;
@@ -77,9 +78,9 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
 	for (uint32_t threads = round_up(limit, SOFTGPU_WARP_SIZE); threads;
 		threads -= SOFTGPU_WARP_SIZE) {
 		uint32_t size = threads < limit ? threads : limit, blocks;
-		size_t shared = blockSizeToDynamicSMemSize ?
-					blockSizeToDynamicSMemSize(size) :
-					dynamicSMemSize;
+		size_t shared = blockSizeToDynamicSMemSize
+					? blockSizeToDynamicSMemSize(size)
+					: dynamicSMemSize;
 
 		blocks = occupancy_blocks(function, size, shared);
 		if (blocks * size > best_blocks * best_threads) {
@@ -92,9 +93,9 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
 	return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
-	CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
-	int blockSizeLimit)
+CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
+	CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+	size_t dynamicSMemSize, int blockSizeLimit)
 {
 	return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func,
 		blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
@@ -115,7 +116,8 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 		occupancy_blocks(function, blockSize, 0) < (uint32_t)numBlocks)
 		return CUDA_ERROR_INVALID_VALUE;
 	each = API_SM_SHARED / numBlocks / 128 * 128;
-	used = API_BLOCK_SHARED_RESERVED + round_up(function->info->static_shared_size, 128);
+	used = API_BLOCK_SHARED_RESERVED +
+	       round_up(function->info->static_shared_size, 128);
 	each = each > used ? each - used : 0;
 	if (each > API_BLOCK_SHARED_OPTIN - function->info->static_shared_size)
 		each = API_BLOCK_SHARED_OPTIN - function->info->static_shared_size;

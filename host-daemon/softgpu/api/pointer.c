@@ -123,8 +123,8 @@ static void pointer_absent(CUpointer_attribute attribute, void *data)
 	}
 }
 
-CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
-	void **data, CUdeviceptr ptr)
+CUresult cuPointerGetAttributes(unsigned int numAttributes,
+	CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
 	struct pointer pointer;
 	CUresult r;

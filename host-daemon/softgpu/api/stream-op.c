@@ -29,16 +29,16 @@ static CUresult word_submit(CUstream handle, enum sched_kind kind, uint64_t addr
 	return sched_submit(stream, &op, false);
 }
 
-static CUresult word_write(
-	CUstream stream, uint64_t address, uint64_t value, uint32_t size, unsigned int flags)
+static CUresult word_write(CUstream stream, uint64_t address, uint64_t value,
+	uint32_t size, unsigned int flags)
 {
 	if (flags & ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
 		return CUDA_ERROR_INVALID_VALUE;
 	return word_submit(stream, SCHED_WRITE, address, value, size, 0);
 }
 
-static CUresult word_wait(
-	CUstream stream, uint64_t address, uint64_t value, uint32_t size, unsigned int flags)
+static CUresult word_wait(CUstream stream, uint64_t address, uint64_t value,
+	uint32_t size, unsigned int flags)
 {
 	_Static_assert((int)SCHED_COMPARE_GEQ == CU_STREAM_WAIT_VALUE_GEQ &&
 			       (int)SCHED_COMPARE_EQ == CU_STREAM_WAIT_VALUE_EQ &&

@@ -6,7 +6,7 @@
 #include "exec/engine.h"
 #include "mem/chunk.h"
 
-_Static_assert(CHUNK_PAGES * SOFTGPU_PAGE_SIZE == CHUNK_SIZE, "pages of a chunk");
+_Static_assert(CHUNK_PAGES *SOFTGPU_PAGE_SIZE == CHUNK_SIZE, "pages of a chunk");
 
 void chunk_init(struct chunk *chunk, uint64_t address)
 {

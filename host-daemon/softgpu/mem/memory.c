@@ -300,8 +300,8 @@ int memory_register(struct memory *memory, const struct range *template)
 	struct range range = *template;
 	int r = 0;
 
-	if (!range.size || !vgpu_range_within(range.address, range.size, memory->host.base,
-				   memory->host.size))
+	if (!range.size || !vgpu_range_within(range.address, range.size,
+				   memory->host.base, memory->host.size))
 		return MEMORY_E_OUTSIDE;
 	range.kind = RANGE_REGISTERED;
 	pthread_mutex_lock(&memory->lock);

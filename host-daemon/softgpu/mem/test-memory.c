@@ -129,7 +129,8 @@ TEST(only_the_start_of_an_allocation_of_the_right_kind_frees_it)
 	address = must_alloc(4096);
 	check_eq(memory_free(&memory, address + 512, MEMORY_KIND(RANGE_DEVICE)),
 		MEMORY_E_UNKNOWN);
-	check_eq(memory_free(&memory, address, MEMORY_KIND(RANGE_HOST)), MEMORY_E_UNKNOWN);
+	check_eq(
+		memory_free(&memory, address, MEMORY_KIND(RANGE_HOST)), MEMORY_E_UNKNOWN);
 	must_free(address);
 	check_eq(memory_free(&memory, address, MEMORY_KIND(RANGE_DEVICE)),
 		MEMORY_E_UNKNOWN);

@@ -36,7 +36,8 @@ int window_init_reserve(struct window *window, uint64_t size)
 		0);
 	if (at == MAP_FAILED)
 		return vgpu_error_origin(-ENOMEM);
-	base = ((uint64_t)(uintptr_t)at + SOFTGPU_PAGE_SIZE - 1) & ~(SOFTGPU_PAGE_SIZE - 1);
+	base = ((uint64_t)(uintptr_t)at + SOFTGPU_PAGE_SIZE - 1) &
+	       ~(SOFTGPU_PAGE_SIZE - 1);
 	r = window_init(window, base, size);
 	if (r) {
 		munmap(at, whole);
@@ -78,7 +79,8 @@ int window_commit(struct window *window, uint64_t end)
 }
 
 /* Kernels read the map while it changes; softgpu_window_allows() is the reader. */
-static void window_set(struct window *window, uint64_t address, uint64_t size, uint8_t byte)
+static void window_set(
+	struct window *window, uint64_t address, uint64_t size, uint8_t byte)
 {
 	uint64_t first = (address - window->base) >> SOFTGPU_PAGE_SHIFT;
 	uint64_t last = (address + size - 1 - window->base) >> SOFTGPU_PAGE_SHIFT;

@@ -30,8 +30,11 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 	grid->is_begun = false;
 	grid->is_listed = true;
 	TAILQ_INSERT_TAIL(&sched->grids, op, grid.link);
-	sched->n_wanted += grid->n_blocks < sched->n_threads ? grid->n_blocks :
-							       sched->n_threads;
+	if (grid->is_cooperative)
+		sched->n_wanted++;
+	else
+		sched->n_wanted += grid->n_blocks < sched->n_threads ? grid->n_blocks
+								     : sched->n_threads;
 }
 
 static void grid_report(struct sched_op *op, const struct softgpu_fault *fault)
@@ -65,15 +68,28 @@ static int grid_work(struct sched_grid *grid, struct softgpu_scratch *scratch,
 	}
 }
 
-void sched_grid_serve(struct sched *sched, struct softgpu_scratch *scratch)
+/* With the lock: nobody else shall join. */
+static void grid_unlist(struct sched *sched, struct sched_op *op)
 {
+	if (op->grid.is_listed)
+		TAILQ_REMOVE(&sched->grids, op, grid.link);
+	op->grid.is_listed = false;
+}
+
+void sched_grid_serve(struct sched_worker *worker)
+{
+	struct sched *sched = worker->sched;
 	struct sched_op *op = TAILQ_FIRST(&sched->grids);
 	struct sched_grid *grid = &op->grid;
 	struct softgpu_fault fault = { 0 };
 	int r;
 
-	TAILQ_REMOVE(&sched->grids, op, grid.link);
-	TAILQ_INSERT_TAIL(&sched->grids, op, grid.link);
+	if (grid->is_cooperative) {
+		grid_unlist(sched, op);
+	} else {
+		TAILQ_REMOVE(&sched->grids, op, grid.link);
+		TAILQ_INSERT_TAIL(&sched->grids, op, grid.link);
+	}
 	/* The time limit counts from the first block, not from the place in the list. */
 	if (!grid->is_begun && sched->timeout_ns)
 		grid->launch.deadline_ns = sched_now_ns() + sched->timeout_ns;
@@ -81,15 +97,15 @@ void sched_grid_serve(struct sched *sched, struct softgpu_scratch *scratch)
 	grid->n_threads++;
 	sched_unlock(sched);
 
-	r = grid_work(grid, scratch, &fault);
+	if (grid->is_cooperative)
+		r = sched_grid_together(worker, grid, &fault);
+	else
+		r = grid_work(grid, worker->scratch, &fault);
 
 	sched_lock(sched);
 	if (r)
 		grid_report(op, &fault);
-	if (grid->is_listed) {
-		grid->is_listed = false;
-		TAILQ_REMOVE(&sched->grids, op, grid.link);
-	}
+	grid_unlist(sched, op);
 	grid->n_threads--;
 	if (!grid->n_threads)
 		sched_stream_complete(op->stream);

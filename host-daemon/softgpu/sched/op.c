@@ -111,8 +111,8 @@ void sched_op_run(const struct sched_op *op)
 		return;
 	}
 	for (uint64_t y = 0; y < op->fill.height; y++)
-		sched_fill_row((void *)(uintptr_t)(op->fill.to + y * op->fill.pitch),
-			&op->fill);
+		sched_fill_row(
+			(void *)(uintptr_t)(op->fill.to + y * op->fill.pitch), &op->fill);
 }
 
 void sched_word_write(const struct sched_word *word)
@@ -132,12 +132,12 @@ bool sched_word_is_met(const struct sched_word *word)
 	int64_t ahead;
 
 	if (word->size == 4) {
-		now = __atomic_load_n((const uint32_t *)(uintptr_t)word->address,
-			__ATOMIC_SEQ_CST);
+		now = __atomic_load_n(
+			(const uint32_t *)(uintptr_t)word->address, __ATOMIC_SEQ_CST);
 		ahead = (int32_t)(now - value);
 	} else {
-		now = __atomic_load_n((const uint64_t *)(uintptr_t)word->address,
-			__ATOMIC_SEQ_CST);
+		now = __atomic_load_n(
+			(const uint64_t *)(uintptr_t)word->address, __ATOMIC_SEQ_CST);
 		ahead = (int64_t)(now - value);
 	}
 	switch (word->compare) {

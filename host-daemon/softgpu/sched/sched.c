@@ -15,11 +15,6 @@
 /* How often a word that a stream waits for is looked at. */
 #define SCHED_POLL_NS 50000
 
-struct kernel_thread {
-	struct sched *sched;
-	struct softgpu_scratch *scratch;
-};
-
 int sched_init(struct sched *sched, const struct softgpu_space *space, uint32_t n_threads)
 {
 	pthread_condattr_t monotonic;
@@ -46,8 +41,8 @@ int sched_init(struct sched *sched, const struct softgpu_space *space, uint32_t 
 
 static void *kernel_main(void *argument)
 {
-	struct kernel_thread thread = *(struct kernel_thread *)argument;
-	struct sched *sched = thread.sched;
+	struct sched_worker worker = *(struct sched_worker *)argument;
+	struct sched *sched = worker.sched;
 
 	free(argument);
 	sched_lock(sched);
@@ -57,7 +52,7 @@ static void *kernel_main(void *argument)
 			pthread_cond_wait(&sched->kernel_work, &sched->lock);
 			sched->n_idle--;
 		}
-		sched_grid_serve(sched, thread.scratch);
+		sched_grid_serve(&worker);
 		/* What this completed may hold work for other threads. */
 		sched_unlock(sched);
 		sched_lock(sched);
@@ -167,22 +162,26 @@ static int sched_thread(void *(*main)(void *), void *argument, const char *name)
 
 static int sched_kernel_thread(struct sched *sched, uint32_t smid)
 {
-	struct kernel_thread *thread = malloc(sizeof(*thread));
+	struct sched_worker *worker = malloc(sizeof(*worker));
 	char name[16];
 	int r;
 
-	if (!thread)
+	if (!worker)
 		return vgpu_error_origin(-ENOMEM);
-	thread->sched = sched;
-	if (softgpu_scratch_new(&thread->scratch, smid)) {
-		free(thread);
+	*worker = (struct sched_worker){
+		.sched = sched,
+		.smid = smid,
+		.workspace = sched->workspaces + smid * SCHED_WORKSPACE_SIZE,
+	};
+	if (softgpu_scratch_new(&worker->scratch, smid)) {
+		free(worker);
 		return vgpu_error_origin(-ENOMEM);
 	}
 	snprintf(name, sizeof(name), "softgpu-sm%u", smid % 1000);
-	r = sched_thread(kernel_main, thread, name);
+	r = sched_thread(kernel_main, worker, name);
 	if (r) {
-		softgpu_scratch_free(thread->scratch);
-		free(thread);
+		softgpu_scratch_free(worker->scratch);
+		free(worker);
 	}
 	return r;
 }

@@ -49,6 +49,9 @@
 /* Parameters up to this size are kept in the operation itself. */
 #define SCHED_PARAMS_INLINE 256
 
+/* Where the blocks of a cooperative grid meet, one for each kernel thread. */
+#define SCHED_WORKSPACE_SIZE 256
+
 /* Operations that are kept for reuse. */
 #define SCHED_SPARE_MAX 4096
 
@@ -116,13 +119,14 @@ struct sched_host {
 struct sched_grid {
 	struct softgpu_launch launch;
 	uint64_t n_blocks;
-	uint64_t chunk; /* blocks taken at once */
-	uint64_t next;	/* atomic: first block not taken */
+	uint64_t chunk;	    /* blocks taken at once */
+	uint64_t next;	    /* atomic: first block not taken */
 	uint32_t n_threads; /* at work on it; the lock */
 	bool is_listed;
 	bool is_begun;
+	bool is_cooperative;	    /* all blocks side by side */
 	TAILQ_ENTRY(sched_op) link; /* in sched.grids */
-	void *long_params; /* to be freed, where they are not in params */
+	void *long_params;	    /* to be freed, where they are not in params */
 	uint8_t params[SCHED_PARAMS_INLINE] __attribute__((aligned(16)));
 };
 
@@ -190,8 +194,8 @@ struct sched_context {
 	struct sched_stream legacy;
 	struct sched_streams streams; /* all, legacy too */
 	uint64_t next_ticket;
-	int fault;	/* sticky; written under the lock, read anywhere */
-	uint32_t stop;	/* what engine.h calls *stop */
+	int fault;     /* sticky; written under the lock, read anywhere */
+	uint32_t stop; /* what engine.h calls *stop */
 	uint32_t n_waiters;
 	pthread_cond_t done;
 };
@@ -201,6 +205,7 @@ struct sched {
 	uint64_t timeout_ns; /* of a kernel, 0: none */
 	const struct softgpu_space *space;
 	struct softgpu_hooks hooks;
+	uint64_t workspaces; /* device memory, n_threads times SCHED_WORKSPACE_SIZE */
 
 	pthread_mutex_t lock; /* for all below */
 	bool is_started;
@@ -221,11 +226,20 @@ struct sched {
 	bool has_host_thread;
 };
 
+/* A kernel thread. */
+struct sched_worker {
+	struct sched *sched;
+	struct softgpu_scratch *scratch;
+	uint32_t smid;
+	uint64_t workspace;
+};
+
 /*
  * Scheduler
  */
 
-int sched_init(struct sched *sched, const struct softgpu_space *space, uint32_t n_threads);
+int sched_init(
+	struct sched *sched, const struct softgpu_space *space, uint32_t n_threads);
 
 /* Starts the threads unless they run. Return: 0 or -errno. */
 int sched_start(struct sched *sched);
@@ -317,8 +331,12 @@ void sched_word_write(const struct sched_word *word);
 /* With the lock: offers a launch to the kernel threads. */
 void sched_grid_begin(struct sched *sched, struct sched_op *op);
 
-/* The life of a kernel thread, which is multiprocessor number smid. */
-void sched_grid_serve(struct sched *sched, struct softgpu_scratch *scratch);
+/* With the lock: a kernel thread takes part in the grid that is next. */
+void sched_grid_serve(struct sched_worker *worker);
+
+/* Runs all blocks of a grid side by side. Return: 0 or the code of a fault. */
+int sched_grid_together(struct sched_worker *worker, struct sched_grid *grid,
+	struct softgpu_fault *fault);
 
 /* With the lock: the operation at the head of a running stream is done. */
 void sched_stream_complete(struct sched_stream *stream);

@@ -194,7 +194,8 @@ static void stream_advance(struct sched_stream *stream)
 	struct sched_context *context = stream->context;
 	struct sched_op *op;
 
-	while (stream->state != SCHED_STREAM_QUEUED && stream->state != SCHED_STREAM_RUNNING) {
+	while (stream->state != SCHED_STREAM_QUEUED &&
+		stream->state != SCHED_STREAM_RUNNING) {
 		stream_leave(stream);
 		op = STAILQ_FIRST(&stream->ops);
 		if (!op) {

@@ -35,8 +35,28 @@ struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
 	return NULL;
 }
 
-int softgpu_run_blocks(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
-	uint64_t first, uint64_t count, struct softgpu_fault *fault)
+int softgpu_block_begin(struct softgpu_scratch *scratch,
+	const struct softgpu_launch *launch, uint64_t block, struct softgpu_fault *fault)
+{
+	return softgpu_run_blocks(scratch, launch, block, 1, fault);
+}
+
+enum softgpu_progress softgpu_block_resume(
+	struct softgpu_scratch *scratch, struct softgpu_fault *fault)
+{
+	return SOFTGPU_BLOCK_DONE;
+}
+
+const struct softgpu_kernel_info *softgpu_kernel_info(const struct softgpu_kernel *kernel)
+{
+	static const struct softgpu_kernel_info info = { .name = "work" };
+
+	return &info;
+}
+
+int softgpu_run_blocks(struct softgpu_scratch *scratch,
+	const struct softgpu_launch *launch, uint64_t first, uint64_t count,
+	struct softgpu_fault *fault)
 {
 	const struct work *work = launch->params;
 	uint32_t stop = 0;
@@ -119,8 +139,11 @@ TEST(a_stream_keeps_the_order_of_its_operations)
 	struct sched_stream *stream;
 	struct sched_op copy = {
 		.kind = SCHED_COPY,
-		.copy = { .to = (uintptr_t)&other, .from = (uintptr_t)&word, .width = 8,
-			.height = 1, .depth = 1 },
+		.copy = { .to = (uintptr_t)&other,
+			.from = (uintptr_t)&word,
+			.width = 8,
+			.height = 1,
+			.depth = 1 },
 	};
 
 	start(&context);
@@ -227,7 +250,9 @@ TEST(a_stream_waits_for_a_word_that_another_writes)
 	struct sched_stream *one, *two;
 	struct sched_op op = {
 		.kind = SCHED_WAIT_VALUE,
-		.word = { .address = (uintptr_t)&word, .value = 5, .size = 8,
+		.word = { .address = (uintptr_t)&word,
+			.value = 5,
+			.size = 8,
 			.compare = SCHED_COMPARE_GEQ },
 	};
 
