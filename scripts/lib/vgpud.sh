@@ -31,8 +31,11 @@ make_shim_folder() {
 	fi
 }
 
-# write_config DRIVER TRANSPORT : one VM, at $run_dir/vgpud.sock
+# write_config DRIVER TRANSPORT : one VM, at $run_dir/vgpud.sock; with transport plain in
+# the file $run_dir/vgpud.mem, which QEMU makes
 write_config() {
+	local place="socket = $run_dir/vgpud.sock"
+	[ "$2" != plain ] || place="memory = $run_dir/vgpud.mem"
 	cat >"$run_dir/vgpud.conf" <<-END
 		[vgpud]
 		driver = $1
@@ -41,7 +44,7 @@ write_config() {
 
 		[vm private]
 		transport = $2
-		socket = $run_dir/vgpud.sock
+		$place
 	END
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # CUDA programs in a guest, computed on the host: the demo is the test.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 
 demo() { timeout -k 5 500 "$top/scripts/demo" --no-install --driver soft "$@"; }
 
@@ -15,35 +15,78 @@ test_programs_of_nvcc_compute_in_the_guest() {
 	same "programs that are right" "$(grep -c ': right in the guest' out)" 3
 }
 
+test_programs_compute_in_the_guest_when_every_call_waits() {
+	VGPU_SYNC=1 demo --programs plain >out || { cat out && return 1; }
+	same "programs that are right" "$(grep -c ': right in the guest' out)" 3
+}
+
+# No doorbell, no socket: both sides find each other in a file and poll.
+test_program_computes_in_the_guest_over_ivshmem_plain() {
+	# shellcheck source=../../scripts/lib/vgpud.sh
+	. "$top/scripts/lib/vgpud.sh"
+	run_dir=$PWD
+	start_vgpud soft plain
+	guest --plain "$PWD/vgpud.mem,4G" --lib "$(product libcuda.so.1)" -- \
+		"$build/tests/e2e/e2e-vectoradd" >out
+	stop_vgpud
+	has out "vectorAdd: 1048576 values, 0 wrong: PASS"
+	grep -q "session ended .* launches=1 .* bytes_h2d=8388608" vgpud.log
+}
+
 # A demo that would believe anything is worth nothing.
 test_demo_fails_on_a_device_that_computes_nothing() {
 	expect 1 demo --programs plain --driver null >out
 	grep -q "vectoradd: WRONG: exit status 1" out
 }
 
-# Without a kernel module nobody tells the host: the next process to open the device
-# does, long before the guest is gone.
-test_session_of_a_killed_guest_process_ends_when_the_next_one_opens() {
-	cat >script <<-'END'
-		"$1" 2048 >/dev/null 2>&1 &
-		until grep -q resource2 /proc/$!/maps; do
-			kill -0 $! || exit 1
-			sleep 0.1
-		done
-		sleep 2
-		kill -9 $!
-		echo "killed $!"
-		"$2" 1024
-		sleep 2
-	END
-	"$top/scripts/vgpu-run" --vm --driver "${1:-soft}" --log log --add script \
+# Without a kernel module nobody tells the host that a process was killed: others in
+# the guest do, long before the guest is gone.
+killed_process_ends_before_its_guest() {
+	local pid
+	"$top/scripts/vgpu-run" --vm --driver soft --log log --add script \
 		--add "$build/tests/e2e/e2e-matrixmul" \
 		--add "$build/tests/e2e/e2e-vectoradd" -- \
 		sh "$PWD/script" "$build/tests/e2e/e2e-matrixmul" \
 		"$build/tests/e2e/e2e-vectoradd" >out || true
-	has out "vectorAdd: 1024 values, 0 wrong: PASS"
 	sed '/has gone/,$d' log >while-guest-was-there
-	local pid
 	pid=$(sed -n "s/^killed //p" out)
 	grep -q "session ended .* pid=$pid " while-guest-was-there
+}
+
+# started PID : waits, in the guest, until the process has the device
+started='started() {
+	until grep -q resource2 /proc/$1/maps; do
+		kill -0 $1 || exit 1
+		sleep 0.1
+	done
+	sleep 2
+}'
+
+test_session_of_a_killed_process_ends_when_the_next_one_opens() {
+	cat >script <<-END
+		$started
+		"\$1" 2048 >/dev/null 2>&1 &
+		started \$!
+		kill -9 \$!
+		echo "killed \$!"
+		"\$2" 1024
+		sleep 2
+	END
+	killed_process_ends_before_its_guest
+	has out "vectorAdd: 1024 values, 0 wrong: PASS"
+}
+
+test_session_of_a_killed_process_is_ended_by_one_that_runs() {
+	cat >script <<-END
+		$started
+		"\$1" 2048 >/dev/null 2>&1 &
+		started \$!
+		"\$1" 2048 >/dev/null 2>&1 &
+		killed=\$!
+		started \$killed
+		kill -9 \$killed
+		echo "killed \$killed"
+		sleep 5
+	END
+	killed_process_ends_before_its_guest
 }
