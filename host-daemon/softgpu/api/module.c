@@ -174,7 +174,7 @@ CUresult module_get_variable(
 		const struct softgpu_variable *variable =
 			softgpu_program_variable(module->program, i);
 
-		if (variable->is_local_symbol || strcmp(variable->name, name))
+		if (strcmp(variable->name, name))
 			continue;
 		if (addressp)
 			*addressp = module->addresses[i];

@@ -121,7 +121,7 @@ struct softgpu_variable {
 	uint32_t align;
 	bool is_const;
 	bool is_managed;
-	bool is_local_symbol; /* neither .visible nor .weak: not to be found by name */
+	bool is_local_symbol; /* neither .visible nor .weak */
 	bool has_init;	      /* else it is zero-filled */
 };
 
