@@ -102,7 +102,7 @@ static CUresult push(uint64_t to, const uint8_t *from, uint64_t size, CUstream s
 		struct shim_block block;
 		CUresult result;
 
-		result = shim_staging_take(size, stream, &block);
+		result = shim_staging_take(size, SHIM_BLOCK_TO_DEVICE, stream, &block);
 		if (result != CUDA_SUCCESS)
 			return result;
 		transfer = (struct transfer){
@@ -115,7 +115,7 @@ static CUresult push(uint64_t to, const uint8_t *from, uint64_t size, CUstream s
 		memcpy(block.data, from, transfer.size);
 		result = send_to_device(&transfer, stream);
 		if (result != CUDA_SUCCESS) {
-			shim_staging_give(&block);
+			shim_staging_give_unused(&block);
 			return result;
 		}
 		to += transfer.size;
@@ -133,14 +133,20 @@ struct pull {
 	uint32_t n;
 };
 
+/* Asks for the next piece. Return: CUDA_ERROR_NOT_READY where that has to wait until a
+ * block of this copy is emptied. */
 static CUresult pull_one(struct pull *pull, uint64_t from, uint64_t size, CUstream stream)
 {
 	uint32_t i = (pull->first + pull->n) % PIPELINE_DEPTH;
 	struct shim_block *block = &pull->blocks[i];
 	struct transfer transfer;
-	CUresult result;
+	CUresult result = CUDA_SUCCESS;
 
-	result = shim_staging_take(size, stream, block);
+	if (!pull->n)
+		result = shim_staging_take(size, SHIM_BLOCK_FROM_DEVICE, stream, block);
+	else if (pull->n == PIPELINE_DEPTH ||
+		 !shim_staging_try_take(size, SHIM_BLOCK_FROM_DEVICE, block))
+		result = CUDA_ERROR_NOT_READY;
 	if (result != CUDA_SUCCESS)
 		return result;
 	pull->sizes[i] = size < block->size ? size : block->size;
@@ -153,7 +159,7 @@ static CUresult pull_one(struct pull *pull, uint64_t from, uint64_t size, CUstre
 	};
 	result = send_from_device(&transfer, stream);
 	if (result != CUDA_SUCCESS) {
-		shim_staging_give(block);
+		shim_staging_give_unused(block);
 		return result;
 	}
 	pull->n++;
@@ -169,8 +175,10 @@ static CUresult empty_one(struct pull *pull, uint8_t **top, CUstream stream)
 	CUresult result;
 
 	result = shim_staging_wait(block->word, block->value, stream);
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
 		memcpy(*top, block->data, size);
+		shim_staging_release(block);
+	}
 	*top += size;
 	pull->first = (pull->first + 1) % PIPELINE_DEPTH;
 	pull->n--;
@@ -183,17 +191,15 @@ static CUresult pull(uint8_t *to, uint64_t from, uint64_t size, CUstream stream)
 	CUresult result = CUDA_SUCCESS;
 
 	while (result == CUDA_SUCCESS && (size || under_way.n)) {
-		if (size && under_way.n < PIPELINE_DEPTH) {
-			uint32_t last;
+		result = size ? pull_one(&under_way, from, size, stream) :
+				CUDA_ERROR_NOT_READY;
+		if (result == CUDA_ERROR_NOT_READY) {
+			result = empty_one(&under_way, &to, stream);
+		} else if (result == CUDA_SUCCESS) {
+			uint32_t last = (under_way.first + under_way.n - 1) % PIPELINE_DEPTH;
 
-			result = pull_one(&under_way, from, size, stream);
-			if (result != CUDA_SUCCESS)
-				break;
-			last = (under_way.first + under_way.n - 1) % PIPELINE_DEPTH;
 			from += under_way.sizes[last];
 			size -= under_way.sizes[last];
-		} else {
-			result = empty_one(&under_way, &to, stream);
 		}
 	}
 	/* After a refusal, what was sent before it is still awaited. */
@@ -290,7 +296,8 @@ static CUresult push_rows(const struct shim_rectangle *rows, CUstream stream)
 	struct shim_block block;
 	CUresult result;
 
-	result = shim_staging_take(rows->width * rows->height, stream, &block);
+	result = shim_staging_take(rows->width * rows->height, SHIM_BLOCK_TO_DEVICE,
+		stream, &block);
 	if (result != CUDA_SUCCESS)
 		return result;
 	for (uint64_t i = 0; i < rows->height; i++)
@@ -300,7 +307,7 @@ static CUresult push_rows(const struct shim_rectangle *rows, CUstream stream)
 	sent.from_pitch = rows->width;
 	result = send_rectangle(&sent, &block, stream);
 	if (result != CUDA_SUCCESS)
-		shim_staging_give(&block);
+		shim_staging_give_unused(&block);
 	return result;
 }
 
@@ -310,20 +317,23 @@ static CUresult pull_rows(const struct shim_rectangle *rows, CUstream stream)
 	struct shim_block block;
 	CUresult result;
 
-	result = shim_staging_take(rows->width * rows->height, stream, &block);
+	result = shim_staging_take(rows->width * rows->height, SHIM_BLOCK_FROM_DEVICE,
+		stream, &block);
 	if (result != CUDA_SUCCESS)
 		return result;
 	sent.to = (uint64_t)(uintptr_t)block.data;
 	sent.to_pitch = rows->width;
 	result = send_rectangle(&sent, &block, stream);
 	if (result != CUDA_SUCCESS) {
-		shim_staging_give(&block);
+		shim_staging_give_unused(&block);
 		return result;
 	}
 	result = shim_staging_wait(block.word, block.value, stream);
 	for (uint64_t i = 0; result == CUDA_SUCCESS && i < rows->height; i++)
 		memcpy(pointer(rows->to + i * rows->to_pitch), block.data + i * rows->width,
 			rows->width);
+	if (result == CUDA_SUCCESS)
+		shim_staging_release(&block);
 	return result;
 }
 

@@ -25,8 +25,10 @@ struct block_ring {
 	uint32_t first_word;
 	uint32_t n;
 	uint32_t front;
-	/* By block: the number its word has when it is free. */
+	/* By block: the number its word has when the device is done, and whether its
+	 * taker still reads it then. */
 	uint64_t due[SHIM_STAGING_SMALL_N];
+	bool is_held[SHIM_STAGING_SMALL_N];
 };
 
 static struct block_ring small_blocks, large_blocks;
@@ -51,14 +53,17 @@ void shim_staging_setup(uint8_t *start)
 }
 
 /* Takes the first free block from the front on. Return: false where all are in use. */
-static bool try_take(struct block_ring *ring, struct shim_block *block)
+static bool try_take(struct block_ring *ring, enum shim_block_use use,
+	struct shim_block *block)
 {
 	SHIM_LOCKED(&ring->lock);
 	for (uint32_t turn = 0; turn < ring->n; turn++) {
 		uint32_t i = (ring->front + turn) % ring->n;
 
-		if (shim_word_read(ring->first_word + i) < ring->due[i])
+		if (ring->is_held[i] ||
+			shim_word_read(ring->first_word + i) < ring->due[i])
 			continue;
+		ring->is_held[i] = use == SHIM_BLOCK_FROM_DEVICE;
 		*block = (struct shim_block){
 			.data = ring->data + (uint64_t)i * ring->block_size,
 			.size = ring->block_size,
@@ -71,14 +76,19 @@ static bool try_take(struct block_ring *ring, struct shim_block *block)
 	return false;
 }
 
-CUresult shim_staging_take(uint64_t size, CUstream stream, struct shim_block *block)
+bool shim_staging_try_take(uint64_t size, enum shim_block_use use, struct shim_block *block)
 {
-	struct block_ring *ring = size <= SHIM_STAGING_SMALL_SIZE ? &small_blocks :
-								    &large_blocks;
+	return try_take(size <= SHIM_STAGING_SMALL_SIZE ? &small_blocks : &large_blocks, use,
+		block);
+}
+
+CUresult shim_staging_take(uint64_t size, enum shim_block_use use, CUstream stream,
+	struct shim_block *block)
+{
 	struct shim_wait wait = {};
 	CUresult result = CUDA_SUCCESS;
 
-	while (!try_take(ring, block)) {
+	while (!shim_staging_try_take(size, use, block)) {
 		if (!shim_wait_turn(&wait, &shim_channel))
 			return SHIM_ERROR_HOST_GONE;
 		if (shim_wait_ns(&wait) < STANDSTILL_NS)
@@ -112,8 +122,18 @@ CUresult shim_staging_wait(uint32_t word, uint64_t value, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-void shim_staging_give(const struct shim_block *block)
+void shim_staging_release(const struct shim_block *block)
+{
+	struct block_ring *ring = block->word < SHIM_STAGING_SMALL_N ? &small_blocks :
+								       &large_blocks;
+	SHIM_LOCKED(&ring->lock);
+
+	ring->is_held[block->word - ring->first_word] = false;
+}
+
+void shim_staging_give_unused(const struct shim_block *block)
 {
 	__atomic_store_n(&shim_channel.words[block->word].value, block->value,
 		__ATOMIC_RELEASE);
+	shim_staging_release(block);
 }

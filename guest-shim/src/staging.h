@@ -5,10 +5,12 @@
  * Staging blocks: where pageable memory of the program meets the device
  *
  * Each block has a completion word. Whoever takes a block gets with it the number that
- * the device is to write there when it is done with the block; from then on the block
- * is free again, without anybody giving it back.
+ * the device is to write there when it is done with the block. A block on its way to the
+ * device is free again from then on, without anybody giving it back; one that was
+ * filled by the device stays its taker's until it is released.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "words.h"
@@ -28,16 +30,29 @@ struct shim_block {
 
 void shim_staging_setup(uint8_t *start);
 
+enum shim_block_use {
+	SHIM_BLOCK_TO_DEVICE,	/* free when the device is done */
+	SHIM_BLOCK_FROM_DEVICE, /* free when released */
+};
+
 /*
  * Takes a block of at least `size` bytes, or the largest there is; waits until one is
  * free. A wait that gets long asks the driver, about the stream the block is wanted for.
  *
  * Return: CUDA_SUCCESS, or the fault or loss of the host that ended the wait.
  */
-CUresult shim_staging_take(uint64_t size, CUstream stream, struct shim_block *block);
+CUresult shim_staging_take(uint64_t size, enum shim_block_use use, CUstream stream,
+	struct shim_block *block);
 
 /* Waits until a word has a value that the device is to write in that stream. */
 CUresult shim_staging_wait(uint32_t word, uint64_t value, CUstream stream);
 
-/* Gives back a block that the device was never told of, or has certainly left. */
-void shim_staging_give(const struct shim_block *block);
+/* The same for those who have blocks already and may not wait for more: two of them
+ * could wait for each other. Return: false where none is free. */
+bool shim_staging_try_take(uint64_t size, enum shim_block_use use, struct shim_block *block);
+
+/* Ends the use of a block from the device, whose word has come. */
+void shim_staging_release(const struct shim_block *block);
+
+/* Gives back a block that the device was never told of. */
+void shim_staging_give_unused(const struct shim_block *block);
