@@ -263,3 +263,9 @@ void fence_note_fault(struct session *session, CUresult result)
 		vgpu_log_info("VM %s: work of the guest ended in fault %d.", session->vm,
 			result);
 }
+
+void fence_forget_fault(struct session *session)
+{
+	/* Partner: as for fence_note_fault(). */
+	__atomic_store_n(&session_control(session)->fault, CUDA_SUCCESS, __ATOMIC_RELEASE);
+}

@@ -95,5 +95,8 @@ CUresult fence_write_word(
 /* Notes a fault of asynchronous work, which the guest finds in its control page. */
 void fence_note_fault(struct session *session, CUresult result);
 
+/* A context is gone, and its fault with it; the driver still tells of any other one. */
+void fence_forget_fault(struct session *session);
+
 /* Whether a result tells of a broken context rather than of the call it answers. */
 bool fence_is_fault(CUresult result);
