@@ -78,11 +78,13 @@ def argument_checks(call):
 
 
 def range_condition(p):
+    """The range is the program's; counted in elements, it starts at a multiple of one."""
     factors = p.bytes.split("*")
     if len(factors) == 1:
         return [f"!shim_range_covers({p.name}, {factors[0]})"]
-    return [f"!vgpu_mul_u64({factors[0]}, {factors[1]}, &size)",
-            f"!shim_range_covers({p.name}, size)"]
+    aligned = [f"{p.name} % {factor}" for factor in factors if factor.isdigit()]
+    return aligned + [f"!vgpu_mul_u64({factors[0]}, {factors[1]}, &size)",
+                      f"!shim_range_covers({p.name}, size)"]
 
 
 def pack_argument(p):
