@@ -19,6 +19,9 @@
 
 extern const char kernels_ptx[];
 
+/* A driver library keeps its connection until the process ends. */
+const bool test_keeps_descriptors = true;
+
 #define check_cu(_call, _expected)                                                       \
 	do {                                                                             \
 		CUresult r_ = (_call);                                                   \

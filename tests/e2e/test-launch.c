@@ -205,13 +205,21 @@ TEST(cooperative_launch_runs_all_its_blocks)
 	struct fixture fixture = fixture_new();
 	CUfunction fill = fixture_function(&fixture, "fill");
 	unsigned int value = 61;
-	int n = 64;
+	int n = 64, can = 0;
 	CUdeviceptr p;
 
 	check_ok(cuMemAlloc(&p, 256));
+	check_ok(cuDeviceGetAttribute(
+		&can, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, fixture.device));
 
 	void *parameters[] = { &p, &value, &n };
 
+	if (!can) {
+		check_cu(cuLaunchCooperativeKernel(
+				 fill, 2, 1, 1, 32, 1, 1, 0, NULL, parameters),
+			CUDA_ERROR_NOT_SUPPORTED);
+		return;
+	}
 	check_ok(cuLaunchCooperativeKernel(fill, 2, 1, 1, 32, 1, 1, 0, NULL, parameters));
 	check_eq(device_word(p + 252), 61);
 	/* more blocks than can be resident at once */

@@ -244,7 +244,6 @@ TEST(kernels_of_a_library_take_attributes_for_a_device)
 	size_t offset = 99, size = 0;
 	int dynamic_size = 0;
 	CUlibrary library;
-	CUdeviceptr p;
 	CUkernel kernel;
 
 	fixture_new();
@@ -258,7 +257,6 @@ TEST(kernels_of_a_library_take_attributes_for_a_device)
 		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0));
 	check_eq(dynamic_size, 60 << 10);
 	check_ok(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_L1, 0));
-	check_cu(cuLibraryGetManaged(&p, &size, library, "answer"), CUDA_ERROR_NOT_FOUND);
 }
 
 TEST(library_is_loaded_from_a_file)
