@@ -53,7 +53,8 @@ SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, 
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemsetD16Async);
 	uint64_t size;
 
-	if (!vgpu_mul_u64(N, 2, &size) || !shim_range_covers(dstDevice, size))
+	if (dstDevice % 2 || !vgpu_mul_u64(N, 2, &size) ||
+		!shim_range_covers(dstDevice, size))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.dst_device = dstDevice;
 	request.us = us;
