@@ -150,6 +150,8 @@ def update():
     for name, product in GOLDEN.items():
         with open(os.path.join(where, name), "w", encoding="utf-8") as file:
             file.write(product_text(product, ["small.xml"], where))
+    if not arguments.xml:
+        return  # the list of symbols is made of the whole description
     with open(folder("protocol", "api", "symbols.txt"), "w", encoding="utf-8") as file:
         file.write(product_text("symbols", arguments.xml, folder()))
 
