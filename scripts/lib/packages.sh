@@ -8,8 +8,9 @@ packages_build=(
 	liburing-dev libprotobuf-c-dev protobuf-c-compiler libinih-dev
 	libzstd-dev liblz4-dev
 )
-# clang makes PTX from test kernels, and fuzzers
-packages_test=(clang libclang-rt-14-dev)
+# clang makes PTX from test kernels, and fuzzers; llvm names the functions in what
+# these report
+packages_test=(clang libclang-rt-14-dev llvm)
 packages_guest=(qemu-system-x86 busybox-static cpio lz4)
 
 package_installed() {
