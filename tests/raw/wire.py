@@ -150,10 +150,10 @@ class Channel:
         return data, list(fds)
 
     def u32(self, offset):
-        return struct.unpack_from("<I", self.memory, offset)[0]
+        return ctypes.c_uint32.from_buffer(self.memory, offset).value
 
     def u64(self, offset):
-        return struct.unpack_from("<Q", self.memory, offset)[0]
+        return ctypes.c_uint64.from_buffer(self.memory, offset).value
 
     def put(self, layout, offset, *values):
         struct.pack_into("<" + layout, self.memory, offset, *values)
@@ -216,7 +216,8 @@ class Channel:
         self.publish(self.tail)
 
     def publish(self, tail):
-        self.put("Q", self.area, tail)
+        # One store: struct writes byte by byte, and the host would see half a number.
+        ctypes.c_uint64.from_buffer(self.memory, self.area).value = tail
         self.ring_doorbell(1)
 
     def frame(self, call, body=b"", flags=FRAME_REPLY, lane=0, sequence=0, size=None):
