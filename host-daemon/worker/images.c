@@ -8,6 +8,7 @@
 
 #include "vgpu/checked.h"
 #include "worker/call.h"
+#include "worker/image-check.h"
 #include "worker/images.h"
 #include "worker/session.h"
 
@@ -72,6 +73,9 @@ CUresult images_take(struct call *call, struct images *images, const uint64_t *a
 		memcpy(images->copy + offset, (const void *)(uintptr_t)addresses[i],
 			sizes[i]);
 		memset(images->copy + offset + sizes[i], 0, padded - sizes[i]);
+		/* Checked in the copy: the guest may change its own meanwhile. */
+		if (!image_is_contained(images->copy + offset, sizes[i]))
+			return CUDA_ERROR_INVALID_IMAGE;
 		images->containers[i] = images->copy + offset;
 		offset += padded;
 	}

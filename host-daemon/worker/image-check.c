@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Image check: does a guest's image keep to its own bytes?
+ */
+
+#include <elf.h>
+#include <string.h>
+
+#include "vgpu/checked.h"
+#include "worker/image-check.h"
+
+#define CONTAINER_MAGIC 0xba55ed50u
+
+/* Both start with sizes that the walk needs; what follows is the driver's to judge. */
+struct container_header {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t header_size;
+	uint64_t size; /* of all entries */
+};
+
+struct entry_header {
+	uint32_t kind;
+	uint32_t header_size;
+	uint64_t payload_size;
+};
+
+static bool container_is_contained(const uint8_t *bytes, size_t size)
+{
+	struct container_header container;
+	struct entry_header entry;
+	uint64_t at, end, next;
+
+	if (size < sizeof(container))
+		return false;
+	memcpy(&container, bytes, sizeof(container));
+	at = container.header_size;
+	if (at < sizeof(container) || !vgpu_add_u64(at, container.size, &end) ||
+		end > size)
+		return false;
+	while (at < end) {
+		if (end - at < sizeof(entry))
+			return false;
+		memcpy(&entry, bytes + at, sizeof(entry));
+		if (entry.header_size < sizeof(entry) ||
+			!vgpu_add_u64(entry.header_size, entry.payload_size, &next) ||
+			next > end - at)
+			return false;
+		at += next;
+	}
+	return true;
+}
+
+/* Return: whether a table of n entries lies within the file. */
+static bool table_is_contained(uint64_t start, uint64_t n, uint64_t entry, size_t size)
+{
+	uint64_t length;
+
+	return vgpu_mul_u64(n, entry, &length) &&
+	       vgpu_range_within(start, length, 0, size);
+}
+
+static bool elf_is_contained(const uint8_t *bytes, size_t size)
+{
+	Elf64_Ehdr elf;
+	Elf64_Shdr section;
+	Elf64_Phdr segment;
+
+	if (size < sizeof(elf))
+		return false;
+	memcpy(&elf, bytes, sizeof(elf));
+	if (elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+		(elf.e_shnum && elf.e_shentsize != sizeof(section)) ||
+		(elf.e_phnum && elf.e_phentsize != sizeof(segment)) ||
+		!table_is_contained(elf.e_shoff, elf.e_shnum, sizeof(section), size) ||
+		!table_is_contained(elf.e_phoff, elf.e_phnum, sizeof(segment), size))
+		return false;
+	for (size_t i = 0; i < elf.e_shnum; i++) {
+		memcpy(&section, bytes + elf.e_shoff + i * sizeof(section),
+			sizeof(section));
+		if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL &&
+			!vgpu_range_within(section.sh_offset, section.sh_size, 0, size))
+			return false;
+	}
+	for (size_t i = 0; i < elf.e_phnum; i++) {
+		memcpy(&segment, bytes + elf.e_phoff + i * sizeof(segment),
+			sizeof(segment));
+		if (!vgpu_range_within(segment.p_offset, segment.p_filesz, 0, size))
+			return false;
+	}
+	return true;
+}
+
+bool image_is_contained(const uint8_t *bytes, size_t size)
+{
+	uint32_t magic;
+
+	if (size >= sizeof(magic)) {
+		memcpy(&magic, bytes, sizeof(magic));
+		if (magic == CONTAINER_MAGIC)
+			return container_is_contained(bytes, size);
+		if (!memcmp(bytes, ELFMAG, SELFMAG))
+			return elf_is_contained(bytes, size);
+	}
+	/* Text ends by itself: a NUL stands behind it. */
+	return size && (bytes[0] == '\t' || bytes[0] == '\n' || bytes[0] == '\r' ||
+			       (bytes[0] >= ' ' && bytes[0] <= '~'));
+}

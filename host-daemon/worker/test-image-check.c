@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Image check: what leads out of an image is refused
+ */
+
+#include <elf.h>
+#include <string.h>
+
+#include "test.h"
+#include "worker/image-check.h"
+
+static void put(uint8_t *bytes, size_t at, uint64_t value, size_t size)
+{
+	memcpy(bytes + at, &value, size);
+}
+
+/* A container of one entry of 64 + 32 bytes. */
+static void container(uint8_t bytes[112])
+{
+	memset(bytes, 0, 112);
+	put(bytes, 0, 0xba55ed50, 4);
+	put(bytes, 4, 1, 2);
+	put(bytes, 6, 16, 2);
+	put(bytes, 8, 96, 8);
+	put(bytes, 16, 1, 4);
+	put(bytes, 20, 64, 4);
+	put(bytes, 24, 32, 8);
+}
+
+TEST(text_and_whole_containers_pass)
+{
+	uint8_t bytes[112];
+
+	check(image_is_contained((const uint8_t *)".version 7.0", 12));
+	check(image_is_contained((const uint8_t *)"\n// x", 5));
+	container(bytes);
+	check(image_is_contained(bytes, sizeof(bytes)));
+}
+
+TEST(a_wrapper_whose_pointers_a_driver_would_follow_is_refused)
+{
+	uint8_t bytes[64] = { 0 };
+
+	put(bytes, 0, 0x466243b1, 4);
+	put(bytes, 4, 1, 4);
+	put(bytes, 8, (uintptr_t)bytes, 8);
+	check(!image_is_contained(bytes, sizeof(bytes)));
+}
+
+TEST(a_container_longer_than_its_bytes_is_refused)
+{
+	uint8_t bytes[112];
+
+	container(bytes);
+	check(!image_is_contained(bytes, sizeof(bytes) - 1));
+	check(!image_is_contained(bytes, 15));
+	put(bytes, 8, UINT64_MAX, 8);
+	check(!image_is_contained(bytes, sizeof(bytes)));
+	put(bytes, 8, 97, 8);
+	check(!image_is_contained(bytes, sizeof(bytes)));
+}
+
+TEST(an_entry_that_leads_out_of_its_container_is_refused)
+{
+	uint8_t bytes[112];
+
+	container(bytes);
+	put(bytes, 24, 33, 8);
+	check(!image_is_contained(bytes, sizeof(bytes)));
+	put(bytes, 24, UINT64_MAX, 8);
+	check(!image_is_contained(bytes, sizeof(bytes)));
+	container(bytes);
+	put(bytes, 20, 0, 4);
+	put(bytes, 24, 0, 8);
+	check(!image_is_contained(bytes, sizeof(bytes)));
+}
+
+TEST(an_elf_file_has_its_tables_and_sections_inside)
+{
+	struct {
+		Elf64_Ehdr elf;
+		Elf64_Shdr sections[2];
+		uint8_t data[32];
+	} file = { 0 };
+	const uint8_t *bytes = (const uint8_t *)&file;
+
+	memcpy(file.elf.e_ident, ELFMAG, SELFMAG);
+	file.elf.e_ident[EI_CLASS] = ELFCLASS64;
+	file.elf.e_shoff = sizeof(file.elf);
+	file.elf.e_shnum = 2;
+	file.elf.e_shentsize = sizeof(Elf64_Shdr);
+	file.sections[1].sh_type = SHT_PROGBITS;
+	file.sections[1].sh_offset = sizeof(file) - 32;
+	file.sections[1].sh_size = 32;
+	check(image_is_contained(bytes, sizeof(file)));
+	file.sections[1].sh_size = 33;
+	check(!image_is_contained(bytes, sizeof(file)));
+	file.sections[1].sh_offset = UINT64_MAX;
+	check(!image_is_contained(bytes, sizeof(file)));
+	file.sections[1].sh_type = SHT_NOBITS;
+	check(image_is_contained(bytes, sizeof(file)));
+	file.elf.e_shnum = 60000;
+	check(!image_is_contained(bytes, sizeof(file)));
+	file.elf.e_shnum = 2;
+	file.elf.e_shoff = UINT64_MAX - 10;
+	check(!image_is_contained(bytes, sizeof(file)));
+	check(!image_is_contained(bytes, 20));
+}
+
+TEST(bytes_of_no_format_are_refused)
+{
+	static const uint8_t bytes[16] = { 0x01, 0x80, 0xff };
+
+	check(!image_is_contained(bytes, sizeof(bytes)));
+	check(!image_is_contained(bytes, 0));
+}
