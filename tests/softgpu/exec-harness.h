@@ -26,6 +26,7 @@ struct rig {
 	struct softgpu_fault fault;
 	uint32_t dynamic_shared_size;
 	uint64_t deadline_ns;
+	struct softgpu_hooks hooks;
 };
 
 struct rig *rig_new(const char *ptx);

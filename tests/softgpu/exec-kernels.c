@@ -245,3 +245,80 @@ TEST(vectors_of_every_width_are_loaded_and_stored)
 		check(!memcmp(v, out + 4 * i, 32));
 	}
 }
+
+static void collect(void *data, const char *text, size_t size)
+{
+	strncat(data, text, size);
+}
+
+static uint64_t give_memory(void *data, uint64_t size)
+{
+	return size == 24 ? (uintptr_t)data : 0;
+}
+
+static void take_memory(void *data, uint64_t address)
+{
+	strcat(data, address == (uintptr_t)data ? "freed" : "strange");
+}
+
+/* The format and the string are "%d %5.1f [%-4s] %llx %n%c%%" and "ab". */
+#define PRINT_MODULE                                                                     \
+	HEADER ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"  \
+	       ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"                  \
+	       ".extern .func free(.param .b64 p);\n"                                    \
+	       ".extern .func __assertfail(.param .b64 m, .param .b64 f,\n"              \
+	       ".param .b32 l, .param .b64 g, .param .b64 s);\n"                         \
+	       ".global .align 1 .b8 str[3] = {97, 98, 0};\n"                            \
+	       ".global .align 1 .b8 fmt[27] = {37,100,32,37,53,46,49,102,32,91,37,45,\n" \
+	       "52,115,93,32,37,108,108,120,32,37,110,37,99,37,37};\n"
+
+TEST(kernels_print)
+{
+	static const char ptx[] = PRINT_MODULE
+		".visible .entry k() { .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f64 %fd<3>;\n"
+		".local .align 8 .b8 args[48]; mov.u32 %r1, %tid.x;\n"
+		"st.local.u32 [args], %r1; cvt.rn.f64.u32 %fd1, %r1;\n"
+		"st.local.f64 [args+8], %fd1; mov.u64 %rd1, str; st.local.u64 [args+16], %rd1;\n"
+		"mov.u64 %rd2, 0xabcdef012345; st.local.u64 [args+24], %rd2;\n"
+		"st.local.u64 [args+32], %rd1; mov.u32 %r2, 33; st.local.u32 [args+40], %r2;\n"
+		"mov.u64 %rd3, args; cvta.local.u64 %rd3, %rd3; mov.u64 %rd4, fmt;\n"
+		"{ .param .b64 p0; .param .b64 p1; .param .b32 q;\n"
+		"st.param.b64 [p0], %rd4; st.param.b64 [p1], %rd3;\n"
+		"call.uni (q), vprintf, (p0, p1); ld.param.b32 %r3, [q]; } ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	char text[256] = "";
+
+	rig->hooks = (struct softgpu_hooks){.data = text, .print = collect};
+	rig_launch(rig, "k", 1, 2, NULL, 0);
+	check_str(text,
+		"0   0.0 [ab  ] abcdef012345 !%1   1.0 [ab  ] abcdef012345 !%");
+}
+
+TEST(kernels_allocate_and_assert)
+{
+	static const char ptx[] = PRINT_MODULE
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+		"ld.param.u64 %rd1, [p]; mov.u64 %rd2, 24; mov.u64 %rd5, str;\n"
+		"{ .param .b64 p0; .param .b64 q; st.param.b64 [p0], %rd2;\n"
+		"call.uni (q), malloc, (p0); ld.param.b64 %rd3, [q]; }\n"
+		"st.global.u64 [%rd1], %rd3;\n"
+		"{ .param .b64 p0; st.param.b64 [p0], %rd3; call.uni free, (p0); }\n"
+		"{ .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3;\n"
+		".param .b64 p4; st.param.b64 [p0], %rd5; st.param.b64 [p1], %rd5;\n"
+		"st.param.b32 [p2], 77; st.param.b64 [p3], %rd5; st.param.b64 [p4], 1;\n"
+		"call.uni __assertfail, (p0, p1, p2, p3, p4); } ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint64_t *out = rig_alloc(rig, 64);
+	char text[256] = "";
+
+	rig->hooks = (struct softgpu_hooks){
+		.data = text,
+		.print = collect,
+		.malloc = give_memory,
+		.free = take_memory,
+	};
+	check_eq(rig_run(rig, "k", 1, 1, &out, sizeof(out)), 710);
+	check_eq(out[0], (uintptr_t)text);
+	check_str(text,
+		"freedab:77: ab: block: [0,0,0], thread: [0,0,0] Assertion `ab` failed.\n");
+}

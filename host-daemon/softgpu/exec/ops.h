@@ -352,6 +352,11 @@
 	X(REDUX_OR, "Ww--w-") X(REDUX_XOR, "Ww--w-")                                     \
 	X(ACTIVEMASK, "W-----")                                                          \
 	X(WARP_SYNC, "----w-")                                                           \
+	/* runtime.c */                                                                  \
+	X(VPRINTF, "Wxx---")	    /* format, argument block */                         \
+	X(ASSERT_FAIL, "-xxwx-") /* message, file, line, function */                      \
+	X(MALLOC, "Xx----")                                                              \
+	X(FREE, "-x----")                                                                \
 	/* control.c */                                                                  \
 	X(BRA, "------")                                                                 \
 	X(BRX, "-w----") /* off: first of the kernel's targets, e: how many */           \

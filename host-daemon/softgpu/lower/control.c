@@ -317,8 +317,75 @@ static int write_out(struct lowering *l, uint32_t function)
 	return l->error;
 }
 
+/*
+ * Functions of the runtime: argument types, the result's type, the operation and the
+ * fields its arguments go to.
+ */
+struct runtime_function {
+	const char *name;
+	uint16_t op;
+	uint8_t n_params;
+	uint8_t params[5]; /* enum ptx_type */
+	uint8_t result;
+	uint8_t fields[5];
+};
+
+static const struct runtime_function runtime_functions[] = {
+	{"vprintf", OP_VPRINTF, 2, {PTX_TYPE_B64, PTX_TYPE_B64}, PTX_TYPE_B32,
+		{FIELD_A, FIELD_B}},
+	{"__assertfail", OP_ASSERT_FAIL, 5,
+		{PTX_TYPE_B64, PTX_TYPE_B64, PTX_TYPE_B32, PTX_TYPE_B64, PTX_TYPE_B64},
+		PTX_TYPE_NONE, {FIELD_A, FIELD_B, FIELD_C, FIELD_E}},
+	{"malloc", OP_MALLOC, 1, {PTX_TYPE_B64}, PTX_TYPE_B64, {FIELD_A}},
+	{"free", OP_FREE, 1, {PTX_TYPE_B64}, PTX_TYPE_NONE, {FIELD_A}},
+};
+
+static uint32_t local_address(struct lowering *l, uint32_t place)
+{
+	return constant(l, CLASS_64, (uint64_t)SOFTGPU_GENERIC_LOCAL + place);
+}
+
+/* Loads the arguments from where the caller put them, and stores the result. */
+static int call_runtime(struct lowering *l, const struct runtime_function *f)
+{
+	_vgpu_cleanup_(vgpu_freep) uint32_t *params = places_of(l, 2, f->n_params);
+	_vgpu_cleanup_(vgpu_freep) uint32_t *returns =
+		params ? places_of(l, 0, f->result ? 1 : 0) : NULL;
+	uint32_t values[5], d = VALUE_NONE;
+	struct operation *o;
+
+	if (!returns)
+		return l->error;
+	for (unsigned int i = 0; i < f->n_params; i++) {
+		bool wide = f->params[i] == PTX_TYPE_B64;
+
+		values[i] = temporary(l, class_of(f->params[i]));
+		o = emit(l, wide ? OP_LD_64 : OP_LD_32, values[i], local_address(l, params[i]),
+			0, 0);
+		o->reserved = wide ? 7 : 3;
+	}
+	if (f->result)
+		d = temporary(l, class_of(f->result));
+	o = emit(l, f->op, d, 0, 0, 0);
+	for (unsigned int i = 0; i < f->n_params && f->fields[i]; i++)
+		o->field[f->fields[i]] = values[i];
+	if (f->result)
+		emit(l, f->result == PTX_TYPE_B64 ? OP_ST_64 : OP_ST_32, 0,
+			local_address(l, returns[0]), d, 0);
+	return l->error;
+}
+
+static const struct runtime_function *find_runtime(const char *name)
+{
+	for (size_t i = 0; i < sizeof(runtime_functions) / sizeof(runtime_functions[0]); i++)
+		if (!strcmp(runtime_functions[i].name, name))
+			return &runtime_functions[i];
+	return NULL;
+}
+
 int translate_call(struct lowering *l)
 {
+	const struct runtime_function *runtime;
 	const struct ptx_operand *callee = &l->operands[1];
 	int r;
 
@@ -326,6 +393,9 @@ int translate_call(struct lowering *l)
 		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
 			"%.80s, line %u: calls through a pointer are not supported",
 			l->frame->ptx->name, l->instr->line);
+	runtime = find_runtime(l->module->functions[callee->index].name);
+	if (runtime && !l->module->functions[callee->index].is_defined)
+		return call_runtime(l, runtime);
 	if (!l->module->functions[callee->index].is_defined)
 		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
 			"%.80s, line %u: calls %.80s, which is not defined",
