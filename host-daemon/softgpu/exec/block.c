@@ -289,7 +289,8 @@ static int prepare_buffers(struct softgpu_scratch *scratch,
 		r = grow_local(scratch, (size_t)n_warps * LANES * kernel->local_size);
 	if (r)
 		return r;
-	memset(scratch->regs, 0, regs_size);
+	if (regs_size)
+		memset(scratch->regs, 0, regs_size);
 	memset(scratch->preds, 0, preds_size);
 	memset(scratch->shared, 0, block->shared_size);
 	return SOFTGPU_SUCCESS;
