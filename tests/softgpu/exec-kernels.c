@@ -173,6 +173,38 @@ TEST(functions_are_called_with_arguments_in_memory)
 			(i > 40 ? 7 : 2 * i + 1000) + (i % 2 ? (i > 40 ? 7 : 2 * i + 1001) : 0));
 }
 
+TEST(functions_are_called_through_pointers)
+{
+	static const char ptx[] = HEADER
+		".func (.param .b32 r) one(.param .b32 x) { .reg .b32 %r;\n"
+		"ld.param.u32 %r, [x]; add.u32 %r, %r, 1; st.param.b32 [r], %r; ret; }\n"
+		".func (.param .b32 r) two(.param .b32 x) { .reg .b32 %r;\n"
+		"ld.param.u32 %r, [x]; mul.lo.u32 %r, %r, 7; st.param.b32 [r], %r; ret; }\n"
+		".global .align 8 .u64 table[3] = {one, two};\n"
+		".visible .entry k(.param .u64 p, .param .u32 n) { .reg .b32 %r<9>;\n"
+		".reg .b64 %rd<9>; ld.param.u64 %rd1, [p]; ld.param.u32 %r5, [n];\n"
+		"mov.u32 %r1, %tid.x;\n"
+		"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; rem.u32 %r2, %r1, %r5;\n"
+		"mul.wide.u32 %rd3, %r2, 8; mov.u64 %rd4, table; add.u64 %rd3, %rd3, %rd4;\n"
+		"ld.global.u64 %rd5, [%rd3];\n"
+		"{ .param .b32 a0; .param .b32 q; st.param.b32 [a0], %r1;\n"
+		"proto: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+		"call (q), %rd5, (a0), proto; ld.param.b32 %r4, [q]; }\n"
+		"st.global.u32 [%rd2], %r4; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	struct {
+		uint32_t *out;
+		uint32_t n;
+	} params = {rig_alloc(rig, 256), 2};
+
+	rig_launch(rig, "k", 1, 64, &params, sizeof(params));
+	for (uint32_t i = 0; i < 64; i++)
+		check_eq(params.out[i], i % 2 ? i * 7 : i + 1);
+	params.n = 3;
+	check_eq(rig_run(rig, "k", 1, 64, &params, sizeof(params)), 718);
+	check_eq(rig->fault.thread[0], 2);
+}
+
 TEST(variables_start_with_their_values)
 {
 	static const char ptx[] = HEADER

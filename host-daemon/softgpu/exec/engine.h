@@ -159,7 +159,10 @@ struct softgpu_hooks {
 	void *data;
 	/* Text of printf(), already formatted, not terminated. */
 	void (*print)(void *data, const char *text, size_t size);
-	/* Device-side malloc() and free(): an address in a window, or 0. */
+	/*
+	 * Device-side malloc() and free(): an address in a window, or 0. What is freed
+	 * is any number the kernel likes. Both or none.
+	 */
 	uint64_t (*malloc)(void *data, uint64_t size);
 	void (*free)(void *data, uint64_t address);
 };

@@ -362,6 +362,7 @@
 	X(BRX, "-w----") /* off: first of the kernel's targets, e: how many */           \
 	X(EXIT, "------")                                                                \
 	X(TRAP, "------")                                                                \
+	X(BAD_CALL, "-x----")                                                            \
 	X(NOP, "------")                                                                 \
 	X(NANOSLEEP, "------")                                                           \
 	X(BAR_SYNC, "-w----")  /* a: barrier */                                          \

@@ -297,6 +297,10 @@ bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
 		*spacep = PTX_SPACE_LOCAL;
 		*placep = f->return_places[operand->index];
 		break;
+	case PTX_SYMBOL_FUNCTION:
+		*spacep = PTX_SPACE_NONE;
+		*placep = FUNCTION_HANDLE_BASE + operand->index;
+		break;
 	default:
 		return false;
 	}

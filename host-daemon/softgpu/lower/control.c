@@ -267,16 +267,23 @@ static uint32_t *places_of(struct lowering *l, unsigned int i, uint32_t n)
 	return r;
 }
 
-static int check_recursion(struct lowering *l, uint32_t function)
+static bool is_recursive(const struct lowering *l, uint32_t function)
 {
 	unsigned int depth = 0;
 
 	for (const struct frame *f = l->frame; f; f = f->caller)
 		if (f->function == function || ++depth > LOWER_DEPTH_MAX)
-			return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-				"%.80s, line %u: recursive calls are not supported",
-				l->frame->ptx->name, l->instr->line);
-	return 0;
+			return true;
+	return false;
+}
+
+static int check_recursion(struct lowering *l, uint32_t function)
+{
+	if (!is_recursive(l, function))
+		return 0;
+	return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
+		"%.80s, line %u: recursive calls are not supported", l->frame->ptx->name,
+		l->instr->line);
 }
 
 static int write_out(struct lowering *l, uint32_t function)
@@ -313,6 +320,7 @@ static int write_out(struct lowering *l, uint32_t function)
 		l->labels[skip] = l->n_ops;
 	l->frame = caller;
 	l->instr = instr;
+	l->operands = &caller->body->operands[instr->first_operand];
 	l->guard = guard;
 	return l->error;
 }
@@ -383,6 +391,71 @@ static const struct runtime_function *find_runtime(const char *name)
 	return NULL;
 }
 
+static bool fits_params(const struct ptx_param *a, uint32_t n_a, const struct ptx_param *b,
+	uint32_t n_b)
+{
+	if (n_a != n_b)
+		return false;
+	for (uint32_t i = 0; i < n_a; i++)
+		if (a[i].size != b[i].size || a[i].is_register || b[i].is_register)
+			return false;
+	return true;
+}
+
+static bool is_candidate(
+	const struct lowering *l, const struct ptx_prototype *proto, uint32_t function)
+{
+	const struct ptx_function *f = &l->module->functions[function];
+
+	return !f->is_entry && f->is_defined && !is_recursive(l, function) &&
+		fits_params(f->params, f->n_params, proto->params, proto->n_params) &&
+		fits_params(f->returns, f->n_returns, proto->returns, proto->n_returns);
+}
+
+/*
+ * A call through a pointer: each function it could lead to is written out behind a
+ * comparison. A function that calls back to itself this way finds no place: 718.
+ */
+static int call_indirect(struct lowering *l)
+{
+	const struct ptx_operand *callee = &l->operands[1], *proto = &l->operands[3];
+	uint32_t guard = l->guard, pointer, end, next, here, n = 0;
+	const struct ptx_prototype *prototype;
+	int r;
+
+	if (callee->kind != PTX_OPERAND_REG || proto->kind != PTX_OPERAND_PROTOTYPE)
+		return lower_unsupported(l);
+	prototype = &l->frame->body->prototypes[proto->index];
+	pointer = source(l, 1, PTX_TYPE_B64);
+	end = new_labels(l, 1);
+	here = new_value(l, CLASS_PRED, VALUE_REGISTER);
+	if (guard != VALUE_TRUE) {
+		l->guard = guard ^ VALUE_NEGATED;
+		branch(l, end);
+	}
+	l->guard = VALUE_TRUE;
+	for (uint32_t i = 0; i < l->module->n_functions && !l->error; i++) {
+		if (!is_candidate(l, prototype, i))
+			continue;
+		if (++n > CANDIDATES_MAX)
+			return lower_unsupported(l);
+		next = new_labels(l, 1);
+		emit(l, OP_EQ_U64, here, pointer,
+			constant(l, CLASS_64, FUNCTION_HANDLE_BASE + i), 0);
+		l->guard = here | VALUE_NEGATED;
+		branch(l, next);
+		l->guard = VALUE_TRUE;
+		r = write_out(l, i);
+		if (r)
+			return r;
+		branch(l, end);
+		l->labels[next] = l->n_ops;
+	}
+	emit(l, OP_BAD_CALL, 0, pointer, 0, 0);
+	l->labels[end] = l->n_ops;
+	return l->error;
+}
+
 int translate_call(struct lowering *l)
 {
 	const struct runtime_function *runtime;
@@ -390,9 +463,7 @@ int translate_call(struct lowering *l)
 	int r;
 
 	if (callee->kind != PTX_OPERAND_SYMBOL || callee->symbol != PTX_SYMBOL_FUNCTION)
-		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-			"%.80s, line %u: calls through a pointer are not supported",
-			l->frame->ptx->name, l->instr->line);
+		return call_indirect(l);
 	runtime = find_runtime(l->module->functions[callee->index].name);
 	if (runtime && !l->module->functions[callee->index].is_defined)
 		return call_runtime(l, runtime);

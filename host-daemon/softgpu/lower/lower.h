@@ -28,6 +28,15 @@
 #define VALUE_CARRY 2u
 #define VALUE_NEGATED 0x80000000u
 
+/*
+ * What the address of a function reads as: its number above this, outside of any
+ * memory. Only a call through a pointer understands it.
+ */
+#define FUNCTION_HANDLE_BASE 0x3f000000u
+
+/* Functions a call through a pointer may lead to: each is written out there. */
+#define CANDIDATES_MAX 64u
+
 /* What one kernel may grow to, all its inlined calls included. */
 #define LOWER_OPS_MAX (1u << 20)
 #define LOWER_VALUES_MAX (1u << 21)

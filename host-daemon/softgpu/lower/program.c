@@ -16,9 +16,6 @@
 #include "lower/lower.h"
 #include "vgpu/cleanup.h"
 
-/* What a variable that holds a function's address gets: outside of any memory. */
-#define FUNCTION_HANDLE_BASE 0x3f000000u
-
 struct entry {
 	uint32_t function;
 	struct softgpu_kernel *kernel; /* NULL until looked up */
