@@ -207,13 +207,11 @@ TEST(cooperative_launch_runs_all_its_blocks)
 	unsigned int value = 61;
 	int n = 64, can = 0;
 	CUdeviceptr p;
+	void *parameters[] = { &p, &value, &n };
 
 	check_ok(cuMemAlloc(&p, 256));
 	check_ok(cuDeviceGetAttribute(
 		&can, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, fixture.device));
-
-	void *parameters[] = { &p, &value, &n };
-
 	if (!can) {
 		check_cu(cuLaunchCooperativeKernel(
 				 fill, 2, 1, 1, 32, 1, 1, 0, NULL, parameters),
@@ -235,6 +233,8 @@ TEST(potential_block_size_is_one_that_launches)
 	int grid = 0, block = 0, limited = 0;
 	size_t available = 0;
 	CUdeviceptr p;
+	unsigned int value = 9;
+	void *parameters[] = { &p, &value, &block };
 
 	check_ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, fill, NULL, 0, 0));
 	check(grid >= 1 && block >= 32 && block <= 1024);
@@ -243,10 +243,6 @@ TEST(potential_block_size_is_one_that_launches)
 	check(limited >= 32 && limited <= 64);
 	check_ok(cuOccupancyAvailableDynamicSMemPerBlock(&available, fill, 1, block));
 	check(available >= 16 << 10);
-
-	unsigned int value = 9;
-	void *parameters[] = { &p, &value, &block };
-
 	check_ok(cuMemAlloc(&p, 4 * block));
 	check_ok(cuLaunchKernel(fill, 1, 1, 1, block, 1, 1, 0, NULL, parameters, NULL));
 	check_eq(device_word(p + 4 * (block - 1)), 9);
