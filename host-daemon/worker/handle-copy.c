@@ -15,13 +15,18 @@
 
 #define NO_WORD UINT32_MAX
 
-/* Writes the word behind a copy, also one that was refused: the guest waits for it. */
+/*
+ * Writes the word behind a copy, also one that was refused: the guest waits for it. One
+ * that is told of the refusal waits for nothing, and may use block and word again on
+ * another stream before this one would come to write.
+ */
 static CUresult finish_copy(struct call *call, CUstream stream, uint32_t word,
 	uint64_t value, CUresult result)
 {
+	bool is_told = call->frame->flags & VGPU_FRAME_REPLY;
 	CUresult written;
 
-	if (word == NO_WORD)
+	if (word == NO_WORD || (result != CUDA_SUCCESS && is_told))
 		return result;
 	written = fence_write_word(call->session, stream, word, value);
 	return result == CUDA_SUCCESS ? written : result;

@@ -467,6 +467,25 @@ TEST(a_copy_that_is_refused_still_gives_its_staging_back)
 	fixture_deinit(&fixture);
 }
 
+TEST(a_refusal_that_is_answered_leaves_the_word_to_the_guest)
+{
+	Vgpu__CuMemcpyHtoDAsyncV2Request request =
+		VGPU__CU_MEMCPY_HTO_DASYNC_V2_REQUEST__INIT;
+
+	begin();
+	request.dst_device = 12345;
+	request.src_host = fixture.arena;
+	request.byte_count = 8;
+	request.word = 5;
+	request.word_value = 99;
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuMemcpyHtoDAsync_v2, REPLY,
+			 &request.base),
+		0);
+	check_eq(fixture.result, CUDA_ERROR_INVALID_VALUE);
+	check_eq(fake_counts.word_writes, 0);
+	fixture_deinit(&fixture);
+}
+
 TEST(a_fault_of_asynchronous_work_is_told_in_the_control_page)
 {
 	uint64_t function;
