@@ -87,7 +87,11 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result)
 {
 	call->result = result;
-
+	/* A caller that was answered may destroy the stream, whose entry is then that
+	 * of another. */
+	if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_STREAM_ORDERED &&
+		call->stream)
+		fence_count(call->session, call->runner, call->stream);
 	if (call->frame->flags & VGPU_FRAME_REPLY)
 		reply_with(call, reply, result);
 	call->replied = true;
@@ -310,8 +314,6 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 		return r;
 	}
 	assert(call.replied);
-	if (flags & VGPU_CALL_F_STREAM_ORDERED && call.stream)
-		fence_count(session, runner, call.stream);
 	note_result(&call);
 	session_count(session, calls, 1);
 	return 0;

@@ -13,7 +13,7 @@
 
 #include "test.h"
 #include "vgpu/launch.h"
-#include "worker/dispatch.h"
+#include "worker/call.h"
 #include "worker/fixture.h"
 
 static struct fixture fixture;
@@ -483,6 +483,26 @@ TEST(a_refusal_that_is_answered_leaves_the_word_to_the_guest)
 		0);
 	check_eq(fixture.result, CUDA_ERROR_INVALID_VALUE);
 	check_eq(fake_counts.word_writes, 0);
+	fixture_deinit(&fixture);
+}
+
+TEST(a_call_is_counted_before_its_caller_hears_of_it)
+{
+	const struct vgpu_frame frame = {
+		.size = sizeof(frame),
+		.call = VGPU_CALL_cuLaunchKernel,
+		.flags = REPLY,
+	};
+	struct session *session = &fixture.session;
+	struct call call;
+
+	begin();
+	bind_word(0, 17);
+	call_init(&call, session, &session->runner, session->lanes[0], fixture.context,
+		&frame);
+	check_eq(stream_entry(&call, 0, &call.stream), CUDA_SUCCESS);
+	check_eq(call_finish(&call, NULL, CUDA_SUCCESS), 0);
+	check_eq(call.stream->issued, 1);
 	fixture_deinit(&fixture);
 }
 
