@@ -73,6 +73,8 @@ CUresult handle_vgpuDeviceInfo(struct call *call,
 	size_t total = 0;
 	CUresult result;
 
+	if (!name || !uuid || !known || !values)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (request->device < 0 || request->device >= call->session->n_devices)
 		return CUDA_ERROR_INVALID_DEVICE;
 	result = call->driver->cuDeviceGetName(name, NAME_MAX_SIZE, request->device);

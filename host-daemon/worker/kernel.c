@@ -92,6 +92,8 @@ CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest 
 		return result;
 	reply->offsets = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->offsets));
 	reply->sizes = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->sizes));
+	if (!reply->offsets || !reply->sizes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	return walk(call, (struct kernel *)object, request->first, reply,
 		&reply->n_params, &reply->param_bytes);
 }

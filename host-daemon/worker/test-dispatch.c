@@ -506,6 +506,30 @@ TEST(a_call_is_counted_before_its_caller_hears_of_it)
 	fixture_deinit(&fixture);
 }
 
+/* Fields that nobody knows are kept in the memory of the call, so a message can leave
+ * its handler as little as it likes. */
+TEST(a_call_that_has_no_memory_left_is_refused)
+{
+	Vgpu__VgpuDeviceInfoRequest device = VGPU__VGPU_DEVICE_INFO_REQUEST__INIT;
+	Vgpu__VgpuDeviceInfoReply device_reply = VGPU__VGPU_DEVICE_INFO_REPLY__INIT;
+	Vgpu__VgpuFunctionInfoRequest info = VGPU__VGPU_FUNCTION_INFO_REQUEST__INIT;
+	Vgpu__VgpuFunctionInfoReply info_reply = VGPU__VGPU_FUNCTION_INFO_REPLY__INIT;
+	const struct vgpu_frame frame = { .size = sizeof(frame) };
+	struct session *session = &fixture.session;
+	struct call call;
+
+	begin();
+	info.function = ready_function();
+	call_init(&call, session, &session->runner, session->lanes[0], fixture.context,
+		&frame);
+	check(call_alloc(&call, SCRATCH_SIZE));
+	check_eq(handle_vgpuDeviceInfo(&call, &device, &device_reply),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	check_eq(handle_vgpuFunctionInfo(&call, &info, &info_reply),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	fixture_deinit(&fixture);
+}
+
 TEST(a_fault_of_asynchronous_work_is_told_in_the_control_page)
 {
 	uint64_t function;
