@@ -4,7 +4,7 @@
 /*
  * Dispatch: from a frame to the driver call it asks for
  *
- * This is the whole interface between generated code (g-dispatch.c) and the
+ * This is the whole interface between generated code (g-dispatch*.c) and the
  * worker. Generated code decodes the message of a call, resolves its handles,
  * checks its ranges, calls the driver or a hand-written handler, and packs the
  * reply. All that has state is behind the functions below.
@@ -53,7 +53,7 @@ struct call {
 };
 
 /*
- * Runs one call (generated, one case per remoted call).
+ * Runs one call (generated: a table of all remoted calls).
  *
  * Return: 0 once the call was executed, whatever the driver said; -EBADMSG where
  *	   the guest broke the protocol and the session must end: no such call, a

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""g-handlers.h and g-dispatch.c: from a frame to the driver, in the worker.
+"""g-handlers.h and g-dispatch*.c: from a frame to the driver, in the worker.
 
-Calls nothing but host-daemon/worker/dispatch.h. Each remoted call has
+Calls nothing but host-daemon/worker/dispatch.h. g-dispatch.c has the table of calls,
+g-dispatch-<family>.c those of one file of the description. Each remoted call has
 
 	dispatch_<symbol>	unpacks the request, runs the handler, finishes the call
 	handle_<symbol>		resolves handles, checks ranges, calls the driver:
@@ -14,10 +15,14 @@ there lives as long as the call (call_alloc()).
 
 from writer import Writer
 
-SWITCH_END = """
-	default:
+DISPATCH_CALL = """
+int dispatch_call(struct call *call)
+{
+	uint32_t id = call->frame->call;
+
+	if (id >= _VGPU_CALL_N || !dispatchers[id])
 		return call_violation(call, "no such call");
-	}
+	return dispatchers[id](call);
 }
 """
 
@@ -108,7 +113,7 @@ def emit_handler(w, call):
 
 def emit_dispatcher(w, call):
     request = call.c_struct("Request")
-    w.line(f"static int dispatch_{call.symbol}(struct call *call)")
+    w.line(f"int dispatch_{call.symbol}(struct call *call)")
     w.line("{")
     w.wrapped_value(f"\t{call.c_struct('Reply')} reply =", call.c_macro("Reply"))
     w.line(f"\tconst {request} *request;")
@@ -125,7 +130,7 @@ def emit_dispatcher(w, call):
 
 def emit_header(api):
     w = Writer()
-    w.head(api, "Handlers written by hand")
+    w.head(api, "What runs each call, and handlers written by hand")
     w.line("#pragma once")
     w.blank()
     w.line('#include "vgpu/cuda.h"')
@@ -134,32 +139,51 @@ def emit_header(api):
     w.line("struct call;")
     w.blank()
     for call in api.remoted:
+        w.line(f"int dispatch_{call.symbol}(struct call *call);")
+    w.blank()
+    for call in api.remoted:
         if call.host_by_hand:
             w.c_comment(call.brief)
             handler_head(w, call, "CUresult ", ";")
     return w.finish()
 
 
-def emit_source(api):
+def emit_table(api):
     w = Writer()
-    w.head(api, "From frames to driver calls")
-    w.line("#include <errno.h>")
-    w.blank()
-    for name in ("vgpu/checked.h", "vgpu/g-calls.h", "vgpu/g-driver.h",
-                 "vgpu/g-driver.pb-c.h", "g-handlers.h", "worker/dispatch.h"):
+    w.head(api, "From the number of a call to what runs it")
+    for name in ("vgpu/g-calls.h", "g-handlers.h", "worker/dispatch.h"):
         w.line(f'#include "{name}"')
     w.blank()
+    w.line("static int (*const dispatchers[_VGPU_CALL_N])(struct call *) = {")
     for call in api.remoted:
+        w.wrapped_value(f"\t[VGPU_CALL_{call.symbol}] =", f"dispatch_{call.symbol}", ",")
+    w.line("};")
+    w.blank()
+    w.text(DISPATCH_CALL)
+    return w.finish()
+
+
+def emit_family(api, family, calls):
+    w = Writer()
+    w.head(api, f"From frames to driver calls: {family}")
+    w.line("#include <errno.h>")
+    w.blank()
+    for name in ("vgpu/checked.h", "vgpu/g-driver.h", "vgpu/g-driver.pb-c.h",
+                 "g-handlers.h", "worker/dispatch.h"):
+        w.line(f'#include "{name}"')
+    w.blank()
+    for call in calls:
         w.c_comment(f"{call.symbol}: {call.brief}")
         w.blank()
         if not call.host_by_hand:
             emit_handler(w, call)
         emit_dispatcher(w, call)
-    w.line("int dispatch_call(struct call *call)")
-    w.line("{")
-    w.line("\tswitch (call->frame->call) {")
-    for call in api.remoted:
-        w.line(f"\tcase VGPU_CALL_{call.symbol}:")
-        w.line(f"\t\treturn dispatch_{call.symbol}(call);")
-    w.text(SWITCH_END)
     return w.finish()
+
+
+def emit_sources(api):
+    """Returns the text of each file."""
+    files = {"g-dispatch.c": emit_table(api)}
+    for family, calls in api.by_family(api.remoted).items():
+        files[f"g-dispatch-{family}.c"] = emit_family(api, family, calls)
+    return files

@@ -36,9 +36,6 @@ def emit(api):
         w.line(f"| {text} | {n} |")
     w.line(f"| all | {len(api.symbols())} |")
     w.blank()
-    families = {}
-    for call in api.public:
-        families.setdefault(call.family, []).append(call)
-    for family, calls in families.items():
+    for family, calls in api.by_family(api.public).items():
         emit_family(w, family, calls)
     return w.finish()

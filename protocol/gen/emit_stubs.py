@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""g-stubs.c: what programs call in the guest's libcuda.so.1.
+"""g-stubs-<family>.c: what programs call in the guest's libcuda.so.1.
 
+One file for each file of the description, and g-stubs.h, which they all include.
 Calls nothing but guest-shim/src/call.h, which has to provide what follows, and
 shim_range_covers(address, size) of range.h and shim_event_exists(event) of event.h:
 
@@ -39,7 +40,9 @@ By kind of call:
 from emit_cuda_h import prototype
 from writer import Writer, wrap
 
-HEAD = """
+HEADER = """
+#pragma once
+
 #include <string.h>
 
 #include "vgpu/checked.h"
@@ -169,23 +172,42 @@ def emit_twin(w, call):
     w.blank()
 
 
-def emit(api):
+def emit_call(w, call):
+    has_stream = call.stream is not None and call.stream.position >= 0
+    if call.reply == "refused":
+        emit_refusal(w, call, call.symbol)
+        if call.pt:
+            emit_refusal(w, call, call.pt_symbol)
+        return
+    if not call.guest_by_hand:
+        w.c_comment(call.brief)
+        w.line(prototype(call, call.symbol, head="SHIM_EXPORT CUresult ", end=""))
+        emit_body(w, call)
+        w.blank()
+    if call.pt and has_stream:
+        emit_twin(w, call)
+
+
+def emit_header(api):
     w = Writer()
-    w.head(api, "Entry points of the guest's libcuda.so.1")
-    w.text(HEAD)
-    w.blank()
-    for call in api.public:
-        has_stream = call.stream is not None and call.stream.position >= 0
-        if call.reply == "refused":
-            emit_refusal(w, call, call.symbol)
-            if call.pt:
-                emit_refusal(w, call, call.pt_symbol)
-            continue
-        if not call.guest_by_hand:
-            w.c_comment(call.brief)
-            w.line(prototype(call, call.symbol, head="SHIM_EXPORT CUresult ", end=""))
-            emit_body(w, call)
-            w.blank()
-        if call.pt and has_stream:
-            emit_twin(w, call)
+    w.head(api, "What the entry points of libcuda.so.1 have in common")
+    w.text(HEADER)
     return w.finish()
+
+
+def emit_family(api, family, calls):
+    w = Writer()
+    w.head(api, f"Entry points of the guest's libcuda.so.1: {family}")
+    w.line('#include "g-stubs.h"')
+    w.blank()
+    for call in calls:
+        emit_call(w, call)
+    return w.finish()
+
+
+def emit(api):
+    """Returns the text of each file."""
+    files = {"g-stubs.h": emit_header(api)}
+    for family, calls in api.by_family(api.public).items():
+        files[f"g-stubs-{family}.c"] = emit_family(api, family, calls)
+    return files

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates one product of the API description.
 
-	main.py --product NAME --output FILE [--frozen FILE] XML...
+	main.py --product NAME --output FILE... [--frozen FILE] -- XML...
 
-A fault of the description is printed as file:line: sentence, exit status 1.
+Some products are several files; all of them must be named, as a build knows what it
+gets. A fault of the description is printed as file:line: sentence, exit status 1.
 """
 
 import argparse
@@ -31,17 +32,20 @@ PRODUCTS = {
     "calls.c": emit_calls.emit_source,
     "ids": emit_calls.emit_ids,
     "proto": emit_proto.emit,
-    "stubs.c": emit_stubs.emit,
     "map": emit_symbols.emit_map,
     "symbols": emit_symbols.emit_list,
     "procaddr.c": emit_symbols.emit_procaddr,
     "driver.h": emit_driver.emit_header,
     "driver.c": emit_driver.emit_source,
     "handlers.h": emit_dispatch.emit_header,
-    "dispatch.c": emit_dispatch.emit_source,
     "messages.c": emit_tests.emit_messages,
     "check-cuda-h.c": emit_check_cuda_h.emit,
     "coverage.md": emit_docs.emit,
+}
+# Products of several files: their names and texts.
+SETS = {
+    "stubs": emit_stubs.emit,
+    "dispatch": emit_dispatch.emit_sources,
 }
 # Products that are folders write themselves.
 FOLDERS = {
@@ -59,10 +63,41 @@ def read_frozen(path):
     return lines
 
 
+def write_product(api, product, outputs):
+    if product in SETS:
+        return write_set(SETS[product](api), product, outputs)
+    if len(outputs) != 1:
+        print(f"{product} is one file, not {len(outputs)}", file=sys.stderr)
+        return 1
+    if product in FOLDERS:
+        FOLDERS[product](api, outputs[0])
+    else:
+        write_file(outputs[0], PRODUCTS[product](api))
+    return 0
+
+
+def write_set(texts, product, outputs):
+    paths = {os.path.basename(path): path for path in outputs}
+    for name in sorted(texts.keys() ^ paths.keys()):
+        fault = "is not" if name in texts else "should not be"
+        print(f"{product}: {name} {fault} among the outputs", file=sys.stderr)
+    if texts.keys() != paths.keys():
+        return 1
+    for name, path in paths.items():
+        write_file(path, texts[name])
+    return 0
+
+
+def write_file(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description="Generates from the API description.")
-    parser.add_argument("--product", required=True, choices=sorted(PRODUCTS | FOLDERS))
-    parser.add_argument("--output", required=True)
+    parser.add_argument("--product", required=True,
+                        choices=sorted(PRODUCTS | SETS | FOLDERS))
+    parser.add_argument("--output", required=True, nargs="+")
     parser.add_argument("--frozen", help="released ids, which may not change")
     parser.add_argument("xml", nargs="+")
     arguments = parser.parse_args(argv)
@@ -74,12 +109,7 @@ def main(argv=None):
     except DescriptionError as error:
         print(error, file=sys.stderr)
         return 1
-    if arguments.product in FOLDERS:
-        FOLDERS[arguments.product](api, arguments.output)
-        return 0
-    with open(arguments.output, "w", encoding="utf-8") as file:
-        file.write(PRODUCTS[arguments.product](api))
-    return 0
+    return write_product(api, arguments.product, arguments.output)
 
 
 if __name__ == "__main__":

@@ -240,6 +240,13 @@ class Api:
     def remoted(self):
         return [c for c in self.calls if c.remoted]
 
+    def by_family(self, calls):
+        """These calls by the file they are described in."""
+        families = {}
+        for call in calls:
+            families.setdefault(call.family, []).append(call)
+        return families
+
     @property
     def object_kinds(self):
         """Handles that name objects of the worker."""

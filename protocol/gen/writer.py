@@ -47,9 +47,9 @@ class Writer:
     def line(self, text=""):
         self.lines.append(text)
 
-    def wrapped_value(self, head, value):
+    def wrapped_value(self, head, value, tail=";"):
         """An initialisation, its value on a line of its own where it gets too long."""
-        self.line(wrap(head + " ", [value], ";"))
+        self.line(wrap(head + " ", [value], tail))
 
     def text(self, block):
         """A block of lines, its common indentation kept as it stands."""

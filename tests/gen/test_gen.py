@@ -24,7 +24,6 @@ GOLDEN = {
     "g-calls.h": "calls.h",
     "g-check-cuda-h.c": "check-cuda-h.c",
     "g-coverage.md": "coverage.md",
-    "g-dispatch.c": "dispatch.c",
     "g-driver.c": "driver.c",
     "g-driver.h": "driver.h",
     "g-driver.proto": "proto",
@@ -32,8 +31,13 @@ GOLDEN = {
     "g-libcuda.map": "map",
     "g-messages.c": "messages.c",
     "g-procaddr.c": "procaddr.c",
-    "g-stubs.c": "stubs.c",
 }
+
+GOLDEN_SETS = {
+    "dispatch": ["g-dispatch.c", "g-dispatch-launch.c", "g-dispatch-small.c"],
+    "stubs": ["g-stubs.h", "g-stubs-launch.c", "g-stubs-small.c"],
+}
+GOLDEN_XML = ["small.xml", "driver-launch.xml"]
 
 arguments = None
 
@@ -42,23 +46,36 @@ def folder(*names):
     return os.path.join(arguments.root, *names)
 
 
-def generate(product, output, xml, where, *options):
+def generate(product, outputs, xml, where, *options):
     """Runs the generator in a folder. Returns: exit status and what it said."""
     import main as generator
     said = io.StringIO()
     with contextlib.chdir(where), contextlib.redirect_stderr(said):
-        status = generator.main(["--product", product, "--output", output, *options, *xml])
+        status = generator.main(
+            ["--product", product, "--output", *outputs, *options, "--", *xml])
     return status, said.getvalue()
 
 
 def product_text(product, xml, where):
+    return product_texts(product, ["out"], xml, where)[0]
+
+
+def product_texts(product, names, xml, where):
     with tempfile.TemporaryDirectory() as scratch:
-        path = os.path.join(scratch, "out")
-        status, said = generate(product, path, xml, where)
+        paths = [os.path.join(scratch, name) for name in names]
+        status, said = generate(product, paths, xml, where)
         if status:
             raise AssertionError(said)
-        with open(path, encoding="utf-8") as file:
-            return file.read()
+        return [read(path) for path in paths]
+
+
+def golden_texts():
+    """Each golden file's name and what the generator makes of it."""
+    where = folder("tests", "gen", "golden")
+    for name, product in GOLDEN.items():
+        yield name, product_text(product, GOLDEN_XML, where)
+    for product, names in GOLDEN_SETS.items():
+        yield from zip(names, product_texts(product, names, GOLDEN_XML, where))
 
 
 def read(path):
@@ -70,7 +87,7 @@ class Command(unittest.TestCase):
     def test_a_fault_ends_the_build_with_one_line(self):
         done = subprocess.run(
             [sys.executable, "-B", folder("protocol", "gen", "main.py"), "--product",
-             "proto", "--output", os.devnull, "bad/id-twice.xml"],
+             "proto", "--output", os.devnull, "--", "bad/id-twice.xml"],
             cwd=folder("tests", "gen"), capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (
             1, "", "bad/id-twice.xml:8: id 1 belongs to cuOne already\n"))
@@ -80,10 +97,20 @@ class Golden(unittest.TestCase):
     def test_a_small_description_gives_these_very_bytes(self):
         self.maxDiff = None
         where = folder("tests", "gen", "golden")
-        for name, product in GOLDEN.items():
+        for name, text in golden_texts():
             with self.subTest(name):
-                self.assertEqual(product_text(product, ["small.xml"], where),
-                                 read(os.path.join(where, name)))
+                self.assertEqual(text, read(os.path.join(where, name)))
+
+    def test_outputs_other_than_the_families_are_told(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            paths = [os.path.join(scratch, name)
+                     for name in ("g-dispatch.c", "g-dispatch-small.c", "g-dispatch-x.c")]
+            told = generate("dispatch", paths, GOLDEN_XML,
+                            folder("tests", "gen", "golden"))
+            self.assertEqual(os.listdir(scratch), [])
+        self.assertEqual(told, (
+            1, "dispatch: g-dispatch-launch.c is not among the outputs\n"
+               "dispatch: g-dispatch-x.c should not be among the outputs\n"))
 
 
 class Bad(unittest.TestCase):
@@ -96,13 +123,13 @@ class Bad(unittest.TestCase):
                 path = f"bad/{name}"
                 expected = re.search(r"<!-- expect (\d+: .*) -->",
                                      read(os.path.join(where, path))).group(1)
-                status, said = generate("proto", os.devnull, [path], where)
+                status, said = generate("proto", [os.devnull], [path], where)
                 self.assertEqual((status, said), (1, f"{path}:{expected}\n"))
 
 
 class Description(unittest.TestCase):
     def test_released_ids_stand(self):
-        status, said = generate("proto", os.devnull, arguments.xml, folder(), "--frozen",
+        status, said = generate("proto", [os.devnull], arguments.xml, folder(), "--frozen",
                                 folder("protocol", "api", "frozen"))
         self.assertEqual((status, said), (0, ""))
 
@@ -119,7 +146,7 @@ class Description(unittest.TestCase):
             path = os.path.join(scratch, "frozen")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-            status, said = generate("proto", os.devnull, ["small.xml"],
+            status, said = generate("proto", [os.devnull], GOLDEN_XML,
                                     folder("tests", "gen", "golden"), "--frozen", path)
         self.assertEqual(status, 1)
         self.assertRegex(said, rf"\A{expected}\Z")
@@ -141,15 +168,15 @@ class Description(unittest.TestCase):
                         self.assertIn(value, explained)
 
     def test_two_runs_give_the_same(self):
-        self.assertEqual(product_text("dispatch.c", arguments.xml, folder()),
-                         product_text("dispatch.c", arguments.xml, folder()))
+        self.assertEqual(product_text("driver.c", arguments.xml, folder()),
+                         product_text("driver.c", arguments.xml, folder()))
 
 
 def update():
     where = folder("tests", "gen", "golden")
-    for name, product in GOLDEN.items():
+    for name, text in golden_texts():
         with open(os.path.join(where, name), "w", encoding="utf-8") as file:
-            file.write(product_text(product, ["small.xml"], where))
+            file.write(text)
     if not arguments.xml:
         return  # the list of symbols is made of the whole description
     with open(folder("protocol", "api", "symbols.txt"), "w", encoding="utf-8") as file:

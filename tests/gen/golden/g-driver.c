@@ -1,4 +1,4 @@
-/* Generated from small.xml by protocol/gen; do not edit. */
+/* Generated from protocol/api by protocol/gen; do not edit. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Table of driver functions */
 

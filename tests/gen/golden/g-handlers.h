@@ -1,6 +1,6 @@
-/* Generated from small.xml by protocol/gen; do not edit. */
+/* Generated from protocol/api by protocol/gen; do not edit. */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers written by hand */
+/* What runs each call, and handlers written by hand */
 
 #pragma once
 
@@ -8,6 +8,14 @@
 #include "vgpu/g-driver.pb-c.h"
 
 struct call;
+
+int dispatch_vgpuHello(struct call *call);
+int dispatch_cuStreamGetPriority(struct call *call);
+int dispatch_cuMemsetD16Async(struct call *call);
+int dispatch_cuMemAlloc_v2(struct call *call);
+int dispatch_cuEventDestroy(struct call *call);
+int dispatch_cuFind(struct call *call);
+int dispatch_cuLaunch(struct call *call);
 
 /* Ask who is there. */
 CUresult handle_vgpuHello(struct call *call, const Vgpu__VgpuHelloRequest *request,

@@ -1,22 +1,8 @@
-/* Generated from small.xml by protocol/gen; do not edit. */
+/* Generated from protocol/api by protocol/gen; do not edit. */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entry points of the guest's libcuda.so.1 */
+/* Entry points of the guest's libcuda.so.1: small */
 
-#include <string.h>
-
-#include "vgpu/checked.h"
-#include "vgpu/cuda.h"
-#include "vgpu/g-calls.h"
-#include "vgpu/g-driver.pb-c.h"
-#include "call.h"
-#include "event.h"
-#include "range.h"
-
-/* What the default stream means to a program built for one such stream a thread. */
-static inline CUstream per_thread(CUstream stream)
-{
-	return stream ? stream : CU_STREAM_PER_THREAD;
-}
+#include "g-stubs.h"
 
 /* Return the priority of a stream. */
 SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
@@ -118,19 +104,4 @@ SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
 		*found = reply->found;
 	*count = reply->count;
 	return CUDA_SUCCESS;
-}
-
-SHIM_EXPORT CUresult cuLaunch_ptsz(void **params, CUstream hStream)
-{
-	return cuLaunch(params, per_thread(hStream));
-}
-
-SHIM_EXPORT CUresult cuGraphLaunch(CUgraph graph, CUstream hStream)
-{
-	return shim_call_refused(VGPU_CALL_cuGraphLaunch);
-}
-
-SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
-{
-	return shim_call_refused(VGPU_CALL_cuGraphLaunch);
 }

@@ -1,0 +1,21 @@
+/* Generated from protocol/api by protocol/gen; do not edit. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the entry points of libcuda.so.1 have in common */
+
+#pragma once
+
+#include <string.h>
+
+#include "vgpu/checked.h"
+#include "vgpu/cuda.h"
+#include "vgpu/g-calls.h"
+#include "vgpu/g-driver.pb-c.h"
+#include "call.h"
+#include "event.h"
+#include "range.h"
+
+/* What the default stream means to a program built for one such stream a thread. */
+static inline CUstream per_thread(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
