@@ -21,6 +21,7 @@
 #include "channel.h"
 #include "lock.h"
 #include "shim.h"
+#include "stream.h"
 #include "thread.h"
 
 #define LANE_WORDS (VGPU_SLOTS_MAX / 64)
@@ -101,8 +102,10 @@ static void thread_free(void *argument)
 	struct shim_thread *thread = argument;
 
 	/* In a forked child the lane belongs to the parent. */
-	if (shim_is_ready())
+	if (shim_is_ready()) {
 		give_lane_back(thread);
+		shim_stream_drop_thread(thread);
+	}
 	current_thread = NULL;
 	free(thread->contexts);
 	free(thread);

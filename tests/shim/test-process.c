@@ -194,6 +194,33 @@ GUEST_TEST(threads_come_and_go_without_using_lanes_up)
 	CHECK(cuCtxSynchronize());
 }
 
+static void *hold_a_lane(void *context)
+{
+	size_t free, total;
+
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuMemGetInfo(&free, &total));
+	usleep(20000);
+	return NULL;
+}
+
+/* More at a time than there are lanes: the last ones wait for those who end. */
+GUEST_TEST(a_thread_without_a_lane_waits_for_one)
+{
+	CUcontext context = make_context();
+	static pthread_t threads[1100];
+	pthread_attr_t attributes;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 256 << 10);
+	for (int i = 0; i < 1100; i++)
+		check_eq(pthread_create(&threads[i], &attributes, hold_a_lane, context), 0);
+	for (int i = 0; i < 1100; i++)
+		pthread_join(threads[i], NULL);
+	pthread_attr_destroy(&attributes);
+	CHECK(cuCtxSynchronize());
+}
+
 /* Kills what the text before a number in the log names. */
 static void kill_logged(const char *before)
 {
