@@ -17,6 +17,7 @@
 #include "worker/dispatch.h"
 #include "worker/growth.h"
 #include "worker/options.h"
+#include "worker/print.h"
 #include "worker/reservation.h"
 #include "worker/session.h"
 
@@ -250,6 +251,8 @@ int main(int argc, char **argv)
 	if (r)
 		return 2;
 	vgpu_log_init("vgpu-worker", worker.options.log_level);
+	worker.options.driver.softgpu.print = print_from_kernel;
+	worker.options.driver.softgpu.print_data = &worker.session;
 	r = run(&worker);
 	/* vgpud took back a worker that it did not need, or is gone. */
 	if (r == -ECANCELED || r == -EPIPE)
