@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * softgpu: what is destroyed is gone
+ */
+
+#include "api.h"
+
+/* malloc's own count is not exact: threads keep what others will reuse. */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t allocated(void)
+{
+	if (!__sanitizer_get_current_allocated_bytes)
+		test_skip("bytes are counted in a build with the address sanitizer");
+	return __sanitizer_get_current_allocated_bytes();
+}
+
+/* Uses everything once, and leaves some of it for the context to take along. */
+static void live_and_die(bool with_fault)
+{
+	unsigned char params[416] = { 0 };
+	size_t size = sizeof(params);
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, params,
+		CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	CUcontext context;
+	CUmodule module;
+	CUlibrary library;
+	CUkernel kernel;
+	CUfunction many;
+	CUdeviceptr address;
+	CUstream stream;
+	CUevent event;
+
+	check_ok(cuCtxCreate(&context, NULL, 0, 0));
+	check_ok(cuModuleLoadData(&module, kernels_ptx));
+	check_ok(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	check_ok(cuLibraryGetKernel(&kernel, library, "many"));
+	check_ok(cuModuleGetFunction(&many, module, "many"));
+	check_ok(cuMemAlloc(&address, 1000));
+	check_ok(cuMemsetD8(address, 0, 1000));
+	memcpy(params + 8, &address, sizeof(address));
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuEventCreate(&event, 0));
+	for (int i = 0; i < 10; i++) {
+		check_ok(cuLaunchKernel(many, 1, 1, 1, 1, 1, 1, 0, stream, NULL, extra));
+		check_ok(cuLaunchKernel(
+			(CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+		check_ok(cuEventRecord(event, stream));
+		check_ok(cuStreamWaitEvent(NULL, event, 0));
+	}
+	if (with_fault) {
+		memset(params + 8, 0, 8);
+		cuLaunchKernel(many, 1, 1, 1, 1, 1, 1, 0, stream, NULL, extra);
+		for (int i = 0; i < 10; i++) {
+			cuLaunchKernel(many, 1, 1, 1, 1, 1, 1, 0, stream, NULL, extra);
+			cuEventRecord(event, stream);
+		}
+		check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	} else {
+		check_ok(cuStreamDestroy(stream));
+		check_ok(cuEventDestroy(event));
+		check_ok(cuMemFree(address));
+		check_ok(cuModuleUnload(module));
+	}
+	cuLibraryUnload(library);
+	check_ok(cuCtxDestroy(context));
+}
+
+TEST(contexts_and_all_that_is_in_them_leave_nothing)
+{
+	size_t before, after, free_before, free_after, total;
+
+	setenv("VGPU_LOG", "none", 1);
+	context_new();
+	for (int i = 0; i < 20; i++)
+		live_and_die(i % 2);
+	check_ok(cuMemGetInfo(&free_before, &total));
+	before = allocated();
+	for (int i = 0; i < 60; i++)
+		live_and_die(i % 2);
+	after = allocated();
+	check_ok(cuMemGetInfo(&free_after, &total));
+	check_eq(free_before, free_after);
+	/* Less than one of the smallest things for each round. */
+	if (after > before + 60 * 64)
+		test_fail(__FILE__, __LINE__, "%zu bytes have become %zu", before, after);
+}
+
+TEST(images_that_fail_to_load_leave_nothing)
+{
+	static const char broken[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				     ".global .align 4 .b8 table[4096];\n"
+				     ".visible .entry f() { add.s32 %r1, %r2, ; }\n";
+	size_t before, after, free_before, free_after, total;
+	CUlibrary library;
+	CUmodule module;
+
+	setenv("VGPU_LOG", "none", 1);
+	context_new();
+	check_cu(cuModuleLoadData(&module, broken), CUDA_ERROR_INVALID_PTX);
+	check_ok(cuMemGetInfo(&free_before, &total));
+	before = allocated();
+	for (int i = 0; i < 100; i++) {
+		check_cu(cuModuleLoadData(&module, broken), CUDA_ERROR_INVALID_PTX);
+		check_cu(
+			cuLibraryLoadData(&library, broken, NULL, NULL, 0, NULL, NULL, 0),
+			CUDA_ERROR_INVALID_PTX);
+	}
+	after = allocated();
+	check_ok(cuMemGetInfo(&free_after, &total));
+	check_eq(free_before, free_after);
+	if (after > before + 100 * 64)
+		test_fail(__FILE__, __LINE__, "%zu bytes have become %zu", before, after);
+}
