@@ -4,7 +4,7 @@
  *
  * Loaded once and constant from then on, so that the hundreds of questions a CUDA
  * runtime asks at its start cost no message. Attributes that promise what is not remoted
- * are answered as if the device could not do it, whatever the host's device can.
+ * come from the host as if the device could not do it (protocol/api/enums.xml).
  */
 
 #include <stdio.h>
@@ -24,38 +24,6 @@ static struct {
 	struct shim_device all[VGPU_DEVICES_MAX];
 } devices;
 
-/* Not remoted, hence 0. Each goes when what it names comes. */
-static const uint8_t withheld[] = {
-	CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY,
-	CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
-	CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
-	CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
-	CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
-	CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST,
-	CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
-	CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH,
-	CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED,
-	CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED,
-};
-
 static void copy_bytes(void *destination, size_t size, const ProtobufCBinaryData *bytes)
 {
 	memset(destination, 0, size);
@@ -71,8 +39,6 @@ static void fill(struct shim_device *device, const Vgpu__VgpuDeviceInfoReply *re
 	memset(device->attributes, 0, sizeof(device->attributes));
 	for (size_t i = 0; i < reply->n_attributes && i < SHIM_ATTRIBUTES_N; i++)
 		device->attributes[i] = reply->attributes[i];
-	for (size_t i = 0; i < sizeof(withheld); i++)
-		device->attributes[withheld[i]] = 0;
 }
 
 static CUresult load(CUdevice number)

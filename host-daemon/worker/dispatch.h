@@ -4,7 +4,7 @@
 /*
  * Dispatch: from a frame to the driver call it asks for
  *
- * This is the whole interface between generated code (g-dispatch*.c) and the
+ * This is the whole interface between generated code (g-dispatch*.c, g-attributes.c) and the
  * worker. Generated code decodes the message of a call, resolves its handles,
  * checks its ranges, calls the driver or a hand-written handler, and packs the
  * reply. All that has state is behind the functions below.
@@ -60,6 +60,14 @@ struct call {
  *	   message that does not unpack.
  */
 int dispatch_call(struct call *call);
+
+/*
+ * What guests are told of a device attribute, where the description does not let the
+ * driver's answer pass (generated).
+ *
+ * Return: whether *valuep was set.
+ */
+bool attribute_answer(CUdevice_attribute attribute, int *valuep);
 
 /* Decodes the body of the frame. Return: the message, or NULL (reason is set). */
 const ProtobufCMessage *call_unpack(

@@ -14,27 +14,6 @@
 #define UUID_SIZE 16
 #define ATTRIBUTES_N 160
 
-/* What this version does not remote is not advertised either: values that the guest is
- * told whatever the device says. */
-static const struct {
-	CUdevice_attribute attribute;
-	int value;
-} told[] = {
-	{ CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0 },
-	{ CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0 },
-	{ CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0 },
-	{ CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, 0 },
-	{ CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, 1 },
-};
-
 CUresult handle_vgpuHello(struct call *call, const Vgpu__VgpuHelloRequest *request,
 	Vgpu__VgpuHelloReply *reply)
 {
@@ -44,23 +23,19 @@ CUresult handle_vgpuHello(struct call *call, const Vgpu__VgpuHelloRequest *reque
 	return CUDA_SUCCESS;
 }
 
-static CUresult ask_attributes(
+static void ask_attributes(
 	struct call *call, CUdevice device, int32_t *values, uint8_t *known)
 {
-	size_t i;
 	int value;
 
-	for (i = 1; i < CU_DEVICE_ATTRIBUTE_MAX && i < ATTRIBUTES_N; i++) {
-		if (call->driver->cuDeviceGetAttribute(&value, i, device) != CUDA_SUCCESS)
+	for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX && i < ATTRIBUTES_N; i++) {
+		if (!attribute_answer(i, &value) &&
+			call->driver->cuDeviceGetAttribute(&value, i, device) !=
+				CUDA_SUCCESS)
 			continue;
 		values[i] = value;
 		known[i / 8] |= 1 << i % 8;
 	}
-	for (i = 0; i < sizeof(told) / sizeof(*told); i++) {
-		values[told[i].attribute] = told[i].value;
-		known[told[i].attribute / 8] |= 1 << told[i].attribute % 8;
-	}
-	return CUDA_SUCCESS;
 }
 
 CUresult handle_vgpuDeviceInfo(struct call *call,
@@ -85,10 +60,9 @@ CUresult handle_vgpuDeviceInfo(struct call *call,
 			call->driver->cuDeviceGetUuid_v2((CUuuid *)uuid, request->device);
 	else if (result == CUDA_SUCCESS)
 		result = call->driver->cuDeviceGetUuid((CUuuid *)uuid, request->device);
-	if (result == CUDA_SUCCESS)
-		result = ask_attributes(call, request->device, values, known);
 	if (result != CUDA_SUCCESS)
 		return result;
+	ask_attributes(call, request->device, values, known);
 	reply->device_name = name;
 	reply->uuid = (ProtobufCBinaryData){ UUID_SIZE, uuid };
 	reply->total_mem = device_memory_limit(call->session, total);

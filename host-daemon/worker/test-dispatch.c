@@ -671,3 +671,43 @@ TEST(a_broken_ring_ends_the_session_and_tells_why)
 	close(sockets[1]);
 	fixture_deinit(&fixture);
 }
+
+TEST(device_attributes_pass_but_for_what_is_not_remoted)
+{
+	/* The fake driver says 7 to each up to 140, and does not know the others. */
+	static const struct {
+		CUdevice_attribute attribute;
+		int value;
+	} expected[] = {
+		{ CU_DEVICE_ATTRIBUTE_WARP_SIZE, 7 },
+		{ CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 7 },
+		{ CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 1 },
+		{ CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, 0 },
+		{ CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0 },
+		{ CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 0 },
+		{ CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0 },
+		{ CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0 },
+		{ CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0 },
+		{ CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0 },
+		{ CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, 1 },
+		{ CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1 },
+		{ CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, 0 },
+	};
+	Vgpu__VgpuDeviceInfoRequest request = VGPU__VGPU_DEVICE_INFO_REQUEST__INIT;
+	Vgpu__VgpuDeviceInfoReply *reply;
+
+	begin();
+	check_eq(
+		fixture_call(&fixture, 0, VGPU_CALL_vgpuDeviceInfo, REPLY, &request.base),
+		0);
+	check_eq(fixture.result, CUDA_SUCCESS);
+	reply = (void *)reply_as(&vgpu__vgpu_device_info_reply__descriptor);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		int id = expected[i].attribute;
+
+		check_eq(reply->attributes[id], expected[i].value);
+		check(reply->known.data[id / 8] & 1 << id % 8);
+	}
+	protobuf_c_message_free_unpacked(&reply->base, NULL);
+	fixture_deinit(&fixture);
+}

@@ -6,7 +6,7 @@ Each takes the whole description and refuses it at the first fault.
 
 import re
 
-from model import DescriptionError
+from model import ATTRIBUTES, DescriptionError
 
 ID_MAX = 0xFFFF  # the frame header has 16 bits for it
 REPLY_MAX = 1984  # VGPU_REPLY_MAX: what fits a reply slot
@@ -245,6 +245,18 @@ def enumerators_are_unique(api):
             seen[name] = place
 
 
+def answers_are_of_device_attributes(api):
+    seen = {}
+    for found in api.types.values():
+        for answer in found.answers:
+            if found.name != ATTRIBUTES:
+                refuse(answer, f"{answer.name} is no device attribute, it has no answer")
+            if answer.number in seen:
+                refuse(answer, f"{answer.name} is answered as "
+                               f"{seen[answer.number].name} already")
+            seen[answer.number] = answer
+
+
 def types_are_described(api):
     """A type of ours (CU...) in a prototype or a structure stands in the description."""
     def members(fields):
@@ -262,6 +274,7 @@ def types_are_described(api):
 RULES = (
     aliases_lead_somewhere,
     enumerators_are_unique,
+    answers_are_of_device_attributes,
     one_handle_per_kind,
     ids_are_unique,
     symbols_are_unique,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""g-coverage.md: which calls do what, one table a family."""
+"""g-coverage.md: which calls do what, one table a family; which attributes pass."""
 
 from writer import Writer
 
@@ -23,6 +23,17 @@ def emit_family(w, family, calls):
     w.blank()
 
 
+def emit_attributes(w, answers):
+    w.line("## Device attributes")
+    w.blank()
+    w.line("All attributes have the value that the host's driver gives, but for these:")
+    w.blank()
+    w.line("| attribute | value |")
+    w.line("|---|---|")
+    for answer in answers:
+        w.line(f"| `{answer.name}` | {answer.answer} |")
+
+
 def emit(api):
     w = Writer()
     w.line("# Coverage of the CUDA Driver API")
@@ -38,4 +49,5 @@ def emit(api):
     w.blank()
     for family, calls in api.by_family(api.public).items():
         emit_family(w, family, calls)
+    emit_attributes(w, api.answers)
     return w.finish()

@@ -13,6 +13,7 @@ import os
 import sys
 
 import check
+import emit_attributes
 import emit_calls
 import emit_check_cuda_h
 import emit_cuda_h
@@ -27,6 +28,7 @@ import parse
 from model import DescriptionError, Place
 
 PRODUCTS = {
+    "attributes.c": emit_attributes.emit,
     "cuda.h": emit_cuda_h.emit,
     "calls.h": emit_calls.emit_header,
     "calls.c": emit_calls.emit_source,

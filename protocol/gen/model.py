@@ -41,7 +41,18 @@ class Type:
     params: str = ""
     align: int = 0
     values: list = field(default_factory=list)  # enum: (name, value, place)
+    answers: list = field(default_factory=list)  # enum of device attributes: Answer
     fields: list = field(default_factory=list)  # struct, union: Field
+
+
+@dataclass
+class Answer:
+    """A device attribute that guests are told a fixed value of."""
+
+    place: Place
+    name: str
+    number: int
+    answer: int
 
 
 @dataclass
@@ -92,6 +103,8 @@ BASE_WIRE = {
 }
 
 EXTRA_NUMBER = 100  # first field number of wire-only fields
+
+ATTRIBUTES = "CUdevice_attribute"  # the enumeration that may have answers
 
 
 @dataclass
@@ -246,6 +259,12 @@ class Api:
         for call in calls:
             families.setdefault(call.family, []).append(call)
         return families
+
+    @property
+    def answers(self):
+        """What guests are told of device attributes, whatever the driver says."""
+        found = self.types.get(ATTRIBUTES)
+        return found.answers if found else []
 
     @property
     def object_kinds(self):

@@ -11,6 +11,7 @@ from xml.parsers import expat
 
 from model import (
     EXTRA_NUMBER,
+    Answer,
     Api,
     Call,
     Define,
@@ -67,7 +68,7 @@ VOCABULARY = {
     "handle": (("name", "tag"),
                {"name": NAME, "tag": NAME, "kind": NAME}, ()),
     "enum": (("name",), {"name": NAME, "tag": NAME}, ("value",)),
-    "value": (("name", "value"), {"name": NAME, "value": NUMBER}, ()),
+    "value": (("name", "value"), {"name": NAME, "value": NUMBER, "answer": NUMBER}, ()),
     "struct": ((), {"name": NAME, "tag": NAME, "array": None, "align": NUMBER},
                ("field", "struct", "union")),
     "union": ((), {"name": NAME, "tag": NAME, "array": None, "align": NUMBER},
@@ -200,6 +201,8 @@ def build_type(node):
         align=node.number("align"),
         values=[(v.get("name"), int(v.get("value")), v.place)
                 for v in node.children if v.tag == "value"],
+        answers=[Answer(v.place, v.get("name"), v.number("value"), v.number("answer"))
+                 for v in node.children if v.get("answer")],
         fields=build_fields(node) if node.tag in ("struct", "union") else [],
     )
 

@@ -20,6 +20,7 @@ import unittest
 # Golden file and the product it is.
 GOLDEN = {
     "cuda.h": "cuda.h",
+    "g-attributes.c": "attributes.c",
     "g-calls.c": "calls.c",
     "g-calls.h": "calls.h",
     "g-check-cuda-h.c": "check-cuda-h.c",

@@ -38,6 +38,10 @@ SAME_TYPE(cuGraphLaunch_ptsz, CUresult(CUgraph, CUstream));
 
 SAME_VALUE(CUDA_SUCCESS, (CUresult)0ll);
 SAME_VALUE(CUDA_ERROR_INVALID_VALUE, (CUresult)1ll);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_WARP_SIZE, (CUdevice_attribute)10ll);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, (CUdevice_attribute)83ll);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_NUMA_ID, (CUdevice_attribute)131ll);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, (CUdevice_attribute)132ll);
 SAME_TYPE(CUstream, struct CUstream_st *);
 SAME_TYPE(CUevent, struct CUevent_st *);
 SAME_TYPE(CUgraph, struct CUgraph_st *);
