@@ -17,8 +17,8 @@
 	HEADER ".visible .entry k(.param .u64 p) {\n"                                    \
 	       ".reg .pred %p<9>; .reg .b32 %r<40>; .reg .b64 %rd<20>;\n"                \
 	       ".shared .align 16 .b8 s[256];\n"                                         \
-	       "ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x;\n"   \
-	       _body "ret; }\n"
+	       "ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; mov.u32 %r1, "              \
+	       "%ctaid.x;\n" _body "ret; }\n"
 
 struct fault_row {
 	const char *ptx;
@@ -33,7 +33,8 @@ static void check_fault(const struct fault_row *row)
 	int r = rig_run(rig, "k", 3, 96, &memory, sizeof(memory));
 
 	if (r != row->code)
-		test_fail(__FILE__, __LINE__, "%s: gives %d, not %d", row->ptx, r, row->code);
+		test_fail(__FILE__, __LINE__, "%s: gives %d, not %d", row->ptx, r,
+			row->code);
 	check_eq(rig->fault.code, row->code);
 	check_eq(rig->fault.block[0], row->block);
 	check_eq(rig->fault.thread[0], row->thread);
@@ -47,24 +48,28 @@ static void check_fault(const struct fault_row *row)
 TEST(a_fault_names_kernel_block_thread_and_line)
 {
 	static const struct fault_row rows[] = {
-		{ENTRY(LAST_THREADS "@!%p1 st.global.u32 [%rd0+0x40000000], %r0;\n"), 700, 2,
-			77},
-		{ENTRY(LAST_THREADS "@!%p1 ld.global.u32 %r4, [16];\n"), 700, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 ld.global.u32 %r4, [%rd0+2];\n"), 716, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 ld.global.v4.u32 {%r4,%r5,%r6,%r7}, [%rd0+8];\n"),
-			716, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 st.shared.u32 [s+256], %r0;\n"), 700, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 ld.shared.u64 %rd4, [s+252];\n"), 716, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 ld.shared.u64 %rd4, [%r4+-8];\n"), 700, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 atom.global.add.u32 %r4, [%rd0+1], 1;\n"), 716, 2,
-			77},
-		{ENTRY(LAST_THREADS "@!%p1 atom.shared.add.u32 %r4, [s+256], 1;\n"), 700, 2,
-			77},
-		{ENTRY(LAST_THREADS "@!%p1 ld.u32 %r4, [%rd9];\n"), 700, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 ld.local.u32 %r4, [%rd9+8];\n"), 700, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 trap;\n"), 719, 2, 77},
-		{ENTRY(LAST_THREADS "@!%p1 bar.sync %r0;\n"), 715, 2, 77},
-		{ENTRY("\nst.global.u32 [%rd0+0x40000000], %r0;\n"), 700, 0, 0},
+		{ ENTRY(LAST_THREADS "@!%p1 st.global.u32 [%rd0+0x40000000], %r0;\n"),
+			700, 2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 ld.global.u32 %r4, [16];\n"), 700, 2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 ld.global.u32 %r4, [%rd0+2];\n"), 716, 2,
+			77 },
+		{ ENTRY(LAST_THREADS
+			  "@!%p1 ld.global.v4.u32 {%r4,%r5,%r6,%r7}, [%rd0+8];\n"),
+			716, 2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 st.shared.u32 [s+256], %r0;\n"), 700, 2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 ld.shared.u64 %rd4, [s+252];\n"), 716, 2,
+			77 },
+		{ ENTRY(LAST_THREADS "@!%p1 ld.shared.u64 %rd4, [%r4+-8];\n"), 700, 2,
+			77 },
+		{ ENTRY(LAST_THREADS "@!%p1 atom.global.add.u32 %r4, [%rd0+1], 1;\n"),
+			716, 2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 atom.shared.add.u32 %r4, [s+256], 1;\n"), 700,
+			2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 ld.u32 %r4, [%rd9];\n"), 700, 2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 ld.local.u32 %r4, [%rd9+8];\n"), 700, 2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 trap;\n"), 719, 2, 77 },
+		{ ENTRY(LAST_THREADS "@!%p1 bar.sync %r0;\n"), 715, 2, 77 },
+		{ ENTRY("\nst.global.u32 [%rd0+0x40000000], %r0;\n"), 700, 0, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -88,8 +93,9 @@ TEST(a_page_without_permission_faults)
 /* The access of a warp that is linear but runs over the end of the memory. */
 TEST(the_lane_past_the_end_is_the_one_at_fault)
 {
-	static const char ptx[] = ENTRY("mul.wide.u32 %rd1, %r0, 8; add.u64 %rd1, %rd1, %rd0;\n"
-					"st.global.u64 [%rd1], %rd0;\n");
+	static const char ptx[] =
+		ENTRY("mul.wide.u32 %rd1, %r0, 8; add.u64 %rd1, %rd1, %rd0;\n"
+		      "st.global.u64 [%rd1], %rd0;\n");
 	CLEAN_RIG rig = rig_new(ptx);
 	uint8_t *memory = rig->memory + RIG_MEMORY - 80;
 
@@ -100,8 +106,9 @@ TEST(the_lane_past_the_end_is_the_one_at_fault)
 
 TEST(barriers_that_cannot_open_end_the_launch)
 {
-	static const char ptx[] = ENTRY("setp.lt.u32 %p1, %r0, 32; @%p1 bra A;\n"
-					"bar.sync 1, 96; bra B;\nA: bar.sync 2, 96;\nB:\n");
+	static const char ptx[] =
+		ENTRY("setp.lt.u32 %p1, %r0, 32; @%p1 bra A;\n"
+		      "bar.sync 1, 96; bra B;\nA: bar.sync 2, 96;\nB:\n");
 	CLEAN_RIG rig = rig_new(ptx);
 	void *memory = rig->memory;
 
@@ -116,20 +123,22 @@ TEST(an_endless_loop_ends_at_the_deadline)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	rig->deadline_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 1000000u;
+	rig->deadline_ns =
+		(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 1000000u;
 	check_eq(rig_run(rig, "k", 1, 96, &memory, sizeof(memory)), 702);
 }
 
 TEST(a_stop_flag_ends_running_blocks)
 {
-	static const char ptx[] = ENTRY("A: ld.volatile.global.u32 %r4, [%rd0]; bra A;\n");
+	static const char ptx[] =
+		ENTRY("A: ld.volatile.global.u32 %r4, [%rd0]; bra A;\n");
 	CLEAN_RIG rig = rig_new(ptx);
 	void *memory = rig_alloc(rig, 64);
 	uint32_t stop = 709;
 	struct softgpu_launch launch = {
 		.kernel = rig_kernel(rig, "k"),
-		.grid = {2, 1, 1},
-		.block = {64, 1, 1},
+		.grid = { 2, 1, 1 },
+		.block = { 64, 1, 1 },
 		.params = &memory,
 		.params_size = sizeof(memory),
 		.space = &rig->space,
@@ -158,16 +167,16 @@ TEST(what_is_not_supported_is_named)
 
 TEST(impossible_launches_are_refused)
 {
-	static const char ptx[] = HEADER
-		".entry k(.param .u32 a) .maxntid 128, 1, 1 { ret; }\n"
-		".entry big() { .shared .align 4 .b8 s[40000]; .reg .b32 %r;\n"
-		"ld.shared.u32 %r, [s]; ret; }\n";
+	static const char ptx[] =
+		HEADER ".entry k(.param .u32 a) .maxntid 128, 1, 1 { ret; }\n"
+		       ".entry big() { .shared .align 4 .b8 s[40000]; .reg .b32 %r;\n"
+		       "ld.shared.u32 %r, [s]; ret; }\n";
 	CLEAN_RIG rig = rig_new(ptx);
 	uint32_t a = 0;
 	struct softgpu_launch good = {
 		.kernel = rig_kernel(rig, "k"),
-		.grid = {1, 1, 1},
-		.block = {64, 2, 1},
+		.grid = { 1, 1, 1 },
+		.block = { 64, 2, 1 },
 		.params = &a,
 		.params_size = sizeof(a),
 		.space = &rig->space,

@@ -18,13 +18,14 @@ static void map_memory(struct rig *rig)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	check(p != MAP_FAILED);
-	base = ((uint64_t)(uintptr_t)p + SOFTGPU_PAGE_SIZE - 1) & ~(SOFTGPU_PAGE_SIZE - 1);
+	base = ((uint64_t)(uintptr_t)p + SOFTGPU_PAGE_SIZE - 1) &
+	       ~(SOFTGPU_PAGE_SIZE - 1);
 	rig->pages = calloc(n_pages, 1);
 	check(rig->pages);
 	memset(rig->pages + 1, SOFTGPU_READ | SOFTGPU_WRITE, n_pages - 2);
 	rig->space = (struct softgpu_space){
 		.n_windows = 1,
-		.windows[0] = {base, n_pages * SOFTGPU_PAGE_SIZE, rig->pages},
+		.windows[0] = { base, n_pages * SOFTGPU_PAGE_SIZE, rig->pages },
 	};
 	rig->memory = (uint8_t *)(uintptr_t)(base + SOFTGPU_PAGE_SIZE);
 }
@@ -37,7 +38,8 @@ static void place_variables(struct rig *rig)
 
 	check(n <= 64);
 	for (size_t i = 0; i < n; i++) {
-		places[i] = rig_alloc(rig, softgpu_program_variable(rig->program, i)->size);
+		places[i] =
+			rig_alloc(rig, softgpu_program_variable(rig->program, i)->size);
 		softgpu_program_place(rig->program, i, (uintptr_t)places[i]);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -99,8 +101,8 @@ int rig_run(struct rig *rig, const char *name, uint32_t grid, uint32_t block,
 {
 	struct softgpu_launch launch = {
 		.kernel = rig_kernel(rig, name),
-		.grid = {grid, 1, 1},
-		.block = {block, 1, 1},
+		.grid = { grid, 1, 1 },
+		.block = { block, 1, 1 },
 		.params = params,
 		.params_size = params_size,
 		.space = &rig->space,

@@ -131,26 +131,26 @@ static u64 distance(s128 a, s128 b)
 	X(add_immediate, "add.s32 %d, %a, -77;", u32, u32, u32, u32, a - 77)             \
 	X(add_u16x2, "add.u16x2 " B32, u32, u32, u32, u32,                               \
 		(u16)(a + b) | (u32)(u16)((a >> 16) + (b >> 16)) << 16)                  \
-	X(mul_lo_u16, "mul.lo.u16 " B32, u16, u16, u16, u16, (u32)a * b)                 \
-	X(mul_lo_s32, "mul.lo.s32 " B32, u32, u32, u32, u32, a * b)                      \
-	X(mul_lo_u64, "mul.lo.u64 " B32, u64, u64, u64, u64, a * b)                      \
-	X(mul_hi_u16, "mul.hi.u16 " B32, u16, u16, u16, u16, (u32)a * b >> 16)           \
+	X(mul_lo_u16, "mul.lo.u16 " B32, u16, u16, u16, u16, (u32)a *b)                  \
+	X(mul_lo_s32, "mul.lo.s32 " B32, u32, u32, u32, u32, a *b)                       \
+	X(mul_lo_u64, "mul.lo.u64 " B32, u64, u64, u64, u64, a *b)                       \
+	X(mul_hi_u16, "mul.hi.u16 " B32, u16, u16, u16, u16, (u32)a *b >> 16)            \
 	X(mul_hi_s16, "mul.hi.s16 " B32, s16, s16, s16, s16, ((s32)a * b) >> 16)         \
-	X(mul_hi_u32, "mul.hi.u32 " B32, u32, u32, u32, u32, (u64)a * b >> 32)           \
+	X(mul_hi_u32, "mul.hi.u32 " B32, u32, u32, u32, u32, (u64)a *b >> 32)            \
 	X(mul_hi_s32, "mul.hi.s32 " B32, s32, s32, s32, s32, ((s64)a * b) >> 32)         \
-	X(mul_hi_u64, "mul.hi.u64 " B32, u64, u64, u64, u64, (u128)a * b >> 64)          \
+	X(mul_hi_u64, "mul.hi.u64 " B32, u64, u64, u64, u64, (u128)a *b >> 64)           \
 	X(mul_hi_s64, "mul.hi.s64 " B32, s64, s64, s64, s64, ((s128)a * b) >> 64)        \
-	X(mul_wide_u16, "mul.wide.u16 " B32, u32, u16, u16, u16, (u32)a * b)             \
-	X(mul_wide_s16, "mul.wide.s16 " B32, s32, s16, s16, s16, (s32)a * b)             \
-	X(mul_wide_u32, "mul.wide.u32 " B32, u64, u32, u32, u32, (u64)a * b)             \
-	X(mul_wide_s32, "mul.wide.s32 " B32, s64, s32, s32, s32, (s64)a * b)             \
-	X(mad_lo_s32, "mad.lo.s32 " B3, u32, u32, u32, u32, a * b + c)                   \
-	X(mad_lo_u16, "mad.lo.u16 " B3, u16, u16, u16, u16, (u32)a * b + c)              \
-	X(mad_lo_u64, "mad.lo.u64 " B3, u64, u64, u64, u64, a * b + c)                   \
+	X(mul_wide_u16, "mul.wide.u16 " B32, u32, u16, u16, u16, (u32)a *b)              \
+	X(mul_wide_s16, "mul.wide.s16 " B32, s32, s16, s16, s16, (s32)a *b)              \
+	X(mul_wide_u32, "mul.wide.u32 " B32, u64, u32, u32, u32, (u64)a *b)              \
+	X(mul_wide_s32, "mul.wide.s32 " B32, s64, s32, s32, s32, (s64)a *b)              \
+	X(mad_lo_s32, "mad.lo.s32 " B3, u32, u32, u32, u32, a *b + c)                    \
+	X(mad_lo_u16, "mad.lo.u16 " B3, u16, u16, u16, u16, (u32)a *b + c)               \
+	X(mad_lo_u64, "mad.lo.u64 " B3, u64, u64, u64, u64, a *b + c)                    \
 	X(mad_hi_u32, "mad.hi.u32 " B3, u32, u32, u32, u32, (u32)((u64)a * b >> 32) + c) \
 	X(mad_hi_s64, "mad.hi.s64 " B3, u64, s64, s64, u64,                              \
 		(u64)(((s128)a * b) >> 64) + c)                                          \
-	X(mad_wide_u16, "mad.wide.u16 " B3, u32, u16, u16, u32, (u32)a * b + c)          \
+	X(mad_wide_u16, "mad.wide.u16 " B3, u32, u16, u16, u32, (u32)a *b + c)           \
 	X(mad_wide_s32, "mad.wide.s32 " B3, u64, s32, s32, u64, (u64)((s64)a * b) + c)   \
 	X(div_u16, "div.u16 " B32, u16, u16, u16, u16, b ? a / b : 0xffff)               \
 	X(div_s16, "div.s16 " B32, s16, s16, s16, s16, quotient(a, b))                   \
@@ -253,19 +253,17 @@ static u64 distance(s128 a, s128 b)
 		((UINT64_C(1) << (b & 31)) - 1) << (a & 31))                             \
 	X(dp4a_s32_s32, "dp4a.s32.s32 " B3, u32, u32, u32, u32, dotted(a, b, c, 1, 1))   \
 	X(dp4a_u32_s32, "dp4a.u32.s32 " B3, u32, u32, u32, u32, dotted(a, b, c, 0, 1))   \
-	X(add_carry,                                                                     \
-		"add.cc.u32 %r5, %a, %b; addc.u32 %d, %c, 0;", u32, u32, u32, u32,       \
+	X(add_carry, "add.cc.u32 %r5, %a, %b; addc.u32 %d, %c, 0;", u32, u32, u32, u32,  \
 		c + (u32)(((u64)a + b) >> 32))                                           \
-	X(sub_borrow,                                                                    \
-		"sub.cc.u32 %r5, %a, %b; subc.u32 %d, %c, 5;", u32, u32, u32, u32,       \
+	X(sub_borrow, "sub.cc.u32 %r5, %a, %b; subc.u32 %d, %c, 5;", u32, u32, u32, u32, \
 		c - 5 - (a < b))                                                         \
-	X(mad_carry,                                                                     \
-		"mad.lo.cc.u32 %r5, %a, %b, %c; madc.hi.u32 %d, %a, %b, 3;", u32, u32,   \
-		u32, u32, (u32)(((u64)a * b + c) >> 32) + 3)                             \
+	X(mad_carry, "mad.lo.cc.u32 %r5, %a, %b, %c; madc.hi.u32 %d, %a, %b, 3;", u32,   \
+		u32, u32, u32, (u32)(((u64)a * b + c) >> 32) + 3)                        \
 	X(selp_b64, "setp.ne.u64 %p, %c, 0; selp.b64 %d, %a, %b, %p;", u64, u64, u64,    \
 		u64, c ? a : b)                                                          \
 	X(slct_s32, "slct.u32.s32 " B3, u32, u32, u32, s32, c >= 0 ? a : b)              \
-	X(set_lt, "set.lt.u32.s32 %d, %a, %b;", u32, s32, s32, u32, a < b ? UINT32_MAX : 0) \
+	X(set_lt, "set.lt.u32.s32 %d, %a, %b;", u32, s32, s32, u32,                      \
+		a < b ? UINT32_MAX : 0)                                                  \
 	X(setp_eq_b16, SETP("eq.b16"), u32, u16, u16, u16, a == b ? 7 : 9)               \
 	X(setp_ne_s32, SETP("ne.s32"), u32, s32, s32, u16, a != b ? 7 : 9)               \
 	X(setp_lt_s16, SETP("lt.s16"), u32, s16, s16, u16, a < b ? 7 : 9)                \
@@ -275,15 +273,20 @@ static u64 distance(s128 a, s128 b)
 	X(setp_lo_u32, SETP("lo.u32"), u32, u32, u32, u16, a < b ? 7 : 9)                \
 	X(setp_hs_u64, SETP("hs.u64"), u32, u64, u64, u16, a >= b ? 7 : 9)               \
 	X(setp_lt_s64, SETP("lt.s64"), u32, s64, s64, u16, a < b ? 7 : 9)                \
-	X(setp_and, "setp.eq.u32 %q, %c, 0; setp.lt.and.s32 %p, %a, %b, !%q;"            \
-		    "selp.u32 %d, 1, 2, %p;", u32, s32, s32, u32, a < b && c ? 1 : 2)    \
-	X(setp_both, "setp.eq.u32 %p, %c, 0; setp.gt.xor.s32 %p|%q, %a, %b, %p;"         \
-		     "selp.u32 %d, 2, 0, %p; selp.u32 %r5, 1, 0, %q;"                    \
-		     "or.b32 %d, %d, %r5;", u32, s32, s32, u32,                          \
+	X(setp_and,                                                                      \
+		"setp.eq.u32 %q, %c, 0; setp.lt.and.s32 %p, %a, %b, !%q;"                \
+		"selp.u32 %d, 1, 2, %p;",                                                \
+		u32, s32, s32, u32, a < b && c ? 1 : 2)                                  \
+	X(setp_both,                                                                     \
+		"setp.eq.u32 %p, %c, 0; setp.gt.xor.s32 %p|%q, %a, %b, %p;"              \
+		"selp.u32 %d, 2, 0, %p; selp.u32 %r5, 1, 0, %q;"                         \
+		"or.b32 %d, %d, %r5;",                                                   \
+		u32, s32, s32, u32,                                                      \
 		((a > b) != (c == 0) ? 2 : 0) | ((a <= b) != (c == 0) ? 1 : 0))          \
-	X(logic_pred, "setp.lt.s32 %p, %a, %b; setp.ne.u32 %q, %c, 0; not.pred %q, %q;"  \
-		      "or.pred %p, %p, %q; selp.u32 %d, 5, 6, %p;", u32, s32, s32, u32,  \
-		a < b || !c ? 5 : 6)                                                     \
+	X(logic_pred,                                                                    \
+		"setp.lt.s32 %p, %a, %b; setp.ne.u32 %q, %c, 0; not.pred %q, %q;"        \
+		"or.pred %p, %p, %q; selp.u32 %d, 5, 6, %p;",                            \
+		u32, s32, s32, u32, a < b || !c ? 5 : 6)                                 \
 	X(cvt_u64_u32, "cvt.u64.u32 %d, %a;", u64, u32, u32, u32, a)                     \
 	X(cvt_s64_s32, "cvt.s64.s32 %d, %a;", s64, s32, u32, u32, a)                     \
 	X(cvt_s64_s16, "cvt.s64.s16 %d, %a;", s64, s16, u32, u32, a)                     \
@@ -304,7 +307,8 @@ static u64 distance(s128 a, s128 b)
 	X(pack_b64, "mov.b64 %d, {%a, %b};", u64, u32, u32, u32, a | (u64)b << 32)       \
 	X(unpack_b32, "mov.b32 {%h0, %h1}, %a; mov.b32 %d, {%h1, %h0};", u32, u32, u32,  \
 		u32, a << 16 | a >> 16)                                                  \
-	X(unpack_4, "mov.b64 {%h0, %h1, %h2, %h3}, %a; mov.b64 %d, {%h3, %h2, %h1, %h0};", \
+	X(unpack_4,                                                                      \
+		"mov.b64 {%h0, %h1, %h2, %h3}, %a; mov.b64 %d, {%h3, %h2, %h1, %h0};",   \
 		u64, u64, u32, u32,                                                      \
 		a << 48 | (a & 0xffff0000u) << 16 | (a >> 16 & 0xffff0000u) | a >> 48)
 
@@ -312,7 +316,7 @@ ROWS(ROW_REFERENCE)
 
 #define ROW_TOLERANCE 0
 
-static const struct row rows[] = {ROWS(ROW_ENTRY)};
+static const struct row rows[] = { ROWS(ROW_ENTRY) };
 
 TEST(integer_operations_give_what_c_gives)
 {

@@ -21,10 +21,11 @@ TEST(vectors_are_added)
 	static const char ptx[] = HEADER
 		".visible .entry add(.param .u64 a, .param .u64 b, .param .u64 c,\n"
 		"	.param .u32 n) {\n"
-		".reg .pred %p<2>; .reg .f32 %f<4>; .reg .b32 %r<10>; .reg .b64 %rd<11>;\n"
-		"ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c];\n"
-		"ld.param.u32 %r2, [n];\n" GLOBAL_ID
-		"setp.ge.s32 %p1, %r9, %r2;\n"
+		".reg .pred %p<2>; .reg .f32 %f<4>; .reg .b32 %r<10>; .reg .b64 "
+		"%rd<11>;\n"
+		"ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, "
+		"[c];\n"
+		"ld.param.u32 %r2, [n];\n" GLOBAL_ID "setp.ge.s32 %p1, %r9, %r2;\n"
 		"@%p1 bra DONE;\n"
 		"cvta.to.global.u64 %rd4, %rd1;\n"
 		"mul.wide.s32 %rd5, %r9, 4;\n"
@@ -44,7 +45,7 @@ TEST(vectors_are_added)
 	struct {
 		float *a, *b, *c;
 		uint32_t n;
-	} params = {a, b, c, n};
+	} params = { a, b, c, n };
 
 	for (uint32_t i = 0; i < n; i++) {
 		a[i] = (float)i * 0.5f;
@@ -68,16 +69,19 @@ TEST(a_block_reads_its_place_in_the_grid)
 		"mad.lo.u32 %r11, %r3, %r8, %r2; mad.lo.u32 %r11, %r11, %r7, %r1;\n"
 		"mad.lo.u32 %r12, %r6, %r10, %r5; mad.lo.u32 %r12, %r12, %r9, %r4;\n"
 		"mad.lo.u32 %r13, %r12, 60, %r11; mul.wide.u32 %rd2, %r13, 16;\n"
-		"add.u64 %rd2, %rd2, %rd1; mov.u32 %r14, %laneid; mov.u32 %r15, %warpid;\n"
-		"mov.u32 %r16, %lanemask_le; mov.u32 %r17, %envreg2; mov.u32 %r18, %smid;\n"
+		"add.u64 %rd2, %rd2, %rd1; mov.u32 %r14, %laneid; mov.u32 %r15, "
+		"%warpid;\n"
+		"mov.u32 %r16, %lanemask_le; mov.u32 %r17, %envreg2; mov.u32 %r18, "
+		"%smid;\n"
 		"add.u32 %r17, %r17, %r18;\n"
 		"st.global.v4.u32 [%rd2], {%r14, %r15, %r16, %r17}; ret; }\n";
 	CLEAN_RIG rig = rig_new(ptx);
-	uint32_t *out = rig_alloc(rig, 24 * 60 * 16), envreg[SOFTGPU_ENVREGS] = {0, 5, 90};
+	uint32_t *out = rig_alloc(rig, 24 * 60 * 16),
+		 envreg[SOFTGPU_ENVREGS] = { 0, 5, 90 };
 	struct softgpu_launch launch = {
 		.kernel = rig_kernel(rig, "k"),
-		.grid = {4, 3, 2},
-		.block = {5, 4, 3},
+		.grid = { 4, 3, 2 },
+		.block = { 5, 4, 3 },
 		.params = &out,
 		.params_size = sizeof(out),
 		.space = &rig->space,
@@ -103,8 +107,10 @@ TEST(shared_memory_is_static_and_dynamic)
 		"mov.u32 %r3, dyn; add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1;\n"
 		"mov.u32 %r4, 123; st.shared.u32 [fix+32], %r4; bar.sync 0;\n"
 		"ld.shared.u32 %r5, [dyn+12]; ld.shared.u32 %r6, [fix+32];\n"
-		"add.u32 %r5, %r5, %r6; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1;\n"
-		"st.global.u32 [%rd2], %r5; mov.u32 %r7, dyn; st.global.u32 [%rd2+256], %r7;\n"
+		"add.u32 %r5, %r5, %r6; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, "
+		"%rd1;\n"
+		"st.global.u32 [%rd2], %r5; mov.u32 %r7, dyn; st.global.u32 [%rd2+256], "
+		"%r7;\n"
 		"ret; }\n";
 	CLEAN_RIG rig = rig_new(ptx);
 	uint32_t *out = rig_alloc(rig, 512);
@@ -120,9 +126,12 @@ TEST(shared_memory_is_static_and_dynamic)
 TEST(generic_addresses_reach_every_space)
 {
 	static const char ptx[] = HEADER
-		".visible .entry k(.param .u64 p) { .reg .b32 %r<30>; .reg .b64 %rd<30>;\n"
-		".reg .pred %p<9>; .shared .align 8 .b8 s[512]; .local .align 16 .b8 l[32];\n"
-		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 8;\n"
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<30>; .reg .b64 "
+		"%rd<30>;\n"
+		".reg .pred %p<9>; .shared .align 8 .b8 s[512]; .local .align 16 .b8 "
+		"l[32];\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, "
+		"8;\n"
 		"mov.u64 %rd3, s; cvta.shared.u64 %rd3, %rd3; add.u64 %rd3, %rd3, %rd2;\n"
 		"mov.u64 %rd4, l; cvta.local.u64 %rd4, %rd4; add.u64 %rd5, %rd1, %rd2;\n"
 		"st.u64 [%rd3], %rd2; st.u32 [%rd4+4], %r1; st.local.u32 [l+8], %r1;\n"
@@ -155,12 +164,14 @@ TEST(functions_are_called_with_arguments_in_memory)
 		"BIG: st.param.b32 [r], 7; ret; }\n"
 		".visible .entry k(.param .u64 p) { .reg .b32 %r<30>; .reg .b64 %rd<9>;\n"
 		".reg .pred %p<3>; ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n"
-		"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; mov.u64 %rd3, 1000;\n"
+		"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; mov.u64 %rd3, "
+		"1000;\n"
 		"{ .param .b32 a0; .param .b64 a1; .param .b32 ret0;\n"
 		"st.param.b32 [a0], %r1; st.param.b64 [a1], %rd3;\n"
 		"call.uni (ret0), twice, (a0, a1); ld.param.b32 %r4, [ret0]; }\n"
 		"and.b32 %r5, %r1, 1; setp.eq.u32 %p1, %r5, 1; add.u64 %rd3, %rd3, 1;\n"
-		"{ .param .b32 a0; .param .b64 a1; .param .b32 ret0; st.param.b32 [ret0], 0;\n"
+		"{ .param .b32 a0; .param .b64 a1; .param .b32 ret0; st.param.b32 "
+		"[ret0], 0;\n"
 		"st.param.b32 [a0], %r1; st.param.b64 [a1], %rd3;\n"
 		"@%p1 call (ret0), twice, (a0, a1); ld.param.b32 %r6, [ret0]; }\n"
 		"add.u32 %r4, %r4, %r6; st.global.u32 [%rd2], %r4; ret; }\n";
@@ -169,8 +180,8 @@ TEST(functions_are_called_with_arguments_in_memory)
 
 	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
 	for (uint32_t i = 0; i < 64; i++)
-		check_eq(out[i],
-			(i > 40 ? 7 : 2 * i + 1000) + (i % 2 ? (i > 40 ? 7 : 2 * i + 1001) : 0));
+		check_eq(out[i], (i > 40 ? 7 : 2 * i + 1000) +
+					 (i % 2 ? (i > 40 ? 7 : 2 * i + 1001) : 0));
 }
 
 TEST(functions_are_called_through_pointers)
@@ -179,13 +190,16 @@ TEST(functions_are_called_through_pointers)
 		".func (.param .b32 r) one(.param .b32 x) { .reg .b32 %r;\n"
 		"ld.param.u32 %r, [x]; add.u32 %r, %r, 1; st.param.b32 [r], %r; ret; }\n"
 		".func (.param .b32 r) two(.param .b32 x) { .reg .b32 %r;\n"
-		"ld.param.u32 %r, [x]; mul.lo.u32 %r, %r, 7; st.param.b32 [r], %r; ret; }\n"
+		"ld.param.u32 %r, [x]; mul.lo.u32 %r, %r, 7; st.param.b32 [r], %r; ret; "
+		"}\n"
 		".global .align 8 .u64 table[3] = {one, two};\n"
 		".visible .entry k(.param .u64 p, .param .u32 n) { .reg .b32 %r<9>;\n"
 		".reg .b64 %rd<9>; ld.param.u64 %rd1, [p]; ld.param.u32 %r5, [n];\n"
 		"mov.u32 %r1, %tid.x;\n"
-		"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; rem.u32 %r2, %r1, %r5;\n"
-		"mul.wide.u32 %rd3, %r2, 8; mov.u64 %rd4, table; add.u64 %rd3, %rd3, %rd4;\n"
+		"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; rem.u32 %r2, %r1, "
+		"%r5;\n"
+		"mul.wide.u32 %rd3, %r2, 8; mov.u64 %rd4, table; add.u64 %rd3, %rd3, "
+		"%rd4;\n"
 		"ld.global.u64 %rd5, [%rd3];\n"
 		"{ .param .b32 a0; .param .b32 q; st.param.b32 [a0], %r1;\n"
 		"proto: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
@@ -195,7 +209,7 @@ TEST(functions_are_called_through_pointers)
 	struct {
 		uint32_t *out;
 		uint32_t n;
-	} params = {rig_alloc(rig, 256), 2};
+	} params = { rig_alloc(rig, 256), 2 };
 
 	rig_launch(rig, "k", 1, 64, &params, sizeof(params));
 	for (uint32_t i = 0; i < 64; i++)
@@ -214,7 +228,8 @@ TEST(variables_start_with_their_values)
 		"ld.param.u64 %rd1, [p]; ld.const.u64 %rd2, [pointer+8];\n"
 		"ld.global.u32 %r1, [%rd2]; ld.global.u32 %r2, [numbers+8];\n"
 		"mov.u64 %rd3, numbers; ld.global.u32 %r3, [%rd3+12];\n"
-		"add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; st.global.u32 [%rd1], %r1;\n"
+		"add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; st.global.u32 [%rd1], "
+		"%r1;\n"
 		"atom.global.add.u32 %r4, [numbers], 5; ret; }\n";
 	CLEAN_RIG rig = rig_new(ptx);
 	uint32_t *out = rig_alloc(rig, 256);
@@ -230,7 +245,8 @@ TEST(a_branch_goes_through_a_table)
 {
 	static const char ptx[] = HEADER
 		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
-		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, "
+		"4;\n"
 		"add.u64 %rd2, %rd2, %rd1; rem.u32 %r2, %r1, 3;\n"
 		"T: .branchtargets A, B, C;\n"
 		"brx.idx %r2, T;\n"
@@ -252,12 +268,14 @@ TEST(vectors_of_every_width_are_loaded_and_stored)
 	static const char ptx[] = HEADER
 		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<19>;\n"
 		".reg .b16 %h<9>; .reg .pred %p<3>;\n"
-		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 32;\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, "
+		"32;\n"
 		"add.u64 %rd2, %rd2, %rd1; setp.ne.u32 %p1, %r1, 5;\n"
 		"@%p1 ld.global.v4.u64 {%rd3, %rd4, %rd5, %rd2}, [%rd2];\n"
 		"mul.wide.u32 %rd6, %r1, 32; add.u64 %rd6, %rd6, %rd1;\n"
 		"@%p1 st.global.v4.u64 [%rd6], {%rd2, %rd5, %rd4, %rd3};\n"
-		"ld.global.v2.u16 {%h1, %h2}, [%rd6]; st.global.v2.u16 [%rd6], {%h2, %h1};\n"
+		"ld.global.v2.u16 {%h1, %h2}, [%rd6]; st.global.v2.u16 [%rd6], {%h2, "
+		"%h1};\n"
 		"ld.global.v4.u8 {%h1, %h2, %h3, %h4}, [%rd6+8];\n"
 		"st.global.v4.u8 [%rd6+8], {%h4, %h3, %h2, %h1};\n"
 		"ld.global.s8 %rd7, [%rd6+16]; st.global.u64 [%rd6+16], %rd7; ret; }\n";
@@ -269,9 +287,10 @@ TEST(vectors_of_every_width_are_loaded_and_stored)
 	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
 	for (uint64_t i = 0; i < 64; i++) {
 		for (uint64_t k = 0; k < 4; k++)
-			v[i == 5 ? k : 3 - k] = (4 * i + k) * UINT64_C(0x9e3779b97f4a7c15);
+			v[i == 5 ? k : 3 - k] =
+				(4 * i + k) * UINT64_C(0x9e3779b97f4a7c15);
 		v[0] = (v[0] & ~UINT64_C(0xffffffff)) | (v[0] & 0xffff) << 16 |
-			(v[0] >> 16 & 0xffff);
+		       (v[0] >> 16 & 0xffff);
 		v[1] = (v[1] & ~UINT64_C(0xffffffff)) | __builtin_bswap32((uint32_t)v[1]);
 		v[2] = (uint64_t)(int64_t)(int8_t)v[2];
 		check(!memcmp(v, out + 4 * i, 32));
@@ -301,18 +320,22 @@ static void take_memory(void *data, uint64_t address)
 	       ".extern .func __assertfail(.param .b64 m, .param .b64 f,\n"              \
 	       ".param .b32 l, .param .b64 g, .param .b64 s);\n"                         \
 	       ".global .align 1 .b8 str[3] = {97, 98, 0};\n"                            \
-	       ".global .align 1 .b8 fmt[27] = {37,100,32,37,53,46,49,102,32,91,37,45,\n" \
+	       ".global .align 1 .b8 fmt[27] = "                                         \
+	       "{37,100,32,37,53,46,49,102,32,91,37,45,\n"                               \
 	       "52,115,93,32,37,108,108,120,32,37,110,37,99,37,37};\n"
 
 TEST(kernels_print)
 {
 	static const char ptx[] = PRINT_MODULE
-		".visible .entry k() { .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f64 %fd<3>;\n"
+		".visible .entry k() { .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f64 "
+		"%fd<3>;\n"
 		".local .align 8 .b8 args[48]; mov.u32 %r1, %tid.x;\n"
 		"st.local.u32 [args], %r1; cvt.rn.f64.u32 %fd1, %r1;\n"
-		"st.local.f64 [args+8], %fd1; mov.u64 %rd1, str; st.local.u64 [args+16], %rd1;\n"
+		"st.local.f64 [args+8], %fd1; mov.u64 %rd1, str; st.local.u64 [args+16], "
+		"%rd1;\n"
 		"mov.u64 %rd2, 0xabcdef012345; st.local.u64 [args+24], %rd2;\n"
-		"st.local.u64 [args+32], %rd1; mov.u32 %r2, 33; st.local.u32 [args+40], %r2;\n"
+		"st.local.u64 [args+32], %rd1; mov.u32 %r2, 33; st.local.u32 [args+40], "
+		"%r2;\n"
 		"mov.u64 %rd3, args; cvta.local.u64 %rd3, %rd3; mov.u64 %rd4, fmt;\n"
 		"{ .param .b64 p0; .param .b64 p1; .param .b32 q;\n"
 		"st.param.b64 [p0], %rd4; st.param.b64 [p1], %rd3;\n"
@@ -320,10 +343,9 @@ TEST(kernels_print)
 	CLEAN_RIG rig = rig_new(ptx);
 	char text[256] = "";
 
-	rig->hooks = (struct softgpu_hooks){.data = text, .print = collect};
+	rig->hooks = (struct softgpu_hooks){ .data = text, .print = collect };
 	rig_launch(rig, "k", 1, 2, NULL, 0);
-	check_str(text,
-		"0   0.0 [ab  ] abcdef012345 !%1   1.0 [ab  ] abcdef012345 !%");
+	check_str(text, "0   0.0 [ab  ] abcdef012345 !%1   1.0 [ab  ] abcdef012345 !%");
 }
 
 TEST(kernels_allocate_and_assert)
@@ -351,6 +373,6 @@ TEST(kernels_allocate_and_assert)
 	};
 	check_eq(rig_run(rig, "k", 1, 1, &out, sizeof(out)), 710);
 	check_eq(out[0], (uintptr_t)text);
-	check_str(text,
-		"freedab:77: ab: block: [0,0,0], thread: [0,0,0] Assertion `ab` failed.\n");
+	check_str(text, "freedab:77: ab: block: [0,0,0], thread: [0,0,0] Assertion `ab` "
+			"failed.\n");
 }

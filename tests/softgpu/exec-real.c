@@ -158,7 +158,7 @@ static u16 to_bf16(f32 x)
 	X(abs_f64, "abs.f64 %d, %a;", f64, f64, f64, f64, fabs(a))                       \
 	X(neg_f64, "neg.f64 %d, %a;", f64, f64, f64, f64, -a)                            \
 	X(setp_eq, SETP("eq.f32"), u32, f32, f32, f32, a == b ? 7 : 9)                   \
-	X(setp_ne, SETP("ne.f32"), u32, f32, f32, f32, a < b || a > b ? 7 : 9)           \
+	X(setp_ne, SETP("ne.f32"), u32, f32, f32, f32, a<b || a> b ? 7 : 9)              \
 	X(setp_lt, SETP("lt.f32"), u32, f32, f32, f32, a < b ? 7 : 9)                    \
 	X(setp_le, SETP("le.f32"), u32, f32, f32, f32, a <= b ? 7 : 9)                   \
 	X(setp_gt, SETP("gt.ftz.f32"), u32, f32, f32, f32, z(a) > z(b) ? 7 : 9)          \
@@ -171,7 +171,8 @@ static u16 to_bf16(f32 x)
 	X(setp_geu, SETP("geu.f64"), u32, f64, f64, f64, !(a < b) ? 7 : 9)               \
 	X(setp_num, SETP("num.f64"), u32, f64, f64, f64, isnan(a) || isnan(b) ? 9 : 7)   \
 	X(setp_nan, SETP("nan.f32"), u32, f32, f32, f32, isnan(a) || isnan(b) ? 7 : 9)   \
-	X(set_f32, "set.gt.f32.f32 %d, %a, %b;", f32, f32, f32, f32, a > b ? 1.0f : 0.0f) \
+	X(set_f32, "set.gt.f32.f32 %d, %a, %b;", f32, f32, f32, f32,                     \
+		a > b ? 1.0f : 0.0f)                                                     \
 	X(testp_finite, "testp.finite.f32 %p, %a; selp.u32 %d, 1, 0, %p;", u32, f32,     \
 		f32, f32, isfinite(a) != 0)                                              \
 	X(testp_normal, "testp.normal.f64 %p, %a; selp.u32 %d, 1, 0, %p;", u32, f64,     \
@@ -229,13 +230,13 @@ static u16 to_bf16(f32 x)
 	X(add_f16x2, "add.f16x2 " B32, u32, u32, u32, u32,                               \
 		half_result((f64)from_half((u16)a) + from_half((u16)b)) |                \
 			(u32)half_result((f64)from_half((u16)(a >> 16)) +                \
-				from_half((u16)(b >> 16)))                               \
+					 from_half((u16)(b >> 16)))                      \
 				<< 16)
 
 EXACT_ROWS(ROW_REFERENCE)
 
 #define ROW_TOLERANCE 0
-static const struct row exact_rows[] = {EXACT_ROWS(ROW_ENTRY)};
+static const struct row exact_rows[] = { EXACT_ROWS(ROW_ENTRY) };
 #undef ROW_TOLERANCE
 
 TEST(floating_point_operations_give_what_c_gives)
@@ -258,9 +259,10 @@ TEST(floating_point_operations_give_what_c_gives)
 APPROXIMATE_ROWS(ROW_REFERENCE)
 
 #define ROW_TOLERANCE 0x1p-21
-static const struct row approximate_rows[] = {APPROXIMATE_ROWS(ROW_ENTRY)};
+static const struct row approximate_rows[] = { APPROXIMATE_ROWS(ROW_ENTRY) };
 
 TEST(approximate_operations_come_close)
 {
-	rows_run(approximate_rows, sizeof(approximate_rows) / sizeof(approximate_rows[0]));
+	rows_run(
+		approximate_rows, sizeof(approximate_rows) / sizeof(approximate_rows[0]));
 }

@@ -14,7 +14,7 @@
 #define BLOCK 128u
 #define KEPT UINT64_C(0x5a5a1234a5a5fedc)
 
-static const unsigned int sizes[] = {2, 2, 4, 4, 8, 8, 4, 8};
+static const unsigned int sizes[] = { 2, 2, 4, 4, 8, 8, 4, 8 };
 
 static u64 state = 88172645463325252;
 
@@ -44,22 +44,23 @@ static u64 bits_f64(f64 x)
 
 static u64 edge_integer(u64 r)
 {
-	static const u64 edges[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127,
-		128, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
-		0x100000000, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 1, 0x8001,
-		0x80000001, 0xff80, 0x1f1f, 0x101};
+	static const u64 edges[] = { 0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65,
+		127, 128, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000,
+		0xffffffff, 0x100000000, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX,
+		UINT64_MAX - 1, 0x8001, 0x80000001, 0xff80, 0x1f1f, 0x101 };
 
 	return edges[r % (sizeof(edges) / sizeof(edges[0]))];
 }
 
 static f64 edge_real(u64 r)
 {
-	static const f64 edges[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-40,
-		-1e-40, 1.17549435e-38, 1.1754942e-38, 3.4028235e38, -3.4028235e38, 2147483648.0,
-		-2147483648.0, 2147483647.0, -2147483649.0, 4294967296.0, 4294967295.0,
-		9.2233720368547758e18, -9.2233720368547758e18, 1.8446744073709552e19, 0.1, 127.5,
-		128.5, -128.5, 65535.5, 65504.0, 65520.0, 6e-8, 255.5, 16777217.0, 1e300, 1e-310,
-		INFINITY, -INFINITY, NAN};
+	static const f64 edges[] = { 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0,
+		1e-40, -1e-40, 1.17549435e-38, 1.1754942e-38, 3.4028235e38, -3.4028235e38,
+		2147483648.0, -2147483648.0, 2147483647.0, -2147483649.0, 4294967296.0,
+		4294967295.0, 9.2233720368547758e18, -9.2233720368547758e18,
+		1.8446744073709552e19, 0.1, 127.5, 128.5, -128.5, 65535.5, 65504.0,
+		65520.0, 6e-8, 255.5, 16777217.0, 1e300, 1e-310, INFINITY, -INFINITY,
+		NAN };
 
 	return edges[r % (sizeof(edges) / sizeof(edges[0]))];
 }
@@ -109,7 +110,8 @@ static void write_kernel(char *text, size_t size, const struct row *row, bool gu
 		".reg .%s %%d; .reg .b32 %%r<9>; .reg .b64 %%rd<9>; .reg .b16 %%h<4>;\n"
 		"ld.param.u64 %%rd0, [p0]; ld.param.u64 %%rd1, [p1];\n"
 		"ld.param.u64 %%rd2, [p2]; ld.param.u64 %%rd3, [p3];\n"
-		"mov.u32 %%r0, %%ctaid.x; mov.u32 %%r1, %%ntid.x; mov.u32 %%r2, %%tid.x;\n"
+		"mov.u32 %%r0, %%ctaid.x; mov.u32 %%r1, %%ntid.x; mov.u32 %%r2, "
+		"%%tid.x;\n"
 		"mad.lo.u32 %%r0, %%r0, %%r1, %%r2; mul.wide.u32 %%rd4, %%r0, 8;\n"
 		"add.u64 %%rd0, %%rd0, %%rd4; add.u64 %%rd1, %%rd1, %%rd4;\n"
 		"add.u64 %%rd2, %%rd2, %%rd4; add.u64 %%rd3, %%rd3, %%rd4;\n"
@@ -156,8 +158,8 @@ static void run_row(const struct row *row)
 	u64 *arrays[4], want;
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text),
-		".version 8.8\n.target sm_120\n.address_size 64\n");
+	n = (size_t)snprintf(
+		text, sizeof(text), ".version 8.8\n.target sm_120\n.address_size 64\n");
 	write_kernel(text + n, sizeof(text) - n, row, false);
 	n = strlen(text);
 	write_kernel(text + n, sizeof(text) - n, row, true);
@@ -174,9 +176,10 @@ static void run_row(const struct row *row)
 		rig_launch(rig, guarded ? "guarded" : "full", N / BLOCK, BLOCK, arrays,
 			sizeof(arrays));
 		for (unsigned int i = 0; i < N; i++) {
-			want = guarded && i % 3 != 1 ?
-				KEPT :
-				row->reference(arrays[1][i], arrays[2][i], arrays[3][i]);
+			want = guarded && i % 3 != 1
+				       ? KEPT
+				       : row->reference(arrays[1][i], arrays[2][i],
+						 arrays[3][i]);
 			if (!same(row, arrays[0][i], want))
 				test_fail(__FILE__, __LINE__,
 					"%s%s: a %llx b %llx c %llx gives %llx, not %llx",

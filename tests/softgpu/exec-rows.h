@@ -56,8 +56,8 @@ struct row {
 	}
 
 #define ROW_ENTRY(_name, _text, _D, _A, _B, _C, _expr)                                   \
-	{#_name, _text, ROW_##_D, ROW_##_A, ROW_##_B, ROW_##_C, ROW_TOLERANCE,           \
-		reference_##_name},
+	{ #_name, _text, ROW_##_D, ROW_##_A, ROW_##_B, ROW_##_C, ROW_TOLERANCE,          \
+		reference_##_name },
 
 /* Runs all rows and ends the test at the first result that is not the reference's. */
 void rows_run(const struct row *rows, unsigned int n);

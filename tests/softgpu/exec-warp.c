@@ -41,7 +41,8 @@ TEST(lanes_part_in_a_loop_and_meet_after_it)
 		"add.u32 %r4, %r4, 100; bra NEXT;\n"
 		"ODD: add.u32 %r4, %r4, 1;\n"
 		"NEXT: add.u32 %r5, %r5, 1; bra LOOP;\n"
-		"OUT: activemask.b32 %r8; popc.b32 %r8, %r8; mad.lo.u32 %r4, %r8, 10000, %r4;\n"
+		"OUT: activemask.b32 %r8; popc.b32 %r8, %r8; mad.lo.u32 %r4, %r8, 10000, "
+		"%r4;\n"
 		"st.global.u32 [%rd1], %r4;\n");
 	CLEAN_RIG rig = NULL;
 	uint32_t *out = run(&rig, ptx, "k", 2, 48, 96 * 4);
@@ -120,9 +121,10 @@ static uint32_t shuffled(int mode, uint32_t lane, uint32_t b, uint32_t c, bool *
 
 TEST(shuffles_read_the_right_lane)
 {
-	static const char ptx[] = HEADER SHUFFLE(up) SHUFFLE(down) SHUFFLE(bfly) SHUFFLE(idx);
-	static const char *const modes[] = {"up", "down", "bfly", "idx"};
-	static const uint32_t words[] = {0x1f, 0, 0x181f, 0x1800, 0x1c1f, 0x0f, 0x1003};
+	static const char ptx[] =
+		HEADER SHUFFLE(up) SHUFFLE(down) SHUFFLE(bfly) SHUFFLE(idx);
+	static const char *const modes[] = { "up", "down", "bfly", "idx" };
+	static const uint32_t words[] = { 0x1f, 0, 0x181f, 0x1800, 0x1c1f, 0x0f, 0x1003 };
 	CLEAN_RIG rig = rig_new(ptx);
 	uint32_t *out = rig_alloc(rig, 1024);
 	bool in;
@@ -133,7 +135,8 @@ TEST(shuffles_read_the_right_lane)
 			out[129] = words[k / 32];
 			rig_launch(rig, modes[mode], 1, 32, &out, sizeof(out));
 			for (uint32_t i = 0; i < 32; i++) {
-				uint32_t from = shuffled(mode, i, out[128], out[129], &in);
+				uint32_t from =
+					shuffled(mode, i, out[128], out[129], &in);
 
 				check_eq(out[2 * i] - 1000, from);
 				check_eq(out[2 * i + 1], in);
@@ -158,12 +161,13 @@ TEST(lanes_vote_match_and_reduce)
 		"st.global.u32 [%rd1+20], %r5;\n"
 		"redux.sync.max.u32 %r5, %r6, -1; st.global.u32 [%rd1+24], %r5;\n"
 		"redux.sync.xor.b32 %r5, %r0, -1; st.global.u32 [%rd1+28], %r5;\n"
-		"mov.u32 %r7, 0xffff; setp.gt.u32 %p4, %r0, 15; @%p4 shl.b32 %r7, %r7, 16;\n"
+		"mov.u32 %r7, 0xffff; setp.gt.u32 %p4, %r0, 15; @%p4 shl.b32 %r7, %r7, "
+		"16;\n"
 		"redux.sync.add.u32 %r5, %r0, %r7; st.global.u32 [%rd1+32], %r5;\n"
 		"cvt.u64.u32 %rd5, %r4; match.any.sync.b64 %r5, %rd5, %r7;\n"
 		"st.global.u32 [%rd1+36], %r5;\n");
 	CLEAN_RIG rig = NULL;
-	uint32_t *out = run(&rig, ptx, "k", 1, 32, 32 * 48), thirds[3] = {0};
+	uint32_t *out = run(&rig, ptx, "k", 1, 32, 32 * 48), thirds[3] = { 0 };
 
 	for (uint32_t i = 0; i < 32; i++)
 		thirds[i % 3] |= 1u << i;
@@ -205,9 +209,11 @@ TEST(a_barrier_holds_all_warps_of_the_block)
 {
 	static const char ptx[] = HEADER ENTRY("k", "4",
 		".shared .align 4 .b8 s[1024]; mov.u32 %r10, s; mov.u32 %r11, 0;\n"
-		"shl.b32 %r12, %r0, 2; add.u32 %r12, %r12, %r10; st.shared.u32 [%r12], %r0;\n"
+		"shl.b32 %r12, %r0, 2; add.u32 %r12, %r12, %r10; st.shared.u32 [%r12], "
+		"%r0;\n"
 		"LOOP: bar.sync 0; sub.u32 %r13, %r2, 1; sub.u32 %r13, %r13, %r0;\n"
-		"shl.b32 %r13, %r13, 2; add.u32 %r13, %r13, %r10; ld.shared.u32 %r14, [%r13];\n"
+		"shl.b32 %r13, %r13, 2; add.u32 %r13, %r13, %r10; ld.shared.u32 %r14, "
+		"[%r13];\n"
 		"bar.sync 0; add.u32 %r14, %r14, 1; st.shared.u32 [%r12], %r14;\n"
 		"add.u32 %r11, %r11, 1; setp.lt.u32 %p1, %r11, 7; @%p1 bra LOOP;\n"
 		"st.global.u32 [%rd1], %r14;\n");
@@ -276,7 +282,8 @@ TEST(barriers_reduce_predicates)
 
 /* Every lane of a warp updates one word; what it held before must be a chain. */
 struct atomic_row {
-	const char *text; /* of the operation, on [%rd0] or [s] with %r4, the thread + 3 */
+	const char
+		*text; /* of the operation, on [%rd0] or [s] with %r4, the thread + 3 */
 	uint64_t start;
 	uint64_t (*step)(uint64_t old, uint32_t x);
 	bool wide;
@@ -353,7 +360,8 @@ static uint64_t step_f64(uint64_t old, uint32_t x)
 	return old;
 }
 
-static void check_atomic(const struct atomic_row *row, const char *space, const char *place)
+static void check_atomic(
+	const struct atomic_row *row, const char *space, const char *place)
 {
 	CLEAN_RIG rig = NULL;
 	static char ptx[4096];
@@ -385,9 +393,9 @@ static void check_atomic(const struct atomic_row *row, const char *space, const 
 	rig_launch(rig, "k", 1, 32, &out, sizeof(out));
 	for (uint32_t i = 0; i < 32; i++) {
 		if (out[i + 1] != value)
-			test_fail(__FILE__, __LINE__, "atom%s.%s: thread %u read %llx, not %llx",
-				space, row->text, i, (long long)out[i + 1],
-				(long long)value);
+			test_fail(__FILE__, __LINE__,
+				"atom%s.%s: thread %u read %llx, not %llx", space,
+				row->text, i, (long long)out[i + 1], (long long)value);
 		value = row->step(value, i + 3);
 		value = row->wide ? value : (uint32_t)value;
 	}
@@ -397,22 +405,22 @@ static void check_atomic(const struct atomic_row *row, const char *space, const 
 TEST(atomic_operations_form_a_chain)
 {
 	static const struct atomic_row rows[] = {
-		{"add.u32 %r6, [@@], %r4", 7, step_add, false},
-		{"add.u64 %rd6, [@@], %rd4", 0xfffffff0u, step_add, true},
-		{"add.f32 %r6, [@@], %f4", 0, step_f32, false},
-		{"add.f64 %rd6, [@@], %fd2", 0, step_f64, true},
-		{"min.u32 %r6, [@@], %r4", 50, step_min, false},
-		{"min.u64 %rd6, [@@], %rd4", UINT64_MAX, step_min, true},
-		{"max.s32 %r6, [@@], %r4", 0xfffffff0u, step_max, false},
-		{"inc.u32 %r6, [@@], %r4", 2, step_inc, false},
-		{"dec.u32 %r6, [@@], %r4", 9, step_dec, false},
-		{"and.b32 %r6, [@@], %r4", 0x7f, step_and, false},
-		{"or.b32 %r6, [@@], %r4", 0, step_or, false},
-		{"xor.b64 %rd6, [@@], %rd4", UINT64_MAX, step_xor, true},
-		{"exch.b32 %r6, [@@], %r4", 1, step_exch, false},
-		{"exch.b64 %rd6, [@@], %rd4", 1, step_exch, true},
-		{"cas.b32 %r6, [@@], %r4, 500", 20, step_cas, false},
-		{"cas.b64 %rd6, [@@], %rd4, 500", 20, step_cas, true},
+		{ "add.u32 %r6, [@@], %r4", 7, step_add, false },
+		{ "add.u64 %rd6, [@@], %rd4", 0xfffffff0u, step_add, true },
+		{ "add.f32 %r6, [@@], %f4", 0, step_f32, false },
+		{ "add.f64 %rd6, [@@], %fd2", 0, step_f64, true },
+		{ "min.u32 %r6, [@@], %r4", 50, step_min, false },
+		{ "min.u64 %rd6, [@@], %rd4", UINT64_MAX, step_min, true },
+		{ "max.s32 %r6, [@@], %r4", 0xfffffff0u, step_max, false },
+		{ "inc.u32 %r6, [@@], %r4", 2, step_inc, false },
+		{ "dec.u32 %r6, [@@], %r4", 9, step_dec, false },
+		{ "and.b32 %r6, [@@], %r4", 0x7f, step_and, false },
+		{ "or.b32 %r6, [@@], %r4", 0, step_or, false },
+		{ "xor.b64 %rd6, [@@], %rd4", UINT64_MAX, step_xor, true },
+		{ "exch.b32 %r6, [@@], %r4", 1, step_exch, false },
+		{ "exch.b64 %rd6, [@@], %rd4", 1, step_exch, true },
+		{ "cas.b32 %r6, [@@], %r4, 500", 20, step_cas, false },
+		{ "cas.b64 %rd6, [@@], %rd4, 500", 20, step_cas, true },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -434,13 +442,13 @@ TEST(blocks_that_wait_for_each_other_run_in_turn)
 		"st.global.u32 [%rd1], %r6;\n");
 	CLEAN_RIG rig = rig_new(ptx);
 	struct softgpu_scratch *scratches[3];
-	enum softgpu_progress progress[3] = {SOFTGPU_BLOCK_YIELDED, SOFTGPU_BLOCK_YIELDED,
-		SOFTGPU_BLOCK_YIELDED};
+	enum softgpu_progress progress[3] = { SOFTGPU_BLOCK_YIELDED,
+		SOFTGPU_BLOCK_YIELDED, SOFTGPU_BLOCK_YIELDED };
 	uint32_t *out = rig_alloc(rig, 2048);
 	struct softgpu_launch launch = {
 		.kernel = rig_kernel(rig, "k"),
-		.grid = {3, 1, 1},
-		.block = {64, 1, 1},
+		.grid = { 3, 1, 1 },
+		.block = { 64, 1, 1 },
 		.params = &out,
 		.params_size = sizeof(out),
 		.space = &rig->space,
@@ -454,8 +462,8 @@ TEST(blocks_that_wait_for_each_other_run_in_turn)
 	for (int round = 0; round < 10; round++)
 		for (int i = 0; i < 3; i++)
 			if (progress[i] == SOFTGPU_BLOCK_YIELDED)
-				progress[i] = softgpu_block_resume(
-					scratches[i], &rig->fault);
+				progress[i] =
+					softgpu_block_resume(scratches[i], &rig->fault);
 	for (int i = 0; i < 3; i++) {
 		check_eq(progress[i], SOFTGPU_BLOCK_DONE);
 		softgpu_scratch_free(scratches[i]);

@@ -165,7 +165,7 @@ HANDLER_SELP(SELP_64, uint64_t)
 		const uint32_t *pos = REG(uint32_t, ip->c), *len = REG(uint32_t, ip->e); \
                                                                                          \
 		EACH_SET_LANE(i, mask)                                                   \
-			d[i] = (_T)bfi_64(a[i], b[i], pos[i], len[i], _size);            \
+		d[i] = (_T)bfi_64(a[i], b[i], pos[i], len[i], _size);                    \
 		return ip + 1;                                                           \
 	}
 
@@ -185,14 +185,15 @@ HANDLER_BFI(BFI_64, uint64_t, 64)
                                                                                          \
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
-			_U x = a[i], y = b[i], carry = how & CARRY_IN ? flag >> i & 1 : 0; \
+			_U x = a[i], y = b[i],                                           \
+			   carry = how & CARRY_IN ? flag >> i & 1 : 0;                   \
 			_U sum;                                                          \
 			bool over;                                                       \
                                                                                          \
 			if (how & (CARRY_LOW | CARRY_HIGH)) {                            \
-				_WIDE_U p = how & CARRY_SIGNED ?                         \
-					(_WIDE_U)((_WIDE_S)(_S)x * (_S)y) :              \
-					(_WIDE_U)x * y;                                  \
+				_WIDE_U p = how & CARRY_SIGNED                           \
+						    ? (_WIDE_U)((_WIDE_S)(_S)x * (_S)y)  \
+						    : (_WIDE_U)x * y;                    \
 				x = (_U)(how & CARRY_HIGH ? p >> _size : p);             \
 				y = c[i];                                                \
 			} else if (how & CARRY_SUB) {                                    \

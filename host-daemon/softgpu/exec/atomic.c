@@ -73,7 +73,8 @@ SCALAR u32 half_add(u32 a, u32 b)
                                                                                          \
 			(void)r, (void)y;                                                \
 			if (!p)                                                          \
-				return warp_fault(w, ip, code, i, at, fault_sentence(code)); \
+				return warp_fault(                                       \
+					w, ip, code, i, at, fault_sentence(code));       \
 			if (at < SOFTGPU_GLOBAL_LOWEST) {                                \
 				old = *p;                                                \
 				*p = (_T)(_update);                                      \

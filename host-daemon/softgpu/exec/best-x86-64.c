@@ -9,6 +9,6 @@ extern const insn_fn softgpu_handlers_v3[_OP_N];
 
 const insn_fn *softgpu_handlers_best(void)
 {
-	return __builtin_cpu_supports("x86-64-v3") ? softgpu_handlers_v3 :
-						     softgpu_handlers_base;
+	return __builtin_cpu_supports("x86-64-v3") ? softgpu_handlers_v3
+						   : softgpu_handlers_base;
 }

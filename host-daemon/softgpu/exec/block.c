@@ -188,13 +188,13 @@ static uint64_t launch_sreg(const struct softgpu_scratch *scratch, const struct 
 static bool is_thread_sreg(unsigned int sreg)
 {
 	return sreg <= PTX_SREG_TID_Z || sreg == PTX_SREG_LANEID ||
-		(sreg >= PTX_SREG_LANEMASK_EQ && sreg <= PTX_SREG_LANEMASK_GT);
+	       (sreg >= PTX_SREG_LANEMASK_EQ && sreg <= PTX_SREG_LANEMASK_GT);
 }
 
 static bool is_block_sreg(unsigned int sreg)
 {
 	return (sreg >= PTX_SREG_CTAID_X && sreg <= PTX_SREG_CTAID_Z) ||
-		(sreg >= PTX_SREG_CLUSTERID_X && sreg <= PTX_SREG_CLUSTERID_Z);
+	       (sreg >= PTX_SREG_CLUSTERID_X && sreg <= PTX_SREG_CLUSTERID_Z);
 }
 
 /* What stays the same for all blocks of the launch. */
@@ -204,7 +204,7 @@ static void fill_launch_slots(struct softgpu_scratch *scratch, struct warp *w)
 
 	for (uint32_t i = 0; i < kernel->n_constants; i++) {
 		const struct code_constant *c = &kernel->constants[i];
-		struct code_sreg slot = {.slot = c->slot, .wide = c->wide};
+		struct code_sreg slot = { .slot = c->slot, .wide = c->wide };
 
 		fill_slot(w, &slot, c->bits);
 	}
@@ -233,8 +233,8 @@ static void fill_block_slots(const struct block *block, struct warp *w)
 		if (sreg->sreg >= PTX_SREG_CTAID_X && sreg->sreg <= PTX_SREG_CTAID_Z)
 			fill_slot(w, sreg, block->ctaid[sreg->sreg - PTX_SREG_CTAID_X]);
 		else if (is_block_sreg(sreg->sreg))
-			fill_slot(w, sreg,
-				block->ctaid[sreg->sreg - PTX_SREG_CLUSTERID_X]);
+			fill_slot(
+				w, sreg, block->ctaid[sreg->sreg - PTX_SREG_CLUSTERID_X]);
 	}
 }
 
@@ -252,16 +252,16 @@ static bool is_prepared(
 	const uint32_t *envreg = launch->envreg ? launch->envreg : no_envreg;
 
 	return scratch->kernel == launch->kernel &&
-		scratch->serial == launch->kernel->serial &&
-		!memcmp(last->grid, launch->grid, sizeof(last->grid)) &&
-		!memcmp(last->block, launch->block, sizeof(last->block)) &&
-		last->dynamic_shared_size == launch->dynamic_shared_size &&
-		last->n_sms == launch->n_sms && last->grid_id == launch->grid_id &&
-		!memcmp(scratch->envreg, envreg, sizeof(scratch->envreg));
+	       scratch->serial == launch->kernel->serial &&
+	       !memcmp(last->grid, launch->grid, sizeof(last->grid)) &&
+	       !memcmp(last->block, launch->block, sizeof(last->block)) &&
+	       last->dynamic_shared_size == launch->dynamic_shared_size &&
+	       last->n_sms == launch->n_sms && last->grid_id == launch->grid_id &&
+	       !memcmp(scratch->envreg, envreg, sizeof(scratch->envreg));
 }
 
-static int prepare_buffers(struct softgpu_scratch *scratch,
-	const struct softgpu_launch *launch)
+static int prepare_buffers(
+	struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
 {
 	const struct softgpu_kernel *kernel = launch->kernel;
 	uint32_t n_threads = launch->block[0] * launch->block[1] * launch->block[2];
@@ -271,7 +271,8 @@ static int prepare_buffers(struct softgpu_scratch *scratch,
 	struct block *block = &scratch->block;
 	int r;
 
-	block->shared_size = kernel->info.static_shared_size + launch->dynamic_shared_size;
+	block->shared_size =
+		kernel->info.static_shared_size + launch->dynamic_shared_size;
 	block->local_size = kernel->local_size;
 	block->n_threads = n_threads;
 	block->n_warps = n_warps;
@@ -346,7 +347,8 @@ static int prepare(struct softgpu_scratch *scratch, const struct softgpu_launch 
 static void describe_block(struct softgpu_fault *faultp, int code,
 	const struct block *block, const char *text)
 {
-	*faultp = (struct softgpu_fault){.code = code, .kernel = block->kernel->info.name};
+	*faultp = (struct softgpu_fault){ .code = code,
+		.kernel = block->kernel->info.name };
 	memcpy(faultp->block, block->ctaid, sizeof(faultp->block));
 	snprintf(faultp->text, sizeof(faultp->text), "%s in %s, block (%u, %u, %u)", text,
 		faultp->kernel, block->ctaid[0], block->ctaid[1], block->ctaid[2]);
@@ -375,7 +377,8 @@ static void describe_fault(
 static int look_around(const struct softgpu_launch *launch)
 {
 	struct timespec now;
-	uint32_t stop = launch->stop ? __atomic_load_n(launch->stop, __ATOMIC_RELAXED) : 0;
+	uint32_t stop =
+		launch->stop ? __atomic_load_n(launch->stop, __ATOMIC_RELAXED) : 0;
 
 	if (stop)
 		return (int)stop;
@@ -383,17 +386,18 @@ static int look_around(const struct softgpu_launch *launch)
 		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec >=
-			launch->deadline_ns ?
-		SOFTGPU_ERROR_LAUNCH_TIMEOUT :
-		0;
+			       launch->deadline_ns
+		       ? SOFTGPU_ERROR_LAUNCH_TIMEOUT
+		       : 0;
 }
 
 /*
  * Running
  */
 
-int softgpu_block_begin(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
-	uint64_t number, struct softgpu_fault *faultp)
+int softgpu_block_begin(struct softgpu_scratch *scratch,
+	const struct softgpu_launch *launch, uint64_t number,
+	struct softgpu_fault *faultp)
 {
 	struct block *block = &scratch->block;
 	int r = prepare(scratch, launch);
@@ -447,16 +451,16 @@ static int run_warp(struct block *block, struct warp *w, struct softgpu_fault *f
 		code = look_around(block->launch);
 		if (code) {
 			describe_block(faultp, code, block,
-				code == SOFTGPU_ERROR_LAUNCH_TIMEOUT ? "time is over" :
-								       "stopped");
+				code == SOFTGPU_ERROR_LAUNCH_TIMEOUT ? "time is over"
+								     : "stopped");
 			return code;
 		}
 	} while (!w->yields);
 	return SOFTGPU_SUCCESS;
 }
 
-enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
-	struct softgpu_fault *faultp)
+enum softgpu_progress softgpu_block_resume(
+	struct softgpu_scratch *scratch, struct softgpu_fault *faultp)
 {
 	struct block *block = &scratch->block;
 	bool yielded = false, alive, ran;
@@ -486,8 +490,9 @@ enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
 	return alive ? SOFTGPU_BLOCK_YIELDED : SOFTGPU_BLOCK_DONE;
 }
 
-int softgpu_run_blocks(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
-	uint64_t first, uint64_t count, struct softgpu_fault *faultp)
+int softgpu_run_blocks(struct softgpu_scratch *scratch,
+	const struct softgpu_launch *launch, uint64_t first, uint64_t count,
+	struct softgpu_fault *faultp)
 {
 	enum softgpu_progress progress;
 	int r;
@@ -501,7 +506,8 @@ int softgpu_run_blocks(struct softgpu_scratch *scratch, const struct softgpu_lau
 		while (progress == SOFTGPU_BLOCK_YIELDED);
 		if (progress == SOFTGPU_BLOCK_FAULTED)
 			return faultp->code;
-		r = launch->stop ? (int)__atomic_load_n(launch->stop, __ATOMIC_RELAXED) : 0;
+		r = launch->stop ? (int)__atomic_load_n(launch->stop, __ATOMIC_RELAXED)
+				 : 0;
 		if (r) {
 			describe_block(faultp, r, &scratch->block, "stopped");
 			return r;
@@ -521,10 +527,12 @@ int softgpu_launch_check(const struct softgpu_launch *launch)
 			launch->block[i] > (i == 2 ? 64u : SOFTGPU_BLOCK_THREADS_MAX))
 			return SOFTGPU_ERROR_INVALID_VALUE;
 		threads *= launch->block[i];
-		if (info->required_block[0] && info->required_block[i] != launch->block[i])
+		if (info->required_block[0] &&
+			info->required_block[i] != launch->block[i])
 			return SOFTGPU_ERROR_INVALID_VALUE;
 	}
-	if (threads > SOFTGPU_BLOCK_THREADS_MAX || launch->params_size < info->params_size ||
+	if (threads > SOFTGPU_BLOCK_THREADS_MAX ||
+		launch->params_size < info->params_size ||
 		(info->params_size && !launch->params))
 		return SOFTGPU_ERROR_INVALID_VALUE;
 	if (threads > info->max_threads ||

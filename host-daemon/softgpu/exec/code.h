@@ -24,7 +24,8 @@
 struct warp;
 struct insn;
 
-typedef const struct insn *(*insn_fn)(struct warp *w, const struct insn *ip, uint32_t mask);
+typedef const struct insn *(*insn_fn)(
+	struct warp *w, const struct insn *ip, uint32_t mask);
 
 #define SLOT_BYTES 128
 #define PRED_NEGATED 0x8000u

@@ -26,7 +26,8 @@ HANDLER(BRA)
 HANDLER(BRX)
 {
 	const struct softgpu_kernel *kernel = w->block->kernel;
-	const uint32_t *index = REG(uint32_t, ip->a), *targets = kernel->targets + ip->off;
+	const uint32_t *index = REG(uint32_t, ip->a),
+		       *targets = kernel->targets + ip->off;
 	const struct insn *next = ip + 1;
 	uint32_t rest = mask;
 
@@ -37,8 +38,8 @@ HANDLER(BRX)
 			return warp_fault(w, ip, SOFTGPU_ERROR_INVALID_PC, lane, chosen,
 				"branch index outside of its table");
 		EACH_SET_LANE(i, rest)
-			if (index[i] == chosen)
-				same |= lane_bit[i];
+		if (index[i] == chosen)
+			same |= lane_bit[i];
 		rest &= ~same;
 		if (same == w->active)
 			next = kernel->code + targets[chosen];
@@ -77,8 +78,8 @@ HANDLER(BAD_CALL)
 	if (!mask)
 		return ip + 1;
 	lane = (u32)__builtin_ctz(mask);
-	return warp_fault(w, ip, SOFTGPU_ERROR_INVALID_PC, lane, REG(uint64_t, ip->a)[lane],
-		"call of what is no function");
+	return warp_fault(w, ip, SOFTGPU_ERROR_INVALID_PC, lane,
+		REG(uint64_t, ip->a)[lane], "call of what is no function");
 }
 
 HANDLER(NOP)
@@ -94,8 +95,8 @@ HANDLER(NANOSLEEP)
 	return ip + 1;
 }
 
-static const struct insn *barrier(
-	struct warp *w, const struct insn *ip, uint32_t mask, uint32_t expected, bool waits)
+static const struct insn *barrier(struct warp *w, const struct insn *ip, uint32_t mask,
+	uint32_t expected, bool waits)
 {
 	const uint32_t *id = REG(uint32_t, ip->a);
 	uint32_t lane;
@@ -171,7 +172,7 @@ HANDLER(READ_CLOCK)
 
 	w->polled = true; /* a loop that waits for the clock should let others run */
 	EACH_SET_LANE(i, mask)
-		d[i] = now;
+	d[i] = now;
 	return ip + 1;
 }
 
@@ -181,6 +182,6 @@ HANDLER(READ_TIMER)
 
 	w->polled = true;
 	EACH_SET_LANE(i, mask)
-		d[i] = now;
+	d[i] = now;
 	return ip + 1;
 }

@@ -22,7 +22,7 @@ struct value {
 static bool type_is_float(unsigned int type)
 {
 	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_F32 ||
-		type == PTX_TYPE_F64;
+	       type == PTX_TYPE_F64;
 }
 
 static f64 f64_from_half(u16 h)
@@ -70,7 +70,7 @@ static u16 half_bits(f64 x)
 
 static struct value load(unsigned int type, u64 bits, bool flush)
 {
-	struct value v = {.is_float = type_is_float(type)};
+	struct value v = { .is_float = type_is_float(type) };
 
 	switch (type) {
 	case PTX_TYPE_F16:
@@ -113,7 +113,9 @@ static u64 saturate(unsigned int type, const struct value *v)
 
 	if (!v->is_float) {
 		if (v->negative)
-			return !is_signed ? 0 : (s64)v->integer < (s64)low ? low : v->integer;
+			return !is_signed		    ? 0
+			       : (s64)v->integer < (s64)low ? low
+							    : v->integer;
 		return v->integer > high ? high : v->integer;
 	}
 	if (isnan(v->real))
@@ -156,7 +158,8 @@ static int machine_round(unsigned int round)
 	}
 }
 
-static u64 store_float(unsigned int type, const struct value *v, unsigned int round, u64 imm)
+static u64 store_float(
+	unsigned int type, const struct value *v, unsigned int round, u64 imm)
 {
 	volatile f64 wide;
 	volatile f32 single;
@@ -240,7 +243,7 @@ static u64 widen(u64 bits, unsigned int to)
 		const _A *a = REG(_A, ip->a);                                            \
                                                                                          \
 		EACH_SET_LANE(i, mask)                                                   \
-			d[i] = (_D)widen(convert(a[i], ip->imm), ip->imm & 255);         \
+		d[i] = (_D)widen(convert(a[i], ip->imm), ip->imm & 255);                 \
 		return ip + 1;                                                           \
 	}
 

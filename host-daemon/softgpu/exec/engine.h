@@ -141,9 +141,9 @@ struct softgpu_kernel_info {
 	const struct softgpu_param *params;
 	uint32_t params_size;
 	uint32_t static_shared_size;
-	uint32_t local_size; /* for each thread */
-	uint32_t const_size; /* of the whole module */
-	uint32_t max_threads; /* 1024, or what .maxntid/.reqntid say */
+	uint32_t local_size;	    /* for each thread */
+	uint32_t const_size;	    /* of the whole module */
+	uint32_t max_threads;	    /* 1024, or what .maxntid/.reqntid say */
 	uint32_t required_block[3]; /* all 0 where any shape will do */
 	uint32_t n_registers;	    /* 32-bit registers that are live at once, >= 16 */
 	uint32_t ptx_version;	    /* of .version: 75 for 7.5 */
@@ -230,8 +230,8 @@ const struct softgpu_variable *softgpu_program_variable(
 	const struct softgpu_program *program, size_t index);
 
 /* Says where a variable lies. Before the first kernel lookup, for every variable. */
-void softgpu_program_place(struct softgpu_program *program, size_t index,
-	uint64_t address);
+void softgpu_program_place(
+	struct softgpu_program *program, size_t index, uint64_t address);
 
 /*
  * Writes a variable's initial value (zeros included) to @to, which has room for its
@@ -242,8 +242,8 @@ int softgpu_program_fill(const struct softgpu_program *program, size_t index, vo
 
 /* Entry functions, in the order of the text; names for enumeration. */
 size_t softgpu_program_n_kernels(const struct softgpu_program *program);
-const char *softgpu_program_kernel_name(const struct softgpu_program *program,
-	size_t index);
+const char *softgpu_program_kernel_name(
+	const struct softgpu_program *program, size_t index);
 
 /*
  * softgpu_program_kernel() - find an entry function, decode it if need be
@@ -254,7 +254,8 @@ const char *softgpu_program_kernel_name(const struct softgpu_program *program,
 int softgpu_program_kernel(struct softgpu_program *program, const char *name,
 	const struct softgpu_kernel **kernelp, struct softgpu_message *messagep);
 
-const struct softgpu_kernel_info *softgpu_kernel_info(const struct softgpu_kernel *kernel);
+const struct softgpu_kernel_info *softgpu_kernel_info(
+	const struct softgpu_kernel *kernel);
 
 /* Returns: 0, 1 for an impossible shape, 701 for too much of something. */
 int softgpu_launch_check(const struct softgpu_launch *launch);
@@ -277,18 +278,20 @@ struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch);
  *
  * Return: 0, or the fault's code with *faultp filled in.
  */
-int softgpu_run_blocks(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
-	uint64_t first, uint64_t count, struct softgpu_fault *faultp);
+int softgpu_run_blocks(struct softgpu_scratch *scratch,
+	const struct softgpu_launch *launch, uint64_t first, uint64_t count,
+	struct softgpu_fault *faultp);
 
 /*
  * The same in steps, for grids whose blocks wait for each other: begin each block in
  * a scratch of its own, then resume them in turn until all are done. The launch must
  * stay as it is until then. A block that is given up needs no call.
  */
-int softgpu_block_begin(struct softgpu_scratch *scratch, const struct softgpu_launch *launch,
-	uint64_t block, struct softgpu_fault *faultp);
-enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
+int softgpu_block_begin(struct softgpu_scratch *scratch,
+	const struct softgpu_launch *launch, uint64_t block,
 	struct softgpu_fault *faultp);
+enum softgpu_progress softgpu_block_resume(
+	struct softgpu_scratch *scratch, struct softgpu_fault *faultp);
 
 /*
  * softgpu_space_find() - the window that holds [address, address + size)
@@ -308,10 +311,11 @@ static inline const struct softgpu_window *softgpu_space_find(
 }
 
 /* Returns: whether the page that holds @address, which lies in the window, allows it. */
-static inline bool softgpu_window_allows(const struct softgpu_window *window,
-	uint64_t address, unsigned int access)
+static inline bool softgpu_window_allows(
+	const struct softgpu_window *window, uint64_t address, unsigned int access)
 {
-	const uint8_t *page = &window->pages[(address - window->base) >> SOFTGPU_PAGE_SHIFT];
+	const uint8_t *page =
+		&window->pages[(address - window->base) >> SOFTGPU_PAGE_SHIFT];
 
 	return (__atomic_load_n(page, __ATOMIC_RELAXED) & access) == access;
 }
@@ -320,13 +324,13 @@ static inline bool softgpu_window_allows(const struct softgpu_window *window,
  * softgpu_space_check() - may [address, address + size) be accessed so?
  * @size: 1 to SOFTGPU_PAGE_SIZE: the two ends are looked at, no page lies between
  */
-static inline bool softgpu_space_check(const struct softgpu_space *space, uint64_t address,
-	uint64_t size, unsigned int access)
+static inline bool softgpu_space_check(const struct softgpu_space *space,
+	uint64_t address, uint64_t size, unsigned int access)
 {
 	const struct softgpu_window *window = softgpu_space_find(space, address, size);
 
 	return window && softgpu_window_allows(window, address, access) &&
-		softgpu_window_allows(window, address + size - 1, access);
+	       softgpu_window_allows(window, address + size - 1, access);
 }
 
 /* The same for any size: looks at each page. Empty ranges are allowed everywhere. */

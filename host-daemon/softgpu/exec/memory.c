@@ -54,7 +54,8 @@ SCALAR bool near_global(const struct warp *w, const uint64_t *address, int64_t o
 		bits |= at;
 	}
 	/* Alignment of low + off: the low bits of all and of the offset are 0. */
-	if (((bits | (uint64_t)off) & (size - 1)) || high - low >= NEAR_PAGES * SOFTGPU_PAGE_SIZE)
+	if (((bits | (uint64_t)off) & (size - 1)) ||
+		high - low >= NEAR_PAGES * SOFTGPU_PAGE_SIZE)
 		return false;
 	low += (uint64_t)off;
 	high += (uint64_t)off;
@@ -81,7 +82,7 @@ SCALAR bool near_shared(const struct warp *w, const uint32_t *address, uint32_t 
 		bits |= at;
 	}
 	return !(bits & (size - 1)) && w->block->shared_size >= size &&
-		high <= w->block->shared_size - size;
+	       high <= w->block->shared_size - size;
 }
 
 /* Finds the lane that made a global or shared access fail. */
@@ -254,7 +255,7 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 				return fault;                                            \
 		}                                                                        \
 		EACH_SET_LANE(i, mask)                                                   \
-			STORE_ELEMENTS(_M, _n, (uintptr_t)(address[i] + (uint64_t)off)); \
+		STORE_ELEMENTS(_M, _n, (uintptr_t)(address[i] + (uint64_t)off));         \
 		return ip + 1;                                                           \
 	}
 
@@ -312,7 +313,7 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		if (!near_shared(w, address, off, mask, size))                           \
 			return shared_fault(w, ip, address, mask, size);                 \
 		EACH_SET_LANE(i, mask)                                                   \
-			STORE_ELEMENTS(_M, _n, shared + (uint32_t)(address[i] + off));   \
+		STORE_ELEMENTS(_M, _n, shared + (uint32_t)(address[i] + off));           \
 		return ip + 1;                                                           \
 	}
 
@@ -376,7 +377,8 @@ SOFTGPU_ACCESS(LOAD_PARAM, _)
 				ip->reserved, SOFTGPU_READ, &code);                      \
                                                                                          \
 			if (!from)                                                       \
-				return warp_fault(w, ip, code, i, at, fault_sentence(code)); \
+				return warp_fault(                                       \
+					w, ip, code, i, at, fault_sentence(code));       \
 			d[i] = (_R)_read;                                                \
 		}                                                                        \
 		w->polled |= _polls;                                                     \
@@ -398,7 +400,8 @@ SOFTGPU_ACCESS(LOAD_PARAM, _)
 			_M x = (_M)s[i];                                                 \
                                                                                          \
 			if (!to)                                                         \
-				return warp_fault(w, ip, code, i, at, fault_sentence(code)); \
+				return warp_fault(                                       \
+					w, ip, code, i, at, fault_sentence(code));       \
 			_write;                                                          \
 		}                                                                        \
 		return ip + 1;                                                           \
@@ -406,8 +409,7 @@ SOFTGPU_ACCESS(LOAD_PARAM, _)
 
 #define LOADS_GENERIC(_, _suffix, _M, _R)                                                \
 	LOAD_GENERIC(LD_##_suffix, _M, _R, *from, false)                                 \
-	LOAD_GENERIC(                                                                    \
-		LDV_##_suffix, _M, _R, __atomic_load_n(from, __ATOMIC_ACQUIRE), true)
+	LOAD_GENERIC(LDV_##_suffix, _M, _R, __atomic_load_n(from, __ATOMIC_ACQUIRE), true)
 
 #define STORES_GENERIC(_suffix, _M, _R)                                                  \
 	STORE_GENERIC(ST_##_suffix, _M, _R, *to = x)                                     \
@@ -426,8 +428,8 @@ HANDLER(ISSPACEP)
 	uint32_t in = 0;
 
 	EACH_SET_LANE(i, mask)
-		if (low ? a[i] - low < SOFTGPU_GENERIC_RANGE : a[i] >= SOFTGPU_GLOBAL_LOWEST)
-			in |= lane_bit[i];
+	if (low ? a[i] - low < SOFTGPU_GENERIC_RANGE : a[i] >= SOFTGPU_GLOBAL_LOWEST)
+		in |= lane_bit[i];
 	pred_write(w, ip->d, mask, in);
 	return ip + 1;
 }

@@ -23,29 +23,30 @@ static inline void *warp_resolve(struct warp *w, uint32_t lane, uint64_t address
 	}
 	*codep = SOFTGPU_ERROR_ILLEGAL_ADDRESS;
 	if (address >= SOFTGPU_GLOBAL_LOWEST)
-		return softgpu_space_check(&block->space, address, size, access) ?
-			(void *)(uintptr_t)address :
-			NULL;
+		return softgpu_space_check(&block->space, address, size, access)
+			       ? (void *)(uintptr_t)address
+			       : NULL;
 	off = address - SOFTGPU_GENERIC_SHARED;
 	if (off < SOFTGPU_GENERIC_RANGE)
 		return off + size <= block->shared_size ? block->shared + off : NULL;
 	off = address - SOFTGPU_GENERIC_LOCAL;
 	if (off < SOFTGPU_GENERIC_RANGE)
-		return off + size <= block->local_size ?
-			block->local +
-				(size_t)(w->first_thread + lane) * block->local_size +
-				off :
-			NULL;
+		return off + size <= block->local_size
+			       ? block->local +
+					 (size_t)(w->first_thread + lane) *
+						 block->local_size +
+					 off
+			       : NULL;
 	off = address - SOFTGPU_GENERIC_PARAM;
 	if (off < SOFTGPU_GENERIC_RANGE && !(access & SOFTGPU_WRITE))
-		return off + size <= block->params_size ?
-			(void *)(uintptr_t)(block->params + off) :
-			NULL;
+		return off + size <= block->params_size
+			       ? (void *)(uintptr_t)(block->params + off)
+			       : NULL;
 	return NULL;
 }
 
 static inline const char *fault_sentence(int code)
 {
-	return code == SOFTGPU_ERROR_MISALIGNED_ADDRESS ? "misaligned address" :
-							  "illegal address";
+	return code == SOFTGPU_ERROR_MISALIGNED_ADDRESS ? "misaligned address"
+							: "illegal address";
 }

@@ -98,17 +98,17 @@
 	X(SUB_32, u32, u32, u32, a - b)                                                  \
 	X(SUB_64, u64, u64, u64, a - b)                                                  \
 	X(SUB_SAT_S32, u32, s32, s32, sat_sub(a, b))                                     \
-	X(MUL_32, u32, u32, u32, a * b)                                                  \
-	X(MUL_64, u64, u64, u64, a * b)                                                  \
-	X(MULHI_U16, u32, u16, u16, (u32)a * b >> 16)                                    \
+	X(MUL_32, u32, u32, u32, a *b)                                                   \
+	X(MUL_64, u64, u64, u64, a *b)                                                   \
+	X(MULHI_U16, u32, u16, u16, (u32)a *b >> 16)                                     \
 	X(MULHI_S16, u32, s16, s16, (u32)((s32)a * b) >> 16)                             \
 	X(MULHI_U32, u32, u32, u32, (u32)((u64)a * b >> 32))                             \
 	X(MULHI_S32, u32, s32, s32, (u32)((u64)((s64)a * b) >> 32))                      \
 	X(MULHI_U64, u64, u64, u64, umulhi_64(a, b))                                     \
 	X(MULHI_S64, u64, s64, s64, smulhi_64(a, b))                                     \
-	X(MULWIDE_U16, u32, u16, u16, (u32)a * b)                                        \
+	X(MULWIDE_U16, u32, u16, u16, (u32)a *b)                                         \
 	X(MULWIDE_S16, u32, s16, s16, (u32)((s32)a * b))                                 \
-	X(MULWIDE_U32, u64, u32, u32, (u64)a * b)                                        \
+	X(MULWIDE_U32, u64, u32, u32, (u64)a *b)                                         \
 	X(MULWIDE_S32, u64, s32, s32, (u64)((s64)a * b))                                 \
 	X(DIV_U16, u32, u16, u16, udiv_32(a, b))                                         \
 	X(DIV_S16, u32, s16, s16, sdiv_32(a, b))                                         \
@@ -153,7 +153,8 @@
 	X(SZEXT_S32, u32, u32, u32, szext_32(a, b, imm, true))                           \
 	X(PACK_32, u32, u16, u16, a | (u32)b << 16)                                      \
 	X(PACK_64, u64, u32, u32, a | (u64)b << 32)                                      \
-	X(ADD_X16, u32, u32, u32, (u16)(a + b) | ((a & 0xffff0000u) + (b & 0xffff0000u))) \
+	X(ADD_X16, u32, u32, u32,                                                        \
+		(u16)(a + b) | ((a & 0xffff0000u) + (b & 0xffff0000u)))                  \
 	X(ADD_F32, f32, f32, f32, a + b)                                                 \
 	X(SUB_F32, f32, f32, f32, a - b)                                                 \
 	X(MUL_F32, f32, f32, f32, a *b)                                                  \
@@ -175,7 +176,8 @@
 	X(MIN_F64, f64, f64, f64, min_f64(a, b))                                         \
 	X(MAX_F64, f64, f64, f64, max_f64(a, b))                                         \
 	X(COPYSIGN_F64, f64, f64, f64,                                                   \
-		make_f64((bits_f64(a) & (UINT64_C(1) << 63)) | (bits_f64(b) & INT64_MAX)))
+		make_f64((bits_f64(a) & (UINT64_C(1) << 63)) |                           \
+			 (bits_f64(b) & INT64_MAX)))
 
 /* X(name, type of d, type of a, type of b, type of c, expression) */
 #define SOFTGPU_OPS_TERNARY(X)                                                           \
@@ -188,11 +190,9 @@
 	X(SAD_U16, u32, u16, u16, u32, c + (u32)(a < b ? b - a : a - b))                 \
 	X(SAD_S16, u32, s16, s16, u32, c + (u32)(a < b ? b - a : a - b))                 \
 	X(SAD_U32, u32, u32, u32, u32, c + (a < b ? b - a : a - b))                      \
-	X(SAD_S32, u32, s32, s32, u32,                                                   \
-		c + (a < b ? (u32)b - (u32)a : (u32)a - (u32)b))                         \
+	X(SAD_S32, u32, s32, s32, u32, c + (a < b ? (u32)b - (u32)a : (u32)a - (u32)b))  \
 	X(SAD_U64, u64, u64, u64, u64, c + (a < b ? b - a : a - b))                      \
-	X(SAD_S64, u64, s64, s64, u64,                                                   \
-		c + (a < b ? (u64)b - (u64)a : (u64)a - (u64)b))                         \
+	X(SAD_S64, u64, s64, s64, u64, c + (a < b ? (u64)b - (u64)a : (u64)a - (u64)b))  \
 	X(BFE_U32, u32, u32, u32, u32, (u32)bfe_u64(a, b, c, 32))                        \
 	X(BFE_S32, u32, s32, u32, u32, (u32)bfe_s64(a, b, c, 32))                        \
 	X(BFE_U64, u64, u64, u32, u32, bfe_u64(a, b, c, 64))                             \
@@ -238,8 +238,7 @@
 	X(NUM_F64, f64, (a == a) & (b == b))                                             \
 	X(FINITE_F32, f32, (bits_f32(a) & 0x7fffffffu) < 0x7f800000u)                    \
 	X(INFINITE_F32, f32, (bits_f32(a) & 0x7fffffffu) == 0x7f800000u)                 \
-	X(NORMAL_F32, f32,                                                               \
-		((bits_f32(a) & 0x7fffffffu) - 0x00800000u) < 0x7f000000u)               \
+	X(NORMAL_F32, f32, ((bits_f32(a) & 0x7fffffffu) - 0x00800000u) < 0x7f000000u)    \
 	X(SUBNORMAL_F32, f32, ((bits_f32(a) & 0x7fffffffu) - 1u) < 0x007fffffu)          \
 	X(FINITE_F64, f64, fabs(a) <= 0x1.fffffffffffffp+1023)                           \
 	X(INFINITE_F64, f64, fabs(a) > 0x1.fffffffffffffp+1023)                          \
@@ -268,7 +267,7 @@
 	/* alu.c */                                                                      \
 	X(SELP_32, "Wwwp--")                                                             \
 	X(SELP_64, "Xxxp--")                                                             \
-	X(BFI_32, "Wwwww-")  /* c position, e length */                                  \
+	X(BFI_32, "Wwwww-") /* c position, e length */                                   \
 	X(BFI_64, "Xxxww-")                                                              \
 	X(CARRY_32, "Wwww--") /* imm: enum carry */                                      \
 	X(CARRY_64, "Xxxx--")                                                            \
@@ -293,99 +292,92 @@
 	X(CVT_64_32, "Xw----")                                                           \
 	X(CVT_64_64, "Xx----")                                                           \
 	/* memory.c */                                                                   \
-	X(LDG_U8, "Wx----") X(LDG_S8, "Wx----") X(LDG_U16, "Wx----")                     \
-	X(LDG_S16, "Wx----") X(LDG_32, "Wx----") X(LDG_64, "Xx----")                     \
-	X(LDG2_U8, "WxW---") X(LDG2_S8, "WxW---") X(LDG2_U16, "WxW---")                  \
-	X(LDG2_S16, "WxW---") X(LDG2_32, "WxW---") X(LDG2_64, "XxX---")                  \
-	X(LDG4_U8, "WxW-WW") X(LDG4_S8, "WxW-WW") X(LDG4_U16, "WxW-WW")                  \
-	X(LDG4_S16, "WxW-WW") X(LDG4_32, "WxW-WW") X(LDG4_64, "XxX-XX")                  \
-	X(STG_U8, "-xw---") X(STG_U16, "-xw---") X(STG_32, "-xw---")                     \
-	X(STG_64, "-xx---")                                                              \
-	X(STG2_U8, "-xww--") X(STG2_U16, "-xww--") X(STG2_32, "-xww--")                  \
-	X(STG2_64, "-xxx--")                                                             \
-	X(STG4_U8, "-xwwww") X(STG4_U16, "-xwwww") X(STG4_32, "-xwwww")                  \
-	X(STG4_64, "-xxxxx")                                                             \
-	X(LDS_U8, "Ww----") X(LDS_S8, "Ww----") X(LDS_U16, "Ww----")                     \
-	X(LDS_S16, "Ww----") X(LDS_32, "Ww----") X(LDS_64, "Xw----")                     \
-	X(LDS2_U8, "WwW---") X(LDS2_S8, "WwW---") X(LDS2_U16, "WwW---")                  \
-	X(LDS2_S16, "WwW---") X(LDS2_32, "WwW---") X(LDS2_64, "XwX---")                  \
-	X(LDS4_U8, "WwW-WW") X(LDS4_S8, "WwW-WW") X(LDS4_U16, "WwW-WW")                  \
-	X(LDS4_S16, "WwW-WW") X(LDS4_32, "WwW-WW") X(LDS4_64, "XwX-XX")                  \
-	X(STS_U8, "-ww---") X(STS_U16, "-ww---") X(STS_32, "-ww---")                     \
-	X(STS_64, "-wx---")                                                              \
-	X(STS2_U8, "-www--") X(STS2_U16, "-www--") X(STS2_32, "-www--")                  \
-	X(STS2_64, "-wxx--")                                                             \
-	X(STS4_U8, "-wwwww") X(STS4_U16, "-wwwww") X(STS4_32, "-wwwww")                  \
-	X(STS4_64, "-wxxxx")                                                             \
-	/* lane by lane, any space: the address is generic; reserved: alignment - 1 */   \
-	X(LD_U8, "Wx----") X(LD_S8, "Wx----") X(LD_U16, "Wx----")                        \
-	X(LD_S16, "Wx----") X(LD_32, "Wx----") X(LD_64, "Xx----")                        \
-	X(ST_U8, "-xw---") X(ST_U16, "-xw---") X(ST_32, "-xw---")                        \
-	X(ST_64, "-xx---")                                                               \
-	X(LDP_U8, "W-----") X(LDP_S8, "W-----") X(LDP_U16, "W-----") /* at off */        \
-	X(LDP_S16, "W-----") X(LDP_32, "W-----") X(LDP_64, "X-----")                     \
-	X(ISSPACEP, "Px----")	   /* imm: low end of the generic range, 0 global */     \
-	X(FENCE, "------")                                                               \
-	/* atomic.c; the address is generic */                                           \
-	X(ATOM_ADD_32, "Wxw---") X(ATOM_ADD_64, "Xxx---") X(ATOM_ADD_F32, "Wxw---")      \
-	X(ATOM_ADD_F64, "Xxx---") X(ATOM_MIN_S32, "Wxw---") X(ATOM_MIN_U32, "Wxw---")    \
-	X(ATOM_MIN_S64, "Xxx---") X(ATOM_MIN_U64, "Xxx---") X(ATOM_MAX_S32, "Wxw---")    \
-	X(ATOM_MAX_U32, "Wxw---") X(ATOM_MAX_S64, "Xxx---") X(ATOM_MAX_U64, "Xxx---")    \
-	X(ATOM_INC_32, "Wxw---") X(ATOM_DEC_32, "Wxw---") X(ATOM_AND_32, "Wxw---")       \
-	X(ATOM_AND_64, "Xxx---") X(ATOM_OR_32, "Wxw---") X(ATOM_OR_64, "Xxx---")         \
-	X(ATOM_XOR_32, "Wxw---") X(ATOM_XOR_64, "Xxx---") X(ATOM_EXCH_32, "Wxw---")      \
-	X(ATOM_EXCH_64, "Xxx---") X(ATOM_CAS_16, "Wxww--") X(ATOM_CAS_32, "Wxww--")      \
-	X(ATOM_CAS_64, "Xxxx--") X(ATOM_ADD_F16, "Wxw---") X(ATOM_ADD_F16X2, "Wxw---")   \
-	X(LDV_U8, "Wx----") X(LDV_S8, "Wx----") X(LDV_U16, "Wx----")                     \
-	X(LDV_S16, "Wx----") X(LDV_32, "Wx----") X(LDV_64, "Xx----")                     \
-	X(STV_U8, "-xw---") X(STV_U16, "-xw---") X(STV_32, "-xw---")                     \
-	X(STV_64, "-xx---")                                                              \
-	/* warpop.c; e of the sync forms: membermask */                                  \
-	X(SHFL_UP, "WwwwwP") X(SHFL_DOWN, "WwwwwP") X(SHFL_BFLY, "WwwwwP")               \
-	X(SHFL_IDX, "WwwwwP")                                                            \
-	X(VOTE_ALL, "P-p-w-") X(VOTE_ANY, "P-p-w-") X(VOTE_UNI, "P-p-w-")                \
-	X(VOTE_BALLOT, "W-p-w-")                                                         \
-	X(MATCH_ANY_32, "Ww--w-") X(MATCH_ANY_64, "Wx--w-")                              \
-	X(MATCH_ALL_32, "Ww--wP") X(MATCH_ALL_64, "Wx--wP")                              \
-	X(REDUX_ADD, "Ww--w-") X(REDUX_MIN_S32, "Ww--w-") X(REDUX_MIN_U32, "Ww--w-")     \
-	X(REDUX_MAX_S32, "Ww--w-") X(REDUX_MAX_U32, "Ww--w-") X(REDUX_AND, "Ww--w-")     \
-	X(REDUX_OR, "Ww--w-") X(REDUX_XOR, "Ww--w-")                                     \
-	X(ACTIVEMASK, "W-----")                                                          \
-	X(WARP_SYNC, "----w-")                                                           \
-	/* runtime.c */                                                                  \
-	X(VPRINTF, "Wxx---")	    /* format, argument block */                         \
-	X(ASSERT_FAIL, "-xxwx-") /* message, file, line, function */                      \
-	X(MALLOC, "Xx----")                                                              \
-	X(FREE, "-x----")                                                                \
-	/* control.c */                                                                  \
-	X(BRA, "------")                                                                 \
-	X(BRX, "-w----") /* off: first of the kernel's targets, e: how many */           \
-	X(EXIT, "------")                                                                \
-	X(TRAP, "------")                                                                \
-	X(BAD_CALL, "-x----")                                                            \
-	X(NOP, "------")                                                                 \
-	X(NANOSLEEP, "------")                                                           \
-	X(BAR_SYNC, "-w----")  /* a: barrier */                                          \
-	X(BAR_SYNC_N, "-ww---") /* b: threads */                                         \
-	X(BAR_ARRIVE, "-ww---")                                                          \
-	X(BAR_RED_AND, "Pwwp--") X(BAR_RED_OR, "Pwwp--") X(BAR_RED_POPC, "Wwwp--")       \
-	X(READ_CLOCK, "X-----")                                                          \
-	X(READ_TIMER, "X-----")
+	X(LDG_U8, "Wx----")                                                              \
+	X(LDG_S8, "Wx----") X(LDG_U16, "Wx----") X(LDG_S16, "Wx----") X(                 \
+		LDG_32, "Wx----") X(LDG_64, "Xx----") X(LDG2_U8, "WxW---") X(LDG2_S8,    \
+		"WxW---") X(LDG2_U16, "WxW---") X(LDG2_S16, "WxW---") X(LDG2_32,         \
+		"WxW---") X(LDG2_64, "XxX---") X(LDG4_U8, "WxW-WW") X(LDG4_S8,           \
+		"WxW-WW") X(LDG4_U16, "WxW-WW") X(LDG4_S16, "WxW-WW") X(LDG4_32,         \
+		"WxW-WW") X(LDG4_64, "XxX-XX") X(STG_U8, "-xw---") X(STG_U16,            \
+		"-xw---") X(STG_32, "-xw---") X(STG_64, "-xx---") X(STG2_U8,             \
+		"-xww--") X(STG2_U16, "-xww--") X(STG2_32, "-xww--") X(STG2_64,          \
+		"-xxx--") X(STG4_U8, "-xwwww") X(STG4_U16, "-xwwww") X(STG4_32,          \
+		"-xwwww") X(STG4_64, "-xxxxx") X(LDS_U8, "Ww----") X(LDS_S8,             \
+		"Ww----") X(LDS_U16, "Ww----") X(LDS_S16, "Ww----") X(LDS_32,            \
+		"Ww----") X(LDS_64, "Xw----") X(LDS2_U8, "WwW---") X(LDS2_S8,            \
+		"WwW---") X(LDS2_U16, "WwW---") X(LDS2_S16, "WwW---") X(LDS2_32,         \
+		"WwW---") X(LDS2_64, "XwX---") X(LDS4_U8, "WwW-WW") X(LDS4_S8,           \
+		"WwW-WW") X(LDS4_U16, "WwW-WW") X(LDS4_S16, "WwW-WW") X(LDS4_32,         \
+		"WwW-WW") X(LDS4_64, "XwX-XX") X(STS_U8, "-ww---") X(STS_U16,            \
+		"-ww---") X(STS_32, "-ww---") X(STS_64, "-wx---") X(STS2_U8, "-www--")   \
+		X(STS2_U16, "-www--") X(STS2_32, "-www--") X(STS2_64, "-wxx--") X(       \
+			STS4_U8, "-wwwww") X(STS4_U16, "-wwwww") X(STS4_32, "-wwwww")    \
+			X(STS4_64, "-wxxxx") /* lane by lane, any space: the address is  \
+						generic; reserved: alignment - 1 */      \
+		X(LD_U8, "Wx----") X(LD_S8, "Wx----") X(LD_U16, "Wx----")                \
+			X(LD_S16, "Wx----") X(LD_32, "Wx----") X(LD_64, "Xx----") X(     \
+				ST_U8, "-xw---") X(ST_U16, "-xw---") X(ST_32, "-xw---")  \
+				X(ST_64, "-xx---") X(LDP_U8, "W-----")                   \
+					X(LDP_S8, "W-----")                              \
+						X(LDP_U16, "W-----") /* at off */        \
+		X(LDP_S16, "W-----") X(LDP_32, "W-----") X(LDP_64, "X-----") X(ISSPACEP, \
+			"Px----")  /* imm: low end of the generic range, 0 global */     \
+		X(FENCE, "------") /* atomic.c; the address is generic */                \
+		X(ATOM_ADD_32, "Wxw---") X(ATOM_ADD_64, "Xxx---") X(                     \
+			ATOM_ADD_F32, "Wxw---") X(ATOM_ADD_F64,                          \
+			"Xxx---") X(ATOM_MIN_S32, "Wxw---") X(ATOM_MIN_U32,              \
+			"Wxw---") X(ATOM_MIN_S64, "Xxx---") X(ATOM_MIN_U64,              \
+			"Xxx---") X(ATOM_MAX_S32, "Wxw---") X(ATOM_MAX_U32,              \
+			"Wxw---") X(ATOM_MAX_S64, "Xxx---") X(ATOM_MAX_U64,              \
+			"Xxx---") X(ATOM_INC_32, "Wxw---") X(ATOM_DEC_32,                \
+			"Wxw---") X(ATOM_AND_32, "Wxw---") X(ATOM_AND_64,                \
+			"Xxx---") X(ATOM_OR_32, "Wxw---") X(ATOM_OR_64,                  \
+			"Xxx---") X(ATOM_XOR_32, "Wxw---") X(ATOM_XOR_64,                \
+			"Xxx---") X(ATOM_EXCH_32, "Wxw---") X(ATOM_EXCH_64,              \
+			"Xxx---") X(ATOM_CAS_16, "Wxww--") X(ATOM_CAS_32,                \
+			"Wxww--") X(ATOM_CAS_64, "Xxxx--") X(ATOM_ADD_F16,               \
+			"Wxw---") X(ATOM_ADD_F16X2, "Wxw---") X(LDV_U8,                  \
+			"Wx----") X(LDV_S8, "Wx----") X(LDV_U16, "Wx----") X(LDV_S16,    \
+			"Wx----") X(LDV_32, "Wx----") X(LDV_64, "Xx----") X(STV_U8,      \
+			"-xw---") X(STV_U16, "-xw---") X(STV_32, "-xw---") X(STV_64,     \
+			"-xx---") /* warpop.c; e of the sync forms: membermask */        \
+		X(SHFL_UP, "WwwwwP") X(SHFL_DOWN, "WwwwwP") X(SHFL_BFLY, "WwwwwP") X(    \
+			SHFL_IDX, "WwwwwP") X(VOTE_ALL, "P-p-w-") X(VOTE_ANY, "P-p-w-")  \
+			X(VOTE_UNI, "P-p-w-") X(VOTE_BALLOT, "W-p-w-") X(MATCH_ANY_32,   \
+				"Ww--w-") X(MATCH_ANY_64, "Wx--w-") X(MATCH_ALL_32,      \
+				"Ww--wP") X(MATCH_ALL_64, "Wx--wP") X(REDUX_ADD,         \
+				"Ww--w-") X(REDUX_MIN_S32, "Ww--w-") X(REDUX_MIN_U32,    \
+				"Ww--w-") X(REDUX_MAX_S32, "Ww--w-") X(REDUX_MAX_U32,    \
+				"Ww--w-") X(REDUX_AND, "Ww--w-") X(REDUX_OR, "Ww--w-")   \
+				X(REDUX_XOR, "Ww--w-") X(ACTIVEMASK, "W-----")           \
+					X(WARP_SYNC, "----w-") /* runtime.c */           \
+		X(VPRINTF, "Wxx---")	 /* format, argument block */                    \
+		X(ASSERT_FAIL, "-xxwx-") /* message, file, line, function */             \
+		X(MALLOC, "Xx----") X(FREE, "-x----") /* control.c */                    \
+		X(BRA, "------") X(BRX,                                                  \
+			"-w----") /* off: first of the kernel's targets, e: how many */  \
+		X(EXIT, "------") X(TRAP, "------") X(BAD_CALL, "-x----")                \
+			X(NOP, "------") X(NANOSLEEP, "------")                          \
+				X(BAR_SYNC, "-w----") /* a: barrier */                   \
+		X(BAR_SYNC_N, "-ww---")		      /* b: threads */                   \
+		X(BAR_ARRIVE, "-ww---") X(BAR_RED_AND, "Pwwp--") X(BAR_RED_OR, "Pwwp--") \
+			X(BAR_RED_POPC, "Wwwp--") X(READ_CLOCK, "X-----")                \
+				X(READ_TIMER, "X-----")
 
 enum op {
 #define OP_ENUM(_name, ...) OP_##_name,
-	SOFTGPU_OPS_UNARY(OP_ENUM) SOFTGPU_OPS_BINARY(OP_ENUM) SOFTGPU_OPS_TERNARY(OP_ENUM)
-		SOFTGPU_OPS_COMPARE(OP_ENUM) SOFTGPU_OPS_OTHER(OP_ENUM)
+	SOFTGPU_OPS_UNARY(OP_ENUM) SOFTGPU_OPS_BINARY(OP_ENUM) SOFTGPU_OPS_TERNARY(
+		OP_ENUM) SOFTGPU_OPS_COMPARE(OP_ENUM) SOFTGPU_OPS_OTHER(OP_ENUM)
 #undef OP_ENUM
-			_OP_N,
+		_OP_N,
 };
 
 /* imm of CARRY_*: how the sum is made */
 enum carry {
-	CARRY_IN = 1,	/* uses the flag */
-	CARRY_OUT = 2,	/* sets it */
-	CARRY_SUB = 4,	/* a - b instead of a + b */
-	CARRY_LOW = 8,	/* a * b + c, low half */
+	CARRY_IN = 1,	 /* uses the flag */
+	CARRY_OUT = 2,	 /* sets it */
+	CARRY_SUB = 4,	 /* a - b instead of a + b */
+	CARRY_LOW = 8,	 /* a * b + c, low half */
 	CARRY_HIGH = 16, /* a * b + c, high half */
 	CARRY_SIGNED = 32,
 };
@@ -399,9 +391,9 @@ enum round_flag {
 
 /* imm of CVT_*: what convert.c needs to know */
 enum conversion {
-	CONVERT_TO = 0,	     /* 8 bits: enum ptx_type */
-	CONVERT_FROM = 8,    /* 8 bits */
-	CONVERT_ROUND = 16,  /* 8 bits: enum ptx_round */
+	CONVERT_TO = 0,	    /* 8 bits: enum ptx_type */
+	CONVERT_FROM = 8,   /* 8 bits */
+	CONVERT_ROUND = 16, /* 8 bits: enum ptx_round */
 	CONVERT_FTZ = 1 << 24,
 	CONVERT_SAT = 1 << 25,
 };

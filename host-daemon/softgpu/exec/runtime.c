@@ -108,7 +108,7 @@ static const char *parse_spec(const char *at, struct spec *spec, struct argument
 {
 	size_t n = 0;
 
-	*spec = (struct spec){.width = -1, .precision = -1};
+	*spec = (struct spec){ .width = -1, .precision = -1 };
 	for (; *at && strchr("-+ #0", *at); at++)
 		if (n < sizeof(spec->flags) - 2 && !strchr(spec->flags, *at))
 			spec->flags[n++] = *at;
@@ -157,7 +157,8 @@ static uint64_t integer_argument(struct arguments *args, const struct spec *spec
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static void convert_argument(struct line *line, const struct spec *spec, struct arguments *args)
+static void convert_argument(
+	struct line *line, const struct spec *spec, struct arguments *args)
 {
 	char format[48], field[FIELD_MAX + STRING_MAX], string[STRING_MAX];
 	uint64_t bits;
@@ -220,7 +221,7 @@ static void convert_argument(struct line *line, const struct spec *spec, struct 
 
 static uint32_t print_lane(struct warp *w, uint32_t lane, uint64_t format, uint64_t block)
 {
-	struct arguments args = {.w = w, .lane = lane, .at = block};
+	struct arguments args = { .w = w, .lane = lane, .at = block };
 	char text[STRING_MAX];
 	struct line line;
 	struct spec spec;
@@ -248,7 +249,7 @@ HANDLER(VPRINTF)
 	uint32_t *d = REG(uint32_t, ip->d);
 
 	EACH_SET_LANE(i, mask)
-		d[i] = print_lane(w, i, format[i], block[i]);
+	d[i] = print_lane(w, i, format[i], block[i]);
 	return ip + 1;
 }
 
@@ -288,9 +289,8 @@ HANDLER(MALLOC)
 	uint64_t *d = REG(uint64_t, ip->d);
 
 	EACH_SET_LANE(i, mask)
-		d[i] = hooks && hooks->malloc && hooks->free ?
-			hooks->malloc(hooks->data, size[i]) :
-			0;
+	d[i] = hooks && hooks->malloc && hooks->free ? hooks->malloc(hooks->data, size[i])
+						     : 0;
 	return ip + 1;
 }
 
@@ -300,7 +300,7 @@ HANDLER(FREE)
 	const uint64_t *address = REG(uint64_t, ip->a);
 
 	EACH_SET_LANE(i, mask)
-		if (address[i] && hooks && hooks->malloc && hooks->free)
-			hooks->free(hooks->data, address[i]);
+	if (address[i] && hooks && hooks->malloc && hooks->free)
+		hooks->free(hooks->data, address[i]);
 	return ip + 1;
 }

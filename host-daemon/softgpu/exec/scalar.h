@@ -266,12 +266,12 @@ SCALAR u32 prmt_32(u32 a, u32 b, u32 selector)
 SCALAR u32 prmt_selector(u32 mode, u32 c)
 {
 	static const u16 selectors[6][4] = {
-		{0x3210, 0x4321, 0x5432, 0x6543}, /* f4e */
-		{0x5670, 0x6701, 0x7012, 0x0123}, /* b4e */
-		{0x0000, 0x1111, 0x2222, 0x3333}, /* rc8 */
-		{0x3210, 0x3211, 0x3222, 0x3333}, /* ecl */
-		{0x0000, 0x1110, 0x2210, 0x3210}, /* ecr */
-		{0x1010, 0x3232, 0x1010, 0x3232}, /* rc16 */
+		{ 0x3210, 0x4321, 0x5432, 0x6543 }, /* f4e */
+		{ 0x5670, 0x6701, 0x7012, 0x0123 }, /* b4e */
+		{ 0x0000, 0x1111, 0x2222, 0x3333 }, /* rc8 */
+		{ 0x3210, 0x3211, 0x3222, 0x3333 }, /* ecl */
+		{ 0x0000, 0x1110, 0x2210, 0x3210 }, /* ecr */
+		{ 0x1010, 0x3232, 0x1010, 0x3232 }, /* rc16 */
 	};
 
 	return selectors[mode][c & 3];
@@ -283,7 +283,7 @@ SCALAR u32 lop3_32(u32 a, u32 b, u32 c, u64 lut)
 
 	for (u32 i = 0; i < 8; i++)
 		r |= (0u - (u32)(lut >> i & 1)) & (i & 4 ? a : ~a) & (i & 2 ? b : ~b) &
-			(i & 1 ? c : ~c);
+		     (i & 1 ? c : ~c);
 	return r;
 }
 
@@ -471,10 +471,10 @@ SCALAR f64 fma_f64(f64 a, f64 b, f64 c)
 
 SCALAR u32 s32_from_f32(f32 x)
 {
-	return x >= 2147483648.0f     ? 0x7fffffffu :
-		x >= -2147483648.0f ? (u32)(s32)x :
-		x == x		    ? 0x80000000u :
-				      0;
+	return x >= 2147483648.0f    ? 0x7fffffffu
+	       : x >= -2147483648.0f ? (u32)(s32)x
+	       : x == x		     ? 0x80000000u
+				     : 0;
 }
 
 SCALAR u32 u32_from_f32(f32 x)
@@ -484,10 +484,10 @@ SCALAR u32 u32_from_f32(f32 x)
 
 SCALAR u32 s32_from_f64(f64 x)
 {
-	return x >= 2147483648.0      ? 0x7fffffffu :
-		x > -2147483649.0   ? (u32)(s32)x :
-		x == x		    ? 0x80000000u :
-				      0;
+	return x >= 2147483648.0   ? 0x7fffffffu
+	       : x > -2147483649.0 ? (u32)(s32)x
+	       : x == x		   ? 0x80000000u
+				   : 0;
 }
 
 SCALAR u32 testp_f32(f32 x, u64 finite, u64 infinite, u64 number, u64 normal)
@@ -495,6 +495,6 @@ SCALAR u32 testp_f32(f32 x, u64 finite, u64 infinite, u64 number, u64 normal)
 	u32 u = bits_f32(x) & 0x7fffffffu;
 
 	return (finite && u < 0x7f800000u) || (infinite && u == 0x7f800000u) ||
-		(number && u <= 0x7f800000u) ||
-		(normal && u >= 0x00800000u && u < 0x7f800000u);
+	       (number && u <= 0x7f800000u) ||
+	       (normal && u >= 0x00800000u && u < 0x7f800000u);
 }

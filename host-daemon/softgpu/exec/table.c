@@ -23,4 +23,4 @@
 
 ALL_OPS(DECLARE)
 
-const insn_fn TABLE_PASTE(SOFTGPU_ISA)[_OP_N] = {ALL_OPS(ENTRY)};
+const insn_fn TABLE_PASTE(SOFTGPU_ISA)[_OP_N] = { ALL_OPS(ENTRY) };

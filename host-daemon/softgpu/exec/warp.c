@@ -38,7 +38,8 @@ static void set_stop(struct warp *w, const struct insn *ip)
 	for (uint32_t i = 0; i < w->n_groups; i++) {
 		uintptr_t at = (uintptr_t)w->groups[i].ip;
 
-		if (w->groups[i].state == GROUP_READY && at > (uintptr_t)ip && at < w->stop)
+		if (w->groups[i].state == GROUP_READY && at > (uintptr_t)ip &&
+			at < w->stop)
 			w->stop = at;
 	}
 }
@@ -54,8 +55,8 @@ static const struct insn *take_group(struct warp *w, struct group *g)
 	return ip;
 }
 
-static struct group *lowest_group(struct warp *w, enum group_state state,
-	const struct insn *above)
+static struct group *lowest_group(
+	struct warp *w, enum group_state state, const struct insn *above)
 {
 	struct group *best = NULL;
 
@@ -99,8 +100,8 @@ void softgpu_warp_park(struct warp *w, const struct insn *ip, uint32_t mask)
 	add_group(w, ip, mask, GROUP_SYNC, 0);
 }
 
-const struct insn *softgpu_warp_split(struct warp *w, const struct insn *taken,
-	uint32_t mask, const struct insn *next)
+const struct insn *softgpu_warp_split(
+	struct warp *w, const struct insn *taken, uint32_t mask, const struct insn *next)
 {
 	const struct insn *low = taken < next ? taken : next;
 	const struct insn *high = taken < next ? next : taken;
@@ -130,8 +131,8 @@ static bool barrier_complete(const struct block *block, const struct barrier *b)
 	return b->arrived + block->n_dead >= block->n_warps * LANES;
 }
 
-static void write_result(struct warp *w, const struct insn *ip, uint32_t mask,
-	const struct barrier *b)
+static void write_result(
+	struct warp *w, const struct insn *ip, uint32_t mask, const struct barrier *b)
 {
 	uint32_t *d = (uint32_t *)(w->regs + (size_t)ip->d * SLOT_BYTES), value = 0;
 

@@ -140,9 +140,10 @@ enum event softgpu_warp_run(struct warp *w);
  */
 void softgpu_warp_push(struct warp *w, const struct insn *ip, uint32_t mask);
 void softgpu_warp_park(struct warp *w, const struct insn *ip, uint32_t mask);
-const struct insn *softgpu_warp_split(struct warp *w, const struct insn *taken,
-	uint32_t mask, const struct insn *next);
-const struct insn *softgpu_warp_exit(struct warp *w, const struct insn *ip, uint32_t mask);
+const struct insn *softgpu_warp_split(
+	struct warp *w, const struct insn *taken, uint32_t mask, const struct insn *next);
+const struct insn *softgpu_warp_exit(
+	struct warp *w, const struct insn *ip, uint32_t mask);
 
 /* @expected: threads, 0 for all of the block. The last to arrive sets all free. */
 const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
@@ -164,8 +165,7 @@ const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
 		struct warp * w, const struct insn *ip, uint32_t mask)
 
 #define REG(_type, _slot)                                                                \
-	((_type *)__builtin_assume_aligned(                                              \
-		w->regs + (size_t)(_slot)*SLOT_BYTES, 64))
+	((_type *)__builtin_assume_aligned(w->regs + (size_t)(_slot)*SLOT_BYTES, 64))
 
 #define EACH_LANE _Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)
 
@@ -182,7 +182,8 @@ const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
 	}
 
 static const uint32_t lane_bit[LANES] __attribute__((aligned(64), unused)) = BITS_32_;
-static const uint64_t lane_bit_wide[LANES] __attribute__((aligned(64), unused)) = BITS_32_;
+static const uint64_t lane_bit_wide[LANES] __attribute__((aligned(64), unused)) =
+	BITS_32_;
 
 SCALAR uint32_t pred_read(const struct warp *w, uint16_t operand)
 {
@@ -194,8 +195,8 @@ SCALAR void pred_write(struct warp *w, uint16_t operand, uint32_t mask, uint32_t
 	w->preds[operand] = (w->preds[operand] & ~mask) | (value & mask);
 }
 
-static inline const struct insn *warp_fault(struct warp *w, const struct insn *ip, int code,
-	uint32_t lane, uint64_t address, const char *text)
+static inline const struct insn *warp_fault(struct warp *w, const struct insn *ip,
+	int code, uint32_t lane, uint64_t address, const char *text)
 {
 	w->event = EVENT_FAULT;
 	w->at = ip;

@@ -21,8 +21,8 @@ static uint32_t gather_members(struct warp *w, const struct insn *ip, uint32_t m
 	uint32_t here = w->active | w->dead, ready = 0;
 
 	EACH_SET_LANE(i, mask)
-		if (!(members[i] & ~here))
-			ready |= lane_bit[i];
+	if (!(members[i] & ~here))
+		ready |= lane_bit[i];
 	if (ready == mask || w->forced) {
 		w->forced = false;
 		return mask;
@@ -118,7 +118,7 @@ HANDLER(VOTE_BALLOT)
 	GATHER_MEMBERS;
 	vote = pred_read(w, ip->b);
 	EACH_SET_LANE(i, mask)
-		d[i] = vote & members_of(members, i, mask);
+	d[i] = vote & members_of(members, i, mask);
 	return ip + 1;
 }
 
@@ -129,8 +129,8 @@ HANDLER(VOTE_BALLOT)
 		uint32_t r = 0;                                                          \
                                                                                          \
 		EACH_SET_LANE(k, lanes)                                                  \
-			if (a[k] == x)                                                   \
-				r |= lane_bit[k];                                        \
+		if (a[k] == x)                                                           \
+			r |= lane_bit[k];                                                \
 		return r;                                                                \
 	}                                                                                \
                                                                                          \
@@ -143,8 +143,8 @@ HANDLER(VOTE_BALLOT)
 		GATHER_MEMBERS;                                                          \
 		memcpy(a, REG(_T, ip->a), sizeof(a));                                    \
 		EACH_SET_LANE(i, mask)                                                   \
-			d[i] = HANDLER_PASTE(equal_##_size, SOFTGPU_ISA)(                \
-				a, a[i], members_of(members, i, mask));                  \
+		d[i] = HANDLER_PASTE(equal_##_size, SOFTGPU_ISA)(                        \
+			a, a[i], members_of(members, i, mask));                          \
 		return ip + 1;                                                           \
 	}                                                                                \
                                                                                          \
@@ -210,7 +210,7 @@ HANDLER(ACTIVEMASK)
 	uint32_t *d = REG(uint32_t, ip->d);
 
 	EACH_SET_LANE(i, mask)
-		d[i] = mask;
+	d[i] = mask;
 	return ip + 1;
 }
 

@@ -84,7 +84,7 @@ uint32_t new_value(struct lowering *l, enum value_class class, enum value_kind k
 		return VALUE_NONE;
 	}
 	l->values[l->n_values] = (struct value){
-		.class = (uint8_t)class,
+		.class = (uint8_t) class,
 		.kind = (uint8_t)kind,
 		.start = UINT32_MAX,
 	};
@@ -98,7 +98,7 @@ uint32_t temporary(struct lowering *l, enum value_class class)
 
 static uint32_t hash_constant(enum value_class class, uint64_t bits)
 {
-	uint64_t h = (bits ^ (uint64_t)class << 61) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = (bits ^ (uint64_t) class << 61) * UINT64_C(0x9e3779b97f4a7c15);
 
 	return (uint32_t)(h >> 32);
 }
@@ -178,8 +178,8 @@ static uint32_t sreg_value(struct lowering *l, unsigned int sreg, unsigned int n
  * Operations
  */
 
-struct operation *emit(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
-	uint32_t c)
+struct operation *emit(
+	struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b, uint32_t c)
 {
 	static struct operation nowhere;
 	struct operation *o;
@@ -195,7 +195,7 @@ struct operation *emit(struct lowering *l, enum op op, uint32_t d, uint32_t a, u
 	o = &l->ops[l->n_ops++];
 	*o = (struct operation){
 		.op = (uint16_t)op,
-		.field = {d, a, b, c},
+		.field = { d, a, b, c },
 		.guard = l->guard,
 		.target = PTX_INDEX_NONE,
 		.line = l->instr ? l->instr->line : 0,
@@ -203,8 +203,8 @@ struct operation *emit(struct lowering *l, enum op op, uint32_t d, uint32_t a, u
 	return o;
 }
 
-void emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b, uint32_t c,
-	uint64_t imm)
+void emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
+	uint32_t c, uint64_t imm)
 {
 	emit(l, op, d, a, b, c)->imm = imm;
 }
@@ -288,8 +288,8 @@ bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
 		break;
 	case PTX_SYMBOL_PARAM:
 		*spacep = f->param_places ? PTX_SPACE_LOCAL : PTX_SPACE_PARAM;
-		*placep = f->param_places ? f->param_places[operand->index] :
-					    f->ptx->params[operand->index].offset;
+		*placep = f->param_places ? f->param_places[operand->index]
+					  : f->ptx->params[operand->index].offset;
 		break;
 	case PTX_SYMBOL_RETURN:
 		if (!f->return_places)
@@ -308,8 +308,8 @@ bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
 	return true;
 }
 
-uint32_t symbol_value(struct lowering *l, const struct ptx_operand *operand,
-	enum value_class class)
+uint32_t symbol_value(
+	struct lowering *l, const struct ptx_operand *operand, enum value_class class)
 {
 	enum ptx_space space;
 	bool is_shared_end;
@@ -365,14 +365,15 @@ static uint32_t read_sreg(struct lowering *l, const struct ptx_operand *operand)
 	d = temporary(l, CLASS_32);
 	emit(l,
 		operand->index == PTX_SREG_CLOCK_HI ||
-				operand->index == PTX_SREG_GLOBALTIMER_HI ?
-			OP_HIGH_64 :
-			OP_LOW_64,
+				operand->index == PTX_SREG_GLOBALTIMER_HI
+			? OP_HIGH_64
+			: OP_LOW_64,
 		d, wide, 0, 0);
 	return d;
 }
 
-uint32_t source_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type)
+uint32_t source_of(
+	struct lowering *l, const struct ptx_operand *operand, unsigned int type)
 {
 	enum value_class class = class_of(type);
 	uint32_t v, d;

@@ -17,33 +17,33 @@ struct relation {
 };
 
 static const struct relation integer_relations[_PTX_CMP_N] = {
-	[PTX_CMP_EQ] = {REL_EQ, false, false, false},
-	[PTX_CMP_NE] = {REL_EQ, false, true, false},
-	[PTX_CMP_LT] = {REL_LT, false, false, false},
-	[PTX_CMP_LE] = {REL_LT, true, true, false},
-	[PTX_CMP_GT] = {REL_LT, true, false, false},
-	[PTX_CMP_GE] = {REL_LT, false, true, false},
-	[PTX_CMP_LO] = {REL_LT, false, false, true},
-	[PTX_CMP_LS] = {REL_LT, true, true, true},
-	[PTX_CMP_HI] = {REL_LT, true, false, true},
-	[PTX_CMP_HS] = {REL_LT, false, true, true},
+	[PTX_CMP_EQ] = { REL_EQ, false, false, false },
+	[PTX_CMP_NE] = { REL_EQ, false, true, false },
+	[PTX_CMP_LT] = { REL_LT, false, false, false },
+	[PTX_CMP_LE] = { REL_LT, true, true, false },
+	[PTX_CMP_GT] = { REL_LT, true, false, false },
+	[PTX_CMP_GE] = { REL_LT, false, true, false },
+	[PTX_CMP_LO] = { REL_LT, false, false, true },
+	[PTX_CMP_LS] = { REL_LT, true, true, true },
+	[PTX_CMP_HI] = { REL_LT, true, false, true },
+	[PTX_CMP_HS] = { REL_LT, false, true, true },
 };
 
 static const struct relation real_relations[_PTX_CMP_N] = {
-	[PTX_CMP_EQ] = {REL_EQ, false, false, false},
-	[PTX_CMP_NE] = {REL_NE, false, false, false},
-	[PTX_CMP_LT] = {REL_LT, false, false, false},
-	[PTX_CMP_LE] = {REL_LE, false, false, false},
-	[PTX_CMP_GT] = {REL_LT, true, false, false},
-	[PTX_CMP_GE] = {REL_LE, true, false, false},
-	[PTX_CMP_EQU] = {REL_NE, false, true, false},
-	[PTX_CMP_NEU] = {REL_EQ, false, true, false},
-	[PTX_CMP_LTU] = {REL_LE, true, true, false},
-	[PTX_CMP_LEU] = {REL_LT, true, true, false},
-	[PTX_CMP_GTU] = {REL_LE, false, true, false},
-	[PTX_CMP_GEU] = {REL_LT, false, true, false},
-	[PTX_CMP_NUM] = {REL_NUM, false, false, false},
-	[PTX_CMP_NAN] = {REL_NUM, false, true, false},
+	[PTX_CMP_EQ] = { REL_EQ, false, false, false },
+	[PTX_CMP_NE] = { REL_NE, false, false, false },
+	[PTX_CMP_LT] = { REL_LT, false, false, false },
+	[PTX_CMP_LE] = { REL_LE, false, false, false },
+	[PTX_CMP_GT] = { REL_LT, true, false, false },
+	[PTX_CMP_GE] = { REL_LE, true, false, false },
+	[PTX_CMP_EQU] = { REL_NE, false, true, false },
+	[PTX_CMP_NEU] = { REL_EQ, false, true, false },
+	[PTX_CMP_LTU] = { REL_LE, true, true, false },
+	[PTX_CMP_LEU] = { REL_LT, true, true, false },
+	[PTX_CMP_GTU] = { REL_LE, false, true, false },
+	[PTX_CMP_GEU] = { REL_LT, false, true, false },
+	[PTX_CMP_NUM] = { REL_NUM, false, false, false },
+	[PTX_CMP_NAN] = { REL_NUM, false, true, false },
 };
 
 static bool is_half(unsigned int type)
@@ -54,9 +54,10 @@ static bool is_half(unsigned int type)
 static unsigned int real_operation(unsigned int type, int what, bool ftz)
 {
 	static const uint16_t ops[3][5] = {
-		{OP_EQ_F32, OP_NE_F32, OP_LT_F32, OP_LE_F32, OP_NUM_F32},
-		{OP_EQ_FTZ_F32, OP_NE_FTZ_F32, OP_LT_FTZ_F32, OP_LE_FTZ_F32, OP_NUM_F32},
-		{OP_EQ_F64, OP_NE_F64, OP_LT_F64, OP_LE_F64, OP_NUM_F64},
+		{ OP_EQ_F32, OP_NE_F32, OP_LT_F32, OP_LE_F32, OP_NUM_F32 },
+		{ OP_EQ_FTZ_F32, OP_NE_FTZ_F32, OP_LT_FTZ_F32, OP_LE_FTZ_F32,
+			OP_NUM_F32 },
+		{ OP_EQ_F64, OP_NE_F64, OP_LT_F64, OP_LE_F64, OP_NUM_F64 },
 	};
 
 	return ops[type == PTX_TYPE_F64 ? 2 : ftz][what];
@@ -68,11 +69,17 @@ static unsigned int integer_operation(unsigned int type, const struct relation *
 
 	switch (ptx_type_size(type)) {
 	case 2:
-		return rel->what == REL_EQ ? OP_EQ_U16 : is_signed ? OP_LT_S16 : OP_LT_U16;
+		return rel->what == REL_EQ ? OP_EQ_U16
+		       : is_signed	   ? OP_LT_S16
+					   : OP_LT_U16;
 	case 4:
-		return rel->what == REL_EQ ? OP_EQ_U32 : is_signed ? OP_LT_S32 : OP_LT_U32;
+		return rel->what == REL_EQ ? OP_EQ_U32
+		       : is_signed	   ? OP_LT_S32
+					   : OP_LT_U32;
 	case 8:
-		return rel->what == REL_EQ ? OP_EQ_U64 : is_signed ? OP_LT_S64 : OP_LT_U64;
+		return rel->what == REL_EQ ? OP_EQ_U64
+		       : is_signed	   ? OP_LT_S64
+					   : OP_LT_U64;
 	default:
 		return 0;
 	}
@@ -108,8 +115,8 @@ static int compare(struct lowering *l, uint32_t d, unsigned int type, unsigned i
 		b = widened(l, b, type);
 		type = PTX_TYPE_F32;
 	}
-	op = real ? real_operation(type, rel->what, l->instr->flags & PTX_FLAG_FTZ) :
-		    integer_operation(type, rel);
+	op = real ? real_operation(type, rel->what, l->instr->flags & PTX_FLAG_FTZ)
+		  : integer_operation(type, rel);
 	if (!op)
 		return lower_unsupported(l);
 	emit_imm(l, op, d, rel->swap ? b : a, rel->swap ? a : b, 0, rel->invert);
@@ -118,9 +125,9 @@ static int compare(struct lowering *l, uint32_t d, unsigned int type, unsigned i
 
 static enum op bool_operation(unsigned int bool_op)
 {
-	return bool_op == PTX_BOOL_AND	? OP_AND_P :
-		bool_op == PTX_BOOL_OR	? OP_OR_P :
-					  OP_XOR_P;
+	return bool_op == PTX_BOOL_AND	? OP_AND_P
+	       : bool_op == PTX_BOOL_OR ? OP_OR_P
+					: OP_XOR_P;
 }
 
 static int setp(struct lowering *l)
@@ -178,7 +185,8 @@ static int set(struct lowering *l)
 
 static int select_by(struct lowering *l, unsigned int type, uint32_t p)
 {
-	uint32_t a = source(l, 1, type), b = source(l, 2, type), d = destination(l, 0, type);
+	uint32_t a = source(l, 1, type), b = source(l, 2, type),
+		 d = destination(l, 0, type);
 
 	if (class_of(type) == CLASS_NONE)
 		return lower_unsupported(l);
@@ -193,8 +201,8 @@ static int slct(struct lowering *l)
 	uint32_t zero = constant(l, CLASS_32, 0);
 
 	if (real)
-		emit(l, l->instr->flags & PTX_FLAG_FTZ ? OP_LE_FTZ_F32 : OP_LE_F32, t, zero, c,
-			0);
+		emit(l, l->instr->flags & PTX_FLAG_FTZ ? OP_LE_FTZ_F32 : OP_LE_F32, t,
+			zero, c, 0);
 	else
 		emit_imm(l, OP_LT_S32, t, c, zero, 0, 1);
 	return select_by(l, l->instr->types[0], t);
@@ -203,12 +211,12 @@ static int slct(struct lowering *l)
 static int testp(struct lowering *l)
 {
 	static const uint16_t ops[6][2] = {
-		{OP_FINITE_F32, OP_FINITE_F64},
-		{OP_INFINITE_F32, OP_INFINITE_F64},
-		{OP_NUM_F32, OP_NUM_F64},
-		{OP_NUM_F32, OP_NUM_F64},
-		{OP_NORMAL_F32, OP_NORMAL_F64},
-		{OP_SUBNORMAL_F32, OP_SUBNORMAL_F64},
+		{ OP_FINITE_F32, OP_FINITE_F64 },
+		{ OP_INFINITE_F32, OP_INFINITE_F64 },
+		{ OP_NUM_F32, OP_NUM_F64 },
+		{ OP_NUM_F32, OP_NUM_F64 },
+		{ OP_NORMAL_F32, OP_NORMAL_F64 },
+		{ OP_SUBNORMAL_F32, OP_SUBNORMAL_F64 },
 	};
 	unsigned int mode = l->instr->mode, type = l->instr->types[0];
 	uint32_t a = source(l, 1, type), d = destination(l, 0, PTX_TYPE_PRED);

@@ -55,7 +55,8 @@ static int barrier(struct lowering *l)
 	count = counted ? source(l, 2, PTX_TYPE_U32) : constant(l, CLASS_32, 0);
 	switch (in->mode) {
 	case PTX_MODE_BAR_SYNC:
-		emit(l, counted ? OP_BAR_SYNC_N : OP_BAR_SYNC, 0, id, counted ? count : 0, 0);
+		emit(l, counted ? OP_BAR_SYNC_N : OP_BAR_SYNC, 0, id, counted ? count : 0,
+			0);
 		return l->error;
 	case PTX_MODE_BAR_ARRIVE:
 		if (!counted)
@@ -64,15 +65,16 @@ static int barrier(struct lowering *l)
 		return l->error;
 	case PTX_MODE_BAR_RED:
 		p = predicate(l, 3);
-		d = destination(l, 0, in->atom == PTX_ATOM_POPC ? PTX_TYPE_U32 : PTX_TYPE_PRED);
+		d = destination(
+			l, 0, in->atom == PTX_ATOM_POPC ? PTX_TYPE_U32 : PTX_TYPE_PRED);
 		o = emit(l,
-			in->atom == PTX_ATOM_POPC	? OP_BAR_RED_POPC :
-			in->atom == PTX_ATOM_AND	? OP_BAR_RED_AND :
-							  OP_BAR_RED_OR,
+			in->atom == PTX_ATOM_POPC  ? OP_BAR_RED_POPC
+			: in->atom == PTX_ATOM_AND ? OP_BAR_RED_AND
+						   : OP_BAR_RED_OR,
 			d, id, count, p);
-		o->reserved = in->atom == PTX_ATOM_POPC ? RED_POPC :
-			      in->atom == PTX_ATOM_AND	? RED_AND :
-							  RED_OR;
+		o->reserved = in->atom == PTX_ATOM_POPC	 ? RED_POPC
+			      : in->atom == PTX_ATOM_AND ? RED_AND
+							 : RED_OR;
 		return l->error;
 	default:
 		return lower_unsupported(l);
@@ -115,15 +117,16 @@ int translate_control(struct lowering *l)
 /* The forms without .sync take whoever is there, which a set of 0 stands for. */
 static uint32_t members(struct lowering *l, unsigned int i)
 {
-	return l->instr->flags & PTX_FLAG_SYNC ? source(l, i, PTX_TYPE_B32) :
-						 constant(l, CLASS_32, 0);
+	return l->instr->flags & PTX_FLAG_SYNC ? source(l, i, PTX_TYPE_B32)
+					       : constant(l, CLASS_32, 0);
 }
 
 static int shuffle(struct lowering *l)
 {
 	uint32_t a = source(l, 2, PTX_TYPE_B32), b = source(l, 3, PTX_TYPE_B32);
 	uint32_t c = source(l, 4, PTX_TYPE_B32), e = members(l, 5);
-	uint32_t d = destination(l, 0, PTX_TYPE_B32), f = destination(l, 1, PTX_TYPE_PRED);
+	uint32_t d = destination(l, 0, PTX_TYPE_B32),
+		 f = destination(l, 1, PTX_TYPE_PRED);
 	unsigned int mode = l->instr->mode;
 	struct operation *o;
 
@@ -141,10 +144,10 @@ static int vote(struct lowering *l)
 	bool ballot = l->instr->mode == PTX_MODE_BALLOT;
 	uint32_t p = predicate(l, 1), e = members(l, 2);
 	uint32_t d = destination(l, 0, ballot ? PTX_TYPE_B32 : PTX_TYPE_PRED);
-	enum op op = ballot			     ? OP_VOTE_BALLOT :
-		     l->instr->mode == PTX_MODE_ALL  ? OP_VOTE_ALL :
-		     l->instr->mode == PTX_MODE_ANY  ? OP_VOTE_ANY :
-						       OP_VOTE_UNI;
+	enum op op = ballot			      ? OP_VOTE_BALLOT
+		     : l->instr->mode == PTX_MODE_ALL ? OP_VOTE_ALL
+		     : l->instr->mode == PTX_MODE_ANY ? OP_VOTE_ANY
+						      : OP_VOTE_UNI;
 
 	emit(l, op, d, 0, p, 0)->field[FIELD_E] = e;
 	return l->error;
@@ -161,8 +164,8 @@ static int match(struct lowering *l)
 	if (all)
 		f = destination(l, 1, PTX_TYPE_PRED);
 	o = emit(l,
-		all ? (wide ? OP_MATCH_ALL_64 : OP_MATCH_ALL_32) :
-		      (wide ? OP_MATCH_ANY_64 : OP_MATCH_ANY_32),
+		all ? (wide ? OP_MATCH_ALL_64 : OP_MATCH_ALL_32)
+		    : (wide ? OP_MATCH_ANY_64 : OP_MATCH_ANY_32),
 		d, a, 0, 0);
 	o->field[FIELD_E] = e;
 	o->field[FIELD_F] = f;
@@ -293,7 +296,7 @@ static int write_out(struct lowering *l, uint32_t function)
 	const struct ptx_instr *instr = l->instr;
 	_vgpu_cleanup_(vgpu_freep) uint32_t *params = NULL;
 	_vgpu_cleanup_(vgpu_freep) uint32_t *returns = NULL;
-	struct frame frame = {.caller = caller, .function = function, .ptx = callee};
+	struct frame frame = { .caller = caller, .function = function, .ptx = callee };
 	uint32_t skip = PTX_INDEX_NONE, guard = l->guard;
 	int r;
 
@@ -339,13 +342,13 @@ struct runtime_function {
 };
 
 static const struct runtime_function runtime_functions[] = {
-	{"vprintf", OP_VPRINTF, 2, {PTX_TYPE_B64, PTX_TYPE_B64}, PTX_TYPE_B32,
-		{FIELD_A, FIELD_B}},
-	{"__assertfail", OP_ASSERT_FAIL, 5,
-		{PTX_TYPE_B64, PTX_TYPE_B64, PTX_TYPE_B32, PTX_TYPE_B64, PTX_TYPE_B64},
-		PTX_TYPE_NONE, {FIELD_A, FIELD_B, FIELD_C, FIELD_E}},
-	{"malloc", OP_MALLOC, 1, {PTX_TYPE_B64}, PTX_TYPE_B64, {FIELD_A}},
-	{"free", OP_FREE, 1, {PTX_TYPE_B64}, PTX_TYPE_NONE, {FIELD_A}},
+	{ "vprintf", OP_VPRINTF, 2, { PTX_TYPE_B64, PTX_TYPE_B64 }, PTX_TYPE_B32,
+		{ FIELD_A, FIELD_B } },
+	{ "__assertfail", OP_ASSERT_FAIL, 5,
+		{ PTX_TYPE_B64, PTX_TYPE_B64, PTX_TYPE_B32, PTX_TYPE_B64, PTX_TYPE_B64 },
+		PTX_TYPE_NONE, { FIELD_A, FIELD_B, FIELD_C, FIELD_E } },
+	{ "malloc", OP_MALLOC, 1, { PTX_TYPE_B64 }, PTX_TYPE_B64, { FIELD_A } },
+	{ "free", OP_FREE, 1, { PTX_TYPE_B64 }, PTX_TYPE_NONE, { FIELD_A } },
 };
 
 static uint32_t local_address(struct lowering *l, uint32_t place)
@@ -368,8 +371,8 @@ static int call_runtime(struct lowering *l, const struct runtime_function *f)
 		bool wide = f->params[i] == PTX_TYPE_B64;
 
 		values[i] = temporary(l, class_of(f->params[i]));
-		o = emit(l, wide ? OP_LD_64 : OP_LD_32, values[i], local_address(l, params[i]),
-			0, 0);
+		o = emit(l, wide ? OP_LD_64 : OP_LD_32, values[i],
+			local_address(l, params[i]), 0, 0);
 		o->reserved = wide ? 7 : 3;
 	}
 	if (f->result)
@@ -385,14 +388,15 @@ static int call_runtime(struct lowering *l, const struct runtime_function *f)
 
 static const struct runtime_function *find_runtime(const char *name)
 {
-	for (size_t i = 0; i < sizeof(runtime_functions) / sizeof(runtime_functions[0]); i++)
+	for (size_t i = 0; i < sizeof(runtime_functions) / sizeof(runtime_functions[0]);
+		i++)
 		if (!strcmp(runtime_functions[i].name, name))
 			return &runtime_functions[i];
 	return NULL;
 }
 
-static bool fits_params(const struct ptx_param *a, uint32_t n_a, const struct ptx_param *b,
-	uint32_t n_b)
+static bool fits_params(
+	const struct ptx_param *a, uint32_t n_a, const struct ptx_param *b, uint32_t n_b)
 {
 	if (n_a != n_b)
 		return false;
@@ -408,8 +412,8 @@ static bool is_candidate(
 	const struct ptx_function *f = &l->module->functions[function];
 
 	return !f->is_entry && f->is_defined && !is_recursive(l, function) &&
-		fits_params(f->params, f->n_params, proto->params, proto->n_params) &&
-		fits_params(f->returns, f->n_returns, proto->returns, proto->n_returns);
+	       fits_params(f->params, f->n_params, proto->params, proto->n_params) &&
+	       fits_params(f->returns, f->n_returns, proto->returns, proto->n_returns);
 }
 
 /*

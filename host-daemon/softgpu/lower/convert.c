@@ -8,7 +8,7 @@
 static bool is_real(unsigned int type)
 {
 	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_F32 ||
-		type == PTX_TYPE_F64;
+	       type == PTX_TYPE_F64;
 }
 
 static bool is_integer(unsigned int type)
@@ -90,10 +90,12 @@ static unsigned int real_to_real(unsigned int to, unsigned int from, unsigned in
 	}
 }
 
-static unsigned int real_to_integer(unsigned int to, unsigned int from, unsigned int round)
+static unsigned int real_to_integer(
+	unsigned int to, unsigned int from, unsigned int round)
 {
 	if (from == PTX_TYPE_F64)
-		return to == PTX_TYPE_S32 && round == PTX_ROUND_RZI ? OP_S32_FROM_F64_RZ : 0;
+		return to == PTX_TYPE_S32 && round == PTX_ROUND_RZI ? OP_S32_FROM_F64_RZ
+								    : 0;
 	if (from != PTX_TYPE_F32)
 		return 0;
 	if (to == PTX_TYPE_U32)
@@ -114,7 +116,8 @@ static unsigned int real_to_integer(unsigned int to, unsigned int from, unsigned
 	}
 }
 
-static unsigned int integer_to_real(unsigned int to, unsigned int from, unsigned int round)
+static unsigned int integer_to_real(
+	unsigned int to, unsigned int from, unsigned int round)
 {
 	bool wide = ptx_type_size(from) == 8;
 
@@ -139,9 +142,9 @@ static enum op general(unsigned int to, unsigned int from)
 static uint64_t conversion(const struct ptx_instr *in, unsigned int to, unsigned int from)
 {
 	return (uint64_t)to << CONVERT_TO | (uint64_t)from << CONVERT_FROM |
-		(uint64_t)in->round << CONVERT_ROUND |
-		(in->flags & PTX_FLAG_FTZ ? CONVERT_FTZ : 0) |
-		(in->flags & PTX_FLAG_SAT ? CONVERT_SAT : 0);
+	       (uint64_t)in->round << CONVERT_ROUND |
+	       (in->flags & PTX_FLAG_FTZ ? CONVERT_FTZ : 0) |
+	       (in->flags & PTX_FLAG_SAT ? CONVERT_SAT : 0);
 }
 
 /* A fast operation between two flushes and a saturation, as the modifiers ask. */

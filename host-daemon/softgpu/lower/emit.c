@@ -26,13 +26,13 @@
 
 static const char signatures[_OP_N][_FIELD_N + 1] = {
 #define UNARY(_name, _D, _A, _expr)                                                      \
-	[OP_##_name] = {RESULT(_D), LETTER_##_A, '-', '-', '-', '-', 0},
+	[OP_##_name] = { RESULT(_D), LETTER_##_A, '-', '-', '-', '-', 0 },
 #define BINARY(_name, _D, _A, _B, _expr)                                                 \
-	[OP_##_name] = {RESULT(_D), LETTER_##_A, LETTER_##_B, '-', '-', '-', 0},
+	[OP_##_name] = { RESULT(_D), LETTER_##_A, LETTER_##_B, '-', '-', '-', 0 },
 #define TERNARY(_name, _D, _A, _B, _C, _expr)                                            \
-	[OP_##_name] = {RESULT(_D), LETTER_##_A, LETTER_##_B, LETTER_##_C, '-', '-', 0},
+	[OP_##_name] = { RESULT(_D), LETTER_##_A, LETTER_##_B, LETTER_##_C, '-', '-', 0 },
 #define COMPARE(_name, _T, _expr)                                                        \
-	[OP_##_name] = {'P', LETTER_##_T, LETTER_##_T, '-', '-', '-', 0},
+	[OP_##_name] = { 'P', LETTER_##_T, LETTER_##_T, '-', '-', '-', 0 },
 #define OTHER(_name, _signature) [OP_##_name] = _signature,
 	SOFTGPU_OPS_UNARY(UNARY) SOFTGPU_OPS_BINARY(BINARY) SOFTGPU_OPS_TERNARY(TERNARY)
 		SOFTGPU_OPS_COMPARE(COMPARE) SOFTGPU_OPS_OTHER(OTHER)
@@ -71,7 +71,8 @@ static bool fits(const struct value *v, char kind)
 }
 
 /* Returns: the operand as the instruction holds it; the first misfit raises an error. */
-static uint16_t operand(struct lowering *l, const struct operation *o, unsigned int i, char kind)
+static uint16_t operand(
+	struct lowering *l, const struct operation *o, unsigned int i, char kind)
 {
 	uint32_t value = o->field[i] & ~VALUE_NEGATED;
 	bool negated = o->field[i] & VALUE_NEGATED;
@@ -93,7 +94,7 @@ static void emit_insn(struct lowering *l, const struct operation *o, struct insn
 	uint32_t at, const insn_fn *handlers)
 {
 	const char *signature = op_signature(o->op);
-	uint16_t field[_FIELD_N] = {0};
+	uint16_t field[_FIELD_N] = { 0 };
 	const struct value *guard = &l->values[o->guard & ~VALUE_NEGATED];
 
 	for (unsigned int i = 0; i < _FIELD_N; i++)
@@ -106,7 +107,7 @@ static void emit_insn(struct lowering *l, const struct operation *o, struct insn
 		.b = field[FIELD_B],
 		.c = field[FIELD_C],
 		.guard = (uint16_t)(guard->slot |
-			(o->guard & VALUE_NEGATED ? PRED_NEGATED : 0)),
+				    (o->guard & VALUE_NEGATED ? PRED_NEGATED : 0)),
 		.reserved = o->reserved,
 	};
 	insn->imm = o->imm;
@@ -171,7 +172,7 @@ int lower_emit(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn 
 		emit_insn(l, &l->ops[i], &kernel->code[i], i, handlers);
 		kernel->lines[i] = l->ops[i].line;
 	}
-	kernel->code[l->n_ops] = (struct insn){.fn = handlers[OP_EXIT]};
+	kernel->code[l->n_ops] = (struct insn){ .fn = handlers[OP_EXIT] };
 	kernel->n_slots = l->n_slots;
 	kernel->n_preds = l->n_preds;
 	return l->error;

@@ -41,8 +41,8 @@ static int unary(struct lowering *l, unsigned int op, unsigned int to, unsigned 
 	return l->error;
 }
 
-static int binary(struct lowering *l, unsigned int op, unsigned int to, unsigned int type_a,
-	unsigned int type_b, uint64_t imm)
+static int binary(struct lowering *l, unsigned int op, unsigned int to,
+	unsigned int type_a, unsigned int type_b, uint64_t imm)
 {
 	uint32_t a = source(l, 1, type_a), b = source(l, 2, type_b);
 	uint32_t d = destination(l, 0, to);
@@ -52,8 +52,8 @@ static int binary(struct lowering *l, unsigned int op, unsigned int to, unsigned
 	return l->error;
 }
 
-static int ternary(struct lowering *l, unsigned int op, unsigned int to, unsigned int type_a,
-	unsigned int type_b, unsigned int type_c, uint64_t imm)
+static int ternary(struct lowering *l, unsigned int op, unsigned int to,
+	unsigned int type_a, unsigned int type_b, unsigned int type_c, uint64_t imm)
 {
 	uint32_t a = source(l, 1, type_a), b = source(l, 2, type_b);
 	uint32_t c = source(l, 3, type_c), d = destination(l, 0, to);
@@ -168,13 +168,14 @@ static int add(struct lowering *l, unsigned int type)
 	if (in->flags & PTX_FLAG_SAT) {
 		if (type != PTX_TYPE_S32)
 			return lower_unsupported(l);
-		return binary(l, sub ? OP_SUB_SAT_S32 : OP_ADD_SAT_S32, type, type, type, 0);
+		return binary(
+			l, sub ? OP_SUB_SAT_S32 : OP_ADD_SAT_S32, type, type, type, 0);
 	}
 	if (type == PTX_TYPE_U16X2 || type == PTX_TYPE_S16X2)
-		return sub ? lower_unsupported(l) :
-			     binary(l, OP_ADD_X16, type, type, type, 0);
-	return binary(l, sub ? PICK_WIDTH(SUB, type) : PICK_WIDTH(ADD, type), type, type, type,
-		0);
+		return sub ? lower_unsupported(l)
+			   : binary(l, OP_ADD_X16, type, type, type, 0);
+	return binary(l, sub ? PICK_WIDTH(SUB, type) : PICK_WIDTH(ADD, type), type, type,
+		type, 0);
 }
 
 static int minmax(struct lowering *l, unsigned int type)
@@ -193,14 +194,14 @@ static int logic(struct lowering *l, unsigned int type)
 
 	if (type == PTX_TYPE_PRED)
 		return binary(l,
-			op == PTX_OP_AND  ? OP_AND_P :
-			op == PTX_OP_OR	  ? OP_OR_P :
-					    OP_XOR_P,
+			op == PTX_OP_AND  ? OP_AND_P
+			: op == PTX_OP_OR ? OP_OR_P
+					  : OP_XOR_P,
 			type, type, type, 0);
 	return binary(l,
-		op == PTX_OP_AND  ? PICK_WIDTH(AND, type) :
-		op == PTX_OP_OR	  ? PICK_WIDTH(OR, type) :
-				    PICK_WIDTH(XOR, type),
+		op == PTX_OP_AND  ? PICK_WIDTH(AND, type)
+		: op == PTX_OP_OR ? PICK_WIDTH(OR, type)
+				  : PICK_WIDTH(XOR, type),
 		type, type, type, 0);
 }
 
@@ -223,7 +224,8 @@ static int lop3(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	uint32_t a = source(l, 2, PTX_TYPE_B32), b = source(l, 3, PTX_TYPE_B32);
-	uint32_t c = source(l, 4, PTX_TYPE_B32), d = destination(l, 0, PTX_TYPE_B32), q, p, t;
+	uint32_t c = source(l, 4, PTX_TYPE_B32), d = destination(l, 0, PTX_TYPE_B32), q,
+		 p, t;
 
 	if (l->operands[5].kind != PTX_OPERAND_INT)
 		return lower_unsupported(l);
@@ -251,12 +253,13 @@ static int prmt(struct lowering *l)
 
 static int shf(struct lowering *l)
 {
-	bool left = l->instr->mode == PTX_MODE_SHF_L, wrap = l->instr->wrap == PTX_WRAP_WRAP;
+	bool left = l->instr->mode == PTX_MODE_SHF_L,
+	     wrap = l->instr->wrap == PTX_WRAP_WRAP;
 	unsigned int t = PTX_TYPE_B32;
 
 	return ternary(l,
-		left ? (wrap ? OP_SHF_L_WRAP : OP_SHF_L_CLAMP) :
-		       (wrap ? OP_SHF_R_WRAP : OP_SHF_R_CLAMP),
+		left ? (wrap ? OP_SHF_L_WRAP : OP_SHF_L_CLAMP)
+		     : (wrap ? OP_SHF_R_WRAP : OP_SHF_R_CLAMP),
 		t, t, t, t, 0);
 }
 
@@ -296,8 +299,8 @@ static int bits(struct lowering *l, unsigned int type)
 	case PTX_OP_BMSK:
 		return binary(l, OP_BMSK_32, u32, u32, u32, in->wrap == PTX_WRAP_CLAMP);
 	case PTX_OP_SZEXT:
-		return binary(l, type_is_signed(type) ? OP_SZEXT_S32 : OP_SZEXT_U32, type, type,
-			u32, in->wrap == PTX_WRAP_CLAMP);
+		return binary(l, type_is_signed(type) ? OP_SZEXT_S32 : OP_SZEXT_U32, type,
+			type, u32, in->wrap == PTX_WRAP_CLAMP);
 	case PTX_OP_FNS:
 		return ternary(l, OP_FNS_32, u32, u32, u32, PTX_TYPE_S32, 0);
 	case PTX_OP_PRMT:
@@ -313,18 +316,20 @@ static int dot_product(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	uint64_t imm = (type_is_signed(in->types[0]) ? 1 : 0) |
-		(type_is_signed(in->types[1]) ? 2 : 0) |
-		(in->mul == PTX_MUL_HI ? 4 : 0);
+		       (type_is_signed(in->types[1]) ? 2 : 0) |
+		       (in->mul == PTX_MUL_HI ? 4 : 0);
 	unsigned int t = PTX_TYPE_B32;
 
-	return ternary(l, in->op == PTX_OP_DP4A ? OP_DP4A_32 : OP_DP2A_32, t, t, t, t, imm);
+	return ternary(
+		l, in->op == PTX_OP_DP4A ? OP_DP4A_32 : OP_DP2A_32, t, t, t, t, imm);
 }
 
 /*
  * Moves, with vectors taken apart and put together
  */
 
-static void unpack_16(struct lowering *l, const struct ptx_operand *elements, uint32_t from)
+static void unpack_16(
+	struct lowering *l, const struct ptx_operand *elements, uint32_t from)
 {
 	uint32_t low = destination_of(l, &elements[0], PTX_TYPE_B16);
 	uint32_t high = destination_of(l, &elements[1], PTX_TYPE_B16);
@@ -359,7 +364,8 @@ static int unpack(struct lowering *l, unsigned int type)
 	return l->error;
 }
 
-static uint32_t pack_16(struct lowering *l, const struct ptx_operand *elements, uint32_t to)
+static uint32_t pack_16(
+	struct lowering *l, const struct ptx_operand *elements, uint32_t to)
 {
 	uint32_t low = source_of(l, &elements[0], PTX_TYPE_B16);
 	uint32_t high = source_of(l, &elements[1], PTX_TYPE_B16);
@@ -436,8 +442,8 @@ int translate_integer(struct lowering *l)
 	case PTX_OP_NEG:
 		return unary(l, PICK_WIDTH(NEG, type), type, type, 0);
 	case PTX_OP_ABS:
-		return unary(l, pick(type, 0, OP_ABS_S16, 0, OP_ABS_S32, 0, OP_ABS_S64), type,
-			type, 0);
+		return unary(l, pick(type, 0, OP_ABS_S16, 0, OP_ABS_S32, 0, OP_ABS_S64),
+			type, type, 0);
 	case PTX_OP_AND:
 	case PTX_OP_OR:
 	case PTX_OP_XOR:
@@ -445,8 +451,8 @@ int translate_integer(struct lowering *l)
 	case PTX_OP_NOT:
 		return logical_not(l, type);
 	case PTX_OP_CNOT:
-		return unary(l,
-			pick(type, OP_CNOT_16, 0, OP_CNOT_32, 0, OP_CNOT_64, 0), type, type, 0);
+		return unary(l, pick(type, OP_CNOT_16, 0, OP_CNOT_32, 0, OP_CNOT_64, 0),
+			type, type, 0);
 	case PTX_OP_SHL:
 		return binary(l, PICK_WIDTH(SHL, type), type, type, PTX_TYPE_U32, 0);
 	case PTX_OP_SHR:

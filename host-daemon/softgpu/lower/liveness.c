@@ -166,8 +166,9 @@ static int find_globals(struct flow *f)
 {
 	struct lowering *l = f->l;
 	_vgpu_cleanup_(vgpu_freep) uint32_t *seen = calloc(l->n_values, sizeof(*seen));
-	_vgpu_cleanup_(vgpu_freep) uint32_t *written = calloc(l->n_values, sizeof(*written));
-	struct locality at = {.f = f, .seen = seen, .written = written};
+	_vgpu_cleanup_(vgpu_freep) uint32_t *written =
+		calloc(l->n_values, sizeof(*written));
+	struct locality at = { .f = f, .seen = seen, .written = written };
 
 	if (!seen || !written)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
@@ -227,8 +228,8 @@ static int make_sets(struct flow *f)
 	n = f->n_words * f->n_blocks + 1;
 	if ((uint64_t)n * 64 > BITS_MAX)
 		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-			"function too large: %u blocks, %u registers among them", f->n_blocks,
-			f->n_globals);
+			"function too large: %u blocks, %u registers among them",
+			f->n_blocks, f->n_globals);
 	f->use = calloc(n, sizeof(uint64_t));
 	f->def = calloc(n, sizeof(uint64_t));
 	f->in = calloc(n, sizeof(uint64_t));
@@ -237,7 +238,7 @@ static int make_sets(struct flow *f)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < l->n_ops; i++) {
 		size_t at = f->block_of[i] * f->n_words;
-		struct sets s = {.l = l, .use = f->use + at, .def = f->def + at};
+		struct sets s = { .l = l, .use = f->use + at, .def = f->def + at };
 
 		each_operand(l, &l->ops[i], false, add_read, &s);
 		each_operand(l, &l->ops[i], true, add_write, &s);
@@ -310,7 +311,7 @@ static void extend(void *data, uint32_t value)
 
 static void extend_set(struct flow *f, const uint64_t *set, uint32_t at)
 {
-	struct moment m = {.l = f->l, .at = at};
+	struct moment m = { .l = f->l, .at = at };
 
 	for (size_t k = 0; k < f->n_words; k++)
 		for (uint64_t left = set[k]; left; left &= left - 1)
@@ -322,7 +323,8 @@ static void make_intervals(struct flow *f)
 	struct lowering *l = f->l;
 
 	for (uint32_t i = 0; i < l->n_ops; i++) {
-		struct moment before = {.l = l, .at = 2 * i}, after = {.l = l, .at = 2 * i + 1};
+		struct moment before = { .l = l, .at = 2 * i },
+			      after = { .l = l, .at = 2 * i + 1 };
 
 		each_operand(l, &l->ops[i], false, extend, &before);
 		each_operand(l, &l->ops[i], true, extend, &after);
@@ -338,7 +340,7 @@ static void make_intervals(struct flow *f)
 
 int lower_liveness(struct lowering *l)
 {
-	__attribute__((__cleanup__(flow_deinit))) struct flow f = {.l = l};
+	__attribute__((__cleanup__(flow_deinit))) struct flow f = { .l = l };
 	int r;
 
 	r = find_blocks(&f);

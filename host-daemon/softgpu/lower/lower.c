@@ -25,7 +25,8 @@ static int lowering_init(struct lowering *l)
 {
 	l->guard = VALUE_TRUE;
 	l->shared_align = 16;
-	l->shared_variables = calloc((size_t)l->module->n_variables + 1, sizeof(uint32_t));
+	l->shared_variables =
+		calloc((size_t)l->module->n_variables + 1, sizeof(uint32_t));
 	l->shared_blocks = calloc((size_t)l->module->n_functions + 1, sizeof(uint32_t));
 	if (!l->shared_variables || !l->shared_blocks)
 		return lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
@@ -46,8 +47,8 @@ static void finish_shared(struct lowering *l)
 	for (uint32_t i = 1; i < l->n_values; i++)
 		used |= l->values[i].is_shared_end;
 	if (used)
-		l->shared_size = (l->shared_size + l->shared_align - 1) &
-			~(l->shared_align - 1);
+		l->shared_size =
+			(l->shared_size + l->shared_align - 1) & ~(l->shared_align - 1);
 }
 
 static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
@@ -75,11 +76,14 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 	info->max_threads = SOFTGPU_BLOCK_THREADS_MAX;
 	for (unsigned int i = 0; i < 3; i++) {
 		info->required_block[i] = function->reqntid[i];
-		threads *= function->reqntid[0] ? function->reqntid[i] : function->maxntid[i];
+		threads *= function->reqntid[0] ? function->reqntid[i]
+						: function->maxntid[i];
 	}
 	if (threads && threads < SOFTGPU_BLOCK_THREADS_MAX)
 		info->max_threads = (uint32_t)threads;
-	info->n_registers = l->n_live_max < 16 ? 16 : l->n_live_max > 255 ? 255 : l->n_live_max;
+	info->n_registers = l->n_live_max < 16	  ? 16
+			    : l->n_live_max > 255 ? 255
+						  : l->n_live_max;
 	info->ptx_version = l->module->version;
 	info->target = l->module->target;
 	info->n_instructions = l->n_ops;
@@ -116,7 +120,8 @@ int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
 		.addresses = addresses,
 		.messagep = messagep,
 	};
-	_vgpu_cleanup_(kernel_freep) struct softgpu_kernel *kernel = calloc(1, sizeof(*kernel));
+	_vgpu_cleanup_(kernel_freep) struct softgpu_kernel *kernel =
+		calloc(1, sizeof(*kernel));
 	struct frame frame = {
 		.function = function,
 		.ptx = &module->functions[function],

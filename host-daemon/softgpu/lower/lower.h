@@ -100,8 +100,8 @@ struct frame {
 	uint32_t first_register; /* value of register 0 */
 	uint32_t first_label;
 	uint32_t return_label; /* PTX_INDEX_NONE in an entry function */
-	uint32_t local_base;   /* of the body's .local block in the thread's local memory */
-	uint32_t param_base;   /* of the body's .param variables, there too */
+	uint32_t local_base; /* of the body's .local block in the thread's local memory */
+	uint32_t param_base; /* of the body's .param variables, there too */
 	uint32_t local_end;
 	/* Of a called function: where each parameter and result lies, in local memory. */
 	uint32_t *param_places;
@@ -169,13 +169,14 @@ uint32_t new_value(struct lowering *l, enum value_class class, enum value_kind k
 uint32_t temporary(struct lowering *l, enum value_class class);
 uint32_t constant(struct lowering *l, enum value_class class, uint64_t bits);
 
-struct operation *emit(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
-	uint32_t c);
-void emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b, uint32_t c,
-	uint64_t imm);
+struct operation *emit(
+	struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b, uint32_t c);
+void emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
+	uint32_t c, uint64_t imm);
 
 bool has_operand(const struct lowering *l, unsigned int i);
-uint32_t source_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type);
+uint32_t source_of(
+	struct lowering *l, const struct ptx_operand *operand, unsigned int type);
 uint32_t source(struct lowering *l, unsigned int i, unsigned int type);
 uint32_t predicate(struct lowering *l, unsigned int i);
 
@@ -188,11 +189,10 @@ uint32_t destination(struct lowering *l, unsigned int i, unsigned int type);
 void finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t value);
 
 /* The address of a symbol in its own space. */
-uint32_t symbol_value(struct lowering *l, const struct ptx_operand *operand,
-	enum value_class class);
-bool symbol_place(
-	struct lowering *l, const struct ptx_operand *operand, enum ptx_space *spacep,
-	uint64_t *placep, bool *is_shared_endp);
+uint32_t symbol_value(
+	struct lowering *l, const struct ptx_operand *operand, enum value_class class);
+bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
+	enum ptx_space *spacep, uint64_t *placep, bool *is_shared_endp);
 
 /* convert.c: where the generic range of a space begins; 0: the addresses are the same */
 uint32_t space_base(unsigned int space);
@@ -213,7 +213,8 @@ uint32_t new_labels(struct lowering *l, uint32_t n);
 
 int lower_liveness(struct lowering *l);
 int lower_slots(struct lowering *l);
-int lower_emit(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers);
+int lower_emit(
+	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers);
 
 /* Signature of an operation, see exec/ops.h. */
 const char *op_signature(unsigned int op);

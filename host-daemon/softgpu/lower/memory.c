@@ -47,7 +47,7 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 	bool is_shared_end;
 	uint64_t at;
 
-	*place = (struct place){.space = fold_space(l->instr->spaces[0])};
+	*place = (struct place){ .space = fold_space(l->instr->spaces[0]) };
 	switch (operand->kind) {
 	case PTX_OPERAND_ADDRESS_REG:
 		place->value = l->frame->first_register + operand->index;
@@ -67,11 +67,11 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 		}
 		if (place->space == PTX_SPACE_NONE)
 			at += space_base(space);
-		place->value = is_shared_end ? symbol_value(l, operand, CLASS_32) :
-					       constant(l,
-						       place->space == PTX_SPACE_SHARED ?
-							       CLASS_32 :
-							       CLASS_64,
+		place->value = is_shared_end ? symbol_value(l, operand, CLASS_32)
+					     : constant(l,
+						       place->space == PTX_SPACE_SHARED
+							       ? CLASS_32
+							       : CLASS_64,
 						       at);
 		return l->error;
 	case PTX_OPERAND_ADDRESS_INT:
@@ -112,7 +112,15 @@ static bool is_ordered(unsigned int sem)
 }
 
 /* Number of an access size in the order of SOFTGPU_ACCESS; stores have no signed ones. */
-enum access { ACCESS_U8, ACCESS_S8, ACCESS_U16, ACCESS_S16, ACCESS_32, ACCESS_64, ACCESS_NONE };
+enum access {
+	ACCESS_U8,
+	ACCESS_S8,
+	ACCESS_U16,
+	ACCESS_S16,
+	ACCESS_32,
+	ACCESS_64,
+	ACCESS_NONE
+};
 
 static enum access access_of(unsigned int type)
 {
@@ -162,18 +170,32 @@ enum row {
 };
 
 static const uint16_t loads[_ROW_N][6] = {
-	LOAD_ROW(LDG), LOAD_ROW(LDG2), LOAD_ROW(LDG4), LOAD_ROW(LDS), LOAD_ROW(LDS2),
-	LOAD_ROW(LDS4), LOAD_ROW(LDP), LOAD_ROW(LD), LOAD_ROW(LDV),
+	LOAD_ROW(LDG),
+	LOAD_ROW(LDG2),
+	LOAD_ROW(LDG4),
+	LOAD_ROW(LDS),
+	LOAD_ROW(LDS2),
+	LOAD_ROW(LDS4),
+	LOAD_ROW(LDP),
+	LOAD_ROW(LD),
+	LOAD_ROW(LDV),
 };
 
 static const uint16_t stores[_ROW_N][6] = {
-	STORE_ROW(STG), STORE_ROW(STG2), STORE_ROW(STG4), STORE_ROW(STS), STORE_ROW(STS2),
-	STORE_ROW(STS4), {0}, STORE_ROW(ST), STORE_ROW(STV),
+	STORE_ROW(STG),
+	STORE_ROW(STG2),
+	STORE_ROW(STG4),
+	STORE_ROW(STS),
+	STORE_ROW(STS2),
+	STORE_ROW(STS4),
+	{ 0 },
+	STORE_ROW(ST),
+	STORE_ROW(STV),
 };
 
 /* Fields of the elements, loads and stores. */
-static const uint8_t load_fields[4] = {FIELD_D, FIELD_B, FIELD_E, FIELD_F};
-static const uint8_t store_fields[4] = {FIELD_B, FIELD_C, FIELD_E, FIELD_F};
+static const uint8_t load_fields[4] = { FIELD_D, FIELD_B, FIELD_E, FIELD_F };
+static const uint8_t store_fields[4] = { FIELD_B, FIELD_C, FIELD_E, FIELD_F };
 
 static bool is_whole(const struct place *place)
 {
@@ -181,8 +203,9 @@ static bool is_whole(const struct place *place)
 }
 
 /* One operation for all elements. */
-static void whole_access(struct lowering *l, struct place *place, const uint16_t (*rows)[6],
-	const uint8_t *fields, enum access access, const uint32_t *elements, unsigned int n)
+static void whole_access(struct lowering *l, struct place *place,
+	const uint16_t (*rows)[6], const uint8_t *fields, enum access access,
+	const uint32_t *elements, unsigned int n)
 {
 	bool shared = place->space == PTX_SPACE_SHARED;
 	unsigned int row = (shared ? ROW_SHARED : ROW_GLOBAL) + (n == 4 ? 2 : n - 1);
@@ -266,13 +289,16 @@ static int load(struct lowering *l)
 	} else if (is_whole(&place) && !is_ordered(l->instr->sem)) {
 		struct place second = place;
 
-		whole_access(l, &place, loads, load_fields, access, elements, n > 4 ? 4 : n);
+		whole_access(
+			l, &place, loads, load_fields, access, elements, n > 4 ? 4 : n);
 		second.off += 4 * (int64_t)size;
 		if (n > 4)
-			whole_access(l, &second, loads, load_fields, access, elements + 4, 4);
+			whole_access(
+				l, &second, loads, load_fields, access, elements + 4, 4);
 	} else {
 		if (n > 1 && l->values[place.value].class == CLASS_64) {
-			/* An element may replace the address before the next one is read. */
+			/* An element may replace the address before the next one is read.
+			 */
 			keep = temporary(l, CLASS_64);
 			emit(l, OP_MOV_64, keep, place.value, 0, 0);
 			place.value = keep;
@@ -310,8 +336,8 @@ static int store(struct lowering *l)
 			l, &place, stores, store_fields, access, elements, n > 4 ? 4 : n);
 		second.off += 4 * (int64_t)size;
 		if (n > 4)
-			whole_access(
-				l, &second, stores, store_fields, access, elements + 4, 4);
+			whole_access(l, &second, stores, store_fields, access,
+				elements + 4, 4);
 	} else {
 		single_accesses(l, &place,
 			is_ordered(l->instr->sem) ? ROW_ORDERED : ROW_GENERIC, stores,

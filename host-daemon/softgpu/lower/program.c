@@ -48,7 +48,8 @@ static const insn_fn *choose_handlers(void)
 	return softgpu_handlers_best();
 }
 
-static int fail(struct softgpu_message *messagep, int code, const char *what, const char *name)
+static int fail(
+	struct softgpu_message *messagep, int code, const char *what, const char *name)
 {
 	snprintf(messagep->text, sizeof(messagep->text), "%s: %.200s", what, name);
 	return code;
@@ -73,8 +74,8 @@ static int note_variable(struct softgpu_program *program, uint32_t number,
 		return fail(messagep, SOFTGPU_ERROR_INVALID_PTX,
 			"undefined external variable", v->name);
 	if (!v->size)
-		return fail(messagep, SOFTGPU_ERROR_INVALID_PTX, "variable without a size",
-			v->name);
+		return fail(messagep, SOFTGPU_ERROR_INVALID_PTX,
+			"variable without a size", v->name);
 	if (v->space == PTX_SPACE_CONST)
 		program->const_size += (uint32_t)v->size;
 	program->numbers[program->n_variables] = number;
@@ -103,18 +104,23 @@ int softgpu_program_new(struct softgpu_program **programp, struct ptx_module *mo
 	int r;
 
 	if (!program)
-		return fail(messagep, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory", "program");
+		return fail(messagep, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory",
+			"program");
 	program->module = module;
 	program->handlers = choose_handlers();
 	pthread_mutex_init(&program->lock, NULL);
-	program->variables = calloc((size_t)module->n_variables + 1, sizeof(*program->variables));
-	program->numbers = calloc((size_t)module->n_variables + 1, sizeof(*program->numbers));
+	program->variables =
+		calloc((size_t)module->n_variables + 1, sizeof(*program->variables));
+	program->numbers =
+		calloc((size_t)module->n_variables + 1, sizeof(*program->numbers));
 	program->addresses =
 		calloc((size_t)module->n_variables + 1, sizeof(*program->addresses));
-	program->entries = calloc((size_t)module->n_functions + 1, sizeof(*program->entries));
+	program->entries =
+		calloc((size_t)module->n_functions + 1, sizeof(*program->entries));
 	if (!program->variables || !program->numbers || !program->addresses ||
 		!program->entries)
-		return fail(messagep, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory", "program");
+		return fail(messagep, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory",
+			"program");
 	for (uint32_t i = 0; i < module->n_variables; i++) {
 		r = note_variable(program, i, messagep);
 		if (r)
@@ -154,7 +160,8 @@ const struct softgpu_variable *softgpu_program_variable(
 	return &program->variables[index];
 }
 
-void softgpu_program_place(struct softgpu_program *program, size_t index, uint64_t address)
+void softgpu_program_place(
+	struct softgpu_program *program, size_t index, uint64_t address)
 {
 	program->addresses[program->numbers[index]] = address;
 }
@@ -172,7 +179,8 @@ static int relocate(const struct softgpu_program *program, const struct ptx_vari
 
 		if (target->space != PTX_SPACE_GLOBAL && target->space != PTX_SPACE_CONST)
 			return fail(messagep, SOFTGPU_ERROR_NOT_SUPPORTED,
-				"initialised with an address that is not global", v->name);
+				"initialised with an address that is not global",
+				v->name);
 		value = program->addresses[reloc->index] + (uint64_t)reloc->addend;
 	} else {
 		return fail(messagep, SOFTGPU_ERROR_INVALID_PTX,
@@ -190,7 +198,8 @@ static int relocate(const struct softgpu_program *program, const struct ptx_vari
 int softgpu_program_fill(const struct softgpu_program *program, size_t index, void *to,
 	struct softgpu_message *messagep)
 {
-	const struct ptx_variable *v = &program->module->variables[program->numbers[index]];
+	const struct ptx_variable *v =
+		&program->module->variables[program->numbers[index]];
 	uint64_t n = v->init_size < v->size ? v->init_size : v->size;
 	int r;
 
@@ -213,7 +222,8 @@ size_t softgpu_program_n_kernels(const struct softgpu_program *program)
 	return program->n_entries;
 }
 
-const char *softgpu_program_kernel_name(const struct softgpu_program *program, size_t index)
+const char *softgpu_program_kernel_name(
+	const struct softgpu_program *program, size_t index)
 {
 	return program->module->functions[program->entries[index].function].name;
 }

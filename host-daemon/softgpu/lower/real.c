@@ -13,7 +13,7 @@
 static bool is_half(unsigned int type)
 {
 	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_F16X2 ||
-		type == PTX_TYPE_BF16X2;
+	       type == PTX_TYPE_BF16X2;
 }
 
 static bool is_directed(unsigned int round)
@@ -43,15 +43,16 @@ static int finish_f32(struct lowering *l, uint32_t d, bool flush)
 }
 
 /* One with a directed rounding mode; @one stands for a 1 before the operands. */
-static int directed(struct lowering *l, enum op op, unsigned int type, unsigned int n,
-	bool one)
+static int directed(
+	struct lowering *l, enum op op, unsigned int type, unsigned int n, bool one)
 {
 	uint64_t imm = l->instr->round;
-	uint32_t s[3] = {0}, d;
+	uint32_t s[3] = { 0 }, d;
 
 	if (one)
 		s[0] = constant(l, class_of(type),
-			type == PTX_TYPE_F32 ? 0x3f800000u : UINT64_C(0x3ff0000000000000));
+			type == PTX_TYPE_F32 ? 0x3f800000u
+					     : UINT64_C(0x3ff0000000000000));
 	for (unsigned int i = one; i < n; i++)
 		s[i] = source(l, i + 1 - one, type);
 	d = destination(l, 0, type);
@@ -67,7 +68,7 @@ static int directed(struct lowering *l, enum op op, unsigned int type, unsigned 
 
 static int simple(struct lowering *l, enum op op, unsigned int type, unsigned int n)
 {
-	uint32_t s[3] = {0}, d;
+	uint32_t s[3] = { 0 }, d;
 
 	for (unsigned int i = 0; i < n; i++)
 		s[i] = source(l, i + 1, type);
@@ -81,7 +82,7 @@ static int simple(struct lowering *l, enum op op, unsigned int type, unsigned in
 /* Sources flushed one by one, for operations without a fused .ftz form. */
 static int flushing(struct lowering *l, enum op op, unsigned int n)
 {
-	uint32_t s[3] = {0}, d;
+	uint32_t s[3] = { 0 }, d;
 
 	for (unsigned int i = 0; i < n; i++)
 		s[i] = flushed(l, source(l, i + 1, PTX_TYPE_F32));
@@ -98,29 +99,29 @@ static int arithmetic_f32(struct lowering *l)
 
 	switch (in->op) {
 	case PTX_OP_ADD:
-		return dir ? directed(l, OP_ROUND_ADD_F32, type, 2, false) :
-			     simple(l, ftz ? OP_ADD_FTZ_F32 : OP_ADD_F32, type, 2);
+		return dir ? directed(l, OP_ROUND_ADD_F32, type, 2, false)
+			   : simple(l, ftz ? OP_ADD_FTZ_F32 : OP_ADD_F32, type, 2);
 	case PTX_OP_SUB:
-		return dir ? directed(l, OP_ROUND_ADD_F32, type, 2, false) :
-			     simple(l, ftz ? OP_SUB_FTZ_F32 : OP_SUB_F32, type, 2);
+		return dir ? directed(l, OP_ROUND_ADD_F32, type, 2, false)
+			   : simple(l, ftz ? OP_SUB_FTZ_F32 : OP_SUB_F32, type, 2);
 	case PTX_OP_MUL:
-		return dir ? directed(l, OP_ROUND_MUL_F32, type, 2, false) :
-			     simple(l, ftz ? OP_MUL_FTZ_F32 : OP_MUL_F32, type, 2);
+		return dir ? directed(l, OP_ROUND_MUL_F32, type, 2, false)
+			   : simple(l, ftz ? OP_MUL_FTZ_F32 : OP_MUL_F32, type, 2);
 	case PTX_OP_MAD:
 	case PTX_OP_FMA:
 		if (in->flags & PTX_FLAG_RELU)
 			return lower_unsupported(l);
-		return dir ? directed(l, OP_ROUND_FMA_F32, type, 3, false) :
-			     simple(l, ftz ? OP_FMA_FTZ_F32 : OP_FMA_F32, type, 3);
+		return dir ? directed(l, OP_ROUND_FMA_F32, type, 3, false)
+			   : simple(l, ftz ? OP_FMA_FTZ_F32 : OP_FMA_F32, type, 3);
 	case PTX_OP_DIV:
-		return dir ? directed(l, OP_ROUND_DIV_F32, type, 2, false) :
-			     flushing(l, OP_DIV_F32, 2);
+		return dir ? directed(l, OP_ROUND_DIV_F32, type, 2, false)
+			   : flushing(l, OP_DIV_F32, 2);
 	case PTX_OP_RCP:
-		return dir ? directed(l, OP_ROUND_DIV_F32, type, 2, true) :
-			     flushing(l, OP_RCP_F32, 1);
+		return dir ? directed(l, OP_ROUND_DIV_F32, type, 2, true)
+			   : flushing(l, OP_RCP_F32, 1);
 	case PTX_OP_SQRT:
-		return dir ? directed(l, OP_ROUND_SQRT_F32, type, 1, false) :
-			     flushing(l, OP_SQRT_F32, 1);
+		return dir ? directed(l, OP_ROUND_SQRT_F32, type, 1, false)
+			   : flushing(l, OP_SQRT_F32, 1);
 	case PTX_OP_RSQRT:
 		return flushing(l, OP_RSQRT_F32, 1);
 	case PTX_OP_EX2:
@@ -152,27 +153,27 @@ static int arithmetic_f64(struct lowering *l)
 
 	switch (in->op) {
 	case PTX_OP_ADD:
-		return dir ? directed(l, OP_ROUND_ADD_F64, type, 2, false) :
-			     simple(l, OP_ADD_F64, type, 2);
+		return dir ? directed(l, OP_ROUND_ADD_F64, type, 2, false)
+			   : simple(l, OP_ADD_F64, type, 2);
 	case PTX_OP_SUB:
-		return dir ? directed(l, OP_ROUND_ADD_F64, type, 2, false) :
-			     simple(l, OP_SUB_F64, type, 2);
+		return dir ? directed(l, OP_ROUND_ADD_F64, type, 2, false)
+			   : simple(l, OP_SUB_F64, type, 2);
 	case PTX_OP_MUL:
-		return dir ? directed(l, OP_ROUND_MUL_F64, type, 2, false) :
-			     simple(l, OP_MUL_F64, type, 2);
+		return dir ? directed(l, OP_ROUND_MUL_F64, type, 2, false)
+			   : simple(l, OP_MUL_F64, type, 2);
 	case PTX_OP_MAD:
 	case PTX_OP_FMA:
-		return dir ? directed(l, OP_ROUND_FMA_F64, type, 3, false) :
-			     simple(l, OP_FMA_F64, type, 3);
+		return dir ? directed(l, OP_ROUND_FMA_F64, type, 3, false)
+			   : simple(l, OP_FMA_F64, type, 3);
 	case PTX_OP_DIV:
-		return dir ? directed(l, OP_ROUND_DIV_F64, type, 2, false) :
-			     simple(l, OP_DIV_F64, type, 2);
+		return dir ? directed(l, OP_ROUND_DIV_F64, type, 2, false)
+			   : simple(l, OP_DIV_F64, type, 2);
 	case PTX_OP_RCP:
-		return dir ? directed(l, OP_ROUND_DIV_F64, type, 2, true) :
-			     simple(l, OP_RCP_F64, type, 1);
+		return dir ? directed(l, OP_ROUND_DIV_F64, type, 2, true)
+			   : simple(l, OP_RCP_F64, type, 1);
 	case PTX_OP_SQRT:
-		return dir ? directed(l, OP_ROUND_SQRT_F64, type, 1, false) :
-			     simple(l, OP_SQRT_F64, type, 1);
+		return dir ? directed(l, OP_ROUND_SQRT_F64, type, 1, false)
+			   : simple(l, OP_SQRT_F64, type, 1);
 	case PTX_OP_RSQRT:
 		return simple(l, OP_RSQRT_F64, type, 1);
 	case PTX_OP_ABS:
@@ -197,8 +198,8 @@ static int minmax_f32(struct lowering *l)
 	if (has_operand(l, 3) || (l->instr->flags & (PTX_FLAG_XORSIGN | PTX_FLAG_ABS)))
 		return lower_unsupported(l);
 	return flushing(l,
-		min ? (nan ? OP_MIN_NAN_F32 : OP_MIN_F32) :
-		      (nan ? OP_MAX_NAN_F32 : OP_MAX_F32),
+		min ? (nan ? OP_MIN_NAN_F32 : OP_MIN_F32)
+		    : (nan ? OP_MAX_NAN_F32 : OP_MAX_F32),
 		2);
 }
 
@@ -209,7 +210,7 @@ static int minmax_f32(struct lowering *l)
 static uint64_t conversion(unsigned int to, unsigned int from, unsigned int round)
 {
 	return (uint64_t)to << CONVERT_TO | (uint64_t)from << CONVERT_FROM |
-		(uint64_t)round << CONVERT_ROUND;
+	       (uint64_t)round << CONVERT_ROUND;
 }
 
 /* The operation of the wider type, PTX_TYPE_F32 or PTX_TYPE_F64 for fma. */
@@ -249,7 +250,7 @@ static uint32_t half_lane(struct lowering *l, unsigned int op, unsigned int type
 	bool wide = op == OP_FMA_F64;
 	enum value_class class = wide ? CLASS_64 : CLASS_32;
 	unsigned int with = wide ? PTX_TYPE_F64 : PTX_TYPE_F32;
-	uint32_t s[3] = {0}, r = temporary(l, class), d = temporary(l, CLASS_32);
+	uint32_t s[3] = { 0 }, r = temporary(l, class), d = temporary(l, CLASS_32);
 
 	for (unsigned int i = 0; i < n; i++) {
 		s[i] = temporary(l, class);
@@ -274,10 +275,10 @@ static int arithmetic_half(struct lowering *l, unsigned int type)
 {
 	unsigned int op = half_operation(l), n = l->instr->n_operands - 1;
 	bool pair = type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16X2;
-	unsigned int one = type == PTX_TYPE_F16X2	? PTX_TYPE_F16 :
-			   type == PTX_TYPE_BF16X2	? PTX_TYPE_BF16 :
-							  type;
-	uint32_t s[3] = {0}, high[3] = {0}, d, low_result, high_result;
+	unsigned int one = type == PTX_TYPE_F16X2    ? PTX_TYPE_F16
+			   : type == PTX_TYPE_BF16X2 ? PTX_TYPE_BF16
+						     : type;
+	uint32_t s[3] = { 0 }, high[3] = { 0 }, d, low_result, high_result;
 
 	if (!op || (l->instr->flags & (PTX_FLAG_XORSIGN | PTX_FLAG_ABS)))
 		return lower_unsupported(l);

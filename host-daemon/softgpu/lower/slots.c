@@ -42,7 +42,7 @@ static void scan_deinit(struct scan *s)
 static bool shares(const struct value *v)
 {
 	return (v->kind == VALUE_REGISTER || v->kind == VALUE_TEMPORARY) &&
-		v->start != UINT32_MAX;
+	       v->start != UINT32_MAX;
 }
 
 static int scan_init(struct scan *s, const struct lowering *l)
@@ -103,7 +103,7 @@ static void lay_out(struct scan *s, struct lowering *l)
 {
 	uint32_t next = 0, first_pred = PRED_CARRY + 1;
 
-	for (unsigned int class = CLASS_64; class >= CLASS_32; class--) {
+	for (unsigned int class = CLASS_64; class >= CLASS_32; class --) {
 		uint32_t width = class == CLASS_64 ? 2 : 1, first;
 
 		for (uint32_t i = 1; i < l->n_values; i++) {
@@ -140,6 +140,7 @@ int lower_slots(struct lowering *l)
 	lay_out(&s, l);
 	if (l->n_slots > SLOTS_MAX || l->n_preds > PREDS_MAX)
 		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-			"needs %u registers at once, more than %u", l->n_slots, SLOTS_MAX);
+			"needs %u registers at once, more than %u", l->n_slots,
+			SLOTS_MAX);
 	return 0;
 }

@@ -13,7 +13,8 @@ uint32_t new_labels(struct lowering *l, uint32_t n)
 {
 	uint32_t first = l->n_labels;
 
-	if (lower_reserve(&l->labels, &l->labels_capacity, first + n, sizeof(*l->labels))) {
+	if (lower_reserve(
+		    &l->labels, &l->labels_capacity, first + n, sizeof(*l->labels))) {
 		lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
 		return 0;
 	}
@@ -52,8 +53,8 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_MAX:
 	case PTX_OP_NEG:
 	case PTX_OP_ABS:
-		return is_real(l->instr->types[0]) ? translate_real(l) :
-						     translate_integer(l);
+		return is_real(l->instr->types[0]) ? translate_real(l)
+						   : translate_integer(l);
 	case PTX_OP_FMA:
 	case PTX_OP_RCP:
 	case PTX_OP_SQRT:
@@ -179,8 +180,8 @@ static bool has_strange_modifier(const struct ptx_instr *in)
 		return in->flags & PTX_FLAG_SATFINITE;
 	default:
 		return in->flags &
-			(PTX_FLAG_SATFINITE | PTX_FLAG_RELU | PTX_FLAG_XORSIGN |
-				PTX_FLAG_ABS | PTX_FLAG_NAN);
+		       (PTX_FLAG_SATFINITE | PTX_FLAG_RELU | PTX_FLAG_XORSIGN |
+			       PTX_FLAG_ABS | PTX_FLAG_NAN);
 	}
 }
 
@@ -225,7 +226,8 @@ static int place_frame(struct lowering *l, struct frame *frame)
 
 	if (body->local_align > 4096 || body->param_align > 4096)
 		return lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
-			"%.80s: too strict an alignment of local memory", frame->ptx->name);
+			"%.80s: too strict an alignment of local memory",
+			frame->ptx->name);
 	frame->local_base = align_local(frame->local_end, body->local_align);
 	frame->param_base =
 		align_local(frame->local_base + body->local_size, body->param_align);
