@@ -78,7 +78,7 @@ static bool submit(const struct shim_thread *thread, uint16_t id, uint16_t flags
 	};
 	memcpy(frame->body, thread->message, body_size);
 	if (stream)
-		shim_stream_count(stream);
+		shim_stream_count(stream, flags & VGPU_FRAME_REPLY);
 	is_asleep = vgpu_ring_commit(&ring.producer, size);
 	shim_unlock(&ring.lock);
 
@@ -172,8 +172,11 @@ static CUresult exchange(struct shim_thread *thread, uint16_t id,
 		uint32_t size = pack(thread, request, id);
 
 		thread->sequence++;
-		if (submit(thread, id, VGPU_FRAME_REPLY, size, stream))
+		if (submit(thread, id, VGPU_FRAME_REPLY, size, stream)) {
 			result = receive(thread, reply_type, replyp);
+			if (stream)
+				shim_stream_note_answer(stream);
+		}
 	}
 	pthread_setcancelstate(cancel_state, NULL);
 	return result;

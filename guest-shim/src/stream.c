@@ -132,7 +132,8 @@ static uint64_t done(const struct shim_stream *stream)
 
 static uint64_t submitted(const struct shim_stream *stream)
 {
-	return __atomic_load_n(&stream->submitted, __ATOMIC_RELAXED);
+	/* Partner: the store in shim_stream_count(). */
+	return __atomic_load_n(&stream->submitted, __ATOMIC_ACQUIRE);
 }
 
 static CUresult synchronize(struct shim_stream *stream)
@@ -140,6 +141,9 @@ static CUresult synchronize(struct shim_stream *stream)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamSynchronize);
 	Vgpu__CuStreamSynchronizeRequest request = VGPU__CU_STREAM_SYNCHRONIZE_REQUEST__INIT;
 	uint64_t target = submitted(stream);
+	/* What another thread has no answer to yet may be issued after the host has
+	 * looked. Partner: the decrement in shim_stream_note_answer(). */
+	bool covers_all = !__atomic_load_n(&stream->n_unanswered, __ATOMIC_ACQUIRE);
 	CUresult result;
 
 	request.h_stream = key(stream->handle);
@@ -147,7 +151,7 @@ static CUresult synchronize(struct shim_stream *stream)
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_stream_synchronize_reply__descriptor, NULL);
 	/* Of two that say so, the later target stays; either is true. */
-	if (result == CUDA_SUCCESS && stream->completed < target)
+	if (result == CUDA_SUCCESS && covers_all && stream->completed < target)
 		__atomic_store_n(&stream->completed, target, __ATOMIC_RELAXED);
 	return result;
 }

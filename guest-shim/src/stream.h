@@ -29,8 +29,11 @@ struct shim_stream {
 	uint32_t word; /* SHIM_WORD_NONE where none was left */
 	struct shim_stream *next;
 
-	/* Under the lock of the ring. */
+	/* Under the lock of the ring; atomic for those who only look. */
 	uint64_t submitted;
+	/* Atomic: of those, how many are to be answered and are not yet. The host may
+	 * not have issued them, wherever they stand in the ring. */
+	uint32_t n_unanswered;
 	/* Atomic: of those, how many a reply said to be done. */
 	uint64_t completed;
 };
@@ -45,9 +48,19 @@ CUresult shim_stream_admit(struct shim_thread *thread, CUstream handle,
 	struct shim_stream **streamp);
 
 /* Counts an operation. Called under the lock of the ring. */
-static inline void shim_stream_count(struct shim_stream *stream)
+static inline void shim_stream_count(struct shim_stream *stream, bool is_answered)
 {
-	__atomic_store_n(&stream->submitted, stream->submitted + 1, __ATOMIC_RELAXED);
+	if (is_answered)
+		__atomic_fetch_add(&stream->n_unanswered, 1, __ATOMIC_RELAXED);
+	/* Partner: the load in synchronize(). */
+	__atomic_store_n(&stream->submitted, stream->submitted + 1, __ATOMIC_RELEASE);
+}
+
+/* One of the operations that are to be answered is, or never will be. */
+static inline void shim_stream_note_answer(struct shim_stream *stream)
+{
+	/* Partner: the load in synchronize(). */
+	__atomic_fetch_sub(&stream->n_unanswered, 1, __ATOMIC_RELEASE);
 }
 
 /* Waits for all that was submitted to a stream, or asks whether it is done. */

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Progress of streams, against a host that answers when the test says so
+ */
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "test.h"
+#include "vgpu/g-driver.pb-c.h"
+#include "vgpu/handle.h"
+#include "vgpu/ring.h"
+
+#include "call.h"
+#include "context.h"
+#include "stream.h"
+#include "words.h"
+
+/* What the host saw, and what it is told; atomic. */
+static struct {
+	struct vgpu_ring_consumer consumer;
+	uint32_t n_waits; /* calls of cuStreamSynchronize */
+	uint32_t word;	  /* bound last */
+	bool holds;	  /* an answer back */
+	bool may_answer;
+	struct vgpu_frame held;
+} host;
+
+static struct shim_context *context;
+
+static void answer(const struct vgpu_frame *frame)
+{
+	struct vgpu_reply_slot *slot = shim_channel_slot(&shim_channel, frame->lane);
+
+	slot->size = 0;
+	/* Partner: the acquire load of the caller. */
+	__atomic_store_n(&slot->sequence, frame->sequence, __ATOMIC_RELEASE);
+}
+
+static void note_word(const struct vgpu_frame *frame)
+{
+	Vgpu__VgpuStreamWordRequest *request = vgpu__vgpu_stream_word_request__unpack(
+		NULL, frame->size - sizeof(*frame), frame->body);
+
+	check(request);
+	__atomic_store_n(&host.word, request->word, __ATOMIC_RELAXED);
+	vgpu__vgpu_stream_word_request__free_unpacked(request, NULL);
+}
+
+static void serve(const struct vgpu_frame *frame)
+{
+	if (frame->call == VGPU_CALL_vgpuStreamWord)
+		note_word(frame);
+	if (!(frame->flags & VGPU_FRAME_REPLY))
+		return;
+	if (frame->call == VGPU_CALL_cuMemsetD8Async) {
+		host.held = *frame;
+		__atomic_store_n(&host.holds, true, __ATOMIC_RELEASE);
+		return;
+	}
+	if (frame->call == VGPU_CALL_cuStreamSynchronize)
+		__atomic_add_fetch(&host.n_waits, 1, __ATOMIC_RELAXED);
+	answer(frame);
+}
+
+static void *host_main(void *argument)
+{
+	const struct vgpu_frame *frame;
+
+	for (;;) {
+		if (!vgpu_ring_next(&host.consumer, &frame)) {
+			serve(frame);
+			vgpu_ring_release(&host.consumer);
+			continue;
+		}
+		if (__atomic_load_n(&host.may_answer, __ATOMIC_ACQUIRE)) {
+			answer(&host.held);
+			__atomic_store_n(&host.may_answer, false, __ATOMIC_RELAXED);
+		}
+		sched_yield();
+	}
+	return argument;
+}
+
+static void nap(struct shim_transport *transport, const uint32_t *word, uint32_t seen,
+	uint32_t timeout_us)
+{
+	sched_yield();
+}
+
+static bool never(struct shim_transport *transport)
+{
+	return false;
+}
+
+static void begin(void)
+{
+	static const struct shim_transport_ops ops = { .sleep = nap, .is_dead = never };
+	static struct vgpu_channel_entry entry = { .state = VGPU_CHANNEL_OPEN };
+	static const uint32_t ready = SHIM_READY;
+	uint8_t *area = mmap(NULL, VGPU_AREA_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread;
+
+	check(area != MAP_FAILED);
+	vgpu_ring_consumer_init(&host.consumer, area);
+	shim_channel.transport.ops = &ops;
+	shim_channel.entry = &entry;
+	shim_channel.control = (struct vgpu_channel_control *)area;
+	shim_channel.words = (struct vgpu_word *)(area + VGPU_WORDS_OFF);
+	shim_channel.slots = area + VGPU_SLOTS_OFF;
+	shim_statep = &ready;
+	check_eq(shim_call_setup(), 0);
+	check_eq(shim_thread_setup(), 0);
+	shim_context_setup(1);
+	context = shim_context_primary(0);
+	context->is_live = 1;
+	check_eq(shim_context_push(context), CUDA_SUCCESS);
+	check_eq(pthread_create(&thread, NULL, host_main, NULL), 0);
+	check_eq(pthread_detach(thread), 0);
+}
+
+/* What closes the channel at exit knows nothing of this one. */
+static void end(void)
+{
+	static const uint32_t not_ready = SHIM_NEW;
+
+	shim_statep = &not_ready;
+}
+
+static CUresult fill(CUstream stream, bool wants_result)
+{
+	Vgpu__CuMemsetD8AsyncRequest request = VGPU__CU_MEMSET_D8_ASYNC_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemsetD8Async);
+
+	call.wants_result = wants_result;
+	return shim_call_async(&call, &request.base, stream);
+}
+
+static void *fill_and_wait_for_the_result(void *stream)
+{
+	check_eq(shim_context_push(context), CUDA_SUCCESS);
+	check_eq(fill(stream, true), CUDA_SUCCESS);
+	return NULL;
+}
+
+static uint32_t n_waits(void)
+{
+	return __atomic_load_n(&host.n_waits, __ATOMIC_RELAXED);
+}
+
+TEST(a_wait_does_not_cover_what_is_not_answered_yet)
+{
+	pthread_t thread;
+
+	begin();
+	check_eq(pthread_create(&thread, NULL, fill_and_wait_for_the_result, NULL), 0);
+	while (!__atomic_load_n(&host.holds, __ATOMIC_ACQUIRE))
+		sched_yield();
+	check_eq(shim_stream_synchronize(NULL), CUDA_SUCCESS);
+	check_eq(n_waits(), 1);
+	__atomic_store_n(&host.may_answer, true, __ATOMIC_RELEASE);
+	check_eq(pthread_join(thread, NULL), 0);
+	check_eq(shim_stream_synchronize(NULL), CUDA_SUCCESS);
+	check_eq(n_waits(), 2);
+	check_eq(shim_stream_synchronize(NULL), CUDA_SUCCESS);
+	check_eq(n_waits(), 2);
+	end();
+}
