@@ -253,11 +253,13 @@ CUresult shim_stream_add(struct shim_context *context, CUstream handle)
 	return stream ? bind(context, stream) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A word that the device may still write is never used again. */
+/* A word that the device may still write is never used again: only the last mark in the
+ * word itself tells that none will follow, a wait by message may be over before it. */
 static void retire(struct shim_stream *stream)
 {
 	stream->is_live = false;
-	if (done(stream) >= submitted(stream))
+	if (stream->word != SHIM_WORD_NONE &&
+		shim_word_read(stream->word) >= submitted(stream))
 		shim_word_give(stream->word);
 	stream->word = SHIM_WORD_NONE;
 }

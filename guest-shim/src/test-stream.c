@@ -150,6 +150,11 @@ static uint32_t n_waits(void)
 	return __atomic_load_n(&host.n_waits, __ATOMIC_RELAXED);
 }
 
+static CUstream handle(uint32_t index)
+{
+	return (CUstream)(uintptr_t)vgpu_handle_make(VGPU_HANDLE_STREAM, index, 1);
+}
+
 TEST(a_wait_does_not_cover_what_is_not_answered_yet)
 {
 	pthread_t thread;
@@ -166,5 +171,32 @@ TEST(a_wait_does_not_cover_what_is_not_answered_yet)
 	check_eq(n_waits(), 2);
 	check_eq(shim_stream_synchronize(NULL), CUDA_SUCCESS);
 	check_eq(n_waits(), 2);
+	end();
+}
+
+TEST(a_word_is_used_again_only_after_its_last_mark)
+{
+	uint32_t first, second;
+
+	begin();
+	check_eq(shim_stream_add(context, handle(0)), CUDA_SUCCESS);
+	check_eq(fill(handle(0), false), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(handle(0)), CUDA_SUCCESS);
+	first = host.word;
+	check_eq(shim_stream_remove(handle(0)), CUDA_SUCCESS);
+
+	check_eq(shim_stream_add(context, handle(1)), CUDA_SUCCESS);
+	check_eq(fill(handle(1), false), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(handle(1)), CUDA_SUCCESS);
+	second = host.word;
+	check(second != first);
+	__atomic_store_n(&shim_channel.words[second].value, 1, __ATOMIC_RELEASE);
+	check_eq(shim_stream_remove(handle(1)), CUDA_SUCCESS);
+
+	check_eq(shim_stream_add(context, handle(2)), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(handle(2)), CUDA_SUCCESS);
+	check_eq(fill(handle(2), false), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(handle(2)), CUDA_SUCCESS);
+	check_eq(host.word, second);
 	end();
 }
