@@ -145,6 +145,16 @@ static void *fill_and_wait_for_the_result(void *stream)
 	return NULL;
 }
 
+static void *fill_and_end(void *stream)
+{
+	check_eq(shim_context_push(context), CUDA_SUCCESS);
+	check_eq(fill(stream, false), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(stream), CUDA_SUCCESS);
+	/* As the host does in front of its answer. */
+	__atomic_store_n(&shim_channel.words[host.word].value, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
 static uint32_t n_waits(void)
 {
 	return __atomic_load_n(&host.n_waits, __ATOMIC_RELAXED);
@@ -198,5 +208,20 @@ TEST(a_word_is_used_again_only_after_its_last_mark)
 	check_eq(fill(handle(2), false), CUDA_SUCCESS);
 	check_eq(shim_stream_synchronize(handle(2)), CUDA_SUCCESS);
 	check_eq(host.word, second);
+	end();
+}
+
+TEST(a_thread_that_ends_gives_its_words_back)
+{
+	pthread_t thread;
+	uint32_t first;
+
+	begin();
+	check_eq(pthread_create(&thread, NULL, fill_and_end, CU_STREAM_PER_THREAD), 0);
+	check_eq(pthread_join(thread, NULL), 0);
+	first = host.word;
+	check_eq(pthread_create(&thread, NULL, fill_and_end, CU_STREAM_PER_THREAD), 0);
+	check_eq(pthread_join(thread, NULL), 0);
+	check_eq(host.word, first);
 	end();
 }
