@@ -37,7 +37,6 @@ static struct {
 	struct shim_lock lock;
 	struct piece *pieces;
 	uint32_t n_runs;
-	uint8_t *staging;
 	/* Held by the one thread that asks the host for more. */
 	struct shim_lock grow_lock;
 } arena;
@@ -107,12 +106,11 @@ int shim_arena_setup(void)
 	arena.n_runs = 0;
 	if ((uint64_t)shim_channel.n_extents * VGPU_EXTENT_SIZE <= SHIM_STAGING_SIZE)
 		return vgpu_error_origin(-EBADMSG);
-	arena.staging = shim_channel_extent(&shim_channel, shim_channel.first_extent);
-	shim_staging_setup(arena.staging);
+	shim_staging_setup(shim_channel_extent(&shim_channel, shim_channel.first_extent));
 	return add_run(shim_channel.first_extent, shim_channel.n_extents,
-		       SHIM_STAGING_SIZE) ?
-		       0 :
-		       vgpu_error_origin(-ENOMEM);
+		       SHIM_STAGING_SIZE)
+		       ? 0
+		       : vgpu_error_origin(-ENOMEM);
 }
 
 /* Takes the first free piece that is large enough; what is too much stays free. */
@@ -149,8 +147,8 @@ static bool grow(uint64_t size)
 	if (n > shim_channel.transport.header->n_extents)
 		return false;
 	request.n_extents = n > GROW_EXTENTS_MIN ? (uint32_t)n : GROW_EXTENTS_MIN;
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__vgpu_arena_grow_reply__descriptor, &message);
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__vgpu_arena_grow_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS && n < request.n_extents) {
 		request.n_extents = (uint32_t)n;
 		result = shim_call_sync(&call, &request.base,
@@ -158,8 +156,8 @@ static bool grow(uint64_t size)
 	}
 	reply = (const Vgpu__VgpuArenaGrowReply *)message;
 	return result == CUDA_SUCCESS &&
-	       !shim_channel_map_extents(&shim_channel, reply->first_extent,
-		       reply->n_granted) &&
+	       !shim_channel_map_extents(
+		       &shim_channel, reply->first_extent, reply->n_granted) &&
 	       add_run(reply->first_extent, reply->n_granted, 0);
 }
 
@@ -207,9 +205,4 @@ void shim_arena_free(void *pointer)
 		merge_with_next(piece);
 	if (can_merge(piece->previous, piece))
 		merge_with_next(piece->previous);
-}
-
-uint8_t *shim_arena_staging(void)
-{
-	return arena.staging;
 }

@@ -21,6 +21,3 @@ void *shim_arena_alloc(uint64_t size);
 
 /* Gives it back. Neither host nor device may use it any more. */
 void shim_arena_free(void *pointer);
-
-/* Returns: where the staging blocks begin. */
-uint8_t *shim_arena_staging(void);

@@ -5,7 +5,8 @@
  * The only user of ring and protobuf-c. A message is packed into the thread's own buffer
  * and copied to the ring under the lock: so the lock is never held while memory of the
  * program is read, which may fault or be slow, and only for the time of a small copy. How
- * long a packed message can get is known from the description, so it need not be measured.
+ * long a packed message can get is known from the description, so it need not be
+ * measured.
  *
  * Whoever finds the ring full waits without the lock. Thread cancellation is off from the
  * first touch of shared state to the last: an abandoned lock would stop all threads.
@@ -88,9 +89,11 @@ static bool submit(const struct shim_thread *thread, uint16_t id, uint16_t flags
 	return true;
 }
 
-static uint32_t pack(struct shim_thread *thread, const ProtobufCMessage *message, uint16_t id)
+static uint32_t pack(
+	struct shim_thread *thread, const ProtobufCMessage *message, uint16_t id)
 {
-	assert(vgpu_call_request_max[id] <= sizeof(thread->message) - sizeof(struct vgpu_frame));
+	assert(vgpu_call_request_max[id] <=
+		sizeof(thread->message) - sizeof(struct vgpu_frame));
 	return (uint32_t)protobuf_c_message_pack(message, thread->message);
 }
 
@@ -150,7 +153,8 @@ static CUresult receive(struct shim_thread *thread,
 		return SHIM_ERROR_HOST_GONE;
 	shim_thread_reset_arena(thread);
 	reply = (const struct reply_head *)protobuf_c_message_unpack(reply_type,
-		&thread->allocator, slot->size <= VGPU_REPLY_MAX ? slot->size : 0, slot->body);
+		&thread->allocator, slot->size <= VGPU_REPLY_MAX ? slot->size : 0,
+		slot->body);
 	if (!reply) {
 		vgpu_log_error("the reply to a call cannot be read");
 		return CUDA_ERROR_UNKNOWN;
@@ -213,8 +217,8 @@ static CUresult send(struct shim_thread *thread, uint16_t id,
 	return is_sent ? CUDA_SUCCESS : SHIM_ERROR_HOST_GONE;
 }
 
-CUresult shim_call_async(struct shim_call *call, const ProtobufCMessage *request,
-	CUstream handle)
+CUresult shim_call_async(
+	struct shim_call *call, const ProtobufCMessage *request, CUstream handle)
 {
 	struct shim_stream *stream = NULL;
 	struct shim_thread *thread = NULL;

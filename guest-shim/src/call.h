@@ -60,8 +60,8 @@ CUresult shim_call_sync(struct shim_call *call, const ProtobufCMessage *request,
  *
  * @stream:	0 for the default stream; not looked at unless the call is stream-ordered
  */
-CUresult shim_call_async(struct shim_call *call, const ProtobufCMessage *request,
-	CUstream stream);
+CUresult shim_call_async(
+	struct shim_call *call, const ProtobufCMessage *request, CUstream stream);
 
 /* Returns: the error, or what comes before any check of arguments. */
 CUresult shim_call_error(struct shim_call *call, CUresult error);

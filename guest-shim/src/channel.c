@@ -29,7 +29,8 @@
 
 static void read_comm(uint8_t comm[16])
 {
-	_vgpu_cleanup_(vgpu_closep) int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+	_vgpu_cleanup_(vgpu_closep) int fd =
+		open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	memset(comm, 0, 16);
@@ -108,7 +109,8 @@ static int refusal(const struct shim_channel *channel)
 	case VGPU_REASON_WINDOW:
 		return -EBUSY;
 	case VGPU_REASON_VERSION:
-		vgpu_log_error("the host speaks protocol version %u, this libcuda version %u",
+		vgpu_log_error(
+			"the host speaks protocol version %u, this libcuda version %u",
 			entry->host_protocol_version, VGPU_PROTOCOL_VERSION);
 		return -EPROTO;
 	case VGPU_REASON_NO_DEVICE:
@@ -167,8 +169,8 @@ static int map_area(struct shim_channel *channel)
 	if (area_off % VGPU_EXTENT_SIZE ||
 		!vgpu_range_within(area_off, VGPU_AREA_SIZE, 0, channel->window.shm_size))
 		return vgpu_error_origin(-EBADMSG);
-	r = shim_window_map(&channel->window, channel->transport.shm_fd, area_off,
-		VGPU_AREA_SIZE);
+	r = shim_window_map(
+		&channel->window, channel->transport.shm_fd, area_off, VGPU_AREA_SIZE);
 	if (r)
 		return vgpu_error_trace(r);
 
@@ -178,7 +180,8 @@ static int map_area(struct shim_channel *channel)
 	channel->slots = area + VGPU_SLOTS_OFF;
 	channel->first_extent = channel->entry->first_extent;
 	channel->n_extents = channel->entry->n_extents;
-	return shim_channel_map_extents(channel, channel->first_extent, channel->n_extents);
+	return shim_channel_map_extents(
+		channel, channel->first_extent, channel->n_extents);
 }
 
 int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint32_t n)
@@ -186,7 +189,8 @@ int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint3
 	const struct vgpu_shm_header *header = channel->transport.header;
 
 	if (!vgpu_range_within(first, n, 0, header->n_extents) ||
-		!vgpu_range_within(header->extents_off + (uint64_t)first * VGPU_EXTENT_SIZE,
+		!vgpu_range_within(
+			header->extents_off + (uint64_t)first * VGPU_EXTENT_SIZE,
 			(uint64_t)n * VGPU_EXTENT_SIZE, 0, channel->window.shm_size))
 		return vgpu_error_origin(-EBADMSG);
 	return shim_window_map(&channel->window, channel->transport.shm_fd,

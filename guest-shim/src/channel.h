@@ -57,15 +57,18 @@ static inline uint32_t shim_channel_fault(const struct shim_channel *channel)
 	return __atomic_load_n(&channel->control->fault, __ATOMIC_ACQUIRE);
 }
 
-static inline struct vgpu_reply_slot *shim_channel_slot(const struct shim_channel *channel,
-	uint32_t lane)
+static inline struct vgpu_reply_slot *shim_channel_slot(
+	const struct shim_channel *channel, uint32_t lane)
 {
-	return (struct vgpu_reply_slot *)(channel->slots + (uint64_t)lane * VGPU_SLOT_SIZE);
+	return (struct vgpu_reply_slot *)(channel->slots +
+					  (uint64_t)lane * VGPU_SLOT_SIZE);
 }
 
 /* Returns: the address of an extent. */
-static inline void *shim_channel_extent(const struct shim_channel *channel, uint32_t extent)
+static inline void *shim_channel_extent(
+	const struct shim_channel *channel, uint32_t extent)
 {
-	return shim_window_pointer(&channel->window,
-		channel->transport.header->extents_off + (uint64_t)extent * VGPU_EXTENT_SIZE);
+	return shim_window_pointer(
+		&channel->window, channel->transport.header->extents_off +
+					  (uint64_t)extent * VGPU_EXTENT_SIZE);
 }

@@ -62,8 +62,8 @@ void shim_context_setup(int n_devices)
 
 struct shim_context *shim_context_primary(CUdevice device)
 {
-	return device >= 0 && device < contexts.n_primaries ? &contexts.primaries[device] :
-							      NULL;
+	return device >= 0 && device < contexts.n_primaries ? &contexts.primaries[device]
+							    : NULL;
 }
 
 struct shim_context *shim_context_find(CUcontext handle)
@@ -84,7 +84,8 @@ struct shim_context *shim_context_find(CUcontext handle)
 	return context;
 }
 
-struct shim_context *shim_context_add(uint64_t handle, CUdevice device, unsigned int flags)
+struct shim_context *shim_context_add(
+	uint64_t handle, CUdevice device, unsigned int flags)
 {
 	struct shim_context *context = malloc(sizeof(*context));
 
@@ -118,7 +119,8 @@ void shim_context_wipe(struct shim_context *context)
 
 		locals = local->next;
 		if (local->destroy)
-			local->destroy(shim_context_public(context), local->key, local->value);
+			local->destroy(
+				shim_context_public(context), local->key, local->value);
 		free(local);
 	}
 	shim_stream_drop_context(context);

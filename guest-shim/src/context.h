@@ -64,7 +64,8 @@ struct shim_context *shim_context_find(CUcontext handle);
 struct shim_context *shim_context_primary(CUdevice device);
 
 /* Makes a context known that the host created. Return: NULL without memory. */
-struct shim_context *shim_context_add(uint64_t handle, CUdevice device, unsigned int flags);
+struct shim_context *shim_context_add(
+	uint64_t handle, CUdevice device, unsigned int flags);
 
 /* All that lives in the context is gone: its streams, its memory, its local storage. The
  * destructors of the latter run before this returns. */

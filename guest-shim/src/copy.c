@@ -28,8 +28,8 @@ enum shim_place shim_place(uint64_t address)
 {
 	if (shim_window_is_arena(&shim_channel.window, address))
 		return SHIM_PLACE_ARENA;
-	return shim_window_is_device(&shim_channel.window, address) ? SHIM_PLACE_DEVICE :
-								      SHIM_PLACE_PAGEABLE;
+	return shim_window_is_device(&shim_channel.window, address) ? SHIM_PLACE_DEVICE
+								    : SHIM_PLACE_PAGEABLE;
 }
 
 static void *pointer(uint64_t address)
@@ -191,12 +191,13 @@ static CUresult pull(uint8_t *to, uint64_t from, uint64_t size, CUstream stream)
 	CUresult result = CUDA_SUCCESS;
 
 	while (result == CUDA_SUCCESS && (size || under_way.n)) {
-		result = size ? pull_one(&under_way, from, size, stream) :
-				CUDA_ERROR_NOT_READY;
+		result = size ? pull_one(&under_way, from, size, stream)
+			      : CUDA_ERROR_NOT_READY;
 		if (result == CUDA_ERROR_NOT_READY) {
 			result = empty_one(&under_way, &to, stream);
 		} else if (result == CUDA_SUCCESS) {
-			uint32_t last = (under_way.first + under_way.n - 1) % PIPELINE_DEPTH;
+			uint32_t last =
+				(under_way.first + under_way.n - 1) % PIPELINE_DEPTH;
 
 			from += under_way.sizes[last];
 			size -= under_way.sizes[last];
@@ -209,8 +210,8 @@ static CUresult pull(uint8_t *to, uint64_t from, uint64_t size, CUstream stream)
 }
 
 /* Between memories that the device reaches itself. */
-static CUresult copy_reachable(uint64_t to, uint64_t from, uint64_t size, CUstream stream,
-	bool waits)
+static CUresult copy_reachable(
+	uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
 {
 	bool to_device = shim_place(to) == SHIM_PLACE_DEVICE;
 	bool from_device = shim_place(from) == SHIM_PLACE_DEVICE;
@@ -226,21 +227,21 @@ static CUresult copy_reachable(uint64_t to, uint64_t from, uint64_t size, CUstre
 	if (to_device == from_device) {
 		result = send_within(&transfer, stream);
 		/* Copies within the device are never waited for. */
-		return result == CUDA_SUCCESS && waits && !to_device ?
-			       shim_stream_synchronize(stream) :
-			       result;
+		return result == CUDA_SUCCESS && waits && !to_device
+			       ? shim_stream_synchronize(stream)
+			       : result;
 	}
 	if (waits && thread && thread->has_lane) {
 		transfer.word = SHIM_WORDS_LANES + thread->lane;
 		transfer.value = shim_word_read(transfer.word) + 1;
 	}
-	result = to_device ? send_to_device(&transfer, stream) :
-			     send_from_device(&transfer, stream);
+	result = to_device ? send_to_device(&transfer, stream)
+			   : send_from_device(&transfer, stream);
 	if (result != CUDA_SUCCESS || !waits)
 		return result;
-	return transfer.word == SHIM_WORD_NONE ?
-		       shim_stream_synchronize(stream) :
-		       shim_staging_wait(transfer.word, transfer.value, stream);
+	return transfer.word == SHIM_WORD_NONE
+		       ? shim_stream_synchronize(stream)
+		       : shim_staging_wait(transfer.word, transfer.value, stream);
 }
 
 /* Neither side is the device's, so only what it does to the arena has to be awaited. */
@@ -296,8 +297,8 @@ static CUresult push_rows(const struct shim_rectangle *rows, CUstream stream)
 	struct shim_block block;
 	CUresult result;
 
-	result = shim_staging_take(rows->width * rows->height, SHIM_BLOCK_TO_DEVICE,
-		stream, &block);
+	result = shim_staging_take(
+		rows->width * rows->height, SHIM_BLOCK_TO_DEVICE, stream, &block);
 	if (result != CUDA_SUCCESS)
 		return result;
 	for (uint64_t i = 0; i < rows->height; i++)
@@ -317,8 +318,8 @@ static CUresult pull_rows(const struct shim_rectangle *rows, CUstream stream)
 	struct shim_block block;
 	CUresult result;
 
-	result = shim_staging_take(rows->width * rows->height, SHIM_BLOCK_FROM_DEVICE,
-		stream, &block);
+	result = shim_staging_take(
+		rows->width * rows->height, SHIM_BLOCK_FROM_DEVICE, stream, &block);
 	if (result != CUDA_SUCCESS)
 		return result;
 	sent.to = (uint64_t)(uintptr_t)block.data;
@@ -330,8 +331,8 @@ static CUresult pull_rows(const struct shim_rectangle *rows, CUstream stream)
 	}
 	result = shim_staging_wait(block.word, block.value, stream);
 	for (uint64_t i = 0; result == CUDA_SUCCESS && i < rows->height; i++)
-		memcpy(pointer(rows->to + i * rows->to_pitch), block.data + i * rows->width,
-			rows->width);
+		memcpy(pointer(rows->to + i * rows->to_pitch),
+			block.data + i * rows->width, rows->width);
 	if (result == CUDA_SUCCESS)
 		shim_staging_release(&block);
 	return result;
@@ -363,10 +364,11 @@ static CUresult copy_pieces(const struct shim_rectangle *whole, CUstream stream,
 	return result;
 }
 
-CUresult shim_copy_rectangle(const struct shim_rectangle *rectangle, CUstream stream,
-	bool waits)
+CUresult shim_copy_rectangle(
+	const struct shim_rectangle *rectangle, CUstream stream, bool waits)
 {
-	enum shim_place to = shim_place(rectangle->to), from = shim_place(rectangle->from);
+	enum shim_place to = shim_place(rectangle->to),
+			from = shim_place(rectangle->from);
 	CUresult result;
 
 	if (!rectangle->width || !rectangle->height)

@@ -25,7 +25,8 @@ enum shim_place shim_place(uint64_t address);
  * @waits:	returns only when both sides may be used again, as the synchronous calls
  *		promise; else only pageable memory is done with
  */
-CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits);
+CUresult shim_copy(
+	uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits);
 
 /* One rectangle: rows of `width` bytes. */
 struct shim_rectangle {
@@ -37,5 +38,5 @@ struct shim_rectangle {
 	uint64_t height;
 };
 
-CUresult shim_copy_rectangle(const struct shim_rectangle *rectangle, CUstream stream,
-	bool waits);
+CUresult shim_copy_rectangle(
+	const struct shim_rectangle *rectangle, CUstream stream, bool waits);

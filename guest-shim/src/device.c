@@ -20,7 +20,6 @@
 
 static struct {
 	int n;
-	int driver_version;
 	struct shim_device all[VGPU_DEVICES_MAX];
 } devices;
 
@@ -49,8 +48,8 @@ static CUresult load(CUdevice number)
 	CUresult result;
 
 	request.device = number;
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__vgpu_device_info_reply__descriptor, &reply);
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__vgpu_device_info_reply__descriptor, &reply);
 	if (result == CUDA_SUCCESS)
 		fill(&devices.all[number], (const Vgpu__VgpuDeviceInfoReply *)reply);
 	return result;
@@ -64,18 +63,17 @@ CUresult shim_device_load_all(void)
 	const ProtobufCMessage *message;
 	CUresult result;
 
-	result = shim_call_sync(&call, &request.base, &vgpu__vgpu_hello_reply__descriptor,
-		&message);
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__vgpu_hello_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
 		return result;
 	reply = (const Vgpu__VgpuHelloReply *)message;
 	if (reply->n_devices <= 0)
 		return CUDA_ERROR_NO_DEVICE;
-	devices.n = reply->n_devices < (int)VGPU_DEVICES_MAX ? reply->n_devices :
-							       (int)VGPU_DEVICES_MAX;
-	devices.driver_version = reply->driver_version;
-	vgpu_log_info("the host's driver is %s, version %d, %d devices", reply->driver_name,
-		reply->driver_version, devices.n);
+	devices.n = reply->n_devices < (int)VGPU_DEVICES_MAX ? reply->n_devices
+							     : (int)VGPU_DEVICES_MAX;
+	vgpu_log_info("the host's driver is %s, version %d, %d devices",
+		reply->driver_name, reply->driver_version, devices.n);
 
 	for (int i = 0; i < devices.n && result == CUDA_SUCCESS; i++)
 		result = load(i);
@@ -87,11 +85,6 @@ CUresult shim_device_load_all(void)
 int shim_device_n(void)
 {
 	return devices.n;
-}
-
-int shim_device_driver_version(void)
-{
-	return devices.driver_version;
 }
 
 const struct shim_device *shim_device_get(CUdevice device)

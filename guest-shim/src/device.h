@@ -25,7 +25,6 @@ struct shim_device {
 CUresult shim_device_load_all(void);
 
 int shim_device_n(void);
-int shim_device_driver_version(void);
 
 /* Returns: the device, or NULL where there is none of that number. */
 const struct shim_device *shim_device_get(CUdevice device);

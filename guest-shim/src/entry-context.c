@@ -106,8 +106,8 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags
 	return cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
-	int *active)
+SHIM_EXPORT CUresult cuDevicePrimaryCtxGetState(
+	CUdevice dev, unsigned int *flags, int *active)
 {
 	const struct shim_context *context;
 
@@ -135,11 +135,12 @@ static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev)
 		return CUDA_ERROR_INVALID_DEVICE;
 	request.flags = flags;
 	request.dev = dev;
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_ctx_create_v4_reply__descriptor, &reply);
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__cu_ctx_create_v4_reply__descriptor, &reply);
 	if (result != CUDA_SUCCESS)
 		return result;
-	context = shim_context_add(((const Vgpu__CuCtxCreateV4Reply *)reply)->pctx, dev, flags);
+	context = shim_context_add(
+		((const Vgpu__CuCtxCreateV4Reply *)reply)->pctx, dev, flags);
 	if (!context)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = shim_context_push(context);
@@ -191,8 +192,8 @@ SHIM_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
 	if (current() == context)
 		shim_context_pop(&(struct shim_context *){ NULL });
 	request.ctx = context->handle;
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_ctx_destroy_v2_reply__descriptor, NULL);
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__cu_ctx_destroy_v2_reply__descriptor, NULL);
 	shim_context_wipe(context);
 	return result;
 }

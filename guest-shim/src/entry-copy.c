@@ -38,24 +38,24 @@ static CUresult copy(uint64_t to, uint64_t from, size_t size, CUstream stream, b
 	return result == CUDA_SUCCESS ? shim_copy(to, from, size, stream, waits) : result;
 }
 
-static CUresult copy_to_device(CUdeviceptr to, const void *from, size_t size,
-	CUstream stream, bool waits)
+static CUresult copy_to_device(
+	CUdeviceptr to, const void *from, size_t size, CUstream stream, bool waits)
 {
 	if (size && (!from || shim_place(to) == SHIM_PLACE_PAGEABLE))
 		return invalid(VGPU_CALL_cuMemcpyHtoDAsync_v2);
 	return copy(to, address(from), size, stream, waits);
 }
 
-static CUresult copy_from_device(void *to, CUdeviceptr from, size_t size, CUstream stream,
-	bool waits)
+static CUresult copy_from_device(
+	void *to, CUdeviceptr from, size_t size, CUstream stream, bool waits)
 {
 	if (size && (!to || shim_place(from) == SHIM_PLACE_PAGEABLE))
 		return invalid(VGPU_CALL_cuMemcpyDtoHAsync_v2);
 	return copy(address(to), from, size, stream, waits);
 }
 
-static CUresult copy_within_device(CUdeviceptr to, CUdeviceptr from, size_t size,
-	CUstream stream)
+static CUresult copy_within_device(
+	CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
 {
 	if (size && (shim_place(to) == SHIM_PLACE_PAGEABLE ||
 			    shim_place(from) == SHIM_PLACE_PAGEABLE))
@@ -63,49 +63,51 @@ static CUresult copy_within_device(CUdeviceptr to, CUdeviceptr from, size_t size
 	return copy(to, from, size, stream, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost,
-	size_t ByteCount)
+SHIM_EXPORT CUresult cuMemcpyHtoD_v2(
+	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
 	return copy_to_device(dstDevice, srcHost, ByteCount, NULL, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost,
-	size_t ByteCount)
+SHIM_EXPORT CUresult cuMemcpyHtoD_v2_ptds(
+	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
 	return copy_to_device(dstDevice, srcHost, ByteCount, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost,
-	size_t ByteCount, CUstream hStream)
+SHIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(
+	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
 	return copy_to_device(dstDevice, srcHost, ByteCount, hStream, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+SHIM_EXPORT CUresult cuMemcpyDtoH_v2(
+	void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_from_device(dstHost, srcDevice, ByteCount, NULL, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoH_v2_ptds(void *dstHost, CUdeviceptr srcDevice,
-	size_t ByteCount)
+SHIM_EXPORT CUresult cuMemcpyDtoH_v2_ptds(
+	void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 {
-	return copy_from_device(dstHost, srcDevice, ByteCount, CU_STREAM_PER_THREAD, true);
+	return copy_from_device(
+		dstHost, srcDevice, ByteCount, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice,
-	size_t ByteCount, CUstream hStream)
+SHIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(
+	void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
 {
 	return copy_from_device(dstHost, srcDevice, ByteCount, hStream, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
-	size_t ByteCount)
+SHIM_EXPORT CUresult cuMemcpyDtoD_v2(
+	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_within_device(dstDevice, srcDevice, ByteCount, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
-	size_t ByteCount)
+SHIM_EXPORT CUresult cuMemcpyDtoD_v2_ptds(
+	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_within_device(dstDevice, srcDevice, ByteCount, CU_STREAM_PER_THREAD);
 }
@@ -120,8 +122,8 @@ SHIM_EXPORT CUresult cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t Byte
 	return copy(dst, src, ByteCount, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount,
-	CUstream hStream)
+SHIM_EXPORT CUresult cuMemcpyAsync(
+	CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
 {
 	return copy(dst, src, ByteCount, hStream, false);
 }
@@ -179,8 +181,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *pCopy, CUstream stream, bool waits)
 		result = side(pCopy->srcMemoryType, pCopy->srcHost, pCopy->srcDevice,
 			pCopy->srcXInBytes, pCopy->srcY, rectangle.from_pitch,
 			&rectangle.from);
-	return result == CUDA_SUCCESS ? shim_copy_rectangle(&rectangle, stream, waits) :
-					result;
+	return result == CUDA_SUCCESS ? shim_copy_rectangle(&rectangle, stream, waits)
+				      : result;
 }
 
 SHIM_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)

@@ -88,14 +88,15 @@ SHIM_EXPORT CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+SHIM_EXPORT CUresult cuDeviceGetAttribute(
+	int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
 	SHIM_CHECK_READY();
 	if (!pi)
 		return CUDA_ERROR_INVALID_VALUE;
-	return shim_device_attribute(GET_DEVICE(dev), (int)attrib, pi) ?
-		       CUDA_SUCCESS :
-		       CUDA_ERROR_INVALID_VALUE;
+	return shim_device_attribute(GET_DEVICE(dev), (int)attrib, pi)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 SHIM_EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
@@ -122,8 +123,8 @@ SHIM_EXPORT CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 	*prop = (CUdevprop){
 		.maxThreadsPerBlock =
 			attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-		.sharedMemPerBlock =
-			attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+		.sharedMemPerBlock = attribute(
+			device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
 		.totalConstantMemory =
 			attribute(device, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
 		.SIMDWidth = attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
@@ -186,7 +187,8 @@ SHIM_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 
 		if (attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) == numbers[0] &&
 			attribute(device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) == numbers[1] &&
-			attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) == numbers[2]) {
+			attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) ==
+				numbers[2]) {
 			*dev = i;
 			return CUDA_SUCCESS;
 		}
@@ -194,8 +196,8 @@ SHIM_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-SHIM_EXPORT CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev,
-	CUdevice peerDev)
+SHIM_EXPORT CUresult cuDeviceCanAccessPeer(
+	int *canAccessPeer, CUdevice dev, CUdevice peerDev)
 {
 	SHIM_CHECK_READY();
 	if (!canAccessPeer)
@@ -206,8 +208,8 @@ SHIM_EXPORT CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev,
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib,
-	CUdevice srcDevice, CUdevice dstDevice)
+SHIM_EXPORT CUresult cuDeviceGetP2PAttribute(
+	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
 {
 	SHIM_CHECK_READY();
 	if (!value || srcDevice == dstDevice)

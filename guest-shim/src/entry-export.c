@@ -72,15 +72,15 @@ static struct shim_context *find_or_current(CUcontext handle)
 	return thread ? shim_thread_context(thread) : NULL;
 }
 
-static CUresult local_put(CUcontext handle, void *key, void *value,
-	shim_local_destroy_fn destroy)
+static CUresult local_put(
+	CUcontext handle, void *key, void *value, shim_local_destroy_fn destroy)
 {
 	struct shim_context *context;
 
 	SHIM_CHECK_READY();
 	context = find_or_current(handle);
-	return context ? shim_local_put(context, key, value, destroy) :
-			 CUDA_ERROR_INVALID_CONTEXT;
+	return context ? shim_local_put(context, key, value, destroy)
+		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static CUresult local_delete(CUcontext handle, void *key)
@@ -101,7 +101,8 @@ static CUresult local_get(void **valuep, CUcontext handle, void *key)
 		return CUDA_ERROR_INVALID_VALUE;
 	*valuep = NULL;
 	context = find_or_current(handle);
-	return context ? shim_local_get(context, key, valuep) : CUDA_ERROR_INVALID_CONTEXT;
+	return context ? shim_local_get(context, key, valuep)
+		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* Whether a context needs more than the runtime knows: never. */
@@ -123,25 +124,25 @@ static int check_retain(void)
 #define UNUSED (const void *)not_supported
 
 static const void *const runtime_table[13] = {
-	(const void *)sizeof(runtime_table),
-	UNUSED,
-	(const void *)get_primary_context,
-	UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED,
+	[0] = (const void *)sizeof(runtime_table),
+	[1] = UNUSED,
+	[2] = (const void *)get_primary_context,
+	[3 ... 12] = UNUSED,
 };
 
 static const void *const hooks_table[7] = {
-	(const void *)sizeof(hooks_table),
-	UNUSED,
-	(const void *)get_call_hooks,
-	UNUSED, UNUSED, UNUSED,
-	(const void *)get_other_hooks,
+	[0] = (const void *)sizeof(hooks_table),
+	[1] = UNUSED,
+	[2] = (const void *)get_call_hooks,
+	[3 ... 5] = UNUSED,
+	[6] = (const void *)get_other_hooks,
 };
 
 static const void *const thread_table[4] = {
-	(const void *)sizeof(thread_table),
-	UNUSED,
-	(const void *)get_thread_value,
-	UNUSED,
+	[0] = (const void *)sizeof(thread_table),
+	[1] = UNUSED,
+	[2] = (const void *)get_thread_value,
+	[3] = UNUSED,
 };
 
 static const void *const local_table[] = {
@@ -151,12 +152,11 @@ static const void *const local_table[] = {
 };
 
 static const void *const check_table[17] = {
-	(const void *)sizeof(check_table),
-	UNUSED,
-	(const void *)check_context,
-	(const void *)check_retain,
-	UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED,
-	UNUSED, UNUSED, UNUSED,
+	[0] = (const void *)sizeof(check_table),
+	[1] = UNUSED,
+	[2] = (const void *)check_context,
+	[3] = (const void *)check_retain,
+	[4 ... 16] = UNUSED,
 };
 
 static const struct {
@@ -188,15 +188,15 @@ const void *shim_export_runtime_table(void)
 	return runtime_table;
 }
 
-SHIM_EXPORT CUresult cuGetExportTable(const void **ppExportTable,
-	const CUuuid *pExportTableId)
+SHIM_EXPORT CUresult cuGetExportTable(
+	const void **ppExportTable, const CUuuid *pExportTableId)
 {
 	if (!ppExportTable || !pExportTableId)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ppExportTable = NULL;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!memcmp(tables[i].uuid, pExportTableId, sizeof(tables[i].uuid)))
-			*ppExportTable = tables[i].table ? tables[i].table :
-							   shim_selftest_table();
+			*ppExportTable =
+				tables[i].table ? tables[i].table : shim_selftest_table();
 	return *ppExportTable ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

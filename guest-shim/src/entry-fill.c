@@ -19,8 +19,7 @@ static CUresult finish(CUresult result, CUdeviceptr address, CUstream stream)
 
 SHIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
 {
-	return finish(cuMemsetD8Async(dstDevice, uc, N, NULL), dstDevice,
-		NULL);
+	return finish(cuMemsetD8Async(dstDevice, uc, N, NULL), dstDevice, NULL);
 }
 
 SHIM_EXPORT CUresult cuMemsetD8_v2_ptds(CUdeviceptr dstDevice, unsigned char uc, size_t N)
@@ -31,11 +30,11 @@ SHIM_EXPORT CUresult cuMemsetD8_v2_ptds(CUdeviceptr dstDevice, unsigned char uc,
 
 SHIM_EXPORT CUresult cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
 {
-	return finish(cuMemsetD16Async(dstDevice, us, N, NULL), dstDevice,
-		NULL);
+	return finish(cuMemsetD16Async(dstDevice, us, N, NULL), dstDevice, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemsetD16_v2_ptds(CUdeviceptr dstDevice, unsigned short us, size_t N)
+SHIM_EXPORT CUresult cuMemsetD16_v2_ptds(
+	CUdeviceptr dstDevice, unsigned short us, size_t N)
 {
 	return finish(cuMemsetD16Async(dstDevice, us, N, CU_STREAM_PER_THREAD), dstDevice,
 		CU_STREAM_PER_THREAD);
@@ -43,8 +42,7 @@ SHIM_EXPORT CUresult cuMemsetD16_v2_ptds(CUdeviceptr dstDevice, unsigned short u
 
 SHIM_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
 {
-	return finish(cuMemsetD32Async(dstDevice, ui, N, NULL), dstDevice,
-		NULL);
+	return finish(cuMemsetD32Async(dstDevice, ui, N, NULL), dstDevice, NULL);
 }
 
 SHIM_EXPORT CUresult cuMemsetD32_v2_ptds(CUdeviceptr dstDevice, unsigned int ui, size_t N)
@@ -56,8 +54,7 @@ SHIM_EXPORT CUresult cuMemsetD32_v2_ptds(CUdeviceptr dstDevice, unsigned int ui,
 SHIM_EXPORT CUresult cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch,
 	unsigned char uc, size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height,
-			      NULL),
+	return finish(cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, NULL),
 		dstDevice, NULL);
 }
 
@@ -72,8 +69,7 @@ SHIM_EXPORT CUresult cuMemsetD2D8_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch
 SHIM_EXPORT CUresult cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch,
 	unsigned short us, size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height,
-			      NULL),
+	return finish(cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, NULL),
 		dstDevice, NULL);
 }
 
@@ -88,8 +84,7 @@ SHIM_EXPORT CUresult cuMemsetD2D16_v2_ptds(CUdeviceptr dstDevice, size_t dstPitc
 SHIM_EXPORT CUresult cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch,
 	unsigned int ui, size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height,
-			      NULL),
+	return finish(cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, NULL),
 		dstDevice, NULL);
 }
 

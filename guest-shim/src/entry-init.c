@@ -82,8 +82,8 @@ SHIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cud
 }
 
 /* What programs built for 11.3 to 11.8 call. */
-SHIM_EXPORT CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
-	cuuint64_t flags)
+SHIM_EXPORT CUresult cuGetProcAddress(
+	const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
 	return cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
 }

@@ -67,9 +67,9 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct vgpu_launch_dim
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
 		return value->clusterDim.x == 1 && value->clusterDim.y == 1 &&
-				       value->clusterDim.z == 1 ?
-			       CUDA_SUCCESS :
-			       CUDA_ERROR_NOT_SUPPORTED;
+				       value->clusterDim.z == 1
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_NOT_SUPPORTED;
 	case CU_LAUNCH_ATTRIBUTE_IGNORE:
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
 	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
@@ -93,7 +93,8 @@ static CUresult launch_config(const CUlaunchConfig *config, CUfunction f, CUstre
 		.function = f,
 		.dims = {
 			.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
-			.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+			.block = { config->blockDimX, config->blockDimY,
+				config->blockDimZ },
 			.shared_bytes = config->sharedMemBytes,
 		},
 		.stream = stream,
@@ -109,8 +110,8 @@ static CUresult launch_config(const CUlaunchConfig *config, CUfunction f, CUstre
 	return result == CUDA_SUCCESS ? shim_launch(&launch) : result;
 }
 
-SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
-	void **kernelParams, void **extra)
+SHIM_EXPORT CUresult cuLaunchKernelEx(
+	const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
 	SHIM_CHECK_READY();
 	if (!config)
@@ -118,8 +119,8 @@ SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
 	return launch_config(config, f, config->hStream, kernelParams, extra);
 }
 
-SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
-	void **kernelParams, void **extra)
+SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(
+	const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
 	SHIM_CHECK_READY();
 	if (!config)
@@ -159,8 +160,8 @@ SHIM_EXPORT CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 	if (!name)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.hfunc = (uint64_t)(uintptr_t)hfunc;
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_func_get_name_reply__descriptor, &reply);
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__cu_func_get_name_reply__descriptor, &reply);
 	if (result != CUDA_SUCCESS)
 		return result;
 	strncpy(received, ((const Vgpu__CuFuncGetNameReply *)reply)->function_name,
@@ -203,7 +204,8 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
 
 	if (!minGridSize || !blockSize)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = cuFuncGetAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, func);
+	result =
+		cuFuncGetAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, func);
 	if (result != CUDA_SUCCESS)
 		return result;
 	thread = shim_thread_get();
@@ -214,12 +216,13 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
 		limit = blockSizeLimit;
 	for (int size = limit - limit % warp ? limit - limit % warp : limit; size > 0;
 		size -= warp) {
-		size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(size) :
-							     dynamicSMemSize;
+		size_t shared = blockSizeToDynamicSMemSize
+					? blockSizeToDynamicSMemSize(size)
+					: dynamicSMemSize;
 		int blocks = 0;
 
-		result = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, func,
-			size, shared, flags);
+		result = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+			&blocks, func, size, shared, flags);
 		if (result != CUDA_SUCCESS)
 			return result;
 		if (blocks * size > most) {
@@ -228,7 +231,7 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
 			best_blocks = blocks;
 		}
 		if (most == device->attributes
-				     [CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR])
+				    [CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR])
 			break;
 	}
 	*blockSize = best;

@@ -14,7 +14,8 @@
 #include "range.h"
 
 #define HOST_ALLOC_FLAGS                                                                 \
-	(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+	(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |                          \
+		CU_MEMHOSTALLOC_WRITECOMBINED)
 
 /* The current context, or the error of a call that needs one. */
 static CUresult current(struct shim_context **contextp)
@@ -35,8 +36,8 @@ static CUresult free_on_host(CUdeviceptr address)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
 
 	request.dptr = address;
-	return shim_call_sync(&call, &request.base, &vgpu__cu_mem_free_v2_reply__descriptor,
-		NULL);
+	return shim_call_sync(
+		&call, &request.base, &vgpu__cu_mem_free_v2_reply__descriptor, NULL);
 }
 
 /* Notes an allocation that the host made, or undoes it. */
@@ -66,8 +67,8 @@ SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	if (!dptr || !bytesize)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.bytesize = bytesize;
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_mem_alloc_v2_reply__descriptor, &reply);
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__cu_mem_alloc_v2_reply__descriptor, &reply);
 	if (result != CUDA_SUCCESS)
 		return result;
 	address = ((const Vgpu__CuMemAllocV2Reply *)reply)->dptr;
@@ -80,7 +81,8 @@ SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch,
 	size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
 {
-	Vgpu__CuMemAllocPitchV2Request request = VGPU__CU_MEM_ALLOC_PITCH_V2_REQUEST__INIT;
+	Vgpu__CuMemAllocPitchV2Request request =
+		VGPU__CU_MEM_ALLOC_PITCH_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAllocPitch_v2);
 	const Vgpu__CuMemAllocPitchV2Reply *reply;
 	const ProtobufCMessage *message;
@@ -193,14 +195,14 @@ static CUresult find_pinned(const void *p, struct shim_range *range)
 	if (result != CUDA_SUCCESS)
 		return result;
 	return shim_range_find((uint64_t)(uintptr_t)p, range) &&
-			       range->kind == SHIM_RANGE_PINNED ?
-		       CUDA_SUCCESS :
-		       CUDA_ERROR_INVALID_VALUE;
+			       range->kind == SHIM_RANGE_PINNED
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Pinned memory has the same address on the device. */
-SHIM_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p,
-	unsigned int Flags)
+SHIM_EXPORT CUresult cuMemHostGetDevicePointer_v2(
+	CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
 	struct shim_range range;
 	CUresult result = find_pinned(p, &range);
@@ -225,8 +227,8 @@ SHIM_EXPORT CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize,
-	CUdeviceptr dptr)
+SHIM_EXPORT CUresult cuMemGetAddressRange_v2(
+	CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
 	struct shim_context *context;
 	struct shim_range range;

@@ -32,8 +32,8 @@ static void load_free(struct load *load)
 
 VGPU_DEFINE_CLEANUP(struct load *, load_free);
 
-static CUresult load_new(struct load **loadp, const void *data, const CUjit_option *options,
-	void **values, unsigned int n)
+static CUresult load_new(struct load **loadp, const void *data,
+	const CUjit_option *options, void **values, unsigned int n)
 {
 	_vgpu_cleanup_(load_freep) struct load *load = calloc(1, sizeof(*load));
 	CUresult result;
@@ -55,7 +55,8 @@ static CUresult load_new(struct load **loadp, const void *data, const CUjit_opti
 SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 	unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
-	Vgpu__CuModuleLoadDataExRequest request = VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
+	Vgpu__CuModuleLoadDataExRequest request =
+		VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleLoadDataEx);
 	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
 	_vgpu_cleanup_(load_freep) struct load *load = NULL;
@@ -82,7 +83,8 @@ SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 	reply = (const Vgpu__CuModuleLoadDataExReply *)message;
 	if (result == CUDA_SUCCESS)
 		*module = (CUmodule)(uintptr_t)reply->module;
-	shim_jit_finish(&load->jit, reply->wall_time, &reply->info_log, &reply->error_log);
+	shim_jit_finish(
+		&load->jit, reply->wall_time, &reply->info_log, &reply->error_log);
 	return result;
 }
 
@@ -115,8 +117,8 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule hmod)
 
 	request.hmod = (uint64_t)(uintptr_t)hmod;
 	shim_range_drop_owner(request.hmod);
-	return shim_call_sync(&call, &request.base, &vgpu__cu_module_unload_reply__descriptor,
-		NULL);
+	return shim_call_sync(
+		&call, &request.base, &vgpu__cu_module_unload_reply__descriptor, NULL);
 }
 
 /* Every image is loaded whole when it is handed over, but functions are looked up when
@@ -128,8 +130,8 @@ SHIM_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	SHIM_CHECK_READY();
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
-	*mode = wanted && !strcmp(wanted, "EAGER") ? CU_MODULE_EAGER_LOADING :
-						     CU_MODULE_LAZY_LOADING;
+	*mode = wanted && !strcmp(wanted, "EAGER") ? CU_MODULE_EAGER_LOADING
+						   : CU_MODULE_LAZY_LOADING;
 	return CUDA_SUCCESS;
 }
 
@@ -149,14 +151,14 @@ static void keep_variable(uint64_t owner, uint64_t address, uint64_t size)
 
 static CUresult check_name(struct shim_call *call, const char *name)
 {
-	return shim_call_error(call,
-		name && strnlen(name, NAME_MAX_SIZE + 1) <= NAME_MAX_SIZE ?
-			CUDA_SUCCESS :
-			CUDA_ERROR_INVALID_VALUE);
+	return shim_call_error(
+		call, name && strnlen(name, NAME_MAX_SIZE + 1) <= NAME_MAX_SIZE
+			      ? CUDA_SUCCESS
+			      : CUDA_ERROR_INVALID_VALUE);
 }
 
-SHIM_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
-	const char *name)
+SHIM_EXPORT CUresult cuModuleGetGlobal_v2(
+	CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
 	Vgpu__CuModuleGetGlobalV2Request request =
 		VGPU__CU_MODULE_GET_GLOBAL_V2_REQUEST__INIT;
@@ -215,7 +217,8 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 		return CUDA_ERROR_INVALID_VALUE;
 	result = check_library_options(libraryOptions, numLibraryOptions);
 	if (result == CUDA_SUCCESS)
-		result = load_new(&load, code, jitOptions, jitOptionsValues, numJitOptions);
+		result = load_new(
+			&load, code, jitOptions, jitOptionsValues, numJitOptions);
 	if (result != CUDA_SUCCESS)
 		return result;
 	request.images = load->image.addresses;
@@ -231,7 +234,8 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 	reply = (const Vgpu__CuLibraryLoadDataReply *)message;
 	if (result == CUDA_SUCCESS)
 		*library = (CUlibrary)(uintptr_t)reply->library;
-	shim_jit_finish(&load->jit, reply->wall_time, &reply->info_log, &reply->error_log);
+	shim_jit_finish(
+		&load->jit, reply->wall_time, &reply->info_log, &reply->error_log);
 	return result;
 }
 
@@ -249,8 +253,8 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileN
 	result = shim_image_read_file(fileName, &data);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return cuLibraryLoadData(library, data, jitOptions, jitOptionsValues, numJitOptions,
-		libraryOptions, libraryOptionValues, numLibraryOptions);
+	return cuLibraryLoadData(library, data, jitOptions, jitOptionsValues,
+		numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions);
 }
 
 SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
@@ -260,14 +264,15 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 
 	request.library = (uint64_t)(uintptr_t)library;
 	shim_range_drop_owner(request.library);
-	return shim_call_sync(&call, &request.base,
-		&vgpu__cu_library_unload_reply__descriptor, NULL);
+	return shim_call_sync(
+		&call, &request.base, &vgpu__cu_library_unload_reply__descriptor, NULL);
 }
 
-SHIM_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
-	const char *name)
+SHIM_EXPORT CUresult cuLibraryGetGlobal(
+	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-	Vgpu__CuLibraryGetGlobalRequest request = VGPU__CU_LIBRARY_GET_GLOBAL_REQUEST__INIT;
+	Vgpu__CuLibraryGetGlobalRequest request =
+		VGPU__CU_LIBRARY_GET_GLOBAL_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryGetGlobal);
 	const Vgpu__CuLibraryGetGlobalReply *reply;
 	const ProtobufCMessage *message;
@@ -291,8 +296,8 @@ SHIM_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibr
 }
 
 /* Managed memory is not remoted, and the device says so. */
-SHIM_EXPORT CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes,
-	CUlibrary library, const char *name)
+SHIM_EXPORT CUresult cuLibraryGetManaged(
+	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	SHIM_CHECK_READY();
 	return CUDA_ERROR_NOT_SUPPORTED;

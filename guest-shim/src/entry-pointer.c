@@ -21,7 +21,8 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		*(CUcontext *)data = shim_context_public(range->context);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(unsigned int *)data = is_pinned ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+		*(unsigned int *)data =
+			is_pinned ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
 		*(CUdeviceptr *)data = address;
@@ -104,8 +105,8 @@ static bool answer_unknown(CUpointer_attribute attribute, void *data)
 	}
 }
 
-SHIM_EXPORT CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute,
-	CUdeviceptr ptr)
+SHIM_EXPORT CUresult cuPointerGetAttribute(
+	void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
 	struct shim_range range;
 

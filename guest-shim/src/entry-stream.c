@@ -13,8 +13,8 @@
 #define EVENT_FLAGS                                                                      \
 	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
 
-SHIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
-	int priority)
+SHIM_EXPORT CUresult cuStreamCreateWithPriority(
+	CUstream *phStream, unsigned int flags, int priority)
 {
 	Vgpu__CuStreamCreateWithPriorityRequest request =
 		VGPU__CU_STREAM_CREATE_WITH_PRIORITY_REQUEST__INIT;
@@ -31,7 +31,8 @@ SHIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int
 		&vgpu__cu_stream_create_with_priority_reply__descriptor, &reply);
 	if (result != CUDA_SUCCESS)
 		return result;
-	stream = (CUstream)(uintptr_t)((const Vgpu__CuStreamCreateWithPriorityReply *)reply)
+	stream = (CUstream)(uintptr_t)((const Vgpu__CuStreamCreateWithPriorityReply *)
+					       reply)
 			 ->ph_stream;
 	result = shim_stream_add(shim_thread_context(shim_thread_get()), stream);
 	if (result == CUDA_SUCCESS)
@@ -74,8 +75,8 @@ SHIM_EXPORT CUresult cuStreamSynchronize(CUstream hStream)
 }
 
 /* Capture is not remoted, so no stream ever captures. */
-SHIM_EXPORT CUresult cuStreamIsCapturing(CUstream hStream,
-	CUstreamCaptureStatus *captureStatus)
+SHIM_EXPORT CUresult cuStreamIsCapturing(
+	CUstream hStream, CUstreamCaptureStatus *captureStatus)
 {
 	SHIM_CHECK_READY();
 	if (!captureStatus)
@@ -84,26 +85,26 @@ SHIM_EXPORT CUresult cuStreamIsCapturing(CUstream hStream,
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr addr,
-	cuuint32_t value, unsigned int flags)
+SHIM_EXPORT CUresult cuStreamWriteValue32(
+	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
 	return cuStreamWriteValue32_v2(stream, addr, value, flags);
 }
 
-SHIM_EXPORT CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr addr,
-	cuuint32_t value, unsigned int flags)
+SHIM_EXPORT CUresult cuStreamWaitValue32(
+	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
 	return cuStreamWaitValue32_v2(stream, addr, value, flags);
 }
 
-SHIM_EXPORT CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr addr,
-	cuuint64_t value, unsigned int flags)
+SHIM_EXPORT CUresult cuStreamWriteValue64(
+	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
 	return cuStreamWriteValue64_v2(stream, addr, value, flags);
 }
 
-SHIM_EXPORT CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr addr,
-	cuuint64_t value, unsigned int flags)
+SHIM_EXPORT CUresult cuStreamWaitValue64(
+	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
 	return cuStreamWaitValue64_v2(stream, addr, value, flags);
 }
@@ -121,8 +122,8 @@ SHIM_EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* An event for other processes needs a handle to give them, and no timing. */
 	if (Flags & CU_EVENT_INTERPROCESS)
-		return Flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED :
-							 CUDA_ERROR_INVALID_VALUE;
+		return Flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED
+						       : CUDA_ERROR_INVALID_VALUE;
 	event = shim_event_new();
 	if (!event)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -69,8 +69,8 @@ CUevent shim_event_new(void)
 	slot->generation++;
 	slot->next_free = 0;
 	slot->is_live = true;
-	return (CUevent)(uintptr_t)vgpu_handle_make(VGPU_HANDLE_EVENT, index,
-		slot->generation);
+	return (CUevent)(uintptr_t)vgpu_handle_make(
+		VGPU_HANDLE_EVENT, index, slot->generation);
 }
 
 static struct event_slot *find(CUevent event)

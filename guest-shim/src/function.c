@@ -101,8 +101,8 @@ static bool publish(struct shim_table *table, struct shim_function *function)
 		vgpu_handle_index((uint64_t)(uintptr_t)function->handle), function);
 }
 
-static CUresult load(CUfunction handle, struct shim_table *table,
-	struct shim_function **functionp)
+static CUresult load(
+	CUfunction handle, struct shim_table *table, struct shim_function **functionp)
 {
 	_vgpu_cleanup_(function_freep) struct shim_function *function = NULL;
 	CUresult result;
@@ -145,10 +145,11 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-uint64_t shim_function_shape(const struct shim_context *context,
-	const struct vgpu_launch_dims *dims)
+uint64_t shim_function_shape(
+	const struct shim_context *context, const struct vgpu_launch_dims *dims)
 {
-	uint64_t hash = mix(__atomic_load_n(&shapes_epoch, __ATOMIC_ACQUIRE), context->id);
+	uint64_t hash =
+		mix(__atomic_load_n(&shapes_epoch, __ATOMIC_ACQUIRE), context->id);
 
 	hash = mix(hash, (uint64_t)context->epoch << 32 | dims->shared_bytes);
 	hash = mix(hash, (uint64_t)dims->block[0] << 32 | dims->block[1]);
@@ -172,8 +173,8 @@ void shim_function_remember(struct shim_function *function, uint64_t shape)
 {
 	uint32_t i = __atomic_fetch_add(&function->n_shapes, 1, __ATOMIC_RELAXED);
 
-	__atomic_store_n(&function->shapes[i % SHIM_FUNCTION_SHAPES], shape,
-		__ATOMIC_RELAXED);
+	__atomic_store_n(
+		&function->shapes[i % SHIM_FUNCTION_SHAPES], shape, __ATOMIC_RELAXED);
 }
 
 void shim_call_forget_launches(void)

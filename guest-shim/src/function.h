@@ -40,7 +40,7 @@ CUresult shim_function_get(CUfunction handle, struct shim_function **functionp);
  * The first launch of each shape is answered by the driver: block, shared memory, flags
  * (and the grid of a cooperative one), in this context. Later ones are not waited for.
  */
-uint64_t shim_function_shape(const struct shim_context *context,
-	const struct vgpu_launch_dims *dims);
+uint64_t shim_function_shape(
+	const struct shim_context *context, const struct vgpu_launch_dims *dims);
 bool shim_function_knows(const struct shim_function *function, uint64_t shape);
 void shim_function_remember(struct shim_function *function, uint64_t shape);

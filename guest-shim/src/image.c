@@ -85,7 +85,8 @@ static CUresult add_elf(struct shim_image *image, const void *data)
 	uint64_t end = sizeof(header), table_end;
 
 	memcpy(&header, data, sizeof(header));
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shoff > SHIM_IMAGE_SIZE_MAX ||
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 ||
+		header.e_shoff > SHIM_IMAGE_SIZE_MAX ||
 		header.e_phoff > SHIM_IMAGE_SIZE_MAX ||
 		(header.e_shnum && header.e_shentsize < sizeof(Elf64_Shdr)))
 		return CUDA_ERROR_INVALID_IMAGE;
@@ -127,7 +128,8 @@ CUresult shim_image_measure(const void *data, struct shim_image *image)
 	image->arena = NULL;
 	if (begins_text(*text))
 		return add_part(image, data, strnlen(text, SHIM_IMAGE_SIZE_MAX) + 1);
-	/* From the first byte on: what is shorter than a magic number is not read past. */
+	/* From the first byte on: what is shorter than a magic number is not read past.
+	 */
 	if (!memcmp(text, "\xb1", 1) && !memcmp(text, "\xb1\x43\x62\x46", 4))
 		return add_wrapped(image, data);
 	if (!memcmp(text, "\x50", 1) && !memcmp(text, "\x50\xed\x55\xba", 4))

@@ -43,8 +43,8 @@ static enum treatment treatment_of(CUjit_option option)
 	}
 }
 
-CUresult shim_jit_prepare(struct shim_jit *jit, const CUjit_option *options, void **values,
-	unsigned int n)
+CUresult shim_jit_prepare(
+	struct shim_jit *jit, const CUjit_option *options, void **values, unsigned int n)
 {
 	if (n > SHIM_JIT_OPTIONS_MAX || (n && (!options || !values)))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -98,7 +98,8 @@ void shim_jit_finish(const struct shim_jit *jit, float wall_time,
 	const ProtobufCBinaryData *info, const ProtobufCBinaryData *error)
 {
 	return_log(jit, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, info);
-	return_log(jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, error);
+	return_log(
+		jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, error);
 	for (unsigned int i = 0; i < jit->n; i++)
 		if (jit->options[i] == CU_JIT_WALL_TIME)
 			memcpy(&jit->values[i], &wall_time, sizeof(wall_time));

@@ -29,8 +29,8 @@ struct shim_jit {
 	unsigned int n_sent;
 };
 
-CUresult shim_jit_prepare(struct shim_jit *jit, const CUjit_option *options, void **values,
-	unsigned int n);
+CUresult shim_jit_prepare(
+	struct shim_jit *jit, const CUjit_option *options, void **values, unsigned int n);
 
 /* Writes logs and times to where the program wants them. */
 void shim_jit_finish(const struct shim_jit *jit, float wall_time,

@@ -45,8 +45,8 @@ static CUresult parse_extra(void **extra, struct packed_params *packed)
 }
 
 /* Gathers the parameters into the thread's block, which is param_bytes long. */
-static CUresult gather(const struct shim_launch *launch, const struct shim_function *function,
-	uint8_t *block)
+static CUresult gather(const struct shim_launch *launch,
+	const struct shim_function *function, uint8_t *block)
 {
 	struct packed_params packed = {};
 	CUresult result;
@@ -60,8 +60,8 @@ static CUresult gather(const struct shim_launch *launch, const struct shim_funct
 		/* Alignment at the end may be missing or too much, parameters may not. */
 		memset(block, 0, function->param_bytes);
 		memcpy(block, packed.data,
-			packed.size < function->param_bytes ? packed.size :
-							      function->param_bytes);
+			packed.size < function->param_bytes ? packed.size
+							    : function->param_bytes);
 		return CUDA_SUCCESS;
 	}
 	if (!function->n_params)
@@ -71,14 +71,15 @@ static CUresult gather(const struct shim_launch *launch, const struct shim_funct
 	if (function->has_gaps)
 		memset(block, 0, function->param_bytes);
 	for (uint32_t i = 0; i < function->n_params; i++)
-		memcpy(block + function->offsets[i], launch->params[i], function->sizes[i]);
+		memcpy(block + function->offsets[i], launch->params[i],
+			function->sizes[i]);
 	return CUDA_SUCCESS;
 }
 
 /* Whether the driver can have nothing against these numbers, given that it accepted the
  * shape once. */
-static bool has_legal_grid(const struct shim_context *context,
-	const struct vgpu_launch_dims *dims)
+static bool has_legal_grid(
+	const struct shim_context *context, const struct vgpu_launch_dims *dims)
 {
 	const struct shim_device *device = shim_device_get(context->device);
 

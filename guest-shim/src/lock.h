@@ -32,15 +32,16 @@ static inline void shim_lock(struct shim_lock *lock)
 {
 	uint32_t free_state = 0;
 
-	if (__builtin_expect(!__atomic_compare_exchange_n(&lock->state, &free_state, 1, false,
-				     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED),
+	if (__builtin_expect(!__atomic_compare_exchange_n(&lock->state, &free_state, 1,
+				     false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED),
 		    0))
 		shim_lock_slow(lock);
 }
 
 static inline void shim_unlock(struct shim_lock *lock)
 {
-	if (__builtin_expect(__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2, 0))
+	if (__builtin_expect(
+		    __atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2, 0))
 		shim_lock_wake(lock);
 }
 
@@ -51,5 +52,5 @@ static inline void shim_unlockp(struct shim_lock **lock)
 
 /* Holds a lock until the end of the scope; stands last among its declarations. */
 #define SHIM_LOCKED(_lock)                                                               \
-	__attribute__((__cleanup__(shim_unlockp), __unused__)) struct shim_lock *locked_ = ( \
-		shim_lock(_lock), (_lock))
+	__attribute__((__cleanup__(shim_unlockp),                                        \
+		__unused__)) struct shim_lock *locked_ = (shim_lock(_lock), (_lock))

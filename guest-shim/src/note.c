@@ -11,7 +11,6 @@
 
 #include "vgpu/ring-layout.h"
 
-
 #define NOTE_TEXT "libcuda " VGPU_VERSION " protocol 1"
 
 static_assert(VGPU_PROTOCOL_VERSION == 1u, "the text names the version");
@@ -24,11 +23,11 @@ struct note {
 	char text[(sizeof(NOTE_TEXT) + 3) / 4 * 4];
 };
 
-__attribute__((__used__, __section__(".note.vgpu"), __aligned__(4))) static const struct note
-	note = {
-		.name_size = sizeof("vGPU"),
-		.text_size = sizeof(NOTE_TEXT),
-		.type = 1,
-		.name = "vGPU",
-		.text = NOTE_TEXT,
-	};
+__attribute__((__used__, __section__(".note.vgpu"),
+	__aligned__(4))) static const struct note note = {
+	.name_size = sizeof("vGPU"),
+	.text_size = sizeof(NOTE_TEXT),
+	.type = 1,
+	.name = "vGPU",
+	.text = NOTE_TEXT,
+};

@@ -103,7 +103,8 @@ bool shim_range_covers(uint64_t address, uint64_t size)
 	return range && size <= range->size - (address - range->base);
 }
 
-bool shim_range_remove(uint64_t base, enum shim_range_kind kind, struct shim_range *rangep)
+bool shim_range_remove(
+	uint64_t base, enum shim_range_kind kind, struct shim_range *rangep)
 {
 	struct shim_range *range;
 
@@ -132,6 +133,7 @@ void shim_range_drop_owner(uint64_t owner)
 {
 	SHIM_LOCKED(&ranges.lock);
 	for (uint32_t i = ranges.n; i-- > 0;)
-		if (ranges.all[i].kind == SHIM_RANGE_VARIABLE && ranges.all[i].owner == owner)
+		if (ranges.all[i].kind == SHIM_RANGE_VARIABLE &&
+			ranges.all[i].owner == owner)
 			remove_at(i);
 }

@@ -32,7 +32,8 @@ struct shim_range {
 	uint64_t id;	    /* no other allocation of the process has it */
 };
 
-/* Adds a range; one that is there already stays as it is. Return: false without memory. */
+/* Adds a range; one that is there already stays as it is. Return: false without memory.
+ */
 bool shim_range_add(const struct shim_range *range);
 
 /* Finds the range an address lies in. */
@@ -42,7 +43,8 @@ bool shim_range_find(uint64_t address, struct shim_range *rangep);
 bool shim_range_covers(uint64_t address, uint64_t size);
 
 /* Removes the range that begins there. */
-bool shim_range_remove(uint64_t base, enum shim_range_kind kind, struct shim_range *rangep);
+bool shim_range_remove(
+	uint64_t base, enum shim_range_kind kind, struct shim_range *rangep);
 
 /* Removes all of a context (pinned memory goes back to the arena), or of a module. */
 void shim_range_drop_context(const struct shim_context *context);

@@ -45,9 +45,9 @@ static struct {
 
 CUresult shim_why_not_ready(void)
 {
-	return __atomic_load_n(shim_statep, __ATOMIC_ACQUIRE) == SHIM_CLOSED ?
-		       CUDA_ERROR_DEINITIALIZED :
-		       CUDA_ERROR_NOT_INITIALIZED;
+	return __atomic_load_n(shim_statep, __ATOMIC_ACQUIRE) == SHIM_CLOSED
+		       ? CUDA_ERROR_DEINITIALIZED
+		       : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 static void set_state(enum shim_state state)

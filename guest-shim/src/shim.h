@@ -39,8 +39,8 @@ CUresult shim_why_not_ready(void);
 
 static inline bool shim_is_ready(void)
 {
-	return __builtin_expect(__atomic_load_n(shim_statep, __ATOMIC_ACQUIRE) == SHIM_READY,
-		1);
+	return __builtin_expect(
+		__atomic_load_n(shim_statep, __ATOMIC_ACQUIRE) == SHIM_READY, 1);
 }
 
 /* First thing in every entry point but cuInit and those that need nothing. */

@@ -47,14 +47,13 @@ static void ring_init(struct block_ring *ring, uint8_t *data, uint32_t block_siz
 void shim_staging_setup(uint8_t *start)
 {
 	ring_init(&small_blocks, start, SHIM_STAGING_SMALL_SIZE, 0, SHIM_STAGING_SMALL_N);
-	ring_init(&large_blocks,
-		start + SHIM_STAGING_SMALL_N * SHIM_STAGING_SMALL_SIZE,
+	ring_init(&large_blocks, start + SHIM_STAGING_SMALL_N * SHIM_STAGING_SMALL_SIZE,
 		SHIM_STAGING_LARGE_SIZE, SHIM_STAGING_SMALL_N, SHIM_STAGING_LARGE_N);
 }
 
 /* Takes the first free block from the front on. Return: false where all are in use. */
-static bool try_take(struct block_ring *ring, enum shim_block_use use,
-	struct shim_block *block)
+static bool try_take(
+	struct block_ring *ring, enum shim_block_use use, struct shim_block *block)
 {
 	SHIM_LOCKED(&ring->lock);
 	for (uint32_t turn = 0; turn < ring->n; turn++) {
@@ -76,14 +75,15 @@ static bool try_take(struct block_ring *ring, enum shim_block_use use,
 	return false;
 }
 
-bool shim_staging_try_take(uint64_t size, enum shim_block_use use, struct shim_block *block)
+bool shim_staging_try_take(
+	uint64_t size, enum shim_block_use use, struct shim_block *block)
 {
-	return try_take(size <= SHIM_STAGING_SMALL_SIZE ? &small_blocks : &large_blocks, use,
-		block);
+	return try_take(size <= SHIM_STAGING_SMALL_SIZE ? &small_blocks : &large_blocks,
+		use, block);
 }
 
-CUresult shim_staging_take(uint64_t size, enum shim_block_use use, CUstream stream,
-	struct shim_block *block)
+CUresult shim_staging_take(
+	uint64_t size, enum shim_block_use use, CUstream stream, struct shim_block *block)
 {
 	struct shim_wait wait = {};
 	CUresult result = CUDA_SUCCESS;
@@ -124,8 +124,8 @@ CUresult shim_staging_wait(uint32_t word, uint64_t value, CUstream stream)
 
 void shim_staging_release(const struct shim_block *block)
 {
-	struct block_ring *ring = block->word < SHIM_STAGING_SMALL_N ? &small_blocks :
-								       &large_blocks;
+	struct block_ring *ring =
+		block->word < SHIM_STAGING_SMALL_N ? &small_blocks : &large_blocks;
 	SHIM_LOCKED(&ring->lock);
 
 	ring->is_held[block->word - ring->first_word] = false;
@@ -133,7 +133,7 @@ void shim_staging_release(const struct shim_block *block)
 
 void shim_staging_give_unused(const struct shim_block *block)
 {
-	__atomic_store_n(&shim_channel.words[block->word].value, block->value,
-		__ATOMIC_RELEASE);
+	__atomic_store_n(
+		&shim_channel.words[block->word].value, block->value, __ATOMIC_RELEASE);
 	shim_staging_release(block);
 }

@@ -49,7 +49,8 @@ CUresult shim_staging_wait(uint32_t word, uint64_t value, CUstream stream);
 
 /* The same for those who have blocks already and may not wait for more: two of them
  * could wait for each other. Return: false where none is free. */
-bool shim_staging_try_take(uint64_t size, enum shim_block_use use, struct shim_block *block);
+bool shim_staging_try_take(
+	uint64_t size, enum shim_block_use use, struct shim_block *block);
 
 /* Ends the use of a block from the device, whose word has come. */
 void shim_staging_release(const struct shim_block *block);

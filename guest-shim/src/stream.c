@@ -46,8 +46,8 @@ static struct shim_stream *find_created(CUstream handle)
 	return stream && stream->handle == handle && stream->is_live ? stream : NULL;
 }
 
-static struct shim_stream *find_per_thread(struct shim_thread *thread,
-	struct shim_context *context)
+static struct shim_stream *find_per_thread(
+	struct shim_thread *thread, struct shim_context *context)
 {
 	struct shim_stream *stream;
 
@@ -65,7 +65,8 @@ static struct shim_stream *find_per_thread(struct shim_thread *thread,
 	return stream;
 }
 
-/* Gives the stream a word and tells the worker; counting starts again with the context. */
+/* Gives the stream a word and tells the worker; counting starts again with the context.
+ */
 static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuStreamWord);
@@ -104,8 +105,8 @@ static CUresult bind_default(struct shim_context *context, struct shim_stream *s
 	return result;
 }
 
-static CUresult find(struct shim_thread *thread, CUstream handle,
-	struct shim_stream **streamp)
+static CUresult find(
+	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp)
 {
 	struct shim_context *context = shim_thread_context(thread);
 
@@ -115,7 +116,8 @@ static CUresult find(struct shim_thread *thread, CUstream handle,
 	}
 	if (handle == CU_STREAM_PER_THREAD) {
 		*streamp = find_per_thread(thread, context);
-		return *streamp ? bind_default(context, *streamp) : CUDA_ERROR_OUT_OF_MEMORY;
+		return *streamp ? bind_default(context, *streamp)
+				: CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*streamp = find_created(handle);
 	return *streamp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -139,7 +141,8 @@ static uint64_t submitted(const struct shim_stream *stream)
 static CUresult synchronize(struct shim_stream *stream)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamSynchronize);
-	Vgpu__CuStreamSynchronizeRequest request = VGPU__CU_STREAM_SYNCHRONIZE_REQUEST__INIT;
+	Vgpu__CuStreamSynchronizeRequest request =
+		VGPU__CU_STREAM_SYNCHRONIZE_REQUEST__INIT;
 	uint64_t target = submitted(stream);
 	/* What another thread has no answer to yet may be issued after the host has
 	 * looked. Partner: the decrement in shim_stream_note_answer(). */
@@ -169,8 +172,8 @@ static CUresult await_progress(struct shim_stream *stream, struct shim_wait *wai
 	return shim_wait_turn(wait, &shim_channel) ? CUDA_SUCCESS : SHIM_ERROR_HOST_GONE;
 }
 
-CUresult shim_stream_admit(struct shim_thread *thread, CUstream handle,
-	struct shim_stream **streamp)
+CUresult shim_stream_admit(
+	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp)
 {
 	struct shim_wait wait = {};
 	CUresult result;
@@ -227,8 +230,8 @@ CUresult shim_stream_query(CUstream handle)
 		done(stream) >= submitted(stream))
 		return CUDA_SUCCESS;
 	request.h_stream = key(handle);
-	return shim_call_sync(&call, &request.base, &vgpu__cu_stream_query_reply__descriptor,
-		NULL);
+	return shim_call_sync(
+		&call, &request.base, &vgpu__cu_stream_query_reply__descriptor, NULL);
 }
 
 CUresult shim_stream_add(struct shim_context *context, CUstream handle)

@@ -44,8 +44,8 @@ struct shim_stream {
  *
  * Return: CUDA_ERROR_INVALID_HANDLE for what is no stream of this context.
  */
-CUresult shim_stream_admit(struct shim_thread *thread, CUstream handle,
-	struct shim_stream **streamp);
+CUresult shim_stream_admit(
+	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp);
 
 /* Counts an operation. Called under the lock of the ring. */
 static inline void shim_stream_count(struct shim_stream *stream, bool is_answered)

@@ -24,11 +24,11 @@ struct shim_table {
 
 static inline void *shim_table_get(const struct shim_table *table, uint32_t index)
 {
-	void **page = __atomic_load_n(&table->pages[index >> SHIM_TABLE_PAGE_BITS],
-		__ATOMIC_ACQUIRE);
+	void **page = __atomic_load_n(
+		&table->pages[index >> SHIM_TABLE_PAGE_BITS], __ATOMIC_ACQUIRE);
 
-	return page ? __atomic_load_n(&page[index % SHIM_TABLE_PAGE], __ATOMIC_ACQUIRE) :
-		      NULL;
+	return page ? __atomic_load_n(&page[index % SHIM_TABLE_PAGE], __ATOMIC_ACQUIRE)
+		    : NULL;
 }
 
 /* Returns: false without memory. */

@@ -14,8 +14,8 @@ static const char *hmac(const char *key, const char *message)
 	static char text[2 * SHIM_SELFTEST_REPLY_SIZE + 1];
 	uint8_t digest[SHIM_SELFTEST_REPLY_SIZE];
 
-	shim_selftest_hmac_md2((const uint8_t *)key, strlen(key), (const uint8_t *)message,
-		strlen(message), digest);
+	shim_selftest_hmac_md2((const uint8_t *)key, strlen(key),
+		(const uint8_t *)message, strlen(message), digest);
 	for (int i = 0; i < SHIM_SELFTEST_REPLY_SIZE; i++)
 		sprintf(text + 2 * i, "%02x", digest[i]);
 	return text;

@@ -28,7 +28,8 @@
 /* How often a thread without a lane looks whether the host still lives. */
 #define LANE_LOOK_NS 100000000
 
-static __thread struct shim_thread *current_thread __attribute__((tls_model("initial-exec")));
+static __thread struct shim_thread *current_thread
+	__attribute__((tls_model("initial-exec")));
 
 static pthread_key_t thread_key;
 
@@ -94,7 +95,8 @@ static void give_lane_back(struct shim_thread *thread)
 
 	__atomic_add_fetch(&lanes.n_returned, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&lanes.n_waiting, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &lanes.n_returned, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		syscall(SYS_futex, &lanes.n_returned, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
+			0);
 }
 
 static void thread_free(void *argument)

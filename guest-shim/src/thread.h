@@ -20,7 +20,8 @@ struct shim_channel;
 struct shim_context;
 
 /* Room for an unpacked reply: the packed one has at most VGPU_REPLY_MAX bytes, and the
- * worst growth, one-byte varints to 64-bit numbers in a doubling array, is sixteenfold. */
+ * worst growth, one-byte varints to 64-bit numbers in a doubling array, is sixteenfold.
+ */
 #define SHIM_THREAD_ARENA_SIZE (32u << 10)
 
 struct shim_thread {
@@ -37,8 +38,6 @@ struct shim_thread {
 
 	/* Per-thread default streams, one for each context that used it. */
 	struct shim_stream *streams;
-
-
 
 	/* Parameters of a launch on their way into a message. */
 	uint8_t params[VGPU_LAUNCH_PARAMS_MAX];

@@ -108,7 +108,8 @@ static int receive_greeting(int fd, int fds[VGPU_SOCKET_FDS])
 	if (n < (ssize_t)sizeof(greeting) || greeting.magic != VGPU_SHM_MAGIC)
 		return vgpu_error_origin(-EBADMSG);
 	if (greeting.protocol_version != VGPU_PROTOCOL_VERSION) {
-		vgpu_log_error("the host speaks protocol version %u, this libcuda version %u",
+		vgpu_log_error(
+			"the host speaks protocol version %u, this libcuda version %u",
 			greeting.protocol_version, VGPU_PROTOCOL_VERSION);
 		return -EPROTO;
 	}

@@ -79,8 +79,8 @@ static void enable(int dir_fd)
 
 static void map_registers(struct shim_transport *transport, int dir_fd)
 {
-	_vgpu_cleanup_(vgpu_closep) int fd = openat(dir_fd, "resource0",
-		O_RDWR | O_SYNC | O_CLOEXEC);
+	_vgpu_cleanup_(vgpu_closep) int fd =
+		openat(dir_fd, "resource0", O_RDWR | O_SYNC | O_CLOEXEC);
 	void *map;
 
 	if (fd < 0)
@@ -137,7 +137,8 @@ static int sysfs_open(struct shim_transport *transport)
 
 		if (entry->d_name[0] == '.')
 			continue;
-		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = openat(
+			dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0 || !is_ivshmem(fd))
 			continue;
 		r = open_device(transport, fd);
@@ -176,7 +177,8 @@ static void sysfs_sleep(struct shim_transport *transport, const uint32_t *word,
 /* Threads race here harmlessly: each stores a heartbeat with a time not before it. */
 static bool sysfs_is_dead(struct shim_transport *transport)
 {
-	uint64_t heartbeat = __atomic_load_n(&transport->header->heartbeat, __ATOMIC_RELAXED);
+	uint64_t heartbeat =
+		__atomic_load_n(&transport->header->heartbeat, __ATOMIC_RELAXED);
 	uint64_t now = shim_now_ns(), since;
 
 	if (heartbeat != __atomic_load_n(&transport->heartbeat, __ATOMIC_RELAXED)) {

@@ -26,7 +26,8 @@ static int check_header(const struct vgpu_shm_header *header, uint64_t size)
 	if (__atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) != VGPU_SHM_MAGIC)
 		return -ENXIO;
 	if (header->protocol_version != VGPU_PROTOCOL_VERSION) {
-		vgpu_log_error("the host speaks protocol version %u, this libcuda version %u",
+		vgpu_log_error(
+			"the host speaks protocol version %u, this libcuda version %u",
 			header->protocol_version, VGPU_PROTOCOL_VERSION);
 		return -EPROTO;
 	}
@@ -60,8 +61,8 @@ int shim_transport_map_header(struct shim_transport *transport, uint64_t size)
 	return 0;
 }
 
-static int try_transport(struct shim_transport *transport,
-	const struct shim_transport_ops *ops)
+static int try_transport(
+	struct shim_transport *transport, const struct shim_transport_ops *ops)
 {
 	int r;
 

@@ -30,8 +30,8 @@ struct shim_transport_ops {
 
 	/* Sleeps until *word may differ from `seen`, for `timeout_us` at the longest. The
 	 * caller has published that it sleeps and looks again whatever the reason. */
-	void (*sleep)(struct shim_transport *transport, const uint32_t *word, uint32_t seen,
-		uint32_t timeout_us);
+	void (*sleep)(struct shim_transport *transport, const uint32_t *word,
+		uint32_t seen, uint32_t timeout_us);
 
 	/* Returns: whether the host has been seen to be gone. Any thread may ask. */
 	bool (*is_dead)(struct shim_transport *transport);

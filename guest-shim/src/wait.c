@@ -32,7 +32,8 @@ void shim_wait_setup(void)
 {
 	cpu_set_t set;
 
-	has_one_processor = !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == 1;
+	has_one_processor =
+		!sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == 1;
 }
 
 uint64_t shim_wait_ns(const struct shim_wait *wait)
@@ -71,8 +72,8 @@ static bool has_come(const struct vgpu_reply_slot *slot, uint32_t sequence)
 	return __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE) == sequence;
 }
 
-bool shim_wait_reply(struct shim_channel *channel, struct vgpu_reply_slot *slot,
-	uint32_t sequence)
+bool shim_wait_reply(
+	struct shim_channel *channel, struct vgpu_reply_slot *slot, uint32_t sequence)
 {
 	struct shim_wait wait = {};
 	bool is_dead = false;
@@ -88,8 +89,8 @@ bool shim_wait_reply(struct shim_channel *channel, struct vgpu_reply_slot *slot,
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		seen = __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE);
 		if (seen != sequence)
-			channel->transport.ops->sleep(&channel->transport, &slot->sequence,
-				seen, LOOK_US);
+			channel->transport.ops->sleep(
+				&channel->transport, &slot->sequence, seen, LOOK_US);
 		__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
 		/* A host that ended may have answered first: one more look decides. */
 		if (is_dead)

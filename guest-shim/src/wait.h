@@ -34,8 +34,8 @@ uint64_t shim_wait_ns(const struct shim_wait *wait);
  *
  * Return: false where the host is gone first.
  */
-bool shim_wait_reply(struct shim_channel *channel, struct vgpu_reply_slot *slot,
-	uint32_t sequence);
+bool shim_wait_reply(
+	struct shim_channel *channel, struct vgpu_reply_slot *slot, uint32_t sequence);
 
 /* Looks how many processors there are. */
 void shim_wait_setup(void);

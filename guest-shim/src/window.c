@@ -61,14 +61,15 @@ int shim_window_reserve(struct shim_window *window, unsigned int index, uint64_t
 			return vgpu_error_origin(-ENOMEM);
 	}
 	if (r) {
-		vgpu_log_info("window %u at %#llx is taken in this process: errno %d", index,
-			(unsigned long long)candidate->base, -r);
+		vgpu_log_info("window %u at %#llx is taken in this process: errno %d",
+			index, (unsigned long long)candidate->base, -r);
 		return -EBUSY;
 	}
 	if (size < candidate->size)
-		vgpu_log_warning("the address-space limit of this process leaves a window "
-				 "of %llu MiB instead of %llu: less device memory can be "
-				 "allocated",
+		vgpu_log_warning(
+			"the address-space limit of this process leaves a window "
+			"of %llu MiB instead of %llu: less device memory can be "
+			"allocated",
 			(unsigned long long)size >> 20,
 			(unsigned long long)candidate->size >> 20);
 	*window = (struct shim_window){
@@ -86,8 +87,8 @@ void shim_window_release(struct shim_window *window)
 	window->size = 0;
 }
 
-int shim_window_map(const struct shim_window *window, int shm_fd, uint64_t offset,
-	uint64_t size)
+int shim_window_map(
+	const struct shim_window *window, int shm_fd, uint64_t offset, uint64_t size)
 {
 	void *place = shim_window_pointer(window, offset);
 

@@ -30,12 +30,13 @@ unsigned int shim_window_n_candidates(void);
  * Return: 0, -EBUSY where the addresses are taken or the candidate is not wanted,
  * -ENOMEM where even the smallest window does not fit the limits.
  */
-int shim_window_reserve(struct shim_window *window, unsigned int index, uint64_t shm_size);
+int shim_window_reserve(
+	struct shim_window *window, unsigned int index, uint64_t shm_size);
 void shim_window_release(struct shim_window *window);
 
 /* Maps [offset, offset + size) of the shared memory at its place in the window. */
-int shim_window_map(const struct shim_window *window, int shm_fd, uint64_t offset,
-	uint64_t size);
+int shim_window_map(
+	const struct shim_window *window, int shm_fd, uint64_t offset, uint64_t size);
 
 static inline void *shim_window_pointer(const struct shim_window *window, uint64_t offset)
 {
@@ -43,14 +44,16 @@ static inline void *shim_window_pointer(const struct shim_window *window, uint64
 }
 
 /* Returns: whether the address is where device memory lies. */
-static inline bool shim_window_is_device(const struct shim_window *window, uint64_t address)
+static inline bool shim_window_is_device(
+	const struct shim_window *window, uint64_t address)
 {
 	return address - window->base >= window->shm_size &&
 	       address - window->base < window->size;
 }
 
 /* Returns: whether the address is in shared memory, that is, pinned host memory. */
-static inline bool shim_window_is_arena(const struct shim_window *window, uint64_t address)
+static inline bool shim_window_is_arena(
+	const struct shim_window *window, uint64_t address)
 {
 	return address - window->base < window->shm_size;
 }

@@ -37,7 +37,8 @@ static void redirect(const char *path, int to)
 	close(fd);
 }
 
-void run_program(struct run *run, const char *const argv[], const char *const environment[])
+void run_program(
+	struct run *run, const char *const argv[], const char *const environment[])
 {
 	const char *all[VARIABLES_MAX] = { "PATH=/usr/local/bin:/usr/bin:/bin:/sbin" };
 	char out[128], err[128];
@@ -68,11 +69,11 @@ void run_program(struct run *run, const char *const argv[], const char *const en
 	read_file(err, run->err, sizeof(run->err));
 }
 
-void run_successfully(struct run *run, const char *const argv[],
-	const char *const environment[])
+void run_successfully(
+	struct run *run, const char *const argv[], const char *const environment[])
 {
 	run_program(run, argv, environment);
 	if (run->status)
-		test_fail(__FILE__, __LINE__, "%s ended with %d\n%s%s", argv[0], run->status,
-			run->out, run->err);
+		test_fail(__FILE__, __LINE__, "%s ended with %d\n%s%s", argv[0],
+			run->status, run->out, run->err);
 }

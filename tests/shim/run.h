@@ -12,8 +12,9 @@ struct run {
 };
 
 /* Runs argv with these variables and no others but PATH and the sanitizers'. */
-void run_program(struct run *run, const char *const argv[], const char *const environment[]);
+void run_program(
+	struct run *run, const char *const argv[], const char *const environment[]);
 
 /* The same, and fails the test, showing both outputs, unless the status is 0. */
-void run_successfully(struct run *run, const char *const argv[],
-	const char *const environment[]);
+void run_successfully(
+	struct run *run, const char *const argv[], const char *const environment[]);

@@ -22,15 +22,17 @@
 #define CHECK(_call) check_eq((_call), CUDA_SUCCESS)
 #define LAUNCHES 10000
 
-static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
-			  ".visible .entry k(.param .u64 a, .param .u32 b)\n{\n\tret;\n}\n";
+static const char ptx[] =
+	".version 7.0\n.target sm_50\n.address_size 64\n"
+	".visible .entry k(.param .u64 a, .param .u32 b)\n{\n\tret;\n}\n";
 
 static struct pair pair;
 static unsigned long n_allocations;
 
 #ifdef __SANITIZE_ADDRESS__
 
-int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
+int __sanitizer_install_malloc_and_free_hooks(
+	void (*allocated)(const volatile void *, size_t),
 	void (*freed)(const volatile void *));
 
 static void count_allocation(const volatile void *pointer, size_t size)
@@ -44,7 +46,8 @@ static void count_nothing(const volatile void *pointer)
 
 static void begin_counting(void)
 {
-	check(__sanitizer_install_malloc_and_free_hooks(count_allocation, count_nothing) > 0);
+	check(__sanitizer_install_malloc_and_free_hooks(count_allocation, count_nothing) >
+		0);
 	n_allocations = 0;
 }
 
@@ -72,8 +75,8 @@ __attribute__((__visibility__("default"))) void *realloc(void *pointer, size_t s
 	return __libc_realloc(pointer, size);
 }
 
-__attribute__((__visibility__("default"))) void *mmap(void *address, size_t size,
-	int protection, int flags, int fd, off_t offset)
+__attribute__((__visibility__("default"))) void *mmap(
+	void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	n_allocations++;
 	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
@@ -112,7 +115,8 @@ static void launch(void)
 	check(n_allocations > 0);
 	n_allocations = 0;
 	for (int i = 0; i < LAUNCHES; i++)
-		CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+		CHECK(cuLaunchKernel(
+			function, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
 	CHECK(cuStreamSynchronize(stream));
 	check_eq(n_allocations, 0);
 }

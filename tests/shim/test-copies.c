@@ -76,7 +76,8 @@ static void guest(void)
 	CHECK(cuInit(0));
 	CHECK(cuCtxCreate_v2(&context, 0, 0));
 	for (int i = 0; i < THREADS; i++)
-		check_eq(pthread_create(&threads[i], NULL, copy, (void *)(uintptr_t)i), 0);
+		check_eq(
+			pthread_create(&threads[i], NULL, copy, (void *)(uintptr_t)i), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 }

@@ -13,7 +13,8 @@
 
 #undef cuGetProcAddress
 
-typedef CUresult old_get_fn(const char *symbol, void **pfn, int version, cuuint64_t flags);
+typedef CUresult old_get_fn(
+	const char *symbol, void **pfn, int version, cuuint64_t flags);
 
 /* What the CUDA runtime 13.0 asks for when it starts: name, version, flags, and the
  * symbol it means. */
@@ -144,8 +145,10 @@ TEST(errors_have_names_and_sentences)
 
 TEST(export_tables_are_known_by_their_names_only)
 {
-	static const CUuuid runtime = { "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12"
-					"\xfd\x9d\xf9" };
+	static const CUuuid runtime = {
+		"\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12"
+		"\xfd\x9d\xf9"
+	};
 	static const CUuuid unknown = { "0123456789abcdef" };
 	const void *table;
 

@@ -22,13 +22,15 @@
 
 #define CHECK(_call) check_eq((_call), CUDA_SUCCESS)
 
-/* What a waiting call promises when the host dies, and as much again for a busy machine. */
+/* What a waiting call promises when the host dies, and as much again for a busy machine.
+ */
 #define PATIENCE_S 4
 
 static struct pair pair;
 
-static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
-			  ".visible .entry k(.param .u64 a, .param .u32 b)\n{\n\tret;\n}\n";
+static const char ptx[] =
+	".version 7.0\n.target sm_50\n.address_size 64\n"
+	".visible .entry k(.param .u64 a, .param .u32 b)\n{\n\tret;\n}\n";
 
 static double now(void)
 {
@@ -187,7 +189,8 @@ GUEST_TEST(threads_come_and_go_without_using_lanes_up)
 		pthread_t threads[4];
 
 		for (int j = 0; j < 4; j++)
-			check_eq(pthread_create(&threads[j], NULL, use_a_lane, context), 0);
+			check_eq(pthread_create(&threads[j], NULL, use_a_lane, context),
+				0);
 		for (int j = 0; j < 4; j++)
 			pthread_join(threads[j], NULL);
 	}
@@ -214,7 +217,8 @@ GUEST_TEST(a_thread_without_a_lane_waits_for_one)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 256 << 10);
 	for (int i = 0; i < 1100; i++)
-		check_eq(pthread_create(&threads[i], &attributes, hold_a_lane, context), 0);
+		check_eq(pthread_create(&threads[i], &attributes, hold_a_lane, context),
+			0);
 	for (int i = 0; i < 1100; i++)
 		pthread_join(threads[i], NULL);
 	pthread_attr_destroy(&attributes);
@@ -330,7 +334,8 @@ static void try_window(const char *candidate, const char *first_line)
 	const char *const argv[] = { WAY_IN, "now", LIBCUDA, NULL };
 	const struct pair_options options = { .driver = NULL_DRIVER };
 	char variable[32], socket_variable[160];
-	const char *const environment[] = { variable, socket_variable, "VGPU_LOG=info", NULL };
+	const char *const environment[] = { variable, socket_variable, "VGPU_LOG=info",
+		NULL };
 	struct run *run = malloc(sizeof(*run));
 
 	pair_start(&pair, &options);
@@ -358,8 +363,8 @@ TEST(the_second_window)
 
 TEST(a_limit_of_the_address_space_leaves_a_smaller_window)
 {
-	const char *const argv[] = { "sh", "-c", "ulimit -v 16777216; exec " WAY_IN " now "
-						 LIBCUDA, NULL };
+	const char *const argv[] = { "sh", "-c",
+		"ulimit -v 16777216; exec " WAY_IN " now " LIBCUDA, NULL };
 	const struct pair_options options = { .driver = NULL_DRIVER };
 	char socket_variable[160];
 	const char *const environment[] = { socket_variable, "VGPU_LOG=warning", NULL };
@@ -446,7 +451,8 @@ GUEST_TEST(launches_are_checked_once_and_then_not_waited_for)
 	for (int i = 0; i < 5000; i++)
 		CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuCtxSynchronize());
-	check_eq(cuLaunchKernel((CUfunction)module, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
+	check_eq(cuLaunchKernel(
+			 (CUfunction)module, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
 		CUDA_ERROR_INVALID_HANDLE);
 	check_eq(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
 		CUDA_ERROR_INVALID_VALUE);

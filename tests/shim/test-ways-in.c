@@ -23,8 +23,8 @@ static void start(void)
 
 	pair_start(&pair, &options);
 	snprintf(socket_variable, sizeof(socket_variable), "VGPU_SOCKET=%s", pair.socket);
-	snprintf(library_path_variable, sizeof(library_path_variable), "LD_LIBRARY_PATH=%s",
-		LIBCUDA_DIR);
+	snprintf(library_path_variable, sizeof(library_path_variable),
+		"LD_LIBRARY_PATH=%s", LIBCUDA_DIR);
 }
 
 /* Runs a program that prints the number of devices. */
@@ -139,7 +139,8 @@ TEST(a_file_in_ld_so_conf_d_and_an_empty_environment)
 		"echo '" LIBCUDA_DIR "' > $0/ld.so.conf && "
 		"ldconfig -X -C $0/ld.so.cache -f $0/ld.so.conf / && "
 		"mount --bind $0/ld.so.cache /etc/ld.so.cache && "
-		"exec env -i VGPU_SOCKET=$1 " ASAN_VARIABLE " " WAY_IN " now libcuda.so.1";
+		"exec env -i VGPU_SOCKET=$1 " ASAN_VARIABLE " " WAY_IN
+		" now libcuda.so.1";
 	const char *const probe[] = { "unshare", "-rm", "true", NULL };
 	struct run *run = malloc(sizeof(*run));
 

@@ -15,8 +15,8 @@
 typedef int init_fn(unsigned int flags);
 typedef int count_fn(int *count);
 typedef int procaddr_fn(const char *name, void **functionp, int version, uint64_t flags);
-typedef int procaddr2_fn(const char *name, void **functionp, int version, uint64_t flags,
-	int *statusp);
+typedef int procaddr2_fn(
+	const char *name, void **functionp, int version, uint64_t flags, int *statusp);
 
 #define VERSION 13000
 
