@@ -267,7 +267,7 @@ CUresult device_start(void)
 {
 	struct device *device = &softgpu_device;
 	struct range workspaces = {
-		.kind = RANGE_HOST, /* the program's limit is not charged for them */
+		.kind = RANGE_DRIVER,
 		.size = SOFTGPU_PAGE_SIZE, /* in pages of their own */
 		.owner = device,
 	};

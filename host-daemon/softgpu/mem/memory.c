@@ -328,6 +328,8 @@ bool memory_find(struct memory *memory, uint64_t address, struct range *rangep)
 
 	pthread_mutex_lock(&memory->lock);
 	entry = ranges_find(&memory->ranges, address);
+	if (entry && entry->kind == RANGE_DRIVER)
+		entry = NULL;
 	if (entry)
 		*rangep = *entry;
 	pthread_mutex_unlock(&memory->lock);
@@ -343,7 +345,8 @@ bool memory_covers(struct memory *memory, uint64_t address, uint64_t size)
 		const struct range *entry = ranges_find(&memory->ranges, address);
 		uint64_t rest = entry ? entry->size - (address - entry->address) : 0;
 
-		covered = rest >= size || (entry && entry->kind == RANGE_REGISTERED);
+		covered = entry && entry->kind != RANGE_DRIVER &&
+			  (rest >= size || entry->kind == RANGE_REGISTERED);
 		if (!covered || rest >= size)
 			break;
 		address += rest;

@@ -18,6 +18,7 @@ enum range_kind {
 	RANGE_MODULE,	  /* the variables of one module */
 	RANGE_HOST,	  /* cuMemHostAlloc */
 	RANGE_REGISTERED, /* cuMemHostRegister */
+	RANGE_DRIVER,	  /* the driver's own: kernels reach it, calls do not */
 	_RANGE_N,
 };
 

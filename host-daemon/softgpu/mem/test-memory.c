@@ -171,6 +171,20 @@ TEST(random_traffic_leaves_nothing_behind)
 	memory_deinit(&memory);
 }
 
+TEST(memory_of_the_driver_is_for_kernels_alone)
+{
+	struct range range = { .kind = RANGE_DRIVER, .size = 1000 };
+	uint64_t address;
+
+	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_alloc(&memory, &range, &address), 0);
+	check(is_open(address, 1000));
+	check(!memory_covers(&memory, address, 1));
+	check(!memory_find(&memory, address, &range));
+	check_eq(free_memory(), LIMIT);
+	memory_deinit(&memory);
+}
+
 /* Windows that a worker gives: device memory behind an arena. */
 TEST(registered_pages_of_the_host_window_are_open_until_unregistered)
 {
