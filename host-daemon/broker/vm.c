@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/doorbell.h"
 #include "vgpu/error.h"
 
 /* Rings between two heartbeats that are answered at once, if they were for something. */
@@ -171,10 +172,11 @@ static int handle_rested(struct loop_timer *timer)
 static int handle_doorbell(struct loop_source *source)
 {
 	struct vm *vm = of_control(source);
-	uint64_t count;
+	int r;
 
-	if (read(source->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		return vgpu_error_origin(-errno);
+	r = doorbell_take(source->fd);
+	if (r)
+		return vgpu_error_trace(r);
 	if (vm_scan(vm) && ++vm->n_scans <= VM_SCANS_MAX)
 		return 0;
 	loop_remove(&vm->control);
