@@ -322,12 +322,12 @@ TEST(bytes_that_change_under_the_consumer_never_break_its_promises)
 	uint32_t n_taken = 0;
 	pthread_t thread;
 
-	for (int lap = 0; lap < 300; lap++) {
+	for (int lap = 0; lap < 100; lap++) {
 		struct pair *pair = pair_new();
 
 		flipper = (struct flipper){ .data = pair->area + VGPU_RING_OFF };
 		check_eq(pthread_create(&thread, NULL, flip, &flipper), 0);
-		for (int i = 0; i < 2000 && !pair->consumer.reason; i++) {
+		for (int i = 0; i < 2000; i++) {
 			/* start over at the first bytes, where the flipper works */
 			vgpu_ring_producer_init(&pair->producer, pair->area);
 			vgpu_ring_consumer_init(&pair->consumer, pair->area);
