@@ -8,6 +8,7 @@
 import os
 import random
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -284,6 +285,32 @@ def test_bytes_of_the_live_ring_are_flipped(host, api):
         channel.close()
     print(f"    {n_replies} calls, {n_deaths} channels ended by the host", end="")
     assert n_replies > 10 and n_deaths > 0
+    still_serves(host, api)
+
+
+def test_sizes_change_while_the_host_reads_them(host, api):
+    """Valid calls run while another process changes the size of the frame at the head."""
+    program = host.build / "tests/raw/flip-size"
+    end, n_calls, n_deaths = time.monotonic() + 2, 0, 0
+    while time.monotonic() < end:
+        channel = Channel(api, host.socket)
+        arguments = [program, str(channel.fds[0]), str(channel.area)]
+        with subprocess.Popen(arguments, pass_fds=channel.fds[:1]) as flipper:
+            try:
+                while time.monotonic() < end:
+                    channel.submit(channel.api.ids["vgpuHello"], channel.message("vgpuHello"))
+                    n_calls += 1
+                    # A reply, or an end: what the host makes of a frame is either.
+                    channel.reply()
+            except Dead:
+                assert channel.reason == wire.REASON_PROTOCOL, channel.reason
+                n_deaths += 1
+            finally:
+                assert flipper.poll() is None, flipper.returncode
+                flipper.kill()
+        channel.close()
+    print(f"    {n_calls} calls, {n_deaths} channels ended by the host")
+    assert n_calls > 10 and n_deaths > 0
     still_serves(host, api)
 
 
