@@ -290,7 +290,7 @@ GUEST_TEST(a_killed_worker_ends_waiting_and_later_calls)
 	check_eq(cuCtxSynchronize(), CUDA_ERROR_UNKNOWN);
 }
 
-static void outlive_the_host(void)
+static void outlive(int signal_number)
 {
 	struct late late;
 	pthread_t thread;
@@ -299,11 +299,21 @@ static void outlive_the_host(void)
 	CHECK(cuInit(0));
 	begin_late(&late, &thread);
 	stopped = now();
-	check_eq(kill(pair.pid, SIGTERM), 0);
+	check_eq(kill(pair.pid, signal_number), 0);
 	pthread_join(thread, NULL);
 	check(late.ended - stopped < PATIENCE_S);
 	check_eq(late.result, CUDA_ERROR_UNKNOWN);
 	check_eq(cuCtxSynchronize(), CUDA_ERROR_UNKNOWN);
+}
+
+static void outlive_the_host(void)
+{
+	outlive(SIGTERM);
+}
+
+static void outlive_the_killed_host(void)
+{
+	outlive(SIGKILL);
 }
 
 TEST(a_host_that_goes_away_ends_waiting_and_later_calls)
@@ -311,6 +321,17 @@ TEST(a_host_that_goes_away_ends_waiting_and_later_calls)
 	start();
 	run_guest(outlive_the_host);
 	pair_wait_exit(&pair);
+	unsetenv("VGPU_SOCKET");
+}
+
+TEST(a_host_that_is_killed_ends_waiting_and_later_calls)
+{
+	start();
+	run_guest(outlive_the_killed_host);
+	pair_wait_exit(&pair);
+	/* Its processes have become this one's, and end with it. */
+	while (waitpid(-1, NULL, 0) > 0)
+		;
 	unsetenv("VGPU_SOCKET");
 }
 
