@@ -200,18 +200,20 @@ CUresult handle_cuLaunchKernelEx(struct call *call,
 CUresult handle_cuFuncGetModule(struct call *call,
 	const Vgpu__CuFuncGetModuleRequest *request, Vgpu__CuFuncGetModuleReply *reply)
 {
+	struct object *object;
 	CUresult result;
 	CUmodule module;
-	void *function;
 
 	if (!call->driver->cuFuncGetModule)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_get(call, VGPU_HANDLE_FUNCTION, request->hfunc, false, &function);
+	result = object_entry(call, VGPU_HANDLE_FUNCTION, request->hfunc, &object);
 	if (result == CUDA_SUCCESS)
-		result = call->driver->cuFuncGetModule(&module, function);
-	return result == CUDA_SUCCESS
-		       ? object_add(call, VGPU_HANDLE_MODULE, module, &reply->hmod)
-		       : result;
+		result = call->driver->cuFuncGetModule(&module, object->driver);
+	/* One that was loaded as a module has its entry, and keeps it; any other is its
+	 * library's, as the function is. */
+	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_MODULE, module,
+						object->parent, &reply->hmod)
+				      : result;
 }
 
 CUresult handle_cuFuncGetName(struct call *call,

@@ -506,6 +506,65 @@ TEST(a_call_is_counted_before_its_caller_hears_of_it)
 	fixture_deinit(&fixture);
 }
 
+static CUresult library_module(CUmodule *module, CUfunction function)
+{
+	*module = (CUmodule)(uintptr_t)0x1000;
+	return CUDA_SUCCESS;
+}
+
+/* Loads a library from the arena. Returns: the handle of a kernel of it. */
+static uint64_t library_kernel(void)
+{
+	Vgpu__CuLibraryLoadDataRequest load = VGPU__CU_LIBRARY_LOAD_DATA_REQUEST__INIT;
+	Vgpu__CuLibraryGetKernelRequest get = VGPU__CU_LIBRARY_GET_KERNEL_REQUEST__INIT;
+	Vgpu__CuLibraryGetKernelReply *got;
+	Vgpu__CuLibraryLoadDataReply *loaded;
+	uint64_t size = 5, kernel;
+
+	memcpy((void *)(uintptr_t)fixture.arena, "code", 5);
+	load.images = &fixture.arena;
+	load.n_images = 1;
+	load.image_sizes = &size;
+	load.n_image_sizes = 1;
+	check_eq(fixture_call(
+			 &fixture, 0, VGPU_CALL_cuLibraryLoadData, REPLY, &load.base),
+		0);
+	loaded = (void *)reply_as(&vgpu__cu_library_load_data_reply__descriptor);
+	get.library = loaded->library;
+	get.name = (char *)"kernel";
+	protobuf_c_message_free_unpacked(&loaded->base, NULL);
+	check_eq(fixture_call(
+			 &fixture, 0, VGPU_CALL_cuLibraryGetKernel, REPLY, &get.base),
+		0);
+	got = (void *)reply_as(&vgpu__cu_library_get_kernel_reply__descriptor);
+	kernel = got->p_kernel;
+	protobuf_c_message_free_unpacked(&got->base, NULL);
+	return kernel;
+}
+
+TEST(the_module_of_a_library_is_not_unloaded_whichever_way_it_was_found)
+{
+	Vgpu__CuFuncGetModuleRequest ask = VGPU__CU_FUNC_GET_MODULE_REQUEST__INIT;
+	Vgpu__CuModuleUnloadRequest unload = VGPU__CU_MODULE_UNLOAD_REQUEST__INIT;
+	Vgpu__CuFuncGetModuleReply *reply;
+
+	begin();
+	fixture.driver.table.cuFuncGetModule = library_module;
+	ask.hfunc = library_kernel();
+	check(ask.hfunc);
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuFuncGetModule, REPLY, &ask.base),
+		0);
+	check_eq(fixture.result, CUDA_SUCCESS);
+	reply = (void *)reply_as(&vgpu__cu_func_get_module_reply__descriptor);
+	unload.hmod = reply->hmod;
+	protobuf_c_message_free_unpacked(&reply->base, NULL);
+	check(unload.hmod);
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuModuleUnload, REPLY, &unload.base),
+		0);
+	check_eq(fixture.result, CUDA_ERROR_NOT_PERMITTED);
+	fixture_deinit(&fixture);
+}
+
 /* Fields that nobody knows are kept in the memory of the call, so a message can leave
  * its handler as little as it likes. */
 TEST(a_call_that_has_no_memory_left_is_refused)
