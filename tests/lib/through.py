@@ -73,10 +73,11 @@ def main():
     options = parser.parse_args()
 
     counts = tempfile.TemporaryDirectory(prefix="vgpu-counts-")
-    both = {}
+    both, extra = {}, ""
     if options.preload:
         both = {"LD_PRELOAD": options.preload, "VGPU_COUNT_DIR": counts.name}
-    with counts, Host(options.build, options.driver, environment=both) as host:
+        extra = "warm-workers = 0"  # one that starts up meanwhile would count too
+    with counts, Host(options.build, options.driver, extra, both) as host:
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket), **both)
         # The library keeps what a reader may still hold: to a sanitizer that is a leak.
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
