@@ -61,3 +61,60 @@ TEST(functions_not_remoted_say_so)
 	check_cu(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
 	check_cu(cuArrayCreate(&array, &descriptor), CUDA_ERROR_NOT_SUPPORTED);
 }
+
+/* The forms that a runtime asks for by version and no header declares. */
+typedef CUresult (*create_v3)(
+	CUcontext *context, void *affinity, int n, unsigned int flags, CUdevice device);
+typedef CUresult (*synchronize_v2)(CUcontext context);
+typedef CUresult (*get_device_v2)(CUdevice *device, CUcontext context);
+
+TEST(newer_forms_take_the_context_as_an_argument)
+{
+	void *cuCtxSynchronize_v2, *cuCtxGetDevice_v2;
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	CUdevice device = -1;
+	unsigned int *word;
+
+	check_ok(cuGetProcAddress("cuCtxSynchronize", &cuCtxSynchronize_v2, 13000, 0, NULL));
+	check_ok(cuGetProcAddress("cuCtxGetDevice", &cuCtxGetDevice_v2, 13000, 0, NULL));
+	check_ok(cuMemHostAlloc((void **)&word, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+	*word = 1;
+	check_ok(launch_step(step, (CUdeviceptr)(uintptr_t)word, 5000, NULL));
+	check_ok(cuCtxSetCurrent(NULL));
+	check_ok(((synchronize_v2)cuCtxSynchronize_v2)(fixture.context));
+	check_eq(*word, stepped(1, 5000));
+	check_ok(((get_device_v2)cuCtxGetDevice_v2)(&device, fixture.context));
+	check_eq(device, 0);
+}
+
+TEST(context_is_created_by_its_older_form)
+{
+	CUcontext context, current = NULL;
+	void *cuCtxCreate_v3;
+	CUdeviceptr p;
+
+	check_ok(cuInit(0));
+	check_ok(cuGetProcAddress("cuCtxCreate", &cuCtxCreate_v3, 11040, 0, NULL));
+	check_ok(((create_v3)cuCtxCreate_v3)(&context, NULL, 0, 0, 0));
+	check_ok(cuCtxGetCurrent(&current));
+	check(current == context);
+	check_ok(cuMemAlloc(&p, 16));
+	check_ok(cuCtxAttach(&current, 0));
+	check(current == context);
+	check_ok(cuCtxDetach(context));
+	check_ok(cuMemsetD32(p, 0x77, 1));
+	check_eq(device_word(p), 0x77);
+	check_ok(cuCtxDestroy(context));
+}
+
+TEST(variable_that_is_not_managed_is_not_found_as_one)
+{
+	CUlibrary library;
+	CUdeviceptr p;
+	size_t size;
+
+	fixture_new();
+	check_ok(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	check(cuLibraryGetManaged(&p, &size, library, "answer") != CUDA_SUCCESS);
+}
