@@ -6,8 +6,8 @@
  * living report the dead: whoever opens a channel, and a thread in each process once a
  * second. A process is gone only if that is certain: nobody has its pid, or somebody
  * who started at another time, or it is a zombie without threads; or it belongs to
- * another boot of the guest. A stopped process is alive, and so is one whose pid counts in
- * another namespace than ours: its own neighbours judge it.
+ * another boot of the guest. A stopped process is alive, and so is one whose pid counts
+ * in another namespace than ours: its own neighbours judge it.
  */
 
 #include <errno.h>
