@@ -4,8 +4,8 @@
 /*
  * Dispatch: from a frame to the driver call it asks for
  *
- * This is the whole interface between generated code (g-dispatch*.c, g-attributes.c) and the
- * worker. Generated code decodes the message of a call, resolves its handles,
+ * This is the whole interface between the worker and generated code (g-dispatch*.c,
+ * g-attributes.c). Generated code decodes the message of a call, resolves its handles,
  * checks its ranges, calls the driver or a hand-written handler, and packs the
  * reply. All that has state is behind the functions below.
  */

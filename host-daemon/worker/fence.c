@@ -267,5 +267,6 @@ void fence_note_fault(struct session *session, CUresult result)
 void fence_forget_fault(struct session *session)
 {
 	/* Partner: as for fence_note_fault(). */
-	__atomic_store_n(&session_control(session)->fault, CUDA_SUCCESS, __ATOMIC_RELEASE);
+	__atomic_store_n(
+		&session_control(session)->fault, CUDA_SUCCESS, __ATOMIC_RELEASE);
 }

@@ -76,7 +76,8 @@ TEST(newer_forms_take_the_context_as_an_argument)
 	CUdevice device = -1;
 	unsigned int *word;
 
-	check_ok(cuGetProcAddress("cuCtxSynchronize", &cuCtxSynchronize_v2, 13000, 0, NULL));
+	check_ok(cuGetProcAddress(
+		"cuCtxSynchronize", &cuCtxSynchronize_v2, 13000, 0, NULL));
 	check_ok(cuGetProcAddress("cuCtxGetDevice", &cuCtxGetDevice_v2, 13000, 0, NULL));
 	check_ok(cuMemHostAlloc((void **)&word, 4, CU_MEMHOSTALLOC_DEVICEMAP));
 	*word = 1;
