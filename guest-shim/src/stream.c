@@ -138,6 +138,16 @@ static uint64_t submitted(const struct shim_stream *stream)
 	return __atomic_load_n(&stream->submitted, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Whether the word tells that nothing is left to wait for. The default stream also waits
+ * for the work of all blocking streams, of which its own word knows nothing.
+ */
+static bool is_answered_by_word(const struct shim_stream *stream)
+{
+	return !shim_is_synchronous && !is_default(stream->handle) &&
+	       done(stream) >= submitted(stream);
+}
+
 static CUresult synchronize(struct shim_stream *stream)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamSynchronize);
@@ -204,7 +214,7 @@ CUresult shim_stream_synchronize(CUstream handle)
 	fault = shim_channel_fault(&shim_channel);
 	if (fault)
 		return (CUresult)fault;
-	if (!shim_is_synchronous && done(stream) >= submitted(stream))
+	if (is_answered_by_word(stream))
 		return CUDA_SUCCESS;
 	return synchronize(stream);
 }
@@ -226,8 +236,7 @@ CUresult shim_stream_query(CUstream handle)
 		result = find(thread, handle, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!shim_is_synchronous && !shim_channel_fault(&shim_channel) &&
-		done(stream) >= submitted(stream))
+	if (!shim_channel_fault(&shim_channel) && is_answered_by_word(stream))
 		return CUDA_SUCCESS;
 	request.h_stream = key(handle);
 	return shim_call_sync(

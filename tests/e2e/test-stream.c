@@ -304,3 +304,26 @@ TEST(streams_know_their_device_and_that_nothing_is_captured)
 	check_ok(cuStreamIsCapturing(stream, &status));
 	check_eq(status, CU_STREAM_CAPTURE_STATUS_NONE);
 }
+
+TEST(wait_for_the_legacy_stream_covers_blocking_streams)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	unsigned int *word;
+	CUstream stream;
+	CUresult r;
+
+	check_ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+	check_ok(cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	*word = 1;
+	check_ok(launch_step(step, (CUdeviceptr)(uintptr_t)word, 1, NULL));
+	check_ok(cuStreamSynchronize(NULL));
+	check_ok(launch_step(step, (CUdeviceptr)(uintptr_t)word, 300000, stream));
+	check_ok(cuStreamSynchronize(NULL));
+	check_eq(*word, stepped(1, 300001));
+	check_ok(launch_step(step, (CUdeviceptr)(uintptr_t)word, 300000, stream));
+	while ((r = cuStreamQuery(NULL)) == CUDA_ERROR_NOT_READY)
+		;
+	check_ok(r);
+	check_eq(*word, stepped(1, 600001));
+}
