@@ -167,19 +167,21 @@ static CUstream handle(uint32_t index)
 
 TEST(a_wait_does_not_cover_what_is_not_answered_yet)
 {
+	CUstream stream = handle(9);
 	pthread_t thread;
 
 	begin();
-	check_eq(pthread_create(&thread, NULL, fill_and_wait_for_the_result, NULL), 0);
+	check_eq(shim_stream_add(context, stream), CUDA_SUCCESS);
+	check_eq(pthread_create(&thread, NULL, fill_and_wait_for_the_result, stream), 0);
 	while (!__atomic_load_n(&host.holds, __ATOMIC_ACQUIRE))
 		sched_yield();
-	check_eq(shim_stream_synchronize(NULL), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(stream), CUDA_SUCCESS);
 	check_eq(n_waits(), 1);
 	__atomic_store_n(&host.may_answer, true, __ATOMIC_RELEASE);
 	check_eq(pthread_join(thread, NULL), 0);
-	check_eq(shim_stream_synchronize(NULL), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(stream), CUDA_SUCCESS);
 	check_eq(n_waits(), 2);
-	check_eq(shim_stream_synchronize(NULL), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(stream), CUDA_SUCCESS);
 	check_eq(n_waits(), 2);
 	end();
 }
