@@ -49,7 +49,7 @@ class Host:
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii") as f:
                 return f.read().rsplit(")", 1)[1].split()[0] != "Z"
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             return False
 
     def __exit__(self, *_):
