@@ -197,22 +197,6 @@ TEST(primary_context_flags_are_set_and_read)
 	check_cu(cuDevicePrimaryCtxSetFlags(0, 0xff0000), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(attached_context_lives_until_it_is_detached_as_often)
-{
-	CUcontext context, same = NULL;
-	CUdeviceptr pointer;
-
-	check_ok(cuInit(0));
-	check_ok(cuCtxCreate(&context, NULL, 0, 0));
-	check_ok(cuCtxAttach(&same, 0));
-	check(same == context);
-	check_cu(cuCtxAttach(&same, 1), CUDA_ERROR_INVALID_VALUE);
-	check_ok(cuCtxDetach(context));
-	check_ok(cuMemAlloc(&pointer, 4096));
-	check_ok(cuCtxDetach(context));
-	check_cu(cuMemAlloc(&pointer, 4096), CUDA_ERROR_INVALID_CONTEXT);
-}
-
 TEST(contexts_have_different_ids)
 {
 	unsigned long long first = 0, second = 0;

@@ -101,9 +101,6 @@ TEST(context_is_created_by_its_older_form)
 	check_ok(cuCtxGetCurrent(&current));
 	check(current == context);
 	check_ok(cuMemAlloc(&p, 16));
-	check_ok(cuCtxAttach(&current, 0));
-	check(current == context);
-	check_ok(cuCtxDetach(context));
 	check_ok(cuMemsetD32(p, 0x77, 1));
 	check_eq(device_word(p), 0x77);
 	check_ok(cuCtxDestroy(context));
@@ -118,4 +115,20 @@ TEST(variable_that_is_not_managed_is_not_found_as_one)
 	fixture_new();
 	check_ok(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
 	check(cuLibraryGetManaged(&p, &size, library, "answer") != CUDA_SUCCESS);
+}
+
+TEST(attached_context_lives_until_it_is_detached_as_often)
+{
+	CUcontext context, same = NULL;
+	CUdeviceptr pointer;
+
+	check_ok(cuInit(0));
+	check_ok(cuCtxCreate(&context, NULL, 0, 0));
+	check_ok(cuCtxAttach(&same, 0));
+	check(same == context);
+	check_cu(cuCtxAttach(&same, 1), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuCtxDetach(context));
+	check_ok(cuMemAlloc(&pointer, 4096));
+	check_ok(cuCtxDetach(context));
+	check_cu(cuMemAlloc(&pointer, 4096), CUDA_ERROR_INVALID_CONTEXT);
 }
