@@ -203,18 +203,21 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 {
 	struct context *context = context_find(session, handle);
 	CUcontext driver_context;
-	CUresult result;
+	CUresult result = CUDA_ERROR_INVALID_CONTEXT;
 
 	if (!context || context->primary)
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return result;
 	fence_forget_context(session, context);
 	pthread_mutex_lock(&session->contexts.lock);
-	driver_context = context->object.driver;
-	if (object_table_remove(&session->contexts.table, handle, NULL)) {
+	/* Another thread may have been here first. */
+	if (context_find(session, handle) == context) {
+		driver_context = context->object.driver;
+		/* First what lives in it: the entry's next context may own objects at
+		 * once. Whoever entered it in between has to enter anew. */
 		context_forget_contents(session, context);
+		object_table_remove(&session->contexts.table, handle, NULL);
+		__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
 		result = session->driver->table.cuCtxDestroy_v2(driver_context);
-	} else {
-		result = CUDA_ERROR_INVALID_CONTEXT;
 	}
 	pthread_mutex_unlock(&session->contexts.lock);
 	return result;

@@ -77,12 +77,13 @@ CUresult handle_cuLibraryUnload(struct call *call,
 	void *library;
 
 	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
-	if (result == CUDA_SUCCESS)
-		result = object_take(
-			call, VGPU_HANDLE_LIBRARY, request->library, &library);
 	if (result != CUDA_SUCCESS)
 		return result;
+	/* First the children: the entry's next object may have some at once. */
 	object_forget_children(call, object);
+	result = object_take(call, VGPU_HANDLE_LIBRARY, request->library, &library);
+	if (result != CUDA_SUCCESS)
+		return result;
 	return call->driver->cuLibraryUnload(library);
 }
 

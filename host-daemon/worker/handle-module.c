@@ -58,11 +58,13 @@ CUresult handle_cuModuleUnload(struct call *call,
 	/* The module of a library goes with the library only. */
 	if (result == CUDA_SUCCESS && object->parent)
 		return CUDA_ERROR_NOT_PERMITTED;
-	if (result == CUDA_SUCCESS)
-		result = object_take(call, VGPU_HANDLE_MODULE, request->hmod, &module);
 	if (result != CUDA_SUCCESS)
 		return result;
+	/* First the children: the entry's next object may have some at once. */
 	object_forget_children(call, object);
+	result = object_take(call, VGPU_HANDLE_MODULE, request->hmod, &module);
+	if (result != CUDA_SUCCESS)
+		return result;
 	return call->driver->cuModuleUnload(module);
 }
 
