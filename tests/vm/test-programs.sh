@@ -90,3 +90,29 @@ test_session_of_a_killed_process_is_ended_by_one_that_runs() {
 	END
 	killed_process_ends_before_its_guest
 }
+
+# The device stays when the host's service is killed: only the heartbeat stops.
+test_host_that_dies_in_mid_call_ends_the_call() {
+	local runner child
+	cat >script <<-END
+		$started
+		"\$1" 2048 2>&1 &
+		started \$!
+		echo computing
+		wait \$! || echo "ended with \$?"
+	END
+	"$top/scripts/vgpu-run" --vm --driver soft --add script \
+		--add "$build/tests/e2e/e2e-matrixmul" -- \
+		sh "$PWD/script" "$build/tests/e2e/e2e-matrixmul" >out 2>err &
+	runner=$!
+	until grep -q computing out; do
+		kill -0 "$runner"
+		sleep 0.1
+	done
+	for child in $(cat "/proc/$runner/task/$runner/children"); do
+		[ "$(cat "/proc/$child/comm")" != vgpud ] || kill -9 "$child"
+	done
+	wait "$runner" || true
+	has out "ended with 1"
+	grep -q "cuMemcpyDtoH.*CUDA_ERROR_UNKNOWN" out
+}
