@@ -130,6 +130,8 @@ static int copy_frame(struct vgpu_ring_consumer *consumer)
 		return broken(consumer, "a frame has flags that do not exist");
 #ifdef VGPU_PLANTED_DOUBLE_READ
 	/* What a careless consumer does, for the test that must notice it. */
+	for (volatile int i = 0; i < 20000; i++)
+		; /* as long as a busy machine may take, so that it shows */
 	frame->size = ((const volatile struct vgpu_frame *)source)->size;
 #endif
 	memcpy(frame->body, source + sizeof(*frame), frame->size - sizeof(*frame));
