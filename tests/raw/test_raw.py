@@ -243,6 +243,15 @@ def test_worker_and_memory_go_with_the_guest(host, api):
         time.sleep(0.01)
 
 
+def test_features_that_nobody_has_are_not_taken(host, api):
+    channel = Channel(api, host.socket, features=(1 << 64) - 1)
+    assert channel.state == wire.OPEN
+    assert channel.u64(wire.TABLE_OFF + 192 + 8) == 0
+    result, _ = channel.call("vgpuHello")
+    assert result == 0, result
+    channel.close()
+
+
 def test_other_protocol_version_is_refused(host, api):
     channel = Channel(api, host.socket, version=99)
     assert channel.state == wire.REFUSED and channel.reason == wire.REASON_VERSION

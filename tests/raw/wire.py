@@ -127,7 +127,7 @@ class Dead(Exception):
 class Channel:
     """One channel over the socket transport."""
 
-    def __init__(self, api, path, version=PROTOCOL_VERSION):
+    def __init__(self, api, path, version=PROTOCOL_VERSION, features=0):
         self.api = api
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.connect(str(path))
@@ -139,7 +139,7 @@ class Channel:
         self.memory = mmap.mmap(fds[0], size)
         self.view = memoryview(self.memory)
         self.tail, self.sequences, self.shm_size = 0, {}, size
-        self._open(version)
+        self._open(version, features)
 
     def _receive_greeting(self):
         fds = array.array("i")
@@ -166,11 +166,11 @@ class Channel:
     def reason(self):
         return self.u32(TABLE_OFF + 192 + 16)
 
-    def _open(self, version):
+    def _open(self, version, features):
         entry = TABLE_OFF
         assert self.state == FREE
         self.put("I", entry, CLAIMED)
-        self.put("IIQIIQ", entry + 64, version, 13000, 0, os.getpid(), os.getuid(), 1)
+        self.put("IIQIIQ", entry + 64, version, 13000, features, os.getpid(), os.getuid(), 1)
         self.put("16s", entry + 128, b"raw test")
         for n_requests, window in enumerate(WINDOWS, 1):
             self.window_base, self.window_size = window
