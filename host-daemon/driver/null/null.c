@@ -8,7 +8,8 @@
  * when they are recorded. Words that a stream shall write are written at once, so
  * that whoever waits for them goes on. What it gets right is what a caller in front
  * needs to go on: handles differ, images are read as far as the names and parameters
- * of their kernels, addresses lie in the window.
+ * of their kernels, addresses lie in the window. vgpu-bench besides calls it in its
+ * own process, to know what a call costs that goes nowhere.
  *
  * Results of programs that run on it are wrong. It is for benchmarks alone.
  */
@@ -191,6 +192,12 @@ CUresult cuCtxGetCurrent(CUcontext *pctx)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	*device = 0;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 {
 	if (pctx)
@@ -345,6 +352,11 @@ static CUresult variable_find(CUdeviceptr *address, size_t *size,
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
 	CUjit_option *options, void **optionValues)
+{
+	return library_load((CUlibrary *)module, image);
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
 	return library_load((CUlibrary *)module, image);
 }
