@@ -23,6 +23,7 @@
 
 #include "call.h"
 #include "context.h"
+#include "environment.h"
 #include "lock.h"
 #include "stream.h"
 #include "wait.h"
@@ -232,7 +233,7 @@ CUresult shim_call_async(
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
-	if (call->wants_result || shim_is_synchronous)
+	if (call->wants_result || shim_environment.is_synchronous)
 		return exchange(thread, call->id, request, &vgpu__any_reply__descriptor,
 			NULL, stream);
 	return send(thread, call->id, request, stream);

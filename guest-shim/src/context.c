@@ -13,6 +13,7 @@
 
 #include "call.h"
 #include "context.h"
+#include "device.h"
 #include "range.h"
 #include "thread.h"
 #include "words.h"
@@ -54,7 +55,9 @@ void shim_context_setup(int n_devices)
 {
 	for (int i = 0; i < n_devices; i++) {
 		context_init(&contexts.primaries[i],
-			vgpu_handle_make(VGPU_HANDLE_CONTEXT, (uint32_t)i, 1), i);
+			vgpu_handle_make(VGPU_HANDLE_CONTEXT,
+				(uint32_t)shim_device_to_host(i), 1),
+			i);
 		contexts.primaries[i].is_primary = true;
 	}
 	contexts.n_primaries = n_devices;
@@ -74,7 +77,8 @@ struct shim_context *shim_context_find(CUcontext handle)
 	if (vgpu_handle_kind(number) != VGPU_HANDLE_CONTEXT)
 		return NULL;
 	if (vgpu_handle_index(number) < VGPU_DEVICES_MAX) {
-		context = shim_context_primary((CUdevice)vgpu_handle_index(number));
+		context = shim_context_primary(
+			shim_device_from_host((CUdevice)vgpu_handle_index(number)));
 		return context && context->handle == number ? context : NULL;
 	}
 	/* Entries are only ever added in front. */
@@ -134,7 +138,7 @@ static CUresult retain_on_host(const struct shim_context *context)
 		VGPU__CU_DEVICE_PRIMARY_CTX_RETAIN_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuDevicePrimaryCtxRetain);
 
-	request.dev = context->device;
+	request.dev = shim_device_to_host(context->device);
 	return shim_call_sync(&call, &request.base,
 		&vgpu__cu_device_primary_ctx_retain_reply__descriptor, NULL);
 }
@@ -145,7 +149,7 @@ static CUresult release_on_host(const struct shim_context *context)
 		VGPU__CU_DEVICE_PRIMARY_CTX_RELEASE_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuDevicePrimaryCtxRelease_v2);
 
-	request.dev = context->device;
+	request.dev = shim_device_to_host(context->device);
 	return shim_call_sync(&call, &request.base,
 		&vgpu__cu_device_primary_ctx_release_v2_reply__descriptor, NULL);
 }

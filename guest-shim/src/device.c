@@ -8,6 +8,7 @@
  */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vgpu/g-driver.pb-c.h"
@@ -17,10 +18,15 @@
 #include "call.h"
 #include "context.h"
 #include "device.h"
+#include "environment.h"
 
 static struct {
-	int n;
+	/* The host's, by its own numbers. */
+	int n_all;
 	struct shim_device all[VGPU_DEVICES_MAX];
+	/* Those of them that the program sees, by the program's numbers. */
+	int n_visible;
+	int visible[VGPU_DEVICES_MAX];
 } devices;
 
 static void copy_bytes(void *destination, size_t size, const ProtobufCBinaryData *bytes)
@@ -55,6 +61,20 @@ static CUresult load(CUdevice number)
 	return result;
 }
 
+static CUresult choose_visible(void)
+{
+	devices.n_visible = shim_environment_choose(getenv("CUDA_DEVICE_ORDER"),
+		getenv("CUDA_VISIBLE_DEVICES"), devices.all, devices.n_all,
+		devices.visible);
+	if (devices.n_visible < devices.n_all)
+		vgpu_log_info("the program sees %d of %d devices", devices.n_visible,
+			devices.n_all);
+	if (!devices.n_visible)
+		return CUDA_ERROR_NO_DEVICE;
+	shim_context_setup(devices.n_visible);
+	return CUDA_SUCCESS;
+}
+
 CUresult shim_device_load_all(void)
 {
 	Vgpu__VgpuHelloRequest request = VGPU__VGPU_HELLO_REQUEST__INIT;
@@ -70,26 +90,40 @@ CUresult shim_device_load_all(void)
 	reply = (const Vgpu__VgpuHelloReply *)message;
 	if (reply->n_devices <= 0)
 		return CUDA_ERROR_NO_DEVICE;
-	devices.n = reply->n_devices < (int)VGPU_DEVICES_MAX ? reply->n_devices
-							     : (int)VGPU_DEVICES_MAX;
+	devices.n_all = reply->n_devices < (int)VGPU_DEVICES_MAX ? reply->n_devices
+								 : (int)VGPU_DEVICES_MAX;
 	vgpu_log_info("the host's driver is %s, version %d, %d devices",
-		reply->driver_name, reply->driver_version, devices.n);
+		reply->driver_name, reply->driver_version, devices.n_all);
 
-	for (int i = 0; i < devices.n && result == CUDA_SUCCESS; i++)
+	for (int i = 0; i < devices.n_all && result == CUDA_SUCCESS; i++)
 		result = load(i);
-	if (result == CUDA_SUCCESS)
-		shim_context_setup(devices.n);
-	return result;
+	return result == CUDA_SUCCESS ? choose_visible() : result;
 }
 
 int shim_device_n(void)
 {
-	return devices.n;
+	return devices.n_visible;
 }
 
 const struct shim_device *shim_device_get(CUdevice device)
 {
-	return device >= 0 && device < devices.n ? &devices.all[device] : NULL;
+	return device >= 0 && device < devices.n_visible
+		       ? &devices.all[devices.visible[device]]
+		       : NULL;
+}
+
+CUdevice shim_device_to_host(CUdevice device)
+{
+	return device >= 0 && device < devices.n_visible ? devices.visible[device]
+							 : SHIM_NO_DEVICE;
+}
+
+CUdevice shim_device_from_host(CUdevice number)
+{
+	for (int i = 0; i < devices.n_visible; i++)
+		if (devices.visible[i] == number)
+			return i;
+	return SHIM_NO_DEVICE;
 }
 
 bool shim_device_attribute(const struct shim_device *device, int attribute, int *valuep)

@@ -3,6 +3,11 @@
 
 /*
  * Devices: what the host told of each when the process became ready
+ *
+ * A program numbers the devices that it sees (CUDA_VISIBLE_DEVICES), the host all that it
+ * has. Everything in the shim that is called a device has the program's number; a number
+ * is translated where it enters or leaves a message. Generated stubs do so for parameters
+ * of type CUdevice, hand-written ones by the two functions below.
  */
 
 #include <stdbool.h>
@@ -12,6 +17,8 @@
 
 #define SHIM_ATTRIBUTES_N 160
 #define SHIM_DEVICE_NAME_MAX 256
+
+#define SHIM_NO_DEVICE (-1)
 
 struct shim_device {
 	char name[SHIM_DEVICE_NAME_MAX];
@@ -28,6 +35,10 @@ int shim_device_n(void);
 
 /* Returns: the device, or NULL where there is none of that number. */
 const struct shim_device *shim_device_get(CUdevice device);
+
+/* Returns: the host's number of a device, or the program's, or SHIM_NO_DEVICE. */
+CUdevice shim_device_to_host(CUdevice device);
+CUdevice shim_device_from_host(CUdevice number);
 
 /* Returns: false where the host does not know the attribute. */
 bool shim_device_attribute(const struct shim_device *device, int attribute, int *valuep);

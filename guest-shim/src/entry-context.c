@@ -68,7 +68,7 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	context = shim_context_primary(dev);
 	if (!context)
 		return CUDA_ERROR_INVALID_DEVICE;
-	request.dev = dev;
+	request.dev = shim_device_to_host(dev);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_device_primary_ctx_reset_v2_reply__descriptor, NULL);
 	shim_context_reset(context);
@@ -92,7 +92,7 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int fl
 	context = shim_context_primary(dev);
 	if (!context)
 		return CUDA_ERROR_INVALID_DEVICE;
-	request.dev = dev;
+	request.dev = shim_device_to_host(dev);
 	request.flags = flags;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_device_primary_ctx_set_flags_v2_reply__descriptor, NULL);
@@ -134,7 +134,7 @@ static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev)
 	if (!shim_device_get(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	request.flags = flags;
-	request.dev = dev;
+	request.dev = shim_device_to_host(dev);
 	result = shim_call_sync(
 		&call, &request.base, &vgpu__cu_ctx_create_v4_reply__descriptor, &reply);
 	if (result != CUDA_SUCCESS)

@@ -11,6 +11,7 @@
 
 #include "call.h"
 #include "context.h"
+#include "environment.h"
 #include "image.h"
 #include "jit.h"
 #include "range.h"
@@ -121,17 +122,14 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule hmod)
 		&call, &request.base, &vgpu__cu_module_unload_reply__descriptor, NULL);
 }
 
-/* Every image is loaded whole when it is handed over, but functions are looked up when
- * asked for: to a CUDA runtime that is lazy loading. */
+/* A CUDA runtime asks, and hands over its images at their first use or all at once. An
+ * image handed over is loaded whole, whichever it is. */
 SHIM_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-	const char *wanted = getenv("CUDA_MODULE_LOADING");
-
 	SHIM_CHECK_READY();
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
-	*mode = wanted && !strcmp(wanted, "EAGER") ? CU_MODULE_EAGER_LOADING
-						   : CU_MODULE_LAZY_LOADING;
+	*mode = shim_environment.loading_mode;
 	return CUDA_SUCCESS;
 }
 

@@ -15,6 +15,7 @@
 #include "call.h"
 #include "context.h"
 #include "device.h"
+#include "environment.h"
 #include "function.h"
 #include "launch.h"
 
@@ -126,5 +127,7 @@ CUresult shim_launch(const struct shim_launch *launch)
 	result = shim_call_async(&call, &request.base, launch->stream);
 	if (call.wants_result && result == CUDA_SUCCESS)
 		shim_function_remember(function, shape);
+	if (shim_environment.launches_block && result == CUDA_SUCCESS)
+		result = shim_stream_synchronize(launch->stream);
 	return result;
 }

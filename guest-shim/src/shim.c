@@ -19,6 +19,7 @@
 #include "arena.h"
 #include "call.h"
 #include "device.h"
+#include "environment.h"
 #include "lock.h"
 #include "shim.h"
 #include "sweep.h"
@@ -28,7 +29,6 @@ static const uint32_t never_opened = SHIM_NEW;
 const uint32_t *shim_statep = &never_opened;
 
 struct shim_channel shim_channel;
-bool shim_is_synchronous;
 
 /* The page that a forked child finds wiped. */
 struct process_page {
@@ -131,7 +131,6 @@ static CUresult result_of_open(int r)
 
 static CUresult open_channel(void)
 {
-	const char *sync = getenv("VGPU_SYNC");
 	CUresult result;
 	int r;
 
@@ -139,7 +138,7 @@ static CUresult open_channel(void)
 	r = set_up_once();
 	if (r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	shim_is_synchronous = sync && *sync && strcmp(sync, "0") != 0;
+	shim_environment_read();
 
 	r = shim_channel_open(&shim_channel);
 	if (r)

@@ -28,8 +28,6 @@ enum shim_state {
 
 extern const uint32_t *shim_statep;
 extern struct shim_channel shim_channel;
-/* VGPU_SYNC=1: every call has a reply. */
-extern bool shim_is_synchronous;
 
 /* Makes the process ready. Any number of times, from any thread. */
 CUresult shim_open(void);

@@ -14,6 +14,7 @@
 
 #include "call.h"
 #include "context.h"
+#include "environment.h"
 #include "lock.h"
 #include "stream.h"
 #include "table.h"
@@ -144,7 +145,7 @@ static uint64_t submitted(const struct shim_stream *stream)
  */
 static bool is_answered_by_word(const struct shim_stream *stream)
 {
-	return !shim_is_synchronous && !is_default(stream->handle) &&
+	return !shim_environment.is_synchronous && !is_default(stream->handle) &&
 	       done(stream) >= submitted(stream);
 }
 

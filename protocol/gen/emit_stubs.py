@@ -2,8 +2,9 @@
 """g-stubs-<family>.c: what programs call in the guest's libcuda.so.1.
 
 One file for each file of the description, and g-stubs.h, which they all include.
-Calls nothing but guest-shim/src/call.h, which has to provide what follows, and
-shim_range_covers(address, size) of range.h and shim_event_exists(event) of event.h:
+Calls nothing but guest-shim/src/call.h, which has to provide what follows,
+shim_range_covers(address, size) of range.h, shim_event_exists(event) of event.h, and
+shim_device_to_host(), shim_device_from_host() of device.h:
 
 	SHIM_EXPORT
 	struct shim_call, SHIM_CALL_INIT(enum vgpu_call)
@@ -50,6 +51,7 @@ HEADER = """
 #include "vgpu/g-calls.h"
 #include "vgpu/g-driver.pb-c.h"
 #include "call.h"
+#include "device.h"
 #include "event.h"
 #include "range.h"
 
@@ -73,6 +75,9 @@ def argument_checks(call):
             error = "CONTEXT" if p.object_kind == "context" else "HANDLE"
             absent = f"!shim_event_exists({p.name})" if p.type == "CUevent" else f"!{p.name}"
             handles.append(([absent], f"CUDA_ERROR_INVALID_{error}"))
+        elif p.type == "CUdevice" and p.in_request:
+            handles.append(([f"!shim_device_get({p.name})"],
+                            "CUDA_ERROR_INVALID_DEVICE"))
         if p.range:
             ranges += range_condition(p)
     checks = [(values, "CUDA_ERROR_INVALID_VALUE")] + handles
@@ -96,6 +101,8 @@ def pack_argument(p):
         return f"(uint64_t)(uintptr_t){source}"
     if p.wire == "string":
         return f"(char *){source}"
+    if p.type == "CUdevice":
+        return f"shim_device_to_host({source})"
     return source
 
 
@@ -103,6 +110,8 @@ def unpack_result(p):
     value = f"reply->{p.field}"
     if p.object_kind:
         return f"({p.type})(uintptr_t){value}"
+    if p.type == "CUdevice":
+        return f"shim_device_from_host({value})"
     return value
 
 

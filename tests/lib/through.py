@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program on the guest library against a private vgpud, and checks the host's books.
 
-    through.py [--driver D] [--sync] [--expect NAME=N]... BUILD -- PROGRAM [ARGUMENT...]
+    through.py [--driver D] [--sync] [--expect NAME=N]... [--host-set NAME=VALUE]... \
+        BUILD -- PROGRAM [ARGUMENT...]
 
 The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After it
 ended, vgpud's line on each session must show at least N of NAME (launches,
@@ -67,6 +68,8 @@ def main():
     parser.add_argument("--sync", action="store_true", help="every call waits (VGPU_SYNC=1)")
     parser.add_argument("--expect", action="append", default=[], metavar="NAME=N")
     parser.add_argument("--any-end", action="store_true", help="sessions may end badly")
+    parser.add_argument("--host-set", action="append", default=[], metavar="NAME=VALUE",
+                        help="a variable of the host's environment")
     parser.add_argument("--preload", metavar="LIBRARY", help="into program and worker alike")
     parser.add_argument("build")
     parser.add_argument("command", nargs="+")
@@ -77,7 +80,8 @@ def main():
     if options.preload:
         both = {"LD_PRELOAD": options.preload, "VGPU_COUNT_DIR": counts.name}
         extra = "warm-workers = 0"  # one that starts up meanwhile would count too
-    with counts, Host(options.build, options.driver, extra, both) as host:
+    host_environment = dict(both, **dict(v.split("=", 1) for v in options.host_set))
+    with counts, Host(options.build, options.driver, extra, host_environment) as host:
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket), **both)
         # The library keeps what a reader may still hold: to a sanitizer that is a leak.
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")

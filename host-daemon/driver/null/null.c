@@ -11,7 +11,10 @@
  * of their kernels, addresses lie in the window. vgpu-bench besides calls it in its
  * own process, to know what a call costs that goes nowhere.
  *
- * Results of programs that run on it are wrong. It is for benchmarks alone.
+ * Results of programs that run on it are wrong. It is for benchmarks, and for tests of
+ * what needs several devices: VGPU_NULL_DEVICES says how many there are. Device n differs
+ * from the others by its UUID, its place on the PCI bus (the last device comes first
+ * there) and its memory, n GiB more than that of device 0.
  */
 
 #include <stdio.h>
@@ -31,6 +34,7 @@
 #define NULL_CC 121
 #define NULL_MEMORY (64ull << 30)
 #define NULL_ALIGN 512
+#define NULL_DEVICES_MAX 16
 
 /* Modules and libraries are the same thing here, and so are functions and kernels. */
 struct CUmod_st {
@@ -52,9 +56,23 @@ static uint64_t memory_next = 0x200000000000;
 static uint64_t handle_next = 0x10000000;
 static __thread CUcontext current;
 
-static CUcontext primary_context(void)
+/* Primary contexts are numbers, by which their devices are known. */
+static CUcontext primary_context(CUdevice device)
 {
-	return (CUcontext)(uintptr_t)0x1000000;
+	return (CUcontext)(uintptr_t)(0x1000000 + 16 * device);
+}
+
+static size_t device_memory(CUdevice device)
+{
+	return NULL_MEMORY + ((size_t)device << 30);
+}
+
+static int n_devices(void)
+{
+	const char *text = getenv("VGPU_NULL_DEVICES");
+	int n = text ? atoi(text) : 1;
+
+	return n > 0 && n <= NULL_DEVICES_MAX ? n : 1;
 }
 
 /* A number that no other object has. */
@@ -90,14 +108,15 @@ CUresult cuDriverGetVersion(int *driverVersion)
 
 CUresult cuDeviceGetCount(int *count)
 {
-	*count = 1;
+	*count = n_devices();
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
 	*device = ordinal;
-	return ordinal ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+	return ordinal < 0 || ordinal >= n_devices() ? CUDA_ERROR_INVALID_DEVICE
+						     : CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
@@ -109,12 +128,13 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
 	memcpy(uuid->bytes, "vGPU null driver", sizeof(uuid->bytes));
+	uuid->bytes[0] += (char)dev;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
-	*bytes = NULL_MEMORY;
+	*bytes = device_memory(dev);
 	return CUDA_SUCCESS;
 }
 
@@ -151,6 +171,10 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 		[CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED] = 0,
 	};
 
+	if (attrib == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) {
+		*pi = NULL_DEVICES_MAX - dev;
+		return CUDA_SUCCESS;
+	}
 	if (attrib < 1 || attrib >= sizeof(values) / sizeof(*values))
 		return CUDA_ERROR_INVALID_VALUE;
 	*pi = values[attrib];
@@ -163,7 +187,7 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
-	*pctx = primary_context();
+	*pctx = primary_context(dev);
 	return CUDA_SUCCESS;
 }
 
@@ -208,6 +232,21 @@ CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 
 NOTHING(cuCtxSynchronize, (void))
 
+static CUdevice current_device(void)
+{
+	CUdevice device = 0;
+
+	while (device < NULL_DEVICES_MAX && primary_context(device) != current)
+		device++;
+	return device % NULL_DEVICES_MAX;
+}
+
+CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+	*device = current_device();
+	return CUDA_SUCCESS;
+}
+
 CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 {
 	if (leastPriority)
@@ -235,7 +274,7 @@ NOTHING(cuMemFree_v2, (CUdeviceptr dptr))
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
-	*free = *total = NULL_MEMORY;
+	*free = *total = device_memory(current_device());
 	return CUDA_SUCCESS;
 }
 

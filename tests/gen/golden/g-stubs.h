@@ -11,6 +11,7 @@
 #include "vgpu/g-calls.h"
 #include "vgpu/g-driver.pb-c.h"
 #include "call.h"
+#include "device.h"
 #include "event.h"
 #include "range.h"
 
