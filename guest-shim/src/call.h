@@ -9,9 +9,10 @@
  *	shim_call_sync()   waits for the reply
  *	shim_call_async()  does not, unless VGPU_SYNC=1 or the caller wants the result
  *
- * Both first check, in this order: the process is ready, the thread may call, a context
- * is current where one is needed, no fault is pending. When the host is gone, every call
- * returns CUDA_ERROR_UNKNOWN, those that wait within two seconds.
+ * Both first check, in this order: the process is ready, the thread may call (not from a
+ * callback), a context is current where one is needed, no fault is pending. When the
+ * host is gone, every call returns CUDA_ERROR_UNKNOWN, those that wait within two
+ * seconds.
  */
 
 #include <protobuf-c/protobuf-c.h>

@@ -12,6 +12,7 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "callback.h"
 #include "context.h"
 #include "device.h"
 #include "range.h"
@@ -127,6 +128,7 @@ void shim_context_wipe(struct shim_context *context)
 				shim_context_public(context), local->key, local->value);
 		free(local);
 	}
+	shim_callback_drop_context(context);
 	shim_stream_drop_context(context);
 	shim_range_drop_context(context);
 	shim_call_forget_launches();

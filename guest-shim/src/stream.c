@@ -196,20 +196,38 @@ CUresult shim_stream_admit(
 	return result;
 }
 
+/* The stream of a call that a word may answer, checked as if it travelled. */
+static CUresult find_for_wait(CUstream handle, struct shim_stream **streamp)
+{
+	struct shim_thread *thread = shim_thread_get();
+	CUresult result;
+
+	if (!thread)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (thread->is_in_callback)
+		return CUDA_ERROR_NOT_PERMITTED;
+	result = shim_context_check(shim_thread_context(thread));
+	return result == CUDA_SUCCESS ? find(thread, handle, streamp) : result;
+}
+
+struct shim_context *shim_stream_context(CUstream handle)
+{
+	const struct shim_stream *stream = find_created(handle);
+	struct shim_thread *thread = shim_thread_get();
+
+	if (stream)
+		return stream->context;
+	return thread ? shim_thread_context(thread) : NULL;
+}
+
 CUresult shim_stream_synchronize(CUstream handle)
 {
 	struct shim_stream *stream;
-	struct shim_thread *thread;
 	uint32_t fault;
 	CUresult result;
 
 	SHIM_CHECK_READY();
-	thread = shim_thread_get();
-	if (!thread)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = shim_context_check(shim_thread_context(thread));
-	if (result == CUDA_SUCCESS)
-		result = find(thread, handle, &stream);
+	result = find_for_wait(handle, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	fault = shim_channel_fault(&shim_channel);
@@ -225,16 +243,10 @@ CUresult shim_stream_query(CUstream handle)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamQuery);
 	Vgpu__CuStreamQueryRequest request = VGPU__CU_STREAM_QUERY_REQUEST__INIT;
 	struct shim_stream *stream;
-	struct shim_thread *thread;
 	CUresult result;
 
 	SHIM_CHECK_READY();
-	thread = shim_thread_get();
-	if (!thread)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = shim_context_check(shim_thread_context(thread));
-	if (result == CUDA_SUCCESS)
-		result = find(thread, handle, &stream);
+	result = find_for_wait(handle, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (!shim_channel_fault(&shim_channel) && is_answered_by_word(stream))

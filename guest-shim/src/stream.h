@@ -67,6 +67,9 @@ static inline void shim_stream_note_answer(struct shim_stream *stream)
 CUresult shim_stream_synchronize(CUstream handle);
 CUresult shim_stream_query(CUstream handle);
 
+/* Returns: the context of a stream, or the current one for what is no created stream. */
+struct shim_context *shim_stream_context(CUstream handle);
+
 /* Makes a stream known that the host created in the current context. */
 CUresult shim_stream_add(struct shim_context *context, CUstream handle);
 

@@ -36,6 +36,9 @@ struct shim_thread {
 	uint32_t sequence;
 	uint64_t lane_context;
 
+	/* Runs a callback: calls that travel are not permitted meanwhile. */
+	bool is_in_callback;
+
 	/* Per-thread default streams, one for each context that used it. */
 	struct shim_stream *streams;
 

@@ -158,6 +158,7 @@ void context_forget_contents(struct session *session, struct context *context)
 			lane_forget_context(lane, context);
 	}
 	device_memory_forget(session, context);
+	callbacks_forget_context(session, context);
 	fence_forget_fault(session);
 	/* Waits by word see the count; a new life of the context starts it afresh. */
 	context->legacy.has_word = false;

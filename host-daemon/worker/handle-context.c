@@ -49,6 +49,7 @@ CUresult handle_cuDevicePrimaryCtxRelease_v2(struct call *call,
 		n_retains - 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	if (n_retains > 1)
 		return CUDA_SUCCESS;
+	callbacks_drain(call->session, call->runner, context);
 	context_left(call->runner);
 	return context_reset(call->session, context);
 }
@@ -72,6 +73,7 @@ CUresult handle_cuDevicePrimaryCtxReset_v2(struct call *call,
 
 	if (!context)
 		return CUDA_ERROR_INVALID_DEVICE;
+	callbacks_drain(call->session, call->runner, context);
 	context_left(call->runner);
 	return context_reset(call->session, context);
 }
@@ -120,6 +122,10 @@ CUresult handle_cuCtxCreate_v4(struct call *call,
 CUresult handle_cuCtxDestroy_v2(struct call *call,
 	const Vgpu__CuCtxDestroyV2Request *request, Vgpu__CuCtxDestroyV2Reply *reply)
 {
+	struct context *context = context_find(call->session, request->ctx);
+
+	if (context)
+		callbacks_drain(call->session, call->runner, context);
 	context_left(call->runner);
 	return context_destroy(call->session, request->ctx);
 }

@@ -92,6 +92,7 @@ int session_init(struct session *session, const struct driver *driver,
 	device_memory_init(session);
 	ask_driver(session);
 	fence_init(session);
+	callbacks_init(session);
 
 	session->runner.is_dispatcher = true;
 	r = check_layout(assign, window);
@@ -116,6 +117,7 @@ void session_deinit(struct session *session)
 	for (i = 0; i < VGPU_SLOTS_MAX; i++)
 		lane_free(session->lanes[i]);
 	contexts_deinit(session);
+	callbacks_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);
 	arena_deinit(session);

@@ -18,6 +18,7 @@
 #include "vgpu/hello.h"
 #include "vgpu/ring.h"
 #include "worker/arena.h"
+#include "worker/callbacks.h"
 #include "worker/context.h"
 #include "worker/device-memory.h"
 #include "worker/fence.h"
@@ -50,6 +51,7 @@ struct session {
 
 	/* Each with its own lock or rule. */
 	struct arena arena;
+	struct callbacks callbacks;
 	struct fences fences;
 	struct contexts contexts;
 	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */

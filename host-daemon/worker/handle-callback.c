@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls about callbacks
+ */
+
+#include "g-handlers.h"
+#include "worker/call.h"
+#include "worker/session.h"
+
+static CUresult submit(
+	struct call *call, uint64_t handle, uint64_t cookie, bool is_host_function)
+{
+	CUresult result;
+	void *stream;
+
+	result = object_get(call, VGPU_HANDLE_STREAM, handle, false, &stream);
+	return result == CUDA_SUCCESS
+		       ? callbacks_submit(call->session, stream, call->stream->context,
+				 cookie, is_host_function)
+		       : result;
+}
+
+CUresult handle_cuLaunchHostFunc(struct call *call,
+	const Vgpu__CuLaunchHostFuncRequest *request, Vgpu__CuLaunchHostFuncReply *reply)
+{
+	return submit(call, request->h_stream, request->cookie, true);
+}
+
+CUresult handle_cuStreamAddCallback(struct call *call,
+	const Vgpu__CuStreamAddCallbackRequest *request,
+	Vgpu__CuStreamAddCallbackReply *reply)
+{
+	return submit(call, request->h_stream, request->cookie, false);
+}
+
+CUresult handle_vgpuCallbackNext(struct call *call,
+	const Vgpu__VgpuCallbackNextRequest *request, Vgpu__VgpuCallbackNextReply *reply)
+{
+	struct callback_due due;
+	CUresult result;
+
+	result = callbacks_next(call->session, &due);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply->token = due.token;
+	reply->cookie = due.cookie;
+	reply->status = due.status;
+	return CUDA_SUCCESS;
+}
+
+CUresult handle_vgpuCallbackDone(struct call *call,
+	const Vgpu__VgpuCallbackDoneRequest *request, Vgpu__VgpuCallbackDoneReply *reply)
+{
+	return callbacks_done(call->session, request->token);
+}
