@@ -21,6 +21,7 @@ from host import Host  # noqa: E402
 from wire import DEAD, RING_SIZE, Channel, Dead  # noqa: E402
 
 INVALID_VALUE, INVALID_CONTEXT, INVALID_HANDLE = 1, 201, 400
+NOT_READY, NOT_PERMITTED = 600, 800
 
 
 def prepare(channel):
@@ -129,6 +130,85 @@ test_message_with_a_length_beyond_its_end = hostile_frame(
 
 def refused(result, *allowed):
     assert result in allowed, f"result {result}, expected one of {allowed}"
+
+
+def launch_host_function(channel, cookie, lane=0):
+    result, _ = channel.call("cuLaunchHostFunc", lane, hStream=0, cookie=cookie)
+    assert result == 0, result
+
+
+def next_callback(channel, lane):
+    result, out = channel.call("vgpuCallbackNext", lane)
+    assert result == 0, result
+    return out["token"], out["cookie"]
+
+
+def test_callbacks_are_handed_out_one_by_one(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    for cookie in (11, 1 << 63, 33):
+        launch_host_function(channel, cookie)
+    tokens = []
+    for cookie in (11, 1 << 63, 33):
+        token, told = next_callback(channel, 1)
+        assert told == cookie, told
+        tokens.append(token)
+        result, _ = channel.call("cuStreamQuery", hStream=0)
+        refused(result, NOT_READY)
+        result, _ = channel.call("vgpuCallbackDone", 1, token=token)
+        assert result == 0, result
+    assert len(set(tokens)) == 3
+    result, _ = channel.call("cuStreamSynchronize", hStream=0)
+    assert result == 0, result
+    channel.close()
+
+
+def test_lies_about_callbacks_end_none(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    launch_host_function(channel, 1)
+    token, _ = next_callback(channel, 1)
+    for lie in (0, 1, token + 1, token ^ 1 << 32, token | 0xFFFFFFFF, (1 << 64) - 1):
+        result, _ = channel.call("vgpuCallbackDone", 2, token=lie)
+        refused(result, INVALID_VALUE)
+    result, _ = channel.call("cuStreamQuery", hStream=0)
+    refused(result, NOT_READY)
+    result, _ = channel.call("vgpuCallbackDone", 2, token=token)
+    assert result == 0, result
+    result, _ = channel.call("vgpuCallbackDone", 2, token=token)
+    refused(result, INVALID_VALUE)
+    result, _ = channel.call("cuStreamSynchronize", hStream=0)
+    assert result == 0, result
+    channel.close()
+    still_serves(host, api)
+
+
+def test_second_lane_that_asks_for_callbacks_is_refused(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    cookie = api.fields["vgpuCallbackNext"]["cookie"]
+    slots = {lane: channel.area + wire.SLOTS_OFF + lane * wire.SLOT_SIZE for lane in (1, 2)}
+    for lane in slots:
+        channel.submit(api.ids["vgpuCallbackNext"], lane=lane)
+    # Whichever came second has its answer at once, the other when there is one.
+    channel.wait(lambda: any(channel.u32(slot) for slot in slots.values()), "a refusal")
+    second = 1 if channel.u32(slots[1]) else 2
+    refused(channel.reply(second).get(1, 0), NOT_PERMITTED)
+    launch_host_function(channel, 5)
+    assert channel.reply(3 - second)[cookie] == 5
+    channel.close()
+
+
+def test_guest_that_runs_no_callback_stops_only_itself(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    for cookie in range(300):
+        launch_host_function(channel, cookie)
+    channel.submit(api.ids["cuStreamSynchronize"], channel.message("cuStreamSynchronize"), 3)
+    still_serves(host, api)
+    allocate(channel, 4096)
+    channel.close()
+    still_serves(host, api)
 
 
 def test_wrong_handles_are_ordinary_errors(host, api):
