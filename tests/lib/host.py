@@ -13,8 +13,9 @@ from pathlib import Path
 class Host:
     """Starts vgpud on a socket of its own; `with Host(build, driver) as host:`."""
 
-    def __init__(self, build, driver="soft", extra="", environment=None):
+    def __init__(self, build, driver="soft", extra="", environment=None, vgpud=None):
         self.build, self.driver, self.extra = Path(build), driver, extra
+        self.vgpud = vgpud or self.build / "host-daemon/broker/vgpud"
         self.environment = dict(os.environ, **(environment or {}))
 
     def __enter__(self):
@@ -26,8 +27,7 @@ class Host:
             f"[vgpud]\ndriver = {self.driver}\nlog-file = {self.log}\n"
             f"{self.extra}\n[vm raw]\ntransport = socket\nsocket = {self.socket}\nsize = 256M\n"
         )
-        daemon = self.build / "host-daemon/broker/vgpud"
-        self.process = subprocess.Popen([daemon, "--config", config], env=self.environment)
+        self.process = subprocess.Popen([self.vgpud, "--config", config], env=self.environment)
         self.wait_for(r"vgpud ready")
         return self
 

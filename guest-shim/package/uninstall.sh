@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# usage: uninstall.sh [OPTION...]
+#
+# Removes what install.sh installed, by its list of files, and nothing else; a library
+# that it stood before is found by programs again. Running programs keep what they
+# have loaded. The group stays, because files may belong to it. Needs root.
+#
+#   --root DIR     in the system below DIR
+#   --prefix DIR   (default: /usr/local)
+#   --help
+#
+# exit status: 0 removed, 1 nothing is installed there, 125 wrong command line
+set -eu
+
+prefix=/usr/local root=''
+
+note() { printf 'uninstall.sh: %s\n' "$*" >&2; }
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--root) root=${2:?--root needs a folder} && shift ;;
+	--prefix) prefix=${2:?--prefix needs a folder} && shift ;;
+	--help) sed -n '3,${/^#/!q;s/^# \{0,1\}//p}' "$0" && exit 0 ;;
+	*) note "unknown argument: $1 (--help tells more)" && exit 125 ;;
+	esac
+	shift
+done
+root=${root%/}
+lib=$prefix/lib/vgpu
+
+[ -e "$root$lib/manifest" ] || { note "nothing is installed in $root$lib" && exit 1; }
+[ "$(id -u)" -eq 0 ] || { note "needs root" && exit 1; }
+# Only the places that install.sh writes to, whatever the list says by now.
+while read -r file; do
+	case $file in
+	*/../*) note "not removed: $file" ;;
+	"$lib"/* | /etc/ld.so.conf.d/00-vgpu.conf | /etc/udev/rules.d/60-vgpu.rules)
+		rm -f "$root$file"
+		;;
+	*) note "not removed: $file" ;;
+	esac
+done <"$root$lib/manifest"
+rmdir "$root$lib" || note "$root$lib is kept: it holds files of others"
+if [ -n "$root" ]; then
+	ldconfig -r "$root"
+else
+	ldconfig
+	! command -v udevadm >/dev/null || udevadm control --reload || true
+fi
