@@ -11,7 +11,7 @@
  *
  * Both first check, in this order: the process is ready, the thread may call (not from a
  * callback), a context is current where one is needed, no fault is pending. When the
- * host is gone, every call returns CUDA_ERROR_UNKNOWN, those that wait within two
+ * host is gone, every call returns CUDA_ERROR_UNKNOWN, those that wait within some
  * seconds.
  */
 

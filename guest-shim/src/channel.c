@@ -23,8 +23,10 @@
 /* The version of the driver API that this library offers, as cuDriverGetVersion. */
 #define API_VERSION 13000u
 
-/* With the greeting's second of the socket transport this stays below two in all. */
-#define OPEN_TIMEOUT_NS 1800000000ull
+/* A host whose heartbeat stands still for so long is not there. */
+#define OPEN_SILENCE_NS 3000000000ull
+/* One that lives may be starting workers for many processes at once. */
+#define OPEN_TIMEOUT_NS 60000000000ull
 #define OPEN_LOOK_US 20000u
 
 static void read_comm(uint8_t comm[16])
@@ -84,15 +86,27 @@ static uint32_t get_state(const struct shim_channel *channel)
 	return __atomic_load_n(&channel->entry->state, __ATOMIC_ACQUIRE);
 }
 
+static uint64_t get_heartbeat(const struct shim_channel *channel)
+{
+	return __atomic_load_n(&channel->transport.header->heartbeat, __ATOMIC_RELAXED);
+}
+
 /* Waits for the host's answer. Return: 0 with a state, -ETIMEDOUT, -ECONNRESET. */
 static int await_answer(struct shim_channel *channel, uint64_t deadline)
 {
 	struct shim_transport *transport = &channel->transport;
+	uint64_t beat = get_heartbeat(channel), beat_ns = shim_now_ns();
 
 	while (get_state(channel) == VGPU_CHANNEL_OPENING) {
+		uint64_t now = shim_now_ns();
+
 		if (transport->ops->is_dead(transport))
 			return vgpu_error_origin(-ECONNRESET);
-		if (shim_now_ns() > deadline)
+		if (get_heartbeat(channel) != beat) {
+			beat = get_heartbeat(channel);
+			beat_ns = now;
+		}
+		if (now - beat_ns > OPEN_SILENCE_NS || now > deadline)
 			return vgpu_error_origin(-ETIMEDOUT);
 		/* Nobody wakes this futex: it is a pause that ends early by luck. */
 		transport->ops->sleep(transport, &channel->entry->state,

@@ -30,7 +30,8 @@ struct shim_channel {
 };
 
 /*
- * Opens a transport and a channel on it, in less than two seconds.
+ * Opens a transport and a channel on it. A host that is silent is given up after some
+ * seconds; one whose heart beats while it starts many workers at once is waited for.
  *
  * Return: 0; -ENODEV where there is no host or no device behind it; -EPROTO where the
  * protocol versions differ; -ENOMEM where no window can be had; -EAGAIN where the host

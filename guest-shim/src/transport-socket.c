@@ -25,8 +25,8 @@
 
 #include "transport.h"
 
-/* A host that accepts and stays silent is given up in time for cuInit's two seconds. */
-#define GREETING_TIMEOUT_MS 1000
+/* A host that accepts and stays silent is given up; one that is busy is not. */
+#define GREETING_TIMEOUT_MS 3000
 
 static int connect_to(const char *path, int *fdp)
 {

@@ -33,8 +33,9 @@
 #define REGISTER_DOORBELL 3 /* 32-bit index: peer << 16 | vector */
 #define HOST_PEER 0u
 
-/* No heartbeat for this long: the host is gone. */
-#define HEARTBEAT_DEAD_NS 1500000000ull
+/* No heartbeat for this long: the host is gone. A broker that is replaced, or a host that
+ * is very busy, is back earlier. */
+#define HEARTBEAT_DEAD_NS 3000000000ull
 
 /* Pauses of a poller grow from the first to the second of these. */
 #define PAUSE_MIN_US 20u

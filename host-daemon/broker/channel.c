@@ -157,10 +157,15 @@ static uint32_t check_hello(
 }
 
 /* Copies what is remembered of a hello; the name is made fit for a log. */
-static void copy_hello(
-	struct ledger_channel *record, const struct vgpu_channel_entry *hello)
+static void copy_hello(struct channel *channel, const struct vgpu_channel_entry *hello)
 {
+	struct ledger_channel *record = channel->record;
+
 	record->pid = hello->pid;
+	/* A process of this machine may count in a namespace of its own: the log is the
+	 * host's, and so are its numbers. */
+	if (channel->vm->config->transport == CONFIG_SOCKET && channel->vm->pid)
+		record->pid = channel->vm->pid;
 	record->api_version = hello->api_version;
 	record->window_base = hello->window_base;
 	record->window_size = hello->window_size;
@@ -180,7 +185,7 @@ static void begin(struct channel *channel)
 	uint32_t reason;
 
 	entry_read(channel, &hello);
-	copy_hello(channel->record, &hello);
+	copy_hello(channel, &hello);
 	reason = check_hello(channel, &hello);
 	if (reason) {
 		entry_refuse(channel, reason);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "broker/child.h"
@@ -48,8 +49,11 @@ static void __attribute__((__noreturn__)) run(const char *path, char *const argv
 	/* The parent may have died before the kernel was told to watch it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(EXIT_NOT_EXECUTED);
-	if (own_session)
+	/* What is no part of vgpud itself is no more urgent than anybody. */
+	if (own_session) {
 		setsid();
+		setpriority(PRIO_PROCESS, 0, 0);
+	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (place_fds(fds, n_fds))

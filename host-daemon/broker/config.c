@@ -27,6 +27,9 @@
 #define CONFIG_TEXT_MAX (1u << 20)
 #define CONFIG_VMS_MAX 1024u
 #define CONFIG_WORKERS_MAX 4096u
+/* Guest processes of a socket at a time, and workers in all, unless told otherwise. */
+#define CONFIG_SOCKET_PROCESSES 64u
+#define CONFIG_WORKERS 128u
 /* Longest name inih hands over uncut (its MAX_SECTION and MAX_NAME, less the NUL). */
 #define CONFIG_NAME_MAX 48
 
@@ -348,7 +351,6 @@ static int add_vm(struct parser *parser, const char *name)
 	vm->index = parser->config->n_vms++;
 	vm->line = parser->line;
 	vm->size = 4ull << 30;
-	vm->max_processes = VGPU_CHANNELS_MAX;
 	vm->socket_mode = 0660;
 	vm->socket_group = (gid_t)-1;
 	TAILQ_INSERT_TAIL(&parser->config->vms, vm, entry);
@@ -416,8 +418,19 @@ static char *read_line(char *line, int size, void *userdata)
 	return line;
 }
 
+/* An ivshmem device has a doorbell for each of so many channels; a process on a socket
+ * has memory and doorbells of its own, so there the number is free. */
+static void complete_max_processes(struct config_vm *vm)
+{
+	if (!vm->max_processes)
+		vm->max_processes = vm->transport == CONFIG_SOCKET
+					    ? CONFIG_SOCKET_PROCESSES
+					    : VGPU_CHANNELS_MAX;
+}
+
 static int check_vm(struct parser *parser, struct config_vm *vm)
 {
+	complete_max_processes(vm);
 	if (vm->transport == CONFIG_PLAIN && !vm->memory)
 		return mistake(parser, vm->line,
 			"[vm %s] with transport = plain needs memory = "
@@ -460,7 +473,7 @@ static struct config *config_new(void)
 	TAILQ_INIT(&config->vms);
 	config->log_level = VGPU_LOG_INFO;
 	config->warm_workers = 1;
-	config->max_workers = 64;
+	config->max_workers = CONFIG_WORKERS;
 	config->driver = strdup("auto");
 	return config->driver ? config : config_free(config);
 }

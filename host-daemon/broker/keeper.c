@@ -41,6 +41,8 @@
 #define KEEPER_RESTARTS_MS 10000
 /* Descriptors it polls itself: signals and link. */
 #define KEEPER_POLLS 2
+/* How much more urgent keeper and broker are than what they serve. */
+#define KEEPER_NICE (-10)
 /* A broker that takes no message for so long hangs. */
 #define KEEPER_LINK_TIMEOUT_S 5
 
@@ -400,11 +402,20 @@ static void raise_fd_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Guests wait for a greeting, and take a broker whose heart does not beat for dead: so
+ * these two come before their own workers. Only root may; others go without. */
+static void raise_priority(void)
+{
+	if (setpriority(PRIO_PROCESS, 0, KEEPER_NICE) < 0)
+		vgpu_log_debug("no higher priority for vgpud: %m");
+}
+
 static int keeper_init(struct keeper *keeper, const char *text)
 {
 	int r;
 
 	raise_fd_limit();
+	raise_priority();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return vgpu_error_origin(-errno);
 	if (access(keeper->config->worker, X_OK) < 0) {

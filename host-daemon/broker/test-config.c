@@ -54,7 +54,7 @@ TEST(a_full_file_is_understood)
 	vm = config_vm_at(config, 1);
 	check_eq(vm->transport, CONFIG_SOCKET);
 	check_eq(vm->size, 4ull << 30);
-	check_eq(vm->max_processes, 31);
+	check_eq(vm->max_processes, 64);
 	check_eq(vm->socket_mode, 0660);
 	vm = config_vm_at(config, 2);
 	check_str(vm->memory, "/dev/shm/x");

@@ -77,6 +77,7 @@ int vm_new(struct vm **vmp, struct broker *broker, const struct link_message *me
 	}
 	vm->broker = broker;
 	vm->id = message->id;
+	vm->pid = message->vm.pid;
 	take_fds(vm, message, fds, n_fds);
 	vm->config = config_vm_at(broker->config, message->vm.config_index);
 	if (!vm->config || vm->shm < 0)

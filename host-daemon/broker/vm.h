@@ -21,8 +21,9 @@ struct vm {
 	TAILQ_ENTRY(vm) entry;
 	struct broker *broker;
 	const struct config_vm *config;
-	uint64_t id; /* the keeper's number of it */
-	bool gone;   /* its memory must not be touched any more */
+	uint64_t id;  /* the keeper's number of it */
+	uint32_t pid; /* of the process that connected, as the kernel told */
+	bool gone;    /* its memory must not be touched any more */
 
 	int shm;
 	struct layout layout;

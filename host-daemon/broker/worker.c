@@ -26,6 +26,8 @@
 /* Pause after a worker that failed to start, doubled each time. */
 #define POOL_PAUSE_MIN_MS 250
 #define POOL_PAUSE_MAX_MS 30000
+/* Workers that start at the same time. */
+#define POOL_STARTING_MAX 8
 
 static int handle_control(struct loop_source *source);
 
@@ -290,17 +292,19 @@ static struct worker *find_warm(struct broker *broker)
 	return NULL;
 }
 
-/* Counts workers that live on, and those of them that no channel has. */
-static void count_workers(
-	const struct broker *broker, unsigned int *n_livep, unsigned int *n_idlep)
+/* Counts workers that live on, those of them that no channel has, and those of these
+ * that are not ready yet. */
+static void count_workers(const struct broker *broker, unsigned int *n_livep,
+	unsigned int *n_idlep, unsigned int *n_startingp)
 {
 	const struct worker *worker;
 
-	*n_livep = *n_idlep = broker->pool.n_spawning;
+	*n_livep = *n_idlep = *n_startingp = broker->pool.n_spawning;
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
 		if (worker->hung_up)
 			continue;
 		*n_livep += worker->state != WORKER_ENDING;
+		*n_startingp += worker->state == WORKER_STARTING;
 		*n_idlep +=
 			worker->state == WORKER_STARTING || worker->state == WORKER_WARM;
 	}
@@ -325,10 +329,20 @@ static void dismiss_workers(struct broker *broker, unsigned int n)
 		worker_end(worker, CONTROL_STOP_MS);
 }
 
+static unsigned int min(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+static unsigned int rest(unsigned int limit, unsigned int used)
+{
+	return used < limit ? limit - used : 0;
+}
+
 void pool_update(struct broker *broker)
 {
 	struct worker_pool *pool = &broker->pool;
-	unsigned int n_live, n_idle, n_wanted = 0, n_room;
+	unsigned int n_live, n_idle, n_starting, n_wanted = 0, n;
 	struct channel *channel;
 	struct worker *worker;
 
@@ -341,14 +355,15 @@ void pool_update(struct broker *broker)
 		n_wanted++;
 	if (!pool->pause.loop)
 		n_wanted += broker->config->warm_workers;
-	count_workers(broker, &n_live, &n_idle);
+	count_workers(broker, &n_live, &n_idle, &n_starting);
 	if (n_idle > n_wanted && !pool->pause.loop) {
 		dismiss_workers(broker, n_idle - n_wanted);
-	} else if (n_idle < n_wanted && n_live < broker->config->max_workers) {
-		n_room = broker->config->max_workers - n_live;
-		spawn_workers(
-			broker, n_wanted - n_idle < n_room ? n_wanted - n_idle : n_room);
+		return;
 	}
+	/* Many at once would only keep each other, and us, from the processors. */
+	n = n_idle < n_wanted ? n_wanted - n_idle : 0;
+	n = min(n, rest(broker->config->max_workers, n_live));
+	spawn_workers(broker, min(n, rest(POOL_STARTING_MAX, n_starting)));
 }
 
 static int handle_pause_over(struct loop_timer *timer)

@@ -21,7 +21,7 @@ static char path[128];
 static char socket_variable[160];
 
 /* What cuInit promises, and as much again for a machine that is busy. */
-#define PATIENCE_S 4
+#define PATIENCE_S 8
 
 static double now(void)
 {
