@@ -28,15 +28,28 @@ enum shim_place shim_place(uint64_t address);
 CUresult shim_copy(
 	uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits);
 
-/* One rectangle: rows of `width` bytes. */
-struct shim_rectangle {
-	uint64_t to;
-	uint64_t to_pitch;
-	uint64_t from;
-	uint64_t from_pitch;
-	uint64_t width;
-	uint64_t height;
+/* One side of a box: rows that begin `pitch` bytes apart, `rows` of them a layer. */
+struct shim_side {
+	uint64_t address; /* of the first byte */
+	uint64_t pitch;
+	uint64_t rows;
 };
 
-CUresult shim_copy_rectangle(
-	const struct shim_rectangle *rectangle, CUstream stream, bool waits);
+/* `depth` layers of `height` rows of `width` bytes. */
+struct shim_box {
+	struct shim_side to;
+	struct shim_side from;
+	uint64_t width;
+	uint64_t height;
+	uint64_t depth;
+	/* Of a copy between contexts: whose memory either side is; else 0. */
+	uint64_t to_context;
+	uint64_t from_context;
+};
+
+CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits);
+
+/* Returns: whether such a box lies within one allocation, so that the host will find
+ * nothing wrong with it. */
+bool shim_side_is_known(
+	const struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth);

@@ -3,11 +3,15 @@
  * Entry points: fills
  *
  * A fill of device memory is never waited for; one of pinned host memory is done when
- * the call returns.
+ * the call returns. Nobody waits for the host's answer, so what it would refuse is
+ * refused here: a rectangle that lies in no allocation.
  */
 
+#include "vgpu/checked.h"
+#include "vgpu/g-driver.pb-c.h"
+
+#include "call.h"
 #include "copy.h"
-#include "shim.h"
 #include "stream.h"
 
 static CUresult finish(CUresult result, CUdeviceptr address, CUstream stream)
@@ -15,6 +19,70 @@ static CUresult finish(CUresult result, CUdeviceptr address, CUstream stream)
 	if (result == CUDA_SUCCESS && shim_place(address) == SHIM_PLACE_ARENA)
 		return shim_stream_synchronize(stream);
 	return result;
+}
+
+/* Whether a rectangle of elements can be filled. Returns: the error or success. */
+static CUresult check_rectangle(
+	CUdeviceptr address, size_t pitch, size_t width, size_t element, size_t height)
+{
+	struct shim_side side = { .address = address, .pitch = pitch, .rows = height };
+	uint64_t size;
+
+	if (address % element || (pitch % element && height > 1) ||
+		!vgpu_mul_u64(width, element, &size) || (pitch < size && height > 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	return shim_side_is_known(&side, size, height, 1) ? CUDA_SUCCESS
+							  : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* All three forms of a fill in two dimensions name their fields alike. */
+#define FILL_2D(_call, _request, _address, _pitch, _field, _value, _element, _width,     \
+	_height, _stream)                                                                \
+	({                                                                               \
+		CUresult result_ = check_rectangle(                                      \
+			(_address), (_pitch), (_width), (_element), (_height));          \
+		(_request)->dst_device = (_address);                                     \
+		(_request)->dst_pitch = (_pitch);                                        \
+		(_request)->_field = (_value);                                           \
+		(_request)->width = (_width);                                            \
+		(_request)->height = (_height);                                          \
+		(_request)->h_stream = (uint64_t)(uintptr_t)(_stream);                   \
+		result_ == CUDA_SUCCESS                                                  \
+			? shim_call_async((_call), &(_request)->base, (_stream))         \
+			: shim_call_error((_call), result_);                             \
+	})
+
+SHIM_EXPORT CUresult cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch,
+	unsigned char uc, size_t Width, size_t Height, CUstream hStream)
+{
+	Vgpu__CuMemsetD2D8AsyncRequest request =
+		VGPU__CU_MEMSET_D2_D8_ASYNC_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemsetD2D8Async);
+
+	return FILL_2D(
+		&call, &request, dstDevice, dstPitch, uc, uc, 1, Width, Height, hStream);
+}
+
+SHIM_EXPORT CUresult cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch,
+	unsigned short us, size_t Width, size_t Height, CUstream hStream)
+{
+	Vgpu__CuMemsetD2D16AsyncRequest request =
+		VGPU__CU_MEMSET_D2_D16_ASYNC_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemsetD2D16Async);
+
+	return FILL_2D(
+		&call, &request, dstDevice, dstPitch, us, us, 2, Width, Height, hStream);
+}
+
+SHIM_EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch,
+	unsigned int ui, size_t Width, size_t Height, CUstream hStream)
+{
+	Vgpu__CuMemsetD2D32AsyncRequest request =
+		VGPU__CU_MEMSET_D2_D32_ASYNC_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemsetD2D32Async);
+
+	return FILL_2D(
+		&call, &request, dstDevice, dstPitch, ui, ui, 4, Width, Height, hStream);
 }
 
 SHIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)

@@ -17,6 +17,7 @@
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "worker/call.h"
+#include "worker/handle-copy.h"
 #include "worker/rate.h"
 #include "worker/session.h"
 
@@ -307,8 +308,12 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 	call_init(&call, session, runner, lane, context, frame);
 	if (flags & VGPU_CALL_F_CONTEXT)
 		result = enter(&call, context);
-	r = result == CUDA_SUCCESS ? dispatch_call(&call)
-				   : call_finish(&call, NULL, result);
+	if (result == CUDA_SUCCESS) {
+		r = dispatch_call(&call);
+	} else {
+		copy_give_back(&call);
+		r = call_finish(&call, NULL, result);
+	}
 	if (r) {
 		*whyp = call.reason ? call.reason : "a call cannot be decoded";
 		return r;

@@ -316,6 +316,32 @@ static CUresult fake_2d(const CUDA_MEMCPY2D *rectangle, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
+static CUresult fake_3d(const CUDA_MEMCPY3D *box, CUstream stream)
+{
+	bool from_host = box->srcMemoryType == CU_MEMORYTYPE_HOST;
+	bool to_host = box->dstMemoryType == CU_MEMORYTYPE_HOST;
+
+	use_stream(stream);
+	if (!box->Depth || !box->Height || !box->WidthInBytes)
+		return CUDA_SUCCESS;
+	use_memory(from_host ? (uintptr_t)box->srcHost : box->srcDevice,
+		((box->Depth - 1) * box->srcHeight + box->Height - 1) * box->srcPitch +
+			box->WidthInBytes);
+	use_memory(to_host ? (uintptr_t)box->dstHost : box->dstDevice,
+		((box->Depth - 1) * box->dstHeight + box->Height - 1) * box->dstPitch +
+			box->WidthInBytes);
+	fake_counts.copies++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+	CUcontext from_context, size_t size, CUstream stream)
+{
+	use(to_context, FAKE_CONTEXT);
+	use(from_context, FAKE_CONTEXT);
+	return fake_d2d(to, from, size, stream);
+}
+
 static CUresult fill(uint64_t to, uint64_t size, CUstream stream)
 {
 	use_stream(stream);
@@ -600,6 +626,8 @@ void fake_driver_init(struct driver *driver, uint64_t base)
 			.cuMemcpyDtoHAsync_v2 = fake_d2h,
 			.cuMemcpyDtoDAsync_v2 = fake_d2d,
 			.cuMemcpy2DAsync_v2 = fake_2d,
+			.cuMemcpy3DAsync_v2 = fake_3d,
+			.cuMemcpyPeerAsync = fake_peer,
 			.cuMemsetD8Async = fake_fill_8,
 			.cuMemsetD16Async = fake_fill_16,
 			.cuMemsetD32Async = fake_fill_32,

@@ -83,6 +83,13 @@ CUresult fence_write_word(
 		stream, (uintptr_t)address, value, 0);
 }
 
+void fence_write_word_now(struct session *session, uint32_t word, uint64_t value)
+{
+	/* Partner: the guest's acquire load of the word. */
+	if (word < VGPU_WORDS_MAX)
+		__atomic_store_n(word_address(session, word), value, __ATOMIC_RELEASE);
+}
+
 CUresult fence_bind(struct session *session, struct stream *stream, uint32_t word)
 {
 	if (word >= VGPU_WORDS_MAX)

@@ -92,6 +92,9 @@ void fence_lane_done(struct session *session);
 CUresult fence_write_word(
 	struct session *session, CUstream stream, uint32_t word, uint64_t value);
 
+/* Writes a word here and now, for work that was never begun. */
+void fence_write_word_now(struct session *session, uint32_t word, uint64_t value);
+
 /* Notes a fault of asynchronous work, which the guest finds in its control page. */
 void fence_note_fault(struct session *session, CUresult result);
 

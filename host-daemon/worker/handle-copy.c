@@ -1,19 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and fills
+ * Copies
  *
- * All are stream-ordered and without a reply. An address is the guest's own, so it is
- * checked to lie in one allocation of this session or in its arena; there are no others
- * that mean anything. A copy from or to arena may ask for a word to be written behind it,
- * by which the guest learns that its staging block is free again.
+ * All but one are stream-ordered and without a reply. An address is the guest's own, so
+ * it is checked to lie in one allocation of this session or in its arena; there are no
+ * others that mean anything. A copy from or to arena may ask for a word to be written
+ * behind it, by which the guest learns that its staging block is free again.
  */
 
 #include "g-handlers.h"
 #include "vgpu/checked.h"
+#include "vgpu/g-calls.h"
 #include "worker/call.h"
+#include "worker/handle-copy.h"
 #include "worker/session.h"
 
 #define NO_WORD UINT32_MAX
+
+/*
+ * A copy that no stream will carry: its block is free at once. One that is told of the
+ * refusal frees it itself.
+ */
+static void give_back(struct call *call, uint32_t word, uint64_t value)
+{
+	if (word != NO_WORD && !(call->frame->flags & VGPU_FRAME_REPLY))
+		fence_write_word_now(call->session, word, value);
+}
+
+static CUresult copy_stream(
+	struct call *call, uint64_t handle, uint32_t word, uint64_t value, void **streamp)
+{
+	CUresult result = object_get(call, VGPU_HANDLE_STREAM, handle, false, streamp);
+
+	if (result != CUDA_SUCCESS)
+		give_back(call, word, value);
+	return result;
+}
 
 /*
  * Writes the word behind a copy, also one that was refused: the guest waits for it. One
@@ -45,7 +67,8 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 	CUresult result;
 	void *stream;
 
-	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	result = copy_stream(
+		call, request->h_stream, request->word, request->word_value, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = range_check(call, request->dst_device, request->byte_count);
@@ -69,7 +92,8 @@ CUresult handle_cuMemcpyDtoHAsync_v2(struct call *call,
 	CUresult result;
 	void *stream;
 
-	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	result = copy_stream(
+		call, request->h_stream, request->word, request->word_value, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = range_check(call, request->src_device, request->byte_count);
@@ -106,229 +130,306 @@ CUresult handle_cuMemcpyDtoDAsync_v2(struct call *call,
 	return result;
 }
 
-/* Whether `height` rows of `width` bytes, `pitch` apart, lie where the guest may. */
-static CUresult check_rectangle(struct call *call, uint64_t address, uint64_t pitch,
-	uint64_t width, uint64_t height)
+CUresult copy_check_side(struct call *call, const struct copy_side *side, uint64_t width,
+	uint64_t height, uint64_t depth)
 {
-	uint64_t size;
+	uint64_t n_rows, size;
 
-	if (!width || !height)
+	if (!width || !height || !depth)
 		return CUDA_SUCCESS;
-	if (width > pitch && height > 1)
+	if ((side->pitch < width && (height > 1 || depth > 1)) ||
+		(side->rows < height && depth > 1))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!vgpu_mul_u64(pitch, height - 1, &size) || !vgpu_add_u64(size, width, &size))
+	if (!vgpu_mul_u64(side->rows, depth - 1, &n_rows) ||
+		!vgpu_add_u64(n_rows, height - 1, &n_rows) ||
+		!vgpu_mul_u64(side->pitch, n_rows, &size) ||
+		!vgpu_add_u64(size, width, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	return range_check(call, address, size);
+	return range_check(call, side->address, size);
 }
 
-static void set_source(struct call *call, CUDA_MEMCPY2D *copy, uint64_t address)
+/* A box as the guest describes it. */
+struct box {
+	struct copy_side to;
+	struct copy_side from;
+	uint64_t width;
+	uint64_t height;
+	uint64_t depth;
+};
+
+static CUresult check_box(struct call *call, const struct box *box)
 {
-	if (arena_covers(call->session, address, 1)) {
-		copy->srcMemoryType = CU_MEMORYTYPE_HOST;
-		copy->srcHost = (void *)(uintptr_t)address;
-	} else {
-		copy->srcMemoryType = CU_MEMORYTYPE_DEVICE;
-		copy->srcDevice = address;
-	}
+	CUresult result;
+
+	result = copy_check_side(call, &box->to, box->width, box->height, box->depth);
+	return result == CUDA_SUCCESS ? copy_check_side(call, &box->from, box->width,
+						box->height, box->depth)
+				      : result;
 }
 
-static void set_destination(struct call *call, CUDA_MEMCPY2D *copy, uint64_t address)
+/*
+ * Where a side lies. A copy from host to host is done by the driver before it returns,
+ * which the dispatcher may not wait for: with both sides in the arena, which the device
+ * reaches too, both pass for the device's.
+ */
+static CUmemorytype place(
+	struct call *call, const struct copy_side *side, const struct copy_side *other)
 {
-	if (arena_covers(call->session, address, 1)) {
-		copy->dstMemoryType = CU_MEMORYTYPE_HOST;
-		copy->dstHost = (void *)(uintptr_t)address;
-	} else {
-		copy->dstMemoryType = CU_MEMORYTYPE_DEVICE;
-		copy->dstDevice = address;
-	}
+	return arena_covers(call->session, side->address, 1) &&
+			       !arena_covers(call->session, other->address, 1)
+		       ? CU_MEMORYTYPE_HOST
+		       : CU_MEMORYTYPE_DEVICE;
 }
 
-static void count_rectangle(struct call *call, const CUDA_MEMCPY2D *copy)
-{
-	uint64_t size = copy->WidthInBytes * copy->Height;
+/* The structures of the API name each side's fields alike. */
+#define SET_SIDE(_copy, _prefix, _type, _side)                                           \
+	do {                                                                             \
+		(_copy)->_prefix##MemoryType = (_type);                                  \
+		(_copy)->_prefix##Pitch = (_side)->pitch;                                \
+		if ((_type) == CU_MEMORYTYPE_HOST)                                       \
+			(_copy)->_prefix##Host = (void *)(uintptr_t)(_side)->address;    \
+		else                                                                     \
+			(_copy)->_prefix##Device = (_side)->address;                     \
+	} while (0)
 
-	if (copy->srcMemoryType == CU_MEMORYTYPE_HOST) {
+static CUresult count_box(struct call *call, const struct box *box, CUresult result)
+{
+	uint64_t size = box->width * box->height * box->depth;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (place(call, &box->from, &box->to) == CU_MEMORYTYPE_HOST) {
 		session_count(call->session, copies_h2d, 1);
 		session_count(call->session, bytes_h2d, size);
-	} else if (copy->dstMemoryType == CU_MEMORYTYPE_HOST) {
+	} else if (place(call, &box->to, &box->from) == CU_MEMORYTYPE_HOST) {
 		session_count(call->session, copies_d2h, 1);
 		session_count(call->session, bytes_d2h, size);
 	} else {
 		session_count(call->session, copies_d2d, 1);
 	}
+	return result;
 }
 
-static CUresult copy_rectangle(
-	struct call *call, const Vgpu__CuMemcpy2DAsyncV2Request *request, CUstream stream)
+static CUresult copy_rectangle(struct call *call, const struct box *box, CUstream stream)
 {
-	CUDA_MEMCPY2D copy = {
-		.srcPitch = request->src_pitch,
-		.dstPitch = request->dst_pitch,
-		.WidthInBytes = request->width,
-		.Height = request->height,
-	};
+	CUDA_MEMCPY2D copy = { .WidthInBytes = box->width, .Height = box->height };
 	CUresult result;
 
 	if (!call->driver->cuMemcpy2DAsync_v2)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = check_rectangle(
-		call, request->src, request->src_pitch, request->width, request->height);
-	if (result == CUDA_SUCCESS)
-		result = check_rectangle(call, request->dst, request->dst_pitch,
-			request->width, request->height);
+	result = check_box(call, box);
 	if (result != CUDA_SUCCESS)
 		return result;
-	set_source(call, &copy, request->src);
-	set_destination(call, &copy, request->dst);
+	SET_SIDE(&copy, src, place(call, &box->from, &box->to), &box->from);
+	SET_SIDE(&copy, dst, place(call, &box->to, &box->from), &box->to);
 	result = call->driver->cuMemcpy2DAsync_v2(&copy, stream);
-	if (result == CUDA_SUCCESS)
-		count_rectangle(call, &copy);
-	return result;
+	return count_box(call, box, result);
 }
 
 CUresult handle_cuMemcpy2DAsync_v2(struct call *call,
 	const Vgpu__CuMemcpy2DAsyncV2Request *request,
 	Vgpu__CuMemcpy2DAsyncV2Reply *reply)
 {
+	const struct box box = {
+		.to = { request->dst, request->dst_pitch, request->height },
+		.from = { request->src, request->src_pitch, request->height },
+		.width = request->width,
+		.height = request->height,
+		.depth = 1,
+	};
 	CUresult result;
 	void *stream;
 
-	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	result = copy_stream(
+		call, request->h_stream, request->word, request->word_value, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = copy_rectangle(call, request, stream);
+	result = copy_rectangle(call, &box, stream);
 	return finish_copy(call, stream, request->word, request->word_value, result);
 }
 
-/* The stream and the one-dimensional range of a fill. */
-static CUresult prepare_fill(struct call *call, uint64_t handle, uint64_t address,
-	uint64_t n, uint64_t element, void **streamp)
+static CUresult copy_box(struct call *call, const struct box *box, CUstream stream)
 {
+	CUDA_MEMCPY3D copy = {
+		.srcHeight = box->from.rows,
+		.dstHeight = box->to.rows,
+		.WidthInBytes = box->width,
+		.Height = box->height,
+		.Depth = box->depth,
+	};
 	CUresult result;
-	uint64_t size;
 
-	result = object_get(call, VGPU_HANDLE_STREAM, handle, false, streamp);
+	if (!call->driver->cuMemcpy3DAsync_v2)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = check_box(call, box);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!vgpu_mul_u64(n, element, &size))
-		return CUDA_ERROR_INVALID_VALUE;
-	return range_check(call, address, size);
+	SET_SIDE(&copy, src, place(call, &box->from, &box->to), &box->from);
+	SET_SIDE(&copy, dst, place(call, &box->to, &box->from), &box->to);
+	result = call->driver->cuMemcpy3DAsync_v2(&copy, stream);
+	return count_box(call, box, result);
 }
 
-static CUresult count_fill(struct call *call, CUresult result)
+CUresult handle_cuMemcpy3DAsync_v2(struct call *call,
+	const Vgpu__CuMemcpy3DAsyncV2Request *request,
+	Vgpu__CuMemcpy3DAsyncV2Reply *reply)
 {
+	const struct box box = {
+		.to = { request->dst, request->dst_pitch, request->dst_rows },
+		.from = { request->src, request->src_pitch, request->src_rows },
+		.width = request->width,
+		.height = request->height,
+		.depth = request->depth,
+	};
+	CUresult result;
+	void *stream;
+
+	result = copy_stream(
+		call, request->h_stream, request->word, request->word_value, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = copy_box(call, &box, stream);
+	return finish_copy(call, stream, request->word, request->word_value, result);
+}
+
+/* The contexts of a copy between two, as the driver knows them. */
+static CUresult get_contexts(struct call *call, uint64_t to, uint64_t from,
+	CUcontext *to_contextp, CUcontext *from_contextp)
+{
+	void *to_context, *from_context;
+	CUresult result;
+
+	result = object_get(call, VGPU_HANDLE_CONTEXT, to, false, &to_context);
 	if (result == CUDA_SUCCESS)
-		session_count(call->session, memsets, 1);
+		result =
+			object_get(call, VGPU_HANDLE_CONTEXT, from, false, &from_context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	*to_contextp = to_context;
+	*from_contextp = from_context;
+	/* Making sure of those contexts may have left this one. */
+	context_left(call->runner);
+	return context_enter(call->session, call->runner, call->context);
+}
+
+CUresult handle_cuMemcpy3DPeerAsync(struct call *call,
+	const Vgpu__CuMemcpy3DPeerAsyncRequest *request,
+	Vgpu__CuMemcpy3DPeerAsyncReply *reply)
+{
+	const struct box box = {
+		.to = { request->dst, request->dst_pitch, request->dst_rows },
+		.from = { request->src, request->src_pitch, request->src_rows },
+		.width = request->width,
+		.height = request->height,
+		.depth = request->depth,
+	};
+	CUDA_MEMCPY3D_PEER copy = {
+		.srcHeight = box.from.rows,
+		.dstHeight = box.to.rows,
+		.WidthInBytes = box.width,
+		.Height = box.height,
+		.Depth = box.depth,
+	};
+	CUresult result;
+	void *stream;
+
+	if (!call->driver->cuMemcpy3DPeerAsync)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	if (result == CUDA_SUCCESS)
+		result = check_box(call, &box);
+	if (result == CUDA_SUCCESS)
+		result = get_contexts(call, request->dst_context, request->src_context,
+			&copy.dstContext, &copy.srcContext);
+	if (result != CUDA_SUCCESS)
+		return result;
+	SET_SIDE(&copy, src, place(call, &box.from, &box.to), &box.from);
+	SET_SIDE(&copy, dst, place(call, &box.to, &box.from), &box.to);
+	result = call->driver->cuMemcpy3DPeerAsync(&copy, stream);
+	return count_box(call, &box, result);
+}
+
+static CUresult check_peers(struct call *call, uint64_t to, uint64_t from, uint64_t size)
+{
+	CUresult result = range_check(call, to, size);
+
+	return result == CUDA_SUCCESS ? range_check(call, from, size) : result;
+}
+
+CUresult handle_cuMemcpyPeer(struct call *call, const Vgpu__CuMemcpyPeerRequest *request,
+	Vgpu__CuMemcpyPeerReply *reply)
+{
+	CUcontext to_context, from_context;
+	CUresult result;
+
+	if (!call->driver->cuMemcpyPeer)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = check_peers(
+		call, request->dst_device, request->src_device, request->byte_count);
+	if (result == CUDA_SUCCESS)
+		result = get_contexts(call, request->dst_context, request->src_context,
+			&to_context, &from_context);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuMemcpyPeer(request->dst_device, to_context,
+			request->src_device, from_context, request->byte_count);
+	if (result == CUDA_SUCCESS)
+		session_count(call->session, copies_d2d, 1);
 	return result;
 }
 
-CUresult handle_cuMemsetD8Async(struct call *call,
-	const Vgpu__CuMemsetD8AsyncRequest *request, Vgpu__CuMemsetD8AsyncReply *reply)
+CUresult handle_cuMemcpyPeerAsync(struct call *call,
+	const Vgpu__CuMemcpyPeerAsyncRequest *request,
+	Vgpu__CuMemcpyPeerAsyncReply *reply)
 {
+	CUcontext to_context, from_context;
 	CUresult result;
 	void *stream;
 
-	result = prepare_fill(
-		call, request->h_stream, request->dst_device, request->n, 1, &stream);
-	if (result == CUDA_SUCCESS)
-		result = call->driver->cuMemsetD8Async(
-			request->dst_device, request->uc, request->n, stream);
-	return count_fill(call, result);
-}
-
-CUresult handle_cuMemsetD16Async(struct call *call,
-	const Vgpu__CuMemsetD16AsyncRequest *request, Vgpu__CuMemsetD16AsyncReply *reply)
-{
-	CUresult result;
-	void *stream;
-
-	result = prepare_fill(
-		call, request->h_stream, request->dst_device, request->n, 2, &stream);
-	if (result == CUDA_SUCCESS)
-		result = call->driver->cuMemsetD16Async(
-			request->dst_device, request->us, request->n, stream);
-	return count_fill(call, result);
-}
-
-CUresult handle_cuMemsetD32Async(struct call *call,
-	const Vgpu__CuMemsetD32AsyncRequest *request, Vgpu__CuMemsetD32AsyncReply *reply)
-{
-	CUresult result;
-	void *stream;
-
-	result = prepare_fill(
-		call, request->h_stream, request->dst_device, request->n, 4, &stream);
-	if (result == CUDA_SUCCESS)
-		result = call->driver->cuMemsetD32Async(
-			request->dst_device, request->ui, request->n, stream);
-	return count_fill(call, result);
-}
-
-/* The stream and the rectangle of a two-dimensional fill. */
-static CUresult prepare_fill_2d(struct call *call, uint64_t handle, uint64_t address,
-	uint64_t pitch, uint64_t n, uint64_t element, uint64_t height, void **streamp)
-{
-	CUresult result;
-	uint64_t width;
-
-	result = object_get(call, VGPU_HANDLE_STREAM, handle, false, streamp);
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!vgpu_mul_u64(n, element, &width))
-		return CUDA_ERROR_INVALID_VALUE;
-	return check_rectangle(call, address, pitch, width, height);
-}
-
-CUresult handle_cuMemsetD2D8Async(struct call *call,
-	const Vgpu__CuMemsetD2D8AsyncRequest *request,
-	Vgpu__CuMemsetD2D8AsyncReply *reply)
-{
-	CUresult result;
-	void *stream;
-
-	if (!call->driver->cuMemsetD2D8Async)
+	if (!call->driver->cuMemcpyPeerAsync)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = prepare_fill_2d(call, request->h_stream, request->dst_device,
-		request->dst_pitch, request->width, 1, request->height, &stream);
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
 	if (result == CUDA_SUCCESS)
-		result = call->driver->cuMemsetD2D8Async(request->dst_device,
-			request->dst_pitch, request->uc, request->width, request->height,
-			stream);
-	return count_fill(call, result);
+		result = check_peers(call, request->dst_device, request->src_device,
+			request->byte_count);
+	if (result == CUDA_SUCCESS)
+		result = get_contexts(call, request->dst_context, request->src_context,
+			&to_context, &from_context);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuMemcpyPeerAsync(request->dst_device, to_context,
+			request->src_device, from_context, request->byte_count, stream);
+	if (result == CUDA_SUCCESS)
+		session_count(call->session, copies_d2d, 1);
+	return result;
 }
 
-CUresult handle_cuMemsetD2D16Async(struct call *call,
-	const Vgpu__CuMemsetD2D16AsyncRequest *request,
-	Vgpu__CuMemsetD2D16AsyncReply *reply)
+/* The block of a copy in each of the messages that name one. */
+#define GIVE_BACK(_call, _type, _descriptor)                                             \
+	do {                                                                             \
+		const _type *request_ = (const _type *)call_unpack(_call, &_descriptor); \
+		if (request_)                                                            \
+			give_back(_call, request_->word, request_->word_value);          \
+	} while (0)
+
+void copy_give_back(struct call *call)
 {
-	CUresult result;
-	void *stream;
-
-	if (!call->driver->cuMemsetD2D16Async)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	result = prepare_fill_2d(call, request->h_stream, request->dst_device,
-		request->dst_pitch, request->width, 2, request->height, &stream);
-	if (result == CUDA_SUCCESS)
-		result = call->driver->cuMemsetD2D16Async(request->dst_device,
-			request->dst_pitch, request->us, request->width, request->height,
-			stream);
-	return count_fill(call, result);
-}
-
-CUresult handle_cuMemsetD2D32Async(struct call *call,
-	const Vgpu__CuMemsetD2D32AsyncRequest *request,
-	Vgpu__CuMemsetD2D32AsyncReply *reply)
-{
-	CUresult result;
-	void *stream;
-
-	if (!call->driver->cuMemsetD2D32Async)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	result = prepare_fill_2d(call, request->h_stream, request->dst_device,
-		request->dst_pitch, request->width, 4, request->height, &stream);
-	if (result == CUDA_SUCCESS)
-		result = call->driver->cuMemsetD2D32Async(request->dst_device,
-			request->dst_pitch, request->ui, request->width, request->height,
-			stream);
-	return count_fill(call, result);
+	switch (call->frame->call) {
+	case VGPU_CALL_cuMemcpyHtoDAsync_v2:
+		GIVE_BACK(call, Vgpu__CuMemcpyHtoDAsyncV2Request,
+			vgpu__cu_memcpy_hto_dasync_v2_request__descriptor);
+		break;
+	case VGPU_CALL_cuMemcpyDtoHAsync_v2:
+		GIVE_BACK(call, Vgpu__CuMemcpyDtoHAsyncV2Request,
+			vgpu__cu_memcpy_dto_hasync_v2_request__descriptor);
+		break;
+	case VGPU_CALL_cuMemcpy2DAsync_v2:
+		GIVE_BACK(call, Vgpu__CuMemcpy2DAsyncV2Request,
+			vgpu__cu_memcpy2_dasync_v2_request__descriptor);
+		break;
+	case VGPU_CALL_cuMemcpy3DAsync_v2:
+		GIVE_BACK(call, Vgpu__CuMemcpy3DAsyncV2Request,
+			vgpu__cu_memcpy3_dasync_v2_request__descriptor);
+		break;
+	default:
+		break;
+	}
 }

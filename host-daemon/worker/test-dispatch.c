@@ -467,6 +467,131 @@ TEST(a_copy_that_is_refused_still_gives_its_staging_back)
 	fixture_deinit(&fixture);
 }
 
+static uint64_t read_word(uint32_t word)
+{
+	const struct vgpu_word *words =
+		(const struct vgpu_word *)(fixture.session.area + VGPU_WORDS_OFF);
+
+	return __atomic_load_n(&words[word].value, __ATOMIC_ACQUIRE);
+}
+
+TEST(a_copy_without_a_stream_still_gives_its_staging_back)
+{
+	Vgpu__CuMemcpyDtoHAsyncV2Request linear =
+		VGPU__CU_MEMCPY_DTO_HASYNC_V2_REQUEST__INIT;
+	Vgpu__CuMemcpy3DAsyncV2Request box = VGPU__CU_MEMCPY3_DASYNC_V2_REQUEST__INIT;
+	uint64_t stream;
+
+	begin();
+	stream = make_stream();
+	destroy_stream(stream);
+	linear.src_device = alloc(4096);
+	linear.dst_host = fixture.arena;
+	linear.byte_count = 8;
+	linear.h_stream = box.h_stream = stream;
+	linear.word = 5;
+	linear.word_value = 99;
+	check_eq(fixture_call(
+			 &fixture, 0, VGPU_CALL_cuMemcpyDtoHAsync_v2, 0, &linear.base),
+		0);
+	check_eq(read_word(5), 99);
+	box.word = 6;
+	box.word_value = 77;
+	check_eq(
+		fixture_call(&fixture, 0, VGPU_CALL_cuMemcpy3DAsync_v2, 0, &box.base), 0);
+	check_eq(read_word(6), 77);
+	check_eq(fake_counts.copies, 0);
+	check_eq(fixture.stats.refused_async, 2);
+	/* No word is far enough away to be written outside of the channel. */
+	box.word = VGPU_WORDS_MAX;
+	check_eq(
+		fixture_call(&fixture, 0, VGPU_CALL_cuMemcpy3DAsync_v2, 0, &box.base), 0);
+	fixture_deinit(&fixture);
+}
+
+TEST(a_copy_without_a_context_still_gives_its_staging_back)
+{
+	Vgpu__VgpuLaneContextRequest enter = VGPU__VGPU_LANE_CONTEXT_REQUEST__INIT;
+	Vgpu__CuMemcpyHtoDAsyncV2Request request =
+		VGPU__CU_MEMCPY_HTO_DASYNC_V2_REQUEST__INIT;
+
+	begin();
+	request.dst_device = alloc(4096);
+	request.src_host = fixture.arena;
+	request.byte_count = 8;
+	request.word = 5;
+	request.word_value = 99;
+	enter.context = vgpu_handle_make(VGPU_HANDLE_CONTEXT, 100, 1);
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_vgpuLaneContext, 0, &enter.base), 0);
+	check_eq(fixture_call(
+			 &fixture, 0, VGPU_CALL_cuMemcpyHtoDAsync_v2, 0, &request.base),
+		0);
+	check_eq(read_word(5), 99);
+	check_eq(fake_counts.copies, 0);
+	fixture_deinit(&fixture);
+}
+
+static CUresult copy_box(uint64_t to, uint64_t pitch, uint64_t rows, uint64_t depth)
+{
+	Vgpu__CuMemcpy3DAsyncV2Request request = VGPU__CU_MEMCPY3_DASYNC_V2_REQUEST__INIT;
+
+	request.dst = to;
+	request.dst_pitch = pitch;
+	request.dst_rows = rows;
+	request.src = fixture.arena;
+	request.src_pitch = 16;
+	request.src_rows = 4;
+	request.width = 16;
+	request.height = 4;
+	request.depth = depth;
+	request.word = UINT32_MAX;
+	check_eq(fixture_call(
+			 &fixture, 0, VGPU_CALL_cuMemcpy3DAsync_v2, REPLY, &request.base),
+		0);
+	return fixture.result;
+}
+
+TEST(boxes_are_checked_before_the_driver_sees_them)
+{
+	uint64_t address;
+
+	begin();
+	address = alloc(16 * 4 * 4);
+	check_eq(copy_box(address, 16, 4, 4), CUDA_SUCCESS);
+	check_eq(copy_box(address, 16, 4, 5), CUDA_ERROR_INVALID_VALUE);
+	check_eq(copy_box(address, 17, 4, 4), CUDA_ERROR_INVALID_VALUE);
+	check_eq(copy_box(address, 15, 4, 4), CUDA_ERROR_INVALID_VALUE);
+	check_eq(copy_box(address, 16, 3, 4), CUDA_ERROR_INVALID_VALUE);
+	check_eq(copy_box(address, 16, UINT64_MAX, 2), CUDA_ERROR_INVALID_VALUE);
+	check_eq(copy_box(address, UINT64_MAX / 4, 4, 2), CUDA_ERROR_INVALID_VALUE);
+	check_eq(copy_box(address, 16, 4, UINT64_MAX), CUDA_ERROR_INVALID_VALUE);
+	check_eq(copy_box(address + 1, 16, 4, 4), CUDA_ERROR_INVALID_VALUE);
+	check_eq(fake_counts.copies, 1);
+	fixture_deinit(&fixture);
+}
+
+TEST(copies_between_contexts_name_contexts_of_the_guest)
+{
+	Vgpu__CuMemcpyPeerAsyncRequest request = VGPU__CU_MEMCPY_PEER_ASYNC_REQUEST__INIT;
+
+	begin();
+	request.dst_device = request.src_device = alloc(64);
+	request.byte_count = 64;
+	request.dst_context = fixture.context;
+	request.src_context = 0x7f0000001000;
+	check_eq(fixture_call(
+			 &fixture, 0, VGPU_CALL_cuMemcpyPeerAsync, REPLY, &request.base),
+		0);
+	check_eq(fixture.result, CUDA_ERROR_INVALID_CONTEXT);
+	request.src_context = fixture.context;
+	check_eq(fixture_call(
+			 &fixture, 0, VGPU_CALL_cuMemcpyPeerAsync, REPLY, &request.base),
+		0);
+	check_eq(fixture.result, CUDA_SUCCESS);
+	check_eq(fake_counts.copies, 1);
+	fixture_deinit(&fixture);
+}
+
 TEST(a_refusal_that_is_answered_leaves_the_word_to_the_guest)
 {
 	Vgpu__CuMemcpyHtoDAsyncV2Request request =

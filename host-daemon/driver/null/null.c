@@ -287,6 +287,7 @@ NOTHING(cuMemcpyDtoHAsync_v2,
 NOTHING(cuMemcpyDtoDAsync_v2, (CUdeviceptr dstDevice, CUdeviceptr srcDevice,
 				      size_t ByteCount, CUstream hStream))
 NOTHING(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *pCopy, CUstream hStream))
+NOTHING(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *pCopy, CUstream hStream))
 NOTHING(cuMemsetD8Async,
 	(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream))
 NOTHING(cuMemsetD16Async,

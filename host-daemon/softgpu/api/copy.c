@@ -18,50 +18,58 @@ enum copy_side {
 	COPY_UNIFIED, /* either: the address tells */
 };
 
-/* A rectangle of memory: its address is that of the first byte. */
-struct copy_plane {
+/* A box of memory: its address is that of the first byte. */
+struct copy_place {
 	enum copy_side side;
 	uint64_t address;
-	uint64_t pitch;
+	uint64_t pitch; /* from row to row */
+	uint64_t rows;	/* from layer to layer */
 };
 
-/* Return: whether the plane exists; *pageablep is set if it is ordinary memory. */
-static bool copy_check(
-	const struct copy_plane *plane, uint64_t width, uint64_t height, bool *pageablep)
-{
-	uint64_t size, end;
+struct copy_extent {
+	uint64_t width, height, depth;
+};
 
-	if (!vgpu_mul_u64(plane->pitch, height - 1, &size) ||
-		!vgpu_add_u64(size, width, &size) ||
-		!vgpu_add_u64(plane->address, size, &end))
+/* Return: whether the box exists; *pageablep is set if it is ordinary memory. */
+static bool copy_check(
+	const struct copy_place *place, const struct copy_extent *extent, bool *pageablep)
+{
+	uint64_t n_rows, size, end;
+
+	if (!vgpu_mul_u64(place->rows, extent->depth - 1, &n_rows) ||
+		!vgpu_add_u64(n_rows, extent->height - 1, &n_rows) ||
+		!vgpu_mul_u64(place->pitch, n_rows, &size) ||
+		!vgpu_add_u64(size, extent->width, &size) ||
+		!vgpu_add_u64(place->address, size, &end))
 		return false;
-	if (memory_covers(&softgpu_device.memory, plane->address, size))
+	if (memory_covers(&softgpu_device.memory, place->address, size))
 		return true;
 	*pageablep = true;
-	return plane->side != COPY_DEVICE && plane->address;
+	return place->side != COPY_DEVICE && place->address;
 }
 
-static CUresult copy_submit(struct sched_stream *stream, const struct copy_plane *to,
-	const struct copy_plane *from, uint64_t width, uint64_t height, bool wait)
+static CUresult copy_submit(struct sched_stream *stream, const struct copy_place *to,
+	const struct copy_place *from, const struct copy_extent *extent, bool wait)
 {
 	struct sched_op op = {
 		.kind = SCHED_COPY,
 		.copy = {
 			.to = to->address,
 			.from = from->address,
-			.width = width,
-			.height = height,
-			.depth = 1,
+			.width = extent->width,
+			.height = extent->height,
+			.depth = extent->depth,
 			.to_pitch = to->pitch,
 			.from_pitch = from->pitch,
+			.to_slice = to->pitch * to->rows,
+			.from_slice = from->pitch * from->rows,
 		},
 	};
 	bool pageable = false;
 
-	if (!width || !height)
+	if (!extent->width || !extent->height || !extent->depth)
 		return CUDA_SUCCESS;
-	if (!copy_check(to, width, height, &pageable) ||
-		!copy_check(from, width, height, &pageable))
+	if (!copy_check(to, extent, &pageable) || !copy_check(from, extent, &pageable))
 		return CUDA_ERROR_INVALID_VALUE;
 	return sched_submit(stream, &op, wait || pageable);
 }
@@ -69,13 +77,14 @@ static CUresult copy_submit(struct sched_stream *stream, const struct copy_plane
 static CUresult copy_linear(CUstream handle, enum copy_side to_side, uint64_t to,
 	enum copy_side from_side, uint64_t from, size_t size, bool wait)
 {
-	struct copy_plane to_plane = { .side = to_side, .address = to };
-	struct copy_plane from_plane = { .side = from_side, .address = from };
+	const struct copy_place to_place = { .side = to_side, .address = to };
+	const struct copy_place from_place = { .side = from_side, .address = from };
+	const struct copy_extent extent = { size, 1, 1 };
 	struct sched_stream *stream;
 	CUresult r;
 
 	r = stream_get(handle, &stream);
-	return r ? r : copy_submit(stream, &to_plane, &from_plane, size, 1, wait);
+	return r ? r : copy_submit(stream, &to_place, &from_place, &extent, wait);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
@@ -130,74 +139,87 @@ CUresult cuMemcpyAsync(
 }
 
 /*
- * Rectangles
+ * Rectangles and boxes
  */
 
-/* One side of a CUDA_MEMCPY2D. */
-struct copy_side_2d {
+/* One side as the structures of the API describe it. */
+struct copy_operand {
 	CUmemorytype type;
 	const void *host;
 	CUdeviceptr device;
-	size_t x, y, pitch;
+	size_t x, y, z, pitch, rows;
 };
 
-static CUresult copy_plane_2d(struct copy_plane *plane, const struct copy_side_2d *side,
-	uint64_t width, uint64_t height)
-{
-	uint64_t row_end, skipped, start;
+/* Of a structure with fields named for their side. */
+#define COPY_OPERAND(_copy, _side, _z, _rows)                                            \
+	{                                                                                \
+		.type = (_copy)->_side##MemoryType, .host = (_copy)->_side##Host,        \
+		.device = (_copy)->_side##Device, .x = (_copy)->_side##XInBytes,         \
+		.y = (_copy)->_side##Y, .z = (_z), .pitch = (_copy)->_side##Pitch,       \
+		.rows = (_rows),                                                         \
+	}
 
-	switch (side->type) {
+static CUresult copy_find_place(struct copy_place *place,
+	const struct copy_operand *operand, const struct copy_extent *extent)
+{
+	uint64_t row_end, rows_end, skipped, start;
+
+	switch (operand->type) {
 	case CU_MEMORYTYPE_HOST:
-		plane->side = COPY_HOST;
-		start = (uintptr_t)side->host;
+		place->side = COPY_HOST;
+		start = (uintptr_t)operand->host;
 		break;
 	case CU_MEMORYTYPE_DEVICE:
-		plane->side = COPY_DEVICE;
-		start = side->device;
+		place->side = COPY_DEVICE;
+		start = operand->device;
 		break;
 	case CU_MEMORYTYPE_UNIFIED:
-		plane->side = COPY_UNIFIED;
-		start = side->device;
+		place->side = COPY_UNIFIED;
+		start = operand->device;
 		break;
 	case CU_MEMORYTYPE_ARRAY:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (!vgpu_add_u64(side->x, width, &row_end) ||
-		(height > 1 && side->pitch < row_end) ||
-		!vgpu_mul_u64(side->y, side->pitch, &skipped) ||
-		!vgpu_add_u64(skipped, side->x, &skipped) ||
-		!vgpu_add_u64(start, skipped, &plane->address))
+	if (!vgpu_add_u64(operand->x, extent->width, &row_end) ||
+		!vgpu_add_u64(operand->y, extent->height, &rows_end) ||
+		((extent->height > 1 || extent->depth > 1) && operand->pitch < row_end) ||
+		(extent->depth > 1 && operand->rows < rows_end) ||
+		!vgpu_mul_u64(operand->z, operand->rows, &skipped) ||
+		!vgpu_add_u64(skipped, operand->y, &skipped) ||
+		!vgpu_mul_u64(skipped, operand->pitch, &skipped) ||
+		!vgpu_add_u64(skipped, operand->x, &skipped) ||
+		!vgpu_add_u64(start, skipped, &place->address))
 		return CUDA_ERROR_INVALID_VALUE;
-	plane->pitch = side->pitch;
+	place->pitch = operand->pitch;
+	place->rows = operand->rows;
 	return CUDA_SUCCESS;
 }
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool wait)
+static CUresult copy_operands(CUstream handle, const struct copy_operand *to,
+	const struct copy_operand *from, const struct copy_extent *extent, bool wait)
 {
-	struct copy_plane to, from;
+	struct copy_place to_place, from_place;
 	struct sched_stream *stream;
 	CUresult r;
 
 	r = stream_get(handle, &stream);
-	if (r)
-		return r;
+	if (!r)
+		r = copy_find_place(&to_place, to, extent);
+	if (!r)
+		r = copy_find_place(&from_place, from, extent);
+	return r ? r : copy_submit(stream, &to_place, &from_place, extent, wait);
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool wait)
+{
 	if (!copy)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = copy_plane_2d(&to,
-		&(struct copy_side_2d){ copy->dstMemoryType, copy->dstHost,
-			copy->dstDevice, copy->dstXInBytes, copy->dstY, copy->dstPitch },
-		copy->WidthInBytes, copy->Height);
-	if (!r)
-		r = copy_plane_2d(&from,
-			&(struct copy_side_2d){ copy->srcMemoryType, copy->srcHost,
-				copy->srcDevice, copy->srcXInBytes, copy->srcY,
-				copy->srcPitch },
-			copy->WidthInBytes, copy->Height);
-	if (r)
-		return r;
-	return copy_submit(stream, &to, &from, copy->WidthInBytes, copy->Height, wait);
+	return copy_operands(handle,
+		&(struct copy_operand)COPY_OPERAND(copy, dst, 0, copy->Height),
+		&(struct copy_operand)COPY_OPERAND(copy, src, 0, copy->Height),
+		&(struct copy_extent){ copy->WidthInBytes, copy->Height, 1 }, wait);
 }
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -213,4 +235,113 @@ CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
 	return copy_2d(pCopy, hStream, false);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool wait)
+{
+	if (!copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	return copy_operands(handle,
+		&(struct copy_operand)COPY_OPERAND(
+			copy, dst, copy->dstZ, copy->dstHeight),
+		&(struct copy_operand)COPY_OPERAND(
+			copy, src, copy->srcZ, copy->srcHeight),
+		&(struct copy_extent){ copy->WidthInBytes, copy->Height, copy->Depth },
+		wait);
+}
+
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+{
+	return copy_3d(pCopy, NULL, true);
+}
+
+CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+	return copy_3d(pCopy, hStream, false);
+}
+
+/*
+ * Between contexts
+ *
+ * An address tells where it lies, so the contexts only tell what has to be waited for.
+ */
+
+static CUresult copy_check_contexts(CUcontext to, CUcontext from)
+{
+	if (!object_is(to, OBJECT_CONTEXT) || !object_is(from, OBJECT_CONTEXT))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return to->is_active && from->is_active ? CUDA_SUCCESS
+						: CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+/* The calls that are not asynchronous come after all that was begun on either side. */
+static CUresult copy_wait_contexts(CUcontext to, CUcontext from)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (!r)
+		r = copy_check_contexts(to, from);
+	if (!r)
+		r = sched_context_wait(&to->sched);
+	if (!r)
+		r = sched_context_wait(&from->sched);
+	return r;
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
+	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream)
+{
+	CUresult r;
+
+	r = copy_check_contexts(dstContext, srcContext);
+	return r ? r
+		 : copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
+			   ByteCount, false);
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+	CUcontext srcContext, size_t ByteCount)
+{
+	CUresult r;
+
+	r = copy_wait_contexts(dstContext, srcContext);
+	return r ? r
+		 : copy_linear(NULL, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
+			   ByteCount, true);
+}
+
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bool wait)
+{
+	return copy_operands(handle,
+		&(struct copy_operand)COPY_OPERAND(
+			copy, dst, copy->dstZ, copy->dstHeight),
+		&(struct copy_operand)COPY_OPERAND(
+			copy, src, copy->srcZ, copy->srcHeight),
+		&(struct copy_extent){ copy->WidthInBytes, copy->Height, copy->Depth },
+		wait);
+}
+
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_get(hStream, &stream);
+	if (!r && !pCopy)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = copy_check_contexts(pCopy->dstContext, pCopy->srcContext);
+	return r ? r : copy_3d_peer(pCopy, hStream, false);
+}
+
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+	CUresult r;
+
+	if (!pCopy)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = copy_wait_contexts(pCopy->dstContext, pCopy->srcContext);
+	return r ? r : copy_3d_peer(pCopy, NULL, true);
 }
