@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "error.h"
 #include "shim.h"
 
 static const struct {
@@ -210,14 +211,19 @@ static const struct {
 
 #define N_ERRORS (sizeof(errors) / sizeof(errors[0]))
 
+const char *shim_error_name(CUresult error)
+{
+	for (size_t i = 0; i < N_ERRORS; i++)
+		if (errors[i].code == error)
+			return errors[i].name;
+	return NULL;
+}
+
 SHIM_EXPORT CUresult cuGetErrorName(CUresult error, const char **pStr)
 {
 	if (!pStr)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pStr = NULL;
-	for (size_t i = 0; i < N_ERRORS && !*pStr; i++)
-		if (errors[i].code == error)
-			*pStr = errors[i].name;
+	*pStr = shim_error_name(error);
 	return *pStr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

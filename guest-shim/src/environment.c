@@ -37,9 +37,10 @@ static CUmoduleLoadingMode read_loading_mode(void)
 
 	if (value && !strcmp(value, "EAGER"))
 		return CU_MODULE_EAGER_LOADING;
-	if (value && *value && strcmp(value, "LAZY") != 0 && strcmp(value, "DEFAULT") != 0)
-		vgpu_log_warning("CUDA_MODULE_LOADING=%s is none of LAZY, EAGER, DEFAULT",
-			value);
+	if (value && *value && strcmp(value, "LAZY") != 0 &&
+		strcmp(value, "DEFAULT") != 0)
+		vgpu_log_warning(
+			"CUDA_MODULE_LOADING=%s is none of LAZY, EAGER, DEFAULT", value);
 	return CU_MODULE_LAZY_LOADING;
 }
 
@@ -89,13 +90,14 @@ static void format_uuid(const struct shim_device *device, char text[UUID_TEXT_SI
 	char *end = text + sprintf(text, UUID_PREFIX);
 
 	for (int i = 0; i < 16; i++)
-		end += sprintf(end, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
+		end += sprintf(end, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
 			(unsigned char)device->uuid.bytes[i]);
 }
 
 /* Returns: the device whose UUID alone begins like that, or -1. */
-static int find_by_uuid(const char *entry, size_t size, const struct shim_device *devices,
-	int n_devices)
+static int find_by_uuid(
+	const char *entry, size_t size, const struct shim_device *devices, int n_devices)
 {
 	char text[UUID_TEXT_SIZE];
 	int found = -1;
@@ -123,7 +125,8 @@ static int find_entry(const char *entry, size_t size, const struct shim_device *
 	if (!strncmp(entry, UUID_PREFIX, strlen(UUID_PREFIX)))
 		return find_by_uuid(entry, size, devices, n_devices);
 	for (i = 0; i < size && isdigit((unsigned char)entry[i]); i++)
-		number = number < VGPU_DEVICES_MAX ? number * 10 + (entry[i] - '0') : number;
+		if (number < VGPU_DEVICES_MAX)
+			number = number * 10 + (unsigned long)(entry[i] - '0');
 	if (!size || i < size || number >= (unsigned long)n_devices)
 		return -1;
 	return order[number];

@@ -19,6 +19,7 @@
 #include "vgpu/cuda.h"
 
 #include "channel.h"
+#include "g-entries.h"
 
 enum shim_state {
 	SHIM_NEW, /* what a wiped page reads as */
@@ -48,5 +49,5 @@ static inline bool shim_is_ready(void)
 			return shim_why_not_ready();                                     \
 	} while (0)
 
-/* Before the definition of every exported function. */
+/* Before the definition of every exported function, and of the one behind it. */
 #define SHIM_EXPORT __attribute__((__visibility__("default")))

@@ -20,6 +20,7 @@ import emit_cuda_h
 import emit_dispatch
 import emit_docs
 import emit_driver
+import emit_entries
 import emit_proto
 import emit_stubs
 import emit_symbols
@@ -48,6 +49,7 @@ PRODUCTS = {
 SETS = {
     "stubs": emit_stubs.emit,
     "dispatch": emit_dispatch.emit_sources,
+    "entries": emit_entries.emit,
 }
 # Products that are folders write themselves.
 FOLDERS = {

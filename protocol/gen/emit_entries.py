@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""g-entries-<family>.c and g-entries.h: the exported functions, which may be traced.
+
+Every exported symbol is a function made here. It goes on to the one that does the work,
+which is written or generated under the same name: g-entries.h, which shim.h includes,
+turns that name into shim_<symbol> wherever the guest library is compiled. So calls from
+one part of the library to another are not traced, and cuGetProcAddress hands out what
+is.
+
+Calls nothing but guest-shim/src/trace.h:
+
+	bool shim_trace_is_on
+
+	void shim_trace_begin(struct shim_trace *trace);
+		Before the call: takes the time.
+
+	void shim_trace_result(struct shim_trace *trace, const char *name, CUresult r);
+		After it. The parameters follow, in their order, each by one of:
+
+	shim_trace_signed, _unsigned, _address, _real(trace, name, value)
+	shim_trace_string(trace, name, text)
+	shim_trace_block(trace, name, size)	a structure passed by value
+	shim_trace_output(trace, name, pointer, size, form)
+		a pointer, and what the call left there if it succeeded
+
+	CUresult shim_trace_end(struct shim_trace *trace);
+		Writes the line. Returns the result.
+"""
+
+from emit_cuda_h import prototype
+from model import BASE_WIRE
+from writer import Writer
+
+PREFIX = "shim_"
+SIGNED = ("int", "short", "char", "long long", "int32_t", "int64_t")
+REAL = ("float", "double")
+TEXT = ("string", "const char *")
+
+
+def form_of(api, c_type):
+    """How a value of that type is shown: a word of trace.h, "" for a structure."""
+    if c_type.endswith("*"):
+        return "address"
+    found = api.resolve(c_type)
+    if found is None:
+        if c_type in REAL:
+            return "real"
+        if c_type in SIGNED:
+            return "signed"
+        return "unsigned" if c_type in BASE_WIRE or c_type == "unsigned" else ""
+    if found.kind in ("handle", "callback"):
+        return "address"
+    if found.kind == "enum":
+        return "signed"
+    if found.kind == "scalar":
+        return "address" if found.name.startswith("CUdeviceptr") else form_of(api, found.c)
+    return ""
+
+
+def trace_argument(api, p):
+    if p.is_output:
+        form = form_of(api, p.type)
+        if form in ("signed", "unsigned", "address") and p.type != "char":
+            return (f'shim_trace_output(&trace, "{p.name}", {p.name}, sizeof(*{p.name}), '
+                    f"SHIM_TRACE_{form.upper()});")
+        return f'shim_trace_address(&trace, "{p.name}", (uintptr_t){p.name});'
+    if p.type in TEXT:
+        return f'shim_trace_string(&trace, "{p.name}", {p.name});'
+    form = form_of(api, p.type)
+    if form == "address":
+        return f'shim_trace_address(&trace, "{p.name}", (uintptr_t){p.name});'
+    if form:
+        return f'shim_trace_{form}(&trace, "{p.name}", {p.name});'
+    return f'shim_trace_block(&trace, "{p.name}", sizeof({p.name}));'
+
+
+def emit_entry(w, api, call, symbol):
+    names = [p.name for p in call.params]
+    w.line(prototype(call, f"traced_{symbol}",
+                     head="static __attribute__((__cold__, __noinline__)) CUresult ",
+                     end=""))
+    w.line("{")
+    w.line("\tstruct shim_trace trace;")
+    w.blank()
+    w.line("\tshim_trace_begin(&trace);")
+    w.wrapped(f'\tshim_trace_result(&trace, "{symbol}", {PREFIX}{symbol}(', names, "));")
+    for p in call.params:
+        head, _, rest = trace_argument(api, p).partition("(")
+        w.wrapped(f"\t{head}(", rest[:-2].split(", "), ");")
+    w.line("\treturn shim_trace_end(&trace);")
+    w.line("}")
+    w.blank()
+    w.line(prototype(call, symbol, head="SHIM_EXPORT CUresult ", end=""))
+    w.line("{")
+    w.line("\tif (__builtin_expect(shim_trace_is_on, 0))")
+    w.wrapped(f"\t\treturn traced_{symbol}(", names, ");")
+    w.wrapped(f"\treturn {PREFIX}{symbol}(", names, ");")
+    w.line("}")
+    w.blank()
+
+
+def symbols_of(call):
+    return [call.symbol] + ([call.pt_symbol] if call.pt else [])
+
+
+def emit_header(api):
+    w = Writer()
+    w.head(api, "The functions behind the exported ones")
+    w.line("#pragma once")
+    w.blank()
+    w.line('#include "vgpu/cuda.h"')
+    w.blank()
+    for call in api.public:
+        for symbol in symbols_of(call):
+            w.line(prototype(call, PREFIX + symbol, head="CUresult "))
+    w.blank()
+    w.line("#ifndef SHIM_EXPORTS_ENTRIES")
+    for symbol in api.symbols():
+        w.line(f"#define {symbol} {PREFIX}{symbol}")
+    w.line("#endif")
+    return w.finish()
+
+
+def emit_family(api, family, calls):
+    w = Writer()
+    w.head(api, f"What the guest's libcuda.so.1 exports: {family}")
+    w.line("#define SHIM_EXPORTS_ENTRIES")
+    w.line('#include "shim.h"')
+    w.line('#include "trace.h"')
+    w.blank()
+    for call in calls:
+        for symbol in symbols_of(call):
+            emit_entry(w, api, call, symbol)
+    return w.finish()
+
+
+def emit(api):
+    """Returns the text of each file."""
+    files = {"g-entries.h": emit_header(api)}
+    for family, calls in api.by_family(api.public).items():
+        files[f"g-entries-{family}.c"] = emit_family(api, family, calls)
+    return files

@@ -1,0 +1,84 @@
+/* Generated from protocol/api by protocol/gen; do not edit. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the guest's libcuda.so.1 exports: launch */
+
+#define SHIM_EXPORTS_ENTRIES
+#include "shim.h"
+#include "trace.h"
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch(void **params,
+	CUstream hStream)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuLaunch", shim_cuLaunch(params, hStream));
+	shim_trace_address(&trace, "params", (uintptr_t)params);
+	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuLaunch(void **params, CUstream hStream)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuLaunch(params, hStream);
+	return shim_cuLaunch(params, hStream);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch_ptsz(
+	void **params, CUstream hStream)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuLaunch_ptsz", shim_cuLaunch_ptsz(params, hStream));
+	shim_trace_address(&trace, "params", (uintptr_t)params);
+	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuLaunch_ptsz(void **params, CUstream hStream)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuLaunch_ptsz(params, hStream);
+	return shim_cuLaunch_ptsz(params, hStream);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuGraphLaunch(
+	CUgraph graph, CUstream hStream)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuGraphLaunch", shim_cuGraphLaunch(graph, hStream));
+	shim_trace_address(&trace, "graph", (uintptr_t)graph);
+	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch(CUgraph graph, CUstream hStream)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuGraphLaunch(graph, hStream);
+	return shim_cuGraphLaunch(graph, hStream);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuGraphLaunch_ptsz(
+	CUgraph graph, CUstream hStream)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuGraphLaunch_ptsz", shim_cuGraphLaunch_ptsz(graph,
+		hStream));
+	shim_trace_address(&trace, "graph", (uintptr_t)graph);
+	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuGraphLaunch_ptsz(graph, hStream);
+	return shim_cuGraphLaunch_ptsz(graph, hStream);
+}

@@ -1,0 +1,188 @@
+/* Generated from protocol/api by protocol/gen; do not edit. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the guest's libcuda.so.1 exports: small */
+
+#define SHIM_EXPORTS_ENTRIES
+#include "shim.h"
+#include "trace.h"
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuInit(unsigned int Flags)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuInit", shim_cuInit(Flags));
+	shim_trace_unsigned(&trace, "Flags", Flags);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuInit(unsigned int Flags)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuInit(Flags);
+	return shim_cuInit(Flags);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriority(
+	CUstream hStream, int *priority)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuStreamGetPriority", shim_cuStreamGetPriority(hStream,
+		priority));
+	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
+	shim_trace_output(&trace, "priority", priority, sizeof(*priority),
+		SHIM_TRACE_SIGNED);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuStreamGetPriority(hStream, priority);
+	return shim_cuStreamGetPriority(hStream, priority);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriority_ptsz(
+	CUstream hStream, int *priority)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuStreamGetPriority_ptsz", shim_cuStreamGetPriority_ptsz(
+		hStream, priority));
+	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
+	shim_trace_output(&trace, "priority", priority, sizeof(*priority),
+		SHIM_TRACE_SIGNED);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuStreamGetPriority_ptsz(CUstream hStream, int *priority)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuStreamGetPriority_ptsz(hStream, priority);
+	return shim_cuStreamGetPriority_ptsz(hStream, priority);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemsetD16Async(
+	CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuMemsetD16Async", shim_cuMemsetD16Async(dstDevice, us,
+		N, hStream));
+	shim_trace_address(&trace, "dstDevice", (uintptr_t)dstDevice);
+	shim_trace_unsigned(&trace, "us", us);
+	shim_trace_unsigned(&trace, "N", N);
+	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
+	CUstream hStream)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuMemsetD16Async(dstDevice, us, N, hStream);
+	return shim_cuMemsetD16Async(dstDevice, us, N, hStream);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemsetD16Async_ptsz(
+	CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuMemsetD16Async_ptsz", shim_cuMemsetD16Async_ptsz(
+		dstDevice, us, N, hStream));
+	shim_trace_address(&trace, "dstDevice", (uintptr_t)dstDevice);
+	shim_trace_unsigned(&trace, "us", us);
+	shim_trace_unsigned(&trace, "N", N);
+	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us,
+	size_t N, CUstream hStream)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuMemsetD16Async_ptsz(dstDevice, us, N, hStream);
+	return shim_cuMemsetD16Async_ptsz(dstDevice, us, N, hStream);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemAlloc(
+	unsigned int *dptr, unsigned int bytesize)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuMemAlloc", shim_cuMemAlloc(dptr, bytesize));
+	shim_trace_output(&trace, "dptr", dptr, sizeof(*dptr), SHIM_TRACE_UNSIGNED);
+	shim_trace_unsigned(&trace, "bytesize", bytesize);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuMemAlloc(dptr, bytesize);
+	return shim_cuMemAlloc(dptr, bytesize);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemAlloc_v2(
+	CUdeviceptr *dptr, size_t bytesize)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuMemAlloc_v2", shim_cuMemAlloc_v2(dptr, bytesize));
+	shim_trace_output(&trace, "dptr", dptr, sizeof(*dptr), SHIM_TRACE_ADDRESS);
+	shim_trace_unsigned(&trace, "bytesize", bytesize);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuMemAlloc_v2(dptr, bytesize);
+	return shim_cuMemAlloc_v2(dptr, bytesize);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuEventDestroy(
+	CUevent hEvent)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuEventDestroy", shim_cuEventDestroy(hEvent));
+	shim_trace_address(&trace, "hEvent", (uintptr_t)hEvent);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuEventDestroy(hEvent);
+	return shim_cuEventDestroy(hEvent);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuFind(size_t *found,
+	const char *name, int *count)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuFind", shim_cuFind(found, name, count));
+	shim_trace_output(&trace, "found", found, sizeof(*found), SHIM_TRACE_UNSIGNED);
+	shim_trace_string(&trace, "name", name);
+	shim_trace_output(&trace, "count", count, sizeof(*count), SHIM_TRACE_SIGNED);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuFind(found, name, count);
+	return shim_cuFind(found, name, count);
+}

@@ -1,0 +1,39 @@
+/* Generated from protocol/api by protocol/gen; do not edit. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions behind the exported ones */
+
+#pragma once
+
+#include "vgpu/cuda.h"
+
+CUresult shim_cuInit(unsigned int Flags);
+CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority);
+CUresult shim_cuStreamGetPriority_ptsz(CUstream hStream, int *priority);
+CUresult shim_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
+	CUstream hStream);
+CUresult shim_cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us, size_t N,
+	CUstream hStream);
+CUresult shim_cuMemAlloc(unsigned int *dptr, unsigned int bytesize);
+CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
+CUresult shim_cuEventDestroy(CUevent hEvent);
+CUresult shim_cuFind(size_t *found, const char *name, int *count);
+CUresult shim_cuLaunch(void **params, CUstream hStream);
+CUresult shim_cuLaunch_ptsz(void **params, CUstream hStream);
+CUresult shim_cuGraphLaunch(CUgraph graph, CUstream hStream);
+CUresult shim_cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream);
+
+#ifndef SHIM_EXPORTS_ENTRIES
+#define cuEventDestroy shim_cuEventDestroy
+#define cuFind shim_cuFind
+#define cuGraphLaunch shim_cuGraphLaunch
+#define cuGraphLaunch_ptsz shim_cuGraphLaunch_ptsz
+#define cuInit shim_cuInit
+#define cuLaunch shim_cuLaunch
+#define cuLaunch_ptsz shim_cuLaunch_ptsz
+#define cuMemAlloc shim_cuMemAlloc
+#define cuMemAlloc_v2 shim_cuMemAlloc_v2
+#define cuMemsetD16Async shim_cuMemsetD16Async
+#define cuMemsetD16Async_ptsz shim_cuMemsetD16Async_ptsz
+#define cuStreamGetPriority shim_cuStreamGetPriority
+#define cuStreamGetPriority_ptsz shim_cuStreamGetPriority_ptsz
+#endif
