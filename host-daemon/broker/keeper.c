@@ -341,7 +341,7 @@ static void dispatch(struct keeper *keeper)
 
 static int run(struct keeper *keeper)
 {
-	unsigned int n;
+	unsigned int n = 0;
 	int r;
 
 	while (!keeper->draining || keeper->broker) {

@@ -179,7 +179,7 @@ static int add_locked(struct object_table *table, void *driver, const void *owne
 	const void *parent, struct object **objectp)
 {
 	struct object *object = find_driver(table, driver);
-	uint32_t index;
+	uint32_t index = 0;
 	int r;
 
 	if (object) {

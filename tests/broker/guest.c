@@ -190,7 +190,7 @@ void guest_claim(struct guest *guest, unsigned int channel, const char *comm)
 	memcpy(entry->boot_id, boot_id, sizeof(boot_id));
 	entry->window_base = GUEST_WINDOW_1;
 	entry->window_size = GUEST_WINDOW_1_SIZE;
-	strncpy((char *)entry->comm, comm, sizeof(entry->comm));
+	memcpy(entry->comm, comm, strnlen(comm, sizeof(entry->comm)));
 }
 
 void guest_open(struct guest *guest, unsigned int channel, const char *comm)

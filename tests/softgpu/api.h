@@ -69,10 +69,11 @@ static inline unsigned int device_word(CUdeviceptr address)
 /* Pinned memory, zeroed: host and device see the same bytes at the same address. */
 static inline void *pinned_memory(size_t size)
 {
-	void *address;
+	void *address = NULL;
 
 	check_ok(cuMemHostAlloc(&address, size, 0));
-	return memset(address, 0, size);
+	memset(address, 0, size);
+	return address;
 }
 
 /* Starts `gate`: waits until *word is not 0, then adds one to *counter. */

@@ -535,7 +535,7 @@ static int read_body(struct ptx_module *module, struct ptx_function *function,
 int ptx_function_parse(struct ptx_module *module, uint32_t index, struct ptx_error *error)
 {
 	struct ptx_function *function = &module->functions[index];
-	struct ptx_body *body;
+	struct ptx_body *body = NULL;
 	int r;
 
 	*error = (struct ptx_error){};
