@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,28 +22,29 @@
 #define EXIT_NOT_EXECUTED 127
 
 /* Gives the descriptors their numbers, by way of numbers that none of them has. */
-static bool place_fds(const int *fds, size_t n_fds)
+static bool place_fds(const struct child *child)
 {
 	const int above = CHILD_FIRST_FD + CHILD_FDS_MAX;
 	int copies[CHILD_FDS_MAX], null;
 
-	for (size_t i = 0; i < n_fds; i++) {
-		copies[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, above);
+	if (child->output >= 0 && dup2(child->output, STDERR_FILENO) < 0)
+		return false;
+	for (size_t i = 0; i < child->n_fds; i++) {
+		copies[i] = fcntl(child->fds[i], F_DUPFD_CLOEXEC, above);
 		if (copies[i] < 0)
 			return false;
 	}
-	for (size_t i = 0; i < n_fds; i++)
+	for (size_t i = 0; i < child->n_fds; i++)
 		if (dup2(copies[i], CHILD_FIRST_FD + i) < 0)
 			return false;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
 		dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return false;
-	return close_range(CHILD_FIRST_FD + n_fds, ~0u, 0) == 0;
+	return close_range(CHILD_FIRST_FD + child->n_fds, ~0u, 0) == 0;
 }
 
-static void __attribute__((__noreturn__)) run(const char *path, char *const argv[],
-	const int *fds, size_t n_fds, bool own_session, pid_t parent)
+static void __attribute__((__noreturn__)) run(const struct child *child, pid_t parent)
 {
 	sigset_t none;
 
@@ -50,29 +52,30 @@ static void __attribute__((__noreturn__)) run(const char *path, char *const argv
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(EXIT_NOT_EXECUTED);
 	/* What is no part of vgpud itself is no more urgent than anybody. */
-	if (own_session) {
+	if (child->own_session) {
 		setsid();
 		setpriority(PRIO_PROCESS, 0, 0);
 	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (place_fds(fds, n_fds))
-		execv(path, argv);
-	vgpu_log_error("cannot execute %s: %s", path, strerror(errno));
+	if (child->network >= 0 && setns(child->network, CLONE_NEWNET) < 0)
+		_exit(EXIT_NOT_EXECUTED);
+	if (place_fds(child))
+		execv(child->path, child->argv);
+	vgpu_log_error("cannot execute %s: %s", child->path, strerror(errno));
 	_exit(EXIT_NOT_EXECUTED);
 }
 
-int child_spawn(pid_t *pidp, const char *path, char *const argv[], const int *fds,
-	size_t n_fds, bool own_session)
+int child_spawn(pid_t *pidp, const struct child *child)
 {
 	pid_t parent = getpid(), pid;
 
-	assert(n_fds <= CHILD_FDS_MAX);
+	assert(child->n_fds <= CHILD_FDS_MAX);
 	pid = fork();
 	if (pid < 0)
 		return vgpu_error_origin(-errno);
 	if (!pid)
-		run(path, argv, fds, n_fds, own_session, parent);
+		run(child, parent);
 	*pidp = pid;
 	return 0;
 }

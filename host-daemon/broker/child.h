@@ -13,14 +13,20 @@
 #define CHILD_FIRST_FD 3
 #define CHILD_FDS_MAX 4
 
+struct child {
+	const char *path;
+	char *const *argv;
+	const int *fds; /* become descriptors 3, 4, … of the child */
+	size_t n_fds;
+	int output;	  /* stdout and stderr of the child; -1: our stderr */
+	int network;	  /* network namespace of the child; -1: ours */
+	bool own_session; /* keep it out of the reach of the terminal's ctrl-C */
+};
+
 /*
- * Runs a program. It has stdin from /dev/null, stdout and stderr to our stderr, fds[0],
- * fds[1], … as descriptors 3, 4, …, no other; no blocked signals; it is killed when the
- * calling thread's process ends.
- *
- * @own_session:	keep it out of the reach of the terminal's ctrl-C
+ * Runs a program. It has stdin from /dev/null and what it is given, no other
+ * descriptors; no blocked signals; it is killed when the calling thread's process ends.
  *
  * Return: 0 or -errno. A program that cannot be executed exits with 127.
  */
-int child_spawn(pid_t *pidp, const char *path, char *const argv[], const int *fds,
-	size_t n_fds, bool own_session);
+int child_spawn(pid_t *pidp, const struct child *child);

@@ -199,6 +199,29 @@ static int parse_count(struct parser *parser, void *field, const char *value)
 	return parse_number(parser, field, value, 1, CONFIG_WORKERS_MAX);
 }
 
+static int parse_yes_no(struct parser *parser, void *field, const char *value)
+{
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return invalid(parser, "\"%s\" is neither yes nor no", value);
+	*(bool *)field = !strcmp(value, "yes");
+	return 0;
+}
+
+/* Below are the users of people and services, above are those of containers. */
+static int parse_uids(struct parser *parser, void *field, const char *value)
+{
+	struct config_range *range = field;
+	int n = 0;
+
+	if (sscanf(value, "%9u-%9u%n", &range->first, &range->last, &n) != 2 ||
+		value[n] || range->first < 1000 || range->last < range->first)
+		return invalid(parser,
+			"\"%s\" is not a range of user ids from 1000 on like "
+			"70000-74095",
+			value);
+	return 0;
+}
+
 static int parse_cc(struct parser *parser, void *field, const char *value)
 {
 	unsigned int major, minor;
@@ -293,6 +316,8 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("log-level", log_level, parse_level),
 	VGPUD_KEY("warm-workers", warm_workers, parse_warm),
 	VGPUD_KEY("max-workers", max_workers, parse_count),
+	VGPUD_KEY("sandbox", sandbox, parse_yes_no),
+	VGPUD_KEY("worker-uids", worker_uids, parse_uids),
 	VGPUD_KEY("softgpu-name", softgpu_name, parse_string),
 	VGPUD_KEY("softgpu-cc", softgpu_cc, parse_cc),
 	VGPUD_KEY("softgpu-memory", softgpu_memory, parse_bytes),
@@ -458,6 +483,11 @@ static int check_all(struct parser *parser)
 		if (r)
 			return r;
 	}
+	if (parser->config->worker_uids.last - parser->config->worker_uids.first + 1 <
+		parser->config->max_workers)
+		return mistake(parser, parser->line,
+			"worker-uids has fewer numbers than max-workers = %u",
+			parser->config->max_workers);
 	if (!parser->config->n_vms)
 		return mistake(
 			parser, parser->line, "there is no [vm NAME] section with keys");
@@ -474,6 +504,8 @@ static struct config *config_new(void)
 	config->log_level = VGPU_LOG_INFO;
 	config->warm_workers = 1;
 	config->max_workers = CONFIG_WORKERS;
+	config->sandbox = true;
+	config->worker_uids = (struct config_range){ 70000, 74095 };
 	config->driver = strdup("auto");
 	return config->driver ? config : config_free(config);
 }

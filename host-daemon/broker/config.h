@@ -5,6 +5,7 @@
  * Configuration of vgpud
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -44,6 +45,12 @@ struct config_vm {
 	gid_t socket_group; /* (gid_t)-1: leave it */
 };
 
+/* Numbers from first to last. */
+struct config_range {
+	unsigned int first;
+	unsigned int last;
+};
+
 struct config {
 	char *driver;
 	char *worker;
@@ -53,6 +60,10 @@ struct config {
 	enum vgpu_log_level log_level;
 	unsigned int warm_workers;
 	unsigned int max_workers;
+
+	/* Confinement of workers. The user ids are used where vgpud is root. */
+	bool sandbox;
+	struct config_range worker_uids;
 
 	/* Identity of softgpu; NULL or 0: its own default. */
 	char *softgpu_name;

@@ -21,13 +21,13 @@
 #include "control.h"
 #include "vgpu/error.h"
 
-#define WORKER_ARGS_MAX 24
+#define WORKER_ARGS_MAX 32
 
 /* Command line under construction; numbers are written into `text`. */
 struct args {
 	const char *argv[WORKER_ARGS_MAX + 1];
 	unsigned int n;
-	char memory[24], threads[16];
+	char memory[24], threads[16], uid[16];
 };
 
 static void add_option(struct args *args, const char *name, const char *value)
@@ -38,7 +38,7 @@ static void add_option(struct args *args, const char *name, const char *value)
 	args->argv[args->n++] = value;
 }
 
-static void make_args(struct args *args, const struct config *config)
+static void make_args(struct args *args, const struct config *config, uid_t uid)
 {
 	static const char *const levels[_VGPU_LOG_N] = {
 		[VGPU_LOG_NONE] = "none",
@@ -52,6 +52,11 @@ static void make_args(struct args *args, const struct config *config)
 	add_option(args, "--control", "3");
 	add_option(args, "--stats", "4");
 	add_option(args, "--log-level", levels[vgpu_log_get_level()]);
+	add_option(args, "--sandbox", config->sandbox ? "yes" : "no");
+	if (uid) {
+		snprintf(args->uid, sizeof(args->uid), "%u", (unsigned int)uid);
+		add_option(args, "--uid", args->uid);
+	}
 	add_option(args, "--driver", config->driver);
 	add_option(args, "--softgpu", config->softgpu);
 	add_option(args, "--null-driver", config->null_driver);
@@ -82,12 +87,19 @@ static int make_stats(int *fdp)
 	return 0;
 }
 
-int held_worker_new(
-	struct held_worker **workerp, const struct config *config, uint64_t id)
+int held_worker_new(struct held_worker **workerp, const struct config *config,
+	uint64_t id, uid_t uid, int network)
 {
 	_vgpu_cleanup_(vgpu_closep) int ours = -1, theirs = -1, stats = -1;
 	_vgpu_cleanup_(vgpu_freep) struct held_worker *worker =
 		calloc(1, sizeof(*worker));
+	struct child child = {
+		.path = config->worker,
+		.n_fds = 2,
+		.output = -1,
+		.network = network,
+		.own_session = true,
+	};
 	struct args args;
 	int pair[2], r;
 
@@ -103,12 +115,14 @@ int held_worker_new(
 	r = make_stats(&stats);
 	if (r)
 		return vgpu_error_trace(r);
-	make_args(&args, config);
-	r = child_spawn(&worker->pid, config->worker, (char *const *)args.argv,
-		(int[]){ theirs, stats }, 2, true);
+	make_args(&args, config, uid);
+	child.argv = (char *const *)args.argv;
+	child.fds = (int[]){ theirs, stats };
+	r = child_spawn(&worker->pid, &child);
 	if (r)
 		return vgpu_error_trace(r);
 	worker->id = id;
+	worker->uid = uid;
 	worker->control = ours;
 	worker->stats = stats;
 	*workerp = worker;

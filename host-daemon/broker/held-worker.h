@@ -18,6 +18,7 @@ struct held_worker {
 	pid_t pid;
 	int control;
 	int stats;
+	uid_t uid;   /* 0: that of vgpud */
 	bool exited; /* reaped: its pid may be another's by now */
 	int status;
 };
@@ -28,10 +29,13 @@ TAILQ_HEAD(held_workers, held_worker);
  * Starts a worker. It dies with the keeper, and holds standard descriptors and its own
  * two only.
  *
+ * @uid:	of its own, to be taken on before it serves; 0: none
+ * @network:	namespace, or -1
+ *
  * Return: 0 or -errno.
  */
-int held_worker_new(
-	struct held_worker **workerp, const struct config *config, uint64_t id);
+int held_worker_new(struct held_worker **workerp, const struct config *config,
+	uint64_t id, uid_t uid, int network);
 
 /* Kills and reaps the process if that has not been done. */
 struct held_worker *held_worker_free(struct held_worker *worker);

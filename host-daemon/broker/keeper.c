@@ -14,7 +14,9 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +57,8 @@ struct keeper {
 	struct doors doors;
 	struct held_workers workers;
 	uint64_t last_worker;
+	unsigned int last_uid; /* place in the range, from 1 */
+	int network;	       /* namespace without any network, or -1 */
 
 	pid_t broker; /* 0: none runs */
 	int link;
@@ -77,6 +81,13 @@ static int start_broker(struct keeper *keeper)
 	_vgpu_cleanup_(vgpu_closep) int theirs = -1;
 	const struct timeval timeout = { .tv_sec = KEEPER_LINK_TIMEOUT_S };
 	char *argv[] = { "vgpud-broker", "--broker", (char *)keeper->name, NULL };
+	struct child child = {
+		.path = "/proc/self/exe",
+		.argv = argv,
+		.n_fds = 2,
+		.output = -1,
+		.network = -1,
+	};
 	struct held_worker *worker;
 	int pair[2], r;
 
@@ -87,8 +98,8 @@ static int start_broker(struct keeper *keeper)
 	if (setsockopt(keeper->link, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) <
 		0)
 		return vgpu_error_origin(-errno);
-	r = child_spawn(&keeper->broker, "/proc/self/exe", argv,
-		(int[]){ theirs, keeper->text }, 2, false);
+	child.fds = (int[]){ theirs, keeper->text };
+	r = child_spawn(&keeper->broker, &child);
 	if (r)
 		return vgpu_error_trace(r);
 
@@ -172,13 +183,40 @@ static struct held_worker *find_worker(struct keeper *keeper, uint64_t id)
 	return NULL;
 }
 
+static bool is_used(const struct keeper *keeper, uid_t uid)
+{
+	const struct held_worker *worker;
+
+	TAILQ_FOREACH(worker, &keeper->workers, entry)
+		if (worker->uid == uid)
+			return true;
+	return false;
+}
+
+/* A user id that no worker has: there are as many as there may be workers. */
+static uid_t pick_uid(struct keeper *keeper)
+{
+	const struct config_range *range = &keeper->config->worker_uids;
+	const unsigned int n = range->last - range->first + 1;
+
+	if (!keeper->config->sandbox || geteuid() != 0)
+		return 0;
+	for (unsigned int i = 0; i < n; i++) {
+		keeper->last_uid = keeper->last_uid % n + 1;
+		if (!is_used(keeper, range->first + keeper->last_uid - 1))
+			break;
+	}
+	return range->first + keeper->last_uid - 1;
+}
+
 static void spawn_worker(struct keeper *keeper)
 {
 	struct link_message message = { .type = LINK_NO_WORKER };
 	struct held_worker *worker;
 	int r;
 
-	r = held_worker_new(&worker, keeper->config, ++keeper->last_worker);
+	r = held_worker_new(&worker, keeper->config, ++keeper->last_worker,
+		pick_uid(keeper), keeper->network);
 	if (r) {
 		message.no_worker.error = r;
 		tell_broker(keeper, link_send(keeper->link, &message, NULL, 0));
@@ -410,6 +448,39 @@ static void raise_priority(void)
 		vgpu_log_debug("no higher priority for vgpud: %m");
 }
 
+/* One namespace for all workers: sockets of any kind are refused to them anyway. */
+static int make_network(int *networkp)
+{
+	_vgpu_cleanup_(vgpu_closep) int ours = -1;
+
+	ours = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (ours < 0 || unshare(CLONE_NEWNET) < 0)
+		return -errno;
+	*networkp = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (setns(ours, CLONE_NEWNET) < 0)
+		return vgpu_error_origin(-errno);
+	return *networkp < 0 ? -errno : 0;
+}
+
+static void prepare_sandbox(struct keeper *keeper)
+{
+	int r;
+
+	if (!keeper->config->sandbox) {
+		vgpu_log_warning(
+			"sandbox = no: WORKERS RUN WITH ALL THE RIGHTS OF VGPUD, and so "
+			"does a guest that has taken one over");
+		return;
+	}
+	if (geteuid() != 0)
+		return;
+	r = make_network(&keeper->network);
+	if (r)
+		vgpu_log_info("workers get no network namespace of their own (%s): "
+			      "their filter alone keeps them off the network",
+			strerror(-r));
+}
+
 static int keeper_init(struct keeper *keeper, const char *text)
 {
 	int r;
@@ -424,6 +495,7 @@ static int keeper_init(struct keeper *keeper, const char *text)
 			keeper->config->worker, strerror(-r));
 		return r;
 	}
+	prepare_sandbox(keeper);
 	r = keep_text(keeper, text);
 	if (!r)
 		r = catch_signals(keeper);
@@ -450,6 +522,7 @@ static void keeper_deinit(struct keeper *keeper)
 	vgpu_close(keeper->link);
 	vgpu_close(keeper->signals);
 	vgpu_close(keeper->text);
+	vgpu_close(keeper->network);
 }
 
 int keeper_run(const struct config *config, const char *text, const char *name)
@@ -460,6 +533,7 @@ int keeper_run(const struct config *config, const char *text, const char *name)
 		.text = -1,
 		.signals = -1,
 		.link = -1,
+		.network = -1,
 		.doors.vms = TAILQ_HEAD_INITIALIZER(keeper.doors.vms),
 		.workers = TAILQ_HEAD_INITIALIZER(keeper.workers),
 	};

@@ -19,6 +19,7 @@
 #include "worker/options.h"
 #include "worker/print.h"
 #include "worker/reservation.h"
+#include "worker/sandbox.h"
 #include "worker/session.h"
 
 /* All that main() and its helpers share. */
@@ -52,6 +53,18 @@ static int send_opened(struct worker *w, uint32_t reason)
 	return control_send(w->options.control, &message, NULL) ? -EPIPE : 0;
 }
 
+static int enter_sandbox(struct worker *w)
+{
+	int r;
+
+	r = sandbox_enter(&w->options.sandbox, sandbox_profile(&w->driver));
+	if (r)
+		vgpu_log_error("The sandbox cannot be entered: %s. A worker does not "
+			       "serve outside of it unless sandbox = no.",
+			strerror(-r));
+	return r;
+}
+
 /* Opens the driver and reports what came of it. */
 static int make_ready(struct worker *w)
 {
@@ -73,6 +86,8 @@ static int make_ready(struct worker *w)
 		ready->n_devices = n_devices;
 		snprintf(ready->driver, sizeof(ready->driver), "%.63s",
 			driver_name(&w->driver));
+		/* Before READY: nobody is served from outside of it. */
+		r = enter_sandbox(w);
 	}
 	if (r == DRIVER_E_NO_INIT || (!r && !n_devices))
 		ready->reason = VGPU_REASON_NO_DEVICE;
@@ -229,7 +244,8 @@ static int run(struct worker *w)
  *
  * vgpud starts workers ahead of need. A worker reserves the address windows that a guest
  * may ask for while its address space is still empty, loads the driver, calls
- * cuInit, says READY and waits: it holds no context and belongs to nobody. ASSIGN gives
+ * cuInit, enters its sandbox, says READY and waits: it holds no context and belongs to
+ * nobody. ASSIGN gives
  * it one guest process, by descriptors and numbers; it maps that process's part of the
  * shared memory, starts the dispatcher and says OPENED. From then on these threads run:
  *

@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "worker/options.h"
 
@@ -15,6 +16,8 @@ enum {
 	OPTION_STATS,
 	OPTION_LOG_LEVEL,
 	OPTION_DRIVER,
+	OPTION_SANDBOX,
+	OPTION_UID,
 	OPTION_SOFTGPU,
 	OPTION_NULL_DRIVER,
 	OPTION_NAME,
@@ -28,6 +31,8 @@ static const struct option long_options[] = {
 	{ "stats", required_argument, NULL, OPTION_STATS },
 	{ "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
 	{ "driver", required_argument, NULL, OPTION_DRIVER },
+	{ "sandbox", required_argument, NULL, OPTION_SANDBOX },
+	{ "uid", required_argument, NULL, OPTION_UID },
 	{ "softgpu", required_argument, NULL, OPTION_SOFTGPU },
 	{ "null-driver", required_argument, NULL, OPTION_NULL_DRIVER },
 	{ "softgpu-name", required_argument, NULL, OPTION_NAME },
@@ -99,6 +104,13 @@ static int parse_one(struct options *options, int option, const char *value)
 		r = vgpu_log_level_from_string(value);
 		options->log_level = r;
 		return r < 0 ? -EINVAL : 0;
+	case OPTION_SANDBOX:
+		options->sandbox.off = !strcmp(value, "no");
+		return strcmp(value, "yes") && strcmp(value, "no") ? -EINVAL : 0;
+	case OPTION_UID:
+		r = parse_number(value, INT32_MAX, &number);
+		options->sandbox.uid = number;
+		return r;
 	case OPTION_DRIVER:
 		options->driver.choice = value;
 		return 0;

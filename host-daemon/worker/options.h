@@ -7,12 +7,14 @@
 
 #include "driver/driver.h"
 #include "vgpu/log.h"
+#include "worker/sandbox.h"
 
 struct options {
 	int control; /* descriptors inherited */
 	int stats;
 	enum vgpu_log_level log_level;
 	struct driver_options driver;
+	struct sandbox_options sandbox;
 };
 
 /* Return: 0, or -EINVAL after a line on stderr. */

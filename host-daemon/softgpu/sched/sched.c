@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "vgpu/error.h"
@@ -146,16 +147,22 @@ static void *host_main(void *argument)
 static int sched_thread(void *(*main)(void *), void *argument, const char *name)
 {
 	sigset_t all, before;
+	char our_name[16];
 	pthread_t thread;
 	int r;
 
 	sigfillset(&all);
+	/* Raised by a thread's own refused system call: blocked, it would kill. */
+	sigdelset(&all, SIGSYS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* Inherited: naming another thread would open a file, which a sandbox refuses. */
+	prctl(PR_GET_NAME, our_name);
+	prctl(PR_SET_NAME, name);
 	r = pthread_create(&thread, NULL, main, argument);
+	prctl(PR_SET_NAME, our_name);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r)
 		return vgpu_error_origin(-r);
-	pthread_setname_np(thread, name);
 	pthread_detach(thread);
 	return 0;
 }

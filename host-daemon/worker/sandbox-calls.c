@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sandbox calls: the system calls a worker may still make
+ *
+ * The common list names no call that takes a path, an address of another process or
+ * of the network, and none that makes memory executable. Those whose arguments
+ * matter (mmap, mprotect, clone, tgkill, prctl) stand in sandbox.c. NVIDIA's driver has
+ * files and executable memory besides, and no sockets either.
+ */
+
+#include <stddef.h>
+
+#include "worker/sandbox-calls.h"
+
+const char *const sandbox_calls_common[] = {
+	/* Descriptors it holds: control socket, doorbells, log. */
+	"read", "readv", "write", "writev", "preadv2", "close", "poll", "ppoll",
+	"recvmsg", "sendmsg",
+	/* Memory; that which was executable before stays so. */
+	"brk", "madvise", "mremap", "munmap",
+	/* Threads and their sleep. */
+	"exit", "exit_group", "futex", "getpid", "gettid", "rseq", "sched_getaffinity",
+	"sched_yield", "set_robust_list", "set_tid_address",
+	/* Signals of its own. */
+	"restart_syscall", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
+	"rt_sigtimedwait", "sigaltstack",
+	/* Time and chance. */
+	"clock_getres", "clock_gettime", "clock_nanosleep", "getrandom", "gettimeofday",
+	"nanosleep",
+	NULL,
+};
+
+const char *const sandbox_calls_driver[] = {
+	/* Its device files, /proc and /sys, libraries that it loads late. */
+	"access", "faccessat", "faccessat2", "fcntl", "fstat", "fstatfs", "getdents64",
+	"ioctl", "lseek", "newfstatat", "open", "openat", "pread64", "readlink",
+	"readlinkat", "stat", "statfs", "statx", "uname",
+	/* Memory that it shares with the device, and code that it makes. */
+	"fallocate", "ftruncate", "get_mempolicy", "mbind", "memfd_create", "mincore",
+	"mlock", "mlock2", "mmap", "mprotect", "msync", "munlock", "set_mempolicy",
+	/* Its own events. */
+	"dup", "dup2", "dup3", "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_wait",
+	"eventfd2", "pipe2", "timerfd_create", "timerfd_settime",
+	/* What it asks about itself. */
+	"capget", "getcpu", "getegid", "geteuid", "getgid", "getppid", "getpriority",
+	"getrlimit", "getrusage", "getuid", "prlimit64", "sched_getparam",
+	"sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min",
+	"sched_setaffinity", "sysinfo", "times",
+	NULL,
+};

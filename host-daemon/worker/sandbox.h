@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Sandbox: what a worker gives up before it meets a guest
+ */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "driver/driver.h"
+
+enum sandbox_profile {
+	SANDBOX_STRICT, /* drivers of ours: no file is opened, nothing is executable */
+	SANDBOX_DRIVER, /* NVIDIA's: device files and code of its own, no more */
+};
+
+struct sandbox_options {
+	bool off;
+	uid_t uid; /* 0: as vgpud, because vgpud is not root */
+};
+
+/* The profile under which a driver works. */
+enum sandbox_profile sandbox_profile(const struct driver *driver);
+
+/*
+ * Gives up all that the driver does not need any more, in all threads, for good.
+ *
+ * Return: 0 or -errno; after an error the worker must not serve anybody.
+ */
+int sandbox_enter(const struct sandbox_options *options, enum sandbox_profile profile);
