@@ -11,7 +11,9 @@
  * anything is given to it, and erased after everything was taken back.
  */
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "broker/extent.h"
@@ -64,6 +66,10 @@ struct ledger {
 	struct ledger_channel channels[VGPU_CHANNELS_MAX];
 	uint8_t owners[]; /* one for each extent */
 };
+
+/* tests/soak/books.py reads it from outside. */
+static_assert(offsetof(struct ledger, channels) == 16, "read by a test");
+static_assert(sizeof(struct ledger_channel) == 96, "read by a test");
 
 static inline uint64_t ledger_size(const struct layout *layout)
 {

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel and vgpud's own ledger say is in use."""
+
+import os
+import struct
+
+# struct ledger and struct ledger_channel of host-daemon/broker/ledger.h, and the channel
+# table of protocol/include/vgpu/ring-layout.h.
+CHANNELS_MAX = 31
+LEDGER_CHANNELS, LEDGER_CHANNEL_SIZE = 16, 96
+LEDGER_OWNERS = LEDGER_CHANNELS + CHANNELS_MAX * LEDGER_CHANNEL_SIZE
+TABLE_OFF, ENTRY_SIZE = 4096, 256
+# Header, table and the first page of what a guest has looked at.
+IDLE_BLOCKS_MAX = 2048
+
+
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def comm(pid):
+    return read(f"/proc/{pid}/comm").decode(errors="replace").strip()
+
+
+def stat(pid):
+    """Fields of /proc/PID/stat behind the name: state, parent, ..."""
+    return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+
+
+def children(parent):
+    """Living and dead."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        fields = stat(pid)
+        if fields and int(fields[1]) == parent:
+            found.append(int(pid))
+    return found
+
+
+def descendants(pid):
+    found = children(pid)
+    for child in list(found):
+        found += descendants(child)
+    return found
+
+
+def count_zombies(parents):
+    return sum(stat(pid)[:1] == [b"Z"] for parent in parents for pid in children(parent))
+
+
+def count_fds(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def resident_kib(pid):
+    for line in read(f"/proc/{pid}/status").decode().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+def memories(keeper):
+    """Descriptors of the keeper by what they are: [(shared memory, ledger)]."""
+    found = {"vgpu-shm": [], "vgpu-ledger": []}
+    folder = f"/proc/{keeper}/fd"
+    for fd in sorted(os.listdir(folder), key=int):
+        try:
+            link = os.readlink(f"{folder}/{fd}")
+        except OSError:
+            continue
+        for name, paths in found.items():
+            if link.startswith(f"/memfd:{name} "):
+                paths.append(f"{folder}/{fd}")
+    return list(zip(found["vgpu-shm"], found["vgpu-ledger"]))
+
+
+def held_in(shm, ledger):
+    """Sentences about what a memory's channels hold."""
+    held = []
+    with open(shm, "rb") as file:
+        n_channels = struct.unpack("<I", os.pread(file.fileno(), 4, 12))[0]
+        table = os.pread(file.fileno(), n_channels * ENTRY_SIZE, TABLE_OFF)
+        n_blocks = os.fstat(file.fileno()).st_blocks
+    for i in range(n_channels):
+        state = struct.unpack_from("<I", table, i * ENTRY_SIZE)[0]
+        if state:
+            held.append(f"channel {i} is in state {state}")
+    text = read(ledger)
+    for i in range(n_channels):
+        phase = struct.unpack_from("<I", text, LEDGER_CHANNELS + i * LEDGER_CHANNEL_SIZE)[0]
+        if phase:
+            held.append(f"channel {i} is in phase {phase}")
+    n_taken = sum(owner != 0 for owner in text[LEDGER_OWNERS:])
+    if n_taken:
+        held.append(f"{n_taken} extents are taken")
+    if n_blocks > IDLE_BLOCKS_MAX:
+        held.append(f"{n_blocks // 2} KiB of memory are in use")
+    return held
+
+
+def held_in_guest(keeper):
+    """The same for the one memory that has many channels, which is a machine's."""
+    for shm, ledger in memories(keeper):
+        with open(shm, "rb") as file:
+            if struct.unpack("<I", os.pread(file.fileno(), 4, 12))[0] > 1:
+                return held_in(shm, ledger)
+    return ["no memory of a machine"]
