@@ -153,15 +153,15 @@ TEST(what_is_not_supported_is_named)
 	struct softgpu_message message = {};
 	static const char strange[] = ENTRY("mul24.lo.u32 %r4, %r0, %r1;\n");
 	static const char misfit[] = ENTRY("add.u64 %r4, %r0, %r1;\n");
-	static const char recursive[] = HEADER
-		".func f() { call f, (); ret; }\n.entry k() { call f, (); ret; }\n";
+	static const char missing[] = HEADER
+		".extern .func f();\n.entry k() { call f, (); ret; }\n";
 
 	check_eq(rig_lookup(strange, "k", &message), 801);
 	check(strstr(message.text, "mul24.lo.u32") && strstr(message.text, "line 8"));
 	check_eq(rig_lookup(misfit, "k", &message), 218);
 	check(strstr(message.text, "line 8"));
-	check_eq(rig_lookup(recursive, "k", &message), 801);
-	check(strstr(message.text, "recursive"));
+	check_eq(rig_lookup(missing, "k", &message), 801);
+	check(strstr(message.text, "not defined"));
 	check_eq(rig_lookup(strange, "other", &message), 500);
 }
 

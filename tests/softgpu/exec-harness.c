@@ -109,6 +109,7 @@ int rig_run(struct rig *rig, const char *name, uint32_t grid, uint32_t block,
 		.hooks = &rig->hooks,
 		.n_sms = 4,
 		.dynamic_shared_size = rig->dynamic_shared_size,
+		.stack_size = rig->stack_size,
 		.deadline_ns = rig->deadline_ns,
 	};
 

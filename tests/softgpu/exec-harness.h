@@ -25,6 +25,7 @@ struct rig {
 	uint64_t used;
 	struct softgpu_fault fault;
 	uint32_t dynamic_shared_size;
+	uint32_t stack_size;
 	uint64_t deadline_ns;
 	struct softgpu_hooks hooks;
 };

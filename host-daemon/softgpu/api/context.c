@@ -327,7 +327,8 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 		(limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&context->lock);
-	context->limits[limit] = value;
+	/* A launch reads its stack size without the lock. */
+	__atomic_store_n(&context->limits[limit], value, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&context->lock);
 	return CUDA_SUCCESS;
 }

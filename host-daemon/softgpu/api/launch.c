@@ -93,6 +93,8 @@ static CUresult launch_unpack(CUfunction function, void **extra, uint8_t *to)
 static void launch_describe(
 	struct sched_grid *grid, CUfunction function, const struct launch *launch)
 {
+	CUcontext context = function->module->object.context;
+
 	grid->launch = (struct softgpu_launch){
 		.kernel = function->kernel,
 		.dynamic_shared_size = launch->shared_size,
@@ -100,6 +102,8 @@ static void launch_describe(
 		.space = &softgpu_device.memory.space,
 		.hooks = &softgpu_device.sched.hooks,
 		.n_sms = softgpu_device.n_threads,
+		.stack_size = (uint32_t)__atomic_load_n(
+			&context->limits[CU_LIMIT_STACK_SIZE], __ATOMIC_RELAXED),
 	};
 	memcpy(grid->launch.grid, launch->grid, sizeof(launch->grid));
 	memcpy(grid->launch.block, launch->block, sizeof(launch->block));

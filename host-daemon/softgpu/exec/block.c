@@ -36,6 +36,8 @@ struct softgpu_scratch {
 	size_t shared_size;
 	uint8_t *local;
 	size_t local_size;
+	uint8_t *calls;
+	size_t calls_size;
 	uint8_t *params;
 	size_t params_size;
 };
@@ -59,6 +61,7 @@ struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
 	free(scratch->preds);
 	free(scratch->shared);
 	free(scratch->local);
+	free(scratch->calls);
 	free(scratch->params);
 	free(scratch);
 	return NULL;
@@ -81,17 +84,17 @@ static int grow(void *bufferp, size_t *havep, size_t need)
 	return SOFTGPU_SUCCESS;
 }
 
-/* Local memory may be large and mostly untouched: its zeros come from the kernel. */
-static int grow_local(struct softgpu_scratch *scratch, size_t need)
+/* Stacks may be large and mostly untouched: their zeros come from the kernel. */
+static int grow_local(uint8_t **bufferp, size_t *havep, size_t need)
 {
-	if (need <= scratch->local_size)
+	if (need <= *havep)
 		return SOFTGPU_SUCCESS;
-	free(scratch->local);
-	scratch->local_size = 0;
-	scratch->local = calloc(1, need);
-	if (!scratch->local)
+	free(*bufferp);
+	*havep = 0;
+	*bufferp = calloc(1, need);
+	if (!*bufferp)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
-	scratch->local_size = need;
+	*havep = need;
 	return SOFTGPU_SUCCESS;
 }
 
@@ -256,8 +259,18 @@ static bool is_prepared(
 	       !memcmp(last->grid, launch->grid, sizeof(last->grid)) &&
 	       !memcmp(last->block, launch->block, sizeof(last->block)) &&
 	       last->dynamic_shared_size == launch->dynamic_shared_size &&
+	       last->stack_size == launch->stack_size &&
 	       last->n_sms == launch->n_sms && last->grid_id == launch->grid_id &&
 	       !memcmp(scratch->envreg, envreg, sizeof(scratch->envreg));
+}
+
+static uint32_t stack_size(const struct softgpu_launch *launch)
+{
+	uint32_t size = launch->stack_size ? launch->stack_size : SOFTGPU_STACK_DEFAULT;
+
+	if (size > SOFTGPU_LOCAL_MAX / SOFTGPU_STACK_FACTOR)
+		return SOFTGPU_LOCAL_MAX;
+	return (size * SOFTGPU_STACK_FACTOR + 15) & ~15u;
 }
 
 static int prepare_buffers(
@@ -273,7 +286,8 @@ static int prepare_buffers(
 
 	block->shared_size =
 		kernel->info.static_shared_size + launch->dynamic_shared_size;
-	block->local_size = kernel->local_size;
+	block->calls_size = kernel->calls ? stack_size(launch) : 0;
+	block->local_size = kernel->local_size + block->calls_size;
 	block->n_threads = n_threads;
 	block->n_warps = n_warps;
 	block->params_size = kernel->info.params_size;
@@ -286,8 +300,12 @@ static int prepare_buffers(
 	if (!r)
 		r = grow(&scratch->params, &scratch->params_size,
 			(size_t)block->params_size + 64);
-	if (!r && kernel->local_size)
-		r = grow_local(scratch, (size_t)n_warps * LANES * kernel->local_size);
+	if (!r && block->local_size)
+		r = grow_local(&scratch->local, &scratch->local_size,
+			(size_t)n_warps * LANES * block->local_size);
+	if (!r && block->calls_size)
+		r = grow_local(&scratch->calls, &scratch->calls_size,
+			(size_t)n_warps * LANES * block->calls_size);
 	if (r)
 		return r;
 	if (regs_size)
@@ -330,6 +348,7 @@ static int prepare(struct softgpu_scratch *scratch, const struct softgpu_launch 
 		return r;
 	block->shared = scratch->shared;
 	block->local = scratch->local;
+	block->calls = scratch->calls;
 	block->params = scratch->params;
 	memcpy(scratch->envreg, launch->envreg ? launch->envreg : no_envreg,
 		sizeof(scratch->envreg));

@@ -24,6 +24,12 @@
 struct warp;
 struct insn;
 
+/*
+ * What the address of a function reads as: its number above this, outside of any
+ * memory. Only a call through a pointer understands it.
+ */
+#define FUNCTION_HANDLE_BASE 0x3f000000u
+
 typedef const struct insn *(*insn_fn)(
 	struct warp *w, const struct insn *ip, uint32_t mask);
 
@@ -74,6 +80,40 @@ struct code_sreg {
 	bool wide;
 };
 
+/*
+ * Calls of subroutines: code that has its own frame in a thread's local memory wherever
+ * it is called, and that uses the same slots as its caller
+ */
+
+/* Bytes that go from the caller's frame into the new one, or back. */
+struct code_move {
+	uint32_t from, to, size;
+};
+
+/* A slot, or a predicate, whose value the caller needs after the call. */
+struct code_save {
+	uint16_t slot;
+	uint16_t size; /* 8, 4; 1 for a predicate */
+};
+
+struct code_subroutine {
+	uint32_t entry; /* instruction */
+	uint32_t frame_size;
+};
+
+struct code_call {
+	uint32_t subroutine;	  /* of CALL */
+	uint32_t first_candidate; /* of CALL_POINTER: subroutine + 1 by function */
+	uint32_t n_candidates;
+	uint32_t frame_end; /* of the caller, where the new frame begins */
+	uint32_t first_move; /* arguments, then results */
+	uint32_t n_arguments;
+	uint32_t n_results;
+	uint32_t first_save; /* by falling size */
+	uint32_t n_saves;
+	uint32_t saves_size;
+};
+
 struct softgpu_kernel {
 	struct softgpu_kernel_info info;
 	uint64_t serial; /* never used twice */
@@ -96,4 +136,11 @@ struct softgpu_kernel {
 	/* Branch tables: targets as instruction numbers. */
 	uint32_t *targets;
 	uint32_t n_targets;
+
+	uint32_t entry; /* instruction at which threads start */
+	struct code_subroutine *subroutines;
+	struct code_call *calls; /* NULL: none */
+	struct code_move *moves;
+	uint32_t *candidates;
+	struct code_save *saves;
 };

@@ -70,18 +70,6 @@ HANDLER(TRAP)
 		"trap instruction");
 }
 
-/* A call through a pointer found none of the functions that it could lead to. */
-HANDLER(BAD_CALL)
-{
-	uint32_t lane;
-
-	if (!mask)
-		return ip + 1;
-	lane = (u32)__builtin_ctz(mask);
-	return warp_fault(w, ip, SOFTGPU_ERROR_INVALID_PC, lane,
-		REG(uint64_t, ip->a)[lane], "call of what is no function");
-}
-
 HANDLER(NOP)
 {
 	return ip + 1;

@@ -80,6 +80,14 @@ enum softgpu_result {
 #define SOFTGPU_ENVREGS 32
 
 /*
+ * What CUDA calls the stack size, and by what it is multiplied: all that lives across a
+ * call is in memory here, with parameters of 16 bytes each, so that frames are larger
+ * than those of code for a processor that keeps them in registers.
+ */
+#define SOFTGPU_STACK_DEFAULT 1024u
+#define SOFTGPU_STACK_FACTOR 4u
+
+/*
  * Generic addresses
  *
  * Everything below 4 GiB is outside any global window: there lie the generic
@@ -172,6 +180,7 @@ struct softgpu_launch {
 	uint32_t grid[3];
 	uint32_t block[3];
 	uint32_t dynamic_shared_size;
+	uint32_t stack_size; /* for each thread's calls; 0: SOFTGPU_STACK_DEFAULT */
 
 	/* The parameter block: offsets as in softgpu_kernel_info.params. */
 	const void *params;

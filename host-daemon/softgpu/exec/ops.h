@@ -356,7 +356,9 @@
 		X(MALLOC, "Xx----") X(FREE, "-x----") /* control.c */                    \
 		X(BRA, "------") X(BRX,                                                  \
 			"-w----") /* off: first of the kernel's targets, e: how many */  \
-		X(EXIT, "------") X(TRAP, "------") X(BAD_CALL, "-x----")                \
+		X(EXIT, "------") X(TRAP, "------") /* call.c; off: the call */          \
+		X(CALL, "------") X(CALL_POINTER, "-x----") X(RETURN, "------")          \
+		X(FRAME, "X-----")                                                       \
 			X(NOP, "------") X(NANOSLEEP, "------")                          \
 				X(BAR_SYNC, "-w----") /* a: barrier */                   \
 		X(BAR_SYNC_N, "-ww---")		      /* b: threads */                   \

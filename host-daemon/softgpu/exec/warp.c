@@ -9,6 +9,7 @@
  */
 
 #include <assert.h>
+#include <string.h>
 
 #include "exec/warp.h"
 
@@ -323,6 +324,9 @@ void softgpu_warp_start(struct warp *w)
 	w->quiet = 0;
 	w->polled = false;
 	w->forced = false;
+	memset(w->frame, 0, sizeof(w->frame));
+	memset(w->calls_top, 0, sizeof(w->calls_top));
 	if (~w->dead)
-		add_group(w, w->block->kernel->code, ~w->dead, GROUP_READY, 0);
+		add_group(w, w->block->kernel->code + w->block->kernel->entry, ~w->dead,
+			GROUP_READY, 0);
 }

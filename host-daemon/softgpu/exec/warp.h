@@ -88,6 +88,10 @@ struct warp {
 	struct group groups[LANES];
 	uint32_t n_groups;
 
+	/* See call.c: where each lane's frame begins, and how full its stack is. */
+	uint32_t frame[LANES];
+	uint32_t calls_top[LANES];
+
 	/* EVENT_FAULT */
 	int fault_code;
 	uint32_t fault_lane;
@@ -103,6 +107,8 @@ struct block {
 	uint32_t shared_size;
 	uint8_t *local; /* local_size bytes for each thread */
 	uint32_t local_size;
+	uint8_t *calls; /* calls_size bytes for each thread */
+	uint32_t calls_size;
 	const uint8_t *params;
 	uint32_t params_size;
 	uint32_t ctaid[3];

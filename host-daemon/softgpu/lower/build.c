@@ -314,11 +314,20 @@ uint32_t symbol_value(
 	enum ptx_space space;
 	bool is_shared_end;
 	uint64_t place;
-	uint32_t v;
+	uint32_t v, low;
 
 	if (!symbol_place(l, operand, &space, &place, &is_shared_end)) {
 		lower_unsupported(l);
 		return VALUE_NONE;
+	}
+	if (space == PTX_SPACE_LOCAL && l->frame->base) {
+		v = temporary(l, CLASS_64);
+		emit(l, OP_ADD_64, v, l->frame->base, constant(l, CLASS_64, place), 0);
+		if (class == CLASS_64)
+			return v;
+		low = temporary(l, CLASS_32);
+		emit(l, OP_LOW_64, low, v, 0, 0);
+		return low;
 	}
 	if (!is_shared_end)
 		return constant(l, class, place);

@@ -48,7 +48,8 @@ static void flow_deinit(struct flow *f)
 
 static bool ends_block(const struct operation *o)
 {
-	return o->op == OP_BRA || o->op == OP_BRX || o->op == OP_EXIT;
+	return o->op == OP_BRA || o->op == OP_BRX || o->op == OP_EXIT ||
+	       o->op == OP_RETURN;
 }
 
 static int find_blocks(struct flow *f)

@@ -18,6 +18,11 @@ static void lowering_deinit(struct lowering *l)
 	free(l->tables);
 	free(l->shared_variables);
 	free(l->shared_blocks);
+	free(l->subroutines);
+	free(l->subroutines_of);
+	free(l->calls);
+	free(l->moves);
+	free(l->candidates);
 }
 
 /* Values with a meaning of their own: none, true, carry. */
@@ -28,7 +33,9 @@ static int lowering_init(struct lowering *l)
 	l->shared_variables =
 		calloc((size_t)l->module->n_variables + 1, sizeof(uint32_t));
 	l->shared_blocks = calloc((size_t)l->module->n_functions + 1, sizeof(uint32_t));
-	if (!l->shared_variables || !l->shared_blocks)
+	l->subroutines_of =
+		calloc((size_t)l->module->n_functions + 1, sizeof(uint32_t));
+	if (!l->shared_variables || !l->shared_blocks || !l->subroutines_of)
 		return lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
 	new_value(l, CLASS_NONE, VALUE_FIXED);
 	new_value(l, CLASS_PRED, VALUE_FIXED);
@@ -102,6 +109,11 @@ struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel)
 	free(kernel->constants);
 	free(kernel->sregs);
 	free(kernel->targets);
+	free(kernel->subroutines);
+	free(kernel->calls);
+	free(kernel->moves);
+	free(kernel->candidates);
+	free(kernel->saves);
 	free(kernel);
 	return NULL;
 }
@@ -134,6 +146,9 @@ int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
 	r = lowering_init(&l);
 	if (!r)
 		r = translate_function(&l, &frame);
+	l.local_size = l.extent;
+	if (!r)
+		r = translate_subroutines(&l);
 	if (!r)
 		r = lower_liveness(&l);
 	if (!r)
@@ -141,7 +156,9 @@ int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
 	if (r)
 		return r;
 	finish_shared(&l);
-	r = lower_emit(&l, kernel, handlers);
+	r = lower_saves(&l, kernel);
+	if (!r)
+		r = lower_emit(&l, kernel, handlers);
 	if (!r)
 		r = fill_info(kernel, &l, frame.ptx);
 	if (r)

@@ -5,9 +5,9 @@
  * Lowering: a parsed function becomes decoded code
  *
  *	translate.c	each PTX instruction becomes a few operations of exec/ops.h over
- *			values, of which there may be any number; calls of functions whose
- *			body is known are written out in place (integer.c, real.c,
+ *			values, of which there may be any number (integer.c, real.c,
  *			memory.c, control.c and convert.c do the families)
+ *	call.c		calls: written out in place, or of subroutines
  *	liveness.c	from where to where each value is needed
  *	slots.c		values that are not needed together share a slot
  *	emit.c		checks each operation against its signature and writes the code
@@ -28,14 +28,18 @@
 #define VALUE_CARRY 2u
 #define VALUE_NEGATED 0x80000000u
 
-/*
- * What the address of a function reads as: its number above this, outside of any
- * memory. Only a call through a pointer understands it.
- */
-#define FUNCTION_HANDLE_BASE 0x3f000000u
+/* Entries of the tables that say where calls through pointers may lead. */
+#define CANDIDATES_MAX (1u << 20)
 
-/* Functions a call through a pointer may lead to: each is written out there. */
-#define CANDIDATES_MAX 64u
+/* Above this, calls are not written out in place any more. */
+#define INLINE_OPS_MAX (1u << 16)
+
+/* Alignment of a subroutine's frame and of all in it: that of the widest access. */
+#define FRAME_ALIGN 16u
+
+/* Bounds the work of finding what calls have to save, and the lists. */
+#define SAVES_WORK_MAX (UINT64_C(1) << 28)
+#define SAVES_MAX (1u << 20)
 
 /* What one kernel may grow to, all its inlined calls included. */
 #define LOWER_OPS_MAX (1u << 20)
@@ -100,12 +104,21 @@ struct frame {
 	uint32_t first_register; /* value of register 0 */
 	uint32_t first_label;
 	uint32_t return_label; /* PTX_INDEX_NONE in an entry function */
+	/* In a subroutine: the value that all places below are relative to. */
+	uint32_t base;
 	uint32_t local_base; /* of the body's .local block in the thread's local memory */
 	uint32_t param_base; /* of the body's .param variables, there too */
 	uint32_t local_end;
 	/* Of a called function: where each parameter and result lies, in local memory. */
 	uint32_t *param_places;
 	uint32_t *return_places;
+};
+
+struct subroutine {
+	uint32_t function;
+	uint32_t first_op, end_op;
+	uint32_t first_value, end_value;
+	uint32_t frame_size;
 };
 
 struct lowering {
@@ -130,6 +143,24 @@ struct lowering {
 	uint32_t *tables; /* labels of branch tables */
 	uint32_t n_tables;
 	uint32_t tables_capacity;
+
+	/* Calls, see struct code_call; subroutines_of: by function, number + 1. */
+	struct subroutine *subroutines;
+	uint32_t n_subroutines;
+	uint32_t subroutines_capacity;
+	uint32_t *subroutines_of;
+	struct code_call *calls;
+	uint32_t n_calls;
+	uint32_t calls_capacity;
+	struct code_move *moves;
+	uint32_t n_moves;
+	uint32_t moves_capacity;
+	uint32_t *candidates;
+	uint32_t n_candidates;
+	uint32_t candidates_capacity;
+	uint32_t entry;		 /* operation at which the entry function begins */
+	uint32_t n_entry_values; /* those above belong to subroutines */
+	uint32_t extent;	 /* of the frame being translated, its calls included */
 
 	/* Shared memory: where each variable and function block was put, + 1. */
 	uint32_t *shared_variables;
@@ -205,7 +236,13 @@ int translate_convert(struct lowering *l);
 int translate_memory(struct lowering *l);
 int translate_control(struct lowering *l);
 int translate_warp(struct lowering *l);
+
+/* control.c */
+void branch(struct lowering *l, uint32_t label);
+
+/* call.c */
 int translate_call(struct lowering *l);
+int translate_subroutines(struct lowering *l);
 
 /* translate.c */
 int translate_function(struct lowering *l, struct frame *frame);
@@ -213,6 +250,9 @@ uint32_t new_labels(struct lowering *l, uint32_t n);
 
 int lower_liveness(struct lowering *l);
 int lower_slots(struct lowering *l);
+
+/* What each call has to save: after slots, with the code still as operations. */
+int lower_saves(struct lowering *l, struct softgpu_kernel *kernel);
 int lower_emit(
 	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers);
 

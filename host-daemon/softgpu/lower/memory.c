@@ -52,7 +52,7 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 	case PTX_OPERAND_ADDRESS_REG:
 		place->value = l->frame->first_register + operand->index;
 		place->off = operand->imm;
-		if (place->space == PTX_SPACE_PARAM && l->frame->caller)
+		if (place->space == PTX_SPACE_PARAM && l->frame->param_places)
 			place->space = PTX_SPACE_LOCAL;
 		return 0;
 	case PTX_OPERAND_ADDRESS_SYMBOL:
@@ -64,6 +64,13 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 			place->is_fixed = true;
 			place->off = (int64_t)at;
 			return 0;
+		}
+		if (space == PTX_SPACE_LOCAL && l->frame->base) {
+			place->value = l->frame->base;
+			place->off = (int64_t)at;
+			if (place->space == PTX_SPACE_NONE)
+				place->off += space_base(space);
+			return l->error;
 		}
 		if (place->space == PTX_SPACE_NONE)
 			at += space_base(space);

@@ -235,8 +235,8 @@ static int place_frame(struct lowering *l, struct frame *frame)
 	if (frame->local_end > SOFTGPU_LOCAL_MAX)
 		return lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
 			"%.80s: too much local memory", frame->ptx->name);
-	if (frame->local_end > l->local_size)
-		l->local_size = frame->local_end;
+	if (frame->local_end > l->extent)
+		l->extent = frame->local_end;
 	return 0;
 }
 
