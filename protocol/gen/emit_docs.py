@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""g-coverage.md: which calls do what, one table a family; which attributes pass."""
+"""coverage.md: which calls do what, and which end-to-end test proves it, one table a
+family; which attributes pass.
+
+Who proves a call is read from a list that tests/lib/proofs.py makes of the tests.
+"""
 
 from writer import Writer
 
@@ -11,15 +15,26 @@ HOW = {
 }
 
 
-def emit_family(w, family, calls):
+def proof_of(call, proofs):
+    """One test, the first of a program that is about the family, and how many more."""
+    tests = proofs.get(call.symbol, [])
+    if not tests or call.reply == "refused":
+        return ""
+    program, test = min(tests, key=lambda t: not t[0].endswith(call.family))
+    more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+    return f"{program}: {test}{more}"
+
+
+def emit_family(w, family, calls, proofs):
     w.line(f"## {family}")
     w.blank()
-    w.line("| call | since | how | what it does |")
-    w.line("|---|---|---|---|")
+    w.line("| call | since | how | what it does | proved by |")
+    w.line("|---|---|---|---|---|")
     for call in calls:
         twin = f", `{call.pt_symbol}`" if call.pt else ""
         since = f"{call.since // 1000}.{call.since % 1000 // 10}"
-        w.line(f"| `{call.symbol}`{twin} | {since} | {HOW[call.reply]} | {call.brief} |")
+        w.line(f"| `{call.symbol}`{twin} | {since} | {HOW[call.reply]} | {call.brief} | "
+               f"{proof_of(call, proofs)} |")
     w.blank()
 
 
@@ -40,6 +55,9 @@ def emit(api):
     w.blank()
     w.line("Generated from protocol/api by protocol/gen; do not edit.")
     w.blank()
+    w.line("A test that is named here calls the function and checks what came of it; when the")
+    w.line("tests run, a trace of the program has to show that the call was made and succeeded.")
+    w.blank()
     w.line("| how | symbols |")
     w.line("|---|---|")
     for reply, text in HOW.items():
@@ -48,6 +66,6 @@ def emit(api):
     w.line(f"| all | {len(api.symbols())} |")
     w.blank()
     for family, calls in api.by_family(api.public).items():
-        emit_family(w, family, calls)
+        emit_family(w, family, calls, api.proofs)
     emit_attributes(w, api.answers)
     return w.finish()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates one product of the API description.
 
-	main.py --product NAME --output FILE... [--frozen FILE] -- XML...
+	main.py --product NAME --output FILE... [--frozen FILE] [--proofs FILE] -- XML...
 
 Some products are several files; all of them must be named, as a build knows what it
 gets. A fault of the description is printed as file:line: sentence, exit status 1.
@@ -67,6 +67,15 @@ def read_frozen(path):
     return lines
 
 
+def read_proofs(path):
+    proofs = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            symbol, program, test = line.split()
+            proofs.setdefault(symbol, []).append((program, test))
+    return proofs
+
+
 def write_product(api, product, outputs):
     if product in SETS:
         return write_set(SETS[product](api), product, outputs)
@@ -103,6 +112,7 @@ def main(argv=None):
                         choices=sorted(PRODUCTS | SETS | FOLDERS))
     parser.add_argument("--output", required=True, nargs="+")
     parser.add_argument("--frozen", help="released ids, which may not change")
+    parser.add_argument("--proofs", help="symbol, program and test a line, for coverage")
     parser.add_argument("xml", nargs="+")
     arguments = parser.parse_args(argv)
     try:
@@ -110,6 +120,8 @@ def main(argv=None):
         check.check(api)
         if arguments.frozen:
             check.check_frozen(api, read_frozen(arguments.frozen))
+        if arguments.proofs:
+            api.proofs = read_proofs(arguments.proofs)
     except DescriptionError as error:
         print(error, file=sys.stderr)
         return 1

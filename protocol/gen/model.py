@@ -244,6 +244,7 @@ class Api:
     defines: list = field(default_factory=list)
     calls: list = field(default_factory=list)
     files: list = field(default_factory=list)
+    proofs: dict = field(default_factory=dict)  # symbol: (program, test) that claim it
 
     @property
     def public(self):

@@ -286,11 +286,11 @@ typedef CUresult (*batch_fn)(CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
 typedef CUresult (*batch_of_boxes_fn)(
 	size_t, CUDA_MEMCPY3D_BATCH_OP *, size_t *, unsigned long long, CUstream);
 
-static void *first_form(const char *name)
+static void *first_form(const char *name, int version)
 {
 	void *function = NULL;
 
-	check_ok(cuGetProcAddress(name, &function, 12080, 0, NULL));
+	check_ok(cuGetProcAddress(name, &function, version, 0, NULL));
 	check(function);
 	return function;
 }
@@ -308,7 +308,7 @@ TEST(a_batch_of_copies_goes_in_every_direction)
 	batch_fn batch;
 
 	fixture_new();
-	batch = (batch_fn)first_form("cuMemcpyBatchAsync");
+	batch = (batch_fn)first_form("cuMemcpyBatchAsync", 12080);
 	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	check_ok(cuMemAllocHost((void **)&pinned, 4096));
 	check_ok(cuMemAlloc(&a, 4096));
@@ -325,6 +325,10 @@ TEST(a_batch_of_copies_goes_in_every_direction)
 	check(!memcmp(pageable, pinned, 4096));
 	check(!memcmp(pageable, back, 4096));
 	/* The first form also tells which one it was that failed. */
+	memset(back, 0, 4096);
+	check_ok(batch(to, from, sizes, 4, attributes, first, 2, &fail, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check(!memcmp(pageable, back, 4096));
 	sizes[2] = 4097;
 	check_cu(batch(to, from, sizes, 4, attributes, first, 2, &fail, stream),
 		CUDA_ERROR_INVALID_VALUE);
@@ -376,7 +380,7 @@ TEST(a_batch_of_boxes_goes_there_and_back)
 	CUdeviceptr p;
 
 	fixture_new();
-	batch = (batch_of_boxes_fn)first_form("cuMemcpy3DBatchAsync");
+	batch = (batch_of_boxes_fn)first_form("cuMemcpy3DBatchAsync", 12080);
 	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	check_ok(cuMemAlloc(&p, WIDTH * HEIGHT * DEPTH));
 	fill_room(&out);
@@ -396,6 +400,10 @@ TEST(a_batch_of_boxes_goes_there_and_back)
 	operations[1].dst.op.ptr.rowLength = in.pitch;
 	operations[1].dst.op.ptr.layerHeight = in.rows;
 	check_ok(cuMemcpy3DBatchAsync_v2(2, operations, 0, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_room(&in, 0x77);
+	memset(in.bytes, 0x77, room_size(&in));
+	check_ok(batch(2, operations, &fail, 0, stream));
 	check_ok(cuStreamSynchronize(stream));
 	check_room(&in, 0x77);
 	operations[1].src.op.ptr.ptr = p + 1;

@@ -40,6 +40,17 @@ TEST(older_versions_of_a_name_are_other_functions)
 	check(v2 && v4 && v2 != v4);
 }
 
+TEST(export_table_of_the_runtime_says_how_long_it_is)
+{
+	CUuuid id = { "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd"
+		      "\x9d\xf9" };
+	const void *table = NULL;
+
+	check_ok(cuInit(0));
+	check_ok(cuGetExportTable(&table, &id));
+	check(*(const size_t *)table > 6 * sizeof(void *));
+}
+
 TEST(unknown_export_table_is_not_found)
 {
 	const void *table = NULL;

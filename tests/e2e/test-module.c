@@ -86,6 +86,23 @@ TEST(bad_images_are_refused_with_the_drivers_codes)
 	check_cu(cuModuleLoadData(&module, future), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 }
 
+TEST(module_is_compiled_with_options_and_runs)
+{
+	CUjit_option options[] = { CU_JIT_INFO_LOG_BUFFER,
+		CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES };
+	char log[256] = "";
+	void *values[] = { log, (void *)sizeof(log) };
+	struct fixture fixture = fixture_new();
+	CUfunction fill;
+	CUdeviceptr p;
+
+	check_ok(cuModuleLoadDataEx(&fixture.module, kernels_ptx, 2, options, values));
+	fill = fixture_function(&fixture, "fill");
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(launch_fill(fill, p, 99, 1, NULL));
+	check_eq(device_word(p), 99);
+}
+
 TEST(module_is_loaded_from_a_file)
 {
 	char path[256];

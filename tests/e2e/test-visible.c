@@ -142,6 +142,12 @@ TEST(whatever_tells_a_device_tells_the_programs_number)
 	check_ok(cuDevicePrimaryCtxReset(0));
 	check_ok(cuMemGetInfo(&free, &total));
 	check_eq(total >> 30, FIRST_GIB + 3);
+	check_ok(cuDeviceGetP2PAttribute(
+		&ordinal, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 1));
+	check_eq(ordinal, 0);
+	check_cu(cuDeviceGetP2PAttribute(&ordinal,
+			 CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 2),
+		CUDA_ERROR_INVALID_DEVICE);
 	check_cu(cuDevicePrimaryCtxRetain(&found, 2), CUDA_ERROR_INVALID_DEVICE);
 	check_cu(cuDevicePrimaryCtxReset(-1), CUDA_ERROR_INVALID_DEVICE);
 }

@@ -3,7 +3,7 @@
 """Runs a program on the guest library against a private vgpud, and checks the host's books.
 
     through.py [--driver D] [--sync] [--expect NAME=N]... [--host-set NAME=VALUE]... \
-        BUILD -- PROGRAM [ARGUMENT...]
+        [--claims SOURCE] BUILD -- PROGRAM [ARGUMENT...]
 
 The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After it
 ended, vgpud's line on each session must show at least N of NAME (launches,
@@ -18,8 +18,10 @@ import re
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from host import Host
+from proofs import check_trace
 
 EXIT_SKIP = 77
 
@@ -70,13 +72,15 @@ def main():
     parser.add_argument("--any-end", action="store_true", help="sessions may end badly")
     parser.add_argument("--host-set", action="append", default=[], metavar="NAME=VALUE",
                         help="a variable of the host's environment")
+    parser.add_argument("--claims", metavar="SOURCE", type=Path,
+                        help="the program's text: it must make every call it names")
     parser.add_argument("--preload", metavar="LIBRARY", help="into program and worker alike")
     parser.add_argument("build")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
 
     counts = tempfile.TemporaryDirectory(prefix="vgpu-counts-")
-    both, extra = {}, ""
+    both, extra, unproved = {}, "", []
     if options.preload:
         both = {"LD_PRELOAD": options.preload, "VGPU_COUNT_DIR": counts.name}
         extra = "warm-workers = 0"  # one that starts up meanwhile would count too
@@ -89,14 +93,19 @@ def main():
         environment["LD_LIBRARY_PATH"] = library
         if options.sync:
             environment["VGPU_SYNC"] = "1"
+        if options.claims:
+            environment["VGPU_TRACE"] = os.path.join(counts.name, "trace")
         code = subprocess.run(options.command, env=environment, check=False).returncode
+        if options.claims and not code:
+            trace = Path(environment["VGPU_TRACE"]).read_text(encoding="utf-8")
+            unproved = check_trace(options.claims, trace)
         folder = host.folder.name
         n_open = len(re.findall(r"session opened", host.text()))
         host.wait_for(r"session ended", n_open) if n_open else None
         text = host.text()
     if code == EXIT_SKIP:
         return code
-    wrong = check_books(sessions(text), options.expect, options.any_end)
+    wrong = unproved + check_books(sessions(text), options.expect, options.any_end)
     # A call that the worker needs is missing on its list.
     wrong += re.findall(r"The sandbox refuses .*", text)
     if count_processes(folder):

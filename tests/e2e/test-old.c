@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: first forms of calls, which programs built long ago still use
+ *
+ * No header leads to them any more: they are found by name and version.
+ */
+
+#include "e2e.h"
+
+/* The form of a call that a program of that version got. */
+static void *old_form(const char *name, int version)
+{
+	void *function = NULL;
+
+	check_ok(cuGetProcAddress(name, &function, version, 0, NULL));
+	check(function);
+	return function;
+}
+
+#define CALL(_name, _version, _types, ...)                                               \
+	(((CUresult(*) _types)old_form(_name, _version))(__VA_ARGS__))
+
+TEST(contexts_are_created_by_either_old_form)
+{
+	CUcontext first = NULL, second = NULL, current = NULL;
+	CUdevice device = -1;
+	CUdeviceptr p;
+
+	check_ok(cuInit(0));
+	check_ok(CALL("cuCtxCreate", 2000, (CUcontext *, unsigned int, CUdevice), &first,
+		0, 0));
+	check_ok(CALL("cuCtxCreate", 3020, (CUcontext *, unsigned int, CUdevice), &second,
+		0, 0));
+	check(first && second && first != second);
+	check_ok(cuCtxGetDevice(&device));
+	check_eq(device, 0);
+	check_ok(CALL("cuCtxPopCurrent", 2000, (CUcontext *), &current));
+	check(current == second);
+	check_ok(CALL("cuCtxPushCurrent", 2000, (CUcontext), first));
+	check_ok(cuCtxGetCurrent(&current));
+	check(current == first);
+	check_ok(cuMemAlloc(&p, 16));
+	check_ok(CALL("cuCtxDestroy", 2000, (CUcontext), first));
+	check_cu(cuCtxSetCurrent(first) ? CUDA_SUCCESS : cuMemFree(p),
+		CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	check_ok(CALL("cuCtxDestroy", 2000, (CUcontext), second));
+}
+
+TEST(primary_contexts_are_set_reset_and_released)
+{
+	unsigned int flags = 0;
+	CUcontext context;
+	CUdeviceptr p;
+	int active;
+
+	check_ok(cuInit(0));
+	check_ok(CALL("cuDevicePrimaryCtxSetFlags", 7000, (CUdevice, unsigned int), 0,
+		CU_CTX_SCHED_YIELD));
+	check_ok(cuDevicePrimaryCtxRetain(&context, 0));
+	check_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	check_eq(flags, CU_CTX_SCHED_YIELD);
+	check_eq(active, 1);
+	check_ok(cuCtxSetCurrent(context));
+	check_ok(cuMemAlloc(&p, 16));
+	check_ok(CALL("cuDevicePrimaryCtxReset", 7000, (CUdevice), 0));
+	check_ok(cuDevicePrimaryCtxRetain(&context, 0));
+	check_cu(cuMemFree(p), CUDA_ERROR_INVALID_VALUE);
+	check_ok(CALL("cuDevicePrimaryCtxRelease", 7000, (CUdevice), 0));
+	check_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	check_eq(active, 0);
+}
+
+TEST(the_device_is_described_as_far_as_old_types_go)
+{
+	unsigned int old_total = 0, old_free = 0, all = 0;
+	CUuuid uuid = {}, old_uuid = {};
+	size_t total = 0;
+
+	fixture_new();
+	check_ok(cuDeviceTotalMem(&total, 0));
+	check_ok(CALL(
+		"cuDeviceTotalMem", 2000, (unsigned int *, CUdevice), &old_total, 0));
+	check_eq(old_total, total > UINT32_MAX ? UINT32_MAX : total);
+	check_ok(CALL(
+		"cuMemGetInfo", 2000, (unsigned int *, unsigned int *), &old_free, &all));
+	check_eq(all, old_total);
+	check(old_free && old_free <= all);
+	check_ok(cuDeviceGetUuid(&uuid, 0));
+	check_ok(CALL("cuDeviceGetUuid", 9020, (CUuuid *, CUdevice), &old_uuid, 0));
+	check(!memcmp(&uuid, &old_uuid, sizeof(uuid)));
+}
+
+TEST(streams_events_and_host_memory_go)
+{
+	CUevent begin, end;
+	float ms = -1, new_ms;
+	CUstream stream;
+	unsigned int *word = NULL;
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(CALL(
+		"cuMemAllocHost", 2000, (void **, unsigned int), (void **)&word, 64));
+	check_ok(cuMemAlloc(&p, 64));
+	check_ok(cuStreamCreate(&stream, 0));
+	check_ok(cuEventCreate(&begin, 0));
+	check_ok(cuEventCreate(&end, 0));
+	check_ok(cuEventRecord(begin, stream));
+	check_ok(cuMemsetD8Async(p, 0x5a, 64, stream));
+	check_ok(cuEventRecord(end, stream));
+	check_ok(cuMemcpyDtoHAsync(word, p, 64, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(word[15], 0x5a5a5a5a);
+	check_ok(CALL("cuEventElapsedTime", 2000, (float *, CUevent, CUevent), &ms, begin,
+		end));
+	check_ok(cuEventElapsedTime(&new_ms, begin, end));
+	check(ms >= 0 && ms == new_ms);
+	check_ok(CALL("cuEventDestroy", 2000, (CUevent), begin));
+	check_cu(cuEventQuery(begin), CUDA_ERROR_INVALID_HANDLE);
+	check_ok(CALL("cuStreamDestroy", 2000, (CUstream), stream));
+	check_cu(cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST(streams_write_and_wait_for_words)
+{
+	CUstream writer, waiter;
+	uint64_t *words;
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(cuMemHostAlloc((void **)&words, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+	check_ok(cuMemHostGetDevicePointer(&p, words, 0));
+	memset(words, 0, 64);
+	check_ok(cuStreamCreate(&writer, CU_STREAM_NON_BLOCKING));
+	check_ok(cuStreamCreate(&waiter, CU_STREAM_NON_BLOCKING));
+	check_ok(CALL("cuStreamWaitValue32", 8000,
+		(CUstream, CUdeviceptr, cuuint32_t, unsigned int), waiter, p, 3,
+		CU_STREAM_WAIT_VALUE_EQ));
+	check_ok(CALL("cuStreamWaitValue64", 9000,
+		(CUstream, CUdeviceptr, cuuint64_t, unsigned int), waiter, p + 8,
+		1ull << 40, CU_STREAM_WAIT_VALUE_EQ));
+	check_ok(CALL("cuStreamWriteValue32", 8000,
+		(CUstream, CUdeviceptr, cuuint32_t, unsigned int), waiter, p + 16, 1, 0));
+	check_ok(CALL("cuStreamWriteValue32", 8000,
+		(CUstream, CUdeviceptr, cuuint32_t, unsigned int), writer, p, 3, 0));
+	check_ok(cuStreamSynchronize(writer));
+	check_eq(words[0], 3);
+	check_eq(words[2], 0);
+	check_cu(cuStreamQuery(waiter), CUDA_ERROR_NOT_READY);
+	check_ok(CALL("cuStreamWriteValue64", 9000,
+		(CUstream, CUdeviceptr, cuuint64_t, unsigned int), writer, p + 8,
+		1ull << 40, 0));
+	check_ok(cuStreamSynchronize(waiter));
+	check_eq(words[1], 1ull << 40);
+	check_eq(words[2], 1);
+}
+
+TEST(the_first_look_up_finds_the_same)
+{
+	void *alloc = NULL, *again = NULL;
+
+	check_ok(cuInit(0));
+	check_ok(CALL("cuGetProcAddress", 11030, (const char *, void **, int, cuuint64_t),
+		"cuMemAlloc", &alloc, 13000, CU_GET_PROC_ADDRESS_DEFAULT));
+	check_ok(cuGetProcAddress("cuMemAlloc", &again, 13000, 0, NULL));
+	check(alloc && alloc == again);
+}

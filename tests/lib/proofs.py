@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Which end-to-end test proves which call.
+
+    proofs.py --output FILE SOURCE.c...     lists them: symbol, program, test
+
+A test claims the calls that stand in its check_ok(...), in functions that it calls there,
+and in the check_ok(...) of all other functions that it uses. "cuName", VERSION claims the
+form that a program of that version gets. A claim is not yet a proof: when a program of
+tests runs, through.py has a trace written (VGPU_TRACE) and check_trace() tells which
+claimed calls were never made, or never succeeded.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(SOURCE / "protocol/gen"))
+import parse  # pylint: disable=wrong-import-position
+
+LINE = re.compile(r"^\S+ \d+/\d+ (\w+)\(.* = (\w+) <", re.MULTILINE)
+LOOK_UP = re.compile(r'"(cu[A-Z]\w+)",\s*(\d{4,5})\b')
+WORD = re.compile(r"\b\w+\b")
+
+
+class Calls:
+    """The described calls: by symbol, and by the names that programs write."""
+
+    def __init__(self):
+        api = parse.load(sorted(map(str, (SOURCE / "protocol/api").glob("*.xml"))))
+        self.public = api.public
+        self.by_symbol = {c.symbol: c for c in api.public}
+        self.by_name = dict(self.by_symbol)
+        self.by_name.update({c.pt_symbol: c for c in api.public if c.pt})
+        # What a macro hides is out of a program's reach.
+        self.by_name.update(
+            {c.macro: c for c in api.public if c.macro not in ("", "no")})
+
+    def looked_up(self, text):
+        """The calls that a text names by name and version."""
+        for name, version in LOOK_UP.findall(text):
+            forms = [c for c in self.public
+                     if c.name == name and c.since <= int(version)]
+            if forms:
+                yield max(forms, key=lambda c: c.since)
+
+
+def functions(text):
+    """(name, is a test, body) of each function of a C file in the style of the house."""
+    pieces = re.split(r"^\{$(.*?)^\}$", text, flags=re.MULTILINE | re.DOTALL)
+    for head, body in zip(pieces[0::2], pieces[1::2]):
+        test = re.search(r"^TEST(?:_SECONDS)?\((\w+)[^\n]*\s*\Z", head, re.MULTILINE)
+        if test:
+            yield test.group(1), True, body
+            continue
+        head = re.split(r"\n\n|[;/]\n", head.rstrip())[-1]
+        named = re.search(r"(\w+)\(", head)
+        if named:
+            yield named.group(1), False, body
+
+
+def strip_comments(text):
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def end_of(text, start):
+    """Where the parenthesis closes that opens in front of start."""
+    depth = 1
+    for i in range(start, len(text)):
+        depth += (text[i] == "(") - (text[i] == ")")
+        if not depth:
+            return i
+    return len(text)
+
+
+def claimed_words(text, whole):
+    """Words that claim, words that are called among them, and all words."""
+    text = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
+    spans = [text] if whole else [
+        text[opening.end():end_of(text, opening.end())]
+        for opening in re.finditer(r"\bcheck_ok\(", text)
+    ]
+    claimed = " ".join(spans)
+    called = set(re.findall(r"\b(\w+)\(", claimed))
+    return set(WORD.findall(claimed)), called, set(WORD.findall(text))
+
+
+def claims(path, calls):
+    """Symbol: the tests of the file that claim it, in their order."""
+    text = ""
+    for header in re.findall(r'^#include "(\w+\.h)"', path.read_text(), re.MULTILINE):
+        if (path.parent / header).exists():
+            text += (path.parent / header).read_text(encoding="utf-8")
+    text = strip_comments(text + path.read_text(encoding="utf-8"))
+    bodies, tests = {}, []
+    for name, is_test, body in functions(text):
+        bodies[name] = bodies.get(name, "") + body
+        if is_test:
+            tests.append(name)
+
+    found = {}
+    for test in tests:
+        seen, waiting = set(), [(test, False)]
+        while waiting:
+            name, whole = waiting.pop()
+            if (name, whole) in seen:
+                continue
+            seen.add((name, whole))
+            claimed, called, words = claimed_words(bodies[name], whole)
+            waiting += [(word, word in called) for word in words if word in bodies]
+            named = [calls.by_name[word] for word in claimed & calls.by_name.keys()]
+            named += calls.looked_up(bodies[name])
+            for call in named:
+                tested = found.setdefault(call.symbol, [])
+                if test not in tested:
+                    tested.append(test)
+    return found
+
+
+def check_trace(path, trace):
+    """A sentence for each claim of the file that the trace does not bear out."""
+    calls = Calls()
+    results = {}
+    for name, result in LINE.findall(trace):
+        results.setdefault(re.sub(r"_pt[sd][sz]\Z", "", name), set()).add(result)
+    wrong = []
+    for symbol in claims(path, calls):
+        got = results.get(symbol)
+        if not got:
+            wrong.append(f"{path.name} names {symbol}, but never calls it")
+        elif "CUDA_SUCCESS" not in got and calls.by_symbol[symbol].reply != "refused":
+            wrong.append(f"{path.name} calls {symbol}, which never succeeds: "
+                         f"{', '.join(sorted(got))}")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--output", required=True)
+    parser.add_argument("source", nargs="+", type=Path)
+    options = parser.parse_args()
+    calls = Calls()
+    lines = []
+    for path in options.source:
+        for symbol, tests in sorted(claims(path, calls).items()):
+            lines += [f"{symbol} {path.stem} {test}\n" for test in tests]
+    Path(options.output).write_text("".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
