@@ -285,6 +285,7 @@ static int broker_init(struct broker *broker)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 
 	TAILQ_INIT(&broker->vms);

@@ -273,26 +273,139 @@ static int open_door(struct door *door)
 	return r;
 }
 
-int doors_init(struct doors *doors, const struct config *config)
+static bool is_same_path(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* Whether both name the same place to come in by. */
+static bool is_same_place(const struct config_vm *a, const struct config_vm *b)
+{
+	return a->transport == b->transport && is_same_path(a->socket, b->socket) &&
+	       is_same_path(a->memory, b->memory);
+}
+
+static struct door *find_door(struct doors *doors, const struct config_vm *config)
+{
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		if (is_same_place(doors->doors[i].config, config))
+			return &doors->doors[i];
+	return NULL;
+}
+
+/* Listens at every door that is not open already; those stay empty. */
+static int open_new_doors(
+	struct doors *doors, struct doors *next, const struct config *config)
 {
 	int r;
 
-	*doors = (struct doors){ .link = -1 };
-	TAILQ_INIT(&doors->vms);
-	doors->doors = calloc(config->n_vms, sizeof(*doors->doors));
-	if (!doors->doors)
+	next->doors = calloc(config->n_vms, sizeof(*next->doors));
+	if (!next->doors)
 		return vgpu_error_origin(-ENOMEM);
 	for (unsigned int i = 0; i < config->n_vms; i++) {
-		doors->doors[i] = (struct door){
+		next->doors[i] = (struct door){
 			.config = config_vm_at(config, i),
 			.listener = LISTENER_NULL,
 		};
-		doors->n_doors = i + 1;
-		r = open_door(&doors->doors[i]);
+		next->n_doors = i + 1;
+		if (find_door(doors, next->doors[i].config))
+			continue;
+		r = open_door(&next->doors[i]);
 		if (r)
 			return r;
 	}
 	return 0;
+}
+
+static void take_door_over(struct door *next, struct door *door)
+{
+	const struct config_vm *config = next->config;
+	int r = 0;
+
+	next->listener = door->listener;
+	next->deaf_until = door->deaf_until;
+	door->listener = (struct listener)LISTENER_NULL;
+	if (next->listener.path)
+		r = listener_permit(
+			&next->listener, config->socket_mode, config->socket_group);
+	if (r)
+		vgpu_log_error("vm=%s: mode and group of %s stay as they are: %s",
+			config->name, config->socket, strerror(-r));
+}
+
+/* The section by which it came, in another configuration. */
+static const struct config_vm *find_section(
+	const struct config *config, const struct config_vm *old)
+{
+	const struct config_vm *vm;
+
+	TAILQ_FOREACH(vm, &config->vms, entry)
+		if (!strcmp(vm->name, old->name) && is_same_place(vm, old))
+			return vm;
+	return NULL;
+}
+
+/* Nobody is told: this is for the time between two brokers, and the next one ends the
+ * workers of a VM that it does not know. */
+static void sort_vms(struct doors *doors, const struct config *config)
+{
+	struct held_vm *vm, *next;
+
+	for (vm = TAILQ_FIRST(&doors->vms); vm; vm = next) {
+		const struct config_vm *section = find_section(config, vm->config);
+
+		next = TAILQ_NEXT(vm, entry);
+		if (!section || vm->gone) {
+			if (!section)
+				vgpu_log_warning(
+					"vm=%s id=%llu loses its device: its section has "
+					"left the configuration",
+					vm->config->name, (unsigned long long)vm->id);
+			doors_forget_vm(doors, vm->id);
+			continue;
+		}
+		vm->config = section;
+	}
+}
+
+int doors_reload(struct doors *doors, const struct config *config)
+{
+	struct doors next = { .n_doors = 0 };
+	struct door *door;
+	int r;
+
+	r = open_new_doors(doors, &next, config);
+	if (r) {
+		doors_close(&next);
+		free(next.doors);
+		return r;
+	}
+	sort_vms(doors, config);
+	for (unsigned int i = 0; i < next.n_doors; i++) {
+		door = find_door(doors, next.doors[i].config);
+		if (!door)
+			continue;
+		take_door_over(&next.doors[i], door);
+		next.doors[i].plain = door->plain;
+	}
+	doors_close(doors);
+	free(doors->doors);
+	doors->doors = next.doors;
+	doors->n_doors = next.n_doors;
+	return 0;
+}
+
+int doors_init(struct doors *doors, const struct config *config)
+{
+	struct doors next = { .n_doors = 0 };
+	int r;
+
+	*doors = (struct doors){ .link = -1 };
+	TAILQ_INIT(&doors->vms);
+	r = open_new_doors(doors, &next, config);
+	doors->doors = next.doors;
+	doors->n_doors = next.n_doors;
+	return r;
 }
 
 void doors_close(struct doors *doors)

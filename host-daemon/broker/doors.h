@@ -36,6 +36,15 @@ struct doors {
 int doors_init(struct doors *doors, const struct config *config);
 void doors_deinit(struct doors *doors);
 
+/*
+ * Has the doors be those of another configuration. A door whose socket or file is the
+ * same stays as it is; what came in by a section that is no longer there, or by another
+ * socket, file or transport, is lost. If a new socket cannot be had, nothing changes.
+ *
+ * Return: as doors_init().
+ */
+int doors_reload(struct doors *doors, const struct config *config);
+
 /* Nobody comes in any more. */
 void doors_close(struct doors *doors);
 

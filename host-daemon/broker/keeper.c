@@ -8,6 +8,11 @@
  * the broker dies it starts another and tells it everything again; guests and running
  * workers notice a pause at most. So it has to be small enough not to die itself.
  *
+ * A broker that may die at any moment may also be killed on purpose: so one with another
+ * configuration (SIGHUP), or the program that lies on the disk by now (SIGUSR2), is
+ * started like one that follows a dead one. A new program is on trial: if it does not
+ * start, or keeps dying, the one that the keeper itself is takes over again.
+ *
  * A message that does not reach the broker is not an error here: either the broker's
  * end is noticed a moment later and the next one is told all, or it has stopped
  * listening for seconds, and is killed, with the same result.
@@ -15,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -34,6 +40,7 @@
 #include "broker/held-worker.h"
 #include "broker/keeper.h"
 #include "broker/link.h"
+#include "broker/load.h"
 #include "vgpu/error.h"
 
 /* How long the broker may take to end all workers once it was told to. */
@@ -49,9 +56,10 @@
 #define KEEPER_LINK_TIMEOUT_S 5
 
 struct keeper {
-	const struct config *config;
-	const char *name;
-	int text; /* sealed memfd with the configuration */
+	struct config **configp;
+	const char *path;	/* of the configuration */
+	char program[PATH_MAX]; /* where vgpud was started from */
+	int text;		/* sealed memfd with the configuration */
 	int signals;
 
 	struct doors doors;
@@ -62,7 +70,10 @@ struct keeper {
 
 	pid_t broker; /* 0: none runs */
 	int link;
-	bool ready; /* said so once */
+	bool on_trial;	   /* the broker is to be the program on the disk */
+	bool broker_ready; /* this broker said so */
+	bool replacing;	   /* it was killed on purpose */
+	bool ready;	   /* one said so once */
 	bool draining;
 	int64_t drain_end;
 	int status; /* exit status so far */
@@ -80,9 +91,10 @@ static int start_broker(struct keeper *keeper)
 {
 	_vgpu_cleanup_(vgpu_closep) int theirs = -1;
 	const struct timeval timeout = { .tv_sec = KEEPER_LINK_TIMEOUT_S };
-	char *argv[] = { "vgpud-broker", "--broker", (char *)keeper->name, NULL };
+	char *argv[] = { "vgpud-broker", "--broker", (char *)keeper->path, LINK_VERSION,
+		NULL };
 	struct child child = {
-		.path = "/proc/self/exe",
+		.path = keeper->on_trial ? keeper->program : "/proc/self/exe",
 		.argv = argv,
 		.n_fds = 2,
 		.output = -1,
@@ -99,6 +111,7 @@ static int start_broker(struct keeper *keeper)
 		0)
 		return vgpu_error_origin(-errno);
 	child.fds = (int[]){ theirs, keeper->text };
+	keeper->broker_ready = false;
 	r = child_spawn(&keeper->broker, &child);
 	if (r)
 		return vgpu_error_trace(r);
@@ -131,18 +144,8 @@ static void close_link(struct keeper *keeper)
 	keeper->doors.link = -1;
 }
 
-static void handle_broker_exit(struct keeper *keeper, int status)
+static void log_broker_exit(int status)
 {
-	keeper->broker = 0;
-	close_link(keeper);
-	if (keeper->draining)
-		return;
-	if (!keeper->ready) {
-		/* It has said why. */
-		keeper->status = EXIT_FAILURE;
-		keeper->draining = true;
-		return;
-	}
 	if (WIFSIGNALED(status))
 		vgpu_log_error(
 			"the broker was ended by signal %d (%s), another is started; "
@@ -153,11 +156,67 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 			"the broker exited with %d, another is started; running jobs "
 			"go on",
 			WEXITSTATUS(status));
-	if (is_hopeless(keeper) || start_broker(keeper) < 0) {
-		vgpu_log_error("the broker cannot be kept running: vgpud gives up");
-		keeper->status = EXIT_FAILURE;
-		keeper->draining = true;
+}
+
+/* Returns: whether there is a program to go back to. */
+static bool end_trial(struct keeper *keeper)
+{
+	if (!keeper->on_trial)
+		return false;
+	vgpu_log_error("the broker of %s does not run: the one before is used again",
+		keeper->program);
+	keeper->on_trial = false;
+	memset(keeper->restarts, 0, sizeof(keeper->restarts));
+	return true;
+}
+
+static void give_up(struct keeper *keeper)
+{
+	keeper->status = EXIT_FAILURE;
+	keeper->draining = true;
+}
+
+static void handle_broker_exit(struct keeper *keeper, int status)
+{
+	bool replaced = keeper->replacing;
+
+	keeper->broker = 0;
+	keeper->replacing = false;
+	close_link(keeper);
+	if (keeper->draining)
+		return;
+	if (!keeper->ready) {
+		/* It has said why. */
+		give_up(keeper);
+		return;
 	}
+	if (!replaced) {
+		bool is_too_often = is_hopeless(keeper);
+
+		log_broker_exit(status);
+		if ((!keeper->broker_ready || is_too_often) && !end_trial(keeper) &&
+			is_too_often) {
+			vgpu_log_error("the broker cannot be kept running: vgpud gives "
+				       "up");
+			give_up(keeper);
+			return;
+		}
+	}
+	if (start_broker(keeper) < 0) {
+		vgpu_log_error("no broker can be started: vgpud gives up");
+		give_up(keeper);
+	}
+}
+
+/* Another one takes its place, with the configuration and the program of now. */
+static void replace_broker(struct keeper *keeper)
+{
+	if (!keeper->broker)
+		return;
+	keeper->replacing = true;
+	kill(keeper->broker, SIGKILL);
+	/* What happens from now on is told to the next. */
+	close_link(keeper);
 }
 
 static void tell_broker(struct keeper *keeper, int r)
@@ -196,10 +255,10 @@ static bool is_used(const struct keeper *keeper, uid_t uid)
 /* A user id that no worker has: there are as many as there may be workers. */
 static uid_t pick_uid(struct keeper *keeper)
 {
-	const struct config_range *range = &keeper->config->worker_uids;
+	const struct config_range *range = &(*keeper->configp)->worker_uids;
 	const unsigned int n = range->last - range->first + 1;
 
-	if (!keeper->config->sandbox || geteuid() != 0)
+	if (!(*keeper->configp)->sandbox || geteuid() != 0)
 		return 0;
 	for (unsigned int i = 0; i < n; i++) {
 		keeper->last_uid = keeper->last_uid % n + 1;
@@ -215,7 +274,7 @@ static void spawn_worker(struct keeper *keeper)
 	struct held_worker *worker;
 	int r;
 
-	r = held_worker_new(&worker, keeper->config, ++keeper->last_worker,
+	r = held_worker_new(&worker, *keeper->configp, ++keeper->last_worker,
 		pick_uid(keeper), keeper->network);
 	if (r) {
 		message.no_worker.error = r;
@@ -267,7 +326,7 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 	case LINK_READY:
 		if (!keeper->ready)
 			vgpu_log_info("vgpud ready");
-		keeper->ready = true;
+		keeper->ready = keeper->broker_ready = true;
 		break;
 	case LINK_SPAWN:
 		spawn_worker(keeper);
@@ -319,6 +378,78 @@ static void drain(struct keeper *keeper, int signo)
 	tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
 
+static int keep_text(const char *text, int *fdp)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = memfd_create("vgpud-config", MFD_CLOEXEC);
+	size_t size = strlen(text);
+
+	if (fd < 0)
+		return vgpu_error_origin(-errno);
+	if (write(fd, text, size) != (ssize_t)size)
+		return vgpu_error_origin(errno ? -errno : -EIO);
+	*fdp = fd;
+	fd = -1;
+	return 0;
+}
+
+/* Whatever fails is logged, and leaves all as it was. */
+static int try_reload(struct keeper *keeper)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1, kept = -1;
+	struct config *old = *keeper->configp;
+	int r;
+
+	fd = open(keeper->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		r = -errno;
+		vgpu_log_error("%s: %m", keeper->path);
+		return r;
+	}
+	r = load_config(fd, keeper->path, &text, &config);
+	if (!r)
+		r = keep_text(text, &kept);
+	if (!r)
+		r = load_log(config);
+	if (!r) {
+		r = doors_reload(&keeper->doors, config);
+		if (r)
+			load_log(old);
+	}
+	if (r)
+		return r;
+	*keeper->configp = config;
+	config = old;
+	vgpu_close(keeper->text);
+	keeper->text = kept;
+	kept = -1;
+	vgpu_log_init("vgpud", (*keeper->configp)->log_level);
+	return 0;
+}
+
+static void reload(struct keeper *keeper)
+{
+	if (keeper->draining || !keeper->ready)
+		return;
+	if (try_reload(keeper)) {
+		vgpu_log_error("SIGHUP: the configuration stays as it was");
+		return;
+	}
+	vgpu_log_info("SIGHUP: %s is in force; running jobs go on", keeper->path);
+	replace_broker(keeper);
+}
+
+static void upgrade(struct keeper *keeper)
+{
+	if (keeper->draining || !keeper->ready)
+		return;
+	vgpu_log_info("SIGUSR2: the broker is replaced by %s; running jobs go on",
+		keeper->program);
+	keeper->on_trial = true;
+	replace_broker(keeper);
+}
+
 static void handle_signal(struct keeper *keeper)
 {
 	struct signalfd_siginfo info;
@@ -327,8 +458,9 @@ static void handle_signal(struct keeper *keeper)
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
 			drain(keeper, info.ssi_signo);
 		else if (info.ssi_signo == SIGHUP)
-			vgpu_log_warning("SIGHUP is ignored: restart vgpud to have the "
-					 "configuration read again");
+			reload(keeper);
+		else if (info.ssi_signo == SIGUSR2)
+			upgrade(keeper);
 	}
 	reap(keeper);
 }
@@ -400,18 +532,6 @@ static int run(struct keeper *keeper)
  * Start and end
  */
 
-static int keep_text(struct keeper *keeper, const char *text)
-{
-	size_t size = strlen(text);
-
-	keeper->text = memfd_create("vgpud-config", MFD_CLOEXEC);
-	if (keeper->text < 0)
-		return vgpu_error_origin(-errno);
-	if (write(keeper->text, text, size) != (ssize_t)size)
-		return vgpu_error_origin(errno ? -errno : -EIO);
-	return 0;
-}
-
 static int catch_signals(struct keeper *keeper)
 {
 	sigset_t set;
@@ -423,6 +543,7 @@ static int catch_signals(struct keeper *keeper)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return vgpu_error_origin(-errno);
 	keeper->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -466,7 +587,7 @@ static void prepare_sandbox(struct keeper *keeper)
 {
 	int r;
 
-	if (!keeper->config->sandbox) {
+	if (!(*keeper->configp)->sandbox) {
 		vgpu_log_warning(
 			"sandbox = no: WORKERS RUN WITH ALL THE RIGHTS OF VGPUD, and so "
 			"does a guest that has taken one over");
@@ -483,24 +604,27 @@ static void prepare_sandbox(struct keeper *keeper)
 
 static int keeper_init(struct keeper *keeper, const char *text)
 {
+	const struct config *config = *keeper->configp;
 	int r;
 
 	raise_fd_limit();
 	raise_priority();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return vgpu_error_origin(-errno);
-	if (access(keeper->config->worker, X_OK) < 0) {
+	if (access(config->worker, X_OK) < 0) {
 		r = -errno;
 		vgpu_log_error("the worker program %s cannot be executed: %s",
-			keeper->config->worker, strerror(-r));
+			config->worker, strerror(-r));
 		return r;
 	}
+	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
+		return vgpu_error_origin(-errno);
 	prepare_sandbox(keeper);
-	r = keep_text(keeper, text);
+	r = keep_text(text, &keeper->text);
 	if (!r)
 		r = catch_signals(keeper);
 	if (!r)
-		r = doors_init(&keeper->doors, keeper->config);
+		r = doors_init(&keeper->doors, config);
 	if (!r)
 		r = start_broker(keeper);
 	return r;
@@ -525,11 +649,11 @@ static void keeper_deinit(struct keeper *keeper)
 	vgpu_close(keeper->network);
 }
 
-int keeper_run(const struct config *config, const char *text, const char *name)
+int keeper_run(struct config **configp, const char *text, const char *path)
 {
 	struct keeper keeper = {
-		.config = config,
-		.name = name,
+		.configp = configp,
+		.path = path,
 		.text = -1,
 		.signals = -1,
 		.link = -1,

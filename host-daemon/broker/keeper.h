@@ -10,10 +10,10 @@
 /*
  * Serves until SIGTERM or SIGINT, or until the broker cannot be kept running.
  *
- * @config:	completed by paths_complete()
+ * @configp:	completed by paths_complete(); SIGHUP puts another in its place
  * @text:	what it was parsed from; the broker parses it again
- * @name:	of the file
+ * @path:	of the file
  *
  * Return: vgpud's exit status.
  */
-int keeper_run(const struct config *config, const char *text, const char *name);
+int keeper_run(struct config **configp, const char *text, const char *path);

@@ -14,6 +14,10 @@
 
 #include "vgpu/ring-layout.h"
 
+/* Changes with anything in this file or in ledger.h: a broker that was replaced on disk
+ * says so, and does not take up what it would misread. */
+#define LINK_VERSION "1"
+
 enum link_type {
 	_LINK_NONE,
 	/* keeper to broker */

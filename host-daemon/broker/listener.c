@@ -65,10 +65,23 @@ static int remove_stale(const char *path)
 	return unlink(path) < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
+static int permit(const char *path, mode_t mode, gid_t group)
+{
+	if ((group != (gid_t)-1 && chown(path, -1, group) < 0) || chmod(path, mode) < 0)
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
+int listener_permit(const struct listener *listener, mode_t mode, gid_t group)
+{
+	return permit(listener->path, mode, group);
+}
+
 static int open_socket(const char *path, mode_t mode, gid_t group, int *fdp)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	int r;
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return vgpu_error_origin(-ENAMETOOLONG);
@@ -77,10 +90,10 @@ static int open_socket(const char *path, mode_t mode, gid_t group, int *fdp)
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return vgpu_error_origin(-errno);
 	/* Nobody can connect before listen(), so these come in time. */
-	if ((group != (gid_t)-1 && chown(path, -1, group) < 0) || chmod(path, mode) < 0 ||
-		listen(fd, LISTENER_BACKLOG) < 0) {
-		int r = vgpu_error_origin(-errno);
-
+	r = permit(path, mode, group);
+	if (!r && listen(fd, LISTENER_BACKLOG) < 0)
+		r = vgpu_error_origin(-errno);
+	if (r) {
 		unlink(path);
 		return r;
 	}

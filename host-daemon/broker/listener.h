@@ -32,5 +32,8 @@ enum {
  */
 int listener_init(struct listener *listener, const char *path, mode_t mode, gid_t group);
 
+/* Gives the socket another mode and group. Returns: 0 or -errno. */
+int listener_permit(const struct listener *listener, mode_t mode, gid_t group);
+
 /* Stops listening and removes both files. */
 void listener_deinit(struct listener *listener);

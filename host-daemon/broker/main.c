@@ -3,7 +3,6 @@
  * vgpud: gives virtual machines a share of this host's GPU
  */
 
-#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdbool.h>
@@ -17,11 +16,11 @@
 #include "broker/child.h"
 #include "broker/config.h"
 #include "broker/keeper.h"
-#include "broker/paths.h"
+#include "broker/link.h"
+#include "broker/load.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 
-#define EXIT_USAGE 2
 #define DEFAULT_CONFIG "/etc/vgpu/vgpud.conf"
 
 static const char help[] =
@@ -66,53 +65,16 @@ static const char help[] =
 	"  device-memory = SIZE   quota of each guest process, default: all there is\n"
 	"  max-processes = N      guest processes at a time, 31; 64 with socket\n"
 	"\n"
-	"SIGTERM and SIGINT end running sessions and then vgpud.\n"
+	"SIGTERM and SIGINT end running sessions and then vgpud. SIGHUP has the\n"
+	"configuration read again, SIGUSR2 has the broker replaced by the one on disk;\n"
+	"running sessions go on.\n"
 	"\n"
 	"Exit status: 0 ended by a signal, or --check found no mistake; 1 vgpud cannot "
 	"run\n"
 	"or cannot go on, the log says why; 2 a wrong option or configuration.\n";
 
-/* Reads a configuration. Returns: 0, or the exit status, and the reason was logged. */
-static int read_config(int fd, const char *name, char **textp, struct config **configp)
-{
-	char *error = NULL;
-	int r;
-
-	r = config_read(fd, textp);
-	if (r) {
-		vgpu_log_error("%s: %s", name, strerror(-r));
-		return EXIT_USAGE;
-	}
-	r = config_new_from_text(configp, name, *textp, &error);
-	if (r == CONFIG_E_INVALID)
-		vgpu_log_error("%s", error);
-	else if (r)
-		vgpu_log_error("%s: %s", name, strerror(-r));
-	free(error);
-	if (r)
-		return r == CONFIG_E_INVALID ? EXIT_USAGE : EXIT_FAILURE;
-	return paths_complete(*configp) ? EXIT_FAILURE : 0;
-}
-
-/* All processes of vgpud log to their standard error, wherever that leads. */
-static int open_log(const struct config *config)
-{
-	int fd, r = 0;
-
-	if (!config->log_file)
-		return 0;
-	fd = open(config->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
-		0640);
-	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0) {
-		vgpu_log_error("log-file %s: %m", config->log_file);
-		r = EXIT_FAILURE;
-	}
-	vgpu_close(fd);
-	return r;
-}
-
 /* The broker's end of main(): descriptors 3 and 4 are link and configuration. */
-static int run_broker(const char *name)
+static int run_broker(const char *name, const char *version)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
 	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
@@ -121,7 +83,13 @@ static int run_broker(const char *name)
 	/* It was executed as /proc/self/exe. */
 	prctl(PR_SET_NAME, "vgpud-broker");
 	vgpu_log_init("vgpud-broker", VGPU_LOG_INFO);
-	r = read_config(CHILD_FIRST_FD + 1, name, &text, &config);
+	if (strcmp(version, LINK_VERSION)) {
+		vgpu_log_error("this broker speaks version %s with its keeper, the one "
+			       "that runs version %s: vgpud has to be restarted",
+			LINK_VERSION, version);
+		return EXIT_FAILURE;
+	}
+	r = load_config(CHILD_FIRST_FD + 1, name, &text, &config);
 	if (r)
 		return r;
 	vgpu_log_init("vgpud-broker", config->log_level);
@@ -142,13 +110,13 @@ static int run_keeper(const char *path, bool check)
 		vgpu_log_error("%s: %m", path);
 		return EXIT_USAGE;
 	}
-	r = read_config(fd, path, &text, &config);
+	r = load_config(fd, path, &text, &config);
 	if (r || check)
 		return r;
 	vgpu_log_init("vgpud", config->log_level);
-	r = open_log(config);
+	r = load_log(config);
 	if (!r)
-		r = keeper_run(config, text, path);
+		r = keeper_run(&config, text, path);
 	if (r && config->log_file && console >= 0)
 		dprintf(console, "vgpud has ended with status %d: %s says why\n", r,
 			config->log_file);
@@ -176,8 +144,8 @@ int main(int argc, char **argv)
 	bool check = false;
 	int option;
 
-	if (argc == 3 && !strcmp(argv[1], "--broker"))
-		return run_broker(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "--broker"))
+		return run_broker(argv[2], argv[3]);
 	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'c':

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Load: from a file to a configuration in force
+ */
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/load.h"
+#include "broker/paths.h"
+#include "vgpu/log.h"
+
+int load_config(int fd, const char *name, char **textp, struct config **configp)
+{
+	char *error = NULL;
+	int r;
+
+	r = config_read(fd, textp);
+	if (r) {
+		vgpu_log_error("%s: %s", name, strerror(-r));
+		return EXIT_USAGE;
+	}
+	r = config_new_from_text(configp, name, *textp, &error);
+	if (r == CONFIG_E_INVALID)
+		vgpu_log_error("%s", error);
+	else if (r)
+		vgpu_log_error("%s: %s", name, strerror(-r));
+	free(error);
+	if (r)
+		return r == CONFIG_E_INVALID ? EXIT_USAGE : EXIT_FAILURE;
+	return paths_complete(*configp) ? EXIT_FAILURE : 0;
+}
+
+/* All processes of vgpud log to their standard error, wherever that leads. */
+int load_log(const struct config *config)
+{
+	int fd, r = 0;
+
+	if (!config->log_file)
+		return 0;
+	fd = open(config->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
+		0640);
+	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0) {
+		vgpu_log_error("log-file %s: %m", config->log_file);
+		r = EXIT_FAILURE;
+	}
+	vgpu_close(fd);
+	return r;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Another configuration or another broker, while guests are served
+ */
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "guest.h"
+#include "pair.h"
+#include "test.h"
+
+static struct pair pair;
+static struct guest guest;
+static uint32_t worker; /* of the guest */
+static unsigned int n_reloads, n_failures;
+
+/* A vgpud with one open session. */
+static void start(const struct pair_options *options)
+{
+	n_reloads = n_failures = 0;
+	pair_start(&pair, options);
+	guest_connect(&guest, pair.socket);
+	guest_open(&guest, 0, "app");
+	worker = guest_entry(&guest, 0)->worker_pid;
+}
+
+static void start_default(void)
+{
+	start(&(struct pair_options){ .worker = FAKE_WORKER });
+}
+
+/* The session that was there first is there still, with the same worker. */
+static void check_session(void)
+{
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	check_eq(kill(worker, 0), 0);
+	check_eq(pair_count_log(&pair, "session ended"), 0);
+}
+
+static void stop(void)
+{
+	struct pair_session session;
+
+	check_session();
+	guest_close(&guest, 0);
+	pair_read_session(&pair, 0, &session);
+	check_eq(session.worker, worker);
+	check_str(session.reason, "closed");
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+/* Writes a configuration: of [vgpud], of [vm test], and more sections. */
+static void write_config(
+	const char *vgpud_lines, const char *vm_lines, const char *sections)
+{
+	FILE *file = fopen(pair.config, "w");
+
+	check(file != NULL);
+	fprintf(file,
+		"[vgpud]\ndriver = soft\nworker = %s\n%s"
+		"[vm test]\ntransport = socket\nsocket = %s\n%s%s",
+		FAKE_WORKER, vgpud_lines, pair.socket, vm_lines, sections);
+	check_eq(fclose(file), 0);
+}
+
+static void reload(void)
+{
+	check_eq(kill(pair.pid, SIGHUP), 0);
+	pair_wait_log(&pair, "is in force", ++n_reloads);
+}
+
+static void reload_in_vain(void)
+{
+	check_eq(kill(pair.pid, SIGHUP), 0);
+	pair_wait_log(&pair, "the configuration stays as it was", ++n_failures);
+}
+
+static const char *other_socket(void)
+{
+	static char path[160];
+
+	snprintf(path, sizeof(path), "%s/other", pair.dir);
+	return path;
+}
+
+static const char *other_section(const char *lines)
+{
+	static char text[512];
+
+	snprintf(text, sizeof(text), "[vm other]\ntransport = socket\nsocket = %s\n%s",
+		other_socket(), lines);
+	return text;
+}
+
+TEST(a_new_section_is_a_new_place_to_come_in)
+{
+	struct guest other;
+
+	start_default();
+	check(guest_try_connect(other_socket()) < 0);
+	write_config("", "", other_section("size = 64M\n"));
+	reload();
+	guest_connect(&other, other_socket());
+	check_eq(other.size, 64 << 20);
+	guest_open(&other, 0, "app");
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+	pair_wait_log(&pair, "session ended vm=other", 1);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_section_that_has_gone_takes_its_guests_along_and_no_others)
+{
+	struct guest other;
+	struct pollfd poller;
+	uint32_t lost;
+
+	start_default();
+	write_config("", "", other_section(""));
+	reload();
+	guest_connect(&other, other_socket());
+	guest_open(&other, 0, "app");
+	lost = guest_entry(&other, 0)->worker_pid;
+
+	write_config("", "", "");
+	reload();
+	poller = (struct pollfd){ .fd = other.socket, .events = POLLRDHUP };
+	check_eq(poll(&poller, 1, -1), 1);
+	guest_wait_for(kill(lost, 0) < 0);
+	check(guest_try_connect(other_socket()) < 0);
+	check(access(other_socket(), F_OK) < 0);
+	check_eq(pair_count_log(&pair, "its section has left the configuration"), 1);
+	guest_disconnect(&other);
+	stop();
+}
+
+TEST(limits_of_now_are_those_of_new_sessions)
+{
+	struct guest other;
+
+	start(&(struct pair_options){
+		.worker = FAKE_WORKER, .vm_lines = "max-processes = 1\n" });
+	guest_connect(&other, pair.socket);
+	check_eq(guest_open_refused(&other, 0, "app"), VGPU_REASON_LIMIT);
+	write_config("", "max-processes = 2\n", "");
+	reload();
+	guest_ask(&other, 0, VGPU_CHANNEL_OPENING);
+	guest_wait(&other, 0, VGPU_CHANNEL_OPEN);
+	/* Fewer than there are: they stay, and no more come. */
+	write_config("", "max-processes = 1\n", "");
+	reload();
+	check_eq(guest_entry(&other, 0)->state, VGPU_CHANNEL_OPEN);
+	check_session();
+	guest_close(&other, 0);
+	check_eq(guest_open_refused(&other, 0, "app"), VGPU_REASON_LIMIT);
+	guest_disconnect(&other);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_mistake_is_named_and_changes_nothing)
+{
+	char text[256];
+
+	start_default();
+	write_config("", "size = 48M\n", "");
+	reload_in_vain();
+	snprintf(text, sizeof(text), "%s:7: size is a power of two", pair.config);
+	check_eq(pair_count_log(&pair, text), 1);
+	check_eq(unlink(pair.config), 0);
+	reload_in_vain();
+	check_eq(pair_count_log(&pair, "No such file"), 1);
+	stop();
+}
+
+TEST(a_socket_that_cannot_be_had_changes_nothing)
+{
+	struct guest other;
+
+	start_default();
+	write_config(
+		"", "max-processes = 1\n", "[vm a]\nsocket = /nonexistent/folder/a\n");
+	reload_in_vain();
+	check_eq(pair_count_log(&pair, "cannot listen on /nonexistent/folder/a"), 1);
+	check_eq(access(pair.socket, F_OK), 0);
+	/* Not even what stands beside it is taken over. */
+	guest_connect(&other, pair.socket);
+	guest_open(&other, 0, "app");
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(mode_and_log_file_follow_the_configuration)
+{
+	char lines[256], path[160];
+	struct stat st;
+
+	start_default();
+	snprintf(path, sizeof(path), "%s/new.log", pair.dir);
+	snprintf(lines, sizeof(lines), "log-file = %s\n", path);
+	write_config(lines, "socket-mode = 0600\n", "");
+	check_eq(kill(pair.pid, SIGHUP), 0);
+	guest_wait_for(!stat(path, &st) && st.st_size > 0);
+	check_eq(stat(pair.socket, &st), 0);
+	check_eq(st.st_mode & 0777, 0600);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+/*
+ * Upgrade
+ */
+
+static void copy(const char *from, const char *to)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "cp %s %s.new && mv %s.new %s", from, to, to,
+		to);
+	check_eq(system(command), 0);
+}
+
+/* A vgpud of its own on the disk, which can be replaced. */
+static const char *start_copy(void)
+{
+	static char program[160];
+
+	snprintf(program, sizeof(program), "%s/vgpud", test_tmpdir());
+	copy(VGPUD, program);
+	setenv("VGPU_TEST_VGPUD", program, 1);
+	start_default();
+	return program;
+}
+
+/* Whether a process of vgpud runs just this file. */
+static bool is_run(const char *program)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+		"for child in $(cat /proc/%d/task/%d/children); do"
+		" [ /proc/$child/exe -ef %s ] && grep -q broker /proc/$child/comm &&"
+		" exit 0; done; exit 1",
+		(int)pair.pid, (int)pair.pid, program);
+	return system(command) == 0;
+}
+
+TEST(the_broker_is_replaced_by_the_one_on_the_disk)
+{
+	const char *program = start_copy();
+	struct guest other;
+
+	for (int i = 0; i < 7; i++) {
+		/* Another file of the same name, as a package manager leaves it. */
+		copy(VGPUD, program);
+		check(!is_run(program));
+		check_eq(kill(pair.pid, SIGUSR2), 0);
+		guest_wait_for(is_run(program));
+		check_session();
+	}
+	guest_connect(&other, pair.socket);
+	guest_open(&other, 0, "app");
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+	check_eq(pair_count_log(&pair, "gives up"), 0);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_program_that_is_no_broker_is_not_kept)
+{
+	const char *program = start_copy();
+	struct guest other;
+
+	copy("/bin/false", program);
+	check_eq(kill(pair.pid, SIGUSR2), 0);
+	pair_wait_log(&pair, "the one before is used again", 1);
+	guest_connect(&other, pair.socket);
+	guest_open(&other, 0, "app");
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	check_eq(kill(worker, 0), 0);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+TEST(a_broker_of_another_version_says_so)
+{
+	char command[512];
+
+	start_default();
+	snprintf(command, sizeof(command),
+		"%s --broker x 4711 2>%s/out; grep -q 4711 %s/out", VGPUD, pair.dir,
+		pair.dir);
+	check_eq(system(command), 0);
+	stop();
+}
