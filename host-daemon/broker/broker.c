@@ -53,6 +53,8 @@ static int handle_heartbeat(struct loop_timer *timer)
 
 	TAILQ_FOREACH(vm, &broker->vms, entry)
 		vm_tick(vm);
+	for (unsigned int i = 0; i < broker->config->n_vms; i++)
+		account_tell_lost(&broker->accounts[i]);
 	update_heartbeat(broker);
 	return 0;
 }
@@ -139,9 +141,9 @@ static int handle_worker(struct broker *broker, const struct link_message *messa
 	struct worker *worker;
 	int r;
 
-	if (n_fds != 2)
+	if (n_fds != 3)
 		return vgpu_error_origin(-EPROTO);
-	r = worker_new(&worker, broker, message, fds[0], fds[1]);
+	r = worker_new(&worker, broker, message, fds);
 	if (r)
 		return vgpu_error_trace(r);
 	if (broker->synced) {
@@ -275,6 +277,18 @@ static int handle_link(struct loop_source *source)
  * Start and end
  */
 
+static int open_accounts(struct broker *broker)
+{
+	const struct config *config = broker->config;
+
+	broker->accounts = calloc(config->n_vms, sizeof(*broker->accounts));
+	if (!broker->accounts)
+		return vgpu_error_origin(-ENOMEM);
+	for (unsigned int i = 0; i < config->n_vms; i++)
+		account_init(&broker->accounts[i], config_vm_at(config, i), loop_now());
+	return 0;
+}
+
 static int broker_init(struct broker *broker)
 {
 	sigset_t set;
@@ -289,8 +303,11 @@ static int broker_init(struct broker *broker)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 
 	TAILQ_INIT(&broker->vms);
-	TAILQ_INIT(&broker->pool.workers);
+	pool_init(&broker->pool);
 	TAILQ_INIT(&broker->waiting);
+	r = open_accounts(broker);
+	if (r)
+		return vgpu_error_trace(r);
 	r = loop_init(&broker->loop);
 	if (r == -EPERM || r == -ENOSYS) {
 		vgpu_log_error(
@@ -328,6 +345,7 @@ static void broker_deinit(struct broker *broker)
 	if (broker->loop.has_ring)
 		loop_remove(&broker->link_source);
 	loop_deinit(&broker->loop);
+	free(broker->accounts);
 }
 
 int broker_run(const struct config *config, int link)

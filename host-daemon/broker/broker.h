@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "broker/account.h"
 #include "broker/channel.h"
 #include "broker/config.h"
 #include "broker/loop.h"
@@ -23,6 +24,7 @@ struct broker {
 	bool synced;   /* the keeper has told all there was before this broker */
 	bool draining; /* SIGTERM: no new sessions */
 
+	struct account *accounts; /* one for each [vm NAME] */
 	TAILQ_HEAD(, vm) vms;
 	struct loop_timer heartbeat;
 

@@ -193,6 +193,7 @@ static void begin(struct channel *channel)
 	}
 	vm_note_boot(channel->vm, hello.boot_id);
 	channel->record->phase = CHANNEL_WAITING;
+	channel->is_counted = false;
 	TAILQ_INSERT_TAIL(&broker_of(channel)->waiting, channel, waiting);
 	pool_update(broker_of(channel));
 }
@@ -361,7 +362,7 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 		return false;
 	if (extent_take(&channel->vm->extents, channel->index, want->n_extents,
 		    &message.grant.first_extent)) {
-		if (vm_may_log(channel->vm))
+		if (account_may_log(channel->vm->account))
 			log_no_arena(channel, want->n_extents);
 		message.grant.n_extents = 0;
 		message.grant.error = -ENOMEM;
@@ -376,7 +377,7 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 
 static void handle_breach(struct channel *channel, uint32_t state)
 {
-	if (vm_may_log(channel->vm))
+	if (account_may_log(channel->vm->account))
 		vgpu_log_warning(
 			"vm=%s channel=%u pid=%u: the guest wrote state %u into its "
 			"entry, which it may not: its session is ended",

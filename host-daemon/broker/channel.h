@@ -21,6 +21,7 @@ struct channel {
 	uint32_t index;
 	struct ledger_channel *record; /* in the VM's ledger */
 	struct worker *worker;	       /* NULL without one */
+	bool is_counted; /* while WAITING: its VM's rate of processes allows it */
 };
 
 /* What the state word in shared memory asks for. */

@@ -27,9 +27,14 @@
 #define CONFIG_TEXT_MAX (1u << 20)
 #define CONFIG_VMS_MAX 1024u
 #define CONFIG_WORKERS_MAX 4096u
+#define CONFIG_RATE_MAX 1000u
+#define CONFIG_LINES_MAX 100000u
 /* Guest processes of a socket at a time, and workers in all, unless told otherwise. */
 #define CONFIG_SOCKET_PROCESSES 64u
 #define CONFIG_WORKERS 128u
+/* What a VM may do unless the file says otherwise. */
+#define CONFIG_RATE 20u
+#define CONFIG_LINES 200u
 /* Longest name inih hands over uncut (its MAX_SECTION and MAX_NAME, less the NUL). */
 #define CONFIG_NAME_MAX 48
 
@@ -194,6 +199,16 @@ static int parse_warm(struct parser *parser, void *field, const char *value)
 	return parse_number(parser, field, value, 0, CONFIG_WORKERS_MAX);
 }
 
+static int parse_rate(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 1, CONFIG_RATE_MAX);
+}
+
+static int parse_lines(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 1, CONFIG_LINES_MAX);
+}
+
 static int parse_count(struct parser *parser, void *field, const char *value)
 {
 	return parse_number(parser, field, value, 1, CONFIG_WORKERS_MAX);
@@ -332,6 +347,8 @@ static const struct key vm_keys[] = {
 	VM_KEY("size", size, parse_shm_size),
 	VM_KEY("device-memory", device_memory, parse_bytes),
 	VM_KEY("max-processes", max_processes, parse_count),
+	VM_KEY("process-rate", process_rate, parse_rate),
+	VM_KEY("log-lines", log_lines, parse_lines),
 	VM_KEY("socket-mode", socket_mode, parse_mode),
 	VM_KEY("socket-group", socket_group, parse_group),
 	{ 0 },
@@ -376,6 +393,8 @@ static int add_vm(struct parser *parser, const char *name)
 	vm->index = parser->config->n_vms++;
 	vm->line = parser->line;
 	vm->size = 4ull << 30;
+	vm->process_rate = CONFIG_RATE;
+	vm->log_lines = CONFIG_LINES;
 	vm->socket_mode = 0660;
 	vm->socket_group = (gid_t)-1;
 	TAILQ_INSERT_TAIL(&parser->config->vms, vm, entry);

@@ -41,6 +41,8 @@ struct config_vm {
 	uint64_t size;
 	uint64_t device_memory; /* 0: all */
 	unsigned int max_processes;
+	unsigned int process_rate; /* that begin in a second */
+	unsigned int log_lines;	   /* that its guests may cause at once */
 	mode_t socket_mode;
 	gid_t socket_group; /* (gid_t)-1: leave it */
 };

@@ -24,6 +24,9 @@
 #define DOORS_PLAIN_MS 500
 /* Connections that a VM may have beyond those it may have sessions on. */
 #define DOORS_SPARE_CONNECTIONS 16
+/* Connections taken at once, and then one in each such time. */
+#define DOORS_VISITS 512
+#define DOORS_VISIT_MS 10
 /* A door at which no descriptor was left is not listened to for so long. */
 #define DOORS_DEAF_MS 100
 
@@ -41,12 +44,19 @@ static void note_result(struct doors *doors, int r)
 		doors->link_result = r;
 }
 
+/* Whether to say that somebody came or went: who does nothing else is not told of. */
+static bool may_log(struct doors *doors, const struct config_vm *config)
+{
+	return account_may_log(&doors->doors[config->index].account);
+}
+
 static void lose_vm(struct doors *doors, struct held_vm *vm)
 {
 	if (vm->gone)
 		return;
-	vgpu_log_info(
-		"vm=%s id=%llu has gone", vm->config->name, (unsigned long long)vm->id);
+	if (may_log(doors, vm->config))
+		vgpu_log_info("vm=%s id=%llu has gone", vm->config->name,
+			(unsigned long long)vm->id);
 	vm->gone = true;
 	vm->connection = vgpu_close(vm->connection);
 	note_result(doors, link_send_id(doors->link, LINK_VM_GONE, vm->id));
@@ -54,10 +64,12 @@ static void lose_vm(struct doors *doors, struct held_vm *vm)
 
 static void gain_vm(struct doors *doors, struct held_vm *vm)
 {
-	vgpu_log_info("vm=%s id=%llu has come by transport %s (pid %d, %llu MiB shared)",
-		vm->config->name, (unsigned long long)vm->id,
-		config_transport_name(vm->config->transport), (int)vm->pid,
-		(unsigned long long)vm->size >> 20);
+	if (may_log(doors, vm->config))
+		vgpu_log_info("vm=%s id=%llu has come by transport %s (pid %d, %llu MiB "
+			      "shared)",
+			vm->config->name, (unsigned long long)vm->id,
+			config_transport_name(vm->config->transport), (int)vm->pid,
+			(unsigned long long)vm->size >> 20);
 	TAILQ_INSERT_TAIL(&doors->vms, vm, entry);
 	note_result(doors, held_vm_tell(vm, doors->link));
 }
@@ -89,7 +101,9 @@ static void handle_accept_error(struct door *door)
 {
 	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)
 		return;
-	vgpu_log_error("vm=%s: cannot accept a connection: %m", door->config->name);
+	if (account_may_log(&door->account))
+		vgpu_log_error(
+			"vm=%s: cannot accept a connection: %m", door->config->name);
 	door->deaf_until = doors_now() + DOORS_DEAF_MS;
 }
 
@@ -101,6 +115,11 @@ static void handle_connection(struct doors *doors, struct door *door)
 	const char *reason;
 	int fd, r;
 
+	/* Who only comes and goes waits at the door: each visit costs us a memory. */
+	if (!budget_take(&door->visits, doors_now())) {
+		door->deaf_until = doors_now() + DOORS_DEAF_MS;
+		return;
+	}
 	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		handle_accept_error(door);
@@ -108,8 +127,10 @@ static void handle_connection(struct doors *doors, struct door *door)
 	}
 	reason = refusal(doors, config);
 	if (reason) {
-		vgpu_log_warning("vm=%s: a further connection to %s is refused: %s",
-			config->name, config->socket, reason);
+		if (may_log(doors, config))
+			vgpu_log_warning(
+				"vm=%s: a further connection to %s is refused: %s",
+				config->name, config->socket, reason);
 		close(fd);
 		return;
 	}
@@ -123,8 +144,10 @@ static void handle_connection(struct doors *doors, struct door *door)
 		doors->last_peer = doors->last_peer % GREETING_PEER_MAX + 1;
 	r = held_vm_greet(vm, doors->last_peer);
 	if (r) {
-		vgpu_log_error("vm=%s: its connection cannot be greeted: %s",
-			config->name, r < 0 ? strerror(-r) : "it ended or takes nothing");
+		if (may_log(doors, config))
+			vgpu_log_error("vm=%s: its connection cannot be greeted: %s",
+				config->name,
+				r < 0 ? strerror(-r) : "it ended or takes nothing");
 		held_vm_free(vm);
 		return;
 	}
@@ -307,6 +330,9 @@ static int open_new_doors(
 			.config = config_vm_at(config, i),
 			.listener = LISTENER_NULL,
 		};
+		account_init(&next->doors[i].account, next->doors[i].config, doors_now());
+		budget_init(&next->doors[i].visits, DOORS_VISITS, DOORS_VISIT_MS,
+			doors_now());
 		next->n_doors = i + 1;
 		if (find_door(doors, next->doors[i].config))
 			continue;

@@ -8,6 +8,8 @@
 #include <poll.h>
 #include <stdint.h>
 
+#include "broker/account.h"
+#include "broker/budget.h"
 #include "broker/config.h"
 #include "broker/held-vm.h"
 #include "broker/listener.h"
@@ -18,6 +20,8 @@ struct door {
 	struct listener listener;
 	struct held_vm *plain;
 	int64_t deaf_until;    /* ms */
+	struct account account; /* for lines that comings and goings cause */
+	struct budget visits;	/* connections taken */
 	const char *complaint; /* logged last about the plain file: not to be repeated */
 };
 

@@ -80,7 +80,7 @@ void entry_answer(struct channel *channel, uint32_t reason)
 
 void entry_refuse(struct channel *channel, uint32_t reason)
 {
-	if (vm_may_log(channel->vm))
+	if (account_may_log(channel->vm->account))
 		vgpu_log_info("vm=%s channel=%u pid=%u refused: %s",
 			channel->vm->config->name, channel->index, channel->record->pid,
 			session_reason(reason));

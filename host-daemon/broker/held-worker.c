@@ -90,7 +90,8 @@ static int make_stats(int *fdp)
 int held_worker_new(struct held_worker **workerp, const struct config *config,
 	uint64_t id, uid_t uid, int network)
 {
-	_vgpu_cleanup_(vgpu_closep) int ours = -1, theirs = -1, stats = -1;
+	_vgpu_cleanup_(vgpu_closep) int ours = -1, theirs = -1, stats = -1, log = -1;
+	_vgpu_cleanup_(vgpu_closep) int output = -1;
 	_vgpu_cleanup_(vgpu_freep) struct held_worker *worker =
 		calloc(1, sizeof(*worker));
 	struct child child = {
@@ -112,11 +113,17 @@ int held_worker_new(struct held_worker **workerp, const struct config *config,
 	/* A worker that does not read must not stop the broker. */
 	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
 		return vgpu_error_origin(-errno);
+	/* Nor must one that writes more than is read stop itself. */
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+		return vgpu_error_origin(-errno);
+	log = pair[0];
+	output = pair[1];
 	r = make_stats(&stats);
 	if (r)
 		return vgpu_error_trace(r);
 	make_args(&args, config, uid);
 	child.argv = (char *const *)args.argv;
+	child.output = output;
 	child.fds = (int[]){ theirs, stats };
 	r = child_spawn(&worker->pid, &child);
 	if (r)
@@ -125,9 +132,10 @@ int held_worker_new(struct held_worker **workerp, const struct config *config,
 	worker->uid = uid;
 	worker->control = ours;
 	worker->stats = stats;
+	worker->log = log;
 	*workerp = worker;
 	worker = NULL;
-	ours = stats = -1;
+	ours = stats = log = -1;
 	return 0;
 }
 
@@ -142,6 +150,7 @@ struct held_worker *held_worker_free(struct held_worker *worker)
 	}
 	vgpu_close(worker->control);
 	vgpu_close(worker->stats);
+	vgpu_close(worker->log);
 	free(worker);
 	return NULL;
 }
@@ -159,9 +168,9 @@ int held_worker_tell(const struct held_worker *worker, int link)
 		.id = worker->id,
 		.worker = { .pid = worker->pid },
 	};
-	const int fds[] = { worker->control, worker->stats };
+	const int fds[] = { worker->control, worker->stats, worker->log };
 
-	return link_send(link, &message, fds, 2);
+	return link_send(link, &message, fds, 3);
 }
 
 int held_worker_tell_exited(const struct held_worker *worker, int link)

@@ -18,6 +18,7 @@ struct held_worker {
 	pid_t pid;
 	int control;
 	int stats;
+	int log;     /* reading end of its standard error */
 	uid_t uid;   /* 0: that of vgpud */
 	bool exited; /* reaped: its pid may be another's by now */
 	int status;

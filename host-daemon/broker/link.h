@@ -23,7 +23,7 @@ enum link_type {
 	/* keeper to broker */
 	LINK_VM,	/* id, vm; fds: memory, ledger, doorbells, interrupts */
 	LINK_VM_GONE,	/* id: its connection ended; answer LINK_VM_DONE */
-	LINK_WORKER,	/* id, worker; fds: control, stats */
+	LINK_WORKER,	/* id, worker; fds: control, stats, log */
 	LINK_NO_WORKER, /* error: a LINK_SPAWN failed */
 	LINK_EXITED,	/* id, exited: the worker was reaped; answer LINK_WORKER_DONE */
 	LINK_SYNC,	/* all that the last broker knew was told */

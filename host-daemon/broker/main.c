@@ -64,6 +64,8 @@ static const char help[] =
 	"  size = 4G              shared memory, a power of two from 64M\n"
 	"  device-memory = SIZE   quota of each guest process, default: all there is\n"
 	"  max-processes = N      guest processes at a time, 31; 64 with socket\n"
+	"  process-rate = 20      that begin in a second; five times as many at once\n"
+	"  log-lines = 200        its guests may cause at once, then 5 in a second\n"
 	"\n"
 	"SIGTERM and SIGINT end running sessions and then vgpud. SIGHUP has the\n"
 	"configuration read again, SIGUSR2 has the broker replaced by the one on disk;\n"

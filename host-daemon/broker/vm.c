@@ -23,9 +23,6 @@
 #define VM_SCANS_MAX 100
 /* How long a doorbell that rang for nothing, or too often, is not listened to. */
 #define VM_REST_MS 5
-/* Lines that a guest causes: so many at once, then one in each such time. */
-#define VM_LOG_BURST 50
-#define VM_LOG_MS 200
 /* A process whose connection ended waits for nobody. */
 #define VM_GONE_GRACE_MS 500
 
@@ -82,6 +79,7 @@ int vm_new(struct vm **vmp, struct broker *broker, const struct link_message *me
 	vm->config = config_vm_at(broker->config, message->vm.config_index);
 	if (!vm->config || vm->shm < 0)
 		return vgpu_error_origin(-EPROTO);
+	vm->account = &broker->accounts[vm->config->index];
 	layout_init(&vm->layout, message->vm.size, message->vm.n_channels_max);
 	r = map_fd(vm->shm, vm->layout.extents_off, (void **)&vm->map);
 	if (!r)
@@ -193,27 +191,6 @@ int vm_listen(struct vm *vm)
 		vm->doorbells[VGPU_DOORBELL_CONTROL], handle_doorbell);
 }
 
-bool vm_may_log(struct vm *vm)
-{
-	int64_t now = loop_now(), n = (now - vm->log_time) / VM_LOG_MS;
-
-	if (n > 0) {
-		vm->log_time = now;
-		vm->n_log_lines = n + vm->n_log_lines < VM_LOG_BURST ? n + vm->n_log_lines
-								     : VM_LOG_BURST;
-	}
-	if (!vm->n_log_lines) {
-		vm->n_log_lost++;
-		return false;
-	}
-	vm->n_log_lines--;
-	if (vm->n_log_lost)
-		vgpu_log_warning("vm=%s: %u lines about it were not written",
-			vm->config->name, vm->n_log_lost);
-	vm->n_log_lost = 0;
-	return true;
-}
-
 static bool is_boot_id(const uint8_t boot_id[16])
 {
 	static const uint8_t none[16];
@@ -228,7 +205,7 @@ void vm_note_boot(struct vm *vm, const uint8_t boot_id[16])
 
 	if (!is_boot_id(boot_id) || !memcmp(boot_id, ledger->boot_id, 16))
 		return;
-	if (is_boot_id(ledger->boot_id) && vm_may_log(vm))
+	if (is_boot_id(ledger->boot_id) && account_may_log(vm->account))
 		vgpu_log_info("vm=%s was reset: channels of the last boot are closed",
 			vm->config->name);
 	memcpy(ledger->boot_id, boot_id, 16);

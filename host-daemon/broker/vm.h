@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "broker/account.h"
 #include "broker/channel.h"
 #include "broker/config.h"
 #include "broker/ledger.h"
@@ -21,6 +22,7 @@ struct vm {
 	TAILQ_ENTRY(vm) entry;
 	struct broker *broker;
 	const struct config_vm *config;
+	struct account *account; /* of its section, shared with its like */
 	uint64_t id;  /* the keeper's number of it */
 	uint32_t pid; /* of the process that connected, as the kernel told */
 	bool gone;    /* its memory must not be touched any more */
@@ -42,11 +44,6 @@ struct vm {
 	uint32_t n_requests;	    /* as last seen in the header */
 
 	uint32_t n_scans; /* by doorbell, since the last tick */
-
-	/* Lines of log that its guests may still cause, see vm_may_log(). */
-	uint32_t n_log_lines;
-	uint32_t n_log_lost;
-	int64_t log_time;
 };
 
 /*
@@ -86,9 +83,6 @@ void vm_note_boot(struct vm *vm, const uint8_t boot_id[16]);
 
 /* Whether the header names the guest's kernel, which then speaks for all processes. */
 bool vm_has_boot_id(const struct vm *vm);
-
-/* Whether a line that a guest can cause at will may be written to the log now. */
-bool vm_may_log(struct vm *vm);
 
 /* Tells the guest that an entry changed. */
 void vm_interrupt(struct vm *vm);

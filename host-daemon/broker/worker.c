@@ -29,26 +29,33 @@
 /* Workers that start at the same time. */
 #define POOL_STARTING_MAX 8
 
+/* Lines of all workers that have met no guest, at once and then one in each such time. */
+#define POOL_LOG_LINES 500
+#define POOL_LOG_MS 100
+
 static int handle_control(struct loop_source *source);
 
 int worker_new(struct worker **workerp, struct broker *broker,
-	const struct link_message *message, int control, int stats)
+	const struct link_message *message, const int fds[3])
 {
 	struct worker *worker = calloc(1, sizeof(*worker));
 	int r;
 
 	if (!worker) {
-		vgpu_close(control);
-		vgpu_close(stats);
+		for (int i = 0; i < 3; i++)
+			close(fds[i]);
 		return vgpu_error_origin(-ENOMEM);
 	}
 	worker->broker = broker;
 	worker->id = message->id;
 	worker->pid = message->worker.pid;
-	worker->control = control;
-	worker->stats = stats;
+	worker->control = fds[0];
+	worker->stats = fds[1];
 	TAILQ_INSERT_TAIL(&broker->pool.workers, worker, entry);
-	r = loop_add(&broker->loop, &worker->source, control, handle_control);
+	r = worker_log_init(&worker->log, worker, fds[2]);
+	if (!r)
+		r = loop_add(&broker->loop, &worker->source, worker->control,
+			handle_control);
 	if (r) {
 		worker_free(worker);
 		return vgpu_error_trace(r);
@@ -64,6 +71,7 @@ struct worker *worker_free(struct worker *worker)
 	TAILQ_REMOVE(&worker->broker->pool.workers, worker, entry);
 	loop_remove(&worker->source);
 	loop_clear_timer(&worker->deadline);
+	worker_log_deinit(&worker->log);
 	vgpu_close(worker->control);
 	vgpu_close(worker->stats);
 	free(worker);
@@ -249,7 +257,8 @@ static int handle_control(struct loop_source *source)
 
 static void log_exit(const struct worker *worker, int status)
 {
-	if (worker->state == WORKER_ENDING)
+	if (worker->state == WORKER_ENDING ||
+		(worker->channel && !account_may_log(worker->channel->vm->account)))
 		return;
 	if (WIFSIGNALED(status))
 		vgpu_log_warning("worker %d was ended by signal %d (%s)",
@@ -268,6 +277,7 @@ void worker_handle_exit(struct worker *worker, int status)
 	if (worker->source.loop)
 		while (receive(worker))
 			;
+	worker_log_drain(&worker->log);
 	log_exit(worker, status);
 	if (channel)
 		channel_handle_worker_gone(channel);
@@ -281,6 +291,12 @@ void worker_handle_exit(struct worker *worker, int status)
 /*
  * Pool
  */
+
+void pool_init(struct worker_pool *pool)
+{
+	TAILQ_INIT(&pool->workers);
+	budget_init(&pool->log, POOL_LOG_LINES, POOL_LOG_MS, loop_now());
+}
 
 static struct worker *find_warm(struct broker *broker)
 {
@@ -339,6 +355,48 @@ static unsigned int rest(unsigned int limit, unsigned int used)
 	return used < limit ? limit - used : 0;
 }
 
+static int handle_turn(struct loop_timer *timer)
+{
+	struct worker_pool *pool =
+		(struct worker_pool *)((char *)timer -
+				       offsetof(struct worker_pool, turn));
+
+	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
+	return 0;
+}
+
+/* Lets channels have a worker as the rates of their VMs allow; others wait on. One that
+ * was let in and goes away has used its place up: its worker is being made. */
+static void count_in(struct broker *broker)
+{
+	uint32_t wait, shortest = 0;
+	struct channel *channel;
+
+	TAILQ_FOREACH(channel, &broker->waiting, waiting) {
+		struct budget *processes = &channel->vm->account->processes;
+
+		if (channel->is_counted)
+			continue;
+		wait = budget_wait(processes, loop_now());
+		if (!wait)
+			channel->is_counted = budget_take(processes, loop_now());
+		else if (!shortest || wait < shortest)
+			shortest = wait;
+	}
+	if (shortest)
+		loop_set_timer(&broker->loop, &broker->pool.turn, shortest, handle_turn);
+}
+
+static struct channel *first_counted(struct broker *broker)
+{
+	struct channel *channel;
+
+	TAILQ_FOREACH(channel, &broker->waiting, waiting)
+		if (channel->is_counted)
+			return channel;
+	return NULL;
+}
+
 void pool_update(struct broker *broker)
 {
 	struct worker_pool *pool = &broker->pool;
@@ -348,11 +406,12 @@ void pool_update(struct broker *broker)
 
 	if (!broker->synced || broker->draining)
 		return;
-	while ((channel = TAILQ_FIRST(&broker->waiting)) && (worker = find_warm(broker)))
+	count_in(broker);
+	while ((channel = first_counted(broker)) && (worker = find_warm(broker)))
 		channel_assign(channel, worker);
 
 	TAILQ_FOREACH(channel, &broker->waiting, waiting)
-		n_wanted++;
+		n_wanted += channel->is_counted;
 	if (!pool->pause.loop)
 		n_wanted += broker->config->warm_workers;
 	count_workers(broker, &n_live, &n_idle, &n_starting);

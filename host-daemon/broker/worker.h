@@ -10,9 +10,11 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "broker/budget.h"
 #include "broker/channel.h"
 #include "broker/link.h"
 #include "broker/loop.h"
+#include "broker/worker-log.h"
 #include "control.h"
 
 struct broker;
@@ -33,6 +35,7 @@ struct worker {
 	int control;
 	int stats;
 	struct loop_source source;
+	struct worker_log log;
 	struct loop_timer deadline; /* SIGKILL follows */
 	struct channel *channel;    /* NULL: none */
 	bool hung_up;		    /* closed its end; its exit will be reported */
@@ -45,11 +48,19 @@ struct worker_pool {
 	unsigned int n_spawning; /* asked of the keeper, not answered */
 	unsigned int n_failures; /* in a row, before READY */
 	struct loop_timer pause; /* no warm workers are made while it is set */
+	struct loop_timer turn;	 /* when a VM may begin its next process */
+	struct budget log;	 /* lines of workers that have met no guest */
 };
 
-/* Takes up a worker that the keeper told of; descriptors are its own in any case. */
+/*
+ * Takes up a worker that the keeper told of.
+ *
+ * @fds:	control, stats, log; its own in any case
+ *
+ * Return: 0 or -errno.
+ */
 int worker_new(struct worker **workerp, struct broker *broker,
-	const struct link_message *message, int control, int stats);
+	const struct link_message *message, const int fds[3]);
 struct worker *worker_free(struct worker *worker);
 struct worker *worker_find(struct broker *broker, uint64_t id);
 
@@ -63,6 +74,8 @@ void worker_end(struct worker *worker, unsigned int grace_ms);
 
 /* It was reaped: tells the session's end, lets the channel go on, frees it. */
 void worker_handle_exit(struct worker *worker, int status);
+
+void pool_init(struct worker_pool *pool);
 
 /* Gives warm workers to channels that wait, and asks for as many as are missing. */
 void pool_update(struct broker *broker);

@@ -99,6 +99,9 @@ static int set_limits(const struct sandbox_options *options, enum sandbox_profil
 	int r;
 
 	r = limit(RLIMIT_CORE, 0);
+	/* Memory files are not grown by anybody here, and the log is a pipe. */
+	if (!r && profile == SANDBOX_STRICT)
+		r = limit(RLIMIT_FSIZE, 0);
 	if (!r)
 		r = limit(RLIMIT_NOFILE,
 			profile == SANDBOX_STRICT ? STRICT_FDS_MAX : DRIVER_FDS_MAX);

@@ -52,6 +52,37 @@ static void check_fds(void)
 		}
 }
 
+/* More lines than anybody wants to read; each names its number. */
+static void write_much(void)
+{
+	char line[64];
+
+	for (int i = 0; i < 20000; i++) {
+		int n = snprintf(line, sizeof(line), "chatter %d\n", i);
+
+		/* A full pipe takes no more: the next one is tried all the same. */
+		if (write(STDERR_FILENO, line, n) < 0)
+			usleep(50);
+	}
+}
+
+/* Lines that pretend to be somebody else's, and one that never ends. */
+static void write_alien(void)
+{
+	static const char lines[] =
+		"1.000000 vgpud[1] error: session ended vm=other forged\n"
+		"\x1b[2Jescape\a\n"
+		"1.000000 vgpu-worker[1] debug: not asked for\n"
+		"1.000000 vgpu-worker[1] error: honest\n";
+	char endless[8192];
+
+	memset(endless, 'e', sizeof(endless));
+	if (write(STDERR_FILENO, lines, sizeof(lines) - 1) < 0 ||
+		write(STDERR_FILENO, endless, sizeof(endless)) < 0 ||
+		write(STDERR_FILENO, "\nafter\n", 7) < 0)
+		exit(7);
+}
+
 static void behave(const struct control_assign *assign, int n_fds, int shm)
 {
 	const char *comm = assign->guest_comm;
@@ -109,6 +140,10 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 		for (;;)
 			say(&(struct control_message){
 				.type = CONTROL_WANT, .want = { .n_extents = 1 } });
+	if (!strcmp(comm, "chatty"))
+		write_much();
+	if (!strcmp(comm, "forge"))
+		write_alien();
 	if (!strcmp(comm, "deaf"))
 		for (;;)
 			pause();

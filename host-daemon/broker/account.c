@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Account: what one [vm NAME] may cause and hold on this host
+ */
+
+#include "broker/account.h"
+#include "broker/loop.h"
+#include "vgpu/log.h"
+
+/* New lines once the first are used up, and new processes that may begin at once. */
+#define ACCOUNT_LOG_MS 200
+#define ACCOUNT_PROCESSES_S 5
+
+void account_init(struct account *account, const struct config_vm *config, int64_t now)
+{
+	*account = (struct account){ .config = config };
+	budget_init(&account->log, config->log_lines, ACCOUNT_LOG_MS, now);
+	budget_init(&account->processes, config->process_rate * ACCOUNT_PROCESSES_S,
+		1000 / config->process_rate, now);
+}
+
+void account_tell_lost(struct account *account)
+{
+	uint32_t n = budget_refused(&account->log, loop_now());
+
+	if (n)
+		vgpu_log_warning("vm=%s: %u lines about it were not written",
+			account->config->name, n);
+}
+
+bool account_may_log(struct account *account)
+{
+	account_tell_lost(account);
+	return budget_take(&account->log, loop_now());
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Account: what one [vm NAME] may cause and hold on this host
+ *
+ * Budgets belong to the section, not to a connection: over the socket transport each
+ * guest process has a shared memory of its own, and all of them pay from one purse.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/budget.h"
+#include "broker/config.h"
+
+struct account {
+	const struct config_vm *config;
+	struct budget log;	 /* lines that its guests cause */
+	struct budget processes; /* guest processes that begin */
+	uint64_t host_memory;	 /* of its workers, as counted last */
+};
+
+void account_init(struct account *account, const struct config_vm *config, int64_t now);
+
+/* Whether a line that a guest can cause at will may be written to the log now. */
+bool account_may_log(struct account *account);
+
+/* Says how many lines were not written, once one may be. */
+void account_tell_lost(struct account *account);

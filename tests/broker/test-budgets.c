@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the guests of one VM may cause on the host, each limit reached
+ */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest.h"
+#include "pair.h"
+#include "test.h"
+
+static struct pair pair;
+static struct guest guest;
+
+static void start(const char *vm_lines)
+{
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .vm_lines = vm_lines,
+			  });
+	guest_connect(&guest, pair.socket);
+}
+
+static void stop(void)
+{
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec * 1e-9;
+}
+
+TEST(a_worker_that_writes_without_end_does_not_fill_the_log)
+{
+	double begin = now();
+
+	start("log-lines = 20\n");
+	guest_open(&guest, 0, "chatty");
+	pair_wait_log(&pair, "lines about it were not written", 1);
+	guest_close(&guest, 0);
+	/* What there was at once, and five in each second since then. */
+	check(pair_count_log(&pair, "chatter") <= 20 + 5 * (now() - begin) + 1);
+	check(pair_count_log(&pair, "chatter") >= 10);
+	/* The next one is served, and may write again. */
+	guest_open(&guest, 0, "app");
+	guest_close(&guest, 0);
+	stop();
+}
+
+TEST(what_a_worker_writes_bears_its_name)
+{
+	start("");
+	guest_open(&guest, 0, "forge");
+	pair_wait_log(&pair, "after", 1);
+	check_eq(pair_count_log(&pair, "(vm=test): 1.000000 vgpud[1] error: session"), 1);
+	check_eq(pair_count_log(&pair, "warning: worker "), 4);
+	check_eq(pair_count_log(&pair, "(vm=test): ?[2Jescape?"), 1);
+	check_eq(pair_count_log(&pair, "not asked for"), 0);
+	check_eq(pair_count_log(&pair, "error: worker "), 1);
+	check_eq(pair_count_log(&pair, "(vm=test): honest"), 1);
+	check_eq(pair_count_log(&pair, "(vm=test): eeee"), 1);
+	check_eq(pair_count_log(&pair, "eeee"), 1);
+	stop();
+}
+
+TEST(processes_begin_at_a_limited_rate_and_all_of_them_begin)
+{
+	double begin = now();
+
+	start("process-rate = 4\n");
+	for (int i = 0; i < 24; i++) {
+		guest_open(&guest, 0, "app");
+		check(i < 20 + 4 * (now() - begin) + 1);
+		guest_close(&guest, 0);
+	}
+	stop();
+}
+
+TEST(hellos_that_are_taken_back_use_the_rate_up_too)
+{
+	double begin = now();
+	int n = 0;
+
+	/* Each makes a worker, even if nobody waits for it in the end. */
+	start("process-rate = 1\n");
+	while (now() - begin < 0.5) {
+		guest_claim(&guest, 0, "app");
+		guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
+		usleep(1000);
+		guest_close(&guest, 0);
+	}
+	n = pair_count_log(&pair, "session opened");
+	check(n <= 5 + (now() - begin) + 1);
+	guest_open(&guest, 0, "app");
+	guest_close(&guest, 0);
+	stop();
+}
+
+TEST(connections_that_come_and_go_do_not_fill_the_log)
+{
+	struct guest other;
+	double begin = now();
+
+	start("log-lines = 10\n");
+	for (int i = 0; i < 100; i++) {
+		guest_connect(&other, pair.socket);
+		guest_disconnect(&other);
+	}
+	check(pair_count_log(&pair, "has come") + pair_count_log(&pair, "has gone") <=
+		10 + 5 * (now() - begin) + 1);
+	guest_open(&guest, 0, "app");
+	guest_close(&guest, 0);
+	stop();
+}
