@@ -392,6 +392,39 @@ static int keep_text(const char *text, int *fdp)
 	return 0;
 }
 
+/* One namespace for all workers: sockets of any kind are refused to them anyway. */
+static int make_network(int *networkp)
+{
+	_vgpu_cleanup_(vgpu_closep) int ours = -1;
+
+	ours = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (ours < 0 || unshare(CLONE_NEWNET) < 0)
+		return -errno;
+	*networkp = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (setns(ours, CLONE_NEWNET) < 0)
+		return vgpu_error_origin(-errno);
+	return *networkp < 0 ? -errno : 0;
+}
+
+static void prepare_sandbox(struct keeper *keeper)
+{
+	int r;
+
+	if (!(*keeper->configp)->sandbox) {
+		vgpu_log_warning(
+			"sandbox = no: WORKERS RUN WITH ALL THE RIGHTS OF VGPUD, and so "
+			"does a guest that has taken one over");
+		return;
+	}
+	if (geteuid() != 0 || keeper->network >= 0)
+		return;
+	r = make_network(&keeper->network);
+	if (r)
+		vgpu_log_info("workers get no network namespace of their own (%s): "
+			      "their filter alone keeps them off the network",
+			strerror(-r));
+}
+
 /* Whatever fails is logged, and leaves all as it was. */
 static int try_reload(struct keeper *keeper)
 {
@@ -436,6 +469,7 @@ static void reload(struct keeper *keeper)
 		vgpu_log_error("SIGHUP: the configuration stays as it was");
 		return;
 	}
+	prepare_sandbox(keeper);
 	vgpu_log_info("SIGHUP: %s is in force; running jobs go on", keeper->path);
 	replace_broker(keeper);
 }
@@ -567,39 +601,6 @@ static void raise_priority(void)
 {
 	if (setpriority(PRIO_PROCESS, 0, KEEPER_NICE) < 0)
 		vgpu_log_debug("no higher priority for vgpud: %m");
-}
-
-/* One namespace for all workers: sockets of any kind are refused to them anyway. */
-static int make_network(int *networkp)
-{
-	_vgpu_cleanup_(vgpu_closep) int ours = -1;
-
-	ours = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (ours < 0 || unshare(CLONE_NEWNET) < 0)
-		return -errno;
-	*networkp = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (setns(ours, CLONE_NEWNET) < 0)
-		return vgpu_error_origin(-errno);
-	return *networkp < 0 ? -errno : 0;
-}
-
-static void prepare_sandbox(struct keeper *keeper)
-{
-	int r;
-
-	if (!(*keeper->configp)->sandbox) {
-		vgpu_log_warning(
-			"sandbox = no: WORKERS RUN WITH ALL THE RIGHTS OF VGPUD, and so "
-			"does a guest that has taken one over");
-		return;
-	}
-	if (geteuid() != 0)
-		return;
-	r = make_network(&keeper->network);
-	if (r)
-		vgpu_log_info("workers get no network namespace of their own (%s): "
-			      "their filter alone keeps them off the network",
-			strerror(-r));
 }
 
 static int keeper_init(struct keeper *keeper, const char *text)
