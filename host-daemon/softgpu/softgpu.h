@@ -33,9 +33,12 @@ struct softgpu_config {
 	uint32_t n_threads;
 	uint32_t timeout_ms;
 	const char *name;
-	/* Receives what kernels print; called from several threads. Else: stdout. */
+	/* Receives what kernels print; called by those that wait for
+	 * kernels and by others. Else: stdout. */
 	void (*print)(void *data, const char *text, size_t size);
 	void *print_data;
+	/* Receives messages of failed assertions. Else: stderr. */
+	void (*print_error)(void *data, const char *text, size_t size);
 };
 
 /**

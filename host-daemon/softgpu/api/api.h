@@ -71,6 +71,17 @@ struct device {
 	struct sched sched;
 };
 
+/* Text that kernels printed and nobody has fetched: a ring of records. */
+struct print_fifo {
+	pthread_mutex_t lock;
+	char *bytes; /* NULL until the first kernel prints */
+	size_t size;
+	uint64_t head, tail;
+};
+
+/* A larger buffer is not asked for by cuCtxSetLimit, but adjusted to. */
+#define API_PRINT_FIFO_MAX (16u << 20)
+
 struct CUctx_st {
 	struct object object;
 	bool is_primary;
@@ -85,6 +96,9 @@ struct CUctx_st {
 	struct objects objects;
 	size_t limits[CU_LIMIT_MAX];
 	CUfunc_cache cache_config;
+
+	struct softgpu_hooks hooks; /* of its kernels; constant */
+	struct print_fifo fifo;
 };
 
 struct CUstream_st {
@@ -178,6 +192,24 @@ CUcontext stack_top(void);
 CUresult stack_push(CUcontext context);
 CUresult stack_pop(CUcontext *contextp);
 CUresult stack_set(CUcontext context);
+
+/*
+ * What kernels print
+ */
+
+/* Fills in what the program did not choose. */
+void print_setup(struct softgpu_hooks *hooks);
+
+/* For a new context, and for one whose contents go. */
+void print_init(CUcontext context);
+void print_reset(CUcontext context);
+
+/* Lets what was printed out; at the points that print.c names. */
+void print_flush(CUcontext context);
+void print_flush_current(void);
+
+/* Return: whether the buffer is made, so that its size is settled. */
+bool print_has_begun(CUcontext context);
 
 /*
  * Streams

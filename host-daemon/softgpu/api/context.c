@@ -34,6 +34,7 @@ static void context_teardown(CUcontext context)
 
 	context->is_active = false;
 	sched_context_deinit(&context->sched);
+	print_reset(context);
 	pthread_mutex_lock(&context->lock);
 	TAILQ_CONCAT(&objects, &context->objects, link);
 	pthread_mutex_unlock(&context->lock);
@@ -60,6 +61,7 @@ static CUresult context_new(CUcontext *contextp, unsigned int flags)
 	context->id = softgpu_device.next_context_id++;
 	pthread_mutex_init(&context->lock, NULL);
 	TAILQ_INIT(&context->objects);
+	print_init(context);
 	*contextp = context;
 	return CUDA_SUCCESS;
 }
@@ -279,7 +281,10 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 
 static CUresult context_synchronize(CUcontext context)
 {
-	return sched_context_wait(&context->sched);
+	CUresult r = sched_context_wait(&context->sched);
+
+	print_flush(context);
+	return r;
 }
 
 CUresult cuCtxSynchronize(void)
@@ -287,7 +292,7 @@ CUresult cuCtxSynchronize(void)
 	CUcontext context;
 	CUresult r;
 
-	r = context_current(&context);
+	r = context_current_raw(&context);
 	return r ? r : context_synchronize(context);
 }
 
@@ -326,6 +331,12 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	if ((limit == CU_LIMIT_STACK_SIZE && value > SOFTGPU_LOCAL_MAX) ||
 		(limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (limit == CU_LIMIT_PRINTF_FIFO_SIZE) {
+		if (print_has_begun(context))
+			return CUDA_ERROR_INVALID_VALUE;
+		if (value > API_PRINT_FIFO_MAX)
+			value = API_PRINT_FIFO_MAX;
+	}
 	pthread_mutex_lock(&context->lock);
 	/* A launch reads its stack size without the lock. */
 	__atomic_store_n(&context->limits[limit], value, __ATOMIC_RELAXED);

@@ -66,12 +66,16 @@ static CUresult copy_submit(struct sched_stream *stream, const struct copy_place
 		},
 	};
 	bool pageable = false;
+	CUresult r;
 
 	if (!extent->width || !extent->height || !extent->depth)
 		return CUDA_SUCCESS;
 	if (!copy_check(to, extent, &pageable) || !copy_check(from, extent, &pageable))
 		return CUDA_ERROR_INVALID_VALUE;
-	return sched_submit(stream, &op, wait || pageable);
+	r = sched_submit(stream, &op, wait || pageable);
+	if (wait)
+		print_flush(stream_context(stream));
+	return r;
 }
 
 static CUresult copy_linear(CUstream handle, enum copy_side to_side, uint64_t to,

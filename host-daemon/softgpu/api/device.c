@@ -152,12 +152,6 @@ static void device_read_environment(void)
 		device->timeout_ms = strtoul(timeout, NULL, 10);
 }
 
-static void device_print(void *data, const char *text, size_t size)
-{
-	fwrite(text, 1, size, stdout);
-	fflush(stdout);
-}
-
 /* FNV-1a: the same identity gives the same uuid in every process and at every start. */
 static void device_derive_uuid(void)
 {
@@ -193,8 +187,7 @@ static void device_complete(void)
 		device->n_threads = DEVICE_THREADS_MAX;
 	if (!device->timeout_ms)
 		device->timeout_ms = DEVICE_TIMEOUT_MS;
-	if (!device->hooks.print)
-		device->hooks.print = device_print;
+	print_setup(&device->hooks);
 	device_derive_uuid();
 }
 
@@ -220,6 +213,7 @@ int softgpu_configure(const struct softgpu_config *config)
 	if (!r) {
 		device->timeout_ms = config->timeout_ms;
 		device->hooks.print = config->print;
+		device->hooks.print_error = config->print_error;
 		device->hooks.data = config->print_data;
 	}
 	pthread_mutex_unlock(&device->lock);
@@ -286,7 +280,6 @@ CUresult device_start(void)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
 		device->sched.timeout_ns = device->timeout_ms * UINT64_C(1000000);
-		device->sched.hooks = device->hooks;
 		device->has_memory = true;
 	}
 	return sched_start(&device->sched) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;

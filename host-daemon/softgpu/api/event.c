@@ -141,6 +141,7 @@ CUresult cuEventSynchronize(CUevent hEvent)
 	if (mark)
 		sched_mark_wait(mark);
 	sched_mark_unref(mark);
+	print_flush(hEvent->object.context);
 	return event_check(hEvent);
 }
 

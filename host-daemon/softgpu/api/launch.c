@@ -100,7 +100,7 @@ static void launch_describe(
 		.dynamic_shared_size = launch->shared_size,
 		.params_size = function->info->params_size,
 		.space = &softgpu_device.memory.space,
-		.hooks = &softgpu_device.sched.hooks,
+		.hooks = &function->module->object.context->hooks,
 		.n_sms = softgpu_device.n_threads,
 		.stack_size = (uint32_t)__atomic_load_n(
 			&context->limits[CU_LIMIT_STACK_SIZE], __ATOMIC_RELAXED),
@@ -131,6 +131,7 @@ static CUresult launch_submit(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (function->module->object.context != stream_context(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
+	print_flush(stream_context(stream));
 	launch_describe(&op.grid, function, launch);
 	if (function->info->params_size > SCHED_PARAMS_INLINE) {
 		block = op.grid.long_params = calloc(1, function->info->params_size);

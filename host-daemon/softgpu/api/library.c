@@ -201,6 +201,7 @@ CUresult cuLibraryUnload(CUlibrary library)
 		return CUDA_ERROR_INVALID_HANDLE;
 	while ((module = TAILQ_FIRST(&library->modules))) {
 		fault = sched_context_wait(&module->object.context->sched);
+		print_flush(module->object.context);
 		module_delete(module);
 	}
 	library_delete(library);

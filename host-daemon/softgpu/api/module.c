@@ -216,6 +216,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 		return r;
 	if (!module || !image || (numOptions && (!options || !optionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
+	print_flush(context);
 	r = image_new(&loaded, image, &log);
 	if (!r)
 		r = module_new(module, context, loaded, true, &log);
@@ -288,6 +289,7 @@ CUresult cuModuleUnload(CUmodule hmod)
 	if (!object_is(hmod, OBJECT_MODULE) || hmod->library)
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sched_context_wait(&hmod->object.context->sched);
+	print_flush(hmod->object.context);
 	module_delete(hmod);
 	return r;
 }

@@ -84,6 +84,7 @@ static void host_call_function(const struct sched_host *host, int status)
 
 static void host_call_callback(const struct sched_host *host, int status)
 {
+	print_flush(host->owner);
 	((CUstreamCallback)host->target)(host->argument, status, host->data);
 }
 
@@ -98,6 +99,7 @@ static CUresult host_submit(CUstream handle, const struct sched_host *host)
 		return r;
 	if (!host->target)
 		return CUDA_ERROR_INVALID_VALUE;
+	op.host.owner = stream_context(stream);
 	return sched_submit(stream, &op, false);
 }
 

@@ -150,7 +150,13 @@ CUresult cuStreamSynchronize(CUstream hStream)
 	CUresult r;
 
 	r = stream_get(hStream, &stream);
-	return r ? r : (CUresult)sched_stream_wait(stream);
+	if (r) {
+		print_flush_current();
+		return r;
+	}
+	r = sched_stream_wait(stream);
+	print_flush(stream_context(stream));
+	return r;
 }
 
 CUresult cuStreamQuery(CUstream hStream)

@@ -167,6 +167,8 @@ struct softgpu_hooks {
 	void *data;
 	/* Text of printf(), already formatted, not terminated. */
 	void (*print)(void *data, const char *text, size_t size);
+	/* The message of a failed assertion; NULL: as print. */
+	void (*print_error)(void *data, const char *text, size_t size);
 	/*
 	 * Device-side malloc() and free(): an address in a window, or 0. What is freed
 	 * is any number the kernel likes. Both or none.

@@ -38,6 +38,16 @@ static void print(const struct warp *w, const char *text, size_t n)
 		hooks->print(hooks->data, text, n);
 }
 
+static void print_error(const struct warp *w, const char *text, size_t n)
+{
+	const struct softgpu_hooks *hooks = w->block->launch->hooks;
+
+	if (hooks && hooks->print_error)
+		hooks->print_error(hooks->data, text, n);
+	else
+		print(w, text, n);
+}
+
 /* Copies a string of the lane; it ends at a NUL, the limit, or where memory ends. */
 static size_t read_string(struct warp *w, uint32_t lane, uint64_t address, char *to)
 {
@@ -276,7 +286,7 @@ HANDLER(ASSERT_FAIL)
 			"Assertion `%.1024s` failed.\n",
 			f, number[i], g, cta[0], cta[1], cta[2], thread % dim[0],
 			thread / dim[0] % dim[1], thread / dim[0] / dim[1], m);
-		print(w, text, (size_t)n);
+		print_error(w, text, (size_t)n);
 	}
 	return warp_fault(w, ip, SOFTGPU_ERROR_ASSERT, (u32)__builtin_ctz(mask), 0,
 		"failed assertion");

@@ -114,6 +114,7 @@ struct sched_host {
 	void *target; /* the function's own */
 	void *argument;
 	void *data;
+	void *owner; /* the context of the API */
 };
 
 struct sched_grid {
@@ -204,7 +205,6 @@ struct sched {
 	uint32_t n_threads;
 	uint64_t timeout_ns; /* of a kernel, 0: none */
 	const struct softgpu_space *space;
-	struct softgpu_hooks hooks;
 	uint64_t workspaces; /* device memory, n_threads times SCHED_WORKSPACE_SIZE */
 
 	pthread_mutex_t lock; /* for all below */
