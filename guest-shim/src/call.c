@@ -25,6 +25,7 @@
 #include "context.h"
 #include "environment.h"
 #include "lock.h"
+#include "print.h"
 #include "stream.h"
 #include "wait.h"
 
@@ -115,6 +116,16 @@ static bool submit_context(struct shim_thread *thread)
 	return true;
 }
 
+/* A driver that lets text out in calls that wait has to be called, fault or none. */
+static bool ends_by_fault(struct shim_thread *thread, uint16_t id)
+{
+	if (vgpu_call_flags[id] & VGPU_CALL_F_MAY_BLOCK &&
+		shim_print_is_owed(&shim_channel))
+		return false;
+	shim_print_check(thread, &shim_channel);
+	return true;
+}
+
 /* What every call checks before anything else. */
 static CUresult begin(uint16_t id, struct shim_thread **threadp)
 {
@@ -134,7 +145,7 @@ static CUresult begin(uint16_t id, struct shim_thread **threadp)
 		if (result != CUDA_SUCCESS)
 			return result;
 		fault = shim_channel_fault(&shim_channel);
-		if (__builtin_expect(fault, 0))
+		if (__builtin_expect(fault, 0) && ends_by_fault(thread, id))
 			return (CUresult)fault;
 	}
 	if (__builtin_expect(__atomic_load_n(&shim_channel.dead, __ATOMIC_RELAXED), 0))
@@ -200,7 +211,10 @@ CUresult shim_call_sync(struct shim_call *call, const ProtobufCMessage *request,
 	result = begin(call->id, &thread);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return exchange(thread, call->id, request, reply_type, replyp, NULL);
+	result = exchange(thread, call->id, request, reply_type, replyp, NULL);
+	if (vgpu_call_flags[call->id] & VGPU_CALL_F_MAY_BLOCK)
+		shim_print_check(thread, &shim_channel);
+	return result;
 }
 
 static CUresult send(struct shim_thread *thread, uint16_t id,

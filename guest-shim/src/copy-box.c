@@ -229,7 +229,7 @@ static CUresult copy_on_host(const struct shim_box *box, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits)
+static CUresult copy_box(const struct shim_box *box, CUstream stream, bool waits)
 {
 	enum shim_place to = shim_place(box->to.address),
 			from = shim_place(box->from.address);
@@ -249,4 +249,13 @@ CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits)
 		(to != SHIM_PLACE_DEVICE || from != SHIM_PLACE_DEVICE))
 		result = shim_stream_synchronize(stream);
 	return result;
+}
+
+CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits)
+{
+	CUresult result = copy_box(box, stream, waits);
+
+	return result == CUDA_SUCCESS && waits
+		       ? shim_copy_settle(box->to.address, box->from.address, stream)
+		       : result;
 }

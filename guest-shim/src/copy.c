@@ -17,6 +17,7 @@
 
 #include "call.h"
 #include "copy.h"
+#include "print.h"
 #include "range.h"
 #include "staging.h"
 #include "stream.h"
@@ -256,7 +257,8 @@ static CUresult copy_on_host(uint64_t to, uint64_t from, uint64_t size, CUstream
 	return result;
 }
 
-CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
+static CUresult copy(
+	uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
 {
 	enum shim_place to_place = shim_place(to), from_place = shim_place(from);
 
@@ -269,4 +271,22 @@ CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, b
 	if (from_place == SHIM_PLACE_DEVICE)
 		return pull(pointer(to), from, size, stream);
 	return copy_on_host(to, from, size, stream);
+}
+
+CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream)
+{
+	if (!shim_print_is_owed(&shim_channel) ||
+		(shim_place(to) == SHIM_PLACE_DEVICE &&
+			shim_place(from) == SHIM_PLACE_DEVICE))
+		return CUDA_SUCCESS;
+	return shim_stream_synchronize(stream);
+}
+
+CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
+{
+	CUresult result = copy(to, from, size, stream, waits);
+
+	return result == CUDA_SUCCESS && size && waits
+		       ? shim_copy_settle(to, from, stream)
+		       : result;
 }

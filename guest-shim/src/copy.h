@@ -28,6 +28,12 @@ enum shim_place shim_place(uint64_t address);
 CUresult shim_copy(
 	uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits);
 
+/*
+ * Behind a copy that the program waited for: lets out what kernels printed before it. The
+ * driver is asked for that, where a word or a staging block had ended the wait.
+ */
+CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream);
+
 /* One side of a box: rows that begin `pitch` bytes apart, `rows` of them a layer. */
 struct shim_side {
 	uint64_t address; /* of the first byte */

@@ -21,6 +21,7 @@
 #include "device.h"
 #include "environment.h"
 #include "lock.h"
+#include "print.h"
 #include "shim.h"
 #include "sweep.h"
 #include "thread.h"
@@ -185,8 +186,13 @@ CUresult shim_open(void)
 /* Comes after the exit handlers of the program and of every CUDA runtime in it. */
 __attribute__((__destructor__)) static void close_at_exit(void)
 {
+	struct shim_thread *thread;
+
 	if (!shim_is_ready())
 		return;
+	thread = shim_thread_get();
+	if (thread)
+		shim_print_check(thread, &shim_channel);
 	set_state(SHIM_CLOSED);
 	shim_channel_close(&shim_channel);
 }

@@ -16,6 +16,7 @@
 #include "context.h"
 #include "environment.h"
 #include "lock.h"
+#include "print.h"
 #include "stream.h"
 #include "table.h"
 #include "wait.h"
@@ -231,6 +232,8 @@ CUresult shim_stream_synchronize(CUstream handle)
 	if (result != CUDA_SUCCESS)
 		return result;
 	fault = shim_channel_fault(&shim_channel);
+	if (shim_print_is_owed(&shim_channel))
+		return synchronize(stream);
 	if (fault)
 		return (CUresult)fault;
 	if (is_answered_by_word(stream))

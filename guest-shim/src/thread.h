@@ -21,8 +21,9 @@ struct shim_context;
 
 /* Room for an unpacked reply: the packed one has at most VGPU_REPLY_MAX bytes, and the
  * worst growth, one-byte varints to 64-bit numbers in a doubling array, is sixteenfold.
+ * Behind it one may be unpacked that is plain text.
  */
-#define SHIM_THREAD_ARENA_SIZE (32u << 10)
+#define SHIM_THREAD_ARENA_SIZE (36u << 10)
 
 struct shim_thread {
 	/* The context stack; the top is current. */
@@ -38,6 +39,8 @@ struct shim_thread {
 
 	/* Runs a callback: calls that travel are not permitted meanwhile. */
 	bool is_in_callback;
+	/* Fetches what kernels printed, which no call it makes for that does again. */
+	bool is_fetching;
 
 	/* Per-thread default streams, one for each context that used it. */
 	struct shim_stream *streams;
@@ -48,9 +51,10 @@ struct shim_thread {
 	/* The packed message before it is copied to the ring. */
 	uint8_t message[VGPU_FRAME_MAX];
 
-	/* Replies are unpacked here; emptied at each call. */
+	/* Replies are unpacked here; emptied at each call, down to what is kept. */
 	ProtobufCAllocator allocator;
 	uint32_t arena_used;
+	uint32_t arena_kept;
 	uint8_t arena[SHIM_THREAD_ARENA_SIZE] __attribute__((aligned(16)));
 };
 
@@ -65,7 +69,7 @@ int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *chann
 
 static inline void shim_thread_reset_arena(struct shim_thread *thread)
 {
-	thread->arena_used = 0;
+	thread->arena_used = thread->arena_kept;
 }
 
 /* Returns: the current context or NULL. */

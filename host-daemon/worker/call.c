@@ -17,6 +17,7 @@
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "worker/call.h"
+#include "worker/capture.h"
 #include "worker/handle-copy.h"
 #include "worker/rate.h"
 #include "worker/session.h"
@@ -93,8 +94,12 @@ int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult resul
 	if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_STREAM_ORDERED &&
 		call->stream)
 		fence_count(call->session, call->runner, call->stream);
-	if (call->frame->flags & VGPU_FRAME_REPLY)
+	if (call->frame->flags & VGPU_FRAME_REPLY) {
+		/* Whoever waited for kernels finds what they printed. */
+		if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_MAY_BLOCK)
+			capture_collect();
 		reply_with(call, reply, result);
+	}
 	call->replied = true;
 	return 0;
 }

@@ -115,3 +115,19 @@ CUresult handle_vgpuFunctionInfo(struct call *call,
 {
 	return kernel_describe(call, request, reply);
 }
+
+CUresult handle_vgpuPrintFetch(struct call *call,
+	const Vgpu__VgpuPrintFetchRequest *request, Vgpu__VgpuPrintFetchReply *reply)
+{
+	struct print_piece *piece = call_alloc(call, sizeof(*piece));
+
+	if (!piece)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	print_fetch(call->session, piece);
+	reply->position = piece->position;
+	reply->lost = piece->lost;
+	reply->is_error = piece->is_error;
+	reply->text.data = (uint8_t *)piece->text;
+	reply->text.len = piece->size;
+	return CUDA_SUCCESS;
+}

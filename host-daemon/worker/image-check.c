@@ -25,6 +25,9 @@ struct entry_header {
 	uint64_t payload_size;
 };
 
+/* In the header of an entry: its size once packed, or 0. */
+#define COMPRESSED_SIZE_OFF 16u
+
 static bool container_is_contained(const uint8_t *bytes, size_t size)
 {
 	struct container_header container;
@@ -105,4 +108,42 @@ bool image_is_contained(const uint8_t *bytes, size_t size)
 	/* Text ends by itself: a NUL stands behind it. */
 	return size && (bytes[0] == '\t' || bytes[0] == '\n' || bytes[0] == '\r' ||
 			       (bytes[0] >= ' ' && bytes[0] <= '~'));
+}
+
+/* Of a container whose outline was checked. */
+static bool has_compressed(const uint8_t *bytes)
+{
+	struct container_header container;
+	struct entry_header entry;
+	uint32_t compressed_size;
+	uint64_t at, end;
+
+	memcpy(&container, bytes, sizeof(container));
+	end = container.header_size + container.size;
+	for (at = container.header_size; at < end;
+		at += entry.header_size + entry.payload_size) {
+		memcpy(&entry, bytes + at, sizeof(entry));
+		if (entry.header_size < COMPRESSED_SIZE_OFF + sizeof(compressed_size))
+			continue;
+		memcpy(&compressed_size, bytes + at + COMPRESSED_SIZE_OFF,
+			sizeof(compressed_size));
+		if (compressed_size)
+			return true;
+	}
+	return false;
+}
+
+static bool names(const uint8_t *bytes, size_t size, const char *name)
+{
+	return memmem(bytes, size, name, strlen(name));
+}
+
+bool image_may_print(const uint8_t *bytes, size_t size)
+{
+	uint32_t magic = 0;
+
+	if (size >= sizeof(magic))
+		memcpy(&magic, bytes, sizeof(magic));
+	return (magic == CONTAINER_MAGIC && has_compressed(bytes)) ||
+	       names(bytes, size, "vprintf") || names(bytes, size, "__assertfail");
 }

@@ -22,3 +22,9 @@
  * within the bytes. Everything else is none of the formats that are loaded.
  */
 bool image_is_contained(const uint8_t *bytes, size_t size);
+
+/*
+ * Whether code in an image that is contained may print or assert: it names what those
+ * calls come down to, or is compressed, so that nobody can tell.
+ */
+bool image_may_print(const uint8_t *bytes, size_t size);

@@ -76,6 +76,7 @@ CUresult images_take(struct call *call, struct images *images, const uint64_t *a
 		/* Checked in the copy: the guest may change its own meanwhile. */
 		if (!image_is_contained(images->copy + offset, sizes[i]))
 			return CUDA_ERROR_INVALID_IMAGE;
+		print_note_code(call->session, images->copy + offset, sizes[i]);
 		images->containers[i] = images->copy + offset;
 		offset += padded;
 	}

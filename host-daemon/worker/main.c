@@ -14,6 +14,7 @@
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
 #include "vgpu/log.h"
+#include "worker/capture.h"
 #include "worker/dispatch.h"
 #include "worker/growth.h"
 #include "worker/options.h"
@@ -86,6 +87,9 @@ static int make_ready(struct worker *w)
 		ready->n_devices = n_devices;
 		snprintf(ready->driver, sizeof(ready->driver), "%.63s",
 			driver_name(&w->driver));
+		/* Ours says what kernels print; any other writes it to descriptors. */
+		if (!w->driver.configure && capture_start())
+			vgpu_log_warning("What kernels print will be lost.");
 		/* Before READY: nobody is served from outside of it. */
 		r = enter_sandbox(w);
 	}
@@ -164,6 +168,7 @@ static int open_session(struct worker *w)
 		send_opened(w, VGPU_REASON_HOST);
 		return r;
 	}
+	capture_serve(&w->session);
 	w->has_session = true;
 	vgpu_log_info("VM %s: channel %u serves process %u (%s).", w->session.vm,
 		assign->channel, assign->guest_pid, assign->guest_comm);
@@ -268,6 +273,7 @@ int main(int argc, char **argv)
 		return 2;
 	vgpu_log_init("vgpu-worker", worker.options.log_level);
 	worker.options.driver.softgpu.print = print_from_kernel;
+	worker.options.driver.softgpu.print_error = print_error_from_kernel;
 	worker.options.driver.softgpu.print_data = &worker.session;
 	r = run(&worker);
 	/* vgpud took back a worker that it did not need, or is gone. */

@@ -4,16 +4,72 @@
 /*
  * What kernels print
  *
- * The text is the guest's. It goes to the log, with the VM's name, a limited number of
- * lines a second, each cut short and without control characters; a worker's standard
- * output carries nothing.
+ * Text of kernels is kept until the guest fetches it, for its own standard output;
+ * messages of failed assertions for its standard error. A word in the control page
+ * counts the bytes that ever came in, so that a guest that waits for kernels learns by
+ * a look at memory whether there is any; it grows before the reply to the call that
+ * made the driver let the text out.
+ *
+ * softgpu hands text over by a function. NVIDIA's driver writes to the descriptors 1 and
+ * 2 of its process: those are pipes then, read by a thread of their own, so that the
+ * driver never waits for anybody, and once more before each reply that may owe text. Of
+ * descriptor 2 only what is a message of an assertion is the guest's; all else goes to
+ * the log.
+ *
+ * A guest that fetches nothing loses what does not fit PRINT_KEPT_MAX.
  */
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct session;
 
-#define PRINT_LINE_MAX 200u
+/* Bytes kept of either kind: what the largest buffer of softgpu's kernels holds. */
+#define PRINT_KEPT_MAX (16u << 20)
 
-/* As struct softgpu_config wants it; data is the session. Any thread. */
+/* Bytes of text in one reply. */
+#define PRINT_FETCH_MAX 1900u
+
+/* A ring that grows; positions count bytes for ever. */
+struct print_ring {
+	char *bytes;
+	size_t size;
+	uint64_t head;
+	uint64_t tail;
+};
+
+struct prints {
+	pthread_mutex_t lock;
+	struct print_ring rings[2]; /* standard output and error */
+	uint64_t n_in;		    /* bytes that came, lost ones too */
+	uint64_t n_out;		    /* of them fetched or lost */
+	uint64_t n_lost;
+	uint64_t n_lost_told;
+};
+
+/* A piece of what was printed. */
+struct print_piece {
+	uint64_t position; /* n_out after it */
+	uint64_t lost;	   /* since the piece before */
+	bool is_error;
+	size_t size;
+	char text[PRINT_FETCH_MAX];
+};
+
+void print_init(struct session *session);
+void print_deinit(struct session *session);
+
+/* As struct softgpu_config wants them; data is the session. Any thread. */
 void print_from_kernel(void *data, const char *text, size_t size);
+void print_error_from_kernel(void *data, const char *text, size_t size);
+
+/* Takes what is next. A piece without text: there is nothing. */
+void print_fetch(struct session *session, struct print_piece *piece);
+
+/* Looks whether code that is about to be loaded may print; then the guest is told. */
+void print_note_code(struct session *session, const uint8_t *bytes, size_t size);
+
+/* Logs at the session's end what nobody fetched in time. */
+void print_tell_lost(const struct session *session);

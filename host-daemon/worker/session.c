@@ -93,6 +93,7 @@ int session_init(struct session *session, const struct driver *driver,
 	ask_driver(session);
 	fence_init(session);
 	callbacks_init(session);
+	print_init(session);
 
 	session->runner.is_dispatcher = true;
 	r = check_layout(assign, window);
@@ -118,6 +119,7 @@ void session_deinit(struct session *session)
 		lane_free(session->lanes[i]);
 	contexts_deinit(session);
 	callbacks_deinit(session);
+	print_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);
 	arena_deinit(session);
@@ -135,6 +137,7 @@ void session_end(struct session *session, uint32_t reason, const char *why)
 
 	vgpu_log(level, "VM %s: the session on channel %u ends: %s.", session->vm,
 		session->channel, why);
+	print_tell_lost(session);
 	control_send(session->control, &message, NULL);
 	/* Threads may be anywhere, also inside the driver: nothing is taken down in
 	 * order, and nothing needs to be. */

@@ -24,6 +24,7 @@
 #include "worker/fence.h"
 #include "worker/lane.h"
 #include "worker/objects.h"
+#include "worker/print.h"
 #include "worker/ranges.h"
 
 struct session {
@@ -56,6 +57,7 @@ struct session {
 	struct contexts contexts;
 	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */
 	uint32_t n_objects;
+	struct prints prints;
 	struct ranges ranges;
 	struct lane *lanes[VGPU_SLOTS_MAX]; /* made by the dispatcher, atomic */
 

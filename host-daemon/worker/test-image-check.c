@@ -114,3 +114,21 @@ TEST(bytes_of_no_format_are_refused)
 	check(!image_is_contained(bytes, sizeof(bytes)));
 	check(!image_is_contained(bytes, 0));
 }
+
+TEST(code_that_may_print_is_found)
+{
+	static const char plain[] = ".version 7.0\n.target sm_70\n";
+	static const char prints[] = ".version 7.0\n.extern .func vprintf(\n";
+	static const char asserts[] = ".version 7.0\n.extern .func __assertfail(\n";
+	/* A container of one entry, which is compressed or not. */
+	uint32_t container[] = { 0xba55ed50u, 1 | 16 << 16, 24 + 8, 0, 1, 24, 8, 0, 0, 0,
+		0, 0 };
+
+	check(!image_may_print((const uint8_t *)plain, sizeof(plain)));
+	check(image_may_print((const uint8_t *)prints, sizeof(prints)));
+	check(image_may_print((const uint8_t *)asserts, sizeof(asserts)));
+	check(image_is_contained((const uint8_t *)container, sizeof(container)));
+	check(!image_may_print((const uint8_t *)container, sizeof(container)));
+	container[8] = 8;
+	check(image_may_print((const uint8_t *)container, sizeof(container)));
+}

@@ -60,6 +60,11 @@ int vgpu_log_open(const char *path)
 	return 0;
 }
 
+void vgpu_log_use(int fd)
+{
+	log_fd = fd;
+}
+
 bool vgpu_log_enabled(enum vgpu_log_level level)
 {
 	return level <= log_level;

@@ -33,6 +33,9 @@ void vgpu_log_init(const char *ident, enum vgpu_log_level level);
 /* Sends further lines to a file, appended. Returns: 0 or -errno. */
 int vgpu_log_open(const char *path);
 
+/* Sends further lines to a descriptor, which stays the caller's. */
+void vgpu_log_use(int fd);
+
 bool vgpu_log_enabled(enum vgpu_log_level level);
 enum vgpu_log_level vgpu_log_get_level(void);
 

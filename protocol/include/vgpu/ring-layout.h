@@ -187,13 +187,22 @@ struct vgpu_channel_control {
 	/* Host: the CUresult of a fault that asynchronous work met; it is sticky. */
 	uint32_t fault;
 	uint32_t reserved3[15];
+
+	/* Host: bytes of text of kernels so far, see vgpuPrintFetch. Grows before the
+	 * reply to the call that waited for the kernels. */
+	uint64_t printed;
+	/* Host: nonzero once code was loaded that may print or assert: a wait that a
+	 * completion word ends then owes the driver a synchronising call. */
+	uint32_t may_print;
+	uint32_t reserved4[13];
 };
 
 static_assert(offsetof(struct vgpu_channel_control, head) == 64, "own line");
 static_assert(offsetof(struct vgpu_channel_control, consumer_sleeping) == 128,
 	"own line");
 static_assert(offsetof(struct vgpu_channel_control, fault) == 192, "own line");
-static_assert(sizeof(struct vgpu_channel_control) == 256, "fixed size");
+static_assert(offsetof(struct vgpu_channel_control, printed) == 256, "own line");
+static_assert(sizeof(struct vgpu_channel_control) == 320, "fixed size");
 
 /*
  * Completion word: a 64-bit number that only grows, written by the device (or by
