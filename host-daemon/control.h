@@ -24,7 +24,8 @@
  *			reason: it never will, and exits
  *	<- WANT		more arena, at most one request at a time
  *	-> GRANT	its answer with the same cookie; a GRANT with another cookie than
- *			the open request's is to be ignored (vgpud was restarted)
+ *			the open request's came late, or twice because vgpud was
+ *			restarted: its extents are the channel's all the same
  *	<- ENDED	last words: why it ends by itself
  *	-> STOP		give up the session and exit; SIGKILL follows CONTROL_STOP_MS
  *later

@@ -30,9 +30,35 @@ static int ask_locked(struct session *session, uint32_t n_extents)
 		.want = { .n_extents = n_extents, .cookie = ++session->grant_cookie },
 	};
 
+	int r;
+
 	session->grant_arrived = false;
-	return control_send(session->control, &message, NULL) ? -EPIPE
-							      : wait_locked(session);
+	session->grant_awaited = true;
+	r = control_send(session->control, &message, NULL) ? -EPIPE
+							   : wait_locked(session);
+	session->grant_awaited = false;
+	return r;
+}
+
+/* Returns: whether an earlier answer that came too late will do. */
+static bool take_spare_locked(struct session *session, uint32_t n_extents)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->n_spares; i++) {
+		if (session->spares[i].n_extents < n_extents)
+			continue;
+		session->grant = session->spares[i];
+		session->spares[i] = session->spares[--session->n_spares];
+		return true;
+	}
+	return false;
+}
+
+static void keep_spare_locked(struct session *session, const struct control_grant *grant)
+{
+	if (!grant->error && session->n_spares < GROWTH_SPARES_MAX)
+		session->spares[session->n_spares++] = *grant;
 }
 
 int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp,
@@ -45,7 +71,7 @@ int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp
 		return -ENOSPC;
 	pthread_mutex_lock(&session->growth_lock);
 	pthread_mutex_lock(&session->grant_lock);
-	r = ask_locked(session, n_extents);
+	r = take_spare_locked(session, n_extents) ? 0 : ask_locked(session, n_extents);
 	grant = session->grant;
 	pthread_mutex_unlock(&session->grant_lock);
 	if (!r)
@@ -61,7 +87,10 @@ int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp
 void growth_granted(struct session *session, const struct control_grant *grant)
 {
 	pthread_mutex_lock(&session->grant_lock);
-	if (grant->cookie == session->grant_cookie && !session->grant_arrived) {
+	if (grant->cookie != session->grant_cookie || session->grant_arrived ||
+		!session->grant_awaited) {
+		keep_spare_locked(session, grant);
+	} else {
 		session->grant = *grant;
 		session->grant_arrived = true;
 		pthread_cond_broadcast(&session->granted);

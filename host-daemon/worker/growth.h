@@ -6,6 +6,8 @@
  *
  * A lane asks vgpud and waits; the control thread brings the answer. One request
  * at a time, told apart by a cookie, since an answer may come after its lane gave up.
+ * What such an answer grants belongs to the channel all the same: it is spare, and the
+ * next request that fits takes it in place of asking.
  */
 
 #include <stdint.h>
@@ -16,6 +18,9 @@ struct session;
 
 /* How long vgpud may take: it only looks into a table, but may be restarting. */
 #define GROWTH_TIMEOUT_S 5
+
+/* Late grants that are remembered; more come from a vgpud that is out of its mind. */
+#define GROWTH_SPARES_MAX 8
 
 /*
  * Asks for one run of extents and adds it to the arena.

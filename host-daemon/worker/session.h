@@ -22,6 +22,7 @@
 #include "worker/context.h"
 #include "worker/device-memory.h"
 #include "worker/fence.h"
+#include "worker/growth.h"
 #include "worker/lane.h"
 #include "worker/objects.h"
 #include "worker/print.h"
@@ -71,6 +72,9 @@ struct session {
 	struct control_grant grant;
 	uint32_t grant_cookie;
 	bool grant_arrived;
+	bool grant_awaited;
+	struct control_grant spares[GROWTH_SPARES_MAX];
+	uint32_t n_spares;
 };
 
 /*
