@@ -11,6 +11,7 @@
  */
 
 #include <assert.h>
+#include <stddef.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@
 #define LOOP_BATCH 64
 /* User data of a request whose completion means nothing. */
 #define LOOP_NOBODY UINT64_MAX
+
+static_assert(!offsetof(struct loop_bell, source), "a bell is found by its source");
 
 int64_t loop_now(void)
 {
@@ -136,7 +139,7 @@ void loop_remove(struct loop_source *source)
 		return;
 	sqe = get_sqe(loop);
 	if (sqe) {
-		io_uring_prep_poll_remove(sqe, slot_data(loop, source->slot));
+		io_uring_prep_cancel64(sqe, slot_data(loop, source->slot), 0);
 		io_uring_sqe_set_data64(sqe, LOOP_NOBODY);
 		/* Before its descriptor is closed and the number used again. */
 		io_uring_submit(&loop->ring);
@@ -144,6 +147,42 @@ void loop_remove(struct loop_source *source)
 	loop->slots[source->slot].source = NULL;
 	loop->slots[source->slot].generation++;
 	source->loop = NULL;
+}
+
+static int handle_rung(struct loop_source *source)
+{
+	struct loop_bell *bell = (struct loop_bell *)source;
+	struct loop *loop = source->loop;
+	bool again = bell->again;
+
+	loop_remove(source);
+	if (again)
+		loop_ring(loop, bell, source->fd);
+	return 0;
+}
+
+/* O_NONBLOCK is no protection: it belongs to all who hold the descriptor, and one of them
+ * may take it off and fill the counter. In the ring such a write waits by itself. */
+void loop_ring(struct loop *loop, struct loop_bell *bell, int fd)
+{
+	static const uint64_t one = 1;
+	struct loop_source *source = &bell->source;
+	struct io_uring_sqe *sqe;
+
+	bell->again = source->loop != NULL;
+	if (bell->again || find_slot(loop, &source->slot))
+		return;
+	sqe = get_sqe(loop);
+	if (!sqe)
+		return;
+	source->loop = loop;
+	source->fd = fd;
+	source->fn = handle_rung;
+	loop->slots[source->slot].source = source;
+	io_uring_prep_write(sqe, fd, &one, sizeof(one), 0);
+	io_uring_sqe_set_data64(sqe, slot_data(loop, source->slot));
+	/* Now, while the number is that of this descriptor. */
+	io_uring_submit(&loop->ring);
 }
 
 void loop_set_timer(

@@ -60,6 +60,16 @@ int loop_add(struct loop *loop, struct loop_source *source, int fd, loop_source_
 /* After this the source, and the descriptor, may go. Works on one never added. */
 void loop_remove(struct loop_source *source);
 
+/* A counter that others hold too: made one more without ever waiting for them. */
+struct loop_bell {
+	struct loop_source source; /* linked while a write is under way */
+	bool again;
+};
+
+/* Adds one to an eventfd; rings that meet one under way become one. A bell starts as
+ * zeroes, and loop_remove(&bell->source) is due before it is freed. */
+void loop_ring(struct loop *loop, struct loop_bell *bell, int fd);
+
 /* Calls the function once, not before that many milliseconds; replaces what was set. */
 void loop_set_timer(
 	struct loop *loop, struct loop_timer *timer, unsigned int ms, loop_timer_fn fn);

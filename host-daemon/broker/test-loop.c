@@ -210,3 +210,67 @@ TEST(timers_go_off_in_the_order_of_their_deadlines)
 	check(TAILQ_EMPTY(&loop.timers));
 	loop_deinit(&loop);
 }
+
+static struct loop_bell bell;
+
+static int end_soon(struct loop_timer *timer)
+{
+	loop_quit(&loop, 0);
+	return 0;
+}
+
+static void run_for(unsigned int ms)
+{
+	struct loop_timer timer = { 0 };
+
+	loop.quit = false;
+	loop_set_timer(&loop, &timer, ms, end_soon);
+	check_eq(loop_run(&loop), 0);
+}
+
+TEST(a_bell_rings)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	uint64_t count;
+
+	start();
+	loop_ring(&loop, &bell, fd);
+	check_eq(read(fd, &count, 8), 8);
+	check_eq(count, 1);
+	run_for(1);
+	for (int i = 0; i < 100; i++)
+		loop_ring(&loop, &bell, fd);
+	check_eq(read(fd, &count, 8), 8);
+	check(count >= 1 && count <= 2);
+	/* What was rung while one was under way rings once more. */
+	run_for(20);
+	check_eq(read(fd, &count, 8), 8);
+	loop_deinit(&loop);
+	close(fd);
+}
+
+TEST(a_bell_whose_other_holder_stuffs_it_stops_nobody)
+{
+	const uint64_t full = UINT64_MAX - 1;
+	int fd = eventfd(0, EFD_CLOEXEC); /* it has taken O_NONBLOCK off */
+	uint64_t count;
+
+	start();
+	check_eq(write(fd, &full, 8), 8);
+	for (int i = 0; i < 100; i++) {
+		loop_ring(&loop, &bell, fd);
+		run_for(1);
+	}
+	check_eq(read(fd, &count, 8), 8);
+	check(count == full);
+	run_for(20);
+	check_eq(read(fd, &count, 8), 8);
+	check(count >= 1 && count <= 2);
+
+	/* And one that nobody ever empties goes with its owner. */
+	check_eq(write(fd, &full, 8), 8);
+	loop_ring(&loop, &bell, fd);
+	loop_remove(&bell.source);
+	loop_deinit(&loop);
+	close(fd);
+}

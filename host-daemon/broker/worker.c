@@ -6,8 +6,8 @@
  * takes a step back, because what a guest did to it cannot be known. Whatever it says
  * is checked as if its guest said it. A message is looked at in the socket, acted on,
  * and only then taken out: if the broker dies between, the next one finds it there. To
- * act twice does no harm: a grant with an old cookie is ignored, and its extents
- * belong to the channel all the same.
+ * act twice does no harm: extents of a grant with an old cookie belong to the channel all
+ * the same, and its worker uses them for a later request.
  */
 
 #include <errno.h>
