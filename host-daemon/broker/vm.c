@@ -5,7 +5,7 @@
  * Every word of the map may change at any time, by the guest's hand: words are read
  * once, by vm_read_shared() or an atomic load, and what is to be remembered stands in
  * the ledger. Once the keeper says that the VM is gone its map is not touched any
- * more: a file of transport plain may have been cut short by then.
+ * more. A file of transport plain may be cut short at any time: see guard.c.
  */
 
 #include <errno.h>
@@ -86,6 +86,8 @@ int vm_new(struct vm **vmp, struct broker *broker, const struct link_message *me
 		r = map_fd(vm->ledger_fd, ledger_size(&vm->layout), (void **)&vm->ledger);
 	if (r)
 		return vgpu_error_trace(r);
+	if (vm->config->transport == CONFIG_PLAIN)
+		guard_begin(&vm->guard, vm->map, vm->layout.extents_off);
 	vm->extents = (struct extent_table){ vm->ledger->owners, vm->layout.n_extents };
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 		channel_init(&vm->channels[i], vm, i, &vm->ledger->channels[i]);
@@ -99,7 +101,9 @@ struct vm *vm_free(struct vm *vm)
 	if (!vm)
 		return NULL;
 	loop_remove(&vm->control);
+	loop_remove(&vm->interrupt.source);
 	loop_clear_timer(&vm->rest);
+	guard_end(&vm->guard);
 	if (vm->map)
 		munmap(vm->map, vm->layout.extents_off);
 	if (vm->ledger)
@@ -137,12 +141,10 @@ void vm_read_shared(void *destination, const void *source, size_t size)
 
 void vm_interrupt(struct vm *vm)
 {
-	const uint64_t one = 1;
-
-	/* Full means that the guest has not looked at 2^64 rings: one more is none. */
-	if (vm->n_interrupts && write(vm->interrupts[VGPU_DOORBELL_CONTROL], &one, 8) < 0)
-		vgpu_log_debug(
-			"vm=%s: its interrupt cannot be raised: %m", vm->config->name);
+	/* QEMU holds it too, and may be the guest's by now. */
+	if (vm->n_interrupts)
+		loop_ring(&vm->broker->loop, &vm->interrupt,
+			vm->interrupts[VGPU_DOORBELL_CONTROL]);
 }
 
 void vm_punch(struct vm *vm, uint64_t offset, uint64_t size)
@@ -247,6 +249,12 @@ void vm_tick(struct vm *vm)
 
 	if (vm->gone)
 		return;
+	if (vm->guard.is_broken) {
+		vgpu_log_warning("vm=%s: its file was cut short: its sessions end",
+			vm->config->name);
+		vm_handle_gone(vm);
+		return;
+	}
 	vm->n_scans = 0;
 	__atomic_add_fetch(&header->heartbeat, 1, __ATOMIC_RELAXED);
 	n_requests = __atomic_load_n(&header->n_requests, __ATOMIC_ACQUIRE);

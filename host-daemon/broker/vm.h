@@ -12,6 +12,7 @@
 #include "broker/account.h"
 #include "broker/channel.h"
 #include "broker/config.h"
+#include "broker/guard.h"
 #include "broker/ledger.h"
 #include "broker/link.h"
 #include "broker/loop.h"
@@ -30,6 +31,7 @@ struct vm {
 	int shm;
 	struct layout layout;
 	uint8_t *map; /* of the shared memory up to the arena */
+	struct guard guard; /* over the map of a file of transport plain */
 	int ledger_fd;
 	struct ledger *ledger;
 	struct extent_table extents;
@@ -40,6 +42,7 @@ struct vm {
 	int doorbells[VGPU_IVSHMEM_VECTORS];
 	int interrupts[VGPU_IVSHMEM_VECTORS];
 	struct loop_source control; /* doorbell 0 */
+	struct loop_bell interrupt; /* of vector 0 */
 	struct loop_timer rest;	    /* while doorbell 0 is not listened to */
 	uint32_t n_requests;	    /* as last seen in the header */
 

@@ -262,3 +262,46 @@ TEST(a_plain_file_is_served_by_looking)
 	guest_disconnect(&guest);
 	pair_stop(&pair);
 }
+
+TEST(a_plain_file_that_is_cut_short_costs_its_own_vm_only)
+{
+	char lines[256], sections[256], path[192];
+	struct guest cut;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/memory", test_tmpdir());
+	snprintf(lines, sizeof(lines), "memory = %s\n", path);
+	snprintf(sections, sizeof(sections), "[vm qemu]\nsize = 256M\nsocket = %s/qemu\n",
+		test_tmpdir());
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	check_eq(ftruncate(fd, 256 << 20), 0);
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .transport = "plain",
+				  .vm_lines = lines,
+				  .sections = sections,
+			  });
+	pair_wait_log(&pair, "has come by transport plain", 1);
+	guest_connect_plain(&cut, path);
+	guest_open(&cut, 3, "app");
+	guest_connect_qemu(&guest, qemu_socket());
+	guest_open(&guest, 0, "app");
+
+	check_eq(ftruncate(fd, 0), 0);
+	pair_wait_log(&pair, "session ended vm=test", 1);
+	check(pair_count_log(&pair, "was cut short") ||
+		pair_count_log(&pair, "vm=test id=1 has gone"));
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	/* Whole again, it is another VM. */
+	check_eq(ftruncate(fd, 256 << 20), 0);
+	pair_wait_log(&pair, "has come by transport plain", 2);
+	guest_disconnect(&cut);
+	guest_connect_plain(&cut, path);
+	guest_open(&cut, 3, "app");
+	check_eq(pair_count_log(&pair, "the broker was ended"), 0);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	guest_disconnect(&cut);
+	close(fd);
+	pair_stop(&pair);
+}

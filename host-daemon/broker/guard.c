@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Guard: maps of files that others can cut short
+ *
+ * The file of transport plain belongs to QEMU, which cannot seal it, and may be the
+ * guest's by now. Cut short under our map it would end the broker by SIGBUS, at each
+ * touch, and the next broker too. Here the signal has the kernel map zeroes over the
+ * whole of that map, and the access that met it goes on with those. Whoever looks at
+ * is_broken later lets go of the VM. A SIGBUS anywhere else ends the process as ever.
+ *
+ * The list is changed with no access to a guarded map under way, so the handler, which
+ * only such an access calls, finds it whole.
+ */
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "broker/guard.h"
+
+static LIST_HEAD(, guard) guards = LIST_HEAD_INITIALIZER(guards);
+
+static void handle_bus_error(int number, siginfo_t *info, void *data)
+{
+	uintptr_t address = (uintptr_t)info->si_addr, map;
+	struct guard *guard;
+
+	LIST_FOREACH(guard, &guards, entry) {
+		map = (uintptr_t)guard->map;
+		if (address < map || address - map >= guard->size)
+			continue;
+		if (mmap(guard->map, guard->size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			    0) == MAP_FAILED)
+			break;
+		guard->is_broken = 1;
+		return;
+	}
+	/* The access is made again, and then ends the process. */
+	signal(SIGBUS, SIG_DFL);
+}
+
+void guard_begin(struct guard *guard, void *map, size_t size)
+{
+	const struct sigaction action = {
+		.sa_sigaction = handle_bus_error,
+		.sa_flags = SA_SIGINFO,
+	};
+
+	guard->map = map;
+	guard->size = size;
+	guard->is_broken = 0;
+	LIST_INSERT_HEAD(&guards, guard, entry);
+	sigaction(SIGBUS, &action, NULL);
+}
+
+void guard_end(struct guard *guard)
+{
+	if (!guard->map)
+		return;
+	LIST_REMOVE(guard, entry);
+	guard->map = NULL;
+}
