@@ -321,6 +321,45 @@ SHIM_EXPORT CUresult cuCtxGetFlags(unsigned int *flags)
 	return CUDA_SUCCESS;
 }
 
+SHIM_EXPORT CUresult cuCtxSetFlags(unsigned int flags)
+{
+	Vgpu__CuCtxSetFlagsRequest request = VGPU__CU_CTX_SET_FLAGS_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxSetFlags);
+	CUresult result;
+
+	request.flags = flags;
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__cu_ctx_set_flags_reply__descriptor, NULL);
+	if (result == CUDA_SUCCESS)
+		current()->flags = flags;
+	return result;
+}
+
+/* No context is made with less than all multiprocessors. */
+SHIM_EXPORT CUresult cuCtxGetExecAffinity(
+	CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+	CUresult result;
+	int n;
+
+	SHIM_CHECK_READY();
+	if (!pExecAffinity)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_context_check(current());
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	if (!shim_device_attribute(shim_device_get(current()->device),
+		    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &n))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*pExecAffinity = (CUexecAffinityParam){
+		.type = type,
+		.param.smCount.val = (unsigned int)n,
+	};
+	return CUDA_SUCCESS;
+}
+
 SHIM_EXPORT CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
 	const struct shim_context *context;

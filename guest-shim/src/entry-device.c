@@ -219,3 +219,30 @@ SHIM_EXPORT CUresult cuDeviceGetP2PAttribute(
 	*value = 0;
 	return CUDA_SUCCESS;
 }
+
+/* A context with a share of the multiprocessors cannot be made. */
+SHIM_EXPORT CUresult cuDeviceGetExecAffinitySupport(
+	int *pi, CUexecAffinityType type, CUdevice dev)
+{
+	SHIM_CHECK_READY();
+	if (!pi || type < 0 || type >= CU_EXEC_AFFINITY_TYPE_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	GET_DEVICE(dev);
+	*pi = 0;
+	return CUDA_SUCCESS;
+}
+
+/* None, as CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED says. */
+SHIM_EXPORT CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
+	const CUatomicOperation *operations, unsigned int count, CUdevice dev)
+{
+	SHIM_CHECK_READY();
+	if (!capabilities || !operations || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	GET_DEVICE(dev);
+	for (unsigned int i = 0; i < count; i++)
+		if (operations[i] < 0 || operations[i] >= CU_ATOMIC_OPERATION_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+	memset(capabilities, 0, count * sizeof(*capabilities));
+	return CUDA_SUCCESS;
+}

@@ -3,6 +3,8 @@
  * Entry points: streams and events, as far as they are not generated
  */
 
+#include <string.h>
+
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
@@ -85,28 +87,59 @@ SHIM_EXPORT CUresult cuStreamIsCapturing(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuStreamWriteValue32(
-	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+/* A stream of a green context cannot be made. */
+SHIM_EXPORT CUresult cuStreamGetCtx_v2(
+	CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
-	return cuStreamWriteValue32_v2(stream, addr, value, flags);
+	CUresult result;
+
+	if (!pCtx || !pGreenCtx)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = cuStreamGetCtx(hStream, pCtx);
+	if (result == CUDA_SUCCESS)
+		*pGreenCtx = NULL;
+	return result;
 }
 
-SHIM_EXPORT CUresult cuStreamWaitValue32(
-	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+SHIM_EXPORT CUresult cuStreamGetAttribute(
+	CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
-	return cuStreamWaitValue32_v2(stream, addr, value, flags);
+	Vgpu__CuStreamGetAttributeRequest request =
+		VGPU__CU_STREAM_GET_ATTRIBUTE_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamGetAttribute);
+	const ProtobufCMessage *reply;
+	uint64_t number;
+	CUresult result;
+
+	if (!value)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	request.attr = (int32_t)attr;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_stream_get_attribute_reply__descriptor, &reply);
+	if (result != CUDA_SUCCESS)
+		return result;
+	number = ((const Vgpu__CuStreamGetAttributeReply *)reply)->number;
+	memset(value, 0, sizeof(*value));
+	memcpy(value, &number, sizeof(number));
+	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuStreamWriteValue64(
-	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+/* All attributes that a stream has here are smaller than a number. */
+SHIM_EXPORT CUresult cuStreamSetAttribute(
+	CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
-	return cuStreamWriteValue64_v2(stream, addr, value, flags);
-}
+	Vgpu__CuStreamSetAttributeRequest request =
+		VGPU__CU_STREAM_SET_ATTRIBUTE_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamSetAttribute);
 
-SHIM_EXPORT CUresult cuStreamWaitValue64(
-	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	return cuStreamWaitValue64_v2(stream, addr, value, flags);
+	if (!param)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	request.attr = (int32_t)attr;
+	memcpy(&request.number, param, sizeof(request.number));
+	return shim_call_sync(&call, &request.base,
+		&vgpu__cu_stream_set_attribute_reply__descriptor, NULL);
 }
 
 SHIM_EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)

@@ -7,6 +7,12 @@
 #include "worker/call.h"
 #include "worker/session.h"
 
+/* A driver that dumps core on a fault would write files for the guest on the host. */
+static bool asks_for_dumps(uint32_t flags)
+{
+	return flags & (CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE);
+}
+
 static struct context *primary_of(struct call *call, int32_t device)
 {
 	if (device < 0 || device >= call->session->n_devices)
@@ -60,7 +66,8 @@ CUresult handle_cuDevicePrimaryCtxSetFlags_v2(struct call *call,
 {
 	if (!primary_of(call, request->dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (!call->driver->cuDevicePrimaryCtxSetFlags_v2)
+	if (!call->driver->cuDevicePrimaryCtxSetFlags_v2 ||
+		asks_for_dumps(request->flags))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return call->driver->cuDevicePrimaryCtxSetFlags_v2(request->dev, request->flags);
 }
@@ -107,6 +114,8 @@ CUresult handle_cuCtxCreate_v4(struct call *call,
 
 	if (!primary_of(call, request->dev))
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (asks_for_dumps(request->flags))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	result = create(call, request->sm_count, request->flags, request->dev, &created);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -117,6 +126,14 @@ CUresult handle_cuCtxCreate_v4(struct call *call,
 	if (result != CUDA_SUCCESS)
 		call->driver->cuCtxDestroy_v2(created);
 	return result;
+}
+
+CUresult handle_cuCtxSetFlags(struct call *call,
+	const Vgpu__CuCtxSetFlagsRequest *request, Vgpu__CuCtxSetFlagsReply *reply)
+{
+	if (!call->driver->cuCtxSetFlags || asks_for_dumps(request->flags))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return call->driver->cuCtxSetFlags(request->flags);
 }
 
 CUresult handle_cuCtxDestroy_v2(struct call *call,

@@ -3,6 +3,8 @@
  * Calls on streams
  */
 
+#include <string.h>
+
 #include "g-handlers.h"
 #include "vgpu/g-calls.h"
 #include "worker/call.h"
@@ -60,6 +62,56 @@ CUresult handle_cuStreamGetCtx(struct call *call,
 		reply->pctx = object_handle(
 			&call->session->contexts.table, &stream->context->object);
 	return result;
+}
+
+/* Attributes whose value is a number. A window of the cache is none, and no device is
+ * said to have one. */
+static bool is_number(int32_t attribute)
+{
+	switch (attribute) {
+	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+CUresult handle_cuStreamGetAttribute(struct call *call,
+	const Vgpu__CuStreamGetAttributeRequest *request,
+	Vgpu__CuStreamGetAttributeReply *reply)
+{
+	CUstreamAttrValue value = {};
+	CUresult result;
+	void *stream;
+
+	if (!call->driver->cuStreamGetAttribute || !is_number(request->attr))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	if (result == CUDA_SUCCESS)
+		result =
+			call->driver->cuStreamGetAttribute(stream, request->attr, &value);
+	memcpy(&reply->number, &value, sizeof(reply->number));
+	return result;
+}
+
+CUresult handle_cuStreamSetAttribute(struct call *call,
+	const Vgpu__CuStreamSetAttributeRequest *request,
+	Vgpu__CuStreamSetAttributeReply *reply)
+{
+	CUstreamAttrValue value = {};
+	CUresult result;
+	void *stream;
+
+	if (!call->driver->cuStreamSetAttribute || !is_number(request->attr))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	memcpy(&value, &request->number, sizeof(request->number));
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	return result == CUDA_SUCCESS
+		       ? call->driver->cuStreamSetAttribute(stream, request->attr, &value)
+		       : result;
 }
 
 CUresult handle_cuStreamSynchronize(struct call *call,

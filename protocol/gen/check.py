@@ -84,6 +84,12 @@ def remoted_calls_say_how(api):
                                    f"{call.extras[0].name!r}")
 
 
+def reasons_are_of_refusals(api):
+    for call in api.calls:
+        if call.why and call.reply != "refused":
+            refuse(call, f"{call.symbol} is {call.reply}: why= has no meaning there")
+
+
 def asynchronous_calls_never_block_nor_return(api):
     for call in api.calls:
         if not call.is_async:
@@ -285,6 +291,7 @@ RULES = (
     parameters_are_unique,
     names_are_free_for_generated_code,
     remoted_calls_say_how,
+    reasons_are_of_refusals,
     asynchronous_calls_never_block_nor_return,
     twins_say_since_when,
     roles_match_directions_and_kinds,

@@ -33,7 +33,8 @@ def emit_family(w, family, calls, proofs):
     for call in calls:
         twin = f", `{call.pt_symbol}`" if call.pt else ""
         since = f"{call.since // 1000}.{call.since % 1000 // 10}"
-        w.line(f"| `{call.symbol}`{twin} | {since} | {HOW[call.reply]} | {call.brief} | "
+        how = f"{HOW[call.reply]}: {call.why}" if call.why else HOW[call.reply]
+        w.line(f"| `{call.symbol}`{twin} | {since} | {how} | {call.brief} | "
                f"{proof_of(call, proofs)} |")
     w.blank()
 

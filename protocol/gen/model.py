@@ -177,6 +177,7 @@ class Call:
     macro: str = ""
     header: str = ""
     internal: bool = False
+    why: str = ""
     brief: str = ""
     family: str = ""
     params: list = field(default_factory=list)  # of the prototype

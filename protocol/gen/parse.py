@@ -59,6 +59,7 @@ CALL_FORM = {
     "macro": NAME,
     "header": None,
     "internal": YES,
+    "why": None,
 }
 
 # element: (attributes that must be there, form of all attributes, children)
@@ -260,6 +261,7 @@ def build_call(api, node, family):
         macro=node.get("macro"),
         header=node.get("header"),
         internal=node.get("internal") == "yes",
+        why=node.get("why"),
         family=family,
     )
     for child in node.children:

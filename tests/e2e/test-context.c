@@ -231,3 +231,64 @@ TEST(profiler_is_switched_without_a_profiler)
 	check_ok(cuProfilerStart());
 	check_ok(cuProfilerStop());
 }
+
+TEST(flags_of_a_context_are_replaced)
+{
+	unsigned int flags = 0;
+	CUcontext context;
+
+	check_ok(cuInit(0));
+	check_cu(cuCtxSetFlags(CU_CTX_SYNC_MEMOPS), CUDA_ERROR_INVALID_CONTEXT);
+	check_ok(cuCtxCreate(&context, NULL, CU_CTX_SCHED_SPIN, 0));
+	check_ok(cuCtxGetFlags(&flags));
+	check_eq(flags, CU_CTX_SCHED_SPIN);
+	check_ok(cuCtxSetFlags(CU_CTX_SYNC_MEMOPS));
+	check_ok(cuCtxGetFlags(&flags));
+	check_eq(flags, CU_CTX_SYNC_MEMOPS);
+	check_cu(cuCtxSetFlags(1u << 20), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuCtxGetFlags(&flags));
+	check_eq(flags, CU_CTX_SYNC_MEMOPS);
+}
+
+TEST(nobody_makes_the_host_dump_core)
+{
+	CUcontext context;
+
+	check_ok(cuInit(0));
+	check_cu(cuCtxCreate(&context, NULL, CU_CTX_COREDUMP_ENABLE, 0),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuDevicePrimaryCtxSetFlags(0, CU_CTX_USER_COREDUMP_ENABLE),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuCtxCreate(&context, NULL, 0, 0));
+	check_cu(cuCtxSetFlags(CU_CTX_COREDUMP_ENABLE), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+TEST(a_context_has_all_multiprocessors)
+{
+	CUexecAffinityParam affinity = {};
+	int n = 0, can = -1;
+
+	check_ok(cuInit(0));
+	check_ok(cuDeviceGetExecAffinitySupport(&can, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 0));
+	check_eq(can, 0);
+	check_cu(cuDeviceGetExecAffinitySupport(&can, CU_EXEC_AFFINITY_TYPE_MAX, 0),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT),
+		CUDA_ERROR_INVALID_CONTEXT);
+	fixture_new();
+	check_ok(cuDeviceGetAttribute(&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	check_ok(cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT));
+	check_eq(affinity.type, CU_EXEC_AFFINITY_TYPE_SM_COUNT);
+	check(n > 0);
+	check_eq(affinity.param.smCount.val, n);
+	check_cu(cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_MAX),
+		CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+}
+
+TEST(lines_that_persist_in_the_cache_are_given_up)
+{
+	check_ok(cuInit(0));
+	check_cu(cuCtxResetPersistingL2Cache(), CUDA_ERROR_INVALID_CONTEXT);
+	fixture_new();
+	check_ok(cuCtxResetPersistingL2Cache());
+}

@@ -169,3 +169,38 @@ TEST(old_properties_agree_with_the_attributes)
 	check_eq(properties.sharedMemPerBlock, shared);
 	check_eq(properties.SIMDWidth, 32);
 }
+
+TEST(no_atomic_operation_reaches_host_memory)
+{
+	CUatomicOperation operations[] = { CU_ATOMIC_OPERATION_INTEGER_ADD,
+		CU_ATOMIC_OPERATION_CAS };
+	unsigned int capabilities[] = { 77, 77 };
+	int native = -1;
+
+	check_ok(cuInit(0));
+	check_ok(cuDeviceGetAttribute(
+		&native, CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED, 0));
+	check_eq(native, 0);
+	check_ok(cuDeviceGetHostAtomicCapabilities(capabilities, operations, 2, 0));
+	check_eq(capabilities[0], 0);
+	check_eq(capabilities[1], 0);
+	operations[1] = CU_ATOMIC_OPERATION_MAX;
+	check_cu(cuDeviceGetHostAtomicCapabilities(capabilities, operations, 2, 0),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuDeviceGetHostAtomicCapabilities(capabilities, operations, 1, 99),
+		CUDA_ERROR_INVALID_DEVICE);
+}
+
+TEST(what_stays_refused_says_so)
+{
+	char luid[8] = "1234567";
+	unsigned int mask = 1;
+
+	fixture_new();
+	check_cu(cuDeviceGetLuid(luid, &mask, 0), CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuFlushGPUDirectRDMAWrites(
+			 CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+			 CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuCheckpointProcessLock(1, NULL), CUDA_ERROR_NOT_SUPPORTED);
+}

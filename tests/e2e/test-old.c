@@ -155,6 +155,23 @@ TEST(streams_write_and_wait_for_words)
 	check_eq(words[2], 1);
 }
 
+TEST(a_first_batch_writes_words)
+{
+	CUstreamBatchMemOpParams op = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32 };
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(cuMemAlloc(&p, 16));
+	check_ok(cuMemsetD32(p, 1, 4));
+	op.writeValue.address = p + 4;
+	op.writeValue.value = 0x1234;
+	check_ok(CALL("cuStreamBatchMemOp", 8000,
+		(CUstream, unsigned int, CUstreamBatchMemOpParams *, unsigned int), NULL,
+		1, &op, 0));
+	check_eq(device_word(p + 4), 0x1234);
+	check_eq(device_word(p), 1);
+}
+
 TEST(the_first_look_up_finds_the_same)
 {
 	void *alloc = NULL, *again = NULL;

@@ -327,3 +327,134 @@ TEST(wait_for_the_legacy_stream_covers_blocking_streams)
 	check_ok(r);
 	check_eq(*word, stepped(1, 600001));
 }
+
+static CUsynchronizationPolicy policy_of(CUstream stream)
+{
+	CUstreamAttrValue value;
+
+	check_ok(cuStreamGetAttribute(
+		stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
+	return value.syncPolicy;
+}
+
+TEST(attributes_of_a_stream_are_kept_and_copied)
+{
+	CUstreamAttrValue value = { .syncPolicy = CU_SYNC_POLICY_YIELD };
+	CUstream a, b;
+
+	fixture_new();
+	check_ok(cuStreamCreate(&a, 0));
+	check_ok(cuStreamCreate(&b, 0));
+	check_eq(policy_of(a), CU_SYNC_POLICY_AUTO);
+	check_ok(cuStreamSetAttribute(
+		a, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
+	check_eq(policy_of(a), CU_SYNC_POLICY_YIELD);
+	check_eq(policy_of(b), CU_SYNC_POLICY_AUTO);
+	check_ok(cuStreamCopyAttributes(b, a));
+	check_eq(policy_of(b), CU_SYNC_POLICY_YIELD);
+	value.syncPolicy = 77;
+	check_cu(cuStreamSetAttribute(
+			 a, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(policy_of(a), CU_SYNC_POLICY_YIELD);
+	check_cu(
+		cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuStreamDestroy(b));
+	check_cu(cuStreamCopyAttributes(b, a), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST(priority_is_an_attribute_too)
+{
+	CUstreamAttrValue value = {};
+	CUstream stream;
+	int least, greatest, priority = 77;
+
+	fixture_new();
+	check_ok(cuCtxGetStreamPriorityRange(&least, &greatest));
+	check_ok(cuStreamCreateWithPriority(&stream, 0, greatest));
+	value.priority = least;
+	check_ok(cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	check_ok(cuStreamGetPriority(stream, &priority));
+	check_eq(priority, least);
+	memset(&value, 0x55, sizeof(value));
+	check_ok(cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	check_eq(value.priority, least);
+}
+
+TEST(no_stream_is_of_a_green_context)
+{
+	struct fixture fixture = fixture_new();
+	CUgreenCtx green = (CUgreenCtx)1;
+	CUcontext context = NULL;
+
+	check_ok(cuStreamGetCtx_v2(NULL, &context, &green));
+	check(context == fixture.context && !green);
+	check_cu(cuStreamGetCtx_v2(NULL, &context, NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* An operation of a batch on the word at an address. */
+static CUstreamBatchMemOpParams batch_op(
+	CUstreamBatchMemOpType type, CUdeviceptr address, uint64_t value)
+{
+	CUstreamBatchMemOpParams op = { .operation = type };
+
+	op.writeValue.address = address;
+	op.writeValue.value64 = value;
+	if (type == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+		type == CU_STREAM_MEM_OP_WAIT_VALUE_64)
+		op.waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
+	return op;
+}
+
+TEST(a_batch_writes_and_waits_in_its_order)
+{
+	CUstreamBatchMemOpParams ops[5], release;
+	CUstream stream, other;
+	uint64_t *words;
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemHostAlloc((void **)&words, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+	check_ok(cuMemHostGetDevicePointer(&p, words, 0));
+	memset(words, 0, 64);
+	ops[0] = batch_op(CU_STREAM_MEM_OP_WRITE_VALUE_32, p, 5);
+	ops[1] = batch_op(CU_STREAM_MEM_OP_WAIT_VALUE_64, p + 8, 1ull << 33);
+	ops[2] = batch_op(CU_STREAM_MEM_OP_WRITE_VALUE_64, p + 16, 3ull << 33);
+	ops[3] = batch_op(CU_STREAM_MEM_OP_WAIT_VALUE_32, p + 16, 0);
+	ops[4] = (CUstreamBatchMemOpParams){ .operation = CU_STREAM_MEM_OP_BARRIER };
+	check_ok(cuStreamBatchMemOp(stream, 5, ops, 0));
+	release = batch_op(CU_STREAM_MEM_OP_WAIT_VALUE_32, p, 5);
+	check_ok(cuStreamBatchMemOp(other, 1, &release, 0));
+	check_ok(cuStreamSynchronize(other));
+	check_eq(words[2], 0);
+	check_cu(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+	release = batch_op(CU_STREAM_MEM_OP_WRITE_VALUE_64, p + 8, 1ull << 33);
+	check_ok(cuStreamBatchMemOp(other, 1, &release, 0));
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(words[2], 3ull << 33);
+}
+
+TEST(a_batch_with_a_bad_operation_does_nothing)
+{
+	CUstreamBatchMemOpParams ops[2];
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(cuMemAlloc(&p, 16));
+	check_ok(cuMemsetD32(p, 1, 4));
+	ops[0] = batch_op(CU_STREAM_MEM_OP_WRITE_VALUE_32, p, 5);
+	ops[1] = batch_op(CU_STREAM_MEM_OP_WRITE_VALUE_64, p + 4, 5);
+	check_cu(cuStreamBatchMemOp(NULL, 2, ops, 0), CUDA_ERROR_INVALID_VALUE);
+	ops[1] = batch_op(CU_STREAM_MEM_OP_WRITE_VALUE_64, p + (1ull << 40), 5);
+	check_cu(cuStreamBatchMemOp(NULL, 2, ops, 0), CUDA_ERROR_INVALID_VALUE);
+	ops[1] = batch_op((CUstreamBatchMemOpType)99, p, 5);
+	check_cu(cuStreamBatchMemOp(NULL, 2, ops, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuStreamBatchMemOp(NULL, 0, ops, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuStreamBatchMemOp(NULL, 256, ops, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuStreamBatchMemOp(NULL, 1, ops, 7), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuStreamBatchMemOp(NULL, 1, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+	check_eq(device_word(p), 1);
+}

@@ -137,6 +137,14 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 	return CUDA_SUCCESS;
 }
 
+/* There is no such cache, and so nothing that persists in it. */
+CUresult cuCtxResetPersistingL2Cache(void)
+{
+	CUcontext context;
+
+	return stack_resolve(NULL, &context);
+}
+
 CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
 	CUcontext context;

@@ -206,6 +206,20 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	return r;
 }
 
+CUresult cuCtxSetFlags(unsigned int flags)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (flags & ~(unsigned int)CONTEXT_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	context->flags = flags;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
 	CUcontext context;

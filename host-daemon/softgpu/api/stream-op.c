@@ -77,6 +77,84 @@ CUresult cuStreamWaitValue64_v2(
 	return word_wait(stream, addr, value, 8, flags);
 }
 
+/* Return: whether an operation of a batch can be carried out. */
+static CUresult batch_check(const CUstreamBatchMemOpParams *op)
+{
+	uint64_t address = op->writeValue.address;
+	uint32_t size = 8;
+
+	switch (op->operation) {
+	case CU_STREAM_MEM_OP_BARRIER:
+		return op->memoryBarrier.flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU
+			       ? CUDA_ERROR_INVALID_VALUE
+			       : CUDA_SUCCESS;
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		size = 4;
+		break;
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		break;
+	case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+		op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) {
+		if (op->waitValue.flags & CU_STREAM_WAIT_VALUE_FLUSH)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		if (op->waitValue.flags >= _SCHED_COMPARE_N)
+			return CUDA_ERROR_INVALID_VALUE;
+	} else if (op->writeValue.flags &
+		   ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return address % size || !memory_covers(&softgpu_device.memory, address, size)
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
+}
+
+static CUresult batch_submit(CUstream stream, const CUstreamBatchMemOpParams *op)
+{
+	switch (op->operation) {
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		return word_write(stream, op->writeValue.address, op->writeValue.value, 4,
+			op->writeValue.flags);
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		return word_write(stream, op->writeValue.address, op->writeValue.value64,
+			8, op->writeValue.flags);
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+		return word_wait(stream, op->waitValue.address, op->waitValue.value, 4,
+			op->waitValue.flags);
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		return word_wait(stream, op->waitValue.address, op->waitValue.value64, 8,
+			op->waitValue.flags);
+	default:
+		/* Operations of a stream see each other's writes anyway. */
+		return CUDA_SUCCESS;
+	}
+}
+
+/* All or none: the operations are checked before the first is submitted. */
+CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
+	CUstreamBatchMemOpParams *paramArray, unsigned int flags)
+{
+	struct sched_stream *found;
+	CUresult r;
+
+	r = stream_get(stream, &found);
+	if (r)
+		return r;
+	if (!paramArray || !count || count > 255 || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < count && !r; i++)
+		r = batch_check(&paramArray[i]);
+	for (unsigned int i = 0; i < count && !r; i++)
+		r = batch_submit(stream, &paramArray[i]);
+	return r;
+}
+
 static void host_call_function(const struct sched_host *host, int status)
 {
 	((CUhostFn)host->target)(host->data);

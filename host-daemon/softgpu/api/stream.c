@@ -7,6 +7,7 @@
  * blocking stream that is made when it is first used and goes with its context.
  */
 
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -273,4 +274,77 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 		op.mark = sched_mark_ref(hEvent->mark);
 	pthread_mutex_unlock(&hEvent->lock);
 	return op.mark ? (CUresult)sched_submit(stream, &op, false) : CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetAttribute(
+	CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
+{
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_get(hStream, &stream);
+	if (r)
+		return r;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(value, 0, sizeof(*value));
+	switch (attr) {
+	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+		value->syncPolicy =
+			stream->wait_policy ? stream->wait_policy : CU_SYNC_POLICY_AUTO;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		value->priority = stream->priority;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		value->memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+/* How the scheduler waits it decides itself, so that a policy is only remembered. */
+CUresult cuStreamSetAttribute(
+	CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value)
+{
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_get(hStream, &stream);
+	if (r)
+		return r;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (attr) {
+	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+		if (value->syncPolicy < CU_SYNC_POLICY_AUTO ||
+			value->syncPolicy > CU_SYNC_POLICY_BLOCKING_SYNC)
+			return CUDA_ERROR_INVALID_VALUE;
+		stream->wait_policy = value->syncPolicy;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		/* There is one priority, so any other is clamped to it. */
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		return value->memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_VALUE;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
+{
+	struct sched_stream *from, *to;
+	CUresult r;
+
+	r = stream_get(src, &from);
+	if (!r)
+		r = stream_get(dst, &to);
+	if (r)
+		return r;
+	to->wait_policy = from->wait_policy;
+	return CUDA_SUCCESS;
 }

@@ -161,6 +161,7 @@ struct sched_stream {
 	bool is_legacy;
 	int priority;
 	unsigned int flags; /* the caller's */
+	unsigned int wait_policy; /* the caller's, CUsynchronizationPolicy; 0: not set */
 	uint64_t id;
 
 	/* the lock */
