@@ -250,19 +250,6 @@ TEST(flags_of_a_context_are_replaced)
 	check_eq(flags, CU_CTX_SYNC_MEMOPS);
 }
 
-TEST(nobody_makes_the_host_dump_core)
-{
-	CUcontext context;
-
-	check_ok(cuInit(0));
-	check_cu(cuCtxCreate(&context, NULL, CU_CTX_COREDUMP_ENABLE, 0),
-		CUDA_ERROR_NOT_SUPPORTED);
-	check_cu(cuDevicePrimaryCtxSetFlags(0, CU_CTX_USER_COREDUMP_ENABLE),
-		CUDA_ERROR_NOT_SUPPORTED);
-	check_ok(cuCtxCreate(&context, NULL, 0, 0));
-	check_cu(cuCtxSetFlags(CU_CTX_COREDUMP_ENABLE), CUDA_ERROR_NOT_SUPPORTED);
-}
-
 TEST(a_context_has_all_multiprocessors)
 {
 	CUexecAffinityParam affinity = {};

@@ -190,17 +190,3 @@ TEST(no_atomic_operation_reaches_host_memory)
 	check_cu(cuDeviceGetHostAtomicCapabilities(capabilities, operations, 1, 99),
 		CUDA_ERROR_INVALID_DEVICE);
 }
-
-TEST(what_stays_refused_says_so)
-{
-	char luid[8] = "1234567";
-	unsigned int mask = 1;
-
-	fixture_new();
-	check_cu(cuDeviceGetLuid(luid, &mask, 0), CUDA_ERROR_NOT_SUPPORTED);
-	check_cu(cuFlushGPUDirectRDMAWrites(
-			 CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
-			 CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER),
-		CUDA_ERROR_NOT_SUPPORTED);
-	check_cu(cuCheckpointProcessLock(1, NULL), CUDA_ERROR_NOT_SUPPORTED);
-}

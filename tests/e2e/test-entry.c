@@ -143,3 +143,30 @@ TEST(attached_context_lives_until_it_is_detached_as_often)
 	check_ok(cuCtxDetach(context));
 	check_cu(cuMemAlloc(&pointer, 4096), CUDA_ERROR_INVALID_CONTEXT);
 }
+
+TEST(nobody_makes_the_host_dump_core)
+{
+	CUcontext context;
+
+	check_ok(cuInit(0));
+	check_cu(cuCtxCreate(&context, NULL, CU_CTX_COREDUMP_ENABLE, 0),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuDevicePrimaryCtxSetFlags(0, CU_CTX_USER_COREDUMP_ENABLE),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuCtxCreate(&context, NULL, 0, 0));
+	check_cu(cuCtxSetFlags(CU_CTX_COREDUMP_ENABLE), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+TEST(what_stays_refused_says_so)
+{
+	char luid[8] = "1234567";
+	unsigned int mask = 1;
+
+	fixture_new();
+	check_cu(cuDeviceGetLuid(luid, &mask, 0), CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuFlushGPUDirectRDMAWrites(
+			 CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+			 CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuCheckpointProcessLock(1, NULL), CUDA_ERROR_NOT_SUPPORTED);
+}

@@ -86,3 +86,35 @@ bool device_attribute(int attribute, int *valuep)
 	}
 	return true;
 }
+
+CUresult cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!pi || type >= CU_EXEC_AFFINITY_TYPE_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pi = 0;
+	return CUDA_SUCCESS;
+}
+
+/* None, as CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED says. */
+CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
+	const CUatomicOperation *operations, unsigned int count, CUdevice dev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!capabilities || !operations || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < count; i++) {
+		if (operations[i] >= CU_ATOMIC_OPERATION_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+		capabilities[i] = 0;
+	}
+	return CUDA_SUCCESS;
+}

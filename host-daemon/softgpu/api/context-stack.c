@@ -137,6 +137,30 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 	return CUDA_SUCCESS;
 }
 
+/* A context always has the whole device. */
+CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+	CUcontext context;
+	CUresult r;
+	int n;
+
+	r = stack_resolve(NULL, &context);
+	if (r)
+		return r;
+	if (!pExecAffinity)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	r = cuDeviceGetAttribute(&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+	if (r)
+		return r;
+	*pExecAffinity = (CUexecAffinityParam){
+		.type = type,
+		.param.smCount.val = n,
+	};
+	return CUDA_SUCCESS;
+}
+
 /* There is no such cache, and so nothing that persists in it. */
 CUresult cuCtxResetPersistingL2Cache(void)
 {

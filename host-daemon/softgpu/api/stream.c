@@ -227,6 +227,18 @@ CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+	CUresult r;
+
+	if (!pGreenCtx)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = cuStreamGetCtx(hStream, pCtx);
+	if (!r)
+		*pGreenCtx = NULL;
+	return r;
+}
+
 CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
 	struct sched_stream *stream;
@@ -330,6 +342,8 @@ CUresult cuStreamSetAttribute(
 		return value->memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT
 			       ? CUDA_SUCCESS
 			       : CUDA_ERROR_INVALID_VALUE;
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
