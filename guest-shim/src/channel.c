@@ -9,6 +9,7 @@
  */
 
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,17 +42,27 @@ static void read_comm(uint8_t comm[16])
 		comm[n - 1] = '\0';
 }
 
+/* State and claim are one word to those who step from FREE, or to OPENING. */
+static bool step(struct shim_channel *channel, struct vgpu_channel_entry *entry,
+	uint32_t from_state, uint32_t from_claim, uint32_t to_state)
+{
+	uint64_t from = from_state | (uint64_t)from_claim << 32;
+	uint64_t to = to_state | (uint64_t)channel->claim << 32;
+
+	/* Partner: the host's store of FREE, after all of the old was cleaned, and its
+	 * acquire load of OPENING. */
+	return __atomic_compare_exchange_n((uint64_t *)(void *)entry, &from, to, false,
+		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 static int claim(struct shim_channel *channel)
 {
 	struct vgpu_channel_entry *table = shim_transport_table(&channel->transport);
 
+	channel->claim = (uint32_t)(shim_now_ns() ^ (uint64_t)getpid() << 16) | 1;
 	for (uint32_t i = 0; i < channel->transport.header->n_channels; i++) {
-		uint32_t free_state = VGPU_CHANNEL_FREE;
-
-		/* Partner: the host's store of FREE, after all of the old was cleaned. */
-		if (__atomic_compare_exchange_n(&table[i].state, &free_state,
-			    VGPU_CHANNEL_CLAIMED, false, __ATOMIC_ACQ_REL,
-			    __ATOMIC_RELAXED)) {
+		if (step(channel, &table[i], VGPU_CHANNEL_FREE, 0,
+			    VGPU_CHANNEL_CLAIMED)) {
 			channel->number = i;
 			channel->entry = &table[i];
 			return 0;
@@ -62,16 +73,27 @@ static int claim(struct shim_channel *channel)
 	return -EAGAIN;
 }
 
-static void fill_hello(struct vgpu_channel_entry *entry, const struct shim_window *window)
+/* What is the same in all hellos of this process. */
+static void make_hello(struct vgpu_channel_entry *hello)
 {
-	entry->protocol_version = VGPU_PROTOCOL_VERSION;
-	entry->api_version = API_VERSION;
-	entry->features = 0;
-	entry->uid = getuid();
-	shim_sweep_identify(entry);
-	read_comm(entry->comm);
-	entry->window_base = window->base;
-	entry->window_size = window->size;
+	*hello = (struct vgpu_channel_entry){
+		.protocol_version = VGPU_PROTOCOL_VERSION,
+		.api_version = API_VERSION,
+		.uid = getuid(),
+	};
+	shim_sweep_identify(hello);
+	read_comm(hello->comm);
+}
+
+/* Only now, and all at once: a process that is killed between claim and hello leaves an
+ * entry that says nothing. */
+static void copy_hello(
+	struct vgpu_channel_entry *entry, const struct vgpu_channel_entry *hello)
+{
+	const size_t from = offsetof(struct vgpu_channel_entry, protocol_version);
+	const size_t to = offsetof(struct vgpu_channel_entry, host_protocol_version);
+
+	memcpy((char *)entry + from, (const char *)hello + from, to - from);
 }
 
 static void set_state(struct shim_channel *channel, enum vgpu_channel_state state)
@@ -139,17 +161,32 @@ static int refusal(const struct shim_channel *channel)
 	}
 }
 
-/* Offers one window. Return: 0 when open, -EBUSY for the next candidate, -errno. */
-static int offer(struct shim_channel *channel, unsigned int candidate, uint64_t deadline)
+/*
+ * Offers one window.
+ *
+ * Return: 0 when open, -EBUSY for the next candidate, -ESTALE if the entry is no longer
+ * this process's, another -errno.
+ */
+static int offer(struct shim_channel *channel, struct vgpu_channel_entry *hello,
+	unsigned int candidate, uint64_t deadline)
 {
+	const uint32_t state = get_state(channel);
 	int r;
 
 	r = shim_window_reserve(&channel->window, candidate, channel->transport.shm_size);
 	if (r)
 		return r;
-	fill_hello(channel->entry, &channel->window);
-	set_state(channel, VGPU_CHANNEL_OPENING);
-	r = await_answer(channel, deadline);
+	hello->window_base = channel->window.base;
+	hello->window_size = channel->window.size;
+	copy_hello(channel->entry, hello);
+	if (step(channel, channel->entry, state, channel->claim, VGPU_CHANNEL_OPENING)) {
+		channel->transport.ops->doorbell(
+			&channel->transport, VGPU_DOORBELL_CONTROL);
+		r = await_answer(channel, deadline);
+	} else {
+		channel->entry = NULL;
+		r = -ESTALE;
+	}
 	if (!r && get_state(channel) != VGPU_CHANNEL_OPEN)
 		r = refusal(channel);
 	if (r)
@@ -157,13 +194,13 @@ static int offer(struct shim_channel *channel, unsigned int candidate, uint64_t 
 	return r;
 }
 
-static int negotiate(struct shim_channel *channel)
+static int negotiate(struct shim_channel *channel, struct vgpu_channel_entry *hello)
 {
 	uint64_t deadline = shim_now_ns() + OPEN_TIMEOUT_NS;
 	int r = -EBUSY, worst = -EBUSY;
 
 	for (unsigned int i = 0; i < shim_window_n_candidates(); i++) {
-		r = offer(channel, i, deadline);
+		r = offer(channel, hello, i, deadline);
 		if (r != -EBUSY && r != -ENOMEM)
 			return r;
 		if (r == -ENOMEM)
@@ -214,6 +251,7 @@ int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint3
 
 int shim_channel_open(struct shim_channel *channel)
 {
+	struct vgpu_channel_entry hello;
 	int r;
 
 	*channel = (struct shim_channel){};
@@ -221,9 +259,12 @@ int shim_channel_open(struct shim_channel *channel)
 	if (r)
 		return vgpu_error_trace(r);
 	shim_sweep(&channel->transport);
-	r = claim(channel);
-	if (!r)
-		r = negotiate(channel);
+	make_hello(&hello);
+	do {
+		r = claim(channel);
+		if (!r)
+			r = negotiate(channel, &hello);
+	} while (r == -ESTALE);
 	if (!r)
 		r = map_area(channel);
 	if (r) {

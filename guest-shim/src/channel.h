@@ -14,6 +14,7 @@ struct shim_channel {
 	struct shim_transport transport;
 	struct shim_window window;
 	uint32_t number;
+	uint32_t claim; /* what this process claimed its entry with */
 
 	/* Shared with the host, at their places in the window. */
 	struct vgpu_channel_entry *entry;

@@ -22,6 +22,10 @@
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
 
+/* From claim to hello it is a few instructions. Who was stopped there for longer finds
+ * its claim gone when it goes on, and makes another. */
+#define CHANNEL_CLAIM_MS 3000
+
 enum channel_action channel_judge(enum channel_phase phase, uint32_t state)
 {
 	if (state == VGPU_CHANNEL_CLOSING)
@@ -58,6 +62,7 @@ void channel_init(struct channel *channel, struct vm *vm, uint32_t index,
 	channel->index = index;
 	channel->record = record;
 	channel->worker = NULL;
+	channel->claimed_since = 0;
 }
 
 static struct broker *broker_of(const struct channel *channel)
@@ -415,6 +420,29 @@ bool channel_look(struct channel *channel)
 		return true;
 	default:
 		return false;
+	}
+}
+
+void channel_tick(struct channel *channel)
+{
+	int64_t now;
+
+	if (channel->record->phase != CHANNEL_IDLE ||
+		entry_state(channel) != VGPU_CHANNEL_CLAIMED) {
+		channel->claimed_since = 0;
+		return;
+	}
+	now = loop_now();
+	if (!channel->claimed_since)
+		channel->claimed_since = now;
+	if (now - channel->claimed_since < CHANNEL_CLAIM_MS)
+		return;
+	channel->claimed_since = 0;
+	if (entry_step(channel, VGPU_CHANNEL_CLAIMED, VGPU_CHANNEL_CLOSING)) {
+		if (account_may_log(channel->vm->account))
+			vgpu_log_info("vm=%s channel=%u was claimed and never asked for",
+				channel->vm->config->name, channel->index);
+		channel_look(channel);
 	}
 }
 

@@ -22,6 +22,7 @@ struct channel {
 	struct ledger_channel *record; /* in the VM's ledger */
 	struct worker *worker;	       /* NULL without one */
 	bool is_counted; /* while WAITING: its VM's rate of processes allows it */
+	int64_t claimed_since; /* ms, while its entry is seen to be claimed; else 0 */
 };
 
 /* What the state word in shared memory asks for. */
@@ -46,6 +47,10 @@ void channel_init(struct channel *channel, struct vm *vm, uint32_t index,
 
 /* Looks at the entry in shared memory. Returns: whether there was something to do. */
 bool channel_look(struct channel *channel);
+
+/* Frees an entry that was claimed long ago and never said hello: its process was killed
+ * in between. */
+void channel_tick(struct channel *channel);
 
 /* Ends the entry's channel because its guest kernel is gone. */
 void channel_reboot(struct channel *channel, const uint8_t boot_id[16]);

@@ -27,6 +27,9 @@
 /* Connections taken at once, and then one in each such time. */
 #define DOORS_VISITS 512
 #define DOORS_VISIT_MS 10
+/* VMs that went and that the broker has not let go of yet: one that is slow to, or is
+ * just being replaced, is not given more. */
+#define DOORS_GONE_MAX 64
 /* A door at which no descriptor was left is not listened to for so long. */
 #define DOORS_DEAF_MS 100
 
@@ -74,14 +77,20 @@ static void gain_vm(struct doors *doors, struct held_vm *vm)
 	note_result(doors, held_vm_tell(vm, doors->link));
 }
 
-static unsigned int count_live_vms(struct doors *doors, const struct config_vm *config)
+static unsigned int count_vms(
+	struct doors *doors, const struct config_vm *config, bool gone)
 {
 	struct held_vm *vm;
 	unsigned int n = 0;
 
 	TAILQ_FOREACH(vm, &doors->vms, entry)
-		n += vm->config == config && !vm->gone;
+		n += vm->config == config && vm->gone == gone;
 	return n;
+}
+
+static unsigned int count_live_vms(struct doors *doors, const struct config_vm *config)
+{
+	return count_vms(doors, config, false);
 }
 
 /* Returns: why one more connection is refused, or NULL. */
@@ -116,7 +125,8 @@ static void handle_connection(struct doors *doors, struct door *door)
 	int fd, r;
 
 	/* Who only comes and goes waits at the door: each visit costs us a memory. */
-	if (!budget_take(&door->visits, doors_now())) {
+	if (count_vms(doors, config, true) >= DOORS_GONE_MAX ||
+		!budget_take(&door->visits, doors_now())) {
 		door->deaf_until = doors_now() + DOORS_DEAF_MS;
 		return;
 	}

@@ -256,6 +256,8 @@ void vm_tick(struct vm *vm)
 		return;
 	}
 	vm->n_scans = 0;
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		channel_tick(&vm->channels[i]);
 	__atomic_add_fetch(&header->heartbeat, 1, __ATOMIC_RELAXED);
 	n_requests = __atomic_load_n(&header->n_requests, __ATOMIC_ACQUIRE);
 	if (n_requests == vm->n_requests)

@@ -94,7 +94,8 @@ static_assert(sizeof(struct vgpu_shm_header) == 192, "fixed size");
 /*
  * Life of a channel; only the side named makes the step:
  *
- *	FREE --guest (compare-and-swap)--> CLAIMED --guest--> OPENING
+ *	FREE --guest (compare-and-swap)--> CLAIMED --guest (the same)--> OPENING
+ *	CLAIMED --host, after some seconds--> FREE (its process was killed)
  *	OPENING --host--> OPEN or REFUSED
  *	REFUSED --guest--> OPENING (with another window) or CLOSING
  *	OPEN --host--> DEAD (the worker ended: result says why)
@@ -128,7 +129,10 @@ enum vgpu_channel_reason {
 
 struct vgpu_channel_entry {
 	uint32_t state; /* enum vgpu_channel_state */
-	uint32_t reserved0[15];
+	/* Guest: who claimed it, not 0; 0 while it is free. Compared and swapped together
+	 * with the state, so that nobody goes on with a claim that was taken away. */
+	uint32_t claim;
+	uint32_t reserved0[14];
 
 	/* Guest, before OPENING: the hello. */
 	uint32_t protocol_version;
@@ -157,6 +161,7 @@ struct vgpu_channel_entry {
 	uint64_t reserved2[3];
 };
 
+static_assert(offsetof(struct vgpu_channel_entry, claim) == 4, "one 64-bit word");
 static_assert(offsetof(struct vgpu_channel_entry, protocol_version) == 64, "own line");
 static_assert(offsetof(struct vgpu_channel_entry, comm) == 128, "own line");
 static_assert(offsetof(struct vgpu_channel_entry, host_protocol_version) == 192,
