@@ -190,6 +190,8 @@ static void begin(struct channel *channel)
 	uint32_t reason;
 
 	entry_read(channel, &hello);
+	/* The kernel may have changed since this scan began. */
+	vm_note_header(channel->vm);
 	copy_hello(channel, &hello);
 	reason = check_hello(channel, &hello);
 	if (reason) {

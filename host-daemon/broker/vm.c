@@ -228,15 +228,21 @@ bool vm_has_boot_id(const struct vm *vm)
 	return is_boot_id(boot_id);
 }
 
-bool vm_scan(struct vm *vm)
+void vm_note_header(struct vm *vm)
 {
 	uint8_t boot_id[16] __attribute__((__aligned__(8)));
+
+	read_header_boot_id(vm, boot_id);
+	vm_note_boot(vm, boot_id);
+}
+
+bool vm_scan(struct vm *vm)
+{
 	bool found = false;
 
 	if (vm->gone || !vm->broker->synced)
 		return true;
-	read_header_boot_id(vm, boot_id);
-	vm_note_boot(vm, boot_id);
+	vm_note_header(vm);
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 		found |= channel_look(&vm->channels[i]);
 	return found;

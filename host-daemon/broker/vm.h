@@ -84,6 +84,9 @@ struct vgpu_channel_entry *vm_entry(const struct vm *vm, uint32_t channel);
  */
 void vm_note_boot(struct vm *vm, const uint8_t boot_id[16]);
 
+/* The same for what the header says now. */
+void vm_note_header(struct vm *vm);
+
 /* Whether the header names the guest's kernel, which then speaks for all processes. */
 bool vm_has_boot_id(const struct vm *vm);
 
