@@ -209,13 +209,18 @@ static CUresult copy_layers(const struct shim_box *box, const struct shim_side *
 	return result;
 }
 
-/* Neither side is the device's, so only what it does to the arena has to be awaited. */
+/* Neither side is the device's, so only what it does to the arena has to be awaited. No
+ * host looks at what lies there, so that is checked here. */
 static CUresult copy_on_host(const struct shim_box *box, CUstream stream)
 {
+	bool to_arena = shim_place(box->to.address) == SHIM_PLACE_ARENA;
+	bool from_arena = shim_place(box->from.address) == SHIM_PLACE_ARENA;
 	CUresult result = CUDA_SUCCESS;
 
-	if (shim_place(box->to.address) == SHIM_PLACE_ARENA ||
-		shim_place(box->from.address) == SHIM_PLACE_ARENA)
+	if ((to_arena && !is_known(box, &box->to, false)) ||
+		(from_arena && !is_known(box, &box->from, false)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (to_arena || from_arena)
 		result = shim_stream_synchronize(stream);
 	if (result != CUDA_SUCCESS)
 		return result;

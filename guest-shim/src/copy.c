@@ -245,12 +245,18 @@ static CUresult copy_reachable(
 		       : shim_staging_wait(transfer.word, transfer.value, stream);
 }
 
-/* Neither side is the device's, so only what it does to the arena has to be awaited. */
+/* Neither side is the device's, so only what it does to the arena has to be awaited. No
+ * host looks at what lies there, so that is checked here. */
 static CUresult copy_on_host(uint64_t to, uint64_t from, uint64_t size, CUstream stream)
 {
+	bool to_arena = shim_place(to) == SHIM_PLACE_ARENA;
+	bool from_arena = shim_place(from) == SHIM_PLACE_ARENA;
 	CUresult result = CUDA_SUCCESS;
 
-	if (shim_place(to) == SHIM_PLACE_ARENA || shim_place(from) == SHIM_PLACE_ARENA)
+	if ((to_arena && !shim_range_covers(to, size)) ||
+		(from_arena && !shim_range_covers(from, size)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (to_arena || from_arena)
 		result = shim_stream_synchronize(stream);
 	if (result == CUDA_SUCCESS)
 		memmove(pointer(to), pointer(from), size);
@@ -275,9 +281,11 @@ static CUresult copy(
 
 CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream)
 {
-	if (!shim_print_is_owed(&shim_channel) ||
-		(shim_place(to) == SHIM_PLACE_DEVICE &&
-			shim_place(from) == SHIM_PLACE_DEVICE))
+	bool is_within = shim_place(to) == SHIM_PLACE_DEVICE &&
+			 shim_place(from) == SHIM_PLACE_DEVICE;
+
+	if (!shim_range_syncs(to, from) &&
+		(is_within || !shim_print_is_owed(&shim_channel)))
 		return CUDA_SUCCESS;
 	return shim_stream_synchronize(stream);
 }

@@ -60,7 +60,7 @@ static CUresult copy_within_device(
 	if (size && (shim_place(to) == SHIM_PLACE_PAGEABLE ||
 			    shim_place(from) == SHIM_PLACE_PAGEABLE))
 		return invalid(VGPU_CALL_cuMemcpyDtoDAsync_v2);
-	return copy(to, from, size, stream, false);
+	return copy(to, from, size, stream, true);
 }
 
 SHIM_EXPORT CUresult cuMemcpyHtoD_v2(

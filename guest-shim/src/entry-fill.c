@@ -2,9 +2,10 @@
 /*
  * Entry points: fills
  *
- * A fill of device memory is never waited for; one of pinned host memory is done when
- * the call returns. Nobody waits for the host's answer, so what it would refuse is
- * refused here: a rectangle that lies in no allocation.
+ * A fill of device memory is never waited for unless the program has set that it be; one
+ * of pinned or managed memory is done when the call returns. Nobody waits for the host's
+ * answer, so what it would refuse is refused here: a rectangle that lies in no
+ * allocation.
  */
 
 #include "vgpu/checked.h"
@@ -12,11 +13,13 @@
 
 #include "call.h"
 #include "copy.h"
+#include "range.h"
 #include "stream.h"
 
 static CUresult finish(CUresult result, CUdeviceptr address, CUstream stream)
 {
-	if (result == CUDA_SUCCESS && shim_place(address) == SHIM_PLACE_ARENA)
+	if (result == CUDA_SUCCESS && (shim_place(address) == SHIM_PLACE_ARENA ||
+					      shim_range_syncs(address, address)))
 		return shim_stream_synchronize(stream);
 	return result;
 }

@@ -110,6 +110,21 @@ SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch,
 	return CUDA_SUCCESS;
 }
 
+/*
+ * Gives back what lies in the arena. Waits for the context, as the driver does: the
+ * device may still use the memory.
+ */
+static CUresult free_in_arena(const struct shim_range *range)
+{
+	CUresult result = cuCtxSynchronize();
+
+	/* Its own context is another one if that is not current. */
+	if (result == CUDA_SUCCESS && shim_context_check(range->context) == CUDA_SUCCESS)
+		result = cuCtxSynchronize_v2(shim_context_public(range->context));
+	shim_arena_free((void *)(uintptr_t)range->base);
+	return result;
+}
+
 SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
@@ -119,9 +134,11 @@ SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
 		return shim_call_error(&call, CUDA_SUCCESS);
 	/* Forgotten first: once the host has freed it, its address may be given out
 	 * again to another thread. */
-	if (!shim_range_remove(dptr, SHIM_RANGE_DEVICE, &range))
-		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	return free_on_host(dptr);
+	if (shim_range_remove(dptr, SHIM_RANGE_DEVICE, &range))
+		return free_on_host(dptr);
+	if (shim_range_remove(dptr, SHIM_RANGE_MANAGED, &range))
+		return free_in_arena(&range);
+	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 }
 
 SHIM_EXPORT CUresult cuMemGetInfo(unsigned int *free, unsigned int *total)
@@ -169,7 +186,6 @@ SHIM_EXPORT CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
 	return cuMemHostAlloc(pp, bytesize, 0);
 }
 
-/* Waits for the context, as the driver does: the device may still use the memory. */
 SHIM_EXPORT CUresult cuMemFreeHost(void *p)
 {
 	struct shim_context *context;
@@ -182,9 +198,7 @@ SHIM_EXPORT CUresult cuMemFreeHost(void *p)
 		return CUDA_SUCCESS;
 	if (!shim_range_remove((uint64_t)(uintptr_t)p, SHIM_RANGE_PINNED, &range))
 		return CUDA_ERROR_INVALID_VALUE;
-	result = cuCtxSynchronize();
-	shim_arena_free(p);
-	return result;
+	return free_in_arena(&range);
 }
 
 static CUresult find_pinned(const void *p, struct shim_range *range)

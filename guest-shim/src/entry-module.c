@@ -133,18 +133,65 @@ SHIM_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	return CUDA_SUCCESS;
 }
 
-/* Notes where a variable lies, so that copies to it are known to be good. */
-static void keep_variable(uint64_t owner, uint64_t address, uint64_t size)
+/* What a host's answer says of a variable. */
+struct variable {
+	uint64_t owner; /* the module or library */
+	uint64_t address;
+	uint64_t size;
+	/* Of managed ones: the run of extents they lie in. */
+	uint32_t first_extent;
+	uint32_t n_extents;
+};
+
+/*
+ * Notes where a variable lies, so that copies to it are known to be good, and lets the
+ * program reach a managed one. A run that is mapped already stays as it is to those who
+ * use it meanwhile: the same bytes are mapped in its place.
+ */
+static CUresult keep_variable(const struct variable *variable)
 {
 	struct shim_range range = {
-		.base = address,
-		.size = size,
-		.kind = SHIM_RANGE_VARIABLE,
-		.context = shim_thread_context(shim_thread_get()),
-		.owner = owner,
+		.base = variable->address,
+		.size = variable->size,
+		.kind = variable->n_extents ? SHIM_RANGE_MANAGED_VARIABLE
+					    : SHIM_RANGE_VARIABLE,
+		.owner = variable->owner,
 	};
+	struct shim_range known;
 
-	shim_range_add(&range);
+	/* One of a library is the same in all contexts, and there before any of them. */
+	if (!variable->n_extents)
+		range.context = shim_thread_context(shim_thread_get());
+	if (variable->n_extents && !shim_range_find(range.base, &known) &&
+		shim_channel_map_extents(
+			&shim_channel, variable->first_extent, variable->n_extents))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return shim_range_add(&range) || !variable->n_extents ? CUDA_SUCCESS
+							      : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Takes an answer apart; all three are alike. */
+#define VARIABLE(_owner, _reply)                                                         \
+	(&(struct variable){                                                             \
+		.owner = (_owner),                                                       \
+		.address = (_reply)->dptr,                                               \
+		.size = (_reply)->bytes,                                                 \
+		.first_extent = (_reply)->first_extent,                                  \
+		.n_extents = (_reply)->n_extents,                                        \
+	})
+
+static CUresult give_variable(
+	const struct variable *variable, CUdeviceptr *dptr, size_t *bytes)
+{
+	CUresult result = keep_variable(variable);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (dptr)
+		*dptr = variable->address;
+	if (bytes)
+		*bytes = variable->size;
+	return CUDA_SUCCESS;
 }
 
 static CUresult check_name(struct shim_call *call, const char *name)
@@ -174,12 +221,7 @@ SHIM_EXPORT CUresult cuModuleGetGlobal_v2(
 	if (result != CUDA_SUCCESS)
 		return result;
 	reply = (const Vgpu__CuModuleGetGlobalV2Reply *)message;
-	keep_variable(request.hmod, reply->dptr, reply->bytes);
-	if (dptr)
-		*dptr = reply->dptr;
-	if (bytes)
-		*bytes = reply->bytes;
-	return CUDA_SUCCESS;
+	return give_variable(VARIABLE(request.hmod, reply), dptr, bytes);
 }
 
 /* Options of a library promise something about the program's image; the host has its
@@ -285,18 +327,27 @@ SHIM_EXPORT CUresult cuLibraryGetGlobal(
 	if (result != CUDA_SUCCESS)
 		return result;
 	reply = (const Vgpu__CuLibraryGetGlobalReply *)message;
-	keep_variable(request.library, reply->dptr, reply->bytes);
-	if (dptr)
-		*dptr = reply->dptr;
-	if (bytes)
-		*bytes = reply->bytes;
-	return CUDA_SUCCESS;
+	return give_variable(VARIABLE(request.library, reply), dptr, bytes);
 }
 
-/* Managed memory is not remoted, and the device says so. */
 SHIM_EXPORT CUresult cuLibraryGetManaged(
 	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-	SHIM_CHECK_READY();
-	return CUDA_ERROR_NOT_SUPPORTED;
+	Vgpu__CuLibraryGetManagedRequest request =
+		VGPU__CU_LIBRARY_GET_MANAGED_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryGetManaged);
+	const Vgpu__CuLibraryGetManagedReply *reply;
+	const ProtobufCMessage *message;
+	CUresult result = check_name(&call, name);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.library = (uint64_t)(uintptr_t)library;
+	request.name = (char *)name;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_library_get_managed_reply__descriptor, &message);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply = (const Vgpu__CuLibraryGetManagedReply *)message;
+	return give_variable(VARIABLE(request.library, reply), dptr, bytes);
 }

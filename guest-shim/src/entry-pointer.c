@@ -15,6 +15,8 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 	uint64_t address, void *data)
 {
 	bool is_pinned = range->kind == SHIM_RANGE_PINNED;
+	bool is_managed = shim_range_is_managed(range);
+	bool is_on_host = is_pinned || is_managed;
 
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -28,10 +30,14 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		*(CUdeviceptr *)data = address;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		*(void **)data = is_pinned ? (void *)(uintptr_t)address : NULL;
-		return is_pinned ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		*(void **)data = is_on_host ? (void *)(uintptr_t)address : NULL;
+		return is_on_host ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		*(unsigned int *)data = range->syncs;
+		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(unsigned int *)data = is_managed;
+		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
@@ -45,7 +51,8 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		*(unsigned long long *)data = range->id;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)data = range->context->device;
+		/* A managed variable of a library is no device's: the first has it. */
+		*(int *)data = range->context ? range->context->device : 0;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -137,5 +144,20 @@ SHIM_EXPORT CUresult cuPointerGetAttributes(unsigned int numAttributes,
 		if (is_known)
 			answer(&range, attributes[i], ptr, data[i]);
 	}
+	return CUDA_SUCCESS;
+}
+
+/* One attribute can be set, of memory that the device has. */
+SHIM_EXPORT CUresult cuPointerSetAttribute(
+	const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	struct shim_range range;
+
+	SHIM_CHECK_READY();
+	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!shim_range_find(ptr, &range) || range.kind == SHIM_RANGE_PINNED ||
+		!shim_range_set_syncs(ptr, *(const unsigned int *)value != 0))
+		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

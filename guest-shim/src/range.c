@@ -20,6 +20,8 @@ static struct {
 	uint32_t n;
 	uint32_t max;
 	uint64_t n_ids;
+	/* Atomic: how often shim_range_set_syncs() was asked for anything at all. */
+	uint32_t n_syncs;
 } ranges;
 
 /* Returns: the number of ranges that begin at or before the address. */
@@ -117,13 +119,46 @@ bool shim_range_remove(
 	return true;
 }
 
+bool shim_range_set_syncs(uint64_t address, bool wanted)
+{
+	struct shim_range *range;
+
+	SHIM_LOCKED(&ranges.lock);
+	range = find(address);
+	if (range)
+		range->syncs = wanted;
+	__atomic_add_fetch(&ranges.n_syncs, wanted, __ATOMIC_RELAXED);
+	return range;
+}
+
+static bool syncs(uint64_t address)
+{
+	const struct shim_range *range = find(address);
+
+	return range && range->syncs;
+}
+
+bool shim_range_syncs(uint64_t a, uint64_t b)
+{
+	bool result;
+
+	/* Hardly any program asks for it, and then every copy would take the lock. */
+	if (!__atomic_load_n(&ranges.n_syncs, __ATOMIC_RELAXED))
+		return false;
+	shim_lock(&ranges.lock);
+	result = syncs(a) || syncs(b);
+	shim_unlock(&ranges.lock);
+	return result;
+}
+
 void shim_range_drop_context(const struct shim_context *context)
 {
 	SHIM_LOCKED(&ranges.lock);
 	for (uint32_t i = ranges.n; i-- > 0;) {
 		if (ranges.all[i].context != context)
 			continue;
-		if (ranges.all[i].kind == SHIM_RANGE_PINNED)
+		if (ranges.all[i].kind == SHIM_RANGE_PINNED ||
+			ranges.all[i].kind == SHIM_RANGE_MANAGED)
 			shim_arena_free((void *)(uintptr_t)ranges.all[i].base);
 		remove_at(i);
 	}
@@ -133,7 +168,6 @@ void shim_range_drop_owner(uint64_t owner)
 {
 	SHIM_LOCKED(&ranges.lock);
 	for (uint32_t i = ranges.n; i-- > 0;)
-		if (ranges.all[i].kind == SHIM_RANGE_VARIABLE &&
-			ranges.all[i].owner == owner)
+		if (ranges.all[i].owner && ranges.all[i].owner == owner)
 			remove_at(i);
 }

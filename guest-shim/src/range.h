@@ -4,7 +4,7 @@
 /*
  * Ranges: which allocation an address lies in
  *
- * Device allocations, pinned host memory and the variables of modules, ordered by
+ * Device allocations, pinned and managed memory and the variables of modules, ordered by
  * address. From here pointer attributes are answered, and here a copy learns which of
  * its sides are the device's.
  */
@@ -20,6 +20,8 @@ enum shim_range_kind {
 	SHIM_RANGE_DEVICE,
 	SHIM_RANGE_PINNED,
 	SHIM_RANGE_VARIABLE,
+	SHIM_RANGE_MANAGED,	     /* of cuMemAllocManaged */
+	SHIM_RANGE_MANAGED_VARIABLE, /* of a module or library, in the arena too */
 };
 
 struct shim_range {
@@ -28,9 +30,16 @@ struct shim_range {
 	enum shim_range_kind kind;
 	struct shim_context *context;
 	unsigned int flags; /* pinned: of cuMemHostAlloc */
+	bool syncs;	    /* calls that are not asynchronous wait for their work */
 	uint64_t owner;	    /* variable: the module or library */
 	uint64_t id;	    /* no other allocation of the process has it */
 };
+
+static inline bool shim_range_is_managed(const struct shim_range *range)
+{
+	return range->kind == SHIM_RANGE_MANAGED ||
+	       range->kind == SHIM_RANGE_MANAGED_VARIABLE;
+}
 
 /* Adds a range; one that is there already stays as it is. Return: false without memory.
  */
@@ -46,6 +55,14 @@ bool shim_range_covers(uint64_t address, uint64_t size);
 bool shim_range_remove(
 	uint64_t base, enum shim_range_kind kind, struct shim_range *rangep);
 
-/* Removes all of a context (pinned memory goes back to the arena), or of a module. */
+/* Says whether calls wait for their work on the range that holds the address. Return:
+ * false where there is none. */
+bool shim_range_set_syncs(uint64_t address, bool wanted);
+
+/* Returns: whether they wait for work on either of two addresses. */
+bool shim_range_syncs(uint64_t a, uint64_t b);
+
+/* Removes all of a context (pinned and managed memory goes back to the arena), or of a
+ * module. */
 void shim_range_drop_context(const struct shim_context *context);
 void shim_range_drop_owner(uint64_t owner);

@@ -184,6 +184,13 @@ static CUresult await_progress(struct shim_stream *stream, struct shim_wait *wai
 	return shim_wait_turn(wait, &shim_channel) ? CUDA_SUCCESS : SHIM_ERROR_HOST_GONE;
 }
 
+CUresult shim_stream_check(CUstream handle)
+{
+	struct shim_stream *stream;
+
+	return find(shim_thread_get(), handle, &stream);
+}
+
 CUresult shim_stream_admit(
 	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp)
 {

@@ -47,6 +47,9 @@ struct shim_stream {
 CUresult shim_stream_admit(
 	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp);
 
+/* Returns: CUDA_ERROR_INVALID_HANDLE for what is no stream of the current context. */
+CUresult shim_stream_check(CUstream handle);
+
 /* Counts an operation. Called under the lock of the ring. */
 static inline void shim_stream_count(struct shim_stream *stream, bool is_answered)
 {

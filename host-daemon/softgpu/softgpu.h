@@ -39,6 +39,12 @@ struct softgpu_config {
 	void *print_data;
 	/* Receives messages of failed assertions. Else: stderr. */
 	void (*print_error)(void *data, const char *text, size_t size);
+	/* Where managed variables lie: memory of the host window (see below) that the
+	 * program sees too, aligned to 256 bytes; NULL where there is none. Called while
+	 * an image is loaded. Else: device memory, which a native program sees. */
+	void *(*managed_alloc)(void *data, uint64_t size);
+	void (*managed_free)(void *data, void *memory, uint64_t size);
+	void *managed_data;
 };
 
 /**

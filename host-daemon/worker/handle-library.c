@@ -37,7 +37,9 @@ static CUresult load(struct call *call, struct images *images, uint64_t *handlep
 		images->values, images->n_options, NULL, NULL, 0);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = object_add(call, VGPU_HANDLE_LIBRARY, library, handlep);
+	result = managed_register(call);
+	if (result == CUDA_SUCCESS)
+		result = object_add(call, VGPU_HANDLE_LIBRARY, library, handlep);
 	if (result != CUDA_SUCCESS)
 		call->driver->cuLibraryUnload(library);
 	return result;
@@ -145,6 +147,7 @@ CUresult handle_cuLibraryGetGlobal(struct call *call,
 	const Vgpu__CuLibraryGetGlobalRequest *request,
 	Vgpu__CuLibraryGetGlobalReply *reply)
 {
+	struct managed_run run;
 	CUdeviceptr address = 0;
 	struct object *object;
 	size_t size = 0;
@@ -160,7 +163,40 @@ CUresult handle_cuLibraryGetGlobal(struct call *call,
 		return result;
 	reply->dptr = address;
 	reply->bytes = size;
+	if (managed_find(call->session, address, size, &run)) {
+		reply->first_extent = run.first;
+		reply->n_extents = run.n_extents;
+		return CUDA_SUCCESS;
+	}
 	return device_memory_publish_global(call, address, size, object);
+}
+
+CUresult handle_cuLibraryGetManaged(struct call *call,
+	const Vgpu__CuLibraryGetManagedRequest *request,
+	Vgpu__CuLibraryGetManagedReply *reply)
+{
+	CUdeviceptr address = 0;
+	struct managed_run run;
+	struct object *object;
+	size_t size = 0;
+	CUresult result;
+
+	if (!call->driver->cuLibraryGetManaged)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetManaged(
+			&address, &size, object->driver, request->name);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* A driver that is not ours puts them where no guest can reach them. */
+	if (!managed_find(call->session, address, size, &run))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	reply->dptr = address;
+	reply->bytes = size;
+	reply->first_extent = run.first;
+	reply->n_extents = run.n_extents;
+	return CUDA_SUCCESS;
 }
 
 CUresult handle_cuKernelGetName(struct call *call,

@@ -17,7 +17,9 @@ static CUresult load(struct call *call, struct images *images, uint64_t *handlep
 		images->n_options, images->options, images->values);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = object_add(call, VGPU_HANDLE_MODULE, module, handlep);
+	result = managed_register(call);
+	if (result == CUDA_SUCCESS)
+		result = object_add(call, VGPU_HANDLE_MODULE, module, handlep);
 	if (result != CUDA_SUCCESS)
 		call->driver->cuModuleUnload(module);
 	return result;
@@ -89,6 +91,7 @@ CUresult handle_cuModuleGetGlobal_v2(struct call *call,
 	const Vgpu__CuModuleGetGlobalV2Request *request,
 	Vgpu__CuModuleGetGlobalV2Reply *reply)
 {
+	struct managed_run run;
 	CUdeviceptr address = 0;
 	struct object *object;
 	size_t size = 0;
@@ -102,5 +105,10 @@ CUresult handle_cuModuleGetGlobal_v2(struct call *call,
 		return result;
 	reply->dptr = address;
 	reply->bytes = size;
+	if (managed_find(call->session, address, size, &run)) {
+		reply->first_extent = run.first;
+		reply->n_extents = run.n_extents;
+		return CUDA_SUCCESS;
+	}
 	return device_memory_publish_global(call, address, size, object);
 }

@@ -275,6 +275,9 @@ int main(int argc, char **argv)
 	worker.options.driver.softgpu.print = print_from_kernel;
 	worker.options.driver.softgpu.print_error = print_error_from_kernel;
 	worker.options.driver.softgpu.print_data = &worker.session;
+	worker.options.driver.softgpu.managed_alloc = managed_alloc;
+	worker.options.driver.softgpu.managed_free = managed_free;
+	worker.options.driver.softgpu.managed_data = &worker.session;
 	r = run(&worker);
 	/* vgpud took back a worker that it did not need, or is gone. */
 	if (r == -ECANCELED || r == -EPIPE)

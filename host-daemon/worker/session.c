@@ -90,6 +90,7 @@ int session_init(struct session *session, const struct driver *driver,
 	pthread_cond_init(&session->granted, NULL);
 	ranges_init(&session->ranges);
 	device_memory_init(session);
+	managed_init(session);
 	ask_driver(session);
 	fence_init(session);
 	callbacks_init(session);
@@ -122,6 +123,7 @@ void session_deinit(struct session *session)
 	print_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);
+	managed_deinit(session);
 	arena_deinit(session);
 	scratch_deinit(&session->runner.scratch);
 }

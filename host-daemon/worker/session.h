@@ -24,6 +24,7 @@
 #include "worker/fence.h"
 #include "worker/growth.h"
 #include "worker/lane.h"
+#include "worker/managed.h"
 #include "worker/objects.h"
 #include "worker/print.h"
 #include "worker/ranges.h"
@@ -63,6 +64,7 @@ struct session {
 	struct lane *lanes[VGPU_SLOTS_MAX]; /* made by the dispatcher, atomic */
 
 	struct device_memory memory;
+	struct managed managed;
 	uint64_t image_bytes; /* copied for loads under way; atomic */
 
 	/* A grant of arena that a lane waits for, see growth.h. */

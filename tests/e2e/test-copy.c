@@ -402,6 +402,10 @@ TEST(a_batch_of_boxes_goes_there_and_back)
 	check_ok(cuMemcpy3DBatchAsync_v2(2, operations, 0, stream));
 	check_ok(cuStreamSynchronize(stream));
 	check_room(&in, 0x77);
+	memset(in.bytes, 0x78, room_size(&in));
+	check_ok(batch(2, operations, &fail, 0, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_room(&in, 0x78);
 	memset(in.bytes, 0x77, room_size(&in));
 	check_ok(batch(2, operations, &fail, 0, stream));
 	check_ok(cuStreamSynchronize(stream));
@@ -411,4 +415,35 @@ TEST(a_batch_of_boxes_goes_there_and_back)
 	check_eq(fail, 1);
 	free(out.bytes);
 	free(in.bytes);
+}
+
+TEST(memory_set_to_be_synchronous_is_waited_for)
+{
+	struct fixture fixture = fixture_new();
+	unsigned int wanted = 1, is_set = 9;
+	CUdeviceptr p, q;
+	int local;
+
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(cuMemAlloc(&q, 4096));
+	check_ok(cuMemsetD8(p, 0, 4096));
+	check_ok(cuPointerGetAttribute(&is_set, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
+	check_eq(is_set, 0);
+	check_ok(cuPointerSetAttribute(&wanted, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
+	check_ok(cuPointerGetAttribute(&is_set, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p + 9));
+	check_eq(is_set, 1);
+	/* Behind a kernel that takes a while, calls return only when it is done. */
+	check_ok(launch_step(fixture_function(&fixture, "step"), p, 200000, NULL));
+	check_ok(cuMemsetD32(p + 64, 5, 16));
+	check_ok(cuStreamQuery(NULL));
+	check_ok(launch_step(fixture_function(&fixture, "step"), p, 200000, NULL));
+	check_ok(cuMemcpyDtoD(q, p, 4096));
+	check_ok(cuStreamQuery(NULL));
+	check_eq(device_word(q), stepped(0, 400000));
+	check_eq(device_word(q + 64), 5);
+	check_cu(cuPointerSetAttribute(&wanted, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuPointerSetAttribute(&wanted, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+			 (CUdeviceptr)(uintptr_t)&local),
+		CUDA_ERROR_INVALID_VALUE);
 }

@@ -34,6 +34,7 @@
 
 struct image;
 struct image_log;
+struct managed;
 struct ptx_module;
 
 #define API_DRIVER_VERSION 13000
@@ -59,6 +60,9 @@ struct device {
 	uint32_t timeout_ms;
 	CUuuid uuid;
 	struct softgpu_hooks hooks;
+	void *(*managed_alloc)(void *data, uint64_t size);
+	void (*managed_free)(void *data, void *memory, uint64_t size);
+	void *managed_data;
 
 	pthread_mutex_t lock; /* for what follows */
 	bool has_memory;      /* memory and sched are set up: the first context did */
@@ -131,6 +135,7 @@ struct CUmod_st {
 	struct softgpu_program *program;
 	uint64_t variables; /* device address of the block they share, 0: none */
 	uint64_t *addresses;
+	struct managed *managed; /* the library's, where there is one */
 	pthread_mutex_t lock; /* for the kernels */
 	size_t n_functions;
 	struct CUfunc_st *functions;
@@ -149,6 +154,7 @@ struct CUlib_st {
 	struct object object;
 	struct image *image;
 	struct ptx_module *ptx; /* declarations: names and parameters */
+	struct managed *managed; /* the same in all contexts; NULL: there are none */
 	size_t n_kernels;
 	struct CUkern_st *kernels;
 	pthread_mutex_t lock; /* for the modules */
@@ -223,9 +229,10 @@ CUcontext stream_context(const struct sched_stream *stream);
  * Modules, libraries, functions
  */
 
-/* With check, bodies that are no PTX are found now; a library has done that. */
+/* A module of a library, which has checked that bodies are PTX and has the managed
+ * variables; without one the module sees to that itself. */
 CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *image,
-	bool check, struct image_log *log);
+	CUlibrary library, struct image_log *log);
 CUresult module_get_variable(
 	CUmodule module, const char *name, CUdeviceptr *addressp, size_t *sizep);
 
@@ -234,8 +241,20 @@ void module_delete(CUmodule module);
 /* Reads an image from a file, with a NUL behind it; the caller frees it. */
 CUresult module_read_file(const char *name, char **textp);
 
-/* Return: whether the module has a managed variable of that name. */
-bool module_is_managed(CUmodule module, const char *name);
+/*
+ * Managed variables
+ *
+ * They exist once for all contexts, and before any: each has its place in memory that
+ * the program sees. *managedp is NULL if the image has none.
+ */
+CUresult managed_new(struct managed **managedp, const struct ptx_module *ptx);
+void managed_free(struct managed *managed);
+
+/* Writes the initial values of all that depend on no other variable, refuses others. */
+CUresult managed_fill(struct managed *managed, struct softgpu_message *message);
+
+/* Return: where a variable lies, 0: it is not managed. */
+uint64_t managed_find(const struct managed *managed, const char *name, size_t *sizep);
 
 /* The function of a library's kernel in a context; its module is made if need be. */
 CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functionp);

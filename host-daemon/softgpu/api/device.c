@@ -215,6 +215,9 @@ int softgpu_configure(const struct softgpu_config *config)
 		device->hooks.print = config->print;
 		device->hooks.print_error = config->print_error;
 		device->hooks.data = config->print_data;
+		device->managed_alloc = config->managed_alloc;
+		device->managed_free = config->managed_free;
+		device->managed_data = config->managed_data;
 	}
 	pthread_mutex_unlock(&device->lock);
 	return r ? vgpu_error_origin(r) : 0;

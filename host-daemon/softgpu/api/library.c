@@ -18,6 +18,7 @@ static void library_delete(CUlibrary library)
 	for (size_t i = 0; i < library->n_kernels; i++)
 		object_leave(&library->kernels[i].object);
 	free(library->kernels);
+	managed_free(library->managed);
 	ptx_module_free(library->ptx);
 	image_free(library->image);
 	pthread_mutex_destroy(&library->lock);
@@ -46,6 +47,15 @@ static CUresult library_list(CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
+static CUresult library_place_managed(CUlibrary library)
+{
+	struct softgpu_message message = { 0 };
+	CUresult r;
+
+	r = managed_new(&library->managed, library->ptx);
+	return r || !library->managed ? r : managed_fill(library->managed, &message);
+}
+
 static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_log *log)
 {
 	CUlibrary library;
@@ -63,6 +73,8 @@ static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_
 		r = image_check(library->ptx, log);
 	if (!r)
 		r = library_list(library);
+	if (!r)
+		r = library_place_managed(library);
 	if (r) {
 		library_delete(library);
 		return r;
@@ -91,7 +103,7 @@ static CUresult library_module(CUlibrary library, CUcontext context, CUmodule *m
 	pthread_mutex_lock(&library->lock);
 	module = library_find(library, context);
 	if (!module) {
-		r = module_new(&module, context, library->image, false, &log);
+		r = module_new(&module, context, library->image, library, &log);
 		if (!r) {
 			module->library = library;
 			TAILQ_INSERT_TAIL(&library->modules, module, link);
@@ -292,27 +304,29 @@ CUresult cuLibraryGetGlobal(
 	return r ? r : module_get_variable(module, name, dptr, bytes);
 }
 
-/* Managed or not, a variable has one address for host and device. */
+/* Needs no context: a CUDA runtime asks before it makes one. */
 CUresult cuLibraryGetManaged(
 	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-	CUcontext context;
-	CUmodule module;
+	uint64_t address;
+	size_t size;
 	CUresult r;
 
-	r = context_current(&context);
+	r = device_check();
 	if (r)
 		return r;
 	if (!name || (!dptr && !bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_is(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = library_module(library, context, &module);
-	if (r)
-		return r;
-	return module_is_managed(module, name)
-		       ? module_get_variable(module, name, dptr, bytes)
-		       : CUDA_ERROR_NOT_FOUND;
+	address = managed_find(library->managed, name, &size);
+	if (!address)
+		return CUDA_ERROR_NOT_FOUND;
+	if (dptr)
+		*dptr = address;
+	if (bytes)
+		*bytes = size;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)

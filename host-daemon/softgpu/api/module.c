@@ -26,6 +26,8 @@ static void module_release(struct object *object)
 
 	for (size_t i = 0; i < module->n_functions; i++)
 		object_leave(&module->functions[i].object);
+	if (!module->library)
+		managed_free(module->managed);
 	library_forget(module);
 	softgpu_program_free(module->program);
 	ptx_module_free(module->ptx);
@@ -38,7 +40,8 @@ static void module_release(struct object *object)
 	object_free(object);
 }
 
-/* Return: 0 with the offset of each variable in addresses, or INVALID_PTX. */
+/* Return: 0 with the offset of each variable in addresses, or INVALID_PTX. Managed ones
+ * have their place already. */
 static CUresult module_lay_out(CUmodule module, uint64_t *sizep)
 {
 	size_t n = softgpu_program_n_variables(module->program);
@@ -47,6 +50,8 @@ static CUresult module_lay_out(CUmodule module, uint64_t *sizep)
 
 	for (size_t i = 0; i < n; i++) {
 		variable = softgpu_program_variable(module->program, i);
+		if (variable->is_managed)
+			continue;
 		align = variable->align > MODULE_VARIABLE_ALIGN ? variable->align
 								: MODULE_VARIABLE_ALIGN;
 		if (!vgpu_align_u64(size, align, &size))
@@ -65,12 +70,20 @@ static CUresult module_fill(CUmodule module, struct softgpu_message *message)
 	CUresult r = CUDA_SUCCESS;
 
 	for (size_t i = 0; i < n; i++) {
-		module->addresses[i] += module->variables;
+		const struct softgpu_variable *variable =
+			softgpu_program_variable(module->program, i);
+
+		if (variable->is_managed)
+			module->addresses[i] =
+				managed_find(module->managed, variable->name, NULL);
+		else
+			module->addresses[i] += module->variables;
 		softgpu_program_place(module->program, i, module->addresses[i]);
 	}
 	for (size_t i = 0; i < n && !r; i++)
-		r = softgpu_program_fill(module->program, i,
-			(void *)(uintptr_t)module->addresses[i], message);
+		if (!softgpu_program_variable(module->program, i)->is_managed)
+			r = softgpu_program_fill(module->program, i,
+				(void *)(uintptr_t)module->addresses[i], message);
 	return r;
 }
 
@@ -89,7 +102,8 @@ static CUresult module_place(
 	r = module_lay_out(module, &range.size);
 	if (r)
 		return r;
-	if (memory_alloc(&softgpu_device.memory, &range, &module->variables))
+	if (range.size &&
+		memory_alloc(&softgpu_device.memory, &range, &module->variables))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return module_fill(module, message);
 }
@@ -116,17 +130,24 @@ static CUresult module_list(CUmodule module)
 }
 
 static CUresult module_build(CUmodule module, CUcontext context,
-	const struct image *image, bool check, struct image_log *log)
+	const struct image *image, CUlibrary library, struct image_log *log)
 {
 	struct softgpu_message message = { 0 };
 	CUresult r;
 
 	r = image_parse(image, &module->ptx, log);
-	if (!r && check)
+	if (!r && !library)
 		r = image_check(module->ptx, log);
 	if (r)
 		return r;
-	r = softgpu_program_new(&module->program, module->ptx, &message);
+	if (library)
+		module->managed = library->managed;
+	else
+		r = managed_new(&module->managed, module->ptx);
+	if (!r && !library && module->managed)
+		r = managed_fill(module->managed, &message);
+	if (!r)
+		r = softgpu_program_new(&module->program, module->ptx, &message);
 	if (!r)
 		r = module_place(module, context, &message);
 	if (!r)
@@ -139,7 +160,7 @@ static CUresult module_build(CUmodule module, CUcontext context,
 }
 
 CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *image,
-	bool check, struct image_log *log)
+	CUlibrary library, struct image_log *log)
 {
 	CUmodule module;
 	CUresult r;
@@ -149,8 +170,10 @@ CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *im
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_init(&module->lock, NULL);
 	module->object.release = module_release;
-	r = module_build(module, context, image, check, log);
+	r = module_build(module, context, image, library, log);
 	if (r) {
+		if (library)
+			module->managed = NULL;
 		module_release(&module->object);
 		return r;
 	}
@@ -185,20 +208,6 @@ CUresult module_get_variable(
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-bool module_is_managed(CUmodule module, const char *name)
-{
-	size_t n = softgpu_program_n_variables(module->program);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct softgpu_variable *variable =
-			softgpu_program_variable(module->program, i);
-
-		if (variable->is_managed && !strcmp(variable->name, name))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Calls
  */
@@ -219,7 +228,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 	print_flush(context);
 	r = image_new(&loaded, image, &log);
 	if (!r)
-		r = module_new(module, context, loaded, true, &log);
+		r = module_new(module, context, loaded, NULL, &log);
 	image_free(loaded);
 	jit_report(numOptions, options, optionValues, &log, r != CUDA_SUCCESS);
 	return r;
