@@ -232,7 +232,7 @@ static CUresult copy_reachable(
 			       ? shim_stream_synchronize(stream)
 			       : result;
 	}
-	if (waits && thread && thread->has_lane) {
+	if (waits && thread && thread->has_lane && !shim_print_is_owed(&shim_channel)) {
 		transfer.word = SHIM_WORDS_LANES + thread->lane;
 		transfer.value = shim_word_read(transfer.word) + 1;
 	}
@@ -281,11 +281,11 @@ static CUresult copy(
 
 CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream)
 {
-	bool is_within = shim_place(to) == SHIM_PLACE_DEVICE &&
-			 shim_place(from) == SHIM_PLACE_DEVICE;
+	bool is_pageable = shim_place(to) == SHIM_PLACE_PAGEABLE ||
+			   shim_place(from) == SHIM_PLACE_PAGEABLE;
 
 	if (!shim_range_syncs(to, from) &&
-		(is_within || !shim_print_is_owed(&shim_channel)))
+		!(is_pageable && shim_print_is_owed(&shim_channel)))
 		return CUDA_SUCCESS;
 	return shim_stream_synchronize(stream);
 }

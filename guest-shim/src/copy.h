@@ -30,8 +30,8 @@ CUresult shim_copy(
 
 /*
  * Behind a copy that the program waited for: lets out what kernels printed before it. The
- * driver is asked for that, where a word or a staging block had ended the wait. Memory that
- * the program set to be synchronous is waited for also within the device.
+ * driver is asked for that where staging blocks had ended the wait. Memory that the
+ * program set to be synchronous is waited for also within the device.
  */
 CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream);
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "e2e.h"
@@ -63,18 +64,24 @@ struct printing {
 	int round;
 };
 
-static struct printing printing_new(void)
+/* In a process whose output is redirected. */
+static struct printing printing_load(void)
 {
 	struct printing printing = {};
 	CUmodule module;
 
-	redirect();
 	printing.fixture = fixture_new();
 	check_ok(cuModuleLoadData(&module, print_ptx));
 	check_ok(cuModuleGetFunction(&printing.say, module, "say"));
 	check_ok(cuModuleGetFunction(&printing.say_much, module, "say_much"));
 	check_ok(cuModuleGetFunction(&printing.must_be, module, "must_be"));
 	return printing;
+}
+
+static struct printing printing_new(void)
+{
+	redirect();
+	return printing_load();
 }
 
 static void launch2(CUfunction function, int a, int b, CUstream stream)
@@ -94,12 +101,14 @@ TEST(text_stands_where_the_program_waited)
 	struct printing printing = printing_new();
 	CUstream stream;
 	unsigned int word = 0;
+	void *pinned;
 	CUevent event;
 	CUdeviceptr p;
 
 	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	check_ok(cuEventCreate(&event, 0));
 	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemAllocHost(&pinned, 4096));
 	printf("first\n");
 	say(&printing, 2, NULL);
 	check_ok(cuCtxSynchronize());
@@ -120,13 +129,17 @@ TEST(text_stands_where_the_program_waited)
 	say(&printing, 1, NULL);
 	check_ok(cuMemcpyHtoD(p, &word, 4));
 	printf("copy back\n");
+	say(&printing, 1, NULL);
+	check_ok(cuMemcpyDtoH(pinned, p, 4));
+	printf("pinned copy\n");
 	check_written("first\n"
 		      "device 0.0 says\ndevice 0.1 says\ncontext\n"
 		      "device 1.0 says\nstream, "
 		      "device 2.0 says\ndefault stream\n"
 		      "device 3.0 says\nevent\n"
 		      "device 4.0 says\ncopy\n"
-		      "device 5.0 says\ncopy back\n");
+		      "device 5.0 says\ncopy back\n"
+		      "device 6.0 says\npinned copy\n");
 }
 
 TEST(text_waits_for_the_program_to_wait)
@@ -219,6 +232,35 @@ TEST(context_that_ends_lets_its_text_out)
 		;
 	check_written("");
 	check_ok(cuDevicePrimaryCtxReset(printing.fixture.device));
+	check_written("device 0.0 says\n");
+}
+
+/* A process that prints and ends without waiting: what the driver let out before, here
+ * because of another launch, is in its output all the same. */
+static void print_and_leave(void)
+{
+	struct printing printing = printing_load();
+
+	say(&printing, 1, NULL);
+	while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY)
+		;
+	say(&printing, 0, NULL);
+	while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY)
+		;
+	exit(EXIT_SUCCESS);
+}
+
+TEST(text_that_came_out_is_not_lost_at_the_end_of_the_process)
+{
+	int status = 0;
+	pid_t pid;
+
+	redirect();
+	pid = fork();
+	if (!pid)
+		print_and_leave();
+	check_eq(waitpid(pid, &status, 0), pid);
+	check(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
 	check_written("device 0.0 says\n");
 }
 
