@@ -202,12 +202,19 @@ def test_second_lane_that_asks_for_callbacks_is_refused(host, api):
 def test_guest_that_runs_no_callback_stops_only_itself(host, api):
     channel = Channel(api, host.socket)
     prepare(channel)
+    pid = channel.u32(wire.TABLE_OFF + 192 + 20)
     for cookie in range(300):
         launch_host_function(channel, cookie)
     channel.submit(api.ids["cuStreamSynchronize"], channel.message("cuStreamSynchronize"), 3)
     still_serves(host, api)
     allocate(channel, 4096)
+    # More than any stream takes: now its own dispatcher waits as well.
+    body = channel.message("cuLaunchHostFunc", hStream=0, cookie=1)
+    for _ in range(2000):
+        channel.submit(api.ids["cuLaunchHostFunc"], body, reply=False)
+    still_serves(host, api)
     channel.close()
+    channel.wait(lambda: not host.alive(pid), "the worker's end")
     still_serves(host, api)
 
 
