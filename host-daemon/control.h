@@ -86,6 +86,9 @@ struct control_assign {
 	uint64_t window_base;
 	uint64_t window_size;
 	uint64_t device_memory; /* quota in bytes, 0: all the device has */
+	uint64_t image_memory;	/* bytes of code it may hold, 0: what the worker thinks */
+	uint32_t handles;	/* objects it may have, 0: what the worker thinks */
+	uint32_t reserved;
 	uint32_t guest_pid;
 	uint32_t guest_api_version;
 	char guest_comm[16]; /* printable, for the log */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "broker/broker.h"
+#include "broker/host-memory.h"
 #include "vgpu/error.h"
 
 /* While a VM polls for answers, or has no doorbell to ring, we look this often. */
@@ -55,6 +56,7 @@ static int handle_heartbeat(struct loop_timer *timer)
 		vm_tick(vm);
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)
 		account_tell_lost(&broker->accounts[i]);
+	host_memory_check(broker);
 	update_heartbeat(broker);
 	return 0;
 }

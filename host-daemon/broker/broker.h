@@ -27,6 +27,7 @@ struct broker {
 	struct account *accounts; /* one for each [vm NAME] */
 	TAILQ_HEAD(, vm) vms;
 	struct loop_timer heartbeat;
+	int64_t memory_checked; /* ms: when workers were looked at last */
 
 	/* Workers, and channels that wait for one, first come first served. */
 	struct worker_pool pool;

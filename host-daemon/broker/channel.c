@@ -266,6 +266,8 @@ static void send_assign(struct channel *channel)
 			.window_base = record->window_base,
 			.window_size = record->window_size,
 			.device_memory = vm->config->device_memory,
+			.image_memory = vm->config->image_memory,
+			.handles = vm->config->handles,
 			.guest_pid = record->pid,
 			.guest_api_version = record->api_version,
 		},

@@ -34,6 +34,9 @@
 #define CONFIG_WORKERS 128u
 /* What a VM may do unless the file says otherwise. */
 #define CONFIG_RATE 20u
+/* As many as a worker has room for. */
+#define CONFIG_HANDLES (1u << 18)
+#define CONFIG_IMAGE_MEMORY (4ull << 30)
 #define CONFIG_LINES 200u
 /* Longest name inih hands over uncut (its MAX_SECTION and MAX_NAME, less the NUL). */
 #define CONFIG_NAME_MAX 48
@@ -204,6 +207,11 @@ static int parse_rate(struct parser *parser, void *field, const char *value)
 	return parse_number(parser, field, value, 1, CONFIG_RATE_MAX);
 }
 
+static int parse_handles(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 16, CONFIG_HANDLES);
+}
+
 static int parse_lines(struct parser *parser, void *field, const char *value)
 {
 	return parse_number(parser, field, value, 1, CONFIG_LINES_MAX);
@@ -346,6 +354,9 @@ static const struct key vm_keys[] = {
 	VM_KEY("memory", memory, parse_path),
 	VM_KEY("size", size, parse_shm_size),
 	VM_KEY("device-memory", device_memory, parse_bytes),
+	VM_KEY("image-memory", image_memory, parse_bytes),
+	VM_KEY("host-memory", host_memory, parse_bytes),
+	VM_KEY("handles", handles, parse_handles),
 	VM_KEY("max-processes", max_processes, parse_count),
 	VM_KEY("process-rate", process_rate, parse_rate),
 	VM_KEY("log-lines", log_lines, parse_lines),
@@ -393,6 +404,8 @@ static int add_vm(struct parser *parser, const char *name)
 	vm->index = parser->config->n_vms++;
 	vm->line = parser->line;
 	vm->size = 4ull << 30;
+	vm->handles = CONFIG_HANDLES;
+	vm->image_memory = CONFIG_IMAGE_MEMORY;
 	vm->process_rate = CONFIG_RATE;
 	vm->log_lines = CONFIG_LINES;
 	vm->socket_mode = 0660;

@@ -40,6 +40,9 @@ struct config_vm {
 	char *memory;
 	uint64_t size;
 	uint64_t device_memory; /* 0: all */
+	uint64_t image_memory;	/* bytes of code, of each process */
+	uint64_t host_memory;	/* bytes of all its workers together; 0: half of all */
+	unsigned int handles;	/* of each process */
 	unsigned int max_processes;
 	unsigned int process_rate; /* that begin in a second */
 	unsigned int log_lines;	   /* that its guests may cause at once */

@@ -100,6 +100,11 @@ static void kill_worker(struct worker *worker)
 	link_send_id(worker->broker->link, LINK_KILL, worker->id);
 }
 
+void worker_kill(struct worker *worker)
+{
+	link_send_id(worker->broker->link, LINK_KILL, worker->id);
+}
+
 static struct worker *of_deadline(struct loop_timer *timer)
 {
 	return (struct worker *)((char *)timer - offsetof(struct worker, deadline));

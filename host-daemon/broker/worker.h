@@ -38,7 +38,9 @@ struct worker {
 	struct worker_log log;
 	struct loop_timer deadline; /* SIGKILL follows */
 	struct channel *channel;    /* NULL: none */
+	bool is_condemned;	    /* for the memory it held: counted no more */
 	bool hung_up;		    /* closed its end; its exit will be reported */
+	uint64_t host_memory;	    /* bytes that it has for itself, as seen last */
 	uint32_t last_words;	    /* reason in ENDED or in a refusing OPENED */
 	int32_t driver_version;
 };
@@ -71,6 +73,9 @@ void worker_send(
 /* STOP now and SIGKILL after a while; 0: SIGKILL now. A shorter time replaces a longer.
  */
 void worker_end(struct worker *worker, unsigned int grace_ms);
+
+/* SIGKILL, of which the session learns as of any other end: see last_words. */
+void worker_kill(struct worker *worker);
 
 /* It was reaped: tells the session's end, lets the channel go on, frees it. */
 void worker_handle_exit(struct worker *worker, int status);

@@ -25,7 +25,7 @@ int contexts_init(struct session *session)
 
 	pthread_mutex_init(&contexts->lock, NULL);
 	r = object_table_init(&contexts->table, VGPU_HANDLE_CONTEXT,
-		sizeof(struct context), VGPU_DEVICES_MAX, false, &session->n_objects);
+		sizeof(struct context), VGPU_DEVICES_MAX, false, &session->totals);
 	if (r)
 		return vgpu_error_trace(r);
 	for (device = 0; device < session->n_devices; device++) {

@@ -42,6 +42,8 @@ static CUresult load(struct call *call, struct images *images, uint64_t *handlep
 		result = object_add(call, VGPU_HANDLE_LIBRARY, library, handlep);
 	if (result != CUDA_SUCCESS)
 		call->driver->cuLibraryUnload(library);
+	else
+		images_keep(call, images, VGPU_HANDLE_LIBRARY, *handlep);
 	return result;
 }
 

@@ -22,6 +22,8 @@ static CUresult load(struct call *call, struct images *images, uint64_t *handlep
 		result = object_add(call, VGPU_HANDLE_MODULE, module, handlep);
 	if (result != CUDA_SUCCESS)
 		call->driver->cuModuleUnload(module);
+	else
+		images_keep(call, images, VGPU_HANDLE_MODULE, *handlep);
 	return result;
 }
 

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "vgpu/checked.h"
+#include "vgpu/log.h"
 #include "worker/call.h"
 #include "worker/image-check.h"
 #include "worker/images.h"
+#include "worker/rate.h"
 #include "worker/session.h"
 
 #define WRAPPER_MAGIC 0x466243b1u
@@ -46,6 +48,18 @@ static bool charge(struct session *session, uint64_t size)
 	return false;
 }
 
+/* What is loaded already stays so until it is unloaded: say which setting it was. */
+static CUresult refuse(const struct session *session)
+{
+	static struct rate rate;
+
+	if (rate_allows(&rate))
+		vgpu_log_warning("VM %s: a process has loaded all the code it may; "
+				 "image-memory = sets how much.",
+			session->vm);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult images_take(struct call *call, struct images *images, const uint64_t *addresses,
 	size_t n_addresses, const uint64_t *sizes, size_t n_sizes)
 {
@@ -62,6 +76,9 @@ CUresult images_take(struct call *call, struct images *images, const uint64_t *a
 	if (!charge(call->session, total))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	images->size = total;
+	if (!object_totals_charge(&call->session->totals, total))
+		return refuse(call->session);
+	images->held = total;
 	images->copy = aligned_alloc(ALIGNMENT, total);
 	if (!images->copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -178,10 +195,23 @@ ProtobufCBinaryData images_log(const char *log)
 	return (ProtobufCBinaryData){ strnlen(log, IMAGES_LOG_SIZE), (uint8_t *)log };
 }
 
+void images_keep(struct call *call, struct images *images, enum vgpu_handle_kind kind,
+	uint64_t handle)
+{
+	struct object *object;
+
+	if (object_entry(call, kind, handle, &object) != CUDA_SUCCESS)
+		return;
+	__atomic_store_n(&object->image_bytes, images->held, __ATOMIC_RELAXED);
+	images->held = 0;
+}
+
 void images_release(struct call *call, struct images *images)
 {
 	free(images->copy);
 	images->copy = NULL;
 	__atomic_fetch_sub(&call->session->image_bytes, images->size, __ATOMIC_RELAXED);
 	images->size = 0;
+	object_totals_refund(&call->session->totals, images->held);
+	images->held = 0;
 }

@@ -16,6 +16,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "vgpu/cuda.h"
+#include "vgpu/handle.h"
 
 struct call;
 
@@ -25,6 +26,8 @@ struct call;
 /* What all loads of a session may copy at a time. */
 #define IMAGES_SESSION_MAX (2ull << 30)
 
+/* Of all that is loaded, unless vgpud says otherwise. */
+#define IMAGES_HELD_MAX (4ull << 30)
 #define IMAGES_MAX 64u
 #define IMAGES_OPTIONS_MAX 64u
 /* Both logs of a failed compilation have to fit one reply. */
@@ -40,7 +43,8 @@ struct images_wrapper {
 
 struct images {
 	uint8_t *copy;
-	uint64_t size;	  /* charged */
+	uint64_t size;	  /* charged while the load lasts */
+	uint64_t held;	  /* charged as code that is loaded, unless it was kept */
 	const void *code; /* what the driver is given */
 	struct images_wrapper wrapper;
 	const void *containers[IMAGES_MAX];
@@ -67,5 +71,9 @@ float images_wall_time(const struct images *images);
 /* One of the logs, as a reply carries it. */
 ProtobufCBinaryData images_log(const char *log);
 
-/* Frees the copy and refunds it. */
+/* Has what was loaded stay charged for as long as that object lives. */
+void images_keep(struct call *call, struct images *images, enum vgpu_handle_kind kind,
+	uint64_t handle);
+
+/* Frees the copy and refunds what was not kept. */
 void images_release(struct call *call, struct images *images);

@@ -13,7 +13,7 @@
 #define N_BUCKETS 4096u
 
 int object_table_init(struct object_table *table, enum vgpu_handle_kind kind,
-	size_t entry_size, uint32_t first, bool unique, uint32_t *n_totalp)
+	size_t entry_size, uint32_t first, bool unique, struct object_totals *totals)
 {
 	assert(entry_size >= sizeof(struct object));
 	*table = (struct object_table){
@@ -23,7 +23,7 @@ int object_table_init(struct object_table *table, enum vgpu_handle_kind kind,
 		.unique = unique,
 		.first = first,
 		.n_used = first,
-		.n_totalp = n_totalp,
+		.totals = totals,
 	};
 	if (!unique)
 		return 0;
@@ -87,6 +87,20 @@ struct object *object_table_find(struct object_table *table, uint64_t handle)
 	return object;
 }
 
+bool object_totals_charge(struct object_totals *totals, uint64_t image_bytes)
+{
+	if (__atomic_add_fetch(&totals->image_bytes, image_bytes, __ATOMIC_RELAXED) <=
+		totals->image_bytes_max)
+		return true;
+	object_totals_refund(totals, image_bytes);
+	return false;
+}
+
+void object_totals_refund(struct object_totals *totals, uint64_t image_bytes)
+{
+	__atomic_fetch_sub(&totals->image_bytes, image_bytes, __ATOMIC_RELAXED);
+}
+
 static uint32_t *bucket_of(struct object_table *table, const void *driver)
 {
 	return &table->buckets[((uintptr_t)driver >> 4) * 0x9e3779b97f4a7c15ull >> 52];
@@ -115,6 +129,7 @@ static void publish(struct object_table *table, struct object *object,
 	object->owner = owner;
 	object->parent = parent;
 	object->last_generation = generation;
+	object->image_bytes = 0;
 	object->next = 0;
 	if (table->unique) {
 		uint32_t *bucket = bucket_of(table, driver);
@@ -140,7 +155,9 @@ static void withdraw(struct object_table *table, struct object *object)
 		*nextp = object->next;
 	}
 	table->n_live--;
-	__atomic_fetch_sub(table->n_totalp, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&table->totals->n, 1, __ATOMIC_RELAXED);
+	object_totals_refund(table->totals,
+		__atomic_exchange_n(&object->image_bytes, 0, __ATOMIC_RELAXED));
 	/* An index whose generations are used up is never used again. */
 	if (object->last_generation == UINT32_MAX)
 		return;
@@ -151,9 +168,10 @@ static void withdraw(struct object_table *table, struct object *object)
 /* Counts one more object of the session. Returns: whether it may exist. */
 static bool charge(struct object_table *table)
 {
-	if (__atomic_add_fetch(table->n_totalp, 1, __ATOMIC_RELAXED) <= OBJECTS_MAX)
+	if (__atomic_add_fetch(&table->totals->n, 1, __ATOMIC_RELAXED) <=
+		table->totals->n_max)
 		return true;
-	__atomic_fetch_sub(table->n_totalp, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&table->totals->n, 1, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -190,7 +208,7 @@ static int add_locked(struct object_table *table, void *driver, const void *owne
 		return OBJECTS_E_LIMIT;
 	r = pick_index(table, &index);
 	if (r) {
-		__atomic_fetch_sub(table->n_totalp, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&table->totals->n, 1, __ATOMIC_RELAXED);
 		return r;
 	}
 	object = entry(table, index);

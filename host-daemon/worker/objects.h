@@ -37,6 +37,16 @@ struct object {
 	/* With either of them it goes away too: its context, its module or library. */
 	const void *owner;
 	const void *parent;
+	/* What it holds of the totals; atomic, back with the object. */
+	uint64_t image_bytes;
+};
+
+/* What all objects of a session hold, and may hold. */
+struct object_totals {
+	uint32_t n; /* live objects of all tables, atomic */
+	uint32_t n_max;
+	uint64_t image_bytes; /* of code that is loaded, atomic */
+	uint64_t image_bytes_max;
 };
 
 struct object_table {
@@ -48,8 +58,8 @@ struct object_table {
 	uint32_t n_used; /* indices below were in use at least once */
 	uint32_t free;	 /* list of those free again */
 	uint32_t n_live;
-	uint32_t *n_totalp; /* live objects of all tables, atomic */
-	uint32_t *buckets;  /* with unique */
+	struct object_totals *totals;
+	uint32_t *buckets; /* with unique */
 	uint8_t *chunks[OBJECTS_CHUNKS_MAX];
 };
 
@@ -62,8 +72,12 @@ enum {
 
 /* entry_size: of the structure that begins with struct object. */
 int object_table_init(struct object_table *table, enum vgpu_handle_kind kind,
-	size_t entry_size, uint32_t first, bool unique, uint32_t *n_totalp);
+	size_t entry_size, uint32_t first, bool unique, struct object_totals *totals);
 void object_table_deinit(struct object_table *table);
+
+/* Charges code that is about to be loaded. Returns: whether there is room for it. */
+bool object_totals_charge(struct object_totals *totals, uint64_t image_bytes);
+void object_totals_refund(struct object_totals *totals, uint64_t image_bytes);
 
 /* Return: the object, or NULL where the handle is not that of a live one. */
 struct object *object_table_find(struct object_table *table, uint64_t handle);

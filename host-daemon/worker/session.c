@@ -10,6 +10,7 @@
 #include "vgpu/checked.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "worker/images.h"
 #include "worker/session.h"
 
 /* The numbers come from vgpud, not from the guest; checking them keeps a mistake there
@@ -43,7 +44,7 @@ static int make_tables(struct session *session)
 
 		r = object_table_init(&session->objects[kind], kind,
 			entry_sizes[kind] ? entry_sizes[kind] : sizeof(struct object), 0,
-			unique, &session->n_objects);
+			unique, &session->totals);
 		if (r)
 			return vgpu_error_trace(r);
 	}
@@ -82,6 +83,11 @@ int session_init(struct session *session, const struct driver *driver,
 	session->area_off = assign->area_off;
 	session->extents_off = assign->extents_off;
 	session->device_quota = assign->device_memory;
+	session->totals.n_max = assign->handles && assign->handles < OBJECTS_MAX
+					? assign->handles
+					: OBJECTS_MAX;
+	session->totals.image_bytes_max =
+		assign->image_memory ? assign->image_memory : IMAGES_HELD_MAX;
 	session->driver = driver;
 	session->stats = stats;
 	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);

@@ -58,7 +58,7 @@ struct session {
 	struct fences fences;
 	struct contexts contexts;
 	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */
-	uint32_t n_objects;
+	struct object_totals totals;
 	struct prints prints;
 	struct ranges ranges;
 	struct lane *lanes[VGPU_SLOTS_MAX]; /* made by the dispatcher, atomic */

@@ -9,12 +9,13 @@
 #define DRIVER(_n) ((void *)(uintptr_t)(0x1000 * (_n)))
 
 static struct object_table table;
-static uint32_t n_total;
+static struct object_totals totals;
 
 static void setup(bool unique)
 {
+	totals = (struct object_totals){ .n_max = OBJECTS_MAX, .image_bytes_max = 1000 };
 	check_eq(object_table_init(&table, VGPU_HANDLE_STREAM, sizeof(struct object) + 16,
-			 0, unique, &n_total),
+			 0, unique, &totals),
 		0);
 }
 
@@ -85,7 +86,7 @@ TEST(an_owner_takes_its_objects_with_it)
 	check_eq(object_table_remove_owned(&table, &one), 2);
 	check(!object_table_find(&table, a) && !object_table_find(&table, c));
 	check(object_table_find(&table, b));
-	check_eq(n_total, 1);
+	check_eq(totals.n, 1);
 	object_table_deinit(&table);
 }
 
@@ -137,5 +138,45 @@ TEST(a_session_may_not_have_objects_without_end)
 		OBJECTS_E_LIMIT);
 	check(object_table_remove(&table, object_handle(&table, object), NULL));
 	check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, &object), 0);
+	object_table_deinit(&table);
+}
+
+TEST(the_limit_of_a_session_is_what_it_was_given)
+{
+	struct object *object;
+
+	setup(false);
+	totals.n_max = 3;
+	for (int i = 0; i < 3; i++)
+		add(i + 1, NULL);
+	check_eq(object_table_add(&table, DRIVER(9), NULL, NULL, &object),
+		OBJECTS_E_LIMIT);
+	object_table_deinit(&table);
+}
+
+TEST(code_is_charged_until_its_object_goes)
+{
+	struct object *object;
+	static int owner;
+	uint64_t handle;
+
+	setup(false);
+	check(object_totals_charge(&totals, 600));
+	check(!object_totals_charge(&totals, 401));
+	check_eq(totals.image_bytes, 600);
+	handle = add(1, NULL);
+	object = object_table_find(&table, handle);
+	object->image_bytes = 600;
+	check(object_totals_charge(&totals, 400));
+	object_table_find(&table, add(2, &owner))->image_bytes = 400;
+	check(!object_totals_charge(&totals, 1));
+	check(object_table_remove(&table, handle, NULL));
+	check_eq(totals.image_bytes, 400);
+	/* With its context as well. */
+	check_eq(object_table_remove_owned(&table, &owner), 1);
+	check_eq(totals.image_bytes, 0);
+	/* The next object of the entry holds nothing of the last one's. */
+	check(object_table_remove(&table, add(3, NULL), NULL));
+	check_eq(totals.image_bytes, 0);
 	object_table_deinit(&table);
 }

@@ -52,6 +52,17 @@ static void check_fds(void)
 		}
 }
 
+/* 256 MiB that are really there. */
+static void take_memory(void)
+{
+	const size_t size = 256 << 20;
+	char *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (map == MAP_FAILED)
+		exit(8);
+}
+
 /* More lines than anybody wants to read; each names its number. */
 static void write_much(void)
 {
@@ -142,6 +153,8 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 				.type = CONTROL_WANT, .want = { .n_extents = 1 } });
 	if (!strcmp(comm, "chatty"))
 		write_much();
+	if (!strcmp(comm, "hungry"))
+		take_memory();
 	if (!strcmp(comm, "forge"))
 		write_alien();
 	if (!strcmp(comm, "deaf"))

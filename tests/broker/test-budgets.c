@@ -122,3 +122,23 @@ TEST(connections_that_come_and_go_do_not_fill_the_log)
 	guest_close(&guest, 0);
 	stop();
 }
+
+TEST(a_vm_whose_workers_take_too_much_memory_loses_the_largest)
+{
+	struct pair_session session;
+	struct guest other;
+
+	start("host-memory = 200M\n");
+	guest_connect(&other, pair.socket);
+	guest_open(&other, 0, "app");
+	guest_open(&guest, 0, "hungry");
+	guest_wait(&guest, 0, VGPU_CHANNEL_DEAD);
+	check_eq(guest_entry(&guest, 0)->reason, VGPU_REASON_LIMIT);
+	pair_read_session(&pair, 0, &session);
+	check_str(session.reason, "limit");
+	check_eq(pair_count_log(&pair, "more than host-memory = 200 MiB"), 1);
+	check_eq(guest_entry(&other, 0)->state, VGPU_CHANNEL_OPEN);
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+	stop();
+}

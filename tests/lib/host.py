@@ -13,8 +13,10 @@ from pathlib import Path
 class Host:
     """Starts vgpud on a socket of its own; `with Host(build, driver) as host:`."""
 
-    def __init__(self, build, driver="soft", extra="", environment=None, vgpud=None):
-        self.build, self.driver, self.extra = Path(build), driver, extra
+    def __init__(
+        self, build, driver="soft", extra="", environment=None, vgpud=None, vm=""
+    ):
+        self.build, self.driver, self.extra, self.vm = Path(build), driver, extra, vm
         self.vgpud = vgpud or self.build / "host-daemon/broker/vgpud"
         self.environment = dict(os.environ, **(environment or {}))
 
@@ -26,6 +28,7 @@ class Host:
         config.write_text(
             f"[vgpud]\ndriver = {self.driver}\nlog-file = {self.log}\n"
             f"{self.extra}\n[vm raw]\ntransport = socket\nsocket = {self.socket}\nsize = 256M\n"
+            f"{self.vm}\n"
         )
         self.process = subprocess.Popen([self.vgpud, "--config", config], env=self.environment)
         self.wait_for(r"vgpud ready")

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of one guest process that its worker keeps, each reached by raw frames.
+
+    test_budgets.py BUILD SOURCE
+"""
+
+import os
+import re
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+
+import wire  # noqa: E402
+from host import Host  # noqa: E402
+from test_raw import must_die, prepare, still_serves  # noqa: E402
+from wire import EXTENT_SIZE, RING_SIZE, Channel, varint  # noqa: E402
+
+OUT_OF_MEMORY = 2
+PTX = b"""
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry nothing() { ret; }
+"""
+LIMITS = """
+handles = 40
+image-memory = 1M
+device-memory = 64M
+"""
+
+
+def fill(make, most):
+    """Makes one after the other until one is refused. Returns what was made."""
+    made = []
+    while len(made) <= most:
+        result, out = make()
+        if result:
+            assert result == OUT_OF_MEMORY, result
+            return made
+        made.append(out)
+    raise AssertionError(f"more than {most} of them")
+
+
+def test_handles(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    streams = fill(lambda: channel.call("cuStreamCreateWithPriority", flags=0, priority=0), 40)
+    assert len(streams) > 20, len(streams)
+    result, _ = channel.call("cuStreamDestroy_v2", hStream=streams.pop()["phStream"])
+    assert result == 0, result
+    result, _ = channel.call("cuStreamCreateWithPriority", flags=0, priority=0)
+    assert result == 0, result
+    channel.close()
+
+
+def test_images(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    text = PTX + b"// padding\n" * 6000
+    channel.arena_bytes(0, len(text))[:] = text
+    image = {"images": channel.arena().to_bytes(8, "little"), "image_sizes": varint(len(text))}
+    modules = fill(lambda: channel.call("cuModuleLoadDataEx", **image), 16)
+    assert len(modules) == (1 << 20) // (len(text) + 64), len(modules)
+    host.wait_for("image-memory = sets how much")
+    result, _ = channel.call("cuModuleUnload", hmod=modules.pop()["module"])
+    assert result == 0, result
+    result, _ = channel.call("cuModuleLoadDataEx", **image)
+    assert result == 0, result
+    channel.close()
+
+
+def test_device_memory(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    blocks = fill(lambda: channel.call("cuMemAlloc_v2", bytesize=8 << 20), 8)
+    assert len(blocks) == 8, len(blocks)
+    result, _ = channel.call("cuMemFree_v2", dptr=blocks.pop()["dptr"])
+    assert result == 0, result
+    result, _ = channel.call("cuMemAlloc_v2", bytesize=8 << 20)
+    assert result == 0, result
+    channel.close()
+
+
+def test_arena(host, api):
+    """256 MiB of shared memory: more arena than that is not to be had."""
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    runs = fill(lambda: channel.call("vgpuArenaGrow", n_extents=8), 16)
+    assert runs and len(runs) * 8 + channel.n_extents <= (256 << 20) // EXTENT_SIZE
+    channel.close()
+
+
+def cpu_seconds(pid):
+    """What a process has used of the processors so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(child) for child in f.read().split()]
+
+
+def broker_of(host):
+    for pid in children(host.process.pid):
+        with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+            if f.read() == "vgpud-broker\n":
+                return pid
+    raise AssertionError("there is no broker")
+
+
+def measure_storm(host, channel, vector, seconds=0.4):
+    """Rings all the time. Returns rings, and the time used by us, broker, keeper, worker."""
+    pids = broker_of(host), host.process.pid, channel.u32(wire.TABLE_OFF + 192 + 20)
+    before, mine, n = [cpu_seconds(pid) for pid in pids], time.process_time(), 0
+    while time.process_time() - mine < seconds:
+        for _ in range(100):
+            channel.ring_doorbell(vector)
+        n += 100
+    used = [cpu_seconds(pid) - start for pid, start in zip(pids, before)]
+    return n, time.process_time() - mine, used
+
+
+def test_storm_on_the_control_doorbell(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    n, mine, (broker, keeper, _) = measure_storm(host, channel, 0)
+    print(f"    {n} rings in {mine:.2f} s: broker {broker:.2f} s, keeper {keeper:.2f} s")
+    assert n > 5000
+    assert broker < mine / 4 and keeper < mine / 4, (broker, keeper)
+    still_serves(host, api)
+    channel.close()
+
+
+def test_storm_on_an_empty_ring(host, api):
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    result, _ = channel.call("cuCtxSynchronize")
+    assert result == 0, result
+    n, mine, (broker, _, worker) = measure_storm(host, channel, 1)
+    print(f"    {n} rings in {mine:.2f} s: worker {worker:.2f} s, broker {broker:.2f} s")
+    assert n > 5000
+    assert worker < mine / 2 and broker < mine / 10, (worker, broker)
+    still_serves(host, api)
+    channel.close()
+
+
+def test_states_that_spin(host, api):
+    """The entry's state word changes all the time, and the doorbell rings for each."""
+    channel = Channel(api, host.socket)
+    pids = broker_of(host), host.process.pid
+    before, mine, n = [cpu_seconds(pid) for pid in pids], time.process_time(), 0
+    while time.process_time() - mine < 0.4:
+        channel.put("I", wire.TABLE_OFF, n % 9)
+        channel.ring_doorbell(0)
+        n += 1
+    used = [cpu_seconds(pid) - start for pid, start in zip(pids, before)]
+    print(f"    {n} changes in 0.4 s: broker {used[0]:.2f} s, keeper {used[1]:.2f} s")
+    assert n > 1000
+    assert used[0] < 0.2 and used[1] < 0.2, used
+    still_serves(host, api)
+    channel.close()
+
+
+def test_garbage_without_end(host, api):
+    """A ring that is never empty of garbage ends at its first frame."""
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    channel.write_ring(os.urandom(4096) + bytes(16))
+    channel.publish(channel.tail + RING_SIZE - 4096)
+    must_die(channel)
+    still_serves(host, api)
+    channel.close()
+
+
+def main():
+    build, source = sys.argv[1:]
+    api = wire.Api(os.path.join(source, "protocol/api"))
+    with Host(build, vm=LIMITS) as host:
+        for name, run in globals().copy().items():
+            if name.startswith("test_"):
+                run(host, api)
+                print(f"ok   {name}", flush=True)
+        wrong = re.findall("the broker was ended.*", host.text())
+    assert not wrong, wrong
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
