@@ -60,7 +60,7 @@ static void check_written(const char *expected)
 
 struct printing {
 	struct fixture fixture;
-	CUfunction say, say_much, must_be;
+	CUfunction say, say_much, say_and_trap, must_be;
 	int round;
 };
 
@@ -74,6 +74,7 @@ static struct printing printing_load(void)
 	check_ok(cuModuleLoadData(&module, print_ptx));
 	check_ok(cuModuleGetFunction(&printing.say, module, "say"));
 	check_ok(cuModuleGetFunction(&printing.say_much, module, "say_much"));
+	check_ok(cuModuleGetFunction(&printing.say_and_trap, module, "say_and_trap"));
 	check_ok(cuModuleGetFunction(&printing.must_be, module, "must_be"));
 	return printing;
 }
@@ -220,6 +221,22 @@ TEST(failed_assertion_is_told_on_standard_error)
 			   "Assertion `value == wanted` failed.\n"));
 	free(text);
 	check_cu(cuStreamSynchronize(NULL), CUDA_ERROR_ASSERT);
+}
+
+TEST(fault_that_a_call_before_noticed_does_not_swallow_text)
+{
+	struct printing printing = printing_new();
+	CUresult r;
+
+	launch2(printing.say_and_trap, 7, 0, NULL);
+	/* No call that waits: the process learns of the fault by one that does not. */
+	while ((r = cuStreamQuery(NULL)) == CUDA_ERROR_NOT_READY)
+		;
+	check(r != CUDA_SUCCESS);
+	check_written("");
+	check_cu(cuCtxSynchronize(), r);
+	check_written("device 7.0 traps\n");
+	check_cu(cuStreamSynchronize(NULL), r);
 }
 
 TEST(context_that_ends_lets_its_text_out)

@@ -18,6 +18,12 @@ __global__ void say(int round, int n)
 		printf("device %d.%d %s\n", round, i, "says");
 }
 
+__global__ void say_and_trap(int round, int n)
+{
+	printf("device %d.0 traps\n", round);
+	__builtin_trap();
+}
+
 /* Lines of 64 bytes. */
 __global__ void say_much(int n)
 {
