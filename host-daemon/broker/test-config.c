@@ -122,6 +122,48 @@ static const struct {
 		"f:6: there is a [vm a] in line 2 already" },
 	{ "[vm a]\nsocket = /s\n[vm b]\nsocket = /s\n",
 		"f:4: socket /s is the one of [vm a] already" },
+	{ "[vgpud]\nwarm-workers = 4097\n", "f:2: \"4097\" is not a number from 0 to 4096" },
+	{ "[vgpud]\nsoftgpu = softgpu.so\n",
+		"f:2: \"softgpu.so\" is not an absolute path" },
+	{ "[vgpud]\nnull-driver =\n", "f:2: \"\" is not an absolute path" },
+	{ "[vgpud]\nlog-file = log\n", "f:2: \"log\" is not an absolute path" },
+	{ "[vgpud]\nsoftgpu-name =\n", "f:2: the value is empty" },
+	{ "[vgpud]\nsoftgpu-threads = 0\n", "f:2: \"0\" is not a number from 1 to 4096" },
+	{ "[vgpud]\nsandbox = maybe\n", "f:2: \"maybe\" is neither yes nor no" },
+	{ "[vgpud]\nsandbox =\n", "f:2: \"\" is neither yes nor no" },
+	{ "[vgpud]\nworker-uids = 70000\n",
+		"f:2: \"70000\" is not a range of user ids from 1000 on like "
+		"70000-74095" },
+	{ "[vgpud]\nworker-uids = 0-5000\n",
+		"f:2: \"0-5000\" is not a range of user ids from 1000 on like "
+		"70000-74095" },
+	{ "[vgpud]\nworker-uids = 74095-70000\n",
+		"f:2: \"74095-70000\" is not a range of user ids from 1000 on like "
+		"70000-74095" },
+	{ "[vgpud]\nworker-uids = 70000-70127x\n",
+		"f:2: \"70000-70127x\" is not a range of user ids from 1000 on like "
+		"70000-74095" },
+	{ "[vgpud]\nworker-uids = 70000-70009\n[vm a]\nsocket = /s\n",
+		"f:4: worker-uids has fewer numbers than max-workers = 128" },
+	{ "[vm a]\nsocket = s\n", "f:2: \"s\" is not an absolute path" },
+	{ "[vm a]\nmemory = m\n", "f:2: \"m\" is not an absolute path" },
+	{ "[vm a]\ndevice-memory = lots\n",
+		"f:2: \"lots\" is not a size like 4G, 512M or 65536" },
+	{ "[vm a]\nimage-memory = 0\n",
+		"f:2: \"0\" is not a size like 4G, 512M or 65536" },
+	{ "[vm a]\nhost-memory = -1G\n",
+		"f:2: \"-1G\" is not a size like 4G, 512M or 65536" },
+	{ "[vm a]\nmax-processes = 0\n", "f:2: \"0\" is not a number from 1 to 4096" },
+	{ "[vm a]\nhandles = 15\n", "f:2: \"15\" is not a number from 16 to 262144" },
+	{ "[vm a]\nhandles = 262145\n",
+		"f:2: \"262145\" is not a number from 16 to 262144" },
+	{ "[vm a]\nprocess-rate = 0\n", "f:2: \"0\" is not a number from 1 to 1000" },
+	{ "[vm a]\nprocess-rate = 1001\n",
+		"f:2: \"1001\" is not a number from 1 to 1000" },
+	{ "[vm a]\nlog-lines = none\n",
+		"f:2: \"none\" is not a number from 1 to 100000" },
+	{ "[vm a]\nsocket-mode =\n", "f:2: \"\" is not an octal mode like 0660" },
+	{ "[vm a]\nsocket-group =\n", "f:2: there is no group \"\"" },
 	/* Only the first mistake is told. */
 	{ "[vm a]\nsize = 1\nsize = 2\nx\n", "f:2: size is from 64M to 256G, 1 is not" },
 };
@@ -136,6 +178,27 @@ TEST(every_mistake_is_told_with_file_line_and_reason)
 			CONFIG_E_INVALID);
 		check_str(error, mistakes[i].error);
 		free(error);
+	}
+}
+
+TEST(every_key_has_a_mistake_that_is_tested)
+{
+	static const char *const keys[] = { "driver", "log-level", "log-file",
+		"warm-workers", "max-workers", "sandbox", "worker-uids", "worker",
+		"softgpu", "null-driver", "softgpu-name", "softgpu-cc", "softgpu-memory",
+		"softgpu-threads", "transport", "socket", "socket-mode", "socket-group",
+		"memory", "size", "device-memory", "image-memory", "host-memory",
+		"handles", "max-processes", "process-rate", "log-lines" };
+	char pattern[64];
+	size_t i, j;
+
+	for (i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		snprintf(pattern, sizeof(pattern), "]\n%s =", keys[i]);
+		for (j = 0; j < sizeof(mistakes) / sizeof(*mistakes); j++)
+			if (strstr(mistakes[j].text, pattern))
+				break;
+		if (j == sizeof(mistakes) / sizeof(*mistakes))
+			test_fail(__FILE__, __LINE__, "no mistake with %s", keys[i]);
 	}
 }
 

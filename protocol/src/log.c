@@ -3,12 +3,14 @@
  * Log
  *
  * A line is formatted on the stack and written by a single write(2), so that
- * lines of several threads and processes do not mix. errno survives.
+ * lines of several threads and processes do not mix. errno survives. What cannot be
+ * written is dropped and counted, and the count comes before the next line that can.
  */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,8 @@ static const char *const level_names[_VGPU_LOG_N] = {
 static const char *log_ident = "vgpu";
 static enum vgpu_log_level log_level = VGPU_LOG_NONE;
 static int log_fd = STDERR_FILENO;
+static uint32_t log_n_lost; /* lines not written, and not yet told; atomic */
+static bool log_is_cut;	    /* a line ended in its middle; atomic */
 
 int vgpu_log_level_from_string(const char *name)
 {
@@ -75,29 +79,59 @@ enum vgpu_log_level vgpu_log_get_level(void)
 	return log_level;
 }
 
-/* A full disk or a closed pipe loses log lines, never the caller's work. */
-static void write_line(const char *line, size_t size)
+/* Writes a line whole. A full disk or a closed pipe loses lines, never the caller's
+ * work. Returns: whether it was written. */
+static bool write_line(const char *line, size_t size)
 {
 	ssize_t n;
 
 	do
 		n = write(log_fd, line, size);
 	while (n < 0 && errno == EINTR);
+	if (n > 0 && (size_t)n < size)
+		__atomic_store_n(&log_is_cut, true, __ATOMIC_RELAXED);
+	return n == (ssize_t)size;
+}
+
+static size_t begin_line(char *line, size_t size, enum vgpu_log_level level)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return snprintf(line, size, "%lld.%06ld %s[%d] %s: ", (long long)now.tv_sec,
+		now.tv_nsec / 1000, log_ident, (int)getpid(), level_names[level]);
+}
+
+/* Once there is room again, says how many lines are missing. */
+static void tell_lost(void)
+{
+	uint32_t n_lost = __atomic_exchange_n(&log_n_lost, 0, __ATOMIC_RELAXED);
+	char line[256];
+	size_t n = 0;
+
+	if (!n_lost)
+		return;
+	/* What was written of the last line has no end yet. */
+	if (__atomic_exchange_n(&log_is_cut, false, __ATOMIC_RELAXED))
+		line[n++] = '\n';
+	n += begin_line(line + n, sizeof(line) - n, VGPU_LOG_WARNING);
+	n += snprintf(line + n, sizeof(line) - n, "%u lines could not be written here\n",
+		n_lost);
+	if (!write_line(line, n))
+		__atomic_fetch_add(&log_n_lost, n_lost, __ATOMIC_RELAXED);
 }
 
 void vgpu_log(enum vgpu_log_level level, const char *format, ...)
 {
 	char line[LOG_LINE_MAX];
 	int saved_errno = errno, n, m;
-	struct timespec now;
 	va_list ap;
 
 	if (!vgpu_log_enabled(level))
 		return;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	n = snprintf(line, sizeof(line), "%lld.%06ld %s[%d] %s: ", (long long)now.tv_sec,
-		now.tv_nsec / 1000, log_ident, (int)getpid(), level_names[level]);
+	tell_lost();
+	n = begin_line(line, sizeof(line), level);
 	errno = saved_errno; /* for %m */
 	va_start(ap, format);
 	m = vsnprintf(line + n, sizeof(line) - n - 1, format, ap);
@@ -106,6 +140,7 @@ void vgpu_log(enum vgpu_log_level level, const char *format, ...)
 		m = 0;
 	n = (size_t)(n + m) < sizeof(line) - 2 ? n + m : (int)sizeof(line) - 2;
 	line[n++] = '\n';
-	write_line(line, n);
+	if (!write_line(line, n))
+		__atomic_fetch_add(&log_n_lost, 1, __ATOMIC_RELAXED);
 	errno = saved_errno;
 }

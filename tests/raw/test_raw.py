@@ -347,6 +347,39 @@ def test_other_protocol_version_is_refused(host, api):
     still_serves(host, api)
 
 
+def test_header_that_lies_changes_nothing_for_the_host(host, api):
+    """Sizes, offsets and counts in the header are for guests: the host has its own."""
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    p = allocate(channel, 4096)
+    kept = bytes(channel.memory[:128])
+    rng = random.Random(3)
+    for lie in (bytes(128), b"\xff" * 128, rng.randbytes(128), rng.randbytes(128)):
+        channel.memory[:128] = lie
+        channel.ring_doorbell(0)
+        result, _ = channel.call("cuMemcpyDtoDAsync_v2", dstDevice=p, srcDevice=p, ByteCount=64)
+        refused(result, 0, INVALID_VALUE)
+        assert channel.state == wire.OPEN, channel.state
+    channel.memory[:128] = kept
+    channel.close()
+    still_serves(host, api)
+
+
+def test_boot_nonce_that_lies_costs_its_own_memory_only(host, api):
+    """A header that names one boot after the other: each ends the channels of the last."""
+    channel, other = Channel(api, host.socket), Channel(api, host.socket)
+    prepare(channel)
+    for i in range(200):
+        channel.put("16s", 128, i.to_bytes(16, "big"))
+        channel.ring_doorbell(0)
+    channel.wait(lambda: channel.state != wire.OPEN, "the end of the last boot's channel")
+    channel.close()
+    result, _ = other.call("vgpuHello")
+    assert result == 0, result
+    other.close()
+    still_serves(host, api)
+
+
 def test_bytes_of_the_live_ring_are_flipped(host, api):
     """Valid calls run while another thread flips bits of the ring for 5 s."""
     rng, end, n_deaths, n_replies = random.Random(1), time.monotonic() + 5, 0, 0

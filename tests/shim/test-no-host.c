@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,6 +93,21 @@ TEST(a_host_that_stays_silent_is_given_up)
 
 	expect_result(100);
 	check(strstr(run.err, "errno 110"));
+	close(fd);
+}
+
+TEST(a_socket_that_is_closed_to_the_process_is_told_apart)
+{
+	int fd;
+
+	if (geteuid() == 0)
+		check_eq(setresuid(65534, 65534, 65534), 0);
+	if (access(WAY_IN, X_OK) < 0 || access(LIBCUDA, R_OK) < 0)
+		test_skip("user %d may not run %s", (int)getuid(), WAY_IN);
+	fd = serve();
+	check_eq(chmod(path, 0), 0);
+	expect_result(100);
+	check(strstr(run.err, "transport socket: Permission denied (errno 13)"));
 	close(fd);
 }
 
