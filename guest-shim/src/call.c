@@ -130,7 +130,7 @@ static bool ends_by_fault(struct shim_thread *thread, uint16_t id)
 static CUresult begin(uint16_t id, struct shim_thread **threadp)
 {
 	struct shim_thread *thread;
-	uint32_t fault;
+	CUresult fault;
 
 	if (!shim_is_ready())
 		return shim_why_not_ready();
@@ -144,9 +144,9 @@ static CUresult begin(uint16_t id, struct shim_thread **threadp)
 
 		if (result != CUDA_SUCCESS)
 			return result;
-		fault = shim_channel_fault(&shim_channel);
+		fault = shim_context_fault(shim_thread_context(thread));
 		if (__builtin_expect(fault, 0) && ends_by_fault(thread, id))
-			return (CUresult)fault;
+			return fault;
 	}
 	if (__builtin_expect(__atomic_load_n(&shim_channel.dead, __ATOMIC_RELAXED), 0))
 		return SHIM_ERROR_HOST_GONE;

@@ -53,10 +53,10 @@ int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint3
 /* Returns: whether the host is gone, having looked; for those who have waited a while. */
 bool shim_channel_is_dead(struct shim_channel *channel);
 
-/* Returns: the CUresult of a fault of asynchronous work, or 0. */
-static inline uint32_t shim_channel_fault(const struct shim_channel *channel)
+/* Returns: how many faults work of the process met. */
+static inline uint32_t shim_channel_n_faults(const struct shim_channel *channel)
 {
-	return __atomic_load_n(&channel->control->fault, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&channel->control->n_faults, __ATOMIC_ACQUIRE);
 }
 
 static inline struct vgpu_reply_slot *shim_channel_slot(

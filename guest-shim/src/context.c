@@ -56,8 +56,8 @@ void shim_context_setup(int n_devices)
 {
 	for (int i = 0; i < n_devices; i++) {
 		context_init(&contexts.primaries[i],
-			vgpu_handle_make(VGPU_HANDLE_CONTEXT,
-				(uint32_t)shim_device_to_host(i), 1),
+			vgpu_handle_make(
+				VGPU_HANDLE_CONTEXT, (uint32_t)shim_device_to_host(i), 1),
 			i);
 		contexts.primaries[i].is_primary = true;
 	}
@@ -113,6 +113,7 @@ void shim_context_wipe(struct shim_context *context)
 	shim_lock(&contexts.lock);
 	__atomic_store_n(&context->is_live, 0, __ATOMIC_RELEASE);
 	context->epoch++;
+	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
 	locals = context->locals;
 	context->locals = NULL;
 	__atomic_add_fetch(&locals_epoch, 1, __ATOMIC_SEQ_CST);
@@ -132,6 +133,33 @@ void shim_context_wipe(struct shim_context *context)
 	shim_stream_drop_context(context);
 	shim_range_drop_context(context);
 	shim_call_forget_launches();
+}
+
+CUresult shim_context_ask_fault(struct shim_context *context, uint32_t n_faults)
+{
+	Vgpu__VgpuContextFaultRequest request = VGPU__VGPU_CONTEXT_FAULT_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuContextFault);
+	uint32_t epoch = __atomic_load_n(&context->epoch, __ATOMIC_RELAXED), fault;
+	const ProtobufCMessage *reply;
+	CUresult result;
+
+	request.context = context->handle;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__vgpu_context_fault_reply__descriptor, &reply);
+	if (result != CUDA_SUCCESS)
+		return result;
+	fault = (uint32_t)((const Vgpu__VgpuContextFaultReply *)reply)->fault;
+	shim_lock(&contexts.lock);
+	/* The answer is of no use to a life of the context that has begun since. */
+	if (context->epoch == epoch) {
+		__atomic_store_n(&context->fault, fault, __ATOMIC_RELAXED);
+		/* Partner: the load in shim_context_fault(). */
+		__atomic_store_n(&context->n_faults_known, n_faults, __ATOMIC_RELEASE);
+	} else {
+		fault = CUDA_SUCCESS;
+	}
+	shim_unlock(&contexts.lock);
+	return (CUresult)fault;
 }
 
 static CUresult retain_on_host(const struct shim_context *context)

@@ -15,7 +15,9 @@
 
 #include "vgpu/cuda.h"
 
+#include "channel.h"
 #include "lock.h"
+#include "shim.h"
 #include "stream.h"
 
 typedef void (*shim_local_destroy_fn)(CUcontext context, void *key, void *value);
@@ -39,6 +41,11 @@ struct shim_context {
 
 	uint32_t is_live; /* atomic */
 	unsigned int flags;
+
+	/* Atomic: what broke the context, as far as the host was asked, and how many
+	 * faults the process had met then. */
+	uint32_t fault;
+	uint32_t n_faults_known;
 
 	/* Atomic: uses beyond the first, by cuCtxAttach. */
 	uint32_t n_attached;
@@ -96,6 +103,22 @@ static inline CUresult shim_context_check(const struct shim_context *context)
 	if (!__atomic_load_n(&context->is_live, __ATOMIC_ACQUIRE))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	return CUDA_SUCCESS;
+}
+
+/* Asks the host. Called by the following alone. */
+CUresult shim_context_ask_fault(struct shim_context *context, uint32_t n_faults);
+
+/* Returns: the fault that broke the context, CUDA_SUCCESS if none did. It stays until the
+ * context is reset or destroyed. */
+static inline CUresult shim_context_fault(struct shim_context *context)
+{
+	uint32_t n_faults = shim_channel_n_faults(&shim_channel);
+
+	if (__builtin_expect(n_faults == __atomic_load_n(&context->n_faults_known,
+						 __ATOMIC_ACQUIRE),
+		    1))
+		return (CUresult)__atomic_load_n(&context->fault, __ATOMIC_RELAXED);
+	return shim_context_ask_fault(context, n_faults);
 }
 
 /* The stack of the calling thread. */

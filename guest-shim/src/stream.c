@@ -76,6 +76,8 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 
 	CUresult result = CUDA_SUCCESS;
 
+	/* Of an earlier life of the context: all work in it is over. */
+	shim_word_give(stream->word);
 	stream->submitted = 0;
 	stream->completed = 0;
 	stream->word = shim_word_take();
@@ -175,10 +177,10 @@ static CUresult synchronize(struct shim_stream *stream)
  * still, only the driver can tell more. */
 static CUresult await_progress(struct shim_stream *stream, struct shim_wait *wait)
 {
-	uint32_t fault = shim_channel_fault(&shim_channel);
+	CUresult fault = shim_context_fault(stream->context);
 
 	if (fault)
-		return (CUresult)fault;
+		return fault;
 	if (stream->word == SHIM_WORD_NONE || shim_wait_ns(wait) > STANDSTILL_NS)
 		return synchronize(stream);
 	return shim_wait_turn(wait, &shim_channel) ? CUDA_SUCCESS : SHIM_ERROR_HOST_GONE;
@@ -231,18 +233,17 @@ struct shim_context *shim_stream_context(CUstream handle)
 CUresult shim_stream_synchronize(CUstream handle)
 {
 	struct shim_stream *stream;
-	uint32_t fault;
-	CUresult result;
+	CUresult result, fault;
 
 	SHIM_CHECK_READY();
 	result = find_for_wait(handle, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	fault = shim_channel_fault(&shim_channel);
+	fault = shim_context_fault(stream->context);
 	if (shim_print_is_owed(&shim_channel))
 		return synchronize(stream);
 	if (fault)
-		return (CUresult)fault;
+		return fault;
 	if (is_answered_by_word(stream))
 		return CUDA_SUCCESS;
 	return synchronize(stream);
@@ -259,7 +260,7 @@ CUresult shim_stream_query(CUstream handle)
 	result = find_for_wait(handle, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!shim_channel_fault(&shim_channel) && is_answered_by_word(stream))
+	if (!shim_context_fault(stream->context) && is_answered_by_word(stream))
 		return CUDA_SUCCESS;
 	request.h_stream = key(handle);
 	return shim_call_sync(
@@ -275,6 +276,8 @@ CUresult shim_stream_add(struct shim_context *context, CUstream handle)
 	stream = shim_table_get(&streams, index);
 	if (!stream) {
 		stream = calloc(1, sizeof(*stream));
+		if (stream)
+			stream->word = SHIM_WORD_NONE;
 		if (stream && !shim_table_set(&streams, index, stream)) {
 			free(stream);
 			stream = NULL;
@@ -309,12 +312,20 @@ CUresult shim_stream_remove(CUstream handle)
 	return CUDA_SUCCESS;
 }
 
+/* The host lets all work end before a context goes: no mark will follow. */
+static void drop(struct shim_stream *stream)
+{
+	stream->is_live = false;
+	shim_word_give(stream->word);
+	stream->word = SHIM_WORD_NONE;
+}
+
 static void drop_if_of_context(void *entry, void *context)
 {
 	struct shim_stream *stream = entry;
 
 	if (stream->is_live && stream->context == context)
-		retire(stream);
+		drop(stream);
 }
 
 void shim_stream_drop_context(struct shim_context *context)
@@ -322,7 +333,7 @@ void shim_stream_drop_context(struct shim_context *context)
 	shim_lock(&streams_lock);
 	shim_table_each(&streams, drop_if_of_context, context);
 	shim_unlock(&streams_lock);
-	retire(&context->default_stream);
+	drop(&context->default_stream);
 }
 
 void shim_stream_drop_thread(struct shim_thread *thread)

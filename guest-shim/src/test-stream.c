@@ -20,9 +20,11 @@
 /* What the host saw, and what it is told; atomic. */
 static struct {
 	struct vgpu_ring_consumer consumer;
-	uint32_t n_waits; /* calls of cuStreamSynchronize */
-	uint32_t word;	  /* bound last */
-	bool holds;	  /* an answer back */
+	uint32_t n_waits;     /* calls of cuStreamSynchronize */
+	uint32_t word;	      /* bound last */
+	CUresult fault;	      /* of the context */
+	uint32_t n_questions; /* after it */
+	bool holds;	      /* an answer back */
 	bool may_answer;
 	struct vgpu_frame held;
 } host;
@@ -35,6 +37,17 @@ static void answer(const struct vgpu_frame *frame)
 
 	slot->size = 0;
 	/* Partner: the acquire load of the caller. */
+	__atomic_store_n(&slot->sequence, frame->sequence, __ATOMIC_RELEASE);
+}
+
+static void answer_fault(const struct vgpu_frame *frame)
+{
+	struct vgpu_reply_slot *slot = shim_channel_slot(&shim_channel, frame->lane);
+	Vgpu__VgpuContextFaultReply reply = VGPU__VGPU_CONTEXT_FAULT_REPLY__INIT;
+
+	reply.fault = (int32_t)host.fault;
+	host.n_questions++;
+	slot->size = (uint32_t)protobuf_c_message_pack(&reply.base, slot->body);
 	__atomic_store_n(&slot->sequence, frame->sequence, __ATOMIC_RELEASE);
 }
 
@@ -57,6 +70,10 @@ static void serve(const struct vgpu_frame *frame)
 	if (frame->call == VGPU_CALL_cuMemsetD8Async) {
 		host.held = *frame;
 		__atomic_store_n(&host.holds, true, __ATOMIC_RELEASE);
+		return;
+	}
+	if (frame->call == VGPU_CALL_vgpuContextFault) {
+		answer_fault(frame);
 		return;
 	}
 	if (frame->call == VGPU_CALL_cuStreamSynchronize)
@@ -225,5 +242,47 @@ TEST(a_thread_that_ends_gives_its_words_back)
 	check_eq(pthread_create(&thread, NULL, fill_and_end, CU_STREAM_PER_THREAD), 0);
 	check_eq(pthread_join(thread, NULL), 0);
 	check_eq(host.word, first);
+	end();
+}
+
+TEST(a_context_that_is_reset_gives_the_words_of_all_its_streams_back)
+{
+	uint32_t greatest = 0;
+
+	begin();
+	for (int i = 0; i < 100; i++) {
+		check_eq(shim_stream_add(context, handle(3)), CUDA_SUCCESS);
+		check_eq(fill(handle(3), false), CUDA_SUCCESS);
+		check_eq(fill(NULL, false), CUDA_SUCCESS);
+		check_eq(fill(CU_STREAM_PER_THREAD, false), CUDA_SUCCESS);
+		check_eq(shim_stream_synchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+		if (host.word > greatest)
+			greatest = host.word;
+		shim_context_wipe(context);
+		context->is_live = 1;
+	}
+	check(greatest < SHIM_WORDS_STREAMS + 4);
+	end();
+}
+
+TEST(a_fault_is_asked_for_once_and_forgotten_with_its_context)
+{
+	begin();
+	check_eq(fill(NULL, false), CUDA_SUCCESS);
+	host.fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+	check_eq(fill(NULL, false), CUDA_SUCCESS);
+	__atomic_add_fetch(&shim_channel.control->n_faults, 1, __ATOMIC_RELEASE);
+	check_eq(fill(NULL, false), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_eq(shim_stream_synchronize(NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_eq(host.n_questions, 1);
+	shim_context_wipe(context);
+	context->is_live = 1;
+	host.fault = CUDA_SUCCESS;
+	check_eq(fill(NULL, false), CUDA_SUCCESS);
+	/* That of another context is none of this one's. */
+	__atomic_add_fetch(&shim_channel.control->n_faults, 1, __ATOMIC_RELEASE);
+	check_eq(fill(NULL, false), CUDA_SUCCESS);
+	check_eq(fill(NULL, false), CUDA_SUCCESS);
+	check_eq(host.n_questions, 2);
 	end();
 }

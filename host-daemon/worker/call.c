@@ -288,8 +288,12 @@ static void note_result(struct call *call)
 
 	if (call->result == CUDA_SUCCESS)
 		return;
+	/* Without a context of its own the call tells of another one's fault, which the
+	 * driver tells to whoever uses that. */
 	if (fence_is_fault(call->result)) {
-		fence_note_fault(call->session, call->result);
+		if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT &&
+			call->context)
+			fence_note_fault(call->session, call->context, call->result);
 		return;
 	}
 	if (call->frame->flags & VGPU_FRAME_REPLY)

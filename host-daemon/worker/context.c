@@ -14,6 +14,7 @@ static void setup(struct context *context, CUdevice device, bool primary)
 {
 	context->device = device;
 	context->primary = primary;
+	context->fault = CUDA_SUCCESS;
 	context->legacy.context = context;
 }
 
@@ -159,7 +160,7 @@ void context_forget_contents(struct session *session, struct context *context)
 	}
 	device_memory_forget(session, context);
 	callbacks_forget_context(session, context);
-	fence_forget_fault(session);
+	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
 	/* Waits by word see the count; a new life of the context starts it afresh. */
 	context->legacy.has_word = false;
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);

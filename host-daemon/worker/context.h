@@ -48,6 +48,7 @@ struct context {
 	CUdevice device;
 	bool primary;
 	uint32_t n_retains;   /* of the guest, for a primary context */
+	uint32_t fault;	      /* CUresult that broke it, the first; atomic */
 	struct stream legacy; /* stream 0 */
 };
 

@@ -135,7 +135,7 @@ static void make_mark(
 		result = fence_write_word(
 			session, stream->object.driver, stream->word, issued);
 	if (fence_is_fault(result))
-		fence_note_fault(session, result);
+		fence_note_fault(session, stream->context, result);
 	else if (result != CUDA_SUCCESS)
 		vgpu_log_debug("VM %s: a mark was refused with %d.", session->vm, result);
 }
@@ -261,19 +261,15 @@ bool fence_is_fault(CUresult result)
 	}
 }
 
-void fence_note_fault(struct session *session, CUresult result)
+void fence_note_fault(struct session *session, struct context *context, CUresult result)
 {
 	struct vgpu_channel_control *control = session_control(session);
+	uint32_t none = CUDA_SUCCESS;
 
+	if (!__atomic_compare_exchange_n(&context->fault, &none, (uint32_t)result, false,
+		    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
 	/* Partner: the guest's acquire load, in each wait and at each call. */
-	if (__atomic_exchange_n(&control->fault, result, __ATOMIC_RELEASE) != result)
-		vgpu_log_info("VM %s: work of the guest ended in fault %d.", session->vm,
-			result);
-}
-
-void fence_forget_fault(struct session *session)
-{
-	/* Partner: as for fence_note_fault(). */
-	__atomic_store_n(
-		&session_control(session)->fault, CUDA_SUCCESS, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&control->n_faults, 1, __ATOMIC_RELEASE);
+	vgpu_log_info("VM %s: work of the guest ended in fault %d.", session->vm, result);
 }

@@ -95,11 +95,10 @@ CUresult fence_write_word(
 /* Writes a word here and now, for work that was never begun. */
 void fence_write_word_now(struct session *session, uint32_t word, uint64_t value);
 
-/* Notes a fault of asynchronous work, which the guest finds in its control page. */
-void fence_note_fault(struct session *session, CUresult result);
-
-/* A context is gone, and its fault with it; the driver still tells of any other one. */
-void fence_forget_fault(struct session *session);
+/* Notes a fault of a context's work; the guest finds in its control page that there is
+ * one, and asks. The first one stays until the context is gone. */
+void fence_note_fault(
+	struct session *session, struct context *context, CUresult result);
 
 /* Whether a result tells of a broken context rather than of the call it answers. */
 bool fence_is_fault(CUresult result);

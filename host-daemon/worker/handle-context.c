@@ -165,3 +165,14 @@ CUresult handle_cuCtxSynchronize_v2(struct call *call,
 	result = context_enter(call->session, call->runner, context);
 	return result == CUDA_SUCCESS ? call->driver->cuCtxSynchronize() : result;
 }
+
+CUresult handle_vgpuContextFault(struct call *call,
+	const Vgpu__VgpuContextFaultRequest *request, Vgpu__VgpuContextFaultReply *reply)
+{
+	const struct context *context = context_find(call->session, request->context);
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	reply->fault = (int32_t)__atomic_load_n(&context->fault, __ATOMIC_RELAXED);
+	return CUDA_SUCCESS;
+}

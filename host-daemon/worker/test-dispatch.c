@@ -651,15 +651,15 @@ static uint64_t library_kernel(void)
 	load.n_images = 1;
 	load.image_sizes = &size;
 	load.n_image_sizes = 1;
-	check_eq(fixture_call(
-			 &fixture, 0, VGPU_CALL_cuLibraryLoadData, REPLY, &load.base),
+	check_eq(
+		fixture_call(&fixture, 0, VGPU_CALL_cuLibraryLoadData, REPLY, &load.base),
 		0);
 	loaded = (void *)reply_as(&vgpu__cu_library_load_data_reply__descriptor);
 	get.library = loaded->library;
 	get.name = (char *)"kernel";
 	protobuf_c_message_free_unpacked(&loaded->base, NULL);
-	check_eq(fixture_call(
-			 &fixture, 0, VGPU_CALL_cuLibraryGetKernel, REPLY, &get.base),
+	check_eq(
+		fixture_call(&fixture, 0, VGPU_CALL_cuLibraryGetKernel, REPLY, &get.base),
 		0);
 	got = (void *)reply_as(&vgpu__cu_library_get_kernel_reply__descriptor);
 	kernel = got->p_kernel;
@@ -722,7 +722,15 @@ TEST(a_fault_of_asynchronous_work_is_told_in_the_control_page)
 	function = ready_function();
 	fake_counts.next_launch = CUDA_ERROR_ILLEGAL_ADDRESS;
 	check_eq(launch(function, 0, FAKE_PARAM_SIZE, 0), 0);
-	check_eq(session_control(&fixture.session)->fault, CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_eq(context_find(&fixture.session, fixture.context)->fault,
+		CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_eq(session_control(&fixture.session)->n_faults, 1);
+	/* The first one stays, and is told once. */
+	fake_counts.next_launch = CUDA_ERROR_MISALIGNED_ADDRESS;
+	check_eq(launch(function, 0, FAKE_PARAM_SIZE, 0), 0);
+	check_eq(context_find(&fixture.session, fixture.context)->fault,
+		CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_eq(session_control(&fixture.session)->n_faults, 1);
 	check_eq(fixture.stats.refused_async, 0);
 	fixture_deinit(&fixture);
 }
@@ -735,7 +743,7 @@ TEST(a_refusal_that_is_no_fault_is_counted)
 	function = ready_function();
 	fake_counts.next_launch = CUDA_ERROR_INVALID_VALUE;
 	check_eq(launch(function, 0, FAKE_PARAM_SIZE, 0), 0);
-	check_eq(session_control(&fixture.session)->fault, 0);
+	check_eq(session_control(&fixture.session)->n_faults, 0);
 	check_eq(fixture.stats.refused_async, 1);
 	fixture_deinit(&fixture);
 }

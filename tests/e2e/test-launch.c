@@ -186,6 +186,54 @@ TEST(reset_heals_a_faulted_context)
 	check_eq(device_word(p), 8);
 }
 
+/* Fills four words in the current context and looks at the last of them. */
+static void compute(CUfunction fill, CUdeviceptr p, unsigned int value)
+{
+	check_ok(launch_fill(fill, p, value, 4, NULL));
+	check_ok(launch_fill(fill, p, value + 1, 4, CU_STREAM_PER_THREAD));
+	check_ok(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+	check_ok(cuStreamQuery(CU_STREAM_PER_THREAD));
+	check_eq(device_word(p + 12), value + 1);
+}
+
+TEST(a_fault_breaks_its_own_context_alone)
+{
+	struct fixture first = fixture_new(), second = first;
+	CUfunction first_fill = fixture_function(&first, "fill"), second_fill;
+	CUdeviceptr p, q;
+
+	check_ok(cuMemAlloc(&p, 16));
+	check_ok(cuCtxCreate(&second.context, NULL, 0, 0));
+	check_ok(cuModuleLoadData(&second.module, kernels_ptx));
+	second_fill = fixture_function(&second, "fill");
+	check_ok(cuMemAlloc(&q, 16));
+	compute(second_fill, q, 1);
+
+	fault(&second);
+	check_cu(cuMemAlloc(&q, 16), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_ok(cuCtxSetCurrent(first.context));
+	compute(first_fill, p, 2);
+	check_ok(cuCtxSynchronize());
+	check_ok(cuCtxSetCurrent(second.context));
+	check_cu(cuStreamSynchronize(NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_cu(cuMemcpyDtoH(&p, q, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+
+	/* The other one breaks too, and each is healed by itself. */
+	check_ok(cuCtxSetCurrent(first.context));
+	fault(&first);
+	check_ok(cuCtxDestroy(second.context));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_ok(cuCtxCreate(&second.context, NULL, 0, 0));
+	check_ok(cuModuleLoadData(&second.module, kernels_ptx));
+	check_ok(cuMemAlloc(&q, 16));
+	compute(fixture_function(&second, "fill"), q, 3);
+	check_ok(cuCtxSetCurrent(first.context));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_ok(cuDevicePrimaryCtxReset(0));
+	check_ok(cuCtxSetCurrent(second.context));
+	compute(fixture_function(&second, "fill"), q, 5);
+}
+
 TEST(ten_thousand_launches_all_count)
 {
 	struct fixture fixture = fixture_new();

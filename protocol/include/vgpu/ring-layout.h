@@ -189,8 +189,9 @@ struct vgpu_channel_control {
 	uint32_t consumer_sleeping;
 	uint32_t reserved2[15];
 
-	/* Host: the CUresult of a fault that asynchronous work met; it is sticky. */
-	uint32_t fault;
+	/* Host: how many faults work of the process met so far. When it has grown, a
+	 * guest asks which of its contexts are concerned (vgpuContextFault). */
+	uint32_t n_faults;
 	uint32_t reserved3[15];
 
 	/* Host: bytes of text of kernels so far, see vgpuPrintFetch. Grows before the
@@ -205,7 +206,7 @@ struct vgpu_channel_control {
 static_assert(offsetof(struct vgpu_channel_control, head) == 64, "own line");
 static_assert(offsetof(struct vgpu_channel_control, consumer_sleeping) == 128,
 	"own line");
-static_assert(offsetof(struct vgpu_channel_control, fault) == 192, "own line");
+static_assert(offsetof(struct vgpu_channel_control, n_faults) == 192, "own line");
 static_assert(offsetof(struct vgpu_channel_control, printed) == 256, "own line");
 static_assert(sizeof(struct vgpu_channel_control) == 320, "fixed size");
 
