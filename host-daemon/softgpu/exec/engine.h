@@ -43,6 +43,7 @@ struct ptx_module;
 struct softgpu_kernel;
 struct softgpu_program;
 struct softgpu_scratch;
+struct softgpu_textures; /* exec/texture.h */
 
 /* The CUDA results that the engine itself produces. */
 enum softgpu_result {
@@ -190,6 +191,7 @@ struct softgpu_launch {
 
 	const struct softgpu_space *space;
 	const struct softgpu_hooks *hooks; /* or NULL */
+	const struct softgpu_textures *textures; /* or NULL */
 
 	/* %envreg<n>; NULL reads as 0. 1 and 2 point to the grid-sync workspace. */
 	const uint32_t *envreg;

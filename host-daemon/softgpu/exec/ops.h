@@ -15,6 +15,18 @@
  *	-	the field is not an operand
  */
 
+/* texture.c; options in off. TEX_PUT leaves operands for the instruction behind it. */
+#define SOFTGPU_OPS_TEXTURE(X)                                                           \
+	X(TEX_PUT, "-wwwww") /* off: rows of block.texture_operands, in fives */         \
+	X(TEX, "WxW-WW")     /* enum texture_option */                                   \
+	X(TXQ, "Wxw---")     /* b: level; off: enum texture_property, 64: of a surface */ \
+	X(SULD_32, "WxW-WW") /* enum surface_option */                                   \
+	X(SULD_64, "XxX-XX")                                                             \
+	X(SUST_32, "-xwwww")                                                             \
+	X(SUST_64, "-xxxxx")                                                             \
+	X(SURED_32, "-xw---")                                                            \
+	X(SURED_64, "-xx---")
+
 /* X(name, type of d, type of a, expression) */
 #define SOFTGPU_OPS_UNARY(X)                                                             \
 	X(MOV_32, u32, u32, a)                                                           \
@@ -264,6 +276,7 @@
  * elements in b, c, e, f. Shared, local and parameter addresses have 32 bits.
  */
 #define SOFTGPU_OPS_OTHER(X)                                                             \
+	SOFTGPU_OPS_TEXTURE(X)                                                                 \
 	/* alu.c */                                                                      \
 	X(SELP_32, "Wwwp--")                                                             \
 	X(SELP_64, "Xxxp--")                                                             \
@@ -373,6 +386,30 @@ enum op {
 #undef OP_ENUM
 		_OP_N,
 };
+
+/* off of TEX */
+enum texture_option {
+	TEX_SHAPE = 7,		/* mask: enum texture_shape */
+	TEX_INTEGER = 8,	/* coordinates are */
+	TEX_GRADIENT = 16,	/* instead of a level */
+	TEX_F16 = 32,		/* results are f16 */
+	TEX_F16X2 = 64,		/* results are two pairs of f16 */
+	TEX_GATHER = 128,	/* one channel of four texels */
+	TEX_CHANNEL_SHIFT = 8,	/* which one */
+};
+
+/* off of SULD_*, SUST_*, SURED_* */
+enum surface_option {
+	SURFACE_SHAPE = 7,	  /* mask: enum texture_shape */
+	SURFACE_BOUNDS_SHIFT = 3, /* 2 bits: enum surface_bounds */
+	SURFACE_SIZE_SHIFT = 5,	  /* 2 bits: logarithm of an element's bytes */
+	SURFACE_COUNT_SHIFT = 7,  /* 3 bits: elements */
+	SURFACE_ATOM_SHIFT = 10,  /* 4 bits: enum ptx_atom */
+	SURFACE_SIGNED = 1 << 14,
+};
+
+/* off of TXQ: the object is a surface */
+#define TXQ_SURFACE 64u
 
 /* imm of CARRY_*: how the sum is made */
 enum carry {

@@ -30,6 +30,9 @@
 #define WARPS_MAX (SOFTGPU_BLOCK_THREADS_MAX / LANES)
 #define BARRIERS 16
 
+/* What TEX_PUT leaves: coordinates, layer and level, then two gradients. */
+#define TEXTURE_ROWS 15
+
 #define LEAVE ((const struct insn *)UINTPTR_MAX)
 
 /* Taken back-edges between two looks around. */
@@ -117,6 +120,7 @@ struct block {
 	uint32_t next_warp;
 	uint32_t n_dead; /* lanes of all warps */
 	struct barrier barriers[BARRIERS];
+	uint32_t texture_operands[TEXTURE_ROWS][LANES] __attribute__((aligned(64)));
 	struct warp warps[WARPS_MAX];
 };
 

@@ -24,6 +24,7 @@
  *	a	address: ADDRESS_REG, ADDRESS_SYMBOL or ADDRESS_IMM
  *	l	label
  *	b	branch table (label list)
+ *	t	texture or surface: its address, a sampler or NONE, coordinates: 3 places
  *	?	all that follow may be missing
  *
  * Cache policies (the operand of .L2::cache_hint) and cache modifiers are dropped.
@@ -108,10 +109,17 @@
 	X(ST, "st", "aS")                                                                \
 	X(SUB, "sub", "dss")                                                             \
 	X(SUBC, "subc", "dss")                                                           \
+	X(SULD, "suld", "Dt")                                                            \
+	X(SUQ, "suq", "da")                                                              \
+	X(SURED, "sured", "tS")                                                          \
+	X(SUST, "sust", "tS")                                                            \
 	X(SZEXT, "szext", "dss")                                                         \
 	X(TANH, "tanh", "ds")                                                            \
 	X(TESTP, "testp", "ds")                                                          \
+	X(TEX, "tex", "Dqt?SS")                                                          \
+	X(TLD4, "tld4", "Dqt?SS")                                                        \
 	X(TRAP, "trap", "")                                                              \
+	X(TXQ, "txq", "da?s")                                                            \
 	X(VOTE, "vote", "dp?s") /* last: membermask of the .sync form */                 \
 	X(XOR, "xor", "dss")
 
@@ -318,6 +326,13 @@ enum ptx_mode {
 	PTX_MODE_TESTP_NOTANUMBER,
 	PTX_MODE_TESTP_NORMAL,
 	PTX_MODE_TESTP_SUBNORMAL,
+	PTX_MODE_TEX_BASE,
+	PTX_MODE_TEX_LEVEL, /* also of txq */
+	PTX_MODE_TEX_GRAD,
+	PTX_MODE_TLD4_R,
+	PTX_MODE_TLD4_G,
+	PTX_MODE_TLD4_B,
+	PTX_MODE_TLD4_A,
 	_PTX_MODE_N,
 };
 
@@ -326,7 +341,40 @@ enum ptx_wrap {
 	PTX_WRAP_NONE,
 	PTX_WRAP_WRAP,
 	PTX_WRAP_CLAMP,
+	PTX_WRAP_TRAP, /* suld, sust, sured: what is outside of the surface */
+	PTX_WRAP_ZERO,
 	_PTX_WRAP_N,
+};
+
+/* The shape of a texture or surface in tex, suld and their kind. */
+enum ptx_geometry {
+	PTX_GEOMETRY_NONE,
+	PTX_GEOMETRY_1D,
+	PTX_GEOMETRY_2D,
+	PTX_GEOMETRY_3D,
+	PTX_GEOMETRY_A1D,
+	PTX_GEOMETRY_A2D,
+	PTX_GEOMETRY_CUBE,
+	PTX_GEOMETRY_ACUBE,
+	_PTX_GEOMETRY_N,
+};
+
+/* What txq and suq ask for. */
+enum ptx_query {
+	PTX_QUERY_NONE,
+	PTX_QUERY_WIDTH,
+	PTX_QUERY_HEIGHT,
+	PTX_QUERY_DEPTH,
+	PTX_QUERY_LAYERS,
+	PTX_QUERY_N_LEVELS,
+	PTX_QUERY_DATA_TYPE,
+	PTX_QUERY_ORDER,
+	PTX_QUERY_IS_NORMALIZED,
+	PTX_QUERY_FILTER,
+	PTX_QUERY_ADDRESS_0,
+	PTX_QUERY_ADDRESS_1,
+	PTX_QUERY_ADDRESS_2,
+	_PTX_QUERY_N,
 };
 
 /* Modifiers that are there or not, bits of ptx_instr.flags. */
@@ -346,6 +394,7 @@ enum ptx_flag {
 	PTX_FLAG_XORSIGN = 1u << 12,  /* min, max */
 	PTX_FLAG_ABS = 1u << 13,      /* min, max after XORSIGN; redux */
 	PTX_FLAG_NOFTZ = 1u << 14,    /* atom, red: always so on the CPU */
+	PTX_FLAG_FORMATTED = 1u << 15, /* suld, sust, sured: .p instead of .b */
 };
 
 /*

@@ -150,6 +150,8 @@ struct ptx_instr {
 	uint8_t mode;	   /* enum ptx_mode */
 	uint8_t mul;	   /* enum ptx_mul; also lo/hi of dp2a */
 	uint8_t wrap;	   /* enum ptx_wrap */
+	uint8_t geometry;  /* enum ptx_geometry */
+	uint8_t query;	   /* enum ptx_query */
 };
 
 /*

@@ -67,6 +67,27 @@ static int parse_by_pattern(
 	}
 }
 
+/* [texture{, sampler}, coordinates]; a sampler is told by what is behind it. */
+static int parse_texture(struct ptx_body_parser *b, struct ptx_operand *operands)
+{
+	struct ptx_parser *p = &b->p;
+	int r;
+
+	r = ptx_expect(p, '[');
+	if (!r)
+		r = ptx_parse_source(b, &operands[0]);
+	if (!r)
+		r = ptx_expect(p, ',');
+	if (!r)
+		r = ptx_parse_vector(b, &operands[2], false);
+	if (!r && ptx_take(p, ',')) {
+		operands[1] = operands[2];
+		operands[2] = (struct ptx_operand){};
+		r = ptx_parse_vector(b, &operands[2], false);
+	}
+	return r ? r : ptx_expect(p, ']');
+}
+
 /*
  * A label's operand is patched when the body ends and must know its place then:
  * no vector can be behind it, so its place is certain now.
@@ -104,11 +125,13 @@ static int parse_pattern(struct ptx_body_parser *b, const char *pattern,
 		}
 		if (*pattern == 'l')
 			r = parse_label(b, &operands[n], b->operands.n + n);
+		else if (*pattern == 't')
+			r = parse_texture(b, &operands[n]);
 		else
 			r = parse_by_pattern(b, *pattern, &operands[n]);
 		if (r)
 			return r;
-		n++;
+		n += *pattern == 't' ? 3 : 1;
 	}
 	*np = n;
 	return 0;

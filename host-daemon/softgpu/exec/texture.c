@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: textures and surfaces
+ *
+ * Lane by lane: what a fetch costs is in the sampler. An instruction has more operands
+ * than there are fields; TEX_PUT, directly in front of it, leaves coordinates in the
+ * block, which only one warp uses at a time.
+ */
+
+#include "exec/half.h"
+#include "exec/texture.h"
+#include "exec/warp.h"
+#include "ptx/isa.h"
+
+#define NO_OBJECT "a number that is no texture or surface object"
+
+/* Rows of block.texture_operands. */
+enum row {
+	ROW_X,
+	ROW_Y,
+	ROW_Z,
+	ROW_LAYER,
+	ROW_LEVEL,
+	ROW_GRADIENT, /* two of three */
+};
+
+HANDLER(TEX_PUT)
+{
+	uint32_t(*rows)[LANES] = &w->block->texture_operands[5 * (ip->off % 3)];
+
+	memcpy(rows[0], REG(uint32_t, ip->a), SLOT_BYTES);
+	memcpy(rows[1], REG(uint32_t, ip->b), SLOT_BYTES);
+	memcpy(rows[2], REG(uint32_t, ip->c), SLOT_BYTES);
+	memcpy(rows[3], REG(uint32_t, ip->e), SLOT_BYTES);
+	memcpy(rows[4], REG(uint32_t, ip->f), SLOT_BYTES);
+	return ip + 1;
+}
+
+SCALAR const struct softgpu_texture *find_object(
+	const struct warp *w, uint64_t number, bool is_surface)
+{
+	if (!(number & TEXTURE_SURFACE_BIT) == is_surface)
+		return NULL;
+	return softgpu_texture_find(w->block->launch->textures, number);
+}
+
+static void take_operands(
+	const struct warp *w, uint32_t lane, int32_t options, struct texture_query *query)
+{
+	uint32_t(*rows)[LANES] = w->block->texture_operands;
+
+	for (unsigned int i = 0; i < 3; i++)
+		query->coordinates[i] = rows[ROW_X + i][lane];
+	query->layer = rows[ROW_LAYER][lane];
+	query->level = options & TEX_INTEGER ? (float)(s32)rows[ROW_LEVEL][lane]
+					     : make_f32(rows[ROW_LEVEL][lane]);
+	if (!(options & TEX_GRADIENT))
+		return;
+	for (unsigned int i = 0; i < 6; i++)
+		query->gradient[i / 3][i % 3] = make_f32(rows[ROW_GRADIENT + i][lane]);
+}
+
+/* As the instruction wants it: channels of f32 or integers become f16 or pairs. */
+static void convert_result(int32_t options, uint32_t result[4])
+{
+	if (!(options & (TEX_F16 | TEX_F16X2)))
+		return;
+	for (unsigned int i = 0; i < 4; i++)
+		result[i] = half_from_f32(make_f32(result[i]));
+	if (options & TEX_F16X2) {
+		result[0] |= result[1] << 16;
+		result[1] = result[2] | result[3] << 16;
+	}
+}
+
+HANDLER(TEX)
+{
+	const uint64_t *number = REG(uint64_t, ip->a);
+	uint32_t *d[4] = { REG(uint32_t, ip->d), REG(uint32_t, ip->b),
+		REG(uint32_t, ip->e), REG(uint32_t, ip->f) };
+	struct texture_query query = {
+		.space = &w->block->space,
+		.shape = (uint8_t)(ip->off & TEX_SHAPE),
+		.gather = -1,
+		.is_integer = ip->off & TEX_INTEGER,
+		.has_gradient = ip->off & TEX_GRADIENT,
+	};
+	uint32_t result[4];
+	uint64_t at;
+
+	if (ip->off & TEX_GATHER)
+		query.gather = ip->off >> TEX_CHANNEL_SHIFT & 3;
+	EACH_SET_LANE(i, mask)
+	{
+		query.texture = find_object(w, number[i], false);
+		if (!query.texture)
+			return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_ADDRESS, i,
+				number[i], NO_OBJECT);
+		take_operands(w, i, ip->off, &query);
+		if (!softgpu_texture_sample(&query, result, &at))
+			return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_ADDRESS, i, at,
+				"a texture outside of device memory");
+		convert_result(ip->off, result);
+		for (unsigned int k = 0; k < 4; k++)
+			d[k][i] = result[k];
+	}
+	return ip + 1;
+}
+
+HANDLER(TXQ)
+{
+	const uint64_t *number = REG(uint64_t, ip->a);
+	const uint32_t *level = REG(uint32_t, ip->b);
+	uint32_t *d = REG(uint32_t, ip->d);
+	bool is_surface = (uint32_t)ip->off & TXQ_SURFACE;
+
+	EACH_SET_LANE(i, mask)
+	{
+		const struct softgpu_texture *texture =
+			find_object(w, number[i], is_surface);
+
+		if (!texture)
+			return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_ADDRESS, i,
+				number[i], NO_OBJECT);
+		d[i] = softgpu_texture_property(
+			texture, (uint32_t)ip->off % TXQ_SURFACE, level[i]);
+	}
+	return ip + 1;
+}
+
+/*
+ * Surfaces
+ */
+
+/* Where a lane's access lies; *atp is 0 where it is to be left out. Return: 0 or the
+ * code of a fault, with its address. */
+static int find_place(
+	const struct warp *w, const struct insn *ip, uint32_t lane, uint64_t *atp)
+{
+	const struct softgpu_texture *surface =
+		find_object(w, REG(uint64_t, ip->a)[lane], true);
+	uint32_t(*rows)[LANES] = w->block->texture_operands;
+	unsigned int shape = (uint32_t)ip->off & SURFACE_SHAPE;
+	uint32_t size = 1u << ((uint32_t)ip->off >> SURFACE_SIZE_SHIFT & 3);
+	uint32_t count = (uint32_t)ip->off >> SURFACE_COUNT_SHIFT & 7;
+	struct surface_place place = {
+		.x = (s32)rows[ROW_X][lane],
+		.y = (s32)rows[ROW_Y][lane],
+		.z = (s32)rows[shape == TEXTURE_3D ? ROW_Z : ROW_LAYER][lane],
+	};
+
+	*atp = REG(uint64_t, ip->a)[lane];
+	if (!surface)
+		return SOFTGPU_ERROR_ILLEGAL_ADDRESS;
+	if ((uint32_t)place.x & (size * count - 1)) {
+		*atp = (uint32_t)place.x;
+		return SOFTGPU_ERROR_MISALIGNED_ADDRESS;
+	}
+	switch (softgpu_surface_find(surface, shape, &place, size * count,
+		(uint32_t)ip->off >> SURFACE_BOUNDS_SHIFT & 3, atp)) {
+	case 0:
+		return softgpu_space_check(&w->block->space, *atp, size * count,
+			       SOFTGPU_READ | SOFTGPU_WRITE)
+			       ? 0
+			       : SOFTGPU_ERROR_ILLEGAL_ADDRESS;
+	case SURFACE_E_OUTSIDE:
+		*atp = 0;
+		return 0;
+	default:
+		return SOFTGPU_ERROR_ILLEGAL_ADDRESS;
+	}
+}
+
+static const struct insn *surface_fault(
+	struct warp *w, const struct insn *ip, int code, uint32_t lane, uint64_t at)
+{
+	return warp_fault(w, ip, code, lane, at,
+		code == SOFTGPU_ERROR_MISALIGNED_ADDRESS ? "misaligned surface access"
+							 : "illegal surface access");
+}
+
+#define SURFACE_LOAD(_op, _R)                                                            \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		_R *d[4] = { REG(_R, ip->d), REG(_R, ip->b), REG(_R, ip->e),             \
+			REG(_R, ip->f) };                                                \
+		uint32_t size = 1u << ((uint32_t)ip->off >> SURFACE_SIZE_SHIFT & 3);     \
+		uint32_t count = (uint32_t)ip->off >> SURFACE_COUNT_SHIFT & 7;           \
+		uint64_t at;                                                             \
+		int code;                                                                \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			code = find_place(w, ip, i, &at);                                \
+			if (code)                                                        \
+				return surface_fault(w, ip, code, i, at);                \
+			for (uint32_t k = 0; k < count && k < 4; k++) {                  \
+				_R x = 0;                                                \
+                                                                                         \
+				if (at)                                                  \
+					memcpy(&x, (void *)(uintptr_t)(at + k * size),   \
+						size);                                   \
+				d[k][i] = x;                                             \
+			}                                                                \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+#define SURFACE_STORE(_op, _R)                                                           \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const _R *s[4] = { REG(_R, ip->b), REG(_R, ip->c), REG(_R, ip->e),       \
+			REG(_R, ip->f) };                                                \
+		uint32_t size = 1u << ((uint32_t)ip->off >> SURFACE_SIZE_SHIFT & 3);     \
+		uint32_t count = (uint32_t)ip->off >> SURFACE_COUNT_SHIFT & 7;           \
+		uint64_t at;                                                             \
+		int code;                                                                \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			code = find_place(w, ip, i, &at);                                \
+			if (code)                                                        \
+				return surface_fault(w, ip, code, i, at);                \
+			for (uint32_t k = 0; at && k < count && k < 4; k++)              \
+				memcpy((void *)(uintptr_t)(at + k * size), &s[k][i],     \
+					size);                                           \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+SURFACE_LOAD(SULD_32, uint32_t)
+SURFACE_LOAD(SULD_64, uint64_t)
+SURFACE_STORE(SUST_32, uint32_t)
+SURFACE_STORE(SUST_64, uint64_t)
+
+#define COMBINE(_U, _S)                                                                  \
+	static _U combine_##_U(uint32_t atom, bool is_signed, _U old, _U x)              \
+	{                                                                                \
+		bool less = is_signed ? (_S)x < (_S)old : x < old;                       \
+                                                                                         \
+		switch (atom) {                                                          \
+		case PTX_ATOM_ADD:                                                       \
+			return old + x;                                                  \
+		case PTX_ATOM_MIN:                                                       \
+			return less ? x : old;                                           \
+		case PTX_ATOM_MAX:                                                       \
+			return less ? old : x;                                           \
+		case PTX_ATOM_AND:                                                       \
+			return old & x;                                                  \
+		default:                                                                 \
+			return old | x;                                                  \
+		}                                                                        \
+	}
+
+COMBINE(u32, s32)
+COMBINE(u64, s64)
+
+#define SURFACE_REDUCTION(_op, _R)                                                       \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const _R *s = REG(_R, ip->b);                                            \
+		uint32_t atom = (uint32_t)ip->off >> SURFACE_ATOM_SHIFT & 15;            \
+		uint64_t at;                                                             \
+		int code;                                                                \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			_R *p, old, new;                                                 \
+                                                                                         \
+			code = find_place(w, ip, i, &at);                                \
+			if (!code && at & (sizeof(_R) - 1))                              \
+				code = SOFTGPU_ERROR_MISALIGNED_ADDRESS;                 \
+			if (code)                                                        \
+				return surface_fault(w, ip, code, i, at);                \
+			if (!at)                                                         \
+				continue;                                                \
+			p = (_R *)(uintptr_t)at;                                         \
+			old = __atomic_load_n(p, __ATOMIC_RELAXED);                      \
+			do                                                               \
+				new = combine_##_R(                                      \
+					atom, ip->off &SURFACE_SIGNED, old, s[i]);       \
+			while (!__atomic_compare_exchange_n(p, &old, new, true,          \
+				__ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                    \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+SURFACE_REDUCTION(SURED_32, u32)
+SURFACE_REDUCTION(SURED_64, u64)

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Translate: textures and surfaces
+ *
+ * Coordinates, layer, level and gradients go in front of the instruction that uses them,
+ * see exec/texture.c. A reference in the module is a variable that holds the number of
+ * an object.
+ */
+
+#include "exec/texture.h"
+#include "lower/lower.h"
+
+struct operands {
+	const struct ptx_operand *items;
+	unsigned int n;
+};
+
+/* The operands that are the elements of a scalar or vector operand. */
+static struct operands elements_of(struct lowering *l, unsigned int i)
+{
+	const struct ptx_operand *operand = &l->operands[i];
+
+	if (operand->kind == PTX_OPERAND_NONE)
+		return (struct operands){};
+	if (operand->kind != PTX_OPERAND_VECTOR)
+		return (struct operands){ operand, 1 };
+	return (struct operands){ &l->frame->body->operands[operand->index],
+		operand->count };
+}
+
+/* The number of the object that operand @i names. */
+static uint32_t object_number(struct lowering *l, unsigned int i)
+{
+	const struct ptx_operand *operand = &l->operands[i];
+	uint32_t value, t;
+
+	switch (operand->kind) {
+	case PTX_OPERAND_REG:
+	case PTX_OPERAND_ADDRESS_REG:
+		value = l->frame->first_register + operand->index;
+		if (!operand->imm && l->values[value].class == CLASS_64)
+			return value;
+		break;
+	case PTX_OPERAND_SYMBOL:
+	case PTX_OPERAND_ADDRESS_SYMBOL:
+		value = symbol_value(l, operand, CLASS_64);
+		t = temporary(l, CLASS_64);
+		emit(l, OP_LDG_64, t, value, 0, 0);
+		return t;
+	default:
+		break;
+	}
+	lower_unsupported(l);
+	return VALUE_NONE;
+}
+
+static unsigned int shape_of(const struct ptx_instr *in)
+{
+	return in->geometry - PTX_GEOMETRY_1D;
+}
+
+/* Coordinates of a shape without its layer. */
+static unsigned int n_coordinates(unsigned int geometry)
+{
+	switch (geometry) {
+	case PTX_GEOMETRY_1D:
+	case PTX_GEOMETRY_A1D:
+		return 1;
+	case PTX_GEOMETRY_2D:
+	case PTX_GEOMETRY_A2D:
+		return 2;
+	default:
+		return 3;
+	}
+}
+
+static bool is_layered(unsigned int geometry)
+{
+	return geometry == PTX_GEOMETRY_A1D || geometry == PTX_GEOMETRY_A2D ||
+	       geometry == PTX_GEOMETRY_ACUBE;
+}
+
+static void put(struct lowering *l, const uint32_t values[5], unsigned int rows)
+{
+	struct operation *o;
+
+	o = emit(l, OP_TEX_PUT, 0, values[0], values[1], values[2]);
+	/* They lie in one word. */
+	o->imm = rows;
+	o->field[FIELD_E] = values[3];
+	o->field[FIELD_F] = values[4];
+}
+
+/* Leaves the coordinates, with the layer and a level. */
+static int put_coordinates(struct lowering *l, unsigned int at, uint32_t level)
+{
+	unsigned int geometry = l->instr->geometry, n = n_coordinates(geometry);
+	bool layered = is_layered(geometry);
+	struct operands from = elements_of(l, at);
+	uint32_t zero = constant(l, CLASS_32, 0);
+	uint32_t values[5] = { zero, zero, zero, zero, level };
+
+	if (from.n < n + layered)
+		return lower_unsupported(l);
+	if (layered)
+		values[3] = source_of(l, from.items, PTX_TYPE_B32);
+	for (unsigned int i = 0; i < n; i++)
+		values[i] = source_of(l, &from.items[i + layered], PTX_TYPE_B32);
+	put(l, values, 0);
+	return l->error;
+}
+
+static int put_gradients(struct lowering *l)
+{
+	unsigned int n = n_coordinates(l->instr->geometry);
+	uint32_t zero = constant(l, CLASS_32, 0), all[10];
+
+	for (unsigned int i = 0; i < 10; i++)
+		all[i] = zero;
+	for (unsigned int k = 0; k < 2; k++) {
+		struct operands from = elements_of(l, 5 + k);
+
+		if (from.n < n)
+			return lower_unsupported(l);
+		for (unsigned int i = 0; i < n; i++)
+			all[3 * k + i] = source_of(l, &from.items[i], PTX_TYPE_F32);
+	}
+	put(l, all, 1);
+	put(l, all + 5, 2);
+	return l->error;
+}
+
+static uint32_t result_options(unsigned int type, unsigned int vector)
+{
+	if (type == PTX_TYPE_F16X2 && vector == 2)
+		return TEX_F16X2;
+	return type == PTX_TYPE_F16 ? TEX_F16 : 0;
+}
+
+/* The fetch itself, and the predicate that says that memory is behind it. */
+static int fetch(struct lowering *l, uint32_t options)
+{
+	static const uint8_t fields[4] = { FIELD_D, FIELD_B, FIELD_E, FIELD_F };
+	unsigned int type = l->instr->types[0];
+	struct operands to = elements_of(l, 0);
+	uint32_t number = object_number(l, 2), results[4];
+	struct operation *o;
+
+	options |= result_options(type, l->instr->vector);
+	if (to.n != l->instr->vector || (to.n != 4 && !(options & TEX_F16X2)) ||
+		ptx_type_size(type) > 4)
+		return lower_unsupported(l);
+	for (unsigned int i = 0; i < 4; i++)
+		results[i] = i < to.n ? destination_of(l, &to.items[i], type)
+				      : temporary(l, CLASS_32);
+	o = emit(l, OP_TEX, 0, number, 0, 0);
+	o->imm = options;
+	for (unsigned int i = 0; i < 4; i++)
+		o->field[fields[i]] = results[i];
+	for (unsigned int i = 0; i < to.n; i++)
+		finish_of(l, &to.items[i], type, results[i]);
+	if (has_operand(l, 1))
+		emit(l, OP_MOV_P, destination(l, 1, PTX_TYPE_PRED), VALUE_TRUE, 0, 0);
+	return l->error;
+}
+
+/* Offsets and depth comparison are not there; nor are samplers of their own. */
+static bool has_more(const struct lowering *l, unsigned int n)
+{
+	if (has_operand(l, 3))
+		return true;
+	for (unsigned int i = 5 + n; i < l->instr->n_operands; i++)
+		if (has_operand(l, i))
+			return true;
+	return false;
+}
+
+static int texture(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	bool level = in->mode == PTX_MODE_TEX_LEVEL, grad = in->mode == PTX_MODE_TEX_GRAD;
+	bool integer = in->types[1] == PTX_TYPE_S32;
+	uint32_t lod = constant(l, CLASS_32, 0);
+	int r;
+
+	if (!in->geometry || has_more(l, grad ? 2 : level) ||
+		(!integer && in->types[1] != PTX_TYPE_F32))
+		return lower_unsupported(l);
+	if (level)
+		lod = source(l, 5, PTX_TYPE_B32);
+	r = put_coordinates(l, 4, lod);
+	if (!r && grad)
+		r = put_gradients(l);
+	return r ? r
+		 : fetch(l, shape_of(in) | (integer ? TEX_INTEGER : 0) |
+				   (grad ? TEX_GRADIENT : 0));
+}
+
+static int gather(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	int r;
+
+	if (!in->geometry || !in->mode || has_more(l, 0) || in->types[1] != PTX_TYPE_F32)
+		return lower_unsupported(l);
+	r = put_coordinates(l, 4, constant(l, CLASS_32, 0));
+	return r ? r
+		 : fetch(l, shape_of(in) | TEX_GATHER |
+				   (uint32_t)(in->mode - PTX_MODE_TLD4_R)
+					   << TEX_CHANNEL_SHIFT);
+}
+
+static int query(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	uint32_t level = constant(l, CLASS_32, 0), number, d;
+
+	if (!in->query || (in->mode && in->mode != PTX_MODE_TEX_LEVEL))
+		return lower_unsupported(l);
+	if (in->mode && has_operand(l, 2))
+		level = source(l, 2, PTX_TYPE_B32);
+	number = object_number(l, 1);
+	d = destination(l, 0, PTX_TYPE_B32);
+	emit_imm(l, OP_TXQ, d, number, level, 0,
+		(uint32_t)(in->query - PTX_QUERY_WIDTH) |
+			(in->op == PTX_OP_SUQ ? TXQ_SURFACE : 0));
+	finish(l, 0, PTX_TYPE_B32, d);
+	return l->error;
+}
+
+/*
+ * Surfaces
+ */
+
+static uint32_t surface_options(const struct ptx_instr *in, unsigned int n)
+{
+	enum surface_bounds bounds = SURFACE_TRAP;
+	uint32_t size = ptx_type_size(in->types[0]);
+
+	if (in->wrap == PTX_WRAP_CLAMP)
+		bounds = SURFACE_CLAMP;
+	else if (in->wrap == PTX_WRAP_ZERO)
+		bounds = SURFACE_ZERO;
+	return shape_of(in) | (uint32_t)bounds << SURFACE_BOUNDS_SHIFT |
+	       (uint32_t)__builtin_ctz(size) << SURFACE_SIZE_SHIFT |
+	       n << SURFACE_COUNT_SHIFT;
+}
+
+static bool is_surface_access(const struct ptx_instr *in)
+{
+	unsigned int size = ptx_type_size(in->types[0]);
+
+	return in->geometry && in->geometry < PTX_GEOMETRY_CUBE &&
+	       !(in->flags & PTX_FLAG_FORMATTED) && in->vector <= 4 && size &&
+	       size * in->vector <= 16 && size <= 8;
+}
+
+static int surface_load(struct lowering *l)
+{
+	static const uint8_t fields[4] = { FIELD_D, FIELD_B, FIELD_E, FIELD_F };
+	unsigned int type = l->instr->types[0];
+	struct operands to = elements_of(l, 0);
+	enum value_class class = class_of(type);
+	uint32_t results[4];
+	struct operation *o;
+	int r;
+
+	if (!is_surface_access(l->instr) || has_operand(l, 2) ||
+		to.n != l->instr->vector)
+		return lower_unsupported(l);
+	r = put_coordinates(l, 3, constant(l, CLASS_32, 0));
+	if (r)
+		return r;
+	for (unsigned int i = 0; i < 4; i++)
+		results[i] = i < to.n ? destination_of(l, &to.items[i], type)
+				      : temporary(l, class);
+	o = emit(l, class == CLASS_64 ? OP_SULD_64 : OP_SULD_32, 0, object_number(l, 1),
+		0, 0);
+	o->imm = surface_options(l->instr, to.n);
+	for (unsigned int i = 0; i < 4; i++)
+		o->field[fields[i]] = results[i];
+	for (unsigned int i = 0; i < to.n; i++)
+		finish_of(l, &to.items[i], type, results[i]);
+	return l->error;
+}
+
+static int surface_store(struct lowering *l)
+{
+	static const uint8_t fields[4] = { FIELD_B, FIELD_C, FIELD_E, FIELD_F };
+	unsigned int type = l->instr->types[0];
+	struct operands from = elements_of(l, 3);
+	enum value_class class = class_of(type);
+	uint32_t values[4], number;
+	struct operation *o;
+	int r;
+
+	if (!is_surface_access(l->instr) || has_operand(l, 1) ||
+		from.n != l->instr->vector)
+		return lower_unsupported(l);
+	for (unsigned int i = 0; i < 4; i++)
+		values[i] = i < from.n ? source_of(l, &from.items[i], type)
+				       : constant(l, class, 0);
+	number = object_number(l, 0);
+	r = put_coordinates(l, 2, constant(l, CLASS_32, 0));
+	if (r)
+		return r;
+	o = emit(l, class == CLASS_64 ? OP_SUST_64 : OP_SUST_32, 0, number, 0, 0);
+	o->imm = surface_options(l->instr, from.n);
+	for (unsigned int i = 0; i < 4; i++)
+		o->field[fields[i]] = values[i];
+	return l->error;
+}
+
+static int surface_reduction(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	unsigned int type = in->types[0];
+	uint32_t number, value;
+	bool is_known;
+	int r;
+
+	is_known = in->atom == PTX_ATOM_ADD || in->atom == PTX_ATOM_MIN ||
+		   in->atom == PTX_ATOM_MAX || in->atom == PTX_ATOM_AND ||
+		   in->atom == PTX_ATOM_OR;
+	if (!is_surface_access(in) || has_operand(l, 1) || !is_known ||
+		ptx_type_size(type) < 4)
+		return lower_unsupported(l);
+	value = source(l, 3, type);
+	number = object_number(l, 0);
+	r = put_coordinates(l, 2, constant(l, CLASS_32, 0));
+	if (r)
+		return r;
+	emit_imm(l, class_of(type) == CLASS_64 ? OP_SURED_64 : OP_SURED_32, 0, number,
+		value, 0,
+		surface_options(in, 1) | (uint32_t)in->atom << SURFACE_ATOM_SHIFT |
+			(type_is_signed(type) ? SURFACE_SIGNED : 0));
+	return l->error;
+}
+
+int translate_texture(struct lowering *l)
+{
+	switch (l->instr->op) {
+	case PTX_OP_TEX:
+		return texture(l);
+	case PTX_OP_TLD4:
+		return gather(l);
+	case PTX_OP_SULD:
+		return surface_load(l);
+	case PTX_OP_SUST:
+		return surface_store(l);
+	case PTX_OP_SURED:
+		return surface_reduction(l);
+	default:
+		return query(l);
+	}
+}
