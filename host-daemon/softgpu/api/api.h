@@ -272,6 +272,9 @@ CUresult function_load(CUfunction function);
 /* Dynamic shared memory that a launch may ask for. */
 uint32_t function_dynamic_shared_max(CUfunction function);
 
+/* texture.c: what kernels find objects in */
+const struct softgpu_textures *texture_table(void);
+
 /* Blocks of a function that one multiprocessor holds. */
 uint32_t occupancy_blocks(
 	CUfunction function, uint64_t n_threads, uint64_t dynamic_shared);

@@ -10,12 +10,13 @@
 
 #include "vgpu/checked.h"
 
-#include "api/api.h"
+#include "api/array.h"
 
 enum copy_side {
 	COPY_HOST,
 	COPY_DEVICE,
 	COPY_UNIFIED, /* either: the address tells */
+	COPY_ARRAY,   /* checked against the array */
 };
 
 /* A box of memory: its address is that of the first byte. */
@@ -42,7 +43,8 @@ static bool copy_check(
 		!vgpu_add_u64(size, extent->width, &size) ||
 		!vgpu_add_u64(place->address, size, &end))
 		return false;
-	if (memory_covers(&softgpu_device.memory, place->address, size))
+	if (place->side == COPY_ARRAY ||
+		memory_covers(&softgpu_device.memory, place->address, size))
 		return true;
 	*pageablep = true;
 	return place->side != COPY_DEVICE && place->address;
@@ -151,6 +153,7 @@ struct copy_operand {
 	CUmemorytype type;
 	const void *host;
 	CUdeviceptr device;
+	CUarray array;
 	size_t x, y, z, pitch, rows;
 };
 
@@ -158,10 +161,24 @@ struct copy_operand {
 #define COPY_OPERAND(_copy, _side, _z, _rows)                                            \
 	{                                                                                \
 		.type = (_copy)->_side##MemoryType, .host = (_copy)->_side##Host,        \
-		.device = (_copy)->_side##Device, .x = (_copy)->_side##XInBytes,         \
+		.device = (_copy)->_side##Device, .array = (_copy)->_side##Array,        \
+		.x = (_copy)->_side##XInBytes,         \
 		.y = (_copy)->_side##Y, .z = (_z), .pitch = (_copy)->_side##Pitch,       \
 		.rows = (_rows),                                                         \
 	}
+
+static CUresult copy_find_array(struct copy_place *place,
+	const struct copy_operand *operand, const struct copy_extent *extent)
+{
+	const struct array_box box = { operand->x, operand->y, operand->z, extent->width,
+		extent->height, extent->depth };
+
+	place->side = COPY_ARRAY;
+	return array_find(operand->array, &box, &place->address, &place->pitch,
+		       &place->rows)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
+}
 
 static CUresult copy_find_place(struct copy_place *place,
 	const struct copy_operand *operand, const struct copy_extent *extent)
@@ -182,7 +199,7 @@ static CUresult copy_find_place(struct copy_place *place,
 		start = operand->device;
 		break;
 	case CU_MEMORYTYPE_ARRAY:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return copy_find_array(place, operand, extent);
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}

@@ -101,6 +101,7 @@ static void launch_describe(
 		.params_size = function->info->params_size,
 		.space = &softgpu_device.memory.space,
 		.hooks = &function->module->object.context->hooks,
+		.textures = texture_table(),
 		.n_sms = softgpu_device.n_threads,
 		.stack_size = (uint32_t)__atomic_load_n(
 			&context->limits[CU_LIMIT_STACK_SIZE], __ATOMIC_RELAXED),

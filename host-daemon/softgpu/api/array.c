@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays
+ */
+
+#include "vgpu/checked.h"
+
+#include "api/array.h"
+
+/* Rows begin at multiples of this. */
+#define ROW_ALIGNMENT 64u
+
+#define FLAGS                                                                            \
+	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP |       \
+		CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT)
+
+bool array_format(CUarray_format format, enum texel_format *formatp)
+{
+	switch (format) {
+	case CU_AD_FORMAT_UNSIGNED_INT8:
+		*formatp = TEXEL_U8;
+		return true;
+	case CU_AD_FORMAT_UNSIGNED_INT16:
+		*formatp = TEXEL_U16;
+		return true;
+	case CU_AD_FORMAT_UNSIGNED_INT32:
+		*formatp = TEXEL_U32;
+		return true;
+	case CU_AD_FORMAT_SIGNED_INT8:
+		*formatp = TEXEL_S8;
+		return true;
+	case CU_AD_FORMAT_SIGNED_INT16:
+		*formatp = TEXEL_S16;
+		return true;
+	case CU_AD_FORMAT_SIGNED_INT32:
+		*formatp = TEXEL_S32;
+		return true;
+	case CU_AD_FORMAT_HALF:
+		*formatp = TEXEL_F16;
+		return true;
+	case CU_AD_FORMAT_FLOAT:
+		*formatp = TEXEL_F32;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint32_t texel_size(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+{
+	enum texel_format format;
+
+	return array_format(descriptor->Format, &format)
+		       ? texel_channel_size(format) * descriptor->NumChannels
+		       : 0;
+}
+
+/*
+ * Shapes
+ */
+
+static bool is_layered(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	return d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
+}
+
+static bool cube_fits(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	bool layered = d->Flags & CUDA_ARRAY3D_LAYERED;
+
+	return d->Width <= ARRAY_CUBE_MAX && d->Height == d->Width && d->Depth &&
+	       d->Depth % 6 == 0 &&
+	       d->Depth <= 6 * (layered ? ARRAY_CUBE_LAYERS_MAX : 1);
+}
+
+static bool shape_fits(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	if (!d->Width)
+		return false;
+	if (d->Flags & CUDA_ARRAY3D_TEXTURE_GATHER && (!d->Height || d->Depth))
+		return false;
+	if (d->Flags & CUDA_ARRAY3D_CUBEMAP)
+		return cube_fits(d);
+	if (d->Flags & CUDA_ARRAY3D_LAYERED)
+		return d->Width <= ARRAY_LAYERED_MAX && d->Height <= ARRAY_LAYERED_MAX &&
+		       d->Depth && d->Depth <= ARRAY_LAYERS_MAX;
+	if (d->Depth)
+		return d->Height && d->Width <= ARRAY_3D_MAX &&
+		       d->Height <= ARRAY_3D_MAX && d->Depth <= ARRAY_3D_MAX;
+	return d->Width <= ARRAY_1D_MAX && d->Height <= ARRAY_2D_MAX;
+}
+
+static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	if (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (d->Flags & ~(unsigned int)FLAGS || !texel_size(d))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return shape_fits(d) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static size_t halved(size_t size, uint32_t level)
+{
+	return size && !(size >> level) ? 1 : size >> level;
+}
+
+/* The descriptor of a level. */
+static CUDA_ARRAY3D_DESCRIPTOR level_of(const CUDA_ARRAY3D_DESCRIPTOR *d, uint32_t level)
+{
+	CUDA_ARRAY3D_DESCRIPTOR result = *d;
+
+	result.Width = halved(d->Width, level);
+	result.Height = halved(d->Height, level);
+	if (!is_layered(d))
+		result.Depth = halved(d->Depth, level);
+	return result;
+}
+
+/* Lays a level out behind *sizep, which grows by it. Return: whether it fits a number. */
+static bool lay_out(
+	const CUDA_ARRAY3D_DESCRIPTOR *d, struct texture_level *level, uint64_t *sizep)
+{
+	uint64_t size;
+
+	*level = (struct texture_level){
+		.address = *sizep,
+		.width = (uint32_t)d->Width,
+		.height = (uint32_t)d->Height,
+		.depth = (uint32_t)d->Depth,
+	};
+	return vgpu_mul_u64(d->Width, texel_size(d), &level->pitch) &&
+	       vgpu_align_u64(level->pitch, ROW_ALIGNMENT, &level->pitch) &&
+	       vgpu_mul_u64(level->pitch, d->Height ? d->Height : 1, &level->slice) &&
+	       vgpu_mul_u64(level->slice, d->Depth ? d->Depth : 1, &size) &&
+	       vgpu_add_u64(*sizep, size, sizep);
+}
+
+static CUresult allocate(CUcontext context, uint64_t size, uint64_t *addressp)
+{
+	struct range range = { .kind = RANGE_DRIVER, .size = size, .owner = context };
+
+	return memory_alloc(&softgpu_device.memory, &range, addressp)
+		       ? CUDA_ERROR_OUT_OF_MEMORY
+		       : CUDA_SUCCESS;
+}
+
+static void release_memory(uint64_t address)
+{
+	memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_DRIVER));
+}
+
+/*
+ * Arrays
+ */
+
+/* The memory goes with the context's. */
+static void array_release(struct object *object)
+{
+	object_free(object);
+}
+
+CUresult cuArray3DCreate_v2(
+	CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
+{
+	struct texture_level level;
+	uint64_t size = 0;
+	CUcontext context;
+	CUarray array;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pHandle || !pAllocateArray)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = check(pAllocateArray);
+	if (!r && !lay_out(pAllocateArray, &level, &size))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = allocate(context, size, &level.address);
+	if (r)
+		return r;
+	array = object_new(OBJECT_ARRAY, sizeof(*array));
+	if (!array) {
+		release_memory(level.address);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	array->descriptor = *pAllocateArray;
+	array->level = level;
+	array->object.release = array_release;
+	context_add(context, &array->object);
+	*pHandle = array;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
+{
+	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
+
+	if (pAllocateArray)
+		descriptor = (CUDA_ARRAY3D_DESCRIPTOR){
+			.Width = pAllocateArray->Width,
+			.Height = pAllocateArray->Height,
+			.Format = pAllocateArray->Format,
+			.NumChannels = pAllocateArray->NumChannels,
+		};
+	return cuArray3DCreate_v2(pHandle, pAllocateArray ? &descriptor : NULL);
+}
+
+static CUresult array_get(CUarray array)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	return object_is(array, OBJECT_ARRAY) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuArray3DGetDescriptor_v2(
+	CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
+{
+	CUresult r = array_get(hArray);
+
+	if (!r && !pArrayDescriptor)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*pArrayDescriptor = hArray->descriptor;
+	return r;
+}
+
+CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
+{
+	CUresult r = array_get(hArray);
+
+	if (!r && !pArrayDescriptor)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR){
+			.Width = hArray->descriptor.Width,
+			.Height = hArray->descriptor.Height,
+			.Format = hArray->descriptor.Format,
+			.NumChannels = hArray->descriptor.NumChannels,
+		};
+	return r;
+}
+
+/* What uses it is waited for first. */
+CUresult cuArrayDestroy(CUarray hArray)
+{
+	CUresult r = array_get(hArray);
+
+	if (r)
+		return r;
+	if (hArray->mipmap)
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = sched_context_wait(&hArray->object.context->sched);
+	if (r)
+		return r;
+	context_remove(&hArray->object);
+	release_memory(hArray->level.address);
+	object_free(&hArray->object);
+	return CUDA_SUCCESS;
+}
+
+/* No format that is kept here has planes. */
+CUresult cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
+{
+	CUresult r = array_get(hArray);
+
+	return r ? r : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* No array is sparse, or waits for memory. */
+CUresult cuArrayGetSparseProperties(
+	CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
+{
+	CUresult r = array_get(array);
+
+	return r ? r : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuArrayGetMemoryRequirements(
+	CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array,
+	CUdevice device)
+{
+	CUresult r = array_get(array);
+
+	return r ? r : CUDA_ERROR_INVALID_VALUE;
+}
+
+bool array_find(CUarray array, const struct array_box *box, uint64_t *addressp,
+	uint64_t *pitchp, uint64_t *rowsp)
+{
+	const struct texture_level *level;
+	uint32_t texel;
+
+	if (!object_is(array, OBJECT_ARRAY))
+		return false;
+	level = &array->level;
+	texel = texel_size(&array->descriptor);
+	if (!vgpu_range_within(box->x, box->width, 0, (uint64_t)level->width * texel) ||
+		!vgpu_range_within(
+			box->y, box->height, 0, level->height ? level->height : 1) ||
+		!vgpu_range_within(
+			box->z, box->depth, 0, level->depth ? level->depth : 1) ||
+		box->x % texel || box->width % texel)
+		return false;
+	*addressp = level->address + box->z * level->slice + box->y * level->pitch +
+		    box->x;
+	*pitchp = level->pitch;
+	*rowsp = level->slice / level->pitch;
+	return true;
+}
+
+/*
+ * Mipmapped arrays
+ */
+
+static void leave_levels(CUmipmappedArray mipmap)
+{
+	for (uint32_t i = 0; i < mipmap->n_levels; i++)
+		object_leave(&mipmap->levels[i].object);
+}
+
+static void mipmap_release(struct object *object)
+{
+	leave_levels((CUmipmappedArray)object);
+	object_free(object);
+}
+
+/* Levels down to a single texel. */
+static uint32_t levels_max(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	size_t longest = d->Width > d->Height ? d->Width : d->Height;
+	uint32_t n = 0;
+
+	if (!is_layered(d) && d->Depth > longest)
+		longest = d->Depth;
+	for (; longest; longest >>= 1)
+		n++;
+	return n;
+}
+
+static CUresult mipmap_fill(CUmipmappedArray mipmap, CUcontext context, uint32_t n_levels)
+{
+	struct texture_level levels[TEXTURE_LEVELS_MAX];
+	CUDA_ARRAY3D_DESCRIPTOR descriptor;
+	uint64_t size = 0;
+	CUresult r;
+
+	for (uint32_t i = 0; i < n_levels; i++) {
+		descriptor = level_of(&mipmap->descriptor, i);
+		if (!lay_out(&descriptor, &levels[i], &size))
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	r = allocate(context, size, &mipmap->address);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < n_levels; i++) {
+		struct CUarray_st *level = &mipmap->levels[i];
+
+		level->descriptor = level_of(&mipmap->descriptor, i);
+		level->level = levels[i];
+		level->level.address += mipmap->address;
+		level->mipmap = mipmap;
+		level->object.context = context;
+		if (object_enter(&level->object, OBJECT_ARRAY)) {
+			leave_levels(mipmap);
+			release_memory(mipmap->address);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		mipmap->n_levels++;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
+	const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned int numMipmapLevels)
+{
+	CUmipmappedArray mipmap;
+	CUcontext context;
+	uint32_t n_max;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pHandle || !pMipmappedArrayDesc || !numMipmapLevels)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = check(pMipmappedArrayDesc);
+	if (r)
+		return r;
+	n_max = levels_max(pMipmappedArrayDesc);
+	mipmap = object_new(OBJECT_MIPMAP, sizeof(*mipmap));
+	if (!mipmap)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	mipmap->descriptor = *pMipmappedArrayDesc;
+	r = mipmap_fill(
+		mipmap, context, numMipmapLevels < n_max ? numMipmapLevels : n_max);
+	if (r) {
+		object_free(&mipmap->object);
+		return r;
+	}
+	mipmap->object.release = mipmap_release;
+	context_add(context, &mipmap->object);
+	*pHandle = mipmap;
+	return CUDA_SUCCESS;
+}
+
+static CUresult mipmap_get(CUmipmappedArray mipmap)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	return object_is(mipmap, OBJECT_MIPMAP) ? CUDA_SUCCESS
+						: CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuMipmappedArrayGetLevel(
+	CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
+{
+	CUresult r = mipmap_get(hMipmappedArray);
+
+	if (!r && (!pLevelArray || level >= hMipmappedArray->n_levels))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*pLevelArray = &hMipmappedArray->levels[level];
+	return r;
+}
+
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
+{
+	CUresult r = mipmap_get(hMipmappedArray);
+
+	if (!r)
+		r = sched_context_wait(&hMipmappedArray->object.context->sched);
+	if (r)
+		return r;
+	context_remove(&hMipmappedArray->object);
+	release_memory(hMipmappedArray->address);
+	mipmap_release(&hMipmappedArray->object);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMipmappedArrayGetSparseProperties(
+	CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
+{
+	CUresult r = mipmap_get(mipmap);
+
+	return r ? r : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMipmappedArrayGetMemoryRequirements(
+	CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap,
+	CUdevice device)
+{
+	CUresult r = mipmap_get(mipmap);
+
+	return r ? r : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texture and surface objects
+ *
+ * What they describe is checked here, once; what kernels make of it is in
+ * exec/sampler.c. An object's number is withdrawn before its entry is used again, and
+ * both wait until the context is idle.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/checked.h"
+
+#include "api/array.h"
+
+/* What the calls that ask for descriptions return. */
+struct texture_object {
+	struct object object; /* of the context; no handle */
+	struct softgpu_texture *entry;
+	CUDA_RESOURCE_DESC resource;
+	CUDA_TEXTURE_DESC texture;
+	CUDA_RESOURCE_VIEW_DESC view;
+	bool has_view;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct softgpu_textures entries;
+	struct texture_object *objects[1u << TEXTURE_INDEX_BITS];
+	uint32_t n_used;
+	uint32_t n_free;
+	uint32_t free[1u << TEXTURE_INDEX_BITS];
+} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+const struct softgpu_textures *texture_table(void)
+{
+	return &table.entries;
+}
+
+/* With the lock. Return: the index of an entry that is nobody's, or -1. */
+static int take_index(void)
+{
+	struct softgpu_texture *chunk;
+	uint32_t index = table.n_used;
+
+	if (table.n_free)
+		return (int)table.free[--table.n_free];
+	if (index >> TEXTURE_INDEX_BITS)
+		return -1;
+	if (index % TEXTURE_CHUNK == 0) {
+		chunk = calloc(TEXTURE_CHUNK, sizeof(*chunk));
+		if (!chunk)
+			return -1;
+		/* Partner: the load in softgpu_texture_find(). */
+		__atomic_store_n(&table.entries.chunks[index / TEXTURE_CHUNK], chunk,
+			__ATOMIC_RELEASE);
+	}
+	table.n_used++;
+	return (int)index;
+}
+
+/* Gives an object a number, which it returns; 0: there are too many. */
+static uint64_t publish(struct texture_object *object,
+	const struct softgpu_texture *template, bool is_surface)
+{
+	struct softgpu_texture *entry;
+	uint64_t number = 0;
+	int index;
+
+	pthread_mutex_lock(&table.lock);
+	index = take_index();
+	if (index >= 0) {
+		entry = &table.entries.chunks[index / TEXTURE_CHUNK]
+				[index % TEXTURE_CHUNK];
+		number = (uint64_t)(entry->generation + 1) << TEXTURE_INDEX_BITS |
+			 (uint32_t)index;
+		number |= is_surface ? TEXTURE_SURFACE_BIT : 0;
+		object->entry = entry;
+		table.objects[index] = object;
+		/* The number is the first field, and comes last. */
+		memcpy(&entry->n_levels, &template->n_levels,
+			sizeof(*entry) - offsetof(struct softgpu_texture, n_levels));
+		entry->generation++;
+		/* Partner: the load in softgpu_texture_find(). */
+		__atomic_store_n(&entry->number, number, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&table.lock);
+	return number;
+}
+
+static void withdraw(struct texture_object *object)
+{
+	uint32_t index;
+
+	pthread_mutex_lock(&table.lock);
+	index = object->entry->number & ((1u << TEXTURE_INDEX_BITS) - 1);
+	__atomic_store_n(&object->entry->number, 0, __ATOMIC_RELEASE);
+	table.objects[index] = NULL;
+	/* One whose generations are used up is never used again. */
+	if (object->entry->generation < UINT32_MAX - 1)
+		table.free[table.n_free++] = index;
+	pthread_mutex_unlock(&table.lock);
+}
+
+static void texture_release(struct object *object)
+{
+	withdraw((struct texture_object *)object);
+	free(object);
+}
+
+/* The object of a number. Return: NULL where that is none of this kind. */
+static struct texture_object *find(uint64_t number, bool is_surface)
+{
+	uint32_t index = number & ((1u << TEXTURE_INDEX_BITS) - 1);
+	struct texture_object *object;
+
+	if (!(number & TEXTURE_SURFACE_BIT) == is_surface)
+		return NULL;
+	pthread_mutex_lock(&table.lock);
+	object = table.objects[index];
+	if (object && object->entry->number != number)
+		object = NULL;
+	pthread_mutex_unlock(&table.lock);
+	return object;
+}
+
+/*
+ * Resources
+ */
+
+static CUresult set_format(
+	struct softgpu_texture *t, CUarray_format format, unsigned int n_channels)
+{
+	enum texel_format texel;
+
+	if (n_channels != 1 && n_channels != 2 && n_channels != 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!array_format(format, &texel))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	t->format = texel;
+	t->n_channels = n_channels;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_array(
+	struct softgpu_texture *t, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+{
+	t->is_cube = descriptor->Flags & CUDA_ARRAY3D_CUBEMAP;
+	t->is_layered = descriptor->Flags & CUDA_ARRAY3D_LAYERED;
+	t->n_dimensions = descriptor->Height ? 2 : 1;
+	if (descriptor->Depth && !t->is_cube && !t->is_layered)
+		t->n_dimensions = 3;
+	return set_format(t, descriptor->Format, descriptor->NumChannels);
+}
+
+static CUresult set_linear(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource)
+{
+	uint64_t address = resource->res.linear.devPtr, n;
+	size_t size = resource->res.linear.sizeInBytes;
+	CUresult r;
+
+	r = set_format(
+		t, resource->res.linear.format, resource->res.linear.numChannels);
+	if (r)
+		return r;
+	n = size / (texel_channel_size(t->format) * t->n_channels);
+	if (!n || n > TEXTURE_LINEAR_MAX || address % TEXTURE_ALIGNMENT ||
+		!memory_covers(&softgpu_device.memory, address, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	t->n_levels = 1;
+	t->n_dimensions = 1;
+	t->is_linear_memory = true;
+	t->levels[0] =
+		(struct texture_level){ .address = address, .width = (uint32_t)n };
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_pitch2d(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource)
+{
+	uint64_t address = resource->res.pitch2D.devPtr, row, size;
+	size_t width = resource->res.pitch2D.width, height = resource->res.pitch2D.height;
+	size_t pitch = resource->res.pitch2D.pitchInBytes;
+	CUresult r;
+
+	r = set_format(
+		t, resource->res.pitch2D.format, resource->res.pitch2D.numChannels);
+	if (r)
+		return r;
+	row = (uint64_t)width * texel_channel_size(t->format) * t->n_channels;
+	if (!width || !height || width > TEXTURE_PITCH_WIDTH_MAX ||
+		height > TEXTURE_PITCH_HEIGHT_MAX || pitch > TEXTURE_PITCH_MAX ||
+		pitch < row || pitch % TEXTURE_PITCH_ALIGNMENT ||
+		address % TEXTURE_ALIGNMENT || !vgpu_mul_u64(pitch, height - 1, &size) ||
+		!vgpu_add_u64(size, row, &size) ||
+		!memory_covers(&softgpu_device.memory, address, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	t->n_levels = 1;
+	t->n_dimensions = 2;
+	t->levels[0] = (struct texture_level){
+		.address = address,
+		.pitch = pitch,
+		.width = (uint32_t)width,
+		.height = (uint32_t)height,
+	};
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_resource(
+	struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource)
+{
+	CUmipmappedArray mipmap;
+	CUarray array;
+
+	if (resource->flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (resource->resType) {
+	case CU_RESOURCE_TYPE_ARRAY:
+		array = resource->res.array.hArray;
+		if (!object_is(array, OBJECT_ARRAY))
+			return CUDA_ERROR_INVALID_HANDLE;
+		t->n_levels = 1;
+		t->levels[0] = array->level;
+		return set_array(t, &array->descriptor);
+	case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+		mipmap = resource->res.mipmap.hMipmappedArray;
+		if (!object_is(mipmap, OBJECT_MIPMAP))
+			return CUDA_ERROR_INVALID_HANDLE;
+		t->n_levels = mipmap->n_levels;
+		for (uint32_t i = 0; i < mipmap->n_levels; i++)
+			t->levels[i] = mipmap->levels[i].level;
+		return set_array(t, &mipmap->descriptor);
+	case CU_RESOURCE_TYPE_LINEAR:
+		return set_linear(t, resource);
+	case CU_RESOURCE_TYPE_PITCH2D:
+		return set_pitch2d(t, resource);
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+/*
+ * Views: the same texels under another format, some of the levels and layers
+ */
+
+static CUresult view_format(struct softgpu_texture *t, CUresourceViewFormat format)
+{
+	static const uint8_t texels[8] = { TEXEL_U8, TEXEL_S8, TEXEL_U16, TEXEL_S16,
+		TEXEL_U32, TEXEL_S32, TEXEL_F16, TEXEL_F32 };
+	static const uint8_t channels[3] = { 1, 2, 4 };
+	unsigned int number = (unsigned int)format - CU_RES_VIEW_FORMAT_UINT_1X8;
+	uint32_t size = texel_channel_size(t->format) * t->n_channels;
+
+	if (format == CU_RES_VIEW_FORMAT_NONE)
+		return CUDA_SUCCESS;
+	if (format > CU_RES_VIEW_FORMAT_FLOAT_4X32)
+		return CUDA_ERROR_NOT_SUPPORTED; /* compressed blocks */
+	t->format = texels[number / 3];
+	t->n_channels = channels[number % 3];
+	return texel_channel_size(t->format) * t->n_channels == size
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult view_levels(
+	struct softgpu_texture *t, const CUDA_RESOURCE_VIEW_DESC *view)
+{
+	unsigned int first = view->firstMipmapLevel, last = view->lastMipmapLevel;
+
+	if (first > last || last >= t->n_levels)
+		return CUDA_ERROR_INVALID_VALUE;
+	t->n_levels = last - first + 1;
+	memmove(t->levels, t->levels + first, t->n_levels * sizeof(*t->levels));
+	return CUDA_SUCCESS;
+}
+
+static CUresult view_layers(
+	struct softgpu_texture *t, const CUDA_RESOURCE_VIEW_DESC *view)
+{
+	unsigned int first = view->firstLayer, last = view->lastLayer;
+
+	if (!t->is_layered)
+		return first || last ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	if (first > last || last >= t->levels[0].depth)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (t->is_cube && (first % 6 || (last + 1) % 6))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (uint32_t i = 0; i < t->n_levels; i++) {
+		t->levels[i].address += first * t->levels[i].slice;
+		t->levels[i].depth = last - first + 1;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_view(struct softgpu_texture *t, const CUDA_RESOURCE_VIEW_DESC *view)
+{
+	CUresult r;
+
+	if (t->is_linear_memory || view->width != t->levels[0].width ||
+		view->height != t->levels[0].height)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = view_format(t, view->format);
+	if (!r)
+		r = view_levels(t, view);
+	return r ? r : view_layers(t, view);
+}
+
+/*
+ * Sampling
+ */
+
+static bool is_mode(CUaddress_mode mode)
+{
+	return (unsigned int)mode <= CU_TR_ADDRESS_MODE_BORDER;
+}
+
+static bool is_filter(CUfilter_mode mode)
+{
+	return (unsigned int)mode <= CU_TR_FILTER_MODE_LINEAR;
+}
+
+#define TEXTURE_FLAGS                                                                    \
+	(CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |       \
+		CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION)
+
+static CUresult set_sampling(struct softgpu_texture *t, const CUDA_TEXTURE_DESC *texture)
+{
+	if (!is_filter(texture->filterMode) || !is_filter(texture->mipmapFilterMode))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Cubes are filtered within each face. */
+	if (texture->flags & ~(unsigned int)TEXTURE_FLAGS)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	for (unsigned int i = 0; i < 3; i++) {
+		if (!is_mode(texture->addressMode[i]))
+			return CUDA_ERROR_INVALID_VALUE;
+		t->address_modes[i] = (uint8_t)texture->addressMode[i];
+	}
+	t->filters_linearly = texture->filterMode == CU_TR_FILTER_MODE_LINEAR;
+	t->filters_levels = texture->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
+	t->is_normalized = texture->flags & CU_TRSF_NORMALIZED_COORDINATES;
+	t->reads_integers = texture->flags & CU_TRSF_READ_AS_INTEGER;
+	t->is_srgb = texture->flags & CU_TRSF_SRGB;
+	/* Levels are found by coordinates that are the same in each; integers have no
+	 * mean. */
+	if ((t->n_levels > 1 && !t->is_normalized) ||
+		(t->filters_linearly && !t->is_linear_memory &&
+			(t->format == TEXEL_U32 || t->format == TEXEL_S32 ||
+				(t->reads_integers && t->format < TEXEL_U32))))
+		return CUDA_ERROR_INVALID_VALUE;
+	t->level_bias = texture->mipmapLevelBias;
+	t->level_min = texture->minMipmapLevelClamp;
+	t->level_max = texture->maxMipmapLevelClamp;
+	memcpy(t->border, texture->borderColor, sizeof(t->border));
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Calls
+ */
+
+static CUresult add(CUcontext context, const struct texture_object *template,
+	const struct softgpu_texture *entry, bool is_surface, unsigned long long *numberp)
+{
+	struct texture_object *object = malloc(sizeof(*object));
+
+	if (!object)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*object = *template;
+	object->object.release = texture_release;
+	*numberp = publish(object, entry, is_surface);
+	if (!*numberp) {
+		free(object);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	context_add(context, &object->object);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
+	const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
+{
+	struct softgpu_texture entry = {};
+	struct texture_object object = {};
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pTexObject || !pResDesc || !pTexDesc)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = set_resource(&entry, pResDesc);
+	if (!r && pResViewDesc)
+		r = set_view(&entry, pResViewDesc);
+	if (!r)
+		r = set_sampling(&entry, pTexDesc);
+	if (r)
+		return r;
+	object.resource = *pResDesc;
+	object.texture = *pTexDesc;
+	object.has_view = pResViewDesc;
+	if (pResViewDesc)
+		object.view = *pResViewDesc;
+	return add(context, &object, &entry, false, pTexObject);
+}
+
+CUresult cuSurfObjectCreate(
+	CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
+{
+	struct softgpu_texture entry = {};
+	struct texture_object object = {};
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pSurfObject || !pResDesc || pResDesc->resType != CU_RESOURCE_TYPE_ARRAY)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = set_resource(&entry, pResDesc);
+	if (r)
+		return r;
+	if (!(pResDesc->res.array.hArray->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST))
+		return CUDA_ERROR_INVALID_VALUE;
+	entry.reads_integers = true;
+	object.resource = *pResDesc;
+	return add(context, &object, &entry, true, pSurfObject);
+}
+
+static CUresult get(uint64_t number, bool is_surface, struct texture_object **objectp)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	*objectp = find(number, is_surface);
+	return *objectp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult destroy(uint64_t number, bool is_surface)
+{
+	struct texture_object *object;
+	CUresult r;
+
+	r = get(number, is_surface, &object);
+	if (!r)
+		r = sched_context_wait(&object->object.context->sched);
+	if (r)
+		return r;
+	context_remove(&object->object);
+	texture_release(&object->object);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuTexObjectDestroy(CUtexObject texObject)
+{
+	return destroy(texObject, false);
+}
+
+CUresult cuSurfObjectDestroy(CUsurfObject surfObject)
+{
+	return destroy(surfObject, true);
+}
+
+CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
+{
+	struct texture_object *object;
+	CUresult r = get(texObject, false, &object);
+
+	if (!r && !pResDesc)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*pResDesc = object->resource;
+	return r;
+}
+
+CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
+{
+	struct texture_object *object;
+	CUresult r = get(texObject, false, &object);
+
+	if (!r && !pTexDesc)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*pTexDesc = object->texture;
+	return r;
+}
+
+CUresult cuTexObjectGetResourceViewDesc(
+	CUDA_RESOURCE_VIEW_DESC *pResViewDesc, CUtexObject texObject)
+{
+	struct texture_object *object;
+	CUresult r = get(texObject, false, &object);
+
+	if (!r && (!pResViewDesc || !object->has_view))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*pResViewDesc = object->view;
+	return r;
+}
+
+CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
+{
+	struct texture_object *object;
+	CUresult r = get(surfObject, true, &object);
+
+	if (!r && !pResDesc)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*pResDesc = object->resource;
+	return r;
+}
+
+CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
+	CUarray_format format, unsigned int numChannels, CUdevice dev)
+{
+	struct softgpu_texture unused = {};
+	CUresult r;
+
+	r = device_get(dev);
+	if (r)
+		return r;
+	if (!maxWidthInElements)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = set_format(&unused, format, numChannels);
+	if (!r)
+		*maxWidthInElements = TEXTURE_LINEAR_MAX;
+	return r;
+}
