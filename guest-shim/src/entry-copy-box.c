@@ -10,6 +10,7 @@
 
 #include "call.h"
 #include "context.h"
+#include "copy-array.h"
 #include "copy.h"
 #include "stream.h"
 
@@ -18,6 +19,7 @@ struct operand {
 	CUmemorytype type;
 	const void *host;
 	CUdeviceptr device;
+	CUarray array;
 	size_t x, y, z, pitch, rows;
 };
 
@@ -25,7 +27,8 @@ struct operand {
 #define OPERAND(_copy, _side, _z, _rows)                                                 \
 	{                                                                                \
 		.type = (_copy)->_side##MemoryType, .host = (_copy)->_side##Host,        \
-		.device = (_copy)->_side##Device, .x = (_copy)->_side##XInBytes,         \
+		.device = (_copy)->_side##Device, .array = (_copy)->_side##Array,        \
+		.x = (_copy)->_side##XInBytes,         \
 		.y = (_copy)->_side##Y, .z = (_z), .pitch = (_copy)->_side##Pitch,       \
 		.rows = (_rows),                                                         \
 	}
@@ -61,8 +64,6 @@ static CUresult find_side(const struct operand *operand, struct shim_side *side)
 	case CU_MEMORYTYPE_UNIFIED:
 		base = operand->device;
 		break;
-	case CU_MEMORYTYPE_ARRAY:
-		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -73,9 +74,55 @@ static CUresult find_side(const struct operand *operand, struct shim_side *side)
 	return CUDA_SUCCESS;
 }
 
+/* Of an array the place in it counts. */
+static CUresult find_array_side(
+	const struct operand *operand, struct vgpu_array_side *side, CUarray *arrayp)
+{
+	struct shim_side memory;
+	CUresult result;
+
+	if (operand->type == CU_MEMORYTYPE_ARRAY) {
+		*arrayp = operand->array;
+		*side = (struct vgpu_array_side){
+			.x = operand->x,
+			.y = operand->y,
+			.z = operand->z,
+		};
+		return operand->array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	}
+	result = find_side(operand, &memory);
+	if (result == CUDA_SUCCESS)
+		*side = (struct vgpu_array_side){
+			.address = memory.address,
+			.pitch = memory.pitch,
+			.rows = memory.rows,
+		};
+	return result;
+}
+
+static CUresult copy_with_array(const struct shim_box *box, const struct operand *to,
+	const struct operand *from, CUstream stream, bool waits)
+{
+	struct shim_array_box sent = {
+		.box = { .width = box->width, .height = box->height,
+			.depth = box->depth },
+	};
+	CUresult result;
+
+	/* Between contexts, each array is its context's; that is not remoted. */
+	if (box->to_context || box->from_context)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = find_array_side(to, &sent.box.to, &sent.to);
+	if (result == CUDA_SUCCESS)
+		result = find_array_side(from, &sent.box.from, &sent.from);
+	return result == CUDA_SUCCESS ? shim_copy_array(&sent, stream, waits) : result;
+}
+
 /* Whether the rows of a side are as long, and its layers as high, as what is copied. */
 static bool side_fits(const struct shim_box *box, const struct operand *operand)
 {
+	if (operand->type == CU_MEMORYTYPE_ARRAY)
+		return true;
 	if (operand->pitch < operand->x + box->width &&
 		(box->height > 1 || box->depth > 1))
 		return false;
@@ -95,6 +142,8 @@ static CUresult copy_operands(struct shim_box *box, struct operand *to,
 	from->rows = from->rows ? from->rows : box->height;
 	if (!side_fits(box, to) || !side_fits(box, from))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (to->type == CU_MEMORYTYPE_ARRAY || from->type == CU_MEMORYTYPE_ARRAY)
+		return copy_with_array(box, to, from, stream, waits);
 	result = find_side(to, &box->to);
 	if (result == CUDA_SUCCESS)
 		result = find_side(from, &box->from);

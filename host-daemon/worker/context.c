@@ -159,6 +159,8 @@ void context_forget_contents(struct session *session, struct context *context)
 			lane_forget_context(lane, context);
 	}
 	device_memory_forget(session, context);
+	device_memory_refund(session, context->array_bytes);
+	context->array_bytes = 0;
 	callbacks_forget_context(session, context);
 	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
 	/* Waits by word see the count; a new life of the context starts it afresh. */

@@ -50,6 +50,7 @@ struct context {
 	uint32_t n_retains;   /* of the guest, for a primary context */
 	uint32_t fault;	      /* CUresult that broke it, the first; atomic */
 	struct stream legacy; /* stream 0 */
+	uint64_t array_bytes; /* charged for its arrays; contexts.lock */
 };
 
 /* What a thread that calls the driver keeps for itself. */

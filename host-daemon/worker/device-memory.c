@@ -29,8 +29,7 @@ uint64_t device_memory_limit(struct session *session, uint64_t total)
 		       : total;
 }
 
-/* Counts memory before it is asked for, so that two lanes cannot pass the limit. */
-static bool charge(struct session *session, uint64_t size)
+bool device_memory_charge(struct session *session, uint64_t size)
 {
 	uint64_t used = __atomic_load_n(&session->memory.used, __ATOMIC_RELAXED), sum;
 
@@ -44,7 +43,7 @@ static bool charge(struct session *session, uint64_t size)
 	return true;
 }
 
-static void refund(struct session *session, uint64_t size)
+void device_memory_refund(struct session *session, uint64_t size)
 {
 	__atomic_fetch_sub(&session->memory.used, size, __ATOMIC_RELAXED);
 	session_count(session, device_memory, -size);
@@ -100,7 +99,7 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!charge(session, size))
+	if (!device_memory_charge(session, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = driver_alloc(session, call->context->device, size, &range.start);
 	if (result != CUDA_SUCCESS)
@@ -114,7 +113,7 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 	return CUDA_SUCCESS;
 
 refund:
-	refund(session, size);
+	device_memory_refund(session, size);
 	return result;
 }
 
@@ -130,7 +129,7 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 	if (ranges_remove(&session->ranges, RANGE_MEMORY, address, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	result = driver_free(session, address);
-	refund(session, range.size);
+	device_memory_refund(session, range.size);
 	return result;
 }
 
@@ -184,7 +183,7 @@ void device_memory_free_all(struct session *session, const struct context *conte
 		if (range.kind != RANGE_MEMORY)
 			continue;
 		driver_free(session, range.start);
-		refund(session, range.size);
+		device_memory_refund(session, range.size);
 	}
 }
 
@@ -199,6 +198,6 @@ void device_memory_forget(struct session *session, const struct context *context
 		 */
 		if (session->memory.placement)
 			placement_release(session->memory.placement, range.start);
-		refund(session, range.size);
+		device_memory_refund(session, range.size);
 	}
 }

@@ -12,6 +12,7 @@
  */
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,11 @@ struct device_memory {
 
 void device_memory_init(struct session *session);
 void device_memory_deinit(struct session *session);
+
+/* Counts memory before it is asked for, so that two lanes cannot pass the limit. Return:
+ * whether it may be. */
+bool device_memory_charge(struct session *session, uint64_t size);
+void device_memory_refund(struct session *session, uint64_t size);
 
 CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *addressp);
 CUresult device_memory_free(struct call *call, uint64_t address);

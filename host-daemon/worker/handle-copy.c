@@ -27,7 +27,7 @@ static void give_back(struct call *call, uint32_t word, uint64_t value)
 		fence_write_word_now(call->session, word, value);
 }
 
-static CUresult copy_stream(
+CUresult copy_stream(
 	struct call *call, uint64_t handle, uint32_t word, uint64_t value, void **streamp)
 {
 	CUresult result = object_get(call, VGPU_HANDLE_STREAM, handle, false, streamp);
@@ -37,12 +37,7 @@ static CUresult copy_stream(
 	return result;
 }
 
-/*
- * Writes the word behind a copy, also one that was refused: the guest waits for it. One
- * that is told of the refusal waits for nothing, and may use block and word again on
- * another stream before this one would come to write.
- */
-static CUresult finish_copy(struct call *call, CUstream stream, uint32_t word,
+CUresult copy_finish(struct call *call, CUstream stream, uint32_t word,
 	uint64_t value, CUresult result)
 {
 	bool is_told = call->frame->flags & VGPU_FRAME_REPLY;
@@ -82,7 +77,7 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 		session_count(call->session, copies_h2d, 1);
 		session_count(call->session, bytes_h2d, request->byte_count);
 	}
-	return finish_copy(call, stream, request->word, request->word_value, result);
+	return copy_finish(call, stream, request->word, request->word_value, result);
 }
 
 CUresult handle_cuMemcpyDtoHAsync_v2(struct call *call,
@@ -107,7 +102,7 @@ CUresult handle_cuMemcpyDtoHAsync_v2(struct call *call,
 		session_count(call->session, copies_d2h, 1);
 		session_count(call->session, bytes_d2h, request->byte_count);
 	}
-	return finish_copy(call, stream, request->word, request->word_value, result);
+	return copy_finish(call, stream, request->word, request->word_value, result);
 }
 
 CUresult handle_cuMemcpyDtoDAsync_v2(struct call *call,
@@ -245,7 +240,7 @@ CUresult handle_cuMemcpy2DAsync_v2(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = copy_rectangle(call, &box, stream);
-	return finish_copy(call, stream, request->word, request->word_value, result);
+	return copy_finish(call, stream, request->word, request->word_value, result);
 }
 
 static CUresult copy_box(struct call *call, const struct box *box, CUstream stream)
@@ -289,7 +284,7 @@ CUresult handle_cuMemcpy3DAsync_v2(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = copy_box(call, &box, stream);
-	return finish_copy(call, stream, request->word, request->word_value, result);
+	return copy_finish(call, stream, request->word, request->word_value, result);
 }
 
 /* The contexts of a copy between two, as the driver knows them. */
@@ -428,6 +423,10 @@ void copy_give_back(struct call *call)
 	case VGPU_CALL_cuMemcpy3DAsync_v2:
 		GIVE_BACK(call, Vgpu__CuMemcpy3DAsyncV2Request,
 			vgpu__cu_memcpy3_dasync_v2_request__descriptor);
+		break;
+	case VGPU_CALL_vgpuCopyArray:
+		GIVE_BACK(call, Vgpu__VgpuCopyArrayRequest,
+			vgpu__vgpu_copy_array_request__descriptor);
 		break;
 	default:
 		break;

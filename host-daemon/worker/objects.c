@@ -106,7 +106,8 @@ static uint32_t *bucket_of(struct object_table *table, const void *driver)
 	return &table->buckets[((uintptr_t)driver >> 4) * 0x9e3779b97f4a7c15ull >> 52];
 }
 
-static struct object *find_driver(struct object_table *table, const void *driver)
+static struct object *find_driver(
+	struct object_table *table, const void *driver, const void *owner)
 {
 	struct object *object;
 	uint32_t next;
@@ -115,7 +116,8 @@ static struct object *find_driver(struct object_table *table, const void *driver
 		return NULL;
 	for (next = *bucket_of(table, driver); next; next = object->next) {
 		object = entry(table, next - 1);
-		if (object->driver == driver)
+		if (object->driver == driver &&
+			(!table->per_owner || object->owner == owner))
 			return object;
 	}
 	return NULL;
@@ -196,7 +198,7 @@ static int pick_index(struct object_table *table, uint32_t *indexp)
 static int add_locked(struct object_table *table, void *driver, const void *owner,
 	const void *parent, struct object **objectp)
 {
-	struct object *object = find_driver(table, driver);
+	struct object *object = find_driver(table, driver, owner);
 	uint32_t index = 0;
 	int r;
 
@@ -274,6 +276,20 @@ bool object_table_remove(struct object_table *table, uint64_t handle, void **dri
 			*driverp = object->driver;
 		withdraw(table, object);
 	}
+	pthread_mutex_unlock(&table->lock);
+	return object;
+}
+
+bool object_table_find_driver(struct object_table *table, const void *driver,
+	const void *owner, struct object *copy, size_t size)
+{
+	const struct object *object;
+
+	assert(size <= table->entry_size);
+	pthread_mutex_lock(&table->lock);
+	object = find_driver(table, driver, owner);
+	if (object)
+		memcpy(copy, object, size);
 	pthread_mutex_unlock(&table->lock);
 	return object;
 }

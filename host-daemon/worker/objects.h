@@ -54,6 +54,7 @@ struct object_table {
 	enum vgpu_handle_kind kind;
 	size_t entry_size;
 	bool unique;	 /* a driver object has one entry, found again by hash */
+	bool per_owner;	 /* of those with another owner nothing is known */
 	uint32_t first;	 /* lowest index handed out */
 	uint32_t n_used; /* indices below were in use at least once */
 	uint32_t free;	 /* list of those free again */
@@ -101,6 +102,15 @@ int object_table_add_at(struct object_table *table, uint64_t handle, void *drive
 
 /* Frees an entry. Return: whether it was that handle's until now. */
 bool object_table_remove(struct object_table *table, uint64_t handle, void **driverp);
+
+/*
+ * In a unique table, copies the entry of a driver object and owner: the first @size
+ * bytes of it.
+ *
+ * Return: whether there is one.
+ */
+bool object_table_find_driver(struct object_table *table, const void *driver,
+	const void *owner, struct object *copy, size_t size);
 
 /* Removes all objects of an owner or parent. Return: how many. */
 uint32_t object_table_remove_owned(struct object_table *table, const void *owner);

@@ -10,8 +10,10 @@
 #include "vgpu/checked.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "worker/array.h"
 #include "worker/images.h"
 #include "worker/session.h"
+#include "worker/texture.h"
 
 /* The numbers come from vgpud, not from the guest; checking them keeps a mistake there
  * from becoming a mapping of another channel's memory here. */
@@ -34,19 +36,27 @@ static int make_tables(struct session *session)
 		[VGPU_HANDLE_FUNCTION] = sizeof(struct kernel),
 		[VGPU_HANDLE_KERNEL] = sizeof(struct kernel),
 		[VGPU_HANDLE_STREAM] = sizeof(struct stream),
+		[VGPU_HANDLE_ARRAY] = sizeof(struct array),
+		[VGPU_HANDLE_MIPMAP] = sizeof(struct array),
+		[VGPU_HANDLE_TEXTURE] = sizeof(struct texture),
+		[VGPU_HANDLE_SURFACE] = sizeof(struct texture),
 	};
 	uint32_t kind;
 	int r;
 
 	for (kind = VGPU_HANDLE_CONTEXT + 1; kind < _VGPU_HANDLE_N; kind++) {
+		bool numbered =
+			kind == VGPU_HANDLE_TEXTURE || kind == VGPU_HANDLE_SURFACE;
 		bool unique = kind == VGPU_HANDLE_FUNCTION ||
-			      kind == VGPU_HANDLE_KERNEL || kind == VGPU_HANDLE_MODULE;
+			      kind == VGPU_HANDLE_KERNEL || kind == VGPU_HANDLE_MODULE ||
+			      kind == VGPU_HANDLE_ARRAY || numbered;
 
 		r = object_table_init(&session->objects[kind], kind,
 			entry_sizes[kind] ? entry_sizes[kind] : sizeof(struct object), 0,
 			unique, &session->totals);
 		if (r)
 			return vgpu_error_trace(r);
+		session->objects[kind].per_owner = numbered;
 	}
 	r = contexts_init(session);
 	return r ? vgpu_error_trace(r) : 0;

@@ -133,7 +133,8 @@ TEST(rectangles_are_copied_and_filled_row_by_row)
 	copy.Height = 1 << 20;
 	check_cu(cuMemcpy2D(&copy), CUDA_ERROR_INVALID_VALUE);
 	copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-	check_cu(cuMemcpy2D(&copy), CUDA_ERROR_NOT_SUPPORTED);
+	copy.srcArray = NULL;
+	check_cu(cuMemcpy2D(&copy), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(pinned_memory_is_seen_by_kernels_at_its_own_address)

@@ -69,8 +69,7 @@ static bool cube_fits(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	bool layered = d->Flags & CUDA_ARRAY3D_LAYERED;
 
 	return d->Width <= ARRAY_CUBE_MAX && d->Height == d->Width && d->Depth &&
-	       d->Depth % 6 == 0 &&
-	       d->Depth <= 6 * (layered ? ARRAY_CUBE_LAYERS_MAX : 1);
+	       d->Depth % 6 == 0 && d->Depth <= 6 * (layered ? ARRAY_CUBE_LAYERS_MAX : 1);
 }
 
 static bool shape_fits(const CUDA_ARRAY3D_DESCRIPTOR *d)
@@ -137,7 +136,7 @@ static bool lay_out(
 
 static CUresult allocate(CUcontext context, uint64_t size, uint64_t *addressp)
 {
-	struct range range = { .kind = RANGE_DRIVER, .size = size, .owner = context };
+	struct range range = { .kind = RANGE_ARRAY, .size = size, .owner = context };
 
 	return memory_alloc(&softgpu_device.memory, &range, addressp)
 		       ? CUDA_ERROR_OUT_OF_MEMORY
@@ -146,7 +145,7 @@ static CUresult allocate(CUcontext context, uint64_t size, uint64_t *addressp)
 
 static void release_memory(uint64_t address)
 {
-	memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_DRIVER));
+	memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_ARRAY));
 }
 
 /*
@@ -281,9 +280,8 @@ CUresult cuArrayGetSparseProperties(
 	return r ? r : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuArrayGetMemoryRequirements(
-	CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array,
-	CUdevice device)
+CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+	CUarray array, CUdevice device)
 {
 	CUresult r = array_get(array);
 
@@ -307,8 +305,8 @@ bool array_find(CUarray array, const struct array_box *box, uint64_t *addressp,
 			box->z, box->depth, 0, level->depth ? level->depth : 1) ||
 		box->x % texel || box->width % texel)
 		return false;
-	*addressp = level->address + box->z * level->slice + box->y * level->pitch +
-		    box->x;
+	*addressp =
+		level->address + box->z * level->slice + box->y * level->pitch + box->x;
 	*pitchp = level->pitch;
 	*rowsp = level->slice / level->pitch;
 	return true;

@@ -71,8 +71,8 @@ static uint64_t publish(struct texture_object *object,
 	pthread_mutex_lock(&table.lock);
 	index = take_index();
 	if (index >= 0) {
-		entry = &table.entries.chunks[index / TEXTURE_CHUNK]
-				[index % TEXTURE_CHUNK];
+		entry = &table.entries
+				 .chunks[index / TEXTURE_CHUNK][index % TEXTURE_CHUNK];
 		number = (uint64_t)(entry->generation + 1) << TEXTURE_INDEX_BITS |
 			 (uint32_t)index;
 		number |= is_surface ? TEXTURE_SURFACE_BIT : 0;
@@ -160,8 +160,7 @@ static CUresult set_linear(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *
 	size_t size = resource->res.linear.sizeInBytes;
 	CUresult r;
 
-	r = set_format(
-		t, resource->res.linear.format, resource->res.linear.numChannels);
+	r = set_format(t, resource->res.linear.format, resource->res.linear.numChannels);
 	if (r)
 		return r;
 	n = size / (texel_channel_size(t->format) * t->n_channels);
@@ -171,8 +170,7 @@ static CUresult set_linear(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *
 	t->n_levels = 1;
 	t->n_dimensions = 1;
 	t->is_linear_memory = true;
-	t->levels[0] =
-		(struct texture_level){ .address = address, .width = (uint32_t)n };
+	t->levels[0] = (struct texture_level){ .address = address, .width = (uint32_t)n };
 	return CUDA_SUCCESS;
 }
 
@@ -404,8 +402,7 @@ CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pR
 	return add(context, &object, &entry, false, pTexObject);
 }
 
-CUresult cuSurfObjectCreate(
-	CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
+CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
 	struct softgpu_texture entry = {};
 	struct texture_object object = {};
@@ -501,7 +498,8 @@ CUresult cuTexObjectGetResourceViewDesc(
 	return r;
 }
 
-CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
+CUresult cuSurfObjectGetResourceDesc(
+	CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
 {
 	struct texture_object *object;
 	CUresult r = get(surfObject, true, &object);

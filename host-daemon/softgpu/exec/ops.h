@@ -19,7 +19,7 @@
 #define SOFTGPU_OPS_TEXTURE(X)                                                           \
 	X(TEX_PUT, "-wwwww") /* off: rows of block.texture_operands, in fives */         \
 	X(TEX, "WxW-WW")     /* enum texture_option */                                   \
-	X(TXQ, "Wxw---")     /* b: level; off: enum texture_property, 64: of a surface */ \
+	X(TXQ, "Wxw---")     /* b: level; off: enum texture_property, TXQ_SURFACE */     \
 	X(SULD_32, "WxW-WW") /* enum surface_option */                                   \
 	X(SULD_64, "XxX-XX")                                                             \
 	X(SUST_32, "-xwwww")                                                             \
@@ -276,7 +276,7 @@
  * elements in b, c, e, f. Shared, local and parameter addresses have 32 bits.
  */
 #define SOFTGPU_OPS_OTHER(X)                                                             \
-	SOFTGPU_OPS_TEXTURE(X)                                                                 \
+	SOFTGPU_OPS_TEXTURE(X)                                                           \
 	/* alu.c */                                                                      \
 	X(SELP_32, "Wwwp--")                                                             \
 	X(SELP_64, "Xxxp--")                                                             \

@@ -123,8 +123,8 @@ static int64_t place_index(int64_t i, uint32_t size, unsigned int mode)
 }
 
 /* A coordinate in texels; repetition is taken off while it is still precise. */
-static float scale(const struct softgpu_texture *t, float x, uint32_t size,
-	unsigned int mode)
+static float scale(
+	const struct softgpu_texture *t, float x, uint32_t size, unsigned int mode)
 {
 	if (!t->is_normalized)
 		return x;
@@ -209,8 +209,8 @@ static struct texel mix(struct texel a, struct texel b, uint32_t weight)
 	float w = (float)weight / 256.0f;
 
 	for (unsigned int i = 0; i < 4; i++)
-		a.bits[i] = bits_f32((1.0f - w) * make_f32(a.bits[i]) +
-				    w * make_f32(b.bits[i]));
+		a.bits[i] = bits_f32(
+			(1.0f - w) * make_f32(a.bits[i]) + w * make_f32(b.bits[i]));
 	return a;
 }
 
@@ -231,8 +231,8 @@ static struct texel read_filtered(struct fetch *fetch, const struct axis axes[3]
 			if (!axes[1].weight)
 				break;
 		}
-		planes[k] = axes[1].weight ? mix(rows[0], rows[1], axes[1].weight)
-					   : rows[0];
+		planes[k] =
+			axes[1].weight ? mix(rows[0], rows[1], axes[1].weight) : rows[0];
 		if (!axes[2].weight)
 			break;
 	}
@@ -317,8 +317,8 @@ static struct place find_place(const struct texture_query *query)
 
 static uint32_t size_of(const struct texture_level *level, unsigned int axis)
 {
-	uint32_t size = axis == 0 ? level->width
-				  : (axis == 1 ? level->height : level->depth);
+	uint32_t size =
+		axis == 0 ? level->width : (axis == 1 ? level->height : level->depth);
 
 	return size ? size : 1;
 }
@@ -394,8 +394,8 @@ static struct texel fetch_levels(struct fetch *fetch, const struct place *place)
 {
 	const struct texture_query *query = fetch->query;
 	const struct softgpu_texture *t = query->texture;
-	uint32_t last = t->n_levels && t->n_levels <= TEXTURE_LEVELS_MAX ? t->n_levels - 1
-									 : 0;
+	uint32_t last =
+		t->n_levels && t->n_levels <= TEXTURE_LEVELS_MAX ? t->n_levels - 1 : 0;
 	float level = query->has_gradient ? level_of_gradient(query, place->n_axes)
 					  : query->level;
 	uint32_t low, weight;
@@ -473,8 +473,8 @@ int softgpu_surface_find(const struct softgpu_texture *surface, unsigned int sha
 
 static uint32_t data_type(const struct softgpu_texture *t)
 {
-	static const uint16_t read_as_integer[_TEXEL_N] = { 0x10da, 0x10d7, 0x10db, 0x10d8,
-		0x10dc, 0x10d9, 0x10dd, 0x10de };
+	static const uint16_t read_as_integer[_TEXEL_N] = { 0x10da, 0x10d7, 0x10db,
+		0x10d8, 0x10dc, 0x10d9, 0x10dd, 0x10de };
 	static const uint16_t read_as_float[_TEXEL_N] = { 0x10d2, 0x10d0, 0x10d3, 0x10d1,
 		0x10dc, 0x10d9, 0x10dd, 0x10de };
 	unsigned int format = t->format < _TEXEL_N ? t->format : 0;

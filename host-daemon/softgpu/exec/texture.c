@@ -278,7 +278,7 @@ COMBINE(u64, s64)
 			old = __atomic_load_n(p, __ATOMIC_RELAXED);                      \
 			do                                                               \
 				new = combine_##_R(                                      \
-					atom, ip->off &SURFACE_SIGNED, old, s[i]);       \
+					atom, ip->off & SURFACE_SIGNED, old, s[i]);      \
 			while (!__atomic_compare_exchange_n(p, &old, new, true,          \
 				__ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                    \
 		}                                                                        \

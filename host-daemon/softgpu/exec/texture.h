@@ -92,8 +92,8 @@ static inline const struct softgpu_texture *softgpu_texture_find(
 
 	if (!textures || !number)
 		return NULL;
-	chunk = __atomic_load_n(&textures->chunks[index / TEXTURE_CHUNK],
-		__ATOMIC_ACQUIRE);
+	chunk = __atomic_load_n(
+		&textures->chunks[index / TEXTURE_CHUNK], __ATOMIC_ACQUIRE);
 	if (!chunk)
 		return NULL;
 	texture = &chunk[index % TEXTURE_CHUNK];
@@ -119,8 +119,8 @@ enum texture_shape {
 struct texture_query {
 	const struct softgpu_space *space;
 	const struct softgpu_texture *texture;
-	uint8_t shape;	/* enum texture_shape */
-	int8_t gather;	/* channel whose four texels are wanted, -1: filter */
+	uint8_t shape;	 /* enum texture_shape */
+	int8_t gather;	 /* channel whose four texels are wanted, -1: filter */
 	bool is_integer; /* coordinates are integers: a texel is fetched */
 	bool has_gradient;
 	uint32_t layer;

@@ -193,7 +193,7 @@ static int texture(struct lowering *l)
 		r = put_gradients(l);
 	return r ? r
 		 : fetch(l, shape_of(in) | (integer ? TEX_INTEGER : 0) |
-				   (grad ? TEX_GRADIENT : 0));
+				    (grad ? TEX_GRADIENT : 0));
 }
 
 static int gather(struct lowering *l)
@@ -206,8 +206,8 @@ static int gather(struct lowering *l)
 	r = put_coordinates(l, 4, constant(l, CLASS_32, 0));
 	return r ? r
 		 : fetch(l, shape_of(in) | TEX_GATHER |
-				   (uint32_t)(in->mode - PTX_MODE_TLD4_R)
-					   << TEX_CHANNEL_SHIFT);
+				    (uint32_t)(in->mode - PTX_MODE_TLD4_R)
+					    << TEX_CHANNEL_SHIFT);
 }
 
 static int query(struct lowering *l)
@@ -265,8 +265,7 @@ static int surface_load(struct lowering *l)
 	struct operation *o;
 	int r;
 
-	if (!is_surface_access(l->instr) || has_operand(l, 2) ||
-		to.n != l->instr->vector)
+	if (!is_surface_access(l->instr) || has_operand(l, 2) || to.n != l->instr->vector)
 		return lower_unsupported(l);
 	r = put_coordinates(l, 3, constant(l, CLASS_32, 0));
 	if (r)
@@ -350,7 +349,10 @@ int translate_texture(struct lowering *l)
 		return surface_store(l);
 	case PTX_OP_SURED:
 		return surface_reduction(l);
-	default:
+	case PTX_OP_TXQ:
+	case PTX_OP_SUQ:
 		return query(l);
+	default:
+		return lower_unsupported(l);
 	}
 }

@@ -130,14 +130,6 @@ static int dispatch(struct lowering *l)
 		return translate_control(l);
 	case PTX_OP_CALL:
 		return translate_call(l);
-	case PTX_OP_TEX:
-	case PTX_OP_TLD4:
-	case PTX_OP_TXQ:
-	case PTX_OP_SULD:
-	case PTX_OP_SUST:
-	case PTX_OP_SURED:
-	case PTX_OP_SUQ:
-		return translate_texture(l);
 	case PTX_OP_PREFETCH:
 	case PTX_OP_PREFETCHU:
 	case PTX_OP_DISCARD:
@@ -145,7 +137,7 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_GRIDDEPCONTROL:
 		return l->error; /* hints: nothing to do */
 	default:
-		return lower_unsupported(l);
+		return translate_texture(l);
 	}
 }
 

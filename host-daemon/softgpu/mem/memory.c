@@ -26,7 +26,8 @@ static uint64_t memory_pages(uint64_t size)
 
 static bool memory_counts(enum range_kind kind)
 {
-	return kind == RANGE_DEVICE || kind == RANGE_MANAGED || kind == RANGE_MODULE;
+	return kind == RANGE_DEVICE || kind == RANGE_MANAGED || kind == RANGE_MODULE ||
+	       kind == RANGE_ARRAY;
 }
 
 /* Returns: bytes that count against the limit. */
@@ -328,7 +329,7 @@ bool memory_find(struct memory *memory, uint64_t address, struct range *rangep)
 
 	pthread_mutex_lock(&memory->lock);
 	entry = ranges_find(&memory->ranges, address);
-	if (entry && entry->kind == RANGE_DRIVER)
+	if (entry && (entry->kind == RANGE_DRIVER || entry->kind == RANGE_ARRAY))
 		entry = NULL;
 	if (entry)
 		*rangep = *entry;
@@ -346,6 +347,7 @@ bool memory_covers(struct memory *memory, uint64_t address, uint64_t size)
 		uint64_t rest = entry ? entry->size - (address - entry->address) : 0;
 
 		covered = entry && entry->kind != RANGE_DRIVER &&
+			  entry->kind != RANGE_ARRAY &&
 			  (rest >= size || entry->kind == RANGE_REGISTERED);
 		if (!covered || rest >= size)
 			break;

@@ -19,6 +19,7 @@ enum range_kind {
 	RANGE_HOST,	  /* cuMemHostAlloc */
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_DRIVER,	  /* the driver's own: kernels reach it, calls do not */
+	RANGE_ARRAY,	  /* as that, and it counts: what textures are over */
 	_RANGE_N,
 };
 

@@ -31,6 +31,11 @@ enum vgpu_handle_kind {
 	VGPU_HANDLE_EVENT,
 	VGPU_HANDLE_LINK,
 	VGPU_HANDLE_POOL,
+	VGPU_HANDLE_ARRAY,
+	VGPU_HANDLE_MIPMAP,
+	/* Of which guests hold the driver's own value, see driver-texture.xml. */
+	VGPU_HANDLE_TEXTURE,
+	VGPU_HANDLE_SURFACE,
 	_VGPU_HANDLE_N,
 };
 
