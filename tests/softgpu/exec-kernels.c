@@ -370,6 +370,7 @@ TEST(kernels_allocate_and_assert)
 		.print = collect,
 		.malloc = give_memory,
 		.free = take_memory,
+		.heap = text,
 	};
 	check_eq(rig_run(rig, "k", 1, 1, &out, sizeof(out)), 710);
 	check_eq(out[0], (uintptr_t)text);

@@ -29,6 +29,7 @@
 
 #include "api/object.h"
 #include "exec/engine.h"
+#include "mem/heap.h"
 #include "mem/memory.h"
 #include "sched/sched.h"
 
@@ -103,6 +104,7 @@ struct CUctx_st {
 
 	struct softgpu_hooks hooks; /* of its kernels; constant */
 	struct print_fifo fifo;
+	struct heap heap;
 };
 
 struct CUstream_st {

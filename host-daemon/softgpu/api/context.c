@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "vgpu/log.h"
+
 #include "api/api.h"
 
 static void context_setup(CUcontext context)
@@ -42,7 +44,53 @@ static void context_teardown(CUcontext context)
 		TAILQ_REMOVE(&objects, object, link);
 		object->release(object);
 	}
+	heap_reset(&context->heap);
 	memory_free_owner(&softgpu_device.memory, context);
+}
+
+/*
+ * The heap of device code: made at the first allocation by a kernel, so that programs
+ * whose kernels have none lose no memory to it
+ */
+
+static void heap_fill(CUcontext context)
+{
+	struct range range = {
+		.size = context->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
+		.kind = RANGE_DRIVER,
+		.owner = context,
+	};
+	uint64_t address;
+
+	if (!range.size || memory_alloc(&softgpu_device.memory, &range, &address))
+		vgpu_log_warning("no memory for a heap of %llu bytes",
+			(unsigned long long)range.size);
+	else if (heap_begin(&context->heap, address, range.size))
+		memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_DRIVER));
+}
+
+static uint64_t heap_malloc(void *data, uint64_t size)
+{
+	CUcontext context = data;
+	struct heap *heap = &context->heap;
+	uint64_t address;
+
+	pthread_mutex_lock(&heap->lock);
+	if (!heap->is_begun)
+		heap_fill(context);
+	heap->is_begun = true;
+	address = heap_take(heap, size);
+	pthread_mutex_unlock(&heap->lock);
+	return address;
+}
+
+static void heap_free(void *data, uint64_t address)
+{
+	struct heap *heap = &((CUcontext)data)->heap;
+
+	pthread_mutex_lock(&heap->lock);
+	heap_give(heap, address);
+	pthread_mutex_unlock(&heap->lock);
 }
 
 /* With device.lock. */
@@ -62,6 +110,10 @@ static CUresult context_new(CUcontext *contextp, unsigned int flags)
 	pthread_mutex_init(&context->lock, NULL);
 	TAILQ_INIT(&context->objects);
 	print_init(context);
+	context->hooks.malloc = heap_malloc;
+	context->hooks.free = heap_free;
+	context->hooks.heap = context;
+	heap_init(&context->heap);
 	*contextp = context;
 	return CUDA_SUCCESS;
 }
@@ -284,6 +336,7 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 	if (stack_top() == ctx)
 		stack_pop(&popped);
 	context_teardown(ctx);
+	heap_deinit(&ctx->heap);
 	pthread_mutex_destroy(&ctx->lock);
 	object_free(&ctx->object);
 	return CUDA_SUCCESS;
@@ -351,6 +404,9 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 		if (value > API_PRINT_FIFO_MAX)
 			value = API_PRINT_FIFO_MAX;
 	}
+	/* Pointers into the heap may be anywhere: it stays as it is once it is in use. */
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && heap_has_begun(&context->heap))
+		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&context->lock);
 	/* A launch reads its stack size without the lock. */
 	__atomic_store_n(&context->limits[limit], value, __ATOMIC_RELAXED);

@@ -100,7 +100,7 @@ static void launch_describe(
 		.dynamic_shared_size = launch->shared_size,
 		.params_size = function->info->params_size,
 		.space = &softgpu_device.memory.space,
-		.hooks = &function->module->object.context->hooks,
+		.hooks = &context->hooks,
 		.textures = texture_table(),
 		.n_sms = softgpu_device.n_threads,
 		.stack_size = (uint32_t)__atomic_load_n(

@@ -172,10 +172,11 @@ struct softgpu_hooks {
 	void (*print_error)(void *data, const char *text, size_t size);
 	/*
 	 * Device-side malloc() and free(): an address in a window, or 0. What is freed
-	 * is any number the kernel likes. Both or none.
+	 * is any number the kernel likes. Both or none; they get `heap`.
 	 */
-	uint64_t (*malloc)(void *data, uint64_t size);
-	void (*free)(void *data, uint64_t address);
+	uint64_t (*malloc)(void *heap, uint64_t size);
+	void (*free)(void *heap, uint64_t address);
+	void *heap;
 };
 
 struct softgpu_launch {

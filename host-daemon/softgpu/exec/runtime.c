@@ -299,7 +299,7 @@ HANDLER(MALLOC)
 	uint64_t *d = REG(uint64_t, ip->d);
 
 	EACH_SET_LANE(i, mask)
-	d[i] = hooks && hooks->malloc && hooks->free ? hooks->malloc(hooks->data, size[i])
+	d[i] = hooks && hooks->malloc && hooks->free ? hooks->malloc(hooks->heap, size[i])
 						     : 0;
 	return ip + 1;
 }
@@ -311,6 +311,6 @@ HANDLER(FREE)
 
 	EACH_SET_LANE(i, mask)
 	if (address[i] && hooks && hooks->malloc && hooks->free)
-		hooks->free(hooks->data, address[i]);
+		hooks->free(hooks->heap, address[i]);
 	return ip + 1;
 }
