@@ -16,6 +16,15 @@ SCALAR u32 half_add(u32 a, u32 b)
 	return half_from_f32(half_to_f32((u16)a) + half_to_f32((u16)b));
 }
 
+SCALAR u32 bfloat_add(u32 a, u32 b)
+{
+	u32 r = bits_f32(make_f32(a << 16) + make_f32(b << 16));
+
+	if ((r & 0x7fffffffu) > 0x7f800000u)
+		return 0x7fff;
+	return (r + 0x7fff + (r >> 16 & 1)) >> 16;
+}
+
 /*
  * _update gives the new value from `old` and the lane's operand x (and y). What has a
  * machine instruction of its own is not done by a loop.
@@ -83,6 +92,9 @@ HANDLER_ATOM_LOOP(ATOM_ADD_F64, u64, u64, bits_f64(make_f64(old) + make_f64(x)))
 HANDLER_ATOM_LOOP(ATOM_ADD_F16, u16, u32, (u16)half_add(old, x))
 HANDLER_ATOM_LOOP(
 	ATOM_ADD_F16X2, u32, u32, half_add(old, x) | half_add(old >> 16, x >> 16) << 16)
+HANDLER_ATOM_LOOP(ATOM_ADD_BF16, u16, u32, (u16)bfloat_add(old, x))
+HANDLER_ATOM_LOOP(ATOM_ADD_BF16X2, u32, u32,
+	bfloat_add(old & 0xffff, x & 0xffff) | bfloat_add(old >> 16, x >> 16) << 16)
 HANDLER_ATOM_LOOP(ATOM_MIN_S32, u32, u32, (s32)old < (s32)x ? old : x)
 HANDLER_ATOM_LOOP(ATOM_MIN_U32, u32, u32, old < x ? old : x)
 HANDLER_ATOM_LOOP(ATOM_MIN_S64, u64, u64, (s64)old < (s64)x ? old : x)

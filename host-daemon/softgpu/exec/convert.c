@@ -158,6 +158,20 @@ static int machine_round(unsigned int round)
 	}
 }
 
+/* An integer as a double; one of more than 53 bits keeps its lowest bit as "or more". */
+static f64 odd_integer(const struct value *v)
+{
+	u64 m = v->negative ? 0 - v->integer : v->integer;
+	f64 r = m >> 53 ? (f64)(m >> 11 | !!(m & 2047)) * 2048 : (f64)m;
+
+	return v->negative ? -r : r;
+}
+
+static f64 greatest(unsigned int type)
+{
+	return type == PTX_TYPE_F16 ? 65504.0 : 0x1.fep127;
+}
+
 static u64 store_float(
 	unsigned int type, const struct value *v, unsigned int round, u64 imm)
 {
@@ -178,14 +192,18 @@ static u64 store_float(
 		single = (f32)v->integer;
 	}
 	if (type == PTX_TYPE_F16)
-		wide = narrow(v->is_float ? wide : (f64)single, 10, -14);
+		wide = narrow(v->is_float ? wide : odd_integer(v), 10, -14);
 	else if (type == PTX_TYPE_BF16)
-		wide = narrow(v->is_float ? wide : (f64)single, 7, -126);
+		wide = narrow(v->is_float ? wide : odd_integer(v), 7, -126);
 	fesetround(saved);
 	if (imm & CONVERT_SAT) {
 		wide = sat_f64(wide);
 		single = sat_f32(single);
 	}
+	if (imm & CONVERT_RELU && wide <= 0)
+		wide = 0;
+	if (imm & CONVERT_SATFINITE && fabs(wide) > greatest(type))
+		wide = copysign(greatest(type), wide);
 	switch (type) {
 	case PTX_TYPE_F16:
 		return half_bits(wide);

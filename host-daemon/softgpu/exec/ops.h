@@ -84,23 +84,27 @@
 	X(FLOOR_F64, f64, f64, floor(a))                                                 \
 	X(CEIL_F64, f64, f64, ceil(a))                                                   \
 	X(FTZ_F32, f32, f32, ftz(a))                                                     \
+	X(RELU_F32, f32, f32, a > 0 || a != a ? a : 0.0f)                                \
+	X(RELU_F64, f64, f64, a > 0 || a != a ? a : 0.0)                                 \
+	X(FTZ_F16, u32, u32, a & 0x7c00u ? a : a & 0x8000u)                              \
+	X(FTZ_BF16, u32, u32, a & 0x7f80u ? a : a & 0x8000u)                             \
 	X(SAT_F32, f32, f32, sat_f32(a))                                                 \
 	X(SAT_F64, f64, f64, sat_f64(a))                                                 \
 	X(ABS_F32, f32, f32, abs_f32(a))                                                 \
 	X(NEG_F32, f32, f32, neg_f32(a))                                                 \
 	X(ABS_F64, f64, f64, abs_f64(a))                                                 \
 	X(NEG_F64, f64, f64, neg_f64(a))                                                 \
-	X(SQRT_F32, f32, f32, __builtin_sqrtf(a))                                        \
-	X(RSQRT_F32, f32, f32, (f32)(1.0 / __builtin_sqrt((f64)a)))                      \
-	X(RCP_F32, f32, f32, 1.0f / a)                                                   \
+	X(SQRT_F32, f32, f32, canon(__builtin_sqrtf(a)))                                 \
+	X(RSQRT_F32, f32, f32, canon((f32)(1.0 / __builtin_sqrt((f64)a))))               \
+	X(RCP_F32, f32, f32, canon(1.0f / a))                                            \
 	X(SQRT_F64, f64, f64, __builtin_sqrt(a))                                         \
 	X(RSQRT_F64, f64, f64, 1.0 / __builtin_sqrt(a))                                  \
 	X(RCP_F64, f64, f64, 1.0 / a)                                                    \
-	X(EX2_F32, f32, f32, exp2f(a))                                                   \
-	X(LG2_F32, f32, f32, log2f(a))                                                   \
-	X(SIN_F32, f32, f32, sinf(a))                                                    \
-	X(COS_F32, f32, f32, cosf(a))                                                    \
-	X(TANH_F32, f32, f32, tanhf(a))
+	X(EX2_F32, f32, f32, canon(exp2f(a)))                                            \
+	X(LG2_F32, f32, f32, canon(log2f(a)))                                            \
+	X(SIN_F32, f32, f32, canon(sinf(a)))                                             \
+	X(COS_F32, f32, f32, canon(cosf(a)))                                             \
+	X(TANH_F32, f32, f32, canon(tanhf(a)))
 
 /* X(name, type of d, type of a, type of b, expression) */
 #define SOFTGPU_OPS_BINARY(X)                                                            \
@@ -167,16 +171,28 @@
 	X(PACK_64, u64, u32, u32, a | (u64)b << 32)                                      \
 	X(ADD_X16, u32, u32, u32,                                                        \
 		(u16)(a + b) | ((a & 0xffff0000u) + (b & 0xffff0000u)))                  \
-	X(ADD_F32, f32, f32, f32, a + b)                                                 \
-	X(SUB_F32, f32, f32, f32, a - b)                                                 \
-	X(MUL_F32, f32, f32, f32, a *b)                                                  \
-	X(DIV_F32, f32, f32, f32, a / b)                                                 \
+	X(MIN_U16X2, u32, u32, u32,                                                      \
+		(u16)((u16)a < (u16)b ? a : b) |                                         \
+			(a >> 16 < b >> 16 ? a : b) >> 16 << 16)                         \
+	X(MAX_U16X2, u32, u32, u32,                                                      \
+		(u16)((u16)a > (u16)b ? a : b) |                                         \
+			(a >> 16 > b >> 16 ? a : b) >> 16 << 16)                         \
+	X(MIN_S16X2, u32, u32, u32,                                                      \
+		(u16)((s16)a < (s16)b ? a : b) |                                         \
+			((s32)a >> 16 < (s32)b >> 16 ? a : b) >> 16 << 16)               \
+	X(MAX_S16X2, u32, u32, u32,                                                      \
+		(u16)((s16)a > (s16)b ? a : b) |                                         \
+			((s32)a >> 16 > (s32)b >> 16 ? a : b) >> 16 << 16)               \
+	X(ADD_F32, f32, f32, f32, canon(a + b))                                          \
+	X(SUB_F32, f32, f32, f32, canon(a - b))                                          \
+	X(MUL_F32, f32, f32, f32, canon(a *b))                                           \
+	X(DIV_F32, f32, f32, f32, canon(a / b))                                          \
 	X(MIN_F32, f32, f32, f32, min_f32(a, b))                                         \
 	X(MAX_F32, f32, f32, f32, max_f32(a, b))                                         \
 	X(NAN_F32, f32, f32, f32, nan_f32(a, b, 0.0f))                                   \
-	X(ADD_FTZ_F32, f32, f32, f32, ftz(ftz(a) + ftz(b)))                              \
-	X(SUB_FTZ_F32, f32, f32, f32, ftz(ftz(a) - ftz(b)))                              \
-	X(MUL_FTZ_F32, f32, f32, f32, ftz(ftz(a) * ftz(b)))                              \
+	X(ADD_FTZ_F32, f32, f32, f32, canon(ftz(ftz(a) + ftz(b))))                       \
+	X(SUB_FTZ_F32, f32, f32, f32, canon(ftz(ftz(a) - ftz(b))))                       \
+	X(MUL_FTZ_F32, f32, f32, f32, canon(ftz(ftz(a) * ftz(b))))                       \
 	X(MIN_NAN_F32, f32, f32, f32, nan_f32(a, b, min_f32(a, b)))                      \
 	X(MAX_NAN_F32, f32, f32, f32, nan_f32(a, b, max_f32(a, b)))                      \
 	X(COPYSIGN_F32, f32, f32, f32,                                                   \
@@ -219,7 +235,8 @@
 	X(FNS_32, u32, u32, u32, s32, fns_32(a, b, c))                                   \
 	X(DP4A_32, u32, u32, u32, u32, dp4a_32(a, b, c, imm))                            \
 	X(DP2A_32, u32, u32, u32, u32, dp2a_32(a, b, c, imm))                            \
-	X(FMA_F32, f32, f32, f32, f32, fma_f32(a, b, c))                                 \
+	X(FMA_F32, f32, f32, f32, f32, canon(fma_f32(a, b, c)))                          \
+	X(FMA_ODD_F64, f64, f64, f64, f64, fma_odd_f64(a, b, c))                         \
 	X(FMA_FTZ_F32, f32, f32, f32, f32, ftz(fma_f32(ftz(a), ftz(b), ftz(c))))         \
 	X(FMA_F64, f64, f64, f64, f64, fma_f64(a, b, c))
 
@@ -349,7 +366,8 @@
 			"Xxx---") X(ATOM_EXCH_32, "Wxw---") X(ATOM_EXCH_64,              \
 			"Xxx---") X(ATOM_CAS_16, "Wxww--") X(ATOM_CAS_32,                \
 			"Wxww--") X(ATOM_CAS_64, "Xxxx--") X(ATOM_ADD_F16,               \
-			"Wxw---") X(ATOM_ADD_F16X2, "Wxw---") X(LDV_U8,                  \
+			"Wxw---") X(ATOM_ADD_F16X2, "Wxw---") X(ATOM_ADD_BF16,             \
+			"Wxw---") X(ATOM_ADD_BF16X2, "Wxw---") X(LDV_U8,                  \
 			"Wx----") X(LDV_S8, "Wx----") X(LDV_U16, "Wx----") X(LDV_S16,    \
 			"Wx----") X(LDV_32, "Wx----") X(LDV_64, "Xx----") X(STV_U8,      \
 			"-xw---") X(STV_U16, "-xw---") X(STV_32, "-xw---") X(STV_64,     \
@@ -435,4 +453,6 @@ enum conversion {
 	CONVERT_ROUND = 16, /* 8 bits: enum ptx_round */
 	CONVERT_FTZ = 1 << 24,
 	CONVERT_SAT = 1 << 25,
+	CONVERT_RELU = 1 << 26,
+	CONVERT_SATFINITE = 1 << 27,
 };

@@ -365,6 +365,12 @@ SCALAR f32 ftz(f32 x)
 	return make_f32(u & 0x7f800000u ? u : u & 0x80000000u);
 }
 
+/* The one NaN that operations on floats of 32 bits give. */
+SCALAR f32 canon(f32 x)
+{
+	return x != x ? make_f32(0x7fffffffu) : x;
+}
+
 SCALAR f32 sat_f32(f32 x)
 {
 	x = x > 0.0f ? x : 0.0f; /* also NaN and -0 */
@@ -463,6 +469,20 @@ SCALAR f32 fma_f32(f32 a, f32 b, f32 c)
 	return (f32)(error > 0 || error < 0 ? make_f64(odd) : s);
 }
 #endif
+
+/*
+ * For operands of at most 26 bits, whose product is exact: the sum rounded to odd, so
+ * that rounding it once more, to anything narrow, is correct.
+ */
+SCALAR f64 fma_odd_f64(f64 a, f64 b, f64 c)
+{
+	f64 p = a * b, s = p + c, t = s - p;
+	f64 error = (p - (s - t)) + (c - t);
+	u64 bits = bits_f64(s), away = (error > 0) == (s > 0) ? 1 : UINT64_MAX;
+	u64 odd = bits & 1 ? bits : bits + away;
+
+	return error > 0 || error < 0 ? make_f64(odd) : s;
+}
 
 SCALAR f64 fma_f64(f64 a, f64 b, f64 c)
 {

@@ -87,17 +87,41 @@ static unsigned int integer_operation(unsigned int type, const struct relation *
 
 static uint32_t widened(struct lowering *l, uint32_t half, unsigned int type)
 {
-	uint32_t t = temporary(l, CLASS_32);
+	uint32_t t = temporary(l, CLASS_32), f;
 
+	if (l->instr->flags & PTX_FLAG_FTZ) {
+		f = temporary(l, CLASS_32);
+		emit(l, type == PTX_TYPE_F16 ? OP_FTZ_F16 : OP_FTZ_BF16, f, half, 0, 0);
+		half = f;
+	}
 	emit_imm(l, OP_CVT_32_32, t, half, 0, 0,
 		PTX_TYPE_F32 << CONVERT_TO | type << CONVERT_FROM);
 	return t;
 }
 
-/* Compares operands @first and the one after it into the predicate @d. */
-static int compare(struct lowering *l, uint32_t d, unsigned int type, unsigned int first)
+/* Of two halves in one register the upper one, if @high, else the lower one. */
+static uint32_t half_of(struct lowering *l, uint32_t pair, bool high)
 {
-	bool real = type == PTX_TYPE_F32 || type == PTX_TYPE_F64 || is_half(type);
+	uint32_t t;
+
+	if (!high)
+		return pair;
+	t = temporary(l, CLASS_32);
+	emit(l, OP_HIGH_32, t, pair, 0, 0);
+	return t;
+}
+
+static bool is_pair(unsigned int type)
+{
+	return type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16X2;
+}
+
+/* Compares operands @first and the one after it into the predicate @d. */
+static int compare(struct lowering *l, uint32_t d, unsigned int type, unsigned int first,
+	bool high)
+{
+	bool real = type == PTX_TYPE_F32 || type == PTX_TYPE_F64 || is_half(type) ||
+		    is_pair(type);
 	const struct relation *rel =
 		&(real ? real_relations : integer_relations)[l->instr->cmp];
 	uint32_t a, b;
@@ -110,6 +134,11 @@ static int compare(struct lowering *l, uint32_t d, unsigned int type, unsigned i
 		return lower_unsupported(l);
 	a = source(l, first, type);
 	b = source(l, first + 1, type);
+	if (is_pair(type)) {
+		a = half_of(l, a, high);
+		b = half_of(l, b, high);
+		type = type == PTX_TYPE_F16X2 ? PTX_TYPE_F16 : PTX_TYPE_BF16;
+	}
 	if (is_half(type)) {
 		a = widened(l, a, type);
 		b = widened(l, b, type);
@@ -130,16 +159,44 @@ static enum op bool_operation(unsigned int bool_op)
 					: OP_XOR_P;
 }
 
+/* The lower halves decide about p, the upper ones about q. */
+static int setp_pair(struct lowering *l)
+{
+	uint32_t t[2], c = VALUE_NONE, keep;
+	int r = 0;
+
+	if (l->instr->bool_op != PTX_BOOL_NONE) {
+		c = predicate(l, 4);
+		keep = temporary(l, CLASS_PRED);
+		emit(l, OP_MOV_P, keep, c, 0, 0);
+		c = keep;
+	}
+	for (unsigned int i = 0; i < 2 && !r; i++) {
+		t[i] = temporary(l, CLASS_PRED);
+		r = compare(l, t[i], l->instr->types[0], 2, i);
+		if (!r && c)
+			emit(l, bool_operation(l->instr->bool_op), t[i], t[i], c, 0);
+	}
+	if (r)
+		return r;
+	emit(l, OP_MOV_P, destination(l, 0, PTX_TYPE_PRED), t[0], 0, 0);
+	if (has_operand(l, 1))
+		emit(l, OP_MOV_P, destination(l, 1, PTX_TYPE_PRED), t[1], 0, 0);
+	return l->error;
+}
+
 static int setp(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	uint32_t p = destination(l, 0, PTX_TYPE_PRED), q, t, c;
 	int r;
 
+	if (is_pair(in->types[0]))
+		return setp_pair(l);
 	if (in->bool_op == PTX_BOOL_NONE && !has_operand(l, 1))
-		return compare(l, p, in->types[0], 2);
+		return compare(l, p, in->types[0], 2, false);
 	t = temporary(l, CLASS_PRED);
-	r = compare(l, t, in->types[0], 2);
+	r = compare(l, t, in->types[0], 2, false);
 	if (r)
 		return r;
 	q = has_operand(l, 1) ? destination(l, 1, PTX_TYPE_PRED) : VALUE_NONE;
@@ -162,24 +219,53 @@ static int setp(struct lowering *l)
 	return l->error;
 }
 
-/* set: as setp, then all ones (or 1.0) where true */
+/* What a type has for true. */
+static uint32_t true_of(unsigned int type, bool of_pair)
+{
+	switch (type) {
+	case PTX_TYPE_F32:
+		return 0x3f800000u;
+	case PTX_TYPE_F16:
+	case PTX_TYPE_F16X2:
+		return 0x3c00;
+	case PTX_TYPE_BF16:
+	case PTX_TYPE_BF16X2:
+		return 0x3f80;
+	default:
+		return of_pair ? 0xffff : UINT32_MAX;
+	}
+}
+
+/* set: as setp, then all ones (or 1.0) where true; of a pair in each half */
 static int set(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	unsigned int to = in->types[0];
-	uint32_t t = temporary(l, CLASS_PRED), d;
-	int r = compare(l, t, in->types[1], 1);
+	bool pair = is_pair(in->types[1]);
+	uint32_t c = VALUE_NONE, x[2], t, d;
+	int r;
 
-	if (r)
-		return r;
-	if (class_of(to) != CLASS_32 || ptx_type_size(to) != 4 || to == PTX_TYPE_F16X2)
+	if (class_of(to) != CLASS_32 || ptx_type_size(to) < 2 || (is_pair(to) && !pair))
 		return lower_unsupported(l);
 	if (in->bool_op != PTX_BOOL_NONE)
-		emit(l, bool_operation(in->bool_op), t, t, predicate(l, 3), 0);
+		c = predicate(l, 3);
+	for (unsigned int i = 0; i < 1u + pair; i++) {
+		t = temporary(l, CLASS_PRED);
+		r = compare(l, t, in->types[1], 1, i);
+		if (r)
+			return r;
+		if (c)
+			emit(l, bool_operation(in->bool_op), t, t, c, 0);
+		x[i] = temporary(l, CLASS_32);
+		emit(l, OP_SELP_32, x[i], constant(l, CLASS_32, true_of(to, pair)),
+			constant(l, CLASS_32, 0), t);
+	}
 	d = destination(l, 0, to);
-	emit(l, OP_SELP_32, d,
-		constant(l, CLASS_32, to == PTX_TYPE_F32 ? 0x3f800000u : UINT32_MAX),
-		constant(l, CLASS_32, 0), t);
+	if (pair)
+		emit(l, OP_PACK_32, d, x[0], x[1], 0);
+	else
+		emit(l, OP_MOV_32, d, x[0], 0, 0);
+	finish(l, 0, to, d);
 	return l->error;
 }
 

@@ -144,7 +144,9 @@ static uint64_t conversion(const struct ptx_instr *in, unsigned int to, unsigned
 	return (uint64_t)to << CONVERT_TO | (uint64_t)from << CONVERT_FROM |
 	       (uint64_t)in->round << CONVERT_ROUND |
 	       (in->flags & PTX_FLAG_FTZ ? CONVERT_FTZ : 0) |
-	       (in->flags & PTX_FLAG_SAT ? CONVERT_SAT : 0);
+	       (in->flags & PTX_FLAG_SAT ? CONVERT_SAT : 0) |
+	       (in->flags & PTX_FLAG_RELU ? CONVERT_RELU : 0) |
+	       (in->flags & PTX_FLAG_SATFINITE ? CONVERT_SATFINITE : 0);
 }
 
 /* A fast operation between two flushes and a saturation, as the modifiers ask. */
@@ -187,13 +189,21 @@ static int pair(struct lowering *l, unsigned int one)
 	return l->error;
 }
 
+static bool to_half(unsigned int to, unsigned int from)
+{
+	return from == PTX_TYPE_F32 && (to == PTX_TYPE_F16 || to == PTX_TYPE_BF16 ||
+					       to == PTX_TYPE_F16X2 ||
+					       to == PTX_TYPE_BF16X2);
+}
+
 static int convert(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	unsigned int to = in->types[0], from = in->types[1], op;
 	uint32_t s, d;
 
-	if (in->n_types != 2 || (in->flags & (PTX_FLAG_RELU | PTX_FLAG_SATFINITE)))
+	if (in->n_types != 2 || ((in->flags & (PTX_FLAG_RELU | PTX_FLAG_SATFINITE)) &&
+					!to_half(to, from)))
 		return lower_unsupported(l);
 	if ((to == PTX_TYPE_F16X2 || to == PTX_TYPE_BF16X2) && from == PTX_TYPE_F32 &&
 		has_operand(l, 2) && !(in->flags & PTX_FLAG_SAT))

@@ -178,14 +178,34 @@ static int add(struct lowering *l, unsigned int type)
 		type, 0);
 }
 
+static unsigned int packed_minmax(bool min, unsigned int type)
+{
+	if (type == PTX_TYPE_S16X2)
+		return min ? OP_MIN_S16X2 : OP_MAX_S16X2;
+	return min ? OP_MIN_U16X2 : OP_MAX_U16X2;
+}
+
 static int minmax(struct lowering *l, unsigned int type)
 {
-	bool min = l->instr->op == PTX_OP_MIN;
+	bool min = l->instr->op == PTX_OP_MIN, packed;
+	bool relu = l->instr->flags & PTX_FLAG_RELU;
+	uint32_t d;
+	int r;
 
-	if (has_operand(l, 3) || (l->instr->flags & PTX_FLAG_RELU) ||
-		type == PTX_TYPE_U16X2 || type == PTX_TYPE_S16X2)
+	packed = type == PTX_TYPE_U16X2 || type == PTX_TYPE_S16X2;
+	if (has_operand(l, 3) ||
+		(relu && type != PTX_TYPE_S16X2 && type != PTX_TYPE_S32))
 		return lower_unsupported(l);
-	return binary(l, min ? PICK(MIN, type) : PICK(MAX, type), type, type, type, 0);
+	r = binary(l,
+		packed ? packed_minmax(min, type)
+		: min  ? PICK(MIN, type)
+		       : PICK(MAX, type),
+		type, type, type, 0);
+	if (r || !relu)
+		return r;
+	d = destination(l, 0, type);
+	emit(l, packed ? OP_MAX_S16X2 : OP_MAX_S32, d, d, constant(l, CLASS_32, 0), 0);
+	return l->error;
 }
 
 static int logic(struct lowering *l, unsigned int type)

@@ -364,6 +364,10 @@ static unsigned int atomic_add(unsigned int type)
 		return OP_ATOM_ADD_F16;
 	case PTX_TYPE_F16X2:
 		return OP_ATOM_ADD_F16X2;
+	case PTX_TYPE_BF16:
+		return OP_ATOM_ADD_BF16;
+	case PTX_TYPE_BF16X2:
+		return OP_ATOM_ADD_BF16X2;
 	case PTX_TYPE_F32:
 		return OP_ATOM_ADD_F32;
 	case PTX_TYPE_F64:

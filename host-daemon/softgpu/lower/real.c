@@ -5,7 +5,7 @@
  * .approx and .full are computed as the rounded operation or by libm: closer to the
  * true value than PTX asks for. Halves are widened, computed with, and rounded once:
  * 24 bits are enough that a sum or product of two of 11 is not rounded twice; an fma
- * goes by way of double.
+ * goes by way of a double that is rounded to odd.
  */
 
 #include "lower/lower.h"
@@ -191,16 +191,44 @@ static int arithmetic_f64(struct lowering *l)
 	}
 }
 
+/* Of |a| and |b|, with the sign that a product would have. @sign: its bit. */
+static void xor_sign(
+	struct lowering *l, uint32_t d, uint32_t a, uint32_t b, uint32_t sign)
+{
+	uint32_t t = temporary(l, CLASS_32);
+
+	emit(l, OP_XOR_32, t, a, b, 0);
+	emit(l, OP_AND_32, t, t, constant(l, CLASS_32, sign), 0);
+	emit(l, OP_AND_32, d, d, constant(l, CLASS_32, sign - 1), 0);
+	emit(l, OP_OR_32, d, d, t, 0);
+}
+
 static int minmax_f32(struct lowering *l)
 {
 	bool min = l->instr->op == PTX_OP_MIN, nan = l->instr->flags & PTX_FLAG_NAN;
+	bool absolute = l->instr->flags & (PTX_FLAG_XORSIGN | PTX_FLAG_ABS);
+	enum op op = min ? (nan ? OP_MIN_NAN_F32 : OP_MIN_F32)
+			 : (nan ? OP_MAX_NAN_F32 : OP_MAX_F32);
+	unsigned int n = has_operand(l, 3) ? 3 : 2;
+	uint32_t s[3], x[3], r = temporary(l, CLASS_32), d;
 
-	if (has_operand(l, 3) || (l->instr->flags & (PTX_FLAG_XORSIGN | PTX_FLAG_ABS)))
+	if (n == 3 && absolute)
 		return lower_unsupported(l);
-	return flushing(l,
-		min ? (nan ? OP_MIN_NAN_F32 : OP_MIN_F32)
-		    : (nan ? OP_MAX_NAN_F32 : OP_MAX_F32),
-		2);
+	for (unsigned int i = 0; i < n; i++) {
+		s[i] = x[i] = flushed(l, source(l, i + 1, PTX_TYPE_F32));
+		if (!absolute)
+			continue;
+		x[i] = temporary(l, CLASS_32);
+		emit(l, OP_ABS_F32, x[i], s[i], 0, 0);
+	}
+	emit(l, op, r, x[0], x[1], 0);
+	if (n == 3)
+		emit(l, op, r, r, x[2], 0);
+	if (absolute)
+		xor_sign(l, r, s[0], s[1], 0x80000000u);
+	d = destination(l, 0, PTX_TYPE_F32);
+	emit(l, OP_MOV_32, d, r, 0, 0);
+	return finish_f32(l, d, true);
 }
 
 /*
@@ -226,7 +254,7 @@ static unsigned int half_operation(struct lowering *l)
 	case PTX_OP_MUL:
 		return OP_MUL_F32;
 	case PTX_OP_FMA:
-		return OP_FMA_F64;
+		return OP_FMA_ODD_F64;
 	case PTX_OP_ABS:
 		return OP_ABS_F32;
 	case PTX_OP_NEG:
@@ -244,30 +272,43 @@ static unsigned int half_operation(struct lowering *l)
 	}
 }
 
+static uint32_t flush_half(struct lowering *l, unsigned int type, uint32_t value)
+{
+	uint32_t t;
+
+	if (!(l->instr->flags & PTX_FLAG_FTZ))
+		return value;
+	t = temporary(l, CLASS_32);
+	emit(l, type == PTX_TYPE_F16 ? OP_FTZ_F16 : OP_FTZ_BF16, t, value, 0, 0);
+	return t;
+}
+
 static uint32_t half_lane(struct lowering *l, unsigned int op, unsigned int type,
 	const uint32_t *sources, unsigned int n)
 {
-	bool wide = op == OP_FMA_F64;
+	bool wide = op == OP_FMA_ODD_F64, absolute = l->instr->flags & PTX_FLAG_XORSIGN;
 	enum value_class class = wide ? CLASS_64 : CLASS_32;
 	unsigned int with = wide ? PTX_TYPE_F64 : PTX_TYPE_F32;
 	uint32_t s[3] = { 0 }, r = temporary(l, class), d = temporary(l, CLASS_32);
 
 	for (unsigned int i = 0; i < n; i++) {
 		s[i] = temporary(l, class);
-		emit_imm(l, wide ? OP_CVT_64_32 : OP_CVT_32_32, s[i], sources[i], 0, 0,
+		emit_imm(l, wide ? OP_CVT_64_32 : OP_CVT_32_32, s[i],
+			flush_half(l, type, sources[i]), 0, 0,
 			conversion(with, type, PTX_ROUND_NONE));
+		if (absolute)
+			emit(l, OP_ABS_F32, s[i], s[i], 0, 0);
 	}
 	emit(l, op, r, s[0], s[1], s[2]);
 	if (l->instr->flags & PTX_FLAG_SAT)
 		emit(l, wide ? OP_SAT_F64 : OP_SAT_F32, r, r, 0, 0);
-	if (l->instr->flags & PTX_FLAG_RELU) {
-		if (wide)
-			emit(l, OP_MAX_F64, r, r, constant(l, class, 0), 0);
-		else
-			emit(l, OP_MAX_F32, r, r, constant(l, class, 0), 0);
-	}
+	if (l->instr->flags & PTX_FLAG_RELU)
+		emit(l, wide ? OP_RELU_F64 : OP_RELU_F32, r, r, 0, 0);
 	emit_imm(l, wide ? OP_CVT_32_64 : OP_CVT_32_32, d, r, 0, 0,
 		conversion(type, with, PTX_ROUND_RN));
+	d = flush_half(l, type, d);
+	if (absolute)
+		xor_sign(l, d, sources[0], sources[1], 0x8000);
 	return d;
 }
 
@@ -280,11 +321,11 @@ static int arithmetic_half(struct lowering *l, unsigned int type)
 						     : type;
 	uint32_t s[3] = { 0 }, high[3] = { 0 }, d, low_result, high_result;
 
-	if (!op || (l->instr->flags & (PTX_FLAG_XORSIGN | PTX_FLAG_ABS)))
+	if (!op)
 		return lower_unsupported(l);
 	while (n && !has_operand(l, n))
 		n--;
-	if (n > (op == OP_FMA_F64 ? 3u : 2u))
+	if (n > (op == OP_FMA_ODD_F64 ? 3u : 2u))
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n; i++)
 		s[i] = source(l, i + 1, type);

@@ -170,9 +170,10 @@ static uint32_t guard_of(struct lowering *l)
 static bool has_strange_modifier(const struct ptx_instr *in)
 {
 	switch (in->op) {
+	case PTX_OP_CVT:
+		return false;
 	case PTX_OP_MIN:
 	case PTX_OP_MAX:
-	case PTX_OP_CVT:
 	case PTX_OP_FMA:
 	case PTX_OP_ADD:
 	case PTX_OP_SUB:
