@@ -78,7 +78,8 @@ static void run(const char *text, const char *type, uint16_t b, uint32_t *result
 		".visible .entry k(.param .u64 p, .param .u32 q) {\n"
 		".reg .b16 %%a, %%b, %%d, %%z; .reg .b32 %%r<9>, %%pa, %%pb, %%w;\n"
 		".reg .f32 %%f; .reg .b64 %%rd<9>; .reg .pred %%p, %%q;\n"
-		"ld.param.u64 %%rd1, [p]; ld.param.u32 %%r5, [q]; cvt.u16.u32 %%b, %%r5;\n"
+		"ld.param.u64 %%rd1, [p]; ld.param.u32 %%r5, [q];\n"
+		"cvt.u16.u32 %%b, %%r5;\n"
 		"mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%ctaid.x;\n"
 		"mad.lo.u32 %%r1, %%r2, 256, %%r1; cvt.u16.u32 %%a, %%r1;\n"
 		"mul.wide.u32 %%rd2, %%r1, 4; add.u64 %%rd1, %%rd1, %%rd2;\n"
@@ -259,8 +260,8 @@ TEST(pairs_of_integers_have_a_lesser_and_a_greater)
 		"st.global.v2.u32 [%rd1+16], {%r7, %r8}; ret; }\n";
 	CLEAN_RIG rig = rig_new(ptx);
 	uint32_t *out = rig_alloc(rig, 64);
-	static const uint32_t want[] = { 0x8001fffe, 0x00030002, 0x00030002, 0x8001fffe, 0,
-		0x80040000 };
+	static const uint32_t want[] = { 0x8001fffe, 0x00030002, 0x00030002, 0x8001fffe,
+		0, 0x80040000 };
 
 	rig_launch(rig, "k", 1, 1, &out, sizeof(out));
 	for (int i = 0; i < 6; i++)
