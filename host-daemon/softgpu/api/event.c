@@ -126,7 +126,8 @@ CUresult cuEventQuery(CUevent hEvent)
 	if (mark && !sched_mark_is_done(mark))
 		r = CUDA_ERROR_NOT_READY;
 	sched_mark_unref(mark);
-	return r;
+	/* Looked at last: what a fault discards is done too. */
+	return r ? r : event_check(hEvent);
 }
 
 CUresult cuEventSynchronize(CUevent hEvent)

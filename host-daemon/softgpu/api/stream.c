@@ -168,7 +168,10 @@ CUresult cuStreamQuery(CUstream hStream)
 	r = stream_get(hStream, &stream);
 	if (r)
 		return r;
-	return sched_stream_is_idle(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	if (!sched_stream_is_idle(stream))
+		return CUDA_ERROR_NOT_READY;
+	/* Looked at last: what a fault discards leaves the stream idle too. */
+	return sched_context_fault(stream->context);
 }
 
 CUresult cuStreamGetPriority(CUstream hStream, int *priority)
