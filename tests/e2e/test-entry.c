@@ -63,14 +63,9 @@ TEST(unknown_export_table_is_not_found)
 TEST(functions_not_remoted_say_so)
 {
 	CUgraph graph;
-	CUarray array;
-	CUDA_ARRAY_DESCRIPTOR descriptor = {
-		.Width = 16, .Height = 16, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1
-	};
 
 	fixture_new();
 	check_cu(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
-	check_cu(cuArrayCreate(&array, &descriptor), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 /* The forms that a runtime asks for by version and no header declares. */
