@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Gives QEMU one command of its machine protocol: qmp.py SOCKET COMMAND."""
+import json
+import socket
+import sys
+
+
+def main():
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(sys.argv[1])
+        stream = connection.makefile("rw")
+        for command in ("qmp_capabilities", sys.argv[2]):
+            stream.write(json.dumps({"execute": command}) + "\n")
+            stream.flush()
+            while True:
+                answer = json.loads(stream.readline())
+                if "error" in answer:
+                    sys.exit(str(answer["error"]))
+                if "return" in answer:
+                    break
+
+
+if __name__ == "__main__":
+    main()
