@@ -3,6 +3,7 @@
  * A program that computes and checks every value that comes back
  *
  *	checked ROUNDS SEED [VALUES]
+ *	checked endless		(a kernel that never ends)
  *
  * It is what is shot at while vgpud, workers and machines are killed: so it tells a
  * wrong result (status 1, which must never be) from a call that failed (status 2, which
@@ -55,6 +56,13 @@ static const char ptx[] =
 	"DONE:\n"
 	"	ret;\n"
 	"}\n";
+
+static const char endless_ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+				  ".visible .entry endless()\n"
+				  "{\n"
+				  "AGAIN:\n"
+				  "	bra AGAIN;\n"
+				  "}\n";
 
 static void check_call(CUresult result, const char *what)
 {
@@ -128,6 +136,22 @@ static void handle_term(int signal_number)
 	is_told_to_end = 1;
 }
 
+static void run_for_ever(void)
+{
+	CUcontext context;
+	CUmodule module;
+	CUfunction function;
+
+	CU(cuInit(0));
+	CU(cuCtxCreate(&context, NULL, 0, 0));
+	CU(cuModuleLoadData(&module, endless_ptx));
+	CU(cuModuleGetFunction(&function, module, "endless"));
+	CU(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	puts("computing");
+	fflush(stdout);
+	CU(cuCtxSynchronize());
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 1, n_rounds = 0;
@@ -137,6 +161,10 @@ int main(int argc, char **argv)
 	CUmodule module;
 	CUstream stream;
 
+	if (argc > 1 && !strcmp(argv[1], "endless")) {
+		run_for_ever();
+		return EXIT_SUCCESS;
+	}
 	signal(SIGTERM, handle_term);
 	random_state = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
 	CU(cuInit(0));

@@ -213,6 +213,29 @@ TEST(a_stopped_process_is_not_dead_and_costs_nothing)
 }
 
 /*
+ * An endless kernel
+ */
+
+TEST(a_kernel_that_never_ends_goes_with_its_process_and_harms_no_other)
+{
+	struct pair_session session;
+	pid_t pid;
+
+	start("size = 128M\n");
+	start_process(&processes[0], "endless", 0);
+	await_computing(&processes[0]);
+	start_process(&processes[1], "5", 1);
+	check_eq(end_process(&processes[1], 0), 0);
+	pid = processes[0].pid;
+	pair_wait_log(&pair, "session ended", 1);
+	check_eq(pair_count_log(&pair, "session ended"), 1);
+	check_eq(end_process(&processes[0], SIGKILL), 128 + SIGKILL);
+	pair_read_session(&pair, 1, &session);
+	check_eq(session.pid, pid);
+	stop();
+}
+
+/*
  * Processes in a container
  */
 
