@@ -222,6 +222,12 @@ static int parse_count(struct parser *parser, void *field, const char *value)
 	return parse_number(parser, field, value, 1, CONFIG_WORKERS_MAX);
 }
 
+/* A day is as good as for ever; 0 says so. */
+static int parse_kernel_timeout(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 0, 86400);
+}
+
 static int parse_yes_no(struct parser *parser, void *field, const char *value)
 {
 	if (strcmp(value, "yes") && strcmp(value, "no"))
@@ -345,6 +351,7 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("softgpu-cc", softgpu_cc, parse_cc),
 	VGPUD_KEY("softgpu-memory", softgpu_memory, parse_bytes),
 	VGPUD_KEY("softgpu-threads", softgpu_threads, parse_count),
+	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_kernel_timeout),
 	{ 0 },
 };
 

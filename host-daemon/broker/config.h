@@ -75,6 +75,7 @@ struct config {
 	char *softgpu_cc;
 	uint64_t softgpu_memory;
 	unsigned int softgpu_threads;
+	unsigned int softgpu_kernel_timeout; /* seconds, 0: none */
 
 	TAILQ_HEAD(, config_vm) vms;
 	unsigned int n_vms;

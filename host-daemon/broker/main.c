@@ -53,6 +53,7 @@ static const char help[] =
 	"  softgpu-cc = 12.1      its compute capability, memory and threads\n"
 	"  softgpu-memory = 4G\n"
 	"  softgpu-threads = N\n"
+	"  softgpu-kernel-timeout = 0   seconds a kernel of it may run, 0: for ever\n"
 	"\n"
 	"  [vm NAME]\n"
 	"  transport = ivshmem    ivshmem (QEMU ivshmem-doorbell), socket (processes of\n"

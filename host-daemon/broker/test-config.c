@@ -20,7 +20,7 @@ TEST(a_full_file_is_understood)
 		"worker = /w\nsoftgpu = /s\nnull-driver = /n\n"
 		"warm-workers = 0\nmax-workers = 7\n"
 		"softgpu-name = a b\nsoftgpu-cc = 9.0\nsoftgpu-memory = "
-		"2G\nsoftgpu-threads=3\n"
+		"2G\nsoftgpu-threads=3\nsoftgpu-kernel-timeout = 7\n"
 		"\n"
 		"[vm one]\n"
 		"socket = /run/one\nsize = 1G\ndevice-memory = 512M\nmax-processes = 3\n"
@@ -42,6 +42,7 @@ TEST(a_full_file_is_understood)
 	check_str(config->softgpu_cc, "9.0");
 	check_eq(config->softgpu_memory, 2ull << 30);
 	check_eq(config->softgpu_threads, 3);
+	check_eq(config->softgpu_kernel_timeout, 7);
 	check_eq(config->n_vms, 3);
 	vm = config_vm_at(config, 0);
 	check_str(vm->name, "one");
@@ -128,6 +129,8 @@ static const struct {
 	{ "[vgpud]\nnull-driver =\n", "f:2: \"\" is not an absolute path" },
 	{ "[vgpud]\nlog-file = log\n", "f:2: \"log\" is not an absolute path" },
 	{ "[vgpud]\nsoftgpu-name =\n", "f:2: the value is empty" },
+	{ "[vgpud]\nsoftgpu-kernel-timeout = 86401\n",
+		"f:2: \"86401\" is not a number from 0 to 86400" },
 	{ "[vgpud]\nsoftgpu-threads = 0\n", "f:2: \"0\" is not a number from 1 to 4096" },
 	{ "[vgpud]\nsandbox = maybe\n", "f:2: \"maybe\" is neither yes nor no" },
 	{ "[vgpud]\nsandbox =\n", "f:2: \"\" is neither yes nor no" },
@@ -186,7 +189,8 @@ TEST(every_key_has_a_mistake_that_is_tested)
 	static const char *const keys[] = { "driver", "log-level", "log-file",
 		"warm-workers", "max-workers", "sandbox", "worker-uids", "worker",
 		"softgpu", "null-driver", "softgpu-name", "softgpu-cc", "softgpu-memory",
-		"softgpu-threads", "transport", "socket", "socket-mode", "socket-group",
+		"softgpu-threads", "softgpu-kernel-timeout", "transport", "socket",
+		"socket-mode", "socket-group",
 		"memory", "size", "device-memory", "image-memory", "host-memory",
 		"handles", "max-processes", "process-rate", "log-lines" };
 	char pattern[64];

@@ -3,6 +3,7 @@
  * vgpu-worker: replays the calls of one guest process on a driver
  */
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -268,6 +269,11 @@ int main(int argc, char **argv)
 {
 	int r;
 
+	/*
+	 * The C library asks the system, by a file, before it gives back the end of a
+	 * thread's heap. Those end at 64 MiB: below, it need not ask.
+	 */
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	r = options_parse(&worker.options, argc, argv);
 	if (r)
 		return 2;

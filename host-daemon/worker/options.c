@@ -24,6 +24,7 @@ enum {
 	OPTION_CC,
 	OPTION_MEMORY,
 	OPTION_THREADS,
+	OPTION_TIMEOUT,
 };
 
 static const struct option long_options[] = {
@@ -39,6 +40,7 @@ static const struct option long_options[] = {
 	{ "softgpu-cc", required_argument, NULL, OPTION_CC },
 	{ "softgpu-memory", required_argument, NULL, OPTION_MEMORY },
 	{ "softgpu-threads", required_argument, NULL, OPTION_THREADS },
+	{ "softgpu-timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{},
 };
 
@@ -80,6 +82,10 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 	case OPTION_THREADS:
 		r = parse_number(value, UINT32_MAX, &number);
 		config->n_threads = number;
+		return r;
+	case OPTION_TIMEOUT:
+		r = parse_number(value, UINT32_MAX, &number);
+		config->timeout_ms = number;
 		return r;
 	default:
 		return -EINVAL;

@@ -28,7 +28,8 @@ static uint32_t fibonacci(uint32_t n)
 
 /* Each lane has another depth, and a value of each width lives across the calls. */
 #define FIBONACCI                                                                        \
-	".func (.param .b32 r) fib(.param .b32 n) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n" \
+	".func (.param .b32 r) fib(.param .b32 n) { .reg .b32 %r<9>;\n"                  \
+	".reg .b64 %rd<9>;"                                                              \
 	".reg .pred %p<3>; ld.param.u32 %r1, [n]; setp.lt.u32 %p1, %r1, 2;\n"            \
 	"@%p1 bra SMALL; and.b32 %r2, %r1, 1; setp.eq.u32 %p2, %r2, 1;\n"                \
 	"cvt.u64.u32 %rd1, %r1; sub.u32 %r3, %r1, 1;\n"                                  \
@@ -184,7 +185,8 @@ TEST(each_activation_has_its_own_local_memory)
 		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
 		".local .align 8 .b8 box[24]; ld.param.u64 %rd1, [p];\n"
 		"mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;\n"
-		"add.u64 %rd1, %rd1, %rd2; mov.u64 %rd3, box; cvta.local.u64 %rd4, %rd3;\n"
+		"add.u64 %rd1, %rd1, %rd2; mov.u64 %rd3, box;\n"
+		"cvta.local.u64 %rd4, %rd3;\n"
 		"st.local.u32 [box+8], 50;\n"
 		"{ .param .b32 a; .param .b64 b; .param .b32 q; st.param.b32 [a], %r1;\n"
 		"st.param.b64 [b], %rd4; call.uni (q), f, (a, b);\n"

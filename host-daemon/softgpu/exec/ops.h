@@ -366,8 +366,8 @@
 			"Xxx---") X(ATOM_EXCH_32, "Wxw---") X(ATOM_EXCH_64,              \
 			"Xxx---") X(ATOM_CAS_16, "Wxww--") X(ATOM_CAS_32,                \
 			"Wxww--") X(ATOM_CAS_64, "Xxxx--") X(ATOM_ADD_F16,               \
-			"Wxw---") X(ATOM_ADD_F16X2, "Wxw---") X(ATOM_ADD_BF16,             \
-			"Wxw---") X(ATOM_ADD_BF16X2, "Wxw---") X(LDV_U8,                  \
+			"Wxw---") X(ATOM_ADD_F16X2, "Wxw---") X(ATOM_ADD_BF16,           \
+			"Wxw---") X(ATOM_ADD_BF16X2, "Wxw---") X(LDV_U8,                 \
 			"Wx----") X(LDV_S8, "Wx----") X(LDV_U16, "Wx----") X(LDV_S16,    \
 			"Wx----") X(LDV_32, "Wx----") X(LDV_64, "Xx----") X(STV_U8,      \
 			"-xw---") X(STV_U16, "-xw---") X(STV_32, "-xw---") X(STV_64,     \

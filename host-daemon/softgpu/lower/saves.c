@@ -22,7 +22,9 @@ struct saves {
 static int add_class(struct saves *s, struct code_call *call, uint32_t op, uint32_t first,
 	uint32_t end, enum value_class class)
 {
-	static const uint16_t sizes[] = { [CLASS_32] = 4, [CLASS_64] = 8, [CLASS_PRED] = 1 };
+	static const uint16_t sizes[] = {
+		[CLASS_32] = 4, [CLASS_64] = 8, [CLASS_PRED] = 1
+	};
 	struct lowering *l = s->l;
 
 	for (uint32_t i = first; i < end; i++) {

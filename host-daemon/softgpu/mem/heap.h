@@ -27,7 +27,7 @@ struct heap {
 	bool is_begun; /* the size is settled, whether there is memory or not */
 	uint64_t base;	 /* device address, 0: no memory */
 	uint32_t n_units;
-	/* By unit: of the first one of a piece its order and state; lists of free ones. */
+	/* By unit: of the first one of a piece its order and state; lists of free. */
 	uint8_t *pieces;
 	uint32_t *next, *previous;
 	uint32_t first[HEAP_ORDERS]; /* unit + 1, 0: none */

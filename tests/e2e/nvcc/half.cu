@@ -214,7 +214,8 @@ template <typename T> static size_t check(const char *name, int e, int m)
 }
 
 /* Pairs: arithmetic, conversions with each rounding, atomic addition. */
-__global__ void pairs(const float2 *in, uint32_t *out, __half2 *sum, __nv_bfloat162 *total)
+__global__ void pairs(
+	const float2 *in, uint32_t *out, __half2 *sum, __nv_bfloat162 *total)
 {
 	uint32_t i = threadIdx.x;
 	float2 f = in[i];
@@ -223,11 +224,13 @@ __global__ void pairs(const float2 *in, uint32_t *out, __half2 *sum, __nv_bfloat
 	uint32_t *o = out + i * 8;
 
 	atomicAdd(sum, __halves2half2(__float2half(1.0f), __float2half(0.5f)));
-	atomicAdd(total, __halves2bfloat162(__float2bfloat16(1.0f), __float2bfloat16(2.0f)));
+	atomicAdd(total,
+		__halves2bfloat162(__float2bfloat16(1.0f), __float2bfloat16(2.0f)));
 	memcpy(&o[0], &h, 4);
 	memcpy(&o[1], &b, 4);
 	o[2] = to_bits(__float2half_rz(f.x)) | to_bits(__float2half_ru(f.x)) << 16;
-	o[3] = to_bits(__float2bfloat16_rz(f.x)) | to_bits(__float2bfloat16_rd(f.x)) << 16;
+	o[3] = to_bits(__float2bfloat16_rz(f.x)) |
+	       to_bits(__float2bfloat16_rd(f.x)) << 16;
 	h = __hfma2(h, h, __hadd2(h, __hmul2(h, h)));
 	b = __hfma2(b, b, __hsub2(b, __hmul2(b, b)));
 	memcpy(&o[4], &h, 4);
