@@ -23,6 +23,10 @@
 
 /* Messages of one worker in a row, before others have their turn. */
 #define WORKER_BATCH 16
+/* Messages a worker may send at once, and then one in each such time: an honest one asks
+ * for arena a few times in its life. */
+#define WORKER_MESSAGES 256
+#define WORKER_MESSAGE_MS 5
 /* Pause after a worker that failed to start, doubled each time. */
 #define POOL_PAUSE_MIN_MS 250
 #define POOL_PAUSE_MAX_MS 30000
@@ -51,6 +55,7 @@ int worker_new(struct worker **workerp, struct broker *broker,
 	worker->pid = message->worker.pid;
 	worker->control = fds[0];
 	worker->stats = fds[1];
+	budget_init(&worker->messages, WORKER_MESSAGES, WORKER_MESSAGE_MS, loop_now());
 	TAILQ_INSERT_TAIL(&broker->pool.workers, worker, entry);
 	r = worker_log_init(&worker->log, worker, fds[2]);
 	if (!r)
@@ -71,6 +76,7 @@ struct worker *worker_free(struct worker *worker)
 	TAILQ_REMOVE(&worker->broker->pool.workers, worker, entry);
 	loop_remove(&worker->source);
 	loop_clear_timer(&worker->deadline);
+	loop_clear_timer(&worker->rest);
 	worker_log_deinit(&worker->log);
 	vgpu_close(worker->control);
 	vgpu_close(worker->stats);
@@ -241,6 +247,7 @@ static bool receive(struct worker *worker)
 		link_send_id(worker->broker->link, LINK_KILL, worker->id);
 		return false;
 	}
+	budget_take(&worker->messages, loop_now());
 	sane = !r && handle_message(worker, &message);
 	control_receive(worker->control, &message, fds);
 	for (int i = 0; i < CONTROL_FDS_MAX; i++)
@@ -250,13 +257,30 @@ static bool receive(struct worker *worker)
 	return sane;
 }
 
+static int handle_rested(struct loop_timer *timer)
+{
+	struct worker *worker =
+		(struct worker *)((char *)timer - offsetof(struct worker, rest));
+
+	return loop_add(&worker->broker->loop, &worker->source, worker->control,
+		handle_control);
+}
+
 static int handle_control(struct loop_source *source)
 {
 	struct worker *worker =
 		(struct worker *)((char *)source - offsetof(struct worker, source));
 
-	for (int i = 0; i < WORKER_BATCH && receive(worker); i++)
-		;
+	uint32_t wait;
+
+	for (int i = 0; i < WORKER_BATCH; i++)
+		if (budget_wait(&worker->messages, loop_now()) || !receive(worker))
+			break;
+	wait = budget_wait(&worker->messages, loop_now());
+	if (!wait || !worker->source.loop)
+		return 0;
+	loop_remove(&worker->source);
+	loop_set_timer(&worker->broker->loop, &worker->rest, wait, handle_rested);
 	return 0;
 }
 
@@ -279,7 +303,7 @@ void worker_handle_exit(struct worker *worker, int status)
 	struct channel *channel = worker->channel;
 
 	/* Its last words may still lie in the socket. */
-	if (worker->source.loop)
+	if (worker->source.loop || worker->rest.loop)
 		while (receive(worker))
 			;
 	worker_log_drain(&worker->log);

@@ -8,6 +8,7 @@
  */
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 static int control = -1;
 static struct worker_stats *stats;
+static bool keeps_asking;
 
 static void say(const struct control_message *message)
 {
@@ -50,6 +52,12 @@ static void check_fds(void)
 			fprintf(stderr, "fake-worker: descriptor %d is open\n", fd);
 			exit(4);
 		}
+}
+
+static void ask(void)
+{
+	say(&(struct control_message){
+		.type = CONTROL_WANT, .want = { .n_extents = 1 << 20 } });
 }
 
 /* 256 MiB that are really there. */
@@ -140,6 +148,10 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 	if (!strcmp(comm, "want"))
 		say(&(struct control_message){
 			.type = CONTROL_WANT, .want = { .n_extents = 8, .cookie = 1 } });
+	if (!strcmp(comm, "asks")) {
+		keeps_asking = true;
+		ask();
+	}
 	if (!strcmp(comm, "want-all"))
 		say(&(struct control_message){ .type = CONTROL_WANT,
 			.want = { .n_extents = 1u << 30, .cookie = 2 } });
@@ -164,6 +176,11 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 
 static void handle_grant(const struct control_grant *grant)
 {
+	if (keeps_asking) {
+		stats->copies_d2d++;
+		ask();
+		return;
+	}
 	stats->calls = grant->error ? 1000 : grant->first_extent;
 	stats->memsets = grant->n_extents;
 }

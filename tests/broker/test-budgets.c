@@ -142,3 +142,18 @@ TEST(a_vm_whose_workers_take_too_much_memory_loses_the_largest)
 	guest_disconnect(&other);
 	stop();
 }
+
+TEST(a_worker_that_asks_without_end_is_answered_at_a_limited_rate)
+{
+	struct pair_session session;
+	double begin = now();
+
+	start("");
+	guest_open(&guest, 0, "asks");
+	usleep(300000);
+	guest_close(&guest, 0);
+	pair_read_session(&pair, 0, &session);
+	check(session.copies_d2d >= 200);
+	check(session.copies_d2d <= 256 + 200 * (now() - begin) + 20);
+	stop();
+}
