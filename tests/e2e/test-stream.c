@@ -458,3 +458,82 @@ TEST(a_batch_with_a_bad_operation_does_nothing)
 	check_cu(cuStreamBatchMemOp(NULL, 1, NULL, 0), CUDA_ERROR_INVALID_VALUE);
 	check_eq(device_word(p), 1);
 }
+
+/* Words of the host that streams can wait for and write. */
+static unsigned int *new_words(CUdeviceptr *p)
+{
+	unsigned int *words;
+
+	check_ok(cuMemHostAlloc((void **)&words, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+	check_ok(cuMemHostGetDevicePointer(p, words, 0));
+	memset(words, 0, 64);
+	return words;
+}
+
+static void let_go(unsigned int *word)
+{
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+}
+
+TEST(an_event_of_a_context_waits_for_all_its_streams)
+{
+	struct fixture fixture = fixture_new();
+	CUcontext other;
+	unsigned int *words;
+	CUstream a, b;
+	CUevent event;
+	CUdeviceptr p;
+
+	words = new_words(&p);
+	check_ok(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	check_ok(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	check_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	for (int i = 0; i < 2; i++) {
+		check_ok(cuStreamWaitValue32(
+			i ? b : a, p + 4 * i, 1, CU_STREAM_WAIT_VALUE_EQ));
+		check_ok(cuStreamWriteValue32(i ? b : a, p + 16 + 4 * i, 7, 0));
+	}
+	check_ok(cuCtxRecordEvent(fixture.context, event));
+	check_cu(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+	let_go(&words[0]);
+	check_ok(cuStreamSynchronize(a));
+	check_cu(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+	let_go(&words[1]);
+	check_ok(cuEventSynchronize(event));
+	check_eq(words[4], 7);
+	check_eq(words[5], 7);
+	check_ok(cuEventQuery(event));
+	/* an event of one context is none of another's */
+	check_ok(cuCtxCreate(&other, NULL, 0, 0));
+	check_cu(cuCtxRecordEvent(other, event), CUDA_ERROR_INVALID_HANDLE);
+	check_cu(cuCtxRecordEvent(NULL, event), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST(a_context_waits_for_an_event_in_all_its_streams)
+{
+	struct fixture fixture = fixture_new();
+	CUstream a, b, later;
+	unsigned int *words;
+	CUevent event;
+	CUdeviceptr p;
+
+	words = new_words(&p);
+	check_ok(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	check_ok(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	check_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	check_ok(cuStreamWaitValue32(a, p, 1, CU_STREAM_WAIT_VALUE_EQ));
+	check_ok(cuEventRecord(event, a));
+	check_ok(cuCtxWaitEvent(fixture.context, event));
+	check_ok(cuStreamCreate(&later, CU_STREAM_NON_BLOCKING));
+	check_ok(cuStreamWriteValue32(b, p + 16, 7, 0));
+	check_ok(cuStreamWriteValue32(later, p + 20, 7, 0));
+	check_cu(cuStreamQuery(b), CUDA_ERROR_NOT_READY);
+	check_cu(cuStreamQuery(later), CUDA_ERROR_NOT_READY);
+	check_eq(words[4], 0);
+	check_eq(words[5], 0);
+	let_go(&words[0]);
+	check_ok(cuStreamSynchronize(b));
+	check_ok(cuStreamSynchronize(later));
+	check_eq(words[4], 7);
+	check_eq(words[5], 7);
+}

@@ -98,6 +98,7 @@ struct CUctx_st {
 	struct sched_context sched;
 
 	pthread_mutex_t lock; /* for what follows */
+	struct sched_mark *gate; /* new streams wait for it first, or NULL */
 	struct objects objects;
 	size_t limits[CU_LIMIT_MAX];
 	CUfunc_cache cache_config;
@@ -190,6 +191,9 @@ CUresult context_current(CUcontext *contextp);
 
 /* The same without looking at faults. */
 CUresult context_current_raw(CUcontext *contextp);
+
+/* Lets a new stream wait for what all streams of its context were told to wait for. */
+CUresult event_gate(CUcontext context, struct sched_stream *stream);
 
 /* Adds an object to a context, or takes it out again. */
 void context_add(CUcontext context, struct object *object);

@@ -40,6 +40,7 @@ static void context_teardown(CUcontext context)
 	pthread_mutex_lock(&context->lock);
 	TAILQ_CONCAT(&objects, &context->objects, link);
 	pthread_mutex_unlock(&context->lock);
+	context->gate = sched_mark_unref(context->gate);
 	while ((object = TAILQ_FIRST(&objects))) {
 		TAILQ_REMOVE(&objects, object, link);
 		object->release(object);

@@ -83,11 +83,25 @@ static struct sched_mark *event_mark(CUevent event)
 	return mark;
 }
 
-CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+static CUresult event_record(CUevent event, struct sched_stream *stream)
 {
 	struct sched_op op = { .kind = SCHED_MARK };
-	struct sched_stream *stream;
 	struct sched_mark *before;
+
+	op.mark = sched_mark_new(&softgpu_device.sched);
+	if (!op.mark)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&event->lock);
+	before = event->mark;
+	event->mark = sched_mark_ref(op.mark);
+	pthread_mutex_unlock(&event->lock);
+	sched_mark_unref(before);
+	return sched_submit(stream, &op, false);
+}
+
+CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	struct sched_stream *stream;
 	CUresult r;
 
 	r = stream_get(hStream, &stream);
@@ -98,15 +112,7 @@ CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int f
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	op.mark = sched_mark_new(&softgpu_device.sched);
-	if (!op.mark)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&hEvent->lock);
-	before = hEvent->mark;
-	hEvent->mark = sched_mark_ref(op.mark);
-	pthread_mutex_unlock(&hEvent->lock);
-	sched_mark_unref(before);
-	return sched_submit(stream, &op, false);
+	return event_record(hEvent, stream);
 }
 
 CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -176,4 +182,138 @@ CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEn
 CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
 	return cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
+}
+
+/*
+ * Events of whole contexts
+ */
+
+static CUresult hold(struct sched_stream *stream, struct sched_mark *mark)
+{
+	struct sched_op op = { .kind = SCHED_WAIT, .mark = sched_mark_ref(mark) };
+
+	return sched_submit(stream, &op, false);
+}
+
+/* Lets a stream wait for all that another one has now. */
+static CUresult join(struct sched_stream *stream, struct sched_stream *other)
+{
+	struct sched_op op = { .kind = SCHED_MARK };
+	struct sched_mark *mark;
+	CUresult r;
+
+	mark = sched_mark_new(&softgpu_device.sched);
+	if (!mark)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	op.mark = sched_mark_ref(mark);
+	r = sched_submit(other, &op, false);
+	if (!r)
+		r = hold(stream, mark);
+	sched_mark_unref(mark);
+	return r;
+}
+
+static CUresult whole_check(CUcontext context, CUevent event)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(context, OBJECT_CONTEXT) ||
+		!__atomic_load_n(&context->is_active, __ATOMIC_ACQUIRE))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!object_is(event, OBJECT_EVENT))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return sched_context_fault(&context->sched);
+}
+
+/* The event is recorded in a stream of its own, which waits for all others. */
+CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+	struct sched_stream *stream;
+	struct object *object;
+	CUresult r;
+
+	r = whole_check(hCtx, hEvent);
+	if (r)
+		return r;
+	if (hEvent->object.context != hCtx)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (sched_stream_new(&stream, &hCtx->sched, false, 0))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&hCtx->lock);
+	r = join(stream, &hCtx->sched.legacy);
+	TAILQ_FOREACH(object, &hCtx->objects, link)
+		if (!r && object->kind == OBJECT_STREAM)
+			r = join(stream, ((CUstream)object)->sched);
+	pthread_mutex_unlock(&hCtx->lock);
+	if (!r)
+		r = event_record(hEvent, stream);
+	sched_stream_free(stream);
+	return r;
+}
+
+/* With the context's lock: streams that are yet to come wait too, for this mark and for
+ * those before it. */
+static CUresult gate_add(CUcontext context, struct sched_mark *mark)
+{
+	struct sched_op op = { .kind = SCHED_MARK };
+	struct sched_stream *stream;
+	struct sched_mark *both;
+	CUresult r = CUDA_SUCCESS;
+
+	both = sched_mark_new(&softgpu_device.sched);
+	if (!both || sched_stream_new(&stream, &context->sched, false, 0)) {
+		sched_mark_unref(both);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (context->gate)
+		r = hold(stream, context->gate);
+	if (!r)
+		r = hold(stream, mark);
+	op.mark = sched_mark_ref(both);
+	if (!r)
+		r = sched_submit(stream, &op, false);
+	else
+		sched_mark_unref(op.mark);
+	sched_mark_unref(context->gate);
+	context->gate = both;
+	sched_stream_free(stream);
+	return r;
+}
+
+CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+	struct sched_mark *mark;
+	struct object *object;
+	CUresult r;
+
+	r = whole_check(hCtx, hEvent);
+	if (r)
+		return r;
+	mark = event_mark(hEvent);
+	if (!mark)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&hCtx->lock);
+	r = gate_add(hCtx, mark);
+	if (!r)
+		r = hold(&hCtx->sched.legacy, mark);
+	TAILQ_FOREACH(object, &hCtx->objects, link)
+		if (!r && object->kind == OBJECT_STREAM)
+			r = hold(((CUstream)object)->sched, mark);
+	pthread_mutex_unlock(&hCtx->lock);
+	sched_mark_unref(mark);
+	return r;
+}
+
+CUresult event_gate(CUcontext context, struct sched_stream *stream)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&context->lock);
+	if (context->gate && !sched_mark_is_done(context->gate))
+		r = hold(stream, context->gate);
+	pthread_mutex_unlock(&context->lock);
+	return r;
 }

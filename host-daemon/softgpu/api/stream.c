@@ -30,6 +30,11 @@ static CUresult stream_new(CUstream *streamp, CUcontext context, bool is_blockin
 		object_free(&stream->object);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	if (event_gate(context, stream->sched)) {
+		sched_stream_free(stream->sched);
+		object_free(&stream->object);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	stream->sched->flags = flags;
 	stream->object.release = stream_release;
 	context_add(context, &stream->object);
