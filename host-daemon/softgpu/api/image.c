@@ -8,16 +8,20 @@
  * that went into the link, of which one may hold PTX.
  */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 
 #include "api/api.h"
 #include "api/image.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/image.h"
+#include "link/link.h"
 #include "ptx/module.h"
 
 #define WRAPPER_MAGIC 0x466243b1u
@@ -57,28 +61,43 @@ static int image_select(const void *data, struct softgpu_image *ptx)
 	return softgpu_image_select(data, image_size(data), softgpu_device.cc, 0, ptx);
 }
 
-static int image_select_linked(const struct wrapper *wrapper, struct softgpu_image *ptx)
+/* Adds the PTX of a container to a link; *np counts those that had some. */
+static int link_container(struct link *link, const void *container, uint32_t *np,
+	struct ptx_error *error)
 {
 	struct softgpu_image found = { 0 };
 	int r;
 
-	for (size_t i = 0; i < WRAPPER_CONTAINERS_MAX && wrapper->linked[i]; i++) {
-		r = image_select(wrapper->linked[i], &found);
-		if (r == SOFTGPU_IMAGE_E_NO_BINARY)
-			continue;
-		if (!r && ptx->text) {
-			vgpu_log_error("an image is linked of several PTX modules, which "
-				       "softgpu does not do");
-			softgpu_image_deinit(&found);
-			r = SOFTGPU_IMAGE_E_NO_BINARY;
-		}
-		if (r) {
-			softgpu_image_deinit(ptx);
-			return r;
-		}
-		*ptx = found;
-	}
-	return ptx->text ? 0 : SOFTGPU_IMAGE_E_NO_BINARY;
+	r = image_select(container, &found);
+	if (r == SOFTGPU_IMAGE_E_NO_BINARY)
+		return 0;
+	if (r)
+		return r;
+	++*np;
+	r = link_add(link, found.text, found.size, softgpu_device.cc, error);
+	softgpu_image_deinit(&found);
+	return r <= 0 ? r : SOFTGPU_IMAGE_E_INVALID;
+}
+
+/* A program that was linked on the device: what went into that is linked again. */
+static int image_select_linked(const struct wrapper *wrapper, struct softgpu_image *ptx)
+{
+	_vgpu_cleanup_(link_freep) struct link *link = link_new();
+	struct ptx_error error = { 0 };
+	uint32_t n = 0;
+	int r = 0;
+
+	if (!link)
+		return -ENOMEM;
+	for (size_t i = 0; i < WRAPPER_CONTAINERS_MAX && wrapper->linked[i] && !r; i++)
+		r = link_container(link, wrapper->linked[i], &n, &error);
+	if (!r && !n)
+		return SOFTGPU_IMAGE_E_NO_BINARY;
+	if (!r)
+		r = link_finish(link, &ptx->text, &ptx->size, &error);
+	if (r > 0 && *error.message)
+		vgpu_log_warning("linking failed: %s", error.message);
+	return r <= 0 ? r : SOFTGPU_IMAGE_E_INVALID;
 }
 
 static int image_select_any(const void *data, struct softgpu_image *ptx)
@@ -131,15 +150,23 @@ struct image *image_free(struct image *image)
 	return NULL;
 }
 
-/* Return: the result for a condition of the parser, with its message in the log. */
-static CUresult image_report(int r, const struct ptx_error *error, struct image_log *log)
+const char *image_text(const struct image *image, size_t *sizep)
+{
+	*sizep = image->ptx.size;
+	return image->ptx.text;
+}
+
+CUresult image_report(int r, const struct ptx_error *error, struct image_log *log)
 {
 	if (!r)
 		return CUDA_SUCCESS;
 	if (r < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	snprintf(log->text, sizeof(log->text), "PTX line %u: %s", error->line,
-		error->message);
+	if (error->line)
+		snprintf(log->text, sizeof(log->text), "PTX line %u: %s", error->line,
+			error->message);
+	else
+		snprintf(log->text, sizeof(log->text), "%s", error->message);
 	vgpu_log_warning(
 		"loading failed with CUDA error %d: %s", ptx_result(r), log->text);
 	return ptx_result(r);
@@ -173,6 +200,19 @@ CUresult image_check(struct ptx_module *ptx, struct image_log *log)
 /*
  * Options of the just-in-time compiler
  */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+struct image_log image_log_begin(void)
+{
+	return (struct image_log){ .start_ns = now_ns() };
+}
 
 static void jit_write(unsigned int n_options, const CUjit_option *options, void **values,
 	CUjit_option buffer, CUjit_option size, const char *text)
@@ -208,9 +248,20 @@ void jit_report(unsigned int n_options, CUjit_option *options, void **values,
 	jit_write(n_options, options, values, CU_JIT_INFO_LOG_BUFFER,
 		CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, failed ? "" : log->text);
 	for (unsigned int i = 0; i < n_options; i++) {
-		float none = 0;
+		float time = (now_ns() - log->start_ns) / 1e6f;
 
 		if (options[i] == CU_JIT_WALL_TIME)
-			memcpy(&values[i], &none, sizeof(none));
+			memcpy(&values[i], &time, sizeof(time));
 	}
+}
+
+void jit_describe(unsigned int n_options, const CUjit_option *options, void **values,
+	const struct ptx_module *ptx, struct image_log *log)
+{
+	for (unsigned int i = 0; i < n_options; i++)
+		if (options[i] == CU_JIT_LOG_VERBOSE && values[i])
+			snprintf(log->text, sizeof(log->text),
+				"PTX ISA %u.%u for sm_%u: %u functions, %u variables",
+				ptx->version / 10, ptx->version % 10, ptx->target,
+				ptx->n_functions, ptx->n_variables);
 }

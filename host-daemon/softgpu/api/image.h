@@ -10,12 +10,17 @@
 #include "api/api.h"
 
 struct image;
+struct ptx_error;
 struct ptx_module;
 
 /* What loading reports besides its result. */
 struct image_log {
 	char text[512];
+	uint64_t start_ns; /* when it began */
 };
+
+/* Begins to load: takes the time. */
+struct image_log image_log_begin(void);
 
 /**
  * image_new() - find the PTX in something that can be loaded
@@ -36,6 +41,16 @@ CUresult image_parse(
  */
 CUresult image_check(struct ptx_module *ptx, struct image_log *log);
 
-/* Writes the log where the options ask for it. */
+/* The text of an image. */
+const char *image_text(const struct image *image, size_t *sizep);
+
+/* Return: the result for a condition of the parser, with its message in the log. */
+CUresult image_report(int r, const struct ptx_error *error, struct image_log *log);
+
+/* Writes log and time where the options ask for them. */
 void jit_report(unsigned int n_options, CUjit_option *options, void **values,
 	const struct image_log *log, bool failed);
+
+/* What a compiler that was asked to be verbose says of a module. */
+void jit_describe(unsigned int n_options, const CUjit_option *options, void **values,
+	const struct ptx_module *ptx, struct image_log *log);

@@ -165,7 +165,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	CUlibraryOption *libraryOptions, void **libraryOptionValues,
 	unsigned int numLibraryOptions)
 {
-	struct image_log log = { 0 };
+	struct image_log log = image_log_begin();
 	CUresult r;
 
 	r = device_check();
@@ -175,6 +175,9 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 		(numLibraryOptions && (!libraryOptions || !libraryOptionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = library_new(library, code, &log);
+	if (!r)
+		jit_describe(numJitOptions, jitOptions, jitOptionsValues, (*library)->ptx,
+			&log);
 	jit_report(numJitOptions, jitOptions, jitOptionsValues, &log, r != CUDA_SUCCESS);
 	return r;
 }
@@ -327,6 +330,20 @@ CUresult cuLibraryGetManaged(
 	if (bytes)
 		*bytes = size;
 	return CUDA_SUCCESS;
+}
+
+/* No image that softgpu loads brings a table of such functions with it. */
+CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!fptr || !symbol)
+		return CUDA_ERROR_INVALID_VALUE;
+	return object_is(library, OBJECT_LIBRARY) ? CUDA_ERROR_NOT_FOUND
+						  : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)

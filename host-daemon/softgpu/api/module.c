@@ -215,7 +215,7 @@ CUresult module_get_variable(
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
 	CUjit_option *options, void **optionValues)
 {
-	struct image_log log = { 0 };
+	struct image_log log = image_log_begin();
 	struct image *loaded = NULL;
 	CUcontext context;
 	CUresult r;
@@ -230,6 +230,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 	if (!r)
 		r = module_new(module, context, loaded, NULL, &log);
 	image_free(loaded);
+	if (!r)
+		jit_describe(numOptions, options, optionValues, (*module)->ptx, &log);
 	jit_report(numOptions, options, optionValues, &log, r != CUDA_SUCCESS);
 	return r;
 }
@@ -370,5 +372,22 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
 	*mode = CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuModuleEnumerateFunctions(
+	CUfunction *functions, unsigned int numFunctions, CUmodule mod)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(mod, OBJECT_MODULE))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!functions || !numFunctions)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < numFunctions && i < mod->n_functions; i++)
+		functions[i] = &mod->functions[i];
 	return CUDA_SUCCESS;
 }

@@ -26,6 +26,7 @@ enum object_kind {
 	OBJECT_KERNEL,
 	OBJECT_ARRAY,
 	OBJECT_MIPMAP,
+	OBJECT_LINK,
 	_OBJECT_N,
 };
 

@@ -268,6 +268,9 @@ const char *softgpu_program_kernel_name(
 int softgpu_program_kernel(struct softgpu_program *program, const char *name,
 	const struct softgpu_kernel **kernelp, struct softgpu_message *messagep);
 
+/* Returns: whether PTX may call a function of that name without a definition. */
+bool softgpu_has_function(const char *name);
+
 const struct softgpu_kernel_info *softgpu_kernel_info(
 	const struct softgpu_kernel *kernel);
 

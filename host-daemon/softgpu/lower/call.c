@@ -373,6 +373,11 @@ static const struct runtime_function *find_runtime(const char *name)
 	return NULL;
 }
 
+bool softgpu_has_function(const char *name)
+{
+	return find_runtime(name) != NULL;
+}
+
 static bool fits_params(
 	const struct ptx_param *a, uint32_t n_a, const struct ptx_param *b, uint32_t n_b)
 {

@@ -70,6 +70,9 @@ static int note_variable(struct softgpu_program *program, uint32_t number,
 		return fail(messagep, SOFTGPU_ERROR_NOT_SUPPORTED,
 			"variables of this kind are not supported", v->name);
 	}
+	/* The linker has seen that nothing refers to it. */
+	if (v->linkage == PTX_LINKAGE_EXTERN && program->module->is_linked)
+		return 0;
 	if (v->linkage == PTX_LINKAGE_EXTERN)
 		return fail(messagep, SOFTGPU_ERROR_INVALID_PTX,
 			"undefined external variable", v->name);

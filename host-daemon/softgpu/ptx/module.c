@@ -151,6 +151,28 @@ static int parse_address_size(struct ptx_parser *p)
  * Variables
  */
 
+/* Return: whether a linkage gives way to another definition of the name. */
+static bool is_weak(const struct ptx_parser *p, uint8_t linkage)
+{
+	return p->module->is_linked &&
+	       (linkage == PTX_LINKAGE_WEAK || linkage == PTX_LINKAGE_COMMON);
+}
+
+/* Of two definitions in a linked text: the strong one; of common ones the larger, which
+ * all of them are meant to be; else the first. */
+static bool replaces_variable(const struct ptx_parser *p,
+	const struct ptx_variable *known, const struct ptx_variable *found)
+{
+	if (known->linkage == PTX_LINKAGE_EXTERN)
+		return found->linkage != PTX_LINKAGE_EXTERN;
+	if (found->linkage == PTX_LINKAGE_EXTERN || !is_weak(p, known->linkage))
+		return false;
+	if (!is_weak(p, found->linkage))
+		return true;
+	return known->linkage == PTX_LINKAGE_COMMON &&
+	       (found->linkage == PTX_LINKAGE_WEAK || found->size > known->size);
+}
+
 /* An extern declaration and a definition of the same name are one variable. */
 static int add_variable(struct ptx_parser *p, const struct ptx_declaration *d,
 	const struct ptx_variable *variable)
@@ -162,10 +184,12 @@ static int add_variable(struct ptx_parser *p, const struct ptx_declaration *d,
 		return fail_duplicate(p, &d->name);
 	if (known) {
 		slot = (struct ptx_variable *)p->variables.items + known->index;
-		if (slot->space != d->space || (slot->linkage != PTX_LINKAGE_EXTERN &&
-						       d->linkage != PTX_LINKAGE_EXTERN))
+		if (slot->space != d->space ||
+			(slot->linkage != PTX_LINKAGE_EXTERN &&
+				d->linkage != PTX_LINKAGE_EXTERN &&
+				!is_weak(p, slot->linkage) && !is_weak(p, d->linkage)))
 			return fail_duplicate(p, &d->name);
-		if (d->linkage != PTX_LINKAGE_EXTERN)
+		if (replaces_variable(p, slot, variable))
 			*slot = *variable;
 		return 0;
 	}
@@ -371,9 +395,12 @@ static int add_function(struct ptx_parser *p, const struct ptx_token *name,
 	if (known) {
 		slot = (struct ptx_function *)p->functions.items + known->index;
 		if (slot->is_entry != function->is_entry ||
-			(slot->is_defined && function->is_defined))
+			(slot->is_defined && function->is_defined &&
+				!is_weak(p, slot->linkage) &&
+				!is_weak(p, function->linkage)))
 			return fail_duplicate(p, name);
-		if (!slot->is_defined)
+		if (!slot->is_defined ||
+			(function->is_defined && !is_weak(p, function->linkage)))
 			*slot = *function;
 		return 0;
 	}
@@ -494,6 +521,9 @@ static int parse_module(struct ptx_parser *p, unsigned int cc)
 	r = parse_target(p, cc);
 	if (r)
 		return r;
+	/* The text of a directive is what stands behind the point. */
+	p->module->head_size = (size_t)(p->token.text - p->module->text) -
+			       (p->token.kind == PTX_TOKEN_DOT);
 	while (p->token.kind != PTX_TOKEN_END) {
 		r = parse_directive(p);
 		if (r)
@@ -557,6 +587,8 @@ static struct ptx_module *module_alloc(const char *text, size_t size)
 	memcpy(module->text, text, size);
 	module->text[size] = '\0';
 	module->text_size = size;
+	module->is_linked = !strncmp(
+		module->text, PTX_LINKED_MARK, sizeof(PTX_LINKED_MARK) - 1);
 	module->address_size = 32; /* what PTX says where nothing is written */
 	return module;
 }

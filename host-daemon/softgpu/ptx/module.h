@@ -54,6 +54,9 @@
 
 #define PTX_INDEX_NONE UINT32_MAX
 
+/* How the linker's result begins: in it, weak definitions give way to others. */
+#define PTX_LINKED_MARK "// linked of several modules\n"
+
 /* Conditions of ptx_module_new() and ptx_function_parse(); see ptx_result(). */
 enum {
 	_PTX_E_SUCCESS,
@@ -296,6 +299,8 @@ struct ptx_module {
 	uint32_t target;      /* 75 for sm_75 */
 	char target_kind;     /* 'a', 'f' or 0 */
 	uint8_t address_size; /* 32 or 64 */
+	bool is_linked;	      /* begins with PTX_LINKED_MARK */
+	size_t head_size;     /* of the text, with .version and .target */
 
 	struct ptx_function *functions;
 	uint32_t n_functions;

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Links: code from several places on its way to one image
+ *
+ * The image that a link gives is PTX text, which loads like any other. Logs and values
+ * are those of the creation, as CUDA has it: they are written whenever there is something
+ * to say, until the link is destroyed.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/cleanup.h"
+#include "vgpu/log.h"
+
+#include "api/api.h"
+#include "api/image.h"
+#include "link/link.h"
+#include "ptx/module.h"
+
+#define OPTIONS_MAX 128u
+
+struct CUlinkState_st {
+	struct object object;
+	struct link *link;
+	char *image; /* once complete */
+	size_t size;
+
+	/* Of the creation; values are the program's. */
+	unsigned int n_options;
+	CUjit_option options[OPTIONS_MAX];
+	void **values;
+	size_t sizes[OPTIONS_MAX]; /* what values were, before results stood there */
+};
+
+static void link_delete(CUlinkState state)
+{
+	link_free(state->link);
+	free(state->image);
+	object_free(&state->object);
+}
+
+/* Tells what happened, in the buffers that the link was created with. */
+static void report(CUlinkState state, const struct image_log *log, bool failed)
+{
+	for (unsigned int i = 0; i < state->n_options; i++)
+		state->values[i] = (void *)state->sizes[i];
+	jit_report(state->n_options, state->options, state->values, log, failed);
+}
+
+CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
+	void **optionValues, CUlinkState *stateOut)
+{
+	CUcontext context;
+	CUlinkState state;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!stateOut || (numOptions && (!options || !optionValues)) ||
+		numOptions > OPTIONS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	state = object_new(OBJECT_LINK, sizeof(*state));
+	if (!state)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	state->link = link_new();
+	if (!state->link) {
+		link_delete(state);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	state->n_options = numOptions;
+	state->values = optionValues;
+	for (unsigned int i = 0; i < numOptions; i++) {
+		state->options[i] = options[i];
+		state->sizes[i] = (size_t)optionValues[i];
+	}
+	*stateOut = state;
+	return CUDA_SUCCESS;
+}
+
+/* PTX, or what has PTX in it; machine code is for no device of ours. */
+static CUresult add(CUlinkState state, const void *data, size_t size, const char *name,
+	struct image_log *log)
+{
+	_vgpu_cleanup_(vgpu_freep) char *copy = malloc(size + 16);
+	struct ptx_error error = { 0 };
+	struct image *image = NULL;
+	const char *text;
+	CUresult r;
+
+	if (!copy)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(copy, data, size);
+	memset(copy + size, 0, 16);
+	r = image_new(&image, copy, log);
+	if (r)
+		return r;
+	text = image_text(image, &size);
+	r = image_report(
+		link_add(state->link, text, size, softgpu_device.cc, &error), &error,
+		log);
+	image_free(image);
+	if (r && name && *name) {
+		struct image_log unnamed = *log;
+
+		snprintf(log->text, sizeof(log->text), "%.100s: %.400s", name,
+			unnamed.text);
+	}
+	return r;
+}
+
+CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+	const char *name, unsigned int numOptions, CUjit_option *options,
+	void **optionValues)
+{
+	struct image_log log = image_log_begin();
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!object_is(state, OBJECT_LINK))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!data || !size || state->image ||
+		(numOptions && (!options || !optionValues)) || (unsigned int)type >=
+			CU_JIT_NUM_INPUT_TYPES)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
+		snprintf(log.text, sizeof(log.text), "only PTX can be linked");
+		r = CUDA_ERROR_NO_BINARY_FOR_GPU;
+	} else {
+		r = add(state, data, size, name, &log);
+	}
+	report(state, &log, r != CUDA_SUCCESS);
+	return r;
+}
+
+CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
+	unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+	CUresult r;
+	char *text;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(state, OBJECT_LINK))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!path)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = module_read_file(path, &text);
+	if (r)
+		return r;
+	r = cuLinkAddData_v2(state, type, text, strlen(text) + 1, path, numOptions,
+		options, optionValues);
+	free(text);
+	return r;
+}
+
+/* Joins the inputs, and looks whether they are all that is needed. */
+static CUresult complete(CUlinkState state, struct image_log *log)
+{
+	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *module = NULL;
+	struct ptx_error error = { 0 };
+	int r;
+
+	r = link_finish(state->link, &state->image, &state->size, &error);
+	if (!r)
+		r = ptx_module_new(
+			&module, state->image, state->size, softgpu_device.cc, &error);
+	if (!r)
+		r = link_check(module, &error);
+	if (r) {
+		free(state->image);
+		state->image = NULL;
+	}
+	return image_report(r, &error, log);
+}
+
+CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
+{
+	struct image_log log = image_log_begin();
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!object_is(state, OBJECT_LINK))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!cubinOut)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!state->image) {
+		r = complete(state, &log);
+		report(state, &log, r != CUDA_SUCCESS);
+	}
+	if (r)
+		return r;
+	*cubinOut = state->image;
+	/* With the NUL: who copies it has a text again. */
+	if (sizeOut)
+		*sizeOut = state->size + 1;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLinkDestroy(CUlinkState state)
+{
+	CUresult r;
+
+	r = device_check();
+	if (r)
+		return r;
+	if (!object_is(state, OBJECT_LINK))
+		return CUDA_ERROR_INVALID_HANDLE;
+	link_delete(state);
+	return CUDA_SUCCESS;
+}
+
+/*
+ * The first names of these: the same but for their spelling
+ */
+
+#undef cuLinkCreate
+#undef cuLinkAddData
+#undef cuLinkAddFile
+
+CUresult cuLinkCreate(unsigned int numOptions, CUjit_option *options, void **optionValues,
+	CUlinkState *stateOut)
+{
+	return cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
+}
+
+CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
+	const char *name, unsigned int numOptions, CUjit_option *options,
+	void **optionValues)
+{
+	return cuLinkAddData_v2(
+		state, type, data, size, name, numOptions, options, optionValues);
+}
+
+CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
+	unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+	return cuLinkAddFile_v2(state, type, path, numOptions, options, optionValues);
+}
