@@ -12,46 +12,11 @@
 #include "call.h"
 #include "context.h"
 #include "environment.h"
-#include "image.h"
-#include "jit.h"
+#include "load.h"
 #include "range.h"
 
 /* The longest name of a variable or function. */
 #define NAME_MAX_SIZE 4096u
-
-/* What a load sends, in either of its forms. */
-struct load {
-	struct shim_image image;
-	struct shim_jit jit;
-};
-
-static void load_free(struct load *load)
-{
-	shim_image_release(&load->image);
-	free(load);
-}
-
-VGPU_DEFINE_CLEANUP(struct load *, load_free);
-
-static CUresult load_new(struct load **loadp, const void *data,
-	const CUjit_option *options, void **values, unsigned int n)
-{
-	_vgpu_cleanup_(load_freep) struct load *load = calloc(1, sizeof(*load));
-	CUresult result;
-
-	if (!load)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = shim_jit_prepare(&load->jit, options, values, n);
-	if (result == CUDA_SUCCESS)
-		result = shim_image_measure(data, &load->image);
-	if (result == CUDA_SUCCESS)
-		result = shim_image_upload(&load->image);
-	if (result != CUDA_SUCCESS)
-		return result;
-	*loadp = load;
-	load = NULL;
-	return CUDA_SUCCESS;
-}
 
 SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 	unsigned int numOptions, CUjit_option *options, void **optionValues)
@@ -60,7 +25,7 @@ SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 		VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleLoadDataEx);
 	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
-	_vgpu_cleanup_(load_freep) struct load *load = NULL;
+	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const Vgpu__CuModuleLoadDataExReply *reply;
 	const ProtobufCMessage *message;
 
@@ -68,15 +33,10 @@ SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 		return result;
 	if (!module || !image)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = load_new(&load, image, options, optionValues, numOptions);
+	result = shim_load_image(&load, image, options, optionValues, numOptions);
 	if (result != CUDA_SUCCESS)
 		return result;
-	request.images = load->image.addresses;
-	request.image_sizes = load->image.sizes;
-	request.n_images = request.n_image_sizes = load->image.n_parts;
-	request.jit_options = load->jit.sent_options;
-	request.jit_values = load->jit.sent_values;
-	request.n_jit_options = request.n_jit_values = load->jit.n_sent;
+	request.load = shim_load_bytes(load);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_module_load_data_ex_reply__descriptor, &message);
 	if (!message)
@@ -84,8 +44,7 @@ SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 	reply = (const Vgpu__CuModuleLoadDataExReply *)message;
 	if (result == CUDA_SUCCESS)
 		*module = (CUmodule)(uintptr_t)reply->module;
-	shim_jit_finish(
-		&load->jit, reply->wall_time, &reply->info_log, &reply->error_log);
+	shim_load_finish(load, &load->jit, &reply->load_result);
 	return result;
 }
 
@@ -103,11 +62,12 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *fname)
 {
 	_vgpu_cleanup_(vgpu_freep) void *data = NULL;
 	CUresult result;
+	size_t size;
 
 	SHIM_CHECK_READY();
 	if (!module || !fname)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_image_read_file(fname, &data);
+	result = shim_image_read_file(fname, &data, &size);
 	return result == CUDA_SUCCESS ? cuModuleLoadData(module, data) : result;
 }
 
@@ -130,6 +90,35 @@ SHIM_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
 	*mode = shim_environment.loading_mode;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuModuleEnumerateFunctions(
+	CUfunction *functions, unsigned int numFunctions, CUmodule mod)
+{
+	Vgpu__CuModuleEnumerateFunctionsRequest request =
+		VGPU__CU_MODULE_ENUMERATE_FUNCTIONS_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleEnumerateFunctions);
+	const Vgpu__CuModuleEnumerateFunctionsReply *reply;
+	const ProtobufCMessage *message;
+	CUresult result;
+
+	if (!functions)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.mod = (uint64_t)(uintptr_t)mod;
+	request.num_functions = numFunctions;
+	do {
+		result = shim_call_sync(&call, &request.base,
+			&vgpu__cu_module_enumerate_functions_reply__descriptor, &message);
+		if (result != CUDA_SUCCESS)
+			return result;
+		reply = (const Vgpu__CuModuleEnumerateFunctionsReply *)message;
+		if (reply->n_functions > numFunctions - request.first)
+			return CUDA_ERROR_UNKNOWN;
+		for (size_t i = 0; i < reply->n_functions; i++)
+			functions[request.first++] =
+				(CUfunction)(uintptr_t)reply->functions[i];
+	} while (reply->n_functions && request.first < numFunctions);
 	return CUDA_SUCCESS;
 }
 
@@ -247,7 +236,7 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 	Vgpu__CuLibraryLoadDataRequest request = VGPU__CU_LIBRARY_LOAD_DATA_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryLoadData);
 	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
-	_vgpu_cleanup_(load_freep) struct load *load = NULL;
+	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const Vgpu__CuLibraryLoadDataReply *reply;
 	const ProtobufCMessage *message;
 
@@ -257,16 +246,11 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 		return CUDA_ERROR_INVALID_VALUE;
 	result = check_library_options(libraryOptions, numLibraryOptions);
 	if (result == CUDA_SUCCESS)
-		result = load_new(
+		result = shim_load_image(
 			&load, code, jitOptions, jitOptionsValues, numJitOptions);
 	if (result != CUDA_SUCCESS)
 		return result;
-	request.images = load->image.addresses;
-	request.image_sizes = load->image.sizes;
-	request.n_images = request.n_image_sizes = load->image.n_parts;
-	request.jit_options = load->jit.sent_options;
-	request.jit_values = load->jit.sent_values;
-	request.n_jit_options = request.n_jit_values = load->jit.n_sent;
+	request.load = shim_load_bytes(load);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_library_load_data_reply__descriptor, &message);
 	if (!message)
@@ -274,8 +258,7 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 	reply = (const Vgpu__CuLibraryLoadDataReply *)message;
 	if (result == CUDA_SUCCESS)
 		*library = (CUlibrary)(uintptr_t)reply->library;
-	shim_jit_finish(
-		&load->jit, reply->wall_time, &reply->info_log, &reply->error_log);
+	shim_load_finish(load, &load->jit, &reply->load_result);
 	return result;
 }
 
@@ -286,11 +269,12 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileN
 {
 	_vgpu_cleanup_(vgpu_freep) void *data = NULL;
 	CUresult result;
+	size_t size;
 
 	SHIM_CHECK_READY();
 	if (!library || !fileName)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_image_read_file(fileName, &data);
+	result = shim_image_read_file(fileName, &data, &size);
 	if (result != CUDA_SUCCESS)
 		return result;
 	return cuLibraryLoadData(library, data, jitOptions, jitOptionsValues,
@@ -306,6 +290,35 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 	shim_range_drop_owner(request.library);
 	return shim_call_sync(
 		&call, &request.base, &vgpu__cu_library_unload_reply__descriptor, NULL);
+}
+
+SHIM_EXPORT CUresult cuLibraryEnumerateKernels(
+	CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
+{
+	Vgpu__CuLibraryEnumerateKernelsRequest request =
+		VGPU__CU_LIBRARY_ENUMERATE_KERNELS_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryEnumerateKernels);
+	const Vgpu__CuLibraryEnumerateKernelsReply *reply;
+	const ProtobufCMessage *message;
+	CUresult result;
+
+	if (!kernels)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.lib = (uint64_t)(uintptr_t)lib;
+	request.num_kernels = numKernels;
+	do {
+		result = shim_call_sync(&call, &request.base,
+			&vgpu__cu_library_enumerate_kernels_reply__descriptor, &message);
+		if (result != CUDA_SUCCESS)
+			return result;
+		reply = (const Vgpu__CuLibraryEnumerateKernelsReply *)message;
+		if (reply->n_kernels > numKernels - request.first)
+			return CUDA_ERROR_UNKNOWN;
+		for (size_t i = 0; i < reply->n_kernels; i++)
+			kernels[request.first++] =
+				(CUkernel)(uintptr_t)reply->kernels[i];
+	} while (reply->n_kernels && request.first < numKernels);
+	return CUDA_SUCCESS;
 }
 
 SHIM_EXPORT CUresult cuLibraryGetGlobal(

@@ -14,7 +14,6 @@
 #include "vgpu/checked.h"
 #include "vgpu/cleanup.h"
 
-#include "arena.h"
 #include "image.h"
 
 /* What the compiler puts around a fat binary: the public header fatbinary_section.h. */
@@ -37,8 +36,6 @@ struct fat_container {
 	uint16_t header_size;
 	uint64_t size; /* of what follows the header */
 };
-
-#define PART_ALIGN 64ull
 
 static CUresult add_part(struct shim_image *image, const void *data, uint64_t size)
 {
@@ -125,7 +122,6 @@ CUresult shim_image_measure(const void *data, struct shim_image *image)
 	const char *text = data;
 
 	image->n_parts = 0;
-	image->arena = NULL;
 	if (begins_text(*text))
 		return add_part(image, data, strnlen(text, SHIM_IMAGE_SIZE_MAX) + 1);
 	/* From the first byte on: what is shorter than a magic number is not read past.
@@ -137,34 +133,6 @@ CUresult shim_image_measure(const void *data, struct shim_image *image)
 	if (!memcmp(text, ELFMAG, 1) && !memcmp(text, ELFMAG, SELFMAG))
 		return add_elf(image, data);
 	return CUDA_ERROR_INVALID_IMAGE;
-}
-
-CUresult shim_image_upload(struct shim_image *image)
-{
-	uint64_t total = 0;
-	uint8_t *place;
-
-	for (uint32_t i = 0; i < image->n_parts; i++)
-		total += (image->parts[i].size + PART_ALIGN - 1) & ~(PART_ALIGN - 1);
-	if (total > SHIM_IMAGE_SIZE_MAX)
-		return CUDA_ERROR_INVALID_IMAGE;
-	image->arena = place = shim_arena_alloc(total);
-	if (!place)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (uint32_t i = 0; i < image->n_parts; i++) {
-		memcpy(place, image->parts[i].data, image->parts[i].size);
-		image->addresses[i] = (uint64_t)(uintptr_t)place;
-		image->sizes[i] = image->parts[i].size;
-		place += (image->parts[i].size + PART_ALIGN - 1) & ~(PART_ALIGN - 1);
-	}
-	return CUDA_SUCCESS;
-}
-
-void shim_image_release(struct shim_image *image)
-{
-	if (image->arena)
-		shim_arena_free(image->arena);
-	image->arena = NULL;
 }
 
 static bool read_all(int fd, uint8_t *data, size_t size)
@@ -180,7 +148,7 @@ static bool read_all(int fd, uint8_t *data, size_t size)
 	return true;
 }
 
-CUresult shim_image_read_file(const char *path, void **datap)
+CUresult shim_image_read_file(const char *path, void **datap, size_t *sizep)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	_vgpu_cleanup_(vgpu_freep) uint8_t *data = NULL;
@@ -197,6 +165,7 @@ CUresult shim_image_read_file(const char *path, void **datap)
 		return CUDA_ERROR_FILE_NOT_FOUND;
 	data[info.st_size] = '\0';
 	*datap = data;
+	*sizep = (size_t)info.st_size;
 	data = NULL;
 	return CUDA_SUCCESS;
 }

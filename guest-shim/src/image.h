@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
+#include "vgpu/load.h"
 
-/* Containers of one image: the linked result and what it was linked from. */
-#define SHIM_IMAGE_PARTS_MAX 64u
+#define SHIM_IMAGE_PARTS_MAX VGPU_LOAD_IMAGES_MAX
 /* More than the largest libraries have; what claims more is damaged. */
 #define SHIM_IMAGE_SIZE_MAX (1ull << 30)
 
@@ -26,20 +26,11 @@ struct shim_image_part {
 struct shim_image {
 	struct shim_image_part parts[SHIM_IMAGE_PARTS_MAX];
 	uint32_t n_parts;
-
-	/* Once uploaded. */
-	void *arena;
-	uint64_t addresses[SHIM_IMAGE_PARTS_MAX];
-	uint64_t sizes[SHIM_IMAGE_PARTS_MAX];
 };
 
 /* Looks at what the pointer names. Return: CUDA_ERROR_INVALID_IMAGE for what is no image
  * of any known kind. */
 CUresult shim_image_measure(const void *data, struct shim_image *image);
 
-/* Copies the image into the arena, where it stays until it is released. */
-CUresult shim_image_upload(struct shim_image *image);
-void shim_image_release(struct shim_image *image);
-
 /* Reads a file whole, with a NUL behind it. The caller frees it. */
-CUresult shim_image_read_file(const char *path, void **datap);
+CUresult shim_image_read_file(const char *path, void **datap, size_t *sizep);

@@ -7,29 +7,39 @@
 
 #include "jit.h"
 
-enum treatment { SEND, KEEP_HERE, LEAVE_OUT, REFUSE };
+static CUresult send(struct vgpu_load *load, CUjit_option option, void *value)
+{
+	if (load->n_options == VGPU_LOAD_OPTIONS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	load->options[load->n_options++] = (struct vgpu_load_option){
+		.option = option,
+		.value = (uint64_t)(uintptr_t)value,
+	};
+	return CUDA_SUCCESS;
+}
 
-static enum treatment treatment_of(CUjit_option option)
+static void note_size(struct shim_jit_log *log, void **valuep)
+{
+	log->size = (uint32_t)(uintptr_t)*valuep;
+	log->sizep = valuep;
+}
+
+static CUresult prepare(struct shim_jit *jit, CUjit_option option, void **valuep,
+	struct vgpu_load *load)
 {
 	switch (option) {
-	case CU_JIT_MAX_REGISTERS:
-	case CU_JIT_THREADS_PER_BLOCK:
-	case CU_JIT_WALL_TIME:
-	case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-	case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-	case CU_JIT_OPTIMIZATION_LEVEL:
-	case CU_JIT_TARGET_FROM_CUCONTEXT:
-	case CU_JIT_TARGET:
-	case CU_JIT_FALLBACK_STRATEGY:
-	case CU_JIT_GENERATE_DEBUG_INFO:
-	case CU_JIT_LOG_VERBOSE:
-	case CU_JIT_GENERATE_LINE_INFO:
-	case CU_JIT_CACHE_MODE:
-	case CU_JIT_FAST_COMPILE:
-		return SEND;
 	case CU_JIT_INFO_LOG_BUFFER:
+		jit->info.buffer = *valuep;
+		return CUDA_SUCCESS;
 	case CU_JIT_ERROR_LOG_BUFFER:
-		return KEEP_HERE;
+		jit->error.buffer = *valuep;
+		return CUDA_SUCCESS;
+	case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+		note_size(&jit->info, valuep);
+		return CUDA_SUCCESS;
+	case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+		note_size(&jit->error, valuep);
+		return CUDA_SUCCESS;
 	case CU_JIT_GLOBAL_SYMBOL_NAMES:
 	case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
 	case CU_JIT_GLOBAL_SYMBOL_COUNT:
@@ -37,70 +47,69 @@ static enum treatment treatment_of(CUjit_option option)
 	case CU_JIT_REFERENCED_KERNEL_COUNT:
 	case CU_JIT_REFERENCED_VARIABLE_NAMES:
 	case CU_JIT_REFERENCED_VARIABLE_COUNT:
-		return REFUSE;
+		return CUDA_ERROR_NOT_SUPPORTED;
+	case CU_JIT_WALL_TIME:
+		jit->wall_timep = valuep;
+		break;
+	case CU_JIT_THREADS_PER_BLOCK:
+		jit->threads_per_blockp = valuep;
+		break;
 	default:
-		return LEAVE_OUT;
+		break;
 	}
+	return send(load, option, *valuep);
 }
 
-CUresult shim_jit_prepare(
-	struct shim_jit *jit, const CUjit_option *options, void **values, unsigned int n)
+/* How much of a log has to come back. */
+static uint32_t wanted(const struct shim_jit_log *log)
 {
-	if (n > SHIM_JIT_OPTIONS_MAX || (n && (!options || !values)))
+	if (!log->buffer)
+		return 0;
+	return log->size < VGPU_LOAD_LOG_MAX ? log->size : VGPU_LOAD_LOG_MAX;
+}
+
+CUresult shim_jit_prepare(struct shim_jit *jit, const CUjit_option *options,
+	void **values, unsigned int n, struct vgpu_load *load)
+{
+	CUresult result;
+
+	*jit = (struct shim_jit){};
+	if (n && (!options || !values))
 		return CUDA_ERROR_INVALID_VALUE;
-	jit->options = options;
-	jit->values = values;
-	jit->n = n;
-	jit->n_sent = 0;
 	for (unsigned int i = 0; i < n; i++) {
 		if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS)
 			return CUDA_ERROR_INVALID_VALUE;
-		switch (treatment_of(options[i])) {
-		case SEND:
-			jit->sent_options[jit->n_sent] = (int32_t)options[i];
-			jit->sent_values[jit->n_sent++] = (uint64_t)(uintptr_t)values[i];
-			break;
-		case REFUSE:
-			return CUDA_ERROR_NOT_SUPPORTED;
-		case KEEP_HERE:
-		case LEAVE_OUT:
-			break;
-		}
+		result = prepare(jit, options[i], &values[i], load);
+		if (result != CUDA_SUCCESS)
+			return result;
 	}
+	load->info_size = wanted(&jit->info);
+	load->error_size = wanted(&jit->error);
 	return CUDA_SUCCESS;
 }
 
 /* Fills the program's buffer and tells how much is in it. */
-static void return_log(const struct shim_jit *jit, CUjit_option buffer_option,
-	CUjit_option size_option, const ProtobufCBinaryData *log)
+static void return_log(
+	const struct shim_jit_log *log, uint32_t room, const char *text, uint32_t size)
 {
-	char *buffer = NULL;
-	void **sizep = NULL;
-	size_t size;
-
-	for (unsigned int i = 0; i < jit->n; i++) {
-		if (jit->options[i] == buffer_option)
-			buffer = jit->values[i];
-		else if (jit->options[i] == size_option)
-			sizep = &jit->values[i];
-	}
-	size = sizep ? (size_t)(uint32_t)(uintptr_t)*sizep : 0;
-	if (!buffer || !size)
+	if (!room)
 		return;
-	size = log->len < size - 1 ? log->len : size - 1;
+	if (size > room - 1)
+		size = room - 1;
 	if (size)
-		memcpy(buffer, log->data, size);
-	buffer[size] = '\0';
-	*sizep = (void *)(uintptr_t)size;
+		memcpy(log->buffer, text, size);
+	log->buffer[size] = '\0';
+	*log->sizep = (void *)(uintptr_t)size;
 }
 
-void shim_jit_finish(const struct shim_jit *jit, float wall_time,
-	const ProtobufCBinaryData *info, const ProtobufCBinaryData *error)
+void shim_jit_finish(const struct shim_jit *jit, const struct vgpu_load *load,
+	const struct vgpu_load_result *result, const char *logs)
 {
-	return_log(jit, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, info);
-	return_log(
-		jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, error);
-	for (unsigned int i = 0; i < jit->n; i++)
-		if (jit->options[i] == CU_JIT_WALL_TIME)
-			memcpy(&jit->values[i], &wall_time, sizeof(wall_time));
+	return_log(&jit->info, load->info_size, logs, result->info_size);
+	return_log(&jit->error, load->error_size, logs + load->info_size,
+		result->error_size);
+	if (jit->wall_timep)
+		memcpy(jit->wall_timep, &result->wall_time, sizeof(result->wall_time));
+	if (jit->threads_per_blockp)
+		*jit->threads_per_blockp = (void *)(uintptr_t)result->threads_per_block;
 }

@@ -5,33 +5,39 @@
  * Options of the compiler in the driver
  *
  * A program gives pairs of option and value; a value is a number, or says where the
- * compiler shall write its log. Numbers travel, logs come back with the reply. Options
- * that only hint at how fast the code is to be, and that the host's side does not take,
- * are left out; one that names symbols or functions of the program is refused.
+ * compiler shall write its log. Numbers travel; logs and what the driver writes in place
+ * of a number come back with the reply. An option that names symbols or functions of the
+ * program is refused.
  */
 
 #include <stdint.h>
-#include <protobuf-c/protobuf-c.h>
 
 #include "vgpu/cuda.h"
+#include "vgpu/load.h"
 
-#define SHIM_JIT_OPTIONS_MAX 64u
-
-struct shim_jit {
-	/* As the program gave them; results are written to its values. */
-	const CUjit_option *options;
-	void **values;
-	unsigned int n;
-
-	/* As they travel. */
-	int32_t sent_options[SHIM_JIT_OPTIONS_MAX];
-	uint64_t sent_values[SHIM_JIT_OPTIONS_MAX];
-	unsigned int n_sent;
+/* A buffer of the program, and where it reads how much is in it. */
+struct shim_jit_log {
+	char *buffer;
+	uint32_t size; /* as it was given */
+	void **sizep;
 };
 
-CUresult shim_jit_prepare(
-	struct shim_jit *jit, const CUjit_option *options, void **values, unsigned int n);
+/* Where the program wants what comes back; NULL where it does not. */
+struct shim_jit {
+	struct shim_jit_log info;
+	struct shim_jit_log error;
+	void **wall_timep;
+	void **threads_per_blockp;
+};
 
-/* Writes logs and times to where the program wants them. */
-void shim_jit_finish(const struct shim_jit *jit, float wall_time,
-	const ProtobufCBinaryData *info, const ProtobufCBinaryData *error);
+/* Takes options over: numbers and sizes of logs into the load, the rest for later. */
+CUresult shim_jit_prepare(struct shim_jit *jit, const CUjit_option *options,
+	void **values, unsigned int n, struct vgpu_load *load);
+
+/*
+ * Writes logs and numbers to where the program wants them.
+ *
+ * @logs:	the room of the load: the error log begins behind that of the other
+ */
+void shim_jit_finish(const struct shim_jit *jit, const struct vgpu_load *load,
+	const struct vgpu_load_result *result, const char *logs);

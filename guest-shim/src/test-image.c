@@ -129,8 +129,9 @@ TEST(what_is_no_image_is_refused)
 TEST(a_file_that_is_not_there_is_not_found)
 {
 	void *data;
+	size_t size;
 
-	check_eq(shim_image_read_file("/nonexistent/image", &data),
+	check_eq(shim_image_read_file("/nonexistent/image", &data, &size),
 		CUDA_ERROR_FILE_NOT_FOUND);
-	check_eq(shim_image_read_file("/", &data), CUDA_ERROR_FILE_NOT_FOUND);
+	check_eq(shim_image_read_file("/", &data, &size), CUDA_ERROR_FILE_NOT_FOUND);
 }

@@ -9,6 +9,7 @@
 
 #include "jit.h"
 
+static struct vgpu_load load;
 static struct shim_jit jit;
 
 TEST(numbers_travel_and_buffers_stay)
@@ -18,37 +19,57 @@ TEST(numbers_travel_and_buffers_stay)
 		CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES };
 	void *values[] = { (void *)64, log, (void *)sizeof(log) };
 
-	check_eq(shim_jit_prepare(&jit, options, values, 3), CUDA_SUCCESS);
-	check_eq(jit.n_sent, 2);
-	check_eq(jit.sent_options[0], CU_JIT_MAX_REGISTERS);
-	check_eq(jit.sent_values[0], 64);
-	check_eq(jit.sent_options[1], CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES);
+	check_eq(shim_jit_prepare(&jit, options, values, 3, &load), CUDA_SUCCESS);
+	check_eq(load.n_options, 1);
+	check_eq(load.options[0].option, CU_JIT_MAX_REGISTERS);
+	check_eq(load.options[0].value, 64);
+	check_eq(load.info_size, sizeof(log));
+	check_eq(load.error_size, 0);
 }
 
 TEST(a_log_is_cut_to_the_buffer_and_its_size_told)
 {
-	char log[4] = "xxx";
+	char info[8] = "xxxxxxx", error[4] = "xxx";
 	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-		CU_JIT_ERROR_LOG_BUFFER };
-	void *values[] = { (void *)sizeof(log), log };
-	ProtobufCBinaryData none = {}, text = { 5, (uint8_t *)"abcde" };
+		CU_JIT_ERROR_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER,
+		CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES };
+	void *values[] = { (void *)sizeof(error), error, info, (void *)sizeof(info) };
+	struct vgpu_load_result result = { .info_size = 3, .error_size = 5 };
 
-	check_eq(shim_jit_prepare(&jit, options, values, 2), CUDA_SUCCESS);
-	shim_jit_finish(&jit, 0, &none, &text);
-	check_str(log, "abc");
+	check_eq(shim_jit_prepare(&jit, options, values, 4, &load), CUDA_SUCCESS);
+	shim_jit_finish(&jit, &load, &result, "one\0\0\0\0\0abcde");
+	check_str(info, "one");
+	check_eq((uintptr_t)values[3], 3);
+	check_str(error, "abc");
 	check_eq((uintptr_t)values[0], 3);
 }
 
-TEST(the_time_comes_back_in_place_of_the_value)
+TEST(numbers_come_back_in_place_of_the_values)
 {
-	CUjit_option option = CU_JIT_WALL_TIME;
-	void *value = NULL;
+	CUjit_option options[] = { CU_JIT_WALL_TIME, CU_JIT_THREADS_PER_BLOCK };
+	struct vgpu_load_result result = { .wall_time = 1.5f, .threads_per_block = 96 };
+	void *values[] = { NULL, (void *)64 };
 	float time;
 
-	check_eq(shim_jit_prepare(&jit, &option, &value, 1), CUDA_SUCCESS);
-	shim_jit_finish(&jit, 1.5f, &(ProtobufCBinaryData){}, &(ProtobufCBinaryData){});
-	memcpy(&time, &value, sizeof(time));
+	check_eq(shim_jit_prepare(&jit, options, values, 2, &load), CUDA_SUCCESS);
+	shim_jit_finish(&jit, &load, &result, NULL);
+	memcpy(&time, &values[0], sizeof(time));
 	check(time == 1.5f);
+	check_eq((uintptr_t)values[1], 96);
+}
+
+TEST(a_log_without_a_buffer_or_a_size_is_not_asked_for)
+{
+	CUjit_option options[] = { CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+		CU_JIT_ERROR_LOG_BUFFER };
+	char log[4] = "xxx";
+	void *values[] = { (void *)64, log };
+
+	check_eq(shim_jit_prepare(&jit, options, values, 2, &load), CUDA_SUCCESS);
+	check_eq(load.info_size, 0);
+	check_eq(load.error_size, 0);
+	shim_jit_finish(&jit, &load, &(struct vgpu_load_result){}, NULL);
+	check_str(log, "xxx");
 }
 
 TEST(what_names_the_programs_memory_is_refused)
@@ -56,8 +77,10 @@ TEST(what_names_the_programs_memory_is_refused)
 	CUjit_option option = CU_JIT_GLOBAL_SYMBOL_NAMES;
 	void *value = NULL;
 
-	check_eq(shim_jit_prepare(&jit, &option, &value, 1), CUDA_ERROR_NOT_SUPPORTED);
+	check_eq(shim_jit_prepare(&jit, &option, &value, 1, &load),
+		CUDA_ERROR_NOT_SUPPORTED);
 	option = CU_JIT_NUM_OPTIONS;
-	check_eq(shim_jit_prepare(&jit, &option, &value, 1), CUDA_ERROR_INVALID_VALUE);
-	check_eq(shim_jit_prepare(&jit, NULL, NULL, 1), CUDA_ERROR_INVALID_VALUE);
+	check_eq(shim_jit_prepare(&jit, &option, &value, 1, &load),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(shim_jit_prepare(&jit, NULL, NULL, 1, &load), CUDA_ERROR_INVALID_VALUE);
 }

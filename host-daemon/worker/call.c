@@ -196,8 +196,10 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, uint64_t *handlep)
 {
-	/* Libraries and what comes from them directly outlive contexts. */
-	bool free_standing = kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL;
+	/* Libraries and what comes from them directly outlive contexts; links have state
+	 * of the worker's that only their destruction frees. */
+	bool free_standing = kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL ||
+			     kind == VGPU_HANDLE_LINK;
 	struct object *object;
 
 	if (object_table_add(table_of(call, kind), driver_handle,

@@ -8,33 +8,21 @@
 
 #include "g-handlers.h"
 #include "worker/call.h"
-#include "worker/images.h"
 #include "worker/kernel.h"
+#include "worker/load.h"
 #include "worker/session.h"
 
-/* Their values are numbers, or promises about the image that only its owner can make: the
- * driver is told none of them and keeps what it needs itself. */
-static CUresult check_library_options(const Vgpu__CuLibraryLoadDataRequest *request)
-{
-	size_t i;
-
-	if (request->n_library_options != request->n_library_values)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (i = 0; i < request->n_library_options; i++)
-		if (request->library_options[i] != CU_LIBRARY_BINARY_IS_PRESERVED)
-			return CUDA_ERROR_NOT_SUPPORTED;
-	return CUDA_SUCCESS;
-}
-
-static CUresult load(struct call *call, struct images *images, uint64_t *handlep)
+/* Options of a library are promises about the program's image: the driver is told none
+ * of them and keeps what it needs itself. */
+static CUresult load_library(struct call *call, struct load *load, uint64_t *handlep)
 {
 	CUlibrary library;
 	CUresult result;
 
 	if (!call->driver->cuLibraryLoadData)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = call->driver->cuLibraryLoadData(&library, images->code, images->options,
-		images->values, images->n_options, NULL, NULL, 0);
+	result = call->driver->cuLibraryLoadData(&library, load->images.code,
+		load->jit.options, load->jit.values, load->jit.n_options, NULL, NULL, 0);
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = managed_register(call);
@@ -43,7 +31,7 @@ static CUresult load(struct call *call, struct images *images, uint64_t *handlep
 	if (result != CUDA_SUCCESS)
 		call->driver->cuLibraryUnload(library);
 	else
-		images_keep(call, images, VGPU_HANDLE_LIBRARY, *handlep);
+		images_keep(call, &load->images, VGPU_HANDLE_LIBRARY, *handlep);
 	return result;
 }
 
@@ -51,26 +39,13 @@ CUresult handle_cuLibraryLoadData(struct call *call,
 	const Vgpu__CuLibraryLoadDataRequest *request,
 	Vgpu__CuLibraryLoadDataReply *reply)
 {
-	struct images *images = call_alloc(call, sizeof(*images));
+	struct load *load;
 	CUresult result;
 
-	if (!images)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = images_take(call, images, request->images, request->n_images,
-		request->image_sizes, request->n_image_sizes);
+	result = load_begin(call, &request->load, &load);
 	if (result == CUDA_SUCCESS)
-		result = check_library_options(request);
-	if (result == CUDA_SUCCESS)
-		result = images_take_options(images, request->jit_options,
-			request->n_jit_options, request->jit_values,
-			request->n_jit_values);
-	if (result == CUDA_SUCCESS)
-		result = load(call, images, &reply->library);
-	reply->wall_time = images_wall_time(images);
-	reply->info_log = images_log(images->info_log);
-	reply->error_log = images_log(images->error_log);
-	images_release(call, images);
-	return result;
+		result = load_library(call, load, &reply->library);
+	return load_end(call, load, result, &reply->load_result);
 }
 
 CUresult handle_cuLibraryUnload(struct call *call,
@@ -106,6 +81,50 @@ CUresult handle_cuLibraryGetKernel(struct call *call,
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_KERNEL, kernel,
 						object, &reply->p_kernel)
 				      : result;
+}
+
+CUresult handle_cuLibraryEnumerateKernels(struct call *call,
+	const Vgpu__CuLibraryEnumerateKernelsRequest *request,
+	Vgpu__CuLibraryEnumerateKernelsReply *reply)
+{
+	CUkernel *kernels = NULL;
+	struct object *object;
+	unsigned int n = 0;
+	CUresult result;
+
+	if (!call->driver->cuLibraryEnumerateKernels ||
+		!call->driver->cuLibraryGetKernelCount)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->lib, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetKernelCount(&n, object->driver);
+	if (result == CUDA_SUCCESS)
+		result = kernel_list_prepare(call, &n, request->num_kernels,
+			(void ***)&kernels, &reply->kernels);
+	if (result == CUDA_SUCCESS && n)
+		result = call->driver->cuLibraryEnumerateKernels(
+			kernels, n, object->driver);
+	return result == CUDA_SUCCESS
+		       ? kernel_list(call, VGPU_HANDLE_KERNEL, (void **)kernels, n,
+				 request->first, object, reply->kernels,
+				 &reply->n_kernels)
+		       : result;
+}
+
+/* A kernel is a child of its library, whichever way it was found. */
+CUresult handle_cuKernelGetLibrary(struct call *call,
+	const Vgpu__CuKernelGetLibraryRequest *request,
+	Vgpu__CuKernelGetLibraryReply *reply)
+{
+	struct object *object;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
+	if (result == CUDA_SUCCESS)
+		reply->p_lib =
+			object_handle(&call->session->objects[VGPU_HANDLE_LIBRARY],
+				object->parent);
+	return result;
 }
 
 CUresult handle_cuLibraryGetModule(struct call *call,

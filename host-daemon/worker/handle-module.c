@@ -5,16 +5,17 @@
 
 #include "g-handlers.h"
 #include "worker/call.h"
-#include "worker/images.h"
+#include "worker/kernel.h"
+#include "worker/load.h"
 #include "worker/session.h"
 
-static CUresult load(struct call *call, struct images *images, uint64_t *handlep)
+static CUresult load_module(struct call *call, struct load *load, uint64_t *handlep)
 {
 	CUresult result;
 	CUmodule module;
 
-	result = call->driver->cuModuleLoadDataEx(&module, images->code,
-		images->n_options, images->options, images->values);
+	result = call->driver->cuModuleLoadDataEx(&module, load->images.code,
+		load->jit.n_options, load->jit.options, load->jit.values);
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = managed_register(call);
@@ -23,7 +24,7 @@ static CUresult load(struct call *call, struct images *images, uint64_t *handlep
 	if (result != CUDA_SUCCESS)
 		call->driver->cuModuleUnload(module);
 	else
-		images_keep(call, images, VGPU_HANDLE_MODULE, *handlep);
+		images_keep(call, &load->images, VGPU_HANDLE_MODULE, *handlep);
 	return result;
 }
 
@@ -31,24 +32,13 @@ CUresult handle_cuModuleLoadDataEx(struct call *call,
 	const Vgpu__CuModuleLoadDataExRequest *request,
 	Vgpu__CuModuleLoadDataExReply *reply)
 {
-	struct images *images = call_alloc(call, sizeof(*images));
+	struct load *load;
 	CUresult result;
 
-	if (!images)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = images_take(call, images, request->images, request->n_images,
-		request->image_sizes, request->n_image_sizes);
+	result = load_begin(call, &request->load, &load);
 	if (result == CUDA_SUCCESS)
-		result = images_take_options(images, request->jit_options,
-			request->n_jit_options, request->jit_values,
-			request->n_jit_values);
-	if (result == CUDA_SUCCESS)
-		result = load(call, images, &reply->module);
-	reply->wall_time = images_wall_time(images);
-	reply->info_log = images_log(images->info_log);
-	reply->error_log = images_log(images->error_log);
-	images_release(call, images);
-	return result;
+		result = load_module(call, load, &reply->module);
+	return load_end(call, load, result, &reply->load_result);
 }
 
 CUresult handle_cuModuleUnload(struct call *call,
@@ -87,6 +77,34 @@ CUresult handle_cuModuleGetFunction(struct call *call,
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
 						function, object, &reply->hfunc)
 				      : result;
+}
+
+CUresult handle_cuModuleEnumerateFunctions(struct call *call,
+	const Vgpu__CuModuleEnumerateFunctionsRequest *request,
+	Vgpu__CuModuleEnumerateFunctionsReply *reply)
+{
+	CUfunction *functions = NULL;
+	struct object *object;
+	unsigned int n = 0;
+	CUresult result;
+
+	if (!call->driver->cuModuleEnumerateFunctions ||
+		!call->driver->cuModuleGetFunctionCount)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_MODULE, request->mod, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuModuleGetFunctionCount(&n, object->driver);
+	if (result == CUDA_SUCCESS)
+		result = kernel_list_prepare(call, &n, request->num_functions,
+			(void ***)&functions, &reply->functions);
+	if (result == CUDA_SUCCESS && n)
+		result = call->driver->cuModuleEnumerateFunctions(
+			functions, n, object->driver);
+	return result == CUDA_SUCCESS
+		       ? kernel_list(call, VGPU_HANDLE_FUNCTION, (void **)functions, n,
+				 request->first, object, reply->functions,
+				 &reply->n_functions)
+		       : result;
 }
 
 CUresult handle_cuModuleGetGlobal_v2(struct call *call,

@@ -3,7 +3,9 @@
  * Image check: does a guest's image keep to its own bytes?
  */
 
+#include <ar.h>
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vgpu/checked.h"
@@ -146,4 +148,33 @@ bool image_may_print(const uint8_t *bytes, size_t size)
 		memcpy(&magic, bytes, sizeof(magic));
 	return (magic == CONTAINER_MAGIC && has_compressed(bytes)) ||
 	       names(bytes, size, "vprintf") || names(bytes, size, "__assertfail");
+}
+
+bool image_archive_is_contained(const uint8_t *bytes, size_t size)
+{
+	size_t at = SARMAG;
+
+	if (size < SARMAG || memcmp(bytes, ARMAG, SARMAG))
+		return false;
+	while (at < size) {
+		char digits[sizeof(((struct ar_hdr *)0)->ar_size) + 1] = "";
+		struct ar_hdr header;
+		uint64_t length;
+
+		if (size - at < sizeof(header))
+			return false;
+		memcpy(&header, bytes + at, sizeof(header));
+		memcpy(digits, header.ar_size, sizeof(header.ar_size));
+		at += sizeof(header);
+		length = strtoull(digits, NULL, 10);
+		if (memcmp(header.ar_fmag, ARFMAG, sizeof(header.ar_fmag)) ||
+			length > size - at)
+			return false;
+		if (length >= SELFMAG && !memcmp(bytes + at, ELFMAG, SELFMAG) &&
+			!elf_is_contained(bytes + at, length))
+			return false;
+		at += length;
+		at += at % 2 && at < size;
+	}
+	return true;
 }

@@ -28,3 +28,10 @@ bool image_is_contained(const uint8_t *bytes, size_t size);
  * calls come down to, or is compressed, so that nobody can tell.
  */
 bool image_may_print(const uint8_t *bytes, size_t size);
+
+/*
+ * The same for an archive of files.
+ *
+ * Return: true where the bytes are one and each of its files keeps to its own.
+ */
+bool image_archive_is_contained(const uint8_t *bytes, size_t size);

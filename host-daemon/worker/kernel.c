@@ -98,6 +98,35 @@ CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest 
 		&reply->n_params, &reply->param_bytes);
 }
 
+CUresult kernel_list_prepare(struct call *call, unsigned int *np, unsigned int wanted,
+	void ***objectsp, uint64_t **handlesp)
+{
+	if (*np > wanted)
+		*np = wanted;
+	if (*np > OBJECTS_MAX)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*objectsp = call_alloc(call, (*np + 1) * sizeof(**objectsp));
+	*handlesp = call_alloc(call, KERNEL_LIST_MAX * sizeof(**handlesp));
+	return *objectsp && *handlesp ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult kernel_list(struct call *call, enum vgpu_handle_kind kind, void **objects,
+	unsigned int n, unsigned int first, const struct object *parent,
+	uint64_t *handles, size_t *n_handlesp)
+{
+	CUresult result = CUDA_SUCCESS;
+	size_t n_handles = 0;
+
+	for (unsigned int i = first; i < n && n_handles < KERNEL_LIST_MAX &&
+		result == CUDA_SUCCESS;
+		i++)
+		result = object_add_child(
+			call, kind, objects[i], parent, &handles[n_handles++]);
+	if (result == CUDA_SUCCESS)
+		*n_handlesp = n_handles;
+	return result;
+}
+
 CUresult kernel_name(struct call *call, const char *name, char **namep)
 {
 	size_t size = strlen(name) + 1;

@@ -32,6 +32,21 @@ CUresult kernel_param_size(struct call *call, struct kernel *kernel, uint32_t *s
 CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest *request,
 	Vgpu__VgpuFunctionInfoReply *reply);
 
+/* Handles told in one reply. */
+#define KERNEL_LIST_MAX 190u
+
+/*
+ * Makes room for an enumeration: of the *np that there are, no more than the caller
+ * asked for, and for the handles of one reply.
+ */
+CUresult kernel_list_prepare(struct call *call, unsigned int *np, unsigned int wanted,
+	void ***objectsp, uint64_t **handlesp);
+
+/* Gives handles to those from `first` on, as many as a reply takes. */
+CUresult kernel_list(struct call *call, enum vgpu_handle_kind kind, void **objects,
+	unsigned int n, unsigned int first, const struct object *parent,
+	uint64_t *handles, size_t *n_handlesp);
+
 /*
  * A name as a reply can carry it.
  *

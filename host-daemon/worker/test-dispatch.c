@@ -13,6 +13,7 @@
 
 #include "test.h"
 #include "vgpu/launch.h"
+#include "vgpu/load.h"
 #include "worker/call.h"
 #include "worker/fixture.h"
 
@@ -116,6 +117,15 @@ static void bind_word(uint64_t stream, uint32_t word)
 		0);
 }
 
+/* The block of a load with one image and nothing else. */
+static ProtobufCBinaryData load_bytes(uint64_t address, uint64_t size)
+{
+	static struct vgpu_load load;
+
+	load = (struct vgpu_load){ .n_images = 1, .images = { { address, size } } };
+	return (ProtobufCBinaryData){ sizeof(load), (uint8_t *)&load };
+}
+
 /* Loads a module from the arena. Returns: its handle, or 0. */
 static uint64_t load_module(uint64_t address, uint64_t size)
 {
@@ -124,10 +134,7 @@ static uint64_t load_module(uint64_t address, uint64_t size)
 	Vgpu__CuModuleLoadDataExReply *reply;
 	uint64_t handle;
 
-	request.images = &address;
-	request.n_images = 1;
-	request.image_sizes = &size;
-	request.n_image_sizes = 1;
+	request.load = load_bytes(address, size);
 	check_eq(fixture_call(
 			 &fixture, 0, VGPU_CALL_cuModuleLoadDataEx, REPLY, &request.base),
 		0);
@@ -644,13 +651,10 @@ static uint64_t library_kernel(void)
 	Vgpu__CuLibraryGetKernelRequest get = VGPU__CU_LIBRARY_GET_KERNEL_REQUEST__INIT;
 	Vgpu__CuLibraryGetKernelReply *got;
 	Vgpu__CuLibraryLoadDataReply *loaded;
-	uint64_t size = 5, kernel;
+	uint64_t kernel;
 
 	memcpy((void *)(uintptr_t)fixture.arena, "code", 5);
-	load.images = &fixture.arena;
-	load.n_images = 1;
-	load.image_sizes = &size;
-	load.n_image_sizes = 1;
+	load.load = load_bytes(fixture.arena, 5);
 	check_eq(
 		fixture_call(&fixture, 0, VGPU_CALL_cuLibraryLoadData, REPLY, &load.base),
 		0);

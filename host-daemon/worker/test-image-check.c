@@ -132,3 +132,25 @@ TEST(code_that_may_print_is_found)
 	container[8] = 8;
 	check(image_may_print((const uint8_t *)container, sizeof(container)));
 }
+
+TEST(an_archive_has_its_files_inside)
+{
+	uint8_t bytes[8 + 60 + 64 + 60 + 3] = "!<arch>\n";
+	Elf64_Ehdr elf = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64 } };
+
+	memset(bytes + 8, ' ', 60);
+	memcpy(bytes + 8 + 48, "64", 2);
+	memcpy(bytes + 8 + 58, "`\n", 2);
+	memcpy(bytes + 68, &elf, sizeof(elf));
+	memset(bytes + 132, ' ', 60);
+	memcpy(bytes + 132 + 48, "3", 1);
+	memcpy(bytes + 132 + 58, "`\n", 2);
+	check(image_archive_is_contained(bytes, sizeof(bytes)));
+	check(!image_archive_is_contained(bytes, sizeof(bytes) - 1));
+	check(!image_archive_is_contained(bytes, 40));
+	put(bytes, 68 + offsetof(Elf64_Ehdr, e_shoff), 8, 8);
+	put(bytes, 68 + offsetof(Elf64_Ehdr, e_shentsize), sizeof(Elf64_Shdr), 2);
+	put(bytes, 68 + offsetof(Elf64_Ehdr, e_shnum), 1, 2);
+	check(!image_archive_is_contained(bytes, sizeof(bytes)));
+	check(!image_archive_is_contained((const uint8_t *)"no archive", 10));
+}

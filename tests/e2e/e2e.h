@@ -35,6 +35,19 @@ const bool test_keeps_descriptors = true;
 
 #define check_ok(_call) check_cu(_call, CUDA_SUCCESS)
 
+/* The form of a call that a program of that version got. */
+static inline void *old_form(const char *name, int version)
+{
+	void *function = NULL;
+
+	check_ok(cuGetProcAddress(name, &function, version, 0, NULL));
+	check(function);
+	return function;
+}
+
+#define CALL(_name, _version, _types, ...)                                               \
+	(((CUresult(*) _types)old_form(_name, _version))(__VA_ARGS__))
+
 struct fixture {
 	CUdevice device;
 	CUcontext context;

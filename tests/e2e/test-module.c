@@ -340,3 +340,75 @@ TEST(module_is_loaded_from_a_fatbin)
 	check(mode == CU_MODULE_EAGER_LOADING || mode == CU_MODULE_LAZY_LOADING);
 	free(fatbin);
 }
+
+/* A module of more kernels than one reply tells of. */
+static char *many_kernels(int n)
+{
+	char *text = malloc(128 + 64 * (size_t)n), *end = text;
+
+	check(text);
+	end = stpcpy(end, ".version 7.0\n.target sm_70\n.address_size 64\n");
+	for (int i = 0; i < n; i++)
+		end += sprintf(end, ".visible .entry kernel_%d () { ret; }\n", i);
+	return text;
+}
+
+TEST(functions_of_a_module_are_enumerated)
+{
+	static CUfunction functions[500];
+	char *text = many_kernels(450);
+	bool seen[450] = {};
+	unsigned int n = 0;
+	CUmodule module;
+
+	fixture_new();
+	check_ok(cuModuleLoadData(&module, text));
+	check_ok(cuModuleGetFunctionCount(&n, module));
+	check_eq(n, 450);
+	check_ok(cuModuleEnumerateFunctions(functions, 500, module));
+	check(!functions[450]);
+	for (unsigned int i = 0; i < n; i++) {
+		const char *name = "";
+		int number = -1;
+
+		check_ok(cuFuncGetName(&name, functions[i]));
+		check_eq(sscanf(name, "kernel_%d", &number), 1);
+		check(number >= 0 && number < 450 && !seen[number]);
+		seen[number] = true;
+	}
+	memset(functions, 0, sizeof(functions));
+	check_ok(cuModuleEnumerateFunctions(functions, 3, module));
+	check(functions[2] && !functions[3]);
+	check_ok(cuLaunchKernel(functions[2], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	check_ok(cuCtxSynchronize());
+	free(text);
+}
+
+TEST(kernels_of_a_library_are_enumerated_and_know_it)
+{
+	static CUkernel kernels[500];
+	CUlibrary library, found = NULL;
+	unsigned int n = 0, n_fill = 0;
+	CUdeviceptr p;
+
+	fixture_new();
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	check_ok(cuLibraryGetKernelCount(&n, library));
+	check_ok(cuLibraryEnumerateKernels(kernels, n, library));
+	for (unsigned int i = 0; i < n; i++) {
+		const char *name = "";
+
+		check_ok(cuKernelGetName(&name, kernels[i]));
+		check_ok(cuKernelGetLibrary(&found, kernels[i]));
+		check(found == library);
+		if (strcmp(name, "fill"))
+			continue;
+		n_fill++;
+		check_ok(launch_fill((CUfunction)kernels[i], p, 31, 1024, NULL));
+	}
+	check_eq(n_fill, 1);
+	check_eq(device_word(p + 4092), 31);
+	check_ok(cuLibraryUnload(library));
+	check_cu(cuKernelGetLibrary(&found, kernels[0]), CUDA_ERROR_INVALID_HANDLE);
+}

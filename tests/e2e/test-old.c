@@ -7,19 +7,6 @@
 
 #include "e2e.h"
 
-/* The form of a call that a program of that version got. */
-static void *old_form(const char *name, int version)
-{
-	void *function = NULL;
-
-	check_ok(cuGetProcAddress(name, &function, version, 0, NULL));
-	check(function);
-	return function;
-}
-
-#define CALL(_name, _version, _types, ...)                                               \
-	(((CUresult(*) _types)old_form(_name, _version))(__VA_ARGS__))
-
 TEST(contexts_are_created_by_either_old_form)
 {
 	CUcontext first = NULL, second = NULL, current = NULL;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "vgpu/launch.h"
+#include "vgpu/load.h"
 #include "worker/fixture.h"
 
 static const char *folder;
@@ -117,16 +118,14 @@ static void add_module(void)
 	Vgpu__CuModuleLoadDataExRequest load = VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
 	Vgpu__CuModuleGetFunctionRequest get = VGPU__CU_MODULE_GET_FUNCTION_REQUEST__INIT;
 	Vgpu__CuMemsetD8AsyncRequest fill = VGPU__CU_MEMSET_D8_ASYNC_REQUEST__INIT;
-	uint64_t address = arena(), size = 16;
+	struct vgpu_load block = { .n_images = 1, .images = { { arena(), 16 } } };
 
 	/* An image that is not empty. */
 	fill.dst_device = arena();
-	fill.n = size;
+	fill.n = 16;
 	fill.uc = 'x';
 	add(VGPU_CALL_cuMemsetD8Async, 0, &fill.base);
-	load.images = &address;
-	load.image_sizes = &size;
-	load.n_images = load.n_image_sizes = 1;
+	load.load = (ProtobufCBinaryData){ sizeof(block), (uint8_t *)&block };
 	add(VGPU_CALL_cuModuleLoadDataEx, VGPU_FRAME_REPLY, &load.base);
 	get.hmod = first_handle(VGPU_HANDLE_MODULE);
 	get.name = (char *)"kernel";

@@ -332,20 +332,6 @@ CUresult cuLibraryGetManaged(
 	return CUDA_SUCCESS;
 }
 
-/* No image that softgpu loads brings a table of such functions with it. */
-CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
-{
-	CUresult r;
-
-	r = device_check();
-	if (r)
-		return r;
-	if (!fptr || !symbol)
-		return CUDA_ERROR_INVALID_VALUE;
-	return object_is(library, OBJECT_LIBRARY) ? CUDA_ERROR_NOT_FOUND
-						  : CUDA_ERROR_INVALID_HANDLE;
-}
-
 CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
 	CUcontext context;

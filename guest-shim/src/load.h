@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Loads: what modules, libraries and links have in common on their way to the host
+ *
+ *	shim_load_new()		options, and where results of the compiler go
+ *	shim_image_measure()	or another way to fill load.image
+ *	shim_load_upload()	images and room for the logs are in the arena
+ *	shim_load_bytes()	the block that travels
+ *	shim_load_finish()	results are where the program wants them
+ */
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "vgpu/cleanup.h"
+#include "vgpu/load.h"
+
+#include "image.h"
+#include "jit.h"
+
+struct shim_load {
+	struct vgpu_load wire;
+	struct shim_image image;
+	struct shim_jit jit;
+	uint8_t *arena; /* once uploaded: logs, images, and what else was asked for */
+	uint8_t *room;
+};
+
+CUresult shim_load_new(struct shim_load **loadp, const CUjit_option *options,
+	void **values, unsigned int n);
+struct shim_load *shim_load_free(struct shim_load *load);
+
+/* @room: bytes of arena for the host to write to, 0 for none: load.room */
+CUresult shim_load_upload(struct shim_load *load, uint64_t room);
+
+/* All of it for an image that says itself how long it is. */
+CUresult shim_load_image(struct shim_load **loadp, const void *image,
+	const CUjit_option *options, void **values, unsigned int n);
+
+ProtobufCBinaryData shim_load_bytes(struct shim_load *load);
+
+/* @jit: whose results they are; of a link, those of its creation */
+void shim_load_finish(const struct shim_load *load, const struct shim_jit *jit,
+	const ProtobufCBinaryData *result);
+
+VGPU_DEFINE_CLEANUP(struct shim_load *, shim_load_free);

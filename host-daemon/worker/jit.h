@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Options of the compiler, as the driver gets them
+ *
+ * Options go through a list of those that are plain numbers; buffers for the compiler's
+ * logs are the worker's own, bounded and charged. A driver writes results into the array
+ * of values, which therefore lives as long as what it was given for: a load, or a link.
+ */
+
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/load.h"
+
+struct call;
+struct session;
+
+struct jit {
+	unsigned int n_options;
+	CUjit_option options[VGPU_LOAD_OPTIONS_MAX + 4];
+	void *values[VGPU_LOAD_OPTIONS_MAX + 4];
+	char *logs; /* both, the information log first; charged */
+	uint32_t info_size;
+	uint32_t error_size;
+};
+
+/* Takes options over. Return: CUDA_SUCCESS or what to answer; jit_deinit() in any case. */
+CUresult jit_init(
+	struct jit *jit, struct session *session, const struct vgpu_load *load);
+void jit_deinit(struct jit *jit, struct session *session);
+
+/* Writes the logs to the arena, where the load wants them, and tells the rest. */
+void jit_report(struct call *call, const struct jit *jit, const struct vgpu_load *load,
+	struct vgpu_load_result *result);

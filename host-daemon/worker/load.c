@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads: what modules, libraries and links have in common
+ */
+
+#include <string.h>
+
+#include "worker/call.h"
+#include "worker/load.h"
+
+bool load_copy(const ProtobufCBinaryData *bytes, struct vgpu_load *wire)
+{
+	if (bytes->len != sizeof(*wire))
+		return false;
+	memcpy(wire, bytes->data, sizeof(*wire));
+	return true;
+}
+
+CUresult load_begin(
+	struct call *call, const ProtobufCBinaryData *bytes, struct load **loadp)
+{
+	struct load *load = *loadp = call_alloc(call, sizeof(*load));
+	CUresult result;
+
+	if (!load)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!load_copy(bytes, &load->wire))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = images_take(call, &load->images, &load->wire);
+	return result == CUDA_SUCCESS ? jit_init(&load->jit, call->session, &load->wire)
+				      : result;
+}
+
+CUresult load_end(struct call *call, struct load *load, CUresult result,
+	ProtobufCBinaryData *resultp)
+{
+	if (!load)
+		return result;
+	jit_report(call, &load->jit, &load->wire, &load->result);
+	*resultp = (ProtobufCBinaryData){
+		sizeof(load->result),
+		(uint8_t *)&load->result,
+	};
+	jit_deinit(&load->jit, call->session);
+	images_release(call, &load->images);
+	return result;
+}

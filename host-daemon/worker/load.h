@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Loads: what modules, libraries and links have in common
+ *
+ *	load_begin()	the block is taken over: images are copied, options ready
+ *	...		the driver is given load.images and load.jit
+ *	load_end()	logs and results are in the reply, copies are freed
+ */
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "worker/images.h"
+#include "worker/jit.h"
+
+struct load {
+	struct vgpu_load wire; /* the private copy */
+	struct images images;
+	struct jit jit;
+	struct vgpu_load_result result;
+};
+
+/* Takes the block over. Return: whether it has the size of one. */
+bool load_copy(const ProtobufCBinaryData *bytes, struct vgpu_load *wire);
+
+/*
+ * Begins a load with at least one image. Whatever it returns, load_end() follows; *loadp
+ * is NULL where there is no memory for it.
+ */
+CUresult load_begin(
+	struct call *call, const ProtobufCBinaryData *bytes, struct load **loadp);
+
+/* Ends it. Return: `result`. */
+CUresult load_end(struct call *call, struct load *load, CUresult result,
+	ProtobufCBinaryData *resultp);
