@@ -111,6 +111,76 @@ SHIM_EXPORT CUresult cuArrayGetDescriptor_v2(
 	return result;
 }
 
+/*
+ * First forms, whose descriptors have 32 bits
+ */
+
+SHIM_EXPORT CUresult cuArray3DCreate(
+	CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray)
+{
+	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
+
+	if (!pAllocateArray)
+		return invalid(VGPU_CALL_cuArray3DCreate_v2);
+	descriptor.Width = pAllocateArray->Width;
+	descriptor.Height = pAllocateArray->Height;
+	descriptor.Depth = pAllocateArray->Depth;
+	descriptor.Format = pAllocateArray->Format;
+	descriptor.NumChannels = pAllocateArray->NumChannels;
+	descriptor.Flags = pAllocateArray->Flags;
+	return cuArray3DCreate_v2(pHandle, &descriptor);
+}
+
+SHIM_EXPORT CUresult cuArrayCreate(
+	CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 *pAllocateArray)
+{
+	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
+
+	if (!pAllocateArray)
+		return invalid(VGPU_CALL_cuArray3DCreate_v2);
+	descriptor.Width = pAllocateArray->Width;
+	descriptor.Height = pAllocateArray->Height;
+	descriptor.Format = pAllocateArray->Format;
+	descriptor.NumChannels = pAllocateArray->NumChannels;
+	return cuArray3DCreate_v2(pHandle, &descriptor);
+}
+
+SHIM_EXPORT CUresult cuArray3DGetDescriptor(
+	CUDA_ARRAY3D_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
+{
+	CUDA_ARRAY3D_DESCRIPTOR descriptor;
+	CUresult result;
+
+	result = cuArray3DGetDescriptor_v2(pArrayDescriptor ? &descriptor : NULL, hArray);
+	if (result == CUDA_SUCCESS)
+		*pArrayDescriptor = (CUDA_ARRAY3D_DESCRIPTOR_v1){
+			.Width = (unsigned int)descriptor.Width,
+			.Height = (unsigned int)descriptor.Height,
+			.Depth = (unsigned int)descriptor.Depth,
+			.Format = descriptor.Format,
+			.NumChannels = descriptor.NumChannels,
+			.Flags = descriptor.Flags,
+		};
+	return result;
+}
+
+SHIM_EXPORT CUresult cuArrayGetDescriptor(
+	CUDA_ARRAY_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
+{
+	CUDA_ARRAY3D_DESCRIPTOR descriptor;
+	CUresult result;
+
+	result = cuArray3DGetDescriptor_v2(pArrayDescriptor ? &descriptor : NULL, hArray);
+	if (result == CUDA_SUCCESS)
+		*pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR_v1){
+			.Width = (unsigned int)descriptor.Width,
+			.Height = (unsigned int)descriptor.Height,
+			.Format = descriptor.Format,
+			.NumChannels = descriptor.NumChannels,
+		};
+	return result;
+}
+
 SHIM_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 	const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned int numMipmapLevels)
 {
@@ -378,4 +448,38 @@ SHIM_EXPORT CUresult cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset,
 {
 	return copy_between(dstArray, dstOffset, srcArray, srcOffset, ByteCount,
 		CU_STREAM_PER_THREAD);
+}
+
+/*
+ * First forms, whose offsets have 32 bits; none of these names a device address
+ */
+
+SHIM_EXPORT CUresult cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset,
+	const void *srcHost, unsigned int ByteCount)
+{
+	return cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount);
+}
+
+SHIM_EXPORT CUresult cuMemcpyAtoH(
+	void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
+{
+	return cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount);
+}
+
+SHIM_EXPORT CUresult cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset,
+	CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
+{
+	return cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount);
+}
+
+SHIM_EXPORT CUresult cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset,
+	const void *srcHost, unsigned int ByteCount, CUstream hStream)
+{
+	return cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream);
+}
+
+SHIM_EXPORT CUresult cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray,
+	unsigned int srcOffset, unsigned int ByteCount, CUstream hStream)
+{
+	return cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream);
 }

@@ -169,3 +169,47 @@ TEST(the_first_look_up_finds_the_same)
 	check_ok(cuGetProcAddress("cuMemAlloc", &again, 13000, 0, NULL));
 	check(alloc && alloc == again);
 }
+
+TEST(arrays_are_made_described_and_copied_by_the_old_forms)
+{
+	const CUDA_ARRAY_DESCRIPTOR_v1 wanted = { 64, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1 };
+	const CUDA_ARRAY3D_DESCRIPTOR_v1 wanted_3d = { 64, 2, 2,
+		CU_AD_FORMAT_UNSIGNED_INT8, 1, CUDA_ARRAY3D_LAYERED };
+	CUDA_ARRAY3D_DESCRIPTOR_v1 got_3d = {};
+	CUDA_ARRAY_DESCRIPTOR_v1 got = {};
+	CUarray array = NULL, other = NULL;
+	uint8_t in[64], out[64] = {};
+
+	fixture_new();
+	for (int i = 0; i < 64; i++)
+		in[i] = (uint8_t)(7 * i + 1);
+	check_ok(CALL("cuArrayCreate", 2000,
+		(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *), &array, &wanted));
+	check_ok(CALL("cuArray3DCreate", 2000,
+		(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *), &other, &wanted_3d));
+	check_ok(CALL("cuArrayGetDescriptor", 2000, (CUDA_ARRAY_DESCRIPTOR_v1 *, CUarray),
+		&got, array));
+	check_eq(got.Width, 64);
+	check_eq(got.NumChannels, 1);
+	check_ok(CALL("cuArray3DGetDescriptor", 2000,
+		(CUDA_ARRAY3D_DESCRIPTOR_v1 *, CUarray), &got_3d, other));
+	check_eq(got_3d.Height, 2);
+	check_eq(got_3d.Depth, 2);
+	check_eq(got_3d.Flags, CUDA_ARRAY3D_LAYERED);
+	check_ok(CALL("cuMemcpyHtoA", 2000,
+		(CUarray, unsigned int, const void *, unsigned int), array, 0, in, 64));
+	check_ok(CALL("cuMemcpyAtoA", 2000,
+		(CUarray, unsigned int, CUarray, unsigned int, unsigned int), other, 32,
+		array, 16, 32));
+	check_ok(CALL("cuMemcpyAtoH", 2000,
+		(void *, CUarray, unsigned int, unsigned int), out, other, 32, 32));
+	check(!memcmp(out, in + 16, 32));
+	check_ok(CALL("cuMemcpyHtoAAsync", 2000,
+		(CUarray, unsigned int, const void *, unsigned int, CUstream), other, 0,
+		in, 64, NULL));
+	check_ok(CALL("cuMemcpyAtoHAsync", 2000,
+		(void *, CUarray, unsigned int, unsigned int, CUstream), out, other, 0,
+		64, NULL));
+	check_ok(cuStreamSynchronize(NULL));
+	check(!memcmp(out, in, 64));
+}
