@@ -19,7 +19,7 @@
 #include "worker/call.h"
 #include "worker/capture.h"
 #include "worker/handle-copy.h"
-#include "worker/rate.h"
+#include "vgpu/rate.h"
 #include "worker/session.h"
 
 /* Streams that are not objects: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD. */

@@ -7,7 +7,7 @@
 #include "vgpu/log.h"
 #include "worker/call.h"
 #include "worker/placement.h"
-#include "worker/rate.h"
+#include "vgpu/rate.h"
 #include "worker/session.h"
 
 void device_memory_init(struct session *session)

@@ -30,7 +30,7 @@
 #include "vgpu/log.h"
 #include "worker/call.h"
 #include "worker/handle-stream.h"
-#include "worker/rate.h"
+#include "vgpu/rate.h"
 #include "worker/session.h"
 
 /* A wake-up costs a caller more than ten microseconds. */

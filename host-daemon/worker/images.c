@@ -11,7 +11,7 @@
 #include "worker/call.h"
 #include "worker/image-check.h"
 #include "worker/images.h"
-#include "worker/rate.h"
+#include "vgpu/rate.h"
 #include "worker/session.h"
 
 #define WRAPPER_MAGIC 0x466243b1u

@@ -7,11 +7,13 @@
  */
 
 #include "vgpu/log.h"
+#include "vgpu/rate.h"
 
 #include "api/api.h"
 
 CUresult function_load(CUfunction function)
 {
+	static struct rate rate;
 	struct softgpu_message message = { 0 };
 	const struct softgpu_kernel *kernel;
 	CUmodule module = function->module;
@@ -27,7 +29,7 @@ CUresult function_load(CUfunction function)
 		__atomic_store_n(&function->kernel, kernel, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&module->lock);
-	if (r)
+	if (r && rate_allows(&rate))
 		vgpu_log_error("kernel %s cannot be run, CUDA error %d: %s",
 			function->name, r, message.text);
 	return r;

@@ -16,6 +16,7 @@
 
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
+#include "vgpu/rate.h"
 
 #include "api/api.h"
 #include "api/image.h"
@@ -61,6 +62,15 @@ static int image_select(const void *data, struct softgpu_image *ptx)
 	return softgpu_image_select(data, image_size(data), softgpu_device.cc, 0, ptx);
 }
 
+void image_warn(CUresult result, const struct image_log *log)
+{
+	static struct rate rate;
+
+	if (rate_allows(&rate))
+		vgpu_log_warning(
+			"loading failed with CUDA error %d: %s", result, log->text);
+}
+
 /* Adds the PTX of a container to a link; *np counts those that had some. */
 static int link_container(struct link *link, const void *container, uint32_t *np,
 	struct ptx_error *error)
@@ -82,6 +92,7 @@ static int link_container(struct link *link, const void *container, uint32_t *np
 /* A program that was linked on the device: what went into that is linked again. */
 static int image_select_linked(const struct wrapper *wrapper, struct softgpu_image *ptx)
 {
+	static struct rate rate;
 	_vgpu_cleanup_(link_freep) struct link *link = link_new();
 	struct ptx_error error = { 0 };
 	uint32_t n = 0;
@@ -95,7 +106,7 @@ static int image_select_linked(const struct wrapper *wrapper, struct softgpu_ima
 		return SOFTGPU_IMAGE_E_NO_BINARY;
 	if (!r)
 		r = link_finish(link, &ptx->text, &ptx->size, &error);
-	if (r > 0 && *error.message)
+	if (r > 0 && *error.message && rate_allows(&rate))
 		vgpu_log_warning("linking failed: %s", error.message);
 	return r <= 0 ? r : SOFTGPU_IMAGE_E_INVALID;
 }
@@ -134,7 +145,7 @@ CUresult image_new(struct image **imagep, const void *data, struct image_log *lo
 		snprintf(log->text, sizeof(log->text),
 			"the image has no PTX that compute capability %u.%u can run",
 			softgpu_device.cc / 10, softgpu_device.cc % 10);
-		vgpu_log_warning("loading failed with CUDA error %d: %s", r, log->text);
+		image_warn(r, log);
 		return r;
 	}
 	*imagep = image;
@@ -167,8 +178,7 @@ CUresult image_report(int r, const struct ptx_error *error, struct image_log *lo
 			error->message);
 	else
 		snprintf(log->text, sizeof(log->text), "%s", error->message);
-	vgpu_log_warning(
-		"loading failed with CUDA error %d: %s", ptx_result(r), log->text);
+	image_warn(ptx_result(r), log);
 	return ptx_result(r);
 }
 

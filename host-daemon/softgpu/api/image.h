@@ -19,6 +19,9 @@ struct image_log {
 	uint64_t start_ns; /* when it began */
 };
 
+/* Says in the host's log why loading failed, as often as a guest may have it said. */
+void image_warn(CUresult result, const struct image_log *log);
+
 /* Begins to load: takes the time. */
 struct image_log image_log_begin(void);
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "vgpu/checked.h"
-#include "vgpu/log.h"
 
 #include "api/api.h"
 #include "api/image.h"
@@ -154,7 +153,7 @@ static CUresult module_build(CUmodule module, CUcontext context,
 		r = module_list(module);
 	if (r && *message.text) {
 		snprintf(log->text, sizeof(log->text), "%s", message.text);
-		vgpu_log_warning("loading failed with CUDA error %d: %s", r, log->text);
+		image_warn(r, log);
 	}
 	return r;
 }

@@ -9,6 +9,7 @@
  */
 
 #include "vgpu/log.h"
+#include "vgpu/rate.h"
 
 #include "sched/sched.h"
 
@@ -39,9 +40,10 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 
 static void grid_report(struct sched_op *op, const struct softgpu_fault *fault)
 {
+	static struct rate rate;
 	struct sched_context *context = op->stream->context;
 
-	if (!sched_context_fault(context))
+	if (!sched_context_fault(context) && rate_allows(&rate))
 		vgpu_log_error("CUDA error %d: %s", fault->code, fault->text);
 	sched_context_set_fault(context, fault->code);
 }
