@@ -164,7 +164,7 @@ test_machine_that_is_killed_leaves_nothing_and_the_next_one_computes() {
 test_broker_is_killed_and_replaced_under_a_program_in_the_guest() {
 	local broker
 	host
-	machine out -- '$checked 3000 1 256'
+	machine out -- '$checked 8000 1 256'
 	until_says out computing
 	for signal in KILL USR2 KILL HUP KILL; do
 		broker=$(child_of_vgpud vgpud-broker)
@@ -180,7 +180,7 @@ test_broker_is_killed_and_replaced_under_a_program_in_the_guest() {
 	done
 	same "sessions that ended" "$(grep -c 'session ended' vgpud.log || true)" 0
 	wait "$machine"
-	has out "3000 rounds right"
+	has out "8000 rounds right"
 	stop_vgpud
 }
 
