@@ -235,6 +235,22 @@ TEST(a_kernel_that_never_ends_goes_with_its_process_and_harms_no_other)
 	stop();
 }
 
+TEST(a_kernel_that_never_ends_is_cut_off_by_policy_and_only_its_process_suffers)
+{
+	pair_start(&pair, &(struct pair_options){
+				  .vgpud_lines = "softgpu-kernel-timeout = 1\n",
+				  .vm_lines = "size = 128M\n",
+			  });
+	start_process(&processes[1], "0", 1);
+	await_computing(&processes[1]);
+	start_process(&processes[0], "endless", 0);
+	await_computing(&processes[0]);
+	/* Its own call fails; nobody killed it. */
+	check_eq(end_process(&processes[0], 0), 2);
+	check_eq(end_process(&processes[1], SIGTERM), 0);
+	stop();
+}
+
 /*
  * Processes in a container
  */
