@@ -20,6 +20,7 @@
 
 struct launch {
 	struct kernel *kernel;
+	CUfunction function; /* the driver's, read once */
 	void *stream;
 	struct vgpu_launch_dims dims;
 	/* What the driver is given, pointing at what follows. */
@@ -54,6 +55,30 @@ static CUresult take_params(
 	return CUDA_SUCCESS;
 }
 
+/*
+ * The function and its parameters. A lane may unload the module meanwhile and the entry
+ * be another kernel's: what was read is of one kernel if the handle names the entry
+ * afterwards, too.
+ */
+static CUresult take_function(struct call *call, struct launch *launch, uint64_t function,
+	const ProtobufCBinaryData *params)
+{
+	struct object *object, *later;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_FUNCTION, function, &object);
+	if (result != CUDA_SUCCESS)
+		return result;
+	launch->kernel = (struct kernel *)object;
+	launch->function = __atomic_load_n(&object->driver, __ATOMIC_RELAXED);
+	result = take_params(call, launch, params);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Partner: the entry's generation, withdrawn before it holds anything else. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return object_entry(call, VGPU_HANDLE_FUNCTION, function, &later);
+}
+
 static CUresult prepare(struct call *call, struct launch *launch, uint64_t function,
 	uint64_t stream, const ProtobufCBinaryData *dims,
 	const ProtobufCBinaryData *params)
@@ -61,9 +86,6 @@ static CUresult prepare(struct call *call, struct launch *launch, uint64_t funct
 	CUresult result;
 
 	result = object_get(call, VGPU_HANDLE_STREAM, stream, false, &launch->stream);
-	if (result == CUDA_SUCCESS)
-		result = object_entry(call, VGPU_HANDLE_FUNCTION, function,
-			(struct object **)&launch->kernel);
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (dims->len != sizeof(launch->dims))
@@ -71,7 +93,7 @@ static CUresult prepare(struct call *call, struct launch *launch, uint64_t funct
 	memcpy(&launch->dims, dims->data, sizeof(launch->dims));
 	if (launch->dims.flags & ~_VGPU_LAUNCH_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = take_params(call, launch, params);
+	result = take_function(call, launch, function, params);
 	if (result != CUDA_SUCCESS)
 		return result;
 	launch->extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
@@ -101,7 +123,7 @@ static CUresult launch_with(struct call *call, struct launch *launch,
 
 	if (!call->driver->cuLaunchKernelEx)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return call->driver->cuLaunchKernelEx(&config, launch->kernel->object.driver,
+	return call->driver->cuLaunchKernelEx(&config, launch->function,
 		NULL, launch->params_size ? launch->extra : NULL);
 }
 
@@ -115,7 +137,7 @@ static CUresult launch_plain(struct call *call, struct launch *launch)
 
 	if (dims->flags & VGPU_LAUNCH_COOPERATIVE)
 		return launch_with(call, launch, &cooperative, 1);
-	return call->driver->cuLaunchKernel(launch->kernel->object.driver, dims->grid[0],
+	return call->driver->cuLaunchKernel(launch->function, dims->grid[0],
 		dims->grid[1], dims->grid[2], dims->block[0], dims->block[1],
 		dims->block[2], dims->shared_bytes, launch->stream, NULL,
 		launch->params_size ? launch->extra : NULL);

@@ -177,6 +177,56 @@ TEST(bad_input_is_refused_when_it_is_added)
 	check_cu(cuLinkCreate(1, NULL, NULL, &link), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* A container of one image: header, entry header of 64 bytes, contents. */
+static void *container(uint16_t kind, const char *text)
+{
+	size_t size = (strlen(text) + 8) & ~7ul;
+	uint8_t *bytes = calloc(1, 16 + 64 + size);
+	uint64_t total = 64 + size;
+
+	check(bytes);
+	memcpy(bytes, &(uint32_t){ 0xba55ed50 }, 4);
+	memcpy(bytes + 4, &(uint16_t){ 1 }, 2);
+	memcpy(bytes + 6, &(uint16_t){ 16 }, 2);
+	memcpy(bytes + 8, &total, 8);
+	memcpy(bytes + 16, &kind, 2);
+	memcpy(bytes + 18, &(uint16_t){ 0x101 }, 2);
+	memcpy(bytes + 20, &(uint32_t){ 64 }, 4);
+	memcpy(bytes + 24, &(uint64_t){ size }, 8);
+	memcpy(bytes + 42, &(uint16_t){ 6 }, 2);     /* ISA 6.0 */
+	memcpy(bytes + 44, &(uint32_t){ 30 }, 4);    /* sm_30 */
+	memcpy(bytes + 56, &(uint64_t){ 0x11 }, 8);  /* 64-bit Linux */
+	strcpy((char *)bytes + 80, text);
+	return bytes;
+}
+
+/* As a compiler leaves it behind that linked for other devices: machine code, and what it
+ * was linked from. */
+TEST(program_linked_on_the_device_is_linked_from_its_parts)
+{
+	const void *inputs[] = { container(1, user), container(1, provider), NULL };
+	struct {
+		uint32_t magic;
+		uint32_t version;
+		const void *data;
+		const void *const *inputs;
+	} wrapper = { 0x466243b1, 2, container(2, "machine code"), inputs };
+	CUlibrary library;
+	CUkernel kernel;
+	CUmodule module;
+
+	fixture_new();
+	check_ok(cuModuleLoadData(&module, &wrapper));
+	check_computes(module);
+	check_ok(cuLibraryLoadData(&library, &wrapper, NULL, NULL, 0, NULL, NULL, 0));
+	check_ok(cuLibraryGetKernel(&kernel, library, "compute"));
+	check_ok(cuLibraryGetModule(&module, library));
+	check_computes(module);
+	/* Without the part that defines what the other needs. */
+	inputs[1] = NULL;
+	check(cuModuleLoadData(&module, &wrapper) != CUDA_SUCCESS);
+}
+
 /* Longer than what comes with one reply. */
 TEST(large_image_comes_whole)
 {

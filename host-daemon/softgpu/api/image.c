@@ -93,6 +93,7 @@ static int link_container(struct link *link, const void *container, uint32_t *np
 static int image_select_linked(const struct wrapper *wrapper, struct softgpu_image *ptx)
 {
 	static struct rate rate;
+	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *module = NULL;
 	_vgpu_cleanup_(link_freep) struct link *link = link_new();
 	struct ptx_error error = { 0 };
 	uint32_t n = 0;
@@ -106,6 +107,13 @@ static int image_select_linked(const struct wrapper *wrapper, struct softgpu_ima
 		return SOFTGPU_IMAGE_E_NO_BINARY;
 	if (!r)
 		r = link_finish(link, &ptx->text, &ptx->size, &error);
+	if (!r)
+		r = ptx_module_new(
+			&module, ptx->text, ptx->size, softgpu_device.cc, &error);
+	if (!r)
+		r = link_check(module, &error);
+	if (r)
+		softgpu_image_deinit(ptx);
 	if (r > 0 && *error.message && rate_allows(&rate))
 		vgpu_log_warning("linking failed: %s", error.message);
 	return r <= 0 ? r : SOFTGPU_IMAGE_E_INVALID;
