@@ -7,6 +7,7 @@
 
 import os
 import re
+import struct
 import sys
 import time
 
@@ -15,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import wire  # noqa: E402
 from host import Host  # noqa: E402
 from test_raw import must_die, prepare, still_serves  # noqa: E402
-from wire import EXTENT_SIZE, RING_SIZE, Channel, varint  # noqa: E402
+from wire import EXTENT_SIZE, RING_SIZE, Channel  # noqa: E402
 
 OUT_OF_MEMORY = 2
 PTX = b"""
@@ -60,7 +61,9 @@ def test_images(host, api):
     prepare(channel)
     text = PTX + b"// padding\n" * 6000
     channel.arena_bytes(0, len(text))[:] = text
-    image = {"images": channel.arena().to_bytes(8, "little"), "image_sizes": varint(len(text))}
+    # struct vgpu_load (vgpu/load.h): one image, no options.
+    load = struct.pack("<IIQIIQQ", 1, 0, 0, 0, 0, channel.arena(), len(text))
+    image = {"load": load.ljust(24 + 2 * 64 * 16, b"\0")}
     modules = fill(lambda: channel.call("cuModuleLoadDataEx", **image), 16)
     assert len(modules) == (1 << 20) // (len(text) + 64), len(modules)
     host.wait_for("image-memory = sets how much")
