@@ -196,30 +196,6 @@ SHIM_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-SHIM_EXPORT CUresult cuDeviceCanAccessPeer(
-	int *canAccessPeer, CUdevice dev, CUdevice peerDev)
-{
-	SHIM_CHECK_READY();
-	if (!canAccessPeer)
-		return CUDA_ERROR_INVALID_VALUE;
-	GET_DEVICE(dev);
-	GET_DEVICE(peerDev);
-	*canAccessPeer = 0;
-	return CUDA_SUCCESS;
-}
-
-SHIM_EXPORT CUresult cuDeviceGetP2PAttribute(
-	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
-{
-	SHIM_CHECK_READY();
-	if (!value || srcDevice == dstDevice)
-		return !value ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
-	GET_DEVICE(srcDevice);
-	GET_DEVICE(dstDevice);
-	*value = 0;
-	return CUDA_SUCCESS;
-}
-
 /* A context with a share of the multiprocessors cannot be made. */
 SHIM_EXPORT CUresult cuDeviceGetExecAffinitySupport(
 	int *pi, CUexecAffinityType type, CUdevice dev)

@@ -27,6 +27,8 @@
 #define CONFIG_TEXT_MAX (1u << 20)
 #define CONFIG_VMS_MAX 1024u
 #define CONFIG_WORKERS_MAX 4096u
+/* What one softgpu can be: MEMORY_DEVICES_MAX there. */
+#define CONFIG_SOFTGPU_DEVICES_MAX 8u
 #define CONFIG_RATE_MAX 1000u
 #define CONFIG_LINES_MAX 100000u
 /* Guest processes of a socket at a time, and workers in all, unless told otherwise. */
@@ -228,6 +230,11 @@ static int parse_kernel_timeout(struct parser *parser, void *field, const char *
 	return parse_number(parser, field, value, 0, 86400);
 }
 
+static int parse_devices(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 1, CONFIG_SOFTGPU_DEVICES_MAX);
+}
+
 static int parse_yes_no(struct parser *parser, void *field, const char *value)
 {
 	if (strcmp(value, "yes") && strcmp(value, "no"))
@@ -352,6 +359,7 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("softgpu-memory", softgpu_memory, parse_bytes),
 	VGPUD_KEY("softgpu-threads", softgpu_threads, parse_count),
 	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_kernel_timeout),
+	VGPUD_KEY("softgpu-devices", softgpu_devices, parse_devices),
 	{ 0 },
 };
 

@@ -76,6 +76,7 @@ struct config {
 	uint64_t softgpu_memory;
 	unsigned int softgpu_threads;
 	unsigned int softgpu_kernel_timeout; /* seconds, 0: none */
+	unsigned int softgpu_devices;
 
 	TAILQ_HEAD(, config_vm) vms;
 	unsigned int n_vms;

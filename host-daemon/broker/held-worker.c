@@ -27,7 +27,7 @@
 struct args {
 	const char *argv[WORKER_ARGS_MAX + 1];
 	unsigned int n;
-	char memory[24], threads[16], timeout[16], uid[16];
+	char memory[24], threads[16], timeout[16], devices[16], uid[16];
 };
 
 static void add_option(struct args *args, const char *name, const char *value)
@@ -76,6 +76,11 @@ static void make_args(struct args *args, const struct config *config, uid_t uid)
 		snprintf(args->timeout, sizeof(args->timeout), "%u000",
 			config->softgpu_kernel_timeout);
 		add_option(args, "--softgpu-timeout", args->timeout);
+	}
+	if (config->softgpu_devices) {
+		snprintf(args->devices, sizeof(args->devices), "%u",
+			config->softgpu_devices);
+		add_option(args, "--softgpu-devices", args->devices);
 	}
 }
 

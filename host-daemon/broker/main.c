@@ -54,6 +54,7 @@ static const char help[] =
 	"  softgpu-memory = 4G\n"
 	"  softgpu-threads = N\n"
 	"  softgpu-kernel-timeout = 0   seconds a kernel of it may run, 0: for ever\n"
+	"  softgpu-devices = N    how many of them there are, at most 8\n"
 	"\n"
 	"  [vm NAME]\n"
 	"  transport = ivshmem    ivshmem (QEMU ivshmem-doorbell), socket (processes of\n"

@@ -21,6 +21,7 @@ TEST(a_full_file_is_understood)
 		"warm-workers = 0\nmax-workers = 7\n"
 		"softgpu-name = a b\nsoftgpu-cc = 9.0\nsoftgpu-memory = "
 		"2G\nsoftgpu-threads=3\nsoftgpu-kernel-timeout = 7\n"
+		"softgpu-devices = 2\n"
 		"\n"
 		"[vm one]\n"
 		"socket = /run/one\nsize = 1G\ndevice-memory = 512M\nmax-processes = 3\n"
@@ -43,6 +44,7 @@ TEST(a_full_file_is_understood)
 	check_eq(config->softgpu_memory, 2ull << 30);
 	check_eq(config->softgpu_threads, 3);
 	check_eq(config->softgpu_kernel_timeout, 7);
+	check_eq(config->softgpu_devices, 2);
 	check_eq(config->n_vms, 3);
 	vm = config_vm_at(config, 0);
 	check_str(vm->name, "one");
@@ -93,6 +95,7 @@ static const struct {
 		"f:2: \"12\" is not a compute capability like 12.1" },
 	{ "[vgpud]\nsoftgpu-cc = 12.1x\n",
 		"f:2: \"12.1x\" is not a compute capability like 12.1" },
+	{ "[vgpud]\nsoftgpu-devices = 9\n", "f:2: \"9\" is not a number from 1 to 8" },
 	{ "[vgpud]\nsoftgpu-memory = 0\n",
 		"f:2: \"0\" is not a size like 4G, 512M or 65536" },
 	{ "[vm a]\nsize = 99999999999999999999\n",

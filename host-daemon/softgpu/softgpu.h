@@ -13,6 +13,7 @@
  *	VGPU_SOFTGPU_MEMORY	device memory, such as "4G" or "512M"
  *	VGPU_SOFTGPU_THREADS	CPU threads, which are the multiprocessors
  *	VGPU_SOFTGPU_NAME	what cuDeviceGetName() says
+ *	VGPU_SOFTGPU_DEVICES	how many devices there are, 1 unless given, at most 8
  *	VGPU_SOFTGPU_TIMEOUT	milliseconds a kernel may run; 0: for ever
  *
  * The address of device memory is the address at which it lies in this process.
@@ -31,6 +32,7 @@ struct softgpu_config {
 	uint32_t cc;   /* compute capability: 121 for 12.1 */
 	uint64_t memory;
 	uint32_t n_threads;
+	uint32_t n_devices; /* 1 to 8, which look alike */
 	uint32_t timeout_ms;
 	const char *name;
 	/* Receives what kernels print; called by those that wait for

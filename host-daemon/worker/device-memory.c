@@ -170,7 +170,8 @@ CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp)
 	limit = device_memory_limit(session, total);
 	used = __atomic_load_n(&session->memory.used, __ATOMIC_RELAXED);
 	left = used < limit ? limit - used : 0;
-	*freep = left < free_size ? left : free_size;
+	/* A quota is for all devices together; without one each tells of itself. */
+	*freep = session->device_quota && left < free_size ? left : free_size;
 	*totalp = limit;
 	return CUDA_SUCCESS;
 }

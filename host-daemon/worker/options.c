@@ -25,6 +25,7 @@ enum {
 	OPTION_MEMORY,
 	OPTION_THREADS,
 	OPTION_TIMEOUT,
+	OPTION_DEVICES,
 };
 
 static const struct option long_options[] = {
@@ -41,6 +42,7 @@ static const struct option long_options[] = {
 	{ "softgpu-memory", required_argument, NULL, OPTION_MEMORY },
 	{ "softgpu-threads", required_argument, NULL, OPTION_THREADS },
 	{ "softgpu-timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "softgpu-devices", required_argument, NULL, OPTION_DEVICES },
 	{},
 };
 
@@ -86,6 +88,10 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 	case OPTION_TIMEOUT:
 		r = parse_number(value, UINT32_MAX, &number);
 		config->timeout_ms = number;
+		return r;
+	case OPTION_DEVICES:
+		r = parse_number(value, UINT32_MAX, &number);
+		config->n_devices = number;
 		return r;
 	default:
 		return -EINVAL;

@@ -270,6 +270,20 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	return CUDA_SUCCESS;
 }
 
+/* There is no memory that one device could reach in another. */
+CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+	*canAccessPeer = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetP2PAttribute(
+	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
+{
+	*value = 0;
+	return CUDA_SUCCESS;
+}
+
 NOTHING(cuMemFree_v2, (CUdeviceptr dptr))
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)

@@ -53,13 +53,16 @@ struct ptx_module;
 #define API_BLOCK_Z_MAX 64u
 #define API_CONST_MAX (64u << 10)
 
+/* The devices of the process: they look alike and share the threads, and each has memory
+ * of its own. */
 struct device {
+	uint32_t n_devices;
 	char name[256];
 	unsigned int cc; /* 121 for 12.1 */
 	uint64_t total_memory;
 	uint32_t n_threads;
 	uint32_t timeout_ms;
-	CUuuid uuid;
+	CUuuid uuids[MEMORY_DEVICES_MAX];
 	struct softgpu_hooks hooks;
 	void *(*managed_alloc)(void *data, uint64_t size);
 	void (*managed_free)(void *data, void *memory, uint64_t size);
@@ -69,7 +72,7 @@ struct device {
 	bool has_memory;      /* memory and sched are set up: the first context did */
 	uint64_t window_base, window_size, host_base, host_size;
 	uint64_t next_context_id;
-	struct CUctx_st *primary;
+	struct CUctx_st *primaries[MEMORY_DEVICES_MAX];
 
 	/* Locked by themselves. */
 	struct memory memory;
@@ -87,9 +90,20 @@ struct print_fifo {
 /* A larger buffer is not asked for by cuCtxSetLimit, but adjusted to. */
 #define API_PRINT_FIFO_MAX (16u << 20)
 
+/* A context whose device's memory another context reaches. */
+struct peer {
+	struct CUctx_st *context; /* NULL: the entry is free */
+	uint64_t generation;	  /* of what was in it then */
+};
+
+#define CONTEXT_PEERS_MAX 32u
+
 struct CUctx_st {
 	struct object object;
+	CUdevice device;
 	bool is_primary;
+	struct peer peers[CONTEXT_PEERS_MAX]; /* device.lock */
+	struct softgpu_space space;	      /* what its kernels may access */
 	unsigned int flags;
 	uint64_t id;
 	uint32_t n_retains;  /* of a primary context; device.lock */
@@ -180,7 +194,7 @@ CUresult device_get(CUdevice number);
 CUresult device_start(void);
 
 /* Return: whether there is such an attribute. */
-bool device_attribute(int attribute, int *valuep);
+bool device_attribute(CUdevice number, int attribute, int *valuep);
 
 /*
  * Contexts
@@ -198,6 +212,9 @@ CUresult event_gate(CUcontext context, struct sched_stream *stream);
 /* Adds an object to a context, or takes it out again. */
 void context_add(CUcontext context, struct object *object);
 void context_remove(struct object *object);
+
+/* Sets what kernels of the context may access; none of them runs. */
+void context_open_space(CUcontext context);
 
 /* The top of the calling thread's stack, NULL: nothing. */
 CUcontext stack_top(void);

@@ -136,7 +136,12 @@ static bool lay_out(
 
 static CUresult allocate(CUcontext context, uint64_t size, uint64_t *addressp)
 {
-	struct range range = { .kind = RANGE_ARRAY, .size = size, .owner = context };
+	struct range range = {
+		.kind = RANGE_ARRAY,
+		.size = size,
+		.owner = context,
+		.device = context->device,
+	};
 
 	return memory_alloc(&softgpu_device.memory, &range, addressp)
 		       ? CUDA_ERROR_OUT_OF_MEMORY

@@ -97,11 +97,10 @@ static const int attributes[ATTRIBUTE_N] = {
 	[CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS] = 1,
 	[CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR] = 1,
 	[CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT] = 1,
-	[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] = 1,
 	[CU_DEVICE_ATTRIBUTE_NUMA_ID] = -1,
 };
 
-bool device_attribute(int attribute, int *valuep)
+bool device_attribute(CUdevice number, int attribute, int *valuep)
 {
 	const struct device *device = &softgpu_device;
 
@@ -113,6 +112,9 @@ bool device_attribute(int attribute, int *valuep)
 		break;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
 		*valuep = device->cc % 10;
+		break;
+	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+		*valuep = 1 + number;
 		break;
 	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
 		*valuep = device->n_threads;

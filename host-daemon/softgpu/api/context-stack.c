@@ -119,7 +119,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 		return r;
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
-	*device = 0;
+	*device = context->device;
 	return CUDA_SUCCESS;
 }
 

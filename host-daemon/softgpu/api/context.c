@@ -9,6 +9,7 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "vgpu/log.h"
 
@@ -20,6 +21,8 @@ static void context_setup(CUcontext context)
 
 	context->generation = __atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED);
 	sched_context_init(&context->sched, &softgpu_device.sched);
+	memset(context->peers, 0, sizeof(context->peers));
+	context_open_space(context);
 	context->limits[CU_LIMIT_STACK_SIZE] = 1024;
 	context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1u << 20;
 	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8u << 20;
@@ -95,7 +98,7 @@ static void heap_free(void *data, uint64_t address)
 }
 
 /* With device.lock. */
-static CUresult context_new(CUcontext *contextp, unsigned int flags)
+static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int flags)
 {
 	CUcontext context;
 	CUresult r;
@@ -106,6 +109,7 @@ static CUresult context_new(CUcontext *contextp, unsigned int flags)
 	context = object_new(OBJECT_CONTEXT, sizeof(*context));
 	if (!context)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	context->device = device;
 	context->flags = flags;
 	context->id = softgpu_device.next_context_id++;
 	pthread_mutex_init(&context->lock, NULL);
@@ -165,16 +169,17 @@ CUresult context_current(CUcontext *contextp)
  */
 
 /* With device.lock: the object, active or not. */
-static CUresult primary_get(CUcontext *contextp)
+static CUresult primary_get(CUcontext *contextp, CUdevice device)
 {
+	CUcontext *primaryp = &softgpu_device.primaries[device];
 	CUresult r = CUDA_SUCCESS;
 
-	if (!softgpu_device.primary) {
-		r = context_new(&softgpu_device.primary, 0);
+	if (!*primaryp) {
+		r = context_new(primaryp, device, 0);
 		if (!r)
-			softgpu_device.primary->is_primary = true;
+			(*primaryp)->is_primary = true;
 	}
-	*contextp = softgpu_device.primary;
+	*contextp = *primaryp;
 	return r;
 }
 
@@ -189,7 +194,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&softgpu_device.lock);
-	r = primary_get(&context);
+	r = primary_get(&context, dev);
 	if (!r) {
 		if (!context->n_retains++)
 			context_setup(context);
@@ -208,7 +213,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	if (r)
 		return r;
 	pthread_mutex_lock(&softgpu_device.lock);
-	context = softgpu_device.primary;
+	context = softgpu_device.primaries[dev];
 	if (!context || !context->n_retains)
 		r = CUDA_ERROR_INVALID_CONTEXT;
 	else if (!--context->n_retains)
@@ -226,7 +231,7 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	if (r)
 		return r;
 	pthread_mutex_lock(&softgpu_device.lock);
-	context = softgpu_device.primary;
+	context = softgpu_device.primaries[dev];
 	if (context && context->is_active) {
 		context_teardown(context);
 		if (context->n_retains)
@@ -252,7 +257,7 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	if (flags & ~(unsigned int)CONTEXT_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&softgpu_device.lock);
-	r = primary_get(&context);
+	r = primary_get(&context, dev);
 	if (!r)
 		context->flags = flags;
 	pthread_mutex_unlock(&softgpu_device.lock);
@@ -284,7 +289,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 	if (!flags || !active)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&softgpu_device.lock);
-	context = softgpu_device.primary;
+	context = softgpu_device.primaries[dev];
 	*flags = context ? context->flags : 0;
 	*active = context && context->is_active;
 	pthread_mutex_unlock(&softgpu_device.lock);
@@ -309,7 +314,7 @@ CUresult cuCtxCreate_v4(
 	if (params && (params->numExecAffinityParams || params->cigParams))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&softgpu_device.lock);
-	r = context_new(&context, flags);
+	r = context_new(&context, dev, flags);
 	pthread_mutex_unlock(&softgpu_device.lock);
 	if (r)
 		return r;

@@ -45,7 +45,9 @@ CUresult device_get(CUdevice number)
 	r = device_check();
 	if (r)
 		return r;
-	return number ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+	return number < 0 || (uint32_t)number >= softgpu_device.n_devices
+		       ? CUDA_ERROR_INVALID_DEVICE
+		       : CUDA_SUCCESS;
 }
 
 /* The threads of the scheduler do not exist in a child: refuse everything. */
@@ -118,6 +120,14 @@ static bool device_set_threads(uint64_t n)
 	return true;
 }
 
+static bool device_set_number(uint64_t n)
+{
+	if (!n || n > MEMORY_DEVICES_MAX)
+		return false;
+	softgpu_device.n_devices = n;
+	return true;
+}
+
 static bool device_set_name(const char *name)
 {
 	if (!*name || strlen(name) >= sizeof(softgpu_device.name))
@@ -133,6 +143,7 @@ static void device_read_environment(void)
 	const char *threads = getenv("VGPU_SOFTGPU_THREADS");
 	const char *name = getenv("VGPU_SOFTGPU_NAME");
 	const char *timeout = getenv("VGPU_SOFTGPU_TIMEOUT");
+	const char *devices = getenv("VGPU_SOFTGPU_DEVICES");
 	struct device *device = &softgpu_device;
 	unsigned int number;
 	uint64_t size;
@@ -148,28 +159,35 @@ static void device_read_environment(void)
 			DEVICE_THREADS_MAX);
 	if (name && !*device->name && !device_set_name(name))
 		vgpu_log_warning("VGPU_SOFTGPU_NAME is empty or too long");
+	if (devices && !device->n_devices &&
+		!device_set_number(strtoul(devices, NULL, 10)))
+		vgpu_log_warning("VGPU_SOFTGPU_DEVICES=%s is not 1 to %u", devices,
+			MEMORY_DEVICES_MAX);
 	if (timeout && !device->timeout_ms)
 		device->timeout_ms = strtoul(timeout, NULL, 10);
 }
 
 /* FNV-1a: the same identity gives the same uuid in every process and at every start. */
-static void device_derive_uuid(void)
+static void device_derive_uuid(uint32_t number)
 {
 	struct device *device = &softgpu_device;
+	CUuuid *uuid = &device->uuids[number];
 	uint64_t hash = 0xcbf29ce484222325;
 	char text[320];
 	int n;
 
 	n = snprintf(text, sizeof(text), "%s/%u/%llu/%u", device->name, device->cc,
 		(unsigned long long)device->total_memory, device->n_threads);
+	if (number)
+		n += snprintf(text + n, sizeof(text) - n, "/%u", number);
 	for (unsigned int half = 0; half < 2; half++) {
 		for (int i = 0; i < n; i++)
 			hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3;
-		memcpy(device->uuid.bytes + 8 * half, &hash, 8);
+		memcpy(uuid->bytes + 8 * half, &hash, 8);
 	}
 	/* A name-based UUID as RFC 4122 marks them: version 5, variant 1. */
-	device->uuid.bytes[6] = (device->uuid.bytes[6] & 0x0f) | 0x50;
-	device->uuid.bytes[8] = (device->uuid.bytes[8] & 0x3f) | 0x80;
+	uuid->bytes[6] = (uuid->bytes[6] & 0x0f) | 0x50;
+	uuid->bytes[8] = (uuid->bytes[8] & 0x3f) | 0x80;
 }
 
 static void device_complete(void)
@@ -188,7 +206,10 @@ static void device_complete(void)
 	if (!device->timeout_ms)
 		device->timeout_ms = DEVICE_TIMEOUT_MS;
 	print_setup(&device->hooks);
-	device_derive_uuid();
+	if (!device->n_devices)
+		device_set_number(1);
+	for (uint32_t i = 0; i < device->n_devices; i++)
+		device_derive_uuid(i);
 }
 
 /*
@@ -208,6 +229,7 @@ int softgpu_configure(const struct softgpu_config *config)
 	else if ((config->cc && !device_set_cc(config->cc)) ||
 		 (config->memory && !device_set_memory(config->memory)) ||
 		 (config->n_threads && !device_set_threads(config->n_threads)) ||
+		 (config->n_devices && !device_set_number(config->n_devices)) ||
 		 (config->name && !device_set_name(config->name)))
 		r = -EINVAL;
 	if (!r) {
@@ -271,12 +293,12 @@ CUresult device_start(void)
 	int r;
 
 	if (!device->has_memory) {
-		r = memory_init(&device->memory, device->total_memory,
+		r = memory_init(&device->memory, device->n_devices, device->total_memory,
 			device->window_base, device->window_size, device->host_base,
 			device->host_size);
 		if (r)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		sched_init(&device->sched, &device->memory.space, device->n_threads);
+		sched_init(&device->sched, device->n_threads);
 		r = memory_alloc(&device->memory, &workspaces, &device->sched.workspaces);
 		if (r) {
 			memory_deinit(&device->memory);
@@ -332,7 +354,7 @@ CUresult cuDeviceGetCount(int *count)
 		return r;
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
-	*count = 1;
+	*count = (int)softgpu_device.n_devices;
 	return CUDA_SUCCESS;
 }
 
@@ -371,7 +393,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 		return r;
 	if (!uuid)
 		return CUDA_ERROR_INVALID_VALUE;
-	*uuid = softgpu_device.uuid;
+	*uuid = softgpu_device.uuids[dev];
 	return CUDA_SUCCESS;
 }
 
@@ -409,8 +431,8 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 	r = device_get(dev);
 	if (r)
 		return r;
-	return pi && device_attribute(attrib, pi) ? CUDA_SUCCESS
-						  : CUDA_ERROR_INVALID_VALUE;
+	return pi && device_attribute(dev, attrib, pi) ? CUDA_SUCCESS
+						       : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
@@ -423,9 +445,9 @@ CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 		return r;
 	if (!pciBusId || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &domain);
-	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &bus);
-	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &device);
+	device_attribute(dev, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &domain);
+	device_attribute(dev, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &bus);
+	device_attribute(dev, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &device);
 	snprintf(pciBusId, len, "%04X:%02X:%02X.0", domain, bus, device);
 	return CUDA_SUCCESS;
 }
@@ -446,46 +468,16 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 		if (sscanf(pciBusId, "%x:%x.%x", &bus, &device, &function) < 2)
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &own_domain);
-	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &own_bus);
-	device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &own_device);
-	if ((int)domain != own_domain || (int)bus != own_bus ||
-		(int)device != own_device || function)
-		return CUDA_ERROR_INVALID_DEVICE;
-	*dev = 0;
-	return CUDA_SUCCESS;
-}
-
-/*
- * Questions about other devices, of which there are none, and old forms
- */
-
-CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
-{
-	CUresult r;
-
-	r = device_get(dev);
-	if (!r)
-		r = device_get(peerDev);
-	if (r)
-		return r;
-	if (!canAccessPeer)
-		return CUDA_ERROR_INVALID_VALUE;
-	*canAccessPeer = 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGetP2PAttribute(
-	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
-{
-	CUresult r;
-
-	r = device_get(srcDevice);
-	if (!r)
-		r = device_get(dstDevice);
-	if (r)
-		return r;
-	/* A device is no peer of itself. */
+	for (CUdevice i = 0; i < (CUdevice)softgpu_device.n_devices; i++) {
+		device_attribute(i, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &own_domain);
+		device_attribute(i, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, &own_bus);
+		device_attribute(i, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &own_device);
+		if ((int)domain != own_domain || (int)bus != own_bus ||
+			(int)device != own_device || function)
+			continue;
+		*dev = i;
+		return CUDA_SUCCESS;
+	}
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
@@ -508,8 +500,8 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 		.SIMDWidth = SOFTGPU_WARP_SIZE,
 		.regsPerBlock = API_SM_REGISTERS,
 	};
-	device_attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH, &prop->memPitch);
-	device_attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &prop->clockRate);
-	device_attribute(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, &prop->textureAlign);
+	device_attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_PITCH, &prop->memPitch);
+	device_attribute(dev, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &prop->clockRate);
+	device_attribute(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, &prop->textureAlign);
 	return CUDA_SUCCESS;
 }

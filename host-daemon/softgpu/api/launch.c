@@ -99,7 +99,7 @@ static void launch_describe(
 		.kernel = function->kernel,
 		.dynamic_shared_size = launch->shared_size,
 		.params_size = function->info->params_size,
-		.space = &softgpu_device.memory.space,
+		.space = &context->space,
 		.hooks = &context->hooks,
 		.textures = texture_table(),
 		.n_sms = softgpu_device.n_threads,

@@ -28,6 +28,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	if (!dptr || !bytesize)
 		return CUDA_ERROR_INVALID_VALUE;
 	range.owner = context;
+	range.device = context->device;
 	r = memory_new(&range, &address);
 	if (!r)
 		*dptr = address;
@@ -69,6 +70,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flag
 		(flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
 	range.owner = context;
+	range.device = context->device;
 	r = memory_new(&range, &address);
 	if (!r)
 		*dptr = address;
@@ -116,7 +118,7 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 		return r;
 	if (!free || !total)
 		return CUDA_ERROR_INVALID_VALUE;
-	memory_info(&softgpu_device.memory, &n_free, &n_total);
+	memory_info(&softgpu_device.memory, context->device, &n_free, &n_total);
 	*free = n_free;
 	*total = n_total;
 	return CUDA_SUCCESS;
@@ -162,6 +164,7 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 	if (!pp || !bytesize || Flags & ~(unsigned int)HOST_ALLOC_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	range.owner = context;
+	range.device = context->device;
 	r = memory_new(&range, &address);
 	if (!r)
 		*pp = (void *)(uintptr_t)address;
@@ -198,6 +201,7 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 	if (!p || !bytesize || Flags & ~(unsigned int)HOST_REGISTER_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	range.owner = context;
+	range.device = context->device;
 	switch (memory_register(&softgpu_device.memory, &range)) {
 	case 0:
 		return CUDA_SUCCESS;

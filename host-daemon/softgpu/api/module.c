@@ -89,7 +89,11 @@ static CUresult module_fill(CUmodule module, struct softgpu_message *message)
 static CUresult module_place(
 	CUmodule module, CUcontext context, struct softgpu_message *message)
 {
-	struct range range = { .kind = RANGE_MODULE, .owner = context };
+	struct range range = {
+		.kind = RANGE_MODULE,
+		.owner = context,
+		.device = context->device,
+	};
 	size_t n = softgpu_program_n_variables(module->program);
 	CUresult r;
 

@@ -61,7 +61,7 @@ static CUresult pointer_query(
 		*(unsigned int *)data = pointer->range.kind == RANGE_MANAGED;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)data = 0;
+		*(int *)data = (int)pointer->range.device;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 		*(CUdeviceptr *)data = pointer->range.address;

@@ -2,9 +2,11 @@
 /*
  * Memory: everything a device address can point to
  *
- * Small allocations share chunks, large ones take whole pages and one page more
- * behind them, which stays closed: a kernel that runs over the end of an array
- * faults as it does on hardware.
+ * Each device has a part of the address space of its own, and what host and all devices
+ * share has another; with one device that part is the device's. Within a part, small
+ * allocations share chunks, large ones take whole pages and one page more behind them,
+ * which stays closed: a kernel that runs over the end of an array faults as it does on
+ * hardware.
  */
 
 #include <stdlib.h>
@@ -38,119 +40,172 @@ static uint64_t memory_cost(uint64_t size)
 	return memory_pages(size) << SOFTGPU_PAGE_SHIFT;
 }
 
-static void memory_add_window(struct memory *memory, const struct window *window)
+static void memory_add_window(struct softgpu_space *space, const struct window *window)
 {
 	if (!window->size)
 		return;
-	memory->space.windows[memory->space.n_windows++] = (struct softgpu_window){
+	space->windows[space->n_windows] = (struct softgpu_window){
 		.base = window->base,
 		.size = window->size,
 		.pages = window->map,
 	};
+	space->n_windows++;
 }
 
-int memory_init(struct memory *memory, uint64_t limit, uint64_t base, uint64_t size,
-	uint64_t host_base, uint64_t host_size)
+/* What is not one device's lies in the last part. */
+static struct part *memory_shared(struct memory *memory)
 {
-	uint64_t wanted = MEMORY_WINDOW_FACTOR * limit + MEMORY_WINDOW_EXTRA;
+	return &memory->parts[memory->n_parts - 1];
+}
+
+static struct part *memory_part_for(struct memory *memory, const struct range *range)
+{
+	bool is_shared = range->kind == RANGE_HOST || range->kind == RANGE_MANAGED ||
+			 range->kind == RANGE_DRIVER;
+
+	return is_shared ? memory_shared(memory) : &memory->parts[range->device];
+}
+
+static struct part *memory_part_at(struct memory *memory, uint64_t address)
+{
+	uint32_t i = 0;
+
+	while (address - memory->parts[i].window.base >= memory->parts[i].window.size)
+		i++;
+	return &memory->parts[i];
+}
+
+void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space *space)
+{
+	*space = (struct softgpu_space){ 0 };
+	for (uint32_t i = 0; i < memory->n_devices; i++)
+		if (devices & 1u << i)
+			memory_add_window(space, &memory->parts[i].window);
+	if (memory->n_parts > memory->n_devices)
+		memory_add_window(space, &memory_shared(memory)->window);
+	memory_add_window(space, &memory->host);
+}
+
+static int part_init(struct part *part, uint64_t base, uint64_t size, uint64_t wanted)
+{
 	int r;
 
-	*memory = (struct memory){ .limit = limit, .next_id = 1 };
+	if (!size)
+		r = window_init_reserve(&part->window, wanted);
+	else
+		r = window_init(&part->window, base, size < wanted ? size : wanted);
+	if (!r)
+		r = spans_init(&part->spans, part->window.size >> SOFTGPU_PAGE_SHIFT);
+	return r ? vgpu_error_trace(r) : 0;
+}
+
+static void part_deinit(struct part *part)
+{
+	for (size_t i = 0; i < part->n_chunks; i++)
+		free(part->chunks[i]);
+	free(part->chunks);
+	spans_deinit(&part->spans);
+	window_deinit(&part->window);
+}
+
+int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint64_t base,
+	uint64_t size, uint64_t host_base, uint64_t host_size)
+{
+	uint64_t wanted = MEMORY_WINDOW_FACTOR * limit + MEMORY_WINDOW_EXTRA, part_size;
+	int r = 0;
+
+	*memory = (struct memory){
+		.limit = limit,
+		.next_id = 1,
+		.n_devices = n_devices,
+		.n_parts = n_devices > 1 ? n_devices + 1 : 1,
+	};
 	pthread_mutex_init(&memory->lock, NULL);
 	wanted = memory_pages(wanted) << SOFTGPU_PAGE_SHIFT;
-	if (!size)
-		r = window_init_reserve(&memory->device, wanted);
-	else
-		r = window_init(&memory->device, base, size < wanted ? size : wanted);
+	part_size = size / memory->n_parts / SOFTGPU_PAGE_SIZE * SOFTGPU_PAGE_SIZE;
+	for (uint32_t i = 0; i < memory->n_parts && !r; i++)
+		r = part_init(&memory->parts[i], base + i * part_size, part_size, wanted);
 	if (!r && host_size)
 		r = window_init(&memory->host, host_base, host_size);
-	if (!r)
-		r = spans_init(&memory->spans, memory->device.size >> SOFTGPU_PAGE_SHIFT);
 	if (r) {
 		memory_deinit(memory);
 		return vgpu_error_trace(r);
 	}
-	memory_add_window(memory, &memory->device);
-	memory_add_window(memory, &memory->host);
 	return 0;
 }
 
 void memory_deinit(struct memory *memory)
 {
-	for (size_t i = 0; i < memory->n_chunks; i++)
-		free(memory->chunks[i]);
-	free(memory->chunks);
-	spans_deinit(&memory->spans);
+	for (uint32_t i = 0; i < memory->n_parts; i++)
+		part_deinit(&memory->parts[i]);
 	ranges_deinit(&memory->ranges);
 	window_deinit(&memory->host);
-	window_deinit(&memory->device);
 	pthread_mutex_destroy(&memory->lock);
 	*memory = (struct memory){ 0 };
 }
 
-static int memory_take_pages(struct memory *memory, uint64_t n_pages, uint64_t *addressp)
+static int part_take_pages(struct part *part, uint64_t n_pages, uint64_t *addressp)
 {
 	uint64_t first;
 	int r;
 
-	r = spans_take(&memory->spans, n_pages, &first);
+	r = spans_take(&part->spans, n_pages, &first);
 	if (r)
 		return r;
-	r = window_commit(&memory->device, (first + n_pages) << SOFTGPU_PAGE_SHIFT);
+	r = window_commit(&part->window, (first + n_pages) << SOFTGPU_PAGE_SHIFT);
 	if (r) {
-		spans_give(&memory->spans, first, n_pages);
+		spans_give(&part->spans, first, n_pages);
 		return vgpu_error_trace(r);
 	}
-	*addressp = memory->device.base + (first << SOFTGPU_PAGE_SHIFT);
+	*addressp = part->window.base + (first << SOFTGPU_PAGE_SHIFT);
 	return 0;
 }
 
-static void memory_give_pages(struct memory *memory, uint64_t address, uint64_t n_pages)
+static void part_give_pages(struct part *part, uint64_t address, uint64_t n_pages)
 {
-	spans_give(&memory->spans, (address - memory->device.base) >> SOFTGPU_PAGE_SHIFT,
+	spans_give(&part->spans, (address - part->window.base) >> SOFTGPU_PAGE_SHIFT,
 		n_pages);
 }
 
-static int memory_add_chunk(struct memory *memory, struct chunk **chunkp)
+static int part_add_chunk(struct part *part, struct chunk **chunkp)
 {
 	struct chunk **chunks, *chunk;
 	uint64_t address;
 	int r;
 
-	chunks = reallocarray(
-		memory->chunks, memory->n_chunks + 1, sizeof(*memory->chunks));
+	chunks = reallocarray(part->chunks, part->n_chunks + 1, sizeof(*part->chunks));
 	if (!chunks)
 		return vgpu_error_origin(-ENOMEM);
-	memory->chunks = chunks;
+	part->chunks = chunks;
 	chunk = malloc(sizeof(*chunk));
 	if (!chunk)
 		return vgpu_error_origin(-ENOMEM);
 	/* One page more: the guard. */
-	r = memory_take_pages(memory, CHUNK_PAGES + 1, &address);
+	r = part_take_pages(part, CHUNK_PAGES + 1, &address);
 	if (r) {
 		free(chunk);
 		return r;
 	}
 	chunk_init(chunk, address);
-	memory->chunks[memory->n_chunks++] = chunk;
+	part->chunks[part->n_chunks++] = chunk;
 	*chunkp = chunk;
 	return 0;
 }
 
-static int memory_take_small(struct memory *memory, uint64_t size, uint64_t *addressp)
+static int part_take_small(struct part *part, uint64_t size, uint64_t *addressp)
 {
 	uint32_t n_units = (size + CHUNK_UNIT - 1) / CHUNK_UNIT;
 	struct chunk *chunk = NULL;
 	uint64_t off;
 	int r;
 
-	for (size_t i = memory->n_chunks; i-- > 0;)
-		if (chunk_take(memory->chunks[i], n_units, &off)) {
-			chunk = memory->chunks[i];
+	for (size_t i = part->n_chunks; i-- > 0;)
+		if (chunk_take(part->chunks[i], n_units, &off)) {
+			chunk = part->chunks[i];
 			break;
 		}
 	if (!chunk) {
-		r = memory_add_chunk(memory, &chunk);
+		r = part_add_chunk(part, &chunk);
 		if (r)
 			return r;
 		chunk_take(chunk, n_units, &off);
@@ -160,14 +215,14 @@ static int memory_take_small(struct memory *memory, uint64_t size, uint64_t *add
 	return 0;
 }
 
-static void memory_give_small(struct memory *memory, uint64_t address, uint64_t size)
+static void part_give_small(struct part *part, uint64_t address, uint64_t size)
 {
 	struct chunk *chunk;
 	size_t i = 0;
 
-	while (address - memory->chunks[i]->address >= CHUNK_SIZE)
+	while (address - part->chunks[i]->address >= CHUNK_SIZE)
 		i++;
-	chunk = memory->chunks[i];
+	chunk = part->chunks[i];
 	chunk_give(chunk, address - chunk->address, (size + CHUNK_UNIT - 1) / CHUNK_UNIT);
 	chunk_leave(chunk, address - chunk->address, size);
 	for (uint32_t page = 0; page < CHUNK_PAGES; page++) {
@@ -176,55 +231,55 @@ static void memory_give_small(struct memory *memory, uint64_t address, uint64_t 
 		if (chunk->page_users[page] || start + SOFTGPU_PAGE_SIZE <= address ||
 			start >= address + size)
 			continue;
-		window_forbid(&memory->device, start, SOFTGPU_PAGE_SIZE);
-		window_drop(&memory->device, start, SOFTGPU_PAGE_SIZE);
+		window_forbid(&part->window, start, SOFTGPU_PAGE_SIZE);
+		window_drop(&part->window, start, SOFTGPU_PAGE_SIZE);
 	}
 	if (chunk->n_free < CHUNK_UNITS)
 		return;
-	memory_give_pages(memory, chunk->address, CHUNK_PAGES + 1);
+	part_give_pages(part, chunk->address, CHUNK_PAGES + 1);
 	free(chunk);
-	memory->chunks[i] = memory->chunks[--memory->n_chunks];
+	part->chunks[i] = part->chunks[--part->n_chunks];
 }
 
-static void memory_give(struct memory *memory, const struct range *range)
+static void part_give(struct part *part, const struct range *range)
 {
 	uint64_t n_pages = memory_pages(range->size);
 
 	if (range->size <= CHUNK_ALLOCATION_MAX) {
-		memory_give_small(memory, range->address, range->size);
+		part_give_small(part, range->address, range->size);
 		return;
 	}
-	window_forbid(&memory->device, range->address, range->size);
-	window_drop(&memory->device, range->address, n_pages << SOFTGPU_PAGE_SHIFT);
-	memory_give_pages(memory, range->address, n_pages + 1);
+	window_forbid(&part->window, range->address, range->size);
+	window_drop(&part->window, range->address, n_pages << SOFTGPU_PAGE_SHIFT);
+	part_give_pages(part, range->address, n_pages + 1);
 }
 
 static int memory_alloc_locked(struct memory *memory, struct range *range)
 {
 	bool counts = memory_counts(range->kind);
+	struct part *part = memory_part_for(memory, range);
 	uint64_t cost = memory_cost(range->size);
 	int r;
 
 	/* Host memory has no limit of its own: the window is its limit. */
-	if (range->size > memory->device.size ||
-		(counts && cost > memory->limit - memory->used))
+	if (range->size > part->window.size ||
+		(counts && cost > memory->limit - part->used))
 		return MEMORY_E_FULL;
 	if (range->size <= CHUNK_ALLOCATION_MAX)
-		r = memory_take_small(memory, range->size, &range->address);
+		r = part_take_small(part, range->size, &range->address);
 	else
-		r = memory_take_pages(
-			memory, memory_pages(range->size) + 1, &range->address);
+		r = part_take_pages(part, memory_pages(range->size) + 1, &range->address);
 	if (r)
 		return r == -ENOMEM ? MEMORY_E_FULL : r;
 	range->id = memory->next_id++;
 	r = ranges_insert(&memory->ranges, range);
 	if (r) {
-		memory_give(memory, range);
+		part_give(part, range);
 		return vgpu_error_trace(r);
 	}
-	window_allow(&memory->device, range->address, range->size);
+	window_allow(&part->window, range->address, range->size);
 	if (counts)
-		memory->used += cost;
+		part->used += cost;
 	return 0;
 }
 
@@ -261,15 +316,17 @@ static void memory_close_registered(struct memory *memory, const struct range *r
 static void memory_remove(struct memory *memory, const struct range *entry)
 {
 	struct range range = *entry;
+	struct part *part;
 
 	ranges_remove(&memory->ranges, entry);
 	if (range.kind == RANGE_REGISTERED) {
 		memory_close_registered(memory, &range);
 		return;
 	}
-	memory_give(memory, &range);
+	part = memory_part_at(memory, range.address);
+	part_give(part, &range);
 	if (memory_counts(range.kind))
-		memory->used -= memory_cost(range.size);
+		part->used -= memory_cost(range.size);
 }
 
 int memory_free(struct memory *memory, uint64_t address, unsigned int kinds)
@@ -358,10 +415,11 @@ bool memory_covers(struct memory *memory, uint64_t address, uint64_t size)
 	return covered;
 }
 
-void memory_info(struct memory *memory, uint64_t *freep, uint64_t *totalp)
+void memory_info(
+	struct memory *memory, uint32_t device, uint64_t *freep, uint64_t *totalp)
 {
 	pthread_mutex_lock(&memory->lock);
-	*freep = memory->limit - memory->used;
+	*freep = memory->limit - memory->parts[device].used;
 	*totalp = memory->limit;
 	pthread_mutex_unlock(&memory->lock);
 }

@@ -4,7 +4,7 @@
 /*
  * Memory: everything a device address can point to
  *
- * Two windows: device memory, which is allocated here, and a host window whose
+ * Two kinds of windows: device memory, which is allocated here, and a host window whose
  * pages become accessible by registration. Without a host window, memory that
  * cuMemHostAlloc() returns comes from the device window as well.
  *
@@ -33,18 +33,28 @@ enum {
 
 struct chunk;
 
-struct memory {
-	struct window device;
-	struct window host;
-	struct softgpu_space space; /* both, as the engine wants them */
-	uint64_t limit;
+/* The engine's spaces have room for all of them, what they share, and the host. */
+#define MEMORY_DEVICES_MAX 8u
+_Static_assert(MEMORY_DEVICES_MAX + 2 <= SOFTGPU_WINDOWS_MAX, "a space holds all");
 
-	pthread_mutex_t lock; /* for all below */
-	struct ranges ranges;
-	struct spans spans; /* free pages of the device window */
+/* The part of the address space that is one device's, or shared by all. */
+struct part {
+	struct window window;
+	struct spans spans; /* free pages */
 	struct chunk **chunks;
 	size_t n_chunks;
 	uint64_t used; /* counts against the limit */
+};
+
+struct memory {
+	struct window host;
+	uint64_t limit; /* of each device */
+	uint32_t n_devices;
+	uint32_t n_parts;
+
+	pthread_mutex_t lock; /* for all below */
+	struct ranges ranges;
+	struct part parts[MEMORY_DEVICES_MAX + 1];
 	uint64_t next_id;
 };
 
@@ -52,13 +62,16 @@ struct memory {
  * Return: 0 or -ENOMEM. A base of 0 means a window of our own; the sizes are
  * multiples of SOFTGPU_PAGE_SIZE.
  */
-int memory_init(struct memory *memory, uint64_t limit, uint64_t base, uint64_t size,
-	uint64_t host_base, uint64_t host_size);
+int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint64_t base,
+	uint64_t size, uint64_t host_base, uint64_t host_size);
 void memory_deinit(struct memory *memory);
+
+/* What kernels may access that reach the memory of those devices: bit n is device n. */
+void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space *space);
 
 /**
  * memory_alloc() - allocate device or host memory
- * @template:	size, kind, flags and owner are used
+ * @template:	size, kind, flags, owner and device are used
  * @addressp:	aligned to 512 bytes; contents are undefined
  *
  * Return: 0, -ENOMEM, MEMORY_E_FULL.
@@ -85,4 +98,5 @@ bool memory_find(struct memory *memory, uint64_t address, struct range *rangep);
  */
 bool memory_covers(struct memory *memory, uint64_t address, uint64_t size);
 
-void memory_info(struct memory *memory, uint64_t *freep, uint64_t *totalp);
+void memory_info(
+	struct memory *memory, uint32_t device, uint64_t *freep, uint64_t *totalp);

@@ -29,6 +29,7 @@ struct range {
 	enum range_kind kind;
 	unsigned int flags; /* of the call that made it */
 	void *owner;	    /* context */
+	uint32_t device;    /* whose memory it is, unless host and devices share it */
 	uint64_t id;	    /* never used twice */
 };
 

@@ -16,8 +16,11 @@ static struct memory memory;
 
 static bool is_open(uint64_t address, uint64_t size)
 {
+	struct softgpu_space space;
+
+	memory_space(&memory, 1, &space);
 	return softgpu_space_check_range(
-		&memory.space, address, size, SOFTGPU_READ | SOFTGPU_WRITE);
+		&space, address, size, SOFTGPU_READ | SOFTGPU_WRITE);
 }
 
 static uint64_t must_alloc(uint64_t size)
@@ -39,7 +42,7 @@ static uint64_t free_memory(void)
 {
 	uint64_t free, total;
 
-	memory_info(&memory, &free, &total);
+	memory_info(&memory, 0, &free, &total);
 	check_eq(total, LIMIT);
 	return free;
 }
@@ -48,7 +51,7 @@ TEST(an_allocation_is_open_until_it_is_freed)
 {
 	static const uint64_t sizes[] = { 1, 511, 512, 32768, 32769, 65536, 5000000 };
 
-	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		uint64_t address = must_alloc(sizes[i]);
 
@@ -65,7 +68,7 @@ TEST(the_page_behind_a_large_allocation_stays_closed)
 {
 	uint64_t first, second;
 
-	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
 	first = must_alloc(1 << 20);
 	second = must_alloc(1 << 20);
 	check(second >= first + (1 << 20) + SOFTGPU_PAGE_SIZE);
@@ -81,7 +84,7 @@ TEST(small_allocations_share_pages_and_do_not_overlap)
 	enum { N = 2000 };
 	static uint64_t addresses[N];
 
-	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
 	for (int i = 0; i < N; i++) {
 		addresses[i] = must_alloc(1000);
 		memset((void *)(uintptr_t)addresses[i], i, 1000);
@@ -97,8 +100,8 @@ TEST(small_allocations_share_pages_and_do_not_overlap)
 		must_free(addresses[i]);
 	}
 	check_eq(free_memory(), LIMIT);
-	check_eq(memory.n_chunks, 0);
-	check_eq(memory.spans.n_entries, 1);
+	check_eq(memory.parts[0].n_chunks, 0);
+	check_eq(memory.parts[0].spans.n_entries, 1);
 	memory_deinit(&memory);
 }
 
@@ -107,7 +110,7 @@ TEST(the_limit_holds_and_is_given_back)
 	struct range range = { .kind = RANGE_DEVICE, .size = LIMIT };
 	uint64_t address, other;
 
-	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
 	check_eq(memory_alloc(&memory, &range, &address), 0);
 	check_eq(free_memory(), 0);
 	range.size = 1;
@@ -125,7 +128,7 @@ TEST(only_the_start_of_an_allocation_of_the_right_kind_frees_it)
 {
 	uint64_t address;
 
-	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
 	address = must_alloc(4096);
 	check_eq(memory_free(&memory, address + 512, MEMORY_KIND(RANGE_DEVICE)),
 		MEMORY_E_UNKNOWN);
@@ -146,7 +149,7 @@ TEST(random_traffic_leaves_nothing_behind)
 	} slots[N] = { 0 };
 
 	srand(1);
-	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
 	for (int i = 0; i < 20000; i++) {
 		int at = rand() % N;
 
@@ -167,7 +170,7 @@ TEST(random_traffic_leaves_nothing_behind)
 	}
 	memory_free_owner(&memory, &memory);
 	check_eq(free_memory(), LIMIT);
-	check_eq(memory.spans.n_entries, 1);
+	check_eq(memory.parts[0].spans.n_entries, 1);
 	memory_deinit(&memory);
 }
 
@@ -176,7 +179,7 @@ TEST(memory_of_the_driver_is_for_kernels_alone)
 	struct range range = { .kind = RANGE_DRIVER, .size = 1000 };
 	uint64_t address;
 
-	check_eq(memory_init(&memory, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
 	check_eq(memory_alloc(&memory, &range, &address), 0);
 	check(is_open(address, 1000));
 	check(!memory_covers(&memory, address, 1));
@@ -197,7 +200,8 @@ TEST(registered_pages_of_the_host_window_are_open_until_unregistered)
 	check(whole != MAP_FAILED);
 	base = ((uint64_t)(uintptr_t)whole + SOFTGPU_PAGE_SIZE - 1) &
 	       ~(SOFTGPU_PAGE_SIZE - 1);
-	check_eq(memory_init(&memory, LIMIT, base + (1 << 20), size, base, 1 << 20), 0);
+	check_eq(
+		memory_init(&memory, 1, LIMIT, base + (1 << 20), size, base, 1 << 20), 0);
 	range.address = base + SOFTGPU_PAGE_SIZE;
 	check(!is_open(range.address, 1));
 	check_eq(memory_register(&memory, &range), 0);
@@ -219,4 +223,33 @@ TEST(registered_pages_of_the_host_window_are_open_until_unregistered)
 	check(must_alloc(100000) >= base + (1 << 20));
 	memory_deinit(&memory);
 	munmap(whole, 2 * size);
+}
+
+TEST(devices_have_memory_of_their_own_and_some_together)
+{
+	struct range range = { .kind = RANGE_DEVICE, .size = 100000 };
+	struct softgpu_space own, both;
+	uint64_t first, second, shared, free, total;
+
+	check_eq(memory_init(&memory, 2, LIMIT, 0, 0, 0, 0), 0);
+	check_eq(memory_alloc(&memory, &range, &first), 0);
+	range.device = 1;
+	check_eq(memory_alloc(&memory, &range, &second), 0);
+	range.kind = RANGE_HOST;
+	check_eq(memory_alloc(&memory, &range, &shared), 0);
+	memory_space(&memory, 1, &own);
+	memory_space(&memory, 3, &both);
+	check(softgpu_space_check_range(&own, first, 100000, SOFTGPU_WRITE));
+	check(!softgpu_space_check_range(&own, second, 100000, SOFTGPU_WRITE));
+	check(softgpu_space_check_range(&own, shared, 100000, SOFTGPU_WRITE));
+	check(softgpu_space_check_range(&both, second, 100000, SOFTGPU_WRITE));
+	memory_info(&memory, 1, &free, &total);
+	check_eq(total - free, 2 * SOFTGPU_PAGE_SIZE);
+	check_eq(memory_free(&memory, second, MEMORY_KIND(RANGE_DEVICE)), 0);
+	check(!softgpu_space_check_range(&both, second, 100000, SOFTGPU_WRITE));
+	memory_info(&memory, 1, &free, &total);
+	check_eq(free, total);
+	memory_info(&memory, 0, &free, &total);
+	check(free < total);
+	memory_deinit(&memory);
 }

@@ -16,11 +16,11 @@
 /* How often a word that a stream waits for is looked at. */
 #define SCHED_POLL_NS 50000
 
-int sched_init(struct sched *sched, const struct softgpu_space *space, uint32_t n_threads)
+int sched_init(struct sched *sched, uint32_t n_threads)
 {
 	pthread_condattr_t monotonic;
 
-	*sched = (struct sched){ .space = space, .n_threads = n_threads };
+	*sched = (struct sched){ .n_threads = n_threads };
 	/* Ids start above what a program could take for one of the special streams. */
 	sched->next_stream_id = 16;
 	TAILQ_INIT(&sched->kicked);

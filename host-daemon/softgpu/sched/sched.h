@@ -205,7 +205,6 @@ struct sched_context {
 struct sched {
 	uint32_t n_threads;
 	uint64_t timeout_ns; /* of a kernel, 0: none */
-	const struct softgpu_space *space;
 	uint64_t workspaces; /* device memory, n_threads times SCHED_WORKSPACE_SIZE */
 
 	pthread_mutex_t lock; /* for all below */
@@ -239,8 +238,7 @@ struct sched_worker {
  * Scheduler
  */
 
-int sched_init(
-	struct sched *sched, const struct softgpu_space *space, uint32_t n_threads);
+int sched_init(struct sched *sched, uint32_t n_threads);
 
 /* Starts the threads unless they run. Return: 0 or -errno. */
 int sched_start(struct sched *sched);

@@ -21,7 +21,6 @@ struct work {
 };
 
 static struct sched sched;
-static struct softgpu_space space;
 
 int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
 {
@@ -74,7 +73,7 @@ int softgpu_run_blocks(struct softgpu_scratch *scratch,
 
 static void start(struct sched_context *context)
 {
-	check_eq(sched_init(&sched, &space, 3), 0);
+	check_eq(sched_init(&sched, 3), 0);
 	check_eq(sched_start(&sched), 0);
 	sched_context_init(context, &sched);
 }

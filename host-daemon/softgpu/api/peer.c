@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Peers: the memory of other devices
+ *
+ * Copies reach all memory. A kernel reaches that of its own device, what host and devices
+ * share, and that of devices with a context that its own context has been given
+ * access to. An entry of what has ended since counts no more when the space is next
+ * made.
+ */
+
+#include "api/api.h"
+
+/* Whether what was in the other context then is there still. */
+static bool peer_is_live(const struct peer *peer)
+{
+	return peer->context && object_is(peer->context, OBJECT_CONTEXT) &&
+	       peer->context->is_active && peer->context->generation == peer->generation;
+}
+
+/* Devices whose memory the context reaches: bit n is device n. */
+static uint32_t peer_devices(CUcontext context)
+{
+	uint32_t devices = 1u << context->device;
+
+	for (uint32_t i = 0; i < CONTEXT_PEERS_MAX; i++)
+		if (peer_is_live(&context->peers[i]))
+			devices |= 1u << context->peers[i].context->device;
+	return devices;
+}
+
+void context_open_space(CUcontext context)
+{
+	struct softgpu_space space;
+
+	memory_space(&softgpu_device.memory, peer_devices(context), &space);
+	context->space = space;
+}
+
+CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+	CUresult r;
+
+	r = device_get(dev);
+	if (!r)
+		r = device_get(peerDev);
+	if (r)
+		return r;
+	if (!canAccessPeer)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* A device is no peer of itself. */
+	*canAccessPeer = dev != peerDev;
+	return CUDA_SUCCESS;
+}
+
+static CUresult peer_check_devices(CUdevice from, CUdevice to)
+{
+	CUresult r;
+
+	r = device_get(from);
+	if (!r)
+		r = device_get(to);
+	if (r)
+		return r;
+	return from == to ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetP2PAttribute(
+	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
+{
+	CUresult r;
+
+	r = peer_check_devices(srcDevice, dstDevice);
+	if (r)
+		return r;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (attrib) {
+	case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+	case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+		*value = 1;
+		return CUDA_SUCCESS;
+	case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
+	case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
+	case CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED:
+		*value = 0;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+/* With device.lock. Return: the entry of the peer as it is now, or NULL. */
+static struct peer *peer_find(CUcontext context, CUcontext peer)
+{
+	for (uint32_t i = 0; i < CONTEXT_PEERS_MAX; i++)
+		if (context->peers[i].context == peer && peer_is_live(&context->peers[i]))
+			return &context->peers[i];
+	return NULL;
+}
+
+/* With device.lock: entries of contexts that have ended since are free. */
+static struct peer *peer_free_entry(CUcontext context)
+{
+	for (uint32_t i = 0; i < CONTEXT_PEERS_MAX; i++)
+		if (!peer_is_live(&context->peers[i]))
+			return &context->peers[i];
+	return NULL;
+}
+
+static CUresult peer_check(CUcontext peer, CUcontext *contextp)
+{
+	CUresult r;
+
+	r = context_current(contextp);
+	if (r)
+		return r;
+	return !object_is(peer, OBJECT_CONTEXT) || !peer->is_active || peer == *contextp
+		       ? CUDA_ERROR_INVALID_CONTEXT
+		       : CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+	CUcontext context;
+	struct peer *peer;
+	CUresult r;
+
+	r = peer_check(peerContext, &context);
+	if (r)
+		return r;
+	if (Flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (peerContext->device == context->device)
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	/* The engine reads the space at the start of each block. */
+	r = sched_context_wait(&context->sched);
+	if (r)
+		return r;
+	pthread_mutex_lock(&softgpu_device.lock);
+	peer = peer_free_entry(context);
+	if (peer_find(context, peerContext)) {
+		r = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	} else if (!peer) {
+		r = CUDA_ERROR_TOO_MANY_PEERS;
+	} else {
+		*peer = (struct peer){ peerContext, peerContext->generation };
+		context_open_space(context);
+	}
+	pthread_mutex_unlock(&softgpu_device.lock);
+	return r;
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+	CUcontext context;
+	struct peer *peer;
+	CUresult r;
+
+	r = peer_check(peerContext, &context);
+	if (r)
+		return r;
+	r = sched_context_wait(&context->sched);
+	if (r)
+		return r;
+	pthread_mutex_lock(&softgpu_device.lock);
+	peer = peer_find(context, peerContext);
+	if (!peer) {
+		r = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+	} else {
+		*peer = (struct peer){ 0 };
+		context_open_space(context);
+	}
+	pthread_mutex_unlock(&softgpu_device.lock);
+	return r;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on peers
+ *
+ * Memory that the worker places itself is mapped for its own device alone, whatever peer
+ * access a context has; so with such a driver devices are no peers, and say so. Copies
+ * between them work all the same.
+ */
+
+#include "g-handlers.h"
+#include "worker/call.h"
+#include "worker/session.h"
+
+static bool can_be_peers(const struct call *call)
+{
+	return !call->session->memory.placement;
+}
+
+CUresult handle_cuDeviceCanAccessPeer(struct call *call,
+	const Vgpu__CuDeviceCanAccessPeerRequest *request,
+	Vgpu__CuDeviceCanAccessPeerReply *reply)
+{
+	int can_access = 0;
+	CUresult result;
+
+	if (!call->driver->cuDeviceCanAccessPeer)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = call->driver->cuDeviceCanAccessPeer(
+		&can_access, request->dev, request->peer_dev);
+	reply->can_access_peer = can_access && can_be_peers(call);
+	return result;
+}
+
+CUresult handle_cuDeviceGetP2PAttribute(struct call *call,
+	const Vgpu__CuDeviceGetP2PAttributeRequest *request,
+	Vgpu__CuDeviceGetP2PAttributeReply *reply)
+{
+	int value = 0;
+	CUresult result;
+
+	if (!call->driver->cuDeviceGetP2PAttribute)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = call->driver->cuDeviceGetP2PAttribute(
+		&value, request->attrib, request->src_device, request->dst_device);
+	reply->value =
+		can_be_peers(call) || request->attrib ==
+					      CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK
+			? value
+			: 0;
+	return result;
+}
+
+/* The driver's context of the peer; the lane's own stays current. */
+static CUresult get_peer(struct call *call, uint64_t handle, CUcontext *contextp)
+{
+	CUresult result;
+	void *context;
+
+	result = object_get(call, VGPU_HANDLE_CONTEXT, handle, false, &context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	*contextp = context;
+	/* Making sure of that context may have left this one. */
+	context_left(call->runner);
+	return context_enter(call->session, call->runner, call->context);
+}
+
+CUresult handle_cuCtxEnablePeerAccess(struct call *call,
+	const Vgpu__CuCtxEnablePeerAccessRequest *request,
+	Vgpu__CuCtxEnablePeerAccessReply *reply)
+{
+	CUcontext context;
+	CUresult result;
+
+	if (!call->driver->cuCtxEnablePeerAccess)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = get_peer(call, request->peer_context, &context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	return can_be_peers(call)
+		       ? call->driver->cuCtxEnablePeerAccess(context, request->flags)
+		       : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+}
+
+CUresult handle_cuCtxDisablePeerAccess(struct call *call,
+	const Vgpu__CuCtxDisablePeerAccessRequest *request,
+	Vgpu__CuCtxDisablePeerAccessReply *reply)
+{
+	CUcontext context;
+	CUresult result;
+
+	if (!call->driver->cuCtxDisablePeerAccess)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = get_peer(call, request->peer_context, &context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	return can_be_peers(call) ? call->driver->cuCtxDisablePeerAccess(context)
+				  : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: two devices, copies between them, and kernels of one in the other's memory
+ */
+
+#include "e2e.h"
+
+#define N 1024
+
+/* A device with a context, the kernels and an array of N words. */
+struct side {
+	CUdevice device;
+	CUcontext context;
+	CUmodule module;
+	CUfunction fill;
+	CUdeviceptr words;
+};
+
+static void side_init(struct side *side, int ordinal)
+{
+	check_ok(cuDeviceGet(&side->device, ordinal));
+	check_ok(cuDevicePrimaryCtxRetain(&side->context, side->device));
+	check_ok(cuCtxSetCurrent(side->context));
+	check_ok(cuModuleLoadData(&side->module, kernels_ptx));
+	check_ok(cuModuleGetFunction(&side->fill, side->module, "fill"));
+	check_ok(cuMemAlloc(&side->words, N * 4));
+	check_ok(cuMemsetD32(side->words, 100 + ordinal, N));
+}
+
+static struct side a, b;
+
+static void begin(void)
+{
+	int n = 0;
+
+	check_ok(cuInit(0));
+	check_ok(cuDeviceGetCount(&n));
+	check_eq(n, 2);
+	side_init(&a, 0);
+	side_init(&b, 1);
+	check_ok(cuCtxSetCurrent(a.context));
+}
+
+TEST(two_devices_are_told_apart)
+{
+	size_t free_before, free_after, total;
+	CUuuid first, second;
+	CUdevice device;
+	int bus[2];
+
+	begin();
+	check_ok(cuDeviceGetUuid(&first, a.device));
+	check_ok(cuDeviceGetUuid(&second, b.device));
+	check(memcmp(&first, &second, sizeof(first)));
+	check_ok(cuDeviceGetAttribute(&bus[0], CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, a.device));
+	check_ok(cuDeviceGetAttribute(&bus[1], CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, b.device));
+	check(bus[0] != bus[1]);
+	check_ok(cuCtxGetDevice(&device));
+	check_eq(device, 0);
+	check_ok(cuCtxSetCurrent(b.context));
+	check_ok(cuCtxGetDevice(&device));
+	check_eq(device, 1);
+	check_ok(cuPointerGetAttribute(
+		&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, b.words));
+	check_eq(device, 1);
+	/* Kernels run on the second one too. */
+	check_ok(launch_fill(b.fill, b.words, 77, N, NULL));
+	check_eq(device_word(b.words + 4 * N - 4), 77);
+	check_cu(cuDeviceGet(&device, 2), CUDA_ERROR_INVALID_DEVICE);
+	/* What one allocates the other still has. */
+	check_ok(cuMemGetInfo(&free_before, &total));
+	check_ok(cuCtxSetCurrent(a.context));
+	check_ok(cuMemAlloc(&a.words, 64 << 20));
+	check_ok(cuCtxSetCurrent(b.context));
+	check_ok(cuMemGetInfo(&free_after, &total));
+	check_eq(free_after, free_before);
+}
+
+TEST(devices_say_that_they_can_be_peers)
+{
+	int value = -1;
+
+	begin();
+	check_ok(cuDeviceCanAccessPeer(&value, a.device, b.device));
+	check_eq(value, 1);
+	check_ok(cuDeviceCanAccessPeer(&value, a.device, a.device));
+	check_eq(value, 0);
+	check_cu(cuDeviceCanAccessPeer(&value, a.device, 2), CUDA_ERROR_INVALID_DEVICE);
+	check_ok(cuDeviceGetP2PAttribute(
+		&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, a.device, b.device));
+	check_eq(value, 1);
+	check_cu(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED,
+			 a.device, a.device),
+		CUDA_ERROR_INVALID_DEVICE);
+	check_cu(cuDeviceGetP2PAttribute(
+			 &value, (CUdevice_P2PAttribute)99, a.device, b.device),
+		CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(copies_between_devices_need_no_peer_access)
+{
+	CUDA_MEMCPY3D_PEER box = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcPitch = 64,
+		.srcHeight = 4,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstPitch = 64,
+		.dstHeight = 4,
+		.WidthInBytes = 32,
+		.Height = 4,
+		.Depth = 16,
+	};
+	CUstream stream;
+
+	begin();
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemcpyPeer(a.words, a.context, b.words, b.context, N * 4));
+	check_eq(device_word(a.words), 101);
+	check_eq(device_word(a.words + N * 4 - 4), 101);
+	check_ok(cuMemsetD32(a.words, 55, N));
+	check_ok(cuCtxSynchronize());
+	check_ok(cuMemcpyPeerAsync(b.words, b.context, a.words, a.context, 64, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(device_word(b.words), 55);
+	check_eq(device_word(b.words + 64), 101);
+	box.srcContext = b.context, box.srcDevice = b.words;
+	box.dstContext = a.context, box.dstDevice = a.words;
+	check_ok(cuMemcpy3DPeer(&box));
+	check_eq(device_word(a.words + 64), 101);
+	check_eq(device_word(a.words + 64 + 32), 55);
+	check_ok(cuMemcpyDtoD(a.words, b.words, N * 4));
+	check_eq(device_word(a.words + 4 * N - 4), 101);
+}
+
+TEST(a_kernel_faults_in_the_memory_of_a_device_that_is_no_peer)
+{
+	begin();
+	check_ok(launch_fill(a.fill, b.words, 1, N, NULL));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(a_kernel_writes_the_memory_of_a_peer)
+{
+	begin();
+	check_ok(cuCtxEnablePeerAccess(b.context, 0));
+	check_ok(launch_fill(a.fill, b.words, 31, N, NULL));
+	check_ok(cuCtxSynchronize());
+	check_eq(device_word(b.words), 31);
+	check_eq(device_word(b.words + N * 4 - 4), 31);
+	/* The other way it was not enabled. */
+	check_ok(cuCtxSetCurrent(b.context));
+	check_ok(launch_fill(b.fill, a.words, 1, N, NULL));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(peer_access_ends_when_it_is_disabled)
+{
+	begin();
+	check_cu(cuCtxDisablePeerAccess(b.context), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	check_ok(cuCtxEnablePeerAccess(b.context, 0));
+	check_cu(cuCtxEnablePeerAccess(b.context, 0),
+		CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+	check_ok(launch_fill(a.fill, b.words, 8, N, NULL));
+	check_ok(cuCtxDisablePeerAccess(b.context));
+	check_cu(cuCtxDisablePeerAccess(b.context), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	check_eq(device_word(b.words), 8);
+	check_ok(launch_fill(a.fill, b.words, 9, N, NULL));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(peers_that_cannot_be_are_refused)
+{
+	CUcontext second;
+
+	begin();
+	check_cu(cuCtxEnablePeerAccess(a.context, 0), CUDA_ERROR_INVALID_CONTEXT);
+	check_cu(cuCtxEnablePeerAccess(NULL, 0), CUDA_ERROR_INVALID_CONTEXT);
+	check_cu(cuCtxEnablePeerAccess((CUcontext)(uintptr_t)0x777777, 0),
+		CUDA_ERROR_INVALID_CONTEXT);
+	check_cu(cuCtxEnablePeerAccess(b.context, 1), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuCtxCreate(&second, NULL, 0, a.device));
+	check_cu(cuCtxEnablePeerAccess(a.context, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+	check_ok(cuCtxDestroy(second));
+	check_cu(cuCtxEnablePeerAccess(second, 0), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST(pinned_and_managed_memory_is_everybodys)
+{
+	unsigned int *pinned, *managed;
+	CUdeviceptr p;
+
+	begin();
+	check_ok(cuMemAllocHost((void **)&pinned, N * 4));
+	check_ok(cuMemAllocManaged(&p, N * 4, CU_MEM_ATTACH_GLOBAL));
+	managed = (unsigned int *)(uintptr_t)p;
+	check_ok(cuCtxSetCurrent(b.context));
+	check_ok(launch_fill(b.fill, (CUdeviceptr)(uintptr_t)pinned, 5, N, NULL));
+	check_ok(launch_fill(b.fill, p, 6, N, NULL));
+	check_ok(cuCtxSynchronize());
+	check(pinned[0] == 5 && pinned[N - 1] == 5);
+	check(managed[0] == 6 && managed[N - 1] == 6);
+}
