@@ -2,9 +2,9 @@
 /*
  * Calls on links
  *
- * A driver writes to the logs and values that a link was created with whenever it works on
- * the link, so they live with it. What was put into a link is charged to the session until
- * the link is gone, as a driver keeps it.
+ * A driver writes to the logs and values that a link was created with whenever it works
+ * on the link, so they live with it. What was put into a link is charged to the session
+ * until the link is gone, as a driver keeps it.
  *
  * Two lanes may use one link, and a third may destroy it: the table has one reference,
  * each call under way has another, and the last one frees. links_lock guards the table's
@@ -113,8 +113,8 @@ CUresult handle_cuLinkCreate_v2(struct call *call,
 }
 
 /* A private copy of an input. What says its own length must keep to its bytes. */
-static CUresult copy_input(
-	struct call *call, const struct vgpu_load *load, CUjitInputType type, void **copyp)
+static CUresult copy_input(struct call *call, const struct vgpu_load *load,
+	CUjitInputType type, void **copyp)
 {
 	const struct vgpu_load_image *image = &load->images[0];
 	bool is_sane;

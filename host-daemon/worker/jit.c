@@ -102,7 +102,8 @@ void jit_deinit(struct jit *jit, struct session *session)
 	images_refund(session, (uint64_t)jit->info_size + jit->error_size);
 }
 
-static void report_value(const struct jit *jit, CUjit_option option, void *to, size_t size)
+static void report_value(
+	const struct jit *jit, CUjit_option option, void *to, size_t size)
 {
 	for (unsigned int i = 0; i < jit->n_options; i++)
 		if (jit->options[i] == option)

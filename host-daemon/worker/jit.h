@@ -26,7 +26,7 @@ struct jit {
 	uint32_t error_size;
 };
 
-/* Takes options over. Return: CUDA_SUCCESS or what to answer; jit_deinit() in any case. */
+/* Takes options over; jit_deinit() in any case. Return: what to answer. */
 CUresult jit_init(
 	struct jit *jit, struct session *session, const struct vgpu_load *load);
 void jit_deinit(struct jit *jit, struct session *session);

@@ -277,7 +277,8 @@ TEST(compilers_report_in_place_of_the_values)
 	*info = '\0';
 	values[0] = (void *)0x7f7f7f7f;
 	values[2] = (void *)sizeof(info);
-	check_ok(cuLibraryLoadData(&library, provider, options, values, 7, NULL, NULL, 0));
+	check_ok(cuLibraryLoadData(
+		&library, provider, options, values, 7, NULL, NULL, 0));
 	memcpy(&time, &values[0], sizeof(time));
 	check(time >= 0 && time < 60000);
 	check(strlen(info) > 0);

@@ -45,7 +45,8 @@ struct link *link_free(struct link *link)
 	return NULL;
 }
 
-static int fail(struct ptx_error *error, uint32_t line, const char *what, const char *name)
+static int fail(
+	struct ptx_error *error, uint32_t line, const char *what, const char *name)
 {
 	error->line = line;
 	snprintf(error->message, sizeof(error->message), "%s: %.160s", what, name);
@@ -123,7 +124,8 @@ static enum rank variable_rank(const struct ptx_variable *variable)
 }
 
 /* index: of the module; type: its rank */
-static int note(struct ptx_names *names, const char *text, uint32_t module, enum rank rank)
+static int note(
+	struct ptx_names *names, const char *text, uint32_t module, enum rank rank)
 {
 	struct ptx_name name = {
 		.text = text,

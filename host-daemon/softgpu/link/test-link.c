@@ -59,7 +59,8 @@ TEST(what_one_module_declares_another_defines)
 
 TEST(what_nobody_defines_is_named_if_it_is_used)
 {
-	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *m = NULL, *n = NULL, *o = NULL;
+	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *m = NULL, *n = NULL;
+	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *o = NULL;
 
 	check_eq(JOIN(&m, HEAD ".extern .func nowhere ();\n"
 			       ".visible .entry k () { call nowhere, (); ret; }\n"),
