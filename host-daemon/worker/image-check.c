@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "vgpu/checked.h"
-#include "worker/image-check.h"
+#include "vgpu/cleanup.h"
 
-#define CONTAINER_MAGIC 0xba55ed50u
+#include "fatbin/fatbin.h"
+#include "worker/image-check.h"
 
 /* Both start with sizes that the walk needs; what follows is the driver's to judge. */
 struct container_header {
@@ -27,8 +28,8 @@ struct entry_header {
 	uint64_t payload_size;
 };
 
-/* In the header of an entry: its size once packed, or 0. */
-#define COMPRESSED_SIZE_OFF 16u
+/* Of one image, before it is simply assumed to print: some hold half a GiB. */
+#define UNPACKED_SIZE_MAX (64u << 20)
 
 static bool container_is_contained(const uint8_t *bytes, size_t size)
 {
@@ -102,7 +103,7 @@ bool image_is_contained(const uint8_t *bytes, size_t size)
 
 	if (size >= sizeof(magic)) {
 		memcpy(&magic, bytes, sizeof(magic));
-		if (magic == CONTAINER_MAGIC)
+		if (magic == FATBIN_MAGIC)
 			return container_is_contained(bytes, size);
 		if (!memcmp(bytes, ELFMAG, SELFMAG))
 			return elf_is_contained(bytes, size);
@@ -112,42 +113,49 @@ bool image_is_contained(const uint8_t *bytes, size_t size)
 			       (bytes[0] >= ' ' && bytes[0] <= '~'));
 }
 
-/* Of a container whose outline was checked. */
-static bool has_compressed(const uint8_t *bytes)
-{
-	struct container_header container;
-	struct entry_header entry;
-	uint32_t compressed_size;
-	uint64_t at, end;
-
-	memcpy(&container, bytes, sizeof(container));
-	end = container.header_size + container.size;
-	for (at = container.header_size; at < end;
-		at += entry.header_size + entry.payload_size) {
-		memcpy(&entry, bytes + at, sizeof(entry));
-		if (entry.header_size < COMPRESSED_SIZE_OFF + sizeof(compressed_size))
-			continue;
-		memcpy(&compressed_size, bytes + at + COMPRESSED_SIZE_OFF,
-			sizeof(compressed_size));
-		if (compressed_size)
-			return true;
-	}
-	return false;
-}
-
 static bool names(const uint8_t *bytes, size_t size, const char *name)
 {
 	return memmem(bytes, size, name, strlen(name));
 }
 
+/* What printing and assertions come down to, in text and in symbol tables. */
+static bool names_printing(const uint8_t *bytes, size_t size)
+{
+	return names(bytes, size, "vprintf") || names(bytes, size, "__assertfail");
+}
+
+static bool entry_may_print(const struct fatbin_entry *entry, size_t *budget)
+{
+	_vgpu_cleanup_(vgpu_freep) char *bytes = NULL;
+	size_t length;
+
+	if (!entry->uncompressed_size)
+		return names_printing(entry->payload, entry->payload_size);
+	if (fatbin_unpack(entry, *budget, &bytes, &length))
+		return true;
+	*budget -= entry->uncompressed_size;
+	return names_printing((const uint8_t *)bytes, entry->uncompressed_size);
+}
+
+static bool container_may_print(const uint8_t *bytes, size_t size)
+{
+	size_t budget = UNPACKED_SIZE_MAX;
+	struct fatbin_entry entry;
+	struct fatbin fatbin;
+	int r;
+
+	if (fatbin_init(&fatbin, bytes, size))
+		return true;
+	while (!(r = fatbin_next(&fatbin, &entry)))
+		if (entry_may_print(&entry, &budget))
+			return true;
+	return r != FATBIN_E_END;
+}
+
 bool image_may_print(const uint8_t *bytes, size_t size)
 {
-	uint32_t magic = 0;
-
-	if (size >= sizeof(magic))
-		memcpy(&magic, bytes, sizeof(magic));
-	return (magic == CONTAINER_MAGIC && has_compressed(bytes)) ||
-	       names(bytes, size, "vprintf") || names(bytes, size, "__assertfail");
+	return fatbin_is_container(bytes, size) ? container_may_print(bytes, size) :
+						  names_printing(bytes, size);
 }
 
 bool image_archive_is_contained(const uint8_t *bytes, size_t size)

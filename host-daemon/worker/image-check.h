@@ -25,7 +25,7 @@ bool image_is_contained(const uint8_t *bytes, size_t size);
 
 /*
  * Whether code in an image that is contained may print or assert: it names what those
- * calls come down to, or is compressed, so that nobody can tell.
+ * calls come down to, also where it is compressed; true as well if nobody can tell.
  */
 bool image_may_print(const uint8_t *bytes, size_t size);
 

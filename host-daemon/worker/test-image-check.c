@@ -6,6 +6,8 @@
 #include <elf.h>
 #include <string.h>
 
+#include "fatbin/fatbin.h"
+#include "fatbin/test-builder.h"
 #include "test.h"
 #include "worker/image-check.h"
 
@@ -115,22 +117,54 @@ TEST(bytes_of_no_format_are_refused)
 	check(!image_is_contained(bytes, 0));
 }
 
-TEST(code_that_may_print_is_found)
-{
-	static const char plain[] = ".version 7.0\n.target sm_70\n";
-	static const char prints[] = ".version 7.0\n.extern .func vprintf(\n";
-	static const char asserts[] = ".version 7.0\n.extern .func __assertfail(\n";
-	/* A container of one entry, which is compressed or not. */
-	uint32_t container[] = { 0xba55ed50u, 1 | 16 << 16, 24 + 8, 0, 1, 24, 8, 0, 0, 0,
-		0, 0 };
+#define PLAIN ".version 7.0\n.target sm_70\n"
+#define PRINTS PLAIN ".extern .func vprintf(\n"
+#define ASSERTS PLAIN ".extern .func __assertfail(\n"
 
-	check(!image_may_print((const uint8_t *)plain, sizeof(plain)));
-	check(image_may_print((const uint8_t *)prints, sizeof(prints)));
-	check(image_may_print((const uint8_t *)asserts, sizeof(asserts)));
-	check(image_is_contained((const uint8_t *)container, sizeof(container)));
-	check(!image_may_print((const uint8_t *)container, sizeof(container)));
-	container[8] = 8;
-	check(image_may_print((const uint8_t *)container, sizeof(container)));
+static bool text_may_print(const char *text)
+{
+	return image_may_print((const uint8_t *)text, strlen(text) + 1);
+}
+
+TEST(text_that_may_print_is_found)
+{
+	check(!text_may_print(PLAIN));
+	check(text_may_print(PRINTS));
+	check(text_may_print(ASSERTS));
+}
+
+/* A container of two entries; the second one's header says another size if not 0. */
+static bool entries_may_print(
+	enum builder_packing packing, const char *text, uint64_t unpacked)
+{
+	struct builder builder;
+	bool may;
+
+	builder_init(&builder);
+	builder_add(&builder, FATBIN_KIND_PTX, 70, 0, 70, packing, PLAIN);
+	builder_add(&builder, FATBIN_KIND_PTX, 80, 0, 70, packing, text);
+	if (unpacked)
+		builder_poke(&builder, 56, unpacked, 8);
+	builder_close(&builder);
+	check(image_is_contained(builder.bytes, builder.size));
+	may = image_may_print(builder.bytes, builder.size);
+	builder_deinit(&builder);
+	return may;
+}
+
+TEST(containers_that_may_print_are_found_however_they_are_packed)
+{
+	static const enum builder_packing packings[] = { BUILDER_PLAIN, BUILDER_LZ4,
+		BUILDER_ZSTD };
+
+	for (size_t i = 0; i < sizeof(packings) / sizeof(packings[0]); i++) {
+		check(!entries_may_print(packings[i], PLAIN, 0));
+		check(entries_may_print(packings[i], PRINTS, 0));
+		check(entries_may_print(packings[i], ASSERTS, 0));
+	}
+	/* What cannot be unpacked, and what would be too much, may do anything. */
+	check(entries_may_print(BUILDER_ZSTD, PLAIN, strlen(PLAIN) + 9));
+	check(entries_may_print(BUILDER_ZSTD, PLAIN, 1ull << 40));
 }
 
 TEST(an_archive_has_its_files_inside)
