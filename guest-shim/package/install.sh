@@ -131,7 +131,8 @@ tell_loader() {
 		return
 	fi
 	ldconfig
-	found=$(ldconfig -p | sed -n 's/^[[:space:]]*libcuda\.so\.1 .* => //p' | head -n 1)
+	found=$(ldconfig -p | sed -n 's/^[[:space:]]*libcuda\.so\.1 .* => //p' |
+		head -n 1)
 	[ "$found" = "$lib/libcuda.so.1" ] || die "programs still find $found: does" \
 		"/etc/ld.so.conf include /etc/ld.so.conf.d/*.conf?"
 }

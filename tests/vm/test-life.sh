@@ -22,9 +22,10 @@ machine() {
 		options+=("$1") && shift
 	done
 	printf '%s\n' "$2" >"$out.sh"
-	guest --socket "$PWD/vgpud.sock" --lib "$(product libcuda.so.1)" --add "$checked" \
-		--env checked="$checked" --env ASAN_OPTIONS=detect_leaks=0 \
-		--add "$out.sh" "${options[@]}" -- sh "$PWD/$out.sh" >"$out" 2>"$out.err" &
+	guest --socket "$PWD/vgpud.sock" --lib "$(product libcuda.so.1)" \
+		--add "$checked" --env checked="$checked" \
+		--env ASAN_OPTIONS=detect_leaks=0 --add "$out.sh" "${options[@]}" -- \
+		sh "$PWD/$out.sh" >"$out" 2>"$out.err" &
 	machine=$!
 }
 

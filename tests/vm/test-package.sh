@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The guest package: installed in a guest like any, used by an ordinary user, removed.
-# shellcheck shell=bash disable=SC2154,SC2016,SC2046
+# shellcheck shell=bash disable=SC2034,SC2154,SC2016,SC2046
 
 # What every guest of these tests begins with: a loader that reads its folders, two
 # users, the device closed to both, the package unpacked. $1 is the package.
@@ -17,7 +17,8 @@ cd /tmp/vgpu-guest-*
 run() { user=$1; shift; rc=0; su $user -c "$*" >/tmp/$user.out 2>&1 || rc=$?; }
 # useradd and its like keep the version before as /etc/NAME-
 files() { find / -xdev ! -path "/proc/*" ! -path "/sys/*" ! -path "/dev/*" \
-	! -path "/tmp/*" ! -path "/run/*" ! -name ld.so.cache ! -path "/etc/*-" ! -type d | sort; }
+	! -path "/tmp/*" ! -path "/run/*" ! -name ld.so.cache ! -path "/etc/*-" \
+	! -type d | sort; }
 '
 
 # in_guest SCRIPT : runs it in a guest with a private vgpud, output in the file out
