@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program of two parts that the device linker joins (nvcc -rdc=true)
+ */
+
+#include "linked.h"
+#include "runtime.h"
+
+#define N 1000
+
+__global__ static void fill(unsigned int *out)
+{
+	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < N)
+		out[i] = mixed(i) + offset;
+}
+
+int main()
+{
+	unsigned int *device, host[N], shift = 5;
+	size_t n_wrong = 0;
+
+	CUDA(cudaMalloc(&device, sizeof(host)));
+	CUDA(cudaMemcpyToSymbol(offset, &shift, sizeof(shift)));
+	fill<<<(N + 127) / 128, 128>>>(device);
+	CUDA(cudaGetLastError());
+	CUDA(cudaMemcpy(host, device, sizeof(host), cudaMemcpyDeviceToHost));
+	for (unsigned int i = 0; i < N; i++)
+		n_wrong += host[i] != mixed(i) + shift;
+	CUDA(cudaFree(device));
+	return result("linked", N, n_wrong);
+}

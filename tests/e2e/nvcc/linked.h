@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the other part of the program defines
+ */
+
+__host__ __device__ unsigned int mixed(unsigned int i);
+extern __device__ unsigned int offset;
