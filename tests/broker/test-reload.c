@@ -252,7 +252,7 @@ static const char *start_copy(void)
 /* Whether a process of vgpud runs just this file. */
 static bool is_run(const char *program)
 {
-	char command[256];
+	char command[512];
 
 	snprintf(command, sizeof(command),
 		"for child in $(cat /proc/%d/task/%d/children); do"
