@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An endless kernel under softgpu-kernel-timeout: its process gets 702, another works.
+"""Endless kernels under softgpu-kernel-timeout: their processes get 702, another works.
 
     test_timeout.py BUILD PROGRAM
 """
@@ -20,11 +20,16 @@ def main():
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
         environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
-        # Endless on purpose: these two run side by side.
-        endless = subprocess.Popen([program, "endless"], env=environment)
+        # Endless on purpose: these run side by side, in both modes of the library.
+        synchronous = dict(environment, VGPU_SYNC="1")
+        endless = [
+            subprocess.Popen([program, "endless"], env=each)
+            for each in (environment, synchronous)
+        ]
         subprocess.run([program, "short"], env=environment, check=True, timeout=60)
-        assert endless.wait(timeout=60) == 0
-        host.wait_for(r"CUDA error 702: .* in spin, block \(0, 0, 0\)")
+        assert [each.wait(timeout=60) for each in endless] == [0, 0]
+        place = r"in spin, block \(0, 0, 0\), thread \(0, 0, 0\), line \d+"
+        host.wait_for(rf"CUDA error 702: time is over .* {place}", count=len(endless))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 """Runs a program on the guest library against a private vgpud, and checks the host's books.
 
     through.py [--driver D] [--sync] [--expect NAME=N]... [--host-set NAME=VALUE]... \
-        [--claims SOURCE] BUILD -- PROGRAM [ARGUMENT...]
+        [--claims SOURCE] [--log PATTERN]... BUILD -- PROGRAM [ARGUMENT...]
 
 The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After it
 ended, vgpud's line on each session must show at least N of NAME (launches,
@@ -74,6 +74,8 @@ def main():
                         help="a variable of the host's environment")
     parser.add_argument("--claims", metavar="SOURCE", type=Path,
                         help="the program's text: it must make every call it names")
+    parser.add_argument("--log", action="append", default=[], metavar="PATTERN",
+                        help="once in the host's log, whatever it says besides")
     parser.add_argument("--preload", metavar="LIBRARY", help="into program and worker alike")
     parser.add_argument("build")
     parser.add_argument("command", nargs="+")
@@ -106,6 +108,10 @@ def main():
     if code == EXIT_SKIP:
         return code
     wrong = unproved + check_books(sessions(text), options.expect, options.any_end)
+    for pattern in options.log:
+        n_lines = len(re.findall(pattern, text))
+        if n_lines != 1:
+            wrong.append(f"{n_lines} lines of the log match {pattern!r}")
     # A call that the worker needs is missing on its list.
     wrong += re.findall(r"The sandbox refuses .*", text)
     if count_processes(folder):

@@ -5,7 +5,8 @@
  * Lane after lane, so that the lanes of a warp see each other's updates in order.
  * Global memory is shared with other threads of this process and the operation is a
  * C11 atomic one, sequentially consistent whatever the instruction asks for. Shared
- * and local memory belong to the thread that runs the block.
+ * memory belongs to the thread that runs the block. Other spaces have no atomic
+ * operations.
  */
 
 #include "exec/half.h"
@@ -56,6 +57,8 @@ SCALAR u32 bfloat_add(u32 a, u32 b)
 			_T x = (_T)b[i], y = (_T)c[i], old, r;                           \
                                                                                          \
 			(void)r, (void)y;                                                \
+			if (is_never_atomic(at))                                         \
+				p = NULL, code = SOFTGPU_ERROR_INVALID_ADDRESS_SPACE;    \
 			if (!p)                                                          \
 				return warp_fault(                                       \
 					w, ip, code, i, at, fault_sentence(code));       \

@@ -392,6 +392,24 @@ static void describe_fault(
 		faultp->thread[1], faultp->thread[2], faultp->line);
 }
 
+/* A kernel that is ended: by the clock at a place worth to know, else by someone else. */
+static void describe_end(struct softgpu_fault *faultp, int code,
+	const struct block *block, struct warp *w)
+{
+	if (code != SOFTGPU_ERROR_LAUNCH_TIMEOUT) {
+		describe_block(faultp, code, block, "stopped");
+		return;
+	}
+	w->fault_code = code;
+	w->fault_text = "time is over";
+	w->fault_address = 0;
+	w->fault_lane = 0;
+	for (uint32_t i = 0; i < w->n_groups; i++)
+		if (w->groups[i].ip == w->at)
+			w->fault_lane = (uint32_t)__builtin_ctz(w->groups[i].mask);
+	describe_fault(faultp, block, w);
+}
+
 /* Returns: 0, or why the launch has to end. */
 static int look_around(const struct softgpu_launch *launch)
 {
@@ -469,9 +487,7 @@ static int run_warp(struct block *block, struct warp *w, struct softgpu_fault *f
 			return SOFTGPU_SUCCESS;
 		code = look_around(block->launch);
 		if (code) {
-			describe_block(faultp, code, block,
-				code == SOFTGPU_ERROR_LAUNCH_TIMEOUT ? "time is over"
-								     : "stopped");
+			describe_end(faultp, code, block, w);
 			return code;
 		}
 	} while (!w->yields);

@@ -45,7 +45,17 @@ struct softgpu_program;
 struct softgpu_scratch;
 struct softgpu_textures; /* exec/texture.h */
 
-/* The CUDA results that the engine itself produces. */
+/*
+ * The CUDA results that the engine itself produces
+ *
+ * Which fault gives which of them is what the CUDA manual says of each result: 714 where
+ * a stack has no room for a call, 718 for calls and branches to what is no code, 717 for
+ * an operation on a space that cannot have it. Of those only atomic operations on local
+ * memory are left, by a generic address; that they raise this fault is known from the
+ * nouveau driver (gf100_mp_warp_error, 0x10). `trap` is not told of there, and the PTX
+ * manual says only that it ends the kernel: 719, the launch failure without a reason of
+ * its own. An old report (ROCm/hip, issue 233) has 715 for it.
+ */
 enum softgpu_result {
 	SOFTGPU_SUCCESS = 0,
 	SOFTGPU_ERROR_INVALID_VALUE = 1,

@@ -45,8 +45,25 @@ static inline void *warp_resolve(struct warp *w, uint32_t lane, uint64_t address
 	return NULL;
 }
 
+/*
+ * Returns: whether the address lies in a space without atomic operations, local memory
+ * or parameters. PTX leaves such a use of a generic address undefined; processors raise
+ * the fault for a wrong address space, and so does softgpu.
+ */
+static inline bool is_never_atomic(uint64_t address)
+{
+	return address - SOFTGPU_GENERIC_LOCAL < SOFTGPU_GENERIC_RANGE ||
+	       address - SOFTGPU_GENERIC_PARAM < SOFTGPU_GENERIC_RANGE;
+}
+
 static inline const char *fault_sentence(int code)
 {
-	return code == SOFTGPU_ERROR_MISALIGNED_ADDRESS ? "misaligned address"
-							: "illegal address";
+	switch (code) {
+	case SOFTGPU_ERROR_MISALIGNED_ADDRESS:
+		return "misaligned address";
+	case SOFTGPU_ERROR_INVALID_ADDRESS_SPACE:
+		return "operation not possible in this address space";
+	default:
+		return "illegal address";
+	}
 }

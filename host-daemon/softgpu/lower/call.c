@@ -285,7 +285,7 @@ int translate_subroutines(struct lowering *l)
 	uint32_t n;
 	int r;
 
-	if (!l->n_subroutines)
+	if (!l->n_calls)
 		return 0;
 	/* So that no label of the entry function lies behind its last operation. */
 	l->guard = VALUE_TRUE;

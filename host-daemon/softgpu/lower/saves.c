@@ -94,9 +94,10 @@ int lower_saves(struct lowering *l, struct softgpu_kernel *kernel)
 	int r = 0;
 
 	kernel->entry = l->entry;
-	if (!l->n_subroutines)
+	/* A call through a pointer counts even where there is nothing it may lead to. */
+	if (!l->n_calls)
 		return 0;
-	kernel->subroutines = calloc(l->n_subroutines, sizeof(*kernel->subroutines));
+	kernel->subroutines = calloc(l->n_subroutines + 1, sizeof(*kernel->subroutines));
 	if (!kernel->subroutines)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < l->n_subroutines && !r; i++) {
