@@ -3,6 +3,7 @@
  * Calls of subroutines: recursion, pointers, lanes that part and meet, the stack
  */
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -341,4 +342,41 @@ TEST(what_a_kernel_writes_over_its_frames_changes_only_its_data)
 	rig_launch(rig, "k", 1, 8, &out, sizeof(out));
 	for (uint32_t i = 0; i < 8; i++)
 		check_eq(out[2 * i], 1 + i * (i + 1) / 2);
+}
+
+/* Where an argument lies is the host's to know: no number of the kernel's may move it. */
+TEST(an_argument_is_a_variable_and_nothing_beside_it)
+{
+	static const char *const arguments[2] = { "a+1073741824", "a-64" };
+	struct softgpu_message message;
+	char ptx[2048];
+
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t is_result = 0; is_result < 2; is_result++) {
+			const char *argument = arguments[i];
+
+			snprintf(ptx, sizeof(ptx),
+				"%s.visible .entry k(.param .u64 p) {\n"
+				"{ .param .b32 a; .param .b32 q;\n"
+				"call.uni (%s), fib, (%s);\n"
+				"call.uni (%s), fib, (%s); } ret; }\n",
+				HEADER FIBONACCI, "q", "a", is_result ? argument : "q",
+				is_result ? "a" : argument);
+			check_eq(rig_lookup(ptx, "k", &message),
+				SOFTGPU_ERROR_NOT_SUPPORTED);
+		}
+}
+
+/* What is copied must lie in the variable that is named. */
+TEST(an_argument_is_as_large_as_the_function_says)
+{
+	static const char ptx[] = HEADER
+		".func (.param .b8 r[512]) f(.param .b8 n[512]) { .reg .b32 %r<9>;\n"
+		"{ .param .b8 a[512]; .param .b8 q[512];\n"
+		"call.uni (q), f, (a); } ret; }\n"
+		".visible .entry k(.param .u64 p) {\n"
+		"{ .param .b32 a; .param .b32 q; call.uni (q), f, (a); } ret; }\n";
+	struct softgpu_message message;
+
+	check_eq(rig_lookup(ptx, "k", &message), SOFTGPU_ERROR_NOT_SUPPORTED);
 }

@@ -23,8 +23,35 @@
 #include "lower/lower.h"
 #include "vgpu/cleanup.h"
 
-/* Returns: the places of the .param variables a call names, or NULL. */
-static uint32_t *places_of(struct lowering *l, unsigned int i, uint32_t n)
+/*
+ * Bytes of the variable that is an argument or takes a result. The engine copies those
+ * without a further look, so nothing else will do, and no place beside it.
+ */
+static uint64_t size_of_place(const struct lowering *l, const struct ptx_operand *o)
+{
+	const struct frame *f = l->frame;
+
+	if (o->kind != PTX_OPERAND_SYMBOL || o->imm)
+		return 0;
+	switch (o->symbol) {
+	case PTX_SYMBOL_LOCAL:
+		return f->body->variables[o->index].size;
+	case PTX_SYMBOL_PARAM:
+		return f->ptx->params[o->index].size;
+	case PTX_SYMBOL_RETURN:
+		return f->ptx->returns[o->index].size;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * @params: what the callee has there; NULL where it looks for itself
+ *
+ * Returns: the places of the .param variables a call names, or NULL.
+ */
+static uint32_t *places_of(
+	struct lowering *l, unsigned int i, const struct ptx_param *params, uint32_t n)
 {
 	const struct ptx_operand *list = &l->operands[i];
 	_vgpu_cleanup_(vgpu_freep) uint32_t *places = calloc(n + 1, sizeof(*places));
@@ -42,9 +69,9 @@ static uint32_t *places_of(struct lowering *l, unsigned int i, uint32_t n)
 		const struct ptx_operand *o = &l->frame->body->operands[list->index + k];
 		enum ptx_space space;
 		bool is_shared_end;
-		uint64_t at;
+		uint64_t at, size = size_of_place(l, o);
 
-		if (o->kind != PTX_OPERAND_SYMBOL ||
+		if (!size || (params && size < params[k].size) ||
 			!symbol_place(l, o, &space, &at, &is_shared_end) ||
 			space != PTX_SPACE_LOCAL) {
 			lower_unsupported(l);
@@ -90,8 +117,8 @@ static int write_out(struct lowering *l, uint32_t function)
 	uint32_t skip = PTX_INDEX_NONE, guard = l->guard;
 	int r;
 
-	params = places_of(l, 2, callee->n_params);
-	returns = params ? places_of(l, 0, callee->n_returns) : NULL;
+	params = places_of(l, 2, callee->params, callee->n_params);
+	returns = params ? places_of(l, 0, callee->returns, callee->n_returns) : NULL;
 	if (!returns)
 		return l->error;
 	frame.param_places = params;
@@ -170,9 +197,10 @@ static void add_move(struct lowering *l, uint32_t from, uint32_t to, uint32_t si
 static int add_call(struct lowering *l, const struct ptx_param *params, uint32_t n_params,
 	const struct ptx_param *returns, uint32_t n_returns, struct code_call *call)
 {
-	_vgpu_cleanup_(vgpu_freep) uint32_t *from = places_of(l, 2, n_params);
+	_vgpu_cleanup_(vgpu_freep) uint32_t *from =
+		places_of(l, 2, params, n_params);
 	_vgpu_cleanup_(vgpu_freep) uint32_t *to =
-		from ? places_of(l, 0, n_returns) : NULL;
+		from ? places_of(l, 0, returns, n_returns) : NULL;
 	uint32_t at = 0;
 
 	if (!to || check_params(l, params, n_params) ||
@@ -337,9 +365,9 @@ static uint32_t local_address(struct lowering *l, uint32_t place)
 /* Loads the arguments from where the caller put them, and stores the result. */
 static int call_runtime(struct lowering *l, const struct runtime_function *f)
 {
-	_vgpu_cleanup_(vgpu_freep) uint32_t *params = places_of(l, 2, f->n_params);
+	_vgpu_cleanup_(vgpu_freep) uint32_t *params = places_of(l, 2, NULL, f->n_params);
 	_vgpu_cleanup_(vgpu_freep) uint32_t *returns =
-		params ? places_of(l, 0, f->result ? 1 : 0) : NULL;
+		params ? places_of(l, 0, NULL, f->result ? 1 : 0) : NULL;
 	uint32_t values[5], d = VALUE_NONE;
 	struct operation *o;
 
