@@ -3,7 +3,7 @@
  * The device: its identity, memory and threads
  *
  * Identity comes from softgpu_configure(), else from the environment, else from the
- * defaults below, and is fixed by cuInit. Memory and threads come with the first
+ * defaults below, and is fixed by cuInit. Memory comes with the first
  * context: a worker learns its address window only after it has been started.
  */
 
@@ -25,6 +25,12 @@
 #define DEVICE_MEMORY_MAX (1ull << 40)
 #define DEVICE_THREADS_MAX 256
 #define DEVICE_TIMEOUT_MS 0
+
+/*
+ * Kernel threads without a setting: one for each CPU, but no more than this. Every
+ * process of a VM has a device of its own, so that many of them are many times as many.
+ */
+#define DEVICE_THREADS_DEFAULT_MAX 16
 
 struct device softgpu_device = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -201,8 +207,10 @@ static void device_complete(void)
 		device_set_cc(DEVICE_CC);
 	if (!device->total_memory)
 		device_set_memory(DEVICE_MEMORY);
-	if (!device->n_threads && !device_set_threads(n_cpus > 0 ? n_cpus : 1))
-		device->n_threads = DEVICE_THREADS_MAX;
+	if (n_cpus > DEVICE_THREADS_DEFAULT_MAX)
+		n_cpus = DEVICE_THREADS_DEFAULT_MAX;
+	if (!device->n_threads)
+		device_set_threads(n_cpus > 0 ? (uint64_t)n_cpus : 1);
 	if (!device->timeout_ms)
 		device->timeout_ms = DEVICE_TIMEOUT_MS;
 	print_setup(&device->hooks);
@@ -307,7 +315,7 @@ CUresult device_start(void)
 		device->sched.timeout_ns = device->timeout_ms * UINT64_C(1000000);
 		device->has_memory = true;
 	}
-	return sched_start(&device->sched) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuInit(unsigned int Flags)

@@ -31,11 +31,13 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 	grid->is_begun = false;
 	grid->is_listed = true;
 	TAILQ_INSERT_TAIL(&sched->grids, op, grid.link);
+	grid->n_useful = grid->n_blocks < sched->n_threads ? (uint32_t)grid->n_blocks
+							   : sched->n_threads;
 	if (grid->is_cooperative)
-		sched->n_wanted++;
-	else
-		sched->n_wanted += grid->n_blocks < sched->n_threads ? grid->n_blocks
-								     : sched->n_threads;
+		grid->n_useful = 1;
+	sched->n_wanted += grid->n_useful;
+	sched->n_useful += grid->n_useful;
+	sched_staff_kernels(sched);
 }
 
 static void grid_report(struct sched_op *op, const struct softgpu_fault *fault)
@@ -109,6 +111,8 @@ void sched_grid_serve(struct sched_worker *worker)
 		grid_report(op, &fault);
 	grid_unlist(sched, op);
 	grid->n_threads--;
-	if (!grid->n_threads)
+	if (!grid->n_threads) {
+		sched->n_useful -= grid->n_useful;
 		sched_stream_complete(op->stream);
+	}
 }

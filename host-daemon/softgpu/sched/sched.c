@@ -167,9 +167,11 @@ static int sched_thread(void *(*main)(void *), void *argument, const char *name)
 	return 0;
 }
 
-static int sched_kernel_thread(struct sched *sched, uint32_t smid)
+/* With the lock. */
+static int sched_kernel_thread(struct sched *sched)
 {
 	struct sched_worker *worker = malloc(sizeof(*worker));
+	uint32_t smid = sched->n_alive;
 	char name[16];
 	int r;
 
@@ -189,24 +191,44 @@ static int sched_kernel_thread(struct sched *sched, uint32_t smid)
 	if (r) {
 		softgpu_scratch_free(worker->scratch);
 		free(worker);
+		return r;
 	}
+	sched->n_alive++;
+	return 0;
+}
+
+static int sched_one_thread(
+	struct sched *sched, bool *hasp, void *(*main)(void *), const char *name)
+{
+	int r = *hasp ? 0 : sched_thread(main, sched, name);
+
+	if (!r)
+		*hasp = true;
 	return r;
 }
 
-int sched_start(struct sched *sched)
+int sched_staff(struct sched *sched, enum sched_kind kind)
 {
-	int r = 0;
-
-	pthread_mutex_lock(&sched->lock);
-	if (!sched->is_started) {
-		r = sched_thread(copy_main, sched, "softgpu-copy");
-		if (!r)
-			r = sched_thread(host_main, sched, "softgpu-host");
-		for (uint32_t i = 0; i < sched->n_threads && !r; i++)
-			r = sched_kernel_thread(sched, i);
+	switch (kind) {
+	case SCHED_COPY:
+	case SCHED_FILL:
+	case SCHED_WAIT_VALUE:
+		return sched_one_thread(
+			sched, &sched->has_copy_thread, copy_main, "softgpu-copy");
+	case SCHED_HOST:
+		return sched_one_thread(
+			sched, &sched->has_host_thread, host_main, "softgpu-host");
+	case SCHED_LAUNCH:
 		/* One multiprocessor is enough to make progress. */
-		sched->is_started = true;
+		return sched->n_alive ? 0 : sched_kernel_thread(sched);
+	default:
+		return 0;
 	}
-	pthread_mutex_unlock(&sched->lock);
-	return r;
+}
+
+void sched_staff_kernels(struct sched *sched)
+{
+	while (sched->n_alive < sched->n_threads && sched->n_alive < sched->n_useful)
+		if (sched_kernel_thread(sched))
+			return;
 }

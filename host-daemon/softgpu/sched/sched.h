@@ -17,7 +17,9 @@
  *
  * Who does the work: kernel threads, the multiprocessors, run blocks of launches;
  * one copy thread copies and fills, so that a copy can end what a kernel waits for;
- * one host thread calls functions of the program. Small copies into an idle stream
+ * one host thread calls functions of the program. Each is started when there is first
+ * something for it to do, kernel threads as many as the launches under way have blocks
+ * for: a process that launches nothing, or little, has few. Small copies into an idle stream
  * and those that are waited for are done by the caller. Everything else (marks,
  * waits, words) is done on the spot by whoever finds it at the head of a stream.
  *
@@ -120,6 +122,7 @@ struct sched_host {
 struct sched_grid {
 	struct softgpu_launch launch;
 	uint64_t n_blocks;
+	uint32_t n_useful;  /* threads it can keep busy; set where it begins */
 	uint64_t chunk;	    /* blocks taken at once */
 	uint64_t next;	    /* atomic: first block not taken */
 	uint32_t n_threads; /* at work on it; the lock */
@@ -203,12 +206,11 @@ struct sched_context {
 };
 
 struct sched {
-	uint32_t n_threads;
+	uint32_t n_threads; /* for kernels, at most */
 	uint64_t timeout_ns; /* of a kernel, 0: none */
 	uint64_t workspaces; /* device memory, n_threads times SCHED_WORKSPACE_SIZE */
 
 	pthread_mutex_t lock; /* for all below */
-	bool is_started;
 	uint64_t next_stream_id;
 	uint64_t next_grid_id;
 	struct sched_streams kicked;
@@ -220,10 +222,12 @@ struct sched {
 	uint32_t n_spare;
 
 	pthread_cond_t kernel_work, copy_work, host_work, mark_done;
+	uint32_t n_alive;  /* kernel threads */
+	uint64_t n_useful; /* kernel threads that the launches under way can keep busy */
 	uint32_t n_idle;   /* kernel threads that sleep */
 	uint32_t n_wanted; /* kernel threads that sched_unlock() shall wake */
 	uint32_t n_mark_waiters;
-	bool has_host_thread;
+	bool has_copy_thread, has_host_thread;
 };
 
 /* A kernel thread. */
@@ -240,8 +244,14 @@ struct sched_worker {
 
 int sched_init(struct sched *sched, uint32_t n_threads);
 
-/* Starts the threads unless they run. Return: 0 or -errno. */
-int sched_start(struct sched *sched);
+/*
+ * With the lock: starts what an operation of that kind cannot do without, unless it
+ * runs. Return: 0 or -errno.
+ */
+int sched_staff(struct sched *sched, enum sched_kind kind);
+
+/* With the lock: starts kernel threads until there are enough, or no more can be had. */
+void sched_staff_kernels(struct sched *sched);
 
 void sched_lock(struct sched *sched);
 void sched_unlock(struct sched *sched);

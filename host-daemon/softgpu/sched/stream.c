@@ -296,7 +296,9 @@ static int stream_submit_locked(
 
 	while (stream->n_ops >= SCHED_QUEUE_MAX && !context->fault)
 		stream_sleep(stream);
-	op = context->fault ? NULL : sched_op_new(context->sched, template);
+	op = NULL;
+	if (!context->fault && !sched_staff(context->sched, template->kind))
+		op = sched_op_new(context->sched, template);
 	if (!op) {
 		sched_op_discard(template);
 		return context->fault ? context->fault : SOFTGPU_ERROR_OUT_OF_MEMORY;

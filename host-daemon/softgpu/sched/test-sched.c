@@ -74,7 +74,6 @@ int softgpu_run_blocks(struct softgpu_scratch *scratch,
 static void start(struct sched_context *context)
 {
 	check_eq(sched_init(&sched, 3), 0);
-	check_eq(sched_start(&sched), 0);
 	sched_context_init(context, &sched);
 }
 
@@ -126,6 +125,93 @@ TEST(every_block_of_a_launch_runs_once)
 	}
 	check_eq(sched_context_wait(&context), 0);
 	check_eq(counter, expected);
+	sched_context_deinit(&context);
+}
+
+static uint32_t n_kernel_threads(void)
+{
+	uint32_t n;
+
+	sched_lock(&sched);
+	n = sched.n_alive;
+	sched_unlock(&sched);
+	return n;
+}
+
+TEST(kernel_threads_start_with_the_work_there_is)
+{
+	struct sched_context context;
+	uint64_t counter = 0, word = 0;
+	uint32_t gate = 0;
+	struct work gated = { .counter = &counter, .gate = &gate };
+	struct work work = { .counter = &counter };
+	struct sched_stream *one, *two;
+
+	start(&context);
+	one = stream_new(&context, false);
+	two = stream_new(&context, false);
+	check_eq(write_word(one, &word, 1), 0);
+	check_eq(sched_stream_wait(one), 0);
+	check_eq(n_kernel_threads(), 0);
+	for (int i = 0; i < 20; i++)
+		check_eq(launch(one, &work, 1), 0);
+	check_eq(sched_stream_wait(one), 0);
+	check_eq(n_kernel_threads(), 1);
+	/* The thread that waits at the gate is of no use to the other stream. */
+	check_eq(launch(one, &gated, 1), 0);
+	check_eq(launch(two, &work, 1), 0);
+	check_eq(sched_stream_wait(two), 0);
+	check_eq(n_kernel_threads(), 2);
+	check_eq(launch(two, &work, 1000), 0);
+	check_eq(n_kernel_threads(), 3);
+	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, 20 + 1 + 1 + 1000);
+	check_eq(n_kernel_threads(), 3);
+	check_eq(sched.n_useful, 0);
+	check(!sched.has_copy_thread && !sched.has_host_thread);
+	sched_context_deinit(&context);
+}
+
+/* What device code does that polls a word which another stream is to set. */
+TEST(work_of_another_stream_overtakes_a_kernel_that_waits_for_it)
+{
+	struct sched_context context;
+	uint64_t counter = 0, others = 0;
+	uint32_t gates[2] = { 0, 0 };
+	static const uint32_t open = 1;
+	struct work first = { .counter = &counter, .gate = &gates[0] };
+	struct work second = { .counter = &counter, .gate = &gates[1] };
+	struct work other = { .counter = &others };
+	struct sched_stream *one, *two;
+	struct sched_op copy = {
+		.kind = SCHED_COPY,
+		.copy = { .to = (uintptr_t)&gates[0],
+			.from = (uintptr_t)&open,
+			.width = 4,
+			.height = 1,
+			.depth = 1 },
+	};
+
+	start(&context);
+	one = stream_new(&context, false);
+	two = stream_new(&context, false);
+	check_eq(launch(one, &first, 1), 0);
+	check_eq(launch(one, &second, 1), 0);
+	check_eq(launch(two, &other, 5), 0);
+	check_eq(sched_submit(two, &copy, false), 0);
+	check_eq(sched_stream_wait(two), 0);
+	check_eq(others, 5);
+	while (load(&counter) < 1)
+		sched_yield();
+	check(!sched_stream_is_idle(one));
+	check_eq(launch(two, &other, 5), 0);
+	check_eq(sched_stream_wait(two), 0);
+	check_eq(others, 10);
+	check_eq(load(&counter), 1);
+	__atomic_store_n(&gates[1], 1, __ATOMIC_RELEASE);
+	check_eq(sched_stream_wait(one), 0);
+	check_eq(load(&counter), 2);
 	sched_context_deinit(&context);
 }
 

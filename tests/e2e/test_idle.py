@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A worker without work has few threads and uses no CPU; a launch adds what it needs.
+
+    test_idle.py BUILD PROGRAM
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+
+from host import Host  # noqa: E402
+
+# Of as many as the machine may have: a test here has to tell 8 from 1.
+N_THREADS = 8
+
+
+def kernel_threads(pid):
+    names = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/comm", encoding="ascii") as f:
+            names.append(f.read().strip())
+    return len([name for name in names if name.startswith("softgpu-")]), len(names)
+
+
+def ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def idle_ticks(pid):
+    """What it uses in half a second without work, when it has come to rest."""
+    used = 0
+    for _ in range(10):
+        before = ticks(pid)
+        time.sleep(0.5)
+        used = ticks(pid) - before
+        if used <= 2:
+            break
+    return used
+
+
+def main():
+    build, program = sys.argv[1:]
+    with Host(build, extra=f"softgpu-threads = {N_THREADS}") as host:
+        environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
+        environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
+        environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+        child = subprocess.Popen(
+            [program], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout.readline() == "0\n"
+        worker = int(host.wait_for(r"session opened .* worker=(\d+)").group(1))
+        of_softgpu, n_before = kernel_threads(worker)
+        assert of_softgpu <= 1, f"{of_softgpu} threads before the first launch"
+        assert n_before <= 8, f"{n_before} threads before the first launch"
+        child.stdin.write("\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "0\n"
+        of_softgpu, n_after = kernel_threads(worker)
+        assert 1 <= of_softgpu <= 2, f"{of_softgpu} threads for one block"
+        assert n_after <= n_before + 2, f"{n_after} threads, {n_before} before"
+        assert idle_ticks(worker) <= 2, "the idle worker uses CPU time"
+        child.stdin.write("\n")
+        child.stdin.close()
+        assert child.wait(20) == 0
+
+
+if __name__ == "__main__":
+    main()
