@@ -9,6 +9,7 @@
  * thousands, of which a body uses ten, makes ten.
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -303,6 +304,30 @@ static int define_variable(struct ptx_body_parser *b, const struct ptx_declarati
 	return define(b, &d->name, &entry);
 }
 
+/* name<count>: what registers mostly come as, GCC writes for .param variables too. */
+static int define_variables(
+	struct ptx_body_parser *b, const struct ptx_declaration *range)
+{
+	struct ptx_declaration one = *range;
+	char name[160];
+	int r = 0, n;
+
+	one.is_range = false;
+	one.count = 1;
+	for (uint64_t i = 0; i < range->count && !r; i++) {
+		n = snprintf(name, sizeof(name), "%.*s%llu", (int)range->name.size,
+			range->name.text, (unsigned long long)i);
+		if (n >= (int)sizeof(name))
+			return ptx_fail(&b->p, "a name of more than %zu characters",
+				sizeof(name) - 1);
+		one.name.size = n;
+		one.name.text = ptx_arena_string(b->p.arena, name, n);
+		r = one.name.text ? define_variable(b, &one)
+				  : vgpu_error_origin(-ENOMEM);
+	}
+	return r;
+}
+
 static int parse_declarations(struct ptx_body_parser *b)
 {
 	struct ptx_declaration d = {};
@@ -321,7 +346,8 @@ static int parse_declarations(struct ptx_body_parser *b)
 		if (!r && d.space == PTX_SPACE_REG)
 			r = define_registers(b, &d);
 		else if (!r)
-			r = define_variable(b, &d);
+			r = d.is_range ? define_variables(b, &d)
+				       : define_variable(b, &d);
 		if (r)
 			return r;
 	} while (ptx_take(p, ','));

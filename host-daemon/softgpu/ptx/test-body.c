@@ -173,6 +173,20 @@ TEST(symbols_name_params_variables_and_locals)
 	check_eq(operand(&p, 6, 1)->symbol, PTX_SYMBOL_FUNCTION);
 }
 
+TEST(a_count_makes_several_variables)
+{
+	PARSE("{ .param .u64 %P<3>; st.param.u64 [%P0], %rd1;\n"
+	      "st.param.u64 [%P2], %rd1; }\n"
+	      "{ .param .b32 %P0; st.param.b32 [%P0], %r1; }");
+
+	check_eq(p.body->n_variables, 4);
+	check_str(p.body->variables[2].name, "%P2");
+	check_eq(p.body->variables[2].size, 8);
+	check_eq(p.body->variables[2].offset, 16);
+	check_eq(operand(&p, 1, 0)->index, 2);
+	check_eq(operand(&p, 2, 0)->index, 3);
+}
+
 TEST(special_registers_and_constants_are_operands)
 {
 	PARSE("mov.u32 %r1, %tid.x;\nmov.u32 %r1, %nctaid.z;\nmov.b32 %r1, %envreg31;\n"
@@ -448,6 +462,9 @@ TEST(bad_labels_and_declarations_are_refused)
 	fails(".reg .u32 n;", 4, "declared twice");
 	fails(".reg .u32 %x[3];", 4, "array of registers");
 	fails(".global .u32 x;", 4, "outside of a function");
+	fails(".param .u32 q<2>;\nst.param.u32 [q2], %r1;", 5, "q2");
+	fails(".param .u32 q<2>[2];", 4, "';' is missing");
+	fails(".param .u32 q<65537>;", 4, "more than 65536 variables");
 	fails("t: .branchtargets NOWHERE; ret;", 4, "no label");
 }
 
