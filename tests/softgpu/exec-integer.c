@@ -310,7 +310,21 @@ static u64 distance(s128 a, s128 b)
 	X(unpack_4,                                                                      \
 		"mov.b64 {%h0, %h1, %h2, %h3}, %a; mov.b64 %d, {%h3, %h2, %h1, %h0};",   \
 		u64, u64, u32, u32,                                                      \
-		a << 48 | (a & 0xffff0000u) << 16 | (a >> 16 & 0xffff0000u) | a >> 48)
+		a << 48 | (a & 0xffff0000u) << 16 | (a >> 16 & 0xffff0000u) | a >> 48)   \
+	X(mov_v2,                                                                        \
+		"mov.v2.u32 %pair, {%a, %b}; mov.v2.u32 {%r5, %r6}, %pair;"              \
+		"mov.v2.u32 {%r5, %r6}, {%r6, %r5}; sub.u32 %d, %r5, %r6;",              \
+		u32, u32, u32, u32, b - a)                                               \
+	X(mov_v4,                                                                        \
+		"mov.v4.u16 %four, {%a, 7, %a, %b}; sub.u16 %d, %four.w, %four.z;"       \
+		"add.u16 %d, %d, %four.y;",                                              \
+		u16, u16, u16, u32, (u16)(b - a + 7))                                    \
+	X(vadd, "vadd.u32.u32.s32 %d, %a, %b;", u32, u32, s32, u32, a + (u32)b)          \
+	X(vsub_add, "vsub.u32.u32.u32.add " B3, u32, u32, u32, u32, a - b + c)           \
+	X(vadd_min, "vadd.s32.u32.s32.min " B3, s32, u32, s32, s32,                      \
+		(s32)(a + (u32)b) < c ? (s32)(a + (u32)b) : c)                           \
+	X(vsub_max, "vsub.u32.s32.s32.max " B3, u32, s32, s32, u32,                      \
+		(u32)a - (u32)b > c ? (u32)a - (u32)b : c)
 
 ROWS(ROW_REFERENCE)
 

@@ -107,6 +107,7 @@ static void write_kernel(char *text, size_t size, const struct row *row, bool gu
 		".visible .entry %s(.param .u64 p0, .param .u64 p1, .param .u64 p2,\n"
 		".param .u64 p3) {\n"
 		".reg .pred %%p, %%q, %%g; .reg .%s %%a; .reg .%s %%b; .reg .%s %%c;\n"
+		".reg .v2 .u32 %%pair; .reg .v4 .u16 %%four;\n"
 		".reg .%s %%d; .reg .b32 %%r<9>; .reg .b64 %%rd<9>; .reg .b16 %%h<4>;\n"
 		"ld.param.u64 %%rd0, [p0]; ld.param.u64 %%rd1, [p1];\n"
 		"ld.param.u64 %%rd2, [p2]; ld.param.u64 %%rd3, [p3];\n"

@@ -79,6 +79,8 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_SHL:
 	case PTX_OP_SHR:
 	case PTX_OP_SAD:
+	case PTX_OP_VADD:
+	case PTX_OP_VSUB:
 	case PTX_OP_DP4A:
 	case PTX_OP_DP2A:
 	case PTX_OP_POPC:

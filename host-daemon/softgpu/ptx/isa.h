@@ -120,7 +120,9 @@
 	X(TLD4, "tld4", "Dqt?SS")                                                        \
 	X(TRAP, "trap", "")                                                              \
 	X(TXQ, "txq", "da?s")                                                            \
+	X(VADD, "vadd", "dss?s") /* types: d, a, b; with atom, that on c follows */      \
 	X(VOTE, "vote", "dp?s") /* last: membermask of the .sync form */                 \
+	X(VSUB, "vsub", "dss?s") /* as vadd */                                           \
 	X(XOR, "xor", "dss")
 
 enum ptx_op {

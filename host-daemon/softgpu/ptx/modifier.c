@@ -382,7 +382,9 @@ static const struct {
 	[PTX_OP_TLD4] = { M(G_TLD4) | M(G_GEOMETRY) | M(G_VECTOR), 2, 2 },
 	[PTX_OP_TRAP] = { 0, 0, 0 },
 	[PTX_OP_TXQ] = { M(G_TEX) | M(G_QUERY), 1, 1 },
+	[PTX_OP_VADD] = { M(G_SAT) | M(G_ATOM), 3, 3 },
 	[PTX_OP_VOTE] = { M(G_VOTE) | M(G_SYNC), 1, 1 },
+	[PTX_OP_VSUB] = { M(G_SAT) | M(G_ATOM), 3, 3 },
 	[PTX_OP_XOR] = { 0, 1, 1 },
 };
 
@@ -420,7 +422,6 @@ static const char *const unsupported[] = {
 	"vabsdiff",
 	"vabsdiff2",
 	"vabsdiff4",
-	"vadd",
 	"vadd2",
 	"vadd4",
 	"vavrg2",
@@ -437,7 +438,6 @@ static const char *const unsupported[] = {
 	"vset4",
 	"vshl",
 	"vshr",
-	"vsub",
 	"vsub2",
 	"vsub4",
 	"wgmma",
