@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scheduler and engine together: threads that share grids of several streams
+ *
+ * Built with the thread sanitizer: that the sums are right is one half of these tests,
+ * that it has nothing to say is the other. Kernels share memory by atomic operations
+ * only; a race of theirs would be one of the program, not of softgpu.
+ */
+
+#include <pthread.h>
+#include <string.h>
+
+#include "exec-harness.h"
+#include "sched/sched.h"
+#include "test.h"
+
+#define N_STREAMS 4
+#define N_LAUNCHES 20
+#define N_BLOCKS 13
+#define N_THREADS 64
+
+static const char ptx[] =
+	".version 8.8\n.target sm_120\n.address_size 64\n"
+	".visible .entry count(.param .u64 p) {\n"
+	".reg .pred %p; .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+	".shared .align 4 .b8 sum[4]; .local .align 4 .b8 own[4];\n"
+	"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n"
+	"setp.eq.u32 %p, %r1, 0; @%p st.shared.u32 [sum], 0; bar.sync 0;\n"
+	"st.local.u32 [own], %r1; ld.local.u32 %r2, [own];\n"
+	"atom.shared.add.u32 %r3, [sum], %r2; bar.sync 0;\n"
+	"red.global.add.u32 [%rd1], 1; atom.global.max.u32 %r3, [%rd1+4], %r1;\n"
+	"@!%p bra END; ld.shared.u32 %r2, [sum]; cvt.u64.u32 %rd2, %r2;\n"
+	"atom.global.add.u64 %rd3, [%rd1+8], %rd2;\n"
+	"LOCK: atom.global.cas.b32 %r4, [%rd1+16], 0, 1; setp.ne.u32 %p, %r4, 0;\n"
+	"@%p bra LOCK; ld.volatile.global.u32 %r5, [%rd1+20]; add.u32 %r5, %r5, 1;\n"
+	"st.volatile.global.u32 [%rd1+20], %r5; membar.gl;\n"
+	"atom.global.exch.b32 %r6, [%rd1+16], 0;\n"
+	"END: ret; }\n"
+	".visible .entry wait(.param .u64 p) { .reg .pred %p; .reg .b32 %r<3>;\n"
+	".reg .b64 %rd<2>; ld.param.u64 %rd1, [p];\n"
+	"AGAIN: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p, %r1, 0;\n"
+	"@%p bra AGAIN; red.global.add.u32 [%rd1+4], 1; ret; }\n"
+	".visible .entry fault(.param .u64 p) { .reg .b32 %r;\n"
+	"ld.global.u32 %r, [16]; ret; }\n";
+
+/* What `count` writes. */
+struct counts {
+	uint32_t threads, greatest;
+	uint64_t sum;
+	uint32_t lock, locked;
+};
+
+static struct rig *rig;
+static struct sched sched;
+
+static void start(struct sched_context *context)
+{
+	rig = rig_new(ptx);
+	check_eq(sched_init(&sched, 4), 0);
+	sched.workspaces = (uintptr_t)rig_alloc(rig, 4 * SCHED_WORKSPACE_SIZE);
+	sched_context_init(context, &sched);
+}
+
+static int launch(
+	struct sched_stream *stream, const char *name, void *argument, uint32_t n_blocks)
+{
+	struct sched_op op = { .kind = SCHED_LAUNCH };
+
+	op.grid.n_blocks = n_blocks;
+	op.grid.launch = (struct softgpu_launch){
+		.kernel = rig_kernel(rig, name),
+		.grid = { n_blocks, 1, 1 },
+		.block = { N_THREADS, 1, 1 },
+		.params = op.grid.params,
+		.params_size = sizeof(argument),
+		.space = &rig->space,
+		.n_sms = 4,
+	};
+	memcpy(op.grid.params, &argument, sizeof(argument));
+	return sched_submit(stream, &op, false);
+}
+
+struct submitter {
+	struct sched_stream *stream;
+	struct counts *counts;
+	int r;
+};
+
+static void *submit(void *argument)
+{
+	struct submitter *submitter = argument;
+
+	for (int i = 0; i < N_LAUNCHES && !submitter->r; i++)
+		submitter->r = launch(
+			submitter->stream, "count", submitter->counts, N_BLOCKS);
+	if (!submitter->r)
+		submitter->r = sched_stream_wait(submitter->stream);
+	return NULL;
+}
+
+TEST(threads_of_many_streams_share_atomic_words)
+{
+	const uint32_t n = N_STREAMS * N_LAUNCHES * N_BLOCKS;
+	struct submitter submitters[N_STREAMS] = {};
+	pthread_t threads[N_STREAMS];
+	struct sched_context context;
+	struct counts *counts;
+
+	start(&context);
+	counts = rig_alloc(rig, sizeof(*counts));
+	for (int i = 0; i < N_STREAMS; i++) {
+		submitters[i].counts = counts;
+		check_eq(sched_stream_new(
+				 &submitters[i].stream, &context, i & 1, 0),
+			0);
+		check_eq(pthread_create(&threads[i], NULL, submit, &submitters[i]), 0);
+	}
+	for (int i = 0; i < N_STREAMS; i++) {
+		check_eq(pthread_join(threads[i], NULL), 0);
+		check_eq(submitters[i].r, 0);
+	}
+	check_eq(counts->threads, n * N_THREADS);
+	check_eq(counts->greatest, N_THREADS - 1);
+	check_eq(counts->sum, (uint64_t)n * (N_THREADS * (N_THREADS - 1) / 2));
+	check_eq(counts->locked, n);
+	sched_context_deinit(&context);
+}
+
+TEST(a_kernel_that_waits_is_let_go_by_another_stream)
+{
+	struct sched_context context;
+	struct sched_stream *one, *two;
+	uint32_t *words;
+	struct sched_op write = {
+		.kind = SCHED_WRITE,
+		.word = { .value = 1, .size = 4 },
+	};
+
+	start(&context);
+	words = rig_alloc(rig, 8);
+	write.word.address = (uintptr_t)words;
+	check_eq(sched_stream_new(&one, &context, false, 0), 0);
+	check_eq(sched_stream_new(&two, &context, false, 0), 0);
+	check_eq(launch(one, "wait", words, 2), 0);
+	check_eq(launch(two, "count", rig_alloc(rig, 64), N_BLOCKS), 0);
+	check_eq(sched_submit(two, &write, false), 0);
+	check_eq(sched_stream_wait(two), 0);
+	check_eq(sched_stream_wait(one), 0);
+	check_eq(words[1], 2 * N_THREADS);
+	sched_context_deinit(&context);
+}
+
+TEST(a_fault_ends_what_its_context_runs_and_no_other)
+{
+	struct sched_context context, other;
+	struct counts *counts;
+	struct sched_stream *waits;
+	uint32_t *words;
+
+	start(&context);
+	sched_context_init(&other, &sched);
+	words = rig_alloc(rig, 8);
+	counts = rig_alloc(rig, sizeof(*counts));
+	check_eq(sched_stream_new(&waits, &context, false, 0), 0);
+	check_eq(launch(waits, "wait", words, 1), 0);
+	check_eq(launch(&other.legacy, "count", counts, 4 * N_BLOCKS), 0);
+	check_eq(launch(&context.legacy, "fault", words, 8), 0);
+	check_eq(sched_context_wait(&context), 700);
+	check_eq(sched_context_wait(&other), 0);
+	check_eq(counts->threads, 4 * N_BLOCKS * N_THREADS);
+	check_eq(words[1], 0);
+	sched_context_deinit(&context);
+	sched_context_deinit(&other);
+}
