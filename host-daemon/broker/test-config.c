@@ -193,10 +193,10 @@ TEST(every_key_has_a_mistake_that_is_tested)
 	static const char *const keys[] = { "driver", "log-level", "log-file",
 		"warm-workers", "max-workers", "sandbox", "worker-uids", "worker",
 		"softgpu", "null-driver", "softgpu-name", "softgpu-cc", "softgpu-memory",
-		"softgpu-threads", "softgpu-kernel-timeout", "transport", "socket",
-		"socket-mode", "socket-group",
-		"memory", "size", "device-memory", "image-memory", "host-memory",
-		"handles", "max-processes", "process-rate", "log-lines" };
+		"softgpu-threads", "softgpu-devices", "softgpu-kernel-timeout",
+		"transport", "socket", "socket-mode", "socket-group", "memory", "size",
+		"device-memory", "image-memory", "host-memory", "handles",
+		"max-processes", "process-rate", "log-lines" };
 	char pattern[64];
 	size_t i, j;
 

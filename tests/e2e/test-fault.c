@@ -32,7 +32,8 @@ static const char ptx[] =
 	BEGIN("jumps") "{ .param .b32 a; .param .b32 b; st.param.b32 [a], 4;\n"
 	"type: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
 	"call (b), %d1, (a), type; ld.param.b32 %r3, [b]; }\n" END
-	BEGIN("descends") "{ .param .b32 a; st.param.b32 [a], 0; call deeper, (a); }\n" END
+	BEGIN("descends") "{ .param .b32 a; st.param.b32 [a], 0;\n"
+	"call deeper, (a); }\n" END
 	BEGIN("traps") "trap;\n" END
 	BEGIN("asserts") "mov.u64 %d2, text; cvta.global.u64 %d2, %d2;\n"
 	"{ .param .b64 m; .param .b64 f; .param .b32 l; .param .b64 g; .param .b64 s;\n"

@@ -19,8 +19,8 @@
  * one copy thread copies and fills, so that a copy can end what a kernel waits for;
  * one host thread calls functions of the program. Each is started when there is first
  * something for it to do, kernel threads as many as the launches under way have blocks
- * for: a process that launches nothing, or little, has few. Small copies into an idle stream
- * and those that are waited for are done by the caller. Everything else (marks,
+ * for: a process that launches nothing, or little, has few. Small copies into an idle
+ * stream and those that are waited for are done by the caller. Everything else (marks,
  * waits, words) is done on the spot by whoever finds it at the head of a stream.
  *
  * One lock guards streams, marks and contexts; it is never held while a kernel, a
