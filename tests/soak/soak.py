@@ -23,6 +23,8 @@ import books
 # vgpud gives a broker up that dies five times in ten seconds.
 BROKER_PAUSE = 2.3
 REUSE_SECONDS = 20
+# How long a soak may take: several times what it takes on a machine that is busy.
+START_SECONDS, KILL_SECONDS = 120, 3
 KINDS = ("program", "worker", "broker", "guest program", "guest worker", "QEMU")
 WEIGHTS = {"program": 46, "worker": 38, "broker": 8, "guest worker": 8, "QEMU": 2}
 GUEST_LOOPS, GUEST_PROGRAMS = 3, 8
@@ -384,7 +386,10 @@ class Soak:
 
     def shoot(self):
         goal = self.options.kills
+        end = time.monotonic() + START_SECONDS + goal * KILL_SECONDS
         while sum(self.kills.values()) + self.guest_kills() < goal:
+            if time.monotonic() > end:
+                raise RuntimeError(f"{sum(self.kills.values())} kills, and time is up")
             self.log.read()
             if self.host.poll() is not None:
                 raise RuntimeError(f"vgpud ended with {self.host.returncode}")
