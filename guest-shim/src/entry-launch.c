@@ -12,6 +12,7 @@
 #include "context.h"
 #include "device.h"
 #include "function.h"
+#include "launch-config.h"
 #include "launch.h"
 
 SHIM_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX,
@@ -54,60 +55,25 @@ SHIM_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDi
 	return shim_launch(&launch);
 }
 
-/* Takes over what changes the result; hints about speed may be left out, everything else
- * is refused. */
-static CUresult apply(const CUlaunchAttribute *attribute, struct vgpu_launch_dims *dims)
-{
-	const CUlaunchAttributeValue *value = &attribute->value;
-
-	switch (attribute->id) {
-	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		if (value->cooperative)
-			dims->flags |= VGPU_LAUNCH_COOPERATIVE;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		return value->clusterDim.x == 1 && value->clusterDim.y == 1 &&
-				       value->clusterDim.z == 1
-			       ? CUDA_SUCCESS
-			       : CUDA_ERROR_NOT_SUPPORTED;
-	case CU_LAUNCH_ATTRIBUTE_IGNORE:
-	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
-}
-
 static CUresult launch_config(const CUlaunchConfig *config, CUfunction f, CUstream stream,
 	void **kernelParams, void **extra)
 {
+	struct shim_launch_config taken;
 	struct shim_launch launch = {
 		.function = f,
-		.dims = {
-			.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
-			.block = { config->blockDimX, config->blockDimY,
-				config->blockDimZ },
-			.shared_bytes = config->sharedMemBytes,
-		},
 		.stream = stream,
 		.params = kernelParams,
 		.extra = extra,
+		.attributes = taken.attributes,
 	};
-	CUresult result = CUDA_SUCCESS;
+	CUresult result;
 
-	if (config->numAttrs && !config->attrs)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned int i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
-		result = apply(&config->attrs[i], &launch.dims);
-	return result == CUDA_SUCCESS ? shim_launch(&launch) : result;
+	result = shim_launch_config_take(&taken, config);
+	if (result != CUDA_SUCCESS)
+		return result;
+	launch.dims = taken.dims;
+	launch.n_attributes = taken.n_attributes;
+	return shim_launch(&launch);
 }
 
 SHIM_EXPORT CUresult cuLaunchKernelEx(

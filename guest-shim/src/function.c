@@ -17,6 +17,7 @@
 #include "call.h"
 #include "context.h"
 #include "function.h"
+#include "launch.h"
 #include "lock.h"
 #include "table.h"
 
@@ -145,16 +146,42 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-uint64_t shim_function_shape(
-	const struct shim_context *context, const struct vgpu_launch_dims *dims)
+/* Whether a launch may be refused for its grid although the device can have it. */
+static bool depends_on_grid(const struct shim_launch *launch)
 {
+	if (launch->dims.flags & VGPU_LAUNCH_COOPERATIVE)
+		return true;
+	for (unsigned int i = 0; i < launch->n_attributes; i++)
+		if (launch->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+			launch->attributes[i].id ==
+				CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION)
+			return true;
+	return false;
+}
+
+static uint64_t mix_attribute(uint64_t hash, const CUlaunchAttribute *attribute)
+{
+	uint64_t words[sizeof(*attribute) / sizeof(uint64_t)];
+
+	memcpy(words, attribute, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		hash = mix(hash, words[i]);
+	return hash;
+}
+
+uint64_t shim_function_shape(
+	const struct shim_context *context, const struct shim_launch *launch)
+{
+	const struct vgpu_launch_dims *dims = &launch->dims;
 	uint64_t hash =
 		mix(__atomic_load_n(&shapes_epoch, __ATOMIC_ACQUIRE), context->id);
 
 	hash = mix(hash, (uint64_t)context->epoch << 32 | dims->shared_bytes);
 	hash = mix(hash, (uint64_t)dims->block[0] << 32 | dims->block[1]);
 	hash = mix(hash, (uint64_t)dims->block[2] << 32 | dims->flags);
-	if (dims->flags & VGPU_LAUNCH_COOPERATIVE) {
+	for (unsigned int i = 0; i < launch->n_attributes; i++)
+		hash = mix_attribute(hash, &launch->attributes[i]);
+	if (depends_on_grid(launch)) {
 		hash = mix(hash, (uint64_t)dims->grid[0] << 32 | dims->grid[1]);
 		hash = mix(hash, dims->grid[2]);
 	}

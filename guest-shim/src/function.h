@@ -13,6 +13,7 @@
 #include "vgpu/launch.h"
 
 struct shim_context;
+struct shim_launch;
 
 /* Launch shapes remembered for one function. */
 #define SHIM_FUNCTION_SHAPES 16u
@@ -37,10 +38,11 @@ struct shim_function {
 CUresult shim_function_get(CUfunction handle, struct shim_function **functionp);
 
 /*
- * The first launch of each shape is answered by the driver: block, shared memory, flags
- * (and the grid of a cooperative one), in this context. Later ones are not waited for.
+ * The first launch of each shape is answered by the driver: block, shared memory, flags,
+ * attributes (and the grid of a cooperative one or of clusters), in this context. Later
+ * ones are not waited for.
  */
 uint64_t shim_function_shape(
-	const struct shim_context *context, const struct vgpu_launch_dims *dims);
+	const struct shim_context *context, const struct shim_launch *launch);
 bool shim_function_knows(const struct shim_function *function, uint64_t shape);
 void shim_function_remember(struct shim_function *function, uint64_t shape);

@@ -5,7 +5,8 @@
  * The parameters a program names one by one, or hands over as a buffer, travel as the
  * block that the kernel sees. A launch of a shape that was accepted before, with a grid
  * that the device can have, is not waited for; every other one is, so that a refusal
- * reaches the caller. Nothing on this path allocates memory.
+ * reaches the caller. Attributes belong to the shape. Nothing on this path allocates
+ * memory.
  */
 
 #include <string.h>
@@ -93,11 +94,40 @@ static bool has_legal_grid(
 	return true;
 }
 
-CUresult shim_launch(const struct shim_launch *launch)
+static CUresult send_plain(struct shim_call *call, const struct shim_launch *launch,
+	const ProtobufCBinaryData *params)
 {
 	Vgpu__CuLaunchKernelRequest request = VGPU__CU_LAUNCH_KERNEL_REQUEST__INIT;
+
+	request.f = (uint64_t)(uintptr_t)launch->function;
+	request.h_stream = (uint64_t)(uintptr_t)launch->stream;
+	request.dims.data = (uint8_t *)&launch->dims;
+	request.dims.len = sizeof(launch->dims);
+	request.params = *params;
+	return shim_call_async(call, &request.base, launch->stream);
+}
+
+static CUresult send_with_attributes(struct shim_call *call,
+	const struct shim_launch *launch, const ProtobufCBinaryData *params)
+{
+	Vgpu__CuLaunchKernelExRequest request = VGPU__CU_LAUNCH_KERNEL_EX_REQUEST__INIT;
+
+	call->id = VGPU_CALL_cuLaunchKernelEx;
+	request.f = (uint64_t)(uintptr_t)launch->function;
+	request.h_stream = (uint64_t)(uintptr_t)launch->stream;
+	request.dims.data = (uint8_t *)&launch->dims;
+	request.dims.len = sizeof(launch->dims);
+	request.params = *params;
+	request.attributes.data = (uint8_t *)launch->attributes;
+	request.attributes.len = launch->n_attributes * sizeof(*launch->attributes);
+	return shim_call_async(call, &request.base, launch->stream);
+}
+
+CUresult shim_launch(const struct shim_launch *launch)
+{
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLaunchKernel);
 	struct shim_function *function;
+	ProtobufCBinaryData params;
 	struct shim_context *context;
 	struct shim_thread *thread;
 	uint64_t shape;
@@ -115,16 +145,13 @@ CUresult shim_launch(const struct shim_launch *launch)
 	if (result != CUDA_SUCCESS)
 		return result;
 
-	shape = shim_function_shape(context, &launch->dims);
+	shape = shim_function_shape(context, launch);
 	call.wants_result = !shim_function_knows(function, shape) ||
 			    !has_legal_grid(context, &launch->dims);
-	request.f = (uint64_t)(uintptr_t)launch->function;
-	request.h_stream = (uint64_t)(uintptr_t)launch->stream;
-	request.dims.data = (uint8_t *)&launch->dims;
-	request.dims.len = sizeof(launch->dims);
-	request.params.data = thread->params;
-	request.params.len = function->param_bytes;
-	result = shim_call_async(&call, &request.base, launch->stream);
+	params.data = thread->params;
+	params.len = function->param_bytes;
+	result = launch->n_attributes ? send_with_attributes(&call, launch, &params)
+				      : send_plain(&call, launch, &params);
 	if (call.wants_result && result == CUDA_SUCCESS)
 		shim_function_remember(function, shape);
 	if (shim_environment.launches_block && result == CUDA_SUCCESS)

@@ -14,6 +14,9 @@ struct shim_launch {
 	CUstream stream;
 	void **params;
 	void **extra;
+	/* As shim_launch_config_take() leaves them. */
+	CUlaunchAttribute *attributes;
+	unsigned int n_attributes;
 };
 
 CUresult shim_launch(const struct shim_launch *launch);

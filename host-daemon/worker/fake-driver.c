@@ -584,6 +584,19 @@ static CUresult fake_launch(CUfunction function, unsigned int grid_x, unsigned i
 	return fake_counts.next_launch;
 }
 
+static CUresult fake_launch_ex(
+	const CUlaunchConfig *config, CUfunction function, void **params, void **extra)
+{
+	for (unsigned int i = 0; i < config->numAttrs; i++)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+			use(config->attrs[i].value.launchCompletionEvent.event,
+				FAKE_EVENT);
+	fake_counts.attributes += config->numAttrs;
+	return fake_launch(function, config->gridDimX, config->gridDimY, config->gridDimZ,
+		config->blockDimX, config->blockDimY, config->blockDimZ,
+		config->sharedMemBytes, config->hStream, params, extra);
+}
+
 static int set_window(
 	uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size)
 {
@@ -656,6 +669,7 @@ void fake_driver_init(struct driver *driver, uint64_t base)
 			.cuFuncGetParamInfo = fake_function_param,
 			.cuKernelGetParamInfo = fake_kernel_param,
 			.cuLaunchKernel = fake_launch,
+			.cuLaunchKernelEx = fake_launch_ex,
 		},
 	};
 }

@@ -20,6 +20,7 @@
 /* What the driver was asked to do, for tests to look at. */
 struct fake_counts {
 	unsigned int launches;
+	unsigned int attributes; /* of all launches */
 	unsigned int copies;
 	unsigned int fills;
 	unsigned int word_writes;

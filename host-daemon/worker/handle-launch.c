@@ -10,13 +10,11 @@
 #include <string.h>
 
 #include "g-handlers.h"
+#include "vgpu/launch-attribute.h"
 #include "vgpu/launch.h"
 #include "worker/call.h"
 #include "worker/kernel.h"
 #include "worker/session.h"
-
-/* CUDA knows fewer than 20 launch attributes, and each may be given once. */
-#define ATTRIBUTES_MAX 32u
 
 struct launch {
 	struct kernel *kernel;
@@ -27,6 +25,12 @@ struct launch {
 	void *extra[5];
 	void *params;
 	size_t params_size;
+};
+
+/* Those that were given, and one that the flags stand for. */
+struct attributes {
+	CUlaunchAttribute list[VGPU_LAUNCH_ATTRIBUTES_MAX + 1];
+	unsigned int n;
 };
 
 /* The parameter block as the driver may read it. */
@@ -104,11 +108,10 @@ static CUresult prepare(struct call *call, struct launch *launch, uint64_t funct
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch_with(struct call *call, struct launch *launch,
-	CUlaunchAttribute *attributes, unsigned int n_attributes)
+static CUlaunchConfig make_config(const struct vgpu_launch_dims *dims, void *stream,
+	const struct attributes *attributes)
 {
-	const struct vgpu_launch_dims *dims = &launch->dims;
-	CUlaunchConfig config = {
+	return (CUlaunchConfig){
 		.gridDimX = dims->grid[0],
 		.gridDimY = dims->grid[1],
 		.gridDimZ = dims->grid[2],
@@ -116,27 +119,36 @@ static CUresult launch_with(struct call *call, struct launch *launch,
 		.blockDimY = dims->block[1],
 		.blockDimZ = dims->block[2],
 		.sharedMemBytes = dims->shared_bytes,
-		.hStream = launch->stream,
-		.attrs = attributes,
-		.numAttrs = n_attributes,
+		.hStream = stream,
+		.attrs = (CUlaunchAttribute *)attributes->list,
+		.numAttrs = attributes->n,
 	};
+}
+
+static CUresult launch_with(
+	struct call *call, struct launch *launch, const struct attributes *attributes)
+{
+	CUlaunchConfig config = make_config(&launch->dims, launch->stream, attributes);
 
 	if (!call->driver->cuLaunchKernelEx)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return call->driver->cuLaunchKernelEx(&config, launch->function,
-		NULL, launch->params_size ? launch->extra : NULL);
+	return call->driver->cuLaunchKernelEx(&config, launch->function, NULL,
+		launch->params_size ? launch->extra : NULL);
+}
+
+static void add_flags(struct attributes *attributes, uint32_t flags)
+{
+	if (flags & VGPU_LAUNCH_COOPERATIVE)
+		attributes->list[attributes->n++] = (CUlaunchAttribute){
+			.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+			.value.cooperative = 1,
+		};
 }
 
 static CUresult launch_plain(struct call *call, struct launch *launch)
 {
-	CUlaunchAttribute cooperative = {
-		.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-		.value.cooperative = 1,
-	};
 	const struct vgpu_launch_dims *dims = &launch->dims;
 
-	if (dims->flags & VGPU_LAUNCH_COOPERATIVE)
-		return launch_with(call, launch, &cooperative, 1);
 	return call->driver->cuLaunchKernel(launch->function, dims->grid[0],
 		dims->grid[1], dims->grid[2], dims->block[0], dims->block[1],
 		dims->block[2], dims->shared_bytes, launch->stream, NULL,
@@ -153,69 +165,80 @@ static CUresult count_launch(struct call *call, CUresult result)
 CUresult handle_cuLaunchKernel(struct call *call,
 	const Vgpu__CuLaunchKernelRequest *request, Vgpu__CuLaunchKernelReply *reply)
 {
+	struct attributes attributes;
 	struct launch launch;
 	CUresult result;
 
 	result = prepare(call, &launch, request->f, request->h_stream, &request->dims,
 		&request->params);
-	if (result == CUDA_SUCCESS)
-		result = launch_plain(call, &launch);
+	if (result == CUDA_SUCCESS) {
+		attributes.n = 0;
+		add_flags(&attributes, launch.dims.flags);
+		result = attributes.n ? launch_with(call, &launch, &attributes)
+				      : launch_plain(call, &launch);
+	}
 	return count_launch(call, result);
 }
 
-/* Attributes that are plain numbers. Others hold handles and addresses of the guest. */
-static bool is_plain(CUlaunchAttributeID id)
+/* Puts what the host knows into an attribute. */
+static CUresult translate_attribute(struct call *call, CUlaunchAttribute *attribute)
 {
-	switch (id) {
-	case CU_LAUNCH_ATTRIBUTE_IGNORE:
-	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-		return true;
-	default:
-		return false;
+	CUevent *event = vgpu_launch_attribute_event(attribute);
+	CUresult result;
+	void *found;
+
+	/* No device is said to have a window of the cache: only an empty one is legal. */
+	if (attribute->id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
+		if (attribute->value.accessPolicyWindow.num_bytes)
+			return CUDA_ERROR_INVALID_VALUE;
+		attribute->id = CU_LAUNCH_ATTRIBUTE_IGNORE;
 	}
+	if (!event)
+		return CUDA_SUCCESS;
+	result = object_get(call, VGPU_HANDLE_EVENT, (uint64_t)(uintptr_t)*event, false,
+		&found);
+	if (result == CUDA_SUCCESS)
+		*event = found;
+	return result;
 }
 
-static CUresult take_attributes(const ProtobufCBinaryData *bytes,
-	CUlaunchAttribute *attributes, unsigned int *n_attributesp)
+static CUresult take_attributes(struct call *call, const ProtobufCBinaryData *bytes,
+	struct attributes *attributes)
 {
-	unsigned int i, n = bytes->len / sizeof(*attributes);
+	size_t n = bytes->len / sizeof(CUlaunchAttribute);
+	CUresult result = CUDA_SUCCESS;
+	CUlaunchAttribute given;
 
-	if (bytes->len % sizeof(*attributes) || n > ATTRIBUTES_MAX)
+	attributes->n = 0;
+	if (bytes->len % sizeof(given) || n > VGPU_LAUNCH_ATTRIBUTES_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (n)
-		memcpy(attributes, bytes->data, bytes->len);
-	for (i = 0; i < n; i++)
-		if (!is_plain(attributes[i].id))
-			return CUDA_ERROR_NOT_SUPPORTED;
-	*n_attributesp = n;
-	return CUDA_SUCCESS;
+	for (size_t i = 0; i < n && result == CUDA_SUCCESS; i++) {
+		CUlaunchAttribute *taken = &attributes->list[attributes->n++];
+
+		memcpy(&given, bytes->data + i * sizeof(given), sizeof(given));
+		if (!vgpu_launch_attribute_copy(taken, &given))
+			return CUDA_ERROR_INVALID_VALUE;
+		result = translate_attribute(call, taken);
+	}
+	return result;
 }
 
 CUresult handle_cuLaunchKernelEx(struct call *call,
 	const Vgpu__CuLaunchKernelExRequest *request, Vgpu__CuLaunchKernelExReply *reply)
 {
-	CUlaunchAttribute attributes[ATTRIBUTES_MAX];
-	unsigned int n_attributes;
+	struct attributes attributes;
 	struct launch launch;
 	CUresult result;
 
 	result = prepare(call, &launch, request->f, request->h_stream, &request->dims,
 		&request->params);
 	if (result == CUDA_SUCCESS)
-		result = take_attributes(&request->attributes, attributes, &n_attributes);
-	if (result == CUDA_SUCCESS)
-		result = n_attributes
-				 ? launch_with(call, &launch, attributes, n_attributes)
-				 : launch_plain(call, &launch);
+		result = take_attributes(call, &request->attributes, &attributes);
+	if (result == CUDA_SUCCESS) {
+		add_flags(&attributes, launch.dims.flags);
+		result = attributes.n ? launch_with(call, &launch, &attributes)
+				      : launch_plain(call, &launch);
+	}
 	return count_launch(call, result);
 }
 

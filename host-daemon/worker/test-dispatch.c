@@ -752,6 +752,66 @@ TEST(a_refusal_that_is_no_fault_is_counted)
 	fixture_deinit(&fixture);
 }
 
+static CUresult launch_with(uint64_t function, const void *attributes, size_t size)
+{
+	Vgpu__CuLaunchKernelExRequest request = VGPU__CU_LAUNCH_KERNEL_EX_REQUEST__INIT;
+	struct vgpu_launch_dims dims = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+	uint8_t params[FAKE_PARAM_SIZE] = {};
+
+	dims.flags = VGPU_LAUNCH_COOPERATIVE;
+	request.f = function;
+	request.dims = (ProtobufCBinaryData){ sizeof(dims), (uint8_t *)&dims };
+	request.params = (ProtobufCBinaryData){ sizeof(params), params };
+	request.attributes = (ProtobufCBinaryData){ size, (uint8_t *)attributes };
+	check_eq(fixture_call(
+			 &fixture, 0, VGPU_CALL_cuLaunchKernelEx, REPLY, &request.base),
+		0);
+	return fixture.result;
+}
+
+TEST(attributes_of_a_launch_are_checked_and_its_events_translated)
+{
+	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;
+	CUlaunchAttribute attributes[33] = {};
+	CUlaunchAttribute *event = &attributes[1];
+	const size_t one = sizeof(attributes[0]);
+	uint64_t function;
+
+	begin();
+	function = ready_function();
+	request.event = vgpu_handle_make(VGPU_HANDLE_EVENT, 9, 4);
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuEventCreate, REPLY, &request.base),
+		0);
+	for (int i = 0; i < 33; i++)
+		attributes[i].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+	event->id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+	event->value.launchCompletionEvent.event = (CUevent)(uintptr_t)request.event;
+	check_eq(launch_with(function, attributes, 2 * one), CUDA_SUCCESS);
+	check_eq(fake_counts.launches, 1);
+	/* The flag is one more. */
+	check_eq(fake_counts.attributes, 3);
+	check_eq(launch_with(function, attributes, 32 * one), CUDA_SUCCESS);
+	check_eq(launch_with(function, NULL, 0), CUDA_SUCCESS);
+	check_eq(fake_counts.launches, 3);
+
+	check_eq(launch_with(function, attributes, 33 * one), CUDA_ERROR_INVALID_VALUE);
+	check_eq(launch_with(function, attributes, 2 * one - 1),
+		CUDA_ERROR_INVALID_VALUE);
+	event->value.launchCompletionEvent.event = (CUevent)(uintptr_t)function;
+	check_eq(launch_with(function, attributes, 2 * one), CUDA_ERROR_INVALID_HANDLE);
+	event->value.launchCompletionEvent.event = NULL;
+	check_eq(launch_with(function, attributes, 2 * one), CUDA_ERROR_INVALID_HANDLE);
+	event->id = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
+	check_eq(launch_with(function, attributes, 2 * one), CUDA_ERROR_INVALID_VALUE);
+	event->id = (CUlaunchAttributeID)-1;
+	check_eq(launch_with(function, attributes, 2 * one), CUDA_ERROR_INVALID_VALUE);
+	event->id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
+	event->value.accessPolicyWindow.num_bytes = 1;
+	check_eq(launch_with(function, attributes, 2 * one), CUDA_ERROR_INVALID_VALUE);
+	check_eq(fake_counts.launches, 3);
+	fixture_deinit(&fixture);
+}
+
 TEST(a_guest_chooses_the_handle_of_an_event)
 {
 	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;

@@ -103,6 +103,190 @@ TEST(launch_through_a_config_structure)
 	check_eq(device_word(p + 4092), 31);
 }
 
+/* Launches `fill` of one block with one attribute. */
+static CUresult launch_with(CUfunction fill, CUdeviceptr p, unsigned int value, int n,
+	CUstream stream, CUlaunchAttribute attribute)
+{
+	CUlaunchConfig config = { .gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 32,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.hStream = stream,
+		.attrs = &attribute,
+		.numAttrs = 1 };
+	void *parameters[] = { &p, &value, &n };
+
+	return cuLaunchKernelEx(&config, fill, parameters, NULL);
+}
+
+TEST(hints_of_a_launch_are_taken_and_change_no_result)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	const CUlaunchAttribute hints[] = {
+		{ .id = CU_LAUNCH_ATTRIBUTE_IGNORE },
+		{ .id = CU_LAUNCH_ATTRIBUTE_PRIORITY },
+		{ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+			.value.programmaticStreamSerializationAllowed = 1 },
+		{ .id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+			.value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE },
+		{ .id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP },
+		{ .id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			.value.sharedMemCarveout = 50 },
+		{ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 },
+		{ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+			.value.clusterDim = { 1, 1, 1 } },
+	};
+	const int n_hints = sizeof(hints) / sizeof(hints[0]);
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, 4));
+	/* Each twice: the second time nobody waits for an answer. */
+	for (int i = 0; i < 2 * n_hints; i++) {
+		check_ok(launch_with(fill, p, 70 + i, 1, NULL, hints[i / 2]));
+		check_eq(device_word(p), 70 + i);
+	}
+	for (int i = 0; i < 2; i++) {
+		CUlaunchAttribute all[sizeof(hints) / sizeof(hints[0])];
+		unsigned int value = 7 + i;
+		int n = 1;
+		void *parameters[] = { &p, &value, &n };
+		CUlaunchConfig config = { 1, 1, 1, 32, 1, 1, 0, NULL, all, n_hints };
+
+		memcpy(all, hints, sizeof(all));
+		check_ok(cuLaunchKernelEx(&config, fill, parameters, NULL));
+		check_eq(device_word(p), 7 + i);
+	}
+}
+
+TEST(attributes_are_judged_by_the_driver_whatever_was_accepted_before)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	const CUlaunchAttribute wrong[] = {
+		{ .id = (CUlaunchAttributeID)999 },
+		{ .id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+			.value.memSyncDomain = (CUlaunchMemSyncDomain)77 },
+		{ .id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			.value.sharedMemCarveout = 101 },
+		{ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+			.value.clusterSchedulingPolicyPreference =
+				(CUclusterSchedulingPolicy)77 },
+		{ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+			.value.clusterDim = { 0, 1, 1 } },
+		{ .id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+			.value.accessPolicyWindow.num_bytes = 4096 },
+	};
+	CUlaunchAttribute attributes[33] = {};
+	CUlaunchConfig config = { 1, 1, 1, 32, 1, 1, 0, NULL, NULL, 1 };
+	CUdeviceptr p;
+	unsigned int value = 3;
+	int n = 1;
+	void *parameters[] = { &p, &value, &n };
+
+	check_ok(cuMemAlloc(&p, 4));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		CUlaunchAttribute none = { .id = CU_LAUNCH_ATTRIBUTE_IGNORE };
+
+		check_ok(launch_with(fill, p, 1 + i, 1, NULL, none));
+		check_cu(launch_with(fill, p, 99, 1, NULL, wrong[i]),
+			CUDA_ERROR_INVALID_VALUE);
+		check_eq(device_word(p), 1 + i);
+	}
+	/* Too many, and none where there should be one */
+	check_cu(cuLaunchKernelEx(&config, fill, parameters, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	config.attrs = attributes;
+	config.numAttrs = 33;
+	check_cu(cuLaunchKernelEx(&config, fill, parameters, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuCtxSynchronize());
+}
+
+TEST(clusters_are_as_the_device_says)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	CUlaunchAttribute cluster = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+		.value.clusterDim = { 2, 1, 1 } };
+	CUlaunchConfig config = { 2, 1, 1, 32, 1, 1, 0, NULL, &cluster, 1 };
+	unsigned int value = 5;
+	int n = 64, can = -1;
+	CUdeviceptr p;
+	void *parameters[] = { &p, &value, &n };
+
+	check_ok(cuMemAlloc(&p, 256));
+	check_ok(cuMemsetD32(p, 1, 64));
+	check_ok(cuDeviceGetAttribute(
+		&can, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, fixture.device));
+	check_cu(cuLaunchKernelEx(&config, fill, parameters, NULL),
+		can ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+	check_eq(device_word(p + 252), can ? 5 : 1);
+	/* A grid that is no multiple of the cluster */
+	config.gridDimX = 3;
+	check(cuLaunchKernelEx(&config, fill, parameters, NULL) != CUDA_SUCCESS);
+	check_ok(cuCtxSynchronize());
+}
+
+static CUlaunchAttribute recorded(CUlaunchAttributeID id, CUevent event)
+{
+	CUlaunchAttribute attribute = { .id = id };
+
+	if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+		attribute.value.programmaticEvent.event = event;
+	else
+		attribute.value.launchCompletionEvent.event = event;
+	return attribute;
+}
+
+/* Twice a launch that is held back until it has been looked at. */
+static void record_by_launch(CUfunction fill, CUlaunchAttributeID id)
+{
+	CUevent event, timed;
+	CUdeviceptr p, gate;
+	unsigned int *word;
+	CUstream stream;
+
+	check_ok(cuMemHostAlloc((void **)&word, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+	check_ok(cuMemHostGetDevicePointer(&gate, word, 0));
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuMemsetD32(p, 0, 1));
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	check_ok(cuEventCreate(&timed, 0));
+	for (unsigned int i = 1; i <= 2; i++) {
+		*word = 0;
+		check_ok(cuStreamWaitValue32(stream, gate, i, CU_STREAM_WAIT_VALUE_EQ));
+		check_ok(launch_with(fill, p, i, 1, stream, recorded(id, event)));
+		check_cu(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+		__atomic_store_n(word, i, __ATOMIC_SEQ_CST);
+		check_ok(cuEventSynchronize(event));
+		check_ok(cuEventQuery(event));
+		check_ok(cuStreamSynchronize(stream));
+		check_eq(device_word(p), i);
+	}
+	check_cu(launch_with(fill, p, 9, 1, stream, recorded(id, timed)),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(launch_with(fill, p, 9, 1, stream, recorded(id, NULL)),
+		CUDA_ERROR_INVALID_HANDLE);
+	check_ok(cuEventDestroy(event));
+	check_cu(launch_with(fill, p, 9, 1, stream, recorded(id, event)),
+		CUDA_ERROR_INVALID_HANDLE);
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(device_word(p), 2);
+}
+
+TEST(launch_records_its_events)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+
+	record_by_launch(fill, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
+	record_by_launch(fill, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+}
+
 TEST(impossible_launches_are_refused_at_once_and_harm_nothing)
 {
 	struct fixture fixture = fixture_new();

@@ -209,6 +209,10 @@ CUresult context_current_raw(CUcontext *contextp);
 /* Lets a new stream wait for what all streams of its context were told to wait for. */
 CUresult event_gate(CUcontext context, struct sched_stream *stream);
 
+/* Whether a launch may record the event in the stream. Return: 0, or why not. */
+CUresult event_check_untimed(CUevent event, struct sched_stream *stream);
+CUresult event_record(CUevent event, struct sched_stream *stream);
+
 /* Adds an object to a context, or takes it out again. */
 void context_add(CUcontext context, struct object *object);
 void context_remove(struct object *object);

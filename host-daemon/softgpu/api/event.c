@@ -83,7 +83,16 @@ static struct sched_mark *event_mark(CUevent event)
 	return mark;
 }
 
-static CUresult event_record(CUevent event, struct sched_stream *stream)
+CUresult event_check_untimed(CUevent event, struct sched_stream *stream)
+{
+	if (!object_is(event, OBJECT_EVENT) ||
+		event->object.context != stream_context(stream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return event->flags & CU_EVENT_DISABLE_TIMING ? CUDA_SUCCESS
+						      : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult event_record(CUevent event, struct sched_stream *stream)
 {
 	struct sched_op op = { .kind = SCHED_MARK };
 	struct sched_mark *before;

@@ -9,6 +9,7 @@
 #include "vgpu/checked.h"
 
 #include "api/api.h"
+#include "vgpu/launch-attribute.h"
 
 /* What a launch asks for, wherever it was said. */
 struct launch {
@@ -17,6 +18,11 @@ struct launch {
 	uint32_t shared_size;
 	bool is_cooperative;
 	CUstream stream;
+	/*
+	 * Recorded by the launch, or NULL. A device may record them as soon as all blocks
+	 * have said so, or have begun; here it happens when they have ended.
+	 */
+	CUevent events[2];
 };
 
 static uint64_t launch_blocks(const struct launch *launch)
@@ -112,6 +118,28 @@ static void launch_describe(
 	grid->is_cooperative = launch->is_cooperative;
 }
 
+static CUresult launch_check_events(
+	const struct launch *launch, struct sched_stream *stream)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; i < 2 && !r; i++)
+		if (launch->events[i])
+			r = event_check_untimed(launch->events[i], stream);
+	return r;
+}
+
+static CUresult launch_record_events(
+	const struct launch *launch, struct sched_stream *stream)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; i < 2 && !r; i++)
+		if (launch->events[i])
+			r = event_record(launch->events[i], stream);
+	return r;
+}
+
 static CUresult launch_submit(
 	CUfunction handle, const struct launch *launch, void **params, void **extra)
 {
@@ -126,6 +154,8 @@ static CUresult launch_submit(
 		r = function_get(handle, &function);
 	if (!r)
 		r = launch_check(function, launch);
+	if (!r)
+		r = launch_check_events(launch, stream);
 	if (r)
 		return r;
 	if (params && extra)
@@ -148,7 +178,8 @@ static CUresult launch_submit(
 		free(op.grid.long_params);
 		return r;
 	}
-	return sched_submit(stream, &op, false);
+	r = sched_submit(stream, &op, false);
+	return r ? r : launch_record_events(launch, stream);
 }
 
 CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -182,33 +213,79 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 	return launch_submit(f, &launch, kernelParams, NULL);
 }
 
+/* Clusters there are none, which is the same as clusters of one block. */
+static CUresult launch_cluster(unsigned int x, unsigned int y, unsigned int z)
+{
+	if (!x || !y || !z)
+		return CUDA_ERROR_INVALID_VALUE;
+	return x == 1 && y == 1 && z == 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Notes an event. The only flag of a record is for captured ones. */
+static CUresult launch_event(CUevent *to, CUevent event, int flags)
+{
+	*to = event;
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult launch_check_that(bool is_legal)
+{
+	return is_legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 /* Return: 0 for an attribute that is carried out or that is only a hint. */
 static CUresult launch_attribute(
 	struct launch *launch, const CUlaunchAttribute *attribute)
 {
+	const CUlaunchAttributeValue *value = &attribute->value;
+
 	switch (attribute->id) {
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		launch->is_cooperative = attribute->value.cooperative != 0;
+		launch->is_cooperative = value->cooperative != 0;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		return (uint64_t)attribute->value.clusterDim.x *
-					       attribute->value.clusterDim.y *
-					       attribute->value.clusterDim.z ==
-				       1
-			       ? CUDA_SUCCESS
-			       : CUDA_ERROR_NOT_SUPPORTED;
-	case CU_LAUNCH_ATTRIBUTE_IGNORE:
-	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		return launch_cluster(value->clusterDim.x, value->clusterDim.y,
+			value->clusterDim.z);
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+		return launch_cluster(value->preferredClusterDim.x,
+			value->preferredClusterDim.y, value->preferredClusterDim.z);
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+		return launch_event(&launch->events[0], value->programmaticEvent.event,
+			value->programmaticEvent.flags);
+	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+		return launch_event(&launch->events[1],
+			value->launchCompletionEvent.event,
+			value->launchCompletionEvent.flags);
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		return launch_check_that((unsigned int)value
+						 ->clusterSchedulingPolicyPreference <=
+					 CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		return launch_check_that((int)value->sharedMemCarveout >= -1 &&
+					 (int)value->sharedMemCarveout <= 100);
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		return launch_check_that((unsigned int)value->memSyncDomain <=
+					 CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+	/* The device has one domain. */
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		return launch_check_that(!value->memSyncDomainMap.default_ &&
+					 !value->memSyncDomainMap.remote);
+	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+		return launch_check_that(value->nvlinkUtilCentricScheduling <= 1);
+	case CU_LAUNCH_ATTRIBUTE_IGNORE:
+	/* There is one priority, so any other is clamped to it. */
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 	/* A kernel that starts after the one before it has ended keeps this promise. */
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
 		return CUDA_SUCCESS;
-	default:
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		return launch_check_that(!value->accessPolicyWindow.num_bytes);
+	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
 		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
@@ -221,7 +298,8 @@ CUresult cuLaunchKernelEx(
 	r = device_check();
 	if (r)
 		return r;
-	if (!config || (config->numAttrs && !config->attrs))
+	if (!config || (config->numAttrs && !config->attrs) ||
+		config->numAttrs > VGPU_LAUNCH_ATTRIBUTES_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	launch = (struct launch){
 		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
