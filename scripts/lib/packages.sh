@@ -9,8 +9,8 @@ packages_build=(
 	libzstd-dev liblz4-dev
 )
 # clang makes PTX from test kernels, and fuzzers; llvm names the functions in what
-# these report
-packages_test=(clang libclang-rt-14-dev llvm)
+# these report; gcc's offloading compiler and its runtime's plugin make OpenMP programs
+packages_test=(clang libclang-rt-14-dev llvm gcc-12-offload-nvptx libgomp-plugin-nvptx1)
 packages_guest=(qemu-system-x86 busybox-static cpio lz4)
 
 package_installed() {
