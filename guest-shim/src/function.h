@@ -14,6 +14,7 @@
 
 struct shim_context;
 struct shim_launch;
+struct shim_old_launch;
 
 /* Launch shapes remembered for one function. */
 #define SHIM_FUNCTION_SHAPES 16u
@@ -21,6 +22,7 @@ struct shim_launch;
 struct shim_function {
 	CUfunction handle;
 	char *name; /* once asked for */
+	struct shim_old_launch *old_launch; /* of entry-launch-old.c, once used */
 
 	/* Constant once made. */
 	uint32_t n_params;

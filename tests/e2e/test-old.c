@@ -213,3 +213,109 @@ TEST(arrays_are_made_described_and_copied_by_the_old_forms)
 	check_ok(cuStreamSynchronize(NULL));
 	check(!memcmp(out, in, 64));
 }
+
+/* Lays the parameters of `fill` out as the kernel has them. */
+static void set_fill(CUfunction fill, CUdeviceptr p, unsigned int value, unsigned int n)
+{
+	check_ok(cuParamSetv(fill, 0, &p, sizeof(p)));
+	check_ok(cuParamSeti(fill, 8, value));
+	check_ok(cuParamSeti(fill, 12, n));
+	check_ok(cuParamSetSize(fill, 16));
+}
+
+TEST(functions_keep_what_the_next_launch_takes)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	CUfunction dynamic = fixture_function(&fixture, "dynamic_shared");
+	CUstream stream;
+	CUdeviceptr p;
+
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(cuMemsetD32(p, 0, 1024));
+	/* Nothing has been said about blocks yet. */
+	set_fill(fill, p, 3, 1024);
+	check_cu(cuLaunch(fill), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuFuncSetBlockShape(fill, 64, 1, 1));
+	check_ok(cuLaunch(fill));
+	check_eq(device_word(p + 63 * 4), 3);
+	check_eq(device_word(p + 64 * 4), 0);
+	check_ok(cuParamSeti(fill, 8, 4));
+	check_ok(cuLaunchGrid(fill, 8, 2));
+	check_eq(device_word(p), 4);
+	check_eq(device_word(p + 511 * 4), 4);
+	check_eq(device_word(p + 512 * 4), 0);
+	check_ok(cuParamSeti(fill, 8, 5));
+	check_ok(cuLaunchGridAsync(fill, 16, 1, stream));
+	/* What a launch has taken may change. */
+	check_ok(cuParamSeti(fill, 8, 6));
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(device_word(p + 1023 * 4), 5);
+	/* Another function has its own. */
+	check_ok(cuFuncSetBlockShape(dynamic, 128, 1, 1));
+	check_ok(cuFuncSetSharedSize(dynamic, 128 * 4));
+	check_ok(cuParamSetv(dynamic, 0, &p, sizeof(p)));
+	check_ok(cuParamSeti(dynamic, 8, 128));
+	check_ok(cuParamSetSize(dynamic, 12));
+	check_ok(cuLaunch(dynamic));
+	check_eq(device_word(p + 4), 126 * 126);
+	check_ok(cuFuncSetSharedSize(dynamic, 1 << 30));
+	check_cu(cuLaunch(dynamic), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(parameters_of_old_launches_lie_where_they_are_put)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction pack = fixture_function(&fixture, "pack");
+	char a = -3;
+	double b = 2.5, out[6];
+	short c = -400;
+	long long f = 1ll << 40;
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, sizeof(out)));
+	check_ok(cuFuncSetBlockShape(pack, 1, 1, 1));
+	check_ok(cuParamSetv(pack, 0, &a, sizeof(a)));
+	check_ok(cuParamSetv(pack, 8, &b, sizeof(b)));
+	check_ok(cuParamSetv(pack, 16, &c, sizeof(c)));
+	check_ok(cuParamSeti(pack, 20, 70000));
+	check_ok(cuParamSetf(pack, 24, 0.125f));
+	check_ok(cuParamSetv(pack, 32, &f, sizeof(f)));
+	check_ok(cuParamSetv(pack, 40, &p, sizeof(p)));
+	check_ok(cuParamSetSize(pack, 48));
+	check_ok(cuLaunch(pack));
+	check_ok(cuMemcpyDtoH(out, p, sizeof(out)));
+	check(out[0] == -3 && out[1] == 2.5 && out[2] == -400);
+	check(out[3] == 70000 && out[4] == 0.125 && out[5] == (double)(1ll << 40));
+}
+
+TEST(old_launches_are_refused_what_cannot_be)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	CUfunction none = (CUfunction)0x1234567890abull;
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, 4));
+	set_fill(fill, p, 7, 1);
+	check_ok(cuFuncSetBlockShape(fill, 1, 1, 1));
+	check_cu(cuFuncSetBlockShape(fill, 0, 1, 1), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuFuncSetBlockShape(fill, 1, -1, 1), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuParamSetSize(fill, 1 << 20), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuParamSeti(fill, -4, 1), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuParamSetf(fill, 32764, 1), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuParamSetv(fill, 0, NULL, 4), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuParamSetv(fill, 32760, &p, 8), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuParamSetv(fill, 8, &p, ~0u), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchGrid(fill, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchGrid(fill, 1, -1), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuLaunchGridAsync(fill, 1, 1, (CUstream)0x1234567890abull),
+		CUDA_ERROR_INVALID_HANDLE);
+	check_cu(cuFuncSetSharedSize(none, 0), CUDA_ERROR_INVALID_HANDLE);
+	check_cu(cuParamSetSize(none, 0), CUDA_ERROR_INVALID_HANDLE);
+	check_cu(cuLaunch(none), CUDA_ERROR_INVALID_HANDLE);
+	/* None of it changed what was set. */
+	check_ok(cuLaunch(fill));
+	check_eq(device_word(p), 7);
+}
