@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "exec-harness.h"
+#include "exec/warp.h"
 #include "test.h"
 
 #define HEADER ".version 8.8\n.target sm_120\n.address_size 64\n"
@@ -376,4 +377,23 @@ TEST(kernels_allocate_and_assert)
 	check_eq(out[0], (uintptr_t)text);
 	check_str(text, "freedab:77: ab: block: [0,0,0], thread: [0,0,0] Assertion `ab` "
 			"failed.\n");
+}
+
+TEST(handlers_follow_what_the_machine_has)
+{
+	const char *plain = NULL, *best = NULL;
+	const insn_fn *base = softgpu_handlers_for(false, &plain);
+	const insn_fn *table = softgpu_handlers_for(true, &best);
+
+	check(base == softgpu_handlers_base);
+	check(plain && best);
+#ifdef __x86_64__
+	check_str(plain, "x86-64");
+	check_str(best, "x86-64-v3");
+	check(table != base);
+	for (int i = 0; i < _OP_N; i++)
+		check(!base[i] == !table[i] && (!base[i] || base[i] != table[i]));
+#else
+	check(table == base);
+#endif
 }

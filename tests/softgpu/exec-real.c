@@ -4,7 +4,9 @@
  */
 
 #include <fenv.h>
+#include <stdio.h>
 
+#include "exec-harness.h"
 #include "exec-rows.h"
 #include "test.h"
 
@@ -265,4 +267,52 @@ TEST(approximate_operations_come_close)
 {
 	rows_run(
 		approximate_rows, sizeof(approximate_rows) / sizeof(approximate_rows[0]));
+}
+
+/* Whatever NaN goes in: what comes out is the same on every machine. */
+TEST(every_operation_on_f32_gives_the_one_nan)
+{
+	static const char *const texts[] = {
+		"add.f32 %o, %f, %g;",
+		"add.ftz.f32 %o, %f, %g;",
+		"sub.f32 %o, %g, %f;",
+		"mul.f32 %o, %f, %g;",
+		"mul.ftz.f32 %o, %f, %g;",
+		"div.rn.f32 %o, %g, %f;",
+		"fma.rn.f32 %o, %g, %g, %f;",
+		"fma.rn.ftz.f32 %o, %g, %f, %g;",
+		"sqrt.rn.f32 %o, %f;",
+		"rsqrt.approx.f32 %o, %f;",
+		"rcp.rn.f32 %o, %f;",
+		"ex2.approx.f32 %o, %f;",
+		"min.NaN.f32 %o, %f, %g;",
+		"min.f32 %o, %f, %f;",
+	};
+	static const uint32_t nans[] = { 0xffc12345, 0x7f812345 };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char ptx[1024];
+		__attribute__((__cleanup__(rig_freep))) struct rig *rig = NULL;
+		struct {
+			uint32_t *out;
+			uint32_t x;
+		} params;
+
+		snprintf(ptx, sizeof(ptx),
+			".version 8.8\n.target sm_120\n.address_size 64\n"
+			".visible .entry k(.param .u64 p, .param .f32 x) {\n"
+			".reg .f32 %%f, %%g, %%o; .reg .b64 %%d;\n"
+			"ld.param.u64 %%d, [p]; ld.param.f32 %%f, [x];\n"
+			"mov.f32 %%g, 0f40000000; %s st.global.f32 [%%d], %%o; ret; }\n",
+			texts[i]);
+		rig = rig_new(ptx);
+		params.out = rig_alloc(rig, 4);
+		for (int k = 0; k < 2; k++) {
+			params.x = nans[k];
+			rig_launch(rig, "k", 1, 1, &params, 12);
+			if (*params.out != 0x7fffffff)
+				test_fail(__FILE__, __LINE__, "%s gives %#x", texts[i],
+					*params.out);
+		}
+	}
 }

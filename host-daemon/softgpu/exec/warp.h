@@ -127,8 +127,11 @@ struct block {
 /* Handlers of one instruction set; see table.c. */
 extern const insn_fn softgpu_handlers_base[_OP_N];
 
-/* Returns: those of the best instruction set this machine has (best-*.c). */
-const insn_fn *softgpu_handlers_best(void);
+/* Of x86-64-v3, all of it; those are compiled for nothing less (best-*.c). */
+bool softgpu_machine_has_v3(void);
+
+/* Returns: the best handlers for a machine that has it or not; the name is for the log. */
+const insn_fn *softgpu_handlers_for(bool has_v3, const char **namep);
 
 /* Starts the warp anew at the kernel's first instruction. */
 void softgpu_warp_start(struct warp *w);

@@ -15,6 +15,7 @@
 #include "exec/warp.h"
 #include "lower/lower.h"
 #include "vgpu/cleanup.h"
+#include "vgpu/log.h"
 
 struct entry {
 	uint32_t function;
@@ -38,14 +39,18 @@ struct softgpu_program {
 
 static uint64_t next_serial;
 
-/* The best instruction set this machine has; SOFTGPU_ISA=base forces the plain one. */
+/* What this machine can run best; SOFTGPU_ISA=base is for tests of the plain set. */
 static const insn_fn *choose_handlers(void)
 {
-	const char *wanted = getenv("SOFTGPU_ISA");
+	static bool is_told;
+	const char *wanted = getenv("SOFTGPU_ISA"), *name;
+	bool is_plain = wanted && !strcmp(wanted, "base");
+	const insn_fn *handlers =
+		softgpu_handlers_for(!is_plain && softgpu_machine_has_v3(), &name);
 
-	if (wanted && !strcmp(wanted, "base"))
-		return softgpu_handlers_base;
-	return softgpu_handlers_best();
+	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
+		vgpu_log_debug("Kernels are run by handlers for %s.", name);
+	return handlers;
 }
 
 static int fail(
