@@ -214,3 +214,67 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blo
 		blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
 		CU_OCCUPANCY_DEFAULT);
 }
+
+SHIM_EXPORT CUresult cuOccupancyMaxActiveClusters(
+	int *numClusters, CUfunction func, const CUlaunchConfig *config)
+{
+	Vgpu__CuOccupancyMaxActiveClustersRequest request =
+		VGPU__CU_OCCUPANCY_MAX_ACTIVE_CLUSTERS_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuOccupancyMaxActiveClusters);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	struct shim_launch_config taken;
+	const ProtobufCMessage *reply;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!numClusters || !config)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_launch_config_take(&taken, config);
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.func = (uint64_t)(uintptr_t)func;
+	request.h_stream = (uint64_t)(uintptr_t)config->hStream;
+	request.dims.data = (uint8_t *)&taken.dims;
+	request.dims.len = sizeof(taken.dims);
+	request.attributes.data = (uint8_t *)taken.attributes;
+	request.attributes.len = taken.n_attributes * sizeof(taken.attributes[0]);
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_occupancy_max_active_clusters_reply__descriptor, &reply);
+	if (result == CUDA_SUCCESS)
+		*numClusters = ((const Vgpu__CuOccupancyMaxActiveClustersReply *)reply)
+				       ->num_clusters;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(
+	int *clusterSize, CUfunction func, const CUlaunchConfig *config)
+{
+	Vgpu__CuOccupancyMaxPotentialClusterSizeRequest request =
+		VGPU__CU_OCCUPANCY_MAX_POTENTIAL_CLUSTER_SIZE_REQUEST__INIT;
+	struct shim_call call =
+		SHIM_CALL_INIT(VGPU_CALL_cuOccupancyMaxPotentialClusterSize);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	struct shim_launch_config taken;
+	const ProtobufCMessage *reply;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!clusterSize || !config)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_launch_config_take(&taken, config);
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.func = (uint64_t)(uintptr_t)func;
+	request.h_stream = (uint64_t)(uintptr_t)config->hStream;
+	request.dims.data = (uint8_t *)&taken.dims;
+	request.dims.len = sizeof(taken.dims);
+	request.attributes.data = (uint8_t *)taken.attributes;
+	request.attributes.len = taken.n_attributes * sizeof(taken.attributes[0]);
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_occupancy_max_potential_cluster_size_reply__descriptor, &reply);
+	if (result == CUDA_SUCCESS)
+		*clusterSize =
+			((const Vgpu__CuOccupancyMaxPotentialClusterSizeReply *)reply)
+				->cluster_size;
+	return result;
+}

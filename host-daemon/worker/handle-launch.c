@@ -83,6 +83,15 @@ static CUresult take_function(struct call *call, struct launch *launch, uint64_t
 	return object_entry(call, VGPU_HANDLE_FUNCTION, function, &later);
 }
 
+static CUresult take_dims(struct vgpu_launch_dims *dims, const ProtobufCBinaryData *bytes)
+{
+	if (bytes->len != sizeof(*dims))
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(dims, bytes->data, sizeof(*dims));
+	return dims->flags & ~_VGPU_LAUNCH_FLAGS ? CUDA_ERROR_INVALID_VALUE
+						 : CUDA_SUCCESS;
+}
+
 static CUresult prepare(struct call *call, struct launch *launch, uint64_t function,
 	uint64_t stream, const ProtobufCBinaryData *dims,
 	const ProtobufCBinaryData *params)
@@ -92,12 +101,9 @@ static CUresult prepare(struct call *call, struct launch *launch, uint64_t funct
 	result = object_get(call, VGPU_HANDLE_STREAM, stream, false, &launch->stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (dims->len != sizeof(launch->dims))
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&launch->dims, dims->data, sizeof(launch->dims));
-	if (launch->dims.flags & ~_VGPU_LAUNCH_FLAGS)
-		return CUDA_ERROR_INVALID_VALUE;
-	result = take_function(call, launch, function, params);
+	result = take_dims(&launch->dims, dims);
+	if (result == CUDA_SUCCESS)
+		result = take_function(call, launch, function, params);
 	if (result != CUDA_SUCCESS)
 		return result;
 	launch->extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
@@ -240,6 +246,77 @@ CUresult handle_cuLaunchKernelEx(struct call *call,
 				      : launch_plain(call, &launch);
 	}
 	return count_launch(call, result);
+}
+
+/* A launch that is only asked about. */
+struct question {
+	struct attributes attributes;
+	CUlaunchConfig config;
+	void *function;
+};
+
+static CUresult take_question(struct call *call, struct question *question,
+	uint64_t function, uint64_t stream, const ProtobufCBinaryData *dims_bytes,
+	const ProtobufCBinaryData *attributes)
+{
+	struct vgpu_launch_dims dims;
+	void *driver_stream;
+	CUresult result;
+
+	result = object_get(
+		call, VGPU_HANDLE_FUNCTION, function, false, &question->function);
+	if (result == CUDA_SUCCESS)
+		result = object_get(
+			call, VGPU_HANDLE_STREAM, stream, false, &driver_stream);
+	if (result == CUDA_SUCCESS)
+		result = take_dims(&dims, dims_bytes);
+	if (result == CUDA_SUCCESS)
+		result = take_attributes(call, attributes, &question->attributes);
+	if (result != CUDA_SUCCESS)
+		return result;
+	add_flags(&question->attributes, dims.flags);
+	question->config = make_config(&dims, driver_stream, &question->attributes);
+	return CUDA_SUCCESS;
+}
+
+CUresult handle_cuOccupancyMaxActiveClusters(struct call *call,
+	const Vgpu__CuOccupancyMaxActiveClustersRequest *request,
+	Vgpu__CuOccupancyMaxActiveClustersReply *reply)
+{
+	struct question question;
+	CUresult result;
+	int n;
+
+	if (!call->driver->cuOccupancyMaxActiveClusters)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = take_question(call, &question, request->func, request->h_stream,
+		&request->dims, &request->attributes);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuOccupancyMaxActiveClusters(
+			&n, question.function, &question.config);
+	if (result == CUDA_SUCCESS)
+		reply->num_clusters = n;
+	return result;
+}
+
+CUresult handle_cuOccupancyMaxPotentialClusterSize(struct call *call,
+	const Vgpu__CuOccupancyMaxPotentialClusterSizeRequest *request,
+	Vgpu__CuOccupancyMaxPotentialClusterSizeReply *reply)
+{
+	struct question question;
+	CUresult result;
+	int size;
+
+	if (!call->driver->cuOccupancyMaxPotentialClusterSize)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = take_question(call, &question, request->func, request->h_stream,
+		&request->dims, &request->attributes);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuOccupancyMaxPotentialClusterSize(
+			&size, question.function, &question.config);
+	if (result == CUDA_SUCCESS)
+		reply->cluster_size = size;
+	return result;
 }
 
 CUresult handle_cuFuncGetModule(struct call *call,

@@ -458,6 +458,40 @@ TEST(cooperative_launch_runs_all_its_blocks)
 		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
+TEST(occupancy_of_clusters_agrees_with_that_of_blocks)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	CUlaunchAttribute cluster = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+		.value.clusterDim = { 1, 1, 1 } };
+	CUlaunchConfig config = { 8, 1, 1, 128, 1, 1, 0, NULL, &cluster, 1 };
+	int n = -1, larger = -1, blocks = 0, sms = 0, size = -1, can = -1;
+
+	check_ok(cuDeviceGetAttribute(
+		&can, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, fixture.device));
+	check_ok(cuDeviceGetAttribute(
+		&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, fixture.device));
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, 128, 0));
+	check_ok(cuOccupancyMaxActiveClusters(&n, fill, &config));
+	check(n >= 1 && n <= blocks * sms);
+	config.blockDimX = 1024;
+	check_ok(cuOccupancyMaxActiveClusters(&larger, fill, &config));
+	check(larger >= 1 && larger < n);
+	check_ok(cuOccupancyMaxPotentialClusterSize(&size, fill, &config));
+	check(can ? size > 1 : size == 1);
+
+	cluster.value.clusterDim.x = 1024;
+	check_cu(cuOccupancyMaxActiveClusters(&n, fill, &config),
+		CUDA_ERROR_INVALID_CLUSTER_SIZE);
+	config.blockDimX = 0;
+	check_cu(cuOccupancyMaxPotentialClusterSize(&size, fill, &config),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuOccupancyMaxPotentialClusterSize(&size, fill, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuOccupancyMaxActiveClusters(NULL, fill, &config),
+		CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST(potential_block_size_is_one_that_launches)
 {
 	struct fixture fixture = fixture_new();

@@ -124,3 +124,70 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 	*dynamicSmemSize = each;
 	return CUDA_SUCCESS;
 }
+
+/*
+ * Clusters: there are none, which is the same as clusters of one block
+ */
+
+/* The function and the threads of a block of a launch that is asked about. */
+static CUresult cluster_launch(CUfunction handle, const CUlaunchConfig *config,
+	CUfunction *functionp, uint64_t *n_threadsp)
+{
+	CUresult r;
+
+	r = function_get(handle, functionp);
+	if (r)
+		return r;
+	if (!config || (config->numAttrs && !config->attrs) ||
+		config->blockDimX > SOFTGPU_BLOCK_THREADS_MAX ||
+		config->blockDimY > SOFTGPU_BLOCK_THREADS_MAX ||
+		config->blockDimZ > SOFTGPU_BLOCK_THREADS_MAX ||
+		config->sharedMemBytes > API_SM_SHARED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*n_threadsp = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+	return *n_threadsp && *n_threadsp <= SOFTGPU_BLOCK_THREADS_MAX
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuOccupancyMaxActiveClusters(
+	int *numClusters, CUfunction func, const CUlaunchConfig *config)
+{
+	const CUlaunchAttributeValue *size = NULL;
+	CUfunction function;
+	uint64_t n_threads;
+	CUresult r;
+
+	r = cluster_launch(func, config, &function, &n_threads);
+	if (r)
+		return r;
+	if (!numClusters)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < config->numAttrs; i++)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			size = &config->attrs[i].value;
+	if (!size || size->clusterDim.x != 1 || size->clusterDim.y != 1 ||
+		size->clusterDim.z != 1)
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	*numClusters =
+		(int)(softgpu_device.n_threads *
+			occupancy_blocks(function, n_threads, config->sharedMemBytes));
+	return CUDA_SUCCESS;
+}
+
+/* A size that the configuration has is not looked at. */
+CUresult cuOccupancyMaxPotentialClusterSize(
+	int *clusterSize, CUfunction func, const CUlaunchConfig *config)
+{
+	CUfunction function;
+	uint64_t n_threads;
+	CUresult r;
+
+	r = cluster_launch(func, config, &function, &n_threads);
+	if (r)
+		return r;
+	if (!clusterSize)
+		return CUDA_ERROR_INVALID_VALUE;
+	*clusterSize = 1;
+	return CUDA_SUCCESS;
+}
