@@ -37,7 +37,7 @@ int link_add(struct link *link, const char *text, size_t size, unsigned int cc,
 int link_finish(
 	struct link *link, char **textp, size_t *sizep, struct ptx_error *error);
 
-/* Looks for what the bodies of a module refer to and nobody defines. */
+/* Looks for what the kernels of a module reach and nobody defines. */
 int link_check(struct ptx_module *module, struct ptx_error *error);
 
 static inline void link_freep(struct link **linkp)

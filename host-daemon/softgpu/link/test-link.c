@@ -60,7 +60,8 @@ TEST(what_one_module_declares_another_defines)
 TEST(what_nobody_defines_is_named_if_it_is_used)
 {
 	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *m = NULL, *n = NULL;
-	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *o = NULL;
+	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *o = NULL, *q = NULL;
+	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *s = NULL;
 
 	check_eq(JOIN(&m, HEAD ".extern .func nowhere ();\n"
 			       ".visible .entry k () { call nowhere, (); ret; }\n"),
@@ -70,7 +71,21 @@ TEST(what_nobody_defines_is_named_if_it_is_used)
 			       ".global .u64 p = lost;\n"),
 		PTX_E_INVALID);
 	check(strstr(error.message, "lost"));
-	check_eq(JOIN(&o, HEAD ".extern .func unused ();\n.extern .global .u32 v;\n"
+	/* Through functions, and by their addresses. */
+	check_eq(JOIN(&q, HEAD ".extern .func afar ();\n"
+			       ".func far () { call afar, (); ret; }\n"
+			       ".func near () { .reg .u64 %r; mov.u64 %r, far; ret; }\n"
+			       ".visible .entry k () { call near, (); ret; }\n"),
+		PTX_E_INVALID);
+	check(strstr(error.message, "afar"));
+	check_eq(JOIN(&s, HEAD ".extern .func beyond ();\n"
+			       ".func f () { call beyond, (); ret; }\n"
+			       ".global .u64 p = f;\n"),
+		PTX_E_INVALID);
+	check(strstr(error.message, "beyond"));
+	check_eq(JOIN(&o, HEAD ".extern .func nothing ();\n"
+			       ".visible .func idle () { call nothing, (); ret; }\n",
+			 HEAD ".extern .func unused ();\n.extern .global .u32 v;\n"
 			       ".extern .shared .u32 s[];\n"
 			       ".visible .entry k () { .reg .u32 %r;\n"
 			       "ld.shared.u32 %r, [s]; ret; }\n"),
