@@ -3,6 +3,9 @@
  * Whole kernels on the engine: what first programs do
  */
 
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "exec-harness.h"
@@ -396,4 +399,64 @@ TEST(handlers_follow_what_the_machine_has)
 #else
 	check(table == base);
 #endif
+}
+
+/* X(format, type that is passed, argument, what C is given) */
+#define PRINT_ROWS(X)                                                                    \
+	X("%d", uint32_t, (uint32_t)-7, -7)                                              \
+	X("%+i|", uint32_t, 7, 7)                                                        \
+	X("% d", uint32_t, 7, 7)                                                         \
+	X("%8.3d|", uint32_t, 7, 7)                                                      \
+	X("%-8u|", uint32_t, UINT32_MAX, UINT32_MAX)                                     \
+	X("%#o", uint32_t, 8, 8)                                                         \
+	X("%#010x", uint32_t, 0xbeef, 0xbeef)                                            \
+	X("%X", uint32_t, 0xbeef, 0xbeef)                                                \
+	X("%hd", uint32_t, 0x18000, (short)-0x8000)                                      \
+	X("%hu", uint32_t, 0x18000, (unsigned short)0x8000)                              \
+	X("%hhd", uint32_t, 0x1ff, (signed char)-1)                                      \
+	X("%hhx", uint32_t, 0x1ff, (unsigned char)0xff)                                  \
+	X("%ld", uint64_t, (uint64_t)INT64_MIN, (long)INT64_MIN)                         \
+	X("%lld", uint64_t, (uint64_t)-5, -5LL)                                          \
+	X("%llu", uint64_t, UINT64_MAX, (unsigned long long)UINT64_MAX)                  \
+	X("%lx", uint64_t, 0x123456789abcdef, 0x123456789abcdefL)                        \
+	X("%zu", uint64_t, 1234567890123, (size_t)1234567890123)                         \
+	X("%jd", uint64_t, (uint64_t)-1, (intmax_t)-1)                                   \
+	X("%td", uint64_t, (uint64_t)-2, (ptrdiff_t)-2)                                  \
+	X("%f", double, -1.5, -1.5)                                                      \
+	X("%F", double, HUGE_VAL, HUGE_VAL)                                              \
+	X("%12.4e|", double, 12345.678, 12345.678)                                       \
+	X("%E", double, 1e-300, 1e-300)                                                  \
+	X("%g", double, 1e20, 1e20)                                                      \
+	X("%#G", double, 2.0, 2.0)                                                       \
+	X("%a", double, 0.1, 0.1)                                                        \
+	X("%A", double, -0.0, -0.0)                                                      \
+	X("%-3c|", uint32_t, 'x', 'x')                                                   \
+	X("%p", uint64_t, 0x1234, (void *)0x1234)
+
+TEST(every_conversion_prints_what_c_prints)
+{
+	static const char ptx[] = PRINT_MODULE
+		".visible .entry k(.param .u64 f, .param .u64 a) {\n"
+		".reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
+		"ld.param.u64 %rd1, [f]; ld.param.u64 %rd2, [a];\n"
+		"{ .param .b64 p0; .param .b64 p1; .param .b32 q;\n"
+		"st.param.b64 [p0], %rd1; st.param.b64 [p1], %rd2;\n"
+		"call.uni (q), vprintf, (p0, p1); ld.param.b32 %r1, [q]; } ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	struct {
+		char *format;
+		void *arguments;
+	} params = { rig_alloc(rig, 64), rig_alloc(rig, 16) };
+	char text[512], expected[512];
+
+#define PRINT_ROW(_format, _T, _argument, _c)                                            \
+	strcpy(params.format, _format);                                                  \
+	*(_T *)params.arguments = (_argument);                                           \
+	memset(text, 0, sizeof(text));                                                   \
+	rig->hooks = (struct softgpu_hooks){ .data = text, .print = collect };           \
+	rig_launch(rig, "k", 1, 1, &params, sizeof(params));                             \
+	snprintf(expected, sizeof(expected), _format, _c);                               \
+	check_str(text, expected);
+
+	PRINT_ROWS(PRINT_ROW)
 }
