@@ -15,6 +15,9 @@
 #include "ptx/arena.h"
 #include "ptx/names.h"
 
+/* Stands between a name and the number of its module. */
+#define SEPARATOR "$link"
+
 struct link {
 	struct ptx_module **modules;
 	uint32_t n_modules;
@@ -243,26 +246,72 @@ static int add_module(const struct link *link, uint32_t number,
 	return text_add_module(text, module, &renames) ? 0 : vgpu_error_origin(-ENOMEM);
 }
 
-/* Something that no text has in it, so that no name made with it is there already. */
-static void choose_separator(const struct link *link, char separator[24])
+/* Return: what stands behind the next SEPARATOR of a text, or NULL. */
+static const char *next_separator(const char *text)
 {
-	bool is_taken = true;
-
-	for (unsigned int i = 0; is_taken; i++) {
-		snprintf(separator, 24, "$link%u$", i);
-		is_taken = false;
-		for (uint32_t j = 0; j < link->n_modules; j++)
-			is_taken |= strstr(link->modules[j]->text, separator) != NULL;
+	while ((text = strchr(text, *SEPARATOR))) {
+		if (!strncmp(text, SEPARATOR, strlen(SEPARATOR)))
+			return text + strlen(SEPARATOR);
+		text++;
 	}
+	return NULL;
+}
+
+static uint32_t count_separators(const char *text)
+{
+	uint32_t n = 0;
+
+	while ((text = next_separator(text)))
+		n++;
+	return n;
+}
+
+/* Notes which numbers below @n stand behind one. */
+static void note_separators(const char *text, bool *taken, uint32_t n)
+{
+	unsigned long number;
+	char *end;
+
+	while ((text = next_separator(text))) {
+		if (*text < '0' || *text > '9')
+			continue;
+		number = strtoul(text, &end, 10);
+		if (number < n && *end == '$')
+			taken[number] = true;
+	}
+}
+
+/*
+ * Something that no text has in it, so that no name made with it is there already: of
+ * one number more than there are places where one might stand, one is free.
+ */
+static int choose_separator(const struct link *link, char separator[24])
+{
+	_vgpu_cleanup_(vgpu_freep) bool *taken = NULL;
+	uint32_t n = 1, number = 0;
+
+	for (uint32_t i = 0; i < link->n_modules; i++)
+		n += count_separators(link->modules[i]->text);
+	taken = calloc(n, sizeof(*taken));
+	if (!taken)
+		return vgpu_error_origin(-ENOMEM);
+	for (uint32_t i = 0; i < link->n_modules; i++)
+		note_separators(link->modules[i]->text, taken, n);
+	while (taken[number])
+		number++;
+	snprintf(separator, 24, SEPARATOR "%u$", number);
+	return 0;
 }
 
 static int join(struct link *link, const struct ptx_names *names, struct text *text,
 	struct ptx_error *error)
 {
 	char separator[24];
-	int r = 0;
+	int r;
 
-	choose_separator(link, separator);
+	r = choose_separator(link, separator);
+	if (r)
+		return r;
 	if (!add_head(link, text))
 		return vgpu_error_origin(-ENOMEM);
 	for (uint32_t i = 0; i < link->n_modules && !r; i++) {

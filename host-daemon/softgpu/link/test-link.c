@@ -3,6 +3,7 @@
  * Tests of the linker
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,4 +180,25 @@ TEST(bad_text_is_refused_when_it_is_added)
 	check_eq(link_add(link, HEAD, strlen(HEAD), 121, &error), 0);
 	check_eq(link_add(link, narrow, strlen(narrow), 121, &error), 0);
 	check_eq(link_finish(link, &text, &size, &error), PTX_E_INVALID);
+}
+
+/* As many as fit: to try one after the other would take days. */
+TEST(the_way_names_are_kept_apart_cannot_be_taken_away)
+{
+	enum { N = 1u << 20 };
+	const char *second = HEAD ".global .u32 own = 2;\n";
+	_vgpu_cleanup_(link_freep) struct link *link = link_new();
+	_vgpu_cleanup_(vgpu_freep) char *first = malloc(14 * N + 200);
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
+	char *at = first;
+	size_t size;
+
+	check(first);
+	at += sprintf(at, HEAD ".global .u32 own = 1;\n//");
+	for (unsigned int i = 0; i < N; i++)
+		at += sprintf(at, "$link%u$", i);
+	check_eq(link_add(link, first, (size_t)(at - first), 121, &error), 0);
+	check_eq(link_add(link, second, strlen(second), 121, &error), 0);
+	check_eq(link_finish(link, &text, &size, &error), 0);
+	check(strstr(text, "own$link1048576$1 = 2"));
 }
