@@ -323,8 +323,13 @@ static void prepare_warps(struct softgpu_scratch *scratch)
 	for (uint32_t i = 0; i < block->n_warps; i++) {
 		struct warp *w = &block->warps[i];
 
-		w->regs = scratch->regs + (size_t)i * kernel->n_slots * SLOT_BYTES;
-		w->preds = scratch->preds + (size_t)i * kernel->n_preds;
+		/* A kernel may have none of either. */
+		w->regs = scratch->regs ? scratch->regs + (size_t)i * kernel->n_slots *
+								 SLOT_BYTES
+					: NULL;
+		w->preds = scratch->preds
+				   ? scratch->preds + (size_t)i * kernel->n_preds
+				   : NULL;
 		w->block = block;
 		w->index = i;
 		w->first_thread = i * LANES;

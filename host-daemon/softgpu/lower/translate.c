@@ -200,7 +200,9 @@ static int translate_body(struct lowering *l, struct frame *frame)
 	for (uint32_t i = 0; i < body->n_instrs; i++) {
 		l->frame = frame;
 		l->instr = &body->instrs[i];
-		l->operands = &body->operands[l->instr->first_operand];
+		l->operands = l->instr->n_operands
+				      ? &body->operands[l->instr->first_operand]
+				      : NULL;
 		starts[i] = l->n_ops;
 		if (has_strange_modifier(l->instr))
 			return lower_unsupported(l);
