@@ -237,7 +237,8 @@
 	X(DP2A_32, u32, u32, u32, u32, dp2a_32(a, b, c, imm))                            \
 	X(FMA_F32, f32, f32, f32, f32, canon(fma_f32(a, b, c)))                          \
 	X(FMA_ODD_F64, f64, f64, f64, f64, fma_odd_f64(a, b, c))                         \
-	X(FMA_FTZ_F32, f32, f32, f32, f32, canon(ftz(fma_f32(ftz(a), ftz(b), ftz(c)))))       \
+	X(FMA_FTZ_F32, f32, f32, f32, f32,                                               \
+		canon(ftz(fma_f32(ftz(a), ftz(b), ftz(c)))))                             \
 	X(FMA_F64, f64, f64, f64, f64, fma_f64(a, b, c))
 
 /* X(name, type of a and b, expression); the result is inverted where imm is not 0 */

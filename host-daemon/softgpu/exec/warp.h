@@ -130,7 +130,7 @@ extern const insn_fn softgpu_handlers_base[_OP_N];
 /* Of x86-64-v3, all of it; those are compiled for nothing less (best-*.c). */
 bool softgpu_machine_has_v3(void);
 
-/* Returns: the best handlers for a machine that has it or not; the name is for the log. */
+/* Returns: the best handlers for a machine that has it or not; *namep is for the log. */
 const insn_fn *softgpu_handlers_for(bool has_v3, const char **namep);
 
 /* Starts the warp anew at the kernel's first instruction. */
