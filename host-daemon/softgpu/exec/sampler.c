@@ -48,14 +48,14 @@ static float from_srgb(float c)
 	return c <= 0.04045f ? c / 12.92f : powf((c + 0.055f) / 1.055f, 2.4f);
 }
 
-static uint32_t decode_channel(
-	const struct softgpu_texture *t, const uint8_t *from, bool floats, bool is_colour)
+static uint32_t decode_channel(const struct softgpu_texture *t, unsigned int format,
+	const uint8_t *from, bool floats, bool is_colour)
 {
 	uint16_t half = 0;
 	uint32_t word = 0;
 	float f;
 
-	switch (t->format) {
+	switch (format) {
 	case TEXEL_U8:
 		f = (float)*from / 255.0f;
 		if (t->is_srgb && is_colour)
@@ -181,7 +181,9 @@ struct fetch {
 static struct texel read_texel(struct fetch *fetch, int64_t x, int64_t y, int64_t z)
 {
 	const struct softgpu_texture *t = fetch->query->texture;
-	uint32_t channel = texel_channel_size(t->format);
+	/* Read once: the size that is checked is the size that is read. */
+	unsigned int format = __atomic_load_n(&t->format, __ATOMIC_RELAXED);
+	uint32_t channel = texel_channel_size(format);
 	uint32_t n = t->n_channels <= 4 ? t->n_channels : 4, size = channel * n;
 	struct texel texel = { .bits = { 0, 0, 0, fetch->floats ? bits_f32(1.0f) : 1 } };
 	uint64_t address;
@@ -198,7 +200,7 @@ static struct texel read_texel(struct fetch *fetch, int64_t x, int64_t y, int64_
 		return texel;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		texel.bits[i] = decode_channel(t,
+		texel.bits[i] = decode_channel(t, format,
 			(const uint8_t *)(uintptr_t)address + (size_t)i * channel,
 			fetch->floats, i < 3);
 	return texel;
