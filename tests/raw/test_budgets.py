@@ -64,6 +64,9 @@ def test_images(host, api):
     # struct vgpu_load (vgpu/load.h): one image, no options.
     load = struct.pack("<IIQIIQQ", 1, 0, 0, 0, 0, channel.arena(), len(text))
     image = {"load": load.ljust(24 + 2 * 64 * 16, b"\0")}
+    for strange in (image["load"][:-1], image["load"] + b"\0", bytes(len(image["load"]))):
+        result, _ = channel.call("cuModuleLoadDataEx", load=strange)
+        assert result == 1, result  # CUDA_ERROR_INVALID_VALUE
     modules = fill(lambda: channel.call("cuModuleLoadDataEx", **image), 16)
     assert len(modules) == (1 << 20) // (len(text) + 64), len(modules)
     host.wait_for("image-memory = sets how much")
