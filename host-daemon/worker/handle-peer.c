@@ -7,9 +7,14 @@
  * between them work all the same.
  */
 
+#include <string.h>
+
 #include "g-handlers.h"
 #include "worker/call.h"
 #include "worker/session.h"
+
+/* What one reply takes, as the description says. */
+#define CAPABILITIES_AT_A_TIME 64u
 
 static bool can_be_peers(const struct call *call)
 {
@@ -48,6 +53,34 @@ CUresult handle_cuDeviceGetP2PAttribute(struct call *call,
 			? value
 			: 0;
 	return result;
+}
+
+CUresult handle_cuDeviceGetP2PAtomicCapabilities(struct call *call,
+	const Vgpu__CuDeviceGetP2PAtomicCapabilitiesRequest *request,
+	Vgpu__CuDeviceGetP2PAtomicCapabilitiesReply *reply)
+{
+	const ProtobufCBinaryData *wanted = &request->wanted;
+	CUatomicOperation *operations;
+	CUresult result;
+	size_t n = wanted->len / sizeof(*operations);
+
+	if (!call->driver->cuDeviceGetP2PAtomicCapabilities)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!n || n > CAPABILITIES_AT_A_TIME || wanted->len % sizeof(*operations))
+		return CUDA_ERROR_INVALID_VALUE;
+	operations = call_alloc(call, wanted->len);
+	reply->capabilities = call_alloc(call, n * sizeof(*reply->capabilities));
+	if (!operations || !reply->capabilities)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(operations, wanted->data, wanted->len);
+	result = call->driver->cuDeviceGetP2PAtomicCapabilities(reply->capabilities,
+		operations, (unsigned int)n, request->src_device, request->dst_device);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!can_be_peers(call))
+		memset(reply->capabilities, 0, n * sizeof(*reply->capabilities));
+	reply->n_capabilities = n;
+	return CUDA_SUCCESS;
 }
 
 /* The driver's context of the peer; the lane's own stays current. */

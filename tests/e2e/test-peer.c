@@ -97,6 +97,41 @@ TEST(devices_say_that_they_can_be_peers)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST(devices_say_which_atomic_operations_reach_a_peer)
+{
+	CUatomicOperation operations[100];
+	unsigned int capabilities[101], both;
+	int can = 0;
+
+	begin();
+	for (int i = 0; i < 100; i++)
+		operations[i] = i % 2 ? CU_ATOMIC_OPERATION_CAS
+				      : CU_ATOMIC_OPERATION_INTEGER_ADD;
+	memset(capabilities, 0xff, sizeof(capabilities));
+	check_ok(cuDeviceGetP2PAttribute(&can,
+		CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, a.device, b.device));
+	check_ok(cuDeviceGetP2PAtomicCapabilities(
+		capabilities, operations, 100, a.device, b.device));
+	both = CU_ATOMIC_CAPABILITY_SCALAR_32 | CU_ATOMIC_CAPABILITY_SCALAR_64;
+	for (int i = 0; i < 100; i++)
+		check_eq(capabilities[i] & both, can ? both : 0);
+	/* Compare-and-swap returns something, so it is no reduction. */
+	check_eq(capabilities[98] & CU_ATOMIC_CAPABILITY_REDUCTION,
+		can ? CU_ATOMIC_CAPABILITY_REDUCTION : 0);
+	check_eq(capabilities[99] & CU_ATOMIC_CAPABILITY_REDUCTION, 0);
+	check_eq(capabilities[100], ~0u);
+	operations[99] = CU_ATOMIC_OPERATION_MAX;
+	check_cu(cuDeviceGetP2PAtomicCapabilities(
+			 capabilities, operations, 100, a.device, b.device),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuDeviceGetP2PAtomicCapabilities(
+			 capabilities, operations, 1, a.device, a.device),
+		CUDA_ERROR_INVALID_DEVICE);
+	check_cu(cuDeviceGetP2PAtomicCapabilities(
+			 capabilities, operations, 0, a.device, b.device),
+		CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST(copies_between_devices_need_no_peer_access)
 {
 	CUDA_MEMCPY3D_PEER box = {

@@ -89,6 +89,45 @@ CUresult cuDeviceGetP2PAttribute(
 	}
 }
 
+#define BOTH_SIGNS (CU_ATOMIC_CAPABILITY_SIGNED | CU_ATOMIC_CAPABILITY_UNSIGNED)
+#define BOTH_SIZES (CU_ATOMIC_CAPABILITY_SCALAR_32 | CU_ATOMIC_CAPABILITY_SCALAR_64)
+#define WRAPPING                                                                         \
+	(CU_ATOMIC_CAPABILITY_UNSIGNED | CU_ATOMIC_CAPABILITY_SCALAR_32 |                \
+		CU_ATOMIC_CAPABILITY_REDUCTION)
+
+/* All memory is reached alike, so these are the operations of kernels. */
+static const unsigned int capabilities_of[CU_ATOMIC_OPERATION_MAX] = {
+	[CU_ATOMIC_OPERATION_INTEGER_ADD ... CU_ATOMIC_OPERATION_INTEGER_MAX] =
+		BOTH_SIGNS | BOTH_SIZES | CU_ATOMIC_CAPABILITY_REDUCTION,
+	[CU_ATOMIC_OPERATION_INTEGER_INCREMENT] = WRAPPING,
+	[CU_ATOMIC_OPERATION_INTEGER_DECREMENT] = WRAPPING,
+	[CU_ATOMIC_OPERATION_AND ... CU_ATOMIC_OPERATION_XOR] =
+		BOTH_SIGNS | BOTH_SIZES | CU_ATOMIC_CAPABILITY_REDUCTION,
+	[CU_ATOMIC_OPERATION_EXCHANGE ... CU_ATOMIC_OPERATION_CAS] =
+		BOTH_SIGNS | BOTH_SIZES,
+	[CU_ATOMIC_OPERATION_FLOAT_ADD] = CU_ATOMIC_CAPABILITY_SIGNED | BOTH_SIZES |
+					  CU_ATOMIC_CAPABILITY_REDUCTION,
+};
+
+CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
+	const CUatomicOperation *operations, unsigned int count, CUdevice srcDevice,
+	CUdevice dstDevice)
+{
+	CUresult r;
+
+	r = peer_check_devices(srcDevice, dstDevice);
+	if (r)
+		return r;
+	if (!capabilities || !operations || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < count; i++)
+		if ((unsigned int)operations[i] >= CU_ATOMIC_OPERATION_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < count; i++)
+		capabilities[i] = capabilities_of[operations[i]];
+	return CUDA_SUCCESS;
+}
+
 /* With device.lock. Return: the entry of the peer as it is now, or NULL. */
 static struct peer *peer_find(CUcontext context, CUcontext peer)
 {
