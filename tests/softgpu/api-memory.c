@@ -71,6 +71,50 @@ TEST(the_sum_of_free_and_used_memory_is_the_total)
 	check_cu(cuMemAlloc(&address, 5ull << 30), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+/* Returns: what malloc(64) gives to device code whose heap is so large. */
+static uint64_t malloc_from_heap_of(size_t heap_size)
+{
+	static const char ptx[] =
+		".version 8.0\n.target sm_75\n.address_size 64\n"
+		".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+		".visible .entry k(.param .u64 p) { .reg .b64 %d<3>;\n"
+		"ld.param.u64 %d1, [p];\n"
+		"{ .param .b64 a; .param .b64 q; st.param.b64 [a], 64;\n"
+		"call.uni (q), malloc, (a); ld.param.b64 %d2, [q]; }\n"
+		"st.global.u64 [%d1], %d2; ret; }\n";
+	CUdeviceptr out = device_memory(8);
+	void *params[] = { &out };
+	CUfunction function;
+	CUmodule module;
+	uint64_t result;
+
+	check_ok(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, heap_size));
+	check_ok(cuModuleLoadData(&module, ptx));
+	check_ok(cuModuleGetFunction(&function, module, "k"));
+	check_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	check_ok(cuMemcpyDtoH(&result, out, sizeof(result)));
+	check_ok(cuMemFree(out));
+	check_ok(cuModuleUnload(module));
+	return result;
+}
+
+TEST(the_heap_of_device_code_counts_as_device_memory)
+{
+	size_t before, after, total;
+
+	context_new();
+	check_ok(cuMemGetInfo(&before, &total));
+	check(malloc_from_heap_of(100 << 20) != 0);
+	check_ok(cuMemGetInfo(&after, &total));
+	check_eq(before - after, 100 << 20);
+}
+
+TEST(a_heap_larger_than_the_device_is_none)
+{
+	context_new();
+	check_eq(malloc_from_heap_of(5ull << 30), 0);
+}
+
 TEST(fills_write_elements_of_each_size)
 {
 	uint32_t words[64];

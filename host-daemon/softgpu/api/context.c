@@ -61,7 +61,8 @@ static void heap_fill(CUcontext context)
 {
 	struct range range = {
 		.size = context->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
-		.kind = RANGE_DRIVER,
+		.kind = RANGE_ARRAY, /* it counts, and calls do not reach it */
+		.device = context->device,
 		.owner = context,
 	};
 	uint64_t address;
@@ -70,7 +71,7 @@ static void heap_fill(CUcontext context)
 		vgpu_log_warning("no memory for a heap of %llu bytes",
 			(unsigned long long)range.size);
 	else if (heap_begin(&context->heap, address, range.size))
-		memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_DRIVER));
+		memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_ARRAY));
 }
 
 static uint64_t heap_malloc(void *data, uint64_t size)

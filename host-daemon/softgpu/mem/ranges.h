@@ -19,7 +19,7 @@ enum range_kind {
 	RANGE_HOST,	  /* cuMemHostAlloc */
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_DRIVER,	  /* the driver's own: kernels reach it, calls do not */
-	RANGE_ARRAY,	  /* as that, and it counts: what textures are over */
+	RANGE_ARRAY,	  /* as that, and it counts: under textures, heaps */
 	_RANGE_N,
 };
 
