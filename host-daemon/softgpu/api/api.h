@@ -154,6 +154,7 @@ struct CUmod_st {
 	uint64_t *addresses;
 	struct managed *managed; /* the library's, where there is one */
 	pthread_mutex_t lock; /* for the kernels */
+	struct reference *references; /* those asked for; reference.c's */
 	size_t n_functions;
 	struct CUfunc_st *functions;
 	struct CUlib_st *library; /* whose it is, or NULL */
@@ -301,6 +302,9 @@ uint32_t function_dynamic_shared_max(CUfunction function);
 
 /* texture.c: what kernels find objects in */
 const struct softgpu_textures *texture_table(void);
+
+/* reference.c: ends those of a module that goes */
+void reference_forget(CUmodule module);
 
 /* Blocks of a function that one multiprocessor holds. */
 uint32_t occupancy_blocks(

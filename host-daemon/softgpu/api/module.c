@@ -23,6 +23,7 @@ static void module_release(struct object *object)
 {
 	CUmodule module = (CUmodule)object;
 
+	reference_forget(module);
 	for (size_t i = 0; i < module->n_functions; i++)
 		object_leave(&module->functions[i].object);
 	if (!module->library)
@@ -200,7 +201,7 @@ CUresult module_get_variable(
 		const struct softgpu_variable *variable =
 			softgpu_program_variable(module->program, i);
 
-		if (strcmp(variable->name, name))
+		if (strcmp(variable->name, name) || variable->reference)
 			continue;
 		if (addressp)
 			*addressp = module->addresses[i];

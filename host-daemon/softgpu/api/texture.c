@@ -13,10 +13,11 @@
 #include "vgpu/checked.h"
 
 #include "api/array.h"
+#include "api/texture.h"
 
 /* What the calls that ask for descriptions return. */
 struct texture_object {
-	struct object object; /* of the context; no handle */
+	struct object object; /* of the context, or of none: a reference's */
 	struct softgpu_texture *entry;
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC texture;
@@ -356,8 +357,10 @@ static CUresult set_sampling(struct softgpu_texture *t, const CUDA_TEXTURE_DESC 
  * Calls
  */
 
-static CUresult add(CUcontext context, const struct texture_object *template,
-	const struct softgpu_texture *entry, bool is_surface, unsigned long long *numberp)
+/* Return: 0 with an object that is in the table, of no context yet. */
+static CUresult make(const struct texture_object *template,
+	const struct softgpu_texture *entry, bool is_surface,
+	struct texture_object **objectp, unsigned long long *numberp)
 {
 	struct texture_object *object = malloc(sizeof(*object));
 
@@ -370,8 +373,74 @@ static CUresult add(CUcontext context, const struct texture_object *template,
 		free(object);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	context_add(context, &object->object);
+	*objectp = object;
 	return CUDA_SUCCESS;
+}
+
+static CUresult add(CUcontext context, const struct texture_object *template,
+	const struct softgpu_texture *entry, bool is_surface, unsigned long long *numberp)
+{
+	struct texture_object *object;
+	CUresult r = make(template, entry, is_surface, &object, numberp);
+
+	if (!r)
+		context_add(context, &object->object);
+	return r;
+}
+
+static CUresult set_surface(
+	struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource)
+{
+	CUresult r;
+
+	if (resource->resType != CU_RESOURCE_TYPE_ARRAY)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = set_resource(t, resource);
+	if (r)
+		return r;
+	if (!(resource->res.array.hArray->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST))
+		return CUDA_ERROR_INVALID_VALUE;
+	t->reads_integers = true;
+	return CUDA_SUCCESS;
+}
+
+CUresult texture_check(const CUDA_RESOURCE_DESC *resource)
+{
+	struct softgpu_texture unused = {};
+
+	return set_resource(&unused, resource);
+}
+
+CUresult texture_make(const CUDA_RESOURCE_DESC *resource,
+	const CUDA_TEXTURE_DESC *texture, unsigned long long *numberp)
+{
+	const struct texture_object template = {};
+	struct softgpu_texture entry = {};
+	struct texture_object *object;
+	CUresult r;
+
+	r = set_resource(&entry, resource);
+	if (!r)
+		r = set_sampling(&entry, texture);
+	return r ? r : make(&template, &entry, false, &object, numberp);
+}
+
+CUresult surface_make(const CUDA_RESOURCE_DESC *resource, unsigned long long *numberp)
+{
+	const struct texture_object template = {};
+	struct softgpu_texture entry = {};
+	struct texture_object *object;
+	CUresult r = set_surface(&entry, resource);
+
+	return r ? r : make(&template, &entry, true, &object, numberp);
+}
+
+void texture_unmake(uint64_t number, bool is_surface)
+{
+	struct texture_object *object = find(number, is_surface);
+
+	if (object)
+		texture_release(&object->object);
 }
 
 CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
@@ -412,14 +481,11 @@ CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC 
 	r = context_current(&context);
 	if (r)
 		return r;
-	if (!pSurfObject || !pResDesc || pResDesc->resType != CU_RESOURCE_TYPE_ARRAY)
+	if (!pSurfObject || !pResDesc)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = set_resource(&entry, pResDesc);
+	r = set_surface(&entry, pResDesc);
 	if (r)
 		return r;
-	if (!(pResDesc->res.array.hArray->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST))
-		return CUDA_ERROR_INVALID_VALUE;
-	entry.reads_integers = true;
 	object.resource = *pResDesc;
 	return add(context, &object, &entry, true, pSurfObject);
 }
@@ -433,7 +499,8 @@ static CUresult get(uint64_t number, bool is_surface, struct texture_object **ob
 	if (r)
 		return r;
 	*objectp = find(number, is_surface);
-	return *objectp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return *objectp && (*objectp)->object.context ? CUDA_SUCCESS
+						      : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult destroy(uint64_t number, bool is_surface)

@@ -133,7 +133,14 @@ struct softgpu_space {
 	struct softgpu_window windows[SOFTGPU_WINDOWS_MAX];
 };
 
-/* A variable of the module: .global, .const (or .tex/.surf references: refused). */
+/* Variables that hold the number of an object, for kernels to use by their name. */
+enum softgpu_reference {
+	SOFTGPU_NO_REFERENCE,
+	SOFTGPU_TEXTURE_REFERENCE,
+	SOFTGPU_SURFACE_REFERENCE,
+};
+
+/* A variable of the module: .global, .const, .tex. */
 struct softgpu_variable {
 	const char *name;
 	uint64_t size; /* in bytes, 0 never */
@@ -142,6 +149,7 @@ struct softgpu_variable {
 	bool is_managed;
 	bool is_local_symbol; /* neither .visible nor .weak */
 	bool has_init;	      /* else it is zero-filled */
+	uint8_t reference;    /* enum softgpu_reference */
 };
 
 struct softgpu_message {

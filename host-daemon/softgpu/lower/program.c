@@ -60,6 +60,21 @@ static int fail(
 	return code;
 }
 
+/* An array of references has no name for each. */
+static enum softgpu_reference reference_of(const struct ptx_variable *v)
+{
+	if (v->size != sizeof(uint64_t))
+		return SOFTGPU_NO_REFERENCE;
+	switch (v->type) {
+	case PTX_TYPE_TEXREF:
+		return SOFTGPU_TEXTURE_REFERENCE;
+	case PTX_TYPE_SURFREF:
+		return SOFTGPU_SURFACE_REFERENCE;
+	default:
+		return SOFTGPU_NO_REFERENCE;
+	}
+}
+
 static int note_variable(struct softgpu_program *program, uint32_t number,
 	struct softgpu_message *messagep)
 {
@@ -70,6 +85,7 @@ static int note_variable(struct softgpu_program *program, uint32_t number,
 		return 0;
 	case PTX_SPACE_GLOBAL:
 	case PTX_SPACE_CONST:
+	case PTX_SPACE_TEX:
 		break;
 	default:
 		return fail(messagep, SOFTGPU_ERROR_NOT_SUPPORTED,
@@ -95,6 +111,7 @@ static int note_variable(struct softgpu_program *program, uint32_t number,
 		.is_managed = v->managed,
 		.is_local_symbol = v->linkage == PTX_LINKAGE_NONE,
 		.has_init = v->init_size || v->n_relocs,
+		.reference = reference_of(v),
 	};
 	return 0;
 }

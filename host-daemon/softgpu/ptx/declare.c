@@ -131,7 +131,8 @@ int ptx_parse_declaration_head(struct ptx_parser *p, struct ptx_declaration *d)
 			PTX_SHOWN(&p->token));
 	if (!d->space)
 		return ptx_fail(p, "a declaration without a state space");
-	if (d->space == PTX_SPACE_TEX && !d->type)
+	/* The older form gives the type of an address. */
+	if (d->space == PTX_SPACE_TEX)
 		d->type = PTX_TYPE_TEXREF;
 	if (!d->type)
 		return ptx_fail(p, "a declaration without a type");

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texture and surface references
+ *
+ * A reference of a module stands for a variable of that module, from which kernels load
+ * the number of an object. Whatever is set, the reference makes an object anew of all
+ * that it has; where that makes none yet, the variable holds 0, which kernels fault on.
+ * Kernels that were launched before still use the old number, so that a call which
+ * replaces one waits for them first.
+ *
+ * A reference of a module goes with it; one that a program creates has no variable, and
+ * only keeps what is set. All fields are guarded by one lock, which is not held while
+ * something waits for the device. An array that ends while it is bound leaves nothing
+ * to reach: memory of objects is looked up at each use, handles at each call.
+ */
+
+#include <string.h>
+
+#include "api/array.h"
+#include "api/texture.h"
+
+struct reference {
+	struct object object;
+	struct reference *next; /* of the same module; module.lock */
+	CUmodule module;	/* NULL: the program created it */
+	uint64_t *variable;	/* NULL too then; device memory */
+	bool is_surface;
+
+	bool is_bound;
+	uint64_t number;
+	CUDA_RESOURCE_DESC resource;
+	CUDA_TEXTURE_DESC texture;
+	CUarray_format format; /* of linear memory; of all else a copy */
+	unsigned int n_channels;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void reference_release(struct object *object)
+{
+	struct reference *reference = (struct reference *)object;
+
+	texture_unmake(reference->number, reference->is_surface);
+	object_free(object);
+}
+
+static struct reference *reference_new(bool is_surface)
+{
+	struct reference *reference = object_new(
+		is_surface ? OBJECT_SURFREF : OBJECT_TEXREF, sizeof(*reference));
+
+	if (!reference)
+		return NULL;
+	reference->object.release = reference_release;
+	reference->is_surface = is_surface;
+	reference->format = CU_AD_FORMAT_FLOAT;
+	reference->n_channels = 1;
+	for (unsigned int i = 0; i < 3; i++)
+		reference->texture.addressMode[i] = CU_TR_ADDRESS_MODE_CLAMP;
+	return reference;
+}
+
+void reference_forget(CUmodule module)
+{
+	struct reference *reference;
+
+	while ((reference = module->references)) {
+		module->references = reference->next;
+		reference_release(&reference->object);
+	}
+}
+
+/* Return: 0 with the place of the variable, or NOT_FOUND. */
+static CUresult find_variable(
+	CUmodule module, const char *name, bool is_surface, uint64_t **variablep)
+{
+	unsigned int kind =
+		is_surface ? SOFTGPU_SURFACE_REFERENCE : SOFTGPU_TEXTURE_REFERENCE;
+	size_t n = softgpu_program_n_variables(module->program);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct softgpu_variable *variable =
+			softgpu_program_variable(module->program, i);
+
+		if (variable->reference != kind || strcmp(variable->name, name))
+			continue;
+		*variablep = (uint64_t *)(uintptr_t)module->addresses[i];
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+/* With module.lock. */
+static struct reference *module_reference(
+	CUmodule module, uint64_t *variable, bool is_surface)
+{
+	struct reference *reference;
+
+	for (reference = module->references; reference; reference = reference->next)
+		if (reference->variable == variable)
+			return reference;
+	reference = reference_new(is_surface);
+	if (!reference)
+		return NULL;
+	reference->object.context = module->object.context;
+	reference->module = module;
+	reference->variable = variable;
+	reference->next = module->references;
+	module->references = reference;
+	return reference;
+}
+
+static CUresult module_get(CUmodule module, const char *name, bool is_surface,
+	struct reference **referencep)
+{
+	uint64_t *variable;
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!name || !*name)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!object_is(module, OBJECT_MODULE))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = find_variable(module, name, is_surface, &variable);
+	if (r)
+		return r;
+	pthread_mutex_lock(&module->lock);
+	*referencep = module_reference(module, variable, is_surface);
+	pthread_mutex_unlock(&module->lock);
+	return *referencep ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* With the lock. Return: 0, or why there is no object now. */
+static CUresult renew(struct reference *reference)
+{
+	CUDA_RESOURCE_DESC resource = reference->resource;
+	uint64_t before = reference->number;
+	unsigned long long number = 0;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!reference->variable)
+		return CUDA_SUCCESS;
+	if (resource.resType == CU_RESOURCE_TYPE_LINEAR) {
+		resource.res.linear.format = reference->format;
+		resource.res.linear.numChannels = reference->n_channels;
+	}
+	if (reference->is_bound)
+		r = reference->is_surface ? surface_make(&resource, &number)
+					  : texture_make(&resource, &reference->texture,
+						    &number);
+	reference->number = r ? 0 : number;
+	__atomic_store_n(reference->variable, reference->number, __ATOMIC_RELAXED);
+	texture_unmake(before, reference->is_surface);
+	return r;
+}
+
+/* Locks a reference, to be read. */
+static CUresult begin_get(
+	const void *handle, enum object_kind kind, struct reference **referencep)
+{
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!object_is(handle, kind))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*referencep = (struct reference *)handle;
+	pthread_mutex_lock(&lock);
+	return CUDA_SUCCESS;
+}
+
+/* Locks a reference, to be changed; no kernel that was launched uses it any more. */
+static CUresult begin_set(
+	const void *handle, enum object_kind kind, struct reference **referencep)
+{
+	CUresult r = begin_get(handle, kind, referencep);
+
+	if (r || !(*referencep)->number)
+		return r;
+	pthread_mutex_unlock(&lock);
+	r = sched_context_wait(&(*referencep)->object.context->sched);
+	if (!r)
+		pthread_mutex_lock(&lock);
+	return r;
+}
+
+static CUresult begin_texture(CUtexref handle, struct reference **referencep)
+{
+	return begin_set(handle, OBJECT_TEXREF, referencep);
+}
+
+/* What is set now may be of use only with what is set later. */
+static CUresult end_set(struct reference *reference)
+{
+	renew(reference);
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+static CUresult end_get(CUresult r)
+{
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* Binds what can be bound at all. */
+static CUresult bind(struct reference *reference, const CUDA_RESOURCE_DESC *resource,
+	CUarray_format format, unsigned int n_channels)
+{
+	CUresult r = texture_check(resource);
+
+	if (r)
+		return end_get(r);
+	reference->resource = *resource;
+	reference->format = format;
+	reference->n_channels = n_channels;
+	reference->is_bound = true;
+	return end_set(reference);
+}
+
+/*
+ * Calls: references
+ */
+
+CUresult cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
+{
+	struct reference *reference;
+	CUresult r;
+
+	if (!pTexRef)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = module_get(hmod, name, false, &reference);
+	if (!r)
+		*pTexRef = (CUtexref)reference;
+	return r;
+}
+
+CUresult cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
+{
+	struct reference *reference;
+	CUresult r;
+
+	if (!pSurfRef)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = module_get(hmod, name, true, &reference);
+	if (!r)
+		*pSurfRef = (CUsurfref)reference;
+	return r;
+}
+
+CUresult cuTexRefCreate(CUtexref *pTexRef)
+{
+	struct reference *reference;
+	CUcontext context;
+	CUresult r;
+
+	r = context_current(&context);
+	if (r)
+		return r;
+	if (!pTexRef)
+		return CUDA_ERROR_INVALID_VALUE;
+	reference = reference_new(false);
+	if (!reference)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	context_add(context, &reference->object);
+	*pTexRef = (CUtexref)reference;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuTexRefDestroy(CUtexref hTexRef)
+{
+	struct reference *reference;
+	CUresult r = begin_get(hTexRef, OBJECT_TEXREF, &reference);
+
+	if (!r)
+		r = end_get(reference->module ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+	if (r)
+		return r;
+	context_remove(&reference->object);
+	reference_release(&reference->object);
+	return CUDA_SUCCESS;
+}
+
+/* Kernels find a module's references by themselves, and there are no others to find. */
+CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
+{
+	struct reference *reference;
+	CUfunction function;
+	CUresult r;
+
+	r = begin_get(hTexRef, OBJECT_TEXREF, &reference);
+	if (r)
+		return r;
+	end_get(CUDA_SUCCESS);
+	r = function_get(hfunc, &function);
+	if (!r && (texunit != CU_PARAM_TR_DEFAULT ||
+			  reference->module != function->module))
+		r = CUDA_ERROR_INVALID_VALUE;
+	return r;
+}
+
+/*
+ * Calls: what is bound
+ */
+
+CUresult cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned int Flags)
+{
+	const CUDA_RESOURCE_DESC resource = {
+		.resType = CU_RESOURCE_TYPE_ARRAY,
+		.res.array.hArray = hArray,
+	};
+	struct reference *reference;
+	CUresult r = begin_texture(hTexRef, &reference);
+
+	if (r)
+		return r;
+	if (Flags != CU_TRSA_OVERRIDE_FORMAT)
+		return end_get(CUDA_ERROR_INVALID_VALUE);
+	if (!object_is(hArray, OBJECT_ARRAY))
+		return end_get(CUDA_ERROR_INVALID_HANDLE);
+	return bind(reference, &resource, hArray->descriptor.Format,
+		hArray->descriptor.NumChannels);
+}
+
+CUresult cuTexRefSetMipmappedArray(
+	CUtexref hTexRef, CUmipmappedArray hMipmappedArray, unsigned int Flags)
+{
+	const CUDA_RESOURCE_DESC resource = {
+		.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
+		.res.mipmap.hMipmappedArray = hMipmappedArray,
+	};
+	struct reference *reference;
+	CUresult r = begin_texture(hTexRef, &reference);
+
+	if (r)
+		return r;
+	if (Flags != CU_TRSA_OVERRIDE_FORMAT)
+		return end_get(CUDA_ERROR_INVALID_VALUE);
+	if (!object_is(hMipmappedArray, OBJECT_MIPMAP))
+		return end_get(CUDA_ERROR_INVALID_HANDLE);
+	return bind(reference, &resource, hMipmappedArray->descriptor.Format,
+		hMipmappedArray->descriptor.NumChannels);
+}
+
+/* What lies in front of an address that is not aligned is bound too, and the offset is
+ * the program's to add. */
+CUresult cuTexRefSetAddress_v2(
+	size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
+{
+	size_t offset = dptr % TEXTURE_ALIGNMENT;
+	CUDA_RESOURCE_DESC resource = {
+		.resType = CU_RESOURCE_TYPE_LINEAR,
+		.res.linear.devPtr = dptr - offset,
+		.res.linear.sizeInBytes = bytes + offset,
+	};
+	struct reference *reference;
+	CUresult r = begin_texture(hTexRef, &reference);
+
+	if (r)
+		return r;
+	if ((offset && !ByteOffset) || bytes + offset < bytes)
+		return end_get(CUDA_ERROR_INVALID_VALUE);
+	resource.res.linear.format = reference->format;
+	resource.res.linear.numChannels = reference->n_channels;
+	r = bind(reference, &resource, reference->format, reference->n_channels);
+	if (!r && ByteOffset)
+		*ByteOffset = offset;
+	return r;
+}
+
+CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc,
+	CUdeviceptr dptr, size_t Pitch)
+{
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_PITCH2D };
+	struct reference *reference;
+	CUresult r;
+
+	if (!desc)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = begin_texture(hTexRef, &reference);
+	if (r)
+		return r;
+	resource.res.pitch2D.devPtr = dptr;
+	resource.res.pitch2D.format = desc->Format;
+	resource.res.pitch2D.numChannels = desc->NumChannels;
+	resource.res.pitch2D.width = desc->Width;
+	resource.res.pitch2D.height = desc->Height;
+	resource.res.pitch2D.pitchInBytes = Pitch;
+	return bind(reference, &resource, desc->Format, desc->NumChannels);
+}
+
+CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned int Flags)
+{
+	struct reference *reference;
+	CUresult r = begin_set(hSurfRef, OBJECT_SURFREF, &reference);
+
+	if (r)
+		return r;
+	if (Flags)
+		return end_get(CUDA_ERROR_INVALID_VALUE);
+	if (!object_is(hArray, OBJECT_ARRAY))
+		return end_get(CUDA_ERROR_INVALID_HANDLE);
+	if (!(hArray->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST))
+		return end_get(CUDA_ERROR_INVALID_VALUE);
+	reference->resource = (CUDA_RESOURCE_DESC){
+		.resType = CU_RESOURCE_TYPE_ARRAY,
+		.res.array.hArray = hArray,
+	};
+	reference->is_bound = true;
+	return end_get(renew(reference));
+}
+
+static CUresult get_bound(const void *handle, enum object_kind kind, CUresourcetype type,
+	CUDA_RESOURCE_DESC *resource)
+{
+	struct reference *reference;
+	CUresult r = begin_get(handle, kind, &reference);
+
+	if (r)
+		return r;
+	*resource = reference->resource;
+	return end_get(reference->is_bound && resource->resType == type
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
+{
+	CUDA_RESOURCE_DESC resource;
+	CUresult r;
+
+	if (!pdptr)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_LINEAR, &resource);
+	if (!r)
+		*pdptr = resource.res.linear.devPtr;
+	if (r != CUDA_ERROR_INVALID_VALUE)
+		return r;
+	r = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_PITCH2D, &resource);
+	if (!r)
+		*pdptr = resource.res.pitch2D.devPtr;
+	return r;
+}
+
+CUresult cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
+{
+	CUDA_RESOURCE_DESC resource;
+	CUresult r;
+
+	if (!phArray)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_ARRAY, &resource);
+	if (!r)
+		*phArray = resource.res.array.hArray;
+	return r;
+}
+
+CUresult cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, CUtexref hTexRef)
+{
+	CUDA_RESOURCE_DESC resource;
+	CUresult r;
+
+	if (!phMipmappedArray)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = get_bound(
+		hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, &resource);
+	if (!r)
+		*phMipmappedArray = resource.res.mipmap.hMipmappedArray;
+	return r;
+}
+
+CUresult cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)
+{
+	CUDA_RESOURCE_DESC resource;
+	CUresult r;
+
+	if (!phArray)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = get_bound(hSurfRef, OBJECT_SURFREF, CU_RESOURCE_TYPE_ARRAY, &resource);
+	if (!r)
+		*phArray = resource.res.array.hArray;
+	return r;
+}
+
+/*
+ * Calls: how it is sampled
+ */
+
+#define SET(_hTexRef, _is_valid, _error, _assignment)                                    \
+	do {                                                                             \
+		struct reference *reference;                                             \
+		CUresult r;                                                              \
+                                                                                         \
+		if (!(_is_valid))                                                        \
+			return _error;                                                   \
+		r = begin_texture(_hTexRef, &reference);                                 \
+		if (r)                                                                   \
+			return r;                                                        \
+		_assignment;                                                             \
+		return end_set(reference);                                               \
+	} while (0)
+
+#define GET(_hTexRef, _is_valid, _assignment)                                            \
+	do {                                                                             \
+		struct reference *reference;                                             \
+		CUresult r;                                                              \
+                                                                                         \
+		if (!(_is_valid))                                                        \
+			return CUDA_ERROR_INVALID_VALUE;                                 \
+		r = begin_get(_hTexRef, OBJECT_TEXREF, &reference);                      \
+		if (r)                                                                   \
+			return r;                                                        \
+		_assignment;                                                             \
+		return end_get(CUDA_SUCCESS);                                            \
+	} while (0)
+
+static bool is_filter(CUfilter_mode mode)
+{
+	return (unsigned int)mode <= CU_TR_FILTER_MODE_LINEAR;
+}
+
+CUresult cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedComponents)
+{
+	enum texel_format unused;
+
+	SET(hTexRef,
+		array_format(fmt, &unused) &&
+			(NumPackedComponents == 1 || NumPackedComponents == 2 ||
+				NumPackedComponents == 4),
+		CUDA_ERROR_INVALID_VALUE, {
+			reference->format = fmt;
+			reference->n_channels = (unsigned int)NumPackedComponents;
+		});
+}
+
+CUresult cuTexRefSetAddressMode(CUtexref hTexRef, int dim, CUaddress_mode am)
+{
+	SET(hTexRef,
+		dim >= 0 && dim < 3 && (unsigned int)am <= CU_TR_ADDRESS_MODE_BORDER,
+		CUDA_ERROR_INVALID_VALUE, reference->texture.addressMode[dim] = am);
+}
+
+CUresult cuTexRefSetFilterMode(CUtexref hTexRef, CUfilter_mode fm)
+{
+	SET(hTexRef, is_filter(fm), CUDA_ERROR_INVALID_VALUE,
+		reference->texture.filterMode = fm);
+}
+
+CUresult cuTexRefSetMipmapFilterMode(CUtexref hTexRef, CUfilter_mode fm)
+{
+	SET(hTexRef, is_filter(fm), CUDA_ERROR_INVALID_VALUE,
+		reference->texture.mipmapFilterMode = fm);
+}
+
+CUresult cuTexRefSetMipmapLevelBias(CUtexref hTexRef, float bias)
+{
+	SET(hTexRef, true, CUDA_SUCCESS, reference->texture.mipmapLevelBias = bias);
+}
+
+CUresult cuTexRefSetMipmapLevelClamp(
+	CUtexref hTexRef, float minMipmapLevelClamp, float maxMipmapLevelClamp)
+{
+	SET(hTexRef, true, CUDA_SUCCESS, {
+		reference->texture.minMipmapLevelClamp = minMipmapLevelClamp;
+		reference->texture.maxMipmapLevelClamp = maxMipmapLevelClamp;
+	});
+}
+
+CUresult cuTexRefSetMaxAnisotropy(CUtexref hTexRef, unsigned int maxAniso)
+{
+	SET(hTexRef, true, CUDA_SUCCESS, reference->texture.maxAnisotropy = maxAniso);
+}
+
+CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
+{
+	SET(hTexRef, pBorderColor, CUDA_ERROR_INVALID_VALUE,
+		memcpy(reference->texture.borderColor, pBorderColor,
+			sizeof(reference->texture.borderColor)));
+}
+
+/* Cubes are filtered within each face. */
+CUresult cuTexRefSetFlags(CUtexref hTexRef, unsigned int Flags)
+{
+	const unsigned int known = CU_TRSF_READ_AS_INTEGER |
+				   CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
+				   CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
+
+	SET(hTexRef, !(Flags & ~known), CUDA_ERROR_NOT_SUPPORTED,
+		reference->texture.flags = Flags);
+}
+
+CUresult cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, CUtexref hTexRef)
+{
+	GET(hTexRef, pFormat && pNumChannels, {
+		*pFormat = reference->format;
+		*pNumChannels = (int)reference->n_channels;
+	});
+}
+
+CUresult cuTexRefGetAddressMode(CUaddress_mode *pam, CUtexref hTexRef, int dim)
+{
+	GET(hTexRef, pam && dim >= 0 && dim < 3,
+		*pam = reference->texture.addressMode[dim]);
+}
+
+CUresult cuTexRefGetFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
+{
+	GET(hTexRef, pfm, *pfm = reference->texture.filterMode);
+}
+
+CUresult cuTexRefGetMipmapFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
+{
+	GET(hTexRef, pfm, *pfm = reference->texture.mipmapFilterMode);
+}
+
+CUresult cuTexRefGetMipmapLevelBias(float *pbias, CUtexref hTexRef)
+{
+	GET(hTexRef, pbias, *pbias = reference->texture.mipmapLevelBias);
+}
+
+CUresult cuTexRefGetMipmapLevelClamp(
+	float *pminMipmapLevelClamp, float *pmaxMipmapLevelClamp, CUtexref hTexRef)
+{
+	GET(hTexRef, pminMipmapLevelClamp && pmaxMipmapLevelClamp, {
+		*pminMipmapLevelClamp = reference->texture.minMipmapLevelClamp;
+		*pmaxMipmapLevelClamp = reference->texture.maxMipmapLevelClamp;
+	});
+}
+
+CUresult cuTexRefGetMaxAnisotropy(int *pmaxAniso, CUtexref hTexRef)
+{
+	GET(hTexRef, pmaxAniso, *pmaxAniso = (int)reference->texture.maxAnisotropy);
+}
+
+CUresult cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
+{
+	GET(hTexRef, pBorderColor,
+		memcpy(pBorderColor, reference->texture.borderColor,
+			sizeof(reference->texture.borderColor)));
+}
+
+CUresult cuTexRefGetFlags(unsigned int *pFlags, CUtexref hTexRef)
+{
+	GET(hTexRef, pFlags, *pFlags = reference->texture.flags);
+}
