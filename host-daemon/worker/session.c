@@ -38,6 +38,8 @@ static int make_tables(struct session *session)
 		[VGPU_HANDLE_STREAM] = sizeof(struct stream),
 		[VGPU_HANDLE_ARRAY] = sizeof(struct array),
 		[VGPU_HANDLE_MIPMAP] = sizeof(struct array),
+		[VGPU_HANDLE_TEXREF] = sizeof(struct texture),
+		[VGPU_HANDLE_SURFREF] = sizeof(struct texture),
 		[VGPU_HANDLE_TEXTURE] = sizeof(struct texture),
 		[VGPU_HANDLE_SURFACE] = sizeof(struct texture),
 	};
@@ -49,7 +51,9 @@ static int make_tables(struct session *session)
 			kind == VGPU_HANDLE_TEXTURE || kind == VGPU_HANDLE_SURFACE;
 		bool unique = kind == VGPU_HANDLE_FUNCTION ||
 			      kind == VGPU_HANDLE_KERNEL || kind == VGPU_HANDLE_MODULE ||
-			      kind == VGPU_HANDLE_ARRAY || numbered;
+			      kind == VGPU_HANDLE_ARRAY ||
+			      kind == VGPU_HANDLE_TEXREF ||
+			      kind == VGPU_HANDLE_SURFREF || numbered;
 
 		r = object_table_init(&session->objects[kind], kind,
 			entry_sizes[kind] ? entry_sizes[kind] : sizeof(struct object), 0,

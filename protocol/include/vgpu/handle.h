@@ -33,6 +33,8 @@ enum vgpu_handle_kind {
 	VGPU_HANDLE_POOL,
 	VGPU_HANDLE_ARRAY,
 	VGPU_HANDLE_MIPMAP,
+	VGPU_HANDLE_TEXREF,
+	VGPU_HANDLE_SURFREF,
 	/* Of which guests hold the driver's own value, see driver-texture.xml. */
 	VGPU_HANDLE_TEXTURE,
 	VGPU_HANDLE_SURFACE,
