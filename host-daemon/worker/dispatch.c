@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,6 +57,9 @@ struct loop {
 	uint32_t n_empty_wakes;
 	bool can_spin;
 };
+
+/* Whether a guest can write while we look: constant once prepared. */
+static bool can_spin;
 
 static uint64_t clock_now(void)
 {
@@ -237,12 +239,9 @@ static void idle(struct loop *loop)
 	loop->idle_since = loop->n_empty_wakes > 1 ? 1 : 0;
 }
 
-/* sysconf() would open a file, which the sandbox refuses. */
-static int count_processors(void)
+void dispatch_prepare(void)
 {
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : CPU_COUNT(&set);
+	can_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
 void *dispatch_main(void *data)
@@ -252,7 +251,7 @@ void *dispatch_main(void *data)
 		.session = session,
 		.now = clock_now(),
 		.pause = PAUSE_MIN_NS,
-		.can_spin = count_processors() > 1,
+		.can_spin = can_spin,
 	};
 	const struct vgpu_frame *frame;
 	int r;

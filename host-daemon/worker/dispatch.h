@@ -132,6 +132,13 @@ CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 CUresult range_check(struct call *call, uint64_t address, uint64_t size);
 
 /*
+ * Learns how many processors the machine has, which is read from a file: to be called
+ * before the sandbox is entered. How many this process may use says nothing: the
+ * guest's are others.
+ */
+void dispatch_prepare(void);
+
+/*
  * The dispatcher: takes frames off the ring until the session ends. Runs on a thread
  * of its own; never returns.
  */

@@ -59,6 +59,7 @@ static int enter_sandbox(struct worker *w)
 {
 	int r;
 
+	dispatch_prepare();
 	r = sandbox_enter(&w->options.sandbox, sandbox_profile(&w->driver));
 	if (r)
 		vgpu_log_error("The sandbox cannot be entered: %s. A worker does not "
