@@ -46,6 +46,7 @@ TEST(two_devices_are_told_apart)
 	size_t free_before, free_after, total;
 	CUuuid first, second;
 	CUdevice device;
+	CUstream stream;
 	int bus[2];
 
 	begin();
@@ -74,6 +75,13 @@ TEST(two_devices_are_told_apart)
 	check_ok(cuCtxSetCurrent(b.context));
 	check_ok(cuMemGetInfo(&free_after, &total));
 	check_eq(free_after, free_before);
+	check_ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+	check_ok(cuCtxSetCurrent(a.context));
+	check_ok(cuStreamGetDevice(stream, &device));
+	check_eq(device, 1);
+	check_ok(cuStreamGetDevice(NULL, &device));
+	check_eq(device, 0);
+	check_ok(cuStreamDestroy(stream));
 }
 
 TEST(devices_say_that_they_can_be_peers)

@@ -151,7 +151,8 @@ CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinity
 		return CUDA_ERROR_INVALID_VALUE;
 	if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
 		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-	r = cuDeviceGetAttribute(&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+	r = cuDeviceGetAttribute(&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+		context->device);
 	if (r)
 		return r;
 	*pExecAffinity = (CUexecAffinityParam){

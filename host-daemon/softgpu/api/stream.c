@@ -257,7 +257,7 @@ CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 		return r;
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
-	*device = 0;
+	*device = stream_context(stream)->device;
 	return CUDA_SUCCESS;
 }
 
