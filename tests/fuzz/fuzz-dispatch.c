@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fixture_init(&fixture);
 	fixture_enter(&fixture, 0);
-	/* Who asks for callbacks sleeps until one is due, but for one who asks besides. */
+	/* Who asks for callbacks sleeps until one is due: somebody else asks already. */
 	fixture.session.callbacks.is_asked = true;
 	do {
 		taken = run_frame(data + offset, size - offset);
