@@ -112,7 +112,14 @@ CUresult handle_cuLinkCreate_v2(struct call *call,
 	return result;
 }
 
-/* A private copy of an input. What says its own length must keep to its bytes. */
+static void drop_input(struct call *call, void *copy, uint64_t size)
+{
+	free(copy);
+	images_refund(call->session, size);
+}
+
+/* A private copy of an input, charged to the loads under way until it is dropped. What
+ * says its own length must keep to its bytes. */
 static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 	CUjitInputType type, void **copyp)
 {
@@ -125,16 +132,20 @@ static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (type == CU_JIT_INPUT_NVVM)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	copy = malloc(image->size + 1);
-	if (!copy)
+	if (!images_charge(call->session, image->size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	copy = malloc(image->size + 1);
+	if (!copy) {
+		images_refund(call->session, image->size);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	memcpy(copy, (const void *)(uintptr_t)image->address, image->size);
 	copy[image->size] = 0;
 	is_sane = type == CU_JIT_INPUT_LIBRARY
 			  ? image_archive_is_contained(copy, image->size)
 			  : image_is_contained(copy, image->size);
 	if (!is_sane) {
-		free(copy);
+		drop_input(call, copy, image->size);
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
 	print_note_code(call->session, copy, image->size);
@@ -157,7 +168,7 @@ static CUresult add_data(struct call *call, struct link *link,
 		return result;
 	result = images_hold(call->session, size);
 	if (result != CUDA_SUCCESS) {
-		free(copy);
+		drop_input(call, copy, size);
 		return result;
 	}
 	link->held += size;
@@ -168,7 +179,7 @@ static CUresult add_data(struct call *call, struct link *link,
 		result = call->driver->cuLinkAddData_v2(link->state, request->type, copy,
 			size, request->name, jit.n_options, jit.options, jit.values);
 	jit_deinit(&jit, call->session);
-	free(copy);
+	drop_input(call, copy, size);
 	return result;
 }
 
