@@ -19,6 +19,7 @@ enum {
 	C_HEX = 1 << 2,
 	C_SPACE = 1 << 3, /* white space but the end of a line */
 	C_PUNCT = 1 << 4,
+	C_BLOCK = 1 << 5, /* matters to who skips a block */
 };
 
 /* clang-format off */
@@ -29,12 +30,14 @@ static const unsigned char classes[256] = {
 	['_'] = C_NAME, ['$'] = C_NAME,
 	[' '] = C_SPACE, ['\t'] = C_SPACE, ['\r'] = C_SPACE,
 	['\v'] = C_SPACE, ['\f'] = C_SPACE,
-	['('] = C_PUNCT, [')'] = C_PUNCT, ['{'] = C_PUNCT, ['}'] = C_PUNCT,
+	['('] = C_PUNCT, [')'] = C_PUNCT, ['{'] = C_PUNCT | C_BLOCK,
+	['}'] = C_PUNCT | C_BLOCK,
 	['['] = C_PUNCT, [']'] = C_PUNCT, ['<'] = C_PUNCT, ['>'] = C_PUNCT,
 	[','] = C_PUNCT, [';'] = C_PUNCT, [':'] = C_PUNCT, ['@'] = C_PUNCT,
 	['!'] = C_PUNCT, ['|'] = C_PUNCT, ['+'] = C_PUNCT, ['-'] = C_PUNCT,
-	['*'] = C_PUNCT, ['/'] = C_PUNCT, ['%'] = C_PUNCT, ['='] = C_PUNCT,
+	['*'] = C_PUNCT, ['/'] = C_PUNCT | C_BLOCK, ['%'] = C_PUNCT, ['='] = C_PUNCT,
 	['~'] = C_PUNCT, ['^'] = C_PUNCT, ['&'] = C_PUNCT, ['?'] = C_PUNCT,
+	['\0'] = C_BLOCK, ['\n'] = C_BLOCK, ['"'] = C_BLOCK,
 };
 /* clang-format on */
 
@@ -317,6 +320,8 @@ bool ptx_lexer_skip_block(struct ptx_lexer *lexer)
 	unsigned int depth = 1;
 
 	for (;;) {
+		while (!(class_of(*lexer->pos) & C_BLOCK))
+			lexer->pos++;
 		switch (*lexer->pos) {
 		case '\0':
 			return false;
@@ -346,6 +351,7 @@ bool ptx_lexer_skip_block(struct ptx_lexer *lexer)
 
 bool ptx_token_is(const struct ptx_token *token, int kind, const char *text)
 {
-	return token->kind == kind && !strncmp(token->text, text, token->size) &&
-	       !text[token->size];
+	/* The first characters tell most apart. */
+	return token->kind == kind && *token->text == *text &&
+	       !strncmp(token->text, text, token->size) && !text[token->size];
 }

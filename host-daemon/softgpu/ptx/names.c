@@ -25,6 +25,7 @@ struct ptx_names {
 	struct ptx_array entries; /* struct ptx_name */
 	uint32_t *buckets;	  /* position + 1, 0: empty */
 	uint32_t n_buckets;	  /* a power of two */
+	uint64_t sizes;		  /* a bit for each size that a name here ever had */
 };
 
 static uint64_t hash_key[2];
@@ -83,6 +84,12 @@ static uint64_t hash_name(const char *text, uint32_t size, uint32_t space)
 	for (int i = 0; i < 3; i++)
 		sip_round(v);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* Most names that are looked for in vain have a size that none here has. */
+static uint64_t bit_of_size(uint32_t size)
+{
+	return 1ull << (size < 63 ? size : 63);
 }
 
 struct ptx_names *ptx_names_new(void)
@@ -157,6 +164,7 @@ int ptx_names_add(struct ptx_names *names, const struct ptx_name *name)
 	if (!entry)
 		return vgpu_error_origin(-ENOMEM);
 	*entry = *name;
+	names->sizes |= bit_of_size(name->size);
 	entry->bucket = (uint32_t)hash_name(name->text, name->size, name->space);
 	link_entry(names, names->entries.n - 1);
 	return 0;
@@ -180,8 +188,11 @@ static uint32_t search(const struct ptx_names *names, uint32_t at, uint32_t hash
 uint32_t ptx_names_find(
 	const struct ptx_names *names, const char *text, uint32_t size, uint32_t space)
 {
-	uint32_t hash = (uint32_t)hash_name(text, size, space);
+	uint32_t hash;
 
+	if (!(names->sizes & bit_of_size(size)))
+		return 0;
+	hash = (uint32_t)hash_name(text, size, space);
 	return search(names, names->buckets[hash & (names->n_buckets - 1)], hash, text,
 		size, space);
 }

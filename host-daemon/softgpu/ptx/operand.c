@@ -90,12 +90,22 @@ static uint32_t find_body_name(
 	return best;
 }
 
+/* The token is an element of a range of registers. */
+static int take_register(struct ptx_body_parser *b, const struct ptx_name *name,
+	uint32_t element, uint32_t *regp)
+{
+	int r = ptx_use_register(b, name->index + element, name->type, regp);
+
+	if (!r)
+		ptx_next(&b->p);
+	return r;
+}
+
 int ptx_parse_register(struct ptx_body_parser *b, uint32_t *regp, uint8_t *typep)
 {
 	struct ptx_parser *p = &b->p;
 	const struct ptx_name *name;
 	uint32_t at, element;
-	int r;
 
 	if (p->token.kind != PTX_TOKEN_NAME)
 		return ptx_fail(p, "a register is missing");
@@ -104,10 +114,7 @@ int ptx_parse_register(struct ptx_body_parser *b, uint32_t *regp, uint8_t *typep
 	if (!name || name->kind != PTX_NAME_REG || name->type >> 8 > 1)
 		return ptx_fail(p, "\"%.*s\" is no register", PTX_SHOWN(&p->token));
 	*typep = name->type;
-	r = ptx_use_register(b, name->index + element, name->type, regp);
-	if (!r)
-		ptx_next(p);
-	return r;
+	return take_register(b, name, element, regp);
 }
 
 /*
@@ -262,7 +269,6 @@ int ptx_parse_operand_name(struct ptx_body_parser *b, struct ptx_operand *operan
 	struct ptx_parser *p = &b->p;
 	const struct ptx_name *name;
 	uint32_t at, element;
-	uint8_t type;
 
 	at = find_body_name(b->names, &p->token, &element);
 	name = at ? ptx_names_at(b->names, at - 1) : NULL;
@@ -270,7 +276,7 @@ int ptx_parse_operand_name(struct ptx_body_parser *b, struct ptx_operand *operan
 		if (name->type >> 8 > 1)
 			return parse_vector_register(b, name, operand);
 		operand->kind = PTX_OPERAND_REG;
-		return ptx_parse_register(b, &operand->index, &type);
+		return take_register(b, name, element, &operand->index);
 	}
 	if (find_symbol(b, operand))
 		return parse_offset(p, operand);
