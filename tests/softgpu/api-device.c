@@ -165,7 +165,13 @@ TEST(calls_are_found_by_name_and_version)
 	check_ok(cuGetProcAddress("cuCtxGetDevice", (void **)&function, 13000, 0, NULL));
 	check_ok(cuGetProcAddress("cuCtxGetDevice", &found, 12000, 0, NULL));
 	check(found != (void *)function);
-	check_cu(cuGetProcAddress("cuGraphCreate", &found, 13000, 0, &status),
+	check_ok(cuGetProcAddress("cuGraphInstantiate", &found, 13000, 0, NULL));
+	check_ok(cuGetProcAddress(
+		"cuGraphInstantiateWithFlags", (void **)&function, 13000, 0, NULL));
+	check(found == (void *)function);
+	check_ok(cuGetProcAddress("cuGraphInstantiate", &found, 11000, 0, NULL));
+	check(found != (void *)function);
+	check_cu(cuGetProcAddress("cuUserObjectCreate", &found, 13000, 0, &status),
 		CUDA_ERROR_NOT_FOUND);
 	check(!found && status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 	check_cu(

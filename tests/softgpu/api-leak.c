@@ -3,7 +3,7 @@
  * softgpu: what is destroyed is gone
  */
 
-#include "api.h"
+#include "graph.h"
 
 /* What queues and threads may keep of what they once needed at most. */
 #define KEPT (32 << 10)
@@ -114,6 +114,89 @@ TEST(images_that_fail_to_load_leave_nothing)
 	after = allocated();
 	check_ok(cuMemGetInfo(&free_after, &total));
 	check_eq(free_before, free_after);
+	if (after > before + KEPT)
+		test_fail(__FILE__, __LINE__, "%zu bytes have become %zu", before, after);
+}
+
+/* Captures a fork that is joined, or one that is not. */
+static CUgraph capture(CUstream one, CUstream two, CUdeviceptr words, bool is_joined)
+{
+	CUgraph graph = NULL;
+	CUevent event;
+
+	check_ok(cuEventCreate(&event, 0));
+	check_ok(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+	check_ok(launch_store(words, 1, one));
+	check_ok(cuEventRecord(event, one));
+	check_ok(cuStreamWaitEvent(two, event, 0));
+	check_ok(cuMemcpyDtoDAsync(words + 4, words, 4, two));
+	check_ok(cuEventRecord(event, two));
+	if (is_joined)
+		check_ok(cuStreamWaitEvent(one, event, 0));
+	check_cu(cuStreamEndCapture(one, &graph),
+		is_joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+	check_ok(cuEventDestroy(event));
+	return graph;
+}
+
+/* A graph with children and events, changed while it runs, and taken away then. */
+static void graph_and_die(CUstream one, CUstream two, CUdeviceptr words, CUevent event)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUDA_KERNEL_NODE_PARAMS params;
+	CUgraph graph, child, clone;
+	CUlaunchAttributeValue value = { .priority = 1 };
+	CUgraphNode node, store;
+	CUgraphExec exec;
+
+	check(!capture(one, two, words, false));
+	child = capture(one, two, words, true);
+	graph = graph_new();
+	store = add_store(graph, NULL, 0, words, 2);
+	check_ok(cuGraphKernelNodeSetAttribute(
+		store, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	check_ok(cuGraphAddChildGraphNode(&node, graph, &store, 1, child));
+	check_ok(cuGraphAddEventRecordNode(&node, graph, &node, 1, event));
+	check_ok(cuGraphAddEmptyNode(&node, graph, &node, 1));
+	check_ok(cuGraphClone(&clone, graph));
+	exec = exec_new(graph);
+	check_ok(cuGraphLaunch(exec, one));
+	check_ok(cuGraphKernelNodeGetParams(store, &params));
+	check_ok(cuGraphExecKernelNodeSetParams(exec, store, &params));
+	check_ok(cuGraphLaunch(exec, two));
+	check_ok(cuGraphExecUpdate(exec, clone, &info));
+	check_cu(cuGraphExecUpdate(exec, child, &info),
+		CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+	check_ok(cuGraphDestroyNode(node));
+	check_ok(cuGraphLaunch(exec, one));
+	check_ok(cuGraphExecDestroy(exec));
+	check_ok(cuGraphDestroy(graph));
+	check_ok(cuGraphDestroy(child));
+	check_ok(cuGraphDestroy(clone));
+	/* One that goes with its stream. */
+	check_ok(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+	check_ok(launch_store(words, 1, one));
+	check_ok(cuEventRecord(event, one));
+	check_ok(cuStreamDestroy(one));
+	check_ok(cuStreamSynchronize(two));
+	check_ok(cuStreamDestroy(two));
+}
+
+TEST(graphs_and_captures_leave_nothing)
+{
+	CUdeviceptr words;
+	size_t before, after;
+	CUevent event;
+
+	context_new();
+	words = device_memory(64);
+	check_ok(cuEventCreate(&event, 0));
+	for (int i = 0; i < 20; i++)
+		graph_and_die(stream_new(), stream_new(), words, event);
+	before = allocated();
+	for (int i = 0; i < ROUNDS; i++)
+		graph_and_die(stream_new(), stream_new(), words, event);
+	after = allocated();
 	if (after > before + KEPT)
 		test_fail(__FILE__, __LINE__, "%zu bytes have become %zu", before, after);
 }

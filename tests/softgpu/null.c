@@ -47,3 +47,34 @@ TEST(the_null_driver_says_what_it_is_and_lets_a_program_pass)
 	check_ok(cuStreamSynchronize(stream));
 	check_ok(cuModuleUnload(module));
 }
+
+TEST(the_null_driver_captures_and_launches_graphs_of_nothing)
+{
+	CUstreamCaptureStatus status;
+	CUgraphExec exec, other;
+	CUgraph graph, added;
+	CUgraphNode node;
+	CUstream stream;
+	size_t n = 9;
+
+	check_ok(cuInit(0));
+	check_ok(cuStreamCreate(&stream, 0));
+	check_ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	check_ok(cuStreamIsCapturing(stream, &status));
+	check_eq(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+	check_ok(cuStreamEndCapture(stream, &graph));
+	check_ok(cuStreamIsCapturing(stream, &status));
+	check_eq(status, CU_STREAM_CAPTURE_STATUS_NONE);
+	check_cu(cuStreamEndCapture(stream, &added), CUDA_ERROR_ILLEGAL_STATE);
+	check_ok(cuGraphCreate(&added, 0));
+	check(added != graph);
+	check_ok(cuGraphAddEmptyNode(&node, added, NULL, 0));
+	check_ok(cuGraphGetNodes(added, NULL, &n));
+	check_eq(n, 0);
+	check_ok(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	check_ok(cuGraphInstantiateWithFlags(&other, added, 0));
+	check(exec != other);
+	check_ok(cuGraphLaunch(exec, stream));
+	check_ok(cuGraphExecDestroy(exec));
+	check_ok(cuGraphDestroy(graph));
+}

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exec-harness.h"
+#include "sched/graph.h"
 #include "sched/sched.h"
 #include "test.h"
 
@@ -61,22 +62,29 @@ static void start(struct sched_context *context)
 	sched_context_init(context, &sched);
 }
 
-static int launch(
-	struct sched_stream *stream, const char *name, void *argument, uint32_t n_blocks)
+static void describe(
+	struct sched_op *op, const char *name, void *argument, uint32_t n_blocks)
 {
-	struct sched_op op = { .kind = SCHED_LAUNCH };
-
-	op.grid.n_blocks = n_blocks;
-	op.grid.launch = (struct softgpu_launch){
+	op->kind = SCHED_LAUNCH;
+	op->grid.n_blocks = n_blocks;
+	op->grid.launch = (struct softgpu_launch){
 		.kernel = rig_kernel(rig, name),
 		.grid = { n_blocks, 1, 1 },
 		.block = { N_THREADS, 1, 1 },
-		.params = op.grid.params,
+		.params = op->grid.params,
 		.params_size = sizeof(argument),
 		.space = &rig->space,
 		.n_sms = 4,
 	};
-	memcpy(op.grid.params, &argument, sizeof(argument));
+	memcpy(op->grid.params, &argument, sizeof(argument));
+}
+
+static int launch(
+	struct sched_stream *stream, const char *name, void *argument, uint32_t n_blocks)
+{
+	struct sched_op op = { 0 };
+
+	describe(&op, name, argument, n_blocks);
 	return sched_submit(stream, &op, false);
 }
 
@@ -91,8 +99,8 @@ static void *submit(void *argument)
 	struct submitter *submitter = argument;
 
 	for (int i = 0; i < N_LAUNCHES && !submitter->r; i++)
-		submitter->r = launch(
-			submitter->stream, "count", submitter->counts, N_BLOCKS);
+		submitter->r =
+			launch(submitter->stream, "count", submitter->counts, N_BLOCKS);
 	if (!submitter->r)
 		submitter->r = sched_stream_wait(submitter->stream);
 	return NULL;
@@ -110,9 +118,7 @@ TEST(threads_of_many_streams_share_atomic_words)
 	counts = rig_alloc(rig, sizeof(*counts));
 	for (int i = 0; i < N_STREAMS; i++) {
 		submitters[i].counts = counts;
-		check_eq(sched_stream_new(
-				 &submitters[i].stream, &context, i & 1, 0),
-			0);
+		check_eq(sched_stream_new(&submitters[i].stream, &context, i & 1, 0), 0);
 		check_eq(pthread_create(&threads[i], NULL, submit, &submitters[i]), 0);
 	}
 	for (int i = 0; i < N_STREAMS; i++) {
@@ -171,4 +177,81 @@ TEST(a_fault_ends_what_its_context_runs_and_no_other)
 	check_eq(words[1], 0);
 	sched_context_deinit(&context);
 	sched_context_deinit(&other);
+}
+
+enum { GRAPH_NODES = 4, GRAPH_THREADS = 2, GRAPH_LAUNCHES = 20 };
+
+/* One node, two side by side, one more. */
+static struct sched_graph *diamond(struct counts *counts)
+{
+	static const struct sched_edge edges[] = { { 0, 1 }, { 0, 2 }, { 1, 3 },
+		{ 2, 3 } };
+	struct sched_graph *graph;
+
+	check_eq(sched_graph_new(&graph, &sched, GRAPH_NODES, NULL), 0);
+	for (int i = 0; i < GRAPH_NODES; i++) {
+		describe(&graph->nodes[i].op, "count", counts, N_BLOCKS);
+		graph->nodes[i].kind = SCHED_LAUNCH;
+	}
+	check_eq(sched_graph_finish(graph, edges, 4), 0);
+	check_eq(graph->n_lanes, 2);
+	return graph;
+}
+
+struct launcher {
+	struct sched_stream *stream;
+	struct sched_graph *graph; /* a reference */
+	int r;
+};
+
+/* Goes on with a copy, as who changes a graph does. */
+static void *launch_graph(void *argument)
+{
+	struct launcher *launcher = argument;
+	struct sched_graph *copy;
+
+	for (int i = 0; i < GRAPH_LAUNCHES && !launcher->r; i++) {
+		struct sched_op op = {
+			.kind = SCHED_GRAPH,
+			.run.graph = sched_graph_ref(launcher->graph),
+		};
+
+		launcher->r = sched_submit(launcher->stream, &op, false);
+		if (i % 5 == 0 && !sched_graph_copy(&copy, launcher->graph)) {
+			sched_graph_unref(launcher->graph);
+			launcher->graph = copy;
+		}
+	}
+	sched_graph_unref(launcher->graph);
+	if (!launcher->r)
+		launcher->r = sched_stream_wait(launcher->stream);
+	return NULL;
+}
+
+TEST(threads_that_launch_one_graph_take_turns)
+{
+	const uint32_t n = GRAPH_THREADS * GRAPH_LAUNCHES * GRAPH_NODES * N_BLOCKS;
+	struct launcher launchers[GRAPH_THREADS] = {};
+	pthread_t threads[GRAPH_THREADS];
+	struct sched_context context;
+	struct sched_graph *graph;
+	struct counts *counts;
+
+	start(&context);
+	counts = rig_alloc(rig, sizeof(*counts));
+	graph = diamond(counts);
+	for (int i = 0; i < GRAPH_THREADS; i++) {
+		launchers[i].graph = sched_graph_ref(graph);
+		check_eq(sched_stream_new(&launchers[i].stream, &context, false, 0), 0);
+		check_eq(pthread_create(&threads[i], NULL, launch_graph, &launchers[i]),
+			0);
+	}
+	sched_graph_unref(graph);
+	for (int i = 0; i < GRAPH_THREADS; i++) {
+		check_eq(pthread_join(threads[i], NULL), 0);
+		check_eq(launchers[i].r, 0);
+	}
+	check_eq(counts->threads, n * N_THREADS);
+	check_eq(counts->locked, n);
+	sched_context_deinit(&context);
 }

@@ -14,12 +14,15 @@
  * Results of programs that run on it are wrong. It is for benchmarks, and for tests of
  * what needs several devices: VGPU_NULL_DEVICES says how many there are. Device n differs
  * from the others by its UUID, its place on the PCI bus (the last device comes first
- * there) and its memory, n GiB more than that of device 0.
+ * there) and its memory, n GiB more than that of device 0. VGPU_NULL_GATE names a file
+ * without which cuInit does not return: a driver that takes as long as a test likes.
  */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #pragma GCC visibility push(default)
 #include "vgpu/cuda.h"
@@ -98,7 +101,15 @@ int softgpu_set_window(
  * Device
  */
 
-NOTHING(cuInit, (unsigned int Flags))
+CUresult cuInit(unsigned int Flags)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	const char *gate = getenv("VGPU_NULL_GATE");
+
+	while (gate && access(gate, F_OK))
+		nanosleep(&pause, NULL);
+	return CUDA_SUCCESS;
+}
 
 CUresult cuDriverGetVersion(int *driverVersion)
 {
@@ -550,3 +561,153 @@ CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEn
 	*pMilliseconds = 0;
 	return CUDA_SUCCESS;
 }
+
+/*
+ * Captures and graphs
+ *
+ * A graph is a number that stands for no nodes, whatever was captured or added. One
+ * stream at a time is captured, which is enough for programs that measure.
+ */
+
+static struct {
+	CUstream stream;
+	CUgraph graph;
+	cuuint64_t id;
+} capture;
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	static __thread CUstreamCaptureMode now;
+	CUstreamCaptureMode before = now;
+
+	now = *mode;
+	*mode = before;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
+{
+	capture.stream = hStream;
+	capture.graph = handle_new();
+	capture.id++;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+{
+	*phGraph = hStream == capture.stream ? capture.graph : NULL;
+	capture.stream = NULL;
+	return *phGraph ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE;
+}
+
+CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+	*captureStatus = hStream && hStream == capture.stream
+				 ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+				 : CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
+	CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
+	const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
+	size_t *numDependencies_out)
+{
+	cuStreamIsCapturing(hStream, captureStatus_out);
+	if (id_out)
+		*id_out = capture.id;
+	if (graph_out)
+		*graph_out = capture.graph;
+	if (dependencies_out)
+		*dependencies_out = NULL;
+	if (edgeData_out)
+		*edgeData_out = NULL;
+	if (numDependencies_out)
+		*numDependencies_out = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphCreate(CUgraph *phGraph, unsigned int flags)
+{
+	*phGraph = handle_new();
+	return CUDA_SUCCESS;
+}
+
+NOTHING(cuGraphDestroy, (CUgraph hGraph))
+NOTHING(cuGraphDestroyNode, (CUgraphNode hNode))
+
+static CUresult node_new(CUgraphNode *node)
+{
+	*node = handle_new();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	return node_new(phGraphNode);
+}
+
+CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+	return node_new(phGraphNode);
+}
+
+CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+{
+	return node_new(phGraphNode);
+}
+
+CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies)
+{
+	return node_new(phGraphNode);
+}
+
+CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
+	size_t numDependencies, CUgraphNodeParams *nodeParams)
+{
+	return node_new(phGraphNode);
+}
+
+CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes)
+{
+	*numNodes = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
+	CUgraphEdgeData *edgeData, size_t *numEdges)
+{
+	*numEdges = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphInstantiateWithFlags(
+	CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
+{
+	*phGraphExec = handle_new();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+	*phGraphExec = handle_new();
+	instantiateParams->hErrNode_out = NULL;
+	instantiateParams->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+	return CUDA_SUCCESS;
+}
+
+NOTHING(cuGraphExecKernelNodeSetParams_v2,
+	(CUgraphExec hGraphExec, CUgraphNode hNode,
+		const CUDA_KERNEL_NODE_PARAMS *nodeParams))
+NOTHING(cuGraphExecDestroy, (CUgraphExec hGraphExec))
+NOTHING(cuGraphUpload, (CUgraphExec hGraph, CUstream hStream))
+NOTHING(cuGraphLaunch, (CUgraphExec hGraph, CUstream hStream))

@@ -33,6 +33,7 @@
 #include "mem/memory.h"
 #include "sched/sched.h"
 
+struct capture_event;
 struct image;
 struct image_log;
 struct managed;
@@ -73,6 +74,7 @@ struct device {
 	uint64_t window_base, window_size, host_base, host_size;
 	uint64_t next_context_id;
 	struct CUctx_st *primaries[MEMORY_DEVICES_MAX];
+	uint64_t n_unloads; /* atomic: how many modules went */
 
 	/* Locked by themselves. */
 	struct memory memory;
@@ -109,9 +111,10 @@ struct CUctx_st {
 	uint32_t n_retains;  /* of a primary context; device.lock */
 	bool is_active;	     /* a primary context comes and goes */
 	uint64_t generation; /* of what is in it: changes when it is reset */
+	uint32_t n_captures; /* atomic: of its streams that the legacy stream waits for */
 	struct sched_context sched;
 
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock;	 /* for what follows */
 	struct sched_mark *gate; /* new streams wait for it first, or NULL */
 	struct objects objects;
 	size_t limits[CU_LIMIT_MAX];
@@ -133,6 +136,8 @@ struct CUevent_st {
 	unsigned int flags;
 	pthread_mutex_t lock;
 	struct sched_mark *mark; /* the latest record */
+	/* That was in a captured stream; graph_lock to write, atomic. */
+	struct capture_event *captured;
 };
 
 struct CUfunc_st {
@@ -148,12 +153,13 @@ struct CUfunc_st {
 
 struct CUmod_st {
 	struct object object;
+	uint32_t n_refs; /* atomic: the program's one, and those of nodes of graphs */
 	struct ptx_module *ptx;
 	struct softgpu_program *program;
 	uint64_t variables; /* device address of the block they share, 0: none */
 	uint64_t *addresses;
-	struct managed *managed; /* the library's, where there is one */
-	pthread_mutex_t lock; /* for the kernels */
+	struct managed *managed;      /* the library's, where there is one */
+	pthread_mutex_t lock;	      /* for the kernels */
 	struct reference *references; /* those asked for; reference.c's */
 	size_t n_functions;
 	struct CUfunc_st *functions;
@@ -171,7 +177,7 @@ struct CUkern_st {
 struct CUlib_st {
 	struct object object;
 	struct image *image;
-	struct ptx_module *ptx; /* declarations: names and parameters */
+	struct ptx_module *ptx;	 /* declarations: names and parameters */
 	struct managed *managed; /* the same in all contexts; NULL: there are none */
 	size_t n_kernels;
 	struct CUkern_st *kernels;
@@ -214,6 +220,12 @@ CUresult event_gate(CUcontext context, struct sched_stream *stream);
 CUresult event_check_untimed(CUevent event, struct sched_stream *stream);
 CUresult event_record(CUevent event, struct sched_stream *stream);
 
+/* The mark of a record to come, which is the latest one now. */
+void event_set_mark(CUevent event, struct sched_mark *mark);
+
+/* Return: a reference to the mark of the latest record, NULL if there is none. */
+struct sched_mark *event_mark(CUevent event);
+
 /* Adds an object to a context, or takes it out again. */
 void context_add(CUcontext context, struct object *object);
 void context_remove(struct object *object);
@@ -250,7 +262,13 @@ bool print_has_begun(CUcontext context);
  */
 
 /* Return: 0, INVALID_HANDLE, or why there is no context. */
+CUresult stream_find(CUstream handle, struct sched_stream **streamp);
+
+/* The same for what a stream cannot be asked while it is captured. */
 CUresult stream_get(CUstream handle, struct sched_stream **streamp);
+
+/* The same for work: the stream may be captured, and the work is to be then. */
+CUresult stream_get_work(CUstream handle, struct sched_stream **streamp);
 CUcontext stream_context(const struct sched_stream *stream);
 
 /*
@@ -265,6 +283,10 @@ CUresult module_get_variable(
 	CUmodule module, const char *name, CUdeviceptr *addressp, size_t *sizep);
 
 void module_delete(CUmodule module);
+
+/* Keeps the code of a module that goes; it shall not be run any more. */
+CUmodule module_ref(CUmodule module);
+CUmodule module_unref(CUmodule module);
 
 /* Reads an image from a file, with a NUL behind it; the caller frees it. */
 CUresult module_read_file(const char *name, char **textp);

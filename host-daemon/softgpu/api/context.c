@@ -13,7 +13,7 @@
 
 #include "vgpu/log.h"
 
-#include "api/api.h"
+#include "api/capture.h"
 
 static void context_setup(CUcontext context)
 {
@@ -38,6 +38,7 @@ static void context_teardown(CUcontext context)
 	struct object *object;
 
 	context->is_active = false;
+	capture_forget_context(context);
 	sched_context_deinit(&context->sched);
 	print_reset(context);
 	pthread_mutex_lock(&context->lock);
@@ -355,8 +356,12 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 
 static CUresult context_synchronize(CUcontext context)
 {
-	CUresult r = sched_context_wait(&context->sched);
+	CUresult r;
 
+	r = capture_refuse_context(context);
+	if (r)
+		return r;
+	r = sched_context_wait(&context->sched);
 	print_flush(context);
 	return r;
 }

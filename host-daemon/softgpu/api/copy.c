@@ -11,6 +11,8 @@
 #include "vgpu/checked.h"
 
 #include "api/array.h"
+#include "api/capture.h"
+#include "api/copy.h"
 
 enum copy_side {
 	COPY_HOST,
@@ -50,34 +52,90 @@ static bool copy_check(
 	return place->side != COPY_DEVICE && place->address;
 }
 
+static CUresult copy_describe(struct sched_copy *copy, const struct copy_place *to,
+	const struct copy_place *from, const struct copy_extent *extent, bool *pageablep)
+{
+	*copy = (struct sched_copy){
+		.to = to->address,
+		.from = from->address,
+		.width = extent->width,
+		.height = extent->height,
+		.depth = extent->depth,
+		.to_pitch = to->pitch,
+		.from_pitch = from->pitch,
+		.to_slice = to->pitch * to->rows,
+		.from_slice = from->pitch * from->rows,
+	};
+	return copy_check(to, extent, pageablep) && copy_check(from, extent, pageablep)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool copy_is_empty(const struct copy_extent *extent)
+{
+	return !extent->width || !extent->height || !extent->depth;
+}
+
 static CUresult copy_submit(struct sched_stream *stream, const struct copy_place *to,
 	const struct copy_place *from, const struct copy_extent *extent, bool wait)
 {
-	struct sched_op op = {
-		.kind = SCHED_COPY,
-		.copy = {
-			.to = to->address,
-			.from = from->address,
-			.width = extent->width,
-			.height = extent->height,
-			.depth = extent->depth,
-			.to_pitch = to->pitch,
-			.from_pitch = from->pitch,
-			.to_slice = to->pitch * to->rows,
-			.from_slice = from->pitch * from->rows,
-		},
-	};
+	struct sched_op op = { .kind = SCHED_COPY };
 	bool pageable = false;
 	CUresult r;
 
-	if (!extent->width || !extent->height || !extent->depth)
+	if (copy_is_empty(extent))
 		return CUDA_SUCCESS;
-	if (!copy_check(to, extent, &pageable) || !copy_check(from, extent, &pageable))
-		return CUDA_ERROR_INVALID_VALUE;
+	r = copy_describe(&op.copy, to, from, extent, &pageable);
+	if (r)
+		return r;
 	r = sched_submit(stream, &op, wait || pageable);
 	if (wait)
 		print_flush(stream_context(stream));
 	return r;
+}
+
+/* A captured copy has the form that nodes have. */
+static CUresult copy_capture(struct sched_stream *stream, const CUDA_MEMCPY3D *copy)
+{
+	struct graph_work work;
+	CUresult r;
+
+	if (copy_is_empty(&(struct copy_extent){
+		    copy->WidthInBytes, copy->Height, copy->Depth }))
+		return CUDA_SUCCESS;
+	r = work_copy(&work, copy, stream_context(stream));
+	return r ? r : capture_add(stream, &work);
+}
+
+static CUresult copy_capture_linear(struct sched_stream *stream,
+	const struct copy_place *to, const struct copy_place *from, size_t size)
+{
+	static const CUmemorytype types[] = {
+		[COPY_HOST] = CU_MEMORYTYPE_HOST,
+		[COPY_DEVICE] = CU_MEMORYTYPE_DEVICE,
+		[COPY_UNIFIED] = CU_MEMORYTYPE_UNIFIED,
+	};
+	CUDA_MEMCPY3D copy = {
+		.srcMemoryType = types[from->side],
+		.srcPitch = size,
+		.srcHeight = 1,
+		.dstMemoryType = types[to->side],
+		.dstPitch = size,
+		.dstHeight = 1,
+		.WidthInBytes = size,
+		.Height = 1,
+		.Depth = 1,
+	};
+
+	if (from->side == COPY_HOST)
+		copy.srcHost = (const void *)(uintptr_t)from->address;
+	else
+		copy.srcDevice = from->address;
+	if (to->side == COPY_HOST)
+		copy.dstHost = (void *)(uintptr_t)to->address;
+	else
+		copy.dstDevice = to->address;
+	return copy_capture(stream, &copy);
 }
 
 static CUresult copy_linear(CUstream handle, enum copy_side to_side, uint64_t to,
@@ -89,7 +147,9 @@ static CUresult copy_linear(CUstream handle, enum copy_side to_side, uint64_t to
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(handle, &stream);
+	r = stream_get_work(handle, &stream);
+	if (!r && stream_is_captured(stream))
+		return copy_capture_linear(stream, &to_place, &from_place, size);
 	return r ? r : copy_submit(stream, &to_place, &from_place, &extent, wait);
 }
 
@@ -162,9 +222,8 @@ struct copy_operand {
 	{                                                                                \
 		.type = (_copy)->_side##MemoryType, .host = (_copy)->_side##Host,        \
 		.device = (_copy)->_side##Device, .array = (_copy)->_side##Array,        \
-		.x = (_copy)->_side##XInBytes,         \
-		.y = (_copy)->_side##Y, .z = (_z), .pitch = (_copy)->_side##Pitch,       \
-		.rows = (_rows),                                                         \
+		.x = (_copy)->_side##XInBytes, .y = (_copy)->_side##Y, .z = (_z),        \
+		.pitch = (_copy)->_side##Pitch, .rows = (_rows),                         \
 	}
 
 static CUresult copy_find_array(struct copy_place *place,
@@ -174,8 +233,8 @@ static CUresult copy_find_array(struct copy_place *place,
 		extent->height, extent->depth };
 
 	place->side = COPY_ARRAY;
-	return array_find(operand->array, &box, &place->address, &place->pitch,
-		       &place->rows)
+	return array_find(
+		       operand->array, &box, &place->address, &place->pitch, &place->rows)
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_VALUE;
 }
@@ -218,29 +277,90 @@ static CUresult copy_find_place(struct copy_place *place,
 	return CUDA_SUCCESS;
 }
 
-static CUresult copy_operands(CUstream handle, const struct copy_operand *to,
-	const struct copy_operand *from, const struct copy_extent *extent, bool wait)
+/* Finds both sides, and what lies between the calls and them: all calls for rectangles
+ * and boxes say the same as this one. */
+static CUresult copy_find(struct copy_place *to, struct copy_place *from,
+	const struct copy_extent *extent, const CUDA_MEMCPY3D *copy)
 {
+	CUresult r;
+
+	r = copy_find_place(to,
+		&(struct copy_operand)COPY_OPERAND(
+			copy, dst, copy->dstZ, copy->dstHeight),
+		extent);
+	if (!r)
+		r = copy_find_place(from,
+			&(struct copy_operand)COPY_OPERAND(
+				copy, src, copy->srcZ, copy->srcHeight),
+			extent);
+	return r;
+}
+
+CUresult copy_prepare(struct sched_copy *to, const CUDA_MEMCPY3D *copy, bool *pageablep)
+{
+	const struct copy_extent extent = { copy->WidthInBytes, copy->Height,
+		copy->Depth };
 	struct copy_place to_place, from_place;
+	bool pageable;
+	CUresult r;
+
+	if (copy_is_empty(&extent))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = copy_find(&to_place, &from_place, &extent, copy);
+	if (!r)
+		r = copy_describe(to, &to_place, &from_place, &extent,
+			pageablep ? pageablep : &pageable);
+	return r;
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool wait)
+{
+	struct copy_place to, from;
+	struct copy_extent extent;
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(handle, &stream);
-	if (!r)
-		r = copy_find_place(&to_place, to, extent);
-	if (!r)
-		r = copy_find_place(&from_place, from, extent);
-	return r ? r : copy_submit(stream, &to_place, &from_place, extent, wait);
-}
-
-static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool wait)
-{
+	r = stream_get_work(handle, &stream);
+	if (r)
+		return r;
 	if (!copy)
 		return CUDA_ERROR_INVALID_VALUE;
-	return copy_operands(handle,
-		&(struct copy_operand)COPY_OPERAND(copy, dst, 0, copy->Height),
-		&(struct copy_operand)COPY_OPERAND(copy, src, 0, copy->Height),
-		&(struct copy_extent){ copy->WidthInBytes, copy->Height, 1 }, wait);
+	if (stream_is_captured(stream))
+		return copy_capture(stream, copy);
+	extent = (struct copy_extent){ copy->WidthInBytes, copy->Height, copy->Depth };
+	r = copy_find(&to, &from, &extent, copy);
+	return r ? r : copy_submit(stream, &to, &from, &extent, wait);
+}
+
+/* A box that is one rectangle. */
+static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool wait)
+{
+	CUDA_MEMCPY3D box;
+
+	if (!copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	box = (CUDA_MEMCPY3D){
+		.srcXInBytes = copy->srcXInBytes,
+		.srcY = copy->srcY,
+		.srcMemoryType = copy->srcMemoryType,
+		.srcHost = copy->srcHost,
+		.srcDevice = copy->srcDevice,
+		.srcArray = copy->srcArray,
+		.srcPitch = copy->srcPitch,
+		.srcHeight = copy->Height,
+		.dstXInBytes = copy->dstXInBytes,
+		.dstY = copy->dstY,
+		.dstMemoryType = copy->dstMemoryType,
+		.dstHost = copy->dstHost,
+		.dstDevice = copy->dstDevice,
+		.dstArray = copy->dstArray,
+		.dstPitch = copy->dstPitch,
+		.dstHeight = copy->Height,
+		.WidthInBytes = copy->WidthInBytes,
+		.Height = copy->Height,
+		.Depth = 1,
+	};
+	return copy_3d(&box, handle, wait);
 }
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -256,19 +376,6 @@ CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
 	return copy_2d(pCopy, hStream, false);
-}
-
-static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool wait)
-{
-	if (!copy)
-		return CUDA_ERROR_INVALID_VALUE;
-	return copy_operands(handle,
-		&(struct copy_operand)COPY_OPERAND(
-			copy, dst, copy->dstZ, copy->dstHeight),
-		&(struct copy_operand)COPY_OPERAND(
-			copy, src, copy->srcZ, copy->srcHeight),
-		&(struct copy_extent){ copy->WidthInBytes, copy->Height, copy->Depth },
-		wait);
 }
 
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
@@ -335,13 +442,31 @@ CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr s
 
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bool wait)
 {
-	return copy_operands(handle,
-		&(struct copy_operand)COPY_OPERAND(
-			copy, dst, copy->dstZ, copy->dstHeight),
-		&(struct copy_operand)COPY_OPERAND(
-			copy, src, copy->srcZ, copy->srcHeight),
-		&(struct copy_extent){ copy->WidthInBytes, copy->Height, copy->Depth },
-		wait);
+	const CUDA_MEMCPY3D box = {
+		.srcXInBytes = copy->srcXInBytes,
+		.srcY = copy->srcY,
+		.srcZ = copy->srcZ,
+		.srcMemoryType = copy->srcMemoryType,
+		.srcHost = copy->srcHost,
+		.srcDevice = copy->srcDevice,
+		.srcArray = copy->srcArray,
+		.srcPitch = copy->srcPitch,
+		.srcHeight = copy->srcHeight,
+		.dstXInBytes = copy->dstXInBytes,
+		.dstY = copy->dstY,
+		.dstZ = copy->dstZ,
+		.dstMemoryType = copy->dstMemoryType,
+		.dstHost = copy->dstHost,
+		.dstDevice = copy->dstDevice,
+		.dstArray = copy->dstArray,
+		.dstPitch = copy->dstPitch,
+		.dstHeight = copy->dstHeight,
+		.WidthInBytes = copy->WidthInBytes,
+		.Height = copy->Height,
+		.Depth = copy->Depth,
+	};
+
+	return copy_3d(&box, handle, wait);
 }
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
@@ -349,7 +474,7 @@ CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_get_work(hStream, &stream);
 	if (!r && !pCopy)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)

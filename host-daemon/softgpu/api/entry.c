@@ -12,7 +12,7 @@
 
 #include "api/api.h"
 
-/* Calls whose parameters changed: the ABI from that version on. */
+/* Calls whose parameters changed: the ABI from that version on, the newest first. */
 static const struct {
 	const char *name;
 	const char *symbol;
@@ -22,6 +22,24 @@ static const struct {
 	{ "cuCtxGetDevice", "cuCtxGetDevice_v2", 13000 },
 	{ "cuCtxSynchronize", "cuCtxSynchronize_v2", 13000 },
 	{ "cuGetProcAddress", "cuGetProcAddress_v2", 12000 },
+	{ "cuGraphAddDependencies", "cuGraphAddDependencies_v2", 12030 },
+	{ "cuGraphAddKernelNode", "cuGraphAddKernelNode_v2", 12000 },
+	{ "cuGraphAddNode", "cuGraphAddNode_v2", 12030 },
+	{ "cuGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams_v2", 12000 },
+	{ "cuGraphExecUpdate", "cuGraphExecUpdate_v2", 12000 },
+	{ "cuGraphGetEdges", "cuGraphGetEdges_v2", 12030 },
+	{ "cuGraphInstantiate", "cuGraphInstantiateWithFlags", 12000 },
+	{ "cuGraphInstantiate", "cuGraphInstantiate_v2", 11000 },
+	{ "cuGraphKernelNodeGetParams", "cuGraphKernelNodeGetParams_v2", 12000 },
+	{ "cuGraphKernelNodeSetParams", "cuGraphKernelNodeSetParams_v2", 12000 },
+	{ "cuGraphNodeGetDependencies", "cuGraphNodeGetDependencies_v2", 12030 },
+	{ "cuGraphNodeGetDependentNodes", "cuGraphNodeGetDependentNodes_v2", 12030 },
+	{ "cuGraphRemoveDependencies", "cuGraphRemoveDependencies_v2", 12030 },
+	{ "cuStreamBeginCapture", "cuStreamBeginCapture_v2", 10010 },
+	{ "cuStreamGetCaptureInfo", "cuStreamGetCaptureInfo_v3", 12030 },
+	{ "cuStreamGetCaptureInfo", "cuStreamGetCaptureInfo_v2", 11030 },
+	{ "cuStreamUpdateCaptureDependencies", "cuStreamUpdateCaptureDependencies_v2",
+		12030 },
 };
 
 /* Looks a name up in this library alone, whatever else is loaded. */
@@ -45,13 +63,18 @@ static void *entry_lookup(const char *symbol)
 
 static void *entry_find(const char *name, int version)
 {
+	bool is_changed = false;
 	char newer[128];
 	void *found;
 
 	for (size_t i = 0; i < sizeof(changed) / sizeof(*changed); i++)
-		if (!strcmp(changed[i].name, name))
-			return entry_lookup(
-				version >= changed[i].since ? changed[i].symbol : name);
+		if (!strcmp(changed[i].name, name)) {
+			if (version >= changed[i].since)
+				return entry_lookup(changed[i].symbol);
+			is_changed = true;
+		}
+	if (is_changed)
+		return entry_lookup(name);
 	snprintf(newer, sizeof(newer), "%s_v2", name);
 	found = entry_lookup(newer);
 	return found ? found : entry_lookup(name);

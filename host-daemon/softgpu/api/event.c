@@ -6,7 +6,7 @@
  * the mark that it finds then, whatever is recorded later.
  */
 
-#include "api/api.h"
+#include "api/capture.h"
 
 #define EVENT_FLAGS                                                                      \
 	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
@@ -15,6 +15,7 @@ static void event_release(struct object *object)
 {
 	CUevent event = (CUevent)object;
 
+	capture_forget_event(event);
 	sched_mark_unref(event->mark);
 	pthread_mutex_destroy(&event->lock);
 	object_free(object);
@@ -71,8 +72,18 @@ static CUresult event_check(CUevent event)
 	return sched_context_fault(&event->object.context->sched);
 }
 
-/* Return: a reference to the mark of the latest record, NULL if there is none. */
-static struct sched_mark *event_mark(CUevent event)
+/* For what an event cannot be asked when its record is captured. */
+static CUresult event_check_state(CUevent event)
+{
+	CUresult r;
+
+	r = event_check(event);
+	if (!r)
+		r = capture_refuse_unsafe();
+	return r ? r : capture_refuse_event(event);
+}
+
+struct sched_mark *event_mark(CUevent event)
 {
 	struct sched_mark *mark = NULL;
 
@@ -92,19 +103,29 @@ CUresult event_check_untimed(CUevent event, struct sched_stream *stream)
 						      : CUDA_ERROR_INVALID_VALUE;
 }
 
+void event_set_mark(CUevent event, struct sched_mark *mark)
+{
+	struct sched_mark *before;
+
+	pthread_mutex_lock(&event->lock);
+	before = event->mark;
+	event->mark = sched_mark_ref(mark);
+	pthread_mutex_unlock(&event->lock);
+	sched_mark_unref(before);
+}
+
 CUresult event_record(CUevent event, struct sched_stream *stream)
 {
 	struct sched_op op = { .kind = SCHED_MARK };
-	struct sched_mark *before;
+	CUresult r;
 
+	if (capture_record(stream, event, CU_EVENT_RECORD_DEFAULT, &r))
+		return r;
 	op.mark = sched_mark_new(&softgpu_device.sched);
 	if (!op.mark)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&event->lock);
-	before = event->mark;
-	event->mark = sched_mark_ref(op.mark);
-	pthread_mutex_unlock(&event->lock);
-	sched_mark_unref(before);
+	capture_forget_event(event);
+	event_set_mark(event, op.mark);
 	return sched_submit(stream, &op, false);
 }
 
@@ -113,7 +134,7 @@ CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int f
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_get_work(hStream, &stream);
 	if (r)
 		return r;
 	if (!object_is(hEvent, OBJECT_EVENT) ||
@@ -121,7 +142,10 @@ CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int f
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	return event_record(hEvent, stream);
+	if (capture_record(stream, hEvent, flags, &r))
+		return r;
+	/* The flag is for captures. */
+	return flags ? CUDA_ERROR_INVALID_VALUE : event_record(hEvent, stream);
 }
 
 CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -134,7 +158,7 @@ CUresult cuEventQuery(CUevent hEvent)
 	struct sched_mark *mark;
 	CUresult r;
 
-	r = event_check(hEvent);
+	r = event_check_state(hEvent);
 	if (r)
 		return r;
 	mark = event_mark(hEvent);
@@ -150,7 +174,7 @@ CUresult cuEventSynchronize(CUevent hEvent)
 	struct sched_mark *mark;
 	CUresult r;
 
-	r = event_check(hEvent);
+	r = event_check_state(hEvent);
 	if (r)
 		return r;
 	mark = event_mark(hEvent);
@@ -169,6 +193,10 @@ CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEn
 	r = event_check(hStart);
 	if (!r)
 		r = event_check(hEnd);
+	if (!r)
+		r = capture_refuse_event(hStart);
+	if (!r)
+		r = capture_refuse_event(hEnd);
 	if (r)
 		return r;
 	if (!pMilliseconds)
@@ -234,7 +262,8 @@ static CUresult whole_check(CUcontext context, CUevent event)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!object_is(event, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
-	return sched_context_fault(&context->sched);
+	r = capture_refuse_context(context);
+	return r ? r : (CUresult)sched_context_fault(&context->sched);
 }
 
 /* The event is recorded in a stream of its own, which waits for all others. */

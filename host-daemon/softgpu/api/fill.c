@@ -5,20 +5,13 @@
 
 #include "vgpu/checked.h"
 
-#include "api/api.h"
+#include "api/capture.h"
+#include "api/copy.h"
 
-static CUresult fill_submit(CUstream handle, const struct sched_fill *fill, bool wait)
+static CUresult fill_check(const struct sched_fill *fill)
 {
-	struct sched_op op = { .kind = SCHED_FILL, .fill = *fill };
-	struct sched_stream *stream;
 	uint64_t row, size;
-	CUresult r;
 
-	r = stream_get(handle, &stream);
-	if (r)
-		return r;
-	if (!fill->width || !fill->height)
-		return CUDA_SUCCESS;
 	if (fill->to % fill->element || !vgpu_mul_u64(fill->width, fill->element, &row) ||
 		(fill->height > 1 &&
 			(fill->pitch < row || fill->pitch % fill->element)) ||
@@ -26,7 +19,58 @@ static CUresult fill_submit(CUstream handle, const struct sched_fill *fill, bool
 		!vgpu_add_u64(size, row, &size) ||
 		!memory_covers(&softgpu_device.memory, fill->to, size))
 		return CUDA_ERROR_INVALID_VALUE;
-	return sched_submit(stream, &op, wait);
+	return CUDA_SUCCESS;
+}
+
+CUresult fill_prepare(struct sched_fill *to, const CUDA_MEMSET_NODE_PARAMS *fill)
+{
+	*to = (struct sched_fill){
+		.to = fill->dst,
+		.width = fill->width,
+		.height = fill->height,
+		.pitch = fill->pitch,
+		.element = fill->elementSize,
+		.value = fill->value,
+	};
+	if (!fill->width || !fill->height ||
+		(fill->elementSize != 1 && fill->elementSize != 2 &&
+			fill->elementSize != 4))
+		return CUDA_ERROR_INVALID_VALUE;
+	return fill_check(to);
+}
+
+static CUresult fill_capture(struct sched_stream *stream, const struct sched_fill *fill)
+{
+	const CUDA_MEMSET_NODE_PARAMS params = {
+		.dst = fill->to,
+		.pitch = fill->pitch,
+		.value = fill->value,
+		.elementSize = fill->element,
+		.width = fill->width,
+		.height = fill->height,
+	};
+	struct graph_work work;
+	CUresult r;
+
+	r = work_fill(&work, &params, stream_context(stream));
+	return r ? r : capture_add(stream, &work);
+}
+
+static CUresult fill_submit(CUstream handle, const struct sched_fill *fill, bool wait)
+{
+	struct sched_op op = { .kind = SCHED_FILL, .fill = *fill };
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_get_work(handle, &stream);
+	if (r)
+		return r;
+	if (!fill->width || !fill->height)
+		return CUDA_SUCCESS;
+	if (stream_is_captured(stream))
+		return fill_capture(stream, fill);
+	r = fill_check(fill);
+	return r ? r : (CUresult)sched_submit(stream, &op, wait);
 }
 
 static CUresult fill_linear(CUstream stream, CUdeviceptr to, uint32_t value,

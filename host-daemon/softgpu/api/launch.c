@@ -8,30 +8,15 @@
 
 #include "vgpu/checked.h"
 
-#include "api/api.h"
+#include "api/capture.h"
 #include "vgpu/launch-attribute.h"
-
-/* What a launch asks for, wherever it was said. */
-struct launch {
-	uint32_t grid[3];
-	uint32_t block[3];
-	uint32_t shared_size;
-	bool is_cooperative;
-	CUstream stream;
-	/*
-	 * Recorded by the launch, or NULL. A device may record them as soon as all blocks
-	 * have said so, or have begun; here it happens when they have ended.
-	 */
-	CUevent events[2];
-};
 
 static uint64_t launch_blocks(const struct launch *launch)
 {
 	return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
 }
 
-/* The limits of the device, and of this function. */
-static CUresult launch_check(CUfunction function, const struct launch *launch)
+CUresult launch_check(CUfunction function, const struct launch *launch)
 {
 	uint64_t n_threads = 1;
 
@@ -96,7 +81,15 @@ static CUresult launch_unpack(CUfunction function, void **extra, uint8_t *to)
 	return CUDA_SUCCESS;
 }
 
-static void launch_describe(
+CUresult launch_params(CUfunction function, void **params, void **extra, uint8_t *to)
+{
+	if (params && extra)
+		return CUDA_ERROR_INVALID_VALUE;
+	return extra ? launch_unpack(function, extra, to)
+		     : launch_gather(function, params, to);
+}
+
+void launch_describe(
 	struct sched_grid *grid, CUfunction function, const struct launch *launch)
 {
 	CUcontext context = function->module->object.context;
@@ -140,16 +133,53 @@ static CUresult launch_record_events(
 	return r;
 }
 
-static CUresult launch_submit(
-	CUfunction handle, const struct launch *launch, void **params, void **extra)
+static CUresult launch_capture(CUfunction handle, CUfunction function,
+	const struct launch *launch, struct sched_stream *stream, void **params,
+	void **extra)
+{
+	struct graph_work work;
+	CUkernel kernel = handle == function ? NULL : (CUkernel)handle;
+	CUresult r;
+
+	r = work_launch(&work, function, kernel, launch, params, extra);
+	if (!r)
+		r = capture_add(stream, &work);
+	return r;
+}
+
+static CUresult launch_run(CUfunction function, const struct launch *launch,
+	struct sched_stream *stream, void **params, void **extra)
 {
 	struct sched_op op = { .kind = SCHED_LAUNCH };
-	struct sched_stream *stream;
-	CUfunction function;
 	uint8_t *block = op.grid.params;
 	CUresult r;
 
-	r = stream_get(launch->stream, &stream);
+	print_flush(stream_context(stream));
+	launch_describe(&op.grid, function, launch);
+	if (function->info->params_size > SCHED_PARAMS_INLINE) {
+		block = op.grid.long_params = calloc(1, function->info->params_size);
+		if (!block)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	op.grid.launch.params = block;
+	r = launch_params(function, params, extra, block);
+	if (!r)
+		r = softgpu_launch_check(&op.grid.launch);
+	if (r) {
+		free(op.grid.long_params);
+		return r;
+	}
+	return sched_submit(stream, &op, false);
+}
+
+static CUresult launch_submit(
+	CUfunction handle, const struct launch *launch, void **params, void **extra)
+{
+	struct sched_stream *stream;
+	CUfunction function;
+	CUresult r;
+
+	r = stream_get_work(launch->stream, &stream);
 	if (!r)
 		r = function_get(handle, &function);
 	if (!r)
@@ -162,23 +192,10 @@ static CUresult launch_submit(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (function->module->object.context != stream_context(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
-	print_flush(stream_context(stream));
-	launch_describe(&op.grid, function, launch);
-	if (function->info->params_size > SCHED_PARAMS_INLINE) {
-		block = op.grid.long_params = calloc(1, function->info->params_size);
-		if (!block)
-			return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	op.grid.launch.params = block;
-	r = extra ? launch_unpack(function, extra, block)
-		  : launch_gather(function, params, block);
-	if (!r)
-		r = softgpu_launch_check(&op.grid.launch);
-	if (r) {
-		free(op.grid.long_params);
-		return r;
-	}
-	r = sched_submit(stream, &op, false);
+	if (stream_is_captured(stream))
+		r = launch_capture(handle, function, launch, stream, params, extra);
+	else
+		r = launch_run(function, launch, stream, params, extra);
 	return r ? r : launch_record_events(launch, stream);
 }
 
@@ -235,9 +252,7 @@ static CUresult launch_check_that(bool is_legal)
 	return is_legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Return: 0 for an attribute that is carried out or that is only a hint. */
-static CUresult launch_attribute(
-	struct launch *launch, const CUlaunchAttribute *attribute)
+CUresult launch_attribute(struct launch *launch, const CUlaunchAttribute *attribute)
 {
 	const CUlaunchAttributeValue *value = &attribute->value;
 
@@ -246,8 +261,8 @@ static CUresult launch_attribute(
 		launch->is_cooperative = value->cooperative != 0;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		return launch_cluster(value->clusterDim.x, value->clusterDim.y,
-			value->clusterDim.z);
+		return launch_cluster(
+			value->clusterDim.x, value->clusterDim.y, value->clusterDim.z);
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
 		return launch_cluster(value->preferredClusterDim.x,
 			value->preferredClusterDim.y, value->preferredClusterDim.z);
@@ -259,9 +274,9 @@ static CUresult launch_attribute(
 			value->launchCompletionEvent.event,
 			value->launchCompletionEvent.flags);
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-		return launch_check_that((unsigned int)value
-						 ->clusterSchedulingPolicyPreference <=
-					 CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+		return launch_check_that(
+			(unsigned int)value->clusterSchedulingPolicyPreference <=
+			CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		return launch_check_that((int)value->sharedMemCarveout >= -1 &&
 					 (int)value->sharedMemCarveout <= 100);

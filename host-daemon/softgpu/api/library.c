@@ -195,6 +195,9 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 		return r;
 	if (!library || !fileName)
 		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; libraryOptions && i < numLibraryOptions; i++)
+		if (libraryOptions[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
+			return CUDA_ERROR_INVALID_VALUE;
 	r = module_read_file(fileName, &text);
 	if (r)
 		return r;

@@ -5,14 +5,16 @@
 
 #include "vgpu/checked.h"
 
-#include "api/api.h"
+#include "api/capture.h"
 
 static CUresult memory_new(struct range *range, uint64_t *addressp)
 {
-	int r;
+	CUresult r;
 
-	r = memory_alloc(&softgpu_device.memory, range, addressp);
-	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+	r = capture_refuse_unsafe();
+	if (!r && memory_alloc(&softgpu_device.memory, range, addressp))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	return r;
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
@@ -85,6 +87,9 @@ static CUresult memory_delete(uint64_t address, unsigned int kinds)
 	CUresult r;
 
 	r = context_current(&context);
+	if (r)
+		return r;
+	r = capture_refuse_unsafe();
 	if (r)
 		return r;
 	if (!address)
@@ -200,6 +205,9 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 		return r;
 	if (!p || !bytesize || Flags & ~(unsigned int)HOST_REGISTER_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
+	r = capture_refuse_unsafe();
+	if (r)
+		return r;
 	range.owner = context;
 	range.device = context->device;
 	switch (memory_register(&softgpu_device.memory, &range)) {

@@ -19,6 +19,26 @@
 /* What cuMemAlloc() promises for an allocation, variables have each on its own. */
 #define MODULE_VARIABLE_ALIGN 256
 
+CUmodule module_ref(CUmodule module)
+{
+	__atomic_fetch_add(&module->n_refs, 1, __ATOMIC_RELAXED);
+	return module;
+}
+
+CUmodule module_unref(CUmodule module)
+{
+	if (__atomic_sub_fetch(&module->n_refs, 1, __ATOMIC_ACQ_REL))
+		return NULL;
+	softgpu_program_free(module->program);
+	ptx_module_free(module->ptx);
+	free(module->functions);
+	free(module->addresses);
+	pthread_mutex_destroy(&module->lock);
+	free(module);
+	return NULL;
+}
+
+/* Handles and memory go at once, the rest when no node of a graph has a kernel of it. */
 static void module_release(struct object *object)
 {
 	CUmodule module = (CUmodule)object;
@@ -29,15 +49,13 @@ static void module_release(struct object *object)
 	if (!module->library)
 		managed_free(module->managed);
 	library_forget(module);
-	softgpu_program_free(module->program);
-	ptx_module_free(module->ptx);
 	if (module->variables)
 		memory_free(&softgpu_device.memory, module->variables,
 			MEMORY_KIND(RANGE_MODULE));
-	free(module->functions);
-	free(module->addresses);
-	pthread_mutex_destroy(&module->lock);
-	object_free(object);
+	object_leave(object);
+	/* Partner: exec_check(), which looks whether its functions are still there. */
+	__atomic_add_fetch(&softgpu_device.n_unloads, 1, __ATOMIC_RELEASE);
+	module_unref(module);
 }
 
 /* Return: 0 with the offset of each variable in addresses, or INVALID_PTX. Managed ones
@@ -172,6 +190,7 @@ CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *im
 	module = object_new(OBJECT_MODULE, sizeof(*module));
 	if (!module)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	module->n_refs = 1;
 	pthread_mutex_init(&module->lock, NULL);
 	module->object.release = module_release;
 	r = module_build(module, context, image, library, log);

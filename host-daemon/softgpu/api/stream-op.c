@@ -4,7 +4,7 @@
  * functions of the program
  */
 
-#include "api/api.h"
+#include "api/capture.h"
 
 static CUresult word_submit(CUstream handle, enum sched_kind kind, uint64_t address,
 	uint64_t value, uint32_t size, unsigned int compare)
@@ -181,14 +181,37 @@ static CUresult host_submit(CUstream handle, const struct sched_host *host)
 	return sched_submit(stream, &op, false);
 }
 
-CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+static CUresult host_capture(struct sched_stream *stream, CUhostFn fn, void *data)
 {
-	struct sched_host host = {
+	const CUDA_HOST_NODE_PARAMS params = { .fn = fn, .userData = data };
+	struct graph_work work;
+	CUresult r;
+
+	r = work_host(&work, &params);
+	return r ? r : capture_add(stream, &work);
+}
+
+void host_describe(struct sched_host *host, CUhostFn fn, void *data)
+{
+	*host = (struct sched_host){
 		.function = host_call_function,
 		.target = (void *)fn,
-		.data = userData,
+		.data = data,
 	};
+}
 
+CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+	struct sched_stream *stream;
+	struct sched_host host;
+	CUresult r;
+
+	r = stream_get_work(hStream, &stream);
+	if (r)
+		return r;
+	if (stream_is_captured(stream))
+		return host_capture(stream, fn, userData);
+	host_describe(&host, fn, userData);
 	return host_submit(hStream, &host);
 }
 

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/capture.h"
 
 static void stream_release(struct object *object)
 {
@@ -91,7 +91,7 @@ CUcontext stream_context(const struct sched_stream *stream)
 	return (CUcontext)((char *)stream->context - offsetof(struct CUctx_st, sched));
 }
 
-CUresult stream_get(CUstream handle, struct sched_stream **streamp)
+CUresult stream_find(CUstream handle, struct sched_stream **streamp)
 {
 	CUcontext context;
 	CUresult r;
@@ -112,6 +112,24 @@ CUresult stream_get(CUstream handle, struct sched_stream **streamp)
 		return stream_of_thread(context, streamp);
 	*streamp = &context->sched.legacy;
 	return CUDA_SUCCESS;
+}
+
+CUresult stream_get_work(CUstream handle, struct sched_stream **streamp)
+{
+	CUresult r;
+
+	r = stream_find(handle, streamp);
+	if (!r && (*streamp)->is_legacy)
+		r = capture_refuse_legacy(stream_context(*streamp));
+	return r;
+}
+
+CUresult stream_get(CUstream handle, struct sched_stream **streamp)
+{
+	CUresult r;
+
+	r = stream_get_work(handle, streamp);
+	return r ? r : capture_refuse(*streamp);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
@@ -144,6 +162,7 @@ CUresult cuStreamDestroy_v2(CUstream hStream)
 	if (!object_is(hStream, OBJECT_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
 	stream = hStream->sched;
+	capture_forget_stream(stream);
 	context_remove(&hStream->object);
 	object_free(&hStream->object);
 	sched_stream_free(stream);
@@ -184,7 +203,7 @@ CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_find(hStream, &stream);
 	if (r)
 		return r;
 	if (!priority)
@@ -198,7 +217,7 @@ CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_find(hStream, &stream);
 	if (r)
 		return r;
 	if (!flags)
@@ -212,7 +231,7 @@ CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_find(hStream, &stream);
 	if (r)
 		return r;
 	if (!streamId)
@@ -226,7 +245,7 @@ CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_find(hStream, &stream);
 	if (r)
 		return r;
 	if (!pctx)
@@ -252,27 +271,12 @@ CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_find(hStream, &stream);
 	if (r)
 		return r;
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
 	*device = stream_context(stream)->device;
-	return CUDA_SUCCESS;
-}
-
-/* Nothing is ever captured: cuStreamBeginCapture() does not exist here. */
-CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-	struct sched_stream *stream;
-	CUresult r;
-
-	r = stream_get(hStream, &stream);
-	if (r)
-		return r;
-	if (!captureStatus)
-		return CUDA_ERROR_INVALID_VALUE;
-	*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;
 }
 
@@ -282,17 +286,19 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_get_work(hStream, &stream);
 	if (r)
 		return r;
 	if (!object_is(hEvent, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (Flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&hEvent->lock);
-	if (hEvent->mark)
-		op.mark = sched_mark_ref(hEvent->mark);
-	pthread_mutex_unlock(&hEvent->lock);
+	if (capture_wait(stream, hEvent, Flags, &r))
+		return r;
+	/* The flag is for captures. */
+	if (Flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	op.mark = event_mark(hEvent);
 	return op.mark ? (CUresult)sched_submit(stream, &op, false) : CUDA_SUCCESS;
 }
 
@@ -302,7 +308,7 @@ CUresult cuStreamGetAttribute(
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_find(hStream, &stream);
 	if (r)
 		return r;
 	if (!value)
@@ -331,7 +337,7 @@ CUresult cuStreamSetAttribute(
 	struct sched_stream *stream;
 	CUresult r;
 
-	r = stream_get(hStream, &stream);
+	r = stream_find(hStream, &stream);
 	if (r)
 		return r;
 	if (!value)
@@ -362,9 +368,9 @@ CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
 	struct sched_stream *from, *to;
 	CUresult r;
 
-	r = stream_get(src, &from);
+	r = stream_find(src, &from);
 	if (!r)
-		r = stream_get(dst, &to);
+		r = stream_find(dst, &to);
 	if (r)
 		return r;
 	to->wait_policy = from->wait_policy;

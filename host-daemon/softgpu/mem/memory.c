@@ -319,6 +319,8 @@ static void memory_remove(struct memory *memory, const struct range *entry)
 	struct part *part;
 
 	ranges_remove(&memory->ranges, entry);
+	/* Partner: memory_ends(). */
+	__atomic_add_fetch(&memory->n_ends, 1, __ATOMIC_RELEASE);
 	if (range.kind == RANGE_REGISTERED) {
 		memory_close_registered(memory, &range);
 		return;

@@ -56,7 +56,14 @@ struct memory {
 	struct ranges ranges;
 	struct part parts[MEMORY_DEVICES_MAX + 1];
 	uint64_t next_id;
+	uint64_t n_ends; /* atomic: of allocations and registrations */
 };
+
+/* Changes whenever something ends: what memory_covers() found before may be untrue. */
+static inline uint64_t memory_ends(const struct memory *memory)
+{
+	return __atomic_load_n(&memory->n_ends, __ATOMIC_ACQUIRE);
+}
 
 /*
  * Return: 0 or -ENOMEM. A base of 0 means a window of our own; the sizes are

@@ -11,6 +11,7 @@ void sched_context_init(struct sched_context *context, struct sched *sched)
 
 	*context = (struct sched_context){ .sched = sched };
 	TAILQ_INIT(&context->streams);
+	TAILQ_INIT(&context->lanes);
 	pthread_cond_init(&context->done, NULL);
 	legacy->context = context;
 	legacy->is_blocking = true;
@@ -34,6 +35,8 @@ static void context_fail(struct sched_context *context, int fault)
 			pthread_cond_broadcast(&stream->done);
 		sched_kick(stream);
 	}
+	TAILQ_FOREACH(stream, &context->lanes, link)
+		sched_kick(stream);
 }
 
 void sched_context_set_fault(struct sched_context *context, int fault)

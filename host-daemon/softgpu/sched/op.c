@@ -7,6 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "vgpu/bulk.h"
+
+#include "sched/graph.h"
 #include "sched/sched.h"
 
 uint64_t sched_now_ns(void)
@@ -16,6 +19,10 @@ uint64_t sched_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
+
+_Static_assert(offsetof(struct sched_op, run) + sizeof(struct sched_run) <=
+		       offsetof(struct sched_op, grid.n_blocks),
+	"so much is copied of all operations but launches of kernels");
 
 struct sched_op *sched_op_new(struct sched *sched, const struct sched_op *template)
 {
@@ -51,6 +58,8 @@ void sched_op_discard(const struct sched_op *op)
 		sched_mark_finish(op->mark);
 	if (op->kind == SCHED_MARK || op->kind == SCHED_WAIT)
 		sched_mark_unref(op->mark);
+	if (op->kind == SCHED_GRAPH)
+		sched_graph_discard(op);
 }
 
 void sched_op_free(struct sched *sched, struct sched_op *op)
@@ -71,16 +80,47 @@ uint64_t sched_op_size(const struct sched_op *op)
 	return op->fill.width * op->fill.height * op->fill.element;
 }
 
-static void sched_copy_run(const struct sched_copy *copy)
+static void sched_row_run(void *to, const void *from, uint64_t size, bool past_caches)
 {
+	uintptr_t a = (uintptr_t)to, b = (uintptr_t)from;
+
+	if (a < b + size && b < a + size)
+		memmove(to, from, size);
+	else if (!past_caches && size < SCHED_PAST_CACHES_MIN)
+		vgpu_bulk_copy(to, from, size);
+	else
+		vgpu_bulk_copy_past_caches(to, from, size);
+}
+
+/* Whether this goes on with a copy in pieces, as by way of a little memory that is used
+ * again and again, of which all is more than caches hold. */
+static bool sched_is_piece(const struct sched_copy *copy, struct sched_stream *stream)
+{
+	if (copy->height != 1 || copy->depth != 1 || copy->width < SCHED_PIECE_MIN) {
+		stream->pieces_size = 0;
+		return false;
+	}
+	if (copy->to != stream->piece_to && copy->from != stream->piece_from)
+		stream->pieces_size = 0;
+	stream->piece_to = copy->to + copy->width;
+	stream->piece_from = copy->from + copy->width;
+	stream->pieces_size += copy->width;
+	return stream->pieces_size >= SCHED_PIECES_MIN;
+}
+
+static void sched_copy_run(const struct sched_copy *copy, struct sched_stream *stream)
+{
+	const bool past_caches = sched_is_piece(copy, stream);
+
 	for (uint64_t z = 0; z < copy->depth; z++)
 		for (uint64_t y = 0; y < copy->height; y++) {
 			uint64_t to = copy->to + z * copy->to_slice + y * copy->to_pitch;
 			uint64_t from =
 				copy->from + z * copy->from_slice + y * copy->from_pitch;
 
-			memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
-				copy->width);
+			sched_row_run((void *)(uintptr_t)to,
+				(const void *)(uintptr_t)from, copy->width,
+				past_caches);
 		}
 }
 
@@ -104,10 +144,10 @@ static void sched_fill_row(void *to, const struct sched_fill *fill)
 	}
 }
 
-void sched_op_run(const struct sched_op *op)
+void sched_op_run(const struct sched_op *op, struct sched_stream *stream)
 {
 	if (op->kind == SCHED_COPY) {
-		sched_copy_run(&op->copy);
+		sched_copy_run(&op->copy, stream);
 		return;
 	}
 	for (uint64_t y = 0; y < op->fill.height; y++)

@@ -15,6 +15,8 @@
 
 /* How often a word that a stream waits for is looked at. */
 #define SCHED_POLL_NS 50000
+/* And at most, where nothing happens for long. */
+#define SCHED_POLL_MAX_NS 1000000
 
 int sched_init(struct sched *sched, uint32_t n_threads)
 {
@@ -27,6 +29,7 @@ int sched_init(struct sched *sched, uint32_t n_threads)
 	TAILQ_INIT(&sched->copies);
 	TAILQ_INIT(&sched->hosts);
 	TAILQ_INIT(&sched->polling);
+	sched->poll_ns = SCHED_POLL_NS;
 	TAILQ_INIT(&sched->grids);
 	STAILQ_INIT(&sched->spare);
 	pthread_mutex_init(&sched->lock, NULL);
@@ -71,15 +74,21 @@ static void sched_poll(struct sched *sched)
 			sched_kick(stream);
 }
 
+/* Whoever writes such a word by the device wakes this thread; for one that a processor
+ * writes it looks again and again, less often the longer nothing happens: a process that
+ * was stopped may never write it. */
 static void sched_poll_wait(struct sched *sched)
 {
-	uint64_t then = sched_now_ns() + SCHED_POLL_NS;
+	uint64_t then = sched_now_ns() + sched->poll_ns;
 	struct timespec until = {
 		.tv_sec = then / 1000000000,
 		.tv_nsec = then % 1000000000,
 	};
 
-	pthread_cond_timedwait(&sched->copy_work, &sched->lock, &until);
+	if (!pthread_cond_timedwait(&sched->copy_work, &sched->lock, &until))
+		sched->poll_ns = SCHED_POLL_NS;
+	else if (sched->poll_ns < SCHED_POLL_MAX_NS)
+		sched->poll_ns += sched->poll_ns / 8;
 	sched_poll(sched);
 }
 
@@ -98,13 +107,14 @@ static void *copy_main(void *argument)
 			stream->state = SCHED_STREAM_RUNNING;
 			sched_unlock(sched);
 			if (!sched_context_fault(stream->context))
-				sched_op_run(op);
+				sched_op_run(op, stream);
 			sched_lock(sched);
 			sched_stream_complete(stream);
 			sched_poll(sched);
 		} else if (!TAILQ_EMPTY(&sched->polling)) {
 			sched_poll_wait(sched);
 		} else {
+			sched->poll_ns = SCHED_POLL_NS;
 			pthread_cond_wait(&sched->copy_work, &sched->lock);
 			continue;
 		}

@@ -45,8 +45,16 @@
 /* What a stream takes before submitting waits; real drivers hold about as many. */
 #define SCHED_QUEUE_MAX 1024
 
-/* Copies and fills up to this size are done by the caller if the stream is idle. */
-#define SCHED_INLINE_MAX (64u << 10)
+/* Copies and fills up to this size are done by the caller if the stream is idle: waking
+ * a thread for them takes as long. */
+#define SCHED_INLINE_MAX (512u << 10)
+
+/* Rows of at least this size do not fit the caches, so they are copied past them. */
+#define SCHED_PAST_CACHES_MIN (16u << 20)
+/* So are pieces of at least this size, each of which goes on where the one before it in
+ * its stream ended, once they are so much together. */
+#define SCHED_PIECE_MIN (64u << 10)
+#define SCHED_PIECES_MIN (4u << 20)
 
 /* Parameters up to this size are kept in the operation itself. */
 #define SCHED_PARAMS_INLINE 256
@@ -59,6 +67,7 @@
 
 struct sched;
 struct sched_context;
+struct sched_graph;
 struct sched_mark;
 struct sched_stream;
 
@@ -72,6 +81,7 @@ enum sched_kind {
 	SCHED_FILL,
 	SCHED_LAUNCH,
 	SCHED_HOST,
+	SCHED_GRAPH,
 	_SCHED_N,
 };
 
@@ -134,6 +144,15 @@ struct sched_grid {
 	uint8_t params[SCHED_PARAMS_INLINE] __attribute__((aligned(16)));
 };
 
+/* A launch of a graph; graph.c's. */
+struct sched_run {
+	struct sched_graph *graph; /* a reference */
+	struct sched_mark **marks; /* references, one for each event of the graph */
+	bool is_listed;		   /* has its turn */
+	bool is_done;
+	TAILQ_ENTRY(sched_op) link; /* in the turns */
+};
+
 struct sched_op {
 	enum sched_kind kind;
 	uint64_t ticket;
@@ -145,13 +164,14 @@ struct sched_op {
 		struct sched_fill fill;
 		struct sched_word word;
 		struct sched_host host;
+		struct sched_run run;
 		struct sched_grid grid;
 	};
 };
 
 enum sched_state {
 	SCHED_STREAM_IDLE,    /* empty, or kicked */
-	SCHED_STREAM_HELD,    /* by the legacy rule */
+	SCHED_STREAM_HELD,    /* by the legacy rule, or by other launches of a graph */
 	SCHED_STREAM_WAITING, /* for a mark: in its list */
 	SCHED_STREAM_POLLING, /* for a word: in sched.polling */
 	SCHED_STREAM_QUEUED,  /* for a thread: in sched.copies or sched.hosts */
@@ -163,9 +183,17 @@ struct sched_stream {
 	bool is_blocking; /* follows the legacy rule */
 	bool is_legacy;
 	int priority;
-	unsigned int flags; /* the caller's */
+	unsigned int flags;	  /* the caller's */
 	unsigned int wait_policy; /* the caller's, CUsynchronizationPolicy; 0: not set */
+	void *capture;		  /* the caller's */
 	uint64_t id;
+	struct sched_graph *graph; /* whose lane it is, or NULL */
+
+	/* whoever runs the operation at the head: where the last piece of a copy ended,
+	 * and how much there was of it */
+	uint64_t piece_to;
+	uint64_t piece_from;
+	uint64_t pieces_size;
 
 	/* the lock */
 	STAILQ_HEAD(, sched_op) ops;
@@ -178,7 +206,7 @@ struct sched_stream {
 	struct sched_mark *waits_for;
 	uint32_t n_waiters;
 	pthread_cond_t done;
-	TAILQ_ENTRY(sched_stream) link;	     /* in the context */
+	TAILQ_ENTRY(sched_stream) link;	     /* in the context, or lanes of a graph */
 	TAILQ_ENTRY(sched_stream) kick_link; /* in sched.kicked */
 	TAILQ_ENTRY(sched_stream) wait_link; /* where its state says */
 };
@@ -198,6 +226,7 @@ struct sched_context {
 	struct sched *sched;
 	struct sched_stream legacy;
 	struct sched_streams streams; /* all, legacy too */
+	struct sched_streams lanes;   /* of graphs, those that hold a node */
 	uint64_t next_ticket;
 	int fault;     /* sticky; written under the lock, read anywhere */
 	uint32_t stop; /* what engine.h calls *stop */
@@ -206,7 +235,7 @@ struct sched_context {
 };
 
 struct sched {
-	uint32_t n_threads; /* for kernels, at most */
+	uint32_t n_threads;  /* for kernels, at most */
 	uint64_t timeout_ns; /* of a kernel, 0: none */
 	uint64_t workspaces; /* device memory, n_threads times SCHED_WORKSPACE_SIZE */
 
@@ -217,6 +246,7 @@ struct sched {
 	struct sched_streams copies;
 	struct sched_streams hosts;
 	struct sched_streams polling;
+	uint64_t poll_ns; /* until the next look at the words they wait for */
 	TAILQ_HEAD(, sched_op) grids; /* with blocks that nobody took */
 	STAILQ_HEAD(, sched_op) spare;
 	uint32_t n_spare;
@@ -321,7 +351,7 @@ void sched_mark_finish(struct sched_mark *mark);
  */
 
 /* Does a copy or a fill. Called without the lock. */
-void sched_op_run(const struct sched_op *op);
+void sched_op_run(const struct sched_op *op, struct sched_stream *stream);
 
 /* Bytes that a copy or fill moves. */
 uint64_t sched_op_size(const struct sched_op *op);

@@ -12,6 +12,7 @@
 
 #include "vgpu/error.h"
 
+#include "sched/graph.h"
 #include "sched/sched.h"
 
 static void stream_init(struct sched_stream *stream, struct sched_context *context)
@@ -131,6 +132,10 @@ static void stream_pop(struct sched_stream *stream)
 	struct sched_context *context = stream->context;
 	struct sched_op *op = STAILQ_FIRST(&stream->ops);
 
+	if (stream->graph) {
+		sched_graph_step(stream);
+		return;
+	}
 	STAILQ_REMOVE_HEAD(&stream->ops, next);
 	sched_op_free(context->sched, op);
 	stream->n_ops--;
@@ -181,6 +186,12 @@ static bool stream_begin(struct sched_stream *stream, struct sched_op *op)
 	case SCHED_LAUNCH:
 		stream->state = SCHED_STREAM_RUNNING;
 		sched_grid_begin(sched, op);
+		return false;
+	case SCHED_GRAPH:
+		if (op->run.is_done)
+			return true;
+		if (!sched_graph_begin(op))
+			stream->state = SCHED_STREAM_HELD;
 		return false;
 	default:
 		stream_enter(stream, SCHED_STREAM_QUEUED, &sched->copies);
@@ -280,10 +291,23 @@ static void stream_run_inline(struct sched_stream *stream, struct sched_op *op)
 	TAILQ_REMOVE(&sched->copies, stream, wait_link);
 	stream->state = SCHED_STREAM_RUNNING;
 	sched_unlock(sched);
-	sched_op_run(op);
+	sched_op_run(op, stream);
 	sched_lock(sched);
 	sched_stream_complete(stream);
 	streams_settle(sched);
+}
+
+/* Starts the threads that an operation cannot do without. Return: 0 or -errno. */
+static int stream_staff(struct sched *sched, const struct sched_op *template)
+{
+	int r = 0;
+
+	if (template->kind != SCHED_GRAPH)
+		return sched_staff(sched, template->kind);
+	for (unsigned int kind = 0; kind < _SCHED_N && !r; kind++)
+		if (template->run.graph->kinds & 1u << kind)
+			r = sched_staff(sched, kind);
+	return r;
 }
 
 static int stream_submit_locked(
@@ -297,7 +321,7 @@ static int stream_submit_locked(
 	while (stream->n_ops >= SCHED_QUEUE_MAX && !context->fault)
 		stream_sleep(stream);
 	op = NULL;
-	if (!context->fault && !sched_staff(context->sched, template->kind))
+	if (!context->fault && !stream_staff(context->sched, template))
 		op = sched_op_new(context->sched, template);
 	if (!op) {
 		sched_op_discard(template);
@@ -305,6 +329,8 @@ static int stream_submit_locked(
 	}
 	op->stream = stream;
 	op->ticket = context->next_ticket++;
+	if (op->kind == SCHED_GRAPH)
+		sched_graph_enlist(op);
 	STAILQ_INSERT_TAIL(&stream->ops, op, next);
 	stream->n_ops++;
 	target = ++stream->n_submitted;

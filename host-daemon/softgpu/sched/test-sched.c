@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "sched/sched.h"
@@ -351,6 +352,44 @@ TEST(a_stream_waits_for_a_word_that_another_writes)
 	check_eq(load(&after), 0);
 	check_eq(write_word(two, &word, 5), 0);
 	check_eq(sched_stream_wait(one), 0);
+	check_eq(load(&after), 1);
+	sched_context_deinit(&context);
+}
+
+static long count_waits(void)
+{
+	struct rusage usage;
+
+	check_eq(getrusage(RUSAGE_SELF, &usage), 0);
+	return usage.ru_nvcsw;
+}
+
+TEST(a_word_that_nobody_writes_is_looked_at_ever_less_often)
+{
+	struct sched_context context;
+	uint64_t word = 0, after = 0;
+	struct sched_stream *stream;
+	struct sched_op op = {
+		.kind = SCHED_WAIT_VALUE,
+		.word = { .address = (uintptr_t)&word,
+			.value = 1,
+			.size = 8,
+			.compare = SCHED_COMPARE_EQ },
+	};
+	long before;
+
+	start(&context);
+	stream = stream_new(&context, false);
+	check_eq(sched_submit(stream, &op, false), 0);
+	check_eq(write_word(stream, &after, 1), 0);
+	before = count_waits();
+	usleep(500000);
+	/* One every 50 us, as at first, would be 10000. */
+	check(count_waits() - before < 2000);
+	check_eq(load(&after), 0);
+	/* A processor's own write, of which nobody tells. */
+	__atomic_store_n(&word, 1, __ATOMIC_RELEASE);
+	check_eq(sched_stream_wait(stream), 0);
 	check_eq(load(&after), 1);
 	sched_context_deinit(&context);
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a capture tells, and dependencies that the program sets
+ */
+
+#include <stdlib.h>
+
+#include "api/capture-lane.h"
+
+static CUresult info_check_legacy(const struct sched_stream *stream)
+{
+	if (!stream->is_legacy)
+		return CUDA_SUCCESS;
+	/* The legacy stream is of no use meanwhile, but asking does no harm. */
+	return __atomic_load_n(&stream_context(stream)->n_captures, __ATOMIC_ACQUIRE)
+		       ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+		       : CUDA_SUCCESS;
+}
+
+static CUstreamCaptureStatus lane_status(const struct capture_lane *lane)
+{
+	if (!lane)
+		return CU_STREAM_CAPTURE_STATUS_NONE;
+	return lane->capture->is_invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+					 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+/* All edges are plain, so that there is nothing but zeros to tell. */
+static CUresult lane_edges(struct capture_lane *lane, const CUgraphEdgeData **datap)
+{
+	free(lane->data);
+	lane->data = calloc(lane->before.n + 1, sizeof(*lane->data));
+	*datap = lane->data;
+	return lane->data ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
+	CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
+	const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
+	size_t *numDependencies_out)
+{
+	struct sched_stream *stream;
+	struct capture_lane *lane;
+	CUresult r;
+
+	r = stream_find(hStream, &stream);
+	if (r)
+		return r;
+	if (!captureStatus_out)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = info_check_legacy(stream);
+	if (!r)
+		r = graph_enter();
+	if (r)
+		return r;
+	lane = capture_lane_of(stream);
+	*captureStatus_out = lane_status(lane);
+	/* All else is told of captures that go on. */
+	if (!lane || lane->capture->is_invalid)
+		return graph_leave(CUDA_SUCCESS);
+	if (id_out)
+		*id_out = lane->capture->id;
+	if (graph_out)
+		*graph_out = lane->capture->graph;
+	if (dependencies_out)
+		*dependencies_out = lane->before.nodes;
+	if (edgeData_out)
+		r = lane_edges(lane, edgeData_out);
+	if (numDependencies_out)
+		*numDependencies_out = lane->before.n;
+	return graph_leave(r);
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream hStream,
+	CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
+	const CUgraphNode **dependencies_out, size_t *numDependencies_out)
+{
+	return cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out,
+		dependencies_out, NULL, numDependencies_out);
+}
+
+CUresult cuStreamGetCaptureInfo(
+	CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
+{
+	return cuStreamGetCaptureInfo_v3(
+		hStream, captureStatus_out, id_out, NULL, NULL, NULL, NULL);
+}
+
+CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+	return cuStreamGetCaptureInfo_v3(
+		hStream, captureStatus, NULL, NULL, NULL, NULL, NULL);
+}
+
+static CUresult lane_update(
+	struct capture_lane *lane, const CUgraphNode *nodes, size_t n, unsigned int flags)
+{
+	CUresult r;
+
+	if (!lane)
+		return CUDA_ERROR_ILLEGAL_STATE;
+	if (lane->capture->is_invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	r = graph_check_nodes(lane->capture->graph, nodes, n);
+	if (r)
+		return r;
+	if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+		lane->before.n = 0;
+	return capture_list_join(&lane->before, nodes, n);
+}
+
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies,
+	const CUgraphEdgeData *dependencyData, size_t numDependencies, unsigned int flags)
+{
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_find(hStream, &stream);
+	if (r)
+		return r;
+	if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!graph_edges_are_plain(dependencyData, numDependencies))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r = graph_enter();
+	if (r)
+		return r;
+	return graph_leave(lane_update(
+		capture_lane_of(stream), dependencies, numDependencies, flags));
+}
+
+CUresult cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies,
+	size_t numDependencies, unsigned int flags)
+{
+	return cuStreamUpdateCaptureDependencies_v2(
+		hStream, dependencies, NULL, numDependencies, flags);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures: streams whose work becomes nodes of a graph
+ *
+ * A capture begins in one stream, its origin. Others take part from when they wait for
+ * an event that was recorded in a stream that does, until the capture ends in its origin.
+ * Each stream that takes part has a lane, which holds the nodes that its next work will
+ * depend on; an event that is recorded in it keeps a copy of those. All of this is
+ * guarded by graph_lock.
+ *
+ * What may not be done with a captured stream invalidates its capture: from then on
+ * everything in it fails, and at its end there is no graph.
+ */
+
+#include <stdlib.h>
+
+#include "api/capture-lane.h"
+
+struct captures captures = TAILQ_HEAD_INITIALIZER(captures);
+uint32_t n_captures;
+
+/* A number of the calling thread that none after it has, as its pthread_t may be. */
+uint64_t capture_thread(void)
+{
+	static __thread uint64_t own;
+	static uint64_t n;
+
+	if (!own)
+		own = __atomic_add_fetch(&n, 1, __ATOMIC_RELAXED);
+	return own;
+}
+
+void capture_unref(struct capture *capture)
+{
+	if (!--capture->n_refs)
+		free(capture);
+}
+
+CUresult capture_list_copy(struct graph_list *to, const struct graph_list *from)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	to->n = 0;
+	for (size_t i = 0; i < from->n && !r; i++)
+		r = graph_list_add(to, from->nodes[i]);
+	return r;
+}
+
+CUresult capture_list_join(
+	struct graph_list *to, const CUgraphNode *nodes, size_t n_nodes)
+{
+	uint64_t walk = graph_walk();
+	CUresult r = CUDA_SUCCESS;
+
+	for (size_t i = 0; i < to->n; i++)
+		to->nodes[i]->seen = walk;
+	for (size_t i = 0; i < n_nodes && !r; i++) {
+		if (nodes[i]->seen != walk)
+			r = graph_list_add(to, nodes[i]);
+		nodes[i]->seen = walk;
+	}
+	return r;
+}
+
+/*
+ * Lanes
+ */
+
+CUresult capture_lane_new(
+	struct capture_lane **lanep, struct capture *capture, struct sched_stream *stream)
+{
+	struct capture_lane *lane = calloc(1, sizeof(*lane));
+
+	if (!lane)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	lane->capture = capture;
+	lane->stream = stream;
+	TAILQ_INSERT_TAIL(&capture->lanes, lane, link);
+	/* Partner: capture_refuse_legacy(). */
+	if (stream->is_blocking)
+		__atomic_add_fetch(
+			&stream_context(stream)->n_captures, 1, __ATOMIC_RELEASE);
+	/* Partner: stream_is_captured(). */
+	__atomic_store_n(&stream->capture, lane, __ATOMIC_RELEASE);
+	*lanep = lane;
+	return CUDA_SUCCESS;
+}
+
+void capture_lane_leave(struct capture_lane *lane)
+{
+	struct sched_stream *stream = lane->stream;
+
+	if (!stream)
+		return;
+	if (stream->is_blocking)
+		__atomic_sub_fetch(
+			&stream_context(stream)->n_captures, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&stream->capture, NULL, __ATOMIC_RELEASE);
+	lane->stream = NULL;
+}
+
+static void lane_free(struct capture_lane *lane)
+{
+	capture_lane_leave(lane);
+	TAILQ_REMOVE(&lane->capture->lanes, lane, link);
+	free(lane->before.nodes);
+	free(lane->data);
+	free(lane);
+}
+
+/*
+ * Beginning and end
+ */
+
+static CUresult capture_new(struct capture **capturep, CUgraph graph,
+	CUstreamCaptureMode mode, struct sched_stream *stream)
+{
+	static uint64_t ids;
+	struct capture *capture = calloc(1, sizeof(*capture));
+	CUresult r = CUDA_SUCCESS;
+
+	if (!capture)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	capture->n_refs = 1;
+	capture->id = ++ids;
+	capture->mode = mode;
+	capture->thread = capture_thread();
+	capture->graph = graph;
+	capture->has_graph = graph;
+	TAILQ_INIT(&capture->lanes);
+	if (!graph)
+		r = graph_new(&capture->graph, true);
+	if (!r)
+		r = capture_lane_new(&capture->origin, capture, stream);
+	if (r) {
+		if (!graph && capture->graph)
+			graph_free(capture->graph);
+		free(capture);
+		return r;
+	}
+	capture->graph->capture = capture;
+	TAILQ_INSERT_TAIL(&captures, capture, link);
+	__atomic_add_fetch(&n_captures, 1, __ATOMIC_RELEASE);
+	*capturep = capture;
+	return CUDA_SUCCESS;
+}
+
+/* Lets all streams go; the graph is the caller's. */
+static void capture_end(struct capture *capture)
+{
+	while (!TAILQ_EMPTY(&capture->lanes))
+		lane_free(TAILQ_FIRST(&capture->lanes));
+	TAILQ_REMOVE(&captures, capture, link);
+	__atomic_sub_fetch(&n_captures, 1, __ATOMIC_RELEASE);
+	capture->is_over = true;
+	capture->graph->capture = NULL;
+	capture->graph = NULL;
+	capture->origin = NULL;
+	capture_unref(capture);
+}
+
+void capture_abandon(struct capture *capture)
+{
+	CUgraph graph = capture->has_graph ? NULL : capture->graph;
+
+	capture_end(capture);
+	if (graph)
+		graph_free(graph);
+}
+
+static CUresult begin(struct sched_stream *stream, CUgraph graph,
+	const CUgraphNode *before, size_t n_before, CUstreamCaptureMode mode)
+{
+	struct capture *capture;
+	CUresult r;
+
+	if ((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream->is_legacy)
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (capture_lane_of(stream))
+		return CUDA_ERROR_ILLEGAL_STATE;
+	if (graph) {
+		if (graph->capture)
+			return CUDA_ERROR_INVALID_VALUE;
+		/* A child could go with its node meanwhile. */
+		if (graph->parent)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		r = graph_check_nodes(graph, before, n_before);
+		if (r)
+			return r;
+	}
+	r = capture_new(&capture, graph, mode, stream);
+	if (r)
+		return r;
+	r = capture_list_join(&capture->origin->before, before, n_before);
+	if (r)
+		capture_abandon(capture);
+	return r;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
+{
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_find(hStream, &stream);
+	if (!r)
+		r = graph_enter();
+	return r ? r : graph_leave(begin(stream, NULL, NULL, 0, mode));
+}
+
+CUresult cuStreamBeginCapture(CUstream hStream)
+{
+	return cuStreamBeginCapture_v2(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
+	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
+	size_t numDependencies, CUstreamCaptureMode mode)
+{
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_find(hStream, &stream);
+	if (!r && !graph_edges_are_plain(dependencyData, numDependencies))
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	if (!r)
+		r = graph_enter();
+	if (r)
+		return r;
+	r = graph_get(hGraph);
+	if (!r)
+		r = begin(stream, hGraph, dependencies, numDependencies, mode);
+	return graph_leave(r);
+}
+
+/* Marks all that a list waits for, directly or not. */
+static CUresult mark_before(const struct graph_list *list, uint64_t walk)
+{
+	struct graph_list todo = { 0 };
+	CUresult r;
+
+	r = capture_list_copy(&todo, list);
+	while (!r && todo.n) {
+		const struct CUgraphNode_st *node = todo.nodes[--todo.n];
+
+		if (node->seen == walk)
+			continue;
+		((CUgraphNode)node)->seen = walk;
+		for (size_t i = 0; i < node->before.n && !r; i++)
+			r = graph_list_add(&todo, node->before.nodes[i]);
+	}
+	free(todo.nodes);
+	return r;
+}
+
+/* Return: 0 if the origin waits for all that other streams did. */
+static CUresult capture_check_joined(struct capture *capture)
+{
+	uint64_t walk = graph_walk();
+	struct capture_lane *lane;
+	CUresult r;
+
+	if (TAILQ_FIRST(&capture->lanes) == TAILQ_LAST(&capture->lanes, capture_lanes))
+		return CUDA_SUCCESS;
+	r = mark_before(&capture->origin->before, walk);
+	TAILQ_FOREACH(lane, &capture->lanes, link)
+		for (size_t i = 0; i < lane->before.n && !r; i++)
+			if (lane->before.nodes[i]->seen != walk)
+				r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+	return r;
+}
+
+static CUresult end(struct sched_stream *stream, CUgraph *graphp)
+{
+	struct capture_lane *lane = capture_lane_of(stream);
+	struct capture *capture;
+	CUresult r;
+
+	if (!lane)
+		return CUDA_ERROR_ILLEGAL_STATE;
+	capture = lane->capture;
+	if (lane != capture->origin) {
+		capture->is_invalid = true;
+		return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+	}
+	if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+		capture->thread != capture_thread())
+		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	r = capture->is_invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+				: capture_check_joined(capture);
+	if (r) {
+		capture_abandon(capture);
+		return r;
+	}
+	*graphp = capture->graph;
+	capture_end(capture);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+{
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_find(hStream, &stream);
+	if (r)
+		return r;
+	if (!phGraph)
+		return CUDA_ERROR_INVALID_VALUE;
+	*phGraph = NULL;
+	r = graph_enter();
+	return r ? r : graph_leave(end(stream, phGraph));
+}
+
+/*
+ * Work
+ */
+
+CUresult capture_lane_add(struct capture_lane *lane, struct graph_work *work)
+{
+	CUgraphNode node;
+	CUresult r;
+
+	if (lane->capture->is_invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	r = graph_add(
+		&node, lane->capture->graph, lane->before.nodes, lane->before.n, work);
+	if (r) {
+		lane->capture->is_invalid = true;
+		return r;
+	}
+	lane->before.n = 0;
+	if (graph_list_add(&lane->before, node))
+		lane->capture->is_invalid = true;
+	return CUDA_SUCCESS;
+}
+
+CUresult capture_add(struct sched_stream *stream, struct graph_work *work)
+{
+	struct capture_lane *lane;
+	CUresult r;
+
+	r = graph_enter();
+	if (r) {
+		work_deinit(work);
+		return r;
+	}
+	lane = capture_lane_of(stream);
+	/* None if it ended a moment ago, in another thread. */
+	r = lane ? capture_lane_add(lane, work) : CUDA_ERROR_ILLEGAL_STATE;
+	if (r)
+		work_deinit(work);
+	return graph_leave(r);
+}

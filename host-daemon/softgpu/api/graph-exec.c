@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executable graphs
+ *
+ * A graph is copied and flattened: a child becomes its nodes between two that do
+ * nothing. What the scheduler gets can be launched as often as one likes and costs one
+ * operation each time; it is only replaced when it is changed while launches are under
+ * way.
+ */
+
+#include <stdlib.h>
+
+#include "api/graph.h"
+
+/*
+ * Building
+ */
+
+struct build {
+	CUgraphExec exec;
+	struct sched_graph *graph;
+	struct sched_edge *edges;
+	uint32_t n_nodes, n_edges;
+	CUgraphNode error;
+};
+
+static void build_size(CUgraph graph, size_t *n_nodesp, size_t *n_edgesp)
+{
+	CUgraphNode node;
+
+	*n_edgesp += graph->n_edges;
+	TAILQ_FOREACH(node, &graph->nodes, link) {
+		++*n_nodesp;
+		if (node->work.type != CU_GRAPH_NODE_TYPE_GRAPH)
+			continue;
+		++*n_nodesp;
+		/* Between its nodes and its ends, or from end to end. */
+		*n_edgesp += 2 * node->work.child->n_nodes + 1;
+		build_size(node->work.child, n_nodesp, n_edgesp);
+	}
+}
+
+static void build_edge(struct build *build, uint32_t from, uint32_t to)
+{
+	build->edges[build->n_edges++] = (struct sched_edge){ from, to };
+}
+
+/* All work of a graph is done in one context. */
+static CUresult build_context(CUgraphExec exec, const struct graph_work *work)
+{
+	uint64_t generation;
+	CUcontext context;
+	CUresult r;
+
+	r = work_context(work, &context, &generation);
+	if (r || !context)
+		return r;
+	if (exec->context && exec->context != context)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	exec->context = context;
+	exec->generation = generation;
+	return CUDA_SUCCESS;
+}
+
+CUresult exec_prepare_node(const struct CUgraphNode_st *own, struct sched_node *node)
+{
+	CUresult r;
+
+	r = work_prepare(&own->work, node);
+	if (own->is_disabled)
+		node->op.kind = SCHED_NOTHING;
+	return r;
+}
+
+static CUresult build_graph(struct build *build, CUgraph graph);
+
+static CUresult build_child(struct build *build, CUgraphNode node)
+{
+	CUgraph child = node->work.child;
+	CUgraphNode each;
+	CUresult r;
+
+	r = build_graph(build, child);
+	if (r)
+		return r;
+	node->last = build->n_nodes++;
+	TAILQ_FOREACH(each, &child->nodes, link) {
+		if (!each->before.n)
+			build_edge(build, node->first, each->first);
+		if (!each->after.n)
+			build_edge(build, each->last, node->last);
+	}
+	if (!child->n_nodes)
+		build_edge(build, node->first, node->last);
+	return CUDA_SUCCESS;
+}
+
+static CUresult build_node(struct build *build, CUgraphNode node)
+{
+	CUresult r;
+
+	node->first = node->last = build->n_nodes++;
+	for (size_t i = 0; i < node->before.n; i++)
+		build_edge(build, node->before.nodes[i]->last, node->first);
+	r = build_context(build->exec, &node->work);
+	if (!r)
+		r = exec_prepare_node(node, &build->graph->nodes[node->first]);
+	if (!r && node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+		r = build_child(build, node);
+	if (r && !build->error)
+		build->error = node;
+	return r;
+}
+
+/* Nodes get their numbers in an order in which they could run one by one. */
+static CUresult build_graph(struct build *build, CUgraph graph)
+{
+	CUgraphNode node, *ready = calloc(graph->n_nodes + 1, sizeof(CUgraphNode));
+	CUresult r = CUDA_SUCCESS;
+	size_t n = 0;
+
+	if (!ready)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	TAILQ_FOREACH(node, &graph->nodes, link) {
+		node->n_left = node->before.n;
+		if (!node->n_left)
+			ready[n++] = node;
+	}
+	for (size_t i = 0; i < n && !r; i++) {
+		r = build_node(build, ready[i]);
+		for (size_t j = 0; j < ready[i]->after.n; j++)
+			if (!--ready[i]->after.nodes[j]->n_left)
+				ready[n++] = ready[i]->after.nodes[j];
+	}
+	free(ready);
+	if (!r && n != graph->n_nodes) {
+		r = CUDA_ERROR_INVALID_VALUE;
+		TAILQ_FOREACH(build->error, &graph->nodes, link)
+			if (build->error->n_left)
+				break;
+	}
+	return r;
+}
+
+static bool kinds_have_memory(uint32_t kinds)
+{
+	return kinds & (1u << SCHED_COPY | 1u << SCHED_FILL);
+}
+
+CUresult exec_build(CUgraphExec exec, CUgraphNode *errorp)
+{
+	struct build build = { .exec = exec };
+	uint64_t ends = memory_ends(&softgpu_device.memory);
+	uint64_t unloads = __atomic_load_n(&softgpu_device.n_unloads, __ATOMIC_ACQUIRE);
+	size_t n_nodes = 0, n_edges = 0;
+	CUresult r;
+
+	build_size(exec->graph, &n_nodes, &n_edges);
+	build.edges = calloc(n_edges + 1, sizeof(*build.edges));
+	if (!build.edges || n_edges > UINT32_MAX / 2 ||
+		sched_graph_new(
+			&build.graph, &softgpu_device.sched, n_nodes, exec->sched))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	else
+		r = build_graph(&build, exec->graph);
+	if (!r && sched_graph_finish(build.graph, build.edges, build.n_edges))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	free(build.edges);
+	*errorp = build.error;
+	if (r) {
+		sched_graph_unref(build.graph);
+		return r;
+	}
+	sched_graph_unref(exec->sched);
+	exec->sched = build.graph;
+	exec->memory_ends = ends;
+	exec->n_unloads = unloads;
+	exec->has_memory = kinds_have_memory(build.graph->kinds);
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Nodes by their handles
+ */
+
+static void exec_list(CUgraphExec exec, CUgraph graph)
+{
+	CUgraphNode node;
+
+	TAILQ_FOREACH(node, &graph->nodes, link) {
+		exec->nodes[exec->n_nodes++] = node;
+		if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+			exec_list(exec, node->work.child);
+	}
+}
+
+static int compare_origins(const void *a, const void *b)
+{
+	const struct CUgraphNode_st *one = *(const CUgraphNode *)a;
+	const struct CUgraphNode_st *other = *(const CUgraphNode *)b;
+
+	return one->origin < other->origin ? -1 : one->origin > other->origin;
+}
+
+/* Shell's, for nodes are almost in order. qsort() asks the system how much memory there
+ * is, which a worker may not. */
+static void sort_by_origin(CUgraphNode *nodes, size_t n)
+{
+	for (size_t gap = n / 2; gap; gap /= 2)
+		for (size_t i = gap; i < n; i++) {
+			CUgraphNode node = nodes[i];
+			size_t j = i;
+
+			for (; j >= gap && nodes[j - gap]->origin > node->origin;
+				j -= gap)
+				nodes[j] = nodes[j - gap];
+			nodes[j] = node;
+		}
+}
+
+static CUresult exec_index(CUgraphExec exec)
+{
+	exec->nodes = calloc(exec->graph->n_all + 1, sizeof(CUgraphNode));
+	if (!exec->nodes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	exec_list(exec, exec->graph);
+	sort_by_origin(exec->nodes, exec->n_nodes);
+	return CUDA_SUCCESS;
+}
+
+CUresult exec_find(CUgraphNode *ownp, CUgraphExec exec, CUgraphNode node)
+{
+	struct CUgraphNode_st key;
+	CUgraphNode wanted = &key, *found;
+
+	if (!object_is(exec, OBJECT_GRAPH_EXEC) || graph_get_node(node))
+		return CUDA_ERROR_INVALID_VALUE;
+	key.origin = node->id;
+	found = bsearch(&wanted, exec->nodes, exec->n_nodes, sizeof(CUgraphNode),
+		compare_origins);
+	if (!found)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ownp = *found;
+	return CUDA_SUCCESS;
+}
+
+/* The node of a graph that a copy was made of. */
+static CUgraphNode graph_find_origin(CUgraph graph, uint64_t origin)
+{
+	CUgraphNode node, found = NULL;
+
+	TAILQ_FOREACH(node, &graph->nodes, link) {
+		if (node->id == origin)
+			return node;
+		if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+			found = graph_find_origin(node->work.child, origin);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+/*
+ * Life
+ */
+
+static void exec_free(CUgraphExec exec)
+{
+	sched_graph_unref(exec->sched);
+	if (exec->graph)
+		graph_free(exec->graph);
+	free(exec->nodes);
+	object_free(&exec->object);
+}
+
+/* With the lock. */
+static CUresult exec_new(
+	CUgraphExec *execp, CUgraph graph, unsigned long long flags, CUgraphNode *errorp)
+{
+	CUgraphNode error = NULL;
+	CUgraphExec exec;
+	CUresult r;
+
+	*errorp = NULL;
+	if (!execp || graph_get(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	exec = object_new(OBJECT_GRAPH_EXEC, sizeof(*exec));
+	if (!exec)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	exec->flags = flags;
+	r = graph_copy(&exec->graph, graph, false);
+	if (!r)
+		r = exec_index(exec);
+	if (!r)
+		r = exec_build(exec, &error);
+	if (r) {
+		if (error)
+			*errorp = graph_find_origin(graph, error->origin);
+		exec_free(exec);
+		return r;
+	}
+	*execp = exec;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphInstantiateWithFlags(
+	CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
+{
+	/* Uploading takes a stream, which cuGraphInstantiateWithParams() has. */
+	const unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+					 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
+					 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+	CUgraphNode error;
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	if (flags & ~known)
+		return graph_leave(CUDA_ERROR_INVALID_VALUE);
+	return graph_leave(exec_new(phGraphExec, hGraph, flags, &error));
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
+{
+	CUgraphNode error;
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = exec_new(phGraphExec, hGraph, 0, &error);
+	if (phErrorNode)
+		*phErrorNode = error;
+	if (logBuffer && bufferSize)
+		*logBuffer = '\0';
+	return graph_leave(r);
+}
+
+CUresult cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
+{
+	return cuGraphInstantiate_v2(
+		phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
+}
+
+static CUgraphInstantiateResult exec_result(CUresult r)
+{
+	switch (r) {
+	case CUDA_SUCCESS:
+		return CUDA_GRAPH_INSTANTIATE_SUCCESS;
+	case CUDA_ERROR_INVALID_VALUE:
+		return CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+	case CUDA_ERROR_NOT_SUPPORTED:
+		return CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+	default:
+		return CUDA_GRAPH_INSTANTIATE_ERROR;
+	}
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+	const unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+					 CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+					 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
+					 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+	struct sched_stream *stream;
+	CUresult r;
+
+	if (!instantiateParams || instantiateParams->flags & ~known)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (instantiateParams->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) {
+		r = stream_get(instantiateParams->hUploadStream, &stream);
+		if (r)
+			return r;
+	}
+	r = graph_enter();
+	if (r)
+		return r;
+	r = exec_new(phGraphExec, hGraph, instantiateParams->flags,
+		&instantiateParams->hErrNode_out);
+	instantiateParams->result_out = exec_result(r);
+	return graph_leave(r);
+}
+
+CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || !flags)
+		return graph_leave(CUDA_ERROR_INVALID_VALUE);
+	*flags = hGraphExec->flags;
+	return graph_leave(CUDA_SUCCESS);
+}
+
+/* Launches that are under way keep what they need. */
+CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC))
+		return graph_leave(CUDA_ERROR_INVALID_VALUE);
+	exec_free(hGraphExec);
+	return graph_leave(CUDA_SUCCESS);
+}

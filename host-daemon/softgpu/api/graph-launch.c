@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches of executable graphs
+ *
+ * Memory and modules that nodes use may go while a graph lives, which nobody tells it: a
+ * launch looks again after any has gone.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/capture.h"
+#include "api/copy.h"
+
+/* Return: 0 if what a node uses is still there, and where it was. */
+static CUresult exec_check_node(CUgraphExec exec, const struct CUgraphNode_st *own)
+{
+	const struct sched_op *op = &exec->sched->nodes[own->first].op;
+	struct sched_node now;
+	CUresult r = CUDA_SUCCESS;
+
+	if (own->work.type == CU_GRAPH_NODE_TYPE_KERNEL)
+		return object_is(own->work.kernel.function, OBJECT_FUNCTION)
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_HANDLE;
+	if (own->work.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
+		r = copy_prepare(&now.op.copy, &own->work.copy.copy, NULL);
+		if (!r && memcmp(&now.op.copy, &op->copy, sizeof(op->copy)))
+			r = CUDA_ERROR_INVALID_VALUE;
+	} else if (own->work.type == CU_GRAPH_NODE_TYPE_MEMSET) {
+		r = fill_prepare(&now.op.fill, &own->work.fill.fill);
+	}
+	return r;
+}
+
+static CUresult exec_check(CUgraphExec exec, const struct sched_stream *stream)
+{
+	CUcontext context = stream_context(stream);
+	uint64_t ends = memory_ends(&softgpu_device.memory);
+	uint64_t unloads = __atomic_load_n(&softgpu_device.n_unloads, __ATOMIC_ACQUIRE);
+	CUresult r = CUDA_SUCCESS;
+
+	if (exec->context) {
+		if (exec->context != context)
+			return CUDA_ERROR_INVALID_CONTEXT;
+		if (exec->generation != context->generation)
+			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	}
+	if (unloads == exec->n_unloads &&
+		(!exec->has_memory || ends == exec->memory_ends))
+		return CUDA_SUCCESS;
+	for (size_t i = 0; i < exec->n_nodes && !r; i++)
+		r = exec_check_node(exec, exec->nodes[i]);
+	if (!r) {
+		exec->memory_ends = ends;
+		exec->n_unloads = unloads;
+	}
+	return r;
+}
+
+static void marks_free(struct sched_mark **marks, uint32_t n)
+{
+	for (uint32_t i = 0; marks && i < n; i++)
+		sched_mark_unref(marks[i]);
+	free(marks);
+}
+
+/* Marks for what a launch records; none is an event's yet. */
+static CUresult exec_new_marks(
+	const struct sched_graph *graph, struct sched_mark ***marksp)
+{
+	struct sched_mark **marks = calloc(graph->n_events, sizeof(struct sched_mark *));
+	CUresult r = marks ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+
+	for (uint32_t i = 0; i < graph->n_events && !r; i++) {
+		const struct sched_node *node = &graph->nodes[graph->events[i]];
+
+		if (!object_is(node->event, OBJECT_EVENT)) {
+			r = CUDA_ERROR_INVALID_HANDLE;
+		} else if (node->kind == SCHED_MARK) {
+			marks[i] = sched_mark_new(graph->sched);
+			if (!marks[i])
+				r = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	if (r)
+		marks_free(marks, graph->n_events);
+	else
+		*marksp = marks;
+	return r;
+}
+
+/* Events are recorded and waited for as if a stream were given node by node. */
+static CUresult exec_take_events(struct sched_run *run)
+{
+	const struct sched_graph *graph = run->graph;
+	CUresult r;
+
+	if (!graph->n_events)
+		return CUDA_SUCCESS;
+	r = exec_new_marks(graph, &run->marks);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < graph->n_events; i++) {
+		CUevent event = graph->nodes[graph->events[i]].event;
+
+		if (!run->marks[i]) {
+			run->marks[i] = event_mark(event);
+		} else {
+			capture_drop_event(event);
+			event_set_mark(event, run->marks[i]);
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+/* A launch into a captured stream becomes a child. */
+static CUresult exec_capture(CUgraphExec exec, struct sched_stream *stream)
+{
+	struct graph_work work = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = object_is(exec, OBJECT_GRAPH_EXEC)
+		    ? graph_copy(&work.child, exec->graph, true)
+		    : CUDA_ERROR_INVALID_VALUE;
+	graph_leave(r);
+	return r ? r : capture_add(stream, &work);
+}
+
+CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
+{
+	struct sched_op op = { .kind = SCHED_GRAPH };
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_get_work(hStream, &stream);
+	if (r)
+		return r;
+	if (stream_is_captured(stream))
+		return exec_capture(hGraph, stream);
+	print_flush(stream_context(stream));
+	r = graph_enter();
+	if (r)
+		return r;
+	r = object_is(hGraph, OBJECT_GRAPH_EXEC) ? exec_check(hGraph, stream)
+						 : CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return graph_leave(r);
+	op.run.graph = hGraph->sched;
+	r = exec_take_events(&op.run);
+	if (!r)
+		sched_graph_ref(op.run.graph);
+	graph_leave(r);
+	/* Not with the lock: a stream that is full makes the caller wait. */
+	return r ? r : (CUresult)sched_submit(stream, &op, false);
+}
+
+/* There is nowhere to bring it. */
+CUresult cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
+{
+	struct sched_stream *stream;
+	CUresult r;
+
+	r = stream_get(hStream, &stream);
+	if (!r)
+		r = graph_enter();
+	if (r)
+		return r;
+	r = object_is(hGraph, OBJECT_GRAPH_EXEC) ? CUDA_SUCCESS
+						 : CUDA_ERROR_INVALID_VALUE;
+	return graph_leave(r);
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs: nodes that are added, and their parameters
+ */
+
+#include <string.h>
+
+#include "api/graph.h"
+
+/* With the lock, which it releases: work that was made, or r why it was not. */
+static CUresult node_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
+	size_t n, struct graph_work *work, CUresult r)
+{
+	if (r)
+		return graph_leave(r);
+	r = nodep ? graph_get(graph) : CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = graph_add(nodep, graph, before, n, work);
+	if (r)
+		work_deinit(work);
+	return graph_leave(r);
+}
+
+/* The same for work that takes the place of a node's. */
+static CUresult node_set(CUgraphNode node, struct graph_work *work, CUresult r)
+{
+	if (r)
+		return graph_leave(r);
+	if (graph_get_node(node) || node->work.type != work->type ||
+		work->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		r = CUDA_ERROR_INVALID_VALUE;
+	else if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+		r = kernel_copy_attributes(&work->kernel, &node->work.kernel);
+	if (!r) {
+		work_deinit(&node->work);
+		node->work = *work;
+	} else {
+		work_deinit(work);
+	}
+	return graph_leave(r);
+}
+
+/* With the lock: a node of that type. */
+static CUresult node_get(CUgraphNode node, CUgraphNodeType type, const void *result)
+{
+	if (graph_get_node(node) || node->work.type != type || !result)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Kernels
+ */
+
+static CUresult kernel_upgrade(
+	CUDA_KERNEL_NODE_PARAMS *to, const CUDA_KERNEL_NODE_PARAMS_v1 *from)
+{
+	*to = (CUDA_KERNEL_NODE_PARAMS){ 0 };
+	if (!from)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* What is new stands at the end. */
+	memcpy(to, from, sizeof(*from));
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+			   work_kernel(&work, nodeParams));
+}
+
+CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	CUDA_KERNEL_NODE_PARAMS params;
+
+	return kernel_upgrade(&params, nodeParams)
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies,
+				 numDependencies, &params);
+}
+
+CUresult cuGraphKernelNodeSetParams_v2(
+	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r : node_set(hNode, &work, work_kernel(&work, nodeParams));
+}
+
+CUresult cuGraphKernelNodeSetParams(
+	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	CUDA_KERNEL_NODE_PARAMS params;
+
+	return kernel_upgrade(&params, nodeParams)
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : cuGraphKernelNodeSetParams_v2(hNode, &params);
+}
+
+CUresult cuGraphKernelNodeGetParams_v2(
+	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	const struct graph_kernel *kernel;
+	const struct launch *launch;
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams);
+	if (r)
+		return graph_leave(r);
+	kernel = &hNode->work.kernel;
+	launch = &kernel->launch;
+	*nodeParams = (CUDA_KERNEL_NODE_PARAMS){
+		.func = kernel->kernel ? NULL : kernel->function,
+		.gridDimX = launch->grid[0],
+		.gridDimY = launch->grid[1],
+		.gridDimZ = launch->grid[2],
+		.blockDimX = launch->block[0],
+		.blockDimY = launch->block[1],
+		.blockDimZ = launch->block[2],
+		.sharedMemBytes = launch->shared_size,
+		.kernelParams =
+			kernel->function->info->n_params ? kernel->pointers : NULL,
+		.kern = kernel->kernel,
+		.ctx = kernel->kernel ? kernel->context : NULL,
+	};
+	return graph_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphKernelNodeGetParams(
+	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	CUDA_KERNEL_NODE_PARAMS params;
+	CUresult r;
+
+	if (!nodeParams)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = cuGraphKernelNodeGetParams_v2(hNode, &params);
+	if (r)
+		return r;
+	memcpy(nodeParams, &params, sizeof(*nodeParams));
+	/* It knows of no kernels but by their functions, for which they stand. */
+	if (params.kern)
+		nodeParams->func = (CUfunction)params.kern;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphKernelNodeSetAttribute(
+	CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, value);
+	if (!r)
+		r = kernel_set_attribute(&hNode->work, attr, value);
+	return graph_leave(r);
+}
+
+CUresult cuGraphKernelNodeGetAttribute(
+	CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out)
+{
+	const struct graph_kernel *kernel;
+	struct launch launch = { 0 };
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, value_out);
+	if (r)
+		return graph_leave(r);
+	kernel = &hNode->work.kernel;
+	memset(value_out, 0, sizeof(*value_out));
+	if (attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+		value_out->cooperative = kernel->launch.is_cooperative;
+		return graph_leave(CUDA_SUCCESS);
+	}
+	for (size_t i = 0; i < kernel->n_attributes; i++)
+		if (kernel->attributes[i].id == attr) {
+			*value_out = kernel->attributes[i].value;
+			return graph_leave(CUDA_SUCCESS);
+		}
+	/* What was never set is 0 where it is an attribute of a kernel at all. */
+	if (attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+		attr == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION)
+		return graph_leave(CUDA_SUCCESS);
+	return graph_leave(launch_attribute(&launch, &(CUlaunchAttribute){ .id = attr }));
+}
+
+CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(dst, CU_GRAPH_NODE_TYPE_KERNEL, dst);
+	if (!r)
+		r = node_get(src, CU_GRAPH_NODE_TYPE_KERNEL, src);
+	if (!r && dst != src)
+		r = kernel_copy_attributes(&dst->work.kernel, &src->work.kernel);
+	return graph_leave(r);
+}
+
+/*
+ * Copies and fills
+ */
+
+CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+			   work_copy(&work, copyParams, ctx));
+}
+
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, nodeParams);
+	if (!r)
+		*nodeParams = hNode->work.copy.copy;
+	return graph_leave(r);
+}
+
+/* The context of a node stays. */
+static CUcontext node_context(CUgraphNode node)
+{
+	CUcontext context = NULL;
+	uint64_t generation;
+
+	if (!graph_get_node(node))
+		work_context(&node->work, &context, &generation);
+	return context;
+}
+
+CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_set(hNode, &work,
+			   work_copy(&work, nodeParams, node_context(hNode)));
+}
+
+CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+			   work_fill(&work, memsetParams, ctx));
+}
+
+CUresult cuGraphMemsetNodeGetParams(
+	CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, nodeParams);
+	if (!r)
+		*nodeParams = hNode->work.fill.fill;
+	return graph_leave(r);
+}
+
+CUresult cuGraphMemsetNodeSetParams(
+	CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_set(hNode, &work,
+			   work_fill(&work, nodeParams, node_context(hNode)));
+}
+
+/*
+ * Functions of the program, children, events, and nothing
+ */
+
+CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+			   work_host(&work, nodeParams));
+}
+
+CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams);
+	if (!r)
+		*nodeParams = hNode->work.host;
+	return graph_leave(r);
+}
+
+CUresult cuGraphHostNodeSetParams(
+	CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r : node_set(hNode, &work, work_host(&work, nodeParams));
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies, CUgraph childGraph)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+			   work_child(&work, childGraph));
+}
+
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(hNode, CU_GRAPH_NODE_TYPE_GRAPH, phGraph);
+	if (!r)
+		*phGraph = hNode->work.child;
+	return graph_leave(r);
+}
+
+CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies)
+{
+	struct graph_work work = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+			   CUDA_SUCCESS);
+}
+
+static CUresult event_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
+	size_t n, CUgraphNodeType type, CUevent event)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : node_add(nodep, graph, before, n, &work,
+			   work_event(&work, type, event));
+}
+
+static CUresult event_get(CUgraphNode node, CUgraphNodeType type, CUevent *eventp)
+{
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = node_get(node, type, eventp);
+	if (!r)
+		*eventp = node->work.event;
+	return graph_leave(r);
+}
+
+static CUresult event_set(CUgraphNode node, CUgraphNodeType type, CUevent event)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r : node_set(node, &work, work_event(&work, type, event));
+}
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
+{
+	return event_add(phGraphNode, hGraph, dependencies, numDependencies,
+		CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
+{
+	return event_get(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out);
+}
+
+CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
+{
+	return event_set(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+CUresult cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
+{
+	return event_add(phGraphNode, hGraph, dependencies, numDependencies,
+		CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
+{
+	return event_get(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out);
+}
+
+CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
+{
+	return event_set(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+/*
+ * Nodes of any kind
+ */
+
+CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
+	size_t numDependencies, CUgraphNodeParams *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	if (!graph_edges_are_plain(dependencyData, numDependencies))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r = graph_enter();
+	return r ? r
+		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+			   work_any(&work, nodeParams));
+}
+
+CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	CUgraphNodeParams *nodeParams)
+{
+	return cuGraphAddNode_v2(
+		phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams);
+}
+
+CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r : node_set(hNode, &work, work_any(&work, nodeParams));
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of executable graphs
+ *
+ * A change is for launches to come. Where launches are under way, the scheduler keeps
+ * what they run and gets a copy of the graph; else the one node is changed in place.
+ * What may change is what the CUDA manual says of each call: never the shape of a graph
+ * or of a box, the context of a node, or what kinds of memory a copy is between.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/graph.h"
+
+/*
+ * One node
+ */
+
+static bool copy_is_linear(const CUDA_MEMCPY3D *copy)
+{
+	return copy->Height == 1 && copy->Depth == 1;
+}
+
+static bool copy_is_alike(const CUDA_MEMCPY3D *a, const CUDA_MEMCPY3D *b)
+{
+	if (a->srcMemoryType != b->srcMemoryType || a->dstMemoryType != b->dstMemoryType)
+		return false;
+	return (copy_is_linear(a) && copy_is_linear(b)) ||
+	       (a->WidthInBytes == b->WidthInBytes && a->Height == b->Height &&
+		       a->Depth == b->Depth);
+}
+
+/* Rectangles keep their shape, and rows stay rows. */
+static bool fill_is_alike(
+	const CUDA_MEMSET_NODE_PARAMS *a, const CUDA_MEMSET_NODE_PARAMS *b)
+{
+	if (a->height != b->height)
+		return false;
+	return a->height == 1 || (a->width == b->width && a->pitch == b->pitch &&
+					 a->elementSize == b->elementSize);
+}
+
+/* Return: whether a node of an exec can do the one instead of the other. */
+static bool work_fits(const struct graph_work *old, const struct graph_work *new)
+{
+	uint64_t old_generation, new_generation;
+	CUcontext old_context, new_context;
+
+	if (work_context(old, &old_context, &old_generation) ||
+		work_context(new, &new_context, &new_generation) ||
+		old_context != new_context || old_generation != new_generation)
+		return false;
+	switch (new->type) {
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return copy_is_alike(&old->copy.copy, &new->copy.copy);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return fill_is_alike(&old->fill.fill, &new->fill.fill);
+	default:
+		return true;
+	}
+}
+
+/* The same of a call for that node alone, which copies of boxes and rectangles are not
+ * for: cuGraphExecMemcpyNodeSetParams() in the CUDA manual. */
+static bool work_fits_alone(const struct graph_work *old, const struct graph_work *new)
+{
+	if (old->type != new->type || !work_fits(old, new))
+		return false;
+	return old->type != CU_GRAPH_NODE_TYPE_MEMCPY ||
+	       (copy_is_linear(&old->copy.copy) && copy_is_linear(&new->copy.copy));
+}
+
+/* The exec's own node has changed, and the scheduler's is to follow. Return: 0, or why it
+ * stays as it was. */
+static CUresult exec_refresh(CUgraphExec exec, CUgraphNode own)
+{
+	struct sched_node *node, next = { 0 };
+	struct sched_graph *copy;
+	CUresult r;
+
+	r = exec_prepare_node(own, &next);
+	if (!r && sched_graph_is_busy(exec->sched)) {
+		if (sched_graph_copy(&copy, exec->sched)) {
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+		} else {
+			sched_graph_unref(exec->sched);
+			exec->sched = copy;
+		}
+	}
+	if (r) {
+		if (next.kind == SCHED_LAUNCH)
+			free(next.op.grid.long_params);
+		return r;
+	}
+	node = &exec->sched->nodes[own->first];
+	if (node->kind == SCHED_LAUNCH)
+		free(node->op.grid.long_params);
+	node->op = next.op;
+	node->event = next.event;
+	if (node->kind == SCHED_LAUNCH && !node->op.grid.long_params)
+		node->op.grid.launch.params = node->op.grid.params;
+	return CUDA_SUCCESS;
+}
+
+/* With the lock, which it releases: work that was made, or r why it was not. */
+static CUresult exec_set(
+	CUgraphExec exec, CUgraphNode handle, struct graph_work *work, CUresult r)
+{
+	struct graph_work old;
+	CUgraphNode own;
+
+	if (r)
+		return graph_leave(r);
+	r = exec_find(&own, exec, handle);
+	if (!r && !work_fits_alone(&own->work, work))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+		r = kernel_copy_attributes(&work->kernel, &own->work.kernel);
+	if (r) {
+		work_deinit(work);
+		return graph_leave(r);
+	}
+	old = own->work;
+	own->work = *work;
+	r = exec_refresh(exec, own);
+	if (r)
+		own->work = old;
+	work_deinit(r ? work : &old);
+	return graph_leave(r);
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r : exec_set(hGraphExec, hNode, &work, work_kernel(&work, nodeParams));
+}
+
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	CUDA_KERNEL_NODE_PARAMS params = { 0 };
+
+	if (!nodeParams)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* What is new stands at the end. */
+	memcpy(&params, nodeParams, sizeof(*nodeParams));
+	return cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &params);
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : exec_set(hGraphExec, hNode, &work, work_copy(&work, copyParams, ctx));
+}
+
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : exec_set(
+			   hGraphExec, hNode, &work, work_fill(&work, memsetParams, ctx));
+}
+
+CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r : exec_set(hGraphExec, hNode, &work, work_host(&work, nodeParams));
+}
+
+CUresult cuGraphExecEventRecordNodeSetEvent(
+	CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : exec_set(hGraphExec, hNode, &work,
+			   work_event(&work, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event));
+}
+
+CUresult cuGraphExecEventWaitNodeSetEvent(
+	CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+	struct graph_work work;
+	CUresult r;
+
+	r = graph_enter();
+	return r ? r
+		 : exec_set(hGraphExec, hNode, &work,
+			   work_event(&work, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event));
+}
+
+static bool node_has_switch(const struct CUgraphNode_st *own)
+{
+	return own->work.type == CU_GRAPH_NODE_TYPE_KERNEL ||
+	       own->work.type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+	       own->work.type == CU_GRAPH_NODE_TYPE_MEMSET;
+}
+
+CUresult cuGraphNodeSetEnabled(
+	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
+{
+	CUgraphNode own;
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = exec_find(&own, hGraphExec, hNode);
+	if (!r && !node_has_switch(own))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r || own->is_disabled == !isEnabled)
+		return graph_leave(r);
+	own->is_disabled = !isEnabled;
+	r = exec_refresh(hGraphExec, own);
+	if (r)
+		own->is_disabled = !own->is_disabled;
+	return graph_leave(r);
+}
+
+CUresult cuGraphNodeGetEnabled(
+	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled)
+{
+	CUgraphNode own;
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = exec_find(&own, hGraphExec, hNode);
+	if (!r && (!node_has_switch(own) || !isEnabled))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*isEnabled = !own->is_disabled;
+	return graph_leave(r);
+}
+
+/*
+ * Whole graphs
+ *
+ * Nodes are paired from the ends of the graph on, along their edges: the order of the
+ * ends, and that of the edges of each node, say who belongs to whom.
+ */
+
+struct update {
+	CUgraphExecUpdateResultInfo *info;
+	struct graph_list pairs; /* the new graph's, whose pair is the exec's */
+};
+
+static CUresult update_fail(struct update *update, CUgraphExecUpdateResult result,
+	CUgraphNode node, CUgraphNode from)
+{
+	*update->info = (CUgraphExecUpdateResultInfo){ result, node, from };
+	return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+}
+
+static CUresult pair(struct update *update, CUgraphNode own, CUgraphNode new,
+	uint64_t walk, CUgraphNode after)
+{
+	if (own->seen != walk && new->seen != walk) {
+		own->seen = new->seen = walk;
+		own->pair = new;
+		new->pair = own;
+		return graph_list_add(&update->pairs, new);
+	}
+	if (own->seen == walk && new->seen == walk && own->pair == new)
+		return CUDA_SUCCESS;
+	return update_fail(update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, after,
+		after == new ? NULL : new);
+}
+
+static CUgraphNode next_end(CUgraphNode node)
+{
+	while (node && node->after.n)
+		node = TAILQ_NEXT(node, link);
+	return node;
+}
+
+static CUresult pair_ends(struct update *update, CUgraph own, CUgraph new, uint64_t walk)
+{
+	CUgraphNode one = next_end(TAILQ_FIRST(&own->nodes));
+	CUgraphNode other = next_end(TAILQ_FIRST(&new->nodes));
+	CUresult r = CUDA_SUCCESS;
+
+	for (; one && other && !r; one = next_end(TAILQ_NEXT(one, link)),
+				   other = next_end(TAILQ_NEXT(other, link)))
+		r = pair(update, one, other, walk, other);
+	if (!r && (one || other))
+		r = update_fail(
+			update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, other, NULL);
+	return r;
+}
+
+static CUresult pair_graphs(struct update *update, CUgraph own, CUgraph new);
+
+static CUresult check_pair(struct update *update, CUgraphNode own, CUgraphNode new)
+{
+	if (own->work.type != new->work.type)
+		return update_fail(
+			update, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, new, NULL);
+	if (own->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+		return pair_graphs(update, own->work.child, new->work.child);
+	if (!work_fits(&own->work, &new->work))
+		return update_fail(
+			update, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, new, NULL);
+	if (own->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&
+		own->work.kernel.launch.is_cooperative !=
+			new->work.kernel.launch.is_cooperative)
+		return update_fail(
+			update, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, new, NULL);
+	return CUDA_SUCCESS;
+}
+
+static CUresult pair_graphs(struct update *update, CUgraph own, CUgraph new)
+{
+	uint64_t walk = graph_walk();
+	size_t first = update->pairs.n;
+	CUresult r;
+
+	if (own->n_nodes != new->n_nodes)
+		return update_fail(
+			update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
+	r = pair_ends(update, own, new, walk);
+	for (size_t i = first; i < update->pairs.n && !r; i++) {
+		CUgraphNode node = update->pairs.nodes[i];
+
+		if (node->before.n != node->pair->before.n)
+			r = update_fail(update,
+				CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node, NULL);
+		for (size_t j = 0; j < node->before.n && !r; j++)
+			r = pair(update, node->pair->before.nodes[j],
+				node->before.nodes[j], walk, node);
+	}
+	/* Those on a cycle come before no end. */
+	if (!r && update->pairs.n - first != new->n_nodes)
+		r = update_fail(
+			update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
+	/* Children add pairs of their own, which are checked as they come. */
+	for (size_t i = first, n = update->pairs.n; i < n && !r; i++)
+		r = check_pair(
+			update, update->pairs.nodes[i]->pair, update->pairs.nodes[i]);
+	return r;
+}
+
+/* Copies what the nodes of the new graph do; children's nodes stand for themselves. */
+static CUresult update_copy_works(const struct update *update, struct graph_work *works)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (size_t i = 0; i < update->pairs.n; i++)
+		works[i].type = CU_GRAPH_NODE_TYPE_EMPTY;
+	for (size_t i = 0; i < update->pairs.n && !r; i++) {
+		const struct graph_work *from = &update->pairs.nodes[i]->work;
+
+		if (from->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			continue;
+		r = work_clone(&works[i], from, false);
+		if (r)
+			works[i].type = CU_GRAPH_NODE_TYPE_EMPTY;
+	}
+	return r;
+}
+
+/* Between the nodes of the exec and what waits to take the place, or did before. */
+static void update_swap_works(const struct update *update, struct graph_work *works)
+{
+	for (size_t i = 0; i < update->pairs.n; i++) {
+		CUgraphNode own = update->pairs.nodes[i]->pair;
+		struct graph_work work = own->work;
+
+		if (work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+			continue;
+		own->work = works[i];
+		works[i] = work;
+	}
+}
+
+/* Gives each node of the exec a copy of the work of its pair, and back what it had if
+ * that cannot be run. */
+static CUresult update_apply(CUgraphExec exec, struct update *update)
+{
+	struct graph_work *works = calloc(update->pairs.n + 1, sizeof(*works));
+	CUgraphNode error = NULL;
+	CUresult r;
+
+	if (!works)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = update_copy_works(update, works);
+	if (!r) {
+		update_swap_works(update, works);
+		r = exec_build(exec, &error);
+		if (r)
+			update_swap_works(update, works);
+	}
+	for (size_t i = 0; i < update->pairs.n; i++)
+		work_deinit(&works[i]);
+	free(works);
+	return error ? update_fail(update, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
+			       error->pair, NULL)
+		     : r;
+}
+
+CUresult cuGraphExecUpdate_v2(
+	CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
+{
+	struct update update = { .info = resultInfo };
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || graph_get(hGraph) || !resultInfo)
+		return graph_leave(CUDA_ERROR_INVALID_VALUE);
+	*resultInfo = (CUgraphExecUpdateResultInfo){ CU_GRAPH_EXEC_UPDATE_SUCCESS };
+	r = pair_graphs(&update, hGraphExec->graph, hGraph);
+	if (!r)
+		r = update_apply(hGraphExec, &update);
+	free(update.pairs.nodes);
+	if (r && !resultInfo->result)
+		resultInfo->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+	return graph_leave(r);
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
+	CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out)
+{
+	CUgraphExecUpdateResultInfo info = { 0 };
+	CUresult r;
+
+	if (!updateResult_out)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+	if (hErrorNode_out)
+		*hErrorNode_out = info.errorNode;
+	*updateResult_out = info.result;
+	return r;
+}
+
+/*
+ * Children and nodes of any kind
+ */
+
+CUresult cuGraphExecChildGraphNodeSetParams(
+	CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
+{
+	CUgraphExecUpdateResultInfo info = { 0 };
+	struct update update = { .info = &info };
+	CUgraphNode own;
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = exec_find(&own, hGraphExec, hNode);
+	if (!r && own->work.type != CU_GRAPH_NODE_TYPE_GRAPH)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = graph_get(childGraph);
+	if (!r)
+		r = pair_graphs(&update, own->work.child, childGraph);
+	if (!r)
+		r = update_apply(hGraphExec, &update);
+	free(update.pairs.nodes);
+	/* This call has no word for what differs. */
+	if (r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)
+		r = CUDA_ERROR_INVALID_VALUE;
+	return graph_leave(r);
+}
+
+CUresult cuGraphExecNodeSetParams(
+	CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	struct graph_work work;
+	CUresult r;
+
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		return cuGraphExecChildGraphNodeSetParams(
+			hGraphExec, hNode, nodeParams->graph.graph);
+	r = graph_enter();
+	return r ? r : exec_set(hGraphExec, hNode, &work, work_any(&work, nodeParams));
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nodes of graphs do: made from parameters, copied, and made ready to run
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/copy.h"
+#include "api/graph.h"
+
+/*
+ * Kernels
+ *
+ * Parameters lie in a block of the node's, which begins with their addresses: that is
+ * what a program gets that asks for them.
+ */
+
+static CUresult kernel_alloc(struct graph_kernel *kernel)
+{
+	const struct softgpu_kernel_info *info = kernel->function->info;
+	size_t n = (info->n_params * sizeof(void *) + 15) / 16 * 16;
+	uint8_t *block = calloc(1, n + info->params_size + 1);
+
+	if (!block)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	kernel->pointers = (void **)block;
+	kernel->params = block + n;
+	for (uint32_t i = 0; i < info->n_params; i++)
+		kernel->pointers[i] = kernel->params + info->params[i].offset;
+	return CUDA_SUCCESS;
+}
+
+static CUresult kernel_check(const struct graph_kernel *kernel)
+{
+	struct sched_grid grid = { .launch.params = NULL };
+	CUresult r;
+
+	r = launch_check(kernel->function, &kernel->launch);
+	if (r)
+		return r;
+	launch_describe(&grid, kernel->function, &kernel->launch);
+	grid.launch.params = kernel->params;
+	return softgpu_launch_check(&grid.launch);
+}
+
+CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kernel,
+	const struct launch *launch, void **params, void **extra)
+{
+	CUcontext context = function->module->object.context;
+	CUresult r;
+
+	*work = (struct graph_work){
+		.type = CU_GRAPH_NODE_TYPE_KERNEL,
+		.kernel = {
+			.function = function,
+			.context = context,
+			.generation = context->generation,
+			.kernel = kernel,
+			.launch = *launch,
+		},
+	};
+	/* A node has no stream, and events that its launch records are another's. */
+	work->kernel.launch.stream = NULL;
+	work->kernel.launch.events[0] = work->kernel.launch.events[1] = NULL;
+	r = kernel_alloc(&work->kernel);
+	if (r)
+		return r;
+	module_ref(function->module);
+	r = launch_params(function, params, extra, work->kernel.params);
+	if (!r)
+		r = kernel_check(&work->kernel);
+	if (r)
+		work_deinit(work);
+	return r;
+}
+
+/* CUDA's runtime names both, and wants to be told the kernel again. Return: NULL where
+ * the kernel is not that of the function, which counts then. */
+static CUkernel kernel_behind(CUfunction function, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	CUcontext context = params->ctx;
+	CUfunction own = NULL;
+
+	if (!object_is(params->kern, OBJECT_KERNEL) ||
+		(!context && context_current(&context)) ||
+		!object_is(context, OBJECT_CONTEXT) || !context->is_active ||
+		library_function(params->kern, context, &own))
+		return NULL;
+	return own == function ? params->kern : NULL;
+}
+
+static CUresult kernel_find(
+	CUfunction *functionp, CUkernel *kernelp, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	CUcontext context = params->ctx;
+	CUresult r;
+
+	if (object_is(params->func, OBJECT_FUNCTION)) {
+		*functionp = params->func;
+		*kernelp = kernel_behind(params->func, params);
+		return function_load(params->func);
+	}
+	*kernelp = params->func ? (CUkernel)params->func : params->kern;
+	if (!object_is(*kernelp, OBJECT_KERNEL))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!context) {
+		r = context_current(&context);
+		if (r)
+			return r;
+	} else if (!object_is(context, OBJECT_CONTEXT) || !context->is_active) {
+		return CUDA_ERROR_INVALID_CONTEXT;
+	}
+	r = library_function(*kernelp, context, functionp);
+	return r ? r : function_load(*functionp);
+}
+
+CUresult work_kernel(struct graph_work *work, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	CUfunction function;
+	CUkernel kernel;
+	CUresult r;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = kernel_find(&function, &kernel, params);
+	if (r)
+		return r;
+	return work_launch(work, function, kernel,
+		&(struct launch){
+			.grid = { params->gridDimX, params->gridDimY, params->gridDimZ },
+			.block = { params->blockDimX, params->blockDimY,
+				params->blockDimZ },
+			.shared_size = params->sharedMemBytes,
+		},
+		params->kernelParams, params->extra);
+}
+
+CUresult kernel_set_attribute(struct graph_work *work, CUlaunchAttributeID id,
+	const CUlaunchAttributeValue *value)
+{
+	struct graph_kernel *kernel = &work->kernel;
+	CUlaunchAttribute attribute = { .id = id, .value = *value };
+	struct launch launch = kernel->launch;
+	CUlaunchAttribute *attributes;
+	size_t i = 0;
+	CUresult r;
+
+	r = launch_attribute(&launch, &attribute);
+	if (r)
+		return r;
+	if (launch.events[0] || launch.events[1])
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r = launch_check(kernel->function, &launch);
+	if (r)
+		return r;
+	while (i < kernel->n_attributes && kernel->attributes[i].id != id)
+		i++;
+	if (i == kernel->n_attributes) {
+		attributes = reallocarray(kernel->attributes, i + 1, sizeof(*attributes));
+		if (!attributes)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		kernel->attributes = attributes;
+		kernel->n_attributes++;
+	}
+	kernel->attributes[i] = attribute;
+	kernel->launch = launch;
+	return CUDA_SUCCESS;
+}
+
+CUresult kernel_copy_attributes(struct graph_kernel *to, const struct graph_kernel *from)
+{
+	size_t n = from->n_attributes;
+	CUlaunchAttribute *attributes = NULL;
+
+	if (n) {
+		attributes = reallocarray(NULL, n, sizeof(*attributes));
+		if (!attributes)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		memcpy(attributes, from->attributes, n * sizeof(*attributes));
+	}
+	free(to->attributes);
+	to->attributes = attributes;
+	to->n_attributes = n;
+	to->launch.is_cooperative = from->launch.is_cooperative;
+	return CUDA_SUCCESS;
+}
+
+static CUresult kernel_clone(struct graph_kernel *kernel)
+{
+	const struct graph_kernel from = *kernel;
+	CUresult r;
+
+	kernel->params = NULL;
+	kernel->n_attributes = 0;
+	kernel->attributes = NULL;
+	r = kernel_alloc(kernel);
+	if (r)
+		return r;
+	memcpy(kernel->params, from.params, from.function->info->params_size);
+	module_ref(kernel->function->module);
+	return kernel_copy_attributes(kernel, &from);
+}
+
+static CUresult kernel_prepare(const struct graph_kernel *kernel, struct sched_op *op)
+{
+	uint32_t size = kernel->function->info->params_size;
+	uint8_t *block = op->grid.params;
+	CUresult r;
+
+	/* Gone with its module, which the node keeps only for what it says of it. */
+	if (!object_is(kernel->function, OBJECT_FUNCTION))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = kernel_check(kernel);
+	if (r)
+		return r;
+	launch_describe(&op->grid, kernel->function, &kernel->launch);
+	if (size > SCHED_PARAMS_INLINE) {
+		block = op->grid.long_params = malloc(size);
+		if (!block)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	memcpy(block, kernel->params, size);
+	op->grid.launch.params = block;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * All others
+ */
+
+static CUresult work_find_context(CUcontext *contextp, CUcontext context)
+{
+	if (!context)
+		return context_current(contextp);
+	if (!object_is(context, OBJECT_CONTEXT) || !context->is_active)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*contextp = context;
+	return CUDA_SUCCESS;
+}
+
+CUresult work_copy(struct graph_work *work, const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	struct sched_copy prepared;
+	CUresult r;
+
+	if (!copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = work_find_context(&context, context);
+	if (!r)
+		r = copy_prepare(&prepared, copy, NULL);
+	if (r)
+		return r;
+	*work = (struct graph_work){
+		.type = CU_GRAPH_NODE_TYPE_MEMCPY,
+		.copy = { *copy, context, context->generation },
+	};
+	return CUDA_SUCCESS;
+}
+
+CUresult work_fill(
+	struct graph_work *work, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+{
+	struct sched_fill prepared;
+	CUresult r;
+
+	if (!fill)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = work_find_context(&context, context);
+	if (!r)
+		r = fill_prepare(&prepared, fill);
+	if (r)
+		return r;
+	*work = (struct graph_work){
+		.type = CU_GRAPH_NODE_TYPE_MEMSET,
+		.fill = { *fill, context, context->generation },
+	};
+	return CUDA_SUCCESS;
+}
+
+CUresult work_host(struct graph_work *work, const CUDA_HOST_NODE_PARAMS *params)
+{
+	if (!params || !params->fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	*work = (struct graph_work){
+		.type = CU_GRAPH_NODE_TYPE_HOST,
+		.host = *params,
+	};
+	return CUDA_SUCCESS;
+}
+
+CUresult work_event(struct graph_work *work, CUgraphNodeType type, CUevent event)
+{
+	if (!object_is(event, OBJECT_EVENT))
+		return CUDA_ERROR_INVALID_VALUE;
+	*work = (struct graph_work){ .type = type, .event = event };
+	return CUDA_SUCCESS;
+}
+
+CUresult work_child(struct graph_work *work, CUgraph child)
+{
+	CUresult r;
+
+	r = graph_get(child);
+	if (r)
+		return r;
+	*work = (struct graph_work){ .type = CU_GRAPH_NODE_TYPE_GRAPH };
+	return graph_copy(&work->child, child, true);
+}
+
+CUresult work_any(struct graph_work *work, const CUgraphNodeParams *params)
+{
+	_Static_assert(sizeof(params->kernel) == sizeof(CUDA_KERNEL_NODE_PARAMS),
+		"the versions do not differ");
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (params->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return work_kernel(
+			work, (const CUDA_KERNEL_NODE_PARAMS *)&params->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return work_copy(
+			work, &params->memcpy.copyParams, params->memcpy.copyCtx);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return work_fill(work, (const CUDA_MEMSET_NODE_PARAMS *)&params->memset,
+			params->memset.ctx);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return work_host(work, (const CUDA_HOST_NODE_PARAMS *)&params->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		return work_child(work, params->graph.graph);
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		*work = (struct graph_work){ .type = CU_GRAPH_NODE_TYPE_EMPTY };
+		return CUDA_SUCCESS;
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return work_event(work, params->type, params->eventWait.event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return work_event(work, params->type, params->eventRecord.event);
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult work_clone(struct graph_work *work, const struct graph_work *from, bool is_shown)
+{
+	CUresult r;
+
+	*work = *from;
+	if (from->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+		r = kernel_clone(&work->kernel);
+		if (r && work->kernel.params)
+			work_deinit(work);
+		return r;
+	}
+	if (from->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		return graph_copy(&work->child, from->child, is_shown);
+	return CUDA_SUCCESS;
+}
+
+void work_deinit(struct graph_work *work)
+{
+	if (work->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+		free(work->kernel.pointers);
+		free(work->kernel.attributes);
+		module_unref(work->kernel.function->module);
+	} else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+		graph_free(work->child);
+	}
+}
+
+CUresult work_context(
+	const struct graph_work *work, CUcontext *contextp, uint64_t *generationp)
+{
+	*contextp = NULL;
+	*generationp = 0;
+	switch (work->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		*contextp = work->kernel.context;
+		*generationp = work->kernel.generation;
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		*contextp = work->copy.context;
+		*generationp = work->copy.generation;
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		*contextp = work->fill.context;
+		*generationp = work->fill.generation;
+		break;
+	default:
+		return CUDA_SUCCESS;
+	}
+	return object_is(*contextp, OBJECT_CONTEXT) && (*contextp)->is_active &&
+			       (*contextp)->generation == *generationp
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+CUresult work_prepare(const struct graph_work *work, struct sched_node *node)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	switch (work->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		node->kind = SCHED_LAUNCH;
+		r = kernel_prepare(&work->kernel, &node->op);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		node->kind = SCHED_COPY;
+		r = copy_prepare(&node->op.copy, &work->copy.copy, NULL);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		node->kind = SCHED_FILL;
+		r = fill_prepare(&node->op.fill, &work->fill.fill);
+		break;
+	case CU_GRAPH_NODE_TYPE_HOST:
+		node->kind = SCHED_HOST;
+		host_describe(&node->op.host, work->host.fn, work->host.userData);
+		break;
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		node->kind = work->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ? SCHED_MARK
+									   : SCHED_WAIT;
+		node->event = work->event;
+		break;
+	default:
+		node->kind = SCHED_NOTHING;
+		break;
+	}
+	node->op.kind = node->kind;
+	return r;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Graphs: what their files offer each other
+ *
+ *	work	what a node does, with all that it needs copied or counted
+ *	node	work with edges, part of one graph
+ *	graph	nodes in the order in which they were added; belongs to no context
+ *	exec	a copy of a graph that the program cannot reach, and what the scheduler
+ *		has made of it
+ *
+ * One lock guards them all, and captures as well. It comes before all others but
+ * device.lock, and is not held while something waits for the device.
+ */
+
+#include "api/launch.h"
+#include "sched/graph.h"
+
+struct capture;
+
+/* No program needs as many; copies of children in children could soon be more. */
+#define GRAPH_NODES_MAX (1u << 18)
+#define GRAPH_DEPTH_MAX 32u
+
+struct graph_kernel {
+	CUfunction function; /* its module is counted */
+	CUcontext context;
+	uint64_t generation; /* of the context */
+	CUkernel kernel;     /* as given, or NULL */
+	struct launch launch;
+	uint8_t *params; /* the block, and behind it where each parameter lies in it */
+	void **pointers;
+	size_t n_attributes;
+	CUlaunchAttribute *attributes; /* as set by calls, each once */
+};
+
+struct graph_copy {
+	CUDA_MEMCPY3D copy;
+	CUcontext context;
+	uint64_t generation;
+};
+
+struct graph_fill {
+	CUDA_MEMSET_NODE_PARAMS fill;
+	CUcontext context;
+	uint64_t generation;
+};
+
+struct graph_work {
+	CUgraphNodeType type;
+	union {
+		struct graph_kernel kernel;
+		struct graph_copy copy;
+		struct graph_fill fill;
+		CUDA_HOST_NODE_PARAMS host;
+		CUevent event;
+		CUgraph child; /* its own */
+	};
+};
+
+struct graph_list {
+	CUgraphNode *nodes;
+	size_t n, n_max;
+};
+
+struct CUgraphNode_st {
+	struct object object;
+	CUgraph graph;
+	TAILQ_ENTRY(CUgraphNode_st) link;
+	uint64_t id;	 /* no other node has it */
+	uint64_t origin; /* of the node that it is a copy of, or 0 */
+	struct graph_work work;
+	struct graph_list before, after;
+
+	/* Of walks through graphs. */
+	uint64_t seen;
+	size_t n_left;
+	CUgraphNode pair;
+	uint32_t first, last; /* among the nodes of the scheduler */
+	bool is_disabled;     /* in an exec */
+};
+
+struct CUgraph_st {
+	struct object object;
+	bool is_shown; /* has handles */
+	TAILQ_HEAD(, CUgraphNode_st) nodes;
+	size_t n_nodes, n_edges;
+	size_t n_all;		 /* nodes, with those of children */
+	uint32_t depth;		 /* of children in children, at least */
+	CUgraphNode parent;	 /* whose child it is, or NULL */
+	struct capture *capture; /* that adds to it, or NULL */
+};
+
+struct CUgraphExec_st {
+	struct object object;
+	unsigned long long flags;
+	CUgraph graph;
+	struct sched_graph *sched;
+	CUcontext context; /* NULL: its work needs none */
+	uint64_t generation;
+
+	/* Nodes by what they are copies of. */
+	CUgraphNode *nodes;
+	size_t n_nodes;
+
+	/* What it was checked against. */
+	uint64_t memory_ends, n_unloads;
+	bool has_memory;
+};
+
+extern pthread_mutex_t graph_lock;
+
+/* Around every call. Return: 0 with the lock, or NOT_INITIALIZED without it. */
+CUresult graph_enter(void);
+CUresult graph_leave(CUresult r);
+
+/* With the lock. Return: a number that no walk had before. */
+uint64_t graph_walk(void);
+
+/*
+ * Work
+ *
+ * Return: 0, and what is in *work is the caller's; or why there is no such work.
+ */
+
+CUresult work_kernel(struct graph_work *work, const CUDA_KERNEL_NODE_PARAMS *params);
+CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kernel,
+	const struct launch *launch, void **params, void **extra);
+CUresult work_copy(struct graph_work *work, const CUDA_MEMCPY3D *copy, CUcontext context);
+CUresult work_fill(
+	struct graph_work *work, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context);
+CUresult work_host(struct graph_work *work, const CUDA_HOST_NODE_PARAMS *params);
+CUresult work_event(struct graph_work *work, CUgraphNodeType type, CUevent event);
+CUresult work_child(struct graph_work *work, CUgraph child);
+CUresult work_any(struct graph_work *work, const CUgraphNodeParams *params);
+CUresult work_clone(
+	struct graph_work *work, const struct graph_work *from, bool is_shown);
+void work_deinit(struct graph_work *work);
+
+/* The context that it needs. Return: 0, or that it is gone. */
+CUresult work_context(
+	const struct graph_work *work, CUcontext *contextp, uint64_t *generationp);
+
+/* Fills in a node of the scheduler; children are not for here. */
+CUresult work_prepare(const struct graph_work *work, struct sched_node *node);
+
+CUresult kernel_set_attribute(struct graph_work *work, CUlaunchAttributeID id,
+	const CUlaunchAttributeValue *value);
+
+/* A function of the program as an operation; stream-op.c */
+void host_describe(struct sched_host *host, CUhostFn fn, void *data);
+
+CUresult kernel_copy_attributes(struct graph_kernel *to, const struct graph_kernel *from);
+
+/* Graphs, with the lock */
+
+CUresult graph_new(CUgraph *graphp, bool is_shown);
+CUresult graph_copy(CUgraph *graphp, CUgraph from, bool is_shown);
+void graph_free(CUgraph graph);
+CUresult graph_get(CUgraph graph);
+CUresult graph_get_node(CUgraphNode node);
+
+/* Takes the work over if it succeeds. */
+CUresult graph_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
+	size_t n_before, struct graph_work *work);
+void graph_remove(CUgraphNode node);
+CUresult graph_connect(CUgraphNode from, CUgraphNode to);
+void graph_disconnect(CUgraphNode from, CUgraphNode to);
+bool graph_is_connected(
+	const struct CUgraphNode_st *from, const struct CUgraphNode_st *to);
+
+/* Return: 0 if all are nodes of the graph, each once. */
+CUresult graph_check_nodes(CUgraph graph, const CUgraphNode *nodes, size_t n);
+CUresult graph_list_add(struct graph_list *list, CUgraphNode node);
+
+/* Return: whether edges are of the kind that waits for the whole of a node. */
+bool graph_edges_are_plain(const CUgraphEdgeData *data, size_t n);
+
+/*
+ * Executable graphs
+ */
+
+/* Makes what the scheduler runs anew, from the exec's own graph. *errorp is set to the
+ * node of that graph that does not work, or NULL. */
+CUresult exec_build(CUgraphExec exec, CUgraphNode *errorp);
+
+/* Return: 0 with the exec's own node for one of the graph that it was made from. */
+CUresult exec_find(CUgraphNode *ownp, CUgraphExec exec, CUgraphNode node);
+
+/* The operation of one of its own nodes. */
+CUresult exec_prepare_node(const struct CUgraphNode_st *own, struct sched_node *node);

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs: operations with dependencies, prepared once and launched often
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/error.h"
+
+#include "sched/graph.h"
+
+static struct sched_turns *turns_new(void)
+{
+	struct sched_turns *turns = malloc(sizeof(*turns));
+
+	if (!turns)
+		return NULL;
+	turns->n_refs = 1;
+	TAILQ_INIT(&turns->launches);
+	return turns;
+}
+
+static struct sched_turns *turns_ref(struct sched_turns *turns)
+{
+	__atomic_fetch_add(&turns->n_refs, 1, __ATOMIC_RELAXED);
+	return turns;
+}
+
+static void turns_unref(struct sched_turns *turns)
+{
+	if (turns && __atomic_sub_fetch(&turns->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
+		free(turns);
+}
+
+/* With the lock, or while nobody has launched it. */
+static void graph_free(struct sched_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->n_lanes; i++) {
+		struct sched_stream *lane = &graph->lanes[i];
+
+		/* A lane that has become empty may still be about to be looked at. */
+		if (lane->is_kicked)
+			TAILQ_REMOVE(&graph->sched->kicked, lane, kick_link);
+		pthread_cond_destroy(&lane->done);
+	}
+	for (uint32_t i = 0; i < graph->n_nodes; i++)
+		if (graph->nodes[i].kind == SCHED_LAUNCH)
+			free(graph->nodes[i].op.grid.long_params);
+	turns_unref(graph->turns);
+	free(graph->nodes);
+	free(graph->after);
+	free(graph->events);
+	free(graph->lanes);
+	free(graph);
+}
+
+int sched_graph_new(struct sched_graph **graphp, struct sched *sched, uint32_t n_nodes,
+	struct sched_graph *before)
+{
+	struct sched_graph *graph = calloc(1, sizeof(*graph));
+
+	if (!graph)
+		return vgpu_error_origin(-ENOMEM);
+	graph->sched = sched;
+	graph->n_refs = 1;
+	TAILQ_INIT(&graph->idle);
+	graph->turns = before ? turns_ref(before->turns) : turns_new();
+	graph->nodes = calloc(n_nodes ? n_nodes : 1, sizeof(*graph->nodes));
+	if (!graph->turns || !graph->nodes) {
+		graph_free(graph);
+		return vgpu_error_origin(-ENOMEM);
+	}
+	graph->n_nodes = n_nodes;
+	*graphp = graph;
+	return 0;
+}
+
+static int graph_connect(
+	struct sched_graph *graph, const struct sched_edge *edges, uint32_t n_edges)
+{
+	uint32_t at;
+
+	for (uint32_t i = 0; i < n_edges; i++) {
+		graph->nodes[edges[i].from].n_after++;
+		graph->nodes[edges[i].to].n_before++;
+	}
+	for (uint32_t i = 0; i < graph->n_nodes; i++)
+		graph->n_roots += !graph->nodes[i].n_before;
+	graph->after = calloc((size_t)graph->n_roots + n_edges + 1, sizeof(uint32_t));
+	if (!graph->after)
+		return vgpu_error_origin(-ENOMEM);
+	at = 0;
+	for (uint32_t i = 0; i < graph->n_nodes; i++)
+		if (!graph->nodes[i].n_before)
+			graph->after[at++] = i;
+	for (uint32_t i = 0; i < graph->n_nodes; i++) {
+		graph->nodes[i].first_after = at;
+		at += graph->nodes[i].n_after;
+		graph->nodes[i].n_after = 0;
+	}
+	for (uint32_t i = 0; i < n_edges; i++) {
+		struct sched_node *node = &graph->nodes[edges[i].from];
+
+		graph->after[node->first_after + node->n_after++] = edges[i].to;
+		graph->nodes[edges[i].to].n_left++;
+	}
+	return 0;
+}
+
+/* As many lanes as nodes can be under way at once: a node that ends leaves one free. */
+static uint32_t graph_width(const struct sched_graph *graph)
+{
+	uint64_t n = graph->n_roots;
+
+	for (uint32_t i = 0; i < graph->n_nodes; i++)
+		if (graph->nodes[i].n_after)
+			n += graph->nodes[i].n_after - 1;
+	return n < graph->n_nodes ? n : graph->n_nodes;
+}
+
+static int graph_add_lanes(struct sched_graph *graph, uint32_t n)
+{
+	graph->lanes = calloc(n ? n : 1, sizeof(*graph->lanes));
+	if (!graph->lanes)
+		return vgpu_error_origin(-ENOMEM);
+	graph->n_lanes = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct sched_stream *lane = &graph->lanes[i];
+
+		lane->graph = graph;
+		STAILQ_INIT(&lane->ops);
+		pthread_cond_init(&lane->done, NULL);
+		TAILQ_INSERT_TAIL(&graph->idle, lane, link);
+	}
+	return 0;
+}
+
+static int graph_list_events(struct sched_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->n_nodes; i++)
+		graph->n_events += graph->nodes[i].kind == SCHED_MARK ||
+				   graph->nodes[i].kind == SCHED_WAIT;
+	graph->events = calloc(graph->n_events + 1, sizeof(*graph->events));
+	if (!graph->events)
+		return vgpu_error_origin(-ENOMEM);
+	for (uint32_t i = 0, n = 0; i < graph->n_nodes; i++)
+		if (graph->nodes[i].kind == SCHED_MARK ||
+			graph->nodes[i].kind == SCHED_WAIT)
+			graph->events[n++] = i;
+	return 0;
+}
+
+int sched_graph_finish(
+	struct sched_graph *graph, const struct sched_edge *edges, uint32_t n_edges)
+{
+	int r;
+
+	for (uint32_t i = 0; i < graph->n_nodes; i++)
+		graph->kinds |= 1u << graph->nodes[i].kind;
+	r = graph_connect(graph, edges, n_edges);
+	if (!r)
+		r = graph_add_lanes(graph, graph_width(graph));
+	return r ? r : graph_list_events(graph);
+}
+
+/* With the lock: a launch under way changes what is not copied here. */
+static int node_copy(struct sched_node *to, const struct sched_node *from)
+{
+	const struct sched_grid *grid = &from->op.grid;
+	uint32_t size = grid->launch.params_size;
+
+	*to = (struct sched_node){
+		.op.kind = from->op.kind,
+		.kind = from->kind,
+		.n_before = from->n_before,
+		.n_left = from->n_before,
+		.n_after = from->n_after,
+		.first_after = from->first_after,
+		.event = from->event,
+	};
+	switch (from->kind) {
+	case SCHED_COPY:
+		to->op.copy = from->op.copy;
+		return 0;
+	case SCHED_FILL:
+		to->op.fill = from->op.fill;
+		return 0;
+	case SCHED_HOST:
+		to->op.host = from->op.host;
+		return 0;
+	case SCHED_LAUNCH:
+		break;
+	default:
+		return 0;
+	}
+	to->op.grid.launch = grid->launch;
+	to->op.grid.launch.params = to->op.grid.params;
+	to->op.grid.n_blocks = grid->n_blocks;
+	to->op.grid.is_cooperative = grid->is_cooperative;
+	if (grid->long_params) {
+		to->op.grid.long_params = malloc(size);
+		if (!to->op.grid.long_params)
+			return vgpu_error_origin(-ENOMEM);
+		to->op.grid.launch.params = to->op.grid.long_params;
+	}
+	memcpy((void *)to->op.grid.launch.params, grid->launch.params, size);
+	return 0;
+}
+
+static uint32_t *array_copy(const uint32_t *from, size_t n)
+{
+	uint32_t *to = malloc((n + 1) * sizeof(*to));
+
+	if (to)
+		memcpy(to, from, n * sizeof(*to));
+	return to;
+}
+
+int sched_graph_copy(struct sched_graph **graphp, struct sched_graph *from)
+{
+	size_t n_edges = 0;
+	struct sched_graph *to;
+	int r;
+
+	r = sched_graph_new(&to, from->sched, from->n_nodes, from);
+	if (r)
+		return r;
+	sched_lock(from->sched);
+	for (uint32_t i = 0; i < from->n_nodes && !r; i++) {
+		r = node_copy(&to->nodes[i], &from->nodes[i]);
+		n_edges += from->nodes[i].n_after;
+	}
+	sched_unlock(from->sched);
+	to->n_roots = from->n_roots;
+	to->n_events = from->n_events;
+	to->kinds = from->kinds;
+	to->after = array_copy(from->after, from->n_roots + n_edges);
+	to->events = array_copy(from->events, from->n_events);
+	if (!to->after || !to->events)
+		r = vgpu_error_origin(-ENOMEM);
+	if (!r)
+		r = graph_add_lanes(to, from->n_lanes);
+	if (r)
+		sched_graph_unref(to);
+	else
+		*graphp = to;
+	return r;
+}
+
+/* With the lock where launches were submitted: then the last reference may be one. */
+static void graph_drop(struct sched_graph *graph)
+{
+	if (__atomic_sub_fetch(&graph->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
+		graph_free(graph);
+}
+
+struct sched_graph *sched_graph_ref(struct sched_graph *graph)
+{
+	__atomic_fetch_add(&graph->n_refs, 1, __ATOMIC_RELAXED);
+	return graph;
+}
+
+struct sched_graph *sched_graph_unref(struct sched_graph *graph)
+{
+	if (graph) {
+		struct sched *sched = graph->sched;
+
+		sched_lock(sched);
+		graph_drop(graph);
+		sched_unlock(sched);
+	}
+	return NULL;
+}
+
+bool sched_graph_is_busy(const struct sched_graph *graph)
+{
+	/* Partner: graph_drop(), after the last use by a launch. */
+	return __atomic_load_n(&graph->n_refs, __ATOMIC_ACQUIRE) > 1;
+}
+
+/*
+ * Launches
+ */
+
+void sched_graph_enlist(struct sched_op *launch)
+{
+	launch->run.is_listed = true;
+	TAILQ_INSERT_TAIL(&launch->run.graph->turns->launches, launch, run.link);
+}
+
+static void graph_push(
+	struct sched_graph *graph, uint32_t index, struct sched_stream *lane)
+{
+	struct sched_node *node = &graph->nodes[index];
+
+	if (!lane) {
+		lane = TAILQ_FIRST(&graph->idle);
+		TAILQ_REMOVE(&graph->idle, lane, link);
+		lane->context = graph->launch->stream->context;
+		TAILQ_INSERT_TAIL(&lane->context->lanes, lane, link);
+	}
+	node->n_left = node->n_before;
+	node->op.stream = lane;
+	node->op.ticket = graph->launch->ticket;
+	STAILQ_INSERT_TAIL(&lane->ops, &node->op, next);
+	sched_kick(lane);
+}
+
+static void graph_end(struct sched_graph *graph)
+{
+	struct sched_op *launch = graph->launch;
+
+	graph->launch = NULL;
+	launch->run.is_done = true;
+	launch->stream->state = SCHED_STREAM_IDLE;
+	sched_kick(launch->stream);
+}
+
+bool sched_graph_begin(struct sched_op *launch)
+{
+	struct sched_graph *graph = launch->run.graph;
+
+	if (TAILQ_FIRST(&graph->turns->launches) != launch)
+		return false;
+	graph->launch = launch;
+	graph->n_done = 0;
+	launch->stream->state = SCHED_STREAM_RUNNING;
+	for (uint32_t i = 0; i < graph->n_events; i++) {
+		struct sched_node *node = &graph->nodes[graph->events[i]];
+
+		/* An event that was never recorded is not waited for. */
+		node->op.mark = launch->run.marks[i];
+		node->op.kind = node->op.mark ? node->kind : SCHED_NOTHING;
+	}
+	for (uint32_t i = 0; i < graph->n_roots; i++)
+		graph_push(graph, graph->after[i], NULL);
+	if (!graph->n_nodes)
+		graph_end(graph);
+	return true;
+}
+
+void sched_graph_step(struct sched_stream *lane)
+{
+	struct sched_graph *graph = lane->graph;
+	struct sched_node *node = (struct sched_node *)STAILQ_FIRST(&lane->ops);
+	const uint32_t *after = &graph->after[node->first_after];
+
+	STAILQ_REMOVE_HEAD(&lane->ops, next);
+	if (node->kind == SCHED_MARK)
+		sched_mark_finish(node->op.mark);
+	for (uint32_t i = 0; i < node->n_after; i++)
+		if (!--graph->nodes[after[i]].n_left)
+			graph_push(
+				graph, after[i], STAILQ_EMPTY(&lane->ops) ? lane : NULL);
+	if (STAILQ_EMPTY(&lane->ops)) {
+		TAILQ_REMOVE(&lane->context->lanes, lane, link);
+		TAILQ_INSERT_HEAD(&graph->idle, lane, link);
+	}
+	if (++graph->n_done == graph->n_nodes)
+		graph_end(graph);
+}
+
+void sched_graph_discard(const struct sched_op *launch)
+{
+	struct sched_graph *graph = launch->run.graph;
+	struct sched_op *next;
+
+	for (uint32_t i = 0; i < graph->n_events; i++) {
+		struct sched_mark *mark = launch->run.marks[i];
+
+		if (graph->nodes[graph->events[i]].kind == SCHED_MARK && !mark->is_done)
+			sched_mark_finish(mark);
+		sched_mark_unref(mark);
+	}
+	free(launch->run.marks);
+	if (launch->run.is_listed) {
+		TAILQ_REMOVE(
+			&graph->turns->launches, (struct sched_op *)launch, run.link);
+		next = TAILQ_FIRST(&graph->turns->launches);
+		if (next)
+			sched_kick(next->stream);
+	}
+	graph_drop(graph);
+}

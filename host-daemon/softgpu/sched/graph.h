@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Graphs: operations with dependencies, prepared once and launched often
+ *
+ * A launch of a graph is one operation of a stream. When its turn comes the graph's
+ * nodes run in *lanes*, streams of the graph's own that hold one node at a time: a node
+ * that ends hands its lane to the first of those that waited for it alone, and takes
+ * others for the rest, of which there are enough. So a node does what an operation of
+ * any stream does, and the launch is done when all nodes are.
+ *
+ * A graph has the state of one launch, since launches of one graph never overlap: all
+ * that were submitted stand in *turns* in the order of submission, whatever streams they
+ * are in, and one begins when it is the first. Who changes a graph that a launch still
+ * needs makes a new one which shares the turns of the old.
+ *
+ * Nodes that record events or wait for them get the marks that their launch brings.
+ */
+
+#include "sched/sched.h"
+
+struct sched_node {
+	struct sched_op op;   /* first; of kind NOTHING where the node is switched off */
+	enum sched_kind kind; /* what it does when it is on */
+	uint32_t n_before;    /* nodes that it waits for */
+	uint32_t n_left;      /* of them, in the launch under way */
+	uint32_t n_after;
+	uint32_t first_after; /* in graph.after */
+	void *event;	      /* the caller's */
+};
+
+struct sched_edge {
+	uint32_t from, to; /* nodes */
+};
+
+struct sched_turns {
+	uint32_t n_refs; /* the lock, or before there are launches */
+	TAILQ_HEAD(, sched_op) launches;
+};
+
+struct sched_graph {
+	struct sched *sched;
+	uint32_t n_refs; /* atomic: its owner, and its launches */
+	uint32_t n_nodes, n_roots, n_lanes, n_events;
+	uint32_t kinds; /* bit n: it has nodes of kind n */
+	struct sched_node *nodes;
+	uint32_t *after;  /* who waits for whom; first come the roots */
+	uint32_t *events; /* nodes of kind MARK and WAIT, in order */
+	struct sched_stream *lanes;
+	struct sched_turns *turns;
+
+	/* the lock */
+	struct sched_streams idle; /* lanes */
+	struct sched_op *launch;   /* under way, or NULL */
+	uint32_t n_done;
+};
+
+/*
+ * sched_graph_new() - a graph whose nodes are still to be filled in
+ * @before:	an older state of the same graph, or NULL
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sched_graph_new(struct sched_graph **graphp, struct sched *sched, uint32_t n_nodes,
+	struct sched_graph *before);
+
+/*
+ * sched_graph_finish() - connect the nodes
+ *
+ * All nodes have their operation and their kind; kind and edges do not change any more,
+ * and edges form no cycle. Return: 0 or -ENOMEM.
+ */
+int sched_graph_finish(
+	struct sched_graph *graph, const struct sched_edge *edges, uint32_t n_edges);
+
+/* A graph that does the same and shares the turns. Return: 0 or -ENOMEM. */
+int sched_graph_copy(struct sched_graph **graphp, struct sched_graph *from);
+
+struct sched_graph *sched_graph_ref(struct sched_graph *graph);
+
+/* Ends one reference; parameters that nodes keep outside go with the last. */
+struct sched_graph *sched_graph_unref(struct sched_graph *graph);
+
+/* Return: whether launches that were submitted still need the graph as it is. */
+bool sched_graph_is_busy(const struct sched_graph *graph);
+
+/* With the lock, for streams: */
+
+/* A launch that was submitted takes its place. */
+void sched_graph_enlist(struct sched_op *launch);
+
+/* A launch at the head of its stream. Return: whether it has begun. */
+bool sched_graph_begin(struct sched_op *launch);
+
+/* The node at the head of a lane is done. */
+void sched_graph_step(struct sched_stream *lane);
+
+/* A launch is done, or will not be. */
+void sched_graph_discard(const struct sched_op *launch);
