@@ -47,8 +47,11 @@ static void *kernel_main(void *argument)
 {
 	struct sched_worker worker = *(struct sched_worker *)argument;
 	struct sched *sched = worker.sched;
+	char name[16];
 
 	free(argument);
+	snprintf(name, sizeof(name), "softgpu-sm%u", worker.smid % 1000);
+	prctl(PR_SET_NAME, name);
 	sched_lock(sched);
 	for (;;) {
 		while (TAILQ_EMPTY(&sched->grids)) {
@@ -97,6 +100,7 @@ static void *copy_main(void *argument)
 	struct sched *sched = argument;
 	struct sched_stream *stream;
 
+	prctl(PR_SET_NAME, "softgpu-copy");
 	sched_lock(sched);
 	for (;;) {
 		stream = TAILQ_FIRST(&sched->copies);
@@ -131,6 +135,7 @@ static void *host_main(void *argument)
 	struct sched_host host;
 	int fault;
 
+	prctl(PR_SET_NAME, "softgpu-host");
 	sched_lock(sched);
 	for (;;) {
 		stream = TAILQ_FIRST(&sched->hosts);
@@ -153,11 +158,11 @@ static void *host_main(void *argument)
 	return NULL;
 }
 
-/* Threads of the library take no signals: those are the program's. */
-static int sched_thread(void *(*main)(void *), void *argument, const char *name)
+/* Threads of the library take no signals: those are the program's. Each names itself:
+ * naming another thread would open a file, which a sandbox refuses. */
+static int sched_thread(void *(*main)(void *), void *argument)
 {
 	sigset_t all, before;
-	char our_name[16];
 	pthread_t thread;
 	int r;
 
@@ -165,11 +170,7 @@ static int sched_thread(void *(*main)(void *), void *argument, const char *name)
 	/* Raised by a thread's own refused system call: blocked, it would kill. */
 	sigdelset(&all, SIGSYS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* Inherited: naming another thread would open a file, which a sandbox refuses. */
-	prctl(PR_GET_NAME, our_name);
-	prctl(PR_SET_NAME, name);
 	r = pthread_create(&thread, NULL, main, argument);
-	prctl(PR_SET_NAME, our_name);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r)
 		return vgpu_error_origin(-r);
@@ -182,7 +183,6 @@ static int sched_kernel_thread(struct sched *sched)
 {
 	struct sched_worker *worker = malloc(sizeof(*worker));
 	uint32_t smid = sched->n_alive;
-	char name[16];
 	int r;
 
 	if (!worker)
@@ -196,8 +196,7 @@ static int sched_kernel_thread(struct sched *sched)
 		free(worker);
 		return vgpu_error_origin(-ENOMEM);
 	}
-	snprintf(name, sizeof(name), "softgpu-sm%u", smid % 1000);
-	r = sched_thread(kernel_main, worker, name);
+	r = sched_thread(kernel_main, worker);
 	if (r) {
 		softgpu_scratch_free(worker->scratch);
 		free(worker);
@@ -207,10 +206,9 @@ static int sched_kernel_thread(struct sched *sched)
 	return 0;
 }
 
-static int sched_one_thread(
-	struct sched *sched, bool *hasp, void *(*main)(void *), const char *name)
+static int sched_one_thread(struct sched *sched, bool *hasp, void *(*main)(void *))
 {
-	int r = *hasp ? 0 : sched_thread(main, sched, name);
+	int r = *hasp ? 0 : sched_thread(main, sched);
 
 	if (!r)
 		*hasp = true;
@@ -223,11 +221,9 @@ int sched_staff(struct sched *sched, enum sched_kind kind)
 	case SCHED_COPY:
 	case SCHED_FILL:
 	case SCHED_WAIT_VALUE:
-		return sched_one_thread(
-			sched, &sched->has_copy_thread, copy_main, "softgpu-copy");
+		return sched_one_thread(sched, &sched->has_copy_thread, copy_main);
 	case SCHED_HOST:
-		return sched_one_thread(
-			sched, &sched->has_host_thread, host_main, "softgpu-host");
+		return sched_one_thread(sched, &sched->has_host_thread, host_main);
 	case SCHED_LAUNCH:
 		/* One multiprocessor is enough to make progress. */
 		return sched->n_alive ? 0 : sched_kernel_thread(sched);
