@@ -27,6 +27,12 @@
  *	-> GRANT	its answer with the same cookie; a GRANT with another cookie than
  *			the open request's came late, or twice because vgpud was
  *			restarted: its extents are the channel's all the same
+ *	<- FIND		an image that its VM may have sent before, by its digest
+ *	-> IMAGE	its answer with the same cookie: the image's descriptor, or none;
+ *			one with another cookie came late, or twice, and is of no use
+ *	<- KEEP		an image for the next process of the VM, with its descriptor: a
+ *			memfd of that size, sealed against all change. It takes the place
+ *			of what has the same digest. Not answered
  *	<- ENDED	last words: why it ends by itself
  *	-> STOP		give up the session and exit; SIGKILL follows CONTROL_STOP_MS
  *later
@@ -41,6 +47,10 @@
 #define CONTROL_STOP_MS 1000
 #define CONTROL_VM_NAME_MAX 64 /* with the final NUL */
 #define CONTROL_FDS_MAX 3
+/* SHA-256 of an image's bytes. */
+#define CONTROL_DIGEST_SIZE 32
+/* Of one image: the largest fat binaries of NVIDIA's libraries have some hundred MiB. */
+#define CONTROL_IMAGE_SIZE_MAX (1ull << 30)
 
 enum control_type {
 	_CONTROL_NONE,
@@ -49,10 +59,13 @@ enum control_type {
 	CONTROL_OPENED,
 	CONTROL_WANT,
 	CONTROL_ENDED,
+	CONTROL_FIND,
+	CONTROL_KEEP,
 	/* vgpud to worker */
 	CONTROL_ASSIGN,
 	CONTROL_WINDOW,
 	CONTROL_GRANT,
+	CONTROL_IMAGE,
 	CONTROL_STOP,
 	_CONTROL_N,
 };
@@ -122,6 +135,13 @@ struct control_ended {
 	uint32_t reserved;
 };
 
+struct control_image {
+	uint8_t digest[CONTROL_DIGEST_SIZE];
+	uint64_t size;	 /* of the descriptor that comes with KEEP and IMAGE */
+	uint32_t cookie; /* of FIND and IMAGE */
+	uint32_t reserved;
+};
+
 struct control_message {
 	uint32_t type;	/* enum control_type */
 	uint32_t n_fds; /* descriptors that travel with it */
@@ -133,6 +153,7 @@ struct control_message {
 		struct control_want want;
 		struct control_grant grant;
 		struct control_ended ended;
+		struct control_image image;
 		uint8_t bytes[248]; /* room to grow */
 	};
 };
@@ -155,7 +176,10 @@ struct worker_stats {
 	uint64_t refused_async; /* refusals of calls that nobody waited for */
 	uint64_t slow_calls;	/* driver calls that held the dispatcher over 1 ms */
 	uint64_t device_memory; /* in use now, bytes */
-	uint64_t reserved[21];
+	uint64_t images_sent;	/* loads that came with their bytes */
+	uint64_t images_found;	/* loads whose bytes were there already */
+	uint64_t image_bytes;	/* of those that came */
+	uint64_t reserved[18];
 };
 
 static_assert(sizeof(struct worker_stats) == 256, "fixed size");

@@ -18,6 +18,7 @@
 #include "arena.h"
 #include "call.h"
 #include "lock.h"
+#include "share.h"
 #include "staging.h"
 
 #define PIECE_ALIGN 4096ull
@@ -106,6 +107,7 @@ int shim_arena_setup(void)
 	arena.n_runs = 0;
 	if ((uint64_t)shim_channel.n_extents * VGPU_EXTENT_SIZE <= SHIM_STAGING_SIZE)
 		return vgpu_error_origin(-EBADMSG);
+	shim_share_setup();
 	shim_staging_setup(shim_channel_extent(&shim_channel, shim_channel.first_extent));
 	return add_run(shim_channel.first_extent, shim_channel.n_extents,
 		       SHIM_STAGING_SIZE)

@@ -2,14 +2,14 @@
 /*
  * One call: check, pack, submit, wait, unpack
  *
- * The only user of ring and protobuf-c. A message is packed into the thread's own buffer
- * and copied to the ring under the lock: so the lock is never held while memory of the
- * program is read, which may fault or be slow, and only for the time of a small copy. How
- * long a packed message can get is known from the description, so it need not be
- * measured.
+ * The only user of the ring. A message of the library's own memory is packed straight
+ * into it, under the lock. Any other is packed into the thread's buffer first and copied:
+ * the lock is never held while memory of the program is read, which may fault or be slow.
+ * Whoever finds the ring full waits without the lock.
  *
- * Whoever finds the ring full waits without the lock. Thread cancellation is off from the
- * first touch of shared state to the last: an abandoned lock would stop all threads.
+ * An abandoned lock would stop all threads, so no thread is cancelled while it holds it:
+ * there is no cancellation point inside, and one that asked to be cancelled at any place
+ * is made to wait for such a point.
  */
 
 #include <assert.h>
@@ -17,11 +17,13 @@
 #include <string.h>
 
 #include "vgpu/log.h"
+#include "vgpu/message.h"
 #include "vgpu/ring.h"
 
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "capture.h"
 #include "context.h"
 #include "environment.h"
 #include "lock.h"
@@ -51,27 +53,49 @@ int shim_call_setup(void)
 	return 0;
 }
 
-/*
- * Puts a frame on the ring. What is ordered by a stream is counted under the same lock,
- * so that the count has the order of the ring.
- *
- * Return: false where the host is gone.
+/* Waits until the ring has room, without the lock. Return: NULL where the host is gone.
  */
-static bool submit(const struct shim_thread *thread, uint16_t id, uint16_t flags,
-	uint32_t body_size, struct shim_stream *stream)
+static __attribute__((__noinline__)) struct vgpu_frame *wait_for_room(
+	const struct shim_thread *thread, uint32_t size)
 {
-	uint32_t size = (uint32_t)sizeof(struct vgpu_frame) + body_size;
-	struct shim_wait wait = {};
-	struct vgpu_frame *frame;
-	bool is_asleep;
+	struct vgpu_frame *frame = NULL;
+	struct shim_wait wait = { .is_together = thread->pace.n_together };
+	bool is_alive = true;
+	int cancel_state;
 
-	shim_lock(&ring.lock);
-	while (!(frame = vgpu_ring_reserve(&ring.producer, size))) {
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	while (!frame && is_alive) {
 		shim_unlock(&ring.lock);
-		if (!shim_wait_turn(&wait, &shim_channel))
-			return false;
+		is_alive = shim_wait_turn(&wait, &shim_channel);
 		shim_lock(&ring.lock);
+		if (is_alive)
+			frame = vgpu_ring_reserve(&ring.producer, size);
 	}
+	pthread_setcancelstate(cancel_state, NULL);
+	return frame;
+}
+
+static __attribute__((__noinline__)) void wake_host(void)
+{
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	shim_channel.transport.ops->doorbell(
+		&shim_channel.transport, VGPU_DOORBELL_CHANNEL(shim_channel.number));
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* Fills the frame reserved and publishes it. */
+static void put(struct vgpu_frame *frame, const struct shim_thread *thread, uint16_t id,
+	uint16_t flags, const ProtobufCMessage *message, size_t packed)
+{
+	uint32_t size;
+
+	if (vgpu_call_flags[id] & VGPU_CALL_F_IN_PLACE)
+		packed = vgpu_message_pack(message, frame->body);
+	else
+		memcpy(frame->body, thread->message, packed);
+	size = (uint32_t)(sizeof(*frame) + packed);
 	*frame = (struct vgpu_frame){
 		.size = size,
 		.call = id,
@@ -79,24 +103,46 @@ static bool submit(const struct shim_thread *thread, uint16_t id, uint16_t flags
 		.lane = thread->lane,
 		.sequence = thread->sequence,
 	};
-	memcpy(frame->body, thread->message, body_size);
-	if (stream)
-		shim_stream_count(stream, flags & VGPU_FRAME_REPLY);
-	is_asleep = vgpu_ring_commit(&ring.producer, size);
-	shim_unlock(&ring.lock);
-
-	if (is_asleep)
-		shim_channel.transport.ops->doorbell(&shim_channel.transport,
-			VGPU_DOORBELL_CHANNEL(shim_channel.number));
-	return true;
+	vgpu_ring_commit(&ring.producer, size);
 }
 
-static uint32_t pack(
-	struct shim_thread *thread, const ProtobufCMessage *message, uint16_t id)
+/*
+ * Puts a call on the ring. What is ordered by a stream is counted under the same lock,
+ * so that the count has the order of the ring.
+ *
+ * Return: false where the host is gone.
+ */
+static bool submit(struct shim_thread *thread, uint16_t id, uint16_t flags,
+	const ProtobufCMessage *message, struct shim_stream *stream)
 {
-	assert(vgpu_call_request_max[id] <=
-		sizeof(thread->message) - sizeof(struct vgpu_frame));
-	return (uint32_t)protobuf_c_message_pack(message, thread->message);
+	struct vgpu_frame *frame;
+	uint32_t size = sizeof(*frame);
+	size_t packed = 0;
+	int cancel_type;
+
+	assert(vgpu_call_request_max[id] <= sizeof(thread->message) - sizeof(*frame));
+	if (vgpu_call_flags[id] & VGPU_CALL_F_IN_PLACE)
+		size += (uint32_t)vgpu_message_bound(message);
+	else
+		size += (uint32_t)(packed = vgpu_message_pack(message, thread->message));
+
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
+	thread->sequence++;
+	shim_lock(&ring.lock);
+	frame = vgpu_ring_reserve(&ring.producer, size);
+	if (__builtin_expect(!frame, 0))
+		frame = wait_for_room(thread, size);
+	if (frame) {
+		put(frame, thread, id, flags, message, packed);
+		if (stream)
+			shim_stream_count(stream, flags & VGPU_FRAME_REPLY);
+	}
+	shim_unlock(&ring.lock);
+	if (frame && __builtin_expect(vgpu_ring_is_asleep(&ring.producer), 0))
+		wake_host();
+	if (__builtin_expect(cancel_type != PTHREAD_CANCEL_DEFERRED, 0))
+		pthread_setcanceltype(cancel_type, NULL);
+	return frame;
 }
 
 /* Lets the worker know what is current in this thread, if it does not know yet. */
@@ -108,9 +154,7 @@ static bool submit_context(struct shim_thread *thread)
 	if (__builtin_expect(handle == thread->lane_context, 1))
 		return true;
 	request.context = handle;
-	thread->sequence++;
-	if (!submit(thread, VGPU_CALL_vgpuLaneContext, 0,
-		    pack(thread, &request.base, VGPU_CALL_vgpuLaneContext), NULL))
+	if (!submit(thread, VGPU_CALL_vgpuLaneContext, 0, &request.base, NULL))
 		return false;
 	thread->lane_context = handle;
 	return true;
@@ -158,15 +202,17 @@ static CUresult begin(uint16_t id, struct shim_thread **threadp)
 }
 
 static CUresult receive(struct shim_thread *thread,
-	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp)
+	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp,
+	bool parks)
 {
 	struct vgpu_reply_slot *slot = shim_channel_slot(&shim_channel, thread->lane);
 	const struct reply_head *reply;
 
-	if (!shim_wait_reply(&shim_channel, slot, thread->sequence))
+	if (!shim_wait_reply(
+		    &shim_channel, &thread->pace, slot, thread->sequence, parks))
 		return SHIM_ERROR_HOST_GONE;
 	shim_thread_reset_arena(thread);
-	reply = (const struct reply_head *)protobuf_c_message_unpack(reply_type,
+	reply = (const struct reply_head *)vgpu_message_unpack(reply_type,
 		&thread->allocator, slot->size <= VGPU_REPLY_MAX ? slot->size : 0,
 		slot->body);
 	if (!reply) {
@@ -178,7 +224,7 @@ static CUresult receive(struct shim_thread *thread,
 	return (CUresult)reply->result;
 }
 
-static CUresult exchange(struct shim_thread *thread, uint16_t id,
+static CUresult exchange(struct shim_thread *thread, const struct shim_call *call,
 	const ProtobufCMessage *request, const ProtobufCMessageDescriptor *reply_type,
 	const ProtobufCMessage **replyp, struct shim_stream *stream)
 {
@@ -186,15 +232,11 @@ static CUresult exchange(struct shim_thread *thread, uint16_t id,
 	CUresult result = SHIM_ERROR_HOST_GONE;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (submit_context(thread)) {
-		uint32_t size = pack(thread, request, id);
-
-		thread->sequence++;
-		if (submit(thread, id, VGPU_FRAME_REPLY, size, stream)) {
-			result = receive(thread, reply_type, replyp);
-			if (stream)
-				shim_stream_note_answer(stream);
-		}
+	if (submit_context(thread) &&
+		submit(thread, call->id, VGPU_FRAME_REPLY, request, stream)) {
+		result = receive(thread, reply_type, replyp, call->parks);
+		if (stream)
+			shim_stream_note_answer(stream);
 	}
 	pthread_setcancelstate(cancel_state, NULL);
 	return result;
@@ -211,48 +253,41 @@ CUresult shim_call_sync(struct shim_call *call, const ProtobufCMessage *request,
 	result = begin(call->id, &thread);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = exchange(thread, call->id, request, reply_type, replyp, NULL);
+	result = exchange(thread, call, request, reply_type, replyp, NULL);
 	if (vgpu_call_flags[call->id] & VGPU_CALL_F_MAY_BLOCK)
 		shim_print_check(thread, &shim_channel);
 	return result;
 }
 
-static CUresult send(struct shim_thread *thread, uint16_t id,
-	const ProtobufCMessage *request, struct shim_stream *stream)
-{
-	int cancel_state;
-	bool is_sent = false;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (submit_context(thread)) {
-		uint32_t size = pack(thread, request, id);
-
-		thread->sequence++;
-		is_sent = submit(thread, id, 0, size, stream);
-	}
-	pthread_setcancelstate(cancel_state, NULL);
-	return is_sent ? CUDA_SUCCESS : SHIM_ERROR_HOST_GONE;
-}
-
 CUresult shim_call_async(
 	struct shim_call *call, const ProtobufCMessage *request, CUstream handle)
 {
+	struct shim_thread *thread = call->thread;
 	struct shim_stream *stream = NULL;
-	struct shim_thread *thread = NULL;
 	CUresult result;
 
-	result = begin(call->id, &thread);
-	if (result != CUDA_SUCCESS)
-		return result;
+	if (!thread) {
+		result = begin(call->id, &thread);
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
 	if (vgpu_call_flags[call->id] & VGPU_CALL_F_STREAM_ORDERED) {
 		result = shim_stream_admit(thread, handle, &stream);
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
-	if (call->wants_result || shim_environment.is_synchronous)
-		return exchange(thread, call->id, request, &vgpu__any_reply__descriptor,
+	if (call->wants_result || shim_environment.is_synchronous ||
+		shim_capture_is_live())
+		return exchange(thread, call, request, &vgpu__any_reply__descriptor,
 			NULL, stream);
-	return send(thread, call->id, request, stream);
+	return submit_context(thread) && submit(thread, call->id, 0, request, stream)
+		       ? CUDA_SUCCESS
+		       : SHIM_ERROR_HOST_GONE;
+}
+
+CUresult shim_call_begin(struct shim_call *call)
+{
+	return begin(call->id, &call->thread);
 }
 
 CUresult shim_call_error(struct shim_call *call, CUresult error)
@@ -277,7 +312,5 @@ void shim_call_lane_exit(struct shim_thread *thread)
 {
 	Vgpu__VgpuLaneExitRequest request = VGPU__VGPU_LANE_EXIT_REQUEST__INIT;
 
-	thread->sequence++;
-	submit(thread, VGPU_CALL_vgpuLaneExit, 0,
-		pack(thread, &request.base, VGPU_CALL_vgpuLaneExit), NULL);
+	submit(thread, VGPU_CALL_vgpuLaneExit, 0, &request.base, NULL);
 }

@@ -34,6 +34,10 @@ struct shim_call {
 	uint16_t id; /* enum vgpu_call */
 	/* An asynchronous call whose result is wanted all the same. */
 	bool wants_result;
+	/* The calling thread, once shim_call_begin() let it pass. */
+	struct shim_thread *thread;
+	/* A call that waits for what its caller has spun for already. */
+	bool parks;
 };
 
 #define SHIM_CALL_INIT(_id)                                                              \
@@ -54,6 +58,12 @@ int shim_call_setup(void);
  */
 CUresult shim_call_sync(struct shim_call *call, const ProtobufCMessage *request,
 	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp);
+
+/*
+ * Makes the checks beforehand, for an asynchronous call that needs them before its own;
+ * they are not made again.
+ */
+CUresult shim_call_begin(struct shim_call *call);
 
 /*
  * Sends a request. One that is ordered by a stream waits while too much of that stream

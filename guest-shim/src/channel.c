@@ -228,6 +228,7 @@ static int map_area(struct shim_channel *channel)
 	area = shim_window_pointer(&channel->window, area_off);
 	channel->control = (struct vgpu_channel_control *)area;
 	channel->words = (struct vgpu_word *)(area + VGPU_WORDS_OFF);
+	channel->records = (uint64_t *)(area + VGPU_RECORDS_OFF);
 	channel->slots = area + VGPU_SLOTS_OFF;
 	channel->first_extent = channel->entry->first_extent;
 	channel->n_extents = channel->entry->n_extents;

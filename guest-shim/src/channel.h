@@ -20,6 +20,7 @@ struct shim_channel {
 	struct vgpu_channel_entry *entry;
 	struct vgpu_channel_control *control;
 	struct vgpu_word *words;
+	uint64_t *records; /* by vgpu_record_slot() */
 	uint8_t *slots;
 
 	/* The first grant of arena. */

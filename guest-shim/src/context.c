@@ -15,7 +15,11 @@
 #include "callback.h"
 #include "context.h"
 #include "device.h"
+#include "memo.h"
 #include "range.h"
+#include "record.h"
+#include "share.h"
+#include "staging.h"
 #include "thread.h"
 #include "words.h"
 
@@ -131,8 +135,12 @@ void shim_context_wipe(struct shim_context *context)
 	}
 	shim_callback_drop_context(context);
 	shim_stream_drop_context(context);
+	shim_share_drop_context(context);
+	shim_staging_drop_context(context);
+	shim_record_drop_context(context);
 	shim_range_drop_context(context);
 	shim_call_forget_launches();
+	shim_memo_forget_context();
 }
 
 CUresult shim_context_ask_fault(struct shim_context *context, uint32_t n_faults)

@@ -105,6 +105,12 @@ static inline CUresult shim_context_check(const struct shim_context *context)
 	return CUDA_SUCCESS;
 }
 
+/* Whether those who wait for work of the context are to sleep at once. */
+static inline bool shim_context_blocks(const struct shim_context *context)
+{
+	return (context->flags & CU_CTX_SCHED_MASK) == CU_CTX_SCHED_BLOCKING_SYNC;
+}
+
 /* Asks the host. Called by the following alone. */
 CUresult shim_context_ask_fault(struct shim_context *context, uint32_t n_faults);
 

@@ -10,10 +10,12 @@
 
 #include <string.h>
 
+#include "vgpu/bulk.h"
 #include "vgpu/checked.h"
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "capture.h"
 #include "copy-array.h"
 #include "copy.h"
 #include "range.h"
@@ -56,7 +58,7 @@ static CUresult push_piece(const struct shim_array_box *piece, CUstream stream)
 	if (result != CUDA_SUCCESS)
 		return result;
 	for (uint64_t i = 0; i < box->height; i++)
-		memcpy(block.data + i * box->width,
+		vgpu_bulk_copy(block.data + i * box->width,
 			pointer(box->from.address + i * box->from.pitch), box->width);
 	sent.box.from.address = (uint64_t)(uintptr_t)block.data;
 	sent.box.from.pitch = box->width;
@@ -86,12 +88,12 @@ static CUresult pull_piece(const struct shim_array_box *piece, CUstream stream)
 		shim_staging_give_unused(&block);
 		return result;
 	}
-	result = shim_staging_wait(block.word, block.value, stream);
+	result = shim_staging_wait(
+		block.word, block.value, box->width * box->height, stream);
 	for (uint64_t i = 0; result == CUDA_SUCCESS && i < box->height; i++)
-		memcpy(pointer(box->to.address + i * box->to.pitch),
+		vgpu_bulk_copy(pointer(box->to.address + i * box->to.pitch),
 			block.data + i * box->width, box->width);
-	if (result == CUDA_SUCCESS)
-		shim_staging_release(&block);
+	shim_staging_release(&block);
 	return result;
 }
 
@@ -151,6 +153,12 @@ CUresult shim_copy_array(const struct shim_array_box *box, CUstream stream, bool
 
 	if (!box->box.width || !box->box.height || !box->box.depth)
 		return CUDA_SUCCESS;
+	if (shim_capture_is_live()) {
+		result = shim_capture_check_copy(
+			stream, place == SHIM_PLACE_PAGEABLE, waits);
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
 	if (place == SHIM_PLACE_PAGEABLE)
 		return copy_pieces(box, stream);
 	result = send_piece(box, NULL, stream);

@@ -8,10 +8,12 @@
 
 #include <string.h>
 
+#include "vgpu/bulk.h"
 #include "vgpu/checked.h"
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "capture.h"
 #include "copy.h"
 #include "range.h"
 #include "staging.h"
@@ -125,7 +127,7 @@ static CUresult push_rows(const struct shim_box *rows, CUstream stream)
 	if (result != CUDA_SUCCESS)
 		return result;
 	for (uint64_t i = 0; i < rows->height; i++)
-		memcpy(block.data + i * rows->width,
+		vgpu_bulk_copy(block.data + i * rows->width,
 			pointer(rows->from.address + i * rows->from.pitch), rows->width);
 	sent.from.address = (uint64_t)(uintptr_t)block.data;
 	sent.from.pitch = rows->width;
@@ -152,12 +154,12 @@ static CUresult pull_rows(const struct shim_box *rows, CUstream stream)
 		shim_staging_give_unused(&block);
 		return result;
 	}
-	result = shim_staging_wait(block.word, block.value, stream);
+	result = shim_staging_wait(
+		block.word, block.value, rows->width * rows->height, stream);
 	for (uint64_t i = 0; result == CUDA_SUCCESS && i < rows->height; i++)
-		memcpy(pointer(rows->to.address + i * rows->to.pitch),
+		vgpu_bulk_copy(pointer(rows->to.address + i * rows->to.pitch),
 			block.data + i * rows->width, rows->width);
-	if (result == CUDA_SUCCESS)
-		shim_staging_release(&block);
+	shim_staging_release(&block);
 	return result;
 }
 
@@ -258,8 +260,15 @@ static CUresult copy_box(const struct shim_box *box, CUstream stream, bool waits
 
 CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits)
 {
-	CUresult result = copy_box(box, stream, waits);
+	CUresult result = CUDA_SUCCESS;
 
+	if (shim_capture_is_live())
+		result = shim_capture_check_copy(stream,
+			shim_place(box->to.address) == SHIM_PLACE_PAGEABLE ||
+				shim_place(box->from.address) == SHIM_PLACE_PAGEABLE,
+			waits);
+	if (result == CUDA_SUCCESS)
+		result = copy_box(box, stream, waits);
 	return result == CUDA_SUCCESS && waits
 		       ? shim_copy_settle(box->to.address, box->from.address, stream)
 		       : result;

@@ -13,15 +13,25 @@
 
 #include <string.h>
 
+#include "vgpu/bulk.h"
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "capture.h"
 #include "copy.h"
 #include "print.h"
 #include "range.h"
+#include "share.h"
 #include "staging.h"
 #include "stream.h"
 
+/*
+ * Copies of this size go past the caches, into their blocks and out of them. Where a
+ * hypervisor put two processors far from each other, it takes twice as long to write what
+ * the other one has just read as to write memory; and a graphics card has no use for what
+ * lies in a cache.
+ */
+#define PAST_CACHES_MIN (8u << 20)
 /* Blocks of one copy that are on their way from the device at a time. */
 #define PIPELINE_DEPTH 4u
 
@@ -53,7 +63,8 @@ static CUresult send_to_device(const struct transfer *transfer, CUstream stream)
 		VGPU__CU_MEMCPY_HTO_DASYNC_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemcpyHtoDAsync_v2);
 
-	call.wants_result = !shim_range_covers(transfer->to, transfer->size);
+	call.wants_result =
+		transfer->size && !shim_range_covers(transfer->to, transfer->size);
 	request.dst_device = transfer->to;
 	request.src_host = transfer->from;
 	request.byte_count = transfer->size;
@@ -95,9 +106,40 @@ static CUresult send_within(const struct transfer *transfer, CUstream stream)
 	return shim_call_async(&call, &request.base, stream);
 }
 
+static void copy_piece(void *to, const void *from, uint64_t size, bool past_caches)
+{
+	if (past_caches)
+		vgpu_bulk_copy_past_caches(to, from, size);
+	else
+		vgpu_bulk_copy(to, from, size);
+}
+
+static CUresult push_piece(uint64_t to, const uint8_t *from, uint64_t size,
+	const struct shim_piece *piece, CUstream stream)
+{
+	const struct transfer transfer = {
+		.to = to,
+		.from = (uint64_t)(uintptr_t)piece->data,
+		.size = size,
+		.word = piece->word,
+		.value = piece->value,
+	};
+	CUresult result;
+
+	vgpu_bulk_copy(piece->data, from, size);
+	result = send_to_device(&transfer, stream);
+	shim_share_done(piece, result == CUDA_SUCCESS);
+	return result;
+}
+
 /* Sends pageable memory. It is all in blocks when this returns. */
 static CUresult push(uint64_t to, const uint8_t *from, uint64_t size, CUstream stream)
 {
+	const bool past_caches = size >= PAST_CACHES_MIN;
+	struct shim_piece piece;
+
+	if (shim_share_take(size, stream, &piece))
+		return push_piece(to, from, size, &piece, stream);
 	while (size) {
 		struct transfer transfer;
 		struct shim_block block;
@@ -113,7 +155,7 @@ static CUresult push(uint64_t to, const uint8_t *from, uint64_t size, CUstream s
 			.word = block.word,
 			.value = block.value,
 		};
-		memcpy(block.data, from, transfer.size);
+		copy_piece(block.data, from, transfer.size, past_caches);
 		result = send_to_device(&transfer, stream);
 		if (result != CUDA_SUCCESS) {
 			shim_staging_give_unused(&block);
@@ -132,6 +174,9 @@ struct pull {
 	uint64_t sizes[PIPELINE_DEPTH];
 	uint32_t first;
 	uint32_t n;
+	/* of the whole copy */
+	uint64_t worth_size;
+	bool past_caches;
 };
 
 /* Asks for the next piece. Return: CUDA_ERROR_NOT_READY where that has to wait until a
@@ -146,7 +191,7 @@ static CUresult pull_one(struct pull *pull, uint64_t from, uint64_t size, CUstre
 	if (!pull->n)
 		result = shim_staging_take(size, SHIM_BLOCK_FROM_DEVICE, stream, block);
 	else if (pull->n == PIPELINE_DEPTH ||
-		 !shim_staging_try_take(size, SHIM_BLOCK_FROM_DEVICE, block))
+		 !shim_staging_try_take(size, SHIM_BLOCK_FROM_DEVICE, stream, block))
 		result = CUDA_ERROR_NOT_READY;
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -167,19 +212,17 @@ static CUresult pull_one(struct pull *pull, uint64_t from, uint64_t size, CUstre
 	return CUDA_SUCCESS;
 }
 
-/* Empties the oldest block. One whose wait failed is lost until the context ends: the
- * device may still write into it. */
+/* Empties the oldest block. Into one whose wait failed the device may still write. */
 static CUresult empty_one(struct pull *pull, uint8_t **top, CUstream stream)
 {
 	const struct shim_block *block = &pull->blocks[pull->first];
 	uint64_t size = pull->sizes[pull->first];
 	CUresult result;
 
-	result = shim_staging_wait(block->word, block->value, stream);
-	if (result == CUDA_SUCCESS) {
-		memcpy(*top, block->data, size);
-		shim_staging_release(block);
-	}
+	result = shim_staging_wait(block->word, block->value, pull->worth_size, stream);
+	if (result == CUDA_SUCCESS)
+		copy_piece(*top, block->data, size, pull->past_caches);
+	shim_staging_release(block);
 	*top += size;
 	pull->first = (pull->first + 1) % PIPELINE_DEPTH;
 	pull->n--;
@@ -188,7 +231,10 @@ static CUresult empty_one(struct pull *pull, uint8_t **top, CUstream stream)
 
 static CUresult pull(uint8_t *to, uint64_t from, uint64_t size, CUstream stream)
 {
-	struct pull under_way = {};
+	struct pull under_way = {
+		.worth_size = shim_staging_worth(size),
+		.past_caches = size >= PAST_CACHES_MIN,
+	};
 	CUresult result = CUDA_SUCCESS;
 
 	while (result == CUDA_SUCCESS && (size || under_way.n)) {
@@ -242,7 +288,7 @@ static CUresult copy_reachable(
 		return result;
 	return transfer.word == SHIM_WORD_NONE
 		       ? shim_stream_synchronize(stream)
-		       : shim_staging_wait(transfer.word, transfer.value, stream);
+		       : shim_staging_wait(transfer.word, transfer.value, size, stream);
 }
 
 /* Neither side is the device's, so only what it does to the arena has to be awaited. No
@@ -279,6 +325,19 @@ static CUresult copy(
 	return copy_on_host(to, from, size, stream);
 }
 
+void shim_copy_end_stream(CUstream stream)
+{
+	struct shim_block block;
+	struct transfer transfer = {};
+
+	if (!shim_share_end(stream, &block))
+		return;
+	transfer.word = block.word;
+	transfer.value = block.value;
+	/* What cannot be sent any more is found when the context goes. */
+	send_to_device(&transfer, stream);
+}
+
 CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream)
 {
 	bool is_pageable = shim_place(to) == SHIM_PLACE_PAGEABLE ||
@@ -292,8 +351,15 @@ CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream)
 
 CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
 {
-	CUresult result = copy(to, from, size, stream, waits);
+	CUresult result = CUDA_SUCCESS;
 
+	if (shim_capture_is_live())
+		result = shim_capture_check_copy(stream,
+			shim_place(to) == SHIM_PLACE_PAGEABLE ||
+				shim_place(from) == SHIM_PLACE_PAGEABLE,
+			waits);
+	if (result == CUDA_SUCCESS)
+		result = copy(to, from, size, stream, waits);
 	return result == CUDA_SUCCESS && size && waits
 		       ? shim_copy_settle(to, from, stream)
 		       : result;

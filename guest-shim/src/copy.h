@@ -35,6 +35,10 @@ CUresult shim_copy(
  */
 CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream);
 
+/* Before a stream is destroyed: has the device say when it is done with what small copies
+ * have staged for it. */
+void shim_copy_end_stream(CUstream stream);
+
 /* One side of a box: rows that begin `pitch` bytes apart, `rows` of them a layer. */
 struct shim_side {
 	uint64_t address; /* of the first byte */

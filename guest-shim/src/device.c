@@ -15,6 +15,7 @@
 #include "vgpu/handle.h"
 #include "vgpu/log.h"
 
+#include "arena.h"
 #include "call.h"
 #include "context.h"
 #include "device.h"
@@ -23,7 +24,7 @@
 static struct {
 	/* The host's, by its own numbers. */
 	int n_all;
-	struct shim_device all[VGPU_DEVICES_MAX];
+	struct vgpu_device_info all[VGPU_DEVICES_MAX];
 	/* Those of them that the program sees, by the program's numbers. */
 	int n_visible;
 	int visible[VGPU_DEVICES_MAX];
@@ -35,14 +36,14 @@ static void copy_bytes(void *destination, size_t size, const ProtobufCBinaryData
 	memcpy(destination, bytes->data, bytes->len < size ? bytes->len : size);
 }
 
-static void fill(struct shim_device *device, const Vgpu__VgpuDeviceInfoReply *reply)
+static void fill(struct vgpu_device_info *device, const Vgpu__VgpuDeviceInfoReply *reply)
 {
 	snprintf(device->name, sizeof(device->name), "%s", reply->device_name);
 	copy_bytes(&device->uuid, sizeof(device->uuid), &reply->uuid);
 	copy_bytes(device->known, sizeof(device->known), &reply->known);
 	device->total_memory = reply->total_mem;
 	memset(device->attributes, 0, sizeof(device->attributes));
-	for (size_t i = 0; i < reply->n_attributes && i < SHIM_ATTRIBUTES_N; i++)
+	for (size_t i = 0; i < reply->n_attributes && i < VGPU_DEVICE_ATTRIBUTES_N; i++)
 		device->attributes[i] = reply->attributes[i];
 }
 
@@ -61,6 +62,15 @@ static CUresult load(CUdevice number)
 	return result;
 }
 
+/* Takes over what hello left in the arena. */
+static void take_told(const struct vgpu_device_info *told, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		devices.all[i] = told[i];
+		devices.all[i].name[sizeof(told->name) - 1] = '\0';
+	}
+}
+
 static CUresult choose_visible(void)
 {
 	devices.n_visible = shim_environment_choose(getenv("CUDA_DEVICE_ORDER"),
@@ -75,7 +85,7 @@ static CUresult choose_visible(void)
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_device_load_all(void)
+static CUresult say_hello(struct vgpu_device_info *room, uint32_t *n_toldp)
 {
 	Vgpu__VgpuHelloRequest request = VGPU__VGPU_HELLO_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuHello);
@@ -83,6 +93,8 @@ CUresult shim_device_load_all(void)
 	const ProtobufCMessage *message;
 	CUresult result;
 
+	request.destination = (uint64_t)(uintptr_t)room;
+	request.room = room ? sizeof(devices.all) : 0;
 	result = shim_call_sync(
 		&call, &request.base, &vgpu__vgpu_hello_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
@@ -92,10 +104,24 @@ CUresult shim_device_load_all(void)
 		return CUDA_ERROR_NO_DEVICE;
 	devices.n_all = reply->n_devices < (int)VGPU_DEVICES_MAX ? reply->n_devices
 								 : (int)VGPU_DEVICES_MAX;
+	*n_toldp = reply->n_told < (uint32_t)devices.n_all ? reply->n_told
+							   : (uint32_t)devices.n_all;
 	vgpu_log_info("the host's driver is %s, version %d, %d devices",
 		reply->driver_name, reply->driver_version, devices.n_all);
+	return CUDA_SUCCESS;
+}
 
-	for (int i = 0; i < devices.n_all && result == CUDA_SUCCESS; i++)
+CUresult shim_device_load_all(void)
+{
+	struct vgpu_device_info *room = shim_arena_alloc(sizeof(devices.all));
+	uint32_t n_told = 0;
+	CUresult result = say_hello(room, &n_told);
+
+	if (room) {
+		take_told(room, n_told);
+		shim_arena_free(room);
+	}
+	for (int i = (int)n_told; i < devices.n_all && result == CUDA_SUCCESS; i++)
 		result = load(i);
 	return result == CUDA_SUCCESS ? choose_visible() : result;
 }
@@ -105,7 +131,7 @@ int shim_device_n(void)
 	return devices.n_visible;
 }
 
-const struct shim_device *shim_device_get(CUdevice device)
+const struct vgpu_device_info *shim_device_get(CUdevice device)
 {
 	return device >= 0 && device < devices.n_visible
 		       ? &devices.all[devices.visible[device]]
@@ -126,9 +152,10 @@ CUdevice shim_device_from_host(CUdevice number)
 	return SHIM_NO_DEVICE;
 }
 
-bool shim_device_attribute(const struct shim_device *device, int attribute, int *valuep)
+bool shim_device_attribute(
+	const struct vgpu_device_info *device, int attribute, int *valuep)
 {
-	if (attribute <= 0 || attribute >= SHIM_ATTRIBUTES_N ||
+	if (attribute <= 0 || attribute >= VGPU_DEVICE_ATTRIBUTES_N ||
 		!(device->known[attribute / 8] & 1u << attribute % 8))
 		return false;
 	*valuep = device->attributes[attribute];

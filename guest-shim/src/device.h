@@ -14,19 +14,9 @@
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
-
-#define SHIM_ATTRIBUTES_N 160
-#define SHIM_DEVICE_NAME_MAX 256
+#include "vgpu/device-info.h"
 
 #define SHIM_NO_DEVICE (-1)
-
-struct shim_device {
-	char name[SHIM_DEVICE_NAME_MAX];
-	CUuuid uuid;
-	uint64_t total_memory;
-	int attributes[SHIM_ATTRIBUTES_N];
-	uint8_t known[SHIM_ATTRIBUTES_N / 8];
-};
 
 /* Asks the host for all devices. */
 CUresult shim_device_load_all(void);
@@ -34,11 +24,12 @@ CUresult shim_device_load_all(void);
 int shim_device_n(void);
 
 /* Returns: the device, or NULL where there is none of that number. */
-const struct shim_device *shim_device_get(CUdevice device);
+const struct vgpu_device_info *shim_device_get(CUdevice device);
 
 /* Returns: the host's number of a device, or the program's, or SHIM_NO_DEVICE. */
 CUdevice shim_device_to_host(CUdevice device);
 CUdevice shim_device_from_host(CUdevice number);
 
 /* Returns: false where the host does not know the attribute. */
-bool shim_device_attribute(const struct shim_device *device, int attribute, int *valuep);
+bool shim_device_attribute(
+	const struct vgpu_device_info *device, int attribute, int *valuep);

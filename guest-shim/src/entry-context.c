@@ -10,6 +10,7 @@
 #include "call.h"
 #include "context.h"
 #include "device.h"
+#include "g-remote.h"
 
 /* What cuCtxGetApiVersion has said of every context since version 3.2 of the API. */
 #define CONTEXT_API_VERSION 3020u
@@ -58,9 +59,6 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 
 SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
-	Vgpu__CuDevicePrimaryCtxResetV2Request request =
-		VGPU__CU_DEVICE_PRIMARY_CTX_RESET_V2_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuDevicePrimaryCtxReset_v2);
 	struct shim_context *context;
 	CUresult result;
 
@@ -68,9 +66,7 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	context = shim_context_primary(dev);
 	if (!context)
 		return CUDA_ERROR_INVALID_DEVICE;
-	request.dev = shim_device_to_host(dev);
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_device_primary_ctx_reset_v2_reply__descriptor, NULL);
+	result = shim_remote_cuDevicePrimaryCtxReset_v2(dev);
 	shim_context_reset(context);
 	return result;
 }
@@ -82,22 +78,11 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 
 SHIM_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
-	Vgpu__CuDevicePrimaryCtxSetFlagsV2Request request =
-		VGPU__CU_DEVICE_PRIMARY_CTX_SET_FLAGS_V2_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuDevicePrimaryCtxSetFlags_v2);
-	struct shim_context *context;
 	CUresult result;
 
-	SHIM_CHECK_READY();
-	context = shim_context_primary(dev);
-	if (!context)
-		return CUDA_ERROR_INVALID_DEVICE;
-	request.dev = shim_device_to_host(dev);
-	request.flags = flags;
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_device_primary_ctx_set_flags_v2_reply__descriptor, NULL);
+	result = shim_remote_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 	if (result == CUDA_SUCCESS)
-		context->flags = flags;
+		shim_context_primary(dev)->flags = flags;
 	return result;
 }
 
@@ -323,13 +308,9 @@ SHIM_EXPORT CUresult cuCtxGetFlags(unsigned int *flags)
 
 SHIM_EXPORT CUresult cuCtxSetFlags(unsigned int flags)
 {
-	Vgpu__CuCtxSetFlagsRequest request = VGPU__CU_CTX_SET_FLAGS_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxSetFlags);
 	CUresult result;
 
-	request.flags = flags;
-	result = shim_call_sync(
-		&call, &request.base, &vgpu__cu_ctx_set_flags_reply__descriptor, NULL);
+	result = shim_remote_cuCtxSetFlags(flags);
 	if (result == CUDA_SUCCESS)
 		current()->flags = flags;
 	return result;

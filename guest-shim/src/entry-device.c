@@ -13,13 +13,13 @@
 /* The device of that number, or leaves the function. */
 #define GET_DEVICE(_number)                                                              \
 	({                                                                               \
-		const struct shim_device *device_ = shim_device_get(_number);            \
+		const struct vgpu_device_info *device_ = shim_device_get(_number);       \
 		if (!device_)                                                            \
 			return CUDA_ERROR_INVALID_DEVICE;                                \
 		device_;                                                                 \
 	})
 
-static int attribute(const struct shim_device *device, int number)
+static int attribute(const struct vgpu_device_info *device, int number)
 {
 	int value = 0;
 
@@ -60,7 +60,7 @@ SHIM_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 	SHIM_CHECK_READY();
 	if (!uuid)
 		return CUDA_ERROR_INVALID_VALUE;
-	*uuid = GET_DEVICE(dev)->uuid;
+	memcpy(uuid, GET_DEVICE(dev)->uuid, sizeof(*uuid));
 	return CUDA_SUCCESS;
 }
 
@@ -101,7 +101,7 @@ SHIM_EXPORT CUresult cuDeviceGetAttribute(
 
 SHIM_EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
-	const struct shim_device *device;
+	const struct vgpu_device_info *device;
 
 	SHIM_CHECK_READY();
 	if (!major || !minor)
@@ -114,7 +114,7 @@ SHIM_EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice 
 
 SHIM_EXPORT CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
-	const struct shim_device *device;
+	const struct vgpu_device_info *device;
 
 	SHIM_CHECK_READY();
 	if (!prop)
@@ -145,7 +145,7 @@ SHIM_EXPORT CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 
 SHIM_EXPORT CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {
-	const struct shim_device *device;
+	const struct vgpu_device_info *device;
 
 	SHIM_CHECK_READY();
 	if (!pciBusId || len < (int)sizeof("0000:00:00.0"))
@@ -183,7 +183,7 @@ SHIM_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 	if (!dev || !pciBusId || !parse_bus_id(pciBusId, numbers))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (CUdevice i = 0; i < shim_device_n(); i++) {
-		const struct shim_device *device = shim_device_get(i);
+		const struct vgpu_device_info *device = shim_device_get(i);
 
 		if (attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) == numbers[0] &&
 			attribute(device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) == numbers[1] &&

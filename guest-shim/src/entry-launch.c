@@ -14,6 +14,7 @@
 #include "function.h"
 #include "launch-config.h"
 #include "launch.h"
+#include "memo.h"
 
 SHIM_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX,
 	unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
@@ -126,7 +127,7 @@ SHIM_EXPORT CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 	if (!name)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.hfunc = (uint64_t)(uintptr_t)hfunc;
-	result = shim_call_sync(
+	result = shim_memo_call(
 		&call, &request.base, &vgpu__cu_func_get_name_reply__descriptor, &reply);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -147,7 +148,7 @@ SHIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 	if (!name)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.hfunc = (uint64_t)(uintptr_t)hfunc;
-	result = shim_call_sync(&call, &request.base,
+	result = shim_memo_call(&call, &request.base,
 		&vgpu__cu_kernel_get_name_reply__descriptor, &reply);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -164,7 +165,7 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
 	size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
 {
 	struct shim_thread *thread;
-	const struct shim_device *device;
+	const struct vgpu_device_info *device;
 	int most = 0, best = 0, best_blocks = 0, limit = 0, warp;
 	CUresult result;
 
@@ -238,7 +239,7 @@ SHIM_EXPORT CUresult cuOccupancyMaxActiveClusters(
 	request.dims.len = sizeof(taken.dims);
 	request.attributes.data = (uint8_t *)taken.attributes;
 	request.attributes.len = taken.n_attributes * sizeof(taken.attributes[0]);
-	result = shim_call_sync(&call, &request.base,
+	result = shim_memo_call(&call, &request.base,
 		&vgpu__cu_occupancy_max_active_clusters_reply__descriptor, &reply);
 	if (result == CUDA_SUCCESS)
 		*numClusters = ((const Vgpu__CuOccupancyMaxActiveClustersReply *)reply)
@@ -270,7 +271,7 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(
 	request.dims.len = sizeof(taken.dims);
 	request.attributes.data = (uint8_t *)taken.attributes;
 	request.attributes.len = taken.n_attributes * sizeof(taken.attributes[0]);
-	result = shim_call_sync(&call, &request.base,
+	result = shim_memo_call(&call, &request.base,
 		&vgpu__cu_occupancy_max_potential_cluster_size_reply__descriptor, &reply);
 	if (result == CUDA_SUCCESS)
 		*clusterSize =

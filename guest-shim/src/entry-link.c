@@ -15,6 +15,7 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "g-remote.h"
 #include "load.h"
 #include "lock.h"
 #include "table.h"
@@ -54,16 +55,6 @@ static bool link_publish(uint64_t handle, struct link *link)
 	return shim_table_set(&links, vgpu_handle_index(handle), link);
 }
 
-static CUresult ask_host_to_destroy(CUlinkState state)
-{
-	Vgpu__CuLinkDestroyRequest request = VGPU__CU_LINK_DESTROY_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLinkDestroy);
-
-	request.state = (uint64_t)(uintptr_t)state;
-	return shim_call_sync(
-		&call, &request.base, &vgpu__cu_link_destroy_reply__descriptor, NULL);
-}
-
 SHIM_EXPORT CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 	void **optionValues, CUlinkState *stateOut)
 {
@@ -95,7 +86,7 @@ SHIM_EXPORT CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *opti
 	link->handle = ((const Vgpu__CuLinkCreateV2Reply *)message)->state_out;
 	*stateOut = (CUlinkState)(uintptr_t)link->handle;
 	if (!link_publish(link->handle, link)) {
-		ask_host_to_destroy(*stateOut);
+		shim_remote_cuLinkDestroy(*stateOut);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	link = NULL;
@@ -137,7 +128,7 @@ SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, vo
 	result = load_for(&load, link, options, optionValues, numOptions);
 	if (result != CUDA_SUCCESS)
 		return result;
-	load->image.parts[0] = (struct shim_image_part){ data, size };
+	load->image.parts[0] = (struct shim_image_part){ data, size, 0 };
 	load->image.n_parts = 1;
 	result = shim_load_upload(load, 0);
 	if (result != CUDA_SUCCESS)
@@ -160,18 +151,17 @@ SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type,
 	const char *path, unsigned int numOptions, CUjit_option *options,
 	void **optionValues)
 {
-	_vgpu_cleanup_(vgpu_freep) void *data = NULL;
+	_vgpu_cleanup_(shim_image_file_deinit) struct shim_image_file file = {};
 	CUresult result;
-	size_t size;
 
 	SHIM_CHECK_READY();
 	if (!path)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_image_read_file(path, &data, &size);
+	result = shim_image_file_read(path, &file);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return cuLinkAddData_v2(
-		state, type, data, size, path, numOptions, options, optionValues);
+	return cuLinkAddData_v2(state, type, file.data, file.size, path, numOptions,
+		options, optionValues);
 }
 
 /* Fetches the piece of the image that begins at an offset; the first completes it. */
@@ -262,7 +252,7 @@ SHIM_EXPORT CUresult cuLinkDestroy(CUlinkState state)
 	if (!link)
 		return CUDA_ERROR_INVALID_HANDLE;
 	link_publish(link->handle, NULL);
-	result = ask_host_to_destroy(state);
+	result = shim_remote_cuLinkDestroy(state);
 	free(link->image);
 	free(link);
 	return result;

@@ -16,6 +16,7 @@
 #include "advice.h"
 #include "arena.h"
 #include "call.h"
+#include "capture.h"
 #include "context.h"
 #include "device.h"
 #include "range.h"
@@ -30,7 +31,7 @@ static CUresult begin(enum vgpu_call id)
 
 static bool device_has(CUdevice number, CUdevice_attribute attribute)
 {
-	const struct shim_device *device = shim_device_get(number);
+	const struct vgpu_device_info *device = shim_device_get(number);
 	int value = 0;
 
 	return device && shim_device_attribute(device, attribute, &value) && value;
@@ -51,6 +52,9 @@ SHIM_EXPORT CUresult cuMemAllocManaged(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_has(range.context->device, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY))
 		return CUDA_ERROR_NOT_SUPPORTED;
+	result = shim_capture_check_memory();
+	if (result != CUDA_SUCCESS)
+		return result;
 	pointer = shim_arena_alloc(bytesize);
 	if (!pointer)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -3,14 +3,18 @@
  * Entry points: allocations on the device and of pinned memory
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "vgpu/g-driver.pb-c.h"
 
 #include "arena.h"
 #include "call.h"
+#include "capture.h"
 #include "context.h"
 #include "copy.h"
+#include "g-remote.h"
+#include "lock.h"
 #include "range.h"
 
 #define HOST_ALLOC_FLAGS                                                                 \
@@ -30,16 +34,6 @@ static CUresult current(struct shim_context **contextp)
 	return shim_context_check(*contextp);
 }
 
-static CUresult free_on_host(CUdeviceptr address)
-{
-	Vgpu__CuMemFreeV2Request request = VGPU__CU_MEM_FREE_V2_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
-
-	request.dptr = address;
-	return shim_call_sync(
-		&call, &request.base, &vgpu__cu_mem_free_v2_reply__descriptor, NULL);
-}
-
 /* Notes an allocation that the host made, or undoes it. */
 static CUresult keep(CUdeviceptr address, uint64_t size)
 {
@@ -52,27 +46,21 @@ static CUresult keep(CUdeviceptr address, uint64_t size)
 
 	if (result == CUDA_SUCCESS && shim_range_add(&range))
 		return CUDA_SUCCESS;
-	free_on_host(address);
+	shim_remote_cuMemFree_v2(address);
 	return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
 SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
-	Vgpu__CuMemAllocV2Request request = VGPU__CU_MEM_ALLOC_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAlloc_v2);
-	const ProtobufCMessage *reply;
 	CUdeviceptr address;
 	CUresult result;
 
 	if (!dptr || !bytesize)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	request.bytesize = bytesize;
-	result = shim_call_sync(
-		&call, &request.base, &vgpu__cu_mem_alloc_v2_reply__descriptor, &reply);
-	if (result != CUDA_SUCCESS)
-		return result;
-	address = ((const Vgpu__CuMemAllocV2Reply *)reply)->dptr;
-	result = keep(address, bytesize);
+	result = shim_remote_cuMemAlloc_v2(&address, bytesize);
+	if (result == CUDA_SUCCESS)
+		result = keep(address, bytesize);
 	if (result == CUDA_SUCCESS)
 		*dptr = address;
 	return result;
@@ -81,28 +69,17 @@ SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch,
 	size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
 {
-	Vgpu__CuMemAllocPitchV2Request request =
-		VGPU__CU_MEM_ALLOC_PITCH_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAllocPitch_v2);
-	const Vgpu__CuMemAllocPitchV2Reply *reply;
-	const ProtobufCMessage *message;
 	CUdeviceptr address;
-	size_t pitch;
 	CUresult result;
+	size_t pitch;
 
 	if (!dptr || !pPitch || !WidthInBytes || !Height)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	request.width_in_bytes = WidthInBytes;
-	request.height = Height;
-	request.element_size_bytes = ElementSizeBytes;
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_mem_alloc_pitch_v2_reply__descriptor, &message);
-	if (result != CUDA_SUCCESS)
-		return result;
-	reply = (const Vgpu__CuMemAllocPitchV2Reply *)message;
-	address = reply->dptr;
-	pitch = reply->p_pitch;
-	result = keep(address, pitch * Height);
+	result = shim_remote_cuMemAllocPitch_v2(
+		&address, &pitch, WidthInBytes, Height, ElementSizeBytes);
+	if (result == CUDA_SUCCESS)
+		result = keep(address, pitch * Height);
 	if (result != CUDA_SUCCESS)
 		return result;
 	*dptr = address;
@@ -110,18 +87,81 @@ SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch,
 	return CUDA_SUCCESS;
 }
 
-/*
- * Gives back what lies in the arena. Waits for the context, as the driver does: the
- * device may still use the memory.
- */
+/* Freed while a capture was live, which a wait would spoil. */
+struct late_range {
+	struct late_range *next;
+	struct shim_range range;
+};
+
+static struct shim_lock late_lock;
+static struct late_range *late_ranges;
+
+static CUresult free_later(const struct shim_range *range)
+{
+	struct late_range *late = malloc(sizeof(*late));
+
+	/* Without memory the range is lost until the process ends. */
+	if (!late)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	late->range = *range;
+	shim_lock(&late_lock);
+	late->next = late_ranges;
+	late_ranges = late;
+	shim_unlock(&late_lock);
+	return CUDA_SUCCESS;
+}
+
+static struct late_range *take_late(void)
+{
+	struct late_range *taken;
+
+	shim_lock(&late_lock);
+	taken = late_ranges;
+	late_ranges = NULL;
+	shim_unlock(&late_lock);
+	return taken;
+}
+
+/* Waits for the context of an allocation, unless it is the current one, which was waited
+ * for, or gone. */
+static CUresult wait_elsewhere(const struct shim_range *range)
+{
+	struct shim_context *context = range->context, *waited_for;
+
+	if (current(&waited_for) == CUDA_SUCCESS && context == waited_for)
+		return CUDA_SUCCESS;
+	return shim_context_check(context) == CUDA_SUCCESS
+		       ? cuCtxSynchronize_v2(shim_context_public(context))
+		       : CUDA_SUCCESS;
+}
+
+static void give_back(const struct shim_range *range)
+{
+	shim_arena_free((void *)(uintptr_t)range->base);
+}
+
+/* Gives back what lies in the arena, and what could not be given back before. Waits as
+ * the driver does: the device may still use the memory. */
 static CUresult free_in_arena(const struct shim_range *range)
 {
-	CUresult result = cuCtxSynchronize();
+	struct late_range *late;
+	CUresult result;
 
-	/* Its own context is another one if that is not current. */
-	if (result == CUDA_SUCCESS && shim_context_check(range->context) == CUDA_SUCCESS)
-		result = cuCtxSynchronize_v2(shim_context_public(range->context));
-	shim_arena_free((void *)(uintptr_t)range->base);
+	if (shim_capture_is_live())
+		return free_later(range);
+	late = take_late();
+	result = cuCtxSynchronize();
+	if (result == CUDA_SUCCESS)
+		result = wait_elsewhere(range);
+	give_back(range);
+	while (late) {
+		struct late_range *next = late->next;
+
+		wait_elsewhere(&late->range);
+		give_back(&late->range);
+		free(late);
+		late = next;
+	}
 	return result;
 }
 
@@ -129,13 +169,16 @@ SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
 	struct shim_range range;
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
 
-	if (!dptr)
-		return shim_call_error(&call, CUDA_SUCCESS);
+	if (result == CUDA_SUCCESS)
+		result = shim_capture_check_memory();
+	if (result != CUDA_SUCCESS || !dptr)
+		return result;
 	/* Forgotten first: once the host has freed it, its address may be given out
 	 * again to another thread. */
 	if (shim_range_remove(dptr, SHIM_RANGE_DEVICE, &range))
-		return free_on_host(dptr);
+		return shim_remote_cuMemFree_v2(dptr);
 	if (shim_range_remove(dptr, SHIM_RANGE_MANAGED, &range))
 		return free_in_arena(&range);
 	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
@@ -163,6 +206,9 @@ SHIM_EXPORT CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Fla
 		return result;
 	if (!pp || !bytesize || Flags & ~(unsigned int)HOST_ALLOC_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_capture_check_memory();
+	if (result != CUDA_SUCCESS)
+		return result;
 	pointer = shim_arena_alloc(bytesize);
 	if (!pointer)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -192,10 +238,10 @@ SHIM_EXPORT CUresult cuMemFreeHost(void *p)
 	struct shim_range range;
 	CUresult result = current(&context);
 
-	if (result != CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS)
+		result = shim_capture_check_memory();
+	if (result != CUDA_SUCCESS || !p)
 		return result;
-	if (!p)
-		return CUDA_SUCCESS;
 	if (!shim_range_remove((uint64_t)(uintptr_t)p, SHIM_RANGE_PINNED, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	return free_in_arena(&range);

@@ -12,14 +12,16 @@
 #include "call.h"
 #include "context.h"
 #include "environment.h"
+#include "g-remote.h"
 #include "load.h"
+#include "memo.h"
 #include "range.h"
 
 /* The longest name of a variable or function. */
 #define NAME_MAX_SIZE 4096u
 
-SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
-	unsigned int numOptions, CUjit_option *options, void **optionValues)
+static CUresult load_module(CUmodule *module, const struct shim_load_source *source,
+	unsigned int n_options, CUjit_option *options, void **values)
 {
 	Vgpu__CuModuleLoadDataExRequest request =
 		VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
@@ -31,21 +33,31 @@ SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!module || !image)
+	if (!module || !source->image)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_load_image(&load, image, options, optionValues, numOptions);
+	result = shim_load_image(&load, source, options, values, n_options);
 	if (result != CUDA_SUCCESS)
 		return result;
-	request.load = shim_load_bytes(load);
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_module_load_data_ex_reply__descriptor, &message);
-	if (!message)
-		return result;
-	reply = (const Vgpu__CuModuleLoadDataExReply *)message;
+	do {
+		request.load = shim_load_bytes(load);
+		result = shim_call_sync(&call, &request.base,
+			&vgpu__cu_module_load_data_ex_reply__descriptor, &message);
+		if (!message)
+			return result;
+		reply = (const Vgpu__CuModuleLoadDataExReply *)message;
+	} while (shim_load_again(load, &reply->load_result, &result));
 	if (result == CUDA_SUCCESS)
 		*module = (CUmodule)(uintptr_t)reply->module;
 	shim_load_finish(load, &load->jit, &reply->load_result);
 	return result;
+}
+
+SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
+	unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+	const struct shim_load_source source = { image, NULL };
+
+	return load_module(module, &source, numOptions, options, optionValues);
 }
 
 SHIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
@@ -60,26 +72,23 @@ SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubi
 
 SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *fname)
 {
-	_vgpu_cleanup_(vgpu_freep) void *data = NULL;
+	_vgpu_cleanup_(shim_image_file_deinit) struct shim_image_file file = {};
 	CUresult result;
-	size_t size;
 
 	SHIM_CHECK_READY();
 	if (!module || !fname)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_image_read_file(fname, &data, &size);
-	return result == CUDA_SUCCESS ? cuModuleLoadData(module, data) : result;
+	result = shim_image_file_read(fname, &file);
+	if (result != CUDA_SUCCESS)
+		return result;
+	return load_module(
+		module, &(struct shim_load_source){ file.data, &file }, 0, NULL, NULL);
 }
 
 SHIM_EXPORT CUresult cuModuleUnload(CUmodule hmod)
 {
-	Vgpu__CuModuleUnloadRequest request = VGPU__CU_MODULE_UNLOAD_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleUnload);
-
-	request.hmod = (uint64_t)(uintptr_t)hmod;
-	shim_range_drop_owner(request.hmod);
-	return shim_call_sync(
-		&call, &request.base, &vgpu__cu_module_unload_reply__descriptor, NULL);
+	shim_range_drop_owner((uint64_t)(uintptr_t)hmod);
+	return shim_remote_cuModuleUnload(hmod);
 }
 
 /* A CUDA runtime asks, and hands over its images at their first use or all at once. An
@@ -108,7 +117,7 @@ SHIM_EXPORT CUresult cuModuleEnumerateFunctions(
 	request.mod = (uint64_t)(uintptr_t)mod;
 	request.num_functions = numFunctions;
 	do {
-		result = shim_call_sync(&call, &request.base,
+		result = shim_memo_call(&call, &request.base,
 			&vgpu__cu_module_enumerate_functions_reply__descriptor, &message);
 		if (result != CUDA_SUCCESS)
 			return result;
@@ -205,7 +214,7 @@ SHIM_EXPORT CUresult cuModuleGetGlobal_v2(
 		return result;
 	request.hmod = (uint64_t)(uintptr_t)hmod;
 	request.name = (char *)name;
-	result = shim_call_sync(&call, &request.base,
+	result = shim_memo_call(&call, &request.base,
 		&vgpu__cu_module_get_global_v2_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -228,10 +237,8 @@ static CUresult check_library_options(const CUlibraryOption *options, unsigned i
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
-	CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
-	CUlibraryOption *libraryOptions, void **libraryOptionValues,
-	unsigned int numLibraryOptions)
+static CUresult load_library(CUlibrary *library, const struct shim_load_source *source,
+	unsigned int n_options, CUjit_option *options, void **values)
 {
 	Vgpu__CuLibraryLoadDataRequest request = VGPU__CU_LIBRARY_LOAD_DATA_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryLoadData);
@@ -242,24 +249,38 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!library || !code)
-		return CUDA_ERROR_INVALID_VALUE;
-	result = check_library_options(libraryOptions, numLibraryOptions);
-	if (result == CUDA_SUCCESS)
-		result = shim_load_image(
-			&load, code, jitOptions, jitOptionsValues, numJitOptions);
+	result = shim_load_image(&load, source, options, values, n_options);
 	if (result != CUDA_SUCCESS)
 		return result;
-	request.load = shim_load_bytes(load);
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_library_load_data_reply__descriptor, &message);
-	if (!message)
-		return result;
-	reply = (const Vgpu__CuLibraryLoadDataReply *)message;
+	do {
+		request.load = shim_load_bytes(load);
+		result = shim_call_sync(&call, &request.base,
+			&vgpu__cu_library_load_data_reply__descriptor, &message);
+		if (!message)
+			return result;
+		reply = (const Vgpu__CuLibraryLoadDataReply *)message;
+	} while (shim_load_again(load, &reply->load_result, &result));
 	if (result == CUDA_SUCCESS)
 		*library = (CUlibrary)(uintptr_t)reply->library;
 	shim_load_finish(load, &load->jit, &reply->load_result);
 	return result;
+}
+
+SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
+	CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
+	CUlibraryOption *libraryOptions, void **libraryOptionValues,
+	unsigned int numLibraryOptions)
+{
+	const struct shim_load_source source = { code, NULL };
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	if (!library || !code)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = check_library_options(libraryOptions, numLibraryOptions);
+	return result == CUDA_SUCCESS ? load_library(library, &source, numJitOptions,
+						jitOptions, jitOptionsValues)
+				      : result;
 }
 
 SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
@@ -267,29 +288,28 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileN
 	CUlibraryOption *libraryOptions, void **libraryOptionValues,
 	unsigned int numLibraryOptions)
 {
-	_vgpu_cleanup_(vgpu_freep) void *data = NULL;
+	_vgpu_cleanup_(shim_image_file_deinit) struct shim_image_file file = {};
 	CUresult result;
-	size_t size;
 
 	SHIM_CHECK_READY();
 	if (!library || !fileName)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_image_read_file(fileName, &data, &size);
+	result = check_library_options(libraryOptions, numLibraryOptions);
+	/* The only one is about memory of the program, and is refused with a file. */
+	if (result == CUDA_SUCCESS && numLibraryOptions)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = shim_image_file_read(fileName, &file);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return cuLibraryLoadData(library, data, jitOptions, jitOptionsValues,
-		numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions);
+	return load_library(library, &(struct shim_load_source){ file.data, &file },
+		numJitOptions, jitOptions, jitOptionsValues);
 }
 
 SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 {
-	Vgpu__CuLibraryUnloadRequest request = VGPU__CU_LIBRARY_UNLOAD_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryUnload);
-
-	request.library = (uint64_t)(uintptr_t)library;
-	shim_range_drop_owner(request.library);
-	return shim_call_sync(
-		&call, &request.base, &vgpu__cu_library_unload_reply__descriptor, NULL);
+	shim_range_drop_owner((uint64_t)(uintptr_t)library);
+	return shim_remote_cuLibraryUnload(library);
 }
 
 SHIM_EXPORT CUresult cuLibraryEnumerateKernels(
@@ -307,7 +327,7 @@ SHIM_EXPORT CUresult cuLibraryEnumerateKernels(
 	request.lib = (uint64_t)(uintptr_t)lib;
 	request.num_kernels = numKernels;
 	do {
-		result = shim_call_sync(&call, &request.base,
+		result = shim_memo_call(&call, &request.base,
 			&vgpu__cu_library_enumerate_kernels_reply__descriptor, &message);
 		if (result != CUDA_SUCCESS)
 			return result;
@@ -315,8 +335,7 @@ SHIM_EXPORT CUresult cuLibraryEnumerateKernels(
 		if (reply->n_kernels > numKernels - request.first)
 			return CUDA_ERROR_UNKNOWN;
 		for (size_t i = 0; i < reply->n_kernels; i++)
-			kernels[request.first++] =
-				(CUkernel)(uintptr_t)reply->kernels[i];
+			kernels[request.first++] = (CUkernel)(uintptr_t)reply->kernels[i];
 	} while (reply->n_kernels && request.first < numKernels);
 	return CUDA_SUCCESS;
 }
@@ -335,7 +354,7 @@ SHIM_EXPORT CUresult cuLibraryGetGlobal(
 		return result;
 	request.library = (uint64_t)(uintptr_t)library;
 	request.name = (char *)name;
-	result = shim_call_sync(&call, &request.base,
+	result = shim_memo_call(&call, &request.base,
 		&vgpu__cu_library_get_global_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -357,7 +376,7 @@ SHIM_EXPORT CUresult cuLibraryGetManaged(
 		return result;
 	request.library = (uint64_t)(uintptr_t)library;
 	request.name = (char *)name;
-	result = shim_call_sync(&call, &request.base,
+	result = shim_memo_call(&call, &request.base,
 		&vgpu__cu_library_get_managed_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
 		return result;

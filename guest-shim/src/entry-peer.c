@@ -12,55 +12,20 @@
 #include "call.h"
 #include "context.h"
 #include "device.h"
+#include "g-remote.h"
+#include "memo.h"
 
 /* As the description says. */
 #define CAPABILITIES_AT_A_TIME 64u
 
-SHIM_EXPORT CUresult cuDeviceCanAccessPeer(
-	int *canAccessPeer, CUdevice dev, CUdevice peerDev)
-{
-	Vgpu__CuDeviceCanAccessPeerRequest request =
-		VGPU__CU_DEVICE_CAN_ACCESS_PEER_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuDeviceCanAccessPeer);
-	const ProtobufCMessage *reply;
-	CUresult result;
-
-	if (!canAccessPeer)
-		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	if (shim_is_ready() && (!shim_device_get(dev) || !shim_device_get(peerDev)))
-		return shim_call_error(&call, CUDA_ERROR_INVALID_DEVICE);
-	request.dev = shim_device_to_host(dev);
-	request.peer_dev = shim_device_to_host(peerDev);
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_device_can_access_peer_reply__descriptor, &reply);
-	if (result == CUDA_SUCCESS)
-		*canAccessPeer = ((const Vgpu__CuDeviceCanAccessPeerReply *)reply)
-					 ->can_access_peer;
-	return result;
-}
-
 SHIM_EXPORT CUresult cuDeviceGetP2PAttribute(
 	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
 {
-	Vgpu__CuDeviceGetP2PAttributeRequest request =
-		VGPU__CU_DEVICE_GET_P2_PATTRIBUTE_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuDeviceGetP2PAttribute);
-	const ProtobufCMessage *reply;
-	CUresult result;
 
-	if (!value)
-		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	if (shim_is_ready() && (srcDevice == dstDevice || !shim_device_get(srcDevice) ||
-				       !shim_device_get(dstDevice)))
+	if (value && srcDevice == dstDevice)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_DEVICE);
-	request.attrib = attrib;
-	request.src_device = shim_device_to_host(srcDevice);
-	request.dst_device = shim_device_to_host(dstDevice);
-	result = shim_call_sync(&call, &request.base,
-		&vgpu__cu_device_get_p2_pattribute_reply__descriptor, &reply);
-	if (result == CUDA_SUCCESS)
-		*value = ((const Vgpu__CuDeviceGetP2PAttributeReply *)reply)->value;
-	return result;
+	return shim_remote_cuDeviceGetP2PAttribute(value, attrib, srcDevice, dstDevice);
 }
 
 static CUresult ask_capabilities(
@@ -73,7 +38,7 @@ static CUresult ask_capabilities(
 	const ProtobufCMessage *message;
 	CUresult result;
 
-	result = shim_call_sync(&call, &request->base,
+	result = shim_memo_call(&call, &request->base,
 		&vgpu__cu_device_get_p2_patomic_capabilities_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -128,29 +93,19 @@ static CUresult check_peer(struct shim_call *call, CUcontext peer)
 
 SHIM_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
-	Vgpu__CuCtxEnablePeerAccessRequest request =
-		VGPU__CU_CTX_ENABLE_PEER_ACCESS_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxEnablePeerAccess);
 	CUresult result = check_peer(&call, peerContext);
 
-	if (result != CUDA_SUCCESS)
-		return result;
-	request.peer_context = (uint64_t)(uintptr_t)peerContext;
-	request.flags = Flags;
-	return shim_call_sync(&call, &request.base,
-		&vgpu__cu_ctx_enable_peer_access_reply__descriptor, NULL);
+	return result == CUDA_SUCCESS
+		       ? shim_remote_cuCtxEnablePeerAccess(peerContext, Flags)
+		       : result;
 }
 
 SHIM_EXPORT CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
 {
-	Vgpu__CuCtxDisablePeerAccessRequest request =
-		VGPU__CU_CTX_DISABLE_PEER_ACCESS_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxDisablePeerAccess);
 	CUresult result = check_peer(&call, peerContext);
 
-	if (result != CUDA_SUCCESS)
-		return result;
-	request.peer_context = (uint64_t)(uintptr_t)peerContext;
-	return shim_call_sync(&call, &request.base,
-		&vgpu__cu_ctx_disable_peer_access_reply__descriptor, NULL);
+	return result == CUDA_SUCCESS ? shim_remote_cuCtxDisablePeerAccess(peerContext)
+				      : result;
 }

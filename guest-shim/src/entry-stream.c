@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entry points: streams and events, as far as they are not generated
+ * Entry points: streams, as far as they are not generated
  */
 
 #include <string.h>
@@ -9,11 +9,9 @@
 
 #include "call.h"
 #include "context.h"
-#include "event.h"
+#include "copy.h"
+#include "memo.h"
 #include "stream.h"
-
-#define EVENT_FLAGS                                                                      \
-	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
 
 SHIM_EXPORT CUresult cuStreamCreateWithPriority(
 	CUstream *phStream, unsigned int flags, int priority)
@@ -53,12 +51,16 @@ SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream hStream)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamDestroy_v2);
 	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
 
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
+		shim_copy_end_stream(hStream);
 		result = shim_stream_remove(hStream);
+	}
 	if (result != CUDA_SUCCESS)
 		return result;
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
-	return shim_call_async(&call, &request.base, NULL);
+	result = shim_call_async(&call, &request.base, NULL);
+	shim_memo_forget(VGPU_REMEMBERS_STREAM);
+	return result;
 }
 
 SHIM_EXPORT CUresult cuStreamDestroy(CUstream hStream)
@@ -74,17 +76,6 @@ SHIM_EXPORT CUresult cuStreamQuery(CUstream hStream)
 SHIM_EXPORT CUresult cuStreamSynchronize(CUstream hStream)
 {
 	return shim_stream_synchronize(hStream);
-}
-
-/* Capture is not remoted, so no stream ever captures. */
-SHIM_EXPORT CUresult cuStreamIsCapturing(
-	CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-	SHIM_CHECK_READY();
-	if (!captureStatus)
-		return CUDA_ERROR_INVALID_VALUE;
-	*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-	return CUDA_SUCCESS;
 }
 
 /* A stream of a green context cannot be made. */
@@ -115,7 +106,7 @@ SHIM_EXPORT CUresult cuStreamGetAttribute(
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
 	request.attr = (int32_t)attr;
-	result = shim_call_sync(&call, &request.base,
+	result = shim_memo_call(&call, &request.base,
 		&vgpu__cu_stream_get_attribute_reply__descriptor, &reply);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -132,59 +123,15 @@ SHIM_EXPORT CUresult cuStreamSetAttribute(
 	Vgpu__CuStreamSetAttributeRequest request =
 		VGPU__CU_STREAM_SET_ATTRIBUTE_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamSetAttribute);
+	CUresult result;
 
 	if (!param)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
 	request.attr = (int32_t)attr;
 	memcpy(&request.number, param, sizeof(request.number));
-	return shim_call_sync(&call, &request.base,
+	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_stream_set_attribute_reply__descriptor, NULL);
-}
-
-SHIM_EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
-{
-	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventCreate);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
-	CUevent event;
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!phEvent || Flags & ~(unsigned int)EVENT_FLAGS)
-		return CUDA_ERROR_INVALID_VALUE;
-	/* An event for other processes needs a handle to give them, and no timing. */
-	if (Flags & CU_EVENT_INTERPROCESS)
-		return Flags & CU_EVENT_DISABLE_TIMING ? CUDA_ERROR_NOT_SUPPORTED
-						       : CUDA_ERROR_INVALID_VALUE;
-	event = shim_event_new();
-	if (!event)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	request.flags = Flags;
-	request.event = (uint64_t)(uintptr_t)event;
-	result = shim_call_async(&call, &request.base, NULL);
-	if (result == CUDA_SUCCESS)
-		*phEvent = event;
-	else
-		shim_event_free(event);
+	shim_memo_forget(VGPU_REMEMBERS_STREAM);
 	return result;
-}
-
-SHIM_EXPORT CUresult cuEventDestroy_v2(CUevent hEvent)
-{
-	Vgpu__CuEventDestroyV2Request request = VGPU__CU_EVENT_DESTROY_V2_REQUEST__INIT;
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventDestroy_v2);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!shim_event_free(hEvent))
-		return CUDA_ERROR_INVALID_HANDLE;
-	request.h_event = (uint64_t)(uintptr_t)hEvent;
-	return shim_call_async(&call, &request.base, NULL);
-}
-
-SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
-{
-	return cuEventDestroy_v2(hEvent);
 }

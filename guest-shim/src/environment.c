@@ -31,6 +31,13 @@ static bool is_set(const char *name)
 	return value && *value && strcmp(value, "0") != 0;
 }
 
+static bool read_image_cache(void)
+{
+	const char *value = getenv("VGPU_IMAGE_CACHE");
+
+	return !value || (strcmp(value, "0") != 0 && strcmp(value, "no") != 0);
+}
+
 static CUmoduleLoadingMode read_loading_mode(void)
 {
 	const char *value = getenv("CUDA_MODULE_LOADING");
@@ -49,12 +56,13 @@ void shim_environment_read(void)
 	shim_environment = (struct shim_environment){
 		.is_synchronous = is_set("VGPU_SYNC"),
 		.launches_block = is_set("CUDA_LAUNCH_BLOCKING"),
+		.remembers_images = read_image_cache(),
 		.loading_mode = read_loading_mode(),
 	};
 }
 
 /* Where a device sits on the PCI bus, as one number. */
-static uint64_t bus_position(const struct shim_device *device)
+static uint64_t bus_position(const struct vgpu_device_info *device)
 {
 	static const int parts[] = {
 		CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID,
@@ -73,7 +81,7 @@ static uint64_t bus_position(const struct shim_device *device)
 }
 
 /* By insertion: devices are few, and equal ones keep their order. */
-static void sort_by_bus(const struct shim_device *devices, int n_devices, int *order)
+static void sort_by_bus(const struct vgpu_device_info *devices, int n_devices, int *order)
 {
 	for (int i = 1; i < n_devices; i++) {
 		uint64_t position = bus_position(&devices[order[i]]);
@@ -85,19 +93,19 @@ static void sort_by_bus(const struct shim_device *devices, int n_devices, int *o
 	}
 }
 
-static void format_uuid(const struct shim_device *device, char text[UUID_TEXT_SIZE])
+static void format_uuid(const struct vgpu_device_info *device, char text[UUID_TEXT_SIZE])
 {
 	char *end = text + sprintf(text, UUID_PREFIX);
 
 	for (int i = 0; i < 16; i++)
 		end += sprintf(end, "%s%02x",
 			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-			(unsigned char)device->uuid.bytes[i]);
+			device->uuid[i]);
 }
 
 /* Returns: the device whose UUID alone begins like that, or -1. */
-static int find_by_uuid(
-	const char *entry, size_t size, const struct shim_device *devices, int n_devices)
+static int find_by_uuid(const char *entry, size_t size,
+	const struct vgpu_device_info *devices, int n_devices)
 {
 	char text[UUID_TEXT_SIZE];
 	int found = -1;
@@ -116,8 +124,8 @@ static int find_by_uuid(
 }
 
 /* Returns: the device that an entry of the list names, or -1. */
-static int find_entry(const char *entry, size_t size, const struct shim_device *devices,
-	int n_devices, const int *order)
+static int find_entry(const char *entry, size_t size,
+	const struct vgpu_device_info *devices, int n_devices, const int *order)
 {
 	unsigned long number = 0;
 	size_t i;
@@ -147,7 +155,7 @@ static const char *next_entry(const char **listp, size_t *sizep)
 }
 
 int shim_environment_choose(const char *order_name, const char *list,
-	const struct shim_device *devices, int n_devices, int *chosen)
+	const struct vgpu_device_info *devices, int n_devices, int *chosen)
 {
 	bool is_taken[VGPU_DEVICES_MAX] = {};
 	int order[VGPU_DEVICES_MAX], n = 0;

@@ -13,13 +13,15 @@
 
 #include "vgpu/cuda.h"
 
-struct shim_device;
+struct vgpu_device_info;
 
 struct shim_environment {
 	/* VGPU_SYNC=1: every call has a reply. */
 	bool is_synchronous;
 	/* CUDA_LAUNCH_BLOCKING=1: a launch returns when the kernel is over. */
 	bool launches_block;
+	/* VGPU_IMAGE_CACHE=0 or no: nothing of images is written down. */
+	bool remembers_images;
 	/* CUDA_MODULE_LOADING. */
 	CUmoduleLoadingMode loading_mode;
 };
@@ -38,4 +40,4 @@ void shim_environment_read(void);
  * Return: how many are visible.
  */
 int shim_environment_choose(const char *order, const char *list,
-	const struct shim_device *devices, int n_devices, int *chosen);
+	const struct vgpu_device_info *devices, int n_devices, int *chosen);

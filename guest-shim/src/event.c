@@ -1,111 +1,272 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event handles
+ * Events
  *
- * Per index its generation: an index is used again, longest unused
- * first, with the next generation, so a stale handle is told from a live one.
+ * They are in a table by the index of their handle, read without a lock: an entry, once
+ * made, stays allocated. An index is used again, longest unused first, with the next
+ * generation, so a stale handle is told from a live one.
+ *
+ * A poller is answered from memory, but now and then the host is asked all the same: the
+ * driver tells of a fault only to those who call it, and a host that is gone nobody.
  */
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "vgpu/g-driver.pb-c.h"
 #include "vgpu/handle.h"
 
+#include "call.h"
+#include "context.h"
 #include "event.h"
 #include "lock.h"
+#include "print.h"
+#include "record.h"
+#include "table.h"
+#include "wait.h"
+#include "words.h"
 
 #define EVENTS_MAX (VGPU_HANDLE_INDEX_MAX + 1)
-#define EVENTS_FIRST 1024u
-
-struct event_slot {
-	uint32_t generation;
-	uint32_t next_free; /* index + 1 */
-	bool is_live;
-};
 
 static struct {
 	struct shim_lock lock;
-	struct event_slot *slots;
+	struct shim_table table;
 	uint32_t n;
-	uint32_t max;
 	/* Queue of free indices, each + 1; 0 ends it. */
 	uint32_t first_free;
 	uint32_t last_free;
 } events;
 
-static bool add_slot(uint32_t *indexp)
+static struct shim_event *at(uint32_t index)
 {
-	if (events.n == events.max) {
-		uint32_t max = events.max ? events.max * 2 : EVENTS_FIRST;
-		struct event_slot *slots;
+	return shim_table_get(&events.table, index);
+}
 
-		if (max > EVENTS_MAX)
-			return false;
-		slots = realloc(events.slots, max * sizeof(*slots));
-		if (!slots)
-			return false;
-		events.slots = slots;
-		events.max = max;
+static bool add_entry(uint32_t *indexp)
+{
+	struct shim_event *event;
+
+	if (events.n == EVENTS_MAX)
+		return false;
+	event = calloc(1, sizeof(*event));
+	if (!event)
+		return false;
+	if (!shim_table_set(&events.table, events.n, event)) {
+		free(event);
+		return false;
 	}
 	*indexp = events.n++;
-	events.slots[*indexp] = (struct event_slot){};
 	return true;
 }
 
-CUevent shim_event_new(void)
+CUevent shim_event_new(struct shim_context *context, unsigned int flags)
 {
-	struct event_slot *slot;
+	struct shim_event *event;
 	uint32_t index;
+	uint64_t handle;
 
 	SHIM_LOCKED(&events.lock);
 	if (events.first_free) {
 		index = events.first_free - 1;
-		events.first_free = events.slots[index].next_free;
+		events.first_free = at(index)->next_free;
 		if (!events.first_free)
 			events.last_free = 0;
-	} else if (!add_slot(&index)) {
+	} else if (!add_entry(&index)) {
 		return NULL;
 	}
-	slot = &events.slots[index];
-	slot->generation++;
-	slot->next_free = 0;
-	slot->is_live = true;
-	return (CUevent)(uintptr_t)vgpu_handle_make(
-		VGPU_HANDLE_EVENT, index, slot->generation);
+	event = at(index);
+	event->generation++;
+	event->next_free = 0;
+	event->context = context;
+	event->context_epoch = context ? context->epoch : 0;
+	event->flags = flags;
+	__atomic_store_n(&event->record, SHIM_RECORD_NONE, __ATOMIC_RELAXED);
+	__atomic_store_n(&event->is_of_graph, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&event->is_asked_for, !!(flags & CU_EVENT_DISABLE_TIMING),
+		__ATOMIC_RELAXED);
+	handle = vgpu_handle_make(VGPU_HANDLE_EVENT, index, event->generation);
+	/* Partner: the load in shim_event_find(). */
+	__atomic_store_n(&event->handle, handle, __ATOMIC_RELEASE);
+	return (CUevent)(uintptr_t)handle;
 }
 
-static struct event_slot *find(CUevent event)
+struct shim_event *shim_event_find(CUevent handle)
 {
-	uint64_t number = (uint64_t)(uintptr_t)event;
-	uint32_t index = vgpu_handle_index(number);
+	uint64_t number = (uint64_t)(uintptr_t)handle;
+	struct shim_event *event;
 
-	if (vgpu_handle_kind(number) != VGPU_HANDLE_EVENT || index >= events.n ||
-		!events.slots[index].is_live ||
-		events.slots[index].generation != vgpu_handle_generation(number))
+	if (vgpu_handle_kind(number) != VGPU_HANDLE_EVENT)
 		return NULL;
-	return &events.slots[index];
+	event = at(vgpu_handle_index(number));
+	return event && __atomic_load_n(&event->handle, __ATOMIC_ACQUIRE) == number
+		       ? event
+		       : NULL;
 }
 
-bool shim_event_exists(CUevent event)
+bool shim_event_free(CUevent handle)
 {
-	SHIM_LOCKED(&events.lock);
-	return find(event);
-}
-
-bool shim_event_free(CUevent event)
-{
-	struct event_slot *slot;
+	struct shim_event *event;
 	uint32_t link;
 
 	SHIM_LOCKED(&events.lock);
-	slot = find(event);
-	if (!slot)
+	event = shim_event_find(handle);
+	if (!event)
 		return false;
-	slot->is_live = false;
-	link = (uint32_t)(slot - events.slots) + 1;
+	__atomic_store_n(&event->handle, 0, __ATOMIC_RELEASE);
+	link = vgpu_handle_index((uint64_t)(uintptr_t)handle) + 1;
 	if (events.last_free)
-		events.slots[events.last_free - 1].next_free = link;
+		at(events.last_free - 1)->next_free = link;
 	else
 		events.first_free = link;
 	events.last_free = link;
 	return true;
+}
+
+/* A number for a record without a word: no two of an event are alike. */
+static uint64_t wordless(struct shim_event *event)
+{
+	uint64_t n = __atomic_add_fetch(&event->n_wordless, 1, __ATOMIC_RELAXED);
+
+	return n << VGPU_RECORD_SLOT_BITS | VGPU_RECORDS_MAX;
+}
+
+uint64_t shim_event_record_begin(struct shim_event *event)
+{
+	uint64_t record = SHIM_RECORD_NONE;
+
+	if (shim_words_answer() &&
+		__atomic_load_n(&event->is_asked_for, __ATOMIC_RELAXED) &&
+		!__atomic_load_n(&event->is_of_graph, __ATOMIC_RELAXED))
+		record = shim_record_take(event->context);
+	return record ? record : wordless(event);
+}
+
+void shim_event_record_done(struct shim_event *event, uint64_t record)
+{
+	/* Of two threads that record at once either may be last, here as on the ring. */
+	__atomic_store_n(&event->record, record, __ATOMIC_RELEASE);
+}
+
+void shim_event_note_elsewhere(CUevent handle)
+{
+	struct shim_event *event = shim_event_find(handle);
+
+	if (event)
+		shim_event_record_done(event, wordless(event));
+}
+
+void shim_event_note_graph(CUevent handle)
+{
+	struct shim_event *event = shim_event_find(handle);
+
+	if (event)
+		__atomic_store_n(&event->is_of_graph, true, __ATOMIC_RELAXED);
+}
+
+void shim_event_note_over(struct shim_event *event, uint64_t record)
+{
+	/* Unless it was recorded again meanwhile. */
+	__atomic_compare_exchange_n(&event->record, &record, SHIM_RECORD_NONE, false,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* What a program asks about an event, checked as if it travelled. */
+static CUresult find_for_wait(
+	CUevent handle, struct shim_thread **threadp, struct shim_event **eventp)
+{
+	*threadp = shim_thread_get();
+	if (!*threadp)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if ((*threadp)->is_in_callback)
+		return CUDA_ERROR_NOT_PERMITTED;
+	if (__atomic_load_n(&shim_channel.dead, __ATOMIC_RELAXED))
+		return SHIM_ERROR_HOST_GONE;
+	*eventp = shim_event_find(handle);
+	return *eventp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* Whether memory tells about a record: of a context that broke or ended it does not. */
+static bool is_told_by_word(const struct shim_event *event, uint64_t record)
+{
+	return shim_words_answer() && event->context &&
+	       !__atomic_load_n(&event->is_of_graph, __ATOMIC_RELAXED) &&
+	       event->context_epoch == event->context->epoch &&
+	       !shim_context_fault(event->context) &&
+	       (!record || shim_record_has_word(record));
+}
+
+static CUresult ask(struct shim_event *event, uint64_t record)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventQuery);
+	Vgpu__CuEventQueryRequest request = VGPU__CU_EVENT_QUERY_REQUEST__INIT;
+	CUresult result;
+
+	__atomic_store_n(&event->is_asked_for, true, __ATOMIC_RELAXED);
+	request.h_event = event->handle;
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__cu_event_query_reply__descriptor, NULL);
+	if (result == CUDA_SUCCESS)
+		shim_event_note_over(event, record);
+	return result;
+}
+
+CUresult shim_event_query(CUevent handle)
+{
+	struct shim_thread *thread;
+	struct shim_event *event;
+	uint64_t record;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	result = find_for_wait(handle, &thread, &event);
+	if (result != CUDA_SUCCESS)
+		return result;
+	record = __atomic_load_n(&event->record, __ATOMIC_ACQUIRE);
+	if (!is_told_by_word(event, record))
+		return ask(event, record);
+	if (!record || shim_record_is_over(record))
+		return CUDA_SUCCESS;
+	return shim_wait_may_poll(&thread->pace) ? CUDA_ERROR_NOT_READY
+						 : ask(event, record);
+}
+
+/* @has_spun: whether the caller has, so that there is no sense in doing it again */
+static CUresult park(struct shim_event *event, uint64_t record, bool has_spun)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventSynchronize);
+	Vgpu__CuEventSynchronizeRequest request =
+		VGPU__CU_EVENT_SYNCHRONIZE_REQUEST__INIT;
+	CUresult result;
+
+	__atomic_store_n(&event->is_asked_for, true, __ATOMIC_RELAXED);
+	call.parks = has_spun;
+	request.h_event = event->handle;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_event_synchronize_reply__descriptor, NULL);
+	if (result == CUDA_SUCCESS)
+		shim_event_note_over(event, record);
+	return result;
+}
+
+CUresult shim_event_synchronize(CUevent handle)
+{
+	struct shim_thread *thread;
+	struct shim_event *event;
+	uint64_t record;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	result = find_for_wait(handle, &thread, &event);
+	if (result != CUDA_SUCCESS)
+		return result;
+	record = __atomic_load_n(&event->record, __ATOMIC_ACQUIRE);
+	if (!is_told_by_word(event, record) || shim_print_is_owed(&shim_channel))
+		return park(event, record, false);
+	if (!record)
+		return CUDA_SUCCESS;
+	if (shim_wait_word(&thread->pace, shim_record_word(record), record,
+		    event->flags & CU_EVENT_BLOCKING_SYNC ||
+			    shim_context_blocks(event->context)))
+		return CUDA_SUCCESS;
+	return park(event, record, true);
 }

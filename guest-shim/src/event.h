@@ -3,16 +3,72 @@
 
 /*
  * Events: their handles are chosen here, so that creating one needs no answer
+ *
+ * An event remembers its last record. Where that has a word (record.h), whether it is
+ * over is a look at memory; else the host is asked. Records get words where the event
+ * has no timing, which is what programs make for asking, and where one of it was asked
+ * for before.
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "vgpu/cuda.h"
 
-/* Chooses a handle. Return: NULL when there are 2^20 events. */
-CUevent shim_event_new(void);
+struct shim_context;
 
-/* Gives a handle up. Return: false where there is no such event. */
-bool shim_event_free(CUevent event);
+struct shim_event {
+	/* Atomic: 0 while there is no such event. */
+	uint64_t handle;
 
-bool shim_event_exists(CUevent event);
+	/* Constant while the event lives. */
+	struct shim_context *context;
+	uint32_t context_epoch; /* the context's when the event was created */
+	unsigned int flags;
+
+	/* Atomic: the last record, and whether the next one gets a word. */
+	uint64_t record;
+	bool is_asked_for;
+	/* Atomic: a graph records it, at launches that do not say so. */
+	bool is_of_graph;
+	/* Atomic: records without a word, which each have a number too. */
+	uint32_t n_wordless;
+
+	/* Under the lock of events. */
+	uint32_t generation;
+	uint32_t next_free; /* index + 1 */
+};
+
+/* Makes an event. Return: NULL without memory, or when there are 2^20 events. */
+CUevent shim_event_new(struct shim_context *context, unsigned int flags);
+
+/* Gives an event up. Return: false where there is no such event. */
+bool shim_event_free(CUevent handle);
+
+/* Returns: NULL where there is no such event. Takes no lock. */
+struct shim_event *shim_event_find(CUevent handle);
+
+static inline bool shim_event_exists(CUevent handle)
+{
+	return shim_event_find(handle);
+}
+
+/* Returns: the number of a new record of an event, see record.h. */
+uint64_t shim_event_record_begin(struct shim_event *event);
+
+/* The record has been sent. */
+void shim_event_record_done(struct shim_event *event, uint64_t record);
+
+/* The event was recorded by other means than cuEventRecord outside capture: in capture,
+ * by a launch, for a whole context. The host is asked until its next record. */
+void shim_event_note_elsewhere(CUevent handle);
+
+/* A node of a graph records the event: from now on the host is asked. */
+void shim_event_note_graph(CUevent handle);
+
+/* That record of the event is over, says the host. */
+void shim_event_note_over(struct shim_event *event, uint64_t record);
+
+/* Asks whether the last record is over, or waits for it. */
+CUresult shim_event_query(CUevent handle);
+CUresult shim_event_synchronize(CUevent handle);

@@ -19,6 +19,7 @@
 #include "function.h"
 #include "launch.h"
 #include "lock.h"
+#include "memo.h"
 #include "table.h"
 
 /* A kernel's parameters take 32 764 bytes at the most, each one at least. */
@@ -79,7 +80,7 @@ static CUresult ask(struct shim_function *function)
 
 	request.function = (uint64_t)(uintptr_t)function->handle;
 	do {
-		result = shim_call_sync(&call, &request.base,
+		result = shim_memo_call(&call, &request.base,
 			&vgpu__vgpu_function_info_reply__descriptor, &message);
 		if (result != CUDA_SUCCESS)
 			return result;

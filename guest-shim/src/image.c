@@ -4,16 +4,14 @@
  */
 
 #include <elf.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "vgpu/checked.h"
-#include "vgpu/cleanup.h"
 
+#include "backing.h"
+#include "device.h"
+#include "fatbin.h"
 #include "image.h"
 
 /* What the compiler puts around a fat binary: the public header fatbinary_section.h. */
@@ -41,21 +39,55 @@ static CUresult add_part(struct shim_image *image, const void *data, uint64_t si
 {
 	if (image->n_parts == SHIM_IMAGE_PARTS_MAX || !size || size > SHIM_IMAGE_SIZE_MAX)
 		return CUDA_ERROR_INVALID_IMAGE;
-	image->parts[image->n_parts++] = (struct shim_image_part){ data, size };
+	image->parts[image->n_parts++] = (struct shim_image_part){ data, size, 0 };
 	return CUDA_SUCCESS;
+}
+
+/* What the devices of this program are; constant once it is known. */
+static struct shim_processors all_processors(void)
+{
+	struct shim_processors processors = { .n = 0 };
+	int major, minor;
+
+	for (int i = 0; i < shim_device_n(); i++) {
+		const struct vgpu_device_info *device = shim_device_get(i);
+
+		if (!shim_device_attribute(device,
+			    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major) ||
+			!shim_device_attribute(device,
+				CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor))
+			continue;
+		processors.capabilities[processors.n].major = (uint32_t)major;
+		processors.capabilities[processors.n++].minor = (uint32_t)minor;
+	}
+	return processors;
+}
+
+/* Whether so much of it is there, as far as can be known. */
+static bool is_there(const struct shim_image *image, uint64_t size)
+{
+	return size <= (image->file ? image->file->size : SHIM_IMAGE_SIZE_MAX);
 }
 
 static CUresult add_container(struct shim_image *image, const void *data)
 {
+	const struct shim_processors processors = all_processors();
+	struct shim_fatbin fatbin = { .bytes = data, .processors = &processors };
 	struct fat_container container;
-	uint64_t size;
+	CUresult result;
 
 	memcpy(&container, data, sizeof(container));
 	if (container.magic != CONTAINER_MAGIC ||
 		container.header_size < sizeof(container) ||
-		!vgpu_add_u64(container.size, container.header_size, &size))
+		!vgpu_add_u64(container.size, container.header_size, &fatbin.size) ||
+		!is_there(image, fatbin.size))
 		return CUDA_ERROR_INVALID_IMAGE;
-	return add_part(image, data, size);
+	result = add_part(image, data, fatbin.size);
+	if (result != CUDA_SUCCESS)
+		return result;
+	image->parts[image->n_parts - 1].size = shim_fatbin_usable_size(&fatbin);
+	image->parts[image->n_parts - 1].whole = fatbin.size;
+	return CUDA_SUCCESS;
 }
 
 static CUresult add_wrapped(struct shim_image *image, const void *data)
@@ -64,7 +96,8 @@ static CUresult add_wrapped(struct shim_image *image, const void *data)
 	CUresult result;
 
 	memcpy(&wrapper, data, sizeof(wrapper));
-	if (!wrapper.container)
+	/* Addresses that come from a file lead nowhere. */
+	if (!wrapper.container || image->file)
 		return CUDA_ERROR_INVALID_IMAGE;
 	result = add_container(image, wrapper.container);
 	if (wrapper.version != WRAPPER_LINKED || !wrapper.inputs)
@@ -85,6 +118,9 @@ static CUresult add_elf(struct shim_image *image, const void *data)
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 ||
 		header.e_shoff > SHIM_IMAGE_SIZE_MAX ||
 		header.e_phoff > SHIM_IMAGE_SIZE_MAX ||
+		!is_there(image,
+			header.e_shoff +
+				(uint64_t)header.e_shnum * header.e_shentsize) ||
 		(header.e_shnum && header.e_shentsize < sizeof(Elf64_Shdr)))
 		return CUDA_ERROR_INVALID_IMAGE;
 	table_end = header.e_phoff + (uint64_t)header.e_phnum * header.e_phentsize;
@@ -107,7 +143,8 @@ static CUresult add_elf(struct shim_image *image, const void *data)
 			return CUDA_ERROR_INVALID_IMAGE;
 		end = section_end > end ? section_end : end;
 	}
-	return add_part(image, data, end);
+	return is_there(image, end) ? add_part(image, data, end)
+				    : CUDA_ERROR_INVALID_IMAGE;
 }
 
 /* PTX begins with a directive, a comment, or space in front of them. */
@@ -135,37 +172,78 @@ CUresult shim_image_measure(const void *data, struct shim_image *image)
 	return CUDA_ERROR_INVALID_IMAGE;
 }
 
-static bool read_all(int fd, uint8_t *data, size_t size)
+void shim_image_copy_part(const struct shim_image_part *part, uint8_t *to)
 {
-	while (size) {
-		ssize_t n = read(fd, data, size);
+	const struct shim_processors processors = all_processors();
+	const struct shim_fatbin fatbin = { part->data, part->whole, &processors };
 
-		if (n <= 0)
-			return false;
-		data += n;
-		size -= (size_t)n;
-	}
-	return true;
+	if (part->whole)
+		shim_fatbin_copy_usable(&fatbin, to, part->size);
+	else
+		memcpy(to, part->data, part->size);
 }
 
-CUresult shim_image_read_file(const char *path, void **datap, size_t *sizep)
+static uint64_t mix(uint64_t sum, uint64_t value)
 {
-	_vgpu_cleanup_(vgpu_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	_vgpu_cleanup_(vgpu_freep) uint8_t *data = NULL;
-	struct stat info;
+	return (sum ^ value) * 0x9e3779b97f4a7c15ull + (sum >> 29);
+}
 
-	if (fd < 0 || fstat(fd, &info) || !S_ISREG(info.st_mode))
-		return CUDA_ERROR_FILE_NOT_FOUND;
-	if ((uint64_t)info.st_size > SHIM_IMAGE_SIZE_MAX)
-		return CUDA_ERROR_INVALID_IMAGE;
-	data = malloc((size_t)info.st_size + 1);
-	if (!data)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (!read_all(fd, data, (size_t)info.st_size))
-		return CUDA_ERROR_FILE_NOT_FOUND;
-	data[info.st_size] = '\0';
-	*datap = data;
-	*sizep = (size_t)info.st_size;
-	data = NULL;
-	return CUDA_SUCCESS;
+/* Which bytes of the file they are: the file is the same one, so it is enough to tell
+ * where each part is and how much of it is sent. */
+static uint64_t shape_of(const struct shim_image *image, uint64_t sum,
+	const struct shim_image_part *part, const struct shim_backing *backing)
+{
+	sum = mix(sum, image->n_parts);
+	sum = mix(sum, backing->offset);
+	sum = mix(sum, part->whole);
+	return mix(sum, part->size);
+}
+
+static bool find_backing(const struct shim_image *image,
+	const struct shim_image_part *part, struct shim_backing *backing)
+{
+	if (!image->file)
+		return shim_backing_find(
+			part->data, part->whole ? part->whole : part->size, backing);
+	/* It is all there is in the file. */
+	*backing = image->file->backing;
+	return image->file->is_known;
+}
+
+bool shim_image_identify(
+	const struct shim_image *image, struct shim_digest_key *key, bool *settledp)
+{
+	struct shim_backing first, backing;
+	uint64_t shape = 0, total = 0;
+
+	for (uint32_t i = 0; i < image->n_parts; i++) {
+		const struct shim_image_part *part = &image->parts[i];
+
+		if (!find_backing(image, part, &backing))
+			return false;
+		if (!i)
+			first = backing;
+		else if (first.device != backing.device || first.inode != backing.inode ||
+			 first.changed_s != backing.changed_s ||
+			 first.changed_ns != backing.changed_ns)
+			return false;
+		shape = shape_of(image, shape, part, &backing);
+		total += part->size;
+	}
+	if (!image->n_parts)
+		return false;
+	*key = (struct shim_digest_key){ {
+		first.device,
+		first.inode,
+		first.size,
+		first.modified_s,
+		first.modified_ns,
+		first.changed_s,
+		first.changed_ns,
+		first.offset,
+		total,
+		shape,
+	} };
+	*settledp = shim_backing_is_settled(&first);
+	return true;
 }

@@ -5,14 +5,19 @@
  * Images of device code: how long they are, and how they reach the host
  *
  * A program hands over nothing but a pointer. What is there says itself how long it is:
- * a fat binary by its header, an ELF file by its tables, PTX by the end of its text.
+ * a fat binary by its header, an ELF file by its tables, PTX by the end of its text. Of
+ * a fat binary only what the devices can use is sent, see fatbin.h.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
 #include "vgpu/load.h"
+
+#include "digests.h"
+#include "image-file.h"
 
 #define SHIM_IMAGE_PARTS_MAX VGPU_LOAD_IMAGES_MAX
 /* More than the largest libraries have; what claims more is damaged. */
@@ -20,17 +25,30 @@
 
 struct shim_image_part {
 	const void *data;
-	uint64_t size;
+	uint64_t size;	/* as it is sent */
+	uint64_t whole; /* of a fat binary: as it is in memory; else 0 */
 };
 
 struct shim_image {
 	struct shim_image_part parts[SHIM_IMAGE_PARTS_MAX];
 	uint32_t n_parts;
+	const struct shim_image_file *file; /* that it was read from, or NULL */
 };
 
-/* Looks at what the pointer names. Return: CUDA_ERROR_INVALID_IMAGE for what is no image
+/* Looks at what the pointer names, which is the beginning of the file if there is one.
+ * Return: CUDA_ERROR_INVALID_IMAGE for what is no image
  * of any known kind. */
 CUresult shim_image_measure(const void *data, struct shim_image *image);
 
-/* Reads a file whole, with a NUL behind it. The caller frees it. */
-CUresult shim_image_read_file(const char *path, void **datap, size_t *sizep);
+/* Writes a part as it is sent. */
+void shim_image_copy_part(const struct shim_image_part *part, uint8_t *to);
+
+/*
+ * What an image is known by from one process to the next.
+ *
+ * @settledp:	whether what is known of it now may be written down
+ *
+ * Return: false for one that is not simply what a file has.
+ */
+bool shim_image_identify(const struct shim_image *image, struct shim_digest_key *key,
+	bool *settledp);

@@ -32,6 +32,8 @@ static CUresult take_attribute(
 	event = vgpu_launch_attribute_event(attribute);
 	if (event && !shim_event_exists(*event))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (event)
+		shim_event_note_elsewhere(*event);
 	to->n_attributes++;
 	return CUDA_SUCCESS;
 }

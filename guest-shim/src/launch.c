@@ -14,6 +14,7 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "capture.h"
 #include "context.h"
 #include "device.h"
 #include "environment.h"
@@ -46,8 +47,18 @@ static CUresult parse_extra(void **extra, struct packed_params *packed)
 	return CUDA_SUCCESS;
 }
 
-/* Gathers the parameters into the thread's block, which is param_bytes long. */
-static CUresult gather(const struct shim_launch *launch,
+/* Nearly all parameters are pointers or numbers: a call of memcpy() costs more. */
+static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
+{
+	if (size == sizeof(uint64_t))
+		memcpy(to, from, sizeof(uint64_t));
+	else if (size == sizeof(uint32_t))
+		memcpy(to, from, sizeof(uint32_t));
+	else
+		memcpy(to, from, size);
+}
+
+CUresult shim_launch_gather(const struct shim_launch *launch,
 	const struct shim_function *function, uint8_t *block)
 {
 	struct packed_params packed = {};
@@ -73,7 +84,7 @@ static CUresult gather(const struct shim_launch *launch,
 	if (function->has_gaps)
 		memset(block, 0, function->param_bytes);
 	for (uint32_t i = 0; i < function->n_params; i++)
-		memcpy(block + function->offsets[i], launch->params[i],
+		copy_param(block + function->offsets[i], launch->params[i],
 			function->sizes[i]);
 	return CUDA_SUCCESS;
 }
@@ -83,7 +94,7 @@ static CUresult gather(const struct shim_launch *launch,
 static bool has_legal_grid(
 	const struct shim_context *context, const struct vgpu_launch_dims *dims)
 {
-	const struct shim_device *device = shim_device_get(context->device);
+	const struct vgpu_device_info *device = shim_device_get(context->device);
 
 	for (int i = 0; i < 3; i++) {
 		int max = device->attributes[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i];
@@ -133,15 +144,15 @@ CUresult shim_launch(const struct shim_launch *launch)
 	uint64_t shape;
 	CUresult result;
 
-	result = shim_call_error(&call, CUDA_SUCCESS);
+	result = shim_call_begin(&call);
 	if (result != CUDA_SUCCESS)
 		return result;
-	thread = shim_thread_get();
+	thread = call.thread;
 	context = shim_thread_context(thread);
 	result = shim_function_get(launch->function, &function);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = gather(launch, function, thread->params);
+	result = shim_launch_gather(launch, function, thread->params);
 	if (result != CUDA_SUCCESS)
 		return result;
 
@@ -154,7 +165,8 @@ CUresult shim_launch(const struct shim_launch *launch)
 				      : send_plain(&call, launch, &params);
 	if (call.wants_result && result == CUDA_SUCCESS)
 		shim_function_remember(function, shape);
-	if (shim_environment.launches_block && result == CUDA_SUCCESS)
+	if (shim_environment.launches_block && result == CUDA_SUCCESS &&
+		!shim_capture_is_live())
 		result = shim_stream_synchronize(launch->stream);
 	return result;
 }

@@ -19,4 +19,10 @@ struct shim_launch {
 	unsigned int n_attributes;
 };
 
+struct shim_function;
+
+/* Gathers the parameters of a launch into a block, which is as long as the function's. */
+CUresult shim_launch_gather(const struct shim_launch *launch,
+	const struct shim_function *function, uint8_t *block);
+
 CUresult shim_launch(const struct shim_launch *launch);

@@ -409,7 +409,7 @@ static CUresult answer(uint32_t version, uint64_t time, uint8_t reply[16]);
 /* Slot 0 is the size in bytes. */
 static const void *const table[2] = { (const void *)sizeof(table), (const void *)answer };
 
-static int32_t attribute(const struct shim_device *device, int number)
+static int32_t attribute(const struct vgpu_device_info *device, int number)
 {
 	int value = 0;
 
@@ -436,7 +436,7 @@ static void answer_digest(uint32_t version, uint64_t time, uint8_t reply[16])
 	hmac_begin(&hmac, key, sizeof(key));
 	md2_add(&hmac.inner, &question, sizeof(question));
 	for (CUdevice i = 0; i < shim_device_n(); i++) {
-		const struct shim_device *device = shim_device_get(i);
+		const struct vgpu_device_info *device = shim_device_get(i);
 		struct question_device about = {
 			.domain = attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID),
 			.bus = attribute(device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID),

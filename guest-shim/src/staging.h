@@ -15,10 +15,18 @@
 
 #include "words.h"
 
+struct shim_context;
+
 #define SHIM_STAGING_SMALL_SIZE (4u << 10)
-#define SHIM_STAGING_LARGE_SIZE (512u << 10)
+#define SHIM_STAGING_MIDDLE_SIZE (64u << 10)
+/* No size from 128 KiB to 1 MiB was the best in every run on softgpu: how far from each
+ * other a hypervisor puts the processors moves copies more. This one leaves room in a
+ * second-level cache for what is copied, and a message is little beside it. */
+#define SHIM_STAGING_LARGE_SIZE (256u << 10)
+#define SHIM_STAGING_WORTH_MAX (4u << 20)
 #define SHIM_STAGING_SIZE                                                                \
 	(SHIM_STAGING_SMALL_N * SHIM_STAGING_SMALL_SIZE +                                \
+		SHIM_STAGING_MIDDLE_N * SHIM_STAGING_MIDDLE_SIZE +                       \
 		SHIM_STAGING_LARGE_N * SHIM_STAGING_LARGE_SIZE)
 
 struct shim_block {
@@ -44,16 +52,33 @@ enum shim_block_use {
 CUresult shim_staging_take(uint64_t size, enum shim_block_use use, CUstream stream,
 	struct shim_block *block);
 
-/* Waits until a word has a value that the device is to write in that stream. */
-CUresult shim_staging_wait(uint32_t word, uint64_t value, CUstream stream);
+/*
+ * Of a copy in pieces each wait for one is worth as much as the whole, up to a bound:
+ * while both sides stay awake they catch up with what kept one from its processor.
+ *
+ * Return: the size to pass to shim_staging_wait()
+ */
+static inline uint64_t shim_staging_worth(uint64_t size)
+{
+	return size < SHIM_STAGING_WORTH_MAX ? size : SHIM_STAGING_WORTH_MAX;
+}
+
+/* Waits until a word has a value that the device is to write in that stream, behind a
+ * copy of `size` bytes. */
+CUresult shim_staging_wait(uint32_t word, uint64_t value, uint64_t size, CUstream stream);
 
 /* The same for those who have blocks already and may not wait for more: two of them
  * could wait for each other. Return: false where none is free. */
-bool shim_staging_try_take(
-	uint64_t size, enum shim_block_use use, struct shim_block *block);
+bool shim_staging_try_take(uint64_t size, enum shim_block_use use, CUstream stream,
+	struct shim_block *block);
 
-/* Ends the use of a block from the device, whose word has come. */
+/* Ends the use of a block from the device. One whose word has not come, because the wait
+ * for it failed, is free when it comes or its context goes. */
 void shim_staging_release(const struct shim_block *block);
 
 /* Gives back a block that the device was never told of. */
 void shim_staging_give_unused(const struct shim_block *block);
+
+/* Frees what the device will no longer write the words of: all work of the context is
+ * over, and what came behind a fault was not done. */
+void shim_staging_drop_context(const struct shim_context *context);

@@ -13,6 +13,7 @@
 #include "vgpu/handle.h"
 
 #include "call.h"
+#include "capture.h"
 #include "context.h"
 #include "environment.h"
 #include "lock.h"
@@ -80,6 +81,8 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 	shim_word_give(stream->word);
 	stream->submitted = 0;
 	stream->completed = 0;
+	stream->marked = 0;
+	stream->n_large = 0;
 	stream->word = shim_word_take();
 	if (stream->word != SHIM_WORD_NONE) {
 		request.stream = key(stream->handle);
@@ -148,29 +151,73 @@ static uint64_t submitted(const struct shim_stream *stream)
  */
 static bool is_answered_by_word(const struct shim_stream *stream)
 {
-	return !shim_environment.is_synchronous && !is_default(stream->handle) &&
+	return shim_words_answer() && !is_default(stream->handle) &&
 	       done(stream) >= submitted(stream);
 }
 
-static CUresult synchronize(struct shim_stream *stream)
+/* How far a look at a stream, which is about to be made, will reach. */
+static uint64_t reach(const struct shim_stream *stream)
+{
+	uint64_t target = submitted(stream);
+
+	/* What another thread has no answer to yet may be issued after the host has
+	 * looked. Partner: the decrement in shim_stream_note_answer(). */
+	return __atomic_load_n(&stream->n_unanswered, __ATOMIC_ACQUIRE) ? 0 : target;
+}
+
+/* Of two that say so, the later target stays; either is true. */
+static void note_done(struct shim_stream *stream, uint64_t target)
+{
+	if (__atomic_load_n(&stream->completed, __ATOMIC_RELAXED) < target)
+		__atomic_store_n(&stream->completed, target, __ATOMIC_RELAXED);
+}
+
+/* @has_spun: whether the caller has, so that there is no sense in doing it again */
+static CUresult synchronize(struct shim_stream *stream, bool has_spun)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamSynchronize);
 	Vgpu__CuStreamSynchronizeRequest request =
 		VGPU__CU_STREAM_SYNCHRONIZE_REQUEST__INIT;
-	uint64_t target = submitted(stream);
-	/* What another thread has no answer to yet may be issued after the host has
-	 * looked. Partner: the decrement in shim_stream_note_answer(). */
-	bool covers_all = !__atomic_load_n(&stream->n_unanswered, __ATOMIC_ACQUIRE);
+	uint64_t target = reach(stream);
 	CUresult result;
 
+	call.parks = has_spun;
 	request.h_stream = key(stream->handle);
-	request.target = target;
+	request.target = submitted(stream);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_stream_synchronize_reply__descriptor, NULL);
-	/* Of two that say so, the later target stays; either is true. */
-	if (result == CUDA_SUCCESS && covers_all && stream->completed < target)
-		__atomic_store_n(&stream->completed, target, __ATOMIC_RELAXED);
+	if (result == CUDA_SUCCESS)
+		note_done(stream, target);
 	return result;
+}
+
+/*
+ * Waits for a mark behind all that was submitted. The default stream does nothing before
+ * all blocking streams are done, so a mark of its own tells of them too.
+ *
+ * Nobody is told that this thread waits. When the mark does not come in the time of a
+ * spin, the thread sleeps in a cuStreamSynchronize that its lane makes: that is a thread
+ * of the host which waits for it in the driver already, tells of faults and lets text of
+ * kernels out. One more kind of waiter, for words, would have to do all that again.
+ */
+static CUresult await_mark(struct shim_thread *thread, struct shim_stream *stream)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuStreamMark);
+	Vgpu__VgpuStreamMarkRequest request = VGPU__VGPU_STREAM_MARK_REQUEST__INIT;
+	uint64_t target = reach(stream);
+	CUresult result;
+
+	request.stream = key(stream->handle);
+	request.word = SHIM_WORDS_LANES + thread->lane;
+	request.value = shim_word_read(request.word) + 1;
+	result = shim_call_async(&call, &request.base, stream->handle);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!shim_wait_word(&thread->pace, &shim_channel.words[request.word].value,
+		    request.value, false))
+		return synchronize(stream, true);
+	note_done(stream, target);
+	return CUDA_SUCCESS;
 }
 
 /* Lets some time pass for a stream that is full. Without a word, or with one that stands
@@ -182,8 +229,13 @@ static CUresult await_progress(struct shim_stream *stream, struct shim_wait *wai
 	if (fault)
 		return fault;
 	if (stream->word == SHIM_WORD_NONE || shim_wait_ns(wait) > STANDSTILL_NS)
-		return synchronize(stream);
+		return synchronize(stream, true);
 	return shim_wait_turn(wait, &shim_channel) ? CUDA_SUCCESS : SHIM_ERROR_HOST_GONE;
+}
+
+CUresult shim_stream_find(CUstream handle, struct shim_stream **streamp)
+{
+	return find(shim_thread_get(), handle, streamp);
 }
 
 CUresult shim_stream_check(CUstream handle)
@@ -196,13 +248,37 @@ CUresult shim_stream_check(CUstream handle)
 CUresult shim_stream_admit(
 	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp)
 {
-	struct shim_wait wait = {};
+	struct shim_wait wait = { .is_together = thread->pace.n_together };
 	CUresult result;
 
 	result = find(thread, handle, streamp);
+	/* While a capture is live nothing goes unanswered, and a wait would end it. */
 	while (result == CUDA_SUCCESS &&
-		submitted(*streamp) - done(*streamp) >= SHIM_STREAM_IN_FLIGHT_MAX)
+		submitted(*streamp) - done(*streamp) >= SHIM_STREAM_IN_FLIGHT_MAX &&
+		!shim_capture_is_live())
 		result = await_progress(*streamp, &wait);
+	return result;
+}
+
+CUresult shim_stream_admit_large(
+	struct shim_thread *thread, CUstream handle, uint32_t n_in_flight)
+{
+	struct shim_wait wait = { .is_together = thread->pace.n_together };
+	struct shim_stream *stream;
+	uint64_t before, *large;
+	CUresult result;
+	uint32_t n;
+
+	result = find(thread, handle, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	n = __atomic_fetch_add(&stream->n_large, 1, __ATOMIC_RELAXED);
+	large = &stream->large[(n - n_in_flight) % SHIM_STREAM_LARGE_MAX];
+	before = n < n_in_flight ? 0 : __atomic_load_n(large, __ATOMIC_RELAXED);
+	while (result == CUDA_SUCCESS && done(stream) < before && !shim_capture_is_live())
+		result = await_progress(stream, &wait);
+	large = &stream->large[n % SHIM_STREAM_LARGE_MAX];
+	__atomic_store_n(large, submitted(stream) + 1, __ATOMIC_RELAXED);
 	return result;
 }
 
@@ -230,8 +306,18 @@ struct shim_context *shim_stream_context(CUstream handle)
 	return thread ? shim_thread_context(thread) : NULL;
 }
 
+/* Whether a wait goes by message from the start: where words may not answer, and where
+ * it is to sleep at once anyway. A thread without a lane has no word. */
+static bool waits_by_message(
+	const struct shim_thread *thread, const struct shim_stream *stream)
+{
+	return !shim_words_answer() || !thread->has_lane ||
+	       shim_context_blocks(stream->context);
+}
+
 CUresult shim_stream_synchronize(CUstream handle)
 {
+	struct shim_thread *thread;
 	struct shim_stream *stream;
 	CUresult result, fault;
 
@@ -241,12 +327,37 @@ CUresult shim_stream_synchronize(CUstream handle)
 		return result;
 	fault = shim_context_fault(stream->context);
 	if (shim_print_is_owed(&shim_channel))
-		return synchronize(stream);
+		return synchronize(stream, false);
 	if (fault)
 		return fault;
 	if (is_answered_by_word(stream))
 		return CUDA_SUCCESS;
-	return synchronize(stream);
+	thread = shim_thread_get();
+	if (waits_by_message(thread, stream))
+		return synchronize(stream, shim_context_blocks(stream->context));
+	return await_mark(thread, stream);
+}
+
+CUresult shim_stream_park(CUstream handle)
+{
+	struct shim_stream *stream;
+	CUresult result;
+
+	result = find_for_wait(handle, &stream);
+	return result == CUDA_SUCCESS ? synchronize(stream, true) : result;
+}
+
+/*
+ * Whether a poller need not ask again: a mark is on its way to the word that covers all
+ * that was submitted, and has not come. Now and then the host is asked all the same, as
+ * by those who poll an event.
+ */
+static bool is_known_to_run(struct shim_thread *thread, const struct shim_stream *stream)
+{
+	return shim_words_answer() && stream->word != SHIM_WORD_NONE &&
+	       !is_default(stream->handle) &&
+	       __atomic_load_n(&stream->marked, __ATOMIC_RELAXED) >= submitted(stream) &&
+	       shim_wait_may_poll(&thread->pace);
 }
 
 CUresult shim_stream_query(CUstream handle)
@@ -254,17 +365,29 @@ CUresult shim_stream_query(CUstream handle)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamQuery);
 	Vgpu__CuStreamQueryRequest request = VGPU__CU_STREAM_QUERY_REQUEST__INIT;
 	struct shim_stream *stream;
+	uint64_t target;
 	CUresult result;
 
 	SHIM_CHECK_READY();
 	result = find_for_wait(handle, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!shim_context_fault(stream->context) && is_answered_by_word(stream))
-		return CUDA_SUCCESS;
+	if (!shim_context_fault(stream->context)) {
+		if (is_answered_by_word(stream))
+			return CUDA_SUCCESS;
+		if (is_known_to_run(shim_thread_get(), stream))
+			return CUDA_ERROR_NOT_READY;
+	}
+	target = reach(stream);
 	request.h_stream = key(handle);
-	return shim_call_sync(
+	request.target = submitted(stream);
+	result = shim_call_sync(
 		&call, &request.base, &vgpu__cu_stream_query_reply__descriptor, NULL);
+	if (result == CUDA_SUCCESS)
+		note_done(stream, target);
+	else if (result == CUDA_ERROR_NOT_READY && target)
+		__atomic_store_n(&stream->marked, target, __ATOMIC_RELAXED);
+	return result;
 }
 
 CUresult shim_stream_add(struct shim_context *context, CUstream handle)
@@ -343,6 +466,7 @@ void shim_stream_drop_thread(struct shim_thread *thread)
 
 		thread->streams = stream->next;
 		retire(stream);
+		free(stream->capture_list);
 		free(stream);
 	}
 }

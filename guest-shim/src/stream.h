@@ -21,6 +21,9 @@ struct shim_thread;
  * queue holds about 1000, and the host's dispatcher must never find it full. */
 #define SHIM_STREAM_IN_FLIGHT_MAX 512u
 
+/* Large operations of which the place is remembered, see vgpu/graph.h. */
+#define SHIM_STREAM_LARGE_MAX 64u
+
 struct shim_stream {
 	CUstream handle;
 	struct shim_context *context;
@@ -36,6 +39,16 @@ struct shim_stream {
 	uint32_t n_unanswered;
 	/* Atomic: of those, how many a reply said to be done. */
 	uint64_t completed;
+	/* Atomic: up to where a mark was made that the word will tell of. */
+	uint64_t marked;
+
+	/* Atomic: the places of the last large operations; threads that use one stream
+	 * may mix theirs up, which only makes one wait for another. */
+	uint32_t n_large;
+	uint64_t large[SHIM_STREAM_LARGE_MAX];
+
+	/* Nodes that the program was told of its capture, see entry-capture.c. */
+	struct shim_capture_list *capture_list;
 };
 
 /*
@@ -46,6 +59,14 @@ struct shim_stream {
  */
 CUresult shim_stream_admit(
 	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp);
+
+/* In front of an operation with a lot of work: waits until fewer than so many of them, at
+ * most SHIM_STREAM_LARGE_MAX, are in flight. */
+CUresult shim_stream_admit_large(
+	struct shim_thread *thread, CUstream handle, uint32_t n_in_flight);
+
+/* The stream of a handle in the current context. */
+CUresult shim_stream_find(CUstream handle, struct shim_stream **streamp);
 
 /* Returns: CUDA_ERROR_INVALID_HANDLE for what is no stream of the current context. */
 CUresult shim_stream_check(CUstream handle);
@@ -69,6 +90,10 @@ static inline void shim_stream_note_answer(struct shim_stream *stream)
 /* Waits for all that was submitted to a stream, or asks whether it is done. */
 CUresult shim_stream_synchronize(CUstream handle);
 CUresult shim_stream_query(CUstream handle);
+
+/* Waits for all that was submitted to a stream in a call to the host, for those who have
+ * spun already: it sleeps until the driver's own wait is over. */
+CUresult shim_stream_park(CUstream handle);
 
 /* Returns: the context of a stream, or the current one for what is no created stream. */
 struct shim_context *shim_stream_context(CUstream handle);

@@ -37,8 +37,8 @@ struct identity {
 
 static void read_boot_id(uint8_t boot_id[16])
 {
-	_vgpu_cleanup_(vgpu_closep) int fd = open("/proc/sys/kernel/random/boot_id",
-		O_RDONLY | O_CLOEXEC);
+	_vgpu_cleanup_(vgpu_closep) int fd =
+		open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	char text[40] = "";
 	int digits = 0;
 
@@ -50,8 +50,8 @@ static void read_boot_id(uint8_t boot_id[16])
 
 		if (*c == '-' || *c == '\n')
 			continue;
-		boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 |
-						strtoul(digit, NULL, 16));
+		boot_id[digits / 2] =
+			(uint8_t)(boot_id[digits / 2] << 4 | strtoul(digit, NULL, 16));
 		digits++;
 	}
 }
@@ -171,12 +171,20 @@ static bool report_if_gone(struct vgpu_channel_entry *entry, const struct identi
 		       false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+/* One process alone on its transport: the host sees its socket close. */
+static bool is_alone(const struct shim_transport *transport)
+{
+	return transport->header->n_channels == 1;
+}
+
 unsigned int shim_sweep(struct shim_transport *transport)
 {
 	struct vgpu_channel_entry *table = shim_transport_table(transport);
 	unsigned int n_reported = 0;
 	struct identity self;
 
+	if (is_alone(transport))
+		return 0;
 	identify(&self);
 	for (uint32_t i = 0; i < transport->header->n_channels; i++) {
 		if (!report_if_gone(&table[i], &self))
@@ -204,8 +212,7 @@ void shim_sweep_start(struct shim_transport *transport)
 	pthread_t thread;
 	int r;
 
-	/* One process alone on its transport: the host sees its socket close. */
-	if (transport->header->n_channels == 1)
+	if (is_alone(transport))
 		return;
 	if (pthread_attr_init(&attributes))
 		return;
@@ -217,6 +224,6 @@ void shim_sweep_start(struct shim_transport *transport)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	if (r)
-		vgpu_log_warning("nobody will report processes that are killed: %s",
-			strerror(r));
+		vgpu_log_warning(
+			"nobody will report processes that are killed: %s", strerror(r));
 }

@@ -13,15 +13,15 @@
 #define N_DEVICES 4
 
 /* UUIDs 8932f9..., 8932ab..., 11..., 22...; the places on the bus are 3, 1, 2, 0. */
-static const struct shim_device *some_devices(void)
+static const struct vgpu_device_info *some_devices(void)
 {
 	static const uint8_t first[N_DEVICES][3] = { { 0x89, 0x32, 0xf9 },
 		{ 0x89, 0x32, 0xab }, { 0x11 }, { 0x22 } };
 	static const int bus[N_DEVICES] = { 3, 1, 2, 0 };
-	static struct shim_device devices[N_DEVICES];
+	static struct vgpu_device_info devices[N_DEVICES];
 
 	for (int i = 0; i < N_DEVICES; i++) {
-		memcpy(devices[i].uuid.bytes, first[i], sizeof(first[i]));
+		memcpy(devices[i].uuid, first[i], sizeof(first[i]));
 		devices[i].attributes[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] = bus[i];
 		devices[i].known[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID / 8] |=
 			1 << CU_DEVICE_ATTRIBUTE_PCI_BUS_ID % 8;

@@ -4,6 +4,7 @@
  */
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,10 +129,57 @@ TEST(what_is_no_image_is_refused)
 
 TEST(a_file_that_is_not_there_is_not_found)
 {
-	void *data;
-	size_t size;
+	struct shim_image_file file;
 
-	check_eq(shim_image_read_file("/nonexistent/image", &data, &size),
+	check_eq(shim_image_file_read("/nonexistent/image", &file),
 		CUDA_ERROR_FILE_NOT_FOUND);
-	check_eq(shim_image_read_file("/", &data, &size), CUDA_ERROR_FILE_NOT_FOUND);
+	check_eq(shim_image_file_read("/", &file), CUDA_ERROR_FILE_NOT_FOUND);
+	check(!file.data);
+}
+
+static CUresult measure_file(const void *bytes, size_t size)
+{
+	struct shim_image image_of_file = {};
+	struct shim_image_file file;
+	char path[256];
+	CUresult result;
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/image", test_tmpdir());
+	out = fopen(path, "we");
+	check(out && fwrite(bytes, 1, size, out) == size && !fclose(out));
+	check_eq(shim_image_file_read(path, &file), CUDA_SUCCESS);
+	check_eq(file.size, size);
+	check(!memcmp(file.data, bytes, size) && !file.data[size]);
+	check(file.is_known);
+	check_eq(file.backing.size, size);
+	image_of_file.file = &file;
+	result = shim_image_measure(file.data, &image_of_file);
+	shim_image_file_deinit(&file);
+	return result;
+}
+
+TEST(an_image_is_not_read_past_the_end_of_its_file)
+{
+	struct container container = container_of(64);
+	struct wrapper wrapper = { 0x466243b1, 1, (void *)4096, NULL };
+	Elf64_Ehdr elf = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64 },
+		.e_shoff = 1 << 29,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 2,
+	};
+
+	check_eq(measure_file(&container, sizeof(container)), CUDA_SUCCESS);
+	check_eq(measure_file(&container, sizeof(container) - 1),
+		CUDA_ERROR_INVALID_IMAGE);
+	check_eq(measure_file(&container, 4), CUDA_ERROR_INVALID_IMAGE);
+	check_eq(measure_file(&elf, sizeof(elf)), CUDA_ERROR_INVALID_IMAGE);
+	elf.e_shnum = 0;
+	elf.e_shoff = 0;
+	check_eq(measure_file(&elf, sizeof(elf)), CUDA_SUCCESS);
+	check_eq(measure_file(&elf, sizeof(elf) - 1), CUDA_ERROR_INVALID_IMAGE);
+	check_eq(measure_file("// text", 7), CUDA_SUCCESS);
+	/* What it names would be an address of another process. */
+	check_eq(measure_file(&wrapper, sizeof(wrapper)), CUDA_ERROR_INVALID_IMAGE);
 }

@@ -20,6 +20,7 @@
 #include "call.h"
 #include "channel.h"
 #include "lock.h"
+#include "memo.h"
 #include "shim.h"
 #include "stream.h"
 #include "thread.h"
@@ -70,6 +71,7 @@ int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *chann
 			thread->has_lane = true;
 			thread->lane = (uint32_t)lane;
 			thread->sequence = lanes.sequence[lane];
+			thread->first_sequence = thread->sequence;
 			thread->lane_context = 0;
 			return 0;
 		}
@@ -88,6 +90,8 @@ static void give_lane_back(struct shim_thread *thread)
 	if (!thread->has_lane)
 		return;
 	shim_call_lane_exit(thread);
+	/* The lane's next thread has another default stream of its own. */
+	shim_memo_forget(VGPU_REMEMBERS_STREAM);
 	lanes.sequence[thread->lane] = thread->sequence;
 	shim_lock(&lanes.lock);
 	lanes.taken[thread->lane / 64] &= ~(1ull << thread->lane % 64);
@@ -157,4 +161,11 @@ struct shim_thread *shim_thread_get(void)
 	if (__builtin_expect(!current_thread, 0))
 		current_thread = thread_new();
 	return current_thread;
+}
+
+uint32_t shim_thread_n_messages(void)
+{
+	const struct shim_thread *thread = current_thread;
+
+	return thread && thread->has_lane ? thread->sequence - thread->first_sequence : 0;
 }

@@ -16,6 +16,8 @@
 #include "vgpu/frame.h"
 #include "vgpu/launch.h"
 
+#include "wait.h"
+
 struct shim_channel;
 struct shim_context;
 
@@ -35,6 +37,7 @@ struct shim_thread {
 	bool has_lane;
 	uint32_t lane;
 	uint32_t sequence;
+	uint32_t first_sequence; /* when the lane was taken */
 	uint64_t lane_context;
 
 	/* Runs a callback: calls that travel are not permitted meanwhile. */
@@ -42,13 +45,16 @@ struct shim_thread {
 	/* Fetches what kernels printed, which no call it makes for that does again. */
 	bool is_fetching;
 
+	/* What it learned from its waits. */
+	struct shim_pace pace;
+
 	/* Per-thread default streams, one for each context that used it. */
 	struct shim_stream *streams;
 
 	/* Parameters of a launch on their way into a message. */
 	uint8_t params[VGPU_LAUNCH_PARAMS_MAX];
 
-	/* The packed message before it is copied to the ring. */
+	/* A packed message before it is copied to the ring. */
 	uint8_t message[VGPU_FRAME_MAX];
 
 	/* Replies are unpacked here; emptied at each call, down to what is kept. */
@@ -63,6 +69,9 @@ int shim_thread_setup(void);
 
 /* Returns: the calling thread's, or NULL without memory. */
 struct shim_thread *shim_thread_get(void);
+
+/* Returns: how many messages the calling thread has sent. */
+uint32_t shim_thread_n_messages(void);
 
 /* Takes a lane if the thread has none yet; waits for one. Return: 0 or -ECONNRESET. */
 int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *channel);

@@ -27,11 +27,13 @@
 #include "vgpu/log.h"
 
 #include "error.h"
+#include "thread.h"
 #include "trace.h"
 
 #define TEXT_MAX 64 /* shown of a string */
 /* Room that arguments leave for the end of the line. */
-#define TAIL_MAX 80
+#define TAIL_MAX (80 + SENT_MAX)
+#define SENT_MAX 20
 
 /* Never freed: another thread may be writing by it. There is one a process. */
 struct trace_file {
@@ -185,6 +187,7 @@ static size_t read_memory(const void *pointer, void *copy, size_t size)
 
 void shim_trace_begin(struct shim_trace *trace)
 {
+	trace->n_messages = shim_thread_n_messages();
 	clock_gettime(CLOCK_REALTIME, &trace->begin);
 	trace->begin_ns = now_ns();
 }
@@ -192,6 +195,7 @@ void shim_trace_begin(struct shim_trace *trace)
 void shim_trace_result(struct shim_trace *trace, const char *name, CUresult result)
 {
 	trace->end_ns = now_ns();
+	trace->n_messages = shim_thread_n_messages() - trace->n_messages;
 	trace->result = result;
 	trace->has_arguments = false;
 	trace->size = 0;
@@ -282,9 +286,13 @@ CUresult shim_trace_end(struct shim_trace *trace)
 
 	if (!file)
 		return trace->result;
-	trace->size += (size_t)snprintf(trace->line + trace->size, TAIL_MAX,
-		") = %s <%" PRIu64 ".%09" PRIu64 ">\n", name ? name : "?",
-		ns / 1000000000u, ns % 1000000000u);
+	trace->size += (size_t)snprintf(trace->line + trace->size, TAIL_MAX - SENT_MAX,
+		") = %s <%" PRIu64 ".%09" PRIu64 ">", name ? name : "?", ns / 1000000000u,
+		ns % 1000000000u);
+	if (trace->n_messages)
+		trace->size += (size_t)snprintf(trace->line + trace->size, SENT_MAX,
+			" %" PRIu32 " sent", trace->n_messages);
+	trace->line[trace->size++] = '\n';
 	do
 		n = write(file->fd, trace->line, trace->size);
 	while (n < 0 && errno == EINTR);

@@ -29,6 +29,7 @@ struct shim_trace {
 	struct timespec begin; /* of the clock that people read */
 	uint64_t begin_ns;     /* of the clock that never jumps */
 	uint64_t end_ns;
+	uint32_t n_messages; /* sent by the thread before, and then by the call */
 	CUresult result;
 	bool has_arguments;
 	size_t size;

@@ -3,9 +3,17 @@
  * Waiting
  *
  * A wake-up costs more than ten microseconds on both sides, most calls take less: so a
- * waiter spins first, for SPIN_NS. It soon lets others run between its looks, because
- * the host may share this very processor; with one processor it does so at once. Then
- * it sleeps, and looks every LOOK_US whether the host still lives.
+ * waiter spins first, for SPIN_NS, and then sleeps. It soon lets others run between its
+ * looks, because the host may share this very processor.
+ *
+ * That is right on a machine with nothing else to do. What tells otherwise is learned by
+ * each thread for itself, see pace.h.
+ *
+ * Where it is known how long the work takes, as with copies, a spin of that length costs
+ * no more processor time than NVIDIA's driver spends, which spins by default, and saves
+ * the wake-up.
+ *
+ * Who sleeps looks every LOOK_US whether the host still lives.
  */
 
 #include <sched.h>
@@ -18,13 +26,23 @@
 
 /* Looks without giving the processor up: about 10 us. */
 #define EAGER_TURNS 300u
+/* The same where the process has one processor, of which its other threads want a share:
+ * the time of a call that is answered at once. The host has another one, or a thread soon
+ * learns that it has not. */
+#define EAGER_TURNS_ALONE 50u
 #define SPIN_NS 60000ull
+/* Looks for work whose length is known go on for that long, up to this. Whoever gives
+ * the processor up in the midst of a copy in pieces gets it back after the time slice of
+ * somebody else, and the other side, which finds nothing to do, goes to sleep. */
+#define EAGER_MAX_NS 1000000ull
 /* Bounds how late the end of the host is noticed. */
 #define LOOK_US 100000u
 /* Pause of those who poll a word, once they have spun. */
 #define POLL_PAUSE_NS 50000
 /* A poller asks whether the host lives at every so many pauses. */
 #define POLL_LOOK_TURNS 1024u
+/* How often a program that polls gets its answer from the driver. */
+#define ASK_NS 10000000ull
 
 static bool has_one_processor;
 
@@ -41,10 +59,28 @@ uint64_t shim_wait_ns(const struct shim_wait *wait)
 	return wait->started_ns ? shim_now_ns() - wait->started_ns : 0;
 }
 
-/* Returns: whether there was still time to spin. */
+/* Whether this look is to be followed by the next without giving the processor up. */
+static bool is_eager(struct shim_wait *wait, uint32_t n_turns)
+{
+	if (wait->n_turns++ < n_turns)
+		return true;
+	if (!wait->worth_ns)
+		return false;
+	if (!wait->started_ns)
+		wait->started_ns = shim_now_ns();
+	return shim_wait_ns(wait) <
+	       (wait->worth_ns < EAGER_MAX_NS ? wait->worth_ns : EAGER_MAX_NS);
+}
+
+/* Returns: whether there was still time to spin. While this thread looks, the host has
+ * work enough: to give the processor up at once would cost a busy machine's time slice
+ * for a wait of a few microseconds. */
 static bool spin(struct shim_wait *wait)
 {
-	if (wait->n_turns++ < EAGER_TURNS && !has_one_processor) {
+	bool eager = has_one_processor ? wait->n_turns++ < EAGER_TURNS
+				       : is_eager(wait, EAGER_TURNS);
+
+	if (eager && !wait->is_together) {
 		__builtin_ia32_pause();
 		return true;
 	}
@@ -54,6 +90,40 @@ static bool spin(struct shim_wait *wait)
 		return false;
 	sched_yield();
 	return true;
+}
+
+/* Where it is known how long the work takes, that it is long is no news. */
+static bool may_yield(const struct shim_wait *wait, const struct shim_pace *pace)
+{
+	return wait->worth_ns ? !pace->n_crowded : shim_pace_yields(pace);
+}
+
+/* The same with what the thread has learned. */
+static bool spin_at_pace(struct shim_wait *wait, struct shim_pace *pace)
+{
+	const uint32_t eager = has_one_processor ? EAGER_TURNS_ALONE : EAGER_TURNS;
+	uint64_t now;
+
+	if (!pace->n_together && is_eager(wait, eager)) {
+		__builtin_ia32_pause();
+		return true;
+	}
+	now = shim_now_ns();
+	if (!wait->started_ns)
+		wait->started_ns = now;
+	if (wait->looked_ns)
+		shim_pace_note_away(pace, now - wait->looked_ns);
+	if (!may_yield(wait, pace) || now - wait->started_ns > SPIN_NS + wait->worth_ns)
+		return false;
+	wait->looked_ns = now;
+	sched_yield();
+	return true;
+}
+
+/* What came, came while spinning. */
+static void learn_from_spin(const struct shim_wait *wait, struct shim_pace *pace)
+{
+	shim_pace_note_come(pace, wait->looked_ns ? shim_now_ns() - wait->looked_ns : 0);
 }
 
 bool shim_wait_turn(struct shim_wait *wait, struct shim_channel *channel)
@@ -66,36 +136,96 @@ bool shim_wait_turn(struct shim_wait *wait, struct shim_channel *channel)
 	return wait->n_turns % POLL_LOOK_TURNS != 0 || !shim_channel_is_dead(channel);
 }
 
+bool shim_wait_word(
+	struct shim_pace *pace, const uint64_t *word, uint64_t value, bool gives_up)
+{
+	struct shim_wait wait = {};
+
+	/* Partner: the device, or the worker on its behalf, after the work in front. */
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value)
+		if (gives_up || !spin_at_pace(&wait, pace))
+			return false;
+	learn_from_spin(&wait, pace);
+	return true;
+}
+
+bool shim_wait_work(
+	struct shim_pace *pace, const uint64_t *word, uint64_t value, uint64_t worth_ns)
+{
+	struct shim_wait wait = { .worth_ns = worth_ns };
+
+	/* A wait that is cut short tells nothing of the next one. */
+	if (pace->n_late && worth_ns > EAGER_MAX_NS)
+		wait.worth_ns = EAGER_MAX_NS;
+	/* Partner: as above. */
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
+		if (spin_at_pace(&wait, pace))
+			continue;
+		if (worth_ns && wait.worth_ns == worth_ns)
+			shim_pace_note_late(pace);
+		return false;
+	}
+	learn_from_spin(&wait, pace);
+	return true;
+}
+
 static bool has_come(const struct vgpu_reply_slot *slot, uint32_t sequence)
 {
 	/* Partner: the worker's release store after it wrote the reply. */
 	return __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE) == sequence;
 }
 
-bool shim_wait_reply(
+static void sleep_for(
 	struct shim_channel *channel, struct vgpu_reply_slot *slot, uint32_t sequence)
+{
+	uint32_t seen;
+
+	__atomic_store_n(&slot->waiting, 1, __ATOMIC_RELAXED);
+	/* Either the worker sees that we sleep, or we see its sequence. Partner: the
+	 * worker's fence between its sequence and its look at `waiting`. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	seen = __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE);
+	if (seen != sequence)
+		channel->transport.ops->sleep(
+			&channel->transport, &slot->sequence, seen, LOOK_US);
+	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
+}
+
+bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
+	struct vgpu_reply_slot *slot, uint32_t sequence, bool parks)
 {
 	struct shim_wait wait = {};
 	bool is_dead = false;
 
 	while (!has_come(slot, sequence)) {
-		uint32_t seen;
-
-		if (spin(&wait))
+		if (!parks && spin_at_pace(&wait, pace))
 			continue;
-		__atomic_store_n(&slot->waiting, 1, __ATOMIC_RELAXED);
-		/* Either the worker sees that we sleep, or we see its sequence. Partner:
-		 * the worker's fence between its sequence and its look at `waiting`. */
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		seen = __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE);
-		if (seen != sequence)
-			channel->transport.ops->sleep(
-				&channel->transport, &slot->sequence, seen, LOOK_US);
-		__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
+		if (!wait.started_ns)
+			wait.started_ns = shim_now_ns();
+		parks = true;
+		sleep_for(channel, slot, sequence);
 		/* A host that ended may have answered first: one more look decides. */
 		if (is_dead)
 			return has_come(slot, sequence);
 		is_dead = shim_channel_is_dead(channel);
 	}
+	if (parks)
+		shim_pace_note_woken(pace, shim_wait_ns(&wait));
+	else
+		learn_from_spin(&wait, pace);
 	return true;
+}
+
+bool shim_wait_may_poll(struct shim_pace *pace)
+{
+	struct timespec now;
+	uint64_t now_ns;
+
+	/* As exact as the timer, which is enough, and cheap. */
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	if ((int64_t)(now_ns - pace->asked_ns) < (int64_t)ASK_NS)
+		return true;
+	pace->asked_ns = now_ns;
+	return false;
 }

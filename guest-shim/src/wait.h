@@ -8,13 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pace.h"
+
 struct shim_channel;
-struct shim_thread;
 struct vgpu_reply_slot;
 
-/* Progress of one wait; starts as {}. */
+/* Progress of one wait; starts as {}, or with what the thread knows. */
 struct shim_wait {
+	bool is_together; /* the host runs on this processor: no look before a yield */
 	uint64_t started_ns;
+	uint64_t looked_ns;
+	uint64_t worth_ns; /* how long it is spun for beyond what a wake-up costs */
 	uint32_t n_turns;
 };
 
@@ -30,12 +34,36 @@ bool shim_wait_turn(struct shim_wait *wait, struct shim_channel *channel);
 uint64_t shim_wait_ns(const struct shim_wait *wait);
 
 /*
+ * Spins until a word has a value, as long as that pays.
+ *
+ * @gives_up:	at once, if it has not
+ *
+ * Return: whether it has. If not, the caller sleeps in a call to the host.
+ */
+bool shim_wait_word(
+	struct shim_pace *pace, const uint64_t *word, uint64_t value, bool gives_up);
+
+/*
+ * The same for work whose length is known, if the device is at it already.
+ *
+ * @worth_ns:	that length
+ */
+bool shim_wait_work(struct shim_pace *pace, const uint64_t *word, uint64_t value,
+	uint64_t worth_ns);
+
+/*
  * Waits until the slot carries the sequence.
+ *
+ * @parks:	sleep at once: the caller has spun for the same
  *
  * Return: false where the host is gone first.
  */
-bool shim_wait_reply(
-	struct shim_channel *channel, struct vgpu_reply_slot *slot, uint32_t sequence);
+bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
+	struct vgpu_reply_slot *slot, uint32_t sequence, bool parks);
+
+/* Whether a query may be answered from a word that has not come: one of them every so
+ * often is to travel. */
+bool shim_wait_may_poll(struct shim_pace *pace);
 
 /* Looks how many processors there are. */
 void shim_wait_setup(void);

@@ -5,22 +5,26 @@
  * Completion words: who uses which
  *
  *	0 ..		the staging blocks, one each
- *	1048 ..		the lanes: a thread that waits for a copy of its own
- *	2072 ..		streams, given out and taken back
+ *	592 ..		the lanes: a thread that waits for a copy of its own
+ *	1616 ..		streams, given out and taken back
  */
 
 #include <stdint.h>
 
 #include "vgpu/ring-layout.h"
 
+#include "capture.h"
+#include "environment.h"
 #include "shim.h"
 
 #define SHIM_WORD_NONE 0xffffffffu
 
-#define SHIM_STAGING_SMALL_N 1024u
-#define SHIM_STAGING_LARGE_N 24u
+#define SHIM_STAGING_SMALL_N 512u
+#define SHIM_STAGING_MIDDLE_N 32u
+#define SHIM_STAGING_LARGE_N 48u
 
-#define SHIM_WORDS_LANES (SHIM_STAGING_SMALL_N + SHIM_STAGING_LARGE_N)
+#define SHIM_WORDS_LANES                                                                 \
+	(SHIM_STAGING_SMALL_N + SHIM_STAGING_MIDDLE_N + SHIM_STAGING_LARGE_N)
 #define SHIM_WORDS_STREAMS (SHIM_WORDS_LANES + VGPU_SLOTS_MAX)
 
 static_assert(SHIM_WORDS_STREAMS + 4096 <= VGPU_WORDS_MAX, "enough are left for streams");
@@ -30,6 +34,13 @@ uint32_t shim_word_take(void);
 
 /* Gives one back. Nothing may write it any more. */
 void shim_word_give(uint32_t word);
+
+/* Whether what completion words tell may be answered without asking the host, and
+ * be asked for: not if every call is to travel, nor while a capture is live. */
+static inline bool shim_words_answer(void)
+{
+	return !shim_environment.is_synchronous && !shim_capture_is_live();
+}
 
 static inline uint64_t shim_word_read(uint32_t word)
 {

@@ -14,9 +14,15 @@
 void account_init(struct account *account, const struct config_vm *config, int64_t now)
 {
 	*account = (struct account){ .config = config };
+	image_store_init(&account->images);
 	budget_init(&account->log, config->log_lines, ACCOUNT_LOG_MS, now);
 	budget_init(&account->processes, config->process_rate * ACCOUNT_PROCESSES_S,
 		1000 / config->process_rate, now);
+}
+
+void account_deinit(struct account *account)
+{
+	image_store_clear(&account->images);
 }
 
 void account_tell_lost(struct account *account)

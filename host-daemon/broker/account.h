@@ -13,15 +13,20 @@
 
 #include "broker/budget.h"
 #include "broker/config.h"
+#include "broker/image-store.h"
 
 struct account {
 	const struct config_vm *config;
 	struct budget log;	 /* lines that its guests cause */
 	struct budget processes; /* guest processes that begin */
 	uint64_t host_memory;	 /* of its workers, as counted last */
+	struct image_store images; /* code for its next processes */
+	uint32_t n_images_max;
 };
 
 void account_init(struct account *account, const struct config_vm *config, int64_t now);
+
+void account_deinit(struct account *account);
 
 /* Whether a line that a guest can cause at will may be written to the log now. */
 bool account_may_log(struct account *account);

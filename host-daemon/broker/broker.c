@@ -15,6 +15,7 @@
 
 #include "broker/broker.h"
 #include "broker/host-memory.h"
+#include "broker/images.h"
 #include "vgpu/error.h"
 
 /* While a VM polls for answers, or has no doorbell to ring, we look this often. */
@@ -117,6 +118,8 @@ static int handle_vm_gone(struct broker *broker, uint64_t id)
 	if (!vm)
 		return 0;
 	vm->gone = true;
+	if (vm->config->transport != CONFIG_SOCKET)
+		image_store_clear(&vm->account->images);
 	if (broker->synced)
 		vm_handle_gone(vm);
 	sweep_vms(broker);
@@ -160,6 +163,15 @@ static int handle_worker(struct broker *broker, const struct link_message *messa
 		channel_restore_worker(channel, worker);
 	else
 		worker_end(worker, 0);
+	return 0;
+}
+
+static int handle_image(struct broker *broker, const struct link_message *message,
+	const int *fds, size_t n_fds)
+{
+	if (n_fds != 1)
+		return vgpu_error_origin(-EPROTO);
+	images_restore(broker, message, fds[0]);
 	return 0;
 }
 
@@ -244,6 +256,8 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 		return handle_vm_gone(broker, message->id);
 	case LINK_WORKER:
 		return handle_worker(broker, message, fds, n_fds);
+	case LINK_IMAGE:
+		return handle_image(broker, message, fds, n_fds);
 	case LINK_NO_WORKER:
 		return handle_no_worker(broker, message->no_worker.error);
 	case LINK_EXITED:
@@ -286,8 +300,10 @@ static int open_accounts(struct broker *broker)
 	broker->accounts = calloc(config->n_vms, sizeof(*broker->accounts));
 	if (!broker->accounts)
 		return vgpu_error_origin(-ENOMEM);
-	for (unsigned int i = 0; i < config->n_vms; i++)
+	for (unsigned int i = 0; i < config->n_vms; i++) {
 		account_init(&broker->accounts[i], config_vm_at(config, i), loop_now());
+		broker->accounts[i].n_images_max = images_n_max(config->n_vms);
+	}
 	return 0;
 }
 
@@ -347,6 +363,8 @@ static void broker_deinit(struct broker *broker)
 	if (broker->loop.has_ring)
 		loop_remove(&broker->link_source);
 	loop_deinit(&broker->loop);
+	for (unsigned int i = 0; broker->accounts && i < broker->config->n_vms; i++)
+		account_deinit(&broker->accounts[i]);
 	free(broker->accounts);
 }
 

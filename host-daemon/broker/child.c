@@ -21,6 +21,9 @@
 
 #define EXIT_NOT_EXECUTED 127
 
+/* The priority that this process was started with; constant once it was raised. */
+static int given_nice;
+
 /* Gives the descriptors their numbers, by way of numbers that none of them has. */
 static bool place_fds(const struct child *child)
 {
@@ -51,10 +54,10 @@ static void __attribute__((__noreturn__)) run(const struct child *child, pid_t p
 	/* The parent may have died before the kernel was told to watch it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(EXIT_NOT_EXECUTED);
-	/* What is no part of vgpud itself is no more urgent than anybody. */
+	/* What is no part of vgpud itself is no more urgent than vgpud was made. */
 	if (child->own_session) {
 		setsid();
-		setpriority(PRIO_PROCESS, 0, 0);
+		setpriority(PRIO_PROCESS, 0, given_nice);
 	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -64,6 +67,14 @@ static void __attribute__((__noreturn__)) run(const struct child *child, pid_t p
 		execv(child->path, child->argv);
 	vgpu_log_error("cannot execute %s: %s", child->path, strerror(errno));
 	_exit(EXIT_NOT_EXECUTED);
+}
+
+int child_raise_priority(int nice)
+{
+	given_nice = getpriority(PRIO_PROCESS, 0);
+	if (given_nice <= nice)
+		return 0;
+	return setpriority(PRIO_PROCESS, 0, nice) < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
 int child_spawn(pid_t *pidp, const struct child *child)

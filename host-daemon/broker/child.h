@@ -24,6 +24,14 @@ struct child {
 };
 
 /*
+ * Puts the calling process in front of the children in sessions of their own that it
+ * will start: they have the priority that it has now.
+ *
+ * Return: 0 or -errno. Only root may.
+ */
+int child_raise_priority(int nice);
+
+/*
  * Runs a program. It has stdin from /dev/null and what it is given, no other
  * descriptors; no blocked signals; it is killed when the calling thread's process ends.
  *

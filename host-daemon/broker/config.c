@@ -39,6 +39,7 @@
 /* As many as a worker has room for. */
 #define CONFIG_HANDLES (1u << 18)
 #define CONFIG_IMAGE_MEMORY (4ull << 30)
+#define CONFIG_IMAGE_STORE (1ull << 30)
 #define CONFIG_LINES 200u
 /* Longest name inih hands over uncut (its MAX_SECTION and MAX_NAME, less the NUL). */
 #define CONFIG_NAME_MAX 48
@@ -370,6 +371,7 @@ static const struct key vm_keys[] = {
 	VM_KEY("size", size, parse_shm_size),
 	VM_KEY("device-memory", device_memory, parse_bytes),
 	VM_KEY("image-memory", image_memory, parse_bytes),
+	VM_KEY("image-store", image_store, parse_bytes),
 	VM_KEY("host-memory", host_memory, parse_bytes),
 	VM_KEY("handles", handles, parse_handles),
 	VM_KEY("max-processes", max_processes, parse_count),
@@ -421,6 +423,7 @@ static int add_vm(struct parser *parser, const char *name)
 	vm->size = 4ull << 30;
 	vm->handles = CONFIG_HANDLES;
 	vm->image_memory = CONFIG_IMAGE_MEMORY;
+	vm->image_store = CONFIG_IMAGE_STORE;
 	vm->process_rate = CONFIG_RATE;
 	vm->log_lines = CONFIG_LINES;
 	vm->socket_mode = 0660;

@@ -41,6 +41,7 @@ struct config_vm {
 	uint64_t size;
 	uint64_t device_memory; /* 0: all */
 	uint64_t image_memory;	/* bytes of code, of each process */
+	uint64_t image_store;	/* bytes of code kept for its next processes */
 	uint64_t host_memory;	/* bytes of all its workers together; 0: half of all */
 	unsigned int handles;	/* of each process */
 	unsigned int max_processes;

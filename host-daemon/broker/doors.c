@@ -62,7 +62,64 @@ static void lose_vm(struct doors *doors, struct held_vm *vm)
 			(unsigned long long)vm->id);
 	vm->gone = true;
 	vm->connection = vgpu_close(vm->connection);
+	/* Nothing of one VM is left for the next. */
+	if (vm->config->transport != CONFIG_SOCKET)
+		image_store_clear(&doors->doors[vm->config->index].images);
 	note_result(doors, link_send_id(doors->link, LINK_VM_GONE, vm->id));
+}
+
+/* Return: where a VM's images are, or NULL once it is gone. */
+static struct image_store *find_store(
+	struct doors *doors, const struct link_message *message)
+{
+	const uint32_t index = message->image.config_index;
+	struct held_vm *vm;
+
+	if (index >= doors->n_doors)
+		return NULL;
+	if (!message->id)
+		return &doors->doors[index].images;
+	TAILQ_FOREACH(vm, &doors->vms, entry)
+		if (vm->id == message->id && vm->config->index == index && !vm->gone)
+			return &doors->doors[index].images;
+	return NULL;
+}
+
+void doors_keep_image(struct doors *doors, const struct link_message *message, int fd)
+{
+	const struct link_image *image = &message->image;
+	struct image_store *store = find_store(doors, message);
+
+	if (!store || store->n >= IMAGE_STORE_N_MAX ||
+		image_store_find(store, image->digest) ||
+		image_store_add(store, image->digest, image->size, fd))
+		close(fd);
+}
+
+void doors_drop_image(struct doors *doors, const struct link_message *message)
+{
+	struct image_store *store = find_store(doors, message);
+	struct stored_image *image = NULL;
+
+	if (store)
+		image = image_store_find(store, message->image.digest);
+	if (image)
+		image_store_remove(store, image);
+}
+
+static void tell_images(struct doors *doors, const struct door *door)
+{
+	struct link_message message = {
+		.type = LINK_IMAGE,
+		.image.config_index = door->config->index,
+	};
+	struct stored_image *image;
+
+	TAILQ_FOREACH(image, &door->images.images, entry) {
+		memcpy(message.image.digest, image->digest, sizeof(image->digest));
+		message.image.size = image->size;
+		note_result(doors, link_send(doors->link, &message, &image->fd, 1));
+	}
 }
 
 static void gain_vm(struct doors *doors, struct held_vm *vm)
@@ -283,6 +340,9 @@ void doors_tell_all(struct doors *doors)
 			note_result(
 				doors, link_send_id(doors->link, LINK_VM_GONE, vm->id));
 	}
+	/* After that, since a VM that is gone takes what is there with it. */
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		tell_images(doors, &doors->doors[i]);
 }
 
 static int open_door(struct door *door)
@@ -341,6 +401,7 @@ static int open_new_doors(
 			.listener = LISTENER_NULL,
 		};
 		account_init(&next->doors[i].account, next->doors[i].config, doors_now());
+		image_store_init(&next->doors[i].images);
 		budget_init(&next->doors[i].visits, DOORS_VISITS, DOORS_VISIT_MS,
 			doors_now());
 		next->n_doors = i + 1;
@@ -404,6 +465,12 @@ static void sort_vms(struct doors *doors, const struct config *config)
 	}
 }
 
+static void clear_images(struct doors *doors)
+{
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		image_store_clear(&doors->doors[i].images);
+}
+
 int doors_reload(struct doors *doors, const struct config *config)
 {
 	struct doors next = { .n_doors = 0 };
@@ -423,8 +490,12 @@ int doors_reload(struct doors *doors, const struct config *config)
 			continue;
 		take_door_over(&next.doors[i], door);
 		next.doors[i].plain = door->plain;
+		/* As the VM itself, see sort_vms(). */
+		if (!strcmp(next.doors[i].config->name, door->config->name))
+			image_store_move(&next.doors[i].images, &door->images);
 	}
 	doors_close(doors);
+	clear_images(doors);
 	free(doors->doors);
 	doors->doors = next.doors;
 	doors->n_doors = next.n_doors;
@@ -457,5 +528,6 @@ void doors_deinit(struct doors *doors)
 	while ((vm = TAILQ_FIRST(&doors->vms)))
 		doors_forget_vm(doors, vm->id);
 	doors_close(doors);
+	clear_images(doors);
 	free(doors->doors);
 }

@@ -12,6 +12,8 @@
 #include "broker/budget.h"
 #include "broker/config.h"
 #include "broker/held-vm.h"
+#include "broker/image-store.h"
+#include "broker/link.h"
 #include "broker/listener.h"
 
 /* One [vm NAME]. */
@@ -22,6 +24,7 @@ struct door {
 	int64_t deaf_until;    /* ms */
 	struct account account; /* for lines that comings and goings cause */
 	struct budget visits;	/* connections taken */
+	struct image_store images; /* of the VM, or of the processes that are one */
 	const char *complaint; /* logged last about the plain file: not to be repeated */
 };
 
@@ -57,6 +60,10 @@ void doors_tell_all(struct doors *doors);
 
 /* The broker is done with a VM that has gone. */
 void doors_forget_vm(struct doors *doors, uint64_t id);
+
+/* The broker has an image kept, whose descriptor becomes the keeper's; or one let go. */
+void doors_keep_image(struct doors *doors, const struct link_message *message, int fd);
+void doors_drop_image(struct doors *doors, const struct link_message *message);
 
 /* What to poll, for how long at most (ms, -1: for ever), and what then came of it. */
 unsigned int doors_count_polls(const struct doors *doors);

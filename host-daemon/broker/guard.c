@@ -29,8 +29,7 @@ static void handle_bus_error(int number, siginfo_t *info, void *data)
 		if (address < map || address - map >= guard->size)
 			continue;
 		if (mmap(guard->map, guard->size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-			    0) == MAP_FAILED)
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 			break;
 		guard->is_broken = 1;
 		return;

@@ -5,13 +5,18 @@
  * A worker's own limits are not believed, because it may be taken over; and limits that
  * the kernel has for one process count what is reserved, which for a GPU driver is
  * most of the address space. So the broker looks, now and then, at what is really in
- * use: pages that are neither a file's nor shared memory's. What a VM shares with its
- * workers is bounded by its size = already. Between two looks a worker may take more
- * than its VM has; the host's own limits (a cgroup around vgpud) are for that.
+ * use: pages that are neither a file's nor of shared memory that is bounded already. That
+ * is the worker's part of what its VM shares, by size =, and code that is kept for other
+ * processes, by image-store =. Other code that is mapped, which no other process may have
+ * any more, counts. Between two looks a worker may take more than its VM has, and a
+ * memory file that it does not map is not seen; the host's own limits (a cgroup around
+ * vgpud) are for that.
  */
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "broker/broker.h"
@@ -21,23 +26,84 @@
 
 #define HOST_MEMORY_CHECK_MS 200
 
-/* Returns: bytes that the process has for itself, 0 if it is gone. */
-static uint64_t read_private(pid_t pid)
+struct usage {
+	uint64_t private;
+	uint64_t shared; /* files included */
+};
+
+/* Return: whether the file of that process has anything; a text then. */
+static bool read_process(pid_t pid, const char *name, char *text, size_t size)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
-	unsigned long long resident, shared;
-	char path[64], text[128];
+	char path[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
 	if (n <= 0)
-		return 0;
+		return false;
 	text[n] = '\0';
-	if (sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || resident < shared)
+	return true;
+}
+
+/* Nothing once the process is gone. */
+static struct usage read_usage(pid_t pid)
+{
+	const uint64_t page = sysconf(_SC_PAGESIZE);
+	unsigned long long resident, shared;
+	char text[128];
+
+	if (!read_process(pid, "statm", text, sizeof(text)) ||
+		sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 ||
+		resident < shared)
+		return (struct usage){};
+	return (struct usage){ (resident - shared) * page, shared * page };
+}
+
+/* Of what is shared, that which is no file's (proc_pid_status(5)). */
+static uint64_t read_shared_memory(pid_t pid)
+{
+	unsigned long long kib = 0;
+	const char *line;
+	char text[4096];
+
+	if (!read_process(pid, "status", text, sizeof(text)))
 		return 0;
-	return (resident - shared) * sysconf(_SC_PAGESIZE);
+	line = strstr(text, "\nRssShmem:");
+	return line && sscanf(line, "\nRssShmem: %llu", &kib) == 1 ? kib << 10 : 0;
+}
+
+/* Most that a worker can have mapped of what its VM shares with it. */
+static uint64_t vm_memory_of(const struct channel *channel)
+{
+	const uint64_t granted =
+		VGPU_AREA_SIZE +
+		(uint64_t)extent_count(&channel->vm->extents, channel->index) *
+			VGPU_EXTENT_SIZE;
+	struct stat st;
+	uint64_t used;
+
+	if (fstat(channel->vm->shm, &st) < 0)
+		return granted;
+	used = (uint64_t)st.st_blocks * S_BLKSIZE;
+	return used < granted ? used : granted;
+}
+
+/* Returns: bytes that the worker has for itself, 0 if it is gone. */
+static uint64_t read_own(const struct worker *worker)
+{
+	const struct usage usage = read_usage(worker->pid);
+	const struct channel *channel = worker->channel;
+	uint64_t bounded = WORKER_STATS_SIZE + channel->vm->account->images.size;
+	uint64_t shared;
+
+	bounded += vm_memory_of(channel);
+	/* Most have less of all kinds, so the longer text is seldom looked at. */
+	if (usage.shared <= bounded)
+		return usage.private;
+	shared = read_shared_memory(worker->pid);
+	return usage.private + (shared > bounded ? shared - bounded : 0);
 }
 
 static uint64_t limit_of(const struct account *account)
@@ -95,7 +161,7 @@ void host_memory_check(struct broker *broker)
 		account = account_of(worker);
 		if (!account || worker->hung_up || worker->is_condemned)
 			continue;
-		worker->host_memory = read_private(worker->pid);
+		worker->host_memory = read_own(worker);
 		account->host_memory += worker->host_memory;
 	}
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)

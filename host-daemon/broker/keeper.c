@@ -318,7 +318,8 @@ static void reap(struct keeper *keeper)
  * Events
  */
 
-static void handle_message(struct keeper *keeper, const struct link_message *message)
+static void handle_message(struct keeper *keeper, const struct link_message *message,
+	const int *fds, size_t n_fds)
 {
 	struct held_worker *worker;
 
@@ -335,6 +336,13 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		worker = find_worker(keeper, message->id);
 		if (worker)
 			held_worker_kill(worker);
+		break;
+	case LINK_IMAGE:
+		if (n_fds == 1)
+			doors_keep_image(&keeper->doors, message, fds[0]);
+		break;
+	case LINK_IMAGE_DONE:
+		doors_drop_image(&keeper->doors, message);
 		break;
 	case LINK_VM_DONE:
 		doors_forget_vm(&keeper->doors, message->id);
@@ -356,7 +364,7 @@ static void handle_link(struct keeper *keeper)
 
 	r = link_receive(keeper->link, &message, fds, &n_fds);
 	if (!r)
-		handle_message(keeper, &message);
+		handle_message(keeper, &message, fds, n_fds);
 	else if (r < 0 && keeper->broker)
 		kill(keeper->broker, SIGKILL);
 	/* At end-of-file SIGCHLD follows; until then there is nothing to listen to. */
@@ -599,8 +607,8 @@ static void raise_fd_limit(void)
  * these two come before their own workers. Only root may; others go without. */
 static void raise_priority(void)
 {
-	if (setpriority(PRIO_PROCESS, 0, KEEPER_NICE) < 0)
-		vgpu_log_debug("no higher priority for vgpud: %m");
+	if (child_raise_priority(KEEPER_NICE) < 0)
+		vgpu_log_debug("vgpud has no higher priority than its workers.");
 }
 
 static int keeper_init(struct keeper *keeper, const char *text)

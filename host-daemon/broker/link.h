@@ -12,11 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control.h"
 #include "vgpu/ring-layout.h"
 
 /* Changes with anything in this file or in ledger.h: a broker that was replaced on disk
  * says so, and does not take up what it would misread. */
-#define LINK_VERSION "1"
+#define LINK_VERSION "2"
 
 enum link_type {
 	_LINK_NONE,
@@ -28,12 +29,15 @@ enum link_type {
 	LINK_EXITED,	/* id, exited: the worker was reaped; answer LINK_WORKER_DONE */
 	LINK_SYNC,	/* all that the last broker knew was told */
 	LINK_DRAIN,	/* end all workers, then exit with 0 */
+	/* either way */
+	LINK_IMAGE,	/* id, image; fd: code to be kept for the VM's next process */
 	/* broker to keeper */
 	LINK_READY,	  /* the event loop runs */
 	LINK_SPAWN,	  /* start a worker: one LINK_WORKER or LINK_NO_WORKER follows */
 	LINK_KILL,	  /* id: SIGKILL to that worker */
 	LINK_VM_DONE,	  /* id: nothing of it is in use any more */
 	LINK_WORKER_DONE, /* id: its end is written down */
+	LINK_IMAGE_DONE,  /* image: it had to make room */
 	_LINK_N,
 };
 
@@ -47,12 +51,22 @@ struct link_vm {
 	uint32_t reserved;
 };
 
+struct link_image {
+	uint8_t digest[CONTROL_DIGEST_SIZE];
+	uint64_t size;
+	uint32_t config_index; /* which [vm NAME] */
+	uint32_t reserved;
+};
+
 struct link_message {
 	uint32_t type; /* enum link_type */
 	uint32_t reserved;
 	uint64_t id;
 	union {
 		struct link_vm vm;
+		/* The id is that of the VM, 0 where processes of this machine are one:
+		 * then it does not end with any connection. */
+		struct link_image image;
 		struct {
 			uint32_t pid;
 		} worker;

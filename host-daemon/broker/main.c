@@ -68,6 +68,7 @@ static const char help[] =
 	"  max-processes = N      guest processes at a time, 31; 64 with socket\n"
 	"  handles = 262144       objects of each: streams, events, kernels, ...\n"
 	"  image-memory = 4G      code that each has loaded\n"
+	"  image-store = 1G       code that is kept for the next of them\n"
 	"  host-memory = SIZE     of this host's, all its workers together; default:\n"
 	"                         half of all there is\n"
 	"  process-rate = 20      that begin in a second; five times as many at once\n"

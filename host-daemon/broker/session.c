@@ -27,10 +27,12 @@ int session_format(const struct session *session, char *line, size_t size)
 		" copies_h2d=%" PRIu64 " copies_d2h=%" PRIu64 " copies_d2d=%" PRIu64
 		" memsets=%" PRIu64 " bytes_h2d=%" PRIu64 " bytes_d2h=%" PRIu64
 		" calls=%" PRIu64 " refused_async=%" PRIu64 " slow_calls=%" PRIu64
+		" images_sent=%" PRIu64 " images_found=%" PRIu64 " image_bytes=%" PRIu64
 		" worker=%d reason=%s",
 		session->vm, session->channel, session->guest_pid, s->launches,
 		s->copies_h2d, s->copies_d2h, s->copies_d2d, s->memsets, s->bytes_h2d,
-		s->bytes_d2h, s->calls, s->refused_async, s->slow_calls,
+		s->bytes_d2h, s->calls, s->refused_async, s->slow_calls, s->images_sent,
+		s->images_found, s->image_bytes,
 		(int)session->worker, session->reason);
 }
 

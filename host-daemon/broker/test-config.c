@@ -158,6 +158,8 @@ static const struct {
 		"f:2: \"lots\" is not a size like 4G, 512M or 65536" },
 	{ "[vm a]\nimage-memory = 0\n",
 		"f:2: \"0\" is not a size like 4G, 512M or 65536" },
+	{ "[vm a]\nimage-store = none\n",
+		"f:2: \"none\" is not a size like 4G, 512M or 65536" },
 	{ "[vm a]\nhost-memory = -1G\n",
 		"f:2: \"-1G\" is not a size like 4G, 512M or 65536" },
 	{ "[vm a]\nmax-processes = 0\n", "f:2: \"0\" is not a number from 1 to 4096" },
@@ -195,7 +197,7 @@ TEST(every_key_has_a_mistake_that_is_tested)
 		"softgpu", "null-driver", "softgpu-name", "softgpu-cc", "softgpu-memory",
 		"softgpu-threads", "softgpu-devices", "softgpu-kernel-timeout",
 		"transport", "socket", "socket-mode", "socket-group", "memory", "size",
-		"device-memory", "image-memory", "host-memory", "handles",
+		"device-memory", "image-memory", "image-store", "host-memory", "handles",
 		"max-processes", "process-rate", "log-lines" };
 	char pattern[64];
 	size_t i, j;

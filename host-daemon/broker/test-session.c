@@ -31,6 +31,9 @@ TEST(the_line_has_every_counter_under_its_name)
 			.calls = 11,
 			.refused_async = 12,
 			.slow_calls = 13,
+			.images_sent = 14,
+			.images_found = 15,
+			.image_bytes = 16,
 		},
 	};
 	char line[512];
@@ -39,7 +42,8 @@ TEST(the_line_has_every_counter_under_its_name)
 	check_str(line,
 		"session ended vm=a channel=1 pid=2 launches=4 copies_h2d=5 copies_d2h=6 "
 		"copies_d2d=7 memsets=8 bytes_h2d=9 bytes_d2h=18446744073709551615 "
-		"calls=11 refused_async=12 slow_calls=13 worker=3 reason=closed");
+		"calls=11 refused_async=12 slow_calls=13 images_sent=14 "
+		"images_found=15 image_bytes=16 worker=3 reason=closed");
 }
 
 TEST(every_reason_has_a_word_and_so_has_any_other_number)

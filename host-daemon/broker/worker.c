@@ -18,18 +18,22 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/images.h"
 #include "broker/session.h"
 #include "vgpu/error.h"
 
 /* Messages of one worker in a row, before others have their turn. */
 #define WORKER_BATCH 16
 /* Messages a worker may send at once, and then one in each such time: an honest one asks
- * for arena a few times in its life. */
-#define WORKER_MESSAGES 256
-#define WORKER_MESSAGE_MS 5
+ * for arena a few times in its life, and says one or two words about each image. */
+#define WORKER_MESSAGES 1024
+#define WORKER_MESSAGE_MS 2
 /* Pause after a worker that failed to start, doubled each time. */
 #define POOL_PAUSE_MIN_MS 250
 #define POOL_PAUSE_MAX_MS 30000
+/* A guest that has just been given a worker starts up as well, on the same processors:
+ * it goes first. */
+#define POOL_REST_MS 20
 /* Workers that start at the same time. */
 #define POOL_STARTING_MAX 8
 
@@ -217,6 +221,10 @@ static bool handle_message(struct worker *worker, const struct control_message *
 		       channel_handle_want(worker->channel, &message->want);
 	case CONTROL_ENDED:
 		return handle_ended(worker, message->ended.reason);
+	case CONTROL_FIND:
+		if (worker->channel)
+			images_handle_find(worker, &message->image);
+		return worker->channel;
 	}
 	return false;
 }
@@ -229,12 +237,39 @@ static void handle_nonsense(struct worker *worker)
 	kill_worker(worker);
 }
 
+/* A descriptor is had by taking the message out only: if the broker dies with it, an
+ * image is not kept. Returns: as handle_message(). */
+static bool receive_image(struct worker *worker)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX];
+
+	if (control_receive(worker->control, &message, fds))
+		return false;
+	for (int i = 1; i < CONTROL_FDS_MAX; i++)
+		vgpu_close(fds[i]);
+	if (message.n_fds == 1 && message.type == CONTROL_KEEP)
+		return images_handle_keep(worker, &message.image, fds[0]);
+	vgpu_close(fds[0]);
+	return false;
+}
+
+static void take_out(struct worker *worker)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX];
+
+	control_receive(worker->control, &message, fds);
+	for (int i = 0; i < CONTROL_FDS_MAX; i++)
+		vgpu_close(fds[i]);
+}
+
 /* Returns: whether there may be more. */
 static bool receive(struct worker *worker)
 {
 	struct control_message message;
-	int fds[CONTROL_FDS_MAX], r;
 	bool sane;
+	int r;
 
 	r = control_peek(worker->control, &message);
 	if (r == CONTROL_E_AGAIN)
@@ -248,10 +283,12 @@ static bool receive(struct worker *worker)
 		return false;
 	}
 	budget_take(&worker->messages, loop_now());
-	sane = !r && handle_message(worker, &message);
-	control_receive(worker->control, &message, fds);
-	for (int i = 0; i < CONTROL_FDS_MAX; i++)
-		vgpu_close(fds[i]);
+	if (!r && message.type == CONTROL_KEEP) {
+		sane = receive_image(worker);
+	} else {
+		sane = !r && handle_message(worker, &message);
+		take_out(worker);
+	}
 	if (!sane)
 		handle_nonsense(worker);
 	return sane;
@@ -426,24 +463,49 @@ static struct channel *first_counted(struct broker *broker)
 	return NULL;
 }
 
+static int handle_rest_over(struct loop_timer *timer)
+{
+	struct worker_pool *pool =
+		(struct worker_pool *)((char *)timer -
+				       offsetof(struct worker_pool, rest));
+
+	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
+	return 0;
+}
+
+/* Returns: how many workers there should be that no channel has; n_idle there are. */
+static unsigned int count_wanted(const struct broker *broker, unsigned int n_idle)
+{
+	unsigned int n_waiting = 0, n_spare = broker->config->warm_workers;
+	const struct channel *channel;
+
+	TAILQ_FOREACH(channel, &broker->waiting, waiting)
+		n_waiting += channel->is_counted;
+	if (broker->pool.pause.loop)
+		n_spare = 0;
+	else if (broker->pool.rest.loop)
+		n_spare = min(n_spare, rest(n_idle, n_waiting));
+	return n_waiting + n_spare;
+}
+
 void pool_update(struct broker *broker)
 {
 	struct worker_pool *pool = &broker->pool;
-	unsigned int n_live, n_idle, n_starting, n_wanted = 0, n;
+	unsigned int n_live, n_idle, n_starting, n_wanted, n;
 	struct channel *channel;
 	struct worker *worker;
 
 	if (!broker->synced || broker->draining)
 		return;
 	count_in(broker);
-	while ((channel = first_counted(broker)) && (worker = find_warm(broker)))
+	while ((channel = first_counted(broker)) && (worker = find_warm(broker))) {
 		channel_assign(channel, worker);
-
-	TAILQ_FOREACH(channel, &broker->waiting, waiting)
-		n_wanted += channel->is_counted;
-	if (!pool->pause.loop)
-		n_wanted += broker->config->warm_workers;
+		if (!pool->rest.loop)
+			loop_set_timer(&broker->loop, &pool->rest, POOL_REST_MS,
+				handle_rest_over);
+	}
 	count_workers(broker, &n_live, &n_idle, &n_starting);
+	n_wanted = count_wanted(broker, n_idle);
 	if (n_idle > n_wanted && !pool->pause.loop) {
 		dismiss_workers(broker, n_idle - n_wanted);
 		return;

@@ -53,6 +53,7 @@ struct worker_pool {
 	unsigned int n_failures; /* in a row, before READY */
 	struct loop_timer pause; /* no warm workers are made while it is set */
 	struct loop_timer turn;	 /* when a VM may begin its next process */
+	struct loop_timer rest;	 /* set: a guest starts, spare workers come after that */
 	struct budget log;	 /* lines of workers that have met no guest */
 };
 

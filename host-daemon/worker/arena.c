@@ -13,7 +13,14 @@
 #include "vgpu/log.h"
 #include "worker/session.h"
 
-#define WORDS_SIZE (VGPU_WORDS_MAX * sizeof(struct vgpu_word))
+/* What the device writes of the channel's area: its ring and slots are none of its. */
+static const struct {
+	uint32_t off;
+	uint32_t size;
+} word_pieces[ARENA_WORD_PIECES] = {
+	{ VGPU_WORDS_OFF, VGPU_WORDS_MAX * sizeof(struct vgpu_word) },
+	{ VGPU_RECORDS_OFF, VGPU_RECORDS_MAX * sizeof(uint64_t) },
+};
 
 /* Maps a piece of the shared memory at its place in W, over the reservation. */
 static int map_piece(struct session *session, uint64_t offset, uint64_t size)
@@ -75,19 +82,32 @@ static uint64_t run_address(const struct session *session, const struct arena_ru
 	return session->arena.base + (uint64_t)run->first * VGPU_EXTENT_SIZE;
 }
 
+static CUresult register_words(struct session *session)
+{
+	struct arena *arena = &session->arena;
+	CUresult result = CUDA_SUCCESS;
+	uint32_t i;
+
+	for (i = arena->n_words_registered; i < ARENA_WORD_PIECES; i++) {
+		result = register_range(session,
+			(uintptr_t)session->area + word_pieces[i].off,
+			word_pieces[i].size);
+		if (result != CUDA_SUCCESS)
+			break;
+		arena->n_words_registered = i + 1;
+	}
+	return result;
+}
+
 static CUresult register_locked(struct session *session)
 {
 	struct arena *arena = &session->arena;
 	CUresult result;
 	uint32_t i;
 
-	if (!arena->words_registered) {
-		result = register_range(
-			session, (uintptr_t)session->area + VGPU_WORDS_OFF, WORDS_SIZE);
-		if (result != CUDA_SUCCESS)
-			return result;
-		arena->words_registered = true;
-	}
+	result = register_words(session);
+	if (result != CUDA_SUCCESS)
+		return result;
 	for (i = 0; i < arena->n_runs; i++) {
 		struct arena_run *run = &arena->runs[i];
 
@@ -146,13 +166,13 @@ void arena_unregister(struct session *session, struct context *context)
 				driver->cuMemHostUnregister(
 					(void *)(uintptr_t)run_address(
 						session, &arena->runs[i]));
-		if (arena->words_registered)
-			driver->cuMemHostUnregister(session->area + VGPU_WORDS_OFF);
+		for (i = 0; i < arena->n_words_registered; i++)
+			driver->cuMemHostUnregister(session->area + word_pieces[i].off);
 	}
 	if (arena->home == context) {
 		for (i = 0; i < arena->n_runs; i++)
 			arena->runs[i].registered = false;
-		arena->words_registered = false;
+		arena->n_words_registered = 0;
 		__atomic_store_n(&arena->home, NULL, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&arena->lock);

@@ -33,6 +33,9 @@ struct arena_run {
 /* Runs grow by at least 64 MiB on request, so a window of some TiB stays below. */
 #define ARENA_RUNS_MAX 1024u
 
+/* Completion words, and those of records of events. */
+#define ARENA_WORD_PIECES 2u
+
 struct arena {
 	uint64_t base;	    /* address of extent 0 */
 	uint32_t n_extents; /* of the whole memory */
@@ -43,7 +46,7 @@ struct arena {
 	struct arena_run runs[ARENA_RUNS_MAX];
 	uint32_t n_runs;
 	struct context *home; /* atomic for those who only look */
-	bool words_registered;
+	uint32_t n_words_registered; /* of ARENA_WORD_PIECES */
 };
 
 /* Maps the channel's area and its first extents into the window reserved before. */

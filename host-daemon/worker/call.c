@@ -16,6 +16,7 @@
 
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
+#include "vgpu/message.h"
 #include "worker/call.h"
 #include "worker/capture.h"
 #include "worker/handle-copy.h"
@@ -76,24 +77,38 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 	size_t size;
 
 	if (reply) {
-		size = protobuf_c_message_get_packed_size(reply);
 		/* The description bounds every reply. */
-		assert(size <= VGPU_REPLY_MAX);
-		protobuf_c_message_pack(reply, slot->body);
+		assert(vgpu_message_bound(reply) <= VGPU_REPLY_MAX ||
+			protobuf_c_message_get_packed_size(reply) <= VGPU_REPLY_MAX);
+		size = vgpu_message_pack(reply, slot->body);
 	} else {
 		size = pack_bare(slot->body, result);
 	}
 	publish(call, slot, size);
 }
 
+/* Without a context of its own a call tells of another one's fault, which the driver
+ * tells to whoever uses that. */
+static void note_fault(const struct call *call)
+{
+	if (fence_is_fault(call->result) && call->context &&
+		vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT)
+		fence_note_fault(call->session, call->context, call->result);
+}
+
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result)
 {
 	call->result = result;
+	/* Whoever is told of a fault has it from memory at the next call. */
+	note_fault(call);
 	/* A caller that was answered may destroy the stream, whose entry is then that
 	 * of another. */
 	if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_STREAM_ORDERED &&
-		call->stream)
+		call->stream) {
 		fence_count(call->session, call->runner, call->stream);
+		if (call->is_large)
+			fence_want_mark(call->session, call->runner, call->stream);
+	}
 	if (call->frame->flags & VGPU_FRAME_REPLY) {
 		/* Whoever waited for kernels finds what they printed. */
 		if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_MAY_BLOCK)
@@ -113,9 +128,8 @@ int call_violation(struct call *call, const char *reason)
 const ProtobufCMessage *call_unpack(
 	struct call *call, const ProtobufCMessageDescriptor *descriptor)
 {
-	const ProtobufCMessage *message =
-		protobuf_c_message_unpack(descriptor, call->allocator,
-			call->frame->size - sizeof(*call->frame), call->frame->body);
+	const ProtobufCMessage *message = vgpu_message_unpack(descriptor, call->allocator,
+		call->frame->size - sizeof(*call->frame), call->frame->body);
 
 	if (!message)
 		call_violation(call, "a message does not unpack");
@@ -131,8 +145,17 @@ void *call_alloc(struct call *call, size_t size)
 
 static CUresult no_such(enum vgpu_handle_kind kind)
 {
-	return kind == VGPU_HANDLE_CONTEXT ? CUDA_ERROR_INVALID_CONTEXT
-					   : CUDA_ERROR_INVALID_HANDLE;
+	switch (kind) {
+	case VGPU_HANDLE_CONTEXT:
+		return CUDA_ERROR_INVALID_CONTEXT;
+	/* The only error that the manual knows of these. */
+	case VGPU_HANDLE_GRAPH:
+	case VGPU_HANDLE_GRAPH_NODE:
+	case VGPU_HANDLE_GRAPH_EXEC:
+		return CUDA_ERROR_INVALID_VALUE;
+	default:
+		return CUDA_ERROR_INVALID_HANDLE;
+	}
 }
 
 static struct object_table *table_of(struct call *call, enum vgpu_handle_kind kind)
@@ -193,22 +216,32 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 	return CUDA_SUCCESS;
 }
 
-CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
-	void *driver_handle, const struct object *parent, uint64_t *handlep)
+CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *parent, const struct object *like,
+	uint64_t *handlep)
 {
-	/* Libraries and what comes from them directly outlive contexts; links have state
-	 * of the worker's that only their destruction frees. */
+	/* Libraries and what comes from them directly outlive contexts, as graphs do;
+	 * links have state of the worker's that only their destruction frees. */
 	bool free_standing = kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL ||
-			     kind == VGPU_HANDLE_LINK;
+			     kind == VGPU_HANDLE_LINK || kind == VGPU_HANDLE_GRAPH ||
+			     kind == VGPU_HANDLE_GRAPH_NODE ||
+			     kind == VGPU_HANDLE_GRAPH_EXEC;
 	struct object *object;
 
 	if (object_table_add(table_of(call, kind), driver_handle,
-		    free_standing ? NULL : call->context, parent, &object))
+		    free_standing ? NULL : call->context, parent, like, &object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (kind == VGPU_HANDLE_STREAM)
-		((struct stream *)object)->context = call->context;
 	*handlep = object_handle(table_of(call, kind), object);
 	return CUDA_SUCCESS;
+}
+
+CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *parent, uint64_t *handlep)
+{
+	const struct stream stream = { .context = call->context };
+
+	return object_add_like(call, kind, driver_handle, parent,
+		kind == VGPU_HANDLE_STREAM ? &stream.object : NULL, handlep);
 }
 
 CUresult object_add(struct call *call, enum vgpu_handle_kind kind, void *driver_handle,
@@ -218,12 +251,12 @@ CUresult object_add(struct call *call, enum vgpu_handle_kind kind, void *driver_
 }
 
 CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
-	void *driver_handle)
+	void *driver_handle, const struct object *like)
 {
 	struct object *object;
 
-	switch (object_table_add_at(
-		table_of(call, kind), handle, driver_handle, call->context, &object)) {
+	switch (object_table_add_at(table_of(call, kind), handle, driver_handle,
+		call->context, like, &object)) {
 	case 0:
 		return CUDA_SUCCESS;
 	case OBJECTS_E_TAKEN:
@@ -288,17 +321,8 @@ static void note_result(struct call *call)
 {
 	static struct rate rate;
 
-	if (call->result == CUDA_SUCCESS)
-		return;
-	/* Without a context of its own the call tells of another one's fault, which the
-	 * driver tells to whoever uses that. */
-	if (fence_is_fault(call->result)) {
-		if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT &&
-			call->context)
-			fence_note_fault(call->session, call->context, call->result);
-		return;
-	}
-	if (call->frame->flags & VGPU_FRAME_REPLY)
+	if (call->result == CUDA_SUCCESS || fence_is_fault(call->result) ||
+		call->frame->flags & VGPU_FRAME_REPLY)
 		return;
 	session_count(call->session, refused_async, 1);
 	if (rate_allows(&rate))
@@ -316,6 +340,9 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 	struct call call;
 	int r;
 
+	/* Before the reply: a guest that was answered may end, and the session with it.
+	 */
+	session_count(session, calls, 1);
 	call_init(&call, session, runner, lane, context, frame);
 	if (flags & VGPU_CALL_F_CONTEXT)
 		result = enter(&call, context);
@@ -331,6 +358,5 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 	}
 	assert(call.replied);
 	note_result(&call);
-	session_count(session, calls, 1);
 	return 0;
 }

@@ -32,7 +32,7 @@ int contexts_init(struct session *session)
 	for (device = 0; device < session->n_devices; device++) {
 		r = object_table_add_at(&contexts->table,
 			vgpu_handle_make(VGPU_HANDLE_CONTEXT, device, 1), NULL, NULL,
-			&object);
+			NULL, &object);
 		if (r)
 			return vgpu_error_fold(r);
 		setup((struct context *)object, device, true);
@@ -138,8 +138,8 @@ CUresult context_add(struct session *session, CUcontext driver_context, CUdevice
 {
 	struct object *object;
 
-	if (object_table_add(
-		    &session->contexts.table, driver_context, NULL, NULL, &object))
+	if (object_table_add(&session->contexts.table, driver_context, NULL, NULL, NULL,
+		    &object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	setup((struct context *)object, device, false);
 	*handlep = object_handle(&session->contexts.table, object);
@@ -162,6 +162,7 @@ void context_forget_contents(struct session *session, struct context *context)
 	device_memory_refund(session, context->array_bytes);
 	context->array_bytes = 0;
 	callbacks_forget_context(session, context);
+	captures_forget_context(session, context);
 	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
 	/* Waits by word see the count; a new life of the context starts it afresh. */
 	context->legacy.has_word = false;

@@ -32,8 +32,14 @@ struct stream {
 	bool has_word;
 	uint32_t word;	 /* completion word that marks go to */
 	bool due;	 /* a mark was put off, see fences.due */
+	bool owes;	 /* a synchronising call, see fences.owing; atomic */
 	uint64_t issued; /* stream-ordered calls executed; atomic, lanes count too */
 	uint64_t marked; /* of them covered by a mark; atomic, the dispatcher writes */
+};
+
+struct event {
+	struct object object;
+	bool has_timing;
 };
 
 /* A function or kernel. */
@@ -60,6 +66,8 @@ struct runner {
 	struct context *entered;
 	uint32_t generation;
 	uint32_t n_deaths;
+	/* Set by a call that copies what may be a piece of more, by way of the arena. */
+	bool copies_piece;
 	struct scratch scratch;
 };
 

@@ -21,6 +21,7 @@
 
 struct context;
 struct lane;
+struct object;
 struct runner;
 struct session;
 struct stream;
@@ -50,6 +51,7 @@ struct call {
 	struct stream *stream; /* resolved last: what a stream-ordered call went to */
 	const char *reason;    /* why the guest broke the protocol, with -EBADMSG */
 	bool replied;
+	bool is_large; /* a launch after which the guest wants to see progress */
 };
 
 /*
@@ -95,7 +97,8 @@ int call_violation(struct call *call, const char *reason);
  * VGPU_HANDLE_STREAM accepts 0, 1 (the context's legacy stream) and 2 (the lane's
  * own stream). Where null_ok, handle 0 of any other kind gives NULL.
  *
- * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_HANDLE (contexts: _INVALID_CONTEXT).
+ * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_HANDLE (contexts: _INVALID_CONTEXT,
+ *	   graphs and what belongs to them: _INVALID_VALUE).
  */
 CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	bool null_ok, void **driver_handlep);
@@ -111,9 +114,9 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 CUresult object_add(struct call *call, enum vgpu_handle_kind kind, void *driver_handle,
 	uint64_t *handlep);
 
-/* As object_add(), under a handle that the guest chose. */
+/* As object_add(), under a handle that the guest chose, with the state of `like`. */
 CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
-	void *driver_handle);
+	void *driver_handle, const struct object *like);
 
 /*
  * Takes an object out of its table, whatever the driver will say to its destruction.
@@ -143,6 +146,10 @@ void dispatch_prepare(void);
  * of its own; never returns.
  */
 void *dispatch_main(void *session);
+
+/* Wakes the dispatcher if it sleeps, for the calls that are about to come: its guest
+ * takes as long to wake up, if they begin together. Any thread. */
+void dispatch_wake(struct session *session);
 
 /*
  * One frame, as the dispatcher does it: runs the call, or hands it to its lane.

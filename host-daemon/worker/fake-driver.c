@@ -10,23 +10,7 @@
 
 #include "vgpu/checked.h"
 #include "worker/fake-driver.h"
-
-enum fake_kind {
-	FAKE_FREE,
-	FAKE_CONTEXT,
-	FAKE_MODULE,
-	FAKE_FUNCTION,
-	FAKE_LIBRARY,
-	FAKE_KERNEL,
-	FAKE_STREAM,
-	FAKE_EVENT,
-};
-
-struct fake_object {
-	enum fake_kind kind;
-	struct fake_object *parent; /* goes with it */
-	uint64_t address;	    /* of a module's variable */
-} __attribute__((aligned(64)));
+#include "worker/fake-objects.h"
 
 struct fake_range {
 	uint64_t start, size;
@@ -45,7 +29,7 @@ static uint64_t memory_base;
 static struct fake_object *primary;
 static __thread struct fake_object *current;
 
-static void broken(const char *what)
+void fake_broken(const char *what)
 {
 	fprintf(stderr, "fake driver: %s\n", what);
 	abort();
@@ -59,18 +43,18 @@ static void *make(enum fake_kind kind, void *parent)
 	return object;
 }
 
-static struct fake_object *use(const void *handle, enum fake_kind kind)
+struct fake_object *fake_use(const void *handle, enum fake_kind kind)
 {
 	struct fake_object *object = (struct fake_object *)handle;
 
 	if (object < objects || object >= objects + N_OBJECTS || object->kind != kind)
-		broken("a handle that is not one of mine, or not of this kind");
+		fake_broken("a handle that is not one of mine, or not of this kind");
 	return object;
 }
 
 static void destroy(const void *handle, enum fake_kind kind)
 {
-	struct fake_object *object = use(handle, kind);
+	struct fake_object *object = fake_use(handle, kind);
 	uint32_t i;
 
 	object->kind = FAKE_FREE;
@@ -82,14 +66,14 @@ static void destroy(const void *handle, enum fake_kind kind)
 static void need_context(void)
 {
 	if (!current || current->kind != FAKE_CONTEXT)
-		broken("a call without a current context");
+		fake_broken("a call without a current context");
 }
 
-static void use_stream(CUstream stream)
+void fake_use_stream(CUstream stream)
 {
 	need_context();
 	if (stream)
-		use(stream, FAKE_STREAM);
+		fake_use(stream, FAKE_STREAM);
 }
 
 static uint64_t take_memory(uint64_t size)
@@ -111,7 +95,7 @@ static uint64_t take_memory(uint64_t size)
 	return 0;
 }
 
-static void use_memory(uint64_t address, uint64_t size)
+void fake_use_memory(uint64_t address, uint64_t size)
 {
 	uint32_t i;
 
@@ -124,7 +108,7 @@ static void use_memory(uint64_t address, uint64_t size)
 		if (ranges[i].registered &&
 			vgpu_range_within(address, 1, ranges[i].start, ranges[i].size))
 			return;
-	broken("an address that is not mine");
+	fake_broken("an address that is not mine");
 }
 
 static CUresult fake_init(unsigned int flags)
@@ -188,7 +172,7 @@ static CUresult fake_release(CUdevice device)
 static CUresult fake_set_current(CUcontext context)
 {
 	fake_counts.set_current++;
-	current = context ? use(context, FAKE_CONTEXT) : NULL;
+	current = context ? fake_use(context, FAKE_CONTEXT) : NULL;
 	return CUDA_SUCCESS;
 }
 
@@ -245,7 +229,7 @@ static CUresult remove_range(uint64_t address, bool registered)
 		ranges[i].size = 0;
 		return CUDA_SUCCESS;
 	}
-	broken("memory is given back that is not mine");
+	fake_broken("memory is given back that is not mine");
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -277,9 +261,9 @@ static CUresult fake_info(size_t *free_size, size_t *total)
 
 static CUresult copy(uint64_t to, uint64_t from, size_t size, CUstream stream)
 {
-	use_stream(stream);
-	use_memory(to, size);
-	use_memory(from, size);
+	fake_use_stream(stream);
+	fake_use_memory(to, size);
+	fake_use_memory(from, size);
 	fake_counts.copies++;
 	return CUDA_SUCCESS;
 }
@@ -305,47 +289,52 @@ static CUresult fake_2d(const CUDA_MEMCPY2D *rectangle, CUstream stream)
 	bool from_host = rectangle->srcMemoryType == CU_MEMORYTYPE_HOST;
 	bool to_host = rectangle->dstMemoryType == CU_MEMORYTYPE_HOST;
 
-	use_stream(stream);
+	fake_use_stream(stream);
 	if (!rectangle->Height || !rectangle->WidthInBytes)
 		return CUDA_SUCCESS;
-	use_memory(from_host ? (uintptr_t)rectangle->srcHost : rectangle->srcDevice,
+	fake_use_memory(from_host ? (uintptr_t)rectangle->srcHost : rectangle->srcDevice,
 		rows * rectangle->srcPitch + rectangle->WidthInBytes);
-	use_memory(to_host ? (uintptr_t)rectangle->dstHost : rectangle->dstDevice,
+	fake_use_memory(to_host ? (uintptr_t)rectangle->dstHost : rectangle->dstDevice,
 		rows * rectangle->dstPitch + rectangle->WidthInBytes);
 	fake_counts.copies++;
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_3d(const CUDA_MEMCPY3D *box, CUstream stream)
+void fake_use_box(const CUDA_MEMCPY3D *box)
 {
 	bool from_host = box->srcMemoryType == CU_MEMORYTYPE_HOST;
 	bool to_host = box->dstMemoryType == CU_MEMORYTYPE_HOST;
 
-	use_stream(stream);
 	if (!box->Depth || !box->Height || !box->WidthInBytes)
-		return CUDA_SUCCESS;
-	use_memory(from_host ? (uintptr_t)box->srcHost : box->srcDevice,
+		return;
+	fake_use_memory(from_host ? (uintptr_t)box->srcHost : box->srcDevice,
 		((box->Depth - 1) * box->srcHeight + box->Height - 1) * box->srcPitch +
 			box->WidthInBytes);
-	use_memory(to_host ? (uintptr_t)box->dstHost : box->dstDevice,
+	fake_use_memory(to_host ? (uintptr_t)box->dstHost : box->dstDevice,
 		((box->Depth - 1) * box->dstHeight + box->Height - 1) * box->dstPitch +
 			box->WidthInBytes);
-	fake_counts.copies++;
+}
+
+static CUresult fake_3d(const CUDA_MEMCPY3D *box, CUstream stream)
+{
+	fake_use_stream(stream);
+	fake_use_box(box);
+	fake_counts.copies += box->Depth && box->Height && box->WidthInBytes;
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
 	CUcontext from_context, size_t size, CUstream stream)
 {
-	use(to_context, FAKE_CONTEXT);
-	use(from_context, FAKE_CONTEXT);
+	fake_use(to_context, FAKE_CONTEXT);
+	fake_use(from_context, FAKE_CONTEXT);
 	return fake_d2d(to, from, size, stream);
 }
 
 static CUresult fill(uint64_t to, uint64_t size, CUstream stream)
 {
-	use_stream(stream);
-	use_memory(to, size);
+	fake_use_stream(stream);
+	fake_use_memory(to, size);
 	fake_counts.fills++;
 	return CUDA_SUCCESS;
 }
@@ -402,21 +391,22 @@ static CUresult fake_stream_create_priority(
 static CUresult fake_stream_destroy(CUstream stream)
 {
 	fake_counts.streams_gone++;
+	fake_graphs_forget_stream(stream);
 	destroy(stream, FAKE_STREAM);
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_stream_wait(CUstream stream)
 {
-	use_stream(stream);
+	fake_use_stream(stream);
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_write(
 	CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags)
 {
-	use_stream(stream);
-	use_memory(address, sizeof(value));
+	fake_use_stream(stream);
+	fake_use_memory(address, sizeof(value));
 	fake_counts.word_writes++;
 	fake_counts.last_word_value = value;
 	return CUDA_SUCCESS;
@@ -437,14 +427,14 @@ static CUresult fake_event_destroy(CUevent event)
 
 static CUresult fake_event_record(CUevent event, CUstream stream)
 {
-	use(event, FAKE_EVENT);
-	use_stream(stream);
+	fake_use(event, FAKE_EVENT);
+	fake_use_stream(stream);
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_event_wait(CUevent event)
 {
-	use(event, FAKE_EVENT);
+	fake_use(event, FAKE_EVENT);
 	return CUDA_SUCCESS;
 }
 
@@ -455,8 +445,8 @@ static CUresult fake_stream_event(CUstream stream, CUevent event, unsigned int f
 
 static CUresult fake_elapsed(float *time, CUevent start, CUevent end)
 {
-	use(start, FAKE_EVENT);
-	use(end, FAKE_EVENT);
+	fake_use(start, FAKE_EVENT);
+	fake_use(end, FAKE_EVENT);
 	*time = 1;
 	return CUDA_SUCCESS;
 }
@@ -484,7 +474,7 @@ static CUresult fake_module_load(CUmodule *module, const void *image, unsigned i
 
 static CUresult fake_module_unload(CUmodule module)
 {
-	struct fake_object *object = use(module, FAKE_MODULE);
+	struct fake_object *object = fake_use(module, FAKE_MODULE);
 
 	if (object->address)
 		remove_range(object->address, false);
@@ -507,13 +497,14 @@ static CUresult find(void **found, void *parent, enum fake_kind kind, const char
 
 static CUresult fake_get_function(CUfunction *function, CUmodule module, const char *name)
 {
-	return find((void **)function, use(module, FAKE_MODULE), FAKE_FUNCTION, name);
+	return find(
+		(void **)function, fake_use(module, FAKE_MODULE), FAKE_FUNCTION, name);
 }
 
 static CUresult fake_get_global(
 	CUdeviceptr *address, size_t *size, CUmodule module, const char *name)
 {
-	*address = use(module, FAKE_MODULE)->address;
+	*address = fake_use(module, FAKE_MODULE)->address;
 	*size = FAKE_GLOBAL_SIZE;
 	return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
@@ -537,7 +528,7 @@ static CUresult fake_library_unload(CUlibrary library)
 
 static CUresult fake_get_kernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-	return find((void **)kernel, use(library, FAKE_LIBRARY), FAKE_KERNEL, name);
+	return find((void **)kernel, fake_use(library, FAKE_LIBRARY), FAKE_KERNEL, name);
 }
 
 static CUresult param(size_t i, size_t *offset, size_t *size)
@@ -553,14 +544,29 @@ static CUresult param(size_t i, size_t *offset, size_t *size)
 static CUresult fake_function_param(
 	CUfunction function, size_t i, size_t *offset, size_t *size)
 {
-	use(function, FAKE_FUNCTION);
+	fake_use(function, FAKE_FUNCTION);
 	return param(i, offset, size);
 }
 
 static CUresult fake_kernel_param(CUkernel kernel, size_t i, size_t *offset, size_t *size)
 {
-	use(kernel, FAKE_KERNEL);
+	fake_use(kernel, FAKE_KERNEL);
 	return param(i, offset, size);
+}
+
+void fake_use_launch(CUfunction function, void **extra)
+{
+	volatile uint8_t *bytes, sum = 0;
+	size_t i;
+
+	if (((struct fake_object *)function)->kind != FAKE_KERNEL)
+		fake_use(function, FAKE_FUNCTION);
+	if (!extra || extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
+		*(size_t *)extra[3] != FAKE_PARAM_SIZE)
+		fake_broken("a launch with parameters of another size");
+	bytes = extra[1];
+	for (i = 0; i < FAKE_PARAM_SIZE; i++)
+		sum += bytes[i];
 }
 
 static CUresult fake_launch(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -568,18 +574,8 @@ static CUresult fake_launch(CUfunction function, unsigned int grid_x, unsigned i
 	unsigned int block_z, unsigned int shared, CUstream stream, void **params,
 	void **extra)
 {
-	volatile uint8_t *bytes, sum = 0;
-	size_t i;
-
-	if (((struct fake_object *)function)->kind != FAKE_KERNEL)
-		use(function, FAKE_FUNCTION);
-	use_stream(stream);
-	if (extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
-		*(size_t *)extra[3] != FAKE_PARAM_SIZE)
-		broken("a launch with parameters of another size");
-	bytes = extra[1];
-	for (i = 0; i < FAKE_PARAM_SIZE; i++)
-		sum += bytes[i];
+	fake_use_launch(function, extra);
+	fake_use_stream(stream);
 	fake_counts.launches++;
 	return fake_counts.next_launch;
 }
@@ -589,7 +585,7 @@ static CUresult fake_launch_ex(
 {
 	for (unsigned int i = 0; i < config->numAttrs; i++)
 		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
-			use(config->attrs[i].value.launchCompletionEvent.event,
+			fake_use(config->attrs[i].value.launchCompletionEvent.event,
 				FAKE_EVENT);
 	fake_counts.attributes += config->numAttrs;
 	return fake_launch(function, config->gridDimX, config->gridDimY, config->gridDimZ,
@@ -672,4 +668,5 @@ void fake_driver_init(struct driver *driver, uint64_t base)
 			.cuLaunchKernelEx = fake_launch_ex,
 		},
 	};
+	fake_graphs_init(&driver->table);
 }

@@ -23,6 +23,8 @@ void fence_init(struct session *session)
 	int can = 0;
 
 	pthread_mutex_init(&session->fences.lock, NULL);
+	pthread_mutex_init(&session->fences.owing_lock, NULL);
+	pthread_mutex_init(&session->fences.fault_lock, NULL);
 	if (driver->cuStreamWriteValue64_v2 && driver->cuDeviceGetAttribute &&
 		driver->cuDeviceGetAttribute(&can,
 			CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
@@ -39,6 +41,13 @@ static uint64_t *word_address(struct session *session, uint32_t word)
 	struct vgpu_word *words = (struct vgpu_word *)(session->area + VGPU_WORDS_OFF);
 
 	return &words[word].value;
+}
+
+static uint64_t *record_address(struct session *session, uint64_t record)
+{
+	uint64_t *records = (uint64_t *)(session->area + VGPU_RECORDS_OFF);
+
+	return &records[vgpu_record_slot(record)];
 }
 
 static void write_late(void *data)
@@ -69,18 +78,36 @@ static CUresult write_by_host(
 	return result;
 }
 
-CUresult fence_write_word(
-	struct session *session, CUstream stream, uint32_t word, uint64_t value)
+static CUresult write_at(
+	struct session *session, CUstream stream, uint64_t *address, uint64_t value)
 {
-	uint64_t *address;
-
-	if (word >= VGPU_WORDS_MAX)
-		return CUDA_ERROR_INVALID_VALUE;
-	address = word_address(session, word);
 	if (!session->fences.stream_writes)
 		return write_by_host(session, stream, address, value);
 	return session->driver->table.cuStreamWriteValue64_v2(
 		stream, (uintptr_t)address, value, 0);
+}
+
+CUresult fence_write_word(
+	struct session *session, CUstream stream, uint32_t word, uint64_t value)
+{
+	if (word >= VGPU_WORDS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	return write_at(session, stream, word_address(session, word), value);
+}
+
+CUresult fence_write_record(struct session *session, CUstream stream, uint64_t record)
+{
+	if (vgpu_record_slot(record) >= VGPU_RECORDS_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	return write_at(session, stream, record_address(session, record), record);
+}
+
+void fence_write_record_now(struct session *session, uint64_t record)
+{
+	/* Partner: the guest's acquire load of the record's word. */
+	if (vgpu_record_slot(record) < VGPU_RECORDS_MAX)
+		__atomic_store_n(
+			record_address(session, record), record, __ATOMIC_RELEASE);
 }
 
 void fence_write_word_now(struct session *session, uint32_t word, uint64_t value)
@@ -103,8 +130,9 @@ CUresult fence_bind(struct session *session, struct stream *stream, uint32_t wor
 
 static bool is_blocked(struct session *session)
 {
-	/* Partner: the decrement in fence_lane_done(). */
-	return __atomic_load_n(&session->fences.n_pending, __ATOMIC_SEQ_CST) > 0;
+	/* Partners: the decrement in fence_lane_done(), the end of a capture. */
+	return __atomic_load_n(&session->fences.n_pending, __ATOMIC_SEQ_CST) > 0 ||
+	       captures_are_live(session);
 }
 
 static void put_off(struct session *session, struct stream *stream)
@@ -131,9 +159,11 @@ static void make_mark(
 		return;
 	__atomic_store_n(&stream->marked, issued, __ATOMIC_RELAXED);
 	result = context_enter(session, runner, stream->context);
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
 		result = fence_write_word(
 			session, stream->object.driver, stream->word, issued);
+		fence_owe(session, stream);
+	}
 	if (fence_is_fault(result))
 		fence_note_fault(session, stream->context, result);
 	else if (result != CUDA_SUCCESS)
@@ -157,6 +187,14 @@ void fence_count(struct session *session, struct runner *runner, struct stream *
 	if (issued - __atomic_load_n(&stream->marked, __ATOMIC_RELAXED) <
 			FENCE_INTERVAL ||
 		!stream->has_word)
+		return;
+	fence_want_mark(session, runner, stream);
+}
+
+void fence_want_mark(
+	struct session *session, struct runner *runner, struct stream *stream)
+{
+	if (!stream->has_word)
 		return;
 	if (runner->is_dispatcher)
 		fence_mark(session, runner, stream);
@@ -185,6 +223,11 @@ void fence_run_due(struct session *session, struct runner *runner)
 	if (!fence_has_due(session))
 		return;
 	pthread_mutex_lock(&fences->lock);
+	/* A capture may be about to begin. Partner: captures_hold(). */
+	if (is_blocked(session)) {
+		pthread_mutex_unlock(&fences->lock);
+		return;
+	}
 	for (i = 0; i < fences->n_due; i++) {
 		fences->due[i]->due = false;
 		make_mark(session, runner, fences->due[i]);
@@ -193,7 +236,70 @@ void fence_run_due(struct session *session, struct runner *runner)
 	pthread_mutex_unlock(&fences->lock);
 }
 
-/* Takes streams off the list: that one, or all of that context. */
+void fence_owe(struct session *session, struct stream *stream)
+{
+	struct fences *fences = &session->fences;
+
+	if (__atomic_load_n(&stream->owes, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&fences->owing_lock);
+	if (!stream->owes && fences->n_owing < FENCE_OWING_MAX) {
+		__atomic_store_n(&stream->owes, true, __ATOMIC_RELAXED);
+		fences->owing[fences->n_owing] = stream;
+		__atomic_store_n(&fences->n_owing, fences->n_owing + 1, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&fences->owing_lock);
+}
+
+/* Whether nothing more is owed. The driver's own answer is why the call that follows
+ * does not block, whatever the guest's words say. */
+static bool pay(struct session *session, struct runner *runner, struct stream *stream)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	CUresult result;
+
+	result = context_enter(session, runner, stream->context);
+	if (result == CUDA_SUCCESS)
+		result = driver->cuStreamQuery(stream->object.driver);
+	if (result == CUDA_ERROR_NOT_READY)
+		return false;
+	if (result == CUDA_SUCCESS)
+		result = driver->cuStreamSynchronize(stream->object.driver);
+	if (fence_is_fault(result))
+		fence_note_fault(session, stream->context, result);
+	return true;
+}
+
+void fence_pay(struct session *session, struct runner *runner)
+{
+	struct fences *fences = &session->fences;
+	uint32_t i, n_kept = 0;
+
+	/* Lanes are the others who give streams work: with none at it, a stream that is
+	 * done stays so until the dispatcher takes its next frame. */
+	if (!__atomic_load_n(&fences->n_owing, __ATOMIC_RELAXED) ||
+		__atomic_load_n(&fences->n_running, __ATOMIC_ACQUIRE) ||
+		!session->driver->table.cuStreamQuery)
+		return;
+	pthread_mutex_lock(&fences->owing_lock);
+	/* To ask a captured stream would spoil its capture, which may just be about to
+	 * begin. Partner: captures_hold(). */
+	if (captures_are_live(session)) {
+		pthread_mutex_unlock(&fences->owing_lock);
+		return;
+	}
+	for (i = 0; i < fences->n_owing; i++) {
+		if (pay(session, runner, fences->owing[i]))
+			__atomic_store_n(
+				&fences->owing[i]->owes, false, __ATOMIC_RELAXED);
+		else
+			fences->owing[n_kept++] = fences->owing[i];
+	}
+	__atomic_store_n(&fences->n_owing, n_kept, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&fences->owing_lock);
+}
+
+/* Takes streams off the lists: that one, or all of that context. */
 static void forget(struct session *session, const struct stream *stream,
 	const struct context *context)
 {
@@ -209,6 +315,18 @@ static void forget(struct session *session, const struct stream *stream,
 	}
 	__atomic_store_n(&fences->n_due, n_kept, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&fences->lock);
+
+	n_kept = 0;
+	pthread_mutex_lock(&fences->owing_lock);
+	for (i = 0; i < fences->n_owing; i++) {
+		if (fences->owing[i] != stream && fences->owing[i]->context != context)
+			fences->owing[n_kept++] = fences->owing[i];
+		else
+			__atomic_store_n(
+				&fences->owing[i]->owes, false, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&fences->n_owing, n_kept, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&fences->owing_lock);
 }
 
 void fence_forget(struct session *session, const struct stream *stream)
@@ -226,19 +344,24 @@ void fence_lane_begins(struct session *session)
 	__atomic_fetch_add(&session->fences.n_pending, 1, __ATOMIC_RELAXED);
 }
 
-void fence_lane_done(struct session *session)
+void fence_kick(struct session *session)
 {
 	uint64_t one = 1;
 
-	/* What this lane issued and counted comes before; partner: is_blocked(). The
-	 * order of this and the load below against put_off() and its caller's last look
-	 * before sleeping is why they are seq_cst. */
-	if (__atomic_sub_fetch(&session->fences.n_pending, 1, __ATOMIC_SEQ_CST) ||
-		!__atomic_load_n(&session->fences.n_due, __ATOMIC_SEQ_CST) ||
+	if (!__atomic_load_n(&session->fences.n_due, __ATOMIC_SEQ_CST) ||
 		session->doorbell < 0)
 		return;
 	if (write(session->doorbell, &one, sizeof(one)) < 0)
 		vgpu_log_debug("VM %s: the dispatcher cannot be rung.", session->vm);
+}
+
+void fence_lane_done(struct session *session)
+{
+	/* What this lane issued and counted comes before; partner: is_blocked(). The
+	 * order of this and the load below against put_off() and its caller's last look
+	 * before sleeping is why they are seq_cst. */
+	if (!__atomic_sub_fetch(&session->fences.n_pending, 1, __ATOMIC_SEQ_CST))
+		fence_kick(session);
 }
 
 bool fence_is_fault(CUresult result)
@@ -264,12 +387,18 @@ bool fence_is_fault(CUresult result)
 void fence_note_fault(struct session *session, struct context *context, CUresult result)
 {
 	struct vgpu_channel_control *control = session_control(session);
-	uint32_t none = CUDA_SUCCESS;
+	bool is_known;
 
-	if (!__atomic_compare_exchange_n(&context->fault, &none, (uint32_t)result, false,
-		    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		return;
-	/* Partner: the guest's acquire load, in each wait and at each call. */
-	__atomic_fetch_add(&control->n_faults, 1, __ATOMIC_RELEASE);
-	vgpu_log_info("VM %s: work of the guest ended in fault %d.", session->vm, result);
+	/* Whoever comes second may be the first to answer, so it waits for the first. */
+	pthread_mutex_lock(&session->fences.fault_lock);
+	is_known = __atomic_load_n(&context->fault, __ATOMIC_RELAXED) != CUDA_SUCCESS;
+	if (!is_known) {
+		__atomic_store_n(&context->fault, (uint32_t)result, __ATOMIC_RELAXED);
+		/* Partner: the guest's acquire load, in each wait and at each call. */
+		__atomic_fetch_add(&control->n_faults, 1, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&session->fences.fault_lock);
+	if (!is_known)
+		vgpu_log_info("VM %s: work of the guest ended in fault %d.", session->vm,
+			result);
 }

@@ -48,8 +48,9 @@ void fixture_init(struct fixture *fixture)
 	must(memfd >= 0 && !ftruncate(memfd, FIXTURE_SHM_SIZE), "no memory");
 	reserve_window(fixture);
 	fake_driver_init(&fixture->driver, fixture->window.base + FIXTURE_SHM_SIZE);
-	must(!session_init(&fixture->session, &fixture->driver, &fixture->stats, -1,
-		     &assign, &fixture->window, memfd, -1, -1),
+	must(!session_prepare(&fixture->session, &fixture->driver) &&
+			!session_init(&fixture->session, &fixture->stats, -1, &assign,
+				&fixture->window, memfd, -1, -1),
 		"no session");
 	fixture->arena = fixture->session.arena.base +
 			 (uint64_t)FIXTURE_FIRST_EXTENT * VGPU_EXTENT_SIZE;

@@ -15,11 +15,11 @@ static int wait_locked(struct session *session)
 	struct timespec until;
 	int r = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += GROWTH_TIMEOUT_S;
 	while (!session->grant_arrived && !r)
-		r = -pthread_cond_timedwait(
-			&session->granted, &session->grant_lock, &until);
+		r = -pthread_cond_clockwait(&session->granted, &session->grant_lock,
+			CLOCK_MONOTONIC, &until);
 	return session->grant_arrived ? session->grant.error : vgpu_error_origin(r);
 }
 

@@ -10,6 +10,7 @@
 #include "vgpu/checked.h"
 #include "worker/array.h"
 #include "worker/call.h"
+#include "worker/handle-array.h"
 #include "worker/handle-copy.h"
 #include "worker/session.h"
 
@@ -34,18 +35,13 @@ static CUresult array_entry(struct call *call, enum vgpu_handle_kind kind,
 static CUresult keep(struct call *call, enum vgpu_handle_kind kind, void *driver_array,
 	const CUDA_ARRAY3D_DESCRIPTOR *descriptor, uint64_t size, uint64_t *handlep)
 {
-	struct array *array;
+	const struct array kept = { .descriptor = *descriptor, .charged = size };
 	CUresult result;
 
 	pthread_mutex_lock(&call->session->contexts.lock);
-	result = object_add(call, kind, driver_array, handlep);
+	result = object_add_like(call, kind, driver_array, NULL, &kept.object, handlep);
 	if (result == CUDA_SUCCESS)
-		result = array_entry(call, kind, *handlep, &array);
-	if (result == CUDA_SUCCESS) {
-		array->descriptor = *descriptor;
-		array->charged = size;
 		call->context->array_bytes += size;
-	}
 	pthread_mutex_unlock(&call->session->contexts.lock);
 	return result;
 }
@@ -138,17 +134,15 @@ CUresult handle_cuArray3DGetDescriptor_v2(struct call *call,
 static CUresult keep_part(
 	struct call *call, CUarray part, const struct array *whole, uint64_t *handlep)
 {
-	struct array *array;
+	struct array kept = {};
 	CUresult result;
 
 	if (!call->driver->cuArray3DGetDescriptor_v2)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_add_child(call, VGPU_HANDLE_ARRAY, part, &whole->object, handlep);
-	if (result == CUDA_SUCCESS)
-		result = array_entry(call, VGPU_HANDLE_ARRAY, *handlep, &array);
-	return result == CUDA_SUCCESS
-		       ? call->driver->cuArray3DGetDescriptor_v2(&array->descriptor, part)
-		       : result;
+	result = call->driver->cuArray3DGetDescriptor_v2(&kept.descriptor, part);
+	return result == CUDA_SUCCESS ? object_add_like(call, VGPU_HANDLE_ARRAY, part,
+						&whole->object, &kept.object, handlep)
+				      : result;
 }
 
 CUresult handle_cuArrayGetPlane(struct call *call,
@@ -341,14 +335,26 @@ static bool array_holds(const struct array *array, const struct vgpu_array_side 
 	       vgpu_range_within(side->z, box->depth, 0, d->Depth ? d->Depth : 1);
 }
 
+CUresult array_check_side(struct call *call, uint64_t handle,
+	const struct vgpu_array_side *side, const struct vgpu_array_box *box,
+	CUarray *arrayp)
+{
+	struct array *array;
+	CUresult result;
+
+	result = array_entry(call, VGPU_HANDLE_ARRAY, handle, &array);
+	if (result != CUDA_SUCCESS)
+		return result;
+	*arrayp = array->object.driver;
+	return array_holds(array, side, box) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 /* Checks a side and says what it is. */
 static CUresult find_side(struct call *call, uint64_t handle,
 	const struct vgpu_array_side *side, const struct vgpu_array_box *box,
 	CUmemorytype *typep, CUarray *arrayp)
 {
 	const struct copy_side memory = { side->address, side->pitch, side->rows };
-	struct array *array;
-	CUresult result;
 
 	if (!handle) {
 		*typep = arena_covers(call->session, side->address, 1)
@@ -358,11 +364,7 @@ static CUresult find_side(struct call *call, uint64_t handle,
 			call, &memory, box->width, box->height, box->depth);
 	}
 	*typep = CU_MEMORYTYPE_ARRAY;
-	result = array_entry(call, VGPU_HANDLE_ARRAY, handle, &array);
-	if (result != CUDA_SUCCESS)
-		return result;
-	*arrayp = array->object.driver;
-	return array_holds(array, side, box) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return array_check_side(call, handle, side, box, arrayp);
 }
 
 /* The structure of the API names the fields of both sides alike. */

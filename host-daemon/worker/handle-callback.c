@@ -7,6 +7,17 @@
 #include "worker/call.h"
 #include "worker/session.h"
 
+/* A callback that a capture records would be due at each launch of its graph; ours is
+ * due once. */
+static bool is_captured(struct call *call, CUstream stream)
+{
+	CUstreamCaptureStatus status;
+
+	return captures_are_live(call->session) && call->driver->cuStreamIsCapturing &&
+	       call->driver->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 static CUresult submit(
 	struct call *call, uint64_t handle, uint64_t cookie, bool is_host_function)
 {
@@ -14,6 +25,8 @@ static CUresult submit(
 	void *stream;
 
 	result = object_get(call, VGPU_HANDLE_STREAM, handle, false, &stream);
+	if (result == CUDA_SUCCESS && is_captured(call, stream))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	return result == CUDA_SUCCESS
 		       ? callbacks_submit(call->session, stream, call->stream->context,
 				 cookie, is_host_function)

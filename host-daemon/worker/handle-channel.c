@@ -3,16 +3,44 @@
  * Calls between shim and worker that no program sees
  */
 
+#include <string.h>
+
 #include "g-handlers.h"
 #include "vgpu/g-calls.h"
 #include "worker/call.h"
+#include "worker/device-info.h"
 #include "worker/growth.h"
 #include "worker/kernel.h"
 #include "worker/session.h"
 
-#define NAME_MAX_SIZE 256
-#define UUID_SIZE 16
-#define ATTRIBUTES_N 160
+/* What a reply has of vgpu_device_info.known. */
+#define KNOWN_SIZE (VGPU_DEVICE_ATTRIBUTES_N / 8)
+
+/* As many devices as the guest has room for, from the first on. */
+static CUresult tell_devices(struct call *call, const Vgpu__VgpuHelloRequest *request,
+	Vgpu__VgpuHelloReply *reply)
+{
+	uint8_t *place = (uint8_t *)(uintptr_t)request->destination;
+	uint64_t n = request->room / sizeof(struct vgpu_device_info);
+	struct vgpu_device_info info;
+
+	if (n > (uint64_t)call->session->n_devices)
+		n = (uint64_t)call->session->n_devices;
+	if (!n)
+		return CUDA_SUCCESS;
+	if (!arena_covers(call->session, request->destination, n * sizeof(info)))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (uint32_t i = 0; i < n; i++) {
+		CUresult result = device_info_get((int)i, &info);
+
+		if (result != CUDA_SUCCESS)
+			return result;
+		info.total_memory = device_memory_limit(call->session, info.total_memory);
+		memcpy(place + i * sizeof(info), &info, sizeof(info));
+	}
+	reply->n_told = (uint32_t)n;
+	return CUDA_SUCCESS;
+}
 
 CUresult handle_vgpuHello(struct call *call, const Vgpu__VgpuHelloRequest *request,
 	Vgpu__VgpuHelloReply *reply)
@@ -20,55 +48,26 @@ CUresult handle_vgpuHello(struct call *call, const Vgpu__VgpuHelloRequest *reque
 	reply->driver_version = call->session->driver_version;
 	reply->n_devices = call->session->n_devices;
 	reply->driver_name = (char *)driver_name(call->session->driver);
-	return CUDA_SUCCESS;
-}
-
-static void ask_attributes(
-	struct call *call, CUdevice device, int32_t *values, uint8_t *known)
-{
-	int value;
-
-	for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX && i < ATTRIBUTES_N; i++) {
-		if (!attribute_answer(i, &value) &&
-			call->driver->cuDeviceGetAttribute(&value, i, device) !=
-				CUDA_SUCCESS)
-			continue;
-		values[i] = value;
-		known[i / 8] |= 1 << i % 8;
-	}
+	return tell_devices(call, request, reply);
 }
 
 CUresult handle_vgpuDeviceInfo(struct call *call,
 	const Vgpu__VgpuDeviceInfoRequest *request, Vgpu__VgpuDeviceInfoReply *reply)
 {
-	char *name = call_alloc(call, NAME_MAX_SIZE);
-	uint8_t *uuid = call_alloc(call, UUID_SIZE);
-	uint8_t *known = call_alloc(call, ATTRIBUTES_N / 8);
-	int32_t *values = call_alloc(call, ATTRIBUTES_N * sizeof(*values));
-	size_t total = 0;
+	struct vgpu_device_info *info = call_alloc(call, sizeof(*info));
 	CUresult result;
 
-	if (!name || !uuid || !known || !values)
+	if (!info)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (request->device < 0 || request->device >= call->session->n_devices)
-		return CUDA_ERROR_INVALID_DEVICE;
-	result = call->driver->cuDeviceGetName(name, NAME_MAX_SIZE, request->device);
-	if (result == CUDA_SUCCESS)
-		result = call->driver->cuDeviceTotalMem_v2(&total, request->device);
-	if (result == CUDA_SUCCESS && call->driver->cuDeviceGetUuid_v2)
-		result =
-			call->driver->cuDeviceGetUuid_v2((CUuuid *)uuid, request->device);
-	else if (result == CUDA_SUCCESS)
-		result = call->driver->cuDeviceGetUuid((CUuuid *)uuid, request->device);
+	result = device_info_get(request->device, info);
 	if (result != CUDA_SUCCESS)
 		return result;
-	ask_attributes(call, request->device, values, known);
-	reply->device_name = name;
-	reply->uuid = (ProtobufCBinaryData){ UUID_SIZE, uuid };
-	reply->total_mem = device_memory_limit(call->session, total);
-	reply->attributes = values;
-	reply->n_attributes = ATTRIBUTES_N;
-	reply->known = (ProtobufCBinaryData){ ATTRIBUTES_N / 8, known };
+	reply->device_name = info->name;
+	reply->uuid = (ProtobufCBinaryData){ sizeof(info->uuid), info->uuid };
+	reply->total_mem = device_memory_limit(call->session, info->total_memory);
+	reply->attributes = info->attributes;
+	reply->n_attributes = VGPU_DEVICE_ATTRIBUTES_N;
+	reply->known = (ProtobufCBinaryData){ KNOWN_SIZE, info->known };
 	return CUDA_SUCCESS;
 }
 
@@ -85,6 +84,8 @@ CUresult handle_vgpuLaneContext(struct call *call,
 CUresult handle_vgpuLaneExit(struct call *call, const Vgpu__VgpuLaneExitRequest *request,
 	Vgpu__VgpuLaneExitReply *reply)
 {
+	/* To the driver, a capture that it left would be the lane's next thread's. */
+	captures_leave_lane(call, call->lane);
 	lane_exit(call->lane, call->runner);
 	return CUDA_SUCCESS;
 }
@@ -114,6 +115,13 @@ CUresult handle_vgpuFunctionInfo(struct call *call,
 	const Vgpu__VgpuFunctionInfoRequest *request, Vgpu__VgpuFunctionInfoReply *reply)
 {
 	return kernel_describe(call, request, reply);
+}
+
+CUresult handle_vgpuFunctionAttributes(struct call *call,
+	const Vgpu__VgpuFunctionAttributesRequest *request,
+	Vgpu__VgpuFunctionAttributesReply *reply)
+{
+	return kernel_attributes(call, request, reply);
 }
 
 CUresult handle_vgpuPrintFetch(struct call *call,

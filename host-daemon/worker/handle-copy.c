@@ -16,6 +16,9 @@
 #include "worker/session.h"
 
 #define NO_WORD UINT32_MAX
+/* No piece of a copy by way of staging memory is larger; the driver copies what is while
+ * the dispatcher has nothing to do. */
+#define PIECE_MAX (512u << 10)
 
 /*
  * A copy that no stream will carry: its block is free at once. One that is told of the
@@ -66,6 +69,10 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 		call, request->h_stream, request->word, request->word_value, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
+	/* Behind the last of several copies that only then need a word. */
+	if (!request->byte_count)
+		return copy_finish(
+			call, stream, request->word, request->word_value, CUDA_SUCCESS);
 	result = range_check(call, request->dst_device, request->byte_count);
 	if (result == CUDA_SUCCESS)
 		result = check_host(call, request->src_host, request->byte_count);
@@ -76,6 +83,7 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 	if (result == CUDA_SUCCESS) {
 		session_count(call->session, copies_h2d, 1);
 		session_count(call->session, bytes_h2d, request->byte_count);
+		call->runner->copies_piece = request->byte_count <= PIECE_MAX;
 	}
 	return copy_finish(call, stream, request->word, request->word_value, result);
 }
@@ -101,6 +109,7 @@ CUresult handle_cuMemcpyDtoHAsync_v2(struct call *call,
 	if (result == CUDA_SUCCESS) {
 		session_count(call->session, copies_d2h, 1);
 		session_count(call->session, bytes_d2h, request->byte_count);
+		call->runner->copies_piece = request->byte_count <= PIECE_MAX;
 	}
 	return copy_finish(call, stream, request->word, request->word_value, result);
 }

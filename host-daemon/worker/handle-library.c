@@ -12,26 +12,42 @@
 #include "worker/load.h"
 #include "worker/session.h"
 
-/* Options of a library are promises about the program's image: the driver is told none
- * of them and keeps what it needs itself. */
+/* The driver may make another one of the same handle as soon as it is done. Where it is
+ * not, its code stays. */
+static CUresult unload_library(struct call *call, CUlibrary library)
+{
+	struct code *code = code_take(call->session, library);
+	CUresult result = call->driver->cuLibraryUnload(library);
+
+	if (result == CUDA_SUCCESS)
+		code_free(call->session, code);
+	else if (code)
+		code_keep(call->session, code, library);
+	return result;
+}
+
+/* Options of a library are promises about the program's image; that of this process
+ * stays mapped, and the driver is told so. */
 static CUresult load_library(struct call *call, struct load *load, uint64_t *handlep)
 {
+	CUlibraryOption options[] = { CU_LIBRARY_BINARY_IS_PRESERVED };
+	void *values[] = { (void *)(uintptr_t)1 };
 	CUlibrary library;
 	CUresult result;
 
 	if (!call->driver->cuLibraryLoadData)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = call->driver->cuLibraryLoadData(&library, load->images.code,
-		load->jit.options, load->jit.values, load->jit.n_options, NULL, NULL, 0);
+	result = call->driver->cuLibraryLoadData(&library, load->images.code->start,
+		load->jit.options, load->jit.values, load->jit.n_options, options, values,
+		1);
 	if (result != CUDA_SUCCESS)
 		return result;
+	images_preserve(call, &load->images, library);
 	result = managed_register(call);
 	if (result == CUDA_SUCCESS)
 		result = object_add(call, VGPU_HANDLE_LIBRARY, library, handlep);
 	if (result != CUDA_SUCCESS)
-		call->driver->cuLibraryUnload(library);
-	else
-		images_keep(call, &load->images, VGPU_HANDLE_LIBRARY, *handlep);
+		unload_library(call, library);
 	return result;
 }
 
@@ -63,7 +79,7 @@ CUresult handle_cuLibraryUnload(struct call *call,
 	result = object_take(call, VGPU_HANDLE_LIBRARY, request->library, &library);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return call->driver->cuLibraryUnload(library);
+	return unload_library(call, library);
 }
 
 CUresult handle_cuLibraryGetKernel(struct call *call,

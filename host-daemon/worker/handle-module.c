@@ -14,7 +14,7 @@ static CUresult load_module(struct call *call, struct load *load, uint64_t *hand
 	CUresult result;
 	CUmodule module;
 
-	result = call->driver->cuModuleLoadDataEx(&module, load->images.code,
+	result = call->driver->cuModuleLoadDataEx(&module, load->images.code->start,
 		load->jit.n_options, load->jit.options, load->jit.values);
 	if (result != CUDA_SUCCESS)
 		return result;

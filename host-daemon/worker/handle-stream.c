@@ -47,6 +47,7 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	fence_forget(call->session, (struct stream *)object);
+	capture_remove(call->session, (struct stream *)object, false);
 	result = object_take(call, VGPU_HANDLE_STREAM, request->h_stream, &stream);
 	return result == CUDA_SUCCESS ? call->driver->cuStreamDestroy_v2(stream) : result;
 }
@@ -124,6 +125,41 @@ CUresult handle_cuStreamSynchronize(struct call *call,
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
 	return result == CUDA_SUCCESS ? call->driver->cuStreamSynchronize(stream)
 				      : result;
+}
+
+CUresult handle_cuStreamQuery(struct call *call,
+	const Vgpu__CuStreamQueryRequest *request, Vgpu__CuStreamQueryReply *reply)
+{
+	struct stream *stream;
+	CUresult result;
+
+	result = stream_entry(call, request->h_stream, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Who asks once will ask again: the next answer is in the stream's word. */
+	if (call->runner->is_dispatcher) {
+		fence_cover(call->session, stream, request->target);
+		fence_mark(call->session, call->runner, stream);
+		result = context_enter(call->session, call->runner, call->context);
+	}
+	return result == CUDA_SUCCESS ? call->driver->cuStreamQuery(stream->object.driver)
+				      : result;
+}
+
+CUresult handle_vgpuStreamMark(struct call *call,
+	const Vgpu__VgpuStreamMarkRequest *request, Vgpu__VgpuStreamMarkReply *reply)
+{
+	struct stream *stream;
+	CUresult result;
+
+	result = stream_entry(call, request->stream, &stream);
+	if (result == CUDA_SUCCESS)
+		result = context_enter(call->session, call->runner, stream->context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	fence_owe(call->session, stream);
+	return fence_write_word(call->session, stream->object.driver, request->word,
+		request->value);
 }
 
 bool stream_wait_is_over(

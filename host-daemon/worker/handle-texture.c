@@ -54,16 +54,11 @@ static CUresult take(struct call *call, enum vgpu_handle_kind kind, uint64_t num
 static CUresult keep(
 	struct call *call, enum vgpu_handle_kind kind, uint64_t number, uint64_t resource)
 {
-	struct object *object;
+	const struct texture kept = { .resource = resource };
 	uint64_t handle;
-	CUresult result;
 
-	result = object_add(call, kind, as_pointer(number), &handle);
-	if (result == CUDA_SUCCESS)
-		result = object_entry(call, kind, handle, &object);
-	if (result == CUDA_SUCCESS)
-		((struct texture *)object)->resource = resource;
-	return result;
+	return object_add_like(
+		call, kind, as_pointer(number), NULL, &kept.object, &handle);
 }
 
 /*

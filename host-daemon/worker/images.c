@@ -8,36 +8,30 @@
 
 #include "vgpu/checked.h"
 #include "vgpu/log.h"
+#include "vgpu/rate.h"
 #include "worker/call.h"
 #include "worker/image-check.h"
 #include "worker/images.h"
-#include "vgpu/rate.h"
 #include "worker/session.h"
-
-#define WRAPPER_MAGIC 0x466243b1u
-#define WRAPPER_PRELINKED 2u
-
-/* Behind each image: the end of a text, and what a parser may look ahead at. */
-#define TRAILER 64u
-#define ALIGNMENT 64u
 
 static CUresult total_size(
 	struct call *call, const struct vgpu_load *load, uint64_t *totalp)
 {
-	uint64_t total = 0, padded;
+	uint64_t total = 0;
 
 	for (uint32_t i = 0; i < load->n_images; i++) {
 		const struct vgpu_load_image *image = &load->images[i];
 
-		if (!image->size || image->size > IMAGES_SIZE_MAX ||
+		if (!image->size || image->size > IMAGES_SIZE_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+		if (!(load->flags & VGPU_LOAD_BY_DIGEST) &&
 			!arena_covers(call->session, image->address, image->size))
 			return CUDA_ERROR_INVALID_VALUE;
-		if (!vgpu_align_u64(image->size + TRAILER, ALIGNMENT, &padded) ||
-			!vgpu_add_u64(total, padded, &total) || total > IMAGES_SIZE_MAX)
-			return CUDA_ERROR_OUT_OF_MEMORY;
+		/* None is more than 1 GiB, and there are few of them. */
+		total += image_padded(image->size);
 	}
 	*totalp = total;
-	return CUDA_SUCCESS;
+	return total <= IMAGES_SIZE_MAX ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 bool images_charge(struct session *session, uint64_t size)
@@ -69,22 +63,65 @@ CUresult images_hold(struct session *session, uint64_t size)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Copies one image to a place of the copy. Return: bytes that it takes there, or 0 for
- * one that leads out of its own. */
-static uint64_t copy_image(uint8_t *to, const struct vgpu_load_image *image)
+/* Whether what stands behind a container is nothing, so that a text ends there. */
+static bool is_padding(const uint8_t *bytes, uint64_t size)
 {
-	uint64_t padded = (image->size + TRAILER + ALIGNMENT - 1) & -(uint64_t)ALIGNMENT;
+	for (uint64_t i = 0; i < size; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
 
-	memcpy(to, (const void *)(uintptr_t)image->address, image->size);
-	memset(to + image->size, 0, padded - image->size);
-	/* Checked in the copy: the guest may change its own meanwhile. */
-	return image_is_contained(to, image->size) ? padded : 0;
+/* Looks at each container for itself. */
+static CUresult check_containers(
+	struct call *call, struct images *images, const struct vgpu_load *load)
+{
+	const bool is_told = load->flags & VGPU_LOAD_BY_DIGEST &&
+			     load->flags & VGPU_LOAD_SILENT;
+	const uint8_t *bytes = images->code->image.bytes;
+
+	images->is_silent = true;
+	for (uint32_t i = 0; i < load->n_images; i++) {
+		const uint64_t size = load->images[i].size, padded = image_padded(size);
+
+		if (!is_padding(bytes + size, padded - size) ||
+			!image_is_contained(bytes, size))
+			return CUDA_ERROR_INVALID_IMAGE;
+		if (!is_told && !print_note_code(call->session, bytes, size))
+			images->is_silent = false;
+		bytes += padded;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult obtain(struct call *call, struct images *images,
+	const struct vgpu_load *load, uint64_t size)
+{
+	struct session *session = call->session;
+	CUresult result = CUDA_SUCCESS;
+	struct image *image;
+
+	images->code = code_new();
+	if (!images->code)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	image = &images->code->image;
+	if (load->flags & VGPU_LOAD_BY_DIGEST) {
+		if (!code_find_image(session, load->digest, size, image))
+			result = image_find(image, session, load->digest, size);
+		images->is_absent = result == CUDA_ERROR_NOT_FOUND;
+		if (result == CUDA_SUCCESS)
+			session_count(session, images_found, 1);
+		return result;
+	}
+	session_count(session, images_sent, 1);
+	session_count(session, image_bytes, size);
+	return image_copy(image, load, size);
 }
 
 CUresult images_take(
 	struct call *call, struct images *images, const struct vgpu_load *load)
 {
-	uint64_t total, taken, offset = 0;
+	uint64_t total;
 	CUresult result;
 
 	memset(images, 0, sizeof(*images));
@@ -100,32 +137,24 @@ CUresult images_take(
 	if (result != CUDA_SUCCESS)
 		return result;
 	images->held = total;
-	images->copy = aligned_alloc(ALIGNMENT, total);
-	if (!images->copy)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (uint32_t i = 0; i < load->n_images; i++) {
-		images->containers[i] = images->copy + offset;
-		taken = copy_image(images->copy + offset, &load->images[i]);
-		if (!taken)
-			return CUDA_ERROR_INVALID_IMAGE;
-		print_note_code(
-			call->session, images->copy + offset, load->images[i].size);
-		offset += taken;
-	}
-	images->code = images->containers[0];
-	if (load->n_images == 1)
-		return CUDA_SUCCESS;
-
-	/* The first is the linked result, the others are what it was linked from; the
-	 * array ends with NULL because one place of it is always left. */
-	images->wrapper = (struct images_wrapper){
-		.magic = WRAPPER_MAGIC,
-		.version = WRAPPER_PRELINKED,
-		.data = images->containers[0],
-		.prelinked = &images->containers[1],
-	};
-	images->code = &images->wrapper;
+	result = obtain(call, images, load, total);
+	if (result == CUDA_SUCCESS)
+		result = check_containers(call, images, load);
+	if (result != CUDA_SUCCESS)
+		return result;
+	image_share(&images->code->image, call->session);
+	code_place(images->code, load);
+	images->is_taken = true;
+	memcpy(images->digest, images->code->image.digest, sizeof(images->digest));
 	return CUDA_SUCCESS;
+}
+
+void images_preserve(struct call *call, struct images *images, CUlibrary library)
+{
+	images->code->held = images->held;
+	images->held = 0;
+	code_keep(call->session, images->code, library);
+	images->code = NULL;
 }
 
 void images_keep(struct call *call, struct images *images, enum vgpu_handle_kind kind,
@@ -141,8 +170,7 @@ void images_keep(struct call *call, struct images *images, enum vgpu_handle_kind
 
 void images_release(struct call *call, struct images *images)
 {
-	free(images->copy);
-	images->copy = NULL;
+	images->code = code_free(call->session, images->code);
 	images_refund(call->session, images->size);
 	images->size = 0;
 	object_totals_refund(&call->session->totals, images->held);

@@ -16,12 +16,13 @@
 #include "vgpu/cuda.h"
 #include "vgpu/handle.h"
 #include "vgpu/load.h"
+#include "worker/code.h"
 
 struct call;
 struct session;
 
 /* One load: the largest fat binaries of NVIDIA's libraries have some hundred MiB. */
-#define IMAGES_SIZE_MAX (1ull << 30)
+#define IMAGES_SIZE_MAX CONTROL_IMAGE_SIZE_MAX
 
 /* What all loads of a session may copy at a time, logs included. */
 #define IMAGES_SESSION_MAX (2ull << 30)
@@ -29,21 +30,14 @@ struct session;
 /* Of all that is loaded, unless vgpud says otherwise. */
 #define IMAGES_HELD_MAX (4ull << 30)
 
-/* Wrapper of fat binaries, as NVIDIA's fatbinary_section.h documents it. */
-struct images_wrapper {
-	uint32_t magic;
-	uint32_t version;
-	const void *data;
-	void *prelinked; /* version 2: NULL-terminated array of further containers */
-};
-
 struct images {
-	uint8_t *copy;
-	uint64_t size;	  /* charged while the load lasts */
-	uint64_t held;	  /* charged as code that is loaded, unless it was kept */
-	const void *code; /* what the driver is given */
-	struct images_wrapper wrapper;
-	const void *containers[VGPU_LOAD_IMAGES_MAX];
+	struct code *code; /* NULL: none */
+	uint64_t size;	   /* charged while the load lasts */
+	uint64_t held;	   /* charged as code that is loaded, unless it was kept */
+	bool is_absent;	   /* it was named by a digest that nobody has */
+	bool is_taken;	   /* all is there, and of this digest */
+	bool is_silent;	   /* no code of it prints, as far as that is known */
+	uint8_t digest[CONTROL_DIGEST_SIZE];
 };
 
 /* Charges bytes to what loads under way may take. Return: whether they fit. */
@@ -54,13 +48,22 @@ void images_refund(struct session *session, uint64_t size);
  * CUDA_ERROR_OUT_OF_MEMORY and a line in the log. */
 CUresult images_hold(struct session *session, uint64_t size);
 
-/* Copies images out of the arena. Return: CUDA_SUCCESS or what to answer. */
+/*
+ * Copies images out of the arena, or finds those that the guest names by their digest.
+ *
+ * Return: CUDA_SUCCESS or what to answer; CUDA_ERROR_NOT_FOUND where nobody has an image
+ * of that digest.
+ */
 CUresult images_take(
 	struct call *call, struct images *images, const struct vgpu_load *load);
+
+/* Has the code of a library, which is not known to the guest yet, stay mapped and charged
+ * for as long as that lives. */
+void images_preserve(struct call *call, struct images *images, CUlibrary library);
 
 /* Has what was loaded stay charged for as long as that object lives. */
 void images_keep(struct call *call, struct images *images, enum vgpu_handle_kind kind,
 	uint64_t handle);
 
-/* Frees the copy and refunds what was not kept. */
+/* Lets go of the copy and refunds what was not kept. */
 void images_release(struct call *call, struct images *images);

@@ -3,8 +3,10 @@
  * Kernels: where their parameters lie
  */
 
+#include <assert.h>
 #include <string.h>
 
+#include "vgpu/checked.h"
 #include "worker/kernel.h"
 #include "worker/session.h"
 
@@ -16,8 +18,7 @@ static bool is_kernel(struct call *call, const struct kernel *kernel)
 	       &kernel->object;
 }
 
-/* One parameter; CUDA_ERROR_INVALID_VALUE behind the last. */
-static CUresult ask_param(struct call *call, const struct kernel *kernel, size_t index,
+CUresult kernel_param(struct call *call, const struct kernel *kernel, size_t index,
 	size_t *offsetp, size_t *sizep)
 {
 	const struct vgpu_driver *driver = call->driver;
@@ -40,18 +41,21 @@ static CUresult ask_param(struct call *call, const struct kernel *kernel, size_t
 static CUresult walk(struct call *call, struct kernel *kernel, uint32_t first,
 	Vgpu__VgpuFunctionInfoReply *reply, uint32_t *n_paramsp, uint32_t *param_sizep)
 {
-	size_t offset, size, end = 0;
+	uint64_t end = 0, behind;
+	size_t offset, size;
 	CUresult result;
 	uint32_t i;
 
 	for (i = 0; i < KERNEL_PARAMS_MAX; i++) {
-		result = ask_param(call, kernel, i, &offset, &size);
+		result = kernel_param(call, kernel, i, &offset, &size);
 		if (result == CUDA_ERROR_INVALID_VALUE)
 			break;
 		if (result != CUDA_SUCCESS)
 			return result;
-		if (offset + size > end)
-			end = offset + size;
+		if (!vgpu_add_u64(offset, size, &behind) || behind > KERNEL_PARAMS_MAX)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		if (behind > end)
+			end = behind;
 		if (!reply || i < first || reply->n_offsets == KERNEL_INFO_MAX)
 			continue;
 		reply->offsets[reply->n_offsets++] = offset;
@@ -98,6 +102,48 @@ CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest 
 		&reply->n_params, &reply->param_bytes);
 }
 
+static CUresult ask_attribute(struct call *call,
+	const Vgpu__VgpuFunctionAttributesRequest *request, const struct object *object,
+	int attribute, int *valuep)
+{
+	const struct vgpu_driver *driver = call->driver;
+
+	if (request->is_of_device && driver->cuKernelGetAttribute)
+		return driver->cuKernelGetAttribute(
+			valuep, attribute, object->driver, request->device);
+	if (!request->is_of_device && driver->cuFuncGetAttribute)
+		return driver->cuFuncGetAttribute(valuep, attribute, object->driver);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult kernel_attributes(struct call *call,
+	const Vgpu__VgpuFunctionAttributesRequest *request,
+	Vgpu__VgpuFunctionAttributesReply *reply)
+{
+	enum vgpu_handle_kind kind =
+		request->is_of_device ? VGPU_HANDLE_KERNEL : VGPU_HANDLE_FUNCTION;
+	struct object *object;
+	CUresult result;
+	int value;
+
+	static_assert(CU_FUNC_ATTRIBUTE_MAX <= KERNEL_ATTRIBUTES_MAX, "a bit each");
+	result = object_entry(call, kind, request->function, &object);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply->attributes =
+		call_alloc(call, KERNEL_ATTRIBUTES_MAX * sizeof(*reply->attributes));
+	if (!reply->attributes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	reply->n_attributes = CU_FUNC_ATTRIBUTE_MAX;
+	for (int i = 0; i < CU_FUNC_ATTRIBUTE_MAX; i++) {
+		if (ask_attribute(call, request, object, i, &value) != CUDA_SUCCESS)
+			continue;
+		reply->attributes[i] = value;
+		reply->known |= 1u << i;
+	}
+	return CUDA_SUCCESS;
+}
+
 CUresult kernel_list_prepare(struct call *call, unsigned int *np, unsigned int wanted,
 	void ***objectsp, uint64_t **handlesp)
 {
@@ -117,9 +163,8 @@ CUresult kernel_list(struct call *call, enum vgpu_handle_kind kind, void **objec
 	CUresult result = CUDA_SUCCESS;
 	size_t n_handles = 0;
 
-	for (unsigned int i = first; i < n && n_handles < KERNEL_LIST_MAX &&
-		result == CUDA_SUCCESS;
-		i++)
+	for (unsigned int i = first;
+		i < n && n_handles < KERNEL_LIST_MAX && result == CUDA_SUCCESS; i++)
 		result = object_add_child(
 			call, kind, objects[i], parent, &handles[n_handles++]);
 	if (result == CUDA_SUCCESS)

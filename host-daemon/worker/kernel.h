@@ -15,6 +15,9 @@
 /* Parameters told in one reply: what fits a reply slot. */
 #define KERNEL_INFO_MAX 190u
 
+/* Attributes of a function told at once: one bit each says that the driver knew it. */
+#define KERNEL_ATTRIBUTES_MAX 32u
+
 /* A mangled name beside the rest of a reply in its slot. */
 #define KERNEL_NAME_MAX 1900u
 
@@ -28,9 +31,18 @@
  */
 CUresult kernel_param_size(struct call *call, struct kernel *kernel, uint32_t *sizep);
 
+/* Where one parameter lies. Return: CUDA_ERROR_INVALID_VALUE behind the last. */
+CUresult kernel_param(struct call *call, const struct kernel *kernel, size_t index,
+	size_t *offsetp, size_t *sizep);
+
 /* Answers vgpuFunctionInfo. */
 CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest *request,
 	Vgpu__VgpuFunctionInfoReply *reply);
+
+/* Answers vgpuFunctionAttributes. */
+CUresult kernel_attributes(struct call *call,
+	const Vgpu__VgpuFunctionAttributesRequest *request,
+	Vgpu__VgpuFunctionAttributesReply *reply);
 
 /* Handles told in one reply. */
 #define KERNEL_LIST_MAX 190u

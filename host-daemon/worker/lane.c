@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "vgpu/error.h"
+#include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "worker/call.h"
 #include "worker/session.h"
@@ -21,6 +22,7 @@ static struct lane *lane_new(struct session *session, uint32_t index)
 	lane->index = index;
 	pthread_mutex_init(&lane->lock, NULL);
 	pthread_cond_init(&lane->filled, NULL);
+	pthread_cond_init(&lane->done, NULL);
 	return lane;
 }
 
@@ -33,6 +35,7 @@ void lane_free(struct lane *lane)
 	for (i = 0; i < lane->n_streams; i++)
 		free(lane->streams[i]);
 	pthread_cond_destroy(&lane->filled);
+	pthread_cond_destroy(&lane->done);
 	pthread_mutex_destroy(&lane->lock);
 	free(lane);
 }
@@ -68,11 +71,20 @@ static void release_item(struct lane *lane, struct lane_item *item)
 	if (item != &lane->first_item) {
 		free(item->frame);
 		free(item);
-		return;
 	}
 	pthread_mutex_lock(&lane->lock);
-	lane->first_busy = false;
+	if (item == &lane->first_item)
+		lane->first_busy = false;
+	lane->n_done++;
 	pthread_mutex_unlock(&lane->lock);
+	pthread_cond_signal(&lane->done);
+}
+
+/* Whether a call may give streams work, and its guest thread has more to say when it is
+ * answered. One lane waits for callbacks all the time. */
+static bool gives_work(const struct vgpu_frame *frame)
+{
+	return frame->call != VGPU_CALL_vgpuCallbackNext;
 }
 
 static void *lane_main(void *data)
@@ -87,6 +99,11 @@ static void *lane_main(void *data)
 		item = wait_item(lane);
 		r = call_run(
 			session, &lane->runner, lane, item->context, item->frame, &why);
+		if (gives_work(item->frame)) {
+			__atomic_sub_fetch(
+				&session->fences.n_running, 1, __ATOMIC_RELEASE);
+			dispatch_wake(session);
+		}
 		if (r)
 			session_end(session, VGPU_REASON_PROTOCOL, why);
 		if (item->ordered)
@@ -157,6 +174,7 @@ static int post_locked(struct lane *lane, const struct vgpu_frame *frame, bool o
 		;
 	*nextp = item;
 	lane->n_queued++;
+	lane->n_posted++;
 	return 0;
 }
 
@@ -169,12 +187,30 @@ int lane_post(struct lane *lane, const struct vgpu_frame *frame, bool ordered)
 		return vgpu_error_trace(r);
 	if (ordered)
 		fence_lane_begins(lane->session);
+	/* Partner: fence_pay(), on this thread, and lane_main(). */
+	if (gives_work(frame))
+		__atomic_add_fetch(
+			&lane->session->fences.n_running, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&lane->lock);
 	r = post_locked(lane, frame, ordered);
 	pthread_mutex_unlock(&lane->lock);
 	if (!r)
 		pthread_cond_signal(&lane->filled);
 	return r;
+}
+
+int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered)
+{
+	int r;
+
+	r = lane_post(lane, frame, ordered);
+	if (r)
+		return r < 0 ? vgpu_error_trace(r) : r;
+	pthread_mutex_lock(&lane->lock);
+	while (lane->n_done != lane->n_posted)
+		pthread_cond_wait(&lane->done, &lane->lock);
+	pthread_mutex_unlock(&lane->lock);
+	return 0;
 }
 
 static struct stream *find_stream(struct lane *lane, const struct context *context)
@@ -224,6 +260,7 @@ static CUresult make_stream(
 		}
 		stream->has_word = false;
 		stream->due = false;
+		stream->owes = false;
 		stream->object.driver = made;
 		stream->context = context;
 	}
@@ -257,6 +294,7 @@ void lane_exit(struct lane *lane, struct runner *runner)
 		if (!stream->context)
 			continue;
 		fence_forget(session, stream);
+		capture_remove(session, stream, false);
 		if (context_enter(session, runner, stream->context) == CUDA_SUCCESS)
 			session->driver->table.cuStreamDestroy_v2(stream->object.driver);
 		stream->context = NULL;

@@ -42,6 +42,8 @@ struct lane {
 	struct session *session;
 	uint32_t index;
 	uint64_t context; /* handle of the current context, or 0 */
+	/* Written by the lane's thread, atomic: the dispatcher looks when it ends. */
+	CUstreamCaptureMode capture_mode;
 
 	/* Streams for the per-thread default stream; made under `lock`, looked up by
 	 * the count, which is published last. */
@@ -55,6 +57,9 @@ struct lane {
 	bool started;
 	struct lane_item *queue;
 	uint32_t n_queued;
+	uint32_t n_posted;
+	uint32_t n_done;
+	pthread_cond_t done;
 	/* Item and frame used while the queue is empty, which is always. */
 	struct lane_item first_item;
 	bool first_busy;
@@ -75,6 +80,9 @@ void lane_free(struct lane *lane);
 
 /* Queues a private copy of the frame. Return: 0, LANE_E_FULL or -errno. */
 int lane_post(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
+
+/* The same, and waits until it has run; a guest thread has one call at a time. */
+int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
 
 /* The lane's own stream in a context, made on first use. */
 CUresult lane_stream(struct lane *lane, struct context *context, struct stream **streamp);

@@ -31,12 +31,26 @@ CUresult load_begin(
 				      : result;
 }
 
+/* What the guest needs to know for the next process. */
+static void report_image(const struct images *images, struct vgpu_load_result *result)
+{
+	if (images->is_absent)
+		result->flags |= VGPU_LOAD_ABSENT;
+	if (!images->is_taken)
+		return;
+	result->flags |= VGPU_LOAD_HAS_DIGEST;
+	if (images->is_silent)
+		result->flags |= VGPU_LOAD_IS_SILENT;
+	memcpy(result->digest, images->digest, sizeof(result->digest));
+}
+
 CUresult load_end(struct call *call, struct load *load, CUresult result,
 	ProtobufCBinaryData *resultp)
 {
 	if (!load)
 		return result;
 	jit_report(call, &load->jit, &load->wire, &load->result);
+	report_image(&load->images, &load->result);
 	*resultp = (ProtobufCBinaryData){
 		sizeof(load->result),
 		(uint8_t *)&load->result,

@@ -16,6 +16,7 @@
 #include "vgpu/hello.h"
 #include "vgpu/log.h"
 #include "worker/capture.h"
+#include "worker/device-info.h"
 #include "worker/dispatch.h"
 #include "worker/growth.h"
 #include "worker/options.h"
@@ -87,6 +88,10 @@ static int make_ready(struct worker *w)
 		if (driver->cuDriverGetVersion)
 			driver->cuDriverGetVersion(&ready->driver_version);
 		ready->n_devices = n_devices;
+		device_info_load(driver, n_devices);
+		r = session_prepare(&w->session, &w->driver);
+	}
+	if (!r) {
 		snprintf(ready->driver, sizeof(ready->driver), "%.63s",
 			driver_name(&w->driver));
 		/* Ours says what kernels print; any other writes it to descriptors. */
@@ -161,9 +166,8 @@ static int open_session(struct worker *w)
 			window.size - assign->shm_size, window.base, assign->shm_size))
 		r = vgpu_error_origin(-ENOTSUP);
 	if (!r)
-		r = session_init(&w->session, &w->driver, w->stats, w->options.control,
-			assign, &window, fds[0], poll ? -1 : fds[1],
-			poll ? fds[1] : fds[2]);
+		r = session_init(&w->session, w->stats, w->options.control, assign,
+			&window, fds[0], poll ? -1 : fds[1], poll ? fds[1] : fds[2]);
 	if (r) {
 		vgpu_log_error("VM %s: the session on channel %u cannot begin: %s.",
 			assign->vm, assign->channel, strerror(-r));
@@ -174,7 +178,7 @@ static int open_session(struct worker *w)
 	w->has_session = true;
 	vgpu_log_info("VM %s: channel %u serves process %u (%s).", w->session.vm,
 		assign->channel, assign->guest_pid, assign->guest_comm);
-	return send_opened(w, VGPU_REASON_NONE);
+	return 0;
 }
 
 /* What is left to the first thread while a session runs: to listen to vgpud. */
@@ -189,6 +193,8 @@ static void attend(struct worker *w)
 			session_end(&w->session, VGPU_REASON_SHUTDOWN, "vgpud is gone");
 		if (message.type == CONTROL_GRANT)
 			growth_granted(&w->session, &message.grant);
+		else if (message.type == CONTROL_IMAGE)
+			store_answered(&w->session, &message.image, fds[0]);
 		else if (message.type == CONTROL_STOP)
 			session_end(&w->session, VGPU_REASON_NONE, "vgpud closes it");
 	}
@@ -240,6 +246,9 @@ static int run(struct worker *w)
 		r = open_session(w);
 	if (!r)
 		r = -pthread_create(&dispatcher, NULL, dispatch_main, &w->session);
+	/* Last: the dispatcher starts while the guest is told. */
+	if (!r)
+		r = send_opened(w, VGPU_REASON_NONE);
 	if (r)
 		return r;
 	attend(w);
@@ -251,10 +260,10 @@ static int run(struct worker *w)
  *
  * vgpud starts workers ahead of need. A worker reserves the address windows that a guest
  * may ask for while its address space is still empty, loads the driver, calls
- * cuInit, enters its sandbox, says READY and waits: it holds no context and belongs to
- * nobody. ASSIGN gives
- * it one guest process, by descriptors and numbers; it maps that process's part of the
- * shared memory, starts the dispatcher and says OPENED. From then on these threads run:
+ * cuInit, asks what the devices are, makes its tables, enters its sandbox, says READY
+ * and waits: it holds no context and belongs to nobody. ASSIGN gives it one guest
+ * process, by descriptors and numbers; it maps that process's part of the shared memory,
+ * starts the dispatcher and says OPENED. From then on these threads run:
  *
  *	first		listens to vgpud: STOP, grants of arena, end-of-file
  *	dispatcher	takes frames off the ring, in order; see dispatch.c
@@ -277,7 +286,7 @@ int main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	r = options_parse(&worker.options, argc, argv);
 	if (r)
-		return 2;
+		return r == OPTIONS_E_HELP ? 0 : 2;
 	vgpu_log_init("vgpu-worker", worker.options.log_level);
 	worker.options.driver.softgpu.print = print_from_kernel;
 	worker.options.driver.softgpu.print_error = print_error_from_kernel;

@@ -123,10 +123,20 @@ static struct object *find_driver(
 	return NULL;
 }
 
+static void fill(
+	struct object_table *table, struct object *object, const struct object *like)
+{
+	size_t size = table->entry_size - sizeof(*object);
+
+	if (like)
+		memcpy(object + 1, like + 1, size);
+	else
+		memset(object + 1, 0, size);
+}
+
 static void publish(struct object_table *table, struct object *object,
 	uint32_t generation, void *driver, const void *owner, const void *parent)
 {
-	memset(object + 1, 0, table->entry_size - sizeof(*object));
 	object->driver = driver;
 	object->owner = owner;
 	object->parent = parent;
@@ -196,13 +206,15 @@ static int pick_index(struct object_table *table, uint32_t *indexp)
 }
 
 static int add_locked(struct object_table *table, void *driver, const void *owner,
-	const void *parent, struct object **objectp)
+	const void *parent, const struct object *like, struct object **objectp)
 {
 	struct object *object = find_driver(table, driver, owner);
 	uint32_t index = 0;
 	int r;
 
 	if (object) {
+		if (like)
+			fill(table, object, like);
 		*objectp = object;
 		return 0;
 	}
@@ -214,18 +226,19 @@ static int add_locked(struct object_table *table, void *driver, const void *owne
 		return r;
 	}
 	object = entry(table, index);
+	fill(table, object, like);
 	publish(table, object, object->last_generation + 1, driver, owner, parent);
 	*objectp = object;
 	return 0;
 }
 
 int object_table_add(struct object_table *table, void *driver, const void *owner,
-	const void *parent, struct object **objectp)
+	const void *parent, const struct object *like, struct object **objectp)
 {
 	int r;
 
 	pthread_mutex_lock(&table->lock);
-	r = add_locked(table, driver, owner, parent, objectp);
+	r = add_locked(table, driver, owner, parent, like, objectp);
 	pthread_mutex_unlock(&table->lock);
 	return r;
 }
@@ -233,7 +246,7 @@ int object_table_add(struct object_table *table, void *driver, const void *owner
 /* A table is filled either by the guest's choice or by the worker's, never by both:
  * free lists would name indices that the guest took. */
 static int add_at_locked(struct object_table *table, uint64_t handle, void *driver,
-	const void *owner, struct object **objectp)
+	const void *owner, const struct object *like, struct object **objectp)
 {
 	uint32_t index = vgpu_handle_index(handle);
 	struct object *object;
@@ -247,20 +260,21 @@ static int add_at_locked(struct object_table *table, uint64_t handle, void *driv
 		return OBJECTS_E_TAKEN;
 	if (!charge(table))
 		return OBJECTS_E_LIMIT;
+	fill(table, object, like);
 	publish(table, object, vgpu_handle_generation(handle), driver, owner, NULL);
 	*objectp = object;
 	return 0;
 }
 
 int object_table_add_at(struct object_table *table, uint64_t handle, void *driver,
-	const void *owner, struct object **objectp)
+	const void *owner, const struct object *like, struct object **objectp)
 {
 	int r;
 
 	if (vgpu_handle_kind(handle) != table->kind || !vgpu_handle_generation(handle))
 		return OBJECTS_E_INVALID;
 	pthread_mutex_lock(&table->lock);
-	r = add_at_locked(table, handle, driver, owner, objectp);
+	r = add_at_locked(table, handle, driver, owner, like, objectp);
 	pthread_mutex_unlock(&table->lock);
 	return r;
 }
@@ -317,4 +331,26 @@ uint32_t object_table_remove_owned(struct object_table *table, const void *owner
 	}
 	pthread_mutex_unlock(&table->lock);
 	return n;
+}
+
+bool object_table_search(
+	struct object_table *table, const void *driver, uint64_t *handlep)
+{
+	struct object *object;
+	bool is_found = false;
+	uint32_t i;
+
+	pthread_mutex_lock(&table->lock);
+	for (i = 0; i <= VGPU_HANDLE_INDEX_MAX && !is_found; i++) {
+		object = entry(table, i);
+		if (!object) {
+			i += OBJECTS_CHUNK - 1;
+			continue;
+		}
+		is_found = object->generation && object->driver == driver;
+		if (is_found)
+			*handlep = object_handle(table, object);
+	}
+	pthread_mutex_unlock(&table->lock);
+	return is_found;
 }

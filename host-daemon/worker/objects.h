@@ -84,13 +84,17 @@ void object_totals_refund(struct object_totals *totals, uint64_t image_bytes);
 struct object *object_table_find(struct object_table *table, uint64_t handle);
 
 /*
- * Makes an entry, zeroed behind its struct object; nobody knows its handle before the
- * caller tells it. In a unique table a driver object that has an entry keeps it.
+ * Makes an entry. A guest can guess its handle before it is told: the entry is whole from
+ * the start, and may be gone, or that of another object, when this returns. In a unique
+ * table a driver object that has an entry keeps it.
+ *
+ * @like:	what stands behind its struct object begins the entry's own state; NULL:
+ *		zeros
  *
  * Return: 0, OBJECTS_E_LIMIT or -ENOMEM.
  */
 int object_table_add(struct object_table *table, void *driver, const void *owner,
-	const void *parent, struct object **objectp);
+	const void *parent, const struct object *like, struct object **objectp);
 
 /*
  * As object_table_add(), under a handle of the guest's choice.
@@ -98,7 +102,7 @@ int object_table_add(struct object_table *table, void *driver, const void *owner
  * Return: 0, OBJECTS_E_LIMIT, OBJECTS_E_TAKEN, OBJECTS_E_INVALID or -ENOMEM.
  */
 int object_table_add_at(struct object_table *table, uint64_t handle, void *driver,
-	const void *owner, struct object **objectp);
+	const void *owner, const struct object *like, struct object **objectp);
 
 /* Frees an entry. Return: whether it was that handle's until now. */
 bool object_table_remove(struct object_table *table, uint64_t handle, void **driverp);
@@ -111,6 +115,11 @@ bool object_table_remove(struct object_table *table, uint64_t handle, void **dri
  */
 bool object_table_find_driver(struct object_table *table, const void *driver,
 	const void *owner, struct object *copy, size_t size);
+
+/* The handle of a driver object in any table, looked for one by one. Return: whether
+ * there is one. */
+bool object_table_search(
+	struct object_table *table, const void *driver, uint64_t *handlep);
 
 /* Removes all objects of an owner or parent. Return: how many. */
 uint32_t object_table_remove_owned(struct object_table *table, const void *owner);

@@ -11,6 +11,31 @@
 
 #include "worker/options.h"
 
+static const char help[] =
+	"Usage: vgpu-worker --control FD --stats FD [OPTION]...\n"
+	"Replays the CUDA calls of one guest process on a driver. It is started by\n"
+	"vgpud, and by nobody else.\n"
+	"\n"
+	"  --control FD           the socket on which it talks with vgpud\n"
+	"  --stats FD             shared memory for its counters\n"
+	"  --log-level LEVEL      none, error, warning, info (default), debug\n"
+	"  --sandbox yes|no       confine itself before it serves (default: yes)\n"
+	"  --uid NUMBER           the user it then becomes\n"
+	"  --driver CHOICE        auto (default), nvidia, soft, null, or the path of a\n"
+	"                         libcuda.so.1\n"
+	"  --softgpu PATH         the software device\n"
+	"  --null-driver PATH     the driver that executes nothing\n"
+	"  --softgpu-name NAME    what the software device calls itself;\n"
+	"  --softgpu-cc CC        its compute capability, such as 12.1,\n"
+	"  --softgpu-memory BYTES\n"
+	"  --softgpu-threads N\n"
+	"  --softgpu-timeout MS   how long a kernel may run on it\n"
+	"  --softgpu-devices N    how many of them there are\n"
+	"  --help                 print this and exit\n"
+	"\n"
+	"Exit status: 0 the session has ended; anything else: it could not start, or\n"
+	"had to give up, and vgpud's log says why.\n";
+
 enum {
 	OPTION_CONTROL = 256,
 	OPTION_STATS,
@@ -26,6 +51,7 @@ enum {
 	OPTION_THREADS,
 	OPTION_TIMEOUT,
 	OPTION_DEVICES,
+	OPTION_HELP,
 };
 
 static const struct option long_options[] = {
@@ -43,6 +69,7 @@ static const struct option long_options[] = {
 	{ "softgpu-threads", required_argument, NULL, OPTION_THREADS },
 	{ "softgpu-timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "softgpu-devices", required_argument, NULL, OPTION_DEVICES },
+	{ "help", no_argument, NULL, OPTION_HELP },
 	{},
 };
 
@@ -153,6 +180,8 @@ int options_parse(struct options *options, int argc, char **argv)
 		},
 	};
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		if (option == OPTION_HELP)
+			return fputs(help, stdout) < 0 ? -EIO : OPTIONS_E_HELP;
 		r = option == '?' ? -EINVAL : parse_one(options, option, optarg);
 		if (!r)
 			continue;

@@ -9,6 +9,12 @@
 #include "vgpu/log.h"
 #include "worker/sandbox.h"
 
+enum {
+	_OPTIONS_E_SUCCESS,
+
+	OPTIONS_E_HELP, /* was asked for, and printed */
+};
+
 struct options {
 	int control; /* descriptors inherited */
 	int stats;
@@ -17,5 +23,5 @@ struct options {
 	struct sandbox_options sandbox;
 };
 
-/* Return: 0, or -EINVAL after a line on stderr. */
+/* Return: 0, HELP, or -errno after a line on stderr. */
 int options_parse(struct options *options, int argc, char **argv);

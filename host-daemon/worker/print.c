@@ -125,13 +125,17 @@ void print_fetch(struct session *session, struct print_piece *piece)
 	pthread_mutex_unlock(&prints->lock);
 }
 
-void print_note_code(struct session *session, const uint8_t *bytes, size_t size)
+bool print_note_code(struct session *session, const uint8_t *bytes, size_t size)
 {
 	uint32_t *may_print = &session_control(session)->may_print;
 
-	if (!__atomic_load_n(may_print, __ATOMIC_RELAXED) && image_may_print(bytes, size))
-		/* Partner: the guest's loads, behind the reply to this call. */
-		__atomic_store_n(may_print, 1, __ATOMIC_RELEASE);
+	if (__atomic_load_n(may_print, __ATOMIC_RELAXED))
+		return false;
+	if (!image_may_print(bytes, size))
+		return true;
+	/* Partner: the guest's loads, behind the reply to this call. */
+	__atomic_store_n(may_print, 1, __ATOMIC_RELEASE);
+	return false;
 }
 
 void print_tell_lost(const struct session *session)

@@ -68,8 +68,9 @@ void print_error_from_kernel(void *data, const char *text, size_t size);
 /* Takes what is next. A piece without text: there is nothing. */
 void print_fetch(struct session *session, struct print_piece *piece);
 
-/* Looks whether code that is about to be loaded may print; then the guest is told. */
-void print_note_code(struct session *session, const uint8_t *bytes, size_t size);
+/* Looks whether code that is about to be loaded may print; then the guest is told.
+ * Return: whether it surely does not. */
+bool print_note_code(struct session *session, const uint8_t *bytes, size_t size);
 
 /* Logs at the session's end what nobody fetched in time. */
 void print_tell_lost(const struct session *session);

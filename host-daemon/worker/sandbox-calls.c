@@ -4,8 +4,9 @@
  *
  * The common list names no call that takes a path, an address of another process or
  * of the network, and none that makes memory executable. Those whose arguments
- * matter (mmap, mprotect, clone, tgkill, prctl) stand in sandbox.c. NVIDIA's driver has
- * files and executable memory besides, and no sockets either.
+ * matter (mmap, mprotect, clone, tgkill, prctl, memfd_create, fcntl) stand in
+ * sandbox.c. NVIDIA's driver has files and executable memory besides, and no sockets
+ * either.
  */
 
 #include <stddef.h>

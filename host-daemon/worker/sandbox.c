@@ -21,6 +21,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <malloc.h>
 #include <sched.h>
@@ -35,6 +36,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
@@ -99,9 +101,9 @@ static int set_limits(const struct sandbox_options *options, enum sandbox_profil
 	int r;
 
 	r = limit(RLIMIT_CORE, 0);
-	/* Memory files are not grown by anybody here, and the log is a pipe. */
+	/* The only files that grow here are those of images; the log is a pipe. */
 	if (!r && profile == SANDBOX_STRICT)
-		r = limit(RLIMIT_FSIZE, 0);
+		r = limit(RLIMIT_FSIZE, CONTROL_IMAGE_SIZE_MAX);
 	if (!r)
 		r = limit(RLIMIT_NOFILE,
 			profile == SANDBOX_STRICT ? STRICT_FDS_MAX : DRIVER_FDS_MAX);
@@ -205,9 +207,16 @@ static int allow_common(scmp_filter_ctx filter)
 
 static int allow_strict(scmp_filter_ctx filter)
 {
+	const uint32_t all = UINT32_MAX;
 	int r;
 
-	r = allow_masked(filter, SCMP_SYS(mmap), 2, PROT_EXEC, 0);
+	/* Images: memory files that are sealed before they are looked at. */
+	r = allow_masked(filter, SCMP_SYS(memfd_create), 1, all,
+		MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (!r)
+		r = allow_masked(filter, SCMP_SYS(fcntl), 1, all, F_ADD_SEALS);
+	if (!r)
+		r = allow_masked(filter, SCMP_SYS(mmap), 2, PROT_EXEC, 0);
 	if (!r)
 		r = allow_masked(filter, SCMP_SYS(mprotect), 2, PROT_EXEC, 0);
 	return r;

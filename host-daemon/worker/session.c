@@ -11,6 +11,8 @@
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 #include "worker/array.h"
+#include "worker/device-info.h"
+#include "worker/graph.h"
 #include "worker/images.h"
 #include "worker/session.h"
 #include "worker/texture.h"
@@ -36,12 +38,14 @@ static int make_tables(struct session *session)
 		[VGPU_HANDLE_FUNCTION] = sizeof(struct kernel),
 		[VGPU_HANDLE_KERNEL] = sizeof(struct kernel),
 		[VGPU_HANDLE_STREAM] = sizeof(struct stream),
+		[VGPU_HANDLE_EVENT] = sizeof(struct event),
 		[VGPU_HANDLE_ARRAY] = sizeof(struct array),
 		[VGPU_HANDLE_MIPMAP] = sizeof(struct array),
 		[VGPU_HANDLE_TEXREF] = sizeof(struct texture),
 		[VGPU_HANDLE_SURFREF] = sizeof(struct texture),
 		[VGPU_HANDLE_TEXTURE] = sizeof(struct texture),
 		[VGPU_HANDLE_SURFACE] = sizeof(struct texture),
+		[VGPU_HANDLE_GRAPH_EXEC] = sizeof(struct graph_exec),
 	};
 	uint32_t kind;
 	int r;
@@ -51,9 +55,9 @@ static int make_tables(struct session *session)
 			kind == VGPU_HANDLE_TEXTURE || kind == VGPU_HANDLE_SURFACE;
 		bool unique = kind == VGPU_HANDLE_FUNCTION ||
 			      kind == VGPU_HANDLE_KERNEL || kind == VGPU_HANDLE_MODULE ||
-			      kind == VGPU_HANDLE_ARRAY ||
-			      kind == VGPU_HANDLE_TEXREF ||
-			      kind == VGPU_HANDLE_SURFREF || numbered;
+			      kind == VGPU_HANDLE_ARRAY || kind == VGPU_HANDLE_TEXREF ||
+			      kind == VGPU_HANDLE_SURFREF || kind == VGPU_HANDLE_GRAPH ||
+			      kind == VGPU_HANDLE_GRAPH_NODE || numbered;
 
 		r = object_table_init(&session->objects[kind], kind,
 			entry_sizes[kind] ? entry_sizes[kind] : sizeof(struct object), 0,
@@ -77,15 +81,41 @@ static void ask_driver(struct session *session)
 		session->n_devices = 0;
 	if (session->n_devices > (int)VGPU_DEVICES_MAX)
 		session->n_devices = VGPU_DEVICES_MAX;
+	device_info_load(driver, session->n_devices);
 }
 
-int session_init(struct session *session, const struct driver *driver,
-	struct worker_stats *stats, int control, const struct control_assign *assign,
-	const struct vgpu_window *window, int memfd, int doorbell, int interrupt)
+int session_prepare(struct session *session, const struct driver *driver)
 {
 	int r;
 
 	memset(session, 0, sizeof(*session));
+	session->driver = driver;
+	session->totals.n_max = OBJECTS_MAX;
+	pthread_mutex_init(&session->grant_lock, NULL);
+	pthread_mutex_init(&session->growth_lock, NULL);
+	pthread_mutex_init(&session->destroy_lock, NULL);
+	pthread_cond_init(&session->granted, NULL);
+	ranges_init(&session->ranges);
+	managed_init(session);
+	store_init(&session->store);
+	codes_init(&session->codes);
+	ask_driver(session);
+	callbacks_init(session);
+	captures_init(session);
+	print_init(session);
+	session->runner.is_dispatcher = true;
+	r = scratch_init(&session->runner.scratch);
+	if (!r)
+		r = make_tables(session);
+	return r ? vgpu_error_trace(r) : 0;
+}
+
+int session_init(struct session *session, struct worker_stats *stats, int control,
+	const struct control_assign *assign, const struct vgpu_window *window, int memfd,
+	int doorbell, int interrupt)
+{
+	int r;
+
 	snprintf(session->vm, sizeof(session->vm), "%s", assign->vm);
 	session->channel = assign->channel;
 	session->poll = assign->flags & CONTROL_ASSIGN_POLL;
@@ -97,31 +127,16 @@ int session_init(struct session *session, const struct driver *driver,
 	session->area_off = assign->area_off;
 	session->extents_off = assign->extents_off;
 	session->device_quota = assign->device_memory;
-	session->totals.n_max = assign->handles && assign->handles < OBJECTS_MAX
-					? assign->handles
-					: OBJECTS_MAX;
+	if (assign->handles && assign->handles < OBJECTS_MAX)
+		session->totals.n_max = assign->handles;
 	session->totals.image_bytes_max =
 		assign->image_memory ? assign->image_memory : IMAGES_HELD_MAX;
-	session->driver = driver;
 	session->stats = stats;
 	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);
-	pthread_mutex_init(&session->grant_lock, NULL);
-	pthread_mutex_init(&session->growth_lock, NULL);
-	pthread_cond_init(&session->granted, NULL);
-	ranges_init(&session->ranges);
 	device_memory_init(session);
-	managed_init(session);
-	ask_driver(session);
 	fence_init(session);
-	callbacks_init(session);
-	print_init(session);
 
-	session->runner.is_dispatcher = true;
 	r = check_layout(assign, window);
-	if (!r)
-		r = scratch_init(&session->runner.scratch);
-	if (!r)
-		r = make_tables(session);
 	if (!r)
 		r = arena_init(session, memfd, assign->first_extent, assign->n_extents);
 	if (r)
@@ -140,10 +155,13 @@ void session_deinit(struct session *session)
 		lane_free(session->lanes[i]);
 	contexts_deinit(session);
 	callbacks_deinit(session);
+	captures_deinit(session);
 	print_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);
 	managed_deinit(session);
+	codes_deinit(session);
+	store_deinit(&session->store);
 	arena_deinit(session);
 	scratch_deinit(&session->runner.scratch);
 }

@@ -19,6 +19,7 @@
 #include "vgpu/ring.h"
 #include "worker/arena.h"
 #include "worker/callbacks.h"
+#include "worker/code.h"
 #include "worker/context.h"
 #include "worker/device-memory.h"
 #include "worker/fence.h"
@@ -28,6 +29,8 @@
 #include "worker/objects.h"
 #include "worker/print.h"
 #include "worker/ranges.h"
+#include "worker/store.h"
+#include "worker/stream-capture.h"
 
 struct session {
 	/* What was assigned; constant. */
@@ -48,13 +51,15 @@ struct session {
 	int driver_version;
 	int n_devices;
 
-	/* The dispatcher's. */
+	/* The dispatcher's; that it sleeps is atomic, for those who may wake it. */
 	struct vgpu_ring_consumer consumer;
 	struct runner runner;
+	bool dispatcher_sleeps;
 
 	/* Each with its own lock or rule. */
 	struct arena arena;
 	struct callbacks callbacks;
+	struct captures captures;
 	struct fences fences;
 	struct contexts contexts;
 	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */
@@ -65,7 +70,13 @@ struct session {
 
 	struct device_memory memory;
 	struct managed managed;
+	struct store store;
+	struct codes codes;
 	uint64_t image_bytes; /* copied for loads under way; atomic */
+	uint64_t list_bytes;  /* of lists of graphs being told; atomic */
+	/* Held from the look-up of a graph or node until the driver has destroyed it,
+	 * or not, so that two threads of a guest do not destroy one. */
+	pthread_mutex_t destroy_lock;
 
 	/* A grant of arena that a lane waits for, see growth.h. */
 	pthread_mutex_t growth_lock; /* held by the lane that grows the arena */
@@ -80,15 +91,22 @@ struct session {
 };
 
 /*
- * Takes an assignment up: copies its numbers after checking them against each other,
- * maps the shared memory into the window, makes the tables. Descriptors become the
- * session's.
+ * Does what needs to know of no guest, while there is none: makes the tables and touches
+ * their memory.
  *
  * Return: 0 or -errno.
  */
-int session_init(struct session *session, const struct driver *driver,
-	struct worker_stats *stats, int control, const struct control_assign *assign,
-	const struct vgpu_window *window, int memfd, int doorbell, int interrupt);
+int session_prepare(struct session *session, const struct driver *driver);
+
+/*
+ * Takes an assignment up, once prepared: copies its numbers after checking them against
+ * each other, maps the shared memory into the window. Descriptors become the session's.
+ *
+ * Return: 0 or -errno.
+ */
+int session_init(struct session *session, struct worker_stats *stats, int control,
+	const struct control_assign *assign, const struct vgpu_window *window, int memfd,
+	int doorbell, int interrupt);
 
 /* For tests: a worker never comes back from a session. */
 void session_deinit(struct session *session);

@@ -205,6 +205,23 @@ TEST(a_guest_allocates_copies_and_frees)
 	fixture_deinit(&fixture);
 }
 
+/* Between pieces the dispatcher keeps its processor, which the driver may need to copy
+ * more. */
+TEST(a_short_copy_may_be_a_piece_and_a_long_one_is_none)
+{
+	const uint64_t size = 1u << 20;
+	uint64_t address;
+
+	begin();
+	address = alloc(size);
+	check_eq(copy(address, fixture.arena, 4096, 0), CUDA_SUCCESS);
+	check(fixture.session.runner.copies_piece);
+	check_eq(copy(address, fixture.arena, size, 0), CUDA_SUCCESS);
+	check(!fixture.session.runner.copies_piece);
+	check_eq(release(address), CUDA_SUCCESS);
+	fixture_deinit(&fixture);
+}
+
 TEST(a_copy_must_lie_in_one_allocation_and_in_the_arena)
 {
 	uint64_t a, b, arena_end, outside = (uintptr_t)&fixture;
@@ -892,7 +909,7 @@ TEST(frames_without_a_call_a_lane_or_a_needed_reply_break_the_protocol)
 	check_eq(dispatch(0, 0, REPLY), -EBADMSG);
 	check_eq(dispatch(_VGPU_CALL_N, 0, REPLY), -EBADMSG);
 	check_eq(dispatch(UINT16_MAX, 0, REPLY), -EBADMSG);
-	check_eq(dispatch(VGPU_CALL_cuGraphLaunch, 0, REPLY), -EBADMSG);
+	check_eq(dispatch(VGPU_CALL_cuGraphAddHostNode, 0, REPLY), -EBADMSG);
 	check_eq(dispatch(VGPU_CALL_vgpuHello, VGPU_SLOTS_MAX, REPLY), -EBADMSG);
 	check_eq(dispatch(VGPU_CALL_vgpuHello, UINT32_MAX, REPLY), -EBADMSG);
 	check_eq(dispatch(VGPU_CALL_cuMemAlloc_v2, 0, 0), -EBADMSG);

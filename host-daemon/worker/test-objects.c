@@ -23,7 +23,7 @@ static uint64_t add(unsigned int n, const void *owner)
 {
 	struct object *object;
 
-	check_eq(object_table_add(&table, DRIVER(n), owner, NULL, &object), 0);
+	check_eq(object_table_add(&table, DRIVER(n), owner, NULL, NULL, &object), 0);
 	return object_handle(&table, object);
 }
 
@@ -111,18 +111,40 @@ TEST(the_guest_may_choose_a_handle_once)
 	struct object *object;
 
 	setup(false);
-	check_eq(object_table_add_at(&table, handle, DRIVER(1), NULL, &object), 0);
+	check_eq(object_table_add_at(&table, handle, DRIVER(1), NULL, NULL, &object), 0);
 	check(object_table_find(&table, handle) == object);
-	check_eq(object_table_add_at(&table, handle, DRIVER(2), NULL, &object),
+	check_eq(object_table_add_at(&table, handle, DRIVER(2), NULL, NULL, &object),
 		OBJECTS_E_TAKEN);
 	check_eq(object_table_add_at(&table, vgpu_handle_make(VGPU_HANDLE_STREAM, 7, 0),
-			 DRIVER(2), NULL, &object),
+			 DRIVER(2), NULL, NULL, &object),
 		OBJECTS_E_INVALID);
 	check_eq(object_table_add_at(&table, vgpu_handle_make(VGPU_HANDLE_EVENT, 7, 1),
-			 DRIVER(2), NULL, &object),
+			 DRIVER(2), NULL, NULL, &object),
 		OBJECTS_E_INVALID);
 	check(object_table_remove(&table, handle, NULL));
-	check_eq(object_table_add_at(&table, handle, DRIVER(2), NULL, &object), 0);
+	check_eq(object_table_add_at(&table, handle, DRIVER(2), NULL, NULL, &object), 0);
+	object_table_deinit(&table);
+}
+
+TEST(an_entry_begins_with_the_state_it_was_given)
+{
+	struct {
+		struct object object;
+		uint64_t state[2];
+	} like = { .state = { 7, UINT64_MAX } }, *entry;
+	struct object *object;
+
+	setup(true);
+	check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, &like.object, &object),
+		0);
+	entry = (void *)object;
+	check_eq(entry->state[0], 7);
+	check(entry->state[1] == UINT64_MAX);
+	/* And the next one in its place with nothing. */
+	check(object_table_remove(&table, object_handle(&table, object), NULL));
+	add(2, NULL);
+	check(entry->object.driver == DRIVER(2));
+	check_eq(entry->state[0] | entry->state[1], 0);
 	object_table_deinit(&table);
 }
 
@@ -133,11 +155,12 @@ TEST(a_session_may_not_have_objects_without_end)
 
 	setup(false);
 	for (i = 0; i < OBJECTS_MAX; i++)
-		check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, &object), 0);
-	check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, &object),
+		check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, NULL, &object),
+			0);
+	check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, NULL, &object),
 		OBJECTS_E_LIMIT);
 	check(object_table_remove(&table, object_handle(&table, object), NULL));
-	check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, &object), 0);
+	check_eq(object_table_add(&table, DRIVER(1), NULL, NULL, NULL, &object), 0);
 	object_table_deinit(&table);
 }
 
@@ -149,7 +172,7 @@ TEST(the_limit_of_a_session_is_what_it_was_given)
 	totals.n_max = 3;
 	for (int i = 0; i < 3; i++)
 		add(i + 1, NULL);
-	check_eq(object_table_add(&table, DRIVER(9), NULL, NULL, &object),
+	check_eq(object_table_add(&table, DRIVER(9), NULL, NULL, NULL, &object),
 		OBJECTS_E_LIMIT);
 	object_table_deinit(&table);
 }

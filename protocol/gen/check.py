@@ -9,7 +9,7 @@ import re
 from model import ATTRIBUTES, DescriptionError
 
 ID_MAX = 0xFFFF  # the frame header has 16 bits for it
-REPLY_MAX = 1984  # VGPU_REPLY_MAX: what fits a reply slot
+REPLY_MAX = 2032  # VGPU_REPLY_MAX: what fits a reply slot
 REQUEST_MAX = 65520  # VGPU_FRAME_MAX without the frame header
 
 # What generated functions call their own variables.
@@ -101,6 +101,15 @@ def asynchronous_calls_never_block_nor_return(api):
             refuse(param, f"{call.symbol} is async, so nobody waits for {param.name!r}")
 
 
+def only_answers_are_remembered(api):
+    for call in api.calls:
+        if call.remembers and call.reply != "sync":
+            refuse(call, f"{call.symbol} is {call.reply}: there is no answer to remember")
+        if call.remembers and call.forgets:
+            refuse(call, f"{call.symbol} changes something: its answer cannot be "
+                         "remembered")
+
+
 def stream_order_names_a_stream(api):
     for call in api.calls:
         if call.order == "stream" and not call.is_async:
@@ -154,7 +163,7 @@ def one_handle_per_kind(api):
 
 def generated_outputs_can_be_filled(api):
     for call in api.calls:
-        if call.method not in ("generated", "custom-guest"):
+        if not call.remoted or call.host_by_hand:
             continue
         for param in call.reply_fields:
             if param.object_kind:
@@ -163,6 +172,13 @@ def generated_outputs_can_be_filled(api):
             if param.repeated or param.wire in ("string", "bytes"):
                 refuse(param, f"{param.name!r} has a size that only a hand-written host "
                               "side knows")
+
+
+def entries_by_hand_send_what_is_generated(api):
+    for call in api.calls:
+        if call.entry and (call.guest_by_hand or not call.remoted or call.internal):
+            refuse(call, f"entry= is for calls whose sending is generated, which that of "
+                         f"{call.symbol} is not")
 
 
 def generated_calls_send_all(api):
@@ -197,6 +213,12 @@ def variable_parts_are_bounded(api):
     for _, param in all_params(api):
         if param.wire in ("string", "bytes") and param.max <= 0:
             refuse(param, f"{param.name!r} needs max=, its largest size in bytes")
+
+
+def memory_is_that_of_bytes(api):
+    for _, param in all_params(api):
+        if param.memory and (param.wire != "bytes" or not param.in_request):
+            refuse(param, f"{param.name!r}: memory= is for bytes of a request")
 
 
 def messages_fit(api):
@@ -295,11 +317,14 @@ RULES = (
     asynchronous_calls_never_block_nor_return,
     twins_say_since_when,
     roles_match_directions_and_kinds,
+    only_answers_are_remembered,
     stream_order_names_a_stream,
+    entries_by_hand_send_what_is_generated,
     generated_calls_send_all,
     generated_outputs_can_be_filled,
     sizes_name_parameters,
     variable_parts_are_bounded,
+    memory_is_that_of_bytes,
     messages_fit,
     message_names_differ,
     one_symbol_per_macro,

@@ -6,6 +6,7 @@
 	vgpu_call_flags[id]		VGPU_CALL_F_*
 	vgpu_call_request_max[id]	bound of the packed request, variable parts at
 					their maxima; 0 for calls that are not remoted
+	vgpu_call_remembers[id]		VGPU_REMEMBERS_*: how long an answer stays true
 
 The product "ids" lists them as the file api/frozen does, for a release to append.
 """
@@ -19,12 +20,24 @@ enum {
 	VGPU_CALL_F_MAY_BLOCK = 1u << 2,      /* never run by the dispatcher itself */
 	VGPU_CALL_F_STREAM_ORDERED = 1u << 3, /* counts in the progress of its stream */
 	VGPU_CALL_F_CONTEXT = 1u << 4,	      /* needs the lane's context made current */
+	VGPU_CALL_F_IN_PLACE = 1u << 5,	      /* packing reads no memory of the program */
+};
+
+/* How long the answer to a call stays true. */
+enum {
+	VGPU_REMEMBERS_NOTHING,
+	VGPU_REMEMBERS_CONSTANT, /* as long as the process lives */
+	VGPU_REMEMBERS_STREAM,	 /* until a stream changes or ends */
+	VGPU_REMEMBERS_CODE,	 /* until code is unloaded */
+	VGPU_REMEMBERS_SETTING,	 /* until a limit, an attribute or code changes */
+	_VGPU_REMEMBERS_N,
 };
 
 /* Returns: the name of the call, or "?". */
 const char *vgpu_call_name(uint32_t call);
 
 extern const uint8_t vgpu_call_flags[_VGPU_CALL_N];
+extern const uint8_t vgpu_call_remembers[_VGPU_CALL_N];
 extern const uint32_t vgpu_call_request_max[_VGPU_CALL_N];
 """
 
@@ -48,6 +61,8 @@ def flags(call):
         found.append("VGPU_CALL_F_STREAM_ORDERED")
     if call.context == "current":
         found.append("VGPU_CALL_F_CONTEXT")
+    if call.in_place:
+        found.append("VGPU_CALL_F_IN_PLACE")
     return found
 
 
@@ -85,6 +100,13 @@ def emit_source(api):
     for call in calls:
         if call.remoted:
             w.wrapped_or(f"\t[VGPU_CALL_{call.symbol}] = ", flags(call), ",")
+    w.line("};")
+    w.blank()
+    w.line("const uint8_t vgpu_call_remembers[_VGPU_CALL_N] = {")
+    for call in calls:
+        if call.remembers:
+            w.line(f"\t[VGPU_CALL_{call.symbol}] = "
+                   f"VGPU_REMEMBERS_{call.remembers.upper()},")
     w.line("};")
     w.blank()
     w.line("const uint32_t vgpu_call_request_max[_VGPU_CALL_N] = {")

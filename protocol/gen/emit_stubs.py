@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """g-stubs-<family>.c: what programs call in the guest's libcuda.so.1.
 
-One file for each file of the description, and g-stubs.h, which they all include.
-Calls nothing but guest-shim/src/call.h, which has to provide what follows,
+One file for each file of the description, and g-stubs.h, which they all include;
+g-remote.h declares what is generated for entry points that are written by hand.
+Calls nothing but guest-shim/src/call.h, which has to provide what follows, memo.h,
 shim_range_covers(address, size) of range.h, shim_event_exists(event) of event.h, and
 shim_device_to_host(), shim_device_from_host() of device.h:
 
@@ -14,6 +15,12 @@ shim_device_to_host(), shim_device_from_host() of device.h:
 		const ProtobufCMessage **replyp);
 		Sends, waits, unpacks. replyp may be NULL; *replyp stays valid until the
 		thread's next call. Returns the result in the reply, or a local error.
+
+	CUresult shim_memo_call(...)
+		The same for a call that remembers=; answered here when it was before.
+
+	void shim_memo_forget(unsigned int what);
+		Something changed: answers remembered until then are old.
 
 	CUresult shim_call_async(struct shim_call *call, const ProtobufCMessage *request,
 		CUstream stream);
@@ -32,6 +39,8 @@ shim_device_to_host(), shim_device_from_host() of device.h:
 By kind of call:
 	refused			body returns shim_call_refused()
 	generated, custom-host	body packs, sends, unpacks
+	entry="custom"		the same body under the name shim_remote_<symbol>(), for an
+				entry point by hand
 	local, custom-guest, custom-both
 				nothing: written by hand, prototype from vgpu/cuda.h
 	per-thread twins	call the plain symbol with stream 0 replaced by 2;
@@ -40,6 +49,9 @@ By kind of call:
 
 from emit_cuda_h import prototype
 from writer import Writer, wrap
+
+# What is forgotten, of VGPU_REMEMBERS_*.
+FORGETS = {"launches": "SETTING", "code": "CODE", "stream": "STREAM"}
 
 HEADER = """
 #pragma once
@@ -53,6 +65,8 @@ HEADER = """
 #include "call.h"
 #include "device.h"
 #include "event.h"
+#include "g-remote.h"
+#include "memo.h"
 #include "range.h"
 
 /* What the default stream means to a program built for one such stream a thread. */
@@ -61,6 +75,22 @@ static inline CUstream per_thread(CUstream stream)
 	return stream ? stream : CU_STREAM_PER_THREAD;
 }
 """
+
+REMOTE_HEADER = """
+#pragma once
+
+#include "vgpu/cuda.h"
+
+/* Each checks its arguments, sends the call, and returns what the host said. */
+"""
+
+# What CUDA says of a handle that names nothing, where it is not INVALID_HANDLE.
+ABSENT = {
+    "context": "INVALID_CONTEXT",
+    "graph": "INVALID_VALUE",
+    "graph_node": "INVALID_VALUE",
+    "graph_exec": "INVALID_VALUE",
+}
 
 
 def argument_checks(call):
@@ -72,9 +102,9 @@ def argument_checks(call):
         elif p.wire == "string":
             values += [f"!{p.name}", f"strlen({p.name}) > {p.max}"]
         elif p.object_kind and (p.type != "CUstream" or p.null == "error") and p.null != "ok":
-            error = "CONTEXT" if p.object_kind == "context" else "HANDLE"
+            error = ABSENT.get(p.object_kind, "INVALID_HANDLE")
             absent = f"!shim_event_exists({p.name})" if p.type == "CUevent" else f"!{p.name}"
-            handles.append(([absent], f"CUDA_ERROR_INVALID_{error}"))
+            handles.append(([absent], f"CUDA_ERROR_{error}"))
         elif p.type == "CUdevice" and p.in_request:
             handles.append(([f"!shim_device_get({p.name})"],
                             "CUDA_ERROR_INVALID_DEVICE"))
@@ -126,7 +156,7 @@ def emit_body(w, call):
     w.line(f"\tstruct shim_call call = SHIM_CALL_INIT(VGPU_CALL_{call.symbol});")
     if any("*" in p.bytes for p in call.params):
         w.line("\tuint64_t size;")
-    if outputs:
+    if outputs or (call.forgets and not call.is_async):
         w.line("\tCUresult r;")
     w.blank()
     for conditions, error in argument_checks(call):
@@ -141,13 +171,18 @@ def emit_body(w, call):
         w.line(f"\treturn shim_call_async(&call, &request.base, {stream});")
         w.line("}")
         return
-    target = "\tr = " if outputs else "\treturn "
-    w.wrapped(f"{target}shim_call_sync(", [
+    send = "shim_memo_call" if call.remembers else "shim_call_sync"
+    target = "\tr = " if outputs or call.forgets else "\treturn "
+    w.wrapped(f"{target}{send}(", [
         "&call",
         "&request.base",
         f"&{call.c_prefix('Reply')}__descriptor",
         "&message" if outputs else "NULL",
     ], ");")
+    if call.forgets:
+        w.line(f"\tshim_memo_forget(VGPU_REMEMBERS_{FORGETS[call.forgets]});")
+        if not outputs:
+            w.line("\treturn r;")
     if outputs:
         w.line("\tif (r != CUDA_SUCCESS)")
         w.line("\t\treturn r;")
@@ -181,6 +216,10 @@ def emit_twin(w, call):
     w.blank()
 
 
+def remote_prototype(call, end=";"):
+    return prototype(call, f"shim_remote_{call.symbol}", head="CUresult ", end=end)
+
+
 def emit_call(w, call):
     has_stream = call.stream is not None and call.stream.position >= 0
     if call.reply == "refused":
@@ -190,7 +229,10 @@ def emit_call(w, call):
         return
     if not call.guest_by_hand:
         w.c_comment(call.brief)
-        w.line(prototype(call, call.symbol, head="SHIM_EXPORT CUresult ", end=""))
+        if call.entry:
+            w.line(remote_prototype(call, end=""))
+        else:
+            w.line(prototype(call, call.symbol, head="SHIM_EXPORT CUresult ", end=""))
         emit_body(w, call)
         w.blank()
     if call.pt and has_stream:
@@ -201,6 +243,16 @@ def emit_header(api):
     w = Writer()
     w.head(api, "What the entry points of libcuda.so.1 have in common")
     w.text(HEADER)
+    return w.finish()
+
+
+def emit_remote_header(api):
+    w = Writer()
+    w.head(api, "Calls whose entry points are written by hand, as they are sent")
+    w.text(REMOTE_HEADER)
+    for call in api.public:
+        if call.entry:
+            w.line(remote_prototype(call))
     return w.finish()
 
 
@@ -216,7 +268,7 @@ def emit_family(api, family, calls):
 
 def emit(api):
     """Returns the text of each file."""
-    files = {"g-stubs.h": emit_header(api)}
+    files = {"g-stubs.h": emit_header(api), "g-remote.h": emit_remote_header(api)}
     for family, calls in api.by_family(api.public).items():
         files[f"g-stubs-{family}.c"] = emit_family(api, family, calls)
     return files

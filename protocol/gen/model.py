@@ -122,6 +122,7 @@ class Param:
     bytes: str = ""
     max: int = 0
     repeated: int = 0
+    memory: str = ""  # library: bytes that no program can take away
     number: int = 0  # field number
     position: int = -1  # in the C prototype; -1 for wire-only fields
 
@@ -171,7 +172,9 @@ class Call:
     method: str = ""
     context: str = ""
     order: str = ""
+    entry: str = ""  # custom: the guest's entry point is by hand, what it sends is not
     forgets: str = ""
+    remembers: str = ""
     pt: str = ""
     pt_since: int = 0
     macro: str = ""
@@ -214,6 +217,13 @@ class Call:
     @property
     def request_fields(self):
         return [p for p in self.params + self.extras if p.in_request]
+
+    @property
+    def in_place(self):
+        """Whether packing the request reads none of the program's memory."""
+        return not any(p.repeated or p.wire == "string" or
+                       (p.wire == "bytes" and p.memory != "library")
+                       for p in self.request_fields)
 
     @property
     def reply_fields(self):

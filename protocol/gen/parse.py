@@ -29,6 +29,9 @@ NUMBER = re.compile(r"-?[0-9]+\Z")
 VERSION = re.compile(r"[0-9]+\.[0-9]+\Z")
 
 # Form of an attribute: a tuple is a closed set, a pattern must match, None is free.
+# What may stay true of an answer, from long to short.
+REMEMBERED = ("constant", "stream", "code", "setting")
+FORGOTTEN = ("launches",) + REMEMBERED[1:3]
 NULLS = ("default", "error", "ok")
 PARAM_FORM = {
     "name": NAME,
@@ -42,6 +45,7 @@ PARAM_FORM = {
     "bytes": None,
     "max": NUMBER,
     "repeated": NUMBER,
+    "memory": ("library",),
 }
 CALL_FORM = {
     "name": NAME,
@@ -51,9 +55,11 @@ CALL_FORM = {
     "reply": ("sync", "async", "local", "refused"),
     "blocks": ("never", "maybe"),
     "method": ("generated", "custom-guest", "custom-host", "custom-both"),
+    "entry": ("custom",),
     "context": ("current", "none"),
     "order": ("stream",),
-    "forgets": ("launches",),
+    "forgets": FORGOTTEN,
+    "remembers": REMEMBERED,
     "pt": ("ptsz", "ptds"),
     "pt-since": VERSION,
     "macro": NAME,
@@ -229,6 +235,7 @@ def build_param(api, node, remoted):
         bytes=node.get("bytes"),
         max=node.number("max"),
         repeated=node.number("repeated"),
+        memory=node.get("memory"),
     )
     roles = [r for r in ("uses", "creates", "destroys") if node.get(r)]
     if len(roles) > 1:
@@ -255,7 +262,9 @@ def build_call(api, node, family):
         method=node.get("method"),
         context=node.get("context"),
         order=node.get("order"),
+        entry=node.get("entry"),
         forgets=node.get("forgets"),
+        remembers=node.get("remembers"),
         pt=node.get("pt"),
         pt_since=version_number(node.get("pt-since", "0.0")),
         macro=node.get("macro"),

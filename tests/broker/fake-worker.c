@@ -7,6 +7,7 @@
  * happens before: see behave() and main().
  */
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,11 +17,12 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "vgpu/ring-layout.h"
+#include "guest.h"
 
 static int control = -1;
 static struct worker_stats *stats;
 static bool keeps_asking;
+static uint8_t *area;
 
 static void say(const struct control_message *message)
 {
@@ -60,13 +62,18 @@ static void ask(void)
 		.type = CONTROL_WANT, .want = { .n_extents = 1 << 20 } });
 }
 
-/* 256 MiB that are really there. */
-static void take_memory(void)
+/* 256 MiB that are really there, of a memory file or of nothing. */
+static void take_memory(bool is_shared)
 {
 	const size_t size = 256 << 20;
-	char *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	int fd = is_shared ? memfd_create("hoard", MFD_CLOEXEC) : -1;
+	char *map;
 
+	if (is_shared && (fd < 0 || ftruncate(fd, (off_t)size) < 0))
+		exit(8);
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_POPULATE | (is_shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS), fd,
+		0);
 	if (map == MAP_FAILED)
 		exit(8);
 }
@@ -102,6 +109,145 @@ static void write_alien(void)
 		exit(7);
 }
 
+/*
+ * Images
+ */
+
+#define IMAGE_BYTES 5000u
+/* More than any store has room for. */
+#define MANY_IMAGES 600u
+
+static int make_image_of(const char *text, unsigned int seals)
+{
+	char bytes[IMAGE_BYTES] = "";
+	int fd = memfd_create("image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	strcpy(bytes, text);
+	if (fd < 0 || write(fd, bytes, sizeof(bytes)) != (ssize_t)sizeof(bytes) ||
+		fcntl(fd, F_ADD_SEALS, seals) < 0)
+		exit(9);
+	return fd;
+}
+
+static int make_image(unsigned int seals)
+{
+	return make_image_of("image", seals);
+}
+
+static struct control_message about_image(enum control_type type, uint32_t number)
+{
+	struct control_message message = { .type = type };
+
+	memset(message.image.digest, 'd', sizeof(message.image.digest));
+	memcpy(message.image.digest, &number, sizeof(number));
+	message.image.size = IMAGE_BYTES;
+	message.image.cookie = number;
+	return message;
+}
+
+static void keep_image(uint32_t number, int fd, uint64_t size)
+{
+	struct control_message message = about_image(CONTROL_KEEP, number);
+
+	message.image.size = size;
+	message.n_fds = fd >= 0;
+	if (control_send(control, &message, &fd))
+		exit(3);
+	if (fd >= 0)
+		close(fd);
+}
+
+#define SEALED (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+static void keep_sealed(uint32_t number)
+{
+	keep_image(number, make_image(SEALED), IMAGE_BYTES);
+}
+
+/* Asks and waits; what came is counted. */
+static void find_image(uint32_t number)
+{
+	struct control_message message = about_image(CONTROL_FIND, number);
+	char bytes[6] = "";
+	int fds[CONTROL_FDS_MAX];
+
+	say(&message);
+	if (control_receive(control, &message, fds) || message.type != CONTROL_IMAGE ||
+		message.image.cookie != number || message.n_fds > 1)
+		exit(10);
+	if (!message.n_fds)
+		return;
+	if (message.image.size != IMAGE_BYTES || pread(fds[0], bytes, 5, 0) != 5 ||
+		strcmp(bytes, "image") != 0 || pwrite(fds[0], "other", 5, 0) >= 0 ||
+		ftruncate(fds[0], 0) == 0)
+		exit(11);
+	close(fds[0]);
+	stats->images_found++;
+}
+
+static void keep_wrong(const char *how)
+{
+	int pair[2];
+
+	if (!strcmp(how, "none"))
+		keep_image(1, -1, IMAGE_BYTES);
+	else if (!strcmp(how, "unsealed"))
+		keep_image(1, make_image(SEALED & ~F_SEAL_WRITE), IMAGE_BYTES);
+	else if (!strcmp(how, "future"))
+		keep_image(1,
+			make_image(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW |
+				   F_SEAL_FUTURE_WRITE),
+			IMAGE_BYTES);
+	else if (!strcmp(how, "longer"))
+		keep_image(1, make_image(SEALED), IMAGE_BYTES + 1);
+	else if (!strcmp(how, "huge"))
+		keep_image(1, make_image(SEALED), UINT64_MAX);
+	else if (!strcmp(how, "pipe") && !pipe(pair))
+		keep_image(1, pair[0], IMAGE_BYTES);
+	else if (!strcmp(how, "file"))
+		keep_image(1, open("/dev/null", O_RDWR), 0);
+	else
+		exit(12);
+}
+
+static void handle_images(const char *what)
+{
+	if (!strcmp(what, "keep")) {
+		keep_sealed(1);
+		keep_sealed(1);
+		find_image(1);
+	} else if (!strcmp(what, "find")) {
+		find_image(1);
+	} else if (!strcmp(what, "poison")) {
+		keep_image(1, make_image_of("other", SEALED), IMAGE_BYTES);
+	} else if (!strcmp(what, "many")) {
+		for (uint32_t i = 1; i <= MANY_IMAGES; i++)
+			keep_sealed(i);
+		for (uint32_t i = 1; i <= MANY_IMAGES; i++)
+			find_image(i);
+	} else if (!strcmp(what, "use")) {
+		/* Three fit: the second is the one used longest ago. */
+		for (uint32_t i = 1; i <= 3; i++)
+			keep_sealed(i);
+		find_image(1);
+		keep_sealed(4);
+		stats->images_found = 0;
+		find_image(2);
+		stats->launches = stats->images_found;
+		find_image(1);
+		find_image(3);
+		find_image(4);
+	} else if (!strcmp(what, "die")) {
+		keep_sealed(1);
+		raise(SIGKILL);
+	} else if (!strcmp(what, "flood")) {
+		for (uint32_t i = 1;; i++)
+			keep_sealed(i);
+	} else {
+		keep_wrong(what);
+	}
+}
+
 static void behave(const struct control_assign *assign, int n_fds, int shm)
 {
 	const char *comm = assign->guest_comm;
@@ -113,6 +259,7 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 						  : !strcmp(assign->vm, "qemu") ? 3
 										: 2))
 		exit(5);
+	area = (uint8_t *)map + assign->area_off;
 	/* Fingerprints: in the area and in the first extent. */
 	strcpy(map + assign->area_off + VGPU_WORDS_OFF, "worker");
 	strcpy(map + assign->extents_off +
@@ -121,6 +268,9 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 	stats->launches = 41;
 	stats->launches++;
 	stats->bytes_h2d = assign->device_memory;
+
+	if (!strncmp(comm, "image-", 6) && strcmp(comm, "image-flood") != 0)
+		handle_images(comm + 6);
 
 	if (!strcmp(comm, "refuse"))
 		say_opened(VGPU_REASON_NO_DEVICE);
@@ -163,10 +313,12 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 		for (;;)
 			say(&(struct control_message){
 				.type = CONTROL_WANT, .want = { .n_extents = 1 } });
+	if (!strcmp(comm, "image-flood"))
+		handle_images("flood");
 	if (!strcmp(comm, "chatty"))
 		write_much();
-	if (!strcmp(comm, "hungry"))
-		take_memory();
+	if (!strcmp(comm, "hungry") || !strcmp(comm, "hoards"))
+		take_memory(!strcmp(comm, "hoards"));
 	if (!strcmp(comm, "forge"))
 		write_alien();
 	if (!strcmp(comm, "deaf"))
@@ -179,10 +331,12 @@ static void handle_grant(const struct control_grant *grant)
 	if (keeps_asking) {
 		stats->copies_d2d++;
 		ask();
-		return;
+	} else {
+		stats->calls = grant->error ? 1000 : grant->first_extent;
+		stats->memsets = grant->n_extents;
 	}
-	stats->calls = grant->error ? 1000 : grant->first_extent;
-	stats->memsets = grant->n_extents;
+	/* Partner: guest_count_grants(). */
+	__atomic_fetch_add((uint64_t *)(area + GUEST_GRANTS_OFF), 1, __ATOMIC_RELEASE);
 }
 
 static void serve(void)

@@ -213,3 +213,11 @@ void guest_close(struct guest *guest, unsigned int channel)
 	guest_ask(guest, channel, VGPU_CHANNEL_CLOSING);
 	guest_wait(guest, channel, VGPU_CHANNEL_FREE);
 }
+
+uint64_t guest_count_grants(const struct guest *guest, unsigned int channel)
+{
+	/* Partner: handle_grant() of the fake worker. */
+	return __atomic_load_n(
+		(uint64_t *)(guest_area(guest, channel) + GUEST_GRANTS_OFF),
+		__ATOMIC_ACQUIRE);
+}

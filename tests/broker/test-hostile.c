@@ -31,7 +31,8 @@ static const char *qemu_socket(void)
 	return path;
 }
 
-/* A vgpud with a section for QEMU, and an honest session at the other. */
+/* A vgpud with a section for QEMU, and an honest session at the other. No worker is kept
+ * warm: one that comes late would be counted as a leak. */
 static void start(void)
 {
 	char sections[256];
@@ -40,6 +41,7 @@ static void start(void)
 		test_tmpdir());
 	pair_start(&pair, &(struct pair_options){
 				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "warm-workers = 0\n",
 				  .sections = sections,
 			  });
 	guest_connect(&guest, pair.socket);

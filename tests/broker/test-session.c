@@ -284,13 +284,13 @@ TEST(more_arena_is_granted_until_there_is_none)
 
 	start();
 	guest_open(&guest, 0, "want");
-	usleep(20000);
+	guest_wait_for(guest_count_grants(&guest, 0));
 	guest_close(&guest, 0);
 	pair_read_session(&pair, 0, &session);
 	check_eq(session.calls, 32);
 	check_eq(session.memsets, 8);
 	guest_open(&guest, 0, "want-all");
-	usleep(20000);
+	guest_wait_for(guest_count_grants(&guest, 0));
 	guest_close(&guest, 0);
 	pair_read_session(&pair, 1, &session);
 	check_eq(session.calls, 1000);

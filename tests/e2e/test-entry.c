@@ -62,10 +62,12 @@ TEST(unknown_export_table_is_not_found)
 
 TEST(functions_not_remoted_say_so)
 {
-	CUgraph graph;
+	CUuserObject object;
 
 	fixture_new();
-	check_cu(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuUserObjectCreate(
+			 &object, NULL, NULL, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+		CUDA_ERROR_NOT_SUPPORTED);
 }
 
 /* The forms that a runtime asks for by version and no header declares. */

@@ -289,6 +289,10 @@ TEST(library_is_loaded_from_a_file)
 	check(file && fputs(kernels_ptx, file) >= 0 && !fclose(file));
 	check_ok(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
 	check_ok(cuLibraryGetKernel(&kernel, library, "fill"));
+	check_cu(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0,
+			 (CUlibraryOption[]){ CU_LIBRARY_BINARY_IS_PRESERVED },
+			 (void *[]){ (void *)1 }, 1),
+		CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuLibraryLoadFromFile(
 			 &library, "/nonexistent", NULL, NULL, 0, NULL, NULL, 0),
 		CUDA_ERROR_FILE_NOT_FOUND);

@@ -19,7 +19,7 @@ from host import Host  # pylint: disable=wrong-import-position
 
 LINE = re.compile(
     r"(?P<time>\d+\.\d{6}) (?P<pid>\d+)/(?P<tid>\d+) (?P<call>\w+\(.*\) = \w+) "
-    r"<(?P<seconds>\d+\.\d{9})>\Z")
+    r"<(?P<seconds>\d+\.\d{9})>(?: (?P<sent>\d+) sent)?\Z")
 BUILD, PROGRAM = Path(sys.argv[1]), sys.argv[2]
 
 

@@ -14,6 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define IMAGE_SIZE 16u
+
 static struct fixture fixture;
 
 /* Returns: how many bytes the frame took, 0 at the end of the row. */
@@ -44,6 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fixture_init(&fixture);
 	fixture_enter(&fixture, 0);
+	/* For seeds: an image that is not empty, where the arena begins. */
+	memset((void *)(uintptr_t)fixture.arena, 'x', IMAGE_SIZE);
 	/* Who asks for callbacks sleeps until one is due: somebody else asks already. */
 	fixture.session.callbacks.is_asked = true;
 	do {

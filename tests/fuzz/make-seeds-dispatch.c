@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vgpu/graph.h"
 #include "vgpu/launch.h"
 #include "vgpu/load.h"
 #include "worker/fixture.h"
@@ -117,14 +118,9 @@ static void add_module(void)
 {
 	Vgpu__CuModuleLoadDataExRequest load = VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
 	Vgpu__CuModuleGetFunctionRequest get = VGPU__CU_MODULE_GET_FUNCTION_REQUEST__INIT;
-	Vgpu__CuMemsetD8AsyncRequest fill = VGPU__CU_MEMSET_D8_ASYNC_REQUEST__INIT;
+	/* The fuzzer has put something there. */
 	struct vgpu_load block = { .n_images = 1, .images = { { arena(), 16 } } };
 
-	/* An image that is not empty. */
-	fill.dst_device = arena();
-	fill.n = 16;
-	fill.uc = 'x';
-	add(VGPU_CALL_cuMemsetD8Async, 0, &fill.base);
 	load.load = (ProtobufCBinaryData){ sizeof(block), (uint8_t *)&block };
 	add(VGPU_CALL_cuModuleLoadDataEx, VGPU_FRAME_REPLY, &load.base);
 	get.hmod = first_handle(VGPU_HANDLE_MODULE);
@@ -178,6 +174,181 @@ static int events(void)
 	return write_row("row-events");
 }
 
+static ProtobufCBinaryData bytes(const void *data, size_t size)
+{
+	return (ProtobufCBinaryData){ size, (uint8_t *)data };
+}
+
+/* The n-th node that this row made. */
+static uint64_t node(uint32_t n)
+{
+	return vgpu_handle_make(VGPU_HANDLE_GRAPH_NODE, n, 1);
+}
+
+static void add_graph(void)
+{
+	Vgpu__CuGraphCreateRequest create = VGPU__CU_GRAPH_CREATE_REQUEST__INIT;
+
+	add(VGPU_CALL_cuGraphCreate, VGPU_FRAME_REPLY, &create.base);
+}
+
+/* A node behind another one, if there is any; n bytes tell what it does. */
+static void add_node(
+	int32_t kind, const void *detail, size_t n, Vgpu__CuGraphAddNodeV2Request *more)
+{
+	more->h_graph = first_handle(VGPU_HANDLE_GRAPH);
+	more->kind = kind;
+	more->detail = bytes(detail, n);
+	add(VGPU_CALL_cuGraphAddNode_v2, VGPU_FRAME_REPLY, &more->base);
+}
+
+/* One of each kind: 0 a kernel, 1 a fill, 2 a copy, 3 the record of an event. */
+static void add_nodes(void)
+{
+	const struct vgpu_launch_dims dims = { .grid = { 1, 1, 1 },
+		.block = { 32, 1, 1 } };
+	const CUDA_MEMSET_NODE_PARAMS fill = {
+		.dst = memory(),
+		.elementSize = 4,
+		.width = 16,
+		.height = 1,
+	};
+	const CUDA_MEMCPY3D copy = {
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = (void *)(uintptr_t)arena(),
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = memory(),
+		.WidthInBytes = 256,
+		.Height = 1,
+		.Depth = 1,
+	};
+	const uint64_t first = node(0);
+	const uint8_t params[FAKE_PARAM_SIZE] = {};
+	Vgpu__CuGraphAddNodeV2Request kernel = VGPU__CU_GRAPH_ADD_NODE_V2_REQUEST__INIT;
+	Vgpu__CuGraphAddNodeV2Request other = VGPU__CU_GRAPH_ADD_NODE_V2_REQUEST__INIT;
+	Vgpu__CuEventCreateRequest event = VGPU__CU_EVENT_CREATE_REQUEST__INIT;
+
+	kernel.function = first_handle(VGPU_HANDLE_FUNCTION);
+	kernel.params = bytes(params, sizeof(params));
+	add_node(CU_GRAPH_NODE_TYPE_KERNEL, &dims, sizeof(dims), &kernel);
+	other.dependencies_list = bytes(&first, sizeof(first));
+	other.node_context = first_handle(VGPU_HANDLE_CONTEXT);
+	add_node(CU_GRAPH_NODE_TYPE_MEMSET, &fill, sizeof(fill), &other);
+	add_node(CU_GRAPH_NODE_TYPE_MEMCPY, &copy, sizeof(copy), &other);
+	event.event = other.event = first_handle(VGPU_HANDLE_EVENT);
+	add(VGPU_CALL_cuEventCreate, 0, &event.base);
+	add_node(CU_GRAPH_NODE_TYPE_EVENT_RECORD, NULL, 0, &other);
+}
+
+static void add_questions(void)
+{
+	Vgpu__VgpuGraphListRequest list = VGPU__VGPU_GRAPH_LIST_REQUEST__INIT;
+	Vgpu__VgpuGraphNodeRequest ask = VGPU__VGPU_GRAPH_NODE_REQUEST__INIT;
+
+	list.graph = first_handle(VGPU_HANDLE_GRAPH);
+	list.node = node(0);
+	for (list.list = 0; list.list < _VGPU_GRAPH_LIST_N; list.list++)
+		add(VGPU_CALL_vgpuGraphList, VGPU_FRAME_REPLY, &list.base);
+	for (uint32_t i = 0; i < 4; i++) {
+		ask.node = node(i);
+		add(VGPU_CALL_vgpuGraphNode, VGPU_FRAME_REPLY, &ask.base);
+	}
+}
+
+static void add_launch(void)
+{
+	Vgpu__CuGraphInstantiateWithParamsRequest make =
+		VGPU__CU_GRAPH_INSTANTIATE_WITH_PARAMS_REQUEST__INIT;
+	Vgpu__CuGraphLaunchRequest launch = VGPU__CU_GRAPH_LAUNCH_REQUEST__INIT;
+
+	make.h_graph = first_handle(VGPU_HANDLE_GRAPH);
+	add(VGPU_CALL_cuGraphInstantiateWithParams, VGPU_FRAME_REPLY, &make.base);
+	launch.h_graph = first_handle(VGPU_HANDLE_GRAPH_EXEC);
+	add(VGPU_CALL_cuGraphLaunch, VGPU_FRAME_REPLY, &launch.base);
+	add(VGPU_CALL_cuGraphLaunch, 0, &launch.base);
+}
+
+static void add_end_of_graph(void)
+{
+	Vgpu__CuGraphDestroyNodeRequest one = VGPU__CU_GRAPH_DESTROY_NODE_REQUEST__INIT;
+	Vgpu__CuGraphExecDestroyRequest exec = VGPU__CU_GRAPH_EXEC_DESTROY_REQUEST__INIT;
+	Vgpu__CuGraphDestroyRequest graph = VGPU__CU_GRAPH_DESTROY_REQUEST__INIT;
+
+	one.h_node = node(1);
+	add(VGPU_CALL_cuGraphDestroyNode, VGPU_FRAME_REPLY, &one.base);
+	graph.h_graph = first_handle(VGPU_HANDLE_GRAPH);
+	add(VGPU_CALL_cuGraphDestroy, VGPU_FRAME_REPLY, &graph.base);
+	exec.h_graph_exec = first_handle(VGPU_HANDLE_GRAPH_EXEC);
+	add(VGPU_CALL_cuGraphExecDestroy, VGPU_FRAME_REPLY, &exec.base);
+	/* Its place is used again at once. */
+	add_graph();
+}
+
+static int graphs(void)
+{
+	Vgpu__CuGraphAddDependenciesV2Request edge =
+		VGPU__CU_GRAPH_ADD_DEPENDENCIES_V2_REQUEST__INIT;
+	Vgpu__CuGraphExecNodeSetParamsRequest set =
+		VGPU__CU_GRAPH_EXEC_NODE_SET_PARAMS_REQUEST__INIT;
+	Vgpu__CuGraphExecUpdateV2Request update =
+		VGPU__CU_GRAPH_EXEC_UPDATE_V2_REQUEST__INIT;
+	Vgpu__CuGraphCloneRequest clone = VGPU__CU_GRAPH_CLONE_REQUEST__INIT;
+	const uint64_t from = node(1), to = node(2);
+
+	add_alloc();
+	add_module();
+	add_graph();
+	add_nodes();
+	edge.h_graph = clone.original_graph = first_handle(VGPU_HANDLE_GRAPH);
+	edge.from_list = bytes(&from, sizeof(from));
+	edge.to_list = bytes(&to, sizeof(to));
+	add(VGPU_CALL_cuGraphAddDependencies_v2, VGPU_FRAME_REPLY, &edge.base);
+	add_questions();
+	add_launch();
+	set.h_graph_exec = update.h_graph_exec = first_handle(VGPU_HANDLE_GRAPH_EXEC);
+	set.h_node = node(3);
+	set.kind = CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+	set.event = first_handle(VGPU_HANDLE_EVENT);
+	add(VGPU_CALL_cuGraphExecNodeSetParams, VGPU_FRAME_REPLY, &set.base);
+	update.h_graph = edge.h_graph;
+	add(VGPU_CALL_cuGraphExecUpdate_v2, VGPU_FRAME_REPLY, &update.base);
+	add(VGPU_CALL_cuGraphClone, VGPU_FRAME_REPLY, &clone.base);
+	add_end_of_graph();
+	return write_row("row-graphs");
+}
+
+static int captures(void)
+{
+	Vgpu__CuStreamCreateWithPriorityRequest create =
+		VGPU__CU_STREAM_CREATE_WITH_PRIORITY_REQUEST__INIT;
+	Vgpu__CuStreamBeginCaptureV2Request begin =
+		VGPU__CU_STREAM_BEGIN_CAPTURE_V2_REQUEST__INIT;
+	Vgpu__CuStreamBeginCaptureToGraphRequest begin_to =
+		VGPU__CU_STREAM_BEGIN_CAPTURE_TO_GRAPH_REQUEST__INIT;
+	Vgpu__CuStreamGetCaptureInfoV3Request ask =
+		VGPU__CU_STREAM_GET_CAPTURE_INFO_V3_REQUEST__INIT;
+	Vgpu__CuStreamEndCaptureRequest end = VGPU__CU_STREAM_END_CAPTURE_REQUEST__INIT;
+	Vgpu__CuThreadExchangeStreamCaptureModeRequest mode =
+		VGPU__CU_THREAD_EXCHANGE_STREAM_CAPTURE_MODE_REQUEST__INIT;
+	Vgpu__VgpuLaneExitRequest leave = VGPU__VGPU_LANE_EXIT_REQUEST__INIT;
+
+	add(VGPU_CALL_cuStreamCreateWithPriority, VGPU_FRAME_REPLY, &create.base);
+	mode.mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	add(VGPU_CALL_cuThreadExchangeStreamCaptureMode, VGPU_FRAME_REPLY, &mode.base);
+	begin.h_stream = begin_to.h_stream = ask.h_stream = end.h_stream =
+		first_handle(VGPU_HANDLE_STREAM);
+	add(VGPU_CALL_cuStreamBeginCapture_v2, VGPU_FRAME_REPLY, &begin.base);
+	add(VGPU_CALL_cuStreamGetCaptureInfo_v3, VGPU_FRAME_REPLY, &ask.base);
+	add(VGPU_CALL_cuStreamEndCapture, VGPU_FRAME_REPLY, &end.base);
+	add_launch();
+	begin_to.h_graph = first_handle(VGPU_HANDLE_GRAPH);
+	add(VGPU_CALL_cuStreamBeginCaptureToGraph, VGPU_FRAME_REPLY, &begin_to.base);
+	add(VGPU_CALL_cuStreamGetCaptureInfo_v3, VGPU_FRAME_REPLY, &ask.base);
+	add(VGPU_CALL_vgpuLaneExit, 0, &leave.base);
+	add_end_of_graph();
+	return write_row("row-captures");
+}
+
 static int copy_generated(void)
 {
 	static uint8_t data[VGPU_FRAME_MAX];
@@ -215,5 +386,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	folder = argv[1];
-	return copies() | launches() | events() | copy_generated();
+	return copies() | launches() | events() | graphs() | captures() |
+	       copy_generated();
 }

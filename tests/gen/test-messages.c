@@ -16,6 +16,7 @@
 #include "test.h"
 #include "vgpu/frame.h"
 #include "vgpu/g-calls.h"
+#include "vgpu/message.h"
 #include "vgpu/ring-layout.h"
 
 #define REPEATED 3
@@ -49,8 +50,8 @@ static size_t size_of_number(ProtobufCType type)
 }
 
 /* The number of elements of a repeated field. */
-static size_t *count_of(const ProtobufCFieldDescriptor *field,
-	const ProtobufCMessage *message)
+static size_t *count_of(
+	const ProtobufCFieldDescriptor *field, const ProtobufCMessage *message)
 {
 	return (size_t *)((char *)message + field->quantifier_offset);
 }
@@ -174,10 +175,11 @@ TEST(names_and_flags_are_those_of_the_description)
 	check_str(vgpu_call_name(_VGPU_CALL_N), "?");
 	check_eq(vgpu_call_flags[VGPU_CALL_cuLaunchKernel],
 		VGPU_CALL_F_REMOTED | VGPU_CALL_F_ASYNC | VGPU_CALL_F_STREAM_ORDERED |
-			VGPU_CALL_F_CONTEXT);
+			VGPU_CALL_F_CONTEXT | VGPU_CALL_F_IN_PLACE);
 	check_eq(vgpu_call_flags[VGPU_CALL_cuStreamSynchronize],
-		VGPU_CALL_F_REMOTED | VGPU_CALL_F_MAY_BLOCK | VGPU_CALL_F_CONTEXT);
-	check_eq(vgpu_call_flags[VGPU_CALL_cuGraphCreate], 0);
+		VGPU_CALL_F_REMOTED | VGPU_CALL_F_MAY_BLOCK | VGPU_CALL_F_CONTEXT |
+			VGPU_CALL_F_IN_PLACE);
+	check_eq(vgpu_call_flags[VGPU_CALL_cuGraphAddHostNode], 0);
 }
 
 /* The folder of seeds is the value of SEEDS. */
@@ -210,5 +212,148 @@ TEST(every_seed_is_a_frame_whose_message_unpacks)
 		check(message);
 		check_eq(message->n_unknown_fields, 0);
 		protobuf_c_message_free_unpacked(message, NULL);
+	}
+}
+
+/*
+ * vgpu/message.h beside protobuf-c
+ */
+
+#define ARENA_SIZE (1u << 20)
+
+static struct {
+	size_t used;
+	_Alignas(16) uint8_t memory[ARENA_SIZE];
+} arena;
+
+static void *arena_alloc(void *data, size_t size)
+{
+	uint8_t *memory = arena.memory + arena.used;
+
+	if (size > ARENA_SIZE - arena.used)
+		return NULL;
+	arena.used += (size + 15) & ~(size_t)15;
+	return memory;
+}
+
+static void arena_free(void *data, void *pointer)
+{
+}
+
+static ProtobufCAllocator arena_allocator = { arena_alloc, arena_free, NULL };
+
+static size_t check_same_pack(const ProtobufCMessage *message, uint8_t *packed)
+{
+	_Alignas(16) uint8_t ours[4096] = {};
+	size_t size = protobuf_c_message_pack(message, packed);
+
+	check(vgpu_message_bound(message) >= size);
+	check_eq(vgpu_message_pack(message, ours), size);
+	check(!memcmp(ours, packed, size));
+	return size;
+}
+
+/* What both make of these bytes: nothing, or what packs to the same again. */
+static void check_same_unpack(
+	const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t size)
+{
+	_Alignas(16) uint8_t theirs[8192], ours[8192];
+	ProtobufCMessage *expected, *message;
+	size_t packed;
+
+	arena.used = 0;
+	expected = protobuf_c_message_unpack(type, &arena_allocator, size, data);
+	message = vgpu_message_unpack(type, &arena_allocator, size, data);
+	check_eq(!message, !expected);
+	if (!expected)
+		return;
+	check_eq(message->descriptor, type);
+	check_eq(message->n_unknown_fields, expected->n_unknown_fields);
+	packed = protobuf_c_message_get_packed_size(expected);
+	check(packed <= sizeof(theirs));
+	check_eq(protobuf_c_message_get_packed_size(message), packed);
+	protobuf_c_message_pack(expected, theirs);
+	protobuf_c_message_pack(message, ours);
+	check(!memcmp(ours, theirs, packed));
+}
+
+/* Zeroes, small and large numbers, negative ones. */
+static const uint64_t bases[] = { 0, 1, 100, 1000, 1ull << 31, UINT64_MAX - 200 };
+
+#define N_BASES (sizeof(bases) / sizeof(bases[0]))
+
+static void check_alike(const ProtobufCMessageDescriptor *type)
+{
+	_Alignas(16) uint8_t packed[4096];
+	ProtobufCMessage *message = calloc(1, type->sizeof_message);
+
+	protobuf_c_message_init(type, message);
+	check_eq(check_same_pack(message, packed), 0);
+	check_same_unpack(type, packed, 0);
+	free(message);
+	for (size_t i = 0; i < N_BASES; i++) {
+		message = fill(type, bases[i]);
+		check_same_unpack(type, packed, check_same_pack(message, packed));
+		free(message);
+	}
+}
+
+TEST(our_bytes_are_those_of_protobuf_c_for_every_message)
+{
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		check_alike(message_pairs[i].request);
+		check_alike(message_pairs[i].reply);
+	}
+}
+
+/* Every end too early, every byte replaced; sanitizers see what is read beyond. */
+static void check_damaged(
+	const ProtobufCMessageDescriptor *type, const uint8_t *packed, size_t size)
+{
+	static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+
+	for (size_t i = 0; i < size; i++) {
+		uint8_t *copy = malloc(i ? i : 1);
+
+		memcpy(copy, packed, i);
+		check_same_unpack(type, copy, i);
+		free(copy);
+		copy = malloc(size);
+		for (size_t k = 0; k < sizeof(values); k++) {
+			memcpy(copy, packed, size);
+			copy[i] = values[k];
+			check_same_unpack(type, copy, size);
+		}
+		free(copy);
+	}
+}
+
+TEST(damaged_requests_are_judged_as_protobuf_c_judges_them)
+{
+	_Alignas(16) uint8_t packed[4096];
+
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		const ProtobufCMessageDescriptor *type = message_pairs[i].request;
+		ProtobufCMessage *message = fill(type, 1000);
+
+		check_damaged(type, packed, protobuf_c_message_pack(message, packed));
+		free(message);
+	}
+}
+
+/* Twice the same field, and in any other order: the last one counts. */
+TEST(fields_in_another_order_are_read_as_protobuf_c_reads_them)
+{
+	_Alignas(16) uint8_t packed[8192];
+
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		const ProtobufCMessageDescriptor *type = message_pairs[i].request;
+		ProtobufCMessage *one = fill(type, 1000), *two = fill(type, 5);
+		size_t size = protobuf_c_message_pack(one, packed);
+
+		size += protobuf_c_message_pack(two, packed + size);
+		check_same_unpack(type, packed, size);
+		free(one);
+		free(two);
 	}
 }

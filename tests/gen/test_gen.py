@@ -37,7 +37,7 @@ GOLDEN = {
 GOLDEN_SETS = {
     "dispatch": ["g-dispatch.c", "g-dispatch-launch.c", "g-dispatch-small.c"],
     "entries": ["g-entries.h", "g-entries-launch.c", "g-entries-small.c"],
-    "stubs": ["g-stubs.h", "g-stubs-launch.c", "g-stubs-small.c"],
+    "stubs": ["g-stubs.h", "g-remote.h", "g-stubs-launch.c", "g-stubs-small.c"],
 }
 GOLDEN_XML = ["small.xml", "driver-launch.xml"]
 

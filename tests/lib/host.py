@@ -23,6 +23,8 @@ class Host:
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="vgpu-raw-")
         folder = Path(self.folder.name)
+        # What is run against it remembers nothing outside of the test.
+        os.environ["XDG_RUNTIME_DIR"] = self.folder.name
         self.socket, self.log = folder / "socket", folder / "log"
         config = folder / "vgpud.conf"
         config.write_text(
@@ -37,7 +39,7 @@ class Host:
     def text(self):
         return self.log.read_text() if self.log.exists() else ""
 
-    def wait_for(self, pattern, count=1, seconds=20):
+    def wait_for(self, pattern, count=1, seconds=60):
         """Waits until the log has that many matches. Returns the last one."""
         end = time.monotonic() + seconds
         while True:
@@ -58,7 +60,7 @@ class Host:
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
         try:
-            code = self.process.wait(20)
+            code = self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise

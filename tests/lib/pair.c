@@ -103,6 +103,8 @@ void pair_start(struct pair *pair, const struct pair_options *options)
 		pause_ms(PAIR_STEP_MS);
 	}
 	check_eq(setenv("VGPU_SOCKET", pair->socket, 1), 0);
+	/* Nothing is remembered outside of the test. */
+	check_eq(setenv("XDG_RUNTIME_DIR", pair->dir, 1), 0);
 }
 
 int pair_wait_exit(struct pair *pair)
@@ -218,13 +220,15 @@ void pair_read_session(
 		" copies_h2d=%" SCNu64 " copies_d2h=%" SCNu64 " copies_d2d=%" SCNu64
 		" memsets=%" SCNu64 " bytes_h2d=%" SCNu64 " bytes_d2h=%" SCNu64
 		" calls=%" SCNu64 " refused_async=%" SCNu64 " slow_calls=%" SCNu64
+		" images_sent=%" SCNu64 " images_found=%" SCNu64 " image_bytes=%" SCNu64
 		" worker=%d reason=%31s",
 		session->vm, &session->channel, &session->pid, &session->launches,
 		&session->copies_h2d, &session->copies_d2h, &session->copies_d2d,
 		&session->memsets, &session->bytes_h2d, &session->bytes_d2h,
 		&session->calls, &session->refused_async, &session->slow_calls,
+		&session->images_sent, &session->images_found, &session->image_bytes,
 		&session->worker, session->reason);
-	check_eq(n_fields, 15);
+	check_eq(n_fields, 18);
 }
 
 static bool print_line(const char *line, void *userdata)
@@ -274,4 +278,40 @@ unsigned int pair_count_children(const struct pair *pair)
 			}
 	closedir(dir);
 	return n;
+}
+
+/* Whether a process has that name, which is that of its first thread. */
+static bool has_name(pid_t pid, const char *name)
+{
+	char path[64], text[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fgets(text, sizeof(text), file))
+		text[strcspn(text, "\n")] = '\0';
+	fclose(file);
+	return !strcmp(text, name);
+}
+
+pid_t pair_find_broker(const struct pair *pair)
+{
+	struct dirent *entry;
+	pid_t broker = 0;
+	DIR *dir;
+
+	dir = opendir("/proc");
+	check(dir != NULL);
+	while (!broker && (entry = readdir(dir))) {
+		pid_t pid = atoi(entry->d_name);
+
+		if (pid > 1 && parent_of(pid) == pair->pid &&
+			has_name(pid, "vgpud-broker"))
+			broker = pid;
+	}
+	closedir(dir);
+	check(broker > 0);
+	return broker;
 }

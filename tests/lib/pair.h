@@ -44,6 +44,9 @@ struct pair_session {
 	uint64_t calls;
 	uint64_t refused_async;
 	uint64_t slow_calls;
+	uint64_t images_sent;
+	uint64_t images_found;
+	uint64_t image_bytes;
 	int worker;
 	char reason[32];
 };
@@ -74,6 +77,9 @@ void pair_read_session(
 
 /* Writes the log to stderr, for a test that is about to fail. */
 void pair_print_log(const struct pair *pair);
+
+/* Returns: the process of the broker. */
+pid_t pair_find_broker(const struct pair *pair);
 
 /* Returns: how many processes have vgpud as an ancestor, itself not counted. */
 unsigned int pair_count_children(const struct pair *pair);

@@ -22,6 +22,7 @@ import parse  # pylint: disable=wrong-import-position
 
 LINE = re.compile(r"^\S+ \d+/\d+ (\w+)\(.* = (\w+) <", re.MULTILINE)
 LOOK_UP = re.compile(r'"(cu[A-Z]\w+)",\s*(\d{4,5})\b')
+CALL = re.compile(r"^\S+ (\d+/\d+) (\w+\(.*\)) = (\w+) <[^>]*>(?: (\d+) sent)?$", re.MULTILINE)
 WORD = re.compile(r"\b\w+\b")
 
 
@@ -134,6 +135,23 @@ def check_trace(path, trace):
             wrong.append(f"{path.name} calls {symbol}, which never succeeds: "
                          f"{', '.join(sorted(got))}")
     return wrong
+
+
+def check_repeats(trace):
+    """A sentence for each call that succeeded as the one before it and sent a message."""
+    wrong, last, n = [], {}, 0
+    for thread, call, result, sent in CALL.findall(trace):
+        # What a call left behind a pointer is no argument.
+        asked = re.sub(r"\[[^]]*\]", "", call)
+        before, last[thread] = last.get(thread), (asked, result, sent)
+        if not before or before[:2] != (asked, result):
+            continue
+        n += 1
+        if result == "CUDA_SUCCESS" and sent:
+            wrong.append(f"{call} was asked before and sent {sent} messages")
+        if result != "CUDA_SUCCESS" and before[2] and not sent:
+            wrong.append(f"{call} failed with {result}, which was remembered")
+    return wrong if n else ["no call was made twice in a row"]
 
 
 def main():

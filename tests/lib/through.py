@@ -3,7 +3,7 @@
 """Runs a program on the guest library against a private vgpud, and checks the host's books.
 
     through.py [--driver D] [--sync] [--expect NAME=N]... [--host-set NAME=VALUE]... \
-        [--claims SOURCE] [--log PATTERN]... BUILD -- PROGRAM [ARGUMENT...]
+        [--claims SOURCE [--once]] [--log PATTERN]... BUILD -- PROGRAM [ARGUMENT...]
 
 The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After it
 ended, vgpud's line on each session must show at least N of NAME (launches,
@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from host import Host
-from proofs import check_trace
+from proofs import check_repeats, check_trace
 
 EXIT_SKIP = 77
 
@@ -74,6 +74,8 @@ def main():
                         help="a variable of the host's environment")
     parser.add_argument("--claims", metavar="SOURCE", type=Path,
                         help="the program's text: it must make every call it names")
+    parser.add_argument("--once", action="store_true",
+                        help="a call that succeeds twice in a row sends nothing again")
     parser.add_argument("--log", action="append", default=[], metavar="PATTERN",
                         help="once in the host's log, whatever it says besides")
     parser.add_argument("--preload", metavar="LIBRARY", help="into program and worker alike")
@@ -101,6 +103,7 @@ def main():
         if options.claims and not code:
             trace = Path(environment["VGPU_TRACE"]).read_text(encoding="utf-8")
             unproved = check_trace(options.claims, trace)
+            unproved += check_repeats(trace) if options.once else []
         folder = host.folder.name
         n_open = len(re.findall(r"session opened", host.text()))
         host.wait_for(r"session ended", n_open) if n_open else None

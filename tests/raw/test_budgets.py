@@ -63,7 +63,7 @@ def test_images(host, api):
     channel.arena_bytes(0, len(text))[:] = text
     # struct vgpu_load (vgpu/load.h): one image, no options.
     load = struct.pack("<IIQIIQQ", 1, 0, 0, 0, 0, channel.arena(), len(text))
-    image = {"load": load.ljust(24 + 2 * 64 * 16, b"\0")}
+    image = {"load": load.ljust(24 + 2 * 64 * 16 + 40, b"\0")}
     for strange in (image["load"][:-1], image["load"] + b"\0", bytes(len(image["load"]))):
         result, _ = channel.call("cuModuleLoadDataEx", load=strange)
         assert result == 1, result  # CUDA_ERROR_INVALID_VALUE

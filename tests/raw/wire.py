@@ -18,7 +18,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 MAGIC = 0x314D485355504756
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 PAGE = 4096
 TABLE_OFF, ENTRY_SIZE = 4096, 256
 RING_OFF, RING_SIZE = 256 << 10, 256 << 10
@@ -33,10 +33,10 @@ PRIMARY_CONTEXT_INDEX, FIRST_GENERATION = 0, 1
 
 
 class Api:
-    """Ids, field numbers and handle kinds of the API description."""
+    """Ids, field numbers, and handles and inputs of the API description."""
 
     def __init__(self, folder):
-        self.ids, self.fields, self.fixed = {}, {}, {}
+        self.ids, self.fields, self.fixed, self.inputs = {}, {}, {}, {}
         paths = sorted(Path(folder).glob("*.xml"))
         roots = [ElementTree.parse(path).getroot() for path in paths]
         # Types that travel in eight bytes: handles, addresses, and their other names.
@@ -60,6 +60,11 @@ class Api:
                 fields[child.get("name")] = extra
                 extra += 1
         self.fields[symbol] = fields
+        if call.get("reply") in ("sync", "async"):
+            self.inputs[symbol] = [
+                child.get("name") for child in call
+                if child.tag in ("in", "inout", "extra") and child.get("wire") != "no"
+            ]
         self.fixed[symbol] = {
             child.get("name") for child in call
             if child.get("type") in fixed_types
@@ -185,7 +190,7 @@ class Channel:
         self.first_extent, self.n_extents = struct.unpack_from("<II", self.memory, entry + 224)
         self.extents_off = self.u64(32)
 
-    def wait(self, done, what, seconds=20):
+    def wait(self, done, what, seconds=60):
         end = time.monotonic() + seconds
         while not done():
             assert time.monotonic() < end, f"waited {seconds} s for {what}"
@@ -243,7 +248,7 @@ class Channel:
         if self.u32(slot) != sequence:
             raise Dead(self.reason)
         size = self.u32(slot + 4)
-        return parse(self.memory[slot + 64 : slot + 64 + size])
+        return parse(self.memory[slot + 16 : slot + 16 + size])
 
     def call(self, symbol, lane=0, **values):
         """One call with a reply. Returns (result, {parameter: value})."""

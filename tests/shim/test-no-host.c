@@ -133,7 +133,7 @@ TEST(a_host_of_another_version_is_told_apart_and_both_are_named)
 	expect_result(803);
 	pthread_join(thread, NULL);
 	check(strstr(run.err, "version 4711"));
-	check(strstr(run.err, "this libcuda version 1"));
+	check(strstr(run.err, "this libcuda version 2"));
 	close(fd);
 }
 

@@ -290,6 +290,57 @@ GUEST_TEST(a_killed_worker_ends_waiting_and_later_calls)
 	check_eq(cuCtxSynchronize(), CUDA_ERROR_UNKNOWN);
 }
 
+/* Of which many blocks are under way at a time. */
+#define COPY_SIZE (8u << 20)
+
+static void *copy_until_failure(void *argument)
+{
+	struct late *late = argument;
+	void *host = calloc(1, COPY_SIZE);
+	CUdeviceptr memory;
+
+	CHECK(cuCtxSetCurrent(late->context));
+	CHECK(cuMemAlloc(&memory, COPY_SIZE));
+	do {
+		late->result = cuMemcpyHtoDAsync(memory, host, COPY_SIZE, NULL);
+		if (late->result == CUDA_SUCCESS)
+			late->result = cuMemcpyHtoDAsync(memory, host, 100, NULL);
+		if (late->result == CUDA_SUCCESS)
+			late->result = cuMemcpyDtoHAsync(host, memory, COPY_SIZE, NULL);
+		__atomic_store_n(&late->has_begun, true, __ATOMIC_RELEASE);
+	} while (late->result == CUDA_SUCCESS);
+	free(host);
+	return NULL;
+}
+
+static void outlive_the_worker_in_copies(void)
+{
+	struct late lates[3];
+	pthread_t threads[3];
+
+	CHECK(cuInit(0));
+	for (int i = 0; i < 3; i++) {
+		lates[i] = (struct late){ .context = make_context() };
+		check_eq(pthread_create(&threads[i], NULL, copy_until_failure, &lates[i]),
+			0);
+	}
+	for (int i = 0; i < 3; i++)
+		while (!__atomic_load_n(&lates[i].has_begun, __ATOMIC_ACQUIRE))
+			usleep(1000);
+	kill_logged("worker=");
+	for (int i = 0; i < 3; i++) {
+		pthread_join(threads[i], NULL);
+		check_eq(lates[i].result, CUDA_ERROR_UNKNOWN);
+	}
+}
+
+TEST(a_killed_worker_ends_copies_that_are_under_way)
+{
+	pair_start(&pair, NULL);
+	run_guest(outlive_the_worker_in_copies);
+	pair_stop(&pair);
+}
+
 static void outlive(int signal_number)
 {
 	struct late late;

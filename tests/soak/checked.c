@@ -7,11 +7,13 @@
  *
  * It is what is shot at while vgpud, workers and machines are killed: so it tells a
  * wrong result (status 1, which must never be) from a call that failed (status 2, which
- *is what the end of the host looks like). ROUNDS 0: until SIGTERM, which ends it in good
+ * is what the end of the host looks like). ROUNDS 0: until SIGTERM, which ends it in good
  * order. It is an ordinary program of the CUDA Driver API.
  */
 
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,8 @@
 
 #define BLOCK 128
 #define PAUSE_US 2000
+#define N_KINDS 8
+#define LAUNCHES 3 /* of one captured graph */
 
 /* y[i] = x[i] * a + (i ^ b), for i < n. */
 static const char ptx[] =
@@ -88,45 +92,146 @@ static uint32_t random_number(void)
 
 static CUfunction mix;
 
-/* One computation over a stream, from pageable memory or from pinned. */
-static void compute(CUstream stream, uint32_t *x, uint32_t *y, uint32_t n)
-{
-	uint32_t a = random_number(), b = random_number();
-	size_t size = n * sizeof(uint32_t);
+/* One computation: what it is of, and where. */
+struct computation {
+	uint32_t *x, *y;
+	uint32_t a, b, n;
 	CUdeviceptr dx, dy;
-	void *parameters[] = { &dx, &dy, &a, &b, &n };
+	size_t size;
+};
 
-	for (uint32_t i = 0; i < n; i++)
-		x[i] = random_number();
-	memset(y, 0, size);
-	CU(cuMemAlloc(&dx, size));
-	CU(cuMemAlloc(&dy, size));
-	CU(cuMemsetD8Async(dy, 0xee, size, stream));
-	CU(cuMemcpyHtoDAsync(dx, x, size, stream));
-	CU(cuLaunchKernel(mix, (n + BLOCK - 1) / BLOCK, 1, 1, BLOCK, 1, 1, 0, stream,
-		parameters, NULL));
-	CU(cuMemcpyDtoHAsync(y, dy, size, stream));
-	CU(cuStreamSynchronize(stream));
-	for (uint32_t i = 0; i < n; i++) {
-		if (y[i] == x[i] * a + (i ^ b))
-			continue;
-		fprintf(stderr, "checked: value %u of %u is %#x, not %#x\n", i, n, y[i],
-			x[i] * a + (i ^ b));
-		exit(EXIT_WRONG);
-	}
-	CU(cuMemFree(dx));
-	CU(cuMemFree(dy));
+static void begin(struct computation *c, uint32_t *x, uint32_t *y, uint32_t n)
+{
+	*c = (struct computation){ .x = x, .y = y, .n = n, .size = n * sizeof(*x) };
+	c->a = random_number();
+	c->b = random_number();
+	CU(cuMemAlloc(&c->dx, c->size));
+	CU(cuMemAlloc(&c->dy, c->size));
 }
 
-static void compute_pinned(CUstream stream, uint32_t n)
+static void end(const struct computation *c)
+{
+	CU(cuMemFree(c->dx));
+	CU(cuMemFree(c->dy));
+}
+
+static void fill(const struct computation *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		c->x[i] = random_number();
+	memset(c->y, 0, c->size);
+}
+
+static void submit(struct computation *c, CUstream stream)
+{
+	void *parameters[] = { &c->dx, &c->dy, &c->a, &c->b, &c->n };
+
+	CU(cuMemsetD8Async(c->dy, 0xee, c->size, stream));
+	CU(cuMemcpyHtoDAsync(c->dx, c->x, c->size, stream));
+	CU(cuLaunchKernel(mix, (c->n + BLOCK - 1) / BLOCK, 1, 1, BLOCK, 1, 1, 0, stream,
+		parameters, NULL));
+	CU(cuMemcpyDtoHAsync(c->y, c->dy, c->size, stream));
+}
+
+static void check_values(const struct computation *c)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		uint32_t right = c->x[i] * c->a + (i ^ c->b);
+
+		if (c->y[i] == right)
+			continue;
+		fprintf(stderr, "checked: value %u of %u is %#x, not %#x\n", i, c->n,
+			c->y[i], right);
+		exit(EXIT_WRONG);
+	}
+}
+
+static bool looks_at_events;
+
+/* By a call, or by looking at an event until it is over. */
+static void await(CUstream stream)
+{
+	CUresult result;
+	CUevent event;
+
+	if (!looks_at_events) {
+		CU(cuStreamSynchronize(stream));
+		return;
+	}
+	CU(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	CU(cuEventRecord(event, stream));
+	while ((result = cuEventQuery(event)) == CUDA_ERROR_NOT_READY)
+		sched_yield();
+	check_call(result, "cuEventQuery()");
+	CU(cuEventDestroy(event));
+}
+
+static void compute(CUstream stream, uint32_t *x, uint32_t *y, uint32_t n)
+{
+	struct computation c;
+
+	begin(&c, x, y, n);
+	fill(&c);
+	submit(&c, stream);
+	await(stream);
+	check_values(&c);
+	end(&c);
+}
+
+static void compute_captured(CUstream stream, uint32_t *x, uint32_t *y, uint32_t n)
+{
+	struct computation c;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	begin(&c, x, y, n);
+	CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	submit(&c, stream);
+	CU(cuStreamEndCapture(stream, &graph));
+	CU(cuGraphInstantiate(&exec, graph, 0));
+	for (int i = 0; i < LAUNCHES; i++) {
+		fill(&c);
+		CU(cuGraphLaunch(exec, stream));
+		await(stream);
+		check_values(&c);
+	}
+	CU(cuGraphExecDestroy(exec));
+	CU(cuGraphDestroy(graph));
+	end(&c);
+}
+
+static void compute_pinned(CUstream stream, uint32_t n, bool is_captured)
 {
 	void *x, *y;
 
 	CU(cuMemAllocHost(&x, n * sizeof(uint32_t)));
 	CU(cuMemAllocHost(&y, n * sizeof(uint32_t)));
-	compute(stream, x, y, n);
+	if (is_captured)
+		compute_captured(stream, x, y, n);
+	else
+		compute(stream, x, y, n);
 	CU(cuMemFreeHost(x));
 	CU(cuMemFreeHost(y));
+}
+
+/* One of N_KINDS ways to compute the same. */
+static void compute_somehow(
+	uint32_t kind, CUstream stream, uint32_t *x, uint32_t *y, uint32_t n)
+{
+	looks_at_events = kind % 2;
+	switch (kind / 2) {
+	case 0:
+		compute(stream, x, y, n);
+		break;
+	case 1:
+		compute(NULL, x, y, n);
+		break;
+	case 2:
+		compute_pinned(stream, n, false);
+		break;
+	default:
+		compute_pinned(stream, n, true);
+	}
 }
 
 static volatile sig_atomic_t is_told_to_end;
@@ -172,16 +277,14 @@ int main(int argc, char **argv)
 	CU(cuModuleLoadData(&module, ptx));
 	CU(cuModuleGetFunction(&mix, module, "mix"));
 	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	/* Whoever stops or kills it wants to know that it computes. */
+	/* Whoever stops or kills it wants to know that it computes, in each way. */
+	for (uint32_t kind = 0; kind < N_KINDS; kind++)
+		compute_somehow(kind, stream, x, y, 1 + random_number() % max);
 	puts("computing");
 	fflush(stdout);
 	while (!is_told_to_end && (!rounds || n_rounds < rounds)) {
-		uint32_t n = 1 + random_number() % max;
-
-		if (random_number() % 4)
-			compute(random_number() % 2 ? stream : NULL, x, y, n);
-		else
-			compute_pinned(stream, n);
+		compute_somehow(random_number() % N_KINDS, stream, x, y,
+			1 + random_number() % max);
 		n_rounds++;
 		/* Without an end it is there to be killed, not to fill the machine. */
 		if (!rounds)

@@ -15,10 +15,10 @@ useradd -m -s /bin/sh -u 1001 otto
 tar xzf $1 -C /tmp
 cd /tmp/vgpu-guest-*
 run() { user=$1; shift; rc=0; su $user -c "$*" >/tmp/$user.out 2>&1 || rc=$?; }
-# useradd and its like keep the version before as /etc/NAME-
+# useradd and its like keep the version before as /etc/NAME-; a cache belongs to its user
 files() { find / -xdev ! -path "/proc/*" ! -path "/sys/*" ! -path "/dev/*" \
 	! -path "/tmp/*" ! -path "/run/*" ! -name ld.so.cache ! -path "/etc/*-" \
-	! -type d | sort; }
+	! -path "/home/*/.cache/vgpu/images" ! -type d | sort; }
 '
 
 # in_guest SCRIPT : runs it in a guest with a private vgpud, output in the file out

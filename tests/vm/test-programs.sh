@@ -117,3 +117,19 @@ test_host_that_dies_in_mid_call_ends_the_call() {
 	has out "ended with 1"
 	grep -q "cuMemcpyDtoH.*CUDA_ERROR_UNKNOWN" out
 }
+
+# The guest's files were written a moment ago, so its clock is ahead (programs/images.c).
+test_second_process_of_a_program_in_the_guest_sends_no_code() {
+	local program=$build/tests/e2e/e2e-images
+	cat >script <<-END
+		"\$1" self
+		"\$1" self
+	END
+	"$top/scripts/vgpu-run" --vm --driver soft --log log --add script \
+		--add "$program" --env HOME=/tmp --env AHEAD_S=10 -- \
+		sh "$PWD/script" "$program"
+	grep -o "images_sent=.* image_bytes=[0-9]*" log >counts
+	same "sessions" "$(wc -l <counts)" 2
+	head -1 counts | grep -qE "^images_sent=1 images_found=0 image_bytes=[1-9]"
+	tail -1 counts | grep -qx "images_sent=0 images_found=1 image_bytes=0"
+}

@@ -38,6 +38,9 @@ enum vgpu_handle_kind {
 	/* Of which guests hold the driver's own value, see driver-texture.xml. */
 	VGPU_HANDLE_TEXTURE,
 	VGPU_HANDLE_SURFACE,
+	VGPU_HANDLE_GRAPH,
+	VGPU_HANDLE_GRAPH_NODE,
+	VGPU_HANDLE_GRAPH_EXEC,
 	_VGPU_HANDLE_N,
 };
 

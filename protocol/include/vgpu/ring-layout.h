@@ -20,6 +20,7 @@
  *	256 KiB		submission ring, VGPU_RING_SIZE bytes
  *	512 KiB		completion words, one cache line each
  *	1 MiB		reply slots, one per guest thread that is calling
+ *	3 MiB		words of records of events, VGPU_RECORDS_MAX of 8 bytes
  *
  * Trust: the host believes nothing it reads here. It reads each word once into a
  * local, and what it needs to remember it keeps in private memory; fields marked
@@ -33,7 +34,7 @@
 #define VGPU_CACHE_LINE 64
 
 /* Changes whenever anything in this file or in frame.h changes its meaning. */
-#define VGPU_PROTOCOL_VERSION 1u
+#define VGPU_PROTOCOL_VERSION 2u
 
 #define VGPU_SHM_MAGIC 0x314d485355504756ull /* "VGPUSHM1" in memory order */
 #define VGPU_SHM_TABLE_OFF 4096u
@@ -54,6 +55,8 @@
 #define VGPU_SLOTS_OFF (1u << 20)
 #define VGPU_SLOTS_MAX 1024u
 #define VGPU_SLOT_SIZE 2048u
+#define VGPU_RECORDS_OFF (3u << 20)
+#define VGPU_RECORDS_MAX 32768u
 
 /* Smallest memory: all of one channel and one run of 16 extents. */
 #define VGPU_SHM_SIZE_MIN (64u << 20)
@@ -192,7 +195,11 @@ struct vgpu_channel_control {
 	/* Host: how many faults work of the process met so far. When it has grown, a
 	 * guest asks which of its contexts are concerned (vgpuContextFault). */
 	uint32_t n_faults;
-	uint32_t reserved3[15];
+	/* Host: captures of streams that are live. While there are any, the guest asks
+	 * for a reply to each call and answers none from a completion word. It changes
+	 * before the reply to the call that begins or ends a capture. */
+	uint32_t n_captures;
+	uint32_t reserved3[14];
 
 	/* Host: bytes of text of kernels so far, see vgpuPrintFetch. Grows before the
 	 * reply to the call that waited for the kernels. */
@@ -223,10 +230,27 @@ struct vgpu_word {
 static_assert(sizeof(struct vgpu_word) == VGPU_CACHE_LINE, "own line");
 
 /*
+ * Record of an event: a number of the guest's choice, not 0, that the device writes to
+ * one of VGPU_RECORDS_MAX words of 8 bytes when the work in front of the record is done.
+ * Its low bits say to which; the others make it greater than those before it there.
+ * Eight words share a cache line, so that looking for those that are free again is
+ * cheap; neighbours are records made one after the other.
+ */
+#define VGPU_RECORD_SLOT_BITS 16u
+
+static inline uint32_t vgpu_record_slot(uint64_t record)
+{
+	return (uint32_t)(record & ((1u << VGPU_RECORD_SLOT_BITS) - 1));
+}
+
+/*
  * Reply slot. A guest thread takes one at its first call and gives it back when it
  * ends; the slot's number is the frame's lane. A call has the next sequence of its
  * slot; the reply stands once `sequence` equals it, so a reply that comes after
  * its caller gave up is never taken for another's.
+ *
+ * A short reply, as nearly all are, lies in the cache line of its sequence: whoever
+ * sees that it has come has it.
  */
 struct vgpu_reply_slot {
 	/* Host writes, the size first, the sequence last (release). */
@@ -235,20 +259,23 @@ struct vgpu_reply_slot {
 	/* Guest: nonzero while it sleeps on `sequence` with futex(2). */
 	uint32_t waiting;
 	uint32_t reserved0;
-	uint64_t reserved1[6];
-	uint8_t body[VGPU_SLOT_SIZE - VGPU_CACHE_LINE];
+	uint8_t body[VGPU_SLOT_SIZE - 16];
 };
 
-static_assert(offsetof(struct vgpu_reply_slot, body) == VGPU_CACHE_LINE, "own line");
+static_assert(offsetof(struct vgpu_reply_slot, body) == 16, "in the first line");
+static_assert(VGPU_SLOT_SIZE % VGPU_CACHE_LINE == 0, "slots share no line");
 static_assert(sizeof(struct vgpu_reply_slot) == VGPU_SLOT_SIZE, "fixed size");
 
 static_assert(VGPU_RING_OFF + VGPU_RING_SIZE <= VGPU_WORDS_OFF, "no overlap");
 static_assert(
 	VGPU_WORDS_OFF + VGPU_WORDS_MAX * sizeof(struct vgpu_word) <= VGPU_SLOTS_OFF,
 	"no overlap");
-static_assert(VGPU_SLOTS_OFF + VGPU_SLOTS_MAX * VGPU_SLOT_SIZE <= VGPU_AREA_SIZE,
-	"slots fit the area");
+static_assert(VGPU_SLOTS_OFF + VGPU_SLOTS_MAX * VGPU_SLOT_SIZE <= VGPU_RECORDS_OFF,
+	"no overlap");
+static_assert(VGPU_RECORDS_OFF + VGPU_RECORDS_MAX * sizeof(uint64_t) <= VGPU_AREA_SIZE,
+	"records fit the area");
+static_assert(VGPU_RECORDS_MAX < 1u << VGPU_RECORD_SLOT_BITS, "some name no slot");
 static_assert(VGPU_AREA_SIZE % VGPU_EXTENT_SIZE == 0, "extents stay aligned");
 
 /* Reply messages are at most this long when packed: longer data goes by the arena. */
-#define VGPU_REPLY_MAX (VGPU_SLOT_SIZE - VGPU_CACHE_LINE)
+#define VGPU_REPLY_MAX (VGPU_SLOT_SIZE - 16)

@@ -49,12 +49,16 @@ void vgpu_ring_consumer_init(struct vgpu_ring_consumer *consumer, void *area);
  */
 struct vgpu_frame *vgpu_ring_reserve(struct vgpu_ring_producer *producer, uint32_t size);
 
+/* Publishes the frame reserved last; its final size may be smaller than reserved. */
+void vgpu_ring_commit(struct vgpu_ring_producer *producer, uint32_t size);
+
 /*
- * Publishes the frame reserved last; its final size may be smaller than reserved.
+ * To be asked after each commit, by the thread that made it; the lock need not be held
+ * any more.
  *
  * Return: whether the consumer sleeps and its doorbell must be rung.
  */
-bool vgpu_ring_commit(struct vgpu_ring_producer *producer, uint32_t size);
+bool vgpu_ring_is_asleep(const struct vgpu_ring_producer *producer);
 
 /*
  * Copies the next frame out of the ring.

@@ -77,6 +77,7 @@ CUresult CUDAAPI cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us,
 	CUstream hStream);
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
 CUresult CUDAAPI cuEventDestroy(CUevent hEvent);
+CUresult CUDAAPI cuEventQuery(CUevent hEvent);
 CUresult CUDAAPI cuFind(size_t *found, const char *name, int *count);
 CUresult CUDAAPI cuLaunch(void **params, CUstream hStream);
 CUresult CUDAAPI cuLaunch_ptsz(void **params, CUstream hStream);

@@ -138,6 +138,35 @@ int dispatch_cuEventDestroy(struct call *call)
 	return call_finish(call, &reply.base, reply.result);
 }
 
+/* cuEventQuery: Tell whether an event has happened. */
+
+static CUresult handle_cuEventQuery(struct call *call,
+	const Vgpu__CuEventQueryRequest *request, Vgpu__CuEventQueryReply *reply)
+{
+	void *hEvent;
+	CUresult r;
+
+	if (!call->driver->cuEventQuery)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r = object_get(call, VGPU_HANDLE_EVENT, request->h_event, false, &hEvent);
+	if (r != CUDA_SUCCESS)
+		return r;
+	return call->driver->cuEventQuery(hEvent);
+}
+
+int dispatch_cuEventQuery(struct call *call)
+{
+	Vgpu__CuEventQueryReply reply = VGPU__CU_EVENT_QUERY_REPLY__INIT;
+	const Vgpu__CuEventQueryRequest *request;
+
+	request = (const Vgpu__CuEventQueryRequest *)call_unpack(call,
+		&vgpu__cu_event_query_request__descriptor);
+	if (!request)
+		return -EBADMSG;
+	reply.result = handle_cuEventQuery(call, request, &reply);
+	return call_finish(call, &reply.base, reply.result);
+}
+
 /* cuFind: Find a thing by name and change how it counts. */
 
 int dispatch_cuFind(struct call *call)

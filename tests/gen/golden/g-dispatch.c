@@ -12,6 +12,7 @@ static int (*const dispatchers[_VGPU_CALL_N])(struct call *) = {
 	[VGPU_CALL_cuMemsetD16Async] = dispatch_cuMemsetD16Async,
 	[VGPU_CALL_cuMemAlloc_v2] = dispatch_cuMemAlloc_v2,
 	[VGPU_CALL_cuEventDestroy] = dispatch_cuEventDestroy,
+	[VGPU_CALL_cuEventQuery] = dispatch_cuEventQuery,
 	[VGPU_CALL_cuFind] = dispatch_cuFind,
 	[VGPU_CALL_cuLaunch] = dispatch_cuLaunch,
 };

@@ -19,6 +19,7 @@ static const struct {
 	ENTRY(cuMemAlloc),
 	ENTRY(cuMemAlloc_v2),
 	ENTRY(cuEventDestroy),
+	ENTRY(cuEventQuery),
 	ENTRY(cuFind),
 	ENTRY(cuLaunch),
 	ENTRY(cuGraphLaunch),

@@ -16,6 +16,7 @@ struct vgpu_driver {
 	CUresult (*cuMemAlloc)(unsigned int *dptr, unsigned int bytesize);
 	CUresult (*cuMemAlloc_v2)(CUdeviceptr *dptr, size_t bytesize);
 	CUresult (*cuEventDestroy)(CUevent hEvent);
+	CUresult (*cuEventQuery)(CUevent hEvent);
 	CUresult (*cuFind)(size_t *found, const char *name, int *count);
 	CUresult (*cuLaunch)(void **params, CUstream hStream);
 	CUresult (*cuGraphLaunch)(CUgraph graph, CUstream hStream);

@@ -167,6 +167,24 @@ SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
 	return shim_cuEventDestroy(hEvent);
 }
 
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuEventQuery(
+	CUevent hEvent)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuEventQuery", shim_cuEventQuery(hEvent));
+	shim_trace_address(&trace, "hEvent", (uintptr_t)hEvent);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuEventQuery(CUevent hEvent)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuEventQuery(hEvent);
+	return shim_cuEventQuery(hEvent);
+}
+
 static __attribute__((__cold__, __noinline__)) CUresult traced_cuFind(size_t *found,
 	const char *name, int *count)
 {

@@ -16,6 +16,7 @@ CUresult shim_cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us, si
 CUresult shim_cuMemAlloc(unsigned int *dptr, unsigned int bytesize);
 CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
 CUresult shim_cuEventDestroy(CUevent hEvent);
+CUresult shim_cuEventQuery(CUevent hEvent);
 CUresult shim_cuFind(size_t *found, const char *name, int *count);
 CUresult shim_cuLaunch(void **params, CUstream hStream);
 CUresult shim_cuLaunch_ptsz(void **params, CUstream hStream);
@@ -24,6 +25,7 @@ CUresult shim_cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream);
 
 #ifndef SHIM_EXPORTS_ENTRIES
 #define cuEventDestroy shim_cuEventDestroy
+#define cuEventQuery shim_cuEventQuery
 #define cuFind shim_cuFind
 #define cuGraphLaunch shim_cuGraphLaunch
 #define cuGraphLaunch_ptsz shim_cuGraphLaunch_ptsz

@@ -14,6 +14,7 @@ int dispatch_cuStreamGetPriority(struct call *call);
 int dispatch_cuMemsetD16Async(struct call *call);
 int dispatch_cuMemAlloc_v2(struct call *call);
 int dispatch_cuEventDestroy(struct call *call);
+int dispatch_cuEventQuery(struct call *call);
 int dispatch_cuFind(struct call *call);
 int dispatch_cuLaunch(struct call *call);
 

@@ -33,6 +33,11 @@ const struct message_pair message_pairs[] = {
 		&vgpu__cu_event_destroy_reply__descriptor,
 	},
 	{
+		VGPU_CALL_cuEventQuery,
+		&vgpu__cu_event_query_request__descriptor,
+		&vgpu__cu_event_query_reply__descriptor,
+	},
+	{
 		VGPU_CALL_cuFind,
 		&vgpu__cu_find_request__descriptor,
 		&vgpu__cu_find_reply__descriptor,

@@ -7,6 +7,7 @@
 
 const struct vgpu_procaddr vgpu_procaddr[] = {
 	{ "cuEventDestroy", 2000, (void *)cuEventDestroy, 0, NULL },
+	{ "cuEventQuery", 2000, (void *)cuEventQuery, 0, NULL },
 	{ "cuFind", 12040, (void *)cuFind, 0, NULL },
 	{ "cuGraphLaunch", 10000,
 		(void *)cuGraphLaunch,

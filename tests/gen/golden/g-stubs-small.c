@@ -17,7 +17,7 @@ SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 	if (!priority)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
-	r = shim_call_sync(&call, &request.base,
+	r = shim_memo_call(&call, &request.base,
 		&vgpu__cu_stream_get_priority_reply__descriptor, &message);
 	if (r != CUDA_SUCCESS)
 		return r;
@@ -81,6 +81,19 @@ SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	return CUDA_SUCCESS;
 }
 
+/* Tell whether an event has happened. */
+CUresult shim_remote_cuEventQuery(CUevent hEvent)
+{
+	Vgpu__CuEventQueryRequest request = VGPU__CU_EVENT_QUERY_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventQuery);
+
+	if (!shim_event_exists(hEvent))
+		return shim_call_error(&call, CUDA_ERROR_INVALID_HANDLE);
+	request.h_event = (uint64_t)(uintptr_t)hEvent;
+	return shim_call_sync(&call, &request.base,
+		&vgpu__cu_event_query_reply__descriptor, NULL);
+}
+
 /* Find a thing by name and change how it counts. */
 SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
 {
@@ -97,6 +110,7 @@ SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
 	shim_call_forget_launches();
 	r = shim_call_sync(&call, &request.base, &vgpu__cu_find_reply__descriptor,
 		&message);
+	shim_memo_forget(VGPU_REMEMBERS_SETTING);
 	if (r != CUDA_SUCCESS)
 		return r;
 	reply = (const Vgpu__CuFindReply *)message;

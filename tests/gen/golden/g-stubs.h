@@ -13,6 +13,8 @@
 #include "call.h"
 #include "device.h"
 #include "event.h"
+#include "g-remote.h"
+#include "memo.h"
 #include "range.h"
 
 /* What the default stream means to a program built for one such stream a thread. */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Nodes of graphs, and the edges to them
+ *
+ * Several symbols of CUDA do the same to a node; here they come down to one description
+ * of what a node does, and to three messages that carry it.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/graph.h"
+
+/* What a node does, on its way to the host. */
+struct shim_node {
+	CUgraphNodeType kind;
+	CUcontext context;
+	CUfunction function;
+	CUkernel kernel;
+	CUevent event;
+	uint32_t detail_size;
+	uint32_t n_params; /* bytes in the thread's block of parameters */
+	union {
+		struct vgpu_launch_dims dims;
+		CUDA_MEMCPY3D copy;
+		CUDA_MEMSET_NODE_PARAMS fill;
+	} detail;
+};
+
+/* Nodes that another comes behind. */
+struct shim_edges {
+	const CUgraphNode *nodes;
+	const CUgraphEdgeData *data; /* NULL for ordinary edges */
+	size_t n;
+};
+
+/* Each describes a node. Return: 0, or why there is no such node, NULL for one. The
+ * parameters of a kernel are left in the thread's block, so a description is good until
+ * the thread launches or describes another. */
+CUresult shim_node_kernel(struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS *params);
+CUresult shim_node_copy(
+	struct shim_node *node, const CUDA_MEMCPY3D *copy, CUcontext context);
+CUresult shim_node_fill(
+	struct shim_node *node, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context);
+CUresult shim_node_event(struct shim_node *node, CUgraphNodeType kind, CUevent event);
+/* Any kind, as newer symbols of CUDA have it. */
+CUresult shim_node_generic(struct shim_node *node, const CUgraphNodeParams *params);
+
+CUresult shim_node_add(CUgraphNode *addedp, CUgraph graph, const struct shim_edges *after,
+	const struct shim_node *node);
+CUresult shim_node_set(CUgraphNode handle, const struct shim_node *node);
+CUresult shim_node_set_in_exec(
+	CUgraphExec exec, CUgraphNode handle, const struct shim_node *node);
+
+/*
+ * Asks what a node does, in the words of a kind that it must be of. The pointers to a
+ * kernel's parameters stay good as long as the node, and as its parameters.
+ */
+CUresult shim_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *params);
+CUresult shim_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy);
+CUresult shim_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill);
+CUresult shim_node_get_event(CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp);
+
+/* Whether edges are all of the ordinary kind. */
+bool shim_edges_are_plain(const CUgraphEdgeData *data, size_t n);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Images: what workers ask of the store of their VM, and put into it
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/link.h"
+#include "broker/worker.h"
+
+/* Most images of each VM, so that all VMs together leave descriptors for what comes. */
+uint32_t images_n_max(unsigned int n_vms);
+
+/* A worker asks for an image: it is answered. */
+void images_handle_find(struct worker *worker, const struct control_image *wanted);
+
+/*
+ * A worker gives an image for the next process of its VM.
+ *
+ * @fd:	its own in any case
+ *
+ * Return: whether an honest worker would have given that.
+ */
+bool images_handle_keep(
+	struct worker *worker, const struct control_image *given, int fd);
+
+/* The keeper tells of an image that it has. The descriptor is its own in any case. */
+void images_restore(
+	struct broker *broker, const struct link_message *message, int fd);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Store: the images that vgpud keeps for all workers of a VM
+ *
+ * A lane asks and waits; the control thread brings the answer. One request at a time,
+ * told apart by a cookie, since an answer may come after its lane gave up.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control.h"
+
+struct session;
+
+/* How long vgpud may take: it only looks into a list, but may be restarting. */
+#define STORE_TIMEOUT_S 5
+
+struct store {
+	pthread_mutex_t lock; /* held by the lane that asks */
+	pthread_mutex_t answer_lock; /* for what follows */
+	pthread_cond_t answered;
+	uint32_t cookie;
+	bool is_awaited;
+	bool has_arrived;
+	uint64_t size;
+	int fd; /* -1: there is no such image */
+};
+
+void store_init(struct store *store);
+void store_deinit(struct store *store);
+
+/*
+ * Asks for an image. Nothing is known of it but that it cannot change any more.
+ *
+ * @fdp:	the caller's
+ *
+ * Return: 0, -ENOENT if there is none, or another -errno.
+ */
+int store_find(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
+	int *fdp, uint64_t *sizep);
+
+/* Gives an image for the next process of the VM. */
+void store_keep(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
+	int fd, uint64_t size);
+
+/* Control thread: an answer has come. The descriptor, or -1, is its own. */
+void store_answered(struct session *session, const struct control_image *answer, int fd);

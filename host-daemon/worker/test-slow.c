@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that hold the dispatcher
+ */
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include "test.h"
+#include "worker/dispatch.h"
+#include "worker/fixture.h"
+
+#define SLEEP_NS 5000000l
+
+/* The session's memory is in use by its dispatcher to the end. */
+const bool test_keeps_descriptors = true;
+
+static struct fixture fixture;
+
+static CUresult sleep_long(size_t *free, size_t *total)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = SLEEP_NS }, NULL);
+	*free = *total = 0;
+	return CUDA_SUCCESS;
+}
+
+/* As a guest thread does it; the message has no fields. */
+static void submit(struct vgpu_ring_producer *producer, uint32_t sequence)
+{
+	struct vgpu_frame *frame = vgpu_ring_reserve(producer, sizeof(*frame));
+
+	check(frame);
+	*frame = (struct vgpu_frame){
+		.size = sizeof(*frame),
+		.call = VGPU_CALL_cuMemGetInfo_v2,
+		.flags = VGPU_FRAME_REPLY,
+		.sequence = sequence,
+	};
+	vgpu_ring_commit(producer, sizeof(*frame));
+}
+
+static uint64_t n_slow(void)
+{
+	return __atomic_load_n(&fixture.stats.slow_calls, __ATOMIC_RELAXED);
+}
+
+/* Its thread, and what it uses, end with the test's process. */
+TEST(a_call_that_holds_the_dispatcher_is_counted)
+{
+	struct vgpu_ring_producer producer;
+	pthread_t thread;
+
+	fixture_init(&fixture);
+	fixture_enter(&fixture, 0);
+	fixture.driver.table.cuMemGetInfo_v2 = sleep_long;
+	vgpu_ring_producer_init(&producer, fixture.session.area);
+	submit(&producer, 1000);
+	submit(&producer, 1001);
+	check_eq(pthread_create(&thread, NULL, dispatch_main, &fixture.session), 0);
+	check_eq(pthread_detach(thread), 0);
+	while (n_slow() < 2)
+		sched_yield();
+	check_eq(n_slow(), 2);
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The manual says what there is: test_manual.py SOURCE VGPUD WORKER
+
+Keys of the configuration, options of the programs and variables of the environment are
+looked for in the sources, and have to stand in the page, and in the help, of the program
+that reads them.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(sys.argv[1])
+
+# Names of errors look alike; HOME and the like mean what they mean anywhere.
+VARIABLE = r'"((?:VGPU|SOFTGPU|XDG|CUDA)_(?!ERROR|SUCCESS)[A-Z_]+)"'
+
+
+def sources(folder):
+    return [file for file in (SOURCE / folder).rglob("*.[ch]")
+            if not file.name.startswith("test-")]
+
+
+def found(pattern, *files):
+    """All that the pattern's group matches, of which there has to be something."""
+    names = {name for file in files for name in re.findall(pattern, file.read_text())}
+    assert names, f"nothing in {files} matches {pattern}"
+    return names
+
+
+def page(name):
+    """The text of a page; of what is marked up only the words are left."""
+    text = (SOURCE / "docs" / "man" / name).read_text()
+    return re.sub(r"\\f[A-Z]", "", text.replace("\\-", "-"))
+
+
+def said(program):
+    return subprocess.run([program, "--help"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def missing(names, text):
+    return sorted(n for n in names if not re.search(rf"(?<![\w-]){n}(?![\w-])", text))
+
+
+def check(what, names, **texts):
+    lacks = [f"{where} says nothing of {what} {', '.join(left)}"
+             for where, text in texts.items() if (left := missing(names, text))]
+    print(f"{what}: {len(names)}")
+    return lacks
+
+
+def main():
+    broker, worker = SOURCE / "host-daemon/broker", SOURCE / "host-daemon/worker"
+    option = r'\{ "([\w-]+)", \w+_argument'
+    shim = sources("guest-shim/src")
+    protocol = sources("protocol/src") + sources("protocol/include/vgpu")
+    drivers = sources("host-daemon/softgpu") + sources("host-daemon/driver/null")
+    lacks = check("key", found(r'_KEY\("([\w-]+)"', broker / "config.c"),
+                  page=page("vgpud.8"), help=said(sys.argv[2]))
+    lacks += check("option", {f"--{name}" for name in found(option, broker / "main.c")},
+                   page=page("vgpud.8"), help=said(sys.argv[2]))
+    lacks += check("option", {f"--{name}" for name in found(option, worker / "options.c")},
+                   page=page("vgpu-worker.8"), help=said(sys.argv[3]))
+    lacks += check("variable", found(VARIABLE, *shim, *protocol),
+                   page=page("vgpu-shim.7"))
+    lacks += check("variable", found(VARIABLE, *drivers), page=page("vgpu-worker.8"))
+    print("\n".join(lacks))
+    return bool(lacks)
+
+
+sys.exit(main())

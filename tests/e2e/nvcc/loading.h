@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The parts of loading.cu that have a fat binary of their own
+ */
+
+#include "runtime.h"
+
+void run_second(unsigned int *out);
+void run_third(unsigned int *out);

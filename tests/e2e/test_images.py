@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Code is sent once: what each process sends is counted by the host, to the byte.
+
+    test_images.py BUILD PROGRAM LIBRARY PTX
+"""
+
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+
+from host import Host  # noqa: E402
+from through import sessions  # noqa: E402
+
+PTX, ELF = 1, 2
+NAMES = "images_sent", "images_found", "image_bytes"
+
+
+def padded(size):
+    """What the host adds to each container (worker/image.h)."""
+    return (size + 64 + 63) // 64 * 64
+
+
+def entry(kind, architecture, payload):
+    """An entry of a fat binary that is not compressed."""
+    payload += b"\0" * (-len(payload) % 8)
+    head = struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, len(payload), 0, 0,
+                       0, 7, architecture, 0, 0, 0x11, 0, 0)
+    assert len(head) == 64
+    return head + payload
+
+
+def container(*entries):
+    body = b"".join(entries)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+# What was changed a moment ago is not remembered (guest-shim/src/backing.c). For most of
+# the programs here it was a while ago, by their own clock.
+LATER, NOW = "10", "0"
+
+
+class Runs:
+    """Programs on one host, with what is remembered in one folder."""
+
+    def __init__(self, build, program, host, cache):
+        self.build, self.program, self.host = build, program, host
+        self.environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
+        self.environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
+        self.environment["XDG_RUNTIME_DIR"] = str(cache)
+        self.environment["AHEAD_S"] = LATER
+        self.environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+        self.n = 0
+
+    def start(self, *arguments, **variables):
+        return subprocess.Popen([self.program, *map(str, arguments)],
+                                env=dict(self.environment, **variables),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def counts(self):
+        """What the host counted of the process that ended last."""
+        self.n += 1
+        self.host.wait_for(r"session ended", self.n)
+        book = sessions(self.host.text())[self.n - 1]
+        return tuple(int(book[name]) for name in NAMES)
+
+    def run(self, *arguments, **variables):
+        child = self.start(*arguments, **variables)
+        child.communicate("")
+        assert child.returncode == 0, (arguments, child.returncode, self.host.text())
+        return self.counts()
+
+    def expect(self, expected, *arguments, **variables):
+        counts = self.run(*arguments, **variables)
+        assert counts == expected, f"{arguments}: {dict(zip(NAMES, counts))}, not {expected}"
+
+
+FOUND = 0, 1, 0
+
+
+def check_sources(runs, files, ptx):
+    """From wherever it comes: a second process sends nothing, if a file has it."""
+    text = padded(len(ptx) + 1)
+    runs.expect((1, 0, text), "self")
+    runs.expect(FOUND, "self")
+    for where in "file", "library-file":
+        runs.expect((1, 0, text), where, files[where])
+        runs.expect(FOUND, where, files[where])
+    runs.expect((1, 0, text), "library", files["library"])
+    runs.expect(FOUND, "library", files["library"])
+    # The same bytes from another place are sent, and the host keeps them once.
+    runs.expect((1, 0, text), "map", files["ptx"])
+    runs.expect(FOUND, "map", files["ptx"])
+    for _ in range(2):
+        runs.expect((1, 0, text), "copy", files["ptx"])
+
+
+def check_fatbin(runs, files, ptx):
+    """Only what the device, of 8.6, can use is sent."""
+    usable = 16 + len(entry(PTX, 70, ptx + b"\0")) + len(entry(ELF, 80, bytes(1000)))
+    assert os.stat(files["fatbin"]).st_size > 3 << 20
+    runs.expect((1, 0, padded(usable)), "map", files["fatbin"])
+    runs.expect(FOUND, "map", files["fatbin"])
+    runs.expect((1, 0, padded(usable)), "copy", files["fatbin"])
+
+
+CHANGED = ("map", "changed"), ("file", "changed-file")
+
+
+def check_changes(runs, files, text):
+    """A file that is changed in place is another one."""
+    for where, name in CHANGED:
+        runs.expect((1, 0, text), where, files[name])
+        runs.expect(FOUND, where, files[name])
+        bytes_before = files[name].read_bytes()
+        with open(files[name], "r+b") as f:
+            f.seek(max(bytes_before.find(b"//"), 0))
+            f.write(b"/")
+        assert os.stat(files[name]).st_size == len(bytes_before)
+        # It was changed a moment ago, so that is not written down.
+        for _ in range(2):
+            runs.expect((1, 0, text), where, files[name], AHEAD_S=NOW)
+        # Some time later it is known like any other.
+        runs.expect((1, 0, text), where, files[name])
+        runs.expect(FOUND, where, files[name])
+
+
+def check_memory(runs, cache, text):
+    """Whatever is wrong with the file of digests, programs run and send their code."""
+    path = cache / "vgpu/images"
+    whole = path.read_bytes()
+    path.write_bytes(os.urandom(len(whole)))
+    runs.expect((1, 0, text), "self")
+    runs.expect(FOUND, "self")
+    path.write_bytes(b"")
+    runs.expect((1, 0, text), "self")
+    runs.expect(FOUND, "self", VGPU_LOG="debug")
+    for value in "0", "no":
+        runs.expect((1, 0, text), "self", VGPU_IMAGE_CACHE=value)
+    path.chmod(0o666)
+    runs.expect((1, 0, text), "self")
+    path.unlink()
+    path.symlink_to("/dev/null")
+    for _ in range(2):
+        runs.expect((1, 0, text), "self")
+    shutil.rmtree(cache / "vgpu")
+    (cache / "vgpu").write_text("no folder")
+    for _ in range(2):
+        runs.expect((1, 0, text), "self")
+    (cache / "vgpu").unlink()
+    runs.expect((1, 0, text), "self", VGPU_IMAGE_CACHE="no")
+    assert not (cache / "vgpu").exists()
+    runs.expect((1, 0, text), "self")
+    runs.expect(FOUND, "self")
+
+
+def images_of(pid):
+    """Descriptors and mappings of images that a process has."""
+    links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    with open(f"/proc/{pid}/maps", encoding="ascii") as f:
+        return sum("vgpu-image" in text for text in links + f.read().splitlines())
+
+
+N_SOAKERS, N_LOADS = 10, 200
+
+
+def check_soak(runs, files):
+    """Processes that load the same again and again send it once, and nothing piles up in
+    their workers or in vgpud."""
+    keepers = runs.host.process.pid, broker_of(runs.host)
+    runs.expect((1, 0, padded(os.stat(files["soaked"]).st_size)), "map", files["soaked"])
+    n_kept = [images_of(pid) for pid in keepers]
+    children = [runs.start(where, files["soaked"], N_LOADS)
+                for where in ("map", "library-map") * (N_SOAKERS // 2)]
+    for child in children:
+        assert child.stdout.readline() == "ready\n"
+    opened = re.findall(r"session opened .* worker=(\d+)", runs.host.text())[-N_SOAKERS:]
+    n_left = [images_of(worker) for worker in opened]
+    for child in children:
+        child.communicate("\n")
+        assert child.returncode == 0
+    for _ in children:
+        counts = runs.counts()
+        assert counts == (0, N_LOADS, 0), counts
+    # The first load of each is there for its whole life: that of a library, mapped.
+    assert max(n_left) <= 1, f"{n_left} images are left in the workers"
+    n_images = [images_of(pid) for pid in keepers]
+    assert n_images == n_kept, f"{n_kept} images in vgpud became {n_images}"
+
+
+def broker_of(host):
+    pid = host.process.pid
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        for child in f.read().split():
+            with open(f"/proc/{child}/comm", encoding="ascii") as comm:
+                if comm.read() == "vgpud-broker\n":
+                    return int(child)
+    raise AssertionError("there is no broker")
+
+
+def check_broker(runs):
+    """What was kept outlives the broker, and is in vgpud once."""
+    runs.expect(FOUND, "self")
+    n_before = images_of(runs.host.process.pid)
+    os.kill(broker_of(runs.host), signal.SIGKILL)
+    runs.host.wait_for("the broker was ended by signal 9")
+    runs.expect(FOUND, "self")
+    assert images_of(runs.host.process.pid) == n_before
+
+
+def make_files(folder, library, ptx):
+    texts = ("ptx", "changed", "changed-file", "soaked", "file", "library-file")
+    files = {name: folder / name for name in (*texts, "fatbin", "library")}
+    for name in texts:
+        files[name].write_bytes(ptx + b"\0")
+    files["fatbin"].write_bytes(container(
+        entry(ELF, 75, bytes(1 << 20)), entry(ELF, 80, bytes(1000)),
+        entry(ELF, 89, bytes(1 << 20)), entry(PTX, 70, ptx + b"\0"),
+        entry(ELF, 120, bytes(1 << 20)), entry(PTX, 120, b"not looked at\0")))
+    shutil.copy(library, files["library"])
+    return files
+
+
+def main():
+    build, program, library, ptx_path = sys.argv[1:]
+    ptx = Path(ptx_path).read_bytes()
+    text = padded(len(ptx) + 1)
+    with Host(build, extra="softgpu-cc = 8.6") as host:
+        folder = Path(host.folder.name)
+        cache = folder / "cache"
+        cache.mkdir()
+        files = make_files(folder, library, ptx)
+        runs = Runs(build, program, host, cache)
+        check_sources(runs, files, ptx)
+        check_fatbin(runs, files, ptx)
+        check_changes(runs, files, text)
+        check_soak(runs, files)
+        check_memory(runs, cache, text)
+        check_broker(runs)
+        assert not (folder / "vgpu").exists()
+        remembered = (cache / "vgpu/images").read_bytes()
+    # Another host has nothing of it: it says so, and is sent the code.
+    with Host(build) as host:
+        cache = Path(host.folder.name) / "cache"
+        (cache / "vgpu").mkdir(parents=True)
+        (cache / "vgpu").chmod(0o700)
+        (cache / "vgpu/images").write_bytes(remembered)
+        (cache / "vgpu/images").chmod(0o600)
+        runs = Runs(build, program, host, cache)
+        runs.expect((1, 0, text), "self")
+        runs.expect(FOUND, "self")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

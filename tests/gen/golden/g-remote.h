@@ -1,0 +1,10 @@
+/* Generated from protocol/api by protocol/gen; do not edit. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls whose entry points are written by hand, as they are sent */
+
+#pragma once
+
+#include "vgpu/cuda.h"
+
+/* Each checks its arguments, sends the call, and returns what the host said. */
+CUresult shim_remote_cuEventQuery(CUevent hEvent);
