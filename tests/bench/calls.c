@@ -1,182 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls measured through a CUDA library, whichever it is
- *
- * The library is opened by path, so the same code measures the guest library, the
- * null driver in this process, and NVIDIA's own. All calls are made by one thread; what
- * must be over before a clock starts or stops is waited for with the library's own
- * synchronising calls.
+ * Single calls, all made by one thread
  */
 
-#include <cuda.h>
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
-#include "bench.h"
+#include "library.h"
 
-/* Fewer than any driver's launch queue holds: a burst never waits for room. */
-#define BURST 256u
-#define MIXED_LAUNCHES 600u
-#define MIXED_DEVICES 40u
-#define MIXED_SMALL 10u
-#define MIXED_COPY (4 * BENCH_KIB)
-/* Nine parameters of eight bytes, as the published figures of others have. */
-#define N_PARAMETERS 9
+/* Long enough that a host which spins for a while has gone to sleep. */
+#define ASLEEP_US 20000
 
-#define CALLS(_)                                                                         \
-	_(cuInit)                                                                        \
-	_(cuDeviceGet)                                                                   \
-	_(cuDevicePrimaryCtxRetain)                                                      \
-	_(cuCtxSetCurrent)                                                               \
-	_(cuCtxGetDevice)                                                                \
-	_(cuCtxSynchronize)                                                              \
-	_(cuModuleLoadData)                                                              \
-	_(cuModuleGetFunction)                                                           \
-	_(cuLaunchKernel)                                                                \
-	_(cuStreamCreate)                                                                \
-	_(cuStreamSynchronize)                                                           \
-	_(cuEventCreate)                                                                 \
-	_(cuEventRecord)                                                                 \
-	_(cuEventQuery)                                                                  \
-	_(cuEventSynchronize)                                                            \
-	_(cuMemGetInfo)                                                                  \
-	_(cuMemAlloc)                                                                    \
-	_(cuMemcpyHtoDAsync)
-
-/* A driver that moves nothing need not have these. */
-#define COPIES(_)                                                                        \
-	_(cuMemFree)                                                                     \
-	_(cuMemHostAlloc)                                                                \
-	_(cuMemFreeHost)                                                                 \
-	_(cuMemcpyHtoD)                                                                  \
-	_(cuMemcpyDtoH)
-
-/* vgpu/cuda.h makes macros of names that have versions: the table has the symbols'. */
-#define MEMBER(_name) __typeof__(&_name) _name;
-#define SYMBOL(_name) #_name
-#define LOAD(_name)                                                                      \
-	if (!(cuda._name = dlsym(library, SYMBOL(_name)))) {                             \
-		fprintf(stderr, "vgpu-bench: %s has no %s\n", path, SYMBOL(_name));      \
-		return -1;                                                               \
-	}
-
-static struct {
-	CALLS(MEMBER)
-	COPIES(MEMBER)
-} cuda;
-
-/* Ends the process: a measurement with a failed call in it is none. */
-#define must(_call)                                                                      \
-	do {                                                                             \
-		CUresult result_ = cuda._call;                                           \
-		if (result_) {                                                           \
-			fprintf(stderr, "vgpu-bench: %s returns %d\n", #_call, result_); \
-			exit(1);                                                         \
-		}                                                                        \
-	} while (0)
-
-/* A kernel that does nothing, in words of its own. */
-static const char kernel_ptx[] =
-	".version 6.0\n.target sm_50\n.address_size 64\n"
-	".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c,\n"
-	"  .param .u64 d, .param .u64 e, .param .u64 f, .param .u64 g, .param .u64 h,\n"
-	"  .param .u64 i)\n{\n  ret;\n}\n";
-
-struct bench {
-	const struct bench_sink *sink;
-	bool quick;
-	CUfunction nothing;
-	CUstream stream;
-	CUevent event;
-	CUdeviceptr small;	  /* MIXED_COPY bytes */
-	uint8_t host[MIXED_COPY]; /* pageable */
-	uint64_t values[N_PARAMETERS];
-	void *parameters[N_PARAMETERS];
-};
-
-static int load(const char *path, enum bench_part part)
+static void get_info(struct bench *bench)
 {
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	size_t free, total;
 
-	if (!library) {
-		fprintf(stderr, "vgpu-bench: %s\n", dlerror());
-		return -1;
-	}
-	CALLS(LOAD)
-	if (part != BENCH_CALLS) {
-		COPIES(LOAD)
-	}
-	return 0;
+	must(cuMemGetInfo(&free, &total));
 }
 
-static void prepare(struct bench *bench)
+static void launch_one(struct bench *bench)
 {
-	CUcontext context;
-	CUmodule module;
-	CUdevice device;
-
-	must(cuInit(0));
-	must(cuDeviceGet(&device, 0));
-	must(cuDevicePrimaryCtxRetain(&context, device));
-	must(cuCtxSetCurrent(context));
-	must(cuModuleLoadData(&module, kernel_ptx));
-	must(cuModuleGetFunction(&bench->nothing, module, "nothing"));
-	must(cuStreamCreate(&bench->stream, CU_STREAM_NON_BLOCKING));
-	must(cuEventCreate(&bench->event, CU_EVENT_DISABLE_TIMING));
-	must(cuMemAlloc(&bench->small, MIXED_COPY));
-	for (int i = 0; i < N_PARAMETERS; i++)
-		bench->parameters[i] = &bench->values[i];
+	launch(bench, 1);
 }
 
-static inline void launch(struct bench *bench, unsigned int n)
+static void record(struct bench *bench)
 {
-	for (unsigned int i = 0; i < n; i++)
-		must(cuLaunchKernel(bench->nothing, 1, 1, 1, 32, 1, 1, 0, bench->stream,
-			bench->parameters, NULL));
+	must(cuEventRecord(bench->event, bench->stream));
 }
 
-/*
- * Calls
- */
+static void query_event(struct bench *bench)
+{
+	must(cuEventQuery(bench->event));
+}
+
+static void query_stream(struct bench *bench)
+{
+	must(cuStreamQuery(bench->stream));
+}
+
+static void synchronize(struct bench *bench)
+{
+	must(cuStreamSynchronize(bench->stream));
+}
+
+static void launch_and_synchronize(struct bench *bench)
+{
+	launch(bench, 1);
+	must(cuStreamSynchronize(bench->stream));
+}
+
+static void launch_and_record(struct bench *bench)
+{
+	launch(bench, 1);
+	must(cuEventRecord(bench->event, bench->stream));
+}
+
+static void copy_small(struct bench *bench)
+{
+	must(cuMemcpyHtoDAsync(bench->small, bench->pageable, SMALL_COPY, bench->stream));
+}
+
+static unsigned int n_samples(const struct bench *bench)
+{
+	return bench_count(bench->sink, 101, 5);
+}
 
 static void measure_sync_null_call(struct bench *bench, const char *name)
 {
-	unsigned int n = bench->quick ? 200 : 2000;
+	measure_each(bench, name, n_samples(bench), bench_count(bench->sink, 200, 50),
+		get_info);
+}
+
+static void measure_call_asleep(struct bench *bench, const char *name)
+{
 	struct bench_samples samples = {};
-	size_t free, total;
 	double start;
 
-	for (unsigned int i = 0; i < (bench->quick ? 5 : 101); i++) {
+	while (bench_more(&samples, bench_count(bench->sink, 41, 3))) {
+		usleep(ASLEEP_US);
 		start = bench_now();
-		for (unsigned int k = 0; k < n; k++)
-			must(cuMemGetInfo(&free, &total));
-		bench_sample(&samples, (bench_now() - start) / n);
+		get_info(bench);
+		bench_sample(&samples, bench_now() - start);
 	}
 	bench_report(bench->sink, name, "ns", &samples);
 }
 
 static void measure_async_launch(struct bench *bench, const char *name)
 {
-	struct bench_samples samples = {};
-	double start;
-
-	for (unsigned int i = 0; i < (bench->quick ? 5 : 101); i++) {
-		start = bench_now();
-		launch(bench, BURST);
-		bench_sample(&samples, (bench_now() - start) / BURST);
-		must(cuStreamSynchronize(bench->stream));
-	}
-	bench_report(bench->sink, name, "ns", &samples);
+	measure_each(bench, name, n_samples(bench), BURST, launch_one);
 }
 
 static void measure_launch_rate(struct bench *bench, const char *name)
 {
-	unsigned int n = bench->quick ? 5000 : 200000;
+	unsigned int n = bench_count(bench->sink, 20000, 5000);
 	struct bench_samples samples = {};
 	double start;
 
-	for (unsigned int i = 0; i < (bench->quick ? 3 : 11); i++) {
+	while (bench_more(&samples, bench_count(bench->sink, 41, 3))) {
 		start = bench_now();
 		launch(bench, n);
 		must(cuStreamSynchronize(bench->stream));
@@ -185,195 +104,119 @@ static void measure_launch_rate(struct bench *bench, const char *name)
 	bench_report(bench->sink, name, "1/s", &samples);
 }
 
+static void measure_event_record(struct bench *bench, const char *name)
+{
+	measure_each(bench, name, n_samples(bench), BURST, record);
+}
+
 static void measure_event_query_done(struct bench *bench, const char *name)
 {
-	unsigned int n = bench->quick ? 200 : 2000;
-	struct bench_samples samples = {};
-	double start;
-
 	must(cuEventRecord(bench->event, bench->stream));
 	must(cuEventSynchronize(bench->event));
-	for (unsigned int i = 0; i < (bench->quick ? 5 : 101); i++) {
+	measure_each(bench, name, n_samples(bench), bench_count(bench->sink, 1000, 200),
+		query_event);
+}
+
+static void measure_stream_query_done(struct bench *bench, const char *name)
+{
+	launch_and_synchronize(bench);
+	measure_each(bench, name, n_samples(bench), bench_count(bench->sink, 1000, 200),
+		query_stream);
+}
+
+static void measure_stream_synchronize_done(struct bench *bench, const char *name)
+{
+	launch_and_synchronize(bench);
+	measure_each(bench, name, n_samples(bench), bench_count(bench->sink, 1000, 200),
+		synchronize);
+}
+
+static void measure_launch_synchronize(struct bench *bench, const char *name)
+{
+	measure_each(bench, name, n_samples(bench), bench_count(bench->sink, 50, 20),
+		launch_and_synchronize);
+}
+
+/* Kernels one after another and their end, with nothing between them or a record of an
+ * event after each: the difference is what the word costs that a record writes. */
+static void measure_back_to_back(
+	struct bench *bench, const char *name, void (*call)(struct bench *bench))
+{
+	struct bench_samples samples = {};
+	double start;
+
+	while (bench_more(&samples, n_samples(bench))) {
+		start = bench_now();
+		for (unsigned int k = 0; k < BURST; k++)
+			call(bench);
+		must(cuStreamSynchronize(bench->stream));
+		bench_sample(&samples, (bench_now() - start) / BURST);
+	}
+	bench_report(bench->sink, name, "ns", &samples);
+}
+
+static void measure_kernels(struct bench *bench, const char *name)
+{
+	measure_back_to_back(bench, name, launch_one);
+}
+
+static void measure_kernels_with_records(struct bench *bench, const char *name)
+{
+	measure_back_to_back(bench, name, launch_and_record);
+}
+
+static void measure_small_copy(struct bench *bench, const char *name)
+{
+	measure_each(bench, name, n_samples(bench), 64, copy_small);
+}
+
+static void measure_read_back(struct bench *bench, const char *name)
+{
+	unsigned int n = bench_count(bench->sink, 50, 20);
+	struct bench_samples samples = {};
+	double start;
+
+	if (!cuda.has_copies)
+		return;
+	while (bench_more(&samples, n_samples(bench))) {
 		start = bench_now();
 		for (unsigned int k = 0; k < n; k++)
-			must(cuEventQuery(bench->event));
+			must(cuMemcpyDtoH(bench->pageable, bench->small, SMALL_COPY));
 		bench_sample(&samples, (bench_now() - start) / n);
 	}
 	bench_report(bench->sink, name, "ns", &samples);
 }
 
-static void mix(struct bench *bench)
+void measure_calls(struct bench *bench)
 {
-	unsigned int per_small = MIXED_LAUNCHES / MIXED_SMALL;
-	CUdevice device;
-	CUresult result;
+	static const struct measurement table[] = {
+		{ "sync_null_call", measure_sync_null_call },
+		{ "call_asleep", measure_call_asleep },
+		{ "async_launch", measure_async_launch },
+		{ "launch_rate", measure_launch_rate },
+		{ "event_record", measure_event_record },
+		{ "event_query_done", measure_event_query_done },
+		{ "stream_query_done", measure_stream_query_done },
+		{ "stream_synchronize_done", measure_stream_synchronize_done },
+		{ "launch_synchronize", measure_launch_synchronize },
+		{ "kernels_back_to_back", measure_kernels },
+		{ "kernels_with_records", measure_kernels_with_records },
+		{ "small_h2d_async_4kib", measure_small_copy },
+		{ "latency_d2h_4kib", measure_read_back },
+	};
 
-	for (unsigned int i = 0; i < MIXED_SMALL; i++) {
-		launch(bench, per_small);
-		for (unsigned int k = 0; k < MIXED_DEVICES / MIXED_SMALL; k++)
-			must(cuCtxGetDevice(&device));
-		must(cuEventRecord(bench->event, bench->stream));
-		result = cuda.cuEventQuery(bench->event);
-		if (result && result != CUDA_ERROR_NOT_READY)
-			must(cuEventQuery(bench->event));
-		must(cuMemcpyHtoDAsync(
-			bench->small, bench->host, MIXED_COPY, bench->stream));
-	}
-	must(cuStreamSynchronize(bench->stream));
+	measure_table(bench, table, BENCH_N(table));
 }
 
-static void measure_mixed_iteration(struct bench *bench, const char *name)
+/* The rows that a machine with one processor for both sides would have. */
+void measure_same_core(struct bench *bench)
 {
-	unsigned int n = bench->quick ? 2 : 20;
-	struct bench_samples samples = {};
-	double start;
+	static const struct measurement table[] = {
+		{ "sync_null_call_same_core", measure_sync_null_call },
+		{ "async_launch_same_core", measure_async_launch },
+		{ "launch_rate_same_core", measure_launch_rate },
+		{ "launch_synchronize_same_core", measure_launch_synchronize },
+	};
 
-	for (unsigned int i = 0; i < (bench->quick ? 3 : 41); i++) {
-		start = bench_now();
-		for (unsigned int k = 0; k < n; k++)
-			mix(bench);
-		bench_sample(&samples, (bench_now() - start) / n);
-	}
-	bench_report(bench->sink, name, "ns", &samples);
-}
-
-/*
- * Memory
- */
-
-/* Copies both ways between device memory and that host memory, one size. */
-static void measure_copies(
-	struct bench *bench, void *host, const char *kind, const struct bench_size *size)
-{
-	unsigned int n_samples = size->bytes > 64 * BENCH_MIB ? 5 : 15;
-	size_t n = size->bytes < 16 * BENCH_MIB ? 16 * BENCH_MIB / size->bytes : 1;
-	struct bench_samples up = {}, down = {};
-	char name[BENCH_NAME_MAX];
-	CUdeviceptr device;
-	double start;
-
-	if (bench->quick) {
-		n_samples = 3;
-		n = n > 16 ? 16 : n;
-	}
-	must(cuMemAlloc(&device, size->bytes));
-	must(cuMemcpyHtoD(device, host, size->bytes)); /* makes whatever is made once */
-	must(cuMemcpyDtoH(host, device, size->bytes));
-	for (unsigned int i = 0; i < n_samples; i++) {
-		start = bench_now();
-		for (size_t k = 0; k < n; k++)
-			must(cuMemcpyHtoD(device, host, size->bytes));
-		must(cuCtxSynchronize());
-		bench_sample(&up, size->bytes * n / ((bench_now() - start) / 1e9));
-		start = bench_now();
-		for (size_t k = 0; k < n; k++)
-			must(cuMemcpyDtoH(host, device, size->bytes));
-		bench_sample(&down, size->bytes * n / ((bench_now() - start) / 1e9));
-	}
-	must(cuMemFree(device));
-	snprintf(name, sizeof(name), "copy_h2d_%s_%s", kind, size->name);
-	bench_report(bench->sink, name, "B/s", &up);
-	snprintf(name, sizeof(name), "copy_d2h_%s_%s", kind, size->name);
-	bench_report(bench->sink, name, "B/s", &down);
-}
-
-static bool copies_wanted(
-	const struct bench *bench, const char *kind, const struct bench_size *size)
-{
-	char name[BENCH_NAME_MAX];
-
-	snprintf(name, sizeof(name), "copy_h2d_%s_%s", kind, size->name);
-	if (bench_wanted(bench->sink->options, name))
-		return true;
-	snprintf(name, sizeof(name), "copy_d2h_%s_%s", kind, size->name);
-	return bench_wanted(bench->sink->options, name);
-}
-
-static void measure_pageable(struct bench *bench, const struct bench_size *size)
-{
-	void *host;
-
-	if (!copies_wanted(bench, "pageable", size))
-		return;
-	host = malloc(size->bytes);
-	if (!host)
-		return;
-	memset(host, 1, size->bytes);
-	measure_copies(bench, host, "pageable", size);
-	free(host);
-}
-
-static void measure_pinned(struct bench *bench, const struct bench_size *size)
-{
-	void *host;
-
-	if (!copies_wanted(bench, "pinned", size))
-		return;
-	must(cuMemHostAlloc(&host, size->bytes, 0));
-	memset(host, 1, size->bytes);
-	measure_copies(bench, host, "pinned", size);
-	must(cuMemFreeHost(host));
-}
-
-/* Allocations of pinned memory, whose pages the host has had before or has not. */
-static void measure_pin(struct bench *bench, const char *name, unsigned int n_samples)
-{
-	struct bench_samples samples = {};
-	double start;
-	void *host;
-
-	for (unsigned int i = 0; i < n_samples; i++) {
-		start = bench_now();
-		must(cuMemHostAlloc(&host, BENCH_GIB, 0));
-		bench_sample(&samples, bench_now() - start);
-		must(cuMemFreeHost(host));
-	}
-	bench_report(bench->sink, name, "ns", &samples);
-}
-
-static void measure_pin_warm(struct bench *bench, const char *name)
-{
-	void *host;
-
-	must(cuMemHostAlloc(&host, BENCH_GIB, 0));
-	must(cuMemFreeHost(host));
-	measure_pin(bench, name, bench->quick ? 3 : 21);
-}
-
-static const struct {
-	const char *name;
-	void (*measure)(struct bench *bench, const char *name);
-} measurements[] = {
-	{ "sync_null_call", measure_sync_null_call },
-	{ "async_launch", measure_async_launch },
-	{ "launch_rate", measure_launch_rate },
-	{ "event_query_done", measure_event_query_done },
-	{ "mixed_iteration", measure_mixed_iteration },
-};
-
-int bench_calls(const struct bench_sink *sink, const char *path, enum bench_part part)
-{
-	static struct bench bench;
-
-	bench.sink = sink;
-	bench.quick = sink->options->quick;
-	if (load(path, part) < 0)
-		return -1;
-	prepare(&bench);
-	if (part == BENCH_FIRST_USE) {
-		measure_pin(&bench, "pin_1gib_cold", 1);
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(measurements) / sizeof(measurements[0]); i++)
-		if (bench_wanted(sink->options, measurements[i].name))
-			measurements[i].measure(&bench, measurements[i].name);
-	if (part == BENCH_CALLS)
-		return 0;
-	if (bench_wanted(sink->options, "pin_1gib"))
-		measure_pin_warm(&bench, "pin_1gib");
-	for (const struct bench_size *size = bench_sizes; size->name; size++) {
-		measure_pageable(&bench, size);
-		measure_pinned(&bench, size);
-	}
-	return 0;
+	measure_table(bench, table, BENCH_N(table));
 }

@@ -5,16 +5,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
 
 #define READY_MS 30000
+#define END_MS 20000
 #define STEP_MS 5
 
 static void path_of(
@@ -24,7 +25,7 @@ static void path_of(
 }
 
 /* Room for a pinned gibibyte beside what every process gets. */
-static int write_config(const struct bench_host *host, const char *driver)
+static int write_config(const struct bench_host *host, const char *driver, int n_warm)
 {
 	char path[96];
 	FILE *file;
@@ -34,9 +35,9 @@ static int write_config(const struct bench_host *host, const char *driver)
 	if (!file)
 		return -errno;
 	fprintf(file,
-		"[vgpud]\ndriver = %s\nsoftgpu-memory = 4G\n"
+		"[vgpud]\ndriver = %s\nsoftgpu-memory = 4G\nwarm-workers = %d\n"
 		"[vm bench]\ntransport = socket\nsocket = %s\nsize = 4G\n",
-		driver, host->socket);
+		driver, n_warm, host->socket);
 	return fclose(file) ? -errno : 0;
 }
 
@@ -47,9 +48,9 @@ static void run(const struct bench_host *host, int cpu)
 
 	path_of(config, sizeof(config), host, "vgpud.conf");
 	path_of(log, sizeof(log), host, "log");
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0 || bench_pin(cpu) < 0)
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0 ||
+		bench_pin(cpu) < 0)
 		_exit(126);
 	execl(BENCH_VGPUD, "vgpud", "--config", config, NULL);
 	fprintf(stderr, "%s: %s\n", BENCH_VGPUD, strerror(errno));
@@ -75,10 +76,8 @@ static bool is_ready(const struct bench_host *host, bool print)
 	return ready;
 }
 
-int bench_host_start(struct bench_host *host, const char *driver, int cpu)
+int bench_host_start(struct bench_host *host, const char *driver, int cpu, int n_warm)
 {
-	static const struct timespec step = { .tv_nsec = STEP_MS * 1000000l };
-
 	strcpy(host->dir, "/tmp/vgpu-bench.XXXXXX");
 	host->pid = 0;
 	if (!mkdtemp(host->dir)) {
@@ -87,36 +86,51 @@ int bench_host_start(struct bench_host *host, const char *driver, int cpu)
 		return -1;
 	}
 	path_of(host->socket, sizeof(host->socket), host, "socket");
-	if (write_config(host, driver) < 0)
+	if (write_config(host, driver, n_warm) < 0)
 		return -1;
-	host->pid = fork();
+	host->pid = bench_fork();
 	if (!host->pid)
 		run(host, cpu);
 	for (int ms = 0; host->pid > 0 && ms < READY_MS; ms += STEP_MS) {
-		if (is_ready(host, false))
+		if (is_ready(host, false)) {
+			/* A program remembers what a host has: not that of another run.
+			 */
+			setenv("XDG_RUNTIME_DIR", host->dir, 1);
+			setenv("VGPU_SOCKET", host->socket, 1);
 			return 0;
+		}
 		if (waitpid(host->pid, NULL, WNOHANG) == host->pid)
 			host->pid = 0;
-		nanosleep(&step, NULL);
+		usleep(STEP_MS * 1000);
 	}
 	fprintf(stderr, "vgpu-bench: no vgpud with driver %s:\n", driver);
 	is_ready(host, true);
 	return -1;
 }
 
+/* Asks it to end; one that does not is killed, and its workers with it. */
+static void end(pid_t pid)
+{
+	kill(pid, SIGTERM);
+	for (int ms = 0; ms < END_MS; ms += STEP_MS) {
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			return;
+		usleep(STEP_MS * 1000);
+	}
+	fprintf(stderr, "vgpu-bench: vgpud does not end: killed\n");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static int remove_one(const char *path, const struct stat *, int, struct FTW *)
+{
+	return remove(path);
+}
+
 void bench_host_stop(struct bench_host *host)
 {
-	static const char *const names[] = { "vgpud.conf", "log", "socket" };
-	char path[96];
-
-	if (host->pid > 0) {
-		kill(host->pid, SIGTERM);
-		waitpid(host->pid, NULL, 0);
-	}
-	for (size_t i = 0; host->dir[0] && i < sizeof(names) / sizeof(names[0]); i++) {
-		path_of(path, sizeof(path), host, names[i]);
-		unlink(path);
-	}
+	if (host->pid > 0)
+		end(host->pid);
 	if (host->dir[0])
-		rmdir(host->dir);
+		nftw(host->dir, remove_one, 4, FTW_DEPTH | FTW_PHYS);
 }

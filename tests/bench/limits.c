@@ -1,127 +1,237 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine's own limits
+ * The machine's own limits: round trips, and what a single step costs
  *
- * What no remoting can beat: a cache line that goes to another processor and back, and
- * one thread that copies from its own memory into memory that is shared.
+ * What no remoting can beat: a cache line that goes to another processor and back, a
+ * thread that is woken there and wakes in turn, a fence, an empty system call.
  */
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include <linux/futex.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bench.h"
 
-#define ROUND_TRIPS 20000u
-/* Bytes moved in one sample of memcpy, at least. */
-#define COPY_BATCH (64 * BENCH_MIB)
+#define BALL_END UINT32_MAX
 
+/*
+ * Two threads play: one stores the next number and waits for it to come back. Each
+ * kind of play has its own way to send and to wait.
+ */
 struct ball {
-	uint64_t value __attribute__((aligned(64)));
-	uint64_t spare[7];
-	int cpu;
+	uint32_t there __attribute__((aligned(64)));
+	uint32_t back __attribute__((aligned(64)));
+	int event_there, event_back;
 };
-
-#define BALL_END UINT64_MAX
 
 static inline void relax(void)
 {
 	__builtin_ia32_pause();
 }
 
-/* Answers each odd number with the next even one. */
-static void *return_ball(void *userdata)
+static uint32_t load(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static void store(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static void futex_store(uint32_t *word, uint32_t value)
+{
+	store(word, value);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void futex_wait(uint32_t *word, uint32_t old)
+{
+	while (load(word) == old)
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+}
+
+static void *return_by_spin(void *userdata)
 {
 	struct ball *ball = userdata;
-	uint64_t value;
+	uint32_t value = 0, old;
 
-	bench_pin(ball->cpu);
-	for (;;) {
-		value = __atomic_load_n(&ball->value, __ATOMIC_ACQUIRE);
-		if (value == BALL_END)
-			return NULL;
-		if (value & 1)
-			__atomic_store_n(&ball->value, value + 1, __ATOMIC_RELEASE);
-		else
+	while (value != BALL_END) {
+		old = value;
+		while ((value = load(&ball->there)) == old)
 			relax();
+		store(&ball->back, value);
 	}
+	return NULL;
 }
 
-static void measure_round_trip(const struct bench_sink *sink)
+static void send_by_spin(struct ball *ball, uint32_t value)
 {
-	unsigned int n_samples = sink->options->quick ? 5 : 41;
-	static struct ball ball;
+	store(&ball->there, value);
+	while (load(&ball->back) != value)
+		relax();
+}
+
+static void *return_by_futex(void *userdata)
+{
+	struct ball *ball = userdata;
+	uint32_t value = 0;
+
+	while (value != BALL_END) {
+		futex_wait(&ball->there, value);
+		value = load(&ball->there);
+		futex_store(&ball->back, value);
+	}
+	return NULL;
+}
+
+static void send_by_futex(struct ball *ball, uint32_t value)
+{
+	uint32_t old = load(&ball->back);
+
+	futex_store(&ball->there, value);
+	futex_wait(&ball->back, old);
+}
+
+static void *return_by_eventfd(void *userdata)
+{
+	struct ball *ball = userdata;
+	uint32_t value = 0;
+	eventfd_t count;
+
+	while (value != BALL_END) {
+		if (eventfd_read(ball->event_there, &count))
+			break;
+		value = load(&ball->there);
+		eventfd_write(ball->event_back, 1);
+	}
+	return NULL;
+}
+
+static void send_by_eventfd(struct ball *ball, uint32_t value)
+{
+	eventfd_t count;
+
+	store(&ball->there, value);
+	eventfd_write(ball->event_there, 1);
+	eventfd_read(ball->event_back, &count);
+}
+
+struct play {
+	const char *name;
+	bool same_core;
+	unsigned int n, quick_n; /* round trips in a sample */
+	void *(*give_back)(void *ball);
+	void (*send)(struct ball *ball, uint32_t value);
+};
+
+static void play(const struct bench_sink *sink, const struct play *play)
+{
+	struct ball ball = { .event_there = eventfd(0, EFD_CLOEXEC),
+		.event_back = eventfd(0, EFD_CLOEXEC) };
+	unsigned int n = bench_count(sink, play->n, play->quick_n);
 	struct bench_samples samples = {};
+	uint32_t value = 0;
 	pthread_t thread;
 	double start;
+	int cpu;
 
-	/* Two spinning threads on one processor measure the scheduler. */
-	if (sink->options->guest_cpu == sink->options->host_cpu) {
-		fprintf(stderr, "vgpu-bench: one processor: no spin_round_trip\n");
-		return;
-	}
-	ball.value = 0;
-	ball.cpu = sink->options->host_cpu;
-	if (pthread_create(&thread, NULL, return_ball, &ball))
-		return;
-	for (unsigned int i = 0; i < n_samples; i++) {
-		start = bench_now();
-		for (unsigned int k = 0; k < ROUND_TRIPS; k++) {
-			uint64_t value = ball.value + 1;
-
-			__atomic_store_n(&ball.value, value, __ATOMIC_RELEASE);
-			while (__atomic_load_n(&ball.value, __ATOMIC_ACQUIRE) == value)
-				relax();
-		}
-		bench_sample(&samples, (bench_now() - start) / ROUND_TRIPS);
-	}
-	__atomic_store_n(&ball.value, BALL_END, __ATOMIC_RELEASE);
-	pthread_join(thread, NULL);
-	bench_report(sink, "spin_round_trip", "ns", &samples);
-}
-
-static void measure_memcpy(const struct bench_sink *sink, const struct bench_size *size)
-{
-	unsigned int n_samples = size->bytes > 64 * BENCH_MIB ? 5 : 15;
-	size_t n = size->bytes < COPY_BATCH ? COPY_BATCH / size->bytes : 1;
-	struct bench_samples samples = {};
-	char name[BENCH_NAME_MAX];
-	uint8_t *from, *to;
-	double start;
-
-	snprintf(name, sizeof(name), "memcpy_%s", size->name);
-	if (!bench_wanted(sink->options, name))
-		return;
-	from = malloc(size->bytes);
-	to = mmap(NULL, size->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		-1, 0);
-	if (from && to != MAP_FAILED) {
-		/* Pages are made before the first sample, not in it. */
-		memset(from, 1, size->bytes);
-		memcpy(to, from, size->bytes);
-		for (unsigned int i = 0; i < (sink->options->quick ? 3 : n_samples);
-			i++) {
+	cpu = play->same_core ? sink->options->guest_cpu : sink->options->host_cpu;
+	if (bench_thread(&thread, cpu, play->give_back, &ball)) {
+		play->send(&ball, ++value); /* it has come to its processor */
+		while (bench_more(&samples, bench_count(sink, 101, 5))) {
 			start = bench_now();
-			for (size_t k = 0; k < n; k++) {
-				memcpy(to, from, size->bytes);
-				__asm__ volatile("" : : : "memory");
-			}
-			bench_sample(&samples,
-				size->bytes * n / ((bench_now() - start) / 1e9));
+			for (unsigned int k = 0; k < n; k++)
+				play->send(&ball, ++value);
+			bench_sample(&samples, (bench_now() - start) / n);
 		}
+		play->send(&ball, BALL_END);
+		pthread_join(thread, NULL);
 	}
-	bench_report(sink, name, "B/s", &samples);
-	free(from);
-	if (to != MAP_FAILED)
-		munmap(to, size->bytes);
+	close(ball.event_there);
+	close(ball.event_back);
+	bench_report(sink, play->name, "ns", &samples);
 }
 
-void bench_limits(const struct bench_sink *sink)
+static void measure_plays(const struct bench_sink *sink)
 {
-	if (bench_wanted(sink->options, "spin_round_trip"))
-		measure_round_trip(sink);
-	for (const struct bench_size *size = bench_sizes; size->name; size++)
-		measure_memcpy(sink, size);
+	static const struct play plays[] = {
+		{ "spin_round_trip", false, 1000, 200, return_by_spin, send_by_spin },
+		{ "futex_wake_cross", false, 20, 5, return_by_futex, send_by_futex },
+		{ "futex_wake_same_core", true, 50, 5, return_by_futex, send_by_futex },
+		{ "eventfd_wake_cross", false, 20, 5, return_by_eventfd,
+			send_by_eventfd },
+		{ "eventfd_wake_same_core", true, 50, 5, return_by_eventfd,
+			send_by_eventfd },
+	};
+
+	for (size_t i = 0; i < BENCH_N(plays); i++) {
+		if (!bench_wanted(sink->options, plays[i].name))
+			continue;
+		/* Two spinning threads on one processor measure the scheduler. */
+		if (!plays[i].same_core &&
+			sink->options->guest_cpu == sink->options->host_cpu)
+			bench_report_none(sink, plays[i].name, "ns",
+				"one processor for both sides");
+		else
+			play(sink, &plays[i]);
+	}
+}
+
+/*
+ * Steps
+ */
+
+static uint64_t word;
+
+static void fence(void)
+{
+	__atomic_store_n(&word, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void empty_syscall(void)
+{
+	syscall(SYS_getppid);
+}
+
+static void read_clock(void)
+{
+	bench_now();
+}
+
+static void load_word(void)
+{
+	__atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+void bench_round_trips(const struct bench_sink *sink)
+{
+	static const struct {
+		const char *name;
+		void (*step)(void);
+	} steps[] = {
+		{ "cached_load", load_word },
+		{ "store_fence", fence },
+		{ "empty_syscall", empty_syscall },
+		{ "clock_gettime", read_clock },
+	};
+	unsigned int n = bench_count(sink, 2000, 1000);
+
+	measure_plays(sink);
+	for (size_t i = 0; i < BENCH_N(steps); i++) {
+		struct bench_samples samples = {};
+		double start;
+
+		if (!bench_wanted(sink->options, steps[i].name))
+			continue;
+		while (bench_more(&samples, bench_count(sink, 101, 5))) {
+			start = bench_now();
+			for (unsigned int j = 0; j < n; j++)
+				steps[i].step();
+			bench_sample(&samples, (bench_now() - start) / n);
+		}
+		bench_report(sink, steps[i].name, "ns", &samples);
+	}
 }

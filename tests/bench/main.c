@@ -27,13 +27,16 @@ static const char help[] =
 	"\n"
 	"Measures what the stack adds to CUDA calls, with private daemons: every call\n"
 	"goes through the guest library, a socket channel, vgpud and a worker. The\n"
-	"machine's own limits are measured in the same run.\n"
+	"machine's own limits, and the drivers without the stack, are measured in the\n"
+	"same run.\n"
 	"\n"
 	"  --driver NAME     null, soft, nvidia or a path; may be given more than once\n"
 	"                    (default: null, soft, and nvidia where it works)\n"
-	"  --only PREFIX     only measurements whose name begins so\n"
-	"  --quick           few and short samples\n"
+	"  --only PREFIX     only measurements whose name begins so; may be given more\n"
+	"                    than once\n"
+	"  --quick           few and short samples, and no copies of 1 GiB\n"
 	"  --cpus GUEST,HOST processors to use (default: the first two allowed)\n"
+	"  --verbose         names on standard error as they are measured\n"
 	"  --json[=FILE]     JSON on standard output, or in FILE beside the table\n"
 	"  --help\n"
 	"\n"
@@ -44,53 +47,79 @@ struct drivers {
 	unsigned int n;
 };
 
-static struct bench_result results[BENCH_RESULTS_MAX];
-static size_t n_results;
+static struct bench_results results;
 
-static void take_results(int fd)
+/* What one process measures. */
+struct job {
+	const char *driver; /* as the rows name it */
+	const char *path;   /* of the library */
+	const char *remote; /* the driver of a vgpud to start, NULL: none */
+	const struct bench_host *host;
+	enum bench_part part;
+	int (*run)(const struct bench_sink *sink, const struct job *job);
+};
+
+static int run_limits(const struct bench_sink *sink, const struct job *job)
 {
-	struct bench_result result;
-
-	while (read(fd, &result, sizeof(result)) == sizeof(result))
-		if (n_results < BENCH_RESULTS_MAX)
-			results[n_results++] = result;
-	close(fd);
-}
-
-static int measure(struct bench_sink *sink, enum bench_part part, const char *path)
-{
-	bench_pin(sink->options->guest_cpu);
-	if (part != BENCH_LIMITS)
-		return bench_calls(sink, path, part) < 0;
-	bench_limits(sink);
+	bench_round_trips(sink);
+	bench_ring(sink);
+	bench_memory(sink);
 	return 0;
 }
 
-/* Measures in a process of its own. Returns: 0, or -1 if that ended badly. */
-static int measure_apart(const struct bench_options *options, enum bench_part part,
-	const char *driver, const char *path)
+static int run_calls(const struct bench_sink *sink, const struct job *job)
 {
-	struct bench_sink sink = { .driver = driver, .options = options };
+	return bench_calls(sink, job->path, job->host, job->part);
+}
+
+static int run_start(const struct bench_sink *sink, const struct job *job)
+{
+	return bench_start(sink, job->path, job->remote);
+}
+
+/* Returns: 0, or -1 if the process ended badly. */
+static int measure_apart(const struct bench_options *options, const struct job *job)
+{
+	struct bench_sink sink = { .driver = job->driver, .options = options };
 	int fds[2], status;
 	pid_t pid;
 
 	if (pipe(fds) < 0)
 		return -1;
-	fflush(NULL);
-	pid = fork();
+	pid = bench_fork();
 	if (!pid) {
 		close(fds[0]);
 		sink.fd = fds[1];
+		bench_pin(options->guest_cpu);
 		/* Not _exit(): the library says goodbye to its host in a destructor. */
-		exit(measure(&sink, part, path));
+		exit(job->run(&sink, job) ? 1 : 0);
 	}
 	close(fds[1]);
-	take_results(fds[0]);
+	bench_take(&results, fds[0]);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status) {
-		fprintf(stderr, "vgpu-bench: measuring %s failed\n", driver);
+		fprintf(stderr, "vgpu-bench: measuring %s failed\n", job->driver);
 		return -1;
 	}
 	return 0;
+}
+
+/* A part that needs a vgpud, on a processor of its own or on the caller's. */
+static int measure_remoted(
+	const struct bench_options *options, const char *driver, enum bench_part part)
+{
+	int cpu = part == BENCH_SAME_CORE ? options->guest_cpu : options->host_cpu;
+	struct bench_host host;
+	struct job job = { .driver = driver,
+		.path = BENCH_LIBCUDA,
+		.host = &host,
+		.part = part,
+		.run = run_calls };
+	int r = bench_host_start(&host, driver, cpu, 1);
+
+	if (!r)
+		r = measure_apart(options, &job);
+	bench_host_stop(&host);
+	return r;
 }
 
 /* Each cold figure needs a process and a daemon that have not pinned anything yet. */
@@ -98,58 +127,75 @@ static int measure_cold(const struct bench_options *options, const char *driver)
 {
 	struct bench_sink sink = { .driver = driver, .options = options };
 	struct bench_samples samples = {};
-	struct bench_host host;
-	size_t first = n_results;
+	size_t first = results.n;
 	int fds[2];
 	int r = 0;
 
-	for (unsigned int i = 0; !r && i < (options->quick ? 1 : COLD_SAMPLES); i++) {
-		r = bench_host_start(&host, driver, options->host_cpu);
-		if (!r) {
-			setenv("VGPU_SOCKET", host.socket, 1);
-			r = measure_apart(
-				options, BENCH_FIRST_USE, driver, BENCH_LIBCUDA);
-		}
-		bench_host_stop(&host);
-	}
-	for (size_t i = first; i < n_results; i++)
-		bench_sample(&samples, results[i].median);
-	n_results = first;
+	for (unsigned int i = 0; !r && i < bench_count(&sink, COLD_SAMPLES, 1); i++)
+		r = measure_remoted(options, driver, BENCH_FIRST_USE);
+	for (size_t i = first; i < results.n; i++)
+		bench_sample(&samples, results.result[i].median);
+	results.n = first;
 	if (pipe(fds) < 0)
 		return -1;
 	sink.fd = fds[1];
 	bench_report(&sink, "pin_1gib_cold", "ns", &samples);
 	close(fds[1]);
-	take_results(fds[0]);
+	bench_take(&results, fds[0]);
 	return r;
+}
+
+static bool any_wanted(const struct bench_options *options, const char *begin)
+{
+	for (unsigned int i = 0; i < options->n_only; i++)
+		if (!strncmp(options->only[i], begin, strlen(begin)))
+			return true;
+	return bench_wanted(options, begin);
 }
 
 static int measure_driver(const struct bench_options *options, const char *driver)
 {
-	struct bench_host host;
+	struct job start = { .driver = driver,
+		.path = BENCH_LIBCUDA,
+		.remote = driver,
+		.run = run_start };
 	int r;
 
-	fprintf(stderr, "vgpu-bench: driver %s\n", driver);
-	r = bench_host_start(&host, driver, options->host_cpu);
-	if (!r) {
-		setenv("VGPU_SOCKET", host.socket, 1);
-		r = measure_apart(options, BENCH_EVERYTHING, driver, BENCH_LIBCUDA);
-	}
-	bench_host_stop(&host);
+	r = measure_remoted(options, driver, BENCH_EVERYTHING);
+	if (!r)
+		r = measure_remoted(options, driver, BENCH_SAME_CORE);
 	if (!r && bench_wanted(options, "pin_1gib_cold"))
 		r = measure_cold(options, driver);
+	if (!r && any_wanted(options, "start_"))
+		r = measure_apart(options, &start);
 	return r;
 }
 
 /* The same calls without us, as far as the driver can be had in this process. */
 static int measure_direct(const struct bench_options *options, const char *driver)
 {
-	if (!strcmp(driver, "null"))
-		return measure_apart(options, BENCH_CALLS, "null-direct", BENCH_NULL);
-	if (!strcmp(driver, "nvidia"))
-		return measure_apart(
-			options, BENCH_EVERYTHING, "nvidia-direct", "libcuda.so.1");
-	return 0;
+	static const struct {
+		const char *driver, *direct, *path;
+	} known[] = {
+		{ "null", "null-direct", BENCH_NULL },
+		{ "soft", "soft-direct", BENCH_SOFT },
+		{ "nvidia", "nvidia-direct", "libcuda.so.1" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < BENCH_N(known); i++) {
+		struct job job = {
+			.driver = known[i].direct, .path = known[i].path, .run = run_calls
+		};
+
+		if (strcmp(known[i].driver, driver))
+			continue;
+		r = measure_apart(options, &job);
+		job.run = run_start;
+		if (!r && any_wanted(options, "start_"))
+			r = measure_apart(options, &job);
+	}
+	return r;
 }
 
 /* Whether NVIDIA's driver is installed here and works; asked in a process that ends. */
@@ -158,8 +204,7 @@ static bool has_nvidia(void)
 	int status = 1;
 	pid_t pid;
 
-	fflush(NULL);
-	pid = fork();
+	pid = bench_fork();
 	if (!pid) {
 		void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 		int (*init)(unsigned int) = library ? dlsym(library, "cuInit") : NULL;
@@ -199,6 +244,7 @@ static int parse(int argc, char **argv, struct bench_options *options,
 		{ "only", required_argument, NULL, 'o' },
 		{ "quick", no_argument, NULL, 'q' },
 		{ "cpus", required_argument, NULL, 'c' },
+		{ "verbose", no_argument, NULL, 'v' },
 		{ "json", optional_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{},
@@ -207,12 +253,14 @@ static int parse(int argc, char **argv, struct bench_options *options,
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'd' && drivers->n < sizeof(drivers->name) / sizeof(char *))
+		if (c == 'd' && drivers->n < BENCH_N(drivers->name))
 			drivers->name[drivers->n++] = optarg;
-		else if (c == 'o')
-			options->only = optarg;
+		else if (c == 'o' && options->n_only < BENCH_ONLY_MAX)
+			options->only[options->n_only++] = optarg;
 		else if (c == 'q')
 			options->quick = true;
+		else if (c == 'v')
+			options->verbose = true;
 		else if (c == 'j')
 			*jsonp = optarg ? optarg : "-";
 		else if (c == 'h') {
@@ -225,12 +273,13 @@ static int parse(int argc, char **argv, struct bench_options *options,
 	return optind < argc ? usage("what is left is not an option") : 0;
 }
 
-static int write_results(const struct bench_options *options, const char *json)
+static int write_results(const struct bench_options *options,
+	const struct bench_machine *machine, const char *json)
 {
 	FILE *file;
 
 	if (!json || strcmp(json, "-"))
-		bench_print_table(stdout, results, n_results);
+		bench_print_table(stdout, &results);
 	if (!json)
 		return 0;
 	file = strcmp(json, "-") ? fopen(json, "we") : stdout;
@@ -238,16 +287,30 @@ static int write_results(const struct bench_options *options, const char *json)
 		fprintf(stderr, "vgpu-bench: %s: %s\n", json, strerror(errno));
 		return 1;
 	}
-	bench_print_json(file, options, results, n_results);
+	bench_print_json(file, options, machine, &results);
 	return fflush(file) ? 1 : 0;
+}
+
+static int measure_all(const struct bench_options *options, const struct drivers *drivers)
+{
+	struct job limits = { .driver = "machine", .run = run_limits };
+	int failed = measure_apart(options, &limits) < 0;
+
+	for (unsigned int i = 0; i < drivers->n; i++) {
+		fprintf(stderr, "vgpu-bench: driver %s\n", drivers->name[i]);
+		failed |= measure_direct(options, drivers->name[i]) < 0;
+		failed |= measure_driver(options, drivers->name[i]) < 0;
+	}
+	return failed;
 }
 
 int main(int argc, char **argv)
 {
 	struct bench_options options = {};
+	struct bench_machine machine = {};
 	struct drivers drivers = {};
 	const char *json = NULL;
-	int r, failed = 0;
+	int r, failed;
 
 	choose_cpus(&options);
 	r = parse(argc, argv, &options, &drivers, &json);
@@ -263,10 +326,9 @@ int main(int argc, char **argv)
 	}
 	if (options.guest_cpu == options.host_cpu)
 		fprintf(stderr, "vgpu-bench: one processor for both sides\n");
-	failed |= measure_apart(&options, BENCH_LIMITS, "machine", NULL) < 0;
-	for (unsigned int i = 0; i < drivers.n; i++) {
-		failed |= measure_direct(&options, drivers.name[i]) < 0;
-		failed |= measure_driver(&options, drivers.name[i]) < 0;
-	}
-	return write_results(&options, json) || failed;
+	setenv("VGPU_SOFTGPU_MEMORY", "4G", 0);
+	getloadavg(&machine.load_before, 1);
+	failed = measure_all(&options, &drivers);
+	getloadavg(&machine.load_after, 1);
+	return write_results(&options, &machine, json) || failed;
 }

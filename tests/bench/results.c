@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results: from samples to a median and its spread, and from there to paper
+ * Results: from samples to a median and its spread
  */
 
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "bench.h"
 
+/* A row takes no more samples after that long, once it has the least. */
+#define ROW_NS 1e9
+#define SAMPLES_MIN 3u
+
 const struct bench_size bench_sizes[] = {
+	{ "256b", 256 },
+	{ "1kib", BENCH_KIB },
 	{ "4kib", 4 * BENCH_KIB },
+	{ "16kib", 16 * BENCH_KIB },
 	{ "64kib", 64 * BENCH_KIB },
+	{ "256kib", 256 * BENCH_KIB },
 	{ "1mib", BENCH_MIB },
+	{ "4mib", 4 * BENCH_MIB },
+	{ "16mib", 16 * BENCH_MIB },
 	{ "64mib", 64 * BENCH_MIB },
 	{ "1gib", BENCH_GIB },
 	{ NULL, 0 },
@@ -28,9 +39,21 @@ void bench_sample(struct bench_samples *samples, double value)
 		samples->value[samples->n++] = value;
 }
 
+bool bench_more(struct bench_samples *samples, unsigned int wanted)
+{
+	if (!samples->begun)
+		samples->begun = bench_now();
+	if (samples->n >= wanted)
+		return false;
+	return samples->n < SAMPLES_MIN || bench_now() - samples->begun < ROW_NS;
+}
+
 bool bench_wanted(const struct bench_options *options, const char *name)
 {
-	return !options->only || !strncmp(name, options->only, strlen(options->only));
+	for (unsigned int i = 0; i < options->n_only; i++)
+		if (!strncmp(name, options->only[i], strlen(options->only[i])))
+			return true;
+	return !options->n_only;
 }
 
 static int compare(const void *a, const void *b)
@@ -46,25 +69,65 @@ static double quantile(const struct bench_samples *samples, double share)
 	return samples->value[lround(share * (samples->n - 1))];
 }
 
+static void send(const struct bench_sink *sink, struct bench_result *result,
+	const char *name, const char *unit)
+{
+	ssize_t n;
+
+	snprintf(result->name, sizeof(result->name), "%s", name);
+	snprintf(result->unit, sizeof(result->unit), "%s", unit);
+	snprintf(result->driver, sizeof(result->driver), "%s", sink->driver);
+	if (sink->options->verbose)
+		fprintf(stderr, "%s/%s\n", result->driver, result->name);
+	/* One result is far below PIPE_BUF: it is written whole or not at all. */
+	n = write(sink->fd, result, sizeof(*result));
+	if (n != sizeof(*result))
+		fprintf(stderr, "vgpu-bench: %s is lost: %s\n", name, strerror(errno));
+}
+
 void bench_report(const struct bench_sink *sink, const char *name, const char *unit,
 	struct bench_samples *samples)
 {
 	struct bench_result result = { .n = samples->n };
-	ssize_t n;
 
 	if (!samples->n)
 		return;
 	qsort(samples->value, samples->n, sizeof(samples->value[0]), compare);
-	snprintf(result.name, sizeof(result.name), "%s", name);
-	snprintf(result.unit, sizeof(result.unit), "%s", unit);
-	snprintf(result.driver, sizeof(result.driver), "%s", sink->driver);
 	result.median = quantile(samples, 0.5);
 	result.p10 = quantile(samples, 0.1);
 	result.p90 = quantile(samples, 0.9);
-	/* One result is far below PIPE_BUF: it is written whole or not at all. */
-	n = write(sink->fd, &result, sizeof(result));
-	if (n != sizeof(result))
-		fprintf(stderr, "vgpu-bench: %s is lost: %s\n", name, strerror(errno));
+	send(sink, &result, name, unit);
+}
+
+void bench_report_none(const struct bench_sink *sink, const char *name, const char *unit,
+	const char *why)
+{
+	struct bench_result result = {};
+
+	snprintf(result.note, sizeof(result.note), "%s", why);
+	send(sink, &result, name, unit);
+}
+
+void bench_take(struct bench_results *results, int fd)
+{
+	struct bench_result result;
+
+	while (read(fd, &result, sizeof(result)) == sizeof(result))
+		if (results->n < BENCH_RESULTS_MAX)
+			results->result[results->n++] = result;
+	close(fd);
+}
+
+pid_t bench_fork(void)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(NULL);
+	pid = fork();
+	/* The parent may have gone before the child asked. */
+	if (!pid && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
+		_exit(126);
+	return pid;
 }
 
 int bench_pin(int cpu)
@@ -76,94 +139,19 @@ int bench_pin(int cpu)
 	return sched_setaffinity(0, sizeof(set), &set) < 0 ? -errno : 0;
 }
 
-/*
- * Paper
- */
-
-static const struct {
-	double least;
-	const char *prefix;
-} steps[] = { { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" }, { 0, "" } };
-
-/* A figure as people read it: 1.25 us, 5.10 M/s, 8.90 GB/s. */
-static const char *readable(char *buffer, size_t size, const char *unit, double value)
+bool bench_thread(pthread_t *threadp, int cpu, void *(*run)(void *), void *userdata)
 {
-	size_t i = 0;
+	pthread_attr_t attr;
+	cpu_set_t set;
+	int r;
 
-	if (!strcmp(unit, "ns")) {
-		if (value >= 1e6)
-			snprintf(buffer, size, "%.2f ms", value / 1e6);
-		else if (value >= 1e3)
-			snprintf(buffer, size, "%.2f us", value / 1e3);
-		else
-			snprintf(buffer, size, "%.1f ns", value);
-		return buffer;
-	}
-	while (value < steps[i].least)
-		i++;
-	snprintf(buffer, size, "%.2f %s%s", value / (steps[i].least ? steps[i].least : 1),
-		steps[i].prefix, strcmp(unit, "B/s") ? "/s" : "B/s");
-	return buffer;
-}
-
-void bench_print_table(FILE *file, const struct bench_result *results, size_t n)
-{
-	char median[32], p10[32], p90[32];
-
-	fprintf(file, "%-28s %-14s %14s %14s %14s %5s\n", "name", "driver", "median",
-		"p10", "p90", "n");
-	for (size_t i = 0; i < n; i++) {
-		const struct bench_result *result = &results[i];
-
-		fprintf(file, "%-28s %-14s %14s %14s %14s %5u\n", result->name,
-			result->driver,
-			readable(median, sizeof(median), result->unit, result->median),
-			readable(p10, sizeof(p10), result->unit, result->p10),
-			readable(p90, sizeof(p90), result->unit, result->p90), result->n);
-	}
-}
-
-/* The processor's name as the kernel tells it; it holds nothing JSON would escape. */
-static void read_cpu(char *buffer, size_t size)
-{
-	FILE *file = fopen("/proc/cpuinfo", "re");
-	char line[256], *start;
-
-	snprintf(buffer, size, "unknown");
-	while (file && fgets(line, sizeof(line), file)) {
-		start = strchr(line, ':');
-		if (strncmp(line, "model name", 10) || !start)
-			continue;
-		line[strcspn(line, "\n\"\\")] = '\0';
-		snprintf(buffer, size, "%s", start + 1 + strspn(start + 1, " "));
-		break;
-	}
-	if (file)
-		fclose(file);
-}
-
-void bench_print_json(FILE *file, const struct bench_options *options,
-	const struct bench_result *results, size_t n)
-{
-	struct utsname name;
-	double load = 0;
-	char cpu[128];
-
-	read_cpu(cpu, sizeof(cpu));
-	uname(&name);
-	getloadavg(&load, 1);
-	fprintf(file,
-		"{\"machine\": {\"cpu\": \"%s\", \"cpus\": %ld, \"kernel\": \"%s\", "
-		"\"memory\": %llu, \"load\": %.2f, \"guest_cpu\": %d, \"host_cpu\": %d, "
-		"\"quick\": %s},\n \"results\": [",
-		cpu, sysconf(_SC_NPROCESSORS_ONLN), name.release,
-		(unsigned long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), load,
-		options->guest_cpu, options->host_cpu, options->quick ? "true" : "false");
-	for (size_t i = 0; i < n; i++)
-		fprintf(file,
-			"%s\n  {\"name\": \"%s\", \"unit\": \"%s\", \"median\": %.10g, "
-			"\"p10\": %.10g, \"p90\": %.10g, \"n\": %u, \"driver\": \"%s\"}",
-			i ? "," : "", results[i].name, results[i].unit, results[i].median,
-			results[i].p10, results[i].p90, results[i].n, results[i].driver);
-	fprintf(file, "\n]}\n");
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (pthread_attr_init(&attr))
+		return false;
+	r = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	if (!r)
+		r = pthread_create(threadp, &attr, run, userdata);
+	pthread_attr_destroy(&attr);
+	return !r;
 }
