@@ -134,25 +134,13 @@ CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t han
  */
 CUresult range_check(struct call *call, uint64_t address, uint64_t size);
 
-/*
- * Learns how many processors the machine has, which is read from a file: to be called
- * before the sandbox is entered. How many this process may use says nothing: the
- * guest's are others.
- */
-void dispatch_prepare(void);
+/* Whether the call of a checked frame is for the lane of its guest thread: that waits for
+ * it, and it may block. */
+bool dispatch_goes_to_lane(const struct vgpu_frame *frame);
 
 /*
- * The dispatcher: takes frames off the ring until the session ends. Runs on a thread
- * of its own; never returns.
- */
-void *dispatch_main(void *session);
-
-/* Wakes the dispatcher if it sleeps, for the calls that are about to come: its guest
- * takes as long to wake up, if they begin together. Any thread. */
-void dispatch_wake(struct session *session);
-
-/*
- * One frame, as the dispatcher does it: runs the call, or hands it to its lane.
+ * One frame, as the dispatcher does it: checks it, and runs the call or hands it to its
+ * lane.
  *
  * Return: 0, or -errno with the reason for the session's end.
  */

@@ -10,6 +10,7 @@
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "worker/call.h"
+#include "worker/dispatcher.h"
 #include "worker/session.h"
 
 static struct lane *lane_new(struct session *session, uint32_t index)
@@ -102,7 +103,7 @@ static void *lane_main(void *data)
 		if (gives_work(item->frame)) {
 			__atomic_sub_fetch(
 				&session->fences.n_running, 1, __ATOMIC_RELEASE);
-			dispatch_wake(session);
+			dispatcher_wake(session);
 		}
 		if (r)
 			session_end(session, VGPU_REASON_PROTOCOL, why);

@@ -17,7 +17,7 @@
 #include "vgpu/log.h"
 #include "worker/capture.h"
 #include "worker/device-info.h"
-#include "worker/dispatch.h"
+#include "worker/dispatcher.h"
 #include "worker/growth.h"
 #include "worker/options.h"
 #include "worker/print.h"
@@ -60,7 +60,7 @@ static int enter_sandbox(struct worker *w)
 {
 	int r;
 
-	dispatch_prepare();
+	dispatcher_prepare();
 	r = sandbox_enter(&w->options.sandbox, sandbox_profile(&w->driver));
 	if (r)
 		vgpu_log_error("The sandbox cannot be entered: %s. A worker does not "
@@ -245,7 +245,7 @@ static int run(struct worker *w)
 	if (!r)
 		r = open_session(w);
 	if (!r)
-		r = -pthread_create(&dispatcher, NULL, dispatch_main, &w->session);
+		r = -pthread_create(&dispatcher, NULL, dispatcher_main, &w->session);
 	/* Last: the dispatcher starts while the guest is told. */
 	if (!r)
 		r = send_opened(w, VGPU_REASON_NONE);
@@ -266,7 +266,7 @@ static int run(struct worker *w)
  * starts the dispatcher and says OPENED. From then on these threads run:
  *
  *	first		listens to vgpud: STOP, grants of arena, end-of-file
- *	dispatcher	takes frames off the ring, in order; see dispatch.c
+ *	dispatcher	takes frames off the ring, in order; see dispatcher.c
  *	lanes		one per guest thread that made a call that may block; see lane.c
  *	signals		waits for SIGTERM
  *	the driver's	as many as it likes

@@ -15,6 +15,7 @@
 #include "vgpu/launch.h"
 #include "vgpu/load.h"
 #include "worker/call.h"
+#include "worker/dispatcher.h"
 #include "worker/fixture.h"
 
 static struct fixture fixture;
@@ -933,7 +934,7 @@ TEST(a_broken_ring_ends_the_session_and_tells_why)
 	check(pid >= 0);
 	if (!pid) {
 		control->tail = 5;
-		dispatch_main(&fixture.session);
+		dispatcher_main(&fixture.session);
 	}
 	check_eq(waitpid(pid, &status, 0), pid);
 	check(WIFEXITED(status) && WEXITSTATUS(status) == 0);

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "test.h"
-#include "worker/dispatch.h"
+#include "worker/dispatcher.h"
 #include "worker/fixture.h"
 
 #define SLEEP_NS 5000000l
@@ -57,7 +57,7 @@ TEST(a_call_that_holds_the_dispatcher_is_counted)
 	vgpu_ring_producer_init(&producer, fixture.session.area);
 	submit(&producer, 1000);
 	submit(&producer, 1001);
-	check_eq(pthread_create(&thread, NULL, dispatch_main, &fixture.session), 0);
+	check_eq(pthread_create(&thread, NULL, dispatcher_main, &fixture.session), 0);
 	check_eq(pthread_detach(thread), 0);
 	while (n_slow() < 2)
 		sched_yield();
