@@ -145,14 +145,13 @@ static void give_back(const struct shim_range *range)
 static CUresult free_in_arena(const struct shim_range *range)
 {
 	struct late_range *late;
-	CUresult result;
+	CUresult result, elsewhere;
 
 	if (shim_capture_is_live())
 		return free_later(range);
 	late = take_late();
 	result = cuCtxSynchronize();
-	if (result == CUDA_SUCCESS)
-		result = wait_elsewhere(range);
+	elsewhere = wait_elsewhere(range);
 	give_back(range);
 	while (late) {
 		struct late_range *next = late->next;
@@ -162,7 +161,7 @@ static CUresult free_in_arena(const struct shim_range *range)
 		free(late);
 		late = next;
 	}
-	return result;
+	return result != CUDA_SUCCESS ? result : elsewhere;
 }
 
 SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
