@@ -58,9 +58,11 @@ struct shim_context {
 	struct shim_local *locals;
 	struct shim_context *next;
 
-	/* The default stream, and who binds it. */
+	/* The default stream, who binds it, and, atomic, whether there ever were streams
+	 * in this life of the context that it waits for. */
 	struct shim_lock bind_lock;
 	struct shim_stream default_stream;
+	bool has_blocking_streams;
 };
 
 /* Prepares the primary contexts of so many devices. */

@@ -34,7 +34,7 @@ SHIM_EXPORT CUresult cuStreamCreateWithPriority(
 	stream = (CUstream)(uintptr_t)((const Vgpu__CuStreamCreateWithPriorityReply *)
 					       reply)
 			 ->ph_stream;
-	result = shim_stream_add(shim_thread_context(shim_thread_get()), stream);
+	result = shim_stream_add(shim_thread_context(shim_thread_get()), stream, flags);
 	if (result == CUDA_SUCCESS)
 		*phStream = stream;
 	return result;

@@ -61,6 +61,7 @@ static struct shim_stream *find_per_thread(
 	if (!stream)
 		return NULL;
 	stream->handle = CU_STREAM_PER_THREAD;
+	stream->is_blocking = true;
 	stream->word = SHIM_WORD_NONE;
 	stream->next = thread->streams;
 	thread->streams = stream;
@@ -90,6 +91,8 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 		result = shim_call_async(&call, &request.base, 0);
 	}
 	stream->context_epoch = context->epoch;
+	if (stream->is_blocking)
+		__atomic_store_n(&context->has_blocking_streams, true, __ATOMIC_RELAXED);
 	/* Last: nobody may use the stream before the worker knows its word. */
 	__atomic_store_n(&stream->is_live, true, __ATOMIC_RELEASE);
 	return result;
@@ -146,13 +149,22 @@ static uint64_t submitted(const struct shim_stream *stream)
 }
 
 /*
- * Whether the word tells that nothing is left to wait for. The default stream also waits
- * for the work of all blocking streams, of which its own word knows nothing.
+ * Whether a stream's words and replies tell all about it. The default stream is done when
+ * all blocking streams are: also those of other threads, and what is left of destroyed
+ * ones.
  */
-static bool is_answered_by_word(const struct shim_stream *stream)
+static bool is_told_by_itself(const struct shim_stream *stream)
 {
-	return shim_words_answer() && !is_default(stream->handle) &&
-	       done(stream) >= submitted(stream);
+	return shim_words_answer() &&
+	       (!is_default(stream->handle) ||
+		       !__atomic_load_n(&stream->context->has_blocking_streams,
+			       __ATOMIC_RELAXED));
+}
+
+/* Whether memory tells that nothing is left to wait for. */
+static bool is_known_to_be_done(const struct shim_stream *stream)
+{
+	return is_told_by_itself(stream) && done(stream) >= submitted(stream);
 }
 
 /* How far a look at a stream, which is about to be made, will reach. */
@@ -330,7 +342,7 @@ CUresult shim_stream_synchronize(CUstream handle)
 		return synchronize(stream, false);
 	if (fault)
 		return fault;
-	if (is_answered_by_word(stream))
+	if (is_known_to_be_done(stream))
 		return CUDA_SUCCESS;
 	thread = shim_thread_get();
 	if (waits_by_message(thread, stream))
@@ -354,8 +366,7 @@ CUresult shim_stream_park(CUstream handle)
  */
 static bool is_known_to_run(struct shim_thread *thread, const struct shim_stream *stream)
 {
-	return shim_words_answer() && stream->word != SHIM_WORD_NONE &&
-	       !is_default(stream->handle) &&
+	return is_told_by_itself(stream) && stream->word != SHIM_WORD_NONE &&
 	       __atomic_load_n(&stream->marked, __ATOMIC_RELAXED) >= submitted(stream) &&
 	       shim_wait_may_poll(&thread->pace);
 }
@@ -373,7 +384,7 @@ CUresult shim_stream_query(CUstream handle)
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (!shim_context_fault(stream->context)) {
-		if (is_answered_by_word(stream))
+		if (is_known_to_be_done(stream))
 			return CUDA_SUCCESS;
 		if (is_known_to_run(shim_thread_get(), stream))
 			return CUDA_ERROR_NOT_READY;
@@ -390,7 +401,8 @@ CUresult shim_stream_query(CUstream handle)
 	return result;
 }
 
-CUresult shim_stream_add(struct shim_context *context, CUstream handle)
+CUresult shim_stream_add(
+	struct shim_context *context, CUstream handle, unsigned int flags)
 {
 	uint32_t index = vgpu_handle_index(key(handle));
 	struct shim_stream *stream;
@@ -409,6 +421,7 @@ CUresult shim_stream_add(struct shim_context *context, CUstream handle)
 	if (stream) {
 		stream->handle = handle;
 		stream->context = context;
+		stream->is_blocking = !(flags & CU_STREAM_NON_BLOCKING);
 	}
 	shim_unlock(&streams_lock);
 	return stream ? bind(context, stream) : CUDA_ERROR_OUT_OF_MEMORY;
@@ -457,6 +470,7 @@ void shim_stream_drop_context(struct shim_context *context)
 	shim_table_each(&streams, drop_if_of_context, context);
 	shim_unlock(&streams_lock);
 	drop(&context->default_stream);
+	__atomic_store_n(&context->has_blocking_streams, false, __ATOMIC_RELAXED);
 }
 
 void shim_stream_drop_thread(struct shim_thread *thread)

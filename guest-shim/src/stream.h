@@ -29,7 +29,8 @@ struct shim_stream {
 	struct shim_context *context;
 	uint32_t context_epoch; /* the context's when this stream was bound */
 	bool is_live;
-	uint32_t word; /* SHIM_WORD_NONE where none was left */
+	bool is_blocking; /* the default stream waits for it */
+	uint32_t word;	  /* SHIM_WORD_NONE where none was left */
 	struct shim_stream *next;
 
 	/* Under the lock of the ring; atomic for those who only look. */
@@ -99,7 +100,8 @@ CUresult shim_stream_park(CUstream handle);
 struct shim_context *shim_stream_context(CUstream handle);
 
 /* Makes a stream known that the host created in the current context. */
-CUresult shim_stream_add(struct shim_context *context, CUstream handle);
+CUresult shim_stream_add(
+	struct shim_context *context, CUstream handle, unsigned int flags);
 
 /* Forgets a stream. Return: CUDA_ERROR_INVALID_HANDLE where there is none. */
 CUresult shim_stream_remove(CUstream handle);

@@ -188,7 +188,7 @@ TEST(a_wait_does_not_cover_what_is_not_answered_yet)
 	pthread_t thread;
 
 	begin();
-	check_eq(shim_stream_add(context, stream), CUDA_SUCCESS);
+	check_eq(shim_stream_add(context, stream, 0), CUDA_SUCCESS);
 	check_eq(pthread_create(&thread, NULL, fill_and_wait_for_the_result, stream), 0);
 	while (!__atomic_load_n(&host.holds, __ATOMIC_ACQUIRE))
 		sched_yield();
@@ -203,18 +203,48 @@ TEST(a_wait_does_not_cover_what_is_not_answered_yet)
 	end();
 }
 
+/* A wait that is not over is one message here, and one that is known to be is none. */
+static uint32_t n_waits_of_two(CUstream stream)
+{
+	uint32_t before = n_waits();
+
+	check_eq(fill(stream, false), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(stream), CUDA_SUCCESS);
+	check_eq(shim_stream_synchronize(stream), CUDA_SUCCESS);
+	return n_waits() - before;
+}
+
+TEST(the_default_stream_is_asked_about_only_where_it_waits_for_others)
+{
+	begin();
+	check_eq(n_waits_of_two(NULL), 1);
+	check_eq(shim_stream_add(context, handle(5), CU_STREAM_NON_BLOCKING),
+		CUDA_SUCCESS);
+	check_eq(n_waits_of_two(CU_STREAM_LEGACY), 1);
+	check_eq(shim_stream_add(context, handle(6), CU_STREAM_DEFAULT), CUDA_SUCCESS);
+	check_eq(n_waits_of_two(NULL), 2);
+	check_eq(shim_stream_remove(handle(6)), CUDA_SUCCESS);
+	check_eq(n_waits_of_two(NULL), 2);
+	shim_context_wipe(context);
+	context->is_live = 1;
+	check_eq(n_waits_of_two(NULL), 1);
+	check_eq(n_waits_of_two(CU_STREAM_PER_THREAD), 1);
+	check_eq(n_waits_of_two(NULL), 2);
+	end();
+}
+
 TEST(a_word_is_used_again_only_after_its_last_mark)
 {
 	uint32_t first, second;
 
 	begin();
-	check_eq(shim_stream_add(context, handle(0)), CUDA_SUCCESS);
+	check_eq(shim_stream_add(context, handle(0), 0), CUDA_SUCCESS);
 	check_eq(fill(handle(0), false), CUDA_SUCCESS);
 	check_eq(shim_stream_synchronize(handle(0)), CUDA_SUCCESS);
 	first = host.word;
 	check_eq(shim_stream_remove(handle(0)), CUDA_SUCCESS);
 
-	check_eq(shim_stream_add(context, handle(1)), CUDA_SUCCESS);
+	check_eq(shim_stream_add(context, handle(1), 0), CUDA_SUCCESS);
 	check_eq(fill(handle(1), false), CUDA_SUCCESS);
 	check_eq(shim_stream_synchronize(handle(1)), CUDA_SUCCESS);
 	second = host.word;
@@ -222,7 +252,7 @@ TEST(a_word_is_used_again_only_after_its_last_mark)
 	__atomic_store_n(&shim_channel.words[second].value, 1, __ATOMIC_RELEASE);
 	check_eq(shim_stream_remove(handle(1)), CUDA_SUCCESS);
 
-	check_eq(shim_stream_add(context, handle(2)), CUDA_SUCCESS);
+	check_eq(shim_stream_add(context, handle(2), 0), CUDA_SUCCESS);
 	check_eq(shim_stream_synchronize(handle(2)), CUDA_SUCCESS);
 	check_eq(fill(handle(2), false), CUDA_SUCCESS);
 	check_eq(shim_stream_synchronize(handle(2)), CUDA_SUCCESS);
@@ -251,7 +281,7 @@ TEST(a_context_that_is_reset_gives_the_words_of_all_its_streams_back)
 
 	begin();
 	for (int i = 0; i < 100; i++) {
-		check_eq(shim_stream_add(context, handle(3)), CUDA_SUCCESS);
+		check_eq(shim_stream_add(context, handle(3), 0), CUDA_SUCCESS);
 		check_eq(fill(handle(3), false), CUDA_SUCCESS);
 		check_eq(fill(NULL, false), CUDA_SUCCESS);
 		check_eq(fill(CU_STREAM_PER_THREAD, false), CUDA_SUCCESS);

@@ -293,6 +293,40 @@ TEST(a_query_of_a_stream_follows_its_work)
 	}
 }
 
+TEST(a_query_of_the_default_stream_follows_the_streams_that_it_waits_for)
+{
+	unsigned int *word;
+	CUstream stream;
+	CUresult r;
+
+	fixture_new();
+	stream = new_stream();
+	word = hold(stream);
+	check_ok(cuStreamSynchronize(NULL));
+	check_ok(cuStreamQuery(NULL));
+	let_go(word);
+	check_ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+	check_ok(cuStreamSynchronize(NULL));
+	for (int i = 0; i < 20; i++) {
+		word = hold(stream);
+		check_cu(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+		let_go(word);
+		check_ok(cuStreamSynchronize(NULL));
+		check_ok(cuStreamQuery(NULL));
+	}
+	word = hold(stream);
+	check_ok(cuStreamDestroy(stream));
+	check_cu(cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
+	let_go(word);
+	while ((r = cuStreamQuery(NULL)) == CUDA_ERROR_NOT_READY)
+		;
+	check_ok(r);
+	word = hold(CU_STREAM_PER_THREAD);
+	check_cu(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+	let_go(word);
+	check_ok(cuStreamSynchronize(NULL));
+}
+
 /* Begins work that goes wrong. */
 static void begin_fault(struct fixture *fixture, CUstream stream)
 {
