@@ -252,12 +252,12 @@ TEST(after_a_fault_stream_callbacks_are_told_and_host_functions_left_out)
 	unsigned int word = 0;
 	void *parameters[] = { &nowhere };
 	CUstream stream = stream_new();
-	struct gate gate;
+	struct gate open, gate;
 
-	gate_init(&gate);
-	sem_post(&gate.open);
+	gate_init(&open);
+	sem_post(&open.open);
 	check_ok(cuStreamAddCallback(stream, note, &first, 0));
-	check_ok(cuLaunchHostFunc(stream, pass, &gate));
+	check_ok(cuLaunchHostFunc(stream, pass, &open));
 	/* What fails must not begin before everything behind it is queued. */
 	gate_init(&gate);
 	check_ok(cuLaunchHostFunc(stream, pass, &gate));
@@ -265,7 +265,6 @@ TEST(after_a_fault_stream_callbacks_are_told_and_host_functions_left_out)
 		0, stream, parameters, NULL));
 	check_ok(cuLaunchHostFunc(stream, add_five, &word));
 	check_ok(cuStreamAddCallback(stream, note, &second, 0));
-	sem_post(&gate.open);
 	sem_post(&gate.open);
 	check_cu(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
 	while (!load(&second.n))

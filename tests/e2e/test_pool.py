@@ -88,7 +88,8 @@ class Pool(unittest.TestCase):
         self.gate.unlink()
         for guest in [self.start(host) for _ in range(3)]:
             self.finish(guest)
-        host.wait_for(OPENED, count=3)
+        # Each of theirs is reaped then.
+        host.wait_for(r"session ended", count=3)
         self.wait_until(lambda: len(workers(host)) == 3)
         self.gate.touch()
         host.wait_for(IS_WARM, count=6)

@@ -16,7 +16,7 @@ from host import Host  # noqa: E402
 
 def main():
     build, program = sys.argv[1:]
-    with Host(build, extra="softgpu-kernel-timeout = 1") as host:
+    with Host(build, extra="softgpu-kernel-timeout = 4") as host:
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
         environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")

@@ -21,8 +21,8 @@ static struct run run;
 static char path[128];
 static char socket_variable[160];
 
-/* What cuInit promises, and as much again for a machine that is busy. */
-#define PATIENCE_S 8
+/* Tells a cuInit that gives up from one that hangs. */
+#define PATIENCE_S 30
 
 static double now(void)
 {

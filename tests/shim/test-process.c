@@ -22,9 +22,8 @@
 
 #define CHECK(_call) check_eq((_call), CUDA_SUCCESS)
 
-/* What a waiting call promises when the host dies, and as much again for a busy machine.
- */
-#define PATIENCE_S 4
+/* Tells a call that ends when the host dies from one that hangs. */
+#define PATIENCE_S 30
 
 static struct pair pair;
 
