@@ -478,8 +478,8 @@ static void reload(struct keeper *keeper)
 		return;
 	}
 	prepare_sandbox(keeper);
-	vgpu_log_info("SIGHUP: %s is in force; running jobs go on", keeper->path);
 	replace_broker(keeper);
+	vgpu_log_info("SIGHUP: %s is in force; running jobs go on", keeper->path);
 }
 
 static void upgrade(struct keeper *keeper)

@@ -131,7 +131,9 @@ static void check_memory_is_bounded(const char *comm)
 	start("host-memory = 200M\n");
 	guest_connect(&other, pair.socket);
 	guest_open(&other, 0, "app");
-	guest_open(&guest, 0, comm);
+	/* It may be dead before anybody sees it open. */
+	guest_claim(&guest, 0, comm);
+	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
 	guest_wait(&guest, 0, VGPU_CHANNEL_DEAD);
 	check_eq(guest_entry(&guest, 0)->reason, VGPU_REASON_LIMIT);
 	pair_read_session(&pair, 0, &session);

@@ -119,24 +119,26 @@ def broker_of(host):
 
 
 def measure_storm(host, channel, vector, seconds=0.4):
-    """Rings all the time. Returns rings, and the time used by us, broker, keeper, worker."""
+    """Rings all the time. Returns rings, how long, and the time that broker, keeper and
+    worker used of it."""
     pids = broker_of(host), host.process.pid, channel.u32(wire.TABLE_OFF + 192 + 20)
-    before, mine, n = [cpu_seconds(pid) for pid in pids], time.process_time(), 0
+    before, start, n = [cpu_seconds(pid) for pid in pids], time.monotonic(), 0
+    mine = time.process_time()
     while time.process_time() - mine < seconds:
         for _ in range(100):
             channel.ring_doorbell(vector)
         n += 100
-    used = [cpu_seconds(pid) - start for pid, start in zip(pids, before)]
-    return n, time.process_time() - mine, used
+    used = [cpu_seconds(pid) - then for pid, then in zip(pids, before)]
+    return n, time.monotonic() - start, used
 
 
 def test_storm_on_the_control_doorbell(host, api):
     channel = Channel(api, host.socket)
     prepare(channel)
-    n, mine, (broker, keeper, _) = measure_storm(host, channel, 0)
-    print(f"    {n} rings in {mine:.2f} s: broker {broker:.2f} s, keeper {keeper:.2f} s")
+    n, time_s, (broker, keeper, _) = measure_storm(host, channel, 0)
+    print(f"    {n} rings in {time_s:.2f} s: broker {broker:.2f} s, keeper {keeper:.2f} s")
     assert n > 5000
-    assert broker < mine / 4 and keeper < mine / 4, (broker, keeper)
+    assert broker < time_s / 4 and keeper < time_s / 4, (broker, keeper)
     still_serves(host, api)
     channel.close()
 
@@ -146,10 +148,10 @@ def test_storm_on_an_empty_ring(host, api):
     prepare(channel)
     result, _ = channel.call("cuCtxSynchronize")
     assert result == 0, result
-    n, mine, (broker, _, worker) = measure_storm(host, channel, 1)
-    print(f"    {n} rings in {mine:.2f} s: worker {worker:.2f} s, broker {broker:.2f} s")
+    n, time_s, (broker, _, worker) = measure_storm(host, channel, 1)
+    print(f"    {n} rings in {time_s:.2f} s: worker {worker:.2f} s, broker {broker:.2f} s")
     assert n > 5000
-    assert worker < mine / 8 and broker < mine / 10, (worker, broker)
+    assert worker < time_s / 8 and broker < time_s / 10, (worker, broker)
     still_serves(host, api)
     channel.close()
 
@@ -158,15 +160,18 @@ def test_states_that_spin(host, api):
     """The entry's state word changes all the time, and the doorbell rings for each."""
     channel = Channel(api, host.socket)
     pids = broker_of(host), host.process.pid
-    before, mine, n = [cpu_seconds(pid) for pid in pids], time.process_time(), 0
+    before, start, n = [cpu_seconds(pid) for pid in pids], time.monotonic(), 0
+    mine = time.process_time()
     while time.process_time() - mine < 0.4:
         channel.put("I", wire.TABLE_OFF, n % 9)
         channel.ring_doorbell(0)
         n += 1
-    used = [cpu_seconds(pid) - start for pid, start in zip(pids, before)]
-    print(f"    {n} changes in 0.4 s: broker {used[0]:.2f} s, keeper {used[1]:.2f} s")
+    used = [cpu_seconds(pid) - then for pid, then in zip(pids, before)]
+    time_s = time.monotonic() - start
+    print(f"    {n} changes in {time_s:.2f} s: broker {used[0]:.2f} s, "
+          f"keeper {used[1]:.2f} s")
     assert n > 1000
-    assert used[0] < 0.2 and used[1] < 0.2, used
+    assert used[0] < time_s / 2 and used[1] < time_s / 2, used
     still_serves(host, api)
     channel.close()
 

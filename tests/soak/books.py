@@ -104,8 +104,11 @@ def held_in(shm, ledger):
 
 def held_in_guest(keeper):
     """The same for the one memory that has many channels, which is a machine's."""
-    for shm, ledger in memories(keeper):
-        with open(shm, "rb") as file:
-            if struct.unpack("<I", os.pread(file.fileno(), 4, 12))[0] > 1:
-                return held_in(shm, ledger)
+    try:
+        for shm, ledger in memories(keeper):
+            with open(shm, "rb") as file:
+                if struct.unpack("<I", os.pread(file.fileno(), 4, 12))[0] > 1:
+                    return held_in(shm, ledger)
+    except (OSError, struct.error) as error:
+        return [f"a memory went while it was read: {error}"]
     return ["no memory of a machine"]

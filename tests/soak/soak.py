@@ -99,9 +99,10 @@ class Machine:
             stdout=self.out, stderr=subprocess.DEVNULL)
 
     def read(self):
+        """Whole lines: a machine that is killed may be in the midst of one."""
         self.out.seek(0)
-        self.text = self.out.read().decode(errors="replace")
-        return self.text
+        text = self.out.read().decode(errors="replace")
+        self.text = text[:text.rfind("\n") + 1]
 
     def ended(self, status):
         return len(re.findall(rf"^ended {status}$", self.text, re.M))
@@ -206,7 +207,9 @@ class Soak:
         """Waits until broker and one warm worker are all there is."""
         self.wait(lambda: self.broker() and len(books.children(self.host.pid)) == 2,
                   "broker and warm worker are left")
+        self.wait(lambda: not self.log.open, "every session has ended")
         time.sleep(0.3)
+        self.log.read()
 
     def measure(self):
         broker = self.broker()

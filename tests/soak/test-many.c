@@ -198,6 +198,7 @@ TEST_SECONDS(sixty_four_processes_compute_at_once_and_leave_nothing, 240)
 	/* The first session makes what is kept. */
 	start_process(&processes[0], "1", 1);
 	check_eq(end_process(&processes[0], 0), 0);
+	pair_wait_log(&pair, "session ended", 1);
 	broker = pair_find_broker(&pair);
 	before = settle(broker);
 
@@ -329,7 +330,7 @@ TEST(a_kernel_that_never_ends_goes_with_its_process_and_harms_no_other)
 TEST(a_kernel_that_never_ends_is_cut_off_by_policy_and_only_its_process_suffers)
 {
 	pair_start(&pair, &(struct pair_options){
-				  .vgpud_lines = "softgpu-kernel-timeout = 1\n",
+				  .vgpud_lines = "softgpu-kernel-timeout = 4\n",
 				  .vm_lines = "size = 128M\n",
 			  });
 	start_process(&processes[1], "0", 1);
