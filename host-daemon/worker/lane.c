@@ -137,7 +137,8 @@ static int start(struct lane *lane)
 	return 0;
 }
 
-/* An item with room for the frame. Only a guest that misbehaves needs a second one. */
+/* An item with room for the frame. A second one is needed where the next call comes
+ * before the lane is done with the last, whose caller has its reply already. */
 static struct lane_item *take_item(struct lane *lane, uint32_t size)
 {
 	struct lane_item *item;
