@@ -87,13 +87,29 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 	publish(call, slot, size);
 }
 
-/* Without a context of its own a call tells of another one's fault, which the driver
- * tells to whoever uses that. */
+/* A call that needs no current context tells of the fault of the one that it is about. */
+static struct context *context_of_fault(const struct call *call)
+{
+	if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT)
+		return call->context;
+	return call->names_two ? NULL : call->named;
+}
+
 static void note_fault(const struct call *call)
 {
-	if (fence_is_fault(call->result) && call->context &&
-		vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT)
-		fence_note_fault(call->session, call->context, call->result);
+	struct context *context;
+
+	if (!fence_is_fault(call->result))
+		return;
+	context = context_of_fault(call);
+	if (context)
+		fence_note_fault(call->session, context, call->result);
+}
+
+static void note_named(struct call *call, struct context *context)
+{
+	call->names_two |= call->named && call->named != context;
+	call->named = context;
 }
 
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result)
@@ -208,10 +224,13 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 	if (kind == VGPU_HANDLE_STREAM)
 		call->stream = (struct stream *)object;
 	if (kind == VGPU_HANDLE_CONTEXT) {
+		note_named(call, (struct context *)object);
 		result = context_ensure(call->session, (struct context *)object);
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
+	if (kind == VGPU_HANDLE_EVENT)
+		note_named(call, (struct context *)object->owner);
 	*driver_handlep = object->driver;
 	return CUDA_SUCCESS;
 }

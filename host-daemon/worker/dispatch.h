@@ -49,6 +49,8 @@ struct call {
 	/* Results, for those who run the call. */
 	CUresult result;       /* of the driver, also where no reply was asked for */
 	struct stream *stream; /* resolved last: what a stream-ordered call went to */
+	struct context *named; /* resolved, or that of an event resolved */
+	bool names_two;	       /* or more, so that a fault may be of either */
 	const char *reason;    /* why the guest broke the protocol, with -EBADMSG */
 	bool replied;
 	bool is_large; /* a launch after which the guest wants to see progress */

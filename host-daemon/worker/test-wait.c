@@ -100,6 +100,28 @@ TEST(a_word_is_in_front_of_a_record_without_timing)
 	fixture_deinit(&fixture);
 }
 
+static CUresult failing_query(CUevent event)
+{
+	return query_result;
+}
+
+TEST(a_fault_that_is_found_by_asking_for_an_event_is_told)
+{
+	Vgpu__CuEventQueryRequest request = VGPU__CU_EVENT_QUERY_REQUEST__INIT;
+
+	begin(CU_EVENT_DISABLE_TIMING);
+	fixture.driver.table.cuEventQuery = failing_query;
+	query_result = CUDA_ERROR_ILLEGAL_ADDRESS;
+	request.h_event = event_handle;
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuEventQuery, REPLY, &request.base),
+		0);
+	check_eq(fixture.result, CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_eq(session_control(&fixture.session)->n_faults, 1);
+	check_eq(context_find(&fixture.session, fixture.context)->fault,
+		CUDA_ERROR_ILLEGAL_ADDRESS);
+	fixture_deinit(&fixture);
+}
+
 TEST(a_word_is_behind_a_record_with_timing)
 {
 	begin(CU_EVENT_DEFAULT);
