@@ -86,6 +86,20 @@ TEST(an_event_is_over_when_the_work_before_it_is)
 	}
 }
 
+static void wait_in_both_ways(CUstream stream, CUevent event)
+{
+	unsigned int *word = hold(stream);
+
+	check_ok(cuEventRecord(event, stream));
+	let_go_while_waited_for(word);
+	check_ok(cuEventSynchronize(event));
+	check_eq(*word, 1);
+	word = hold(stream);
+	let_go_while_waited_for(word);
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(*word, 1);
+}
+
 TEST(a_wait_longer_than_a_spin_ends_with_the_work)
 {
 	unsigned int flags[] = {
@@ -94,29 +108,16 @@ TEST(a_wait_longer_than_a_spin_ends_with_the_work)
 		CU_EVENT_BLOCKING_SYNC,
 		CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING,
 	};
-	unsigned int *word;
 	CUstream stream;
-	CUevent event;
 
 	fixture_new();
 	stream = new_stream();
-	for (int i = 0; i < 4; i++) {
-		event = new_event(flags[i]);
-		word = hold(stream);
-		check_ok(cuEventRecord(event, stream));
-		let_go_while_waited_for(word);
-		check_ok(cuEventSynchronize(event));
-		check_eq(*word, 1);
-		word = hold(stream);
-		let_go_while_waited_for(word);
-		check_ok(cuStreamSynchronize(stream));
-		check_eq(*word, 1);
-	}
+	for (int i = 0; i < 4; i++)
+		wait_in_both_ways(stream, new_event(flags[i]));
 }
 
 TEST(in_a_context_that_blocks_waits_end_with_the_work)
 {
-	unsigned int *word;
 	CUcontext context;
 	CUstream stream;
 	CUevent event;
@@ -125,17 +126,8 @@ TEST(in_a_context_that_blocks_waits_end_with_the_work)
 	check_ok(cuCtxCreate(&context, NULL, CU_CTX_SCHED_BLOCKING_SYNC, 0));
 	stream = new_stream();
 	event = new_event(CU_EVENT_DISABLE_TIMING);
-	for (int i = 0; i < 3; i++) {
-		word = hold(stream);
-		check_ok(cuEventRecord(event, stream));
-		let_go_while_waited_for(word);
-		check_ok(cuEventSynchronize(event));
-		check_eq(*word, 1);
-		word = hold(stream);
-		let_go_while_waited_for(word);
-		check_ok(cuStreamSynchronize(stream));
-		check_eq(*word, 1);
-	}
+	for (int i = 0; i < 3; i++)
+		wait_in_both_ways(stream, event);
 }
 
 TEST(an_event_recorded_again_while_it_runs_is_over_with_the_later_record)

@@ -8,11 +8,10 @@
 import os
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
-from host import Host  # noqa: E402
+from host import Host, ticks_at_rest  # noqa: E402
 
 # Of as many as the machine may have: a test here has to tell 8 from 1.
 N_THREADS = 8
@@ -24,24 +23,6 @@ def kernel_threads(pid):
         with open(f"/proc/{pid}/task/{task}/comm", encoding="ascii") as f:
             names.append(f.read().strip())
     return len([name for name in names if name.startswith("softgpu-")]), len(names)
-
-
-def ticks(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])
-
-
-def idle_ticks(pid):
-    """What it uses in half a second without work, when it has come to rest."""
-    used = 0
-    for _ in range(10):
-        before = ticks(pid)
-        time.sleep(0.5)
-        used = ticks(pid) - before
-        if used <= 2:
-            break
-    return used
 
 
 def main():
@@ -64,7 +45,7 @@ def main():
         of_softgpu, n_after = kernel_threads(worker)
         assert 1 <= of_softgpu <= 2, f"{of_softgpu} threads for one block"
         assert n_after <= n_before + 2, f"{n_after} threads, {n_before} before"
-        assert idle_ticks(worker) <= 2, "the idle worker uses CPU time"
+        assert ticks_at_rest(worker, 0.5, 2) <= 2, "the idle worker uses CPU time"
         child.stdin.write("\n")
         child.stdin.close()
         assert child.wait(60) == 0

@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
-from host import Host  # noqa: E402
+from host import Host, ticks_at_rest  # noqa: E402
 
 N_QUERIES = 20000
 QUERIES = ("cuEventQuery", "cuStreamQuery")
@@ -51,24 +51,6 @@ def start(build, program, host, what):
     return child, worker
 
 
-def ticks(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])
-
-
-def idle_ticks(pid):
-    """What it uses in a second without calls, when it has come to rest."""
-    used = 0
-    for _ in range(10):
-        before = ticks(pid)
-        time.sleep(1)
-        used = ticks(pid) - before
-        if used <= 1:
-            break
-    return used
-
-
 def main():
     build, program = sys.argv[1:]
     with Host(build) as host:
@@ -92,7 +74,7 @@ def main():
         child, worker = start(build, program, host, "flow")
         time.sleep(0.2)
         os.kill(child.pid, signal.SIGSTOP)
-        used = idle_ticks(worker)
+        used = ticks_at_rest(worker, 1, 1)
         os.kill(child.pid, signal.SIGKILL)
         child.wait(60)
         assert used <= 1, f"{used} ticks in a second for a guest that is stopped"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private vgpud for tests in Python."""
+"""A private vgpud for tests in Python, and what its processes use."""
 
 import os
 import re
@@ -8,6 +8,26 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+
+def cpu_ticks(pid):
+    """What a process has used of the processors so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def ticks_at_rest(pid, seconds, most):
+    """What it uses in so many seconds without work, when it has come to rest: to at most
+    so many ticks, or never."""
+    used = 0
+    for _ in range(10):
+        before = cpu_ticks(pid)
+        time.sleep(seconds)
+        used = cpu_ticks(pid) - before
+        if used <= most:
+            break
+    return used
 
 
 class Host:

@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
 import wire  # noqa: E402
-from host import Host  # noqa: E402
+from host import Host, cpu_ticks  # noqa: E402
 from test_raw import must_die, prepare, still_serves  # noqa: E402
 from wire import EXTENT_SIZE, RING_SIZE, Channel  # noqa: E402
 
@@ -99,10 +99,7 @@ def test_arena(host, api):
 
 
 def cpu_seconds(pid):
-    """What a process has used of the processors so far."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return cpu_ticks(pid) / os.sysconf("SC_CLK_TCK")
 
 
 def children(pid):
