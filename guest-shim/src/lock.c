@@ -7,28 +7,41 @@
 #include <linux/futex.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lock.h"
 
 #define SPINS_MAX 200
+/* Bounds the delay after a wake-up that was missed. */
+#define SLEEP_MAX_NS 1000000
 
 void shim_lock_slow(struct shim_lock *lock)
 {
-	for (int i = 0; i < SPINS_MAX; i++) {
-		uint32_t free_state = 0;
+	const struct timespec timeout = { .tv_nsec = SLEEP_MAX_NS };
 
+	for (int i = 0; i < SPINS_MAX; i++) {
 		__builtin_ia32_pause();
-		if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == 0 &&
-			__atomic_compare_exchange_n(&lock->state, &free_state, 1, false,
-				__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&lock->is_held, __ATOMIC_RELAXED) == 0 &&
+			shim_trylock(lock))
 			return;
 	}
-	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0)
-		syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+	/* Left set by the waiter that gets the lock: there may be others, and its own
+	 * release wakes the next. Partner: the load in shim_unlock(). */
+	for (;;) {
+		__atomic_exchange_n(&lock->has_waiters, 1, __ATOMIC_SEQ_CST);
+		if (shim_trylock(lock))
+			return;
+		syscall(SYS_futex, &lock->has_waiters, FUTEX_WAIT_PRIVATE, 1, &timeout,
+			NULL, 0);
+	}
 }
 
 void shim_lock_wake(struct shim_lock *lock)
 {
-	syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	/* Cleared before the wake-up: a waiter that comes between the two finds its
+	 * announcement gone, so that it does not go to sleep. */
+	if (__atomic_exchange_n(&lock->has_waiters, 0, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &lock->has_waiters, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
+			0);
 }

@@ -34,18 +34,18 @@ TEST(nobody_is_lost_and_nobody_waits_for_ever)
 	for (int i = 0; i < THREADS; i++)
 		check_eq(pthread_join(threads[i], NULL), 0);
 	check_eq(counter, (unsigned long)THREADS * ROUNDS);
-	check_eq(lock.state, 0);
+	check_eq(lock.is_held, 0);
 }
 
 static void hold(void)
 {
 	SHIM_LOCKED(&lock);
 
-	check_eq(lock.state, 1);
+	check_eq(lock.is_held, 1);
 }
 
 TEST(a_scope_gives_the_lock_back)
 {
 	hold();
-	check_eq(lock.state, 0);
+	check_eq(lock.is_held, 0);
 }
