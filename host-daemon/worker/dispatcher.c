@@ -301,8 +301,10 @@ static void idle(struct loop *loop)
 		return;
 	}
 	look_at_clock(loop);
-	if (!loop->idle_since)
+	if (!loop->idle_since) {
 		loop->idle_since = loop->now;
+		vgpu_ring_announce_idle(&session->consumer);
+	}
 	if (!loop->gap_since)
 		loop->gap_since = loop->now;
 	if (loop->now - loop->idle_since < spin_ns(loop)) {

@@ -11,6 +11,16 @@
  * by a load of another location is the one order that release and acquire do
  * not give: hence seq_cst fences.
  *
+ * A fence after each frame would make the producer wait until tail has reached the
+ * consumer's cache, which is most of what a frame without a reply costs. So the consumer
+ * sets consumer_idle first and looks at the ring for VGPU_RING_SETTLE_NS more. A producer
+ * that reads 0 there skips the fence: either it stored tail that long before the
+ * consumer's last look, so that the store has left its store buffer, or it reads the
+ * flag later and sees it. This needs no barrier of the producer at all, which helps where
+ * an emulator drops those of its guest (docs/protocol.md). That the time suffices is an
+ * assumption about processors: should it ever fail, the wake-up comes late, by the bounds
+ * that heal any lost one.
+ *
  * Cache lines go from one processor to the other, and waiting for them is most of what a
  * call costs. Each side asks for those of the next frame before it needs them: the
  * producer to write, the consumer to read.
@@ -48,6 +58,7 @@ void vgpu_ring_consumer_init(struct vgpu_ring_consumer *consumer, void *area)
 	consumer->head = 0;
 	consumer->tail = 0;
 	consumer->reason = NULL;
+	consumer->is_idle = false;
 }
 
 /* Whether `size` more bytes fit behind the tail; looks at the consumer's head only
@@ -101,6 +112,11 @@ void vgpu_ring_commit(struct vgpu_ring_producer *producer, uint32_t size)
 
 bool vgpu_ring_is_asleep(const struct vgpu_ring_producer *producer)
 {
+	/* The compiler keeps tail's store in front. Partner: vgpu_ring_announce_idle().
+	 */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&producer->control->consumer_idle, __ATOMIC_RELAXED))
+		return false;
 	/* Partner: the fence in vgpu_ring_prepare_sleep(). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&producer->control->consumer_sleeping, __ATOMIC_RELAXED);
@@ -180,6 +196,10 @@ int vgpu_ring_next(struct vgpu_ring_consumer *consumer, const struct vgpu_frame 
 		consumer->head += vgpu_frame_padded(frame->size);
 	} while (frame->call == VGPU_CALL_PAD);
 
+	if (__builtin_expect(consumer->is_idle, 0)) {
+		consumer->is_idle = false;
+		__atomic_store_n(&consumer->control->consumer_idle, 0, __ATOMIC_RELAXED);
+	}
 	*framep = frame;
 	return 0;
 }
@@ -188,6 +208,13 @@ void vgpu_ring_release(struct vgpu_ring_consumer *consumer)
 {
 	/* Partner: the load of head in has_room(). */
 	__atomic_store_n(&consumer->control->head, consumer->head, __ATOMIC_RELEASE);
+}
+
+void vgpu_ring_announce_idle(struct vgpu_ring_consumer *consumer)
+{
+	consumer->is_idle = true;
+	/* Partner: the load in vgpu_ring_is_asleep(). */
+	__atomic_store_n(&consumer->control->consumer_idle, 1, __ATOMIC_RELAXED);
 }
 
 bool vgpu_ring_prepare_sleep(struct vgpu_ring_consumer *consumer)

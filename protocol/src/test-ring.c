@@ -120,6 +120,7 @@ TEST(commit_asks_for_the_doorbell_only_while_the_consumer_sleeps)
 	vgpu_ring_commit(&pair->producer, 16);
 	check(!vgpu_ring_is_asleep(&pair->producer));
 	expect(&pair->consumer, 0, 0);
+	vgpu_ring_announce_idle(&pair->consumer);
 	check(vgpu_ring_prepare_sleep(&pair->consumer));
 	frame = vgpu_ring_reserve(&pair->producer, 16);
 	*frame = (struct vgpu_frame){ .size = 16, .call = 1 };
@@ -128,6 +129,35 @@ TEST(commit_asks_for_the_doorbell_only_while_the_consumer_sleeps)
 	vgpu_ring_awake(&pair->consumer);
 	/* a frame that came first keeps the consumer awake */
 	check(!vgpu_ring_prepare_sleep(&pair->consumer));
+	pair_free(pair);
+}
+
+TEST(a_producer_looks_for_a_sleeper_only_once_the_consumer_is_idle)
+{
+	struct pair *pair = pair_new();
+
+	pair->consumer.control->consumer_sleeping = 1;
+	check(!vgpu_ring_is_asleep(&pair->producer));
+	vgpu_ring_announce_idle(&pair->consumer);
+	check(vgpu_ring_is_asleep(&pair->producer));
+	/* the next frame ends the idle time */
+	check(submit(&pair->producer, 0, 0));
+	expect(&pair->consumer, 0, 0);
+	check_eq(pair->consumer.control->consumer_idle, 0);
+	check(!vgpu_ring_is_asleep(&pair->producer));
+	pair_free(pair);
+}
+
+TEST(a_wake_up_without_a_frame_leaves_the_consumer_idle)
+{
+	struct pair *pair = pair_new();
+
+	vgpu_ring_announce_idle(&pair->consumer);
+	check(vgpu_ring_prepare_sleep(&pair->consumer));
+	vgpu_ring_awake(&pair->consumer);
+	check_eq(pair->consumer.control->consumer_idle, 1);
+	check(vgpu_ring_prepare_sleep(&pair->consumer));
+	check(vgpu_ring_is_asleep(&pair->producer));
 	pair_free(pair);
 }
 

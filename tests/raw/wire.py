@@ -18,7 +18,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 MAGIC = 0x314D485355504756
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 PAGE = 4096
 TABLE_OFF, ENTRY_SIZE = 4096, 256
 RING_OFF, RING_SIZE = 256 << 10, 256 << 10

@@ -34,7 +34,7 @@
 #define VGPU_CACHE_LINE 64
 
 /* Changes whenever anything in this file or in frame.h changes its meaning. */
-#define VGPU_PROTOCOL_VERSION 2u
+#define VGPU_PROTOCOL_VERSION 3u
 
 #define VGPU_SHM_MAGIC 0x314d485355504756ull /* "VGPUSHM1" in memory order */
 #define VGPU_SHM_TABLE_OFF 4096u
@@ -190,7 +190,10 @@ struct vgpu_channel_control {
 
 	/* Host: nonzero while the dispatcher sleeps and wants its doorbell rung. */
 	uint32_t consumer_sleeping;
-	uint32_t reserved2[15];
+	/* Host: nonzero for at least VGPU_RING_SETTLE_NS before consumer_sleeping is set.
+	 * While it is 0 a producer need not look any further, see ring.c. */
+	uint32_t consumer_idle;
+	uint32_t reserved2[14];
 
 	/* Host: how many faults work of the process met so far. When it has grown, a
 	 * guest asks which of its contexts are concerned (vgpuContextFault). */

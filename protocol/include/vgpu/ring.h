@@ -34,6 +34,7 @@ struct vgpu_ring_consumer {
 	uint64_t head;	    /* next byte to read; private truth, published on release */
 	uint64_t tail;	    /* last tail seen and found sane */
 	const char *reason; /* why the ring is broken, once it is */
+	bool is_idle;	    /* announced, until the next frame */
 	/* Private copy of the frame in hand. */
 	uint8_t frame[VGPU_FRAME_MAX] __attribute__((aligned(16)));
 };
@@ -72,9 +73,16 @@ int vgpu_ring_next(struct vgpu_ring_consumer *consumer, const struct vgpu_frame 
 /* Gives the space of all frames taken so far back to the producers. */
 void vgpu_ring_release(struct vgpu_ring_consumer *consumer);
 
+/* How long the consumer is idle, as announced, before it may go to sleep. Far longer than
+ * a store stays in a processor's store buffer. */
+#define VGPU_RING_SETTLE_NS 2000u
+
 /*
- * Sleep protocol of the consumer: announce, look again, sleep on the doorbell only
- * if this returned true, and end by vgpu_ring_awake() in either case.
+ * Sleep protocol of the consumer: announce that the ring is idle, look for frames for at
+ * least VGPU_RING_SETTLE_NS more, announce the sleep and look again, sleep on the
+ * doorbell only if vgpu_ring_prepare_sleep() returned true, and end by vgpu_ring_awake()
+ * in either case. The next frame taken ends the idle time.
  */
+void vgpu_ring_announce_idle(struct vgpu_ring_consumer *consumer);
 bool vgpu_ring_prepare_sleep(struct vgpu_ring_consumer *consumer);
 void vgpu_ring_awake(struct vgpu_ring_consumer *consumer);
