@@ -18,6 +18,7 @@
 
 #include "vgpu/log.h"
 #include "vgpu/message.h"
+#include "vgpu/pack.h"
 #include "vgpu/ring.h"
 
 #include "vgpu/g-driver.pb-c.h"
@@ -91,7 +92,9 @@ static void put(struct vgpu_frame *frame, const struct shim_thread *thread, uint
 {
 	uint32_t size;
 
-	if (vgpu_call_flags[id] & VGPU_CALL_F_IN_PLACE)
+	if (vgpu_call_packer[id].pack)
+		packed = vgpu_call_packer[id].pack(message, frame->body);
+	else if (vgpu_call_flags[id] & VGPU_CALL_F_IN_PLACE)
 		packed = vgpu_message_pack(message, frame->body);
 	else
 		memcpy(frame->body, thread->message, packed);
@@ -121,7 +124,9 @@ static bool submit(struct shim_thread *thread, uint16_t id, uint16_t flags,
 	int cancel_type;
 
 	assert(vgpu_call_request_max[id] <= sizeof(thread->message) - sizeof(*frame));
-	if (vgpu_call_flags[id] & VGPU_CALL_F_IN_PLACE)
+	if (vgpu_call_packer[id].pack)
+		size += (uint32_t)vgpu_call_packer[id].bound(message);
+	else if (vgpu_call_flags[id] & VGPU_CALL_F_IN_PLACE)
 		size += (uint32_t)vgpu_message_bound(message);
 	else
 		size += (uint32_t)(packed = vgpu_message_pack(message, thread->message));
@@ -208,8 +213,7 @@ static CUresult receive(struct shim_thread *thread,
 	struct vgpu_reply_slot *slot = shim_channel_slot(&shim_channel, thread->lane);
 	const struct reply_head *reply;
 
-	if (!shim_wait_reply(
-		    &shim_channel, &thread->pace, slot, thread->sequence, parks))
+	if (!shim_wait_reply(&shim_channel, &thread->pace, slot, thread->sequence, parks))
 		return SHIM_ERROR_HOST_GONE;
 	shim_thread_reset_arena(thread);
 	reply = (const struct reply_head *)vgpu_message_unpack(reply_type,
@@ -278,8 +282,8 @@ CUresult shim_call_async(
 	}
 	if (call->wants_result || shim_environment.is_synchronous ||
 		shim_capture_is_live())
-		return exchange(thread, call, request, &vgpu__any_reply__descriptor,
-			NULL, stream);
+		return exchange(thread, call, request, &vgpu__any_reply__descriptor, NULL,
+			stream);
 	return submit_context(thread) && submit(thread, call->id, 0, request, stream)
 		       ? CUDA_SUCCESS
 		       : SHIM_ERROR_HOST_GONE;

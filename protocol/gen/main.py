@@ -21,6 +21,7 @@ import emit_dispatch
 import emit_docs
 import emit_driver
 import emit_entries
+import emit_packers
 import emit_proto
 import emit_stubs
 import emit_symbols
@@ -34,6 +35,7 @@ PRODUCTS = {
     "calls.h": emit_calls.emit_header,
     "calls.c": emit_calls.emit_source,
     "ids": emit_calls.emit_ids,
+    "packers.c": emit_packers.emit,
     "proto": emit_proto.emit,
     "map": emit_symbols.emit_map,
     "symbols": emit_symbols.emit_list,

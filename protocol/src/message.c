@@ -2,27 +2,17 @@
 /*
  * Messages: what protobuf-c packs and unpacks, in a fraction of its time
  *
- * The wire format is that of the Protocol Buffers documentation ("Encoding"): a tag,
- * which is the field's number and the form of its value, then the value. proto3 does not
- * send a field that is zero or empty. Messages come from the other side: nothing is read
- * beyond their end, and whatever is not as these functions would have written it is left
- * for protobuf-c to judge.
+ * Messages come from the other side: nothing is read beyond their end, and whatever is
+ * not as these functions would have written it is left for protobuf-c to judge.
  */
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "vgpu/message.h"
+#include "vgpu/pack.h"
 
-enum {
-	WIRE_VARINT = 0,
-	WIRE_FIXED64 = 1,
-	WIRE_BYTES = 2,
-};
-
-/* A tag and the longest number; tags of the numbers in use have one or two bytes. */
-#define FIELD_MAX 15u
-#define TAG_ONE_BYTE 0x80u
+/* Tags of the numbers in use have one or two bytes. */
 #define TAG_TWO_BYTES 0x4000u
 
 static const void *member_of(
@@ -44,7 +34,7 @@ size_t vgpu_message_bound(const ProtobufCMessage *message)
 		const ProtobufCFieldDescriptor *field = &type->fields[i];
 		const ProtobufCBinaryData *bytes = member_of(message, field);
 
-		bound += FIELD_MAX;
+		bound += VGPU_FIELD_MAX;
 		if (field->label != PROTOBUF_C_LABEL_NONE ||
 			field->type == PROTOBUF_C_TYPE_STRING)
 			return protobuf_c_message_get_packed_size(message);
@@ -52,47 +42,6 @@ size_t vgpu_message_bound(const ProtobufCMessage *message)
 			bound += bytes->len;
 	}
 	return bound;
-}
-
-static uint8_t *put_varint(uint8_t *out, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		*out++ = (uint8_t)(value | 0x80);
-	*out++ = (uint8_t)value;
-	return out;
-}
-
-static uint8_t *put_tag(uint8_t *out, uint32_t number, uint32_t wire)
-{
-	uint32_t tag = number << 3 | wire;
-
-	if (tag >= TAG_ONE_BYTE)
-		return put_varint(out, tag);
-	*out++ = (uint8_t)tag;
-	return out;
-}
-
-static uint8_t *put_number(uint8_t *out, uint32_t number, uint64_t value)
-{
-	return value ? put_varint(put_tag(out, number, WIRE_VARINT), value) : out;
-}
-
-static uint8_t *put_fixed64(uint8_t *out, uint32_t number, uint64_t value)
-{
-	if (!value)
-		return out;
-	out = put_tag(out, number, WIRE_FIXED64);
-	memcpy(out, &value, sizeof(value));
-	return out + sizeof(value);
-}
-
-static uint8_t *put_bytes(uint8_t *out, uint32_t number, const ProtobufCBinaryData *bytes)
-{
-	if (!bytes->len)
-		return out;
-	out = put_varint(put_tag(out, number, WIRE_BYTES), bytes->len);
-	memcpy(out, bytes->data, bytes->len);
-	return out + bytes->len;
 }
 
 /* Returns: where the next field goes, or NULL for one of another kind. Comparisons, most
@@ -103,16 +52,17 @@ static uint8_t *put_field(
 	if (field->label != PROTOBUF_C_LABEL_NONE)
 		return NULL;
 	if (field->type == PROTOBUF_C_TYPE_FIXED64)
-		return put_fixed64(out, field->id, *(const uint64_t *)member);
+		return vgpu_put_fixed64(out, field->id, *(const uint64_t *)member);
 	if (field->type == PROTOBUF_C_TYPE_BYTES)
-		return put_bytes(out, field->id, member);
+		return vgpu_put_bytes(out, field->id, member);
 	if (field->type == PROTOBUF_C_TYPE_UINT32)
-		return put_number(out, field->id, *(const uint32_t *)member);
+		return vgpu_put_number(out, field->id, *(const uint32_t *)member);
 	/* A negative one is sent with 64 bits. */
 	if (field->type == PROTOBUF_C_TYPE_INT32)
-		return put_number(out, field->id, (uint64_t) * (const int32_t *)member);
+		return vgpu_put_number(
+			out, field->id, (uint64_t) * (const int32_t *)member);
 	if (field->type == PROTOBUF_C_TYPE_UINT64)
-		return put_number(out, field->id, *(const uint64_t *)member);
+		return vgpu_put_number(out, field->id, *(const uint64_t *)member);
 	return NULL;
 }
 
@@ -205,13 +155,13 @@ static bool take_value(struct input *input, ProtobufCAllocator *allocator,
 {
 	if (field->label != PROTOBUF_C_LABEL_NONE)
 		return false;
-	if (wire == WIRE_FIXED64)
+	if (wire == VGPU_WIRE_FIXED64)
 		return field->type == PROTOBUF_C_TYPE_FIXED64 &&
 		       take_fixed64(input, member);
-	if (wire == WIRE_BYTES)
+	if (wire == VGPU_WIRE_BYTES)
 		return field->type == PROTOBUF_C_TYPE_BYTES &&
 		       take_bytes(input, allocator, member);
-	return wire == WIRE_VARINT && take_number(input, field, member);
+	return wire == VGPU_WIRE_VARINT && take_number(input, field, member);
 }
 
 /* Fields have to come in the order of their numbers, each once. */

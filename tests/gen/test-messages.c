@@ -17,6 +17,7 @@
 #include "vgpu/frame.h"
 #include "vgpu/g-calls.h"
 #include "vgpu/message.h"
+#include "vgpu/pack.h"
 #include "vgpu/ring-layout.h"
 
 #define REPEATED 3
@@ -304,6 +305,44 @@ TEST(our_bytes_are_those_of_protobuf_c_for_every_message)
 		check_alike(message_pairs[i].request);
 		check_alike(message_pairs[i].reply);
 	}
+}
+
+static void check_packer(
+	const struct vgpu_packer *packer, const ProtobufCMessage *message)
+{
+	_Alignas(16) uint8_t expected[4096], ours[4096] = {};
+	size_t size = protobuf_c_message_pack(message, expected);
+
+	check(packer->bound(message) >= size);
+	check_eq(packer->pack(message, ours), size);
+	check(!memcmp(ours, expected, size));
+}
+
+TEST(generated_packers_write_the_bytes_of_protobuf_c)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		const ProtobufCMessageDescriptor *type = message_pairs[i].request;
+		const struct vgpu_packer *packer =
+			&vgpu_call_packer[message_pairs[i].call];
+		ProtobufCMessage *message;
+
+		if (!packer->pack)
+			continue;
+		n++;
+		message = calloc(1, type->sizeof_message);
+		protobuf_c_message_init(type, message);
+		check_packer(packer, message);
+		free(message);
+		for (size_t k = 0; k < N_BASES; k++) {
+			message = fill(type, bases[k]);
+			check_packer(packer, message);
+			free(message);
+		}
+	}
+	check(n > 100);
+	check(vgpu_call_packer[VGPU_CALL_cuLaunchKernel].pack);
 }
 
 /* Every end too early, every byte replaced; sanitizers see what is read beyond. */
