@@ -90,8 +90,12 @@ static CUresult ask(struct shim_function *function)
 		request.first += (uint32_t)reply->n_offsets;
 	} while (request.first < function->n_params);
 
-	for (uint32_t i = 0; i < function->n_params; i++)
+	function->is_words = true;
+	for (uint32_t i = 0; i < function->n_params; i++) {
+		function->is_words &= function->sizes[i] == sizeof(uint64_t) &&
+				      function->offsets[i] == covered;
 		covered += function->sizes[i];
+	}
 	function->has_gaps = covered != function->param_bytes;
 	return CUDA_SUCCESS;
 }

@@ -28,6 +28,7 @@ struct shim_function {
 	uint32_t n_params;
 	uint32_t param_bytes;
 	bool has_gaps; /* bytes between parameters that none of them covers */
+	bool is_words; /* every parameter has 8 bytes, one right after the other */
 	uint32_t *offsets;
 	uint32_t *sizes;
 

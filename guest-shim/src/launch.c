@@ -58,6 +58,12 @@ static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 		memcpy(to, from, size);
 }
 
+static void gather_words(uint8_t *block, void *const *params, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++, block += sizeof(uint64_t))
+		memcpy(block, params[i], sizeof(uint64_t));
+}
+
 CUresult shim_launch_gather(const struct shim_launch *launch,
 	const struct shim_function *function, uint8_t *block)
 {
@@ -83,6 +89,10 @@ CUresult shim_launch_gather(const struct shim_launch *launch,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (function->has_gaps)
 		memset(block, 0, function->param_bytes);
+	if (function->is_words) {
+		gather_words(block, launch->params, function->n_params);
+		return CUDA_SUCCESS;
+	}
 	for (uint32_t i = 0; i < function->n_params; i++)
 		copy_param(block + function->offsets[i], launch->params[i],
 			function->sizes[i]);
