@@ -11,9 +11,9 @@
 
 #include "vgpu/ring-layout.h"
 
-#define NOTE_TEXT "libcuda " VGPU_VERSION " protocol 2"
+#define NOTE_TEXT "libcuda " VGPU_VERSION " protocol 3"
 
-static_assert(VGPU_PROTOCOL_VERSION == 2u, "the text names the version");
+static_assert(VGPU_PROTOCOL_VERSION == 3u, "the text names the version");
 
 struct note {
 	uint32_t name_size;
