@@ -7,15 +7,13 @@
  * ends its thread (pthread_exit, cancellation) has run: the next thread takes over.
  */
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "vgpu/g-driver.pb-c.h"
 #include "vgpu/log.h"
+#include "vgpu/wake.h"
 
 #include "call.h"
 #include "callback.h"
@@ -75,11 +73,6 @@ static struct entry *take_entry(void)
 	return entry;
 }
 
-static void wake_thread(void)
-{
-	syscall(SYS_futex, &callbacks.n_live, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
 static bool try_add(const struct shim_callback *callback, uint64_t *cookiep)
 {
 	struct entry *entry;
@@ -98,7 +91,7 @@ static bool try_add(const struct shim_callback *callback, uint64_t *cookiep)
 	}
 	shim_unlock(&callbacks.lock);
 	if (is_first)
-		wake_thread();
+		vgpu_wake_word(&callbacks.n_live, 1);
 	return entry;
 }
 
@@ -170,10 +163,11 @@ void shim_callback_drop_context(const struct shim_context *context)
 
 static void await_any(void)
 {
+	struct vgpu_nap nap = {};
+
 	/* Partner: the addition in try_add(). */
 	while (!__atomic_load_n(&callbacks.n_live, __ATOMIC_ACQUIRE))
-		syscall(SYS_futex, &callbacks.n_live, FUTEX_WAIT_PRIVATE, 0, NULL, NULL,
-			0);
+		vgpu_nap_word(&callbacks.n_live, 0, vgpu_nap_ms(&nap));
 }
 
 static CUresult report(void)

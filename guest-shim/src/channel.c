@@ -130,7 +130,7 @@ static int await_answer(struct shim_channel *channel, uint64_t deadline)
 		}
 		if (now - beat_ns > OPEN_SILENCE_NS || now > deadline)
 			return vgpu_error_origin(-ETIMEDOUT);
-		/* Nobody wakes this futex: it is a pause that ends early by luck. */
+		/* The host wakes those it can; others look this often. */
 		transport->ops->sleep(transport, &channel->entry->state,
 			VGPU_CHANNEL_OPENING, OPEN_LOOK_US / 20);
 	}

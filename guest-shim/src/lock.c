@@ -3,23 +3,18 @@
  * Lock of the shim: the slow paths
  */
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdbool.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "vgpu/wake.h"
 
 #include "lock.h"
 
 #define SPINS_MAX 200
 /* Bounds the delay after a wake-up that was missed. */
-#define SLEEP_MAX_NS 1000000
+#define SLEEP_MAX_MS 1u
 
 void shim_lock_slow(struct shim_lock *lock)
 {
-	const struct timespec timeout = { .tv_nsec = SLEEP_MAX_NS };
-
 	for (int i = 0; i < SPINS_MAX; i++) {
 		__builtin_ia32_pause();
 		if (__atomic_load_n(&lock->is_held, __ATOMIC_RELAXED) == 0 &&
@@ -32,8 +27,7 @@ void shim_lock_slow(struct shim_lock *lock)
 		__atomic_exchange_n(&lock->has_waiters, 1, __ATOMIC_SEQ_CST);
 		if (shim_trylock(lock))
 			return;
-		syscall(SYS_futex, &lock->has_waiters, FUTEX_WAIT_PRIVATE, 1, &timeout,
-			NULL, 0);
+		vgpu_nap_word(&lock->has_waiters, 1, SLEEP_MAX_MS);
 	}
 }
 
@@ -42,6 +36,5 @@ void shim_lock_wake(struct shim_lock *lock)
 	/* Cleared before the wake-up: a waiter that comes between the two finds its
 	 * announcement gone, so that it does not go to sleep. */
 	if (__atomic_exchange_n(&lock->has_waiters, 0, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &lock->has_waiters, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
-			0);
+		vgpu_wake_word(&lock->has_waiters, 1);
 }

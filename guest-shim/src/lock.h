@@ -13,7 +13,7 @@
  * side's cache, and the last of these is the ring's tail, which the host reads all the
  * time. Without it a waiter's announcement and the release can miss each other, but only
  * within the time that a store spends in a store buffer. So a waiter never sleeps for
- * longer than SLEEP_MAX_NS before it looks again.
+ * longer than SLEEP_MAX_MS before it looks again.
  */
 
 #include <stdbool.h>

@@ -8,6 +8,7 @@
 
 #include "test.h"
 
+#include "channel.h"
 #include "wait.h"
 
 /* Who spins for as long as this never ends the test. */
@@ -91,4 +92,118 @@ TEST(work_is_spun_for_also_after_long_waits)
 	if (!came)
 		test_skip("others wanted the processor each of %d times", TRIES);
 	check_eq(pace.n_long, 0);
+}
+
+/* A host that sleeps until it is rung for so many times, or the guest has slept so often:
+ * then it answers. */
+static struct {
+	struct vgpu_channel_entry entry;
+	struct vgpu_channel_control control;
+	struct vgpu_reply_slot slot;
+	unsigned int n_rings, n_sleeps, answers_after;
+	bool was_told; /* that the guest sleeps */
+} host;
+
+static void answer_after(unsigned int n)
+{
+	if (n < host.answers_after)
+		return;
+	host.control.consumer_sleeping = 0;
+	host.control.head = host.control.tail;
+	host.slot.sequence = 1;
+}
+
+static void ring(struct shim_transport *transport, uint32_t number)
+{
+	check_eq(number, VGPU_DOORBELL_CHANNEL(3));
+	answer_after(++host.n_rings);
+}
+
+static void sleep_in_vain(struct shim_transport *transport, const uint32_t *word,
+	uint32_t seen, uint32_t timeout_us)
+{
+	check_eq(*word, seen);
+	host.was_told |= host.slot.waiting;
+	host.n_sleeps++;
+	if (!host.control.consumer_sleeping)
+		answer_after(host.n_sleeps);
+}
+
+static bool never(struct shim_transport *transport)
+{
+	return false;
+}
+
+static const struct shim_transport_ops can_wake = {
+	.doorbell = ring, .sleep = sleep_in_vain, .is_dead = never, .can_be_woken = true
+};
+static const struct shim_transport_ops cannot_wake = {
+	.doorbell = ring, .sleep = sleep_in_vain, .is_dead = never
+};
+
+static struct shim_channel begin(
+	const struct shim_transport_ops *ops, bool is_asleep, unsigned int answers_after)
+{
+	shim_wait_setup();
+	host.entry.state = VGPU_CHANNEL_OPEN;
+	host.control.consumer_sleeping = is_asleep;
+	host.control.tail = 64;
+	host.answers_after = answers_after;
+	return (struct shim_channel){
+		.transport = { .ops = ops },
+		.number = 3,
+		.entry = &host.entry,
+		.control = &host.control,
+	};
+}
+
+TEST(who_waits_for_a_reply_rings_again_for_a_host_that_sleeps)
+{
+	struct shim_channel channel = begin(&can_wake, true, 3);
+	struct shim_pace pace = {};
+
+	check(shim_wait_reply(&channel, &pace, &host.slot, 1, true));
+	check_eq(host.n_rings, 3);
+	/* Not before it has slept. */
+	check_eq(host.n_sleeps, 3);
+	check(host.was_told);
+	check_eq(host.slot.waiting, 0);
+}
+
+TEST(who_waits_for_a_host_at_work_does_not_ring)
+{
+	struct shim_channel channel = begin(&can_wake, false, 50);
+	struct shim_pace pace = {};
+
+	check(shim_wait_reply(&channel, &pace, &host.slot, 1, true));
+	check_eq(host.n_rings, 0);
+	check_eq(host.n_sleeps, 50);
+}
+
+TEST(a_host_that_sleeps_with_all_taken_is_not_rung_for)
+{
+	struct shim_channel channel = begin(&can_wake, true, 1);
+
+	host.control.head = host.control.tail;
+	for (struct shim_wait wait = {}; wait.n_turns < 1000;)
+		check(shim_wait_turn(&wait, &channel));
+	check_eq(host.n_rings, 0);
+}
+
+TEST(who_polls_a_word_rings_again_for_a_host_that_sleeps)
+{
+	struct shim_channel channel = begin(&can_wake, true, 3);
+
+	for (struct shim_wait wait = {}; !host.slot.sequence;)
+		check(shim_wait_turn(&wait, &channel));
+	check_eq(host.n_rings, 3);
+}
+
+TEST(a_host_that_cannot_wake_is_not_asked_to)
+{
+	struct shim_channel channel = begin(&cannot_wake, false, 5);
+	struct shim_pace pace = {};
+
+	check(shim_wait_reply(&channel, &pace, &host.slot, 1, true));
+	check(!host.was_told);
 }

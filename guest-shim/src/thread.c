@@ -8,14 +8,11 @@
  * to a thread that is gone never matches a call of the next one.
  */
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "vgpu/error.h"
+#include "vgpu/wake.h"
 
 #include "call.h"
 #include "channel.h"
@@ -26,8 +23,6 @@
 #include "thread.h"
 
 #define LANE_WORDS (VGPU_SLOTS_MAX / 64)
-/* How often a thread without a lane looks whether the host still lives. */
-#define LANE_LOOK_NS 100000000
 
 static __thread struct shim_thread *current_thread
 	__attribute__((tls_model("initial-exec")));
@@ -58,7 +53,7 @@ static int find_free_lane(void)
 
 int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *channel)
 {
-	const struct timespec timeout = { .tv_nsec = LANE_LOOK_NS };
+	struct vgpu_nap nap = {};
 
 	while (!thread->has_lane) {
 		uint32_t seen = __atomic_load_n(&lanes.n_returned, __ATOMIC_ACQUIRE);
@@ -78,8 +73,7 @@ int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *chann
 		if (shim_channel_is_dead(channel))
 			return vgpu_error_origin(-ECONNRESET);
 		__atomic_add_fetch(&lanes.n_waiting, 1, __ATOMIC_SEQ_CST);
-		syscall(SYS_futex, &lanes.n_returned, FUTEX_WAIT_PRIVATE, seen, &timeout,
-			NULL, 0);
+		vgpu_nap_word(&lanes.n_returned, seen, vgpu_nap_ms(&nap));
 		__atomic_sub_fetch(&lanes.n_waiting, 1, __ATOMIC_SEQ_CST);
 	}
 	return 0;
@@ -99,8 +93,7 @@ static void give_lane_back(struct shim_thread *thread)
 
 	__atomic_add_fetch(&lanes.n_returned, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&lanes.n_waiting, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &lanes.n_returned, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
-			0);
+		vgpu_wake_word(&lanes.n_returned, 1);
 }
 
 static void thread_free(void *argument)

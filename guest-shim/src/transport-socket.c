@@ -22,6 +22,7 @@
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "vgpu/wake.h"
 
 #include "transport.h"
 
@@ -148,14 +149,8 @@ static int socket_open(struct shim_transport *transport)
 
 static void socket_doorbell(struct shim_transport *transport, uint32_t number)
 {
-	uint64_t one = 1;
-	ssize_t n;
-
 	/* A full counter means that it was rung already. */
-	do
-		n = write(transport->doorbell_fds[number != VGPU_DOORBELL_CONTROL], &one,
-			sizeof(one));
-	while (n < 0 && errno == EINTR);
+	vgpu_wake_eventfd(transport->doorbell_fds[number != VGPU_DOORBELL_CONTROL]);
 }
 
 static void socket_sleep(struct shim_transport *transport, const uint32_t *word,
@@ -181,6 +176,7 @@ const struct shim_transport_ops shim_transport_socket = {
 	.name = "socket",
 	.open = socket_open,
 	.doorbell = socket_doorbell,
+	.can_be_woken = true,
 	.sleep = socket_sleep,
 	.is_dead = socket_is_dead,
 	.close = socket_close,

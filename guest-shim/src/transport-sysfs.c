@@ -21,6 +21,7 @@
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "vgpu/wake.h"
 
 #include "transport.h"
 
@@ -154,10 +155,10 @@ static int sysfs_open(struct shim_transport *transport)
 
 static void sysfs_doorbell(struct shim_transport *transport, uint32_t number)
 {
-	/* A broker that cannot be rung looks at this instead; such a worker polls. */
+	/* How many there were, for whoever looks into the memory. */
 	if (number == VGPU_DOORBELL_CONTROL)
 		__atomic_add_fetch(&transport->header->n_requests, 1, __ATOMIC_RELEASE);
-	if (transport->registers)
+	if (transport->registers && !vgpu_wake_is_lost())
 		transport->registers[REGISTER_DOORBELL] = HOST_PEER << 16 | number;
 }
 

@@ -28,6 +28,9 @@ struct shim_transport_ops {
 	/* Wakes the consumer of that number (VGPU_DOORBELL_*). */
 	void (*doorbell)(struct shim_transport *transport, uint32_t number);
 
+	/* Whether the host can end a sleep, and so is to be told of it. */
+	bool can_be_woken;
+
 	/* Sleeps until *word may differ from `seen`, for `timeout_us` at the longest. The
 	 * caller has published that it sleeps and looks again whatever the reason. */
 	void (*sleep)(struct shim_transport *transport, const uint32_t *word,

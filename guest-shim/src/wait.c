@@ -13,13 +13,17 @@
  * no more processor time than NVIDIA's driver spends, which spins by default, and saves
  * the wake-up.
  *
- * Who sleeps looks every LOOK_US whether the host still lives.
+ * Who sleeps does so in naps (vgpu/wake.h), and looks after each of them whether the
+ * host still lives, and whether it sleeps too although there are frames on the ring: then
+ * it missed the doorbell, and is rung for once more. That comes after any spin, so it
+ * costs nothing where no doorbell is lost.
  */
 
 #include <sched.h>
 #include <time.h>
 
 #include "vgpu/ring-layout.h"
+#include "vgpu/wake.h"
 
 #include "channel.h"
 #include "wait.h"
@@ -35,11 +39,15 @@
  * the processor up in the midst of a copy in pieces gets it back after the time slice of
  * somebody else, and the other side, which finds nothing to do, goes to sleep. */
 #define EAGER_MAX_NS 1000000ull
-/* Bounds how late the end of the host is noticed. */
-#define LOOK_US 100000u
+/* Naps of those who wait for a reply: the first is longer than the wake-up of a host
+ * that was rung, the last bounds how late the end of the host is noticed. */
+#define NAP_MIN_MS 2u
+#define NAP_MAX_MS 100u
 /* Pause of those who poll a word, once they have spun. */
 #define POLL_PAUSE_NS 50000
-/* A poller asks whether the host lives at every so many pauses. */
+/* A poller asks whether the host missed a doorbell at every so many pauses, and whether
+ * it lives. */
+#define POLL_RING_TURNS 32u
 #define POLL_LOOK_TURNS 1024u
 /* How often a program that polls gets its answer from the driver. */
 #define ASK_NS 10000000ull
@@ -126,6 +134,14 @@ static void learn_from_spin(const struct shim_wait *wait, struct shim_pace *pace
 	shim_pace_note_come(pace, wait->looked_ns ? shim_now_ns() - wait->looked_ns : 0);
 }
 
+/* For those who have waited for a while. */
+static void ring_if_missed(struct shim_channel *channel)
+{
+	if (vgpu_ring_is_missed(channel->control))
+		channel->transport.ops->doorbell(
+			&channel->transport, VGPU_DOORBELL_CHANNEL(channel->number));
+}
+
 bool shim_wait_turn(struct shim_wait *wait, struct shim_channel *channel)
 {
 	const struct timespec pause = { .tv_nsec = POLL_PAUSE_NS };
@@ -133,6 +149,8 @@ bool shim_wait_turn(struct shim_wait *wait, struct shim_channel *channel)
 	if (spin(wait))
 		return true;
 	nanosleep(&pause, NULL);
+	if (wait->n_turns % POLL_RING_TURNS == 0)
+		ring_if_missed(channel);
 	return wait->n_turns % POLL_LOOK_TURNS != 0 || !shim_channel_is_dead(channel);
 }
 
@@ -175,19 +193,19 @@ static bool has_come(const struct vgpu_reply_slot *slot, uint32_t sequence)
 	return __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE) == sequence;
 }
 
-static void sleep_for(
-	struct shim_channel *channel, struct vgpu_reply_slot *slot, uint32_t sequence)
+static void sleep_for(struct shim_channel *channel, struct vgpu_reply_slot *slot,
+	uint32_t sequence, uint32_t ms)
 {
+	const struct shim_transport_ops *ops = channel->transport.ops;
 	uint32_t seen;
 
-	__atomic_store_n(&slot->waiting, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->waiting, ops->can_be_woken, __ATOMIC_RELAXED);
 	/* Either the worker sees that we sleep, or we see its sequence. Partner: the
 	 * worker's fence between its sequence and its look at `waiting`. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	seen = __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE);
 	if (seen != sequence)
-		channel->transport.ops->sleep(
-			&channel->transport, &slot->sequence, seen, LOOK_US);
+		ops->sleep(&channel->transport, &slot->sequence, seen, ms * 1000);
 	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
 }
 
@@ -195,6 +213,7 @@ bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 	struct vgpu_reply_slot *slot, uint32_t sequence, bool parks)
 {
 	struct shim_wait wait = {};
+	struct vgpu_nap nap = {};
 	bool is_dead = false;
 
 	while (!has_come(slot, sequence)) {
@@ -203,10 +222,14 @@ bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 		if (!wait.started_ns)
 			wait.started_ns = shim_now_ns();
 		parks = true;
-		sleep_for(channel, slot, sequence);
+		sleep_for(channel, slot, sequence,
+			vgpu_nap_next(&nap, NAP_MIN_MS, NAP_MAX_MS));
+		if (has_come(slot, sequence))
+			break;
 		/* A host that ended may have answered first: one more look decides. */
 		if (is_dead)
-			return has_come(slot, sequence);
+			return false;
+		ring_if_missed(channel);
 		is_dead = shim_channel_is_dead(channel);
 	}
 	if (parks)

@@ -9,7 +9,9 @@
  * tail again; the producer writes tail, a full barrier, then looks at the flag.
  * Whichever comes second sees the other, so no wake-up is lost. A store followed
  * by a load of another location is the one order that release and acquire do
- * not give: hence seq_cst fences.
+ * not give: hence seq_cst fences. An emulator may leave a guest's fences out (QEMU's TCG
+ * does, where the machine can have one processor only): so neither side relies on them.
+ * The consumer looks again in its sleep, and who waits for it rings again.
  *
  * A fence after each frame would make the producer wait until tail has reached the
  * consumer's cache, which is most of what a frame without a reply costs. So the consumer
@@ -120,6 +122,14 @@ bool vgpu_ring_is_asleep(const struct vgpu_ring_producer *producer)
 	/* Partner: the fence in vgpu_ring_prepare_sleep(). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&producer->control->consumer_sleeping, __ATOMIC_RELAXED);
+}
+
+bool vgpu_ring_is_missed(const struct vgpu_channel_control *control)
+{
+	/* The consumer gives back all that it took before it sleeps. Partners: its
+	 * stores in vgpu_ring_release() and vgpu_ring_prepare_sleep(). */
+	return __atomic_load_n(&control->consumer_sleeping, __ATOMIC_RELAXED) &&
+	       load_acquire(&control->head) != load_acquire(&control->tail);
 }
 
 static int broken(struct vgpu_ring_consumer *consumer, const char *reason)

@@ -51,9 +51,8 @@ int vgpu_nap_cond_until(struct vgpu_nap *nap, pthread_cond_t *cond, pthread_mute
 	return -pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, until);
 }
 
-void vgpu_nap_word(struct vgpu_nap *nap, uint32_t *word, uint32_t value)
+void vgpu_nap_word(uint32_t *word, uint32_t value, uint32_t ms)
 {
-	uint32_t ms = vgpu_nap_ms(nap);
 	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
 
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);

@@ -82,7 +82,7 @@ struct vgpu_shm_header {
 
 	/* Guest: what its kernel calls this boot; a channel of another boot is dead. */
 	uint8_t boot_id[16];
-	/* Guest: grows before doorbell 0, for hosts that look instead of listening. */
+	/* Guest: grows before doorbell 0. */
 	uint32_t n_requests;
 	uint32_t reserved3;
 	uint64_t reserved4[5];
@@ -259,7 +259,7 @@ struct vgpu_reply_slot {
 	/* Host writes, the size first, the sequence last (release). */
 	uint32_t sequence;
 	uint32_t size; /* of the packed reply message in body */
-	/* Guest: nonzero while it sleeps on `sequence` with futex(2). */
+	/* Guest: nonzero while it sleeps on `sequence` and the host can wake it. */
 	uint32_t waiting;
 	uint32_t reserved0;
 	uint8_t body[VGPU_SLOT_SIZE - 16];

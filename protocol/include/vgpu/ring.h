@@ -62,6 +62,12 @@ void vgpu_ring_commit(struct vgpu_ring_producer *producer, uint32_t size);
 bool vgpu_ring_is_asleep(const struct vgpu_ring_producer *producer);
 
 /*
+ * Whether the consumer sleeps although there are frames: it has not noticed the doorbell,
+ * yet or at all. For those who wait for it, after some time.
+ */
+bool vgpu_ring_is_missed(const struct vgpu_channel_control *control);
+
+/*
  * Copies the next frame out of the ring.
  *
  * @framep:	on success the private copy, valid until the next call

@@ -50,8 +50,8 @@ void vgpu_nap_cond(struct vgpu_nap *nap, pthread_cond_t *cond, pthread_mutex_t *
 int vgpu_nap_cond_until(struct vgpu_nap *nap, pthread_cond_t *cond, pthread_mutex_t *lock,
 	const struct timespec *until);
 
-/* Sleeps while the word, which is this process's own, has that value. */
-void vgpu_nap_word(struct vgpu_nap *nap, uint32_t *word, uint32_t value);
+/* Sleeps while the word, which is this process's own, has that value, at most so long. */
+void vgpu_nap_word(uint32_t *word, uint32_t value, uint32_t ms);
 
 /* Wakes those who sleep on a word by futex(2): that many, in this process or in any. */
 void vgpu_wake_word(uint32_t *word, int n);
