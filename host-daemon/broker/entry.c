@@ -10,10 +10,7 @@
  */
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "broker/channel.h"
 #include "broker/entry.h"
@@ -21,21 +18,17 @@
 #include "broker/vm.h"
 #include "broker/worker.h"
 #include "vgpu/log.h"
+#include "vgpu/wake.h"
 
 static struct vgpu_channel_entry *entry_of(const struct channel *channel)
 {
 	return vm_entry(channel->vm, channel->index);
 }
 
-static void wake(uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 /* Wakes guests on this machine that sleep on the word, and raises the interrupt. */
 static void announce(struct channel *channel)
 {
-	wake(&entry_of(channel)->state);
+	vgpu_wake_shared_word(&entry_of(channel)->state, INT_MAX);
 	vm_interrupt(channel->vm);
 }
 
@@ -100,7 +93,7 @@ static void wake_slots(struct channel *channel)
 			(struct vgpu_reply_slot *)(slots + i * VGPU_SLOT_SIZE);
 
 		if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
-			wake(&slot->sequence);
+			vgpu_wake_shared_word(&slot->sequence, INT_MAX);
 	}
 }
 

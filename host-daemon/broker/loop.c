@@ -20,6 +20,7 @@
 
 #include "broker/loop.h"
 #include "vgpu/error.h"
+#include "vgpu/wake.h"
 
 #define LOOP_ENTRIES 256
 #define LOOP_BATCH 64
@@ -170,7 +171,7 @@ void loop_ring(struct loop *loop, struct loop_bell *bell, int fd)
 	struct io_uring_sqe *sqe;
 
 	bell->again = source->loop != NULL;
-	if (bell->again || find_slot(loop, &source->slot))
+	if (bell->again || vgpu_wake_is_lost() || find_slot(loop, &source->slot))
 		return;
 	sqe = get_sqe(loop);
 	if (!sqe)

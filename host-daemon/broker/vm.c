@@ -251,7 +251,6 @@ bool vm_scan(struct vm *vm)
 void vm_tick(struct vm *vm)
 {
 	struct vgpu_shm_header *header = vm_header(vm);
-	uint32_t n_requests;
 
 	if (vm->gone)
 		return;
@@ -265,10 +264,7 @@ void vm_tick(struct vm *vm)
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 		channel_tick(&vm->channels[i]);
 	__atomic_add_fetch(&header->heartbeat, 1, __ATOMIC_RELAXED);
-	n_requests = __atomic_load_n(&header->n_requests, __ATOMIC_ACQUIRE);
-	if (n_requests == vm->n_requests)
-		return;
-	vm->n_requests = n_requests;
+	/* A doorbell that did not come, or that there is none to ring. */
 	vm_scan(vm);
 }
 

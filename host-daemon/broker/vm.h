@@ -24,13 +24,13 @@ struct vm {
 	struct broker *broker;
 	const struct config_vm *config;
 	struct account *account; /* of its section, shared with its like */
-	uint64_t id;  /* the keeper's number of it */
-	uint32_t pid; /* of the process that connected, as the kernel told */
-	bool gone;    /* its memory must not be touched any more */
+	uint64_t id;		 /* the keeper's number of it */
+	uint32_t pid;		 /* of the process that connected, as the kernel told */
+	bool gone;		 /* its memory must not be touched any more */
 
 	int shm;
 	struct layout layout;
-	uint8_t *map; /* of the shared memory up to the arena */
+	uint8_t *map;	    /* of the shared memory up to the arena */
 	struct guard guard; /* over the map of a file of transport plain */
 	int ledger_fd;
 	struct ledger *ledger;
@@ -44,7 +44,6 @@ struct vm {
 	struct loop_source control; /* doorbell 0 */
 	struct loop_bell interrupt; /* of vector 0 */
 	struct loop_timer rest;	    /* while doorbell 0 is not listened to */
-	uint32_t n_requests;	    /* as last seen in the header */
 
 	uint32_t n_scans; /* by doorbell, since the last tick */
 };

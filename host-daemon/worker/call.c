@@ -8,15 +8,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <linux/futex.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "vgpu/message.h"
+#include "vgpu/wake.h"
 #include "worker/call.h"
 #include "worker/capture.h"
 #include "worker/handle-copy.h"
@@ -38,8 +36,6 @@ static struct vgpu_reply_slot *slot_of(struct call *call)
 
 static void publish(struct call *call, struct vgpu_reply_slot *slot, uint32_t size)
 {
-	uint64_t one = 1;
-
 	__atomic_store_n(&slot->size, size, __ATOMIC_RELAXED);
 	/* Partner: the guest's acquire load of its slot's sequence. */
 	__atomic_store_n(&slot->sequence, call->frame->sequence, __ATOMIC_RELEASE);
@@ -48,13 +44,11 @@ static void publish(struct call *call, struct vgpu_reply_slot *slot, uint32_t si
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
 		return;
-	if (call->session->interrupt >= 0) {
-		if (write(call->session->interrupt, &one, sizeof(one)) < 0)
-			vgpu_log_debug("VM %s: the guest cannot be interrupted.",
-				call->session->vm);
-	} else {
-		syscall(SYS_futex, &slot->sequence, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	}
+	if (call->session->interrupt < 0)
+		vgpu_wake_shared_word(&slot->sequence, INT_MAX);
+	else if (vgpu_wake_eventfd(call->session->interrupt))
+		vgpu_log_debug(
+			"VM %s: the guest cannot be interrupted.", call->session->vm);
 }
 
 /* A reply that is nothing but field 1, the result. */

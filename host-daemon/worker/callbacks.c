@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "vgpu/wake.h"
 #include "worker/callbacks.h"
 #include "worker/context.h"
 #include "worker/session.h"
@@ -135,7 +136,7 @@ static void put_due(struct callbacks *callbacks, struct callback *entry)
 	else
 		callbacks->first_due = link;
 	callbacks->last_due = link;
-	pthread_cond_signal(&callbacks->is_due);
+	vgpu_wake_one(&callbacks->is_due);
 }
 
 /* The driver's thread: lets the guest run the callback, and waits until it has. */
@@ -143,6 +144,7 @@ static void call_guest(uint64_t token, CUresult status)
 {
 	struct callbacks *callbacks = &owner->callbacks;
 	struct callback *entry;
+	struct vgpu_nap nap = {};
 
 	pthread_mutex_lock(&callbacks->lock);
 	entry = find(callbacks, token, CALLBACK_PENDING);
@@ -151,7 +153,7 @@ static void call_guest(uint64_t token, CUresult status)
 		put_due(callbacks, entry);
 		/* The table may move while nobody holds the lock. */
 		while (!(entry = find(callbacks, token, CALLBACK_DONE)))
-			pthread_cond_wait(&callbacks->is_done, &callbacks->lock);
+			vgpu_nap_cond(&nap, &callbacks->is_done, &callbacks->lock);
 		release(callbacks, entry);
 	}
 	pthread_mutex_unlock(&callbacks->lock);
@@ -193,12 +195,13 @@ CUresult callbacks_next(struct session *session, struct callback_due *due)
 	struct callbacks *callbacks = &session->callbacks;
 	CUresult result = CUDA_ERROR_NOT_PERMITTED;
 	struct callback *entry;
+	struct vgpu_nap nap = {};
 
 	pthread_mutex_lock(&callbacks->lock);
 	if (!callbacks->is_asked) {
 		callbacks->is_asked = true;
 		while (!callbacks->first_due)
-			pthread_cond_wait(&callbacks->is_due, &callbacks->lock);
+			vgpu_nap_cond(&nap, &callbacks->is_due, &callbacks->lock);
 		callbacks->is_asked = false;
 
 		entry = &callbacks->entries[callbacks->first_due - 1];
@@ -226,7 +229,7 @@ CUresult callbacks_done(struct session *session, uint64_t token)
 	entry = find(callbacks, token, CALLBACK_RUNNING);
 	if (entry) {
 		entry->state = CALLBACK_DONE;
-		pthread_cond_broadcast(&callbacks->is_done);
+		vgpu_wake_all(&callbacks->is_done);
 	}
 	pthread_mutex_unlock(&callbacks->lock);
 	return entry ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -3,9 +3,10 @@
  * The dispatcher: takes frames off the ring, in order
  *
  * While calls flow the dispatcher looks at the ring without sleeping. It sleeps after
- * SPIN_NS without a call, by the ring's sleep protocol, on the channel's doorbell;
- * a guest that rings for nothing is listened to at a limited rate only. Without
- * doorbells it looks again after pauses that grow.
+ * SPIN_NS without a call, by the ring's sleep protocol, on the channel's doorbell,
+ * and now and then looks at the ring in its sleep, see vgpu/wake.h; a guest that rings
+ * for nothing is listened to at a limited rate only. Without doorbells it looks again
+ * after pauses that grow.
  *
  * After EAGER_NS it lets others run between its looks, since the guest may share this
  * very processor. Three things are learned from how that goes, as a guest thread learns
@@ -29,6 +30,7 @@
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
+#include "vgpu/wake.h"
 #include "worker/call.h"
 #include "worker/dispatcher.h"
 #include "worker/session.h"
@@ -202,17 +204,28 @@ static void take(struct loop *loop, const struct vgpu_frame *frame)
 	fence_run_due(session, &session->runner);
 }
 
+/* A lane that made marks possible rings only while it knows of any: look again after
+ * announcing sleep, as with frames. Partner: fence_lane_done(). */
+static bool may_sleep(struct session *session)
+{
+	return vgpu_ring_prepare_sleep(&session->consumer) && !fence_has_due(session);
+}
+
+/* Whether a ring was missed is found by looking, in the midst of the sleep. */
 static void wait_for_doorbell(struct loop *loop)
 {
-	struct pollfd fd = { .fd = loop->session->doorbell, .events = POLLIN };
+	struct session *session = loop->session;
+	struct pollfd fd = { .fd = session->doorbell, .events = POLLIN };
+	struct vgpu_nap nap = {};
 	uint64_t count;
 
 	if (loop->n_empty_wakes > EMPTY_WAKES)
 		pause_for(EMPTY_WAKE_NS);
-	poll(&fd, 1, -1);
+	while (!poll(&fd, 1, (int)vgpu_nap_ms(&nap)))
+		if (!may_sleep(session))
+			return;
 	if (read(fd.fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		session_end(
-			loop->session, VGPU_REASON_HOST, "the doorbell cannot be read");
+		session_end(session, VGPU_REASON_HOST, "the doorbell cannot be read");
 	loop->n_empty_wakes++;
 }
 
@@ -228,9 +241,7 @@ static void sleep_until_called(struct loop *loop)
 	}
 	/* Partner: dispatcher_wake(). */
 	__atomic_store_n(&session->dispatcher_sleeps, true, __ATOMIC_RELAXED);
-	/* A lane that made marks possible rings only while it knows of any: look again
-	 * after announcing sleep, as with frames. Partner: fence_lane_done(). */
-	if (vgpu_ring_prepare_sleep(&session->consumer) && !fence_has_due(session))
+	if (may_sleep(session))
 		wait_for_doorbell(loop);
 	vgpu_ring_awake(&session->consumer);
 	/* It is who wakes that says otherwise. */
@@ -243,14 +254,12 @@ static void sleep_until_called(struct loop *loop)
 
 void dispatcher_wake(struct session *session)
 {
-	uint64_t one = 1;
-
 	/* Only a hint: one that comes too early, before the sleep, wakes nobody. */
 	if (session->doorbell < 0 ||
 		!__atomic_exchange_n(
 			&session->dispatcher_sleeps, false, __ATOMIC_RELAXED))
 		return;
-	if (write(session->doorbell, &one, sizeof(one)) < 0)
+	if (vgpu_wake_eventfd(session->doorbell))
 		vgpu_log_debug("VM %s: the dispatcher cannot be rung.", session->vm);
 }
 

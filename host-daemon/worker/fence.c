@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "vgpu/log.h"
 #include "vgpu/ring-layout.h"
+#include "vgpu/wake.h"
 #include "worker/session.h"
 
 /* A write made by a host function, where the device cannot. */
@@ -346,12 +346,10 @@ void fence_lane_begins(struct session *session)
 
 void fence_kick(struct session *session)
 {
-	uint64_t one = 1;
-
 	if (!__atomic_load_n(&session->fences.n_due, __ATOMIC_SEQ_CST) ||
 		session->doorbell < 0)
 		return;
-	if (write(session->doorbell, &one, sizeof(one)) < 0)
+	if (vgpu_wake_eventfd(session->doorbell))
 		vgpu_log_debug("VM %s: the dispatcher cannot be rung.", session->vm);
 }
 

@@ -7,19 +7,21 @@
 
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "vgpu/wake.h"
 #include "worker/growth.h"
 #include "worker/session.h"
 
 static int wait_locked(struct session *session)
 {
+	struct vgpu_nap nap = {};
 	struct timespec until;
 	int r = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += GROWTH_TIMEOUT_S;
 	while (!session->grant_arrived && !r)
-		r = -pthread_cond_clockwait(&session->granted, &session->grant_lock,
-			CLOCK_MONOTONIC, &until);
+		r = vgpu_nap_cond_until(
+			&nap, &session->granted, &session->grant_lock, &until);
 	return session->grant_arrived ? session->grant.error : vgpu_error_origin(r);
 }
 
@@ -93,7 +95,7 @@ void growth_granted(struct session *session, const struct control_grant *grant)
 	} else {
 		session->grant = *grant;
 		session->grant_arrived = true;
-		pthread_cond_broadcast(&session->granted);
+		vgpu_wake_all(&session->granted);
 	}
 	pthread_mutex_unlock(&session->grant_lock);
 }

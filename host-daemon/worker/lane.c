@@ -9,6 +9,7 @@
 #include "vgpu/error.h"
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
+#include "vgpu/wake.h"
 #include "worker/call.h"
 #include "worker/dispatcher.h"
 #include "worker/session.h"
@@ -56,10 +57,11 @@ struct lane *lane_get(struct session *session, uint32_t index)
 static struct lane_item *wait_item(struct lane *lane)
 {
 	struct lane_item *item;
+	struct vgpu_nap nap = {};
 
 	pthread_mutex_lock(&lane->lock);
 	while (!lane->queue)
-		pthread_cond_wait(&lane->filled, &lane->lock);
+		vgpu_nap_cond(&nap, &lane->filled, &lane->lock);
 	item = lane->queue;
 	lane->queue = item->next;
 	lane->n_queued--;
@@ -78,7 +80,7 @@ static void release_item(struct lane *lane, struct lane_item *item)
 		lane->first_busy = false;
 	lane->n_done++;
 	pthread_mutex_unlock(&lane->lock);
-	pthread_cond_signal(&lane->done);
+	vgpu_wake_one(&lane->done);
 }
 
 /* Whether a call may give streams work, and its guest thread has more to say when it is
@@ -197,12 +199,13 @@ int lane_post(struct lane *lane, const struct vgpu_frame *frame, bool ordered)
 	r = post_locked(lane, frame, ordered);
 	pthread_mutex_unlock(&lane->lock);
 	if (!r)
-		pthread_cond_signal(&lane->filled);
+		vgpu_wake_one(&lane->filled);
 	return r;
 }
 
 int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered)
 {
+	struct vgpu_nap nap = {};
 	int r;
 
 	r = lane_post(lane, frame, ordered);
@@ -210,7 +213,7 @@ int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered)
 		return r < 0 ? vgpu_error_trace(r) : r;
 	pthread_mutex_lock(&lane->lock);
 	while (lane->n_done != lane->n_posted)
-		pthread_cond_wait(&lane->done, &lane->lock);
+		vgpu_nap_cond(&nap, &lane->done, &lane->lock);
 	pthread_mutex_unlock(&lane->lock);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "vgpu/cleanup.h"
+#include "vgpu/wake.h"
 #include "worker/session.h"
 #include "worker/store.h"
 
@@ -29,14 +30,15 @@ void store_deinit(struct store *store)
 
 static int wait_locked(struct store *store)
 {
+	struct vgpu_nap nap = {};
 	struct timespec until;
 	int r = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += STORE_TIMEOUT_S;
 	while (!store->has_arrived && !r)
-		r = -pthread_cond_clockwait(&store->answered, &store->answer_lock,
-			CLOCK_MONOTONIC, &until);
+		r = vgpu_nap_cond_until(
+			&nap, &store->answered, &store->answer_lock, &until);
 	return store->has_arrived ? 0 : r;
 }
 
@@ -99,7 +101,7 @@ void store_answered(struct session *session, const struct control_image *answer,
 		store->size = answer->size;
 		store->has_arrived = true;
 		fd = -1;
-		pthread_cond_broadcast(&store->answered);
+		vgpu_wake_all(&store->answered);
 	}
 	pthread_mutex_unlock(&store->answer_lock);
 	vgpu_close(fd);

@@ -3,6 +3,8 @@
  * Contexts: streams that share tickets, a legacy stream and a fault
  */
 
+#include "vgpu/wake.h"
+
 #include "sched/sched.h"
 
 void sched_context_init(struct sched_context *context, struct sched *sched)
@@ -32,7 +34,7 @@ static void context_fail(struct sched_context *context, int fault)
 	__atomic_store_n(&context->stop, fault, __ATOMIC_RELAXED);
 	TAILQ_FOREACH(stream, &context->streams, link) {
 		if (stream->n_waiters)
-			pthread_cond_broadcast(&stream->done);
+			vgpu_wake_all(&stream->done);
 		sched_kick(stream);
 	}
 	TAILQ_FOREACH(stream, &context->lanes, link)
@@ -48,6 +50,7 @@ void sched_context_deinit(struct sched_context *context)
 {
 	struct sched *sched = context->sched;
 	struct sched_stream *stream;
+	struct vgpu_nap nap = {};
 
 	sched_lock(sched);
 	TAILQ_FOREACH(stream, &context->streams, link)
@@ -58,7 +61,7 @@ void sched_context_deinit(struct sched_context *context)
 
 	sched_lock(sched);
 	while (!TAILQ_EMPTY(&context->streams) || context->n_waiters > 1)
-		pthread_cond_wait(&context->done, &sched->lock);
+		vgpu_nap_cond(&nap, &context->done, &sched->lock);
 	sched_unlock(sched);
 	pthread_cond_destroy(&context->done);
 }
@@ -84,6 +87,7 @@ static bool context_has_before(const struct sched_context *context, uint64_t tic
 int sched_context_wait(struct sched_context *context)
 {
 	struct sched *sched = context->sched;
+	struct vgpu_nap nap = {};
 	uint64_t ticket;
 	int fault;
 
@@ -91,10 +95,10 @@ int sched_context_wait(struct sched_context *context)
 	ticket = context->next_ticket;
 	context->n_waiters++;
 	while (context_has_before(context, ticket))
-		pthread_cond_wait(&context->done, &sched->lock);
+		vgpu_nap_cond(&nap, &context->done, &sched->lock);
 	context->n_waiters--;
 	if (context->n_waiters)
-		pthread_cond_broadcast(&context->done);
+		vgpu_wake_all(&context->done);
 	fault = context->fault;
 	sched_unlock(sched);
 	return fault;

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "vgpu/wake.h"
+
 #include "sched/sched.h"
 
 struct sched_mark *sched_mark_new(struct sched *sched)
@@ -48,19 +50,20 @@ void sched_mark_finish(struct sched_mark *mark)
 	TAILQ_FOREACH(stream, &mark->waiters, wait_link)
 		sched_kick(stream);
 	if (mark->sched->n_mark_waiters)
-		pthread_cond_broadcast(&mark->sched->mark_done);
+		vgpu_wake_all(&mark->sched->mark_done);
 }
 
 void sched_mark_wait(struct sched_mark *mark)
 {
 	struct sched *sched = mark->sched;
+	struct vgpu_nap nap = {};
 
 	if (sched_mark_is_done(mark))
 		return;
 	sched_lock(sched);
 	sched->n_mark_waiters++;
 	while (!mark->is_done)
-		pthread_cond_wait(&sched->mark_done, &sched->lock);
+		vgpu_nap_cond(&nap, &sched->mark_done, &sched->lock);
 	sched->n_mark_waiters--;
 	sched_unlock(sched);
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "vgpu/error.h"
+#include "vgpu/wake.h"
 
 #include "sched/sched.h"
 
@@ -47,6 +48,7 @@ static void *kernel_main(void *argument)
 {
 	struct sched_worker worker = *(struct sched_worker *)argument;
 	struct sched *sched = worker.sched;
+	struct vgpu_nap nap = {};
 	char name[16];
 
 	free(argument);
@@ -56,9 +58,10 @@ static void *kernel_main(void *argument)
 	for (;;) {
 		while (TAILQ_EMPTY(&sched->grids)) {
 			sched->n_idle++;
-			pthread_cond_wait(&sched->kernel_work, &sched->lock);
+			vgpu_nap_cond(&nap, &sched->kernel_work, &sched->lock);
 			sched->n_idle--;
 		}
+		nap = (struct vgpu_nap){};
 		sched_grid_serve(&worker);
 		/* What this completed may hold work for other threads. */
 		sched_unlock(sched);
@@ -99,6 +102,7 @@ static void *copy_main(void *argument)
 {
 	struct sched *sched = argument;
 	struct sched_stream *stream;
+	struct vgpu_nap nap = {};
 
 	prctl(PR_SET_NAME, "softgpu-copy");
 	sched_lock(sched);
@@ -119,9 +123,10 @@ static void *copy_main(void *argument)
 			sched_poll_wait(sched);
 		} else {
 			sched->poll_ns = SCHED_POLL_NS;
-			pthread_cond_wait(&sched->copy_work, &sched->lock);
+			vgpu_nap_cond(&nap, &sched->copy_work, &sched->lock);
 			continue;
 		}
+		nap = (struct vgpu_nap){};
 		sched_unlock(sched);
 		sched_lock(sched);
 	}
@@ -132,6 +137,7 @@ static void *host_main(void *argument)
 {
 	struct sched *sched = argument;
 	struct sched_stream *stream;
+	struct vgpu_nap nap = {};
 	struct sched_host host;
 	int fault;
 
@@ -140,9 +146,10 @@ static void *host_main(void *argument)
 	for (;;) {
 		stream = TAILQ_FIRST(&sched->hosts);
 		if (!stream) {
-			pthread_cond_wait(&sched->host_work, &sched->lock);
+			vgpu_nap_cond(&nap, &sched->host_work, &sched->lock);
 			continue;
 		}
+		nap = (struct vgpu_nap){};
 		TAILQ_REMOVE(&sched->hosts, stream, wait_link);
 		stream->state = SCHED_STREAM_RUNNING;
 		host = STAILQ_FIRST(&stream->ops)->host;

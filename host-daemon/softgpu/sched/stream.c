@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "vgpu/error.h"
+#include "vgpu/wake.h"
 
 #include "sched/graph.h"
 #include "sched/sched.h"
@@ -55,7 +56,7 @@ static void stream_release(struct sched_stream *stream)
 	TAILQ_REMOVE(&stream->context->streams, stream, link);
 	pthread_cond_destroy(&stream->done);
 	if (stream->context->n_waiters)
-		pthread_cond_broadcast(&stream->context->done);
+		vgpu_wake_all(&stream->context->done);
 	if (!stream->is_legacy)
 		free(stream);
 }
@@ -142,9 +143,9 @@ static void stream_pop(struct sched_stream *stream)
 	stream->n_completed++;
 	stream_kick_held(stream);
 	if (stream->n_waiters)
-		pthread_cond_broadcast(&stream->done);
+		vgpu_wake_all(&stream->done);
 	if (context->n_waiters)
-		pthread_cond_broadcast(&context->done);
+		vgpu_wake_all(&context->done);
 }
 
 void sched_stream_complete(struct sched_stream *stream)
@@ -254,19 +255,19 @@ void sched_unlock(struct sched *sched)
 	n_wake = sched->n_wanted < sched->n_idle ? sched->n_wanted : sched->n_idle;
 	sched->n_wanted = 0;
 	while (n_wake--)
-		pthread_cond_signal(&sched->kernel_work);
+		vgpu_wake_one(&sched->kernel_work);
 	if (!TAILQ_EMPTY(&sched->copies) || !TAILQ_EMPTY(&sched->polling))
-		pthread_cond_signal(&sched->copy_work);
+		vgpu_wake_one(&sched->copy_work);
 	if (!TAILQ_EMPTY(&sched->hosts))
-		pthread_cond_signal(&sched->host_work);
+		vgpu_wake_one(&sched->host_work);
 	pthread_mutex_unlock(&sched->lock);
 }
 
 /* Waits without the lock being settled in between: the caller has nothing kicked. */
-static void stream_sleep(struct sched_stream *stream)
+static void stream_sleep(struct sched_stream *stream, struct vgpu_nap *nap)
 {
 	stream->n_waiters++;
-	pthread_cond_wait(&stream->done, &stream->context->sched->lock);
+	vgpu_nap_cond(nap, &stream->done, &stream->context->sched->lock);
 	stream->n_waiters--;
 	if (stream->is_destroyed)
 		sched_kick(stream);
@@ -275,9 +276,10 @@ static void stream_sleep(struct sched_stream *stream)
 static int stream_wait_locked(struct sched_stream *stream, uint64_t target)
 {
 	struct sched_context *context = stream->context;
+	struct vgpu_nap nap = {};
 
 	while (stream->n_completed < target)
-		stream_sleep(stream);
+		stream_sleep(stream, &nap);
 	return context->fault;
 }
 
@@ -315,11 +317,12 @@ static int stream_submit_locked(
 {
 	struct sched_context *context = stream->context;
 	bool is_copy = template->kind == SCHED_COPY || template->kind == SCHED_FILL;
+	struct vgpu_nap nap = {};
 	struct sched_op *op;
 	uint64_t target;
 
 	while (stream->n_ops >= SCHED_QUEUE_MAX && !context->fault)
-		stream_sleep(stream);
+		stream_sleep(stream, &nap);
 	op = NULL;
 	if (!context->fault && !stream_staff(context->sched, template))
 		op = sched_op_new(context->sched, template);
