@@ -3,7 +3,8 @@
 """Runs a program on the guest library against a private vgpud, and checks the host's books.
 
     through.py [--driver D] [--sync] [--expect NAME=N]... [--host-set NAME=VALUE]... \
-        [--claims SOURCE [--once]] [--log PATTERN]... BUILD -- PROGRAM [ARGUMENT...]
+        [--claims SOURCE [--once]] [--log PATTERN]... [--copies FOLDER] \
+        BUILD -- PROGRAM [ARGUMENT...]
 
 The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After it
 ended, vgpud's line on each session must show at least N of NAME (launches,
@@ -79,6 +80,8 @@ def main():
     parser.add_argument("--log", action="append", default=[], metavar="PATTERN",
                         help="once in the host's log, whatever it says besides")
     parser.add_argument("--preload", metavar="LIBRARY", help="into program and worker alike")
+    parser.add_argument("--copies", metavar="FOLDER",
+                        help="where another vgpud is, with its worker and both libraries")
     parser.add_argument("build")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
@@ -89,11 +92,13 @@ def main():
         both = {"LD_PRELOAD": options.preload, "VGPU_COUNT_DIR": counts.name}
         extra = "warm-workers = 0"  # one that starts up meanwhile would count too
     host_environment = dict(both, **dict(v.split("=", 1) for v in options.host_set))
-    with counts, Host(options.build, options.driver, extra, host_environment) as host:
+    vgpud = options.copies and os.path.join(options.copies, "vgpud")
+    with counts, Host(options.build, options.driver, extra, host_environment, vgpud) as host:
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket), **both)
         # The library keeps what a reader may still hold: to a sanitizer that is a leak.
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
-        library = os.path.join(os.path.abspath(options.build), "guest-shim")
+        library = options.copies or os.path.join(options.build, "guest-shim")
+        library = os.path.abspath(library)
         environment["LD_LIBRARY_PATH"] = library
         if options.sync:
             environment["VGPU_SYNC"] = "1"

@@ -518,6 +518,29 @@ def test_sizes_change_while_the_host_reads_them(host, api):
     still_serves(host, api)
 
 
+class SilentChannel(Channel):
+    """A guest whose doorbells are all lost."""
+
+    def ring_doorbell(self, vector):
+        pass
+
+
+def test_frames_are_taken_without_their_doorbell(host, api):
+    # So is the request to open the channel.
+    channel = SilentChannel(api, host.socket)
+    # One that lane's thread sleeps for, one that the dispatcher answers; each meets a
+    # host that has fallen asleep just now, or long ago.
+    for pause, symbol in ((0, "cuCtxSynchronize"), (0, "vgpuHello"), (2, "vgpuHello")):
+        channel.wait(lambda: channel.u32(channel.area + 128), "the host to sleep")
+        time.sleep(pause)
+        result, _ = channel.call(symbol)
+        assert result in (0, INVALID_CONTEXT), result
+    # And the request to close it.
+    channel.put("I", wire.TABLE_OFF, wire.CLOSING)
+    channel.wait(lambda: channel.state == wire.FREE, "the host to clear the channel")
+    channel.close()
+
+
 def test_random_frames_end_at_most_their_own_channel(host, api):
     rng = random.Random(7)
     ids = sorted(api.ids.values())
