@@ -143,8 +143,10 @@ static bool submit(struct shim_thread *thread, uint16_t id, uint16_t flags,
 			shim_stream_count(stream, flags & VGPU_FRAME_REPLY);
 	}
 	shim_unlock(&ring.lock);
-	if (frame && __builtin_expect(vgpu_ring_is_asleep(&ring.producer), 0))
+	if (frame && __builtin_expect(vgpu_ring_is_asleep(&ring.producer), 0)) {
 		wake_host();
+		thread->pace.rang = true;
+	}
 	if (__builtin_expect(cancel_type != PTHREAD_CANCEL_DEFERRED, 0))
 		pthread_setcanceltype(cancel_type, NULL);
 	return frame;

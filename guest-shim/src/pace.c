@@ -18,6 +18,7 @@
 #define YIELD_NS 3000ull
 #define TOGETHER_WAITS 16u
 #define LATE_WAITS 16u
+#define DEAF_WAITS 16u
 
 static void count_down(uint32_t *n)
 {
@@ -31,6 +32,7 @@ static void count_wait(struct shim_pace *pace)
 	count_down(&pace->n_crowded);
 	count_down(&pace->n_together);
 	count_down(&pace->n_late);
+	count_down(&pace->n_deaf);
 }
 
 bool shim_pace_yields(const struct shim_pace *pace)
@@ -59,6 +61,11 @@ void shim_pace_note_late(struct shim_pace *pace)
 	/* Whoever found no time to look knows nothing of the device. */
 	if (!pace->n_crowded)
 		pace->n_late = LATE_WAITS;
+}
+
+void shim_pace_note_deaf(struct shim_pace *pace)
+{
+	pace->n_deaf = DEAF_WAITS;
 }
 
 void shim_pace_note_woken(struct shim_pace *pace, uint64_t waited_ns)

@@ -14,6 +14,8 @@
  *	late		work whose length is known was not over when it should have been:
  *			other work lies in front of it; it is spun for with the
  *			processor kept, no longer
+ *	deaf		a host that slept was not awake in the time that this takes where
+ *			it has a processor of its own: nobody spins for that longer
  *
  * All but the first are assumed for a number of waits, then tried again.
  */
@@ -27,7 +29,9 @@ struct shim_pace {
 	uint32_t n_crowded;  /* waits to come for which others want the processor */
 	uint32_t n_together; /* waits to come for which the host runs here */
 	uint32_t n_late;     /* waits to come for which a device is late */
+	uint32_t n_deaf;     /* waits to come for which a host that sleeps is late */
 	uint64_t asked_ns;   /* when a poller let its query travel */
+	bool rang;	     /* the host slept when this thread last submitted */
 };
 
 /* Whether this wait may give the processor up and look again, once it was eager. */
@@ -41,6 +45,9 @@ void shim_pace_note_come(struct shim_pace *pace, uint64_t away_ns);
 
 /* Work was not over in the time that it takes. */
 void shim_pace_note_late(struct shim_pace *pace);
+
+/* A host that slept was not awake in time. */
+void shim_pace_note_deaf(struct shim_pace *pace);
 
 /* A wait ended by being woken, after so long. */
 void shim_pace_note_woken(struct shim_pace *pace, uint64_t waited_ns);

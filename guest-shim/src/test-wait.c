@@ -17,6 +17,8 @@
 #define MANY 1000u
 /* Others may want the processor at any one of them. */
 #define TRIES 20
+/* Longer than is spun for a host that is awake. */
+#define WAKES_NS 200000u
 
 static uint64_t word;
 
@@ -92,6 +94,39 @@ TEST(work_is_spun_for_also_after_long_waits)
 	if (!came)
 		test_skip("others wanted the processor each of %d times", TRIES);
 	check_eq(pace.n_long, 0);
+}
+
+static uint64_t wait_in_vain_ns(struct shim_pace *pace)
+{
+	uint64_t before = shim_now_ns();
+
+	check(!shim_wait_word(pace, &word, 1, false));
+	check(!pace->rang);
+	return shim_now_ns() - before;
+}
+
+TEST(a_host_that_slept_is_given_the_time_to_wake_up)
+{
+	struct shim_pace pace;
+
+	shim_wait_setup();
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t ns;
+
+		pace = (struct shim_pace){ .rang = true };
+		ns = wait_in_vain_ns(&pace);
+		if (pace.n_crowded)
+			continue;
+		check(ns > WAKES_NS);
+		/* Next time it is known that it has no processor to do so. */
+		check(pace.n_deaf);
+		pace.n_deaf = 1;
+		pace.rang = true;
+		wait_in_vain_ns(&pace);
+		check_eq(pace.n_deaf, 1);
+		return;
+	}
+	test_skip("others wanted the processor each of %d times", TRIES);
 }
 
 /* A host that sleeps until it is rung for so many times, or the guest has slept so often:

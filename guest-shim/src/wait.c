@@ -9,6 +9,9 @@
  * That is right on a machine with nothing else to do. What tells otherwise is learned by
  * each thread for itself, see pace.h.
  *
+ * A host that slept and was rung for is given the time to wake up on top: else this
+ * thread would go to sleep just before the answer, and have to be woken in turn.
+ *
  * Where it is known how long the work takes, as with copies, a spin of that length costs
  * no more processor time than NVIDIA's driver spends, which spins by default, and saves
  * the wake-up.
@@ -39,6 +42,8 @@
  * the processor up in the midst of a copy in pieces gets it back after the time slice of
  * somebody else, and the other side, which finds nothing to do, goes to sleep. */
 #define EAGER_MAX_NS 1000000ull
+/* A host that slept is awake after as long, if it has a processor of its own. */
+#define HOST_WAKES_NS 200000ull
 /* Naps of those who wait for a reply: the first is longer than the wake-up of a host
  * that was rung, the last bounds how late the end of the host is noticed. */
 #define NAP_MIN_MS 2u
@@ -121,11 +126,23 @@ static bool spin_at_pace(struct shim_wait *wait, struct shim_pace *pace)
 		wait->started_ns = now;
 	if (wait->looked_ns)
 		shim_pace_note_away(pace, now - wait->looked_ns);
-	if (!may_yield(wait, pace) || now - wait->started_ns > SPIN_NS + wait->worth_ns)
+	if (!may_yield(wait, pace))
 		return false;
+	if (now - wait->started_ns > SPIN_NS + wait->worth_ns + wait->wakes_ns) {
+		if (wait->wakes_ns)
+			shim_pace_note_deaf(pace);
+		return false;
+	}
 	wait->looked_ns = now;
 	sched_yield();
 	return true;
+}
+
+/* What this wait is for was submitted just now. */
+static void note_host(struct shim_wait *wait, struct shim_pace *pace)
+{
+	wait->wakes_ns = pace->rang && !pace->n_deaf ? HOST_WAKES_NS : 0;
+	pace->rang = false;
 }
 
 /* What came, came while spinning. */
@@ -159,6 +176,7 @@ bool shim_wait_word(
 {
 	struct shim_wait wait = {};
 
+	note_host(&wait, pace);
 	/* Partner: the device, or the worker on its behalf, after the work in front. */
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value)
 		if (gives_up || !spin_at_pace(&wait, pace))
@@ -172,6 +190,7 @@ bool shim_wait_work(
 {
 	struct shim_wait wait = { .worth_ns = worth_ns };
 
+	note_host(&wait, pace);
 	/* A wait that is cut short tells nothing of the next one. */
 	if (pace->n_late && worth_ns > EAGER_MAX_NS)
 		wait.worth_ns = EAGER_MAX_NS;
@@ -216,6 +235,7 @@ bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 	struct vgpu_nap nap = {};
 	bool is_dead = false;
 
+	note_host(&wait, pace);
 	while (!has_come(slot, sequence)) {
 		if (!parks && spin_at_pace(&wait, pace))
 			continue;

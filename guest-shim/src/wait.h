@@ -19,6 +19,7 @@ struct shim_wait {
 	uint64_t started_ns;
 	uint64_t looked_ns;
 	uint64_t worth_ns; /* how long it is spun for beyond what a wake-up costs */
+	uint64_t wakes_ns; /* how long the host may take to wake up first */
 	uint32_t n_turns;
 };
 
