@@ -56,6 +56,10 @@
 /* How many calls after a pause long what was learned from a yield is believed. */
 #define CROWDED_CALLS 64u
 #define TOGETHER_CALLS 16u
+/* Wake-ups by lanes in a row after which no call came, that say that none will; and for
+ * how many sleeps that is believed. */
+#define VAIN_WAKES 4u
+#define VAIN_TRY_EVERY 32u
 /* Frames taken between two publications of the ring's head. */
 #define RELEASE_EVERY 16u
 #define SLOW_CALL_NS 1000000u
@@ -82,7 +86,8 @@ struct loop {
 	uint32_t n_crowded;  /* calls to come for which others want the processor */
 	uint32_t n_together; /* calls to come for which the guest shares it */
 	bool slept;
-	bool expects; /* a guest thread was told what it waited for */
+	bool expects;	 /* a guest thread was told what it waited for */
+	uint32_t n_vain; /* times in a row that it had nothing more to say */
 	uint64_t pause;
 	uint32_t n_taken;
 	uint32_t n_looks;
@@ -166,6 +171,8 @@ static void learn_from_gap(struct loop *loop)
 	else if (loop->away > YIELD_NS)
 		loop->n_together = TOGETHER_CALLS;
 	loop->away = 0;
+	if (loop->expects)
+		loop->n_vain = 0;
 	loop->expects = false;
 	loop->slept = false;
 	loop->gap_since = 0;
@@ -217,21 +224,41 @@ static void wait_for_doorbell(struct loop *loop)
 	struct session *session = loop->session;
 	struct pollfd fd = { .fd = session->doorbell, .events = POLLIN };
 	struct vgpu_nap nap = {};
-	uint64_t count;
 
 	if (loop->n_empty_wakes > EMPTY_WAKES)
 		pause_for(EMPTY_WAKE_NS);
-	while (!poll(&fd, 1, (int)vgpu_nap_ms(&nap)))
+	while (!poll(&fd, 1, (int)vgpu_nap_ms(&nap))) {
 		if (!may_sleep(session))
 			return;
-	if (read(fd.fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		session_end(session, VGPU_REASON_HOST, "the doorbell cannot be read");
+		fence_pay(session, &session->runner);
+	}
 	loop->n_empty_wakes++;
+}
+
+/* Before the next sleep and not after the last one, when a guest waits: whoever rang
+ * before now did it for what is found on the ring. */
+static void forget_rings(struct session *session)
+{
+	uint64_t count;
+
+	if (read(session->doorbell, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		session_end(session, VGPU_REASON_HOST, "the doorbell cannot be read");
+}
+
+/* Whether a lane that has told a guest thread what it waited for is to wake this thread,
+ * so that it looks for what comes next. Where nothing came, time after time, that is a
+ * wake-up for nothing. */
+static bool listens_to_lanes(struct loop *loop)
+{
+	if (loop->expects || loop->n_vain >= VAIN_WAKES)
+		loop->n_vain++;
+	return loop->n_vain < VAIN_WAKES || loop->n_vain % VAIN_TRY_EVERY == 0;
 }
 
 static void sleep_until_called(struct loop *loop)
 {
 	struct session *session = loop->session;
+	bool listens;
 
 	if (session->poll) {
 		pause_for(loop->pause);
@@ -239,14 +266,16 @@ static void sleep_until_called(struct loop *loop)
 			loop->pause *= 2;
 		return;
 	}
+	forget_rings(session);
 	/* Partner: dispatcher_wake(). */
-	__atomic_store_n(&session->dispatcher_sleeps, true, __ATOMIC_RELAXED);
+	listens = listens_to_lanes(loop);
+	__atomic_store_n(&session->dispatcher_sleeps, listens, __ATOMIC_RELAXED);
 	if (may_sleep(session))
 		wait_for_doorbell(loop);
 	vgpu_ring_awake(&session->consumer);
 	/* It is who wakes that says otherwise. */
-	loop->expects = !__atomic_exchange_n(
-		&session->dispatcher_sleeps, false, __ATOMIC_RELAXED);
+	loop->expects = listens && !__atomic_exchange_n(&session->dispatcher_sleeps,
+					   false, __ATOMIC_RELAXED);
 	/* That ring was none of the guest's. */
 	if (loop->expects && loop->n_empty_wakes)
 		loop->n_empty_wakes--;
@@ -255,9 +284,8 @@ static void sleep_until_called(struct loop *loop)
 void dispatcher_wake(struct session *session)
 {
 	/* Only a hint: one that comes too early, before the sleep, wakes nobody. */
-	if (session->doorbell < 0 ||
-		!__atomic_exchange_n(
-			&session->dispatcher_sleeps, false, __ATOMIC_RELAXED))
+	if (session->doorbell < 0 || !__atomic_exchange_n(&session->dispatcher_sleeps,
+					     false, __ATOMIC_RELAXED))
 		return;
 	if (vgpu_wake_eventfd(session->doorbell))
 		vgpu_log_debug("VM %s: the dispatcher cannot be rung.", session->vm);

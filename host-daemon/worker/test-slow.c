@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <time.h>
 
 #include "test.h"
@@ -53,6 +54,8 @@ TEST(a_call_that_holds_the_dispatcher_is_counted)
 
 	fixture_init(&fixture);
 	fixture_enter(&fixture, 0);
+	fixture.session.doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	check(fixture.session.doorbell >= 0);
 	fixture.driver.table.cuMemGetInfo_v2 = sleep_long;
 	vgpu_ring_producer_init(&producer, fixture.session.area);
 	submit(&producer, 1000);
