@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A call that finds the host asleep wakes whom it has to, and nobody else.
+
+    test_wakes.py BUILD PROGRAM
+
+Wake-ups are counted as the kernel counts sleeps: a thread's voluntary switches. What is
+judged is the median of many calls: on a busy machine some meet a host that is awake, or
+one that looks whether it missed a doorbell.
+"""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+
+from host import Host  # noqa: E402
+
+N_CALLS = 61
+# Longer than anybody looks for what comes next.
+PAUSE_S = 0.004
+
+
+def wakes(pids):
+    """How often each thread of some processes slept and was woken so far."""
+    found = {}
+    for name, pid in pids.items():
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as f:
+                text = f.read()
+            n = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", text, re.M)
+            found[name, task] = int(n.group(1))
+    return found
+
+
+def count(child, what, pids):
+    """Returns a list of wake-ups a call, by process and thread."""
+    counts = []
+    for _ in range(N_CALLS):
+        time.sleep(PAUSE_S)
+        before = wakes(pids)
+        child.stdin.write(what + "\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "done\n"
+        time.sleep(PAUSE_S)
+        after = wakes(pids)
+        counts.append({task: n - before.get(task, n) for task, n in after.items()})
+    return counts
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(child) for child in f.read().split()]
+
+
+def check(child, pids):
+    # Answered at once, by the dispatcher.
+    counts = count(child, "ask", pids)
+    for name in pids:
+        n = statistics.median(sum(c[t] for t in c if t[0] == name) for c in counts)
+        print(f"a call that is answered at once wakes the {name} {n} times", flush=True)
+        assert n == (name == "worker")
+    dispatcher = max(counts[0], key=lambda task: sum(c[task] for c in counts))
+    # Once to start the work, once to hand the wait for it to a lane, and not once more
+    # when that has answered: nothing ever came then.
+    counts = count(child, "wait", pids)
+    n = statistics.median(c[dispatcher] for c in counts)
+    print(f"work that is waited for wakes the dispatcher {n} times", flush=True)
+    assert n <= 2
+
+
+def main():
+    build, program = sys.argv[1:]
+    # One thread runs all kernels.
+    with Host(build, extra="softgpu-threads = 1\nwarm-workers = 0") as host:
+        environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
+        environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
+        environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+        with subprocess.Popen(
+            [program], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as child:
+            assert child.stdout.readline() == "ready\n"
+            worker = int(host.wait_for(r"session opened .* worker=(\d+)").group(1))
+            pids = {"worker": worker, "keeper": host.process.pid}
+            pids["broker"] = next(pid for pid in children(host.process.pid) if pid != worker)
+            check(child, pids)
+            child.stdin.close()
+            assert child.wait(60) == 0
+
+
+if __name__ == "__main__":
+    main()
