@@ -19,6 +19,9 @@ NO_SPDX = re.compile(r"(^LICENSE|\.md|\.json|\.txt|\.ptx|\.tsv|\.ini|\.clang-for
 TEXT_MAY_BE_WIDE = re.compile(r"\.(md|json|txt|ptx|tsv|xml|golden|proto)$|/golden/|"
                               r"^LICENSE$|/frozen$")
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?! ?\(?#\d)")
+# Bounded sleeps, and wake-ups that a test can lose, are in vgpu/wake.h.
+PRODUCT = re.compile(r"^(guest-shim|host-daemon)/(?!.*\btest-).*\.[ch]$")
+WAKE = re.compile(r"\bpthread_cond_(wait|signal|broadcast)\(|\bFUTEX_WAKE")
 COMMENT = re.compile(r"(//|/\*|^\s*\*|#|<!--)")
 
 
@@ -33,6 +36,8 @@ def check_lines(path, lines):
             yield number, "space at the end of the line"
         if TODO.search(line) and COMMENT.search(line) and "check_style" not in path:
             yield number, "a TODO without a number"
+        if PRODUCT.search(path) and WAKE.search(line):
+            yield number, "sleeps or wakes past vgpu/wake.h"
 
 
 def check_functions(lines):
