@@ -36,7 +36,10 @@ static bool is_valid(struct control_message *message, size_t size, bool cut)
 	return true;
 }
 
-int control_receive(int fd, struct control_message *message, int *fds)
+typedef int receive_fn(int fd, void *data, size_t size, size_t *sizep, int *fds,
+	size_t n_fds_max, size_t *n_fdsp, bool *cutp);
+
+static int receive(int fd, struct control_message *message, int *fds, receive_fn *fn)
 {
 	size_t size, n_fds;
 	bool cut;
@@ -44,8 +47,7 @@ int control_receive(int fd, struct control_message *message, int *fds)
 
 	for (int i = 0; i < CONTROL_FDS_MAX; i++)
 		fds[i] = -1;
-	r = packet_receive(
-		fd, message, sizeof(*message), &size, fds, CONTROL_FDS_MAX, &n_fds, &cut);
+	r = fn(fd, message, sizeof(*message), &size, fds, CONTROL_FDS_MAX, &n_fds, &cut);
 	if (r)
 		return r;
 	if (is_valid(message, size, cut) && message->n_fds == n_fds)
@@ -55,14 +57,12 @@ int control_receive(int fd, struct control_message *message, int *fds)
 	return CONTROL_E_INVALID;
 }
 
-int control_peek(int fd, struct control_message *message)
+int control_receive(int fd, struct control_message *message, int *fds)
 {
-	size_t size;
-	bool cut;
-	int r;
+	return receive(fd, message, fds, packet_receive);
+}
 
-	r = packet_peek(fd, message, sizeof(*message), &size, &cut);
-	if (r)
-		return r;
-	return is_valid(message, size, cut) ? 0 : CONTROL_E_INVALID;
+int control_peek(int fd, struct control_message *message, int *fds)
+{
+	return receive(fd, message, fds, packet_peek);
 }

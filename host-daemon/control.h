@@ -23,10 +23,11 @@
  *	<- OPENED	NONE: it serves. WINDOW: that window is not to be had, and
  *	-> WINDOW	names another, which is answered by OPENED again. Any other
  *			reason: it never will, and exits
- *	<- WANT		more arena, at most one request at a time
- *	-> GRANT	its answer with the same cookie; a GRANT with another cookie than
- *			the open request's came late, or twice because vgpud was
- *			restarted: its extents are the channel's all the same
+ *	<- WANT		more arena, at most one request at a time, each with a cookie of
+ *			its own: the same request, seen again, gets the same extents
+ *	-> GRANT	its answer with the same cookie; one with another cookie than the
+ *			open request's came late: its extents are the channel's all the
+ *			same. It may come twice, because the broker was replaced
  *	<- FIND		an image that its VM may have sent before, by its digest
  *	-> IMAGE	its answer with the same cookie: the image's descriptor, or none;
  *			one with another cookie came late, or twice, and is of no use
@@ -35,7 +36,11 @@
  *			of what has the same digest. Not answered
  *	<- ENDED	last words: why it ends by itself
  *	-> STOP		give up the session and exit; SIGKILL follows CONTROL_STOP_MS
- *later
+ *			later
+ *
+ * The broker peeks a message, acts on it, and takes it out then; it may be killed in
+ * between, and the next one sees the message again. So each message means the same when
+ * it is handled twice, and each answer when it arrives twice; docs/protocol.md says how.
  *
  * A worker is assumed to be taken over by its guest: vgpud checks size, type and
  * every number of what it receives, and reads the counters by pread(2).
@@ -207,9 +212,10 @@ int control_send(int fd, const struct control_message *message, const int *fds);
  * (close-on-exec), all others are -1. Sizes, type and number of descriptors are
  * checked; strings are made to end; nothing else is.
  *
- * @peek:	leave the message in the socket (descriptors are not received)
+ * control_peek() leaves the message in the socket, with its descriptors; those in fds are
+ * further ones.
  *
  * Return: 0, CONTROL_E_EOF, CONTROL_E_AGAIN, CONTROL_E_INVALID or -errno.
  */
 int control_receive(int fd, struct control_message *message, int *fds);
-int control_peek(int fd, struct control_message *message);
+int control_peek(int fd, struct control_message *message, int *fds);

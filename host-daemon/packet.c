@@ -64,8 +64,8 @@ static int receive_header(int fd, struct msghdr *header, int flags, size_t *size
 	return 0;
 }
 
-int packet_receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
-	size_t n_fds_max, size_t *n_fdsp, bool *cutp)
+static int receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
+	size_t n_fds_max, size_t *n_fdsp, bool *cutp, int flags)
 {
 	struct iovec iov = { data, size };
 	union packet_buffer buffer = { 0 };
@@ -81,7 +81,7 @@ int packet_receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
 
 	assert(n_fds_max <= PACKET_FDS_MAX);
 	*n_fdsp = 0;
-	r = receive_header(fd, &header, MSG_CMSG_CLOEXEC, sizep);
+	r = receive_header(fd, &header, MSG_CMSG_CLOEXEC | flags, sizep);
 	if (r)
 		return r;
 	for (cmsg = CMSG_FIRSTHDR(&header); cmsg; cmsg = CMSG_NXTHDR(&header, cmsg)) {
@@ -94,14 +94,14 @@ int packet_receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
 	return 0;
 }
 
-int packet_peek(int fd, void *data, size_t size, size_t *sizep, bool *cutp)
+int packet_receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
+	size_t n_fds_max, size_t *n_fdsp, bool *cutp)
 {
-	struct iovec iov = { data, size };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
-	int r;
+	return receive(fd, data, size, sizep, fds, n_fds_max, n_fdsp, cutp, 0);
+}
 
-	r = receive_header(fd, &header, MSG_PEEK, sizep);
-	if (!r)
-		*cutp = header.msg_flags & MSG_TRUNC;
-	return r;
+int packet_peek(int fd, void *data, size_t size, size_t *sizep, int *fds,
+	size_t n_fds_max, size_t *n_fdsp, bool *cutp)
+{
+	return receive(fd, data, size, sizep, fds, n_fds_max, n_fdsp, cutp, MSG_PEEK);
 }

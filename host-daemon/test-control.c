@@ -39,8 +39,9 @@ TEST(a_message_arrives_with_its_descriptors)
 	sent.assign.channel = 7;
 	check_eq(control_send(pair[0], &sent, mine), 0);
 
-	check_eq(control_peek(pair[1], &message), 0);
+	check_eq(control_peek(pair[1], &message, fds), 0);
 	check_eq(message.type, CONTROL_ASSIGN);
+	close_all(fds, CONTROL_FDS_MAX);
 	check_eq(control_receive(pair[1], &message, fds), 0);
 	check_eq(message.assign.channel, 7);
 	check_eq(strlen(message.assign.vm), CONTROL_VM_NAME_MAX - 1);
@@ -59,6 +60,35 @@ TEST(a_message_arrives_with_its_descriptors)
 	sent.n_fds = 0;
 	check_eq(control_send(pair[1], &sent, NULL), CONTROL_E_EOF);
 	close(pair[1]);
+}
+
+/* The broker relies on it, which may be killed between a look and the receipt. */
+TEST(a_message_that_was_looked_at_still_has_its_descriptors)
+{
+	struct control_message sent = { .type = CONTROL_KEEP, .n_fds = 1 }, message;
+	int pair[2], fds[CONTROL_FDS_MAX], mine;
+	uint64_t count = 1;
+
+	make_pair(pair);
+	mine = eventfd(0, EFD_NONBLOCK);
+	sent.image.size = 99;
+	check_eq(control_send(pair[0], &sent, &mine), 0);
+	for (int i = 0; i < 3; i++) {
+		check_eq(i < 2 ? control_peek(pair[1], &message, fds)
+			       : control_receive(pair[1], &message, fds),
+			0);
+		check_eq(message.type, CONTROL_KEEP);
+		check_eq(message.image.size, 99);
+		check(fds[0] >= 0 && fds[0] != mine && fds[1] == -1);
+		check(fcntl(fds[0], F_GETFD) & FD_CLOEXEC);
+		check_eq(write(fds[0], &count, 8), 8);
+		close_all(fds, CONTROL_FDS_MAX);
+	}
+	check_eq(read(mine, &count, 8), 8);
+	check_eq(count, 3);
+	check_eq(control_peek(pair[1], &message, fds), CONTROL_E_AGAIN);
+	close_all(&mine, 1);
+	close_all(pair, 2);
 }
 
 /* Sends raw bytes with that many descriptors. */
@@ -93,7 +123,7 @@ TEST(what_is_no_message_is_refused_and_its_descriptors_are_closed)
 	check_eq(control_receive(pair[1], &message, fds), CONTROL_E_INVALID);
 	memcpy(long_one, &good, sizeof(good));
 	send_raw(pair[0], long_one, sizeof(long_one), 0, -1);
-	check_eq(control_peek(pair[1], &message), CONTROL_E_INVALID);
+	check_eq(control_peek(pair[1], &message, fds), CONTROL_E_INVALID);
 	check_eq(control_receive(pair[1], &message, fds), CONTROL_E_INVALID);
 	for (int n_fds = 1; n_fds <= 16; n_fds++) {
 		good.n_fds = n_fds > 8 ? (uint32_t)n_fds : 0;

@@ -55,6 +55,18 @@ enum channel_action channel_judge(enum channel_phase phase, uint32_t state)
 	}
 }
 
+/* What the last broker wrote down as granted is the channel's, before anybody else can be
+ * granted a part of it; the worker's request is still in its socket. */
+static void finish_grant(struct channel *channel)
+{
+	struct ledger_channel *record = channel->record;
+
+	if (record->grant_n && (record->phase != CHANNEL_OPEN ||
+				       extent_own(&channel->vm->extents, channel->index,
+					       record->grant_first, record->grant_n)))
+		record->grant_n = 0;
+}
+
 void channel_init(struct channel *channel, struct vm *vm, uint32_t index,
 	struct ledger_channel *record)
 {
@@ -63,6 +75,7 @@ void channel_init(struct channel *channel, struct vm *vm, uint32_t index,
 	channel->record = record;
 	channel->worker = NULL;
 	channel->claimed_since = 0;
+	finish_grant(channel);
 }
 
 static struct broker *broker_of(const struct channel *channel)
@@ -91,6 +104,7 @@ static void release_extents(struct channel *channel)
 	struct vm *vm = channel->vm;
 	uint32_t first = 0, n;
 
+	__atomic_store_n(&channel->record->grant_n, 0, __ATOMIC_RELEASE);
 	/* Emptied before they are free: a broker that dies between does it again. */
 	while (extent_find(&vm->extents, channel->index, first, &first, &n)) {
 		vm_punch(vm, layout_extent_off(&vm->layout, first),
@@ -182,6 +196,7 @@ static void copy_hello(struct channel *channel, const struct vgpu_channel_entry 
 			*c = '?';
 	record->served = 0;
 	record->reason = VGPU_REASON_NONE;
+	record->grant_n = 0;
 }
 
 static void begin(struct channel *channel)
@@ -331,6 +346,9 @@ bool channel_handle_opened(struct channel *channel, uint32_t reason)
 
 	if (record->phase == CHANNEL_ENDING)
 		return true;
+	/* The last broker opened it and died before it took the message out. */
+	if (record->phase == CHANNEL_OPEN && reason == VGPU_REASON_NONE)
+		return true;
 	if (record->phase != CHANNEL_ASSIGNED || reason >= _VGPU_REASON_N)
 		return false;
 	if (reason == VGPU_REASON_NONE) {
@@ -358,6 +376,35 @@ static void log_no_arena(const struct channel *channel, uint32_t n_extents)
 		name, channel->index, channel->record->pid, n_extents, name);
 }
 
+/*
+ * Grants what a request asks for. It is written down before it is taken: a broker that
+ * dies in between leaves a note by which the next one takes the same, see
+ * finish_grant().
+ *
+ * Return: 0 or EXTENT_E_FULL.
+ */
+static int grant(
+	struct channel *channel, const struct control_want *want, uint32_t *firstp)
+{
+	struct ledger_channel *record = channel->record;
+	struct extent_table *extents = &channel->vm->extents;
+
+	if (record->grant_n == want->n_extents && record->grant_cookie == want->cookie &&
+		record->grant_n) {
+		*firstp = record->grant_first;
+		return 0;
+	}
+	if (extent_find_free(extents, want->n_extents, firstp))
+		return EXTENT_E_FULL;
+	/* Partner: the next broker, which finds no more stores than were made before
+	 * this one was killed. */
+	__atomic_store_n(&record->grant_n, 0, __ATOMIC_RELEASE);
+	record->grant_first = *firstp;
+	record->grant_cookie = want->cookie;
+	__atomic_store_n(&record->grant_n, want->n_extents, __ATOMIC_RELEASE);
+	return extent_own(extents, channel->index, *firstp, want->n_extents);
+}
+
 bool channel_handle_want(struct channel *channel, const struct control_want *want)
 {
 	struct control_message message = {
@@ -369,8 +416,7 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 		return true;
 	if (channel->record->phase != CHANNEL_OPEN)
 		return false;
-	if (extent_take(&channel->vm->extents, channel->index, want->n_extents,
-		    &message.grant.first_extent)) {
+	if (grant(channel, want, &message.grant.first_extent)) {
 		if (account_may_log(channel->vm->account))
 			log_no_arena(channel, want->n_extents);
 		message.grant.n_extents = 0;
@@ -524,12 +570,20 @@ static void log_end(struct channel *channel, uint32_t reason)
 	vgpu_log_info("%s", line);
 }
 
-/* Why a session ended that nobody here ended. */
-static uint32_t guess_reason(const struct worker *worker)
+void channel_note_reason(struct channel *channel, uint32_t reason)
 {
-	if (worker && worker->last_words != VGPU_REASON_NONE)
-		return worker->last_words;
-	return VGPU_REASON_WORKER_DIED;
+	struct ledger_channel *record = channel->record;
+
+	if (record->phase == CHANNEL_ASSIGNED || record->phase == CHANNEL_HELD ||
+		record->phase == CHANNEL_OPEN)
+		record->reason = reason;
+}
+
+/* Why a session ended that nobody here ended. */
+static void guess_reason(struct ledger_channel *record)
+{
+	if (record->reason == VGPU_REASON_NONE)
+		record->reason = VGPU_REASON_WORKER_DIED;
 }
 
 /* From its phase: what becomes of a channel whose worker is no more. */
@@ -541,14 +595,14 @@ static enum channel_after settle(struct channel *channel)
 	case CHANNEL_ENDING:
 		return record->after;
 	case CHANNEL_ASSIGNED:
-		record->reason = guess_reason(channel->worker);
+		guess_reason(record);
 		entry_refuse(channel, VGPU_REASON_HOST);
 		return CHANNEL_AFTER_REFUSED;
 	case CHANNEL_HELD:
-		record->reason = guess_reason(channel->worker);
+		guess_reason(record);
 		return CHANNEL_AFTER_REFUSED;
 	case CHANNEL_OPEN:
-		record->reason = guess_reason(channel->worker);
+		guess_reason(record);
 		return CHANNEL_AFTER_DEAD;
 	default:
 		/* The last broker died before it assigned, or after it released. */
@@ -584,6 +638,20 @@ void channel_handle_worker_gone(struct channel *channel)
  * A new broker
  */
 
+static void restore_open(struct channel *channel)
+{
+	struct ledger_channel *record = channel->record;
+
+	/* Settled, and perhaps not yet told. */
+	if (!channel->vm->gone && entry_state(channel) == VGPU_CHANNEL_OPENING) {
+		entry_answer(channel, VGPU_REASON_NONE);
+		entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN);
+	}
+	/* It was about to end, or to be ended. */
+	if (record->reason != VGPU_REASON_NONE)
+		worker_kill(channel->worker, record->reason);
+}
+
 void channel_restore_worker(struct channel *channel, struct worker *worker)
 {
 	struct ledger_channel *record = channel->record;
@@ -593,11 +661,7 @@ void channel_restore_worker(struct channel *channel, struct worker *worker)
 	worker->state = WORKER_BUSY;
 	switch (record->phase) {
 	case CHANNEL_OPEN:
-		/* Settled, and perhaps not yet told. */
-		if (!channel->vm->gone && entry_state(channel) == VGPU_CHANNEL_OPENING) {
-			entry_answer(channel, VGPU_REASON_NONE);
-			entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN);
-		}
+		restore_open(channel);
 		return;
 	case CHANNEL_ENDING:
 		break;
@@ -618,12 +682,19 @@ void channel_restore(struct channel *channel)
 {
 	struct ledger_channel *record = channel->record;
 
+	entry_announce(channel);
 	if (channel->worker)
 		return;
-	if (record->worker)
+	if (record->worker) {
 		channel_handle_worker_gone(channel);
-	else if (record->phase == CHANNEL_WAITING)
-		record->phase = CHANNEL_IDLE;
-	else if (record->phase == CHANNEL_DEAD && !entry_die(channel, record->reason))
-		clear(channel);
+		return;
+	}
+	if (record->phase == CHANNEL_DEAD) {
+		if (!entry_die(channel, record->reason))
+			clear(channel);
+		return;
+	}
+	/* It may have extents by now, of a worker that it was never given. */
+	record->phase = CHANNEL_IDLE;
+	release_extents(channel);
 }

@@ -68,6 +68,9 @@ void channel_refuse(struct channel *channel, uint32_t reason);
 bool channel_handle_opened(struct channel *channel, uint32_t reason);
 bool channel_handle_want(struct channel *channel, const struct control_want *want);
 
+/* Why its worker is about to end by itself, or to be killed. */
+void channel_note_reason(struct channel *channel, uint32_t reason);
+
 /*
  * Ends the session: STOP now, SIGKILL later.
  *

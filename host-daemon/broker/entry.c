@@ -32,6 +32,12 @@ static void announce(struct channel *channel)
 	vm_interrupt(channel->vm);
 }
 
+void entry_announce(struct channel *channel)
+{
+	if (!channel->vm->gone)
+		announce(channel);
+}
+
 uint32_t entry_state(const struct channel *channel)
 {
 	/* Partner: the guest's release store, after it filled in its hello. */

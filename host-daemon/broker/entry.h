@@ -12,6 +12,9 @@
 
 struct channel;
 
+/* Wakes whoever waits for the entry: a broker that died may have left that undone. */
+void entry_announce(struct channel *channel);
+
 /* The state word, read once. */
 uint32_t entry_state(const struct channel *channel);
 

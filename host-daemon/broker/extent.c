@@ -24,8 +24,8 @@ static uint32_t run_length(
 	return n;
 }
 
-int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents,
-	uint32_t *firstp)
+int extent_find_free(
+	const struct extent_table *table, uint32_t n_extents, uint32_t *firstp)
 {
 	uint32_t n;
 
@@ -35,11 +35,31 @@ int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents
 		n = run_length(table, EXTENT_NOBODY, first, n_extents);
 		if (n < n_extents)
 			continue;
-		memset(table->owners + first, owner_of(channel), n_extents);
 		*firstp = first;
 		return 0;
 	}
 	return EXTENT_E_FULL;
+}
+
+int extent_own(
+	struct extent_table *table, uint32_t channel, uint32_t first, uint32_t n_extents)
+{
+	if (first >= table->n_extents || n_extents > table->n_extents - first)
+		return EXTENT_E_NOT_OWNED;
+	for (uint32_t i = first; i < first + n_extents; i++)
+		if (table->owners[i] != EXTENT_NOBODY &&
+			table->owners[i] != owner_of(channel))
+			return EXTENT_E_NOT_OWNED;
+	memset(table->owners + first, owner_of(channel), n_extents);
+	return 0;
+}
+
+int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents,
+	uint32_t *firstp)
+{
+	int r = extent_find_free(table, n_extents, firstp);
+
+	return r ? r : extent_own(table, channel, *firstp, n_extents);
 }
 
 int extent_give(

@@ -25,6 +25,15 @@ struct extent_table {
 	uint32_t n_extents;
 };
 
+/* Finds the first free run of that length. Returns: 0 or EXTENT_E_FULL. */
+int extent_find_free(
+	const struct extent_table *table, uint32_t n_extents, uint32_t *firstp);
+
+/* Makes that run the channel's; what is the channel's already stays so. Returns: 0, or
+ * EXTENT_E_NOT_OWNED where another has a part of it, and nothing is changed. */
+int extent_own(
+	struct extent_table *table, uint32_t channel, uint32_t first, uint32_t n_extents);
+
 /* Takes the first free run of that length. Returns: 0 or EXTENT_E_FULL. */
 int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents,
 	uint32_t *firstp);

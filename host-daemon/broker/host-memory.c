@@ -142,9 +142,8 @@ static void end_largest(struct broker *broker, struct account *account)
 			account->config->name,
 			(unsigned long long)account->host_memory >> 20,
 			(unsigned long long)limit_of(account) >> 20, (int)worker->pid);
-	worker->last_words = VGPU_REASON_LIMIT;
 	worker->is_condemned = true;
-	worker_kill(worker);
+	worker_kill(worker, VGPU_REASON_LIMIT);
 }
 
 void host_memory_check(struct broker *broker)

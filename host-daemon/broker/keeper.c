@@ -72,6 +72,7 @@ struct keeper {
 	int link;
 	bool on_trial;	   /* the broker is to be the program on the disk */
 	bool broker_ready; /* this broker said so */
+	bool is_broker_gone; /* what it said is heard, and not answered */
 	bool replacing;	   /* it was killed on purpose */
 	bool ready;	   /* one said so once */
 	bool draining;
@@ -82,6 +83,9 @@ struct keeper {
 	struct pollfd *polls;
 	unsigned int n_polls_max;
 };
+
+static void handle_message(struct keeper *keeper, const struct link_message *message,
+	const int *fds, size_t n_fds);
 
 /*
  * Broker
@@ -176,14 +180,53 @@ static void give_up(struct keeper *keeper)
 	keeper->draining = true;
 }
 
+/* Not for end-of-file: the kernel may close what was the broker's a while after its end. */
+static bool has_message(int link)
+{
+	struct pollfd poller = { .fd = link, .events = POLLIN };
+
+	return poll(&poller, 1, 0) > 0 && poller.revents & POLLIN;
+}
+
+/* What the broker said before it ended, so that the next one is told what came of it.
+ * Workers that it asked for are not made: the next one asks for its own. */
+static void hear_last_words(struct keeper *keeper)
+{
+	struct link_message message;
+	int fds[LINK_FDS_MAX];
+	size_t n_fds;
+
+	keeper->is_broker_gone = true;
+	while (has_message(keeper->link) &&
+		!link_receive(keeper->link, &message, fds, &n_fds))
+		handle_message(keeper, &message, fds, n_fds);
+	keeper->is_broker_gone = false;
+}
+
+/* Whether the broker was to end all workers and did not get that far. */
+static bool is_draining_unfinished(const struct keeper *keeper, int status)
+{
+	return keeper->ready && WIFSIGNALED(status) && doors_now() < keeper->drain_end;
+}
+
+static void tell_broker(struct keeper *keeper, int r)
+{
+	if (r == LINK_E_AGAIN && keeper->broker) {
+		vgpu_log_error("the broker has not listened for %d s and is killed",
+			KEEPER_LINK_TIMEOUT_S);
+		kill(keeper->broker, SIGKILL);
+	}
+}
+
 static void handle_broker_exit(struct keeper *keeper, int status)
 {
 	bool replaced = keeper->replacing;
 
+	hear_last_words(keeper);
 	keeper->broker = 0;
 	keeper->replacing = false;
 	close_link(keeper);
-	if (keeper->draining)
+	if (keeper->draining && !is_draining_unfinished(keeper, status))
 		return;
 	if (!keeper->ready) {
 		/* It has said why. */
@@ -205,7 +248,10 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 	if (start_broker(keeper) < 0) {
 		vgpu_log_error("no broker can be started: vgpud gives up");
 		give_up(keeper);
+		return;
 	}
+	if (keeper->draining)
+		tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
 
 /* Another one takes its place, with the configuration and the program of now. */
@@ -215,17 +261,6 @@ static void replace_broker(struct keeper *keeper)
 		return;
 	keeper->replacing = true;
 	kill(keeper->broker, SIGKILL);
-	/* What happens from now on is told to the next. */
-	close_link(keeper);
-}
-
-static void tell_broker(struct keeper *keeper, int r)
-{
-	if (r == LINK_E_AGAIN && keeper->broker) {
-		vgpu_log_error("the broker has not listened for %d s and is killed",
-			KEEPER_LINK_TIMEOUT_S);
-		kill(keeper->broker, SIGKILL);
-	}
 }
 
 /*
@@ -330,7 +365,8 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		keeper->ready = keeper->broker_ready = true;
 		break;
 	case LINK_SPAWN:
-		spawn_worker(keeper);
+		if (!keeper->is_broker_gone)
+			spawn_worker(keeper);
 		break;
 	case LINK_KILL:
 		worker = find_worker(keeper, message->id);
@@ -479,6 +515,8 @@ static void reload(struct keeper *keeper)
 	}
 	prepare_sandbox(keeper);
 	replace_broker(keeper);
+	/* It spoke of the configuration before. */
+	close_link(keeper);
 	vgpu_log_info("SIGHUP: %s is in force; running jobs go on", keeper->path);
 }
 

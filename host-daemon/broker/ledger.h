@@ -43,7 +43,7 @@ enum channel_after {
 struct ledger_channel {
 	uint32_t phase;		/* enum channel_phase */
 	uint32_t after;		/* enum channel_after, while ENDING */
-	uint32_t reason;	/* enum vgpu_channel_reason */
+	uint32_t reason;	/* enum vgpu_channel_reason; NONE while nothing ends it */
 	uint32_t served;	/* whether the worker was ever told of a guest */
 	uint64_t worker;	/* the keeper's number of it, 0: none */
 	int32_t driver_version; /* of that worker */
@@ -59,6 +59,12 @@ struct ledger_channel {
 
 	uint32_t first_extent; /* of the first grant */
 	uint32_t n_extents;
+
+	/* The last request for more that was granted: seen again, it gets the same. */
+	uint32_t grant_cookie;
+	uint32_t grant_first;
+	uint32_t grant_n; /* 0: there is none. Stored last, erased first */
+	uint32_t reserved_2;
 };
 
 struct ledger {
@@ -69,7 +75,7 @@ struct ledger {
 
 /* tests/soak/books.py reads it from outside. */
 static_assert(offsetof(struct ledger, channels) == 16, "read by a test");
-static_assert(sizeof(struct ledger_channel) == 96, "read by a test");
+static_assert(sizeof(struct ledger_channel) == 112, "read by a test");
 
 static inline uint64_t ledger_size(const struct layout *layout)
 {

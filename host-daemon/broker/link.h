@@ -17,7 +17,7 @@
 
 /* Changes with anything in this file or in ledger.h: a broker that was replaced on disk
  * says so, and does not take up what it would misread. */
-#define LINK_VERSION "2"
+#define LINK_VERSION "3"
 
 enum link_type {
 	_LINK_NONE,

@@ -41,6 +41,24 @@ TEST(a_hole_is_used_only_if_it_is_long_enough)
 	check_eq(first, 8);
 }
 
+TEST(a_run_that_is_partly_the_channels_becomes_wholly_its)
+{
+	uint32_t first;
+
+	check_eq(extent_find_free(&table, 8, &first), 0);
+	check_eq(first, 0);
+	check_eq(extent_count(&table, 1), 0);
+	/* As far as a broker came that was killed while it took them. */
+	check_eq(extent_own(&table, 1, 0, 3), 0);
+	check_eq(extent_own(&table, 1, 0, 8), 0);
+	check_eq(extent_own(&table, 1, 0, 8), 0);
+	check_eq(extent_count(&table, 1), 8);
+	check_eq(extent_own(&table, 2, 7, 2), EXTENT_E_NOT_OWNED);
+	check_eq(extent_count(&table, 2), 0);
+	check_eq(extent_own(&table, 2, 60, 5), EXTENT_E_NOT_OWNED);
+	check_eq(extent_own(&table, 2, UINT32_MAX, 2), EXTENT_E_NOT_OWNED);
+}
+
 TEST(nothing_and_more_than_all_cannot_be_taken)
 {
 	uint32_t first;

@@ -210,9 +210,10 @@ void vm_note_boot(struct vm *vm, const uint8_t boot_id[16])
 	if (is_boot_id(ledger->boot_id) && account_may_log(vm->account))
 		vgpu_log_info("vm=%s was reset: channels of the last boot are closed",
 			vm->config->name);
-	memcpy(ledger->boot_id, boot_id, 16);
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
-		channel_reboot(&vm->channels[i], ledger->boot_id);
+		channel_reboot(&vm->channels[i], boot_id);
+	/* Last: a broker that dies before leaves all of it to the next one. */
+	memcpy(ledger->boot_id, boot_id, 16);
 }
 
 static void read_header_boot_id(const struct vm *vm, uint8_t boot_id[16])

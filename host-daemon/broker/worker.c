@@ -5,9 +5,9 @@
  * A worker is STARTING, then WARM, then BUSY with one channel, then ENDING; it never
  * takes a step back, because what a guest did to it cannot be known. Whatever it says
  * is checked as if its guest said it. A message is looked at in the socket, acted on,
- * and only then taken out: if the broker dies between, the next one finds it there. To
- * act twice does no harm: extents of a grant with an old cookie belong to the channel all
- * the same, and its worker uses them for a later request.
+ * and only then taken out: if the broker dies between, the next one finds it there. So
+ * whatever is done here does the same when it is done twice; what that needs to know
+ * stands in the ledger.
  */
 
 #include <errno.h>
@@ -110,8 +110,10 @@ static void kill_worker(struct worker *worker)
 	link_send_id(worker->broker->link, LINK_KILL, worker->id);
 }
 
-void worker_kill(struct worker *worker)
+void worker_kill(struct worker *worker, uint32_t reason)
 {
+	if (worker->channel)
+		channel_note_reason(worker->channel, reason);
 	link_send_id(worker->broker->link, LINK_KILL, worker->id);
 }
 
@@ -198,22 +200,36 @@ static bool handle_ended(struct worker *worker, uint32_t reason)
 {
 	if (reason >= _VGPU_REASON_N)
 		return false;
-	worker->last_words = reason;
+	if (worker->channel)
+		channel_note_reason(worker->channel, reason);
 	return true;
 }
 
-/* Returns: whether an honest worker would have said this now. */
-static bool handle_message(struct worker *worker, const struct control_message *message)
+/* Its descriptor is an image's, and no longer among fds then. Returns: as
+ * handle_message(). */
+static bool handle_keep(
+	struct worker *worker, const struct control_message *message, int *fds)
 {
+	int fd = fds[0];
+
+	if (message->n_fds != 1)
+		return false;
+	fds[0] = -1;
+	return images_handle_keep(worker, &message->image, fd);
+}
+
+/* Returns: whether an honest worker would have said this now. */
+static bool handle_message(
+	struct worker *worker, const struct control_message *message, int *fds)
+{
+	if (message->type == CONTROL_KEEP)
+		return handle_keep(worker, message, fds);
 	if (message->n_fds)
 		return false;
 	switch (message->type) {
 	case CONTROL_READY:
 		return handle_ready(worker, &message->ready);
 	case CONTROL_OPENED:
-		if (worker->channel && message->opened.reason != VGPU_REASON_NONE &&
-			message->opened.reason != VGPU_REASON_WINDOW)
-			worker->last_words = message->opened.reason;
 		return worker->channel &&
 		       channel_handle_opened(worker->channel, message->opened.reason);
 	case CONTROL_WANT:
@@ -233,25 +249,15 @@ static void handle_nonsense(struct worker *worker)
 {
 	vgpu_log_error(
 		"worker %d said what no worker says and is killed", (int)worker->pid);
-	worker->last_words = VGPU_REASON_HOST;
+	if (worker->channel)
+		channel_note_reason(worker->channel, VGPU_REASON_HOST);
 	kill_worker(worker);
 }
 
-/* A descriptor is had by taking the message out only: if the broker dies with it, an
- * image is not kept. Returns: as handle_message(). */
-static bool receive_image(struct worker *worker)
+static void close_all(const int fds[CONTROL_FDS_MAX])
 {
-	struct control_message message;
-	int fds[CONTROL_FDS_MAX];
-
-	if (control_receive(worker->control, &message, fds))
-		return false;
-	for (int i = 1; i < CONTROL_FDS_MAX; i++)
+	for (int i = 0; i < CONTROL_FDS_MAX; i++)
 		vgpu_close(fds[i]);
-	if (message.n_fds == 1 && message.type == CONTROL_KEEP)
-		return images_handle_keep(worker, &message.image, fds[0]);
-	vgpu_close(fds[0]);
-	return false;
 }
 
 static void take_out(struct worker *worker)
@@ -259,19 +265,18 @@ static void take_out(struct worker *worker)
 	struct control_message message;
 	int fds[CONTROL_FDS_MAX];
 
-	control_receive(worker->control, &message, fds);
-	for (int i = 0; i < CONTROL_FDS_MAX; i++)
-		vgpu_close(fds[i]);
+	if (!control_receive(worker->control, &message, fds))
+		close_all(fds);
 }
 
 /* Returns: whether there may be more. */
 static bool receive(struct worker *worker)
 {
 	struct control_message message;
+	int fds[CONTROL_FDS_MAX], r;
 	bool sane;
-	int r;
 
-	r = control_peek(worker->control, &message);
+	r = control_peek(worker->control, &message, fds);
 	if (r == CONTROL_E_AGAIN)
 		return false;
 	if (r == CONTROL_E_EOF || r < 0) {
@@ -283,14 +288,13 @@ static bool receive(struct worker *worker)
 		return false;
 	}
 	budget_take(&worker->messages, loop_now());
-	if (!r && message.type == CONTROL_KEEP) {
-		sane = receive_image(worker);
-	} else {
-		sane = !r && handle_message(worker, &message);
-		take_out(worker);
-	}
+	sane = !r && handle_message(worker, &message, fds);
+	if (!r)
+		close_all(fds);
 	if (!sane)
 		handle_nonsense(worker);
+	/* Last, so that the next broker finds whatever this one did not do. */
+	take_out(worker);
 	return sane;
 }
 

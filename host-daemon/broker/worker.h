@@ -43,7 +43,6 @@ struct worker {
 	bool is_condemned;	    /* for the memory it held: counted no more */
 	bool hung_up;		    /* closed its end; its exit will be reported */
 	uint64_t host_memory;	    /* bytes that it has for itself, as seen last */
-	uint32_t last_words;	    /* reason in ENDED or in a refusing OPENED */
 	int32_t driver_version;
 };
 
@@ -77,8 +76,8 @@ void worker_send(
  */
 void worker_end(struct worker *worker, unsigned int grace_ms);
 
-/* SIGKILL, of which the session learns as of any other end: see last_words. */
-void worker_kill(struct worker *worker);
+/* SIGKILL, of which the session learns as of any other end, with that reason. */
+void worker_kill(struct worker *worker, uint32_t reason);
 
 /* It was reaped: tells the session's end, lets the channel go on, frees it. */
 void worker_handle_exit(struct worker *worker, int status);

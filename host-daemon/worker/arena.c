@@ -213,6 +213,15 @@ int arena_add_run(struct session *session, uint32_t first_extent, uint32_t n_ext
 	return r;
 }
 
+bool arena_has_extent(const struct session *session, uint32_t extent)
+{
+	const struct arena *arena = &session->arena;
+
+	/* Partner: the store in add_run_locked(). */
+	return extent < arena->n_extents &&
+	       __atomic_load_n(&arena->owned[extent], __ATOMIC_ACQUIRE);
+}
+
 bool arena_covers(const struct session *session, uint64_t address, uint64_t size)
 {
 	const struct arena *arena = &session->arena;

@@ -57,6 +57,9 @@ void arena_deinit(struct session *session);
 /* Maps a run of extents granted later. Return: 0, -errno. */
 int arena_add_run(struct session *session, uint32_t first_extent, uint32_t n_extents);
 
+/* Whether that extent was added. */
+bool arena_has_extent(const struct session *session, uint32_t extent);
+
 /* Whether [address, address + size) lies in extents of this session. */
 bool arena_covers(const struct session *session, uint64_t address, uint64_t size);
 

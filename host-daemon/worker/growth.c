@@ -57,9 +57,23 @@ static bool take_spare_locked(struct session *session, uint32_t n_extents)
 	return false;
 }
 
+/* Whether the answer came before. */
+static bool is_known_locked(struct session *session, const struct control_grant *grant)
+{
+	if (arena_has_extent(session, grant->first_extent))
+		return true;
+	for (uint32_t i = 0; i < session->n_spares; i++)
+		if (session->spares[i].first_extent == grant->first_extent)
+			return true;
+	/* Its lane may be about to add it. */
+	return session->grant.n_extents && !session->grant.error &&
+	       session->grant.first_extent == grant->first_extent;
+}
+
 static void keep_spare_locked(struct session *session, const struct control_grant *grant)
 {
-	if (!grant->error && session->n_spares < GROWTH_SPARES_MAX)
+	if (!grant->error && session->n_spares < GROWTH_SPARES_MAX &&
+		!is_known_locked(session, grant))
 		session->spares[session->n_spares++] = *grant;
 }
 

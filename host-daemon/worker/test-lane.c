@@ -142,10 +142,15 @@ TEST(a_lane_gets_the_extents_of_its_own_request_only)
 	grant = (struct control_grant){ .first_extent = 20, .n_extents = 8 };
 	grant.cookie = message.want.cookie - 1;
 	growth_granted(&fixture.session, &grant);
+	growth_granted(&fixture.session, &grant);
 	grant.first_extent = 10;
 	grant.cookie = message.want.cookie;
+	/* Twice, because vgpud was restarted while it answered. */
+	growth_granted(&fixture.session, &grant);
 	growth_granted(&fixture.session, &grant);
 	pthread_join(thread, NULL);
+	growth_granted(&fixture.session, &grant);
+	check_eq(fixture.session.n_spares, 1);
 	check_eq(r, 0);
 	check_eq(first, 10);
 	check_eq(n_granted, 8);

@@ -295,9 +295,14 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 			.type = CONTROL_ENDED, .ended = { VGPU_REASON_PROTOCOL, 0 } });
 		exit(0);
 	}
-	if (!strcmp(comm, "want"))
+	if (!strcmp(comm, "want") || !strcmp(comm, "want-again"))
 		say(&(struct control_message){
 			.type = CONTROL_WANT, .want = { .n_extents = 8, .cookie = 1 } });
+	if (!strcmp(comm, "want-again")) {
+		say(&(struct control_message){
+			.type = CONTROL_WANT, .want = { .n_extents = 8, .cookie = 1 } });
+		say_opened(VGPU_REASON_NONE);
+	}
 	if (!strcmp(comm, "asks")) {
 		keeps_asking = true;
 		ask();

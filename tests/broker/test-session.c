@@ -298,6 +298,29 @@ TEST(more_arena_is_granted_until_there_is_none)
 	stop();
 }
 
+/* As a broker sees it that follows one which was killed before it took the message out. */
+TEST(a_message_that_is_seen_twice_does_the_same_as_once)
+{
+	struct pair_session session;
+
+	start();
+	guest_open(&guest, 0, "want-again");
+	guest_wait_for(guest_count_grants(&guest, 0) == 2);
+	guest_close(&guest, 0);
+	pair_read_session(&pair, 0, &session);
+	check_eq(session.calls, 32);
+	check_eq(session.memsets, 8);
+	check_str(session.reason, "closed");
+	check_eq(pair_count_log(&pair, "session opened"), 1);
+	/* A later session's first request is not taken for that one. */
+	guest_open(&guest, 0, "want");
+	guest_wait_for(guest_count_grants(&guest, 0) == 1);
+	guest_close(&guest, 0);
+	pair_read_session(&pair, 1, &session);
+	check_eq(session.memsets, 8);
+	stop();
+}
+
 TEST(a_guest_that_writes_what_only_the_host_writes_is_ended)
 {
 	static const uint32_t states[] = { VGPU_CHANNEL_FREE, VGPU_CHANNEL_CLAIMED,

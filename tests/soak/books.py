@@ -7,7 +7,7 @@ import struct
 # struct ledger and struct ledger_channel of host-daemon/broker/ledger.h, and the channel
 # table of protocol/include/vgpu/ring-layout.h.
 CHANNELS_MAX = 31
-LEDGER_CHANNELS, LEDGER_CHANNEL_SIZE = 16, 96
+LEDGER_CHANNELS, LEDGER_CHANNEL_SIZE = 16, 112
 LEDGER_OWNERS = LEDGER_CHANNELS + CHANNELS_MAX * LEDGER_CHANNEL_SIZE
 TABLE_OFF, ENTRY_SIZE = 4096, 256
 # Header, table and the first page of what a guest has looked at.
