@@ -49,11 +49,14 @@ int packet_send(int fd, const void *data, size_t size, const int *fds, size_t n_
 
 static int receive_header(int fd, struct msghdr *header, int flags, size_t *sizep)
 {
+	unsigned int n_resets = 0;
 	ssize_t n;
 
+	/* That the other side ended without having read all is told first, and once; what
+	 * it said before comes after that. */
 	do
 		n = recvmsg(fd, header, flags);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !n_resets++)));
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return PACKET_E_EOF;
 	if (n < 0 && errno == EAGAIN)

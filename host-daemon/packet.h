@@ -38,8 +38,9 @@ int packet_receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
 	size_t n_fds_max, size_t *n_fdsp, bool *cutp);
 
 /*
- * The same, but the packet stays where it is: received later, it is whole. The descriptors
- * are further ones for what the sender passed (a property of Linux, see test-control.c).
+ * The same, but the packet stays where it is: received later, it is whole. The
+ * descriptors are further ones for what the sender passed (a property of Linux, see
+ * test-control.c).
  */
 int packet_peek(int fd, void *data, size_t size, size_t *sizep, int *fds,
 	size_t n_fds_max, size_t *n_fdsp, bool *cutp);

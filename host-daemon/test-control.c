@@ -62,6 +62,24 @@ TEST(a_message_arrives_with_its_descriptors)
 	close(pair[1]);
 }
 
+TEST(last_words_are_heard_of_one_who_has_not_read_all)
+{
+	struct control_message words = { .type = CONTROL_ENDED, .ended = { 6, 0 } };
+	struct control_message stop = { .type = CONTROL_STOP }, message;
+	int pair[2], fds[CONTROL_FDS_MAX];
+
+	make_pair(pair);
+	check_eq(control_send(pair[0], &stop, NULL), 0);
+	check_eq(control_send(pair[1], &words, NULL), 0);
+	close(pair[1]);
+	check_eq(control_peek(pair[0], &message, fds), 0);
+	check_eq(control_receive(pair[0], &message, fds), 0);
+	check_eq(message.type, CONTROL_ENDED);
+	check_eq(message.ended.reason, 6);
+	check_eq(control_receive(pair[0], &message, fds), CONTROL_E_EOF);
+	close(pair[0]);
+}
+
 /* The broker relies on it, which may be killed between a look and the receipt. */
 TEST(a_message_that_was_looked_at_still_has_its_descriptors)
 {

@@ -180,7 +180,7 @@ static void give_up(struct keeper *keeper)
 	keeper->draining = true;
 }
 
-/* Not for end-of-file: the kernel may close what was the broker's a while after its end. */
+/* Not for end-of-file: the kernel may close what was the broker's a while after it. */
 static bool has_message(int link)
 {
 	struct pollfd poller = { .fd = link, .events = POLLIN };

@@ -298,7 +298,7 @@ TEST(more_arena_is_granted_until_there_is_none)
 	stop();
 }
 
-/* As a broker sees it that follows one which was killed before it took the message out. */
+/* As a broker sees it that follows one which was killed before it took it out. */
 TEST(a_message_that_is_seen_twice_does_the_same_as_once)
 {
 	struct pair_session session;

@@ -132,6 +132,8 @@ class Dead(Exception):
 class Channel:
     """One channel over the socket transport."""
 
+    index, entry, windows = 0, TABLE_OFF, WINDOWS
+
     def __init__(self, api, path, version=PROTOCOL_VERSION, features=0):
         self.api = api
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -165,19 +167,19 @@ class Channel:
 
     @property
     def state(self):
-        return self.u32(TABLE_OFF)
+        return self.u32(self.entry)
 
     @property
     def reason(self):
-        return self.u32(TABLE_OFF + 192 + 16)
+        return self.u32(self.entry + 192 + 16)
 
     def _open(self, version, features):
-        entry = TABLE_OFF
+        entry = self.entry
         assert self.state == FREE
         self.put("I", entry, CLAIMED)
         self.put("IIQIIQ", entry + 64, version, 13000, features, os.getpid(), os.getuid(), 1)
         self.put("16s", entry + 128, b"raw test")
-        for n_requests, window in enumerate(WINDOWS, 1):
+        for n_requests, window in enumerate(self.windows, 1):
             self.window_base, self.window_size = window
             self.put("QQ", entry + 64 + 48, *window)
             self.put("I", entry, OPENING)
@@ -223,7 +225,7 @@ class Channel:
     def publish(self, tail):
         # One store: struct writes byte by byte, and the host would see half a number.
         ctypes.c_uint64.from_buffer(self.memory, self.area).value = tail
-        self.ring_doorbell(1)
+        self.ring_doorbell(1 + self.index)
 
     def frame(self, call, body=b"", flags=FRAME_REPLY, lane=0, sequence=0, size=None):
         size = 16 + len(body) if size is None else size
