@@ -51,7 +51,7 @@
 
 #define CONTROL_STOP_MS 1000
 #define CONTROL_VM_NAME_MAX 64 /* with the final NUL */
-#define CONTROL_FDS_MAX 3
+#define CONTROL_FDS_MAX 4
 /* SHA-256 of an image's bytes. */
 #define CONTROL_DIGEST_SIZE 32
 /* Of one image: the largest fat binaries of NVIDIA's libraries have some hundred MiB. */
@@ -89,7 +89,8 @@ struct control_ready {
 };
 
 /*
- * Descriptors, in this order: the shared memory; the channel's doorbell (eventfd that
+ * Descriptors, in this order: the shared memory; the VM's quota page (quota.h); the
+ * channel's doorbell (eventfd that
  * the guest rings, absent with POLL); the channel's interrupt (eventfd that raises
  * the channel's MSI-X vector in the guest, absent where the guest sleeps on futexes).
  */
@@ -104,10 +105,10 @@ struct control_assign {
 	uint32_t n_extents;
 	uint64_t window_base;
 	uint64_t window_size;
-	uint64_t device_memory; /* quota in bytes, 0: all the device has */
+	uint64_t device_memory; /* quota of the VM in bytes, 0: all the device has */
 	uint64_t image_memory;	/* bytes of code it may hold, 0: what the worker thinks */
 	uint32_t handles;	/* objects it may have, 0: what the worker thinks */
-	uint32_t reserved;
+	uint32_t quota_slot;	/* its own in the page, from 1 */
 	uint32_t guest_pid;
 	uint32_t guest_api_version;
 	char guest_comm[16]; /* printable, for the log */

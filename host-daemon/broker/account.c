@@ -5,6 +5,7 @@
 
 #include "broker/account.h"
 #include "broker/loop.h"
+#include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 
 /* New lines once the first are used up, and new processes that may begin at once. */
@@ -13,7 +14,7 @@
 
 void account_init(struct account *account, const struct config_vm *config, int64_t now)
 {
-	*account = (struct account){ .config = config };
+	*account = (struct account){ .config = config, .quota_fd = -1 };
 	image_store_init(&account->images);
 	budget_init(&account->log, config->log_lines, ACCOUNT_LOG_MS, now);
 	budget_init(&account->processes, config->process_rate * ACCOUNT_PROCESSES_S,
@@ -23,6 +24,16 @@ void account_init(struct account *account, const struct config_vm *config, int64
 void account_deinit(struct account *account)
 {
 	image_store_clear(&account->images);
+	account->quota = quota_unmap(account->quota);
+	account->quota_fd = vgpu_close(account->quota_fd);
+}
+
+int account_share_quota(struct account *account, int fd)
+{
+	vgpu_close(account->quota_fd);
+	account->quota_fd = fd;
+	account->quota = quota_unmap(account->quota);
+	return quota_map(&account->quota, fd);
 }
 
 void account_tell_lost(struct account *account)

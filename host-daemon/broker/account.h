@@ -14,6 +14,7 @@
 #include "broker/budget.h"
 #include "broker/config.h"
 #include "broker/image-store.h"
+#include "quota.h"
 
 struct account {
 	const struct config_vm *config;
@@ -22,11 +23,16 @@ struct account {
 	uint64_t host_memory;	 /* of its workers, as counted last */
 	struct image_store images; /* code for its next processes */
 	uint32_t n_images_max;
+	struct quota_page *quota; /* its device memory; all workers of it hold the page */
+	int quota_fd;
 };
 
 void account_init(struct account *account, const struct config_vm *config, int64_t now);
 
 void account_deinit(struct account *account);
+
+/* Takes the quota page up. The descriptor is its own in any case. Returns: 0 or -errno. */
+int account_share_quota(struct account *account, int fd);
 
 /* Whether a line that a guest can cause at will may be written to the log now. */
 bool account_may_log(struct account *account);

@@ -16,6 +16,7 @@
 #include "broker/broker.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
+#include "broker/slots.h"
 #include "vgpu/error.h"
 
 /* While a VM polls for answers, or has no doorbell to ring, we look this often. */
@@ -159,10 +160,12 @@ static int handle_worker(struct broker *broker, const struct link_message *messa
 		return 0;
 	}
 	channel = find_channel(broker, worker->id);
-	if (channel)
+	if (channel) {
 		channel_restore_worker(channel, worker);
-	else
-		worker_end(worker, 0);
+		return 0;
+	}
+	worker->is_orphan = true;
+	worker_end(worker, 0);
 	return 0;
 }
 
@@ -173,6 +176,15 @@ static int handle_image(struct broker *broker, const struct link_message *messag
 		return vgpu_error_origin(-EPROTO);
 	images_restore(broker, message, fds[0]);
 	return 0;
+}
+
+static int handle_quota(struct broker *broker, const struct link_message *message,
+	const int *fds, size_t n_fds)
+{
+	if (n_fds != 1 || message->section.config_index >= broker->config->n_vms)
+		return vgpu_error_origin(-EPROTO);
+	return account_share_quota(
+		&broker->accounts[message->section.config_index], fds[0]);
 }
 
 static int handle_no_worker(struct broker *broker, int error)
@@ -202,6 +214,7 @@ static int handle_sync(struct broker *broker)
 	int r;
 
 	broker->synced = true;
+	slots_sweep_all(broker);
 	TAILQ_FOREACH(vm, &broker->vms, entry) {
 		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 			channel_restore(&vm->channels[i]);
@@ -258,6 +271,8 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 		return handle_worker(broker, message, fds, n_fds);
 	case LINK_IMAGE:
 		return handle_image(broker, message, fds, n_fds);
+	case LINK_QUOTA:
+		return handle_quota(broker, message, fds, n_fds);
 	case LINK_NO_WORKER:
 		return handle_no_worker(broker, message->no_worker.error);
 	case LINK_EXITED:

@@ -19,6 +19,7 @@
 #include "broker/broker.h"
 #include "broker/entry.h"
 #include "broker/session.h"
+#include "broker/slots.h"
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
 
@@ -283,6 +284,7 @@ static void send_assign(struct channel *channel)
 			.device_memory = vm->config->device_memory,
 			.image_memory = vm->config->image_memory,
 			.handles = vm->config->handles,
+			.quota_slot = record->quota_slot,
 			.guest_pid = record->pid,
 			.guest_api_version = record->api_version,
 		},
@@ -293,6 +295,7 @@ static void send_assign(struct channel *channel)
 	memcpy(message.assign.guest_comm, record->comm,
 		sizeof(message.assign.guest_comm));
 	fds[message.n_fds++] = vm->shm;
+	fds[message.n_fds++] = vm->account->quota_fd;
 	if (doorbell < vm->n_doorbells)
 		fds[message.n_fds++] = vm->doorbells[doorbell];
 	if (doorbell < vm->n_interrupts)
@@ -309,6 +312,7 @@ bool channel_assign(struct channel *channel, struct worker *worker)
 		return false;
 	}
 	leave_queue(channel);
+	slots_take(channel);
 	record->worker = worker->id;
 	record->served = 1;
 	record->driver_version = worker->driver_version;
@@ -615,6 +619,7 @@ void channel_handle_worker_gone(struct channel *channel)
 	struct ledger_channel *record = channel->record;
 	enum channel_after after = settle(channel);
 
+	slots_give(channel);
 	if (channel->worker && record->served)
 		log_end(channel, record->reason);
 	channel->worker = NULL;
@@ -696,5 +701,6 @@ void channel_restore(struct channel *channel)
 	}
 	/* It may have extents by now, of a worker that it was never given. */
 	record->phase = CHANNEL_IDLE;
+	slots_give(channel);
 	release_extents(channel);
 }

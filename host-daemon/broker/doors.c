@@ -18,6 +18,7 @@
 #include "broker/greeting.h"
 #include "broker/link.h"
 #include "packet.h"
+#include "quota.h"
 #include "vgpu/error.h"
 
 /* Files of transport plain come and go without notice: look this often. */
@@ -105,6 +106,16 @@ void doors_drop_image(struct doors *doors, const struct link_message *message)
 		image = image_store_find(store, message->image.digest);
 	if (image)
 		image_store_remove(store, image);
+}
+
+static void tell_quota(struct doors *doors, const struct door *door)
+{
+	const struct link_message message = {
+		.type = LINK_QUOTA,
+		.section.config_index = door->config->index,
+	};
+
+	note_result(doors, link_send(doors->link, &message, &door->quota, 1));
 }
 
 static void tell_images(struct doors *doors, const struct door *door)
@@ -334,6 +345,8 @@ void doors_tell_all(struct doors *doors)
 {
 	struct held_vm *vm;
 
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		tell_quota(doors, &doors->doors[i]);
 	TAILQ_FOREACH(vm, &doors->vms, entry) {
 		note_result(doors, held_vm_tell(vm, doors->link));
 		if (vm->gone)
@@ -399,12 +412,16 @@ static int open_new_doors(
 		next->doors[i] = (struct door){
 			.config = config_vm_at(config, i),
 			.listener = LISTENER_NULL,
+			.quota = -1,
 		};
 		account_init(&next->doors[i].account, next->doors[i].config, doors_now());
 		image_store_init(&next->doors[i].images);
 		budget_init(&next->doors[i].visits, DOORS_VISITS, DOORS_VISIT_MS,
 			doors_now());
 		next->n_doors = i + 1;
+		r = quota_make(&next->doors[i].quota);
+		if (r)
+			return vgpu_error_trace(r);
 		if (find_door(doors, next->doors[i].config))
 			continue;
 		r = open_door(&next->doors[i]);
@@ -465,10 +482,23 @@ static void sort_vms(struct doors *doors, const struct config *config)
 	}
 }
 
-static void clear_images(struct doors *doors)
+/* What the doors hold beside their listeners and VMs. */
+static void empty_doors(struct doors *doors)
 {
-	for (unsigned int i = 0; i < doors->n_doors; i++)
+	for (unsigned int i = 0; i < doors->n_doors; i++) {
 		image_store_clear(&doors->doors[i].images);
+		doors->doors[i].quota = vgpu_close(doors->doors[i].quota);
+	}
+	free(doors->doors);
+}
+
+/* What goes on with the VMs of a section, see sort_vms(). */
+static void take_section_over(struct door *next, struct door *door)
+{
+	image_store_move(&next->images, &door->images);
+	vgpu_close(next->quota);
+	next->quota = door->quota;
+	door->quota = -1;
 }
 
 int doors_reload(struct doors *doors, const struct config *config)
@@ -480,7 +510,7 @@ int doors_reload(struct doors *doors, const struct config *config)
 	r = open_new_doors(doors, &next, config);
 	if (r) {
 		doors_close(&next);
-		free(next.doors);
+		empty_doors(&next);
 		return r;
 	}
 	sort_vms(doors, config);
@@ -490,13 +520,11 @@ int doors_reload(struct doors *doors, const struct config *config)
 			continue;
 		take_door_over(&next.doors[i], door);
 		next.doors[i].plain = door->plain;
-		/* As the VM itself, see sort_vms(). */
 		if (!strcmp(next.doors[i].config->name, door->config->name))
-			image_store_move(&next.doors[i].images, &door->images);
+			take_section_over(&next.doors[i], door);
 	}
 	doors_close(doors);
-	clear_images(doors);
-	free(doors->doors);
+	empty_doors(doors);
 	doors->doors = next.doors;
 	doors->n_doors = next.n_doors;
 	return 0;
@@ -528,6 +556,5 @@ void doors_deinit(struct doors *doors)
 	while ((vm = TAILQ_FIRST(&doors->vms)))
 		doors_forget_vm(doors, vm->id);
 	doors_close(doors);
-	clear_images(doors);
-	free(doors->doors);
+	empty_doors(doors);
 }

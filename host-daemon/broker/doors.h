@@ -25,6 +25,7 @@ struct door {
 	struct account account; /* for lines that comings and goings cause */
 	struct budget visits;	/* connections taken */
 	struct image_store images; /* of the VM, or of the processes that are one */
+	int quota;		   /* memfd that their workers share, see quota.h */
 	const char *complaint; /* logged last about the plain file: not to be repeated */
 };
 

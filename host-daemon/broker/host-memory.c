@@ -95,7 +95,7 @@ static uint64_t read_own(const struct worker *worker)
 {
 	const struct usage usage = read_usage(worker->pid);
 	const struct channel *channel = worker->channel;
-	uint64_t bounded = WORKER_STATS_SIZE + channel->vm->account->images.size;
+	uint64_t bounded = WORKER_STATS_SIZE + sizeof(struct quota_page) + channel->vm->account->images.size;
 	uint64_t shared;
 
 	bounded += vm_memory_of(channel);

@@ -29,6 +29,7 @@ enum link_type {
 	LINK_EXITED,	/* id, exited: the worker was reaped; answer LINK_WORKER_DONE */
 	LINK_SYNC,	/* all that the last broker knew was told */
 	LINK_DRAIN,	/* end all workers, then exit with 0 */
+	LINK_QUOTA,	/* section; fd: its quota page. Before all VMs */
 	/* either way */
 	LINK_IMAGE,	/* id, image; fd: code to be kept for the VM's next process */
 	/* broker to keeper */
@@ -67,6 +68,9 @@ struct link_message {
 		/* The id is that of the VM, 0 where processes of this machine are one:
 		 * then it does not end with any connection. */
 		struct link_image image;
+		struct {
+			uint32_t config_index; /* which [vm NAME] */
+		} section;
 		struct {
 			uint32_t pid;
 		} worker;

@@ -20,6 +20,7 @@
 #include "broker/broker.h"
 #include "broker/images.h"
 #include "broker/session.h"
+#include "broker/slots.h"
 #include "vgpu/error.h"
 
 /* Messages of one worker in a row, before others have their turn. */
@@ -349,8 +350,13 @@ void worker_handle_exit(struct worker *worker, int status)
 			;
 	worker_log_drain(&worker->log);
 	log_exit(worker, status);
-	if (channel)
+	if (channel) {
 		channel_handle_worker_gone(channel);
+		slots_sweep(broker, channel->vm->account);
+	}
+	/* It may have held a quota page of a section that is still there. */
+	if (worker->is_orphan)
+		slots_sweep_all(broker);
 	if (worker->state == WORKER_STARTING)
 		pool_handle_failure(broker, VGPU_REASON_HOST);
 	link_send_id(broker->link, LINK_WORKER_DONE, worker->id);

@@ -41,6 +41,7 @@ struct worker {
 	struct loop_timer deadline; /* SIGKILL follows */
 	struct channel *channel;    /* NULL: none */
 	bool is_condemned;	    /* for the memory it held: counted no more */
+	bool is_orphan;		    /* of a VM that no broker knows any more */
 	bool hung_up;		    /* closed its end; its exit will be reported */
 	uint64_t host_memory;	    /* bytes that it has for itself, as seen last */
 	int32_t driver_version;

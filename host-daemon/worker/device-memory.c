@@ -3,15 +3,25 @@
  * Device memory: linear allocations at addresses in the window
  */
 
+#include <errno.h>
+#include <sched.h>
+
 #include "vgpu/checked.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
 #include "vgpu/log.h"
 #include "worker/call.h"
 #include "worker/placement.h"
 #include "vgpu/rate.h"
 #include "worker/session.h"
 
+/* Two workers that ask at the same time may see each other and both step back: then they
+ * ask again. */
+#define CHARGE_TRIES 64
+
 void device_memory_init(struct session *session)
 {
+	pthread_mutex_init(&session->memory.lock, NULL);
 	/* Drivers of ours were told where the window is. */
 	if (!session->driver->set_window)
 		session->memory.placement = placement_new(session);
@@ -20,6 +30,22 @@ void device_memory_init(struct session *session)
 void device_memory_deinit(struct session *session)
 {
 	session->memory.placement = placement_free(session->memory.placement);
+	session->memory.page = quota_unmap(session->memory.page);
+	pthread_mutex_destroy(&session->memory.lock);
+}
+
+int device_memory_share(struct session *session, int fd, uint32_t slot)
+{
+	_vgpu_cleanup_(vgpu_closep) int own = fd;
+	int r;
+
+	if (own < 0)
+		return 0;
+	if (!slot || slot > QUOTA_SLOTS)
+		return vgpu_error_origin(-EINVAL);
+	r = quota_map(&session->memory.page, own);
+	session->memory.slot = slot;
+	return r ? vgpu_error_trace(r) : 0;
 }
 
 uint64_t device_memory_limit(struct session *session, uint64_t total)
@@ -29,24 +55,85 @@ uint64_t device_memory_limit(struct session *session, uint64_t total)
 		       : total;
 }
 
+static void set_locked(struct device_memory *memory, uint64_t used)
+{
+	memory->used = used;
+	if (memory->page)
+		quota_set(memory->page, memory->slot, used);
+}
+
+static uint64_t of_others(const struct device_memory *memory)
+{
+	return memory->page ? quota_of_others(memory->page, memory->slot) : 0;
+}
+
+/* Whether so much and what the others hold is within the quota. */
+static bool fits(struct session *session, uint64_t used)
+{
+	uint64_t sum;
+
+	return !session->device_quota ||
+	       (vgpu_add_u64(used, of_others(&session->memory), &sum) &&
+		       sum <= session->device_quota);
+}
+
+enum charge {
+	CHARGE_DONE,
+	CHARGE_REFUSED,
+	CHARGE_AGAIN, /* somebody else asked for the same memory and stepped back */
+};
+
+static enum charge charge_locked(struct session *session, uint64_t size)
+{
+	struct device_memory *memory = &session->memory;
+	const uint64_t before = memory->used;
+	uint64_t used;
+
+	if (!vgpu_add_u64(before, size, &used) ||
+		(session->device_quota && used > session->device_quota))
+		return CHARGE_REFUSED;
+	set_locked(memory, used);
+	if (fits(session, used))
+		return CHARGE_DONE;
+	set_locked(memory, before);
+	return fits(session, used) ? CHARGE_AGAIN : CHARGE_REFUSED;
+}
+
 bool device_memory_charge(struct session *session, uint64_t size)
 {
-	uint64_t used = __atomic_load_n(&session->memory.used, __ATOMIC_RELAXED), sum;
+	enum charge charge = CHARGE_AGAIN;
 
-	do {
-		if (!vgpu_add_u64(used, size, &sum) ||
-			(session->device_quota && sum > session->device_quota))
-			return false;
-	} while (!__atomic_compare_exchange_n(&session->memory.used, &used, sum, true,
-		__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	for (int i = 0; i < CHARGE_TRIES && charge == CHARGE_AGAIN; i++) {
+		pthread_mutex_lock(&session->memory.lock);
+		charge = charge_locked(session, size);
+		pthread_mutex_unlock(&session->memory.lock);
+		if (charge == CHARGE_AGAIN)
+			sched_yield();
+	}
+	if (charge != CHARGE_DONE)
+		return false;
 	session_count(session, device_memory, size);
 	return true;
 }
 
 void device_memory_refund(struct session *session, uint64_t size)
 {
-	__atomic_fetch_sub(&session->memory.used, size, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&session->memory.lock);
+	set_locked(&session->memory, session->memory.used - size);
+	pthread_mutex_unlock(&session->memory.lock);
 	session_count(session, device_memory, -size);
+}
+
+/* Of the VM's device memory, what nobody has. */
+static uint64_t left_of(struct session *session, uint64_t limit)
+{
+	uint64_t used;
+
+	pthread_mutex_lock(&session->memory.lock);
+	if (!vgpu_add_u64(session->memory.used, of_others(&session->memory), &used))
+		used = UINT64_MAX;
+	pthread_mutex_unlock(&session->memory.lock);
+	return used < limit ? limit - used : 0;
 }
 
 static bool in_window(const struct session *session, uint64_t address, uint64_t size)
@@ -161,15 +248,14 @@ CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp)
 {
 	struct session *session = call->session;
 	size_t free_size = 0, total = 0;
-	uint64_t limit, used, left;
+	uint64_t limit, left;
 	CUresult result;
 
 	result = call->driver->cuMemGetInfo_v2(&free_size, &total);
 	if (result != CUDA_SUCCESS)
 		return result;
 	limit = device_memory_limit(session, total);
-	used = __atomic_load_n(&session->memory.used, __ATOMIC_RELAXED);
-	left = used < limit ? limit - used : 0;
+	left = left_of(session, limit);
 	/* A quota is for all devices together; without one each tells of itself. */
 	*freep = session->device_quota && left < free_size ? left : free_size;
 	*totalp = limit;

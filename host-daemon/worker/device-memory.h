@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "quota.h"
 #include "vgpu/cuda.h"
 
 struct call;
@@ -27,12 +28,20 @@ struct session;
 #define DEVICE_MEMORY_PITCH 512u
 
 struct device_memory {
-	uint64_t used;		     /* bytes charged; atomic */
+	pthread_mutex_t lock;	 /* for what follows */
+	uint64_t used;		 /* bytes charged */
+	struct quota_page *page; /* shared with the VM's other workers; NULL: there are none */
+	uint32_t slot;		 /* of the page, this worker's */
+
 	struct placement *placement; /* NULL: the driver places memory in W by itself */
 };
 
 void device_memory_init(struct session *session);
 void device_memory_deinit(struct session *session);
+
+/* Takes up the page by which the VM's workers keep its quota. The descriptor, or -1, is
+ * its own. Returns: 0 or -errno. */
+int device_memory_share(struct session *session, int fd, uint32_t slot);
 
 /* Counts memory before it is asked for, so that two lanes cannot pass the limit. Return:
  * whether it may be. */

@@ -50,7 +50,8 @@ void fixture_init(struct fixture *fixture)
 	fake_driver_init(&fixture->driver, fixture->window.base + FIXTURE_SHM_SIZE);
 	must(!session_prepare(&fixture->session, &fixture->driver) &&
 			!session_init(&fixture->session, &fixture->stats, -1, &assign,
-				&fixture->window, memfd, -1, -1),
+				&fixture->window,
+				&(struct session_fds){ memfd, -1, -1, -1 }),
 		"no session");
 	fixture->arena = fixture->session.arena.base +
 			 (uint64_t)FIXTURE_FIRST_EXTENT * VGPU_EXTENT_SIZE;

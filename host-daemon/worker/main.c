@@ -167,7 +167,13 @@ static int open_session(struct worker *w)
 		r = vgpu_error_origin(-ENOTSUP);
 	if (!r)
 		r = session_init(&w->session, w->stats, w->options.control, assign,
-			&window, fds[0], poll ? -1 : fds[1], poll ? fds[1] : fds[2]);
+			&window,
+			&(struct session_fds){
+				.memory = fds[0],
+				.quota = fds[1],
+				.doorbell = poll ? -1 : fds[2],
+				.interrupt = poll ? fds[2] : fds[3],
+			});
 	if (r) {
 		vgpu_log_error("VM %s: the session on channel %u cannot begin: %s.",
 			assign->vm, assign->channel, strerror(-r));

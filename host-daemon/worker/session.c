@@ -111,16 +111,16 @@ int session_prepare(struct session *session, const struct driver *driver)
 }
 
 int session_init(struct session *session, struct worker_stats *stats, int control,
-	const struct control_assign *assign, const struct vgpu_window *window, int memfd,
-	int doorbell, int interrupt)
+	const struct control_assign *assign, const struct vgpu_window *window,
+	const struct session_fds *fds)
 {
 	int r;
 
 	snprintf(session->vm, sizeof(session->vm), "%s", assign->vm);
 	session->channel = assign->channel;
 	session->poll = assign->flags & CONTROL_ASSIGN_POLL;
-	session->doorbell = doorbell;
-	session->interrupt = interrupt;
+	session->doorbell = fds->doorbell;
+	session->interrupt = fds->interrupt;
 	session->control = control;
 	session->window = *window;
 	session->shm_size = assign->shm_size;
@@ -138,7 +138,9 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 
 	r = check_layout(assign, window);
 	if (!r)
-		r = arena_init(session, memfd, assign->first_extent, assign->n_extents);
+		r = device_memory_share(session, fds->quota, assign->quota_slot);
+	if (!r)
+		r = arena_init(session, fds->memory, assign->first_extent, assign->n_extents);
 	if (r)
 		return vgpu_error_trace(r);
 	vgpu_ring_consumer_init(&session->consumer, session->area);

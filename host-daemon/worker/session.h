@@ -44,7 +44,7 @@ struct session {
 	uint64_t shm_size;
 	uint64_t area_off;
 	uint64_t extents_off;
-	uint64_t device_quota; /* bytes of device memory, 0: no limit of ours */
+	uint64_t device_quota; /* of the VM's device memory, 0: no limit of ours */
 	const struct driver *driver;
 	struct worker_stats *stats;
 	uint8_t *area; /* the channel's, at W + area_off */
@@ -98,6 +98,14 @@ struct session {
  */
 int session_prepare(struct session *session, const struct driver *driver);
 
+/* What comes with an assignment; all but the memory may be -1. */
+struct session_fds {
+	int memory;
+	int quota;
+	int doorbell;
+	int interrupt;
+};
+
 /*
  * Takes an assignment up, once prepared: copies its numbers after checking them against
  * each other, maps the shared memory into the window. Descriptors become the session's.
@@ -105,8 +113,8 @@ int session_prepare(struct session *session, const struct driver *driver);
  * Return: 0 or -errno.
  */
 int session_init(struct session *session, struct worker_stats *stats, int control,
-	const struct control_assign *assign, const struct vgpu_window *window, int memfd,
-	int doorbell, int interrupt);
+	const struct control_assign *assign, const struct vgpu_window *window,
+	const struct session_fds *fds);
 
 /* For tests: a worker never comes back from a session. */
 void session_deinit(struct session *session);

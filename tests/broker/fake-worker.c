@@ -255,9 +255,9 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 
 	map = mmap(NULL, assign->shm_size, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_NORESERVE, shm, 0);
-	if (map == MAP_FAILED || n_fds != (assign->flags & CONTROL_ASSIGN_POLL	? 1
-						  : !strcmp(assign->vm, "qemu") ? 3
-										: 2))
+	if (map == MAP_FAILED || n_fds != (assign->flags & CONTROL_ASSIGN_POLL	? 2
+						  : !strcmp(assign->vm, "qemu") ? 4
+										: 3))
 		exit(5);
 	area = (uint8_t *)map + assign->area_off;
 	/* Fingerprints: in the area and in the first extent. */

@@ -7,6 +7,7 @@
 
 import os
 import re
+import signal
 import struct
 import sys
 import time
@@ -87,6 +88,76 @@ def test_device_memory(host, api):
     result, _ = channel.call("cuMemAlloc_v2", bytesize=8 << 20)
     assert result == 0, result
     channel.close()
+
+
+def memory_info(channel):
+    result, out = channel.call("cuMemGetInfo_v2")
+    assert result == 0, result
+    return out.get("free", 0), out["total"]
+
+
+def hold(channel, n):
+    """Allocates n times 8 MiB, and finds that no more is to be had."""
+    for _ in range(n):
+        result, _ = channel.call("cuMemAlloc_v2", bytesize=8 << 20)
+        assert result == 0, result
+    result, _ = channel.call("cuMemAlloc_v2", bytesize=8 << 20)
+    assert result == OUT_OF_MEMORY, result
+
+
+def worker_of(channel):
+    return channel.u32(wire.TABLE_OFF + 192 + 20)
+
+
+def test_device_memory_of_all_processes(host, api):
+    """The limit is the VM's: its processes share it, and one that is killed gives its part
+    back, also when the broker is killed at the same time."""
+    ended = len(re.findall("session opened", host.text()))
+    host.wait_for("session ended", ended)
+    channels = [Channel(api, host.socket) for _ in range(3)]
+    for channel in channels:
+        prepare(channel)
+        assert memory_info(channel) == (64 << 20, 64 << 20), memory_info(channel)
+        result, out = channel.call("vgpuDeviceInfo", device=0)
+        assert (result, out["total_mem"]) == (0, 64 << 20), out
+    first, second, third = channels
+    blocks = []
+    for channel in (first, second, first, second, first, first):
+        result, out = channel.call("cuMemAlloc_v2", bytesize=8 << 20)
+        assert result == 0, result
+        blocks.append(out["dptr"])
+    assert [memory_info(channel)[0] for channel in channels] == 3 * [16 << 20]
+    hold(third, 2)
+    for channel in (first, second):
+        hold(channel, 0)
+        assert memory_info(channel) == (0, 64 << 20), memory_info(channel)
+    # What one frees another one gets.
+    result, _ = first.call("cuMemFree_v2", dptr=blocks[0])
+    assert result == 0, result
+    hold(third, 1)
+
+    os.kill(worker_of(second), signal.SIGKILL)
+    host.wait_for("session ended", ended + 1)
+    assert memory_info(third) == (16 << 20, 64 << 20), memory_info(third)
+    hold(first, 2)
+    second.close()
+
+    broker = broker_of(host)
+    os.kill(broker, signal.SIGKILL)
+    os.kill(worker_of(first), signal.SIGKILL)
+    host.wait_for("session ended", ended + 2)
+    assert broker_of(host) != broker
+    assert memory_info(third) == (40 << 20, 64 << 20), memory_info(third)
+    fourth = Channel(api, host.socket)
+    prepare(fourth)
+    hold(fourth, 5)
+    for channel in (first, third, fourth):
+        channel.close()
+    host.wait_for("session ended", ended + 4)
+    last = Channel(api, host.socket)
+    prepare(last)
+    hold(last, 8)
+    last.close()
 
 
 def test_arena(host, api):
@@ -192,7 +263,7 @@ def main():
             if name.startswith("test_"):
                 run(host, api)
                 print(f"ok   {name}", flush=True)
-        wrong = re.findall("the broker was ended.*", host.text())
+        wrong = re.findall("the broker was ended by signal (?!9 ).*", host.text())
     assert not wrong, wrong
     return 0
 

@@ -78,6 +78,20 @@ def memories(keeper):
     return list(zip(found["vgpu-shm"], found["vgpu-ledger"]))
 
 
+def quota_in_use(keeper):
+    """Bytes of device memory that are counted in the quota pages of all sections
+    (struct quota_page of host-daemon/quota.h)."""
+    used = 0
+    folder = f"/proc/{keeper}/fd"
+    for fd in os.listdir(folder):
+        try:
+            if os.readlink(f"{folder}/{fd}").startswith("/memfd:vgpu-quota "):
+                used += sum(n for n, in struct.iter_unpack("<Q", read(f"{folder}/{fd}")[8:]))
+        except OSError:
+            continue
+    return used
+
+
 def held_in(shm, ledger):
     """Sentences about what a memory's channels hold."""
     held = []

@@ -36,10 +36,6 @@ import books  # noqa: E402
 import wire  # noqa: E402
 from host import Host  # noqa: E402
 
-READY, OPENED, WANT, ENDED, FIND, KEEP = range(1, 7)
-ASSIGN, WINDOW, GRANT, IMAGE, STOP = range(7, 12)
-(VM, VM_GONE, WORKER, NO_WORKER, EXITED, SYNC, DRAIN, LINK_IMAGE, LINK_READY, SPAWN, KILL,
- VM_DONE, WORKER_DONE, IMAGE_DONE) = range(1, 15)
 REASON_WORKER_DIED = 7
 # Overlaps the beginning of a window that each worker reserves.
 TAKEN = (0xFFF_0000_0000, 0x40_0000_0000)
@@ -52,19 +48,33 @@ VECTORS = 32
 STEPS_MAX = 20000
 
 
-def named_points():
+def read_enum(path, name):
+    """Numbers of an enum whose first name stands for 0."""
+    text = re.sub(r"/\*.*?\*/", "", Path(path).read_text(encoding="utf-8"), flags=re.S)
+    names = re.search(rf"enum {name} {{(.*?)}}", text, re.S)[1].replace(",", " ").split()
+    return {name: number for number, name in enumerate(names)}
+
+
+def named_points(source):
     """One for each thing that a broker does which somebody else sees."""
-    for kind in (READY, OPENED, WANT, ENDED, FIND, KEEP):
-        yield from (f"control-in:{kind}:{when}" for when in ("peeked", "before", "after"))
+    control = read_enum(f"{source}/host-daemon/control.h", "control_type")
+    link = read_enum(f"{source}/host-daemon/broker/link.h", "link_type")
+    for kind in ("READY", "OPENED", "WANT", "ENDED", "FIND", "KEEP"):
+        for when in ("peeked", "before", "after"):
+            yield f"control-in:{control['CONTROL_' + kind]}:{when}"
     # Of the second session, too, which begins with a used ledger.
-    yield from (f"control-in:{kind}:before:2" for kind in (OPENED, WANT, FIND, KEEP))
-    for kind in (ASSIGN, WINDOW, GRANT, IMAGE, STOP):
-        yield from (f"control-out:{kind}:{when}" for when in ("before", "after"))
-    yield from (f"link-in:{kind}:after" for kind in (VM, VM_GONE, WORKER, EXITED, SYNC))
-    for kind in (LINK_IMAGE, SPAWN, KILL, VM_DONE, WORKER_DONE):
-        yield from (f"link-out:{kind}:{when}" for when in ("before", "after"))
+    for kind in ("OPENED", "WANT", "FIND", "KEEP"):
+        yield f"control-in:{control['CONTROL_' + kind]}:before:2"
+    for kind in ("ASSIGN", "WINDOW", "GRANT", "IMAGE", "STOP"):
+        for when in ("before", "after"):
+            yield f"control-out:{control['CONTROL_' + kind]}:{when}"
+    for kind in ("QUOTA", "VM", "VM_GONE", "WORKER", "EXITED", "SYNC"):
+        yield f"link-in:{link['LINK_' + kind]}:after"
+    for kind in ("IMAGE", "SPAWN", "KILL", "VM_DONE", "WORKER_DONE"):
+        for when in ("before", "after"):
+            yield f"link-out:{link['LINK_' + kind]}:{when}"
     # A vgpud whose first broker never gets ready does not start.
-    yield f"link-out:{LINK_READY}:after"
+    yield f"link-out:{link['LINK_READY']}:after"
     for kind in ("punch", "futex"):
         for i in range(1, 5):
             yield from (f"{kind}:{i}:{when}" for when in ("before", "after"))
@@ -125,7 +135,7 @@ class Process(wire.Channel):
         result, out = self.call("vgpuArenaGrow", n_extents=n_extents)
         assert result == 0, result
         assert out["n_granted"] == n_extents, out
-        return out["first_extent"] if "first_extent" in out else 0
+        return out.get("first_extent", 0)
 
     def wait_free(self):
         self.wait(lambda: self.state == wire.FREE, "a free entry")
@@ -276,6 +286,8 @@ class Run:
                     for fds in (after, theirs)]
         if n_images != [2, 2]:
             return f"images: {n_images}"
+        if books.quota_in_use(keeper):
+            return f"{books.quota_in_use(keeper)} bytes of device memory are counted"
         after = {kind: n for kind, n in after.items() if "image" not in kind}
         return after != keeper_before and f"{keeper_before} before, {after} after"
 
@@ -345,7 +357,7 @@ def main():
     api = wire.Api(os.path.join(options.source, "protocol/api"))
     seed = int(time.time()) if options.seed is None else options.seed
     generator = random.Random(seed)
-    work = [([point], True) for point in named_points() if not options.no_named]
+    work = [([point], True) for point in named_points(options.source) if not options.no_named]
     if options.only:
         work = [(points.split(","), "call:" not in points) for points in options.only]
     if options.random:

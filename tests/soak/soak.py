@@ -219,6 +219,7 @@ class Soak:
             "descriptors of the broker": books.count_fds(broker),
             "memory of the keeper, KiB": books.resident_kib(self.host.pid),
             "memory of the broker, KiB": books.resident_kib(broker),
+            "device memory counted": books.quota_in_use(self.host.pid),
             "shared memories": len(books.memories(self.host.pid)),
             "zombies": books.count_zombies({self.host.pid, broker}),
         }
