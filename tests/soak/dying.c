@@ -6,7 +6,8 @@
  *	VGPU_DIE_FOLDER=FOLDER		each point has a file in it, named by its place in
  *					the list from 0; who can remove it dies, so each
  *					death is died once, by whichever broker comes
- *					by. Nothing counts before there is a file "armed"
+ *					by. Nothing counts before there is a file
+ *					"armed"
  *
  * A point is KIND:NUMBER:WHEN[:NTH]. Of kinds there are
  *

@@ -4,10 +4,10 @@
  *
  *	growing IMAGE [MEBIBYTES]
  *
- * It loads code that is IMAGE's alone, twice, and more pinned memory than a session begins
- * with: so much that there is no room for it twice in shared memory of 256 MiB. Exit
- * status 1: a result was wrong; 2: a call failed. It is an ordinary program of the CUDA
- * Driver API.
+ * It loads code that is IMAGE's alone, twice, and takes more pinned memory than a session
+ * begins with: so much that there is no room for it twice in shared memory of 256 MiB.
+ * Exit status 1: a result was wrong; 2: a call failed. It is an ordinary program of the
+ * CUDA Driver API.
  */
 
 #include <stdint.h>
@@ -31,21 +31,21 @@
 	".version 7.0\n.target sm_50\n.address_size 64\n"                                \
 	".visible .entry triple(.param .u64 px, .param .u64 py)\n"                       \
 	"{\n"                                                                            \
-	"	.reg .b32 %r<6>;\n"                                                       \
-	"	.reg .b64 %d<6>;\n"                                                       \
-	"	ld.param.u64 %d1, [px];\n"                                                \
-	"	ld.param.u64 %d2, [py];\n"                                                \
-	"	mov.u32 %r1, %ctaid.x;\n"                                                 \
-	"	mov.u32 %r2, %ntid.x;\n"                                                  \
-	"	mov.u32 %r3, %tid.x;\n"                                                   \
-	"	mad.lo.s32 %r4, %r1, %r2, %r3;\n"                                         \
-	"	mul.wide.u32 %d3, %r4, 4;\n"                                              \
-	"	add.s64 %d4, %d1, %d3;\n"                                                 \
-	"	add.s64 %d5, %d2, %d3;\n"                                                 \
-	"	ld.global.u32 %r5, [%d4];\n"                                              \
-	"	mad.lo.s32 %r5, %r5, 3, " _image ";\n"                                    \
-	"	st.global.u32 [%d5], %r5;\n"                                              \
-	"	ret;\n"                                                                   \
+	"	.reg .b32 %r<6>;\n"                                                      \
+	"	.reg .b64 %d<6>;\n"                                                      \
+	"	ld.param.u64 %d1, [px];\n"                                               \
+	"	ld.param.u64 %d2, [py];\n"                                               \
+	"	mov.u32 %r1, %ctaid.x;\n"                                                \
+	"	mov.u32 %r2, %ntid.x;\n"                                                 \
+	"	mov.u32 %r3, %tid.x;\n"                                                  \
+	"	mad.lo.s32 %r4, %r1, %r2, %r3;\n"                                        \
+	"	mul.wide.u32 %d3, %r4, 4;\n"                                             \
+	"	add.s64 %d4, %d1, %d3;\n"                                                \
+	"	add.s64 %d5, %d2, %d3;\n"                                                \
+	"	ld.global.u32 %r5, [%d4];\n"                                             \
+	"	mad.lo.s32 %r5, %r5, 3, " _image ";\n"                                   \
+	"	st.global.u32 [%d5], %r5;\n"                                             \
+	"	ret;\n"                                                                  \
 	"}\n"
 
 static const char *const images[] = { PTX("0"), PTX("1"), PTX("2") };
