@@ -40,7 +40,7 @@
  *
  * The broker peeks a message, acts on it, and takes it out then; it may be killed in
  * between, and the next one sees the message again. So each message means the same when
- * it is handled twice, and each answer when it arrives twice; docs/architecture.md says how.
+ * it is handled twice, and each answer when it arrives twice: see docs/architecture.md.
  *
  * A worker is assumed to be taken over by its guest: vgpud checks size, type and
  * every number of what it receives, and reads the counters by pread(2).

@@ -31,7 +31,7 @@ void account_init(struct account *account, const struct config_vm *config, int64
 
 void account_deinit(struct account *account);
 
-/* Takes the quota page up. The descriptor is its own in any case. Returns: 0 or -errno. */
+/* Takes the quota page up. The descriptor is its own in any case. Return: 0, -errno. */
 int account_share_quota(struct account *account, int fd);
 
 /* Whether a line that a guest can cause at will may be written to the log now. */

@@ -95,10 +95,10 @@ static uint64_t read_own(const struct worker *worker)
 {
 	const struct usage usage = read_usage(worker->pid);
 	const struct channel *channel = worker->channel;
-	uint64_t bounded = WORKER_STATS_SIZE + sizeof(struct quota_page) + channel->vm->account->images.size;
+	uint64_t bounded = WORKER_STATS_SIZE + sizeof(struct quota_page);
 	uint64_t shared;
 
-	bounded += vm_memory_of(channel);
+	bounded += channel->vm->account->images.size + vm_memory_of(channel);
 	/* Most have less of all kinds, so the longer text is seldom looked at. */
 	if (usage.shared <= bounded)
 		return usage.private;

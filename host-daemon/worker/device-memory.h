@@ -30,7 +30,7 @@ struct session;
 struct device_memory {
 	pthread_mutex_t lock;	 /* for what follows */
 	uint64_t used;		 /* bytes charged */
-	struct quota_page *page; /* shared with the VM's other workers; NULL: there are none */
+	struct quota_page *page; /* of all workers of the VM; NULL: there are no others */
 	uint32_t slot;		 /* of the page, this worker's */
 
 	struct placement *placement; /* NULL: the driver places memory in W by itself */

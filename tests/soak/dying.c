@@ -11,8 +11,8 @@
  *
  * A point is KIND:NUMBER:WHEN[:NTH]. Of kinds there are
  *
- *	control-in, control-out		a message from or to a worker of that type: peeked,
- *					before (it is taken out, or sent), after
+ *	control-in, control-out		a message of that type from or to a worker:
+ *					peeked, before (it is taken out, or sent), after
  *	link-in, link-out		the same with the keeper
  *	futex, punch			the n-th wake-up, the n-th piece that is emptied:
  *					before, after

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device memory: what a worker may have while others of its VM have some
+ */
+
+#include <errno.h>
+
+#include "quota.h"
+#include "test.h"
+#include "worker/fixture.h"
+#include "worker/session.h"
+
+#define MINE 3
+#define THEIRS 7
+
+static struct fixture fixture;
+static struct quota_page *page;
+
+static void begin(uint64_t quota)
+{
+	int fd;
+
+	fixture_init(&fixture);
+	fixture.session.device_quota = quota;
+	check_eq(quota_make(&fd), 0);
+	check_eq(quota_map(&page, fd), 0);
+	quota_open(page, MINE);
+	quota_open(page, THEIRS);
+	check_eq(device_memory_share(&fixture.session, fd, MINE), 0);
+}
+
+static void end(void)
+{
+	page = quota_unmap(page);
+	fixture_deinit(&fixture);
+}
+
+TEST(a_quota_is_of_all_workers_together)
+{
+	struct session *session = &fixture.session;
+
+	begin(1000);
+	quota_set(page, THEIRS, 600);
+	check(!device_memory_charge(session, 401));
+	check_eq(page->used[MINE - 1], 0);
+	check(device_memory_charge(session, 300));
+	check_eq(page->used[MINE - 1], 300);
+	check(!device_memory_charge(session, 101));
+	check_eq(page->used[MINE - 1], 300);
+	check(device_memory_charge(session, 100));
+	check(!device_memory_charge(session, 1));
+	check_eq(fixture.stats.device_memory, 400);
+	/* The other one was killed. */
+	quota_clear(page, THEIRS);
+	check(device_memory_charge(session, 600));
+	check(!device_memory_charge(session, 1));
+	device_memory_refund(session, 1000);
+	check_eq(page->used[MINE - 1], 0);
+	check_eq(fixture.stats.device_memory, 0);
+	end();
+}
+
+TEST(what_another_worker_writes_costs_memory_and_no_more)
+{
+	struct session *session = &fixture.session;
+
+	begin(1000);
+	check(device_memory_charge(session, 100));
+	quota_set(page, THEIRS, UINT64_MAX);
+	check(!device_memory_charge(session, 1));
+	quota_set(page, THEIRS, UINT64_MAX - 50);
+	check(!device_memory_charge(session, 1));
+	/* Into our own slot: it is ours again with the next change. */
+	quota_set(page, THEIRS, 0);
+	quota_set(page, MINE, 0);
+	check(device_memory_charge(session, 900));
+	check_eq(page->used[MINE - 1], 1000);
+	check(!device_memory_charge(session, 1));
+	check(!device_memory_charge(session, UINT64_MAX));
+	end();
+}
+
+TEST(without_a_quota_others_are_told_all_the_same)
+{
+	begin(0);
+	quota_set(page, THEIRS, UINT64_MAX);
+	check(device_memory_charge(&fixture.session, 1ull << 40));
+	check_eq(page->used[MINE - 1], 1ull << 40);
+	device_memory_refund(&fixture.session, 1ull << 40);
+	end();
+}
+
+TEST(a_slot_that_is_none_is_refused)
+{
+	int fd;
+
+	fixture_init(&fixture);
+	check_eq(device_memory_share(&fixture.session, -1, 0), 0);
+	check_eq(quota_make(&fd), 0);
+	check_eq(device_memory_share(&fixture.session, fd, 0), -EINVAL);
+	check_eq(quota_make(&fd), 0);
+	check_eq(device_memory_share(&fixture.session, fd, QUOTA_SLOTS + 1), -EINVAL);
+	fixture_deinit(&fixture);
+}
