@@ -110,6 +110,25 @@ TEST(sigterm_ends_workers_that_do_not_listen)
 	guest_disconnect(&guest);
 }
 
+TEST(guests_are_told_of_the_end_although_the_broker_dies_of_it)
+{
+	struct pair_session session;
+
+	pair_start(&pair, &(struct pair_options){ .worker = FAKE_WORKER });
+	guest_connect(&guest, pair.socket);
+	guest_open(&guest, 0, "deaf");
+	check_eq(kill(pair.pid, SIGTERM), 0);
+	/* The worker does not listen, so there is a second to do it in. */
+	pair_wait_log(&pair, "no new sessions", 1);
+	kill_broker(1);
+	check_eq(pair_wait_exit(&pair), 0);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_DEAD);
+	check_eq(guest_entry(&guest, 0)->reason, VGPU_REASON_SHUTDOWN);
+	pair_read_session(&pair, 0, &session);
+	check_str(session.reason, "shutdown");
+	guest_disconnect(&guest);
+}
+
 TEST(no_process_survives_a_killed_vgpud)
 {
 	struct pair_options options = { .worker = FAKE_WORKER };

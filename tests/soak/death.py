@@ -156,7 +156,7 @@ class Process(wire.Channel):
 def run_machine(api, path):
     machine = Machine(api, path)
     machine.boot(b"first")
-    first, second = Process(machine, 0), Process(machine, 1, (TAKEN, wire.WINDOWS[0]))
+    first, second = Process(machine, 0), Process(machine, 1, (TAKEN, *wire.WINDOWS))
     assert first.grow(8) != second.grow(8)
     first.close()
     third = Process(machine, 2)
@@ -199,6 +199,7 @@ class Run:
         self.folder = tempfile.TemporaryDirectory(prefix="vgpu-death-")
         self.arms = [Path(self.folder.name) / str(i) for i in range(len(points))]
         self.path = f"{self.folder.name}/machine"
+        self.log = ""
 
     def broker(self):
         for pid in books.children(self.host.process.pid):
@@ -311,13 +312,15 @@ class Run:
         }
         with Host(self.build, extra="log-level = debug", environment=environment,
                   vm=SECTIONS.format(self.path)) as self.host:
-            self.settle()
-            (folder / "armed").touch()
-            before = kinds_of_fds(self.host.process.pid)
-            self.machine = self.work()
-            self.check_left(before)
-            self.check_log()
-            self.kept_text = self.host.text()
+            try:
+                self.settle()
+                (folder / "armed").touch()
+                before = kinds_of_fds(self.host.process.pid)
+                self.machine = self.work()
+                self.check_left(before)
+                self.check_log()
+            finally:
+                self.log = self.host.text()
         return sum(not arm.exists() for arm in self.arms)
 
 
@@ -330,8 +333,7 @@ def attempt(options, api, points, must_die):
             return n_died, "no broker came by"
         return n_died, None
     except Exception as error:  # pylint: disable=broad-except
-        log = run.host.text() if hasattr(run, "host") else ""
-        lines = [line for line in log.splitlines() if " debug: " not in line]
+        lines = [line for line in run.log.splitlines() if " debug: " not in line]
         return 0, f"{type(error).__name__}: {error}\n" + "\n".join(lines[-40:])
 
 
