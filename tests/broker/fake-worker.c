@@ -248,6 +248,12 @@ static void handle_images(const char *what)
 	}
 }
 
+/* Partner: guest_count_grants(). */
+static void count_answer(void)
+{
+	__atomic_fetch_add((uint64_t *)(area + GUEST_GRANTS_OFF), 1, __ATOMIC_RELEASE);
+}
+
 static void behave(const struct control_assign *assign, int n_fds, int shm)
 {
 	const char *comm = assign->guest_comm;
@@ -320,6 +326,10 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 				.type = CONTROL_WANT, .want = { .n_extents = 1 } });
 	if (!strcmp(comm, "image-flood"))
 		handle_images("flood");
+	if (!strcmp(comm, "late-keep")) {
+		handle_images("keep");
+		count_answer();
+	}
 	if (!strcmp(comm, "chatty"))
 		write_much();
 	if (!strcmp(comm, "hungry") || !strcmp(comm, "hoards"))
@@ -340,8 +350,7 @@ static void handle_grant(const struct control_grant *grant)
 		stats->calls = grant->error ? 1000 : grant->first_extent;
 		stats->memsets = grant->n_extents;
 	}
-	/* Partner: guest_count_grants(). */
-	__atomic_fetch_add((uint64_t *)(area + GUEST_GRANTS_OFF), 1, __ATOMIC_RELEASE);
+	count_answer();
 }
 
 static void serve(void)

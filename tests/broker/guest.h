@@ -60,7 +60,7 @@ uint32_t guest_open_refused(struct guest *guest, unsigned int channel, const cha
 /* Closes and waits until the entry is free. */
 void guest_close(struct guest *guest, unsigned int channel);
 
-/* Where the fake worker counts, in the area, what it was granted or refused. */
+/* Where the fake worker counts, in the area, what it was granted or refused, or found. */
 #define GUEST_GRANTS_OFF (VGPU_WORDS_OFF + VGPU_CACHE_LINE)
 
 uint64_t guest_count_grants(const struct guest *guest, unsigned int channel);

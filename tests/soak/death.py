@@ -305,7 +305,7 @@ class Run:
         if is_early:
             (folder / "armed").touch()
         environment = {
-            "LD_PRELOAD": str(self.build / "tests/soak/dying.so"),
+            "LD_PRELOAD": str(self.build / "tests/broker/dying.so"),
             "VGPU_DIE": ",".join(self.points), "VGPU_DIE_FOLDER": self.folder.name,
             # Of a build with sanitizers: it comes before their library.
             "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
