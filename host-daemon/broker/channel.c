@@ -396,7 +396,7 @@ static int grant(
 	if (record->grant_n == want->n_extents && record->grant_cookie == want->cookie &&
 		record->grant_n) {
 		*firstp = record->grant_first;
-		return 0;
+		return extent_own(extents, channel->index, *firstp, record->grant_n);
 	}
 	if (extent_find_free(extents, want->n_extents, firstp))
 		return EXTENT_E_FULL;

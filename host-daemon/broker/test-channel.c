@@ -3,7 +3,7 @@
  * Channel: what is done about a state word, whoever wrote it
  */
 
-#include "broker/channel.h"
+#include "broker/vm.h"
 #include "test.h"
 #include "vgpu/ring-layout.h"
 
@@ -52,4 +52,40 @@ TEST(nothing_begins_and_nothing_is_cleared_while_a_worker_may_live)
 
 			check(action != CHANNEL_BEGIN && action != CHANNEL_CLEAR);
 		}
+}
+
+static uint8_t owners[64];
+static struct vm vm = { .extents = { owners, 64 } };
+
+TEST(what_was_written_down_as_granted_is_taken_by_the_next_broker)
+{
+	struct ledger_channel record = {
+		.phase = CHANNEL_OPEN,
+		.grant_first = 8,
+		.grant_n = 4,
+	};
+	uint32_t first;
+
+	/* As far as the one before came. */
+	check_eq(extent_own(&vm.extents, 2, 8, 1), 0);
+	channel_init(&vm.channels[2], &vm, 2, &record);
+	check_eq(extent_count(&vm.extents, 2), 4);
+	check_eq(record.grant_n, 4);
+	channel_init(&vm.channels[2], &vm, 2, &record);
+	check_eq(extent_count(&vm.extents, 2), 4);
+	check_eq(extent_take(&vm.extents, 3, 16, &first), 0);
+	check_eq(first, 12);
+}
+
+TEST(what_is_granted_ends_with_its_session)
+{
+	struct ledger_channel record = {
+		.phase = CHANNEL_IDLE,
+		.grant_first = 8,
+		.grant_n = 4,
+	};
+
+	channel_init(&vm.channels[2], &vm, 2, &record);
+	check_eq(extent_count(&vm.extents, 2), 0);
+	check_eq(record.grant_n, 0);
 }

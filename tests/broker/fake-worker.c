@@ -326,6 +326,10 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 				.type = CONTROL_WANT, .want = { .n_extents = 1 } });
 	if (!strcmp(comm, "image-flood"))
 		handle_images("flood");
+	if (!strcmp(comm, "late-two")) {
+		keep_sealed(2);
+		keep_sealed(1);
+	}
 	if (!strcmp(comm, "late-keep")) {
 		handle_images("keep");
 		count_answer();

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +58,7 @@ static void start(const char *kind, unsigned int number, const char *when)
 		qemu_socket());
 	pair_start(&pair, &(struct pair_options){
 				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "log-level = debug\n",
 				  .sections = sections,
 			  });
 	unsetenv("LD_PRELOAD");
@@ -177,6 +180,41 @@ TEST(an_image_that_was_kept_is_kept_once)
 TEST(an_image_that_was_taken_out_is_kept)
 {
 	keep_an_image("after");
+}
+
+static bool is_armed(void)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/0", test_tmpdir());
+	return !access(path, F_OK);
+}
+
+TEST(what_a_broker_said_before_it_died_is_heard)
+{
+	struct pair_session session;
+
+	start("control-in", CONTROL_KEEP, "after:2");
+	guest_connect(&guest, pair.socket);
+	/* The broker has a worker, and knows of the guest. */
+	pair_wait_log(&pair, " is warm", 1);
+	guest_wait_for(__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED));
+	guest_claim(&guest, 0, "late-two");
+	/* Its keeper hears nothing until the broker is dead. */
+	check_eq(kill(pair.pid, SIGSTOP), 0);
+	arm();
+	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
+	guest_wait(&guest, 0, VGPU_CHANNEL_OPEN);
+	guest_wait_for(!is_armed());
+	usleep(20000);
+	check_eq(kill(pair.pid, SIGCONT), 0);
+	guest_close(&guest, 0);
+	guest_open(&guest, 0, "image-find");
+	guest_close(&guest, 0);
+	pair_read_session(&pair, 1, &session);
+	check_eq(session.images_found, 1);
+	guest_disconnect(&guest);
+	stop();
 }
 
 TEST(a_guest_that_sleeps_is_woken_by_the_next_broker)
