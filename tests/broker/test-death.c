@@ -193,12 +193,15 @@ static bool is_armed(void)
 TEST(what_a_broker_said_before_it_died_is_heard)
 {
 	struct pair_session session;
+	uint64_t heartbeat;
 
 	start("control-in", CONTROL_KEEP, "after:2");
 	guest_connect(&guest, pair.socket);
 	/* The broker has a worker, and knows of the guest. */
 	pair_wait_log(&pair, " is warm", 1);
-	guest_wait_for(__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED));
+	heartbeat = __atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED);
+	guest_wait_for(__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED) !=
+		       heartbeat);
 	guest_claim(&guest, 0, "late-two");
 	/* Its keeper hears nothing until the broker is dead. */
 	check_eq(kill(pair.pid, SIGSTOP), 0);
