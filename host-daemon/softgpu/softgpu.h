@@ -41,6 +41,10 @@ struct softgpu_config {
 	void *print_data;
 	/* Receives messages of failed assertions. Else: stderr. */
 	void (*print_error)(void *data, const char *text, size_t size);
+	/* Receives why code cannot be loaded, linked or run, on the thread of the call
+	 * that is about to fail. The log has it too, but not as often. */
+	void (*explain)(void *data, const char *text, size_t size);
+	void *explain_data;
 	/* Where managed variables lie: memory of the host window (see below) that the
 	 * program sees too, aligned to 256 bytes; NULL where there is none. Called while
 	 * an image is loaded. Else: device memory, which a native program sees. */

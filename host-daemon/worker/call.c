@@ -19,6 +19,7 @@
 #include "worker/capture.h"
 #include "worker/handle-copy.h"
 #include "vgpu/rate.h"
+#include "worker/reason.h"
 #include "worker/session.h"
 
 /* Streams that are not objects: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD. */
@@ -70,6 +71,9 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 	struct vgpu_reply_slot *slot = slot_of(call);
 	size_t size;
 
+	/* Nobody looks at it after a call that succeeded. */
+	if (__builtin_expect(result != CUDA_SUCCESS, 0))
+		slot->reason = reason_settle(call, result);
 	if (reply) {
 		/* The description bounds every reply. */
 		assert(vgpu_message_bound(reply) <= VGPU_REPLY_MAX ||
@@ -125,6 +129,9 @@ int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult resul
 			capture_collect();
 		reply_with(call, reply, result);
 	}
+	/* What was said of a call that nobody waits for, or that succeeded all the same.
+	 */
+	reason_is_said = false;
 	call->replied = true;
 	return 0;
 }
@@ -229,6 +236,17 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 	return CUDA_SUCCESS;
 }
 
+static CUresult no_object(const struct call *call, int r)
+{
+	if (r == OBJECTS_E_LIMIT)
+		reason_say(VGPU_REPLY_REASON_LIMIT,
+			"a process of this VM may have %u streams, events, kernels and "
+			"other objects at once: handles = in vgpud.conf on the host sets "
+			"that",
+			call->session->totals.n_max);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, const struct object *like,
 	uint64_t *handlep)
@@ -240,10 +258,12 @@ CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,
 			     kind == VGPU_HANDLE_GRAPH_NODE ||
 			     kind == VGPU_HANDLE_GRAPH_EXEC;
 	struct object *object;
+	int r;
 
-	if (object_table_add(table_of(call, kind), driver_handle,
-		    free_standing ? NULL : call->context, parent, like, &object))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = object_table_add(table_of(call, kind), driver_handle,
+		free_standing ? NULL : call->context, parent, like, &object);
+	if (r)
+		return no_object(call, r);
 	*handlep = object_handle(table_of(call, kind), object);
 	return CUDA_SUCCESS;
 }
@@ -267,16 +287,18 @@ CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t h
 	void *driver_handle, const struct object *like)
 {
 	struct object *object;
+	int r;
 
-	switch (object_table_add_at(table_of(call, kind), handle, driver_handle,
-		call->context, like, &object)) {
+	r = object_table_add_at(table_of(call, kind), handle, driver_handle,
+		call->context, like, &object);
+	switch (r) {
 	case 0:
 		return CUDA_SUCCESS;
 	case OBJECTS_E_TAKEN:
 	case OBJECTS_E_INVALID:
 		return CUDA_ERROR_INVALID_HANDLE;
 	default:
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return no_object(call, r);
 	}
 }
 

@@ -13,6 +13,7 @@
 #include "worker/call.h"
 #include "worker/placement.h"
 #include "vgpu/rate.h"
+#include "worker/reason.h"
 #include "worker/session.h"
 
 /* Two workers that ask at the same time may see each other and both step back: then they
@@ -174,6 +175,26 @@ static CUresult driver_alloc(
 	return CUDA_SUCCESS;
 }
 
+/* Says which of the two there is no more of. */
+static CUresult refuse(const struct session *session, uint64_t size, bool is_quota)
+{
+	if (is_quota)
+		reason_say(VGPU_REPLY_REASON_LIMIT,
+			"%llu bytes more would pass the %llu bytes of device memory that "
+			"this VM may have: device-memory = in vgpud.conf on the host "
+			"sets "
+			"that",
+			(unsigned long long)size,
+			(unsigned long long)session->device_quota);
+	else
+		reason_say(VGPU_REPLY_REASON_LIMIT,
+			"the device has no %llu bytes of free memory in a row: free "
+			"some, "
+			"or with softgpu set softgpu-memory = in vgpud.conf on the host",
+			(unsigned long long)size);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *addressp)
 {
 	struct session *session = call->session;
@@ -187,8 +208,10 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_memory_charge(session, size))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return refuse(session, size, true);
 	result = driver_alloc(session, call->context->device, size, &range.start);
+	if (result == CUDA_ERROR_OUT_OF_MEMORY)
+		refuse(session, size, false);
 	if (result != CUDA_SUCCESS)
 		goto refund;
 	if (ranges_add(&session->ranges, &range)) {

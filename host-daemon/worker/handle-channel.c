@@ -124,6 +124,18 @@ CUresult handle_vgpuFunctionAttributes(struct call *call,
 	return kernel_attributes(call, request, reply);
 }
 
+CUresult handle_vgpuReasonFetch(struct call *call,
+	const Vgpu__VgpuReasonFetchRequest *request, Vgpu__VgpuReasonFetchReply *reply)
+{
+	char *text = call_alloc(call, VGPU_REASON_TEXT_MAX);
+
+	if (!text)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	reply->text.data = (uint8_t *)text;
+	reply->text.len = reason_get(call->lane, text);
+	return CUDA_SUCCESS;
+}
+
 CUresult handle_vgpuPrintFetch(struct call *call,
 	const Vgpu__VgpuPrintFetchRequest *request, Vgpu__VgpuPrintFetchReply *reply)
 {

@@ -21,6 +21,7 @@
 #include "worker/image-check.h"
 #include "worker/load.h"
 #include "worker/print.h"
+#include "worker/reason.h"
 #include "worker/session.h"
 
 struct link {
@@ -31,6 +32,7 @@ struct link {
 	uint64_t held; /* charged as code that is loaded */
 	const void *image; /* the driver's, once complete */
 	size_t size;
+	char reason[VGPU_REASON_TEXT_MAX]; /* the error log, where the guest wants none */
 };
 
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -102,6 +104,8 @@ CUresult handle_cuLinkCreate_v2(struct call *call,
 	link->n_refs = 1;
 	pthread_mutex_init(&link->lock, NULL);
 	result = jit_init(&link->jit, call->session, &wire);
+	if (result == CUDA_SUCCESS && !wire.error_size)
+		jit_add_error_log(&link->jit, link->reason, sizeof(link->reason));
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLinkCreate_v2(link->jit.n_options,
 			link->jit.options, link->jit.values, &link->state);
@@ -146,6 +150,9 @@ static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 			  : image_is_contained(copy, image->size);
 	if (!is_sane) {
 		drop_input(call, copy, image->size);
+		reason_say(VGPU_REPLY_REASON_LOAD,
+			"an input of the link is damaged: what it says it holds reaches "
+			"beyond its end");
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
 	print_note_code(call->session, copy, image->size);
@@ -183,6 +190,18 @@ static CUresult add_data(struct call *call, struct link *link,
 	return result;
 }
 
+/* With link.lock. What the linker had to say of a call that failed. */
+static void say_reason(struct link *link)
+{
+	const struct jit *jit = &link->jit;
+
+	reason_from_log(link->reason, strnlen(link->reason, sizeof(link->reason)));
+	if (jit->error_size)
+		reason_from_log(jit->logs + jit->info_size,
+			strnlen(jit->logs + jit->info_size, jit->error_size));
+	link->reason[0] = '\0';
+}
+
 /* What the compiler said so far, in the reply. */
 static CUresult link_report(struct call *call, const struct link *link,
 	const struct vgpu_load *wire, ProtobufCBinaryData *resultp)
@@ -210,6 +229,8 @@ CUresult handle_cuLinkAddData_v2(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = add_data(call, link, request, &wire);
+	if (result != CUDA_SUCCESS)
+		say_reason(link);
 	if (link_report(call, link, &wire, &reply->load_result) != CUDA_SUCCESS)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	link_leave(call, link);
@@ -268,6 +289,8 @@ CUresult handle_cuLinkComplete(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = complete(call, link);
+	if (result != CUDA_SUCCESS)
+		say_reason(link);
 	if (result == CUDA_SUCCESS)
 		result = copy_piece(call, link, request);
 	reply->size_out = link->size;

@@ -12,6 +12,7 @@
 #include "worker/call.h"
 #include "worker/image-check.h"
 #include "worker/images.h"
+#include "worker/reason.h"
 #include "worker/session.h"
 
 static CUresult total_size(
@@ -54,6 +55,12 @@ CUresult images_hold(struct session *session, uint64_t size)
 
 	if (object_totals_charge(&session->totals, size))
 		return CUDA_SUCCESS;
+	reason_say(VGPU_REPLY_REASON_LIMIT,
+		"%llu bytes more would pass the %llu bytes of code that a process of "
+		"this "
+		"VM may have loaded: image-memory = in vgpud.conf on the host sets that",
+		(unsigned long long)size,
+		(unsigned long long)session->totals.image_bytes_max);
 	/* What is loaded already stays so until it is unloaded: say which setting it
 	 * was. */
 	if (rate_allows(&rate))
@@ -85,8 +92,12 @@ static CUresult check_containers(
 		const uint64_t size = load->images[i].size, padded = image_padded(size);
 
 		if (!is_padding(bytes + size, padded - size) ||
-			!image_is_contained(bytes, size))
+			!image_is_contained(bytes, size)) {
+			reason_say(VGPU_REPLY_REASON_LOAD,
+				"the image is damaged: what it says it holds reaches "
+				"beyond its end");
 			return CUDA_ERROR_INVALID_IMAGE;
+		}
 		if (!is_told && !print_note_code(call->session, bytes, size))
 			images->is_silent = false;
 		bytes += padded;
@@ -130,8 +141,12 @@ CUresult images_take(
 	result = total_size(call, load, &total);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!images_charge(call->session, total))
+	if (!images_charge(call->session, total)) {
+		reason_say(VGPU_REPLY_REASON_LIMIT,
+			"a process may have %llu MiB of code under way at once",
+			IMAGES_SESSION_MAX >> 20);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	images->size = total;
 	result = images_hold(call->session, total);
 	if (result != CUDA_SUCCESS)

@@ -93,6 +93,12 @@ CUresult jit_init(struct jit *jit, struct session *session, const struct vgpu_lo
 	return CUDA_SUCCESS;
 }
 
+void jit_add_error_log(struct jit *jit, char *log, uint32_t size)
+{
+	add_log(jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, log,
+		size);
+}
+
 void jit_deinit(struct jit *jit, struct session *session)
 {
 	if (!jit->logs)

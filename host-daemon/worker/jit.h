@@ -29,6 +29,10 @@ struct jit {
 /* Takes options over; jit_deinit() in any case. Return: what to answer. */
 CUresult jit_init(
 	struct jit *jit, struct session *session, const struct vgpu_load *load);
+
+/* Has the driver write its error log to memory of the caller's, if the guest wants none:
+ * text that ends with a NUL. */
+void jit_add_error_log(struct jit *jit, char *log, uint32_t size);
 void jit_deinit(struct jit *jit, struct session *session);
 
 /* Writes the logs to the arena, where the load wants them, and tells the rest. */

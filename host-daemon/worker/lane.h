@@ -21,6 +21,7 @@
 
 #include "vgpu/frame.h"
 #include "worker/context.h"
+#include "worker/reason.h"
 
 struct call;
 struct session;
@@ -65,6 +66,8 @@ struct lane {
 	bool first_busy;
 	uint8_t *first_frame;
 	struct runner runner;
+
+	struct reason reason; /* under `lock`: why its last call that failed did so */
 };
 
 enum {

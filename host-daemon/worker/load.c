@@ -7,6 +7,7 @@
 
 #include "worker/call.h"
 #include "worker/load.h"
+#include "worker/reason.h"
 
 bool load_copy(const ProtobufCBinaryData *bytes, struct vgpu_load *wire)
 {
@@ -27,8 +28,23 @@ CUresult load_begin(
 	if (!load_copy(bytes, &load->wire))
 		return CUDA_ERROR_INVALID_VALUE;
 	result = images_take(call, &load->images, &load->wire);
-	return result == CUDA_SUCCESS ? jit_init(&load->jit, call->session, &load->wire)
-				      : result;
+	if (result == CUDA_SUCCESS)
+		result = jit_init(&load->jit, call->session, &load->wire);
+	/* A guest that wants no log is told the reason all the same. */
+	if (result == CUDA_SUCCESS && !load->wire.error_size)
+		jit_add_error_log(&load->jit, load->reason, sizeof(load->reason));
+	return result;
+}
+
+/* What a compiler has to say, unless softgpu or this worker has said more. */
+static void say_reason(const struct load *load)
+{
+	const struct jit *jit = &load->jit;
+
+	reason_from_log(load->reason, strnlen(load->reason, sizeof(load->reason)));
+	if (jit->error_size)
+		reason_from_log(jit->logs + jit->info_size,
+			strnlen(jit->logs + jit->info_size, jit->error_size));
 }
 
 /* What the guest needs to know for the next process. */
@@ -49,6 +65,8 @@ CUresult load_end(struct call *call, struct load *load, CUresult result,
 {
 	if (!load)
 		return result;
+	if (result != CUDA_SUCCESS)
+		say_reason(load);
 	jit_report(call, &load->jit, &load->wire, &load->result);
 	report_image(&load->images, &load->result);
 	*resultp = (ProtobufCBinaryData){

@@ -11,6 +11,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "vgpu/reason.h"
 #include "worker/images.h"
 #include "worker/jit.h"
 
@@ -19,6 +20,7 @@ struct load {
 	struct images images;
 	struct jit jit;
 	struct vgpu_load_result result;
+	char reason[VGPU_REASON_TEXT_MAX]; /* the error log, where the guest wants none */
 };
 
 /* Takes the block over. Return: whether it has the size of one. */

@@ -21,6 +21,7 @@
 #include "worker/growth.h"
 #include "worker/options.h"
 #include "worker/print.h"
+#include "worker/reason.h"
 #include "worker/reservation.h"
 #include "worker/sandbox.h"
 #include "worker/session.h"
@@ -102,6 +103,8 @@ static int make_ready(struct worker *w)
 	}
 	if (r == DRIVER_E_NO_INIT || (!r && !n_devices))
 		ready->reason = VGPU_REASON_NO_DEVICE;
+	else if (r == DRIVER_E_ABSENT || r == DRIVER_E_OURS)
+		ready->reason = VGPU_REASON_NO_DRIVER;
 	else if (r)
 		ready->reason = VGPU_REASON_HOST;
 	if (control_send(w->options.control, &message, NULL))
@@ -297,6 +300,7 @@ int main(int argc, char **argv)
 	worker.options.driver.softgpu.print = print_from_kernel;
 	worker.options.driver.softgpu.print_error = print_error_from_kernel;
 	worker.options.driver.softgpu.print_data = &worker.session;
+	worker.options.driver.softgpu.explain = reason_from_driver;
 	worker.options.driver.softgpu.managed_alloc = managed_alloc;
 	worker.options.driver.softgpu.managed_free = managed_free;
 	worker.options.driver.softgpu.managed_data = &worker.session;

@@ -21,6 +21,7 @@
 #include "vgpu/cleanup.h"
 #include "worker/call.h"
 #include "worker/fixture.h"
+#include "worker/reason.h"
 #include "worker/images.h"
 
 #define SEALED (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -95,10 +96,18 @@ static void *serve(void *data)
 	return NULL;
 }
 
+static const char *complaint; /* of a compiler that refuses the code */
+
 static CUresult load(CUmodule *modulep, const void *image, unsigned int n,
 	CUjit_option *options, void **values)
 {
 	const struct code_wrapper *wrapper = image;
+
+	for (unsigned int i = 0; i < n && complaint; i++)
+		if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+			strcpy(values[i], complaint);
+	if (complaint)
+		return CUDA_ERROR_INVALID_PTX;
 
 	loaded = image;
 	n_containers = 1;
@@ -280,6 +289,30 @@ TEST(an_image_is_kept_sealed_under_the_digest_of_its_bytes)
 	check(!memcmp(digest, answered.digest, sizeof(digest)));
 	check_eq(fixture.stats.images_sent, 1);
 	check_eq(fixture.stats.image_bytes, 128);
+	end();
+}
+
+TEST(what_a_compiler_says_of_code_that_it_refuses_is_the_reason)
+{
+	char text[VGPU_REASON_TEXT_MAX], *log;
+	struct vgpu_load block;
+
+	begin();
+	complaint = "ptxas: line 3\n";
+	block = text_in_the_arena();
+	check_eq(load_module(&block), CUDA_ERROR_INVALID_PTX);
+	check_eq(reason_get(fixture.session.lanes[0], text), 13);
+	check(!memcmp(text, "ptxas: line 3", 13));
+	/* A guest that wants the log gets both. */
+	complaint = "ptxas: line 4\n";
+	log = (char *)(uintptr_t)fixture.arena + 4096;
+	block.log_address = (uintptr_t)log;
+	block.error_size = 64;
+	check_eq(load_module(&block), CUDA_ERROR_INVALID_PTX);
+	check_str(log, complaint);
+	check_eq(reason_get(fixture.session.lanes[0], text), 13);
+	check(!memcmp(text, "ptxas: line 4", 13));
+	complaint = NULL;
 	end();
 }
 

@@ -12,11 +12,13 @@
 #include "worker/call.h"
 #include "worker/fixture.h"
 #include "worker/images.h"
+#include "worker/reason.h"
 
 static struct fixture fixture;
 static char image[64];
 static char *error_log;
 static unsigned int n_alive;
+static CUresult add_result;
 
 static CUresult create(
 	unsigned int n, CUjit_option *options, void **values, CUlinkState *statep)
@@ -37,7 +39,7 @@ static CUresult add(CUlinkState state, CUjitInputType type, void *data, size_t s
 	check_eq(((char *)data)[size], 0);
 	if (error_log)
 		strcpy(error_log, "said");
-	return CUDA_SUCCESS;
+	return add_result;
 }
 
 static CUresult complete(CUlinkState state, void **imagep, size_t *sizep)
@@ -188,6 +190,30 @@ TEST(logs_go_to_the_arena_and_nowhere_else)
 	check_eq(link_add(link, load, CU_JIT_INPUT_PTX), CUDA_SUCCESS);
 	check_eq(link_destroy(link), CUDA_SUCCESS);
 	check_eq(fixture.session.image_bytes, 0);
+	fixture_deinit(&fixture);
+}
+
+TEST(what_the_linker_says_of_a_failure_is_its_reason_with_and_without_a_log)
+{
+	struct vgpu_load load = { .n_images = 1 };
+	char text[VGPU_REASON_TEXT_MAX];
+	uint64_t link;
+
+	begin();
+	load.images[0] = (struct vgpu_load_image){ fixture.arena, 16 };
+	for (uint32_t log_size = 0; log_size <= 64; log_size += 64) {
+		link = link_new(log_size);
+		add_result = CUDA_SUCCESS;
+		check_eq(link_add(link, load, CU_JIT_INPUT_PTX), CUDA_SUCCESS);
+		add_result = CUDA_ERROR_INVALID_PTX;
+		check_eq(link_add(link, load, CU_JIT_INPUT_PTX), CUDA_ERROR_INVALID_PTX);
+		check_eq(reason_get(fixture.session.lanes[0], text), 4);
+		check(!memcmp(text, "said", 4));
+		check_eq(link_add(link + 1, load, CU_JIT_INPUT_PTX),
+			CUDA_ERROR_INVALID_HANDLE);
+		check_eq(reason_get(fixture.session.lanes[0], text), 0);
+		check_eq(link_destroy(link), CUDA_SUCCESS);
+	}
 	fixture_deinit(&fixture);
 }
 

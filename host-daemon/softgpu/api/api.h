@@ -68,6 +68,8 @@ struct device {
 	void *(*managed_alloc)(void *data, uint64_t size);
 	void (*managed_free)(void *data, void *memory, uint64_t size);
 	void *managed_data;
+	void (*explain)(void *data, const char *text, size_t size);
+	void *explain_data;
 
 	pthread_mutex_t lock; /* for what follows */
 	bool has_memory;      /* memory and sched are set up: the first context did */
@@ -196,6 +198,9 @@ CUresult device_check(void);
 
 /* Return: 0, NOT_INITIALIZED, INVALID_DEVICE. */
 CUresult device_get(CUdevice number);
+
+/* Tells the caller of the API, if it wants to know, why the call is about to fail. */
+void device_explain(const char *text);
 
 /* With device.lock: memory and threads, for the first context. */
 CUresult device_start(void);

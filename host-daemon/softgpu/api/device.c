@@ -224,6 +224,14 @@ static void device_complete(void)
  * Before the first context
  */
 
+void device_explain(const char *text)
+{
+	const struct device *device = &softgpu_device;
+
+	if (device->explain)
+		device->explain(device->explain_data, text, strlen(text));
+}
+
 int softgpu_configure(const struct softgpu_config *config)
 {
 	struct device *device = &softgpu_device;
@@ -245,6 +253,8 @@ int softgpu_configure(const struct softgpu_config *config)
 		device->hooks.print = config->print;
 		device->hooks.print_error = config->print_error;
 		device->hooks.data = config->print_data;
+		device->explain = config->explain;
+		device->explain_data = config->explain_data;
 		device->managed_alloc = config->managed_alloc;
 		device->managed_free = config->managed_free;
 		device->managed_data = config->managed_data;

@@ -6,6 +6,8 @@
  * its function in the current context.
  */
 
+#include <stdio.h>
+
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 
@@ -17,6 +19,7 @@ CUresult function_load(CUfunction function)
 	struct softgpu_message message = { 0 };
 	const struct softgpu_kernel *kernel;
 	CUmodule module = function->module;
+	char text[512];
 	CUresult r;
 
 	/* Partner: the store below. */
@@ -29,7 +32,13 @@ CUresult function_load(CUfunction function)
 		__atomic_store_n(&function->kernel, kernel, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&module->lock);
-	if (r && rate_allows(&rate))
+	if (!r)
+		return CUDA_SUCCESS;
+	snprintf(text, sizeof(text), "softgpu cannot run kernel %.200s: %s%s",
+		function->name, message.text,
+		r == CUDA_ERROR_NOT_SUPPORTED ? "; a host with a GPU can" : "");
+	device_explain(text);
+	if (rate_allows(&rate))
 		vgpu_log_error("kernel %s cannot be run, CUDA error %d: %s",
 			function->name, r, message.text);
 	return r;

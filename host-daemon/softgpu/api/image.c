@@ -66,6 +66,7 @@ void image_warn(CUresult result, const struct image_log *log)
 {
 	static struct rate rate;
 
+	device_explain(log->text);
 	if (rate_allows(&rate))
 		vgpu_log_warning(
 			"loading failed with CUDA error %d: %s", result, log->text);
@@ -90,9 +91,9 @@ static int link_container(struct link *link, const void *container, uint32_t *np
 }
 
 /* A program that was linked on the device: what went into that is linked again. */
-static int image_select_linked(const struct wrapper *wrapper, struct softgpu_image *ptx)
+static int image_select_linked(
+	const struct wrapper *wrapper, struct softgpu_image *ptx, struct image_log *log)
 {
-	static struct rate rate;
 	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *module = NULL;
 	_vgpu_cleanup_(link_freep) struct link *link = link_new();
 	struct ptx_error error = { 0 };
@@ -114,12 +115,15 @@ static int image_select_linked(const struct wrapper *wrapper, struct softgpu_ima
 		r = link_check(module, &error);
 	if (r)
 		softgpu_image_deinit(ptx);
-	if (r > 0 && *error.message && rate_allows(&rate))
-		vgpu_log_warning("linking failed: %s", error.message);
+	if (r > 0 && *error.message)
+		snprintf(log->text, sizeof(log->text),
+			"what the program was linked from cannot be linked again: %s",
+			error.message);
 	return r <= 0 ? r : SOFTGPU_IMAGE_E_INVALID;
 }
 
-static int image_select_any(const void *data, struct softgpu_image *ptx)
+static int image_select_any(
+	const void *data, struct softgpu_image *ptx, struct image_log *log)
 {
 	struct wrapper wrapper;
 	int r;
@@ -131,8 +135,33 @@ static int image_select_any(const void *data, struct softgpu_image *ptx)
 		return SOFTGPU_IMAGE_E_INVALID;
 	r = image_select(wrapper.container, ptx);
 	if (r == SOFTGPU_IMAGE_E_NO_BINARY && wrapper.version == 2 && wrapper.linked)
-		r = image_select_linked(&wrapper, ptx);
+		r = image_select_linked(&wrapper, ptx, log);
 	return r;
+}
+
+/* Says what is wrong with an image, and what its owner can do. */
+static void describe(int condition, struct image_log *log)
+{
+	const unsigned int cc = softgpu_device.cc;
+
+	switch (condition) {
+	case SOFTGPU_IMAGE_E_NO_BINARY:
+		snprintf(log->text, sizeof(log->text),
+			"the image has no PTX that compute capability %u.%u can run, and "
+			"softgpu runs nothing but PTX: build it with nvcc -gencode "
+			"arch=compute_75,code=compute_75, or use a GPU",
+			cc / 10, cc % 10);
+		return;
+	case SOFTGPU_IMAGE_E_VERSION:
+		snprintf(log->text, sizeof(log->text),
+			"the image's PTX is newer than PTX ISA %u.%u, the newest that "
+			"softgpu knows: build it with an older CUDA toolkit",
+			PTX_VERSION_MAX / 10, PTX_VERSION_MAX % 10);
+		return;
+	default:
+		snprintf(log->text, sizeof(log->text),
+			"the image is damaged, or neither a fat binary nor PTX");
+	}
 }
 
 CUresult image_new(struct image **imagep, const void *data, struct image_log *log)
@@ -146,14 +175,14 @@ CUresult image_new(struct image **imagep, const void *data, struct image_log *lo
 	image = calloc(1, sizeof(*image));
 	if (!image)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	n = image_select_any(data, &image->ptx);
+	n = image_select_any(data, &image->ptx, log);
 	if (n) {
 		free(image);
 		r = n < 0 ? CUDA_ERROR_OUT_OF_MEMORY : (CUresult)softgpu_image_result(n);
-		snprintf(log->text, sizeof(log->text),
-			"the image has no PTX that compute capability %u.%u can run",
-			softgpu_device.cc / 10, softgpu_device.cc % 10);
-		image_warn(r, log);
+		if (n > 0 && !*log->text)
+			describe(n, log);
+		if (n > 0)
+			image_warn(r, log);
 		return r;
 	}
 	*imagep = image;
@@ -201,6 +230,15 @@ CUresult image_parse(
 	return image_report(r, &error, log);
 }
 
+/* Says in whose body the error is. */
+static void name_function(struct ptx_error *error, const char *name)
+{
+	struct ptx_error nameless = *error;
+
+	snprintf(error->message, sizeof(error->message), "function %.80s: %.*s", name,
+		(int)sizeof(error->message) - 100, nameless.message);
+}
+
 CUresult image_check(struct ptx_module *ptx, struct image_log *log)
 {
 	struct ptx_error error = { 0 };
@@ -211,6 +249,8 @@ CUresult image_check(struct ptx_module *ptx, struct image_log *log)
 			continue;
 		r = ptx_function_parse(ptx, i, &error);
 		ptx_function_drop(ptx, i);
+		if (r > 0)
+			name_function(&error, ptx->functions[i].name);
 	}
 	return image_report(r, &error, log);
 }

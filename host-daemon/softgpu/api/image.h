@@ -19,7 +19,8 @@ struct image_log {
 	uint64_t start_ns; /* when it began */
 };
 
-/* Says in the host's log why loading failed, as often as a guest may have it said. */
+/* Says why loading failed: to the caller, and in the host's log as often as a guest may
+ * have it said. */
 void image_warn(CUresult result, const struct image_log *log);
 
 /* Begins to load: takes the time. */

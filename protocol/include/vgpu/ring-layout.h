@@ -119,14 +119,18 @@ enum vgpu_channel_state {
 /* Why the host refused or ended a channel. */
 enum vgpu_channel_reason {
 	VGPU_REASON_NONE,
-	VGPU_REASON_VERSION,	   /* protocol versions differ */
-	VGPU_REASON_WINDOW,	   /* the window is taken in the worker: try another */
-	VGPU_REASON_NO_DEVICE,	   /* the host's driver shows no device */
-	VGPU_REASON_LIMIT,	   /* too many workers */
-	VGPU_REASON_HOST,	   /* a failure of the host: its log has it */
-	VGPU_REASON_PROTOCOL,	   /* the guest broke the protocol */
-	VGPU_REASON_WORKER_DIED,   /* crashed or was killed */
-	VGPU_REASON_SHUTDOWN,	   /* vgpud was told to stop */
+	VGPU_REASON_VERSION,   /* protocol versions differ */
+	VGPU_REASON_WINDOW,    /* the window is taken in the worker: try another */
+	VGPU_REASON_NO_DEVICE, /* the host's driver does not start, or shows no device */
+	VGPU_REASON_LIMIT,     /* the shared memory has no room for one more process */
+	VGPU_REASON_HOST,      /* a failure of the host: its log has it */
+	VGPU_REASON_PROTOCOL,  /* the guest broke the protocol */
+	VGPU_REASON_WORKER_DIED, /* crashed or was killed; detail: the signal, or 0 */
+	VGPU_REASON_SHUTDOWN,	 /* vgpud was told to stop */
+	VGPU_REASON_PROCESSES,	 /* max-processes is reached; detail: what it is */
+	VGPU_REASON_WORKERS,	 /* max-workers is reached; detail: what it is */
+	VGPU_REASON_HOST_MEMORY, /* host-memory is passed; detail: MiB */
+	VGPU_REASON_NO_DRIVER,	 /* the host's driver library is not there */
 	_VGPU_REASON_N,
 };
 
@@ -161,7 +165,8 @@ struct vgpu_channel_entry {
 	uint64_t area_off;
 	uint32_t first_extent; /* the first grant of arena, see VgpuArenaGrow */
 	uint32_t n_extents;
-	uint64_t reserved2[3];
+	uint64_t detail; /* a number that belongs to the reason */
+	uint64_t reserved2[2];
 };
 
 static_assert(offsetof(struct vgpu_channel_entry, claim) == 4, "one 64-bit word");
@@ -261,7 +266,8 @@ struct vgpu_reply_slot {
 	uint32_t size; /* of the packed reply message in body */
 	/* Guest: nonzero while it sleeps on `sequence` and the host can wake it. */
 	uint32_t waiting;
-	uint32_t reserved0;
+	/* Host, with the size, where the call failed: enum vgpu_reply_reason. */
+	uint32_t reason;
 	uint8_t body[VGPU_SLOT_SIZE - 16];
 };
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Reasons: what the host knows of a call that failed
+ *
+ * A code says that a call failed, seldom why. Where the host knows more, the reply's slot
+ * says of what kind that is, and the guest may fetch a sentence by vgpuReasonFetch: it
+ * does so only where somebody is to read it, so that calls cost nothing more. The
+ * sentence is of printable characters; each side sees to that for itself.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum vgpu_reply_reason {
+	VGPU_REPLY_REASON_NONE,
+	VGPU_REPLY_REASON_LOAD,	 /* code cannot be loaded, linked or run */
+	VGPU_REPLY_REASON_LIMIT, /* the device or the VM has no more of something */
+	_VGPU_REPLY_REASON_N,
+};
+
+/* Of the sentence, without a final NUL. */
+#define VGPU_REASON_TEXT_MAX 512u
+
+/* Makes text fit to be printed: a line break becomes a blank, what is no printable
+ * character of ASCII a question mark. Returns: its size without blanks at the end. */
+static inline size_t vgpu_reason_clean(char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] == '\n' || text[i] == '\r' || text[i] == '\t')
+			text[i] = ' ';
+		else if (text[i] < ' ' || text[i] > '~')
+			text[i] = '?';
+	}
+	while (size && text[size - 1] == ' ')
+		size--;
+	return size;
+}
