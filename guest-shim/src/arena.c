@@ -18,6 +18,7 @@
 #include "arena.h"
 #include "call.h"
 #include "lock.h"
+#include "reason.h"
 #include "share.h"
 #include "staging.h"
 
@@ -186,8 +187,11 @@ void *shim_arena_alloc(uint64_t size)
 		return pointer;
 	pointer = take_more(size);
 	if (!pointer)
-		vgpu_log_error("no %llu KiB of pinned memory are left: the size of this "
-			       "machine's shared memory (shm-size of vgpud) bounds it",
+		shim_reason_tell(SHIM_REASON_ARENA,
+			"no %llu KiB of shared memory in a row are left for pinned "
+			"memory, "
+			"code and copies: free some, or raise size = of this virtual "
+			"machine in vgpud.conf on the host",
 			(unsigned long long)size >> 10);
 	return pointer;
 }

@@ -19,6 +19,7 @@
 #include "vgpu/log.h"
 #include "vgpu/message.h"
 #include "vgpu/pack.h"
+#include "vgpu/reason.h"
 #include "vgpu/ring.h"
 
 #include "vgpu/g-driver.pb-c.h"
@@ -29,6 +30,7 @@
 #include "environment.h"
 #include "lock.h"
 #include "print.h"
+#include "reason.h"
 #include "stream.h"
 #include "wait.h"
 
@@ -208,9 +210,10 @@ static CUresult begin(uint16_t id, struct shim_thread **threadp)
 	return CUDA_SUCCESS;
 }
 
+/* @reasonp:	set where there is a reply: whether the host knows why the call failed */
 static CUresult receive(struct shim_thread *thread,
 	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp,
-	bool parks)
+	bool parks, uint32_t *reasonp)
 {
 	struct vgpu_reply_slot *slot = shim_channel_slot(&shim_channel, thread->lane);
 	const struct reply_head *reply;
@@ -218,6 +221,7 @@ static CUresult receive(struct shim_thread *thread,
 	if (!shim_wait_reply(&shim_channel, &thread->pace, slot, thread->sequence, parks))
 		return SHIM_ERROR_HOST_GONE;
 	shim_thread_reset_arena(thread);
+	*reasonp = slot->reason;
 	reply = (const struct reply_head *)vgpu_message_unpack(reply_type,
 		&thread->allocator, slot->size <= VGPU_REPLY_MAX ? slot->size : 0,
 		slot->body);
@@ -236,13 +240,17 @@ static CUresult exchange(struct shim_thread *thread, const struct shim_call *cal
 {
 	int cancel_state;
 	CUresult result = SHIM_ERROR_HOST_GONE;
+	uint32_t reason = VGPU_REPLY_REASON_NONE;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (submit_context(thread) &&
 		submit(thread, call->id, VGPU_FRAME_REPLY, request, stream)) {
-		result = receive(thread, reply_type, replyp, call->parks);
+		result = receive(thread, reply_type, replyp, call->parks, &reason);
 		if (stream)
 			shim_stream_note_answer(stream);
+		/* The host writes it for calls that failed. */
+		if (__builtin_expect(result != CUDA_SUCCESS, 0) && reason)
+			shim_reason_tell_call(thread, call->id, result, reason);
 	}
 	pthread_setcancelstate(cancel_state, NULL);
 	return result;

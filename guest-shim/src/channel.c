@@ -19,6 +19,8 @@
 #include "vgpu/log.h"
 
 #include "channel.h"
+#include "reason.h"
+#include "sentence.h"
 #include "sweep.h"
 
 /* The version of the driver API that this library offers, as cuDriverGetVersion. */
@@ -29,6 +31,9 @@
 /* One that lives may be starting workers for many processes at once. */
 #define OPEN_TIMEOUT_NS 60000000000ull
 #define OPEN_LOOK_US 20000u
+
+/* SHIM_ERROR_HOST_GONE in words. */
+#define END_OF_SESSION "%s; calls fail with CUDA_ERROR_UNKNOWN (999) from here on"
 
 static void read_comm(uint8_t comm[16])
 {
@@ -68,7 +73,11 @@ static int claim(struct shim_channel *channel)
 			return 0;
 		}
 	}
-	vgpu_log_error("all %u channels of this machine are taken",
+	shim_reason_note(SHIM_REASON_REFUSED,
+		"all %u places for processes of this virtual machine are taken: end one, "
+		"or "
+		"raise max-processes = and size = in its section of vgpud.conf on the "
+		"host",
 		channel->transport.header->n_channels);
 	return -EAGAIN;
 }
@@ -122,14 +131,20 @@ static int await_answer(struct shim_channel *channel, uint64_t deadline)
 	while (get_state(channel) == VGPU_CHANNEL_OPENING) {
 		uint64_t now = shim_now_ns();
 
-		if (transport->ops->is_dead(transport))
+		if (transport->ops->is_dead(transport)) {
+			shim_reason_note(
+				SHIM_REASON_SILENT, "%s", shim_sentence_no_answer);
 			return vgpu_error_origin(-ECONNRESET);
+		}
 		if (get_heartbeat(channel) != beat) {
 			beat = get_heartbeat(channel);
 			beat_ns = now;
 		}
-		if (now - beat_ns > OPEN_SILENCE_NS || now > deadline)
+		if (now - beat_ns > OPEN_SILENCE_NS || now > deadline) {
+			shim_reason_note(
+				SHIM_REASON_SILENT, "%s", shim_sentence_no_answer);
 			return vgpu_error_origin(-ETIMEDOUT);
+		}
 		/* The host wakes those it can; others look this often. */
 		transport->ops->sleep(transport, &channel->entry->state,
 			VGPU_CHANNEL_OPENING, OPEN_LOOK_US / 20);
@@ -140,23 +155,24 @@ static int await_answer(struct shim_channel *channel, uint64_t deadline)
 static int refusal(const struct shim_channel *channel)
 {
 	const struct vgpu_channel_entry *entry = channel->entry;
+	char text[SHIM_SENTENCE_SIZE];
 
+	shim_sentence_of_channel(text, entry);
+	shim_reason_note(SHIM_REASON_REFUSED, "%s", text);
+	/* Read once more: the worst that comes of it is another code. */
 	switch (entry->reason) {
 	case VGPU_REASON_WINDOW:
 		return -EBUSY;
 	case VGPU_REASON_VERSION:
-		vgpu_log_error(
-			"the host speaks protocol version %u, this libcuda version %u",
-			entry->host_protocol_version, VGPU_PROTOCOL_VERSION);
+		shim_reason_of_version(entry->host_protocol_version);
 		return -EPROTO;
 	case VGPU_REASON_NO_DEVICE:
-		vgpu_log_info("the host shows no device");
 		return -ENODEV;
 	case VGPU_REASON_LIMIT:
-		vgpu_log_error("the host's limit of guest processes is reached");
+	case VGPU_REASON_PROCESSES:
+	case VGPU_REASON_WORKERS:
 		return -EAGAIN;
 	default:
-		vgpu_log_error("the host refused the channel: reason %u", entry->reason);
 		return -EIO;
 	}
 }
@@ -206,7 +222,10 @@ static int negotiate(struct shim_channel *channel, struct vgpu_channel_entry *he
 		if (r == -ENOMEM)
 			worst = r;
 	}
-	vgpu_log_error("no address window can be had on both sides");
+	shim_reason_note(SHIM_REASON_ADDRESSES,
+		"no range of addresses for device memory is free in this process%s",
+		worst == -ENOMEM ? ": raise its limit of address space (ulimit -v)"
+				 : " and on the host: please report it");
 	return worst == -ENOMEM ? -ENOMEM : vgpu_error_origin(-EADDRINUSE);
 }
 
@@ -292,6 +311,20 @@ void shim_channel_abandon(struct shim_channel *channel)
 	shim_transport_close(&channel->transport);
 }
 
+/* The host says why it ended a session; one that is gone says nothing. */
+static void tell_end(const struct shim_channel *channel)
+{
+	char text[SHIM_SENTENCE_SIZE];
+
+	if (get_state(channel) != VGPU_CHANNEL_DEAD) {
+		shim_reason_tell(
+			SHIM_REASON_ENDED, END_OF_SESSION, shim_sentence_no_answer);
+		return;
+	}
+	shim_sentence_of_channel(text, channel->entry);
+	shim_reason_tell(SHIM_REASON_ENDED, END_OF_SESSION, text);
+}
+
 bool shim_channel_is_dead(struct shim_channel *channel)
 {
 	if (__atomic_load_n(&channel->dead, __ATOMIC_RELAXED))
@@ -300,7 +333,6 @@ bool shim_channel_is_dead(struct shim_channel *channel)
 		!channel->transport.ops->is_dead(&channel->transport))
 		return false;
 	if (!__atomic_exchange_n(&channel->dead, 1, __ATOMIC_RELAXED))
-		vgpu_log_error("the host side of channel %u is gone: state %u, reason %u",
-			channel->number, get_state(channel), channel->entry->reason);
+		tell_end(channel);
 	return true;
 }

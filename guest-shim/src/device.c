@@ -19,6 +19,7 @@
 #include "call.h"
 #include "context.h"
 #include "device.h"
+#include "reason.h"
 #include "environment.h"
 
 static struct {
@@ -79,8 +80,14 @@ static CUresult choose_visible(void)
 	if (devices.n_visible < devices.n_all)
 		vgpu_log_info("the program sees %d of %d devices", devices.n_visible,
 			devices.n_all);
-	if (!devices.n_visible)
+	if (!devices.n_visible) {
+		shim_reason_note(SHIM_REASON_VISIBLE,
+			"CUDA_VISIBLE_DEVICES=%.128s names none of the %d devices of "
+			"this "
+			"virtual machine, or one of them twice",
+			getenv("CUDA_VISIBLE_DEVICES"), devices.n_all);
 		return CUDA_ERROR_NO_DEVICE;
+	}
 	shim_context_setup(devices.n_visible);
 	return CUDA_SUCCESS;
 }

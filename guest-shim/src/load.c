@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "environment.h"
 #include "load.h"
+#include "reason.h"
 
 #define ALIGNMENT 64ull
 
@@ -120,6 +121,11 @@ CUresult shim_load_image(struct shim_load **loadp, const struct shim_load_source
 		return result;
 	load->image.file = source->file;
 	result = shim_image_measure(source->image, &load->image);
+	if (result == CUDA_ERROR_INVALID_IMAGE)
+		shim_reason_tell(SHIM_REASON_LOAD,
+			"a load of code fails with CUDA_ERROR_INVALID_IMAGE (200): what "
+			"the "
+			"program loads is no fat binary, cubin or PTX, or a damaged one");
 	if (result == CUDA_SUCCESS)
 		result = provide_image(load);
 	if (result != CUDA_SUCCESS)

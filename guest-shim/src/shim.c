@@ -22,6 +22,7 @@
 #include "environment.h"
 #include "lock.h"
 #include "print.h"
+#include "reason.h"
 #include "shim.h"
 #include "sweep.h"
 #include "thread.h"
@@ -97,8 +98,10 @@ static CUresult check_fork(void)
 
 	if (!page || page->mark)
 		return CUDA_SUCCESS;
-	if (process.was_ready)
+	if (process.was_ready) {
+		shim_reason_tell_fork();
 		return CUDA_ERROR_NOT_INITIALIZED;
+	}
 	page->mark = 1;
 	process.lock = (struct shim_lock)SHIM_LOCK_INIT;
 	return CUDA_SUCCESS;
@@ -125,28 +128,32 @@ static CUresult result_of_open(int r)
 		/* A socket was named and nobody answers there. */
 		return CUDA_ERROR_NO_DEVICE;
 	default:
-		vgpu_log_error("the host cannot be reached: %s", strerror(-r));
 		return CUDA_ERROR_NO_DEVICE;
 	}
 }
 
-static CUresult open_channel(void)
+/* What is said where nothing more is known. */
+static const char *describe(int r)
+{
+	return r ? strerror(-r) : "the host did not tell of its devices";
+}
+
+static CUresult open_channel(int *rp)
 {
 	CUresult result;
 	int r;
 
-	vgpu_log_init("libcuda", VGPU_LOG_NONE);
-	r = set_up_once();
+	*rp = r = set_up_once();
 	if (r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	shim_environment_read();
 
-	r = shim_channel_open(&shim_channel);
+	*rp = r = shim_channel_open(&shim_channel);
 	if (r)
 		return result_of_open(r);
-	r = shim_call_setup();
+	*rp = r = shim_call_setup();
 	if (!r)
-		r = shim_arena_setup();
+		*rp = r = shim_arena_setup();
 	if (r) {
 		shim_channel_abandon(&shim_channel);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -165,6 +172,19 @@ static CUresult open_channel(void)
 	return CUDA_SUCCESS;
 }
 
+static CUresult try_to_open(void)
+{
+	CUresult result;
+	int r = 0;
+
+	shim_reason_setup();
+	shim_reason_forget();
+	result = open_channel(&r);
+	if (result != CUDA_SUCCESS)
+		shim_reason_tell_init(result, describe(r));
+	return result;
+}
+
 CUresult shim_open(void)
 {
 	CUresult result;
@@ -178,7 +198,8 @@ CUresult shim_open(void)
 		return result;
 
 	shim_lock(&process.lock);
-	result = shim_is_ready() ? CUDA_SUCCESS : open_channel();
+	if (!shim_is_ready())
+		result = try_to_open();
 	shim_unlock(&process.lock);
 	return result;
 }

@@ -24,6 +24,8 @@
 #include "vgpu/log.h"
 #include "vgpu/wake.h"
 
+#include "reason.h"
+#include "sentence.h"
 #include "transport.h"
 
 /* A host that accepts and stays silent is given up; one that is busy is not. */
@@ -109,9 +111,7 @@ static int receive_greeting(int fd, int fds[VGPU_SOCKET_FDS])
 	if (n < (ssize_t)sizeof(greeting) || greeting.magic != VGPU_SHM_MAGIC)
 		return vgpu_error_origin(-EBADMSG);
 	if (greeting.protocol_version != VGPU_PROTOCOL_VERSION) {
-		vgpu_log_error(
-			"the host speaks protocol version %u, this libcuda version %u",
-			greeting.protocol_version, VGPU_PROTOCOL_VERSION);
+		shim_reason_of_version(greeting.protocol_version);
 		return -EPROTO;
 	}
 	return r == VGPU_SOCKET_FDS ? 0 : vgpu_error_origin(-EBADMSG);
@@ -125,13 +125,13 @@ static void socket_close(struct shim_transport *transport)
 	transport->socket_fd = vgpu_close(transport->socket_fd);
 }
 
-static int socket_open(struct shim_transport *transport)
+static int open_path(struct shim_transport *transport, const char *path)
 {
 	int fds[VGPU_SOCKET_FDS] = { -1, -1, -1 };
 	struct stat info;
 	int r;
 
-	r = connect_to(getenv(VGPU_SOCKET_ENV), &transport->socket_fd);
+	r = connect_to(path, &transport->socket_fd);
 	if (r)
 		return r;
 	r = receive_greeting(transport->socket_fd, fds);
@@ -144,6 +144,20 @@ static int socket_open(struct shim_transport *transport)
 		r = shim_transport_map_header(transport, (uint64_t)info.st_size);
 	if (r)
 		socket_close(transport);
+	return r;
+}
+
+static int socket_open(struct shim_transport *transport)
+{
+	const char *path = getenv(VGPU_SOCKET_ENV);
+	char text[SHIM_SENTENCE_SIZE];
+	int r;
+
+	r = open_path(transport, path);
+	if (r && r != -EPROTO) {
+		shim_sentence_of_socket(text, path, r);
+		shim_reason_note(SHIM_REASON_TRANSPORT, "%s", text);
+	}
 	return r;
 }
 

@@ -23,6 +23,8 @@
 #include "vgpu/log.h"
 #include "vgpu/wake.h"
 
+#include "reason.h"
+#include "sentence.h"
 #include "transport.h"
 
 #define DEVICES_DIR "/sys/bus/pci/devices"
@@ -125,15 +127,36 @@ static int open_device(struct shim_transport *transport, int dir_fd)
 	return 0;
 }
 
-static int sysfs_open(struct shim_transport *transport)
+static void note_device(const char *name, int error)
 {
+	char text[SHIM_SENTENCE_SIZE];
+
+	shim_sentence_of_device(text, name, error);
+	shim_reason_note(SHIM_REASON_TRANSPORT, "%s", text);
+}
+
+/* Notes why a device will not do. One that may be ours says more than one of which it is
+ * known that it is not. */
+static int note_failure(const char *name, int error, int worst)
+{
+	if (error == -EPROTO || (error == -ENXIO && worst != -ENODEV))
+		return error == -EPROTO ? error : worst;
+	note_device(name, error);
+	return error;
+}
+
+int shim_sysfs_open(struct shim_transport *transport, const char *devices)
+{
+	int r = 0, worst = -ENODEV;
 	struct dirent *entry;
-	int r = -ENODEV;
 	DIR *dir;
 
-	dir = opendir(DEVICES_DIR);
-	if (!dir)
-		return -errno;
+	dir = opendir(devices);
+	if (!dir) {
+		r = -errno;
+		note_device(devices, r);
+		return r;
+	}
 	while ((entry = readdir(dir))) {
 		_vgpu_cleanup_(vgpu_closep) int fd = -1;
 
@@ -144,13 +167,21 @@ static int sysfs_open(struct shim_transport *transport)
 		if (fd < 0 || !is_ivshmem(fd))
 			continue;
 		r = open_device(transport, fd);
-		vgpu_log_info("ivshmem device %s: %s (errno %d)", entry->d_name,
-			r ? strerror(-r) : "has a vGPU host behind it", -r);
+		vgpu_log_info("ivshmem device %s: %s", entry->d_name,
+			r ? strerror(-r) : "has a vGPU host behind it");
+		worst = r ? note_failure(entry->d_name, r, worst) : 0;
 		if (!r || r == -EPROTO)
 			break;
 	}
 	closedir(dir);
-	return r;
+	if (worst == -ENODEV)
+		note_device(NULL, worst);
+	return worst;
+}
+
+static int sysfs_open(struct shim_transport *transport)
+{
+	return shim_sysfs_open(transport, DEVICES_DIR);
 }
 
 static void sysfs_doorbell(struct shim_transport *transport, uint32_t number)

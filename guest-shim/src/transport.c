@@ -11,6 +11,8 @@
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 
+#include "reason.h"
+#include "sentence.h"
 #include "transport.h"
 
 uint64_t shim_now_ns(void)
@@ -26,9 +28,7 @@ static int check_header(const struct vgpu_shm_header *header, uint64_t size)
 	if (__atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) != VGPU_SHM_MAGIC)
 		return -ENXIO;
 	if (header->protocol_version != VGPU_PROTOCOL_VERSION) {
-		vgpu_log_error(
-			"the host speaks protocol version %u, this libcuda version %u",
-			header->protocol_version, VGPU_PROTOCOL_VERSION);
+		shim_reason_of_version(header->protocol_version);
 		return -EPROTO;
 	}
 	if (header->shm_size > size || header->shm_size < VGPU_SHM_SIZE_MIN ||
@@ -74,7 +74,7 @@ static int try_transport(
 	};
 	r = ops->open(transport);
 	if (r < 0)
-		vgpu_log_info("transport %s: %s (errno %d)", ops->name, strerror(-r), -r);
+		vgpu_log_info("transport %s: %s", ops->name, strerror(-r));
 	else
 		vgpu_log_info("transport %s: open, %llu MiB of shared memory", ops->name,
 			(unsigned long long)transport->shm_size >> 20);

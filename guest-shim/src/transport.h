@@ -63,6 +63,10 @@ struct shim_transport {
 extern const struct shim_transport_ops shim_transport_socket;
 extern const struct shim_transport_ops shim_transport_sysfs;
 
+/* Of sysfs: looks for the device in a folder like /sys/bus/pci/devices. Return: as open.
+ */
+int shim_sysfs_open(struct shim_transport *transport, const char *devices);
+
 /*
  * Opens the first transport that works; each one tried is logged with its result.
  *

@@ -9,6 +9,7 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "vgpu/error.h"
@@ -61,8 +62,8 @@ int shim_window_reserve(struct shim_window *window, unsigned int index, uint64_t
 			return vgpu_error_origin(-ENOMEM);
 	}
 	if (r) {
-		vgpu_log_info("window %u at %#llx is taken in this process: errno %d",
-			index, (unsigned long long)candidate->base, -r);
+		vgpu_log_info("window %u at %#llx is taken in this process: %s", index,
+			(unsigned long long)candidate->base, strerror(-r));
 		return -EBUSY;
 	}
 	if (size < candidate->size)

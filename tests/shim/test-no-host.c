@@ -70,21 +70,24 @@ TEST(without_socket_and_device_there_is_no_device)
 	expect_result(100);
 	check(strstr(run.err, "transport socket: not asked for"));
 	check(strstr(run.err, "transport sysfs: "));
-	check(strstr(run.err, "errno "));
+	check(strstr(run.err, " error: cuInit fails with CUDA_ERROR_NO_DEVICE (100): "));
 }
 
-TEST(a_socket_that_is_not_there_is_named_with_its_errno)
+TEST(a_socket_that_is_not_there_is_named)
 {
 	strcpy(socket_variable, "VGPU_SOCKET=/nonexistent/socket");
 	expect_result(100);
-	check(strstr(run.err, "transport socket: No such file or directory (errno 2)"));
+	check(strstr(run.err, "transport socket: No such file or directory\n"));
+	check(strstr(run.err,
+		" error: cuInit fails with CUDA_ERROR_NO_DEVICE (100): there "
+		"is no socket /nonexistent/socket, "));
 }
 
 TEST(a_socket_that_nobody_serves)
 {
 	close(serve());
 	expect_result(100);
-	check(strstr(run.err, "errno 111"));
+	check(strstr(run.err, "nobody serves the socket "));
 }
 
 TEST(a_host_that_stays_silent_is_given_up)
@@ -92,7 +95,7 @@ TEST(a_host_that_stays_silent_is_given_up)
 	int fd = serve();
 
 	expect_result(100);
-	check(strstr(run.err, "errno 110"));
+	check(strstr(run.err, "vgpud does not answer at the socket "));
 	close(fd);
 }
 
@@ -107,7 +110,7 @@ TEST(a_socket_that_is_closed_to_the_process_is_told_apart)
 	fd = serve();
 	check_eq(chmod(path, 0), 0);
 	expect_result(100);
-	check(strstr(run.err, "transport socket: Permission denied (errno 13)"));
+	check(strstr(run.err, "this user may not use the socket "));
 	close(fd);
 }
 
@@ -126,16 +129,17 @@ static void *greet(void *argument)
 
 TEST(a_host_of_another_version_is_told_apart_and_both_are_named)
 {
+	char text[64];
 	pthread_t thread;
 	int fd = serve();
-	char ours[64];
 
-	snprintf(ours, sizeof(ours), "this libcuda version %u", VGPU_PROTOCOL_VERSION);
 	check_eq(pthread_create(&thread, NULL, greet, &fd), 0);
 	expect_result(803);
 	pthread_join(thread, NULL);
 	check(strstr(run.err, "version 4711"));
-	check(strstr(run.err, ours));
+	snprintf(text, sizeof(text), "this libcuda.so.1 version %u:",
+		VGPU_PROTOCOL_VERSION);
+	check(strstr(run.err, text));
 	close(fd);
 }
 

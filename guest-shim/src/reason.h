@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Reasons: one line for whoever can act on a failure
+ *
+ * A program shows a code, if anything. Why the library did not start, why code cannot be
+ * loaded, and why the host ended the session is said here, on standard error at log level
+ * error, with what to do. A process says each kind of reason once; repeated ones are
+ * told at level info.
+ *
+ * Where nobody chose a level, the level is error if standard error is a terminal, and
+ * none otherwise. What may be a part of a program's normal work, such as memory that it
+ * asks for and does not get, is then left out.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/g-calls.h"
+
+struct shim_thread;
+struct vgpu_channel_entry;
+
+/* Kinds of reasons of this side; those of the host are told apart by result. */
+enum shim_reason {
+	SHIM_REASON_TRANSPORT,	  /* none works */
+	SHIM_REASON_VERSION,	  /* of the protocol */
+	SHIM_REASON_REFUSED,	  /* by the host */
+	SHIM_REASON_SILENT,	  /* no answer from the host */
+	SHIM_REASON_ADDRESSES,	  /* no window */
+	SHIM_REASON_VISIBLE,	  /* CUDA_VISIBLE_DEVICES */
+	SHIM_REASON_FORKED,	  /* from a process that used CUDA */
+	SHIM_REASON_LOAD,	  /* code that is refused here */
+	SHIM_REASON_ARENA,	  /* no shared memory is left */
+	SHIM_REASON_ENDED,	  /* the session, by the host */
+	SHIM_REASON_UNKNOWN_INIT, /* what nothing else explains */
+};
+
+/* Reads VGPU_LOG. */
+void shim_reason_setup(void);
+
+/* Notes why cuInit is about to fail; the last word counts. On the thread of cuInit. */
+void shim_reason_note(enum shim_reason kind, const char *format, ...)
+	__attribute__((__format__(__printf__, 2, 3)));
+
+/* The same of a host that speaks another version of the protocol. */
+void shim_reason_of_version(uint32_t version);
+
+/* Forgets the note; says it, or `otherwise` where there is none. */
+void shim_reason_forget(void);
+void shim_reason_tell_init(CUresult result, const char *otherwise);
+
+/* Says that a process was forked from one that used CUDA: no lock of that one can be
+ * taken. */
+void shim_reason_tell_fork(void);
+
+/* Says one of this side that is not about cuInit. */
+void shim_reason_tell(enum shim_reason kind, const char *format, ...)
+	__attribute__((__format__(__printf__, 2, 3)));
+
+/*
+ * Says why a call failed on the host, which it is asked for. Keeps the reply in the
+ * thread's arena.
+ *
+ * @kind:	enum vgpu_reply_reason, from the reply's slot
+ */
+void shim_reason_tell_call(
+	struct shim_thread *thread, uint16_t id, CUresult result, uint32_t kind);
