@@ -81,7 +81,7 @@ enum {
 };
 
 struct control_ready {
-	uint32_t reason; /* enum vgpu_channel_reason: NONE, NO_DEVICE or HOST */
+	uint32_t reason; /* enum vgpu_channel_reason: NONE, or why not */
 	int32_t driver_version;
 	uint32_t n_devices;
 	uint32_t reserved;

@@ -170,9 +170,10 @@ static uint32_t check_hello(
 	if (broker->draining)
 		return VGPU_REASON_SHUTDOWN;
 	if (count_active(broker, channel->vm->config) >=
-			channel->vm->config->max_processes ||
-		count_active(broker, NULL) >= broker->config->max_workers)
-		return VGPU_REASON_LIMIT;
+		channel->vm->config->max_processes)
+		return VGPU_REASON_PROCESSES;
+	if (count_active(broker, NULL) >= broker->config->max_workers)
+		return VGPU_REASON_WORKERS;
 	return VGPU_REASON_NONE;
 }
 
@@ -198,6 +199,7 @@ static void copy_hello(struct channel *channel, const struct vgpu_channel_entry 
 	record->served = 0;
 	record->reason = VGPU_REASON_NONE;
 	record->grant_n = 0;
+	record->signal = 0;
 }
 
 static void begin(struct channel *channel)

@@ -12,8 +12,10 @@
 #include <limits.h>
 #include <string.h>
 
+#include "broker/broker.h"
 #include "broker/channel.h"
 #include "broker/entry.h"
+#include "broker/host-memory.h"
 #include "broker/session.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
@@ -61,6 +63,25 @@ bool entry_step(struct channel *channel, uint32_t from, uint32_t to)
 	return true;
 }
 
+/* The number that belongs to a reason. */
+static uint64_t detail_of(const struct channel *channel, uint32_t reason)
+{
+	const struct vm *vm = channel->vm;
+
+	switch (reason) {
+	case VGPU_REASON_PROCESSES:
+		return vm->config->max_processes;
+	case VGPU_REASON_WORKERS:
+		return vm->broker->config->max_workers;
+	case VGPU_REASON_HOST_MEMORY:
+		return host_memory_limit(vm->account) >> 20;
+	case VGPU_REASON_WORKER_DIED:
+		return channel->record->signal;
+	default:
+		return 0;
+	}
+}
+
 void entry_answer(struct channel *channel, uint32_t reason)
 {
 	struct vgpu_channel_entry *entry = entry_of(channel);
@@ -70,6 +91,7 @@ void entry_answer(struct channel *channel, uint32_t reason)
 	entry->host_protocol_version = VGPU_PROTOCOL_VERSION;
 	entry->host_features = 0;
 	entry->reason = reason;
+	entry->detail = detail_of(channel, reason);
 	entry->host_api_version = channel->worker ? channel->record->driver_version : 0;
 	entry->worker_pid = channel->worker ? channel->worker->pid : 0;
 	entry->area_off = layout_area_off(&channel->vm->layout, channel->index);
@@ -110,6 +132,7 @@ bool entry_die(struct channel *channel, uint32_t reason)
 	if (channel->vm->gone)
 		return false;
 	entry->reason = reason;
+	entry->detail = detail_of(channel, reason);
 	if (__atomic_exchange_n(&entry->state, VGPU_CHANNEL_DEAD, __ATOMIC_ACQ_REL) ==
 		VGPU_CHANNEL_CLOSING)
 		return false;

@@ -106,7 +106,7 @@ static uint64_t read_own(const struct worker *worker)
 	return usage.private + (shared > bounded ? shared - bounded : 0);
 }
 
-static uint64_t limit_of(const struct account *account)
+uint64_t host_memory_limit(const struct account *account)
 {
 	if (account->config->host_memory)
 		return account->config->host_memory;
@@ -141,9 +141,10 @@ static void end_largest(struct broker *broker, struct account *account)
 			"than host-memory = %llu MiB: the largest, worker %d, is ended",
 			account->config->name,
 			(unsigned long long)account->host_memory >> 20,
-			(unsigned long long)limit_of(account) >> 20, (int)worker->pid);
+			(unsigned long long)host_memory_limit(account) >> 20,
+			(int)worker->pid);
 	worker->is_condemned = true;
-	worker_kill(worker, VGPU_REASON_LIMIT);
+	worker_kill(worker, VGPU_REASON_HOST_MEMORY);
 }
 
 void host_memory_check(struct broker *broker)
@@ -163,7 +164,9 @@ void host_memory_check(struct broker *broker)
 		worker->host_memory = read_own(worker);
 		account->host_memory += worker->host_memory;
 	}
-	for (unsigned int i = 0; i < broker->config->n_vms; i++)
-		if (broker->accounts[i].host_memory > limit_of(&broker->accounts[i]))
-			end_largest(broker, &broker->accounts[i]);
+	for (unsigned int i = 0; i < broker->config->n_vms; i++) {
+		account = &broker->accounts[i];
+		if (account->host_memory > host_memory_limit(account))
+			end_largest(broker, account);
+	}
 }

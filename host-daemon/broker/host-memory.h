@@ -5,7 +5,13 @@
  * Host memory: what the workers of each VM take of this host's
  */
 
+#include <stdint.h>
+
+struct account;
 struct broker;
+
+/* Returns: bytes that all workers of a VM may hold. */
+uint64_t host_memory_limit(const struct account *account);
 
 /* Looks at all workers, if it was not just done, and ends the largest of a VM whose
  * workers hold more than host-memory. */

@@ -47,7 +47,7 @@ struct ledger_channel {
 	uint32_t served;	/* whether the worker was ever told of a guest */
 	uint64_t worker;	/* the keeper's number of it, 0: none */
 	int32_t driver_version; /* of that worker */
-	uint32_t reserved;
+	uint32_t signal;	/* that ended it, or 0 */
 
 	/* Copy of the guest's hello, made once and checked. */
 	uint32_t pid;

@@ -48,6 +48,10 @@ const char *session_reason(uint32_t reason)
 		[VGPU_REASON_PROTOCOL] = "protocol",
 		[VGPU_REASON_WORKER_DIED] = "worker-died",
 		[VGPU_REASON_SHUTDOWN] = "shutdown",
+		[VGPU_REASON_PROCESSES] = "max-processes",
+		[VGPU_REASON_WORKERS] = "max-workers",
+		[VGPU_REASON_HOST_MEMORY] = "host-memory",
+		[VGPU_REASON_NO_DRIVER] = "no-driver",
 	};
 
 	return reason < _VGPU_REASON_N ? names[reason] : "unknown";

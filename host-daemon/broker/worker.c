@@ -351,6 +351,8 @@ void worker_handle_exit(struct worker *worker, int status)
 	worker_log_drain(&worker->log);
 	log_exit(worker, status);
 	if (channel) {
+		if (WIFSIGNALED(status))
+			channel->record->signal = WTERMSIG(status);
 		channel_handle_worker_gone(channel);
 		slots_sweep(broker, channel->vm->account);
 	}

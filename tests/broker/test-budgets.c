@@ -135,9 +135,10 @@ static void check_memory_is_bounded(const char *comm)
 	guest_claim(&guest, 0, comm);
 	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
 	guest_wait(&guest, 0, VGPU_CHANNEL_DEAD);
-	check_eq(guest_entry(&guest, 0)->reason, VGPU_REASON_LIMIT);
+	check_eq(guest_entry(&guest, 0)->reason, VGPU_REASON_HOST_MEMORY);
+	check_eq(guest_entry(&guest, 0)->detail, 200);
 	pair_read_session(&pair, 0, &session);
-	check_str(session.reason, "limit");
+	check_str(session.reason, "host-memory");
 	check_eq(pair_count_log(&pair, "more than host-memory = 200 MiB"), 1);
 	check_eq(guest_entry(&other, 0)->state, VGPU_CHANNEL_OPEN);
 	guest_close(&other, 0);

@@ -49,7 +49,8 @@ TEST(a_vm_gets_channels_of_its_own)
 	check_eq(guest.header->n_channels, 7);
 	for (unsigned int i = 0; i < 3; i++)
 		guest_open(&guest, 2 * i, "app");
-	check_eq(guest_open_refused(&guest, 1, "app"), VGPU_REASON_LIMIT);
+	check_eq(guest_open_refused(&guest, 1, "app"), VGPU_REASON_PROCESSES);
+	check_eq(guest_entry(&guest, 1)->detail, 3);
 	for (unsigned int i = 0; i < 3; i++) {
 		entry = guest_entry(&guest, 2 * i);
 		check_eq(entry->area_off,

@@ -333,7 +333,9 @@ TEST(limits_of_processes_are_kept)
 	guest_connect(&more[1], pair.socket);
 	guest_open(&guest, 0, "app");
 	guest_open(&more[0], 0, "app");
-	check_eq(guest_open_refused(&more[1], 0, "app"), VGPU_REASON_LIMIT);
+	check_eq(guest_open_refused(&more[1], 0, "app"), VGPU_REASON_PROCESSES);
+	check_eq(guest_entry(&more[1], 0)->detail, 2);
+	check_eq(pair_count_log(&pair, "refused: max-processes"), 1);
 	guest_close(&guest, 0);
 	guest_ask(&more[1], 0, VGPU_CHANNEL_OPENING);
 	guest_wait(&more[1], 0, VGPU_CHANNEL_OPEN);
@@ -354,7 +356,9 @@ TEST(limits_of_workers_are_kept)
 	guest_connect(&guest, pair.socket);
 	guest_connect(&other, pair.socket);
 	guest_open(&guest, 0, "app");
-	check_eq(guest_open_refused(&other, 0, "app"), VGPU_REASON_LIMIT);
+	check_eq(guest_open_refused(&other, 0, "app"), VGPU_REASON_WORKERS);
+	check_eq(guest_entry(&other, 0)->detail, 1);
+	check_eq(pair_count_log(&pair, "refused: max-workers"), 1);
 	check_eq(pair_count_children(&pair), 2);
 	guest_close(&guest, 0);
 	guest_ask(&other, 0, VGPU_CHANNEL_OPENING);

@@ -152,7 +152,7 @@ TEST(limits_of_now_are_those_of_new_sessions)
 	start(&(struct pair_options){
 		.worker = FAKE_WORKER, .vm_lines = "max-processes = 1\n" });
 	guest_connect(&other, pair.socket);
-	check_eq(guest_open_refused(&other, 0, "app"), VGPU_REASON_LIMIT);
+	check_eq(guest_open_refused(&other, 0, "app"), VGPU_REASON_PROCESSES);
 	write_config("", "max-processes = 2\n", "");
 	reload();
 	guest_ask(&other, 0, VGPU_CHANNEL_OPENING);
@@ -163,7 +163,7 @@ TEST(limits_of_now_are_those_of_new_sessions)
 	check_eq(guest_entry(&other, 0)->state, VGPU_CHANNEL_OPEN);
 	check_session();
 	guest_close(&other, 0);
-	check_eq(guest_open_refused(&other, 0, "app"), VGPU_REASON_LIMIT);
+	check_eq(guest_open_refused(&other, 0, "app"), VGPU_REASON_PROCESSES);
 	guest_disconnect(&other);
 	guest_close(&guest, 0);
 	guest_disconnect(&guest);

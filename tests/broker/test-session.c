@@ -140,6 +140,8 @@ static void expect_dead(const char *comm, uint32_t reason, const char *word)
 	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
 	guest_wait(&guest, 0, VGPU_CHANNEL_DEAD);
 	check_eq(guest_entry(&guest, 0)->reason, reason);
+	if (reason == VGPU_REASON_WORKER_DIED)
+		check_eq(guest_entry(&guest, 0)->detail, SIGSEGV);
 	pair_read_session(&pair, 0, &session);
 	check_str(session.reason, word);
 	check_eq(session.launches, 42);

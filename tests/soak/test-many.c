@@ -240,7 +240,7 @@ TEST(one_process_more_than_allowed_is_refused)
 	start_processes(2);
 	start_process(&processes[2], "1", 2);
 	check_eq(end_process(&processes[2], 0), 2);
-	check_eq(pair_count_log(&pair, "refused: limit"), 1);
+	check_eq(pair_count_log(&pair, "refused: max-processes"), 1);
 	for (unsigned int i = 0; i < 2; i++)
 		check_eq(end_process(&processes[i], SIGTERM), 0);
 	stop();
