@@ -4,6 +4,7 @@
  */
 
 #include <dlfcn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,14 +20,27 @@ static void close_library(void *library)
 
 VGPU_DEFINE_CLEANUP(void *, close_library);
 
-static int refuse_ours(const char *path)
+/* Notes and logs why a library will not do. */
+static void __attribute__((__format__(__printf__, 2, 3)))
+note_why(struct driver *driver, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(driver->why, sizeof(driver->why), format, ap);
+	va_end(ap);
+	vgpu_log_info("%s.", driver->why);
+}
+
+static int refuse_ours(struct driver *driver, const char *path)
 {
 	char text[64];
 
 	if (note_read_path(path, text, sizeof(text)))
 		return 0;
-	vgpu_log_info("The driver library %s is vGPU's own for guests (%s): not loaded.",
-		path, text);
+	note_why(driver,
+		"The driver library %s is vGPU's own for guests (%s): not loaded", path,
+		text);
 	return DRIVER_E_OURS;
 }
 
@@ -37,18 +51,18 @@ int driver_open(struct driver *driver, const char *path,
 	int r;
 
 	memset(driver, 0, sizeof(*driver));
-	r = refuse_ours(path);
+	r = refuse_ours(driver, path);
 	if (r)
 		return r;
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		vgpu_log_info(
-			"The driver library %s cannot be loaded: %s.", path, dlerror());
+		note_why(driver, "The driver library %s cannot be loaded: %s", path,
+			dlerror());
 		return DRIVER_E_ABSENT;
 	}
 	vgpu_driver_resolve(&driver->table, library);
 	if (!driver->table.cuInit) {
-		vgpu_log_info("The library %s has no cuInit: it is no driver.", path);
+		note_why(driver, "The library %s has no cuInit: it is no driver", path);
 		return DRIVER_E_ABSENT;
 	}
 	*(void **)&driver->configure = dlsym(library, "softgpu_configure");
@@ -61,7 +75,9 @@ int driver_open(struct driver *driver, const char *path,
 
 	*initp = driver->table.cuInit(0);
 	if (*initp != CUDA_SUCCESS) {
-		vgpu_log_info("The driver library %s does not start: cuInit gives %d.",
+		note_why(driver,
+			"The driver library %s does not start: cuInit gives CUDA error "
+			"%d",
 			path, *initp);
 		return DRIVER_E_NO_INIT;
 	}

@@ -19,6 +19,7 @@
 struct driver {
 	struct vgpu_driver table;
 	char path[256];
+	char why[512]; /* after a failure: a sentence about it */
 	/* NULL for a driver that is not ours. */
 	int (*configure)(const struct softgpu_config *config);
 	int (*set_window)(
@@ -27,7 +28,7 @@ struct driver {
 
 enum {
 	_DRIVER_E_SUCCESS,
-	DRIVER_E_ABSENT,  /* no such file, or no driver in it: the log has why */
+	DRIVER_E_ABSENT,  /* no such file, or no driver in it */
 	DRIVER_E_OURS,	  /* it is the guest's library, which is never loaded */
 	DRIVER_E_NO_INIT, /* it is there, but does not work: see initp */
 };
@@ -51,7 +52,8 @@ int driver_open(struct driver *driver, const char *path,
 	const struct softgpu_config *softgpu, CUresult *initp);
 
 /*
- * Opens the driver that the options choose and logs which and why.
+ * Opens the driver that the options choose and logs which and why. That there is none is
+ * a warning, with what to do.
  *
  * Return: 0, or DRIVER_E_* of the last one tried.
  */

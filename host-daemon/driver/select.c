@@ -83,10 +83,22 @@ static int find_nvidia(
 
 	for (i = 0; i < sizeof(folders) / sizeof(*folders) && !over; i++)
 		over = try_folder(&search, folders[i], strlen(folders[i]));
-	if (!search.n_tried)
-		vgpu_log_info("There is no " LIBRARY " on this machine.");
+	if (!search.n_tried) {
+		snprintf(driver->why, sizeof(driver->why),
+			"There is no " LIBRARY " on this machine");
+		vgpu_log_info("%s.", driver->why);
+	}
 	*initp = search.init;
 	return search.result;
+}
+
+/* Whoever administers the host reads this, and no guest does. */
+static void warn(const struct driver *driver, const struct driver_options *options)
+{
+	vgpu_log_warning("There is no driver to serve with (driver = %s). %s. Install "
+			 "NVIDIA's driver, whose nvidia-smi has to work, or set "
+			 "driver = soft in vgpud.conf.",
+		options->choice, driver->why);
 }
 
 static int select_auto(
@@ -114,8 +126,12 @@ int driver_select(
 	int r;
 
 	*initp = CUDA_ERROR_NO_DEVICE;
-	if (!strcmp(path, "auto"))
-		return select_auto(driver, options, initp);
+	if (!strcmp(path, "auto")) {
+		r = select_auto(driver, options, initp);
+		if (r)
+			warn(driver, options);
+		return r;
+	}
 	if (!strcmp(path, "nvidia")) {
 		r = find_nvidia(driver, &options->softgpu, initp);
 	} else {
@@ -125,7 +141,9 @@ int driver_select(
 			path = options->null_path;
 		r = driver_open(driver, path, &options->softgpu, initp);
 	}
-	if (!r)
+	if (r)
+		warn(driver, options);
+	else
 		vgpu_log_info("The driver is %s, as configured (%s).", driver->path,
 			options->choice);
 	return r;
