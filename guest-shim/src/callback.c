@@ -17,6 +17,7 @@
 
 #include "call.h"
 #include "callback.h"
+#include "error.h"
 #include "lock.h"
 #include "wait.h"
 
@@ -239,7 +240,7 @@ static void *serve(void *unused)
 	} while (result == CUDA_SUCCESS);
 	pthread_cleanup_pop(0);
 	if (result != CUDA_ERROR_DEINITIALIZED)
-		vgpu_log_info("callbacks are run no more: error %d", result);
+		vgpu_log_info("callbacks are run no more: %s", shim_error_name(result));
 	return NULL;
 }
 

@@ -14,6 +14,7 @@
 
 #include "image-file.h"
 #include "image.h"
+#include "reason.h"
 
 /* No header of an image is longer. */
 #define ZEROS_BEHIND 64u
@@ -45,6 +46,14 @@ static bool is_unchanged(int fd, const struct shim_backing *before)
 	return !memcmp(&after, before, sizeof(after));
 }
 
+static CUresult refuse(const char *path, const char *why)
+{
+	shim_reason_tell(SHIM_REASON_FILE,
+		"a load of code fails with CUDA_ERROR_FILE_NOT_FOUND (301): %.256s: %s",
+		path, why);
+	return CUDA_ERROR_FILE_NOT_FOUND;
+}
+
 CUresult shim_image_file_read(const char *path, struct shim_image_file *file)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -52,15 +61,17 @@ CUresult shim_image_file_read(const char *path, struct shim_image_file *file)
 	struct stat info;
 
 	*file = (struct shim_image_file){};
-	if (fd < 0 || fstat(fd, &info) || !S_ISREG(info.st_mode))
-		return CUDA_ERROR_FILE_NOT_FOUND;
+	if (fd < 0 || fstat(fd, &info))
+		return refuse(path, strerror(errno));
+	if (!S_ISREG(info.st_mode))
+		return refuse(path, "it is no regular file");
 	if ((uint64_t)info.st_size > SHIM_IMAGE_SIZE_MAX)
 		return CUDA_ERROR_INVALID_IMAGE;
 	data = malloc((size_t)info.st_size + ZEROS_BEHIND);
 	if (!data)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (!read_all(fd, data, (size_t)info.st_size))
-		return CUDA_ERROR_FILE_NOT_FOUND;
+		return refuse(path, "it cannot be read whole");
 	memset(data + info.st_size, 0, ZEROS_BEHIND);
 	shim_backing_of(&info, &file->backing);
 	file->is_known = is_unchanged(fd, &file->backing);

@@ -8,6 +8,7 @@
 
 #include "event.h"
 #include "launch-config.h"
+#include "reason.h"
 
 static CUresult take_attribute(
 	struct shim_launch_config *to, const CUlaunchAttribute *from)
@@ -24,6 +25,10 @@ static CUresult take_attribute(
 			to->dims.flags |= VGPU_LAUNCH_COOPERATIVE;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+		shim_reason_tell(SHIM_REASON_ATTRIBUTE,
+			"a launch fails with CUDA_ERROR_NOT_SUPPORTED (801): nodes of "
+			"graphs "
+			"that a device updates are not remoted");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		if (!vgpu_launch_attribute_copy(attribute, from))

@@ -24,6 +24,12 @@ CUresult shim_load_new(struct shim_load **loadp, const CUjit_option *options,
 	if (!load)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = shim_jit_prepare(&load->jit, options, values, n, &load->wire);
+	if (result == CUDA_ERROR_NOT_SUPPORTED)
+		shim_reason_tell(SHIM_REASON_OPTION,
+			"a load of code fails with CUDA_ERROR_NOT_SUPPORTED (801): "
+			"options "
+			"of the compiler that name symbols, kernels or variables are not "
+			"remoted");
 	if (result != CUDA_SUCCESS)
 		return result;
 	*loadp = load;
@@ -61,8 +67,15 @@ CUresult shim_load_upload(struct shim_load *load, uint64_t room)
 	if (!total)
 		return CUDA_SUCCESS;
 	load->arena = place = shim_arena_alloc(total);
-	if (!place)
+	if (!place) {
+		shim_reason_tell(SHIM_REASON_LOAD_ROOM,
+			"a load of code fails with CUDA_ERROR_OUT_OF_MEMORY (2): the "
+			"shared "
+			"memory has no %llu KiB in a row for it: free pinned memory, or "
+			"raise size = of this virtual machine in vgpud.conf on the host",
+			(unsigned long long)total >> 10);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	load->wire.log_address = (uint64_t)(uintptr_t)place;
 	place += logs;
 	for (uint32_t i = 0; i < image->n_parts; i++) {

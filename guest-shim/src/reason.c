@@ -130,6 +130,8 @@ void shim_reason_tell(enum shim_reason kind, const char *format, ...)
 	char text[TEXT_SIZE];
 	va_list ap;
 
+	if (kind == SHIM_REASON_ARENA && !is_chosen)
+		return;
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);

@@ -33,6 +33,10 @@ enum shim_reason {
 	SHIM_REASON_VISIBLE,	  /* CUDA_VISIBLE_DEVICES */
 	SHIM_REASON_FORKED,	  /* from a process that used CUDA */
 	SHIM_REASON_LOAD,	  /* code that is refused here */
+	SHIM_REASON_FILE,	  /* of code, that cannot be read */
+	SHIM_REASON_OPTION,	  /* of the compiler, that does not travel */
+	SHIM_REASON_LOAD_ROOM,	  /* none for it in the shared memory */
+	SHIM_REASON_ATTRIBUTE,	  /* of a launch, that does not travel */
 	SHIM_REASON_ARENA,	  /* no shared memory is left */
 	SHIM_REASON_ENDED,	  /* the session, by the host */
 	SHIM_REASON_UNKNOWN_INIT, /* what nothing else explains */

@@ -55,7 +55,7 @@ CUresult images_hold(struct session *session, uint64_t size)
 
 	if (object_totals_charge(&session->totals, size))
 		return CUDA_SUCCESS;
-	reason_say(VGPU_REPLY_REASON_LIMIT,
+	reason_say(VGPU_REPLY_REASON_LOAD,
 		"%llu bytes more would pass the %llu bytes of code that a process of "
 		"this "
 		"VM may have loaded: image-memory = in vgpud.conf on the host sets that",
@@ -142,7 +142,7 @@ CUresult images_take(
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (!images_charge(call->session, total)) {
-		reason_say(VGPU_REPLY_REASON_LIMIT,
+		reason_say(VGPU_REPLY_REASON_LOAD,
 			"a process may have %llu MiB of code under way at once",
 			IMAGES_SESSION_MAX >> 20);
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -73,8 +73,8 @@ void image_warn(CUresult result, const struct image_log *log)
 }
 
 /* Adds the PTX of a container to a link; *np counts those that had some. */
-static int link_container(struct link *link, const void *container, uint32_t *np,
-	struct ptx_error *error)
+static int link_container(
+	struct link *link, const void *container, uint32_t *np, struct ptx_error *error)
 {
 	struct softgpu_image found = { 0 };
 	int r;
@@ -154,8 +154,8 @@ static void describe(int condition, struct image_log *log)
 		return;
 	case SOFTGPU_IMAGE_E_VERSION:
 		snprintf(log->text, sizeof(log->text),
-			"the image's PTX is newer than PTX ISA %u.%u, the newest that "
-			"softgpu knows: build it with an older CUDA toolkit",
+			"the PTX of the image is newer than PTX ISA %u.%u, the newest "
+			"that softgpu knows: build it with an older CUDA toolkit",
 			PTX_VERSION_MAX / 10, PTX_VERSION_MAX % 10);
 		return;
 	default:

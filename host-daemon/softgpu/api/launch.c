@@ -235,7 +235,12 @@ static CUresult launch_cluster(unsigned int x, unsigned int y, unsigned int z)
 {
 	if (!x || !y || !z)
 		return CUDA_ERROR_INVALID_VALUE;
-	return x == 1 && y == 1 && z == 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+	if (x == 1 && y == 1 && z == 1)
+		return CUDA_SUCCESS;
+	device_explain(
+		"softgpu has no clusters of more than one block; a host with a GPU "
+		"of compute capability 9.0 or more has");
+	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* Notes an event. The only flag of a record is for captured ones. */

@@ -5,9 +5,10 @@
  * Log
  *
  * One line a message, on stderr unless vgpu_log_open() named another place. A
- * library in a guest process is silent unless the environment variable VGPU_LOG
- * names a level; a daemon starts at info. Messages are sentences that carry the
- * values they speak of. Nothing is ever written to stdout.
+ * library in a guest process starts at error where its standard error is a terminal
+ * and at none elsewhere, a daemon at info; the environment variable VGPU_LOG overrides.
+ * Messages are sentences that carry the values they speak of. Nothing is ever written to
+ * stdout.
  */
 
 #include <stdbool.h>
