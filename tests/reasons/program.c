@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that runs into trouble of one kind, and prints the code that it is given
+ *
+ *	program init			cuInit
+ *	program again			cuInit, twice
+ *	program fork			cuInit in a child of a process that uses CUDA
+ *	program load FILE [LOG]		cuModuleLoad, or with a log of the compiler
+ *	program library FILE		cuLibraryLoadFromFile
+ *	program function FILE NAME...	cuModuleGetFunction for each; the last one's code
+ *	program launch FILE NAME	cuLaunchKernel of a kernel of a library
+ *	program clusters FILE NAME	cuLaunchKernelEx of clusters of two blocks
+ *	program updatable FILE NAME	the same of a node that the device may update
+ *	program modules FILE		the same module until one is refused
+ *	program link FILE...		cuLinkAddFile, cuLinkComplete
+ *	program alloc BYTES		cuMemAlloc until one is refused
+ *	program streams			cuStreamCreate until one is refused
+ *	program pinned BYTES		cuMemAllocHost until one is refused
+ *	program option FILE		cuModuleLoadDataEx with an option that points
+ *	program crowded FILE		cuModuleLoad when pinned memory has taken all
+ *	program refused			a call that is not remoted
+ *	program wait			says "ready", then calls until the session is over
+ *	program eat			the same, with more and more host memory in use
+ *
+ * "code N" is the last line of standard output; the exit status is 0 if it came so far.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cuda.h>
+
+#define LOG_SIZE 1024
+
+static char **words;
+
+static CUresult start(void)
+{
+	CUcontext context;
+	CUdevice device;
+	CUresult result = cuInit(0);
+
+	if (result == CUDA_SUCCESS)
+		result = cuDeviceGet(&device, 0);
+	if (result == CUDA_SUCCESS)
+		result = cuDevicePrimaryCtxRetain(&context, device);
+	return result == CUDA_SUCCESS ? cuCtxSetCurrent(context) : result;
+}
+
+static char *read_file(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	char *bytes = calloc(1, 1 << 20);
+
+	if (!file || !bytes || !fread(bytes, 1, (1 << 20) - 1, file))
+		exit(2);
+	fclose(file);
+	return bytes;
+}
+
+static CUresult init(void)
+{
+	return cuInit(0);
+}
+
+static CUresult again(void)
+{
+	cuInit(0);
+	return cuInit(0);
+}
+
+static CUresult in_child(void)
+{
+	CUresult result = start();
+	int status;
+	pid_t pid;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(cuInit(0));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		exit(2);
+	return WEXITSTATUS(status);
+}
+
+static CUresult load(void)
+{
+	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER,
+		CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+	char log[LOG_SIZE] = "";
+	void *values[] = { log, (void *)sizeof(log) };
+	CUresult result;
+	CUmodule module;
+
+	if (!words[1])
+		return cuModuleLoad(&module, words[0]);
+	result = cuModuleLoadDataEx(&module, read_file(words[0]), 2, options, values);
+	printf("log %s\n", log);
+	return result;
+}
+
+static CUresult load_library(void)
+{
+	CUlibrary library;
+
+	return cuLibraryLoadFromFile(&library, words[0], NULL, NULL, 0, NULL, NULL, 0);
+}
+
+static CUresult find_functions(void)
+{
+	CUmodule module;
+	CUfunction function;
+	CUresult result = cuModuleLoad(&module, words[0]);
+
+	for (int i = 1; words[i]; i++)
+		result = cuModuleGetFunction(&function, module, words[i]);
+	return result;
+}
+
+static CUresult launch(void)
+{
+	CUlibrary library;
+	CUkernel kernel;
+	CUresult result;
+
+	result = cuLibraryLoadFromFile(&library, words[0], NULL, NULL, 0, NULL, NULL, 0);
+	if (result == CUDA_SUCCESS)
+		result = cuLibraryGetKernel(&kernel, library, words[1]);
+	if (result == CUDA_SUCCESS)
+		result = cuLaunchKernel(
+			(CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	return result;
+}
+
+/* With an attribute, of which the value is 2. */
+static CUresult launch_with(CUlaunchAttributeID id)
+{
+	CUlaunchAttribute attribute = { .id = id };
+	CUlaunchConfig config = { 2, 1, 1, 1, 1, 1, 0, NULL, &attribute, 1 };
+	CUfunction function;
+	CUmodule module;
+	CUresult result;
+
+	attribute.value.clusterDim.x = 2;
+	attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+	result = cuModuleLoad(&module, words[0]);
+	if (result == CUDA_SUCCESS)
+		result = cuModuleGetFunction(&function, module, words[1]);
+	return result == CUDA_SUCCESS ? cuLaunchKernelEx(&config, function, NULL, NULL)
+				      : result;
+}
+
+static CUresult launch_clusters(void)
+{
+	return launch_with(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+}
+
+static CUresult launch_updatable(void)
+{
+	return launch_with(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
+}
+
+static CUresult load_many(void)
+{
+	CUresult result = CUDA_SUCCESS;
+	CUmodule module;
+
+	while (result == CUDA_SUCCESS)
+		result = cuModuleLoad(&module, words[0]);
+	return result;
+}
+
+static CUresult link_files(void)
+{
+	CUlinkState link;
+	CUresult result;
+	size_t size;
+	void *image;
+
+	result = cuLinkCreate(0, NULL, NULL, &link);
+	for (int i = 0; words[i] && result == CUDA_SUCCESS; i++)
+		result = cuLinkAddFile(link, CU_JIT_INPUT_PTX, words[i], 0, NULL, NULL);
+	return result == CUDA_SUCCESS ? cuLinkComplete(link, &image, &size) : result;
+}
+
+static CUresult allocate(void)
+{
+	CUresult result = CUDA_SUCCESS;
+	CUdeviceptr memory;
+
+	while (result == CUDA_SUCCESS)
+		result = cuMemAlloc(&memory, strtoull(words[0], NULL, 0));
+	return result;
+}
+
+static CUresult make_streams(void)
+{
+	CUresult result = CUDA_SUCCESS;
+	CUstream stream;
+
+	while (result == CUDA_SUCCESS)
+		result = cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	return result;
+}
+
+static CUresult allocate_pinned(void)
+{
+	CUresult result = CUDA_SUCCESS;
+	void *memory;
+
+	while (result == CUDA_SUCCESS)
+		result = cuMemAllocHost(&memory, strtoull(words[0], NULL, 0));
+	return result;
+}
+
+static CUresult load_with_option(void)
+{
+	CUjit_option options[] = { CU_JIT_REFERENCED_KERNEL_COUNT };
+	void *values[] = { (void *)1 };
+	CUmodule module;
+
+	return cuModuleLoadDataEx(&module, read_file(words[0]), 1, options, values);
+}
+
+/* A load where pinned memory has left no room. */
+static CUresult load_crowded(void)
+{
+	void *memory;
+
+	for (size_t size = 64 << 20; size >= 4096; size /= 2)
+		while (cuMemAllocHost(&memory, size) == CUDA_SUCCESS)
+			;
+	return load();
+}
+
+static CUresult call_refused(void)
+{
+	CUdeviceptr memory;
+
+	return cuMemAllocAsync(&memory, 4096, NULL);
+}
+
+static CUresult wait_for_end(void)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	puts("ready");
+	fflush(stdout);
+	while (result == CUDA_SUCCESS) {
+		usleep(1000);
+		result = cuCtxSynchronize();
+	}
+	return result;
+}
+
+/* On softgpu device memory is the host's. */
+static CUresult eat(void)
+{
+	CUresult result = CUDA_SUCCESS;
+	CUdeviceptr memory;
+
+	while (result == CUDA_SUCCESS) {
+		result = cuMemAlloc(&memory, 16 << 20);
+		if (result == CUDA_SUCCESS)
+			result = cuMemsetD8(memory, 1, 16 << 20);
+		if (result == CUDA_ERROR_OUT_OF_MEMORY)
+			result = wait_for_end();
+	}
+	return result;
+}
+
+static const struct mode {
+	const char *name;
+	CUresult (*run)(void);
+	int needs_start;
+} modes[] = {
+	{ "init", init, 0 },
+	{ "again", again, 0 },
+	{ "fork", in_child, 0 },
+	{ "load", load, 1 },
+	{ "library", load_library, 1 },
+	{ "function", find_functions, 1 },
+	{ "launch", launch, 1 },
+	{ "clusters", launch_clusters, 1 },
+	{ "updatable", launch_updatable, 1 },
+	{ "modules", load_many, 1 },
+	{ "link", link_files, 1 },
+	{ "alloc", allocate, 1 },
+	{ "streams", make_streams, 1 },
+	{ "pinned", allocate_pinned, 1 },
+	{ "option", load_with_option, 1 },
+	{ "crowded", load_crowded, 1 },
+	{ "refused", call_refused, 1 },
+	{ "wait", wait_for_end, 1 },
+	{ "eat", eat, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (argc < 2)
+		return 2;
+	words = argv + 2;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(argv[1], modes[i].name) != 0)
+			continue;
+		if (modes[i].needs_start)
+			result = start();
+		if (result == CUDA_SUCCESS)
+			result = modes[i].run();
+		printf("code %d\n", result);
+		return 0;
+	}
+	return 2;
+}

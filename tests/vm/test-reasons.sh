@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the guest library says of a device that it cannot have, as docs/troubleshooting.md
+# has it. tests/reasons does the same without a guest, where it can.
+# shellcheck shell=bash disable=SC2154,SC2016
+
+# in_guest COMMAND... : in a guest started with $options; what it prints is in guest.out
+# and guest.err
+in_guest() {
+	expect 0 guest "${options[@]}" --env VGPU_LOG=error \
+		--lib "$build/guest-shim/libcuda.so.1" --add "$init" -- "$@" \
+		>guest.out 2>guest.err
+}
+
+# serves COMMAND... : the command gets its device
+serves() {
+	in_guest "$@"
+	has guest.out "code 0"
+}
+
+# says ROW COMMAND... : the command ends with the row's code, and says its line
+says() {
+	local row=$1 code
+	shift
+	in_guest "$@"
+	code=$(sed -n 's/^code //p' guest.out)
+	python3 "$top/tests/reasons/troubleshooting.py" "$top/docs/troubleshooting.md" \
+		"$row" "${code:-0}" guest.err
+}
+
+# with_host COMMAND... : the same, where the guest has the device of a vgpud
+with_host() {
+	mkdir run
+	cat >vgpud.conf <<-END
+		[vgpud]
+		driver = soft
+		[vm one]
+		transport = ivshmem
+		socket = $PWD/run/sock
+	END
+	"$build/host-daemon/broker/vgpud" --config vgpud.conf 2>vgpud.log &
+	while [ ! -S run/sock ]; do sleep 0.05; done
+	options+=(--socket "$PWD/run/sock")
+	"$@"
+	kill %1
+	wait
+}
+
+init=$build/tests/reasons/reasons-program
+
+test_guest_without_device_is_told_to_attach_one() {
+	options=()
+	says no-device "$init" init
+}
+
+test_device_of_another_use_is_told_apart() {
+	truncate -s 64M shared
+	options=(--plain "$PWD/shared,64M")
+	says no-host "$init" init
+}
+
+test_user_without_the_group_is_told_to_join_it() {
+	options=()
+	with_host says no-permission sh -c 'chmod 660 /sys/bus/pci/devices/*/resource2
+		echo user:x:1000:1000::/:/bin/sh >>/etc/passwd
+		exec su user -c "$0 init"' "$init"
+}
+
+test_read_only_sys_is_named_as_the_cause() {
+	options=()
+	with_host says read-only-sys sh -c \
+		'mount -o remount,ro /sys && exec "$0" init' "$init"
+}
+
+# What the page advises: as a container that is given /sys/devices.
+test_read_only_sys_with_writable_devices_will_do() {
+	options=()
+	with_host serves sh -c 'mkdir /run/kept && mount --bind /sys/devices /run/kept &&
+		mount -o remount,ro,bind /sys && mount --bind /run/kept /sys/devices &&
+		! echo 2>/dev/null >/sys/power/state && exec "$0" init' "$init"
+}
+
+test_locked_kernel_is_named_as_the_cause() {
+	options=()
+	with_host says lockdown sh -c 'mount -t securityfs none /sys/kernel/security
+		echo integrity >/sys/kernel/security/lockdown
+		exec "$0" init' "$init"
+}
