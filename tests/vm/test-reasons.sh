@@ -17,18 +17,23 @@ serves() {
 	has guest.out "code 0"
 }
 
+# is ROW CODE : the code is the row's, whose line the guest said
+is() {
+	python3 "$top/tests/reasons/troubleshooting.py" "$top/docs/troubleshooting.md" \
+		"$1" "$2" guest.err
+}
+
 # says ROW COMMAND... : the command ends with the row's code, and says its line
 says() {
 	local row=$1 code
 	shift
 	in_guest "$@"
 	code=$(sed -n 's/^code //p' guest.out)
-	python3 "$top/tests/reasons/troubleshooting.py" "$top/docs/troubleshooting.md" \
-		"$row" "${code:-0}" guest.err
+	is "$row" "${code:-0}"
 }
 
-# with_host COMMAND... : the same, where the guest has the device of a vgpud
-with_host() {
+# start_host : a vgpud, whose device the guest is given
+start_host() {
 	mkdir run
 	cat >vgpud.conf <<-END
 		[vgpud]
@@ -40,6 +45,11 @@ with_host() {
 	"$build/host-daemon/broker/vgpud" --config vgpud.conf 2>vgpud.log &
 	while [ ! -S run/sock ]; do sleep 0.05; done
 	options+=(--socket "$PWD/run/sock")
+}
+
+# with_host COMMAND... : runs it with such a vgpud
+with_host() {
+	start_host
 	"$@"
 	kill %1
 	wait
@@ -69,6 +79,19 @@ test_read_only_sys_is_named_as_the_cause() {
 	options=()
 	with_host says read-only-sys sh -c \
 		'mount -o remount,ro /sys && exec "$0" init' "$init"
+}
+
+test_guest_whose_vgpud_is_gone_is_told_so() {
+	options=()
+	start_host
+	in_guest sh -c '"$0" wait; "$0" init' "$init" &
+	until grep -q "session opened" vgpud.log; do sleep 0.05; done
+	kill -KILL %1
+	wait %2
+	has guest.out "code 999"
+	has guest.out "code 100"
+	is gone 999
+	is no-answer 100
 }
 
 # What the page advises: as a container that is given /sys/devices.
