@@ -424,13 +424,19 @@ static void drain(struct keeper *keeper, int signo)
 
 static int keep_text(const char *text, int *fdp)
 {
-	_vgpu_cleanup_(vgpu_closep) int fd = memfd_create("vgpud-config", MFD_CLOEXEC);
+	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
 	size_t size = strlen(text);
+	ssize_t n;
 
+	fd = memfd_create("vgpud-config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return vgpu_error_origin(-errno);
-	if (write(fd, text, size) != (ssize_t)size)
-		return vgpu_error_origin(errno ? -errno : -EIO);
+	n = write(fd, text, size);
+	if (n != (ssize_t)size)
+		return vgpu_error_origin(n < 0 ? -errno : -EIO);
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
+		return vgpu_error_origin(-errno);
 	*fdp = fd;
 	fd = -1;
 	return 0;

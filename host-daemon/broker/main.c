@@ -82,6 +82,17 @@ static const char help[] =
 	"run\n"
 	"or cannot go on, the log says why; 2 a wrong option or configuration.\n";
 
+/*
+ * What keeper and broker hold leads to all VMs: without this any process of the same
+ * user could open their memory and descriptors in /proc. A program that is executed
+ * starts without it, so each says it for itself.
+ */
+static void forbid_reading(void)
+{
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		vgpu_log_warning("processes of the same user may read vgpud: %m");
+}
+
 /* The broker's end of main(): descriptors 3 and 4 are link and configuration. */
 static int run_broker(const char *name, const char *version)
 {
@@ -92,6 +103,7 @@ static int run_broker(const char *name, const char *version)
 	/* It was executed as /proc/self/exe. */
 	prctl(PR_SET_NAME, "vgpud-broker");
 	vgpu_log_init("vgpud-broker", VGPU_LOG_INFO);
+	forbid_reading();
 	if (strcmp(version, LINK_VERSION)) {
 		vgpu_log_error("this broker speaks version %s with its keeper, the one "
 			       "that runs version %s: vgpud has to be restarted",
@@ -113,6 +125,7 @@ static int run_keeper(const char *path, bool check)
 	int r;
 
 	vgpu_log_init("vgpud", VGPU_LOG_INFO);
+	forbid_reading();
 	console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0) {

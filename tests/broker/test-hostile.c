@@ -198,6 +198,7 @@ TEST_SECONDS(thousands_of_connections_cost_a_bounded_share, 60)
 {
 	unsigned int n_fds, n_lines;
 
+	pair_needs_descriptors();
 	start();
 	n_fds = count_fds();
 	for (int i = 0; i < N_CONNECTIONS; i++) {

@@ -29,6 +29,7 @@ static void start(const char *vm_lines)
 		"[vm qemu]\nsize = 64M\nsocket = %s/qemu\n"
 		"[vm other]\ntransport = socket\nsize = 64M\nsocket = %s/other\n",
 		test_tmpdir(), test_tmpdir());
+	pair_needs_descriptors();
 	pair_start(&pair, &(struct pair_options){
 				  .worker = FAKE_WORKER,
 				  .vm_lines = vm_lines,

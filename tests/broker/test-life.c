@@ -298,6 +298,7 @@ TEST(descriptors_of_vgpud_come_back_when_guests_are_gone)
 	unsigned int n_keeper, n_broker;
 	pid_t broker;
 
+	pair_needs_descriptors();
 	/* No worker is kept warm: one that gets ready late would look like a leak. */
 	pair_start(&pair, &(struct pair_options){
 				  .worker = FAKE_WORKER,

@@ -315,3 +315,9 @@ pid_t pair_find_broker(const struct pair *pair)
 	check(broker > 0);
 	return broker;
 }
+
+void pair_needs_descriptors(void)
+{
+	if (geteuid())
+		test_skip("only root can see the descriptors of vgpud");
+}

@@ -476,6 +476,8 @@ def main():
     parser.add_argument("--log")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
+    if not books.sees_descriptors():
+        print("descriptors of vgpud are not counted: only root can see them", flush=True)
     with tempfile.TemporaryDirectory(prefix="vgpu-soak-") as folder:
         return Soak(options, folder).run()
 

@@ -126,7 +126,7 @@ static void count_fds(pid_t pid, struct holdings *holdings)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
-	/* It ended just now. */
+	/* It ended just now, or shows them to root alone. */
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {

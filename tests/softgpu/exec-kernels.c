@@ -433,15 +433,19 @@ TEST(handlers_follow_what_the_machine_has)
 	X("%-3c|", uint32_t, 'x', 'x')                                                   \
 	X("%p", uint64_t, 0x1234, (void *)0x1234)
 
+/* A kernel that prints one format with its arguments. */
+#define PRINT_ONE                                                                        \
+	PRINT_MODULE                                                                     \
+	".visible .entry k(.param .u64 f, .param .u64 a) {\n"                            \
+	".reg .b32 %r<3>; .reg .b64 %rd<3>;\n"                                           \
+	"ld.param.u64 %rd1, [f]; ld.param.u64 %rd2, [a];\n"                              \
+	"{ .param .b64 p0; .param .b64 p1; .param .b32 q;\n"                             \
+	"st.param.b64 [p0], %rd1; st.param.b64 [p1], %rd2;\n"                            \
+	"call.uni (q), vprintf, (p0, p1); ld.param.b32 %r1, [q]; } ret; }\n"
+
 TEST(every_conversion_prints_what_c_prints)
 {
-	static const char ptx[] = PRINT_MODULE
-		".visible .entry k(.param .u64 f, .param .u64 a) {\n"
-		".reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
-		"ld.param.u64 %rd1, [f]; ld.param.u64 %rd2, [a];\n"
-		"{ .param .b64 p0; .param .b64 p1; .param .b32 q;\n"
-		"st.param.b64 [p0], %rd1; st.param.b64 [p1], %rd2;\n"
-		"call.uni (q), vprintf, (p0, p1); ld.param.b32 %r1, [q]; } ret; }\n";
+	static const char ptx[] = PRINT_ONE;
 	CLEAN_RIG rig = rig_new(ptx);
 	struct {
 		char *format;
@@ -459,4 +463,25 @@ TEST(every_conversion_prints_what_c_prints)
 	check_str(text, expected);
 
 	PRINT_ROWS(PRINT_ROW)
+}
+
+/* Digits behind a star are no C: they are passed over, and overflow nothing. */
+TEST(a_width_from_an_argument_takes_no_digits_from_the_text)
+{
+	static const char ptx[] = PRINT_ONE;
+	CLEAN_RIG rig = rig_new(ptx);
+	struct {
+		char *format;
+		uint32_t *arguments;
+	} params = { rig_alloc(rig, 64), rig_alloc(rig, 16) };
+	char text[512] = "";
+
+	strcpy(params.format, "%*999999999d|%.*99999d|");
+	params.arguments[0] = (uint32_t)-4;
+	params.arguments[1] = 7;
+	params.arguments[2] = 3;
+	params.arguments[3] = 5;
+	rig->hooks = (struct softgpu_hooks){ .data = text, .print = collect };
+	rig_launch(rig, "k", 1, 1, &params, sizeof(params));
+	check_str(text, "7   |005|");
 }

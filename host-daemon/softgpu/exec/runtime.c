@@ -99,16 +99,17 @@ struct spec {
 
 static const char *parse_number(const char *at, int *valuep, struct arguments *args)
 {
+	const bool is_argument = *at == '*';
 	int value = 0;
 
-	if (*at == '*') {
+	if (is_argument) {
 		value = (int)(int32_t)next_argument(args, 4);
 		at++;
 	}
-	while (*at >= '0' && *at <= '9') {
-		value = value < 1000 ? value * 10 + *at - '0' : value;
-		at++;
-	}
+	/* Behind a star C knows no digits: they say nothing here. */
+	for (; *at >= '0' && *at <= '9'; at++)
+		if (!is_argument && value < 1000)
+			value = value * 10 + *at - '0';
 	*valuep = value > (int)FIELD_MAX - 64 ? (int)FIELD_MAX - 64 : value;
 	return at;
 }
