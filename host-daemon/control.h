@@ -31,9 +31,13 @@
  *	<- FIND		an image that its VM may have sent before, by its digest
  *	-> IMAGE	its answer with the same cookie: the image's descriptor, or none;
  *			one with another cookie came late, or twice, and is of no use
+ *	<- FILE		a memory file for an image of that size: answered like FIND. A
+ *			worker cannot make one that holds anything
  *	<- KEEP		an image for the next process of the VM, with its descriptor: a
- *			memfd of that size, sealed against all change. It takes the place
- *			of what has the same digest. Not answered
+ *			file that FILE brought, sealed against all change. It takes the
+ *			place of what has the same digest. Not answered
+ *	<- DROP		the file that the FILE with this cookie brought is not needed; it
+ *			is emptied. Not answered
  *	<- ENDED	last words: why it ends by itself
  *	-> STOP		give up the session and exit; SIGKILL follows CONTROL_STOP_MS
  *			later
@@ -52,6 +56,8 @@
 #define CONTROL_STOP_MS 1000
 #define CONTROL_VM_NAME_MAX 64 /* with the final NUL */
 #define CONTROL_FDS_MAX 4
+/* Threads of a worker: one for each guest thread that blocks, and what a driver takes. */
+#define CONTROL_THREADS_MAX 1536
 /* SHA-256 of an image's bytes. */
 #define CONTROL_DIGEST_SIZE 32
 /* Of one image: the largest fat binaries of NVIDIA's libraries have some hundred MiB. */
@@ -66,6 +72,8 @@ enum control_type {
 	CONTROL_ENDED,
 	CONTROL_FIND,
 	CONTROL_KEEP,
+	CONTROL_FILE,
+	CONTROL_DROP,
 	/* vgpud to worker */
 	CONTROL_ASSIGN,
 	CONTROL_WINDOW,
@@ -143,8 +151,9 @@ struct control_ended {
 
 struct control_image {
 	uint8_t digest[CONTROL_DIGEST_SIZE];
-	uint64_t size;	 /* of the descriptor that comes with KEEP and IMAGE */
-	uint32_t cookie; /* of FIND and IMAGE */
+	uint64_t size;	 /* of the file that comes with KEEP and IMAGE, or with FILE's
+			    answer */
+	uint32_t cookie; /* of FIND, FILE, DROP and IMAGE */
 	uint32_t reserved;
 };
 

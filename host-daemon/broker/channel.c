@@ -666,6 +666,7 @@ void channel_restore_worker(struct channel *channel, struct worker *worker)
 	channel->worker = worker;
 	worker->channel = channel;
 	worker->state = WORKER_BUSY;
+	image_files_assume(&worker->files);
 	switch (record->phase) {
 	case CHANNEL_OPEN:
 		restore_open(channel);

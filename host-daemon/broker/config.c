@@ -354,6 +354,7 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("warm-workers", warm_workers, parse_warm),
 	VGPUD_KEY("max-workers", max_workers, parse_count),
 	VGPUD_KEY("sandbox", sandbox, parse_yes_no),
+	VGPUD_KEY("allow-unprivileged", allow_unprivileged, parse_yes_no),
 	VGPUD_KEY("worker-uids", worker_uids, parse_uids),
 	VGPUD_KEY("softgpu-name", softgpu_name, parse_string),
 	VGPUD_KEY("softgpu-cc", softgpu_cc, parse_cc),

@@ -69,6 +69,7 @@ struct config {
 
 	/* Confinement of workers. The user ids are used where vgpud is root. */
 	bool sandbox;
+	bool allow_unprivileged; /* NVIDIA's driver where vgpud is not root */
 	struct config_range worker_uids;
 
 	/* Identity of softgpu; NULL or 0: its own default. */

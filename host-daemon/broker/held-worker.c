@@ -53,6 +53,8 @@ static void make_args(struct args *args, const struct config *config, uid_t uid)
 	add_option(args, "--stats", "4");
 	add_option(args, "--log-level", levels[vgpu_log_get_level()]);
 	add_option(args, "--sandbox", config->sandbox ? "yes" : "no");
+	add_option(args, "--allow-unprivileged",
+		config->allow_unprivileged ? "yes" : "no");
 	if (uid) {
 		snprintf(args->uid, sizeof(args->uid), "%u", (unsigned int)uid);
 		add_option(args, "--uid", args->uid);

@@ -7,10 +7,13 @@
  * most of the address space. So the broker looks, now and then, at what is really in
  * use: pages that are neither a file's nor of shared memory that is bounded already. That
  * is the worker's part of what its VM shares, by size =, and code that is kept for other
- * processes, by image-store =. Other code that is mapped, which no other process may have
- * any more, counts. Between two looks a worker may take more than its VM has, and a
- * memory file that it does not map is not seen; the host's own limits (a cgroup around
- * vgpud) are for that.
+ * processes, by image-store =. Memory files need not be looked at: those that hold
+ * anything are made here, and each counts once (image-files.h, image-store.h), mapped or
+ * not. Between two looks a worker may take more than its VM has; the host's own limits (a
+ * cgroup around vgpud) are for that.
+ *
+ * Threads are counted as well: where workers have no user of their own the kernel has no
+ * limit for those of one process.
  */
 
 #include <fcntl.h>
@@ -21,6 +24,7 @@
 
 #include "broker/broker.h"
 #include "broker/host-memory.h"
+#include "broker/images.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 
@@ -95,15 +99,28 @@ static uint64_t read_own(const struct worker *worker)
 {
 	const struct usage usage = read_usage(worker->pid);
 	const struct channel *channel = worker->channel;
-	uint64_t bounded = WORKER_STATS_SIZE + sizeof(struct quota_page);
+	const uint64_t files = worker->files.size;
+	const struct image_store *store = &channel->vm->account->images;
+	uint64_t bounded = WORKER_STATS_SIZE + sizeof(struct quota_page) + store->size +
+			   store->gone_size + files;
 	uint64_t shared;
 
-	bounded += channel->vm->account->images.size + vm_memory_of(channel);
+	bounded += vm_memory_of(channel);
 	/* Most have less of all kinds, so the longer text is seldom looked at. */
 	if (usage.shared <= bounded)
-		return usage.private;
+		return usage.private + files;
 	shared = read_shared_memory(worker->pid);
-	return usage.private + (shared > bounded ? shared - bounded : 0);
+	return usage.private + files + (shared > bounded ? shared - bounded : 0);
+}
+
+/* A process has a folder for each of its threads, and each folder a link of its own. */
+static bool has_too_many_threads(const struct worker *worker)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)worker->pid);
+	return !stat(path, &st) && st.st_nlink > CONTROL_THREADS_MAX + 2;
 }
 
 uint64_t host_memory_limit(const struct account *account)
@@ -118,15 +135,29 @@ static struct account *account_of(const struct worker *worker)
 	return worker->channel ? worker->channel->vm->account : NULL;
 }
 
+/* With what the VM as a whole pays for. */
+static uint64_t weight_of(const struct worker *worker)
+{
+	return worker->host_memory + images_gone_size(worker);
+}
+
 static struct worker *find_largest(struct broker *broker, const struct account *account)
 {
 	struct worker *worker, *largest = NULL;
 
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
 		if (account_of(worker) == account && !worker->is_condemned &&
-			(!largest || worker->host_memory > largest->host_memory))
+			(!largest || weight_of(worker) > weight_of(largest)))
 			largest = worker;
 	return largest;
+}
+
+/* From now on it counts no more: others shall not end for what it has. */
+static void condemn(struct worker *worker, uint32_t reason)
+{
+	worker->is_condemned = true;
+	images_forget_worker(worker);
+	worker_kill(worker, reason);
 }
 
 static void end_largest(struct broker *broker, struct account *account)
@@ -143,8 +174,16 @@ static void end_largest(struct broker *broker, struct account *account)
 			(unsigned long long)account->host_memory >> 20,
 			(unsigned long long)host_memory_limit(account) >> 20,
 			(int)worker->pid);
-	worker->is_condemned = true;
-	worker_kill(worker, VGPU_REASON_HOST_MEMORY);
+	condemn(worker, VGPU_REASON_HOST_MEMORY);
+}
+
+static void end_for_threads(struct worker *worker)
+{
+	if (account_may_log(account_of(worker)))
+		vgpu_log_warning("vm=%s: worker %d has more than %u threads and is ended",
+			account_of(worker)->config->name, (int)worker->pid,
+			CONTROL_THREADS_MAX);
+	condemn(worker, VGPU_REASON_HOST);
 }
 
 void host_memory_check(struct broker *broker)
@@ -156,11 +195,15 @@ void host_memory_check(struct broker *broker)
 		return;
 	broker->memory_checked = loop_now();
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)
-		broker->accounts[i].host_memory = 0;
+		broker->accounts[i].host_memory = broker->accounts[i].images.gone_size;
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
 		account = account_of(worker);
 		if (!account || worker->hung_up || worker->is_condemned)
 			continue;
+		if (has_too_many_threads(worker)) {
+			end_for_threads(worker);
+			continue;
+		}
 		worker->host_memory = read_own(worker);
 		account->host_memory += worker->host_memory;
 	}

@@ -42,9 +42,30 @@ void images_handle_find(struct worker *worker, const struct control_image *wante
 
 	if (vm)
 		image = image_store_find(&vm->account->images, wanted->digest);
+	if (image)
+		image_files_see(&worker->files, image);
 	message.image.size = image ? image->size : 0;
 	message.n_fds = image ? 1 : 0;
 	worker_send(worker, &message, image ? &image->fd : NULL);
+}
+
+void images_handle_file(struct worker *worker, const struct control_image *wanted)
+{
+	struct control_message message = { .type = CONTROL_IMAGE, .image = *wanted };
+	struct vm *vm = vm_of(worker);
+	int fd = -1;
+
+	if (!vm || !vm->account->n_images_max ||
+		image_files_give(&worker->files, wanted->cookie, wanted->size,
+			vm->config->image_store, &fd))
+		fd = -1;
+	message.n_fds = fd >= 0;
+	worker_send(worker, &message, &fd);
+}
+
+void images_handle_drop(struct worker *worker, const struct control_image *given)
+{
+	image_files_take_back(&worker->files, given->cookie);
 }
 
 /* Processes that connect one by one are a VM that does not end with one of them. */
@@ -66,10 +87,40 @@ static void tell_keeper(const struct vm *vm, enum link_type type,
 	link_send(vm->broker->link, &message, fd, fd ? 1 : 0);
 }
 
-static void let_go(struct vm *vm, struct stored_image *image)
+static bool is_of(const struct worker *worker, const struct account *account)
 {
+	return worker->channel && worker->channel->vm->account == account;
+}
+
+/* Whether a worker may still map it. */
+static bool is_had(const struct broker *broker, const struct account *account,
+	const struct stored_image *image)
+{
+	const struct worker *worker;
+
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
+		if (is_of(worker, account) &&
+			image_files_have_seen(&worker->files, image))
+			return true;
+	return false;
+}
+
+/* Return: false if there would be more code that is gone and perhaps mapped than the
+ * store itself may hold. */
+static bool let_go(struct vm *vm, struct stored_image *image)
+{
+	struct image_store *store = &vm->account->images;
+	const bool had = is_had(vm->broker, vm->account, image);
+
+	if (had && store->gone_size + image_store_memory(image->size) >
+			   vm->config->image_store)
+		return false;
 	tell_keeper(vm, LINK_IMAGE_DONE, image, NULL);
-	image_store_remove(&vm->account->images, image);
+	if (had)
+		image_store_retire(store, image);
+	else
+		image_store_remove(store, image);
+	return true;
 }
 
 /* Return: whether it fits, now that others made room. An honest worker asks before it
@@ -84,23 +135,57 @@ static bool make_room(struct vm *vm, const struct control_image *given)
 	if (!n_max || given->size > size_max)
 		return false;
 	image = image_store_find(store, given->digest);
-	if (image)
-		let_go(vm, image);
+	if (image && !let_go(vm, image))
+		return false;
 	while ((image = image_store_excess(store, given->size, size_max, n_max)))
-		let_go(vm, image);
+		if (!let_go(vm, image))
+			return false;
 	return true;
 }
 
-static void keep(struct vm *vm, const struct control_image *given, int *fdp)
+uint64_t images_gone_size(const struct worker *worker)
+{
+	const struct stored_image *image;
+	uint64_t size = 0;
+
+	if (!worker->channel)
+		return 0;
+	TAILQ_FOREACH(image, &worker->channel->vm->account->images.gone, entry)
+		if (image_files_have_seen(&worker->files, image))
+			size += image_store_memory(image->size);
+	return size;
+}
+
+void images_forget_worker(struct worker *worker)
+{
+	struct stored_image *image, *next;
+	struct account *account;
+
+	if (!worker->channel)
+		return;
+	account = worker->channel->vm->account;
+	image_files_deinit(&worker->files);
+	image_files_init(&worker->files);
+	for (image = TAILQ_FIRST(&account->images.gone); image; image = next) {
+		next = TAILQ_NEXT(image, entry);
+		if (!is_had(worker->broker, account, image))
+			image_store_forget(&account->images, image);
+	}
+}
+
+static void keep(
+	struct vm *vm, struct worker *worker, const struct control_image *given, int *fdp)
 {
 	struct image_store *store = &vm->account->images;
+	struct stored_image *image;
 
 	if (!make_room(vm, given) ||
 		image_store_add(store, given->digest, given->size, *fdp))
 		return;
 	*fdp = -1;
-	tell_keeper(vm, LINK_IMAGE, TAILQ_LAST(&store->images, stored_images),
-		&TAILQ_LAST(&store->images, stored_images)->fd);
+	image = TAILQ_LAST(&store->images, stored_images);
+	image_files_stored(&worker->files, image);
+	tell_keeper(vm, LINK_IMAGE, image, &image->fd);
 }
 
 bool images_handle_keep(struct worker *worker, const struct control_image *given, int fd)
@@ -110,8 +195,9 @@ bool images_handle_keep(struct worker *worker, const struct control_image *given
 
 	if (!worker->channel || !image_store_accepts(own, given->size))
 		return false;
-	if (vm)
-		keep(vm, given, &own);
+	/* Whose file it is may not be known: it was another broker that gave it. */
+	if (vm && image_files_claim(&worker->files, own))
+		keep(vm, worker, given, &own);
 	return true;
 }
 

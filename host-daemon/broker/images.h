@@ -17,6 +17,18 @@ uint32_t images_n_max(unsigned int n_vms);
 /* A worker asks for an image: it is answered. */
 void images_handle_find(struct worker *worker, const struct control_image *wanted);
 
+/* A worker asks for a file to fill: it is answered. */
+void images_handle_file(struct worker *worker, const struct control_image *wanted);
+
+/* A worker needs a file no more. */
+void images_handle_drop(struct worker *worker, const struct control_image *given);
+
+/* Return: memory of what is gone from the store and a worker may still have. */
+uint64_t images_gone_size(const struct worker *worker);
+
+/* A worker has ended, or is killed: what only it may have had is free. */
+void images_forget_worker(struct worker *worker);
+
 /*
  * A worker gives an image for the next process of its VM.
  *

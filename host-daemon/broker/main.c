@@ -45,6 +45,7 @@ static const char help[] =
 	"  warm-workers = 1       workers kept ready for the next guest process\n"
 	"  max-workers = 128      workers in all\n"
 	"  sandbox = yes          confine workers; no only to look for a fault\n"
+	"  allow-unprivileged = no    NVIDIA's driver also where vgpud is not root\n"
 	"  worker-uids = 70000-74095  their users, where vgpud is root\n"
 	"  worker = PATH          the worker program\n"
 	"  softgpu = PATH         the software device\n"

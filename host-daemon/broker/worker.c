@@ -61,6 +61,7 @@ int worker_new(struct worker **workerp, struct broker *broker,
 	worker->control = fds[0];
 	worker->stats = fds[1];
 	budget_init(&worker->messages, WORKER_MESSAGES, WORKER_MESSAGE_MS, loop_now());
+	image_files_init(&worker->files);
 	TAILQ_INSERT_TAIL(&broker->pool.workers, worker, entry);
 	r = worker_log_init(&worker->log, worker, fds[2]);
 	if (!r)
@@ -83,6 +84,7 @@ struct worker *worker_free(struct worker *worker)
 	loop_clear_timer(&worker->deadline);
 	loop_clear_timer(&worker->rest);
 	worker_log_deinit(&worker->log);
+	image_files_deinit(&worker->files);
 	vgpu_close(worker->control);
 	vgpu_close(worker->stats);
 	free(worker);
@@ -242,6 +244,13 @@ static bool handle_message(
 		if (worker->channel)
 			images_handle_find(worker, &message->image);
 		return worker->channel;
+	case CONTROL_FILE:
+		if (worker->channel)
+			images_handle_file(worker, &message->image);
+		return worker->channel;
+	case CONTROL_DROP:
+		images_handle_drop(worker, &message->image);
+		return worker->channel;
 	}
 	return false;
 }
@@ -361,6 +370,7 @@ void worker_handle_exit(struct worker *worker, int status)
 		slots_sweep_all(broker);
 	if (worker->state == WORKER_STARTING)
 		pool_handle_failure(broker, VGPU_REASON_HOST);
+	images_forget_worker(worker);
 	link_send_id(broker->link, LINK_WORKER_DONE, worker->id);
 	worker_free(worker);
 	pool_update(broker);

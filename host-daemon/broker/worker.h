@@ -12,6 +12,7 @@
 
 #include "broker/budget.h"
 #include "broker/channel.h"
+#include "broker/image-files.h"
 #include "broker/link.h"
 #include "broker/loop.h"
 #include "broker/worker-log.h"
@@ -43,6 +44,7 @@ struct worker {
 	bool is_condemned;	    /* for the memory it held: counted no more */
 	bool is_orphan;		    /* of a VM that no broker knows any more */
 	bool hung_up;		    /* closed its end; its exit will be reported */
+	struct image_files files;   /* of images, that it may have */
 	uint64_t host_memory;	    /* bytes that it has for itself, as seen last */
 	int32_t driver_version;
 };

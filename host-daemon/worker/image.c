@@ -2,8 +2,8 @@
 /*
  * Image: the code of one load, in memory that nobody can change
  *
- * The guest's bytes go into a memory file by write(2), which reads each of them once,
- * and the seals come before the first look at them.
+ * The guest's bytes are copied before the first look at them, and from then on nothing
+ * can change what was copied: the file is sealed, or the memory is for reading only.
  */
 
 #include <fcntl.h>
@@ -21,6 +21,15 @@
 
 static_assert(CONTROL_DIGEST_SIZE == SHA256_DIGEST_SIZE, "one digest");
 
+/* The file is not needed after all; it is not mapped any more. */
+static void drop_file(struct image *image)
+{
+	if (image->fd < 0)
+		return;
+	image->fd = vgpu_close(image->fd);
+	store_drop(image->session, image->cookie);
+}
+
 static void compute_digest(const struct image *image, uint8_t digest[SHA256_DIGEST_SIZE])
 {
 	struct sha256_ctx context;
@@ -30,44 +39,70 @@ static void compute_digest(const struct image *image, uint8_t digest[SHA256_DIGE
 	sha256_digest(&context, SHA256_DIGEST_SIZE, digest);
 }
 
-static bool write_all(int fd, const uint8_t *bytes, uint64_t size)
+/* Into memory that is all zeros. */
+static void copy_containers(uint8_t *to, const struct vgpu_load *load)
 {
-	while (size) {
-		ssize_t n = write(fd, bytes, size);
+	for (uint32_t i = 0; i < load->n_images; i++) {
+		const struct vgpu_load_image *container = &load->images[i];
 
-		if (n <= 0)
-			return false;
-		bytes += n;
-		size -= (uint64_t)n;
+		memcpy(to, (const void *)(uintptr_t)container->address, container->size);
+		to += image_padded(container->size);
 	}
-	return true;
 }
 
-static bool write_container(int fd, const struct vgpu_load_image *container)
+/* Has an image be a mapping that can only be read. */
+static bool adopt(struct image *image, const void *bytes, uint64_t size)
 {
-	static const uint8_t zeros[IMAGE_TRAILER + IMAGE_ALIGNMENT];
-
-	return write_all(fd, (const uint8_t *)(uintptr_t)container->address,
-		       container->size) &&
-	       write_all(fd, zeros, image_padded(container->size) - container->size);
-}
-
-static bool map(struct image *image, int fd, uint64_t size)
-{
-	_vgpu_cleanup_(vgpu_freep) uint32_t *n_users = malloc(sizeof(*n_users));
-	void *bytes;
+	uint32_t *n_users = malloc(sizeof(*n_users));
 
 	if (!n_users)
-		return false;
-	bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	if (bytes == MAP_FAILED)
 		return false;
 	*n_users = 1;
 	image->bytes = bytes;
 	image->size = size;
 	image->n_users = n_users;
-	n_users = NULL;
 	return true;
+}
+
+static bool map(struct image *image, int fd, uint64_t size)
+{
+	void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	if (adopt(image, bytes, size))
+		return true;
+	munmap(bytes, size);
+	return false;
+}
+
+static bool copy_to_file(
+	struct image *image, const struct vgpu_load *load, uint64_t size, int fd)
+{
+	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	copy_containers(bytes, load);
+	/* The seals need that nobody can write by a map. */
+	munmap(bytes, size);
+	return fcntl(fd, F_ADD_SEALS, seals) >= 0 && map(image, fd, size);
+}
+
+static bool copy_to_memory(
+	struct image *image, const struct vgpu_load *load, uint64_t size)
+{
+	void *bytes = mmap(
+		NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	copy_containers(bytes, load);
+	if (!mprotect(bytes, size, PROT_READ) && adopt(image, bytes, size))
+		return true;
+	munmap(bytes, size);
+	return false;
 }
 
 struct image image_dup(const struct image *image)
@@ -75,28 +110,29 @@ struct image image_dup(const struct image *image)
 	struct image other = *image;
 
 	/* Only one of them has what vgpud may not have yet. */
+	other.is_new = false;
 	other.fd = -1;
 	__atomic_fetch_add(other.n_users, 1, __ATOMIC_RELAXED);
 	return other;
 }
 
-CUresult image_copy(struct image *image, const struct vgpu_load *load, uint64_t size)
+CUresult image_copy(struct image *image, struct session *session,
+	const struct vgpu_load *load, uint64_t size)
 {
-	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	bool is_copied;
 
-	*image = (struct image){ .fd = -1 };
-	fd = memfd_create("vgpu-image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (uint32_t i = 0; i < load->n_images; i++)
-		if (!write_container(fd, &load->images[i]))
-			return CUDA_ERROR_OUT_OF_MEMORY;
-	if (fcntl(fd, F_ADD_SEALS, seals) < 0 || !map(image, fd, size))
+	*image = (struct image){ .fd = -1, .session = session };
+	if (store_ask_file(session, size, &image->fd, &image->cookie)) {
+		is_copied = copy_to_memory(image, load, size);
+	} else {
+		is_copied = copy_to_file(image, load, size, image->fd);
+		if (!is_copied)
+			drop_file(image);
+	}
+	if (!is_copied)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	compute_digest(image, image->digest);
-	image->fd = fd;
-	fd = -1;
+	image->is_new = true;
 	return CUDA_SUCCESS;
 }
 
@@ -133,9 +169,8 @@ CUresult image_find(struct image *image, struct session *session,
 	if (result != CUDA_SUCCESS)
 		return result;
 	compute_digest(image, image->digest);
-	return memcmp(image->digest, digest, CONTROL_DIGEST_SIZE)
-		       ? refuse(image, session)
-		       : CUDA_SUCCESS;
+	return memcmp(image->digest, digest, CONTROL_DIGEST_SIZE) ? refuse(image, session)
+								  : CUDA_SUCCESS;
 }
 
 void image_share(struct image *image, struct session *session)
@@ -143,8 +178,9 @@ void image_share(struct image *image, struct session *session)
 	struct image other;
 	bool is_there;
 
-	if (image->fd < 0)
+	if (!image->is_new)
 		return;
+	image->is_new = false;
 	is_there = map_kept(&other, session, image->digest, image->size) == CUDA_SUCCESS;
 	/* The bytes themselves are at hand: a digest would only take longer. */
 	if (is_there && !memcmp(other.bytes, image->bytes, image->size)) {
@@ -155,6 +191,8 @@ void image_share(struct image *image, struct session *session)
 	}
 	if (is_there)
 		refuse(&other, session);
+	if (image->fd < 0)
+		return;
 	/* What is wrong gives way to this. */
 	store_keep(session, image->digest, image->fd, image->size);
 	image->fd = vgpu_close(image->fd);
@@ -164,11 +202,12 @@ void image_release(struct image *image)
 {
 	if (!image->bytes)
 		return;
-	image->fd = vgpu_close(image->fd);
 	/* Partner: the same of another lane, which may have looked at the bytes last. */
 	if (!__atomic_sub_fetch(image->n_users, 1, __ATOMIC_ACQ_REL)) {
 		munmap((void *)image->bytes, image->size);
 		free(image->n_users);
 	}
 	image->bytes = NULL;
+	/* Not given to vgpud, so no other one is of this mapping. */
+	drop_file(image);
 }

@@ -5,9 +5,10 @@
  * Image: the code of one load, in memory that nobody can change
  *
  * It is either what the guest has in its arena, copied once, or what an earlier load of
- * the same VM left with vgpud. In both cases it is a sealed memory file, mapped for
- * reading only, and its digest was computed here over just these bytes: so a worker
- * that was taken over can give another one nothing but what that one asked for.
+ * the same VM left with vgpud. In both cases it is mapped for reading only, from a memory
+ * file that vgpud made and that is sealed by then, and its digest was computed here over
+ * just these bytes: so a worker that was taken over can give another one nothing but what
+ * that one asked for. What vgpud gives no file for is memory of the worker's own.
  */
 
 #include <stdbool.h>
@@ -28,7 +29,10 @@ struct image {
 	uint32_t *n_users;    /* with bytes: all that are this mapping */
 	uint64_t size;
 	uint8_t digest[CONTROL_DIGEST_SIZE];
-	int fd; /* with bytes: of one that vgpud may not have yet, else -1 */
+	bool is_new;	 /* copied, and vgpud was not asked yet whether it has the same */
+	int fd;		 /* of one that vgpud may not have yet, else -1 */
+	uint32_t cookie; /* with fd: vgpud's name of the file */
+	struct session *session; /* with fd: who gives it back */
 };
 
 /* Bytes that a container of that size takes with what stands behind it. */
@@ -42,7 +46,8 @@ static inline uint64_t image_padded(uint64_t size)
 struct image image_dup(const struct image *image);
 
 /* Copies what the guest names. The caller has checked addresses and sizes. */
-CUresult image_copy(struct image *image, const struct vgpu_load *load, uint64_t size);
+CUresult image_copy(struct image *image, struct session *session,
+	const struct vgpu_load *load, uint64_t size);
 
 /* Maps what vgpud has. Return: CUDA_ERROR_NOT_FOUND if that is not of this digest and
  * size. */

@@ -126,7 +126,7 @@ static CUresult obtain(struct call *call, struct images *images,
 	}
 	session_count(session, images_sent, 1);
 	session_count(session, image_bytes, size);
-	return image_copy(image, load, size);
+	return image_copy(image, session, load, size);
 }
 
 CUresult images_take(

@@ -70,6 +70,17 @@ static int enter_sandbox(struct worker *w)
 	return r;
 }
 
+static int begin_sandbox(struct worker *w)
+{
+	int r = sandbox_begin(&w->options.sandbox, &w->options.driver);
+
+	if (r)
+		vgpu_log_error("Files cannot be given up: %s. A worker does not serve "
+			       "with them unless sandbox = no.",
+			strerror(-r));
+	return r;
+}
+
 /* Opens the driver and reports what came of it. */
 static int make_ready(struct worker *w)
 {
@@ -245,6 +256,8 @@ static int run(struct worker *w)
 	int r;
 
 	r = map_stats(w);
+	if (!r)
+		r = begin_sandbox(w);
 	if (!r)
 		r = start_signals(w);
 	if (!r)

@@ -21,6 +21,8 @@ static const char help[] =
 	"  --log-level LEVEL      none, error, warning, info (default), debug\n"
 	"  --sandbox yes|no       confine itself before it serves (default: yes)\n"
 	"  --uid NUMBER           the user it then becomes\n"
+	"  --allow-unprivileged yes|no  whether NVIDIA's driver serves without that\n"
+	"                         (default: no)\n"
 	"  --driver CHOICE        auto (default), nvidia, soft, null, or the path of a\n"
 	"                         libcuda.so.1\n"
 	"  --softgpu PATH         the software device\n"
@@ -43,6 +45,7 @@ enum {
 	OPTION_DRIVER,
 	OPTION_SANDBOX,
 	OPTION_UID,
+	OPTION_UNPRIVILEGED,
 	OPTION_SOFTGPU,
 	OPTION_NULL_DRIVER,
 	OPTION_NAME,
@@ -61,6 +64,7 @@ static const struct option long_options[] = {
 	{ "driver", required_argument, NULL, OPTION_DRIVER },
 	{ "sandbox", required_argument, NULL, OPTION_SANDBOX },
 	{ "uid", required_argument, NULL, OPTION_UID },
+	{ "allow-unprivileged", required_argument, NULL, OPTION_UNPRIVILEGED },
 	{ "softgpu", required_argument, NULL, OPTION_SOFTGPU },
 	{ "null-driver", required_argument, NULL, OPTION_NULL_DRIVER },
 	{ "softgpu-name", required_argument, NULL, OPTION_NAME },
@@ -150,6 +154,9 @@ static int parse_one(struct options *options, int option, const char *value)
 		r = parse_number(value, INT32_MAX, &number);
 		options->sandbox.uid = number;
 		return r;
+	case OPTION_UNPRIVILEGED:
+		options->sandbox.unprivileged = !strcmp(value, "yes");
+		return strcmp(value, "yes") && strcmp(value, "no") ? -EINVAL : 0;
 	case OPTION_DRIVER:
 		options->driver.choice = value;
 		return 0;

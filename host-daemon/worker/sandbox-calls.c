@@ -4,9 +4,10 @@
  *
  * The common list names no call that takes a path, an address of another process or
  * of the network, and none that makes memory executable. Those whose arguments
- * matter (mmap, mprotect, clone, tgkill, prctl, memfd_create, fcntl) stand in
- * sandbox.c. NVIDIA's driver has files and executable memory besides, and no sockets
- * either.
+ * matter stand in sandbox-filter.c: clone, tgkill, prctl; in the strict profile mmap,
+ * mprotect, fcntl; in the driver's fcntl, ioctl, open, openat, prlimit64,
+ * sched_setaffinity. NVIDIA's driver has files and executable memory besides, and no
+ * sockets either.
  */
 
 #include <stddef.h>
@@ -33,9 +34,9 @@ const char *const sandbox_calls_common[] = {
 
 const char *const sandbox_calls_driver[] = {
 	/* Its device files, /proc and /sys, libraries that it loads late. */
-	"access", "faccessat", "faccessat2", "fcntl", "fstat", "fstatfs", "getdents64",
-	"ioctl", "lseek", "newfstatat", "open", "openat", "pread64", "readlink",
-	"readlinkat", "stat", "statfs", "statx", "uname",
+	"access", "faccessat", "faccessat2", "fstat", "fstatfs", "getdents64", "lseek",
+	"newfstatat", "pread64", "readlink", "readlinkat", "stat", "statfs", "statx",
+	"uname",
 	/* Memory that it shares with the device, and code that it makes. */
 	"fallocate", "ftruncate", "get_mempolicy", "mbind", "memfd_create", "mincore",
 	"mlock", "mlock2", "mmap", "mprotect", "msync", "munlock", "set_mempolicy",
@@ -44,8 +45,7 @@ const char *const sandbox_calls_driver[] = {
 	"eventfd2", "pipe2", "timerfd_create", "timerfd_settime",
 	/* What it asks about itself. */
 	"capget", "getcpu", "getegid", "geteuid", "getgid", "getppid", "getpriority",
-	"getrlimit", "getrusage", "getuid", "prlimit64", "sched_getparam",
-	"sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min",
-	"sched_setaffinity", "sysinfo", "times",
+	"getrlimit", "getrusage", "getuid", "sched_getparam", "sched_getscheduler",
+	"sched_get_priority_max", "sched_get_priority_min", "sysinfo", "times",
 	NULL,
 };

@@ -17,11 +17,20 @@ enum sandbox_profile {
 
 struct sandbox_options {
 	bool off;
-	uid_t uid; /* 0: as vgpud, because vgpud is not root */
+	uid_t uid;	   /* 0: as vgpud, because vgpud is not root */
+	bool unprivileged; /* and NVIDIA's driver all the same */
 };
 
 /* The profile under which a driver works. */
 enum sandbox_profile sandbox_profile(const struct driver *driver);
+
+/*
+ * Gives up what no driver needs, before one is loaded, in a process of one thread.
+ *
+ * Return: 0 or -errno.
+ */
+int sandbox_begin(
+	const struct sandbox_options *options, const struct driver_options *driver);
 
 /*
  * Gives up all that the driver does not need any more, in all threads, for good.

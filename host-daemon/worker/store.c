@@ -55,17 +55,16 @@ static int ask_locked(struct session *session, struct control_message *message)
 	return r;
 }
 
-int store_find(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
-	int *fdp, uint64_t *sizep)
+/* Asks for a descriptor. Returns: as store_find(). */
+static int ask(struct session *session, struct control_message *message, int *fdp,
+	uint64_t *sizep)
 {
-	struct control_message message = { .type = CONTROL_FIND };
 	struct store *store = &session->store;
 	int r;
 
-	memcpy(message.image.digest, digest, CONTROL_DIGEST_SIZE);
 	pthread_mutex_lock(&store->lock);
 	pthread_mutex_lock(&store->answer_lock);
-	r = ask_locked(session, &message);
+	r = ask_locked(session, message);
 	*fdp = r ? -1 : store->fd;
 	*sizep = store->size;
 	if (!r)
@@ -75,6 +74,39 @@ int store_find(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE
 	if (r)
 		return r;
 	return *fdp < 0 ? -ENOENT : 0;
+}
+
+int store_find(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
+	int *fdp, uint64_t *sizep)
+{
+	struct control_message message = { .type = CONTROL_FIND };
+
+	memcpy(message.image.digest, digest, CONTROL_DIGEST_SIZE);
+	return ask(session, &message, fdp, sizep);
+}
+
+int store_ask_file(struct session *session, uint64_t size, int *fdp, uint32_t *cookiep)
+{
+	struct control_message message = { .type = CONTROL_FILE, .image.size = size };
+	uint64_t answered;
+	int r;
+
+	r = ask(session, &message, fdp, &answered);
+	*cookiep = message.image.cookie;
+	if (r || answered == size)
+		return r;
+	*fdp = vgpu_close(*fdp);
+	return -ENOENT;
+}
+
+void store_drop(struct session *session, uint32_t cookie)
+{
+	const struct control_message message = {
+		.type = CONTROL_DROP,
+		.image.cookie = cookie,
+	};
+
+	control_send(session->control, &message, NULL);
 }
 
 void store_keep(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],

@@ -43,6 +43,18 @@ void store_deinit(struct store *store);
 int store_find(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
 	int *fdp, uint64_t *sizep);
 
+/*
+ * Asks for a file of that size to put an image into.
+ *
+ * @cookiep:	its name, should it be dropped
+ *
+ * Return: as above.
+ */
+int store_ask_file(struct session *session, uint64_t size, int *fdp, uint32_t *cookiep);
+
+/* Gives such a file back; it is neither mapped nor open any more. */
+void store_drop(struct session *session, uint32_t cookie);
+
 /* Gives an image for the next process of the VM. */
 void store_keep(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
 	int fd, uint64_t size);

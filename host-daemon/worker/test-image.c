@@ -41,6 +41,9 @@ static struct {
 	uint64_t size;
 	int fd;
 	unsigned int n_kept, n_asked;
+	unsigned int n_files, n_dropped; /* that were given, and given back */
+	uint32_t file_cookie;
+	bool is_stingy; /* no file is given */
 	uint32_t cookie_error; /* added to the cookie of a first, useless answer */
 	bool is_mute;	       /* nothing is answered */
 } kept;
@@ -75,6 +78,21 @@ static void answer(struct control_message *message)
 	store_answered(&fixture.session, &message->image, is_it ? dup(kept.fd) : -1);
 }
 
+static void give_file(struct control_message *message)
+{
+	int fd = -1;
+
+	kept.n_files++;
+	kept.file_cookie = message->image.cookie;
+	if (kept.is_mute)
+		return;
+	if (!kept.is_stingy) {
+		fd = memfd_create("vgpu-image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		check_eq(ftruncate(fd, (off_t)message->image.size), 0);
+	}
+	store_answered(&fixture.session, &message->image, fd);
+}
+
 static void *serve(void *data)
 {
 	struct control_message message;
@@ -85,6 +103,11 @@ static void *serve(void *data)
 			kept.n_asked++;
 		} else if (message.type == CONTROL_FIND) {
 			answer(&message);
+		} else if (message.type == CONTROL_FILE) {
+			give_file(&message);
+		} else if (message.type == CONTROL_DROP) {
+			check_eq(message.image.cookie, kept.file_cookie);
+			kept.n_dropped++;
 		} else if (message.type == CONTROL_KEEP) {
 			kept.n_kept++;
 			vgpu_close(kept.fd);
@@ -335,6 +358,46 @@ TEST(an_image_that_is_there_is_loaded_without_its_bytes)
 	check_eq(fixture.session.totals.image_bytes, 256);
 	end();
 	check_eq(kept.n_kept, 1);
+}
+
+/* As where vgpud has given much, or runs another version: nothing is kept then. */
+TEST(an_image_without_a_file_is_loaded_from_memory_of_the_workers_own)
+{
+	struct vgpu_load block;
+
+	begin();
+	kept.is_stingy = true;
+	block = text_in_the_arena();
+	check_eq(load_module(&block), CUDA_SUCCESS);
+	check_str(loaded_text, TEXT);
+	check_eq(answered.flags, VGPU_LOAD_HAS_DIGEST | VGPU_LOAD_IS_SILENT);
+	end();
+	check_eq(kept.n_files, 1);
+	check_eq(kept.n_kept, 0);
+	check_eq(kept.n_dropped, 0);
+}
+
+TEST(a_file_that_is_not_kept_is_given_back)
+{
+	struct vgpu_load block;
+
+	begin();
+	block = text_in_the_arena();
+	/* No image at all. */
+	memset((void *)(uintptr_t)fixture.arena, 0x7f, TEXT_SIZE);
+	check_eq(load_module(&block), CUDA_ERROR_INVALID_IMAGE);
+	settle();
+	check_eq(kept.n_dropped, 1);
+	block = text_in_the_arena();
+	check_eq(load_module(&block), CUDA_SUCCESS);
+	settle();
+	check_eq(kept.n_dropped, 1);
+	/* It is there by now. */
+	check_eq(load_module(&block), CUDA_SUCCESS);
+	end();
+	check_eq(kept.n_files, 3);
+	check_eq(kept.n_kept, 1);
+	check_eq(kept.n_dropped, 2);
 }
 
 TEST(the_same_bytes_sent_twice_are_kept_once)

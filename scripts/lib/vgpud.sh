@@ -41,6 +41,8 @@ write_config() {
 		driver = $1
 		log-level = ${VGPUD_LOG:-info}
 		log-file = $run_dir/vgpud.log
+		; It serves nobody but the user who runs it, and that user's programs.
+		allow-unprivileged = yes
 
 		[vm private]
 		transport = $2

@@ -36,6 +36,7 @@ static int write_config(const struct bench_host *host, const char *driver, int n
 		return -errno;
 	fprintf(file,
 		"[vgpud]\ndriver = %s\nsoftgpu-memory = 4G\nwarm-workers = %d\n"
+		"allow-unprivileged = yes\n"
 		"[vm bench]\ntransport = socket\nsocket = %s\nsize = 4G\n",
 		driver, n_warm, host->socket);
 	return fclose(file) ? -errno : 0;

@@ -117,21 +117,15 @@ static void write_alien(void)
 /* More than any store has room for. */
 #define MANY_IMAGES 600u
 
-static int make_image_of(const char *text, unsigned int seals)
+static int make_image(unsigned int seals)
 {
-	char bytes[IMAGE_BYTES] = "";
+	char bytes[IMAGE_BYTES] = "image";
 	int fd = memfd_create("image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	strcpy(bytes, text);
 	if (fd < 0 || write(fd, bytes, sizeof(bytes)) != (ssize_t)sizeof(bytes) ||
 		fcntl(fd, F_ADD_SEALS, seals) < 0)
 		exit(9);
 	return fd;
-}
-
-static int make_image(unsigned int seals)
-{
-	return make_image_of("image", seals);
 }
 
 static struct control_message about_image(enum control_type type, uint32_t number)
@@ -159,9 +153,43 @@ static void keep_image(uint32_t number, int fd, uint64_t size)
 
 #define SEALED (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
+/* Asks vgpud for a file. Returns: -1 if it gives none. */
+static int ask_file(uint32_t number, uint64_t size)
+{
+	struct control_message message = about_image(CONTROL_FILE, number);
+	int fds[CONTROL_FDS_MAX];
+
+	message.image.size = size;
+	say(&message);
+	if (control_receive(control, &message, fds) || message.type != CONTROL_IMAGE ||
+		message.image.cookie != number || message.n_fds > 1)
+		exit(13);
+	return message.n_fds ? fds[0] : -1;
+}
+
+static void drop_file(uint32_t number)
+{
+	struct control_message message = about_image(CONTROL_DROP, number);
+
+	say(&message);
+}
+
+static void keep_text(uint32_t number, const char *text)
+{
+	int fd = ask_file(number, IMAGE_BYTES);
+
+	/* There are none for who has too much. */
+	if (fd < 0)
+		return;
+	if (pwrite(fd, text, strlen(text) + 1, 0) < 0 ||
+		ftruncate(fd, IMAGE_BYTES + 1) == 0 || fcntl(fd, F_ADD_SEALS, SEALED) < 0)
+		exit(14);
+	keep_image(number, fd, IMAGE_BYTES);
+}
+
 static void keep_sealed(uint32_t number)
 {
-	keep_image(number, make_image(SEALED), IMAGE_BYTES);
+	keep_text(number, "image");
 }
 
 /* Asks and waits; what came is counted. */
@@ -219,7 +247,7 @@ static void handle_images(const char *what)
 	} else if (!strcmp(what, "find")) {
 		find_image(1);
 	} else if (!strcmp(what, "poison")) {
-		keep_image(1, make_image_of("other", SEALED), IMAGE_BYTES);
+		keep_text(1, "other");
 	} else if (!strcmp(what, "many")) {
 		for (uint32_t i = 1; i <= MANY_IMAGES; i++)
 			keep_sealed(i);
@@ -237,6 +265,38 @@ static void handle_images(const char *what)
 		find_image(1);
 		find_image(3);
 		find_image(4);
+	} else if (!strcmp(what, "drop")) {
+		/* More than may be had at a time; each is given back. */
+		for (uint32_t i = 1; i <= MANY_IMAGES; i++) {
+			int fd = ask_file(i, IMAGE_BYTES);
+
+			if (fd < 0)
+				exit(15);
+			drop_file(i);
+			/* It is emptied, whoever has it open. */
+			close(ask_file(1u << 20, IMAGE_BYTES));
+			drop_file(1u << 20);
+			if (lseek(fd, 0, SEEK_END) != 0)
+				exit(16);
+			close(fd);
+			stats->images_found++;
+		}
+	} else if (!strcmp(what, "own")) {
+		/* Of which vgpud does not know whether it counts it. */
+		keep_image(1, make_image(SEALED), IMAGE_BYTES);
+		find_image(1);
+	} else if (!strcmp(what, "hoard")) {
+		/* Given back, but not so that it could be emptied; then by the store. */
+		for (uint32_t i = 1; i <= MANY_IMAGES; i++) {
+			int fd = ask_file(i, IMAGE_BYTES);
+
+			if (fd < 0)
+				break;
+			stats->images_found++;
+			if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
+				exit(17);
+			drop_file(i);
+		}
 	} else if (!strcmp(what, "die")) {
 		keep_sealed(1);
 		raise(SIGKILL);

@@ -94,7 +94,7 @@ static unsigned int count_images(pid_t pid)
 		if (size < 0)
 			continue;
 		target[size] = '\0';
-		n += !strncmp(target, "/memfd:image", 12);
+		n += !strncmp(target, "/memfd:vgpu-image", 17);
 	}
 	closedir(dir);
 	return n;
@@ -248,6 +248,30 @@ TEST(a_worker_that_dies_leaves_what_it_gave)
 	pair_wait_log(&pair, "session ended", ++n_sessions);
 	guest_disconnect(&guest);
 	check_eq(found("image-find"), 1);
+	pair_stop(&pair);
+}
+
+TEST(a_file_that_is_given_back_is_empty_and_another_may_be_had)
+{
+	start("image-store = 16K\n");
+	check_eq(found("image-drop"), 600);
+	pair_stop(&pair);
+}
+
+/* 16 KiB are two of 5000 bytes: pages count. */
+TEST(a_worker_that_keeps_what_it_gives_back_gets_no_more_than_the_store_may_hold)
+{
+	start("image-store = 16K\n");
+	check_eq(found("image-hoard"), 2);
+	/* It ended, and with it what it had. */
+	check_eq(found("image-hoard"), 2);
+	pair_stop(&pair);
+}
+
+TEST(a_file_that_vgpud_did_not_make_is_not_kept)
+{
+	start("");
+	check_eq(found("image-own"), 0);
 	pair_stop(&pair);
 }
 

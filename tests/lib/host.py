@@ -34,11 +34,13 @@ class Host:
     """Starts vgpud on a socket of its own; `with Host(build, driver) as host:`."""
 
     def __init__(
-        self, build, driver="soft", extra="", environment=None, vgpud=None, vm=""
+        self, build, driver="soft", extra="", environment=None, vgpud=None, vm="", user=None
     ):
         self.build, self.driver, self.extra, self.vm = Path(build), driver, extra, vm
         self.vgpud = vgpud or self.build / "host-daemon/broker/vgpud"
         self.environment = dict(os.environ, **(environment or {}))
+        # Root's tests can have it run as another user, which owns its folder then.
+        self.user = user
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="vgpu-raw-")
@@ -47,12 +49,19 @@ class Host:
         os.environ["XDG_RUNTIME_DIR"] = self.folder.name
         self.socket, self.log = folder / "socket", folder / "log"
         config = folder / "vgpud.conf"
+        # What tests do with NVIDIA's driver without root is their own affair.
+        if "allow-unprivileged" not in self.extra:
+            self.extra += "\nallow-unprivileged = yes"
         config.write_text(
             f"[vgpud]\ndriver = {self.driver}\nlog-file = {self.log}\n"
             f"{self.extra}\n[vm raw]\ntransport = socket\nsocket = {self.socket}\nsize = 256M\n"
             f"{self.vm}\n"
         )
-        self.process = subprocess.Popen([self.vgpud, "--config", config], env=self.environment)
+        if self.user:
+            os.chown(folder, self.user, self.user)
+        self.process = subprocess.Popen(
+            [self.vgpud, "--config", config], env=self.environment,
+            user=self.user, group=self.user, extra_groups=[] if self.user else None)
         self.wait_for(r"vgpud ready")
         return self
 

@@ -4,13 +4,18 @@
 
     test_sandbox.py BUILD SOURCE
 
-The driver behind the worker is one that tries to get out (sandbox-probe.c). The same
-attempts with `sandbox = no` show that it is the sandbox that refuses them.
+The driver behind the worker is one that tries to get out (sandbox-probe.c), under both
+profiles, and as root under the user ids of workers and again under that of nobody, whose
+workers have no user of their own. The same attempts with `sandbox = no` show that it is
+the sandbox that refuses them.
 """
 
+import ctypes
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
@@ -19,8 +24,14 @@ from host import Host  # noqa: E402
 from test_raw import prepare  # noqa: E402
 from wire import OPEN, Channel  # noqa: E402
 
+N_ATTEMPTS = 44
+NOBODY = 65534
+REFUSALS = {"EPERM", "EACCES", "EFBIG"}
 # What the driver profile has to allow.
-DRIVER_MAY = {"map-code", "protect-code", "open"}
+DRIVER_MAY = {"map-code", "protect-code", "shared-memory"}
+# What it cannot help where the kernel has no Landlock; and without root either.
+WITHOUT_LANDLOCK = {"open", "command-of-keeper"}
+WITHOUT_BOTH = {"memory-of-neighbour", "descriptor-of-neighbour"}
 # How they end without a sandbox, whoever asks: so that a refusal means something.
 WITHOUT = {
     "connect": "ENOTSOCK",
@@ -33,7 +44,42 @@ WITHOUT = {
     "open": "done",
     "trace": "ESRCH",
     "kill": "done",
+    "command-of-keeper": "done",
+    "limit-of-keeper": "done",
+    "set-limit-of-keeper": "done",
+    "affinity-of-keeper": "done",
+    "signal-owner": "done",
+    "signal-number": "done",
+    "signal-async": "done",
+    "signal-async-ioctl": "done",
+    "signal-wide-ioctl": "done",
+    "lease": "EINVAL",
+    "notify": "done",
+    "create-shm": "done",
+    "create-tmp": "done",
+    "memory-file": "done",
+    "shared-memory": "done",
+    "clone-untraced": "done",
 }
+# The rest of what root may without it, and nobody may not.
+WITHOUT_AS_ROOT = {
+    "memory-of-keeper": "done",
+    "descriptor-of-keeper": "done",
+    "memory-of-neighbour": "done",
+    "descriptor-of-neighbour": "done",
+    "list-of-keeper": "done",
+    "clone-uts": "done",
+}
+
+
+def has_landlock():
+    """By landlock_create_ruleset(LANDLOCK_CREATE_RULESET_VERSION)."""
+    return ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
+
+
+def users():
+    """As whom vgpud is run: root runs it as somebody else too."""
+    return [None] if os.geteuid() else [None, NOBODY]
 
 
 def read_status(pid):
@@ -45,23 +91,31 @@ def worker_of(channel):
     return channel.u32(wire.TABLE_OFF + 192 + 20)
 
 
-def attempts(build, api, driver, extra=""):
+def attempts(build, api, driver, extra="", user=None):
     """Has a worker try everything. Returns {attempt: outcome}, the log, its status."""
-    with Host(build, driver, extra) as host:
-        channel = Channel(api, host.socket)
-        assert channel.state == OPEN, host.text()
-        prepare(channel)
-        pid = worker_of(channel)
-        result, _ = channel.call("cuCtxSynchronize")
-        assert result == 0, result
-        host.wait_for("probe all: over")
-        status = read_status(pid)
-        try:
-            network = os.readlink(f"/proc/{pid}/ns/net")
-        except PermissionError:
-            network = None
-        channel.close()
-        text = host.text()
+    with tempfile.TemporaryDirectory(prefix="vgpu-probe-") as folder:
+        os.chmod(folder, 0o755)
+        path = os.path.join(folder, "neighbour")
+        # A folder for libraries is one that workers may read.
+        environment = {"PROBE_NEIGHBOUR": path, "LD_LIBRARY_PATH": folder}
+        with Host(build, driver, extra, environment, user=user) as host:
+            neighbour, channel = Channel(api, host.socket), Channel(api, host.socket)
+            assert neighbour.state == OPEN and channel.state == OPEN, host.text()
+            with open(path, "w", encoding="ascii") as f:
+                f.write(str(worker_of(neighbour)))
+            prepare(channel)
+            pid = worker_of(channel)
+            result, _ = channel.call("cuCtxSynchronize")
+            assert result == 0, result
+            host.wait_for("probe all: over")
+            status = read_status(pid)
+            try:
+                network = os.readlink(f"/proc/{pid}/ns/net")
+            except PermissionError:
+                network = None
+            channel.close()
+            neighbour.close()
+            text = host.text()
     found = dict(re.findall(r"probe ([a-z-]+): (\w+)", text))
     del found["all"]
     return found, text, status, network
@@ -70,15 +124,15 @@ def attempts(build, api, driver, extra=""):
 def check_refused(outcomes, allowed):
     wrong = {}
     for name, outcome in outcomes.items():
-        if name not in allowed and outcome != "EPERM":
+        if name not in allowed and outcome not in REFUSALS:
             wrong[name] = outcome
     assert not wrong, wrong
-    assert len(outcomes) == 17, outcomes
+    assert len(outcomes) == N_ATTEMPTS, (len(outcomes), outcomes)
 
 
-def check_identity(status, network):
+def check_identity(status, network, user):
     assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
-    if os.geteuid():
+    if user or os.geteuid():
         return
     uids = {int(uid) for uid in status["Uid"].split()}
     assert len(uids) == 1 and 70000 <= uids.pop() <= 74095, status["Uid"]
@@ -89,32 +143,129 @@ def check_identity(status, network):
 
 
 def test_strict(build, api):
-    outcomes, text, status, network = attempts(
-        build, api, build + "/tests/raw/libvgpu-probe-strict.so"
-    )
-    check_refused(outcomes, ())
-    check_identity(status, network)
-    for name in ("connect", "execve", "mmap", "openat"):
-        assert re.search(rf"refuses system call \d+ \({name}\)", text), name
+    for user in users():
+        outcomes, text, status, network = attempts(
+            build, api, build + "/tests/raw/libvgpu-probe-strict.so", user=user
+        )
+        check_refused(outcomes, ())
+        check_identity(status, network, user)
+        for name in ("connect", "execve", "mmap", "openat", "clone", "prlimit64", "fcntl"):
+            assert re.search(rf"refuses system call \d+ \({name}\)", text), name
 
 
 def test_driver(build, api):
-    outcomes, _, status, network = attempts(
-        build, api, build + "/tests/raw/libvgpu-probe-driver.so"
-    )
-    check_refused(outcomes, DRIVER_MAY)
-    check_identity(status, network)
-    for name in DRIVER_MAY:
-        assert outcomes[name] == "done", outcomes
+    may = DRIVER_MAY
+    if not has_landlock():
+        print("skipped in part: this kernel has no Landlock")
+        may = may | WITHOUT_LANDLOCK
+    for user in users():
+        unprivileged = user or os.geteuid()
+        outcomes, _, status, network = attempts(
+            build, api, build + "/tests/raw/libvgpu-probe-driver.so",
+            "allow-unprivileged = yes", user
+        )
+        check_refused(
+            outcomes, may | (WITHOUT_BOTH if unprivileged and not has_landlock() else set())
+        )
+        check_identity(status, network, user)
+        for name in DRIVER_MAY:
+            assert outcomes[name] == "done", outcomes
 
 
 def test_off(build, api):
     outcomes, text, status, _ = attempts(
         build, api, build + "/tests/raw/libvgpu-probe-strict.so", "sandbox = no"
     )
-    assert {name: outcomes[name] for name in WITHOUT} == WITHOUT, outcomes
+    expected = WITHOUT if os.geteuid() else WITHOUT | WITHOUT_AS_ROOT
+    found = {name: outcomes[name] for name in expected}
+    assert found == expected, {n: found[n] for n in expected if found[n] != expected[n]}
     assert status["Seccomp"] == "0", status
     assert "sandbox = no: WORKERS RUN WITH ALL THE RIGHTS OF VGPUD" in text
+
+
+def test_driver_needs_root_or_leave(build, api):
+    """A driver that is not ours serves nobody where workers have no user of their own."""
+    for user in users():
+        with Host(build, build + "/tests/raw/libvgpu-probe-driver.so",
+                  "allow-unprivileged = no", user=user) as host:
+            channel = Channel(api, host.socket)
+            if user or os.geteuid():
+                assert channel.state != OPEN, channel.state
+                host.wait_for("NVIDIA's driver is not used where vgpud is not root")
+            else:
+                assert channel.state == OPEN, host.text()
+            channel.close()
+
+
+def opened_by(user, pids):
+    """What a process of that user can open of others in /proc."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        if user:
+            os.setgroups([])
+            os.setgid(user)
+            os.setuid(user)
+        for pid in pids:
+            for name in ("fd", "mem", "environ", "maps"):
+                try:
+                    os.open(f"/proc/{pid}/{name}", os.O_RDONLY)
+                    os.write(write, f"{name} of {pid}\n".encode())
+                except PermissionError:
+                    pass
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with open(read, encoding="ascii") as f:
+        return f.read().splitlines()
+
+
+def test_vgpud_is_closed_to_its_own_user(build, _):
+    """Another process of the same user opens nothing of keeper or broker."""
+    user = None if os.geteuid() else NOBODY
+    with Host(build, user=user) as host:
+        pid = host.process.pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+            broker = f.read().split()[0]
+        opened = opened_by(user, (pid, broker))
+        # Of one that it may look at it opens all.
+        with subprocess.Popen(["sleep", "60"], user=user, group=user,
+                              extra_groups=[] if user else None) as other:
+            others = opened_by(user, (other.pid,))
+            other.kill()
+    assert not opened, opened
+    assert len(others) == 4, others
+
+
+def ask(build, api, what, profile, user, pattern):
+    """Has a worker take more than its share. Returns the line of the log that came of it."""
+    driver = f"{build}/tests/raw/libvgpu-probe-{profile}.so"
+    with Host(build, driver, environment={"PROBE": what}, user=user) as host:
+        channel = Channel(api, host.socket)
+        assert channel.state == OPEN, host.text()
+        prepare(channel)
+        channel.submit(api.ids["cuCtxSynchronize"])
+        found = host.wait_for(pattern)
+        channel.close()
+    return found.group()
+
+
+def test_no_memory_in_files(build, api):
+    """A worker's own memory files hold nothing, under either profile, whoever it is."""
+    for profile in ("strict", "driver"):
+        for user in users():
+            line = ask(build, api, "hoard", profile, user, r"probe hoard: \d+")
+            assert line == "probe hoard: 0", (profile, user, line)
+
+
+def test_threads_are_bounded(build, api):
+    """By the kernel where workers have a user of their own, or else by the broker."""
+    for user in users():
+        if user or os.geteuid():
+            ask(build, api, "threads", "strict", user, "has more than 1536 threads and is ended")
+        else:
+            line = ask(build, api, "threads", "strict", user, r"probe threads: \d+")
+            assert 1000 < int(line.split()[-1]) <= 1536, line
 
 
 def test_users_differ(build, api):

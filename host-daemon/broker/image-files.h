@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Image files: the memory files of images that one worker may have
+ *
+ * A worker cannot make files that hold anything: it is given them, of the size that it
+ * asks for. So the memory in them is known without looking: a file counts for the worker
+ * that it was given to, whole, until it is in the store of its VM and counts there, or
+ * until it was taken back, which empties it. Which images of the store a worker has had
+ * is noted: what the store lets go of meanwhile may still be mapped there, which nobody
+ * else can see.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/image-store.h"
+
+/* Files that a worker may be filling: one for each load that is under way. */
+#define IMAGE_FILES_MAX 8u
+
+struct image_file {
+	uint32_t cookie;
+	uint64_t size;
+	int fd;
+};
+
+struct image_files {
+	struct image_file given[IMAGE_FILES_MAX];
+	unsigned int n_given;
+	uint64_t size; /* memory of all that are not in the store */
+	uint64_t seen[IMAGE_STORE_SLOTS / 64]; /* bits: images of the store it may have */
+};
+
+void image_files_init(struct image_files *files);
+void image_files_deinit(struct image_files *files);
+
+/* For a worker of whom nothing is known: it may have seen all. */
+void image_files_assume(struct image_files *files);
+
+/* Whether it may have more of that size. */
+bool image_files_have_room(
+	const struct image_files *files, uint64_t size, uint64_t size_max);
+
+/*
+ * Makes a file. An older one with the same cookie is taken back.
+ *
+ * @fdp:	still the list's
+ *
+ * Return: 0, IMAGE_FILES_E_REFUSED or -errno.
+ */
+enum {
+	_IMAGE_FILES_E_SUCCESS,
+	IMAGE_FILES_E_REFUSED,
+};
+int image_files_give(struct image_files *files, uint32_t cookie, uint64_t size,
+	uint64_t size_max, int *fdp);
+
+/* Takes one back: its memory is free, unless the worker has sealed it, which counts. */
+void image_files_take_back(struct image_files *files, uint32_t cookie);
+
+/* Whether it is one that was given; which then is no more, and counts until
+ * image_files_stored(). */
+bool image_files_claim(struct image_files *files, int fd);
+
+/* It is in the store now. */
+void image_files_stored(struct image_files *files, const struct stored_image *image);
+
+/* The worker was given what is in the store. */
+void image_files_see(struct image_files *files, const struct stored_image *image);
+
+bool image_files_have_seen(
+	const struct image_files *files, const struct stored_image *image);
