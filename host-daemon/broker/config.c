@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <ini.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -335,6 +336,24 @@ static int parse_group(struct parser *parser, void *field, const char *value)
 	return 0;
 }
 
+static int parse_owner(struct parser *parser, void *field, const char *value)
+{
+	struct config_vm *vm = parser->vm;
+	struct passwd *user = getpwnam(value);
+	unsigned int uid;
+
+	if (!user) {
+		if (*value < '0' || *value > '9')
+			return invalid(parser, "there is no user \"%s\"", value);
+		if (parse_number(parser, &uid, value, 0, INT32_MAX))
+			return CONFIG_E_INVALID;
+		user = getpwuid(uid);
+	}
+	vm->memory_owner = user ? user->pw_uid : uid;
+	vm->memory_group = user ? user->pw_gid : (gid_t)-1;
+	return 0;
+}
+
 #define VGPUD_KEY(_name, _field, _parse)                                                 \
 	{                                                                                \
 		_name, offsetof(struct config, _field), _parse                           \
@@ -369,6 +388,7 @@ static const struct key vm_keys[] = {
 	VM_KEY("transport", transport, parse_transport),
 	VM_KEY("socket", socket, parse_socket),
 	VM_KEY("memory", memory, parse_path),
+	VM_KEY("memory-owner", memory_owner, parse_owner),
 	VM_KEY("size", size, parse_shm_size),
 	VM_KEY("device-memory", device_memory, parse_bytes),
 	VM_KEY("image-memory", image_memory, parse_bytes),
@@ -429,6 +449,8 @@ static int add_vm(struct parser *parser, const char *name)
 	vm->log_lines = CONFIG_LINES;
 	vm->socket_mode = 0660;
 	vm->socket_group = (gid_t)-1;
+	vm->memory_owner = (uid_t)-1;
+	vm->memory_group = (gid_t)-1;
 	TAILQ_INSERT_TAIL(&parser->config->vms, vm, entry);
 	parser->vm = vm;
 	return 0;
@@ -520,6 +542,10 @@ static int check_vm(struct parser *parser, struct config_vm *vm)
 	if (vm->transport != CONFIG_PLAIN && vm->memory)
 		return mistake(parser, vm->line,
 			"[vm %s] has memory = PATH, which is for transport = plain",
+			vm->name);
+	if (vm->transport != CONFIG_PLAIN && vm->memory_owner != (uid_t)-1)
+		return mistake(parser, vm->line,
+			"[vm %s] has memory-owner, which is for transport = plain",
 			vm->name);
 	return 0;
 }

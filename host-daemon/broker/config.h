@@ -38,6 +38,8 @@ struct config_vm {
 	enum config_transport transport;
 	char *socket;
 	char *memory;
+	uid_t memory_owner; /* who may own it besides root and vgpud; (uid_t)-1: nobody */
+	gid_t memory_group; /* its owner's */
 	uint64_t size;
 	uint64_t device_memory; /* 0: all */
 	uint64_t image_memory;	/* bytes of code, of each process */

@@ -4,7 +4,9 @@
  *
  * A memfd's size is sealed, so that no one who holds it can cut it short and have
  * vgpud die of SIGBUS. A file of transport plain cannot be sealed: it is the host's own
- * users who can write to it, never the guest, who can shorten it.
+ * users who can write to it, never the guest, who can shorten it. Whoever has put it
+ * there is that VM, and vgpud writes to it: so it has to be root's, vgpud's or
+ * memory-owner's.
  */
 
 #include <errno.h>
@@ -23,6 +25,7 @@
 #include "broker/layout.h"
 #include "broker/ledger.h"
 #include "broker/link.h"
+#include "broker/trust.h"
 #include "vgpu/error.h"
 
 static void held_vm_freep(struct held_vm **vmp)
@@ -127,10 +130,17 @@ int held_vm_new(
 }
 
 /* Returns: why the file cannot be shared memory, or NULL. */
-static const char *unusable_reason(int fd, const struct stat *st)
+static const char *unusable_reason(
+	int fd, const struct stat *st, const struct config_vm *config)
 {
+	const struct trust trust = { config->memory_owner, config->memory_group };
+	const char *reason;
+
 	if (!S_ISREG(st->st_mode))
 		return "it is not a regular file";
+	reason = trust_reason(st, trust);
+	if (reason)
+		return reason;
 	if (st->st_size < VGPU_SHM_SIZE_MIN || (uint64_t)st->st_size > LAYOUT_SIZE_MAX ||
 		(st->st_size & (st->st_size - 1)))
 		return "its size is not a power of two from 64M to 256G";
@@ -148,14 +158,18 @@ int held_vm_new_plain(struct held_vm **vmp, const struct config_vm *config, uint
 
 	if (!vm)
 		return vgpu_error_origin(-ENOMEM);
-	vm->shm = open(config->memory, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (vm->shm < 0 && errno == ENOENT)
+	r = trust_open(config->memory, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (r == -ENOENT)
 		return HELD_VM_E_ABSENT;
-	if (vm->shm < 0 || fstat(vm->shm, &st) < 0) {
-		*reasonp = strerror(errno);
+	vm->shm = r < 0 ? -1 : r;
+	if (r >= 0 && fstat(vm->shm, &st) < 0)
+		r = -errno;
+	if (r < 0) {
+		*reasonp = r == -ELOOP ? "there is a symbolic link in its path"
+				       : strerror(-r);
 		return HELD_VM_E_UNUSABLE;
 	}
-	*reasonp = unusable_reason(vm->shm, &st);
+	*reasonp = unusable_reason(vm->shm, &st, config);
 	if (*reasonp)
 		return HELD_VM_E_UNUSABLE;
 	vm->dev = st.st_dev;
@@ -196,7 +210,7 @@ bool held_vm_is_replaced(const struct held_vm *vm)
 {
 	struct stat st;
 
-	return stat(vm->config->memory, &st) < 0 || st.st_dev != vm->dev ||
+	return lstat(vm->config->memory, &st) < 0 || st.st_dev != vm->dev ||
 	       st.st_ino != vm->ino || (uint64_t)st.st_size != vm->size;
 }
 

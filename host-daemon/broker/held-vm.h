@@ -47,8 +47,8 @@ int held_vm_new(struct held_vm **vmp, const struct config_vm *config, uint64_t i
 enum {
 	_HELD_VM_E_SUCCESS,
 	HELD_VM_E_ABSENT,   /* there is no such file yet */
-	HELD_VM_E_UNUSABLE, /* it is no file, has a wrong size, or is in use; reason says
-			       which */
+	HELD_VM_E_UNUSABLE, /* it is no file, is another user's, has a wrong size, or is
+			       in use; reason says which */
 };
 
 /* Opens the existing file of transport plain. Returns: 0, HELD_VM_E_* or -errno. */

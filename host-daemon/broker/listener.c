@@ -65,11 +65,24 @@ static int remove_stale(const char *path)
 	return unlink(path) < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
+/* Of the file itself, which whoever writes to its folder may put another one in place of
+ * meanwhile. */
 static int permit(const char *path, mode_t mode, gid_t group)
 {
-	if ((group != (gid_t)-1 && chown(path, -1, group) < 0) || chmod(path, mode) < 0)
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	char link[32];
+	struct stat st;
+
+	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return vgpu_error_origin(-errno);
-	return 0;
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return vgpu_error_origin(-EPERM);
+	if (group != (gid_t)-1 && fchownat(fd, "", -1, group, AT_EMPTY_PATH) < 0)
+		return vgpu_error_origin(-errno);
+	/* A descriptor of that kind has no other way. */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return chmod(link, mode) < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
 int listener_permit(const struct listener *listener, mode_t mode, gid_t group)

@@ -3,13 +3,17 @@
  * Load: from a file to a configuration in force
  */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "broker/load.h"
 #include "broker/paths.h"
+#include "broker/trust.h"
+#include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 
 int load_config(int fd, const char *name, char **textp, struct config **configp)
@@ -36,16 +40,22 @@ int load_config(int fd, const char *name, char **textp, struct config **configp)
 /* All processes of vgpud log to their standard error, wherever that leads. */
 int load_log(const struct config *config)
 {
-	int fd, r = 0;
+	const char *reason = NULL;
+	struct stat st;
+	int fd;
 
 	if (!config->log_file)
 		return 0;
-	fd = open(config->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
-		0640);
-	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0) {
-		vgpu_log_error("log-file %s: %m", config->log_file);
-		r = EXIT_FAILURE;
-	}
+	fd = open(config->log_file,
+		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0640);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		reason = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
+	else if (S_ISREG(st.st_mode))
+		reason = trust_reason(&st, TRUST_NOBODY_ELSE);
+	if (!reason && dup2(fd, STDERR_FILENO) < 0)
+		reason = strerror(errno);
 	vgpu_close(fd);
-	return r;
+	if (reason)
+		vgpu_log_error("log-file %s: %s", config->log_file, reason);
+	return reason ? EXIT_FAILURE : 0;
 }

@@ -64,6 +64,7 @@ static const char help[] =
 	"  socket-mode = 0660     who may\n"
 	"  socket-group = GROUP\n"
 	"  memory = PATH          with plain: QEMU's mem-path\n"
+	"  memory-owner = USER    who may own that besides root and vgpud's user\n"
 	"  size = 4G              shared memory, a power of two from 64M\n"
 	"  device-memory = SIZE   of all its guest processes, default: all there is\n"
 	"  max-processes = N      guest processes at a time, 31; 64 with socket\n"

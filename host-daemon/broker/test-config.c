@@ -28,7 +28,8 @@ TEST(a_full_file_is_understood)
 		"socket-mode = 0600\nsocket-group = 0\n"
 		"[vm two.x_y-z]\n"
 		"transport = socket\nsocket = /run/two\n"
-		"[vm three]\ntransport = plain\nmemory = /dev/shm/x\n";
+		"[vm three]\ntransport = plain\nmemory = /dev/shm/vgpud/x\n"
+		"memory-owner = 7\n";
 	const struct config_vm *vm;
 	struct config *config;
 	char *error;
@@ -54,13 +55,16 @@ TEST(a_full_file_is_understood)
 	check_eq(vm->max_processes, 3);
 	check_eq(vm->socket_mode, 0600);
 	check_eq(vm->socket_group, 0);
+	check_eq(vm->memory_owner, (uid_t)-1);
+	check(!config->allow_unprivileged);
 	vm = config_vm_at(config, 1);
 	check_eq(vm->transport, CONFIG_SOCKET);
 	check_eq(vm->size, 4ull << 30);
 	check_eq(vm->max_processes, 64);
 	check_eq(vm->socket_mode, 0660);
 	vm = config_vm_at(config, 2);
-	check_str(vm->memory, "/dev/shm/x");
+	check_str(vm->memory, "/dev/shm/vgpud/x");
+	check_eq(vm->memory_owner, 7);
 	check(!config_vm_at(config, 3));
 	config_free(config);
 }
@@ -117,6 +121,11 @@ static const struct {
 		"f:2: [vm a] with transport = plain needs memory = PATH" },
 	{ "[vm a]\nmemory = /m\nsocket = /s\n",
 		"f:2: [vm a] has memory = PATH, which is for transport = plain" },
+	{ "[vm a]\nsocket = /s\nmemory-owner = root\n",
+		"f:2: [vm a] has memory-owner, which is for transport = plain" },
+	{ "[vm a]\ntransport=plain\nmemory = /m\nmemory-owner = no such\n",
+		"f:4: there is no user \"no such\"" },
+	{ "[vgpud]\nallow-unprivileged = 1\n", "f:2: \"1\" is neither yes nor no" },
 	{ "[vm a]\ntransport=plain\nmemory = /m\nsocket = /s\n",
 		"f:2: [vm a] with transport = plain has no socket" },
 	{ "[vm a/b]\nsocket = /s\n", "f:2: the name of a VM has letters, digits, '-', "

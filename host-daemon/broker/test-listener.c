@@ -77,6 +77,24 @@ TEST(a_socket_left_by_a_dead_process_is_replaced)
 	listener_deinit(&listener);
 }
 
+TEST(a_link_in_place_of_the_socket_opens_nothing_to_others)
+{
+	struct listener listener;
+	struct stat st;
+	int fd;
+
+	fd = open(path_of("private"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	close(fd);
+	check_eq(listener_init(&listener, path_of("s"), 0600, -1), 0);
+	check_eq(unlink(path_of("s")), 0);
+	check_eq(symlink("private", path_of("s")), 0);
+	check_eq(listener_permit(&listener, 0666, -1), -EPERM);
+	check_eq(stat(path_of("private"), &st), 0);
+	check_eq(st.st_mode & 0777, 0600);
+	listener_deinit(&listener);
+	unlink(path_of("private"));
+}
+
 TEST(a_file_that_is_no_socket_is_left_alone)
 {
 	struct listener listener;

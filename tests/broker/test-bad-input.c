@@ -55,6 +55,41 @@ TEST(a_socket_in_a_folder_that_is_closed_to_vgpud_is_named)
 	expect_no_socket(path, "Permission denied");
 }
 
+static void expect_no_log(const char *path, const char *reason)
+{
+	char lines[256];
+
+	snprintf(lines, sizeof(lines), "log-file = %s\n", path);
+	pair_spawn(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .vgpud_lines = lines,
+			  });
+	check_eq(WEXITSTATUS(pair_wait_exit(&pair)), 1);
+	check_eq(pair_count_log(&pair, reason), 1);
+}
+
+TEST(a_log_that_others_can_have_put_there_is_not_written_to)
+{
+	char path[160], other[160];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/log", test_tmpdir());
+	snprintf(other, sizeof(other), "%s/other", test_tmpdir());
+	fd = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	close(fd);
+	check_eq(symlink(other, path), 0);
+	expect_no_log(path, "it is a symbolic link");
+	check_eq(unlink(path), 0);
+	check_eq(link(other, path), 0);
+	expect_no_log(path, "it has another name besides");
+	check_eq(unlink(path), 0);
+	check_eq(chmod(other, 0602), 0);
+	expect_no_log(other, "other users may write to it");
+	check_eq(stat(other, &st), 0);
+	check_eq(st.st_size, 0);
+}
+
 TEST(a_process_without_permission_is_not_let_in)
 {
 	struct stat st;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -262,6 +263,107 @@ TEST(a_plain_file_is_served_by_looking)
 	pair_read_session(&pair, 1, &session);
 	check_str(session.reason, "closed");
 	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+#define NOBODY 65534
+
+static char plain_path[192], other_path[192];
+
+static void start_plain(const char *more)
+{
+	char lines[512];
+
+	snprintf(plain_path, sizeof(plain_path), "%s/memory", test_tmpdir());
+	snprintf(other_path, sizeof(other_path), "%s/other", test_tmpdir());
+	snprintf(lines, sizeof(lines), "memory = %s\n%s", plain_path, more);
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .transport = "plain",
+				  .vm_lines = lines,
+			  });
+	pair_wait_log(&pair, "it does not exist yet", 1);
+}
+
+/* vgpud looks at it at any time: it gets its size, which it needs, last. */
+static void make_plain(const char *path, mode_t mode, uid_t uid, gid_t gid)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	check_eq(fchown(fd, uid, gid), 0);
+	check_eq(fchmod(fd, mode), 0);
+	check_eq(ftruncate(fd, 64 << 20), 0);
+	close(fd);
+}
+
+/* Nothing was written to the file that is refused. */
+static void check_untouched(const char *path)
+{
+	char bytes[8] = "x";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	check_eq(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		check_eq(bytes[i], 0);
+	close(fd);
+}
+
+static void refuse_plain(const char *reason)
+{
+	pair_wait_log(&pair, reason, 1);
+	check_eq(pair_count_log(&pair, "has come by transport plain"), 0);
+	check_untouched(plain_path);
+	check_eq(unlink(plain_path), 0);
+}
+
+TEST(a_plain_file_that_others_can_have_put_there_is_refused)
+{
+	char folder[160], lines[200];
+
+	start_plain("");
+	make_plain(other_path, 0600, -1, -1);
+	check_eq(symlink(other_path, plain_path), 0);
+	refuse_plain("there is a symbolic link in its path");
+	check_untouched(other_path);
+	check_eq(link(other_path, plain_path), 0);
+	refuse_plain("it has another name besides");
+	check_eq(unlink(other_path), 0);
+	make_plain(plain_path, 0602, -1, -1);
+	refuse_plain("other users may write to it");
+	/* What is in order is taken. */
+	make_plain(plain_path, 0600, -1, -1);
+	pair_wait_log(&pair, "has come by transport plain", 1);
+	pair_stop(&pair);
+
+	/* Nor may a folder be a link: vgpud is told the same place by another name. */
+	snprintf(folder, sizeof(folder), "%s/folder", test_tmpdir());
+	check_eq(symlink(".", folder), 0);
+	snprintf(lines, sizeof(lines), "memory = %s/memory\n", folder);
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .transport = "plain",
+				  .vm_lines = lines,
+			  });
+	pair_wait_log(&pair, "there is a symbolic link in its path", 2);
+	/* The one of before, in the same log. */
+	check_eq(pair_count_log(&pair, "has come by transport plain"), 1);
+	pair_stop(&pair);
+}
+
+TEST(a_plain_file_of_another_user_is_refused_unless_that_is_its_owner)
+{
+	if (geteuid())
+		test_skip("only root can give a file to another user");
+	start_plain("");
+	make_plain(plain_path, 0600, NOBODY, NOBODY);
+	refuse_plain("it belongs to another user");
+	make_plain(plain_path, 0620, -1, NOBODY);
+	refuse_plain("other users may write to it");
+	pair_stop(&pair);
+
+	start_plain("memory-owner = 65534\n");
+	make_plain(plain_path, 0660, NOBODY, NOBODY);
+	pair_wait_log(&pair, "has come by transport plain", 1);
 	pair_stop(&pair);
 }
 
