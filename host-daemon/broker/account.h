@@ -25,6 +25,7 @@ struct account {
 	uint32_t n_images_max;
 	struct quota_page *quota; /* its device memory; all workers of it hold the page */
 	int quota_fd;
+	unsigned int n_active; /* guest processes, as counted last */
 };
 
 void account_init(struct account *account, const struct config_vm *config, int64_t now);

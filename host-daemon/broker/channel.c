@@ -138,19 +138,49 @@ static void clear(struct channel *channel)
  * Opening
  */
 
-static unsigned int count_active(
-	const struct broker *broker, const struct config_vm *config)
+/* Counts the processes of each section. Returns: all of them. */
+static unsigned int count_active(const struct broker *broker)
 {
 	unsigned int n = 0;
 	struct vm *vm;
 
+	for (unsigned int i = 0; i < broker->config->n_vms; i++)
+		broker->accounts[i].n_active = 0;
 	TAILQ_FOREACH(vm, &broker->vms, entry) {
-		if (config && vm->config != config)
-			continue;
 		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
-			n += channel_is_active(&vm->channels[i]);
+			vm->account->n_active += channel_is_active(&vm->channels[i]);
 	}
+	for (unsigned int i = 0; i < broker->config->n_vms; i++)
+		n += broker->accounts[i].n_active;
 	return n;
+}
+
+/*
+ * Whether there is a worker for one more process. A section that has some leaves one for
+ * each section that has none, so that no VM can take the last from another; where there
+ * are fewer workers than that takes, half of them are for whichever section comes first.
+ *
+ * Return: why not, or VGPU_REASON_NONE.
+ */
+static uint32_t check_limits(const struct channel *channel)
+{
+	const struct broker *broker = broker_of(channel);
+	const struct account *account = channel->vm->account;
+	const unsigned int n_max = broker->config->max_workers;
+	const unsigned int n_active = count_active(broker);
+	unsigned int n_reserved = 0;
+
+	if (account->n_active >= account->config->max_processes)
+		return VGPU_REASON_PROCESSES;
+	if (n_active >= n_max)
+		return VGPU_REASON_WORKERS;
+	if (!account->n_active)
+		return VGPU_REASON_NONE;
+	for (unsigned int i = 0; i < broker->config->n_vms; i++)
+		n_reserved += !broker->accounts[i].n_active;
+	if (n_reserved > n_max / 2)
+		n_reserved = n_max / 2;
+	return n_max - n_active > n_reserved ? VGPU_REASON_NONE : VGPU_REASON_WORKERS;
 }
 
 /* Returns: why this hello is refused, or VGPU_REASON_NONE. */
@@ -169,12 +199,7 @@ static uint32_t check_hello(
 		return VGPU_REASON_WINDOW;
 	if (broker->draining)
 		return VGPU_REASON_SHUTDOWN;
-	if (count_active(broker, channel->vm->config) >=
-		channel->vm->config->max_processes)
-		return VGPU_REASON_PROCESSES;
-	if (count_active(broker, NULL) >= broker->config->max_workers)
-		return VGPU_REASON_WORKERS;
-	return VGPU_REASON_NONE;
+	return check_limits(channel);
 }
 
 /* Copies what is remembered of a hello; the name is made fit for a log. */

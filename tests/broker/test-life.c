@@ -369,6 +369,41 @@ TEST(limits_of_workers_are_kept)
 	pair_stop(&pair);
 }
 
+TEST(no_vm_takes_the_last_worker_from_one_that_has_none)
+{
+	char sections[256], path[128];
+	struct guest first[3], other, third;
+
+	snprintf(path, sizeof(path), "%s/other", test_tmpdir());
+	snprintf(sections, sizeof(sections),
+		"[vm other]\ntransport = socket\nsize = 256M\nsocket = %s\n", path);
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "max-workers = 4\n",
+				  .sections = sections,
+			  });
+	for (int i = 0; i < 3; i++) {
+		guest_connect(&first[i], pair.socket);
+		guest_open(&first[i], 0, "app");
+	}
+	guest_connect(&guest, pair.socket);
+	check_eq(guest_open_refused(&guest, 0, "app"), VGPU_REASON_LIMIT);
+	guest_connect(&other, path);
+	guest_open(&other, 0, "app");
+	/* Now each has one. */
+	guest_connect(&third, path);
+	check_eq(guest_open_refused(&third, 0, "app"), VGPU_REASON_LIMIT);
+	guest_close(&first[0], 0);
+	guest_ask(&third, 0, VGPU_CHANNEL_OPENING);
+	guest_wait(&third, 0, VGPU_CHANNEL_OPEN);
+	for (int i = 0; i < 3; i++)
+		guest_disconnect(&first[i]);
+	guest_disconnect(&guest);
+	guest_disconnect(&other);
+	guest_disconnect(&third);
+	pair_stop(&pair);
+}
+
 TEST(a_host_without_a_device_says_so)
 {
 	pair_start(&pair, &(struct pair_options){
