@@ -114,6 +114,7 @@ static void write_alien(void)
  */
 
 #define IMAGE_BYTES 5000u
+#define HEAVY_BYTES (16u << 20)
 /* More than any store has room for. */
 #define MANY_IMAGES 600u
 
@@ -238,6 +239,21 @@ static void keep_wrong(const char *how)
 		exit(12);
 }
 
+/* Each is given back, but not so that it could be emptied. */
+static void hoard_files(uint64_t size)
+{
+	for (uint32_t i = 1; i <= MANY_IMAGES; i++) {
+		int fd = ask_file(i, size);
+
+		if (fd < 0)
+			break;
+		stats->images_found++;
+		if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
+			exit(17);
+		drop_file(i);
+	}
+}
+
 static void handle_images(const char *what)
 {
 	if (!strcmp(what, "keep")) {
@@ -285,18 +301,15 @@ static void handle_images(const char *what)
 		/* Of which vgpud does not know whether it counts it. */
 		keep_image(1, make_image(SEALED), IMAGE_BYTES);
 		find_image(1);
+	} else if (!strcmp(what, "evict")) {
+		for (uint32_t i = 1; i <= 5; i++)
+			keep_sealed(i);
+		for (uint32_t i = 1; i <= 5; i++)
+			find_image(i);
 	} else if (!strcmp(what, "hoard")) {
-		/* Given back, but not so that it could be emptied; then by the store. */
-		for (uint32_t i = 1; i <= MANY_IMAGES; i++) {
-			int fd = ask_file(i, IMAGE_BYTES);
-
-			if (fd < 0)
-				break;
-			stats->images_found++;
-			if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
-				exit(17);
-			drop_file(i);
-		}
+		hoard_files(IMAGE_BYTES);
+	} else if (!strcmp(what, "heavy")) {
+		hoard_files(HEAVY_BYTES);
 	} else if (!strcmp(what, "die")) {
 		keep_sealed(1);
 		raise(SIGKILL);

@@ -156,6 +156,12 @@ TEST(memory_files_that_a_worker_maps_count_as_its_memory)
 	check_memory_is_bounded("hoards");
 }
 
+/* They hold nothing yet, and are mapped by nobody. */
+TEST(files_that_a_worker_was_given_count_as_its_memory_whole)
+{
+	check_memory_is_bounded("image-heavy");
+}
+
 TEST(a_worker_that_asks_without_end_is_answered_at_a_limited_rate)
 {
 	struct pair_session session;

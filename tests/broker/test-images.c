@@ -268,6 +268,17 @@ TEST(a_worker_that_keeps_what_it_gives_back_gets_no_more_than_the_store_may_hold
 	pair_stop(&pair);
 }
 
+/* Two fit. The first two have to go for others, and count on, for this worker may map
+ * them: then there is no room for a fifth to push out the third. */
+TEST(what_the_store_lets_go_of_counts_until_who_may_have_it_has_ended)
+{
+	start("image-store = 16K\n");
+	check_eq(found("image-evict"), 2);
+	check_eq(found("image-keep"), 1);
+	check_eq(found("image-evict"), 2);
+	pair_stop(&pair);
+}
+
 TEST(a_file_that_vgpud_did_not_make_is_not_kept)
 {
 	start("");
