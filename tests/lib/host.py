@@ -3,6 +3,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import tempfile
@@ -34,13 +35,14 @@ class Host:
     """Starts vgpud on a socket of its own; `with Host(build, driver) as host:`."""
 
     def __init__(
-        self, build, driver="soft", extra="", environment=None, vgpud=None, vm="", user=None
+        self, build, driver="soft", extra="", environment=None, vgpud=None, vm="", user=None,
+        n_files=None
     ):
         self.build, self.driver, self.extra, self.vm = Path(build), driver, extra, vm
         self.vgpud = vgpud or self.build / "host-daemon/broker/vgpud"
         self.environment = dict(os.environ, **(environment or {}))
         # Root's tests can have it run as another user, which owns its folder then.
-        self.user = user
+        self.user, self.n_files = user, n_files
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="vgpu-raw-")
@@ -59,9 +61,15 @@ class Host:
         )
         if self.user:
             os.chown(folder, self.user, self.user)
+
+        def limit_files():
+            if self.n_files:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (self.n_files, self.n_files))
+
         self.process = subprocess.Popen(
             [self.vgpud, "--config", config], env=self.environment,
-            user=self.user, group=self.user, extra_groups=[] if self.user else None)
+            user=self.user, group=self.user, extra_groups=[] if self.user else None,
+            preexec_fn=limit_files)
         self.wait_for(r"vgpud ready")
         return self
 

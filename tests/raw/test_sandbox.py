@@ -237,6 +237,40 @@ def test_vgpud_is_closed_to_its_own_user(build, _):
     assert len(others) == 4, others
 
 
+def test_low_limits_are_kept(build, api):
+    """Where vgpud may have few descriptors a worker does not ask for more."""
+    for profile, n_files in (("strict", 48), ("driver", 1024)):
+        driver = f"{build}/tests/raw/libvgpu-probe-{profile}.so"
+        for user in users():
+            with Host(build, driver, user=user, n_files=n_files) as host:
+                channel = Channel(api, host.socket)
+                assert channel.state == OPEN, host.text()
+                with open(f"/proc/{worker_of(channel)}/limits", encoding="ascii") as f:
+                    limits = re.search(r"Max open files +(\d+) +(\d+)", f.read()).groups()
+                assert limits == (str(n_files), str(n_files)), limits
+                channel.close()
+
+
+def test_configuration_is_sealed(build, _):
+    """What the keeper hands to brokers nobody changes, who holds it included."""
+    if os.geteuid():
+        print("skipped: only root can see what vgpud holds")
+        return
+    with Host(build) as host:
+        folder = f"/proc/{host.process.pid}/fd"
+        paths = [f"{folder}/{fd}" for fd in os.listdir(folder)]
+        texts = [p for p in paths if os.readlink(p).startswith("/memfd:vgpud-config")]
+        assert len(texts) == 1, texts
+        fd = os.open(texts[0], os.O_RDWR)
+        try:
+            os.write(fd, b"x")
+            raise AssertionError("the configuration can be written to")
+        except PermissionError:
+            pass
+        finally:
+            os.close(fd)
+
+
 def ask(build, api, what, profile, user, pattern):
     """Has a worker take more than its share. Returns the line of the log that came of it."""
     driver = f"{build}/tests/raw/libvgpu-probe-{profile}.so"
