@@ -115,6 +115,8 @@ static void write_alien(void)
 
 #define IMAGE_BYTES 5000u
 #define HEAVY_BYTES (16u << 20)
+/* The store has 1 GiB, which is 64 of these. */
+#define GONE_IMAGES 80u
 /* More than any store has room for. */
 #define MANY_IMAGES 600u
 
@@ -175,17 +177,22 @@ static void drop_file(uint32_t number)
 	say(&message);
 }
 
-static void keep_text(uint32_t number, const char *text)
+static void keep_file(uint32_t number, const char *text, uint64_t size)
 {
-	int fd = ask_file(number, IMAGE_BYTES);
+	int fd = ask_file(number, size);
 
 	/* There are none for who has too much. */
 	if (fd < 0)
 		return;
-	if (pwrite(fd, text, strlen(text) + 1, 0) < 0 ||
-		ftruncate(fd, IMAGE_BYTES + 1) == 0 || fcntl(fd, F_ADD_SEALS, SEALED) < 0)
+	if (pwrite(fd, text, strlen(text) + 1, 0) < 0 || ftruncate(fd, size + 1) == 0 ||
+		fcntl(fd, F_ADD_SEALS, SEALED) < 0)
 		exit(14);
-	keep_image(number, fd, IMAGE_BYTES);
+	keep_image(number, fd, size);
+}
+
+static void keep_text(uint32_t number, const char *text)
+{
+	keep_file(number, text, IMAGE_BYTES);
 }
 
 static void keep_sealed(uint32_t number)
@@ -304,8 +311,11 @@ static void handle_images(const char *what)
 	} else if (!strcmp(what, "evict")) {
 		for (uint32_t i = 1; i <= 5; i++)
 			keep_sealed(i);
-		for (uint32_t i = 1; i <= 5; i++)
+		for (uint32_t i = 1; i <= 3; i++)
 			find_image(i);
+	} else if (!strcmp(what, "gone")) {
+		for (uint32_t i = 1; i <= GONE_IMAGES; i++)
+			keep_file(i, "image", HEAVY_BYTES);
 	} else if (!strcmp(what, "hoard")) {
 		hoard_files(IMAGE_BYTES);
 	} else if (!strcmp(what, "heavy")) {

@@ -162,6 +162,12 @@ TEST(files_that_a_worker_was_given_count_as_its_memory_whole)
 	check_memory_is_bounded("image-heavy");
 }
 
+/* As they count that the store has let go of while a worker may map them. */
+TEST(images_that_are_gone_from_the_store_count_as_memory_of_the_vm)
+{
+	check_memory_is_bounded("image-gone");
+}
+
 TEST(a_worker_that_asks_without_end_is_answered_at_a_limited_rate)
 {
 	struct pair_session session;

@@ -273,9 +273,9 @@ TEST(a_worker_that_keeps_what_it_gives_back_gets_no_more_than_the_store_may_hold
 TEST(what_the_store_lets_go_of_counts_until_who_may_have_it_has_ended)
 {
 	start("image-store = 16K\n");
-	check_eq(found("image-evict"), 2);
+	check_eq(found("image-evict"), 1);
 	check_eq(found("image-keep"), 1);
-	check_eq(found("image-evict"), 2);
+	check_eq(found("image-evict"), 1);
 	pair_stop(&pair);
 }
 
