@@ -53,7 +53,6 @@ WITHOUT = {
     "signal-async": "done",
     "signal-async-ioctl": "done",
     "signal-wide-ioctl": "done",
-    "lease": "EINVAL",
     "notify": "done",
     "create-shm": "done",
     "create-tmp": "done",
@@ -63,6 +62,7 @@ WITHOUT = {
 }
 # The rest of what root may without it, and nobody may not.
 WITHOUT_AS_ROOT = {
+    "lease": "EINVAL",
     "memory-of-keeper": "done",
     "descriptor-of-keeper": "done",
     "memory-of-neighbour": "done",
