@@ -16,6 +16,7 @@
 #include "broker/broker.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
+#include "broker/signals.h"
 #include "broker/slots.h"
 #include "vgpu/error.h"
 
@@ -327,6 +328,7 @@ static int broker_init(struct broker *broker)
 	sigset_t set;
 	int r;
 
+	signals_ignore();
 	/* The keeper hears them, and says what is to be done. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "broker/child.h"
+#include "broker/signals.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 
@@ -58,6 +59,7 @@ static void __attribute__((__noreturn__)) run(const struct child *child, pid_t p
 	if (child->own_session) {
 		setsid();
 		setpriority(PRIO_PROCESS, 0, given_nice);
+		signals_restore();
 	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -41,6 +41,8 @@
 #include "broker/keeper.h"
 #include "broker/link.h"
 #include "broker/load.h"
+#include "broker/notify.h"
+#include "broker/signals.h"
 #include "vgpu/error.h"
 
 /* How long the broker may take to end all workers once it was told to. */
@@ -363,6 +365,7 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		if (!keeper->ready)
 			vgpu_log_info("vgpud ready");
 		keeper->ready = keeper->broker_ready = true;
+		notify_ready();
 		break;
 	case LINK_SPAWN:
 		if (!keeper->is_broker_gone)
@@ -416,6 +419,7 @@ static void drain(struct keeper *keeper, int signo)
 	}
 	vgpu_log_info("signal %d (%s): no new sessions, running ones are ended", signo,
 		strsignal(signo));
+	notify_stopping();
 	keeper->draining = true;
 	keeper->drain_end = doors_now() + KEEPER_DRAIN_MS;
 	doors_close(&keeper->doors);
@@ -515,8 +519,10 @@ static void reload(struct keeper *keeper)
 {
 	if (keeper->draining || !keeper->ready)
 		return;
+	notify_reloading();
 	if (try_reload(keeper)) {
 		vgpu_log_error("SIGHUP: the configuration stays as it was");
+		notify_ready();
 		return;
 	}
 	prepare_sandbox(keeper);
@@ -622,8 +628,7 @@ static int catch_signals(struct keeper *keeper)
 {
 	sigset_t set;
 
-	/* A log that goes into a closed pipe must not end vgpud or a worker. */
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore();
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);

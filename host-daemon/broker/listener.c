@@ -22,6 +22,7 @@
 #include "broker/listener.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
+#include "vgpu/log.h"
 
 #define LISTENER_BACKLOG 64
 
@@ -33,6 +34,34 @@ static bool is_current(int fd, const char *path)
 
 	return !fstat(fd, &ours) && !stat(path, &theirs) &&
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+/*
+ * /run is empty after each start of the machine, so a folder below it has to be made by
+ * whoever wants it. Only the last part of the path: that the rest is missing is a
+ * mistake. QEMU runs as another user and has to get through; who may connect is decided
+ * by the socket's own mode and group.
+ */
+static int make_folder(const char *path)
+{
+	_vgpu_cleanup_(vgpu_freep) char *folder = strdup(path);
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	char *name;
+
+	if (!folder)
+		return vgpu_error_origin(-ENOMEM);
+	name = strrchr(folder, '/');
+	if (!name || name == folder)
+		return 0;
+	*name = '\0';
+	if (mkdir(folder, 0700) < 0)
+		return errno == EEXIST ? 0 : vgpu_error_origin(-errno);
+	/* Whatever our umask is. */
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, 0755) < 0)
+		return vgpu_error_origin(-errno);
+	vgpu_log_info("the folder %s was missing and has been made", folder);
+	return 0;
 }
 
 static int take_lock(const char *path, int *lockp)
@@ -126,7 +155,9 @@ int listener_init(struct listener *listener, const char *path, mode_t mode, gid_
 		free(l.path);
 		return vgpu_error_origin(-ENOMEM);
 	}
-	r = take_lock(l.lock_path, &l.lock);
+	r = make_folder(path);
+	if (!r)
+		r = take_lock(l.lock_path, &l.lock);
 	if (!r) {
 		r = remove_stale(path);
 		if (!r)

@@ -26,7 +26,8 @@ enum {
 };
 
 /*
- * Takes the path: locks PATH.lock, replaces a socket that a dead process left, listens.
+ * Takes the path: makes its folder if that alone is missing, locks PATH.lock, replaces a
+ * socket that a dead process left, listens.
  *
  * Return: 0, LISTENER_E_TAKEN, LISTENER_E_ALIEN or -errno.
  */

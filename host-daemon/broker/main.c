@@ -18,6 +18,7 @@
 #include "broker/keeper.h"
 #include "broker/link.h"
 #include "broker/load.h"
+#include "broker/notify.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 
@@ -119,6 +120,27 @@ static int run_broker(const char *name, const char *version)
 	return broker_run(config, CHILD_FIRST_FD);
 }
 
+/*
+ * VGPU_LOG belongs to the library in guest programs, and may be there because somebody
+ * looks for a fault in one. The host's processes, all of which descend from this one,
+ * have VGPUD_LOG.
+ */
+static void take_log_variable(void)
+{
+	const char *level = getenv("VGPUD_LOG");
+
+	unsetenv("VGPU_LOG");
+	vgpu_log_init("vgpud", VGPU_LOG_INFO);
+	if (!level)
+		return;
+	if (vgpu_log_level_from_string(level) < 0)
+		vgpu_log_warning("VGPUD_LOG is none, error, warning, info or debug, not "
+				 "\"%s\"",
+			level);
+	else
+		setenv("VGPU_LOG", level, 1);
+}
+
 static int run_keeper(const char *path, bool check)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
@@ -126,8 +148,10 @@ static int run_keeper(const char *path, bool check)
 	_vgpu_cleanup_(vgpu_closep) int fd = -1, console = -1;
 	int r;
 
+	take_log_variable();
 	vgpu_log_init("vgpud", VGPU_LOG_INFO);
 	forbid_reading();
+	notify_init();
 	console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0) {

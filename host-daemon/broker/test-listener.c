@@ -105,5 +105,32 @@ TEST(a_file_that_is_no_socket_is_left_alone)
 	check_eq(listener_init(&listener, path_of("s"), 0600, -1), LISTENER_E_ALIEN);
 	check_eq(access(path_of("s"), F_OK), 0);
 	check(access(path_of("s.lock"), F_OK) < 0);
-	check_eq(listener_init(&listener, path_of("none/s"), 0600, -1), -ENOENT);
+}
+
+TEST(a_folder_that_is_missing_is_made_and_others_can_pass_through)
+{
+	struct listener listener;
+	struct stat st;
+
+	umask(077);
+	check_eq(listener_init(&listener, path_of("run/s"), 0660, -1), 0);
+	check_eq(try_connect(path_of("run/s")), 0);
+	check_eq(stat(path_of("run"), &st), 0);
+	check_eq(st.st_mode & 07777, 0755);
+	check_eq(st.st_uid, geteuid());
+	listener_deinit(&listener);
+	/* One that is there is left as it is. */
+	check_eq(chmod(path_of("run"), 0700), 0);
+	check_eq(listener_init(&listener, path_of("run/s"), 0660, -1), 0);
+	check_eq(stat(path_of("run"), &st), 0);
+	check_eq(st.st_mode & 07777, 0700);
+	listener_deinit(&listener);
+}
+
+TEST(more_than_one_folder_that_is_missing_is_a_mistake)
+{
+	struct listener listener;
+
+	check_eq(listener_init(&listener, path_of("none/run/s"), 0600, -1), -ENOENT);
+	check(access(path_of("none"), F_OK) < 0);
 }

@@ -62,6 +62,11 @@ def main():
                   page=page("vgpud.8"), help=said(sys.argv[2]))
     lacks += check("option", {f"--{name}" for name in found(option, broker / "main.c")},
                    page=page("vgpud.8"), help=said(sys.argv[2]))
+    lacks += check("variable", found(r'getenv\("(\w+)"', *sources("host-daemon/broker")),
+                   page=page("vgpud.8"))
+    lacks += check("signal", found(r"\b(SIG(?!_)[A-Z]+[0-9]?)\b(?!M)", broker / "signals.c",
+                                   broker / "keeper.c", broker / "broker.c") -
+                   {"SIGRTMIN", "SIGRTMAX", "SIGCHLD"}, page=page("vgpud.8"))
     lacks += check("option", {f"--{name}" for name in found(option, worker / "options.c")},
                    page=page("vgpu-worker.8"), help=said(sys.argv[3]))
     lacks += check("variable", found(VARIABLE, *shim, *protocol),

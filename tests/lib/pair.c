@@ -78,7 +78,7 @@ void pair_spawn(struct pair *pair, const struct pair_options *options)
 	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(126);
 	/* A level of the caller's could hide the lines that tests read. */
-	unsetenv("VGPU_LOG");
+	unsetenv("VGPUD_LOG");
 	execl(vgpud_path(), "vgpud", "--config", pair->config, NULL);
 	perror(vgpud_path());
 	_exit(127);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals that mean nothing to vgpud
+ *
+ * The kernel's action for all of them is to end or stop the process, and with it the
+ * sessions of every VM: too much for a signal that was sent by mistake, a timer that was
+ * inherited, or a log that has reached a limit on the size of files.
+ */
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "broker/signals.h"
+
+static const int without_effect[] = { SIGUSR1, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
+	SIGSTKFLT, SIGXCPU, SIGXFSZ, SIGTTIN, SIGTTOU, SIGTSTP };
+
+static void set_all(void (*handler)(int))
+{
+	for (size_t i = 0; i < sizeof(without_effect) / sizeof(*without_effect); i++)
+		signal(without_effect[i], handler);
+	for (int signo = SIGRTMIN; signo <= SIGRTMAX; signo++)
+		signal(signo, handler);
+}
+
+void signals_ignore(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	set_all(SIG_IGN);
+}
+
+void signals_restore(void)
+{
+	set_all(SIG_DFL);
+}
