@@ -27,7 +27,8 @@ COMMENT = re.compile(r"(//|/\*|^\s*\*|#|<!--)")
 
 def check_lines(path, lines):
     wide = TEXT_MAY_BE_WIDE.search(path)
-    limit = 100 if path.endswith(".py") else WIDTH
+    is_python = path.endswith(".py") or (lines and lines[0].endswith("python3"))
+    limit = 100 if is_python else WIDTH
     for number, line in enumerate(lines, 1):
         width = len(line.expandtabs(TAB))
         if width > limit and not wide:

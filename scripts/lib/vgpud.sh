@@ -16,21 +16,6 @@ product() {
 	printf '%s\n' "$path"
 }
 
-# make_shim_folder : $run_dir/lib with nothing but the libraries that a guest program
-# is meant to find
-make_shim_folder() {
-	local shim nvml
-	shim=$(product libcuda.so.1)
-	mkdir "$run_dir/lib"
-	ln -s "$shim" "$run_dir/lib/libcuda.so.1"
-	ln -s libcuda.so.1 "$run_dir/lib/libcuda.so"
-	nvml=$(find "$build/guest-shim" -name libnvidia-ml.so.1 | head -n 1)
-	if [ -n "$nvml" ]; then
-		ln -s "$nvml" "$run_dir/lib/libnvidia-ml.so.1"
-		ln -s libnvidia-ml.so.1 "$run_dir/lib/libnvidia-ml.so"
-	fi
-}
-
 # write_config DRIVER TRANSPORT : one VM, at $run_dir/vgpud.sock; with transport plain in
 # the file $run_dir/vgpud.mem, which QEMU makes
 write_config() {
@@ -39,7 +24,7 @@ write_config() {
 	cat >"$run_dir/vgpud.conf" <<-END
 		[vgpud]
 		driver = $1
-		log-level = ${VGPUD_LOG:-info}
+		log-level = info
 		log-file = $run_dir/vgpud.log
 		; It serves nobody but the user who runs it, and that user's programs.
 		allow-unprivileged = yes
@@ -57,7 +42,8 @@ start_vgpud() {
 	write_config "$1" "$2"
 	program=$(product vgpud)
 	: >"$run_dir/vgpud.log"
-	setpriv --pdeathsig TERM "$program" --config "$run_dir/vgpud.conf" \
+	env -u VGPUD_LOG setpriv --pdeathsig TERM \
+		"$program" --config "$run_dir/vgpud.conf" \
 		</dev/null >>"$run_dir/vgpud.log" 2>&1 &
 	vgpud_pid=$!
 	until grep -q "vgpud ready" "$run_dir/vgpud.log"; do
