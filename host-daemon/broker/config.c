@@ -4,8 +4,9 @@
  *
  * The file is parsed once, by the keeper; a broker that is started later gets the same
  * text again, so that both always speak of the same VMs. Every key stands in one
- * of two tables with the function that checks its value. The first mistake
- * ends the parse, because what follows is often only its consequence.
+ * of two tables with the function that checks its value. The parse goes on after a
+ * mistake, so that all are told at once; but what a section's values are to each other is
+ * judged only where each of them is right, because it would often be its consequence.
  */
 
 #include <errno.h>
@@ -20,8 +21,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "broker/config-check.h"
 #include "broker/config.h"
 #include "broker/layout.h"
+#include "broker/mistakes.h"
 #include "vgpu/error.h"
 
 /* Files of configuration are read by people: larger ones are a mistake. */
@@ -32,8 +35,7 @@
 #define CONFIG_SOFTGPU_DEVICES_MAX 8u
 #define CONFIG_RATE_MAX 1000u
 #define CONFIG_LINES_MAX 100000u
-/* Guest processes of a socket at a time, and workers in all, unless told otherwise. */
-#define CONFIG_SOCKET_PROCESSES 64u
+/* Workers in all, unless told otherwise. */
 #define CONFIG_WORKERS 128u
 /* What a VM may do unless the file says otherwise. */
 #define CONFIG_RATE 20u
@@ -45,16 +47,7 @@
 /* Longest name inih hands over uncut (its MAX_SECTION and MAX_NAME, less the NUL). */
 #define CONFIG_NAME_MAX 48
 
-struct parser {
-	struct config *config;
-	struct config_vm *vm; /* of the section at hand, NULL in [vgpud] */
-	const char *name;
-	const char *rest; /* text not yet read */
-	int line;	  /* of what was read last */
-	char section[64];
-	char *error;
-	bool no_memory;
-};
+struct parser;
 
 typedef int (*parse_fn)(struct parser *parser, void *field, const char *value);
 
@@ -64,25 +57,41 @@ struct key {
 	parse_fn parse;
 };
 
-/* Notes the first mistake. Returns: CONFIG_E_INVALID. */
-static int __attribute__((__format__(__printf__, 3, 4)))
-mistake(struct parser *parser, int line, const char *format, ...)
+/* As many keys as a section may have, and more. */
+#define CONFIG_KEYS_MAX 32
+
+struct parser {
+	struct config *config;
+	struct mistakes mistakes;
+	const char *rest; /* text not yet read */
+	int line;	  /* of what was read last */
+	int unused_line;  /* one that inih has made nothing of so far; 0: none */
+	bool no_memory;
+
+	/* The section at hand. */
+	char section[64];
+	const struct key *keys; /* NULL: what is in it is not looked at */
+	struct config_vm *vm;	/* NULL in [vgpud] */
+	bool *wrongp;		/* whether a mistake was found in it */
+	int key_lines[CONFIG_KEYS_MAX];
+	bool has_keys;
+
+	bool vgpud_wrong;
+	bool vm_wrong[CONFIG_VMS_MAX];
+};
+
+/* Notes a mistake in the line at hand. Returns: CONFIG_E_INVALID. */
+static int __attribute__((__format__(__printf__, 2, 3)))
+mistake(struct parser *parser, const char *format, ...)
 {
-	char *reason = NULL;
+	char reason[512];
 	va_list ap;
 
-	if (parser->error)
-		return CONFIG_E_INVALID;
 	va_start(ap, format);
-	if (vasprintf(&reason, format, ap) < 0)
-		reason = NULL;
+	vsnprintf(reason, sizeof(reason), format, ap);
 	va_end(ap);
-	if (!reason ||
-		asprintf(&parser->error, "%s:%d: %s", parser->name, line, reason) < 0) {
-		parser->error = NULL;
-		parser->no_memory = true;
-	}
-	free(reason);
+	*parser->wrongp = true;
+	mistakes_add(&parser->mistakes, parser->line, "%s", reason);
 	return CONFIG_E_INVALID;
 }
 
@@ -91,7 +100,7 @@ static int invalid(struct parser *parser, const char *format, const char *value)
 	char reason[256];
 
 	snprintf(reason, sizeof(reason), format, value);
-	return mistake(parser, parser->line, "%s", reason);
+	return mistake(parser, "%s", reason);
 }
 
 int config_parse_size(const char *string, uint64_t *sizep)
@@ -125,7 +134,7 @@ static int parse_string(struct parser *parser, void *field, const char *value)
 	char **stringp = field, *string;
 
 	if (!*value)
-		return mistake(parser, parser->line, "the value is empty");
+		return mistake(parser, "the value is empty");
 	string = strdup(value);
 	if (!string) {
 		parser->no_memory = true;
@@ -156,9 +165,8 @@ static int parse_socket(struct parser *parser, void *field, const char *value)
 			value);
 	TAILQ_FOREACH(vm, &parser->config->vms, entry)
 		if (vm->socket && !strcmp(vm->socket, value))
-			return mistake(parser, parser->line,
-				"socket %s is the one of [vm %s] already", value,
-				vm->name);
+			return mistake(parser, "socket %s is the one of [vm %s] already",
+				value, vm->name);
 	return parse_path(parser, field, value);
 }
 
@@ -195,8 +203,8 @@ static int parse_number(struct parser *parser, unsigned int *numberp, const char
 	errno = 0;
 	number = strtoul(value, &end, 10);
 	if (errno || *value < '0' || *value > '9' || *end || number < min || number > max)
-		return mistake(parser, parser->line,
-			"\"%s\" is not a number from %u to %u", value, min, max);
+		return mistake(
+			parser, "\"%s\" is not a number from %u to %u", value, min, max);
 	*numberp = number;
 	return 0;
 }
@@ -428,10 +436,10 @@ static int add_vm(struct parser *parser, const char *name)
 			name);
 	TAILQ_FOREACH(vm, &parser->config->vms, entry)
 		if (!strcmp(vm->name, name))
-			return mistake(parser, parser->line,
-				"there is a [vm %s] in line %d already", name, vm->line);
+			return mistake(parser, "there is a [vm %s] in line %d already",
+				name, vm->line);
 	if (parser->config->n_vms == CONFIG_VMS_MAX)
-		return mistake(parser, parser->line, "more than %u VMs", CONFIG_VMS_MAX);
+		return mistake(parser, "more than %u VMs", CONFIG_VMS_MAX);
 
 	vm = calloc(1, sizeof(*vm));
 	if (!vm) {
@@ -453,122 +461,135 @@ static int add_vm(struct parser *parser, const char *name)
 	vm->memory_group = (gid_t)-1;
 	TAILQ_INSERT_TAIL(&parser->config->vms, vm, entry);
 	parser->vm = vm;
+	parser->keys = vm_keys;
+	parser->wrongp = &parser->vm_wrong[vm->index];
 	return 0;
 }
 
-static int enter_section(struct parser *parser, const char *section)
+static int add_vgpud(struct parser *parser)
 {
-	if (strlen(section) > CONFIG_NAME_MAX)
-		return invalid(parser, "the section name \"%s\" is too long", section);
-	snprintf(parser->section, sizeof(parser->section), "%s", section);
-	parser->vm = NULL;
-	if (!strcmp(section, "vgpud"))
-		return 0;
-	if (!strncmp(section, "vm ", 3))
-		return add_vm(parser, section + 3);
-	return *section ? invalid(parser,
-				  "there is no section [%s], only [vgpud] and "
-				  "[vm NAME]",
-				  section)
-			: mistake(parser, parser->line, "a key before the first section");
+	if (parser->config->line)
+		return mistake(parser, "there is a [vgpud] in line %d already",
+			parser->config->line);
+	parser->config->line = parser->line;
+	parser->keys = vgpud_keys;
+	return 0;
 }
 
-/* inih's handler. Returns: 1 if all is well. */
+/* Keys of a section with a wrong name are not judged. */
+static void enter_section(struct parser *parser, const char *section, size_t size)
+{
+	parser->keys = NULL;
+	parser->vm = NULL;
+	parser->wrongp = &parser->vgpud_wrong;
+	parser->has_keys = false;
+	memset(parser->key_lines, 0, sizeof(parser->key_lines));
+	snprintf(parser->section, sizeof(parser->section), "%.*s", (int)size, section);
+	if (size > CONFIG_NAME_MAX)
+		invalid(parser, "the section name \"%s\" is too long", parser->section);
+	else if (!strcmp(parser->section, "vgpud"))
+		add_vgpud(parser);
+	else if (!strncmp(parser->section, "vm ", 3))
+		add_vm(parser, parser->section + 3);
+	else
+		invalid(parser, "there is no section [%s], only [vgpud] and [vm NAME]",
+			parser->section);
+}
+
+/* inih's handler. Returns: 1, always: what is wrong has been noted. */
 static int handle_key(
 	void *userdata, const char *section, const char *name, const char *value)
 {
 	struct parser *parser = userdata;
 	const struct key *key;
-	char *base;
+	size_t i;
 
-	if (parser->error || parser->no_memory)
-		return 0;
-	if (strcmp(section, parser->section) || !*section)
-		if (enter_section(parser, section))
-			return 0;
-	base = parser->vm ? (char *)parser->vm : (char *)parser->config;
-	for (key = parser->vm ? vm_keys : vgpud_keys; key->name; key++)
-		if (!strcmp(key->name, name))
-			return !key->parse(parser, base + key->offset, value);
-	mistake(parser, parser->line, "there is no key \"%s\" in [%s]", name, section);
-	return 0;
+	parser->unused_line = 0;
+	parser->has_keys = true;
+	if (!*parser->section)
+		mistake(parser, "a key before the first section");
+	if (!parser->keys)
+		return 1;
+	for (key = parser->keys; key->name && strcmp(key->name, name); key++)
+		;
+	i = key - parser->keys;
+	if (!key->name)
+		mistake(parser, "there is no key \"%s\" in [%s]", name, parser->section);
+	else if (parser->key_lines[i])
+		mistake(parser, "there is a key \"%s\" in line %d already", name,
+			parser->key_lines[i]);
+	else
+		key->parse(parser,
+			(parser->vm ? (char *)parser->vm : (char *)parser->config) +
+				key->offset,
+			value);
+	parser->key_lines[i] = parser->line;
+	return 1;
+}
+
+/* inih names the first such line only. */
+static void tell_unused_line(struct parser *parser)
+{
+	if (!parser->unused_line)
+		return;
+	*parser->wrongp = true;
+	mistakes_add(&parser->mistakes, parser->unused_line,
+		"neither [SECTION] nor KEY = VALUE nor a comment");
+	parser->unused_line = 0;
+}
+
+/*
+ * inih tells of a section only with its first key, and so not of one that is empty or
+ * comes twice in a row. An indented line after a key goes on with that key's value.
+ */
+static void look_at_line(struct parser *parser, const char *line)
+{
+	size_t n_blank = strspn(line, " \t\r\v\f"), size;
+	const char *start = line + n_blank;
+
+	if (!*start || *start == '\n' || *start == ';' || *start == '#')
+		return;
+	size = strcspn(start, "]\n");
+	if (*start == '[' && start[size] == ']' && !(n_blank && parser->has_keys))
+		enter_section(parser, start + 1, size - 1);
+	else
+		parser->unused_line = parser->line;
 }
 
 /* inih's reader: one line each time. */
 static char *read_line(char *line, int size, void *userdata)
 {
 	struct parser *parser = userdata;
-	size_t n = strcspn(parser->rest, "\n");
+	size_t n = strcspn(parser->rest, "\n"), length = n;
 
+	tell_unused_line(parser);
 	if (!*parser->rest)
 		return NULL;
 	parser->line++;
 	if (n > (size_t)size - 2) {
-		mistake(parser, parser->line, "the line has more than %d characters",
-			size - 2);
-		n = size - 2;
+		mistake(parser, "the line has more than %d characters", size - 2);
+		n = 0;
 	}
 	memcpy(line, parser->rest, n);
 	line[n] = '\n';
 	line[n + 1] = '\0';
-	parser->rest += strcspn(parser->rest, "\n");
+	parser->rest += length;
 	parser->rest += *parser->rest == '\n';
+	look_at_line(parser, line);
 	return line;
 }
 
-/* An ivshmem device has a doorbell for each of so many channels; a process on a socket
- * has memory and doorbells of its own, so there the number is free. */
-static void complete_max_processes(struct config_vm *vm)
-{
-	if (!vm->max_processes)
-		vm->max_processes = vm->transport == CONFIG_SOCKET
-					    ? CONFIG_SOCKET_PROCESSES
-					    : VGPU_CHANNELS_MAX;
-}
-
-static int check_vm(struct parser *parser, struct config_vm *vm)
-{
-	complete_max_processes(vm);
-	if (vm->transport == CONFIG_PLAIN && !vm->memory)
-		return mistake(parser, vm->line,
-			"[vm %s] with transport = plain needs memory = "
-			"PATH",
-			vm->name);
-	if (vm->transport == CONFIG_PLAIN && vm->socket)
-		return mistake(parser, vm->line,
-			"[vm %s] with transport = plain has no socket", vm->name);
-	if (vm->transport != CONFIG_PLAIN && !vm->socket)
-		return mistake(parser, vm->line, "[vm %s] needs socket = PATH", vm->name);
-	if (vm->transport != CONFIG_PLAIN && vm->memory)
-		return mistake(parser, vm->line,
-			"[vm %s] has memory = PATH, which is for transport = plain",
-			vm->name);
-	if (vm->transport != CONFIG_PLAIN && vm->memory_owner != (uid_t)-1)
-		return mistake(parser, vm->line,
-			"[vm %s] has memory-owner, which is for transport = plain",
-			vm->name);
-	return 0;
-}
-
-static int check_all(struct parser *parser)
+static void check_all(struct parser *parser)
 {
 	struct config_vm *vm;
-	int r;
 
-	TAILQ_FOREACH(vm, &parser->config->vms, entry) {
-		r = check_vm(parser, vm);
-		if (r)
-			return r;
-	}
-	if (parser->config->worker_uids.last - parser->config->worker_uids.first + 1 <
-		parser->config->max_workers)
-		return mistake(parser, parser->line,
-			"worker-uids has fewer numbers than max-workers = %u",
-			parser->config->max_workers);
-	if (!parser->config->n_vms)
-		return mistake(
-			parser, parser->line, "there is no [vm NAME] section with keys");
-	return 0;
+	TAILQ_FOREACH(vm, &parser->config->vms, entry)
+		if (!parser->vm_wrong[vm->index])
+			config_check_vm(vm, &parser->mistakes);
+	if (!parser->vgpud_wrong)
+		config_check_vgpud(parser->config, parser->line, &parser->mistakes);
+	if (!parser->config->n_vms && !parser->mistakes.n)
+		mistake(parser, "there is no [vm NAME] section");
 }
 
 static struct config *config_new(void)
@@ -591,23 +612,25 @@ int config_new_from_text(
 	struct config **configp, const char *name, const char *text, char **errorp)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = config_new();
-	struct parser parser = { .config = config, .name = name, .rest = text };
-	int line;
+	struct parser parser = {
+		.config = config,
+		.mistakes.name = name,
+		.rest = text,
+		.wrongp = &parser.vgpud_wrong,
+	};
+	int r;
 
 	*errorp = NULL;
 	if (!config)
 		return vgpu_error_origin(-ENOMEM);
-	line = ini_parse_stream(read_line, &parser, handle_key, &parser);
-	if (line > 0 && !parser.error)
-		mistake(&parser, line, "neither [SECTION] nor KEY = VALUE nor a comment");
-	if (!parser.error && !parser.no_memory)
-		check_all(&parser);
-	if (parser.no_memory || line < -1) {
-		free(parser.error);
+	r = ini_parse_stream(read_line, &parser, handle_key, &parser);
+	check_all(&parser);
+	if (parser.no_memory || parser.mistakes.no_memory || r < -1) {
+		mistakes_deinit(&parser.mistakes);
 		return vgpu_error_origin(-ENOMEM);
 	}
-	if (parser.error) {
-		*errorp = parser.error;
+	if (parser.mistakes.n) {
+		*errorp = mistakes_take(&parser.mistakes);
 		return CONFIG_E_INVALID;
 	}
 	*configp = config;

@@ -60,6 +60,7 @@ struct config_range {
 };
 
 struct config {
+	int line; /* of [vgpud], 0: there is none */
 	char *driver;
 	char *worker;
 	char *softgpu;
@@ -92,7 +93,8 @@ struct config {
  * @configp:	the caller's on success
  * @name:	of the file, for messages
  * @text:	its contents, a string
- * @errorp:	on CONFIG_E_INVALID a sentence that starts with file and line, to be freed
+ * @errorp:	on CONFIG_E_INVALID all that is wrong, a line each that starts with file
+ *		and line, to be freed
  *
  * Return: 0, CONFIG_E_INVALID or -errno.
  */

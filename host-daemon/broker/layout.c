@@ -10,11 +10,23 @@
 #include "broker/layout.h"
 #include "vgpu/error.h"
 
+uint64_t layout_n_channels(uint64_t size)
+{
+	return (size - VGPU_EXTENT_SIZE) / LAYOUT_SHARE_SIZE;
+}
+
+uint64_t layout_size_for(uint32_t n_channels)
+{
+	uint64_t size = VGPU_SHM_SIZE_MIN;
+
+	while (layout_n_channels(size) < n_channels)
+		size *= 2;
+	return size;
+}
+
 void layout_init(struct layout *layout, uint64_t size, uint32_t n_channels_max)
 {
-	const uint64_t share =
-		VGPU_AREA_SIZE + (uint64_t)LAYOUT_GRANT_EXTENTS_MIN * VGPU_EXTENT_SIZE;
-	uint64_t n_channels = (size - VGPU_EXTENT_SIZE) / share;
+	uint64_t n_channels = layout_n_channels(size);
 
 	assert(size >= VGPU_SHM_SIZE_MIN && size <= LAYOUT_SIZE_MAX);
 	assert(n_channels_max >= 1 && n_channels_max <= VGPU_CHANNELS_MAX);

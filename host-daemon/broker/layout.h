@@ -16,6 +16,10 @@
 #define LAYOUT_GRANT_EXTENTS 32u
 #define LAYOUT_GRANT_EXTENTS_MIN 16u
 
+/* What a channel takes at least. */
+#define LAYOUT_SHARE_SIZE                                                                \
+	(VGPU_AREA_SIZE + (uint64_t)LAYOUT_GRANT_EXTENTS_MIN * VGPU_EXTENT_SIZE)
+
 struct layout {
 	uint64_t size;
 	uint64_t area_off;
@@ -23,6 +27,12 @@ struct layout {
 	uint32_t n_channels;
 	uint32_t n_extents;
 };
+
+/* Returns: how many channels such a size has room for. */
+uint64_t layout_n_channels(uint64_t size);
+
+/* Returns: the smallest size, a power of two, that has room for so many. */
+uint64_t layout_size_for(uint32_t n_channels);
 
 /* The size is a power of two from VGPU_SHM_SIZE_MIN to LAYOUT_SIZE_MAX. */
 void layout_init(struct layout *layout, uint64_t size, uint32_t n_channels_max);

@@ -38,7 +38,7 @@ static bool is_current(int fd, const char *path)
 
 /*
  * /run is empty after each start of the machine, so a folder below it has to be made by
- * whoever wants it. Only the last part of the path: that the rest is missing is a
+ * whoever wants it. Only the last part of the path, and none at the root: that is a
  * mistake. QEMU runs as another user and has to get through; who may connect is decided
  * by the socket's own mode and group.
  */
@@ -54,6 +54,8 @@ static int make_folder(const char *path)
 	if (!name || name == folder)
 		return 0;
 	*name = '\0';
+	if (!strchr(folder + 1, '/'))
+		return 0;
 	if (mkdir(folder, 0700) < 0)
 		return errno == EEXIST ? 0 : vgpu_error_origin(-errno);
 	/* Whatever our umask is. */

@@ -10,11 +10,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "broker/config-check.h"
 #include "broker/load.h"
 #include "broker/paths.h"
 #include "broker/trust.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
+
+/* Each mistake is a message of its own. Changes the text. */
+static void log_lines(char *text)
+{
+	for (char *line = text; line;)
+		vgpu_log_error("%s", strsep(&line, "\n"));
+}
+
+int load_check(const struct config *config, const char *name)
+{
+	struct mistakes mistakes = { .name = name };
+	char *text;
+
+	config_check_host(config, &mistakes);
+	text = mistakes_take(&mistakes);
+	log_lines(text);
+	free(text);
+	return mistakes.n ? EXIT_USAGE : 0;
+}
 
 int load_config(int fd, const char *name, char **textp, struct config **configp)
 {
@@ -28,7 +48,7 @@ int load_config(int fd, const char *name, char **textp, struct config **configp)
 	}
 	r = config_new_from_text(configp, name, *textp, &error);
 	if (r == CONFIG_E_INVALID)
-		vgpu_log_error("%s", error);
+		log_lines(error);
 	else if (r)
 		vgpu_log_error("%s: %s", name, strerror(-r));
 	free(error);

@@ -31,8 +31,9 @@ static const char help[] =
 	"and runs a worker process for each guest process that uses CUDA.\n"
 	"\n"
 	"  -c, --config FILE  read FILE (default " DEFAULT_CONFIG ")\n"
-	"      --check        read the configuration, say what is wrong with it, and "
-	"exit\n"
+	"      --check        read the configuration, say all that is wrong with it, "
+	"and what\n"
+	"                     this host lacks for it, and exit\n"
 	"  -h, --help         print this and exit\n"
 	"  -V, --version      print the version and exit\n"
 	"\n"
@@ -68,7 +69,8 @@ static const char help[] =
 	"  memory-owner = USER    who may own that besides root and vgpud's user\n"
 	"  size = 4G              shared memory, a power of two from 64M\n"
 	"  device-memory = SIZE   of all its guest processes, default: all there is\n"
-	"  max-processes = N      guest processes at a time, 31; 64 with socket\n"
+	"  max-processes = N      guest processes at a time, 31 (which need size = 2G);\n"
+	"                         64 with socket\n"
 	"  handles = 262144       objects of each: streams, events, kernels, ...\n"
 	"  image-memory = 4G      code that each has loaded\n"
 	"  image-store = 1G       code that is kept for the next of them\n"
@@ -160,7 +162,7 @@ static int run_keeper(const char *path, bool check)
 	}
 	r = load_config(fd, path, &text, &config);
 	if (r || check)
-		return r;
+		return r ? r : load_check(config, path);
 	vgpu_log_init("vgpud", config->log_level);
 	r = load_log(config);
 	if (!r)

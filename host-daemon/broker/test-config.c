@@ -73,13 +73,13 @@ static const struct {
 	const char *text;
 	const char *error;
 } mistakes[] = {
-	{ "", "f:0: there is no [vm NAME] section with keys" },
-	{ "[vgpud]\n", "f:1: there is no [vm NAME] section with keys" },
+	{ "", "f:0: there is no [vm NAME] section" },
+	{ "[vgpud]\n", "f:1: there is no [vm NAME] section" },
 	{ "driver = soft\n", "f:1: a key before the first section" },
 	{ "[vgpud]\nnonsense\n", "f:2: neither [SECTION] nor KEY = VALUE nor a comment" },
 	{ "[vgpud\n", "f:1: neither [SECTION] nor KEY = VALUE nor a comment" },
 	{ "[vgpd]\na = b\n",
-		"f:2: there is no section [vgpd], only [vgpud] and [vm NAME]" },
+		"f:1: there is no section [vgpd], only [vgpud] and [vm NAME]" },
 	{ "[vgpud]\n\ncolour = red\n", "f:3: there is no key \"colour\" in [vgpud]" },
 	{ "[vgpud]\nsocket = /x\n", "f:2: there is no key \"socket\" in [vgpud]" },
 	{ "[vgpud]\ndriver = cuda\n",
@@ -116,23 +116,42 @@ static const struct {
 	{ "[vm a]\nsocket-mode = 888\n", "f:2: \"888\" is not an octal mode like 0660" },
 	{ "[vm a]\nsocket-group = no-such-group\n",
 		"f:2: there is no group \"no-such-group\"" },
-	{ "[vm a]\nsize = 64M\n", "f:2: [vm a] needs socket = PATH" },
+	{ "[vm a]\n", "f:1: [vm a] needs socket = PATH" },
 	{ "[vm a]\ntransport = plain\n",
-		"f:2: [vm a] with transport = plain needs memory = PATH" },
+		"f:1: [vm a] with transport = plain needs memory = PATH" },
 	{ "[vm a]\nmemory = /m\nsocket = /s\n",
-		"f:2: [vm a] has memory = PATH, which is for transport = plain" },
+		"f:1: [vm a] has memory = PATH, which is for transport = plain" },
 	{ "[vm a]\nsocket = /s\nmemory-owner = root\n",
-		"f:2: [vm a] has memory-owner, which is for transport = plain" },
+		"f:1: [vm a] has memory-owner, which is for transport = plain" },
 	{ "[vm a]\ntransport=plain\nmemory = /m\nmemory-owner = no such\n",
 		"f:4: there is no user \"no such\"" },
 	{ "[vgpud]\nallow-unprivileged = 1\n", "f:2: \"1\" is neither yes nor no" },
 	{ "[vm a]\ntransport=plain\nmemory = /m\nsocket = /s\n",
-		"f:2: [vm a] with transport = plain has no socket" },
-	{ "[vm a/b]\nsocket = /s\n", "f:2: the name of a VM has letters, digits, '-', "
+		"f:1: [vm a] with transport = plain has no socket" },
+	{ "[vm a/b]\nsocket = /s\n", "f:1: the name of a VM has letters, digits, '-', "
 				     "'_' and '.' only, \"a/b\" "
 				     "does not" },
 	{ "[vm a]\nsocket = /s\n[vgpud]\nwarm-workers = 1\n[vm a]\nsize = 64M\n",
-		"f:6: there is a [vm a] in line 2 already" },
+		"f:5: there is a [vm a] in line 1 already" },
+	{ "[vm a]\nsocket = /s\n[vm a]\nsize = 4G\n",
+		"f:3: there is a [vm a] in line 1 already" },
+	{ "[vgpud]\n[vm a]\nsocket = /s\n[vgpud]\n",
+		"f:4: there is a [vgpud] in line 1 already" },
+	{ "[vgpud]\n[vgpud]\n[vm a]\nsocket = /s\n",
+		"f:2: there is a [vgpud] in line 1 already" },
+	{ "[vm a]\nsocket = /s\nsocket = /t\n",
+		"f:3: there is a key \"socket\" in line 2 already" },
+	{ "[vm a]\nsocket = /s\n  /t\n",
+		"f:3: there is a key \"socket\" in line 2 already" },
+	{ "[vm a]\nsocket = /s\n  [vm b]\n",
+		"f:3: there is a key \"socket\" in line 2 already" },
+	{ "[vm a]\nsocket = /s\nsize = 128M\n",
+		"f:1: [vm a]: size = 128M has room for 3 guest processes, of 36 MiB each "
+		"beside 2 MiB for all; max-processes = 31 (the default) takes size = "
+		"2G" },
+	{ "[vm a]\nsocket = /s\nsize = 256M\nmax-processes = 8\n",
+		"f:1: [vm a]: size = 256M has room for 7 guest processes, of 36 MiB each "
+		"beside 2 MiB for all; max-processes = 8 takes size = 512M" },
 	{ "[vm a]\nsocket = /s\n[vm b]\nsocket = /s\n",
 		"f:4: socket /s is the one of [vm a] already" },
 	{ "[vgpud]\nwarm-workers = 4097\n",
@@ -182,9 +201,56 @@ static const struct {
 		"f:2: \"none\" is not a number from 1 to 100000" },
 	{ "[vm a]\nsocket-mode =\n", "f:2: \"\" is not an octal mode like 0660" },
 	{ "[vm a]\nsocket-group =\n", "f:2: there is no group \"\"" },
-	/* Only the first mistake is told. */
-	{ "[vm a]\nsize = 1\nsize = 2\nx\n", "f:2: size is from 64M to 256G, 1 is not" },
+	/* All are told; what may be the consequence of one is not. */
+	{ "[vm a]\nsize = 1\nx\nsize = 2\ncolour = red\n[vgpd]\nx = y\n[vm b]\n"
+	  "socket = s\nsocket-mode = 9\n[vm c]\n= 1\n[vm d\n",
+		"f:2: size is from 64M to 256G, 1 is not\n"
+		"f:3: neither [SECTION] nor KEY = VALUE nor a comment\n"
+		"f:4: there is a key \"size\" in line 2 already\n"
+		"f:5: there is no key \"colour\" in [vm a]\n"
+		"f:6: there is no section [vgpd], only [vgpud] and [vm NAME]\n"
+		"f:9: \"s\" is not an absolute path\n"
+		"f:10: \"9\" is not an octal mode like 0660\n"
+		"f:12: there is no key \"\" in [vm c]\n"
+		"f:13: neither [SECTION] nor KEY = VALUE nor a comment" },
+	{ "[vm a]\nsocket = /s\n[vm b]\n[vm c]\nsocket = /t\nsize = 64M\n",
+		"f:3: [vm b] needs socket = PATH\n"
+		"f:4: [vm c]: size = 64M has room for 1 guest processes, of 36 MiB each "
+		"beside 2 MiB for all; max-processes = 31 (the default) takes size = "
+		"2G" },
 };
+
+TEST(sizes_that_suffice_are_taken)
+{
+	static const char *const sizes[] = { "128M\nmax-processes = 3",
+		"256M\nmax-processes = 7", "512M\nmax-processes = 14",
+		"1G\nmax-processes = 28", "2G", "2G\nmax-processes = 4096",
+		"64M\ntransport = socket" };
+	struct config *config;
+	char text[256], *error;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		snprintf(
+			text, sizeof(text), "[vm a]\nsocket = /s\nsize = %s\n", sizes[i]);
+		check_eq(config_new_from_text(&config, "f", text, &error), 0);
+		config_free(config);
+	}
+}
+
+TEST(a_file_of_another_kind_costs_a_bounded_number_of_lines)
+{
+	_vgpu_cleanup_(vgpu_freep) char *text = calloc(100000, 2);
+	struct config *config;
+	char *error, *last;
+
+	for (size_t i = 0; i < 99999; i++)
+		memcpy(text + 2 * i, "x\n", 2);
+	check_eq(config_new_from_text(&config, "f", text, &error), CONFIG_E_INVALID);
+	last = strrchr(error, '\n');
+	check_str(last + 1, "and 99967 more");
+	check(strlen(error) < 4096);
+	free(error);
+}
 
 TEST(every_mistake_is_told_with_file_line_and_reason)
 {
@@ -229,6 +295,7 @@ TEST(lines_and_names_that_the_parser_would_cut_are_refused)
 	snprintf(text, sizeof(text), "[vgpud]\nlog-file = /%0500d\n", 0);
 	check_eq(config_new_from_text(&config, "f", text, &error), CONFIG_E_INVALID);
 	check(!strncmp(error, "f:2: the line has more than ", 28));
+	check(!strchr(error, '\n'));
 	free(error);
 	snprintf(text, sizeof(text), "[vm %060d]\nsocket = /s\n", 0);
 	check_eq(config_new_from_text(&config, "f", text, &error), CONFIG_E_INVALID);

@@ -37,7 +37,8 @@ static void start(void)
 {
 	char sections[256];
 
-	snprintf(sections, sizeof(sections), "[vm qemu]\nsize = 64M\nsocket = %s/qemu\n",
+	snprintf(sections, sizeof(sections),
+		"[vm qemu]\nsize = 64M\nmax-processes = 1\nsocket = %s/qemu\n",
 		test_tmpdir());
 	pair_start(&pair, &(struct pair_options){
 				  .worker = FAKE_WORKER,

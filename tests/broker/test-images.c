@@ -26,7 +26,7 @@ static void start(const char *vm_lines)
 
 	n_sessions = 0;
 	snprintf(sections, sizeof(sections),
-		"[vm qemu]\nsize = 64M\nsocket = %s/qemu\n"
+		"[vm qemu]\nsize = 64M\nmax-processes = 1\nsocket = %s/qemu\n"
 		"[vm other]\ntransport = socket\nsize = 64M\nsocket = %s/other\n",
 		test_tmpdir(), test_tmpdir());
 	pair_start(&pair, &(struct pair_options){

@@ -375,7 +375,8 @@ TEST(a_plain_file_that_is_cut_short_costs_its_own_vm_only)
 
 	snprintf(path, sizeof(path), "%s/memory", test_tmpdir());
 	snprintf(lines, sizeof(lines), "memory = %s\n", path);
-	snprintf(sections, sizeof(sections), "[vm qemu]\nsize = 256M\nsocket = %s/qemu\n",
+	snprintf(sections, sizeof(sections),
+		"[vm qemu]\nsize = 256M\nmax-processes = 7\nsocket = %s/qemu\n",
 		test_tmpdir());
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	check_eq(ftruncate(fd, 256 << 20), 0);

@@ -487,7 +487,7 @@ TEST(io_uring_that_is_missing_is_named_as_the_cause)
 
 static int run_vgpud(const char *arguments)
 {
-	char command[512];
+	char command[1024];
 
 	snprintf(command, sizeof(command), "%s %s >%s/out 2>&1", VGPUD, arguments,
 		test_tmpdir());
@@ -507,4 +507,69 @@ TEST(options_are_answered_and_mistakes_refused)
 	snprintf(arguments, sizeof(arguments), "--check --config %s", pair.config);
 	check_eq(run_vgpud(arguments), 0);
 	pair_stop(&pair);
+}
+
+static void expect_of_check(
+	const char *vgpud_lines, const char *vm_lines, const char *said)
+{
+	char path[128], command[768], arguments[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/vgpud.conf", test_tmpdir());
+	file = fopen(path, "w");
+	fprintf(file, "[vgpud]\n%s[vm a]\n%s", vgpud_lines, vm_lines);
+	fclose(file);
+	snprintf(command, sizeof(command),
+		"%s --check --config %s 2>&1 | grep -qF '%s:%s'", VGPUD, path, path,
+		said);
+	check_eq(system(command), 0);
+	snprintf(arguments, sizeof(arguments), "--check --config %s", path);
+	check_eq(run_vgpud(arguments), 2);
+}
+
+TEST(what_this_host_lacks_for_a_configuration_is_told_by_check)
+{
+	expect_of_check("worker = /nonexistent/w\n", "socket = /tmp/s\n",
+		"1: worker = /nonexistent/w: No such file or directory");
+	expect_of_check("worker = /etc/passwd\n", "socket = /tmp/s\n",
+		"1: worker = /etc/passwd: Permission denied");
+	expect_of_check("driver = soft\nsoftgpu = /nonexistent/g\n", "socket = /tmp/s\n",
+		"1: softgpu = /nonexistent/g: No such file");
+	expect_of_check("driver = null\nnull-driver = /tmp\n", "socket = /tmp/s\n",
+		"1: null-driver = /tmp is a folder");
+	expect_of_check("driver = /nonexistent/c\n", "socket = /tmp/s\n",
+		"1: driver = /nonexistent/c: No such file");
+	expect_of_check("log-file = /nonexistent/l\n", "socket = /tmp/s\n",
+		"1: log-file = /nonexistent/l: No such file");
+	expect_of_check("log-file = /tmp\n", "socket = /tmp/s\n",
+		"1: log-file = /tmp: Is a directory");
+	expect_of_check("", "socket = /nonexistent/s\n",
+		"2: [vm a]: socket = /nonexistent/s cannot be made: No such file");
+	expect_of_check("", "socket = /tmp/nonexistent/more/s\n",
+		"2: [vm a]: socket = /tmp/nonexistent/more/s cannot be made: No such");
+	expect_of_check("", "socket = /etc/passwd\n",
+		"2: [vm a]: socket = /etc/passwd exists and is not a socket");
+	expect_of_check("", "transport = plain\nmemory = /nonexistent/m\n",
+		"2: [vm a]: memory = /nonexistent/m: there is no folder /nonexistent");
+	/* All of it at once. */
+	expect_of_check("worker = /nonexistent/w\nlog-file = /nonexistent/l\n",
+		"socket = /nonexistent/s\n", "1: log-file = /nonexistent/l");
+	expect_of_check("worker = /nonexistent/w\nlog-file = /nonexistent/l\n",
+		"socket = /nonexistent/s\n", "4: [vm a]: socket = /nonexistent/s");
+}
+
+TEST(a_folder_that_vgpud_would_make_is_no_mistake)
+{
+	char arguments[256], path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/vgpud.conf", test_tmpdir());
+	file = fopen(path, "w");
+	fprintf(file, "[vm a]\nsocket = %s/run/one.sock\n", test_tmpdir());
+	fclose(file);
+	snprintf(arguments, sizeof(arguments), "--check --config %s", path);
+	check_eq(run_vgpud(arguments), 0);
+	/* It only looked. */
+	snprintf(path, sizeof(path), "%s/run", test_tmpdir());
+	check(access(path, F_OK) < 0);
 }
