@@ -11,6 +11,7 @@ import argparse
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,8 +96,10 @@ class Machine:
         self.run = subprocess.Popen(
             [soak.top / "qemu/run-guest", "--socket", soak.folder / "guest.sock",
              "--timeout", "900", "--lib", soak.library, "--add", soak.checked,
-             "--add", script, "--env", "ASAN_OPTIONS=detect_leaks=0", "--", "sh", script],
-            stdout=self.out, stderr=subprocess.DEVNULL)
+             "--add", script, "--env", "ASAN_OPTIONS=detect_leaks=0",
+             "--console", soak.folder / f"guest-{number}.console", "--", "sh", script],
+            stdin=subprocess.DEVNULL, stdout=self.out,
+            stderr=open(soak.folder / f"guest-{number}.err", "wb"))
 
     def read(self):
         """Whole lines: a machine that is killed may be in the midst of one."""
@@ -174,7 +177,8 @@ class Soak:
         config.write_text(
             f"[vgpud]\ndriver = soft\nlog-file = {self.folder}/log\n"
             f"[vm local]\ntransport = socket\nsocket = {self.folder}/local.sock\nsize = 256M\n"
-            f"[vm guest]\nsocket = {self.folder}/guest.sock\nsize = 512M\n")
+            f"[vm guest]\nsocket = {self.folder}/guest.sock\nsize = 512M\n"
+            "max-processes = 14\n")
         (self.folder / "log").touch()
         self.log = Log(self.folder / "log")
         daemon = self.build / "host-daemon/broker/vgpud"
@@ -444,6 +448,8 @@ class Soak:
             self.stop()
         for sentence in self.wrong[:20]:
             print(f"soak: {sentence}", file=sys.stderr)
+        if self.wrong:
+            print(f"soak: logs and consoles are kept in {self.folder}", file=sys.stderr)
         print(f"{sum(self.kills.values())} kills, seed {self.options.seed}, "
               f"{time.monotonic() - start:.0f} s")
         print(f"{self.n_passed} passed, {len(self.wrong)} failed, 0 skipped")
@@ -465,8 +471,16 @@ class Soak:
             Path(self.options.log).write_text((self.folder / "log").read_text())
 
 
+def exit_usage(message):
+    """Mistakes in the command line end as those of all scripts do."""
+    print(f"{(message or '').rstrip()} (--help tells more)", file=sys.stderr)
+    sys.exit(125)
+
+
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(
+        prog="soak", usage="scripts/soak [OPTION...]", allow_abbrev=False)
+    parser.exit = lambda status=0, message=None: exit_usage(message)
     parser.add_argument("--build", required=True)
     parser.add_argument("--top", required=True)
     parser.add_argument("--kills", type=int, default=1000)
@@ -478,8 +492,11 @@ def main():
     print(f"seed {options.seed}", flush=True)
     if not books.sees_descriptors():
         print("descriptors of vgpud are not counted: only root can see them", flush=True)
-    with tempfile.TemporaryDirectory(prefix="vgpu-soak-") as folder:
-        return Soak(options, folder).run()
+    folder = tempfile.mkdtemp(prefix="vgpu-soak-")
+    status = Soak(options, folder).run()
+    if not status:
+        shutil.rmtree(folder)
+    return status
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ test_demo_fails_on_a_device_that_computes_nothing() {
 	grep -q "vectoradd: WRONG: exit status 1" out
 }
 
-# Without a kernel module nobody tells the host that a process was killed: others in
+# Nobody tells the host that a process was killed: others in
 # the guest do, long before the guest is gone.
 killed_process_ends_before_its_guest() {
 	local pid
