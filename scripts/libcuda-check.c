@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define NOTE_OWNER "vGPU"
+#define EXIT_USAGE 125
 
 struct search {
 	const char *path;
@@ -27,7 +28,7 @@ static bool has_note(const char *notes, size_t size)
 	while (size >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const void *)notes;
 		size_t step = sizeof(*note) + ((note->n_namesz + 3ul) & ~3ul) +
-			((note->n_descsz + 3ul) & ~3ul);
+			      ((note->n_descsz + 3ul) & ~3ul);
 
 		if (note->n_namesz == sizeof(NOTE_OWNER) &&
 			!memcmp(note + 1, NOTE_OWNER, sizeof(NOTE_OWNER)))
@@ -93,11 +94,40 @@ static int ask(void *library)
 	return EXIT_SUCCESS;
 }
 
-int main(void)
+/* Returns: the exit status of a command line with anything on it, -1 for none. */
+static int parse(int argc, char **argv)
 {
-	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		puts("usage: libcuda-check [--help | --version]\n"
+		     "Names the libcuda.so.1 that programs find here, and its devices.\n"
+		     "Exit status: 0 a device answers, 1 none does, 125 wrong command "
+		     "line.");
+		return EXIT_SUCCESS;
+	}
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("libcuda-check (vGPU) " VGPU_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (argc > 1) {
+		fprintf(stderr,
+			"libcuda-check: unknown argument: %s (--help tells more)\n",
+			argv[1]);
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
 	struct search search = { 0 };
 	struct link_map *map;
+	void *library;
+	int status;
+
+	status = parse(argc, argv);
+	if (status >= 0)
+		return status;
+	library = dlopen("libcuda.so.1", RTLD_NOW);
 
 	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map)) {
 		printf("%s\n", dlerror());

@@ -14,7 +14,7 @@
 #                  uninstall.sh gives it back its place
 #   --root DIR     install into the system below DIR, an image of a guest for example
 #   --prefix DIR   (default: /usr/local)
-#   --help
+#   --help, --version
 #
 # uninstall.sh, which is installed too (PREFIX/lib/vgpu/uninstall.sh), removes all of it
 # but the group.
@@ -29,15 +29,17 @@ prefix=/usr/local root='' group=vgpu users='' replace=''
 note() { printf 'install.sh: %s\n' "$*" >&2; }
 die() { note "$@" && exit 1; }
 usage() { note "$@" "(--help tells more)" && exit 125; }
+need() { [ -n "${2:-}" ] || usage "$1 needs a value"; }
 
 while [ $# -gt 0 ]; do
 	case $1 in
-	--user) users="$users ${2:?--user needs a name}" && shift ;;
-	--group) group=${2:?--group needs a name} && shift ;;
+	--user) need "$@" && users="$users $2" && shift ;;
+	--group) need "$@" && group=$2 && shift ;;
 	--replace) replace=yes ;;
-	--root) root=${2:?--root needs a folder} && shift ;;
-	--prefix) prefix=${2:?--prefix needs a folder} && shift ;;
-	--help) sed -n '3,${/^#/!q;s/^# \{0,1\}//p}' "$0" && exit 0 ;;
+	--root) need "$@" && root=$2 && shift ;;
+	--prefix) need "$@" && prefix=$2 && shift ;;
+	-h | --help) sed -n '3,${/^#/!q;s/^# \{0,1\}//p}' "$0" && exit 0 ;;
+	--version) printf '%s (vGPU) %s\n' "${0##*/}" '@VERSION@' && exit 0 ;;
 	*) usage "unknown argument: $1" ;;
 	esac
 	shift

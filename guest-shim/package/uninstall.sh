@@ -8,7 +8,7 @@
 #
 #   --root DIR     in the system below DIR
 #   --prefix DIR   (default: /usr/local)
-#   --help
+#   --help, --version
 #
 # exit status: 0 removed, 1 nothing is installed there, 125 wrong command line
 set -eu
@@ -16,12 +16,16 @@ set -eu
 prefix=/usr/local root=''
 
 note() { printf 'uninstall.sh: %s\n' "$*" >&2; }
+need() {
+	[ -n "${2:-}" ] || { note "$1 needs a value (--help tells more)" && exit 125; }
+}
 
 while [ $# -gt 0 ]; do
 	case $1 in
-	--root) root=${2:?--root needs a folder} && shift ;;
-	--prefix) prefix=${2:?--prefix needs a folder} && shift ;;
-	--help) sed -n '3,${/^#/!q;s/^# \{0,1\}//p}' "$0" && exit 0 ;;
+	--root) need "$@" && root=$2 && shift ;;
+	--prefix) need "$@" && prefix=$2 && shift ;;
+	-h | --help) sed -n '3,${/^#/!q;s/^# \{0,1\}//p}' "$0" && exit 0 ;;
+	--version) printf '%s (vGPU) %s\n' "${0##*/}" '@VERSION@' && exit 0 ;;
 	*) note "unknown argument: $1 (--help tells more)" && exit 125 ;;
 	esac
 	shift

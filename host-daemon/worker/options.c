@@ -34,6 +34,7 @@ static const char help[] =
 	"  --softgpu-timeout MS   how long a kernel may run on it\n"
 	"  --softgpu-devices N    how many of them there are\n"
 	"  --help                 print this and exit\n"
+	"  --version              print the version and exit\n"
 	"\n"
 	"Exit status: 0 the session has ended; anything else: it could not start, or\n"
 	"had to give up, and vgpud's log says why.\n";
@@ -55,6 +56,7 @@ enum {
 	OPTION_TIMEOUT,
 	OPTION_DEVICES,
 	OPTION_HELP,
+	OPTION_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -74,6 +76,7 @@ static const struct option long_options[] = {
 	{ "softgpu-timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "softgpu-devices", required_argument, NULL, OPTION_DEVICES },
 	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "version", no_argument, NULL, OPTION_VERSION },
 	{},
 };
 
@@ -189,6 +192,9 @@ int options_parse(struct options *options, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		if (option == OPTION_HELP)
 			return fputs(help, stdout) < 0 ? -EIO : OPTIONS_E_HELP;
+		if (option == OPTION_VERSION)
+			return puts("vgpu-worker " VGPU_VERSION) < 0 ? -EIO
+								     : OPTIONS_E_HELP;
 		r = option == '?' ? -EINVAL : parse_one(options, option, optarg);
 		if (!r)
 			continue;

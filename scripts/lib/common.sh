@@ -34,6 +34,27 @@ usage() {
 	exit 125
 }
 
+# make_own_folder DIR VARIABLE : which is where else it could be
+make_own_folder() {
+	mkdir -p "$1" 2>/dev/null || true
+	[ -d "$1" ] && [ -w "$1" ] && [ -x "$1" ] ||
+		die 125 "cannot write to $1, which is" \
+			"$(stat -c 'owned by %U' "$(first_that_exists "$1")"):" \
+			"give a folder of your own in $2"
+}
+
+# first_that_exists PATH : the path, or the nearest folder above it
+first_that_exists() {
+	local path=$1
+	until [ -e "$path" ]; do
+		path=$(dirname "$path")
+	done
+	printf '%s\n' "$path"
+}
+
+# need OPTION [VALUE] : the value must be there
+need() { [ -n "${2:-}" ] || usage "$1 needs a value"; }
+
 # quote WORD... : the words as one line of POSIX shell
 quote() {
 	local word line=

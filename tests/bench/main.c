@@ -38,7 +38,7 @@ static const char help[] =
 	"  --cpus GUEST,HOST processors to use (default: the first two allowed)\n"
 	"  --verbose         names on standard error as they are measured\n"
 	"  --json[=FILE]     JSON on standard output, or in FILE beside the table\n"
-	"  --help\n"
+	"  --help, --version\n"
 	"\n"
 	"exit status: 0, 1 a measurement failed, 125 wrong command line\n";
 
@@ -247,6 +247,7 @@ static int parse(int argc, char **argv, struct bench_options *options,
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "json", optional_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{},
 	};
 	char end;
@@ -265,6 +266,9 @@ static int parse(int argc, char **argv, struct bench_options *options,
 			*jsonp = optarg ? optarg : "-";
 		else if (c == 'h') {
 			fputs(help, stdout);
+			return -1;
+		} else if (c == 'V') {
+			puts("vgpu-bench (vGPU) " VGPU_VERSION);
 			return -1;
 		} else if (c != 'c' || sscanf(optarg, "%d,%d%c", &options->guest_cpu,
 					       &options->host_cpu, &end) != 2)

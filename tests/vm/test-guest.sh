@@ -11,6 +11,87 @@ test_output_is_passed_on_byte_for_byte() {
 	cmp err err.back
 }
 
+test_input_reaches_the_command_byte_for_byte_and_ends() {
+	head -c 60000 /dev/urandom >in
+	expect 4 guest -- sh -c 'cat; echo ended >&2; exit 4' <in >out 2>err
+	cmp in out
+	has err ended
+}
+
+# Whoever writes to it never ends, and most is never read.
+test_command_need_not_read_its_input() {
+	mkfifo endless
+	sleep 1000 >endless &
+	(echo first && cat endless) | expect 0 guest -- head -n 1 >out
+	has out first
+	kill %1
+}
+
+test_input_that_is_closed_is_empty() {
+	expect 0 guest -- sh -c 'cat; echo read all' <&- >out
+	has out "read all"
+}
+
+# no_guest_left FOLDER : neither a process nor a file of a guest that worked there
+no_guest_left() {
+	local process
+	same "what is left" "$(ls -A "$1")" ""
+	for process in /proc/[0-9]*; do
+		! grep -qsaF "$1/vgpu-guest" "$process/cmdline" || {
+			note "left behind: $(tr '\0' ' ' <"$process/cmdline")"
+			return 1
+		}
+	done
+}
+
+test_signals_end_the_guest_and_leave_nothing() {
+	local signal status
+	mkdir run
+	for signal in INT:130 TERM:143 HUP:129; do
+		status=${signal#*:}
+		# Commands in the background of a script ignore SIGINT.
+		TMPDIR=$PWD/run env --default-signal=INT,QUIT "$top/qemu/run-guest" -- \
+			sh -c 'echo up; sleep 1000' >out 2>err </dev/null &
+		until grep -qs up out; do
+			kill -0 $!
+			sleep 0.1
+		done
+		kill "-${signal%:*}" $!
+		expect "$status" wait "$!"
+		same "standard error" "$(cat err)" ""
+		no_guest_left "$PWD/run"
+	done
+}
+
+test_output_that_cannot_be_written_ends_the_guest_with_125() {
+	mkdir run
+	TMPDIR=$PWD/run expect 125 guest -- echo text >/dev/full 2>err
+	has err "run-guest: standard output cannot be written: No space left on device"
+	no_guest_left "$PWD/run"
+}
+
+test_memory_that_is_too_small_is_named() {
+	expect 125 guest --memory 64 -- true 2>err
+	grep -q "^run-guest: --memory 64 may be too small: this guest has 256 MiB" err
+}
+
+test_variable_is_passed_on_by_its_name() {
+	FROM_HERE="a b" expect 0 guest --env FROM_HERE -- sh -c 'echo "$FROM_HERE"' >out
+	has out "a b"
+	expect 125 guest --env NOT_HERE -- true 2>err
+	grep -q "NOT_HERE: there is no such variable here" err
+}
+
+# Where a guest can have one processor only, QEMU's TCG leaves out its memory barriers.
+test_guest_of_one_processor_has_room_for_two_under_tcg() {
+	guest --accel tcg --show -- true >out
+	grep -q "'-smp' '1,maxcpus=2'" out
+	guest --accel kvm --show -- true >out
+	grep -q "'-smp' '1'" out
+	guest --accel tcg -- sh -c 'cat /sys/devices/system/cpu/possible; nproc' >out
+	same "processors that are possible, and there" "$(tr '\n' ' ' <out)" "0-1 1 "
+}
+
 test_arguments_environment_and_folder_arrive_unchanged() {
 	printf '%s|' "it's" '$HOME "x" \n' $'two\nlines' '' '*' >expected
 	pwd >>expected

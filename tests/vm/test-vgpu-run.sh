@@ -68,6 +68,25 @@ test_vgpu_run_that_is_terminated_leaves_nothing() {
 	nothing_left
 }
 
+test_vgpu_run_passes_input_and_a_signal_into_the_guest() {
+	mkdir run
+	export XDG_RUNTIME_DIR=$PWD/run TMPDIR=$PWD/run
+	echo "some text" | expect 139 vgpu_run --vm --driver soft -- \
+		sh -c 'cat; kill -SEGV $$' >out 2>err
+	has out "some text"
+	same "bash's own words" "$(grep -c 'line [0-9]' err || true)" 0
+	nothing_left
+	env --default-signal=INT,QUIT "$top/scripts/vgpu-run" --vm --driver soft -- \
+		sh -c 'echo up; sleep 1000' >out </dev/null &
+	until grep -qs up out; do
+		kill -0 $!
+		sleep 0.1
+	done
+	kill -INT $!
+	expect 130 wait "$!"
+	nothing_left
+}
+
 test_vgpu_run_says_why_vgpud_does_not_start() {
 	expect 125 vgpu_run --driver no-such -- true 2>err
 	grep -q "driver is auto, nvidia, soft, null" err

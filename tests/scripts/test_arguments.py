@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every command names its version and helps, and refuses what it does not know.
+
+    test_arguments.py TOP PROGRAM...
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP = Path(sys.argv[1]).absolute()
+# Programs of the build come besides. They end with these on a wrong command line.
+COMMANDS = {
+    "scripts/check-style": 125, "scripts/demo": 125, "scripts/fuzz": 125,
+    "scripts/make-guest-package": 125, "scripts/pre-push": 125, "scripts/soak": 125,
+    "scripts/test": 125, "scripts/vgpu-run": 125, "qemu/make-guest": 125,
+    "qemu/run-guest": 125, "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
+    "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
+    "vgpu-worker": 2, "vgpu-bench": 125,
+}
+WITHOUT_SHORT_HELP = {"vgpu-worker", "vgpu-bench"}
+# Options that need a value, one of each command that has one.
+VALUES = {
+    "scripts/demo": "--driver", "scripts/fuzz": "--corpus", "scripts/test": "--fuzz-seconds",
+    "scripts/make-guest-package": "--output", "scripts/vgpu-run": "--driver",
+    "qemu/make-guest": "--dir", "qemu/run-guest": "--memory", "scripts/soak": "--kills",
+    "guest-shim/package/install.sh": "--user", "guest-shim/package/uninstall.sh": "--root",
+}
+
+
+def run(program, *arguments):
+    """In an empty folder, which must be empty afterwards."""
+    with tempfile.TemporaryDirectory(prefix="vgpu-arguments-") as folder:
+        done = subprocess.run([program, *arguments], cwd=folder, text=True, timeout=60,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False)
+        left = list(Path(folder).iterdir())
+        assert not left, f"{program} {arguments} left {left}"
+    return done
+
+
+def check(name, program, version):
+    """Returns a sentence for each thing that is wrong."""
+    status = COMMANDS[name]
+    done = run(program, "--version")
+    packaged = "package/" in name  # its version is filled in when it is packed
+    if done.returncode or not re.search(r"@VERSION@" if packaged else rf"\b{version}$",
+                                        done.stdout.strip()):
+        yield f"{name} --version: {done}"
+    for option in ("--help", "-h")[:1 if name in WITHOUT_SHORT_HELP else 2]:
+        done = run(program, option)
+        if done.returncode or "usage" not in done.stdout.lower() or done.stderr:
+            yield f"{name} {option}: {done}"
+    for wrong in (["--no-such-option"], [VALUES[name]] if name in VALUES else []):
+        done = run(program, *wrong) if wrong else None
+        if done and (done.returncode != status or not done.stderr or
+                     re.search(r"line \d+:|Traceback", done.stderr)):
+            yield f"{name} {' '.join(wrong)}: {done}"
+    if name in ("scripts/pre-push", "scripts/test", "scripts/demo", "libcuda-check"):
+        done = run(program, "nonsense")
+        if done.returncode != status or "nonsense" not in done.stderr:
+            yield f"{name} nonsense: {done}"
+
+
+def main():
+    version = re.search(r"^  version: '(.*)',$", (TOP / "meson.build").read_text(), re.M)[1]
+    built = {Path(path).name: Path(path).absolute() for path in sys.argv[2:]}
+    wrong = [sentence for name in COMMANDS
+             for sentence in check(name, built.get(name, TOP / name), version)]
+    # A script that is new has to be in the list.
+    for folder in ("scripts", "qemu"):
+        for path in (TOP / folder).iterdir():
+            if path.is_file() and path.stat().st_mode & 0o100 and \
+                    f"{folder}/{path.name}" not in COMMANDS and path.name != "guest-init":
+                wrong.append(f"{path} is not tested")
+    print("\n".join(wrong) or f"{len(COMMANDS)} commands")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

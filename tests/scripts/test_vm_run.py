@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tests/vm/run keeps the folder of a test that fails, and of no other.
+
+    test_vm_run.py TOP
+
+Its tests are replaced by some that boot nothing.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP = Path(sys.argv[1]).absolute()
+TESTS = """
+test_fails() {
+	echo said >note
+	false
+}
+test_passes() { echo said >note; }
+test_skips() { skip no reason; }
+"""
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="vgpu-vm-run-") as name:
+        folder = Path(name)
+        (folder / "tests/vm").mkdir(parents=True)
+        for part in ("scripts", "qemu", "meson.build"):
+            (folder / part).symlink_to(TOP / part)
+        shutil.copy(TOP / "tests/vm/run", folder / "tests/vm")
+        (folder / "tests/vm/test-some.sh").write_text(TESTS, encoding="ascii")
+        done = subprocess.run([folder / "tests/vm/run"], text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              env={"PATH": "/usr/bin:/bin"})
+        assert done.returncode == 1, done
+        assert done.stdout.endswith("1 passed, 1 failed, 1 skipped\n"), done
+        kept = re.findall(r"the folder of the test is kept: (/\S+)", done.stdout)
+        assert len(kept) == 1, done
+        kept = Path(kept[0])
+        said = (kept / "note").read_text(encoding="ascii")
+        shutil.rmtree(kept)
+        assert said == "said\n", said
+
+
+if __name__ == "__main__":
+    main()
