@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 
+import readme
+
 SOURCE = pathlib.Path(sys.argv[1])
 
 # Names of errors look alike; HOME and the like mean what they mean anywhere.
@@ -72,6 +74,10 @@ def main():
     lacks += check("variable", found(VARIABLE, *shim, *protocol),
                    page=page("vgpu-shim.7"))
     lacks += check("variable", found(VARIABLE, *drivers), page=page("vgpu-worker.8"))
+    packages = (SOURCE / "scripts/lib/packages.sh").read_text()
+    build = re.search(r"packages_build=\((.*?)\)", packages, re.S)[1].split()
+    lacks += check("package", set(build),
+                   readme=readme.block((SOURCE / "README.md").read_text(), "Host", 1, "sh"))
     print("\n".join(lacks))
     return bool(lacks)
 
