@@ -45,7 +45,7 @@ class Stopped(Exception):
 def show(*lines):
     """Lines on standard error; nobody reading them is no reason to fail."""
     try:
-        for line in lines:
+        for line in lines if sys.stderr else ():
             print(line, file=sys.stderr, flush=True)
     except OSError:
         pass
@@ -162,12 +162,24 @@ def check_writable(option, path):
         raise Failure(f"{option} {path}: {error.strerror}") from None
 
 
+def hold_streams():
+    """A standard stream that is closed would give its number to a file of ours. Whoever
+    writes to it then has the error that it would have had."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
+
+
 def run_script(main):
     """Runs main() and ends with its status; nothing ends in a stack of calls."""
     try:
+        hold_streams()
         catch_signals()
         status = main()
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except SystemExit as end:
         status = end.code or 0
     except Failure as failure:
@@ -184,8 +196,4 @@ def run_script(main):
         note(f"{where}{error.strerror or error}")
         status = EXIT_FAILURE
     # What could not be written is not tried again.
-    try:
-        sys.stderr.flush()
-    except OSError:
-        pass
     os._exit(status)

@@ -131,6 +131,17 @@ class VgpuRun(unittest.TestCase):
         self.assertEqual(done.returncode, 125)
         self.assertIn("/dev/full: No space left on device", done.stderr)
 
+    def test_streams_that_are_closed_are_no_others(self):
+        for redirection, status, out in (("<&-", 0, "said\n"), ("2>&-", 0, "said\n"),
+                                         (">&-", 1, "")):
+            done = subprocess.run(
+                f"'{COMMAND}' --driver soft sh -c 'cat; echo said' {redirection}", shell=True,
+                env=self.environment, text=True, capture_output=True, timeout=SECONDS,
+                stdin=subprocess.DEVNULL, check=False)
+            self.assertEqual((done.returncode, done.stdout), (status, out), done)
+            self.assertNotIn("Traceback", done.stderr)
+            self.check_nothing_left()
+
     def test_signals_reach_the_program_and_its_end_counts(self):
         for signo in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             process = self.start("echo up; exec sleep 1000")
