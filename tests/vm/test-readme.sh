@@ -54,7 +54,7 @@ readme_steps() {
 	# Once with the shell that people have: that of the guest overlooks much.
 	mkdir unpacked
 	cp "$package" unpacked
-	bash -euo pipefail -c "cd unpacked; $(cat install)"
+	USER=anna bash -euo pipefail -c "cd unpacked; $(cat install)"
 	cp "$package" .
 	package=${package##*/}
 	"$top/qemu/run-guest" --console "$tmp/console" --timeout 150 \
