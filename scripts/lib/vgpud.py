@@ -50,8 +50,11 @@ class Vgpud:
         if transport == "plain":
             place = f"memory = {self.folder}/vgpud.mem"
         self.config = self.folder / "vgpud.conf"
+        # One user, whose own programs these guests are: NVIDIA's driver may run without
+        # root, see docs/security.md.
         self.config.write_text(
-            f"[vgpud]\ndriver = {driver}\nlog-level = info\nlog-file = {self.log}\n\n"
+            f"[vgpud]\ndriver = {driver}\nallow-unprivileged = yes\n"
+            f"log-level = info\nlog-file = {self.log}\n\n"
             f"[vm private]\ntransport = {transport}\n{place}\n", encoding="utf-8")
         self.process = None
 
