@@ -54,7 +54,8 @@ static void start(const char *kind, unsigned int number, const char *when)
 	/* Of a build with sanitizers: it comes before their library. */
 	check_eq(setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1), 0);
 	touch("0");
-	snprintf(sections, sizeof(sections), "[vm qemu]\nsize = 256M\nsocket = %s\n",
+	snprintf(sections, sizeof(sections),
+		"[vm qemu]\nsize = 256M\nmax-processes = 7\nsocket = %s\n",
 		qemu_socket());
 	pair_start(&pair, &(struct pair_options){
 				  .worker = FAKE_WORKER,
@@ -200,8 +201,8 @@ TEST(what_a_broker_said_before_it_died_is_heard)
 	/* The broker has a worker, and knows of the guest. */
 	pair_wait_log(&pair, " is warm", 1);
 	heartbeat = __atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED);
-	guest_wait_for(__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED) !=
-		       heartbeat);
+	guest_wait_for(
+		__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED) != heartbeat);
 	guest_claim(&guest, 0, "late-two");
 	/* Its keeper hears nothing until the broker is dead. */
 	check_eq(kill(pair.pid, SIGSTOP), 0);

@@ -387,12 +387,12 @@ TEST(no_vm_takes_the_last_worker_from_one_that_has_none)
 		guest_open(&first[i], 0, "app");
 	}
 	guest_connect(&guest, pair.socket);
-	check_eq(guest_open_refused(&guest, 0, "app"), VGPU_REASON_LIMIT);
+	check_eq(guest_open_refused(&guest, 0, "app"), VGPU_REASON_WORKERS);
 	guest_connect(&other, path);
 	guest_open(&other, 0, "app");
 	/* Now each has one. */
 	guest_connect(&third, path);
-	check_eq(guest_open_refused(&third, 0, "app"), VGPU_REASON_LIMIT);
+	check_eq(guest_open_refused(&third, 0, "app"), VGPU_REASON_WORKERS);
 	guest_close(&first[0], 0);
 	guest_ask(&third, 0, VGPU_CHANNEL_OPENING);
 	guest_wait(&third, 0, VGPU_CHANNEL_OPEN);

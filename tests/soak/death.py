@@ -43,6 +43,7 @@ SECTIONS = """
 [vm machine]
 socket = {}
 size = 256M
+max-processes = 7
 """
 VECTORS = 32
 STEPS_MAX = 20000
