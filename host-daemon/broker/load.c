@@ -66,8 +66,11 @@ int load_log(const struct config *config)
 
 	if (!config->log_file)
 		return 0;
+	/* A FIFO that nobody reads is an error, and not waited for. */
 	fd = open(config->log_file,
-		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0640);
+		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW |
+			O_NONBLOCK,
+		0640);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		reason = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
 	else if (S_ISREG(st.st_mode))
@@ -75,6 +78,7 @@ int load_log(const struct config *config)
 	if (!reason && dup2(fd, STDERR_FILENO) < 0)
 		reason = strerror(errno);
 	vgpu_close(fd);
+	vgpu_log_never_wait();
 	if (reason)
 		vgpu_log_error("log-file %s: %s", config->log_file, reason);
 	return reason ? EXIT_FAILURE : 0;

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,7 @@ static int run_broker(const char *name, const char *version)
 	prctl(PR_SET_NAME, "vgpud-broker");
 	vgpu_log_init("vgpud-broker", VGPU_LOG_INFO);
 	forbid_reading();
+	vgpu_log_never_wait();
 	if (strcmp(version, LINK_VERSION)) {
 		vgpu_log_error("this broker speaks version %s with its keeper, the one "
 			       "that runs version %s: vgpud has to be restarted",
@@ -143,6 +145,13 @@ static void take_log_variable(void)
 		setenv("VGPU_LOG", level, 1);
 }
 
+static bool has_room(int fd)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+
+	return fd >= 0 && poll(&poller, 1, 0) > 0 && poller.revents & POLLOUT;
+}
+
 static int run_keeper(const char *path, bool check)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
@@ -150,6 +159,7 @@ static int run_keeper(const char *path, bool check)
 	_vgpu_cleanup_(vgpu_closep) int fd = -1, console = -1;
 	int r;
 
+	vgpu_log_never_wait();
 	take_log_variable();
 	vgpu_log_init("vgpud", VGPU_LOG_INFO);
 	forbid_reading();
@@ -167,7 +177,7 @@ static int run_keeper(const char *path, bool check)
 	r = load_log(config);
 	if (!r)
 		r = keeper_run(&config, text, path);
-	if (r && config->log_file && console >= 0)
+	if (r && config->log_file && has_room(console))
 		dprintf(console, "vgpud has ended with status %d: %s says why\n", r,
 			config->log_file);
 	return r;

@@ -4,22 +4,37 @@
  *
  * A line is formatted on the stack and written by a single write(2), so that
  * lines of several threads and processes do not mix. errno survives. What cannot be
- * written is dropped and counted, and the count comes before the next line that can.
+ * written is dropped and counted, and the count comes before the next line that can. A
+ * daemon asks never to wait: who does not read its log must not stop it.
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "vgpu/log.h"
 
 #define LOG_LINE_MAX 2048 /* longer lines are cut: a log is read by people */
+
+/* How a line is written so that nobody waits, where that was asked for. */
+enum log_kind {
+	LOG_PLAIN,  /* it was not asked for, or a write never waits there */
+	LOG_SOCKET, /* each write says so */
+	LOG_POLLED, /* only if there is room */
+};
+
+static_assert(LOG_LINE_MAX <= PIPE_BUF, "a pipe has room for all of a line or for none");
 
 static const char *const level_names[_VGPU_LOG_N] = {
 	[VGPU_LOG_NONE] = "none",
@@ -32,6 +47,8 @@ static const char *const level_names[_VGPU_LOG_N] = {
 static const char *log_ident = "vgpu";
 static enum vgpu_log_level log_level = VGPU_LOG_NONE;
 static int log_fd = STDERR_FILENO;
+static int own_fd = -1; /* to the same pipe, and never waits; -1: none */
+static enum log_kind log_kind;
 static uint32_t log_n_lost; /* lines not written, and not yet told; atomic */
 static bool log_is_cut;	    /* a line ended in its middle; atomic */
 
@@ -79,6 +96,51 @@ enum vgpu_log_level vgpu_log_get_level(void)
 	return log_level;
 }
 
+/*
+ * O_NONBLOCK belongs to all who write to the same pipe, and is not ours to set. So a pipe
+ * is opened once more, which gives a descriptor of our own to it. Where that is not
+ * allowed we ask for room first; then another writer may take it in between.
+ *
+ * Return: that descriptor, or -1.
+ */
+static int open_again(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+
+void vgpu_log_never_wait(void)
+{
+	struct stat st;
+
+	if (own_fd >= 0)
+		close(own_fd);
+	own_fd = -1;
+	log_kind = LOG_PLAIN;
+	if (fstat(log_fd, &st) < 0 || S_ISREG(st.st_mode))
+		return;
+	if (S_ISFIFO(st.st_mode))
+		own_fd = open_again(log_fd);
+	if (own_fd < 0)
+		log_kind = S_ISSOCK(st.st_mode) ? LOG_SOCKET : LOG_POLLED;
+}
+
+static ssize_t write_once(const char *line, size_t size)
+{
+	struct pollfd poller = { .fd = log_fd, .events = POLLOUT };
+
+	if (log_kind == LOG_SOCKET)
+		return send(log_fd, line, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (log_kind == LOG_POLLED &&
+		(poll(&poller, 1, 0) <= 0 || !(poller.revents & POLLOUT))) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return write(own_fd >= 0 ? own_fd : log_fd, line, size);
+}
+
 /* Writes a line whole. A full disk or a closed pipe loses lines, never the caller's
  * work. Returns: whether it was written. */
 static bool write_line(const char *line, size_t size)
@@ -86,7 +148,7 @@ static bool write_line(const char *line, size_t size)
 	ssize_t n;
 
 	do
-		n = write(log_fd, line, size);
+		n = write_once(line, size);
 	while (n < 0 && errno == EINTR);
 	if (n > 0 && (size_t)n < size)
 		__atomic_store_n(&log_is_cut, true, __ATOMIC_RELAXED);

@@ -5,9 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -80,4 +83,75 @@ TEST(a_pipe_that_is_full_loses_whole_lines_and_never_waits)
 	bytes[n] = '\0';
 	check(strstr(bytes, "1 lines could not be written here\n"));
 	check(strstr(bytes, "info: found\n"));
+}
+
+/* Fills what is behind a descriptor, whose writes wait. */
+static void fill(int fd)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+	char bytes[4096];
+
+	memset(bytes, 'x', sizeof(bytes));
+	while (poll(&poller, 1, 0) > 0 && poller.revents & POLLOUT)
+		check(write(fd, bytes, 256) > 0);
+}
+
+/* Lines that are written to what nobody reads, by a process that may be held up. */
+static void expect_loss(int from, int to)
+{
+	char bytes[4096];
+	ssize_t n, size = 0;
+	int flags;
+
+	check_eq(dup2(to, STDERR_FILENO), STDERR_FILENO);
+	unsetenv("VGPU_LOG");
+	vgpu_log_init("test", VGPU_LOG_INFO);
+	vgpu_log_never_wait();
+	fill(to);
+	/* Had it to wait, the test's time would end it. */
+	for (int i = 0; i < 5000; i++)
+		vgpu_log_info("lost %d", i);
+	flags = fcntl(to, F_GETFL);
+	check(flags >= 0 && !(flags & O_NONBLOCK));
+	check_eq(fcntl(from, F_SETFL, O_NONBLOCK), 0);
+	while (read(from, bytes, sizeof(bytes)) > 0)
+		;
+	vgpu_log_info("found");
+	while (size < (ssize_t)sizeof(bytes) - 1 &&
+		(n = read(from, bytes + size, sizeof(bytes) - 1 - (size_t)size)) > 0)
+		size += n;
+	bytes[size] = '\0';
+	check(strstr(bytes, " lines could not be written here\n"));
+	check(strstr(bytes, "info: found\n"));
+	check(!strstr(strstr(bytes, "info: found"), "lost"));
+}
+
+TEST(a_pipe_that_nobody_reads_does_not_hold_up_who_shall_never_wait)
+{
+	int fds[2];
+
+	check_eq(pipe2(fds, O_CLOEXEC), 0);
+	expect_loss(fds[0], fds[1]);
+}
+
+TEST(a_socket_that_nobody_reads_does_not_either)
+{
+	int fds[2];
+
+	check_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	expect_loss(fds[0], fds[1]);
+}
+
+TEST(a_terminal_that_was_stopped_does_not_either)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave;
+	struct termios mode;
+
+	check(master >= 0 && !grantpt(master) && !unlockpt(master));
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	check(slave >= 0);
+	check_eq(tcgetattr(slave, &mode), 0);
+	cfmakeraw(&mode);
+	check_eq(tcsetattr(slave, TCSANOW, &mode), 0);
+	expect_loss(master, slave);
 }

@@ -37,6 +37,14 @@ int vgpu_log_open(const char *path);
 /* Sends further lines to a descriptor, which stays the caller's. */
 void vgpu_log_use(int fd);
 
+/*
+ * Further lines never wait for whoever reads them: what does not fit into a pipe, a
+ * socket or a terminal is lost and counted. Without it the log waits, as any program's
+ * does. For a daemon, whose log others may cause. To be called again after its descriptor
+ * was made to lead elsewhere.
+ */
+void vgpu_log_never_wait(void);
+
 bool vgpu_log_enabled(enum vgpu_log_level level);
 enum vgpu_log_level vgpu_log_get_level(void);
 
