@@ -31,6 +31,11 @@
 /* One that lives may be starting workers for many processes at once. */
 #define OPEN_TIMEOUT_NS 60000000000ull
 #define OPEN_LOOK_US 20000u
+/* A host that is silent for so long is gone if its worker is silent too, which is asked
+ * some time before, and for as long. */
+#define HOST_SILENCE_NS 3000000000ull
+#define HOST_DOUBT_NS 1000000000ull
+#define WORKER_SILENCE_NS 2000000000ull
 
 /* SHIM_ERROR_HOST_GONE in words. */
 #define END_OF_SESSION "%s; calls fail with CUDA_ERROR_UNKNOWN (999) from here on"
@@ -131,7 +136,7 @@ static int await_answer(struct shim_channel *channel, uint64_t deadline)
 	while (get_state(channel) == VGPU_CHANNEL_OPENING) {
 		uint64_t now = shim_now_ns();
 
-		if (transport->ops->is_dead(transport)) {
+		if (transport->ops->silence_ns(transport) == SHIM_GONE) {
 			shim_reason_note(
 				SHIM_REASON_SILENT, "%s", shim_sentence_no_answer);
 			return vgpu_error_origin(-ECONNRESET);
@@ -325,12 +330,54 @@ static void tell_end(const struct shim_channel *channel)
 	shim_reason_tell(SHIM_REASON_ENDED, END_OF_SESSION, text);
 }
 
+/* Asks the worker whether it lives, again and again. Threads race here harmlessly: what
+ * each stores is true. Returns: whether it has answered lately. */
+static bool worker_answers(struct shim_channel *channel)
+{
+	struct vgpu_channel_control *control = channel->control;
+	const uint64_t head = __atomic_load_n(&control->head, __ATOMIC_RELAXED);
+	const uint32_t asked = __atomic_load_n(&control->asked, __ATOMIC_RELAXED);
+	const uint64_t now = shim_now_ns();
+	uint64_t since;
+
+	if (head != __atomic_load_n(&channel->answered_head, __ATOMIC_RELAXED) ||
+		/* Partner: vgpu_ring_answer(). */
+		asked == __atomic_load_n(&control->answered, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&channel->answered_ns, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&channel->answered_head, head, __ATOMIC_RELAXED);
+		__atomic_store_n(&control->asked, asked + 1, __ATOMIC_RELEASE);
+		channel->transport.ops->doorbell(
+			&channel->transport, VGPU_DOORBELL_CHANNEL(channel->number));
+		return true;
+	}
+	since = __atomic_load_n(&channel->answered_ns, __ATOMIC_RELAXED);
+	return now < since || now - since < WORKER_SILENCE_NS;
+}
+
+/*
+ * A session is its worker's. A broker that is being replaced, hangs, or belongs to a host
+ * with more to do than it can leaves it as it is: so that one is silent is no reason as
+ * long as the other answers.
+ */
+static bool is_lost(struct shim_channel *channel)
+{
+	const struct shim_transport_ops *ops = channel->transport.ops;
+	uint64_t silence_ns;
+
+	if (get_state(channel) != VGPU_CHANNEL_OPEN)
+		return true;
+	silence_ns = ops->silence_ns(&channel->transport);
+	if (silence_ns == SHIM_GONE)
+		return true;
+	return silence_ns > HOST_DOUBT_NS && !worker_answers(channel) &&
+	       silence_ns > HOST_SILENCE_NS;
+}
+
 bool shim_channel_is_dead(struct shim_channel *channel)
 {
 	if (__atomic_load_n(&channel->dead, __ATOMIC_RELAXED))
 		return true;
-	if (get_state(channel) == VGPU_CHANNEL_OPEN &&
-		!channel->transport.ops->is_dead(&channel->transport))
+	if (!is_lost(channel))
 		return false;
 	if (!__atomic_exchange_n(&channel->dead, 1, __ATOMIC_RELAXED))
 		tell_end(channel);

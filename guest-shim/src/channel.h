@@ -29,6 +29,10 @@ struct shim_channel {
 
 	/* Nonzero once the host was seen to be gone; never goes back. */
 	uint32_t dead;
+	/* When the worker answered last while the host itself was silent, and what it had
+	 * taken from the ring by then. */
+	uint64_t answered_ns;
+	uint64_t answered_head;
 };
 
 /*

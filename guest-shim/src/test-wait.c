@@ -164,16 +164,17 @@ static void sleep_in_vain(struct shim_transport *transport, const uint32_t *word
 		answer_after(host.n_sleeps);
 }
 
-static bool never(struct shim_transport *transport)
+static uint64_t not_silent(struct shim_transport *transport)
 {
-	return false;
+	return 0;
 }
 
-static const struct shim_transport_ops can_wake = {
-	.doorbell = ring, .sleep = sleep_in_vain, .is_dead = never, .can_be_woken = true
-};
+static const struct shim_transport_ops can_wake = { .doorbell = ring,
+	.sleep = sleep_in_vain,
+	.silence_ns = not_silent,
+	.can_be_woken = true };
 static const struct shim_transport_ops cannot_wake = {
-	.doorbell = ring, .sleep = sleep_in_vain, .is_dead = never
+	.doorbell = ring, .sleep = sleep_in_vain, .silence_ns = not_silent
 };
 
 static struct shim_channel begin(

@@ -178,12 +178,14 @@ static void socket_sleep(struct shim_transport *transport, const uint32_t *word,
 	syscall(SYS_futex, word, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
-static bool socket_is_dead(struct shim_transport *transport)
+static uint64_t socket_silence_ns(struct shim_transport *transport)
 {
 	struct pollfd poller = { .fd = transport->socket_fd, .events = POLLRDHUP };
 
 	return poll(&poller, 1, 0) > 0 &&
-	       poller.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL);
+			       poller.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)
+		       ? SHIM_GONE
+		       : 0;
 }
 
 const struct shim_transport_ops shim_transport_socket = {
@@ -192,6 +194,6 @@ const struct shim_transport_ops shim_transport_socket = {
 	.doorbell = socket_doorbell,
 	.can_be_woken = true,
 	.sleep = socket_sleep,
-	.is_dead = socket_is_dead,
+	.silence_ns = socket_silence_ns,
 	.close = socket_close,
 };

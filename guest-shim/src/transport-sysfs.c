@@ -4,7 +4,8 @@
  *
  * The memory is the device's BAR2, mapped through the file resource2; the doorbell
  * register is in BAR0. No interrupt reaches a process this way, so sleeping means
- * polling with growing pauses, and that the host lives is told by its heartbeat.
+ * polling with growing pauses, and that the host lives is told by its heartbeat, or by
+ * the worker where that stands still: see shim_channel_is_dead().
  * A second ivshmem device of another kind is not ours: the magic decides.
  */
 
@@ -35,10 +36,6 @@
 #define REGISTERS_SIZE 4096 /* BAR0 has 256 bytes, a mapping has pages */
 #define REGISTER_DOORBELL 3 /* 32-bit index: peer << 16 | vector */
 #define HOST_PEER 0u
-
-/* No heartbeat for this long: the host is gone. A broker that is replaced, or a host that
- * is very busy, is back earlier. */
-#define HEARTBEAT_DEAD_NS 3000000000ull
 
 /* Pauses of a poller grow from the first to the second of these. */
 #define PAUSE_MIN_US 20u
@@ -208,7 +205,7 @@ static void sysfs_sleep(struct shim_transport *transport, const uint32_t *word,
 }
 
 /* Threads race here harmlessly: each stores a heartbeat with a time not before it. */
-static bool sysfs_is_dead(struct shim_transport *transport)
+static uint64_t sysfs_silence_ns(struct shim_transport *transport)
 {
 	uint64_t heartbeat =
 		__atomic_load_n(&transport->header->heartbeat, __ATOMIC_RELAXED);
@@ -217,10 +214,10 @@ static bool sysfs_is_dead(struct shim_transport *transport)
 	if (heartbeat != __atomic_load_n(&transport->heartbeat, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&transport->heartbeat_ns, now, __ATOMIC_RELAXED);
 		__atomic_store_n(&transport->heartbeat, heartbeat, __ATOMIC_RELAXED);
-		return false;
+		return 0;
 	}
 	since = __atomic_load_n(&transport->heartbeat_ns, __ATOMIC_RELAXED);
-	return now > since && now - since > HEARTBEAT_DEAD_NS;
+	return now > since ? now - since : 0;
 }
 
 const struct shim_transport_ops shim_transport_sysfs = {
@@ -228,6 +225,6 @@ const struct shim_transport_ops shim_transport_sysfs = {
 	.open = sysfs_open,
 	.doorbell = sysfs_doorbell,
 	.sleep = sysfs_sleep,
-	.is_dead = sysfs_is_dead,
+	.silence_ns = sysfs_silence_ns,
 	.close = sysfs_close,
 };

@@ -19,6 +19,8 @@
 
 struct shim_transport;
 
+#define SHIM_GONE UINT64_MAX
+
 struct shim_transport_ops {
 	const char *name;
 
@@ -36,8 +38,9 @@ struct shim_transport_ops {
 	void (*sleep)(struct shim_transport *transport, const uint32_t *word,
 		uint32_t seen, uint32_t timeout_us);
 
-	/* Returns: whether the host has been seen to be gone. Any thread may ask. */
-	bool (*is_dead)(struct shim_transport *transport);
+	/* Returns: for how long nothing of the host itself was seen, in ns, or SHIM_GONE
+	 * if it is certain that it is gone. Any thread may ask. */
+	uint64_t (*silence_ns)(struct shim_transport *transport);
 
 	void (*close)(struct shim_transport *transport);
 };

@@ -215,6 +215,7 @@ static void take(struct loop *loop, const struct vgpu_frame *frame)
  * announcing sleep, as with frames. Partner: fence_lane_done(). */
 static bool may_sleep(struct session *session)
 {
+	vgpu_ring_answer(&session->consumer);
 	return vgpu_ring_prepare_sleep(&session->consumer) && !fence_has_due(session);
 }
 
@@ -261,6 +262,7 @@ static void sleep_until_called(struct loop *loop)
 	bool listens;
 
 	if (session->poll) {
+		vgpu_ring_answer(&session->consumer);
 		pause_for(loop->pause);
 		if (loop->pause < PAUSE_MAX_NS)
 			loop->pause *= 2;

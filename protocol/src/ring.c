@@ -227,6 +227,16 @@ void vgpu_ring_announce_idle(struct vgpu_ring_consumer *consumer)
 	__atomic_store_n(&consumer->control->consumer_idle, 1, __ATOMIC_RELAXED);
 }
 
+void vgpu_ring_answer(struct vgpu_ring_consumer *consumer)
+{
+	struct vgpu_channel_control *control = consumer->control;
+	const uint32_t asked = __atomic_load_n(&control->asked, __ATOMIC_RELAXED);
+
+	/* Partner: the guest's look at it, some time after it asked. */
+	if (asked != __atomic_load_n(&control->answered, __ATOMIC_RELAXED))
+		__atomic_store_n(&control->answered, asked, __ATOMIC_RELAXED);
+}
+
 bool vgpu_ring_prepare_sleep(struct vgpu_ring_consumer *consumer)
 {
 	__atomic_store_n(&consumer->control->consumer_sleeping, 1, __ATOMIC_RELAXED);

@@ -428,6 +428,18 @@ def test_header_that_lies_changes_nothing_for_the_host(host, api):
     still_serves(host, api)
 
 
+def test_a_worker_says_that_it_lives_whenever_it_is_asked(host, api):
+    """What a guest goes by while the host's heart does not beat."""
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    for asked in (1, 2, 0xFFFFFFFF, 7):
+        channel.put("I", channel.area + 8, asked)
+        channel.ring_doorbell(1)
+        channel.wait(lambda: channel.u32(channel.area + 136) == asked, "the answer")
+    channel.close()
+    still_serves(host, api)
+
+
 def test_boot_nonce_that_lies_costs_its_own_memory_only(host, api):
     """A header that names one boot after the other: each ends the channels of the last."""
     channel, other = Channel(api, host.socket), Channel(api, host.socket)

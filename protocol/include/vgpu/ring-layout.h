@@ -187,7 +187,10 @@ static_assert(
 struct vgpu_channel_control {
 	/* Guest: end of what is submitted. Partner: the consumer's acquire load. */
 	uint64_t tail;
-	uint64_t reserved0[7];
+	/* Guest: a number that it changes, and then rings, to see whether the worker
+	 * lives while the host's heart does not beat. */
+	uint32_t asked;
+	uint32_t reserved0[13];
 
 	/* Host: end of what is consumed. Partner: the producer's acquire load. */
 	uint64_t head;
@@ -198,7 +201,9 @@ struct vgpu_channel_control {
 	/* Host: nonzero for at least VGPU_RING_SETTLE_NS before consumer_sleeping is set.
 	 * While it is 0 a producer need not look any further, see ring.c. */
 	uint32_t consumer_idle;
-	uint32_t reserved2[14];
+	/* Host: what `asked` was when the dispatcher last had nothing to do. */
+	uint32_t answered;
+	uint32_t reserved2[13];
 
 	/* Host: how many faults work of the process met so far. When it has grown, a
 	 * guest asks which of its contexts are concerned (vgpuContextFault). */

@@ -68,6 +68,11 @@ bool vgpu_ring_is_asleep(const struct vgpu_ring_producer *producer);
 bool vgpu_ring_is_missed(const struct vgpu_channel_control *control);
 
 /*
+ * Says that the consumer lives, if that was asked for. To be called before each sleep.
+ */
+void vgpu_ring_answer(struct vgpu_ring_consumer *consumer);
+
+/*
  * Copies the next frame out of the ring.
  *
  * @framep:	on success the private copy, valid until the next call
