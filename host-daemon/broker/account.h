@@ -21,6 +21,8 @@ struct account {
 	struct budget log;	 /* lines that its guests cause */
 	struct budget processes; /* guest processes that begin */
 	uint64_t host_memory;	 /* of its workers, as counted last */
+	uint64_t turn;		/* when it was given a worker last, by the pool's count */
+	unsigned int n_waiting; /* channels that may have one, as counted last */
 	struct image_store images; /* code for its next processes */
 	uint32_t n_images_max;
 	struct quota_page *quota; /* its device memory; all workers of it hold the page */

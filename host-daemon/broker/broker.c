@@ -14,8 +14,10 @@
 #include <string.h>
 
 #include "broker/broker.h"
+#include "broker/closer.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
+#include "broker/shortage.h"
 #include "broker/signals.h"
 #include "broker/slots.h"
 #include "vgpu/error.h"
@@ -190,10 +192,7 @@ static int handle_quota(struct broker *broker, const struct link_message *messag
 
 static int handle_no_worker(struct broker *broker, int error)
 {
-	vgpu_log_error("a worker cannot be started: %s", strerror(-error));
-	if (broker->pool.n_spawning)
-		broker->pool.n_spawning--;
-	pool_handle_failure(broker, VGPU_REASON_HOST);
+	pool_handle_no_worker(broker, error);
 	broker_check_drained(broker);
 	return 0;
 }
@@ -282,6 +281,9 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 		return handle_sync(broker);
 	case LINK_DRAIN:
 		return handle_drain(broker);
+	case LINK_PING:
+		link_send_id(broker->link, LINK_PONG, message->id);
+		return 0;
 	}
 	return vgpu_error_origin(-EPROTO);
 }
@@ -323,6 +325,30 @@ static int open_accounts(struct broker *broker)
 	return 0;
 }
 
+static int handle_wiper(struct loop_source *source)
+{
+	struct broker *broker =
+		(struct broker *)((char *)source - offsetof(struct broker, wiper_source));
+
+	wiper_handle_done(&broker->wiper);
+	sweep_vms(broker);
+	return 0;
+}
+
+/* What may take the kernel long is done by threads. */
+static int start_helpers(struct broker *broker)
+{
+	int r;
+
+	r = closer_start();
+	if (!r)
+		r = wiper_init(&broker->wiper);
+	if (!r)
+		r = loop_add(&broker->loop, &broker->wiper_source, broker->wiper.done,
+			handle_wiper);
+	return r;
+}
+
 static int broker_init(struct broker *broker)
 {
 	sigset_t set;
@@ -359,7 +385,10 @@ static int broker_init(struct broker *broker)
 		vgpu_log_error("io_uring cannot be set up: %s", strerror(-r));
 		return r;
 	}
-	r = loop_add(&broker->loop, &broker->link_source, broker->link, handle_link);
+	r = start_helpers(broker);
+	if (!r)
+		r = loop_add(
+			&broker->loop, &broker->link_source, broker->link, handle_link);
 	if (r)
 		return vgpu_error_trace(r);
 	r = link_send_id(broker->link, LINK_READY, 0);
@@ -371,14 +400,17 @@ static void broker_deinit(struct broker *broker)
 	struct worker *worker;
 	struct vm *vm;
 
+	wiper_deinit(&broker->wiper);
 	while ((worker = TAILQ_FIRST(&broker->pool.workers)))
 		worker_free(worker);
 	while ((vm = TAILQ_FIRST(&broker->vms))) {
 		TAILQ_REMOVE(&broker->vms, vm, entry);
 		vm_free(vm);
 	}
-	if (broker->loop.has_ring)
+	if (broker->loop.has_ring) {
 		loop_remove(&broker->link_source);
+		loop_remove(&broker->wiper_source);
+	}
 	loop_deinit(&broker->loop);
 	for (unsigned int i = 0; broker->accounts && i < broker->config->n_vms; i++)
 		account_deinit(&broker->accounts[i]);
@@ -387,7 +419,11 @@ static void broker_deinit(struct broker *broker)
 
 int broker_run(const struct config *config, int link)
 {
-	struct broker broker = { .config = config, .link = link };
+	struct broker broker = {
+		.config = config,
+		.link = link,
+		.wiper = WIPER_NULL,
+	};
 	int r;
 
 	r = broker_init(&broker);
@@ -397,5 +433,7 @@ int broker_run(const struct config *config, int link)
 		vgpu_log_error("the broker ends: %s", strerror(-r));
 	broker_deinit(&broker);
 	vgpu_close(link);
+	if (shortage_is(r))
+		return EXIT_SHORTAGE;
 	return r ? EXIT_FAILURE : EXIT_SUCCESS;
 }

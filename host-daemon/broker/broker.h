@@ -14,6 +14,8 @@
 #include "broker/config.h"
 #include "broker/loop.h"
 #include "broker/vm.h"
+#include "broker/pool.h"
+#include "broker/wiper.h"
 #include "broker/worker.h"
 
 struct broker {
@@ -27,9 +29,11 @@ struct broker {
 	struct account *accounts; /* one for each [vm NAME] */
 	TAILQ_HEAD(, vm) vms;
 	struct loop_timer heartbeat;
+	struct wiper wiper; /* of what its VMs give back */
+	struct loop_source wiper_source;
 	int64_t memory_checked; /* ms: when workers were looked at last */
 
-	/* Workers, and channels that wait for one, first come first served. */
+	/* Workers, and channels that wait for one, of each section the first first. */
 	struct worker_pool pool;
 	TAILQ_HEAD(, channel) waiting;
 };

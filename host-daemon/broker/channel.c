@@ -13,6 +13,7 @@
  */
 
 #include <ctype.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,9 +27,13 @@
 /* From claim to hello it is a few instructions. Who was stopped there for longer finds
  * its claim gone when it goes on, and makes another. */
 #define CHANNEL_CLAIM_MS 3000
+/* Memory that could not be emptied is tried again after this. */
+#define CHANNEL_RETRY_MS 1000
 
 enum channel_action channel_judge(enum channel_phase phase, uint32_t state)
 {
+	if (phase == CHANNEL_EMPTYING)
+		return CHANNEL_NOTHING;
 	if (state == VGPU_CHANNEL_CLOSING)
 		return phase == CHANNEL_IDLE ? CHANNEL_CLEAR : CHANNEL_CLOSE;
 	switch (phase) {
@@ -77,6 +82,8 @@ void channel_init(struct channel *channel, struct vm *vm, uint32_t index,
 	channel->worker = NULL;
 	channel->claimed_since = 0;
 	finish_grant(channel);
+	channel->wipe.wiper = NULL;
+	channel->retry_at = 0;
 }
 
 static struct broker *broker_of(const struct channel *channel)
@@ -100,38 +107,143 @@ bool channel_is_active(const struct channel *channel)
  * What a channel holds
  */
 
-static void release_extents(struct channel *channel)
+static struct channel *of_wipe(struct wipe *wipe)
 {
-	struct vm *vm = channel->vm;
-	uint32_t first = 0, n;
-
-	__atomic_store_n(&channel->record->grant_n, 0, __ATOMIC_RELEASE);
-	/* Emptied before they are free: a broker that dies between does it again. */
-	while (extent_find(&vm->extents, channel->index, first, &first, &n)) {
-		vm_punch(vm, layout_extent_off(&vm->layout, first),
-			(uint64_t)n * VGPU_EXTENT_SIZE);
-		extent_give(&vm->extents, channel->index, first, n);
-		first += n;
-	}
-	channel->record->first_extent = 0;
-	channel->record->n_extents = 0;
+	return (struct channel *)((char *)wipe - offsetof(struct channel, wipe));
 }
 
-static void release_all(struct channel *channel)
+/* Others of its VM may have what it held. */
+static void finish_emptying(struct channel *channel)
 {
-	release_extents(channel);
-	vm_punch(channel->vm, layout_area_off(&channel->vm->layout, channel->index),
-		VGPU_AREA_SIZE);
+	struct ledger_channel *record = channel->record;
+	struct broker *broker = broker_of(channel);
+
+	record->first_extent = 0;
+	record->n_extents = 0;
+	/* Before another guest can claim the entry: a broker that dies between the two
+	 * leaves one that the next broker clears. */
+	record->phase = CHANNEL_IDLE;
+	if (record->after == CHANNEL_AFTER_FREE)
+		entry_free(channel);
+	else if (broker->synced)
+		channel_look(channel);
+	vm_handle_emptied(channel->vm);
+}
+
+static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error);
+
+/* Each piece is free once it is empty: a broker that dies between does it again. */
+static void handle_piece(struct wipe *wipe, uint64_t offset, uint64_t size)
+{
+	struct channel *channel = of_wipe(wipe);
+	struct vm *vm = channel->vm;
+
+	if (!channel->is_area_next)
+		extent_give(&vm->extents, channel->index,
+			(offset - vm->layout.extents_off) / VGPU_EXTENT_SIZE,
+			size / VGPU_EXTENT_SIZE);
+}
+
+/* The first run of what it still has, then its area, then it is done. */
+static void empty_next(struct channel *channel)
+{
+	struct vm *vm = channel->vm;
+	uint32_t first, n;
+
+	channel->retry_at = 0;
+	channel->wipe = (struct wipe){
+		.section = vm->config->index,
+		.fd = vm->shm,
+		.piece_fn = handle_piece,
+		.done_fn = handle_wiped,
+	};
+	if (vm->gone) {
+		finish_emptying(channel);
+		return;
+	}
+	channel->is_area_next = !extent_find(&vm->extents, channel->index, 0, &first, &n);
+	if (channel->is_area_next) {
+		channel->wipe.offset = layout_area_off(&vm->layout, channel->index);
+		channel->wipe.end = channel->wipe.offset + VGPU_AREA_SIZE;
+	} else {
+		channel->wipe.offset = layout_extent_off(&vm->layout, first);
+		channel->wipe.end = channel->wipe.offset + (uint64_t)n * VGPU_EXTENT_SIZE;
+	}
+	wiper_add(&vm->broker->wiper, &channel->wipe);
+}
+
+/* What cannot be emptied is nobody's to have. */
+static void handle_failed_wipe(struct channel *channel, int error)
+{
+	if (account_may_log(channel->vm->account))
+		vgpu_log_error(
+			"vm=%s channel=%u: its memory cannot be emptied (%s): it is not "
+			"used again before it can",
+			channel->vm->config->name, channel->index, strerror(-error));
+	channel->retry_at = loop_now() + CHANNEL_RETRY_MS;
+}
+
+static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
+{
+	struct channel *channel = of_wipe(wipe);
+
+	(void)wiper;
+	if (error && !channel->vm->gone)
+		handle_failed_wipe(channel, error);
+	else if (channel->is_area_next)
+		finish_emptying(channel);
+	else
+		empty_next(channel);
+}
+
+bool channel_is_being_emptied(const struct channel *channel)
+{
+	return channel->wipe.wiper != NULL;
+}
+
+/*
+ * Gives everything back, and then lets the guest see what comes after. No worker has it
+ * any more.
+ */
+static void empty(struct channel *channel, enum channel_after after)
+{
+	struct ledger_channel *record = channel->record;
+
+	record->after = after;
+	__atomic_store_n(&record->grant_n, 0, __ATOMIC_RELEASE);
+	/* Partner: the next broker, should this one die at any of these stores. */
+	__atomic_store_n(&record->phase, CHANNEL_EMPTYING, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->worker, 0, __ATOMIC_RELEASE);
+	empty_next(channel);
 }
 
 /* Gives everything back and makes the entry free. */
 static void clear(struct channel *channel)
 {
-	release_all(channel);
-	/* Before another guest can claim the entry: a broker that dies between the two
-	 * leaves one that the next broker clears. */
-	channel->record->phase = CHANNEL_IDLE;
-	entry_free(channel);
+	empty(channel, CHANNEL_AFTER_FREE);
+}
+
+/* Which channels' extents are about to be free. Returns: whether there are any. */
+static bool find_leaving(const struct vm *vm, bool is_leaving[VGPU_CHANNELS_MAX])
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++) {
+		is_leaving[i] = vm->channels[i].record->phase == CHANNEL_EMPTYING &&
+				!vm->channels[i].retry_at;
+		found |= is_leaving[i];
+	}
+	return found;
+}
+
+/* Whether so many extents in a row cannot be had now, but soon. */
+static bool will_fit(const struct vm *vm, uint32_t n_extents)
+{
+	bool is_leaving[VGPU_CHANNELS_MAX] = { false };
+
+	return !extent_fits(&vm->extents, n_extents, NULL) &&
+	       find_leaving(vm, is_leaving) &&
+	       extent_fits(&vm->extents, n_extents, is_leaving);
 }
 
 /*
@@ -330,6 +442,11 @@ static void send_assign(struct channel *channel)
 	worker_send(channel->worker, &message, fds);
 }
 
+bool channel_can_begin(const struct channel *channel)
+{
+	return !will_fit(channel->vm, LAYOUT_GRANT_EXTENTS_MIN);
+}
+
 bool channel_assign(struct channel *channel, struct worker *worker)
 {
 	struct ledger_channel *record = channel->record;
@@ -436,6 +553,16 @@ static int grant(
 	return extent_own(extents, channel->index, *firstp, want->n_extents);
 }
 
+bool channel_must_wait(const struct channel *channel, const struct control_want *want)
+{
+	const struct ledger_channel *record = channel->record;
+	const bool is_granted = record->grant_n == want->n_extents &&
+				record->grant_cookie == want->cookie;
+
+	return record->phase == CHANNEL_OPEN && !is_granted &&
+	       will_fit(channel->vm, want->n_extents);
+}
+
 bool channel_handle_want(struct channel *channel, const struct control_want *want)
 {
 	struct control_message message = {
@@ -508,6 +635,8 @@ void channel_tick(struct channel *channel)
 {
 	int64_t now;
 
+	if (channel->retry_at && loop_now() >= channel->retry_at)
+		empty_next(channel);
 	if (channel->record->phase != CHANNEL_IDLE ||
 		entry_state(channel) != VGPU_CHANNEL_CLAIMED) {
 		channel->claimed_since = 0;
@@ -555,6 +684,15 @@ static bool is_opening(const struct channel *channel)
 	       channel->record->phase == CHANNEL_HELD;
 }
 
+/* Of a VM that is gone nobody is given anything: what is left need not be emptied. */
+static void hasten(struct channel *channel, enum channel_after after)
+{
+	if (after == CHANNEL_AFTER_FREE)
+		channel->record->after = after;
+	if (channel->vm->gone && wiper_cut(&channel->wipe))
+		finish_emptying(channel);
+}
+
 void channel_end(struct channel *channel, enum channel_after after, uint32_t reason,
 	unsigned int grace_ms)
 {
@@ -579,7 +717,9 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 	}
 	if (record->phase == CHANNEL_ENDING)
 		return;
-	if (after == CHANNEL_AFTER_FREE)
+	if (record->phase == CHANNEL_EMPTYING)
+		hasten(channel, after);
+	else if (after == CHANNEL_AFTER_FREE)
 		clear(channel);
 	else if (after == CHANNEL_AFTER_DEAD && !entry_die(channel, reason))
 		clear(channel);
@@ -657,13 +797,7 @@ void channel_handle_worker_gone(struct channel *channel)
 			clear(channel);
 		return;
 	}
-	release_all(channel);
-	record->phase = CHANNEL_IDLE;
-	record->worker = 0;
-	if (after == CHANNEL_AFTER_FREE)
-		entry_free(channel);
-	if (broker_of(channel)->synced)
-		channel_look(channel);
+	empty(channel, after);
 }
 
 /*
@@ -697,6 +831,7 @@ void channel_restore_worker(struct channel *channel, struct worker *worker)
 		restore_open(channel);
 		return;
 	case CHANNEL_ENDING:
+	case CHANNEL_EMPTYING:
 		break;
 	case CHANNEL_DEAD:
 		record->after = CHANNEL_AFTER_DEAD;
@@ -716,8 +851,12 @@ void channel_restore(struct channel *channel)
 	struct ledger_channel *record = channel->record;
 
 	entry_announce(channel);
-	if (channel->worker)
+	if (channel->worker || channel_is_being_emptied(channel))
 		return;
+	if (record->phase == CHANNEL_EMPTYING) {
+		empty(channel, record->after);
+		return;
+	}
 	if (record->worker) {
 		channel_handle_worker_gone(channel);
 		return;
@@ -728,7 +867,9 @@ void channel_restore(struct channel *channel)
 		return;
 	}
 	/* It may have extents by now, of a worker that it was never given. */
-	record->phase = CHANNEL_IDLE;
 	slots_give(channel);
-	release_extents(channel);
+	if (extent_count(&channel->vm->extents, channel->index))
+		empty(channel, CHANNEL_AFTER_REFUSED);
+	else
+		record->phase = CHANNEL_IDLE;
 }

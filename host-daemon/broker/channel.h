@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "broker/ledger.h"
+#include "broker/wiper.h"
 #include "control.h"
 
 struct vm;
@@ -23,6 +24,9 @@ struct channel {
 	struct worker *worker;	       /* NULL without one */
 	bool is_counted; /* while WAITING: its VM's rate of processes allows it */
 	int64_t claimed_since; /* ms, while its entry is seen to be claimed; else 0 */
+	struct wipe wipe;      /* under way while the phase is EMPTYING */
+	bool is_area_next;     /* of what is emptied: all extents are */
+	int64_t retry_at;      /* ms, not 0: it could not be emptied */
 };
 
 /* What the state word in shared memory asks for. */
@@ -58,6 +62,10 @@ void channel_reboot(struct channel *channel, const uint8_t boot_id[16]);
 /* Whether it takes part in the limits of workers. */
 bool channel_is_active(const struct channel *channel);
 
+/* Whether a channel that waits would be given its first arena, or be refused for good;
+ * else some is about to be free. */
+bool channel_can_begin(const struct channel *channel);
+
 /* A warm worker for a channel that waits. Returns: whether it took the worker. */
 bool channel_assign(struct channel *channel, struct worker *worker);
 
@@ -67,6 +75,9 @@ void channel_refuse(struct channel *channel, uint32_t reason);
 /* What its worker says. Returns: whether that made sense. */
 bool channel_handle_opened(struct channel *channel, uint32_t reason);
 bool channel_handle_want(struct channel *channel, const struct control_want *want);
+
+/* Whether the answer to that is to wait for arena that is about to be free. */
+bool channel_must_wait(const struct channel *channel, const struct control_want *want);
 
 /* Why its worker is about to end by itself, or to be killed. */
 void channel_note_reason(struct channel *channel, uint32_t reason);
@@ -82,6 +93,9 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 
 /* After the worker was reaped, or is known to be gone: takes back what it held. */
 void channel_handle_worker_gone(struct channel *channel);
+
+/* Whether its memory is in the hands of the broker's wiper. */
+bool channel_is_being_emptied(const struct channel *channel);
 
 /* A new broker finds what the last one left. */
 void channel_restore_worker(struct channel *channel, struct worker *worker);

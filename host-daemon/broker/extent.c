@@ -86,6 +86,23 @@ bool extent_find(const struct extent_table *table, uint32_t channel, uint32_t fr
 	return false;
 }
 
+bool extent_fits(const struct extent_table *table, uint32_t n_extents,
+	const bool is_leaving[VGPU_CHANNELS_MAX])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < table->n_extents && n < n_extents; i++) {
+		const uint8_t owner = table->owners[i];
+
+		if (owner == EXTENT_NOBODY || (is_leaving && owner <= VGPU_CHANNELS_MAX &&
+						      is_leaving[owner - 1]))
+			n++;
+		else
+			n = 0;
+	}
+	return n >= n_extents;
+}
+
 uint32_t extent_count(const struct extent_table *table, uint32_t channel)
 {
 	uint32_t n = 0;

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "vgpu/ring-layout.h"
+
 #define EXTENT_NOBODY 0
 
 enum {
@@ -45,5 +47,12 @@ int extent_give(
 /* Finds the channel's first run at or behind `from`. Returns: whether there is one. */
 bool extent_find(const struct extent_table *table, uint32_t channel, uint32_t from,
 	uint32_t *firstp, uint32_t *n_extentsp);
+
+/*
+ * Whether there is a free run of that length; extents of channels for which is_leaving is
+ * set count as free, if it is not NULL.
+ */
+bool extent_fits(const struct extent_table *table, uint32_t n_extents,
+	const bool is_leaving[VGPU_CHANNELS_MAX]);
 
 uint32_t extent_count(const struct extent_table *table, uint32_t channel);

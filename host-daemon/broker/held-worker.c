@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "broker/child.h"
+#include "broker/closer.h"
 #include "broker/held-worker.h"
 #include "broker/link.h"
 #include "control.h"
@@ -160,7 +161,7 @@ struct held_worker *held_worker_free(struct held_worker *worker)
 		while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	vgpu_close(worker->control);
+	closer_close(worker->control);
 	vgpu_close(worker->stats);
 	vgpu_close(worker->log);
 	free(worker);

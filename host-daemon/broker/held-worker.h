@@ -26,6 +26,9 @@ struct held_worker {
 
 TAILQ_HEAD(held_workers, held_worker);
 
+/* Descriptors of one in a process of vgpud. */
+#define HELD_WORKER_FDS 3
+
 /*
  * Starts a worker. It dies with the keeper, and holds standard descriptors and its own
  * two only.

@@ -10,9 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "broker/closer.h"
 #include "broker/image-files.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
+
+/* Freed in less time than a turn of the loop may take: half a second for a GiB. */
+#define EMPTY_AT_ONCE_MAX (64ull << 20)
 
 void image_files_init(struct image_files *files)
 {
@@ -22,7 +26,7 @@ void image_files_init(struct image_files *files)
 void image_files_deinit(struct image_files *files)
 {
 	while (files->n_given)
-		close(files->given[--files->n_given].fd);
+		closer_close(files->given[--files->n_given].fd);
 }
 
 void image_files_assume(struct image_files *files)
@@ -39,7 +43,7 @@ bool image_files_have_room(
 
 static void remove_at(struct image_files *files, unsigned int i)
 {
-	close(files->given[i].fd);
+	closer_close(files->given[i].fd);
 	files->given[i] = files->given[--files->n_given];
 }
 
@@ -81,8 +85,9 @@ void image_files_take_back(struct image_files *files, uint32_t cookie)
 
 		if (file->cookie != cookie)
 			continue;
-		/* Whoever still maps it finds nothing there. */
-		if (!ftruncate(file->fd, 0))
+		/* Whoever still maps it finds nothing there. A large one would keep the
+		 * loop from other VMs meanwhile: it counts until the worker ends. */
+		if (file->size <= EMPTY_AT_ONCE_MAX && !ftruncate(file->fd, 0))
 			files->size -= image_store_memory(file->size);
 		remove_at(files, i);
 		return;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "broker/closer.h"
 #include "broker/image-store.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
@@ -112,7 +113,7 @@ static void take_out(struct image_store *store, struct stored_image *image)
 	TAILQ_REMOVE(&store->images, image, entry);
 	store->size -= image_store_memory(image->size);
 	store->n--;
-	image->fd = vgpu_close(image->fd);
+	image->fd = closer_close(image->fd);
 }
 
 static void give_slot(struct image_store *store, const struct stored_image *image)

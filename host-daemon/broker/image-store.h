@@ -23,6 +23,9 @@
 /* Of those that are there and those that are gone together. */
 #define IMAGE_STORE_SLOTS 1024u
 
+/* Of all descriptors that a process of vgpud may have, one in so many may be an image. */
+#define IMAGE_STORE_FD_SHARE 4
+
 struct stored_image {
 	TAILQ_ENTRY(stored_image) entry;
 	uint8_t digest[CONTROL_DIGEST_SIZE];

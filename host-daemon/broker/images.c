@@ -9,14 +9,11 @@
 
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/closer.h"
 #include "broker/images.h"
 #include "vgpu/error.h"
-
-/* Of all descriptors that a process of vgpud may have, those that may be images. */
-#define IMAGES_FD_SHARE 4
 
 uint32_t images_n_max(unsigned int n_vms)
 {
@@ -25,7 +22,7 @@ uint32_t images_n_max(unsigned int n_vms)
 
 	if (!n_vms || getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return 1;
-	n = limit.rlim_cur / IMAGES_FD_SHARE / n_vms;
+	n = limit.rlim_cur / IMAGE_STORE_FD_SHARE / n_vms;
 	return n < IMAGE_STORE_N_MAX ? n : IMAGE_STORE_N_MAX;
 }
 
@@ -190,15 +187,15 @@ static void keep(
 
 bool images_handle_keep(struct worker *worker, const struct control_image *given, int fd)
 {
-	_vgpu_cleanup_(vgpu_closep) int own = fd;
 	struct vm *vm = vm_of(worker);
+	bool is_sane;
 
-	if (!worker->channel || !image_store_accepts(own, given->size))
-		return false;
+	is_sane = worker->channel && image_store_accepts(fd, given->size);
 	/* Whose file it is may not be known: it was another broker that gave it. */
-	if (vm && image_files_claim(&worker->files, own))
-		keep(vm, worker, given, &own);
-	return true;
+	if (is_sane && vm && image_files_claim(&worker->files, fd))
+		keep(vm, worker, given, &fd);
+	closer_close(fd);
+	return is_sane;
 }
 
 void images_restore(struct broker *broker, const struct link_message *message, int fd)
@@ -207,11 +204,11 @@ void images_restore(struct broker *broker, const struct link_message *message, i
 	struct account *account;
 
 	if (image->config_index >= broker->config->n_vms) {
-		close(fd);
+		closer_close(fd);
 		return;
 	}
 	account = &broker->accounts[image->config_index];
 	if (image_store_find(&account->images, image->digest) ||
 		image_store_add(&account->images, image->digest, image->size, fd))
-		close(fd);
+		closer_close(fd);
 }

@@ -8,7 +8,8 @@
  * so that the next broker, which is started when one dies, finds which channel has
  * which worker and which extents. Every step is written so that stopping after any
  * store leaves a state the next broker can take up: the worker is noted before
- * anything is given to it, and erased after everything was taken back.
+ * anything is given to it, and erased once the channel is EMPTYING. An extent has its
+ * owner until it is empty, so a broker that finds that phase empties what is left.
  */
 
 #include <assert.h>
@@ -27,8 +28,9 @@ enum channel_phase {
 	CHANNEL_ASSIGNED, /* a worker has it and has not answered */
 	CHANNEL_HELD,	  /* the window was refused, the worker waits for another */
 	CHANNEL_OPEN,
-	CHANNEL_ENDING, /* the worker was told to go, or killed */
-	CHANNEL_DEAD,	/* the worker is gone, the guest has not closed yet */
+	CHANNEL_ENDING,	  /* the worker was told to go, or killed */
+	CHANNEL_DEAD,	  /* the worker is gone, the guest has not closed yet */
+	CHANNEL_EMPTYING, /* what it held is emptied before others may have it */
 	_CHANNEL_PHASE_N,
 };
 
@@ -42,7 +44,7 @@ enum channel_after {
 
 struct ledger_channel {
 	uint32_t phase;		/* enum channel_phase */
-	uint32_t after;		/* enum channel_after, while ENDING */
+	uint32_t after;		/* enum channel_after, while ENDING or EMPTYING */
 	uint32_t reason;	/* enum vgpu_channel_reason; NONE while nothing ends it */
 	uint32_t served;	/* whether the worker was ever told of a guest */
 	uint64_t worker;	/* the keeper's number of it, 0: none */

@@ -17,7 +17,7 @@
 
 /* Changes with anything in this file or in ledger.h: a broker that was replaced on disk
  * says so, and does not take up what it would misread. */
-#define LINK_VERSION "3"
+#define LINK_VERSION "4"
 
 enum link_type {
 	_LINK_NONE,
@@ -30,8 +30,9 @@ enum link_type {
 	LINK_SYNC,	/* all that the last broker knew was told */
 	LINK_DRAIN,	/* end all workers, then exit with 0 */
 	LINK_QUOTA,	/* section; fd: its quota page. Before all VMs */
+	LINK_PING,	/* id: a count; answer LINK_PONG */
 	/* either way */
-	LINK_IMAGE,	/* id, image; fd: code to be kept for the VM's next process */
+	LINK_IMAGE, /* id, image; fd: code to be kept for the VM's next process */
 	/* broker to keeper */
 	LINK_READY,	  /* the event loop runs */
 	LINK_SPAWN,	  /* start a worker: one LINK_WORKER or LINK_NO_WORKER follows */
@@ -39,6 +40,7 @@ enum link_type {
 	LINK_VM_DONE,	  /* id: nothing of it is in use any more */
 	LINK_WORKER_DONE, /* id: its end is written down */
 	LINK_IMAGE_DONE,  /* image: it had to make room */
+	LINK_PONG,	  /* id: that of the ping */
 	_LINK_N,
 };
 

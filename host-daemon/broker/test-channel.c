@@ -26,6 +26,7 @@ static const uint8_t table[_CHANNEL_PHASE_N][_VGPU_CHANNEL_STATE_N + 1] = {
 	[CHANNEL_OPEN] = { X, X, X, O, X, X, C, X },
 	[CHANNEL_ENDING] = { O, O, O, O, O, O, C, O },
 	[CHANNEL_DEAD] = { C, C, C, C, C, O, C, C },
+	[CHANNEL_EMPTYING] = { O, O, O, O, O, O, O, O },
 };
 
 TEST(every_phase_has_an_answer_to_every_state)

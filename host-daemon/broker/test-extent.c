@@ -121,3 +121,21 @@ TEST(no_order_of_taking_and_giving_loses_an_extent)
 		check_eq(total, 64);
 	}
 }
+
+TEST(runs_that_fit_now_or_once_others_have_left)
+{
+	bool is_leaving[VGPU_CHANNELS_MAX] = { false };
+	uint8_t owners[] = { 0, 0, 3, 3, 0, 4, 0, 0 };
+	const struct extent_table table = { owners, sizeof(owners) };
+
+	check(extent_fits(&table, 2, NULL));
+	check(!extent_fits(&table, 3, NULL));
+	check(!extent_fits(&table, 3, is_leaving));
+	is_leaving[2] = true;
+	check(extent_fits(&table, 5, is_leaving));
+	check(!extent_fits(&table, 6, is_leaving));
+	check(!extent_fits(&table, 5, NULL));
+	is_leaving[3] = true;
+	check(extent_fits(&table, 8, is_leaving));
+	check(!extent_fits(&table, 9, is_leaving));
+}

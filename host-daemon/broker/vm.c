@@ -9,13 +9,13 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/closer.h"
 #include "broker/doorbell.h"
 #include "vgpu/error.h"
 
@@ -112,7 +112,7 @@ struct vm *vm_free(struct vm *vm)
 		close(vm->doorbells[i]);
 	for (uint32_t i = 0; i < vm->n_interrupts; i++)
 		close(vm->interrupts[i]);
-	vgpu_close(vm->shm);
+	closer_close(vm->shm);
 	vgpu_close(vm->ledger_fd);
 	free(vm);
 	return NULL;
@@ -147,16 +147,12 @@ void vm_interrupt(struct vm *vm)
 			vm->interrupts[VGPU_DOORBELL_CONTROL]);
 }
 
-void vm_punch(struct vm *vm, uint64_t offset, uint64_t size)
+void vm_handle_emptied(struct vm *vm)
 {
-	if (vm->gone)
-		return;
-	if (fallocate(vm->shm, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size) <
-		0)
-		vgpu_log_error("vm=%s: %llu bytes of its memory at offset %llu cannot be "
-			       "emptied: %m",
-			vm->config->name, (unsigned long long)size,
-			(unsigned long long)offset);
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		if (vm->channels[i].worker)
+			worker_go_on(vm->channels[i].worker);
+	pool_update(vm->broker);
 }
 
 static struct vm *of_control(struct loop_source *source)
@@ -284,7 +280,8 @@ bool vm_is_done(const struct vm *vm)
 	if (!vm->gone)
 		return false;
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
-		if (vm->channels[i].record->worker)
+		if (vm->channels[i].record->worker ||
+			channel_is_being_emptied(&vm->channels[i]))
 			return false;
 	return true;
 }

@@ -92,8 +92,8 @@ bool vm_has_boot_id(const struct vm *vm);
 /* Tells the guest that an entry changed. */
 void vm_interrupt(struct vm *vm);
 
-/* Gives bytes of the shared memory back to the host; they read as zero then. */
-void vm_punch(struct vm *vm, uint64_t offset, uint64_t size);
+/* Arena that was one channel's is free for others. */
+void vm_handle_emptied(struct vm *vm);
 
 /* Copies shared bytes once: both pointers and the size are multiples of 8. */
 void vm_read_shared(void *destination, const void *source, size_t size);

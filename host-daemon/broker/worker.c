@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker: a worker process as the broker sees it, and the pool of them
+ * Worker: a worker process as the broker sees it
  *
  * A worker is STARTING, then WARM, then BUSY with one channel, then ENDING; it never
  * takes a step back, because what a guest did to it cannot be known. Whatever it says
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/closer.h"
 #include "broker/images.h"
 #include "broker/session.h"
 #include "broker/slots.h"
@@ -29,18 +30,6 @@
  * for arena a few times in its life, and says one or two words about each image. */
 #define WORKER_MESSAGES 1024
 #define WORKER_MESSAGE_MS 2
-/* Pause after a worker that failed to start, doubled each time. */
-#define POOL_PAUSE_MIN_MS 250
-#define POOL_PAUSE_MAX_MS 30000
-/* A guest that has just been given a worker starts up as well, on the same processors:
- * it goes first. */
-#define POOL_REST_MS 20
-/* Workers that start at the same time. */
-#define POOL_STARTING_MAX 8
-
-/* Lines of all workers that have met no guest, at once and then one in each such time. */
-#define POOL_LOG_LINES 500
-#define POOL_LOG_MS 100
 
 static int handle_control(struct loop_source *source);
 
@@ -85,7 +74,8 @@ struct worker *worker_free(struct worker *worker)
 	loop_clear_timer(&worker->rest);
 	worker_log_deinit(&worker->log);
 	image_files_deinit(&worker->files);
-	vgpu_close(worker->control);
+	/* With descriptors that it sent and nobody took out. */
+	closer_close(worker->control);
 	vgpu_close(worker->stats);
 	free(worker);
 	return NULL;
@@ -267,7 +257,7 @@ static void handle_nonsense(struct worker *worker)
 static void close_all(const int fds[CONTROL_FDS_MAX])
 {
 	for (int i = 0; i < CONTROL_FDS_MAX; i++)
-		vgpu_close(fds[i]);
+		closer_close(fds[i]);
 }
 
 static void take_out(struct worker *worker)
@@ -277,6 +267,14 @@ static void take_out(struct worker *worker)
 
 	if (!control_receive(worker->control, &message, fds))
 		close_all(fds);
+}
+
+/* Arena that the worker wants is being emptied: it is answered then, by another broker if
+ * this one dies, because the message stays where it is. */
+static bool must_wait(const struct worker *worker, const struct control_message *message)
+{
+	return message->type == CONTROL_WANT && worker->channel && !worker->has_exited &&
+	       channel_must_wait(worker->channel, &message->want);
 }
 
 /* Returns: whether there may be more. */
@@ -295,6 +293,12 @@ static bool receive(struct worker *worker)
 		worker->hung_up = true;
 		loop_remove(&worker->source);
 		link_send_id(worker->broker->link, LINK_KILL, worker->id);
+		return false;
+	}
+	if (!r && must_wait(worker, &message)) {
+		close_all(fds);
+		worker->waits = true;
+		loop_remove(&worker->source);
 		return false;
 	}
 	budget_take(&worker->messages, loop_now());
@@ -335,6 +339,16 @@ static int handle_control(struct loop_source *source)
 	return 0;
 }
 
+void worker_go_on(struct worker *worker)
+{
+	if (!worker->waits)
+		return;
+	worker->waits = false;
+	if (loop_add(&worker->broker->loop, &worker->source, worker->control,
+		    handle_control))
+		kill_worker(worker);
+}
+
 static void log_exit(const struct worker *worker, int status)
 {
 	if (worker->state == WORKER_ENDING ||
@@ -354,7 +368,8 @@ void worker_handle_exit(struct worker *worker, int status)
 	struct channel *channel = worker->channel;
 
 	/* Its last words may still lie in the socket. */
-	if (worker->source.loop || worker->rest.loop)
+	worker->has_exited = true;
+	if (worker->source.loop || worker->rest.loop || worker->waits)
 		while (receive(worker))
 			;
 	worker_log_drain(&worker->log);
@@ -374,191 +389,4 @@ void worker_handle_exit(struct worker *worker, int status)
 	link_send_id(broker->link, LINK_WORKER_DONE, worker->id);
 	worker_free(worker);
 	pool_update(broker);
-}
-
-/*
- * Pool
- */
-
-void pool_init(struct worker_pool *pool)
-{
-	TAILQ_INIT(&pool->workers);
-	budget_init(&pool->log, POOL_LOG_LINES, POOL_LOG_MS, loop_now());
-}
-
-static struct worker *find_warm(struct broker *broker)
-{
-	struct worker *worker;
-
-	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
-		if (worker->state == WORKER_WARM && !worker->hung_up)
-			return worker;
-	return NULL;
-}
-
-/* Counts workers that live on, those of them that no channel has, and those of these
- * that are not ready yet. */
-static void count_workers(const struct broker *broker, unsigned int *n_livep,
-	unsigned int *n_idlep, unsigned int *n_startingp)
-{
-	const struct worker *worker;
-
-	*n_livep = *n_idlep = *n_startingp = broker->pool.n_spawning;
-	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
-		if (worker->hung_up)
-			continue;
-		*n_livep += worker->state != WORKER_ENDING;
-		*n_startingp += worker->state == WORKER_STARTING;
-		*n_idlep +=
-			worker->state == WORKER_STARTING || worker->state == WORKER_WARM;
-	}
-}
-
-/* Asks the keeper for so many. */
-static void spawn_workers(struct broker *broker, unsigned int n)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		if (link_send_id(broker->link, LINK_SPAWN, 0))
-			return;
-		broker->pool.n_spawning++;
-	}
-}
-
-/* Ends warm workers that were made for guests which gave up waiting. */
-static void dismiss_workers(struct broker *broker, unsigned int n)
-{
-	struct worker *worker;
-
-	while (n-- && (worker = find_warm(broker)))
-		worker_end(worker, CONTROL_STOP_MS);
-}
-
-static unsigned int min(unsigned int a, unsigned int b)
-{
-	return a < b ? a : b;
-}
-
-static unsigned int rest(unsigned int limit, unsigned int used)
-{
-	return used < limit ? limit - used : 0;
-}
-
-static int handle_turn(struct loop_timer *timer)
-{
-	struct worker_pool *pool =
-		(struct worker_pool *)((char *)timer -
-				       offsetof(struct worker_pool, turn));
-
-	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
-	return 0;
-}
-
-/* Lets channels have a worker as the rates of their VMs allow; others wait on. One that
- * was let in and goes away has used its place up: its worker is being made. */
-static void count_in(struct broker *broker)
-{
-	uint32_t wait, shortest = 0;
-	struct channel *channel;
-
-	TAILQ_FOREACH(channel, &broker->waiting, waiting) {
-		struct budget *processes = &channel->vm->account->processes;
-
-		if (channel->is_counted)
-			continue;
-		wait = budget_wait(processes, loop_now());
-		if (!wait)
-			channel->is_counted = budget_take(processes, loop_now());
-		else if (!shortest || wait < shortest)
-			shortest = wait;
-	}
-	if (shortest)
-		loop_set_timer(&broker->loop, &broker->pool.turn, shortest, handle_turn);
-}
-
-static struct channel *first_counted(struct broker *broker)
-{
-	struct channel *channel;
-
-	TAILQ_FOREACH(channel, &broker->waiting, waiting)
-		if (channel->is_counted)
-			return channel;
-	return NULL;
-}
-
-static int handle_rest_over(struct loop_timer *timer)
-{
-	struct worker_pool *pool =
-		(struct worker_pool *)((char *)timer -
-				       offsetof(struct worker_pool, rest));
-
-	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
-	return 0;
-}
-
-/* Returns: how many workers there should be that no channel has; n_idle there are. */
-static unsigned int count_wanted(const struct broker *broker, unsigned int n_idle)
-{
-	unsigned int n_waiting = 0, n_spare = broker->config->warm_workers;
-	const struct channel *channel;
-
-	TAILQ_FOREACH(channel, &broker->waiting, waiting)
-		n_waiting += channel->is_counted;
-	if (broker->pool.pause.loop)
-		n_spare = 0;
-	else if (broker->pool.rest.loop)
-		n_spare = min(n_spare, rest(n_idle, n_waiting));
-	return n_waiting + n_spare;
-}
-
-void pool_update(struct broker *broker)
-{
-	struct worker_pool *pool = &broker->pool;
-	unsigned int n_live, n_idle, n_starting, n_wanted, n;
-	struct channel *channel;
-	struct worker *worker;
-
-	if (!broker->synced || broker->draining)
-		return;
-	count_in(broker);
-	while ((channel = first_counted(broker)) && (worker = find_warm(broker))) {
-		channel_assign(channel, worker);
-		if (!pool->rest.loop)
-			loop_set_timer(&broker->loop, &pool->rest, POOL_REST_MS,
-				handle_rest_over);
-	}
-	count_workers(broker, &n_live, &n_idle, &n_starting);
-	n_wanted = count_wanted(broker, n_idle);
-	if (n_idle > n_wanted && !pool->pause.loop) {
-		dismiss_workers(broker, n_idle - n_wanted);
-		return;
-	}
-	/* Many at once would only keep each other, and us, from the processors. */
-	n = n_idle < n_wanted ? n_wanted - n_idle : 0;
-	n = min(n, rest(broker->config->max_workers, n_live));
-	spawn_workers(broker, min(n, rest(POOL_STARTING_MAX, n_starting)));
-}
-
-static int handle_pause_over(struct loop_timer *timer)
-{
-	struct worker_pool *pool =
-		(struct worker_pool *)((char *)timer -
-				       offsetof(struct worker_pool, pause));
-
-	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
-	return 0;
-}
-
-void pool_handle_failure(struct broker *broker, uint32_t reason)
-{
-	struct worker_pool *pool = &broker->pool;
-	unsigned int ms = POOL_PAUSE_MIN_MS;
-	struct channel *channel;
-
-	for (unsigned int i = 0; i < pool->n_failures && ms < POOL_PAUSE_MAX_MS; i++)
-		ms *= 2;
-	pool->n_failures++;
-	loop_set_timer(&broker->loop, &pool->pause,
-		ms < POOL_PAUSE_MAX_MS ? ms : POOL_PAUSE_MAX_MS, handle_pause_over);
-	while ((channel = TAILQ_FIRST(&broker->waiting)))
-		channel_refuse(channel, reason);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Worker: a worker process as the broker sees it, and the pool of them
+ * Worker: a worker process as the broker sees it
  */
 
 #include <stdbool.h>
@@ -44,19 +44,11 @@ struct worker {
 	bool is_condemned;	    /* for the memory it held: counted no more */
 	bool is_orphan;		    /* of a VM that no broker knows any more */
 	bool hung_up;		    /* closed its end; its exit will be reported */
+	bool has_exited;	    /* only what it has said is still heard */
+	bool waits;		    /* for arena; its messages wait in its socket */
 	struct image_files files;   /* of images, that it may have */
 	uint64_t host_memory;	    /* bytes that it has for itself, as seen last */
 	int32_t driver_version;
-};
-
-struct worker_pool {
-	TAILQ_HEAD(, worker) workers;
-	unsigned int n_spawning; /* asked of the keeper, not answered */
-	unsigned int n_failures; /* in a row, before READY */
-	struct loop_timer pause; /* no warm workers are made while it is set */
-	struct loop_timer turn;	 /* when a VM may begin its next process */
-	struct loop_timer rest;	 /* set: a guest starts, spare workers come after that */
-	struct budget log;	 /* lines of workers that have met no guest */
 };
 
 /*
@@ -82,13 +74,8 @@ void worker_end(struct worker *worker, unsigned int grace_ms);
 /* SIGKILL, of which the session learns as of any other end, with that reason. */
 void worker_kill(struct worker *worker, uint32_t reason);
 
+/* Hears a worker again that waited for arena. */
+void worker_go_on(struct worker *worker);
+
 /* It was reaped: tells the session's end, lets the channel go on, frees it. */
 void worker_handle_exit(struct worker *worker, int status);
-
-void pool_init(struct worker_pool *pool);
-
-/* Gives warm workers to channels that wait, and asks for as many as are missing. */
-void pool_update(struct broker *broker);
-
-/* A worker could not be started, or died early: channels that wait are refused. */
-void pool_handle_failure(struct broker *broker, uint32_t reason);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Closer: closes descriptors without anybody waiting for it
+ *
+ * Who closes the last descriptor of a memory frees that memory, and of what guests and
+ * workers hold nobody knows which is the last. One thread for the whole process.
+ */
+
+/* Return: 0 or -errno. Until then, closer_close() closes at once. */
+int closer_start(void);
+
+/* Closes a descriptor, which is the closer's from here on; -1 is none. Returns: -1. */
+int closer_close(int fd);

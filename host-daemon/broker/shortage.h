@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Shortage: what a host may lack for a while
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+
+/* Exit status of a broker that the host had no room for (EX_TEMPFAIL of sysexits.h). */
+#define EXIT_SHORTAGE 75
+
+/* Whether a failure (-errno) is one that passes when others have let go of something. */
+static inline bool shortage_is(int error)
+{
+	switch (-error) {
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case ENOBUFS:
+	case EAGAIN:
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Wiper: empties shared memory without anybody waiting for it
+ *
+ * To free memory takes the kernel half a second for each GiB. So it is done in pieces, by
+ * a thread that is no more urgent than a guest, and never by an event loop. One piece
+ * is under way at a time; sections take turns, and so do the wipes of a section: how much
+ * one VM gives back does not delay another.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/* Two milliseconds' work; a multiple of an extent. */
+#define WIPER_PIECE_SIZE (4ull << 20)
+
+struct wipe;
+struct wiper;
+
+/* A piece was emptied. */
+typedef void (*wipe_piece_fn)(struct wipe *wipe, uint64_t offset, uint64_t size);
+/* It is over: all was emptied, or it was cut, or a piece failed with -errno. The wipe may
+ * be added again, or freed, inside. */
+typedef void (*wipe_done_fn)(struct wiper *wiper, struct wipe *wipe, int error);
+
+struct wipe {
+	TAILQ_ENTRY(wipe) entry;
+	struct wiper *wiper;  /* NULL: not added, or over */
+	unsigned int section; /* who pays for it */
+	int fd;		      /* the owner's, open until it is over */
+	uint64_t offset;
+	uint64_t end;
+	wipe_piece_fn piece_fn; /* may be NULL */
+	wipe_done_fn done_fn;
+};
+
+struct wiper {
+	TAILQ_HEAD(, wipe) wipes;
+	struct wipe *current; /* of the piece under way */
+	unsigned int last_section;
+	bool has_thread;
+	pthread_t thread;
+	int asked; /* eventfd: there is a piece, or the thread is to end */
+	int done;  /* eventfd: the piece is done; to be polled */
+
+	/* The piece: written by one side while the other waits for its eventfd. */
+	int fd; /* -1: end */
+	uint64_t offset;
+	uint64_t size;
+	int result;
+};
+
+/* clang-format off */
+#define WIPER_NULL { .asked = -1, .done = -1 }
+/* clang-format on */
+
+/* Return: 0 or -errno; deinitialise in any case. */
+int wiper_init(struct wiper *wiper);
+
+/* Waits for the piece under way; wipes that are not over are forgotten. */
+void wiper_deinit(struct wiper *wiper);
+
+/* Begins to empty [wipe->offset, wipe->end) of wipe->fd; nothing is called from here. */
+void wiper_add(struct wiper *wiper, struct wipe *wipe);
+
+/* Nothing more of it is worth emptying. Returns: whether it is over now; else done_fn is
+ * still called, after the piece that is under way. */
+bool wiper_cut(struct wipe *wipe);
+
+/* To be called when wiper->done is readable. */
+void wiper_handle_done(struct wiper *wiper);
+
+/*
+ * Empties bytes of a file, so that they read as zero; where its file system cannot punch
+ * holes, zeros are written, no further than the file's end.
+ *
+ * Return: 0 or -errno.
+ */
+int wiper_empty(int fd, uint64_t offset, uint64_t size);
