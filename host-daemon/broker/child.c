@@ -20,8 +20,6 @@
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 
-#define EXIT_NOT_EXECUTED 127
-
 /* The priority that this process was started with; constant once it was raised. */
 static int given_nice;
 
@@ -54,7 +52,7 @@ static void __attribute__((__noreturn__)) run(const struct child *child, pid_t p
 
 	/* The parent may have died before the kernel was told to watch it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(EXIT_NOT_EXECUTED);
+		_exit(CHILD_EXIT_NOT_EXECUTED);
 	/* What is no part of vgpud itself is no more urgent than vgpud was made. */
 	if (child->own_session) {
 		setsid();
@@ -64,11 +62,11 @@ static void __attribute__((__noreturn__)) run(const struct child *child, pid_t p
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (child->network >= 0 && setns(child->network, CLONE_NEWNET) < 0)
-		_exit(EXIT_NOT_EXECUTED);
+		_exit(CHILD_EXIT_NOT_EXECUTED);
 	if (place_fds(child))
 		execv(child->path, child->argv);
 	vgpu_log_error("cannot execute %s: %s", child->path, strerror(errno));
-	_exit(EXIT_NOT_EXECUTED);
+	_exit(CHILD_EXIT_NOT_EXECUTED);
 }
 
 int child_raise_priority(int nice)

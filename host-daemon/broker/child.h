@@ -12,6 +12,8 @@
 /* The first given descriptor has this number in the child. */
 #define CHILD_FIRST_FD 3
 #define CHILD_FDS_MAX 4
+/* Exit status of a program that could not be executed. */
+#define CHILD_EXIT_NOT_EXECUTED 127
 
 struct child {
 	const char *path;

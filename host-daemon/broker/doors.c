@@ -8,12 +8,16 @@
  */
 
 #include <errno.h>
+#include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "broker/closer.h"
 #include "broker/doors.h"
 #include "broker/greeting.h"
 #include "broker/link.h"
@@ -31,6 +35,13 @@
 /* VMs that went and that the broker has not let go of yet: one that is slow to, or is
  * just being replaced, is not given more. */
 #define DOORS_GONE_MAX 64
+/* Descriptors that no section has: of keeper or broker itself, of workers that start or
+ * are spare, of a child between fork and exec. */
+#define DOORS_FD_RESERVE 80
+/* One that is there, and those before it that the broker is not done with. */
+#define DOORS_VMS_AT_ONCE 3
+/* A socket and its lock. */
+#define DOORS_FD_LISTENER 2
 /* A door at which no descriptor was left is not listened to for so long. */
 #define DOORS_DEAF_MS 100
 
@@ -94,7 +105,7 @@ void doors_keep_image(struct doors *doors, const struct link_message *message, i
 	if (!store || store->n >= IMAGE_STORE_N_MAX ||
 		image_store_find(store, image->digest) ||
 		image_store_add(store, image->digest, image->size, fd))
-		close(fd);
+		closer_close(fd);
 }
 
 void doors_drop_image(struct doors *doors, const struct link_message *message)
@@ -161,6 +172,113 @@ static unsigned int count_live_vms(struct doors *doors, const struct config_vm *
 	return count_vms(doors, config, false);
 }
 
+/*
+ * Descriptors. A section that takes more than its share waits or is refused; so there are
+ * always some left for the other sections, a broker, and workers.
+ */
+
+static unsigned int fd_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT_MAX)
+		return INT_MAX;
+	return limit.rlim_cur;
+}
+
+/* Most that a section has a use for: all its processes, or a VM and those before it that
+ * are not done with. */
+static unsigned int fds_wanted(const struct config_vm *config)
+{
+	const unsigned int n = config->transport == CONFIG_SOCKET
+				       ? config->max_processes + DOORS_SPARE_CONNECTIONS
+				       : DOORS_VMS_AT_ONCE;
+
+	return n * held_vm_n_fds(config);
+}
+
+/* What all sections together may have. */
+static unsigned int fds_available(const struct doors *doors)
+{
+	const unsigned int limit = fd_limit();
+	const unsigned int reserve =
+		limit / 3 < DOORS_FD_RESERVE ? limit / 3 : DOORS_FD_RESERVE;
+	const unsigned int taken = limit / IMAGE_STORE_FD_SHARE + reserve +
+				   DOORS_FD_LISTENER * doors->n_doors;
+
+	return limit > taken ? limit - taken : 0;
+}
+
+/* All have equal shares; what some have no use for is divided among the others. Each can
+ * have one VM, however few there are: doors_init() has warned then. */
+static unsigned int fd_share(const struct doors *doors, const struct config_vm *config)
+{
+	const unsigned int available = fds_available(doors);
+	const unsigned int one = held_vm_n_fds(config), wanted = fds_wanted(config);
+	unsigned int share = 0, last, left, n_others;
+
+	do {
+		last = share;
+		left = available;
+		n_others = 0;
+		for (unsigned int i = 0; i < doors->n_doors; i++) {
+			const unsigned int n = fds_wanted(doors->doors[i].config);
+
+			if (n > last)
+				n_others++;
+			else
+				left -= n;
+		}
+		share = n_others ? left / n_others : wanted;
+	} while (n_others && share > last);
+	share = share < wanted ? share : wanted;
+	return share > one ? share : one;
+}
+
+static unsigned int count_fds(const struct doors *doors, const struct config_vm *config)
+{
+	const struct held_vm *vm;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(vm, &doors->vms, entry)
+		if (vm->config == config)
+			n += held_vm_n_fds(config);
+	TAILQ_FOREACH(vm, &doors->leaving, entry)
+		n += vm->config == config;
+	return n;
+}
+
+static bool has_fds(const struct doors *doors, const struct config_vm *config)
+{
+	return count_fds(doors, config) + held_vm_n_fds(config) <=
+	       fd_share(doors, config);
+}
+
+/* Whether some of what the section has will soon be let go of. */
+static bool is_losing(struct doors *doors, const struct config_vm *config)
+{
+	const struct held_vm *vm;
+
+	TAILQ_FOREACH(vm, &doors->leaving, entry)
+		if (vm->config == config)
+			return true;
+	return count_vms(doors, config, true);
+}
+
+static void warn_of_few_fds(const struct doors *doors)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < doors->n_doors; i++)
+		n += fds_wanted(doors->doors[i].config);
+	if (n > fds_available(doors))
+		vgpu_log_warning(
+			"%u descriptors are few for the processes that all sections may "
+			"have: each has its share, and who needs more is refused; "
+			"LimitNOFILE= of systemd and ulimit -Hn allow more",
+			fd_limit());
+}
+
 /* Returns: why one more connection is refused, or NULL. */
 static const char *refusal(struct doors *doors, const struct config_vm *config)
 {
@@ -170,6 +288,8 @@ static const char *refusal(struct doors *doors, const struct config_vm *config)
 		return "one socket serves one QEMU at a time";
 	if (n >= config->max_processes + DOORS_SPARE_CONNECTIONS)
 		return "there are too many";
+	if (!has_fds(doors, config))
+		return "its share of vgpud's descriptors is used up";
 	return NULL;
 }
 
@@ -194,6 +314,7 @@ static void handle_connection(struct doors *doors, struct door *door)
 
 	/* Who only comes and goes waits at the door: each visit costs us a memory. */
 	if (count_vms(doors, config, true) >= DOORS_GONE_MAX ||
+		(!has_fds(doors, config) && is_losing(doors, config)) ||
 		!budget_take(&door->visits, doors_now())) {
 		door->deaf_until = doors_now() + DOORS_DEAF_MS;
 		return;
@@ -214,8 +335,10 @@ static void handle_connection(struct doors *doors, struct door *door)
 	}
 	r = held_vm_new(&vm, config, ++doors->last_id, fd);
 	if (r) {
-		vgpu_log_error("vm=%s: no memory or descriptors for it: %s", config->name,
-			strerror(-r));
+		if (may_log(doors, config))
+			vgpu_log_error("vm=%s: no memory or descriptors for it: %s",
+				config->name, strerror(-r));
+		door->deaf_until = doors_now() + DOORS_DEAF_MS;
 		return;
 	}
 	if (config->transport == CONFIG_IVSHMEM)
@@ -240,7 +363,7 @@ static void visit_plain(struct doors *doors, struct door *door)
 
 	if (door->plain && !door->plain->gone && held_vm_is_replaced(door->plain))
 		lose_vm(doors, door->plain);
-	if (count_live_vms(doors, door->config))
+	if (count_live_vms(doors, door->config) || !has_fds(doors, door->config))
 		return;
 	r = held_vm_new_plain(&door->plain, door->config, ++doors->last_id, &reason);
 	if (!r) {
@@ -266,6 +389,46 @@ void doors_visit_plains(struct doors *doors)
 			visit_plain(doors, &doors->doors[i]);
 }
 
+static struct held_vm *of_wipe(struct wipe *wipe)
+{
+	return (struct held_vm *)((char *)wipe - offsetof(struct held_vm, wipe));
+}
+
+static struct doors *of_wiper(struct wiper *wiper)
+{
+	return (struct doors *)((char *)wiper - offsetof(struct doors, wiper));
+}
+
+static void let_go(struct doors *doors, struct held_vm *vm);
+
+static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
+{
+	struct held_vm *vm = of_wipe(wipe);
+	struct doors *doors = of_wiper(wiper);
+
+	TAILQ_REMOVE(&doors->leaving, vm, entry);
+	if (error)
+		held_vm_free(vm);
+	else
+		let_go(doors, vm);
+}
+
+/* Has its memory emptied, and frees it then. Who still holds it may fill it again, to
+ * have it freed in one go when we close it: so it is looked at again at the end. */
+static void let_go(struct doors *doors, struct held_vm *vm)
+{
+	if (!held_vm_is_large(vm)) {
+		held_vm_free(vm);
+		return;
+	}
+	vm->wipe.fd = vm->shm;
+	vm->wipe.offset = 0;
+	vm->wipe.end = vm->size;
+	vm->wipe.done_fn = handle_wiped;
+	TAILQ_INSERT_TAIL(&doors->leaving, vm, entry);
+	wiper_add(&doors->wiper, &vm->wipe);
+}
+
 void doors_forget_vm(struct doors *doors, uint64_t id)
 {
 	struct held_vm *vm;
@@ -279,7 +442,14 @@ void doors_forget_vm(struct doors *doors, uint64_t id)
 		if (doors->doors[i].plain == vm)
 			doors->doors[i].plain = NULL;
 	TAILQ_REMOVE(&doors->vms, vm, entry);
-	held_vm_free(vm);
+	/* The file of transport plain stays where it is. */
+	if (vm->config->transport == CONFIG_PLAIN) {
+		held_vm_free(vm);
+		return;
+	}
+	held_vm_strip(vm);
+	vm->wipe.section = vm->config->index;
+	let_go(doors, vm);
 }
 
 /* Returns: the descriptor to poll, -1 while the door is deaf. */
@@ -291,7 +461,7 @@ static int listening_fd(const struct door *door)
 
 unsigned int doors_count_polls(const struct doors *doors)
 {
-	unsigned int n = doors->n_doors;
+	unsigned int n = 1 + doors->n_doors;
 	struct held_vm *vm;
 
 	TAILQ_FOREACH(vm, &doors->vms, entry)
@@ -299,11 +469,12 @@ unsigned int doors_count_polls(const struct doors *doors)
 	return n;
 }
 
-/* One for each door and one for each VM, in list order. */
+/* The wiper, then one for each door and one for each VM, in list order. */
 void doors_fill_polls(const struct doors *doors, struct pollfd *polls)
 {
 	struct held_vm *vm;
 
+	*polls++ = (struct pollfd){ doors->wiper.done, POLLIN, 0 };
 	for (unsigned int i = 0; i < doors->n_doors; i++)
 		*polls++ = (struct pollfd){ listening_fd(&doors->doors[i]), POLLIN, 0 };
 	/* What a peer may send is never read; only its end matters. */
@@ -328,7 +499,7 @@ int doors_timeout(const struct doors *doors)
  */
 void doors_dispatch(struct doors *doors, const struct pollfd *polls)
 {
-	const struct pollfd *poll = polls + doors->n_doors;
+	const struct pollfd *door = polls + 1, *poll = door + doors->n_doors;
 	struct held_vm *vm;
 
 	TAILQ_FOREACH(vm, &doors->vms, entry) {
@@ -337,8 +508,10 @@ void doors_dispatch(struct doors *doors, const struct pollfd *polls)
 		poll++;
 	}
 	for (unsigned int i = 0; i < doors->n_doors; i++)
-		if (polls[i].revents)
+		if (door[i].revents)
 			handle_connection(doors, &doors->doors[i]);
+	if (polls->revents)
+		wiper_handle_done(&doors->wiper);
 }
 
 void doors_tell_all(struct doors *doors)
@@ -480,6 +653,9 @@ static void sort_vms(struct doors *doors, const struct config *config)
 		}
 		vm->config = section;
 	}
+	TAILQ_FOREACH(vm, &doors->leaving, entry)
+		if (vm->config)
+			vm->config = find_section(config, vm->config);
 }
 
 /* What the doors hold beside their listeners and VMs. */
@@ -514,6 +690,7 @@ int doors_reload(struct doors *doors, const struct config *config)
 		return r;
 	}
 	sort_vms(doors, config);
+	warn_of_few_fds(&next);
 	for (unsigned int i = 0; i < next.n_doors; i++) {
 		door = find_door(doors, next.doors[i].config);
 		if (!door)
@@ -535,11 +712,19 @@ int doors_init(struct doors *doors, const struct config *config)
 	struct doors next = { .n_doors = 0 };
 	int r;
 
-	*doors = (struct doors){ .link = -1 };
+	*doors = (struct doors){ .link = -1, .wiper = WIPER_NULL };
 	TAILQ_INIT(&doors->vms);
+	TAILQ_INIT(&doors->leaving);
+	r = wiper_init(&doors->wiper);
+	if (r) {
+		vgpu_log_error("vgpud cannot start a thread: %s", strerror(-r));
+		return r;
+	}
 	r = open_new_doors(doors, &next, config);
 	doors->doors = next.doors;
 	doors->n_doors = next.n_doors;
+	if (!r)
+		warn_of_few_fds(doors);
 	return r;
 }
 
@@ -553,8 +738,12 @@ void doors_deinit(struct doors *doors)
 {
 	struct held_vm *vm;
 
-	while ((vm = TAILQ_FIRST(&doors->vms)))
-		doors_forget_vm(doors, vm->id);
+	wiper_deinit(&doors->wiper);
+	TAILQ_CONCAT(&doors->leaving, &doors->vms, entry);
+	while ((vm = TAILQ_FIRST(&doors->leaving))) {
+		TAILQ_REMOVE(&doors->leaving, vm, entry);
+		held_vm_free(vm);
+	}
 	doors_close(doors);
 	empty_doors(doors);
 }

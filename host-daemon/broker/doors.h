@@ -15,6 +15,7 @@
 #include "broker/image-store.h"
 #include "broker/link.h"
 #include "broker/listener.h"
+#include "broker/wiper.h"
 
 /* One [vm NAME]. */
 struct door {
@@ -33,6 +34,8 @@ struct doors {
 	struct door *doors;
 	unsigned int n_doors;
 	struct held_vms vms;
+	struct held_vms leaving; /* nobody's any more: their memory is being emptied */
+	struct wiper wiper;
 	uint64_t last_id;
 	uint16_t last_peer;
 	int link;	 /* to whom comings and goings are told; -1: nobody */

@@ -20,8 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker/closer.h"
 #include "broker/greeting.h"
 #include "broker/held-vm.h"
+#include "broker/held-worker.h"
 #include "broker/layout.h"
 #include "broker/ledger.h"
 #include "broker/link.h"
@@ -183,19 +185,48 @@ int held_vm_new_plain(struct held_vm **vmp, const struct config_vm *config, uint
 	return 0;
 }
 
-struct held_vm *held_vm_free(struct held_vm *vm)
+void held_vm_strip(struct held_vm *vm)
 {
-	if (!vm)
-		return NULL;
 	for (uint32_t i = 0; i < vm->n_doorbells; i++)
 		close(vm->doorbells[i]);
 	for (uint32_t i = 0; i < vm->n_interrupts; i++)
 		close(vm->interrupts[i]);
-	vgpu_close(vm->connection);
-	vgpu_close(vm->ledger);
-	vgpu_close(vm->shm);
+	vm->n_doorbells = vm->n_interrupts = 0;
+	vm->connection = vgpu_close(vm->connection);
+	vm->ledger = vgpu_close(vm->ledger);
+}
+
+struct held_vm *held_vm_free(struct held_vm *vm)
+{
+	if (!vm)
+		return NULL;
+	held_vm_strip(vm);
+	closer_close(vm->shm);
 	free(vm);
 	return NULL;
+}
+
+bool held_vm_is_large(const struct held_vm *vm)
+{
+	struct stat st;
+
+	return !fstat(vm->shm, &st) &&
+	       (uint64_t)st.st_blocks * S_BLKSIZE > WIPER_PIECE_SIZE;
+}
+
+unsigned int held_vm_n_fds(const struct config_vm *config)
+{
+	unsigned int n_channels = VGPU_CHANNELS_MAX, n = 2;
+
+	if (config->transport == CONFIG_SOCKET) {
+		n_channels = 1;
+		n += 1 + VGPU_SOCKET_FDS - 1;
+	} else if (config->transport == CONFIG_IVSHMEM) {
+		n += 1 + 2 * VGPU_IVSHMEM_VECTORS;
+	}
+	if (n_channels > config->max_processes)
+		n_channels = config->max_processes;
+	return n + n_channels * HELD_WORKER_FDS;
 }
 
 int held_vm_greet(const struct held_vm *vm, uint16_t peer)

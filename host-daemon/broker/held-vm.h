@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "broker/config.h"
+#include "broker/wiper.h"
 #include "vgpu/ring-layout.h"
 
 struct held_vm {
@@ -33,6 +34,8 @@ struct held_vm {
 	dev_t dev;
 	ino_t ino;
 	uint64_t size;
+
+	struct wipe wipe; /* once nobody is to find anything in it any more */
 };
 
 TAILQ_HEAD(held_vms, held_vm);
@@ -57,6 +60,16 @@ int held_vm_new_plain(struct held_vm **vmp, const struct config_vm *config, uint
 
 /* Closes all; the memory goes with the last one who maps it. */
 struct held_vm *held_vm_free(struct held_vm *vm);
+
+/* Closes all but the memory. */
+void held_vm_strip(struct held_vm *vm);
+
+/* Whether so much is left in the memory that to free it takes long. */
+bool held_vm_is_large(const struct held_vm *vm);
+
+/* Returns: how many descriptors a VM of that section may need in a process of vgpud, with
+ * those of the workers of its guest processes. */
+unsigned int held_vm_n_fds(const struct config_vm *config);
 
 /* Greets the process at the other end. Returns: 0, PACKET_E_* or -errno. */
 int held_vm_greet(const struct held_vm *vm, uint16_t peer);

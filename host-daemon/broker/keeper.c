@@ -15,7 +15,8 @@
  *
  * A message that does not reach the broker is not an error here: either the broker's
  * end is noticed a moment later and the next one is told all, or it has stopped
- * listening for seconds, and is killed, with the same result.
+ * listening, and is killed, with the same result. A broker that hangs without anything
+ * to tell it is found by its missing answers, see watch.c.
  */
 
 #include <errno.h>
@@ -36,13 +37,16 @@
 #include <unistd.h>
 
 #include "broker/child.h"
+#include "broker/closer.h"
 #include "broker/doors.h"
 #include "broker/held-worker.h"
 #include "broker/keeper.h"
 #include "broker/link.h"
 #include "broker/load.h"
 #include "broker/notify.h"
+#include "broker/shortage.h"
 #include "broker/signals.h"
+#include "broker/watch.h"
 #include "vgpu/error.h"
 
 /* How long the broker may take to end all workers once it was told to. */
@@ -54,8 +58,14 @@
 #define KEEPER_POLLS 2
 /* How much more urgent keeper and broker are than what they serve. */
 #define KEEPER_NICE (-10)
-/* A broker that takes no message for so long hangs. */
-#define KEEPER_LINK_TIMEOUT_S 5
+/* A broker that takes no message for so long hangs, or until it is ready does not start.
+ */
+#define KEEPER_LINK_TIMEOUT_S 1
+#define KEEPER_LINK_START_S 5
+/* Pause before a broker is tried again that the host had no room for, doubled each time.
+ */
+#define KEEPER_PAUSE_MIN_MS 100
+#define KEEPER_PAUSE_MAX_MS 5000
 
 struct keeper {
 	struct config **configp;
@@ -72,6 +82,9 @@ struct keeper {
 
 	pid_t broker; /* 0: none runs */
 	int link;
+	struct watch watch;
+	int64_t start_at;	  /* ms, not 0: when to try again to start a broker */
+	unsigned int n_shortages; /* brokers in a row that the host had no room for */
 	bool on_trial;	   /* the broker is to be the program on the disk */
 	bool broker_ready; /* this broker said so */
 	bool is_broker_gone; /* what it said is heard, and not answered */
@@ -93,10 +106,20 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
  * Broker
  */
 
+/* How long the keeper may wait to tell the broker something. */
+static int set_link_timeout(struct keeper *keeper, unsigned int seconds)
+{
+	const struct timeval timeout = { .tv_sec = seconds };
+
+	if (setsockopt(keeper->link, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) <
+		0)
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
 static int start_broker(struct keeper *keeper)
 {
 	_vgpu_cleanup_(vgpu_closep) int theirs = -1;
-	const struct timeval timeout = { .tv_sec = KEEPER_LINK_TIMEOUT_S };
 	char *argv[] = { "vgpud-broker", "--broker", (char *)keeper->path, LINK_VERSION,
 		NULL };
 	struct child child = {
@@ -113,15 +136,16 @@ static int start_broker(struct keeper *keeper)
 		return vgpu_error_origin(-errno);
 	keeper->link = pair[0];
 	theirs = pair[1];
-	if (setsockopt(keeper->link, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) <
-		0)
-		return vgpu_error_origin(-errno);
+	r = set_link_timeout(keeper, KEEPER_LINK_START_S);
+	if (r)
+		return vgpu_error_trace(r);
 	child.fds = (int[]){ theirs, keeper->text };
 	keeper->broker_ready = false;
 	r = child_spawn(&keeper->broker, &child);
 	if (r)
 		return vgpu_error_trace(r);
 
+	watch_begin(&keeper->watch, keeper->broker, doors_now());
 	keeper->doors.link = keeper->link;
 	doors_tell_all(&keeper->doors);
 	TAILQ_FOREACH(worker, &keeper->workers, entry) {
@@ -176,6 +200,30 @@ static bool end_trial(struct keeper *keeper)
 	return true;
 }
 
+/* Whether the broker, or the kernel on its way there, said that the host has no room. */
+static bool is_shortage(const struct keeper *keeper, int status)
+{
+	if (!WIFEXITED(status))
+		return false;
+	return WEXITSTATUS(status) == EXIT_SHORTAGE ||
+	       (WEXITSTATUS(status) == CHILD_EXIT_NOT_EXECUTED && !keeper->on_trial);
+}
+
+/* Sessions go on without a broker, and others let go of what is missing. */
+static void start_broker_later(struct keeper *keeper)
+{
+	unsigned int ms = KEEPER_PAUSE_MIN_MS;
+
+	for (unsigned int i = 0; i < keeper->n_shortages && ms < KEEPER_PAUSE_MAX_MS; i++)
+		ms *= 2;
+	keeper->n_shortages++;
+	ms = ms < KEEPER_PAUSE_MAX_MS ? ms : KEEPER_PAUSE_MAX_MS;
+	vgpu_log_error("the host has no room for a broker now: one is started in %u ms; "
+		       "running jobs go on",
+		ms);
+	keeper->start_at = doors_now() + ms;
+}
+
 static void give_up(struct keeper *keeper)
 {
 	keeper->status = EXIT_FAILURE;
@@ -220,6 +268,23 @@ static void tell_broker(struct keeper *keeper, int r)
 	}
 }
 
+static void start_next_broker(struct keeper *keeper)
+{
+	int r;
+
+	keeper->start_at = 0;
+	r = start_broker(keeper);
+	if (r >= 0)
+		return;
+	close_link(keeper);
+	if (shortage_is(r)) {
+		start_broker_later(keeper);
+		return;
+	}
+	vgpu_log_error("no broker can be started: vgpud gives up");
+	give_up(keeper);
+}
+
 static void handle_broker_exit(struct keeper *keeper, int status)
 {
 	bool replaced = keeper->replacing;
@@ -235,6 +300,10 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 		give_up(keeper);
 		return;
 	}
+	if (!replaced && is_shortage(keeper, status)) {
+		start_broker_later(keeper);
+		return;
+	}
 	if (!replaced) {
 		bool is_too_often = is_hopeless(keeper);
 
@@ -247,11 +316,7 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 			return;
 		}
 	}
-	if (start_broker(keeper) < 0) {
-		vgpu_log_error("no broker can be started: vgpud gives up");
-		give_up(keeper);
-		return;
-	}
+	start_next_broker(keeper);
 	if (keeper->draining)
 		tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
@@ -263,6 +328,29 @@ static void replace_broker(struct keeper *keeper)
 		return;
 	keeper->replacing = true;
 	kill(keeper->broker, SIGKILL);
+}
+
+/* Whether it still answers; a sight of it costs a look at /proc, and only if not. */
+static void watch_broker(struct keeper *keeper)
+{
+	if (!keeper->broker || keeper->link < 0 || keeper->draining)
+		return;
+	switch (watch_look(&keeper->watch, doors_now())) {
+	case WATCH_PING:
+		tell_broker(keeper,
+			link_send_id(keeper->link, LINK_PING, keeper->watch.asked));
+		return;
+	case WATCH_HUNG:
+		vgpu_log_error("the broker hangs: it has not answered %u times and is "
+			       "killed",
+			keeper->watch.n_seen);
+		kill(keeper->broker, SIGKILL);
+		/* Until its end is reported it is nothing new. */
+		watch_begin(&keeper->watch, keeper->broker, doors_now());
+		return;
+	case WATCH_NOTHING:
+		return;
+	}
 }
 
 /*
@@ -366,6 +454,11 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 			vgpu_log_info("vgpud ready");
 		keeper->ready = keeper->broker_ready = true;
 		notify_ready();
+		keeper->n_shortages = 0;
+		set_link_timeout(keeper, KEEPER_LINK_TIMEOUT_S);
+		break;
+	case LINK_PONG:
+		watch_handle_answer(&keeper->watch, message->id);
 		break;
 	case LINK_SPAWN:
 		if (!keeper->is_broker_gone)
@@ -579,12 +672,20 @@ static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 
 static int poll_timeout(const struct keeper *keeper)
 {
-	int64_t left;
+	const int64_t now = doors_now();
+	int64_t left, end = keeper->drain_end;
+	int timeout = -1;
 
-	if (!keeper->draining)
-		return doors_timeout(&keeper->doors);
-	left = keeper->drain_end - doors_now();
-	return left > 0 ? left : 0;
+	if (!keeper->draining) {
+		timeout = doors_timeout(&keeper->doors);
+		end = keeper->start_at ? keeper->start_at : INT64_MAX;
+		if (keeper->broker)
+			end = now + watch_timeout(&keeper->watch, now);
+	}
+	if (end == INT64_MAX)
+		return timeout;
+	left = end > now ? end - now : 0;
+	return timeout < 0 || left < timeout ? (int)left : timeout;
 }
 
 /* Signals come last, because they may start a broker, which then is told all. */
@@ -597,6 +698,9 @@ static void dispatch(struct keeper *keeper)
 		handle_signal(keeper);
 	if (!keeper->draining)
 		doors_visit_plains(&keeper->doors);
+	if (!keeper->draining && keeper->start_at && doors_now() >= keeper->start_at)
+		start_next_broker(keeper);
+	watch_broker(keeper);
 	tell_broker(keeper, keeper->doors.link_result);
 	keeper->doors.link_result = 0;
 }
@@ -608,11 +712,16 @@ static int run(struct keeper *keeper)
 
 	while (!keeper->draining || keeper->broker) {
 		r = fill_polls(keeper, &n);
-		if (r)
+		if (!r && poll(keeper->polls, n, poll_timeout(keeper)) < 0)
+			r = -errno;
+		if (r == -ENOMEM || r == -EAGAIN) {
+			usleep(KEEPER_PAUSE_MIN_MS * 1000);
+			continue;
+		}
+		if (r && r != -EINTR)
 			return vgpu_error_trace(r);
-		if (poll(keeper->polls, n, poll_timeout(keeper)) < 0 && errno != EINTR)
-			return vgpu_error_origin(-errno);
-		dispatch(keeper);
+		if (!r)
+			dispatch(keeper);
 		if (keeper->draining && keeper->broker &&
 			doors_now() >= keeper->drain_end)
 			kill(keeper->broker, SIGKILL);
@@ -641,7 +750,8 @@ static int catch_signals(struct keeper *keeper)
 	return keeper->signals < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
-/* A VM takes up to 67 descriptors in the keeper and as many in the broker. */
+/* A VM takes up to 67 descriptors in the keeper and as many in the broker. What there are
+ * is divided by doors.c. */
 static void raise_fd_limit(void)
 {
 	struct rlimit limit;
@@ -682,6 +792,8 @@ static int keeper_init(struct keeper *keeper, const char *text)
 	if (!r)
 		r = catch_signals(keeper);
 	if (!r)
+		r = closer_start();
+	if (!r)
 		r = doors_init(&keeper->doors, config);
 	if (!r)
 		r = start_broker(keeper);
@@ -717,6 +829,8 @@ int keeper_run(struct config **configp, const char *text, const char *path)
 		.link = -1,
 		.network = -1,
 		.doors.vms = TAILQ_HEAD_INITIALIZER(keeper.doors.vms),
+		.doors.leaving = TAILQ_HEAD_INITIALIZER(keeper.doors.leaving),
+		.doors.wiper = WIPER_NULL,
 		.workers = TAILQ_HEAD_INITIALIZER(keeper.workers),
 	};
 	int r;
