@@ -40,8 +40,8 @@
 #define DOORS_FD_RESERVE 80
 /* One that is there, and those before it that the broker is not done with. */
 #define DOORS_VMS_AT_ONCE 3
-/* A socket and its lock. */
-#define DOORS_FD_LISTENER 2
+/* A socket and its lock, and the section's page of quotas. */
+#define DOORS_FD_LISTENER 3
 /* A door at which no descriptor was left is not listened to for so long. */
 #define DOORS_DEAF_MS 100
 

@@ -396,6 +396,9 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 		keeps_asking = true;
 		ask();
 	}
+	if (!strncmp(comm, "grow-", 5))
+		say(&(struct control_message){ .type = CONTROL_WANT,
+			.want = { .n_extents = atoi(comm + 5), .cookie = 3 } });
 	if (!strcmp(comm, "want-all"))
 		say(&(struct control_message){ .type = CONTROL_WANT,
 			.want = { .n_extents = 1u << 30, .cookie = 2 } });
@@ -481,6 +484,8 @@ int main(int argc, char **argv)
 	check_fds();
 	if (!strcmp(name, "exits"))
 		exit(6);
+	if (!strcmp(name, "slow"))
+		usleep(300000);
 	say_ready(!strcmp(name, "no-device") ? VGPU_REASON_NO_DEVICE : VGPU_REASON_NONE);
 	serve();
 	return 0;
