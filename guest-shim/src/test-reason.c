@@ -85,14 +85,14 @@ static void nap(struct shim_transport *transport, const uint32_t *word, uint32_t
 	sched_yield();
 }
 
-static bool never(struct shim_transport *transport)
+static uint64_t not_silent(struct shim_transport *transport)
 {
-	return false;
+	return 0;
 }
 
 static void begin(const char *level)
 {
-	static const struct shim_transport_ops ops = { .sleep = nap, .is_dead = never };
+	static const struct shim_transport_ops ops = { .sleep = nap, .silence_ns = not_silent };
 	static struct vgpu_channel_entry entry = { .state = VGPU_CHANNEL_OPEN };
 	uint8_t *area = mmap(NULL, VGPU_AREA_SIZE, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);

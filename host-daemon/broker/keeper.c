@@ -495,6 +495,9 @@ static void handle_link(struct keeper *keeper)
 	int r;
 
 	r = link_receive(keeper->link, &message, fds, &n_fds);
+	/* An image that cannot be had is not kept. */
+	if (r == -EMFILE)
+		return;
 	if (!r)
 		handle_message(keeper, &message, fds, n_fds);
 	else if (r < 0 && keeper->broker)

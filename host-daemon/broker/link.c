@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <unistd.h>
 
 #include "broker/link.h"
 #include "packet.h"
@@ -37,8 +38,13 @@ int link_receive(
 		fd, message, sizeof(*message), &size, fds, LINK_FDS_MAX, n_fdsp, &cut);
 	if (r)
 		return r;
-	/* Both ends are this very program. */
-	if (size != sizeof(*message) || cut || !message->type || message->type >= _LINK_N)
+	/* Both ends are this very program, so what is missing are descriptors. */
+	if (size == sizeof(*message) && cut) {
+		while (*n_fdsp)
+			close(fds[--*n_fdsp]);
+		return vgpu_error_origin(-EMFILE);
+	}
+	if (size != sizeof(*message) || !message->type || message->type >= _LINK_N)
 		return vgpu_error_origin(-EPROTO);
 	return 0;
 }

@@ -98,6 +98,7 @@ enum {
 int link_send(int fd, const struct link_message *message, const int *fds, size_t n_fds);
 int link_send_id(int fd, enum link_type type, uint64_t id);
 
-/* The descriptors are the caller's. Returns: 0, LINK_E_EOF, LINK_E_AGAIN or -errno. */
+/* The descriptors are the caller's. Returns: 0, LINK_E_EOF, LINK_E_AGAIN or -errno:
+ * -EMFILE where not all of them could be had, and those that could are closed. */
 int link_receive(
 	int fd, struct link_message *message, int fds[LINK_FDS_MAX], size_t *n_fdsp);
