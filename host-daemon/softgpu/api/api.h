@@ -111,8 +111,8 @@ struct CUctx_st {
 	unsigned int flags;
 	uint64_t id;
 	uint32_t n_retains;  /* of a primary context; device.lock */
-	bool is_active;	     /* a primary context comes and goes */
-	uint64_t generation; /* of what is in it: changes when it is reset */
+	bool is_active;	     /* a primary context comes and goes; lock to write, atomic */
+	uint64_t generation; /* of what is in it: changes when it is reset; atomic */
 	uint32_t n_captures; /* atomic: of its streams that the legacy stream waits for */
 	struct sched_context sched;
 
@@ -129,8 +129,8 @@ struct CUctx_st {
 
 struct CUstream_st {
 	struct object object;
-	struct sched_stream *sched;
-	pid_t thread; /* whose default stream it is, 0: nobody's */
+	struct sched_stream *sched; /* a reference */
+	pid_t thread;		    /* whose default stream it is, 0: nobody's */
 };
 
 struct CUevent_st {
@@ -155,17 +155,20 @@ struct CUfunc_st {
 
 struct CUmod_st {
 	struct object object;
-	uint32_t n_refs; /* atomic: the program's one, and those of nodes of graphs */
+	/* Atomic: 0 until it ends. Partner: sched_submit_if(), by which launches see that
+	 * what they are about to run is still there. */
+	uint64_t n_ends;
 	struct ptx_module *ptx;
 	struct softgpu_program *program;
 	uint64_t variables; /* device address of the block they share, 0: none */
 	uint64_t *addresses;
 	struct managed *managed;      /* the library's, where there is one */
-	pthread_mutex_t lock;	      /* for the kernels */
+	pthread_mutex_t lock;	      /* for the kernels and references */
 	struct reference *references; /* those asked for; reference.c's */
 	size_t n_functions;
 	struct CUfunc_st *functions;
-	struct CUlib_st *library; /* whose it is, or NULL */
+	struct CUlib_st *library; /* whose it is, a reference; or NULL */
+	bool is_in_library;	  /* library.lock */
 	TAILQ_ENTRY(CUmod_st) link;
 };
 
@@ -184,6 +187,7 @@ struct CUlib_st {
 	size_t n_kernels;
 	struct CUkern_st *kernels;
 	pthread_mutex_t lock; /* for the modules */
+	bool has_ended;
 	TAILQ_HEAD(, CUmod_st) modules;
 };
 
@@ -231,15 +235,34 @@ void event_set_mark(CUevent event, struct sched_mark *mark);
 /* Return: a reference to the mark of the latest record, NULL if there is none. */
 struct sched_mark *event_mark(CUevent event);
 
-/* Adds an object to a context, or takes it out again. */
-void context_add(CUcontext context, struct object *object);
-void context_remove(struct object *object);
+/* Return: whether the context can be worked in. */
+bool context_is_active(CUcontext context);
+uint64_t context_generation(CUcontext context);
+
+/*
+ * Adds an object, which is complete, to its context: its handle is one from now on.
+ *
+ * Return: 0, OUT_OF_MEMORY, or CONTEXT_IS_DESTROYED where what was in the context when
+ *	   the object was begun has gone. Then the object is still the caller's.
+ */
+CUresult context_add(struct object *object);
+
+/* Takes an object out of its context. Return: whether the caller is to end it: it was
+ * in there. */
+bool context_remove(struct object *object);
+
+/* Allocates memory that goes with the context. Return: as context_add(). */
+CUresult context_alloc(
+	struct range *range, CUcontext context, uint64_t generation, uint64_t *addressp);
 
 /* Sets what kernels of the context may access; none of them runs. */
 void context_open_space(CUcontext context);
 
 /* The top of the calling thread's stack, NULL: nothing. */
 CUcontext stack_top(void);
+
+/* The same, held. Return: NULL where it is gone too. */
+CUcontext stack_hold(void);
 CUresult stack_push(CUcontext context);
 CUresult stack_pop(CUcontext *contextp);
 CUresult stack_set(CUcontext context);
@@ -254,6 +277,7 @@ void print_setup(struct softgpu_hooks *hooks);
 /* For a new context, and for one whose contents go. */
 void print_init(CUcontext context);
 void print_reset(CUcontext context);
+void print_deinit(CUcontext context);
 
 /* Lets what was printed out; at the points that print.c names. */
 void print_flush(CUcontext context);
@@ -287,11 +311,9 @@ CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *im
 CUresult module_get_variable(
 	CUmodule module, const char *name, CUdeviceptr *addressp, size_t *sizep);
 
-void module_delete(CUmodule module);
-
-/* Keeps the code of a module that goes; it shall not be run any more. */
-CUmodule module_ref(CUmodule module);
-CUmodule module_unref(CUmodule module);
+/* Ends a module, with what runs in its context. Return: the context's fault, or
+ * INVALID_HANDLE where another thread has been here first. */
+CUresult module_delete(CUmodule module);
 
 /* Reads an image from a file, with a NUL behind it; the caller frees it. */
 CUresult module_read_file(const char *name, char **textp);

@@ -134,18 +134,11 @@ static bool lay_out(
 	       vgpu_add_u64(*sizep, size, sizep);
 }
 
-static CUresult allocate(CUcontext context, uint64_t size, uint64_t *addressp)
+static CUresult allocate(const struct object *object, uint64_t size, uint64_t *addressp)
 {
-	struct range range = {
-		.kind = RANGE_ARRAY,
-		.size = size,
-		.owner = context,
-		.device = context->device,
-	};
+	struct range range = { .kind = RANGE_ARRAY, .size = size };
 
-	return memory_alloc(&softgpu_device.memory, &range, addressp)
-		       ? CUDA_ERROR_OUT_OF_MEMORY
-		       : CUDA_SUCCESS;
+	return context_alloc(&range, object->context, object->generation, addressp);
 }
 
 static void release_memory(uint64_t address)
@@ -157,15 +150,16 @@ static void release_memory(uint64_t address)
  * Arrays
  */
 
-/* The memory goes with the context's. */
-static void array_release(struct object *object)
+static void array_end(struct object *object)
 {
-	object_free(object);
+	object_leave(object);
+	release_memory(((CUarray)object)->level.address);
 }
 
 CUresult cuArray3DCreate_v2(
 	CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
+	API_CALL;
 	struct texture_level level;
 	uint64_t size = 0;
 	CUcontext context;
@@ -180,25 +174,30 @@ CUresult cuArray3DCreate_v2(
 	r = check(pAllocateArray);
 	if (!r && !lay_out(pAllocateArray, &level, &size))
 		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = allocate(context, size, &level.address);
 	if (r)
 		return r;
-	array = object_new(OBJECT_ARRAY, sizeof(*array));
-	if (!array) {
-		release_memory(level.address);
+	array = object_new(OBJECT_ARRAY, sizeof(*array), context);
+	if (!array)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = allocate(&array->object, size, &level.address);
+	if (r) {
+		object_unref(&array->object);
+		return r;
 	}
 	array->descriptor = *pAllocateArray;
 	array->level = level;
-	array->object.release = array_release;
-	context_add(context, &array->object);
-	*pHandle = array;
-	return CUDA_SUCCESS;
+	array->object.end = array_end;
+	r = context_add(&array->object);
+	if (r)
+		object_end(&array->object);
+	else
+		*pHandle = array;
+	return r;
 }
 
 CUresult cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
 {
+	API_CALL;
 	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
 
 	if (pAllocateArray)
@@ -219,12 +218,14 @@ static CUresult array_get(CUarray array)
 	r = context_current(&context);
 	if (r)
 		return r;
-	return object_is(array, OBJECT_ARRAY) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return object_hold(array, OBJECT_ARRAY) ? CUDA_SUCCESS
+						: CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuArray3DGetDescriptor_v2(
 	CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
+	API_CALL;
 	CUresult r = array_get(hArray);
 
 	if (!r && !pArrayDescriptor)
@@ -236,6 +237,7 @@ CUresult cuArray3DGetDescriptor_v2(
 
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
+	API_CALL;
 	CUresult r = array_get(hArray);
 
 	if (!r && !pArrayDescriptor)
@@ -253,6 +255,7 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarra
 /* What uses it is waited for first. */
 CUresult cuArrayDestroy(CUarray hArray)
 {
+	API_CALL;
 	CUresult r = array_get(hArray);
 
 	if (r)
@@ -262,15 +265,16 @@ CUresult cuArrayDestroy(CUarray hArray)
 	r = sched_context_wait(&hArray->object.context->sched);
 	if (r)
 		return r;
-	context_remove(&hArray->object);
-	release_memory(hArray->level.address);
-	object_free(&hArray->object);
+	if (!context_remove(&hArray->object))
+		return CUDA_ERROR_INVALID_HANDLE;
+	object_end(&hArray->object);
 	return CUDA_SUCCESS;
 }
 
 /* No format that is kept here has planes. */
 CUresult cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
 {
+	API_CALL;
 	CUresult r = array_get(hArray);
 
 	return r ? r : CUDA_ERROR_INVALID_VALUE;
@@ -280,6 +284,7 @@ CUresult cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int plan
 CUresult cuArrayGetSparseProperties(
 	CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
 {
+	API_CALL;
 	CUresult r = array_get(array);
 
 	return r ? r : CUDA_ERROR_INVALID_VALUE;
@@ -288,6 +293,7 @@ CUresult cuArrayGetSparseProperties(
 CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
 	CUarray array, CUdevice device)
 {
+	API_CALL;
 	CUresult r = array_get(array);
 
 	return r ? r : CUDA_ERROR_INVALID_VALUE;
@@ -299,7 +305,7 @@ bool array_find(CUarray array, const struct array_box *box, uint64_t *addressp,
 	const struct texture_level *level;
 	uint32_t texel;
 
-	if (!object_is(array, OBJECT_ARRAY))
+	if (!object_hold(array, OBJECT_ARRAY))
 		return false;
 	level = &array->level;
 	texel = texel_size(&array->descriptor);
@@ -327,10 +333,11 @@ static void leave_levels(CUmipmappedArray mipmap)
 		object_leave(&mipmap->levels[i].object);
 }
 
-static void mipmap_release(struct object *object)
+static void mipmap_end(struct object *object)
 {
+	object_leave(object);
 	leave_levels((CUmipmappedArray)object);
-	object_free(object);
+	release_memory(((CUmipmappedArray)object)->address);
 }
 
 /* Levels down to a single texel. */
@@ -346,7 +353,7 @@ static uint32_t levels_max(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	return n;
 }
 
-static CUresult mipmap_fill(CUmipmappedArray mipmap, CUcontext context, uint32_t n_levels)
+static CUresult mipmap_fill(CUmipmappedArray mipmap, uint32_t n_levels)
 {
 	struct texture_level levels[TEXTURE_LEVELS_MAX];
 	CUDA_ARRAY3D_DESCRIPTOR descriptor;
@@ -358,7 +365,7 @@ static CUresult mipmap_fill(CUmipmappedArray mipmap, CUcontext context, uint32_t
 		if (!lay_out(&descriptor, &levels[i], &size))
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	r = allocate(context, size, &mipmap->address);
+	r = allocate(&mipmap->object, size, &mipmap->address);
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < n_levels; i++) {
@@ -368,8 +375,10 @@ static CUresult mipmap_fill(CUmipmappedArray mipmap, CUcontext context, uint32_t
 		level->level = levels[i];
 		level->level.address += mipmap->address;
 		level->mipmap = mipmap;
-		level->object.context = context;
-		if (object_enter(&level->object, OBJECT_ARRAY)) {
+		level->object.kind = OBJECT_ARRAY;
+		level->object.whole = &mipmap->object;
+		level->object.context = mipmap->object.context;
+		if (object_enter(&level->object)) {
 			leave_levels(mipmap);
 			release_memory(mipmap->address);
 			return CUDA_ERROR_OUT_OF_MEMORY;
@@ -382,6 +391,7 @@ static CUresult mipmap_fill(CUmipmappedArray mipmap, CUcontext context, uint32_t
 CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 	const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned int numMipmapLevels)
 {
+	API_CALL;
 	CUmipmappedArray mipmap;
 	CUcontext context;
 	uint32_t n_max;
@@ -396,20 +406,22 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 	if (r)
 		return r;
 	n_max = levels_max(pMipmappedArrayDesc);
-	mipmap = object_new(OBJECT_MIPMAP, sizeof(*mipmap));
+	mipmap = object_new(OBJECT_MIPMAP, sizeof(*mipmap), context);
 	if (!mipmap)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	mipmap->descriptor = *pMipmappedArrayDesc;
-	r = mipmap_fill(
-		mipmap, context, numMipmapLevels < n_max ? numMipmapLevels : n_max);
+	r = mipmap_fill(mipmap, numMipmapLevels < n_max ? numMipmapLevels : n_max);
 	if (r) {
-		object_free(&mipmap->object);
+		object_unref(&mipmap->object);
 		return r;
 	}
-	mipmap->object.release = mipmap_release;
-	context_add(context, &mipmap->object);
-	*pHandle = mipmap;
-	return CUDA_SUCCESS;
+	mipmap->object.end = mipmap_end;
+	r = context_add(&mipmap->object);
+	if (r)
+		object_end(&mipmap->object);
+	else
+		*pHandle = mipmap;
+	return r;
 }
 
 static CUresult mipmap_get(CUmipmappedArray mipmap)
@@ -420,13 +432,14 @@ static CUresult mipmap_get(CUmipmappedArray mipmap)
 	r = context_current(&context);
 	if (r)
 		return r;
-	return object_is(mipmap, OBJECT_MIPMAP) ? CUDA_SUCCESS
-						: CUDA_ERROR_INVALID_HANDLE;
+	return object_hold(mipmap, OBJECT_MIPMAP) ? CUDA_SUCCESS
+						  : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuMipmappedArrayGetLevel(
 	CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
 {
+	API_CALL;
 	CUresult r = mipmap_get(hMipmappedArray);
 
 	if (!r && (!pLevelArray || level >= hMipmappedArray->n_levels))
@@ -438,21 +451,23 @@ CUresult cuMipmappedArrayGetLevel(
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 {
+	API_CALL;
 	CUresult r = mipmap_get(hMipmappedArray);
 
 	if (!r)
 		r = sched_context_wait(&hMipmappedArray->object.context->sched);
 	if (r)
 		return r;
-	context_remove(&hMipmappedArray->object);
-	release_memory(hMipmappedArray->address);
-	mipmap_release(&hMipmappedArray->object);
+	if (!context_remove(&hMipmappedArray->object))
+		return CUDA_ERROR_INVALID_HANDLE;
+	object_end(&hMipmappedArray->object);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuMipmappedArrayGetSparseProperties(
 	CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
 {
+	API_CALL;
 	CUresult r = mipmap_get(mipmap);
 
 	return r ? r : CUDA_ERROR_INVALID_VALUE;
@@ -462,6 +477,7 @@ CUresult cuMipmappedArrayGetMemoryRequirements(
 	CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap,
 	CUdevice device)
 {
+	API_CALL;
 	CUresult r = mipmap_get(mipmap);
 
 	return r ? r : CUDA_ERROR_INVALID_VALUE;

@@ -134,6 +134,7 @@ bool device_attribute(CUdevice number, int attribute, int *valuep)
 
 CUresult cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_get(dev);
@@ -149,6 +150,7 @@ CUresult cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevi
 CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
 	const CUatomicOperation *operations, unsigned int count, CUdevice dev)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_get(dev);

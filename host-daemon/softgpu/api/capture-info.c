@@ -39,6 +39,7 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
 	const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
 	size_t *numDependencies_out)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	struct capture_lane *lane;
 	CUresult r;
@@ -112,6 +113,7 @@ static CUresult lane_update(
 CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies,
 	const CUgraphEdgeData *dependencyData, size_t numDependencies, unsigned int flags)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 

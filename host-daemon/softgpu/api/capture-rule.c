@@ -101,6 +101,7 @@ CUresult capture_refuse_unsafe(void)
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
+	API_CALL;
 	CUstreamCaptureMode before = thread_mode;
 	CUresult r;
 
@@ -184,7 +185,12 @@ static CUresult lane_event_node(
 	CUresult r;
 
 	r = work_event(&work, type, event);
-	return r ? r : capture_lane_add(lane, &work);
+	if (r)
+		return r;
+	r = capture_lane_add(lane, &work);
+	if (r)
+		work_deinit(&work);
+	return r;
 }
 
 static CUresult lane_record(struct capture_lane *lane, CUevent event, unsigned int flags)
@@ -289,9 +295,9 @@ void capture_forget_stream(struct sched_stream *stream)
 {
 	struct capture_lane *lane;
 
-	if (!stream_is_captured(stream))
-		return;
 	pthread_mutex_lock(&graph_lock);
+	/* A call of another thread may still have it, and shall not capture it now. */
+	stream->is_ended = true;
 	lane = capture_lane_of(stream);
 	if (lane)
 		lane_forget(lane);

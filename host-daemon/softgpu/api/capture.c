@@ -69,8 +69,12 @@ CUresult capture_list_join(
 CUresult capture_lane_new(
 	struct capture_lane **lanep, struct capture *capture, struct sched_stream *stream)
 {
-	struct capture_lane *lane = calloc(1, sizeof(*lane));
+	struct capture_lane *lane;
 
+	/* Partner: capture_forget_stream(). */
+	if (stream->is_ended)
+		return CUDA_ERROR_INVALID_HANDLE;
+	lane = calloc(1, sizeof(*lane));
 	if (!lane)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	lane->capture = capture;
@@ -201,6 +205,7 @@ static CUresult begin(struct sched_stream *stream, CUgraph graph,
 
 CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -219,6 +224,7 @@ CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
 	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
 	size_t numDependencies, CUstreamCaptureMode mode)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -301,6 +307,7 @@ static CUresult end(struct sched_stream *stream, CUgraph *graphp)
 
 CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 

@@ -8,21 +8,37 @@
 /* Programs push one or two; an endless recursion shall not take all memory. */
 #define STACK_MAX 64
 
+/* By its id a context is told from a later one that has its address: what was destroyed
+ * stays on the stacks of all threads. */
 static __thread struct {
-	CUcontext contexts[STACK_MAX];
+	struct {
+		CUcontext context;
+		uint64_t id;
+	} entries[STACK_MAX];
 	size_t n;
 } stack;
 
 CUcontext stack_top(void)
 {
-	return stack.n ? stack.contexts[stack.n - 1] : NULL;
+	return stack.n ? stack.entries[stack.n - 1].context : NULL;
+}
+
+CUcontext stack_hold(void)
+{
+	CUcontext context = stack_top();
+
+	return context && object_hold(context, OBJECT_CONTEXT) &&
+			       context->id == stack.entries[stack.n - 1].id
+		       ? context
+		       : NULL;
 }
 
 CUresult stack_push(CUcontext context)
 {
 	if (stack.n == STACK_MAX)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	stack.contexts[stack.n++] = context;
+	stack.entries[stack.n].context = context;
+	stack.entries[stack.n++].id = context->id;
 	return CUDA_SUCCESS;
 }
 
@@ -30,7 +46,7 @@ CUresult stack_pop(CUcontext *contextp)
 {
 	if (!stack.n)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*contextp = stack.contexts[--stack.n];
+	*contextp = stack.entries[--stack.n].context;
 	return CUDA_SUCCESS;
 }
 
@@ -43,17 +59,19 @@ CUresult stack_set(CUcontext context)
 
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	return object_is(ctx, OBJECT_CONTEXT) ? stack_push(ctx)
-					      : CUDA_ERROR_INVALID_CONTEXT;
+	return object_hold(ctx, OBJECT_CONTEXT) ? stack_push(ctx)
+						: CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -68,18 +86,20 @@ CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 
 CUresult cuCtxSetCurrent(CUcontext ctx)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (ctx && !object_is(ctx, OBJECT_CONTEXT))
+	if (ctx && !object_hold(ctx, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return stack_set(ctx);
 }
 
 CUresult cuCtxGetCurrent(CUcontext *pctx)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
@@ -99,9 +119,12 @@ static CUresult stack_resolve(CUcontext ctx, CUcontext *contextp)
 	r = device_check();
 	if (r)
 		return r;
-	*contextp = ctx ? ctx : stack_top();
-	return object_is(*contextp, OBJECT_CONTEXT) ? CUDA_SUCCESS
-						    : CUDA_ERROR_INVALID_CONTEXT;
+	if (!ctx)
+		ctx = stack_hold();
+	else if (!object_hold(ctx, OBJECT_CONTEXT))
+		ctx = NULL;
+	*contextp = ctx;
+	return ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuCtxGetDevice(CUdevice *device)
@@ -111,6 +134,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -125,6 +149,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 
 CUresult cuCtxGetFlags(unsigned int *flags)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -140,6 +165,7 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 /* A context always has the whole device. */
 CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 	int n;
@@ -151,8 +177,8 @@ CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinity
 		return CUDA_ERROR_INVALID_VALUE;
 	if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
 		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-	r = cuDeviceGetAttribute(&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-		context->device);
+	r = cuDeviceGetAttribute(
+		&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
 	if (r)
 		return r;
 	*pExecAffinity = (CUexecAffinityParam){
@@ -165,6 +191,7 @@ CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinity
 /* There is no such cache, and so nothing that persists in it. */
 CUresult cuCtxResetPersistingL2Cache(void)
 {
+	API_CALL;
 	CUcontext context;
 
 	return stack_resolve(NULL, &context);
@@ -172,6 +199,7 @@ CUresult cuCtxResetPersistingL2Cache(void)
 
 CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -186,6 +214,7 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 
 CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 

@@ -19,36 +19,64 @@ static void context_setup(CUcontext context)
 {
 	static uint64_t generations;
 
-	context->generation = __atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED);
-	sched_context_init(&context->sched, &softgpu_device.sched);
 	memset(context->peers, 0, sizeof(context->peers));
 	context_open_space(context);
+	sched_context_open(&context->sched);
+	pthread_mutex_lock(&context->lock);
 	context->limits[CU_LIMIT_STACK_SIZE] = 1024;
 	context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1u << 20;
 	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8u << 20;
 	context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
 	context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
-	context->is_active = true;
+	/* Partners: object_new() and context_is_active(). */
+	__atomic_store_n(&context->generation,
+		__atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
+	__atomic_store_n(&context->is_active, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&context->lock);
+}
+
+bool context_is_active(CUcontext context)
+{
+	return __atomic_load_n(&context->is_active, __ATOMIC_ACQUIRE);
+}
+
+uint64_t context_generation(CUcontext context)
+{
+	return __atomic_load_n(&context->generation, __ATOMIC_ACQUIRE);
+}
+
+/* Takes the first object out of a context. */
+static struct object *take_first(CUcontext context)
+{
+	struct object *object;
+
+	pthread_mutex_lock(&context->lock);
+	object = TAILQ_FIRST(&context->objects);
+	if (object) {
+		TAILQ_REMOVE(&context->objects, object, link);
+		object->is_listed = false;
+	}
+	pthread_mutex_unlock(&context->lock);
+	return object;
 }
 
 /* Ends all that runs in the context and releases all that belongs to it. */
 static void context_teardown(CUcontext context)
 {
-	struct objects objects = TAILQ_HEAD_INITIALIZER(objects);
 	struct object *object;
 
-	context->is_active = false;
+	/* Nothing is added from now on. */
+	pthread_mutex_lock(&context->lock);
+	__atomic_store_n(&context->is_active, false, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&context->lock);
 	capture_forget_context(context);
-	sched_context_deinit(&context->sched);
+	sched_context_close(&context->sched, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	print_reset(context);
 	pthread_mutex_lock(&context->lock);
-	TAILQ_CONCAT(&objects, &context->objects, link);
-	pthread_mutex_unlock(&context->lock);
 	context->gate = sched_mark_unref(context->gate);
-	while ((object = TAILQ_FIRST(&objects))) {
-		TAILQ_REMOVE(&objects, object, link);
-		object->release(object);
-	}
+	pthread_mutex_unlock(&context->lock);
+	while ((object = take_first(context)))
+		object_end(object);
 	heap_reset(&context->heap);
 	memory_free_owner(&softgpu_device.memory, context);
 }
@@ -99,6 +127,22 @@ static void heap_free(void *data, uint64_t address)
 	pthread_mutex_unlock(&heap->lock);
 }
 
+/* Of an explicit context; a primary one never ends. */
+static void context_end(struct object *object)
+{
+	context_teardown((CUcontext)object);
+}
+
+static void context_release(struct object *object)
+{
+	CUcontext context = (CUcontext)object;
+
+	sched_context_free(&context->sched);
+	heap_deinit(&context->heap);
+	print_deinit(context);
+	pthread_mutex_destroy(&context->lock);
+}
+
 /* With device.lock. */
 static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int flags)
 {
@@ -108,9 +152,12 @@ static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int f
 	r = device_start();
 	if (r)
 		return r;
-	context = object_new(OBJECT_CONTEXT, sizeof(*context));
+	context = object_new(OBJECT_CONTEXT, sizeof(*context), NULL);
 	if (!context)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	context->object.end = context_end;
+	context->object.release = context_release;
+	sched_context_new(&context->sched, &softgpu_device.sched);
 	context->device = device;
 	context->flags = flags;
 	context->id = softgpu_device.next_context_id++;
@@ -125,19 +172,59 @@ static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int f
 	return CUDA_SUCCESS;
 }
 
-void context_add(CUcontext context, struct object *object)
+/* With the lock. Return: whether the context has what it had in that generation. */
+static bool context_is_still(CUcontext context, uint64_t generation)
 {
-	object->context = context;
-	pthread_mutex_lock(&context->lock);
-	TAILQ_INSERT_TAIL(&context->objects, object, link);
-	pthread_mutex_unlock(&context->lock);
+	return context->is_active && context->generation == generation;
 }
 
-void context_remove(struct object *object)
+CUresult context_add(struct object *object)
 {
-	pthread_mutex_lock(&object->context->lock);
-	TAILQ_REMOVE(&object->context->objects, object, link);
-	pthread_mutex_unlock(&object->context->lock);
+	CUcontext context = object->context;
+	CUresult r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&context->lock);
+	if (!context_is_still(context, object->generation))
+		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	/* What is found by its number has no handle. */
+	else if (object->kind != OBJECT_TEXTURE && object_enter(object))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!r) {
+		TAILQ_INSERT_TAIL(&context->objects, object, link);
+		object->is_listed = true;
+	}
+	pthread_mutex_unlock(&context->lock);
+	return r;
+}
+
+bool context_remove(struct object *object)
+{
+	CUcontext context = object->context;
+	bool was_listed;
+
+	pthread_mutex_lock(&context->lock);
+	was_listed = object->is_listed;
+	if (was_listed)
+		TAILQ_REMOVE(&context->objects, object, link);
+	object->is_listed = false;
+	pthread_mutex_unlock(&context->lock);
+	return was_listed;
+}
+
+CUresult context_alloc(
+	struct range *range, CUcontext context, uint64_t generation, uint64_t *addressp)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	range->owner = context;
+	range->device = context->device;
+	pthread_mutex_lock(&context->lock);
+	if (!context_is_still(context, generation))
+		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	else if (memory_alloc(&softgpu_device.memory, range, addressp))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_unlock(&context->lock);
+	return r;
 }
 
 CUresult context_current_raw(CUcontext *contextp)
@@ -148,11 +235,10 @@ CUresult context_current_raw(CUcontext *contextp)
 	r = device_check();
 	if (r)
 		return r;
-	context = stack_top();
-	if (!context)
+	if (!stack_top())
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!object_is(context, OBJECT_CONTEXT) ||
-		!__atomic_load_n(&context->is_active, __ATOMIC_ACQUIRE))
+	context = stack_hold();
+	if (!context || !context_is_active(context))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	*contextp = context;
 	return CUDA_SUCCESS;
@@ -173,20 +259,27 @@ CUresult context_current(CUcontext *contextp)
 /* With device.lock: the object, active or not. */
 static CUresult primary_get(CUcontext *contextp, CUdevice device)
 {
-	CUcontext *primaryp = &softgpu_device.primaries[device];
-	CUresult r = CUDA_SUCCESS;
+	CUcontext context, *primaryp = &softgpu_device.primaries[device];
+	CUresult r;
 
 	if (!*primaryp) {
-		r = context_new(primaryp, device, 0);
-		if (!r)
-			(*primaryp)->is_primary = true;
+		r = context_new(&context, device, 0);
+		if (r)
+			return r;
+		context->is_primary = true;
+		if (object_enter(&context->object)) {
+			object_unref(&context->object);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		*primaryp = context;
 	}
 	*contextp = *primaryp;
-	return r;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -208,6 +301,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -226,6 +320,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -234,7 +329,7 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 		return r;
 	pthread_mutex_lock(&softgpu_device.lock);
 	context = softgpu_device.primaries[dev];
-	if (context && context->is_active) {
+	if (context && context_is_active(context)) {
 		context_teardown(context);
 		if (context->n_retains)
 			context_setup(context);
@@ -250,6 +345,7 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -268,6 +364,7 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 
 CUresult cuCtxSetFlags(unsigned int flags)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -282,6 +379,7 @@ CUresult cuCtxSetFlags(unsigned int flags)
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -293,7 +391,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 	pthread_mutex_lock(&softgpu_device.lock);
 	context = softgpu_device.primaries[dev];
 	*flags = context ? context->flags : 0;
-	*active = context && context->is_active;
+	*active = context && context_is_active(context);
 	pthread_mutex_unlock(&softgpu_device.lock);
 	return CUDA_SUCCESS;
 }
@@ -305,6 +403,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 CUresult cuCtxCreate_v4(
 	CUcontext *pctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -321,32 +420,34 @@ CUresult cuCtxCreate_v4(
 	if (r)
 		return r;
 	context_setup(context);
-	r = stack_push(context);
-	if (r) {
-		context_teardown(context);
-		object_free(&context->object);
-		return r;
+	r = object_enter(&context->object) ? CUDA_ERROR_OUT_OF_MEMORY
+					   : stack_push(context);
+	if (!r) {
+		*pctx = context;
+		return CUDA_SUCCESS;
 	}
-	*pctx = context;
-	return CUDA_SUCCESS;
+	object_leave(&context->object);
+	object_end(&context->object);
+	return r;
 }
 
 CUresult cuCtxDestroy_v2(CUcontext ctx)
 {
+	API_CALL;
 	CUcontext popped;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(ctx, OBJECT_CONTEXT) || ctx->is_primary)
+	if (!object_hold(ctx, OBJECT_CONTEXT) || ctx->is_primary)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack_top() == ctx)
 		stack_pop(&popped);
-	context_teardown(ctx);
-	heap_deinit(&ctx->heap);
-	pthread_mutex_destroy(&ctx->lock);
-	object_free(&ctx->object);
+	/* Another thread may have been here first. */
+	if (!object_leave(&ctx->object))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	object_end(&ctx->object);
 	return CUDA_SUCCESS;
 }
 
@@ -368,6 +469,7 @@ static CUresult context_synchronize(CUcontext context)
 
 CUresult cuCtxSynchronize(void)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -377,6 +479,7 @@ CUresult cuCtxSynchronize(void)
 
 CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
+	API_CALL;
 	CUresult r;
 
 	if (!ctx)
@@ -384,10 +487,10 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(ctx, OBJECT_CONTEXT))
+	if (!object_hold(ctx, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return ctx->is_active ? context_synchronize(ctx)
-			      : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return context_is_active(ctx) ? context_synchronize(ctx)
+				      : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 static bool context_has_limit(CUlimit limit)
@@ -399,6 +502,7 @@ static bool context_has_limit(CUlimit limit)
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -428,6 +532,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 
 CUresult cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -446,6 +551,7 @@ CUresult cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -460,6 +566,7 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 
 CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -474,6 +581,7 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -489,6 +597,7 @@ CUresult cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
 /* Banks have four bytes whatever is asked for, as on all current devices. */
 CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -502,6 +611,7 @@ CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 
 CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 

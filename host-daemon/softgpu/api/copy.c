@@ -155,6 +155,8 @@ static CUresult copy_linear(CUstream handle, enum copy_side to_side, uint64_t to
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
+	API_CALL;
+
 	return copy_linear(NULL, COPY_DEVICE, dstDevice, COPY_HOST, (uintptr_t)srcHost,
 		ByteCount, true);
 }
@@ -162,12 +164,16 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t Byte
 CUresult cuMemcpyHtoDAsync_v2(
 	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
+	API_CALL;
+
 	return copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_HOST, (uintptr_t)srcHost,
 		ByteCount, false);
 }
 
 CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 {
+	API_CALL;
+
 	return copy_linear(NULL, COPY_HOST, (uintptr_t)dstHost, COPY_DEVICE, srcDevice,
 		ByteCount, true);
 }
@@ -175,12 +181,16 @@ CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 CUresult cuMemcpyDtoHAsync_v2(
 	void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
 {
+	API_CALL;
+
 	return copy_linear(hStream, COPY_HOST, (uintptr_t)dstHost, COPY_DEVICE, srcDevice,
 		ByteCount, false);
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
+	API_CALL;
+
 	return copy_linear(
 		NULL, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice, ByteCount, true);
 }
@@ -188,18 +198,24 @@ CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t By
 CUresult cuMemcpyDtoDAsync_v2(
 	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
 {
+	API_CALL;
+
 	return copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
 		ByteCount, false);
 }
 
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
 {
+	API_CALL;
+
 	return copy_linear(NULL, COPY_UNIFIED, dst, COPY_UNIFIED, src, ByteCount, true);
 }
 
 CUresult cuMemcpyAsync(
 	CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
 {
+	API_CALL;
+
 	return copy_linear(
 		hStream, COPY_UNIFIED, dst, COPY_UNIFIED, src, ByteCount, false);
 }
@@ -365,26 +381,36 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool wait)
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
 {
+	API_CALL;
+
 	return copy_2d(pCopy, NULL, true);
 }
 
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
 {
+	API_CALL;
+
 	return copy_2d(pCopy, NULL, true);
 }
 
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
+	API_CALL;
+
 	return copy_2d(pCopy, hStream, false);
 }
 
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
 {
+	API_CALL;
+
 	return copy_3d(pCopy, NULL, true);
 }
 
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
+	API_CALL;
+
 	return copy_3d(pCopy, hStream, false);
 }
 
@@ -396,10 +422,11 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 
 static CUresult copy_check_contexts(CUcontext to, CUcontext from)
 {
-	if (!object_is(to, OBJECT_CONTEXT) || !object_is(from, OBJECT_CONTEXT))
+	if (!object_hold(to, OBJECT_CONTEXT) || !object_hold(from, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return to->is_active && from->is_active ? CUDA_SUCCESS
-						: CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return context_is_active(to) && context_is_active(from)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 /* The calls that are not asynchronous come after all that was begun on either side. */
@@ -421,6 +448,7 @@ static CUresult copy_wait_contexts(CUcontext to, CUcontext from)
 CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
 	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream)
 {
+	API_CALL;
 	CUresult r;
 
 	r = copy_check_contexts(dstContext, srcContext);
@@ -432,6 +460,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
 CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
 	CUcontext srcContext, size_t ByteCount)
 {
+	API_CALL;
 	CUresult r;
 
 	r = copy_wait_contexts(dstContext, srcContext);
@@ -471,6 +500,7 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bo
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -484,6 +514,7 @@ CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
+	API_CALL;
 	CUresult r;
 
 	if (!pCopy)

@@ -11,18 +11,23 @@
 #define EVENT_FLAGS                                                                      \
 	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
 
+static void event_end(struct object *object)
+{
+	object_leave(object);
+	capture_forget_event((CUevent)object);
+}
+
 static void event_release(struct object *object)
 {
 	CUevent event = (CUevent)object;
 
-	capture_forget_event(event);
 	sched_mark_unref(event->mark);
 	pthread_mutex_destroy(&event->lock);
-	object_free(object);
 }
 
 CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
+	API_CALL;
 	CUcontext context;
 	CUevent event;
 	CUresult r;
@@ -34,28 +39,32 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & CU_EVENT_INTERPROCESS)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	event = object_new(OBJECT_EVENT, sizeof(*event));
+	event = object_new(OBJECT_EVENT, sizeof(*event), context);
 	if (!event)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	event->flags = Flags;
 	pthread_mutex_init(&event->lock, NULL);
+	event->object.end = event_end;
 	event->object.release = event_release;
-	context_add(context, &event->object);
-	*phEvent = event;
-	return CUDA_SUCCESS;
+	r = context_add(&event->object);
+	if (r)
+		object_unref(&event->object);
+	else
+		*phEvent = event;
+	return r;
 }
 
 CUresult cuEventDestroy_v2(CUevent hEvent)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(hEvent, OBJECT_EVENT))
+	if (!object_hold(hEvent, OBJECT_EVENT) || !context_remove(&hEvent->object))
 		return CUDA_ERROR_INVALID_HANDLE;
-	context_remove(&hEvent->object);
-	event_release(&hEvent->object);
+	object_end(&hEvent->object);
 	return CUDA_SUCCESS;
 }
 
@@ -67,9 +76,21 @@ static CUresult event_check(CUevent event)
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(event, OBJECT_EVENT))
+	if (!object_hold(event, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return sched_context_fault(&event->object.context->sched);
+}
+
+/* The fault of the context, also where the event was destroyed since it was found. */
+static CUresult event_fault(CUevent event)
+{
+	CUcontext context = event->object.context;
+	CUresult r = sched_context_fault(&context->sched);
+
+	/* A context that was reset has no fault any more, but has lost its events. */
+	if (!r && event->object.generation != context_generation(context))
+		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return r;
 }
 
 /* For what an event cannot be asked when its record is captured. */
@@ -96,7 +117,7 @@ struct sched_mark *event_mark(CUevent event)
 
 CUresult event_check_untimed(CUevent event, struct sched_stream *stream)
 {
-	if (!object_is(event, OBJECT_EVENT) ||
+	if (!object_hold(event, OBJECT_EVENT) ||
 		event->object.context != stream_context(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return event->flags & CU_EVENT_DISABLE_TIMING ? CUDA_SUCCESS
@@ -131,13 +152,14 @@ CUresult event_record(CUevent event, struct sched_stream *stream)
 
 CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
 	r = stream_get_work(hStream, &stream);
 	if (r)
 		return r;
-	if (!object_is(hEvent, OBJECT_EVENT) ||
+	if (!object_hold(hEvent, OBJECT_EVENT) ||
 		hEvent->object.context != stream_context(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
@@ -155,6 +177,7 @@ CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 
 CUresult cuEventQuery(CUevent hEvent)
 {
+	API_CALL;
 	struct sched_mark *mark;
 	CUresult r;
 
@@ -166,11 +189,12 @@ CUresult cuEventQuery(CUevent hEvent)
 		r = CUDA_ERROR_NOT_READY;
 	sched_mark_unref(mark);
 	/* Looked at last: what a fault discards is done too. */
-	return r ? r : event_check(hEvent);
+	return r ? r : event_fault(hEvent);
 }
 
 CUresult cuEventSynchronize(CUevent hEvent)
 {
+	API_CALL;
 	struct sched_mark *mark;
 	CUresult r;
 
@@ -182,11 +206,12 @@ CUresult cuEventSynchronize(CUevent hEvent)
 		sched_mark_wait(mark);
 	sched_mark_unref(mark);
 	print_flush(hEvent->object.context);
-	return event_check(hEvent);
+	return event_fault(hEvent);
 }
 
 CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
+	API_CALL;
 	struct sched_mark *start, *end;
 	CUresult r;
 
@@ -257,10 +282,9 @@ static CUresult whole_check(CUcontext context, CUevent event)
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(context, OBJECT_CONTEXT) ||
-		!__atomic_load_n(&context->is_active, __ATOMIC_ACQUIRE))
+	if (!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!object_is(event, OBJECT_EVENT))
+	if (!object_hold(event, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = capture_refuse_context(context);
 	return r ? r : (CUresult)sched_context_fault(&context->sched);
@@ -269,6 +293,7 @@ static CUresult whole_check(CUcontext context, CUevent event)
 /* The event is recorded in a stream of its own, which waits for all others. */
 CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	struct object *object;
 	CUresult r;
@@ -323,6 +348,7 @@ static CUresult gate_add(CUcontext context, struct sched_mark *mark)
 
 CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 {
+	API_CALL;
 	struct sched_mark *mark;
 	struct object *object;
 	CUresult r;

@@ -104,69 +104,93 @@ static CUresult fill_2d(CUstream stream, CUdeviceptr to, size_t pitch, uint32_t 
 
 CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
 {
+	API_CALL;
+
 	return fill_linear(NULL, dstDevice, uc, 1, N, true);
 }
 
 CUresult cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
 {
+	API_CALL;
+
 	return fill_linear(NULL, dstDevice, us, 2, N, true);
 }
 
 CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
 {
+	API_CALL;
+
 	return fill_linear(NULL, dstDevice, ui, 4, N, true);
 }
 
 CUresult cuMemsetD8Async(
 	CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
 {
+	API_CALL;
+
 	return fill_linear(hStream, dstDevice, uc, 1, N, false);
 }
 
 CUresult cuMemsetD16Async(
 	CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
 {
+	API_CALL;
+
 	return fill_linear(hStream, dstDevice, us, 2, N, false);
 }
 
 CUresult cuMemsetD32Async(
 	CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)
 {
+	API_CALL;
+
 	return fill_linear(hStream, dstDevice, ui, 4, N, false);
 }
 
 CUresult cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
 	size_t Width, size_t Height)
 {
+	API_CALL;
+
 	return fill_2d(NULL, dstDevice, dstPitch, uc, 1, Width, Height, true);
 }
 
 CUresult cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
 	size_t Width, size_t Height)
 {
+	API_CALL;
+
 	return fill_2d(NULL, dstDevice, dstPitch, us, 2, Width, Height, true);
 }
 
 CUresult cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
 	size_t Width, size_t Height)
 {
+	API_CALL;
+
 	return fill_2d(NULL, dstDevice, dstPitch, ui, 4, Width, Height, true);
 }
 
 CUresult cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
 	size_t Width, size_t Height, CUstream hStream)
 {
+	API_CALL;
+
 	return fill_2d(hStream, dstDevice, dstPitch, uc, 1, Width, Height, false);
 }
 
 CUresult cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
 	size_t Width, size_t Height, CUstream hStream)
 {
+	API_CALL;
+
 	return fill_2d(hStream, dstDevice, dstPitch, us, 2, Width, Height, false);
 }
 
 CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
 	size_t Width, size_t Height, CUstream hStream)
 {
+	API_CALL;
+
 	return fill_2d(hStream, dstDevice, dstPitch, ui, 4, Width, Height, false);
 }

@@ -52,11 +52,11 @@ CUresult function_get(CUfunction handle, CUfunction *functionp)
 	r = context_current(&context);
 	if (r)
 		return r;
-	if (object_is(handle, OBJECT_FUNCTION)) {
+	if (object_hold(handle, OBJECT_FUNCTION)) {
 		*functionp = handle;
 		return function_load(handle);
 	}
-	if (!object_is(handle, OBJECT_KERNEL))
+	if (!object_hold(handle, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = library_function((CUkernel)handle, context, functionp);
 	return r ? r : function_load(*functionp);
@@ -135,6 +135,7 @@ static CUresult function_set_attribute(
 
 CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
@@ -146,6 +147,7 @@ CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfu
 
 CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
@@ -155,6 +157,7 @@ CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int v
 
 CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
@@ -169,6 +172,7 @@ CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 
 CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
@@ -182,6 +186,7 @@ CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 
 CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
@@ -196,6 +201,7 @@ CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 
 CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
@@ -211,6 +217,7 @@ CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 CUresult cuFuncGetParamInfo(
 	CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
@@ -227,12 +234,13 @@ CUresult cuFuncGetParamInfo(
 
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(function, OBJECT_FUNCTION))
+	if (!object_hold(function, OBJECT_FUNCTION))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!state)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -244,6 +252,7 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 
 CUresult cuFuncLoad(CUfunction function)
 {
+	API_CALL;
 	CUfunction loaded;
 
 	return function_get(function, &loaded);
@@ -257,6 +266,7 @@ CUresult cuFuncLoad(CUfunction function)
 CUresult cuKernelGetAttribute(
 	int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_get(dev);
@@ -268,13 +278,14 @@ CUresult cuKernelGetAttribute(
 CUresult cuKernelSetAttribute(
 	CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
 	r = device_get(dev);
 	if (r)
 		return r;
-	if (!object_is(kernel, OBJECT_KERNEL))
+	if (!object_hold(kernel, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = function_get((CUfunction)kernel, &function);
 	if (!r)
@@ -286,6 +297,7 @@ CUresult cuKernelSetAttribute(
 
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_get(dev);

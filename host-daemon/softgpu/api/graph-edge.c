@@ -77,17 +77,22 @@ static CUresult graph_list(
 
 CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes)
 {
+	API_CALL;
+
 	return graph_list(hGraph, nodes, numNodes, false);
 }
 
 CUresult cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes)
 {
+	API_CALL;
+
 	return graph_list(hGraph, rootNodes, numRootNodes, true);
 }
 
 CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
 	CUgraphEdgeData *edgeData, size_t *numEdges)
 {
+	API_CALL;
 	struct answer answer = { .nodes = from, .others = to, .data = edgeData };
 	CUgraphNode node;
 	CUresult r;
@@ -134,29 +139,38 @@ static CUresult node_list(CUgraphNode node, bool before, CUgraphNode *nodes,
 CUresult cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode *dependencies,
 	CUgraphEdgeData *edgeData, size_t *numDependencies)
 {
+	API_CALL;
+
 	return node_list(hNode, true, dependencies, edgeData, numDependencies);
 }
 
 CUresult cuGraphNodeGetDependencies(
 	CUgraphNode hNode, CUgraphNode *dependencies, size_t *numDependencies)
 {
+	API_CALL;
+
 	return node_list(hNode, true, dependencies, NULL, numDependencies);
 }
 
 CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode, CUgraphNode *dependentNodes,
 	CUgraphEdgeData *edgeData, size_t *numDependentNodes)
 {
+	API_CALL;
+
 	return node_list(hNode, false, dependentNodes, edgeData, numDependentNodes);
 }
 
 CUresult cuGraphNodeGetDependentNodes(
 	CUgraphNode hNode, CUgraphNode *dependentNodes, size_t *numDependentNodes)
 {
+	API_CALL;
+
 	return node_list(hNode, false, dependentNodes, NULL, numDependentNodes);
 }
 
 CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -191,6 +205,7 @@ static CUresult edge_remove(CUgraph graph, CUgraphNode from, CUgraphNode to)
 CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
 	const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies)
 {
+	API_CALL;
 	size_t n = 0;
 	CUresult r;
 
@@ -221,6 +236,7 @@ CUresult cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from,
 CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
 	const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();

@@ -270,7 +270,8 @@ static void exec_free(CUgraphExec exec)
 	if (exec->graph)
 		graph_free(exec->graph);
 	free(exec->nodes);
-	object_free(&exec->object);
+	object_leave(&exec->object);
+	object_unref(&exec->object);
 }
 
 /* With the lock. */
@@ -286,7 +287,7 @@ static CUresult exec_new(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	exec = object_new(OBJECT_GRAPH_EXEC, sizeof(*exec));
+	exec = object_new(OBJECT_GRAPH_EXEC, sizeof(*exec), NULL);
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->flags = flags;
@@ -295,6 +296,8 @@ static CUresult exec_new(
 		r = exec_index(exec);
 	if (!r)
 		r = exec_build(exec, &error);
+	if (!r && object_enter(&exec->object))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
 		if (error)
 			*errorp = graph_find_origin(graph, error->origin);
@@ -308,6 +311,7 @@ static CUresult exec_new(
 CUresult cuGraphInstantiateWithFlags(
 	CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
 {
+	API_CALL;
 	/* Uploading takes a stream, which cuGraphInstantiateWithParams() has. */
 	const unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
 					 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
@@ -326,6 +330,7 @@ CUresult cuGraphInstantiateWithFlags(
 CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
+	API_CALL;
 	CUgraphNode error;
 	CUresult r;
 
@@ -364,6 +369,7 @@ static CUgraphInstantiateResult exec_result(CUresult r)
 CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
+	API_CALL;
 	const unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
 					 CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
 					 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
@@ -389,6 +395,7 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 
 CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -403,6 +410,7 @@ CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
 /* Launches that are under way keep what they need. */
 CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();

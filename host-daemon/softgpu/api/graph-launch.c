@@ -33,17 +33,17 @@ static CUresult exec_check_node(CUgraphExec exec, const struct CUgraphNode_st *o
 	return r;
 }
 
-static CUresult exec_check(CUgraphExec exec, const struct sched_stream *stream)
+static CUresult exec_check(
+	CUgraphExec exec, const struct sched_stream *stream, uint64_t unloads)
 {
 	CUcontext context = stream_context(stream);
 	uint64_t ends = memory_ends(&softgpu_device.memory);
-	uint64_t unloads = __atomic_load_n(&softgpu_device.n_unloads, __ATOMIC_ACQUIRE);
 	CUresult r = CUDA_SUCCESS;
 
 	if (exec->context) {
 		if (exec->context != context)
 			return CUDA_ERROR_INVALID_CONTEXT;
-		if (exec->generation != context->generation)
+		if (exec->generation != context_generation(context))
 			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	}
 	if (unloads == exec->n_unloads &&
@@ -130,11 +130,35 @@ static CUresult exec_capture(CUgraphExec exec, struct sched_stream *stream)
 	return r ? r : capture_add(stream, &work);
 }
 
+/* Return: as sched_submit_if(), by the number of modules that have gone. */
+static int exec_launch(CUgraphExec exec, struct sched_stream *stream)
+{
+	const uint64_t *unloadsp = &softgpu_device.n_unloads;
+	uint64_t unloads = __atomic_load_n(unloadsp, __ATOMIC_ACQUIRE);
+	struct sched_op op = { .kind = SCHED_GRAPH };
+	CUresult r;
+
+	r = graph_enter();
+	if (r)
+		return r;
+	r = object_is(exec, OBJECT_GRAPH_EXEC) ? exec_check(exec, stream, unloads)
+					       : CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return graph_leave(r);
+	op.run.graph = exec->sched;
+	r = exec_take_events(&op.run);
+	if (!r)
+		sched_graph_ref(op.run.graph);
+	graph_leave(r);
+	/* Not with the lock: a stream that is full makes the caller wait. */
+	return r ? (int)r : sched_submit_if(stream, &op, unloadsp, unloads);
+}
+
 CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 {
-	struct sched_op op = { .kind = SCHED_GRAPH };
+	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	int r;
 
 	r = stream_get_work(hStream, &stream);
 	if (r)
@@ -142,25 +166,17 @@ CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 	if (stream_is_captured(stream))
 		return exec_capture(hGraph, stream);
 	print_flush(stream_context(stream));
-	r = graph_enter();
-	if (r)
-		return r;
-	r = object_is(hGraph, OBJECT_GRAPH_EXEC) ? exec_check(hGraph, stream)
-						 : CUDA_ERROR_INVALID_VALUE;
-	if (r)
-		return graph_leave(r);
-	op.run.graph = hGraph->sched;
-	r = exec_take_events(&op.run);
-	if (!r)
-		sched_graph_ref(op.run.graph);
-	graph_leave(r);
-	/* Not with the lock: a stream that is full makes the caller wait. */
-	return r ? r : (CUresult)sched_submit(stream, &op, false);
+	/* A module that has just gone may be one of its own. */
+	do
+		r = exec_launch(hGraph, stream);
+	while (r == SCHED_E_CHANGED);
+	return r;
 }
 
 /* There is nowhere to bring it. */
 CUresult cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 

@@ -67,6 +67,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -80,6 +81,7 @@ CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
+	API_CALL;
 	CUDA_KERNEL_NODE_PARAMS params;
 
 	return kernel_upgrade(&params, nodeParams)
@@ -91,6 +93,7 @@ CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult cuGraphKernelNodeSetParams_v2(
 	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -101,6 +104,7 @@ CUresult cuGraphKernelNodeSetParams_v2(
 CUresult cuGraphKernelNodeSetParams(
 	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
+	API_CALL;
 	CUDA_KERNEL_NODE_PARAMS params;
 
 	return kernel_upgrade(&params, nodeParams)
@@ -111,6 +115,7 @@ CUresult cuGraphKernelNodeSetParams(
 CUresult cuGraphKernelNodeGetParams_v2(
 	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	const struct graph_kernel *kernel;
 	const struct launch *launch;
 	CUresult r;
@@ -143,6 +148,7 @@ CUresult cuGraphKernelNodeGetParams_v2(
 CUresult cuGraphKernelNodeGetParams(
 	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
+	API_CALL;
 	CUDA_KERNEL_NODE_PARAMS params;
 	CUresult r;
 
@@ -161,6 +167,7 @@ CUresult cuGraphKernelNodeGetParams(
 CUresult cuGraphKernelNodeSetAttribute(
 	CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -175,6 +182,7 @@ CUresult cuGraphKernelNodeSetAttribute(
 CUresult cuGraphKernelNodeGetAttribute(
 	CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out)
 {
+	API_CALL;
 	const struct graph_kernel *kernel;
 	struct launch launch = { 0 };
 	CUresult r;
@@ -205,6 +213,7 @@ CUresult cuGraphKernelNodeGetAttribute(
 
 CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -226,6 +235,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -237,6 +247,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -261,6 +272,7 @@ static CUcontext node_context(CUgraphNode node)
 
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -274,6 +286,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -286,6 +299,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult cuGraphMemsetNodeGetParams(
 	CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -300,6 +314,7 @@ CUresult cuGraphMemsetNodeGetParams(
 CUresult cuGraphMemsetNodeSetParams(
 	CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -317,6 +332,7 @@ CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -328,6 +344,7 @@ CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 
 CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -342,6 +359,7 @@ CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *node
 CUresult cuGraphHostNodeSetParams(
 	CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -352,6 +370,7 @@ CUresult cuGraphHostNodeSetParams(
 CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies, CUgraph childGraph)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -363,6 +382,7 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -377,6 +397,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies)
 {
+	API_CALL;
 	struct graph_work work = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
 	CUresult r;
 
@@ -423,34 +444,46 @@ static CUresult event_set(CUgraphNode node, CUgraphNodeType type, CUevent event)
 CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
 {
+	API_CALL;
+
 	return event_add(phGraphNode, hGraph, dependencies, numDependencies,
 		CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
 }
 
 CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
+	API_CALL;
+
 	return event_get(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out);
 }
 
 CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
 {
+	API_CALL;
+
 	return event_set(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
 }
 
 CUresult cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
 {
+	API_CALL;
+
 	return event_add(phGraphNode, hGraph, dependencies, numDependencies,
 		CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
 CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
+	API_CALL;
+
 	return event_get(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out);
 }
 
 CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
 {
+	API_CALL;
+
 	return event_set(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
@@ -462,6 +495,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
 	size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -483,6 +517,7 @@ CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 
 CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 

@@ -133,6 +133,7 @@ static CUresult exec_set(
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
 	const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -143,6 +144,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode h
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 	const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
+	API_CALL;
 	CUDA_KERNEL_NODE_PARAMS params = { 0 };
 
 	if (!nodeParams)
@@ -155,6 +157,7 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 	const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -166,6 +169,7 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 	const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -178,6 +182,7 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 	const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -188,6 +193,7 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 CUresult cuGraphExecEventRecordNodeSetEvent(
 	CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -200,6 +206,7 @@ CUresult cuGraphExecEventRecordNodeSetEvent(
 CUresult cuGraphExecEventWaitNodeSetEvent(
 	CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 
@@ -219,6 +226,7 @@ static bool node_has_switch(const struct CUgraphNode_st *own)
 CUresult cuGraphNodeSetEnabled(
 	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
 {
+	API_CALL;
 	CUgraphNode own;
 	CUresult r;
 
@@ -240,6 +248,7 @@ CUresult cuGraphNodeSetEnabled(
 CUresult cuGraphNodeGetEnabled(
 	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled)
 {
+	API_CALL;
 	CUgraphNode own;
 	CUresult r;
 
@@ -422,6 +431,7 @@ static CUresult update_apply(CUgraphExec exec, struct update *update)
 CUresult cuGraphExecUpdate_v2(
 	CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
 {
+	API_CALL;
 	struct update update = { .info = resultInfo };
 	CUresult r;
 
@@ -443,6 +453,7 @@ CUresult cuGraphExecUpdate_v2(
 CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
 	CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out)
 {
+	API_CALL;
 	CUgraphExecUpdateResultInfo info = { 0 };
 	CUresult r;
 
@@ -462,6 +473,7 @@ CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
 CUresult cuGraphExecChildGraphNodeSetParams(
 	CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
 {
+	API_CALL;
 	CUgraphExecUpdateResultInfo info = { 0 };
 	struct update update = { .info = &info };
 	CUgraphNode own;
@@ -489,6 +501,7 @@ CUresult cuGraphExecChildGraphNodeSetParams(
 CUresult cuGraphExecNodeSetParams(
 	CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
+	API_CALL;
 	struct graph_work work;
 	CUresult r;
 

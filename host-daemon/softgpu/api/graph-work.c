@@ -55,7 +55,7 @@ CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kern
 		.kernel = {
 			.function = function,
 			.context = context,
-			.generation = context->generation,
+			.generation = context_generation(context),
 			.kernel = kernel,
 			.launch = *launch,
 		},
@@ -66,7 +66,7 @@ CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kern
 	r = kernel_alloc(&work->kernel);
 	if (r)
 		return r;
-	module_ref(function->module);
+	object_ref(&function->object);
 	r = launch_params(function, params, extra, work->kernel.params);
 	if (!r)
 		r = kernel_check(&work->kernel);
@@ -82,9 +82,9 @@ static CUkernel kernel_behind(CUfunction function, const CUDA_KERNEL_NODE_PARAMS
 	CUcontext context = params->ctx;
 	CUfunction own = NULL;
 
-	if (!object_is(params->kern, OBJECT_KERNEL) ||
+	if (!object_hold(params->kern, OBJECT_KERNEL) ||
 		(!context && context_current(&context)) ||
-		!object_is(context, OBJECT_CONTEXT) || !context->is_active ||
+		!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context) ||
 		library_function(params->kern, context, &own))
 		return NULL;
 	return own == function ? params->kern : NULL;
@@ -96,19 +96,19 @@ static CUresult kernel_find(
 	CUcontext context = params->ctx;
 	CUresult r;
 
-	if (object_is(params->func, OBJECT_FUNCTION)) {
+	if (object_hold(params->func, OBJECT_FUNCTION)) {
 		*functionp = params->func;
 		*kernelp = kernel_behind(params->func, params);
 		return function_load(params->func);
 	}
 	*kernelp = params->func ? (CUkernel)params->func : params->kern;
-	if (!object_is(*kernelp, OBJECT_KERNEL))
+	if (!object_hold(*kernelp, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!context) {
 		r = context_current(&context);
 		if (r)
 			return r;
-	} else if (!object_is(context, OBJECT_CONTEXT) || !context->is_active) {
+	} else if (!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context)) {
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
 	r = library_function(*kernelp, context, functionp);
@@ -198,7 +198,7 @@ static CUresult kernel_clone(struct graph_kernel *kernel)
 	if (r)
 		return r;
 	memcpy(kernel->params, from.params, from.function->info->params_size);
-	module_ref(kernel->function->module);
+	object_ref(&kernel->function->object);
 	return kernel_copy_attributes(kernel, &from);
 }
 
@@ -233,7 +233,7 @@ static CUresult work_find_context(CUcontext *contextp, CUcontext context)
 {
 	if (!context)
 		return context_current(contextp);
-	if (!object_is(context, OBJECT_CONTEXT) || !context->is_active)
+	if (!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*contextp = context;
 	return CUDA_SUCCESS;
@@ -253,7 +253,7 @@ CUresult work_copy(struct graph_work *work, const CUDA_MEMCPY3D *copy, CUcontext
 		return r;
 	*work = (struct graph_work){
 		.type = CU_GRAPH_NODE_TYPE_MEMCPY,
-		.copy = { *copy, context, context->generation },
+		.copy = { *copy, context, context_generation(context) },
 	};
 	return CUDA_SUCCESS;
 }
@@ -273,7 +273,7 @@ CUresult work_fill(
 		return r;
 	*work = (struct graph_work){
 		.type = CU_GRAPH_NODE_TYPE_MEMSET,
-		.fill = { *fill, context, context->generation },
+		.fill = { *fill, context, context_generation(context) },
 	};
 	return CUDA_SUCCESS;
 }
@@ -291,9 +291,10 @@ CUresult work_host(struct graph_work *work, const CUDA_HOST_NODE_PARAMS *params)
 
 CUresult work_event(struct graph_work *work, CUgraphNodeType type, CUevent event)
 {
-	if (!object_is(event, OBJECT_EVENT))
+	if (!object_hold(event, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_VALUE;
 	*work = (struct graph_work){ .type = type, .event = event };
+	object_ref(&event->object);
 	return CUDA_SUCCESS;
 }
 
@@ -363,6 +364,9 @@ CUresult work_clone(struct graph_work *work, const struct graph_work *from, bool
 	}
 	if (from->type == CU_GRAPH_NODE_TYPE_GRAPH)
 		return graph_copy(&work->child, from->child, is_shown);
+	if (from->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
+		from->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT)
+		object_ref(&work->event->object);
 	return CUDA_SUCCESS;
 }
 
@@ -371,7 +375,10 @@ void work_deinit(struct graph_work *work)
 	if (work->type == CU_GRAPH_NODE_TYPE_KERNEL) {
 		free(work->kernel.pointers);
 		free(work->kernel.attributes);
-		module_unref(work->kernel.function->module);
+		object_unref(&work->kernel.function->object);
+	} else if (work->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
+		   work->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
+		object_unref(&work->event->object);
 	} else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH) {
 		graph_free(work->child);
 	}
@@ -398,8 +405,8 @@ CUresult work_context(
 	default:
 		return CUDA_SUCCESS;
 	}
-	return object_is(*contextp, OBJECT_CONTEXT) && (*contextp)->is_active &&
-			       (*contextp)->generation == *generationp
+	return object_hold(*contextp, OBJECT_CONTEXT) && context_is_active(*contextp) &&
+			       context_generation(*contextp) == *generationp
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }

@@ -81,26 +81,32 @@ static void list_remove(struct graph_list *list, const struct CUgraphNode_st *no
 /* Hidden objects have no handle. */
 static void *graph_object(bool is_shown, enum object_kind kind, size_t size)
 {
-	return is_shown ? object_new(kind, size) : calloc(1, size);
+	struct object *object = object_new(kind, size, NULL);
+
+	if (object && is_shown && object_enter(object)) {
+		object_unref(object);
+		return NULL;
+	}
+	return object;
 }
 
-static void graph_object_free(bool is_shown, struct object *object)
+/* No call holds it beyond the lock. */
+static void graph_object_free(struct object *object)
 {
-	if (is_shown)
-		object_leave(object);
-	free(object);
+	object_leave(object);
+	object_unref(object);
 }
 
 /*
  * Nodes
  */
 
-static void node_free(CUgraphNode node, bool is_shown)
+static void node_free(CUgraphNode node)
 {
 	work_deinit(&node->work);
 	free(node->before.nodes);
 	free(node->after.nodes);
-	graph_object_free(is_shown, &node->object);
+	graph_object_free(&node->object);
 }
 
 /* Return: whether a graph, and those that it is part of, have room for a node. */
@@ -206,7 +212,7 @@ static void node_detach(CUgraphNode node)
 void graph_remove(CUgraphNode node)
 {
 	node_detach(node);
-	node_free(node, node->graph->is_shown);
+	node_free(node);
 }
 
 CUresult graph_check_nodes(CUgraph graph, const CUgraphNode *nodes, size_t n)
@@ -241,7 +247,7 @@ CUresult graph_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
 	if (r) {
 		node_detach(node);
 		node->work = nothing;
-		node_free(node, graph->is_shown);
+		node_free(node);
 		return r;
 	}
 	*nodep = node;
@@ -270,9 +276,9 @@ void graph_free(CUgraph graph)
 
 	while ((node = TAILQ_FIRST(&graph->nodes))) {
 		TAILQ_REMOVE(&graph->nodes, node, link);
-		node_free(node, graph->is_shown);
+		node_free(node);
 	}
-	graph_object_free(graph->is_shown, &graph->object);
+	graph_object_free(&graph->object);
 }
 
 static CUresult graph_copy_node(CUgraph to, CUgraphNode from)
@@ -325,6 +331,7 @@ CUresult graph_copy(CUgraph *graphp, CUgraph from, bool is_shown)
 
 CUresult cuGraphCreate(CUgraph *phGraph, unsigned int flags)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -345,6 +352,7 @@ static CUresult graph_check_free(CUgraph graph)
 
 CUresult cuGraphDestroy(CUgraph hGraph)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -358,6 +366,7 @@ CUresult cuGraphDestroy(CUgraph hGraph)
 
 CUresult cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();
@@ -373,6 +382,7 @@ CUresult cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
 CUresult cuGraphNodeFindInClone(
 	CUgraphNode *phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph)
 {
+	API_CALL;
 	CUgraphNode node = NULL;
 	CUresult r;
 
@@ -395,6 +405,7 @@ CUresult cuGraphNodeFindInClone(
 
 CUresult cuGraphDestroyNode(CUgraphNode hNode)
 {
+	API_CALL;
 	CUresult r;
 
 	r = graph_enter();

@@ -11,7 +11,9 @@
  *		has made of it
  *
  * One lock guards them all, and captures as well. It comes before all others but
- * device.lock, and is not held while something waits for the device.
+ * device.lock, and is not held while something waits for the device. Handles of graphs,
+ * nodes and execs are looked up with it, so that none has to be held (object.h); what
+ * nodes name outside, kernels and events, they have references to.
  */
 
 #include "api/launch.h"

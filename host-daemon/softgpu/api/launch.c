@@ -152,7 +152,7 @@ static CUresult launch_run(CUfunction function, const struct launch *launch,
 {
 	struct sched_op op = { .kind = SCHED_LAUNCH };
 	uint8_t *block = op.grid.params;
-	CUresult r;
+	int r;
 
 	print_flush(stream_context(stream));
 	launch_describe(&op.grid, function, launch);
@@ -167,9 +167,11 @@ static CUresult launch_run(CUfunction function, const struct launch *launch,
 		r = softgpu_launch_check(&op.grid.launch);
 	if (r) {
 		free(op.grid.long_params);
-		return r;
+		return (CUresult)r;
 	}
-	return sched_submit(stream, &op, false);
+	/* Not where the module has ended since the function was found. */
+	r = sched_submit_if(stream, &op, &function->module->n_ends, 0);
+	return r == SCHED_E_CHANGED ? CUDA_ERROR_INVALID_HANDLE : (CUresult)r;
 }
 
 static CUresult launch_submit(
@@ -204,6 +206,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
 	unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
 	void **kernelParams, void **extra)
 {
+	API_CALL;
 	struct launch launch = {
 		.grid = { gridDimX, gridDimY, gridDimZ },
 		.block = { blockDimX, blockDimY, blockDimZ },
@@ -219,6 +222,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 	unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
 	CUstream hStream, void **kernelParams)
 {
+	API_CALL;
 	struct launch launch = {
 		.grid = { gridDimX, gridDimY, gridDimZ },
 		.block = { blockDimX, blockDimY, blockDimZ },
@@ -312,6 +316,7 @@ CUresult launch_attribute(struct launch *launch, const CUlaunchAttribute *attrib
 CUresult cuLaunchKernelEx(
 	const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
+	API_CALL;
 	struct launch launch;
 	CUresult r;
 

@@ -13,16 +13,24 @@
 #include "api/image.h"
 #include "ptx/module.h"
 
-static void library_delete(CUlibrary library)
+/* Its modules have ended, and there will be no other. */
+static void library_end(struct object *object)
 {
+	CUlibrary library = (CUlibrary)object;
+
 	for (size_t i = 0; i < library->n_kernels; i++)
 		object_leave(&library->kernels[i].object);
+}
+
+static void library_release(struct object *object)
+{
+	CUlibrary library = (CUlibrary)object;
+
 	free(library->kernels);
 	managed_free(library->managed);
 	ptx_module_free(library->ptx);
 	image_free(library->image);
 	pthread_mutex_destroy(&library->lock);
-	object_free(&library->object);
 }
 
 static CUresult library_list(CUlibrary library)
@@ -37,11 +45,13 @@ static CUresult library_list(CUlibrary library)
 
 		if (!ptx->functions[i].is_entry || !ptx->functions[i].is_defined)
 			continue;
-		if (object_enter(&kernel->object, OBJECT_KERNEL))
-			return CUDA_ERROR_OUT_OF_MEMORY;
+		kernel->object.kind = OBJECT_KERNEL;
+		kernel->object.whole = &library->object;
 		kernel->library = library;
 		kernel->ptx_index = i;
 		kernel->dynamic_shared_max = UINT32_MAX;
+		if (object_enter(&kernel->object))
+			return CUDA_ERROR_OUT_OF_MEMORY;
 		library->n_kernels++;
 	}
 	return CUDA_SUCCESS;
@@ -61,9 +71,11 @@ static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_
 	CUlibrary library;
 	CUresult r;
 
-	library = object_new(OBJECT_LIBRARY, sizeof(*library));
+	library = object_new(OBJECT_LIBRARY, sizeof(*library), NULL);
 	if (!library)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	library->object.end = library_end;
+	library->object.release = library_release;
 	pthread_mutex_init(&library->lock, NULL);
 	TAILQ_INIT(&library->modules);
 	r = image_new(&library->image, code, log);
@@ -75,12 +87,13 @@ static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_
 		r = library_list(library);
 	if (!r)
 		r = library_place_managed(library);
-	if (r) {
-		library_delete(library);
-		return r;
-	}
-	*libraryp = library;
-	return CUDA_SUCCESS;
+	if (!r && object_enter(&library->object))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r)
+		object_end(&library->object);
+	else
+		*libraryp = library;
+	return r;
 }
 
 /* With library.lock. */
@@ -94,21 +107,35 @@ static CUmodule library_find(CUlibrary library, CUcontext context)
 	return NULL;
 }
 
-static CUresult library_module(CUlibrary library, CUcontext context, CUmodule *modulep)
+/* The same. A module that has ended since waits for the lock in library_forget(). */
+static CUresult library_add_module(
+	CUlibrary library, CUcontext context, CUmodule *modulep)
 {
 	struct image_log log = { 0 };
+	CUresult r;
+
+	r = module_new(modulep, context, library->image, library, &log);
+	if (r)
+		return r;
+	(*modulep)->is_in_library = true;
+	TAILQ_INSERT_TAIL(&library->modules, *modulep, link);
+	return CUDA_SUCCESS;
+}
+
+static CUresult library_module(CUlibrary library, CUcontext context, CUmodule *modulep)
+{
 	CUresult r = CUDA_SUCCESS;
 	CUmodule module;
 
 	pthread_mutex_lock(&library->lock);
 	module = library_find(library, context);
-	if (!module) {
-		r = module_new(&module, context, library->image, library, &log);
-		if (!r) {
-			module->library = library;
-			TAILQ_INSERT_TAIL(&library->modules, module, link);
-		}
-	}
+	if (!module && library->has_ended)
+		r = CUDA_ERROR_INVALID_HANDLE;
+	else if (!module)
+		r = library_add_module(library, context, &module);
+	/* Held before library_forget() can be done, after which nobody may. */
+	if (!r && !object_keep(&module->object))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&library->lock);
 	if (!r)
 		*modulep = module;
@@ -122,9 +149,24 @@ void library_forget(CUmodule module)
 	if (!library)
 		return;
 	pthread_mutex_lock(&library->lock);
-	TAILQ_REMOVE(&library->modules, module, link);
+	if (module->is_in_library)
+		TAILQ_REMOVE(&library->modules, module, link);
+	module->is_in_library = false;
 	pthread_mutex_unlock(&library->lock);
-	module->library = NULL;
+}
+
+/* Return: the first module, held; NULL: there is none, and there will be none. */
+static CUmodule library_last(CUlibrary library)
+{
+	CUmodule module;
+
+	pthread_mutex_lock(&library->lock);
+	library->has_ended = true;
+	module = TAILQ_FIRST(&library->modules);
+	if (module)
+		object_ref(&module->object);
+	pthread_mutex_unlock(&library->lock);
+	return module;
 }
 
 const char *kernel_name(const struct CUkern_st *kernel)
@@ -165,6 +207,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	CUlibraryOption *libraryOptions, void **libraryOptionValues,
 	unsigned int numLibraryOptions)
 {
+	API_CALL;
 	struct image_log log = image_log_begin();
 	CUresult r;
 
@@ -187,6 +230,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 	CUlibraryOption *libraryOptions, void **libraryOptionValues,
 	unsigned int numLibraryOptions)
 {
+	API_CALL;
 	char *text;
 	CUresult r;
 
@@ -209,25 +253,34 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 
 CUresult cuLibraryUnload(CUlibrary library)
 {
+	API_CALL;
 	CUresult r, fault = CUDA_SUCCESS;
 	CUmodule module;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(library, OBJECT_LIBRARY))
+	if (!object_hold(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
-	while ((module = TAILQ_FIRST(&library->modules))) {
-		fault = sched_context_wait(&module->object.context->sched);
-		print_flush(module->object.context);
-		module_delete(module);
+	/* Another thread may have been here first. */
+	if (!object_leave(&library->object))
+		return CUDA_ERROR_INVALID_HANDLE;
+	while ((module = library_last(library))) {
+		r = module_delete(module);
+		/* Its context ends: then it waits for the lock, or has just had it. */
+		if (r == CUDA_ERROR_INVALID_HANDLE)
+			library_forget(module);
+		else
+			fault = r;
+		object_unref(&module->object);
 	}
-	library_delete(library);
+	object_end(&library->object);
 	return fault;
 }
 
 CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
@@ -235,7 +288,7 @@ CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *na
 		return r;
 	if (!pKernel || !name)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!object_is(library, OBJECT_LIBRARY))
+	if (!object_hold(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	for (size_t i = 0; i < library->n_kernels; i++)
 		if (!strcmp(kernel_name(&library->kernels[i]), name)) {
@@ -247,12 +300,13 @@ CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *na
 
 CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(lib, OBJECT_LIBRARY))
+	if (!object_hold(lib, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -263,12 +317,13 @@ CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 CUresult cuLibraryEnumerateKernels(
 	CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(lib, OBJECT_LIBRARY))
+	if (!object_hold(lib, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!kernels || !numKernels)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -279,13 +334,14 @@ CUresult cuLibraryEnumerateKernels(
 
 CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
 	r = context_current(&context);
 	if (r)
 		return r;
-	if (!object_is(library, OBJECT_LIBRARY))
+	if (!object_hold(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!pMod)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -295,6 +351,7 @@ CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 CUresult cuLibraryGetGlobal(
 	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
+	API_CALL;
 	CUcontext context;
 	CUmodule module;
 	CUresult r;
@@ -304,7 +361,7 @@ CUresult cuLibraryGetGlobal(
 		return r;
 	if (!name || (!dptr && !bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!object_is(library, OBJECT_LIBRARY))
+	if (!object_hold(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = library_module(library, context, &module);
 	return r ? r : module_get_variable(module, name, dptr, bytes);
@@ -314,6 +371,7 @@ CUresult cuLibraryGetGlobal(
 CUresult cuLibraryGetManaged(
 	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
+	API_CALL;
 	uint64_t address;
 	size_t size;
 	CUresult r;
@@ -323,7 +381,7 @@ CUresult cuLibraryGetManaged(
 		return r;
 	if (!name || (!dptr && !bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!object_is(library, OBJECT_LIBRARY))
+	if (!object_hold(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	address = managed_find(library->managed, name, &size);
 	if (!address)
@@ -337,6 +395,7 @@ CUresult cuLibraryGetManaged(
 
 CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -345,19 +404,20 @@ CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 		return r;
 	if (!pFunc)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!object_is(kernel, OBJECT_KERNEL))
+	if (!object_hold(kernel, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return library_function(kernel, context, pFunc);
 }
 
 CUresult cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(kernel, OBJECT_KERNEL))
+	if (!object_hold(kernel, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!pLib)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -367,12 +427,13 @@ CUresult cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 
 CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(hfunc, OBJECT_KERNEL))
+	if (!object_hold(hfunc, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -383,13 +444,14 @@ CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 CUresult cuKernelGetParamInfo(
 	CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
+	API_CALL;
 	const struct ptx_function *function;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(kernel, OBJECT_KERNEL))
+	if (!object_hold(kernel, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	function = &kernel->library->ptx->functions[kernel->ptx_index];
 	if (!paramOffset || paramIndex >= function->n_params)

@@ -23,6 +23,8 @@
 
 struct CUlinkState_st {
 	struct object object;
+	pthread_mutex_t lock; /* for what follows */
+	bool has_ended;	      /* options and values are the program's again */
 	struct link *link;
 	char *image; /* once complete */
 	size_t size;
@@ -34,11 +36,40 @@ struct CUlinkState_st {
 	size_t sizes[OPTIONS_MAX]; /* what values were, before results stood there */
 };
 
-static void link_delete(CUlinkState state)
+static void link_end(struct object *object)
 {
+	CUlinkState state = (CUlinkState)object;
+
+	pthread_mutex_lock(&state->lock);
+	state->has_ended = true;
+	pthread_mutex_unlock(&state->lock);
+}
+
+static void link_release(struct object *object)
+{
+	CUlinkState state = (CUlinkState)object;
+
 	link_free(state->link);
 	free(state->image);
-	object_free(&state->object);
+	pthread_mutex_destroy(&state->lock);
+}
+
+/* Return: 0 with the lock of a link, or INVALID_HANDLE. */
+static CUresult link_enter(CUlinkState state)
+{
+	if (!object_hold(state, OBJECT_LINK))
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&state->lock);
+	if (!state->has_ended)
+		return CUDA_SUCCESS;
+	pthread_mutex_unlock(&state->lock);
+	return CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult link_leave(CUlinkState state, CUresult r)
+{
+	pthread_mutex_unlock(&state->lock);
+	return r;
 }
 
 /* Tells what happened, in the buffers that the link was created with. */
@@ -52,6 +83,7 @@ static void report(CUlinkState state, const struct image_log *log, bool failed)
 CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 	void **optionValues, CUlinkState *stateOut)
 {
+	API_CALL;
 	CUcontext context;
 	CUlinkState state;
 	CUresult r;
@@ -62,19 +94,22 @@ CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 	if (!stateOut || (numOptions && (!options || !optionValues)) ||
 		numOptions > OPTIONS_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	state = object_new(OBJECT_LINK, sizeof(*state));
+	state = object_new(OBJECT_LINK, sizeof(*state), NULL);
 	if (!state)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_init(&state->lock, NULL);
+	state->object.end = link_end;
+	state->object.release = link_release;
 	state->link = link_new();
-	if (!state->link) {
-		link_delete(state);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	state->n_options = numOptions;
 	state->values = optionValues;
 	for (unsigned int i = 0; i < numOptions; i++) {
 		state->options[i] = options[i];
 		state->sizes[i] = (size_t)optionValues[i];
+	}
+	if (!state->link || object_enter(&state->object)) {
+		object_unref(&state->object);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*stateOut = state;
 	return CUDA_SUCCESS;
@@ -98,9 +133,8 @@ static CUresult add(CUlinkState state, const void *data, size_t size, const char
 	if (r)
 		return r;
 	text = image_text(image, &size);
-	r = image_report(
-		link_add(state->link, text, size, softgpu_device.cc, &error), &error,
-		log);
+	r = image_report(link_add(state->link, text, size, softgpu_device.cc, &error),
+		&error, log);
 	image_free(image);
 	if (r && name && *name) {
 		struct image_log unnamed = *log;
@@ -115,6 +149,7 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 	const char *name, unsigned int numOptions, CUjit_option *options,
 	void **optionValues)
 {
+	API_CALL;
 	struct image_log log = image_log_begin();
 	CUcontext context;
 	CUresult r;
@@ -122,12 +157,13 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 	r = context_current(&context);
 	if (r)
 		return r;
-	if (!object_is(state, OBJECT_LINK))
-		return CUDA_ERROR_INVALID_HANDLE;
+	r = link_enter(state);
+	if (r)
+		return r;
 	if (!data || !size || state->image ||
-		(numOptions && (!options || !optionValues)) || (unsigned int)type >=
-			CU_JIT_NUM_INPUT_TYPES)
-		return CUDA_ERROR_INVALID_VALUE;
+		(numOptions && (!options || !optionValues)) ||
+		(unsigned int)type >= CU_JIT_NUM_INPUT_TYPES)
+		return link_leave(state, CUDA_ERROR_INVALID_VALUE);
 	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
 		snprintf(log.text, sizeof(log.text), "only PTX can be linked");
 		r = CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -135,19 +171,20 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 		r = add(state, data, size, name, &log);
 	}
 	report(state, &log, r != CUDA_SUCCESS);
-	return r;
+	return link_leave(state, r);
 }
 
 CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
 	unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
+	API_CALL;
 	CUresult r;
 	char *text;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(state, OBJECT_LINK))
+	if (!object_hold(state, OBJECT_LINK))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!path)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -182,6 +219,7 @@ static CUresult complete(CUlinkState state, struct image_log *log)
 
 CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
+	API_CALL;
 	struct image_log log = image_log_begin();
 	CUcontext context;
 	CUresult r;
@@ -189,33 +227,35 @@ CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 	r = context_current(&context);
 	if (r)
 		return r;
-	if (!object_is(state, OBJECT_LINK))
-		return CUDA_ERROR_INVALID_HANDLE;
+	r = link_enter(state);
+	if (r)
+		return r;
 	if (!cubinOut)
-		return CUDA_ERROR_INVALID_VALUE;
+		return link_leave(state, CUDA_ERROR_INVALID_VALUE);
 	if (!state->image) {
 		r = complete(state, &log);
 		report(state, &log, r != CUDA_SUCCESS);
 	}
 	if (r)
-		return r;
+		return link_leave(state, r);
 	*cubinOut = state->image;
 	/* With the NUL: who copies it has a text again. */
 	if (sizeOut)
 		*sizeOut = state->size + 1;
-	return CUDA_SUCCESS;
+	return link_leave(state, CUDA_SUCCESS);
 }
 
 CUresult cuLinkDestroy(CUlinkState state)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(state, OBJECT_LINK))
+	if (!object_hold(state, OBJECT_LINK) || !object_leave(&state->object))
 		return CUDA_ERROR_INVALID_HANDLE;
-	link_delete(state);
+	object_end(&state->object);
 	return CUDA_SUCCESS;
 }
 

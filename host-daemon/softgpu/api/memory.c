@@ -7,18 +7,18 @@
 
 #include "api/capture.h"
 
-static CUresult memory_new(struct range *range, uint64_t *addressp)
+static CUresult memory_new(struct range *range, CUcontext context, uint64_t *addressp)
 {
 	CUresult r;
 
 	r = capture_refuse_unsafe();
-	if (!r && memory_alloc(&softgpu_device.memory, range, addressp))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	return r;
+	return r ? r
+		 : context_alloc(range, context, context_generation(context), addressp);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
+	API_CALL;
 	struct range range = { .kind = RANGE_DEVICE, .size = bytesize };
 	CUcontext context;
 	uint64_t address;
@@ -29,9 +29,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 		return r;
 	if (!dptr || !bytesize)
 		return CUDA_ERROR_INVALID_VALUE;
-	range.owner = context;
-	range.device = context->device;
-	r = memory_new(&range, &address);
+	r = memory_new(&range, context, &address);
 	if (!r)
 		*dptr = address;
 	return r;
@@ -40,6 +38,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
 	size_t Height, unsigned int ElementSizeBytes)
 {
+	API_CALL;
 	uint64_t pitch, size;
 	CUresult r;
 
@@ -60,6 +59,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInByt
 
 CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
+	API_CALL;
 	struct range range = { .kind = RANGE_MANAGED, .size = bytesize, .flags = flags };
 	CUcontext context;
 	uint64_t address;
@@ -71,9 +71,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flag
 	if (!dptr || !bytesize ||
 		(flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
-	range.owner = context;
-	range.device = context->device;
-	r = memory_new(&range, &address);
+	r = memory_new(&range, context, &address);
 	if (!r)
 		*dptr = address;
 	return r;
@@ -97,7 +95,10 @@ static CUresult memory_delete(uint64_t address, unsigned int kinds)
 	if (!memory_find(&softgpu_device.memory, address, &range) ||
 		range.address != address || !(kinds & MEMORY_KIND(range.kind)))
 		return CUDA_ERROR_INVALID_VALUE;
+	/* Gone with its context a moment ago? */
 	context = range.owner;
+	if (!object_hold(context, OBJECT_CONTEXT))
+		return CUDA_ERROR_INVALID_VALUE;
 	r = sched_context_wait(&context->sched);
 	if (r)
 		return r;
@@ -108,12 +109,15 @@ static CUresult memory_delete(uint64_t address, unsigned int kinds)
 
 CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
+	API_CALL;
+
 	return memory_delete(
 		dptr, MEMORY_KIND(RANGE_DEVICE) | MEMORY_KIND(RANGE_MANAGED));
 }
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
+	API_CALL;
 	uint64_t n_free, n_total;
 	CUcontext context;
 	CUresult r;
@@ -131,6 +135,7 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
+	API_CALL;
 	struct range range;
 	CUcontext context;
 	CUresult r;
@@ -157,6 +162,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 
 CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
+	API_CALL;
 	/* Whatever was asked for, it is portable and mapped. */
 	struct range range = { .kind = RANGE_HOST, .size = bytesize, .flags = Flags };
 	CUcontext context;
@@ -168,9 +174,7 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 		return r;
 	if (!pp || !bytesize || Flags & ~(unsigned int)HOST_ALLOC_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	range.owner = context;
-	range.device = context->device;
-	r = memory_new(&range, &address);
+	r = memory_new(&range, context, &address);
 	if (!r)
 		*pp = (void *)(uintptr_t)address;
 	return r;
@@ -183,6 +187,8 @@ CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
 
 CUresult cuMemFreeHost(void *p)
 {
+	API_CALL;
+
 	return memory_delete((uintptr_t)p, MEMORY_KIND(RANGE_HOST));
 }
 
@@ -192,12 +198,14 @@ CUresult cuMemFreeHost(void *p)
 
 CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
+	API_CALL;
 	struct range range = {
 		.address = (uintptr_t)p,
 		.size = bytesize,
 		.flags = Flags,
 	};
 	CUcontext context;
+	int registered;
 	CUresult r;
 
 	r = context_current(&context);
@@ -210,13 +218,20 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 		return r;
 	range.owner = context;
 	range.device = context->device;
-	switch (memory_register(&softgpu_device.memory, &range)) {
+	/* As in context_alloc(). */
+	pthread_mutex_lock(&context->lock);
+	registered = context->is_active ? memory_register(&softgpu_device.memory, &range)
+					: MEMORY_E_FULL;
+	pthread_mutex_unlock(&context->lock);
+	switch (registered) {
 	case 0:
 		return CUDA_SUCCESS;
 	case MEMORY_E_OUTSIDE:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	case MEMORY_E_TWICE:
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	case MEMORY_E_FULL:
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	default:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -224,6 +239,7 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 
 CUresult cuMemHostUnregister(void *p)
 {
+	API_CALL;
 	CUresult r;
 
 	r = p ? memory_delete((uintptr_t)p, MEMORY_KIND(RANGE_REGISTERED))
@@ -239,6 +255,7 @@ static bool memory_is_host(enum range_kind kind)
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
+	API_CALL;
 	struct range range;
 	CUcontext context;
 	CUresult r;
@@ -256,6 +273,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 
 CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
+	API_CALL;
 	struct range range;
 	CUcontext context;
 	CUresult r;

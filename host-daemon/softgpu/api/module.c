@@ -19,43 +19,44 @@
 /* What cuMemAlloc() promises for an allocation, variables have each on its own. */
 #define MODULE_VARIABLE_ALIGN 256
 
-CUmodule module_ref(CUmodule module)
+static void module_release(struct object *object)
 {
-	__atomic_fetch_add(&module->n_refs, 1, __ATOMIC_RELAXED);
-	return module;
-}
+	CUmodule module = (CUmodule)object;
 
-CUmodule module_unref(CUmodule module)
-{
-	if (__atomic_sub_fetch(&module->n_refs, 1, __ATOMIC_ACQ_REL))
-		return NULL;
 	softgpu_program_free(module->program);
 	ptx_module_free(module->ptx);
 	free(module->functions);
 	free(module->addresses);
 	pthread_mutex_destroy(&module->lock);
-	free(module);
-	return NULL;
+	if (module->library)
+		object_unref(&module->library->object);
 }
 
-/* Handles and memory go at once, the rest when no node of a graph has a kernel of it. */
-static void module_release(struct object *object)
+/* Nothing of it is found any more, nor launched by who has found it before. */
+static void module_close(CUmodule module)
+{
+	object_leave(&module->object);
+	for (size_t i = 0; i < module->n_functions; i++)
+		object_leave(&module->functions[i].object);
+	/* Partners: launches, and exec_check(). */
+	__atomic_store_n(&module->n_ends, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&softgpu_device.n_unloads, 1, __ATOMIC_RELEASE);
+}
+
+/* Memory of the device goes at once, for nothing runs; kernels stay while calls or nodes
+ * of graphs name them. */
+static void module_end(struct object *object)
 {
 	CUmodule module = (CUmodule)object;
 
+	module_close(module);
 	reference_forget(module);
-	for (size_t i = 0; i < module->n_functions; i++)
-		object_leave(&module->functions[i].object);
 	if (!module->library)
 		managed_free(module->managed);
 	library_forget(module);
 	if (module->variables)
 		memory_free(&softgpu_device.memory, module->variables,
 			MEMORY_KIND(RANGE_MODULE));
-	object_leave(object);
-	/* Partner: exec_check(), which looks whether its functions are still there. */
-	__atomic_add_fetch(&softgpu_device.n_unloads, 1, __ATOMIC_RELEASE);
-	module_unref(module);
 }
 
 /* Return: 0 with the offset of each variable in addresses, or INVALID_PTX. Managed ones
@@ -108,11 +109,7 @@ static CUresult module_fill(CUmodule module, struct softgpu_message *message)
 static CUresult module_place(
 	CUmodule module, CUcontext context, struct softgpu_message *message)
 {
-	struct range range = {
-		.kind = RANGE_MODULE,
-		.owner = context,
-		.device = context->device,
-	};
+	struct range range = { .kind = RANGE_MODULE };
 	size_t n = softgpu_program_n_variables(module->program);
 	CUresult r;
 
@@ -124,10 +121,10 @@ static CUresult module_place(
 	r = module_lay_out(module, &range.size);
 	if (r)
 		return r;
-	if (range.size &&
-		memory_alloc(&softgpu_device.memory, &range, &module->variables))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return module_fill(module, message);
+	if (range.size)
+		r = context_alloc(
+			&range, context, module->object.generation, &module->variables);
+	return r ? r : module_fill(module, message);
 }
 
 static CUresult module_list(CUmodule module)
@@ -140,13 +137,15 @@ static CUresult module_list(CUmodule module)
 	for (size_t i = 0; i < n; i++) {
 		CUfunction function = &module->functions[i];
 
-		if (object_enter(&function->object, OBJECT_FUNCTION))
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		module->n_functions++;
+		function->object.kind = OBJECT_FUNCTION;
+		function->object.whole = &module->object;
 		function->module = module;
 		function->name = softgpu_program_kernel_name(module->program, i);
 		function->dynamic_shared_max = UINT32_MAX;
 		function->carveout = -1;
+		if (object_enter(&function->object))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		module->n_functions++;
 	}
 	return CUDA_SUCCESS;
 }
@@ -187,28 +186,45 @@ CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *im
 	CUmodule module;
 	CUresult r;
 
-	module = object_new(OBJECT_MODULE, sizeof(*module));
+	module = object_new(OBJECT_MODULE, sizeof(*module), context);
 	if (!module)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	module->n_refs = 1;
 	pthread_mutex_init(&module->lock, NULL);
+	module->object.end = module_end;
 	module->object.release = module_release;
+	if (library)
+		object_ref(&library->object);
+	module->library = library;
 	r = module_build(module, context, image, library, log);
-	if (r) {
-		if (library)
-			module->managed = NULL;
-		module_release(&module->object);
-		return r;
+	if (!r)
+		r = context_add(&module->object);
+	if (!r) {
+		*modulep = module;
+		return CUDA_SUCCESS;
 	}
-	context_add(context, &module->object);
-	*modulep = module;
-	return CUDA_SUCCESS;
+	/* The library is locked, and does not know it. */
+	if (library) {
+		module->managed = NULL;
+		module->library = NULL;
+		object_unref(&library->object);
+	}
+	object_end(&module->object);
+	return r;
 }
 
-void module_delete(CUmodule module)
+CUresult module_delete(CUmodule module)
 {
-	context_remove(&module->object);
-	module_release(&module->object);
+	CUcontext context = module->object.context;
+	CUresult r;
+
+	if (!context_remove(&module->object))
+		return CUDA_ERROR_INVALID_HANDLE;
+	/* First this, then the wait: what is not refused is waited for. */
+	module_close(module);
+	r = sched_context_wait(&context->sched);
+	print_flush(context);
+	object_end(&module->object);
+	return r;
 }
 
 CUresult module_get_variable(
@@ -238,6 +254,7 @@ CUresult module_get_variable(
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
 	CUjit_option *options, void **optionValues)
 {
+	API_CALL;
 	struct image_log log = image_log_begin();
 	struct image *loaded = NULL;
 	CUcontext context;
@@ -295,6 +312,7 @@ CUresult module_read_file(const char *name, char **textp)
 
 CUresult cuModuleLoad(CUmodule *module, const char *fname)
 {
+	API_CALL;
 	CUcontext context;
 	char *text;
 	CUresult r;
@@ -314,22 +332,21 @@ CUresult cuModuleLoad(CUmodule *module, const char *fname)
 
 CUresult cuModuleUnload(CUmodule hmod)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
 	r = context_current(&context);
 	if (r)
 		return r;
-	if (!object_is(hmod, OBJECT_MODULE) || hmod->library)
+	if (!object_hold(hmod, OBJECT_MODULE) || hmod->library)
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = sched_context_wait(&hmod->object.context->sched);
-	print_flush(hmod->object.context);
-	module_delete(hmod);
-	return r;
+	return module_delete(hmod);
 }
 
 CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -338,7 +355,7 @@ CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 		return r;
 	if (!hfunc || !name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!object_is(hmod, OBJECT_MODULE))
+	if (!object_hold(hmod, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
 	for (size_t i = 0; i < hmod->n_functions; i++) {
 		CUfunction function = &hmod->functions[i];
@@ -355,12 +372,13 @@ CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 
 CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(mod, OBJECT_MODULE))
+	if (!object_hold(mod, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -371,6 +389,7 @@ CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 CUresult cuModuleGetGlobal_v2(
 	CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -379,7 +398,7 @@ CUresult cuModuleGetGlobal_v2(
 		return r;
 	if (!name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!object_is(hmod, OBJECT_MODULE))
+	if (!object_hold(hmod, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return module_get_variable(hmod, name, dptr, bytes);
 }
@@ -387,6 +406,7 @@ CUresult cuModuleGetGlobal_v2(
 /* Kernels are decoded when they are asked for, images are read at once. */
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
@@ -401,12 +421,13 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 CUresult cuModuleEnumerateFunctions(
 	CUfunction *functions, unsigned int numFunctions, CUmodule mod)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(mod, OBJECT_MODULE))
+	if (!object_hold(mod, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!functions || !numFunctions)
 		return CUDA_ERROR_INVALID_VALUE;

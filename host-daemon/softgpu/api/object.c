@@ -6,13 +6,14 @@
  * left, and a table that is three quarters full of entries and marks is built anew.
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "vgpu/error.h"
 
-#include "api/object.h"
+#include "api/api.h"
 
 #define TABLE_SIZE_MIN 256
 
@@ -80,17 +81,16 @@ static int table_rebuild(void)
 	return 0;
 }
 
-int object_enter(struct object *object, enum object_kind kind)
+int object_enter(struct object *object)
 {
 	int r = 0;
 
-	object->kind = kind;
 	pthread_rwlock_wrlock(&table.lock);
 	if (4 * (table.n_used + 1) > 3 * table.size)
 		r = table_rebuild();
 	if (!r) {
 		table_put(table.entries, table.size,
-			(struct entry){ .handle = object, .kind = kind });
+			(struct entry){ .handle = object, .kind = object->kind });
 		table.n_used++;
 		table.n_live++;
 	}
@@ -98,7 +98,7 @@ int object_enter(struct object *object, enum object_kind kind)
 	return r;
 }
 
-void object_leave(struct object *object)
+bool object_leave(struct object *object)
 {
 	struct entry *entry;
 
@@ -109,6 +109,7 @@ void object_leave(struct object *object)
 		table.n_live--;
 	}
 	pthread_rwlock_unlock(&table.lock);
+	return entry;
 }
 
 bool object_is(const void *handle, enum object_kind kind)
@@ -125,19 +126,122 @@ bool object_is(const void *handle, enum object_kind kind)
 	return found;
 }
 
-void *object_new(enum object_kind kind, size_t size)
+/*
+ * Life
+ */
+
+void *object_new(enum object_kind kind, size_t size, CUcontext context)
 {
 	struct object *object = calloc(1, size);
 
-	if (object && object_enter(object, kind)) {
-		free(object);
+	if (!object)
 		return NULL;
+	object->kind = kind;
+	object->n_refs = 1;
+	object->context = context;
+	if (context) {
+		object_ref(&context->object);
+		object->generation = context_generation(context);
 	}
 	return object;
 }
 
-void object_free(struct object *object)
+static struct object *whole_of(struct object *object)
 {
-	object_leave(object);
+	return object->whole ? object->whole : object;
+}
+
+void object_ref(struct object *object)
+{
+	__atomic_fetch_add(&whole_of(object)->n_refs, 1, __ATOMIC_RELAXED);
+}
+
+void object_unref(struct object *object)
+{
+	CUcontext context;
+
+	object = whole_of(object);
+	if (__atomic_sub_fetch(&object->n_refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	context = object->context;
+	if (object->release)
+		object->release(object);
 	free(object);
+	if (context)
+		object_unref(&context->object);
+}
+
+void object_end(struct object *object)
+{
+	object->end(object);
+	object_unref(object);
+}
+
+/*
+ * Calls
+ */
+
+struct call_objects {
+	uint32_t depth; /* of calls in calls */
+	uint32_t n;
+	struct object *objects[CALL_OBJECTS_MAX];
+};
+
+static __thread struct call_objects held;
+
+struct call_section call_begin(void)
+{
+	struct call_section section = { .objects = &held };
+
+	section.objects->depth++;
+	return section;
+}
+
+void call_end(const struct call_section *section)
+{
+	struct call_objects *objects = section->objects;
+
+	if (objects->depth == 1)
+		while (objects->n)
+			object_unref(objects->objects[--objects->n]);
+	objects->depth--;
+}
+
+static bool is_held(const struct call_objects *objects, const struct object *whole)
+{
+	for (uint32_t i = 0; i < objects->n; i++)
+		if (objects->objects[i] == whole)
+			return true;
+	return false;
+}
+
+bool object_keep(struct object *object)
+{
+	struct call_objects *objects = &held;
+	struct object *whole = whole_of(object);
+
+	assert(objects->depth);
+	if (is_held(objects, whole))
+		return true;
+	if (objects->n == CALL_OBJECTS_MAX)
+		return false;
+	object_ref(whole);
+	objects->objects[objects->n++] = whole;
+	return true;
+}
+
+bool object_hold(const void *handle, enum object_kind kind)
+{
+	const struct entry *entry;
+	bool found;
+
+	if (!handle)
+		return false;
+	/* The reference of a handle is dropped after it has left the table. */
+	pthread_rwlock_rdlock(&table.lock);
+	entry = table_find(handle);
+	found = entry && entry->kind == kind && handle != &left &&
+		object_keep((struct object *)handle);
+	pthread_rwlock_unlock(&table.lock);
+	return found;
 }

@@ -2,18 +2,42 @@
 #pragma once
 
 /*
- * Objects: what handles of the API point to
+ * Objects: what handles of the API point to, and how long they live
  *
- * A handle is the address of its object. All live handles stand in one table, so any
+ * A handle is the address of its object. All live handles are in one table, so any
  * number that a program passes is told from a handle without being followed.
  *
- * Streams, events and modules belong to a context and go with it.
+ * Any thread may destroy any object at any time, also one that another thread's call
+ * uses or waits for. So the end of an object has two steps:
+ *
+ *	- It *ends* when it is destroyed, or with its context: its handle is none any
+ *	  more, it gives back what it had of the device, and takes no new work.
+ *	- Its memory is *freed* with the last reference.
+ *
+ * References are counted. One is the handle's, and object_end() drops it. Each object
+ * has one to its context, nodes of graphs to what they name, and each call to
+ * every object that it found by a handle: object_hold() notes them with the calling
+ * thread, and API_CALL, which begins every call, drops them when the call returns. So
+ * in a call a pointer that was found stays valid, over any wait, and nothing has to be
+ * released by hand. What may have happened meanwhile is that the object has ended:
+ * who changes something, or submits work, looks again with the lock in question.
+ *
+ * Of several threads that destroy an object one succeeds: who takes it off the list of
+ * its context (context_remove()), or out of the table where it is on no such list.
+ *
+ * An object enters the table when it is complete: the address may be that of an earlier
+ * object whose handle is still about.
+ *
+ * Functions, kernels and levels of arrays are parts of other objects, which are counted
+ * in their place.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include "vgpu/cleanup.h"
 
 enum object_kind {
 	OBJECT_NONE,
@@ -32,6 +56,7 @@ enum object_kind {
 	OBJECT_GRAPH,
 	OBJECT_GRAPH_NODE,
 	OBJECT_GRAPH_EXEC,
+	OBJECT_TEXTURE, /* found by its number, never by its address */
 	_OBJECT_N,
 };
 
@@ -39,23 +64,69 @@ struct CUctx_st;
 
 struct object {
 	enum object_kind kind;
-	struct CUctx_st *context;
-	/* Ends the object with its context, which has let go of it already. */
+	uint32_t n_refs;	  /* atomic; of a part: not used */
+	bool is_listed;		  /* in its context; context.lock */
+	struct object *whole;	  /* that it is part of, or NULL */
+	struct CUctx_st *context; /* a reference unless it is a part; or NULL */
+	uint64_t generation;	  /* of the context when it was begun */
+	/* First step: called once, by who took it off its list. */
+	void (*end)(struct object *object);
+	/* Second step, but for the memory; NULL: there is nothing else. */
 	void (*release)(struct object *object);
 	TAILQ_ENTRY(object) link; /* in the context */
 };
 
 TAILQ_HEAD(objects, object);
 
-/* Return: zeroed memory that starts with a struct object, a live handle; or NULL. */
-void *object_new(enum object_kind kind, size_t size);
+/*
+ * Life
+ */
 
-/* The handle is none from now on, the memory is free. */
-void object_free(struct object *object);
+/* Return: zeroed memory that begins with a struct object, with one reference and no
+ * handle yet; or NULL. */
+void *object_new(enum object_kind kind, size_t size, struct CUctx_st *context);
 
-/* The same for objects that are part of another. Return: 0 or -ENOMEM. */
-int object_enter(struct object *object, enum object_kind kind);
-void object_leave(struct object *object);
+void object_ref(struct object *object);
+void object_unref(struct object *object);
 
-/* Return: whether a handle is a live object of that kind. */
+/* Ends an object and drops the reference of its handle. */
+void object_end(struct object *object);
+
+/*
+ * Handles
+ */
+
+/* The address is a handle from now on. Return: 0 or -ENOMEM. */
+int object_enter(struct object *object);
+
+/* It is none any more. Return: whether it was one. */
+bool object_leave(struct object *object);
+
+/* Return: whether a handle is a live object of that kind; it may end at any time. */
 bool object_is(const void *handle, enum object_kind kind);
+
+/* The same, and the object stays until the calling thread's call returns. */
+bool object_hold(const void *handle, enum object_kind kind);
+
+/* Holds an object that is known not to be freed yet. Return: whether there is room. */
+bool object_keep(struct object *object);
+
+/*
+ * Calls
+ *
+ * Calls that call each other are one. A call names fewer objects than this; nodes of
+ * graphs keep what they name by references of their own.
+ */
+#define CALL_OBJECTS_MAX 48u
+
+struct call_objects;
+
+struct call_section {
+	struct call_objects *objects;
+};
+
+struct call_section call_begin(void);
+void call_end(const struct call_section *section);
+
+#define API_CALL                                                                         \
+	_vgpu_cleanup_(call_end) const struct call_section section_ = call_begin()

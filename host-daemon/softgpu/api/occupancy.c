@@ -37,6 +37,7 @@ uint32_t occupancy_blocks(
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
 	CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags)
 {
+	API_CALL;
 	CUfunction function;
 	CUresult r;
 
@@ -61,6 +62,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
 	CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
 	size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
 {
+	API_CALL;
 	uint32_t best_threads = 0, best_blocks = 0, limit;
 	CUfunction function;
 	CUresult r;
@@ -105,6 +107,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 	size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
 {
+	API_CALL;
 	uint64_t each, used;
 	CUfunction function;
 	CUresult r;
@@ -153,6 +156,7 @@ static CUresult cluster_launch(CUfunction handle, const CUlaunchConfig *config,
 CUresult cuOccupancyMaxActiveClusters(
 	int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
+	API_CALL;
 	const CUlaunchAttributeValue *size = NULL;
 	CUfunction function;
 	uint64_t n_threads;
@@ -179,6 +183,7 @@ CUresult cuOccupancyMaxActiveClusters(
 CUresult cuOccupancyMaxPotentialClusterSize(
 	int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
+	API_CALL;
 	CUfunction function;
 	uint64_t n_threads;
 	CUresult r;

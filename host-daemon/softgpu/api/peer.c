@@ -13,8 +13,9 @@
 /* Whether what was in the other context then is there still. */
 static bool peer_is_live(const struct peer *peer)
 {
-	return peer->context && object_is(peer->context, OBJECT_CONTEXT) &&
-	       peer->context->is_active && peer->context->generation == peer->generation;
+	return peer->context && object_hold(peer->context, OBJECT_CONTEXT) &&
+	       context_is_active(peer->context) &&
+	       context_generation(peer->context) == peer->generation;
 }
 
 /* Devices whose memory the context reaches: bit n is device n. */
@@ -38,6 +39,7 @@ void context_open_space(CUcontext context)
 
 CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
 {
+	API_CALL;
 	CUresult r;
 
 	r = device_get(dev);
@@ -67,6 +69,7 @@ static CUresult peer_check_devices(CUdevice from, CUdevice to)
 CUresult cuDeviceGetP2PAttribute(
 	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
 {
+	API_CALL;
 	CUresult r;
 
 	r = peer_check_devices(srcDevice, dstDevice);
@@ -97,22 +100,23 @@ CUresult cuDeviceGetP2PAttribute(
 
 /* All memory is reached alike, so these are the operations of kernels. */
 static const unsigned int capabilities_of[CU_ATOMIC_OPERATION_MAX] = {
-	[CU_ATOMIC_OPERATION_INTEGER_ADD ... CU_ATOMIC_OPERATION_INTEGER_MAX] =
+	[CU_ATOMIC_OPERATION_INTEGER_ADD... CU_ATOMIC_OPERATION_INTEGER_MAX] =
 		BOTH_SIGNS | BOTH_SIZES | CU_ATOMIC_CAPABILITY_REDUCTION,
 	[CU_ATOMIC_OPERATION_INTEGER_INCREMENT] = WRAPPING,
 	[CU_ATOMIC_OPERATION_INTEGER_DECREMENT] = WRAPPING,
-	[CU_ATOMIC_OPERATION_AND ... CU_ATOMIC_OPERATION_XOR] =
+	[CU_ATOMIC_OPERATION_AND... CU_ATOMIC_OPERATION_XOR] =
 		BOTH_SIGNS | BOTH_SIZES | CU_ATOMIC_CAPABILITY_REDUCTION,
-	[CU_ATOMIC_OPERATION_EXCHANGE ... CU_ATOMIC_OPERATION_CAS] =
+	[CU_ATOMIC_OPERATION_EXCHANGE... CU_ATOMIC_OPERATION_CAS] =
 		BOTH_SIGNS | BOTH_SIZES,
-	[CU_ATOMIC_OPERATION_FLOAT_ADD] = CU_ATOMIC_CAPABILITY_SIGNED | BOTH_SIZES |
-					  CU_ATOMIC_CAPABILITY_REDUCTION,
+	[CU_ATOMIC_OPERATION_FLOAT_ADD] =
+		CU_ATOMIC_CAPABILITY_SIGNED | BOTH_SIZES | CU_ATOMIC_CAPABILITY_REDUCTION,
 };
 
 CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
 	const CUatomicOperation *operations, unsigned int count, CUdevice srcDevice,
 	CUdevice dstDevice)
 {
+	API_CALL;
 	CUresult r;
 
 	r = peer_check_devices(srcDevice, dstDevice);
@@ -153,13 +157,15 @@ static CUresult peer_check(CUcontext peer, CUcontext *contextp)
 	r = context_current(contextp);
 	if (r)
 		return r;
-	return !object_is(peer, OBJECT_CONTEXT) || !peer->is_active || peer == *contextp
+	return !object_hold(peer, OBJECT_CONTEXT) || !context_is_active(peer) ||
+			       peer == *contextp
 		       ? CUDA_ERROR_INVALID_CONTEXT
 		       : CUDA_SUCCESS;
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
+	API_CALL;
 	CUcontext context;
 	struct peer *peer;
 	CUresult r;
@@ -182,7 +188,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 	} else if (!peer) {
 		r = CUDA_ERROR_TOO_MANY_PEERS;
 	} else {
-		*peer = (struct peer){ peerContext, peerContext->generation };
+		*peer = (struct peer){ peerContext, context_generation(peerContext) };
 		context_open_space(context);
 	}
 	pthread_mutex_unlock(&softgpu_device.lock);
@@ -191,6 +197,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 
 CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
 {
+	API_CALL;
 	CUcontext context;
 	struct peer *peer;
 	CUresult r;

@@ -92,6 +92,7 @@ static CUresult pointer_find(struct pointer *pointer, CUdeviceptr address)
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
+	API_CALL;
 	struct pointer pointer;
 	CUresult r;
 
@@ -126,6 +127,7 @@ static void pointer_absent(CUpointer_attribute attribute, void *data)
 CUresult cuPointerGetAttributes(unsigned int numAttributes,
 	CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
+	API_CALL;
 	struct pointer pointer;
 	CUresult r;
 

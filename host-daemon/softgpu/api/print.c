@@ -167,3 +167,8 @@ void print_reset(CUcontext context)
 	fifo->head = fifo->tail = 0;
 	pthread_mutex_unlock(&fifo->lock);
 }
+
+void print_deinit(CUcontext context)
+{
+	pthread_mutex_destroy(&context->fifo.lock);
+}

@@ -36,22 +36,29 @@ struct reference {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void reference_release(struct object *object)
+/* The variable is about to go with its module. */
+static void reference_end(struct object *object)
 {
 	struct reference *reference = (struct reference *)object;
+	uint64_t number;
 
-	texture_unmake(reference->number, reference->is_surface);
-	object_free(object);
+	object_leave(object);
+	pthread_mutex_lock(&lock);
+	number = reference->number;
+	reference->number = 0;
+	reference->variable = NULL;
+	pthread_mutex_unlock(&lock);
+	texture_unmake(number, reference->is_surface);
 }
 
-static struct reference *reference_new(bool is_surface)
+static struct reference *reference_new(CUcontext context, bool is_surface)
 {
 	struct reference *reference = object_new(
-		is_surface ? OBJECT_SURFREF : OBJECT_TEXREF, sizeof(*reference));
+		is_surface ? OBJECT_SURFREF : OBJECT_TEXREF, sizeof(*reference), context);
 
 	if (!reference)
 		return NULL;
-	reference->object.release = reference_release;
+	reference->object.end = reference_end;
 	reference->is_surface = is_surface;
 	reference->format = CU_AD_FORMAT_FLOAT;
 	reference->n_channels = 1;
@@ -64,9 +71,15 @@ void reference_forget(CUmodule module)
 {
 	struct reference *reference;
 
-	while ((reference = module->references)) {
-		module->references = reference->next;
-		reference_release(&reference->object);
+	pthread_mutex_lock(&module->lock);
+	reference = module->references;
+	module->references = NULL;
+	pthread_mutex_unlock(&module->lock);
+	while (reference) {
+		struct reference *next = reference->next;
+
+		object_end(&reference->object);
+		reference = next;
 	}
 }
 
@@ -91,27 +104,36 @@ static CUresult find_variable(
 }
 
 /* With module.lock. */
-static struct reference *module_reference(
-	CUmodule module, uint64_t *variable, bool is_surface)
+static CUresult module_reference(CUmodule module, uint64_t *variable, bool is_surface,
+	struct reference **referencep)
 {
 	struct reference *reference;
 
+	/* Partner: module_end(), which forgets references after that. */
+	if (__atomic_load_n(&module->n_ends, __ATOMIC_ACQUIRE))
+		return CUDA_ERROR_INVALID_HANDLE;
 	for (reference = module->references; reference; reference = reference->next)
-		if (reference->variable == variable)
-			return reference;
-	reference = reference_new(is_surface);
+		if (reference->variable == variable) {
+			*referencep = reference;
+			return CUDA_SUCCESS;
+		}
+	reference = reference_new(module->object.context, is_surface);
 	if (!reference)
-		return NULL;
-	reference->object.context = module->object.context;
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	reference->module = module;
 	reference->variable = variable;
+	if (object_enter(&reference->object)) {
+		object_unref(&reference->object);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	reference->next = module->references;
 	module->references = reference;
-	return reference;
+	*referencep = reference;
+	return CUDA_SUCCESS;
 }
 
-static CUresult module_get(CUmodule module, const char *name, bool is_surface,
-	struct reference **referencep)
+static CUresult module_get(
+	CUmodule module, const char *name, bool is_surface, struct reference **referencep)
 {
 	uint64_t *variable;
 	CUcontext context;
@@ -122,15 +144,15 @@ static CUresult module_get(CUmodule module, const char *name, bool is_surface,
 		return r;
 	if (!name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!object_is(module, OBJECT_MODULE))
+	if (!object_hold(module, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = find_variable(module, name, is_surface, &variable);
 	if (r)
 		return r;
 	pthread_mutex_lock(&module->lock);
-	*referencep = module_reference(module, variable, is_surface);
+	r = module_reference(module, variable, is_surface, referencep);
 	pthread_mutex_unlock(&module->lock);
-	return *referencep ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	return r;
 }
 
 /* With the lock. Return: 0, or why there is no object now. */
@@ -148,9 +170,9 @@ static CUresult renew(struct reference *reference)
 		resource.res.linear.numChannels = reference->n_channels;
 	}
 	if (reference->is_bound)
-		r = reference->is_surface ? surface_make(&resource, &number)
-					  : texture_make(&resource, &reference->texture,
-						    &number);
+		r = reference->is_surface
+			    ? surface_make(&resource, &number)
+			    : texture_make(&resource, &reference->texture, &number);
 	reference->number = r ? 0 : number;
 	__atomic_store_n(reference->variable, reference->number, __ATOMIC_RELAXED);
 	texture_unmake(before, reference->is_surface);
@@ -167,7 +189,7 @@ static CUresult begin_get(
 	r = context_current(&context);
 	if (r)
 		return r;
-	if (!object_is(handle, kind))
+	if (!object_hold(handle, kind))
 		return CUDA_ERROR_INVALID_HANDLE;
 	*referencep = (struct reference *)handle;
 	pthread_mutex_lock(&lock);
@@ -229,6 +251,7 @@ static CUresult bind(struct reference *reference, const CUDA_RESOURCE_DESC *reso
 
 CUresult cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
 {
+	API_CALL;
 	struct reference *reference;
 	CUresult r;
 
@@ -242,6 +265,7 @@ CUresult cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
 
 CUresult cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
 {
+	API_CALL;
 	struct reference *reference;
 	CUresult r;
 
@@ -255,6 +279,7 @@ CUresult cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name
 
 CUresult cuTexRefCreate(CUtexref *pTexRef)
 {
+	API_CALL;
 	struct reference *reference;
 	CUcontext context;
 	CUresult r;
@@ -264,16 +289,20 @@ CUresult cuTexRefCreate(CUtexref *pTexRef)
 		return r;
 	if (!pTexRef)
 		return CUDA_ERROR_INVALID_VALUE;
-	reference = reference_new(false);
+	reference = reference_new(context, false);
 	if (!reference)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	context_add(context, &reference->object);
-	*pTexRef = (CUtexref)reference;
-	return CUDA_SUCCESS;
+	r = context_add(&reference->object);
+	if (r)
+		object_unref(&reference->object);
+	else
+		*pTexRef = (CUtexref)reference;
+	return r;
 }
 
 CUresult cuTexRefDestroy(CUtexref hTexRef)
 {
+	API_CALL;
 	struct reference *reference;
 	CUresult r = begin_get(hTexRef, OBJECT_TEXREF, &reference);
 
@@ -281,14 +310,16 @@ CUresult cuTexRefDestroy(CUtexref hTexRef)
 		r = end_get(reference->module ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 	if (r)
 		return r;
-	context_remove(&reference->object);
-	reference_release(&reference->object);
+	if (!context_remove(&reference->object))
+		return CUDA_ERROR_INVALID_HANDLE;
+	object_end(&reference->object);
 	return CUDA_SUCCESS;
 }
 
 /* Kernels find a module's references by themselves, and there are no others to find. */
 CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
 {
+	API_CALL;
 	struct reference *reference;
 	CUfunction function;
 	CUresult r;
@@ -298,8 +329,8 @@ CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
 		return r;
 	end_get(CUDA_SUCCESS);
 	r = function_get(hfunc, &function);
-	if (!r && (texunit != CU_PARAM_TR_DEFAULT ||
-			  reference->module != function->module))
+	if (!r &&
+		(texunit != CU_PARAM_TR_DEFAULT || reference->module != function->module))
 		r = CUDA_ERROR_INVALID_VALUE;
 	return r;
 }
@@ -310,6 +341,7 @@ CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
 
 CUresult cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned int Flags)
 {
+	API_CALL;
 	const CUDA_RESOURCE_DESC resource = {
 		.resType = CU_RESOURCE_TYPE_ARRAY,
 		.res.array.hArray = hArray,
@@ -321,7 +353,7 @@ CUresult cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned int Flags)
 		return r;
 	if (Flags != CU_TRSA_OVERRIDE_FORMAT)
 		return end_get(CUDA_ERROR_INVALID_VALUE);
-	if (!object_is(hArray, OBJECT_ARRAY))
+	if (!object_hold(hArray, OBJECT_ARRAY))
 		return end_get(CUDA_ERROR_INVALID_HANDLE);
 	return bind(reference, &resource, hArray->descriptor.Format,
 		hArray->descriptor.NumChannels);
@@ -330,6 +362,7 @@ CUresult cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned int Flags)
 CUresult cuTexRefSetMipmappedArray(
 	CUtexref hTexRef, CUmipmappedArray hMipmappedArray, unsigned int Flags)
 {
+	API_CALL;
 	const CUDA_RESOURCE_DESC resource = {
 		.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
 		.res.mipmap.hMipmappedArray = hMipmappedArray,
@@ -341,7 +374,7 @@ CUresult cuTexRefSetMipmappedArray(
 		return r;
 	if (Flags != CU_TRSA_OVERRIDE_FORMAT)
 		return end_get(CUDA_ERROR_INVALID_VALUE);
-	if (!object_is(hMipmappedArray, OBJECT_MIPMAP))
+	if (!object_hold(hMipmappedArray, OBJECT_MIPMAP))
 		return end_get(CUDA_ERROR_INVALID_HANDLE);
 	return bind(reference, &resource, hMipmappedArray->descriptor.Format,
 		hMipmappedArray->descriptor.NumChannels);
@@ -352,6 +385,7 @@ CUresult cuTexRefSetMipmappedArray(
 CUresult cuTexRefSetAddress_v2(
 	size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
 {
+	API_CALL;
 	size_t offset = dptr % TEXTURE_ALIGNMENT;
 	CUDA_RESOURCE_DESC resource = {
 		.resType = CU_RESOURCE_TYPE_LINEAR,
@@ -376,6 +410,7 @@ CUresult cuTexRefSetAddress_v2(
 CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc,
 	CUdeviceptr dptr, size_t Pitch)
 {
+	API_CALL;
 	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_PITCH2D };
 	struct reference *reference;
 	CUresult r;
@@ -396,6 +431,7 @@ CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *
 
 CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned int Flags)
 {
+	API_CALL;
 	struct reference *reference;
 	CUresult r = begin_set(hSurfRef, OBJECT_SURFREF, &reference);
 
@@ -403,7 +439,7 @@ CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned int Flag
 		return r;
 	if (Flags)
 		return end_get(CUDA_ERROR_INVALID_VALUE);
-	if (!object_is(hArray, OBJECT_ARRAY))
+	if (!object_hold(hArray, OBJECT_ARRAY))
 		return end_get(CUDA_ERROR_INVALID_HANDLE);
 	if (!(hArray->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST))
 		return end_get(CUDA_ERROR_INVALID_VALUE);
@@ -431,6 +467,7 @@ static CUresult get_bound(const void *handle, enum object_kind kind, CUresourcet
 
 CUresult cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
 {
+	API_CALL;
 	CUDA_RESOURCE_DESC resource;
 	CUresult r;
 
@@ -449,6 +486,7 @@ CUresult cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
 
 CUresult cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
 {
+	API_CALL;
 	CUDA_RESOURCE_DESC resource;
 	CUresult r;
 
@@ -462,6 +500,7 @@ CUresult cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
 
 CUresult cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, CUtexref hTexRef)
 {
+	API_CALL;
 	CUDA_RESOURCE_DESC resource;
 	CUresult r;
 
@@ -476,6 +515,7 @@ CUresult cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, CUtexref 
 
 CUresult cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)
 {
+	API_CALL;
 	CUDA_RESOURCE_DESC resource;
 	CUresult r;
 
@@ -526,6 +566,7 @@ static bool is_filter(CUfilter_mode mode)
 
 CUresult cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedComponents)
 {
+	API_CALL;
 	enum texel_format unused;
 
 	SET(hTexRef,
@@ -540,31 +581,40 @@ CUresult cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedCo
 
 CUresult cuTexRefSetAddressMode(CUtexref hTexRef, int dim, CUaddress_mode am)
 {
-	SET(hTexRef,
-		dim >= 0 && dim < 3 && (unsigned int)am <= CU_TR_ADDRESS_MODE_BORDER,
+	API_CALL;
+
+	SET(hTexRef, dim >= 0 && dim < 3 && (unsigned int)am <= CU_TR_ADDRESS_MODE_BORDER,
 		CUDA_ERROR_INVALID_VALUE, reference->texture.addressMode[dim] = am);
 }
 
 CUresult cuTexRefSetFilterMode(CUtexref hTexRef, CUfilter_mode fm)
 {
+	API_CALL;
+
 	SET(hTexRef, is_filter(fm), CUDA_ERROR_INVALID_VALUE,
 		reference->texture.filterMode = fm);
 }
 
 CUresult cuTexRefSetMipmapFilterMode(CUtexref hTexRef, CUfilter_mode fm)
 {
+	API_CALL;
+
 	SET(hTexRef, is_filter(fm), CUDA_ERROR_INVALID_VALUE,
 		reference->texture.mipmapFilterMode = fm);
 }
 
 CUresult cuTexRefSetMipmapLevelBias(CUtexref hTexRef, float bias)
 {
+	API_CALL;
+
 	SET(hTexRef, true, CUDA_SUCCESS, reference->texture.mipmapLevelBias = bias);
 }
 
 CUresult cuTexRefSetMipmapLevelClamp(
 	CUtexref hTexRef, float minMipmapLevelClamp, float maxMipmapLevelClamp)
 {
+	API_CALL;
+
 	SET(hTexRef, true, CUDA_SUCCESS, {
 		reference->texture.minMipmapLevelClamp = minMipmapLevelClamp;
 		reference->texture.maxMipmapLevelClamp = maxMipmapLevelClamp;
@@ -573,11 +623,15 @@ CUresult cuTexRefSetMipmapLevelClamp(
 
 CUresult cuTexRefSetMaxAnisotropy(CUtexref hTexRef, unsigned int maxAniso)
 {
+	API_CALL;
+
 	SET(hTexRef, true, CUDA_SUCCESS, reference->texture.maxAnisotropy = maxAniso);
 }
 
 CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 {
+	API_CALL;
+
 	SET(hTexRef, pBorderColor, CUDA_ERROR_INVALID_VALUE,
 		memcpy(reference->texture.borderColor, pBorderColor,
 			sizeof(reference->texture.borderColor)));
@@ -586,6 +640,7 @@ CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 /* Cubes are filtered within each face. */
 CUresult cuTexRefSetFlags(CUtexref hTexRef, unsigned int Flags)
 {
+	API_CALL;
 	const unsigned int known = CU_TRSF_READ_AS_INTEGER |
 				   CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
 				   CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
@@ -596,6 +651,8 @@ CUresult cuTexRefSetFlags(CUtexref hTexRef, unsigned int Flags)
 
 CUresult cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, CUtexref hTexRef)
 {
+	API_CALL;
+
 	GET(hTexRef, pFormat && pNumChannels, {
 		*pFormat = reference->format;
 		*pNumChannels = (int)reference->n_channels;
@@ -604,28 +661,38 @@ CUresult cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, CUtexref 
 
 CUresult cuTexRefGetAddressMode(CUaddress_mode *pam, CUtexref hTexRef, int dim)
 {
+	API_CALL;
+
 	GET(hTexRef, pam && dim >= 0 && dim < 3,
 		*pam = reference->texture.addressMode[dim]);
 }
 
 CUresult cuTexRefGetFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
 {
+	API_CALL;
+
 	GET(hTexRef, pfm, *pfm = reference->texture.filterMode);
 }
 
 CUresult cuTexRefGetMipmapFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
 {
+	API_CALL;
+
 	GET(hTexRef, pfm, *pfm = reference->texture.mipmapFilterMode);
 }
 
 CUresult cuTexRefGetMipmapLevelBias(float *pbias, CUtexref hTexRef)
 {
+	API_CALL;
+
 	GET(hTexRef, pbias, *pbias = reference->texture.mipmapLevelBias);
 }
 
 CUresult cuTexRefGetMipmapLevelClamp(
 	float *pminMipmapLevelClamp, float *pmaxMipmapLevelClamp, CUtexref hTexRef)
 {
+	API_CALL;
+
 	GET(hTexRef, pminMipmapLevelClamp && pmaxMipmapLevelClamp, {
 		*pminMipmapLevelClamp = reference->texture.minMipmapLevelClamp;
 		*pmaxMipmapLevelClamp = reference->texture.maxMipmapLevelClamp;
@@ -634,11 +701,15 @@ CUresult cuTexRefGetMipmapLevelClamp(
 
 CUresult cuTexRefGetMaxAnisotropy(int *pmaxAniso, CUtexref hTexRef)
 {
+	API_CALL;
+
 	GET(hTexRef, pmaxAniso, *pmaxAniso = (int)reference->texture.maxAnisotropy);
 }
 
 CUresult cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
 {
+	API_CALL;
+
 	GET(hTexRef, pBorderColor,
 		memcpy(pBorderColor, reference->texture.borderColor,
 			sizeof(reference->texture.borderColor)));
@@ -646,5 +717,7 @@ CUresult cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
 
 CUresult cuTexRefGetFlags(unsigned int *pFlags, CUtexref hTexRef)
 {
+	API_CALL;
+
 	GET(hTexRef, pFlags, *pFlags = reference->texture.flags);
 }

@@ -56,24 +56,32 @@ static CUresult word_wait(CUstream stream, uint64_t address, uint64_t value,
 CUresult cuStreamWriteValue32_v2(
 	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
+	API_CALL;
+
 	return word_write(stream, addr, value, 4, flags);
 }
 
 CUresult cuStreamWriteValue64_v2(
 	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
+	API_CALL;
+
 	return word_write(stream, addr, value, 8, flags);
 }
 
 CUresult cuStreamWaitValue32_v2(
 	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
+	API_CALL;
+
 	return word_wait(stream, addr, value, 4, flags);
 }
 
 CUresult cuStreamWaitValue64_v2(
 	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
+	API_CALL;
+
 	return word_wait(stream, addr, value, 8, flags);
 }
 
@@ -140,6 +148,7 @@ static CUresult batch_submit(CUstream stream, const CUstreamBatchMemOpParams *op
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 	CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
+	API_CALL;
 	struct sched_stream *found;
 	CUresult r;
 
@@ -202,6 +211,7 @@ void host_describe(struct sched_host *host, CUhostFn fn, void *data)
 
 CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	struct sched_host host;
 	CUresult r;
@@ -218,6 +228,7 @@ CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 CUresult cuStreamAddCallback(
 	CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
 {
+	API_CALL;
 	struct sched_host host = {
 		.function = host_call_callback,
 		.even_after_fault = true,

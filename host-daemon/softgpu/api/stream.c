@@ -13,33 +13,46 @@
 
 #include "api/capture.h"
 
+static void stream_end(struct object *object)
+{
+	struct sched_stream *stream = ((CUstream)object)->sched;
+
+	object_leave(object);
+	capture_forget_stream(stream);
+	sched_stream_end(stream);
+}
+
 static void stream_release(struct object *object)
 {
-	object_free(object);
+	sched_stream_unref(((CUstream)object)->sched);
 }
 
 static CUresult stream_new(CUstream *streamp, CUcontext context, bool is_blocking,
-	unsigned int flags, int priority)
+	unsigned int flags, int priority, pid_t thread)
 {
 	CUstream stream;
+	CUresult r;
 
-	stream = object_new(OBJECT_STREAM, sizeof(*stream));
+	stream = object_new(OBJECT_STREAM, sizeof(*stream), context);
 	if (!stream)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (sched_stream_new(&stream->sched, &context->sched, is_blocking, priority)) {
-		object_free(&stream->object);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		object_unref(&stream->object);
+		return context_is_active(context) ? CUDA_ERROR_OUT_OF_MEMORY
+						  : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	}
-	if (event_gate(context, stream->sched)) {
-		sched_stream_free(stream->sched);
-		object_free(&stream->object);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	stream->sched->flags = flags;
 	stream->object.release = stream_release;
-	context_add(context, &stream->object);
-	*streamp = stream;
-	return CUDA_SUCCESS;
+	stream->object.end = stream_end;
+	stream->sched->flags = flags;
+	stream->thread = thread;
+	r = event_gate(context, stream->sched);
+	if (!r)
+		r = context_add(&stream->object);
+	if (r)
+		object_end(&stream->object);
+	else
+		*streamp = stream;
+	return r;
 }
 
 static CUstream stream_find_thread(CUcontext context, pid_t thread)
@@ -52,7 +65,7 @@ static CUstream stream_find_thread(CUcontext context, pid_t thread)
 		CUstream stream = (CUstream)object;
 
 		if (object->kind == OBJECT_STREAM && stream->thread == thread) {
-			found = stream;
+			found = object_keep(object) ? stream : NULL;
 			break;
 		}
 	}
@@ -62,27 +75,29 @@ static CUstream stream_find_thread(CUcontext context, pid_t thread)
 
 static CUresult stream_of_thread(CUcontext context, struct sched_stream **streamp)
 {
-	/* A context's id and not its address: addresses come back. */
-	static __thread uint64_t cached_id = UINT64_MAX;
-	static __thread struct sched_stream *cached;
+	/* A generation and not an address of the context: addresses come back. */
+	static __thread uint64_t cached_generation = UINT64_MAX;
+	static __thread CUstream cached;
 	static __thread pid_t thread;
-	CUstream stream;
+	uint64_t generation = context_generation(context);
 	CUresult r;
 
 	if (!thread)
 		thread = syscall(SYS_gettid);
-	if (cached_id != context->generation) {
-		stream = stream_find_thread(context, thread);
-		if (!stream) {
-			r = stream_new(&stream, context, true, CU_STREAM_DEFAULT, 0);
+	if (cached_generation != generation || !object_hold(cached, OBJECT_STREAM)) {
+		cached_generation = UINT64_MAX;
+		cached = stream_find_thread(context, thread);
+		if (!cached) {
+			r = stream_new(
+				&cached, context, true, CU_STREAM_DEFAULT, 0, thread);
 			if (r)
 				return r;
-			stream->thread = thread;
+			if (!object_hold(cached, OBJECT_STREAM))
+				return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 		}
-		cached = stream->sched;
-		cached_id = context->generation;
+		cached_generation = generation;
 	}
-	*streamp = cached;
+	*streamp = cached->sched;
 	return CUDA_SUCCESS;
 }
 
@@ -100,7 +115,7 @@ CUresult stream_find(CUstream handle, struct sched_stream **streamp)
 		r = device_check();
 		if (r)
 			return r;
-		if (!object_is(handle, OBJECT_STREAM))
+		if (!object_hold(handle, OBJECT_STREAM))
 			return CUDA_ERROR_INVALID_HANDLE;
 		*streamp = handle->sched;
 		return sched_context_fault(handle->sched->context);
@@ -134,6 +149,7 @@ CUresult stream_get(CUstream handle, struct sched_stream **streamp)
 
 CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
+	API_CALL;
 	CUcontext context;
 	CUresult r;
 
@@ -143,7 +159,8 @@ CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int 
 	if (!phStream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* There is one priority, so any other is clamped to it. */
-	return stream_new(phStream, context, !(flags & CU_STREAM_NON_BLOCKING), flags, 0);
+	return stream_new(
+		phStream, context, !(flags & CU_STREAM_NON_BLOCKING), flags, 0, 0);
 }
 
 CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
@@ -153,24 +170,21 @@ CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
 
 CUresult cuStreamDestroy_v2(CUstream hStream)
 {
-	struct sched_stream *stream;
+	API_CALL;
 	CUresult r;
 
 	r = device_check();
 	if (r)
 		return r;
-	if (!object_is(hStream, OBJECT_STREAM))
+	if (!object_hold(hStream, OBJECT_STREAM) || !context_remove(&hStream->object))
 		return CUDA_ERROR_INVALID_HANDLE;
-	stream = hStream->sched;
-	capture_forget_stream(stream);
-	context_remove(&hStream->object);
-	object_free(&hStream->object);
-	sched_stream_free(stream);
+	object_end(&hStream->object);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamSynchronize(CUstream hStream)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -186,6 +200,7 @@ CUresult cuStreamSynchronize(CUstream hStream)
 
 CUresult cuStreamQuery(CUstream hStream)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -200,6 +215,7 @@ CUresult cuStreamQuery(CUstream hStream)
 
 CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -214,6 +230,7 @@ CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 
 CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -228,6 +245,7 @@ CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 
 CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -242,6 +260,7 @@ CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 
 CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -256,6 +275,7 @@ CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 
 CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
+	API_CALL;
 	CUresult r;
 
 	if (!pGreenCtx)
@@ -268,6 +288,7 @@ CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreen
 
 CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -282,6 +303,7 @@ CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 
 CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
+	API_CALL;
 	struct sched_op op = { .kind = SCHED_WAIT };
 	struct sched_stream *stream;
 	CUresult r;
@@ -289,7 +311,7 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 	r = stream_get_work(hStream, &stream);
 	if (r)
 		return r;
-	if (!object_is(hEvent, OBJECT_EVENT))
+	if (!object_hold(hEvent, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (Flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -305,7 +327,9 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 CUresult cuStreamGetAttribute(
 	CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
+	API_CALL;
 	struct sched_stream *stream;
+	unsigned int policy;
 	CUresult r;
 
 	r = stream_find(hStream, &stream);
@@ -316,8 +340,8 @@ CUresult cuStreamGetAttribute(
 	memset(value, 0, sizeof(*value));
 	switch (attr) {
 	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-		value->syncPolicy =
-			stream->wait_policy ? stream->wait_policy : CU_SYNC_POLICY_AUTO;
+		policy = __atomic_load_n(&stream->wait_policy, __ATOMIC_RELAXED);
+		value->syncPolicy = policy ? policy : CU_SYNC_POLICY_AUTO;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 		value->priority = stream->priority;
@@ -334,6 +358,7 @@ CUresult cuStreamGetAttribute(
 CUresult cuStreamSetAttribute(
 	CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value)
 {
+	API_CALL;
 	struct sched_stream *stream;
 	CUresult r;
 
@@ -347,7 +372,8 @@ CUresult cuStreamSetAttribute(
 		if (value->syncPolicy < CU_SYNC_POLICY_AUTO ||
 			value->syncPolicy > CU_SYNC_POLICY_BLOCKING_SYNC)
 			return CUDA_ERROR_INVALID_VALUE;
-		stream->wait_policy = value->syncPolicy;
+		__atomic_store_n(
+			&stream->wait_policy, value->syncPolicy, __ATOMIC_RELAXED);
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 		/* There is one priority, so any other is clamped to it. */
@@ -365,6 +391,7 @@ CUresult cuStreamSetAttribute(
 
 CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
+	API_CALL;
 	struct sched_stream *from, *to;
 	CUresult r;
 
@@ -373,6 +400,7 @@ CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
 		r = stream_find(dst, &to);
 	if (r)
 		return r;
-	to->wait_policy = from->wait_policy;
+	__atomic_store_n(&to->wait_policy,
+		__atomic_load_n(&from->wait_policy, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
 }

@@ -90,8 +90,9 @@ static uint64_t publish(struct texture_object *object,
 	return number;
 }
 
-static void withdraw(struct texture_object *object)
+static void texture_end(struct object *ended)
 {
+	struct texture_object *object = (struct texture_object *)ended;
 	uint32_t index;
 
 	pthread_mutex_lock(&table.lock);
@@ -104,13 +105,7 @@ static void withdraw(struct texture_object *object)
 	pthread_mutex_unlock(&table.lock);
 }
 
-static void texture_release(struct object *object)
-{
-	withdraw((struct texture_object *)object);
-	free(object);
-}
-
-/* The object of a number. Return: NULL where that is none of this kind. */
+/* The object of a number, held. Return: NULL where that is none of this kind. */
 static struct texture_object *find(uint64_t number, bool is_surface)
 {
 	uint32_t index = number & ((1u << TEXTURE_INDEX_BITS) - 1);
@@ -120,7 +115,7 @@ static struct texture_object *find(uint64_t number, bool is_surface)
 		return NULL;
 	pthread_mutex_lock(&table.lock);
 	object = table.objects[index];
-	if (object && object->entry->number != number)
+	if (object && (object->entry->number != number || !object_keep(&object->object)))
 		object = NULL;
 	pthread_mutex_unlock(&table.lock);
 	return object;
@@ -216,14 +211,14 @@ static CUresult set_resource(
 	switch (resource->resType) {
 	case CU_RESOURCE_TYPE_ARRAY:
 		array = resource->res.array.hArray;
-		if (!object_is(array, OBJECT_ARRAY))
+		if (!object_hold(array, OBJECT_ARRAY))
 			return CUDA_ERROR_INVALID_HANDLE;
 		t->n_levels = 1;
 		t->levels[0] = array->level;
 		return set_array(t, &array->descriptor);
 	case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
 		mipmap = resource->res.mipmap.hMipmappedArray;
-		if (!object_is(mipmap, OBJECT_MIPMAP))
+		if (!object_hold(mipmap, OBJECT_MIPMAP))
 			return CUDA_ERROR_INVALID_HANDLE;
 		t->n_levels = mipmap->n_levels;
 		for (uint32_t i = 0; i < mipmap->n_levels; i++)
@@ -358,38 +353,46 @@ static CUresult set_sampling(struct softgpu_texture *t, const CUDA_TEXTURE_DESC 
  */
 
 /* Return: 0 with an object that is in the table, of no context yet. */
-static CUresult make(const struct texture_object *template,
+static CUresult make(const struct texture_object *template, CUcontext context,
 	const struct softgpu_texture *entry, bool is_surface,
 	struct texture_object **objectp, unsigned long long *numberp)
 {
-	struct texture_object *object = malloc(sizeof(*object));
+	struct texture_object *object =
+		object_new(OBJECT_TEXTURE, sizeof(*object), context);
 
 	if (!object)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*object = *template;
-	object->object.release = texture_release;
+	object->resource = template->resource;
+	object->texture = template->texture;
+	object->view = template->view;
+	object->has_view = template->has_view;
+	object->object.end = texture_end;
 	*numberp = publish(object, entry, is_surface);
 	if (!*numberp) {
-		free(object);
+		object_unref(&object->object);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*objectp = object;
 	return CUDA_SUCCESS;
 }
 
+/* Its number is one before it is in the context: that of a call which has not returned,
+ * which destroys nothing before it is. */
 static CUresult add(CUcontext context, const struct texture_object *template,
 	const struct softgpu_texture *entry, bool is_surface, unsigned long long *numberp)
 {
 	struct texture_object *object;
-	CUresult r = make(template, entry, is_surface, &object, numberp);
+	CUresult r = make(template, context, entry, is_surface, &object, numberp);
 
-	if (!r)
-		context_add(context, &object->object);
+	if (r)
+		return r;
+	r = context_add(&object->object);
+	if (r)
+		object_end(&object->object);
 	return r;
 }
 
-static CUresult set_surface(
-	struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource)
+static CUresult set_surface(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource)
 {
 	CUresult r;
 
@@ -422,7 +425,7 @@ CUresult texture_make(const CUDA_RESOURCE_DESC *resource,
 	r = set_resource(&entry, resource);
 	if (!r)
 		r = set_sampling(&entry, texture);
-	return r ? r : make(&template, &entry, false, &object, numberp);
+	return r ? r : make(&template, NULL, &entry, false, &object, numberp);
 }
 
 CUresult surface_make(const CUDA_RESOURCE_DESC *resource, unsigned long long *numberp)
@@ -432,7 +435,7 @@ CUresult surface_make(const CUDA_RESOURCE_DESC *resource, unsigned long long *nu
 	struct texture_object *object;
 	CUresult r = set_surface(&entry, resource);
 
-	return r ? r : make(&template, &entry, true, &object, numberp);
+	return r ? r : make(&template, NULL, &entry, true, &object, numberp);
 }
 
 void texture_unmake(uint64_t number, bool is_surface)
@@ -440,12 +443,13 @@ void texture_unmake(uint64_t number, bool is_surface)
 	struct texture_object *object = find(number, is_surface);
 
 	if (object)
-		texture_release(&object->object);
+		object_end(&object->object);
 }
 
 CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
 	const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
+	API_CALL;
 	struct softgpu_texture entry = {};
 	struct texture_object object = {};
 	CUcontext context;
@@ -473,6 +477,7 @@ CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pR
 
 CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
+	API_CALL;
 	struct softgpu_texture entry = {};
 	struct texture_object object = {};
 	CUcontext context;
@@ -513,23 +518,29 @@ static CUresult destroy(uint64_t number, bool is_surface)
 		r = sched_context_wait(&object->object.context->sched);
 	if (r)
 		return r;
-	context_remove(&object->object);
-	texture_release(&object->object);
+	if (!context_remove(&object->object))
+		return CUDA_ERROR_INVALID_VALUE;
+	object_end(&object->object);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuTexObjectDestroy(CUtexObject texObject)
 {
+	API_CALL;
+
 	return destroy(texObject, false);
 }
 
 CUresult cuSurfObjectDestroy(CUsurfObject surfObject)
 {
+	API_CALL;
+
 	return destroy(surfObject, true);
 }
 
 CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
 {
+	API_CALL;
 	struct texture_object *object;
 	CUresult r = get(texObject, false, &object);
 
@@ -542,6 +553,7 @@ CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject te
 
 CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
 {
+	API_CALL;
 	struct texture_object *object;
 	CUresult r = get(texObject, false, &object);
 
@@ -555,6 +567,7 @@ CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texO
 CUresult cuTexObjectGetResourceViewDesc(
 	CUDA_RESOURCE_VIEW_DESC *pResViewDesc, CUtexObject texObject)
 {
+	API_CALL;
 	struct texture_object *object;
 	CUresult r = get(texObject, false, &object);
 
@@ -568,6 +581,7 @@ CUresult cuTexObjectGetResourceViewDesc(
 CUresult cuSurfObjectGetResourceDesc(
 	CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
 {
+	API_CALL;
 	struct texture_object *object;
 	CUresult r = get(surfObject, true, &object);
 
@@ -581,6 +595,7 @@ CUresult cuSurfObjectGetResourceDesc(
 CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
 	CUarray_format format, unsigned int numChannels, CUdevice dev)
 {
+	API_CALL;
 	struct softgpu_texture unused = {};
 	CUresult r;
 

@@ -62,6 +62,7 @@ enum softgpu_result {
 	SOFTGPU_ERROR_OUT_OF_MEMORY = 2,
 	SOFTGPU_ERROR_INVALID_PTX = 218,
 	SOFTGPU_ERROR_UNSUPPORTED_PTX = 222,
+	SOFTGPU_ERROR_INVALID_HANDLE = 400,
 	SOFTGPU_ERROR_NOT_FOUND = 500,
 	SOFTGPU_ERROR_ILLEGAL_ADDRESS = 700,
 	SOFTGPU_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
@@ -209,7 +210,7 @@ struct softgpu_launch {
 	uint32_t params_size;
 
 	const struct softgpu_space *space;
-	const struct softgpu_hooks *hooks; /* or NULL */
+	const struct softgpu_hooks *hooks;	 /* or NULL */
 	const struct softgpu_textures *textures; /* or NULL */
 
 	/* %envreg<n>; NULL reads as 0. 1 and 2 point to the grid-sync workspace. */

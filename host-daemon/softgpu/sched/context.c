@@ -7,7 +7,7 @@
 
 #include "sched/sched.h"
 
-void sched_context_init(struct sched_context *context, struct sched *sched)
+void sched_context_new(struct sched_context *context, struct sched *sched)
 {
 	struct sched_stream *legacy = &context->legacy;
 
@@ -18,9 +18,29 @@ void sched_context_init(struct sched_context *context, struct sched *sched)
 	legacy->context = context;
 	legacy->is_blocking = true;
 	legacy->is_legacy = true;
+	legacy->is_destroyed = true;
 	STAILQ_INIT(&legacy->ops);
 	pthread_cond_init(&legacy->done, NULL);
-	TAILQ_INSERT_TAIL(&context->streams, legacy, link);
+}
+
+/* What was in it before may still be named by calls, so that nothing begins anew but the
+ * fault: tickets and counts of operations go on. */
+void sched_context_open(struct sched_context *context)
+{
+	sched_lock(context->sched);
+	__atomic_store_n(&context->fault, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&context->stop, 0, __ATOMIC_RELAXED);
+	context->legacy.is_destroyed = false;
+	/* Of the context's place; the memory is the context's. */
+	context->legacy.n_refs = 1;
+	TAILQ_INSERT_TAIL(&context->streams, &context->legacy, link);
+	sched_unlock(context->sched);
+}
+
+void sched_context_init(struct sched_context *context, struct sched *sched)
+{
+	sched_context_new(context, sched);
+	sched_context_open(context);
 }
 
 /* With the lock. */
@@ -46,7 +66,7 @@ void sched_context_set_fault(struct sched_context *context, int fault)
 	context_fail(context, fault);
 }
 
-void sched_context_deinit(struct sched_context *context)
+void sched_context_close(struct sched_context *context, int fault)
 {
 	struct sched *sched = context->sched;
 	struct sched_stream *stream;
@@ -55,15 +75,27 @@ void sched_context_deinit(struct sched_context *context)
 	sched_lock(sched);
 	TAILQ_FOREACH(stream, &context->streams, link)
 		stream->is_destroyed = true;
-	context_fail(context, SOFTGPU_ERROR_LAUNCH_FAILED);
+	context_fail(context, fault);
 	context->n_waiters++;
 	sched_unlock(sched);
 
 	sched_lock(sched);
 	while (!TAILQ_EMPTY(&context->streams) || context->n_waiters > 1)
 		vgpu_nap_cond(&nap, &context->done, &sched->lock);
+	context->n_waiters--;
 	sched_unlock(sched);
+}
+
+void sched_context_free(struct sched_context *context)
+{
+	pthread_cond_destroy(&context->legacy.done);
 	pthread_cond_destroy(&context->done);
+}
+
+void sched_context_deinit(struct sched_context *context)
+{
+	sched_context_close(context, SOFTGPU_ERROR_LAUNCH_FAILED);
+	sched_context_free(context);
 }
 
 int sched_context_fault(const struct sched_context *context)

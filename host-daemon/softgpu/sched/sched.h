@@ -180,12 +180,14 @@ enum sched_state {
 
 struct sched_stream {
 	struct sched_context *context;
+	uint32_t n_refs;  /* atomic: who made it, and its place in the context */
 	bool is_blocking; /* follows the legacy rule */
 	bool is_legacy;
 	int priority;
 	unsigned int flags;	  /* the caller's */
 	unsigned int wait_policy; /* the caller's, CUsynchronizationPolicy; 0: not set */
 	void *capture;		  /* the caller's */
+	bool is_ended;		  /* the caller's: for captures */
 	uint64_t id;
 	struct sched_graph *graph; /* whose lane it is, or NULL */
 
@@ -202,7 +204,7 @@ struct sched_stream {
 	uint64_t n_completed;
 	enum sched_state state;
 	bool is_kicked;
-	bool is_destroyed; /* goes when it is empty */
+	bool is_destroyed; /* takes no more, and leaves its context when it is empty */
 	struct sched_mark *waits_for;
 	uint32_t n_waiters;
 	pthread_cond_t done;
@@ -246,7 +248,7 @@ struct sched {
 	struct sched_streams copies;
 	struct sched_streams hosts;
 	struct sched_streams polling;
-	uint64_t poll_ns; /* until the next look at the words they wait for */
+	uint64_t poll_ns;	      /* until the next look at the words they wait for */
 	TAILQ_HEAD(, sched_op) grids; /* with blocks that nobody took */
 	STAILQ_HEAD(, sched_op) spare;
 	uint32_t n_spare;
@@ -295,7 +297,18 @@ void sched_kick(struct sched_stream *stream);
 
 void sched_context_init(struct sched_context *context, struct sched *sched);
 
-/* Discards what is queued, ends what runs and destroys the streams. */
+/* The same in two steps: a context that takes nothing yet, and one that does. */
+void sched_context_new(struct sched_context *context, struct sched *sched);
+void sched_context_open(struct sched_context *context);
+
+/* Discards what is queued, ends what runs and destroys the streams. From then on the
+ * context takes nothing and returns the fault, until it is opened again. */
+void sched_context_close(struct sched_context *context, int fault);
+
+/* When it is closed and no call names it any more. */
+void sched_context_free(struct sched_context *context);
+
+/* Both. */
 void sched_context_deinit(struct sched_context *context);
 
 int sched_context_fault(const struct sched_context *context);
@@ -310,11 +323,17 @@ int sched_context_wait(struct sched_context *context);
  * Streams
  */
 
-/* Return: 0 or -ENOMEM. */
+/* Return: 0, -ENOMEM, or -ECANCELED: the context is closed. */
 int sched_stream_new(struct sched_stream **streamp, struct sched_context *context,
 	bool is_blocking, int priority);
 
-/* What is queued is still done; the stream goes after that. */
+/* What is queued is still done, and no more taken. Others may wait for it meanwhile. */
+void sched_stream_end(struct sched_stream *stream);
+
+/* Drops the reference of who made the stream. */
+void sched_stream_unref(struct sched_stream *stream);
+
+/* Both. */
 void sched_stream_free(struct sched_stream *stream);
 
 /* Return: whether all is done, for the legacy stream what it would wait for too. */
@@ -328,9 +347,18 @@ int sched_stream_wait(struct sched_stream *stream);
  * @wait:	return after it is done
  *
  * Waits while the stream is full. Return: 0, the context's fault (then the operation
- * was not done), or out of memory.
+ * was not done), invalid handle where the stream is destroyed, or out of memory.
  */
 int sched_submit(struct sched_stream *stream, const struct sched_op *template, bool wait);
+
+/*
+ * The same, unless a count has changed that is added to when what the operation needs
+ * ends: whoever ends it adds first, then waits for the context. So either that wait is
+ * for the operation too, or it is not taken. Return: also SCHED_E_CHANGED.
+ */
+int sched_submit_if(struct sched_stream *stream, const struct sched_op *template,
+	const uint64_t *countp, uint64_t count);
+#define SCHED_E_CHANGED (-1)
 
 /*
  * Marks

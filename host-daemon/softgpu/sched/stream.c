@@ -30,35 +30,64 @@ int sched_stream_new(struct sched_stream **streamp, struct sched_context *contex
 {
 	struct sched_stream *stream = calloc(1, sizeof(*stream));
 
+	bool is_open;
+
 	if (!stream)
 		return vgpu_error_origin(-ENOMEM);
 	stream->is_blocking = is_blocking;
 	stream->priority = priority;
+	stream->n_refs = 2;
 	sched_lock(context->sched);
-	stream_init(stream, context);
+	is_open = !context->legacy.is_destroyed;
+	if (is_open)
+		stream_init(stream, context);
 	sched_unlock(context->sched);
+	if (!is_open) {
+		free(stream);
+		return -ECANCELED;
+	}
 	*streamp = stream;
 	return 0;
 }
 
-void sched_stream_free(struct sched_stream *stream)
+void sched_stream_end(struct sched_stream *stream)
 {
 	struct sched *sched = stream->context->sched;
 
 	sched_lock(sched);
-	stream->is_destroyed = true;
-	sched_kick(stream);
+	/* With its context it may have gone already. */
+	if (!stream->is_destroyed) {
+		stream->is_destroyed = true;
+		/* Who waits for room waits in vain. */
+		if (stream->n_waiters)
+			vgpu_wake_all(&stream->done);
+		sched_kick(stream);
+	}
 	sched_unlock(sched);
 }
 
-static void stream_release(struct sched_stream *stream)
+void sched_stream_unref(struct sched_stream *stream)
+{
+	if (__atomic_sub_fetch(&stream->n_refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	pthread_cond_destroy(&stream->done);
+	free(stream);
+}
+
+void sched_stream_free(struct sched_stream *stream)
+{
+	sched_stream_end(stream);
+	sched_stream_unref(stream);
+}
+
+/* Leaves its context, empty. */
+static void stream_leave_context(struct sched_stream *stream)
 {
 	TAILQ_REMOVE(&stream->context->streams, stream, link);
-	pthread_cond_destroy(&stream->done);
 	if (stream->context->n_waiters)
 		vgpu_wake_all(&stream->context->done);
 	if (!stream->is_legacy)
-		free(stream);
+		sched_stream_unref(stream);
 }
 
 void sched_kick(struct sched_stream *stream)
@@ -212,7 +241,7 @@ static void stream_advance(struct sched_stream *stream)
 		op = STAILQ_FIRST(&stream->ops);
 		if (!op) {
 			if (stream->is_destroyed && !stream->n_waiters)
-				stream_release(stream);
+				stream_leave_context(stream);
 			return;
 		}
 		if (context->fault) {
@@ -312,23 +341,30 @@ static int stream_staff(struct sched *sched, const struct sched_op *template)
 	return r;
 }
 
+/* With the lock. Return: 0, or why the stream takes no operation. */
+static int stream_refuses(const struct sched_stream *stream)
+{
+	if (stream->context->fault)
+		return stream->context->fault;
+	return stream->is_destroyed ? SOFTGPU_ERROR_INVALID_HANDLE : 0;
+}
+
 static int stream_submit_locked(
 	struct sched_stream *stream, const struct sched_op *template, bool wait)
 {
 	struct sched_context *context = stream->context;
 	bool is_copy = template->kind == SCHED_COPY || template->kind == SCHED_FILL;
-	struct vgpu_nap nap = {};
 	struct sched_op *op;
 	uint64_t target;
+	int r;
 
-	while (stream->n_ops >= SCHED_QUEUE_MAX && !context->fault)
-		stream_sleep(stream, &nap);
 	op = NULL;
-	if (!context->fault && !stream_staff(context->sched, template))
+	r = stream_refuses(stream);
+	if (!r && !stream_staff(context->sched, template))
 		op = sched_op_new(context->sched, template);
 	if (!op) {
 		sched_op_discard(template);
-		return context->fault ? context->fault : SOFTGPU_ERROR_OUT_OF_MEMORY;
+		return r ? r : SOFTGPU_ERROR_OUT_OF_MEMORY;
 	}
 	op->stream = stream;
 	op->ticket = context->next_ticket++;
@@ -351,13 +387,41 @@ static int stream_submit_locked(
 	return stream_wait_locked(stream, target);
 }
 
+static void stream_wait_for_room(struct sched_stream *stream)
+{
+	struct vgpu_nap nap = {};
+
+	while (stream->n_ops >= SCHED_QUEUE_MAX && !stream_refuses(stream))
+		stream_sleep(stream, &nap);
+}
+
 int sched_submit(struct sched_stream *stream, const struct sched_op *template, bool wait)
 {
 	struct sched *sched = stream->context->sched;
 	int r;
 
 	sched_lock(sched);
+	stream_wait_for_room(stream);
 	r = stream_submit_locked(stream, template, wait);
+	sched_unlock(sched);
+	return r;
+}
+
+int sched_submit_if(struct sched_stream *stream, const struct sched_op *template,
+	const uint64_t *countp, uint64_t count)
+{
+	struct sched *sched = stream->context->sched;
+	int r;
+
+	sched_lock(sched);
+	stream_wait_for_room(stream);
+	/* Partner: module_delete(). */
+	if (__atomic_load_n(countp, __ATOMIC_ACQUIRE) == count) {
+		r = stream_submit_locked(stream, template, false);
+	} else {
+		sched_op_discard(template);
+		r = SCHED_E_CHANGED;
+	}
 	sched_unlock(sched);
 	return r;
 }
