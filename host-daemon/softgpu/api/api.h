@@ -137,7 +137,8 @@ struct CUevent_st {
 	struct object object;
 	unsigned int flags;
 	pthread_mutex_t lock;
-	struct sched_mark *mark; /* the latest record */
+	struct sched_mark *mark; /* the latest record; it has been submitted */
+	struct sched_mark *next; /* of a launch that is being made; graph_lock */
 	/* That was in a captured stream; graph_lock to write, atomic. */
 	struct capture_event *captured;
 };
@@ -229,7 +230,7 @@ CUresult event_gate(CUcontext context, struct sched_stream *stream);
 CUresult event_check_untimed(CUevent event, struct sched_stream *stream);
 CUresult event_record(CUevent event, struct sched_stream *stream);
 
-/* The mark of a record to come, which is the latest one now. */
+/* The mark of a record that has been submitted, which is the latest one now. */
 void event_set_mark(CUevent event, struct sched_mark *mark);
 
 /* Return: a reference to the mark of the latest record, NULL if there is none. */

@@ -186,6 +186,9 @@ CUresult context_add(struct object *object)
 	pthread_mutex_lock(&context->lock);
 	if (!context_is_still(context, object->generation))
 		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	/* Others may destroy it before the call that made it returns. */
+	else if (!object_keep(object))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	/* What is found by its number has no handle. */
 	else if (object->kind != OBJECT_TEXTURE && object_enter(object))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -420,13 +423,15 @@ CUresult cuCtxCreate_v4(
 	if (r)
 		return r;
 	context_setup(context);
-	r = object_enter(&context->object) ? CUDA_ERROR_OUT_OF_MEMORY
-					   : stack_push(context);
+	r = stack_push(context);
+	if (!r && (!object_keep(&context->object) || object_enter(&context->object))) {
+		stack_pop(&context);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	if (!r) {
 		*pctx = context;
 		return CUDA_SUCCESS;
 	}
-	object_leave(&context->object);
 	object_end(&context->object);
 	return r;
 }

@@ -138,16 +138,24 @@ void event_set_mark(CUevent event, struct sched_mark *mark)
 CUresult event_record(CUevent event, struct sched_stream *stream)
 {
 	struct sched_op op = { .kind = SCHED_MARK };
+	struct sched_mark *mark;
 	CUresult r;
 
 	if (capture_record(stream, event, CU_EVENT_RECORD_DEFAULT, &r))
 		return r;
-	op.mark = sched_mark_new(&softgpu_device.sched);
-	if (!op.mark)
+	mark = sched_mark_new(&softgpu_device.sched);
+	if (!mark)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	capture_forget_event(event);
-	event_set_mark(event, op.mark);
-	return sched_submit(stream, &op, false);
+	op.mark = sched_mark_ref(mark);
+	r = sched_submit(stream, &op, false);
+	/* Now, and not before: another thread that lets this very stream wait for the
+	 * event would have it wait for what comes behind the wait. */
+	if (!r) {
+		capture_forget_event(event);
+		event_set_mark(event, mark);
+	}
+	sched_mark_unref(mark);
+	return r;
 }
 
 CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)

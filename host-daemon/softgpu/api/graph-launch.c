@@ -90,28 +90,58 @@ static CUresult exec_new_marks(
 	return r;
 }
 
+/* What a launch records: the events have these marks when it has been submitted. */
+struct records {
+	uint32_t n;
+	struct record {
+		CUevent event;
+		struct sched_mark *mark;
+	} *records;
+};
+
 /* Events are recorded and waited for as if a stream were given node by node. */
-static CUresult exec_take_events(struct sched_run *run)
+static CUresult exec_take_events(struct sched_run *run, struct records *records)
 {
 	const struct sched_graph *graph = run->graph;
 	CUresult r;
 
 	if (!graph->n_events)
 		return CUDA_SUCCESS;
-	r = exec_new_marks(graph, &run->marks);
-	if (r)
-		return r;
-	for (uint32_t i = 0; i < graph->n_events; i++) {
+	records->records = calloc(graph->n_events, sizeof(*records->records));
+	r = records->records ? exec_new_marks(graph, &run->marks)
+			     : CUDA_ERROR_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < graph->n_events && !r; i++) {
 		CUevent event = graph->nodes[graph->events[i]].event;
 
 		if (!run->marks[i]) {
-			run->marks[i] = event_mark(event);
-		} else {
-			capture_drop_event(event);
-			event_set_mark(event, run->marks[i]);
+			run->marks[i] = event->next ? sched_mark_ref(event->next)
+						    : event_mark(event);
+			continue;
 		}
+		event->next = run->marks[i];
+		object_ref(&event->object);
+		records->records[records->n++] =
+			(struct record){ event, sched_mark_ref(run->marks[i]) };
 	}
-	return CUDA_SUCCESS;
+	for (uint32_t i = 0; i < records->n; i++)
+		records->records[i].event->next = NULL;
+	return r;
+}
+
+/* The launch has been submitted, or will not be. */
+static void records_end(struct records *records, bool is_submitted)
+{
+	for (uint32_t i = 0; i < records->n; i++) {
+		struct record *record = &records->records[i];
+
+		if (is_submitted) {
+			capture_forget_event(record->event);
+			event_set_mark(record->event, record->mark);
+		}
+		sched_mark_unref(record->mark);
+		object_unref(&record->event->object);
+	}
+	free(records->records);
 }
 
 /* A launch into a captured stream becomes a child. */
@@ -136,7 +166,8 @@ static int exec_launch(CUgraphExec exec, struct sched_stream *stream)
 	const uint64_t *unloadsp = &softgpu_device.n_unloads;
 	uint64_t unloads = __atomic_load_n(unloadsp, __ATOMIC_ACQUIRE);
 	struct sched_op op = { .kind = SCHED_GRAPH };
-	CUresult r;
+	struct records records = { 0 };
+	int r;
 
 	r = graph_enter();
 	if (r)
@@ -146,12 +177,15 @@ static int exec_launch(CUgraphExec exec, struct sched_stream *stream)
 	if (r)
 		return graph_leave(r);
 	op.run.graph = exec->sched;
-	r = exec_take_events(&op.run);
+	r = exec_take_events(&op.run, &records);
 	if (!r)
 		sched_graph_ref(op.run.graph);
 	graph_leave(r);
 	/* Not with the lock: a stream that is full makes the caller wait. */
-	return r ? (int)r : sched_submit_if(stream, &op, unloadsp, unloads);
+	if (!r)
+		r = sched_submit_if(stream, &op, unloadsp, unloads);
+	records_end(&records, !r);
+	return r;
 }
 
 CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)

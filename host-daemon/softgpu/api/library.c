@@ -87,7 +87,8 @@ static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_
 		r = library_list(library);
 	if (!r)
 		r = library_place_managed(library);
-	if (!r && object_enter(&library->object))
+	/* Others may unload it before the call that loads it returns. */
+	if (!r && (!object_keep(&library->object) || object_enter(&library->object)))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r)
 		object_end(&library->object);

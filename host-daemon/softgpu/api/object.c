@@ -6,7 +6,6 @@
  * left, and a table that is three quarters full of entries and marks is built anew.
  */
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -146,21 +145,16 @@ void *object_new(enum object_kind kind, size_t size, CUcontext context)
 	return object;
 }
 
-static struct object *whole_of(struct object *object)
-{
-	return object->whole ? object->whole : object;
-}
-
 void object_ref(struct object *object)
 {
-	__atomic_fetch_add(&whole_of(object)->n_refs, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&object_whole(object)->n_refs, 1, __ATOMIC_RELAXED);
 }
 
 void object_unref(struct object *object)
 {
 	CUcontext context;
 
-	object = whole_of(object);
+	object = object_whole(object);
 	if (__atomic_sub_fetch(&object->n_refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	context = object->context;
@@ -175,59 +169,6 @@ void object_end(struct object *object)
 {
 	object->end(object);
 	object_unref(object);
-}
-
-/*
- * Calls
- */
-
-struct call_objects {
-	uint32_t depth; /* of calls in calls */
-	uint32_t n;
-	struct object *objects[CALL_OBJECTS_MAX];
-};
-
-static __thread struct call_objects held;
-
-struct call_section call_begin(void)
-{
-	struct call_section section = { .objects = &held };
-
-	section.objects->depth++;
-	return section;
-}
-
-void call_end(const struct call_section *section)
-{
-	struct call_objects *objects = section->objects;
-
-	if (objects->depth == 1)
-		while (objects->n)
-			object_unref(objects->objects[--objects->n]);
-	objects->depth--;
-}
-
-static bool is_held(const struct call_objects *objects, const struct object *whole)
-{
-	for (uint32_t i = 0; i < objects->n; i++)
-		if (objects->objects[i] == whole)
-			return true;
-	return false;
-}
-
-bool object_keep(struct object *object)
-{
-	struct call_objects *objects = &held;
-	struct object *whole = whole_of(object);
-
-	assert(objects->depth);
-	if (is_held(objects, whole))
-		return true;
-	if (objects->n == CALL_OBJECTS_MAX)
-		return false;
-	object_ref(whole);
-	objects->objects[objects->n++] = whole;
-	return true;
 }
 
 bool object_hold(const void *handle, enum object_kind kind)

@@ -86,6 +86,12 @@ TAILQ_HEAD(objects, object);
  * handle yet; or NULL. */
 void *object_new(enum object_kind kind, size_t size, struct CUctx_st *context);
 
+/* What is counted for an object: itself, or what it is part of. */
+static inline struct object *object_whole(struct object *object)
+{
+	return object->whole ? object->whole : object;
+}
+
 void object_ref(struct object *object);
 void object_unref(struct object *object);
 

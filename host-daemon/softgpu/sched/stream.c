@@ -84,6 +84,11 @@ void sched_stream_free(struct sched_stream *stream)
 static void stream_leave_context(struct sched_stream *stream)
 {
 	TAILQ_REMOVE(&stream->context->streams, stream, link);
+	/* What it did last may have kicked it: of two launches of one graph the first one's
+	 * end does. */
+	if (stream->is_kicked)
+		TAILQ_REMOVE(&stream->context->sched->kicked, stream, kick_link);
+	stream->is_kicked = false;
 	if (stream->context->n_waiters)
 		vgpu_wake_all(&stream->context->done);
 	if (!stream->is_legacy)

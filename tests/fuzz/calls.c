@@ -1,0 +1,885 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs of random calls: the calls
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "vgpu/cuda.h"
+
+#include "calls.h"
+#include "slots.h"
+
+/* How long waits for words may last, from the start of a program. */
+#define HOLD_NS 2000000
+
+static const char kernels[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".global .texref t;\n.global .surfref s;\n"
+	".visible .global .align 4 .u32 number = 42;\n"
+	".visible .entry write(.param .u64 p) { .reg .b64 %d; .reg .b32 %r;\n"
+	"ld.param.u64 %d, [p]; ld.global.u32 %r, [number]; st.global.u32 [%d], %r;\n"
+	"ret; }\n"
+	".visible .entry spin(.param .u64 p) { .reg .pred %p; .reg .b64 %d;\n"
+	".reg .b32 %r; ld.param.u64 %d, [p];\n"
+	"again: ld.volatile.global.u32 %r, [%d]; setp.eq.u32 %p, %r, 0;\n"
+	"@%p bra again; ret; }\n"
+	".visible .entry fetch(.param .u64 p) { .reg .b64 %d; .reg .b32 %r<4>;\n"
+	".reg .b32 %x; ld.param.u64 %d, [p]; mov.b32 %x, 0;\n"
+	"tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [t, {%x}];\n"
+	"st.global.u32 [%d], %r0; ret; }\n"
+	".visible .entry fault(.param .u64 p) { .reg .b32 %r;\n"
+	"ld.global.u32 %r, [16]; ret; }\n";
+static const char *const kernel_names[] = { "write", "spin", "write", "fetch", "write",
+	"spin", "write", "fault" };
+
+static struct {
+	CUcontext base;	      /* of the words; never destroyed */
+	uint32_t *words;      /* 0: what waits for one waits */
+	CUdeviceptr words_at; /* for the device */
+	uint8_t *bytes;	      /* memory to copy from and to */
+	int n_devices;
+	uint32_t n_called; /* atomic: functions that were called back */
+} world;
+
+/*
+ * Choices
+ */
+
+static CUstream a_stream(uint8_t x)
+{
+	switch (x % 16) {
+	case 0:
+		return NULL;
+	case 1:
+		return CU_STREAM_PER_THREAD;
+	default:
+		return slot_get(SLOT_STREAM, x);
+	}
+}
+
+static CUdeviceptr a_word(uint8_t x)
+{
+	return world.words_at + 4 * (x % 4);
+}
+
+static CUdeviceptr a_place(uint8_t x)
+{
+	return x % 2 ? (CUdeviceptr)(uintptr_t)slot_get(SLOT_MEMORY, x) : a_word(x) + 16;
+}
+
+static CUfunction a_function(uint8_t x)
+{
+	return slot_get(x % 4 ? SLOT_FUNCTION : SLOT_KERNEL, x / 4);
+}
+
+static void called_back(void *data)
+{
+	__atomic_fetch_add(&world.n_called, 1, __ATOMIC_RELAXED);
+}
+
+static void stream_called_back(CUstream stream, CUresult status, void *data)
+{
+	called_back(data);
+}
+
+/*
+ * Contexts
+ */
+
+static void context_create(uint8_t a, uint8_t b)
+{
+	CUcontext made, popped;
+
+	if (cuCtxCreate_v4(&made, NULL, 0, b % world.n_devices))
+		return;
+	if (a % 2)
+		cuCtxPopCurrent_v2(&popped);
+	slot_put(SLOT_CONTEXT, a / 2, made);
+}
+
+static void context_destroy(uint8_t a, uint8_t b)
+{
+	slot_destroy(SLOT_CONTEXT, a, b);
+}
+
+static void context_current(uint8_t a, uint8_t b)
+{
+	CUcontext context = slot_get(SLOT_CONTEXT, a), popped;
+	unsigned long long id;
+	CUdevice device;
+	size_t size;
+
+	switch (b % 8) {
+	case 0:
+		cuCtxPushCurrent_v2(context);
+		break;
+	case 1:
+		cuCtxPopCurrent_v2(&popped);
+		break;
+	case 2:
+		cuCtxGetId(context, &id);
+		cuCtxGetLimit(&size, CU_LIMIT_STACK_SIZE);
+		cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024 + a);
+		break;
+	case 3:
+		cuCtxGetDevice(&device);
+		cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1);
+		break;
+	default:
+		cuCtxSetCurrent(context);
+		break;
+	}
+}
+
+static void context_wait(uint8_t a, uint8_t b)
+{
+	if (b % 4)
+		cuCtxSynchronize();
+	else
+		cuCtxSynchronize_v2(slot_get(SLOT_CONTEXT, a));
+}
+
+static void context_events(uint8_t a, uint8_t b)
+{
+	CUcontext context = slot_get(SLOT_CONTEXT, a);
+	CUevent event = slot_get(SLOT_EVENT, b);
+
+	if (a & 128)
+		cuCtxRecordEvent(context, event);
+	else
+		cuCtxWaitEvent(context, event);
+}
+
+/* The last device's, where it is not that of the words. */
+static void context_reset(uint8_t a, uint8_t b)
+{
+	CUcontext primary;
+
+	if (world.n_devices < 2)
+		return;
+	if (a % 4 == 0)
+		cuDevicePrimaryCtxReset_v2(1);
+	else if (a % 4 == 1)
+		cuDevicePrimaryCtxRelease_v2(1);
+	else if (!cuDevicePrimaryCtxRetain(&primary, 1))
+		cuCtxSetCurrent(primary);
+}
+
+static void context_peer(uint8_t a, uint8_t b)
+{
+	CUcontext context = slot_get(SLOT_CONTEXT, a);
+
+	if (b % 2)
+		cuCtxEnablePeerAccess(context, 0);
+	else
+		cuCtxDisablePeerAccess(context);
+	cuMemcpyPeerAsync(a_place(a), context, a_place(b), slot_get(SLOT_CONTEXT, b), 4,
+		a_stream(b));
+}
+
+/*
+ * Streams and events
+ */
+
+static void stream_create(uint8_t a, uint8_t b)
+{
+	CUstream made;
+
+	if (!cuStreamCreate(&made, b % 2 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT))
+		slot_put(SLOT_STREAM, a, made);
+}
+
+static void stream_destroy(uint8_t a, uint8_t b)
+{
+	slot_destroy(SLOT_STREAM, a, b);
+}
+
+static void stream_wait(uint8_t a, uint8_t b)
+{
+	if (b % 4)
+		cuStreamSynchronize(a_stream(a));
+	else
+		cuStreamQuery(a_stream(a));
+}
+
+static void stream_ask(uint8_t a, uint8_t b)
+{
+	CUstream stream = a_stream(a);
+	CUstreamAttrValue value = { .syncPolicy = CU_SYNC_POLICY_SPIN };
+	unsigned long long id;
+	unsigned int flags;
+	CUcontext context;
+	int priority;
+
+	cuStreamGetFlags(stream, &flags);
+	cuStreamGetPriority(stream, &priority);
+	cuStreamGetId(stream, &id);
+	cuStreamGetCtx(stream, &context);
+	cuStreamSetAttribute(
+		stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
+	cuStreamGetAttribute(
+		stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
+	cuStreamCopyAttributes(a_stream(b), stream);
+}
+
+static void stream_hold(uint8_t a, uint8_t b)
+{
+	cuStreamWaitValue32_v2(a_stream(a), a_word(b), 1, CU_STREAM_WAIT_VALUE_GEQ);
+}
+
+static void stream_write(uint8_t a, uint8_t b)
+{
+	cuStreamWriteValue32_v2(a_stream(a), a_place(b), b, 0);
+}
+
+static void stream_call(uint8_t a, uint8_t b)
+{
+	if (b % 2)
+		cuLaunchHostFunc(a_stream(a), called_back, NULL);
+	else
+		cuStreamAddCallback(a_stream(a), stream_called_back, NULL, 0);
+}
+
+static void stream_wait_event(uint8_t a, uint8_t b)
+{
+	cuStreamWaitEvent(a_stream(a), slot_get(SLOT_EVENT, b), 0);
+}
+
+static void event_create(uint8_t a, uint8_t b)
+{
+	CUevent made;
+
+	if (!cuEventCreate(&made, b % 2 ? CU_EVENT_DISABLE_TIMING : CU_EVENT_DEFAULT))
+		slot_put(SLOT_EVENT, a, made);
+}
+
+static void event_destroy(uint8_t a, uint8_t b)
+{
+	slot_destroy(SLOT_EVENT, a, b);
+}
+
+static void event_record(uint8_t a, uint8_t b)
+{
+	cuEventRecord(slot_get(SLOT_EVENT, a), a_stream(b));
+}
+
+static void event_wait(uint8_t a, uint8_t b)
+{
+	CUevent event = slot_get(SLOT_EVENT, a);
+	float ms;
+
+	if (b % 8 == 0)
+		cuEventElapsedTime(&ms, event, slot_get(SLOT_EVENT, b / 8));
+	else if (b % 2)
+		cuEventSynchronize(event);
+	else
+		cuEventQuery(event);
+}
+
+/*
+ * Memory, arrays, textures
+ */
+
+static void memory_create(uint8_t a, uint8_t b)
+{
+	CUdeviceptr made;
+	void *pinned;
+
+	if (b % 4) {
+		if (!cuMemAlloc_v2(&made, 512u << (b % 8)))
+			slot_put(SLOT_MEMORY, a, (void *)(uintptr_t)made);
+	} else if (!cuMemHostAlloc(&pinned, 4096, 0)) {
+		slot_put(SLOT_PINNED, a, pinned);
+	}
+}
+
+static void memory_destroy(uint8_t a, uint8_t b)
+{
+	slot_destroy(b % 4 ? SLOT_MEMORY : SLOT_PINNED, a, b / 4);
+}
+
+static void memory_use(uint8_t a, uint8_t b)
+{
+	CUdeviceptr place = a_place(a);
+	CUstream stream = a_stream(b);
+
+	switch (b % 8) {
+	case 0:
+		cuMemcpyHtoD_v2(place, world.bytes, 256);
+		break;
+	case 1:
+		cuMemcpyDtoHAsync_v2(world.bytes, place, 256, stream);
+		break;
+	case 2:
+		cuMemcpyDtoDAsync_v2(place, a_place(b / 8), 256, stream);
+		break;
+	case 3:
+		cuMemsetD32_v2(place, b, 64);
+		break;
+	case 4:
+		cuMemcpyAsync(place,
+			(CUdeviceptr)(uintptr_t)slot_get(SLOT_PINNED, a / 2), 256,
+			stream);
+		break;
+	default:
+		cuMemsetD8Async(place, b, 256, stream);
+		break;
+	}
+}
+
+static void array_create(uint8_t a, uint8_t b)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR shape = {
+		.Width = 16,
+		.Height = b % 2 ? 16 : 0,
+		.Format = CU_AD_FORMAT_UNSIGNED_INT8,
+		.NumChannels = 4,
+		.Flags = CUDA_ARRAY3D_SURFACE_LDST,
+	};
+	CUmipmappedArray mipmap;
+	CUarray made;
+
+	if (b % 8 == 0) {
+		if (!cuMipmappedArrayCreate(&mipmap, &shape, 3))
+			slot_put(SLOT_MIPMAP, a, mipmap);
+	} else if (!cuArray3DCreate_v2(&made, &shape)) {
+		slot_put(SLOT_ARRAY, a, made);
+	}
+}
+
+static void array_destroy(uint8_t a, uint8_t b)
+{
+	slot_destroy(b % 8 ? SLOT_ARRAY : SLOT_MIPMAP, a, b / 8);
+}
+
+/* An array, or a level of one. */
+static CUarray an_array(uint8_t x)
+{
+	CUarray level;
+
+	if (x % 4 || cuMipmappedArrayGetLevel(&level, slot_get(SLOT_MIPMAP, x / 4), 0))
+		return slot_get(SLOT_ARRAY, x / 4);
+	return level;
+}
+
+static void array_use(uint8_t a, uint8_t b)
+{
+	CUDA_MEMCPY2D copy = {
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = world.bytes,
+		.srcPitch = 64,
+		.dstMemoryType = CU_MEMORYTYPE_ARRAY,
+		.dstArray = an_array(a),
+		.WidthInBytes = 64,
+		.Height = 1,
+	};
+	CUDA_ARRAY3D_DESCRIPTOR shape;
+
+	cuArray3DGetDescriptor_v2(&shape, copy.dstArray);
+	if (b % 2)
+		cuMemcpy2DAsync_v2(&copy, a_stream(b));
+	else
+		cuMemcpy2D_v2(&copy);
+}
+
+static void texture_create(uint8_t a, uint8_t b)
+{
+	const CUDA_RESOURCE_DESC resource = {
+		.resType = CU_RESOURCE_TYPE_ARRAY,
+		.res.array.hArray = an_array(b),
+	};
+	const CUDA_TEXTURE_DESC texture = { .flags = CU_TRSF_READ_AS_INTEGER };
+	CUtexObject made;
+
+	if (a % 2) {
+		if (!cuTexObjectCreate(&made, &resource, &texture, NULL))
+			slot_put(SLOT_TEXTURE, a / 2, (void *)(uintptr_t)made);
+	} else if (!cuSurfObjectCreate(&made, &resource)) {
+		slot_put(SLOT_SURFACE, a / 2, (void *)(uintptr_t)made);
+	}
+}
+
+static void texture_destroy(uint8_t a, uint8_t b)
+{
+	slot_destroy(a % 2 ? SLOT_TEXTURE : SLOT_SURFACE, a / 2, b);
+}
+
+static void texture_ask(uint8_t a, uint8_t b)
+{
+	CUDA_RESOURCE_DESC resource;
+	CUDA_TEXTURE_DESC texture;
+
+	cuTexObjectGetResourceDesc(
+		&resource, (uintptr_t)slot_get(SLOT_TEXTURE, a / 2));
+	cuTexObjectGetTextureDesc(&texture, (uintptr_t)slot_get(SLOT_TEXTURE, b));
+	cuSurfObjectGetResourceDesc(&resource, (uintptr_t)slot_get(SLOT_SURFACE, b));
+}
+
+static void reference_create(uint8_t a, uint8_t b)
+{
+	CUmodule module = slot_get(SLOT_MODULE, a / 4);
+	CUtexref made;
+
+	if (b % 8 == 0) {
+		if (!cuTexRefCreate(&made))
+			slot_put(SLOT_OWN_TEXREF, a, made);
+	} else if (b % 2) {
+		if (!cuModuleGetTexRef(&made, module, "t"))
+			slot_put(SLOT_TEXREF, a, made);
+	} else if (!cuModuleGetSurfRef((CUsurfref *)&made, module, "s")) {
+		slot_put(SLOT_SURFREF, a, made);
+	}
+}
+
+static void reference_use(uint8_t a, uint8_t b)
+{
+	CUtexref reference = slot_get(a % 8 ? SLOT_TEXREF : SLOT_OWN_TEXREF, a);
+	CUarray array;
+	size_t offset;
+
+	switch (b % 8) {
+	case 0:
+		slot_destroy(SLOT_OWN_TEXREF, a, b);
+		break;
+	case 1:
+		cuTexRefSetAddress_v2(&offset, reference, a_place(a | 1), 256);
+		break;
+	case 2:
+		cuTexRefGetArray(&array, reference);
+		break;
+	case 3:
+		cuSurfRefSetArray(slot_get(SLOT_SURFREF, a), an_array(b), 0);
+		break;
+	case 4:
+		cuTexRefSetFormat(reference, CU_AD_FORMAT_UNSIGNED_INT32, 1);
+		cuTexRefSetFlags(reference, CU_TRSF_READ_AS_INTEGER);
+		break;
+	default:
+		cuTexRefSetArray(reference, an_array(b / 8), CU_TRSA_OVERRIDE_FORMAT);
+		break;
+	}
+}
+
+/*
+ * Code
+ */
+
+static void module_create(uint8_t a, uint8_t b)
+{
+	CUlibrary library;
+	CUmodule module;
+
+	if (b % 4) {
+		if (!cuModuleLoadData(&module, kernels))
+			slot_put(SLOT_MODULE, a, module);
+	} else if (!cuLibraryLoadData(
+			   &library, kernels, NULL, NULL, 0, NULL, NULL, 0)) {
+		slot_put(SLOT_LIBRARY, a, library);
+	}
+}
+
+static void module_destroy(uint8_t a, uint8_t b)
+{
+	slot_destroy(b % 4 ? SLOT_MODULE : SLOT_LIBRARY, a, b / 4);
+}
+
+static void module_use(uint8_t a, uint8_t b)
+{
+	CUmodule module = slot_get(SLOT_MODULE, a);
+	CUfunction function;
+	CUdeviceptr address;
+	size_t size;
+
+	if (!cuModuleGetFunction(&function, module, kernel_names[b % 8]))
+		slot_put(SLOT_FUNCTION, a ^ b, function);
+	if (b & 8)
+		cuModuleGetGlobal_v2(&address, &size, module, "number");
+}
+
+static void library_use(uint8_t a, uint8_t b)
+{
+	CUlibrary library = slot_get(SLOT_LIBRARY, a);
+	CUdeviceptr address;
+	CUfunction function;
+	CUkernel kernel;
+	CUmodule module;
+	size_t size;
+
+	if (!cuLibraryGetKernel(&kernel, library, kernel_names[b % 8]))
+		slot_put(SLOT_KERNEL, a ^ b, kernel);
+	if (b & 8)
+		cuLibraryGetGlobal(&address, &size, library, "number");
+	if (b & 16)
+		cuLibraryGetModule(&module, library);
+	if (b & 32 && !cuKernelGetFunction(&function, slot_get(SLOT_KERNEL, b)))
+		slot_put(SLOT_FUNCTION, a ^ b, function);
+}
+
+static void function_ask(uint8_t a, uint8_t b)
+{
+	CUfunction function = a_function(a);
+	CUmodule module;
+	int value;
+
+	cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
+	cuFuncSetCacheConfig(function, CU_FUNC_CACHE_PREFER_L1);
+	cuFuncSetAttribute(
+		function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, b);
+	cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 32, 0);
+	cuFuncGetModule(&module, function);
+}
+
+static void function_launch(uint8_t a, uint8_t b)
+{
+	CUdeviceptr where = a_word(b / 16);
+	void *params[] = { &where };
+
+	cuLaunchKernel(
+		a_function(a), 1 + b % 3, 1, 1, 1, 1, 1, 0, a_stream(b), params, NULL);
+}
+
+static void link_use(uint8_t a, uint8_t b)
+{
+	CUlinkState state = slot_get(SLOT_LINK, a);
+	size_t size;
+	void *image;
+
+	switch (b % 4) {
+	case 0:
+		if (!cuLinkCreate_v2(0, NULL, NULL, &state))
+			slot_put(SLOT_LINK, a, state);
+		break;
+	case 1:
+		cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)kernels,
+			sizeof(kernels), "kernels", 0, NULL, NULL);
+		break;
+	case 2:
+		cuLinkComplete(state, &image, &size);
+		break;
+	default:
+		slot_destroy(SLOT_LINK, a, b / 4);
+		break;
+	}
+}
+
+/*
+ * Graphs and captures
+ */
+
+static void graph_create(uint8_t a, uint8_t b)
+{
+	CUgraph made;
+
+	if (b % 4) {
+		if (!cuGraphCreate(&made, 0))
+			slot_put(SLOT_GRAPH, a, made);
+	} else if (!cuGraphClone(&made, slot_get(SLOT_GRAPH, b / 4))) {
+		slot_put(SLOT_GRAPH, a, made);
+	}
+}
+
+static void graph_destroy(uint8_t a, uint8_t b)
+{
+	slot_destroy(b % 2 ? SLOT_GRAPH : SLOT_EXEC, a, b / 2);
+}
+
+static CUresult node_add_work(CUgraphNode *nodep, CUgraph graph, uint8_t a, uint8_t b)
+{
+	CUdeviceptr where = a_word(b);
+	void *params[] = { &where };
+	const CUDA_KERNEL_NODE_PARAMS kernel = {
+		.func = a_function(a),
+		.gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 1,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.kernelParams = params,
+	};
+	const CUDA_MEMSET_NODE_PARAMS fill = {
+		.dst = a_place(a),
+		.value = b,
+		.elementSize = 1,
+		.width = 64,
+		.height = 1,
+	};
+	const CUDA_HOST_NODE_PARAMS host = { .fn = called_back };
+	CUgraphNode before = slot_get(SLOT_NODE, b);
+	size_t n_before = b & 64 ? 1 : 0;
+
+	switch (b % 8) {
+	case 0:
+		return cuGraphAddMemsetNode(nodep, graph, &before, n_before, &fill,
+			slot_get(SLOT_CONTEXT, a));
+	case 1:
+		return cuGraphAddHostNode(nodep, graph, &before, n_before, &host);
+	case 2:
+		return cuGraphAddEventRecordNode(
+			nodep, graph, &before, n_before, slot_get(SLOT_EVENT, a));
+	case 3:
+		return cuGraphAddEventWaitNode(
+			nodep, graph, &before, n_before, slot_get(SLOT_EVENT, a));
+	case 4:
+		return cuGraphAddChildGraphNode(
+			nodep, graph, &before, n_before, slot_get(SLOT_GRAPH, a));
+	default:
+		return cuGraphAddKernelNode_v2(nodep, graph, &before, n_before, &kernel);
+	}
+}
+
+static void node_add(uint8_t a, uint8_t b)
+{
+	CUgraphNode node;
+
+	if (!node_add_work(&node, slot_get(SLOT_GRAPH, a / 8), a, b))
+		slot_put(SLOT_NODE, a ^ b, node);
+}
+
+static void node_use(uint8_t a, uint8_t b)
+{
+	CUgraphNode node = slot_get(SLOT_NODE, a), nodes[4];
+	CUgraph graph = slot_get(SLOT_GRAPH, b / 8);
+	CUgraphExec exec = slot_get(SLOT_EXEC, b / 8);
+	CUgraphNodeType type;
+	size_t n = 4;
+
+	switch (b % 8) {
+	case 0:
+		cuGraphDestroyNode(node);
+		break;
+	case 1:
+		cuGraphNodeGetType(node, &type);
+		break;
+	case 2:
+		cuGraphGetNodes(graph, nodes, &n);
+		break;
+	case 3:
+		cuGraphEventRecordNodeSetEvent(node, slot_get(SLOT_EVENT, b / 8));
+		break;
+	case 4:
+		cuGraphNodeSetEnabled(exec, node, a % 2);
+		break;
+	case 5:
+		cuGraphExecEventRecordNodeSetEvent(
+			exec, node, slot_get(SLOT_EVENT, b / 8));
+		break;
+	default:
+		if (!cuGraphGetRootNodes(graph, nodes, &n) && n)
+			slot_put(SLOT_NODE, a, nodes[0]);
+		break;
+	}
+}
+
+static void exec_create(uint8_t a, uint8_t b)
+{
+	CUgraph graph = slot_get(SLOT_GRAPH, b);
+	CUgraphExecUpdateResultInfo info;
+	CUgraphExec made;
+
+	if (b & 64)
+		cuGraphExecUpdate_v2(slot_get(SLOT_EXEC, a), graph, &info);
+	else if (!cuGraphInstantiateWithFlags(&made, graph, 0))
+		slot_put(SLOT_EXEC, a, made);
+}
+
+static void exec_launch(uint8_t a, uint8_t b)
+{
+	cuGraphLaunch(slot_get(SLOT_EXEC, a), a_stream(b));
+}
+
+static void capture_begin(uint8_t a, uint8_t b)
+{
+	static const CUstreamCaptureMode modes[] = { CU_STREAM_CAPTURE_MODE_RELAXED,
+		CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+		CU_STREAM_CAPTURE_MODE_GLOBAL };
+
+	cuStreamBeginCapture_v2(a_stream(a), modes[b % 4]);
+}
+
+static void capture_end(uint8_t a, uint8_t b)
+{
+	CUgraph graph = NULL;
+
+	if (!cuStreamEndCapture(a_stream(a), &graph) && graph)
+		slot_put(SLOT_GRAPH, b, graph);
+}
+
+static void capture_ask(uint8_t a, uint8_t b)
+{
+	CUstreamCaptureStatus status;
+	const CUgraphNode *nodes = NULL;
+	CUgraph graph = NULL;
+	cuuint64_t id;
+	size_t n = 0;
+
+	if (b % 2)
+		cuStreamIsCapturing(a_stream(a), &status);
+	else if (!cuStreamGetCaptureInfo_v2(
+			 a_stream(a), &status, &id, &graph, &nodes, &n) &&
+		 n && nodes)
+		slot_put(SLOT_NODE, b, nodes[n - 1]);
+}
+
+/*
+ * Programs
+ */
+
+/* The more often a call stands here, the more often it is made. */
+static void (*const calls[])(uint8_t a, uint8_t b) = {
+	context_create, context_destroy, context_current, context_current, context_wait,
+	context_events, context_reset, context_peer,
+	stream_create, stream_create, stream_create, stream_destroy, stream_destroy,
+	stream_wait, stream_wait, stream_ask, stream_hold, stream_write, stream_call,
+	stream_wait_event, stream_wait_event,
+	event_create, event_create, event_destroy, event_destroy, event_record,
+	event_record, event_record, event_wait, event_wait,
+	memory_create, memory_create, memory_destroy, memory_use, memory_use, memory_use,
+	array_create, array_destroy, array_use, texture_create, texture_destroy,
+	texture_ask, reference_create, reference_use, reference_use,
+	module_create, module_destroy, module_use, module_use, library_use, library_use,
+	function_ask, function_launch, function_launch, function_launch, link_use,
+	graph_create, graph_destroy, node_add, node_add, node_add, node_use,
+	exec_create, exec_create, exec_launch, exec_launch,
+	capture_begin, capture_end, capture_ask,
+};
+#define N_CALLS (sizeof(calls) / sizeof(*calls))
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	const uint8_t *program;
+	size_t size;
+	uint32_t n_programs; /* that were begun */
+	uint32_t n_running;  /* lanes at work on the last */
+} run = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* A thread begins each program in a context of its own choice. */
+static void lane_begin(uint32_t lane)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUcontext popped;
+
+	while (!cuCtxPopCurrent_v2(&popped))
+		;
+	cuThreadExchangeStreamCaptureMode(&mode);
+	cuCtxSetCurrent(slot_get(SLOT_CONTEXT, lane));
+}
+
+static void *lane_main(void *data)
+{
+	uint32_t lane = (uintptr_t)data, n_programs = 0;
+
+	for (;;) {
+		pthread_mutex_lock(&run.lock);
+		while (run.n_programs == n_programs)
+			pthread_cond_wait(&run.changed, &run.lock);
+		n_programs = run.n_programs;
+		pthread_mutex_unlock(&run.lock);
+		lane_begin(lane);
+		for (size_t i = 0; i + CALLS_CALL_SIZE <= run.size;
+			i += CALLS_CALL_SIZE) {
+			const uint8_t *call = run.program + i;
+
+			if (call[0] % CALLS_LANES == lane)
+				calls[call[1] % N_CALLS](call[2], call[3]);
+		}
+		pthread_mutex_lock(&run.lock);
+		run.n_running--;
+		pthread_cond_broadcast(&run.changed);
+		pthread_mutex_unlock(&run.lock);
+	}
+	return NULL;
+}
+
+static void set_words(uint32_t value)
+{
+	for (unsigned int i = 0; i < 4; i++)
+		__atomic_store_n(&world.words[i], value, __ATOMIC_SEQ_CST);
+}
+
+static void must(CUresult result, const char *what)
+{
+	if (!result)
+		return;
+	fprintf(stderr, "%s: CUDA error %d\n", what, result);
+	abort();
+}
+
+/* The contexts that a program begins with: others of the first device, and one that is
+ * there for all. */
+static void make_contexts(void)
+{
+	CUcontext made, popped;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		must(cuCtxCreate_v4(&made, NULL, 0, i % world.n_devices), "a context");
+		must(cuCtxPopCurrent_v2(&popped), "its place on the stack");
+		slot_put(SLOT_CONTEXT, i, made);
+	}
+	if (world.n_devices > 1) {
+		must(cuDevicePrimaryCtxRetain(&made, 1), "a primary context");
+		slot_put(SLOT_CONTEXT, 3, made);
+	}
+}
+
+void calls_start(void)
+{
+	pthread_t thread;
+	void *words;
+
+	must(cuInit(0), "cuInit");
+	must(cuDeviceGetCount(&world.n_devices), "devices");
+	must(cuDevicePrimaryCtxRetain(&world.base, 0), "the first context");
+	must(cuCtxSetCurrent(world.base), "the first context is current");
+	must(cuMemHostAlloc(&words, 4096, CU_MEMHOSTALLOC_PORTABLE), "words");
+	must(cuMemHostGetDevicePointer_v2(&world.words_at, words, 0), "their address");
+	world.words = words;
+	world.bytes = calloc(1, 4096);
+	for (uintptr_t i = 0; i < CALLS_LANES; i++)
+		if (pthread_create(&thread, NULL, lane_main, (void *)i))
+			abort();
+}
+
+static void wait_for_lanes(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += HOLD_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	while (run.n_running &&
+		!pthread_cond_timedwait(&run.changed, &run.lock, &until))
+		;
+	set_words(1);
+	while (run.n_running)
+		pthread_cond_wait(&run.changed, &run.lock);
+}
+
+void calls_run(const uint8_t *program, size_t size)
+{
+	set_words(0);
+	make_contexts();
+	pthread_mutex_lock(&run.lock);
+	run.program = program;
+	run.size = size;
+	run.n_running = CALLS_LANES;
+	run.n_programs++;
+	pthread_cond_broadcast(&run.changed);
+	wait_for_lanes();
+	pthread_mutex_unlock(&run.lock);
+	slots_clear();
+	if (world.n_devices > 1) {
+		cuDevicePrimaryCtxReset_v2(1);
+		while (!cuDevicePrimaryCtxRelease_v2(1))
+			;
+	}
+	must(cuCtxSynchronize(), "the first context works");
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs of random calls, one after the other, from numbers of a generator
+ *
+ * usage: random-calls [SECONDS [SEED]]
+ *
+ * Prints the seed. The same seed makes the same programs, of which threads make
+ * something else each time.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "calls.h"
+#include "random-program.h"
+
+#define PROGRAM_CALLS 256u
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	double end = seconds() + (argc > 1 ? atof(argv[1]) : 10);
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+	uint8_t program[PROGRAM_CALLS * CALLS_CALL_SIZE];
+	uint64_t state = seed, n = 0;
+
+	printf("seed %" PRIu64 "\n", seed);
+	fflush(stdout);
+	calls_start();
+	do {
+		random_program(program, sizeof(program), &state);
+		calls_run(program, sizeof(program));
+		n++;
+	} while (seconds() < end);
+	printf("%" PRIu64 " programs of %u calls\n", n, PROGRAM_CALLS);
+	return 0;
+}

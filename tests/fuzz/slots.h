@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Slots: handles that all threads of a program of random calls share
+ *
+ * Whoever puts a handle into a slot destroys what was in it. A handle that is destroyed
+ * may stay in its slot, where it is one that others have without knowing of its end.
+ */
+
+#include <stdint.h>
+
+enum slot_kind {
+	SLOT_CONTEXT,
+	SLOT_STREAM,
+	SLOT_EVENT,
+	SLOT_MEMORY,
+	SLOT_PINNED,
+	SLOT_ARRAY,
+	SLOT_MIPMAP,
+	SLOT_TEXTURE,
+	SLOT_SURFACE,
+	SLOT_OWN_TEXREF,
+	SLOT_TEXREF,
+	SLOT_SURFREF,
+	SLOT_MODULE,
+	SLOT_LIBRARY,
+	SLOT_LINK,
+	SLOT_FUNCTION,
+	SLOT_KERNEL,
+	SLOT_GRAPH,
+	SLOT_EXEC,
+	SLOT_NODE,
+	_SLOT_N,
+};
+
+void *slot_get(enum slot_kind kind, uint8_t which);
+void slot_put(enum slot_kind kind, uint8_t which, void *handle);
+
+/* Destroys what is in a slot; how says whether it stays there. */
+void slot_destroy(enum slot_kind kind, uint8_t which, uint8_t how);
+
+/* Destroys all, contexts last. */
+void slots_clear(void);
