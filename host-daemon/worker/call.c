@@ -233,7 +233,9 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 	if (kind == VGPU_HANDLE_EVENT)
 		note_named(call, (struct context *)object->owner);
 	*driver_handlep = object->driver;
-	return CUDA_SUCCESS;
+	return use_is_noted(call, kind, handle)
+		       ? use_begin(call, kind, handle, object->driver, object->owner)
+		       : CUDA_SUCCESS;
 }
 
 static CUresult no_object(const struct call *call, int r)
@@ -387,6 +389,7 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 		copy_give_back(&call);
 		r = call_finish(&call, NULL, result);
 	}
+	uses_end(&call);
 	if (r) {
 		*whyp = call.reason ? call.reason : "a call cannot be decoded";
 		return r;

@@ -138,8 +138,8 @@ CUresult context_add(struct session *session, CUcontext driver_context, CUdevice
 {
 	struct object *object;
 
-	if (object_table_add(&session->contexts.table, driver_context, NULL, NULL, NULL,
-		    &object))
+	if (object_table_add(
+		    &session->contexts.table, driver_context, NULL, NULL, NULL, &object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	setup((struct context *)object, device, false);
 	*handlep = object_handle(&session->contexts.table, object);
@@ -158,6 +158,7 @@ void context_forget_contents(struct session *session, struct context *context)
 		if (lane)
 			lane_forget_context(lane, context);
 	}
+	uses_forget_context(session, context);
 	device_memory_forget(session, context);
 	device_memory_refund(session, context->array_bytes);
 	context->array_bytes = 0;

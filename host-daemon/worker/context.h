@@ -22,6 +22,7 @@
 #include "vgpu/cuda.h"
 #include "worker/objects.h"
 #include "worker/scratch.h"
+#include "worker/uses.h"
 
 struct call;
 struct session;
@@ -68,6 +69,9 @@ struct runner {
 	uint32_t n_deaths;
 	/* Set by a call that copies what may be a piece of more, by way of the arena. */
 	bool copies_piece;
+	/* Of the call that it runs. */
+	struct use uses[RUNNER_USES_MAX];
+	uint32_t n_uses;
 	struct scratch scratch;
 };
 

@@ -32,6 +32,17 @@ CUresult handle_cuEventCreate(struct call *call,
 	return result;
 }
 
+CUresult handle_cuEventDestroy_v2(struct call *call,
+	const Vgpu__CuEventDestroyV2Request *request, Vgpu__CuEventDestroyV2Reply *reply)
+{
+	CUresult result;
+	void *event;
+
+	result = object_take(call, VGPU_HANDLE_EVENT, request->h_event, &event);
+	return result == CUDA_SUCCESS ? use_destroy(call, VGPU_HANDLE_EVENT, event)
+				      : result;
+}
+
 /* What both calls have in common. */
 struct record {
 	uint64_t event;

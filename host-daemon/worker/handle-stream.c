@@ -49,7 +49,8 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	fence_forget(call->session, (struct stream *)object);
 	capture_remove(call->session, (struct stream *)object, false);
 	result = object_take(call, VGPU_HANDLE_STREAM, request->h_stream, &stream);
-	return result == CUDA_SUCCESS ? call->driver->cuStreamDestroy_v2(stream) : result;
+	return result == CUDA_SUCCESS ? use_destroy(call, VGPU_HANDLE_STREAM, stream)
+				      : result;
 }
 
 CUresult handle_cuStreamGetCtx(struct call *call,
@@ -158,8 +159,8 @@ CUresult handle_vgpuStreamMark(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	fence_owe(call->session, stream);
-	return fence_write_word(call->session, stream->object.driver, request->word,
-		request->value);
+	return fence_write_word(
+		call->session, stream->object.driver, request->word, request->value);
 }
 
 bool stream_wait_is_over(

@@ -8,7 +8,8 @@
  * always holds an object of its kind, so a look-up takes no lock: chunks only
  * appear, and a generation is published last and withdrawn first. A guest that
  * uses a handle in one thread while it destroys it in another gets, at worst,
- * the driver's answer to such a program.
+ * the driver's answer to such a program; what an honest one may do so, to events and
+ * streams that others wait for, is in uses.h.
  *
  * Changes are made under the table's lock, by the dispatcher and by lanes.
  */

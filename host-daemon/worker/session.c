@@ -102,6 +102,7 @@ int session_prepare(struct session *session, const struct driver *driver)
 	ask_driver(session);
 	callbacks_init(session);
 	captures_init(session);
+	uses_init(session);
 	print_init(session);
 	session->runner.is_dispatcher = true;
 	r = scratch_init(&session->runner.scratch);
@@ -159,6 +160,7 @@ void session_deinit(struct session *session)
 	contexts_deinit(session);
 	callbacks_deinit(session);
 	captures_deinit(session);
+	uses_deinit(session);
 	print_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);

@@ -61,6 +61,7 @@ struct session {
 	struct callbacks callbacks;
 	struct captures captures;
 	struct fences fences;
+	struct uses uses;
 	struct contexts contexts;
 	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */
 	struct object_totals totals;

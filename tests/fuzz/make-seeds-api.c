@@ -25,7 +25,8 @@ int main(int argc, char **argv)
 		random_program(program, sizeof(program), &state);
 		snprintf(path, sizeof(path), "%s/random-%02u", argv[1], i);
 		file = fopen(path, "wb");
-		if (!file || fwrite(program, sizeof(program), 1, file) != 1 || fclose(file))
+		if (!file || fwrite(program, sizeof(program), 1, file) != 1 ||
+			fclose(file))
 			return 1;
 	}
 	return 0;

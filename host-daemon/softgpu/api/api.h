@@ -94,6 +94,11 @@ struct print_fifo {
 /* A larger buffer is not asked for by cuCtxSetLimit, but adjusted to. */
 #define API_PRINT_FIFO_MAX (16u << 20)
 
+/* Settings, which calls read and write without a lock: each is whole by itself. */
+#define setting_get(_setting) __atomic_load_n(&(_setting), __ATOMIC_RELAXED)
+#define setting_set(_setting, _value)                                                    \
+	__atomic_store_n(&(_setting), (_value), __ATOMIC_RELAXED)
+
 /* A context whose device's memory another context reaches. */
 struct peer {
 	struct CUctx_st *context; /* NULL: the entry is free */
@@ -107,7 +112,9 @@ struct CUctx_st {
 	CUdevice device;
 	bool is_primary;
 	struct peer peers[CONTEXT_PEERS_MAX]; /* device.lock */
-	struct softgpu_space space;	      /* what its kernels may access */
+	/* What its kernels may access: windows of all devices, those that it does not
+	 * reach with a size of 0; sizes are atomic, all else is constant. */
+	struct softgpu_space space;
 	unsigned int flags;
 	uint64_t id;
 	uint32_t n_retains;  /* of a primary context; device.lock */
@@ -256,7 +263,10 @@ bool context_remove(struct object *object);
 CUresult context_alloc(
 	struct range *range, CUcontext context, uint64_t generation, uint64_t *addressp);
 
-/* Sets what kernels of the context may access; none of them runs. */
+/* For a new context, before kernels can have its space. */
+void context_make_space(CUcontext context);
+
+/* Sets what blocks of kernels that begin from now on may access. */
 void context_open_space(CUcontext context);
 
 /* The top of the calling thread's stack, NULL: nothing. */

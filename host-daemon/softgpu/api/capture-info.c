@@ -4,6 +4,7 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/capture-lane.h"
 
@@ -25,13 +26,71 @@ static CUstreamCaptureStatus lane_status(const struct capture_lane *lane)
 					 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-/* All edges are plain, so that there is nothing but zeros to tell. */
-static CUresult lane_edges(struct capture_lane *lane, const CUgraphEdgeData **datap)
+/*
+ * What a thread was told last, which is its own: the capture goes on, or ends, with calls
+ * of other threads.
+ */
+struct told {
+	CUgraphNode *nodes;
+	CUgraphEdgeData *data;
+};
+
+static pthread_once_t told_once = PTHREAD_ONCE_INIT;
+static pthread_key_t told_key;
+
+static void told_free(void *memory)
 {
-	free(lane->data);
-	lane->data = calloc(lane->before.n + 1, sizeof(*lane->data));
-	*datap = lane->data;
-	return lane->data ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	struct told *told = memory;
+
+	free(told->nodes);
+	free(told->data);
+	free(told);
+}
+
+static void told_make_key(void)
+{
+	if (pthread_key_create(&told_key, told_free))
+		abort();
+}
+
+static struct told *told_get(void)
+{
+	struct told *told;
+
+	pthread_once(&told_once, told_make_key);
+	told = pthread_getspecific(told_key);
+	if (told)
+		return told;
+	told = calloc(1, sizeof(*told));
+	if (told && pthread_setspecific(told_key, told)) {
+		free(told);
+		return NULL;
+	}
+	return told;
+}
+
+/* All edges are plain, so that there is nothing but zeros to tell. */
+static CUresult lane_tell(const struct capture_lane *lane, const CUgraphNode **nodesp,
+	const CUgraphEdgeData **datap)
+{
+	struct told *told = told_get();
+	size_t n = lane->before.n;
+
+	if (!told)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	free(told->nodes);
+	free(told->data);
+	told->nodes = calloc(n + 1, sizeof(CUgraphNode));
+	told->data = calloc(n + 1, sizeof(*told->data));
+	if (!told->nodes || !told->data)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (n)
+		memcpy(told->nodes, lane->before.nodes, n * sizeof(CUgraphNode));
+	if (nodesp)
+		*nodesp = told->nodes;
+	if (datap)
+		*datap = told->data;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
@@ -63,10 +122,8 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
 		*id_out = lane->capture->id;
 	if (graph_out)
 		*graph_out = lane->capture->graph;
-	if (dependencies_out)
-		*dependencies_out = lane->before.nodes;
-	if (edgeData_out)
-		r = lane_edges(lane, edgeData_out);
+	if (dependencies_out || edgeData_out)
+		r = lane_tell(lane, dependencies_out, edgeData_out);
 	if (numDependencies_out)
 		*numDependencies_out = lane->before.n;
 	return graph_leave(r);

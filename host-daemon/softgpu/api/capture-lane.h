@@ -13,7 +13,6 @@ struct capture_lane {
 	struct capture *capture;
 	struct sched_stream *stream; /* NULL: it is gone */
 	struct graph_list before;    /* of what comes next */
-	CUgraphEdgeData *data;	     /* of those edges; for programs that ask */
 	TAILQ_ENTRY(capture_lane) link;
 };
 

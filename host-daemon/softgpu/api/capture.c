@@ -108,7 +108,6 @@ static void lane_free(struct capture_lane *lane)
 	capture_lane_leave(lane);
 	TAILQ_REMOVE(&lane->capture->lanes, lane, link);
 	free(lane->before.nodes);
-	free(lane->data);
 	free(lane);
 }
 

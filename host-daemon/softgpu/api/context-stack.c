@@ -158,7 +158,7 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 		return r;
 	if (!flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	*flags = context->flags;
+	*flags = setting_get(context->flags);
 	return CUDA_SUCCESS;
 }
 

@@ -15,6 +15,7 @@
 
 #include "api/capture.h"
 
+/* With device.lock. */
 static void context_setup(CUcontext context)
 {
 	static uint64_t generations;
@@ -23,11 +24,11 @@ static void context_setup(CUcontext context)
 	context_open_space(context);
 	sched_context_open(&context->sched);
 	pthread_mutex_lock(&context->lock);
-	context->limits[CU_LIMIT_STACK_SIZE] = 1024;
+	setting_set(context->limits[CU_LIMIT_STACK_SIZE], 1024);
 	context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1u << 20;
 	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8u << 20;
 	context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
-	context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
+	setting_set(context->cache_config, CU_FUNC_CACHE_PREFER_NONE);
 	/* Partners: object_new() and context_is_active(). */
 	__atomic_store_n(&context->generation,
 		__atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
@@ -168,6 +169,7 @@ static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int f
 	context->hooks.free = heap_free;
 	context->hooks.heap = context;
 	heap_init(&context->heap);
+	context_make_space(context);
 	*contextp = context;
 	return CUDA_SUCCESS;
 }
@@ -360,7 +362,7 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	pthread_mutex_lock(&softgpu_device.lock);
 	r = primary_get(&context, dev);
 	if (!r)
-		context->flags = flags;
+		setting_set(context->flags, flags);
 	pthread_mutex_unlock(&softgpu_device.lock);
 	return r;
 }
@@ -376,7 +378,7 @@ CUresult cuCtxSetFlags(unsigned int flags)
 		return r;
 	if (flags & ~(unsigned int)CONTEXT_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	context->flags = flags;
+	setting_set(context->flags, flags);
 	return CUDA_SUCCESS;
 }
 
@@ -393,7 +395,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&softgpu_device.lock);
 	context = softgpu_device.primaries[dev];
-	*flags = context ? context->flags : 0;
+	*flags = context ? setting_get(context->flags) : 0;
 	*active = context && context_is_active(context);
 	pthread_mutex_unlock(&softgpu_device.lock);
 	return CUDA_SUCCESS;
@@ -419,10 +421,11 @@ CUresult cuCtxCreate_v4(
 		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&softgpu_device.lock);
 	r = context_new(&context, dev, flags);
+	if (!r)
+		context_setup(context);
 	pthread_mutex_unlock(&softgpu_device.lock);
 	if (r)
 		return r;
-	context_setup(context);
 	r = stack_push(context);
 	if (!r && (!object_keep(&context->object) || object_enter(&context->object))) {
 		stack_pop(&context);
@@ -565,7 +568,7 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 		return r;
 	if (!pconfig)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pconfig = context->cache_config;
+	*pconfig = setting_get(context->cache_config);
 	return CUDA_SUCCESS;
 }
 
@@ -580,7 +583,7 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 		return r;
 	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	context->cache_config = config;
+	setting_set(context->cache_config, config);
 	return CUDA_SUCCESS;
 }
 

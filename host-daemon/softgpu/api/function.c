@@ -27,7 +27,8 @@ CUresult function_load(CUfunction function)
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&module->lock);
 	r = softgpu_program_kernel(module->program, function->name, &kernel, &message);
-	if (!r) {
+	/* Another thread may have been here first, and launches read both. */
+	if (!r && !function->kernel) {
 		function->info = softgpu_kernel_info(kernel);
 		__atomic_store_n(&function->kernel, kernel, __ATOMIC_RELEASE);
 	}
@@ -65,9 +66,10 @@ CUresult function_get(CUfunction handle, CUfunction *functionp)
 uint32_t function_dynamic_shared_max(CUfunction function)
 {
 	uint32_t used = function->info->static_shared_size;
+	uint32_t set = setting_get(function->dynamic_shared_max);
 
-	if (function->dynamic_shared_max != UINT32_MAX)
-		return function->dynamic_shared_max;
+	if (set != UINT32_MAX)
+		return set;
 	return used < API_BLOCK_SHARED ? API_BLOCK_SHARED - used : 0;
 }
 
@@ -102,7 +104,7 @@ static CUresult function_attribute(
 		*valuep = function_dynamic_shared_max(function);
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-		*valuep = function->carveout;
+		*valuep = setting_get(function->carveout);
 		return CUDA_SUCCESS;
 	default:
 		if ((unsigned int)attribute >= CU_FUNC_ATTRIBUTE_MAX)
@@ -121,12 +123,12 @@ static CUresult function_set_attribute(
 		if (value < 0 || function->info->static_shared_size + (uint64_t)value >
 					 API_BLOCK_SHARED_OPTIN)
 			return CUDA_ERROR_INVALID_VALUE;
-		function->dynamic_shared_max = value;
+		setting_set(function->dynamic_shared_max, (uint32_t)value);
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		if (value < -1 || value > 100)
 			return CUDA_ERROR_INVALID_VALUE;
-		function->carveout = value;
+		setting_set(function->carveout, value);
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -166,7 +168,7 @@ CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 		return r;
 	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	function->cache_config = config;
+	setting_set(function->cache_config, config);
 	return CUDA_SUCCESS;
 }
 
@@ -291,7 +293,7 @@ CUresult cuKernelSetAttribute(
 	if (!r)
 		r = function_set_attribute(function, attrib, val);
 	if (!r && attrib == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
-		kernel->dynamic_shared_max = val;
+		setting_set(kernel->dynamic_shared_max, (uint32_t)val);
 	return r;
 }
 

@@ -191,8 +191,9 @@ CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functi
 
 		if (strcmp(function->name, name))
 			continue;
-		if (function->dynamic_shared_max == UINT32_MAX)
-			function->dynamic_shared_max = kernel->dynamic_shared_max;
+		if (setting_get(function->dynamic_shared_max) == UINT32_MAX)
+			setting_set(function->dynamic_shared_max,
+				setting_get(kernel->dynamic_shared_max));
 		*functionp = function;
 		return CUDA_SUCCESS;
 	}

@@ -29,12 +29,35 @@ static uint32_t peer_devices(CUcontext context)
 	return devices;
 }
 
+void context_make_space(CUcontext context)
+{
+	memory_space(&softgpu_device.memory, (1u << softgpu_device.n_devices) - 1,
+		&context->space);
+	context_open_space(context);
+}
+
+static bool space_has(const struct softgpu_space *space, uint64_t base)
+{
+	for (uint32_t i = 0; i < space->n_windows; i++)
+		if (space->windows[i].base == base)
+			return true;
+	return false;
+}
+
+/* Blocks may begin meanwhile, in other threads. Each takes a copy, in which a window is
+ * either all there or has no size. */
 void context_open_space(CUcontext context)
 {
-	struct softgpu_space space;
+	struct softgpu_space all, reached;
 
-	memory_space(&softgpu_device.memory, peer_devices(context), &space);
-	context->space = space;
+	memory_space(&softgpu_device.memory, (1u << softgpu_device.n_devices) - 1, &all);
+	memory_space(&softgpu_device.memory, peer_devices(context), &reached);
+	for (uint32_t i = 0; i < all.n_windows; i++) {
+		bool is_reached = space_has(&reached, all.windows[i].base);
+
+		__atomic_store_n(&context->space.windows[i].size,
+			is_reached ? all.windows[i].size : 0, __ATOMIC_RELEASE);
+	}
 }
 
 CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)

@@ -84,8 +84,8 @@ void sched_stream_free(struct sched_stream *stream)
 static void stream_leave_context(struct sched_stream *stream)
 {
 	TAILQ_REMOVE(&stream->context->streams, stream, link);
-	/* What it did last may have kicked it: of two launches of one graph the first one's
-	 * end does. */
+	/* What it did last may have kicked it: of two launches of one graph the end of
+	 * the first one does. */
 	if (stream->is_kicked)
 		TAILQ_REMOVE(&stream->context->sched->kicked, stream, kick_link);
 	stream->is_kicked = false;
