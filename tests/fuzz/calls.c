@@ -10,7 +10,12 @@
 #include <string.h>
 #include <time.h>
 
+/* Inside the project, or as programs have it. */
+#ifdef VGPU_CUDA_INTERNAL
 #include "vgpu/cuda.h"
+#else
+#include <cuda.h>
+#endif
 
 #include "calls.h"
 #include "slots.h"
@@ -221,10 +226,8 @@ static void stream_ask(uint8_t a, uint8_t b)
 	cuStreamGetPriority(stream, &priority);
 	cuStreamGetId(stream, &id);
 	cuStreamGetCtx(stream, &context);
-	cuStreamSetAttribute(
-		stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
-	cuStreamGetAttribute(
-		stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
+	cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
+	cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
 	cuStreamCopyAttributes(a_stream(b), stream);
 }
 
@@ -323,9 +326,8 @@ static void memory_use(uint8_t a, uint8_t b)
 		cuMemsetD32_v2(place, b, 64);
 		break;
 	case 4:
-		cuMemcpyAsync(place,
-			(CUdeviceptr)(uintptr_t)slot_get(SLOT_PINNED, a / 2), 256,
-			stream);
+		cuMemcpyDtoDAsync_v2(
+			place, (uintptr_t)slot_get(SLOT_PINNED, a / 2), 256, stream);
 		break;
 	default:
 		cuMemsetD8Async(place, b, 256, stream);
@@ -415,8 +417,7 @@ static void texture_ask(uint8_t a, uint8_t b)
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC texture;
 
-	cuTexObjectGetResourceDesc(
-		&resource, (uintptr_t)slot_get(SLOT_TEXTURE, a / 2));
+	cuTexObjectGetResourceDesc(&resource, (uintptr_t)slot_get(SLOT_TEXTURE, a / 2));
 	cuTexObjectGetTextureDesc(&texture, (uintptr_t)slot_get(SLOT_TEXTURE, b));
 	cuSurfObjectGetResourceDesc(&resource, (uintptr_t)slot_get(SLOT_SURFACE, b));
 }
@@ -478,8 +479,7 @@ static void module_create(uint8_t a, uint8_t b)
 	if (b % 4) {
 		if (!cuModuleLoadData(&module, kernels))
 			slot_put(SLOT_MODULE, a, module);
-	} else if (!cuLibraryLoadData(
-			   &library, kernels, NULL, NULL, 0, NULL, NULL, 0)) {
+	} else if (!cuLibraryLoadData(&library, kernels, NULL, NULL, 0, NULL, NULL, 0)) {
 		slot_put(SLOT_LIBRARY, a, library);
 	}
 }
@@ -524,13 +524,15 @@ static void library_use(uint8_t a, uint8_t b)
 static void function_ask(uint8_t a, uint8_t b)
 {
 	CUfunction function = a_function(a);
+	const char *name;
 	CUmodule module;
 	int value;
 
+	if (!cuFuncGetName(&name, function) && strlen(name) > 16)
+		abort();
 	cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
 	cuFuncSetCacheConfig(function, CU_FUNC_CACHE_PREFER_L1);
-	cuFuncSetAttribute(
-		function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, b);
+	cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, b);
 	cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 32, 0);
 	cuFuncGetModule(&module, function);
 }
@@ -647,6 +649,7 @@ static void node_use(uint8_t a, uint8_t b)
 	CUgraphNode node = slot_get(SLOT_NODE, a), nodes[4];
 	CUgraph graph = slot_get(SLOT_GRAPH, b / 8);
 	CUgraphExec exec = slot_get(SLOT_EXEC, b / 8);
+	CUDA_KERNEL_NODE_PARAMS params;
 	CUgraphNodeType type;
 	size_t n = 4;
 
@@ -662,6 +665,9 @@ static void node_use(uint8_t a, uint8_t b)
 		break;
 	case 3:
 		cuGraphEventRecordNodeSetEvent(node, slot_get(SLOT_EVENT, b / 8));
+		if (!cuGraphKernelNodeGetParams_v2(node, &params) &&
+			*(const CUdeviceptr *)params.kernelParams[0] == 1)
+			abort();
 		break;
 	case 4:
 		cuGraphNodeSetEnabled(exec, node, a % 2);
@@ -733,21 +739,75 @@ static void capture_ask(uint8_t a, uint8_t b)
 
 /* The more often a call stands here, the more often it is made. */
 static void (*const calls[])(uint8_t a, uint8_t b) = {
-	context_create, context_destroy, context_current, context_current, context_wait,
-	context_events, context_reset, context_peer,
-	stream_create, stream_create, stream_create, stream_destroy, stream_destroy,
-	stream_wait, stream_wait, stream_ask, stream_hold, stream_write, stream_call,
-	stream_wait_event, stream_wait_event,
-	event_create, event_create, event_destroy, event_destroy, event_record,
-	event_record, event_record, event_wait, event_wait,
-	memory_create, memory_create, memory_destroy, memory_use, memory_use, memory_use,
-	array_create, array_destroy, array_use, texture_create, texture_destroy,
-	texture_ask, reference_create, reference_use, reference_use,
-	module_create, module_destroy, module_use, module_use, library_use, library_use,
-	function_ask, function_launch, function_launch, function_launch, link_use,
-	graph_create, graph_destroy, node_add, node_add, node_add, node_use,
-	exec_create, exec_create, exec_launch, exec_launch,
-	capture_begin, capture_end, capture_ask,
+	context_create,
+	context_destroy,
+	context_current,
+	context_current,
+	context_wait,
+	context_events,
+	context_reset,
+	context_peer,
+	stream_create,
+	stream_create,
+	stream_create,
+	stream_destroy,
+	stream_destroy,
+	stream_wait,
+	stream_wait,
+	stream_ask,
+	stream_hold,
+	stream_write,
+	stream_call,
+	stream_wait_event,
+	stream_wait_event,
+	event_create,
+	event_create,
+	event_destroy,
+	event_destroy,
+	event_record,
+	event_record,
+	event_record,
+	event_wait,
+	event_wait,
+	memory_create,
+	memory_create,
+	memory_destroy,
+	memory_use,
+	memory_use,
+	memory_use,
+	array_create,
+	array_destroy,
+	array_use,
+	texture_create,
+	texture_destroy,
+	texture_ask,
+	reference_create,
+	reference_use,
+	reference_use,
+	module_create,
+	module_destroy,
+	module_use,
+	module_use,
+	library_use,
+	library_use,
+	function_ask,
+	function_launch,
+	function_launch,
+	function_launch,
+	link_use,
+	graph_create,
+	graph_destroy,
+	node_add,
+	node_add,
+	node_add,
+	node_use,
+	exec_create,
+	exec_create,
+	exec_launch,
+	exec_launch,
+	capture_begin,
+	capture_end,
+	capture_ask,
 };
 #define N_CALLS (sizeof(calls) / sizeof(*calls))
 
@@ -855,8 +915,7 @@ static void wait_for_lanes(void)
 	until.tv_nsec += HOLD_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	while (run.n_running &&
-		!pthread_cond_timedwait(&run.changed, &run.lock, &until))
+	while (run.n_running && !pthread_cond_timedwait(&run.changed, &run.lock, &until))
 		;
 	set_words(1);
 	while (run.n_running)

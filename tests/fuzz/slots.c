@@ -5,7 +5,12 @@
 
 #include <stddef.h>
 
+/* Inside the project, or as programs have it. */
+#ifdef VGPU_CUDA_INTERNAL
 #include "vgpu/cuda.h"
+#else
+#include <cuda.h>
+#endif
 
 #include "slots.h"
 

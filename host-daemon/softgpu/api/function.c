@@ -212,6 +212,7 @@ CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 		return r;
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
+	object_keep_for_thread(&function->object);
 	*name = function->name;
 	return CUDA_SUCCESS;
 }

@@ -128,6 +128,7 @@ CUresult cuGraphKernelNodeGetParams_v2(
 		return graph_leave(r);
 	kernel = &hNode->work.kernel;
 	launch = &kernel->launch;
+	object_keep_for_thread(kernel->block);
 	*nodeParams = (CUDA_KERNEL_NODE_PARAMS){
 		.func = kernel->kernel ? NULL : kernel->function,
 		.gridDimX = launch->grid[0],

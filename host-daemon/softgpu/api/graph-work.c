@@ -20,12 +20,15 @@ static CUresult kernel_alloc(struct graph_kernel *kernel)
 {
 	const struct softgpu_kernel_info *info = kernel->function->info;
 	size_t n = (info->n_params * sizeof(void *) + 15) / 16 * 16;
-	uint8_t *block = calloc(1, n + info->params_size + 1);
+	size_t header = (sizeof(struct object) + 15) / 16 * 16;
+	uint8_t *block =
+		object_new(OBJECT_NONE, header + n + info->params_size + 1, NULL);
 
 	if (!block)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	kernel->pointers = (void **)block;
-	kernel->params = block + n;
+	kernel->block = (struct object *)block;
+	kernel->pointers = (void **)(block + header);
+	kernel->params = block + header + n;
 	for (uint32_t i = 0; i < info->n_params; i++)
 		kernel->pointers[i] = kernel->params + info->params[i].offset;
 	return CUDA_SUCCESS;
@@ -373,7 +376,7 @@ CUresult work_clone(struct graph_work *work, const struct graph_work *from, bool
 void work_deinit(struct graph_work *work)
 {
 	if (work->type == CU_GRAPH_NODE_TYPE_KERNEL) {
-		free(work->kernel.pointers);
+		object_unref(work->kernel.block);
 		free(work->kernel.attributes);
 		object_unref(&work->kernel.function->object);
 	} else if (work->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||

@@ -31,7 +31,8 @@ struct graph_kernel {
 	uint64_t generation; /* of the context */
 	CUkernel kernel;     /* as given, or NULL */
 	struct launch launch;
-	uint8_t *params; /* the block, and behind it where each parameter lies in it */
+	struct object *block; /* counted: what follows lies in it */
+	uint8_t *params;      /* and in front of them where each lies */
 	void **pointers;
 	size_t n_attributes;
 	CUlaunchAttribute *attributes; /* as set by calls, each once */

@@ -439,6 +439,7 @@ CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
+	object_keep_for_thread(&hfunc->object);
 	*name = kernel_name(hfunc);
 	return CUDA_SUCCESS;
 }

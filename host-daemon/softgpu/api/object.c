@@ -171,6 +171,35 @@ void object_end(struct object *object)
 	object_unref(object);
 }
 
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+static pthread_key_t kept_key;
+
+static void kept_end(void *object)
+{
+	object_unref(object);
+}
+
+static void kept_begin(void)
+{
+	if (pthread_key_create(&kept_key, kept_end))
+		abort();
+}
+
+void object_keep_for_thread(struct object *object)
+{
+	struct object *before;
+
+	pthread_once(&kept_once, kept_begin);
+	before = pthread_getspecific(kept_key);
+	object_ref(object);
+	if (pthread_setspecific(kept_key, object)) {
+		object_unref(object);
+		return;
+	}
+	if (before)
+		object_unref(before);
+}
+
 bool object_hold(const void *handle, enum object_kind kind)
 {
 	const struct entry *entry;

@@ -117,6 +117,10 @@ bool object_hold(const void *handle, enum object_kind kind);
 /* Holds an object that is known not to be freed yet. Return: whether there is room. */
 bool object_keep(struct object *object);
 
+/* Holds an object that the caller has until the thread calls this again, or ends: a call
+ * returns a pointer into it, which the worker follows after the call. */
+void object_keep_for_thread(struct object *object);
+
 /*
  * Calls
  *
