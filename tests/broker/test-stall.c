@@ -252,7 +252,7 @@ TEST(arena_that_is_being_emptied_is_waited_for)
 {
 	struct pair_session session;
 
-	start("transport = ivshmem\nsize = 1G\n");
+	start("transport = ivshmem\nsize = 1G\nmax-processes = 28\n");
 	guest_connect_qemu(&attacker, attacker_path);
 	open_large(0, 400);
 	for (uint32_t i = 0; i < 400; i++)
