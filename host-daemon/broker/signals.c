@@ -23,13 +23,27 @@ static void set_all(void (*handler)(int))
 		signal(signo, handler);
 }
 
+/* What was ignored by the process that started this one, such as SIGHUP by nohup(1) and
+ * SIGQUIT by a shell in the background, is not what the manual says of vgpud. */
+static void hear_inherited(void)
+{
+	struct sigaction action;
+
+	for (int signo = 1; signo < SIGRTMIN; signo++)
+		if (!sigaction(signo, NULL, &action) && action.sa_handler == SIG_IGN)
+			signal(signo, SIG_DFL);
+}
+
 void signals_ignore(void)
 {
+	hear_inherited();
 	signal(SIGPIPE, SIG_IGN);
 	set_all(SIG_IGN);
 }
 
 void signals_restore(void)
 {
+	hear_inherited();
+	signal(SIGPIPE, SIG_IGN);
 	set_all(SIG_DFL);
 }
