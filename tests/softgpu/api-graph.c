@@ -556,6 +556,27 @@ TEST(children_run_between_what_comes_before_and_after_them)
 	check_ok(cuGraphDestroy(empty));
 }
 
+/* Memory of the one that was destroyed is the first that the copy of the child gets. */
+TEST(a_graph_that_was_destroyed_takes_no_child)
+{
+	CUgraph gone, child, inner;
+	CUgraphNode node;
+
+	context_new();
+	child = graph_new();
+	inner = graph_new();
+	check_ok(cuGraphAddEmptyNode(&node, inner, NULL, 0));
+	check_ok(cuGraphAddChildGraphNode(&node, child, NULL, 0, inner));
+	for (int i = 0; i < 20; i++) {
+		gone = graph_new();
+		check_ok(cuGraphDestroy(gone));
+		check_cu(cuGraphAddChildGraphNode(&node, gone, NULL, 0, child),
+			CUDA_ERROR_INVALID_VALUE);
+	}
+	check_ok(cuGraphDestroy(child));
+	check_ok(cuGraphDestroy(inner));
+}
+
 TEST(children_of_children_end_somewhere)
 {
 	CUgraph graph, outer;

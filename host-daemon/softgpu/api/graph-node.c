@@ -7,6 +7,13 @@
 
 #include "api/graph.h"
 
+static bool is_within(const struct CUgraph_st *graph, const struct CUgraph_st *other)
+{
+	while (graph && graph != other)
+		graph = graph->parent ? graph->parent->graph : NULL;
+	return graph;
+}
+
 /* With the lock, which it releases: work that was made, or r why it was not. */
 static CUresult node_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
 	size_t n, struct graph_work *work, CUresult r)
@@ -14,6 +21,11 @@ static CUresult node_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *b
 	if (r)
 		return graph_leave(r);
 	r = nodep ? graph_get(graph) : CUDA_ERROR_INVALID_VALUE;
+	/* The handle of a graph that was destroyed may be the address of a copy that was
+	 * made for this very node. */
+	if (!r && work->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+		is_within(graph, work->child))
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = graph_add(nodep, graph, before, n, work);
 	if (r)
