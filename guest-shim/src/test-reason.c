@@ -92,7 +92,10 @@ static uint64_t not_silent(struct shim_transport *transport)
 
 static void begin(const char *level)
 {
-	static const struct shim_transport_ops ops = { .sleep = nap, .silence_ns = not_silent };
+	static const struct shim_transport_ops ops = {
+		.sleep = nap,
+		.silence_ns = not_silent,
+	};
 	static struct vgpu_channel_entry entry = { .state = VGPU_CHANNEL_OPEN };
 	uint8_t *area = mmap(NULL, VGPU_AREA_SIZE, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
