@@ -13,6 +13,7 @@
 
 #include "fatbin/fatbin.h"
 #include "worker/image-check.h"
+#include "worker/image-table.h"
 
 /* Both start with sizes that the walk needs; what follows is the driver's to judge. */
 struct container_header {
@@ -30,6 +31,95 @@ struct entry_header {
 
 /* Of one image, before it is simply assumed to print: some hold half a GiB. */
 #define UNPACKED_SIZE_MAX (64u << 20)
+
+/* What a header says of the tables of its file. */
+struct elf_tables {
+	uint64_t n_sections;
+	uint64_t n_segments;
+	uint64_t names; /* index of the section with the names of sections */
+};
+
+static Elf64_Shdr section_at(const uint8_t *bytes, const Elf64_Ehdr *elf, uint64_t i)
+{
+	Elf64_Shdr section;
+
+	memcpy(&section, bytes + elf->e_shoff + i * sizeof(section), sizeof(section));
+	return section;
+}
+
+/* Numbers that are too large for the header are in section 0, see elf(5). Returns:
+ * whether there is one where it is needed. */
+static bool read_tables(const uint8_t *bytes, size_t size, const Elf64_Ehdr *elf,
+	struct elf_tables *tables)
+{
+	const bool is_extended = (!elf->e_shnum && elf->e_shoff) ||
+				 elf->e_phnum == PN_XNUM ||
+				 elf->e_shstrndx == SHN_XINDEX;
+	Elf64_Shdr first;
+
+	*tables = (struct elf_tables){ elf->e_shnum, elf->e_phnum, elf->e_shstrndx };
+	if (!is_extended)
+		return true;
+	if (!elf->e_shoff ||
+		!image_table_is_contained(elf->e_shoff, 1, sizeof(first), size))
+		return false;
+	first = section_at(bytes, elf, 0);
+	if (!elf->e_shnum)
+		tables->n_sections = first.sh_size;
+	if (elf->e_phnum == PN_XNUM)
+		tables->n_segments = first.sh_info;
+	if (elf->e_shstrndx == SHN_XINDEX)
+		tables->names = first.sh_link;
+	return true;
+}
+
+static bool tables_are_contained(
+	size_t size, const Elf64_Ehdr *elf, const struct elf_tables *tables)
+{
+	if (tables->n_sections && (elf->e_shentsize != sizeof(Elf64_Shdr) ||
+					  tables->names >= tables->n_sections))
+		return false;
+	if (tables->n_segments && elf->e_phentsize != sizeof(Elf64_Phdr))
+		return false;
+	return image_table_is_contained(elf->e_shoff, tables->n_sections,
+		       sizeof(Elf64_Shdr), size) &&
+	       image_table_is_contained(
+		       elf->e_phoff, tables->n_segments, sizeof(Elf64_Phdr), size);
+}
+
+static bool elf_is_contained(const uint8_t *bytes, size_t size)
+{
+	struct elf_tables tables;
+	Elf64_Phdr segment;
+	Elf64_Shdr section;
+	Elf64_Ehdr elf;
+
+	if (size < sizeof(elf))
+		return false;
+	memcpy(&elf, bytes, sizeof(elf));
+	if (elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+		!read_tables(bytes, size, &elf, &tables) ||
+		!tables_are_contained(size, &elf, &tables))
+		return false;
+	for (uint64_t i = 0; i < tables.n_sections; i++) {
+		section = section_at(bytes, &elf, i);
+		if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL &&
+			!vgpu_range_within(section.sh_offset, section.sh_size, 0, size))
+			return false;
+	}
+	for (uint64_t i = 0; i < tables.n_segments; i++) {
+		memcpy(&segment, bytes + elf.e_phoff + i * sizeof(segment),
+			sizeof(segment));
+		if (!vgpu_range_within(segment.p_offset, segment.p_filesz, 0, size))
+			return false;
+	}
+	return true;
+}
+
+static bool is_elf(const uint8_t *bytes, size_t size)
+{
+	return size >= SELFMAG && !memcmp(bytes, ELFMAG, SELFMAG);
+}
 
 static bool container_is_contained(const uint8_t *bytes, size_t size)
 {
@@ -52,47 +142,12 @@ static bool container_is_contained(const uint8_t *bytes, size_t size)
 			!vgpu_add_u64(entry.header_size, entry.payload_size, &next) ||
 			next > end - at)
 			return false;
+		/* A packed one is unpacked by the driver, into memory of its own. */
+		if (is_elf(bytes + at + entry.header_size, entry.payload_size) &&
+			!elf_is_contained(
+				bytes + at + entry.header_size, entry.payload_size))
+			return false;
 		at += next;
-	}
-	return true;
-}
-
-/* Return: whether a table of n entries lies within the file. */
-static bool table_is_contained(uint64_t start, uint64_t n, uint64_t entry, size_t size)
-{
-	uint64_t length;
-
-	return vgpu_mul_u64(n, entry, &length) &&
-	       vgpu_range_within(start, length, 0, size);
-}
-
-static bool elf_is_contained(const uint8_t *bytes, size_t size)
-{
-	Elf64_Ehdr elf;
-	Elf64_Shdr section;
-	Elf64_Phdr segment;
-
-	if (size < sizeof(elf))
-		return false;
-	memcpy(&elf, bytes, sizeof(elf));
-	if (elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-		(elf.e_shnum && elf.e_shentsize != sizeof(section)) ||
-		(elf.e_phnum && elf.e_phentsize != sizeof(segment)) ||
-		!table_is_contained(elf.e_shoff, elf.e_shnum, sizeof(section), size) ||
-		!table_is_contained(elf.e_phoff, elf.e_phnum, sizeof(segment), size))
-		return false;
-	for (size_t i = 0; i < elf.e_shnum; i++) {
-		memcpy(&section, bytes + elf.e_shoff + i * sizeof(section),
-			sizeof(section));
-		if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL &&
-			!vgpu_range_within(section.sh_offset, section.sh_size, 0, size))
-			return false;
-	}
-	for (size_t i = 0; i < elf.e_phnum; i++) {
-		memcpy(&segment, bytes + elf.e_phoff + i * sizeof(segment),
-			sizeof(segment));
-		if (!vgpu_range_within(segment.p_offset, segment.p_filesz, 0, size))
-			return false;
 	}
 	return true;
 }
@@ -105,7 +160,7 @@ bool image_is_contained(const uint8_t *bytes, size_t size)
 		memcpy(&magic, bytes, sizeof(magic));
 		if (magic == FATBIN_MAGIC)
 			return container_is_contained(bytes, size);
-		if (!memcmp(bytes, ELFMAG, SELFMAG))
+		if (is_elf(bytes, size))
 			return elf_is_contained(bytes, size);
 	}
 	/* Text ends by itself: a NUL stands behind it. */
@@ -178,7 +233,7 @@ bool image_archive_is_contained(const uint8_t *bytes, size_t size)
 		if (memcmp(header.ar_fmag, ARFMAG, sizeof(header.ar_fmag)) ||
 			length > size - at)
 			return false;
-		if (length >= SELFMAG && !memcmp(bytes + at, ELFMAG, SELFMAG) &&
+		if (is_elf(bytes + at, length) &&
 			!elf_is_contained(bytes + at, length))
 			return false;
 		at += length;

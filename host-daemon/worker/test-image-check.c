@@ -4,6 +4,7 @@
  */
 
 #include <elf.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "fatbin/fatbin.h"
@@ -107,6 +108,85 @@ TEST(an_elf_file_has_its_tables_and_sections_inside)
 	file.elf.e_shoff = UINT64_MAX - 10;
 	check(!image_is_contained(bytes, sizeof(file)));
 	check(!image_is_contained(bytes, 20));
+}
+
+/* Where a table's number is too large for the header it is in section 0, see elf(5). */
+TEST(an_elf_file_with_extended_numbers_has_its_tables_inside)
+{
+	struct {
+		Elf64_Ehdr elf;
+		Elf64_Shdr sections[2];
+		Elf64_Phdr segment;
+	} file = { 0 };
+	const uint8_t *bytes = (const uint8_t *)&file;
+
+	memcpy(file.elf.e_ident, ELFMAG, SELFMAG);
+	file.elf.e_ident[EI_CLASS] = ELFCLASS64;
+	file.elf.e_shoff = sizeof(file.elf);
+	file.elf.e_shentsize = sizeof(Elf64_Shdr);
+	file.elf.e_shstrndx = SHN_XINDEX;
+	file.elf.e_phoff = offsetof(typeof(file), segment);
+	file.elf.e_phentsize = sizeof(Elf64_Phdr);
+	file.elf.e_phnum = PN_XNUM;
+	file.sections[0].sh_size = 2;
+	file.sections[0].sh_link = 1;
+	file.sections[0].sh_info = 1;
+	check(image_is_contained(bytes, sizeof(file)));
+	file.sections[0].sh_info = 2;
+	check(!image_is_contained(bytes, sizeof(file)));
+	file.sections[0].sh_info = 1;
+	file.sections[0].sh_link = 2;
+	check(!image_is_contained(bytes, sizeof(file)));
+	file.sections[0].sh_link = 1;
+	file.sections[0].sh_size = 4;
+	check(!image_is_contained(bytes, sizeof(file)));
+	file.sections[0].sh_size = UINT64_MAX;
+	check(!image_is_contained(bytes, sizeof(file)));
+	file.sections[0].sh_size = 2;
+	file.sections[1].sh_type = SHT_PROGBITS;
+	file.sections[1].sh_size = sizeof(file) + 1;
+	check(!image_is_contained(bytes, sizeof(file)));
+	file.elf.e_shoff = 0;
+	check(!image_is_contained(bytes, sizeof(file)));
+}
+
+TEST(the_names_of_sections_are_in_one_of_them)
+{
+	struct {
+		Elf64_Ehdr elf;
+		Elf64_Shdr section;
+	} file = { 0 };
+	const uint8_t *bytes = (const uint8_t *)&file;
+
+	memcpy(file.elf.e_ident, ELFMAG, SELFMAG);
+	file.elf.e_ident[EI_CLASS] = ELFCLASS64;
+	file.elf.e_shoff = sizeof(file.elf);
+	file.elf.e_shnum = 1;
+	file.elf.e_shentsize = sizeof(Elf64_Shdr);
+	check(image_is_contained(bytes, sizeof(file)));
+	file.elf.e_shstrndx = 1;
+	check(!image_is_contained(bytes, sizeof(file)));
+}
+
+TEST(an_elf_file_in_a_container_keeps_to_its_entry)
+{
+	uint8_t bytes[16 + 64 + sizeof(Elf64_Ehdr) + sizeof(Elf64_Shdr)];
+	Elf64_Ehdr elf = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64 },
+		.e_shoff = sizeof(elf),
+		.e_shnum = 1,
+		.e_shentsize = sizeof(Elf64_Shdr),
+	};
+
+	memset(bytes, 0, sizeof(bytes));
+	container(bytes);
+	put(bytes, 8, sizeof(bytes) - 16, 8);
+	put(bytes, 24, sizeof(bytes) - 16 - 64, 8);
+	memcpy(bytes + 80, &elf, sizeof(elf));
+	check(image_is_contained(bytes, sizeof(bytes)));
+	elf.e_shoff++;
+	memcpy(bytes + 80, &elf, sizeof(elf));
+	check(!image_is_contained(bytes, sizeof(bytes)));
 }
 
 TEST(bytes_of_no_format_are_refused)
