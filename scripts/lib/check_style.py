@@ -18,6 +18,8 @@ NO_SPDX = re.compile(r"(^LICENSE|\.md|\.json|\.txt|\.ptx|\.tsv|\.ini|\.clang-for
                      r"\.gitignore|\.editorconfig|\.golden|/frozen|\.args\.out)$")
 TEXT_MAY_BE_WIDE = re.compile(r"\.(md|json|txt|ptx|tsv|xml|golden|proto)$|/golden/|"
                               r"^LICENSE$|/frozen$")
+# Inputs of fuzz targets are bytes, whatever they look like.
+IS_DATA = re.compile(r"^tests/fuzz/seeds/")
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?! ?\(?#\d)")
 # Bounded sleeps, and wake-ups that a test can lose, are in vgpu/wake.h.
 PRODUCT = re.compile(r"^(guest-shim|host-daemon)/(?!.*\btest-).*\.[ch]$")
@@ -69,6 +71,8 @@ def check_file(path, text):
 def main():
     root, n_offences = sys.argv[1], 0
     for path in sys.argv[2:]:
+        if IS_DATA.search(path):
+            continue
         try:
             with open(f"{root}/{path}", encoding="utf-8") as source:
                 text = source.read()
