@@ -103,32 +103,6 @@ static int invalid(struct parser *parser, const char *format, const char *value)
 	return mistake(parser, "%s", reason);
 }
 
-int config_parse_size(const char *string, uint64_t *sizep)
-{
-	static const char units[] = "KMGT";
-	unsigned long long number;
-	unsigned int shift = 0;
-	const char *unit;
-	char *end;
-
-	if (*string < '0' || *string > '9')
-		return -EINVAL;
-	errno = 0;
-	number = strtoull(string, &end, 10);
-	if (errno)
-		return -EINVAL;
-	if (*end) {
-		unit = strchr(units, *end);
-		if (!unit || end[1])
-			return -EINVAL;
-		shift = 10 * (unit - units + 1);
-	}
-	if (number > UINT64_MAX >> shift)
-		return -EINVAL;
-	*sizep = (uint64_t)number << shift;
-	return 0;
-}
-
 static int parse_string(struct parser *parser, void *field, const char *value)
 {
 	char **stringp = field, *string;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: configuration
+ *
+ * The input is a file of configuration. What is accepted keeps to all that the manual
+ * says of it, what is not has a mistake with a line of the file, and each number of the
+ * file is read as a second reader reads it.
+ */
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/config.h"
+#include "broker/layout.h"
+#include "vgpu/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define need(_condition)                                                                 \
+	do {                                                                             \
+		if (!(_condition)) {                                                     \
+			fprintf(stderr, "not so: %s\n", #_condition);                    \
+			abort();                                                         \
+		}                                                                        \
+	} while (0)
+
+static void check_vm(const struct config *config, const struct config_vm *vm)
+{
+	const struct config_vm *other;
+
+	need(config_vm_at(config, vm->index) == vm);
+	need(*vm->name && strlen(vm->name) < sizeof(vm->name));
+	for (const char *c = vm->name; *c; c++)
+		need(isalnum((unsigned char)*c) || strchr("-_.", *c));
+	TAILQ_FOREACH(other, &config->vms, entry)
+	{
+		need(other == vm || strcmp(other->name, vm->name));
+		need(other == vm || !vm->socket || !other->socket ||
+			strcmp(other->socket, vm->socket));
+	}
+	need((vm->transport == CONFIG_PLAIN) == !vm->socket);
+	need((vm->transport == CONFIG_PLAIN) == (vm->memory != NULL));
+	need(!vm->socket || *vm->socket == '/');
+	need(!vm->memory || *vm->memory == '/');
+	need(vm->size >= VGPU_SHM_SIZE_MIN && vm->size <= LAYOUT_SIZE_MAX &&
+		!(vm->size & (vm->size - 1)));
+	need(vm->transport == CONFIG_PLAIN || vm->memory_owner == (uid_t)-1);
+	need(vm->transport == CONFIG_SOCKET ||
+		layout_n_channels(vm->size) >= vm->max_processes ||
+		layout_n_channels(vm->size) >= VGPU_CHANNELS_MAX);
+	need(vm->max_processes >= 1 && vm->process_rate >= 1 && vm->log_lines >= 1);
+	need(vm->handles >= 16 && !(vm->socket_mode & ~0777u));
+	need(vm->image_memory && vm->image_store);
+}
+
+static void check_config(const struct config *config)
+{
+	const struct config_vm *vm;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(vm, &config->vms, entry)
+	{
+		check_vm(config, vm);
+		n++;
+	}
+	need(n && n == config->n_vms);
+	need(!config_vm_at(config, n));
+	need(config->max_workers >= 1);
+	need(config->worker_uids.first >= 1000 &&
+		config->worker_uids.last >= config->worker_uids.first);
+	need(config->worker_uids.last - config->worker_uids.first + 1 >=
+		config->max_workers);
+	need(*config->driver && (unsigned int)config->log_level < _VGPU_LOG_N);
+	need(!config->worker || *config->worker == '/');
+	need(!config->log_file || *config->log_file == '/');
+}
+
+static void check_mistake(const char *mistake, int n_lines)
+{
+	unsigned int n_more;
+	int line = -1, n = 0;
+
+	if (sscanf(mistake, "and %u more%n", &n_more, &n) == 1 && n) {
+		need(n_more && !mistake[n]);
+		return;
+	}
+	n = 0;
+	sscanf(mistake, "file:%d: %n", &line, &n);
+	need(n && mistake[n]);
+	need(line >= 0 && line <= n_lines);
+}
+
+/* One mistake in each line, and at the end perhaps the number of those left out. */
+static void check_error(char *error, const char *text)
+{
+	char *state = NULL;
+	int n_lines = 1;
+
+	for (const char *c = text; *c; c++)
+		n_lines += *c == '\n';
+	need(*error);
+	for (char *line = strtok_r(error, "\n", &state); line;
+		line = strtok_r(NULL, "\n", &state))
+		check_mistake(line, n_lines);
+}
+
+/* Returns: whether 64 bits hold what the word says. */
+static bool reference_size(const char *word, uint64_t *sizep)
+{
+	static const char units[] = "KMGT";
+	unsigned __int128 number = 0;
+	const char *unit, *c = word;
+
+	for (; *c >= '0' && *c <= '9'; c++)
+		if (number <= UINT64_MAX)
+			number = number * 10 + (*c - '0');
+	if (c == word)
+		return false;
+	if (number > UINT64_MAX)
+		return false;
+	if (*c) {
+		unit = strchr(units, *c++);
+		if (!unit || *c)
+			return false;
+		number <<= 10 * (unit - units + 1);
+	}
+	*sizep = number;
+	return number <= UINT64_MAX;
+}
+
+static void check_sizes(char *text)
+{
+	uint64_t size, reference;
+	char *state = NULL;
+
+	for (char *word = strtok_r(text, " =\n", &state); word;
+		word = strtok_r(NULL, " =\n", &state)) {
+		need(!config_parse_size(word, &size) ==
+			reference_size(word, &reference));
+		need(config_parse_size(word, &size) || size == reference);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *text = strndup((const char *)data, size);
+	_vgpu_cleanup_(vgpu_freep) char *error = NULL;
+	int r;
+
+	r = config_new_from_text(&config, "file", text, &error);
+	need((r == 0) == (config != NULL));
+	need((r == CONFIG_E_INVALID) == (error != NULL));
+	if (config)
+		check_config(config);
+	if (error)
+		check_error(error, text);
+	check_sizes(text);
+	return 0;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: kernels that are right by construction, and what they do
+ *
+ * The input becomes a kernel whose every step is known, see grammar.h. It has to lower
+ * and to run; where a thread leaves what is its own the launch ends by a fault and
+ * nothing else is touched, and else all registers and all memory are as they should be.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "grammar.h"
+#include "ptx/module.h"
+
+#include "exec/engine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Closed, slots, results, closed. */
+#define N_PAGES 4u
+#define HOST_SIZE 256u
+#define SLOTS_SIZE (GRAMMAR_THREADS * GRAMMAR_SLOT)
+
+#define need(_condition)                                                                 \
+	do {                                                                             \
+		if (!(_condition)) {                                                     \
+			fprintf(stderr, "%snot so: %s\n", text, #_condition);            \
+			abort();                                                         \
+		}                                                                        \
+	} while (0)
+
+static char text[GRAMMAR_TEXT];
+
+static struct {
+	struct softgpu_space space;
+	uint8_t pages[N_PAGES];
+	uint8_t *memory; /* behind the first page */
+	uint8_t *host;	 /* of this process, and no kernel's */
+	struct grammar_places places;
+	struct softgpu_scratch *scratch;
+} device;
+
+static void begin(void)
+{
+	uint64_t base, size = (N_PAGES + 1) * SOFTGPU_PAGE_SIZE;
+	uint8_t *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	device.host = malloc(HOST_SIZE);
+	if (p == MAP_FAILED || !device.host || softgpu_scratch_new(&device.scratch, 0))
+		abort();
+	base = ((uintptr_t)p + SOFTGPU_PAGE_SIZE - 1) & ~(SOFTGPU_PAGE_SIZE - 1);
+	device.memory = (uint8_t *)(uintptr_t)(base + SOFTGPU_PAGE_SIZE);
+	memset(device.pages + 1, SOFTGPU_READ | SOFTGPU_WRITE, N_PAGES - 2);
+	device.space = (struct softgpu_space){
+		.n_windows = 1,
+		.windows[0] = { base, N_PAGES * SOFTGPU_PAGE_SIZE, device.pages },
+	};
+	device.places = (struct grammar_places){
+		.memory = (uintptr_t)device.memory,
+		.results = (uintptr_t)device.memory + SOFTGPU_PAGE_SIZE,
+		/* These pages are there: only the check keeps kernels off. */
+		.outside = {
+			base,
+			(uintptr_t)device.memory - 16,
+			(uintptr_t)device.memory + 2 * SOFTGPU_PAGE_SIZE,
+			(uintptr_t)device.host,
+			0,
+			16,
+			UINT64_MAX - 15,
+			SOFTGPU_GENERIC_SHARED + SOFTGPU_GENERIC_RANGE,
+		},
+	};
+}
+
+static void check_outside(void)
+{
+	const uint8_t *before = device.memory - SOFTGPU_PAGE_SIZE;
+	const uint8_t *behind = device.memory + 2 * SOFTGPU_PAGE_SIZE;
+
+	for (unsigned int i = 0; i < HOST_SIZE; i++)
+		need(device.host[i] == 0xa5);
+	for (unsigned int i = 0; i < 64; i++)
+		need(!before[i] && !before[SOFTGPU_PAGE_SIZE - 64 + i] && !behind[i]);
+}
+
+static void check_thread(const struct grammar_thread *thread, uint32_t tid)
+{
+	const uint8_t *slot = device.memory + tid * GRAMMAR_SLOT;
+	const uint8_t *result = slot + SOFTGPU_PAGE_SIZE;
+
+	need(!memcmp(slot, thread->slots[GRAMMAR_GLOBAL], GRAMMAR_SLOT));
+	need(!memcmp(result, thread->registers, sizeof(thread->registers)));
+}
+
+static int run(struct softgpu_program *program)
+{
+	struct softgpu_launch launch = {
+		.grid = { 1, 1, 1 },
+		.block = { GRAMMAR_THREADS, 1, 1 },
+		.params = text,
+		.space = &device.space,
+		.n_sms = 1,
+		.stack_size = 1024,
+	};
+	struct softgpu_message message = { "" };
+	struct softgpu_fault fault;
+	int code;
+
+	if (softgpu_program_kernel(program, "k", &launch.kernel, &message)) {
+		fprintf(stderr, "%s\n", message.text);
+		need(!"it is lowered");
+	}
+	need(!softgpu_launch_check(&launch));
+	code = softgpu_run_blocks(device.scratch, &launch, 0, 1, &fault);
+	need(!code || code == SOFTGPU_ERROR_ILLEGAL_ADDRESS ||
+		code == SOFTGPU_ERROR_MISALIGNED_ADDRESS);
+	return code;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct reader reader = { data, size };
+	struct softgpu_message message = { "" };
+	struct grammar_thread threads[GRAMMAR_THREADS];
+	struct softgpu_program *program;
+	struct ptx_module *module;
+	struct ptx_error error;
+	struct grammar grammar;
+	bool faults = false;
+	int code;
+
+	if (!device.memory)
+		begin();
+	memset(device.memory, 0, SLOTS_SIZE);
+	memset(device.memory + SOFTGPU_PAGE_SIZE, 0, SLOTS_SIZE);
+	memset(device.host, 0xa5, HOST_SIZE);
+	grammar_read(&grammar, &reader);
+	size = grammar_write(&grammar, &device.places, text);
+	need(!ptx_module_new(&module, text, size, 121, &error));
+	need(!softgpu_program_new(&program, module, &message));
+	code = run(program);
+	for (uint32_t i = 0; i < GRAMMAR_THREADS; i++) {
+		grammar_run(&grammar, i, &threads[i]);
+		faults |= threads[i].faults;
+	}
+	need(faults == (code != 0));
+	for (uint32_t i = 0; !faults && i < GRAMMAR_THREADS; i++)
+		check_thread(&threads[i], i);
+	check_outside();
+	softgpu_program_free(program);
+	ptx_module_free(module);
+	return 0;
+}

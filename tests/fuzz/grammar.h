@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Grammar: kernels made from an input, and what they do by the manual
+ *
+ * A kernel is a list of statements on eight registers of 64 bits: arithmetic, forward
+ * branches that threads take each for itself, loops, calls, and accesses to memory. An
+ * access is to the thread's own GRAMMAR_SLOT bytes of a space, or to a place that is
+ * nobody's: so each thread's values, and whether it ends by a fault, follow from the
+ * list alone.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reader.h"
+
+#define GRAMMAR_REGISTERS 8u
+#define GRAMMAR_STATEMENTS 48u
+#define GRAMMAR_THREADS 40u
+#define GRAMMAR_SLOT 64u
+/* Not a multiple of 8: an access of 8 bytes may begin within it and end behind it. */
+#define GRAMMAR_SHARED (GRAMMAR_THREADS * GRAMMAR_SLOT + 4)
+#define GRAMMAR_TEXT 65536u
+
+enum grammar_kind {
+	GRAMMAR_ARITHMETIC,
+	GRAMMAR_NARROW, /* the same in 32 bits */
+	GRAMMAR_SET,
+	GRAMMAR_SKIP, /* branch over the next statements */
+	GRAMMAR_LOOP, /* the next statements, some times */
+	GRAMMAR_CALL,
+	GRAMMAR_LOAD,
+	GRAMMAR_STORE,
+	GRAMMAR_ATOMIC,
+	_GRAMMAR_KIND_N,
+};
+
+enum grammar_space {
+	GRAMMAR_GLOBAL,
+	GRAMMAR_GENERIC, /* of global memory */
+	GRAMMAR_IN_SHARED,
+	GRAMMAR_LOCAL,
+	_GRAMMAR_SPACE_N,
+};
+
+struct grammar_statement {
+	uint8_t kind;
+	uint8_t operation;
+	uint8_t d, a, b;
+	uint8_t n;	 /* statements that are skipped or repeated */
+	uint8_t times;	 /* of a loop */
+	uint8_t space;	 /* enum grammar_space */
+	uint8_t size;	 /* of an access, in bytes */
+	bool is_vector;	 /* of elements of 4 bytes */
+	bool is_outside; /* an access to what is nobody's */
+	uint64_t value;	 /* a constant, an offset in the slot, or where outside */
+};
+
+struct grammar {
+	struct grammar_statement statements[GRAMMAR_STATEMENTS];
+	unsigned int n;
+};
+
+/* What the places are. */
+struct grammar_places {
+	uint64_t memory;  /* of global slots */
+	uint64_t results; /* where each thread puts its registers in the end */
+	uint64_t outside[8];
+};
+
+struct grammar_thread {
+	uint64_t registers[GRAMMAR_REGISTERS];
+	uint8_t slots[_GRAMMAR_SPACE_N][GRAMMAR_SLOT];
+	bool faults;
+};
+
+void grammar_read(struct grammar *grammar, struct reader *reader);
+
+/* Returns: the length of the text. */
+size_t grammar_write(const struct grammar *grammar, const struct grammar_places *places,
+	char text[GRAMMAR_TEXT]);
+
+/* What a thread has in the end. */
+void grammar_run(
+	const struct grammar *grammar, uint32_t tid, struct grammar_thread *thread);
