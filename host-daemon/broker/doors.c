@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "broker/closer.h"
@@ -44,14 +43,6 @@
 #define DOORS_FD_LISTENER 3
 /* A door at which no descriptor was left is not listened to for so long. */
 #define DOORS_DEAF_MS 100
-
-int64_t doors_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void note_result(struct doors *doors, int r)
 {
@@ -439,8 +430,7 @@ void doors_forget_vm(struct doors *doors, uint64_t id)
 	if (!vm)
 		return;
 	for (unsigned int i = 0; i < doors->n_doors; i++)
-		if (doors->doors[i].plain == vm)
-			doors->doors[i].plain = NULL;
+		door_forget(&doors->doors[i], vm);
 	TAILQ_REMOVE(&doors->vms, vm, entry);
 	/* The file of transport plain stays where it is. */
 	if (vm->config->transport == CONFIG_PLAIN) {

@@ -10,6 +10,7 @@
 
 #include "broker/account.h"
 #include "broker/budget.h"
+#include "broker/clock.h"
 #include "broker/config.h"
 #include "broker/held-vm.h"
 #include "broker/image-store.h"
@@ -29,6 +30,9 @@ struct door {
 	int quota;		   /* memfd that their workers share, see quota.h */
 	const char *complaint; /* logged last about the plain file: not to be repeated */
 };
+
+/* The VM is about to be freed: nothing of the door leads to it any more. */
+void door_forget(struct door *door, const struct held_vm *vm);
 
 struct doors {
 	struct door *doors;
@@ -78,5 +82,7 @@ void doors_dispatch(struct doors *doors, const struct pollfd *polls);
 /* Looks for files of transport plain that came or went. */
 void doors_visit_plains(struct doors *doors);
 
-/* Milliseconds of a clock that never goes back. */
-int64_t doors_now(void);
+static inline int64_t doors_now(void)
+{
+	return clock_now();
+}

@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "broker/loop.h"
 #include "vgpu/error.h"
@@ -28,14 +27,6 @@
 #define LOOP_NOBODY UINT64_MAX
 
 static_assert(!offsetof(struct loop_bell, source), "a bell is found by its source");
-
-int64_t loop_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 int loop_init(struct loop *loop)
 {

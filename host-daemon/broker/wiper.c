@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Wiper: empties shared memory without anybody waiting for it
- *
- * The thread knows nothing of wipes: it is handed one piece, by way of an eventfd, and
- * hands its result back by another. There is no lock, so a thread that the scheduler has
- * set aside holds up nobody.
  */
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "broker/helper.h"
+#include "broker/wiper-thread.h"
 #include "broker/wiper.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
@@ -56,44 +51,6 @@ int wiper_empty(int fd, uint64_t offset, uint64_t size)
 	return r < 0 ? write_zeros(fd, offset, size) : 0;
 }
 
-static bool wait_for(int fd)
-{
-	uint64_t count;
-	ssize_t n;
-
-	do
-		n = read(fd, &count, sizeof(count));
-	while (n < 0 && errno == EINTR);
-	return n == sizeof(count);
-}
-
-/* Each eventfd is read before it is written again: there is always room. */
-static void tell(int fd)
-{
-	const uint64_t one = 1;
-	ssize_t n;
-
-	do
-		n = write(fd, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
-}
-
-static void *run(void *data)
-{
-	struct wiper *wiper = data;
-
-	helper_lower_priority();
-	/* Partners: start_piece() and wiper_handle_done(), by way of the eventfds. */
-	while (wait_for(wiper->asked) &&
-		__atomic_load_n(&wiper->fd, __ATOMIC_ACQUIRE) >= 0) {
-		int r = wiper_empty(wiper->fd, wiper->offset, wiper->size);
-
-		__atomic_store_n(&wiper->result, r, __ATOMIC_RELEASE);
-		tell(wiper->done);
-	}
-	return NULL;
-}
-
 int wiper_init(struct wiper *wiper)
 {
 	int r;
@@ -104,30 +61,17 @@ int wiper_init(struct wiper *wiper)
 	wiper->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (wiper->asked < 0 || wiper->done < 0)
 		return vgpu_error_origin(-errno);
-	r = helper_start(&wiper->thread, run, wiper);
+	r = wiper_thread_start(wiper);
 	wiper->has_thread = !r;
 	return r ? vgpu_error_trace(r) : 0;
 }
 
-static void ask(struct wiper *wiper, int fd, uint64_t offset, uint64_t size)
-{
-	wiper->offset = offset;
-	wiper->size = size;
-	__atomic_store_n(&wiper->fd, fd, __ATOMIC_RELEASE);
-	tell(wiper->asked);
-}
-
 void wiper_deinit(struct wiper *wiper)
 {
-	struct pollfd done = { .fd = wiper->done, .events = POLLIN };
 	struct wipe *wipe;
 
 	if (wiper->has_thread) {
-		/* After the piece under way: that is another count of the eventfd. */
-		if (wiper->current)
-			poll(&done, 1, -1);
-		ask(wiper, -1, 0, 0);
-		pthread_join(wiper->thread, NULL);
+		wiper_thread_end(wiper);
 		wiper->has_thread = false;
 		while ((wipe = TAILQ_FIRST(&wiper->wipes))) {
 			TAILQ_REMOVE(&wiper->wipes, wipe, entry);
@@ -164,7 +108,7 @@ static void start_piece(struct wiper *wiper)
 	left = wipe->end - wipe->offset;
 	wiper->current = wipe;
 	wiper->last_section = wipe->section;
-	ask(wiper, wipe->fd, wipe->offset,
+	wiper_thread_ask(wiper, wipe->fd, wipe->offset,
 		left < WIPER_PIECE_SIZE ? left : WIPER_PIECE_SIZE);
 }
 
@@ -208,7 +152,7 @@ void wiper_handle_done(struct wiper *wiper)
 	struct wipe *wipe = wiper->current;
 	int r;
 
-	if (!wipe || !wait_for(wiper->done))
+	if (!wipe || !wiper_thread_wait(wiper->done))
 		return;
 	r = __atomic_load_n(&wiper->result, __ATOMIC_ACQUIRE);
 	wiper->current = NULL;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Stage loop: the broker's event loop, one round at a time
+ */
+
+#include <stdint.h>
+
+#include "broker/loop.h"
+
+/* Calls whatever is ready and due now. Returns: how many were called, or -errno. */
+int stage_loop_step(struct loop *loop);
+
+/* The time that clock_now() tells. */
+void stage_clock_set(int64_t now);
+void stage_clock_advance(uint32_t ms);
