@@ -143,15 +143,13 @@ static struct channel *find_channel(struct broker *broker, uint64_t worker)
 	return NULL;
 }
 
-static int handle_worker(struct broker *broker, const struct link_message *message,
-	const int *fds, size_t n_fds)
+static int handle_worker(
+	struct broker *broker, const struct link_message *message, const int *fds)
 {
 	struct channel *channel;
 	struct worker *worker;
 	int r;
 
-	if (n_fds != 3)
-		return vgpu_error_origin(-EPROTO);
 	r = worker_new(&worker, broker, message, fds);
 	if (r)
 		return vgpu_error_trace(r);
@@ -172,22 +170,14 @@ static int handle_worker(struct broker *broker, const struct link_message *messa
 	return 0;
 }
 
-static int handle_image(struct broker *broker, const struct link_message *message,
-	const int *fds, size_t n_fds)
+static int handle_quota(
+	struct broker *broker, const struct link_message *message, int fd)
 {
-	if (n_fds != 1)
+	if (message->section.config_index >= broker->config->n_vms) {
+		close(fd);
 		return vgpu_error_origin(-EPROTO);
-	images_restore(broker, message, fds[0]);
-	return 0;
-}
-
-static int handle_quota(struct broker *broker, const struct link_message *message,
-	const int *fds, size_t n_fds)
-{
-	if (n_fds != 1 || message->section.config_index >= broker->config->n_vms)
-		return vgpu_error_origin(-EPROTO);
-	return account_share_quota(
-		&broker->accounts[message->section.config_index], fds[0]);
+	}
+	return account_share_quota(&broker->accounts[message->section.config_index], fd);
 }
 
 static int handle_no_worker(struct broker *broker, int error)
@@ -213,11 +203,16 @@ static int handle_sync(struct broker *broker)
 	struct vm *vm;
 	int r;
 
-	broker->synced = true;
+	/* A second one would take what channels do now for an earlier broker's. */
+	if (broker->synced)
+		return vgpu_error_origin(-EPROTO);
 	slots_sweep_all(broker);
-	TAILQ_FOREACH(vm, &broker->vms, entry) {
+	/* All before any is looked at: what one guest asks for depends on the others. */
+	TAILQ_FOREACH(vm, &broker->vms, entry)
 		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 			channel_restore(&vm->channels[i]);
+	broker->synced = true;
+	TAILQ_FOREACH(vm, &broker->vms, entry) {
 		if (vm->gone) {
 			vm_handle_gone(vm);
 			continue;
@@ -268,11 +263,12 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 	case LINK_VM_GONE:
 		return handle_vm_gone(broker, message->id);
 	case LINK_WORKER:
-		return handle_worker(broker, message, fds, n_fds);
+		return handle_worker(broker, message, fds);
 	case LINK_IMAGE:
-		return handle_image(broker, message, fds, n_fds);
+		images_restore(broker, message, fds[0]);
+		return 0;
 	case LINK_QUOTA:
-		return handle_quota(broker, message, fds, n_fds);
+		return handle_quota(broker, message, fds[0]);
 	case LINK_NO_WORKER:
 		return handle_no_worker(broker, message->no_worker.error);
 	case LINK_EXITED:

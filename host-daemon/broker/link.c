@@ -38,13 +38,11 @@ int link_receive(
 		fd, message, sizeof(*message), &size, fds, LINK_FDS_MAX, n_fdsp, &cut);
 	if (r)
 		return r;
-	/* Both ends are this very program, so what is missing are descriptors. */
-	if (size == sizeof(*message) && cut) {
-		while (*n_fdsp)
-			close(fds[--*n_fdsp]);
-		return vgpu_error_origin(-EMFILE);
-	}
-	if (size != sizeof(*message) || !message->type || message->type >= _LINK_N)
-		return vgpu_error_origin(-EPROTO);
-	return 0;
+	if (size == sizeof(*message) && !cut && link_is_sane(message, *n_fdsp))
+		return 0;
+	while (*n_fdsp)
+		close(fds[--*n_fdsp]);
+	/* Both ends are this very program, so what is missing are descriptors; or one of
+	 * them is not what it was. */
+	return vgpu_error_origin(size == sizeof(*message) && cut ? -EMFILE : -EPROTO);
 }

@@ -9,6 +9,7 @@
  * So there is one way to learn of a VM or a worker, not two.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -98,7 +99,11 @@ enum {
 int link_send(int fd, const struct link_message *message, const int *fds, size_t n_fds);
 int link_send_id(int fd, enum link_type type, uint64_t id);
 
-/* The descriptors are the caller's. Returns: 0, LINK_E_EOF, LINK_E_AGAIN or -errno:
- * -EMFILE where not all of them could be had, and those that could are closed. */
+/* Whether type, numbers and descriptors are such as either side sends. */
+bool link_is_sane(const struct link_message *message, size_t n_fds);
+
+/* Of a message that is sane the descriptors are the caller's. Returns: 0, LINK_E_EOF,
+ * LINK_E_AGAIN or -errno: -EMFILE where not all of them could be had, -EPROTO for a
+ * message that is not sane; then those that came are closed. */
 int link_receive(
 	int fd, struct link_message *message, int fds[LINK_FDS_MAX], size_t *n_fdsp);

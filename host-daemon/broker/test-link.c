@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "broker/layout.h"
 #include "broker/link.h"
 #include "test.h"
 
@@ -18,7 +19,16 @@ static int pair[2];
 
 static void send_many(void)
 {
-	const struct link_message message = { .type = LINK_VM, .id = 7 };
+	const struct link_message message = {
+		.type = LINK_VM,
+		.id = 7,
+		.vm = {
+			.n_doorbells = N_FDS / 2,
+			.n_interrupts = N_FDS - 2 - N_FDS / 2,
+			.n_channels_max = 1,
+			.size = VGPU_SHM_SIZE_MIN,
+		},
+	};
 	int fds[N_FDS];
 
 	check_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -74,6 +84,78 @@ TEST(who_cannot_have_all_descriptors_keeps_none_and_is_told_why)
 	limit.rlim_cur = limit.rlim_max;
 	check_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	check_eq(count_fds(), n);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static const struct link_message a_vm = {
+	.type = LINK_VM,
+	.id = 1,
+	.vm = {
+		.n_doorbells = 2,
+		.n_interrupts = 1,
+		.n_channels_max = 1,
+		.size = VGPU_SHM_SIZE_MIN,
+	},
+};
+
+TEST(a_vm_has_numbers_that_its_memory_can_have)
+{
+	struct link_message message = a_vm;
+
+	check(link_is_sane(&message, 5));
+	check(!link_is_sane(&message, 4));
+	check(!link_is_sane(&message, 6));
+	message.vm.size = LAYOUT_SIZE_MAX;
+	check(link_is_sane(&message, 5));
+	message.vm.size = 2 * LAYOUT_SIZE_MAX;
+	check(!link_is_sane(&message, 5));
+	message.vm.size = VGPU_SHM_SIZE_MIN / 2;
+	check(!link_is_sane(&message, 5));
+	message.vm.size = VGPU_SHM_SIZE_MIN + 1;
+	check(!link_is_sane(&message, 5));
+	message = a_vm;
+	message.vm.n_channels_max = 0;
+	check(!link_is_sane(&message, 5));
+	message.vm.n_channels_max = VGPU_CHANNELS_MAX + 1;
+	check(!link_is_sane(&message, 5));
+	message = a_vm;
+	message.vm.n_doorbells = VGPU_IVSHMEM_VECTORS + 1;
+	message.vm.n_interrupts = 0;
+	check(!link_is_sane(&message, 3 + VGPU_IVSHMEM_VECTORS));
+	message.vm.n_doorbells = UINT32_MAX;
+	message.vm.n_interrupts = 2;
+	check(!link_is_sane(&message, 3));
+}
+
+TEST(each_message_has_its_descriptors_and_no_others)
+{
+	for (uint32_t type = 0; type <= _LINK_N; type++) {
+		const struct link_message message = { .type = type, .vm = a_vm.vm };
+		const bool is_known = type && type < _LINK_N;
+		const size_t n = type == LINK_VM       ? 5
+				 : type == LINK_WORKER ? 3
+				 : type == LINK_IMAGE || type == LINK_QUOTA ? 1
+						       : 0;
+
+		check_eq(link_is_sane(&message, n), is_known);
+		check(!link_is_sane(&message, n + 1));
+	}
+}
+
+TEST(descriptors_of_a_message_that_is_refused_are_closed)
+{
+	const struct link_message message = { .type = LINK_SPAWN };
+	int fds[LINK_FDS_MAX];
+	struct link_message received;
+	size_t n_fds;
+
+	check_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	check_eq(link_send(pair[0], &message, pair, 2), 0);
+	check_eq(link_receive(pair[1], &received, fds, &n_fds), -EPROTO);
+	check_eq(link_send(pair[0], &message, NULL, 0), 0);
+	check_eq(link_receive(pair[1], &received, fds, &n_fds), 0);
+	check_eq(received.type, LINK_SPAWN);
 	close(pair[0]);
 	close(pair[1]);
 }

@@ -32,17 +32,8 @@ static void vm_freep(struct vm **vmp)
 }
 
 /* Hands the descriptors over, so that vm_free() closes them. */
-static void take_fds(
-	struct vm *vm, const struct link_message *message, const int *fds, size_t n_fds)
+static void take_fds(struct vm *vm, const struct link_message *message, const int *fds)
 {
-	vm->shm = vm->ledger_fd = -1;
-	if (n_fds != 2u + message->vm.n_doorbells + message->vm.n_interrupts ||
-		message->vm.n_doorbells > VGPU_IVSHMEM_VECTORS ||
-		message->vm.n_interrupts > VGPU_IVSHMEM_VECTORS) {
-		for (size_t i = 0; i < n_fds; i++)
-			close(fds[i]);
-		return;
-	}
 	vm->shm = fds[0];
 	vm->ledger_fd = fds[1];
 	vm->n_doorbells = message->vm.n_doorbells;
@@ -75,9 +66,9 @@ int vm_new(struct vm **vmp, struct broker *broker, const struct link_message *me
 	vm->broker = broker;
 	vm->id = message->id;
 	vm->pid = message->vm.pid;
-	take_fds(vm, message, fds, n_fds);
+	take_fds(vm, message, fds);
 	vm->config = config_vm_at(broker->config, message->vm.config_index);
-	if (!vm->config || vm->shm < 0)
+	if (!vm->config)
 		return vgpu_error_origin(-EPROTO);
 	vm->account = &broker->accounts[vm->config->index];
 	layout_init(&vm->layout, message->vm.size, message->vm.n_channels_max);
