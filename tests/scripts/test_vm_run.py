@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/vm/run keeps the folder of a test that fails, and of no other.
+"""tests/vm/run keeps the folder of a test that fails, and of no other; helpers of the same
+name in two files do not meet.
 
     test_vm_run.py TOP
 
@@ -16,12 +17,16 @@ from pathlib import Path
 
 TOP = Path(sys.argv[1]).absolute()
 TESTS = """
+helper() { echo said >note; }
 test_fails() {
-	echo said >note
+	helper
 	false
 }
 test_passes() { echo said >note; }
 test_skips() { skip no reason; }
+"""
+OTHER_TESTS = """
+helper() { false; }
 """
 
 
@@ -33,6 +38,7 @@ def main():
             (folder / part).symlink_to(TOP / part)
         shutil.copy(TOP / "tests/vm/run", folder / "tests/vm")
         (folder / "tests/vm/test-some.sh").write_text(TESTS, encoding="ascii")
+        (folder / "tests/vm/test-zone.sh").write_text(OTHER_TESTS, encoding="ascii")
         done = subprocess.run([folder / "tests/vm/run"], text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                               env={"PATH": "/usr/bin:/bin"})
