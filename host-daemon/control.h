@@ -113,7 +113,6 @@ struct control_assign {
 	uint32_t n_extents;
 	uint64_t window_base;
 	uint64_t window_size;
-	uint64_t device_memory; /* quota of the VM in bytes, 0: all the device has */
 	uint64_t image_memory;	/* bytes of code it may hold, 0: what the worker thinks */
 	uint32_t handles;	/* objects it may have, 0: what the worker thinks */
 	uint32_t quota_slot;	/* its own in the page, from 1 */

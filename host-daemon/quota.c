@@ -46,6 +46,16 @@ struct quota_page *quota_unmap(struct quota_page *page)
 	return NULL;
 }
 
+void quota_set_limit(struct quota_page *page, uint64_t limit)
+{
+	__atomic_store_n(&page->limit, limit, __ATOMIC_RELAXED);
+}
+
+uint64_t quota_limit(const struct quota_page *page)
+{
+	return __atomic_load_n(&page->limit, __ATOMIC_RELAXED);
+}
+
 void quota_clear(struct quota_page *page, uint32_t slot)
 {
 	assert(slot && slot <= QUOTA_SLOTS);

@@ -6,6 +6,7 @@
 #include "broker/account.h"
 #include "broker/loop.h"
 #include "vgpu/cleanup.h"
+#include "vgpu/error.h"
 #include "vgpu/log.h"
 
 /* New lines once the first are used up, and new processes that may begin at once. */
@@ -28,12 +29,23 @@ void account_deinit(struct account *account)
 	account->quota_fd = vgpu_close(account->quota_fd);
 }
 
+void account_limit_memory(struct account *account)
+{
+	quota_set_limit(account->quota, account->config->device_memory);
+}
+
 int account_share_quota(struct account *account, int fd)
 {
+	int r;
+
 	vgpu_close(account->quota_fd);
 	account->quota_fd = fd;
 	account->quota = quota_unmap(account->quota);
-	return quota_map(&account->quota, fd);
+	r = quota_map(&account->quota, fd);
+	if (r)
+		return vgpu_error_trace(r);
+	account_limit_memory(account);
+	return 0;
 }
 
 void account_tell_lost(struct account *account)

@@ -37,6 +37,10 @@ void account_deinit(struct account *account);
 /* Takes the quota page up. The descriptor is its own in any case. Return: 0, -errno. */
 int account_share_quota(struct account *account, int fd);
 
+/* Writes the section's limit into the page, where a worker that was taken over could have
+ * written another. */
+void account_limit_memory(struct account *account);
+
 /* Whether a line that a guest can cause at will may be written to the log now. */
 bool account_may_log(struct account *account);
 

@@ -420,7 +420,6 @@ static void send_assign(struct channel *channel)
 			.n_extents = record->n_extents,
 			.window_base = record->window_base,
 			.window_size = record->window_size,
-			.device_memory = vm->config->device_memory,
 			.image_memory = vm->config->image_memory,
 			.handles = vm->config->handles,
 			.quota_slot = record->quota_slot,

@@ -42,6 +42,7 @@ void slots_take(struct channel *channel)
 	while (slot < QUOTA_SLOTS && slots.are_used[slot])
 		slot++;
 	assert(!slots.are_used[slot]);
+	account_limit_memory(account);
 	quota_open(account->quota, slot);
 	channel->record->quota_slot = slot;
 }
@@ -52,6 +53,7 @@ void slots_give(struct channel *channel)
 
 	if (!record->quota_slot)
 		return;
+	account_limit_memory(channel->vm->account);
 	quota_clear(channel->vm->account->quota, record->quota_slot);
 	/* Second: a broker that dies before leaves it to the next one. */
 	__atomic_store_n(&record->quota_slot, 0, __ATOMIC_RELEASE);

@@ -49,11 +49,20 @@ int device_memory_share(struct session *session, int fd, uint32_t slot)
 	return r ? vgpu_error_trace(r) : 0;
 }
 
-uint64_t device_memory_limit(struct session *session, uint64_t total)
+/* Of all workers of the VM together; UINT64_MAX: none of ours. */
+static uint64_t quota(const struct session *session)
 {
-	return session->device_quota && session->device_quota < total
-		       ? session->device_quota
-		       : total;
+	const struct quota_page *page = session->memory.page;
+	uint64_t limit = page ? quota_limit(page) : 0;
+
+	return limit ? limit : UINT64_MAX;
+}
+
+uint64_t device_memory_limit(const struct session *session, uint64_t total)
+{
+	const uint64_t limit = quota(session);
+
+	return limit < total ? limit : total;
 }
 
 static void set_locked(struct device_memory *memory, uint64_t used)
@@ -68,14 +77,14 @@ static uint64_t of_others(const struct device_memory *memory)
 	return memory->page ? quota_of_others(memory->page, memory->slot) : 0;
 }
 
-/* Whether so much and what the others hold is within the quota. */
-static bool fits(struct session *session, uint64_t used)
+/* Whether so much and what the others hold is within the limit. Others that wrote
+ * nonsense count for nothing where there is none. */
+static bool fits(const struct session *session, uint64_t used, uint64_t limit)
 {
 	uint64_t sum;
 
-	return !session->device_quota ||
-	       (vgpu_add_u64(used, of_others(&session->memory), &sum) &&
-		       sum <= session->device_quota);
+	return limit == UINT64_MAX ||
+	       (vgpu_add_u64(used, of_others(&session->memory), &sum) && sum <= limit);
 }
 
 enum charge {
@@ -87,17 +96,16 @@ enum charge {
 static enum charge charge_locked(struct session *session, uint64_t size)
 {
 	struct device_memory *memory = &session->memory;
-	const uint64_t before = memory->used;
+	const uint64_t before = memory->used, limit = quota(session);
 	uint64_t used;
 
-	if (!vgpu_add_u64(before, size, &used) ||
-		(session->device_quota && used > session->device_quota))
+	if (!vgpu_add_u64(before, size, &used) || used > limit)
 		return CHARGE_REFUSED;
 	set_locked(memory, used);
-	if (fits(session, used))
+	if (fits(session, used, limit))
 		return CHARGE_DONE;
 	set_locked(memory, before);
-	return fits(session, used) ? CHARGE_AGAIN : CHARGE_REFUSED;
+	return fits(session, used, limit) ? CHARGE_AGAIN : CHARGE_REFUSED;
 }
 
 bool device_memory_charge(struct session *session, uint64_t size)
@@ -184,8 +192,7 @@ static CUresult refuse(const struct session *session, uint64_t size, bool is_quo
 			"this VM may have: device-memory = in vgpud.conf on the host "
 			"sets "
 			"that",
-			(unsigned long long)size,
-			(unsigned long long)session->device_quota);
+			(unsigned long long)size, (unsigned long long)quota(session));
 	else
 		reason_say(VGPU_REPLY_REASON_LIMIT,
 			"the device has no %llu bytes of free memory in a row: free "
@@ -277,11 +284,11 @@ CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp)
 	result = call->driver->cuMemGetInfo_v2(&free_size, &total);
 	if (result != CUDA_SUCCESS)
 		return result;
-	limit = device_memory_limit(session, total);
+	limit = quota(session);
 	left = left_of(session, limit);
 	/* A quota is for all devices together; without one each tells of itself. */
-	*freep = session->device_quota && left < free_size ? left : free_size;
-	*totalp = limit;
+	*freep = limit < UINT64_MAX && left < free_size ? left : free_size;
+	*totalp = limit < total ? limit : total;
 	return CUDA_SUCCESS;
 }
 

@@ -30,7 +30,7 @@ struct session;
 struct device_memory {
 	pthread_mutex_t lock;	 /* for what follows */
 	uint64_t used;		 /* bytes charged */
-	struct quota_page *page; /* of all workers of the VM; NULL: there are no others */
+	struct quota_page *page; /* of all workers of the VM; NULL: no limit, no others */
 	uint32_t slot;		 /* of the page, this worker's */
 
 	struct placement *placement; /* NULL: the driver places memory in W by itself */
@@ -57,7 +57,7 @@ CUresult device_memory_publish_global(
 
 /* What the guest may see of the device's memory. The context is current. */
 CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp);
-uint64_t device_memory_limit(struct session *session, uint64_t total);
+uint64_t device_memory_limit(const struct session *session, uint64_t total);
 
 /* Frees all memory of a context, which is current in the driver. */
 void device_memory_free_all(struct session *session, const struct context *context);

@@ -64,6 +64,16 @@ void fixture_deinit(struct fixture *fixture)
 	munmap((void *)(uintptr_t)fixture->window.base, fixture->window.size);
 }
 
+void fixture_limit_memory(struct fixture *fixture, uint64_t limit)
+{
+	int fd;
+
+	must(!quota_make(&fd) && !device_memory_share(&fixture->session, fd, 1),
+		"no page of quotas");
+	quota_open(fixture->session.memory.page, 1);
+	quota_set_limit(fixture->session.memory.page, limit);
+}
+
 static void take_reply(struct fixture *fixture, uint32_t lane)
 {
 	const struct vgpu_reply_slot *slot =

@@ -34,6 +34,9 @@ struct fixture {
 void fixture_init(struct fixture *fixture);
 void fixture_deinit(struct fixture *fixture);
 
+/* Limits the device memory of the VM, of which the session is the only one. */
+void fixture_limit_memory(struct fixture *fixture, uint64_t limit);
+
 /*
  * Runs a call of guest thread `lane` here and now, whatever thread would run it. The
  * reply, if asked for, is taken from the slot.

@@ -127,7 +127,6 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 	session->shm_size = assign->shm_size;
 	session->area_off = assign->area_off;
 	session->extents_off = assign->extents_off;
-	session->device_quota = assign->device_memory;
 	if (assign->handles && assign->handles < OBJECTS_MAX)
 		session->totals.n_max = assign->handles;
 	session->totals.image_bytes_max =

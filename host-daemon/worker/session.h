@@ -44,7 +44,6 @@ struct session {
 	uint64_t shm_size;
 	uint64_t area_off;
 	uint64_t extents_off;
-	uint64_t device_quota; /* of the VM's device memory, 0: no limit of ours */
 	const struct driver *driver;
 	struct worker_stats *stats;
 	uint8_t *area; /* the channel's, at W + area_off */

@@ -58,7 +58,7 @@ static void begin(uint64_t quota)
 	n_arrays = n_textures = n_copies = 0;
 	fixture_init(&fixture);
 	fixture_enter(&fixture, 0);
-	fixture.session.device_quota = quota;
+	fixture_limit_memory(&fixture, quota);
 	fixture.driver.table.cuArray3DCreate_v2 = make_array;
 	fixture.driver.table.cuArrayDestroy = end_array;
 	fixture.driver.table.cuMemcpy3DAsync_v2 = copy_box;

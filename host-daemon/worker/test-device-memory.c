@@ -21,9 +21,9 @@ static void begin(uint64_t quota)
 	int fd;
 
 	fixture_init(&fixture);
-	fixture.session.device_quota = quota;
 	check_eq(quota_make(&fd), 0);
 	check_eq(quota_map(&page, fd), 0);
+	quota_set_limit(page, quota);
 	quota_open(page, MINE);
 	quota_open(page, THEIRS);
 	check_eq(device_memory_share(&fixture.session, fd, MINE), 0);
@@ -77,6 +77,35 @@ TEST(what_another_worker_writes_costs_memory_and_no_more)
 	check_eq(page->used[MINE - 1], 1000);
 	check(!device_memory_charge(session, 1));
 	check(!device_memory_charge(session, UINT64_MAX));
+	end();
+}
+
+TEST(a_limit_that_is_changed_counts_at_once)
+{
+	struct session *session = &fixture.session;
+	size_t total = 0;
+
+	begin(1000);
+	check(device_memory_charge(session, 600));
+	quota_set_limit(page, 4000);
+	quota_set(page, THEIRS, 3000);
+	total = device_memory_limit(session, 1 << 20);
+	check_eq(total, 4000);
+	check(device_memory_charge(session, 400));
+	check(!device_memory_charge(session, 1));
+	/* Less than is held: nothing more, and what is given back is no longer held. */
+	quota_set_limit(page, 2000);
+	check(!device_memory_charge(session, 1));
+	device_memory_refund(session, 1000);
+	quota_set(page, THEIRS, 1500);
+	check(device_memory_charge(session, 500));
+	check(!device_memory_charge(session, 1));
+	device_memory_refund(session, 500);
+	/* None any more. */
+	quota_set_limit(page, 0);
+	check(device_memory_charge(session, 1ull << 40));
+	check_eq(device_memory_limit(session, 1 << 20), 1 << 20);
+	device_memory_refund(session, 1ull << 40);
 	end();
 }
 

@@ -256,7 +256,7 @@ TEST(a_quota_bounds_what_a_guest_may_hold)
 	uint64_t address;
 
 	begin();
-	fixture.session.device_quota = 8192;
+	fixture_limit_memory(&fixture, 8192);
 	address = alloc(8000);
 	check(address);
 	check_eq(alloc(1000), 0);

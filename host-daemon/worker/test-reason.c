@@ -130,7 +130,7 @@ TEST(a_limit_of_the_vm_is_named)
 	Vgpu__CuMemAllocV2Request request = VGPU__CU_MEM_ALLOC_V2_REQUEST__INIT;
 
 	begin();
-	fixture.session.device_quota = 1000;
+	fixture_limit_memory(&fixture, 1000);
 	request.bytesize = 1001;
 	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuMemAlloc_v2, VGPU_FRAME_REPLY,
 			 &request.base),

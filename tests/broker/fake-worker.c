@@ -356,7 +356,7 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 		"worker");
 	stats->launches = 41;
 	stats->launches++;
-	stats->bytes_h2d = assign->device_memory;
+	stats->bytes_h2d = assign->handles;
 
 	if (!strncmp(comm, "image-", 6) && strcmp(comm, "image-flood") != 0)
 		handle_images(comm + 6);

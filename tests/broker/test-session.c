@@ -15,7 +15,7 @@
 
 static const struct pair_options options = {
 	.worker = FAKE_WORKER,
-	.vm_lines = "size = 256M\ndevice-memory = 77\n",
+	.vm_lines = "size = 256M\nhandles = 77\n",
 };
 
 static struct pair pair;

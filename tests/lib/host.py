@@ -87,6 +87,18 @@ class Host:
             assert time.monotonic() < end, f"no {pattern!r} in the log:\n{self.text()}"
             time.sleep(0.01)
 
+    def reload(self, *changes):
+        """Replaces each (line, by another line) in the configuration, and has it read."""
+        config = Path(self.folder.name) / "vgpud.conf"
+        text = config.read_text()
+        for old, new in changes:
+            assert f"\n{old}\n" in text, text
+            text = text.replace(f"\n{old}\n", f"\n{new}\n")
+        n_before = len(re.findall("is in force", self.text()))
+        config.write_text(text)
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for("is in force", n_before + 1)
+
     def alive(self, pid):
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii") as f:

@@ -160,6 +160,34 @@ def test_device_memory_of_all_processes(host, api):
     last.close()
 
 
+def test_device_memory_that_is_changed(host, api):
+    """A reload changes it for the processes that run as for those that begin."""
+    older = Channel(api, host.socket)
+    prepare(older)
+    hold(older, 8)
+    host.reload(("device-memory = 64M", "device-memory = 128M"))
+    newer = Channel(api, host.socket)
+    prepare(newer)
+    assert memory_info(older) == memory_info(newer) == (64 << 20, 128 << 20)
+    for channel in (newer, older):
+        result, _ = channel.call("cuMemAlloc_v2", bytesize=24 << 20)
+        assert result == 0, result
+    hold(older, 2)
+    hold(newer, 0)
+    ended = len(re.findall("session ended", host.text()))
+    host.reload(("device-memory = 128M", "device-memory = 64M"))
+    newest = Channel(api, host.socket)  # by the new broker
+    prepare(newest)
+    for channel in (older, newer, newest):
+        assert memory_info(channel) == (0, 64 << 20), memory_info(channel)
+        hold(channel, 0)
+    older.close()
+    host.wait_for("session ended", ended + 1)
+    hold(newer, 5)
+    newer.close()
+    newest.close()
+
+
 def test_arena(host, api):
     """256 MiB of shared memory: more arena than that is not to be had."""
     channel = Channel(api, host.socket)

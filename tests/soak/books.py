@@ -93,7 +93,8 @@ def quota_in_use(keeper):
     for fd in os.listdir(folder):
         try:
             if os.readlink(f"{folder}/{fd}").startswith("/memfd:vgpu-quota "):
-                used += sum(n for n, in struct.iter_unpack("<Q", read(f"{folder}/{fd}")[8:]))
+                slots = read(f"{folder}/{fd}")[16:]
+                used += sum(n for n, in struct.iter_unpack("<Q", slots))
         except OSError:
             continue
     return used
