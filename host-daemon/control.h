@@ -113,9 +113,9 @@ struct control_assign {
 	uint32_t n_extents;
 	uint64_t window_base;
 	uint64_t window_size;
-	uint64_t image_memory;	/* bytes of code it may hold, 0: what the worker thinks */
-	uint32_t handles;	/* objects it may have, 0: what the worker thinks */
-	uint32_t quota_slot;	/* its own in the page, from 1 */
+	uint64_t image_memory; /* bytes of code it may hold, 0: what the worker thinks */
+	uint32_t handles;      /* objects it may have, 0: what the worker thinks */
+	uint32_t quota_slot;   /* its own in the page, from 1 */
 	uint32_t guest_pid;
 	uint32_t guest_api_version;
 	char guest_comm[16]; /* printable, for the log */

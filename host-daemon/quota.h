@@ -23,8 +23,8 @@
 #define QUOTA_SLOTS 8190u
 
 struct quota_page {
-	uint64_t limit;	  /* bytes of all slots together, 0: no limit of ours */
-	uint64_t n_slots; /* that were given out so far: 1 to that number */
+	uint64_t limit;		    /* bytes of all slots together, 0: no limit of ours */
+	uint64_t n_slots;	    /* that were given out so far: 1 to that number */
 	uint64_t used[QUOTA_SLOTS]; /* bytes; of slot n at n - 1 */
 };
 

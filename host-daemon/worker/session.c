@@ -140,8 +140,8 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 	if (!r)
 		r = device_memory_share(session, fds->quota, assign->quota_slot);
 	if (!r)
-		r = arena_init(session, fds->memory, assign->first_extent,
-			assign->n_extents);
+		r = arena_init(
+			session, fds->memory, assign->first_extent, assign->n_extents);
 	if (r)
 		return vgpu_error_trace(r);
 	vgpu_ring_consumer_init(&session->consumer, session->area);

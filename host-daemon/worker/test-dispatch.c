@@ -813,8 +813,8 @@ TEST(attributes_of_a_launch_are_checked_and_its_events_translated)
 	check_eq(fake_counts.launches, 3);
 
 	check_eq(launch_with(function, attributes, 33 * one), CUDA_ERROR_INVALID_VALUE);
-	check_eq(launch_with(function, attributes, 2 * one - 1),
-		CUDA_ERROR_INVALID_VALUE);
+	check_eq(
+		launch_with(function, attributes, 2 * one - 1), CUDA_ERROR_INVALID_VALUE);
 	event->value.launchCompletionEvent.event = (CUevent)(uintptr_t)function;
 	check_eq(launch_with(function, attributes, 2 * one), CUDA_ERROR_INVALID_HANDLE);
 	event->value.launchCompletionEvent.event = NULL;

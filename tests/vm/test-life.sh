@@ -183,17 +183,20 @@ test_machine_that_is_killed_leaves_nothing_and_the_next_one_computes() {
 }
 
 # The program goes on for as long as this takes, however slow the machine is: what
-# tells the guest that it is over is a quota, within which another program works at last.
+# tells the guest that it is over is a quota, within which another program works at last:
+# with the first it gets one of its three arrays, which leaves the other program enough.
 test_broker_is_killed_and_replaced_under_a_program_in_the_guest() {
 	local broker pid big="$build/tests/e2e/e2e-vectoradd"
 	host
+	echo "device-memory = 40M" >>vgpud.conf
+	kill -HUP "$vgpud_pid"
+	until grep -q "is in force" vgpud.log; do sleep 0.05; done
 	machine out --add "$big" -- "
 		\$checked 0 1 256 &
 		echo pid \$!
-		sleep 40
+		until $big 8388608 2>/dev/null; do sleep 0.5; done
 		kill -TERM \$!
-		wait \$!
-		$big 8388608"
+		wait \$!"
 	until_says out computing
 	pid=$(sed -n 's/^pid //p' out)
 	for signal in KILL USR2 KILL HUP KILL; do
@@ -210,6 +213,8 @@ test_broker_is_killed_and_replaced_under_a_program_in_the_guest() {
 	done
 	same "ends of the session" \
 		"$(grep -c "session ended .*pid=$pid " vgpud.log || true)" 0
+	sed -i 's/^device-memory = .*/device-memory = 1G/' vgpud.conf
+	kill -HUP "$vgpud_pid"
 	wait "$machine"
 	has out "vectorAdd: 8388608 values, 0 wrong: PASS"
 	grep -q "rounds right" out
