@@ -85,11 +85,11 @@ struct keeper {
 	struct watch watch;
 	int64_t start_at;	  /* ms, not 0: when to try again to start a broker */
 	unsigned int n_shortages; /* brokers in a row that the host had no room for */
-	bool on_trial;	   /* the broker is to be the program on the disk */
-	bool broker_ready; /* this broker said so */
-	bool is_broker_gone; /* what it said is heard, and not answered */
-	bool replacing;	   /* it was killed on purpose */
-	bool ready;	   /* one said so once */
+	bool on_trial;		  /* the broker is to be the program on the disk */
+	bool broker_ready;	  /* this broker said so */
+	bool is_broker_gone;	  /* what it said is heard, and not answered */
+	bool replacing;		  /* it was killed on purpose */
+	bool ready;		  /* one said so once */
 	bool draining;
 	int64_t drain_end;
 	int status; /* exit status so far */
@@ -841,6 +841,8 @@ int keeper_run(struct config **configp, const char *text, const char *path)
 	r = keeper_init(&keeper, text);
 	if (!r)
 		r = run(&keeper);
+	if (r < 0)
+		vgpu_log_error("vgpud ends: %s", strerror(-r));
 	keeper_deinit(&keeper);
 	if (r)
 		return EXIT_FAILURE;

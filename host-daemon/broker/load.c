@@ -54,7 +54,11 @@ int load_config(int fd, const char *name, char **textp, struct config **configp)
 	free(error);
 	if (r)
 		return r == CONFIG_E_INVALID ? EXIT_USAGE : EXIT_FAILURE;
-	return paths_complete(*configp) ? EXIT_FAILURE : 0;
+	r = paths_complete(*configp);
+	if (r)
+		vgpu_log_error(
+			"vgpud cannot tell where it is installed: %s", strerror(-r));
+	return r ? EXIT_FAILURE : 0;
 }
 
 /* All processes of vgpud log to their standard error, wherever that leads. */

@@ -494,6 +494,27 @@ static int run_vgpud(const char *arguments)
 	return WEXITSTATUS(system(command));
 }
 
+TEST(too_few_descriptors_are_named_as_the_cause)
+{
+	char path[128], command[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/vgpud.conf", test_tmpdir());
+	file = fopen(path, "w");
+	fprintf(file,
+		"[vgpud]\ndriver = null\n[vm a]\nsocket = %s/a\n[vm b]\nsocket = %s/b\n",
+		test_tmpdir(), test_tmpdir());
+	fclose(file);
+	for (int n = 8; n <= 18; n++) {
+		/* Wherever they run out. A vgpud that starts all the same is ended. */
+		snprintf(command, sizeof(command),
+			"(ulimit -n %d; exec timeout 20 %s --config %s) 2>&1 | "
+			"grep -qi 'error: .*too many open files'",
+			n, VGPUD, path);
+		check_eq(system(command), 0);
+	}
+}
+
 TEST(options_are_answered_and_mistakes_refused)
 {
 	char arguments[256];
