@@ -80,8 +80,7 @@ static int claim(struct shim_channel *channel)
 	}
 	shim_reason_note(SHIM_REASON_REFUSED,
 		"all %u places for processes of this virtual machine are taken: end one, "
-		"or "
-		"raise max-processes = and size = in its section of vgpud.conf on the "
+		"or raise max-processes = and size = in its section of vgpud.conf on the "
 		"host",
 		channel->transport.header->n_channels);
 	return -EAGAIN;

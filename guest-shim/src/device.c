@@ -83,8 +83,7 @@ static CUresult choose_visible(void)
 	if (!devices.n_visible) {
 		shim_reason_note(SHIM_REASON_VISIBLE,
 			"CUDA_VISIBLE_DEVICES=%.128s names none of the %d devices of "
-			"this "
-			"virtual machine, or one of them twice",
+			"this virtual machine, or one of them twice",
 			getenv("CUDA_VISIBLE_DEVICES"), devices.n_all);
 		return CUDA_ERROR_NO_DEVICE;
 	}

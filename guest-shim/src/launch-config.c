@@ -27,8 +27,7 @@ static CUresult take_attribute(
 	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
 		shim_reason_tell(SHIM_REASON_ATTRIBUTE,
 			"a launch fails with CUDA_ERROR_NOT_SUPPORTED (801): nodes of "
-			"graphs "
-			"that a device updates are not remoted");
+			"graphs that a device updates are not remoted");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		if (!vgpu_launch_attribute_copy(attribute, from))

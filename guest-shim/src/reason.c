@@ -98,8 +98,7 @@ void shim_reason_of_version(uint32_t version)
 {
 	shim_reason_note(SHIM_REASON_VERSION,
 		"the host speaks protocol version %u, this libcuda.so.1 version %u: "
-		"install "
-		"the guest package of the host's release",
+		"install the guest package of the host's release",
 		version, VGPU_PROTOCOL_VERSION);
 }
 
@@ -120,8 +119,7 @@ void shim_reason_tell_fork(void)
 {
 	say(KEY_OF_REASON | SHIM_REASON_FORKED, "cuInit", CUDA_ERROR_NOT_INITIALIZED,
 		"this process was forked from one that had called cuInit, and so can "
-		"never "
-		"use CUDA: fork first, or start the program anew (in Python: "
+		"never use CUDA: fork first, or start the program anew (in Python: "
 		"multiprocessing's start method spawn)");
 }
 

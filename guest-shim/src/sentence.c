@@ -26,13 +26,11 @@ struct sentence {
 static const struct sentence of_device[] = {
 	{ EACCES, "this user may not open the vGPU device ",
 		" (PCI device 1af4:1110): add the user to the group vgpu (usermod -aG "
-		"vgpu "
-		"USER) and log in again; install.sh of the guest package makes that "
+		"vgpu USER) and log in again; install.sh of the guest package makes that "
 		"group" },
 	{ EPERM, "the kernel lets no program map the vGPU device ",
 		": it is locked down, as under Secure Boot; switch Secure Boot off in "
-		"this "
-		"virtual machine, or boot it without lockdown=" },
+		"this virtual machine, or boot it without lockdown=" },
 	{ EROFS, "/sys is read-only here, so no program can open the vGPU device ",
 		": give a container /sys/devices writable (docker run -v "
 		"/sys/devices:/sys/devices), a systemd unit ProtectKernelTunables=no" },
@@ -41,8 +39,7 @@ static const struct sentence of_device[] = {
 		"machine with the device at vgpud's socket" },
 	{ ENOENT, "there is no ",
 		" to find PCI devices in: mount /sys, and attach a vGPU device (PCI "
-		"device "
-		"1af4:1110, ivshmem) to the virtual machine" },
+		"device 1af4:1110, ivshmem) to the virtual machine" },
 };
 
 static const struct sentence of_socket[] = {
@@ -53,8 +50,7 @@ static const struct sentence of_socket[] = {
 		", which VGPU_SOCKET names: start vgpud" },
 	{ EACCES, "this user may not use the socket ",
 		", which VGPU_SOCKET names: let socket-group = in vgpud.conf be a group "
-		"of "
-		"the user" },
+		"of the user" },
 	{ ETIMEDOUT, "vgpud does not answer at the socket ", ": see its log" },
 	{ ECONNRESET, "vgpud closed the connection to the socket ", ": see its log" },
 };
@@ -78,8 +74,7 @@ void shim_sentence_of_device(char text[SHIM_SENTENCE_SIZE], const char *name, in
 	if (!name)
 		snprintf(text, SHIM_SENTENCE_SIZE,
 			"this machine has no vGPU device (PCI device 1af4:1110, "
-			"ivshmem): "
-			"attach one to the virtual machine, as QEMU's -device "
+			"ivshmem): attach one to the virtual machine, as QEMU's -device "
 			"ivshmem-doorbell does");
 	else if (!find(text, of_device, sizeof(of_device) / sizeof(of_device[0]), name,
 			 error))
@@ -103,8 +98,7 @@ static void of_dead_worker(char text[SHIM_SENTENCE_SIZE], uint64_t signal)
 
 	snprintf(text, SHIM_SENTENCE_SIZE,
 		"the process that served this one on the host died%s%s%s: vgpud's log "
-		"says "
-		"more; please report it, unless somebody killed it",
+		"says more; please report it, unless somebody killed it",
 		name ? " (" : "", name ? name : "", name ? ")" : "");
 }
 
@@ -112,8 +106,8 @@ static void of_dead_worker(char text[SHIM_SENTENCE_SIZE], uint64_t signal)
 static const char *const of_channel[_VGPU_REASON_N] = {
 	[VGPU_REASON_NO_DEVICE] =
 		"the driver on the host does not start, or has no device: nvidia-smi has "
-		"to "
-		"work there, or set driver = soft in vgpud.conf; vgpud's log says more",
+		"to work there, or set driver = soft in vgpud.conf; vgpud's log says "
+		"more",
 	[VGPU_REASON_LIMIT] =
 		"the shared memory of this virtual machine has no room for one more "
 		"process: end one, or raise size = in its section of vgpud.conf on the "
@@ -123,8 +117,7 @@ static const char *const of_channel[_VGPU_REASON_N] = {
 	[VGPU_REASON_PROTOCOL] =
 		"the host ended the session, because what this process sent broke the "
 		"protocol: a program that writes beyond its memory does that; if this "
-		"one "
-		"does not, please report it",
+		"one does not, please report it",
 	[VGPU_REASON_SHUTDOWN] =
 		"vgpud on the host was told to stop: once it runs again, restart the "
 		"virtual machine, or detach and attach its vGPU device",
@@ -145,8 +138,7 @@ void shim_sentence_of_channel(
 	case VGPU_REASON_PROCESSES:
 		snprintf(text, SHIM_SENTENCE_SIZE,
 			"this virtual machine may have %llu processes on the GPU, and "
-			"has "
-			"them: end one, or raise max-processes = in its section of "
+			"has them: end one, or raise max-processes = in its section of "
 			"vgpud.conf on the host",
 			detail);
 		return;
@@ -154,17 +146,15 @@ void shim_sentence_of_channel(
 		snprintf(text, SHIM_SENTENCE_SIZE,
 			"the host may serve %llu processes of all virtual machines "
 			"together, and does: end one, or raise max-workers = in "
-			"vgpud.conf "
-			"on the host",
+			"vgpud.conf on the host",
 			detail);
 		return;
 	case VGPU_REASON_HOST_MEMORY:
 		snprintf(text, SHIM_SENTENCE_SIZE,
 			"the host ended the session: the processes of this virtual "
-			"machine "
-			"held more than the %llu MiB of the host's memory that they may, "
-			"and this one held most; use less, or raise host-memory = in its "
-			"section of vgpud.conf",
+			"machine held more than the %llu MiB of the host's memory that "
+			"they may, and this one held most; use less, or raise "
+			"host-memory = in its section of vgpud.conf",
 			detail);
 		return;
 	case VGPU_REASON_WORKER_DIED:

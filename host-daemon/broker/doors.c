@@ -442,7 +442,7 @@ void doors_forget_vm(struct doors *doors, uint64_t id)
 	let_go(doors, vm);
 }
 
-/* Returns: the descriptor to poll, -1 while the door is deaf. */
+/* Returns: the descriptor to poll, -1 while it takes no connections. */
 static int listening_fd(const struct door *door)
 {
 	return door->deaf_until && doors_now() < door->deaf_until ? -1

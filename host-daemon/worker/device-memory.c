@@ -190,14 +190,13 @@ static CUresult refuse(const struct session *session, uint64_t size, bool is_quo
 		reason_say(VGPU_REPLY_REASON_LIMIT,
 			"%llu bytes more would pass the %llu bytes of device memory that "
 			"this VM may have: device-memory = in vgpud.conf on the host "
-			"sets "
-			"that",
+			"sets that",
 			(unsigned long long)size, (unsigned long long)quota(session));
 	else
 		reason_say(VGPU_REPLY_REASON_LIMIT,
 			"the device has no %llu bytes of free memory in a row: free "
-			"some, "
-			"or with softgpu set softgpu-memory = in vgpud.conf on the host",
+			"some, or with softgpu set softgpu-memory = in vgpud.conf on the "
+			"host",
 			(unsigned long long)size);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
