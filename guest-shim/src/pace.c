@@ -18,7 +18,7 @@
 #define YIELD_NS 3000ull
 #define TOGETHER_WAITS 16u
 #define LATE_WAITS 16u
-#define DEAF_WAITS 16u
+#define SLOW_WAKE_WAITS 16u
 
 static void count_down(uint32_t *n)
 {
@@ -32,7 +32,7 @@ static void count_wait(struct shim_pace *pace)
 	count_down(&pace->n_crowded);
 	count_down(&pace->n_together);
 	count_down(&pace->n_late);
-	count_down(&pace->n_deaf);
+	count_down(&pace->n_slow_wake);
 }
 
 bool shim_pace_yields(const struct shim_pace *pace)
@@ -63,9 +63,9 @@ void shim_pace_note_late(struct shim_pace *pace)
 		pace->n_late = LATE_WAITS;
 }
 
-void shim_pace_note_deaf(struct shim_pace *pace)
+void shim_pace_note_slow_wake(struct shim_pace *pace)
 {
-	pace->n_deaf = DEAF_WAITS;
+	pace->n_slow_wake = SLOW_WAKE_WAITS;
 }
 
 void shim_pace_note_woken(struct shim_pace *pace, uint64_t waited_ns)

@@ -14,7 +14,7 @@
  *	late		work whose length is known was not over when it should have been:
  *			other work lies in front of it; it is spun for with the
  *			processor kept, no longer
- *	deaf		a host that slept was not awake in the time that this takes where
+ *	slow wake	a host that slept was not awake in the time that this takes where
  *			it has a processor of its own: nobody spins for that longer
  *
  * All but the first are assumed for a number of waits, then tried again.
@@ -25,13 +25,13 @@
 
 /* What it counts makes the thread spin less; starts as {}. */
 struct shim_pace {
-	uint32_t n_long;     /* waits in a row that were far longer than a spin */
-	uint32_t n_crowded;  /* waits to come for which others want the processor */
-	uint32_t n_together; /* waits to come for which the host runs here */
-	uint32_t n_late;     /* waits to come for which a device is late */
-	uint32_t n_deaf;     /* waits to come for which a host that sleeps is late */
-	uint64_t asked_ns;   /* when a poller let its query travel */
-	bool rang;	     /* the host slept when this thread last submitted */
+	uint32_t n_long;      /* waits in a row that were far longer than a spin */
+	uint32_t n_crowded;   /* waits to come for which others want the processor */
+	uint32_t n_together;  /* waits to come for which the host runs here */
+	uint32_t n_late;      /* waits to come for which a device is late */
+	uint32_t n_slow_wake; /* waits to come for which a host that sleeps is late */
+	uint64_t asked_ns;    /* when a poller let its query travel */
+	bool rang;	      /* the host slept when this thread last submitted */
 };
 
 /* Whether this wait may give the processor up and look again, once it was eager. */
@@ -47,7 +47,7 @@ void shim_pace_note_come(struct shim_pace *pace, uint64_t away_ns);
 void shim_pace_note_late(struct shim_pace *pace);
 
 /* A host that slept was not awake in time. */
-void shim_pace_note_deaf(struct shim_pace *pace);
+void shim_pace_note_slow_wake(struct shim_pace *pace);
 
 /* A wait ended by being woken, after so long. */
 void shim_pace_note_woken(struct shim_pace *pace, uint64_t waited_ns);

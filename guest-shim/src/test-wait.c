@@ -119,11 +119,11 @@ TEST(a_host_that_slept_is_given_the_time_to_wake_up)
 			continue;
 		check(ns > WAKES_NS);
 		/* Next time it is known that it has no processor to do so. */
-		check(pace.n_deaf);
-		pace.n_deaf = 1;
+		check(pace.n_slow_wake);
+		pace.n_slow_wake = 1;
 		pace.rang = true;
 		wait_in_vain_ns(&pace);
-		check_eq(pace.n_deaf, 1);
+		check_eq(pace.n_slow_wake, 1);
 		return;
 	}
 	test_skip("others wanted the processor each of %d times", TRIES);

@@ -130,7 +130,7 @@ static bool spin_at_pace(struct shim_wait *wait, struct shim_pace *pace)
 		return false;
 	if (now - wait->started_ns > SPIN_NS + wait->worth_ns + wait->wakes_ns) {
 		if (wait->wakes_ns)
-			shim_pace_note_deaf(pace);
+			shim_pace_note_slow_wake(pace);
 		return false;
 	}
 	wait->looked_ns = now;
@@ -141,7 +141,7 @@ static bool spin_at_pace(struct shim_wait *wait, struct shim_pace *pace)
 /* What this wait is for was submitted just now. */
 static void note_host(struct shim_wait *wait, struct shim_pace *pace)
 {
-	wait->wakes_ns = pace->rang && !pace->n_deaf ? HOST_WAKES_NS : 0;
+	wait->wakes_ns = pace->rang && !pace->n_slow_wake ? HOST_WAKES_NS : 0;
 	pace->rang = false;
 }
 
