@@ -192,12 +192,7 @@ class Machine:
 
     def stop(self):
         if self.process and self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+            tool.end_process(self.process, STOP_SECONDS)
 
     # What is known at its end
 

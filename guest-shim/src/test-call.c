@@ -17,6 +17,7 @@
 
 #include "call.h"
 #include "context.h"
+#include "fake-host.h"
 #include "words.h"
 
 #define PARAMS_MAX 6000u
@@ -139,50 +140,23 @@ static void *host_main(void *argument)
 	return argument;
 }
 
-static void nap(struct shim_transport *transport, const uint32_t *word, uint32_t seen,
-	uint32_t timeout_us)
-{
-	sched_yield();
-}
-
-static uint64_t not_silent(struct shim_transport *transport)
-{
-	return 0;
-}
-
 /* The state of the process, as a forked child finds it: wiped. */
 static uint32_t *state;
 
 static void begin(void)
 {
-	static const struct shim_transport_ops ops = { .sleep = nap,
-		.silence_ns = not_silent };
-	static struct vgpu_channel_entry entry = { .state = VGPU_CHANNEL_OPEN };
-	uint8_t *area = mmap(NULL, VGPU_AREA_SIZE, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	pthread_t thread;
 
 	state = mmap(
 		NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	check(area != MAP_FAILED && state != MAP_FAILED);
+	check(state != MAP_FAILED);
 	check_eq(madvise(state, page, MADV_WIPEONFORK), 0);
 	*state = SHIM_READY;
-	vgpu_ring_consumer_init(&host.consumer, area);
-	shim_channel.transport.ops = &ops;
-	shim_channel.entry = &entry;
-	shim_channel.control = (struct vgpu_channel_control *)area;
-	shim_channel.words = (struct vgpu_word *)(area + VGPU_WORDS_OFF);
-	shim_channel.slots = area + VGPU_SLOTS_OFF;
-	shim_statep = state;
-	check_eq(shim_call_setup(), 0);
-	check_eq(shim_thread_setup(), 0);
+	fake_host_start(state, &host.consumer, host_main);
 	shim_context_setup(1);
 	context = shim_context_primary(0);
 	context->is_live = 1;
 	check_eq(shim_context_push(context), CUDA_SUCCESS);
-	check_eq(pthread_create(&thread, NULL, host_main, NULL), 0);
-	check_eq(pthread_detach(thread), 0);
 }
 
 /* What closes the channel at exit knows nothing of this one. */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -19,6 +18,7 @@
 #include "vgpu/ring.h"
 
 #include "call.h"
+#include "fake-host.h"
 #include "reason.h"
 #include "sentence.h"
 
@@ -79,46 +79,16 @@ static void *host_main(void *argument)
 	return argument;
 }
 
-static void nap(struct shim_transport *transport, const uint32_t *word, uint32_t seen,
-	uint32_t timeout_us)
-{
-	sched_yield();
-}
-
-static uint64_t not_silent(struct shim_transport *transport)
-{
-	return 0;
-}
-
 static void begin(const char *level)
 {
-	static const struct shim_transport_ops ops = {
-		.sleep = nap,
-		.silence_ns = not_silent,
-	};
-	static struct vgpu_channel_entry entry = { .state = VGPU_CHANNEL_OPEN };
-	uint8_t *area = mmap(NULL, VGPU_AREA_SIZE, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pthread_t thread;
-
 	state = calloc(1, sizeof(*state));
-	check(area != MAP_FAILED && state);
+	check(state);
 	*state = SHIM_READY;
-	vgpu_ring_consumer_init(&host.consumer, area);
-	shim_channel.transport.ops = &ops;
-	shim_channel.entry = &entry;
-	shim_channel.control = (struct vgpu_channel_control *)area;
-	shim_channel.words = (struct vgpu_word *)(area + VGPU_WORDS_OFF);
-	shim_channel.slots = area + VGPU_SLOTS_OFF;
-	shim_statep = state;
-	check_eq(shim_call_setup(), 0);
-	check_eq(shim_thread_setup(), 0);
+	fake_host_start(state, &host.consumer, host_main);
 	setenv("VGPU_LOG", level, 1);
 	shim_reason_setup();
 	snprintf(log_path, sizeof(log_path), "%s/log", test_tmpdir());
 	check_eq(vgpu_log_open(log_path), 0);
-	check_eq(pthread_create(&thread, NULL, host_main, NULL), 0);
-	check_eq(pthread_detach(thread), 0);
 }
 
 static void end(void)

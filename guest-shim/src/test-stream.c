@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
 
 #include "test.h"
 #include "vgpu/g-driver.pb-c.h"
@@ -14,6 +13,7 @@
 
 #include "call.h"
 #include "context.h"
+#include "fake-host.h"
 #include "stream.h"
 #include "words.h"
 
@@ -100,43 +100,15 @@ static void *host_main(void *argument)
 	return argument;
 }
 
-static void nap(struct shim_transport *transport, const uint32_t *word, uint32_t seen,
-	uint32_t timeout_us)
-{
-	sched_yield();
-}
-
-static uint64_t not_silent(struct shim_transport *transport)
-{
-	return 0;
-}
-
 static void begin(void)
 {
-	static const struct shim_transport_ops ops = { .sleep = nap,
-		.silence_ns = not_silent };
-	static struct vgpu_channel_entry entry = { .state = VGPU_CHANNEL_OPEN };
 	static const uint32_t ready = SHIM_READY;
-	uint8_t *area = mmap(NULL, VGPU_AREA_SIZE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pthread_t thread;
 
-	check(area != MAP_FAILED);
-	vgpu_ring_consumer_init(&host.consumer, area);
-	shim_channel.transport.ops = &ops;
-	shim_channel.entry = &entry;
-	shim_channel.control = (struct vgpu_channel_control *)area;
-	shim_channel.words = (struct vgpu_word *)(area + VGPU_WORDS_OFF);
-	shim_channel.slots = area + VGPU_SLOTS_OFF;
-	shim_statep = &ready;
-	check_eq(shim_call_setup(), 0);
-	check_eq(shim_thread_setup(), 0);
+	fake_host_start(&ready, &host.consumer, host_main);
 	shim_context_setup(1);
 	context = shim_context_primary(0);
 	context->is_live = 1;
 	check_eq(shim_context_push(context), CUDA_SUCCESS);
-	check_eq(pthread_create(&thread, NULL, host_main, NULL), 0);
-	check_eq(pthread_detach(thread), 0);
 }
 
 /* What closes the channel at exit knows nothing of this one. */

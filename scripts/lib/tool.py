@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -146,6 +147,16 @@ def die_with_parent(signo):
             os._exit(EXIT_FAILURE)
 
     return prepare
+
+
+def end_process(process, seconds):
+    """Asks it to end, and has it end after so many seconds."""
+    process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def status_of(returncode):

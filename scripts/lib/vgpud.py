@@ -103,12 +103,7 @@ class Vgpud:
         if not self.process:
             return
         tool.shield_signals()
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        tool.end_process(self.process, STOP_SECONDS)
         self.process = None
 
     def __exit__(self, *_):

@@ -70,8 +70,17 @@ static void arm(void)
 	touch("armed");
 }
 
+/* The same with a guest of the socket transport connected, armed. */
+static void start_armed(const char *kind, unsigned int number, const char *when)
+{
+	start(kind, number, when);
+	arm();
+	guest_connect(&guest, pair.socket);
+}
+
 static void stop(void)
 {
+	guest_disconnect(&guest);
 	check_eq(pair_count_log(&pair, "the broker was ended by signal 9"), 1);
 	check_eq(pair_count_log(&pair, "no worker says"), 0);
 	pair_stop(&pair);
@@ -81,9 +90,7 @@ TEST(a_request_for_arena_that_was_not_answered_is_answered_as_it_was_meant)
 {
 	struct pair_session session;
 
-	start("control-out", CONTROL_GRANT, "before");
-	arm();
-	guest_connect(&guest, pair.socket);
+	start_armed("control-out", CONTROL_GRANT, "before");
 	guest_open(&guest, 0, "want");
 	guest_wait_for(guest_count_grants(&guest, 0));
 	guest_close(&guest, 0);
@@ -92,7 +99,6 @@ TEST(a_request_for_arena_that_was_not_answered_is_answered_as_it_was_meant)
 	check_eq(session.calls, 32);
 	check_eq(session.memsets, 8);
 	check_str(session.reason, "closed");
-	guest_disconnect(&guest);
 	stop();
 }
 
@@ -100,15 +106,12 @@ TEST(a_request_for_arena_that_was_answered_is_not_granted_again)
 {
 	struct pair_session session;
 
-	start("control-in", CONTROL_WANT, "before");
-	arm();
-	guest_connect(&guest, pair.socket);
+	start_armed("control-in", CONTROL_WANT, "before");
 	guest_open(&guest, 0, "want");
 	guest_wait_for(guest_count_grants(&guest, 0) == 2);
 	guest_close(&guest, 0);
 	pair_read_session(&pair, 0, &session);
 	check_eq(session.calls, 32);
-	guest_disconnect(&guest);
 	stop();
 }
 
@@ -116,16 +119,13 @@ TEST(a_session_that_was_opened_stays_open)
 {
 	struct pair_session session;
 
-	start("control-in", CONTROL_OPENED, "before");
-	arm();
-	guest_connect(&guest, pair.socket);
+	start_armed("control-in", CONTROL_OPENED, "before");
 	guest_open(&guest, 0, "app");
 	pair_wait_log(&pair, "the broker was ended by signal 9", 1);
 	guest_close(&guest, 0);
 	pair_read_session(&pair, 0, &session);
 	check_str(session.reason, "closed");
 	check_eq(pair_count_log(&pair, "session opened"), 1);
-	guest_disconnect(&guest);
 	stop();
 }
 
@@ -133,9 +133,7 @@ TEST(last_words_are_remembered)
 {
 	struct pair_session session;
 
-	start("control-in", CONTROL_ENDED, "after");
-	arm();
-	guest_connect(&guest, pair.socket);
+	start_armed("control-in", CONTROL_ENDED, "after");
 	guest_claim(&guest, 0, "protocol");
 	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
 	guest_wait(&guest, 0, VGPU_CHANNEL_DEAD);
@@ -143,7 +141,6 @@ TEST(last_words_are_remembered)
 	guest_close(&guest, 0);
 	pair_read_session(&pair, 0, &session);
 	check_str(session.reason, "protocol");
-	guest_disconnect(&guest);
 	stop();
 }
 
@@ -151,9 +148,7 @@ static void keep_an_image(const char *when)
 {
 	struct pair_session session;
 
-	start("control-in", CONTROL_KEEP, when);
-	arm();
-	guest_connect(&guest, pair.socket);
+	start_armed("control-in", CONTROL_KEEP, when);
 	guest_open(&guest, 0, "late-keep");
 	guest_wait_for(guest_count_grants(&guest, 0));
 	guest_close(&guest, 0);
@@ -164,7 +159,6 @@ static void keep_an_image(const char *when)
 	guest_close(&guest, 0);
 	pair_read_session(&pair, 1, &session);
 	check_eq(session.images_found, 1);
-	guest_disconnect(&guest);
 	stop();
 }
 
@@ -217,7 +211,6 @@ TEST(what_a_broker_said_before_it_died_is_heard)
 	guest_close(&guest, 0);
 	pair_read_session(&pair, 1, &session);
 	check_eq(session.images_found, 1);
-	guest_disconnect(&guest);
 	stop();
 }
 
@@ -238,7 +231,6 @@ TEST(a_guest_that_sleeps_is_woken_by_the_next_broker)
 	check(!r || errno == EAGAIN);
 	guest_wait(&guest, 0, VGPU_CHANNEL_OPEN);
 	guest_close(&guest, 0);
-	guest_disconnect(&guest);
 	stop();
 }
 
@@ -254,6 +246,5 @@ TEST(a_reset_that_was_half_carried_out_is_carried_out)
 	guest_ring(&guest);
 	guest_wait(&guest, 0, VGPU_CHANNEL_FREE);
 	guest_wait(&guest, 1, VGPU_CHANNEL_FREE);
-	guest_disconnect(&guest);
 	stop();
 }

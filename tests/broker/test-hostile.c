@@ -205,7 +205,8 @@ TEST_SECONDS(thousands_of_connections_cost_a_bounded_share, 60)
 	for (int i = 0; i < N_CONNECTIONS; i++) {
 		int fd = guest_try_connect(i % 2 ? qemu_socket() : pair.socket);
 
-		/* While the door takes no connections the queue is full, and connecting waits. */
+		/* While the door takes no connections the queue is full, and connecting
+		 * waits. */
 		check(fd >= 0);
 		close(fd);
 		if (i % 500 == 0)
