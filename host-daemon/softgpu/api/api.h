@@ -148,6 +148,7 @@ struct CUevent_st {
 	struct sched_mark *next; /* of a launch that is being made; graph_lock */
 	/* That was in a captured stream; graph_lock to write, atomic. */
 	struct capture_event *captured;
+	bool is_ended; /* graph_lock */
 };
 
 struct CUfunc_st {

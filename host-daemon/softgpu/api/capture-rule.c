@@ -146,6 +146,15 @@ void capture_forget_event(CUevent event)
 	pthread_mutex_unlock(&graph_lock);
 }
 
+void capture_end_event(CUevent event)
+{
+	pthread_mutex_lock(&graph_lock);
+	/* A call of another thread may still have it, and shall not capture it now. */
+	event->is_ended = true;
+	capture_drop_event(event);
+	pthread_mutex_unlock(&graph_lock);
+}
+
 CUresult capture_refuse_event(CUevent event)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -163,8 +172,12 @@ CUresult capture_refuse_event(CUevent event)
 /* The event is what the lane has come to. */
 static CUresult event_capture(CUevent event, const struct capture_lane *lane)
 {
-	struct capture_event *captured = calloc(1, sizeof(*captured));
+	struct capture_event *captured;
 
+	/* Partner: capture_end_event(). */
+	if (event->is_ended)
+		return CUDA_ERROR_INVALID_HANDLE;
+	captured = calloc(1, sizeof(*captured));
 	if (!captured || capture_list_copy(&captured->before, &lane->before)) {
 		if (captured)
 			free(captured->before.nodes);

@@ -48,6 +48,7 @@ bool capture_wait(
 
 /* An event that is recorded anew, or goes; the second one with graph_lock. */
 void capture_forget_event(CUevent event);
+void capture_end_event(CUevent event); /* from now on it is not captured */
 void capture_drop_event(CUevent event);
 
 /* A stream that goes, or all of a context. */

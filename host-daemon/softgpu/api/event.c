@@ -14,7 +14,7 @@
 static void event_end(struct object *object)
 {
 	object_leave(object);
-	capture_forget_event((CUevent)object);
+	capture_end_event((CUevent)object);
 }
 
 static void event_release(struct object *object)
