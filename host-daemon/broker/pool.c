@@ -104,14 +104,18 @@ static unsigned int rest(unsigned int limit, unsigned int used)
 	return used < limit ? limit - used : 0;
 }
 
-static int handle_turn(struct loop_timer *timer)
+/* At the end of a timer, which is at that offset in the pool. */
+static int update_on_timer(struct loop_timer *timer, size_t offset)
 {
-	struct worker_pool *pool =
-		(struct worker_pool *)((char *)timer -
-				       offsetof(struct worker_pool, turn));
+	struct worker_pool *pool = (struct worker_pool *)((char *)timer - offset);
 
 	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
 	return 0;
+}
+
+static int handle_turn(struct loop_timer *timer)
+{
+	return update_on_timer(timer, offsetof(struct worker_pool, turn));
 }
 
 /* Lets channels have a worker as the rates of their VMs allow; others wait on. One that
@@ -184,12 +188,7 @@ static struct channel *choose_channel(struct broker *broker)
 
 static int handle_rest_over(struct loop_timer *timer)
 {
-	struct worker_pool *pool =
-		(struct worker_pool *)((char *)timer -
-				       offsetof(struct worker_pool, rest));
-
-	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
-	return 0;
+	return update_on_timer(timer, offsetof(struct worker_pool, rest));
 }
 
 static void give_workers(struct broker *broker)
@@ -247,12 +246,7 @@ void pool_update(struct broker *broker)
 
 static int handle_pause_over(struct loop_timer *timer)
 {
-	struct worker_pool *pool =
-		(struct worker_pool *)((char *)timer -
-				       offsetof(struct worker_pool, pause));
-
-	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
-	return 0;
+	return update_on_timer(timer, offsetof(struct worker_pool, pause));
 }
 
 void pool_handle_failure(struct broker *broker, uint32_t reason)
@@ -272,12 +266,7 @@ void pool_handle_failure(struct broker *broker, uint32_t reason)
 
 static int handle_shortage_over(struct loop_timer *timer)
 {
-	struct worker_pool *pool =
-		(struct worker_pool *)((char *)timer -
-				       offsetof(struct worker_pool, shortage));
-
-	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
-	return 0;
+	return update_on_timer(timer, offsetof(struct worker_pool, shortage));
 }
 
 void pool_handle_no_worker(struct broker *broker, int error)
