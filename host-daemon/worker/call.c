@@ -52,6 +52,15 @@ static void publish(struct call *call, struct vgpu_reply_slot *slot, uint32_t si
 			"VM %s: the guest cannot be interrupted.", call->session->vm);
 }
 
+void call_names_context(struct call *call, struct context *context)
+{
+	for (uint32_t i = 0; i < call->n_named; i++)
+		if (call->named[i] == context)
+			return;
+	if (call->n_named < CALL_NAMED_MAX)
+		call->named[call->n_named++] = context;
+}
+
 /* A reply that is nothing but field 1, the result. */
 static uint32_t pack_bare(uint8_t *body, CUresult result)
 {
@@ -85,29 +94,36 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 	publish(call, slot, size);
 }
 
-/* A call that needs no current context tells of the fault of the one that it is about. */
-static struct context *context_of_fault(const struct call *call)
+/* Whether the driver says that a context is broken. */
+static bool is_broken(struct call *call, struct context *context)
 {
-	if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT)
-		return call->context;
-	return call->names_two ? NULL : call->named;
+	const struct vgpu_driver *driver = call->driver;
+
+	return driver->cuStreamQuery &&
+	       context_enter(call->session, call->runner, context) == CUDA_SUCCESS &&
+	       fence_is_fault(driver->cuStreamQuery(NULL));
 }
 
-static void note_fault(const struct call *call)
+/* A fault may be of the context that is current, or of one that the call is about: where
+ * these are several, the driver knows which. */
+static void note_fault(struct call *call)
 {
-	struct context *context;
+	bool has_current = vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT;
 
 	if (!fence_is_fault(call->result))
 		return;
-	context = context_of_fault(call);
-	if (context)
-		fence_note_fault(call->session, context, call->result);
-}
-
-static void note_named(struct call *call, struct context *context)
-{
-	call->names_two |= call->named && call->named != context;
-	call->named = context;
+	if (has_current && call->context)
+		call_names_context(call, call->context);
+	if (call->n_named == 1) {
+		fence_note_fault(call->session, call->named[0], call->result);
+		return;
+	}
+	/* To ask would spoil captures; then who asks for the context itself is told. */
+	if (captures_are_live(call->session))
+		return;
+	for (uint32_t i = 0; i < call->n_named; i++)
+		if (is_broken(call, call->named[i]))
+			fence_note_fault(call->session, call->named[i], call->result);
 }
 
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result)
@@ -181,7 +197,8 @@ static struct object_table *table_of(struct call *call, enum vgpu_handle_kind ki
 					   : &call->session->objects[kind];
 }
 
-CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp)
+static CUresult find_stream(
+	struct call *call, uint64_t handle, struct stream **streamp)
 {
 	if (handle == STREAM_PER_THREAD)
 		return lane_stream(call->lane, call->context, streamp);
@@ -196,6 +213,15 @@ CUresult stream_entry(struct call *call, uint64_t handle, struct stream **stream
 	return CUDA_SUCCESS;
 }
 
+CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp)
+{
+	CUresult result = find_stream(call, handle, streamp);
+
+	if (result == CUDA_SUCCESS && (*streamp)->context)
+		call_names_context(call, (*streamp)->context);
+	return result;
+}
+
 CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct object **objectp)
 {
@@ -206,7 +232,25 @@ CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t ha
 		vgpu_handle_kind(handle) == VGPU_HANDLE_KERNEL)
 		kind = VGPU_HANDLE_KERNEL;
 	*objectp = object_table_find(table_of(call, kind), handle);
-	return *objectp ? CUDA_SUCCESS : no_such(kind);
+	if (!*objectp)
+		return no_such(kind);
+	/* What has an owner is in a context. */
+	if ((*objectp)->owner)
+		call_names_context(call, (struct context *)(*objectp)->owner);
+	return CUDA_SUCCESS;
+}
+
+/* What is retained only now has become current in place of the call's own context. */
+static CUresult name_context(struct call *call, struct context *context)
+{
+	CUresult result;
+
+	call_names_context(call, context);
+	result = context_ensure(call->session, call->runner, context);
+	if (result == CUDA_SUCCESS &&
+		vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT)
+		result = context_enter(call->session, call->runner, call->context);
+	return result;
 }
 
 CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
@@ -225,13 +269,10 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 	if (kind == VGPU_HANDLE_STREAM)
 		call->stream = (struct stream *)object;
 	if (kind == VGPU_HANDLE_CONTEXT) {
-		note_named(call, (struct context *)object);
-		result = context_ensure(call->session, (struct context *)object);
+		result = name_context(call, (struct context *)object);
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
-	if (kind == VGPU_HANDLE_EVENT)
-		note_named(call, (struct context *)object->owner);
 	*driver_handlep = object->driver;
 	return use_is_noted(call, kind, handle)
 		       ? use_begin(call, kind, handle, object->driver, object->owner)

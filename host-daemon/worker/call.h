@@ -26,6 +26,9 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 void call_init(struct call *call, struct session *session, struct runner *runner,
 	struct lane *lane, uint64_t context, const struct vgpu_frame *frame);
 
+/* The call is about that context, too: a fault that it returns may be that one's. */
+void call_names_context(struct call *call, struct context *context);
+
 /* As object_get(), for handlers that need the worker's own entry. */
 CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct object **objectp);

@@ -57,7 +57,8 @@ void context_left(struct runner *runner)
 }
 
 /* Shared memory is registered under a primary context, whichever is entered first. */
-static CUresult home_ensure(struct session *session, CUdevice device)
+static CUresult home_ensure(
+	struct session *session, struct runner *runner, CUdevice device)
 {
 	struct context *primary;
 	CUresult result;
@@ -65,7 +66,7 @@ static CUresult home_ensure(struct session *session, CUdevice device)
 	if (arena_has_home(session))
 		return CUDA_SUCCESS;
 	primary = context_find(session, vgpu_handle_make(VGPU_HANDLE_CONTEXT, device, 1));
-	result = context_ensure(session, primary);
+	result = context_ensure(session, runner, primary);
 	if (result == CUDA_SUCCESS && !arena_has_home(session))
 		result = session->driver->table.cuCtxSetCurrent(primary->object.driver);
 	if (result == CUDA_SUCCESS)
@@ -84,9 +85,9 @@ CUresult context_enter(
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (runner->entered == context && runner->n_deaths == n_deaths)
 		return CUDA_SUCCESS;
-	result = context_ensure(session, context);
+	result = context_ensure(session, runner, context);
 	if (result == CUDA_SUCCESS)
-		result = home_ensure(session, context->device);
+		result = home_ensure(session, runner, context->device);
 	if (result == CUDA_SUCCESS)
 		result = session->driver->table.cuCtxSetCurrent(
 			__atomic_load_n(&context->object.driver, __ATOMIC_ACQUIRE));
@@ -119,7 +120,8 @@ static CUresult retain_locked(struct session *session, struct context *context)
 	return CUDA_SUCCESS;
 }
 
-CUresult context_ensure(struct session *session, struct context *context)
+CUresult context_ensure(
+	struct session *session, struct runner *runner, struct context *context)
 {
 	CUresult result;
 
@@ -127,6 +129,7 @@ CUresult context_ensure(struct session *session, struct context *context)
 		return CUDA_SUCCESS;
 	if (!context->primary)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	context_left(runner);
 	pthread_mutex_lock(&session->contexts.lock);
 	result = retain_locked(session, context);
 	pthread_mutex_unlock(&session->contexts.lock);

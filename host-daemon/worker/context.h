@@ -101,8 +101,10 @@ void context_left(struct runner *runner);
 /* Return: the live context of that handle, or NULL. */
 struct context *context_find(struct session *session, uint64_t handle);
 
-/* Makes sure that the driver's object of a primary context is there. */
-CUresult context_ensure(struct session *session, struct context *context);
+/* Makes sure that the driver's object of a primary context is there. What the thread has
+ * entered may be another context then, and it is noted that it is. */
+CUresult context_ensure(
+	struct session *session, struct runner *runner, struct context *context);
 
 /* Adds a context that the driver made. */
 CUresult context_add(struct session *session, CUcontext driver_context, CUdevice device,

@@ -244,6 +244,8 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 	/* First it is no longer the guest's, then it is the driver's again. */
 	if (ranges_remove(&session->ranges, RANGE_MEMORY, address, &range))
 		return CUDA_ERROR_INVALID_VALUE;
+	/* A driver waits for the context that it is of, and tells of its fault. */
+	call_names_context(call, (struct context *)range.owner);
 	result = driver_free(session, address);
 	device_memory_refund(session, range.size);
 	return result;

@@ -27,6 +27,9 @@ struct session;
 struct stream;
 struct vgpu_driver;
 
+/* No call names more contexts; of what is beyond, faults are not noted. */
+#define CALL_NAMED_MAX 4u
+
 /*
  * One call being executed, by the dispatcher or by the lane of its guest thread.
  * Lives on the stack of dispatch_frame(); nothing in it outlives the call.
@@ -49,8 +52,9 @@ struct call {
 	/* Results, for those who run the call. */
 	CUresult result;       /* of the driver, also where no reply was asked for */
 	struct stream *stream; /* resolved last: what a stream-ordered call went to */
-	struct context *named; /* resolved, or that of an event resolved */
-	bool names_two;	       /* or more, so that a fault may be of either */
+	/* Contexts that were resolved, or whose stream or event was. */
+	struct context *named[CALL_NAMED_MAX];
+	uint32_t n_named;
 	const char *reason;    /* why the guest broke the protocol, with -EBADMSG */
 	bool replied;
 	bool is_large; /* a launch after which the guest wants to see progress */

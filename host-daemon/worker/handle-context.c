@@ -161,6 +161,8 @@ CUresult handle_cuCtxSynchronize_v2(struct call *call,
 		request->ctx ? context_find(call->session, request->ctx) : call->context;
 	CUresult result;
 
+	if (context)
+		call_names_context(call, context);
 	/* Entering it is as good as naming it, and older drivers know no other way. */
 	result = context_enter(call->session, call->runner, context);
 	return result == CUDA_SUCCESS ? call->driver->cuCtxSynchronize() : result;

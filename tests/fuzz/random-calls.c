@@ -3,14 +3,17 @@
  * Programs of random calls, one after the other, from numbers of a generator
  *
  * usage: random-calls [SECONDS [SEED]]
+ *        random-calls -n PROGRAMS [SEED]
  *
  * Prints the seed. The same seed makes the same programs, of which threads make
  * something else each time.
  */
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "calls.h"
@@ -40,10 +43,13 @@ static double seconds(void)
 
 int main(int argc, char **argv)
 {
+	bool is_counted = argc > 2 && !strcmp(argv[1], "-n");
+	uint64_t n_programs = is_counted ? strtoull(argv[2], NULL, 0) : UINT64_MAX, n = 0;
+	const char *seed_text = argv[is_counted ? 3 : argc > 1 ? 2 : 1];
+	uint64_t seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
 	double end = seconds() + (argc > 1 ? atof(argv[1]) : 10);
-	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
 	uint8_t program[PROGRAM_CALLS * CALLS_CALL_SIZE];
-	uint64_t state = seed, n = 0;
+	uint64_t state = seed;
 
 	printf("seed %" PRIu64 "\n", seed);
 	fflush(stdout);
@@ -52,7 +58,7 @@ int main(int argc, char **argv)
 		random_program(program, sizeof(program), &state);
 		calls_run(program, sizeof(program));
 		n++;
-	} while (seconds() < end);
+	} while (n < n_programs && (is_counted || seconds() < end));
 	printf("%" PRIu64 " programs of %u calls\n", n, PROGRAM_CALLS);
 	return 0;
 }
