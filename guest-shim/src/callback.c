@@ -152,16 +152,6 @@ void shim_callback_withdraw(uint64_t cookie)
 	take(cookie, &callback);
 }
 
-void shim_callback_drop_context(const struct shim_context *context)
-{
-	SHIM_LOCKED(&callbacks.lock);
-
-	for (uint32_t i = 0; i < callbacks.n; i++)
-		if (callbacks.entries[i].is_live &&
-			callbacks.entries[i].callback.context == context)
-			release(&callbacks.entries[i]);
-}
-
 static void await_any(void)
 {
 	struct vgpu_nap nap = {};
@@ -210,8 +200,7 @@ static CUresult serve_one(void)
 	due = (const Vgpu__VgpuCallbackNextReply *)reply;
 	status = (CUresult)due->status;
 	callbacks.token = due->token;
-	/* One whose context ended meanwhile is nobody's any more. */
-	if (take(due->cookie, &callback))
+	if (take(due->cookie, &callback) && !due->is_void)
 		run(&callback, status);
 	return report();
 }

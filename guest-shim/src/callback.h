@@ -8,15 +8,15 @@
  * hands that back when the function is due; one thread, started at first use, runs
  * them one after the other. In it every call that travels is refused.
  *
- * A host function is not called when its context has a fault, and nobody says so: its
- * entry goes with the context.
+ * The host hands each number back once: when the function is due, or as void when it
+ * never will be, as it is with a host function whose context has a fault and ends. Only
+ * the host knows what comes when in a context that one thread ends and another uses, so
+ * no entry is dropped here.
  */
 
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
-
-struct shim_context;
 
 /* Not yet run, at a time. More wait: the host's table holds as many, and those that are
  * run but not yet reported. */
@@ -27,7 +27,6 @@ struct shim_callback {
 	CUstreamCallback stream_callback;
 	void *data;
 	CUstream stream;
-	const struct shim_context *context;
 };
 
 /*
@@ -41,6 +40,3 @@ CUresult shim_callback_add(const struct shim_callback *callback, uint64_t *cooki
 
 /* The host did not take it. */
 void shim_callback_withdraw(uint64_t cookie);
-
-/* A context ended, and all that waited in its streams has run or never will. */
-void shim_callback_drop_context(const struct shim_context *context);

@@ -12,7 +12,6 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
-#include "callback.h"
 #include "context.h"
 #include "device.h"
 #include "memo.h"
@@ -133,7 +132,6 @@ void shim_context_wipe(struct shim_context *context)
 				shim_context_public(context), local->key, local->value);
 		free(local);
 	}
-	shim_callback_drop_context(context);
 	shim_stream_drop_context(context);
 	shim_share_drop_context(context);
 	shim_staging_drop_context(context);

@@ -7,7 +7,6 @@
 
 #include "call.h"
 #include "callback.h"
-#include "stream.h"
 
 /* A driver that lacks the call says so to the first; afterwards no answer is needed. */
 static CUresult send(struct shim_call *call, const ProtobufCMessage *request,
@@ -28,7 +27,7 @@ SHIM_EXPORT CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userD
 {
 	Vgpu__CuLaunchHostFuncRequest request = VGPU__CU_LAUNCH_HOST_FUNC_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLaunchHostFunc);
-	struct shim_callback callback = {
+	const struct shim_callback callback = {
 		.host_function = fn,
 		.data = userData,
 		.stream = hStream,
@@ -39,7 +38,6 @@ SHIM_EXPORT CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userD
 	result = shim_call_error(&call, fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 	if (result != CUDA_SUCCESS)
 		return result;
-	callback.context = shim_stream_context(hStream);
 	result = shim_callback_add(&callback, &request.cookie);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -53,7 +51,7 @@ SHIM_EXPORT CUresult cuStreamAddCallback(
 	Vgpu__CuStreamAddCallbackRequest request =
 		VGPU__CU_STREAM_ADD_CALLBACK_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamAddCallback);
-	struct shim_callback callback = {
+	const struct shim_callback callback = {
 		.stream_callback = function,
 		.data = userData,
 		.stream = hStream,
@@ -65,7 +63,6 @@ SHIM_EXPORT CUresult cuStreamAddCallback(
 		&call, function && !flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 	if (result != CUDA_SUCCESS)
 		return result;
-	callback.context = shim_stream_context(hStream);
 	result = shim_callback_add(&callback, &request.cookie);
 	if (result != CUDA_SUCCESS)
 		return result;

@@ -431,6 +431,8 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 		r = call_finish(&call, NULL, result);
 	}
 	uses_end(&call);
+	if (!r && call.result != CUDA_SUCCESS && !(frame->flags & VGPU_FRAME_REPLY))
+		callback_give_back(&call);
 	if (r) {
 		*whyp = call.reason ? call.reason : "a call cannot be decoded";
 		return r;

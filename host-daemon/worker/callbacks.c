@@ -213,6 +213,7 @@ CUresult callbacks_next(struct session *session, struct callback_due *due)
 			.token = token_of(callbacks, entry),
 			.cookie = entry->cookie,
 			.status = entry->status,
+			.is_void = entry->is_void,
 		};
 		result = CUDA_SUCCESS;
 	}
@@ -227,7 +228,9 @@ CUresult callbacks_done(struct session *session, uint64_t token)
 
 	pthread_mutex_lock(&callbacks->lock);
 	entry = find(callbacks, token, CALLBACK_RUNNING);
-	if (entry) {
+	if (entry && entry->is_void) {
+		release(callbacks, entry);
+	} else if (entry) {
 		entry->state = CALLBACK_DONE;
 		vgpu_wake_all(&callbacks->is_done);
 	}
@@ -256,6 +259,29 @@ void callbacks_drain(
 		session->driver->table.cuCtxSynchronize();
 }
 
+static void put_void(struct callbacks *callbacks, struct callback *entry)
+{
+	entry->is_void = true;
+	entry->context = NULL;
+	put_due(callbacks, entry);
+}
+
+void callbacks_give_back(struct session *session, uint64_t cookie)
+{
+	struct callbacks *callbacks = &session->callbacks;
+	struct callback *entry;
+	uint64_t token;
+
+	/* A guest that has more of them under way than there is room for is not ours. */
+	if (!add(callbacks, NULL, cookie, &token))
+		return;
+	pthread_mutex_lock(&callbacks->lock);
+	entry = find(callbacks, token, CALLBACK_PENDING);
+	if (entry)
+		put_void(callbacks, entry);
+	pthread_mutex_unlock(&callbacks->lock);
+}
+
 void callbacks_forget_context(struct session *session, const struct context *context)
 {
 	struct callbacks *callbacks = &session->callbacks;
@@ -265,6 +291,6 @@ void callbacks_forget_context(struct session *session, const struct context *con
 	for (i = 0; i < callbacks->n; i++)
 		if (callbacks->entries[i].state == CALLBACK_PENDING &&
 			callbacks->entries[i].context == context)
-			release(callbacks, &callbacks->entries[i]);
+			put_void(callbacks, &callbacks->entries[i]);
 	pthread_mutex_unlock(&callbacks->lock);
 }

@@ -13,10 +13,13 @@
  *
  *	free -> pending (given to the driver) -> due (called) -> running (taken by the
  *	guest) -> done -> free, by the driver's thread
- *	pending -> free, where its context went and the driver never calls
+ *	pending -> due as one that is void, where its context went and the driver never
+ *	calls -> running -> free
  *
  * A token is an index into the table and the entry's sequence, so one that is old, or
- * made up, is found out. The lock guards all; nothing is held while waiting. A guest
+ * made up, is found out. Each callback that was submitted is handed back once, also one
+ * that was refused when nobody waited for the answer: by that the guest knows when it
+ * has no more to ask for, whichever of its threads end contexts. The lock guards all; nothing is held while waiting. A guest
  * that never takes or never ends a callback stops its own streams; the session's end is
  * the end of the process, whatever thread waits here.
  */
@@ -49,7 +52,8 @@ struct callback {
 	uint32_t next; /* of the free ones or of those due: index + 1 */
 	CUresult status;
 	uint64_t cookie; /* the guest's name for it */
-	const struct context *context;
+	const struct context *context; /* NULL: of none any more */
+	bool is_void; /* not to be run, and no thread of the driver waits */
 };
 
 struct callbacks {
@@ -70,6 +74,7 @@ struct callback_due {
 	uint64_t token;
 	uint64_t cookie;
 	CUresult status;
+	bool is_void; /* it is only given back */
 };
 
 void callbacks_init(struct session *session);
@@ -102,5 +107,9 @@ CUresult callbacks_done(struct session *session, uint64_t token);
 void callbacks_drain(
 	struct session *session, struct runner *runner, struct context *context);
 
-/* A context is gone: callbacks that the driver never called it never will. */
+/* The guest does not know yet that a callback was refused: it is given back. */
+void callbacks_give_back(struct session *session, uint64_t cookie);
+
+/* A context is gone: callbacks that the driver never called it never will, and they are
+ * given back. */
 void callbacks_forget_context(struct session *session, const struct context *context);

@@ -4,6 +4,7 @@
  */
 
 #include "g-handlers.h"
+#include "vgpu/g-calls.h"
 #include "worker/call.h"
 #include "worker/session.h"
 
@@ -46,6 +47,30 @@ CUresult handle_cuStreamAddCallback(struct call *call,
 	return submit(call, request->h_stream, request->cookie, false);
 }
 
+/* Of messages that name a cookie. */
+#define GIVE_BACK(_call, _type, _descriptor)                                             \
+	do {                                                                             \
+		const _type *request_ = (const _type *)call_unpack(_call, &(_descriptor)); \
+		if (request_)                                                            \
+			callbacks_give_back((_call)->session, request_->cookie);         \
+	} while (0)
+
+void callback_give_back(struct call *call)
+{
+	switch (call->frame->call) {
+	case VGPU_CALL_cuLaunchHostFunc:
+		GIVE_BACK(call, Vgpu__CuLaunchHostFuncRequest,
+			vgpu__cu_launch_host_func_request__descriptor);
+		break;
+	case VGPU_CALL_cuStreamAddCallback:
+		GIVE_BACK(call, Vgpu__CuStreamAddCallbackRequest,
+			vgpu__cu_stream_add_callback_request__descriptor);
+		break;
+	default:
+		break;
+	}
+}
+
 CUresult handle_vgpuCallbackNext(struct call *call,
 	const Vgpu__VgpuCallbackNextRequest *request, Vgpu__VgpuCallbackNextReply *reply)
 {
@@ -58,6 +83,7 @@ CUresult handle_vgpuCallbackNext(struct call *call,
 	reply->token = due.token;
 	reply->cookie = due.cookie;
 	reply->status = due.status;
+	reply->is_void = due.is_void;
 	return CUDA_SUCCESS;
 }
 

@@ -95,18 +95,40 @@ TEST(context_that_goes_takes_its_callbacks_along)
 	check_eq(submit(1, &gone), CUDA_SUCCESS);
 	check_eq(submit(2, &stays), CUDA_SUCCESS);
 	callbacks_forget_context(&session, &gone);
+	/* The guest waits for it, and has it back. */
+	check_eq(callbacks_next(&session, &due), CUDA_SUCCESS);
+	check_eq(due.cookie, 1);
+	check(due.is_void);
+	check_eq(callbacks_done(&session, due.token), CUDA_SUCCESS);
+	check_eq(callbacks_done(&session, due.token), CUDA_ERROR_INVALID_VALUE);
 	/* Its driver calls all the same; the entry may be another's by then. */
 	check_eq(submit(3, &stays), CUDA_SUCCESS);
 	check_eq(callbacks->n, 2);
 	check_eq(pthread_create(&thread, NULL, call_all, NULL), 0);
 	check_eq(callbacks_next(&session, &due), CUDA_SUCCESS);
 	check_eq(due.cookie, 2);
+	check(!due.is_void);
 	check_eq(callbacks_done(&session, due.token), CUDA_SUCCESS);
 	check_eq(callbacks_done(&session, due.token), CUDA_ERROR_INVALID_VALUE);
 	check_eq(callbacks_next(&session, &due), CUDA_SUCCESS);
 	check_eq(due.cookie, 3);
 	check_eq(callbacks_done(&session, due.token), CUDA_SUCCESS);
 	pthread_join(thread, NULL);
+	callbacks_deinit(&session);
+}
+
+TEST(a_callback_that_nobody_was_told_is_refused_comes_back_once)
+{
+	struct callbacks *callbacks = set_up();
+	struct callback_due due;
+
+	callbacks_give_back(&session, 9);
+	check_eq(callbacks_next(&session, &due), CUDA_SUCCESS);
+	check_eq(due.cookie, 9);
+	check(due.is_void);
+	check_eq(callbacks_done(&session, due.token), CUDA_SUCCESS);
+	check_eq(callbacks->first_due, 0);
+	check_eq(callbacks->entries[0].state, CALLBACK_FREE);
 	callbacks_deinit(&session);
 }
 
