@@ -201,7 +201,7 @@ static CUresult find_stream(
 	struct call *call, uint64_t handle, struct stream **streamp)
 {
 	if (handle == STREAM_PER_THREAD)
-		return lane_stream(call->lane, call->context, streamp);
+		return lane_stream(call, streamp);
 	if (handle > STREAM_PER_THREAD) {
 		*streamp = (struct stream *)object_table_find(
 			table_of(call, VGPU_HANDLE_STREAM), handle);
@@ -210,6 +210,9 @@ static CUresult find_stream(
 	if (!call->context)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*streamp = &call->context->legacy;
+	/* Set at first use, before anything can be owed to the stream. */
+	if (!(*streamp)->context)
+		(*streamp)->context = call->context;
 	return CUDA_SUCCESS;
 }
 
@@ -290,21 +293,38 @@ static CUresult no_object(const struct call *call, int r)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* Libraries and what comes from them directly outlive contexts, as graphs do; links have
+ * state of the worker's that only their destruction frees. */
+static bool is_free_standing(enum vgpu_handle_kind kind)
+{
+	return kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL ||
+	       kind == VGPU_HANDLE_LINK || kind == VGPU_HANDLE_GRAPH ||
+	       kind == VGPU_HANDLE_GRAPH_NODE || kind == VGPU_HANDLE_GRAPH_EXEC;
+}
+
 CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, const struct object *like,
 	uint64_t *handlep)
 {
-	/* Libraries and what comes from them directly outlive contexts, as graphs do;
-	 * links have state of the worker's that only their destruction frees. */
-	bool free_standing = kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL ||
-			     kind == VGPU_HANDLE_LINK || kind == VGPU_HANDLE_GRAPH ||
-			     kind == VGPU_HANDLE_GRAPH_NODE ||
-			     kind == VGPU_HANDLE_GRAPH_EXEC;
+	CUresult result;
+
+	pthread_mutex_lock(&call->session->contexts.lock);
+	result = object_add_locked(call, kind, driver_handle, parent, like, handlep);
+	pthread_mutex_unlock(&call->session->contexts.lock);
+	return result;
+}
+
+CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *parent, const struct object *like,
+	uint64_t *handlep)
+{
 	struct object *object;
 	int r;
 
+	if (!is_free_standing(kind) && !context_is_same(call))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	r = object_table_add(table_of(call, kind), driver_handle,
-		free_standing ? NULL : call->context, parent, like, &object);
+		is_free_standing(kind) ? NULL : call->context, parent, like, &object);
 	if (r)
 		return no_object(call, r);
 	*handlep = object_handle(table_of(call, kind), object);
@@ -332,11 +352,16 @@ CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t h
 	struct object *object;
 	int r;
 
-	r = object_table_add_at(table_of(call, kind), handle, driver_handle,
-		call->context, like, &object);
+	pthread_mutex_lock(&call->session->contexts.lock);
+	r = context_is_same(call) ? object_table_add_at(table_of(call, kind), handle,
+					    driver_handle, call->context, like, &object)
+				  : OBJECTS_E_NO_OWNER;
+	pthread_mutex_unlock(&call->session->contexts.lock);
 	switch (r) {
 	case 0:
 		return CUDA_SUCCESS;
+	case OBJECTS_E_NO_OWNER:
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	case OBJECTS_E_TAKEN:
 	case OBJECTS_E_INVALID:
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -385,6 +410,10 @@ void call_init(struct call *call, struct session *session, struct runner *runner
 		.frame = frame,
 		.allocator = &runner->scratch.allocator,
 	};
+	if (!call->context)
+		return;
+	call->context_generation = vgpu_handle_generation(context);
+	call->context_life = __atomic_load_n(&call->context->life, __ATOMIC_RELAXED);
 }
 
 static CUresult enter(struct call *call, uint64_t context)

@@ -40,6 +40,11 @@ CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t ha
 CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, uint64_t *handlep);
 
+/* The same, with contexts.lock. */
+CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *parent, const struct object *like,
+	uint64_t *handlep);
+
 /* The same for a kind whose entries have a state of their own: that of `like`. */
 CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, const struct object *like,

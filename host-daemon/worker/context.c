@@ -7,35 +7,32 @@
 
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "vgpu/wake.h"
+#include "worker/call.h"
 #include "worker/device-memory.h"
 #include "worker/session.h"
 
-static void setup(struct context *context, CUdevice device, bool primary)
-{
-	context->device = device;
-	context->primary = primary;
-	context->fault = CUDA_SUCCESS;
-	context->legacy.context = context;
-}
 
 int contexts_init(struct session *session)
 {
 	struct contexts *contexts = &session->contexts;
+	struct context like = { .primary = true };
 	struct object *object;
 	int device, r;
 
 	pthread_mutex_init(&contexts->lock, NULL);
+	pthread_cond_init(&contexts->left, NULL);
 	r = object_table_init(&contexts->table, VGPU_HANDLE_CONTEXT,
 		sizeof(struct context), VGPU_DEVICES_MAX, false, &session->totals);
 	if (r)
 		return vgpu_error_trace(r);
 	for (device = 0; device < session->n_devices; device++) {
+		like.device = device;
 		r = object_table_add_at(&contexts->table,
 			vgpu_handle_make(VGPU_HANDLE_CONTEXT, device, 1), NULL, NULL,
-			NULL, &object);
+			&like.object, &object);
 		if (r)
 			return vgpu_error_fold(r);
-		setup((struct context *)object, device, true);
 	}
 	return 0;
 }
@@ -43,6 +40,7 @@ int contexts_init(struct session *session)
 void contexts_deinit(struct session *session)
 {
 	object_table_deinit(&session->contexts.table);
+	pthread_cond_destroy(&session->contexts.left);
 	pthread_mutex_destroy(&session->contexts.lock);
 }
 
@@ -123,6 +121,7 @@ static CUresult retain_locked(struct session *session, struct context *context)
 CUresult context_ensure(
 	struct session *session, struct runner *runner, struct context *context)
 {
+	struct vgpu_nap nap = {};
 	CUresult result;
 
 	if (__atomic_load_n(&context->object.driver, __ATOMIC_ACQUIRE))
@@ -131,7 +130,10 @@ CUresult context_ensure(
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	context_left(runner);
 	pthread_mutex_lock(&session->contexts.lock);
-	result = retain_locked(session, context);
+	while (context->is_leaving && !runner->is_dispatcher)
+		vgpu_nap_cond(&nap, &session->contexts.left, &session->contexts.lock);
+	result = context->is_leaving ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+				     : retain_locked(session, context);
 	pthread_mutex_unlock(&session->contexts.lock);
 	return result;
 }
@@ -139,20 +141,38 @@ CUresult context_ensure(
 CUresult context_add(struct session *session, CUcontext driver_context, CUdevice device,
 	uint64_t *handlep)
 {
+	const struct context like = { .device = device };
 	struct object *object;
 
-	if (object_table_add(
-		    &session->contexts.table, driver_context, NULL, NULL, NULL, &object))
+	if (object_table_add(&session->contexts.table, driver_context, NULL, NULL,
+		    &like.object, &object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	setup((struct context *)object, device, false);
 	*handlep = object_handle(&session->contexts.table, object);
 	return CUDA_SUCCESS;
 }
 
+static void context_next_life(struct session *session, struct context *context)
+{
+	pthread_mutex_lock(&session->contexts.lock);
+	context->life++;
+	pthread_mutex_unlock(&session->contexts.lock);
+}
+
+bool context_is_same(const struct call *call)
+{
+	const struct context *context = call->context;
+
+	return context && context->life == call->context_life && !context->is_leaving &&
+	       context->object.generation == call->context_generation;
+}
+
 void context_forget_contents(struct session *session, struct context *context)
 {
+	uint64_t array_bytes;
 	uint32_t i;
 
+	/* What is added from now on is refused; what is added already goes. */
+	context_next_life(session, context);
 	for (i = VGPU_HANDLE_CONTEXT + 1; i < _VGPU_HANDLE_N; i++)
 		object_table_remove_owned(&session->objects[i], context);
 	for (i = 0; i < VGPU_SLOTS_MAX; i++) {
@@ -163,8 +183,11 @@ void context_forget_contents(struct session *session, struct context *context)
 	}
 	uses_forget_context(session, context);
 	device_memory_forget(session, context);
-	device_memory_refund(session, context->array_bytes);
+	pthread_mutex_lock(&session->contexts.lock);
+	array_bytes = context->array_bytes;
 	context->array_bytes = 0;
+	pthread_mutex_unlock(&session->contexts.lock);
+	device_memory_refund(session, array_bytes);
 	callbacks_forget_context(session, context);
 	captures_forget_context(session, context);
 	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
@@ -173,16 +196,53 @@ void context_forget_contents(struct session *session, struct context *context)
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
 }
 
+/* Return: whether the calling thread is the one that ends a context, which is in its
+ * table and in the driver. */
+static bool begin_leaving(
+	struct session *session, struct context *context, uint64_t handle)
+{
+	struct contexts *contexts = &session->contexts;
+	struct vgpu_nap nap = {};
+	bool is_mine;
+
+	/* Before the lock, which those who make marks may have to take. */
+	fence_forget_context(session, context);
+	pthread_mutex_lock(&contexts->lock);
+	while (context->is_leaving)
+		vgpu_nap_cond(&nap, &contexts->left, &contexts->lock);
+	is_mine = context_find(session, handle) == context && context->object.driver;
+	context->is_leaving |= is_mine;
+	__atomic_store_n(&context->n_retains, 0, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&contexts->lock);
+	return is_mine;
+}
+
+/* Of a context that was made, the entry is free then, and may be another's at once. */
+static void end_leaving(struct session *session, struct context *context)
+{
+	struct object_table *table = &session->contexts.table;
+
+	pthread_mutex_lock(&session->contexts.lock);
+	if (!context->primary)
+		object_table_remove(table, object_handle(table, &context->object), NULL);
+	context->is_leaving = false;
+	/* What began meanwhile was given to the driver's context that has gone. */
+	context->life++;
+	pthread_mutex_unlock(&session->contexts.lock);
+	vgpu_wake_all(&session->contexts.left);
+}
+
 /* The worker holds the only retain, so giving it back destroys the driver's context. */
-static CUresult release_locked(struct session *session, struct context *context)
+CUresult context_reset(struct session *session, struct context *context)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
-	CUcontext retained = context->object.driver;
+	CUcontext retained;
 	CUresult result;
 
-	context->n_retains = 0;
-	if (!retained)
+	if (!begin_leaving(session, context,
+		    object_handle(&session->contexts.table, &context->object)))
 		return CUDA_SUCCESS;
+	retained = context->object.driver;
 	result = driver->cuCtxSetCurrent(retained);
 	if (result == CUDA_SUCCESS) {
 		/* A context may not go while work is under way in it. */
@@ -193,18 +253,8 @@ static CUresult release_locked(struct session *session, struct context *context)
 	context_forget_contents(session, context);
 	__atomic_store_n(&context->object.driver, NULL, __ATOMIC_RELEASE);
 	driver->cuCtxSetCurrent(NULL);
-	return driver->cuDevicePrimaryCtxRelease_v2(context->device);
-}
-
-CUresult context_reset(struct session *session, struct context *context)
-{
-	CUresult result;
-
-	/* Before the lock, which those who make marks may have to take. */
-	fence_forget_context(session, context);
-	pthread_mutex_lock(&session->contexts.lock);
-	result = release_locked(session, context);
-	pthread_mutex_unlock(&session->contexts.lock);
+	result = driver->cuDevicePrimaryCtxRelease_v2(context->device);
+	end_leaving(session, context);
 	return result;
 }
 
@@ -212,22 +262,15 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 {
 	struct context *context = context_find(session, handle);
 	CUcontext driver_context;
-	CUresult result = CUDA_ERROR_INVALID_CONTEXT;
 
-	if (!context || context->primary)
-		return result;
-	fence_forget_context(session, context);
-	pthread_mutex_lock(&session->contexts.lock);
 	/* Another thread may have been here first. */
-	if (context_find(session, handle) == context) {
-		driver_context = context->object.driver;
-		/* First what lives in it: the entry's next context may own objects at
-		 * once. Whoever entered it in between has to enter anew. */
-		context_forget_contents(session, context);
-		object_table_remove(&session->contexts.table, handle, NULL);
-		__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
-		result = session->driver->table.cuCtxDestroy_v2(driver_context);
-	}
-	pthread_mutex_unlock(&session->contexts.lock);
-	return result;
+	if (!context || context->primary || !begin_leaving(session, context, handle))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	driver_context = context->object.driver;
+	/* First what lives in it: the entry's next context may own objects at once. Whoever
+	 * entered it in between has to enter anew. */
+	context_forget_contents(session, context);
+	end_leaving(session, context);
+	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
+	return session->driver->table.cuCtxDestroy_v2(driver_context);
 }

@@ -12,7 +12,9 @@
  * Primary contexts have fixed handles and exist as entries from the start. The
  * driver's object is retained when first needed, once and by the worker itself: the
  * guest's retains are counted here, and when the last goes, or at a reset, that one
- * retain is given back and all that lived in the context is forgotten.
+ * retain is given back and all that lived in the context is forgotten. Until that is
+ * done a lane that wants the context anew waits; the dispatcher, which must not wait, has
+ * its call refused, as if the context had gone a moment later.
  */
 
 #include <pthread.h>
@@ -55,6 +57,8 @@ struct context {
 	CUdevice device;
 	bool primary;
 	uint32_t n_retains;   /* of the guest, for a primary context */
+	bool is_leaving;      /* a thread ends it; contexts.lock */
+	uint32_t life;	      /* grows when what is in it goes; contexts.lock */
 	uint32_t fault;	      /* CUresult that broke it, the first; atomic */
 	struct stream legacy; /* stream 0 */
 	uint64_t array_bytes; /* charged for its arrays; contexts.lock */
@@ -79,8 +83,11 @@ struct contexts {
 	struct object_table table;
 	/* Grows when a context dies: what threads have entered may be gone. Atomic. */
 	uint32_t n_deaths;
-	/* Serialises retain, reset and destruction. */
+	/* Guards retain, and who resets or destroys; `left` tells that it is done. It is
+	 * not held while the driver waits for work: that may wait for a callback, whose
+	 * end comes by way of the dispatcher, which takes the lock. */
 	pthread_mutex_t lock;
+	pthread_cond_t left;
 };
 
 /* Return: 0 or -errno. */
@@ -101,7 +108,8 @@ void context_left(struct runner *runner);
 /* Return: the live context of that handle, or NULL. */
 struct context *context_find(struct session *session, uint64_t handle);
 
-/* Makes sure that the driver's object of a primary context is there. What the thread has
+/* Makes sure that the driver's object of a primary context is there, or says that it is
+ * about to go. What the thread has
  * entered may be another context then, and it is noted that it is. */
 CUresult context_ensure(
 	struct session *session, struct runner *runner, struct context *context);
@@ -109,6 +117,13 @@ CUresult context_ensure(
 /* Adds a context that the driver made. */
 CUresult context_add(struct session *session, CUcontext driver_context, CUdevice device,
 	uint64_t *handlep);
+
+/*
+ * With contexts.lock: whether the context of a call has all the time been what it was when
+ * the call began. If not, what the driver made for the call has gone or will go, and is
+ * not to be noted as the context's.
+ */
+bool context_is_same(const struct call *call);
 
 /* Forgets all that lives in a context: objects, memory, streams. */
 void context_forget_contents(struct session *session, struct context *context);

@@ -201,6 +201,19 @@ static CUresult refuse(const struct session *session, uint64_t size, bool is_quo
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* Return: as ranges_add(), or RANGES_E_NO_OWNER: the context has gone. */
+static int add_range(struct call *call, const struct range *range)
+{
+	struct session *session = call->session;
+	int r = RANGES_E_NO_OWNER;
+
+	pthread_mutex_lock(&session->contexts.lock);
+	if (context_is_same(call))
+		r = ranges_add(&session->ranges, range);
+	pthread_mutex_unlock(&session->contexts.lock);
+	return r;
+}
+
 CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *addressp)
 {
 	struct session *session = call->session;
@@ -210,6 +223,7 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 		.owner = call->context,
 	};
 	CUresult result;
+	int r;
 
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -220,9 +234,11 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 		refuse(session, size, false);
 	if (result != CUDA_SUCCESS)
 		goto refund;
-	if (ranges_add(&session->ranges, &range)) {
+	r = add_range(call, &range);
+	if (r) {
 		driver_free(session, range.start);
-		result = CUDA_ERROR_OUT_OF_MEMORY;
+		result = r == RANGES_E_NO_OWNER ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+						: CUDA_ERROR_OUT_OF_MEMORY;
 		goto refund;
 	}
 	*addressp = range.start;
@@ -266,7 +282,9 @@ CUresult device_memory_publish_global(
 
 	if (!size)
 		return CUDA_SUCCESS;
-	r = ranges_add(&session->ranges, &range);
+	r = add_range(call, &range);
+	if (r == RANGES_E_NO_OWNER)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	/* Asked for before: the same range is there already. */
 	if (r == RANGES_E_OVERLAP)
 		return ranges_cover(&session->ranges, address, size)

@@ -44,6 +44,9 @@ struct call {
 	/* Current context of that lane; NULL if none. Made current in the driver
 	 * before dispatch_call() for calls that need one. */
 	struct context *context;
+	/* Which one it was when the call began, see context_is_same(). */
+	uint32_t context_generation;
+	uint32_t context_life;
 	/* Private copy of the frame. */
 	const struct vgpu_frame *frame;
 	/* Memory of unpacked messages and of handlers, gone with the call. */

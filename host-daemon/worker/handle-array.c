@@ -39,7 +39,7 @@ static CUresult keep(struct call *call, enum vgpu_handle_kind kind, void *driver
 	CUresult result;
 
 	pthread_mutex_lock(&call->session->contexts.lock);
-	result = object_add_like(call, kind, driver_array, NULL, &kept.object, handlep);
+	result = object_add_locked(call, kind, driver_array, NULL, &kept.object, handlep);
 	if (result == CUDA_SUCCESS)
 		call->context->array_bytes += size;
 	pthread_mutex_unlock(&call->session->contexts.lock);

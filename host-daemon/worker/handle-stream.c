@@ -56,14 +56,19 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 CUresult handle_cuStreamGetCtx(struct call *call,
 	const Vgpu__CuStreamGetCtxRequest *request, Vgpu__CuStreamGetCtxReply *reply)
 {
+	const struct context *context;
 	struct stream *stream;
 	CUresult result;
 
 	result = stream_entry(call, request->h_stream, &stream);
-	if (result == CUDA_SUCCESS)
-		reply->pctx = object_handle(
-			&call->session->contexts.table, &stream->context->object);
-	return result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Of a lane's own stream another thread may just have ended it. */
+	context = __atomic_load_n(&stream->context, __ATOMIC_RELAXED);
+	if (!context)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	reply->pctx = object_handle(&call->session->contexts.table, &context->object);
+	return CUDA_SUCCESS;
 }
 
 /* Attributes whose value is a number. A window of the cache is none, and no device is

@@ -245,45 +245,63 @@ static struct stream *add_stream(struct lane *lane)
 	return stream;
 }
 
-static CUresult make_stream(
-	struct lane *lane, struct context *context, struct stream **streamp)
+/* Gives a stream of the driver its place, unless its context has ended meanwhile. */
+static CUresult keep_stream(struct call *call, CUstream made, struct stream **streamp)
 {
-	struct stream *stream = find_stream(lane, context);
+	struct stream *stream = NULL;
+	CUresult result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+
+	pthread_mutex_lock(&call->session->contexts.lock);
+	if (context_is_same(call)) {
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+		stream = add_stream(call->lane);
+	}
+	if (stream) {
+		stream->has_word = false;
+		stream->due = false;
+		stream->owes = false;
+		stream->object.driver = made;
+		stream->context = call->context;
+		result = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&call->session->contexts.lock);
+	*streamp = stream;
+	return result;
+}
+
+static CUresult make_stream(struct call *call, struct stream **streamp)
+{
+	struct stream *stream = find_stream(call->lane, call->context);
 	CUstream made;
 	CUresult result;
 
 	if (!stream) {
 		/* The context is current: this call is one that needs it. */
-		result = lane->session->driver->table.cuStreamCreate(
-			&made, CU_STREAM_DEFAULT);
+		result = call->driver->cuStreamCreate(&made, CU_STREAM_DEFAULT);
+		if (result == CUDA_SUCCESS) {
+			result = keep_stream(call, made, &stream);
+			if (result != CUDA_SUCCESS)
+				call->driver->cuStreamDestroy_v2(made);
+		}
 		if (result != CUDA_SUCCESS)
 			return result;
-		stream = add_stream(lane);
-		if (!stream) {
-			lane->session->driver->table.cuStreamDestroy_v2(made);
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		}
-		stream->has_word = false;
-		stream->due = false;
-		stream->owes = false;
-		stream->object.driver = made;
-		stream->context = context;
 	}
 	*streamp = stream;
 	return CUDA_SUCCESS;
 }
 
-CUresult lane_stream(struct lane *lane, struct context *context, struct stream **streamp)
+CUresult lane_stream(struct call *call, struct stream **streamp)
 {
+	struct lane *lane = call->lane;
 	CUresult result;
 
-	if (!context)
+	if (!call->context)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*streamp = find_stream(lane, context);
+	*streamp = find_stream(lane, call->context);
 	if (*streamp)
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&lane->lock);
-	result = make_stream(lane, context, streamp);
+	result = make_stream(call, streamp);
 	pthread_mutex_unlock(&lane->lock);
 	return result;
 }

@@ -87,8 +87,8 @@ int lane_post(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
 /* The same, and waits until it has run; a guest thread has one call at a time. */
 int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
 
-/* The lane's own stream in a context, made on first use. */
-CUresult lane_stream(struct lane *lane, struct context *context, struct stream **streamp);
+/* The own stream of a call's lane in its context, made on first use. */
+CUresult lane_stream(struct call *call, struct stream **streamp);
 
 /* The guest thread ended: destroys its streams. On the dispatcher. */
 void lane_exit(struct lane *lane, struct runner *runner);

@@ -70,6 +70,7 @@ enum {
 	OBJECTS_E_LIMIT,   /* the session has too many objects */
 	OBJECTS_E_TAKEN,   /* the index chosen is in use */
 	OBJECTS_E_INVALID, /* not a handle of this kind */
+	OBJECTS_E_NO_OWNER, /* the context has gone; not from here, but from who looked */
 };
 
 /* entry_size: of the structure that begins with struct object. */

@@ -39,6 +39,7 @@ enum {
 	_RANGES_E_SUCCESS,
 	RANGES_E_OVERLAP, /* with a live range (or empty, or beyond 2^64) */
 	RANGES_E_UNKNOWN, /* no range starts there */
+	RANGES_E_NO_OWNER, /* its context has gone; not from here, but from who looked */
 };
 
 void ranges_init(struct ranges *ranges);
