@@ -40,7 +40,14 @@ CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t ha
 CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, uint64_t *handlep);
 
-/* The same, with contexts.lock. */
+/* Whether what the driver made for a call that failed then has to be destroyed. With its
+ * context it has gone, or will go. */
+static inline bool call_left_over(CUresult result)
+{
+	return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+/* As object_add_like(), with contexts.lock. */
 CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, const struct object *like,
 	uint64_t *handlep);

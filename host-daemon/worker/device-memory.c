@@ -236,7 +236,9 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 		goto refund;
 	r = add_range(call, &range);
 	if (r) {
-		driver_free(session, range.start);
+		/* A driver frees its own with the context; ours are not the driver's. */
+		if (r != RANGES_E_NO_OWNER || session->memory.placement)
+			driver_free(session, range.start);
 		result = r == RANGES_E_NO_OWNER ? CUDA_ERROR_CONTEXT_IS_DESTROYED
 						: CUDA_ERROR_OUT_OF_MEMORY;
 		goto refund;

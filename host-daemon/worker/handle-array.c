@@ -88,7 +88,7 @@ CUresult handle_cuArray3DCreate_v2(struct call *call,
 	if (result == CUDA_SUCCESS) {
 		result = keep(call, VGPU_HANDLE_ARRAY, array, &descriptor, size,
 			&reply->p_handle);
-		if (result != CUDA_SUCCESS)
+		if (call_left_over(result))
 			call->driver->cuArrayDestroy(array);
 	}
 	if (result != CUDA_SUCCESS)
@@ -184,7 +184,7 @@ CUresult handle_cuMipmappedArrayCreate(struct call *call,
 	if (result == CUDA_SUCCESS) {
 		result = keep(call, VGPU_HANDLE_MIPMAP, mipmap, &descriptor, size,
 			&reply->p_handle);
-		if (result != CUDA_SUCCESS)
+		if (call_left_over(result))
 			call->driver->cuMipmappedArrayDestroy(mipmap);
 	}
 	if (result != CUDA_SUCCESS)

@@ -27,7 +27,7 @@ CUresult handle_cuEventCreate(struct call *call,
 		return result;
 	result = object_add_at(
 		call, VGPU_HANDLE_EVENT, request->event, event, &kept.object);
-	if (result != CUDA_SUCCESS)
+	if (call_left_over(result))
 		call->driver->cuEventDestroy_v2(event);
 	return result;
 }

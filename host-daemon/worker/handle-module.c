@@ -21,9 +21,9 @@ static CUresult load_module(struct call *call, struct load *load, uint64_t *hand
 	result = managed_register(call);
 	if (result == CUDA_SUCCESS)
 		result = object_add(call, VGPU_HANDLE_MODULE, module, handlep);
-	if (result != CUDA_SUCCESS)
+	if (call_left_over(result))
 		call->driver->cuModuleUnload(module);
-	else
+	if (result == CUDA_SUCCESS)
 		images_keep(call, &load->images, VGPU_HANDLE_MODULE, *handlep);
 	return result;
 }

@@ -71,7 +71,7 @@ CUresult handle_cuTexRefCreate(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = object_add(call, VGPU_HANDLE_TEXREF, reference, &reply->p_tex_ref);
-	if (result != CUDA_SUCCESS)
+	if (call_left_over(result))
 		call->driver->cuTexRefDestroy(reference);
 	return result;
 }

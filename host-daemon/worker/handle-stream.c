@@ -27,7 +27,7 @@ CUresult handle_cuStreamCreateWithPriority(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = object_add(call, VGPU_HANDLE_STREAM, stream, &reply->ph_stream);
-	if (result != CUDA_SUCCESS)
+	if (call_left_over(result))
 		driver->cuStreamDestroy_v2(stream);
 	return result;
 }

@@ -175,7 +175,7 @@ CUresult handle_cuTexObjectCreate(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = keep(call, VGPU_HANDLE_TEXTURE, number, handle);
-	if (result != CUDA_SUCCESS)
+	if (call_left_over(result))
 		call->driver->cuTexObjectDestroy(number);
 	reply->p_tex_object = number;
 	return result;
@@ -278,7 +278,7 @@ CUresult handle_cuSurfObjectCreate(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = keep(call, VGPU_HANDLE_SURFACE, number, handle);
-	if (result != CUDA_SUCCESS)
+	if (call_left_over(result))
 		call->driver->cuSurfObjectDestroy(number);
 	reply->p_surf_object = number;
 	return result;

@@ -280,7 +280,7 @@ static CUresult make_stream(struct call *call, struct stream **streamp)
 		result = call->driver->cuStreamCreate(&made, CU_STREAM_DEFAULT);
 		if (result == CUDA_SUCCESS) {
 			result = keep_stream(call, made, &stream);
-			if (result != CUDA_SUCCESS)
+			if (call_left_over(result))
 				call->driver->cuStreamDestroy_v2(made);
 		}
 		if (result != CUDA_SUCCESS)

@@ -49,6 +49,7 @@ static struct {
 	CUdeviceptr words_at; /* for the device */
 	uint8_t *bytes;	      /* memory to copy from and to */
 	int n_devices;
+	size_t free_size; /* of device memory, before and after each program */
 	uint32_t n_called; /* atomic: functions that were called back */
 } world;
 
@@ -892,6 +893,7 @@ static void make_contexts(void)
 void calls_start(void)
 {
 	pthread_t thread;
+	size_t total;
 	void *words;
 
 	must(cuInit(0), "cuInit");
@@ -900,6 +902,7 @@ void calls_start(void)
 	must(cuCtxSetCurrent(world.base), "the first context is current");
 	must(cuMemHostAlloc(&words, 4096, CU_MEMHOSTALLOC_PORTABLE), "words");
 	must(cuMemHostGetDevicePointer_v2(&world.words_at, words, 0), "their address");
+	must(cuMemGetInfo_v2(&world.free_size, &total), "memory in use");
 	world.words = words;
 	world.bytes = calloc(1, 4096);
 	for (uintptr_t i = 0; i < CALLS_LANES; i++)
@@ -922,6 +925,19 @@ static void wait_for_lanes(void)
 		pthread_cond_wait(&run.changed, &run.lock);
 }
 
+/* What the programs made is destroyed, so all of its memory is free again. */
+static void check_memory(void)
+{
+	size_t free_size, total;
+
+	must(cuMemGetInfo_v2(&free_size, &total), "memory in use");
+	if (free_size == world.free_size)
+		return;
+	fprintf(stderr, "of %zu bytes that were free %zu are now\n", world.free_size,
+		free_size);
+	abort();
+}
+
 void calls_run(const uint8_t *program, size_t size)
 {
 	set_words(0);
@@ -941,4 +957,5 @@ void calls_run(const uint8_t *program, size_t size)
 			;
 	}
 	must(cuCtxSynchronize(), "the first context works");
+	check_memory();
 }

@@ -25,6 +25,19 @@ LOOK_UP = re.compile(r'"(cu[A-Z]\w+)",\s*(\d{4,5})\b')
 CALL = re.compile(r"^\S+ (\d+/\d+) (\w+\(.*\)) = (\w+) <[^>]*>(?: (\d+) sent)?$", re.MULTILINE)
 WORD = re.compile(r"\b\w+\b")
 
+# What CUDA documents for calls on objects that another thread changes or destroys, in a
+# context with a fault, in a capture, and for arguments that come to be wrong in that way.
+# A host that has gone, or a driver that does not know what happened, is not among it.
+RACE_RESULTS = """
+    CUDA_SUCCESS INVALID_VALUE OUT_OF_MEMORY INVALID_CONTEXT INVALID_HANDLE NOT_FOUND NOT_READY
+    NOT_PERMITTED NOT_SUPPORTED ILLEGAL_STATE ILLEGAL_ADDRESS CONTEXT_IS_DESTROYED INVALID_PTX
+    LAUNCH_OUT_OF_RESOURCES CONTEXT_ALREADY_IN_USE GRAPH_EXEC_UPDATE_FAILURE
+    PEER_ACCESS_UNSUPPORTED PEER_ACCESS_ALREADY_ENABLED PEER_ACCESS_NOT_ENABLED
+    STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED STREAM_CAPTURE_MERGE
+    STREAM_CAPTURE_UNMATCHED STREAM_CAPTURE_UNJOINED STREAM_CAPTURE_ISOLATION
+    STREAM_CAPTURE_IMPLICIT STREAM_CAPTURE_WRONG_THREAD CAPTURED_EVENT
+""".split()
+
 
 class Calls:
     """The described calls: by symbol, and by the names that programs write."""
@@ -134,6 +147,15 @@ def check_trace(path, trace):
         elif "CUDA_SUCCESS" not in got and calls.by_symbol[symbol].reply != "refused":
             wrong.append(f"{path.name} calls {symbol}, which never succeeds: "
                          f"{', '.join(sorted(got))}")
+    return wrong
+
+
+def check_results(trace):
+    """A sentence for each result that a call has not for what other threads do meanwhile."""
+    wrong = [] if LINE.search(trace) else ["the program made no call"]
+    for name, result in sorted(set(LINE.findall(trace))):
+        if result.removeprefix("CUDA_ERROR_") not in RACE_RESULTS:
+            wrong.append(f"{name} ends with {result}")
     return wrong
 
 

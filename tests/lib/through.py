@@ -4,7 +4,7 @@
 
     through.py [--driver D] [--sync] [--expect NAME=N]... [--host-set NAME=VALUE]... \
         [--claims SOURCE [--once]] [--log PATTERN]... [--copies FOLDER] \
-        BUILD -- PROGRAM [ARGUMENT...]
+        [--vm LINE]... [--races] BUILD -- PROGRAM [ARGUMENT...]
 
 The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After it
 ended, vgpud's line on each session must show at least N of NAME (launches,
@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 from host import Host
-from proofs import check_repeats, check_trace
+from proofs import check_repeats, check_results, check_trace
 
 EXIT_SKIP = 77
 
@@ -47,7 +47,7 @@ def sessions(text):
     return found
 
 
-def check_books(books, expected, faults):
+def check_books(books, expected, faults, races):
     """Returns a sentence a thing that is wrong."""
     wrong = []
     if expected and not books:
@@ -58,7 +58,7 @@ def check_books(books, expected, faults):
         if total < int(least):
             wrong.append(f"the host counts {total} {name}, at least {least} were done")
     for book in books:
-        if int(book.get("refused_async", 0)):
+        if int(book.get("refused_async", 0)) and not races:
             wrong.append(f"{book['refused_async']} calls without a reply were refused")
         if book.get("reason") not in ("none", "closed", None) and not faults:
             wrong.append(f"a session ended by {book['reason']}")
@@ -79,6 +79,11 @@ def main():
                         help="a call that succeeds twice in a row sends nothing again")
     parser.add_argument("--log", action="append", default=[], metavar="PATTERN",
                         help="once in the host's log, whatever it says besides")
+    parser.add_argument("--vm", action="append", default=[], metavar="LINE",
+                        help="of the machine's section in the host's configuration")
+    parser.add_argument("--races", action="store_true",
+                        help="threads destroy what others use: calls that nobody waits for "
+                        "may be refused, and each call has to end with a code for that")
     parser.add_argument("--preload", metavar="LIBRARY", help="into program and worker alike")
     parser.add_argument("--copies", metavar="FOLDER",
                         help="where another vgpud is, with its worker and both libraries")
@@ -93,7 +98,8 @@ def main():
         extra = "warm-workers = 0"  # one that starts up meanwhile would count too
     host_environment = dict(both, **dict(v.split("=", 1) for v in options.host_set))
     vgpud = options.copies and os.path.join(options.copies, "vgpud")
-    with counts, Host(options.build, options.driver, extra, host_environment, vgpud) as host:
+    with counts, Host(options.build, options.driver, extra, host_environment, vgpud,
+                      "\n".join(options.vm)) as host:
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket), **both)
         # The library keeps what a reader may still hold: to a sanitizer that is a leak.
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
@@ -102,20 +108,24 @@ def main():
         environment["LD_LIBRARY_PATH"] = library
         if options.sync:
             environment["VGPU_SYNC"] = "1"
-        if options.claims:
+        if options.claims or options.races:
             environment["VGPU_TRACE"] = os.path.join(counts.name, "trace")
         code = subprocess.run(options.command, env=environment, check=False).returncode
         if options.claims and not code:
             trace = Path(environment["VGPU_TRACE"]).read_text(encoding="utf-8")
             unproved = check_trace(options.claims, trace)
             unproved += check_repeats(trace) if options.once else []
+        if options.races and not code:
+            trace = Path(environment["VGPU_TRACE"]).read_text(encoding="utf-8")
+            unproved += check_results(trace)
         folder = host.folder.name
         n_open = len(re.findall(r"session opened", host.text()))
         host.wait_for(r"session ended", n_open) if n_open else None
         text = host.text()
     if code == EXIT_SKIP:
         return code
-    wrong = unproved + check_books(sessions(text), options.expect, options.any_end)
+    wrong = unproved + check_books(sessions(text), options.expect, options.any_end,
+                                   options.races)
     for pattern in options.log:
         n_lines = len(re.findall(pattern, text))
         if n_lines != 1:
