@@ -93,9 +93,7 @@ static CUresult get_peer(struct call *call, uint64_t handle, CUcontext *contextp
 	if (result != CUDA_SUCCESS)
 		return result;
 	*contextp = context;
-	/* Making sure of that context may have left this one. */
-	context_left(call->runner);
-	return context_enter(call->session, call->runner, call->context);
+	return CUDA_SUCCESS;
 }
 
 CUresult handle_cuCtxEnablePeerAccess(struct call *call,

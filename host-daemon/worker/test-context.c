@@ -12,7 +12,6 @@ static CUcontext current;      /* in the fake driver */
 static CUcontext broken;       /* whose work ended in a fault */
 static uint64_t other;	       /* handle of a second context */
 static CUcontext other_driver; /* the driver's */
-static CUcontext seen;	       /* what was current in the call that was looked at */
 static uint64_t ends;	       /* what another thread destroys in the call */
 static bool is_free;	       /* whether others had the lock while a context ended */
 static CUresult refused;       /* what the dispatcher was told meanwhile */
@@ -21,6 +20,7 @@ static CUresult (*set_current)(CUcontext);
 static CUresult (*stream_create)(CUstream *, unsigned int, int);
 static CUresult (*memory_alloc)(CUdeviceptr *, size_t);
 static CUresult (*release)(CUdevice);
+static CUresult (*retain)(CUcontext *, CUdevice);
 
 static CUresult noted_set_current(CUcontext context)
 {
@@ -126,33 +126,57 @@ TEST(a_fault_of_the_current_context_is_its_own)
 	fixture_deinit(&fixture);
 }
 
-static CUresult look_at_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-	CUcontext from_context, size_t size, CUstream stream)
+/* A second device, of whose primary context nobody has made use yet. */
+static CUresult retain_second(CUcontext *context, CUdevice device)
 {
-	seen = current;
+	CUcontext popped;
+	CUresult result;
+
+	if (!device)
+		return retain(context, device);
+	result = fixture.driver.table.cuCtxCreate_v4(context, NULL, 0, device);
+	fixture.driver.table.cuCtxPopCurrent_v2(&popped);
+	return result;
+}
+
+/* For its look-ups alone. */
+static CUresult record_event(CUcontext context, CUevent event)
+{
 	return CUDA_SUCCESS;
+}
+
+static uint64_t add_second_device(void)
+{
+	const uint64_t handle = vgpu_handle_make(VGPU_HANDLE_CONTEXT, 1, 1);
+	const struct context like = { .device = 1, .primary = true };
+	struct object *object;
+
+	retain = fixture.driver.table.cuDevicePrimaryCtxRetain;
+	fixture.driver.table.cuDevicePrimaryCtxRetain = retain_second;
+	fixture.driver.table.cuCtxRecordEvent = record_event;
+	check_eq(object_table_add_at(&fixture.session.contexts.table, handle, NULL, NULL,
+			 &like.object, &object),
+		0);
+	return handle;
 }
 
 TEST(a_context_that_is_retained_because_it_is_named_does_not_become_current)
 {
-	Vgpu__CuMemcpyPeerAsyncRequest request = VGPU__CU_MEMCPY_PEER_ASYNC_REQUEST__INIT;
+	Vgpu__CuCtxRecordEventRequest request = VGPU__CU_CTX_RECORD_EVENT_REQUEST__INIT;
+	uint64_t second;
 
 	begin();
-	check_eq(context_reset(&fixture.session,
-			 context_find(&fixture.session, fixture.context)),
-		CUDA_SUCCESS);
-	fixture.driver.table.cuMemcpyPeerAsync = look_at_peer;
+	second = add_second_device();
 	lane_get(&fixture.session, 0)->context = other;
-	request.dst_device = request.src_device = fixture.arena;
-	request.byte_count = 16;
-	request.dst_context = fixture.context;
-	request.src_context = other;
-	seen = NULL;
-	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuMemcpyPeerAsync, VGPU_FRAME_REPLY,
+	check_eq(wait_for(0), CUDA_SUCCESS);
+	check(current == other_driver);
+	request.h_ctx = second;
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuCtxRecordEvent, VGPU_FRAME_REPLY,
 			 &request.base),
 		0);
-	check_eq(fixture.result, CUDA_SUCCESS);
-	check(seen == other_driver);
+	check(context_find(&fixture.session, second)->object.driver);
+	check_eq(wait_for(0), CUDA_SUCCESS);
+	check(current == other_driver);
 	fixture_deinit(&fixture);
 }
 
