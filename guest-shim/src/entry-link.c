@@ -4,10 +4,12 @@
  *
  * A link is made of code on the host; here is what belongs to the program: where the logs
  * of its creation go, and the linked image, which it may read until it destroys the
- * link. Both are found by the handle's index under a lock. What a program does to a link
- * in one thread while it destroys it in another is its own affair.
+ * link. Both are found by the handle's index under a lock. The handle has one reference to
+ * it, each call under way another, so a thread may destroy what others use; one call of a
+ * link is under way at a time, as on the host.
  */
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,8 @@
 
 struct link {
 	uint64_t handle;
+	uint32_t n_refs; /* links_lock */
+	pthread_mutex_t lock; /* for what follows, and over the call to the host */
 	struct shim_jit jit; /* where results of the compiler go, as created */
 	uint32_t info_size;
 	uint32_t error_size;
@@ -38,6 +42,7 @@ struct link {
 static struct shim_lock links_lock;
 static struct shim_table links;
 
+/* With links_lock. */
 static struct link *link_find(CUlinkState state)
 {
 	uint64_t handle = (uint64_t)(uintptr_t)state;
@@ -49,10 +54,79 @@ static struct link *link_find(CUlinkState state)
 	return link && link->handle == handle ? link : NULL;
 }
 
-static bool link_publish(uint64_t handle, struct link *link)
+static struct link *link_new(const struct shim_load *load)
+{
+	struct link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	link->n_refs = 1;
+	pthread_mutex_init(&link->lock, NULL);
+	link->jit = load->jit;
+	link->info_size = load->wire.info_size;
+	link->error_size = load->wire.error_size;
+	return link;
+}
+
+static void link_drop(struct link *link)
+{
+	bool is_last;
+
+	shim_lock(&links_lock);
+	is_last = !--link->n_refs;
+	shim_unlock(&links_lock);
+	if (!is_last)
+		return;
+	pthread_mutex_destroy(&link->lock);
+	free(link->image);
+	free(link);
+}
+
+static void link_dropp(struct link **linkp)
+{
+	if (*linkp)
+		link_drop(*linkp);
+}
+
+static void link_leavep(struct link **linkp)
+{
+	if (!*linkp)
+		return;
+	pthread_mutex_unlock(&(*linkp)->lock);
+	link_drop(*linkp);
+}
+
+/* Return: the link, which is the caller's alone until link_leavep(), or NULL. */
+static struct link *link_enter(CUlinkState state)
+{
+	struct link *link;
+
+	shim_lock(&links_lock);
+	link = link_find(state);
+	if (link)
+		link->n_refs++;
+	shim_unlock(&links_lock);
+	if (link)
+		pthread_mutex_lock(&link->lock);
+	return link;
+}
+
+static bool link_publish(struct link *link)
 {
 	SHIM_LOCKED(&links_lock);
-	return shim_table_set(&links, vgpu_handle_index(handle), link);
+	return shim_table_set(&links, vgpu_handle_index(link->handle), link);
+}
+
+/* Return: the link, whose handle is none any more, or NULL where it was none. */
+static struct link *link_take(CUlinkState state)
+{
+	struct link *link;
+	SHIM_LOCKED(&links_lock);
+
+	link = link_find(state);
+	if (link)
+		shim_table_set(&links, vgpu_handle_index(link->handle), NULL);
+	return link;
 }
 
 SHIM_EXPORT CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
@@ -62,7 +136,7 @@ SHIM_EXPORT CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *opti
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLinkCreate_v2);
 	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
-	_vgpu_cleanup_(vgpu_freep) struct link *link = NULL;
+	_vgpu_cleanup_(link_dropp) struct link *link = NULL;
 	const ProtobufCMessage *message;
 
 	if (result != CUDA_SUCCESS)
@@ -72,12 +146,9 @@ SHIM_EXPORT CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *opti
 	result = shim_load_new(&load, options, optionValues, numOptions);
 	if (result != CUDA_SUCCESS)
 		return result;
-	link = calloc(1, sizeof(*link));
+	link = link_new(load);
 	if (!link)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	link->jit = load->jit;
-	link->info_size = load->wire.info_size;
-	link->error_size = load->wire.error_size;
 	request.load = shim_load_bytes(load);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_link_create_v2_reply__descriptor, &message);
@@ -85,7 +156,7 @@ SHIM_EXPORT CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *opti
 		return result;
 	link->handle = ((const Vgpu__CuLinkCreateV2Reply *)message)->state_out;
 	*stateOut = (CUlinkState)(uintptr_t)link->handle;
-	if (!link_publish(link->handle, link)) {
+	if (!link_publish(link)) {
 		shim_remote_cuLinkDestroy(*stateOut);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -115,12 +186,12 @@ SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, vo
 	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const ProtobufCMessage *message;
+	_vgpu_cleanup_(link_leavep) struct link *link = NULL;
 	char label[LABEL_MAX + 1] = "";
-	struct link *link;
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	link = link_find(state);
+	link = link_enter(state);
 	if (!link)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!data || !size || size > SHIM_IMAGE_SIZE_MAX || link->image)
@@ -223,11 +294,11 @@ static CUresult fetch_all(struct link *link)
 
 SHIM_EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
+	_vgpu_cleanup_(link_leavep) struct link *link = NULL;
 	CUresult result = CUDA_SUCCESS;
-	struct link *link;
 
 	SHIM_CHECK_READY();
-	link = link_find(state);
+	link = link_enter(state);
 	if (!link)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!cubinOut)
@@ -248,13 +319,11 @@ SHIM_EXPORT CUresult cuLinkDestroy(CUlinkState state)
 	CUresult result;
 
 	SHIM_CHECK_READY();
-	link = link_find(state);
+	link = link_take(state);
 	if (!link)
 		return CUDA_ERROR_INVALID_HANDLE;
-	link_publish(link->handle, NULL);
 	result = shim_remote_cuLinkDestroy(state);
-	free(link->image);
-	free(link);
+	link_drop(link);
 	return result;
 }
 
