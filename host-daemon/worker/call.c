@@ -334,7 +334,7 @@ CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
 CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, uint64_t *handlep)
 {
-	const struct stream stream = { .context = call->context };
+	const struct stream stream = { .context = call->context, .is_entry = true };
 
 	return object_add_like(call, kind, driver_handle, parent,
 		kind == VGPU_HANDLE_STREAM ? &stream.object : NULL, handlep);

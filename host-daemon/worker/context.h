@@ -32,6 +32,7 @@ struct session;
 struct stream {
 	struct object object;
 	struct context *context;
+	bool is_entry; /* of the table: lives as long as its handle */
 	bool has_word;
 	uint32_t word;	 /* completion word that marks go to */
 	bool due;	 /* a mark was put off, see fences.due */

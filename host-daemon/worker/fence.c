@@ -135,12 +135,22 @@ static bool is_blocked(struct session *session)
 	       captures_are_live(session);
 }
 
+/* With the lock of the list that it is put on: what has ended is not, since who ends a
+ * stream looks through the lists afterwards, and then has the driver destroy it. */
+static bool is_live(const struct stream *stream)
+{
+	/* Partner: withdraw() of objects.c. */
+	return stream->is_entry ? __atomic_load_n(&stream->object.generation,
+					  __ATOMIC_ACQUIRE) != 0
+				: stream->context != NULL;
+}
+
 static void put_off(struct session *session, struct stream *stream)
 {
 	struct fences *fences = &session->fences;
 
 	pthread_mutex_lock(&fences->lock);
-	if (!stream->due && fences->n_due < FENCE_DUE_MAX) {
+	if (!stream->due && fences->n_due < FENCE_DUE_MAX && is_live(stream)) {
 		stream->due = true;
 		fences->due[fences->n_due] = stream;
 		/* Partner: the load in fence_lane_done(). */
@@ -243,7 +253,7 @@ void fence_owe(struct session *session, struct stream *stream)
 	if (__atomic_load_n(&stream->owes, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&fences->owing_lock);
-	if (!stream->owes && fences->n_owing < FENCE_OWING_MAX) {
+	if (!stream->owes && fences->n_owing < FENCE_OWING_MAX && is_live(stream)) {
 		__atomic_store_n(&stream->owes, true, __ATOMIC_RELAXED);
 		fences->owing[fences->n_owing] = stream;
 		__atomic_store_n(&fences->n_owing, fences->n_owing + 1, __ATOMIC_RELAXED);

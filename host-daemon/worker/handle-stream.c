@@ -46,11 +46,13 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	result = object_entry(call, VGPU_HANDLE_STREAM, request->h_stream, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
-	fence_forget(call->session, (struct stream *)object);
 	capture_remove(call->session, (struct stream *)object, false);
 	result = object_take(call, VGPU_HANDLE_STREAM, request->h_stream, &stream);
-	return result == CUDA_SUCCESS ? use_destroy(call, VGPU_HANDLE_STREAM, stream)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* A lane's call that ends now finds that the handle has gone, or is undone. */
+	fence_forget(call->session, (struct stream *)object);
+	return use_destroy(call, VGPU_HANDLE_STREAM, stream);
 }
 
 CUresult handle_cuStreamGetCtx(struct call *call,

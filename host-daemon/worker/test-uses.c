@@ -80,6 +80,40 @@ TEST(an_event_outlives_the_calls_that_wait_for_it)
 	fixture_deinit(&fixture);
 }
 
+/* Its lane counts when the driver has answered, and the stream may have gone since. */
+TEST(a_stream_that_is_destroyed_is_owed_nothing_by_calls_that_end_later)
+{
+	Vgpu__CuStreamCreateWithPriorityRequest create =
+		VGPU__CU_STREAM_CREATE_WITH_PRIORITY_REQUEST__INIT;
+	Vgpu__CuStreamDestroyV2Request destroy =
+		VGPU__CU_STREAM_DESTROY_V2_REQUEST__INIT;
+	struct object_table *table = &fixture.session.objects[VGPU_HANDLE_STREAM];
+	struct runner lane = {};
+	struct stream *stream;
+
+	start();
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuStreamCreateWithPriority,
+			 VGPU_FRAME_REPLY, &create.base),
+		0);
+	destroy.h_stream = vgpu_handle_make(VGPU_HANDLE_STREAM, table->first, 1);
+	stream = (struct stream *)object_table_find(table, destroy.h_stream);
+	check(stream);
+	check_eq(fence_bind(&fixture.session, stream, 3), CUDA_SUCCESS);
+	fence_want_mark(&fixture.session, &lane, stream);
+	fence_owe(&fixture.session, stream);
+	check_eq(fixture.session.fences.n_due, 1);
+	check_eq(fixture.session.fences.n_owing, 1);
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuStreamDestroy_v2, VGPU_FRAME_REPLY,
+			 &destroy.base),
+		0);
+	check_eq(fixture.result, CUDA_SUCCESS);
+	fence_want_mark(&fixture.session, &lane, stream);
+	fence_owe(&fixture.session, stream);
+	check_eq(fixture.session.fences.n_due, 0);
+	check_eq(fixture.session.fences.n_owing, 0);
+	fixture_deinit(&fixture);
+}
+
 TEST(nobody_begins_with_an_event_that_is_destroyed)
 {
 	struct runner runner = {};
