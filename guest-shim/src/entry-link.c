@@ -4,8 +4,8 @@
  *
  * A link is made of code on the host; here is what belongs to the program: where the logs
  * of its creation go, and the linked image, which it may read until it destroys the
- * link. Both are found by the handle's index under a lock. The handle has one reference to
- * it, each call under way another, so a thread may destroy what others use; one call of a
+ * link. Both are found by the handle's index under a lock. The handle has one reference,
+ * each call under way another, so a thread may destroy what others use; one call of a
  * link is under way at a time, as on the host.
  */
 

@@ -26,7 +26,8 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 void call_init(struct call *call, struct session *session, struct runner *runner,
 	struct lane *lane, uint64_t context, const struct vgpu_frame *frame);
 
-/* A callback that was refused while nobody waits for the answer goes back to the guest. */
+/* A callback that was refused, and nobody waits for the answer, goes back to the guest.
+ */
 void callback_give_back(struct call *call);
 
 /* The call is about that context, too: a fault that it returns may be that one's. */

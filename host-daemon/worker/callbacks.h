@@ -19,9 +19,10 @@
  * A token is an index into the table and the entry's sequence, so one that is old, or
  * made up, is found out. Each callback that was submitted is handed back once, also one
  * that was refused when nobody waited for the answer: by that the guest knows when it
- * has no more to ask for, whichever of its threads end contexts. The lock guards all; nothing is held while waiting. A guest
- * that never takes or never ends a callback stops its own streams; the session's end is
- * the end of the process, whatever thread waits here.
+ * has no more to ask for, whichever of its threads end contexts. The lock guards all;
+ * nothing is held while waiting. A guest that never takes or never ends a callback stops
+ * its own streams; the session's end is the end of the process, whatever thread waits
+ * here.
  */
 
 #include <pthread.h>

@@ -267,8 +267,8 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 	if (!context || context->primary || !begin_leaving(session, context, handle))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	driver_context = context->object.driver;
-	/* First what lives in it: the entry's next context may own objects at once. Whoever
-	 * entered it in between has to enter anew. */
+	/* First what lives in it: the entry's next context may own objects at once.
+	 * Whoever entered it in between has to enter anew. */
 	context_forget_contents(session, context);
 	end_leaving(session, context);
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);

@@ -120,9 +120,9 @@ CUresult context_add(struct session *session, CUcontext driver_context, CUdevice
 	uint64_t *handlep);
 
 /*
- * With contexts.lock: whether the context of a call has all the time been what it was when
- * the call began. If not, what the driver made for the call has gone or will go, and is
- * not to be noted as the context's.
+ * With contexts.lock: whether the context of a call has all the time been what it was
+ * when the call began. If not, what the driver made for the call has gone or will go, and
+ * is not to be noted as the context's.
  */
 bool context_is_same(const struct call *call);
 

@@ -50,7 +50,8 @@ CUresult handle_cuStreamAddCallback(struct call *call,
 /* Of messages that name a cookie. */
 #define GIVE_BACK(_call, _type, _descriptor)                                             \
 	do {                                                                             \
-		const _type *request_ = (const _type *)call_unpack(_call, &(_descriptor)); \
+		const _type *request_ =                                                  \
+			(const _type *)call_unpack(_call, &(_descriptor));               \
 		if (request_)                                                            \
 			callbacks_give_back((_call)->session, request_->cookie);         \
 	} while (0)

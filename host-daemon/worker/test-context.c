@@ -235,7 +235,8 @@ static void check_nothing_is_added(uint64_t context)
 
 TEST(nothing_is_added_to_a_context_that_was_destroyed_meanwhile)
 {
-	check_nothing_is_added(vgpu_handle_make(VGPU_HANDLE_CONTEXT, VGPU_DEVICES_MAX, 1));
+	check_nothing_is_added(
+		vgpu_handle_make(VGPU_HANDLE_CONTEXT, VGPU_DEVICES_MAX, 1));
 }
 
 TEST(nothing_is_added_to_the_next_life_of_a_primary_context)
