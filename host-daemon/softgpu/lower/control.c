@@ -20,10 +20,14 @@ static int branch_indexed(struct lowering *l)
 	if (l->operands[1].kind != PTX_OPERAND_BRANCH_TABLE)
 		return lower_unsupported(l);
 	table = &body->branch_tables[l->operands[1].index];
-	if (!table->count || table->count > UINT16_MAX ||
+	if (!table->count || table->count > UINT16_MAX)
+		return lower_unsupported(l);
+	if (table->count > TABLES_MAX - first ||
 		lower_reserve(&l->tables, &l->tables_capacity, first + table->count,
 			sizeof(*l->tables)))
-		return lower_unsupported(l);
+		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
+			"%.80s, line %u: too large branch tables", l->frame->ptx->name,
+			l->instr->line);
 	for (uint32_t i = 0; i < table->count; i++)
 		l->tables[first + i] =
 			l->frame->first_label + body->branch_targets[table->first + i];

@@ -3,9 +3,11 @@
  * Liveness: from where to where each value is needed
  *
  * A value that is only used in the block that wrote it before, and all temporaries,
- * need no data flow; for the others the usual backward equations are solved over
- * bit sets, a word for 64 of them in each block. The result is one interval for each
- * value that covers all places where it is live, in the order of the operations.
+ * need no data flow. For the others the usual backward equations are solved, for 64 of
+ * them at a time: one word of each set in each block, and only blocks whose words change
+ * are looked at again. So memory grows with the code, not with blocks times registers,
+ * and time mostly with how far values live. The result is one interval for each value
+ * that covers all places where it is live, in the order of the operations.
  *
  * A write under a guard keeps what lanes without the guard had: it reads, too.
  */
@@ -16,12 +18,23 @@
 #include "lower/lower.h"
 #include "vgpu/cleanup.h"
 
-/* Bounds the bit sets: four of them a block. */
-#define BITS_MAX (UINT64_C(1) << 28)
+/* Values that are solved together, one bit each. */
+#define BATCH 64
 
 struct block_range {
 	uint32_t start, end;
 	uint32_t next[2]; /* blocks, UINT32_MAX: none; a table is looked up */
+};
+
+/* What a block does with a value first: reads what others wrote, or writes it. */
+struct touch {
+	uint32_t block;
+	uint8_t bit;
+	bool is_write;
+};
+
+struct words {
+	uint64_t use, def, in, out;
 };
 
 struct flow {
@@ -31,8 +44,24 @@ struct flow {
 	uint32_t n_blocks;
 	uint32_t n_globals;
 	uint32_t *globals; /* values */
-	size_t n_words;
-	uint64_t *use, *def, *in, *out;
+
+	/* Blocks that lead to each, from first_before[block] on. */
+	uint32_t *first_before;
+	uint32_t *before;
+
+	/* Of the values of each batch, from first_touch[batch] on. */
+	uint32_t n_batches;
+	uint32_t *first_touch;
+	struct touch *touches;
+
+	/* Of the batch that is being solved. */
+	struct words *words;
+	uint32_t *met; /* blocks whose words are not 0 */
+	uint32_t n_met;
+	uint32_t *changed; /* blocks of which others have to learn */
+	bool *is_changed;
+	uint32_t n_changed;
+	uint64_t work;
 };
 
 static void flow_deinit(struct flow *f)
@@ -40,10 +69,14 @@ static void flow_deinit(struct flow *f)
 	free(f->block_of);
 	free(f->blocks);
 	free(f->globals);
-	free(f->use);
-	free(f->def);
-	free(f->in);
-	free(f->out);
+	free(f->first_before);
+	free(f->before);
+	free(f->first_touch);
+	free(f->touches);
+	free(f->words);
+	free(f->met);
+	free(f->changed);
+	free(f->is_changed);
 }
 
 static bool ends_block(const struct operation *o)
@@ -100,6 +133,57 @@ static void link_blocks(struct flow *f)
 		if (b->next[1] >= f->n_blocks)
 			b->next[1] = UINT32_MAX;
 	}
+}
+
+/* Calls a function for each block to which one may lead. */
+static void each_next(struct flow *f, uint32_t block,
+	void (*visit)(struct flow *f, uint32_t from, uint32_t to))
+{
+	const struct block_range *b = &f->blocks[block];
+	const struct operation *last = &f->l->ops[b->end - 1];
+	uint32_t n = last->op == OP_BRX ? (uint32_t)(last->imm >> 32) : 0;
+
+	for (unsigned int k = 0; k < 2; k++)
+		if (b->next[k] != UINT32_MAX)
+			visit(f, block, b->next[k]);
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t to = f->block_of[f->l->labels[f->l->tables[last->target + k]]];
+
+		if (to < f->n_blocks)
+			visit(f, block, to);
+	}
+}
+
+static void count_before(struct flow *f, uint32_t from, uint32_t to)
+{
+	f->first_before[to + 1]++;
+}
+
+/* Fills each list from its end, so that first_before is right in the end. */
+static void note_before(struct flow *f, uint32_t from, uint32_t to)
+{
+	f->before[--f->first_before[to + 1]] = from;
+}
+
+/* first_before[block + 1] is where the list of a block ends, then where it begins. */
+static int find_before(struct flow *f)
+{
+	f->first_before = calloc((size_t)f->n_blocks + 2, sizeof(*f->first_before));
+	if (!f->first_before)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < f->n_blocks; i++)
+		each_next(f, i, count_before);
+	for (uint32_t i = 0; i < f->n_blocks; i++)
+		f->first_before[i + 1] += f->first_before[i];
+	f->before = calloc((size_t)f->first_before[f->n_blocks] + 1, sizeof(*f->before));
+	if (!f->before)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	f->first_before[f->n_blocks + 1] = f->first_before[f->n_blocks];
+	for (uint32_t i = 0; i < f->n_blocks; i++)
+		each_next(f, i, note_before);
+	memmove(f->first_before, f->first_before + 1,
+		((size_t)f->n_blocks + 1) * sizeof(*f->first_before));
+	return 0;
 }
 
 static bool is_tracked(const struct value *v)
@@ -187,111 +271,154 @@ static int find_globals(struct flow *f)
 	return 0;
 }
 
-struct sets {
-	struct lowering *l;
-	uint64_t *use, *def;
+/* Goes over the code twice: counts, then notes. */
+struct touching {
+	struct flow *f;
+	uint32_t *read;	   /* by number: block + 1 in which it was noted last */
+	uint32_t *written; /* the same */
+	uint32_t block;
 };
 
-static bool test_bit(const uint64_t *set, uint32_t bit)
+static void note_touch(struct touching *t, uint32_t global, bool is_write)
 {
-	return set[bit / 64] >> (bit % 64) & 1;
+	struct flow *f = t->f;
+	uint32_t *at = &f->first_touch[global / BATCH + 1];
+
+	if (f->touches)
+		f->touches[--*at] = (struct touch){
+			.block = t->block,
+			.bit = (uint8_t)(global % BATCH),
+			.is_write = is_write,
+		};
+	else
+		++*at;
 }
 
-static void set_bit(uint64_t *set, uint32_t bit)
+static void touch_read(void *data, uint32_t value)
 {
-	set[bit / 64] |= UINT64_C(1) << (bit % 64);
+	struct touching *t = data;
+	uint32_t global = t->f->l->values[value].global;
+
+	if (!global || t->written[global] == t->block + 1 ||
+		t->read[global] == t->block + 1)
+		return;
+	t->read[global] = t->block + 1;
+	note_touch(t, global - 1, false);
 }
 
-static void add_read(void *data, uint32_t value)
+static void touch_write(void *data, uint32_t value)
 {
-	struct sets *s = data;
-	uint32_t global = s->l->values[value].global;
+	struct touching *t = data;
+	uint32_t global = t->f->l->values[value].global;
 
-	if (global && !test_bit(s->def, global - 1))
-		set_bit(s->use, global - 1);
+	if (!global || t->written[global] == t->block + 1)
+		return;
+	t->written[global] = t->block + 1;
+	note_touch(t, global - 1, true);
 }
 
-static void add_write(void *data, uint32_t value)
+static int go_over(struct flow *f)
 {
-	struct sets *s = data;
-	uint32_t global = s->l->values[value].global;
-
-	if (global)
-		set_bit(s->def, global - 1);
-}
-
-static int make_sets(struct flow *f)
-{
+	size_t n = (size_t)f->n_globals + 1;
+	_vgpu_cleanup_(vgpu_freep) uint32_t *read = calloc(n, sizeof(*read));
+	_vgpu_cleanup_(vgpu_freep) uint32_t *written = calloc(n, sizeof(*written));
+	struct touching t = { .f = f, .read = read, .written = written };
 	struct lowering *l = f->l;
-	size_t n;
 
-	f->n_words = (f->n_globals + 63) / 64;
-	n = f->n_words * f->n_blocks + 1;
-	if ((uint64_t)n * 64 > BITS_MAX)
-		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-			"function too large: %u blocks, %u registers among them",
-			f->n_blocks, f->n_globals);
-	f->use = calloc(n, sizeof(uint64_t));
-	f->def = calloc(n, sizeof(uint64_t));
-	f->in = calloc(n, sizeof(uint64_t));
-	f->out = calloc(n, sizeof(uint64_t));
-	if (!f->use || !f->def || !f->in || !f->out)
+	if (!read || !written)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < l->n_ops; i++) {
-		size_t at = f->block_of[i] * f->n_words;
-		struct sets s = { .l = l, .use = f->use + at, .def = f->def + at };
-
-		each_operand(l, &l->ops[i], false, add_read, &s);
-		each_operand(l, &l->ops[i], true, add_write, &s);
+		t.block = f->block_of[i];
+		each_operand(l, &l->ops[i], false, touch_read, &t);
+		each_operand(l, &l->ops[i], true, touch_write, &t);
 	}
 	return 0;
 }
 
-/* Adds what block @next needs at its start to what is live at the end of @i. */
-static void flow_back(struct flow *f, uint32_t i, uint32_t next)
+static int find_touches(struct flow *f)
 {
-	uint64_t *out = f->out + i * f->n_words;
-	const uint64_t *in = f->in + next * f->n_words;
+	uint32_t n = f->n_batches;
+	int r;
 
-	for (size_t k = 0; k < f->n_words; k++)
-		out[k] |= in[k];
+	f->first_touch = calloc((size_t)n + 2, sizeof(*f->first_touch));
+	if (!f->first_touch)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	r = go_over(f);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < n; i++)
+		f->first_touch[i + 1] += f->first_touch[i];
+	f->first_touch[n + 1] = f->first_touch[n];
+	f->touches = calloc((size_t)f->first_touch[n] + 1, sizeof(*f->touches));
+	if (!f->touches)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	r = go_over(f);
+	memmove(f->first_touch, f->first_touch + 1,
+		((size_t)n + 1) * sizeof(*f->first_touch));
+	return r;
 }
 
-static bool update_block(struct flow *f, uint32_t i)
+static struct words *meet(struct flow *f, uint32_t block)
 {
-	const struct block_range *b = &f->blocks[i];
-	const struct operation *last = &f->l->ops[b->end - 1];
-	size_t at = i * f->n_words;
-	uint64_t changed = 0, in;
+	struct words *w = &f->words[block];
 
-	for (unsigned int k = 0; k < 2; k++)
-		if (b->next[k] != UINT32_MAX)
-			flow_back(f, i, b->next[k]);
-	if (last->op == OP_BRX)
-		for (uint32_t k = 0; k < last->imm >> 32; k++) {
-			uint32_t next =
-				f->block_of[f->l->labels[f->l->tables[last->target + k]]];
+	if (!w->use && !w->def && !w->in && !w->out)
+		f->met[f->n_met++] = block;
+	return w;
+}
 
-			if (next < f->n_blocks)
-				flow_back(f, i, next);
-		}
-	for (size_t k = 0; k < f->n_words; k++) {
-		in = f->use[at + k] | (f->out[at + k] & ~f->def[at + k]);
-		changed |= in ^ f->in[at + k];
-		f->in[at + k] = in;
+static void mark_changed(struct flow *f, uint32_t block)
+{
+	if (f->is_changed[block])
+		return;
+	f->is_changed[block] = true;
+	f->changed[f->n_changed++] = block;
+}
+
+/* What is live where a block begins is live where each one before it ends. */
+static void flow_back(struct flow *f, uint32_t block)
+{
+	uint64_t in = f->words[block].in;
+
+	for (uint32_t i = f->first_before[block]; i < f->first_before[block + 1]; i++) {
+		uint32_t from = f->before[i];
+		struct words *w = meet(f, from);
+		uint64_t through = in & ~w->def & ~w->in;
+
+		w->out |= in;
+		w->in |= through;
+		if (through)
+			mark_changed(f, from);
 	}
-	return changed;
+	f->work += 1 + f->first_before[block + 1] - f->first_before[block];
 }
 
-static void solve(struct flow *f)
+/* Return: 0, or that it would take too long. */
+static int solve(struct flow *f, uint32_t batch)
 {
-	bool changed;
+	for (uint32_t i = f->first_touch[batch]; i < f->first_touch[batch + 1]; i++) {
+		const struct touch *t = &f->touches[i];
+		struct words *w = meet(f, t->block);
 
-	do {
-		changed = false;
-		for (uint32_t i = f->n_blocks; i-- > 0;)
-			changed |= update_block(f, i);
-	} while (changed);
+		if (t->is_write) {
+			w->def |= UINT64_C(1) << t->bit;
+			continue;
+		}
+		w->use |= UINT64_C(1) << t->bit;
+		w->in = w->use;
+		mark_changed(f, t->block);
+	}
+	while (f->n_changed && f->work <= LIVENESS_WORK_MAX) {
+		uint32_t block = f->changed[--f->n_changed];
+
+		f->is_changed[block] = false;
+		flow_back(f, block);
+	}
+	if (f->work > LIVENESS_WORK_MAX)
+		return lower_fail(f->l, SOFTGPU_ERROR_NOT_SUPPORTED,
+			"function too large: %u blocks, %u registers among them",
+			f->n_blocks, f->n_globals);
+	return 0;
 }
 
 struct moment {
@@ -310,29 +437,53 @@ static void extend(void *data, uint32_t value)
 		v->end = m->at;
 }
 
-static void extend_set(struct flow *f, const uint64_t *set, uint32_t at)
+static void extend_batch(struct flow *f, uint32_t batch, uint64_t set, uint32_t at)
 {
 	struct moment m = { .l = f->l, .at = at };
+	const uint32_t *globals = f->globals + (size_t)batch * BATCH;
 
-	for (size_t k = 0; k < f->n_words; k++)
-		for (uint64_t left = set[k]; left; left &= left - 1)
-			extend(&m, f->globals[k * 64 + (size_t)__builtin_ctzll(left)]);
+	for (uint64_t left = set; left; left &= left - 1)
+		extend(&m, globals[__builtin_ctzll(left)]);
 }
 
-static void make_intervals(struct flow *f)
+/* Solves for all values, and extends their intervals to where they are live. */
+static int flow_through(struct flow *f)
 {
-	struct lowering *l = f->l;
+	size_t n = (size_t)f->n_blocks + 1;
+	int r;
 
+	f->words = calloc(n, sizeof(*f->words));
+	f->met = calloc(n, sizeof(*f->met));
+	f->changed = calloc(n, sizeof(*f->changed));
+	f->is_changed = calloc(n, sizeof(*f->is_changed));
+	if (!f->words || !f->met || !f->changed || !f->is_changed)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	for (uint32_t batch = 0; batch < f->n_batches; batch++) {
+		r = solve(f, batch);
+		if (r)
+			return r;
+		while (f->n_met) {
+			uint32_t block = f->met[--f->n_met];
+			const struct block_range *b = &f->blocks[block];
+			struct words *w = &f->words[block];
+
+			extend_batch(f, batch, w->in, 2 * b->start);
+			extend_batch(f, batch, w->out, 2 * (b->end - 1) + 1);
+			*w = (struct words){};
+		}
+	}
+	return 0;
+}
+
+/* What the operations themselves say. */
+static void make_intervals(struct lowering *l)
+{
 	for (uint32_t i = 0; i < l->n_ops; i++) {
 		struct moment before = { .l = l, .at = 2 * i },
 			      after = { .l = l, .at = 2 * i + 1 };
 
 		each_operand(l, &l->ops[i], false, extend, &before);
 		each_operand(l, &l->ops[i], true, extend, &after);
-	}
-	for (uint32_t i = 0; i < f->n_blocks; i++) {
-		extend_set(f, f->in + i * f->n_words, 2 * f->blocks[i].start);
-		extend_set(f, f->out + i * f->n_words, 2 * (f->blocks[i].end - 1) + 1);
 	}
 	for (uint32_t i = 0; i < l->n_values; i++)
 		if (!is_tracked(&l->values[i]) && l->values[i].start != UINT32_MAX)
@@ -347,13 +498,15 @@ int lower_liveness(struct lowering *l)
 	r = find_blocks(&f);
 	if (!r) {
 		link_blocks(&f);
-		r = find_globals(&f);
+		r = find_before(&f);
 	}
 	if (!r)
-		r = make_sets(&f);
+		r = find_globals(&f);
+	f.n_batches = (f.n_globals + BATCH - 1) / BATCH;
+	if (!r)
+		r = find_touches(&f);
 	if (r)
 		return r;
-	solve(&f);
-	make_intervals(&f);
-	return 0;
+	make_intervals(l);
+	return flow_through(&f);
 }

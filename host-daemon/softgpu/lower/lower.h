@@ -41,6 +41,16 @@
 #define SAVES_WORK_MAX (UINT64_C(1) << 28)
 #define SAVES_MAX (1u << 20)
 
+/*
+ * Bounds the time of finding where values are live: looks at a block, each for 64 values
+ * at once. Some seconds; code of 200 000 blocks and 100 000 registers that live briefly
+ * needs a thousandth of it.
+ */
+#define LIVENESS_WORK_MAX (UINT64_C(1) << 30)
+
+/* Entries of branch tables, those of code that is written out again counted again. */
+#define TABLES_MAX (1u << 22)
+
 /* What one kernel may grow to, all its inlined calls included. */
 #define LOWER_OPS_MAX (1u << 20)
 #define LOWER_VALUES_MAX (1u << 21)
