@@ -3,6 +3,8 @@
  * softgpu: modules, libraries and functions
  */
 
+#include <stdio.h>
+
 #include "api.h"
 
 TEST(variables_have_their_values_and_keep_what_is_written)
@@ -87,6 +89,57 @@ TEST(the_error_log_says_what_is_wrong)
 		CUDA_ERROR_INVALID_PTX);
 	check(strstr(log, "line 5"));
 	check_eq((uintptr_t)values[1], strlen(log));
+}
+
+/* Text of a module with a kernel "runs", and one that needs too many registers. */
+static char *module_in_part(void)
+{
+	enum { N = 5000 };
+	char *text = malloc(N * 100), *at = text;
+
+	at += sprintf(at,
+		".version 7.0\n.target sm_70\n.address_size 64\n"
+		".visible .entry runs(.param .u64 p) { .reg .b64 %%d;\n"
+		"ld.param.u64 %%d, [p]; st.global.u32 [%%d], 7; ret; }\n"
+		".visible .entry large(.param .u32 n, .param .u64 p) {\n"
+		".reg .b64 %%d; .reg .b32 %%r<%d>; ld.param.u64 %%d, [p];\n",
+		N);
+	for (int i = 0; i < N; i++)
+		at += sprintf(at, "ld.global.u32 %%r%d, [%%d];\n", i);
+	for (int i = 0; i < N; i++)
+		at += sprintf(at, "st.global.u32 [%%d], %%r%d;\n", i);
+	sprintf(at, "ret; }\n");
+	return text;
+}
+
+TEST(a_kernel_that_cannot_be_run_is_found_and_refused_when_it_is_launched)
+{
+	char *text = module_in_part();
+	CUfunction runs, large;
+	CUdeviceptr out;
+	unsigned int n = 1;
+	void *one[] = { &out }, *two[] = { &n, &out };
+	size_t offset, size;
+	CUmodule module;
+	const char *name;
+
+	context_new();
+	out = device_memory(4);
+	check_ok(cuModuleLoadData(&module, text));
+	free(text);
+	check_ok(cuModuleGetFunction(&large, module, "large"));
+	check_ok(cuFuncGetName(&name, large));
+	check_str(name, "large");
+	check_ok(cuFuncGetParamInfo(large, 1, &offset, &size));
+	check_eq(offset, 8);
+	check_eq(size, 8);
+	check_cu(cuFuncGetParamInfo(large, 2, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuModuleGetFunction(&runs, module, "runs"));
+	for (int i = 0; i < 2; i++)
+		check_cu(cuLaunchKernel(large, 1, 1, 1, 1, 1, 1, 0, NULL, two, NULL),
+			CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuLaunchKernel(runs, 1, 1, 1, 1, 1, 1, 0, NULL, one, NULL));
+	check_eq(device_word(out), 7);
 }
 
 TEST(functions_tell_their_attributes)

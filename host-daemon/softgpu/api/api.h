@@ -355,8 +355,11 @@ void library_forget(CUmodule module);
 /* Accepts a kernel too; it is the function of the current context then. */
 CUresult function_get(CUfunction handle, CUfunction *functionp);
 
-/* Decodes the function unless that has been done. */
+/* Decodes the function unless that has been done, and tells why it cannot be run. */
 CUresult function_load(CUfunction function);
+
+/* The same for who only looks for it: that it cannot be run is no error yet. */
+CUresult function_look_up(CUfunction function);
 
 /* Dynamic shared memory that a launch may ask for. */
 uint32_t function_dynamic_shared_max(CUfunction function);

@@ -12,27 +12,47 @@
 #include "vgpu/rate.h"
 
 #include "api/api.h"
+#include "ptx/module.h"
 
-CUresult function_load(CUfunction function)
+/* Decodes the kernel unless that is done. */
+static CUresult function_decode(CUfunction function, struct softgpu_message *message)
 {
-	static struct rate rate;
-	struct softgpu_message message = { 0 };
 	const struct softgpu_kernel *kernel;
 	CUmodule module = function->module;
-	char text[512];
 	CUresult r;
 
 	/* Partner: the store below. */
 	if (__atomic_load_n(&function->kernel, __ATOMIC_ACQUIRE))
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&module->lock);
-	r = softgpu_program_kernel(module->program, function->name, &kernel, &message);
+	r = softgpu_program_kernel(module->program, function->name, &kernel, message);
 	/* Another thread may have been here first, and launches read both. */
 	if (!r && !function->kernel) {
 		function->info = softgpu_kernel_info(kernel);
 		__atomic_store_n(&function->kernel, kernel, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&module->lock);
+	return r;
+}
+
+CUresult function_look_up(CUfunction function)
+{
+	struct softgpu_message message = { 0 };
+	CUresult r;
+
+	/* What cannot be run is said by the launch: a program may never make one. */
+	r = function_decode(function, &message);
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
+}
+
+CUresult function_load(CUfunction function)
+{
+	static struct rate rate;
+	struct softgpu_message message = { 0 };
+	char text[512];
+	CUresult r;
+
+	r = function_decode(function, &message);
 	if (!r)
 		return CUDA_SUCCESS;
 	snprintf(text, sizeof(text), "softgpu cannot run kernel %.200s: %s%s",
@@ -45,7 +65,8 @@ CUresult function_load(CUfunction function)
 	return r;
 }
 
-CUresult function_get(CUfunction handle, CUfunction *functionp)
+/* The function itself, whether it can be run or not. */
+static CUresult function_find(CUfunction handle, CUfunction *functionp)
 {
 	CUcontext context;
 	CUresult r;
@@ -55,11 +76,18 @@ CUresult function_get(CUfunction handle, CUfunction *functionp)
 		return r;
 	if (object_hold(handle, OBJECT_FUNCTION)) {
 		*functionp = handle;
-		return function_load(handle);
+		return CUDA_SUCCESS;
 	}
 	if (!object_hold(handle, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = library_function((CUkernel)handle, context, functionp);
+	return library_function((CUkernel)handle, context, functionp);
+}
+
+CUresult function_get(CUfunction handle, CUfunction *functionp)
+{
+	CUresult r;
+
+	r = function_find(handle, functionp);
 	return r ? r : function_load(*functionp);
 }
 
@@ -163,7 +191,7 @@ CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 	CUfunction function;
 	CUresult r;
 
-	r = function_get(hfunc, &function);
+	r = function_find(hfunc, &function);
 	if (r)
 		return r;
 	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
@@ -178,7 +206,7 @@ CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 	CUfunction function;
 	CUresult r;
 
-	r = function_get(hfunc, &function);
+	r = function_find(hfunc, &function);
 	if (r)
 		return r;
 	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
@@ -192,7 +220,7 @@ CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 	CUfunction function;
 	CUresult r;
 
-	r = function_get(hfunc, &function);
+	r = function_find(hfunc, &function);
 	if (r)
 		return r;
 	if (!hmod)
@@ -207,7 +235,7 @@ CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 	CUfunction function;
 	CUresult r;
 
-	r = function_get(hfunc, &function);
+	r = function_find(hfunc, &function);
 	if (r)
 		return r;
 	if (!name)
@@ -221,17 +249,22 @@ CUresult cuFuncGetParamInfo(
 	CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	API_CALL;
+	const struct ptx_function *declared;
+	const struct ptx_module *ptx;
 	CUfunction function;
 	CUresult r;
 
-	r = function_get(func, &function);
+	r = function_find(func, &function);
 	if (r)
 		return r;
-	if (!paramOffset || paramIndex >= function->info->n_params)
+	/* Known without decoding: who cannot be launched can be asked about. */
+	ptx = function->module->ptx;
+	declared = &ptx->functions[ptx_module_find_function(ptx, function->name)];
+	if (!paramOffset || paramIndex >= declared->n_params)
 		return CUDA_ERROR_INVALID_VALUE;
-	*paramOffset = function->info->params[paramIndex].offset;
+	*paramOffset = declared->params[paramIndex].offset;
 	if (paramSize)
-		*paramSize = function->info->params[paramIndex].size;
+		*paramSize = declared->params[paramIndex].size;
 	return CUDA_SUCCESS;
 }
 

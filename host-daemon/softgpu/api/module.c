@@ -362,7 +362,7 @@ CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 
 		if (strcmp(function->name, name))
 			continue;
-		r = function_load(function);
+		r = function_look_up(function);
 		if (!r)
 			*hfunc = function;
 		return r;

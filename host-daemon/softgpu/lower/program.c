@@ -4,7 +4,7 @@
  *
  * Kernels are decoded at their first lookup, under the lock, and then never change.
  * Where each variable lies is known by then: its address is an immediate in the code.
- * A failed lookup is not remembered; the next one fails the same way.
+ * What cannot be decoded is remembered with the reason, save where memory was short.
  */
 
 #include <pthread.h>
@@ -20,6 +20,8 @@
 struct entry {
 	uint32_t function;
 	struct softgpu_kernel *kernel; /* NULL until looked up */
+	int refusal;		       /* the code it cannot be decoded with, or 0 */
+	char *reason;		       /* or NULL */
 };
 
 struct softgpu_program {
@@ -163,8 +165,10 @@ struct softgpu_program *softgpu_program_free(struct softgpu_program *program)
 {
 	if (!program)
 		return NULL;
-	for (uint32_t i = 0; i < program->n_entries; i++)
+	for (uint32_t i = 0; i < program->n_entries; i++) {
 		lower_kernel_free(program->entries[i].kernel);
+		free(program->entries[i].reason);
+	}
 	pthread_mutex_destroy(&program->lock);
 	free(program->variables);
 	free(program->numbers);
@@ -260,8 +264,17 @@ static int decode(struct softgpu_program *program, struct entry *entry,
 	struct softgpu_kernel *kernel;
 	int r;
 
+	if (entry->refusal) {
+		snprintf(messagep->text, sizeof(messagep->text), "%s",
+			entry->reason ? entry->reason : "");
+		return entry->refusal;
+	}
 	r = lower_kernel(&kernel, program->module, entry->function, program->addresses,
 		program->handlers, messagep);
+	if (r && r != SOFTGPU_ERROR_OUT_OF_MEMORY) {
+		entry->refusal = r;
+		entry->reason = strdup(messagep->text);
+	}
 	if (r)
 		return r;
 	kernel->info.const_size = program->const_size;
