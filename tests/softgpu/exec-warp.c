@@ -462,8 +462,8 @@ TEST(blocks_that_wait_for_each_other_run_in_turn)
 	for (int round = 0; round < 10; round++)
 		for (int i = 0; i < 3; i++)
 			if (progress[i] == SOFTGPU_BLOCK_YIELDED)
-				progress[i] =
-					softgpu_block_resume(scratches[i], &rig->fault);
+				progress[i] = softgpu_block_resume(
+					scratches[i], NULL, &rig->fault);
 	for (int i = 0; i < 3; i++) {
 		check_eq(progress[i], SOFTGPU_BLOCK_DONE);
 		softgpu_scratch_free(scratches[i]);

@@ -298,7 +298,7 @@ int softgpu_set_window(
 	return r ? vgpu_error_origin(r) : 0;
 }
 
-_Static_assert(DEVICE_THREADS_MAX *SCHED_WORKSPACE_SIZE <= SOFTGPU_PAGE_SIZE, "fits");
+_Static_assert(SCHED_WORKSPACES *SCHED_WORKSPACE_SIZE <= SOFTGPU_PAGE_SIZE, "fits");
 
 CUresult device_start(void)
 {

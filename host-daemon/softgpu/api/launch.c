@@ -109,6 +109,12 @@ void launch_describe(
 	memcpy(grid->launch.block, launch->block, sizeof(launch->block));
 	grid->n_blocks = launch_blocks(launch);
 	grid->is_cooperative = launch->is_cooperative;
+	/* As many as occupancy says, since programs count on that. */
+	grid->resident_max =
+		softgpu_device.n_threads *
+		occupancy_blocks(function,
+			(uint64_t)launch->block[0] * launch->block[1] * launch->block[2],
+			launch->shared_size);
 }
 
 static CUresult launch_check_events(

@@ -53,6 +53,13 @@ int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
 	return SOFTGPU_SUCCESS;
 }
 
+size_t softgpu_scratch_size(const struct softgpu_scratch *scratch)
+{
+	return sizeof(*scratch) + scratch->regs_size + scratch->preds_size +
+	       scratch->shared_size + scratch->local_size + scratch->calls_size +
+	       scratch->params_size;
+}
+
 struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
 {
 	if (!scratch)
@@ -259,8 +266,8 @@ static bool is_prepared(
 	       !memcmp(last->grid, launch->grid, sizeof(last->grid)) &&
 	       !memcmp(last->block, launch->block, sizeof(last->block)) &&
 	       last->dynamic_shared_size == launch->dynamic_shared_size &&
-	       last->stack_size == launch->stack_size &&
-	       last->n_sms == launch->n_sms && last->grid_id == launch->grid_id &&
+	       last->stack_size == launch->stack_size && last->n_sms == launch->n_sms &&
+	       last->grid_id == launch->grid_id &&
 	       !memcmp(scratch->envreg, envreg, sizeof(scratch->envreg));
 }
 
@@ -324,12 +331,11 @@ static void prepare_warps(struct softgpu_scratch *scratch)
 		struct warp *w = &block->warps[i];
 
 		/* A kernel may have none of either. */
-		w->regs = scratch->regs ? scratch->regs + (size_t)i * kernel->n_slots *
-								 SLOT_BYTES
+		w->regs = scratch->regs ? scratch->regs +
+						  (size_t)i * kernel->n_slots * SLOT_BYTES
 					: NULL;
-		w->preds = scratch->preds
-				   ? scratch->preds + (size_t)i * kernel->n_preds
-				   : NULL;
+		w->preds = scratch->preds ? scratch->preds + (size_t)i * kernel->n_preds
+					  : NULL;
 		w->block = block;
 		w->index = i;
 		w->first_thread = i * LANES;
@@ -398,8 +404,8 @@ static void describe_fault(
 }
 
 /* A kernel that is ended: by the clock at a place worth to know, else by someone else. */
-static void describe_end(struct softgpu_fault *faultp, int code,
-	const struct block *block, struct warp *w)
+static void describe_end(
+	struct softgpu_fault *faultp, int code, const struct block *block, struct warp *w)
 {
 	if (code != SOFTGPU_ERROR_LAUNCH_TIMEOUT) {
 		describe_block(faultp, code, block, "stopped");
@@ -415,10 +421,17 @@ static void describe_end(struct softgpu_fault *faultp, int code,
 	describe_fault(faultp, block, w);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
 /* Returns: 0, or why the launch has to end. */
 static int look_around(const struct softgpu_launch *launch)
 {
-	struct timespec now;
 	uint32_t stop =
 		launch->stop ? __atomic_load_n(launch->stop, __ATOMIC_RELAXED) : 0;
 
@@ -426,11 +439,13 @@ static int look_around(const struct softgpu_launch *launch)
 		return (int)stop;
 	if (!launch->deadline_ns)
 		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec >=
-			       launch->deadline_ns
-		       ? SOFTGPU_ERROR_LAUNCH_TIMEOUT
-		       : 0;
+	return now_ns() >= launch->deadline_ns ? SOFTGPU_ERROR_LAUNCH_TIMEOUT : 0;
+}
+
+static bool is_over(const struct softgpu_slice *slice)
+{
+	return slice && __atomic_load_n(slice->wanted, __ATOMIC_RELAXED) &&
+	       now_ns() >= slice->end_ns;
 }
 
 /*
@@ -476,8 +491,12 @@ static bool warp_can_run(const struct warp *w)
 	return false;
 }
 
-/* Runs one warp until it waits, ends or wants others to run. Returns: 0 or a code. */
-static int run_warp(struct block *block, struct warp *w, struct softgpu_fault *faultp)
+/*
+ * Runs one warp until it waits, ends or wants others to run, or the slice is over.
+ * Returns: 0 or a code.
+ */
+static int run_warp(struct block *block, struct warp *w,
+	const struct softgpu_slice *slice, struct softgpu_fault *faultp)
 {
 	enum event event;
 	int code;
@@ -495,20 +514,32 @@ static int run_warp(struct block *block, struct warp *w, struct softgpu_fault *f
 			describe_end(faultp, code, block, w);
 			return code;
 		}
-	} while (!w->yields);
+		block->is_preempted = is_over(slice);
+	} while (!w->yields && !block->is_preempted);
 	return SOFTGPU_SUCCESS;
 }
 
-enum softgpu_progress softgpu_block_resume(
-	struct softgpu_scratch *scratch, struct softgpu_fault *faultp)
+/* Whose turn it is; one that was ended in its own gets the next after all others. */
+static struct warp *next_warp(struct block *block)
+{
+	struct warp *w = &block->warps[block->next_warp];
+
+	if (++block->next_warp == block->n_warps)
+		block->next_warp = 0;
+	return w;
+}
+
+enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
+	const struct softgpu_slice *slice, struct softgpu_fault *faultp)
 {
 	struct block *block = &scratch->block;
 	bool yielded = false, alive, ran;
 
+	block->is_preempted = false;
 	do {
 		alive = ran = false;
 		for (uint32_t i = 0; i < block->n_warps; i++) {
-			struct warp *w = &block->warps[i];
+			struct warp *w = next_warp(block);
 
 			if (!w->n_groups)
 				continue;
@@ -517,8 +548,10 @@ enum softgpu_progress softgpu_block_resume(
 				continue;
 			ran = true;
 			w->yields = false;
-			if (run_warp(block, w, faultp))
+			if (run_warp(block, w, slice, faultp))
 				return SOFTGPU_BLOCK_FAULTED;
+			if (block->is_preempted)
+				return SOFTGPU_BLOCK_PREEMPTED;
 			yielded |= w->yields;
 		}
 		if (alive && !ran) {
@@ -542,7 +575,7 @@ int softgpu_run_blocks(struct softgpu_scratch *scratch,
 		if (r)
 			return r;
 		do
-			progress = softgpu_block_resume(scratch, faultp);
+			progress = softgpu_block_resume(scratch, NULL, faultp);
 		while (progress == SOFTGPU_BLOCK_YIELDED);
 		if (progress == SOFTGPU_BLOCK_FAULTED)
 			return faultp->code;

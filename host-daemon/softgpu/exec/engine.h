@@ -241,8 +241,18 @@ struct softgpu_fault {
 /* What softgpu_block_resume() did. */
 enum softgpu_progress {
 	SOFTGPU_BLOCK_DONE,
-	SOFTGPU_BLOCK_YIELDED, /* a time slice is over or all warps wait: call again */
+	SOFTGPU_BLOCK_YIELDED,	 /* it polls: it may wait for others; call again */
+	SOFTGPU_BLOCK_PREEMPTED, /* its time is over: call again */
 	SOFTGPU_BLOCK_FAULTED,
+};
+
+/*
+ * How long a block runs where others want its thread, so looked at as often as *stop:
+ * until the time has come (CLOCK_MONOTONIC), and *wanted (relaxed) is not 0.
+ */
+struct softgpu_slice {
+	const uint32_t *wanted;
+	uint64_t end_ns;
 };
 
 /*
@@ -306,7 +316,7 @@ int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid);
 struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch);
 
 /*
- * softgpu_run_blocks() - run the blocks [first, first + count), in that order
+ * softgpu_run_blocks() - run the blocks [first, first + count), one after the other
  *
  * Blocks are numbered x first, then y, then z. Threads that share a grid should
  * take ascending ranges from one counter: a block may wait for one before it, never
@@ -321,13 +331,17 @@ int softgpu_run_blocks(struct softgpu_scratch *scratch,
 /*
  * The same in steps, for grids whose blocks wait for each other: begin each block in
  * a scratch of its own, then resume them in turn until all are done. The launch must
- * stay as it is until then. A block that is given up needs no call.
+ * stay as it is until then, save for its deadline while none of them is resumed. A block
+ * that is given up needs no call. From one call to the next a block may change threads.
  */
 int softgpu_block_begin(struct softgpu_scratch *scratch,
 	const struct softgpu_launch *launch, uint64_t block,
 	struct softgpu_fault *faultp);
-enum softgpu_progress softgpu_block_resume(
-	struct softgpu_scratch *scratch, struct softgpu_fault *faultp);
+enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
+	const struct softgpu_slice *slice, struct softgpu_fault *faultp);
+
+/* Bytes that a scratch holds. */
+size_t softgpu_scratch_size(const struct softgpu_scratch *scratch);
 
 /*
  * softgpu_space_find() - the window that holds [address, address + size)

@@ -117,7 +117,8 @@ struct block {
 	uint32_t ctaid[3];
 	uint32_t n_threads;
 	uint32_t n_warps;
-	uint32_t next_warp;
+	uint32_t next_warp; /* whose turn it is */
+	bool is_preempted;
 	uint32_t n_dead; /* lanes of all warps */
 	struct barrier barriers[BARRIERS];
 	uint32_t texture_operands[TEXTURE_ROWS][LANES] __attribute__((aligned(64)));

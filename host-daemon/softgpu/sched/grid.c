@@ -2,10 +2,10 @@
 /*
  * Grids: launches whose blocks the kernel threads share out
  *
- * A launch that is at the head of its stream stands in a list until its last block
- * has been taken. Threads take the first launch of the list and move it to the end,
- * so that kernels of several streams run side by side, and then ascending ranges of
- * its blocks from one counter. Who leaves last completes the operation.
+ * A launch that is at the head of its stream is offered to the threads as a task, until
+ * its last block has been taken. Threads take ascending ranges of its blocks from one
+ * counter. It is complete when no thread is at work on it and nothing of it is set
+ * aside; whoever finds that completes the operation.
  */
 
 #include "vgpu/log.h"
@@ -17,6 +17,27 @@
 #define GRID_RANGES_PER_THREAD 8
 #define GRID_CHUNK_MAX 256
 
+/* Return: whether there is a place where the blocks of the grid can meet. */
+static bool grid_take_workspace(struct sched *sched, struct sched_grid *grid)
+{
+	for (uint32_t i = 0; i < SCHED_WORKSPACES; i++)
+		if (!sched->has_workspace[i]) {
+			sched->has_workspace[i] = true;
+			grid->workspace = i + 1;
+			return true;
+		}
+	return false;
+}
+
+static void grid_offer(struct sched *sched, struct sched_grid *grid)
+{
+	grid->is_listed = true;
+	sched_task_push(sched, &grid->task);
+	sched->n_wanted += grid->n_useful;
+	sched->n_useful += grid->n_useful;
+	sched_staff_kernels(sched);
+}
+
 void sched_grid_begin(struct sched *sched, struct sched_op *op)
 {
 	struct sched_grid *grid = &op->grid;
@@ -25,22 +46,44 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 	grid->chunk = n < 1 ? 1 : n > GRID_CHUNK_MAX ? GRID_CHUNK_MAX : n;
 	grid->next = 0;
 	grid->n_threads = 0;
+	grid->n_aside = 0;
+	grid->n_begun_aside = 0;
+	grid->idle_since_ns = 0;
 	grid->launch.stop = &op->stream->context->stop;
 	grid->launch.grid_id = sched->next_grid_id++;
 	grid->launch.deadline_ns = 0;
 	grid->is_begun = false;
-	grid->is_listed = true;
-	TAILQ_INSERT_TAIL(&sched->grids, op, grid.link);
+	grid->workspace = 0;
+	grid->task = (struct sched_task){ .op = op, .is_grid = true };
+	if (grid->resident_max < sched->n_threads)
+		grid->resident_max = sched->n_threads;
 	grid->n_useful = grid->n_blocks < sched->n_threads ? (uint32_t)grid->n_blocks
 							   : sched->n_threads;
 	if (grid->is_cooperative)
 		grid->n_useful = 1;
-	sched->n_wanted += grid->n_useful;
-	sched->n_useful += grid->n_useful;
-	sched_staff_kernels(sched);
+	if (grid->is_cooperative && !grid_take_workspace(sched, grid))
+		TAILQ_INSERT_TAIL(&sched->held, &grid->task, link);
+	else
+		grid_offer(sched, grid);
 }
 
-static void grid_report(struct sched_op *op, const struct softgpu_fault *fault)
+/* Its place goes to the grid that waits longest for one. */
+static void grid_give_workspace(struct sched *sched, struct sched_grid *grid)
+{
+	struct sched_task *next = TAILQ_FIRST(&sched->held);
+
+	if (!grid->workspace)
+		return;
+	if (!next) {
+		sched->has_workspace[grid->workspace - 1] = false;
+		return;
+	}
+	TAILQ_REMOVE(&sched->held, next, link);
+	next->op->grid.workspace = grid->workspace;
+	grid_offer(sched, &next->op->grid);
+}
+
+void sched_grid_fail(struct sched_op *op, const struct softgpu_fault *fault)
 {
 	static struct rate rate;
 	struct sched_context *context = op->stream->context;
@@ -50,69 +93,48 @@ static void grid_report(struct sched_op *op, const struct softgpu_fault *fault)
 	sched_context_set_fault(context, fault->code);
 }
 
-/* Runs ranges of blocks until there are none. Returns: 0 or the code of a fault. */
-static int grid_work(struct sched_grid *grid, struct softgpu_scratch *scratch,
-	struct softgpu_fault *fault)
-{
-	int r;
-
-	for (;;) {
-		uint64_t first, n = grid->chunk;
-
-		if (__atomic_load_n(grid->launch.stop, __ATOMIC_RELAXED))
-			return 0;
-		first = __atomic_fetch_add(&grid->next, n, __ATOMIC_RELAXED);
-		if (first >= grid->n_blocks)
-			return 0;
-		if (n > grid->n_blocks - first)
-			n = grid->n_blocks - first;
-		r = softgpu_run_blocks(scratch, &grid->launch, first, n, fault);
-		if (r)
-			return r;
-	}
-}
-
-/* With the lock: nobody else shall join. */
-static void grid_unlist(struct sched *sched, struct sched_op *op)
+void sched_grid_unlist(struct sched *sched, struct sched_op *op)
 {
 	if (op->grid.is_listed)
-		TAILQ_REMOVE(&sched->grids, op, grid.link);
+		TAILQ_REMOVE(&sched->tasks, &op->grid.task, link);
 	op->grid.is_listed = false;
 }
 
-void sched_grid_serve(struct sched_worker *worker)
+/* The time limit counts from the first block, not from the place among the tasks, and
+ * only while a thread is at work. */
+static void grid_wind_up(struct sched *sched, struct sched_grid *grid)
 {
-	struct sched *sched = worker->sched;
-	struct sched_op *op = TAILQ_FIRST(&sched->grids);
-	struct sched_grid *grid = &op->grid;
-	struct softgpu_fault fault = { 0 };
-	int r;
-
-	if (grid->is_cooperative) {
-		grid_unlist(sched, op);
-	} else {
-		TAILQ_REMOVE(&sched->grids, op, grid.link);
-		TAILQ_INSERT_TAIL(&sched->grids, op, grid.link);
-	}
-	/* The time limit counts from the first block, not from the place in the list. */
 	if (!grid->is_begun && sched->timeout_ns)
 		grid->launch.deadline_ns = sched_now_ns() + sched->timeout_ns;
+	else if (grid->launch.deadline_ns && !grid->n_threads)
+		grid->launch.deadline_ns += sched_now_ns() - grid->idle_since_ns;
 	grid->is_begun = true;
+}
+
+void sched_grid_join(struct sched *sched, struct sched_op *op)
+{
+	struct sched_grid *grid = &op->grid;
+
+	grid_wind_up(sched, grid);
+	if (grid->is_listed && !grid->n_threads)
+		__atomic_fetch_sub(&sched->n_waiting, 1, __ATOMIC_RELAXED);
 	grid->n_threads++;
-	sched_unlock(sched);
+}
 
-	if (grid->is_cooperative)
-		r = sched_grid_together(worker, grid, &fault);
-	else
-		r = grid_work(grid, worker->scratch, &fault);
+void sched_grid_leave(struct sched *sched, struct sched_op *op)
+{
+	struct sched_grid *grid = &op->grid;
 
-	sched_lock(sched);
-	if (r)
-		grid_report(op, &fault);
-	grid_unlist(sched, op);
 	grid->n_threads--;
-	if (!grid->n_threads) {
-		sched->n_useful -= grid->n_useful;
-		sched_stream_complete(op->stream);
-	}
+	if (grid->n_threads)
+		return;
+	if (grid->launch.deadline_ns)
+		grid->idle_since_ns = sched_now_ns();
+	if (grid->is_listed)
+		__atomic_fetch_add(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+	if (grid->is_listed || grid->n_aside)
+		return;
+	sched->n_useful -= grid->n_useful;
+	grid_give_workspace(sched, grid);
+	sched_stream_complete(op->stream);
 }

@@ -31,7 +31,8 @@ int sched_init(struct sched *sched, uint32_t n_threads)
 	TAILQ_INIT(&sched->hosts);
 	TAILQ_INIT(&sched->polling);
 	sched->poll_ns = SCHED_POLL_NS;
-	TAILQ_INIT(&sched->grids);
+	TAILQ_INIT(&sched->tasks);
+	TAILQ_INIT(&sched->held);
 	STAILQ_INIT(&sched->spare);
 	pthread_mutex_init(&sched->lock, NULL);
 	pthread_condattr_init(&monotonic);
@@ -56,13 +57,13 @@ static void *kernel_main(void *argument)
 	prctl(PR_SET_NAME, name);
 	sched_lock(sched);
 	for (;;) {
-		while (TAILQ_EMPTY(&sched->grids)) {
+		while (TAILQ_EMPTY(&sched->tasks)) {
 			sched->n_idle++;
 			vgpu_nap_cond(&nap, &sched->kernel_work, &sched->lock);
 			sched->n_idle--;
 		}
 		nap = (struct vgpu_nap){};
-		sched_grid_serve(&worker);
+		sched_task_serve(&worker);
 		/* What this completed may hold work for other threads. */
 		sched_unlock(sched);
 		sched_lock(sched);
@@ -197,7 +198,6 @@ static int sched_kernel_thread(struct sched *sched)
 	*worker = (struct sched_worker){
 		.sched = sched,
 		.smid = smid,
-		.workspace = sched->workspaces + smid * SCHED_WORKSPACE_SIZE,
 	};
 	if (softgpu_scratch_new(&worker->scratch, smid)) {
 		free(worker);

@@ -15,13 +15,14 @@
  *	  Tickets are drawn in order of submission, so these waits cannot form a ring.
  *	- Operations WAIT_VALUE wait for a word in memory.
  *
- * Who does the work: kernel threads, the multiprocessors, run blocks of launches;
- * one copy thread copies and fills, so that a copy can end what a kernel waits for;
- * one host thread calls functions of the program. Each is started when there is first
- * something for it to do, kernel threads as many as the launches under way have blocks
- * for: a process that launches nothing, or little, has few. Small copies into an idle
- * stream and those that are waited for are done by the caller. Everything else (marks,
- * waits, words) is done on the spot by whoever finds it at the head of a stream.
+ * Who does the work: kernel threads, the multiprocessors, run blocks of launches, in
+ * turns where there are more kernels than threads (task.c); one copy thread copies and
+ *fills, so that a copy can end what a kernel waits for; one host thread calls functions
+ *of the program. Each is started when there is first something for it to do, kernel
+ *threads as many as the launches under way have blocks for: a process that launches
+ *nothing, or little, has few. Small copies into an idle stream and those that are waited
+ *for are done by the caller. Everything else (marks, waits, words) is done on the spot by
+ *whoever finds it at the head of a stream.
  *
  * One lock guards streams, marks and contexts; it is never held while a kernel, a
  * copy or a host function runs. A change under the lock kicks the streams that it
@@ -59,17 +60,34 @@
 /* Parameters up to this size are kept in the operation itself. */
 #define SCHED_PARAMS_INLINE 256
 
-/* Where the blocks of a cooperative grid meet, one for each kernel thread. */
-#define SCHED_WORKSPACE_SIZE 256
+/* Scratches that are kept for reuse. */
+#define SCHED_SPARE_SCRATCHES 16
 
 /* Operations that are kept for reuse. */
 #define SCHED_SPARE_MAX 4096
+
+/* Kernels of one priority share the kernel threads in slices of this length. */
+#define SCHED_SLICE_NS 2000000
+/* A block that polls memory or a clock has its turn for so long if others want it. */
+#define SCHED_SLICE_POLLING_NS 200000
+/* And for so long before blocks of the same grid are begun that it may wait for. */
+#define SCHED_POLLING_NS 1000000
+
+/* Where so many blocks are set aside and hold so much memory, no others are begun before
+ * one of them is done. */
+#define SCHED_ASIDE_MANY 16
+#define SCHED_ASIDE_SIZE_MANY (UINT64_C(256) << 20)
+
+/* Where the blocks of a cooperative grid meet; so many of those are begun at a time. */
+#define SCHED_WORKSPACE_SIZE 256
+#define SCHED_WORKSPACES 128
 
 struct sched;
 struct sched_context;
 struct sched_graph;
 struct sched_mark;
 struct sched_stream;
+struct sched_together;
 
 enum sched_kind {
 	SCHED_NOTHING, /* is done when its turn comes */
@@ -129,18 +147,40 @@ struct sched_host {
 	void *owner; /* the context of the API */
 };
 
+/*
+ * What a kernel thread can take up: blocks of a grid that nobody took yet, or what was
+ * set aside before it was done.
+ */
+struct sched_task {
+	struct sched_op *op;
+	bool is_grid;	    /* the grid's own: the blocks that nobody took */
+	bool has_block;	    /* one is begun in scratch */
+	uint64_t next, end; /* blocks that were taken, and not begun */
+	struct softgpu_scratch *scratch;
+	struct sched_together *together;
+	TAILQ_ENTRY(sched_task) link; /* in sched.tasks */
+};
+
+TAILQ_HEAD(sched_tasks, sched_task);
+
 struct sched_grid {
 	struct softgpu_launch launch;
 	uint64_t n_blocks;
-	uint32_t n_useful;  /* threads it can keep busy; set where it begins */
-	uint64_t chunk;	    /* blocks taken at once */
-	uint64_t next;	    /* atomic: first block not taken */
-	uint32_t n_threads; /* at work on it; the lock */
-	bool is_listed;
+	uint32_t resident_max; /* blocks that may be begun and not done */
+	uint32_t n_useful;     /* threads it can keep busy; set where it begins */
+	uint64_t chunk;	       /* blocks taken at once */
+	uint64_t next;	       /* atomic: first block not taken */
+	uint32_t
+		n_begun_aside; /* atomic: blocks that are begun and set aside; the lock */
+	uint32_t n_aside;   /* its tasks in sched.tasks but for its own; all the lock */
+	uint32_t n_threads; /* at work on it */
+	uint64_t idle_since_ns;
+	bool is_listed; /* its own task is in sched.tasks */
 	bool is_begun;
-	bool is_cooperative;	    /* all blocks side by side */
-	TAILQ_ENTRY(sched_op) link; /* in sched.grids */
-	void *long_params;	    /* to be freed, where they are not in params */
+	bool is_cooperative; /* all blocks side by side */
+	uint32_t workspace;  /* of a cooperative grid, + 1; 0: none */
+	struct sched_task task;
+	void *long_params; /* to be freed, where they are not in params */
 	uint8_t params[SCHED_PARAMS_INLINE] __attribute__((aligned(16)));
 };
 
@@ -239,7 +279,7 @@ struct sched_context {
 struct sched {
 	uint32_t n_threads;  /* for kernels, at most */
 	uint64_t timeout_ns; /* of a kernel, 0: none */
-	uint64_t workspaces; /* device memory, n_threads times SCHED_WORKSPACE_SIZE */
+	uint64_t workspaces; /* device memory, of all of them */
 
 	pthread_mutex_t lock; /* for all below */
 	uint64_t next_stream_id;
@@ -248,8 +288,17 @@ struct sched {
 	struct sched_streams copies;
 	struct sched_streams hosts;
 	struct sched_streams polling;
-	uint64_t poll_ns;	      /* until the next look at the words they wait for */
-	TAILQ_HEAD(, sched_op) grids; /* with blocks that nobody took */
+	uint64_t poll_ns;	  /* until the next look at the words they wait for */
+	struct sched_tasks tasks; /* those first that wait longest */
+	struct sched_tasks held;  /* cooperative grids without a workspace */
+	bool has_workspace[SCHED_WORKSPACES]; /* which are taken */
+	/* Read without the lock: tasks at which no thread works. Partner: the engine,
+	 * and sched_task_run(), whose turn ends by it. */
+	uint32_t n_waiting;
+	uint32_t n_aside;    /* tasks that are set aside with blocks in them */
+	uint64_t aside_size; /* what those hold */
+	struct softgpu_scratch *scratches[SCHED_SPARE_SCRATCHES];
+	uint32_t n_scratches;
 	STAILQ_HEAD(, sched_op) spare;
 	uint32_t n_spare;
 
@@ -267,7 +316,6 @@ struct sched_worker {
 	struct sched *sched;
 	struct softgpu_scratch *scratch;
 	uint32_t smid;
-	uint64_t workspace;
 };
 
 /*
@@ -398,12 +446,37 @@ void sched_word_write(const struct sched_word *word);
 /* With the lock: offers a launch to the kernel threads. */
 void sched_grid_begin(struct sched *sched, struct sched_op *op);
 
-/* With the lock: a kernel thread takes part in the grid that is next. */
-void sched_grid_serve(struct sched_worker *worker);
+/* With the lock: a thread joins a grid; it leaves it, and maybe completes it. */
+void sched_grid_join(struct sched *sched, struct sched_op *op);
+void sched_grid_leave(struct sched *sched, struct sched_op *op);
 
-/* Runs all blocks of a grid side by side. Return: 0 or the code of a fault. */
-int sched_grid_together(struct sched_worker *worker, struct sched_grid *grid,
+/* With the lock: its blocks are taken, or shall not be. */
+void sched_grid_unlist(struct sched *sched, struct sched_op *op);
+
+/* With the lock: the context's kernels end by this. */
+void sched_grid_fail(struct sched_op *op, const struct softgpu_fault *fault);
+
+/* With the lock: a kernel thread takes up the task that waits longest, for a while. */
+void sched_task_serve(struct sched_worker *worker);
+
+/* A slice of a thread that begins now. */
+struct softgpu_slice sched_slice(const struct sched *sched);
+
+/* With the lock: puts a task behind all others. */
+void sched_task_push(struct sched *sched, struct sched_task *task);
+
+/* How a turn at a task ended. */
+enum sched_turn {
+	SCHED_TURN_DONE,
+	SCHED_TURN_OVER, /* to go on with later */
+	SCHED_TURN_FAULT,
+};
+
+/* All blocks of a grid side by side, until they are done or others want the thread. */
+enum sched_turn sched_together_run(struct sched_worker *worker, struct sched_task *task,
 	struct softgpu_fault *fault);
+struct sched_together *sched_together_free(struct sched_together *together);
+size_t sched_together_size(const struct sched_together *together);
 
 /* With the lock: the operation at the head of a running stream is done. */
 void sched_stream_complete(struct sched_stream *stream);

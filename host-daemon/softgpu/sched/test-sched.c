@@ -17,15 +17,28 @@
 
 struct work {
 	uint64_t *counter;
-	const uint32_t *gate; /* not before this is not 0 */
+	const uint32_t *gate; /* not before this is not 0: a block polls it */
+	uint32_t *opens;      /* is set when a block is done */
+	uint32_t *met;	      /* blocks that have begun: not before there are */
+	uint32_t meet;	      /* so many */
+	uint32_t *resident;   /* blocks that are begun and not done, and the most */
+	uint32_t *resident_max;
+	uint64_t polls_ns; /* polls for so long */
+	uint64_t works_ns; /* runs for so long, without polling */
 	int fault;
 };
 
 static struct sched sched;
 
+struct softgpu_scratch {
+	const struct softgpu_launch *launch;
+	uint64_t begun_ns;
+	uint64_t run_ns; /* that it was at work */
+};
+
 int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
 {
-	*scratchp = malloc(1);
+	*scratchp = calloc(1, sizeof(**scratchp));
 	return 0;
 }
 
@@ -35,15 +48,84 @@ struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
 	return NULL;
 }
 
+size_t softgpu_scratch_size(const struct softgpu_scratch *scratch)
+{
+	return sizeof(*scratch);
+}
+
 int softgpu_block_begin(struct softgpu_scratch *scratch,
 	const struct softgpu_launch *launch, uint64_t block, struct softgpu_fault *fault)
 {
-	return softgpu_run_blocks(scratch, launch, block, 1, fault);
+	const struct work *work = launch->params;
+	uint32_t n;
+
+	*scratch = (struct softgpu_scratch){ launch, sched_now_ns(), 0 };
+	if (work->met)
+		__atomic_fetch_add(work->met, 1, __ATOMIC_ACQ_REL);
+	if (!work->resident)
+		return 0;
+	n = __atomic_add_fetch(work->resident, 1, __ATOMIC_ACQ_REL);
+	/* Approximate where two begin at once, but never too large. */
+	if (n > __atomic_load_n(work->resident_max, __ATOMIC_RELAXED))
+		__atomic_store_n(work->resident_max, n, __ATOMIC_RELAXED);
+	return 0;
 }
 
-enum softgpu_progress softgpu_block_resume(
-	struct softgpu_scratch *scratch, struct softgpu_fault *fault)
+static bool is_waiting(const struct softgpu_scratch *scratch, const struct work *work)
 {
+	if (work->gate && !__atomic_load_n(work->gate, __ATOMIC_ACQUIRE))
+		return true;
+	if (work->met && __atomic_load_n(work->met, __ATOMIC_ACQUIRE) < work->meet)
+		return true;
+	return sched_now_ns() < scratch->begun_ns + work->polls_ns;
+}
+
+/* Return: whether it is done with what needs no other. */
+static bool work_on(struct softgpu_scratch *scratch, const struct softgpu_slice *slice)
+{
+	const struct work *work = scratch->launch->params;
+	uint64_t before = sched_now_ns(), now = before;
+
+	while (now - before + scratch->run_ns < work->works_ns) {
+		now = sched_now_ns();
+		if (__atomic_load_n(scratch->launch->stop, __ATOMIC_RELAXED))
+			break;
+		if (scratch->launch->deadline_ns && now >= scratch->launch->deadline_ns)
+			break;
+		if (__atomic_load_n(slice->wanted, __ATOMIC_RELAXED) &&
+			now >= slice->end_ns)
+			break;
+	}
+	scratch->run_ns += now - before;
+	return scratch->run_ns >= work->works_ns;
+}
+
+enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
+	const struct softgpu_slice *slice, struct softgpu_fault *fault)
+{
+	const struct softgpu_launch *launch = scratch->launch;
+	const struct work *work = launch->params;
+	bool is_done = work_on(scratch, slice);
+
+	fault->kernel = "work";
+	fault->code = (int)__atomic_load_n(launch->stop, __ATOMIC_RELAXED);
+	if (!fault->code && launch->deadline_ns && sched_now_ns() >= launch->deadline_ns)
+		fault->code = SOFTGPU_ERROR_LAUNCH_TIMEOUT;
+	if (!fault->code && !is_done)
+		return SOFTGPU_BLOCK_PREEMPTED;
+	if (!fault->code && is_waiting(scratch, work)) {
+		sched_yield();
+		return SOFTGPU_BLOCK_YIELDED;
+	}
+	if (!fault->code)
+		fault->code = work->fault;
+	if (fault->code)
+		return SOFTGPU_BLOCK_FAULTED;
+	if (work->resident)
+		__atomic_fetch_sub(work->resident, 1, __ATOMIC_ACQ_REL);
+	__atomic_fetch_add(work->counter, 1, __ATOMIC_RELAXED);
+	if (work->opens)
+		__atomic_store_n(work->opens, 1, __ATOMIC_RELEASE);
 	return SOFTGPU_BLOCK_DONE;
 }
 
@@ -54,39 +136,33 @@ const struct softgpu_kernel_info *softgpu_kernel_info(const struct softgpu_kerne
 	return &info;
 }
 
-int softgpu_run_blocks(struct softgpu_scratch *scratch,
-	const struct softgpu_launch *launch, uint64_t first, uint64_t count,
-	struct softgpu_fault *fault)
-{
-	const struct work *work = launch->params;
-	uint32_t stop = 0;
-
-	while (work->gate && !__atomic_load_n(work->gate, __ATOMIC_ACQUIRE) && !stop) {
-		stop = __atomic_load_n(launch->stop, __ATOMIC_RELAXED);
-		sched_yield();
-	}
-	fault->kernel = "work";
-	fault->code = stop ? (int)stop : work->fault;
-	if (!fault->code)
-		__atomic_fetch_add(work->counter, count, __ATOMIC_RELAXED);
-	return fault->code;
-}
-
 static void start(struct sched_context *context)
 {
 	check_eq(sched_init(&sched, 3), 0);
 	sched_context_init(context, &sched);
 }
 
-static int launch(struct sched_stream *stream, const struct work *work, uint64_t n_blocks)
+static struct sched_op launch_of(const struct work *work, uint64_t n_blocks)
 {
 	struct sched_op op = { .kind = SCHED_LAUNCH };
 
-	op.grid.launch.params = op.grid.params;
 	op.grid.launch.params_size = sizeof(*work);
 	memcpy(op.grid.params, work, sizeof(*work));
 	op.grid.n_blocks = n_blocks;
-	return sched_submit(stream, &op, false);
+	return op;
+}
+
+static int submit(struct sched_stream *stream, struct sched_op *op)
+{
+	op->grid.launch.params = op->grid.params;
+	return sched_submit(stream, op, false);
+}
+
+static int launch(struct sched_stream *stream, const struct work *work, uint64_t n_blocks)
+{
+	struct sched_op op = launch_of(work, n_blocks);
+
+	return submit(stream, &op);
 }
 
 static int write_word(struct sched_stream *stream, uint64_t *word, uint64_t value)
@@ -531,5 +607,154 @@ TEST(many_threads_use_many_streams_at_once)
 		check_str(failure ? (const char *)failure : "", "");
 	}
 	check_eq(sched_context_wait(&context), 0);
+	sched_context_deinit(&context);
+}
+
+/*
+ * Kernels that share the threads
+ */
+
+TEST(kernels_of_more_streams_than_threads_wait_for_each_other)
+{
+	enum { N = 10 };
+	struct sched_context context;
+	uint64_t counter = 0;
+	uint32_t gates[N + 1] = { [N] = 1 };
+
+	start(&context);
+	for (int i = 0; i < N; i++) {
+		struct work work = {
+			.counter = &counter,
+			.gate = &gates[i + 1],
+			.opens = &gates[i],
+		};
+
+		check_eq(launch(stream_new(&context, false), &work, 1), 0);
+	}
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, N);
+	check_eq(sched.n_waiting, 0);
+	check_eq(sched.aside_size, 0);
+	check_eq(sched.n_useful, 0);
+	sched_context_deinit(&context);
+}
+
+TEST(more_cooperative_kernels_than_threads_wait_for_each_other)
+{
+	enum { N = SCHED_WORKSPACES + 2 };
+	static uint8_t memory[SCHED_WORKSPACES * SCHED_WORKSPACE_SIZE];
+	struct sched_context context;
+	uint64_t counter = 0;
+	uint32_t gates[N + 1] = { [N] = 1 };
+
+	start(&context);
+	sched.workspaces = (uintptr_t)memory;
+	/* The last ones only begin when others are done, and those wait for the former.
+	 */
+	for (int i = N - 1; i >= 0; i--) {
+		struct work work = {
+			.counter = &counter,
+			.gate = &gates[i + 1],
+			.opens = &gates[i],
+		};
+		struct sched_op op = launch_of(&work, 3);
+
+		op.grid.is_cooperative = true;
+		check_eq(submit(stream_new(&context, false), &op), 0);
+	}
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, 3 * N);
+	for (int i = 0; i < SCHED_WORKSPACES; i++)
+		check(!sched.has_workspace[i]);
+	sched_context_deinit(&context);
+}
+
+TEST(blocks_of_a_grid_wait_for_each_other_as_far_as_there_is_room)
+{
+	enum { N = 40 };
+	struct sched_context context;
+	uint64_t counter = 0;
+	uint32_t met = 0;
+	struct work work = { .counter = &counter, .met = &met, .meet = N };
+	struct sched_op op = launch_of(&work, N);
+
+	start(&context);
+	op.grid.resident_max = N;
+	check_eq(submit(&context.legacy, &op), 0);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, N);
+	sched_context_deinit(&context);
+}
+
+TEST(no_more_blocks_are_begun_than_there_is_room_for)
+{
+	enum { N = 200, ROOM = 7 };
+	struct sched_context context;
+	uint64_t counter = 0;
+	uint32_t resident = 0, most = 0;
+	struct work work = {
+		.counter = &counter,
+		.resident = &resident,
+		.resident_max = &most,
+		.polls_ns = 3 * SCHED_POLLING_NS,
+	};
+	struct sched_op op = launch_of(&work, N);
+
+	start(&context);
+	op.grid.resident_max = ROOM;
+	check_eq(submit(stream_new(&context, false), &op), 0);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, N);
+	check(most > 3 && most <= ROOM);
+	sched_context_deinit(&context);
+}
+
+/* One for each thread runs for ever; none of them polls. */
+TEST(kernels_that_never_end_leave_others_their_turn)
+{
+	struct sched_context context, other;
+	uint64_t counter = 0, others = 0;
+	struct work endless = { .counter = &counter, .works_ns = UINT64_MAX };
+	struct work work = { .counter = &others };
+
+	start(&context);
+	sched_context_init(&other, &sched);
+	for (int i = 0; i < 4; i++)
+		check_eq(launch(stream_new(&context, false), &endless, 1), 0);
+	check_eq(launch(&other.legacy, &work, 1000), 0);
+	check_eq(sched_context_wait(&other), 0);
+	check_eq(others, 1000);
+	work.counter = &counter;
+	check_eq(launch(stream_new(&context, false), &work, 100), 0);
+	while (load(&counter) < 100)
+		sched_yield();
+	sched_context_deinit(&context);
+	check_eq(counter, 100);
+	check_eq(launch(&other.legacy, &work, 100), 0);
+	check_eq(sched_context_wait(&other), 0);
+	check_eq(counter, 200);
+	check_eq(sched.n_waiting, 0);
+	check_eq(sched.aside_size, 0);
+	sched_context_deinit(&other);
+}
+
+/* Two on one thread: each has the time limit to itself. */
+TEST(the_time_limit_counts_only_while_a_thread_is_at_work)
+{
+	const uint64_t ms = 1000000;
+	struct sched_context context;
+	uint64_t counter = 0;
+	struct work work = { .counter = &counter, .works_ns = 300 * ms };
+
+	check_eq(sched_init(&sched, 1), 0);
+	sched.timeout_ns = 450 * ms;
+	sched_context_init(&context, &sched);
+	check_eq(launch(stream_new(&context, false), &work, 1), 0);
+	check_eq(launch(stream_new(&context, false), &work, 1), 0);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, 2);
+	work.works_ns = UINT64_MAX;
+	check_eq(launch(&context.legacy, &work, 1), 0);
+	check_eq(sched_context_wait(&context), SOFTGPU_ERROR_LAUNCH_TIMEOUT);
 	sched_context_deinit(&context);
 }

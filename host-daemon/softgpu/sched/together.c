@@ -3,9 +3,9 @@
  * Cooperative grids: blocks that wait for each other
  *
  * All blocks of such a grid are begun before any is run, each in a scratch of its own,
- * and then resumed in turn by one thread until the last is done. Where they meet is a
- * word in the thread's workspace, whose address the kernel finds in two registers
- * that the driver sets.
+ * and then resumed in turn by one thread at a time until the last is done. Where they
+ * meet is a word in a workspace of the grid, whose address the kernel finds in two
+ * registers that the driver sets.
  */
 
 #include <stdlib.h>
@@ -15,69 +15,116 @@
 #define TOGETHER_ENVREG_HIGH 1
 #define TOGETHER_ENVREG_LOW 2
 
-/* Runs what has been begun. Returns: 0 or the code of a fault. */
-static int together_run(struct softgpu_scratch **scratches, uint64_t n_blocks,
-	const struct softgpu_launch *launch, struct softgpu_fault *fault)
+struct sched_together {
+	uint32_t envreg[SOFTGPU_ENVREGS];
+	uint64_t n_scratches;
+	uint64_t n_alive; /* blocks that are not done: those of the first scratches */
+	uint64_t at;	  /* whose turn it is */
+	size_t size;
+	struct softgpu_scratch *scratches[];
+};
+
+struct sched_together *sched_together_free(struct sched_together *together)
 {
-	uint64_t n_alive = n_blocks;
-	int r;
-
-	for (uint64_t i = 0; i < n_blocks; i++) {
-		r = softgpu_block_begin(scratches[i], launch, i, fault);
-		if (r)
-			return r;
-	}
-	while (n_alive) {
-		for (uint64_t i = 0; i < n_alive; i++) {
-			struct softgpu_scratch *done = scratches[i];
-
-			switch (softgpu_block_resume(done, fault)) {
-			case SOFTGPU_BLOCK_FAULTED:
-				return fault->code;
-			case SOFTGPU_BLOCK_DONE:
-				scratches[i--] = scratches[--n_alive];
-				scratches[n_alive] = done;
-				break;
-			default:
-				break;
-			}
-		}
-		if (__atomic_load_n(launch->stop, __ATOMIC_RELAXED))
-			return 0;
-	}
-	return 0;
+	if (!together)
+		return NULL;
+	while (together->n_scratches)
+		softgpu_scratch_free(together->scratches[--together->n_scratches]);
+	free(together);
+	return NULL;
 }
 
-int sched_grid_together(
+size_t sched_together_size(const struct sched_together *together)
+{
+	return together->size;
+}
+
+/* Return: all blocks, begun; NULL: no memory. */
+static struct sched_together *together_begin(
 	struct sched_worker *worker, struct sched_grid *grid, struct softgpu_fault *fault)
 {
-	uint32_t envreg[SOFTGPU_ENVREGS] = {
-		[TOGETHER_ENVREG_HIGH] = worker->workspace >> 32,
-		[TOGETHER_ENVREG_LOW] = (uint32_t)worker->workspace,
-	};
-	uint64_t *words = (uint64_t *)(uintptr_t)worker->workspace;
-	struct softgpu_scratch **scratches;
-	struct softgpu_launch launch = grid->launch;
-	uint64_t n_scratches = 0;
-	int r = 0;
+	uint64_t n = grid->n_blocks, place;
+	struct sched_together *together =
+		calloc(1, sizeof(*together) + n * sizeof(*together->scratches));
+	uint64_t *words;
 
+	if (!together)
+		return NULL;
+	place = worker->sched->workspaces +
+		(grid->workspace - 1) * (uint64_t)SCHED_WORKSPACE_SIZE;
+	words = (uint64_t *)(uintptr_t)place;
 	for (size_t i = 0; i < SCHED_WORKSPACE_SIZE / sizeof(*words); i++)
 		words[i] = 0;
-	launch.envreg = envreg;
-	scratches = calloc(grid->n_blocks, sizeof(struct softgpu_scratch *));
-	while (scratches && !r && n_scratches < grid->n_blocks) {
-		r = softgpu_scratch_new(&scratches[n_scratches], worker->smid);
-		if (!r)
-			n_scratches++;
+	together->envreg[TOGETHER_ENVREG_HIGH] = place >> 32;
+	together->envreg[TOGETHER_ENVREG_LOW] = (uint32_t)place;
+	grid->launch.envreg = together->envreg;
+	while (together->n_scratches < n) {
+		struct softgpu_scratch **scratchp =
+			&together->scratches[together->n_scratches];
+
+		if (softgpu_scratch_new(scratchp, worker->smid))
+			return sched_together_free(together);
+		together->n_scratches++;
+		if (softgpu_block_begin(
+			    *scratchp, &grid->launch, together->n_alive, fault))
+			return sched_together_free(together);
+		together->n_alive++;
+		together->size += softgpu_scratch_size(*scratchp);
 	}
-	if (!scratches || r) {
-		r = fault->code = SOFTGPU_ERROR_LAUNCH_OUT_OF_RESOURCES;
-		fault->kernel = softgpu_kernel_info(launch.kernel)->name;
-	} else {
-		r = together_run(scratches, grid->n_blocks, &launch, fault);
+	return together;
+}
+
+/* Resumes each block that is left. Return: whether that was all of them. */
+static enum sched_turn together_round(struct sched_together *together,
+	const struct softgpu_slice *slice, struct softgpu_fault *fault)
+{
+	while (together->at < together->n_alive) {
+		struct softgpu_scratch **scratchp = &together->scratches[together->at];
+		struct softgpu_scratch *done = *scratchp;
+
+		switch (softgpu_block_resume(done, slice, fault)) {
+		case SOFTGPU_BLOCK_FAULTED:
+			return SCHED_TURN_FAULT;
+		case SOFTGPU_BLOCK_DONE:
+			*scratchp = together->scratches[--together->n_alive];
+			together->scratches[together->n_alive] = done;
+			break;
+		case SOFTGPU_BLOCK_PREEMPTED:
+			together->at++;
+			return SCHED_TURN_OVER;
+		default:
+			together->at++;
+			break;
+		}
 	}
-	while (n_scratches)
-		softgpu_scratch_free(scratches[--n_scratches]);
-	free(scratches);
+	together->at = 0;
+	return SCHED_TURN_DONE;
+}
+
+enum sched_turn sched_together_run(
+	struct sched_worker *worker, struct sched_task *task, struct softgpu_fault *fault)
+{
+	struct sched_grid *grid = &task->op->grid;
+	struct softgpu_slice slice = sched_slice(worker->sched);
+	uint64_t polls_until = slice.end_ns - SCHED_SLICE_NS + SCHED_SLICE_POLLING_NS;
+	enum sched_turn r = SCHED_TURN_DONE;
+
+	if (!task->together)
+		task->together = together_begin(worker, grid, fault);
+	if (!task->together) {
+		fault->code = SOFTGPU_ERROR_LAUNCH_OUT_OF_RESOURCES;
+		fault->kernel = softgpu_kernel_info(grid->launch.kernel)->name;
+		return SCHED_TURN_FAULT;
+	}
+	while (r == SCHED_TURN_DONE && task->together->n_alive) {
+		/* Partner: context_fail(). */
+		if (__atomic_load_n(grid->launch.stop, __ATOMIC_RELAXED))
+			return SCHED_TURN_DONE;
+		r = together_round(task->together, &slice, fault);
+		if (r == SCHED_TURN_DONE && task->together->n_alive &&
+			__atomic_load_n(slice.wanted, __ATOMIC_RELAXED) &&
+			sched_now_ns() >= polls_until)
+			r = SCHED_TURN_OVER;
+	}
 	return r;
 }

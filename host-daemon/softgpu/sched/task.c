@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks: what the kernel threads take up in turn
+ *
+ * The tasks that a thread can take up are in one list, and each thread takes the first:
+ * a grid of which blocks are left, which goes to the end of the list so that others may
+ * join, or what was set aside. A thread stays with its task until that is done or, where
+ * there are tasks that nobody works at, until its slice is over. Then the block it runs
+ * is set aside with its scratch, and goes on later on whatever thread comes by. So a
+ * kernel waits for any other one, and one that never ends takes no more than its share.
+ *
+ * The blocks of a grid may wait for each other, too, if no more of them are begun than a
+ * device has room for: a block that has polled for long is set aside for the next ones of
+ * its grid.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/sched.h"
+
+void sched_task_push(struct sched *sched, struct sched_task *task)
+{
+	TAILQ_INSERT_TAIL(&sched->tasks, task, link);
+	__atomic_fetch_add(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Scratches
+ */
+
+/* With the lock. Return: NULL where there is none to spare. */
+static struct softgpu_scratch *scratch_take(struct sched *sched)
+{
+	return sched->n_scratches ? sched->scratches[--sched->n_scratches] : NULL;
+}
+
+/* With the lock. Return: what there is no place for. */
+static struct softgpu_scratch *scratch_give(
+	struct sched *sched, struct softgpu_scratch *scratch)
+{
+	if (!scratch || sched->n_scratches == SCHED_SPARE_SCRATCHES)
+		return scratch;
+	sched->scratches[sched->n_scratches++] = scratch;
+	return NULL;
+}
+
+/*
+ * A turn
+ */
+
+struct turn {
+	struct sched_worker *worker;
+	struct sched_task *task;
+	struct sched_grid *grid;
+	struct softgpu_slice slice;
+	uint64_t polls_since_ns; /* the block, in this turn; 0: it does not */
+	struct softgpu_fault fault;
+};
+
+static bool is_wanted(const struct turn *turn)
+{
+	return __atomic_load_n(turn->slice.wanted, __ATOMIC_RELAXED);
+}
+
+static bool has_more(const struct turn *turn)
+{
+	return turn->task->next < turn->task->end ||
+	       __atomic_load_n(&turn->grid->next, __ATOMIC_RELAXED) <
+		       turn->grid->n_blocks;
+}
+
+/* A block polls. Return: whether others shall have its thread. */
+static bool polls_long_enough(struct turn *turn)
+{
+	const struct sched_grid *grid = turn->grid;
+	bool is_wanted_now = is_wanted(turn), more;
+	uint64_t now;
+
+	more = has_more(turn) && __atomic_load_n(&grid->n_begun_aside, __ATOMIC_RELAXED) +
+						 turn->worker->sched->n_threads <=
+					 grid->resident_max;
+	if (!is_wanted_now && !more)
+		return false;
+	now = sched_now_ns();
+	if (!turn->polls_since_ns)
+		turn->polls_since_ns = now;
+	return now - turn->polls_since_ns >=
+	       (is_wanted_now ? SCHED_SLICE_POLLING_NS : SCHED_POLLING_NS);
+}
+
+/* Return: whether there is a block to begin. */
+static bool next_block(struct turn *turn, uint64_t *blockp)
+{
+	struct sched_task *task = turn->task;
+	struct sched_grid *grid = turn->grid;
+
+	if (task->next == task->end && task->is_grid) {
+		uint64_t n = grid->chunk,
+			 first = __atomic_fetch_add(&grid->next, n, __ATOMIC_RELAXED);
+
+		if (first >= grid->n_blocks)
+			return false;
+		task->next = first;
+		task->end = n < grid->n_blocks - first ? first + n : grid->n_blocks;
+	}
+	if (task->next == task->end)
+		return false;
+	*blockp = task->next++;
+	return true;
+}
+
+static enum sched_turn turn_run(struct turn *turn)
+{
+	struct sched_task *task = turn->task;
+	struct softgpu_scratch *scratch = task->scratch;
+	const struct softgpu_launch *launch = &turn->grid->launch;
+	uint64_t block;
+
+	for (;;) {
+		/* Partner: context_fail(). */
+		if (__atomic_load_n(launch->stop, __ATOMIC_RELAXED))
+			return SCHED_TURN_DONE;
+		if (!task->has_block) {
+			if (is_wanted(turn) && sched_now_ns() >= turn->slice.end_ns)
+				return SCHED_TURN_OVER;
+			if (!next_block(turn, &block))
+				return SCHED_TURN_DONE;
+			if (softgpu_block_begin(scratch, launch, block, &turn->fault))
+				return SCHED_TURN_FAULT;
+			task->has_block = true;
+			turn->polls_since_ns = 0;
+		}
+		switch (softgpu_block_resume(scratch, &turn->slice, &turn->fault)) {
+		case SOFTGPU_BLOCK_DONE:
+			task->has_block = false;
+			break;
+		case SOFTGPU_BLOCK_FAULTED:
+			return SCHED_TURN_FAULT;
+		case SOFTGPU_BLOCK_PREEMPTED:
+			return SCHED_TURN_OVER;
+		default:
+			if (polls_long_enough(turn))
+				return SCHED_TURN_OVER;
+			break;
+		}
+	}
+}
+
+/*
+ * What is left of a turn
+ */
+
+/* Made before the lock is taken again, so that nothing fails then. */
+struct leftovers {
+	struct sched_task *block;
+	struct sched_task *rest;
+	struct softgpu_scratch *scratch; /* for the thread, whose own is set aside */
+};
+
+static void leftovers_deinit(struct leftovers *left)
+{
+	free(left->block);
+	free(left->rest);
+	softgpu_scratch_free(left->scratch);
+}
+
+/* Return: whether the turn may end; else it goes on, for there is no memory. */
+static bool leftovers_init(struct leftovers *left, struct sched_worker *worker,
+	const struct sched_task *task)
+{
+	struct sched *sched = worker->sched;
+
+	*left = (struct leftovers){};
+	if (task->has_block || task->together)
+		left->block = calloc(1, sizeof(*left->block));
+	if (task->next < task->end)
+		left->rest = calloc(1, sizeof(*left->rest));
+	if (task->has_block && !worker->scratch) {
+		sched_lock(sched);
+		left->scratch = scratch_take(sched);
+		sched_unlock(sched);
+		if (!left->scratch && softgpu_scratch_new(&left->scratch, worker->smid))
+			left->scratch = NULL;
+	}
+	if ((task->has_block || task->together) && !left->block)
+		return false;
+	if (task->next < task->end && !left->rest)
+		return false;
+	return !task->has_block || worker->scratch || left->scratch;
+}
+
+static void set_aside(struct sched *sched, struct sched_task *task)
+{
+	struct sched_grid *grid = &task->op->grid;
+
+	grid->n_aside++;
+	if (task->has_block)
+		__atomic_fetch_add(&grid->n_begun_aside, 1, __ATOMIC_RELAXED);
+	if (task->scratch || task->together) {
+		sched->n_aside++;
+		sched->aside_size += task->together ? sched_together_size(task->together)
+						    : softgpu_scratch_size(task->scratch);
+	}
+	sched_task_push(sched, task);
+	sched->n_wanted++;
+}
+
+/* With the lock: leaves what is to be gone on with in the list. */
+static void put_back(
+	struct sched_worker *worker, struct sched_task *task, struct leftovers *left)
+{
+	if (left->block) {
+		*left->block = (struct sched_task){
+			.op = task->op,
+			.has_block = task->has_block,
+			.scratch = task->has_block ? task->scratch : NULL,
+			.together = task->together,
+		};
+		set_aside(worker->sched, left->block);
+		task->together = NULL;
+		if (task->has_block)
+			task->scratch = NULL;
+	}
+	if (left->rest) {
+		*left->rest = (struct sched_task){
+			.op = task->op, .next = task->next, .end = task->end
+		};
+		set_aside(worker->sched, left->rest);
+	}
+	if (left->scratch)
+		worker->scratch = left->scratch;
+	*left = (struct leftovers){};
+}
+
+/*
+ * The list
+ */
+
+/* Whether it may be begun: a grid has no more blocks under way than there is room for. */
+static bool has_room(const struct sched *sched, const struct sched_task *task)
+{
+	const struct sched_grid *grid = &task->op->grid;
+
+	if (task->scratch || task->together)
+		return true;
+	if (sched->n_aside >= SCHED_ASIDE_MANY &&
+		sched->aside_size >= SCHED_ASIDE_SIZE_MANY)
+		return false;
+	return grid->n_begun_aside + grid->n_threads < grid->resident_max;
+}
+
+/* Where there is no room for any more blocks, one that is begun waits for its turn. */
+static struct sched_task *choose(struct sched *sched)
+{
+	struct sched_task *task;
+
+	TAILQ_FOREACH(task, &sched->tasks, link)
+		if (has_room(sched, task))
+			return task;
+	return TAILQ_FIRST(&sched->tasks);
+}
+
+/* Takes what waits longest. */
+static struct sched_task take(struct sched *sched)
+{
+	struct sched_task *chosen = choose(sched), task = *chosen;
+	struct sched_grid *grid = &task.op->grid;
+
+	TAILQ_REMOVE(&sched->tasks, chosen, link);
+	if (task.is_grid) {
+		TAILQ_INSERT_TAIL(&sched->tasks, chosen, link);
+		sched_grid_join(sched, task.op);
+		if (grid->is_cooperative)
+			sched_grid_unlist(sched, task.op);
+		return task;
+	}
+	__atomic_fetch_sub(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+	grid->n_aside--;
+	if (task.has_block)
+		__atomic_fetch_sub(&grid->n_begun_aside, 1, __ATOMIC_RELAXED);
+	if (task.scratch || task.together) {
+		sched->n_aside--;
+		sched->aside_size -= task.together ? sched_together_size(task.together)
+						   : softgpu_scratch_size(task.scratch);
+	}
+	free(chosen);
+	sched_grid_join(sched, task.op);
+	return task;
+}
+
+struct softgpu_slice sched_slice(const struct sched *sched)
+{
+	return (struct softgpu_slice){
+		.wanted = &sched->n_waiting,
+		.end_ns = sched_now_ns() + SCHED_SLICE_NS,
+	};
+}
+
+/* Without the lock. */
+static enum sched_turn run(struct sched_worker *worker, struct sched_task *task,
+	struct leftovers *left, struct softgpu_fault *fault)
+{
+	struct turn turn = { .worker = worker, .task = task, .grid = &task->op->grid };
+	enum sched_turn r;
+
+	for (;;) {
+		turn.slice = sched_slice(worker->sched);
+		turn.polls_since_ns = 0;
+		if (turn.grid->is_cooperative)
+			r = sched_together_run(worker, task, fault);
+		else
+			r = turn_run(&turn);
+		if (r == SCHED_TURN_FAULT && !turn.grid->is_cooperative)
+			*fault = turn.fault;
+		if (r != SCHED_TURN_OVER || leftovers_init(left, worker, task))
+			return r;
+		leftovers_deinit(left);
+	}
+}
+
+void sched_task_serve(struct sched_worker *worker)
+{
+	struct sched *sched = worker->sched;
+	struct sched_task task = take(sched);
+	struct leftovers left = {};
+	struct softgpu_fault fault = {};
+	enum sched_turn r;
+
+	sched_unlock(sched);
+	if (!task.scratch && !task.op->grid.is_cooperative) {
+		task.scratch = worker->scratch;
+		worker->scratch = NULL;
+	}
+	r = run(worker, &task, &left, &fault);
+	if (r != SCHED_TURN_OVER)
+		task.together = sched_together_free(task.together);
+
+	sched_lock(sched);
+	if (r == SCHED_TURN_FAULT)
+		sched_grid_fail(task.op, &fault);
+	if (r == SCHED_TURN_OVER)
+		put_back(worker, &task, &left);
+	else if (task.is_grid || r == SCHED_TURN_FAULT)
+		sched_grid_unlist(sched, task.op);
+	/* What was used last is prepared for more blocks of the same grid. */
+	if (task.scratch) {
+		left.scratch = scratch_give(sched, worker->scratch);
+		worker->scratch = task.scratch;
+	}
+	sched_grid_leave(sched, task.op);
+	if (!left.scratch)
+		return;
+	sched_unlock(sched);
+	leftovers_deinit(&left);
+	sched_lock(sched);
+}
