@@ -58,7 +58,8 @@ static void start(struct sched_context *context)
 {
 	rig = rig_new(ptx);
 	check_eq(sched_init(&sched, 4), 0);
-	sched.workspaces = (uintptr_t)rig_alloc(rig, SCHED_WORKSPACES * SCHED_WORKSPACE_SIZE);
+	sched.workspaces =
+		(uintptr_t)rig_alloc(rig, SCHED_WORKSPACES * SCHED_WORKSPACE_SIZE);
 	sched_context_init(context, &sched);
 }
 
