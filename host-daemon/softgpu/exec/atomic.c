@@ -51,7 +51,7 @@ SCALAR u32 bfloat_add(u32 a, u32 b)
 		w->polled = true;                                                        \
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
-			uint64_t at = address[i] + (uint64_t)(int64_t)ip->off;           \
+			uint64_t at = generic_address(ip, address[i]);                   \
 			_T *p = warp_resolve(w, i, at, sizeof(_T), sizeof(_T) - 1,       \
 				SOFTGPU_READ | SOFTGPU_WRITE, &code);                    \
 			_T x = (_T)b[i], y = (_T)c[i], old, r;                           \

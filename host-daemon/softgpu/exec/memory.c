@@ -311,8 +311,8 @@ STORES(64, u64, u64)
 SOFTGPU_ACCESS(LOAD_PARAM, _)
 
 /*
- * Generic addresses: each lane by itself. The forms with a memory order are the same
- * with atomic accesses; a load of that kind is what a waiting thread does.
+ * Each lane by itself, in any space. The forms with a memory order are the same with
+ * atomic accesses; a load of that kind is what a waiting thread does.
  */
 #define LOAD_GENERIC(_op, _M, _R, _read, _polls)                                         \
 	HANDLER(_op)                                                                     \
@@ -323,9 +323,9 @@ SOFTGPU_ACCESS(LOAD_PARAM, _)
                                                                                          \
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
-			uint64_t at = address[i] + (uint64_t)(int64_t)ip->off;           \
+			uint64_t at = generic_address(ip, address[i]);                   \
 			const _M *from = warp_resolve(w, i, at, sizeof(_M),              \
-				ip->reserved, SOFTGPU_READ, &code);                      \
+				ip->reserved & ACCESS_ALIGN, SOFTGPU_READ, &code);       \
                                                                                          \
 			if (!from)                                                       \
 				return warp_fault(                                       \
@@ -345,9 +345,9 @@ SOFTGPU_ACCESS(LOAD_PARAM, _)
                                                                                          \
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
-			uint64_t at = address[i] + (uint64_t)(int64_t)ip->off;           \
-			_M *to = warp_resolve(w, i, at, sizeof(_M), ip->reserved,        \
-				SOFTGPU_WRITE, &code);                                   \
+			uint64_t at = generic_address(ip, address[i]);                   \
+			_M *to = warp_resolve(w, i, at, sizeof(_M),                      \
+				ip->reserved & ACCESS_ALIGN, SOFTGPU_WRITE, &code);      \
 			_M x = (_M)s[i];                                                 \
                                                                                          \
 			if (!to)                                                         \

@@ -46,6 +46,24 @@ static inline void *warp_resolve(struct warp *w, uint32_t lane, uint64_t address
 }
 
 /*
+ * Returns: the generic address of an access to any space. Addresses of the small spaces
+ * have 32 bits: the sum with the offset wraps there, whatever register it came in.
+ */
+static inline uint64_t generic_address(const struct insn *ip, uint64_t address)
+{
+	static const uint32_t bases[] = {
+		[ACCESS_GENERIC] = 0,
+		[ACCESS_SHARED] = SOFTGPU_GENERIC_SHARED,
+		[ACCESS_LOCAL] = SOFTGPU_GENERIC_LOCAL,
+		[ACCESS_PARAM] = SOFTGPU_GENERIC_PARAM,
+	};
+	uint32_t space = ip->reserved >> ACCESS_SPACE_SHIFT;
+	uint64_t at = address + (uint64_t)(int64_t)ip->off;
+
+	return space ? bases[space] + (uint64_t)(uint32_t)at : at;
+}
+
+/*
  * Returns: whether the address lies in a space without atomic operations, local memory
  * or parameters. PTX leaves such a use of a generic address undefined; processors raise
  * the fault for a wrong address space, and so does softgpu.

@@ -343,8 +343,8 @@
 		"-ww---") X(STS_32, "-ww---") X(STS_64, "-wx---") X(STS2_U8, "-www--")   \
 		X(STS2_U16, "-www--") X(STS2_32, "-www--") X(STS2_64, "-wxx--") X(       \
 			STS4_U8, "-wwwww") X(STS4_U16, "-wwwww") X(STS4_32, "-wwwww")    \
-			X(STS4_64, "-wxxxx") /* lane by lane, any space: the address is  \
-						generic; reserved: alignment - 1 */      \
+			X(STS4_64, "-wxxxx") /* lane by lane, any space; reserved:       \
+						ACCESS_ALIGN and the space */      \
 		X(LD_U8, "Wx----") X(LD_S8, "Wx----") X(LD_U16, "Wx----")                \
 			X(LD_S16, "Wx----") X(LD_32, "Wx----") X(LD_64, "Xx----") X(     \
 				ST_U8, "-xw---") X(ST_U16, "-xw---") X(ST_32, "-xw---")  \
@@ -353,7 +353,7 @@
 						X(LDP_U16, "W-----") /* at off */        \
 		X(LDP_S16, "W-----") X(LDP_32, "W-----") X(LDP_64, "X-----") X(ISSPACEP, \
 			"Px----")  /* imm: low end of the generic range, 0 global */     \
-		X(FENCE, "------") /* atomic.c; the address is generic */                \
+		X(FENCE, "------") /* atomic.c; reserved: the space */                \
 		X(ATOM_ADD_32, "Wxw---") X(ATOM_ADD_64, "Xxx---") X(                     \
 			ATOM_ADD_F32, "Wxw---") X(ATOM_ADD_F64,                          \
 			"Xxx---") X(ATOM_MIN_S32, "Wxw---") X(ATOM_MIN_U32,              \
@@ -429,6 +429,17 @@ enum surface_option {
 
 /* off of TXQ: the object is a surface */
 #define TXQ_SURFACE 64u
+
+/* reserved of LD_*, ST_*, LDV_*, STV_* and ATOM_*: alignment - 1, and a space above */
+#define ACCESS_ALIGN 255u
+#define ACCESS_SPACE_SHIFT 8
+
+enum access_space {
+	ACCESS_GENERIC, /* and global: the same addresses */
+	ACCESS_SHARED,
+	ACCESS_LOCAL,
+	ACCESS_PARAM,
+};
 
 /* imm of CARRY_*: how the sum is made */
 enum carry {

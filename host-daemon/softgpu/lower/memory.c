@@ -2,14 +2,13 @@
 /*
  * Translate: loads, stores, atomic operations
  *
- * Global and shared memory have handlers for whole vectors. All else goes by generic
- * address, lane by lane: the base of a space's generic range is added to the offset in
- * the instruction, which costs nothing when it runs.
+ * Global and shared memory have handlers for whole vectors. All else goes lane by lane,
+ * with the space in the instruction.
  */
 
 #include "lower/lower.h"
 
-/* Offsets beyond this are added by an instruction: off has 32 bits, with a base in it. */
+/* Offsets beyond this are added by an instruction: off has 32 bits. */
 #define OFF_MAX (INT64_C(1) << 28)
 
 struct place {
@@ -28,6 +27,20 @@ static unsigned int fold_space(unsigned int space)
 		return PTX_SPACE_SHARED;
 	default:
 		return space;
+	}
+}
+
+static enum access_space access_space(unsigned int space)
+{
+	switch (space) {
+	case PTX_SPACE_SHARED:
+		return ACCESS_SHARED;
+	case PTX_SPACE_LOCAL:
+		return ACCESS_LOCAL;
+	case PTX_SPACE_PARAM:
+		return ACCESS_PARAM;
+	default:
+		return ACCESS_GENERIC;
 	}
 }
 
@@ -72,7 +85,9 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 				place->off += space_base(space);
 			return l->error;
 		}
-		if (place->space == PTX_SPACE_NONE)
+		if (place->space == PTX_SPACE_NONE && is_shared_end)
+			place->off = space_base(space);
+		else if (place->space == PTX_SPACE_NONE)
 			at += space_base(space);
 		place->value = is_shared_end ? symbol_value(l, operand, CLASS_32)
 					     : constant(l,
@@ -102,12 +117,16 @@ static uint32_t to_class(struct lowering *l, uint32_t value, enum value_class cl
 	return t;
 }
 
-/* As a 64-bit generic address, base included in the offset. */
-static void make_generic(struct lowering *l, struct place *place)
+/*
+ * As a 64-bit address whose offset the instruction can hold. In the small spaces the sum
+ * has 32 bits: there the offset wraps instead.
+ */
+static void make_single(struct lowering *l, struct place *place)
 {
 	place->value = to_class(l, place->value, CLASS_64);
-	place->off += space_base(place->space);
-	if (place->off > OFF_MAX * 4 || place->off < -OFF_MAX) {
+	if (access_space(place->space) != ACCESS_GENERIC) {
+		place->off = (int32_t)place->off;
+	} else if (place->off > OFF_MAX || place->off < -OFF_MAX) {
 		place->value = add_off(l, place->value, place->off);
 		place->off = 0;
 	}
@@ -236,11 +255,12 @@ static void single_accesses(struct lowering *l, struct place *place, enum row ro
 {
 	struct operation *o;
 
-	make_generic(l, place);
+	make_single(l, place);
 	for (unsigned int i = 0; i < n; i++) {
 		o = emit(l, rows[row][access], 0, place->value, 0, 0);
 		o->imm = (uint32_t)(place->off + (int64_t)i * size);
-		o->reserved = (uint16_t)((i ? 1 : n) * size - 1);
+		o->reserved = (uint16_t)(((i ? 1 : n) * size - 1) |
+					 access_space(place->space) << ACCESS_SPACE_SHIFT);
 		o->field[fields[0]] = elements[i];
 	}
 }
@@ -439,6 +459,7 @@ static int atomic(struct lowering *l)
 	bool red = in->op == PTX_OP_RED;
 	unsigned int type = in->types[0], op = atomic_operation(in->atom, type);
 	uint32_t b, c = VALUE_NONE, d;
+	struct operation *o;
 	struct place place;
 	int r;
 
@@ -449,12 +470,14 @@ static int atomic(struct lowering *l)
 		return r;
 	if (place.is_fixed || place.space == PTX_SPACE_PARAM)
 		return lower_unsupported(l);
-	make_generic(l, &place);
+	make_single(l, &place);
 	b = source(l, red ? 1 : 2, type);
 	if (in->atom == PTX_ATOM_CAS)
 		c = source(l, 3, type);
 	d = red ? temporary(l, class_of(type)) : destination(l, 0, type);
-	emit_imm(l, op, d, place.value, b, c, (uint32_t)place.off);
+	o = emit(l, op, d, place.value, b, c);
+	o->imm = (uint32_t)place.off;
+	o->reserved = (uint16_t)(access_space(place.space) << ACCESS_SPACE_SHIFT);
 	if (!red)
 		finish(l, 0, type, d);
 	return l->error;
