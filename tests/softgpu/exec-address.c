@@ -155,3 +155,63 @@ TEST(dynamic_shared_memory_is_reached_without_a_space)
 	rig_launch(rig, "k", 1, 1, &out, sizeof(out));
 	check_eq(*out, 7);
 }
+
+/* Words of a block: its own two variables, what the registers say, and what is in there. */
+#define RESERVED_WORDS 10
+
+TEST(reserved_shared_memory_is_zeroed_for_each_block_and_beside_all_else)
+{
+	static const char ptx[] =
+		".version 8.8\n.target sm_120\n.address_size 64\n"
+		".extern .shared .align 4 .b8 dynamic[];\n"
+		".visible .entry k(.param .u64 p) {\n"
+		".reg .b32 %r<20>; .reg .b64 %rd<9>; .shared .align 4 .b8 s[20];\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r0, %ctaid.x;\n"
+		"mul.wide.u32 %rd2, %r0, 40; add.u64 %rd1, %rd1, %rd2;\n"
+		"mov.b32 %r1, %reserved_smem_offset_begin;\n"
+		"mov.b32 %r2, %reserved_smem_offset_end;\n"
+		"mov.b32 %r3, %reserved_smem_offset_cap;\n"
+		"mov.b32 %r4, %reserved_smem_offset_0;\n"
+		"mov.b32 %r5, %reserved_smem_offset_1;\n"
+		"mov.u32 %r6, %total_smem_size; mov.u32 %r7, %aggr_smem_size;\n"
+		"st.shared.u32 [s+16], 3; mov.u32 %r10, dynamic;\n"
+		"st.shared.u32 [%r10+60], 4;\n"
+		"atom.shared.or.b32 %r8, [%r5+284], 1; ld.shared.u32 %r9, [%r1];\n"
+		"st.shared.u32 [%r1], 5; st.shared.u32 [%r2+-4], 6;\n"
+		"st.global.v2.u32 [%rd1], {%r1, %r2}; st.global.u32 [%rd1+8], %r3;\n"
+		"st.global.u32 [%rd1+12], %r4; st.global.u32 [%rd1+16], %r5;\n"
+		"st.global.u32 [%rd1+20], %r6; st.global.u32 [%rd1+24], %r7;\n"
+		"or.b32 %r8, %r8, %r9; st.global.u32 [%rd1+28], %r8;\n"
+		"ld.shared.u32 %r8, [s+16]; st.global.u32 [%rd1+32], %r8;\n"
+		"ld.shared.u32 %r8, [%r10+60]; st.global.u32 [%rd1+36], %r8; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 3 * 4 * RESERVED_WORDS);
+
+	rig->dynamic_shared_size = 64;
+	rig_launch(rig, "k", 3, 1, &out, sizeof(out));
+	for (int i = 0; i < 3; i++) {
+		const uint32_t *w = out + i * RESERVED_WORDS;
+
+		check(w[0] >= 20 + 64);
+		check_eq(w[1] - w[0], w[2]);
+		check(w[3] >= w[0] && w[3] < w[1]);
+		check(w[4] >= w[0] && w[4] + 288 <= w[1]);
+		check(w[5] >= 20 + 64 && w[5] % 128 == 0);
+		check_eq(w[6], w[5] + w[2]);
+		check_eq(w[7], 0);
+		check_eq(w[8], 3);
+		check_eq(w[9], 4);
+	}
+}
+
+/* Who does not ask for it has none: what lies behind its own memory is a fault. */
+TEST(reserved_shared_memory_is_there_for_those_who_ask)
+{
+	static const char ptx[] =
+		".version 8.8\n.target sm_120\n.address_size 64\n"
+		".visible .entry k() { .reg .b32 %r<3>; .shared .align 4 .b8 s[128];\n"
+		"ld.shared.u32 %r1, [s+256]; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+
+	check_eq(rig_run(rig, "k", 1, 1, NULL, 0), SOFTGPU_ERROR_ILLEGAL_ADDRESS);
+}

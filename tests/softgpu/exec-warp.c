@@ -145,6 +145,49 @@ TEST(shuffles_read_the_right_lane)
 	}
 }
 
+/*
+ * Lanes that go another way, that have ended or that never were give 0, whatever their
+ * registers hold: here each lane first writes a number into the one that is read.
+ */
+TEST(lanes_that_take_no_part_give_nothing)
+{
+	static const char ptx[] = HEADER ENTRY("part", "4",
+		"add.u32 %r4, %r0, 1000; setp.ge.u32 %p1, %r0, 8; @%p1 bra OUT;\n"
+		"shfl.sync.down.b32 %r4, %r4, 4, 0x1f, 0xff;\n"
+		"OUT: st.global.u32 [%rd1], %r4;\n")
+		ENTRY("ended", "4",
+			"add.u32 %r4, %r0, 1000; setp.ge.u32 %p1, %r0, 8;\n"
+			"@%p1 exit; shfl.sync.idx.b32 %r4|%p2, %r4, 9, 0x1f, 0xff;\n"
+			"selp.u32 %r5, 1, 0, %p2; add.u32 %r4, %r4, %r5;\n"
+			"st.global.u32 [%rd1], %r4;\n")
+			ENTRY("absent", "4",
+				"add.u32 %r4, %r0, 1000;\n"
+				"shfl.sync.bfly.b32 %r4, %r4, 16, 0x1f, -1;\n"
+				"st.global.u32 [%rd1], %r4;\n")
+				ENTRY("sum", "4",
+					"add.u32 %r4, %r0, 1; setp.ge.u32 %p1, %r0, 8;\n"
+					"@%p1 bra OUT; mov.u32 %r6, 16;\n"
+					"NEXT: shfl.sync.down.b32 %r5, %r4, %r6, 0x1f, "
+					"0xff;\n"
+					"add.u32 %r4, %r4, %r5; shr.u32 %r6, %r6, 1;\n"
+					"setp.ne.u32 %p1, %r6, 0; @%p1 bra NEXT;\n"
+					"OUT: st.global.u32 [%rd1], %r4;\n");
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 128);
+
+	rig_launch(rig, "part", 1, 32, &out, sizeof(out));
+	for (uint32_t i = 0; i < 32; i++)
+		check_eq(out[i], i < 4 ? 1004 + i : i < 8 ? 0 : 1000 + i);
+	rig_launch(rig, "ended", 1, 32, &out, sizeof(out));
+	for (uint32_t i = 0; i < 8; i++)
+		check_eq(out[i], 1);
+	rig_launch(rig, "absent", 1, 20, &out, sizeof(out));
+	for (uint32_t i = 0; i < 20; i++)
+		check_eq(out[i], i < 4 ? 1016 + i : i < 16 ? 0 : 1000 + i - 16);
+	rig_launch(rig, "sum", 1, 32, &out, sizeof(out));
+	check_eq(out[0], 36);
+}
+
 TEST(lanes_vote_match_and_reduce)
 {
 	static const char ptx[] = HEADER ENTRY("k", "48",

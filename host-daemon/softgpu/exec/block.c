@@ -106,6 +106,24 @@ static int grow_local(uint8_t **bufferp, size_t *havep, size_t need)
 }
 
 /*
+ * Shared memory that is reserved for the system: a kernel that asks where it lies gets
+ * it, behind its own, as zeros at the start of each block. Cooperative groups keep the
+ * barriers and the scratch of tiles of more than a warp at its second offset, for which
+ * their headers count on 288 bytes.
+ */
+#define RESERVED_SIZE 1024u
+#define RESERVED_ALIGN 128u /* the unit in which shared memory is allocated */
+
+static bool uses_reserved(const struct softgpu_kernel *kernel)
+{
+	for (uint32_t i = 0; i < kernel->n_sregs; i++)
+		if (kernel->sregs[i].sreg >= PTX_SREG_RESERVED_SMEM_OFFSET_BEGIN &&
+			kernel->sregs[i].sreg <= PTX_SREG_RESERVED_SMEM_OFFSET)
+			return true;
+	return false;
+}
+
+/*
  * Special registers
  */
 
@@ -183,8 +201,17 @@ static uint64_t launch_sreg(const struct softgpu_scratch *scratch, const struct 
 	case PTX_SREG_DYNAMIC_SMEM_SIZE:
 		return launch->dynamic_shared_size;
 	case PTX_SREG_TOTAL_SMEM_SIZE:
+		return block->reserved_off;
 	case PTX_SREG_AGGR_SMEM_SIZE:
-		return block->shared_size;
+		return block->reserved_off + RESERVED_SIZE;
+	case PTX_SREG_RESERVED_SMEM_OFFSET_BEGIN:
+		return block->reserved_off;
+	case PTX_SREG_RESERVED_SMEM_OFFSET_END:
+		return block->reserved_off + RESERVED_SIZE;
+	case PTX_SREG_RESERVED_SMEM_OFFSET_CAP:
+		return RESERVED_SIZE;
+	case PTX_SREG_RESERVED_SMEM_OFFSET:
+		return block->reserved_off + sreg->number * (RESERVED_SIZE / 2);
 	case PTX_SREG_CLUSTER_NCTAID_X:
 	case PTX_SREG_CLUSTER_NCTAID_Y:
 	case PTX_SREG_CLUSTER_NCTAID_Z:
@@ -293,6 +320,11 @@ static int prepare_buffers(
 
 	block->shared_size =
 		kernel->info.static_shared_size + launch->dynamic_shared_size;
+	block->reserved_off =
+		(block->shared_size + RESERVED_ALIGN - 1) & ~(RESERVED_ALIGN - 1);
+	block->has_reserved = uses_reserved(kernel);
+	if (block->has_reserved)
+		block->shared_size = block->reserved_off + RESERVED_SIZE;
 	block->calls_size = kernel->calls ? stack_size(launch) : 0;
 	block->local_size = kernel->local_size + block->calls_size;
 	block->n_threads = n_threads;
@@ -468,6 +500,8 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 	}
 	if (block->params_size)
 		memcpy(scratch->params, launch->params, block->params_size);
+	if (block->has_reserved)
+		memset(block->shared + block->reserved_off, 0, RESERVED_SIZE);
 	block->n_dead = block->n_warps * LANES - block->n_threads;
 	block->next_warp = 0;
 	memset(block->barriers, 0, sizeof(block->barriers));

@@ -108,6 +108,8 @@ struct block {
 	struct softgpu_space space;
 	uint8_t *shared;
 	uint32_t shared_size;
+	uint32_t reserved_off; /* where the reserved part begins, or would */
+	bool has_reserved;
 	uint8_t *local; /* local_size bytes for each thread */
 	uint32_t local_size;
 	uint8_t *calls; /* calls_size bytes for each thread */

@@ -52,18 +52,23 @@ SCALAR uint32_t members_of(const uint32_t *members, uint32_t lane, uint32_t mask
 
 /*
  * c packs the clamp (bits 0 to 4) and the mask that cuts the warp into segments (bits
- * 8 to 12); the lane read is the own one where the other lies outside the segment.
+ * 8 to 12); the lane read is the own one where the other lies outside the segment. PTX
+ * leaves open what a lane gives that does not take part. Here it gives 0: its register
+ * may hold what code it has never reached left there, and sums over a part of a warp,
+ * which are written so, come out right.
  */
 #define HANDLER_SHFL(_name, _from, _within)                                              \
 	HANDLER(_name)                                                                   \
 	{                                                                                \
 		const uint32_t *b = REG(uint32_t, ip->b), *c = REG(uint32_t, ip->c);     \
+		const uint32_t *members = REG(uint32_t, ip->e);                          \
 		uint32_t *d = REG(uint32_t, ip->d), a[LANES], in = 0;                    \
                                                                                          \
 		GATHER_MEMBERS;                                                          \
 		memcpy(a, REG(uint32_t, ip->a), sizeof(a));                              \
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
+			uint32_t there = members_of(members, i, mask) | lane_bit[i];     \
 			int32_t lane = (int32_t)i, by = (int32_t)(b[i] & 31);            \
 			int32_t segment = (int32_t)(c[i] >> 8 & 31);                     \
 			int32_t low = lane & segment;                                    \
@@ -75,7 +80,7 @@ SCALAR uint32_t members_of(const uint32_t *members, uint32_t lane, uint32_t mask
 				in |= lane_bit[i];                                       \
 			else                                                             \
 				from = lane;                                             \
-			d[i] = a[from & 31];                                             \
+			d[i] = there >> (from & 31) & 1 ? a[from & 31] : 0;              \
 		}                                                                        \
 		pred_write(w, ip->f, mask, in);                                          \
 		return ip + 1;                                                           \
