@@ -196,13 +196,13 @@ static u16 to_bf16(f32 x)
 	X(cvt_u32_rni, "cvt.rni.u32.f32 %d, %a;", u32, f32, f32, f32,                    \
 		to_unsigned(rint(a), UINT32_MAX))                                        \
 	X(cvt_s64_rzi, "cvt.rzi.s64.f32 %d, %a;", s64, f32, f32, f32,                    \
-		to_integer(a, INT64_MIN, INT64_MAX))                                     \
+		isnan(a) ? INT64_MIN : to_integer(a, INT64_MIN, INT64_MAX))              \
 	X(cvt_u64_f64, "cvt.rzi.u64.f64 %d, %a;", u64, f64, f64, f64,                    \
-		to_unsigned(a, UINT64_MAX))                                              \
+		isnan(a) ? 1ull << 63 : to_unsigned(a, UINT64_MAX))                      \
 	X(cvt_s32_f64, "cvt.rzi.s32.f64 %d, %a;", s32, f64, f64, f64,                    \
-		to_integer(a, INT32_MIN, INT32_MAX))                                     \
+		isnan(a) ? INT32_MIN : to_integer(a, INT32_MIN, INT32_MAX))              \
 	X(cvt_u32_f64, "cvt.rni.u32.f64 %d, %a;", u32, f64, f64, f64,                    \
-		to_unsigned(rint(a), UINT32_MAX))                                        \
+		isnan(a) ? 1u << 31 : to_unsigned(rint(a), UINT32_MAX))                  \
 	X(cvt_u8_f32, "cvt.rzi.u8.f32 %d, %a;", u32, f32, f32, f32, to_unsigned(a, 255)) \
 	X(cvt_s8_f32, "cvt.rni.s8.f32 %d, %a;", s32, f32, f32, f32,                      \
 		to_integer(rint(a), -128, 127))                                          \

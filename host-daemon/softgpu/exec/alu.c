@@ -173,8 +173,9 @@ HANDLER_BFI(BFI_32, uint32_t, 32)
 HANDLER_BFI(BFI_64, uint64_t, 64)
 
 /*
- * Sums with a carry. A difference is a + ~b + carry, where the flag holds the borrow:
- * the carry that goes in and comes out is its complement.
+ * Sums with a carry. A difference is a + ~b + carry, with a carry of 1 where none comes
+ * in. The flag is the adder's carry throughout, so that what sub.cc leaves is the
+ * complement of a borrow: subc wants just that, and addc sees what processors show it.
  */
 #define HANDLER_CARRY(_name, _U, _S, _WIDE_U, _WIDE_S, _size)                            \
 	HANDLER(_name)                                                                   \
@@ -198,12 +199,12 @@ HANDLER_BFI(BFI_64, uint64_t, 64)
 				y = c[i];                                                \
 			} else if (how & CARRY_SUB) {                                    \
 				y = ~y;                                                  \
-				carry ^= 1;                                              \
+				carry |= !(how & CARRY_IN);                              \
 			}                                                                \
 			over = __builtin_add_overflow(x, y, &sum);                       \
 			over |= __builtin_add_overflow(sum, carry, &sum);                \
 			d[i] = sum;                                                      \
-			if (over != !!(how & CARRY_SUB))                                 \
+			if (over)                                                        \
 				out |= lane_bit[i];                                      \
 		}                                                                        \
 		if (how & CARRY_OUT)                                                     \

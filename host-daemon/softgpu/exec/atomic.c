@@ -90,7 +90,18 @@ HANDLER_ATOM_FETCH(ATOM_XOR_64, u64, old ^ x, __atomic_fetch_xor)
 HANDLER_ATOM_FETCH(ATOM_EXCH_32, u32, x, __atomic_exchange_n)
 HANDLER_ATOM_FETCH(ATOM_EXCH_64, u64, x, __atomic_exchange_n)
 
-HANDLER_ATOM_LOOP(ATOM_ADD_F32, u32, u32, bits_f32(make_f32(old) + make_f32(x)))
+SCALAR u32 float_add(u32 a, u32 b)
+{
+	return bits_f32(canon(make_f32(a) + make_f32(b)));
+}
+
+/* Global memory's adder flushes subnormal numbers, which that of shared memory keeps. */
+SCALAR u32 flushing_add(u32 a, u32 b)
+{
+	return bits_f32(canon(ftz(ftz(make_f32(a)) + ftz(make_f32(b)))));
+}
+
+HANDLER_ATOM(ATOM_ADD_F32, u32, u32, float_add(old, x), ATOMIC_LOOP(flushing_add(old, x)))
 HANDLER_ATOM_LOOP(ATOM_ADD_F64, u64, u64, bits_f64(make_f64(old) + make_f64(x)))
 HANDLER_ATOM_LOOP(ATOM_ADD_F16, u16, u32, (u16)half_add(old, x))
 HANDLER_ATOM_LOOP(

@@ -21,8 +21,8 @@ struct value {
 
 static bool type_is_float(unsigned int type)
 {
-	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_F32 ||
-	       type == PTX_TYPE_F64;
+	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_TF32 ||
+	       type == PTX_TYPE_F32 || type == PTX_TYPE_F64;
 }
 
 static f64 f64_from_half(u16 h)
@@ -37,19 +37,46 @@ static f64 f64_from_half(u16 h)
 	return h & 0x8000 ? -r : r;
 }
 
+/* Floats of fewer bits than a double: of the mantissa, and the least and greatest value. */
+struct format {
+	int mantissa;
+	int low;
+	f64 greatest;
+};
+
+static struct format format_of(unsigned int type)
+{
+	switch (type) {
+	case PTX_TYPE_F16:
+		return (struct format){ 10, -14, 65504.0 };
+	case PTX_TYPE_BF16:
+		return (struct format){ 7, -126, 0x1.fep127 };
+	default:
+		return (struct format){ 10, -126, 0x1.ffcp127 }; /* TF32 */
+	}
+}
+
 /*
- * A double as a float of @mantissa bits below the leading one and least exponent
- * @low, by the machine's current rounding mode.
+ * A double as a float of fewer bits, by the machine's current rounding mode or, for RNA,
+ * to nearest with ties away from zero. What is too large becomes infinite only where the
+ * mode does not lead back to the greatest number.
  */
-static f64 narrow(f64 x, int mantissa, int low)
+static f64 narrow(f64 x, const struct format *format, unsigned int round)
 {
 	int e;
 
 	if (x == 0 || !isfinite(x))
 		return x;
 	(void)frexp(x, &e);
-	e = e - 1 < low ? low : e - 1;
-	return ldexp(nearbyint(ldexp(x, mantissa - e)), e - mantissa);
+	e = e - 1 < format->low ? format->low : e - 1;
+	x = ldexp(x, format->mantissa - e);
+	x = round == PTX_ROUND_RNA ? trunc(x + copysign(0.5, x)) : nearbyint(x);
+	x = ldexp(x, e - format->mantissa);
+	if (fabs(x) <= format->greatest)
+		return x;
+	if (round == PTX_ROUND_RZ || round == (x < 0 ? PTX_ROUND_RP : PTX_ROUND_RM))
+		return copysign(format->greatest, x);
+	return copysign((f64)INFINITY, x);
 }
 
 static u16 half_bits(f64 x)
@@ -105,7 +132,15 @@ static struct value load(unsigned int type, u64 bits, bool flush)
 	return v;
 }
 
-static u64 saturate(unsigned int type, const struct value *v)
+/* NaN as an integer: 0 where both types are narrow, else the sign bit alone. */
+static u64 nan_integer(unsigned int to, unsigned int from)
+{
+	unsigned int bits = 8 * ptx_type_size(to);
+
+	return from == PTX_TYPE_F64 || bits == 64 ? UINT64_C(1) << (bits - 1) : 0;
+}
+
+static u64 saturate(unsigned int type, unsigned int from, const struct value *v)
 {
 	unsigned int bits = 8 * ptx_type_size(type);
 	bool is_signed = type >= PTX_TYPE_S8 && type <= PTX_TYPE_S64;
@@ -119,7 +154,7 @@ static u64 saturate(unsigned int type, const struct value *v)
 		return v->integer > high ? high : v->integer;
 	}
 	if (isnan(v->real))
-		return 0;
+		return nan_integer(type, from);
 	if (v->real >= ldexp(1, (int)(bits - is_signed)))
 		return high;
 	if (v->real <= (is_signed ? -ldexp(1, (int)bits - 1) : 0))
@@ -167,54 +202,63 @@ static f64 odd_integer(const struct value *v)
 	return v->negative ? -r : r;
 }
 
-static f64 greatest(unsigned int type)
+static bool is_narrow(unsigned int type)
 {
-	return type == PTX_TYPE_F16 ? 65504.0 : 0x1.fep127;
+	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_TF32;
+}
+
+/* The value as a float of the type, in a double, which holds each of them. */
+static f64 rounded(unsigned int type, const struct value *v, unsigned int round)
+{
+	int mode = machine_round(round), saved = fegetround();
+	struct format format = format_of(type);
+	volatile f64 wide;
+	volatile f32 single;
+
+	if (mode != saved)
+		fesetround(mode);
+	/* An integer goes to float directly: to double first would round twice. */
+	if (is_narrow(type)) {
+		wide = narrow(v->is_float ? v->real : odd_integer(v), &format, round);
+	} else if (type == PTX_TYPE_F64) {
+		wide = v->is_float    ? v->real
+		       : v->negative ? (f64)(s64)v->integer
+				     : (f64)v->integer;
+	} else {
+		wide = v->real;
+		single = v->is_float	? (f32)wide
+			 : v->negative ? (f32)(s64)v->integer
+				       : (f32)v->integer;
+		wide = single;
+	}
+	if (mode != saved)
+		fesetround(saved);
+	return wide;
 }
 
 static u64 store_float(
 	unsigned int type, const struct value *v, unsigned int round, u64 imm)
 {
-	volatile f64 wide;
-	volatile f32 single;
-	int saved = fegetround();
+	f64 x = rounded(type, v, round);
 
-	fesetround(machine_round(round));
-	/* An integer goes to float directly: to double first would round twice. */
-	if (v->is_float) {
-		wide = v->real;
-		single = (f32)wide;
-	} else if (v->negative) {
-		wide = (f64)(s64)v->integer;
-		single = (f32)(s64)v->integer;
-	} else {
-		wide = (f64)v->integer;
-		single = (f32)v->integer;
-	}
-	if (type == PTX_TYPE_F16)
-		wide = narrow(v->is_float ? wide : odd_integer(v), 10, -14);
-	else if (type == PTX_TYPE_BF16)
-		wide = narrow(v->is_float ? wide : odd_integer(v), 7, -126);
-	fesetround(saved);
-	if (imm & CONVERT_SAT) {
-		wide = sat_f64(wide);
-		single = sat_f32(single);
-	}
-	if (imm & CONVERT_RELU && wide <= 0)
-		wide = 0;
-	if (imm & CONVERT_SATFINITE && fabs(wide) > greatest(type))
-		wide = copysign(greatest(type), wide);
+	if (imm & CONVERT_SAT)
+		x = sat_f64(x);
+	if (imm & CONVERT_RELU && x <= 0)
+		x = 0;
+	if (imm & CONVERT_SATFINITE && fabs(x) > format_of(type).greatest)
+		x = copysign(format_of(type).greatest, x);
 	switch (type) {
 	case PTX_TYPE_F16:
-		return half_bits(wide);
+		return half_bits(x);
 	case PTX_TYPE_BF16:
-		return isnan(wide) ? 0x7fff : bits_f32((f32)wide) >> 16;
+		return isnan(x) ? 0x7fff : bits_f32((f32)x) >> 16;
 	case PTX_TYPE_F32:
-		if (isnan(single))
+	case PTX_TYPE_TF32:
+		if (isnan(x))
 			return 0x7fffffff;
-		return bits_f32(imm & CONVERT_FTZ ? ftz(single) : single);
+		return bits_f32(imm & CONVERT_FTZ ? ftz((f32)x) : (f32)x);
 	default:
-		return bits_f64(wide);
+		return bits_f64(x);
 	}
 }
 
@@ -229,7 +273,7 @@ static u64 convert(u64 bits, u64 imm)
 	if (type_is_float(to))
 		return store_float(to, &v, round, imm);
 	if (v.is_float || imm & CONVERT_SAT)
-		return saturate(to, &v);
+		return saturate(to, from, &v);
 	return v.integer;
 }
 

@@ -68,17 +68,17 @@
 	X(F64_FROM_S64, f64, s64, (f64)a)                                                \
 	X(F64_FROM_U64, f64, u64, (f64)a)                                                \
 	X(F64_FROM_F32, f64, f32, (f64)a)                                                \
-	X(F32_FROM_F64, f32, f64, (f32)a)                                                \
+	X(F32_FROM_F64, f32, f64, canon((f32)a))                                         \
 	X(S32_FROM_F32_RZ, u32, f32, s32_from_f32(a))                                    \
 	X(U32_FROM_F32_RZ, u32, f32, u32_from_f32(a))                                    \
 	X(S32_FROM_F32_RN, u32, f32, s32_from_f32(rintf(a)))                             \
 	X(S32_FROM_F32_RM, u32, f32, s32_from_f32(floorf(a)))                            \
 	X(S32_FROM_F32_RP, u32, f32, s32_from_f32(ceilf(a)))                             \
 	X(S32_FROM_F64_RZ, u32, f64, s32_from_f64(a))                                    \
-	X(RINT_F32, f32, f32, rintf(a))                                                  \
-	X(TRUNC_F32, f32, f32, truncf(a))                                                \
-	X(FLOOR_F32, f32, f32, floorf(a))                                                \
-	X(CEIL_F32, f32, f32, ceilf(a))                                                  \
+	X(RINT_F32, f32, f32, canon(rintf(a)))                                           \
+	X(TRUNC_F32, f32, f32, canon(truncf(a)))                                         \
+	X(FLOOR_F32, f32, f32, canon(floorf(a)))                                         \
+	X(CEIL_F32, f32, f32, canon(ceilf(a)))                                           \
 	X(RINT_F64, f64, f64, rint(a))                                                   \
 	X(TRUNC_F64, f64, f64, trunc(a))                                                 \
 	X(FLOOR_F64, f64, f64, floor(a))                                                 \
@@ -100,6 +100,8 @@
 	X(SQRT_F64, f64, f64, __builtin_sqrt(a))                                         \
 	X(RSQRT_F64, f64, f64, 1.0 / __builtin_sqrt(a))                                  \
 	X(RCP_F64, f64, f64, 1.0 / a)                                                    \
+	X(RCP_UPPER_F64, f64, f64, upper_out(1.0 / upper_in(a)))                         \
+	X(RSQRT_UPPER_F64, f64, f64, rsqrt_upper(upper_in(a)))                           \
 	X(EX2_F32, f32, f32, canon(exp2f(a)))                                            \
 	X(LG2_F32, f32, f32, canon(log2f(a)))                                            \
 	X(SIN_F32, f32, f32, canon(sinf(a)))                                             \

@@ -39,7 +39,7 @@ static inline f32 in_f32(f32 x, uint64_t imm)
 static inline f32 out_f32(f32 x, uint64_t imm)
 {
 	x = imm & ROUND_FTZ ? ftz(x) : x;
-	return imm & ROUND_SAT ? sat_f32(x) : x;
+	return imm & ROUND_SAT ? sat_f32(x) : canon(x);
 }
 
 static inline f64 in_f64(f64 x, uint64_t imm)

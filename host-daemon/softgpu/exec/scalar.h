@@ -504,10 +504,34 @@ SCALAR u32 u32_from_f32(f32 x)
 
 SCALAR u32 s32_from_f64(f64 x)
 {
-	return x >= 2147483648.0   ? 0x7fffffffu
-	       : x > -2147483649.0 ? (u32)(s32)x
-	       : x == x		   ? 0x80000000u
-				   : 0;
+	return x >= 2147483648.0 ? 0x7fffffffu : x > -2147483649.0 ? (u32)(s32)x : 0x80000000u;
+}
+
+/*
+ * rcp and rsqrt.approx.ftz.f64 see and give the upper half of a number only: 20 bits of
+ * its mantissa. Subnormal numbers are zeros on the way in and out.
+ */
+SCALAR f64 upper_in(f64 x)
+{
+	u64 u = bits_f64(x) & UINT64_C(0xffffffff00000000);
+
+	return make_f64(u & UINT64_C(0x7ff0000000000000) ? u : u & UINT64_C(1) << 63);
+}
+
+SCALAR f64 upper_out(f64 x)
+{
+	u64 u = bits_f64(x);
+
+	if (x != x)
+		return make_f64(UINT64_C(0x7fffffff00000000));
+	u = (u + 0x80000000u) & UINT64_C(0xffffffff00000000);
+	return make_f64(u & UINT64_C(0x7ff0000000000000) ? u : u & UINT64_C(1) << 63);
+}
+
+/* Of a zero infinity with its sign. */
+SCALAR f64 rsqrt_upper(f64 x)
+{
+	return upper_out(x == 0 ? 1.0 / x : 1.0 / __builtin_sqrt(x));
 }
 
 SCALAR u32 testp_f32(f32 x, u64 finite, u64 infinite, u64 number, u64 normal)

@@ -438,6 +438,14 @@ uint32_t predicate(struct lowering *l, unsigned int i)
 	return source_of(l, &l->operands[i], PTX_TYPE_PRED);
 }
 
+static void fail_destination(struct lowering *l)
+{
+	lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
+		"%.80s, line %u: the destination does not fit the type of %.80s",
+		l->frame->ptx->name, l->instr->line,
+		ptx_instr_name(l->frame->body, l->instr));
+}
+
 uint32_t destination_of(
 	struct lowering *l, const struct ptx_operand *operand, unsigned int type)
 {
@@ -451,7 +459,14 @@ uint32_t destination_of(
 		return VALUE_NONE;
 	}
 	v = l->frame->first_register + operand->index;
-	return l->values[v].class == class ? v : temporary(l, class);
+	if (l->values[v].class == class)
+		return v;
+	if (l->values[v].class != CLASS_64 || class != CLASS_32) {
+		fail_destination(l);
+		return VALUE_NONE;
+	}
+	l->n_unfinished++;
+	return temporary(l, class);
 }
 
 void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type,
@@ -464,14 +479,19 @@ void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned i
 	v = l->frame->first_register + operand->index;
 	if (v == value)
 		return;
-	if (l->values[v].class == CLASS_64 && l->values[value].class == CLASS_32)
-		emit(l, type_is_signed(type) ? OP_EXT_S32_64 : OP_EXT_U32_64, v, value, 0,
-			0);
-	else
-		lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
-			"%.80s, line %u: the destination does not fit the type of %.80s",
-			l->frame->ptx->name, l->instr->line,
-			ptx_instr_name(l->frame->body, l->instr));
+	if (l->values[v].class != CLASS_64 || l->values[value].class != CLASS_32) {
+		fail_destination(l);
+		return;
+	}
+	l->n_unfinished--;
+	emit(l, type_is_signed(type) ? OP_EXT_S32_64 : OP_EXT_U32_64, v, value, 0, 0);
+}
+
+/* What was not widened would be lost: the instruction does not allow a wider register. */
+void finish_instruction(struct lowering *l)
+{
+	if (l->n_unfinished && !l->error)
+		fail_destination(l);
 }
 
 uint32_t destination(struct lowering *l, unsigned int i, unsigned int type)

@@ -58,6 +58,14 @@ static int between_integers(struct lowering *l, unsigned int to, unsigned int fr
 		emit(l, OP_LOW_64, t, s, 0, 0);
 		s = t;
 	}
+	/* A wider register is filled as the destination's type says, not the source's. */
+	if (to_size > from_size && to_size < 4 && type_is_signed(from) &&
+		!type_is_signed(to)) {
+		t = temporary(l, CLASS_32);
+		emit(l, extend(from), t, s, 0, 0);
+		s = t;
+		from_size = to_size;
+	}
 	emit(l, extend(to_size <= from_size ? to : from), d, s, 0, 0);
 	finish(l, 0, to, d);
 	return l->error;
@@ -189,11 +197,18 @@ static int pair(struct lowering *l, unsigned int one)
 	return l->error;
 }
 
-static bool to_half(unsigned int to, unsigned int from)
+/* Returns: whether .relu and .satfinite belong to the conversion. */
+static bool takes_limits(unsigned int to, unsigned int from)
 {
 	return from == PTX_TYPE_F32 && (to == PTX_TYPE_F16 || to == PTX_TYPE_BF16 ||
 					       to == PTX_TYPE_F16X2 ||
-					       to == PTX_TYPE_BF16X2);
+					       to == PTX_TYPE_BF16X2 ||
+					       to == PTX_TYPE_TF32);
+}
+
+static bool is_tf32(unsigned int to, unsigned int from)
+{
+	return to == PTX_TYPE_TF32 && from == PTX_TYPE_F32;
 }
 
 static int convert(struct lowering *l)
@@ -203,13 +218,14 @@ static int convert(struct lowering *l)
 	uint32_t s, d;
 
 	if (in->n_types != 2 || ((in->flags & (PTX_FLAG_RELU | PTX_FLAG_SATFINITE)) &&
-					!to_half(to, from)))
+					!takes_limits(to, from)))
 		return lower_unsupported(l);
 	if ((to == PTX_TYPE_F16X2 || to == PTX_TYPE_BF16X2) && from == PTX_TYPE_F32 &&
 		has_operand(l, 2) && !(in->flags & PTX_FLAG_SAT))
 		return pair(l, to == PTX_TYPE_F16X2 ? PTX_TYPE_F16 : PTX_TYPE_BF16);
-	if (has_operand(l, 2) || !(is_integer(to) || is_real(to)) ||
-		!(is_integer(from) || is_real(from)))
+	if (has_operand(l, 2) || !(is_integer(to) || is_real(to) || is_tf32(to, from)) ||
+		!(is_integer(from) || is_real(from)) ||
+		(in->round == PTX_ROUND_RNA && to != PTX_TYPE_TF32))
 		return lower_unsupported(l);
 	if (is_integer(to) && is_integer(from) && !(in->flags & PTX_FLAG_SAT))
 		return between_integers(l, to, from);

@@ -184,6 +184,7 @@ struct lowering {
 	const struct ptx_instr *instr;
 	const struct ptx_operand *operands;
 	uint32_t guard;
+	uint32_t n_unfinished; /* destinations that still have to be widened */
 	int error; /* first failure of a helper that cannot return one */
 
 	/* slots.c */
@@ -227,6 +228,7 @@ uint32_t destination_of(
 void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type,
 	uint32_t value);
 uint32_t destination(struct lowering *l, unsigned int i, unsigned int type);
+void finish_instruction(struct lowering *l);
 void finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t value);
 
 /* The address of a symbol in its own space. */

@@ -149,6 +149,7 @@ static int arithmetic_f64(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	bool dir = is_directed(in->round);
+	bool gross = in->approx && in->flags & PTX_FLAG_FTZ;
 	unsigned int type = PTX_TYPE_F64;
 
 	switch (in->op) {
@@ -170,12 +171,13 @@ static int arithmetic_f64(struct lowering *l)
 			   : simple(l, OP_DIV_F64, type, 2);
 	case PTX_OP_RCP:
 		return dir ? directed(l, OP_ROUND_DIV_F64, type, 2, true)
-			   : simple(l, OP_RCP_F64, type, 1);
+			   : simple(l, gross ? OP_RCP_UPPER_F64 : OP_RCP_F64, type,
+				     1);
 	case PTX_OP_SQRT:
 		return dir ? directed(l, OP_ROUND_SQRT_F64, type, 1, false)
 			   : simple(l, OP_SQRT_F64, type, 1);
 	case PTX_OP_RSQRT:
-		return simple(l, OP_RSQRT_F64, type, 1);
+		return simple(l, gross ? OP_RSQRT_UPPER_F64 : OP_RSQRT_F64, type, 1);
 	case PTX_OP_ABS:
 		return simple(l, OP_ABS_F64, type, 1);
 	case PTX_OP_NEG:

@@ -208,6 +208,7 @@ static int translate_body(struct lowering *l, struct frame *frame)
 			return lower_unsupported(l);
 		l->guard = guard_of(l);
 		r = dispatch(l);
+		finish_instruction(l);
 		if (!r)
 			r = l->error;
 		if (r)
