@@ -189,3 +189,80 @@ TEST(a_predicate_goes_to_no_other_register)
 
 	check_eq(rig_lookup(ptx, "k", &message), SOFTGPU_ERROR_INVALID_PTX);
 }
+
+TEST(products_of_24_bits_ignore_the_rest)
+{
+	static const struct form forms[] = {
+		{ "mul24.lo.u32 %r0, %r1, %r2" N32, 0xff000003, 0xaa000005, 0, 15 },
+		{ "mul24.lo.s32 %r0, %r1, %r2" N32, 0x00ffffff, 5, 0, 0xfffffffb },
+		{ "mul24.lo.u32 %r0, %r1, %r2" N32, 0x00ffffff, 0x00ffffff, 0,
+			0xfe000001 },
+		{ "mul24.hi.u32 %r0, %r1, %r2" N32, 0x00ffffff, 0x00ffffff, 0,
+			0xfffffe00 },
+		{ "mul24.hi.s32 %r0, %r1, %r2" N32, 0x00800000, 0x007fffff, 0,
+			0xc0000080 },
+		{ "mad24.lo.s32 %r0, %r1, %r2, %r3" N32, 0x01000002, 3, 4, 10 },
+		{ "mad24.hi.u32 %r0, %r1, %r2, %r3" N32, 0x00ffffff, 0x00ffffff, 0x201,
+			1 },
+		{ "mad24.hi.sat.s32 %r0, %r1, %r2, %r3" N32, 0x007fffff, 0x007fffff,
+			0x7fffffff, 0x7fffffff },
+		{ "mad24.hi.sat.s32 %r0, %r1, %r2, %r3" N32, 0x00800000, 0x007fffff,
+			0x80000000, 0x80000000 },
+	};
+
+	RUN(forms);
+}
+
+TEST(integers_are_packed_with_saturation)
+{
+	static const struct form forms[] = {
+		{ "cvt.pack.sat.u16.s32 %r0, %r1, %r2" N32, 70000, 0xffffffff, 0,
+			0xffff0000 },
+		{ "cvt.pack.sat.s16.s32 %r0, %r1, %r2" N32, 0xffff0000, 40000, 0,
+			0x80007fff },
+		{ "cvt.pack.sat.s16.s32 %r0, %r1, %r2" N32, 0xffffffff, 5, 0,
+			0xffff0005 },
+		{ "cvt.pack.sat.u8.s32.b32 %r0, %r1, %r2, 0" N32, 300, 7, 0, 0xff07 },
+		{ "cvt.pack.sat.s8.s32.b32 %r0, %r1, %r2, %r3" N32, 0xffffff00, 200,
+			0x12345678, 0x5678807f },
+	};
+
+	RUN(forms);
+}
+
+TEST(precisions_are_mixed_and_floats_go_in_pairs)
+{
+	static const struct form forms[] = {
+		/* 1.5 in 16 bits, and 2.25 */
+		{ "cvt.u16.u32 %h1, %r1; add.f32.f16 %r0, %h1, %r2" N32, 0x3e00,
+			0x40100000, 0, 0x40700000 },
+		{ "cvt.u16.u32 %h1, %r1; sub.f32.f16 %r0, %h1, %r2" N32, 0x3e00,
+			0x40100000, 0, 0xbf400000 },
+		{ "cvt.u16.u32 %h1, %r1; add.f32.bf16 %r0, %h1, %r2" N32, 0x3fc0,
+			0x40100000, 0, 0x40700000 },
+		{ "cvt.u16.u32 %h1, %r1; add.sat.f32.f16 %r0, %h1, %r2" N32, 0x3e00,
+			0x40100000, 0, 0x3f800000 },
+		{ "cvt.u16.u32 %h1, %r1; fma.rn.f32.bf16 %r0, %h1, %h1, %r2" N32, 0x3fc0,
+			0x40100000, 0, 0x40900000 },
+		{ "cvt.u16.u32 %h1, %r1; add.rp.f32.f16 %r0, %h1, %r2" N32, 0x3c00,
+			0x00000001, 0, 0x3f800001 },
+		{ "cvt.u16.u32 %h1, %r1; sub.rm.f32.f16 %r0, %h1, %r2" N32, 0x3c00,
+			0x00000001, 0, 0x3f7fffff },
+		{ "cvt.u16.u32 %h1, %r1; fma.rz.f32.f16 %r0, %h1, %h1, %r2" N32, 0x3c00,
+			0x80000001, 0, 0x3f7fffff },
+		{ "add.rn.f32x2 %rd0, %rd1, %rd2;", 0x3f80000040000000,
+			0x4000000040400000, 0, 0x4040000040a00000 },
+		{ "sub.f32x2 %rd0, %rd1, %rd2;", 0x3f80000040000000, 0x4000000040400000,
+			0, 0xbf800000bf800000 },
+		{ "mul.rn.f32x2 %rd0, %rd1, %rd2;", 0x3f80000040000000,
+			0x4000000040400000, 0, 0x4000000040c00000 },
+		{ "fma.rn.f32x2 %rd0, %rd1, %rd2, %rd3;", 0x3f80000040000000,
+			0x4000000040400000, 0x3f8000003f800000, 0x4040000040e00000 },
+		{ "add.rn.ftz.f32x2 %rd0, %rd1, %rd2;", 0x0000000100000001,
+			0x0000000140400000, 0, 0x0000000040400000 },
+		{ "add.rp.f32x2 %rd0, %rd1, %rd2;", 0x3f8000003f800000,
+			0x0000000100000000, 0, 0x3f8000013f800000 },
+	};
+
+	RUN(forms);
+}

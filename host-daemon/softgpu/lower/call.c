@@ -71,6 +71,10 @@ static uint32_t *places_of(
 		bool is_shared_end;
 		uint64_t at, size = size_of_place(l, o);
 
+		if (params && is_actual(o)) {
+			places[k] = place_of_actual(l, i, k);
+			continue;
+		}
 		if (!size || (params && size < params[k].size) ||
 			!symbol_place(l, o, &space, &at, &is_shared_end) ||
 			space != PTX_SPACE_LOCAL) {
@@ -133,15 +137,19 @@ static int write_out(struct lowering *l, uint32_t function)
 		l->guard = VALUE_TRUE;
 	}
 	frame.return_label = new_labels(l, 1);
+	store_actuals(l, callee->params, callee->n_params);
 	r = translate_function(l, &frame);
 	if (r)
 		return r;
 	l->labels[frame.return_label] = l->n_ops;
-	if (skip != PTX_INDEX_NONE)
-		l->labels[skip] = l->n_ops;
+	l->guard = VALUE_TRUE;
+	store_returns(l, &frame);
 	l->frame = caller;
 	l->instr = instr;
 	l->operands = &caller->body->operands[instr->first_operand];
+	load_results(l, callee->returns, callee->n_returns);
+	if (skip != PTX_INDEX_NONE)
+		l->labels[skip] = l->n_ops;
 	l->guard = guard;
 	return l->error;
 }
@@ -154,7 +162,7 @@ static int write_out(struct lowering *l, uint32_t function)
 static int check_params(struct lowering *l, const struct ptx_param *params, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (params[i].is_register || params[i].align > FRAME_ALIGN ||
+		if (params[i].align > FRAME_ALIGN ||
 			params[i].size > SOFTGPU_PARAMS_MAX)
 			return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
 				"%.80s, line %u: a parameter of this kind is not "
@@ -206,6 +214,7 @@ static int add_call(struct lowering *l, const struct ptx_param *params, uint32_t
 	if (!to || check_params(l, params, n_params) ||
 		check_params(l, returns, n_returns))
 		return l->error;
+	store_actuals(l, params, n_params);
 	call->frame_end = (l->frame->local_end + FRAME_ALIGN - 1) & ~(FRAME_ALIGN - 1);
 	call->first_move = l->n_moves;
 	call->n_arguments = n_params;
@@ -240,6 +249,8 @@ static int call_subroutine(struct lowering *l, uint32_t function)
 			callee->n_returns, &call);
 	if (!r)
 		emit_imm(l, OP_CALL, 0, 0, 0, 0, l->n_calls - 1);
+	if (!r)
+		load_results(l, callee->returns, callee->n_returns);
 	return r ? r : l->error;
 }
 
@@ -277,6 +288,7 @@ static int translate_subroutine(struct lowering *l, uint32_t number)
 		return r;
 	l->labels[frame.return_label] = l->n_ops;
 	l->guard = VALUE_TRUE;
+	store_returns(l, &frame);
 	emit(l, OP_RETURN, 0, 0, 0, 0);
 	l->subroutines[number].end_op = l->n_ops;
 	l->subroutines[number].end_value = l->n_values;
@@ -351,7 +363,7 @@ static const struct runtime_function runtime_functions[] = {
 	{ "free", OP_FREE, 1, { PTX_TYPE_B64 }, PTX_TYPE_NONE, { FIELD_A } },
 };
 
-static uint32_t local_address(struct lowering *l, uint32_t place)
+uint32_t local_address(struct lowering *l, uint32_t place)
 {
 	uint32_t at = constant(l, CLASS_64, (uint64_t)SOFTGPU_GENERIC_LOCAL + place), t;
 
@@ -412,7 +424,7 @@ static bool fits_params(
 	if (n_a != n_b)
 		return false;
 	for (uint32_t i = 0; i < n_a; i++)
-		if (a[i].size != b[i].size || a[i].is_register || b[i].is_register)
+		if (a[i].size != b[i].size)
 			return false;
 	return true;
 }
@@ -466,6 +478,7 @@ static int call_indirect(struct lowering *l)
 		return r;
 	pointer = source(l, 1, PTX_TYPE_B64);
 	emit_imm(l, OP_CALL_POINTER, 0, pointer, 0, 0, l->n_calls - 1);
+	load_results(l, prototype->returns, prototype->n_returns);
 	return l->error;
 }
 

@@ -211,12 +211,48 @@ static bool is_tf32(unsigned int to, unsigned int from)
 	return to == PTX_TYPE_TF32 && from == PTX_TYPE_F32;
 }
 
+/* cvt.pack d, high, low{, rest}: saturated, the rest moved up above them */
+static int pack(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	unsigned int to = in->types[0], size = 8 * ptx_type_size(to);
+	bool has_rest = in->n_types == 3;
+	uint32_t part[2], d, t;
+
+	if (!(in->flags & PTX_FLAG_SAT) || in->types[1] != PTX_TYPE_S32 ||
+		!is_integer(to) || size > 16 || has_rest != (size == 8) ||
+		has_operand(l, 3) != has_rest ||
+		(has_rest && in->types[2] != PTX_TYPE_B32))
+		return lower_unsupported(l);
+	for (unsigned int i = 0; i < 2; i++) {
+		t = temporary(l, CLASS_32);
+		part[i] = temporary(l, CLASS_32);
+		emit_imm(l, OP_CVT_32_32, t, source(l, i + 1, PTX_TYPE_S32), 0, 0,
+			conversion(in, to, PTX_TYPE_S32));
+		emit(l, OP_AND_32, part[i], t,
+			constant(l, CLASS_32, (UINT64_C(1) << size) - 1), 0);
+	}
+	t = temporary(l, CLASS_32);
+	emit(l, OP_SHL_32, part[0], part[0], constant(l, CLASS_32, size), 0);
+	emit(l, OP_OR_32, part[0], part[0], part[1], 0);
+	if (has_rest)
+		emit(l, OP_SHL_32, t, source(l, 3, PTX_TYPE_B32),
+			constant(l, CLASS_32, 16), 0);
+	else
+		emit(l, OP_MOV_32, t, constant(l, CLASS_32, 0), 0, 0);
+	d = destination(l, 0, PTX_TYPE_B32);
+	emit(l, OP_OR_32, d, part[0], t, 0);
+	return l->error;
+}
+
 static int convert(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	unsigned int to = in->types[0], from = in->types[1], op;
 	uint32_t s, d;
 
+	if (in->flags & PTX_FLAG_PACK)
+		return pack(l);
 	if (in->n_types != 2 || ((in->flags & (PTX_FLAG_RELU | PTX_FLAG_SATFINITE)) &&
 					!takes_limits(to, from)))
 		return lower_unsupported(l);

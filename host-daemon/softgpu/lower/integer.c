@@ -158,11 +158,53 @@ static int carry(struct lowering *l, unsigned int type)
 	return l->error;
 }
 
+/* The lower 24 bits of source @i, by the sign of the type. */
+static uint32_t source_24(struct lowering *l, unsigned int i, unsigned int type)
+{
+	uint32_t s = source(l, i, type), t = temporary(l, CLASS_32);
+
+	emit(l, type_is_signed(type) ? OP_BFE_S32 : OP_BFE_U32, t, s,
+		constant(l, CLASS_32, 0), constant(l, CLASS_32, 24));
+	return t;
+}
+
+/* mul24 and mad24: of the 48 bits of the product the lower 32, or the upper ones. */
+static int multiply_24(struct lowering *l, unsigned int type)
+{
+	const struct ptx_instr *in = l->instr;
+	bool is_signed = type_is_signed(type), mad = in->op == PTX_OP_MAD24;
+	bool sat = in->flags & PTX_FLAG_SAT;
+	uint32_t a, b, c, wide, t, d;
+
+	if ((type != PTX_TYPE_U32 && type != PTX_TYPE_S32) ||
+		(in->mul != PTX_MUL_LO && in->mul != PTX_MUL_HI) ||
+		(sat && !(mad && is_signed && in->mul == PTX_MUL_HI)))
+		return lower_unsupported(l);
+	a = source_24(l, 1, type);
+	b = source_24(l, 2, type);
+	c = mad ? source(l, 3, type) : constant(l, CLASS_32, 0);
+	t = temporary(l, CLASS_32);
+	if (in->mul == PTX_MUL_LO) {
+		emit(l, OP_MUL_32, t, a, b, 0);
+	} else {
+		wide = temporary(l, CLASS_64);
+		emit(l, is_signed ? OP_MULWIDE_S32 : OP_MULWIDE_U32, wide, a, b, 0);
+		emit(l, OP_SHR_U64, wide, wide, constant(l, CLASS_32, 16), 0);
+		emit(l, OP_LOW_64, t, wide, 0, 0);
+	}
+	d = destination(l, 0, type);
+	emit(l, sat ? OP_ADD_SAT_S32 : OP_ADD_32, d, t, c, 0);
+	finish(l, 0, type, d);
+	return l->error;
+}
+
 static int add(struct lowering *l, unsigned int type)
 {
 	const struct ptx_instr *in = l->instr;
 	bool sub = in->op == PTX_OP_SUB;
 
+	if (in->n_types != 1)
+		return lower_unsupported(l);
 	if (in->flags & PTX_FLAG_CC)
 		return carry(l, type);
 	if (in->flags & PTX_FLAG_SAT) {
@@ -511,6 +553,9 @@ int translate_integer(struct lowering *l)
 		return multiply(l, type);
 	case PTX_OP_MAD:
 		return in->flags & PTX_FLAG_CC ? carry(l, type) : multiply_add(l, type);
+	case PTX_OP_MUL24:
+	case PTX_OP_MAD24:
+		return multiply_24(l, type);
 	case PTX_OP_DIV:
 		return binary(l, PICK(DIV, type), type, type, type, 0);
 	case PTX_OP_REM:

@@ -118,6 +118,7 @@ struct frame {
 	uint32_t base;
 	uint32_t local_base; /* of the body's .local block in the thread's local memory */
 	uint32_t param_base; /* of the body's .param variables, there too */
+	uint32_t actual_base; /* what calls pass in registers, while they are made */
 	uint32_t local_end;
 	/* Of a called function: where each parameter and result lies, in local memory. */
 	uint32_t *param_places;
@@ -253,7 +254,15 @@ int translate_texture(struct lowering *l);
 /* control.c */
 void branch(struct lowering *l, uint32_t label);
 
-/* call.c */
+/* call.c; param.c: parameters that are registers, on either side of a call */
+uint32_t actuals_size(const struct ptx_body *body);
+uint32_t place_of_actual(const struct lowering *l, unsigned int i, uint32_t number);
+bool is_actual(const struct ptx_operand *operand);
+void store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t n);
+void load_results(struct lowering *l, const struct ptx_param *params, uint32_t n);
+void load_formals(struct lowering *l);
+void store_returns(struct lowering *l, const struct frame *frame);
+uint32_t local_address(struct lowering *l, uint32_t place);
 int translate_call(struct lowering *l);
 int translate_subroutines(struct lowering *l);
 

@@ -193,6 +193,91 @@ static int arithmetic_f64(struct lowering *l)
 	}
 }
 
+static uint64_t conversion(unsigned int to, unsigned int from, unsigned int round)
+{
+	return (uint64_t)to << CONVERT_TO | (uint64_t)from << CONVERT_FROM |
+	       (uint64_t)round << CONVERT_ROUND;
+}
+
+/* add.f32.f16 and its kind: all but the last source are widened first. */
+static int mixed(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	unsigned int from = in->types[1], n = in->op == PTX_OP_FMA ? 3 : 2;
+	bool dir = is_directed(in->round), fma = in->op == PTX_OP_FMA;
+	uint32_t s[3] = { 0 }, d;
+
+	if ((from != PTX_TYPE_F16 && from != PTX_TYPE_BF16) ||
+		in->flags & (PTX_FLAG_FTZ | PTX_FLAG_RELU))
+		return lower_unsupported(l);
+	for (unsigned int i = 0; i < n - 1; i++) {
+		s[i] = temporary(l, CLASS_32);
+		emit_imm(l, OP_CVT_32_32, s[i], source(l, i + 1, from), 0, 0,
+			conversion(PTX_TYPE_F32, from, PTX_ROUND_NONE));
+	}
+	s[n - 1] = source(l, n, PTX_TYPE_F32);
+	d = destination(l, 0, PTX_TYPE_F32);
+	if (dir)
+		emit_imm(l, fma ? OP_ROUND_FMA_F32 : OP_ROUND_ADD_F32, d, s[0], s[1],
+			s[2],
+			in->round | (in->op == PTX_OP_SUB ? ROUND_NEGATE : 0));
+	else
+		emit(l,
+			fma		       ? OP_FMA_F32
+			: in->op == PTX_OP_SUB ? OP_SUB_F32
+					       : OP_ADD_F32,
+			d, s[0], s[1], s[2]);
+	return finish_f32(l, d, false);
+}
+
+/* Two floats in one register of 64 bits, each by the operation for one. */
+static int pair_f32(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	bool ftz = in->flags & PTX_FLAG_FTZ, dir = is_directed(in->round);
+	unsigned int n = in->op == PTX_OP_FMA ? 3 : 2;
+	uint32_t s[3] = { 0 }, half[2], part[3] = { 0 };
+	uint64_t imm = in->round | (ftz ? ROUND_FTZ : 0);
+	enum op op, rounding;
+
+	switch (in->op) {
+	case PTX_OP_ADD:
+		op = ftz ? OP_ADD_FTZ_F32 : OP_ADD_F32;
+		rounding = OP_ROUND_ADD_F32;
+		break;
+	case PTX_OP_SUB:
+		op = ftz ? OP_SUB_FTZ_F32 : OP_SUB_F32;
+		rounding = OP_ROUND_ADD_F32;
+		imm |= ROUND_NEGATE;
+		break;
+	case PTX_OP_MUL:
+		op = ftz ? OP_MUL_FTZ_F32 : OP_MUL_F32;
+		rounding = OP_ROUND_MUL_F32;
+		break;
+	case PTX_OP_FMA:
+		op = ftz ? OP_FMA_FTZ_F32 : OP_FMA_F32;
+		rounding = OP_ROUND_FMA_F32;
+		break;
+	default:
+		return lower_unsupported(l);
+	}
+	if (in->flags & (PTX_FLAG_SAT | PTX_FLAG_RELU))
+		return lower_unsupported(l);
+	for (unsigned int i = 0; i < n; i++)
+		s[i] = source(l, i + 1, PTX_TYPE_F32X2);
+	for (unsigned int k = 0; k < 2; k++) {
+		for (unsigned int i = 0; i < n; i++) {
+			part[i] = temporary(l, CLASS_32);
+			emit(l, k ? OP_HIGH_64 : OP_LOW_64, part[i], s[i], 0, 0);
+		}
+		half[k] = temporary(l, CLASS_32);
+		emit_imm(l, dir ? rounding : op, half[k], part[0], part[1], part[2],
+			dir ? imm : 0);
+	}
+	emit(l, OP_PACK_64, destination(l, 0, PTX_TYPE_F32X2), half[0], half[1], 0);
+	return l->error;
+}
+
 /* Of |a| and |b|, with the sign that a product would have. @sign: its bit. */
 static void xor_sign(
 	struct lowering *l, uint32_t d, uint32_t a, uint32_t b, uint32_t sign)
@@ -236,12 +321,6 @@ static int minmax_f32(struct lowering *l)
 /*
  * Halves
  */
-
-static uint64_t conversion(unsigned int to, unsigned int from, unsigned int round)
-{
-	return (uint64_t)to << CONVERT_TO | (uint64_t)from << CONVERT_FROM |
-	       (uint64_t)round << CONVERT_ROUND;
-}
 
 /* The operation of the wider type, PTX_TYPE_F32 or PTX_TYPE_F64 for fma. */
 static unsigned int half_operation(struct lowering *l)
@@ -350,8 +429,12 @@ int translate_real(struct lowering *l)
 {
 	unsigned int type = l->instr->types[0];
 
+	if (l->instr->n_types == 2)
+		return type == PTX_TYPE_F32 ? mixed(l) : lower_unsupported(l);
 	if (is_half(type))
 		return arithmetic_half(l, type);
+	if (type == PTX_TYPE_F32X2)
+		return pair_f32(l);
 	if (type == PTX_TYPE_F64)
 		return arithmetic_f64(l);
 	if (type != PTX_TYPE_F32)

@@ -70,6 +70,8 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_ADDC:
 	case PTX_OP_SUBC:
 	case PTX_OP_MADC:
+	case PTX_OP_MUL24:
+	case PTX_OP_MAD24:
 	case PTX_OP_REM:
 	case PTX_OP_AND:
 	case PTX_OP_OR:
@@ -237,7 +239,8 @@ static int place_frame(struct lowering *l, struct frame *frame)
 	frame->local_base = align_local(frame->local_end, body->local_align);
 	frame->param_base =
 		align_local(frame->local_base + body->local_size, body->param_align);
-	frame->local_end = frame->param_base + body->param_size;
+	frame->actual_base = align_local(frame->param_base + body->param_size, 16);
+	frame->local_end = frame->actual_base + actuals_size(body);
 	if (frame->local_end > SOFTGPU_LOCAL_MAX)
 		return lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
 			"%.80s: too much local memory", frame->ptx->name);
@@ -256,16 +259,6 @@ int translate_function(struct lowering *l, struct frame *frame)
 			"%.80s, line %u: %.150s", frame->ptx->name, error.line,
 			r > 0 ? error.message : "cannot be parsed");
 	frame->body = frame->ptx->body;
-	for (uint32_t i = 0; i < frame->ptx->n_params + frame->ptx->n_returns; i++) {
-		uint32_t n = frame->ptx->n_params;
-		const struct ptx_param *p =
-			i < n ? &frame->ptx->params[i] : &frame->ptx->returns[i - n];
-
-		if (p->is_register)
-			return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-				"%.80s: parameters in registers are not supported",
-				frame->ptx->name);
-	}
 	r = place_frame(l, frame);
 	if (r)
 		return r;
@@ -273,5 +266,7 @@ int translate_function(struct lowering *l, struct frame *frame)
 	for (uint32_t i = 0; i < frame->body->n_registers; i++)
 		new_value(l, class_of(frame->body->registers[i]), VALUE_REGISTER);
 	frame->first_label = new_labels(l, frame->body->n_labels);
+	l->frame = frame;
+	load_formals(l);
 	return l->error ? l->error : translate_body(l, frame);
 }

@@ -366,6 +366,18 @@ static int define_module_registers(struct ptx_body_parser *b)
 	return r;
 }
 
+/* Puts the registers declared last into use, so that their numbers follow each other. */
+static int use_registers(
+	struct ptx_body_parser *b, uint32_t n, uint8_t type, uint32_t *firstp)
+{
+	uint32_t first = b->reg_map.n - n, unused;
+	int r = ptx_use_register(b, first, type, firstp);
+
+	for (uint32_t i = 1; i < n && !r; i++)
+		r = ptx_use_register(b, first + i, type, &unused);
+	return r;
+}
+
 /* Parameters are names of the outermost scope; those in registers become ones. */
 static int define_params(
 	struct ptx_body_parser *b, struct ptx_param *params, uint32_t n, uint32_t kind)
@@ -382,10 +394,10 @@ static int define_params(
 		if (params[i].is_register) {
 			d.name = token;
 			d.type = params[i].type;
+			d.vector = params[i].vector;
 			r = define_registers(b, &d);
 			if (!r)
-				r = ptx_use_register(
-					b, b->reg_map.n - 1, d.type, &params[i].reg);
+				r = use_registers(b, d.vector, d.type, &params[i].reg);
 		} else {
 			r = define(b, &token, &entry);
 		}

@@ -230,6 +230,7 @@ static int place_param(struct ptx_parser *p, const struct ptx_declaration *d,
 		return ptx_fail(p, "a count in <> is for registers");
 	param->type = d->type;
 	param->is_register = d->space == PTX_SPACE_REG;
+	param->vector = d->vector;
 	param->align = d->align ? d->align : element;
 	param->count = d->is_unsized ? 0 : d->count;
 	param->size = size;

@@ -78,8 +78,6 @@ static int parse_modifiers(struct ptx_body_parser *b, struct ptx_instr *instr,
 			*policyp = true;
 			break;
 		case PTX_MODIFIER_REPEATED:
-			return ptx_fail(p, "%.*s: .%.*s is one modifier too many",
-				(int)name->size, name->text, PTX_SHOWN(&p->token));
 		case PTX_MODIFIER_UNKNOWN:
 			*decodedp = false;
 			break;
@@ -122,7 +120,11 @@ static int parse_unsupported(struct ptx_body_parser *b, const struct ptx_instr *
 	return append(b, &instr);
 }
 
-/* What every consumer would have to check again. */
+/*
+ * What every consumer would have to check again. More types than are known are those of
+ * a form that is not decoded, like a combination of modifiers that is not: which of them
+ * PTX has is not known here, and the rest of the module can do without.
+ */
 static int check_instr(struct ptx_body_parser *b, const struct ptx_instr *instr,
 	const struct op_text *name)
 {
@@ -195,7 +197,7 @@ int ptx_parse_instr(struct ptx_body_parser *b, const struct ptx_token *opcode,
 		return r;
 	if (instr.op == PTX_OP_VADD || instr.op == PTX_OP_VSUB)
 		decoded = decoded && !has_selector(&b->p);
-	if (!decoded)
+	if (!decoded || ptx_opcode_has_more_types(instr.op, instr.n_types))
 		return parse_unsupported(b, &instr);
 	if (!instr.vector)
 		instr.vector = 1;

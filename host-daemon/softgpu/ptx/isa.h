@@ -53,7 +53,7 @@
 	X(CNOT, "cnot", "ds")                                                            \
 	X(COPYSIGN, "copysign", "dss")                                                   \
 	X(COS, "cos", "ds")                                                              \
-	X(CVT, "cvt", "ds?s") /* types: destination, source */                           \
+	X(CVT, "cvt", "ds?ss") /* types: destination, source; .pack has more */                           \
 	X(CVTA, "cvta", "ds")                                                            \
 	X(DISCARD, "discard", "as")                                                      \
 	X(DIV, "div", "dss")                                                             \
@@ -397,6 +397,8 @@ enum ptx_flag {
 	PTX_FLAG_ABS = 1u << 13,      /* min, max after XORSIGN; redux */
 	PTX_FLAG_NOFTZ = 1u << 14,    /* atom, red: always so on the CPU */
 	PTX_FLAG_FORMATTED = 1u << 15, /* suld, sust, sured: .p instead of .b */
+	PTX_FLAG_PACK = 1u << 16,      /* cvt */
+	PTX_FLAG_PLUS_ONE = 1u << 17,  /* vmad.po */
 };
 
 /*

@@ -51,6 +51,8 @@ enum group {
 	G_XORSIGN,
 	G_ABS,
 	G_NOFTZ,
+	G_PACK,
+	G_PLUS_ONE,
 	G_FORMATTED,
 	G_GEOMETRY,
 	G_QUERY,
@@ -65,7 +67,7 @@ enum group {
 struct modifier {
 	const char *text;
 	uint8_t group;
-	uint16_t value;
+	uint32_t value;
 };
 
 /* Sorted by text, as strcmp() does: a test checks it. */
@@ -187,6 +189,7 @@ static const struct modifier modifiers[] = {
 	{ "or", G_ATOM, PTX_ATOM_OR },
 	{ "or", G_BOOL, PTX_BOOL_OR },
 	{ "p", G_FORMATTED, PTX_FLAG_FORMATTED },
+	{ "pack", G_PACK, PTX_FLAG_PACK },
 	{ "param", G_SPACE, PTX_SPACE_PARAM },
 	{ "param::entry", G_SPACE, PTX_SPACE_PARAM },
 	{ "param::func", G_SPACE, PTX_SPACE_PARAM },
@@ -280,7 +283,7 @@ static const struct {
 } opcodes[_PTX_OP_N] = {
 	[PTX_OP_ABS] = { M(G_FTZ), 1, 1 },
 	[PTX_OP_ACTIVEMASK] = { 0, 1, 1 },
-	[PTX_OP_ADD] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_CC), 1, 1 },
+	[PTX_OP_ADD] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_CC), 1, 2 },
 	[PTX_OP_ADDC] = { M(G_CC), 1, 1 },
 	[PTX_OP_AND] = { 0, 1, 1 },
 	[PTX_OP_ATOM] = { M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_ATOM) | M(G_NOFTZ) |
@@ -301,8 +304,9 @@ static const struct {
 	[PTX_OP_CNOT] = { 0, 1, 1 },
 	[PTX_OP_COPYSIGN] = { 0, 1, 1 },
 	[PTX_OP_COS] = { M(G_APPROX) | M(G_FTZ), 1, 1 },
-	[PTX_OP_CVT] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_SATFINITE) | M(G_RELU), 2,
-		2 },
+	[PTX_OP_CVT] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_SATFINITE) | M(G_RELU) |
+				 M(G_PACK),
+		2, 3 },
 	[PTX_OP_CVTA] = { M(G_TO) | M(G_SPACE), 1, 1 },
 	[PTX_OP_DISCARD] = { M(G_SPACE) | M(G_CACHE), 0, 0 },
 	[PTX_OP_DIV] = { M(G_ROUND) | M(G_APPROX) | M(G_FTZ), 1, 1 },
@@ -311,7 +315,7 @@ static const struct {
 	[PTX_OP_EX2] = { M(G_APPROX) | M(G_FTZ), 1, 1 },
 	[PTX_OP_EXIT] = { 0, 0, 0 },
 	[PTX_OP_FENCE] = { M(G_SEM) | M(G_SCOPE), 0, 0 },
-	[PTX_OP_FMA] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_RELU), 1, 1 },
+	[PTX_OP_FMA] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_RELU), 1, 2 },
 	[PTX_OP_FNS] = { 0, 1, 1 },
 	[PTX_OP_GRIDDEPCONTROL] = { M(G_IGNORED), 0, 0 },
 	[PTX_OP_ISSPACEP] = { M(G_SPACE), 0, 0 },
@@ -363,7 +367,7 @@ static const struct {
 	[PTX_OP_SQRT] = { M(G_ROUND) | M(G_APPROX) | M(G_FTZ), 1, 1 },
 	[PTX_OP_ST] = { M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_VECTOR) | M(G_CACHE), 1,
 		1 },
-	[PTX_OP_SUB] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_CC), 1, 1 },
+	[PTX_OP_SUB] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_CC), 1, 2 },
 	[PTX_OP_SUBC] = { M(G_CC), 1, 1 },
 	[PTX_OP_SULD] = { M(G_IGNORED) | M(G_FORMATTED) | M(G_GEOMETRY) | M(G_VECTOR) |
 				  M(G_BOUNDS) | M(G_CACHE),
@@ -491,6 +495,11 @@ bool ptx_opcode_takes_types(uint16_t op, unsigned int n_types)
 	return n_types >= opcodes[op].min_types && n_types <= opcodes[op].max_types;
 }
 
+bool ptx_opcode_has_more_types(uint16_t op, unsigned int n_types)
+{
+	return n_types > opcodes[op].max_types;
+}
+
 /* Returns: the first row of that spelling, or NULL. */
 static const struct modifier *find_first(const char *text, uint32_t size)
 {
@@ -516,6 +525,10 @@ static enum ptx_modifier_result set_field(
 	/* .warp.sync is one mode in two words */
 	if (modifier->group == G_BAR && *field == PTX_MODE_BAR_WARP_SYNC &&
 		modifier->value == PTX_MODE_BAR_SYNC)
+		return PTX_MODIFIER_OK;
+	/* .mmio.relaxed is an access that is made once, in the order of .relaxed */
+	if (modifier->group == G_SEM && *field == PTX_SEM_MMIO &&
+		modifier->value == PTX_SEM_RELAXED)
 		return PTX_MODIFIER_OK;
 	if (*field)
 		return PTX_MODIFIER_REPEATED;

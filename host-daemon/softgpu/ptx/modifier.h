@@ -25,6 +25,9 @@ const char *ptx_opcode_operands(uint16_t op);
 /* Returns: whether an opcode may carry that many types. */
 bool ptx_opcode_takes_types(uint16_t op, unsigned int n_types);
 
+/* Returns: whether those are more than any decoded form of it carries. */
+bool ptx_opcode_has_more_types(uint16_t op, unsigned int n_types);
+
 enum ptx_modifier_result {
 	PTX_MODIFIER_OK,
 	PTX_MODIFIER_CACHE_HINT, /* OK; the last operand is a cache policy */

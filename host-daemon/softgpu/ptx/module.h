@@ -124,9 +124,11 @@ struct ptx_operand {
  * One instruction. Fields that its opcode does not use, or that were not written,
  * are 0. call has four operands:
  *
- *	0	VECTOR of what receives the results (SYMBOL of .param, or REG), or NONE
+ *	0	VECTOR of what receives the results (SYMBOL of .param, REG, VECTOR of
+ *		registers, or NONE for `_`), or NONE
  *	1	the callee: SYMBOL of a function, or REG holding its address
- *	2	VECTOR of arguments (SYMBOL of .param, REG, or immediate), or NONE
+ *	2	VECTOR of arguments (SYMBOL of .param, REG, VECTOR of registers, or
+ *		immediate), or NONE
  *	3	PROTOTYPE of an indirect call, or NONE
  */
 struct ptx_instr {
@@ -206,7 +208,8 @@ struct ptx_param {
 	const char *name; /* "" in a prototype that gives none */
 	uint8_t type;	  /* enum ptx_type of an element */
 	bool is_register; /* old .func syntax: a .reg parameter, see reg */
-	uint32_t reg;	  /* its register in the body */
+	uint8_t vector;	  /* of a register: 1, 2, 4 or 8 */
+	uint32_t reg;	  /* its first register in the body */
 	uint32_t align;
 	uint32_t size;	 /* bytes of all elements */
 	uint32_t count;	 /* elements, 1 unless an array */

@@ -176,7 +176,7 @@ static int parse_barrier(struct ptx_body_parser *b, const struct ptx_instr *inst
 	return ptx_parse_predicate(b, &operands[3]);
 }
 
-/* `(a, b)` of a call: variables of .param, registers or immediates. */
+/* `(a, b)` of a call: variables of .param, registers, vectors or immediates. */
 static int parse_call_list(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	struct ptx_array elements = {};
@@ -200,7 +200,7 @@ static int parse_call_list(struct ptx_body_parser *b, struct ptx_operand *operan
 		if (ptx_token_is(&p->token, PTX_TOKEN_NAME, "_"))
 			ptx_next(p);
 		else
-			r = ptx_parse_source(b, element);
+			r = ptx_parse_vector(b, element, false);
 		if (r)
 			break;
 	}

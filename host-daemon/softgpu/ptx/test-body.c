@@ -433,8 +433,6 @@ TEST(bad_instructions_are_refused)
 	fails("mov.u32 %r1, %tid.q;", 4, "not declared");
 	fails("mov.u32 %r1, %envreg32;", 4, "not declared");
 	fails("mov %r1, %r2;", 4, "mov has 0 types");
-	fails("add.s32.s32 %r1, %r2, %r3;", 4, "add.s32.s32 has 2 types");
-	fails("add.rn.rz.f32 %f1, %f2, %f3;", 4, ".rz is one modifier too many");
 	fails("bar.popc 0;", 4, "no barrier operation");
 	fails("@%r1 ret;", 4, "no predicate");
 	fails("@nothing ret;", 4, "no register");

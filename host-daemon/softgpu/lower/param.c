@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Translate: what calls pass in registers
+ *
+ * Functions may have registers for parameters and results, and calls may name registers
+ * and numbers where the function has variables. Between the two all of it lies in local
+ * memory, as variables do: the caller's frame has room for what one call passes in
+ * registers, the caller stores and loads there, and so does the callee at its beginning
+ * and its end. What is a register on both sides is copied twice; compilers do not write
+ * such code, people do.
+ */
+
+#include "lower/lower.h"
+
+#define ACTUAL_SIZE 64u /* of one: eight elements of eight bytes */
+
+bool is_actual(const struct ptx_operand *operand)
+{
+	return operand->kind != PTX_OPERAND_SYMBOL;
+}
+
+static uint32_t count(const struct ptx_operand *list)
+{
+	return list->kind == PTX_OPERAND_VECTOR ? list->count : 0;
+}
+
+/* Returns: bytes that the call with the most of them needs. */
+uint32_t actuals_size(const struct ptx_body *body)
+{
+	const struct ptx_operand *operands, *list;
+	uint32_t most = 0, n;
+
+	for (uint32_t i = 0; i < body->n_instrs; i++) {
+		if (body->instrs[i].op != PTX_OP_CALL)
+			continue;
+		operands = &body->operands[body->instrs[i].first_operand];
+		n = 0;
+		for (unsigned int k = 0; k < 4; k += 2) {
+			list = &operands[k];
+			for (uint32_t at = 0; at < count(list); at++)
+				n += is_actual(&body->operands[list->index + at]);
+		}
+		most = n > most ? n : most;
+	}
+	return most * ACTUAL_SIZE;
+}
+
+/* Where the result (0) or argument (2) of that number lies. */
+uint32_t place_of_actual(const struct lowering *l, unsigned int i, uint32_t number)
+{
+	const struct ptx_operand *operands = l->frame->body->operands;
+	uint32_t n = 0;
+
+	for (unsigned int k = 0; k <= i; k += 2) {
+		const struct ptx_operand *list = &l->operands[k];
+		uint32_t end = k == i ? number : count(list);
+
+		for (uint32_t at = 0; at < end; at++)
+			n += is_actual(&operands[list->index + at]);
+	}
+	return l->frame->actual_base + n * ACTUAL_SIZE;
+}
+
+/*
+ * One value of a type in local memory; of a predicate a byte
+ */
+
+static enum op store_of(unsigned int type)
+{
+	switch (ptx_type_size(type)) {
+	case 1:
+		return OP_ST_U8;
+	case 2:
+		return OP_ST_U16;
+	case 4:
+		return OP_ST_32;
+	default:
+		return OP_ST_64;
+	}
+}
+
+static enum op load_of(unsigned int type)
+{
+	switch (type) {
+	case PTX_TYPE_S8:
+		return OP_LD_S8;
+	case PTX_TYPE_S16:
+		return OP_LD_S16;
+	default:
+		break;
+	}
+	switch (ptx_type_size(type)) {
+	case 1:
+		return OP_LD_U8;
+	case 2:
+		return OP_LD_U16;
+	case 4:
+		return OP_LD_32;
+	default:
+		return OP_LD_64;
+	}
+}
+
+static void store_value(
+	struct lowering *l, unsigned int type, uint32_t place, uint32_t value)
+{
+	uint32_t t;
+
+	if (type == PTX_TYPE_PRED) {
+		t = temporary(l, CLASS_32);
+		emit(l, OP_SELP_32, t, constant(l, CLASS_32, 1), constant(l, CLASS_32, 0),
+			value);
+		value = t;
+	}
+	emit(l, store_of(type), 0, local_address(l, place), value, 0);
+}
+
+static void load_value(
+	struct lowering *l, unsigned int type, uint32_t place, uint32_t value)
+{
+	uint32_t t;
+
+	if (type != PTX_TYPE_PRED) {
+		emit(l, load_of(type), value, local_address(l, place), 0, 0);
+		return;
+	}
+	t = temporary(l, CLASS_32);
+	emit(l, OP_LD_U8, t, local_address(l, place), 0, 0);
+	emit_imm(l, OP_EQ_U32, value, t, constant(l, CLASS_32, 0), 0, 1);
+}
+
+/* Returns: the elements of an actual parameter; how many, and of what size, fit. */
+static const struct ptx_operand *elements_of(
+	struct lowering *l, const struct ptx_operand *actual, const struct ptx_param *param)
+{
+	uint32_t n = actual->kind == PTX_OPERAND_VECTOR ? actual->count : 1;
+
+	if (n * ptx_type_size(param->type) != param->size || param->size > ACTUAL_SIZE ||
+		class_of(param->type) == CLASS_NONE) {
+		lower_unsupported(l);
+		return NULL;
+	}
+	return actual->kind == PTX_OPERAND_VECTOR
+		       ? &l->frame->body->operands[actual->index]
+		       : actual;
+}
+
+void store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && !l->error; i++) {
+		const struct ptx_operand *actual =
+			&l->frame->body->operands[l->operands[2].index + i];
+		uint32_t size = ptx_type_size(params[i].type);
+		const struct ptx_operand *elements;
+
+		if (!is_actual(actual))
+			continue;
+		elements = elements_of(l, actual, &params[i]);
+		for (uint32_t k = 0; elements && k < params[i].size / size; k++)
+			store_value(l, params[i].type,
+				place_of_actual(l, 2, i) + k * size,
+				source_of(l, &elements[k], params[i].type));
+	}
+}
+
+void load_results(struct lowering *l, const struct ptx_param *params, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && !l->error; i++) {
+		const struct ptx_operand *actual =
+			&l->frame->body->operands[l->operands[0].index + i];
+		uint32_t size = ptx_type_size(params[i].type), type = params[i].type, d;
+		const struct ptx_operand *elements;
+
+		if (!is_actual(actual) || actual->kind == PTX_OPERAND_NONE)
+			continue;
+		elements = elements_of(l, actual, &params[i]);
+		for (uint32_t k = 0; elements && k < params[i].size / size; k++) {
+			d = destination_of(l, &elements[k], type);
+			load_value(l, type, place_of_actual(l, 0, i) + k * size, d);
+			finish_of(l, &elements[k], type, d);
+		}
+	}
+}
+
+/* At the beginning of a function: its registers get what the caller left. */
+void load_formals(struct lowering *l)
+{
+	const struct frame *f = l->frame;
+
+	for (uint32_t i = 0; i < f->ptx->n_params; i++) {
+		const struct ptx_param *p = &f->ptx->params[i];
+		uint32_t size = ptx_type_size(p->type);
+
+		if (p->is_register && !f->param_places)
+			lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
+				"%.80s: a kernel's parameter is a register", f->ptx->name);
+
+		for (uint32_t k = 0; p->is_register && !l->error && k < p->vector; k++)
+			load_value(l, p->type, f->param_places[i] + k * size,
+				f->first_register + p->reg + k);
+	}
+}
+
+void store_returns(struct lowering *l, const struct frame *frame)
+{
+	l->frame = frame;
+	for (uint32_t i = 0; i < frame->ptx->n_returns && frame->return_places; i++) {
+		const struct ptx_param *p = &frame->ptx->returns[i];
+		uint32_t size = ptx_type_size(p->type);
+
+		for (uint32_t k = 0; p->is_register && k < p->vector; k++)
+			store_value(l, p->type, frame->return_places[i] + k * size,
+				frame->first_register + p->reg + k);
+	}
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ptxas takes beyond what compilers write: registers as parameters, constant
+ * expressions, variables in functions, and modules of which only a part can be run
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "exec-harness.h"
+#include "test.h"
+
+#define CLEAN_RIG __attribute__((__cleanup__(rig_freep))) struct rig *
+#define HEADER ".version 8.8\n.target sm_120\n.address_size 64\n"
+#define N 64u
+
+/* @functions, then a kernel that makes %r2 of its thread's number %r1. */
+static void run(const char *functions, const char *body, uint32_t (*want)(uint32_t x))
+{
+	CLEAN_RIG rig = NULL;
+	char ptx[4096];
+	uint32_t *out;
+
+	snprintf(ptx, sizeof(ptx),
+		HEADER "%s\n.visible .entry k(.param .u64 p) {\n"
+		       ".reg .b32 %%r<9>; .reg .b64 %%rd<9>; .reg .pred %%p<4>;\n"
+		       ".reg .f32 %%f<9>; .reg .b16 %%h<9>;\n"
+		       "ld.param.u64 %%rd1, [p]; mov.u32 %%r1, %%tid.x;\n"
+		       "mul.wide.u32 %%rd2, %%r1, 4; add.u64 %%rd1, %%rd1, %%rd2;\n"
+		       "mov.u32 %%r2, 0;\n%s\nst.global.u32 [%%rd1], %%r2; ret; }\n",
+		functions, body);
+	rig = rig_new(ptx);
+	out = rig_alloc(rig, 4 * N);
+	rig_launch(rig, "k", 1, N, &out, sizeof(out));
+	for (uint32_t i = 0; i < N; i++)
+		if (out[i] != want(i))
+			test_fail(__FILE__, __LINE__, "%s %s: %u of %u, not %u",
+				functions, body, out[i], i, want(i));
+}
+
+static uint32_t next(uint32_t x)
+{
+	return x + 1;
+}
+
+static uint32_t five(uint32_t x)
+{
+	return 5;
+}
+
+static uint32_t square_odd(uint32_t x)
+{
+	return x % 2 ? x * x : 0;
+}
+
+static uint32_t factorial_mod(uint32_t x)
+{
+	uint32_t r = 1;
+
+	for (uint32_t i = 2; i <= x % 8; i++)
+		r *= i;
+	return r;
+}
+
+TEST(registers_and_numbers_are_arguments)
+{
+	run(".func (.reg .u32 o) f(.reg .u32 x) { add.u32 o, x, 1; ret; }",
+		"call (%r2), f, (%r1);", next);
+	run(".func (.reg .u32 o) f(.reg .u32 x) { add.u32 o, x, 1; ret; }",
+		"call (%r2), f, (4);", five);
+	run(".func (.reg .u32 o) f(.param .u32 x) { ld.param.u32 o, [x]; add.u32 o, o, 1; "
+	    "ret; }",
+		"call (%r2), f, (%r1);", next);
+	run(".func (.param .u32 o) f(.param .u64 x) { .reg .b64 %d; .reg .b32 %a;\n"
+	    "ld.param.u64 %d, [x]; cvt.u32.u64 %a, %d; add.u32 %a, %a, 1;\n"
+	    "st.param.u32 [o], %a; ret; }",
+		"{ .param .u32 v; .param .u64 a; cvt.u64.u32 %rd3, %r1;\n"
+		"st.param.u64 [a], %rd3; call (v), f, (a); ld.param.u32 %r2, [v]; }\n"
+		"call (%r2), f, (%rd3);",
+		next);
+	run(".func (.reg .f32 o) f(.reg .f32 x, .param .f64 y) { .reg .f64 %d;\n"
+	    "ld.param.f64 %d, [y]; cvt.rn.f32.f64 o, %d; add.f32 o, o, x; ret; }",
+		"call (%f1), f, (1.5, 3.5); cvt.rzi.u32.f32 %r2, %f1;", five);
+}
+
+TEST(a_function_has_several_results)
+{
+	run(".func (.reg .u32 a, .reg .pred b) f(.reg .u32 x) { add.u32 a, x, 1;\n"
+	    "setp.eq.u32 b, 0, 0; ret; }",
+		"call (%r3, %p1), f, (%r1); @%p1 mov.u32 %r2, %r3;", next);
+	run(".func (.reg .u32 a, .reg .u64 b) f(.reg .u32 x) { mov.u32 a, 77;\n"
+	    "add.u32 a, x, 1; cvt.u64.u32 b, a; ret; }",
+		"call (_, %rd3), f, (%r1); cvt.u32.u64 %r2, %rd3;", next);
+}
+
+/* Lanes whose guard is false get no result and do not reach the function. */
+TEST(a_guarded_call_with_registers_concerns_its_lanes)
+{
+	run(".func (.reg .u32 o) f(.reg .u32 x) { mul.lo.u32 o, x, x; ret; }",
+		"and.b32 %r3, %r1, 1; setp.ne.u32 %p1, %r3, 0;\n"
+		"@%p1 call (%r2), f, (%r1);",
+		square_odd);
+}
+
+TEST(recursion_and_pointers_pass_registers)
+{
+	static const char factorial[] =
+		".func (.reg .u32 o) f(.reg .u32 x) { .reg .pred p; .reg .u32 y;\n"
+		"mov.u32 o, 1; setp.lt.u32 p, x, 2; @p ret; sub.u32 y, x, 1;\n"
+		"call (y), f, (y); mul.lo.u32 o, x, y; ret; }";
+
+	run(factorial, "and.b32 %r3, %r1, 7; call (%r2), f, (%r3);", factorial_mod);
+	run(factorial,
+		"and.b32 %r3, %r1, 7; mov.u64 %rd3, f;\n"
+		"P: .callprototype (.reg .u32 _) _ (.reg .u32 _);\n"
+		"call (%r2), %rd3, (%r3), P;",
+		factorial_mod);
+}
+
+TEST(vectors_are_arguments)
+{
+	run(".func (.reg .v2 .u32 o) f(.reg .v4 .u32 x) { add.u32 o.x, x.y, x.w;\n"
+	    "mov.u32 o.y, x.z; ret; }",
+		".reg .v4 .u32 a; .reg .v2 .u32 b; mov.u32 a.x, 100; mov.u32 a.y, %r1;\n"
+		"mov.u32 a.z, 200; mov.u32 a.w, 1; call (b), f, (a); mov.u32 %r2, b.x;",
+		next);
+}
+
+/*
+ * What is not decoded yet is refused with the kernel that uses it; the rest of its module
+ * runs. The kernel's third line has it: the sixth of the text.
+ */
+TEST(an_unknown_instruction_concerns_its_kernel_alone)
+{
+	static const char *const instructions[] = {
+		"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%a, %b}, {%c}, {%d}, {%a, %b}",
+		"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d1], {%f1, %f2}, %r9",
+		"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [%r5]",
+		"cp.async.ca.shared.global [%r1], [%d1], 16",
+		"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
+		"complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4]",
+		"mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2",
+		"fence.proxy.tensormap::generic.acquire.gpu [%d1], 128",
+		"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, "
+		"[%r3]",
+		"redux.sync.min.abs.NaN.f32 %f1, %f2, 0xffffffff",
+		"atom.global.add.v2.f32 {%f1, %f2}, [%d1], {%f3, %f4}",
+		"red.global.add.noftz.v8.bf16 [%d1], {%h1, %h2, %h3, %h4, %h5, %h6, %h7, "
+		"%h8}",
+		"multimem.ld_reduce.global.add.f32 %f1, [%d1]",
+		"cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2",
+		"cvt.rs.f16x2.f32 %r1, %f1, %f2, %r3",
+		"tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1, %r2, %r3, %r4}]",
+		"tcgen05.wait::ld.sync.aligned",
+		"fma.rn.oob.f16x2 %r1, %r2, %r3, %r4",
+		/* Forms that later versions may have. */
+		"add.f32.f16.f16 %f1, %h1, %h2",
+		"add.s32.s64 %r1, %r2, %d1",
+		"ld.volatile.relaxed.global.u32 %r1, [%d1]",
+		"add.newest.f32 %f1, %f2, %f3",
+	};
+	struct softgpu_message message;
+	char ptx[2048], name[128];
+
+	for (size_t i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++) {
+		CLEAN_RIG rig = NULL;
+		uint32_t *out;
+
+		snprintf(ptx, sizeof(ptx),
+			HEADER ".visible .entry strange() { .reg .b32 %%r<9>;\n"
+			       ".reg .b64 %%d<9>; .reg .f32 %%f<9>; .reg .b16 %%h<9>;\n"
+			       "%s;\nret; }\n"
+			       ".visible .entry plain(.param .u64 p) { .reg .b64 %%d;\n"
+			       "ld.param.u64 %%d, [p]; st.global.u32 [%%d], 5; ret; }\n",
+			instructions[i]);
+		rig = rig_new(ptx);
+		out = rig_alloc(rig, 4);
+		rig_launch(rig, "plain", 1, 1, &out, sizeof(out));
+		check_eq(*out, 5);
+		snprintf(name, sizeof(name), "%s", instructions[i]);
+		name[strcspn(name, " ")] = 0;
+		name[strnlen(name, 80)] = 0;
+		memset(&message, 0, sizeof(message));
+		check_eq(rig_lookup(ptx, "strange", &message),
+			SOFTGPU_ERROR_NOT_SUPPORTED);
+		if (!strstr(message.text, name) || !strstr(message.text, "line 6"))
+			test_fail(__FILE__, __LINE__, "%s: %s", name, message.text);
+	}
+}
