@@ -187,3 +187,55 @@ TEST(an_unknown_instruction_concerns_its_kernel_alone)
 			test_fail(__FILE__, __LINE__, "%s: %s", name, message.text);
 	}
 }
+
+static uint32_t count;
+
+static uint32_t counted(uint32_t x)
+{
+	return count;
+}
+
+/* What C makes of the same text, but for % and ~, which are unsigned here. */
+TEST(operands_are_constant_expressions)
+{
+#define SAME(_text)                                                                      \
+	do {                                                                             \
+		count = (uint32_t)(_text);                                               \
+		run("", "mov.u32 %r2, " #_text ";", counted);                            \
+	} while (0)
+	SAME(1 + 2);
+	SAME((1 + 2) * 4);
+	SAME(1 << 3 | 1);
+	SAME(7 - 3 - 2);
+	SAME(-5 / 2);
+	SAME(0x80 >> 3);
+	SAME(-16 >> 2);
+	SAME(1 < 2 && 3);
+	SAME(1 == 2 || 0);
+	SAME(3 >= 3);
+	SAME(3 <= 2);
+	SAME(1 != 1);
+	SAME(-1 < 1);
+	SAME(1 ? 2 : 3);
+	SAME(0 ? 2 : 0 ? 3 : 4);
+	SAME(!0 + !7);
+	SAME(1.5 < 2.0 ? 7 : 8);
+#undef SAME
+	count = 22;
+	run("", "mov.u32 %r2, -1 < 1U ? 11 : 22;", counted);
+	count = 11;
+	run("", "mov.u32 %r2, 6 & 3 ^ 8 | 1;", counted);
+	count = 31;
+	run("", "mov.u32 %r2, WARP_SZ-1;", counted);
+	count = 64;
+	run("", "mov.u32 %r2, 2*WARP_SZ;", counted);
+	count = UINT32_MAX;
+	run("", "mov.u32 %r2, (.s64)-1;", counted);
+	count = 1;
+	run("", "mov.u32 %r2, (.u64)-1 > 5;", counted);
+	count = 7;
+	run("", "mov.f32 %f1, 1.5*2.0+4.0; cvt.rzi.u32.f32 %r2, %f1;", counted);
+	run("", ".reg .b32 q<2+3>; mov.u32 q4, 7; mov.u32 %r2, q4;", counted);
+	run(".global .u32 t[2 > 1 ? 4 : 1] = {1, 5 == 5, 3+4};",
+		"ld.global.u32 %r2, [t+4*2];", counted);
+}

@@ -2,9 +2,9 @@
 /*
  * PTX parser: constant expressions
  *
- * Integers in 64 bits with the operators of C up to |, evaluated by two stacks of
- * fixed depth. Operands are signed unless they carry a U or do not fit; overflow
- * wraps. There is no boolean or conditional operator: no compiler writes them.
+ * The operators of C over 64-bit integers, signed or not, and over doubles, by the rules
+ * of the ISA: what a value's type is depends on its operator. Literals of 32-bit floats
+ * take a sign and nothing else. The depth of the recursion is bounded.
  */
 
 #include <string.h>
@@ -13,236 +13,430 @@
 
 #define DEPTH_MAX 64
 
+/* Operators of two characters; those of one are that character. */
 enum {
-	OP_OPEN = '(',
-	OP_NEGATE = 1, /* unary operators get numbers no character has */
-	OP_PLUS,
-	OP_NOT,
-	OP_INVERT,
+	OP_EQ = 1,
+	OP_NE,
+	OP_LE,
+	OP_GE,
+	OP_AND,
+	OP_OR,
+};
+
+struct value {
+	uint8_t kind; /* PTX_OPERAND_INT, F32 or F64 */
+	bool is_unsigned;
+	uint64_t bits;
 };
 
 struct evaluator {
-	uint64_t values[DEPTH_MAX];
-	int operators[DEPTH_MAX];
-	unsigned int n_values;
-	unsigned int n_operators;
-	bool is_unsigned;
+	struct ptx_parser *p;
+	unsigned int depth;
+	bool is_count; /* in <>: the next > ends it */
 };
 
-/* Returns: how tightly an operator binds, 0 for none. */
+static int parse_ternary(struct evaluator *e, struct value *v);
+
+/* The operator at the token, 0 for none. *np: its tokens. */
+static int find_operator(const struct evaluator *e, unsigned int *np)
+{
+	int kind = e->p->token.kind, second = *e->p->lexer.pos;
+
+	*np = 2;
+	if (kind == '=' && second == '=')
+		return OP_EQ;
+	if (kind == '!' && second == '=')
+		return OP_NE;
+	if (kind == '<' && second == '=')
+		return OP_LE;
+	if (kind == '>' && second == '=' && !e->is_count)
+		return OP_GE;
+	if (kind == '&' && second == '&')
+		return OP_AND;
+	if (kind == '|' && second == '|')
+		return OP_OR;
+	*np = 1;
+	return kind == '>' && e->is_count ? 0 : kind;
+}
+
+/* Returns: how tightly a binary operator binds, 0 for what is none. */
 static int precedence(int operator)
 {
 	switch (operator) {
-	case OP_NEGATE:
-	case OP_PLUS:
-	case OP_NOT:
-	case OP_INVERT:
-		return 10;
 	case '*':
 	case '/':
 	case '%':
-		return 9;
+		return 10;
 	case '+':
 	case '-':
-		return 8;
+		return 9;
 	case PTX_TOKEN_SHIFT_LEFT:
 	case PTX_TOKEN_SHIFT_RIGHT:
+		return 8;
+	case '<':
+	case '>':
+	case OP_LE:
+	case OP_GE:
 		return 7;
-	case '&':
+	case OP_EQ:
+	case OP_NE:
 		return 6;
-	case '^':
+	case '&':
 		return 5;
-	case '|':
+	case '^':
 		return 4;
+	case '|':
+		return 3;
+	case OP_AND:
+		return 2;
+	case OP_OR:
+		return 1;
 	default:
 		return 0;
 	}
 }
 
-static int divide(struct ptx_parser *p, const struct evaluator *e, uint64_t a, uint64_t b,
-	bool remainder, uint64_t *resultp)
+static double real_of(uint64_t bits)
 {
-	if (!b)
-		return ptx_fail(p, "division by zero in a constant");
-	if (e->is_unsigned)
-		*resultp = remainder ? a % b : a / b;
-	else if (b == UINT64_MAX)
-		*resultp = remainder ? 0 : -a;
-	else
-		*resultp = (uint64_t)(remainder ? (int64_t)a % (int64_t)b
-						: (int64_t)a / (int64_t)b);
+	double d;
+
+	memcpy(&d, &bits, sizeof(d));
+	return d;
+}
+
+static void set_int(struct value *v, uint64_t bits, bool is_unsigned)
+{
+	*v = (struct value){ PTX_OPERAND_INT, is_unsigned, bits };
+}
+
+static void set_real(struct value *v, double d)
+{
+	*v = (struct value){ .kind = PTX_OPERAND_F64 };
+	memcpy(&v->bits, &d, sizeof(d));
+}
+
+static int fail_kind(struct evaluator *e)
+{
+	return ptx_fail(e->p, "a constant mixes numbers that do not go together");
+}
+
+static int apply_real(struct evaluator *e, int operator, struct value *a, double y)
+{
+	double x = real_of(a->bits);
+
+	switch (operator) {
+	case '+':
+		set_real(a, x + y);
+		break;
+	case '-':
+		set_real(a, x - y);
+		break;
+	case '*':
+		set_real(a, x * y);
+		break;
+	case '/':
+		/* by zero infinite or NaN, as IEEE 754 says and C does not */
+		set_real(a,
+			y != 0		 ? x / y
+			: x == 0 || x != x ? __builtin_nan("")
+					 : __builtin_copysign(__builtin_inf(), x) *
+					__builtin_copysign(1, y));
+		break;
+	case '<':
+		set_int(a, x < y, false);
+		break;
+	case '>':
+		set_int(a, x > y, false);
+		break;
+	case OP_LE:
+		set_int(a, x <= y, false);
+		break;
+	case OP_GE:
+		set_int(a, x >= y, false);
+		break;
+	case OP_EQ:
+		set_int(a, x == y, false);
+		break;
+	case OP_NE:
+		set_int(a, x != y, false);
+		break;
+	default:
+		return fail_kind(e);
+	}
 	return 0;
 }
 
-static uint64_t shift_right(const struct evaluator *e, uint64_t a, uint64_t n)
+/* Integers of a common type; overflow wraps. */
+static int divide(struct evaluator *e, struct value *a, uint64_t y, bool is_unsigned)
 {
-	if (e->is_unsigned)
-		return n < 64 ? a >> n : 0;
-	return (uint64_t)((int64_t)a >> (n < 64 ? n : 63));
+	if (!y)
+		return ptx_fail(e->p, "division by zero in a constant");
+	if (is_unsigned)
+		set_int(a, a->bits / y, true);
+	else
+		set_int(a,
+			y == UINT64_MAX ? 0 - a->bits
+					: (uint64_t)((int64_t)a->bits / (int64_t)y),
+			false);
+	return 0;
 }
 
-/* Applies the operator on top of its stack. */
-static int apply(struct ptx_parser *p, struct evaluator *e)
+static uint64_t shift_right(const struct value *a, uint64_t n)
 {
-	int operator= e->operators[--e->n_operators];
-	uint64_t a, b, result = 0;
-	int r = 0;
+	if (a->is_unsigned)
+		return n < 64 ? a->bits >> n : 0;
+	return (uint64_t)((int64_t)a->bits >> (n < 64 ? n : 63));
+}
 
-	if (precedence(operator) == 10) {
-		if (e->n_values < 1)
-			return ptx_fail(p, "a malformed constant");
-		a = e->values[e->n_values - 1];
-		e->values[e->n_values - 1] = operator== OP_NEGATE ? -a :
-					     operator== OP_NOT	  ? !a
-					     :
-					     operator== OP_INVERT ? ~a
-								  : a;
-		return 0;
-	}
-	if (e->n_values < 2)
-		return ptx_fail(p, "a malformed constant");
-	b = e->values[--e->n_values];
-	a = e->values[e->n_values - 1];
+static bool is_below(uint64_t x, uint64_t y, bool is_unsigned)
+{
+	return is_unsigned ? x < y : (int64_t)x < (int64_t)y;
+}
+
+static int apply_int(struct evaluator *e, int operator, struct value *a, struct value *b)
+{
+	bool is_unsigned = a->is_unsigned || b->is_unsigned;
+	uint64_t x = a->bits, y = b->bits;
+
 	switch (operator) {
-	case '*':
-		result = a * b;
-		break;
-	case '/':
-	case '%':
-		r = divide(p, e, a, b, operator== '%', &result);
-		break;
 	case '+':
-		result = a + b;
+		set_int(a, x + y, is_unsigned);
 		break;
 	case '-':
-		result = a - b;
+		set_int(a, x - y, is_unsigned);
+		break;
+	case '*':
+		set_int(a, x * y, is_unsigned);
+		break;
+	case '/':
+		return divide(e, a, y, is_unsigned);
+	case '%':
+		if (!y)
+			return ptx_fail(e->p, "division by zero in a constant");
+		set_int(a, x % y, false);
 		break;
 	case PTX_TOKEN_SHIFT_LEFT:
-		result = b < 64 ? a << b : 0;
+		a->bits = y < 64 ? x << y : 0;
 		break;
 	case PTX_TOKEN_SHIFT_RIGHT:
-		result = shift_right(e, a, b);
+		a->bits = shift_right(a, y);
+		break;
+	case '<':
+		set_int(a, is_below(x, y, is_unsigned), false);
+		break;
+	case '>':
+		set_int(a, is_below(y, x, is_unsigned), false);
+		break;
+	case OP_LE:
+		set_int(a, !is_below(y, x, is_unsigned), false);
+		break;
+	case OP_GE:
+		set_int(a, !is_below(x, y, is_unsigned), false);
+		break;
+	case OP_EQ:
+		set_int(a, x == y, false);
+		break;
+	case OP_NE:
+		set_int(a, x != y, false);
 		break;
 	case '&':
-		result = a & b;
+		set_int(a, x & y, true);
 		break;
 	case '^':
-		result = a ^ b;
+		set_int(a, x ^ y, true);
 		break;
 	case '|':
-		result = a | b;
+		set_int(a, x | y, true);
+		break;
+	case OP_AND:
+		set_int(a, x && y, false);
+		break;
+	default:
+		set_int(a, x || y, false);
 		break;
 	}
-	e->values[e->n_values - 1] = result;
+	return 0;
+}
+
+static int apply(struct evaluator *e, int operator, struct value *a, struct value *b)
+{
+	if (a->kind != b->kind || a->kind == PTX_OPERAND_F32)
+		return fail_kind(e);
+	if (a->kind == PTX_OPERAND_F64)
+		return apply_real(e, operator, a, real_of(b->bits));
+	return apply_int(e, operator, a, b);
+}
+
+/* (.u64) or (.s64), behind the parenthesis. *takenp: it was one. */
+static int take_cast(struct evaluator *e, bool *is_unsignedp, bool *takenp)
+{
+	struct ptx_parser *p = e->p;
+
+	*is_unsignedp = ptx_token_is(&p->token, PTX_TOKEN_DOT, "u64");
+	*takenp = *is_unsignedp || ptx_token_is(&p->token, PTX_TOKEN_DOT, "s64");
+	if (!*takenp)
+		return 0;
+	ptx_next(p);
+	return ptx_expect(p, ')');
+}
+
+static int parse_literal(struct evaluator *e, struct value *v)
+{
+	struct ptx_parser *p = e->p;
+	const struct ptx_token *token = &p->token;
+
+	switch (token->kind) {
+	case PTX_TOKEN_INT:
+		set_int(v, token->value,
+			token->value > INT64_MAX || token->text[token->size - 1] == 'U');
+		break;
+	case PTX_TOKEN_F32:
+		*v = (struct value){ .kind = PTX_OPERAND_F32, .bits = token->value };
+		break;
+	case PTX_TOKEN_F64:
+		*v = (struct value){ .kind = PTX_OPERAND_F64, .bits = token->value };
+		break;
+	default:
+		if (!ptx_token_is(token, PTX_TOKEN_NAME, "WARP_SZ"))
+			return ptx_fail(p, "a number is missing");
+		set_int(v, 32, false);
+		break;
+	}
+	ptx_next(p);
+	return 0;
+}
+
+static int apply_unary(struct evaluator *e, int operator, struct value *v)
+{
+	bool is_int = v->kind == PTX_OPERAND_INT;
+
+	switch (operator) {
+	case '-':
+		if (is_int)
+			v->bits = 0 - v->bits;
+		else
+			v->bits ^= v->kind == PTX_OPERAND_F32 ? 1ull << 31 : 1ull << 63;
+		return 0;
+	case '!':
+		if (!is_int)
+			return fail_kind(e);
+		set_int(v, !v->bits, false);
+		return 0;
+	case '~':
+		if (!is_int)
+			return fail_kind(e);
+		set_int(v, ~v->bits, true);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int parse_unary(struct evaluator *e, struct value *v)
+{
+	struct ptx_parser *p = e->p;
+	int operator= p->token.kind, r;
+	bool is_unsigned, is_cast = false;
+
+	if (operator!= '(' && operator!= '-' && operator!= '+' && operator!= '!' &&
+		operator!= '~')
+		return parse_literal(e, v);
+	if (e->depth == DEPTH_MAX)
+		return ptx_fail(p, "a constant is nested too deeply");
+	e->depth++;
+	ptx_next(p);
+	if (operator!= '(') {
+		r = parse_unary(e, v);
+		if (!r)
+			r = apply_unary(e, operator, v);
+		e->depth--;
+		return r;
+	}
+	r = take_cast(e, &is_unsigned, &is_cast);
+	if (!r && is_cast) {
+		r = parse_unary(e, v);
+		if (!r && v->kind != PTX_OPERAND_INT)
+			r = fail_kind(e);
+		v->is_unsigned = is_unsigned;
+	} else if (!r) {
+		bool outside = e->is_count;
+
+		e->is_count = false;
+		r = parse_ternary(e, v);
+		e->is_count = outside;
+		if (!r)
+			r = ptx_expect(p, ')');
+	}
+	e->depth--;
 	return r;
 }
 
-static int push_operator(struct ptx_parser *p, struct evaluator *e, int operator)
+static int parse_binary(struct evaluator *e, int least, struct value *a)
 {
-	if (e->n_operators == DEPTH_MAX)
-		return ptx_fail(p, "a constant is nested too deeply");
-	e->operators[e->n_operators++] = operator;
-	return 0;
+	struct value b;
+	unsigned int n;
+	int operator, binds, r;
+
+	r = parse_unary(e, a);
+	while (!r) {
+		operator= find_operator(e, &n);
+		binds = precedence(operator);
+		if (!binds || binds < least)
+			break;
+		for (unsigned int i = 0; i < n; i++)
+			ptx_next(e->p);
+		r = parse_binary(e, binds + 1, &b);
+		if (!r)
+			r = apply(e, operator, a, &b);
+	}
+	return r;
 }
 
-/* Where an operand is expected. *donep: one was taken. */
-static int take_operand(struct ptx_parser *p, struct evaluator *e, bool *donep)
+static int parse_ternary(struct evaluator *e, struct value *v)
 {
-	int kind = p->token.kind, r = 0;
+	struct value a, b;
+	int r;
 
-	*donep = false;
-	switch (kind) {
-	case PTX_TOKEN_INT:
-		if (e->n_values == DEPTH_MAX)
-			return ptx_fail(p, "a constant is nested too deeply");
-		e->values[e->n_values++] = p->token.value;
-		e->is_unsigned |= p->token.value > INT64_MAX ||
-				  p->token.text[p->token.size - 1] == 'U';
-		*donep = true;
-		break;
-	case '(':
-		r = push_operator(p, e, OP_OPEN);
-		break;
-	case '-':
-		r = push_operator(p, e, OP_NEGATE);
-		break;
-	case '+':
-		r = push_operator(p, e, OP_PLUS);
-		break;
-	case '!':
-		r = push_operator(p, e, OP_NOT);
-		break;
-	case '~':
-		r = push_operator(p, e, OP_INVERT);
-		break;
-	default:
-		return ptx_fail(p, "a number is missing");
-	}
+	r = parse_binary(e, 1, v);
+	if (r || !ptx_take(e->p, '?'))
+		return r;
+	if (v->kind != PTX_OPERAND_INT)
+		return fail_kind(e);
+	if (e->depth == DEPTH_MAX)
+		return ptx_fail(e->p, "a constant is nested too deeply");
+	e->depth++;
+	r = parse_ternary(e, &a);
+	if (!r)
+		r = ptx_expect(e->p, ':');
+	if (!r)
+		r = parse_ternary(e, &b);
+	e->depth--;
 	if (r)
 		return r;
-	ptx_next(p);
+	if (a.kind != b.kind)
+		return fail_kind(e);
+	a.is_unsigned = b.is_unsigned = a.is_unsigned || b.is_unsigned;
+	*v = v->bits ? a : b;
 	return 0;
 }
 
-/* Where an operator is expected. *endp: the expression ended before the token. */
-static int take_operator(
-	struct ptx_parser *p, struct evaluator *e, bool *endp, bool *want_operandp)
+static int evaluate(struct ptx_parser *p, struct value *v)
 {
-	int operator= p->token.kind, r;
+	struct evaluator e = { .p = p, .is_count = p->is_range };
 
-	if (operator== ')') {
-		while (e->n_operators && e->operators[e->n_operators - 1] != OP_OPEN) {
-			r = apply(p, e);
-			if (r)
-				return r;
-		}
-		*endp = !e->n_operators; /* a parenthesis of whoever asked */
-		if (!*endp) {
-			e->n_operators--;
-			ptx_next(p);
-		}
-		return 0;
-	}
-	*endp = !precedence(operator);
-	if (*endp)
-		return 0;
-	while (e->n_operators &&
-		precedence(e->operators[e->n_operators - 1]) >= precedence(operator)) {
-		r = apply(p, e);
-		if (r)
-			return r;
-	}
-	ptx_next(p);
-	*want_operandp = true;
-	return push_operator(p, e, operator);
+	return parse_ternary(&e, v);
 }
 
 int ptx_parse_int(struct ptx_parser *p, uint64_t *valuep)
 {
-	bool want_operand = true, done = false, end = false;
-	struct evaluator e;
-	int r;
+	struct value v;
+	int r = evaluate(p, &v);
 
-	e.n_values = e.n_operators = 0;
-	e.is_unsigned = false;
-	while (!end) {
-		if (want_operand) {
-			r = take_operand(p, &e, &done);
-			want_operand = !done;
-		} else {
-			r = take_operator(p, &e, &end, &want_operand);
-		}
-		if (r)
-			return r;
-	}
-	while (e.n_operators) {
-		if (e.operators[e.n_operators - 1] == OP_OPEN)
-			return ptx_expect(p, ')');
-		r = apply(p, &e);
-		if (r)
-			return r;
-	}
-	*valuep = e.values[0];
+	if (r)
+		return r;
+	if (v.kind != PTX_OPERAND_INT)
+		return ptx_fail(p, "an integer is missing");
+	*valuep = v.bits;
 	return 0;
 }
 
@@ -256,18 +450,6 @@ int ptx_parse_count(
 	if (*valuep > max)
 		return ptx_fail(p, "%s is %llu, the limit is %llu", what,
 			(unsigned long long)*valuep, (unsigned long long)max);
-	return 0;
-}
-
-static int parse_float(struct ptx_parser *p, struct ptx_constant *constant, bool negate)
-{
-	bool is_single = p->token.kind == PTX_TOKEN_F32;
-
-	constant->kind = is_single ? PTX_OPERAND_F32 : PTX_OPERAND_F64;
-	constant->value = p->token.value;
-	if (negate)
-		constant->value ^= is_single ? 1ull << 31 : 1ull << 63;
-	ptx_next(p);
 	return 0;
 }
 
@@ -338,26 +520,20 @@ static int parse_masked(struct ptx_parser *p, struct ptx_constant *constant)
 
 int ptx_parse_constant(struct ptx_parser *p, struct ptx_constant *constant)
 {
-	bool negate = false;
+	struct value v;
 	int r;
 
 	*constant = (struct ptx_constant){ .kind = PTX_OPERAND_INT };
-	if (p->token.kind == '-') {
-		struct ptx_parser ahead = *p;
-
-		ptx_next(&ahead);
-		negate = ahead.token.kind == PTX_TOKEN_F32 ||
-			 ahead.token.kind == PTX_TOKEN_F64;
-		if (negate)
-			ptx_next(p);
-	}
-	if (p->token.kind == PTX_TOKEN_F32 || p->token.kind == PTX_TOKEN_F64)
-		return parse_float(p, constant, negate);
-	if (p->token.kind == PTX_TOKEN_NAME)
+	if (p->token.kind == PTX_TOKEN_NAME &&
+		!ptx_token_is(&p->token, PTX_TOKEN_NAME, "WARP_SZ"))
 		return parse_symbol(p, constant);
-	r = ptx_parse_int(p, &constant->value);
-	if (r || p->token.kind != '(')
+	r = evaluate(p, &v);
+	if (r)
 		return r;
+	constant->kind = v.kind;
+	constant->value = v.bits;
+	if (p->token.kind != '(' || v.kind != PTX_OPERAND_INT)
+		return 0;
 	r = parse_masked(p, constant);
 	if (r)
 		return r;

@@ -172,8 +172,9 @@ int ptx_parse_declarator(struct ptx_parser *p, struct ptx_declaration *d)
 	if (r)
 		return r;
 	if (ptx_take(p, '<')) {
-		d->is_range = true;
+		d->is_range = p->is_range = true;
 		r = ptx_parse_count(p, PTX_REGISTERS_MAX, "a register count", &d->count);
+		p->is_range = false;
 		return r ? r : ptx_expect(p, '>');
 	}
 	while (p->token.kind == '[') {

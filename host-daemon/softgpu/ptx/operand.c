@@ -282,12 +282,8 @@ int ptx_parse_operand_name(struct ptx_body_parser *b, struct ptx_operand *operan
 		return parse_offset(p, operand);
 	if (find_sreg(p, operand))
 		return 0;
-	if (ptx_token_is(&p->token, PTX_TOKEN_NAME, "WARP_SZ")) {
-		ptx_next(p);
-		operand->kind = PTX_OPERAND_INT;
-		operand->imm = 32;
-		return 0;
-	}
+	if (ptx_token_is(&p->token, PTX_TOKEN_NAME, "WARP_SZ"))
+		return parse_number(p, operand);
 	return ptx_fail(p, "\"%.*s\" is not declared", PTX_SHOWN(&p->token));
 }
 

@@ -26,6 +26,7 @@ struct ptx_parser {
 	struct ptx_token token;
 	struct ptx_error *error;
 	struct ptx_arena *arena; /* of the module or body under construction */
+	bool is_range;		 /* a constant in <>: its end is no comparison */
 
 	struct ptx_array functions; /* of the module while it is read */
 	struct ptx_array variables;
