@@ -30,6 +30,7 @@
 
 #include <string.h>
 
+#include "vgpu/frame-copy.h"
 #include "vgpu/ring.h"
 
 #define RING_MASK ((uint64_t)VGPU_RING_SIZE - 1)
@@ -179,13 +180,7 @@ static int copy_frame(struct vgpu_ring_consumer *consumer)
 		return broken(consumer, "a frame is larger than the largest allowed");
 	if (frame->flags & ~_VGPU_FRAME_FLAGS)
 		return broken(consumer, "a frame has flags that do not exist");
-#ifdef VGPU_PLANTED_DOUBLE_READ
-	/* What a careless consumer does, for the test that must notice it. */
-	for (volatile int i = 0; i < 20000; i++)
-		; /* as long as a busy machine may take, so that it shows */
-	frame->size = ((const volatile struct vgpu_frame *)source)->size;
-#endif
-	memcpy(frame->body, source + sizeof(*frame), frame->size - sizeof(*frame));
+	vgpu_frame_copy_body(frame, source);
 	return 0;
 }
 
