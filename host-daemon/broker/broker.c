@@ -158,7 +158,7 @@ static int handle_worker(
 			broker->pool.n_spawning--;
 		if (broker->draining)
 			worker_end(worker, CONTROL_STOP_MS);
-		return 0;
+		return worker_listen(worker);
 	}
 	channel = find_channel(broker, worker->id);
 	if (channel) {
@@ -198,13 +198,35 @@ static int handle_exited(struct broker *broker, const struct link_message *messa
 	return 0;
 }
 
+/* Whether each section has its page: no session begins without. */
+static bool has_quotas(const struct broker *broker)
+{
+	for (unsigned int i = 0; i < broker->config->n_vms; i++)
+		if (!broker->accounts[i].quota)
+			return false;
+	return true;
+}
+
+static int listen_to_workers(struct broker *broker)
+{
+	struct worker *worker;
+	int r;
+
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
+		r = worker_listen(worker);
+		if (r)
+			return vgpu_error_trace(r);
+	}
+	return 0;
+}
+
 static int handle_sync(struct broker *broker)
 {
 	struct vm *vm;
 	int r;
 
 	/* A second one would take what channels do now for an earlier broker's. */
-	if (broker->synced)
+	if (broker->synced || !has_quotas(broker))
 		return vgpu_error_origin(-EPROTO);
 	slots_sweep_all(broker);
 	/* All before any is looked at: what one guest asks for depends on the others. */
@@ -222,9 +244,10 @@ static int handle_sync(struct broker *broker)
 			return vgpu_error_trace(r);
 		vm_scan(vm);
 	}
+	r = listen_to_workers(broker);
 	sweep_vms(broker);
 	pool_update(broker);
-	return 0;
+	return r;
 }
 
 static int handle_drain(struct broker *broker)
@@ -232,6 +255,9 @@ static int handle_drain(struct broker *broker)
 	struct worker *worker, *next;
 	struct vm *vm;
 
+	/* Channels that waited are in no queue before they are restored. */
+	if (!broker->synced)
+		return vgpu_error_origin(-EPROTO);
 	broker->draining = true;
 	TAILQ_FOREACH(vm, &broker->vms, entry)
 		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
@@ -345,20 +371,29 @@ static int start_helpers(struct broker *broker)
 	return r;
 }
 
-static int broker_init(struct broker *broker)
+/* The keeper hears them, and says what is to be done. */
+static void block_signals(void)
 {
 	sigset_t set;
-	int r;
 
 	signals_ignore();
-	/* The keeper hears them, and says what is to be done. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+}
 
+int broker_init(struct broker *broker, const struct config *config, int link)
+{
+	int r;
+
+	*broker = (struct broker){
+		.config = config,
+		.link = link,
+		.wiper = WIPER_NULL,
+	};
 	TAILQ_INIT(&broker->vms);
 	pool_init(&broker->pool);
 	TAILQ_INIT(&broker->waiting);
@@ -391,7 +426,7 @@ static int broker_init(struct broker *broker)
 	return r ? vgpu_error_fold(r) : 0;
 }
 
-static void broker_deinit(struct broker *broker)
+void broker_deinit(struct broker *broker)
 {
 	struct worker *worker;
 	struct vm *vm;
@@ -415,14 +450,11 @@ static void broker_deinit(struct broker *broker)
 
 int broker_run(const struct config *config, int link)
 {
-	struct broker broker = {
-		.config = config,
-		.link = link,
-		.wiper = WIPER_NULL,
-	};
+	struct broker broker;
 	int r;
 
-	r = broker_init(&broker);
+	block_signals();
+	r = broker_init(&broker, config, link);
 	if (!r)
 		r = loop_run(&broker.loop);
 	if (r < 0)

@@ -38,6 +38,15 @@ struct broker {
 	TAILQ_HEAD(, channel) waiting;
 };
 
+/*
+ * Takes up the link with the keeper, which stays the caller's; its loop is to be run
+ * then.
+ *
+ * Return: 0 or -errno; deinitialise in any case.
+ */
+int broker_init(struct broker *broker, const struct config *config, int link);
+void broker_deinit(struct broker *broker);
+
 /* Runs until the keeper ends or says so. Returns: the exit status. */
 int broker_run(const struct config *config, int link);
 

@@ -16,6 +16,11 @@ static bool vm_is_sane(const struct link_vm *vm, size_t n_fds)
 	       n_fds == 2u + vm->n_doorbells + vm->n_interrupts;
 }
 
+static bool image_is_sane(const struct link_image *image)
+{
+	return image->size && image->size <= CONTROL_IMAGE_SIZE_MAX;
+}
+
 bool link_is_sane(const struct link_message *message, size_t n_fds)
 {
 	if (!message->type || message->type >= _LINK_N)
@@ -26,8 +31,9 @@ bool link_is_sane(const struct link_message *message, size_t n_fds)
 	case LINK_WORKER:
 		return n_fds == 3;
 	case LINK_QUOTA:
-	case LINK_IMAGE:
 		return n_fds == 1;
+	case LINK_IMAGE:
+		return n_fds == 1 && image_is_sane(&message->image);
 	}
 	return !n_fds;
 }

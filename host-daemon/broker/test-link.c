@@ -128,16 +128,31 @@ TEST(a_vm_has_numbers_that_its_memory_can_have)
 	check(!link_is_sane(&message, 3));
 }
 
+TEST(an_image_has_a_size_that_images_have)
+{
+	struct link_message message = { .type = LINK_IMAGE };
+
+	check(!link_is_sane(&message, 1));
+	message.image.size = CONTROL_IMAGE_SIZE_MAX;
+	check(link_is_sane(&message, 1));
+	message.image.size++;
+	check(!link_is_sane(&message, 1));
+	message.image.size = UINT64_MAX;
+	check(!link_is_sane(&message, 1));
+}
+
 TEST(each_message_has_its_descriptors_and_no_others)
 {
 	for (uint32_t type = 0; type <= _LINK_N; type++) {
-		const struct link_message message = { .type = type, .vm = a_vm.vm };
+		struct link_message message = { .type = type, .vm = a_vm.vm };
 		const bool is_known = type && type < _LINK_N;
 		const size_t n = type == LINK_VM       ? 5
 				 : type == LINK_WORKER ? 3
 				 : type == LINK_IMAGE || type == LINK_QUOTA ? 1
 						       : 0;
 
+		if (type == LINK_IMAGE)
+			message.image.size = 1;
 		check_eq(link_is_sane(&message, n), is_known);
 		check(!link_is_sane(&message, n + 1));
 	}

@@ -53,15 +53,18 @@ int worker_new(struct worker **workerp, struct broker *broker,
 	image_files_init(&worker->files);
 	TAILQ_INSERT_TAIL(&broker->pool.workers, worker, entry);
 	r = worker_log_init(&worker->log, worker, fds[2]);
-	if (!r)
-		r = loop_add(&broker->loop, &worker->source, worker->control,
-			handle_control);
 	if (r) {
 		worker_free(worker);
 		return vgpu_error_trace(r);
 	}
 	*workerp = worker;
 	return 0;
+}
+
+int worker_listen(struct worker *worker)
+{
+	return loop_add(&worker->broker->loop, &worker->source, worker->control,
+		handle_control);
 }
 
 struct worker *worker_free(struct worker *worker)
@@ -314,11 +317,8 @@ static bool receive(struct worker *worker)
 
 static int handle_rested(struct loop_timer *timer)
 {
-	struct worker *worker =
-		(struct worker *)((char *)timer - offsetof(struct worker, rest));
-
-	return loop_add(&worker->broker->loop, &worker->source, worker->control,
-		handle_control);
+	return worker_listen(
+		(struct worker *)((char *)timer - offsetof(struct worker, rest)));
 }
 
 static int handle_control(struct loop_source *source)
@@ -344,8 +344,7 @@ void worker_go_on(struct worker *worker)
 	if (!worker->waits)
 		return;
 	worker->waits = false;
-	if (loop_add(&worker->broker->loop, &worker->source, worker->control,
-		    handle_control))
+	if (worker_listen(worker))
 		kill_worker(worker);
 }
 
@@ -369,7 +368,7 @@ void worker_handle_exit(struct worker *worker, int status)
 
 	/* Its last words may still lie in the socket. */
 	worker->has_exited = true;
-	if (worker->source.loop || worker->rest.loop || worker->waits)
+	if (!worker->hung_up)
 		while (receive(worker))
 			;
 	worker_log_drain(&worker->log);

@@ -61,6 +61,10 @@ struct worker {
 int worker_new(struct worker **workerp, struct broker *broker,
 	const struct link_message *message, const int fds[3]);
 struct worker *worker_free(struct worker *worker);
+
+/* Hears what it says from now on: that needs all channels to be known. Returns: 0 or
+ * -errno. */
+int worker_listen(struct worker *worker);
 struct worker *worker_find(struct broker *broker, uint64_t id);
 
 /* Sends a message; a worker that cannot take it is killed. */
