@@ -17,9 +17,10 @@
  * control_message, whole. The worker ends when it reads end-of-file there. What
  * is said, in order ("->" is vgpud to worker):
  *
- *	<- READY	driver opened, window candidates reserved, cuInit done; a reason
- *			other than NONE says why this worker will never work, it exits
- *	-> ASSIGN	the channel it serves, with descriptors; once in its life
+ *	<- READY	version; driver opened, window candidates reserved, cuInit done;
+ *			a reason other than NONE says why this worker will never work, it
+ *			exits
+ *	-> ASSIGN	version; the channel it serves, with descriptors; once in its life
  *	<- OPENED	NONE: it serves. WINDOW: that window is not to be had, and
  *	-> WINDOW	names another, which is answered by OPENED again. Any other
  *			reason: it never will, and exits
@@ -46,12 +47,21 @@
  * between, and the next one sees the message again. So each message means the same when
  * it is handled twice, and each answer when it arrives twice: see docs/architecture.md.
  *
+ * Each side's first message ends with the version of this protocol, which never changes
+ * its place. Whoever meets another one than its own says so in the log and goes no
+ * further: vgpud takes no such worker, and a worker no such channel. Before there was a
+ * version it was 0 there.
+ *
  * A worker is assumed to be taken over by its guest: vgpud checks size, type and
  * every number of what it receives, and reads the counters by pread(2).
  */
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Changes with anything in this file that the other side would misread. */
+#define CONTROL_VERSION 1
 
 #define CONTROL_STOP_MS 1000
 #define CONTROL_VM_NAME_MAX 64 /* with the final NUL */
@@ -156,6 +166,12 @@ struct control_image {
 	uint32_t reserved;
 };
 
+/* The end of READY and of ASSIGN. */
+struct control_greeting {
+	uint8_t others[244];
+	uint32_t version; /* CONTROL_VERSION */
+};
+
 struct control_message {
 	uint32_t type;	/* enum control_type */
 	uint32_t n_fds; /* descriptors that travel with it */
@@ -168,11 +184,16 @@ struct control_message {
 		struct control_grant grant;
 		struct control_ended ended;
 		struct control_image image;
+		struct control_greeting greeting;
 		uint8_t bytes[248]; /* room to grow */
 	};
 };
 
 static_assert(sizeof(struct control_message) == 256, "fixed size");
+static_assert(
+	offsetof(struct control_message, greeting.version) == 252, "never changes");
+static_assert(sizeof(struct control_ready) <= 244, "leaves room for the version");
+static_assert(sizeof(struct control_assign) <= 244, "leaves room for the version");
 
 /*
  * Counters of one worker, in a sealed memfd of at least one page that both sides

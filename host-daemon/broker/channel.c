@@ -429,6 +429,7 @@ static void send_assign(struct channel *channel)
 	};
 	int fds[CONTROL_FDS_MAX];
 
+	message.greeting.version = CONTROL_VERSION;
 	memcpy(message.assign.vm, vm->config->name, sizeof(message.assign.vm));
 	memcpy(message.assign.guest_comm, record->comm,
 		sizeof(message.assign.guest_comm));

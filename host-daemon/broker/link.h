@@ -16,9 +16,13 @@
 #include "control.h"
 #include "vgpu/ring-layout.h"
 
-/* Changes with anything in this file or in ledger.h: a broker that was replaced on disk
- * says so, and does not take up what it would misread. */
-#define LINK_VERSION "4"
+#define LINK_STRING_OF(_value) #_value
+#define LINK_STRING(_macro) LINK_STRING_OF(_macro)
+
+/* Changes with anything in this file or in ledger.h, and with the version that workers
+ * speak which run on: a broker that was replaced on disk says so, and does not take up
+ * what it would misread. */
+#define LINK_VERSION "4." LINK_STRING(CONTROL_VERSION)
 
 enum link_type {
 	_LINK_NONE,

@@ -5,6 +5,7 @@
  * Pool: the workers, and the channels that wait for one
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -23,6 +24,7 @@ struct worker_pool {
 	struct loop_timer rest;	 /* set: a guest starts, spare workers come after that */
 	struct loop_timer shortage; /* set: the host has no room for another worker */
 	uint64_t n_turns;	    /* workers given to channels */
+	bool is_version_told;	    /* that workers are of another build */
 	struct budget log;	    /* lines of workers that have met no guest */
 };
 

@@ -167,13 +167,37 @@ void worker_send(
  * What a worker says
  */
 
-static bool handle_ready(struct worker *worker, const struct control_ready *ready)
+/* It is another build's: no number of it but this one can be understood. */
+static void refuse_version(struct worker *worker, uint32_t version)
 {
+	struct worker_pool *pool = &worker->broker->pool;
+
+	/* Once: each that is tried meanwhile says the same. */
+	if (!pool->is_version_told)
+		vgpu_log_error(
+			"worker %d speaks version %u of the control protocol, this "
+			"broker version %u: vgpud and its worker program have to be of "
+			"one installation, and vgpud be restarted after it has changed",
+			(int)worker->pid, version, CONTROL_VERSION);
+	pool->is_version_told = true;
+	worker_end(worker, CONTROL_STOP_MS);
+	pool_handle_failure(worker->broker, VGPU_REASON_HOST);
+}
+
+static bool handle_ready(struct worker *worker, const struct control_message *message)
+{
+	const struct control_ready *ready = &message->ready;
 	struct broker *broker = worker->broker;
 
 	if (worker->state == WORKER_ENDING)
 		return true;
-	if (worker->state != WORKER_STARTING || ready->reason >= _VGPU_REASON_N)
+	if (worker->state != WORKER_STARTING)
+		return false;
+	if (message->greeting.version != CONTROL_VERSION) {
+		refuse_version(worker, message->greeting.version);
+		return true;
+	}
+	if (ready->reason >= _VGPU_REASON_N)
 		return false;
 	if (ready->reason != VGPU_REASON_NONE) {
 		vgpu_log_warning("worker %d has no driver to serve with: %s",
@@ -186,6 +210,7 @@ static bool handle_ready(struct worker *worker, const struct control_ready *read
 		ready->driver, ready->driver_version, ready->n_devices);
 	worker->driver_version = ready->driver_version;
 	worker->state = WORKER_WARM;
+	broker->pool.is_version_told = false;
 	broker->pool.n_failures = 0;
 	loop_clear_timer(&broker->pool.pause);
 	pool_update(broker);
@@ -224,7 +249,7 @@ static bool handle_message(
 		return false;
 	switch (message->type) {
 	case CONTROL_READY:
-		return handle_ready(worker, &message->ready);
+		return handle_ready(worker, message);
 	case CONTROL_OPENED:
 		return worker->channel &&
 		       channel_handle_opened(worker->channel, message->opened.reason);

@@ -93,6 +93,7 @@ static int make_ready(struct worker *w)
 	CUresult init;
 	int r, n_devices = 0;
 
+	message.greeting.version = CONTROL_VERSION;
 	r = driver_select(&w->driver, &w->options.driver, &init);
 	if (!r) {
 		if (driver->cuDeviceGetCount)
@@ -160,6 +161,19 @@ static int settle_window(
 	return 0;
 }
 
+/* A vgpud of another build: nothing else that it said can be understood. */
+static int check_version(struct worker *w, uint32_t version)
+{
+	if (version == CONTROL_VERSION)
+		return 0;
+	vgpu_log_error("vgpud speaks version %u of the control protocol, this worker "
+		       "version %u: vgpud and its worker program have to be of one "
+		       "installation, and vgpud be restarted after it has changed.",
+		version, CONTROL_VERSION);
+	send_opened(w, VGPU_REASON_HOST);
+	return vgpu_error_origin(-EPROTO);
+}
+
 static int open_session(struct worker *w)
 {
 	struct control_message message;
@@ -169,6 +183,8 @@ static int open_session(struct worker *w)
 	bool poll;
 
 	r = await(w, &message, fds, CONTROL_ASSIGN);
+	if (!r)
+		r = check_version(w, message.greeting.version);
 	if (r)
 		return r;
 	poll = assign->flags & CONTROL_ASSIGN_POLL;

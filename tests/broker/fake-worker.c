@@ -35,13 +35,18 @@ static void say_opened(uint32_t reason)
 	say(&(struct control_message){ .type = CONTROL_OPENED, .opened = { reason, 0 } });
 }
 
-static void say_ready(uint32_t reason)
+static void say_ready(uint32_t reason, uint32_t version)
 {
 	struct control_message message = {
 		.type = CONTROL_READY,
-		.ready = { .reason = reason, .driver_version = 13000, .n_devices = 1 },
+		.ready = {
+			.reason = reason,
+			.driver_version = 13000,
+			.n_devices = 1,
+		},
 	};
 
+	message.greeting.version = version;
 	strcpy(message.ready.driver, "fake");
 	say(&message);
 }
@@ -486,7 +491,8 @@ int main(int argc, char **argv)
 		exit(6);
 	if (!strcmp(name, "slow"))
 		usleep(300000);
-	say_ready(!strcmp(name, "no-device") ? VGPU_REASON_NO_DEVICE : VGPU_REASON_NONE);
+	say_ready(!strcmp(name, "no-device") ? VGPU_REASON_NO_DEVICE : VGPU_REASON_NONE,
+		!strcmp(name, "older") ? 0 : CONTROL_VERSION);
 	serve();
 	return 0;
 }

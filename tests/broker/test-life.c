@@ -430,6 +430,27 @@ TEST(workers_that_do_not_start_are_not_started_in_a_loop)
 	pair_stop(&pair);
 }
 
+/* Some are tried, in the end at long intervals: one may be the right one by then. */
+TEST(workers_of_another_version_are_refused_and_that_is_said_once)
+{
+	static const char line[] = "speaks version 0 of the control protocol, this "
+				   "broker version ";
+
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "softgpu-name = older\n"
+						 "log-level = debug\n",
+			  });
+	for (int i = 0; i < 2; i++) {
+		guest_connect(&guest, pair.socket);
+		check_eq(guest_open_refused(&guest, 0, "app"), VGPU_REASON_HOST);
+		guest_disconnect(&guest);
+	}
+	check_eq(pair_count_log(&pair, line), 1);
+	check_eq(pair_count_log(&pair, "no worker says"), 0);
+	pair_stop(&pair);
+}
+
 TEST(a_missing_worker_program_is_named)
 {
 	pair_spawn(&pair, &(struct pair_options){ .worker = "/nonexistent/worker" });
