@@ -4,12 +4,8 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "broker/closer.h"
 #include "broker/image-store.h"
@@ -42,20 +38,6 @@ void image_store_move(struct image_store *to, struct image_store *from)
 	to->n = from->n;
 	memcpy(to->slots, from->slots, sizeof(to->slots));
 	image_store_init(from);
-}
-
-bool image_store_accepts(int fd, uint64_t size)
-{
-	const int wanted = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-	struct statfs fs;
-	struct stat st;
-	/* Only memory files have seals. Those of huge pages do too: to map one needs a
-	 * whole such page, and takes it from who set them aside (memfd_create(2)). */
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	return seals >= 0 && (seals & wanted) == wanted && !fstatfs(fd, &fs) &&
-	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	       size && size <= CONTROL_IMAGE_SIZE_MAX && (uint64_t)st.st_size == size;
 }
 
 struct stored_image *image_store_find(

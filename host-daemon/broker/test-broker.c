@@ -244,8 +244,8 @@ TEST(a_broker_that_drains_without_a_worker_ends)
 	check_eq(wait_for_end(), EXIT_SUCCESS);
 }
 
-/* The section may have one process: what the last broker knew of another, which has closed
- * meanwhile, must not be in the way. */
+/* The section may have one process: what the last broker knew of another, which has
+ * closed meanwhile, must not be in the way. */
 TEST(all_channels_are_restored_before_a_guest_is_heard)
 {
 	struct memory first, second;
