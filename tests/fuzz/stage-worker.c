@@ -225,7 +225,7 @@ void stage_worker_answer(struct stage *stage)
 	if (message.type == CONTROL_READY)
 		message.greeting.version = number == 254 ? 0 : CONTROL_VERSION;
 	control_send(worker->control, &message, NULL);
-	worker->is_deaf = number == 255;
+	worker->is_deaf |= number == 255;
 }
 
 void stage_worker_log(struct stage *stage)

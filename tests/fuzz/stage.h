@@ -48,7 +48,7 @@ struct stage_worker {
 	uint64_t id; /* 0: free */
 	int keeper[3]; /* control, stats, log: what the broker is given */
 	int control, log; /* the worker's own ends, or -1 */
-	bool is_deaf;	  /* it does not read what it is sent */
+	bool is_deaf;	  /* it reads no more of what it is sent */
 	bool exited;
 	int status;
 	int vm; /* that it was assigned, or -1 */
