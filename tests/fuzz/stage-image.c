@@ -52,7 +52,9 @@ void stage_image_take(struct stage *stage, const struct stage_worker *worker,
 		close(fd);
 		return;
 	}
-	stage_check(!fstat(fd, &st) && (uint64_t)st.st_size == answer->size);
+	/* It may have been taken back by then. */
+	stage_check(!fstat(fd, &st) &&
+		    (!st.st_size || (uint64_t)st.st_size == answer->size));
 	stage_check(fcntl(fd, F_GET_SEALS) == F_SEAL_GROW);
 	stage->images[stage->n_images++] = (struct stage_image){
 		.inode = st.st_ino,
