@@ -25,6 +25,7 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "callback.h"
 #include "capture.h"
 #include "context.h"
 #include "environment.h"
@@ -190,7 +191,7 @@ static CUresult begin(uint16_t id, struct shim_thread **threadp)
 	thread = shim_thread_get();
 	if (!thread)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (__builtin_expect(thread->is_in_callback, 0))
+	if (shim_callback_forbids())
 		return CUDA_ERROR_NOT_PERMITTED;
 	if (vgpu_call_flags[id] & VGPU_CALL_F_CONTEXT) {
 		CUresult result = shim_context_check(shim_thread_context(thread));

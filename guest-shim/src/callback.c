@@ -43,6 +43,8 @@ static struct {
 	uint64_t token;
 } callbacks;
 
+__thread bool shim_callback_is_here;
+
 static bool start_thread(void);
 
 /* With the lock. Returns: NULL where there are too many, or no memory. */
@@ -173,14 +175,12 @@ static CUresult report(void)
 
 static void run(const struct shim_callback *callback, CUresult status)
 {
-	struct shim_thread *thread = shim_thread_get();
-
-	thread->is_in_callback = true;
+	shim_callback_is_here = true;
 	if (callback->host_function)
 		callback->host_function(callback->data);
 	else
 		callback->stream_callback(callback->stream, status, callback->data);
-	thread->is_in_callback = false;
+	shim_callback_is_here = false;
 }
 
 /* Return: CUDA_SUCCESS, or the error of a host that is gone or a process that ends. */
@@ -208,11 +208,9 @@ static CUresult serve_one(void)
 /* The function ended its thread. */
 static void hand_over(void *unused)
 {
-	struct shim_thread *thread = shim_thread_get();
-
-	if (!shim_is_ready() || !thread)
+	shim_callback_is_here = false;
+	if (!shim_is_ready())
 		return;
-	thread->is_in_callback = false;
 	if ((!callbacks.token || report() == CUDA_SUCCESS) && start_thread())
 		return;
 	__atomic_store_n(&callbacks.has_thread, false, __ATOMIC_RELAXED);

@@ -177,8 +177,6 @@ static CUresult find_for_wait(
 	*threadp = shim_thread_get();
 	if (!*threadp)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if ((*threadp)->is_in_callback)
-		return CUDA_ERROR_NOT_PERMITTED;
 	if (__atomic_load_n(&shim_channel.dead, __ATOMIC_RELAXED))
 		return SHIM_ERROR_HOST_GONE;
 	*eventp = shim_event_find(handle);

@@ -14,6 +14,7 @@
 #include "vgpu/log.h"
 
 #include "call.h"
+#include "callback.h"
 #include "lock.h"
 #include "print.h"
 
@@ -57,7 +58,7 @@ void shim_print_fetch(struct shim_thread *thread)
 {
 	int cancel_state;
 
-	if (thread->is_fetching || thread->is_in_callback)
+	if (thread->is_fetching || shim_callback_forbids())
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	thread->is_fetching = true;

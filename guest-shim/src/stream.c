@@ -302,8 +302,6 @@ static CUresult find_for_wait(CUstream handle, struct shim_stream **streamp)
 
 	if (!thread)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (thread->is_in_callback)
-		return CUDA_ERROR_NOT_PERMITTED;
 	result = shim_context_check(shim_thread_context(thread));
 	return result == CUDA_SUCCESS ? find(thread, handle, streamp) : result;
 }

@@ -40,8 +40,6 @@ struct shim_thread {
 	uint32_t first_sequence; /* when the lane was taken */
 	uint64_t lane_context;
 
-	/* Runs a callback: calls that travel are not permitted meanwhile. */
-	bool is_in_callback;
 	/* Fetches what kernels printed, which no call it makes for that does again. */
 	bool is_fetching;
 

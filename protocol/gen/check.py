@@ -90,6 +90,13 @@ def reasons_are_of_refusals(api):
             refuse(call, f"{call.symbol} is {call.reply}: why= has no meaning there")
 
 
+def callbacks_make_no_call_that_travels(api):
+    for call in api.calls:
+        if call.in_callback and (call.internal or call.reply != "local"):
+            refuse(call, f"{call.symbol} is not answered in the guest: a callback cannot "
+                         "make it")
+
+
 def asynchronous_calls_never_block_nor_return(api):
     for call in api.calls:
         if not call.is_async:
@@ -314,6 +321,7 @@ RULES = (
     names_are_free_for_generated_code,
     remoted_calls_say_how,
     reasons_are_of_refusals,
+    callbacks_make_no_call_that_travels,
     asynchronous_calls_never_block_nor_return,
     twins_say_since_when,
     roles_match_directions_and_kinds,

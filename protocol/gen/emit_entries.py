@@ -7,7 +7,15 @@ turns that name into shim_<symbol> wherever the guest library is compiled. So ca
 one part of the library to another are not traced, and cuGetProcAddress hands out what
 is.
 
-Calls nothing but guest-shim/src/trace.h:
+In a callback of a stream every call is refused but those with callback="allowed"; what
+the library itself calls there is not.
+
+Calls nothing but guest-shim/src/callback.h
+
+	bool shim_callback_forbids(void)
+		Whether the calling thread runs a callback.
+
+and guest-shim/src/trace.h:
 
 	bool shim_trace_is_on
 
@@ -76,6 +84,7 @@ def trace_argument(api, p):
 
 def emit_entry(w, api, call, symbol):
     names = [p.name for p in call.params]
+    forbidden = "shim_callback_forbids()"
     w.line(prototype(call, f"traced_{symbol}",
                      head="static __attribute__((__cold__, __noinline__)) CUresult ",
                      end=""))
@@ -83,7 +92,13 @@ def emit_entry(w, api, call, symbol):
     w.line("\tstruct shim_trace trace;")
     w.blank()
     w.line("\tshim_trace_begin(&trace);")
-    w.wrapped(f'\tshim_trace_result(&trace, "{symbol}", {PREFIX}{symbol}(', names, "));")
+    if not call.in_callback:
+        w.line(f"\tif ({forbidden})")
+        w.line(f'\t\tshim_trace_result(&trace, "{symbol}", CUDA_ERROR_NOT_PERMITTED);')
+        w.line("\telse")
+    tab = "\t" if call.in_callback else "\t\t"
+    w.wrapped(f'{tab}shim_trace_result(&trace, "{symbol}", {PREFIX}{symbol}(', names,
+              "));")
     for p in call.params:
         head, _, rest = trace_argument(api, p).partition("(")
         w.wrapped(f"\t{head}(", rest[:-2].split(", "), ");")
@@ -94,6 +109,9 @@ def emit_entry(w, api, call, symbol):
     w.line("{")
     w.line("\tif (__builtin_expect(shim_trace_is_on, 0))")
     w.wrapped(f"\t\treturn traced_{symbol}(", names, ");")
+    if not call.in_callback:
+        w.line(f"\tif ({forbidden})")
+        w.line("\t\treturn CUDA_ERROR_NOT_PERMITTED;")
     w.wrapped(f"\treturn {PREFIX}{symbol}(", names, ");")
     w.line("}")
     w.blank()
@@ -125,6 +143,7 @@ def emit_family(api, family, calls):
     w = Writer()
     w.head(api, f"What the guest's libcuda.so.1 exports: {family}")
     w.line("#define SHIM_EXPORTS_ENTRIES")
+    w.line('#include "callback.h"')
     w.line('#include "shim.h"')
     w.line('#include "trace.h"')
     w.blank()

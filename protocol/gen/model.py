@@ -180,6 +180,7 @@ class Call:
     macro: str = ""
     header: str = ""
     internal: bool = False
+    in_callback: bool = False  # may be made by a function that a stream calls
     why: str = ""
     brief: str = ""
     family: str = ""

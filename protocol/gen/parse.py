@@ -65,6 +65,7 @@ CALL_FORM = {
     "macro": NAME,
     "header": None,
     "internal": YES,
+    "callback": ("allowed",),
     "why": None,
 }
 
@@ -270,6 +271,7 @@ def build_call(api, node, family):
         macro=node.get("macro"),
         header=node.get("header"),
         internal=node.get("internal") == "yes",
+        in_callback=node.get("callback") == "allowed",
         why=node.get("why"),
         family=family,
     )

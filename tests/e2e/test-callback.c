@@ -3,6 +3,7 @@
  * End to end: functions of the program that streams call
  */
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/wait.h>
@@ -32,6 +33,9 @@ static CUstream stream_new(void)
 	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	return stream;
 }
+
+/* The names of all public calls, one a line. */
+extern const char symbols_text[];
 
 static void add_five(void *data)
 {
@@ -196,52 +200,162 @@ TEST(callback_that_blocks_holds_up_its_own_stream_alone)
 	check_eq(device_word(p), stepped(1, 3));
 }
 
-struct attempts {
-	struct fixture fixture;
-	CUstream stream;
-	CUevent event;
-	CUdeviceptr p;
-	CUresult results[11];
-	const char *name;
+/* What looks at no device: NVIDIA's guidelines for robust programs name the first three
+ * as calls that are not device-dependent, and forbid a callback only those that are.
+ */
+static const char *const permitted[] = {
+	"cuGetErrorName",
+	"cuGetErrorString",
+	"cuDriverGetVersion",
+	"cuGetProcAddress",
+	"cuGetProcAddress_v2",
 };
+
+static bool is_permitted(const char *symbol)
+{
+	for (size_t i = 0; i < sizeof(permitted) / sizeof(*permitted); i++)
+		if (!strcmp(symbol, permitted[i]))
+			return true;
+	return false;
+}
+
+struct attempts {
+	CUcontext context;
+	CUdeviceptr p;
+	int n_called;
+	int n_wrong;
+	char first_wrong[128];
+	CUresult results[4];
+	const char *name;
+	const char *sentence;
+	int version;
+	void *function;
+};
+
+/* A call is refused before it looks at an argument: none has any. */
+static void attempt_all(struct attempts *a)
+{
+	char symbol[128];
+	int length;
+
+	for (const char *at = symbols_text; sscanf(at, "%127s%n", symbol, &length) == 1;
+		at += length) {
+		CUresult (*call)(long, long, long, long, long, long, long, long, long);
+
+		call = (CUresult(*)(long, long, long, long, long, long, long, long,
+			long))dlsym(RTLD_DEFAULT, symbol);
+		if (!call || is_permitted(symbol))
+			continue;
+		a->n_called++;
+		if (call(0, 0, 0, 0, 0, 0, 0, 0, 0) == CUDA_ERROR_NOT_PERMITTED)
+			continue;
+		if (!a->n_wrong++)
+			strcpy(a->first_wrong, symbol);
+	}
+}
 
 static void attempt(void *data)
 {
 	struct attempts *a = data;
-	CUfunction function;
-	CUdeviceptr q;
-	void *host;
 
-	a->results[0] = cuMemAlloc(&q, 4);
-	a->results[1] = cuStreamSynchronize(a->stream);
-	a->results[2] = cuStreamQuery(a->stream);
-	a->results[3] = cuCtxSynchronize();
-	a->results[4] = cuEventRecord(a->event, a->stream);
-	a->results[5] = cuEventQuery(a->event);
-	a->results[6] = cuMemsetD32(a->p, 1, 1);
-	a->results[7] = cuLaunchHostFunc(a->stream, attempt, a);
-	a->results[8] = cuModuleGetFunction(&function, a->fixture.module, "fill");
-	a->results[9] = cuMemcpyDtoH(&q, a->p, 4);
-	a->results[10] = cuMemGetInfo((size_t *)&q, (size_t *)&host);
-	cuGetErrorName(CUDA_ERROR_NOT_PERMITTED, &a->name);
+	attempt_all(a);
+	a->results[0] = cuGetErrorName(CUDA_ERROR_NOT_PERMITTED, &a->name);
+	a->results[1] = cuGetErrorString(CUDA_ERROR_NOT_PERMITTED, &a->sentence);
+	a->results[2] = cuDriverGetVersion(&a->version);
+	a->results[3] = cuGetProcAddress("cuMemAlloc", &a->function, 12000, 0, NULL);
 }
 
-TEST(cuda_is_not_permitted_in_a_callback)
+static void attempt_with_status(CUstream stream, CUresult status, void *data)
 {
-	struct attempts a = { .fixture = fixture_new() };
+	attempt(data);
+}
 
-	a.stream = stream_new();
-	check_ok(cuEventCreate(&a.event, 0));
-	check_ok(cuMemAlloc(&a.p, 4));
-	check_ok(cuLaunchHostFunc(a.stream, attempt, &a));
-	check_ok(cuStreamSynchronize(a.stream));
-	for (int i = 0; i < 11; i++)
-		check_cu(a.results[i], CUDA_ERROR_NOT_PERMITTED);
-	check_str(a.name, "CUDA_ERROR_NOT_PERMITTED");
+static void check_attempts(const struct attempts *a)
+{
+	CUdeviceptr p;
+
+	check(a->n_called > 600);
+	check_str(a->first_wrong, "");
+	check_eq(a->n_wrong, 0);
+	for (int i = 0; i < 4; i++)
+		check_cu(a->results[i], CUDA_SUCCESS);
+	check_str(a->name, "CUDA_ERROR_NOT_PERMITTED");
+	check(a->sentence && *a->sentence && a->version >= 12000 && a->function);
 	/* The thread that was refused is not marked for good, nor is anyone else. */
-	check_ok(cuLaunchHostFunc(a.stream, attempt, &a));
-	check_ok(cuMemAlloc(&a.p, 4));
+	check_ok(cuMemAlloc(&p, 4));
 	check_ok(cuCtxSynchronize());
+}
+
+TEST(no_call_is_permitted_in_a_host_function)
+{
+	struct attempts a = {};
+
+	fixture_new();
+	check_ok(cuLaunchHostFunc(NULL, attempt, &a));
+	check_ok(cuCtxSynchronize());
+	check_attempts(&a);
+}
+
+TEST(no_call_is_permitted_in_a_stream_callback)
+{
+	struct attempts a = {};
+	CUstream stream;
+
+	fixture_new();
+	stream = stream_new();
+	check_ok(cuStreamAddCallback(stream, attempt_with_status, &a, 0));
+	check_ok(cuStreamSynchronize(stream));
+	check_attempts(&a);
+}
+
+/* What libgomp's plugin asks to learn that it is in a callback, with right arguments. */
+static void attempt_in_earnest(void *data)
+{
+	struct attempts *a = data;
+	CUdeviceptr base;
+	CUdevice device;
+	size_t size;
+
+	a->results[0] = cuCtxGetDevice(&device);
+	a->results[1] = cuMemGetAddressRange(&base, &size, a->p);
+	a->results[2] = cuMemFree(a->p);
+	a->results[3] = cuCtxPushCurrent(a->context);
+}
+
+TEST(right_arguments_do_not_help_in_a_callback)
+{
+	struct fixture fixture = fixture_new();
+	struct attempts a = { .context = fixture.context };
+
+	check_ok(cuMemAlloc(&a.p, 4));
+	check_ok(cuLaunchHostFunc(NULL, attempt_in_earnest, &a));
+	check_ok(cuCtxSynchronize());
+	for (int i = 0; i < 4; i++)
+		check_cu(a.results[i], CUDA_ERROR_NOT_PERMITTED);
+	check_ok(cuMemFree(a.p));
+}
+
+static void leave_by_handler(void *data)
+{
+	exit(EXIT_FAILURE);
+}
+
+/* In the callback's thread, as exit handlers of a library that uses CUDA: it is told, and
+ * goes on.
+ */
+static void clean_up(void)
+{
+	_exit(cuCtxSynchronize() == CUDA_ERROR_NOT_PERMITTED ? EXIT_SUCCESS : 2);
+}
+
+TEST(exit_handler_in_a_callback_is_refused_and_does_not_hang)
+{
+	fixture_new();
+	check_eq(atexit(clean_up), 0);
+	check_ok(cuLaunchHostFunc(NULL, leave_by_handler, NULL));
+	cuCtxSynchronize();
+	for (;;)
+		pause();
 }
 
 TEST(after_a_fault_stream_callbacks_are_told_and_host_functions_left_out)

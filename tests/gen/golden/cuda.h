@@ -69,6 +69,7 @@ typedef CUbox CUcrate;
 #endif /* VGPU_CUDA_INTERNAL */
 
 CUresult CUDAAPI cuInit(unsigned int Flags);
+CUresult CUDAAPI cuNameOf(int number, const char **name);
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority);
 CUresult CUDAAPI cuStreamGetPriority_ptsz(CUstream hStream, int *priority);
 CUresult CUDAAPI cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,

@@ -17,6 +17,7 @@ static const char *const names[_VGPU_CALL_N] = {
 	[VGPU_CALL_cuLaunch] = "cuLaunch",
 	[VGPU_CALL_cuGraphLaunch] = "cuGraphLaunch",
 	[VGPU_CALL_cuEventQuery] = "cuEventQuery",
+	[VGPU_CALL_cuNameOf] = "cuNameOf",
 };
 
 const uint8_t vgpu_call_flags[_VGPU_CALL_N] = {

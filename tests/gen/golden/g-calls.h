@@ -18,7 +18,8 @@ enum vgpu_call {
 	VGPU_CALL_cuLaunch = 23,
 	VGPU_CALL_cuGraphLaunch = 24,
 	VGPU_CALL_cuEventQuery = 25,
-	_VGPU_CALL_N = 26,
+	VGPU_CALL_cuNameOf = 26,
+	_VGPU_CALL_N = 27,
 };
 
 enum {

@@ -23,6 +23,7 @@
 #ifndef CHECK_MACROS
 
 SAME_TYPE(cuInit, CUresult(unsigned int));
+SAME_TYPE(cuNameOf, CUresult(int, const char **));
 SAME_TYPE(cuStreamGetPriority, CUresult(CUstream, int *));
 SAME_TYPE(cuStreamGetPriority_ptsz, CUresult(CUstream, int *));
 SAME_TYPE(cuMemsetD16Async, CUresult(CUdeviceptr, unsigned short, size_t, CUstream));
@@ -77,6 +78,7 @@ SAME_OFFSET(CUbox, struct check_CUbox, next);
 
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
 SAME_NAME(cuInit, "cuInit");
+SAME_NAME(cuNameOf, "cuNameOf");
 SAME_NAME(cuStreamGetPriority, "cuStreamGetPriority_ptsz");
 SAME_NAME(cuMemsetD16Async, "cuMemsetD16Async_ptsz");
 SAME_NAME(cuMemAlloc, "cuMemAlloc_v2");
@@ -87,6 +89,7 @@ SAME_NAME(cuLaunch, "cuLaunch_ptsz");
 SAME_NAME(cuGraphLaunch, "cuGraphLaunch_ptsz");
 #else
 SAME_NAME(cuInit, "cuInit");
+SAME_NAME(cuNameOf, "cuNameOf");
 SAME_NAME(cuStreamGetPriority, "cuStreamGetPriority");
 SAME_NAME(cuMemsetD16Async, "cuMemsetD16Async");
 SAME_NAME(cuMemAlloc, "cuMemAlloc_v2");

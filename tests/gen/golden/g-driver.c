@@ -14,6 +14,7 @@ static const struct {
 	size_t offset;
 } entries[] = {
 	ENTRY(cuInit),
+	ENTRY(cuNameOf),
 	ENTRY(cuStreamGetPriority),
 	ENTRY(cuMemsetD16Async),
 	ENTRY(cuMemAlloc),

@@ -10,6 +10,7 @@
 
 struct vgpu_driver {
 	CUresult (*cuInit)(unsigned int Flags);
+	CUresult (*cuNameOf)(int number, const char **name);
 	CUresult (*cuStreamGetPriority)(CUstream hStream, int *priority);
 	CUresult (*cuMemsetD16Async)(CUdeviceptr dstDevice, unsigned short us, size_t N,
 		CUstream hStream);

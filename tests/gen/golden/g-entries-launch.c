@@ -3,6 +3,7 @@
 /* What the guest's libcuda.so.1 exports: launch */
 
 #define SHIM_EXPORTS_ENTRIES
+#include "callback.h"
 #include "shim.h"
 #include "trace.h"
 
@@ -12,7 +13,10 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch(void **p
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuLaunch", shim_cuLaunch(params, hStream));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuLaunch", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuLaunch", shim_cuLaunch(params, hStream));
 	shim_trace_address(&trace, "params", (uintptr_t)params);
 	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
 	return shim_trace_end(&trace);
@@ -22,6 +26,8 @@ SHIM_EXPORT CUresult cuLaunch(void **params, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuLaunch(params, hStream);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuLaunch(params, hStream);
 }
 
@@ -31,7 +37,11 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch_ptsz(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuLaunch_ptsz", shim_cuLaunch_ptsz(params, hStream));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuLaunch_ptsz", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuLaunch_ptsz", shim_cuLaunch_ptsz(params,
+			hStream));
 	shim_trace_address(&trace, "params", (uintptr_t)params);
 	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
 	return shim_trace_end(&trace);
@@ -41,6 +51,8 @@ SHIM_EXPORT CUresult cuLaunch_ptsz(void **params, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuLaunch_ptsz(params, hStream);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuLaunch_ptsz(params, hStream);
 }
 
@@ -50,7 +62,11 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuGraphLaunch(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuGraphLaunch", shim_cuGraphLaunch(graph, hStream));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuGraphLaunch", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuGraphLaunch", shim_cuGraphLaunch(graph,
+			hStream));
 	shim_trace_address(&trace, "graph", (uintptr_t)graph);
 	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
 	return shim_trace_end(&trace);
@@ -60,6 +76,8 @@ SHIM_EXPORT CUresult cuGraphLaunch(CUgraph graph, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuGraphLaunch(graph, hStream);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuGraphLaunch(graph, hStream);
 }
 
@@ -69,8 +87,11 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuGraphLaunch_pts
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuGraphLaunch_ptsz", shim_cuGraphLaunch_ptsz(graph,
-		hStream));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuGraphLaunch_ptsz", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuGraphLaunch_ptsz", shim_cuGraphLaunch_ptsz(
+			graph, hStream));
 	shim_trace_address(&trace, "graph", (uintptr_t)graph);
 	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
 	return shim_trace_end(&trace);
@@ -80,5 +101,7 @@ SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuGraphLaunch_ptsz(graph, hStream);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuGraphLaunch_ptsz(graph, hStream);
 }

@@ -3,6 +3,7 @@
 /* What the guest's libcuda.so.1 exports: small */
 
 #define SHIM_EXPORTS_ENTRIES
+#include "callback.h"
 #include "shim.h"
 #include "trace.h"
 
@@ -11,7 +12,10 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuInit(unsigned i
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuInit", shim_cuInit(Flags));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuInit", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuInit", shim_cuInit(Flags));
 	shim_trace_unsigned(&trace, "Flags", Flags);
 	return shim_trace_end(&trace);
 }
@@ -20,7 +24,28 @@ SHIM_EXPORT CUresult cuInit(unsigned int Flags)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuInit(Flags);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuInit(Flags);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuNameOf(int number,
+	const char **name)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	shim_trace_result(&trace, "cuNameOf", shim_cuNameOf(number, name));
+	shim_trace_signed(&trace, "number", number);
+	shim_trace_output(&trace, "name", name, sizeof(*name), SHIM_TRACE_ADDRESS);
+	return shim_trace_end(&trace);
+}
+
+SHIM_EXPORT CUresult cuNameOf(int number, const char **name)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuNameOf(number, name);
+	return shim_cuNameOf(number, name);
 }
 
 static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriority(
@@ -29,8 +54,11 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriori
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuStreamGetPriority", shim_cuStreamGetPriority(hStream,
-		priority));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuStreamGetPriority", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuStreamGetPriority", shim_cuStreamGetPriority(
+			hStream, priority));
 	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
 	shim_trace_output(&trace, "priority", priority, sizeof(*priority),
 		SHIM_TRACE_SIGNED);
@@ -41,6 +69,8 @@ SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuStreamGetPriority(hStream, priority);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuStreamGetPriority(hStream, priority);
 }
 
@@ -50,8 +80,11 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriori
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuStreamGetPriority_ptsz", shim_cuStreamGetPriority_ptsz(
-		hStream, priority));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuStreamGetPriority_ptsz", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuStreamGetPriority_ptsz", shim_cuStreamGetPriority_ptsz(
+			hStream, priority));
 	shim_trace_address(&trace, "hStream", (uintptr_t)hStream);
 	shim_trace_output(&trace, "priority", priority, sizeof(*priority),
 		SHIM_TRACE_SIGNED);
@@ -62,6 +95,8 @@ SHIM_EXPORT CUresult cuStreamGetPriority_ptsz(CUstream hStream, int *priority)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuStreamGetPriority_ptsz(hStream, priority);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuStreamGetPriority_ptsz(hStream, priority);
 }
 
@@ -71,8 +106,11 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemsetD16Async(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuMemsetD16Async", shim_cuMemsetD16Async(dstDevice, us,
-		N, hStream));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuMemsetD16Async", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuMemsetD16Async", shim_cuMemsetD16Async(
+			dstDevice, us, N, hStream));
 	shim_trace_address(&trace, "dstDevice", (uintptr_t)dstDevice);
 	shim_trace_unsigned(&trace, "us", us);
 	shim_trace_unsigned(&trace, "N", N);
@@ -85,6 +123,8 @@ SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, 
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemsetD16Async(dstDevice, us, N, hStream);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuMemsetD16Async(dstDevice, us, N, hStream);
 }
 
@@ -94,8 +134,11 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemsetD16Async_
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuMemsetD16Async_ptsz", shim_cuMemsetD16Async_ptsz(
-		dstDevice, us, N, hStream));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuMemsetD16Async_ptsz", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuMemsetD16Async_ptsz", shim_cuMemsetD16Async_ptsz(
+			dstDevice, us, N, hStream));
 	shim_trace_address(&trace, "dstDevice", (uintptr_t)dstDevice);
 	shim_trace_unsigned(&trace, "us", us);
 	shim_trace_unsigned(&trace, "N", N);
@@ -108,6 +151,8 @@ SHIM_EXPORT CUresult cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemsetD16Async_ptsz(dstDevice, us, N, hStream);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuMemsetD16Async_ptsz(dstDevice, us, N, hStream);
 }
 
@@ -117,7 +162,10 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemAlloc(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuMemAlloc", shim_cuMemAlloc(dptr, bytesize));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuMemAlloc", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuMemAlloc", shim_cuMemAlloc(dptr, bytesize));
 	shim_trace_output(&trace, "dptr", dptr, sizeof(*dptr), SHIM_TRACE_UNSIGNED);
 	shim_trace_unsigned(&trace, "bytesize", bytesize);
 	return shim_trace_end(&trace);
@@ -127,6 +175,8 @@ SHIM_EXPORT CUresult cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemAlloc(dptr, bytesize);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuMemAlloc(dptr, bytesize);
 }
 
@@ -136,7 +186,11 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemAlloc_v2(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuMemAlloc_v2", shim_cuMemAlloc_v2(dptr, bytesize));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuMemAlloc_v2", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuMemAlloc_v2", shim_cuMemAlloc_v2(dptr,
+			bytesize));
 	shim_trace_output(&trace, "dptr", dptr, sizeof(*dptr), SHIM_TRACE_ADDRESS);
 	shim_trace_unsigned(&trace, "bytesize", bytesize);
 	return shim_trace_end(&trace);
@@ -146,6 +200,8 @@ SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemAlloc_v2(dptr, bytesize);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuMemAlloc_v2(dptr, bytesize);
 }
 
@@ -155,7 +211,10 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuEventDestroy(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuEventDestroy", shim_cuEventDestroy(hEvent));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuEventDestroy", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuEventDestroy", shim_cuEventDestroy(hEvent));
 	shim_trace_address(&trace, "hEvent", (uintptr_t)hEvent);
 	return shim_trace_end(&trace);
 }
@@ -164,6 +223,8 @@ SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuEventDestroy(hEvent);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuEventDestroy(hEvent);
 }
 
@@ -173,7 +234,10 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuEventQuery(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuEventQuery", shim_cuEventQuery(hEvent));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuEventQuery", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuEventQuery", shim_cuEventQuery(hEvent));
 	shim_trace_address(&trace, "hEvent", (uintptr_t)hEvent);
 	return shim_trace_end(&trace);
 }
@@ -182,6 +246,8 @@ SHIM_EXPORT CUresult cuEventQuery(CUevent hEvent)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuEventQuery(hEvent);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuEventQuery(hEvent);
 }
 
@@ -191,7 +257,10 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuFind(size_t *fo
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	shim_trace_result(&trace, "cuFind", shim_cuFind(found, name, count));
+	if (shim_callback_forbids())
+		shim_trace_result(&trace, "cuFind", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuFind", shim_cuFind(found, name, count));
 	shim_trace_output(&trace, "found", found, sizeof(*found), SHIM_TRACE_UNSIGNED);
 	shim_trace_string(&trace, "name", name);
 	shim_trace_output(&trace, "count", count, sizeof(*count), SHIM_TRACE_SIGNED);
@@ -202,5 +271,7 @@ SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuFind(found, name, count);
+	if (shim_callback_forbids())
+		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuFind(found, name, count);
 }

@@ -7,6 +7,7 @@
 #include "vgpu/cuda.h"
 
 CUresult shim_cuInit(unsigned int Flags);
+CUresult shim_cuNameOf(int number, const char **name);
 CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority);
 CUresult shim_cuStreamGetPriority_ptsz(CUstream hStream, int *priority);
 CUresult shim_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
@@ -36,6 +37,7 @@ CUresult shim_cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream);
 #define cuMemAlloc_v2 shim_cuMemAlloc_v2
 #define cuMemsetD16Async shim_cuMemsetD16Async
 #define cuMemsetD16Async_ptsz shim_cuMemsetD16Async_ptsz
+#define cuNameOf shim_cuNameOf
 #define cuStreamGetPriority shim_cuStreamGetPriority
 #define cuStreamGetPriority_ptsz shim_cuStreamGetPriority_ptsz
 #endif

@@ -19,6 +19,7 @@ const struct vgpu_procaddr vgpu_procaddr[] = {
 	{ "cuMemsetD16Async", 3020,
 		(void *)cuMemsetD16Async,
 		7000, (void *)cuMemsetD16Async_ptsz },
+	{ "cuNameOf", 6000, (void *)cuNameOf, 0, NULL },
 	{ "cuStreamGetPriority", 5050,
 		(void *)cuStreamGetPriority,
 		7000, (void *)cuStreamGetPriority_ptsz },
