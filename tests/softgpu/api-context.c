@@ -115,8 +115,40 @@ TEST(limits_are_kept)
 	check_ok(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 12345));
 	check_ok(cuCtxGetLimit(&value, CU_LIMIT_PRINTF_FIFO_SIZE));
 	check_eq(value, 12345);
-	check_cu(cuCtxGetLimit(&value, CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH),
-		CUDA_ERROR_UNSUPPORTED_LIMIT);
 	check_cu(
 		cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1ull << 40), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(limits_of_what_there_is_not_are_zero_and_stay_so)
+{
+	static const CUlimit absent[] = { CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
+		CU_LIMIT_SHMEM_SIZE, CU_LIMIT_CIG_ENABLED,
+		CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED };
+	size_t value;
+
+	context_new();
+	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++) {
+		value = 1;
+		check_cu(cuCtxSetLimit(absent[i], 1), CUDA_ERROR_UNSUPPORTED_LIMIT);
+		check_ok(cuCtxGetLimit(&value, absent[i]));
+		check_eq(value, 0);
+	}
+	check_ok(cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 1 << 20));
+	check_ok(cuCtxGetLimit(&value, CU_LIMIT_PERSISTING_L2_CACHE_SIZE));
+	check_eq(value, 0);
+}
+
+TEST(limits_that_no_device_has_are_unsupported)
+{
+	static const int unsupported[] = { CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, CU_LIMIT_MAX,
+		-1, INT32_MAX };
+	size_t value;
+
+	context_new();
+	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {
+		check_cu(cuCtxGetLimit(&value, (CUlimit)unsupported[i]),
+			CUDA_ERROR_UNSUPPORTED_LIMIT);
+		check_cu(cuCtxSetLimit((CUlimit)unsupported[i], 1),
+			CUDA_ERROR_UNSUPPORTED_LIMIT);
+	}
 }

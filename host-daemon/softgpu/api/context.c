@@ -501,7 +501,19 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 				      : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+/* All that are documented, but one: a grid that waits for its children has been no part
+ * of devices since compute capability 9.0.
+ */
 static bool context_has_limit(CUlimit limit)
+{
+	return (unsigned int)limit < CU_LIMIT_MAX &&
+	       limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
+}
+
+/* The others say what there is not: launches by kernels, lines that persist in a cache,
+ * and contexts that another API of graphics shares (CIG). They stay 0.
+ */
+static bool context_may_set(CUlimit limit)
 {
 	return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
 	       limit == CU_LIMIT_MALLOC_HEAP_SIZE ||
@@ -517,7 +529,10 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	r = context_current(&context);
 	if (r)
 		return r;
-	if (!context_has_limit(limit))
+	/* A hint, which may be clamped: to the size that there is. */
+	if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+		return CUDA_SUCCESS;
+	if (!context_may_set(limit))
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
 	if ((limit == CU_LIMIT_STACK_SIZE && value > SOFTGPU_LOCAL_MAX) ||
 		(limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128))
