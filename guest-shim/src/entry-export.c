@@ -9,7 +9,10 @@
  * supported, so that a caller that enters one is told instead of crashing.
  */
 
+#include <stdio.h>
 #include <string.h>
+
+#include "vgpu/log.h"
 
 #include "context.h"
 #include "export.h"
@@ -23,6 +26,7 @@
 
 static CUresult not_supported(void)
 {
+	vgpu_log_info("a library enters a slot of an export table that is not served");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -55,10 +59,11 @@ static void get_other_hooks(void **bufferp, size_t *n_wordsp)
 	*n_wordsp = HOOK_WORDS;
 }
 
-/* cuBLASLt calls this and goes on with whatever it answers. */
-static CUresult get_thread_value(void *valuep)
+/* The thread's current context, NULL without one. */
+static CUresult get_thread_context(CUcontext *contextp)
 {
-	return CUDA_SUCCESS;
+	SHIM_CHECK_READY();
+	return contextp ? cuCtxGetCurrent(contextp) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* A NULL handle stands for the current context. */
@@ -121,6 +126,33 @@ static int check_retain(void)
 	return 0;
 }
 
+/* Behind a stream is its handle, which for a default stream is never NULL. */
+static CUresult get_inner_stream(CUcontext context, CUstream stream, CUstream *innerp)
+{
+	unsigned long long id;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	if (!innerp)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!find_or_current(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	result = cuStreamGetId(stream, &id);
+	if (result == CUDA_SUCCESS)
+		*innerp = stream ? stream : CU_STREAM_LEGACY;
+	return result;
+}
+
+static CUresult get_inner_id(CUcontext context, CUstream inner, unsigned long long *idp)
+{
+	SHIM_CHECK_READY();
+	if (!inner || !idp)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!find_or_current(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return cuStreamGetId(inner, idp);
+}
+
 #define UNUSED (const void *)not_supported
 
 static const void *const runtime_table[13] = {
@@ -141,8 +173,27 @@ static const void *const hooks_table[7] = {
 static const void *const thread_table[4] = {
 	[0] = (const void *)sizeof(thread_table),
 	[1] = UNUSED,
-	[2] = (const void *)get_thread_value,
+	[2] = (const void *)get_thread_context,
 	[3] = UNUSED,
+};
+
+/*
+ * What NVIDIA's mathematical libraries tell contexts and streams apart by: published by
+ * projects that run those libraries on drivers of their own are the length and three of
+ * the slots. One gives the number of a context, as cuCtxGetId does; one what a driver
+ * has behind a stream, of the default stream too; one a number for that.
+ */
+#define CONTEXT_SLOTS 93
+
+static const void *const context_table[CONTEXT_SLOTS] = {
+	[0] = (const void *)sizeof(context_table),
+	[1 ... 3] = UNUSED,
+	[4] = (const void *)cuCtxGetId,
+	[5 ... 38] = UNUSED,
+	[39] = (const void *)get_inner_id,
+	[40 ... 50] = UNUSED,
+	[51] = (const void *)get_inner_stream,
+	[52 ... CONTEXT_SLOTS - 1] = UNUSED,
 };
 
 static const void *const local_table[] = {
@@ -172,6 +223,9 @@ static const struct {
 	{ { 0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a,
 		  0x3a, 0xec, 0xdc },
 		thread_table },
+	{ { 0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73,
+		  0x24, 0xc8, 0xf2 },
+		context_table },
 	{ { 0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55,
 		  0xd8, 0x95, 0x93 },
 		local_table },
@@ -188,6 +242,16 @@ const void *shim_export_runtime_table(void)
 	return runtime_table;
 }
 
+static void log_unknown(const CUuuid *id)
+{
+	const unsigned char *bytes = (const unsigned char *)id->bytes;
+	char text[33];
+
+	for (int i = 0; i < 16; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	vgpu_log_info("a library asks for the export table %s, which is not known", text);
+}
+
 SHIM_EXPORT CUresult cuGetExportTable(
 	const void **ppExportTable, const CUuuid *pExportTableId)
 {
@@ -198,5 +262,8 @@ SHIM_EXPORT CUresult cuGetExportTable(
 		if (!memcmp(tables[i].uuid, pExportTableId, sizeof(tables[i].uuid)))
 			*ppExportTable =
 				tables[i].table ? tables[i].table : shim_selftest_table();
-	return *ppExportTable ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	if (*ppExportTable)
+		return CUDA_SUCCESS;
+	log_unknown(pExportTableId);
+	return CUDA_ERROR_NOT_FOUND;
 }

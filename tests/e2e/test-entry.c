@@ -51,6 +51,51 @@ TEST(export_table_of_the_runtime_says_how_long_it_is)
 	check(*(const size_t *)table > 6 * sizeof(void *));
 }
 
+/* Tables without a word in NVIDIA's documentation, as other projects published them. */
+TEST(export_tables_tell_contexts_and_streams_apart)
+{
+	const CUuuid of_thread = { "\x42\xd8\x5a\x81\x23\xf6\xcb\x47\x82\x98\xf6\xe7"
+				   "\x8a\x3a\xec\xdc" };
+	const CUuuid of_context = { "\x21\x31\x8c\x60\x97\x14\x32\x48\x8c\xa6\x41\xff"
+				    "\x73\x24\xc8\xf2" };
+	CUresult (*get_current)(CUcontext *);
+	CUresult (*get_number)(CUcontext, unsigned long long *);
+	CUresult (*get_inner)(CUcontext, CUstream, CUstream *);
+	CUresult (*get_id)(CUcontext, CUstream, unsigned long long *);
+	const void *table = NULL;
+	void *const *slots;
+	unsigned long long id = 0, same = 1, ids[3];
+	CUstream streams[3] = {}, inner;
+	CUcontext current = NULL;
+	struct fixture fixture = fixture_new();
+
+	check_ok(cuGetExportTable(&table, &of_thread));
+	slots = table;
+	get_current = slots[2];
+	check_ok(get_current(&current));
+	check(current == fixture.context);
+
+	check_ok(cuGetExportTable(&table, &of_context));
+	slots = table;
+	get_number = slots[4];
+	get_inner = slots[51];
+	get_id = slots[39];
+	check_ok(get_number(fixture.context, &id));
+	check_ok(cuCtxGetId(fixture.context, &same));
+	check_eq(id, same);
+	check_ok(cuStreamCreate(&streams[1], 0));
+	check_ok(cuStreamCreate(&streams[2], CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 3; i++) {
+		inner = NULL;
+		check_ok(get_inner(fixture.context, streams[i], &inner));
+		check(inner);
+		check_ok(get_id(fixture.context, inner, &ids[i]));
+	}
+	check(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2]);
+	check_ok(cuStreamDestroy(streams[1]));
+	check(get_inner(fixture.context, streams[1], &inner) != CUDA_SUCCESS);
+}
+
 TEST(unknown_export_table_is_not_found)
 {
 	const void *table = NULL;
