@@ -71,8 +71,10 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
 		*(CUmemoryPool *)data = NULL;
 		return CUDA_SUCCESS;
-	default:
+	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
 		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
@@ -140,7 +142,9 @@ SHIM_EXPORT CUresult cuPointerGetAttributes(unsigned int numAttributes,
 		if (!data[i])
 			return CUDA_ERROR_INVALID_VALUE;
 		if (!answer_unknown(attributes[i], data[i]))
-			return CUDA_ERROR_NOT_SUPPORTED;
+			return attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS
+				       ? CUDA_ERROR_NOT_SUPPORTED
+				       : CUDA_ERROR_INVALID_VALUE;
 		if (is_known)
 			answer(&range, attributes[i], ptr, data[i]);
 	}

@@ -116,7 +116,7 @@ SHIM_EXPORT CUresult cuStreamGetAttribute(
 	return CUDA_SUCCESS;
 }
 
-/* All attributes that a stream has here are smaller than a number. */
+/* All attributes that a stream has here fit a number: a window of the cache is empty. */
 SHIM_EXPORT CUresult cuStreamSetAttribute(
 	CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
@@ -125,7 +125,8 @@ SHIM_EXPORT CUresult cuStreamSetAttribute(
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamSetAttribute);
 	CUresult result;
 
-	if (!param)
+	if (!param || (attr == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW &&
+			      param->accessPolicyWindow.num_bytes))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
 	request.attr = (int32_t)attr;

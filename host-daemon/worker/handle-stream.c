@@ -73,15 +73,17 @@ CUresult handle_cuStreamGetCtx(struct call *call,
 	return CUDA_SUCCESS;
 }
 
-/* Attributes whose value is a number. A window of the cache is none, and no device is
- * said to have one. */
-static bool is_number(int32_t attribute)
+/* Attributes of streams, whose values are numbers. Of a window of the cache, which no
+ * device is said to have, an empty one is all that there is. */
+static bool is_attribute(int32_t attribute)
 {
 	switch (attribute) {
 	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
 		return true;
 	default:
 		return false;
@@ -96,8 +98,10 @@ CUresult handle_cuStreamGetAttribute(struct call *call,
 	CUresult result;
 	void *stream;
 
-	if (!call->driver->cuStreamGetAttribute || !is_number(request->attr))
+	if (!call->driver->cuStreamGetAttribute)
 		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!is_attribute(request->attr))
+		return CUDA_ERROR_INVALID_VALUE;
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
 	if (result == CUDA_SUCCESS)
 		result =
@@ -114,9 +118,12 @@ CUresult handle_cuStreamSetAttribute(struct call *call,
 	CUresult result;
 	void *stream;
 
-	if (!call->driver->cuStreamSetAttribute || !is_number(request->attr))
+	if (!call->driver->cuStreamSetAttribute)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	memcpy(&value, &request->number, sizeof(request->number));
+	if (!is_attribute(request->attr))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (request->attr != CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
+		memcpy(&value, &request->number, sizeof(request->number));
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
 	return result == CUDA_SUCCESS
 		       ? call->driver->cuStreamSetAttribute(stream, request->attr, &value)

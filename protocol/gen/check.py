@@ -90,6 +90,45 @@ def reasons_are_of_refusals(api):
             refuse(call, f"{call.symbol} is {call.reply}: why= has no meaning there")
 
 
+def tables_name_enumerators(api):
+    for table in api.tables:
+        found = api.types.get(table.enum)
+        if found is None or found.kind != "enum":
+            refuse(table, f"{table.enum} is no enumeration")
+        names = {name for name, _, _ in found.values}
+        for row in table.rows:
+            for name in row.names:
+                if table.prefix + name not in names:
+                    refuse(row, f"{table.enum} has no {table.prefix + name}")
+
+
+def every_attribute_has_one_row(api):
+    for table in api.tables:
+        numbers = {name: number for name, number, _ in api.types[table.enum].values}
+        answers = {a.number for a in api.answers if table.enum == ATTRIBUTES}
+        seen = {}
+        for row in table.rows:
+            for name in row.names:
+                number = numbers[table.prefix + name]
+                if number in seen:
+                    refuse(row, f"{table.prefix + name} has a row already at {seen[number]}")
+                seen[number] = row.place
+                if bool(row.value) == (number in answers):
+                    refuse(row, f"{table.prefix + name} needs value= here or answer= in its "
+                                "enumeration, and not both")
+        for name, number, place in api.types[table.enum].values:
+            if number not in seen and name != table.prefix + "MAX":
+                raise DescriptionError(place, f"{name} has no row in the table at "
+                                              f"{table.place}")
+
+
+def rows_have_a_value_a_sample(api):
+    for table in api.tables:
+        for row in table.rows:
+            if len(row.value.split(" / ")) not in (1, len(table.samples)):
+                refuse(row, f"value={row.value!r} is not of {len(table.samples)} samples")
+
+
 def callbacks_make_no_call_that_travels(api):
     for call in api.calls:
         if call.in_callback and (call.internal or call.reply != "local"):
@@ -321,6 +360,9 @@ RULES = (
     names_are_free_for_generated_code,
     remoted_calls_say_how,
     reasons_are_of_refusals,
+    tables_name_enumerators,
+    every_attribute_has_one_row,
+    rows_have_a_value_a_sample,
     callbacks_make_no_call_that_travels,
     asynchronous_calls_never_block_nor_return,
     twins_say_since_when,

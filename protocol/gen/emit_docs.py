@@ -42,7 +42,8 @@ def emit_family(w, family, calls, proofs):
 def emit_attributes(w, answers):
     w.line("## Device attributes")
     w.blank()
-    w.line("All attributes have the value that the host's driver gives, but for these:")
+    w.line("All attributes have the value that the host's driver gives, but for these; what")
+    w.line("softgpu gives is in attributes.md.")
     w.blank()
     w.line("| attribute | value |")
     w.line("|---|---|")

@@ -23,6 +23,7 @@ import emit_driver
 import emit_entries
 import emit_packers
 import emit_proto
+import emit_rows
 import emit_stubs
 import emit_symbols
 import emit_tests
@@ -46,6 +47,8 @@ PRODUCTS = {
     "messages.c": emit_tests.emit_messages,
     "check-cuda-h.c": emit_check_cuda_h.emit,
     "coverage.md": emit_docs.emit,
+    "attributes.md": emit_rows.emit_page,
+    "attribute-rows.h": emit_rows.emit_header,
 }
 # Products of several files: their names and texts.
 SETS = {
@@ -114,7 +117,7 @@ def main(argv=None):
                         choices=sorted(PRODUCTS | SETS | FOLDERS))
     parser.add_argument("--output", required=True, nargs="+")
     parser.add_argument("--frozen", help="released ids, which may not change")
-    parser.add_argument("--proofs", help="symbol, program and test a line, for coverage")
+    parser.add_argument("--proofs", help="name, program and test a line, for the pages")
     parser.add_argument("xml", nargs="+")
     arguments = parser.parse_args(argv)
     try:

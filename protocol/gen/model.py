@@ -56,6 +56,29 @@ class Answer:
 
 
 @dataclass
+class Row:
+    """What softgpu says of some attributes, and why; value "" where a guest's is fixed."""
+
+    place: Place
+    names: list  # without the prefix of the table
+    value: str
+    source: str
+
+
+@dataclass
+class AttributeTable:
+    """One row or none for each enumerator of an enumeration."""
+
+    place: Place
+    enum: str
+    call: str
+    prefix: str
+    brief: str = ""
+    samples: list = field(default_factory=list)  # what the values of a row are of
+    rows: list = field(default_factory=list)
+
+
+@dataclass
 class Field:
     """A member; type is "struct" or "union" where it has members of its own."""
 
@@ -256,6 +279,7 @@ class Api:
     defines: list = field(default_factory=list)
     calls: list = field(default_factory=list)
     files: list = field(default_factory=list)
+    tables: list = field(default_factory=list)  # AttributeTable
     proofs: dict = field(default_factory=dict)  # symbol: (program, test) that claim it
 
     @property
@@ -278,6 +302,19 @@ class Api:
         """What guests are told of device attributes, whatever the driver says."""
         found = self.types.get(ATTRIBUTES)
         return found.answers if found else []
+
+    def table_lines(self, table):
+        """(enumerator, number, value, row) in the order of the numbers, one a number."""
+        answers = {a.number: str(a.answer) for a in self.answers
+                   if table.enum == ATTRIBUTES}
+        numbers = {name: number for name, number, _ in self.types[table.enum].values}
+        lines = []
+        for row in table.rows:
+            for name in row.names:
+                number = numbers[table.prefix + name]
+                lines.append((table.prefix + name, number,
+                              row.value or answers[number], row))
+        return sorted(lines, key=lambda line: line[1])
 
     @property
     def object_kinds(self):

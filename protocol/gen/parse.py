@@ -13,12 +13,14 @@ from model import (
     EXTRA_NUMBER,
     Answer,
     Api,
+    AttributeTable,
     Call,
     Define,
     DescriptionError,
     Field,
     Param,
     Place,
+    Row,
     Type,
     version_number,
 )
@@ -72,7 +74,7 @@ CALL_FORM = {
 # element: (attributes that must be there, form of all attributes, children)
 VOCABULARY = {
     "api": ((), {}, ("handle", "enum", "struct", "union", "scalar", "alias", "callback",
-                     "define", "call")),
+                     "define", "call", "attributes")),
     "handle": (("name", "tag"),
                {"name": NAME, "tag": NAME, "kind": NAME}, ()),
     "enum": (("name",), {"name": NAME, "tag": NAME}, ("value",)),
@@ -89,6 +91,10 @@ VOCABULARY = {
     "define": (("name", "value"), {"name": NAME, "value": None}, ()),
     "call": (("name", "id", "reply"), CALL_FORM,
              ("brief", "in", "out", "inout", "extra", "extra-out")),
+    "attributes": (("of", "call", "prefix"),
+                   {"of": NAME, "call": NAME, "prefix": NAME, "samples": None},
+                   ("brief", "row")),
+    "row": (("names", "source"), {"names": None, "value": None, "source": None}, ()),
     "brief": ((), {}, ()),
     "in": (("name", "type"), PARAM_FORM, ()),
     "out": (("name", "type"), PARAM_FORM, ()),
@@ -215,6 +221,23 @@ def build_type(node):
     )
 
 
+def build_table(node):
+    table = AttributeTable(
+        place=node.place,
+        enum=node.get("of"),
+        call=node.get("call"),
+        prefix=node.get("prefix"),
+        samples=[s.strip() for s in node.get("samples").split("/")],
+    )
+    for child in node.children:
+        if child.tag == "brief":
+            table.brief = " ".join(child.text.split())
+        else:
+            table.rows.append(Row(child.place, child.get("names").split(),
+                                  child.get("value"), child.get("source")))
+    return table
+
+
 def build_param(api, node, remoted):
     wire = ""
     if remoted and node.get("wire") != "no":
@@ -300,6 +323,8 @@ def load(paths, shown=None):
         for node in read_nodes(path, name).children:
             if node.tag == "call":
                 pending.append((node, re.sub(r"^driver-|\.xml$", "", name.split("/")[-1])))
+            elif node.tag == "attributes":
+                api.tables.append(build_table(node))
             elif node.tag == "define":
                 api.defines.append(Define(node.place, node.get("name"), node.get("value")))
             else:

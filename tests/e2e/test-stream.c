@@ -357,9 +357,18 @@ TEST(attributes_of_a_stream_are_kept_and_copied)
 			 a, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value),
 		CUDA_ERROR_INVALID_VALUE);
 	check_eq(policy_of(a), CU_SYNC_POLICY_YIELD);
+	/* No device here has a window of its cache: only an empty one is legal. */
+	value = (CUstreamAttrValue){ .accessPolicyWindow = { .num_bytes = 4096 } };
 	check_cu(
 		cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value),
-		CUDA_ERROR_NOT_SUPPORTED);
+		CUDA_ERROR_INVALID_VALUE);
+	value.accessPolicyWindow.num_bytes = 0;
+	check_ok(cuStreamSetAttribute(
+		a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+	value.accessPolicyWindow.num_bytes = 1;
+	check_ok(cuStreamGetAttribute(
+		a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+	check_eq(value.accessPolicyWindow.num_bytes, 0);
 	check_ok(cuStreamDestroy(b));
 	check_cu(cuStreamCopyAttributes(b, a), CUDA_ERROR_INVALID_HANDLE);
 }

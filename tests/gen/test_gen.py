@@ -20,7 +20,9 @@ import unittest
 # Golden file and the product it is.
 GOLDEN = {
     "cuda.h": "cuda.h",
+    "g-attribute-rows.h": "attribute-rows.h",
     "g-attributes.c": "attributes.c",
+    "g-attributes.md": "attributes.md",
     "g-calls.c": "calls.c",
     "g-calls.h": "calls.h",
     "g-check-cuda-h.c": "check-cuda-h.c",

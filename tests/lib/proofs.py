@@ -23,6 +23,7 @@ import parse  # pylint: disable=wrong-import-position
 LINE = re.compile(r"^\S+ \d+/\d+ (\w+)\(.* = (\w+) <", re.MULTILINE)
 LOOK_UP = re.compile(r'"(cu[A-Z]\w+)",\s*(\d{4,5})\b')
 CALL = re.compile(r"^\S+ (\d+/\d+) (\w+\(.*\)) = (\w+) <[^>]*>(?: (\d+) sent)?$", re.MULTILINE)
+ATTRIBUTE = re.compile(r"\bCU_(?:DEVICE|FUNC|POINTER|LAUNCH)_ATTRIBUTE_\w+|\bCU_LIMIT_\w+")
 WORD = re.compile(r"\b\w+\b")
 
 # What CUDA documents for calls on objects that another thread changes or destroys, in a
@@ -133,6 +134,29 @@ def claims(path, calls):
     return found
 
 
+def mentions(path):
+    """Attribute: the tests of the file that name it, by themselves or by a function."""
+    text = strip_comments(path.read_text(encoding="utf-8"))
+    text = re.sub(r"\b(TEXTURE|SURFACE)\((\w+)\)",
+                  r"CU_DEVICE_ATTRIBUTE_MAXIMUM_\1\2", text)
+    bodies = {}
+    for name, is_test, body in functions(text):
+        bodies[name] = (is_test, bodies.get(name, (False, ""))[1] + body)
+    found = {}
+    for test, (is_test, _) in bodies.items():
+        seen, waiting = set(), [test] if is_test else []
+        while waiting:
+            name = waiting.pop()
+            seen.add(name)
+            body = bodies[name][1]
+            waiting += [w for w in WORD.findall(body) if w in bodies and w not in seen]
+            for attribute in ATTRIBUTE.findall(body):
+                tested = found.setdefault(attribute, [])
+                if test not in tested:
+                    tested.append(test)
+    return found
+
+
 def check_trace(path, trace):
     """A sentence for each claim of the file that the trace does not bear out."""
     calls = Calls()
@@ -179,6 +203,8 @@ def check_repeats(trace):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", required=True)
+    parser.add_argument("--more", nargs="*", default=[], type=Path,
+                        help="tests that claim no call, but may name attributes")
     parser.add_argument("source", nargs="+", type=Path)
     options = parser.parse_args()
     calls = Calls()
@@ -186,6 +212,9 @@ def main():
     for path in options.source:
         for symbol, tests in sorted(claims(path, calls).items()):
             lines += [f"{symbol} {path.stem} {test}\n" for test in tests]
+    for path in options.source + options.more:
+        for attribute, tests in sorted(mentions(path).items()):
+            lines += [f"{attribute} {path.stem} {test}\n" for test in tests]
     Path(options.output).write_text("".join(lines), encoding="utf-8")
 
 

@@ -159,6 +159,8 @@ struct CUfunc_st {
 	const struct softgpu_kernel_info *info;
 	uint32_t dynamic_shared_max; /* as set, UINT32_MAX: not set */
 	int carveout;
+	int cluster_width, cluster_height, cluster_depth; /* as set, at most 1 */
+	int allows_larger_clusters, cluster_policy;	  /* as set */
 	CUfunc_cache cache_config;
 };
 

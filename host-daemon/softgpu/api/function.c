@@ -11,7 +11,7 @@
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 
-#include "api/api.h"
+#include "api/launch.h"
 #include "ptx/module.h"
 
 /* Decodes the kernel unless that is done. */
@@ -134,13 +134,39 @@ static CUresult function_attribute(
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		*valuep = setting_get(function->carveout);
 		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+		*valuep = setting_get(function->cluster_width);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+		*valuep = setting_get(function->cluster_height);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+		*valuep = setting_get(function->cluster_depth);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		*valuep = setting_get(function->allows_larger_clusters);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		*valuep = setting_get(function->cluster_policy);
+		return CUDA_SUCCESS;
 	default:
 		if ((unsigned int)attribute >= CU_FUNC_ATTRIBUTE_MAX)
 			return CUDA_ERROR_INVALID_VALUE;
-		/* Caches and clusters: there are none. */
+		/* No cache is chosen by the compiler, and no cluster has to be. */
 		*valuep = 0;
 		return CUDA_SUCCESS;
 	}
+}
+
+/* Clusters have one block, which 0, the default, comes to. */
+static CUresult function_set_cluster(int *to, int value)
+{
+	if (value < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (value > 1)
+		return launch_cluster((unsigned int)value, 1, 1);
+	setting_set(*to, value);
+	return CUDA_SUCCESS;
 }
 
 static CUresult function_set_attribute(
@@ -157,6 +183,20 @@ static CUresult function_set_attribute(
 		if (value < -1 || value > 100)
 			return CUDA_ERROR_INVALID_VALUE;
 		setting_set(function->carveout, value);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+		return function_set_cluster(&function->cluster_width, value);
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+		return function_set_cluster(&function->cluster_height, value);
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+		return function_set_cluster(&function->cluster_depth, value);
+	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		setting_set(function->allows_larger_clusters, value != 0);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		if ((unsigned int)value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
+			return CUDA_ERROR_INVALID_VALUE;
+		setting_set(function->cluster_policy, value);
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;

@@ -241,7 +241,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 }
 
 /* Clusters there are none, which is the same as clusters of one block. */
-static CUresult launch_cluster(unsigned int x, unsigned int y, unsigned int z)
+CUresult launch_cluster(unsigned int x, unsigned int y, unsigned int z)
 {
 	if (!x || !y || !z)
 		return CUDA_ERROR_INVALID_VALUE;

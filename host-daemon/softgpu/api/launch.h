@@ -30,5 +30,8 @@ CUresult launch_params(CUfunction function, void **params, void **extra, uint8_t
 void launch_describe(
 	struct sched_grid *grid, CUfunction function, const struct launch *launch);
 
+/* Return: 0 for a cluster of one block, which is the only one that there is. */
+CUresult launch_cluster(unsigned int x, unsigned int y, unsigned int z);
+
 /* Return: 0 for an attribute that is carried out or that is only a hint. */
 CUresult launch_attribute(struct launch *launch, const CUlaunchAttribute *attribute);

@@ -349,6 +349,11 @@ CUresult cuStreamGetAttribute(
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
 		value->memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
 		return CUDA_SUCCESS;
+	/* One domain, no window of a cache, and no NVLink that a hint could be about. */
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -382,8 +387,16 @@ CUresult cuStreamSetAttribute(
 		return value->memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT
 			       ? CUDA_SUCCESS
 			       : CUDA_ERROR_INVALID_VALUE;
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		return value->memSyncDomainMap.default_ || value->memSyncDomainMap.remote
+			       ? CUDA_ERROR_INVALID_VALUE
+			       : CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return value->accessPolicyWindow.num_bytes ? CUDA_ERROR_INVALID_VALUE
+							   : CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+		return value->nvlinkUtilCentricScheduling > 1 ? CUDA_ERROR_INVALID_VALUE
+							      : CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}

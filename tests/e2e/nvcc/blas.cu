@@ -42,7 +42,8 @@ static size_t differ(const float *device, const std::vector<float> &expected)
 	return n;
 }
 
-static std::vector<float> product(const std::vector<float> &a, const std::vector<float> &b)
+static std::vector<float> product(
+	const std::vector<float> &a, const std::vector<float> &b)
 {
 	std::vector<float> c(SIDE * SIDE);
 
@@ -83,8 +84,8 @@ int main()
 	BLAS(cublasSdot(handle, N, device_x, 1, device_y, 1, &dot));
 	n_wrong += dot != expected;
 
-	BLAS(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one, device_x,
-		SIDE, device_y, SIDE, &zero, device_c, SIDE));
+	BLAS(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one,
+		device_x, SIDE, device_y, SIDE, &zero, device_c, SIDE));
 	CUDA(cudaStreamSynchronize(stream));
 	n_wrong += differ(device_c, product(x, y));
 
