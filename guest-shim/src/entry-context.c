@@ -11,6 +11,7 @@
 #include "context.h"
 #include "device.h"
 #include "g-remote.h"
+#include "runtime.h"
 
 /* What cuCtxGetApiVersion has said of every context since version 3.2 of the API. */
 #define CONTEXT_API_VERSION 3020u
@@ -60,15 +61,16 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	struct shim_context *context;
-	CUresult result;
+	CUresult fault, result;
 
 	SHIM_CHECK_READY();
 	context = shim_context_primary(dev);
 	if (!context)
 		return CUDA_ERROR_INVALID_DEVICE;
+	fault = shim_context_fault(context);
 	result = shim_remote_cuDevicePrimaryCtxReset_v2(dev);
 	shim_context_reset(context);
-	return result;
+	return shim_runtime_reset_result(fault, result);
 }
 
 SHIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)

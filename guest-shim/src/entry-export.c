@@ -16,6 +16,7 @@
 
 #include "context.h"
 #include "export.h"
+#include "runtime.h"
 #include "selftest.h"
 #include "shim.h"
 #include "thread.h"
@@ -262,6 +263,8 @@ SHIM_EXPORT CUresult cuGetExportTable(
 		if (!memcmp(tables[i].uuid, pExportTableId, sizeof(tables[i].uuid)))
 			*ppExportTable =
 				tables[i].table ? tables[i].table : shim_selftest_table();
+	if (*ppExportTable == runtime_table)
+		shim_runtime_note();
 	if (*ppExportTable)
 		return CUDA_SUCCESS;
 	log_unknown(pExportTableId);

@@ -16,6 +16,7 @@
 #include "device.h"
 #include "g-remote.h"
 #include "memo.h"
+#include "runtime.h"
 
 /* Parameters told in one reply, as the description says. */
 #define PARAMS_AT_A_TIME 190u
@@ -142,6 +143,12 @@ SHIM_EXPORT CUresult cuKernelSetAttribute(
 		return CUDA_SUCCESS;
 	return note_set(&all, attrib, val,
 		shim_remote_cuKernelSetAttribute(attrib, val, kernel, dev));
+}
+
+SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+{
+	return shim_runtime_function_result(
+		kernel, shim_remote_cuKernelGetFunction(pFunc, kernel));
 }
 
 /* Returns: whether the layout of the function tells of that parameter. */

@@ -66,9 +66,9 @@ SHIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cud
 	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
 	struct lookup found;
 
-	if (!symbol || !pfn ||
-		(flags & CU_GET_PROC_ADDRESS_LEGACY_STREAM &&
-			flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
+	/* A flag or none: the two that there are exclude each other. */
+	if (!symbol || !pfn || cudaVersion > CUDA_VERSION ||
+		flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
 	found = find(symbol, cudaVersion);
 	if (!found.is_known)
@@ -78,12 +78,15 @@ SHIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cud
 	*pfn = found.entry ? choose(found.entry, cudaVersion, flags) : NULL;
 	if (symbolStatus)
 		*symbolStatus = status;
-	return found.entry ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	/* What is not found is told by the status and by NULL. */
+	return CUDA_SUCCESS;
 }
 
-/* What programs built for 11.3 to 11.8 call. */
+/* What programs built for 11.3 to 11.8 call, which has no status to tell by. */
 SHIM_EXPORT CUresult cuGetProcAddress(
 	const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
-	return cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+	CUresult result = cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+
+	return result == CUDA_SUCCESS && !*pfn ? CUDA_ERROR_NOT_FOUND : result;
 }

@@ -14,7 +14,9 @@
 #include "function.h"
 #include "launch-config.h"
 #include "launch.h"
+#include "g-remote.h"
 #include "memo.h"
+#include "runtime.h"
 
 SHIM_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX,
 	unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
@@ -158,6 +160,22 @@ SHIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 	return keep_name((CUfunction)hfunc, received, name);
 }
 
+SHIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
+	CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags)
+{
+	return shim_runtime_function_result(func,
+		shim_remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+			numBlocks, func, blockSize, dynamicSMemSize, flags));
+}
+
+SHIM_EXPORT CUresult cuOccupancyAvailableDynamicSMemPerBlock(
+	size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
+{
+	return shim_runtime_function_result(
+		func, shim_remote_cuOccupancyAvailableDynamicSMemPerBlock(
+			      dynamicSmemSize, func, numBlocks, blockSize));
+}
+
 /* The block size with the most threads resident on a multiprocessor, tried downwards
  * warp by warp; the program's function tells how much shared memory a size takes. */
 SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
@@ -244,7 +262,7 @@ SHIM_EXPORT CUresult cuOccupancyMaxActiveClusters(
 	if (result == CUDA_SUCCESS)
 		*numClusters = ((const Vgpu__CuOccupancyMaxActiveClustersReply *)reply)
 				       ->num_clusters;
-	return result;
+	return shim_runtime_function_result(func, result);
 }
 
 SHIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(
@@ -277,5 +295,5 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(
 		*clusterSize =
 			((const Vgpu__CuOccupancyMaxPotentialClusterSizeReply *)reply)
 				->cluster_size;
-	return result;
+	return shim_runtime_function_result(func, result);
 }

@@ -273,6 +273,22 @@ SHIM_EXPORT CUresult cuMemHostGetDevicePointer_v2(
 	return result;
 }
 
+/* Registration is refused, so that no memory ever is registered. */
+SHIM_EXPORT CUresult cuMemHostUnregister(void *p)
+{
+	struct shim_thread *thread;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	thread = shim_thread_get();
+	if (!thread)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = shim_context_check(shim_thread_context(thread));
+	if (result != CUDA_SUCCESS)
+		return result;
+	return p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+}
+
 SHIM_EXPORT CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
 	struct shim_range range;

@@ -11,6 +11,7 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "call.h"
+#include "g-remote.h"
 
 static CUresult invalid(enum vgpu_call id)
 {
@@ -73,6 +74,23 @@ SHIM_EXPORT CUresult cuSurfObjectCreate(
 		*pSurfObject =
 			((const Vgpu__CuSurfObjectCreateReply *)reply)->p_surf_object;
 	return result;
+}
+
+/* 0 is no object, and there is nothing to destroy. */
+SHIM_EXPORT CUresult cuTexObjectDestroy(CUtexObject texObject)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuTexObjectDestroy);
+
+	return texObject ? shim_remote_cuTexObjectDestroy(texObject)
+			 : shim_call_error(&call, CUDA_SUCCESS);
+}
+
+SHIM_EXPORT CUresult cuSurfObjectDestroy(CUsurfObject surfObject)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuSurfObjectDestroy);
+
+	return surfObject ? shim_remote_cuSurfObjectDestroy(surfObject)
+			  : shim_call_error(&call, CUDA_SUCCESS);
 }
 
 SHIM_EXPORT CUresult cuTexObjectGetResourceDesc(

@@ -20,6 +20,7 @@
 #include "environment.h"
 #include "function.h"
 #include "launch.h"
+#include "runtime.h"
 
 /* What the program hands over by `extra`. */
 struct packed_params {
@@ -161,7 +162,7 @@ CUresult shim_launch(const struct shim_launch *launch)
 	context = shim_thread_context(thread);
 	result = shim_function_get(launch->function, &function);
 	if (result != CUDA_SUCCESS)
-		return result;
+		return shim_runtime_function_result(launch->function, result);
 	result = shim_launch_gather(launch, function, thread->params);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -173,10 +174,11 @@ CUresult shim_launch(const struct shim_launch *launch)
 	params.len = function->param_bytes;
 	result = launch->n_attributes ? send_with_attributes(&call, launch, &params)
 				      : send_plain(&call, launch, &params);
-	if (call.wants_result && result == CUDA_SUCCESS)
+	if (__builtin_expect(result != CUDA_SUCCESS, 0))
+		return shim_runtime_launch_result(context, launch, result);
+	if (call.wants_result)
 		shim_function_remember(function, shape);
-	if (shim_environment.launches_block && result == CUDA_SUCCESS &&
-		!shim_capture_is_live())
+	if (shim_environment.launches_block && !shim_capture_is_live())
 		result = shim_stream_synchronize(launch->stream);
 	return result;
 }

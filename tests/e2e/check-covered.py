@@ -20,6 +20,8 @@ NEVER_SUCCEED = {
     "cuMipmappedArrayGetSparseProperties",
     "cuArrayGetMemoryRequirements",
     "cuMipmappedArrayGetMemoryRequirements",
+    # Of memory that the program has registered, which it cannot.
+    "cuMemHostUnregister",
 }
 
 

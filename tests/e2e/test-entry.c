@@ -25,9 +25,19 @@ TEST(entry_points_are_found_by_name_and_version)
 	check_ok(cuMemsetD32(p, 0xabcd, 1));
 	check_ok(((copy_function)copy)(&word, p, 4));
 	check_eq(word, 0xabcd);
-	check_cu(cuGetProcAddress("cuNoSuchThing", &none, 12000, 0, &status),
-		CUDA_ERROR_NOT_FOUND);
+	check_ok(cuGetProcAddress("cuNoSuchThing", &none, 12000, 0, &status));
+	check(!none);
 	check_eq(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+	check_ok(cuGetProcAddress("cuLibraryLoadData", &none, 11000, 0, &status));
+	check(!none);
+	check_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+	/* Nobody can tell what a later version or another flag means. */
+	check_cu(cuGetProcAddress("cuMemAlloc", &none, 99000, 0, &status),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGetProcAddress("cuMemAlloc", &none, 12000, 3, &status),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGetProcAddress("cuMemAlloc", &none, 12000, 0x100, &status),
+		CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(older_versions_of_a_name_are_other_functions)

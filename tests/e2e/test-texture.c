@@ -844,7 +844,11 @@ TEST(objects_are_their_contexts_and_end_once)
 	check_ok(cuTexObjectDestroy(object));
 	check_cu(cuTexObjectDestroy(object), CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuTexObjectGetResourceDesc(&got, object), CUDA_ERROR_INVALID_VALUE);
-	check_cu(cuTexObjectDestroy(0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuTexObjectDestroy(12345), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuSurfObjectDestroy(12345), CUDA_ERROR_INVALID_VALUE);
+	/* 0 is what a program has that made none. */
+	check_ok(cuTexObjectDestroy(0));
+	check_ok(cuSurfObjectDestroy(0));
 	/* What it is over must exist. */
 	check_ok(cuArrayDestroy(array));
 	check_cu(cuTexObjectCreate(&other, &resource, &texture, NULL),

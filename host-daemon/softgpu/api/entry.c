@@ -85,7 +85,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
 {
 	void *found;
 
-	if (!symbol || !pfn)
+	if (!symbol || !pfn || cudaVersion > API_DRIVER_VERSION ||
+		flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pfn = NULL;
 	if (symbolStatus)
@@ -94,10 +95,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
 	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	found = entry_find(symbol, cudaVersion);
-	if (!found)
-		return CUDA_ERROR_NOT_FOUND;
 	*pfn = found;
-	if (symbolStatus)
+	if (found && symbolStatus)
 		*symbolStatus = CU_GET_PROC_ADDRESS_SUCCESS;
 	return CUDA_SUCCESS;
 }
@@ -105,7 +104,9 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
 CUresult cuGetProcAddress(
 	const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
-	return cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+	CUresult r = cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+
+	return !r && !*pfn ? CUDA_ERROR_NOT_FOUND : r;
 }
 
 /* NVIDIA's runtime library asks for these; it runs on top of the shim, not of this. */

@@ -511,8 +511,12 @@ static CUresult get(uint64_t number, bool is_surface, struct texture_object **ob
 static CUresult destroy(uint64_t number, bool is_surface)
 {
 	struct texture_object *object;
+	CUcontext context;
 	CUresult r;
 
+	/* 0 is no object, and there is nothing to destroy. */
+	if (!number)
+		return context_current(&context);
 	r = get(number, is_surface, &object);
 	if (!r)
 		r = sched_context_wait(&object->object.context->sched);

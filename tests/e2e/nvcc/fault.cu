@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel that stores where nothing is: the error's code, that it sticks, and that a
- * reset heals the device
+ * A kernel that stores where nothing is: the error's code, and that it sticks, also to
+ * a reset: CUDA has such a process end
  */
 
 #include "runtime.h"
@@ -23,11 +23,6 @@ int main()
 		   cudaErrorIllegalAddress;
 	n_wrong += cudaGetLastError() != cudaErrorIllegalAddress;
 	n_wrong += cudaMalloc(&p, 4) != cudaErrorIllegalAddress;
-	CUDA(cudaDeviceReset());
-	cudaGetLastError();
-	CUDA(cudaMalloc(&p, 4));
-	store<<<1, 1>>>(p, 7);
-	CUDA(cudaMemcpy(&value, p, 4, cudaMemcpyDeviceToHost));
-	n_wrong += value != 7;
+	n_wrong += cudaDeviceReset() != cudaErrorIllegalAddress;
 	return result("fault", 5, n_wrong);
 }
