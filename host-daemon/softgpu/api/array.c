@@ -46,6 +46,20 @@ bool array_format(CUarray_format format, enum texel_format *formatp)
 	}
 }
 
+CUresult array_format_refusal(CUarray_format format)
+{
+	bool is_known = (format >= CU_AD_FORMAT_BC1_UNORM &&
+				format <= CU_AD_FORMAT_P010) ||
+			(format >= CU_AD_FORMAT_P016 && format <= CU_AD_FORMAT_Y410) ||
+			(format >= CU_AD_FORMAT_NV12 &&
+				format <= CU_AD_FORMAT_YUV444_16bit_SemiPlanar) ||
+			(format >= CU_AD_FORMAT_UNORM_INT8X1 &&
+				format <= CU_AD_FORMAT_SNORM_INT16X4) ||
+			format == CU_AD_FORMAT_UNORM_INT_101010_2;
+
+	return is_known ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
 static uint32_t texel_size(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
 	enum texel_format format;

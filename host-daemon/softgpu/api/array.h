@@ -47,6 +47,9 @@ struct CUmipmappedArray_st {
 /* Return: whether channels are stored so. */
 bool array_format(CUarray_format format, enum texel_format *formatp);
 
+/* Return: why they are not: CUDA_ERROR_NOT_SUPPORTED of a format that CUDA has. */
+CUresult array_format_refusal(CUarray_format format);
+
 /* A box in an array, in bytes across. */
 struct array_box {
 	uint64_t x, y, z;

@@ -133,7 +133,7 @@ static CUresult set_format(
 	if (n_channels != 1 && n_channels != 2 && n_channels != 4)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!array_format(format, &texel))
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return array_format_refusal(format);
 	t->format = texel;
 	t->n_channels = n_channels;
 	return CUDA_SUCCESS;
@@ -247,6 +247,8 @@ static CUresult view_format(struct softgpu_texture *t, CUresourceViewFormat form
 
 	if (format == CU_RES_VIEW_FORMAT_NONE)
 		return CUDA_SUCCESS;
+	if (format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (format > CU_RES_VIEW_FORMAT_FLOAT_4X32)
 		return CUDA_ERROR_NOT_SUPPORTED; /* compressed blocks */
 	t->format = texels[number / 3];
@@ -286,11 +288,15 @@ static CUresult view_layers(
 	return CUDA_SUCCESS;
 }
 
-static CUresult set_view(struct softgpu_texture *t, const CUDA_RESOURCE_VIEW_DESC *view)
+static CUresult set_view(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource,
+	const CUDA_RESOURCE_VIEW_DESC *view)
 {
 	CUresult r;
 
-	if (t->is_linear_memory || view->width != t->levels[0].width ||
+	/* Of memory there is no other view than its own. */
+	if ((resource->resType != CU_RESOURCE_TYPE_ARRAY &&
+		    resource->resType != CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) ||
+		view->width != t->levels[0].width ||
 		view->height != t->levels[0].height)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = view_format(t, view->format);
@@ -315,31 +321,54 @@ static bool is_filter(CUfilter_mode mode)
 
 #define TEXTURE_FLAGS                                                                    \
 	(CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |       \
-		CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION)
+		CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
 
-static CUresult set_sampling(struct softgpu_texture *t, const CUDA_TEXTURE_DESC *texture)
+static CUresult check_flags(
+	const struct softgpu_texture *t, const CUDA_TEXTURE_DESC *texture)
 {
+	if (texture->flags & ~(unsigned int)TEXTURE_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(texture->flags & CU_TRSF_SEAMLESS_CUBEMAP))
+		return CUDA_SUCCESS;
+	if (!t->is_cube)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Faces have edges here, over which a filter does not reach. */
+	return texture->filterMode == CU_TR_FILTER_MODE_LINEAR ? CUDA_ERROR_NOT_SUPPORTED
+							       : CUDA_SUCCESS;
+}
+
+/* Texels of linear memory are found by their index: modes mean nothing there. */
+static CUresult set_modes(struct softgpu_texture *t, const CUDA_TEXTURE_DESC *texture)
+{
+	if (t->is_linear_memory)
+		return CUDA_SUCCESS;
 	if (!is_filter(texture->filterMode) || !is_filter(texture->mipmapFilterMode))
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Cubes are filtered within each face. */
-	if (texture->flags & ~(unsigned int)TEXTURE_FLAGS)
-		return CUDA_ERROR_NOT_SUPPORTED;
 	for (unsigned int i = 0; i < 3; i++) {
 		if (!is_mode(texture->addressMode[i]))
 			return CUDA_ERROR_INVALID_VALUE;
 		t->address_modes[i] = (uint8_t)texture->addressMode[i];
 	}
+	/* What is read as integers has no mean: the sampler takes the nearest texel. */
 	t->filters_linearly = texture->filterMode == CU_TR_FILTER_MODE_LINEAR;
 	t->filters_levels = texture->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_sampling(struct softgpu_texture *t, const CUDA_TEXTURE_DESC *texture)
+{
+	CUresult r;
+
+	r = check_flags(t, texture);
+	if (!r)
+		r = set_modes(t, texture);
+	if (r)
+		return r;
 	t->is_normalized = texture->flags & CU_TRSF_NORMALIZED_COORDINATES;
 	t->reads_integers = texture->flags & CU_TRSF_READ_AS_INTEGER;
 	t->is_srgb = texture->flags & CU_TRSF_SRGB;
-	/* Levels are found by coordinates that are the same in each; integers have no
-	 * mean. */
-	if ((t->n_levels > 1 && !t->is_normalized) ||
-		(t->filters_linearly && !t->is_linear_memory &&
-			(t->format == TEXEL_U32 || t->format == TEXEL_S32 ||
-				(t->reads_integers && t->format < TEXEL_U32))))
+	/* Levels are found by coordinates that are the same in each. */
+	if (t->n_levels > 1 && !t->is_normalized)
 		return CUDA_ERROR_INVALID_VALUE;
 	t->level_bias = texture->mipmapLevelBias;
 	t->level_min = texture->minMipmapLevelClamp;
@@ -462,7 +491,7 @@ CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pR
 		return CUDA_ERROR_INVALID_VALUE;
 	r = set_resource(&entry, pResDesc);
 	if (!r && pResViewDesc)
-		r = set_view(&entry, pResViewDesc);
+		r = set_view(&entry, pResDesc, pResViewDesc);
 	if (!r)
 		r = set_sampling(&entry, pTexDesc);
 	if (r)

@@ -119,7 +119,8 @@ static void memory()
 		cudaErrorInvalidValue);
 	EXPECT(cudaStreamAttachMemAsync(stream, p, 100, cudaMemAttachGlobal),
 		cudaErrorInvalidValue);
-	EXPECT(cudaMemAdvise(p, 1 << 20, cudaMemAdviseSetReadMostly, device), cudaSuccess);
+	EXPECT(cudaMemAdvise(p, 1 << 20, cudaMemAdviseSetReadMostly, device),
+		cudaSuccess);
 	EXPECT(cudaMemAdvise(p, 1 << 20, cudaMemAdviseSetPreferredLocation, host),
 		cudaSuccess);
 	EXPECT(cudaMemAdvise(p, 1 << 20, cudaMemAdviseSetPreferredLocation, device),
