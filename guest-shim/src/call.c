@@ -21,6 +21,7 @@
 #include "vgpu/pack.h"
 #include "vgpu/reason.h"
 #include "vgpu/ring.h"
+#include "vgpu/unpack.h"
 
 #include "vgpu/g-driver.pb-c.h"
 
@@ -95,8 +96,8 @@ static void put(struct vgpu_frame *frame, const struct shim_thread *thread, uint
 {
 	uint32_t size;
 
-	if (vgpu_call_packer[id].pack)
-		packed = vgpu_call_packer[id].pack(message, frame->body);
+	if (vgpu_request_packer[id].type)
+		packed = vgpu_request_packer[id].pack(message, frame->body);
 	else if (vgpu_call_flags[id] & VGPU_CALL_F_IN_PLACE)
 		packed = vgpu_message_pack(message, frame->body);
 	else
@@ -127,8 +128,8 @@ static bool submit(struct shim_thread *thread, uint16_t id, uint16_t flags,
 	int cancel_type;
 
 	assert(vgpu_call_request_max[id] <= sizeof(thread->message) - sizeof(*frame));
-	if (vgpu_call_packer[id].pack)
-		size += (uint32_t)vgpu_call_packer[id].bound(message);
+	if (vgpu_request_packer[id].type)
+		size += (uint32_t)vgpu_request_packer[id].bound(message);
 	else if (vgpu_call_flags[id] & VGPU_CALL_F_IN_PLACE)
 		size += (uint32_t)vgpu_message_bound(message);
 	else
@@ -212,20 +213,21 @@ static CUresult begin(uint16_t id, struct shim_thread **threadp)
 }
 
 /* @reasonp:	set where there is a reply: whether the host knows why the call failed */
-static CUresult receive(struct shim_thread *thread,
+static CUresult receive(struct shim_thread *thread, const struct shim_call *call,
 	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp,
-	bool parks, uint32_t *reasonp)
+	uint32_t *reasonp)
 {
 	struct vgpu_reply_slot *slot = shim_channel_slot(&shim_channel, thread->lane);
 	const struct reply_head *reply;
 
-	if (!shim_wait_reply(&shim_channel, &thread->pace, slot, thread->sequence, parks))
+	if (!shim_wait_reply(&shim_channel, &thread->pace, slot, thread->sequence,
+		    call->parks))
 		return SHIM_ERROR_HOST_GONE;
 	shim_thread_reset_arena(thread);
 	*reasonp = slot->reason;
-	reply = (const struct reply_head *)vgpu_message_unpack(reply_type,
-		&thread->allocator, slot->size <= VGPU_REPLY_MAX ? slot->size : 0,
-		slot->body);
+	reply = (const struct reply_head *)vgpu_unpack(&vgpu_reply_unpacker[call->id],
+		reply_type, &thread->allocator,
+		slot->size <= VGPU_REPLY_MAX ? slot->size : 0, slot->body);
 	if (!reply) {
 		vgpu_log_error("the reply to a call cannot be read");
 		return CUDA_ERROR_UNKNOWN;
@@ -246,7 +248,7 @@ static CUresult exchange(struct shim_thread *thread, const struct shim_call *cal
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (submit_context(thread) &&
 		submit(thread, call->id, VGPU_FRAME_REPLY, request, stream)) {
-		result = receive(thread, reply_type, replyp, call->parks, &reason);
+		result = receive(thread, call, reply_type, replyp, &reason);
 		if (stream)
 			shim_stream_note_answer(stream);
 		/* The host writes it for calls that failed. */

@@ -134,8 +134,9 @@ static CUresult launch(CUfunction function, int width, int height, CUstream stre
 	return shim_launch(&(struct shim_launch){
 		.function = function,
 		.dims = {
-			.grid = { (uint32_t)width, (uint32_t)height, 1 },
-			.block = { state->block[0], state->block[1], state->block[2] },
+			.axis = { { (uint32_t)width, state->block[0] },
+				{ (uint32_t)height, state->block[1] },
+				{ 1, state->block[2] } },
 			.shared_bytes = state->shared_bytes,
 		},
 		.stream = stream,

@@ -26,8 +26,8 @@ SHIM_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX,
 	const struct shim_launch launch = {
 		.function = f,
 		.dims = {
-			.grid = { gridDimX, gridDimY, gridDimZ },
-			.block = { blockDimX, blockDimY, blockDimZ },
+			.axis = { { gridDimX, blockDimX }, { gridDimY, blockDimY },
+				{ gridDimZ, blockDimZ } },
 			.shared_bytes = sharedMemBytes,
 		},
 		.stream = hStream,
@@ -46,8 +46,8 @@ SHIM_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDi
 	const struct shim_launch launch = {
 		.function = f,
 		.dims = {
-			.grid = { gridDimX, gridDimY, gridDimZ },
-			.block = { blockDimX, blockDimY, blockDimZ },
+			.axis = { { gridDimX, blockDimX }, { gridDimY, blockDimY },
+				{ gridDimZ, blockDimZ } },
 			.shared_bytes = sharedMemBytes,
 			.flags = VGPU_LAUNCH_COOPERATIVE,
 		},

@@ -182,13 +182,13 @@ uint64_t shim_function_shape(
 		mix(__atomic_load_n(&shapes_epoch, __ATOMIC_ACQUIRE), context->id);
 
 	hash = mix(hash, (uint64_t)context->epoch << 32 | dims->shared_bytes);
-	hash = mix(hash, (uint64_t)dims->block[0] << 32 | dims->block[1]);
-	hash = mix(hash, (uint64_t)dims->block[2] << 32 | dims->flags);
+	hash = mix(hash, (uint64_t)dims->axis[0].block << 32 | dims->axis[1].block);
+	hash = mix(hash, (uint64_t)dims->axis[2].block << 32 | dims->flags);
 	for (unsigned int i = 0; i < launch->n_attributes; i++)
 		hash = mix_attribute(hash, &launch->attributes[i]);
 	if (depends_on_grid(launch)) {
-		hash = mix(hash, (uint64_t)dims->grid[0] << 32 | dims->grid[1]);
-		hash = mix(hash, dims->grid[2]);
+		hash = mix(hash, (uint64_t)dims->axis[0].grid << 32 | dims->axis[1].grid);
+		hash = mix(hash, dims->axis[2].grid);
 	}
 	return hash ? hash : 1;
 }

@@ -54,8 +54,9 @@ CUresult shim_node_kernel(struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS 
 		.detail_size = sizeof(node->detail.dims),
 	};
 	node->detail.dims = (struct vgpu_launch_dims){
-		.grid = { params->gridDimX, params->gridDimY, params->gridDimZ },
-		.block = { params->blockDimX, params->blockDimY, params->blockDimZ },
+		.axis = { { params->gridDimX, params->blockDimX },
+			{ params->gridDimY, params->blockDimY },
+			{ params->gridDimZ, params->blockDimZ } },
 		.shared_bytes = params->sharedMemBytes,
 	};
 	result = shim_function_get(
@@ -408,12 +409,12 @@ CUresult shim_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *told)
 		return result;
 	params = (CUDA_KERNEL_NODE_PARAMS){
 		.func = (CUfunction)(uintptr_t)reply->function,
-		.gridDimX = dims.grid[0],
-		.gridDimY = dims.grid[1],
-		.gridDimZ = dims.grid[2],
-		.blockDimX = dims.block[0],
-		.blockDimY = dims.block[1],
-		.blockDimZ = dims.block[2],
+		.gridDimX = dims.axis[0].grid,
+		.gridDimY = dims.axis[1].grid,
+		.gridDimZ = dims.axis[2].grid,
+		.blockDimX = dims.axis[0].block,
+		.blockDimY = dims.axis[1].block,
+		.blockDimZ = dims.axis[2].block,
 		.sharedMemBytes = dims.shared_bytes,
 		.kern = (CUkernel)(uintptr_t)reply->kernel,
 		.ctx = (CUcontext)(uintptr_t)reply->node_context,

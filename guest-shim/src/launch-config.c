@@ -48,8 +48,9 @@ CUresult shim_launch_config_take(
 	CUresult result = CUDA_SUCCESS;
 
 	to->dims = (struct vgpu_launch_dims){
-		.grid = { from->gridDimX, from->gridDimY, from->gridDimZ },
-		.block = { from->blockDimX, from->blockDimY, from->blockDimZ },
+		.axis = { { from->gridDimX, from->blockDimX },
+			{ from->gridDimY, from->blockDimY },
+			{ from->gridDimZ, from->blockDimZ } },
 		.shared_bytes = from->sharedMemBytes,
 	};
 	to->n_attributes = 0;

@@ -61,6 +61,7 @@ static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 
 static void gather_words(uint8_t *block, void *const *params, uint32_t n)
 {
+#pragma GCC unroll 4
 	for (uint32_t i = 0; i < n; i++, block += sizeof(uint64_t))
 		memcpy(block, params[i], sizeof(uint64_t));
 }
@@ -110,7 +111,7 @@ static bool has_legal_grid(
 	for (int i = 0; i < 3; i++) {
 		int max = device->attributes[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i];
 
-		if (!dims->grid[i] || dims->grid[i] > (unsigned int)max)
+		if (!dims->axis[i].grid || dims->axis[i].grid > (unsigned int)max)
 			return false;
 	}
 	return true;
@@ -124,7 +125,7 @@ static CUresult send_plain(struct shim_call *call, const struct shim_launch *lau
 	request.f = (uint64_t)(uintptr_t)launch->function;
 	request.h_stream = (uint64_t)(uintptr_t)launch->stream;
 	request.dims.data = (uint8_t *)&launch->dims;
-	request.dims.len = sizeof(launch->dims);
+	request.dims.len = vgpu_launch_dims_size(&launch->dims);
 	request.params = *params;
 	return shim_call_async(call, &request.base, launch->stream);
 }
@@ -138,7 +139,7 @@ static CUresult send_with_attributes(struct shim_call *call,
 	request.f = (uint64_t)(uintptr_t)launch->function;
 	request.h_stream = (uint64_t)(uintptr_t)launch->stream;
 	request.dims.data = (uint8_t *)&launch->dims;
-	request.dims.len = sizeof(launch->dims);
+	request.dims.len = vgpu_launch_dims_size(&launch->dims);
 	request.params = *params;
 	request.attributes.data = (uint8_t *)launch->attributes;
 	request.attributes.len = launch->n_attributes * sizeof(*launch->attributes);

@@ -40,15 +40,16 @@ static bool has_legal_sizes(
 	uint64_t n_threads = 1;
 
 	for (int i = 0; i < 3; i++) {
-		if (!is_legal_size(device, dims->grid[i],
+		if (!is_legal_size(device, dims->axis[i].grid,
 			    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i) ||
-			!is_legal_size(device, dims->block[i],
+			!is_legal_size(device, dims->axis[i].block,
 				CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i))
 			return false;
-		n_threads *= dims->block[i];
+		n_threads *= dims->axis[i].block;
 	}
-	return n_threads <= (unsigned int)device->attributes
-				    [CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
+	return n_threads <=
+	       (unsigned int)
+		       device->attributes[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
 }
 
 CUresult shim_runtime_launch_result(const struct shim_context *context,

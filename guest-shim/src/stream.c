@@ -134,9 +134,15 @@ static CUresult find(
 }
 
 /* Returns: a number that at least so many of the stream's operations have reached. */
+static uint64_t known_done(const struct shim_stream *stream)
+{
+	return __atomic_load_n(&stream->completed, __ATOMIC_RELAXED);
+}
+
+/* The same, with a look at what the device wrote. */
 static uint64_t done(const struct shim_stream *stream)
 {
-	uint64_t completed = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED);
+	uint64_t completed = known_done(stream);
 	uint64_t word = stream->word == SHIM_WORD_NONE ? 0 : shim_word_read(stream->word);
 
 	return word > completed ? word : completed;
@@ -245,6 +251,22 @@ static CUresult await_progress(struct shim_stream *stream, struct shim_wait *wai
 	return shim_wait_turn(wait, &shim_channel) ? CUDA_SUCCESS : SHIM_ERROR_HOST_GONE;
 }
 
+/* Waits until one operation more may be in flight. */
+static __attribute__((__noinline__)) CUresult await_room(
+	const struct shim_thread *thread, struct shim_stream *stream)
+{
+	struct shim_wait wait = { .is_together = thread->pace.n_together };
+	CUresult result = CUDA_SUCCESS;
+
+	/* While a capture is live nothing goes unanswered, and a wait would end it. */
+	while (result == CUDA_SUCCESS &&
+		submitted(stream) - done(stream) >= SHIM_STREAM_IN_FLIGHT_MAX &&
+		!shim_capture_is_live())
+		result = await_progress(stream, &wait);
+	note_done(stream, done(stream));
+	return result;
+}
+
 CUresult shim_stream_find(CUstream handle, struct shim_stream **streamp)
 {
 	return find(shim_thread_get(), handle, streamp);
@@ -260,16 +282,16 @@ CUresult shim_stream_check(CUstream handle)
 CUresult shim_stream_admit(
 	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp)
 {
-	struct shim_wait wait = { .is_together = thread->pace.n_together };
-	CUresult result;
+	CUresult result = find(thread, handle, streamp);
 
-	result = find(thread, handle, streamp);
-	/* While a capture is live nothing goes unanswered, and a wait would end it. */
-	while (result == CUDA_SUCCESS &&
-		submitted(*streamp) - done(*streamp) >= SHIM_STREAM_IN_FLIGHT_MAX &&
-		!shim_capture_is_live())
-		result = await_progress(*streamp, &wait);
-	return result;
+	/* The device's word is in a line that the other side writes: it is looked at when
+	 * what is known of it does not do any more. */
+	if (result != CUDA_SUCCESS ||
+		__builtin_expect(submitted(*streamp) - known_done(*streamp) <
+					 SHIM_STREAM_IN_FLIGHT_MAX,
+			1))
+		return result;
+	return await_room(thread, *streamp);
 }
 
 CUresult shim_stream_admit_large(

@@ -38,7 +38,8 @@ struct shim_stream {
 	/* Atomic: of those, how many are to be answered and are not yet. The host may
 	 * not have issued them, wherever they stand in the ring. */
 	uint32_t n_unanswered;
-	/* Atomic: of those, how many a reply said to be done. */
+	/* Atomic: of those, how many are known to be done: a reply said so, or the word
+	 * when it was looked at for room. */
 	uint64_t completed;
 	/* Atomic: up to where a mark was made that the word will tell of. */
 	uint64_t marked;

@@ -24,8 +24,7 @@
 
 #define LANE_WORDS (VGPU_SLOTS_MAX / 64)
 
-static __thread struct shim_thread *current_thread
-	__attribute__((tls_model("initial-exec")));
+__thread struct shim_thread *shim_current_thread;
 
 static pthread_key_t thread_key;
 
@@ -105,7 +104,7 @@ static void thread_free(void *argument)
 		give_lane_back(thread);
 		shim_stream_drop_thread(thread);
 	}
-	current_thread = NULL;
+	shim_current_thread = NULL;
 	free(thread->contexts);
 	free(thread);
 }
@@ -149,16 +148,15 @@ static struct shim_thread *thread_new(void)
 	return thread;
 }
 
-struct shim_thread *shim_thread_get(void)
+struct shim_thread *shim_thread_make(void)
 {
-	if (__builtin_expect(!current_thread, 0))
-		current_thread = thread_new();
-	return current_thread;
+	shim_current_thread = thread_new();
+	return shim_current_thread;
 }
 
 uint32_t shim_thread_n_messages(void)
 {
-	const struct shim_thread *thread = current_thread;
+	const struct shim_thread *thread = shim_current_thread;
 
 	return thread && thread->has_lane ? thread->sequence - thread->first_sequence : 0;
 }

@@ -65,8 +65,19 @@ struct shim_thread {
 /* Creates what the functions below need. Called once, before the first thread. */
 int shim_thread_setup(void);
 
+extern __thread struct shim_thread *shim_current_thread
+	__attribute__((tls_model("initial-exec")));
+
+/* Makes the calling thread's. Called by the following alone. */
+struct shim_thread *shim_thread_make(void);
+
 /* Returns: the calling thread's, or NULL without memory. */
-struct shim_thread *shim_thread_get(void);
+static inline struct shim_thread *shim_thread_get(void)
+{
+	struct shim_thread *thread = shim_current_thread;
+
+	return __builtin_expect(thread != NULL, 1) ? thread : shim_thread_make();
+}
 
 /* Returns: how many messages the calling thread has sent. */
 uint32_t shim_thread_n_messages(void);

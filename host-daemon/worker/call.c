@@ -14,6 +14,8 @@
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "vgpu/message.h"
+#include "vgpu/pack.h"
+#include "vgpu/unpack.h"
 #include "vgpu/wake.h"
 #include "worker/call.h"
 #include "worker/capture.h"
@@ -77,14 +79,19 @@ static uint32_t pack_bare(uint8_t *body, CUresult result)
 
 static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresult result)
 {
+	const struct vgpu_packer *packer = &vgpu_reply_packer[call->frame->call];
 	struct vgpu_reply_slot *slot = slot_of(call);
 	size_t size;
 
 	/* Nobody looks at it after a call that succeeded. */
 	if (__builtin_expect(result != CUDA_SUCCESS, 0))
 		slot->reason = reason_settle(call, result);
-	if (reply) {
-		/* The description bounds every reply. */
+	/* The description bounds every reply. */
+	if (reply && packer->type == reply->descriptor) {
+		assert(packer->bound(reply) <= VGPU_REPLY_MAX ||
+			protobuf_c_message_get_packed_size(reply) <= VGPU_REPLY_MAX);
+		size = packer->pack(reply, slot->body);
+	} else if (reply) {
 		assert(vgpu_message_bound(reply) <= VGPU_REPLY_MAX ||
 			protobuf_c_message_get_packed_size(reply) <= VGPU_REPLY_MAX);
 		size = vgpu_message_pack(reply, slot->body);
@@ -139,6 +146,8 @@ int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult resul
 		if (call->is_large)
 			fence_want_mark(call->session, call->runner, call->stream);
 	}
+	if (call->frame->flags & VGPU_FRAME_REPLY || !call->runner->is_dispatcher)
+		session_count_own(call->session, call->runner);
 	if (call->frame->flags & VGPU_FRAME_REPLY) {
 		/* Whoever waited for kernels finds what they printed. */
 		if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_MAY_BLOCK)
@@ -161,8 +170,9 @@ int call_violation(struct call *call, const char *reason)
 const ProtobufCMessage *call_unpack(
 	struct call *call, const ProtobufCMessageDescriptor *descriptor)
 {
-	const ProtobufCMessage *message = vgpu_message_unpack(descriptor, call->allocator,
-		call->frame->size - sizeof(*call->frame), call->frame->body);
+	const struct vgpu_frame *frame = call->frame;
+	const ProtobufCMessage *message = vgpu_unpack(&vgpu_request_unpacker[frame->call],
+		descriptor, call->allocator, frame->size - sizeof(*frame), frame->body);
 
 	if (!message)
 		call_violation(call, "a message does not unpack");
@@ -447,9 +457,7 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 	struct call call;
 	int r;
 
-	/* Before the reply: a guest that was answered may end, and the session with it.
-	 */
-	session_count(session, calls, 1);
+	runner->n_calls++;
 	call_init(&call, session, runner, lane, context, frame);
 	if (flags & VGPU_CALL_F_CONTEXT)
 		result = enter(&call, context);

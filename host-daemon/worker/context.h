@@ -77,6 +77,9 @@ struct runner {
 	/* Of the call that it runs. */
 	struct use uses[RUNNER_USES_MAX];
 	uint32_t n_uses;
+	/* Not yet in the session's statistics, see session_count_own(). */
+	uint64_t n_calls;
+	uint64_t n_launches;
 	struct scratch scratch;
 };
 

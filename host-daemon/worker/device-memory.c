@@ -306,10 +306,14 @@ CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp)
 	if (result != CUDA_SUCCESS)
 		return result;
 	limit = quota(session);
-	left = left_of(session, limit);
-	/* A quota is for all devices together; without one each tells of itself. */
-	*freep = limit < UINT64_MAX && left < free_size ? left : free_size;
+	*freep = free_size;
 	*totalp = limit < total ? limit : total;
+	/* A quota is for all devices together; without one each tells of itself. */
+	if (limit == UINT64_MAX)
+		return CUDA_SUCCESS;
+	left = left_of(session, limit);
+	if (left < free_size)
+		*freep = left;
 	return CUDA_SUCCESS;
 }
 

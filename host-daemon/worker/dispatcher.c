@@ -208,6 +208,7 @@ static void take(struct loop *loop, const struct vgpu_frame *frame)
 	if (++loop->n_taken % RELEASE_EVERY)
 		return;
 	vgpu_ring_release(&session->consumer);
+	session_count_own(session, &session->runner);
 	fence_run_due(session, &session->runner);
 }
 
@@ -329,8 +330,10 @@ static void idle(struct loop *loop)
 {
 	struct session *session = loop->session;
 
-	if (!loop->n_looks)
+	if (!loop->n_looks) {
 		vgpu_ring_release(&session->consumer);
+		session_count_own(session, &session->runner);
+	}
 	fence_run_due(session, &session->runner);
 	if (loop->away > SLICE_NS)
 		loop->n_crowded = CROWDED_CALLS;

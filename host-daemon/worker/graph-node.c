@@ -78,12 +78,12 @@ static CUresult take_kernel(struct call *call, const struct graph_node_descripti
 		return result;
 	node->kernel = (CUDA_KERNEL_NODE_PARAMS){
 		.func = given->function ? object->driver : NULL,
-		.gridDimX = dims.grid[0],
-		.gridDimY = dims.grid[1],
-		.gridDimZ = dims.grid[2],
-		.blockDimX = dims.block[0],
-		.blockDimY = dims.block[1],
-		.blockDimZ = dims.block[2],
+		.gridDimX = dims.axis[0].grid,
+		.gridDimY = dims.axis[1].grid,
+		.gridDimZ = dims.axis[2].grid,
+		.blockDimX = dims.axis[0].block,
+		.blockDimY = dims.axis[1].block,
+		.blockDimZ = dims.axis[2].block,
 		.sharedMemBytes = dims.shared_bytes,
 		.kern = kernel,
 		.ctx = node->context,

@@ -132,6 +132,6 @@ CUresult handle_cuGraphLaunch(struct call *call,
 	call->is_large = vgpu_graph_is_large(((struct graph_exec *)exec)->n_nodes);
 	result = call->driver->cuGraphLaunch(exec->driver, stream);
 	if (result == CUDA_SUCCESS)
-		session_count(call->session, launches, 1);
+		call->runner->n_launches++;
 	return result;
 }

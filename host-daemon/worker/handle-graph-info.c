@@ -140,8 +140,9 @@ static CUresult tell_kernel(struct call *call, CUgraphNode node, uint32_t first,
 	if (result != CUDA_SUCCESS)
 		return result;
 	dims = (struct vgpu_launch_dims){
-		.grid = { params.gridDimX, params.gridDimY, params.gridDimZ },
-		.block = { params.blockDimX, params.blockDimY, params.blockDimZ },
+		.axis = { { params.gridDimX, params.blockDimX },
+			{ params.gridDimY, params.blockDimY },
+			{ params.gridDimZ, params.blockDimZ } },
 		.shared_bytes = params.sharedMemBytes,
 	};
 	reply->node_context = handle_of(&call->session->contexts.table, params.ctx);

@@ -45,17 +45,17 @@ static CUresult take_params(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (params->len > VGPU_LAUNCH_PARAMS_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	launch->params = params->data;
-	launch->params_size = params->len;
-	if (result == CUDA_SUCCESS)
-		return CUDA_SUCCESS;
-	if (result != CUDA_ERROR_NOT_SUPPORTED)
+	if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED)
 		return result;
-	/* The size is not known: whatever the driver reads shall be there. */
-	launch->params = call_alloc(call, VGPU_LAUNCH_PARAMS_MAX);
+	/* Where the size is not known: whatever the driver reads shall be there. In any
+	 * case a copy, for in the message they are not aligned. */
+	launch->params = result == CUDA_SUCCESS
+				 ? scratch_alloc(&call->runner->scratch, params->len)
+				 : call_alloc(call, VGPU_LAUNCH_PARAMS_MAX);
 	if (!launch->params)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	memcpy(launch->params, params->data, params->len);
+	launch->params_size = params->len;
 	return CUDA_SUCCESS;
 }
 
@@ -67,7 +67,7 @@ static CUresult take_params(
 static CUresult take_function(struct call *call, struct launch *launch, uint64_t function,
 	const ProtobufCBinaryData *params)
 {
-	struct object *object, *later;
+	struct object *object;
 	CUresult result;
 
 	result = object_entry(call, VGPU_HANDLE_FUNCTION, function, &object);
@@ -80,14 +80,13 @@ static CUresult take_function(struct call *call, struct launch *launch, uint64_t
 		return result;
 	/* Partner: the entry's generation, withdrawn before it holds anything else. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return object_entry(call, VGPU_HANDLE_FUNCTION, function, &later);
+	return object_is(object, function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult take_dims(struct vgpu_launch_dims *dims, const ProtobufCBinaryData *bytes)
 {
-	if (bytes->len != sizeof(*dims))
+	if (!vgpu_launch_dims_read(dims, bytes->data, bytes->len))
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(dims, bytes->data, sizeof(*dims));
 	return dims->flags & ~_VGPU_LAUNCH_FLAGS ? CUDA_ERROR_INVALID_VALUE
 						 : CUDA_SUCCESS;
 }
@@ -118,12 +117,12 @@ static CUlaunchConfig make_config(const struct vgpu_launch_dims *dims, void *str
 	const struct attributes *attributes)
 {
 	return (CUlaunchConfig){
-		.gridDimX = dims->grid[0],
-		.gridDimY = dims->grid[1],
-		.gridDimZ = dims->grid[2],
-		.blockDimX = dims->block[0],
-		.blockDimY = dims->block[1],
-		.blockDimZ = dims->block[2],
+		.gridDimX = dims->axis[0].grid,
+		.gridDimY = dims->axis[1].grid,
+		.gridDimZ = dims->axis[2].grid,
+		.blockDimX = dims->axis[0].block,
+		.blockDimY = dims->axis[1].block,
+		.blockDimZ = dims->axis[2].block,
 		.sharedMemBytes = dims->shared_bytes,
 		.hStream = stream,
 		.attrs = (CUlaunchAttribute *)attributes->list,
@@ -153,18 +152,18 @@ static void add_flags(struct attributes *attributes, uint32_t flags)
 
 static CUresult launch_plain(struct call *call, struct launch *launch)
 {
-	const struct vgpu_launch_dims *dims = &launch->dims;
+	const struct vgpu_launch_axis *axis = launch->dims.axis;
 
-	return call->driver->cuLaunchKernel(launch->function, dims->grid[0],
-		dims->grid[1], dims->grid[2], dims->block[0], dims->block[1],
-		dims->block[2], dims->shared_bytes, launch->stream, NULL,
+	return call->driver->cuLaunchKernel(launch->function, axis[0].grid, axis[1].grid,
+		axis[2].grid, axis[0].block, axis[1].block, axis[2].block,
+		launch->dims.shared_bytes, launch->stream, NULL,
 		launch->params_size ? launch->extra : NULL);
 }
 
 static CUresult count_launch(struct call *call, CUresult result)
 {
 	if (result == CUDA_SUCCESS)
-		session_count(call->session, launches, 1);
+		call->runner->n_launches++;
 	return result;
 }
 

@@ -85,6 +85,13 @@ void object_totals_refund(struct object_totals *totals, uint64_t image_bytes);
 /* Return: the object, or NULL where the handle is not that of a live one. */
 struct object *object_table_find(struct object_table *table, uint64_t handle);
 
+/* Whether an entry that was found is still that handle's. */
+static inline bool object_is(const struct object *object, uint64_t handle)
+{
+	return __atomic_load_n(&object->generation, __ATOMIC_ACQUIRE) ==
+	       vgpu_handle_generation(handle);
+}
+
 /*
  * Makes an entry. A guest can guess its handle before it is told: the entry is whole from
  * the start, and may be gone, or that of another object, when this returns. In a unique

@@ -136,3 +136,18 @@ static inline struct vgpu_channel_control *session_control(struct session *sessi
 /* Adds to a counter of the session's statistics, named as in struct worker_stats. */
 #define session_count(_session, _counter, _n)                                            \
 	__atomic_fetch_add(&(_session)->stats->_counter, (_n), __ATOMIC_RELAXED)
+
+/*
+ * Adds what the calling thread counted for itself: a change of memory that all threads
+ * write costs as much as a step of a launch. Called before any reply, since a guest that
+ * was answered may end and the session with it, and now and then.
+ */
+static inline void session_count_own(struct session *session, struct runner *runner)
+{
+	if (runner->n_calls)
+		session_count(session, calls, runner->n_calls);
+	if (runner->n_launches)
+		session_count(session, launches, runner->n_launches);
+	runner->n_calls = 0;
+	runner->n_launches = 0;
+}

@@ -170,7 +170,7 @@ static uint64_t get_function(uint64_t module, char *name)
 static int launch(uint64_t function, uint64_t stream, uint32_t n_params, uint32_t flags)
 {
 	Vgpu__CuLaunchKernelRequest request = VGPU__CU_LAUNCH_KERNEL_REQUEST__INIT;
-	struct vgpu_launch_dims dims = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+	struct vgpu_launch_dims dims = { .axis = { { 1, 32 }, { 1, 1 }, { 1, 1 } } };
 	uint8_t params[256] = {};
 
 	request.f = function;
@@ -773,7 +773,7 @@ TEST(a_refusal_that_is_no_fault_is_counted)
 static CUresult launch_with(uint64_t function, const void *attributes, size_t size)
 {
 	Vgpu__CuLaunchKernelExRequest request = VGPU__CU_LAUNCH_KERNEL_EX_REQUEST__INIT;
-	struct vgpu_launch_dims dims = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+	struct vgpu_launch_dims dims = { .axis = { { 1, 32 }, { 1, 1 }, { 1, 1 } } };
 	uint8_t params[FAKE_PARAM_SIZE] = {};
 
 	dims.flags = VGPU_LAUNCH_COOPERATIVE;

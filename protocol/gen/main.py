@@ -36,7 +36,6 @@ PRODUCTS = {
     "calls.h": emit_calls.emit_header,
     "calls.c": emit_calls.emit_source,
     "ids": emit_calls.emit_ids,
-    "packers.c": emit_packers.emit,
     "proto": emit_proto.emit,
     "map": emit_symbols.emit_map,
     "symbols": emit_symbols.emit_list,
@@ -55,6 +54,7 @@ SETS = {
     "stubs": emit_stubs.emit,
     "dispatch": emit_dispatch.emit_sources,
     "entries": emit_entries.emit,
+    "packers": emit_packers.emit,
 }
 # Products that are folders write themselves.
 FOLDERS = {

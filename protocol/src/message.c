@@ -11,6 +11,7 @@
 
 #include "vgpu/message.h"
 #include "vgpu/pack.h"
+#include "vgpu/unpack.h"
 
 /* Tags of the numbers in use have one or two bytes. */
 #define TAG_TWO_BYTES 0x4000u
@@ -93,18 +94,12 @@ struct input {
 
 static bool take_varint(struct input *input, uint64_t *valuep)
 {
-	uint64_t value = 0;
+	const uint8_t *rest = vgpu_take_varint(input->data, input->end, valuep);
 
-	for (int shift = 0; shift < 64 && input->data < input->end; shift += 7) {
-		uint8_t byte = *input->data++;
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			*valuep = value;
-			return true;
-		}
-	}
-	return false;
+	if (!rest)
+		return false;
+	input->data = rest;
+	return true;
 }
 
 static bool take_fixed64(struct input *input, uint64_t *valuep)
@@ -202,4 +197,15 @@ ProtobufCMessage *vgpu_message_unpack(const ProtobufCMessageDescriptor *type,
 	if (take_fields(&input, allocator, message))
 		return message;
 	return protobuf_c_message_unpack(type, allocator, size, data);
+}
+
+ProtobufCMessage *vgpu_unpack(const struct vgpu_unpacker *unpacker,
+	const ProtobufCMessageDescriptor *type, ProtobufCAllocator *allocator,
+	size_t size, const uint8_t *data)
+{
+	ProtobufCMessage *message = NULL;
+
+	if (unpacker->type == type)
+		message = unpacker->unpack(allocator, size, data);
+	return message ? message : vgpu_message_unpack(type, allocator, size, data);
 }

@@ -34,8 +34,8 @@
 #include "vgpu/ring.h"
 
 #define RING_MASK ((uint64_t)VGPU_RING_SIZE - 1)
-/* The lines of a frame that are worth asking for: as long as a launch. */
-#define NEXT_SIZE 192u
+/* The lines of a frame that are worth asking for: as long as most launches. */
+#define NEXT_SIZE 128u
 
 static_assert((VGPU_RING_SIZE & RING_MASK) == 0, "a power of two");
 static_assert(VGPU_FRAME_MAX <= VGPU_RING_SIZE / 4, "frames leave room for others");

@@ -2,9 +2,9 @@
 /*
  * Fuzz target: messages of all calls
  *
- * The input is the number of a call and a body. protobuf-c and vgpu_message_unpack()
- * have to make the same of it: nothing, or messages that pack to the same bytes, which
- * vgpu_message_pack() has to make as well.
+ * The input is the number of a call and a body. protobuf-c, vgpu_message_unpack() and
+ * what is generated for the call have to make the same of it: nothing, or messages that
+ * pack to the same bytes, which vgpu_message_pack() has to make as well.
  */
 
 #include <stdbool.h>
@@ -14,8 +14,9 @@
 #include "messages.h"
 #include "vgpu/frame.h"
 #include "vgpu/message.h"
+#include "vgpu/unpack.h"
 
-/* What the largest body unpacks to, twice, and packs to again, thrice. */
+/* What the largest body unpacks to, thrice, and packs to again. */
 #define ARENA_SIZE (1u << 24)
 #define PACKED_MAX (1u << 20)
 
@@ -68,7 +69,8 @@ static void compare(const ProtobufCMessage *message, const ProtobufCMessage *exp
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const ProtobufCMessageDescriptor *type;
-	ProtobufCMessage *message, *expected;
+	const struct vgpu_unpacker *unpacker;
+	ProtobufCMessage *message, *generated, *expected;
 	uint16_t call;
 
 	if (size < sizeof(call) || size > VGPU_FRAME_MAX)
@@ -80,8 +82,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arena_used = 0;
 	expected = protobuf_c_message_unpack(type, &allocator, size, data);
 	message = vgpu_message_unpack(type, &allocator, size, data);
+	unpacker = &vgpu_request_unpacker[message_pairs[call % n_message_pairs].call];
+	generated = vgpu_unpack(unpacker, type, &allocator, size, data);
 	promise(!message == !expected);
-	if (message)
-		compare(message, expected);
+	promise(!generated == !expected);
+	if (!expected)
+		return 0;
+	compare(message, expected);
+	compare(generated, expected);
 	return 0;
 }

@@ -135,7 +135,7 @@ static int launches(void)
 		VGPU__CU_STREAM_CREATE_WITH_PRIORITY_REQUEST__INIT;
 	Vgpu__CuStreamSynchronizeRequest wait = VGPU__CU_STREAM_SYNCHRONIZE_REQUEST__INIT;
 	Vgpu__CuModuleUnloadRequest unload = VGPU__CU_MODULE_UNLOAD_REQUEST__INIT;
-	struct vgpu_launch_dims dims = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+	struct vgpu_launch_dims dims = { .axis = { { 1, 32 }, { 1, 1 }, { 1, 1 } } };
 	uint8_t params[FAKE_PARAM_SIZE] = {};
 
 	add_module();
@@ -205,8 +205,8 @@ static void add_node(
 /* One of each kind: 0 a kernel, 1 a fill, 2 a copy, 3 the record of an event. */
 static void add_nodes(void)
 {
-	const struct vgpu_launch_dims dims = { .grid = { 1, 1, 1 },
-		.block = { 32, 1, 1 } };
+	const struct vgpu_launch_dims dims = { .axis = { { 1, 32 }, { 1, 1 },
+						       { 1, 1 } } };
 	const CUDA_MEMSET_NODE_PARAMS fill = {
 		.dst = memory(),
 		.elementSize = 4,

@@ -16,9 +16,12 @@
 #include "test.h"
 #include "vgpu/frame.h"
 #include "vgpu/g-calls.h"
+#include "vgpu/g-driver.pb-c.h"
+#include "vgpu/launch.h"
 #include "vgpu/message.h"
 #include "vgpu/pack.h"
 #include "vgpu/ring-layout.h"
+#include "vgpu/unpack.h"
 
 #define REPEATED 3
 
@@ -254,17 +257,12 @@ static size_t check_same_pack(const ProtobufCMessage *message, uint8_t *packed)
 	return size;
 }
 
-/* What both make of these bytes: nothing, or what packs to the same again. */
-static void check_same_unpack(
-	const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t size)
+static void check_same_message(const ProtobufCMessageDescriptor *type,
+	const ProtobufCMessage *message, const ProtobufCMessage *expected)
 {
 	_Alignas(16) uint8_t theirs[8192], ours[8192];
-	ProtobufCMessage *expected, *message;
 	size_t packed;
 
-	arena.used = 0;
-	expected = protobuf_c_message_unpack(type, &arena_allocator, size, data);
-	message = vgpu_message_unpack(type, &arena_allocator, size, data);
 	check_eq(!message, !expected);
 	if (!expected)
 		return;
@@ -278,23 +276,39 @@ static void check_same_unpack(
 	check(!memcmp(ours, theirs, packed));
 }
 
+/* What all make of these bytes: nothing, or what packs to the same again. */
+static void check_same_unpack(const ProtobufCMessageDescriptor *type,
+	const struct vgpu_unpacker *unpacker, const uint8_t *data, size_t size)
+{
+	ProtobufCMessage *expected;
+
+	arena.used = 0;
+	expected = protobuf_c_message_unpack(type, &arena_allocator, size, data);
+	check_same_message(type, vgpu_message_unpack(type, &arena_allocator, size, data),
+		expected);
+	check_same_message(type,
+		vgpu_unpack(unpacker, type, &arena_allocator, size, data), expected);
+}
+
 /* Zeroes, small and large numbers, negative ones. */
 static const uint64_t bases[] = { 0, 1, 100, 1000, 1ull << 31, UINT64_MAX - 200 };
 
 #define N_BASES (sizeof(bases) / sizeof(bases[0]))
 
-static void check_alike(const ProtobufCMessageDescriptor *type)
+static void check_alike(
+	const ProtobufCMessageDescriptor *type, const struct vgpu_unpacker *unpacker)
 {
 	_Alignas(16) uint8_t packed[4096];
 	ProtobufCMessage *message = calloc(1, type->sizeof_message);
 
 	protobuf_c_message_init(type, message);
 	check_eq(check_same_pack(message, packed), 0);
-	check_same_unpack(type, packed, 0);
+	check_same_unpack(type, unpacker, packed, 0);
 	free(message);
 	for (size_t i = 0; i < N_BASES; i++) {
 		message = fill(type, bases[i]);
-		check_same_unpack(type, packed, check_same_pack(message, packed));
+		check_same_unpack(
+			type, unpacker, packed, check_same_pack(message, packed));
 		free(message);
 	}
 }
@@ -302,12 +316,14 @@ static void check_alike(const ProtobufCMessageDescriptor *type)
 TEST(our_bytes_are_those_of_protobuf_c_for_every_message)
 {
 	for (size_t i = 0; i < n_message_pairs; i++) {
-		check_alike(message_pairs[i].request);
-		check_alike(message_pairs[i].reply);
+		check_alike(message_pairs[i].request,
+			&vgpu_request_unpacker[message_pairs[i].call]);
+		check_alike(message_pairs[i].reply,
+			&vgpu_reply_unpacker[message_pairs[i].call]);
 	}
 }
 
-static void check_packer(
+static void check_packed(
 	const struct vgpu_packer *packer, const ProtobufCMessage *message)
 {
 	_Alignas(16) uint8_t expected[4096], ours[4096] = {};
@@ -318,36 +334,85 @@ static void check_packer(
 	check(!memcmp(ours, expected, size));
 }
 
+/* Returns: whether there is one. */
+static bool check_packer(
+	const struct vgpu_packer *packer, const ProtobufCMessageDescriptor *type)
+{
+	ProtobufCMessage *message;
+
+	if (!packer->type)
+		return false;
+	check(packer->type == type);
+	message = calloc(1, type->sizeof_message);
+	protobuf_c_message_init(type, message);
+	check_packed(packer, message);
+	free(message);
+	for (size_t k = 0; k < N_BASES; k++) {
+		message = fill(type, bases[k]);
+		check_packed(packer, message);
+		free(message);
+	}
+	return true;
+}
+
 TEST(generated_packers_write_the_bytes_of_protobuf_c)
 {
-	unsigned int n = 0;
+	unsigned int n_requests = 0, n_replies = 0;
 
 	for (size_t i = 0; i < n_message_pairs; i++) {
-		const ProtobufCMessageDescriptor *type = message_pairs[i].request;
-		const struct vgpu_packer *packer =
-			&vgpu_call_packer[message_pairs[i].call];
-		ProtobufCMessage *message;
-
-		if (!packer->pack)
-			continue;
-		n++;
-		message = calloc(1, type->sizeof_message);
-		protobuf_c_message_init(type, message);
-		check_packer(packer, message);
-		free(message);
-		for (size_t k = 0; k < N_BASES; k++) {
-			message = fill(type, bases[k]);
-			check_packer(packer, message);
-			free(message);
-		}
+		n_requests += check_packer(&vgpu_request_packer[message_pairs[i].call],
+			message_pairs[i].request);
+		n_replies += check_packer(&vgpu_reply_packer[message_pairs[i].call],
+			message_pairs[i].reply);
 	}
-	check(n > 100);
-	check(vgpu_call_packer[VGPU_CALL_cuLaunchKernel].pack);
+	check(n_requests > 100);
+	check(n_replies > 100);
+	check(vgpu_request_packer[VGPU_CALL_cuLaunchKernel].type);
+	check(vgpu_request_unpacker[VGPU_CALL_cuLaunchKernel].type);
+}
+
+/* What the generated ones read, they read by themselves: else they would be of no use,
+ * and the fallback would hide it. */
+TEST(generated_unpackers_leave_nothing_that_was_packed_to_others)
+{
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		const struct vgpu_unpacker *unpacker =
+			&vgpu_request_unpacker[message_pairs[i].call];
+		_Alignas(16) uint8_t packed[4096];
+		ProtobufCMessage *message;
+		size_t size;
+
+		if (!unpacker->type)
+			continue;
+		check(unpacker->type == message_pairs[i].request);
+		arena.used = 0;
+		message = fill(unpacker->type, UINT64_MAX - 200);
+		size = protobuf_c_message_pack(message, packed);
+		check(unpacker->unpack(&arena_allocator, size, packed));
+		free(message);
+	}
+}
+
+TEST(a_launch_of_nine_pointers_takes_two_cache_lines)
+{
+	Vgpu__CuLaunchKernelRequest request = VGPU__CU_LAUNCH_KERNEL_REQUEST__INIT;
+	struct vgpu_launch_dims dims = { .axis = { { 9, 128 }, { 1, 1 }, { 1, 1 } } };
+
+	request.f = UINT64_MAX;
+	request.h_stream = UINT64_MAX;
+	request.dims = (ProtobufCBinaryData){
+		vgpu_launch_dims_size(&dims), (uint8_t *)&dims
+	};
+	request.params = (ProtobufCBinaryData){ 9 * sizeof(uint64_t), bytes };
+	check_eq(vgpu_frame_padded(
+			 (uint32_t)(sizeof(struct vgpu_frame) +
+				    protobuf_c_message_get_packed_size(&request.base))),
+		2 * VGPU_CACHE_LINE);
 }
 
 /* Every end too early, every byte replaced; sanitizers see what is read beyond. */
-static void check_damaged(
-	const ProtobufCMessageDescriptor *type, const uint8_t *packed, size_t size)
+static void check_damaged(const ProtobufCMessageDescriptor *type,
+	const struct vgpu_unpacker *unpacker, const uint8_t *packed, size_t size)
 {
 	static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
 
@@ -355,28 +420,35 @@ static void check_damaged(
 		uint8_t *copy = malloc(i ? i : 1);
 
 		memcpy(copy, packed, i);
-		check_same_unpack(type, copy, i);
+		check_same_unpack(type, unpacker, copy, i);
 		free(copy);
 		copy = malloc(size);
 		for (size_t k = 0; k < sizeof(values); k++) {
 			memcpy(copy, packed, size);
 			copy[i] = values[k];
-			check_same_unpack(type, copy, size);
+			check_same_unpack(type, unpacker, copy, size);
 		}
 		free(copy);
 	}
 }
 
-TEST(damaged_requests_are_judged_as_protobuf_c_judges_them)
+static void check_all_damaged(
+	const ProtobufCMessageDescriptor *type, const struct vgpu_unpacker *unpacker)
 {
 	_Alignas(16) uint8_t packed[4096];
+	ProtobufCMessage *message = fill(type, 1000);
 
+	check_damaged(type, unpacker, packed, protobuf_c_message_pack(message, packed));
+	free(message);
+}
+
+TEST(damaged_messages_are_judged_as_protobuf_c_judges_them)
+{
 	for (size_t i = 0; i < n_message_pairs; i++) {
-		const ProtobufCMessageDescriptor *type = message_pairs[i].request;
-		ProtobufCMessage *message = fill(type, 1000);
-
-		check_damaged(type, packed, protobuf_c_message_pack(message, packed));
-		free(message);
+		check_all_damaged(message_pairs[i].request,
+			&vgpu_request_unpacker[message_pairs[i].call]);
+		check_all_damaged(message_pairs[i].reply,
+			&vgpu_reply_unpacker[message_pairs[i].call]);
 	}
 }
 
@@ -391,7 +463,8 @@ TEST(fields_in_another_order_are_read_as_protobuf_c_reads_them)
 		size_t size = protobuf_c_message_pack(one, packed);
 
 		size += protobuf_c_message_pack(two, packed + size);
-		check_same_unpack(type, packed, size);
+		check_same_unpack(type, &vgpu_request_unpacker[message_pairs[i].call],
+			packed, size);
 		free(one);
 		free(two);
 	}

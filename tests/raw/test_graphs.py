@@ -163,7 +163,7 @@ def test_memory_of_nodes_is_the_guests_own(host, api):
 def test_parameters_of_kernels_have_their_size(host, api):
     channel = opened(api, host)
     graph, p, function = make_graph(channel), allocate(channel, 64), load_kernel(channel)
-    dims = struct.pack("<8I", 1, 1, 1, 1, 1, 1, 0, 0)
+    dims = struct.pack("<8I", 0, 0, 1, 1, 1, 1, 1, 1)
     params = struct.pack("<QI", p, 7)
     for block in (b"", params[:-1], params + b"\0", bytes(32764)):
         refused(add(channel, graph, KERNEL, function=function, detail=dims, params=block)[0],

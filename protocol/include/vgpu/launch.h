@@ -3,17 +3,26 @@
 
 /*
  * Launch dimensions as they travel: one fixed-layout field instead of seven, because
- * the cost of a message follows the number of its fields.
+ * the cost of a message follows the number of its fields. With a launch the axes behind
+ * the last one that is used may be left out: most launches with up to nine pointers then
+ * take two cache lines of the ring.
  */
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+struct vgpu_launch_axis {
+	uint32_t grid;
+	uint32_t block;
+};
 
 struct vgpu_launch_dims {
-	uint32_t grid[3];
-	uint32_t block[3];
 	uint32_t shared_bytes;
 	uint32_t flags; /* VGPU_LAUNCH_* */
+	struct vgpu_launch_axis axis[3];
 };
 
 enum {
@@ -22,6 +31,33 @@ enum {
 };
 
 static_assert(sizeof(struct vgpu_launch_dims) == 32, "fixed size");
+
+static inline bool vgpu_launch_axis_is_used(const struct vgpu_launch_axis *axis)
+{
+	return axis->grid != 1 || axis->block != 1;
+}
+
+/* Returns: how many bytes of it have to travel. */
+static inline size_t vgpu_launch_dims_size(const struct vgpu_launch_dims *dims)
+{
+	if (vgpu_launch_axis_is_used(&dims->axis[2]))
+		return sizeof(*dims);
+	return vgpu_launch_axis_is_used(&dims->axis[1])
+		       ? offsetof(struct vgpu_launch_dims, axis[2])
+		       : offsetof(struct vgpu_launch_dims, axis[1]);
+}
+
+/* Returns: false for a size that no dimensions have. */
+static inline bool vgpu_launch_dims_read(
+	struct vgpu_launch_dims *dims, const void *data, size_t size)
+{
+	if (size > sizeof(*dims) || size < offsetof(struct vgpu_launch_dims, axis[1]) ||
+		size % sizeof(struct vgpu_launch_axis))
+		return false;
+	dims->axis[1] = dims->axis[2] = (struct vgpu_launch_axis){ 1, 1 };
+	memcpy(dims, data, size);
+	return true;
+}
 
 /* Largest parameter block of a kernel (CUDA C Programming Guide, "__global__ function
  * parameters": 32 764 bytes from compute capability 7.0). */

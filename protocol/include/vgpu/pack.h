@@ -65,12 +65,15 @@ static inline uint8_t *vgpu_put_bytes(
 	return out + bytes->len;
 }
 
-/* Generated for each request whose packing reads no memory of the program, by call id. */
+/* Generated for messages of numbers and bytes, by call id; for requests only where
+ * packing reads no memory of the program. */
 struct vgpu_packer {
-	/* Returns: room that the packed message surely fits. NULL: there is no packer. */
+	const ProtobufCMessageDescriptor *type; /* NULL: there is no packer */
+	/* Returns: room that the packed message surely fits. */
 	size_t (*bound)(const ProtobufCMessage *message);
 	/* As vgpu_message_pack(). */
 	size_t (*pack)(const ProtobufCMessage *message, uint8_t *out);
 };
 
-extern const struct vgpu_packer vgpu_call_packer[];
+extern const struct vgpu_packer vgpu_request_packer[];
+extern const struct vgpu_packer vgpu_reply_packer[];
