@@ -36,6 +36,10 @@
 #include "stream.h"
 #include "wait.h"
 
+/* A step of a call without a reply, of which there are many: none is a call of a
+ * function. */
+#define STEP static inline __attribute__((__always_inline__))
+
 static struct {
 	struct shim_lock lock;
 	struct vgpu_ring_producer producer;
@@ -91,7 +95,7 @@ static __attribute__((__noinline__)) void wake_host(void)
 }
 
 /* Fills the frame reserved and publishes it. */
-static void put(struct vgpu_frame *frame, const struct shim_thread *thread, uint16_t id,
+STEP void put(struct vgpu_frame *frame, const struct shim_thread *thread, uint16_t id,
 	uint16_t flags, const ProtobufCMessage *message, size_t packed)
 {
 	uint32_t size;
@@ -119,7 +123,7 @@ static void put(struct vgpu_frame *frame, const struct shim_thread *thread, uint
  *
  * Return: false where the host is gone.
  */
-static bool submit(struct shim_thread *thread, uint16_t id, uint16_t flags,
+STEP bool submit_here(struct shim_thread *thread, uint16_t id, uint16_t flags,
 	const ProtobufCMessage *message, struct shim_stream *stream)
 {
 	struct vgpu_frame *frame;
@@ -156,19 +160,31 @@ static bool submit(struct shim_thread *thread, uint16_t id, uint16_t flags,
 	return frame;
 }
 
-/* Lets the worker know what is current in this thread, if it does not know yet. */
-static bool submit_context(struct shim_thread *thread)
+static __attribute__((__noinline__)) bool submit(struct shim_thread *thread, uint16_t id,
+	uint16_t flags, const ProtobufCMessage *message, struct shim_stream *stream)
+{
+	return submit_here(thread, id, flags, message, stream);
+}
+
+static __attribute__((__noinline__)) bool send_context(
+	struct shim_thread *thread, uint64_t handle)
 {
 	Vgpu__VgpuLaneContextRequest request = VGPU__VGPU_LANE_CONTEXT_REQUEST__INIT;
-	uint64_t handle = shim_context_handle(shim_thread_context(thread));
 
-	if (__builtin_expect(handle == thread->lane_context, 1))
-		return true;
 	request.context = handle;
 	if (!submit(thread, VGPU_CALL_vgpuLaneContext, 0, &request.base, NULL))
 		return false;
 	thread->lane_context = handle;
 	return true;
+}
+
+/* Lets the worker know what is current in this thread, if it does not know yet. */
+STEP bool submit_context(struct shim_thread *thread)
+{
+	uint64_t handle = shim_context_handle(shim_thread_context(thread));
+
+	return __builtin_expect(handle == thread->lane_context, 1) ||
+	       send_context(thread, handle);
 }
 
 /* A driver that lets text out in calls that wait has to be called, fault or none. */
@@ -182,7 +198,7 @@ static bool ends_by_fault(struct shim_thread *thread, uint16_t id)
 }
 
 /* What every call checks before anything else. */
-static CUresult begin(uint16_t id, struct shim_thread **threadp)
+STEP CUresult begin(uint16_t id, struct shim_thread **threadp)
 {
 	struct shim_thread *thread;
 	CUresult fault;
@@ -220,8 +236,8 @@ static CUresult receive(struct shim_thread *thread, const struct shim_call *call
 	struct vgpu_reply_slot *slot = shim_channel_slot(&shim_channel, thread->lane);
 	const struct reply_head *reply;
 
-	if (!shim_wait_reply(&shim_channel, &thread->pace, slot, thread->sequence,
-		    call->parks))
+	if (!shim_wait_reply(
+		    &shim_channel, &thread->pace, slot, thread->sequence, call->parks))
 		return SHIM_ERROR_HOST_GONE;
 	shim_thread_reset_arena(thread);
 	*reasonp = slot->reason;
@@ -237,9 +253,10 @@ static CUresult receive(struct shim_thread *thread, const struct shim_call *call
 	return (CUresult)reply->result;
 }
 
-static CUresult exchange(struct shim_thread *thread, const struct shim_call *call,
-	const ProtobufCMessage *request, const ProtobufCMessageDescriptor *reply_type,
-	const ProtobufCMessage **replyp, struct shim_stream *stream)
+static __attribute__((__noinline__)) CUresult exchange(struct shim_thread *thread,
+	const struct shim_call *call, const ProtobufCMessage *request,
+	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp,
+	struct shim_stream *stream)
 {
 	int cancel_state;
 	CUresult result = SHIM_ERROR_HOST_GONE;
@@ -297,7 +314,7 @@ CUresult shim_call_async(
 		shim_capture_is_live())
 		return exchange(thread, call, request, &vgpu__any_reply__descriptor, NULL,
 			stream);
-	return submit_context(thread) && submit(thread, call->id, 0, request, stream)
+	return submit_context(thread) && submit_here(thread, call->id, 0, request, stream)
 		       ? CUDA_SUCCESS
 		       : SHIM_ERROR_HOST_GONE;
 }

@@ -23,18 +23,19 @@ SHIM_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX,
 	unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
 	CUstream hStream, void **kernelParams, void **extra)
 {
-	const struct shim_launch launch = {
+	struct shim_launch launch = {
 		.function = f,
 		.dims = {
-			.axis = { { gridDimX, blockDimX }, { gridDimY, blockDimY },
-				{ gridDimZ, blockDimZ } },
-			.shared_bytes = sharedMemBytes,
+			.axis = { vgpu_launch_axis_make(gridDimX, blockDimX),
+				vgpu_launch_axis_make(gridDimY, blockDimY),
+				vgpu_launch_axis_make(gridDimZ, blockDimZ) },
 		},
 		.stream = hStream,
 		.params = kernelParams,
 		.extra = extra,
 	};
 
+	vgpu_launch_dims_begin(&launch.dims, sharedMemBytes, 0);
 	return shim_launch(&launch);
 }
 

@@ -26,7 +26,7 @@
 #define PARAMS_MAX VGPU_LAUNCH_PARAMS_MAX
 
 static struct shim_lock functions_lock;
-static struct shim_table functions, kernels;
+struct shim_table shim_functions, shim_kernels;
 
 /* Part of every shape: growing makes all that is remembered worthless. */
 static uint64_t shapes_epoch = 1;
@@ -130,19 +130,16 @@ static CUresult load(
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_function_get(CUfunction handle, struct shim_function **functionp)
+CUresult shim_function_load(CUfunction handle, struct shim_function **functionp)
 {
-	uint64_t number = (uint64_t)(uintptr_t)handle;
-	uint8_t kind = vgpu_handle_kind(number);
-	struct shim_table *table;
-
-	if (kind != VGPU_HANDLE_FUNCTION && kind != VGPU_HANDLE_KERNEL)
+	switch (vgpu_handle_kind((uint64_t)(uintptr_t)handle)) {
+	case VGPU_HANDLE_FUNCTION:
+		return load(handle, &shim_functions, functionp);
+	case VGPU_HANDLE_KERNEL:
+		return load(handle, &shim_kernels, functionp);
+	default:
 		return CUDA_ERROR_INVALID_HANDLE;
-	table = kind == VGPU_HANDLE_FUNCTION ? &functions : &kernels;
-	*functionp = shim_table_get(table, vgpu_handle_index(number));
-	if (__builtin_expect(*functionp && (*functionp)->handle == handle, 1))
-		return CUDA_SUCCESS;
-	return load(handle, table, functionp);
+	}
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)

@@ -12,6 +12,8 @@
 #include "vgpu/cuda.h"
 #include "vgpu/launch.h"
 
+#include "table.h"
+
 struct shim_context;
 struct shim_launch;
 struct shim_old_launch;
@@ -21,7 +23,7 @@ struct shim_old_launch;
 
 struct shim_function {
 	CUfunction handle;
-	char *name; /* once asked for */
+	char *name;			    /* once asked for */
 	struct shim_old_launch *old_launch; /* of entry-launch-old.c, once used */
 
 	/* Constant once made. */
@@ -37,8 +39,27 @@ struct shim_function {
 	uint32_t n_shapes;
 };
 
+/* By the index of their handles. */
+extern struct shim_table shim_functions, shim_kernels;
+
+/* Asks the host what the following did not find. Called by that alone. */
+CUresult shim_function_load(CUfunction handle, struct shim_function **functionp);
+
 /* Finds what is known of a function or kernel, asking the host the first time. */
-CUresult shim_function_get(CUfunction handle, struct shim_function **functionp);
+static inline CUresult shim_function_get(
+	CUfunction handle, struct shim_function **functionp)
+{
+	uint64_t number = (uint64_t)(uintptr_t)handle;
+	const struct shim_table *table = vgpu_handle_kind(number) == VGPU_HANDLE_KERNEL
+						 ? &shim_kernels
+						 : &shim_functions;
+
+	*functionp = shim_table_get(table, vgpu_handle_index(number));
+	/* The handle tells its kind. */
+	if (__builtin_expect(*functionp && (*functionp)->handle == handle, 1))
+		return CUDA_SUCCESS;
+	return shim_function_load(handle, functionp);
+}
 
 /*
  * The first launch of each shape is answered by the driver: block, shared memory, flags,

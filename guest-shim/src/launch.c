@@ -59,7 +59,7 @@ static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 		memcpy(to, from, size);
 }
 
-static void gather_words(uint8_t *block, void *const *params, uint32_t n)
+static inline void gather_words(uint8_t *block, void *const *params, uint32_t n)
 {
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < n; i++, block += sizeof(uint64_t))
@@ -164,7 +164,10 @@ CUresult shim_launch(const struct shim_launch *launch)
 	result = shim_function_get(launch->function, &function);
 	if (result != CUDA_SUCCESS)
 		return shim_runtime_function_result(launch->function, result);
-	result = shim_launch_gather(launch, function, thread->params);
+	if (function->is_words && launch->params && !launch->extra)
+		gather_words(thread->params, launch->params, function->n_params);
+	else
+		result = shim_launch_gather(launch, function, thread->params);
 	if (result != CUDA_SUCCESS)
 		return result;
 

@@ -115,7 +115,7 @@ static CUresult bind_default(struct shim_context *context, struct shim_stream *s
 	return result;
 }
 
-static CUresult find(
+static __attribute__((__noinline__)) CUresult find_default(
 	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp)
 {
 	struct shim_context *context = shim_thread_context(thread);
@@ -124,11 +124,15 @@ static CUresult find(
 		*streamp = &context->default_stream;
 		return bind_default(context, *streamp);
 	}
-	if (handle == CU_STREAM_PER_THREAD) {
-		*streamp = find_per_thread(thread, context);
-		return *streamp ? bind_default(context, *streamp)
-				: CUDA_ERROR_OUT_OF_MEMORY;
-	}
+	*streamp = find_per_thread(thread, context);
+	return *streamp ? bind_default(context, *streamp) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static inline CUresult find(
+	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp)
+{
+	if (is_default(handle) || handle == CU_STREAM_PER_THREAD)
+		return find_default(thread, handle, streamp);
 	*streamp = find_created(handle);
 	return *streamp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -163,8 +167,8 @@ static bool is_told_by_itself(const struct shim_stream *stream)
 {
 	return shim_words_answer() &&
 	       (!is_default(stream->handle) ||
-		       !__atomic_load_n(&stream->context->has_blocking_streams,
-			       __ATOMIC_RELAXED));
+		       !__atomic_load_n(
+			       &stream->context->has_blocking_streams, __ATOMIC_RELAXED));
 }
 
 /* Whether memory tells that nothing is left to wait for. */

@@ -200,8 +200,8 @@ static CUresult translate_attribute(struct call *call, CUlaunchAttribute *attrib
 	}
 	if (!event)
 		return CUDA_SUCCESS;
-	result = object_get(call, VGPU_HANDLE_EVENT, (uint64_t)(uintptr_t)*event, false,
-		&found);
+	result = object_get(
+		call, VGPU_HANDLE_EVENT, (uint64_t)(uintptr_t)*event, false, &found);
 	if (result == CUDA_SUCCESS)
 		*event = found;
 	return result;

@@ -205,8 +205,8 @@ static void add_node(
 /* One of each kind: 0 a kernel, 1 a fill, 2 a copy, 3 the record of an event. */
 static void add_nodes(void)
 {
-	const struct vgpu_launch_dims dims = { .axis = { { 1, 32 }, { 1, 1 },
-						       { 1, 1 } } };
+	const struct vgpu_launch_dims dims = { .axis = {
+						       { 1, 32 }, { 1, 1 }, { 1, 1 } } };
 	const CUDA_MEMSET_NODE_PARAMS fill = {
 		.dst = memory(),
 		.elementSize = 4,

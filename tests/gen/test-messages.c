@@ -284,8 +284,8 @@ static void check_same_unpack(const ProtobufCMessageDescriptor *type,
 
 	arena.used = 0;
 	expected = protobuf_c_message_unpack(type, &arena_allocator, size, data);
-	check_same_message(type, vgpu_message_unpack(type, &arena_allocator, size, data),
-		expected);
+	check_same_message(
+		type, vgpu_message_unpack(type, &arena_allocator, size, data), expected);
 	check_same_message(type,
 		vgpu_unpack(unpacker, type, &arena_allocator, size, data), expected);
 }
@@ -400,9 +400,8 @@ TEST(a_launch_of_nine_pointers_takes_two_cache_lines)
 
 	request.f = UINT64_MAX;
 	request.h_stream = UINT64_MAX;
-	request.dims = (ProtobufCBinaryData){
-		vgpu_launch_dims_size(&dims), (uint8_t *)&dims
-	};
+	request.dims =
+		(ProtobufCBinaryData){ vgpu_launch_dims_size(&dims), (uint8_t *)&dims };
 	request.params = (ProtobufCBinaryData){ 9 * sizeof(uint64_t), bytes };
 	check_eq(vgpu_frame_padded(
 			 (uint32_t)(sizeof(struct vgpu_frame) +

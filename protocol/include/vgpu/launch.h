@@ -32,6 +32,28 @@ enum {
 
 static_assert(sizeof(struct vgpu_launch_dims) == 32, "fixed size");
 
+/* Written as one word, since it is about to be read as one, see vgpu_copy_words(). */
+static inline struct vgpu_launch_axis vgpu_launch_axis_make(uint32_t grid, uint32_t block)
+{
+	const uint64_t word = (uint64_t)block << 32 | grid;
+	struct vgpu_launch_axis axis;
+
+	static_assert(sizeof(axis) == sizeof(word), "one word");
+	memcpy(&axis, &word, sizeof(axis));
+	return axis;
+}
+
+/* The same for what stands in front of the axes. */
+static inline void vgpu_launch_dims_begin(
+	struct vgpu_launch_dims *dims, uint32_t shared_bytes, uint32_t flags)
+{
+	const uint64_t word = (uint64_t)flags << 32 | shared_bytes;
+
+	static_assert(
+		offsetof(struct vgpu_launch_dims, axis) == sizeof(word), "one word");
+	memcpy(dims, &word, sizeof(word));
+}
+
 static inline bool vgpu_launch_axis_is_used(const struct vgpu_launch_axis *axis)
 {
 	return axis->grid != 1 || axis->block != 1;
