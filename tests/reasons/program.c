@@ -7,15 +7,14 @@
  *	program fork			cuInit in a child of a process that uses CUDA
  *	program load FILE [LOG]		cuModuleLoad, or with a log of the compiler
  *	program library FILE		cuLibraryLoadFromFile
- *	program function FILE NAME...	cuModuleGetFunction for each; the last one's code
- *	program launch FILE NAME	cuLaunchKernel of a kernel of a library
- *	program clusters FILE NAME	cuLaunchKernelEx of clusters of two blocks
- *	program updatable FILE NAME	the same of a node that the device may update
- *	program modules FILE		the same module until one is refused
- *	program link FILE...		cuLinkAddFile, cuLinkComplete
- *	program alloc BYTES		cuMemAlloc until one is refused
- *	program streams			cuStreamCreate until one is refused
- *	program pinned BYTES		cuMemAllocHost until one is refused
+ *	program function FILE NAME...	cuModuleGetFunction for each, then the last one
+ *runs program launch FILE NAME	cuLaunchKernel of a kernel of a library program clusters
+ *FILE NAME	cuLaunchKernelEx of clusters of two blocks program updatable FILE NAME
+ *the same of a node that the device may update program modules FILE		the same
+ *module until one is refused program link FILE...		cuLinkAddFile,
+ *cuLinkComplete program alloc BYTES		cuMemAlloc until one is refused program
+ *streams			cuStreamCreate until one is refused program pinned BYTES
+ *cuMemAllocHost until one is refused
  *	program option FILE		cuModuleLoadDataEx with an option that points
  *	program crowded FILE		cuModuleLoad when pinned memory has taken all
  *	program refused			a call that is not remoted
@@ -120,7 +119,9 @@ static CUresult find_functions(void)
 
 	for (int i = 1; words[i]; i++)
 		result = cuModuleGetFunction(&function, module, words[i]);
-	return result;
+	return result == CUDA_SUCCESS
+		       ? cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL)
+		       : result;
 }
 
 static CUresult launch(void)

@@ -434,6 +434,25 @@ def test_instruction(expected):
             assert "kernel k: k, line 6: instruction createpolicy." in result.err, result.err
 
 
+@row("launching")
+def test_launching(expected):
+    text = PTX + (".extern .func (.param .b32 r) __cuda_syscall_cnpv2GetLastError();\n"
+                  ".visible .entry k() { { .param .b32 r;\n"
+                  "call (r), __cuda_syscall_cnpv2GetLastError, (); }\nret; }\n")
+    with host() as found, files(ptx=text) as paths:
+        run(found.socket, "function", paths["ptx"], "k").check(expected)
+
+
+@row("large")
+def test_large(expected):
+    text = PTX + ".visible .entry k(.param .u64 p) {\n.reg .b32 %r<5000>;\n.reg .b64 %d;\n"
+    text += "ld.param.u64 %d, [p];\n"
+    text += "".join(f"ld.global.u32 %r{i}, [%d];\n" for i in range(5000))
+    text += "".join(f"st.global.u32 [%d], %r{i};\n" for i in range(5000)) + "ret; }\n"
+    with host() as found, files(ptx=text) as paths:
+        run(found.socket, "launch", paths["ptx"], "k").check(expected)
+
+
 @row("clusters")
 def test_clusters(expected):
     with host() as found, files(ptx=PTX + ".visible .entry k() { ret; }\n") as paths:

@@ -380,3 +380,91 @@ TEST(an_argument_is_as_large_as_the_function_says)
 
 	check_eq(rig_lookup(ptx, "k", &message), SOFTGPU_ERROR_NOT_SUPPORTED);
 }
+
+/*
+ * Functions that cannot be run, beside those that can. @_name is called through a pointer
+ * by threads above 31.
+ */
+#define OTHERWISE(_name)                                                                 \
+	HEADER ".extern .func (.param .b32 r) nowhere(.param .b32 n);\n"                 \
+	       ".func (.param .b32 r) plain(.param .b32 n) { .reg .b32 %r;\n"            \
+	       "ld.param.u32 %r, [n]; add.u32 %r, %r, 5; st.param.b32 [r], %r; ret; }\n" \
+	       ".func (.param .b32 r) broken(.param .b32 n) { .reg .b32 %r; .reg .pred " \
+	       "%p;\n"                                                                   \
+	       "ld.param.u32 %r, [n]; setp.eq.u32 %p, %r, 0; @%p bra OUT;\n"             \
+	       "{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r;\n"                 \
+	       "call.uni (q), nowhere, (a); ld.param.b32 %r, [q]; }\n"                   \
+	       "OUT: st.param.b32 [r], %r; ret; }\n"                                     \
+	       ".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n" \
+	       ".reg .pred %p; ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n"           \
+	       "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;\n"                  \
+	       "mov.u64 %rd3, plain; mov.u64 %rd4, " _name ";\n"                         \
+	       "setp.gt.u32 %p, %r1, 31; selp.b64 %rd3, %rd4, %rd3, %p;\n"               \
+	       "{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r1;\n"                \
+	       "P: .callprototype (.param .b32 _) _ (.param .b32 _);\n"                  \
+	       "call (q), %rd3, (a), P; ld.param.b32 %r4, [q]; }\n"                      \
+	       "st.global.u32 [%rd1], %r4; ret; }\n"
+
+TEST(what_no_pointer_leads_to_need_not_run)
+{
+	CLEAN_RIG rig = rig_new(OTHERWISE("plain"));
+	uint32_t *out = rig_alloc(rig, 64 * sizeof(*out));
+
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	for (uint32_t i = 0; i < 64; i++)
+		check_eq(out[i], i + 5);
+}
+
+TEST(a_call_of_what_cannot_be_run_ends_the_kernel_and_says_why)
+{
+	CLEAN_RIG rig = rig_new(OTHERWISE("broken"));
+	uint32_t *out = rig_alloc(rig, 64 * sizeof(*out));
+
+	rig_launch(rig, "k", 1, 32, &out, sizeof(out));
+	for (uint32_t i = 0; i < 32; i++)
+		check_eq(out[i], i + 5);
+	check_eq(rig_run(rig, "k", 1, 64, &out, sizeof(out)),
+		SOFTGPU_ERROR_ILLEGAL_INSTRUCTION);
+	check(strstr(rig->fault.text, "call of broken, which cannot be run"));
+	check(strstr(rig->fault.text, "calls nowhere, which is not defined"));
+}
+
+TEST(an_address_in_a_variable_may_be_called_by_another_kernel)
+{
+	static const char ptx[] = HEADER
+		".func (.param .b32 r) plain(.param .b32 n) { .reg .b32 %r;\n"
+		"ld.param.u32 %r, [n]; add.u32 %r, %r, 5; st.param.b32 [r], %r; ret; }\n"
+		".func (.param .b32 r) twice(.param .b32 n) { .reg .b32 %r;\n"
+		"ld.param.u32 %r, [n]; shl.b32 %r, %r, 1; st.param.b32 [r], %r; ret; }\n"
+		".global .align 8 .u64 table[2] = { plain, 0 };\n"
+		".visible .entry fill() { .reg .b64 %d; mov.u64 %d, twice;\n"
+		"st.global.u64 [table+8], %d; ret; }\n"
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1;\n"
+		"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;\n"
+		"mul.wide.u32 %rd2, %r2, 8; mov.u64 %rd3, table;\n"
+		"add.u64 %rd3, %rd3, %rd2; ld.global.u64 %rd3, [%rd3];\n"
+		"{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r1;\n"
+		"P: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+		"call (q), %rd3, (a), P; ld.param.b32 %r4, [q]; }\n"
+		"st.global.u32 [%rd1], %r4; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 64 * sizeof(*out));
+
+	rig_launch(rig, "fill", 1, 1, NULL, 0);
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	for (uint32_t i = 0; i < 64; i++)
+		check_eq(out[i], i & 1 ? 2 * i : i + 5);
+}
+
+TEST(kernels_that_launch_kernels_are_refused_by_name)
+{
+	static const char ptx[] = HEADER
+		".extern .func (.param .b32 r) __cuda_syscall_cnpv2GetLastError();\n"
+		".visible .entry k() { { .param .b32 q;\n"
+		"call.uni (q), __cuda_syscall_cnpv2GetLastError, (); } ret; }\n";
+	struct softgpu_message message = {};
+
+	check_eq(rig_lookup(ptx, "k", &message), SOFTGPU_ERROR_NOT_SUPPORTED);
+	check(strstr(message.text, "dynamic parallelism"));
+}

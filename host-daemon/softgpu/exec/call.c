@@ -214,6 +214,16 @@ HANDLER(RETURN)
 	return scatter(w, ip, mask, targets);
 }
 
+HANDLER(REFUSE)
+{
+	const struct softgpu_kernel *kernel = w->block->kernel;
+
+	if (!mask)
+		return ip + 1;
+	return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_INSTRUCTION,
+		(u32)__builtin_ctz(mask), 0, kernel->refusals[ip->off]);
+}
+
 HANDLER(FRAME)
 {
 	uint64_t *d = REG(uint64_t, ip->d);

@@ -105,7 +105,7 @@ struct code_call {
 	uint32_t subroutine;	  /* of CALL */
 	uint32_t first_candidate; /* of CALL_POINTER: subroutine + 1 by function */
 	uint32_t n_candidates;
-	uint32_t frame_end; /* of the caller, where the new frame begins */
+	uint32_t frame_end;  /* of the caller, where the new frame begins */
 	uint32_t first_move; /* arguments, then results */
 	uint32_t n_arguments;
 	uint32_t n_results;
@@ -143,4 +143,6 @@ struct softgpu_kernel {
 	struct code_move *moves;
 	uint32_t *candidates;
 	struct code_save *saves;
+	char **refusals; /* of REFUSE: the reasons */
+	uint32_t n_refusals;
 };

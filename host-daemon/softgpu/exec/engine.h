@@ -235,7 +235,7 @@ struct softgpu_fault {
 	uint32_t thread[3];
 	uint32_t line;	  /* in the PTX text */
 	uint64_t address; /* for 700, 716, 717 */
-	char text[160];	  /* a sentence for the log */
+	char text[512];	  /* a sentence for the log */
 };
 
 /* What softgpu_block_resume() did. */
@@ -299,6 +299,13 @@ int softgpu_program_kernel(struct softgpu_program *program, const char *name,
 
 /* Returns: whether PTX may call a function of that name without a definition. */
 bool softgpu_has_function(const char *name);
+
+/*
+ * Returns: whether NVIDIA's driver has a function of that name for kernels that launch
+ * others, on which the library that nvcc adds to relocatable programs relies. Here they
+ * may be named, and a kernel that calls one is refused.
+ */
+bool softgpu_is_device_runtime(const char *name);
 
 const struct softgpu_kernel_info *softgpu_kernel_info(
 	const struct softgpu_kernel *kernel);

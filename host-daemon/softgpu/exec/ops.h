@@ -392,7 +392,7 @@
 			"-w----") /* off: first of the kernel's targets, e: how many */  \
 		X(EXIT, "------") X(TRAP, "------") /* call.c; off: the call */          \
 		X(CALL, "------") X(CALL_POINTER, "-x----") X(RETURN, "------")          \
-		X(FRAME, "X-----")                                                       \
+		X(REFUSE, "------") X(FRAME, "X-----")                                   \
 			X(NOP, "------") X(NANOSLEEP, "------")                          \
 				X(BAR_SYNC, "-w----") /* a: barrier */                   \
 		X(BAR_SYNC_N, "-ww---")		      /* b: threads */                   \

@@ -6,7 +6,8 @@
  * nvcc puts into relocatable programs refers to functions that only NVIDIA's driver has.
  * So bodies are read from the entries on, and what their operands and the initialisers
  * of variables name must be defined, or be one of the functions that a device has by
- * itself.
+ * itself. Those that NVIDIA's driver has for kernels that launch others may be missing:
+ * a kernel that calls one is refused when it is launched, the others run.
  */
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ static int check_function(struct walk *walk, uint32_t index, const char *user)
 		index = ptx_module_find_function(module, name);
 	if (index != PTX_INDEX_NONE && module->functions[index].is_defined)
 		reach(walk, index);
-	else if (!softgpu_has_function(name))
+	else if (!softgpu_has_function(name) && !softgpu_is_device_runtime(name))
 		return fail(walk->error, name, user);
 	return 0;
 }
@@ -87,8 +88,8 @@ static int check_body(struct walk *walk, const struct ptx_function *function)
 
 		if (operand->kind == PTX_OPERAND_SYMBOL ||
 			operand->kind == PTX_OPERAND_ADDRESS_SYMBOL)
-			r = check_symbol(walk, operand->symbol, operand->index,
-				function->name);
+			r = check_symbol(
+				walk, operand->symbol, operand->index, function->name);
 	}
 	return r;
 }

@@ -11,12 +11,14 @@
  * There the callee is a *subroutine*: translated once for the kernel, with a frame of
  * its own wherever it is called. Its arguments are copied into the new frame, results
  * back; what the caller needs afterwards is saved, because the callee uses the same
- * slots (exec/call.c). All subroutines lie before the entry function's own code, so
+ * slots (exec/call.c). A pointer may lead to each function of its type of which the
+ * module takes the address. All subroutines lie before the entry function's own code, so
  * that lanes in a call run, and return, before those that wait behind the call.
  *
  * Functions of the runtime (printf() and its kind) are operations.
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,8 +91,8 @@ static uint32_t *places_of(
 }
 
 /* Arguments and results in a subroutine's frame: 16 bytes are enough for any type. */
-static uint32_t lay_out(const struct ptx_param *params, uint32_t n, uint32_t at,
-	uint32_t *places)
+static uint32_t lay_out(
+	const struct ptx_param *params, uint32_t n, uint32_t at, uint32_t *places)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (places)
@@ -182,8 +184,8 @@ static uint32_t subroutine_of(struct lowering *l, uint32_t function)
 	if (check_params(l, f->params, f->n_params) ||
 		check_params(l, f->returns, f->n_returns))
 		return 0;
-	if (lower_reserve(&l->subroutines, &l->subroutines_capacity,
-		    l->n_subroutines + 1, sizeof(*l->subroutines))) {
+	if (lower_reserve(&l->subroutines, &l->subroutines_capacity, l->n_subroutines + 1,
+		    sizeof(*l->subroutines))) {
 		lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
 		return 0;
 	}
@@ -194,8 +196,8 @@ static uint32_t subroutine_of(struct lowering *l, uint32_t function)
 
 static void add_move(struct lowering *l, uint32_t from, uint32_t to, uint32_t size)
 {
-	if (lower_reserve(&l->moves, &l->moves_capacity, l->n_moves + 1,
-		    sizeof(*l->moves)))
+	if (lower_reserve(
+		    &l->moves, &l->moves_capacity, l->n_moves + 1, sizeof(*l->moves)))
 		lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
 	else
 		l->moves[l->n_moves++] = (struct code_move){ from, to, size };
@@ -205,8 +207,7 @@ static void add_move(struct lowering *l, uint32_t from, uint32_t to, uint32_t si
 static int add_call(struct lowering *l, const struct ptx_param *params, uint32_t n_params,
 	const struct ptx_param *returns, uint32_t n_returns, struct code_call *call)
 {
-	_vgpu_cleanup_(vgpu_freep) uint32_t *from =
-		places_of(l, 2, params, n_params);
+	_vgpu_cleanup_(vgpu_freep) uint32_t *from = places_of(l, 2, params, n_params);
 	_vgpu_cleanup_(vgpu_freep) uint32_t *to =
 		from ? places_of(l, 0, returns, n_returns) : NULL;
 	uint32_t at = 0;
@@ -231,8 +232,8 @@ static int add_call(struct lowering *l, const struct ptx_param *params, uint32_t
 		at = lay_out(&returns[i], 1, at, NULL);
 		add_move(l, place, to[i], returns[i].size);
 	}
-	if (lower_reserve(&l->calls, &l->calls_capacity, l->n_calls + 1,
-		    sizeof(*l->calls)))
+	if (lower_reserve(
+		    &l->calls, &l->calls_capacity, l->n_calls + 1, sizeof(*l->calls)))
 		return lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
 	l->calls[l->n_calls++] = *call;
 	return l->error;
@@ -245,6 +246,8 @@ static int call_subroutine(struct lowering *l, uint32_t function)
 	int r = l->error;
 
 	if (!r)
+		l->subroutines[call.subroutine].is_called = true;
+	if (!r)
 		r = add_call(l, callee->params, callee->n_params, callee->returns,
 			callee->n_returns, &call);
 	if (!r)
@@ -254,8 +257,8 @@ static int call_subroutine(struct lowering *l, uint32_t function)
 	return r ? r : l->error;
 }
 
-/* Translates one: its frame holds arguments, results, and then its own variables. */
-static int translate_subroutine(struct lowering *l, uint32_t number)
+/* Translates a body: its frame holds arguments, results, and then its own variables. */
+static int translate_whole(struct lowering *l, uint32_t number)
 {
 	uint32_t function = l->subroutines[number].function, end;
 	const struct ptx_function *ptx = &l->module->functions[function];
@@ -290,10 +293,59 @@ static int translate_subroutine(struct lowering *l, uint32_t number)
 	l->guard = VALUE_TRUE;
 	store_returns(l, &frame);
 	emit(l, OP_RETURN, 0, 0, 0, 0);
-	l->subroutines[number].end_op = l->n_ops;
-	l->subroutines[number].end_value = l->n_values;
-	l->subroutines[number].frame_size = l->extent;
 	return l->error;
+}
+
+/* Where what cannot be translated is taken back to; values stay, and are not used. */
+struct place {
+	uint32_t n_ops, n_labels, n_tables;
+};
+
+/*
+ * In the place of a function that a pointer may lead to and that cannot be run: most
+ * kernels never call it, and those that do end there, with the reason.
+ */
+static int translate_refusal(
+	struct lowering *l, const char *name, const struct place *place)
+{
+	char text[sizeof(l->messagep->text) + 128], *reason;
+
+	snprintf(text, sizeof(text), "call of %.80s, which cannot be run: %s", name,
+		l->messagep->text);
+	l->error = 0;
+	l->messagep->text[0] = 0;
+	l->n_ops = place->n_ops;
+	l->n_labels = place->n_labels;
+	l->n_tables = place->n_tables;
+	reason = strdup(text);
+	if (!reason || lower_reserve(&l->refusals, &l->refusals_capacity,
+			       l->n_refusals + 1, sizeof(*l->refusals))) {
+		free(reason);
+		return lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
+	}
+	l->refusals[l->n_refusals++] = reason;
+	l->guard = VALUE_TRUE;
+	emit_imm(l, OP_REFUSE, 0, 0, 0, 0, l->n_refusals - 1);
+	emit(l, OP_RETURN, 0, 0, 0, 0);
+	return l->error;
+}
+
+static int translate_subroutine(struct lowering *l, uint32_t number)
+{
+	const struct place place = { l->n_ops, l->n_labels, l->n_tables };
+	uint32_t function = l->subroutines[number].function;
+	struct subroutine *done;
+	int r = translate_whole(l, number);
+
+	if (r && r != SOFTGPU_ERROR_OUT_OF_MEMORY && !l->subroutines[number].is_called)
+		r = translate_refusal(l, l->module->functions[function].name, &place);
+	if (r)
+		return r;
+	done = &l->subroutines[number];
+	done->end_op = l->n_ops;
+	done->end_value = l->n_values;
+	done->frame_size = l->extent;
+	return 0;
 }
 
 /* Puts what comes after the entry function's own @n operations before it. */
@@ -310,8 +362,7 @@ static int put_first(struct lowering *l, uint32_t n)
 	l->ops = ops;
 	l->ops_capacity = l->n_ops + 1;
 	for (uint32_t i = 0; i < l->n_labels; i++)
-		l->labels[i] = l->labels[i] < n ? l->labels[i] + rest
-						: l->labels[i] - n;
+		l->labels[i] = l->labels[i] < n ? l->labels[i] + rest : l->labels[i] - n;
 	for (uint32_t i = 0; i < l->n_subroutines; i++) {
 		l->subroutines[i].first_op -= n;
 		l->subroutines[i].end_op -= n;
@@ -418,6 +469,11 @@ bool softgpu_has_function(const char *name)
 	return find_runtime(name) != NULL;
 }
 
+bool softgpu_is_device_runtime(const char *name)
+{
+	return !strncmp(name, "__cuda_syscall_", 15) || !strncmp(name, "cnp", 3);
+}
+
 static bool fits_params(
 	const struct ptx_param *a, uint32_t n_a, const struct ptx_param *b, uint32_t n_b)
 {
@@ -444,7 +500,10 @@ static int add_candidates(
 	struct lowering *l, const struct ptx_prototype *proto, struct code_call *call)
 {
 	uint32_t first = l->n_candidates, n = l->module->n_functions;
+	const uint32_t *pointed = lower_pointed(l);
 
+	if (!pointed)
+		return lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
 	if ((uint64_t)first + n > CANDIDATES_MAX ||
 		lower_reserve(&l->candidates, &l->candidates_capacity, first + n + 1,
 			sizeof(*l->candidates)))
@@ -452,7 +511,9 @@ static int add_candidates(
 			"%.80s: too many calls through pointers", l->frame->ptx->name);
 	for (uint32_t i = 0; i < n && !l->error; i++)
 		l->candidates[first + i] =
-			is_candidate(l, proto, i) ? subroutine_of(l, i) + 1 : 0;
+			pointed[i] && is_candidate(l, proto, pointed[i] - 1)
+				? subroutine_of(l, pointed[i] - 1) + 1
+				: 0;
 	call->first_candidate = first;
 	call->n_candidates = n;
 	l->n_candidates += n;
@@ -496,8 +557,11 @@ int translate_call(struct lowering *l)
 		return call_runtime(l, runtime);
 	if (!function->is_defined)
 		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-			"%.80s, line %u: calls %.80s, which is not defined",
-			l->frame->ptx->name, l->instr->line, function->name);
+			"%.80s, line %u: calls %.80s, which %s", l->frame->ptx->name,
+			l->instr->line, function->name,
+			softgpu_is_device_runtime(function->name)
+				? "only a GPU's driver has (dynamic parallelism)"
+				: "is not defined");
 	if (l->subroutines_of[callee->index] || l->n_ops > INLINE_OPS_MAX ||
 		is_recursive(l, callee->index))
 		return call_subroutine(l, callee->index);

@@ -23,6 +23,9 @@ static void lowering_deinit(struct lowering *l)
 	free(l->calls);
 	free(l->moves);
 	free(l->candidates);
+	for (uint32_t i = 0; i < l->n_refusals; i++)
+		free(l->refusals[i]);
+	free(l->refusals);
 }
 
 /* Values with a meaning of their own: none, true, carry. */
@@ -33,8 +36,7 @@ static int lowering_init(struct lowering *l)
 	l->shared_variables =
 		calloc((size_t)l->module->n_variables + 1, sizeof(uint32_t));
 	l->shared_blocks = calloc((size_t)l->module->n_functions + 1, sizeof(uint32_t));
-	l->subroutines_of =
-		calloc((size_t)l->module->n_functions + 1, sizeof(uint32_t));
+	l->subroutines_of = calloc((size_t)l->module->n_functions + 1, sizeof(uint32_t));
 	if (!l->shared_variables || !l->shared_blocks || !l->subroutines_of)
 		return lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
 	new_value(l, CLASS_NONE, VALUE_FIXED);
@@ -114,6 +116,9 @@ struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel)
 	free(kernel->moves);
 	free(kernel->candidates);
 	free(kernel->saves);
+	for (uint32_t i = 0; i < kernel->n_refusals; i++)
+		free(kernel->refusals[i]);
+	free(kernel->refusals);
 	free(kernel);
 	return NULL;
 }
@@ -124,12 +129,13 @@ static void kernel_freep(struct softgpu_kernel **kernelp)
 }
 
 int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
-	uint32_t function, const uint64_t *addresses, const insn_fn *handlers,
-	struct softgpu_message *messagep)
+	uint32_t function, const uint64_t *addresses, uint32_t **pointedp,
+	const insn_fn *handlers, struct softgpu_message *messagep)
 {
 	__attribute__((__cleanup__(lowering_deinit))) struct lowering l = {
 		.module = module,
 		.addresses = addresses,
+		.pointedp = pointedp,
 		.messagep = messagep,
 	};
 	_vgpu_cleanup_(kernel_freep) struct softgpu_kernel *kernel =
@@ -163,6 +169,10 @@ int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
 		r = fill_info(kernel, &l, frame.ptx);
 	if (r)
 		return r;
+	kernel->refusals = l.refusals;
+	kernel->n_refusals = l.n_refusals;
+	l.refusals = NULL;
+	l.n_refusals = 0;
 	*kernelp = kernel;
 	kernel = NULL;
 	return 0;

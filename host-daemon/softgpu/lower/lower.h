@@ -8,6 +8,7 @@
  *			values, of which there may be any number (integer.c, real.c,
  *			memory.c, control.c and convert.c do the families)
  *	call.c		calls: written out in place, or of subroutines
+ *	pointed.c	functions that pointers may lead to
  *	liveness.c	from where to where each value is needed
  *	slots.c		values that are not needed together share a slot
  *	emit.c		checks each operation against its signature and writes the code
@@ -130,11 +131,13 @@ struct subroutine {
 	uint32_t first_op, end_op;
 	uint32_t first_value, end_value;
 	uint32_t frame_size;
+	bool is_called; /* by its name; else only through pointers */
 };
 
 struct lowering {
 	struct ptx_module *module;
 	const uint64_t *addresses; /* of the module's variables */
+	uint32_t **pointedp;	   /* by function: see lower_pointed() */
 	struct softgpu_message *messagep;
 
 	struct operation *ops;
@@ -169,6 +172,9 @@ struct lowering {
 	uint32_t *candidates;
 	uint32_t n_candidates;
 	uint32_t candidates_capacity;
+	char **refusals; /* why a function cannot be called */
+	uint32_t n_refusals;
+	uint32_t refusals_capacity;
 	uint32_t entry;		 /* operation at which the entry function begins */
 	uint32_t n_entry_values; /* those above belong to subroutines */
 	uint32_t extent;	 /* of the frame being translated, its calls included */
@@ -194,10 +200,13 @@ struct lowering {
 	uint32_t n_live_max; /* 32-bit registers */
 };
 
-/* Decodes one entry function. The caller frees the kernel by lower_kernel_free(). */
+/*
+ * Decodes one entry function. The caller frees the kernel by lower_kernel_free(), and
+ * *pointedp, which is NULL at first and kept for the module's other kernels.
+ */
 int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
-	uint32_t function, const uint64_t *addresses, const insn_fn *handlers,
-	struct softgpu_message *messagep);
+	uint32_t function, const uint64_t *addresses, uint32_t **pointedp,
+	const insn_fn *handlers, struct softgpu_message *messagep);
 struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel);
 
 /* build.c */
@@ -265,6 +274,12 @@ void store_returns(struct lowering *l, const struct frame *frame);
 uint32_t local_address(struct lowering *l, uint32_t place);
 int translate_call(struct lowering *l);
 int translate_subroutines(struct lowering *l);
+
+/*
+ * pointed.c: for each function whose address is taken anywhere in the module the number
+ * of the one that is defined under that name, + 1; else 0. Return: NULL: no memory.
+ */
+const uint32_t *lower_pointed(struct lowering *l);
 
 /* translate.c */
 int translate_function(struct lowering *l, struct frame *frame);

@@ -34,6 +34,7 @@ struct softgpu_program {
 	uint64_t *addresses; /* by number in the module */
 
 	pthread_mutex_t lock; /* kernels, parsing of bodies */
+	uint32_t *pointed;    /* what lower_pointed() found */
 	struct entry *entries;
 	uint32_t n_entries;
 	uint32_t const_size;
@@ -174,6 +175,7 @@ struct softgpu_program *softgpu_program_free(struct softgpu_program *program)
 	free(program->numbers);
 	free(program->addresses);
 	free(program->entries);
+	free(program->pointed);
 	free(program);
 	return NULL;
 }
@@ -270,7 +272,7 @@ static int decode(struct softgpu_program *program, struct entry *entry,
 		return entry->refusal;
 	}
 	r = lower_kernel(&kernel, program->module, entry->function, program->addresses,
-		program->handlers, messagep);
+		&program->pointed, program->handlers, messagep);
 	if (r && r != SOFTGPU_ERROR_OUT_OF_MEMORY) {
 		entry->refusal = r;
 		entry->reason = strdup(messagep->text);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Relocatable device code (nvcc -rdc=true), with which the library of the device runtime
+ * is linked: virtual functions of the types that functions of that library have, new and
+ * delete in kernels; and kernels that launch kernels, which run or are refused aloud
+ */
+
+#include <cstring>
+
+#include "runtime.h"
+
+#define N 64
+
+struct shape {
+	__device__ virtual ~shape() {}
+	/* As cudaGetDevice(int *) and its kind, seen as PTX: one address, one number. */
+	__device__ virtual int corners() = 0;
+	__device__ virtual int area() = 0;
+};
+
+struct square : shape {
+	int side;
+
+	__device__ square(int side) : side(side) {}
+	__device__ int corners() override { return 4; }
+	__device__ int area() override { return side * side; }
+};
+
+struct triangle : shape {
+	int base, height;
+
+	__device__ triangle(int base, int height) : base(base), height(height) {}
+	__device__ int corners() override { return 3; }
+	__device__ int area() override { return base * height / 2; }
+};
+
+__device__ shape *shapes[N];
+
+__global__ void make()
+{
+	int i = threadIdx.x;
+
+	if (i % 2)
+		shapes[i] = new square(i);
+	else
+		shapes[i] = new triangle(i, 3);
+}
+
+__global__ void measure(int *out)
+{
+	shape *s = shapes[threadIdx.x];
+
+	out[threadIdx.x] = 1000 * s->area() + s->corners();
+	delete s;
+}
+
+__global__ void child(int *out)
+{
+	*out = 7;
+}
+
+__global__ void parent(int *out)
+{
+	child<<<1, 1>>>(out);
+}
+
+static int expected(int i)
+{
+	return i % 2 ? 1000 * i * i + 4 : 1000 * (i * 3 / 2) + 3;
+}
+
+int main(int argc, char **argv)
+{
+	int *device, host[N];
+	size_t n_wrong = 0;
+	cudaError_t r;
+
+	CUDA(cudaMalloc(&device, sizeof(host)));
+	make<<<1, N>>>();
+	CUDA(cudaGetLastError());
+	measure<<<1, N>>>(device);
+	CUDA(cudaGetLastError());
+	CUDA(cudaMemcpy(host, device, sizeof(host), cudaMemcpyDeviceToHost));
+	for (int i = 0; i < N; i++)
+		n_wrong += host[i] != expected(i);
+	if (argc < 2 || strcmp(argv[1], "launch") || n_wrong)
+		return result("relocatable", N, n_wrong);
+	parent<<<1, 1>>>(device);
+	r = cudaGetLastError();
+	printf("a kernel that launches kernels: %s\n", cudaGetErrorName(r));
+	CUDA(cudaDeviceSynchronize());
+	return EXIT_SUCCESS;
+}
