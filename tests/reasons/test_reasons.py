@@ -445,10 +445,9 @@ def test_launching(expected):
 
 @row("large")
 def test_large(expected):
-    text = PTX + ".visible .entry k(.param .u64 p) {\n.reg .b32 %r<5000>;\n.reg .b64 %d;\n"
-    text += "ld.param.u64 %d, [p];\n"
-    text += "".join(f"ld.global.u32 %r{i}, [%d];\n" for i in range(5000))
-    text += "".join(f"st.global.u32 [%d], %r{i};\n" for i in range(5000)) + "ret; }\n"
+    text = PTX + ".global .u32 word;\n.visible .entry k() {\n.reg .b32 %r<5000>;\n"
+    text += "".join(f"ld.global.u32 %r{i}, [word];\n" for i in range(5000))
+    text += "".join(f"st.global.u32 [word], %r{i};\n" for i in range(5000)) + "ret; }\n"
     with host() as found, files(ptx=text) as paths:
         run(found.socket, "launch", paths["ptx"], "k").check(expected)
 
