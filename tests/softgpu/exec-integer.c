@@ -322,9 +322,9 @@ static u64 distance(s128 a, s128 b)
 	X(vadd, "vadd.u32.u32.s32 %d, %a, %b;", u32, u32, s32, u32, a + (u32)b)          \
 	X(vsub_add, "vsub.u32.u32.u32.add " B3, u32, u32, u32, u32, a - b + c)           \
 	X(vadd_min, "vadd.s32.u32.s32.min " B3, s32, u32, s32, s32,                      \
-		(s32)(a + (u32)b) < c ? (s32)(a + (u32)b) : c)                           \
+		(s64)a + b < c ? (s64)a + b : c) /* the sum has 34 bits */               \
 	X(vsub_max, "vsub.u32.s32.s32.max " B3, u32, s32, s32, u32,                      \
-		(u32)a - (u32)b > c ? (u32)a - (u32)b : c)
+		(s64)a - b > (s64)c ? (s64)a - b : (s64)c)
 
 ROWS(ROW_REFERENCE)
 

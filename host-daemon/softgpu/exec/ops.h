@@ -297,6 +297,11 @@
  */
 #define SOFTGPU_OPS_OTHER(X)                                                             \
 	SOFTGPU_OPS_TEXTURE(X)                                                           \
+	/* video.c; imm: enum video */                                                   \
+	X(VIDEO, "Wwww--")                                                               \
+	X(VIDEO_MAD, "Wwww--")                                                           \
+	X(VIDEO_2, "Wwww--")                                                             \
+	X(VIDEO_4, "Wwww--")                                                             \
 	/* alu.c */                                                                      \
 	X(SELP_32, "Wwwp--")                                                             \
 	X(SELP_64, "Xxxp--")                                                             \
@@ -441,6 +446,42 @@ enum access_space {
 	ACCESS_SHARED,
 	ACCESS_LOCAL,
 	ACCESS_PARAM,
+};
+
+/* imm of VIDEO_*: the operation in the low 4 bits, and what else there is */
+enum video {
+	VIDEO_OP = 15, /* mask: enum video_op */
+	VIDEO_SIGNED_D = 1 << 4,
+	VIDEO_SIGNED_A = 1 << 5,
+	VIDEO_SIGNED_B = 1 << 6,
+	VIDEO_SAT = 1 << 7,
+	VIDEO_WRAP = 1 << 8,	 /* of shifts */
+	VIDEO_PLUS_ONE = 1 << 9, /* of VIDEO_MAD, and the two below */
+	VIDEO_NEGATE_PRODUCT = 1 << 10,
+	VIDEO_NEGATE_C = 1 << 11,
+	VIDEO_SECOND_SHIFT = 12, /* 2 bits: 0 none, add, min, max */
+	VIDEO_CMP_SHIFT = 14,	 /* 3 bits: enum ptx_cmp - PTX_CMP_EQ */
+	VIDEO_SCALE_SHIFT = 17,	 /* 4 bits: 0, 7 or 15 */
+	/* Of VIDEO: parts, 3 bits each: 0 all, 1 to 4 bytes, 5 and 6 halves. */
+	VIDEO_PART_D_SHIFT = 24,
+	VIDEO_PART_A_SHIFT = 27,
+	VIDEO_PART_B_SHIFT = 30,
+	/* Of VIDEO_2 and VIDEO_4: the lanes that count, and for each where it is from. */
+	VIDEO_MASK_SHIFT = 24,
+	VIDEO_FROM_A_SHIFT = 32, /* 3 bits a lane, the lowest lane first */
+	VIDEO_FROM_B_SHIFT = 48,
+};
+
+enum video_op {
+	VIDEO_ADD,
+	VIDEO_SUB,
+	VIDEO_ABSDIFF,
+	VIDEO_MIN,
+	VIDEO_MAX,
+	VIDEO_SHL,
+	VIDEO_SHR,
+	VIDEO_SET,
+	VIDEO_AVRG,
 };
 
 /* imm of CARRY_*: how the sum is made */

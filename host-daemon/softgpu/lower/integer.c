@@ -220,38 +220,6 @@ static int add(struct lowering *l, unsigned int type)
 		type, 0);
 }
 
-/* The lowest 32 bits of a video sum do not depend on what its sources are. */
-static int video_add(struct lowering *l)
-{
-	const struct ptx_instr *in = l->instr;
-	unsigned int t = in->types[0];
-	uint32_t a, b, c, d;
-	enum op second;
-
-	for (unsigned int i = 0; i < 3; i++)
-		if (in->types[i] != PTX_TYPE_U32 && in->types[i] != PTX_TYPE_S32)
-			return lower_unsupported(l);
-	if ((in->flags & PTX_FLAG_SAT) || has_operand(l, 3) != (in->atom != 0))
-		return lower_unsupported(l);
-	if (!in->atom || in->atom == PTX_ATOM_ADD)
-		second = OP_ADD_32;
-	else if (in->atom == PTX_ATOM_MIN)
-		second = PICK(MIN, t);
-	else if (in->atom == PTX_ATOM_MAX)
-		second = PICK(MAX, t);
-	else
-		return lower_unsupported(l);
-	a = source(l, 1, in->types[1]);
-	b = source(l, 2, in->types[2]);
-	c = in->atom ? source(l, 3, t) : constant(l, CLASS_32, 0);
-	d = temporary(l, CLASS_32);
-	emit(l, in->op == PTX_OP_VSUB ? OP_SUB_32 : OP_ADD_32, d, a, b, 0);
-	a = destination(l, 0, t);
-	emit(l, second, a, d, c, 0);
-	finish(l, 0, t, a);
-	return l->error;
-}
-
 static unsigned int packed_minmax(bool min, unsigned int type)
 {
 	if (type == PTX_TYPE_S16X2)
@@ -581,9 +549,6 @@ int translate_integer(struct lowering *l)
 		return binary(l, PICK_WIDTH(SHL, type), type, type, PTX_TYPE_U32, 0);
 	case PTX_OP_SHR:
 		return binary(l, PICK(SHR, type), type, type, PTX_TYPE_U32, 0);
-	case PTX_OP_VADD:
-	case PTX_OP_VSUB:
-		return video_add(l);
 	case PTX_OP_SAD:
 		return ternary(l, PICK(SAD, type), type, type, type, type, 0);
 	case PTX_OP_DP4A:

@@ -259,6 +259,7 @@ int translate_memory(struct lowering *l);
 int translate_control(struct lowering *l);
 int translate_warp(struct lowering *l);
 int translate_texture(struct lowering *l);
+int translate_video(struct lowering *l);
 
 /* control.c */
 void branch(struct lowering *l, uint32_t label);

@@ -81,8 +81,6 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_SHL:
 	case PTX_OP_SHR:
 	case PTX_OP_SAD:
-	case PTX_OP_VADD:
-	case PTX_OP_VSUB:
 	case PTX_OP_DP4A:
 	case PTX_OP_DP2A:
 	case PTX_OP_POPC:
@@ -132,6 +130,30 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_BAR:
 	case PTX_OP_BARRIER:
 		return translate_control(l);
+	case PTX_OP_VABSDIFF:
+	case PTX_OP_VABSDIFF2:
+	case PTX_OP_VABSDIFF4:
+	case PTX_OP_VADD:
+	case PTX_OP_VADD2:
+	case PTX_OP_VADD4:
+	case PTX_OP_VAVRG2:
+	case PTX_OP_VAVRG4:
+	case PTX_OP_VMAD:
+	case PTX_OP_VMAX:
+	case PTX_OP_VMAX2:
+	case PTX_OP_VMAX4:
+	case PTX_OP_VMIN:
+	case PTX_OP_VMIN2:
+	case PTX_OP_VMIN4:
+	case PTX_OP_VSET:
+	case PTX_OP_VSET2:
+	case PTX_OP_VSET4:
+	case PTX_OP_VSHL:
+	case PTX_OP_VSHR:
+	case PTX_OP_VSUB:
+	case PTX_OP_VSUB2:
+	case PTX_OP_VSUB4:
+		return translate_video(l);
 	case PTX_OP_CALL:
 		return translate_call(l);
 	case PTX_OP_PREFETCH:

@@ -152,18 +152,6 @@ static int finish(struct ptx_body_parser *b, struct ptx_instr *instr, bool has_p
 	return r ? r : append(b, instr);
 }
 
-/* vadd d, a.b0, b.h1: parts of registers are not decoded. */
-static bool has_selector(const struct ptx_parser *p)
-{
-	struct ptx_lexer lexer = p->lexer;
-	struct ptx_token token = p->token;
-
-	while (token.kind != ';' && token.kind != PTX_TOKEN_END &&
-		token.kind != PTX_TOKEN_BAD && token.kind != PTX_TOKEN_DOT)
-		ptx_lexer_next(&lexer, &token);
-	return token.kind == PTX_TOKEN_DOT;
-}
-
 int ptx_parse_instr(struct ptx_body_parser *b, const struct ptx_token *opcode,
 	uint32_t guard, bool guard_negated)
 {
@@ -195,8 +183,6 @@ int ptx_parse_instr(struct ptx_body_parser *b, const struct ptx_token *opcode,
 	r = keep_name(b, &name, &instr.name);
 	if (r)
 		return r;
-	if (instr.op == PTX_OP_VADD || instr.op == PTX_OP_VSUB)
-		decoded = decoded && !has_selector(&b->p);
 	if (!decoded || ptx_opcode_has_more_types(instr.op, instr.n_types))
 		return parse_unsupported(b, &instr);
 	if (!instr.vector)

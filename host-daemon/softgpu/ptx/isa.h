@@ -25,6 +25,8 @@
  *	l	label
  *	b	branch table (label list)
  *	t	texture or surface: its address, a sampler or NONE, coordinates: 3 places
+ *	x	destination register, or parts of it: see PTX_PARTS_*
+ *	y	source register, possibly negated, or parts of it; or an immediate
  *	?	all that follow may be missing
  *
  * Cache policies (the operand of .L2::cache_hint) and cache modifiers are dropped.
@@ -120,10 +122,39 @@
 	X(TLD4, "tld4", "Dqt?SS")                                                        \
 	X(TRAP, "trap", "")                                                              \
 	X(TXQ, "txq", "da?s")                                                            \
-	X(VADD, "vadd", "dss?s") /* types: d, a, b; with atom, that on c follows */      \
+	X(VABSDIFF, "vabsdiff", "xyy?s") /* types: d, a, b; with atom, that on c follows */ \
+	X(VABSDIFF2, "vabsdiff2", "xyys")                                                \
+	X(VABSDIFF4, "vabsdiff4", "xyys")                                                \
+	X(VADD, "vadd", "xyy?s")                                                         \
+	X(VADD2, "vadd2", "xyys")                                                        \
+	X(VADD4, "vadd4", "xyys")                                                        \
+	X(VAVRG2, "vavrg2", "xyys")                                                      \
+	X(VAVRG4, "vavrg4", "xyys")                                                      \
+	X(VMAD, "vmad", "dyyy")                                                          \
+	X(VMAX, "vmax", "xyy?s")                                                         \
+	X(VMAX2, "vmax2", "xyys")                                                        \
+	X(VMAX4, "vmax4", "xyys")                                                        \
+	X(VMIN, "vmin", "xyy?s")                                                         \
+	X(VMIN2, "vmin2", "xyys")                                                        \
+	X(VMIN4, "vmin4", "xyys")                                                        \
 	X(VOTE, "vote", "dp?s") /* last: membermask of the .sync form */                 \
-	X(VSUB, "vsub", "dss?s") /* as vadd */                                           \
+	X(VSET, "vset", "xyy?s") /* types: a, b */                                       \
+	X(VSET2, "vset2", "xyys")                                                        \
+	X(VSET4, "vset4", "xyys")                                                        \
+	X(VSHL, "vshl", "xyy?s")                                                         \
+	X(VSHR, "vshr", "xyy?s")                                                         \
+	X(VSUB, "vsub", "xyy?s")                                                         \
+	X(VSUB2, "vsub2", "xyys")                                                        \
+	X(VSUB4, "vsub4", "xyys")                                                        \
 	X(XOR, "xor", "dss")
+
+/*
+ * The parts of a register that a video instruction names, in ptx_operand.imm: their
+ * kind, how many, and the number of each in 4 bits, the highest first. 0: all of it.
+ */
+#define PTX_PARTS_BYTES 0x100000
+#define PTX_PARTS_HALVES 0x200000
+#define PTX_PARTS_COUNT_SHIFT 16 /* 3 bits: 1 to 4 */
 
 enum ptx_op {
 	/* A known instruction that is not decoded: only ptx_instr.name tells which. */
@@ -331,6 +362,8 @@ enum ptx_mode {
 	PTX_MODE_TEX_BASE,
 	PTX_MODE_TEX_LEVEL, /* also of txq */
 	PTX_MODE_TEX_GRAD,
+	PTX_MODE_SHR7, /* vmad */
+	PTX_MODE_SHR15,
 	PTX_MODE_TLD4_R,
 	PTX_MODE_TLD4_G,
 	PTX_MODE_TLD4_B,

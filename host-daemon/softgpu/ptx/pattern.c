@@ -45,9 +45,55 @@ static int parse_branch_table(struct ptx_body_parser *b, struct ptx_operand *ope
 	return 0;
 }
 
+/* .b0, .h1, .h10, .b3210 and the like behind a register */
+static int parse_parts(struct ptx_parser *p, struct ptx_operand *operand)
+{
+	const struct ptx_token *token = &p->token;
+	unsigned int n = token->size - 1;
+	uint32_t numbers = 0;
+	bool bytes;
+
+	if (token->kind != PTX_TOKEN_DOT)
+		return 0;
+	bytes = *token->text == 'b';
+	if ((!bytes && *token->text != 'h') || n < 1 || n > (bytes ? 4u : 2u))
+		return ptx_fail(p, "\".%.*s\" is no part of a register", PTX_SHOWN(token));
+	for (unsigned int i = 1; i <= n; i++) {
+		char c = token->text[i];
+
+		if (c < '0' || c > (bytes ? '7' : '3'))
+			return ptx_fail(p, "\".%.*s\" is no part of a register",
+				PTX_SHOWN(token));
+		numbers = numbers << 4 | (uint32_t)(c - '0');
+	}
+	operand->imm = (bytes ? PTX_PARTS_BYTES : PTX_PARTS_HALVES) |
+		       n << PTX_PARTS_COUNT_SHIFT | numbers;
+	ptx_next(p);
+	return 0;
+}
+
+static int parse_video_source(struct ptx_body_parser *b, struct ptx_operand *operand)
+{
+	struct ptx_parser *p = &b->p, ahead = *p;
+	bool negated;
+	int r;
+
+	ptx_next(&ahead);
+	negated = p->token.kind == '-' && ahead.token.kind == PTX_TOKEN_NAME;
+	if (negated)
+		ptx_next(p);
+	r = ptx_parse_source(b, operand);
+	operand->negated = negated;
+	if (r || operand->kind != PTX_OPERAND_REG)
+		return r;
+	return parse_parts(p, operand);
+}
+
 static int parse_by_pattern(
 	struct ptx_body_parser *b, char pattern, struct ptx_operand *operand)
 {
+	int r;
+
 	switch (pattern) {
 	case 'd':
 	case 'q':
@@ -62,6 +108,11 @@ static int parse_by_pattern(
 		return ptx_parse_address(b, operand);
 	case 'b':
 		return parse_branch_table(b, operand);
+	case 'x':
+		r = ptx_parse_destination(b, operand);
+		return r ? r : parse_parts(&b->p, operand);
+	case 'y':
+		return parse_video_source(b, operand);
 	default:
 		return ptx_parse_source(b, operand);
 	}
