@@ -219,6 +219,14 @@ static int parse_devices(struct parser *parser, void *field, const char *value)
 	return parse_number(parser, field, value, 1, CONFIG_SOFTGPU_DEVICES_MAX);
 }
 
+static int parse_schedule(struct parser *parser, void *field, const char *value)
+{
+	if (strcmp(value, "long") && strcmp(value, "fair"))
+		return invalid(
+			parser, "softgpu-schedule is long or fair, not \"%s\"", value);
+	return parse_string(parser, field, value);
+}
+
 static int parse_yes_no(struct parser *parser, void *field, const char *value)
 {
 	if (strcmp(value, "yes") && strcmp(value, "no"))
@@ -363,6 +371,7 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("softgpu-threads", softgpu_threads, parse_count),
 	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_kernel_timeout),
 	VGPUD_KEY("softgpu-devices", softgpu_devices, parse_devices),
+	VGPUD_KEY("softgpu-schedule", softgpu_schedule, parse_schedule),
 	{ 0 },
 };
 
@@ -630,6 +639,7 @@ struct config *config_free(struct config *config)
 	free(config->null_driver);
 	free(config->log_file);
 	free(config->softgpu_name);
+	free(config->softgpu_schedule);
 	free(config->softgpu_cc);
 	free(config);
 	return NULL;

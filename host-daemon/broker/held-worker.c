@@ -22,7 +22,7 @@
 #include "control.h"
 #include "vgpu/error.h"
 
-#define WORKER_ARGS_MAX 32
+#define WORKER_ARGS_MAX 40
 
 /* Command line under construction; numbers are written into `text`. */
 struct args {
@@ -54,8 +54,8 @@ static void make_args(struct args *args, const struct config *config, uid_t uid)
 	add_option(args, "--stats", "4");
 	add_option(args, "--log-level", levels[vgpu_log_get_level()]);
 	add_option(args, "--sandbox", config->sandbox ? "yes" : "no");
-	add_option(args, "--allow-unprivileged",
-		config->allow_unprivileged ? "yes" : "no");
+	add_option(
+		args, "--allow-unprivileged", config->allow_unprivileged ? "yes" : "no");
 	if (uid) {
 		snprintf(args->uid, sizeof(args->uid), "%u", (unsigned int)uid);
 		add_option(args, "--uid", args->uid);
@@ -85,6 +85,7 @@ static void make_args(struct args *args, const struct config *config, uid_t uid)
 			config->softgpu_devices);
 		add_option(args, "--softgpu-devices", args->devices);
 	}
+	add_option(args, "--softgpu-schedule", config->softgpu_schedule);
 }
 
 static int make_stats(int *fdp)

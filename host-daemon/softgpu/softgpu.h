@@ -15,6 +15,7 @@
  *	VGPU_SOFTGPU_NAME	what cuDeviceGetName() says
  *	VGPU_SOFTGPU_DEVICES	how many devices there are, 1 unless given, at most 8
  *	VGPU_SOFTGPU_TIMEOUT	milliseconds a kernel may run; 0: for ever
+ *	VGPU_SOFTGPU_SCHEDULE	long or fair: how long a warp runs before the next
  *
  * The address of device memory is the address at which it lies in this process.
  */
@@ -25,6 +26,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A warp runs until it waits, which is fast, or takes turns of one operation. */
+enum softgpu_config_schedule {
+	SOFTGPU_CONFIG_LONG = 1,
+	SOFTGPU_CONFIG_FAIR,
+};
 
 /* Fields that are 0 or NULL keep what the environment or the default says. */
 struct softgpu_config {
@@ -51,6 +58,7 @@ struct softgpu_config {
 	void *(*managed_alloc)(void *data, uint64_t size);
 	void (*managed_free)(void *data, void *memory, uint64_t size);
 	void *managed_data;
+	uint32_t schedule; /* enum softgpu_config_schedule */
 };
 
 /**

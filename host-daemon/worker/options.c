@@ -33,6 +33,7 @@ static const char help[] =
 	"  --softgpu-threads N\n"
 	"  --softgpu-timeout MS   how long a kernel may run on it\n"
 	"  --softgpu-devices N    how many of them there are\n"
+	"  --softgpu-schedule long|fair  how long a warp runs on it before the next\n"
 	"  --help                 print this and exit\n"
 	"  --version              print the version and exit\n"
 	"\n"
@@ -55,6 +56,7 @@ enum {
 	OPTION_THREADS,
 	OPTION_TIMEOUT,
 	OPTION_DEVICES,
+	OPTION_SCHEDULE,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -75,6 +77,7 @@ static const struct option long_options[] = {
 	{ "softgpu-threads", required_argument, NULL, OPTION_THREADS },
 	{ "softgpu-timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "softgpu-devices", required_argument, NULL, OPTION_DEVICES },
+	{ "softgpu-schedule", required_argument, NULL, OPTION_SCHEDULE },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{},
@@ -127,6 +130,11 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 		r = parse_number(value, UINT32_MAX, &number);
 		config->n_devices = number;
 		return r;
+	case OPTION_SCHEDULE:
+		config->schedule = !strcmp(value, "long")   ? SOFTGPU_CONFIG_LONG
+				   : !strcmp(value, "fair") ? SOFTGPU_CONFIG_FAIR
+							    : 0;
+		return config->schedule ? 0 : -EINVAL;
 	default:
 		return -EINVAL;
 	}

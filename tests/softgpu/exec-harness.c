@@ -50,10 +50,13 @@ static void place_variables(struct rig *rig)
 struct rig *rig_new(const char *ptx)
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
+	const char *schedule = getenv("RIG_SCHEDULE");
 	struct softgpu_message message = {};
 	struct ptx_error error = {};
 
 	check(rig);
+	if (schedule && !strcmp(schedule, "fair"))
+		rig->schedule = SOFTGPU_SCHEDULE_FAIR;
 	if (ptx_module_new(&rig->module, ptx, strlen(ptx), 121, &error))
 		test_fail(__FILE__, __LINE__, "line %u: %s", error.line, error.message);
 	if (softgpu_program_new(&rig->program, rig->module, &message))
@@ -110,6 +113,7 @@ int rig_run(struct rig *rig, const char *name, uint32_t grid, uint32_t block,
 		.n_sms = 4,
 		.dynamic_shared_size = rig->dynamic_shared_size,
 		.stack_size = rig->stack_size,
+		.schedule = rig->schedule,
 		.deadline_ns = rig->deadline_ns,
 	};
 

@@ -27,6 +27,7 @@ struct rig {
 	uint32_t dynamic_shared_size;
 	uint32_t stack_size;
 	uint64_t deadline_ns;
+	uint8_t schedule; /* enum softgpu_schedule; by RIG_SCHEDULE=fair, unless set */
 	struct softgpu_hooks hooks;
 };
 

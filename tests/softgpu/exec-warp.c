@@ -514,3 +514,60 @@ TEST(blocks_that_wait_for_each_other_run_in_turn)
 	for (int i = 0; i < 192; i++)
 		check_eq(out[i], 3);
 }
+
+/*
+ * The order of warps
+ */
+
+/* Each thread writes a word and reads that of a thread in another warp: a race. */
+static void run_race(enum softgpu_schedule schedule, uint32_t *seen)
+{
+	static const char ptx[] = HEADER
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+		".shared .align 4 .b8 words[256]; ld.param.u64 %rd1, [p];\n"
+		"mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;\n"
+		"add.u64 %rd1, %rd1, %rd2; mov.u32 %r2, words; shl.b32 %r3, %r1, 2;\n"
+		"add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1;\n"
+		"xor.b32 %r4, %r1, 32; shl.b32 %r4, %r4, 2; add.u32 %r4, %r4, %r2;\n"
+		"ld.shared.u32 %r5, [%r4]; st.global.u32 [%rd1], %r5; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 64 * sizeof(*out));
+
+	rig->schedule = (uint8_t)schedule;
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	memcpy(seen, out, 64 * sizeof(*out));
+}
+
+TEST(warps_in_turn_hide_a_race_that_long_runs_show)
+{
+	uint32_t seen[64];
+
+	run_race(SOFTGPU_SCHEDULE_FAIR, seen);
+	for (uint32_t i = 0; i < 64; i++)
+		check_eq(seen[i], i ^ 32);
+	run_race(SOFTGPU_SCHEDULE_LONG, seen);
+	for (uint32_t i = 0; i < 64; i++)
+		check_eq(seen[i], i < 32 ? 0 : i - 32);
+}
+
+/* Warp 0 does not poll: it gives way by turns only. */
+TEST(a_warp_that_loops_for_long_does_not_keep_others_from_their_turn)
+{
+	static const char ptx[] = HEADER
+		".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<3>;\n"
+		".reg .pred %q; .shared .align 4 .b8 word[4];\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, 0;\n"
+		"setp.gt.u32 %q, %r1, 31; @%q bra SET;\n"
+		"LOOP: ld.shared.u32 %r3, [word]; add.u32 %r2, %r2, 1;\n"
+		"setp.eq.u32 %q, %r3, 0; @%q bra LOOP;\n"
+		"st.global.u32 [%rd1], %r2; ret;\n"
+		"SET: add.u32 %r2, %r2, 1; setp.lt.u32 %q, %r2, 1000; @%q bra SET;\n"
+		"st.shared.u32 [word], 1; ret; }\n";
+	CLEAN_RIG rig = rig_new(ptx);
+	uint32_t *out = rig_alloc(rig, 4);
+
+	rig->schedule = SOFTGPU_SCHEDULE_FAIR;
+	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
+	/* Both loops are of about one length. */
+	check(*out > 500 && *out < 2000);
+}

@@ -63,6 +63,7 @@ struct device {
 	uint64_t total_memory;
 	uint32_t n_threads;
 	uint32_t timeout_ms;
+	uint32_t schedule; /* enum softgpu_config_schedule; 0: not chosen yet */
 	CUuuid uuids[MEMORY_DEVICES_MAX];
 	struct softgpu_hooks hooks;
 	void *(*managed_alloc)(void *data, uint64_t size);

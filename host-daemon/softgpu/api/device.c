@@ -142,6 +142,21 @@ static bool device_set_name(const char *name)
 	return true;
 }
 
+static bool device_set_schedule(uint32_t schedule)
+{
+	if (schedule != SOFTGPU_CONFIG_LONG && schedule != SOFTGPU_CONFIG_FAIR)
+		return false;
+	softgpu_device.schedule = schedule;
+	return true;
+}
+
+static bool device_parse_schedule(const char *text)
+{
+	return device_set_schedule(!strcmp(text, "long")   ? SOFTGPU_CONFIG_LONG
+				   : !strcmp(text, "fair") ? SOFTGPU_CONFIG_FAIR
+							   : 0);
+}
+
 static void device_read_environment(void)
 {
 	const char *cc = getenv("VGPU_SOFTGPU_CC");
@@ -150,6 +165,7 @@ static void device_read_environment(void)
 	const char *name = getenv("VGPU_SOFTGPU_NAME");
 	const char *timeout = getenv("VGPU_SOFTGPU_TIMEOUT");
 	const char *devices = getenv("VGPU_SOFTGPU_DEVICES");
+	const char *schedule = getenv("VGPU_SOFTGPU_SCHEDULE");
 	struct device *device = &softgpu_device;
 	unsigned int number;
 	uint64_t size;
@@ -169,6 +185,9 @@ static void device_read_environment(void)
 		!device_set_number(strtoul(devices, NULL, 10)))
 		vgpu_log_warning("VGPU_SOFTGPU_DEVICES=%s is not 1 to %u", devices,
 			MEMORY_DEVICES_MAX);
+	if (schedule && !device->schedule && !device_parse_schedule(schedule))
+		vgpu_log_warning(
+			"VGPU_SOFTGPU_SCHEDULE=%s is neither long nor fair", schedule);
 	if (timeout && !device->timeout_ms)
 		device->timeout_ms = strtoul(timeout, NULL, 10);
 }
@@ -246,6 +265,7 @@ int softgpu_configure(const struct softgpu_config *config)
 		 (config->memory && !device_set_memory(config->memory)) ||
 		 (config->n_threads && !device_set_threads(config->n_threads)) ||
 		 (config->n_devices && !device_set_number(config->n_devices)) ||
+		 (config->schedule && !device_set_schedule(config->schedule)) ||
 		 (config->name && !device_set_name(config->name)))
 		r = -EINVAL;
 	if (!r) {

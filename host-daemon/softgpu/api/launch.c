@@ -102,6 +102,9 @@ void launch_describe(
 		.hooks = &context->hooks,
 		.textures = texture_table(),
 		.n_sms = softgpu_device.n_threads,
+		.schedule = softgpu_device.schedule == SOFTGPU_CONFIG_FAIR
+				    ? SOFTGPU_SCHEDULE_FAIR
+				    : SOFTGPU_SCHEDULE_LONG,
 		.stack_size = (uint32_t)__atomic_load_n(
 			&context->limits[CU_LIMIT_STACK_SIZE], __ATOMIC_RELAXED),
 	};

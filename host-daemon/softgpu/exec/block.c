@@ -532,11 +532,12 @@ static bool warp_can_run(const struct warp *w)
 static int run_warp(struct block *block, struct warp *w,
 	const struct softgpu_slice *slice, struct softgpu_fault *faultp)
 {
+	bool steps = block->launch->schedule == SOFTGPU_SCHEDULE_FAIR;
 	enum event event;
 	int code;
 
 	do {
-		event = softgpu_warp_run(w);
+		event = steps ? softgpu_warp_step(w) : softgpu_warp_run(w);
 		if (event == EVENT_FAULT) {
 			describe_fault(faultp, block, w);
 			return faultp->code;

@@ -198,12 +198,19 @@ struct softgpu_hooks {
 	void *heap;
 };
 
+/* Which warp of a block runs how long before the next. */
+enum softgpu_schedule {
+	SOFTGPU_SCHEDULE_LONG, /* until it waits or polls, or its slice is over */
+	SOFTGPU_SCHEDULE_FAIR, /* one operation */
+};
+
 struct softgpu_launch {
 	const struct softgpu_kernel *kernel;
 	uint32_t grid[3];
 	uint32_t block[3];
 	uint32_t dynamic_shared_size;
 	uint32_t stack_size; /* for each thread's calls; 0: SOFTGPU_STACK_DEFAULT */
+	uint8_t schedule;    /* enum softgpu_schedule */
 
 	/* The parameter block: offsets as in softgpu_kernel_info.params. */
 	const void *params;

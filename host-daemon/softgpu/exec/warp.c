@@ -278,19 +278,40 @@ static const struct insn *wait_sync(struct warp *w)
 	return next_group(w);
 }
 
-enum event softgpu_warp_run(struct warp *w)
+/* The group whose turn was over goes on, so that a turn's end changes nothing in the
+ * warp. */
+static const struct insn *first_group(struct warp *w)
 {
-	const struct insn *ip = next_group(w);
-	const uint32_t *preds = w->preds;
+	for (uint32_t i = 0; w->turn_at && i < w->n_groups; i++)
+		if (w->groups[i].state == GROUP_READY && w->groups[i].ip == w->turn_at)
+			return take_group(w, &w->groups[i]);
+	return next_group(w);
+}
+
+static const struct insn *execute(struct warp *w, const struct insn *ip)
+{
+	uint32_t guard = ip->guard;
+
+	return ip->fn(w, ip,
+		w->active & (w->preds[guard & ~PRED_NEGATED] ^ (0u - (guard >> 15))));
+}
+
+/* @steps: whether to return after each operation */
+static inline enum event run(struct warp *w, const struct insn *ip, bool steps)
+{
+	bool is_done = false;
 
 	w->yields = false;
 	while (ip) {
-		while ((uintptr_t)ip < w->stop) {
-			uint32_t guard = ip->guard;
-
-			ip = ip->fn(w, ip,
-				w->active & (preds[guard & ~PRED_NEGATED] ^
-						    (0u - (guard >> 15))));
+		while ((uintptr_t)ip < w->stop && !is_done) {
+			ip = execute(w, ip);
+			is_done = steps;
+		}
+		if (ip != LEAVE && is_done) {
+			/* Where others wait, the lowest goes on, as it would without turns. */
+			w->turn_at = (uintptr_t)ip < w->stop ? ip : NULL;
+			add_group(w, ip, w->active, GROUP_READY, 0);
+			return EVENT_TURN;
 		}
 		if (ip != LEAVE) {
 			add_group(w, ip, w->active, GROUP_READY, 0);
@@ -312,8 +333,22 @@ enum event softgpu_warp_run(struct warp *w)
 			ip = next_group(w);
 			break;
 		}
+		is_done = false;
 	}
 	return w->n_groups ? EVENT_BARRIER : EVENT_ENDED;
+}
+
+enum event softgpu_warp_run(struct warp *w)
+{
+	return run(w, next_group(w), false);
+}
+
+enum event softgpu_warp_step(struct warp *w)
+{
+	const struct insn *ip = first_group(w);
+
+	w->turn_at = NULL;
+	return run(w, ip, true);
 }
 
 void softgpu_warp_start(struct warp *w)
@@ -324,6 +359,7 @@ void softgpu_warp_start(struct warp *w)
 	w->quiet = 0;
 	w->polled = false;
 	w->forced = false;
+	w->turn_at = NULL;
 	memset(w->frame, 0, sizeof(w->frame));
 	memset(w->calls_top, 0, sizeof(w->calls_top));
 	if (~w->dead)

@@ -45,6 +45,7 @@ enum event {
 	EVENT_SPENT,   /* budget used up; goes on at w->at */
 	EVENT_SYNC,    /* waits at w->at until the lanes of its membermask are there */
 	EVENT_BARRIER, /* all that is left of the group waits for a barrier */
+	EVENT_TURN,    /* the operations of a turn are done */
 	EVENT_FAULT,
 };
 
@@ -76,10 +77,11 @@ struct warp {
 	uint32_t dead;
 	uintptr_t stop;
 	uint32_t budget;
-	uint32_t quiet; /* back-edges since the last look around */
-	bool polled;	/* did something a waiting thread would do */
-	bool forced;	/* the next .sync instruction does not wait */
-	bool yields;	/* EVENT_SPENT: other warps should run now */
+	uint32_t quiet;		    /* back-edges since the last look around */
+	bool polled;		    /* did something a waiting thread would do */
+	bool forced;		    /* the next .sync instruction does not wait */
+	bool yields;		    /* EVENT_SPENT: other warps should run now */
+	const struct insn *turn_at; /* EVENT_TURN: where the group is that had it */
 
 	struct block *block;
 	uint32_t first_thread;
@@ -140,12 +142,13 @@ const insn_fn *softgpu_handlers_for(bool has_v3, const char **namep);
 void softgpu_warp_start(struct warp *w);
 
 /*
- * Runs the warp until none of its groups can go on, or for a while.
+ * Runs the warp until none of its groups can go on, or for a while; or one operation.
  *
  * Return: EVENT_ENDED, EVENT_BARRIER (all groups wait for barriers), EVENT_SPENT,
- * EVENT_FAULT.
+ * EVENT_TURN, EVENT_FAULT.
  */
 enum event softgpu_warp_run(struct warp *w);
+enum event softgpu_warp_step(struct warp *w);
 
 /*
  * For handlers, with lanes of the running group; each takes them out of it.
