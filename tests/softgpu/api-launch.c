@@ -227,6 +227,89 @@ TEST(blocks_of_a_cooperative_launch_meet)
 		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
+/*
+ * Kernels that share two threads
+ */
+
+/* Waits until word i + 1 is not 0, then sets word i. @meet: arrives, waits for all. */
+static const char sharing_ptx[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".visible .entry link(.param .u64 p, .param .u32 i) {\n"
+	".reg .b64 %d<3>; .reg .b32 %r<3>; .reg .pred %q;\n"
+	"ld.param.u64 %d1, [p]; ld.param.u32 %r1, [i]; mul.wide.u32 %d2, %r1, 4;\n"
+	"add.u64 %d1, %d1, %d2;\n"
+	"L: ld.volatile.global.u32 %r2, [%d1+4]; setp.eq.u32 %q, %r2, 0; @%q bra L;\n"
+	"st.volatile.global.u32 [%d1], 1; ret; }\n"
+	".visible .entry barrier(.param .u64 p) {\n"
+	".reg .b64 %d; .reg .b32 %r<4>; .reg .pred %q;\n"
+	"ld.param.u64 %d, [p]; mov.u32 %r1, %nctaid.x; red.global.add.u32 [%d], 1;\n"
+	"L: ld.volatile.global.u32 %r2, [%d]; setp.lt.u32 %q, %r2, %r1; @%q bra L;\n"
+	"red.global.add.u32 [%d+4], 1; ret; }\n"
+	".visible .entry spin() { L: bra L; }\n";
+
+static CUfunction sharing(const char *name)
+{
+	static CUmodule module;
+	CUfunction function;
+
+	if (!module)
+		check_ok(cuModuleLoadData(&module, sharing_ptx));
+	check_ok(cuModuleGetFunction(&function, module, name));
+	return function;
+}
+
+TEST(kernels_of_ten_streams_wait_for_each_other_beside_two_that_never_end)
+{
+	enum { N = 10 };
+	CUcontext context, endless;
+	CUstream stream;
+	CUdeviceptr words;
+	unsigned int i;
+	void *params[] = { &words, &i };
+
+	setenv("VGPU_SOFTGPU_THREADS", "2", 1);
+	context = context_new();
+	check_ok(cuCtxCreate(&endless, NULL, 0, 0));
+	for (i = 0; i < 2; i++) {
+		CUmodule module;
+		CUfunction spin;
+
+		check_ok(cuModuleLoadData(&module, sharing_ptx));
+		check_ok(cuModuleGetFunction(&spin, module, "spin"));
+		check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+		check_ok(cuLaunchKernel(spin, 4, 1, 1, 64, 1, 1, 0, stream, NULL, NULL));
+	}
+	check_ok(cuCtxSetCurrent(context));
+	words = device_memory(4 * (N + 1));
+	for (i = 0; i < N; i++) {
+		check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+		check_ok(cuLaunchKernel(
+			sharing("link"), 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+	}
+	check_ok(cuMemsetD32(words + 4 * N, 1, 1));
+	check_ok(cuCtxSynchronize());
+	check_eq(device_word(words), 1);
+	check_ok(cuCtxDestroy(endless));
+}
+
+TEST(blocks_of_a_plain_launch_meet_as_far_as_occupancy_says)
+{
+	CUdeviceptr words;
+	void *params[] = { &words };
+	int n;
+
+	setenv("VGPU_SOFTGPU_THREADS", "2", 1);
+	context_new();
+	words = device_memory(8);
+	check_ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(
+		&n, sharing("barrier"), 1, 0));
+	check(n > 2);
+	check_ok(cuLaunchKernel(sharing("barrier"), (unsigned int)(2 * n), 1, 1, 1, 1, 1,
+		0, NULL, params, NULL));
+	check_ok(cuCtxSynchronize());
+	check_eq(device_word(words + 4), (unsigned int)(2 * n));
+}
+
 /* Each thread works in streams, memory and events of its own and in shared memory. */
 static void *work(void *argument)
 {

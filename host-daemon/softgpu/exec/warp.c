@@ -308,7 +308,7 @@ static inline enum event run(struct warp *w, const struct insn *ip, bool steps)
 			is_done = steps;
 		}
 		if (ip != LEAVE && is_done) {
-			/* Where others wait, the lowest goes on, as it would without turns. */
+			/* Where others wait the lowest goes on, as without turns. */
 			w->turn_at = (uintptr_t)ip < w->stop ? ip : NULL;
 			add_group(w, ip, w->active, GROUP_READY, 0);
 			return EVENT_TURN;
