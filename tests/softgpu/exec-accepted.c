@@ -68,7 +68,8 @@ TEST(registers_and_numbers_are_arguments)
 		"call (%r2), f, (%r1);", next);
 	run(".func (.reg .u32 o) f(.reg .u32 x) { add.u32 o, x, 1; ret; }",
 		"call (%r2), f, (4);", five);
-	run(".func (.reg .u32 o) f(.param .u32 x) { ld.param.u32 o, [x]; add.u32 o, o, 1; "
+	run(".func (.reg .u32 o) f(.param .u32 x) { ld.param.u32 o, [x]; add.u32 o, o, "
+	    "1; "
 	    "ret; }",
 		"call (%r2), f, (%r1);", next);
 	run(".func (.param .u32 o) f(.param .u64 x) { .reg .b64 %d; .reg .b32 %a;\n"
@@ -133,15 +134,18 @@ TEST(vectors_are_arguments)
 TEST(an_unknown_instruction_concerns_its_kernel_alone)
 {
 	static const char *const instructions[] = {
-		"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%a, %b}, {%c}, {%d}, {%a, %b}",
-		"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d1], {%f1, %f2}, %r9",
+		"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%a, %b}, {%c}, {%d}, "
+		"{%a, %b}",
+		"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d1], {%f1, %f2}, "
+		"%r9",
 		"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [%r5]",
 		"cp.async.ca.shared.global [%r1], [%d1], 16",
 		"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
 		"complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4]",
 		"mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2",
 		"fence.proxy.tensormap::generic.acquire.gpu [%d1], 128",
-		"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, "
+		"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], "
+		"%r2, "
 		"[%r3]",
 		"redux.sync.min.abs.NaN.f32 %f1, %f2, 0xffffffff",
 		"atom.global.add.v2.f32 {%f1, %f2}, [%d1], {%f3, %f4}",

@@ -47,8 +47,8 @@ static const struct {
 	{ "red.$.or.b32 @, 8; ld.$.u32 %r2, [v+16];", 15, true },
 };
 
-static void write_body(char *to, size_t size, const char *text, const char *space,
-	const char *address)
+static void write_body(
+	char *to, size_t size, const char *text, const char *space, const char *address)
 {
 	size_t n = 0;
 
@@ -94,14 +94,11 @@ TEST(an_offset_wraps_in_every_instruction)
 
 			if (local && forms[i].is_shared_only)
 				continue;
-			if (run_form(forms[i].text, space, "[%r1+40]") !=
-				forms[i].want)
+			if (run_form(forms[i].text, space, "[%r1+40]") != forms[i].want)
 				test_fail(__FILE__, __LINE__, "%s", forms[i].text);
 			/* The same number in a register of 64 bits. */
-			if (run_form(forms[i].text, space, "[%rd2+40]") !=
-				forms[i].want)
-				test_fail(
-					__FILE__, __LINE__, "%s, wide", forms[i].text);
+			if (run_form(forms[i].text, space, "[%rd2+40]") != forms[i].want)
+				test_fail(__FILE__, __LINE__, "%s, wide", forms[i].text);
 		}
 	}
 }
@@ -156,7 +153,8 @@ TEST(dynamic_shared_memory_is_reached_without_a_space)
 	check_eq(*out, 7);
 }
 
-/* Words of a block: its own two variables, what the registers say, and what is in there. */
+/* Words of a block: its own two variables, what the registers say, and what is in there.
+ */
 #define RESERVED_WORDS 10
 
 TEST(reserved_shared_memory_is_zeroed_for_each_block_and_beside_all_else)

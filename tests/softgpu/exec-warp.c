@@ -154,24 +154,21 @@ TEST(lanes_that_take_no_part_give_nothing)
 	static const char ptx[] = HEADER ENTRY("part", "4",
 		"add.u32 %r4, %r0, 1000; setp.ge.u32 %p1, %r0, 8; @%p1 bra OUT;\n"
 		"shfl.sync.down.b32 %r4, %r4, 4, 0x1f, 0xff;\n"
-		"OUT: st.global.u32 [%rd1], %r4;\n")
-		ENTRY("ended", "4",
-			"add.u32 %r4, %r0, 1000; setp.ge.u32 %p1, %r0, 8;\n"
-			"@%p1 exit; shfl.sync.idx.b32 %r4|%p2, %r4, 9, 0x1f, 0xff;\n"
-			"selp.u32 %r5, 1, 0, %p2; add.u32 %r4, %r4, %r5;\n"
-			"st.global.u32 [%rd1], %r4;\n")
-			ENTRY("absent", "4",
-				"add.u32 %r4, %r0, 1000;\n"
-				"shfl.sync.bfly.b32 %r4, %r4, 16, 0x1f, -1;\n"
-				"st.global.u32 [%rd1], %r4;\n")
-				ENTRY("sum", "4",
-					"add.u32 %r4, %r0, 1; setp.ge.u32 %p1, %r0, 8;\n"
-					"@%p1 bra OUT; mov.u32 %r6, 16;\n"
-					"NEXT: shfl.sync.down.b32 %r5, %r4, %r6, 0x1f, "
-					"0xff;\n"
-					"add.u32 %r4, %r4, %r5; shr.u32 %r6, %r6, 1;\n"
-					"setp.ne.u32 %p1, %r6, 0; @%p1 bra NEXT;\n"
-					"OUT: st.global.u32 [%rd1], %r4;\n");
+		"OUT: st.global.u32 [%rd1], %r4;\n") ENTRY("ended", "4",
+		"add.u32 %r4, %r0, 1000; setp.ge.u32 %p1, %r0, 8;\n"
+		"@%p1 exit; shfl.sync.idx.b32 %r4|%p2, %r4, 9, 0x1f, 0xff;\n"
+		"selp.u32 %r5, 1, 0, %p2; add.u32 %r4, %r4, %r5;\n"
+		"st.global.u32 [%rd1], %r4;\n") ENTRY("absent", "4",
+		"add.u32 %r4, %r0, 1000;\n"
+		"shfl.sync.bfly.b32 %r4, %r4, 16, 0x1f, -1;\n"
+		"st.global.u32 [%rd1], %r4;\n") ENTRY("sum", "4",
+		"add.u32 %r4, %r0, 1; setp.ge.u32 %p1, %r0, 8;\n"
+		"@%p1 bra OUT; mov.u32 %r6, 16;\n"
+		"NEXT: shfl.sync.down.b32 %r5, %r4, %r6, 0x1f, "
+		"0xff;\n"
+		"add.u32 %r4, %r4, %r5; shr.u32 %r6, %r6, 1;\n"
+		"setp.ne.u32 %p1, %r6, 0; @%p1 bra NEXT;\n"
+		"OUT: st.global.u32 [%rd1], %r4;\n");
 	CLEAN_RIG rig = rig_new(ptx);
 	uint32_t *out = rig_alloc(rig, 128);
 

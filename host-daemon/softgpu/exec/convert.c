@@ -37,7 +37,8 @@ static f64 f64_from_half(u16 h)
 	return h & 0x8000 ? -r : r;
 }
 
-/* Floats of fewer bits than a double: of the mantissa, and the least and greatest value. */
+/* Floats of fewer bits than a double: of the mantissa, and the least and greatest value.
+ */
 struct format {
 	int mantissa;
 	int low;
@@ -221,12 +222,12 @@ static f64 rounded(unsigned int type, const struct value *v, unsigned int round)
 	if (is_narrow(type)) {
 		wide = narrow(v->is_float ? v->real : odd_integer(v), &format, round);
 	} else if (type == PTX_TYPE_F64) {
-		wide = v->is_float    ? v->real
+		wide = v->is_float   ? v->real
 		       : v->negative ? (f64)(s64)v->integer
 				     : (f64)v->integer;
 	} else {
 		wide = v->real;
-		single = v->is_float	? (f32)wide
+		single = v->is_float   ? (f32)wide
 			 : v->negative ? (f32)(s64)v->integer
 				       : (f32)v->integer;
 		wide = single;

@@ -331,27 +331,28 @@
 	X(CVT_64_64, "Xx----")                                                           \
 	/* memory.c */                                                                   \
 	X(LDG_U8, "Wx----")                                                              \
-	X(LDG_S8, "Wx----") X(LDG_U16, "Wx----") X(LDG_S16, "Wx----") X(                 \
-		LDG_32, "Wx----") X(LDG_64, "Xx----") X(LDG2_U8, "WxW---") X(LDG2_S8,    \
-		"WxW---") X(LDG2_U16, "WxW---") X(LDG2_S16, "WxW---") X(LDG2_32,         \
-		"WxW---") X(LDG2_64, "XxX---") X(LDG4_U8, "WxW-WW") X(LDG4_S8,           \
-		"WxW-WW") X(LDG4_U16, "WxW-WW") X(LDG4_S16, "WxW-WW") X(LDG4_32,         \
-		"WxW-WW") X(LDG4_64, "XxX-XX") X(STG_U8, "-xw---") X(STG_U16,            \
-		"-xw---") X(STG_32, "-xw---") X(STG_64, "-xx---") X(STG2_U8,             \
-		"-xww--") X(STG2_U16, "-xww--") X(STG2_32, "-xww--") X(STG2_64,          \
-		"-xxx--") X(STG4_U8, "-xwwww") X(STG4_U16, "-xwwww") X(STG4_32,          \
-		"-xwwww") X(STG4_64, "-xxxxx") X(LDS_U8, "Ww----") X(LDS_S8,             \
-		"Ww----") X(LDS_U16, "Ww----") X(LDS_S16, "Ww----") X(LDS_32,            \
-		"Ww----") X(LDS_64, "Xw----") X(LDS2_U8, "WwW---") X(LDS2_S8,            \
-		"WwW---") X(LDS2_U16, "WwW---") X(LDS2_S16, "WwW---") X(LDS2_32,         \
-		"WwW---") X(LDS2_64, "XwX---") X(LDS4_U8, "WwW-WW") X(LDS4_S8,           \
-		"WwW-WW") X(LDS4_U16, "WwW-WW") X(LDS4_S16, "WwW-WW") X(LDS4_32,         \
-		"WwW-WW") X(LDS4_64, "XwX-XX") X(STS_U8, "-ww---") X(STS_U16,            \
-		"-ww---") X(STS_32, "-ww---") X(STS_64, "-wx---") X(STS2_U8, "-www--")   \
-		X(STS2_U16, "-www--") X(STS2_32, "-www--") X(STS2_64, "-wxx--") X(       \
-			STS4_U8, "-wwwww") X(STS4_U16, "-wwwww") X(STS4_32, "-wwwww")    \
-			X(STS4_64, "-wxxxx") /* lane by lane, any space; reserved:       \
-						ACCESS_ALIGN and the space */      \
+	X(LDG_S8, "Wx----")                                                              \
+	X(LDG_U16, "Wx----") X(LDG_S16, "Wx----") X(LDG_32, "Wx----") X(                 \
+		LDG_64, "Xx----") X(LDG2_U8, "WxW---") X(LDG2_S8, "WxW---") X(LDG2_U16,  \
+		"WxW---") X(LDG2_S16, "WxW---") X(LDG2_32, "WxW---") X(LDG2_64,          \
+		"XxX---") X(LDG4_U8, "WxW-WW") X(LDG4_S8, "WxW-WW") X(LDG4_U16,          \
+		"WxW-WW") X(LDG4_S16, "WxW-WW") X(LDG4_32, "WxW-WW") X(LDG4_64,          \
+		"XxX-XX") X(STG_U8, "-xw---") X(STG_U16, "-xw---") X(STG_32,             \
+		"-xw---") X(STG_64, "-xx---") X(STG2_U8, "-xww--") X(STG2_U16,           \
+		"-xww--") X(STG2_32, "-xww--") X(STG2_64, "-xxx--") X(STG4_U8,           \
+		"-xwwww") X(STG4_U16, "-xwwww") X(STG4_32, "-xwwww") X(STG4_64,          \
+		"-xxxxx") X(LDS_U8, "Ww----") X(LDS_S8, "Ww----") X(LDS_U16, "Ww----")   \
+		X(LDS_S16, "Ww----") X(LDS_32, "Ww----") X(LDS_64, "Xw----") X(LDS2_U8,  \
+			"WwW---") X(LDS2_S8, "WwW---") X(LDS2_U16, "WwW---") X(LDS2_S16, \
+			"WwW---") X(LDS2_32, "WwW---") X(LDS2_64, "XwX---") X(LDS4_U8,   \
+			"WwW-WW") X(LDS4_S8, "WwW-WW") X(LDS4_U16, "WwW-WW") X(LDS4_S16, \
+			"WwW-WW") X(LDS4_32, "WwW-WW") X(LDS4_64, "XwX-XX") X(STS_U8,    \
+			"-ww---") X(STS_U16, "-ww---") X(STS_32, "-ww---") X(STS_64,     \
+			"-wx---") X(STS2_U8, "-www--") X(STS2_U16, "-www--")             \
+			X(STS2_32, "-www--") X(STS2_64, "-wxx--") X(STS4_U8, "-wwwww")   \
+				X(STS4_U16, "-wwwww") X(STS4_32, "-wwwww") X(STS4_64,    \
+					"-wxxxx") /* lane by lane, any space; reserved:  \
+						     ACCESS_ALIGN and the space */       \
 		X(LD_U8, "Wx----") X(LD_S8, "Wx----") X(LD_U16, "Wx----")                \
 			X(LD_S16, "Wx----") X(LD_32, "Wx----") X(LD_64, "Xx----") X(     \
 				ST_U8, "-xw---") X(ST_U16, "-xw---") X(ST_32, "-xw---")  \
@@ -360,7 +361,7 @@
 						X(LDP_U16, "W-----") /* at off */        \
 		X(LDP_S16, "W-----") X(LDP_32, "W-----") X(LDP_64, "X-----") X(ISSPACEP, \
 			"Px----")  /* imm: low end of the generic range, 0 global */     \
-		X(FENCE, "------") /* atomic.c; reserved: the space */                \
+		X(FENCE, "------") /* atomic.c; reserved: the space */                   \
 		X(ATOM_ADD_32, "Wxw---") X(ATOM_ADD_64, "Xxx---") X(                     \
 			ATOM_ADD_F32, "Wxw---") X(ATOM_ADD_F64,                          \
 			"Xxx---") X(ATOM_MIN_S32, "Wxw---") X(ATOM_MIN_U32,              \

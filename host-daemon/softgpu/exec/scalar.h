@@ -504,7 +504,9 @@ SCALAR u32 u32_from_f32(f32 x)
 
 SCALAR u32 s32_from_f64(f64 x)
 {
-	return x >= 2147483648.0 ? 0x7fffffffu : x > -2147483649.0 ? (u32)(s32)x : 0x80000000u;
+	return x >= 2147483648.0   ? 0x7fffffffu
+	       : x > -2147483649.0 ? (u32)(s32)x
+				   : 0x80000000u;
 }
 
 /*

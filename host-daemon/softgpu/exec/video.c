@@ -151,9 +151,10 @@ static u32 video_lanes(u32 a, u32 b, u32 c, u64 imm, unsigned int n)
 
 		if (!(imm >> (VIDEO_MASK_SHIFT + i) & 1))
 			continue;
-		x = computed(
-			extended((u32)(both >> from_a * bits), bits, imm & VIDEO_SIGNED_A),
-			extended((u32)(both >> from_b * bits), bits, imm & VIDEO_SIGNED_B),
+		x = computed(extended((u32)(both >> from_a * bits), bits,
+				     imm & VIDEO_SIGNED_A),
+			extended(
+				(u32)(both >> from_b * bits), bits, imm & VIDEO_SIGNED_B),
 			imm);
 		if (imm & VIDEO_SAT)
 			x = saturated(x, bits, imm & VIDEO_SIGNED_D);

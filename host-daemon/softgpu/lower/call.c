@@ -164,8 +164,7 @@ static int write_out(struct lowering *l, uint32_t function)
 static int check_params(struct lowering *l, const struct ptx_param *params, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (params[i].align > FRAME_ALIGN ||
-			params[i].size > SOFTGPU_PARAMS_MAX)
+		if (params[i].align > FRAME_ALIGN || params[i].size > SOFTGPU_PARAMS_MAX)
 			return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
 				"%.80s, line %u: a parameter of this kind is not "
 				"supported in a recursive or indirect call",

@@ -200,10 +200,9 @@ static int pair(struct lowering *l, unsigned int one)
 /* Returns: whether .relu and .satfinite belong to the conversion. */
 static bool takes_limits(unsigned int to, unsigned int from)
 {
-	return from == PTX_TYPE_F32 && (to == PTX_TYPE_F16 || to == PTX_TYPE_BF16 ||
-					       to == PTX_TYPE_F16X2 ||
-					       to == PTX_TYPE_BF16X2 ||
-					       to == PTX_TYPE_TF32);
+	return from == PTX_TYPE_F32 &&
+	       (to == PTX_TYPE_F16 || to == PTX_TYPE_BF16 || to == PTX_TYPE_F16X2 ||
+		       to == PTX_TYPE_BF16X2 || to == PTX_TYPE_TF32);
 }
 
 static bool is_tf32(unsigned int to, unsigned int from)

@@ -259,8 +259,9 @@ static void single_accesses(struct lowering *l, struct place *place, enum row ro
 	for (unsigned int i = 0; i < n; i++) {
 		o = emit(l, rows[row][access], 0, place->value, 0, 0);
 		o->imm = (uint32_t)(place->off + (int64_t)i * size);
-		o->reserved = (uint16_t)(((i ? 1 : n) * size - 1) |
-					 access_space(place->space) << ACCESS_SPACE_SHIFT);
+		o->reserved =
+			(uint16_t)(((i ? 1 : n) * size - 1) |
+				   access_space(place->space) << ACCESS_SPACE_SHIFT);
 		o->field[fields[0]] = elements[i];
 	}
 }

@@ -130,8 +130,8 @@ static void load_value(
 }
 
 /* Returns: the elements of an actual parameter; how many, and of what size, fit. */
-static const struct ptx_operand *elements_of(
-	struct lowering *l, const struct ptx_operand *actual, const struct ptx_param *param)
+static const struct ptx_operand *elements_of(struct lowering *l,
+	const struct ptx_operand *actual, const struct ptx_param *param)
 {
 	uint32_t n = actual->kind == PTX_OPERAND_VECTOR ? actual->count : 1;
 
@@ -193,7 +193,8 @@ void load_formals(struct lowering *l)
 
 		if (p->is_register && !f->param_places)
 			lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
-				"%.80s: a kernel's parameter is a register", f->ptx->name);
+				"%.80s: a kernel's parameter is a register",
+				f->ptx->name);
 
 		for (uint32_t k = 0; p->is_register && !l->error && k < p->vector; k++)
 			load_value(l, p->type, f->param_places[i] + k * size,

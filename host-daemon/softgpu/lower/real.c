@@ -171,8 +171,7 @@ static int arithmetic_f64(struct lowering *l)
 			   : simple(l, OP_DIV_F64, type, 2);
 	case PTX_OP_RCP:
 		return dir ? directed(l, OP_ROUND_DIV_F64, type, 2, true)
-			   : simple(l, gross ? OP_RCP_UPPER_F64 : OP_RCP_F64, type,
-				     1);
+			   : simple(l, gross ? OP_RCP_UPPER_F64 : OP_RCP_F64, type, 1);
 	case PTX_OP_SQRT:
 		return dir ? directed(l, OP_ROUND_SQRT_F64, type, 1, false)
 			   : simple(l, OP_SQRT_F64, type, 1);
@@ -219,8 +218,7 @@ static int mixed(struct lowering *l)
 	d = destination(l, 0, PTX_TYPE_F32);
 	if (dir)
 		emit_imm(l, fma ? OP_ROUND_FMA_F32 : OP_ROUND_ADD_F32, d, s[0], s[1],
-			s[2],
-			in->round | (in->op == PTX_OP_SUB ? ROUND_NEGATE : 0));
+			s[2], in->round | (in->op == PTX_OP_SUB ? ROUND_NEGATE : 0));
 	else
 		emit(l,
 			fma		       ? OP_FMA_F32

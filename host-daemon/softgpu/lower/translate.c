@@ -41,8 +41,16 @@ static bool is_real(unsigned int type)
 	}
 }
 
+/* All that begin with a V, but for vote. */
+static bool is_video(unsigned int op)
+{
+	return op >= PTX_OP_VABSDIFF && op <= PTX_OP_VSUB4 && op != PTX_OP_VOTE;
+}
+
 static int dispatch(struct lowering *l)
 {
+	if (is_video(l->instr->op))
+		return translate_video(l);
 	switch (l->instr->op) {
 	case PTX_OP_ADD:
 	case PTX_OP_SUB:
@@ -130,30 +138,6 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_BAR:
 	case PTX_OP_BARRIER:
 		return translate_control(l);
-	case PTX_OP_VABSDIFF:
-	case PTX_OP_VABSDIFF2:
-	case PTX_OP_VABSDIFF4:
-	case PTX_OP_VADD:
-	case PTX_OP_VADD2:
-	case PTX_OP_VADD4:
-	case PTX_OP_VAVRG2:
-	case PTX_OP_VAVRG4:
-	case PTX_OP_VMAD:
-	case PTX_OP_VMAX:
-	case PTX_OP_VMAX2:
-	case PTX_OP_VMAX4:
-	case PTX_OP_VMIN:
-	case PTX_OP_VMIN2:
-	case PTX_OP_VMIN4:
-	case PTX_OP_VSET:
-	case PTX_OP_VSET2:
-	case PTX_OP_VSET4:
-	case PTX_OP_VSHL:
-	case PTX_OP_VSHR:
-	case PTX_OP_VSUB:
-	case PTX_OP_VSUB2:
-	case PTX_OP_VSUB4:
-		return translate_video(l);
 	case PTX_OP_CALL:
 		return translate_call(l);
 	case PTX_OP_PREFETCH:

@@ -145,9 +145,9 @@ static int scalar(struct lowering *l)
 			       ? VIDEO_NEGATE_PRODUCT
 			       : 0;
 		imm |= l->operands[3].negated ? VIDEO_NEGATE_C : 0;
-		imm |= (in->mode == PTX_MODE_SHR7    ? UINT64_C(7)
-			: in->mode == PTX_MODE_SHR15 ? UINT64_C(15)
-						     : 0)
+		imm |= (in->mode == PTX_MODE_SHR7	    ? UINT64_C(7)
+			       : in->mode == PTX_MODE_SHR15 ? UINT64_C(15)
+							    : 0)
 		       << VIDEO_SCALE_SHIFT;
 		ok = ok && !parts_of(&l->operands[3]) &&
 		     !!(imm & VIDEO_PLUS_ONE) + !!(imm & VIDEO_NEGATE_PRODUCT) +
@@ -168,12 +168,13 @@ static int scalar(struct lowering *l)
 	return l->error;
 }
 
-/* From where each lane is, 3 bits for each; or the lanes one after the other from @first */
+/* From where each lane is, 3 bits for each; or the lanes one after the other from @first
+ */
 static uint64_t selection(
 	const struct ptx_operand *operand, unsigned int n, unsigned int first, bool *okp)
 {
-	uint32_t parts = parts_of(operand), kind = n == 2 ? PTX_PARTS_HALVES
-							  : PTX_PARTS_BYTES;
+	uint32_t parts = parts_of(operand),
+		 kind = n == 2 ? PTX_PARTS_HALVES : PTX_PARTS_BYTES;
 	uint64_t imm = 0;
 
 	if (parts && (!(parts & kind) || (parts >> PTX_PARTS_COUNT_SHIFT & 7) != n))

@@ -120,7 +120,7 @@ static int fail_kind(struct evaluator *e)
 	return ptx_fail(e->p, "a constant mixes numbers that do not go together");
 }
 
-static int apply_real(struct evaluator *e, int operator, struct value *a, double y)
+static int apply_real(struct evaluator *e, int operator, struct value * a, double y)
 {
 	double x = real_of(a->bits);
 
@@ -136,11 +136,10 @@ static int apply_real(struct evaluator *e, int operator, struct value *a, double
 		break;
 	case '/':
 		/* by zero infinite or NaN, as IEEE 754 says and C does not */
-		set_real(a,
-			y != 0		 ? x / y
-			: x == 0 || x != x ? __builtin_nan("")
-					 : __builtin_copysign(__builtin_inf(), x) *
-					__builtin_copysign(1, y));
+		set_real(a, y != 0	       ? x / y
+			    : x == 0 || x != x ? __builtin_nan("")
+					       : __builtin_copysign(__builtin_inf(), x) *
+							 __builtin_copysign(1, y));
 		break;
 	case '<':
 		set_int(a, x < y, false);
@@ -193,7 +192,7 @@ static bool is_below(uint64_t x, uint64_t y, bool is_unsigned)
 	return is_unsigned ? x < y : (int64_t)x < (int64_t)y;
 }
 
-static int apply_int(struct evaluator *e, int operator, struct value *a, struct value *b)
+static int apply_int(struct evaluator *e, int operator, struct value * a, struct value *b)
 {
 	bool is_unsigned = a->is_unsigned || b->is_unsigned;
 	uint64_t x = a->bits, y = b->bits;
@@ -258,7 +257,7 @@ static int apply_int(struct evaluator *e, int operator, struct value *a, struct 
 	return 0;
 }
 
-static int apply(struct evaluator *e, int operator, struct value *a, struct value *b)
+static int apply(struct evaluator *e, int operator, struct value * a, struct value *b)
 {
 	if (a->kind != b->kind || a->kind == PTX_OPERAND_F32)
 		return fail_kind(e);
@@ -306,7 +305,7 @@ static int parse_literal(struct evaluator *e, struct value *v)
 	return 0;
 }
 
-static int apply_unary(struct evaluator *e, int operator, struct value *v)
+static int apply_unary(struct evaluator *e, int operator, struct value * v)
 {
 	bool is_int = v->kind == PTX_OPERAND_INT;
 

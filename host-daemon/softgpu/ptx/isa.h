@@ -55,7 +55,7 @@
 	X(CNOT, "cnot", "ds")                                                            \
 	X(COPYSIGN, "copysign", "dss")                                                   \
 	X(COS, "cos", "ds")                                                              \
-	X(CVT, "cvt", "ds?ss") /* types: destination, source; .pack has more */                           \
+	X(CVT, "cvt", "ds?ss") /* types: destination, source; .pack has more */          \
 	X(CVTA, "cvta", "ds")                                                            \
 	X(DISCARD, "discard", "as")                                                      \
 	X(DIV, "div", "dss")                                                             \
@@ -122,7 +122,8 @@
 	X(TLD4, "tld4", "Dqt?SS")                                                        \
 	X(TRAP, "trap", "")                                                              \
 	X(TXQ, "txq", "da?s")                                                            \
-	X(VABSDIFF, "vabsdiff", "xyy?s") /* types: d, a, b; with atom, that on c follows */ \
+	X(VABSDIFF, "vabsdiff",                                                          \
+		"xyy?s") /* types: d, a, b; with atom, that on c follows */              \
 	X(VABSDIFF2, "vabsdiff2", "xyys")                                                \
 	X(VABSDIFF4, "vabsdiff4", "xyys")                                                \
 	X(VADD, "vadd", "xyy?s")                                                         \
@@ -137,7 +138,7 @@
 	X(VMIN, "vmin", "xyy?s")                                                         \
 	X(VMIN2, "vmin2", "xyys")                                                        \
 	X(VMIN4, "vmin4", "xyys")                                                        \
-	X(VOTE, "vote", "dp?s") /* last: membermask of the .sync form */                 \
+	X(VOTE, "vote", "dp?s")	 /* last: membermask of the .sync form */                \
 	X(VSET, "vset", "xyy?s") /* types: a, b */                                       \
 	X(VSET2, "vset2", "xyys")                                                        \
 	X(VSET4, "vset4", "xyys")                                                        \

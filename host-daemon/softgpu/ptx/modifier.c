@@ -57,7 +57,7 @@ enum group {
 	G_FORMATTED,
 	G_GEOMETRY,
 	G_QUERY,
-	G_BOUNDS, /* of surfaces, in the field of .clamp and .wrap */
+	G_BOUNDS,  /* of surfaces, in the field of .clamp and .wrap */
 	G_CACHE,   /* cache modifiers: dropped */
 	G_IGNORED, /* words that change nothing here: dropped */
 	_G_N,

@@ -57,7 +57,8 @@ static int parse_parts(struct ptx_parser *p, struct ptx_operand *operand)
 		return 0;
 	bytes = *token->text == 'b';
 	if ((!bytes && *token->text != 'h') || n < 1 || n > (bytes ? 4u : 2u))
-		return ptx_fail(p, "\".%.*s\" is no part of a register", PTX_SHOWN(token));
+		return ptx_fail(
+			p, "\".%.*s\" is no part of a register", PTX_SHOWN(token));
 	for (unsigned int i = 1; i <= n; i++) {
 		char c = token->text[i];
 
