@@ -123,6 +123,58 @@ enum change {
 	ANISOTROPY,
 };
 
+static void change(const struct bench *bench, CUDA_RESOURCE_DESC *resource,
+	CUDA_TEXTURE_DESC *texture, enum change what, unsigned long long value)
+{
+	unsigned int *u32 = NULL;
+
+	switch (what) {
+	case ADDRESS:
+		resource->res.pitch2D.devPtr = value == 64 ? bench->texels + 64 : value;
+		break;
+	case ROW:
+		resource->res.pitch2D.width = value;
+		break;
+	case ROWS:
+		resource->res.pitch2D.height = value;
+		break;
+	case STRIDE:
+		resource->res.pitch2D.pitchInBytes = value;
+		break;
+	case FORMAT:
+		u32 = (unsigned int *)&resource->res.pitch2D.format;
+		break;
+	case CHANNELS:
+		u32 = &resource->res.pitch2D.numChannels;
+		break;
+	case RESOURCE_FLAGS:
+		u32 = &resource->flags;
+		break;
+	case RESOURCE_TYPE:
+		u32 = (unsigned int *)&resource->resType;
+		break;
+	case MODE:
+		u32 = (unsigned int *)&texture->addressMode[1];
+		break;
+	case FILTER:
+		u32 = (unsigned int *)&texture->filterMode;
+		break;
+	case LEVEL_FILTER:
+		u32 = (unsigned int *)&texture->mipmapFilterMode;
+		break;
+	case FLAGS:
+		u32 = &texture->flags;
+		break;
+	case ANISOTROPY:
+		u32 = &texture->maxAnisotropy;
+		break;
+	default:
+		break;
+	}
+	if (u32)
+		*u32 = (unsigned int)value;
+}
+
 /* Each is a right description of memory with rows, with one thing changed. */
 TEST(one_wrong_field_is_answered_as_documented)
 {
@@ -175,58 +227,11 @@ TEST(one_wrong_field_is_answered_as_documented)
 		CUDA_RESOURCE_DESC resource =
 			pitched(&bench, CU_AD_FORMAT_UNSIGNED_INT8);
 		const CUDA_RESOURCE_VIEW_DESC view = { .width = WIDTH, .height = HEIGHT };
-		unsigned long long value = cases[i].value;
 		CUDA_TEXTURE_DESC texture = {};
 		CUtexObject object = 0;
-		unsigned int *u32 = NULL;
 		CUresult r;
 
-		switch (cases[i].change) {
-		case ADDRESS:
-			resource.res.pitch2D.devPtr =
-				value == 64 ? bench.texels + 64 : value;
-			break;
-		case ROW:
-			resource.res.pitch2D.width = value;
-			break;
-		case ROWS:
-			resource.res.pitch2D.height = value;
-			break;
-		case STRIDE:
-			resource.res.pitch2D.pitchInBytes = value;
-			break;
-		case FORMAT:
-			u32 = (unsigned int *)&resource.res.pitch2D.format;
-			break;
-		case CHANNELS:
-			u32 = &resource.res.pitch2D.numChannels;
-			break;
-		case RESOURCE_FLAGS:
-			u32 = &resource.flags;
-			break;
-		case RESOURCE_TYPE:
-			u32 = (unsigned int *)&resource.resType;
-			break;
-		case MODE:
-			u32 = (unsigned int *)&texture.addressMode[1];
-			break;
-		case FILTER:
-			u32 = (unsigned int *)&texture.filterMode;
-			break;
-		case LEVEL_FILTER:
-			u32 = (unsigned int *)&texture.mipmapFilterMode;
-			break;
-		case FLAGS:
-			u32 = &texture.flags;
-			break;
-		case ANISOTROPY:
-			u32 = &texture.maxAnisotropy;
-			break;
-		default:
-			break;
-		}
-		if (u32)
-			*u32 = (unsigned int)value;
+		change(&bench, &resource, &texture, cases[i].change, cases[i].value);
 		r = cuTexObjectCreate(&object, &resource, &texture,
 			cases[i].change == VIEW ? &view : NULL);
 		if (r != cases[i].expected)
