@@ -11,6 +11,7 @@
  *		[--softgpu-name NAME] [--softgpu-cc MAJOR.MINOR]
  *		[--softgpu-memory BYTES] [--softgpu-threads N]
  *		[--softgpu-timeout MILLISECONDS] [--softgpu-schedule long|fair]
+ *		[--softgpu-check yes]
  *
  * with descriptors 0-2 (its log goes to 2) and the two named, nothing else. The
  * control descriptor is a SOCK_SEQPACKET socket; a packet is one struct

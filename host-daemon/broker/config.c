@@ -372,6 +372,7 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_kernel_timeout),
 	VGPUD_KEY("softgpu-devices", softgpu_devices, parse_devices),
 	VGPUD_KEY("softgpu-schedule", softgpu_schedule, parse_schedule),
+	VGPUD_KEY("softgpu-check", softgpu_check, parse_yes_no),
 	{ 0 },
 };
 

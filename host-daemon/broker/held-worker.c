@@ -86,6 +86,8 @@ static void make_args(struct args *args, const struct config *config, uid_t uid)
 		add_option(args, "--softgpu-devices", args->devices);
 	}
 	add_option(args, "--softgpu-schedule", config->softgpu_schedule);
+	if (config->softgpu_check)
+		add_option(args, "--softgpu-check", "yes");
 }
 
 static int make_stats(int *fdp)

@@ -60,6 +60,7 @@ static const char help[] =
 	"  softgpu-kernel-timeout = 0   seconds a kernel of it may run, 0: for ever\n"
 	"  softgpu-devices = N    how many of them there are, at most 8\n"
 	"  softgpu-schedule = long    or fair: how long a warp runs before the next\n"
+	"  softgpu-check = no     yes: an access beside an allocation is a fault\n"
 	"\n"
 	"  [vm NAME]\n"
 	"  transport = ivshmem    ivshmem (QEMU ivshmem-doorbell), socket (processes of\n"

@@ -16,6 +16,8 @@
  *	VGPU_SOFTGPU_DEVICES	how many devices there are, 1 unless given, at most 8
  *	VGPU_SOFTGPU_TIMEOUT	milliseconds a kernel may run; 0: for ever
  *	VGPU_SOFTGPU_SCHEDULE	long or fair: how long a warp runs before the next
+ *	VGPU_SOFTGPU_CHECK	1: an access outside of an allocation is a fault, to the
+ *				byte; unless given, one that misses by a little is not
  *
  * The address of device memory is the address at which it lies in this process.
  */
@@ -41,6 +43,7 @@ struct softgpu_config {
 	uint32_t n_threads;
 	uint32_t n_devices; /* 1 to 8, which look alike */
 	uint32_t timeout_ms;
+	uint32_t is_checked; /* 1: accesses to the byte */
 	const char *name;
 	/* Receives what kernels print; called by those that wait for
 	 * kernels and by others. Else: stdout. */

@@ -34,6 +34,7 @@ static const char help[] =
 	"  --softgpu-timeout MS   how long a kernel may run on it\n"
 	"  --softgpu-devices N    how many of them there are\n"
 	"  --softgpu-schedule long|fair  how long a warp runs on it before the next\n"
+	"  --softgpu-check yes|no whether each access is checked to the byte\n"
 	"  --help                 print this and exit\n"
 	"  --version              print the version and exit\n"
 	"\n"
@@ -57,6 +58,7 @@ enum {
 	OPTION_TIMEOUT,
 	OPTION_DEVICES,
 	OPTION_SCHEDULE,
+	OPTION_CHECK,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -78,6 +80,7 @@ static const struct option long_options[] = {
 	{ "softgpu-timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "softgpu-devices", required_argument, NULL, OPTION_DEVICES },
 	{ "softgpu-schedule", required_argument, NULL, OPTION_SCHEDULE },
+	{ "softgpu-check", required_argument, NULL, OPTION_CHECK },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{},
@@ -135,6 +138,9 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 				   : !strcmp(value, "fair") ? SOFTGPU_CONFIG_FAIR
 							    : 0;
 		return config->schedule ? 0 : -EINVAL;
+	case OPTION_CHECK:
+		config->is_checked = !strcmp(value, "yes");
+		return 0;
 	default:
 		return -EINVAL;
 	}

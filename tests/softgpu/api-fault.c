@@ -100,8 +100,90 @@ TEST(running_over_the_end_of_an_array_is_illegal)
 
 	context_new();
 	check_ok(cuMemAlloc(&address, 1 << 20));
-	check_ok(launch_store(address + (1 << 20), 1, NULL));
+	check_ok(launch_store(address + (1 << 20) + (64 << 10), 1, NULL));
 	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+/* What devices forgive: the first word behind an array, and the last one before. */
+TEST(a_miss_by_one_word_is_forgiven)
+{
+	CUdeviceptr first, large;
+
+	context_new();
+	check_ok(cuMemAlloc(&first, 4));
+	check_ok(cuMemAlloc(&large, 1 << 20));
+	check_ok(launch_store(first + 4, 1, NULL));
+	check_ok(launch_store(first - 4, 1, NULL));
+	check_ok(launch_store(large + (1 << 20), 1, NULL));
+	check_ok(cuCtxSynchronize());
+}
+
+static void check_miss(uint64_t size, int64_t off)
+{
+	CUdeviceptr address;
+
+	setenv("VGPU_SOFTGPU_CHECK", "1", 1);
+	context_new();
+	check_ok(cuMemAlloc(&address, size));
+	check_ok(launch_store(address, 1, NULL));
+	check_ok(launch_store(address + (size - 4) / 4 * 4, 1, NULL));
+	check_ok(cuCtxSynchronize());
+	check_ok(launch_store(address + off, 1, NULL));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(check_finds_a_miss_before_a_small_array)
+{
+	check_miss(4, -4);
+}
+
+TEST(check_finds_a_miss_behind_a_small_array)
+{
+	check_miss(4, 4);
+}
+
+TEST(check_finds_a_miss_of_a_part_of_a_word)
+{
+	check_miss(10, 8);
+}
+
+TEST(check_finds_a_miss_behind_a_large_array)
+{
+	check_miss(1 << 20, 1 << 20);
+}
+
+/* Stores a word behind n words of dynamic shared memory. */
+static CUresult run_shared(unsigned int size)
+{
+	static const char text[] =
+		".version 8.0\n.target sm_75\n.address_size 64\n"
+		".extern .shared .align 4 .b8 words[];\n"
+		".visible .entry over(.param .u32 size) {\n"
+		".reg .b32 %r<4>;\nld.param.u32 %r0, [size];\n"
+		"mov.u32 %r1, words; add.u32 %r1, %r1, %r0;\n"
+		"st.shared.u32 [%r1], %r0; ret; }\n";
+	void *params[] = { &size };
+	CUfunction over;
+	CUmodule module;
+
+	context_new();
+	check_ok(cuModuleLoadData(&module, text));
+	check_ok(cuModuleGetFunction(&over, module, "over"));
+	check_ok(cuLaunchKernel(over, 1, 1, 1, 1, 1, 1, size, NULL, params, NULL));
+	return cuCtxSynchronize();
+}
+
+TEST(a_miss_of_shared_memory_is_forgiven_within_its_unit)
+{
+	check_ok(run_shared(100));
+	check_ok(run_shared(124));
+	check_cu(run_shared(128), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(check_finds_a_miss_of_shared_memory)
+{
+	setenv("VGPU_SOFTGPU_CHECK", "1", 1);
+	check_cu(run_shared(100), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 TEST(a_misaligned_address_has_its_own_code)

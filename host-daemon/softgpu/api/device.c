@@ -166,6 +166,7 @@ static void device_read_environment(void)
 	const char *timeout = getenv("VGPU_SOFTGPU_TIMEOUT");
 	const char *devices = getenv("VGPU_SOFTGPU_DEVICES");
 	const char *schedule = getenv("VGPU_SOFTGPU_SCHEDULE");
+	const char *check = getenv("VGPU_SOFTGPU_CHECK");
 	struct device *device = &softgpu_device;
 	unsigned int number;
 	uint64_t size;
@@ -188,6 +189,8 @@ static void device_read_environment(void)
 	if (schedule && !device->schedule && !device_parse_schedule(schedule))
 		vgpu_log_warning(
 			"VGPU_SOFTGPU_SCHEDULE=%s is neither long nor fair", schedule);
+	if (check && strtoul(check, NULL, 10))
+		device->is_checked = true;
 	if (timeout && !device->timeout_ms)
 		device->timeout_ms = strtoul(timeout, NULL, 10);
 }
@@ -270,6 +273,7 @@ int softgpu_configure(const struct softgpu_config *config)
 		r = -EINVAL;
 	if (!r) {
 		device->timeout_ms = config->timeout_ms;
+		device->is_checked = config->is_checked;
 		device->hooks.print = config->print;
 		device->hooks.print_error = config->print_error;
 		device->hooks.data = config->print_data;
@@ -336,6 +340,7 @@ CUresult device_start(void)
 			device->host_size);
 		if (r)
 			return CUDA_ERROR_OUT_OF_MEMORY;
+		device->memory.is_checked = device->is_checked;
 		sched_init(&device->sched, device->n_threads);
 		r = memory_alloc(&device->memory, &workspaces, &device->sched.workspaces);
 		if (r) {

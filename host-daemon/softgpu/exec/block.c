@@ -167,6 +167,14 @@ static uint32_t thread_sreg(const struct block *block, const struct warp *w,
 	}
 }
 
+/* Shared memory comes in units of this, as PTX has it for targets from sm_80 on. */
+#define SHARED_UNIT 128u
+
+static uint32_t shared_units(uint32_t size)
+{
+	return (size + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
+}
+
 static uint64_t launch_sreg(const struct softgpu_scratch *scratch, const struct warp *w,
 	const struct code_sreg *sreg)
 {
@@ -325,6 +333,9 @@ static int prepare_buffers(
 	block->has_reserved = uses_reserved(kernel);
 	if (block->has_reserved)
 		block->shared_size = block->reserved_off + RESERVED_SIZE;
+	/* What is behind it in the last unit is forgiven, unless memory is checked. */
+	if (!launch->space->covers)
+		block->shared_size = shared_units(block->shared_size);
 	block->calls_size = kernel->calls ? stack_size(launch) : 0;
 	block->local_size = kernel->local_size + block->calls_size;
 	block->n_threads = n_threads;

@@ -132,6 +132,9 @@ struct softgpu_window {
 struct softgpu_space {
 	uint32_t n_windows;
 	struct softgpu_window windows[SOFTGPU_WINDOWS_MAX];
+	/* Or NULL: asked of what lies in a window but in a closed page. Any thread. */
+	bool (*covers)(void *data, uint64_t address, uint64_t size);
+	void *covers_data;
 };
 
 /* Variables that hold the number of an object, for kernels to use by their name. */
@@ -393,8 +396,14 @@ static inline bool softgpu_space_check(const struct softgpu_space *space,
 {
 	const struct softgpu_window *window = softgpu_space_find(space, address, size);
 
-	return window && softgpu_window_allows(window, address, access) &&
-	       softgpu_window_allows(window, address + size - 1, access);
+	if (!window)
+		return false;
+	if (__builtin_expect(softgpu_window_allows(window, address, access) &&
+				     softgpu_window_allows(
+					     window, address + size - 1, access),
+		    1))
+		return true;
+	return space->covers && space->covers(space->covers_data, address, size);
 }
 
 /* The same for any size: looks at each page. Empty ranges are allowed everywhere. */
@@ -411,6 +420,7 @@ static inline bool softgpu_space_check_range(const struct softgpu_space *space,
 	for (uint64_t at = address; at - address < size;
 		at = (at | (SOFTGPU_PAGE_SIZE - 1)) + 1)
 		if (!softgpu_window_allows(window, at, access))
-			return false;
+			return space->covers &&
+			       space->covers(space->covers_data, address, size);
 	return true;
 }

@@ -8,11 +8,6 @@
 
 _Static_assert(CHUNK_PAGES *SOFTGPU_PAGE_SIZE == CHUNK_SIZE, "pages of a chunk");
 
-void chunk_init(struct chunk *chunk, uint64_t address)
-{
-	*chunk = (struct chunk){ .address = address, .n_free = CHUNK_UNITS };
-}
-
 static bool chunk_is_used(const struct chunk *chunk, uint32_t unit)
 {
 	return chunk->used[unit / 64] >> (unit % 64) & 1;
@@ -28,6 +23,13 @@ static void chunk_mark(struct chunk *chunk, uint32_t first, uint32_t n_units, bo
 		else
 			chunk->used[unit / 64] &= ~bit;
 	}
+}
+
+void chunk_init(struct chunk *chunk, uint64_t address)
+{
+	*chunk = (struct chunk){ .address = address, .n_free = CHUNK_UNITS_MAX };
+	chunk_mark(chunk, 0, 1, true);
+	chunk_mark(chunk, CHUNK_UNITS - 1, 1, true);
 }
 
 bool chunk_take(struct chunk *chunk, uint32_t n_units, uint64_t *offp)
@@ -65,16 +67,28 @@ void chunk_give(struct chunk *chunk, uint64_t off, uint32_t n_units)
 		chunk->hint = first;
 }
 
+/* The pages that are open for an allocation. */
+static uint64_t chunk_first_page(uint64_t off)
+{
+	return (off - CHUNK_UNIT) >> SOFTGPU_PAGE_SHIFT;
+}
+
+static uint64_t chunk_last_page(uint64_t off, uint64_t size)
+{
+	return (off + (size + CHUNK_UNIT - 1) / CHUNK_UNIT * CHUNK_UNIT) >>
+	       SOFTGPU_PAGE_SHIFT;
+}
+
 void chunk_enter(struct chunk *chunk, uint64_t off, uint64_t size)
 {
-	for (uint64_t page = off >> SOFTGPU_PAGE_SHIFT;
-		page <= (off + size - 1) >> SOFTGPU_PAGE_SHIFT; page++)
+	for (uint64_t page = chunk_first_page(off); page <= chunk_last_page(off, size);
+		page++)
 		chunk->page_users[page]++;
 }
 
 void chunk_leave(struct chunk *chunk, uint64_t off, uint64_t size)
 {
-	for (uint64_t page = off >> SOFTGPU_PAGE_SHIFT;
-		page <= (off + size - 1) >> SOFTGPU_PAGE_SHIFT; page++)
+	for (uint64_t page = chunk_first_page(off); page <= chunk_last_page(off, size);
+		page++)
 		chunk->page_users[page]--;
 }

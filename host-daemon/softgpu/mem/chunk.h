@@ -5,7 +5,10 @@
  * Chunk: 2 MiB of device memory that small allocations share
  *
  * In units of 512 bytes, the alignment that CUDA promises. A page of the chunk is
- * open to kernels while any allocation has a byte in it.
+ * open to kernels while any allocation has a byte in it, or less than a unit away:
+ * devices forgive an access that misses its allocation by a little, and programs live
+ * by that.
+ * For the same reason nobody gets the first unit of a chunk, or the last.
  */
 
 #include <stdbool.h>
@@ -14,6 +17,7 @@
 #define CHUNK_SIZE (2ull << 20)
 #define CHUNK_UNIT 512u
 #define CHUNK_UNITS (CHUNK_SIZE / CHUNK_UNIT)
+#define CHUNK_UNITS_MAX (CHUNK_UNITS - 2) /* those that can be taken */
 #define CHUNK_PAGES 32u
 #define CHUNK_ALLOCATION_MAX (32u << 10)
 
@@ -31,6 +35,7 @@ void chunk_init(struct chunk *chunk, uint64_t address);
 bool chunk_take(struct chunk *chunk, uint32_t n_units, uint64_t *offp);
 void chunk_give(struct chunk *chunk, uint64_t off, uint32_t n_units);
 
-/* Counts the users of the pages of an allocation; a page is left when it has none. */
+/* Counts the users of the pages of an allocation and of a unit before it and behind; a
+ * page is left when it has none. */
 void chunk_enter(struct chunk *chunk, uint64_t off, uint64_t size);
 void chunk_leave(struct chunk *chunk, uint64_t off, uint64_t size);

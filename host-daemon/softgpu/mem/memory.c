@@ -6,7 +6,10 @@
  * share has another; with one device that part is the device's. Within a part, small
  * allocations share chunks, large ones take whole pages and one page more behind them,
  * which stays closed: a kernel that runs over the end of an array faults as it does on
- * hardware.
+ * hardware. A miss by less than CHUNK_UNIT is forgiven, as it is there.
+ *
+ * Memory that is checked has no open page at all: then each access is looked up among
+ * the allocations, to the byte.
  */
 
 #include <stdlib.h>
@@ -24,6 +27,12 @@
 static uint64_t memory_pages(uint64_t size)
 {
 	return (size + SOFTGPU_PAGE_SIZE - 1) >> SOFTGPU_PAGE_SHIFT;
+}
+
+/* Of a large allocation, and of what is forgiven behind it. */
+static uint64_t memory_open_pages(uint64_t size)
+{
+	return memory_pages(size + CHUNK_UNIT);
 }
 
 static bool memory_counts(enum range_kind kind)
@@ -75,6 +84,12 @@ static struct part *memory_part_at(struct memory *memory, uint64_t address)
 	return &memory->parts[i];
 }
 
+/* What kernels of checked memory ask. */
+static bool memory_covers_exactly(void *data, uint64_t address, uint64_t size)
+{
+	return memory_covers(data, address, size);
+}
+
 void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space *space)
 {
 	*space = (struct softgpu_space){ 0 };
@@ -84,6 +99,10 @@ void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space 
 	if (memory->n_parts > memory->n_devices)
 		memory_add_window(space, &memory_shared(memory)->window);
 	memory_add_window(space, &memory->host);
+	if (memory->is_checked) {
+		space->covers = memory_covers_exactly;
+		space->covers_data = memory;
+	}
 }
 
 static int part_init(struct part *part, uint64_t base, uint64_t size, uint64_t wanted)
@@ -228,13 +247,14 @@ static void part_give_small(struct part *part, uint64_t address, uint64_t size)
 	for (uint32_t page = 0; page < CHUNK_PAGES; page++) {
 		uint64_t start = chunk->address + page * SOFTGPU_PAGE_SIZE;
 
-		if (chunk->page_users[page] || start + SOFTGPU_PAGE_SIZE <= address ||
-			start >= address + size)
+		if (chunk->page_users[page] ||
+			start + SOFTGPU_PAGE_SIZE <= address - CHUNK_UNIT ||
+			start >= address + size + CHUNK_UNIT)
 			continue;
 		window_forbid(&part->window, start, SOFTGPU_PAGE_SIZE);
 		window_drop(&part->window, start, SOFTGPU_PAGE_SIZE);
 	}
-	if (chunk->n_free < CHUNK_UNITS)
+	if (chunk->n_free < CHUNK_UNITS_MAX)
 		return;
 	part_give_pages(part, chunk->address, CHUNK_PAGES + 1);
 	free(chunk);
@@ -243,15 +263,27 @@ static void part_give_small(struct part *part, uint64_t address, uint64_t size)
 
 static void part_give(struct part *part, const struct range *range)
 {
-	uint64_t n_pages = memory_pages(range->size);
+	uint64_t n_pages = memory_open_pages(range->size);
 
 	if (range->size <= CHUNK_ALLOCATION_MAX) {
 		part_give_small(part, range->address, range->size);
 		return;
 	}
-	window_forbid(&part->window, range->address, range->size);
+	window_forbid(&part->window, range->address, n_pages << SOFTGPU_PAGE_SHIFT);
 	window_drop(&part->window, range->address, n_pages << SOFTGPU_PAGE_SHIFT);
 	part_give_pages(part, range->address, n_pages + 1);
+}
+
+/* For kernels, with what is forgiven around it. */
+static void memory_open(
+	const struct memory *memory, struct part *part, const struct range *range)
+{
+	uint64_t before = range->size <= CHUNK_ALLOCATION_MAX ? CHUNK_UNIT : 0;
+
+	/* What is the driver's own no call covers, and kernels use it as they should. */
+	if (!memory->is_checked || range->kind == RANGE_DRIVER)
+		window_allow(&part->window, range->address - before,
+			before + range->size + CHUNK_UNIT - 1);
 }
 
 static int memory_alloc_locked(struct memory *memory, struct range *range)
@@ -268,7 +300,8 @@ static int memory_alloc_locked(struct memory *memory, struct range *range)
 	if (range->size <= CHUNK_ALLOCATION_MAX)
 		r = part_take_small(part, range->size, &range->address);
 	else
-		r = part_take_pages(part, memory_pages(range->size) + 1, &range->address);
+		r = part_take_pages(
+			part, memory_open_pages(range->size) + 1, &range->address);
 	if (r)
 		return r == -ENOMEM ? MEMORY_E_FULL : r;
 	range->id = memory->next_id++;
@@ -277,7 +310,7 @@ static int memory_alloc_locked(struct memory *memory, struct range *range)
 		part_give(part, range);
 		return vgpu_error_trace(r);
 	}
-	window_allow(&part->window, range->address, range->size);
+	memory_open(memory, part, range);
 	if (counts)
 		part->used += cost;
 	return 0;
@@ -298,6 +331,12 @@ int memory_alloc(struct memory *memory, const struct range *template, uint64_t *
 	return r;
 }
 
+static void memory_open_registered(struct memory *memory, const struct range *range)
+{
+	if (!memory->is_checked)
+		window_allow(&memory->host, range->address, range->size);
+}
+
 /* Neighbours that share a page with a registration keep that page open. */
 static void memory_close_registered(struct memory *memory, const struct range *range)
 {
@@ -309,7 +348,7 @@ static void memory_close_registered(struct memory *memory, const struct range *r
 			continue;
 		if (other->address < range->address + range->size + SOFTGPU_PAGE_SIZE &&
 			range->address < other->address + other->size + SOFTGPU_PAGE_SIZE)
-			window_allow(&memory->host, other->address, other->size);
+			memory_open_registered(memory, other);
 	}
 }
 
@@ -371,7 +410,7 @@ int memory_register(struct memory *memory, const struct range *template)
 		range.id = memory->next_id++;
 		r = ranges_insert(&memory->ranges, &range);
 		if (!r)
-			window_allow(&memory->host, range.address, range.size);
+			memory_open_registered(memory, &range);
 	}
 	pthread_mutex_unlock(&memory->lock);
 	return r;

@@ -48,7 +48,8 @@ struct part {
 
 struct memory {
 	struct window host;
-	uint64_t limit; /* of each device */
+	bool is_checked; /* to the byte; set before the first allocation */
+	uint64_t limit;	 /* of each device */
 	uint32_t n_devices;
 	uint32_t n_parts;
 

@@ -72,10 +72,52 @@ TEST(the_page_behind_a_large_allocation_stays_closed)
 	first = must_alloc(1 << 20);
 	second = must_alloc(1 << 20);
 	check(second >= first + (1 << 20) + SOFTGPU_PAGE_SIZE);
-	check(!is_open(first + (1 << 20), 1));
-	check(!is_open(first, (1 << 20) + 1));
+	check(!is_open(first + (1 << 20) + SOFTGPU_PAGE_SIZE, 1));
+	check(!is_open(first, (1 << 20) + SOFTGPU_PAGE_SIZE + 1));
 	check(!memory_covers(&memory, first, (1 << 20) + 1));
 	check(memory_covers(&memory, first, 1 << 20));
+	memory_deinit(&memory);
+}
+
+TEST(a_miss_by_less_than_a_unit_is_forgiven)
+{
+	uint64_t small, page, large;
+
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
+	small = must_alloc(4);
+	check(is_open(small - 511, 511) && is_open(small + 4, 511));
+	/* To the last byte of a page, and pages in one piece. */
+	page = must_alloc(32768);
+	for (int i = 0; i < 200; i++) {
+		check(is_open(page - 511, 32768 + 2 * 511));
+		page = must_alloc(32768);
+	}
+	large = must_alloc(1 << 20);
+	check(is_open(large + (1 << 20), 511));
+	must_free(large);
+	check(!is_open(large, 1) && !is_open(large + (1 << 20), 1));
+	memory_deinit(&memory);
+}
+
+TEST(memory_that_is_checked_is_open_to_the_byte)
+{
+	static const uint64_t sizes[] = { 1, 512, 1000, 32768, 65536, 70000, 1 << 20 };
+	struct range range = { .kind = RANGE_DRIVER, .size = 1000 };
+	uint64_t address, driver;
+
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
+	memory.is_checked = true;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		address = must_alloc(sizes[i]);
+		check(is_open(address, sizes[i]));
+		check(!is_open(address - 1, 1) && !is_open(address - 1, 2));
+		check(!is_open(address + sizes[i], 1));
+		check(!is_open(address + sizes[i] - 1, 2));
+		must_free(address);
+		check(!is_open(address, 1));
+	}
+	check_eq(memory_alloc(&memory, &range, &driver), 0);
+	check(is_open(driver, 1000));
 	memory_deinit(&memory);
 }
 
