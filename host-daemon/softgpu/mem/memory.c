@@ -84,10 +84,32 @@ static struct part *memory_part_at(struct memory *memory, uint64_t address)
 	return &memory->parts[i];
 }
 
-/* What kernels of checked memory ask. */
-static bool memory_covers_exactly(void *data, uint64_t address, uint64_t size)
+/* Whether the kinds, as in MEMORY_KIND(), have all of it. */
+static bool memory_kinds_cover(
+	struct memory *memory, uint64_t address, uint64_t size, unsigned int kinds)
 {
-	return memory_covers(data, address, size);
+	bool covered = true;
+
+	pthread_mutex_lock(&memory->lock);
+	while (size) {
+		const struct range *entry = ranges_find(&memory->ranges, address);
+		uint64_t rest = entry ? entry->size - (address - entry->address) : 0;
+
+		covered = entry && MEMORY_KIND(entry->kind) & kinds &&
+			  (rest >= size || entry->kind == RANGE_REGISTERED);
+		if (!covered || rest >= size)
+			break;
+		address += rest;
+		size -= rest;
+	}
+	pthread_mutex_unlock(&memory->lock);
+	return covered;
+}
+
+/* What kernels of checked memory ask. */
+static bool memory_reaches(void *data, uint64_t address, uint64_t size)
+{
+	return memory_kinds_cover(data, address, size, MEMORY_KIND(_RANGE_N) - 1);
 }
 
 void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space *space)
@@ -100,7 +122,7 @@ void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space 
 		memory_add_window(space, &memory_shared(memory)->window);
 	memory_add_window(space, &memory->host);
 	if (memory->is_checked) {
-		space->covers = memory_covers_exactly;
+		space->covers = memory_reaches;
 		space->covers_data = memory;
 	}
 }
@@ -280,8 +302,7 @@ static void memory_open(
 {
 	uint64_t before = range->size <= CHUNK_ALLOCATION_MAX ? CHUNK_UNIT : 0;
 
-	/* What is the driver's own no call covers, and kernels use it as they should. */
-	if (!memory->is_checked || range->kind == RANGE_DRIVER)
+	if (!memory->is_checked)
 		window_allow(&part->window, range->address - before,
 			before + range->size + CHUNK_UNIT - 1);
 }
@@ -437,23 +458,10 @@ bool memory_find(struct memory *memory, uint64_t address, struct range *rangep)
 
 bool memory_covers(struct memory *memory, uint64_t address, uint64_t size)
 {
-	bool covered = true;
+	unsigned int hidden = MEMORY_KIND(RANGE_DRIVER) | MEMORY_KIND(RANGE_ARRAY);
 
-	pthread_mutex_lock(&memory->lock);
-	while (size) {
-		const struct range *entry = ranges_find(&memory->ranges, address);
-		uint64_t rest = entry ? entry->size - (address - entry->address) : 0;
-
-		covered = entry && entry->kind != RANGE_DRIVER &&
-			  entry->kind != RANGE_ARRAY &&
-			  (rest >= size || entry->kind == RANGE_REGISTERED);
-		if (!covered || rest >= size)
-			break;
-		address += rest;
-		size -= rest;
-	}
-	pthread_mutex_unlock(&memory->lock);
-	return covered;
+	return memory_kinds_cover(
+		memory, address, size, (MEMORY_KIND(_RANGE_N) - 1) & ~hidden);
 }
 
 void memory_info(
