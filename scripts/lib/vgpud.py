@@ -41,9 +41,11 @@ class Vgpud:
 
     With transport plain the VM's memory is the file vgpud.mem, which QEMU makes. It is in
     a session of its own, so that Ctrl-C on a terminal ends what is run, and vgpud then.
+    Where it is not the last thing that a script does, signals count again afterwards.
     """
 
-    def __init__(self, folder, driver, transport):
+    def __init__(self, folder, driver, transport, is_last=True):
+        self.is_last = is_last
         self.folder = Path(folder)
         self.socket, self.log = self.folder / "vgpud.sock", self.folder / "vgpud.log"
         place = f"socket = {self.socket}"
@@ -102,7 +104,8 @@ class Vgpud:
         """It drains, so that its last lines are in the log afterwards."""
         if not self.process:
             return
-        tool.shield_signals()
+        if self.is_last:
+            tool.shield_signals()
         tool.end_process(self.process, STOP_SECONDS)
         self.process = None
 
