@@ -14,7 +14,8 @@ from pathlib import Path
 TOP = Path(sys.argv[1]).absolute()
 # Programs of the build come besides. They end with these on a wrong command line.
 COMMANDS = {
-    "scripts/check-style": 125, "scripts/demo": 125, "scripts/fuzz": 125,
+    "scripts/check-style": 125, "scripts/clients": 125, "scripts/demo": 125,
+    "scripts/fuzz": 125,
     "scripts/make-guest-package": 125, "scripts/pre-push": 125, "scripts/soak": 125,
     "scripts/test": 125, "scripts/vgpu-run": 125, "qemu/make-guest": 125,
     "qemu/run-guest": 125, "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
@@ -27,7 +28,8 @@ VALUES = {
     "scripts/demo": "--driver", "scripts/fuzz": "--corpus", "scripts/test": "--fuzz-seconds",
     "scripts/make-guest-package": "--output", "scripts/vgpu-run": "--driver",
     "qemu/make-guest": "--dir", "qemu/run-guest": "--memory", "scripts/soak": "--kills",
-    "guest-shim/package/install.sh": "--user", "guest-shim/package/uninstall.sh": "--root",
+    "scripts/clients": "--only", "guest-shim/package/install.sh": "--user",
+    "guest-shim/package/uninstall.sh": "--root",
 }
 
 

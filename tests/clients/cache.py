@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where foreign programs come from, and where they are kept: packages and sources of the
+distribution, packages of PyPI, folders that the user names.
+
+All of it is in one folder outside of the tree. Packages are unpacked there and not
+installed, so that nothing needs root and the machine stays as it is; what the machine has
+installed already is used as it is.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from suite import Skip
+
+CUDA = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
+SOURCES = """Types: deb-src
+URIs: http://deb.debian.org/debian
+Suites: {codename}
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+"""
+PLACE = re.compile(r"^'[^']+' (\S+\.deb) ", re.M)
+APT_SECONDS = 1200
+
+
+def default_root():
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(cache) / "vgpu/clients"
+
+
+class Cache:
+    def __init__(self, root, may_fetch=True):
+        self.root, self.may_fetch = Path(root).absolute(), may_fetch
+        self.unpacked = self.root / "debian"
+
+    def folder(self, name):
+        place = self.root / name
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def apt(self, what, *words, folder=None, options=()):
+        """apt-get with a cache of its own; a failure is a reason to skip."""
+        if not shutil.which("apt-get"):
+            raise Skip(f"this is not a Debian machine, and {what} is from there")
+        archives = self.folder("archives")
+        (archives / "partial").mkdir(exist_ok=True)
+        command = ["apt-get", "-qq", "-y", "-o", f"Dir::Cache::archives={archives}",
+                   "-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User=root", *options,
+                   *words]
+        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=APT_SECONDS, check=False)
+        if done.returncode:
+            said = (done.stderr.strip().splitlines() or ["no reason given"])[0]
+            raise Skip(f"{what} is not to be had from the distribution: {said}")
+        return done.stdout
+
+    def packages(self, *names):
+        """Unpacks Debian packages, and what they need and the machine has not."""
+        empty = self.folder("empty")
+        (empty / "partial").mkdir(exist_ok=True)
+        install = ["--no-install-recommends", "install", *names]
+        listed = self.apt(names[0], "--print-uris", *install,
+                          options=["-o", f"Dir::Cache::archives={empty}"])
+        self.unpack(names[0], [self.root / "archives" / file for file in PLACE.findall(listed)],
+                    ["--download-only", *install])
+        return self.unpacked
+
+    def one_package(self, name):
+        """Unpacks one Debian package and not what it needs, which are tools to build it."""
+        listed = self.apt(name, "--print-uris", "download", name)
+        self.unpack(name, [self.root / "archives" / file for file in PLACE.findall(listed)],
+                    ["download", name])
+        return self.unpacked
+
+    def unpack(self, what, files, words):
+        stamps = self.folder("debian/.unpacked")
+        files = [file for file in files if not (stamps / file.name).exists()]
+        if not files:
+            return
+        if not all(file.exists() for file in files):
+            if not self.may_fetch:
+                raise Skip(f"{what} is not in {self.root}, and nothing may be fetched")
+            self.apt(what, *words, folder=self.folder("archives"))
+        for file in files:
+            if subprocess.run(["dpkg-deb", "-x", file, self.unpacked], check=False).returncode:
+                raise Skip(f"{file} cannot be unpacked")
+            (stamps / file.name).touch()
+            file.unlink()
+
+    def find(self, path):
+        """A file of a package, from the cache or else of the machine."""
+        for top in (self.unpacked, Path("/")):
+            if (top / path).exists():
+                return top / path
+        raise Skip(f"there is no /{path}, neither in {self.unpacked} nor on this machine")
+
+    def library_folders(self):
+        """Of the packages that were unpacked, those besides which alternatives would link."""
+        place = self.unpacked / "usr/lib/x86_64-linux-gnu"
+        return [place, self.unpacked / "usr/lib",
+                *(place / name for name in ("blas", "lapack", "pulseaudio"))]
+
+    @staticmethod
+    def version_of(*names):
+        """The version of the first of some packages that the distribution has."""
+        for name in names:
+            done = subprocess.run(["apt-cache", "policy", name], text=True, check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            found = re.search(r"Candidate: (\S+)", done.stdout)
+            if found:
+                return f"{name} {found[1]}"
+        return f"{names[0]} of an unknown version"
+
+    def source_of(self, package):
+        """Downloads the source of a Debian package; returns its original tarball."""
+        place = self.folder(f"sources/{package}")
+        found = sorted(place.glob("*.orig.tar.*"))
+        if not found:
+            if not self.may_fetch:
+                raise Skip(f"the source of {package} is not in {place}, and nothing may be "
+                           "fetched")
+            self.download_source(package, place)
+            found = sorted(place.glob("*.orig.tar.*"))
+        if not found:
+            raise Skip(f"the source of {package} has no original tarball")
+        return found[0]
+
+    def download_source(self, package, place):
+        """With lists of our own: the machine's need not name sources."""
+        lists = self.folder("lists")
+        (lists / "partial").mkdir(exist_ok=True)
+        release = Path("/etc/os-release").read_text(encoding="utf-8")
+        codename = re.search(r"^VERSION_CODENAME=(\w+)$", release, re.M)
+        file = self.root / "source.sources"
+        file.write_text(SOURCES.format(codename=codename[1] if codename else "stable"),
+                        encoding="utf-8")
+        options = ["-o", f"Dir::Etc::sourcelist={file}", "-o", "Dir::Etc::sourceparts=-",
+                   "-o", f"Dir::State::lists={lists}", "-o", "Dir::Cache::pkgcache=",
+                   "-o", "Dir::Cache::srcpkgcache="]
+        self.apt(f"the source of {package}", "update", options=options)
+        self.apt(f"the source of {package}", "source", "--download-only", package,
+                 folder=place, options=options)
+
+    def wheel(self, name):
+        """Unpacks a package of PyPI, without what it depends on."""
+        place = self.folder(f"pypi/{name}")
+        if any(place.glob("*.dist-info")):
+            return place
+        if not self.may_fetch:
+            raise Skip(f"{name} of PyPI is not in {place}, and nothing may be fetched")
+        command = ["python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", place,
+                   "--only-binary=:all:", name]
+        done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=APT_SECONDS, check=False)
+        if done.returncode:
+            raise Skip(f"{name} is not to be had from PyPI: {done.stdout.strip()[-200:]}")
+        return place
+
+    def nvrtc(self):
+        """The folder of NVIDIA's run-time compiler: of the toolkit, or else from PyPI."""
+        for place in (CUDA / "lib64", CUDA / "lib"):
+            if any(place.glob("libnvrtc.so*")):
+                return place
+        wheel = self.wheel("nvidia-cuda-nvrtc")
+        found = next(iter(wheel.rglob("libnvrtc.so.*")), None)
+        if not found:
+            raise Skip("nvidia-cuda-nvrtc of PyPI has no libnvrtc.so")
+        return found.parent
+
+
+def tool_of(*names):
+    """The first of some programs that is installed."""
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return found
+    raise Skip(f"{names[0]} is not installed")
+
+
+def cuda_tool(name):
+    """A program of the CUDA toolkit."""
+    path = f"{CUDA}/bin:{os.environ.get('PATH', '')}"
+    found = shutil.which(name, path=path)
+    if not found:
+        raise Skip(f"{name} of the CUDA toolkit is not installed (CUDA_HOME)")
+    return found

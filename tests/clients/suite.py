@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that others wrote, run through our guest library and judged.
+
+A suite finds its programs, builds one when it is its turn, and knows how to judge it. What
+is common to all is here: each program has a vgpud of its own with softgpu, a time limit,
+and a line of the table. A program that ends well and launched nothing is *idle*, not
+passed: many fall back to the CPU without a word where they find no device.
+
+What does not pass has a line in the suite's list of expected results, with the reason;
+whatever differs from the list, to either side, is unexpected.
+"""
+
+import fnmatch
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import tool
+from vgpud import Vgpud, make_shim_folder
+
+EXPECTED = Path(__file__).resolve().parent / "expected"
+RESULTS = ("pass", "idle", "fail", "skip")
+# A list may also say that a result is not foreseeable: the program measures time.
+ANY = "any"
+
+# What a program's behaviour must not depend on.
+FOREIGN = ("VGPU_", "CUDA_", "OMP_", "ACC_", "GOMP_", "HL_", "LD_LIBRARY_PATH")
+# How much of a program's output is looked at.
+OUTPUT_SIZE = 4 << 20
+OUR_LINE = re.compile(r"^[0-9.]+ libcuda\[\d+\] \w+: (.*)\n?", re.M)
+LAUNCHES = re.compile(r"session ended .*?\blaunches=(\d+)")
+TELLING = re.compile(r"error|fail|abort|assert|mismatch|wrong|differ|cannot|invalid|"
+                     r"exception|not supported|terminate", re.I)
+
+
+class Skip(Exception):
+    """A program, or a whole suite, cannot run here: something is not at hand."""
+
+
+class Broken(Exception):
+    """A program could not be built, though all that it needs is there."""
+
+
+class Case:
+    """One program. build() makes what command runs, and is called when it is its turn; a
+    judge gets the exit status, as a shell tells it, and the output, and says what is
+    wrong, or None."""
+
+    def __init__(self, name, command, folder=None, *, build=None, judge=None, skip=None,
+                 variables=None, libraries=(), seconds=None, may_fail=None):
+        self.name, self.command, self.folder = name, command, folder
+        self.build, self.judge, self.skip = build, judge or judge_status, skip
+        self.variables, self.libraries = variables or {}, libraries
+        self.seconds, self.may_fail = seconds, may_fail
+
+
+class Outcome:
+    def __init__(self, name, launches, result, reason, output=""):
+        self.name, self.launches, self.result = name, launches, result
+        self.reason, self.output = " ".join(str(reason).split()), output
+        self.unexpected = None
+
+
+class Suite:
+    """To be derived from: name, title and cases(); a Skip raised there skips it all."""
+
+    name = title = ""
+    seconds = 60  # for one program
+
+    def __init__(self, cache, source=None):
+        self.cache, self.source = cache, source
+
+    def versions(self):
+        """What was run, in a few words, for the head of the table."""
+        return self.title
+
+    def cases(self):
+        raise NotImplementedError
+
+    def folder(self, *names):
+        """A folder of this suite's in the cache, made when it is not there."""
+        place = self.cache.root.joinpath("suites", self.name, *names)
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+
+class Expected:
+    """A list of expected results: lines 'PATTERN: RESULT: reason', the first that fits
+    counts; what has none is expected to pass."""
+
+    def __init__(self, path):
+        self.path, self.lines, self.used = path, [], set()
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            parts = [part.strip() for part in line.split(": ", 2)]
+            if len(parts) != 3 or parts[1] not in RESULTS + (ANY,) or not parts[2]:
+                raise tool.Failure(f"{path}:{number}: not of the form 'NAME: RESULT: reason'")
+            self.lines.append(parts)
+
+    def of(self, name):
+        for pattern, result, reason in self.lines:
+            if fnmatch.fnmatchcase(name, pattern):
+                self.used.add(pattern)
+                return result, reason
+        return "pass", ""
+
+    def judge(self, outcome):
+        """Says so in the outcome if it is another one than expected."""
+        result, reason = self.of(outcome.name)
+        if outcome.result in ("skip", result) or result == ANY:
+            return
+        outcome.unexpected = f"{result} was expected" + (f" ({reason})" if reason else "")
+
+    def unused(self):
+        return [pattern for pattern, _, _ in self.lines if pattern not in self.used]
+
+
+def judge_status(status, _output):
+    if status >= 128:
+        return f"ended by {signal_name(status - 128)}"
+    return f"exit status {status}" if status else None
+
+
+def signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def build(command, folder, program=None, seconds=600):
+    """Runs a compiler. What was made by the same command is not made again; a failure is
+    told with the compiler's first error."""
+    command = [str(word) for word in command]
+    stamp = folder / (f"{program.name}.command" if program else "command")
+    if program and program.exists() and stamp.exists() and \
+            stamp.read_text(encoding="utf-8") == repr(command):
+        return
+    try:
+        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              errors="replace", timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        raise Broken(f"{command[0]} does not end in {seconds} s") from None
+    if done.returncode:
+        lines = done.stdout.splitlines()
+        first = next((line for line in lines if re.search(r"\berror\b", line)),
+                     lines[-1] if lines else f"exit status {done.returncode}")
+        raise Broken(f"build: {first}")
+    stamp.write_text(repr(command), encoding="utf-8")
+
+
+def kill_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def run_program(case, folder, seconds):
+    """Its exit status, None if it did not end in time, and its output."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(FOREIGN)}
+    libraries = [str(folder / "lib"), *map(str, case.libraries)]
+    environment.update(VGPU_SOCKET=str(folder / "vgpud.sock"), VGPU_LOG="error",
+                       LD_LIBRARY_PATH=":".join(libraries), **case.variables)
+    # What it leaves behind goes with the folder.
+    work = case.folder or folder / "work"
+    Path(work).mkdir(exist_ok=True)
+    with open(folder / "output", "w+b") as output:
+        process = subprocess.Popen(
+            [str(word) for word in case.command], cwd=work, env=environment,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            preexec_fn=tool.die_with_parent(signal.SIGKILL))
+        try:
+            status = tool.status_of(process.wait(seconds))
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            kill_group(process)
+        output.seek(0)
+        return status, output.read(OUTPUT_SIZE).decode(errors="replace")
+
+
+def telling_line(output):
+    """The line of a program's output that says most of why it failed."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    found = next((line for line in lines if TELLING.search(line)), lines[-1] if lines else "")
+    return found[:200]
+
+
+def run_case(case, seconds):
+    """Runs one program against a vgpud of its own."""
+    if case.skip:
+        return Outcome(case.name, 0, "skip", case.skip)
+    try:
+        if case.build:
+            case.build()
+    except Skip as skip:
+        return Outcome(case.name, 0, "skip", skip)
+    except Broken as broken:
+        if case.may_fail:
+            return Outcome(case.name, 0, "skip", f"the suite expects it: {case.may_fail}")
+        return Outcome(case.name, 0, "fail", broken)
+    seconds = case.seconds or seconds
+    with tempfile.TemporaryDirectory(prefix="vgpu-clients.") as name:
+        folder = Path(name)
+        make_shim_folder(folder / "lib")
+        with Vgpud(folder, "soft", "socket", is_last=False) as vgpud:
+            status, said = run_program(case, folder, seconds)
+        log = vgpud.text()
+    ours = OUR_LINE.findall(said)
+    output = OUR_LINE.sub("", said)
+    launches = sum(map(int, LAUNCHES.findall(log)))
+    try:
+        wrong = f"no end in {seconds} s" if status is None else case.judge(status, output)
+    except Skip as skip:
+        return Outcome(case.name, launches, "skip", skip)
+    if not wrong:
+        return Outcome(case.name, launches, "pass" if launches else "idle", "", said)
+    reason = "; ".join(filter(None, [wrong, ours[0] if ours else telling_line(output)]))
+    if case.may_fail:
+        return Outcome(case.name, launches, "skip", f"the suite expects it: {case.may_fail}")
+    return Outcome(case.name, launches, "fail", reason, said + "\n" + log)
+
+
+def show_line(outcome):
+    mark = "!" if outcome.unexpected else " "
+    reason = outcome.reason
+    if outcome.unexpected:
+        reason = f"{reason} [{outcome.unexpected}]" if reason else f"[{outcome.unexpected}]"
+    print(f"{outcome.name:<50} {outcome.launches:>7} {mark}{outcome.result:<5} {reason}".rstrip(),
+          flush=True)
+
+
+def run_suite(suite, only, seconds, logs, lists):
+    """Runs what the patterns name, or all. Returns its outcomes, and what of its list
+    names no program."""
+    expected = Expected(lists / f"{suite.name}.txt")
+    outcomes = []
+    cases = list(suite.cases())
+    print(f"== {suite.name}: {suite.versions()}")
+    print(f"{'program':<50} {'launches':>7} {'result':<6} first reason")
+    for case in cases:
+        if only and not any(fnmatch.fnmatchcase(case.name, pattern) for pattern in only):
+            continue
+        outcome = run_case(case, seconds or suite.seconds)
+        expected.judge(outcome)
+        show_line(outcome)
+        outcomes.append(outcome)
+        if logs and outcome.result == "fail":
+            file = logs / f"{suite.name}-{outcome.name.replace('/', '-')}.log"
+            file.write_text(outcome.output, encoding="utf-8", errors="replace")
+    unused = [] if only else expected.unused()
+    for pattern in unused:
+        print(f"! {expected.path.name} names {pattern}, which is no program of the suite")
+    return outcomes, unused
+
+
+def count(outcomes):
+    """The three numbers of the last line, and how many of the passed launched nothing."""
+    as_expected = [o for o in outcomes if not o.unexpected and o.result != "skip"]
+    n_skipped = sum(o.result == "skip" for o in outcomes)
+    return len(as_expected), len(outcomes) - len(as_expected) - n_skipped, n_skipped

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All suites, by their names."""
+
+from suite_clang import Clang
+from suite_example import Example
+from suite_halide import Halide
+from suite_hashcat import Hashcat
+from suite_libgomp import Libgomp
+from suite_pygpu import Pygpu
+
+SUITES = {suite.name: suite for suite in (
+    Libgomp, Halide, Hashcat, Pygpu, Clang, Example,
+)}
