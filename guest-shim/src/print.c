@@ -50,6 +50,8 @@ static void fetch(const struct vgpu_channel_control *control)
 
 	while (position < end && fetch_piece(&position))
 		;
+	/* What the program writes next may go elsewhere, and come out at once. */
+	fflush(stdout);
 	/* Partner: the load in shim_print_check(). */
 	__atomic_store_n(&shim_print_position, position, __ATOMIC_RELEASE);
 }

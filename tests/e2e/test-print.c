@@ -143,6 +143,18 @@ TEST(text_stands_where_the_program_waited)
 		      "device 6.0 says\npinned copy\n");
 }
 
+TEST(text_comes_before_what_is_written_unbuffered)
+{
+	struct printing printing = printing_new();
+
+	check(dup2(1, 2) == 2);
+	printf("buffered\n");
+	say(&printing, 1, NULL);
+	check_ok(cuCtxSynchronize());
+	fprintf(stderr, "unbuffered\n");
+	check_written("buffered\ndevice 0.0 says\nunbuffered\n");
+}
+
 TEST(text_waits_for_the_program_to_wait)
 {
 	struct printing printing = printing_new();
