@@ -42,9 +42,10 @@ class Vgpud:
     With transport plain the VM's memory is the file vgpud.mem, which QEMU makes. It is in
     a session of its own, so that Ctrl-C on a terminal ends what is run, and vgpud then.
     Where it is not the last thing that a script does, signals count again afterwards.
+    Settings are lines of its configuration's general section.
     """
 
-    def __init__(self, folder, driver, transport, is_last=True):
+    def __init__(self, folder, driver, transport, is_last=True, settings=""):
         self.is_last = is_last
         self.folder = Path(folder)
         self.socket, self.log = self.folder / "vgpud.sock", self.folder / "vgpud.log"
@@ -56,7 +57,7 @@ class Vgpud:
         # root, see docs/security.md.
         self.config.write_text(
             f"[vgpud]\ndriver = {driver}\nallow-unprivileged = yes\n"
-            f"log-level = info\nlog-file = {self.log}\n\n"
+            f"log-level = info\nlog-file = {self.log}\n{settings}\n"
             f"[vm private]\ntransport = {transport}\n{place}\n", encoding="utf-8")
         self.process = None
 

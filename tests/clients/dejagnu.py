@@ -198,6 +198,7 @@ class Test:
             return "ends well where the suite wants a failure"
         if status and not self.fails:
             return f"exit status {status}" if status < 128 else f"signal {status - 128}"
-        if self.output and not re.search(self.output, output):
+        # In Tcl a dot is any character.
+        if self.output and not re.search(self.output, output, re.S):
             return f"no {self.output!r} in its output"
         return None

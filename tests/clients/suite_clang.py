@@ -33,7 +33,7 @@ class Clang(Suite):
     name = "clang"
     title = "CUDA programs compiled by clang"
     in_all = True
-    seconds = 120
+    seconds = 300
 
     def versions(self):
         return f"{self.title}; {self.cache.version_of(f'clang-{CLANG}')}"
@@ -59,7 +59,8 @@ class Clang(Suite):
         clang = self.cache.find(f"usr/lib/llvm-{CLANG}/bin/clang++")
         libraries = [*self.cache.library_folders(), clang.parent.parent / "lib"]
         command = ["env", f"LD_LIBRARY_PATH={':'.join(map(str, libraries))}", clang,
-                   "-O2", f"-I{self.folder('include')}", f"--cuda-path={toolkit}",
+                   "-O2", f"-I{self.folder('include')}",
+                   f"-I{CUDA}/include/cccl", f"--cuda-path={toolkit}",
                    "-Wno-unknown-cuda-version", f"--cuda-gpu-arch=sm_{ARCHITECTURE}"]
         return [*self.own_cases(command), *self.llvm_cases(command)]
 

@@ -18,6 +18,9 @@ from suite import Case, Skip, Suite, build
 
 TREES = ("libgomp.c", "libgomp.c-c++-common", "libgomp.fortran", "libgomp.oacc-c",
          "libgomp.oacc-c-c++-common", "libgomp.oacc-fortran")
+# Some tests include one of the compiler's.
+MEMBERS = ["*/libgomp/testsuite", "*/libgomp/*.h", "*/include/*.h",
+           "*/gcc/testsuite/c-c++-common/goacc", "*/gcc/testsuite/gfortran.dg/goacc"]
 SUFFIXES = (".c", ".f", ".F", ".f90", ".F90", ".f95", ".f03", ".f08")
 OFFLOADS = re.compile(r"\bomp\s+(?:[a-z]+\s+)*target\b|\bomp_target_|"
                       r"\bomp_is_initial_device\b")
@@ -68,15 +71,14 @@ class Libgomp(Suite):
         """The folder of the tests, unpacked from the package once."""
         place = self.folder("source")
         done = place / "unpacked"
-        if not done.exists():
+        if not done.exists() or done.read_text(encoding="utf-8") != repr(MEMBERS):
             packed = self.cache.one_package("gcc-12-source") / "usr/src/gcc-12"
             tarball = next(packed.glob("gcc-*.tar.*"), None)
             if not tarball:
                 raise Skip("gcc-12-source has no tarball")
             subprocess.run(["tar", "-C", place, "-xf", tarball, "--strip-components=1",
-                            "--wildcards", "*/libgomp/testsuite", "*/include/*.h",
-                            "*/libgomp/*.h"], check=True)
-            done.touch()
+                            "--wildcards", *MEMBERS], check=True)
+            done.write_text(repr(MEMBERS), encoding="utf-8")
         return place / "libgomp/testsuite"
 
     def cases(self):

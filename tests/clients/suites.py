@@ -3,11 +3,13 @@
 
 from suite_clang import Clang
 from suite_example import Example
+from suite_ffmpeg import Ffmpeg
 from suite_halide import Halide
 from suite_hashcat import Hashcat
 from suite_libgomp import Libgomp
 from suite_pygpu import Pygpu
+from suite_samples import Samples
 
 SUITES = {suite.name: suite for suite in (
-    Libgomp, Halide, Hashcat, Pygpu, Clang, Example,
+    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Samples, Example,
 )}

@@ -172,6 +172,8 @@ class Directives(unittest.TestCase):
                          '{ dg-output "\\\\\\[\\[0-9\\]+\\\\\\]" }\n')
         self.assertIsNone(test.judge(0, "zero\none\n[42]\n"))
         self.assertRegex(test.judge(0, "one\ntwo\n[42]"), "in its output")
+        test = self.read('{ dg-output "one.*two" }')
+        self.assertIsNone(test.judge(0, "one\n\nlibrary: two\n"))
 
 
 if __name__ == "__main__":
