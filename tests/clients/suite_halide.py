@@ -21,7 +21,7 @@ class Halide(Suite):
     seconds = 180
 
     def versions(self):
-        return f"{self.title}; {self.cache.version_of('libhalide14-dev', 'libhalide14-0-dev')}"
+        return f"{self.title}; {self.cache.version_of('libhalide14-0-dev')}"
 
     def tests(self):
         place = self.folder("source")
@@ -39,7 +39,7 @@ class Halide(Suite):
     def cases(self):
         root = self.cache.packages("libhalide14-0-dev")
         include = self.cache.find("usr/include/halide14/Halide.h").parent
-        library = self.cache.find("usr/lib/x86_64-linux-gnu/halide14/libHalide.so").parent
+        library = self.cache.find("usr/lib/x86_64-linux-gnu/libHalide14.so").parent
         source = self.tests()
         libraries = [*self.cache.library_folders(), root / "usr/lib/llvm-14/lib"]
         compiler = tool_of("g++")
@@ -50,7 +50,7 @@ class Halide(Suite):
             folder = self.folder("built", file.stem)
             command = [compiler, "-std=c++17", "-O0", "-w", f"-I{include}",
                        f"-I{source}/test/common", f"-I{source}/tools", file, "-o", "program",
-                       f"-L{library}", "-lHalide", "-ldl", "-pthread",
+                       f"-L{library}", "-lHalide14", "-ldl", "-pthread",
                        *(f"-Wl,-rpath-link,{place}" for place in libraries)]
             cases.append(Case(
                 file.stem, [folder / "program"], folder, libraries=[library, *libraries],
