@@ -18,8 +18,8 @@ ARCHITECTURE = "80"
 GRAPHICAL = ("OpenGL", "GLUT", "EGL", "Vulkan", "X11", "FreeImage", "NVSCI", "MPI")
 NEEDS = re.compile(rf"find_package\(({'|'.join(GRAPHICAL)})\b(?!.*QUIET)")
 EXIT_WAIVED = 2
-SAYS_FAILED = re.compile(r"Result = FAIL|Test failed|\bFAILED\b|test FAILED|Test summary: FAIL|"
-                         r"Results? (?:are )?incorrect", re.I)
+SAYS_FAILED = re.compile(r"Result = FAIL|[Tt]est failed|\bFAILED\b|Test summary: FAIL|"
+                         r"[Rr]esults? (?:are )?incorrect")
 
 
 class Samples(Suite):
@@ -78,6 +78,8 @@ class Samples(Suite):
         common = self.cache.root / "suites/samples/Common"
         if not common.exists():
             common.symlink_to(self.source / "Common")
+        if "cooperative_groups" in make:
+            self.add_headers(folder)
         target = ["-gencode", f"arch=compute_{ARCHITECTURE},code=compute_{ARCHITECTURE}"]
         flags = ["-std=c++17", "-O2", "-w", "--extended-lambda", f"-I{self.source}/Common",
                  f"-I{CUDA}/include", f"-I{folder}"]
@@ -93,6 +95,13 @@ class Samples(Suite):
             flags += ["-rdc=true"]
         build([nvcc, *flags, *target, *sources, "-o", program.name, *self.libraries(make)],
               folder, program)
+
+    @staticmethod
+    def add_headers(folder):
+        """What a sample that compiles at run time looks for beside itself."""
+        for path in (CUDA / "include").glob("cooperative_groups*"):
+            if not (folder / path.name).exists():
+                (folder / path.name).symlink_to(path)
 
     @staticmethod
     def libraries(make):

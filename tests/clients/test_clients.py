@@ -172,7 +172,7 @@ class Directives(unittest.TestCase):
                          '{ dg-output "\\\\\\[\\[0-9\\]+\\\\\\]" }\n')
         self.assertIsNone(test.judge(0, "zero\none\n[42]\n"))
         self.assertRegex(test.judge(0, "one\ntwo\n[42]"), "in its output")
-        test = self.read('{ dg-output "one.*two" }')
+        test = self.read('{ dg-output "one.*two" }\n{ dg-output "three" { xfail *-*-* } }')
         self.assertIsNone(test.judge(0, "one\n\nlibrary: two\n"))
 
 
