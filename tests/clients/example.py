@@ -41,7 +41,7 @@ def main():
             return 5
     if cuda.cuCtxSynchronize():
         return 6
-    print(f"launched {sys.argv[2]}")
+    print(f"launched {sys.argv[2]}", "on a terminal" if os.isatty(1) else "")
     return 0
 
 

@@ -16,6 +16,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 import tool
@@ -47,14 +48,17 @@ class Broken(Exception):
 class Case:
     """One program. build() makes what command runs, and is called when it is its turn; a
     judge gets the exit status, as a shell tells it, and the output, and says what is
-    wrong, or None."""
+    wrong, or None. On a terminal programs do not buffer, so that what they write to
+    different places comes in its order."""
 
     def __init__(self, name, command, folder=None, *, build=None, judge=None, skip=None,
-                 variables=None, libraries=(), seconds=None, may_fail=None):
+                 variables=None, libraries=(), seconds=None, may_fail=None,
+                 on_terminal=False):
         self.name, self.command, self.folder = name, command, folder
         self.build, self.judge, self.skip = build, judge or judge_status, skip
         self.variables, self.libraries = variables or {}, libraries
         self.seconds, self.may_fail = seconds, may_fail
+        self.on_terminal = on_terminal
 
 
 class Outcome:
@@ -174,10 +178,11 @@ def run_program(case, folder, seconds):
     # What it leaves behind goes with the folder.
     work = case.folder or folder / "work"
     Path(work).mkdir(exist_ok=True)
-    with open(folder / "output", "w+b") as output:
+    with open(folder / "output", "w+b") as output, Terminal(output) as terminal:
+        stream = terminal.end if case.on_terminal else output
         process = subprocess.Popen(
             [str(word) for word in case.command], cwd=work, env=environment,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True,
             preexec_fn=tool.die_with_parent(signal.SIGKILL))
         try:
             status = tool.status_of(process.wait(seconds))
@@ -185,8 +190,40 @@ def run_program(case, folder, seconds):
             status = None
         finally:
             kill_group(process)
+        terminal.close()
         output.seek(0)
-        return status, output.read(OUTPUT_SIZE).decode(errors="replace")
+        return status, output.read(OUTPUT_SIZE).decode(errors="replace").replace("\r\n", "\n")
+
+
+class Terminal:
+    """A terminal for a program, all of whose output goes to a file."""
+
+    def __init__(self, output):
+        self.ours, self.end = os.openpty()
+        self.output = output
+        self.reader = threading.Thread(target=self.copy, daemon=True)
+
+    def copy(self):
+        """Until nobody has the other end any more."""
+        try:
+            while data := os.read(self.ours, 65536):
+                self.output.write(data)
+        except OSError:
+            pass
+
+    def __enter__(self):
+        self.reader.start()
+        return self
+
+    def close(self):
+        if self.end is not None:
+            os.close(self.end)
+            self.end = None
+            self.reader.join(10)  # a process that left its group may have it yet
+            os.close(self.ours)
+
+    def __exit__(self, *_):
+        self.close()
 
 
 def telling_line(output):

@@ -33,6 +33,7 @@ class Example(Suite):
         return [
             case("launches", "launch", "3"),
             case("launches/judged", "launch", "1", judge=judge_text),
+            case("launches/terminal", "launch", "2", judge=judge_terminal, on_terminal=True),
             case("idles", "idle"),
             case("fails", "bad-image"),
             case("aborts", "abort"),
@@ -44,3 +45,7 @@ class Example(Suite):
 
 def judge_text(status, output):
     return None if not status and "launched 1" in output else "it does not say so"
+
+
+def judge_terminal(status, output):
+    return None if not status and "on a terminal" in output else "it is on none"

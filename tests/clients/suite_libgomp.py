@@ -120,7 +120,7 @@ class Libgomp(Suite):
         return [Case(
             name, [folder / "program"], folder, skip=test.skip, judge=test.judge,
             variables=variables, libraries=libraries, seconds=test.seconds and 60,
-            may_fail=test.may_fail,
+            may_fail=test.may_fail, on_terminal=True,  # as DejaGnu has it
             build=lambda: self.build(command, folder, top))]
 
     def command(self, top, file, test, is_acc, flags):
