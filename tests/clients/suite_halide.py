@@ -51,7 +51,7 @@ class Halide(Suite):
             folder = self.folder("built", file.stem)
             command = [*compiler, f"-I{header}", f"-I{include}",
                        f"-I{source}/test/common", f"-I{source}/tools", file, "-o", "program",
-                       f"-L{library}", "-lHalide14", "-ldl",
+                       f"-L{library}", "-lHalide14", "-ldl", "-rdynamic",
                        *(f"-Wl,-rpath-link,{place}" for place in libraries)]
             cases.append(Case(
                 file.stem, [folder / "program"], folder, libraries=[library, *libraries],
