@@ -43,6 +43,12 @@ static struct {
 	struct softgpu_scratch *scratch;
 } device;
 
+/* Memory is checked to the byte, and nothing is in a closed page. */
+static bool covers_nothing(void *data, uint64_t address, uint64_t size)
+{
+	return false;
+}
+
 static void begin(void)
 {
 	uint64_t base, size = (N_PAGES + 1) * SOFTGPU_PAGE_SIZE;
@@ -58,6 +64,7 @@ static void begin(void)
 	device.space = (struct softgpu_space){
 		.n_windows = 1,
 		.windows[0] = { base, N_PAGES * SOFTGPU_PAGE_SIZE, device.pages },
+		.covers = covers_nothing,
 	};
 	device.places = (struct grammar_places){
 		.memory = (uintptr_t)device.memory,
