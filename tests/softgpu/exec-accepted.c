@@ -192,6 +192,18 @@ TEST(an_unknown_instruction_concerns_its_kernel_alone)
 	}
 }
 
+TEST(vectors_are_declared_by_their_number)
+{
+	run("",
+		".reg .v2 .u32 v<3>; mov.u32 v0.x, 50; mov.u32 v0.y, 60; mov.u32 v1.y, "
+		"1;\n"
+		"mov.u32 v1.x, %r1; mov.u32 v2.x, 70; mov.u32 v2.y, 80;\n"
+		".local .align 8 .b8 m[8];\n"
+		"st.local.v2.u32 [m], v1; ld.local.v2.u32 v2, [m];\n"
+		"add.u32 %r2, v2.x, v1.y;",
+		next);
+}
+
 static uint32_t count;
 
 static uint32_t counted(uint32_t x)

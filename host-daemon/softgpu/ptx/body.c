@@ -234,7 +234,7 @@ static int define_registers(struct ptx_body_parser *b, const struct ptx_declarat
 	uint64_t n = d->count * d->vector;
 	uint32_t *slots;
 
-	if (d->is_array || (d->is_range && d->vector > 1))
+	if (d->is_array)
 		return ptx_fail(&b->p, "an array of registers");
 	if (n > PTX_REGISTERS_MAX - b->reg_map.n)
 		return ptx_fail(&b->p, "more than %u registers", PTX_REGISTERS_MAX);

@@ -245,7 +245,7 @@ static int parse_number(struct ptx_parser *p, struct ptx_operand *operand)
  * and .w (or .r, .g, .b, .a) name one of them.
  */
 static int parse_vector_register(struct ptx_body_parser *b, const struct ptx_name *name,
-	struct ptx_operand *operand)
+	uint32_t element, struct ptx_operand *operand)
 {
 	static const char components[] = "xyzwrgba";
 	struct ptx_parser *p = &b->p;
@@ -260,7 +260,9 @@ static int parse_vector_register(struct ptx_body_parser *b, const struct ptx_nam
 			p, "a vector register has no component .%c", *p->token.text);
 	ptx_next(p);
 	operand->kind = PTX_OPERAND_REG;
-	return ptx_use_register(b, name->index + (component - components) % 4,
+	return ptx_use_register(b,
+		name->index + element * (name->type >> 8) +
+			(component - components) % 4,
 		name->type & 0xff, &operand->index);
 }
 
@@ -274,7 +276,7 @@ int ptx_parse_operand_name(struct ptx_body_parser *b, struct ptx_operand *operan
 	name = at ? ptx_names_at(b->names, at - 1) : NULL;
 	if (name && name->kind == PTX_NAME_REG) {
 		if (name->type >> 8 > 1)
-			return parse_vector_register(b, name, operand);
+			return parse_vector_register(b, name, element, operand);
 		operand->kind = PTX_OPERAND_REG;
 		return take_register(b, name, element, &operand->index);
 	}
@@ -416,13 +418,13 @@ static int parse_whole_vector(
 	struct ptx_operand elements[VECTOR_MAX] = {};
 	struct ptx_parser *p = &b->p;
 	const struct ptx_name *name;
-	uint32_t at, element, n;
+	uint32_t at, number, element, n;
 	int r;
 
 	*takenp = false;
 	if (p->token.kind != PTX_TOKEN_NAME || *p->lexer.pos == '.')
 		return 0;
-	at = ptx_names_find(b->names, p->token.text, p->token.size, PTX_NAMES_PLAIN);
+	at = find_body_name(b->names, &p->token, &number);
 	name = at ? ptx_names_at(b->names, at - 1) : NULL;
 	if (!name || name->kind != PTX_NAME_REG || name->type >> 8 <= 1)
 		return 0;
@@ -430,8 +432,8 @@ static int parse_whole_vector(
 	n = name->type >> 8;
 	for (element = 0; element < n; element++) {
 		elements[element].kind = PTX_OPERAND_REG;
-		r = ptx_use_register(b, name->index + element, name->type & 0xff,
-			&elements[element].index);
+		r = ptx_use_register(b, name->index + number * n + element,
+			name->type & 0xff, &elements[element].index);
 		if (r)
 			return r;
 	}
