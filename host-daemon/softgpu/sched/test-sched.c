@@ -614,6 +614,24 @@ TEST(many_threads_use_many_streams_at_once)
  * Kernels that share the threads
  */
 
+/* In a stream of its own, that goes when the launch is done. */
+static int submit_alone(struct sched_context *context, struct sched_op *op)
+{
+	struct sched_stream *stream = stream_new(context, false);
+	int r = submit(stream, op);
+
+	sched_stream_free(stream);
+	return r;
+}
+
+static int launch_alone(
+	struct sched_context *context, const struct work *work, uint64_t n_blocks)
+{
+	struct sched_op op = launch_of(work, n_blocks);
+
+	return submit_alone(context, &op);
+}
+
 TEST(kernels_of_more_streams_than_threads_wait_for_each_other)
 {
 	enum { N = 10 };
@@ -629,7 +647,7 @@ TEST(kernels_of_more_streams_than_threads_wait_for_each_other)
 			.opens = &gates[i],
 		};
 
-		check_eq(launch(stream_new(&context, false), &work, 1), 0);
+		check_eq(launch_alone(&context, &work, 1), 0);
 	}
 	check_eq(sched_context_wait(&context), 0);
 	check_eq(counter, N);
@@ -660,7 +678,7 @@ TEST(more_cooperative_kernels_than_threads_wait_for_each_other)
 		struct sched_op op = launch_of(&work, 3);
 
 		op.grid.is_cooperative = true;
-		check_eq(submit(stream_new(&context, false), &op), 0);
+		check_eq(submit_alone(&context, &op), 0);
 	}
 	check_eq(sched_context_wait(&context), 0);
 	check_eq(counter, 3 * N);
@@ -702,7 +720,7 @@ TEST(no_more_blocks_are_begun_than_there_is_room_for)
 
 	start(&context);
 	op.grid.resident_max = ROOM;
-	check_eq(submit(stream_new(&context, false), &op), 0);
+	check_eq(submit_alone(&context, &op), 0);
 	check_eq(sched_context_wait(&context), 0);
 	check_eq(counter, N);
 	check(most > 3 && most <= ROOM);
@@ -720,12 +738,12 @@ TEST(kernels_that_never_end_leave_others_their_turn)
 	start(&context);
 	sched_context_init(&other, &sched);
 	for (int i = 0; i < 4; i++)
-		check_eq(launch(stream_new(&context, false), &endless, 1), 0);
+		check_eq(launch_alone(&context, &endless, 1), 0);
 	check_eq(launch(&other.legacy, &work, 1000), 0);
 	check_eq(sched_context_wait(&other), 0);
 	check_eq(others, 1000);
 	work.counter = &counter;
-	check_eq(launch(stream_new(&context, false), &work, 100), 0);
+	check_eq(launch_alone(&context, &work, 100), 0);
 	while (load(&counter) < 100)
 		sched_yield();
 	sched_context_deinit(&context);
@@ -749,8 +767,8 @@ TEST(the_time_limit_counts_only_while_a_thread_is_at_work)
 	check_eq(sched_init(&sched, 1), 0);
 	sched.timeout_ns = 450 * ms;
 	sched_context_init(&context, &sched);
-	check_eq(launch(stream_new(&context, false), &work, 1), 0);
-	check_eq(launch(stream_new(&context, false), &work, 1), 0);
+	check_eq(launch_alone(&context, &work, 1), 0);
+	check_eq(launch_alone(&context, &work, 1), 0);
 	check_eq(sched_context_wait(&context), 0);
 	check_eq(counter, 2);
 	work.works_ns = UINT64_MAX;
