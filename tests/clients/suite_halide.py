@@ -18,7 +18,7 @@ class Halide(Suite):
     name = "halide"
     title = "Halide's correctness tests that use a GPU"
     in_all = True
-    seconds = 180
+    seconds = 600
 
     def versions(self):
         return f"{self.title}; {self.cache.version_of('libhalide14-0-dev')}"
@@ -65,6 +65,9 @@ class Halide(Suite):
         """The folder of the one large header, compiled: most of the time goes there."""
         folder = self.folder("header")
         compiled = folder / "Halide.h.gch"
+        # It is of no use to a test that includes others before, which gets the text.
+        if not (folder / "Halide.h").is_symlink():
+            (folder / "Halide.h").symlink_to(include / "Halide.h")
         try:
             build([*compiler, "-x", "c++-header", include / "Halide.h", "-o", compiled],
                   folder, compiled)
