@@ -187,10 +187,22 @@ static uint64_t reach(const struct shim_stream *stream)
 	return __atomic_load_n(&stream->n_unanswered, __ATOMIC_ACQUIRE) ? 0 : target;
 }
 
-/* Of two that say so, the later target stays; either is true. */
+/* Returns: how many operations are in flight where so many are done. More than there are
+ * may be done for a moment: who waited in the last life of a context that another thread
+ * resets says so in the next one. */
+static uint64_t in_flight(const struct shim_stream *stream, uint64_t n_done)
+{
+	uint64_t n = submitted(stream);
+
+	return n > n_done ? n - n_done : 0;
+}
+
+/* Of two that say so, the later target stays; either is true. One that is beyond what was
+ * submitted is of an earlier life of the context. */
 static void note_done(struct shim_stream *stream, uint64_t target)
 {
-	if (__atomic_load_n(&stream->completed, __ATOMIC_RELAXED) < target)
+	if (__atomic_load_n(&stream->completed, __ATOMIC_RELAXED) < target &&
+		target <= submitted(stream))
 		__atomic_store_n(&stream->completed, target, __ATOMIC_RELAXED);
 }
 
@@ -264,7 +276,7 @@ static __attribute__((__noinline__)) CUresult await_room(
 
 	/* While a capture is live nothing goes unanswered, and a wait would end it. */
 	while (result == CUDA_SUCCESS &&
-		submitted(stream) - done(stream) >= SHIM_STREAM_IN_FLIGHT_MAX &&
+		in_flight(stream, done(stream)) >= SHIM_STREAM_IN_FLIGHT_MAX &&
 		!shim_capture_is_live())
 		result = await_progress(stream, &wait);
 	note_done(stream, done(stream));
@@ -291,7 +303,7 @@ CUresult shim_stream_admit(
 	/* The device's word is in a line that the other side writes: it is looked at when
 	 * what is known of it does not do any more. */
 	if (result != CUDA_SUCCESS ||
-		__builtin_expect(submitted(*streamp) - known_done(*streamp) <
+		__builtin_expect(in_flight(*streamp, known_done(*streamp)) <
 					 SHIM_STREAM_IN_FLIGHT_MAX,
 			1))
 		return result;
@@ -313,7 +325,9 @@ CUresult shim_stream_admit_large(
 	n = __atomic_fetch_add(&stream->n_large, 1, __ATOMIC_RELAXED);
 	large = &stream->large[(n - n_in_flight) % SHIM_STREAM_LARGE_MAX];
 	before = n < n_in_flight ? 0 : __atomic_load_n(large, __ATOMIC_RELAXED);
-	while (result == CUDA_SUCCESS && done(stream) < before && !shim_capture_is_live())
+	/* In the next life of its context a stream may not have come so far. */
+	while (result == CUDA_SUCCESS && done(stream) < before &&
+		in_flight(stream, done(stream)) && !shim_capture_is_live())
 		result = await_progress(stream, &wait);
 	large = &stream->large[n % SHIM_STREAM_LARGE_MAX];
 	__atomic_store_n(large, submitted(stream) + 1, __ATOMIC_RELAXED);

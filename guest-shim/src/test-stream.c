@@ -268,6 +268,23 @@ TEST(a_context_that_is_reset_gives_the_words_of_all_its_streams_back)
 	end();
 }
 
+TEST(a_wait_of_an_earlier_life_of_the_context_holds_up_nothing)
+{
+	begin();
+	check_eq(fill(NULL, false), CUDA_SUCCESS);
+	/* The stream was bound anew while another thread noted how far it had come. */
+	context->default_stream.submitted = 0;
+	context->default_stream.completed = 8;
+	check_eq(fill(NULL, false), CUDA_SUCCESS);
+	context->default_stream.large[0] = 8;
+	context->default_stream.completed = 0;
+	check_eq(shim_stream_admit_large(shim_thread_get(), NULL, 1), CUDA_SUCCESS);
+	context->default_stream.large[0] = 8;
+	context->default_stream.submitted = context->default_stream.completed = 1;
+	check_eq(shim_stream_admit_large(shim_thread_get(), NULL, 1), CUDA_SUCCESS);
+	end();
+}
+
 TEST(a_fault_is_asked_for_once_and_forgotten_with_its_context)
 {
 	begin();
