@@ -208,8 +208,16 @@ static int add_range(struct call *call, const struct range *range)
 	int r = RANGES_E_NO_OWNER;
 
 	pthread_mutex_lock(&session->contexts.lock);
-	if (context_is_same(call))
+	if (context_is_same(call)) {
 		r = ranges_add(&session->ranges, range);
+		/* A variable whose module another thread unloaded while its address was
+		 * on the way here: the driver has given its memory to somebody else. */
+		if (r == RANGES_E_OVERLAP && !session->memory.placement) {
+			ranges_remove_overlapping(&session->ranges, RANGE_GLOBAL,
+				range->start, range->size);
+			r = ranges_add(&session->ranges, range);
+		}
+	}
 	pthread_mutex_unlock(&session->contexts.lock);
 	return r;
 }

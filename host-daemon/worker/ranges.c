@@ -134,6 +134,22 @@ int ranges_remove_owned(struct ranges *ranges, const void *owner, struct range *
 	return r;
 }
 
+void ranges_remove_overlapping(
+	struct ranges *ranges, enum range_kind kind, uint64_t start, uint64_t size)
+{
+	pthread_mutex_lock(&ranges->lock);
+	for (size_t i = ranges->n_items; i > 0; i--) {
+		const struct range *range = &ranges->items[i - 1];
+
+		/* Neither begins behind the end of the other. */
+		if (range->kind == kind &&
+			(range->start < start ? start - range->start < range->size
+					      : range->start - start < size))
+			remove_at(ranges, i - 1);
+	}
+	pthread_mutex_unlock(&ranges->lock);
+}
+
 bool ranges_cover(struct ranges *ranges, uint64_t start, uint64_t size)
 {
 	bool covered = false;

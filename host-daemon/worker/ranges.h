@@ -37,8 +37,8 @@ struct ranges {
 
 enum {
 	_RANGES_E_SUCCESS,
-	RANGES_E_OVERLAP, /* with a live range (or empty, or beyond 2^64) */
-	RANGES_E_UNKNOWN, /* no range starts there */
+	RANGES_E_OVERLAP,  /* with a live range (or empty, or beyond 2^64) */
+	RANGES_E_UNKNOWN,  /* no range starts there */
 	RANGES_E_NO_OWNER, /* its context has gone; not from here, but from who looked */
 };
 
@@ -62,6 +62,10 @@ int ranges_remove(struct ranges *ranges, enum range_kind kind, uint64_t start,
  * Return: 0 (and the range), or RANGES_E_UNKNOWN.
  */
 int ranges_remove_owned(struct ranges *ranges, const void *owner, struct range *rangep);
+
+/* Removes all ranges of that kind which have bytes of [start, start + size). */
+void ranges_remove_overlapping(
+	struct ranges *ranges, enum range_kind kind, uint64_t start, uint64_t size);
 
 /* Whether [start, start + size) lies within one range; an empty one needs only start. */
 bool ranges_cover(struct ranges *ranges, uint64_t start, uint64_t size);

@@ -268,6 +268,18 @@ TEST(a_quota_bounds_what_a_guest_may_hold)
 	fixture_deinit(&fixture);
 }
 
+TEST(memory_of_a_variable_that_has_gone_is_given_out_again)
+{
+	struct range variable = { .size = 64, .kind = RANGE_GLOBAL };
+
+	begin();
+	variable.start = alloc(256);
+	check_eq(release(variable.start), CUDA_SUCCESS);
+	check_eq(ranges_add(&fixture.session.ranges, &variable), 0);
+	check_eq(alloc(256), variable.start);
+	fixture_deinit(&fixture);
+}
+
 TEST(memory_is_freed_once_and_by_its_start)
 {
 	uint64_t address;

@@ -67,6 +67,23 @@ TEST(a_range_is_removed_by_its_start_and_kind_only)
 	ranges_deinit(&ranges);
 }
 
+TEST(what_overlaps_is_removed_by_its_kind)
+{
+	ranges_init(&ranges);
+	check_eq(add(0x0f00, 0x100, NULL), 0);
+	check_eq(add(0x1000, 0x100, NULL), 0);
+	check_eq(add(0x1100, 0x100, NULL), 0);
+	check_eq(add(0x1200, 0x100, NULL), 0);
+	ranges_remove_overlapping(&ranges, RANGE_GLOBAL, 0x1000, 0x200);
+	check(ranges_cover(&ranges, 0x1000, 0x100));
+	ranges_remove_overlapping(&ranges, RANGE_MEMORY, 0x10ff, 2);
+	check(ranges_cover(&ranges, 0x0f00, 0x100));
+	check(!ranges_cover(&ranges, 0x1000, 1));
+	check(!ranges_cover(&ranges, 0x1100, 1));
+	check(ranges_cover(&ranges, 0x1200, 0x100));
+	ranges_deinit(&ranges);
+}
+
 TEST(an_owner_takes_its_ranges_with_it)
 {
 	static int one, two;
