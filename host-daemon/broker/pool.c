@@ -37,12 +37,18 @@ void pool_init(struct worker_pool *pool)
 	budget_init(&pool->log, POOL_LOG_LINES, POOL_LOG_MS, loop_now());
 }
 
+/* One that has exited may have left READY behind. */
+static bool is_warm(const struct worker *worker)
+{
+	return worker->state == WORKER_WARM && !worker->hung_up && !worker->has_exited;
+}
+
 static struct worker *find_warm(struct broker *broker)
 {
 	struct worker *worker;
 
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
-		if (worker->state == WORKER_WARM && !worker->hung_up)
+		if (is_warm(worker))
 			return worker;
 	return NULL;
 }
@@ -53,7 +59,7 @@ static unsigned int count_warm(const struct broker *broker)
 	unsigned int n = 0;
 
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
-		n += worker->state == WORKER_WARM && !worker->hung_up;
+		n += is_warm(worker);
 	return n;
 }
 
@@ -66,7 +72,7 @@ static void count_workers(const struct broker *broker, unsigned int *n_livep,
 
 	*n_livep = *n_idlep = *n_startingp = broker->pool.n_spawning;
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
-		if (worker->hung_up)
+		if (worker->hung_up || worker->has_exited)
 			continue;
 		*n_livep += worker->state != WORKER_ENDING;
 		*n_startingp += worker->state == WORKER_STARTING;

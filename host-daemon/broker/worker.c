@@ -389,13 +389,14 @@ static void log_exit(const struct worker *worker, int status)
 void worker_handle_exit(struct worker *worker, int status)
 {
 	struct broker *broker = worker->broker;
-	struct channel *channel = worker->channel;
+	struct channel *channel;
 
 	/* Its last words may still lie in the socket. */
 	worker->has_exited = true;
 	if (!worker->hung_up)
 		while (receive(worker))
 			;
+	channel = worker->channel;
 	worker_log_drain(&worker->log);
 	log_exit(worker, status);
 	if (channel) {
