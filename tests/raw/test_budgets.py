@@ -162,6 +162,7 @@ def test_device_memory_of_all_processes(host, api):
 
 def test_device_memory_that_is_changed(host, api):
     """A reload changes it for the processes that run as for those that begin."""
+    host.wait_for("session ended", len(re.findall("session opened", host.text())))
     older = Channel(api, host.socket)
     prepare(older)
     hold(older, 8)
