@@ -54,7 +54,8 @@ static CUresult take_params(
 				 : call_alloc(call, VGPU_LAUNCH_PARAMS_MAX);
 	if (!launch->params)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy(launch->params, params->data, params->len);
+	if (params->len)
+		memcpy(launch->params, params->data, params->len);
 	launch->params_size = params->len;
 	return CUDA_SUCCESS;
 }
