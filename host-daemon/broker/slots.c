@@ -42,7 +42,6 @@ void slots_take(struct channel *channel)
 	while (slot < QUOTA_SLOTS && slots.are_used[slot])
 		slot++;
 	assert(!slots.are_used[slot]);
-	account_limit_memory(account);
 	quota_open(account->quota, slot);
 	channel->record->quota_slot = slot;
 }
@@ -53,7 +52,6 @@ void slots_give(struct channel *channel)
 
 	if (!record->quota_slot)
 		return;
-	account_limit_memory(channel->vm->account);
 	quota_clear(channel->vm->account->quota, record->quota_slot);
 	/* Second: a broker that dies before leaves it to the next one. */
 	__atomic_store_n(&record->quota_slot, 0, __ATOMIC_RELEASE);
@@ -66,6 +64,7 @@ void slots_sweep(struct broker *broker, struct account *account)
 
 	if (!page)
 		return;
+	account_limit_memory(account);
 	find_used(broker, account, &slots);
 	/* What the page itself says of how many there are is not believed. */
 	for (uint32_t slot = 1; slot <= QUOTA_SLOTS; slot++)

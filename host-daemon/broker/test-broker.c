@@ -41,7 +41,8 @@ static void start_broker(void)
 {
 	static const char text[] = "[vgpud]\ndriver = null\nwarm-workers = 0\n"
 				   "[vm s]\ntransport = socket\nsocket = /s\n"
-				   "size = 256M\nmax-processes = 1\n";
+				   "size = 256M\nmax-processes = 1\n"
+				   "device-memory = 64M\n";
 	struct config *config;
 	int pair[2], status;
 	char *error;
@@ -84,14 +85,19 @@ static void tell(enum link_type type, uint64_t id)
 	check_eq(link_send_id(keeper.link, type, id), 0);
 }
 
-static void tell_quota(void)
+/* Return: the page, which its workers would have. */
+static struct quota_page *tell_quota(void)
 {
 	const struct link_message message = { .type = LINK_QUOTA };
+	static struct quota_page *page;
 	int fd;
 
 	check_eq(quota_make(&fd), 0);
+	page = quota_unmap(page);
+	check_eq(quota_map(&page, fd), 0);
 	check_eq(link_send(keeper.link, &message, &fd, 1), 0);
 	close(fd);
+	return page;
 }
 
 static int make_file(uint64_t size)
@@ -309,4 +315,27 @@ TEST(all_channels_are_restored_before_a_worker_is_heard)
 	stop_broker();
 	close(control);
 	free_memory(&memory);
+}
+
+TEST(what_a_worker_wrote_into_the_page_of_quotas_goes_with_it)
+{
+	const struct link_message exited = { .type = LINK_EXITED, .id = 10 };
+	struct quota_page *page;
+	int control;
+
+	start_broker();
+	page = tell_quota();
+	/* Of a VM that has gone: it is no channel's. */
+	control = tell_worker(10);
+	tell(LINK_SYNC, 0);
+	meet();
+	check_eq(quota_limit(page), 64u << 20);
+	quota_set_limit(page, 1ull << 40);
+	quota_set(page, 3, 5);
+	check_eq(link_send(keeper.link, &exited, NULL, 0), 0);
+	meet();
+	check_eq(quota_limit(page), 64u << 20);
+	check_eq(page->used[2], 0);
+	stop_broker();
+	close(control);
 }
