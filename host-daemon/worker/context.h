@@ -113,8 +113,8 @@ void context_left(struct runner *runner);
 struct context *context_find(struct session *session, uint64_t handle);
 
 /* Makes sure that the driver's object of a primary context is there, or says that it is
- * about to go. What the thread has
- * entered may be another context then, and it is noted that it is. */
+ * about to go. What the thread has entered may be another context then, which is noted.
+ */
 CUresult context_ensure(
 	struct session *session, struct runner *runner, struct context *context);
 

@@ -108,6 +108,12 @@ static int parse_cc(const char *text, uint32_t *ccp)
 	return 0;
 }
 
+static int parse_yes_no(const char *value, bool *yesp)
+{
+	*yesp = !strcmp(value, "yes");
+	return *yesp || !strcmp(value, "no") ? 0 : -EINVAL;
+}
+
 static int parse_softgpu(struct softgpu_config *config, int option, const char *value)
 {
 	uint64_t number;
@@ -139,8 +145,7 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 							    : 0;
 		return config->schedule ? 0 : -EINVAL;
 	case OPTION_CHECK:
-		config->is_checked = !strcmp(value, "yes");
-		return 0;
+		return parse_yes_no(value, &config->is_checked);
 	default:
 		return -EINVAL;
 	}
@@ -149,6 +154,7 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 static int parse_one(struct options *options, int option, const char *value)
 {
 	uint64_t number = 0;
+	bool yes = false;
 	int r = 0;
 
 	switch (option) {
@@ -165,15 +171,15 @@ static int parse_one(struct options *options, int option, const char *value)
 		options->log_level = r;
 		return r < 0 ? -EINVAL : 0;
 	case OPTION_SANDBOX:
-		options->sandbox.off = !strcmp(value, "no");
-		return strcmp(value, "yes") && strcmp(value, "no") ? -EINVAL : 0;
+		r = parse_yes_no(value, &yes);
+		options->sandbox.off = !yes;
+		return r;
 	case OPTION_UID:
 		r = parse_number(value, INT32_MAX, &number);
 		options->sandbox.uid = number;
 		return r;
 	case OPTION_UNPRIVILEGED:
-		options->sandbox.unprivileged = !strcmp(value, "yes");
-		return strcmp(value, "yes") && strcmp(value, "no") ? -EINVAL : 0;
+		return parse_yes_no(value, &options->sandbox.unprivileged);
 	case OPTION_DRIVER:
 		options->driver.choice = value;
 		return 0;
