@@ -117,6 +117,7 @@ static int parse_yes_no(const char *value, bool *yesp)
 static int parse_softgpu(struct softgpu_config *config, int option, const char *value)
 {
 	uint64_t number;
+	bool yes = false;
 	int r;
 
 	switch (option) {
@@ -145,7 +146,9 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 							    : 0;
 		return config->schedule ? 0 : -EINVAL;
 	case OPTION_CHECK:
-		return parse_yes_no(value, &config->is_checked);
+		r = parse_yes_no(value, &yes);
+		config->is_checked = yes;
+		return r;
 	default:
 		return -EINVAL;
 	}
