@@ -124,8 +124,15 @@ CUresult fence_bind(struct session *session, struct stream *stream, uint32_t wor
 	stream->word = word;
 	stream->has_word = true;
 	__atomic_store_n(&stream->issued, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&stream->issued_by_lanes, 0, __ATOMIC_RELAXED);
 	stream->marked = 0;
 	return CUDA_SUCCESS;
+}
+
+uint64_t fence_issued(const struct stream *stream)
+{
+	return __atomic_load_n(&stream->issued, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&stream->issued_by_lanes, __ATOMIC_RELAXED);
 }
 
 static bool is_blocked(struct session *session)
@@ -162,7 +169,7 @@ static void put_off(struct session *session, struct stream *stream)
 static void make_mark(
 	struct session *session, struct runner *runner, struct stream *stream)
 {
-	uint64_t issued = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
+	uint64_t issued = fence_issued(stream);
 	CUresult result;
 
 	if (issued == stream->marked)
@@ -192,8 +199,14 @@ void fence_mark(struct session *session, struct runner *runner, struct stream *s
 
 void fence_count(struct session *session, struct runner *runner, struct stream *stream)
 {
-	uint64_t issued = __atomic_add_fetch(&stream->issued, 1, __ATOMIC_RELAXED);
+	uint64_t issued;
 
+	/* The dispatcher is the only one to write its count, and one thread. */
+	if (runner->is_dispatcher)
+		__atomic_store_n(&stream->issued, stream->issued + 1, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(&stream->issued_by_lanes, 1, __ATOMIC_RELAXED);
+	issued = fence_issued(stream);
 	if (issued - __atomic_load_n(&stream->marked, __ATOMIC_RELAXED) <
 			FENCE_INTERVAL ||
 		!stream->has_word)
@@ -215,8 +228,11 @@ void fence_want_mark(
 void fence_cover(struct session *session, struct stream *stream, uint64_t target)
 {
 	/* While a lane has calls of its own to count, ours is behind for good reason. */
-	if (!is_blocked(session) && target > stream->issued)
-		__atomic_store_n(&stream->issued, target, __ATOMIC_RELAXED);
+	if (!is_blocked(session) && target > fence_issued(stream))
+		__atomic_store_n(&stream->issued,
+			target - __atomic_load_n(
+					 &stream->issued_by_lanes, __ATOMIC_RELAXED),
+			__ATOMIC_RELAXED);
 }
 
 bool fence_has_due(struct session *session)

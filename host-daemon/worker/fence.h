@@ -70,6 +70,9 @@ void fence_init(struct session *session);
  */
 CUresult fence_bind(struct session *session, struct stream *stream, uint32_t word);
 
+/* Returns: how many stream-ordered calls of the stream were executed. */
+uint64_t fence_issued(const struct stream *stream);
+
 /*
  * Counts one stream-ordered call that was executed. The dispatcher marks if enough
  * calls went by since the last mark; a lane leaves that to it.

@@ -41,17 +41,6 @@ void object_table_deinit(struct object_table *table)
 	pthread_mutex_destroy(&table->lock);
 }
 
-static struct object *entry(struct object_table *table, uint32_t index)
-{
-	/* Partner: the store in chunk_ensure(). */
-	uint8_t *chunk =
-		__atomic_load_n(&table->chunks[index / OBJECTS_CHUNK], __ATOMIC_ACQUIRE);
-
-	if (!chunk)
-		return NULL;
-	return (struct object *)(chunk + (index % OBJECTS_CHUNK) * table->entry_size);
-}
-
 static int chunk_ensure(struct object_table *table, uint32_t index)
 {
 	uint8_t **chunkp = &table->chunks[index / OBJECTS_CHUNK], *chunk;
@@ -70,21 +59,6 @@ static int chunk_ensure(struct object_table *table, uint32_t index)
 	/* Partner: the load in entry(). */
 	__atomic_store_n(chunkp, chunk, __ATOMIC_RELEASE);
 	return 0;
-}
-
-struct object *object_table_find(struct object_table *table, uint64_t handle)
-{
-	uint32_t generation = vgpu_handle_generation(handle);
-	struct object *object;
-
-	if (vgpu_handle_kind(handle) != table->kind || !generation)
-		return NULL;
-	object = entry(table, vgpu_handle_index(handle));
-	/* Partner: the stores of generation in publish() and withdraw(). */
-	if (!object ||
-		__atomic_load_n(&object->generation, __ATOMIC_ACQUIRE) != generation)
-		return NULL;
-	return object;
 }
 
 bool object_totals_charge(struct object_totals *totals, uint64_t image_bytes)
@@ -115,7 +89,7 @@ static struct object *find_driver(
 	if (!table->unique)
 		return NULL;
 	for (next = *bucket_of(table, driver); next; next = object->next) {
-		object = entry(table, next - 1);
+		object = object_table_entry(table, next - 1);
 		if (object->driver == driver &&
 			(!table->per_owner || object->owner == owner))
 			return object;
@@ -163,7 +137,7 @@ static void withdraw(struct object_table *table, struct object *object)
 	if (table->unique) {
 		nextp = bucket_of(table, object->driver);
 		while (*nextp != object->index + 1)
-			nextp = &entry(table, *nextp - 1)->next;
+			nextp = &object_table_entry(table, *nextp - 1)->next;
 		*nextp = object->next;
 	}
 	table->n_live--;
@@ -193,7 +167,7 @@ static int pick_index(struct object_table *table, uint32_t *indexp)
 
 	if (table->free) {
 		*indexp = table->free - 1;
-		table->free = entry(table, *indexp)->next;
+		table->free = object_table_entry(table, *indexp)->next;
 		return 0;
 	}
 	if (table->n_used > VGPU_HANDLE_INDEX_MAX)
@@ -225,7 +199,7 @@ static int add_locked(struct object_table *table, void *driver, const void *owne
 		__atomic_fetch_sub(&table->totals->n, 1, __ATOMIC_RELAXED);
 		return r;
 	}
-	object = entry(table, index);
+	object = object_table_entry(table, index);
 	fill(table, object, like);
 	publish(table, object, object->last_generation + 1, driver, owner, parent);
 	*objectp = object;
@@ -255,7 +229,7 @@ static int add_at_locked(struct object_table *table, uint64_t handle, void *driv
 	r = chunk_ensure(table, index);
 	if (r)
 		return vgpu_error_trace(r);
-	object = entry(table, index);
+	object = object_table_entry(table, index);
 	if (object->generation)
 		return OBJECTS_E_TAKEN;
 	if (!charge(table))
@@ -316,7 +290,7 @@ uint32_t object_table_remove_owned(struct object_table *table, const void *owner
 	pthread_mutex_lock(&table->lock);
 	left = table->n_live;
 	for (i = 0; i <= VGPU_HANDLE_INDEX_MAX && left; i++) {
-		object = entry(table, i);
+		object = object_table_entry(table, i);
 		if (!object) {
 			i += OBJECTS_CHUNK - 1;
 			continue;
@@ -342,7 +316,7 @@ bool object_table_search(
 
 	pthread_mutex_lock(&table->lock);
 	for (i = 0; i <= VGPU_HANDLE_INDEX_MAX && !is_found; i++) {
-		object = entry(table, i);
+		object = object_table_entry(table, i);
 		if (!object) {
 			i += OBJECTS_CHUNK - 1;
 			continue;

@@ -82,8 +82,35 @@ void object_table_deinit(struct object_table *table);
 bool object_totals_charge(struct object_totals *totals, uint64_t image_bytes);
 void object_totals_refund(struct object_totals *totals, uint64_t image_bytes);
 
+/* Returns: the entry of an index, or NULL where none was ever made near it. */
+static inline struct object *object_table_entry(
+	const struct object_table *table, uint32_t index)
+{
+	/* Partner: the store in chunk_ensure(). */
+	uint8_t *chunk =
+		__atomic_load_n(&table->chunks[index / OBJECTS_CHUNK], __ATOMIC_ACQUIRE);
+
+	if (!chunk)
+		return NULL;
+	return (struct object *)(chunk + (index % OBJECTS_CHUNK) * table->entry_size);
+}
+
 /* Return: the object, or NULL where the handle is not that of a live one. */
-struct object *object_table_find(struct object_table *table, uint64_t handle);
+static inline struct object *object_table_find(
+	const struct object_table *table, uint64_t handle)
+{
+	uint32_t generation = vgpu_handle_generation(handle);
+	struct object *object;
+
+	if (vgpu_handle_kind(handle) != table->kind || !generation)
+		return NULL;
+	object = object_table_entry(table, vgpu_handle_index(handle));
+	/* Partner: the stores of generation in publish() and withdraw(). */
+	if (!object ||
+		__atomic_load_n(&object->generation, __ATOMIC_ACQUIRE) != generation)
+		return NULL;
+	return object;
+}
 
 /* Whether an entry that was found is still that handle's. */
 static inline bool object_is(const struct object *object, uint64_t handle)

@@ -664,7 +664,7 @@ TEST(a_call_is_counted_before_its_caller_hears_of_it)
 		&frame);
 	check_eq(stream_entry(&call, 0, &call.stream), CUDA_SUCCESS);
 	check_eq(call_finish(&call, NULL, CUDA_SUCCESS), 0);
-	check_eq(call.stream->issued, 1);
+	check_eq(fence_issued(call.stream), 1);
 	fixture_deinit(&fixture);
 }
 
