@@ -15,6 +15,10 @@
  * so many leaps none is said to be free; the host is asked then, which costs no more. */
 #define LOOKS 32u
 #define LEAPS 16u
+/* Words from the one that is taken to the one whose line is asked for meanwhile: the
+ * other side wrote it, and waiting for it is half of what a record costs. Two lines, so
+ * that several are on their way. */
+#define AHEAD 16u
 #define STEP (1ull << VGPU_RECORD_SLOT_BITS)
 
 /* All atomic. */
@@ -59,6 +63,7 @@ static bool look(uint32_t n, const struct shim_context *context, uint64_t *recor
 	for (uint32_t i = 0; i < LOOKS; i++) {
 		uint32_t turn = __atomic_fetch_add(&next_slot, 1, __ATOMIC_RELAXED);
 
+		__builtin_prefetch(shim_record_word((turn + AHEAD) % n));
 		if (try_take(turn % n, context, recordp))
 			return true;
 	}

@@ -184,16 +184,6 @@ static int copy_frame(struct vgpu_ring_consumer *consumer)
 	return 0;
 }
 
-/* Asks for the lines of the frame behind the one in hand, if it was submitted, which then
- * come while the call in hand runs. */
-static void fetch_next(const struct vgpu_ring_consumer *consumer)
-{
-	if (consumer->head == consumer->tail)
-		return;
-	for (uint64_t i = 0; i < NEXT_SIZE; i += VGPU_CACHE_LINE)
-		__builtin_prefetch(consumer->data + ((consumer->head + i) & RING_MASK));
-}
-
 int vgpu_ring_next(struct vgpu_ring_consumer *consumer, const struct vgpu_frame **framep)
 {
 	const struct vgpu_frame *frame = (const struct vgpu_frame *)consumer->frame;
@@ -209,7 +199,6 @@ int vgpu_ring_next(struct vgpu_ring_consumer *consumer, const struct vgpu_frame 
 		if (r)
 			return r;
 		consumer->head += vgpu_frame_padded(frame->size);
-		fetch_next(consumer);
 	} while (frame->call == VGPU_CALL_PAD);
 
 	if (__builtin_expect(consumer->is_idle, 0)) {
