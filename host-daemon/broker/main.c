@@ -227,7 +227,9 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "vgpud: unexpected argument \"%s\"\n", argv[optind]);
+		fprintf(stderr,
+			"vgpud: unexpected argument '%s'\nTry 'vgpud --help'.\n",
+			argv[optind]);
 		return EXIT_USAGE;
 	}
 	return run_keeper(path, check);

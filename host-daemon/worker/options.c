@@ -226,7 +226,11 @@ int options_parse(struct options *options, int argc, char **argv)
 			argv[optind - 1]);
 		return r;
 	}
-	if (options->control >= 0 && options->stats >= 0 && optind == argc)
+	if (optind < argc) {
+		fprintf(stderr, "vgpu-worker: unexpected argument '%s'\n", argv[optind]);
+		return -EINVAL;
+	}
+	if (options->control >= 0 && options->stats >= 0)
 		return 0;
 	fprintf(stderr, "vgpu-worker is started by vgpud, with --control and --stats.\n");
 	return -EINVAL;

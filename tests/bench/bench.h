@@ -34,6 +34,10 @@
 #define BENCH_MIB (1ull << 20)
 #define BENCH_GIB (1ull << 30)
 
+/* How long a host or a thread is left alone that is to be found asleep: longer than any
+ * spin, and not when a host looks in its sleep (vgpu/wake.h), after 20, 60 or 140 ms. */
+#define BENCH_ASLEEP_US 35000
+
 #define BENCH_N(_array) (sizeof(_array) / sizeof((_array)[0]))
 
 struct bench_result {

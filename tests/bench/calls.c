@@ -7,9 +7,6 @@
 
 #include "library.h"
 
-/* Long enough that a host which spins for a while has gone to sleep. */
-#define ASLEEP_US 20000
-
 static void get_info(struct bench *bench)
 {
 	size_t free, total;
@@ -76,7 +73,7 @@ static void measure_call_asleep(struct bench *bench, const char *name)
 	double start;
 
 	while (bench_more(&samples, bench_count(bench->sink, 41, 3))) {
-		usleep(ASLEEP_US);
+		usleep(BENCH_ASLEEP_US);
 		start = bench_now();
 		get_info(bench);
 		bench_sample(&samples, bench_now() - start);

@@ -109,6 +109,19 @@ static void *return_by_eventfd(void *userdata)
 	return NULL;
 }
 
+static void *return_by_store(void *userdata)
+{
+	struct ball *ball = userdata;
+	uint32_t value = 0;
+	eventfd_t count;
+
+	while (value != BALL_END && !eventfd_read(ball->event_there, &count)) {
+		value = load(&ball->there);
+		store(&ball->back, value);
+	}
+	return NULL;
+}
+
 static void send_by_eventfd(struct ball *ball, uint32_t value)
 {
 	eventfd_t count;
@@ -116,6 +129,36 @@ static void send_by_eventfd(struct ball *ball, uint32_t value)
 	store(&ball->there, value);
 	eventfd_write(ball->event_there, 1);
 	eventfd_read(ball->event_back, &count);
+}
+
+/* One wake-up, of a thread that has slept for a while on the other processor: the way of
+ * a call that finds the host asleep, and of an answer that is spun for. */
+static void measure_asleep(const struct bench_sink *sink, const char *name)
+{
+	struct ball ball = { .event_there = eventfd(0, EFD_CLOEXEC),
+		.event_back = eventfd(0, EFD_CLOEXEC) };
+	struct bench_samples samples = {};
+	uint32_t value = 0;
+	pthread_t thread;
+	double start;
+
+	if (bench_thread(&thread, sink->options->host_cpu, return_by_store, &ball)) {
+		while (bench_more(&samples, bench_count(sink, 41, 3))) {
+			usleep(BENCH_ASLEEP_US);
+			start = bench_now();
+			store(&ball.there, ++value);
+			eventfd_write(ball.event_there, 1);
+			while (load(&ball.back) != value)
+				relax();
+			bench_sample(&samples, bench_now() - start);
+		}
+		store(&ball.there, BALL_END);
+		eventfd_write(ball.event_there, 1);
+		pthread_join(thread, NULL);
+	}
+	close(ball.event_there);
+	close(ball.event_back);
+	bench_report(sink, name, "ns", &samples);
 }
 
 struct play {
@@ -154,8 +197,18 @@ static void play(const struct bench_sink *sink, const struct play *play)
 	bench_report(sink, play->name, "ns", &samples);
 }
 
+/* Two spinning threads on one processor measure the scheduler. */
+static bool has_two_processors(const struct bench_sink *sink, const char *name)
+{
+	if (sink->options->guest_cpu != sink->options->host_cpu)
+		return true;
+	bench_report_none(sink, name, "ns", "one processor for both sides");
+	return false;
+}
+
 static void measure_plays(const struct bench_sink *sink)
 {
+	static const char asleep[] = "eventfd_wake_asleep";
 	static const struct play plays[] = {
 		{ "spin_round_trip", false, 1000, 200, return_by_spin, send_by_spin },
 		{ "futex_wake_cross", false, 20, 5, return_by_futex, send_by_futex },
@@ -169,14 +222,11 @@ static void measure_plays(const struct bench_sink *sink)
 	for (size_t i = 0; i < BENCH_N(plays); i++) {
 		if (!bench_wanted(sink->options, plays[i].name))
 			continue;
-		/* Two spinning threads on one processor measure the scheduler. */
-		if (!plays[i].same_core &&
-			sink->options->guest_cpu == sink->options->host_cpu)
-			bench_report_none(sink, plays[i].name, "ns",
-				"one processor for both sides");
-		else
+		if (plays[i].same_core || has_two_processors(sink, plays[i].name))
 			play(sink, &plays[i]);
 	}
+	if (bench_wanted(sink->options, asleep) && has_two_processors(sink, asleep))
+		measure_asleep(sink, asleep);
 }
 
 /*

@@ -229,10 +229,33 @@ static void choose_cpus(struct bench_options *options)
 	options->host_cpu = n == 2 ? found[1] : found[0];
 }
 
-static int usage(const char *what)
+/* One line behind the one that says what is wrong. */
+static int hint(void)
 {
-	fprintf(stderr, "vgpu-bench: %s\n%s", what, help);
+	fputs("Try 'vgpu-bench --help'.\n", stderr);
 	return 125;
+}
+
+/* Returns: whether it names two processors. */
+static bool parse_cpus(const char *text, struct bench_options *options)
+{
+	char end;
+
+	if (sscanf(text, "%d,%d%c", &options->guest_cpu, &options->host_cpu, &end) == 2)
+		return true;
+	fprintf(stderr, "vgpu-bench: --cpus takes GUEST,HOST, not '%s'\n", text);
+	return false;
+}
+
+/* Returns: whether there was room for one more. */
+static bool add(const char **list, unsigned int *np, unsigned int max, const char *option)
+{
+	if (*np == max) {
+		fprintf(stderr, "vgpu-bench: more than %u times %s\n", max, option);
+		return false;
+	}
+	list[(*np)++] = optarg;
+	return true;
 }
 
 /* Returns: 0, or the status to exit with, or -1 to exit with 0. */
@@ -250,14 +273,18 @@ static int parse(int argc, char **argv, struct bench_options *options,
 		{ "version", no_argument, NULL, 'V' },
 		{},
 	};
-	char end;
+	bool is_right = true;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'd' && drivers->n < BENCH_N(drivers->name))
-			drivers->name[drivers->n++] = optarg;
-		else if (c == 'o' && options->n_only < BENCH_ONLY_MAX)
-			options->only[options->n_only++] = optarg;
+	while (is_right && (c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'd')
+			is_right = add(drivers->name, &drivers->n,
+				BENCH_N(drivers->name), "--driver");
+		else if (c == 'o')
+			is_right = add(options->only, &options->n_only, BENCH_ONLY_MAX,
+				"--only");
+		else if (c == 'c')
+			is_right = parse_cpus(optarg, options);
 		else if (c == 'q')
 			options->quick = true;
 		else if (c == 'v')
@@ -270,11 +297,15 @@ static int parse(int argc, char **argv, struct bench_options *options,
 		} else if (c == 'V') {
 			puts("vgpu-bench (vGPU) " VGPU_VERSION);
 			return -1;
-		} else if (c != 'c' || sscanf(optarg, "%d,%d%c", &options->guest_cpu,
-					       &options->host_cpu, &end) != 2)
-			return usage("wrong command line");
+		} else {
+			is_right = false;
+		}
 	}
-	return optind < argc ? usage("what is left is not an option") : 0;
+	if (is_right && optind < argc) {
+		fprintf(stderr, "vgpu-bench: unexpected argument '%s'\n", argv[optind]);
+		is_right = false;
+	}
+	return is_right ? 0 : hint();
 }
 
 static int write_results(const struct bench_options *options,

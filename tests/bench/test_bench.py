@@ -26,7 +26,7 @@ LIMITS = [
 LIMITS += [f"memcpy_{size}" for size in SIZES] + [f"nt_copy_{size}" for size in SIZES[4:]]
 # What needs a processor for each side; else the row says so, or is not there.
 CROSS = ["spin_round_trip", "futex_wake_cross", "eventfd_wake_cross", "ring_enqueue"]
-CROSS += ["ring_rate"]
+CROSS += ["ring_rate", "eventfd_wake_asleep"]
 CALLS = [
     "sync_null_call",
     "call_asleep",

@@ -67,6 +67,13 @@ def check(name, program, version):
             yield f"{name} nonsense: {done}"
 
 
+    if not any(part in name for part in ("/", "libcuda-check")):
+        done = run(program, "nonsense")
+        if done.returncode != status or len(done.stderr.splitlines()) > 2 or \
+                "unexpected argument 'nonsense'" not in done.stderr:
+            yield f"{name} nonsense: {done}"
+
+
 def main():
     version = re.search(r"^  version: '(.*)',$", (TOP / "meson.build").read_text(), re.M)[1]
     built = {Path(path).name: Path(path).absolute() for path in sys.argv[2:]}
