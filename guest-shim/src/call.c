@@ -40,10 +40,20 @@
  * function. */
 #define STEP static inline __attribute__((__always_inline__))
 
+/* Frames for a host that was rung for and has not taken any since, after which it is rung
+ * for once more. */
+#define RING_EVERY 64u
+
 static struct {
 	struct shim_lock lock;
 	struct vgpu_ring_producer producer;
+	/* Atomic: where the host's head was when it was rung for last, and how many
+	 * frames were put on the ring since without ringing. */
+	uint64_t rang_at;
+	uint32_t n_silent;
 } ring;
+
+#define NEVER UINT64_MAX
 
 /* What every reply message begins with: field 1 of all of them is the result. */
 struct reply_head {
@@ -58,6 +68,7 @@ int shim_call_setup(void)
 {
 	shim_wait_setup();
 	ring.lock = (struct shim_lock)SHIM_LOCK_INIT;
+	ring.rang_at = NEVER;
 	vgpu_ring_producer_init(&ring.producer, shim_channel.control);
 	return 0;
 }
@@ -84,14 +95,28 @@ static __attribute__((__noinline__)) struct vgpu_frame *wait_for_room(
 	return frame;
 }
 
+/*
+ * Rings for a host that sleeps, unless it was rung for already: while it wakes up, each
+ * launch of a burst would ring. It has taken nothing since if its head is where it was.
+ * Should that ring have been lost, who waits rings again, as does this now and then.
+ */
 static __attribute__((__noinline__)) void wake_host(void)
 {
+	/* Partner: the store in vgpu_ring_release(), before the host sleeps. */
+	const uint64_t head =
+		__atomic_load_n(&ring.producer.control->head, __ATOMIC_ACQUIRE);
 	int cancel_state;
 
+	if (head == __atomic_load_n(&ring.rang_at, __ATOMIC_RELAXED) &&
+		__atomic_add_fetch(&ring.n_silent, 1, __ATOMIC_RELAXED) < RING_EVERY)
+		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	shim_channel.transport.ops->doorbell(
 		&shim_channel.transport, VGPU_DOORBELL_CHANNEL(shim_channel.number));
 	pthread_setcancelstate(cancel_state, NULL);
+	/* Only now: else a thread that is stopped in front of it would silence others. */
+	__atomic_store_n(&ring.n_silent, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring.rang_at, head, __ATOMIC_RELAXED);
 }
 
 /* Fills the frame reserved and publishes it. */

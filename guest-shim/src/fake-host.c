@@ -18,6 +18,18 @@ static void nap(struct shim_transport *transport, const uint32_t *word, uint32_t
 	sched_yield();
 }
 
+static uint32_t n_rings;
+
+static void ring(struct shim_transport *transport, uint32_t number)
+{
+	__atomic_add_fetch(&n_rings, 1, __ATOMIC_RELAXED);
+}
+
+uint32_t fake_host_n_rings(void)
+{
+	return __atomic_load_n(&n_rings, __ATOMIC_RELAXED);
+}
+
 static uint64_t not_silent(struct shim_transport *transport)
 {
 	return 0;
@@ -27,6 +39,7 @@ void fake_host_start(
 	const uint32_t *state, struct vgpu_ring_consumer *consumer, void *(*run)(void *))
 {
 	static const struct shim_transport_ops ops = {
+		.doorbell = ring,
 		.sleep = nap,
 		.silence_ns = not_silent,
 	};

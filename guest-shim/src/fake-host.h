@@ -13,3 +13,6 @@
  * points to from now on. Frames are for the consumer, which the thread `run` serves. */
 void fake_host_start(
 	const uint32_t *state, struct vgpu_ring_consumer *consumer, void *(*run)(void *));
+
+/* Returns: how often the host was rung for. */
+uint32_t fake_host_n_rings(void);

@@ -29,6 +29,7 @@ static struct {
 	struct vgpu_ring_consumer consumer;
 	uint32_t word; /* of the one stream */
 	uint64_t n_launches;
+	enum { AWAKE, TIRED, ASLEEP } state; /* atomic: asleep it takes nothing */
 	uint32_t n_frames[VGPU_SLOTS_MAX]; /* by lane; atomic */
 	uint32_t sequence[VGPU_SLOTS_MAX];
 } host;
@@ -128,6 +129,11 @@ static void *host_main(void *argument)
 	const struct vgpu_frame *frame;
 
 	for (uint32_t n = 0;;) {
+		if (__atomic_load_n(&host.state, __ATOMIC_ACQUIRE) != AWAKE) {
+			__atomic_store_n(&host.state, ASLEEP, __ATOMIC_RELEASE);
+			while (__atomic_load_n(&host.state, __ATOMIC_ACQUIRE) == ASLEEP)
+				sched_yield();
+		}
 		if (vgpu_ring_next(&host.consumer, &frame)) {
 			sched_yield();
 			continue;
@@ -226,6 +232,56 @@ TEST(frames_of_eight_threads_stay_whole_and_in_order)
 	for (int i = 0; i < N_THREADS; i++)
 		check_eq(pthread_join(threads[i], NULL), 0);
 	check_eq(host.n_launches, 2ull * N_THREADS * ROUNDS);
+	end();
+}
+
+static void put_to_sleep(void)
+{
+	struct vgpu_channel_control *control = shim_channel.control;
+
+	__atomic_store_n(&host.state, TIRED, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&host.state, __ATOMIC_ACQUIRE) != ASLEEP)
+		sched_yield();
+	__atomic_store_n(&control->consumer_idle, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&control->consumer_sleeping, 1, __ATOMIC_SEQ_CST);
+}
+
+static void wake_up(void)
+{
+	struct vgpu_channel_control *control = shim_channel.control;
+
+	__atomic_store_n(&control->consumer_sleeping, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&control->consumer_idle, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&host.state, AWAKE, __ATOMIC_RELEASE);
+	wait_for_host();
+}
+
+/* Returns: how often the host was rung for by so many launches. */
+static uint32_t rings_of(unsigned int n)
+{
+	uint32_t before = fake_host_n_rings();
+
+	for (unsigned int i = 0; i < n; i++)
+		check_eq(launch(0), CUDA_SUCCESS);
+	return fake_host_n_rings() - before;
+}
+
+TEST(a_host_that_sleeps_is_rung_for_once_until_it_takes_a_frame)
+{
+	begin();
+	check_eq(rings_of(10), 0);
+	wait_for_host();
+	for (int i = 0; i < 3; i++) {
+		put_to_sleep();
+		check_eq(rings_of(1), 1);
+		check_eq(rings_of(50), 0);
+		wake_up();
+	}
+	/* A ring may get lost. */
+	put_to_sleep();
+	check_eq(rings_of(1), 1);
+	check(rings_of(200) >= 2);
+	wake_up();
 	end();
 }
 
