@@ -210,8 +210,8 @@ struct worker_stats {
 	uint64_t bytes_d2h;
 	uint64_t calls;
 	uint64_t refused_async; /* refusals of calls that nobody waited for */
-	/* driver calls that held the dispatcher over 1 ms; of those that nobody waits for,
-	 * up to 16 in a row together */
+	/* driver calls that held the dispatcher over 1 ms; of those that nobody waits
+	 * for, up to 16 in a row together */
 	uint64_t slow_calls;
 	uint64_t device_memory; /* in use now, bytes */
 	uint64_t images_sent;	/* loads that came with their bytes */

@@ -37,8 +37,8 @@ struct stream {
 	uint32_t word;	 /* completion word that marks go to */
 	bool due;	 /* a mark was put off, see fences.due */
 	bool owes;	 /* a synchronising call, see fences.owing; atomic */
-	/* Stream-ordered calls executed, by the dispatcher and by lanes: two counts, so that
-	 * the former needs no locked instruction. Atomic; see fence_issued(). */
+	/* Stream-ordered calls executed, by the dispatcher and by lanes: two counts, so
+	 * that the former needs no locked instruction. Atomic; see fence_issued(). */
 	uint64_t issued;
 	uint64_t issued_by_lanes;
 	uint64_t marked; /* of them covered by a mark; atomic, the dispatcher writes */
