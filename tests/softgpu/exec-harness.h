@@ -29,6 +29,7 @@ struct rig {
 	uint64_t deadline_ns;
 	uint8_t schedule; /* enum softgpu_schedule; by RIG_SCHEDULE=fair, unless set */
 	struct softgpu_hooks hooks;
+	const struct softgpu_textures *textures; /* or NULL */
 };
 
 struct rig *rig_new(const char *ptx);

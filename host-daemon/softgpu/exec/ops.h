@@ -15,7 +15,7 @@
  *	-	the field is not an operand
  */
 
-/* texture.c; options in off. TEX_PUT leaves operands for the instruction behind it. */
+/* texture.c; options in off. TEX_PUT leaves operands and runs what is behind it. */
 #define SOFTGPU_OPS_TEXTURE(X)                                                           \
 	X(TEX_PUT, "-wwwww") /* off: rows of block.texture_operands, in fives */         \
 	X(TEX, "WxW-WW")     /* enum texture_option */                                   \

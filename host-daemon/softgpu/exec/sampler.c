@@ -211,8 +211,8 @@ static struct texel mix(struct texel a, struct texel b, uint32_t weight)
 	float w = (float)weight / 256.0f;
 
 	for (unsigned int i = 0; i < 4; i++)
-		a.bits[i] = bits_f32(
-			(1.0f - w) * make_f32(a.bits[i]) + w * make_f32(b.bits[i]));
+		a.bits[i] = bits_f32(canon(
+			(1.0f - w) * make_f32(a.bits[i]) + w * make_f32(b.bits[i])));
 	return a;
 }
 

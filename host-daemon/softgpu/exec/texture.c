@@ -2,11 +2,13 @@
 /*
  * Handlers: textures and surfaces
  *
- * Lane by lane: what a fetch costs is in the sampler. An instruction has more operands
- * than there are fields; TEX_PUT, directly in front of it, leaves coordinates in the
- * block, which only one warp uses at a time.
+ * A fetch is done for all lanes at once where that is possible (fetch.h), else lane by
+ * lane by the sampler, as surfaces are. An instruction has more operands than there are
+ * fields; TEX_PUT, directly in front of it, leaves coordinates in the block and goes on
+ * with it at once: no other warp comes between the two.
  */
 
+#include "exec/fetch.h"
 #include "exec/half.h"
 #include "exec/texture.h"
 #include "exec/warp.h"
@@ -33,7 +35,9 @@ HANDLER(TEX_PUT)
 	memcpy(rows[2], REG(uint32_t, ip->c), SLOT_BYTES);
 	memcpy(rows[3], REG(uint32_t, ip->e), SLOT_BYTES);
 	memcpy(rows[4], REG(uint32_t, ip->f), SLOT_BYTES);
-	return ip + 1;
+	/* Both come from one instruction of PTX, and have its guard. */
+	ip++;
+	return ip->fn(w, ip, mask);
 }
 
 SCALAR const struct softgpu_texture *find_object(
@@ -73,6 +77,44 @@ static void convert_result(int32_t options, uint32_t result[4])
 	}
 }
 
+/* Return: the object that all lanes name, NULL where they do not, or it is none. */
+static const struct softgpu_texture *common_texture(
+	const struct warp *w, const struct insn *ip, uint32_t mask)
+{
+	const uint64_t *number = REG(uint64_t, ip->a);
+	uint64_t first = number[__builtin_ctz(mask)], differ = 0;
+
+	EACH_LANE differ |= mask & lane_bit_wide[i] ? number[i] ^ first : 0;
+	return differ ? NULL : find_object(w, first, false);
+}
+
+/* All lanes at once. Return: whether that was possible. */
+static bool fetch_at_once(struct warp *w, const struct insn *ip, uint32_t mask)
+{
+	uint32_t *d[4] = { REG(uint32_t, ip->d), REG(uint32_t, ip->b),
+		REG(uint32_t, ip->e), REG(uint32_t, ip->f) };
+	uint32_t(*rows)[LANES] = w->block->texture_operands, result[4];
+	const struct softgpu_texture *texture = common_texture(w, ip, mask);
+	struct fetch_texels texels;
+
+	if (!texture || !fetch_warp(&w->block->space, texture, ip->off, mask,
+				&rows[ROW_X], rows[ROW_LAYER], &texels))
+		return false;
+	if (ip->off & (TEX_F16 | TEX_F16X2)) {
+		EACH_SET_LANE(i, mask)
+		{
+			for (unsigned int k = 0; k < 4; k++)
+				result[k] = texels.channels[k][i];
+			convert_result(ip->off, result);
+			for (unsigned int k = 0; k < 4; k++)
+				texels.channels[k][i] = result[k];
+		}
+	}
+	for (unsigned int k = 0; k < 4; k++)
+		EACH_LANE d[k][i] = mask & lane_bit[i] ? texels.channels[k][i] : d[k][i];
+	return true;
+}
+
 HANDLER(TEX)
 {
 	const uint64_t *number = REG(uint64_t, ip->a);
@@ -90,6 +132,8 @@ HANDLER(TEX)
 
 	if (ip->off & TEX_GATHER)
 		query.gather = ip->off >> TEX_CHANNEL_SHIFT & 3;
+	if (mask && fetch_at_once(w, ip, mask))
+		return ip + 1;
 	EACH_SET_LANE(i, mask)
 	{
 		query.texture = find_object(w, number[i], false);

@@ -110,13 +110,12 @@ static int put_coordinates(struct lowering *l, unsigned int at, uint32_t level)
 	return l->error;
 }
 
-static int put_gradients(struct lowering *l)
+static int find_gradients(struct lowering *l, uint32_t all[10])
 {
 	unsigned int n = n_coordinates(l->instr->geometry);
-	uint32_t zero = constant(l, CLASS_32, 0), all[10];
 
 	for (unsigned int i = 0; i < 10; i++)
-		all[i] = zero;
+		all[i] = constant(l, CLASS_32, 0);
 	for (unsigned int k = 0; k < 2; k++) {
 		struct operands from = elements_of(l, 5 + k);
 
@@ -125,8 +124,6 @@ static int put_gradients(struct lowering *l)
 		for (unsigned int i = 0; i < n; i++)
 			all[3 * k + i] = source_of(l, &from.items[i], PTX_TYPE_F32);
 	}
-	put(l, all, 1);
-	put(l, all + 5, 2);
 	return l->error;
 }
 
@@ -137,13 +134,14 @@ static uint32_t result_options(unsigned int type, unsigned int vector)
 	return type == PTX_TYPE_F16 ? TEX_F16 : 0;
 }
 
-/* The fetch itself, and the predicate that says that memory is behind it. */
-static int fetch(struct lowering *l, uint32_t options)
+/* The fetch itself, and the predicate that says that memory is behind it. It follows the
+ * coordinates directly: @number is there before them. */
+static int fetch(struct lowering *l, uint32_t number, uint32_t options)
 {
 	static const uint8_t fields[4] = { FIELD_D, FIELD_B, FIELD_E, FIELD_F };
 	unsigned int type = l->instr->types[0];
 	struct operands to = elements_of(l, 0);
-	uint32_t number = object_number(l, 2), results[4];
+	uint32_t results[4];
 	struct operation *o;
 
 	options |= result_options(type, l->instr->vector);
@@ -180,34 +178,44 @@ static int texture(struct lowering *l)
 	const struct ptx_instr *in = l->instr;
 	bool level = in->mode == PTX_MODE_TEX_LEVEL, grad = in->mode == PTX_MODE_TEX_GRAD;
 	bool integer = in->types[1] == PTX_TYPE_S32;
-	uint32_t lod = constant(l, CLASS_32, 0);
-	int r;
+	uint32_t lod = constant(l, CLASS_32, 0), number, gradients[10];
+	int r = 0;
 
 	if (!in->geometry || has_more(l, grad ? 2 : level) ||
 		(!integer && in->types[1] != PTX_TYPE_F32))
 		return lower_unsupported(l);
 	if (level)
 		lod = source(l, 5, PTX_TYPE_B32);
-	r = put_coordinates(l, 4, lod);
-	if (!r && grad)
-		r = put_gradients(l);
-	return r ? r
-		 : fetch(l, shape_of(in) | (integer ? TEX_INTEGER : 0) |
-				    (grad ? TEX_GRADIENT : 0));
+	number = object_number(l, 2);
+	if (grad)
+		r = find_gradients(l, gradients);
+	if (!r)
+		r = put_coordinates(l, 4, lod);
+	if (r)
+		return r;
+	if (grad) {
+		put(l, gradients, 1);
+		put(l, gradients + 5, 2);
+	}
+	return fetch(l, number,
+		shape_of(in) | (integer ? TEX_INTEGER : 0) | (grad ? TEX_GRADIENT : 0));
 }
 
 static int gather(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
+	uint32_t number;
 	int r;
 
 	if (!in->geometry || !in->mode || has_more(l, 0) || in->types[1] != PTX_TYPE_F32)
 		return lower_unsupported(l);
+	number = object_number(l, 2);
 	r = put_coordinates(l, 4, constant(l, CLASS_32, 0));
 	return r ? r
-		 : fetch(l, shape_of(in) | TEX_GATHER |
-				    (uint32_t)(in->mode - PTX_MODE_TLD4_R)
-					    << TEX_CHANNEL_SHIFT);
+		 : fetch(l, number,
+			   shape_of(in) | TEX_GATHER |
+				   (uint32_t)(in->mode - PTX_MODE_TLD4_R)
+					   << TEX_CHANNEL_SHIFT);
 }
 
 static int query(struct lowering *l)
@@ -261,20 +269,20 @@ static int surface_load(struct lowering *l)
 	unsigned int type = l->instr->types[0];
 	struct operands to = elements_of(l, 0);
 	enum value_class class = class_of(type);
-	uint32_t results[4];
+	uint32_t results[4], number;
 	struct operation *o;
 	int r;
 
 	if (!is_surface_access(l->instr) || has_operand(l, 2) || to.n != l->instr->vector)
 		return lower_unsupported(l);
+	number = object_number(l, 1);
 	r = put_coordinates(l, 3, constant(l, CLASS_32, 0));
 	if (r)
 		return r;
 	for (unsigned int i = 0; i < 4; i++)
 		results[i] = i < to.n ? destination_of(l, &to.items[i], type)
 				      : temporary(l, class);
-	o = emit(l, class == CLASS_64 ? OP_SULD_64 : OP_SULD_32, 0, object_number(l, 1),
-		0, 0);
+	o = emit(l, class == CLASS_64 ? OP_SULD_64 : OP_SULD_32, 0, number, 0, 0);
 	o->imm = surface_options(l->instr, to.n);
 	for (unsigned int i = 0; i < 4; i++)
 		o->field[fields[i]] = results[i];
