@@ -32,19 +32,18 @@ enum { THREADS = 96, WIDTH = 13, HEIGHT = 6, DEPTH = 3, TEXELS = WIDTH * HEIGHT 
 
 #define TO "{%r4, %r5, %r6, %r7}, "
 
-static const char ptx[] =
-	".version 8.8\n.target sm_120\n.address_size 64\n"
-	KERNEL("f0", "tex.1d.v4.f32.f32 " TO "[%d0, {%r8}];")
-	KERNEL("f1", "tex.2d.v4.f32.f32 " TO "[%d0, {%r8, %r9}];")
-	KERNEL("f2", "tex.3d.v4.f32.f32 " TO "[%d0, {%r8, %r9, %r10, %r10}];")
-	KERNEL("f3", "tex.a1d.v4.f32.f32 " TO "[%d0, {%r11, %r8}];")
-	KERNEL("f4", "tex.a2d.v4.f32.f32 " TO "[%d0, {%r11, %r8, %r9, %r9}];")
-	KERNEL("i0", "tex.1d.v4.u32.s32 " TO "[%d0, {%r8}];")
-	KERNEL("i1", "tex.2d.v4.u32.s32 " TO "[%d0, {%r8, %r9}];")
-	KERNEL("i2", "tex.3d.v4.u32.s32 " TO "[%d0, {%r8, %r9, %r10, %r10}];")
-	KERNEL("i3", "tex.a1d.v4.u32.s32 " TO "[%d0, {%r11, %r8}];")
-	KERNEL("i4", "tex.a2d.v4.u32.s32 " TO "[%d0, {%r11, %r8, %r9, %r9}];")
-	KERNEL("half", "tex.2d.v2.f16x2.f32 {%r4, %r5}, [%d0, {%r8, %r9}];");
+static const char ptx[] = ".version 8.8\n.target sm_120\n.address_size 64\n" KERNEL(
+	"f0", "tex.1d.v4.f32.f32 " TO "[%d0, {%r8}];") KERNEL("f1",
+	"tex.2d.v4.f32.f32 " TO "[%d0, {%r8, %r9}];") KERNEL("f2",
+	"tex.3d.v4.f32.f32 " TO "[%d0, {%r8, %r9, %r10, %r10}];") KERNEL("f3",
+	"tex.a1d.v4.f32.f32 " TO "[%d0, {%r11, %r8}];") KERNEL("f4",
+	"tex.a2d.v4.f32.f32 " TO "[%d0, {%r11, %r8, %r9, %r9}];") KERNEL("i0",
+	"tex.1d.v4.u32.s32 " TO
+	"[%d0, {%r8}];") KERNEL("i1", "tex.2d.v4.u32.s32 " TO "[%d0, {%r8, %r9}];")
+	KERNEL("i2", "tex.3d.v4.u32.s32 " TO "[%d0, {%r8, %r9, %r10, %r10}];") KERNEL(
+		"i3", "tex.a1d.v4.u32.s32 " TO "[%d0, {%r11, %r8}];") KERNEL("i4",
+		"tex.a2d.v4.u32.s32 " TO "[%d0, {%r11, %r8, %r9, %r9}];")
+		KERNEL("half", "tex.2d.v2.f16x2.f32 {%r4, %r5}, [%d0, {%r8, %r9}];");
 
 struct texels {
 	uint32_t bits[THREADS][4];
@@ -146,8 +145,10 @@ static struct softgpu_texture *make_texture(
 		.number = 1u << TEXTURE_INDEX_BITS | 1,
 		.n_levels = 1,
 		.levels[0] = { .pitch = is_2d ? pitch : 0,
-			.slice = is_3d ? pitch * HEIGHT : 0, .width = WIDTH,
-			.height = is_2d ? HEIGHT : 0, .depth = is_3d ? DEPTH : 0 },
+			.slice = is_3d ? pitch * HEIGHT : 0,
+			.width = WIDTH,
+			.height = is_2d ? HEIGHT : 0,
+			.depth = is_3d ? DEPTH : 0 },
 		.format = (uint8_t)format,
 		.n_channels = (uint8_t)n,
 		.n_dimensions = dimensions[shape],

@@ -36,7 +36,8 @@ struct fetch {
 	uint32_t modes[3];
 	uint32_t n_axes;
 	uint32_t n_channels;
-	uint32_t texel; /* bytes */
+	uint32_t channel; /* bytes */
+	uint32_t texel;
 	uint32_t format;
 	uint32_t border[4];
 	bool is_integer;
@@ -121,7 +122,8 @@ static inline bool fetch_init(
 	if (f->format >= _TEXEL_N ||
 		(f->n_channels != 1 && f->n_channels != 2 && f->n_channels != 4))
 		return false;
-	f->texel = texel_channel_size(f->format) * f->n_channels;
+	f->channel = texel_channel_size(f->format);
+	f->texel = f->channel * f->n_channels;
 	f->floats = fetch_reads_floats(f->format, reads_integers);
 	f->is_linear = filters && f->floats && !f->is_integer;
 	f->has_border = f->is_integer;
@@ -156,7 +158,7 @@ SCALAR int32_t fetch_index(float x)
 SCALAR void fetch_scale(const struct fetch *f, unsigned int axis, const uint32_t *from,
 	float *to, float shift)
 {
-	float size = (float)f->sizes[axis];
+	const float size = (float)f->sizes[axis];
 
 	if (!f->is_normalized)
 		EACH_LANE to[i] = make_f32(from[i]) - shift;
@@ -223,16 +225,16 @@ SCALAR void fetch_place(const struct fetch *f, unsigned int axis, int32_t *index
 	}
 }
 
-static inline void fetch_find_integer(
-	const struct fetch *f, unsigned int axis, const uint32_t *from, struct fetch_axis *to)
+static inline void fetch_find_integer(const struct fetch *f, unsigned int axis,
+	const uint32_t *from, struct fetch_axis *to)
 {
 	uint32_t n = f->sizes[axis];
 
 	EACH_LANE to->first[i] = from[i] < n ? (int32_t)from[i] : FETCH_BORDER;
 }
 
-static inline void fetch_find_nearest(
-	const struct fetch *f, unsigned int axis, const uint32_t *from, struct fetch_axis *to)
+static inline void fetch_find_nearest(const struct fetch *f, unsigned int axis,
+	const uint32_t *from, struct fetch_axis *to)
 {
 	float at[LANES] __attribute__((aligned(64)));
 
@@ -241,10 +243,11 @@ static inline void fetch_find_nearest(
 	fetch_place(f, axis, to->first);
 }
 
-static inline void fetch_find_two(
-	const struct fetch *f, unsigned int axis, const uint32_t *from, struct fetch_axis *to)
+static inline void fetch_find_two(const struct fetch *f, unsigned int axis,
+	const uint32_t *from, struct fetch_axis *to)
 {
 	float at[LANES] __attribute__((aligned(64)));
+	const uint32_t mask = f->mask;
 	uint32_t weighed = 0;
 
 	fetch_scale(f, axis, from, at, 0.5f);
@@ -261,7 +264,7 @@ static inline void fetch_find_two(
 		to->first[i] = first;
 		to->second[i] = first + 1;
 		to->weight[i] = weight;
-		weighed |= f->mask & lane_bit[i] ? weight : 0;
+		weighed |= mask & lane_bit[i] ? weight : 0;
 	}
 	to->is_weighed = weighed;
 	fetch_place(f, axis, to->first);
@@ -284,9 +287,8 @@ static inline void fetch_find(const struct fetch *f, const fetch_row *coordinate
 			fetch_find_nearest(f, i, coordinates[i], &axes[i]);
 	}
 	if (f->n_layers && f->n_axes < 3)
-		EACH_LANE axes[2].first[i] = (int32_t)(layers[i] < f->n_layers
-							       ? layers[i]
-							       : f->n_layers - 1);
+		EACH_LANE axes[2].first[i] =
+			(int32_t)(layers[i] < f->n_layers ? layers[i] : f->n_layers - 1);
 }
 
 /*
@@ -298,10 +300,11 @@ static inline void fetch_find(const struct fetch *f, const fetch_row *coordinate
 SCALAR uint32_t fetch_offsets(const struct fetch *f, const int32_t *x, const int32_t *y,
 	const int32_t *z, uint32_t *off)
 {
+	const uint32_t slice = f->slice, pitch = f->pitch, texel = f->texel;
 	uint32_t outside = 0, read, fill;
 
-	EACH_LANE off[i] = (uint32_t)z[i] * f->slice + (uint32_t)y[i] * f->pitch +
-			   (uint32_t)x[i] * f->texel;
+	EACH_LANE off[i] =
+		(uint32_t)z[i] * slice + (uint32_t)y[i] * pitch + (uint32_t)x[i] * texel;
 	if (f->has_border)
 		EACH_LANE outside |= (x[i] | y[i] | z[i]) < 0 ? lane_bit[i] : 0;
 	read = f->mask & ~outside;
@@ -333,7 +336,8 @@ SCALAR void fetch_load(const struct fetch *f, const uint32_t *off, fetch_row wor
 	const uint8_t *from = (const uint8_t *)(uintptr_t)f->address;
 
 #define FETCH_WORDS(_type, _n)                                                           \
-	for (int i = 0; i < LANES; i++) {                                                \
+	EACH_LANE                                                                        \
+	{                                                                                \
 		_type word[_n];                                                          \
                                                                                          \
 		memcpy(word, from + off[i], sizeof(word));                               \
@@ -361,60 +365,39 @@ SCALAR void fetch_load(const struct fetch *f, const uint32_t *off, fetch_row wor
 #undef FETCH_WORDS
 }
 
-SCALAR float fetch_signed_part(float x)
+/* What the number of a channel is divided by, where it is read as a part of 1. */
+static const float fetch_most[_TEXEL_N] = { 255.0f, 127.0f, 65535.0f, 32767.0f };
+
+SCALAR float fetch_part(float x, float most)
 {
+	x /= most;
 	return x > -1.0f ? x : -1.0f;
 }
 
-/* Channel @k of all texels. */
-SCALAR void fetch_decode(
+/* Channel @k of all texels, as stored: small ones are widened by their sign. */
+SCALAR void fetch_extract(
 	const struct fetch *f, unsigned int k, fetch_row words[4], uint32_t *to)
 {
-	const uint32_t *bytes = words[0], *halves = words[k / 2];
-	unsigned int byte = 8 * k, half = 16 * (k & 1);
+	const unsigned int bits = 8 * f->channel, per_word = 4 / f->channel;
+	const uint32_t *from = words[k / per_word];
+	/* To the top of the word, and back. */
+	const unsigned int up = 32 - bits - k % per_word * bits, down = 32 - bits;
 
-	switch (f->format) {
-	case TEXEL_U8:
-		EACH_LANE
-		{
-			uint32_t c = bytes[i] >> byte & 0xff;
+	if (f->format == TEXEL_S8 || f->format == TEXEL_S16)
+		EACH_LANE to[i] = (uint32_t)((int32_t)(from[i] << up) >> down);
+	else
+		EACH_LANE to[i] = from[i] << up >> down;
+}
 
-			to[i] = f->floats ? bits_f32((float)(int32_t)c / 255.0f) : c;
-		}
-		break;
-	case TEXEL_S8:
-		EACH_LANE
-		{
-			int32_t c = (int8_t)(bytes[i] >> byte);
-			float x = fetch_signed_part((float)c / 127.0f);
+/* The same as a float, where it is read as one. */
+SCALAR void fetch_convert(const struct fetch *f, uint32_t *to)
+{
+	const float most = fetch_most[f->format];
 
-			to[i] = f->floats ? bits_f32(x) : (uint32_t)c;
-		}
-		break;
-	case TEXEL_U16:
-		EACH_LANE
-		{
-			uint32_t c = halves[i] >> half & 0xffff;
-
-			to[i] = f->floats ? bits_f32((float)(int32_t)c / 65535.0f) : c;
-		}
-		break;
-	case TEXEL_S16:
-		EACH_LANE
-		{
-			int32_t c = (int16_t)(halves[i] >> half);
-			float x = fetch_signed_part((float)c / 32767.0f);
-
-			to[i] = f->floats ? bits_f32(x) : (uint32_t)c;
-		}
-		break;
-	case TEXEL_F16:
-		EACH_LANE to[i] = bits_f32(half_to_f32((uint16_t)(halves[i] >> half)));
-		break;
-	default:
-		memcpy(to, words[k], sizeof(words[k]));
-		break;
-	}
+	if (f->format == TEXEL_F16)
+		EACH_LANE to[i] = bits_f32(half_to_f32((uint16_t)to[i]));
+	else if (f->floats && most > 0.0f)
+		EACH_LANE to[i] = bits_f32(fetch_part((float)(int32_t)to[i], most));
 }
 
 /* Return: whether all may be read. */
@@ -429,16 +412,21 @@ static inline bool fetch_read(const struct fetch *f, const int32_t *x, const int
 		if (!fetch_is_allowed(f, off))
 			return false;
 		fetch_load(f, off, words);
-		for (unsigned int k = 0; k < f->n_channels; k++)
-			fetch_decode(f, k, words, to->channels[k]);
+		for (unsigned int k = 0; k < f->n_channels; k++) {
+			fetch_extract(f, k, words, to->channels[k]);
+			fetch_convert(f, to->channels[k]);
+		}
 	}
 	for (unsigned int k = f->n_channels; k < 4; k++)
 		EACH_LANE to->channels[k][i] = k < 3 ? 0 : rest;
 	if (read == f->mask)
 		return true;
-	for (unsigned int k = 0; k < 4; k++)
+	for (unsigned int k = 0; k < 4; k++) {
+		const uint32_t border = f->border[k];
+
 		EACH_LANE to->channels[k][i] =
-			read & lane_bit[i] ? to->channels[k][i] : f->border[k];
+			read & lane_bit[i] ? to->channels[k][i] : border;
+	}
 	return true;
 }
 
@@ -449,7 +437,8 @@ static inline bool fetch_read(const struct fetch *f, const int32_t *x, const int
 static inline void fetch_mix(const struct fetch *f, struct fetch_texels *a,
 	const struct fetch_texels *b, const uint32_t *weight)
 {
-	/* Channels that a texture has not got are the same in all texels but the border. */
+	/* Channels that a texture has not got are the same in all texels but the border.
+	 */
 	unsigned int n = f->has_border ? 4 : f->n_channels;
 
 	for (unsigned int k = 0; k < n; k++)
@@ -458,7 +447,7 @@ static inline void fetch_mix(const struct fetch *f, struct fetch_texels *a,
 			float x = make_f32(a->channels[k][i]), w;
 			float y = make_f32(b->channels[k][i]);
 
-			w = (float)(int32_t)weight[i] / 256.0f;
+			w = (float)(int32_t)weight[i] * (1.0f / 256.0f);
 			y = (1.0f - w) * x + w * y;
 			a->channels[k][i] = bits_f32(weight[i] ? canon(y) : x);
 		}
