@@ -18,8 +18,13 @@
 static uint32_t gather_members(struct warp *w, const struct insn *ip, uint32_t mask)
 {
 	const uint32_t *members = REG(uint32_t, ip->e);
-	uint32_t here = w->active | w->dead, ready = 0;
+	uint32_t here = w->active | w->dead, ready = 0, missing = 0;
 
+	EACH_LANE missing |= mask & lane_bit[i] ? members[i] & ~here : 0;
+	if (!missing) {
+		w->forced = false;
+		return mask;
+	}
 	EACH_SET_LANE(i, mask)
 	if (!(members[i] & ~here))
 		ready |= lane_bit[i];
@@ -63,24 +68,31 @@ SCALAR uint32_t members_of(const uint32_t *members, uint32_t lane, uint32_t mask
 		const uint32_t *b = REG(uint32_t, ip->b), *c = REG(uint32_t, ip->c);     \
 		const uint32_t *members = REG(uint32_t, ip->e);                          \
 		uint32_t *d = REG(uint32_t, ip->d), a[LANES], in = 0;                    \
+		uint32_t froms[LANES];                                                   \
                                                                                          \
 		GATHER_MEMBERS;                                                          \
 		memcpy(a, REG(uint32_t, ip->a), sizeof(a));                              \
-		EACH_SET_LANE(i, mask)                                                   \
+		EACH_LANE                                                                \
 		{                                                                        \
-			uint32_t there = members_of(members, i, mask) | lane_bit[i];     \
-			int32_t lane = (int32_t)i, by = (int32_t)(b[i] & 31);            \
+			int32_t lane = i, by = (int32_t)(b[i] & 31);                     \
 			int32_t segment = (int32_t)(c[i] >> 8 & 31);                     \
 			int32_t low = lane & segment;                                    \
 			int32_t high = low | ((int32_t)(c[i] & 31) & ~segment);          \
 			int32_t from = (_from);                                          \
+			bool is_within = (_within);                                      \
                                                                                          \
 			(void)low, (void)by;                                             \
-			if (_within)                                                     \
-				in |= lane_bit[i];                                       \
-			else                                                             \
-				from = lane;                                             \
-			d[i] = there >> (from & 31) & 1 ? a[from & 31] : 0;              \
+			in |= is_within ? lane_bit[i] : 0;                               \
+			froms[i] = (uint32_t)(is_within ? from : lane) & 31;             \
+		}                                                                        \
+		EACH_LANE                                                                \
+		{                                                                        \
+			uint32_t there = members_of(members, (u32)i, mask);              \
+			uint32_t r, old = d[i];                                          \
+                                                                                         \
+			there = (there | lane_bit[i]) >> froms[i] & 1;                   \
+			r = a[froms[i]] & (0u - there);                                  \
+			d[i] = mask & lane_bit[i] ? r : old;                             \
 		}                                                                        \
 		pred_write(w, ip->f, mask, in);                                          \
 		return ip + 1;                                                           \
@@ -99,13 +111,13 @@ HANDLER_SHFL(SHFL_IDX, low | (by & ~segment), from <= high)
                                                                                          \
 		GATHER_MEMBERS;                                                          \
 		vote = pred_read(w, ip->b);                                              \
-		EACH_SET_LANE(i, mask)                                                   \
+		EACH_LANE                                                                \
 		{                                                                        \
-			uint32_t all = members_of(members, i, mask), yes = vote & all;   \
+			uint32_t all = members_of(members, (u32)i, mask);                \
+			uint32_t yes = vote & all;                                       \
                                                                                          \
 			(void)all;                                                       \
-			if (_result)                                                     \
-				out |= lane_bit[i];                                      \
+			out |= (_result) ? lane_bit[i] : 0;                              \
 		}                                                                        \
 		pred_write(w, ip->d, mask, out);                                         \
 		return ip + 1;                                                           \
@@ -122,8 +134,12 @@ HANDLER(VOTE_BALLOT)
 
 	GATHER_MEMBERS;
 	vote = pred_read(w, ip->b);
-	EACH_SET_LANE(i, mask)
-	d[i] = vote & members_of(members, i, mask);
+	EACH_LANE
+	{
+		uint32_t r = vote & members_of(members, (u32)i, mask), old = d[i];
+
+		d[i] = mask & lane_bit[i] ? r : old;
+	}
 	return ip + 1;
 }
 
