@@ -131,12 +131,12 @@ static void fill_slot(struct warp *w, const struct code_sreg *sreg, uint64_t val
 {
 	uint8_t *slot = w->regs + (size_t)sreg->slot * SLOT_BYTES;
 
-	for (uint32_t i = 0; i < LANES; i++) {
-		if (sreg->wide)
+	if (sreg->wide)
+		for (uint32_t i = 0; i < LANES; i++)
 			((uint64_t *)slot)[i] = value;
-		else
+	else
+		for (uint32_t i = 0; i < LANES; i++)
 			((uint32_t *)slot)[i] = (uint32_t)value;
-	}
 }
 
 static uint32_t thread_sreg(const struct block *block, const struct warp *w,

@@ -360,8 +360,10 @@ void softgpu_warp_start(struct warp *w)
 	w->polled = false;
 	w->forced = false;
 	w->turn_at = NULL;
-	memset(w->frame, 0, sizeof(w->frame));
-	memset(w->calls_top, 0, sizeof(w->calls_top));
+	if (w->block->kernel->calls) {
+		memset(w->frame, 0, sizeof(w->frame));
+		memset(w->calls_top, 0, sizeof(w->calls_top));
+	}
 	if (~w->dead)
 		add_group(w, w->block->kernel->code + w->block->kernel->entry, ~w->dead,
 			GROUP_READY, 0);
