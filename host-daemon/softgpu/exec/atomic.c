@@ -2,7 +2,8 @@
 /*
  * Handlers: atomic operations
  *
- * Lane after lane, so that the lanes of a warp see each other's updates in order.
+ * Lane after lane, so that the lanes of a warp see each other's updates in order; their
+ * addresses are checked together where they are near each other.
  * Global memory is shared with other threads of this process and the operation is a
  * C11 atomic one, sequentially consistent whatever the instruction asks for. Shared
  * memory belongs to the thread that runs the block. Other spaces have no atomic
@@ -11,6 +12,7 @@
 
 #include "exec/half.h"
 #include "exec/memory.h"
+#include "exec/near-any.h"
 
 SCALAR u32 half_add(u32 a, u32 b)
 {
@@ -45,10 +47,38 @@ SCALAR u32 bfloat_add(u32 a, u32 b)
 		const uint64_t *address = REG(uint64_t, ip->a);                          \
 		_R *d = REG(_R, ip->d);                                                  \
 		const _R *b = REG(_R, ip->b), *c = REG(_R, ip->c);                       \
+		uint32_t have = w->block->shared_size;                                   \
 		int code;                                                                \
                                                                                          \
 		(void)c;                                                                 \
 		w->polled = true;                                                        \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		if (near_small(ip, address, mask, sizeof(_T), ACCESS_SHARED, have)) {    \
+			EACH_SET_LANE(i, mask)                                           \
+			{                                                                \
+				_T *p = (_T *)shared_place(w, ip, address[i]);           \
+				_T x = (_T)b[i], y = (_T)c[i], old = *p;                 \
+                                                                                         \
+				(void)x, (void)y;                                        \
+				*p = (_T)(_update);                                      \
+				d[i] = (_R)old;                                          \
+			}                                                                \
+			return ip + 1;                                                   \
+		}                                                                        \
+		if (near_generic(w, ip, address, mask, sizeof(_T),                       \
+			    SOFTGPU_READ | SOFTGPU_WRITE)) {                             \
+			EACH_SET_LANE(i, mask)                                           \
+			{                                                                \
+				_T *p = (_T *)global_place(ip, address[i]);              \
+				_T x = (_T)b[i], y = (_T)c[i], old, r;                   \
+                                                                                         \
+				(void)r, (void)y;                                        \
+				_native;                                                 \
+				d[i] = (_R)old;                                          \
+			}                                                                \
+			return ip + 1;                                                   \
+		}                                                                        \
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
 			uint64_t at = generic_address(ip, address[i]);                   \

@@ -4,8 +4,9 @@
  *
  * A warp's access takes the first of these ways that fits:
  *
- *	linear	 all lanes, one element after the other: one check, one copy
- *	uniform	 all lanes load from one address: one check, one load
+ *	linear	 all lanes, in each half of the warp one element after the other, as where
+ *		 a block is 16 threads wide: a check and a copy for each half
+ *	uniform	 all lanes, each half loads from one address: a check and a load for each
  *	near	 the range from the lowest to the highest address is allowed as a whole
  *	single	 each lane is checked by itself; this way finds the lane at fault
  *
@@ -14,26 +15,57 @@
  */
 
 #include "exec/memory.h"
-#include "exec/near.h"
+#include "exec/near-any.h"
 
-SCALAR bool linear_64(const uint64_t *address, uint64_t step)
+#define HALF (LANES / 2)
+
+/* Returns: whether the addresses of each half of the warp go up by @step. */
+SCALAR bool halves_64(const uint64_t *address, uint64_t step)
 {
-	uint64_t first = address[0], differ = 0;
+	uint64_t low = address[0], high = address[HALF], differ = 0;
 
-	if (address[LANES - 1] - first != step * (LANES - 1))
+	if (address[HALF - 1] - low != step * (HALF - 1) ||
+		address[LANES - 1] - high != step * (HALF - 1))
 		return false;
-	EACH_LANE differ |= address[i] ^ (first + step * (uint64_t)i);
+	for (unsigned int i = 0; i < HALF; i++) {
+		differ |= address[i] ^ (low + step * i);
+		differ |= address[HALF + i] ^ (high + step * i);
+	}
 	return !differ;
 }
 
-SCALAR bool linear_32(const uint32_t *address, uint32_t step)
+SCALAR bool halves_32(const uint32_t *address, uint32_t step)
 {
-	uint32_t first = address[0], differ = 0;
+	uint32_t low = address[0], high = address[HALF], differ = 0;
 
-	if (address[LANES - 1] - first != step * (LANES - 1))
+	if (address[HALF - 1] - low != step * (HALF - 1) ||
+		address[LANES - 1] - high != step * (HALF - 1))
 		return false;
-	EACH_LANE differ |= address[i] ^ (first + step * (uint32_t)i);
+	for (unsigned int i = 0; i < HALF; i++) {
+		differ |= address[i] ^ (low + step * i);
+		differ |= address[HALF + i] ^ (high + step * i);
+	}
 	return !differ;
+}
+
+/* Returns: whether @size bytes for each half are allowed; often they are one piece. */
+SCALAR bool halves_allowed(const struct warp *w, uint64_t low, uint64_t high,
+	uint64_t size, unsigned int access)
+{
+	const struct softgpu_space *space = &w->block->space;
+
+	if (high == low + size)
+		return softgpu_space_check(space, low, 2 * size, access);
+	return softgpu_space_check(space, low, size, access) &&
+	       (high == low || softgpu_space_check(space, high, size, access));
+}
+
+SCALAR bool halves_shared(
+	const struct warp *w, uint32_t low, uint32_t high, uint32_t size)
+{
+	uint32_t have = w->block->shared_size;
+
+	return have >= size && low <= have - size && high <= have - size;
 }
 
 /* Finds the lane that made a global or shared access fail. */
@@ -104,19 +136,48 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		}                                                                        \
 	} while (0)
 
-#define UNIFORM_ELEMENTS(_M, _R, _n, _from)                                              \
+/* An element for each half of the warp. */
+#define UNIFORM_ELEMENTS(_M, _R, _n, _low, _high)                                        \
 	do {                                                                             \
-		const _M *one_ = (const _M *)(_from);                                    \
-		_R x0_ = (_R)one_[0], x1_ = (_R)one_[_n > 1 ? 1 : 0];                    \
-		_R x2_ = (_R)one_[_n > 2 ? 2 : 0], x3_ = (_R)one_[_n > 2 ? 3 : 0];       \
+		const _M *x_ = (const _M *)(_low), *y_ = (const _M *)(_high);            \
                                                                                          \
-		EACH_LANE d0[i] = x0_;                                                   \
+		UNIFORM_HALVES(_R, d0, x_[0], y_[0]);                                    \
 		if (_n > 1)                                                              \
-			EACH_LANE d1[i] = x1_;                                           \
+			UNIFORM_HALVES(_R, d1, x_[_n > 1 ? 1 : 0], y_[_n > 1 ? 1 : 0]);  \
 		if (_n > 2) {                                                            \
-			EACH_LANE d2[i] = x2_;                                           \
-			EACH_LANE d3[i] = x3_;                                           \
+			UNIFORM_HALVES(_R, d2, x_[_n > 2 ? 2 : 0], y_[_n > 2 ? 2 : 0]);  \
+			UNIFORM_HALVES(_R, d3, x_[_n > 2 ? 3 : 0], y_[_n > 2 ? 3 : 0]);  \
 		}                                                                        \
+	} while (0)
+
+#define UNIFORM_HALVES(_R, _d, _x, _y)                                                   \
+	do {                                                                             \
+		_R low_ = (_R)(_x), high_ = (_R)(_y);                                    \
+                                                                                         \
+		for (unsigned int i = 0; i < HALF; i++)                                  \
+			_d[i] = low_;                                                    \
+		for (unsigned int i = HALF; i < LANES; i++)                              \
+			_d[i] = high_;                                                   \
+	} while (0)
+
+/* The linear way: @_what for each lane, whose elements are at from or to + _n * i. */
+#define LINEAR_HALVES(_M, _pointer, _n, _low, _high, _what)                              \
+	do {                                                                             \
+		_M *_pointer = (_M *)(_low);                                             \
+                                                                                         \
+		_Pragma("GCC ivdep") for (unsigned int i = 0; i < HALF; i++) _what;      \
+		_pointer = (_M *)((uintptr_t)(_high)-HALF * _n * sizeof(_M));            \
+		_Pragma("GCC ivdep") for (unsigned int i = HALF; i < LANES; i++) _what;  \
+	} while (0)
+
+/* The same in order: of lanes that store at one place the last one counts. */
+#define SCATTER(_mask, _what)                                                            \
+	do {                                                                             \
+		if ((_mask) == UINT32_MAX)                                               \
+			for (uint32_t i = 0; i < LANES; i++)                             \
+				_what;                                                   \
+		else                                                                     \
+			EACH_SET_LANE(i, _mask) _what;                                   \
 	} while (0)
 
 /* Lane by lane; all of them is common enough for a loop without a search for bits. */
@@ -147,25 +208,24 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		const uint64_t *address = REG(uint64_t, ip->a);                          \
 		const uint32_t size = _n * sizeof(_M);                                   \
 		const int64_t off = ip->off;                                             \
-		uint64_t at = address[0] + (uint64_t)off;                                \
+		uint64_t low = address[0] + (uint64_t)off;                               \
+		uint64_t high = address[HALF] + (uint64_t)off;                           \
 		const struct insn *fault;                                                \
 		LOAD_REGISTERS(_R, _n);                                                  \
                                                                                          \
 		if (!mask)                                                               \
 			return ip + 1;                                                   \
-		if (mask == UINT32_MAX && !(at & (size - 1))) {                          \
-			if (linear_64(address, size) &&                                  \
-				softgpu_space_check(&w->block->space, at, LANES * size,  \
-					SOFTGPU_READ)) {                                 \
-				const _M *from = (const _M *)(uintptr_t)at;              \
-                                                                                         \
-				EACH_LANE LOAD_ELEMENTS(_M, _R, _n, from + _n * i);      \
+		if (mask == UINT32_MAX && !((low | high) & (size - 1))) {                \
+			if (halves_64(address, size) &&                                  \
+				halves_allowed(                                          \
+					w, low, high, HALF * size, SOFTGPU_READ)) {      \
+				LINEAR_HALVES(const _M, from, _n, low, high,             \
+					LOAD_ELEMENTS(_M, _R, _n, from + _n * i));       \
 				return ip + 1;                                           \
 			}                                                                \
-			if (linear_64(address, 0) &&                                     \
-				softgpu_space_check(                                     \
-					&w->block->space, at, size, SOFTGPU_READ)) {     \
-				UNIFORM_ELEMENTS(_M, _R, _n, (uintptr_t)at);             \
+			if (halves_64(address, 0) &&                                     \
+				halves_allowed(w, low, high, size, SOFTGPU_READ)) {      \
+				UNIFORM_ELEMENTS(_M, _R, _n, low, high);                 \
 				return ip + 1;                                           \
 			}                                                                \
 		}                                                                        \
@@ -185,19 +245,18 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		const uint64_t *address = REG(uint64_t, ip->a);                          \
 		const uint32_t size = _n * sizeof(_M);                                   \
 		const int64_t off = ip->off;                                             \
-		uint64_t at = address[0] + (uint64_t)off;                                \
+		uint64_t low = address[0] + (uint64_t)off;                               \
+		uint64_t high = address[HALF] + (uint64_t)off;                           \
 		const struct insn *fault;                                                \
 		STORE_REGISTERS(_R, _n);                                                 \
                                                                                          \
 		if (!mask)                                                               \
 			return ip + 1;                                                   \
-		if (mask == UINT32_MAX && !(at & (size - 1)) &&                          \
-			linear_64(address, size) &&                                      \
-			softgpu_space_check(                                             \
-				&w->block->space, at, LANES * size, SOFTGPU_WRITE)) {    \
-			_M *to = (_M *)(uintptr_t)at;                                    \
-                                                                                         \
-			EACH_LANE STORE_ELEMENTS(_M, _n, to + _n * i);                   \
+		if (mask == UINT32_MAX && !((low | high) & (size - 1)) &&                \
+			halves_64(address, size) &&                                      \
+			halves_allowed(w, low, high, HALF * size, SOFTGPU_WRITE)) {      \
+			LINEAR_HALVES(_M, to, _n, low, high,                             \
+				STORE_ELEMENTS(_M, _n, to + _n * i));                    \
 			return ip + 1;                                                   \
 		}                                                                        \
 		if (!near_global(w, address, off, mask, size, SOFTGPU_WRITE)) {          \
@@ -205,8 +264,8 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 			if (fault)                                                       \
 				return fault;                                            \
 		}                                                                        \
-		EACH_SET_LANE(i, mask)                                                   \
-		STORE_ELEMENTS(_M, _n, (uintptr_t)(address[i] + (uint64_t)off));         \
+		SCATTER(mask, STORE_ELEMENTS(                                            \
+				      _M, _n, (uintptr_t)(address[i] + (uint64_t)off))); \
 		return ip + 1;                                                           \
 	}
 
@@ -216,22 +275,24 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		const uint32_t *address = REG(uint32_t, ip->a);                          \
 		const uint32_t size = _n * sizeof(_M), off = (uint32_t)ip->off;          \
 		const uint8_t *shared = w->block->shared;                                \
-		uint32_t first = address[0] + off, have = w->block->shared_size;         \
+		uint32_t low = address[0] + off, high = address[HALF] + off;             \
 		LOAD_REGISTERS(_R, _n);                                                  \
                                                                                          \
+		w->polled |= ip->reserved & ACCESS_POLLS;                                \
 		if (!mask)                                                               \
 			return ip + 1;                                                   \
-		if (mask == UINT32_MAX && !(first & (size - 1))) {                       \
-			if (linear_32(address, size) && have >= LANES * size &&          \
-				first <= have - LANES * size) {                          \
-				const _M *from = (const _M *)(shared + first);           \
-                                                                                         \
-				EACH_LANE LOAD_ELEMENTS(_M, _R, _n, from + _n * i);      \
+		if (mask == UINT32_MAX && !((low | high) & (size - 1))) {                \
+			if (halves_32(address, size) &&                                  \
+				halves_shared(w, low, high, HALF * size)) {              \
+				LINEAR_HALVES(const _M, from, _n, shared + low,          \
+					shared + high,                                   \
+					LOAD_ELEMENTS(_M, _R, _n, from + _n * i));       \
 				return ip + 1;                                           \
 			}                                                                \
-			if (linear_32(address, 0) && have >= size &&                     \
-				first <= have - size) {                                  \
-				UNIFORM_ELEMENTS(_M, _R, _n, shared + first);            \
+			if (halves_32(address, 0) &&                                     \
+				halves_shared(w, low, high, size)) {                     \
+				UNIFORM_ELEMENTS(                                        \
+					_M, _R, _n, shared + low, shared + high);        \
 				return ip + 1;                                           \
 			}                                                                \
 		}                                                                        \
@@ -248,23 +309,22 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		const uint32_t *address = REG(uint32_t, ip->a);                          \
 		const uint32_t size = _n * sizeof(_M), off = (uint32_t)ip->off;          \
 		uint8_t *shared = w->block->shared;                                      \
-		uint32_t first = address[0] + off, have = w->block->shared_size;         \
+		uint32_t low = address[0] + off, high = address[HALF] + off;             \
 		STORE_REGISTERS(_R, _n);                                                 \
                                                                                          \
 		if (!mask)                                                               \
 			return ip + 1;                                                   \
-		if (mask == UINT32_MAX && !(first & (size - 1)) &&                       \
-			linear_32(address, size) && have >= LANES * size &&              \
-			first <= have - LANES * size) {                                  \
-			_M *to = (_M *)(shared + first);                                 \
-                                                                                         \
-			EACH_LANE STORE_ELEMENTS(_M, _n, to + _n * i);                   \
+		if (mask == UINT32_MAX && !((low | high) & (size - 1)) &&                \
+			halves_32(address, size) &&                                      \
+			halves_shared(w, low, high, HALF * size)) {                      \
+			LINEAR_HALVES(_M, to, _n, shared + low, shared + high,           \
+				STORE_ELEMENTS(_M, _n, to + _n * i));                    \
 			return ip + 1;                                                   \
 		}                                                                        \
 		if (!near_shared(w, address, off, mask, size))                           \
 			return shared_fault(w, ip, address, mask, size);                 \
-		EACH_SET_LANE(i, mask)                                                   \
-		STORE_ELEMENTS(_M, _n, shared + (uint32_t)(address[i] + off));           \
+		SCATTER(mask,                                                            \
+			STORE_ELEMENTS(_M, _n, shared + (uint32_t)(address[i] + off)));  \
 		return ip + 1;                                                           \
 	}
 
@@ -311,28 +371,50 @@ STORES(64, u64, u64)
 SOFTGPU_ACCESS(LOAD_PARAM, _)
 
 /*
- * Each lane by itself, in any space. The forms with a memory order are the same with
- * atomic accesses; a load of that kind is what a waiting thread does.
+ * Any space, with an address of 64 bits. Where all lanes are near each other in global
+ * memory, or in their own parts of local memory, one check is enough (wide.h); else each
+ * lane is resolved by itself. The forms with a memory order are the same with atomic
+ * accesses; a load of that kind is what a waiting thread does.
  */
+
 #define LOAD_GENERIC(_op, _M, _R, _read, _polls)                                         \
 	HANDLER(_op)                                                                     \
 	{                                                                                \
 		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		const _M *from;                                                          \
 		_R *d = REG(_R, ip->d);                                                  \
 		int code;                                                                \
                                                                                          \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		w->polled |= _polls;                                                     \
+		if (near_generic(w, ip, address, mask, sizeof(_M), SOFTGPU_READ)) {      \
+			EACH_SET_LANE(i, mask)                                           \
+			{                                                                \
+				from = (const _M *)global_place(ip, address[i]);         \
+				d[i] = (_R)_read;                                        \
+			}                                                                \
+			return ip + 1;                                                   \
+		}                                                                        \
+		if (near_local(w, ip, address, mask, sizeof(_M))) {                      \
+			EACH_SET_LANE(i, mask)                                           \
+			{                                                                \
+				from = (const _M *)local_place(w, ip, address[i], i);    \
+				d[i] = (_R)*from;                                        \
+			}                                                                \
+			return ip + 1;                                                   \
+		}                                                                        \
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
 			uint64_t at = generic_address(ip, address[i]);                   \
-			const _M *from = warp_resolve(w, i, at, sizeof(_M),              \
-				ip->reserved & ACCESS_ALIGN, SOFTGPU_READ, &code);       \
                                                                                          \
+			from = warp_resolve(w, i, at, sizeof(_M),                        \
+				ip->reserved & ACCESS_ALIGN, SOFTGPU_READ, &code);       \
 			if (!from)                                                       \
 				return warp_fault(                                       \
 					w, ip, code, i, at, fault_sentence(code));       \
 			d[i] = (_R)_read;                                                \
 		}                                                                        \
-		w->polled |= _polls;                                                     \
 		return ip + 1;                                                           \
 	}
 
@@ -341,15 +423,32 @@ SOFTGPU_ACCESS(LOAD_PARAM, _)
 	{                                                                                \
 		const uint64_t *address = REG(uint64_t, ip->a);                          \
 		const _R *s = REG(_R, ip->b);                                            \
+		_M *to, x;                                                               \
 		int code;                                                                \
                                                                                          \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		if (near_generic(w, ip, address, mask, sizeof(_M), SOFTGPU_WRITE)) {     \
+			EACH_SET_LANE(i, mask)                                           \
+			{                                                                \
+				to = (_M *)global_place(ip, address[i]);                 \
+				x = (_M)s[i];                                            \
+				_write;                                                  \
+			}                                                                \
+			return ip + 1;                                                   \
+		}                                                                        \
+		if (near_local(w, ip, address, mask, sizeof(_M))) {                      \
+			EACH_SET_LANE(i, mask)                                           \
+			*(_M *)local_place(w, ip, address[i], i) = (_M)s[i];             \
+			return ip + 1;                                                   \
+		}                                                                        \
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
 			uint64_t at = generic_address(ip, address[i]);                   \
-			_M *to = warp_resolve(w, i, at, sizeof(_M),                      \
-				ip->reserved & ACCESS_ALIGN, SOFTGPU_WRITE, &code);      \
-			_M x = (_M)s[i];                                                 \
                                                                                          \
+			to = warp_resolve(w, i, at, sizeof(_M),                          \
+				ip->reserved & ACCESS_ALIGN, SOFTGPU_WRITE, &code);      \
+			x = (_M)s[i];                                                    \
 			if (!to)                                                         \
 				return warp_fault(                                       \
 					w, ip, code, i, at, fault_sentence(code));       \

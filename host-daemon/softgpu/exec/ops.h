@@ -442,6 +442,9 @@ enum surface_option {
 #define ACCESS_ALIGN 255u
 #define ACCESS_SPACE_SHIFT 8
 
+/* reserved of LDS_*: it is what a waiting thread does */
+#define ACCESS_POLLS 1u
+
 enum access_space {
 	ACCESS_GENERIC, /* and global: the same addresses */
 	ACCESS_SHARED,

@@ -223,9 +223,15 @@ static const uint16_t stores[_ROW_N][6] = {
 static const uint8_t load_fields[4] = { FIELD_D, FIELD_B, FIELD_E, FIELD_F };
 static const uint8_t store_fields[4] = { FIELD_B, FIELD_C, FIELD_E, FIELD_F };
 
-static bool is_whole(const struct place *place)
+/*
+ * Whether one handler takes the whole vector. Shared memory belongs to the thread that
+ * runs the block, so that every order is kept there; in global memory an order needs
+ * atomic accesses.
+ */
+static bool is_whole(const struct place *place, bool ordered)
 {
-	return place->space == PTX_SPACE_GLOBAL || place->space == PTX_SPACE_SHARED;
+	return place->space == PTX_SPACE_SHARED ||
+	       (place->space == PTX_SPACE_GLOBAL && !ordered);
 }
 
 /* One operation for all elements. */
@@ -244,6 +250,8 @@ static void whole_access(struct lowering *l, struct place *place,
 	}
 	o = emit(l, rows[row][access], 0, place->value, 0, 0);
 	o->imm = (uint32_t)place->off;
+	if (rows == loads && shared && is_ordered(l->instr->sem))
+		o->reserved = ACCESS_POLLS;
 	for (unsigned int i = 0; i < n; i++)
 		o->field[fields[i]] = elements[i];
 }
@@ -303,7 +311,7 @@ static int load(struct lowering *l)
 	struct place place;
 	int r;
 
-	if (access == ACCESS_NONE || n > 8 || (n & (n - 1)))
+	if (access == ACCESS_NONE || !n || n > 8 || (n & (n - 1)))
 		return lower_unsupported(l);
 	r = find_place(l, 1, &place);
 	if (r)
@@ -314,7 +322,7 @@ static int load(struct lowering *l)
 		r = fixed_loads(l, &place, access, elements, n, size);
 		if (r)
 			return r;
-	} else if (is_whole(&place) && !is_ordered(l->instr->sem)) {
+	} else if (is_whole(&place, is_ordered(l->instr->sem))) {
 		struct place second = place;
 
 		whole_access(
@@ -349,7 +357,7 @@ static int store(struct lowering *l)
 	uint32_t elements[8];
 	int r;
 
-	if (access == ACCESS_NONE || n > 8 || (n & (n - 1)))
+	if (access == ACCESS_NONE || !n || n > 8 || (n & (n - 1)))
 		return lower_unsupported(l);
 	r = find_place(l, 0, &place);
 	if (r)
@@ -358,7 +366,7 @@ static int store(struct lowering *l)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n; i++)
 		elements[i] = source_of(l, &operands[i], type);
-	if (is_whole(&place) && !is_ordered(l->instr->sem)) {
+	if (is_whole(&place, is_ordered(l->instr->sem))) {
 		second = place;
 		whole_access(
 			l, &place, stores, store_fields, access, elements, n > 4 ? 4 : n);
