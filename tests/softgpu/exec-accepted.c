@@ -127,42 +127,95 @@ TEST(vectors_are_arguments)
 		next);
 }
 
+static const char *const instructions[] = {
+	"fma.rn.oob.f16x2 %r1, %r2, %r3, %r4",
+	"cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2",
+	"cvt.rn.satfinite.e5m2x2.f32 %h1, %f1, %f2",
+	"cvt.rn.satfinite.e4m3x2.f16x2 %h1, %r1",
+	"cvt.rn.f16x2.e4m3x2 %r1, %h1",
+	"cvt.rn.f16x2.e5m2x2 %r1, %h1",
+	"cvt.rs.f16x2.f32 %r1, %f1, %f2, %r3",
+	"cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f2",
+	"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 "
+	"[%r1], %r2, [%r3]",
+	"cp.async.ca.shared.global [%r1], [%d1], 16",
+	"cp.async.cg.shared.global [%r1], [%d1], 16, %r2",
+	"cp.async.commit_group",
+	"cp.async.wait_group 0",
+	"cp.async.wait_all",
+	"cp.async.mbarrier.arrive.noinc.shared.b64 [%r1]",
+	"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+	"[%r1], [%d1], %r2, [%r3]",
+	"cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], %r2",
+	"cp.async.bulk.commit_group",
+	"cp.async.bulk.wait_group.read 0",
+	"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], "
+	"[%r1], %r2",
+	"cp.async.bulk.prefetch.L2.global [%d1], %r2",
+	"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
+	"complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4]",
+	"mbarrier.init.shared.b64 [%r1], %r2",
+	"mbarrier.inval.shared.b64 [%r1]",
+	"mbarrier.arrive.shared.b64 %d1, [%r1]",
+	"mbarrier.arrive.noComplete.shared.b64 %d1, [%r1], 1",
+	"mbarrier.arrive_drop.shared.b64 %d1, [%r1]",
+	"mbarrier.test_wait.shared.b64 %p1, [%r1], %d1",
+	"mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2",
+	"mbarrier.arrive.expect_tx.shared.b64 %d1, [%r1], %r2",
+	"mbarrier.expect_tx.relaxed.cta.shared.b64 [%r1], %r2",
+	"mbarrier.pending_count.b64 %r1, %d1",
+	"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::"
+	"bytes.add.u32 [%r1], %r2, [%r3]",
+	"multimem.ld_reduce.global.add.f32 %f1, [%d1]",
+	"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, "
+	"[%r5]",
+	"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [%r5]",
+	"stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r5], {%r1, %r2}",
+	"movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2",
+	"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, "
+	"%f4, %f5, %f6, %f7, %f8}, {%r1, %r2}, {%r3, %r4}, {%f1, %f2, %f3, "
+	"%f4, %f5, %f6, %f7, %f8}",
+	"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, "
+	"%f4}, {%r1, %r2}, {%r3}, {%f1, %f2, %f3, %f4}",
+	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1, %f2, "
+	"%f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}",
+	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, "
+	"%f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}",
+	"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, "
+	"%r4}, {%r5, %r6, %r7, %r8}, {%r5, %r6}, {%r1, %r2, %r3, %r4}",
+	"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f1, %f2, "
+	"%f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}",
+	"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%e1, %e2}, "
+	"{%e3}, {%e4}, {%e1, %e2}",
+	"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, "
+	"%f3, %f4}, {%r1, %r2}, {%r3, %r4}, {%f1, %f2, %f3, %f4}, %r5, 0x0",
+	"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2, %r3, "
+	"%r4, %r5, %r6, %r7, %r8}, [%d1], %r9",
+	"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d1], {%f1, "
+	"%f2, %f3, %f4, %f5, %f6, %f7, %f8}, %r9",
+	"wgmma.fence.sync.aligned",
+	"wgmma.commit_group.sync.aligned",
+	"tcgen05.wait::ld.sync.aligned",
+	"tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1, %r2, %r3, "
+	"%r4}]",
+	"tex.a2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r0, %r1, %r2, "
+	"%r3}]",
+	"sured.p.add.1d.b32.trap [%d1, {%r5}], %r1",
+	"txq.num_samples.b32 %r1, [%d1]",
+	"suq.memory_layout.b32 %r1, [%d1]",
+	/* Forms that later versions may have. */
+	"add.f32.f16.f16 %f1, %h1, %h2",
+	"add.s32.s64 %r1, %r2, %d1",
+	"ld.volatile.relaxed.global.u32 %r1, [%d1]",
+	"add.newest.f32 %f1, %f2, %f3",
+};
+
 /*
  * What is not decoded yet is refused with the kernel that uses it; the rest of its module
  * runs. The kernel's third line has it: the sixth of the text.
  */
 TEST(an_unknown_instruction_concerns_its_kernel_alone)
 {
-	static const char *const instructions[] = {
-		"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%a, %b}, {%c}, {%d}, "
-		"{%a, %b}",
-		"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d1], {%f1, %f2}, "
-		"%r9",
-		"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [%r5]",
-		"cp.async.ca.shared.global [%r1], [%d1], 16",
-		"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
-		"complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4]",
-		"mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2",
-		"fence.proxy.tensormap::generic.acquire.gpu [%d1], 128",
-		"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], "
-		"%r2, "
-		"[%r3]",
-		"redux.sync.min.abs.NaN.f32 %f1, %f2, 0xffffffff",
-		"atom.global.add.v2.f32 {%f1, %f2}, [%d1], {%f3, %f4}",
-		"red.global.add.noftz.v8.bf16 [%d1], {%h1, %h2, %h3, %h4, %h5, %h6, %h7, "
-		"%h8}",
-		"multimem.ld_reduce.global.add.f32 %f1, [%d1]",
-		"cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2",
-		"cvt.rs.f16x2.f32 %r1, %f1, %f2, %r3",
-		"tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1, %r2, %r3, %r4}]",
-		"tcgen05.wait::ld.sync.aligned",
-		"fma.rn.oob.f16x2 %r1, %r2, %r3, %r4",
-		/* Forms that later versions may have. */
-		"add.f32.f16.f16 %f1, %h1, %h2",
-		"add.s32.s64 %r1, %r2, %d1",
-		"ld.volatile.relaxed.global.u32 %r1, [%d1]",
-		"add.newest.f32 %f1, %f2, %f3",
-	};
 	struct softgpu_message message;
 	char ptx[2048], name[128];
 

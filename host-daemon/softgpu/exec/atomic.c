@@ -13,6 +13,7 @@
 #include "exec/half.h"
 #include "exec/memory.h"
 #include "exec/near-any.h"
+#include "exec/wide.h"
 
 SCALAR u32 half_add(u32 a, u32 b)
 {
@@ -26,6 +27,28 @@ SCALAR u32 bfloat_add(u32 a, u32 b)
 	if ((r & 0x7fffffffu) > 0x7f800000u)
 		return 0x7fff;
 	return (r + 0x7fff + (r >> 16 & 1)) >> 16;
+}
+
+/* Of min and max: which of two halves, by the rules of min_f32() and max_f32(). */
+SCALAR u32 half_least(u32 a, u32 b)
+{
+	return half_from_f32(min_f32(half_to_f32((u16)a), half_to_f32((u16)b)));
+}
+
+SCALAR u32 half_greatest(u32 a, u32 b)
+{
+	return half_from_f32(max_f32(half_to_f32((u16)a), half_to_f32((u16)b)));
+}
+
+/* Each is one of the two, or NaN. */
+SCALAR u32 bfloat_least(u32 a, u32 b)
+{
+	return bits_f32(min_f32(make_f32(a << 16), make_f32(b << 16))) >> 16;
+}
+
+SCALAR u32 bfloat_greatest(u32 a, u32 b)
+{
+	return bits_f32(max_f32(make_f32(a << 16), make_f32(b << 16))) >> 16;
 }
 
 /*
@@ -82,7 +105,8 @@ SCALAR u32 bfloat_add(u32 a, u32 b)
 		EACH_SET_LANE(i, mask)                                                   \
 		{                                                                        \
 			uint64_t at = generic_address(ip, address[i]);                   \
-			_T *p = warp_resolve(w, i, at, sizeof(_T), sizeof(_T) - 1,       \
+			_T *p = warp_resolve(w, i, at, sizeof(_T),                       \
+				(sizeof(_T) - 1) | (ip->reserved & ACCESS_ALIGN),        \
 				SOFTGPU_READ | SOFTGPU_WRITE, &code);                    \
 			_T x = (_T)b[i], y = (_T)c[i], old, r;                           \
                                                                                          \
@@ -161,3 +185,65 @@ HANDLER_ATOM_LOOP(ATOM_DEC_32, u32, u32, old == 0 || old > x ? x : old - 1)
 HANDLER_ATOM(ATOM_CAS_16, u16, u32, old == x ? y : old, ATOMIC_CAS)
 HANDLER_ATOM(ATOM_CAS_32, u32, u32, old == x ? y : old, ATOMIC_CAS)
 HANDLER_ATOM(ATOM_CAS_64, u64, u64, old == x ? y : old, ATOMIC_CAS)
+
+#define HANDLER_ATOM_HALVES(_name, _of)                                                  \
+	HANDLER_ATOM_LOOP(ATOM_##_name, u16, u32, (u16)_of(old, x))                      \
+	HANDLER_ATOM_LOOP(ATOM_##_name##X2, u32, u32,                                    \
+		_of(old & 0xffff, x & 0xffff) | _of(old >> 16, x >> 16) << 16)
+
+HANDLER_ATOM_HALVES(MIN_F16, half_least)
+HANDLER_ATOM_HALVES(MAX_F16, half_greatest)
+HANDLER_ATOM_HALVES(MIN_BF16, bfloat_least)
+HANDLER_ATOM_HALVES(MAX_BF16, bfloat_greatest)
+
+/*
+ * 128 bits: what is compared with lies in the block, where the operation before has put
+ * it, low halves first.
+ */
+HANDLER(ATOM_PUT_128)
+{
+	uint64_t(*rows)[LANES] = (uint64_t(*)[LANES])w->block->texture_operands;
+
+	memcpy(rows[0], REG(uint64_t, ip->a), sizeof(rows[0]));
+	memcpy(rows[1], REG(uint64_t, ip->b), sizeof(rows[1]));
+	return ip + 1;
+}
+
+#define HANDLER_ATOM_WIDE(_name, _plain, _native)                                        \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		uint64_t(*rows)[LANES] = (uint64_t(*)[LANES])w->block->texture_operands; \
+		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		const uint64_t *b = REG(uint64_t, ip->b), *c = REG(uint64_t, ip->c);     \
+		uint64_t *low = REG(uint64_t, ip->d), *high = REG(uint64_t, ip->f);      \
+		int code;                                                                \
+                                                                                         \
+		w->polled = true;                                                        \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			uint64_t at = generic_address(ip, address[i]);                   \
+			wide_t y = (wide_t)c[i] << 64 | b[i], old;                       \
+			wide_t x = (wide_t)rows[1][i] << 64 | rows[0][i];                \
+			wide_t *p = warp_resolve(w, i, at, sizeof(y), sizeof(y) - 1,     \
+				SOFTGPU_READ | SOFTGPU_WRITE, &code);                    \
+                                                                                         \
+			(void)x;                                                         \
+			if (is_never_atomic(at))                                         \
+				p = NULL, code = SOFTGPU_ERROR_INVALID_ADDRESS_SPACE;    \
+			if (!p)                                                          \
+				return warp_fault(                                       \
+					w, ip, code, i, at, fault_sentence(code));       \
+			if (at < SOFTGPU_GLOBAL_LOWEST) {                                \
+				old = wide_read(p);                                      \
+				wide_write(p, _plain);                                   \
+			} else {                                                         \
+				old = _native;                                           \
+			}                                                                \
+			low[i] = (uint64_t)old;                                          \
+			high[i] = (uint64_t)(old >> 64);                                 \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_ATOM_WIDE(ATOM_CAS_128, old == x ? y : old, wide_swap(p, x, y))
+HANDLER_ATOM_WIDE(ATOM_EXCH_128, y, wide_exchange(p, y))

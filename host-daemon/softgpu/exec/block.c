@@ -336,7 +336,7 @@ static int prepare_buffers(
 	/* What is behind it in the last unit is forgiven, unless memory is checked. */
 	if (!launch->space->covers)
 		block->shared_size = shared_units(block->shared_size);
-	block->calls_size = kernel->calls ? stack_size(launch) : 0;
+	block->calls_size = kernel->calls || kernel->uses_stack ? stack_size(launch) : 0;
 	block->local_size = kernel->local_size + block->calls_size;
 	block->n_threads = n_threads;
 	block->n_warps = n_warps;

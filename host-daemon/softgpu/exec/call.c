@@ -33,8 +33,8 @@ static uint8_t *lane_calls(const struct warp *w, uint32_t lane)
 	return w->block->calls + (size_t)(w->first_thread + lane) * w->block->calls_size;
 }
 
-static void save(const struct warp *w, const struct code_call *call, uint32_t lane,
-	uint8_t *to)
+static void save(
+	const struct warp *w, const struct code_call *call, uint32_t lane, uint8_t *to)
 {
 	const struct code_save *s = &w->block->kernel->saves[call->first_save];
 
@@ -97,8 +97,7 @@ static bool enter(struct warp *w, const struct insn *ip, const struct code_call 
 		.inner = inner,
 	};
 
-	if (inner > w->block->local_size ||
-		sub->frame_size > w->block->local_size - inner ||
+	if (inner > w->stack_top[lane] || sub->frame_size > w->stack_top[lane] - inner ||
 		call->saves_size + sizeof(record) > w->block->calls_size - top)
 		return false;
 	save(w, call, lane, lane_calls(w, lane) + top);
@@ -190,10 +189,10 @@ HANDLER(CALL_POINTER)
 	EACH_SET_LANE(i, mask)
 	{
 		uint64_t function = pointer[i] - FUNCTION_HANDLE_BASE;
-		uint32_t sub = function < call->n_candidates
-				       ? kernel->candidates[call->first_candidate +
-							    function]
-				       : 0;
+		uint32_t sub =
+			function < call->n_candidates
+				? kernel->candidates[call->first_candidate + function]
+				: 0;
 
 		if (!sub)
 			return warp_fault(w, ip, SOFTGPU_ERROR_INVALID_PC, i, pointer[i],
@@ -230,5 +229,63 @@ HANDLER(FRAME)
 
 	EACH_SET_LANE(i, mask)
 	d[i] = w->frame[i];
+	return ip + 1;
+}
+
+/*
+ * Memory from the stack: from the upper end of a thread's local memory down to the frame
+ * that runs, of which imm tells whose it is.
+ */
+
+static uint32_t frame_end(const struct warp *w, const struct insn *ip, uint32_t lane)
+{
+	const struct softgpu_kernel *kernel = w->block->kernel;
+
+	if (!ip->off)
+		return kernel->local_size;
+	return w->frame[lane] + kernel->subroutines[ip->off - 1].frame_size;
+}
+
+HANDLER(ALLOCA)
+{
+	const uint64_t *size = REG(uint64_t, ip->a);
+	uint64_t *d = REG(uint64_t, ip->d);
+
+	EACH_SET_LANE(i, mask)
+	{
+		uint32_t low = frame_end(w, ip, i), top = w->stack_top[i];
+
+		if (top < low || size[i] > top - low)
+			return overflow(w, ip, i);
+		top = (top - (u32)size[i]) & ~((1u << ip->reserved) - 1);
+		if (top < low)
+			return overflow(w, ip, i);
+		w->stack_top[i] = top;
+		d[i] = top;
+	}
+	return ip + 1;
+}
+
+HANDLER(STACK_GET)
+{
+	uint64_t *d = REG(uint64_t, ip->d);
+
+	EACH_SET_LANE(i, mask)
+	d[i] = w->stack_top[i];
+	return ip + 1;
+}
+
+/* What stackrestore is given must come from stacksave: that is, lie in the stack. */
+HANDLER(STACK_SET)
+{
+	const uint64_t *a = REG(uint64_t, ip->a);
+
+	EACH_SET_LANE(i, mask)
+	{
+		if (a[i] < frame_end(w, ip, i) || a[i] > w->block->local_size)
+			return warp_fault(w, ip, SOFTGPU_ERROR_HARDWARE_STACK, i, a[i],
+				"no place in the stack");
+		w->stack_top[i] = (u32)a[i];
+	}
 	return ip + 1;
 }

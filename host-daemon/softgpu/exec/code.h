@@ -38,8 +38,12 @@ typedef const struct insn *(*insn_fn)(
 #define PRED_TRUE 0u
 #define PRED_CARRY 1u /* the carry flag of add.cc and its kind */
 
-#define SLOTS_MAX 4096u /* 512 KiB a warp; the largest kernel met needs below 400 */
-#define PREDS_MAX 4096u
+/*
+ * What an operand of 16 bits can name; of a predicate, beside the bit that negates. A
+ * warp has memory for as many as its kernel needs.
+ */
+#define SLOTS_MAX 65536u
+#define PREDS_MAX 32768u
 
 struct insn {
 	insn_fn fn;
@@ -57,6 +61,12 @@ struct insn {
 };
 
 _Static_assert(sizeof(struct insn) == 32, "two instructions fill a cache line");
+
+/*
+ * In insn.reserved: what an operation leaves in the block for the next one must still be
+ * there then, so that it does not end a turn.
+ */
+#define INSN_KEEPS_TURN 0x8000u
 
 /* insn.reserved of the barriers: what becomes of the predicates. */
 enum red {
@@ -132,6 +142,7 @@ struct softgpu_kernel {
 
 	uint32_t shared_align;
 	uint32_t local_size; /* as in info, a multiple of 16 */
+	bool uses_stack;     /* by alloca */
 
 	/* Branch tables: targets as instruction numbers. */
 	uint32_t *targets;

@@ -146,6 +146,17 @@ HANDLER_BAR_RED(BAR_RED_AND)
 HANDLER_BAR_RED(BAR_RED_OR)
 HANDLER_BAR_RED(BAR_RED_POPC)
 
+/* Clusters have one block. */
+HANDLER(CLUSTER_ARRIVE)
+{
+	return mask ? softgpu_cluster_arrive(w, ip, mask) : ip + 1;
+}
+
+HANDLER(CLUSTER_WAIT)
+{
+	return mask ? softgpu_cluster_wait(w, ip, mask) : ip + 1;
+}
+
 static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;

@@ -16,6 +16,7 @@
 
 #include "exec/memory.h"
 #include "exec/near-any.h"
+#include "exec/wide.h"
 
 #define HALF (LANES / 2)
 
@@ -470,6 +471,81 @@ STORES_GENERIC(U8, u8, u32)
 STORES_GENERIC(U16, u16, u32)
 STORES_GENERIC(32, u32, u32)
 STORES_GENERIC(64, u64, u64)
+
+/* Shared memory belongs to the thread that runs the block; the rest others may write. */
+HANDLER(LDV_128)
+{
+	const uint64_t *address = REG(uint64_t, ip->a);
+	uint64_t *low = REG(uint64_t, ip->d), *high = REG(uint64_t, ip->b);
+	wide_t x;
+	int code;
+
+	w->polled = true;
+	EACH_SET_LANE(i, mask)
+	{
+		uint64_t at = generic_address(ip, address[i]);
+		wide_t *from = warp_resolve(w, i, at, sizeof(x),
+			ip->reserved & ACCESS_ALIGN, SOFTGPU_READ, &code);
+
+		if (!from)
+			return warp_fault(w, ip, code, i, at, fault_sentence(code));
+		x = at < SOFTGPU_GLOBAL_LOWEST ? wide_read(from) : wide_swap(from, 0, 0);
+		low[i] = (uint64_t)x;
+		high[i] = (uint64_t)(x >> 64);
+	}
+	return ip + 1;
+}
+
+HANDLER(STV_128)
+{
+	const uint64_t *address = REG(uint64_t, ip->a);
+	const uint64_t *low = REG(uint64_t, ip->b), *high = REG(uint64_t, ip->c);
+	int code;
+
+	EACH_SET_LANE(i, mask)
+	{
+		uint64_t at = generic_address(ip, address[i]);
+		wide_t x = (wide_t)high[i] << 64 | low[i];
+		wide_t *to = warp_resolve(w, i, at, sizeof(x),
+			ip->reserved & ACCESS_ALIGN, SOFTGPU_WRITE, &code);
+
+		if (!to)
+			return warp_fault(w, ip, code, i, at, fault_sentence(code));
+		if (at < SOFTGPU_GLOBAL_LOWEST)
+			wide_write(to, x);
+		else
+			wide_exchange(to, x);
+	}
+	return ip + 1;
+}
+
+/* st.bulk: units of 8 bytes, and of shared memory alone. */
+HANDLER(ST_ZEROS)
+{
+	const uint64_t *address = REG(uint64_t, ip->a), *size = REG(uint64_t, ip->b);
+	const char *text = "illegal address";
+	int code;
+
+	EACH_SET_LANE(i, mask)
+	{
+		uint64_t at = generic_address(ip, address[i]), n = size[i];
+		bool fits = at - SOFTGPU_GENERIC_SHARED < SOFTGPU_GENERIC_RANGE &&
+			    n <= SOFTGPU_SHARED_MAX;
+		void *to;
+
+		if (n % 8)
+			return warp_fault(w, ip, SOFTGPU_ERROR_MISALIGNED_ADDRESS, i, n,
+				"a size that is no multiple of 8");
+		code = SOFTGPU_ERROR_ILLEGAL_ADDRESS;
+		to = fits ? warp_resolve(w, i, at, (uint32_t)n, 7, SOFTGPU_WRITE, &code)
+			  : NULL;
+		if (!to)
+			return warp_fault(
+				w, ip, code, i, at, fits ? fault_sentence(code) : text);
+		memset(to, 0, n);
+	}
+	return ip + 1;
+}
 
 HANDLER(ISSPACEP)
 {

@@ -24,6 +24,7 @@
 	X(SULD_64, "XxX-XX")                                                             \
 	X(SUST_32, "-xwwww")                                                             \
 	X(SUST_64, "-xxxxx")                                                             \
+	X(SUST_P, "-xwwww")                                                              \
 	X(SURED_32, "-xw---")                                                            \
 	X(SURED_64, "-xx---")
 
@@ -239,8 +240,7 @@
 	X(DP2A_32, u32, u32, u32, u32, dp2a_32(a, b, c, imm))                            \
 	X(FMA_F32, f32, f32, f32, f32, canon(fma_f32(a, b, c)))                          \
 	X(FMA_ODD_F64, f64, f64, f64, f64, fma_odd_f64(a, b, c))                         \
-	X(FMA_FTZ_F32, f32, f32, f32, f32,                                               \
-		canon(ftz(fma_f32(ftz(a), ftz(b), ftz(c)))))                             \
+	X(FMA_FTZ_F32, f32, f32, f32, f32, canon(ftz(fma_f32(ftz(a), ftz(b), ftz(c)))))  \
 	X(FMA_F64, f64, f64, f64, f64, fma_f64(a, b, c))
 
 /* X(name, type of a and b, expression); the result is inverted where imm is not 0 */
@@ -290,6 +290,36 @@
 	X(_name, 64, u64, u64)
 
 /*
+ * What came with later versions of PTX. memory.c, atomic.c: halves of 128 bits in d and
+ * b, in b and c; in d and f, with new ones in b and c; ATOM_PUT_128 leaves what CAS_128
+ * compares with. call.c: imm is the subroutine it is in, + 1. warpop.c: off is enum
+ * redux.
+ */
+#define SOFTGPU_OPS_NEWER(X)                                                             \
+	X(LDV_128, "XxX---")                                                             \
+	X(STV_128, "-xxx--")                                                             \
+	X(ST_ZEROS, "-xx---")                                                            \
+	X(ATOM_PUT_128, "-xx---")                                                        \
+	X(ATOM_CAS_128, "Xxxx-X")                                                        \
+	X(ATOM_EXCH_128, "Xxxx-X")                                                       \
+	X(ATOM_MIN_F16, "Wxw---")                                                        \
+	X(ATOM_MAX_F16, "Wxw---")                                                        \
+	X(ATOM_MIN_F16X2, "Wxw---")                                                      \
+	X(ATOM_MAX_F16X2, "Wxw---")                                                      \
+	X(ATOM_MIN_BF16, "Wxw---")                                                       \
+	X(ATOM_MAX_BF16, "Wxw---")                                                       \
+	X(ATOM_MIN_BF16X2, "Wxw---")                                                     \
+	X(ATOM_MAX_BF16X2, "Wxw---")                                                     \
+	X(REDUX_MIN_F32, "Ww--w-")                                                       \
+	X(REDUX_MAX_F32, "Ww--w-")                                                       \
+	X(ELECT, "W---wP")                                                               \
+	X(CLUSTER_ARRIVE, "------")                                                      \
+	X(CLUSTER_WAIT, "------")                                                        \
+	X(ALLOCA, "Xx----")                                                              \
+	X(STACK_GET, "X-----")                                                           \
+	X(STACK_SET, "-x----")
+
+/*
  * The rest, written by hand: X(name, signature)
  *
  * A load has its elements in d, b, e, f and the address in a; a store has its
@@ -297,6 +327,7 @@
  */
 #define SOFTGPU_OPS_OTHER(X)                                                             \
 	SOFTGPU_OPS_TEXTURE(X)                                                           \
+	SOFTGPU_OPS_NEWER(X)                                                             \
 	/* video.c; imm: enum video */                                                   \
 	X(VIDEO, "Wwww--")                                                               \
 	X(VIDEO_MAD, "Wwww--")                                                           \
@@ -332,24 +363,25 @@
 	/* memory.c */                                                                   \
 	X(LDG_U8, "Wx----")                                                              \
 	X(LDG_S8, "Wx----")                                                              \
-	X(LDG_U16, "Wx----") X(LDG_S16, "Wx----") X(LDG_32, "Wx----") X(                 \
-		LDG_64, "Xx----") X(LDG2_U8, "WxW---") X(LDG2_S8, "WxW---") X(LDG2_U16,  \
-		"WxW---") X(LDG2_S16, "WxW---") X(LDG2_32, "WxW---") X(LDG2_64,          \
-		"XxX---") X(LDG4_U8, "WxW-WW") X(LDG4_S8, "WxW-WW") X(LDG4_U16,          \
-		"WxW-WW") X(LDG4_S16, "WxW-WW") X(LDG4_32, "WxW-WW") X(LDG4_64,          \
-		"XxX-XX") X(STG_U8, "-xw---") X(STG_U16, "-xw---") X(STG_32,             \
-		"-xw---") X(STG_64, "-xx---") X(STG2_U8, "-xww--") X(STG2_U16,           \
-		"-xww--") X(STG2_32, "-xww--") X(STG2_64, "-xxx--") X(STG4_U8,           \
-		"-xwwww") X(STG4_U16, "-xwwww") X(STG4_32, "-xwwww") X(STG4_64,          \
-		"-xxxxx") X(LDS_U8, "Ww----") X(LDS_S8, "Ww----") X(LDS_U16, "Ww----")   \
-		X(LDS_S16, "Ww----") X(LDS_32, "Ww----") X(LDS_64, "Xw----") X(LDS2_U8,  \
-			"WwW---") X(LDS2_S8, "WwW---") X(LDS2_U16, "WwW---") X(LDS2_S16, \
-			"WwW---") X(LDS2_32, "WwW---") X(LDS2_64, "XwX---") X(LDS4_U8,   \
-			"WwW-WW") X(LDS4_S8, "WwW-WW") X(LDS4_U16, "WwW-WW") X(LDS4_S16, \
-			"WwW-WW") X(LDS4_32, "WwW-WW") X(LDS4_64, "XwX-XX") X(STS_U8,    \
-			"-ww---") X(STS_U16, "-ww---") X(STS_32, "-ww---") X(STS_64,     \
-			"-wx---") X(STS2_U8, "-www--") X(STS2_U16, "-www--")             \
-			X(STS2_32, "-www--") X(STS2_64, "-wxx--") X(STS4_U8, "-wwwww")   \
+	X(LDG_U16, "Wx----")                                                             \
+	X(LDG_S16, "Wx----") X(LDG_32, "Wx----") X(LDG_64, "Xx----") X(LDG2_U8,          \
+		"WxW---") X(LDG2_S8, "WxW---") X(LDG2_U16, "WxW---") X(LDG2_S16,         \
+		"WxW---") X(LDG2_32, "WxW---") X(LDG2_64, "XxX---") X(LDG4_U8,           \
+		"WxW-WW") X(LDG4_S8, "WxW-WW") X(LDG4_U16, "WxW-WW") X(LDG4_S16,         \
+		"WxW-WW") X(LDG4_32, "WxW-WW") X(LDG4_64, "XxX-XX") X(STG_U8,            \
+		"-xw---") X(STG_U16, "-xw---") X(STG_32, "-xw---") X(STG_64,             \
+		"-xx---") X(STG2_U8, "-xww--") X(STG2_U16, "-xww--") X(STG2_32,          \
+		"-xww--") X(STG2_64, "-xxx--") X(STG4_U8, "-xwwww") X(STG4_U16,          \
+		"-xwwww") X(STG4_32, "-xwwww") X(STG4_64, "-xxxxx") X(LDS_U8,            \
+		"Ww----") X(LDS_S8, "Ww----") X(LDS_U16, "Ww----") X(LDS_S16,            \
+		"Ww----") X(LDS_32, "Ww----") X(LDS_64, "Xw----") X(LDS2_U8,             \
+		"WwW---") X(LDS2_S8, "WwW---") X(LDS2_U16, "WwW---") X(LDS2_S16,         \
+		"WwW---") X(LDS2_32, "WwW---") X(LDS2_64, "XwX---") X(LDS4_U8, "WwW-WW") \
+		X(LDS4_S8, "WwW-WW") X(LDS4_U16, "WwW-WW") X(LDS4_S16, "WwW-WW") X(      \
+			LDS4_32, "WwW-WW") X(LDS4_64, "XwX-XX") X(STS_U8, "-ww---")      \
+			X(STS_U16, "-ww---") X(STS_32, "-ww---") X(STS_64, "-wx---") X(  \
+				STS2_U8, "-www--") X(STS2_U16, "-www--") X(STS2_32,      \
+				"-www--") X(STS2_64, "-wxx--") X(STS4_U8, "-wwwww")      \
 				X(STS4_U16, "-wwwww") X(STS4_32, "-wwwww") X(STS4_64,    \
 					"-wxxxx") /* lane by lane, any space; reserved:  \
 						     ACCESS_ALIGN and the space */       \
@@ -398,10 +430,10 @@
 			"-w----") /* off: first of the kernel's targets, e: how many */  \
 		X(EXIT, "------") X(TRAP, "------") /* call.c; off: the call */          \
 		X(CALL, "------") X(CALL_POINTER, "-x----") X(RETURN, "------")          \
-		X(REFUSE, "------") X(FRAME, "X-----")                                   \
-			X(NOP, "------") X(NANOSLEEP, "------")                          \
-				X(BAR_SYNC, "-w----") /* a: barrier */                   \
-		X(BAR_SYNC_N, "-ww---")		      /* b: threads */                   \
+			X(REFUSE, "------") X(FRAME, "X-----") X(NOP, "------")          \
+				X(NANOSLEEP, "------")                                   \
+					X(BAR_SYNC, "-w----") /* a: barrier */           \
+		X(BAR_SYNC_N, "-ww---")			      /* b: threads */           \
 		X(BAR_ARRIVE, "-ww---") X(BAR_RED_AND, "Pwwp--") X(BAR_RED_OR, "Pwwp--") \
 			X(BAR_RED_POPC, "Wwwp--") X(READ_CLOCK, "X-----")                \
 				X(READ_TIMER, "X-----")
@@ -416,13 +448,13 @@ enum op {
 
 /* off of TEX */
 enum texture_option {
-	TEX_SHAPE = 7,		/* mask: enum texture_shape */
-	TEX_INTEGER = 8,	/* coordinates are */
-	TEX_GRADIENT = 16,	/* instead of a level */
-	TEX_F16 = 32,		/* results are f16 */
-	TEX_F16X2 = 64,		/* results are two pairs of f16 */
-	TEX_GATHER = 128,	/* one channel of four texels */
-	TEX_CHANNEL_SHIFT = 8,	/* which one */
+	TEX_SHAPE = 7,	       /* mask: enum texture_shape */
+	TEX_INTEGER = 8,       /* coordinates are */
+	TEX_GRADIENT = 16,     /* instead of a level */
+	TEX_F16 = 32,	       /* results are f16 */
+	TEX_F16X2 = 64,	       /* results are two pairs of f16 */
+	TEX_GATHER = 128,      /* one channel of four texels */
+	TEX_CHANNEL_SHIFT = 8, /* which one */
 };
 
 /* off of SULD_*, SUST_*, SURED_* */
@@ -438,9 +470,15 @@ enum surface_option {
 /* off of TXQ: the object is a surface */
 #define TXQ_SURFACE 64u
 
+/* off of REDUX_*_F32 */
+enum redux {
+	REDUX_ABS = 1,
+	REDUX_NAN = 2,
+};
+
 /* reserved of LD_*, ST_*, LDV_*, STV_* and ATOM_*: alignment - 1, and a space above */
 #define ACCESS_ALIGN 255u
-#define ACCESS_SPACE_SHIFT 8
+#define ACCESS_SPACE_SHIFT 8 /* two bits */
 
 /* reserved of LDS_*: it is what a waiting thread does */
 #define ACCESS_POLLS 1u

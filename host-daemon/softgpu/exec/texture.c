@@ -176,35 +176,19 @@ HANDLER(TXQ)
  * Surfaces
  */
 
-/* Where a lane's access lies; *atp is 0 where it is to be left out. Return: 0 or the
- * code of a fault, with its address. */
-static int find_place(
-	const struct warp *w, const struct insn *ip, uint32_t lane, uint64_t *atp)
+/*
+ * Where the @size bytes at a place of the surface lie; *atp is 0 where they are to be
+ * left out. Return: 0 or the code of a fault, with its address.
+ */
+static int find_bytes(const struct warp *w, const struct insn *ip,
+	const struct softgpu_texture *surface, const struct surface_place *place,
+	uint32_t size, uint64_t *atp)
 {
-	const struct softgpu_texture *surface =
-		find_object(w, REG(uint64_t, ip->a)[lane], true);
-	uint32_t(*rows)[LANES] = w->block->texture_operands;
-	unsigned int shape = (uint32_t)ip->off & SURFACE_SHAPE;
-	uint32_t size = 1u << ((uint32_t)ip->off >> SURFACE_SIZE_SHIFT & 3);
-	uint32_t count = (uint32_t)ip->off >> SURFACE_COUNT_SHIFT & 7;
-	struct surface_place place = {
-		.x = (s32)rows[ROW_X][lane],
-		.y = (s32)rows[ROW_Y][lane],
-		.z = (s32)rows[shape == TEXTURE_3D ? ROW_Z : ROW_LAYER][lane],
-	};
-
-	*atp = REG(uint64_t, ip->a)[lane];
-	if (!surface)
-		return SOFTGPU_ERROR_ILLEGAL_ADDRESS;
-	if ((uint32_t)place.x & (size * count - 1)) {
-		*atp = (uint32_t)place.x;
-		return SOFTGPU_ERROR_MISALIGNED_ADDRESS;
-	}
-	switch (softgpu_surface_find(surface, shape, &place, size * count,
-		(uint32_t)ip->off >> SURFACE_BOUNDS_SHIFT & 3, atp)) {
+	switch (softgpu_surface_find(surface, (uint32_t)ip->off & SURFACE_SHAPE, place,
+		size, (uint32_t)ip->off >> SURFACE_BOUNDS_SHIFT & 3, atp)) {
 	case 0:
-		return softgpu_space_check(&w->block->space, *atp, size * count,
-			       SOFTGPU_READ | SOFTGPU_WRITE)
+		return softgpu_space_check(
+			       &w->block->space, *atp, size, SOFTGPU_READ | SOFTGPU_WRITE)
 			       ? 0
 			       : SOFTGPU_ERROR_ILLEGAL_ADDRESS;
 	case SURFACE_E_OUTSIDE:
@@ -213,6 +197,53 @@ static int find_place(
 	default:
 		return SOFTGPU_ERROR_ILLEGAL_ADDRESS;
 	}
+}
+
+static struct surface_place place_of(
+	const struct warp *w, const struct insn *ip, uint32_t lane)
+{
+	uint32_t(*rows)[LANES] = w->block->texture_operands;
+	unsigned int shape = (uint32_t)ip->off & SURFACE_SHAPE;
+
+	return (struct surface_place){
+		.x = (s32)rows[ROW_X][lane],
+		.y = (s32)rows[ROW_Y][lane],
+		.z = (s32)rows[shape == TEXTURE_3D ? ROW_Z : ROW_LAYER][lane],
+	};
+}
+
+/* Of the forms that count bytes. */
+static int find_place(
+	const struct warp *w, const struct insn *ip, uint32_t lane, uint64_t *atp)
+{
+	const struct softgpu_texture *surface =
+		find_object(w, REG(uint64_t, ip->a)[lane], true);
+	uint32_t size = 1u << ((uint32_t)ip->off >> SURFACE_SIZE_SHIFT & 3);
+	uint32_t count = (uint32_t)ip->off >> SURFACE_COUNT_SHIFT & 7;
+	struct surface_place place = place_of(w, ip, lane);
+
+	*atp = REG(uint64_t, ip->a)[lane];
+	if (!surface)
+		return SOFTGPU_ERROR_ILLEGAL_ADDRESS;
+	if ((uint32_t)place.x & (size * count - 1)) {
+		*atp = (uint32_t)place.x;
+		return SOFTGPU_ERROR_MISALIGNED_ADDRESS;
+	}
+	return find_bytes(w, ip, surface, &place, size * count, atp);
+}
+
+/* Of the forms that count texels, which have @size bytes. */
+static int find_texel(const struct warp *w, const struct insn *ip, uint32_t lane,
+	const struct softgpu_texture *surface, uint32_t size, uint64_t *atp)
+{
+	struct surface_place place = place_of(w, ip, lane);
+	int64_t x = (int64_t)place.x * size;
+
+	/* As far outside, and in the same direction, as 32 bits tell. */
+	place.x = x > INT32_MAX	  ? INT32_MAX - (s32)size + 1
+		  : x < INT32_MIN ? INT32_MIN
+				  : (s32)x;
+	return find_bytes(w, ip, surface, &place, size, atp);
 }
 
 static const struct insn *surface_fault(
@@ -271,6 +302,56 @@ static const struct insn *surface_fault(
 		}                                                                        \
 		return ip + 1;                                                           \
 	}
+
+/* A channel of the surface; integers are limited to what it holds. */
+SCALAR u32 encode_channel(unsigned int format, u32 x)
+{
+	s32 s = (s32)x;
+
+	switch (format) {
+	case TEXEL_U8:
+		return x > 255 ? 255 : x;
+	case TEXEL_U16:
+		return x > 65535 ? 65535 : x;
+	case TEXEL_S8:
+		return (u32)(s > 127 ? 127 : s < -128 ? -128 : s);
+	case TEXEL_S16:
+		return (u32)(s > 32767 ? 32767 : s < -32768 ? -32768 : s);
+	case TEXEL_F16:
+		return half_from_f32(make_f32(x));
+	default:
+		return x;
+	}
+}
+
+/* Coordinates count texels, and the surface's format says what a channel becomes. */
+HANDLER(SUST_P)
+{
+	const uint64_t *number = REG(uint64_t, ip->a);
+	const uint32_t *s[4] = { REG(uint32_t, ip->b), REG(uint32_t, ip->c),
+		REG(uint32_t, ip->e), REG(uint32_t, ip->f) };
+
+	EACH_SET_LANE(i, mask)
+	{
+		const struct softgpu_texture *surface = find_object(w, number[i], true);
+		uint32_t channel = surface ? texel_channel_size(surface->format) : 0, x;
+		uint32_t n = surface ? surface->n_channels : 0;
+		uint64_t at;
+		int code;
+
+		if (!surface || n > 4)
+			return surface_fault(
+				w, ip, SOFTGPU_ERROR_ILLEGAL_ADDRESS, i, number[i]);
+		code = find_texel(w, ip, i, surface, channel * n, &at);
+		if (code)
+			return surface_fault(w, ip, code, i, at);
+		for (uint32_t k = 0; at && k < n; k++) {
+			x = encode_channel(surface->format, s[k][i]);
+			memcpy((void *)(uintptr_t)(at + k * channel), &x, channel);
+		}
+	}
+	return ip + 1;
+}
 
 SURFACE_LOAD(SULD_32, uint32_t)
 SURFACE_LOAD(SULD_64, uint64_t)

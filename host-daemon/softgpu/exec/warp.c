@@ -174,6 +174,10 @@ static void release_barrier(struct block *block, unsigned int id)
 		}
 	}
 	*b = (struct barrier){};
+	if (id != CLUSTER_BARRIER)
+		return;
+	for (uint32_t i = 0; i < block->n_warps; i++)
+		block->warps[i].arrived = 0;
 }
 
 const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
@@ -213,14 +217,49 @@ const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
 	return LEAVE;
 }
 
+const struct insn *softgpu_cluster_arrive(
+	struct warp *w, const struct insn *ip, uint32_t mask)
+{
+	struct barrier *b = &w->block->barriers[CLUSTER_BARRIER];
+
+	/* To arrive twice is undefined; it counts once. */
+	mask &= ~w->arrived;
+	w->arrived |= mask;
+	b->arrived += (uint32_t)__builtin_popcount(mask);
+	b->in_use = true;
+	if (barrier_complete(w->block, b)) {
+		release_barrier(w->block, CLUSTER_BARRIER);
+		set_stop(w, ip);
+	}
+	return ip + 1;
+}
+
+const struct insn *softgpu_cluster_wait(
+	struct warp *w, const struct insn *ip, uint32_t mask)
+{
+	mask &= w->arrived;
+	if (!mask)
+		return ip + 1;
+	add_group(w, ip, mask, GROUP_BARRIER, CLUSTER_BARRIER);
+	w->active &= ~mask;
+	if (w->active)
+		return ip + 1;
+	w->event = EVENT_BARRIER;
+	return LEAVE;
+}
+
 const struct insn *softgpu_warp_exit(struct warp *w, const struct insn *ip, uint32_t mask)
 {
 	struct block *block = w->block;
 
+	/* Who has arrived and ends is one of the dead, and no other one. */
+	block->barriers[CLUSTER_BARRIER].arrived -=
+		(uint32_t)__builtin_popcount(mask & w->arrived);
+	w->arrived &= ~mask;
 	w->dead |= mask;
 	w->active &= ~mask;
 	block->n_dead += (uint32_t)__builtin_popcount(mask);
-	for (unsigned int id = 0; id < BARRIERS; id++)
+	for (unsigned int id = 0; id <= CLUSTER_BARRIER; id++)
 		if (barrier_complete(block, &block->barriers[id]))
 			release_barrier(block, id);
 	set_stop(w, ip);
@@ -304,8 +343,8 @@ static inline enum event run(struct warp *w, const struct insn *ip, bool steps)
 	w->yields = false;
 	while (ip) {
 		while ((uintptr_t)ip < w->stop && !is_done) {
+			is_done = steps && !(ip->reserved & INSN_KEEPS_TURN);
 			ip = execute(w, ip);
-			is_done = steps;
 		}
 		if (ip != LEAVE && is_done) {
 			/* Where others wait the lowest goes on, as without turns. */
@@ -364,6 +403,9 @@ void softgpu_warp_start(struct warp *w)
 		memset(w->frame, 0, sizeof(w->frame));
 		memset(w->calls_top, 0, sizeof(w->calls_top));
 	}
+	w->arrived = 0;
+	for (uint32_t i = 0; i < LANES; i++)
+		w->stack_top[i] = w->block->local_size;
 	if (~w->dead)
 		add_group(w, w->block->kernel->code + w->block->kernel->entry, ~w->dead,
 			GROUP_READY, 0);

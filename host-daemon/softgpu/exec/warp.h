@@ -29,6 +29,7 @@
 #define LANES 32
 #define WARPS_MAX (SOFTGPU_BLOCK_THREADS_MAX / LANES)
 #define BARRIERS 16
+#define CLUSTER_BARRIER BARRIERS /* behind those of the block */
 
 /* What TEX_PUT leaves: coordinates, layer and level, then two gradients. */
 #define TEXTURE_ROWS 15
@@ -93,9 +94,14 @@ struct warp {
 	struct group groups[LANES];
 	uint32_t n_groups;
 
+	/* Lanes that have arrived at the cluster's barrier, which has not opened since.
+	 */
+	uint32_t arrived;
+
 	/* See call.c: where each lane's frame begins, and how full its stack is. */
 	uint32_t frame[LANES];
 	uint32_t calls_top[LANES];
+	uint32_t stack_top[LANES]; /* in local memory: what is above was allocated */
 
 	/* EVENT_FAULT */
 	int fault_code;
@@ -124,7 +130,7 @@ struct block {
 	uint32_t next_warp; /* whose turn it is */
 	bool is_preempted;
 	uint32_t n_dead; /* lanes of all warps */
-	struct barrier barriers[BARRIERS];
+	struct barrier barriers[BARRIERS + 1];
 	uint32_t texture_operands[TEXTURE_ROWS][LANES] __attribute__((aligned(64)));
 	struct warp warps[WARPS_MAX];
 };
@@ -167,6 +173,15 @@ const struct insn *softgpu_warp_exit(
 /* @expected: threads, 0 for all of the block. The last to arrive sets all free. */
 const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
 	uint32_t mask, uint32_t id, uint32_t expected, bool waits);
+
+/*
+ * The barrier of a cluster, which here is that of a block: to arrive and to wait are two
+ * instructions. Lanes that have not arrived, or whose barrier has opened, do not wait.
+ */
+const struct insn *softgpu_cluster_arrive(
+	struct warp *w, const struct insn *ip, uint32_t mask);
+const struct insn *softgpu_cluster_wait(
+	struct warp *w, const struct insn *ip, uint32_t mask);
 
 /*
  * For handlers. Each file of handlers is compiled once for each instruction set, with

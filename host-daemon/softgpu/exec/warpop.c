@@ -226,6 +226,54 @@ HANDLER_REDUX(AND, uint32_t, r &x)
 HANDLER_REDUX(OR, uint32_t, r | x)
 HANDLER_REDUX(XOR, uint32_t, r ^ x)
 
+/* NaN counts only where .NaN asks for it, or where nothing else is there. */
+#define HANDLER_REDUX_F32(_name, _combine)                                               \
+	HANDLER(REDUX_##_name)                                                           \
+	{                                                                                \
+		const uint32_t *members = REG(uint32_t, ip->e);                          \
+		f32 *d = REG(f32, ip->d), a[LANES];                                      \
+                                                                                         \
+		GATHER_MEMBERS;                                                          \
+		memcpy(a, REG(f32, ip->a), sizeof(a));                                   \
+		for (int i = 0; i < LANES && ip->off & REDUX_ABS; i++)                   \
+			a[i] = abs_f32(a[i]);                                            \
+		EACH_SET_LANE(i, mask)                                                   \
+		{                                                                        \
+			uint32_t all = members_of(members, i, mask) | lane_bit[i];       \
+			f32 r = a[i];                                                    \
+			bool nan = false;                                                \
+                                                                                         \
+			EACH_SET_LANE(k, all)                                            \
+			{                                                                \
+				r = _combine(r, a[k]);                                   \
+				nan |= a[k] != a[k];                                     \
+			}                                                                \
+			d[i] = nan && ip->off & REDUX_NAN ? make_f32(0x7fffffff) : r;    \
+		}                                                                        \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_REDUX_F32(MIN_F32, min_f32)
+HANDLER_REDUX_F32(MAX_F32, max_f32)
+
+/* The lowest lane that is there: the same one each time for the same lanes. */
+HANDLER(ELECT)
+{
+	const uint32_t *members = REG(uint32_t, ip->e);
+	uint32_t *d = REG(uint32_t, ip->d), leaders = 0;
+
+	GATHER_MEMBERS;
+	EACH_SET_LANE(i, mask)
+	{
+		uint32_t there = members_of(members, i, mask) | lane_bit[i];
+
+		d[i] = (u32)__builtin_ctz(there);
+		leaders |= lane_bit[i] & (there & (0u - there));
+	}
+	pred_write(w, ip->f, mask, leaders);
+	return ip + 1;
+}
+
 HANDLER(ACTIVEMASK)
 {
 	uint32_t *d = REG(uint32_t, ip->d);

@@ -237,8 +237,14 @@ static uint64_t module_variable(struct lowering *l, uint32_t index, bool *is_sha
 {
 	const struct ptx_variable *v = &l->module->variables[index];
 
-	if (v->space != PTX_SPACE_SHARED)
+	if (v->space != PTX_SPACE_SHARED) {
+		if (v->linkage == PTX_LINKAGE_EXTERN)
+			lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
+				"%.80s, line %u: the external variable %.80s is not "
+				"defined",
+				l->frame->ptx->name, l->instr->line, v->name);
 		return l->addresses[index];
+	}
 	if (v->unsized || !v->size) {
 		*is_shared_endp = true;
 		if (v->align > l->shared_align)
@@ -340,6 +346,25 @@ uint32_t symbol_value(
 }
 
 /*
+ * The address of an element in its own space, of 64 bits. The product of the index and
+ * the size has 32, whatever the register's type is.
+ */
+uint32_t element_value(struct lowering *l, const struct ptx_operand *operand)
+{
+	const struct ptx_operand *parts = &l->frame->body->operands[operand->index];
+	uint32_t base = symbol_value(l, &parts[0], CLASS_64);
+	uint32_t off = temporary(l, CLASS_32), wide = temporary(l, CLASS_64);
+	uint32_t v = temporary(l, CLASS_64);
+
+	emit(l, OP_ADD_32, off, source_of(l, &parts[1], PTX_TYPE_B32),
+		constant(l, CLASS_32, (uint64_t)parts[1].imm), 0);
+	emit(l, OP_MUL_32, off, off, constant(l, CLASS_32, operand->count), 0);
+	emit(l, OP_EXT_U32_64, wide, off, 0, 0);
+	emit(l, OP_ADD_64, v, base, wide, 0);
+	return v;
+}
+
+/*
  * Operands
  */
 
@@ -404,14 +429,18 @@ uint32_t source_of(
 		break;
 	case PTX_OPERAND_SYMBOL:
 		return symbol_value(l, operand, class);
+	case PTX_OPERAND_ELEMENT:
+		v = element_value(l, operand);
+		break;
 	default:
 		lower_unsupported(l);
 		return VALUE_NONE;
 	}
-	if (l->values[v & ~VALUE_NEGATED].class == class)
+	if (l->values[v & ~VALUE_NEGATED].class == class &&
+		!l->values[v & ~VALUE_NEGATED].high)
 		return v;
 	/* The low part of a register that is wider than the type. */
-	if (class == CLASS_32 && l->values[v].class == CLASS_64) {
+	if (class == CLASS_32 && l->values[v].class == CLASS_64 && !l->values[v].high) {
 		d = temporary(l, CLASS_32);
 		emit(l, OP_LOW_64, d, v, 0, 0);
 		return d;
@@ -459,9 +488,9 @@ uint32_t destination_of(
 		return VALUE_NONE;
 	}
 	v = l->frame->first_register + operand->index;
-	if (l->values[v].class == class)
+	if (l->values[v].class == class && !l->values[v].high)
 		return v;
-	if (l->values[v].class != CLASS_64 || class != CLASS_32) {
+	if (l->values[v].class != CLASS_64 || class != CLASS_32 || l->values[v].high) {
 		fail_destination(l);
 		return VALUE_NONE;
 	}

@@ -145,6 +145,7 @@ static int write_out(struct lowering *l, uint32_t function)
 		return r;
 	l->labels[frame.return_label] = l->n_ops;
 	l->guard = VALUE_TRUE;
+	close_stack(l, &frame);
 	store_returns(l, &frame);
 	l->frame = caller;
 	l->instr = instr;
@@ -280,6 +281,7 @@ static int translate_whole(struct lowering *l, uint32_t number)
 	l->subroutines[number].first_op = l->n_ops;
 	l->subroutines[number].first_value = l->n_values;
 	l->extent = frame.local_end;
+	l->subroutine = number + 1;
 	l->guard = VALUE_TRUE;
 	l->frame = &frame;
 	frame.return_label = new_labels(l, 1);
@@ -290,6 +292,7 @@ static int translate_whole(struct lowering *l, uint32_t number)
 		return r;
 	l->labels[frame.return_label] = l->n_ops;
 	l->guard = VALUE_TRUE;
+	close_stack(l, &frame);
 	store_returns(l, &frame);
 	emit(l, OP_RETURN, 0, 0, 0, 0);
 	return l->error;

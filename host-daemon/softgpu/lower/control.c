@@ -81,6 +81,41 @@ static int barrier(struct lowering *l)
 	}
 }
 
+static int cluster_barrier(struct lowering *l)
+{
+	switch (l->instr->mode) {
+	case PTX_MODE_CLUSTER_ARRIVE:
+		emit(l, OP_CLUSTER_ARRIVE, 0, 0, 0, 0);
+		return l->error;
+	case PTX_MODE_CLUSTER_WAIT:
+		emit(l, OP_CLUSTER_WAIT, 0, 0, 0, 0);
+		return l->error;
+	default:
+		return lower_unsupported(l);
+	}
+}
+
+/* Clusters have one block, the addresses of which are those of the cluster. */
+static int cluster_address(struct lowering *l)
+{
+	unsigned int type = l->instr->types[0];
+	bool wide = class_of(type) == CLASS_64;
+	uint32_t s, d;
+
+	if (type != PTX_TYPE_U32 && type != PTX_TYPE_U64)
+		return lower_unsupported(l);
+	s = source(l, 1, type);
+	if (l->instr->op == PTX_OP_GETCTARANK) {
+		d = destination(l, 0, PTX_TYPE_U32);
+		emit(l, OP_MOV_32, d, constant(l, CLASS_32, 0), 0, 0);
+		return l->error;
+	}
+	(void)source(l, 2, PTX_TYPE_U32);
+	d = destination(l, 0, type);
+	emit(l, wide ? OP_MOV_64 : OP_MOV_32, d, s, 0, 0);
+	return l->error;
+}
+
 int translate_control(struct lowering *l)
 {
 	switch (l->instr->op) {
@@ -105,6 +140,11 @@ int translate_control(struct lowering *l)
 	case PTX_OP_NANOSLEEP:
 		emit(l, OP_NANOSLEEP, 0, 0, 0, 0);
 		return l->error;
+	case PTX_OP_BARRIER_CLUSTER:
+		return cluster_barrier(l);
+	case PTX_OP_MAPA:
+	case PTX_OP_GETCTARANK:
+		return cluster_address(l);
 	default:
 		return barrier(l);
 	}
@@ -176,7 +216,11 @@ static unsigned int redux_operation(unsigned int atom, unsigned int type)
 {
 	bool is_signed = type_is_signed(type);
 
-	if (class_of(type) != CLASS_32 || type == PTX_TYPE_F32)
+	if (type == PTX_TYPE_F32)
+		return atom == PTX_ATOM_MIN   ? OP_REDUX_MIN_F32
+		       : atom == PTX_ATOM_MAX ? OP_REDUX_MAX_F32
+					      : 0;
+	if (class_of(type) != CLASS_32)
 		return 0;
 	switch (atom) {
 	case PTX_ATOM_ADD:
@@ -200,20 +244,40 @@ static int redux(struct lowering *l)
 {
 	unsigned int type = l->instr->types[0];
 	unsigned int op = redux_operation(l->instr->atom, type);
-	uint32_t a, e, d;
+	uint32_t flags = l->instr->flags, a, e, d;
+	struct operation *o;
 
-	if (!op)
+	if (!op || (flags & (PTX_FLAG_ABS | PTX_FLAG_NAN) && type != PTX_TYPE_F32))
 		return lower_unsupported(l);
 	a = source(l, 1, type);
 	e = members(l, 2);
 	d = destination(l, 0, type);
-	emit(l, op, d, a, 0, 0)->field[FIELD_E] = e;
+	o = emit(l, op, d, a, 0, 0);
+	o->imm = (flags & PTX_FLAG_ABS ? REDUX_ABS : 0) |
+		 (flags & PTX_FLAG_NAN ? REDUX_NAN : 0);
+	o->field[FIELD_E] = e;
+	return l->error;
+}
+
+static int elect(struct lowering *l)
+{
+	uint32_t e = members(l, 2), d = destination(l, 0, PTX_TYPE_B32);
+	uint32_t f = destination(l, 1, PTX_TYPE_PRED);
+	struct operation *o;
+
+	if (!(l->instr->flags & PTX_FLAG_SYNC))
+		return lower_unsupported(l);
+	o = emit(l, OP_ELECT, d, 0, 0, 0);
+	o->field[FIELD_E] = e;
+	o->field[FIELD_F] = f;
 	return l->error;
 }
 
 int translate_warp(struct lowering *l)
 {
 	switch (l->instr->op) {
+	case PTX_OP_ELECT:
+		return elect(l);
 	case PTX_OP_SHFL:
 		return shuffle(l);
 	case PTX_OP_VOTE:

@@ -210,24 +210,48 @@ static bool is_tf32(unsigned int to, unsigned int from)
 	return to == PTX_TYPE_TF32 && from == PTX_TYPE_F32;
 }
 
+/* Returns: the bits of a result of cvt.pack, 0 for another type. */
+static unsigned int pack_size(unsigned int to)
+{
+	switch (to) {
+	case PTX_TYPE_U2:
+	case PTX_TYPE_S2:
+		return 2;
+	case PTX_TYPE_U4:
+	case PTX_TYPE_S4:
+		return 4;
+	default:
+		return is_integer(to) ? 8 * ptx_type_size(to) : 0;
+	}
+}
+
+/* A source of cvt.pack in @size bits, which are not cut out. */
+static void pack_one(
+	struct lowering *l, unsigned int to, unsigned int size, uint32_t d, uint32_t s)
+{
+	bool is_signed = type_is_signed(to) || to == PTX_TYPE_S2 || to == PTX_TYPE_S4;
+	uint32_t high = (1u << (size - is_signed)) - 1, low = is_signed ? ~high : 0;
+
+	emit(l, OP_MIN_S32, d, s, constant(l, CLASS_32, high), 0);
+	emit(l, OP_MAX_S32, d, d, constant(l, CLASS_32, low), 0);
+}
+
 /* cvt.pack d, high, low{, rest}: saturated, the rest moved up above them */
 static int pack(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	unsigned int to = in->types[0], size = 8 * ptx_type_size(to);
+	unsigned int to = in->types[0], size = pack_size(to);
 	bool has_rest = in->n_types == 3;
 	uint32_t part[2], d, t;
 
-	if (!(in->flags & PTX_FLAG_SAT) || in->types[1] != PTX_TYPE_S32 ||
-		!is_integer(to) || size > 16 || has_rest != (size == 8) ||
-		has_operand(l, 3) != has_rest ||
+	if (!(in->flags & PTX_FLAG_SAT) || in->types[1] != PTX_TYPE_S32 || !size ||
+		size > 16 || has_rest != (size <= 8) || has_operand(l, 3) != has_rest ||
 		(has_rest && in->types[2] != PTX_TYPE_B32))
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < 2; i++) {
 		t = temporary(l, CLASS_32);
 		part[i] = temporary(l, CLASS_32);
-		emit_imm(l, OP_CVT_32_32, t, source(l, i + 1, PTX_TYPE_S32), 0, 0,
-			conversion(in, to, PTX_TYPE_S32));
+		pack_one(l, to, size, t, source(l, i + 1, PTX_TYPE_S32));
 		emit(l, OP_AND_32, part[i], t,
 			constant(l, CLASS_32, (UINT64_C(1) << size) - 1), 0);
 	}
@@ -236,7 +260,7 @@ static int pack(struct lowering *l)
 	emit(l, OP_OR_32, part[0], part[0], part[1], 0);
 	if (has_rest)
 		emit(l, OP_SHL_32, t, source(l, 3, PTX_TYPE_B32),
-			constant(l, CLASS_32, 16), 0);
+			constant(l, CLASS_32, 2 * size), 0);
 	else
 		emit(l, OP_MOV_32, t, constant(l, CLASS_32, 0), 0, 0);
 	d = destination(l, 0, PTX_TYPE_B32);

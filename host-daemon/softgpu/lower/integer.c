@@ -235,8 +235,7 @@ static int minmax(struct lowering *l, unsigned int type)
 	int r;
 
 	packed = type == PTX_TYPE_U16X2 || type == PTX_TYPE_S16X2;
-	if (has_operand(l, 3) ||
-		(relu && type != PTX_TYPE_S16X2 && type != PTX_TYPE_S32))
+	if (has_operand(l, 3) || (relu && type != PTX_TYPE_S16X2 && type != PTX_TYPE_S32))
 		return lower_unsupported(l);
 	r = binary(l,
 		packed ? packed_minmax(min, type)
@@ -400,6 +399,36 @@ static void unpack_16(
 	emit(l, OP_HIGH_32, high, from, 0, 0);
 }
 
+/* Two or four bytes, of which the first is the lowest. */
+static void unpack_bytes(struct lowering *l, const struct ptx_operand *elements,
+	unsigned int n, uint32_t from)
+{
+	uint32_t shifted, d;
+
+	for (unsigned int i = 0; i < n; i++) {
+		shifted = temporary(l, CLASS_32);
+		d = destination_of(l, &elements[i], PTX_TYPE_B8);
+		emit(l, OP_SHR_U32, shifted, from, constant(l, CLASS_32, 8 * i), 0);
+		emit(l, OP_EXT_U8_32, d, shifted, 0, 0);
+	}
+}
+
+static void pack_bytes(struct lowering *l, const struct ptx_operand *elements,
+	unsigned int n, uint32_t to)
+{
+	uint32_t sum = temporary(l, CLASS_32), byte;
+
+	emit(l, OP_MOV_32, sum, constant(l, CLASS_32, 0), 0, 0);
+	for (unsigned int i = 0; i < n; i++) {
+		byte = temporary(l, CLASS_32);
+		emit(l, OP_EXT_U8_32, byte, source_of(l, &elements[i], PTX_TYPE_B8), 0,
+			0);
+		emit(l, OP_SHL_32, byte, byte, constant(l, CLASS_32, 8 * i), 0);
+		emit(l, OP_OR_32, sum, sum, byte, 0);
+	}
+	emit(l, OP_MOV_32, to, sum, 0, 0);
+}
+
 static int unpack(struct lowering *l, unsigned int type)
 {
 	const struct ptx_operand *v = &l->operands[0];
@@ -420,6 +449,8 @@ static int unpack(struct lowering *l, unsigned int type)
 		emit(l, OP_HIGH_64, high, from, 0, 0);
 		unpack_16(l, elements, low);
 		unpack_16(l, elements + 2, high);
+	} else if (ptx_type_size(type) == v->count && v->count <= 4) {
+		unpack_bytes(l, elements, v->count, from);
 	} else {
 		return lower_unsupported(l);
 	}
@@ -452,6 +483,8 @@ static int pack(struct lowering *l, unsigned int type)
 		low = pack_16(l, elements, temporary(l, CLASS_32));
 		high = pack_16(l, elements + 2, temporary(l, CLASS_32));
 		emit(l, OP_PACK_64, d, low, high, 0);
+	} else if (ptx_type_size(type) == v->count && v->count <= 4) {
+		pack_bytes(l, elements, v->count, d);
 	} else {
 		return lower_unsupported(l);
 	}
@@ -489,7 +522,7 @@ static int move(struct lowering *l, unsigned int type)
 	case CLASS_PRED:
 		return unary(l, OP_MOV_P, type, type, 0);
 	case CLASS_NONE:
-		return lower_unsupported(l);
+		return type == PTX_TYPE_B128 ? move_wide(l) : lower_unsupported(l);
 	default:
 		break;
 	}

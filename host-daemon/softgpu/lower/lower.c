@@ -60,6 +60,12 @@ static void finish_shared(struct lowering *l)
 			(l->shared_size + l->shared_align - 1) & ~(l->shared_align - 1);
 }
 
+/* Where a kernel has very many, its blocks are smaller, as on any device. */
+static uint32_t threads_of_registers(uint32_t n_slots)
+{
+	return REGISTERS_SIZE_MAX / SLOT_BYTES / (n_slots ? n_slots : 1) * 32;
+}
+
 static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 	const struct ptx_function *function)
 {
@@ -90,6 +96,8 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 	}
 	if (threads && threads < SOFTGPU_BLOCK_THREADS_MAX)
 		info->max_threads = (uint32_t)threads;
+	if (info->max_threads > threads_of_registers(l->n_slots))
+		info->max_threads = threads_of_registers(l->n_slots);
 	info->n_registers = l->n_live_max < 16	  ? 16
 			    : l->n_live_max > 255 ? 255
 						  : l->n_live_max;
@@ -98,6 +106,7 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 	info->n_instructions = l->n_ops;
 	kernel->local_size = info->local_size;
 	kernel->shared_align = l->shared_align;
+	kernel->uses_stack = l->uses_stack;
 	return 0;
 }
 

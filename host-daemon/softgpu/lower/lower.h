@@ -8,6 +8,8 @@
  *			values, of which there may be any number (integer.c, real.c,
  *			memory.c, control.c and convert.c do the families)
  *	call.c		calls: written out in place, or of subroutines
+ *	wide.c		values of 128 bits
+ *	stack.c		memory that a function takes from the stack
  *	pointed.c	functions that pointers may lead to
  *	liveness.c	from where to where each value is needed
  *	slots.c		values that are not needed together share a slot
@@ -52,6 +54,9 @@
 /* Entries of branch tables, those of code that is written out again counted again. */
 #define TABLES_MAX (1u << 22)
 
+/* Bytes of the register files of one block: all that 16-bit operands reach, 8 times. */
+#define REGISTERS_SIZE_MAX (64u << 20)
+
 /* What one kernel may grow to, all its inlined calls included. */
 #define LOWER_OPS_MAX (1u << 20)
 #define LOWER_VALUES_MAX (1u << 21)
@@ -79,6 +84,7 @@ struct value {
 	uint8_t number;
 	bool is_shared_end; /* a constant to which the static shared size is added */
 	uint32_t slot;
+	uint32_t high; /* of a register of 128 bits: the value of its upper half */
 	uint64_t bits;
 	/* Half steps: 2n is before, 2n + 1 after operation n. Empty: start > end. */
 	uint32_t start;
@@ -120,6 +126,7 @@ struct frame {
 	uint32_t local_base; /* of the body's .local block in the thread's local memory */
 	uint32_t param_base; /* of the body's .param variables, there too */
 	uint32_t actual_base; /* what calls pass in registers, while they are made */
+	uint32_t stack_mark;  /* value: the stack's top at the beginning, if it moves */
 	uint32_t local_end;
 	/* Of a called function: where each parameter and result lies, in local memory. */
 	uint32_t *param_places;
@@ -177,6 +184,8 @@ struct lowering {
 	uint32_t refusals_capacity;
 	uint32_t entry;		 /* operation at which the entry function begins */
 	uint32_t n_entry_values; /* those above belong to subroutines */
+	uint32_t subroutine;	 /* the one being translated, + 1 */
+	bool uses_stack;	 /* by alloca */
 	uint32_t extent;	 /* of the frame being translated, its calls included */
 
 	/* Shared memory: where each variable and function block was put, + 1. */
@@ -192,7 +201,7 @@ struct lowering {
 	const struct ptx_operand *operands;
 	uint32_t guard;
 	uint32_t n_unfinished; /* destinations that still have to be widened */
-	int error; /* first failure of a helper that cannot return one */
+	int error;	       /* first failure of a helper that cannot return one */
 
 	/* slots.c */
 	uint32_t n_slots;
@@ -244,6 +253,7 @@ void finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t valu
 /* The address of a symbol in its own space. */
 uint32_t symbol_value(
 	struct lowering *l, const struct ptx_operand *operand, enum value_class class);
+uint32_t element_value(struct lowering *l, const struct ptx_operand *operand);
 bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
 	enum ptx_space *spacep, uint64_t *placep, bool *is_shared_endp);
 
@@ -260,6 +270,17 @@ int translate_control(struct lowering *l);
 int translate_warp(struct lowering *l);
 int translate_texture(struct lowering *l);
 int translate_video(struct lowering *l);
+int translate_stack(struct lowering *l);
+
+/* wide.c: operands of 128 bits, in halves */
+bool has_wide_type(const struct lowering *l);
+int wide_of(struct lowering *l, const struct ptx_operand *operand, uint32_t halves[2]);
+int move_wide(struct lowering *l);
+int atomic_wide(struct lowering *l, uint32_t address, uint32_t off, uint16_t reserved);
+
+/* stack.c: at the beginning and the end of a function that is called */
+void open_stack(struct lowering *l, struct frame *frame);
+void close_stack(struct lowering *l, const struct frame *frame);
 
 /* control.c */
 void branch(struct lowering *l, uint32_t label);

@@ -52,6 +52,21 @@ static uint32_t add_off(struct lowering *l, uint32_t value, int64_t off)
 	return t;
 }
 
+/* What is to be added to an element's address for access to @space. */
+static int64_t element_base(
+	struct lowering *l, const struct ptx_operand *operand, unsigned int space)
+{
+	enum ptx_space own;
+	bool is_shared_end;
+	uint64_t at;
+
+	if (space != PTX_SPACE_NONE ||
+		!symbol_place(l, &l->frame->body->operands[operand->index], &own, &at,
+			&is_shared_end))
+		return 0;
+	return space_base(own);
+}
+
 /* Where operand @i points to, before the space is taken into account. */
 static int find_place(struct lowering *l, unsigned int i, struct place *place)
 {
@@ -95,6 +110,10 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 							       ? CLASS_32
 							       : CLASS_64,
 						       at);
+		return l->error;
+	case PTX_OPERAND_ADDRESS_ELEMENT:
+		place->value = element_value(l, operand);
+		place->off = element_base(l, operand, place->space);
 		return l->error;
 	case PTX_OPERAND_ADDRESS_INT:
 		place->value = constant(l,
@@ -302,83 +321,140 @@ static const struct ptx_operand *elements_of(
 	return &l->frame->body->operands[operand->index];
 }
 
+/* The elements of an access as values; of 128 bits, two of 64. Returns: 0 or a code. */
+struct elements {
+	const struct ptx_operand *operands;
+	unsigned int n, type, size;
+	enum access access;
+	bool is_wide;
+	uint32_t values[8];
+};
+
+static int find_elements(struct lowering *l, unsigned int i, struct elements *e)
+{
+	*e = (struct elements){ .type = l->instr->types[0], .is_wide = has_wide_type(l) };
+	e->operands = elements_of(l, i, &e->n);
+	if (e->is_wide && e->n == 1) {
+		e->type = PTX_TYPE_B64;
+		e->n = 2;
+		if (wide_of(l, e->operands, e->values))
+			return l->error;
+	}
+	e->access = access_of(e->type);
+	e->size = ptx_type_size(e->type);
+	if (e->access == ACCESS_NONE || !e->n || e->n > 8 || (e->n & (e->n - 1)))
+		return lower_unsupported(l);
+	return 0;
+}
+
+/* Both halves at once, where others see it. */
+static void ordered_wide(
+	struct lowering *l, struct place *place, const struct elements *e, bool is_store)
+{
+	struct operation *o;
+
+	make_single(l, place);
+	o = emit(l, is_store ? OP_STV_128 : OP_LDV_128, is_store ? 0 : e->values[0],
+		place->value, is_store ? e->values[0] : e->values[1],
+		is_store ? e->values[1] : 0);
+	o->imm = (uint32_t)place->off;
+	o->reserved = (uint16_t)(15 | access_space(place->space) << ACCESS_SPACE_SHIFT);
+}
+
+/* In global and shared memory; the second half of eight elements by itself. */
+static void whole_accesses(struct lowering *l, struct place *place,
+	const struct elements *e, const uint16_t (*rows)[6], const uint8_t *fields)
+{
+	struct place second = *place;
+
+	whole_access(l, place, rows, fields, e->access, e->values, e->n > 4 ? 4 : e->n);
+	second.off += 4 * (int64_t)e->size;
+	if (e->n > 4)
+		whole_access(l, &second, rows, fields, e->access, e->values + 4, 4);
+}
+
 static int load(struct lowering *l)
 {
-	unsigned int type = l->instr->types[0], n, size = ptx_type_size(type);
-	const struct ptx_operand *operands = elements_of(l, 0, &n);
-	enum access access = access_of(type);
-	uint32_t elements[8], keep;
+	bool ordered = is_ordered(l->instr->sem);
+	struct elements e;
 	struct place place;
+	uint32_t keep;
 	int r;
 
-	if (access == ACCESS_NONE || !n || n > 8 || (n & (n - 1)))
-		return lower_unsupported(l);
-	r = find_place(l, 1, &place);
+	r = find_elements(l, 0, &e);
+	if (!r)
+		r = find_place(l, 1, &place);
 	if (r)
 		return r;
-	for (unsigned int i = 0; i < n; i++)
-		elements[i] = destination_of(l, &operands[i], type);
+	for (unsigned int i = 0; i < e.n && !e.is_wide; i++)
+		e.values[i] = destination_of(l, &e.operands[i], e.type);
 	if (place.is_fixed) {
-		r = fixed_loads(l, &place, access, elements, n, size);
+		r = fixed_loads(l, &place, e.access, e.values, e.n, e.size);
 		if (r)
 			return r;
-	} else if (is_whole(&place, is_ordered(l->instr->sem))) {
-		struct place second = place;
-
-		whole_access(
-			l, &place, loads, load_fields, access, elements, n > 4 ? 4 : n);
-		second.off += 4 * (int64_t)size;
-		if (n > 4)
-			whole_access(
-				l, &second, loads, load_fields, access, elements + 4, 4);
+	} else if (e.is_wide && ordered) {
+		ordered_wide(l, &place, &e, false);
+	} else if (is_whole(&place, ordered)) {
+		whole_accesses(l, &place, &e, loads, load_fields);
 	} else {
-		if (n > 1 && l->values[place.value].class == CLASS_64) {
+		if (e.n > 1 && l->values[place.value].class == CLASS_64) {
 			/* An element may replace the address before the next one is read.
 			 */
 			keep = temporary(l, CLASS_64);
 			emit(l, OP_MOV_64, keep, place.value, 0, 0);
 			place.value = keep;
 		}
-		single_accesses(l, &place,
-			is_ordered(l->instr->sem) ? ROW_ORDERED : ROW_GENERIC, loads,
-			load_fields, access, elements, n, size);
+		single_accesses(l, &place, ordered ? ROW_ORDERED : ROW_GENERIC, loads,
+			load_fields, e.access, e.values, e.n, e.size);
 	}
-	for (unsigned int i = 0; i < n; i++)
-		finish_of(l, &operands[i], type, elements[i]);
+	for (unsigned int i = 0; i < e.n && !e.is_wide; i++)
+		finish_of(l, &e.operands[i], e.type, e.values[i]);
 	return l->error;
 }
 
 static int store(struct lowering *l)
 {
-	unsigned int type = l->instr->types[0], n, size = ptx_type_size(type);
-	const struct ptx_operand *operands = elements_of(l, 1, &n);
-	enum access access = access_of(type);
-	struct place place, second;
-	uint32_t elements[8];
+	bool ordered = is_ordered(l->instr->sem);
+	struct elements e;
+	struct place place;
 	int r;
 
-	if (access == ACCESS_NONE || !n || n > 8 || (n & (n - 1)))
-		return lower_unsupported(l);
-	r = find_place(l, 0, &place);
+	r = find_elements(l, 1, &e);
+	if (!r)
+		r = find_place(l, 0, &place);
 	if (r)
 		return r;
 	if (place.is_fixed || place.space == PTX_SPACE_PARAM)
 		return lower_unsupported(l);
-	for (unsigned int i = 0; i < n; i++)
-		elements[i] = source_of(l, &operands[i], type);
-	if (is_whole(&place, is_ordered(l->instr->sem))) {
-		second = place;
-		whole_access(
-			l, &place, stores, store_fields, access, elements, n > 4 ? 4 : n);
-		second.off += 4 * (int64_t)size;
-		if (n > 4)
-			whole_access(l, &second, stores, store_fields, access,
-				elements + 4, 4);
-	} else {
-		single_accesses(l, &place,
-			is_ordered(l->instr->sem) ? ROW_ORDERED : ROW_GENERIC, stores,
-			store_fields, access, elements, n, size);
-	}
+	for (unsigned int i = 0; i < e.n && !e.is_wide; i++)
+		e.values[i] = source_of(l, &e.operands[i], e.type);
+	if (e.is_wide && ordered)
+		ordered_wide(l, &place, &e, true);
+	else if (is_whole(&place, ordered))
+		whole_accesses(l, &place, &e, stores, store_fields);
+	else
+		single_accesses(l, &place, ordered ? ROW_ORDERED : ROW_GENERIC, stores,
+			store_fields, e.access, e.values, e.n, e.size);
+	return l->error;
+}
+
+/* st.bulk [address], size, 0 */
+static int store_zeros(struct lowering *l)
+{
+	uint32_t size = source(l, 1, PTX_TYPE_U64);
+	struct operation *o;
+	struct place place;
+	int r = find_place(l, 0, &place);
+
+	if (r)
+		return r;
+	if (place.is_fixed || place.space == PTX_SPACE_PARAM ||
+		l->operands[2].kind != PTX_OPERAND_INT || l->operands[2].imm)
+		return lower_unsupported(l);
+	make_single(l, &place);
+	o = emit(l, OP_ST_ZEROS, 0, place.value, size, 0);
+	o->imm = (uint32_t)place.off;
+	o->reserved = (uint16_t)(access_space(place.space) << ACCESS_SPACE_SHIFT);
 	return l->error;
 }
 
@@ -462,6 +538,56 @@ static unsigned int atomic_operation(unsigned int atom, unsigned int type)
 	}
 }
 
+static unsigned int vector_operation(unsigned int atom, unsigned int type)
+{
+	bool min = atom == PTX_ATOM_MIN;
+
+	if (type == PTX_TYPE_F32 || atom == PTX_ATOM_ADD)
+		return atom == PTX_ATOM_ADD ? atomic_add(type) : 0;
+	if (!min && atom != PTX_ATOM_MAX)
+		return 0;
+	switch (type) {
+	case PTX_TYPE_F16:
+		return min ? OP_ATOM_MIN_F16 : OP_ATOM_MAX_F16;
+	case PTX_TYPE_F16X2:
+		return min ? OP_ATOM_MIN_F16X2 : OP_ATOM_MAX_F16X2;
+	case PTX_TYPE_BF16:
+		return min ? OP_ATOM_MIN_BF16 : OP_ATOM_MAX_BF16;
+	case PTX_TYPE_BF16X2:
+		return min ? OP_ATOM_MIN_BF16X2 : OP_ATOM_MAX_BF16X2;
+	default:
+		return 0;
+	}
+}
+
+/* Element by element, each atomic by itself; the first checks the alignment of all. */
+static int atomic_vector(struct lowering *l, struct place *place)
+{
+	const struct ptx_instr *in = l->instr;
+	bool red = in->op == PTX_OP_RED;
+	unsigned int type = in->types[0], op = vector_operation(in->atom, type), n, n_to;
+	unsigned int size = ptx_type_size(type);
+	const struct ptx_operand *from = elements_of(l, red ? 1 : 2, &n);
+	const struct ptx_operand *to = elements_of(l, 0, &n_to);
+	uint32_t old[8];
+	struct operation *o;
+
+	if (!op || size > 4 || n != in->vector || (!red && n_to != n) || n > 8)
+		return lower_unsupported(l);
+	for (unsigned int i = 0; i < n; i++) {
+		old[i] = temporary(l, CLASS_32);
+		o = emit(l, op, old[i], place->value, source_of(l, &from[i], type), 0);
+		o->imm = (uint32_t)(place->off + (int64_t)i * size);
+		o->reserved =
+			(uint16_t)((i ? 0 : n * size - 1) |
+				   access_space(place->space) << ACCESS_SPACE_SHIFT);
+	}
+	for (unsigned int i = 0; i < n && !red; i++)
+		if (to[i].kind != PTX_OPERAND_NONE)
+			emit(l, OP_MOV_32, destination_of(l, &to[i], type), old[i], 0, 0);
+	return l->error;
+}
+
 static int atomic(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
@@ -472,7 +598,7 @@ static int atomic(struct lowering *l)
 	struct place place;
 	int r;
 
-	if (!op || in->vector > 1)
+	if (!op && in->vector == 1 && !has_wide_type(l))
 		return lower_unsupported(l);
 	r = find_place(l, red ? 0 : 1, &place);
 	if (r)
@@ -480,6 +606,11 @@ static int atomic(struct lowering *l)
 	if (place.is_fixed || place.space == PTX_SPACE_PARAM)
 		return lower_unsupported(l);
 	make_single(l, &place);
+	if (in->vector > 1)
+		return atomic_vector(l, &place);
+	if (has_wide_type(l))
+		return atomic_wide(l, place.value, (uint32_t)place.off,
+			(uint16_t)(access_space(place.space) << ACCESS_SPACE_SHIFT));
 	b = source(l, red ? 1 : 2, type);
 	if (in->atom == PTX_ATOM_CAS)
 		c = source(l, 3, type);
@@ -501,6 +632,35 @@ static int isspacep(struct lowering *l)
 	return l->error;
 }
 
+/* Whether the address is that of one of the module's references of a kind. */
+static int istypep(struct lowering *l)
+{
+	uint32_t a = source(l, 1, PTX_TYPE_U64), is = VALUE_TRUE | VALUE_NEGATED, t;
+
+	for (uint32_t i = 0; i < l->module->n_variables && !l->error; i++) {
+		const struct ptx_variable *v = &l->module->variables[i];
+
+		if (v->type != l->instr->types[0] || v->space == PTX_SPACE_SHARED ||
+			v->linkage == PTX_LINKAGE_EXTERN)
+			continue;
+		t = temporary(l, CLASS_PRED);
+		emit(l, OP_EQ_U64, t, a, constant(l, CLASS_64, l->addresses[i]), 0);
+		emit(l, OP_OR_P, t, t, is, 0);
+		is = t;
+	}
+	emit(l, OP_MOV_P, destination(l, 0, PTX_TYPE_PRED), is, 0, 0);
+	return l->error;
+}
+
+/* What a policy looks like is the device's; here no cache asks for one. */
+static int create_policy(struct lowering *l)
+{
+	uint32_t d = destination(l, 0, PTX_TYPE_B64);
+
+	emit(l, OP_MOV_64, d, constant(l, CLASS_64, 0), 0, 0);
+	return l->error;
+}
+
 int translate_memory(struct lowering *l)
 {
 	switch (l->instr->op) {
@@ -514,6 +674,12 @@ int translate_memory(struct lowering *l)
 		return atomic(l);
 	case PTX_OP_ISSPACEP:
 		return isspacep(l);
+	case PTX_OP_ISTYPEP:
+		return istypep(l);
+	case PTX_OP_CREATEPOLICY:
+		return create_policy(l);
+	case PTX_OP_ST_BULK:
+		return store_zeros(l);
 	default:
 		emit(l, OP_FENCE, 0, 0, 0, 0);
 		return l->error;

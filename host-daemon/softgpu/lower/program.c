@@ -94,12 +94,9 @@ static int note_variable(struct softgpu_program *program, uint32_t number,
 		return fail(messagep, SOFTGPU_ERROR_NOT_SUPPORTED,
 			"variables of this kind are not supported", v->name);
 	}
-	/* The linker has seen that nothing refers to it. */
-	if (v->linkage == PTX_LINKAGE_EXTERN && program->module->is_linked)
-		return 0;
+	/* What refers to it is refused: kernels when they are launched. */
 	if (v->linkage == PTX_LINKAGE_EXTERN)
-		return fail(messagep, SOFTGPU_ERROR_INVALID_PTX,
-			"undefined external variable", v->name);
+		return 0;
 	if (!v->size)
 		return fail(messagep, SOFTGPU_ERROR_INVALID_PTX,
 			"variable without a size", v->name);
@@ -208,6 +205,11 @@ static int relocate(const struct softgpu_program *program, const struct ptx_vari
 	} else if (reloc->symbol == PTX_SYMBOL_VARIABLE) {
 		const struct ptx_variable *target = &module->variables[reloc->index];
 
+		if (target->linkage == PTX_LINKAGE_EXTERN)
+			return fail(messagep, SOFTGPU_ERROR_INVALID_PTX,
+				"initialised with the address of an external variable "
+				"that is not defined",
+				target->name);
 		if (target->space != PTX_SPACE_GLOBAL && target->space != PTX_SPACE_CONST)
 			return fail(messagep, SOFTGPU_ERROR_NOT_SUPPORTED,
 				"initialised with an address that is not global",

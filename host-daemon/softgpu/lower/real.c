@@ -297,7 +297,7 @@ static int minmax_f32(struct lowering *l)
 	unsigned int n = has_operand(l, 3) ? 3 : 2;
 	uint32_t s[3], x[3], r = temporary(l, CLASS_32), d;
 
-	if (n == 3 && absolute)
+	if (n == 3 && l->instr->flags & PTX_FLAG_XORSIGN)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n; i++) {
 		s[i] = x[i] = flushed(l, source(l, i + 1, PTX_TYPE_F32));
@@ -309,7 +309,7 @@ static int minmax_f32(struct lowering *l)
 	emit(l, op, r, x[0], x[1], 0);
 	if (n == 3)
 		emit(l, op, r, r, x[2], 0);
-	if (absolute)
+	if (absolute && n == 2)
 		xor_sign(l, r, s[0], s[1], 0x80000000u);
 	d = destination(l, 0, PTX_TYPE_F32);
 	emit(l, OP_MOV_32, d, r, 0, 0);

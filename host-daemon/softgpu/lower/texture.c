@@ -85,6 +85,7 @@ static void put(struct lowering *l, const uint32_t values[5], unsigned int rows)
 	struct operation *o;
 
 	o = emit(l, OP_TEX_PUT, 0, values[0], values[1], values[2]);
+	o->reserved = INSN_KEEPS_TURN;
 	/* They lie in one word. */
 	o->imm = rows;
 	o->field[FIELD_E] = values[3];
@@ -291,17 +292,26 @@ static int surface_load(struct lowering *l)
 	return l->error;
 }
 
+/* sust.p: whatever the surface's format is, its channels are written. */
+static bool is_formatted_store(const struct ptx_instr *in)
+{
+	return in->geometry && in->geometry < PTX_GEOMETRY_CUBE &&
+	       in->flags & PTX_FLAG_FORMATTED && in->vector <= 4 &&
+	       class_of(in->types[0]) == CLASS_32 && ptx_type_size(in->types[0]) == 4;
+}
+
 static int surface_store(struct lowering *l)
 {
 	static const uint8_t fields[4] = { FIELD_B, FIELD_C, FIELD_E, FIELD_F };
 	unsigned int type = l->instr->types[0];
 	struct operands from = elements_of(l, 3);
 	enum value_class class = class_of(type);
+	bool formatted = is_formatted_store(l->instr);
 	uint32_t values[4], number;
 	struct operation *o;
 	int r;
 
-	if (!is_surface_access(l->instr) || has_operand(l, 1) ||
+	if ((!formatted && !is_surface_access(l->instr)) || has_operand(l, 1) ||
 		from.n != l->instr->vector)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < 4; i++)
@@ -311,7 +321,11 @@ static int surface_store(struct lowering *l)
 	r = put_coordinates(l, 2, constant(l, CLASS_32, 0));
 	if (r)
 		return r;
-	o = emit(l, class == CLASS_64 ? OP_SUST_64 : OP_SUST_32, 0, number, 0, 0);
+	o = emit(l,
+		formatted	    ? OP_SUST_P
+		: class == CLASS_64 ? OP_SUST_64
+				    : OP_SUST_32,
+		0, number, 0, 0);
 	o->imm = surface_options(l->instr, from.n);
 	for (unsigned int i = 0; i < 4; i++)
 		o->field[fields[i]] = values[i];

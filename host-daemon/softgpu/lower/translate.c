@@ -47,6 +47,30 @@ static bool is_video(unsigned int op)
 	return op >= PTX_OP_VABSDIFF && op <= PTX_OP_VSUB4 && op != PTX_OP_VOTE;
 }
 
+static int dispatch_rest(struct lowering *l)
+{
+	switch (l->instr->op) {
+	case PTX_OP_ALLOCA:
+	case PTX_OP_STACKRESTORE:
+	case PTX_OP_STACKSAVE:
+		return translate_stack(l);
+	case PTX_OP_ST_BULK:
+	case PTX_OP_CREATEPOLICY:
+	case PTX_OP_ISTYPEP:
+		return translate_memory(l);
+	case PTX_OP_PREFETCH:
+	case PTX_OP_PREFETCHU:
+	case PTX_OP_DISCARD:
+	case PTX_OP_PMEVENT:
+	case PTX_OP_GRIDDEPCONTROL:
+	case PTX_OP_APPLYPRIORITY:
+	case PTX_OP_SETMAXNREG:
+		return l->error; /* hints: nothing to do */
+	default:
+		return translate_texture(l);
+	}
+}
+
 static int dispatch(struct lowering *l)
 {
 	if (is_video(l->instr->op))
@@ -122,6 +146,7 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_FENCE:
 	case PTX_OP_MEMBAR:
 		return translate_memory(l);
+	case PTX_OP_ELECT:
 	case PTX_OP_SHFL:
 	case PTX_OP_VOTE:
 	case PTX_OP_MATCH:
@@ -137,17 +162,14 @@ static int dispatch(struct lowering *l)
 	case PTX_OP_NANOSLEEP:
 	case PTX_OP_BAR:
 	case PTX_OP_BARRIER:
+	case PTX_OP_BARRIER_CLUSTER:
+	case PTX_OP_MAPA:
+	case PTX_OP_GETCTARANK:
 		return translate_control(l);
 	case PTX_OP_CALL:
 		return translate_call(l);
-	case PTX_OP_PREFETCH:
-	case PTX_OP_PREFETCHU:
-	case PTX_OP_DISCARD:
-	case PTX_OP_PMEVENT:
-	case PTX_OP_GRIDDEPCONTROL:
-		return l->error; /* hints: nothing to do */
 	default:
-		return translate_texture(l);
+		return dispatch_rest(l);
 	}
 }
 
@@ -181,6 +203,7 @@ static bool has_strange_modifier(const struct ptx_instr *in)
 {
 	switch (in->op) {
 	case PTX_OP_CVT:
+	case PTX_OP_REDUX:
 		return false;
 	case PTX_OP_MIN:
 	case PTX_OP_MAX:
@@ -255,6 +278,18 @@ static int place_frame(struct lowering *l, struct frame *frame)
 	return 0;
 }
 
+static enum value_class class_of_register(unsigned int type)
+{
+	return type == PTX_TYPE_B128 ? CLASS_64 : class_of(type);
+}
+
+static void set_high(struct lowering *l, uint32_t value)
+{
+	uint32_t high = new_value(l, CLASS_64, VALUE_REGISTER);
+
+	l->values[value].high = high;
+}
+
 int translate_function(struct lowering *l, struct frame *frame)
 {
 	struct ptx_error error = {};
@@ -270,9 +305,14 @@ int translate_function(struct lowering *l, struct frame *frame)
 		return r;
 	frame->first_register = l->n_values;
 	for (uint32_t i = 0; i < frame->body->n_registers; i++)
-		new_value(l, class_of(frame->body->registers[i]), VALUE_REGISTER);
+		new_value(
+			l, class_of_register(frame->body->registers[i]), VALUE_REGISTER);
+	for (uint32_t i = 0; i < frame->body->n_registers && !l->error; i++)
+		if (frame->body->registers[i] == PTX_TYPE_B128)
+			set_high(l, frame->first_register + i);
 	frame->first_label = new_labels(l, frame->body->n_labels);
 	l->frame = frame;
 	load_formals(l);
+	open_stack(l, frame);
 	return l->error ? l->error : translate_body(l, frame);
 }

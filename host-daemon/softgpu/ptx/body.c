@@ -199,22 +199,57 @@ static int parse_prototype(struct ptx_body_parser *b, const struct ptx_token *na
 	return r ? r : ptx_skip_statement(p);
 }
 
+/*
+ * `name: .calltargets f, g;`: all are of one type, that of the first. What is behind the
+ * first is skipped.
+ */
+static int parse_call_targets(struct ptx_body_parser *b, const struct ptx_token *name)
+{
+	struct ptx_name entry = { .kind = PTX_NAME_PROTOTYPE, .index = b->prototypes.n };
+	const struct ptx_module *module = b->p.module;
+	const struct ptx_function *f;
+	struct ptx_prototype *prototype;
+	struct ptx_token target;
+	uint32_t at;
+	int r;
+
+	ptx_next(&b->p);
+	r = ptx_expect_name(&b->p, &target);
+	if (r)
+		return r;
+	at = ptx_names_find(module->names, target.text, target.size, 0);
+	if (!at || ptx_names_at(module->names, at - 1)->kind != PTX_SYMBOL_FUNCTION)
+		return ptx_fail(&b->p, "\"%.*s\" is no function", PTX_SHOWN(&target));
+	if (b->prototypes.n == PTX_LABELS_MAX)
+		return ptx_fail(&b->p, "more than %u prototypes", PTX_LABELS_MAX);
+	prototype = ptx_array_push(&b->prototypes, 1, sizeof(*prototype));
+	if (!prototype)
+		return vgpu_error_origin(-ENOMEM);
+	f = &module->functions[ptx_names_at(module->names, at - 1)->index];
+	*prototype = (struct ptx_prototype){
+		.params = f->params,
+		.returns = f->returns,
+		.n_params = f->n_params,
+		.n_returns = f->n_returns,
+		.params_size = f->params_size,
+		.returns_size = f->returns_size,
+	};
+	r = define(b, name, &entry);
+	return r ? r : ptx_skip_statement(&b->p);
+}
+
 /* A name with a colon: a label, or what a call or an indexed branch refers to. */
 static int parse_labelled(struct ptx_body_parser *b, const struct ptx_token *name)
 {
-	struct ptx_name targets = { .kind = PTX_NAME_PROTOTYPE, .index = PTX_INDEX_NONE };
 	const struct ptx_token *token = &b->p.token;
-	int r;
 
 	ptx_next(&b->p);
 	if (ptx_token_is(token, PTX_TOKEN_DOT, "branchtargets"))
 		return parse_branch_targets(b, name);
 	if (ptx_token_is(token, PTX_TOKEN_DOT, "callprototype"))
 		return parse_prototype(b, name);
-	if (ptx_token_is(token, PTX_TOKEN_DOT, "calltargets")) {
-		r = define(b, name, &targets);
-		return r ? r : ptx_skip_statement(&b->p);
-	}
+	if (ptx_token_is(token, PTX_TOKEN_DOT, "calltargets"))
+		return parse_call_targets(b, name);
 	return define_label(b, name);
 }
 
@@ -304,6 +339,28 @@ static int define_variable(struct ptx_body_parser *b, const struct ptx_declarati
 	return define(b, &d->name, &entry);
 }
 
+/* A variable of the module, which has been made already, with its first value. */
+static int define_inside(struct ptx_body_parser *b, const struct ptx_declaration *d)
+{
+	struct ptx_name entry = {
+		.kind = PTX_NAME_INSIDE,
+		.index = ptx_inside_find(b->p.module, d->name.text),
+	};
+	struct ptx_parser *p = &b->p;
+	unsigned int depth = 0;
+
+	if (entry.index == PTX_INDEX_NONE)
+		return ptx_fail(p, "such a variable belongs outside of a function");
+	while (depth || (p->token.kind != ',' && p->token.kind != ';')) {
+		if (p->token.kind == PTX_TOKEN_END || p->token.kind == PTX_TOKEN_BAD)
+			return ptx_expect(p, ';');
+		depth += p->token.kind == '{';
+		depth -= p->token.kind == '}' && depth;
+		ptx_next(p);
+	}
+	return define(b, &d->name, &entry);
+}
+
 /* name<count>: what registers mostly come as, GCC writes for .param variables too. */
 static int define_variables(
 	struct ptx_body_parser *b, const struct ptx_declaration *range)
@@ -322,8 +379,7 @@ static int define_variables(
 				sizeof(name) - 1);
 		one.name.size = n;
 		one.name.text = ptx_arena_string(b->p.arena, name, n);
-		r = one.name.text ? define_variable(b, &one)
-				  : vgpu_error_origin(-ENOMEM);
+		r = one.name.text ? define_variable(b, &one) : vgpu_error_origin(-ENOMEM);
 	}
 	return r;
 }
@@ -345,9 +401,11 @@ static int parse_declarations(struct ptx_body_parser *b)
 		r = ptx_parse_declarator(p, &d);
 		if (!r && d.space == PTX_SPACE_REG)
 			r = define_registers(b, &d);
+		else if (!r &&
+			 (d.space == PTX_SPACE_GLOBAL || d.space == PTX_SPACE_CONST))
+			r = define_inside(b, &d);
 		else if (!r)
-			r = d.is_range ? define_variables(b, &d)
-				       : define_variable(b, &d);
+			r = d.is_range ? define_variables(b, &d) : define_variable(b, &d);
 		if (r)
 			return r;
 	} while (ptx_take(p, ','));

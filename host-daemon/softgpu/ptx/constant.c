@@ -462,6 +462,14 @@ static int parse_symbol_name(struct ptx_parser *p, struct ptx_constant *constant
 	r = ptx_expect_name(p, &token);
 	if (r)
 		return r;
+	at = p->inside_names ? ptx_names_find(p->inside_names, token.text, token.size, 0)
+			     : 0;
+	if (at) {
+		constant->kind = PTX_OPERAND_SYMBOL;
+		constant->symbol = PTX_SYMBOL_VARIABLE;
+		constant->index = ptx_names_at(p->inside_names, at - 1)->index;
+		return 0;
+	}
 	at = ptx_names_find(p->module->names, token.text, token.size, 0);
 	if (!at)
 		return ptx_fail_at(p, PTX_E_INVALID, token.line,

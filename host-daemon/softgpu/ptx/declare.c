@@ -34,7 +34,7 @@ static uint8_t find_type(const struct ptx_token *token)
 {
 	if (token->kind != PTX_TOKEN_DOT)
 		return PTX_TYPE_NONE;
-	for (unsigned int i = PTX_TYPE_NONE + 1; i < _PTX_TYPE_N; i++)
+	for (unsigned int i = PTX_TYPE_NONE + 1; i < PTX_TYPE_U2; i++)
 		if (ptx_token_is(token, PTX_TOKEN_DOT, ptx_type_name(i)))
 			return i;
 	return PTX_TYPE_NONE;

@@ -58,6 +58,28 @@ static int keep_name(
 	return ptx_names_add(b->op_names, &entry);
 }
 
+/* A second word that makes another instruction of the first: st.bulk is no st. */
+static int take_second_word(
+	struct ptx_body_parser *b, struct ptx_instr *instr, struct op_text *name)
+{
+	struct op_text both = *name;
+	uint16_t op;
+	int r;
+
+	if ((instr->op != PTX_OP_ST && instr->op != PTX_OP_BARRIER) ||
+		b->p.token.kind != PTX_TOKEN_DOT)
+		return 0;
+	r = add_word(&b->p, &both);
+	if (r)
+		return r;
+	if (ptx_opcode_find(both.text, both.size, &op) != PTX_OPCODE_DECODED)
+		return 0;
+	instr->op = op;
+	*name = both;
+	ptx_next(&b->p);
+	return 0;
+}
+
 /* Takes the modifiers. *decodedp is cleared where one is not decoded. */
 static int parse_modifiers(struct ptx_body_parser *b, struct ptx_instr *instr,
 	struct op_text *name, bool *decodedp, bool *policyp)
@@ -177,7 +199,9 @@ int ptx_parse_instr(struct ptx_body_parser *b, const struct ptx_token *opcode,
 	}
 	memcpy(name.text, opcode->text, opcode->size);
 	name.size = opcode->size;
-	r = parse_modifiers(b, &instr, &name, &decoded, &has_policy);
+	r = take_second_word(b, &instr, &name);
+	if (!r)
+		r = parse_modifiers(b, &instr, &name, &decoded, &has_policy);
 	if (r)
 		return r;
 	r = keep_name(b, &name, &instr.name);

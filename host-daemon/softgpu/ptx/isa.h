@@ -21,7 +21,9 @@
  *	s	source: register, immediate, special register, symbol
  *	S	source: as s, or vector
  *	p	predicate source: register or immediate, possibly negated
- *	a	address: ADDRESS_REG, ADDRESS_SYMBOL or ADDRESS_IMM
+ *	a	address: ADDRESS_REG, ADDRESS_SYMBOL, ADDRESS_ELEMENT or
+ *		ADDRESS_INT
+ *	A	address, or source
  *	l	label
  *	b	branch table (label list)
  *	t	texture or surface: its address, a sampler or NONE, coordinates: 3 places
@@ -29,6 +31,7 @@
  *	y	source register, possibly negated, or parts of it; or an immediate
  *	?	all that follow may be missing
  *
+ * An opcode of two words is one where the second word makes another instruction of it.
  * Cache policies (the operand of .L2::cache_hint) and cache modifiers are dropped.
  *
  * X(enumerator, spelling, operands)
@@ -38,10 +41,13 @@
 	X(ACTIVEMASK, "activemask", "d")                                                 \
 	X(ADD, "add", "dss")                                                             \
 	X(ADDC, "addc", "dss")                                                           \
+	X(ALLOCA, "alloca", "ds?s") /* last: alignment */                                \
 	X(AND, "and", "dss")                                                             \
+	X(APPLYPRIORITY, "applypriority", "as")                                          \
 	X(ATOM, "atom", "DaS?s")      /* last: the new value of cas */                   \
 	X(BAR, "bar", "dssp")	      /* see PTX_MODE_BAR_* below */                     \
 	X(BARRIER, "barrier", "dssp") /* as bar, threads need not be converged */        \
+	X(BARRIER_CLUSTER, "barrier.cluster", "")                                        \
 	X(BFE, "bfe", "dsss")                                                            \
 	X(BFI, "bfi", "dssss")                                                           \
 	X(BFIND, "bfind", "ds")                                                          \
@@ -55,19 +61,23 @@
 	X(CNOT, "cnot", "ds")                                                            \
 	X(COPYSIGN, "copysign", "dss")                                                   \
 	X(COS, "cos", "ds")                                                              \
+	X(CREATEPOLICY, "createpolicy", "d?Ass")                                         \
 	X(CVT, "cvt", "ds?ss") /* types: destination, source; .pack has more */          \
 	X(CVTA, "cvta", "ds")                                                            \
 	X(DISCARD, "discard", "as")                                                      \
 	X(DIV, "div", "dss")                                                             \
 	X(DP2A, "dp2a", "dsss")                                                          \
 	X(DP4A, "dp4a", "dsss")                                                          \
+	X(ELECT, "elect", "dqs")                                                         \
 	X(EX2, "ex2", "ds")                                                              \
 	X(EXIT, "exit", "")                                                              \
-	X(FENCE, "fence", "")                                                            \
+	X(FENCE, "fence", "?as")                                                         \
 	X(FMA, "fma", "dsss")                                                            \
 	X(FNS, "fns", "dsss")                                                            \
+	X(GETCTARANK, "getctarank", "ds")                                                \
 	X(GRIDDEPCONTROL, "griddepcontrol", "")                                          \
 	X(ISSPACEP, "isspacep", "ds")                                                    \
+	X(ISTYPEP, "istypep", "ds")                                                      \
 	X(LD, "ld", "Da")                                                                \
 	X(LDU, "ldu", "Da")                                                              \
 	X(LG2, "lg2", "ds")                                                              \
@@ -75,6 +85,7 @@
 	X(MAD, "mad", "dsss")                                                            \
 	X(MAD24, "mad24", "dsss")                                                        \
 	X(MADC, "madc", "dsss")                                                          \
+	X(MAPA, "mapa", "dss")                                                           \
 	X(MATCH, "match", "dqss")                                                        \
 	X(MAX, "max", "dss?s")                                                           \
 	X(MEMBAR, "membar", "")                                                          \
@@ -100,6 +111,7 @@
 	X(SAD, "sad", "dsss")                                                            \
 	X(SELP, "selp", "dssp")                                                          \
 	X(SET, "set", "dss?p") /* types: destination, source */                          \
+	X(SETMAXNREG, "setmaxnreg", "s")                                                 \
 	X(SETP, "setp", "dqss?p")                                                        \
 	X(SHF, "shf", "dsss")                                                            \
 	X(SHFL, "shfl", "dqsss?s") /* last: membermask of the .sync form */              \
@@ -109,6 +121,9 @@
 	X(SLCT, "slct", "dsss") /* types: a and b, c */                                  \
 	X(SQRT, "sqrt", "ds")                                                            \
 	X(ST, "st", "aS")                                                                \
+	X(ST_BULK, "st.bulk", "ass") /* bytes, the value 0 */                            \
+	X(STACKRESTORE, "stackrestore", "s")                                             \
+	X(STACKSAVE, "stacksave", "d")                                                   \
 	X(SUB, "sub", "dss")                                                             \
 	X(SUBC, "subc", "dss")                                                           \
 	X(SULD, "suld", "Dt")                                                            \
@@ -196,7 +211,11 @@ enum ptx_op {
 	X(PRED, "pred", 1)                                                               \
 	X(TEXREF, "texref", 8)                                                           \
 	X(SAMPLERREF, "samplerref", 8)                                                   \
-	X(SURFREF, "surfref", 8)
+	X(SURFREF, "surfref", 8)                                                         \
+	X(U2, "u2", 1) /* from here: of cvt.pack alone */                                \
+	X(U4, "u4", 1)                                                                   \
+	X(S2, "s2", 1)                                                                   \
+	X(S4, "s4", 1)
 
 enum ptx_type {
 	PTX_TYPE_NONE,
@@ -338,6 +357,8 @@ enum ptx_mode {
 	PTX_MODE_BAR_ARRIVE,
 	PTX_MODE_BAR_RED,
 	PTX_MODE_BAR_WARP_SYNC,
+	PTX_MODE_CLUSTER_ARRIVE,
+	PTX_MODE_CLUSTER_WAIT,
 	PTX_MODE_SHFL_UP,
 	PTX_MODE_SHFL_DOWN,
 	PTX_MODE_SHFL_BFLY,

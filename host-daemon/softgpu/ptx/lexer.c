@@ -33,7 +33,8 @@ static const unsigned char classes[256] = {
 	['('] = C_PUNCT, [')'] = C_PUNCT, ['{'] = C_PUNCT | C_BLOCK,
 	['}'] = C_PUNCT | C_BLOCK,
 	['['] = C_PUNCT, [']'] = C_PUNCT, ['<'] = C_PUNCT, ['>'] = C_PUNCT,
-	[','] = C_PUNCT, [';'] = C_PUNCT, [':'] = C_PUNCT, ['@'] = C_PUNCT,
+	[','] = C_PUNCT, [';'] = C_PUNCT | C_BLOCK, [':'] = C_PUNCT | C_BLOCK,
+	['@'] = C_PUNCT,
 	['!'] = C_PUNCT, ['|'] = C_PUNCT, ['+'] = C_PUNCT, ['-'] = C_PUNCT,
 	['*'] = C_PUNCT, ['/'] = C_PUNCT | C_BLOCK, ['%'] = C_PUNCT, ['='] = C_PUNCT,
 	['~'] = C_PUNCT, ['^'] = C_PUNCT, ['&'] = C_PUNCT, ['?'] = C_PUNCT,
@@ -315,16 +316,34 @@ static void skip_string(struct ptx_lexer *lexer)
 	lex_string(lexer, &token);
 }
 
-bool ptx_lexer_skip_block(struct ptx_lexer *lexer)
+static bool is_word(const char *text, const char *word, size_t size)
 {
-	unsigned int depth = 1;
+	return !strncmp(text, word, size) && !(class_of(text[size]) & C_NAME);
+}
+
+/* A statement begins: goes to its .global or .const, where it has one. */
+static bool find_variable(struct ptx_lexer *lexer)
+{
+	struct ptx_lexer ahead = *lexer;
+
+	if (!skip_space(&ahead) || *ahead.pos != '.' ||
+		(!is_word(ahead.pos, ".global", 7) && !is_word(ahead.pos, ".const", 6)))
+		return false;
+	*lexer = ahead;
+	return true;
+}
+
+enum ptx_block_end ptx_lexer_skip_block(struct ptx_lexer *lexer, struct ptx_block *block)
+{
+	char c;
 
 	for (;;) {
 		while (!(class_of(*lexer->pos) & C_BLOCK))
 			lexer->pos++;
-		switch (*lexer->pos) {
+		c = *lexer->pos;
+		switch (c) {
 		case '\0':
-			return false;
+			return PTX_BLOCK_UNENDED;
 		case '"':
 			skip_string(lexer);
 			continue;
@@ -332,20 +351,24 @@ bool ptx_lexer_skip_block(struct ptx_lexer *lexer)
 			if (!at_comment(lexer->pos))
 				break;
 			if (!skip_comment(lexer))
-				return false;
+				return PTX_BLOCK_UNENDED;
 			continue;
 		case '\n':
 			lexer->line++;
 			break;
 		case '{':
-			depth++;
+			block->depth++;
 			break;
 		case '}':
-			if (!--depth)
-				return true;
+			if (!--block->depth)
+				return PTX_BLOCK_CLOSED;
+			if (block->lowest > block->depth)
+				block->lowest = block->depth;
 			break;
 		}
 		lexer->pos++;
+		if (c != '/' && c != '\n' && find_variable(lexer))
+			return PTX_BLOCK_VARIABLE;
 	}
 }
 

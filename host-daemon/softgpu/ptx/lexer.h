@@ -44,10 +44,19 @@ void ptx_lexer_next(struct ptx_lexer *lexer, struct ptx_token *token);
 /* Goes on with the next line: .loc and .file end there. */
 void ptx_lexer_skip_line(struct ptx_lexer *lexer);
 
-/*
- * Goes to the brace that closes one opened before, braces in strings and comments
- * do not count. Returns: false where the text ends first.
- */
-bool ptx_lexer_skip_block(struct ptx_lexer *lexer);
+/* Where a block that is skipped has been left, at first { 1, 1 }. */
+struct ptx_block {
+	unsigned int depth;  /* open braces */
+	unsigned int lowest; /* the least that there were since this was set */
+};
+
+enum ptx_block_end {
+	PTX_BLOCK_UNENDED,  /* the text ends first */
+	PTX_BLOCK_CLOSED,   /* at the brace that closes the block */
+	PTX_BLOCK_VARIABLE, /* at a statement that begins with .global or .const */
+};
+
+/* Braces and statements in strings and comments do not count. */
+enum ptx_block_end ptx_lexer_skip_block(struct ptx_lexer *lexer, struct ptx_block *block);
 
 bool ptx_token_is(const struct ptx_token *token, int kind, const char *text);

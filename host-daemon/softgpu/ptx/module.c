@@ -431,7 +431,7 @@ static int parse_function(struct ptx_parser *p, uint8_t linkage)
 		function.is_defined = true;
 		function.body_off = p->token.text - p->module->text;
 		function.body_line = p->token.line;
-		r = ptx_skip_braces(p);
+		r = ptx_skip_body(p, &name);
 	} else {
 		r = ptx_expect(p, ';');
 	}
@@ -548,6 +548,9 @@ static int keep_arrays(struct ptx_parser *p)
 	if (!r)
 		r = ptx_array_keep(&p->registers, sizeof(struct ptx_declaration),
 			p->arena, (void **)&module->registers, &module->n_registers);
+	if (!r)
+		r = ptx_array_keep(&p->inside, sizeof(struct ptx_inside), p->arena,
+			(void **)&module->inside, &module->n_inside);
 	return r;
 }
 
@@ -570,6 +573,8 @@ static int read_module(
 	ptx_array_deinit(&p.variables);
 	ptx_array_deinit(&p.relocs);
 	ptx_array_deinit(&p.registers);
+	ptx_array_deinit(&p.inside);
+	ptx_names_free(p.inside_names);
 	return r;
 }
 
@@ -587,8 +592,8 @@ static struct ptx_module *module_alloc(const char *text, size_t size)
 	memcpy(module->text, text, size);
 	module->text[size] = '\0';
 	module->text_size = size;
-	module->is_linked = !strncmp(
-		module->text, PTX_LINKED_MARK, sizeof(PTX_LINKED_MARK) - 1);
+	module->is_linked =
+		!strncmp(module->text, PTX_LINKED_MARK, sizeof(PTX_LINKED_MARK) - 1);
 	module->address_size = 32; /* what PTX says where nothing is written */
 	return module;
 }

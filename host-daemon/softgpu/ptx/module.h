@@ -86,10 +86,14 @@ enum ptx_operand_kind {
 	PTX_OPERAND_ADDRESS_REG,    /* index: register; imm: offset */
 	PTX_OPERAND_ADDRESS_SYMBOL, /* symbol, index; imm: offset */
 	PTX_OPERAND_ADDRESS_INT,    /* imm: the address */
-	PTX_OPERAND_VECTOR,	    /* index: first element in operands; count */
-	PTX_OPERAND_LABEL,	    /* index: label */
-	PTX_OPERAND_BRANCH_TABLE,   /* index: table */
-	PTX_OPERAND_PROTOTYPE,	    /* index: prototype */
+	/* index: the SYMBOL with its offset, then the REG that counts elements; count: of
+	 * their bytes. The address itself, and what lies there. */
+	PTX_OPERAND_ELEMENT,
+	PTX_OPERAND_ADDRESS_ELEMENT,
+	PTX_OPERAND_VECTOR,	  /* index: first element in operands; count */
+	PTX_OPERAND_LABEL,	  /* index: label */
+	PTX_OPERAND_BRANCH_TABLE, /* index: table */
+	PTX_OPERAND_PROTOTYPE,	  /* index: prototype */
 	_PTX_OPERAND_N,
 };
 
@@ -216,6 +220,12 @@ struct ptx_param {
 	uint32_t offset; /* in the parameter block of this list */
 };
 
+/* A variable that is declared inside of a function: where its name is in the text. */
+struct ptx_inside {
+	size_t off;
+	uint32_t index; /* in ptx_module.variables */
+};
+
 struct ptx_body;
 
 struct ptx_function {
@@ -316,6 +326,8 @@ struct ptx_module {
 	size_t text_size;
 	struct ptx_declaration *registers; /* declared outside of functions */
 	uint32_t n_registers;
+	struct ptx_inside *inside; /* by ascending place */
+	uint32_t n_inside;
 	struct ptx_names *names; /* module scope: name to symbol */
 	struct ptx_arena *arena;
 };
@@ -352,6 +364,9 @@ void ptx_function_drop(struct ptx_module *module, uint32_t index);
 /* Returns: index of that name in functions or variables, or PTX_INDEX_NONE. */
 uint32_t ptx_module_find_function(const struct ptx_module *module, const char *name);
 uint32_t ptx_module_find_variable(const struct ptx_module *module, const char *name);
+
+/* Returns: the variable whose declaration in a body has its name at @text. */
+uint32_t ptx_inside_find(const struct ptx_module *module, const char *text);
 
 /**
  * ptx_operand_bits() - an immediate in the representation of a type

@@ -187,6 +187,7 @@ static bool find_symbol(struct ptx_body_parser *b, struct ptx_operand *operand)
 		[PTX_NAME_LOCAL] = PTX_SYMBOL_LOCAL,
 		[PTX_NAME_PARAM] = PTX_SYMBOL_PARAM,
 		[PTX_NAME_RETURN] = PTX_SYMBOL_RETURN,
+		[PTX_NAME_INSIDE] = PTX_SYMBOL_VARIABLE,
 	};
 	struct ptx_token *token = &b->p.token;
 	const struct ptx_name *name;
@@ -195,7 +196,7 @@ static bool find_symbol(struct ptx_body_parser *b, struct ptx_operand *operand)
 	at = ptx_names_find(b->names, token->text, token->size, PTX_NAMES_PLAIN);
 	if (at) {
 		name = ptx_names_at(b->names, at - 1);
-		if (name->kind < PTX_NAME_LOCAL || name->kind > PTX_NAME_RETURN)
+		if (name->kind >= sizeof(symbols) || !symbols[name->kind])
 			return false;
 		operand->symbol = symbols[name->kind];
 	} else {
@@ -223,6 +224,65 @@ static int parse_offset(struct ptx_parser *p, struct ptx_operand *operand)
 	if (!r)
 		operand->imm = (int64_t)value;
 	return r;
+}
+
+/* Returns: bytes of an element of the variable, 0 for what is none. */
+static uint32_t element_size(
+	const struct ptx_body_parser *b, const struct ptx_operand *operand)
+{
+	const struct ptx_variable *v;
+
+	if (operand->symbol == PTX_SYMBOL_VARIABLE) {
+		v = operand->index < b->p.module->n_variables
+			    ? &b->p.module->variables[operand->index]
+			    : NULL;
+	} else if (operand->symbol == PTX_SYMBOL_LOCAL) {
+		v = (const struct ptx_variable *)b->variables.items + operand->index;
+	} else {
+		return 0;
+	}
+	return v ? ptx_type_size(v->type) * v->vector : 0;
+}
+
+/* `[register]`, `[register + number]` behind a symbol: it becomes an ELEMENT. */
+static int parse_register_index(
+	struct ptx_body_parser *b, struct ptx_operand *operand, uint32_t size)
+{
+	struct ptx_operand parts[2] = { *operand };
+	int r;
+
+	parts[1].kind = PTX_OPERAND_REG;
+	r = ptx_parse_operand_name(b, &parts[1]);
+	if (r)
+		return r;
+	if (parts[1].kind != PTX_OPERAND_REG)
+		return ptx_fail(&b->p, "an index is no register");
+	r = parse_offset(&b->p, &parts[1]);
+	if (r)
+		return r;
+	*operand = (struct ptx_operand){ .kind = PTX_OPERAND_ELEMENT, .count = size };
+	return ptx_push_operands(b, parts, 2, &operand->index);
+}
+
+/* `variable[index]`: elements of the variable's type, whatever the dimensions are. */
+static int parse_index(struct ptx_body_parser *b, struct ptx_operand *operand)
+{
+	uint32_t size = element_size(b, operand);
+	struct ptx_parser *p = &b->p;
+	uint64_t index;
+	int r;
+
+	if (!size)
+		return ptx_fail(p, "an index behind what is no array");
+	ptx_next(p);
+	if (p->token.kind == PTX_TOKEN_NAME &&
+		!ptx_token_is(&p->token, PTX_TOKEN_NAME, "WARP_SZ")) {
+		r = parse_register_index(b, operand, size);
+	} else {
+		r = ptx_parse_int(p, &index);
+		operand->imm = (int64_t)(index * size);
+	}
+	return r ? r : ptx_expect(p, ']');
 }
 
 static int parse_number(struct ptx_parser *p, struct ptx_operand *operand)
@@ -261,8 +321,7 @@ static int parse_vector_register(struct ptx_body_parser *b, const struct ptx_nam
 	ptx_next(p);
 	operand->kind = PTX_OPERAND_REG;
 	return ptx_use_register(b,
-		name->index + element * (name->type >> 8) +
-			(component - components) % 4,
+		name->index + element * (name->type >> 8) + (component - components) % 4,
 		name->type & 0xff, &operand->index);
 }
 
@@ -281,7 +340,8 @@ int ptx_parse_operand_name(struct ptx_body_parser *b, struct ptx_operand *operan
 		return take_register(b, name, element, &operand->index);
 	}
 	if (find_symbol(b, operand))
-		return parse_offset(p, operand);
+		return p->token.kind == '[' ? parse_index(b, operand)
+					    : parse_offset(p, operand);
 	if (find_sreg(p, operand))
 		return 0;
 	if (ptx_token_is(&p->token, PTX_TOKEN_NAME, "WARP_SZ"))
@@ -329,11 +389,33 @@ int ptx_parse_predicate(struct ptx_body_parser *b, struct ptx_operand *operand)
 	return r;
 }
 
+/* `variable[index]` without brackets around it, which is an address too. */
+static int parse_element_address(struct ptx_body_parser *b, struct ptx_operand *operand)
+{
+	struct ptx_parser *p = &b->p;
+	int r;
+
+	if (p->token.kind != PTX_TOKEN_NAME || *p->lexer.pos != '[')
+		return ptx_expect(p, '[');
+	r = ptx_parse_operand_name(b, operand);
+	if (r)
+		return r;
+	if (operand->kind == PTX_OPERAND_SYMBOL)
+		operand->kind = PTX_OPERAND_ADDRESS_SYMBOL;
+	else if (operand->kind == PTX_OPERAND_ELEMENT)
+		operand->kind = PTX_OPERAND_ADDRESS_ELEMENT;
+	else
+		return ptx_fail(p, "this cannot be an address");
+	return 0;
+}
+
 int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	struct ptx_parser *p = &b->p;
 	int r;
 
+	if (p->token.kind != '[')
+		return parse_element_address(b, operand);
 	r = ptx_expect(p, '[');
 	if (r)
 		return r;
@@ -349,6 +431,9 @@ int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
 		break;
 	case PTX_OPERAND_SYMBOL:
 		operand->kind = PTX_OPERAND_ADDRESS_SYMBOL;
+		break;
+	case PTX_OPERAND_ELEMENT:
+		operand->kind = PTX_OPERAND_ADDRESS_ELEMENT;
 		break;
 	case PTX_OPERAND_INT:
 		operand->kind = PTX_OPERAND_ADDRESS_INT;
@@ -441,6 +526,45 @@ static int parse_whole_vector(
 	return ptx_finish_vector(b, elements, n, operand);
 }
 
+/* %tid and its kind without a component: x, y, z, and 0. */
+static int parse_sreg_vector(
+	struct ptx_body_parser *b, struct ptx_operand *operand, bool *takenp)
+{
+	static const struct {
+		const char *text;
+		uint32_t x;
+	} vectors[] = {
+		{ "%tid", PTX_SREG_TID_X },
+		{ "%ntid", PTX_SREG_NTID_X },
+		{ "%ctaid", PTX_SREG_CTAID_X },
+		{ "%nctaid", PTX_SREG_NCTAID_X },
+		{ "%clusterid", PTX_SREG_CLUSTERID_X },
+		{ "%nclusterid", PTX_SREG_NCLUSTERID_X },
+		{ "%cluster_ctaid", PTX_SREG_CLUSTER_CTAID_X },
+		{ "%cluster_nctaid", PTX_SREG_CLUSTER_NCTAID_X },
+	};
+	struct ptx_operand elements[4] = {};
+	struct ptx_parser *p = &b->p;
+
+	*takenp = false;
+	if (p->token.kind != PTX_TOKEN_NAME || *p->token.text != '%' ||
+		*p->lexer.pos == '.')
+		return 0;
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+		if (!ptx_token_is(&p->token, PTX_TOKEN_NAME, vectors[i].text))
+			continue;
+		*takenp = true;
+		ptx_next(p);
+		for (uint32_t k = 0; k < 3; k++) {
+			elements[k].kind = PTX_OPERAND_SREG;
+			elements[k].index = vectors[i].x + k;
+		}
+		elements[3].kind = PTX_OPERAND_INT;
+		return ptx_finish_vector(b, elements, 4, operand);
+	}
+	return 0;
+}
+
 int ptx_parse_vector(
 	struct ptx_body_parser *b, struct ptx_operand *operand, bool is_destination)
 {
@@ -452,6 +576,11 @@ int ptx_parse_vector(
 	r = parse_whole_vector(b, operand, &taken);
 	if (r || taken)
 		return r;
+	if (!is_destination) {
+		r = parse_sreg_vector(b, operand, &taken);
+		if (r || taken)
+			return r;
+	}
 	return is_destination ? ptx_parse_destination(b, operand)
 			      : ptx_parse_source(b, operand);
 }

@@ -84,9 +84,15 @@ int ptx_skip_statement(struct ptx_parser *p)
 
 int ptx_skip_braces(struct ptx_parser *p)
 {
+	struct ptx_block block = { .depth = 1, .lowest = 1 };
+	enum ptx_block_end end;
+
 	if (p->token.kind != '{')
 		return ptx_expect(p, '{');
-	if (!ptx_lexer_skip_block(&p->lexer))
+	do
+		end = ptx_lexer_skip_block(&p->lexer, &block);
+	while (end == PTX_BLOCK_VARIABLE);
+	if (end == PTX_BLOCK_UNENDED)
 		return ptx_fail(p, "'}' is missing at the end of the text");
 	ptx_next(p);
 	return ptx_expect(p, '}');

@@ -31,7 +31,9 @@ struct ptx_parser {
 	struct ptx_array functions; /* of the module while it is read */
 	struct ptx_array variables;
 	struct ptx_array relocs;
-	struct ptx_array registers; /* struct ptx_declaration */
+	struct ptx_array registers;	/* struct ptx_declaration */
+	struct ptx_array inside;	/* struct ptx_inside */
+	struct ptx_names *inside_names; /* of the function that is read */
 	uint64_t n_registers;
 	uint32_t n_params;   /* of all functions or prototypes so far */
 	uint64_t init_bytes; /* written initialisers so far */
@@ -69,6 +71,12 @@ int ptx_skip_directive(struct ptx_parser *p, bool *takenp);
 
 /* Takes everything up to and including the next semicolon. */
 int ptx_skip_statement(struct ptx_parser *p);
+
+/*
+ * Goes from the open brace of a function to behind the one that closes it, and makes the
+ * variables of the module that are declared there.
+ */
+int ptx_skip_body(struct ptx_parser *p, const struct ptx_token *function);
 
 /* Takes an open brace and everything up to the one that closes it. */
 int ptx_skip_braces(struct ptx_parser *p);
@@ -150,6 +158,7 @@ enum ptx_body_name {
 	PTX_NAME_RETURN,
 	PTX_NAME_PROTOTYPE,
 	PTX_NAME_BRANCH_TABLE,
+	PTX_NAME_INSIDE, /* index: of the module's variable */
 };
 
 /* Spaces of names in the table of a body. */

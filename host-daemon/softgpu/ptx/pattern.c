@@ -107,6 +107,9 @@ static int parse_by_pattern(
 		return ptx_parse_predicate(b, operand);
 	case 'a':
 		return ptx_parse_address(b, operand);
+	case 'A':
+		return b->p.token.kind == '[' ? ptx_parse_address(b, operand)
+					      : ptx_parse_source(b, operand);
 	case 'b':
 		return parse_branch_table(b, operand);
 	case 'x':
@@ -279,9 +282,6 @@ static int parse_prototype_name(struct ptx_body_parser *b, struct ptx_operand *o
 	name = at ? ptx_names_at(b->names, at - 1) : NULL;
 	if (!name || name->kind != PTX_NAME_PROTOTYPE)
 		return ptx_fail(p, "\"%.*s\" is no prototype", PTX_SHOWN(&token));
-	/* a list of call targets promises only where the call will go */
-	if (name->index == PTX_INDEX_NONE)
-		return 0;
 	operand->kind = PTX_OPERAND_PROTOTYPE;
 	operand->index = name->index;
 	return 0;

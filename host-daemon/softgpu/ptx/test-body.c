@@ -293,7 +293,9 @@ TEST(calls_have_four_operands)
 	check_eq(p.body->prototypes[0].n_params, 2);
 	check_eq(p.body->prototypes[0].params_size, 16);
 	check_eq(operand(&p, 3, 2)->kind, PTX_OPERAND_NONE);
-	check_eq(operand(&p, 4, 3)->kind, PTX_OPERAND_NONE);
+	check_eq(operand(&p, 4, 3)->kind, PTX_OPERAND_PROTOTYPE);
+	check_eq(p.body->prototypes[1].n_params, 1);
+	check_eq(p.body->prototypes[1].n_returns, 0);
 }
 
 TEST(indexed_branch_has_a_table)
@@ -348,7 +350,7 @@ TEST(what_is_not_decoded_keeps_its_name)
 	PARSE("mov.u32 %r1, 0;\n"
 	      "@%p1 wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f1}, {%r1}, {%r2}, "
 	      "{%f2};\n"
-	      "add.future.s32 %r1, %r2, %r3;\nbarrier.cluster.arrive.aligned;\nret;");
+	      "add.future.s32 %r1, %r2, %r3;\nbarrier.cluster.future.aligned;\nret;");
 
 	check_eq(p.body->n_instrs, 5);
 	check_eq(p.body->first_unsupported, 1);
@@ -358,6 +360,8 @@ TEST(what_is_not_decoded_keeps_its_name)
 	check(instr_at(&p, 1)->guard != PTX_INDEX_NONE);
 	check_eq(instr_at(&p, 2)->op, PTX_OP_UNSUPPORTED);
 	check_eq(instr_at(&p, 3)->op, PTX_OP_UNSUPPORTED);
+	check_str(ptx_instr_name(p.body, instr_at(&p, 3)),
+		"barrier.cluster.future.aligned");
 	check_eq(instr_at(&p, 3)->line, 7);
 	check_eq(instr_at(&p, 4)->op, PTX_OP_RET);
 }
@@ -459,7 +463,7 @@ TEST(bad_labels_and_declarations_are_refused)
 	fails(".reg .u32 %r<4>;", 4, "declared twice");
 	fails(".reg .u32 n;", 4, "declared twice");
 	fails(".reg .u32 %x[3];", 4, "array of registers");
-	fails(".global .u32 x;", 4, "outside of a function");
+	fails(".tex .u64 x;", 4, "outside of a function");
 	fails(".param .u32 q<2>;\nst.param.u32 [q2], %r1;", 5, "q2");
 	fails(".param .u32 q<2>[2];", 4, "';' is missing");
 	fails(".param .u32 q<65537>;", 4, "more than 65536 variables");

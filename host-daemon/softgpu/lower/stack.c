@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Translate: memory from the stack
+ *
+ * alloca takes it from the upper end of a thread's local memory, where frames grow
+ * towards it. What a function has taken it gives back when it returns, whether it was
+ * written out in place or is a subroutine; stackrestore does it before.
+ */
+
+#include "lower/lower.h"
+
+static bool takes_stack(const struct ptx_body *body)
+{
+	for (uint32_t i = 0; i < body->n_instrs; i++)
+		if (body->instrs[i].op == PTX_OP_ALLOCA)
+			return true;
+	return false;
+}
+
+/* Below it lie the frame of the subroutine, or the kernel's own variables. */
+static void restore(struct lowering *l, uint32_t top)
+{
+	emit_imm(l, OP_STACK_SET, 0, top, 0, 0, l->subroutine);
+}
+
+void open_stack(struct lowering *l, struct frame *frame)
+{
+	if (frame->return_label == PTX_INDEX_NONE || !takes_stack(frame->body))
+		return;
+	l->uses_stack = true;
+	frame->stack_mark = new_value(l, CLASS_64, VALUE_REGISTER);
+	emit(l, OP_STACK_GET, frame->stack_mark, 0, 0, 0);
+}
+
+void close_stack(struct lowering *l, const struct frame *frame)
+{
+	if (frame->stack_mark)
+		restore(l, frame->stack_mark);
+}
+
+static uint32_t widened(struct lowering *l, uint32_t value)
+{
+	uint32_t t;
+
+	if (l->values[value].class == CLASS_64)
+		return value;
+	t = temporary(l, CLASS_64);
+	emit(l, OP_EXT_U32_64, t, value, 0, 0);
+	return t;
+}
+
+/* alloca ptr, size{, alignment} */
+static int allocate(struct lowering *l, unsigned int type)
+{
+	bool wide = class_of(type) == CLASS_64;
+	struct operation *o;
+	uint64_t align = 8;
+	uint32_t size, d, t;
+
+	if (has_operand(l, 2)) {
+		align = (uint64_t)l->operands[2].imm;
+		if (l->operands[2].kind != PTX_OPERAND_INT || !align ||
+			align & (align - 1) || align > 4096)
+			return lower_unsupported(l);
+	}
+	size = widened(l, source(l, 1, type));
+	d = destination(l, 0, type);
+	t = wide ? d : temporary(l, CLASS_64);
+	o = emit(l, OP_ALLOCA, t, size, 0, 0);
+	o->imm = l->subroutine;
+	o->reserved = (uint16_t)__builtin_ctzll(align);
+	if (!wide)
+		emit(l, OP_LOW_64, d, t, 0, 0);
+	return l->error;
+}
+
+int translate_stack(struct lowering *l)
+{
+	unsigned int type = l->instr->types[0];
+	uint32_t d, t;
+
+	if (type != PTX_TYPE_U32 && type != PTX_TYPE_U64)
+		return lower_unsupported(l);
+	l->uses_stack = true;
+	switch (l->instr->op) {
+	case PTX_OP_ALLOCA:
+		return allocate(l, type);
+	case PTX_OP_STACKRESTORE:
+		restore(l, widened(l, source(l, 0, type)));
+		return l->error;
+	default:
+		d = destination(l, 0, type);
+		t = type == PTX_TYPE_U64 ? d : temporary(l, CLASS_64);
+		emit(l, OP_STACK_GET, t, 0, 0, 0);
+		if (t != d)
+			emit(l, OP_LOW_64, d, t, 0, 0);
+		return l->error;
+	}
+}
