@@ -312,6 +312,153 @@ TEST(impossible_launches_are_refused_at_once_and_harm_nothing)
 	check_eq(device_word(p), 8);
 }
 
+struct shape {
+	unsigned int grid[3], block[3];
+};
+
+static CUlaunchConfig config_of(const struct shape *s)
+{
+	return (CUlaunchConfig){ s->grid[0], s->grid[1], s->grid[2], s->block[0],
+		s->block[1], s->block[2] };
+}
+
+static CUresult by_launch(CUfunction f, const struct shape *s, void **params)
+{
+	return cuLaunchKernel(f, s->grid[0], s->grid[1], s->grid[2], s->block[0],
+		s->block[1], s->block[2], 0, NULL, params, NULL);
+}
+
+static CUresult by_config(CUfunction f, const struct shape *s, void **params)
+{
+	CUlaunchConfig config = config_of(s);
+
+	return cuLaunchKernelEx(&config, f, params, NULL);
+}
+
+static CUresult by_cooperation(CUfunction f, const struct shape *s, void **params)
+{
+	return cuLaunchCooperativeKernel(f, s->grid[0], s->grid[1], s->grid[2],
+		s->block[0], s->block[1], s->block[2], 0, NULL, params);
+}
+
+static CUresult by_cooperative_config(CUfunction f, const struct shape *s, void **params)
+{
+	CUlaunchConfig config = config_of(s);
+	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+		.value.cooperative = 1 };
+
+	config.attrs = &attribute;
+	config.numAttrs = 1;
+	return cuLaunchKernelEx(&config, f, params, NULL);
+}
+
+/* The node may be refused when it is added, or made executable, or launched. */
+static CUresult by_graph(CUfunction f, const struct shape *s, void **params)
+{
+	CUDA_KERNEL_NODE_PARAMS node = { .func = f,
+		.gridDimX = s->grid[0],
+		.gridDimY = s->grid[1],
+		.gridDimZ = s->grid[2],
+		.blockDimX = s->block[0],
+		.blockDimY = s->block[1],
+		.blockDimZ = s->block[2],
+		.kernelParams = params };
+	CUgraphExec exec = NULL;
+	CUgraphNode at;
+	CUgraph graph;
+	CUresult r;
+
+	check_ok(cuGraphCreate(&graph, 0));
+	r = cuGraphAddKernelNode(&at, graph, NULL, 0, &node);
+	if (!r)
+		r = cuGraphInstantiate(&exec, graph, 0);
+	if (!r)
+		r = cuGraphLaunch(exec, NULL);
+	if (exec)
+		check_ok(cuGraphExecDestroy(exec));
+	check_ok(cuGraphDestroy(graph));
+	return r;
+}
+
+TEST(a_shape_that_no_grid_has_is_refused_by_each_way_to_launch)
+{
+	static const struct {
+		const char *name;
+		CUresult (*launch)(CUfunction f, const struct shape *s, void **params);
+	} ways[] = {
+		{ "cuLaunchKernel", by_launch },
+		{ "cuLaunchKernelEx", by_config },
+		{ "cuLaunchCooperativeKernel", by_cooperation },
+		{ "cuLaunchKernelEx, cooperative", by_cooperative_config },
+		{ "a node of a graph", by_graph },
+	};
+	static const struct shape shapes[] = {
+		{ { 0, 1, 1 }, { 1, 1, 1 } },
+		{ { 1, 0, 1 }, { 1, 1, 1 } },
+		{ { 1, 1, 0 }, { 1, 1, 1 } },
+		{ { 0, 0, 0 }, { 1, 1, 1 } },
+		{ { 1u << 31, 1, 1 }, { 1, 1, 1 } },
+		{ { UINT32_MAX, 1, 1 }, { 1, 1, 1 } },
+		{ { 1, 65536, 1 }, { 1, 1, 1 } },
+		{ { 1, UINT32_MAX, 1 }, { 1, 1, 1 } },
+		{ { 1, 1, 65536 }, { 1, 1, 1 } },
+		{ { 1, 1, UINT32_MAX }, { 1, 1, 1 } },
+		{ { UINT32_MAX, UINT32_MAX, UINT32_MAX }, { 1, 1, 1 } },
+		{ { 1, 1, 1 }, { 0, 1, 1 } },
+		{ { 1, 1, 1 }, { 1, 0, 1 } },
+		{ { 1, 1, 1 }, { 1, 1, 0 } },
+		{ { 1, 1, 1 }, { 1025, 1, 1 } },
+		{ { 1, 1, 1 }, { 1, 1025, 1 } },
+		{ { 1, 1, 1 }, { 1, 1, 65 } },
+		{ { 1, 1, 1 }, { 1024, 2, 1 } },
+		{ { 1, 1, 1 }, { 65536, 65536, 1 } },
+		{ { 1, 1, 1 }, { UINT32_MAX, UINT32_MAX, UINT32_MAX } },
+	};
+	const struct shape one = { { 1, 1, 1 }, { 1, 1, 1 } };
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	unsigned int value = 0, n = 1;
+	CUdeviceptr p;
+	void *params[] = { &p, &value, &n };
+	CUresult r;
+
+	check_ok(cuMemAlloc(&p, 4));
+	for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+		for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+			r = ways[w].launch(fill, &shapes[i], params);
+			if (r != CUDA_ERROR_INVALID_VALUE)
+				test_fail(__FILE__, __LINE__, "%s, shape %zu is %d",
+					ways[w].name, i, r);
+		}
+		value = 100 + (unsigned int)w;
+		check_ok(ways[w].launch(fill, &one, params));
+		check_ok(cuCtxSynchronize());
+		check_eq(device_word(p), value);
+	}
+}
+
+/* Legal sizes, and more blocks than can be there at once. */
+TEST(a_cooperative_grid_has_as_many_blocks_as_fit)
+{
+	static const struct shape shapes[] = {
+		{ { 1000000, 1, 1 }, { 32, 1, 1 } },
+		{ { INT32_MAX, 65535, 65535 }, { 32, 1, 1 } },
+	};
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	unsigned int value = 1, n = 1;
+	CUdeviceptr p;
+	void *params[] = { &p, &value, &n };
+
+	check_ok(cuMemAlloc(&p, 4));
+	for (size_t i = 0; i < 2; i++) {
+		check_cu(by_cooperation(fill, &shapes[i], params),
+			CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+		check_cu(by_cooperative_config(fill, &shapes[i], params),
+			CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+	}
+}
+
 /* Where the store goes that must fail: nothing is mapped there. */
 #define NOWHERE 0x10
 

@@ -298,10 +298,11 @@ TEST(library_is_loaded_from_a_file)
 		CUDA_ERROR_FILE_NOT_FOUND);
 }
 
-/* A container of one plain PTX image: header, entry header of 64 bytes, text. */
-static void *make_fatbin(void)
+/* A container of one plain image: header, entry header of 64 bytes, text. */
+static void *make_container(
+	const char *bytes, unsigned int kind, unsigned int major, unsigned int arch)
 {
-	size_t text = (strlen(kernels_ptx) + 8) & ~7ul;
+	size_t text = (strlen(bytes) + 8) & ~7ul;
 	uint8_t *fatbin = calloc(1, 16 + 64 + text);
 	uint64_t total = 64 + text;
 
@@ -310,15 +311,88 @@ static void *make_fatbin(void)
 	memcpy(fatbin + 4, &(uint16_t){ 1 }, 2);
 	memcpy(fatbin + 6, &(uint16_t){ 16 }, 2);
 	memcpy(fatbin + 8, &total, 8);
-	memcpy(fatbin + 16, &(uint16_t){ 1 }, 2); /* PTX */
+	memcpy(fatbin + 16, &(uint16_t){ (uint16_t)kind }, 2);
 	memcpy(fatbin + 18, &(uint16_t){ 0x101 }, 2);
 	memcpy(fatbin + 20, &(uint32_t){ 64 }, 4);
 	memcpy(fatbin + 24, &(uint64_t){ text }, 8);
-	memcpy(fatbin + 42, &(uint16_t){ 7 }, 2);    /* ISA 7.0 */
-	memcpy(fatbin + 44, &(uint32_t){ 70 }, 4);   /* sm_70 */
+	memcpy(fatbin + 42, &(uint16_t){ (uint16_t)major }, 2);
+	memcpy(fatbin + 44, &(uint32_t){ arch }, 4);
 	memcpy(fatbin + 56, &(uint64_t){ 0x11 }, 8); /* 64-bit Linux */
-	strcpy((char *)fatbin + 80, kernels_ptx);
+	strcpy((char *)fatbin + 80, bytes);
 	return fatbin;
+}
+
+enum { PTX = 1, CUBIN = 2, LTO = 8 };
+
+static void *make_fatbin(void)
+{
+	return make_container(kernels_ptx, PTX, 7, 70);
+}
+
+/* Returns: what loading gives; the reason is in the log, which the guest reads too. */
+static void refuses(const void *image, CUresult expected, const char *reason)
+{
+	char log[512] = "";
+	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER,
+		CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+	void *values[] = { log, (void *)sizeof(log) };
+	CUmodule module;
+	CUlibrary library;
+
+	check_cu(cuModuleLoadData(&module, image), expected);
+	check_cu(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0),
+		expected);
+	check_cu(cuModuleLoadDataEx(&module, image, 2, options, values), expected);
+	if (!strstr(log, reason))
+		test_fail(__FILE__, __LINE__, "\"%s\" is not in \"%s\"", reason, log);
+}
+
+/*
+ * What other devices and later toolkits are for. The text of a container says no more
+ * than its header: what cannot be run is not looked at.
+ */
+TEST(images_for_others_are_refused_with_a_reason)
+{
+	static const struct {
+		unsigned int kind, major, arch;
+		CUresult expected;
+		const char *reason;
+	} containers[] = {
+		{ CUBIN, 1, 90, CUDA_ERROR_NO_BINARY_FOR_GPU, "PTX" },
+		{ LTO, 1, 90, CUDA_ERROR_NO_BINARY_FOR_GPU, "PTX" },
+		{ PTX, 9, 200, CUDA_ERROR_NO_BINARY_FOR_GPU, "PTX" },
+		{ PTX, 10, 70, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "newer" },
+		{ 4242, 1, 70, CUDA_ERROR_NO_BINARY_FOR_GPU, "PTX" },
+	};
+	static const struct {
+		const char *text;
+		CUresult expected;
+		const char *reason;
+	} texts[] = {
+		{ ".version 9.9\n.target sm_70\n.address_size 64\n",
+			CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "9.9" },
+		{ ".version 9.0\n.target sm_200\n.address_size 64\n",
+			CUDA_ERROR_NO_BINARY_FOR_GPU, "sm_200" },
+		{ ".version 9.0\n.target sm_100a\n.address_size 64\n",
+			CUDA_ERROR_NO_BINARY_FOR_GPU, "sm_100a" },
+		{ ".version 9.0\n.target compute_70\n.address_size 64\n",
+			CUDA_ERROR_INVALID_PTX, "sm_" },
+		{ ".version 9.0\n.address_size 64\n", CUDA_ERROR_INVALID_PTX, ".target" },
+		{ ".version nine\n.target sm_70\n", CUDA_ERROR_INVALID_PTX, ".version" },
+	};
+	char elf[128] = "\177ELF\2\1\1";
+	void *container;
+
+	fixture_new();
+	for (size_t i = 0; i < sizeof(containers) / sizeof(containers[0]); i++) {
+		container = make_container(kernels_ptx, containers[i].kind,
+			containers[i].major, containers[i].arch);
+		refuses(container, containers[i].expected, containers[i].reason);
+		free(container);
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		refuses(texts[i].text, texts[i].expected, texts[i].reason);
+	refuses(elf, CUDA_ERROR_NO_BINARY_FOR_GPU, "PTX");
 }
 
 TEST(module_is_loaded_from_a_fatbin)

@@ -201,8 +201,8 @@ TEST(arrays_are_made_described_and_copied_by_the_old_forms)
 	check_ok(CALL("cuMemcpyAtoA", 2000,
 		(CUarray, unsigned int, CUarray, unsigned int, unsigned int), other, 32,
 		array, 16, 32));
-	check_ok(CALL("cuMemcpyAtoH", 2000,
-		(void *, CUarray, unsigned int, unsigned int), out, other, 32, 32));
+	check_ok(CALL("cuMemcpyAtoH", 2000, (void *, CUarray, unsigned int, unsigned int),
+		out, other, 32, 32));
 	check(!memcmp(out, in + 16, 32));
 	check_ok(CALL("cuMemcpyHtoAAsync", 2000,
 		(CUarray, unsigned int, const void *, unsigned int, CUstream), other, 0,
@@ -288,6 +288,40 @@ TEST(parameters_of_old_launches_lie_where_they_are_put)
 	check_ok(cuMemcpyDtoH(out, p, sizeof(out)));
 	check(out[0] == -3 && out[1] == 2.5 && out[2] == -400);
 	check(out[3] == 70000 && out[4] == 0.125 && out[5] == (double)(1ll << 40));
+}
+
+/* Their numbers have a sign, and their grids two dimensions. */
+TEST(a_shape_that_no_grid_has_is_refused_by_old_launches)
+{
+	static const int shapes[][5] = { { 0, 1, 1, 1, 1 }, { 1, 0, 1, 1, 1 },
+		{ 0, 0, 1, 1, 1 }, { -1, 1, 1, 1, 1 }, { 1, -1, 1, 1, 1 },
+		{ INT32_MIN, 1, 1, 1, 1 }, { 1, 65536, 1, 1, 1 },
+		{ 1, INT32_MAX, 1, 1, 1 }, { 1, 1, 1025, 1, 1 }, { 1, 1, 1, 1, 65 },
+		{ 1, 1, 1024, 2, 1 }, { 1, 1, INT32_MAX, INT32_MAX, INT32_MAX },
+		{ 1, 1, 0, 1, 1 }, { 1, 1, 1, 0, 1 }, { 1, 1, 1, 1, 0 } };
+	struct fixture fixture = fixture_new();
+	CUfunction fill = fixture_function(&fixture, "fill");
+	CUdeviceptr p;
+	CUresult r;
+
+	check_ok(cuMemAlloc(&p, 4));
+	set_fill(fill, p, 7, 1);
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		const int *s = shapes[i];
+
+		for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
+			r = cuFuncSetBlockShape(fill, s[2], s[3], s[4]);
+			if (!r && asynchronous)
+				r = cuLaunchGridAsync(fill, s[0], s[1], NULL);
+			else if (!r)
+				r = cuLaunchGrid(fill, s[0], s[1]);
+			if (r != CUDA_ERROR_INVALID_VALUE)
+				test_fail(__FILE__, __LINE__, "shape %zu is %d", i, r);
+		}
+	}
+	check_ok(cuFuncSetBlockShape(fill, 1, 1, 1));
+	check_ok(cuLaunchGrid(fill, 1, 1));
+	check_eq(device_word(p), 7);
 }
 
 TEST(old_launches_are_refused_what_cannot_be)

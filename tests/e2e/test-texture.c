@@ -30,50 +30,59 @@
 #define RESULT "{%r4, %r5, %r6, %r7}"
 
 static const char texture_ptx[] =
-	".version 7.0\n.target sm_70\n.address_size 64\n"
-	KERNEL("fetch_1d", "tex.1d.v4.u32.s32 " RESULT ", [%d0, {%r8}];\n")
-	KERNEL("tex_1d", "tex.1d.v4.f32.f32 " RESULT ", [%d0, {%r8}];\n")
-	KERNEL("tex_2d", "tex.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n")
-	KERNEL("tex_3d",
-		"tex.3d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9, %r10, %r10}];\n")
-	KERNEL("tex_a1d", "tex.a1d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n")
-	KERNEL("tex_a2d",
-		"tex.a2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9, %r10, %r10}];\n")
-	KERNEL("tex_cube",
-		"tex.cube.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9, %r10, %r10}];\n")
-	KERNEL("tex_acube",
-		"tex.acube.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9, %r10, %r11}];\n")
-	KERNEL("level_2d",
-		"tex.level.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}], %r10;\n")
-	KERNEL("grad_2d",
+	".version 7.0\n.target sm_70\n.address_size 64\n" KERNEL("fetch_1d",
+		"tex.1d.v4.u32.s32 " RESULT ", [%d0, {%r8}];\n") KERNEL("tex_1d",
+		"tex.1d.v4.f32.f32 " RESULT ", [%d0, {%r8}];\n") KERNEL("tex_2d",
+		"tex.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n") KERNEL("tex_3d",
+		"tex.3d.v4.f32.f32 " RESULT
+		", [%d0, {%r8, %r9, %r10, %r10}];\n") KERNEL("tex_a1d",
+		"tex.a1d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n") KERNEL("tex_a2d",
+		"tex.a2d.v4.f32.f32 " RESULT
+		", [%d0, {%r8, %r9, %r10, %r10}];\n") KERNEL("tex_cube",
+		"tex.cube.v4.f32.f32 " RESULT
+		", [%d0, {%r8, %r9, %r10, %r10}];\n") KERNEL("tex_acube",
+		"tex.acube.v4.f32.f32 " RESULT
+		", [%d0, {%r8, %r9, %r10, %r11}];\n") KERNEL("level_2d",
+		"tex.level.2d.v4.f32.f32 " RESULT
+		", [%d0, {%r8, %r9}], %r10;\n") KERNEL("grad_2d",
 		"tex.grad.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}], "
-		"{%r10, 0f00000000}, {0f00000000, %r11};\n")
-	KERNEL("gather", "tld4.g.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n")
-	KERNEL("sizes",
+		"{%r10, 0f00000000}, {0f00000000, %r11};\n") KERNEL("gather",
+		"tld4.g.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n") KERNEL("sizes",
 		"txq.width.b32 %r4, [%d0]; txq.height.b32 %r5, [%d0];\n"
 		"txq.depth.b32 %r6, [%d0]; txq.num_mipmap_levels.b32 %r7, [%d0];\n")
-	KERNEL("resident",
-		"tex.2d.v4.f32.f32 {%r4, _, _, _}|%p0, [%d0, {%r8, %r9}];\n"
-		"selp.b32 %r5, 1, 2, %p0;\n")
-	KERNEL("half_2d",
-		"tex.2d.v2.f16x2.f32 {%r4, %r5}, [%d0, {%r8, %r9}];\n")
-	KERNEL("load_2d", "suld.b.2d.b32.trap %r4, [%d0, {%r8, %r9}];\n")
-	KERNEL("load_2d_zero", "suld.b.2d.v4.b8.zero " RESULT ", [%d0, {%r8, %r9}];\n")
-	KERNEL("load_2d_clamp", "suld.b.2d.b32.clamp %r4, [%d0, {%r8, %r9}];\n")
-	KERNEL("load_1d_wide",
-		".reg .b64 %w<2>; suld.b.1d.v2.b64.trap {%w0, %w1}, [%d0, {%r8}];\n"
-		"mov.b64 {%r4, %r5}, %w0; mov.b64 {%r6, %r7}, %w1;\n")
-	KERNEL("store_2d", "sust.b.2d.b32.trap [%d0, {%r8, %r9}], %r10;\n")
-	KERNEL("store_2d_zero", "sust.b.2d.b32.zero [%d0, {%r8, %r9}], %r10;\n")
-	KERNEL("store_3d", "sust.b.3d.b32.trap [%d0, {%r8, %r9, %r10, %r10}], %r11;\n")
-	KERNEL("store_a2d",
-		"sust.b.a2d.b32.trap [%d0, {%r8, %r9, %r10, %r10}], %r11;\n")
-	KERNEL("add_2d", "sured.b.add.2d.u32.trap [%d0, {%r8, %r9}], %r10;\n")
-	KERNEL("max_2d", "sured.b.max.2d.s32.trap [%d0, {%r8, %r9}], %r10;\n")
-	KERNEL("surface_sizes",
-		"suq.width.b32 %r4, [%d0]; suq.height.b32 %r5, [%d0];\n"
-		"suq.channel_data_type.b32 %r6, [%d0];\n"
-		"suq.channel_order.b32 %r7, [%d0];\n");
+		KERNEL("resident",
+			"tex.2d.v4.f32.f32 {%r4, _, _, _}|%p0, [%d0, {%r8, %r9}];\n"
+			"selp.b32 %r5, 1, 2, %p0;\n") KERNEL("half_2d",
+			"tex.2d.v2.f16x2.f32 {%r4, %r5}, [%d0, {%r8, %r9}];\n")
+			KERNEL("store_texels", "sust.p.2d.v4.b32.zero [%d0, {%r8, %r9}], "
+					       "{%r10, %r11, %r11, %r10};\n") KERNEL(
+				"load_2d", "suld.b.2d.b32.trap %r4, [%d0, {%r8, %r9}];\n")
+				KERNEL("load_2d_zero",
+					"suld.b.2d.v4.b8.zero " RESULT
+					", [%d0, {%r8, %r9}];\n") KERNEL("load_2d_clamp",
+					"suld.b.2d.b32.clamp %r4, [%d0, {%r8, %r9}];\n")
+					KERNEL("load_1d_wide",
+						".reg .b64 %w<2>; suld.b.1d.v2.b64.trap "
+						"{%w0, %w1}, [%d0, {%r8}];\n"
+						"mov.b64 {%r4, %r5}, %w0; mov.b64 {%r6, "
+						"%r7}, %w1;\n") KERNEL("store_2d",
+						"sust.b.2d.b32.trap [%d0, {%r8, %r9}], "
+						"%r10;\n") KERNEL("store_2d_zero",
+						"sust.b.2d.b32.zero [%d0, {%r8, %r9}], "
+						"%r10;\n") KERNEL("store_3d",
+						"sust.b.3d.b32.trap [%d0, {%r8, %r9, "
+						"%r10, %r10}], %r11;\n") KERNEL("store_"
+										"a2d",
+						"sust.b.a2d.b32.trap [%d0, {%r8, %r9, "
+						"%r10, %r10}], %r11;\n") KERNEL("add_2d",
+						"sured.b.add.2d.u32.trap [%d0, {%r8, "
+						"%r9}], %r10;\n") KERNEL("max_2d",
+						"sured.b.max.2d.s32.trap [%d0, {%r8, "
+						"%r9}], %r10;\n") KERNEL("surface_sizes",
+						"suq.width.b32 %r4, [%d0]; "
+						"suq.height.b32 %r5, [%d0];\n"
+						"suq.channel_data_type.b32 %r6, [%d0];\n"
+						"suq.channel_order.b32 %r7, [%d0];\n");
 
 enum { THREADS = 32 };
 
@@ -136,8 +145,8 @@ static CUarray make_array(size_t width, size_t height, size_t depth,
 	return array;
 }
 
-static void fill_array(CUarray array, const void *from, size_t row, size_t height,
-	size_t depth)
+static void fill_array(
+	CUarray array, const void *from, size_t row, size_t height, size_t depth)
 {
 	CUDA_MEMCPY3D copy = {
 		.srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -353,17 +362,18 @@ TEST(two_dimensions_are_filtered_over_arrays_and_over_memory)
 
 	for (int i = 0; i < HEIGHT * WIDTH * 2; i++)
 		(&texels[0][0][0])[i] = (i * 37 % 101) - 50.0f;
-	resources[0] = over_array(
-		make_array(WIDTH, HEIGHT, 0, CU_AD_FORMAT_FLOAT, 2, 0));
+	resources[0] = over_array(make_array(WIDTH, HEIGHT, 0, CU_AD_FORMAT_FLOAT, 2, 0));
 	fill_array(resources[0].res.array.hArray, texels, sizeof(texels[0]), HEIGHT, 1);
 	check_ok(cuMemAllocPitch(&memory, &pitch, sizeof(texels[0]), HEIGHT, 8));
 	for (int y = 0; y < HEIGHT; y++)
-		check_ok(cuMemcpyHtoD(
-			memory + y * pitch, texels[y], sizeof(texels[0])));
+		check_ok(cuMemcpyHtoD(memory + y * pitch, texels[y], sizeof(texels[0])));
 	resources[1] = (CUDA_RESOURCE_DESC){
 		.resType = CU_RESOURCE_TYPE_PITCH2D,
-		.res.pitch2D = { .devPtr = memory, .format = CU_AD_FORMAT_FLOAT,
-			.numChannels = 2, .width = WIDTH, .height = HEIGHT,
+		.res.pitch2D = { .devPtr = memory,
+			.format = CU_AD_FORMAT_FLOAT,
+			.numChannels = 2,
+			.width = WIDTH,
+			.height = HEIGHT,
 			.pitchInBytes = pitch },
 	};
 	for (int i = 0; i < THREADS; i++) {
@@ -410,8 +420,7 @@ TEST(integers_are_read_as_they_are_or_as_fractions)
 		resource = over_array(array);
 		for (int k = 0; k < 2; k++) {
 			object = make_texture(&resource, CU_TR_ADDRESS_MODE_CLAMP,
-				CU_TR_FILTER_MODE_POINT,
-				k ? CU_TRSF_READ_AS_INTEGER : 0);
+				CU_TR_FILTER_MODE_POINT, k ? CU_TRSF_READ_AS_INTEGER : 0);
 			check_ok(run(&bench, "tex_1d", object, in, out));
 			for (int i = 0; i < 4 * THREADS; i++) {
 				const int values[4] = { ((uint8_t *)words)[i],
@@ -515,7 +524,7 @@ TEST(three_dimensions_and_layers_are_told_apart)
 TEST(directions_find_the_faces_of_cubes)
 {
 	float faces[12][2][2], way[6][3] = { { 1, 0, 0 }, { -1, 0, 0 }, { 0, 1, 0 },
-				      { 0, -1, 0 }, { 0, 0, 1 }, { 0, 0, -1 } };
+		{ 0, -1, 0 }, { 0, 0, 1 }, { 0, 0, -1 } };
 	union four in[THREADS] = {}, out[THREADS];
 	struct bench bench = bench_new();
 	CUDA_RESOURCE_DESC resource;
@@ -560,8 +569,11 @@ TEST(levels_are_chosen_mixed_and_viewed)
 		.maxMipmapLevelClamp = 2.5f,
 	}, got_texture;
 	CUDA_RESOURCE_VIEW_DESC view = { .format = CU_RES_VIEW_FORMAT_FLOAT_1X32,
-		.width = 8, .height = 8, .firstMipmapLevel = 1, .lastMipmapLevel = 2 },
-		got_view;
+		.width = 8,
+		.height = 8,
+		.firstMipmapLevel = 1,
+		.lastMipmapLevel = 2 },
+				got_view;
 	union four in[THREADS] = {}, out[THREADS];
 	struct bench bench = bench_new();
 	CUDA_RESOURCE_DESC got;
@@ -627,8 +639,8 @@ TEST(gathers_return_four_texels_of_a_channel)
 
 	for (int i = 0; i < 18; i++)
 		(&texels[0][0][0])[i] = i;
-	resource = over_array(make_array(
-		3, 3, 0, CU_AD_FORMAT_FLOAT, 2, CUDA_ARRAY3D_TEXTURE_GATHER));
+	resource = over_array(
+		make_array(3, 3, 0, CU_AD_FORMAT_FLOAT, 2, CUDA_ARRAY3D_TEXTURE_GATHER));
 	fill_array(resource.res.array.hArray, texels, sizeof(texels[0]), 3, 1);
 	object = make_texture(
 		&resource, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
@@ -690,14 +702,104 @@ TEST(surfaces_are_written_and_read)
 		in[i] = (union four){ .s = { 8, 1, 0x70000000 + i } };
 	check_ok(run(&bench, "max_2d", surface, in, out));
 	check_ok(run(&bench, "load_2d", surface, in, out));
-	check_eq(out[0].s[0], (int32_t)texels[1][2] > 0x7000001f ? (int)texels[1][2]
-								 : 0x7000001f);
+	check_eq(out[0].s[0],
+		(int32_t)texels[1][2] > 0x7000001f ? (int)texels[1][2] : 0x7000001f);
 	check_ok(cuSurfObjectGetResourceDesc(&resource, surface));
 	check_eq((uintptr_t)resource.res.array.hArray, (uintptr_t)array);
 	check_ok(cuSurfObjectDestroy(surface));
 	check_cu(cuSurfObjectDestroy(surface), CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuSurfObjectGetResourceDesc(&resource, surface),
 		CUDA_ERROR_INVALID_VALUE);
+}
+
+/* What a channel of a surface holds of a word of 32 bits. */
+static uint32_t channel_of(CUarray_format format, uint32_t word)
+{
+	int32_t s = (int32_t)word;
+	_Float16 half;
+	uint16_t bits;
+	float f;
+
+	switch (format) {
+	case CU_AD_FORMAT_UNSIGNED_INT8:
+		return word > 255 ? 255 : word;
+	case CU_AD_FORMAT_SIGNED_INT8:
+		return (uint8_t)(s < -128 ? -128 : s > 127 ? 127 : s);
+	case CU_AD_FORMAT_UNSIGNED_INT16:
+		return word > 65535 ? 65535 : word;
+	case CU_AD_FORMAT_SIGNED_INT16:
+		return (uint16_t)(s < -32768 ? -32768 : s > 32767 ? 32767 : s);
+	case CU_AD_FORMAT_HALF:
+		memcpy(&f, &word, 4);
+		half = (_Float16)f;
+		memcpy(&bits, &half, 2);
+		return bits;
+	default:
+		return word;
+	}
+}
+
+/* Coordinates count texels there, and the channels are those of the surface. */
+TEST(formatted_stores_write_what_the_surface_holds)
+{
+	enum { WIDTH = 8, HEIGHT = 4 };
+	static const struct {
+		CUarray_format format;
+		unsigned int n, size;
+	} forms[] = { { CU_AD_FORMAT_UNSIGNED_INT8, 4, 1 },
+		{ CU_AD_FORMAT_SIGNED_INT8, 2, 1 }, { CU_AD_FORMAT_UNSIGNED_INT16, 1, 2 },
+		{ CU_AD_FORMAT_SIGNED_INT16, 4, 2 },
+		{ CU_AD_FORMAT_UNSIGNED_INT32, 2, 4 },
+		{ CU_AD_FORMAT_SIGNED_INT32, 1, 4 }, { CU_AD_FORMAT_HALF, 4, 2 },
+		{ CU_AD_FORMAT_FLOAT, 4, 4 } };
+	static const uint32_t words[] = { 0, 1, 127, 128, 255, 256, 32767, 32768, 65535,
+		65536, 0xffffffff, 0xffffff80, 0xffffff7f, 0xffff8000, 0x80000000,
+		0x7fffffff, 0x3f800000, 0xc2f00000, 0x477fe000, 0x33800000 };
+	struct bench bench = bench_new();
+
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		bool is_real = forms[f].format == CU_AD_FORMAT_HALF ||
+			       forms[f].format == CU_AD_FORMAT_FLOAT;
+		uint8_t got[WIDTH * HEIGHT * 16] = {};
+		union four in[THREADS] = {}, out[THREADS];
+		size_t texel = forms[f].n * forms[f].size;
+		CUarray array = make_array(WIDTH, HEIGHT, 0, forms[f].format, forms[f].n,
+			CUDA_ARRAY3D_SURFACE_LDST);
+		CUsurfObject surface = make_surface(array);
+		CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+			.srcArray = array,
+			.dstMemoryType = CU_MEMORYTYPE_HOST,
+			.dstHost = got,
+			.WidthInBytes = WIDTH * texel,
+			.Height = HEIGHT };
+
+		for (int i = 0; i < THREADS; i++) {
+			/* The last ones are outside: nothing is written. */
+			in[i].s[0] = i < 30 ? i % WIDTH : i == 30 ? -1 : WIDTH;
+			in[i].s[1] = i / WIDTH;
+			in[i].u[2] = words[is_real ? 16 + i % 4 : (i + (int)f) % 16];
+			in[i].u[3] = words[is_real ? 16 + i % 3 : (2 * i + 5) % 16];
+		}
+		check_ok(run(&bench, "store_texels", surface, in, out));
+		check_ok(cuMemcpy2D(&copy));
+		for (int i = 0; i < 30; i++) {
+			for (unsigned int k = 0; k < forms[f].n; k++) {
+				uint32_t x = 0,
+					 want = channel_of(forms[f].format,
+						 in[i].u[k == 1 || k == 2 ? 3 : 2]);
+
+				memcpy(&x, got + i * texel + k * forms[f].size,
+					forms[f].size);
+				if (x != want)
+					test_fail(__FILE__, __LINE__,
+						"form %zu, texel %d, channel %u: %x, not "
+						"%x",
+						f, i, k, x, want);
+			}
+		}
+		check_ok(cuSurfObjectDestroy(surface));
+		check_ok(cuArrayDestroy(array));
+	}
 }
 
 TEST(surfaces_have_slices_layers_and_edges)
@@ -738,8 +840,8 @@ TEST(surfaces_have_slices_layers_and_edges)
 		check_ok(cuMemcpy3D(&copy));
 		check(!memcmp(words, expected, sizeof(words)));
 	}
-	array = make_array(4, 4, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1,
-		CUDA_ARRAY3D_SURFACE_LDST);
+	array = make_array(
+		4, 4, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST);
 	for (int i = 0; i < 16; i++)
 		words[i] = i + 100;
 	fill_array(array, words, 16, 4, 1);
@@ -766,8 +868,8 @@ TEST(surfaces_have_slices_layers_and_edges)
 }
 
 /* Each of these ends the context, so each is a test. */
-static void check_faults(const char *kernel, unsigned long long object, bool is_surface,
-	CUresult expected)
+static void check_faults(
+	const char *kernel, unsigned long long object, bool is_surface, CUresult expected)
 {
 	union four in[THREADS] = {}, out[THREADS];
 	struct bench bench = bench_new();
@@ -829,8 +931,8 @@ TEST(objects_are_their_contexts_and_end_once)
 	check_ok(cuTexObjectGetResourceDesc(&got, object));
 	check_eq((uintptr_t)got.res.array.hArray, (uintptr_t)array);
 	for (int i = 0; i < 300; i++) {
-		numbers[i] = make_texture(&resource, CU_TR_ADDRESS_MODE_WRAP,
-			CU_TR_FILTER_MODE_POINT, 0);
+		numbers[i] = make_texture(
+			&resource, CU_TR_ADDRESS_MODE_WRAP, CU_TR_FILTER_MODE_POINT, 0);
 		for (int j = 0; j < i; j++)
 			check(numbers[i] != numbers[j]);
 	}
@@ -876,13 +978,13 @@ TEST(linear_textures_have_a_largest_width)
 	size_t width = 0;
 	int attribute = 0;
 
-	check_ok(cuDeviceGetAttribute(&attribute,
-		CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, device));
+	check_ok(cuDeviceGetAttribute(
+		&attribute, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, device));
 	check_ok(cuDeviceGetTexture1DLinearMaxWidth(
 		&width, CU_AD_FORMAT_FLOAT, 4, device));
 	check(width >= 1u << 27);
 	check(attribute >= 1 << 27);
-	check_cu(cuDeviceGetTexture1DLinearMaxWidth(
-			 &width, CU_AD_FORMAT_FLOAT, 3, device),
+	check_cu(
+		cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 3, device),
 		CUDA_ERROR_INVALID_VALUE);
 }

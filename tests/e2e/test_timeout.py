@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Endless kernels under softgpu-kernel-timeout: their processes get 702, another works.
+"""Endless kernels: under softgpu-kernel-timeout their processes get 702, else they last as
+long as their processes do; another process works in both cases.
 
     test_timeout.py BUILD PROGRAM
 """
@@ -8,10 +9,11 @@
 import os
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
-from host import Host  # noqa: E402
+from host import Host, cpu_ticks  # noqa: E402
 
 
 def main():
@@ -30,6 +32,33 @@ def main():
         assert [each.wait(timeout=60) for each in endless] == [0, 0]
         place = r"in spin, block \(0, 0, 0\), thread \(0, 0, 0\), line \d+"
         host.wait_for(rf"CUDA error 702: time is over .* {place}", count=len(endless))
+    end_process(build, program)
+
+
+def end_process(build, program):
+    """Without a limit of time: the device is free when the process is gone."""
+    with Host(build, extra="softgpu-threads = 1") as host:
+        environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
+        environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
+        environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+        endless = subprocess.Popen([program, "endless"], env=environment)
+        found = host.wait_for(rf"session opened .* pid={endless.pid} .*worker=(\d+)")
+        worker = int(found.group(1))
+        # It spins once it has used more than loading takes.
+        end = time.monotonic() + 60
+        before = cpu_ticks(worker)
+        while cpu_ticks(worker) < before + 100:
+            assert endless.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+        subprocess.run([program, "short"], env=environment, check=True, timeout=60)
+        assert endless.poll() is None
+        endless.kill()
+        endless.wait()
+        host.wait_for(r"session ended", count=2)
+        while host.alive(worker):
+            assert time.monotonic() < end + 60, "the worker goes on"
+            time.sleep(0.05)
+        subprocess.run([program, "short"], env=environment, check=True, timeout=60)
 
 
 if __name__ == "__main__":

@@ -133,21 +133,69 @@ TEST(a_value_lives_around_loops_that_are_nested_and_entered_in_the_middle)
 }
 
 /* All are written first and read last. */
-TEST(registers_that_are_needed_at_once_and_are_too_many_are_refused_with_a_reason)
+static struct text all_at_once(uint32_t n)
 {
-	enum { N = 100000 };
-	struct softgpu_message message = {};
 	struct text t = {};
 
 	add(&t,
 		HEADER ".visible .entry k(.param .u64 p) {\n"
-		       ".reg .b32 %%r<%u>; .reg .b64 %%d; ld.param.u64 %%d, [p];\n",
-		N);
-	for (uint32_t i = 0; i < N; i++)
+		       ".reg .b32 %%r<%u>, %%t; .reg .b64 %%d; ld.param.u64 %%d, [p];\n"
+		       "mov.u32 %%t, %%tid.x;\n",
+		n);
+	for (uint32_t i = 0; i < n; i++)
 		add(&t, "ld.global.u32 %%r%u, [%%d+%u];\n", i, 4 * (i % 1000));
-	for (uint32_t i = 0; i < N; i++)
-		add(&t, "st.global.u32 [%%d+%u], %%r%u;\n", 4 * (i % 1000), i);
-	add(&t, "ret; }\n");
+	for (uint32_t i = 1; i < n; i++)
+		add(&t, "mad.lo.u32 %%r0, %%r0, 3, %%r%u;\n", i);
+	add(&t, "mad.wide.u32 %%d, %%t, 4, %%d; add.u32 %%r0, %%r0, %%t;\n"
+		"st.global.u32 [%%d+4096], %%r0; ret; }\n");
+	return t;
+}
+
+TEST(as_many_registers_at_once_as_an_operand_can_name_are_there)
+{
+	static const uint32_t counts[] = { 10206, 65000 };
+
+	for (size_t k = 0; k < 2; k++) {
+		struct text t = all_at_once(counts[k]);
+		CLEAN_RIG rig = rig_new(t.bytes);
+		uint32_t *words = rig_alloc(rig, 8192), want = 0;
+		uint32_t threads = softgpu_kernel_info(rig_kernel(rig, "k"))->max_threads;
+
+		for (uint32_t i = 0; i < 1000; i++)
+			words[i] = i * 2654435761u;
+		for (uint32_t i = 0; i < counts[k]; i++)
+			want = i ? want * 3 + words[i % 1000] : words[0];
+		/* Blocks are smaller where their registers would take very much memory.
+		 */
+		check_eq(threads, k ? 256 : 1024);
+		rig_launch(rig, "k", 1, 256, &words, sizeof(words));
+		for (uint32_t i = 0; i < 256; i++)
+			check_eq(words[1024 + i], want + i);
+		free(t.bytes);
+	}
+}
+
+TEST(a_block_too_large_for_its_registers_is_refused)
+{
+	struct text t = all_at_once(65000);
+	CLEAN_RIG rig = rig_new(t.bytes);
+	struct softgpu_launch launch = {
+		.kernel = rig_kernel(rig, "k"),
+		.grid = { 1, 1, 1 },
+		.block = { 257, 1, 1 },
+		.params = &rig,
+		.params_size = 8,
+	};
+
+	check_eq(softgpu_launch_check(&launch), SOFTGPU_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	free(t.bytes);
+}
+
+TEST(registers_that_are_needed_at_once_and_are_too_many_are_refused_with_a_reason)
+{
+	struct softgpu_message message = {};
+	struct text t = all_at_once(100000);
+
 	check_eq(rig_lookup(t.bytes, "k", &message), SOFTGPU_ERROR_NOT_SUPPORTED);
 	check(strstr(message.text, "registers at once") != NULL);
 	free(t.bytes);

@@ -49,7 +49,9 @@
  * at once. Some seconds; code of 200 000 blocks and 100 000 registers that live briefly
  * needs a thousandth of it.
  */
+#ifndef LIVENESS_WORK_MAX /* a test sets a lower one */
 #define LIVENESS_WORK_MAX (UINT64_C(1) << 30)
+#endif
 
 /* Entries of branch tables, those of code that is written out again counted again. */
 #define TABLES_MAX (1u << 22)

@@ -207,8 +207,7 @@ static int relocate(const struct softgpu_program *program, const struct ptx_vari
 
 		if (target->linkage == PTX_LINKAGE_EXTERN)
 			return fail(messagep, SOFTGPU_ERROR_INVALID_PTX,
-				"initialised with the address of an external variable "
-				"that is not defined",
+				"initialised with an undefined external variable",
 				target->name);
 		if (target->space != PTX_SPACE_GLOBAL && target->space != PTX_SPACE_CONST)
 			return fail(messagep, SOFTGPU_ERROR_NOT_SUPPORTED,
