@@ -41,16 +41,16 @@ static void read_access(struct grammar_statement *s, struct reader *reader)
 
 	s->space = shape % _GRAMMAR_SPACE_N;
 	s->size = 1u << shape / 4 % 5;
-	s->is_vector = s->size == 16 || (s->size == 8 && (shape & 0x80));
+	s->is_vector = s->size == 16 || (s->size == 8 && shape & 0x80);
+	s->is_whole = s->size == 16 && shape & 0x80;
 	if (s->kind == GRAMMAR_ATOMIC) {
-		s->size = 4;
+		s->size = s->is_whole ? 16 : 4;
 		s->is_vector = false;
 		if (s->space == GRAMMAR_LOCAL)
 			s->space = GRAMMAR_GLOBAL;
 	}
 	s->is_outside = where >= 224;
-	s->value = s->is_outside ? where % 8
-				 : where % (GRAMMAR_SLOT / s->size) * s->size;
+	s->value = s->is_outside ? where % 8 : where % (GRAMMAR_SLOT / s->size) * s->size;
 	/* The first of them is outside only to who reaches over the end. */
 	if (s->is_outside && s->space == GRAMMAR_IN_SHARED && s->value % 4 == 0 &&
 		s->size < 8)
@@ -193,14 +193,24 @@ static void add_load(struct text *text, const struct grammar_statement *s)
 {
 	const char *space = spaces[s->space];
 
+	if (s->is_whole) {
+		add(text, "ld%s.b128 %%q1, ", space);
+		add_address(text, s);
+		add(text,
+			";\nmov.b128 {%%d%u, %%d14}, %%q1;\n"
+			"add.u64 %%d%u, %%d%u, %%d14;\n",
+			s->d, s->d, s->d);
+		return;
+	}
 	if (!s->is_vector) {
 		add(text, "ld%s.u%u %%d%u, ", space, s->size * 8u, s->d);
 		add_address(text, s);
 		add(text, ";\n");
 		return;
 	}
-	add(text, s->size == 8 ? "ld%s.v2.u32 {%%r2, %%r3}, "
-			       : "ld%s.v4.u32 {%%r2, %%r3, %%r4, %%r5}, ",
+	add(text,
+		s->size == 8 ? "ld%s.v2.u32 {%%r2, %%r3}, "
+			     : "ld%s.v4.u32 {%%r2, %%r3, %%r4, %%r5}, ",
 		space);
 	add_address(text, s);
 	add(text, ";\nmov.b64 %%d%u, {%%r2, %%r3};\n", s->d);
@@ -213,6 +223,13 @@ static void add_store(struct text *text, const struct grammar_statement *s)
 {
 	const char *space = spaces[s->space];
 
+	if (s->is_whole) {
+		add(text, "mov.b128 %%q1, {%%d%u, %%d%u};\nst%s.b128 ", s->a, s->b,
+			space);
+		add_address(text, s);
+		add(text, ", %%q1;\n");
+		return;
+	}
 	if (!s->is_vector) {
 		add(text, "st%s.u%u ", space, s->size * 8u);
 		add_address(text, s);
@@ -228,6 +245,16 @@ static void add_store(struct text *text, const struct grammar_statement *s)
 
 static void add_atomic(struct text *text, const struct grammar_statement *s)
 {
+	if (s->is_whole) {
+		add(text, "mov.b128 %%q1, {%%d%u, %%d%u};\natom%s.exch.b128 %%q2, ", s->a,
+			s->b, spaces[s->space]);
+		add_address(text, s);
+		add(text,
+			", %%q1;\nmov.b128 {%%d%u, %%d14}, %%q2;\n"
+			"add.u64 %%d%u, %%d%u, %%d14;\n",
+			s->d, s->d, s->d);
+		return;
+	}
 	add(text, "cvt.u32.u64 %%r2, %%d%u;\natom%s.add.u32 %%r3, ", s->a,
 		spaces[s->space]);
 	add_address(text, s);
@@ -261,6 +288,14 @@ static void add_statement(struct text *text, const struct grammar_statement *s,
 			"{ .param .b64 a; .param .b64 q;\nst.param.b64 [a], %%d%u;\n"
 			"call (q), f, (a);\nld.param.b64 %%d%u, [q]; }\n",
 			s->a, s->d);
+		return;
+	case GRAMMAR_STACK:
+		add(text,
+			"stacksave.u64 %%d14;\nalloca.u64 %%d%u, %u, 16;\n"
+			"st.local.u64 [%%d%u+8], %%d%u;\nld.local.u64 %%d%u, [%%d%u+8];\n"
+			"stackrestore.u64 %%d14;\n",
+			OUTSIDE_REGISTER, 16u + s->b * 24u, OUTSIDE_REGISTER, s->a, s->d,
+			OUTSIDE_REGISTER);
 		return;
 	case GRAMMAR_LOAD:
 		add_load(text, s);
@@ -303,7 +338,8 @@ static void add_begin(struct text *text, const struct grammar_places *places)
 		"ld.param.b64 %%d1, [x];\nmul.lo.u64 %%d1, %%d1, 3;\n"
 		"add.u64 %%d1, %%d1, 1;\nst.param.b64 [r], %%d1;\nret;\n}\n"
 		".entry k()\n{\n.reg .pred %%p<2>;\n.reg .b32 %%r<8>;\n"
-		".reg .b64 %%d<16>;\n.shared .align 16 .b8 room[%u];\n"
+		".reg .b64 %%d<16>;\n.reg .b128 %%q<3>;\n.shared .align 16 .b8 "
+		"room[%u];\n"
 		".local .align 16 .b8 own[%u];\nmov.u32 %%r1, %%tid.x;\n"
 		"cvt.u64.u32 %%d15, %%r1;\n",
 		(unsigned int)GRAMMAR_SHARED, (unsigned int)GRAMMAR_SLOT);
@@ -400,6 +436,12 @@ static void run_access(const struct grammar_statement *s, struct grammar_thread 
 		words[0] = registers[s->a];
 		words[1] = registers[s->b];
 		memcpy(slot_of(s, thread), words, s->size);
+	} else if (s->is_whole) {
+		const uint64_t news[2] = { registers[s->a], registers[s->b] };
+
+		memcpy(words, slot_of(s, thread), sizeof(words));
+		memcpy(slot_of(s, thread), news, sizeof(news));
+		registers[s->d] = words[0] + words[1];
 	} else {
 		memcpy(&old, slot_of(s, thread), sizeof(old));
 		sum = old + (uint32_t)registers[s->a];
@@ -414,8 +456,8 @@ static void run_value(const struct grammar_statement *s, uint64_t *registers)
 
 	switch (s->kind) {
 	case GRAMMAR_ARITHMETIC:
-		registers[s->d] = operate(
-			o, registers[s->a], registers[s->b], s->b * 9 % 64);
+		registers[s->d] =
+			operate(o, registers[s->a], registers[s->b], s->b * 9 % 64);
 		return;
 	case GRAMMAR_NARROW:
 		registers[s->d] = (uint32_t)operate(o, (uint32_t)registers[s->a],
@@ -426,6 +468,9 @@ static void run_value(const struct grammar_statement *s, uint64_t *registers)
 		return;
 	case GRAMMAR_CALL:
 		registers[s->d] = registers[s->a] * 3 + 1;
+		return;
+	case GRAMMAR_STACK:
+		registers[s->d] = registers[s->a];
 		return;
 	}
 }

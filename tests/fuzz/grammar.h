@@ -32,6 +32,7 @@ enum grammar_kind {
 	GRAMMAR_SKIP, /* branch over the next statements */
 	GRAMMAR_LOOP, /* the next statements, some times */
 	GRAMMAR_CALL,
+	GRAMMAR_STACK, /* a register through memory from the stack */
 	GRAMMAR_LOAD,
 	GRAMMAR_STORE,
 	GRAMMAR_ATOMIC,
@@ -55,6 +56,7 @@ struct grammar_statement {
 	uint8_t space;	 /* enum grammar_space */
 	uint8_t size;	 /* of an access, in bytes */
 	bool is_vector;	 /* of elements of 4 bytes */
+	bool is_whole;	 /* 16 bytes at once; atomic: exchanged */
 	bool is_outside; /* an access to what is nobody's */
 	uint64_t value;	 /* a constant, an offset in the slot, or where outside */
 };
