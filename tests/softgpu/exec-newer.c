@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "exec-harness.h"
+#include "exec/texture.h"
 #include "test.h"
 
 #define CLEAN_RIG __attribute__((__cleanup__(rig_freep))) struct rig *
@@ -191,6 +192,55 @@ TEST(compare_and_swap_of_128_bits_takes_all_of_them)
 		check_eq(sum[0], start[0] + (shared ? 256 : 768));
 		check_eq(sum[1], 8);
 	}
+}
+
+/* What an instruction leaves for its second operation is not another warp's. */
+TEST(each_warp_compares_with_values_of_its_own)
+{
+	CLEAN_RIG rig = rig_of("", "ld.global.b128 %q1, [%d1]; add.u32 %r1, %r0, 1000;\n"
+				   "mov.b128 %q2, {%r1, %r1, %r1, %r1};\n"
+				   "atom.global.cas.b128 %q3, [%d1], %q1, %q2; "
+				   "st.global.b128 [%d1+16], %q3;");
+	struct buffers b = buffers_of(rig, 128);
+
+	for (uint32_t i = 0; i < 128; i++)
+		for (uint32_t k = 0; k < 4; k++)
+			b.out[i][k] = 7 * i + k;
+	run_well(rig, &b, 128);
+	for (uint32_t i = 0; i < 128; i++)
+		for (uint32_t k = 0; k < 4; k++) {
+			check_eq(b.out[i][k], i + 1000);
+			check_eq(b.out[i][4 + k], 7 * i + k);
+		}
+}
+
+/* The same with coordinates. */
+TEST(each_warp_loads_from_where_it_wants)
+{
+	static struct softgpu_texture objects[TEXTURE_CHUNK];
+	struct softgpu_textures textures = { .chunks = { objects } };
+	CLEAN_RIG rig = rig_of("",
+		"mov.u64 %d3, 0x4000000000000001; and.b32 %r1, %r0, 15; shl.b32 %r1, "
+		"%r1, 2;\n"
+		"shr.u32 %r2, %r0, 4; suld.b.2d.b32.trap %r3, [%d3, {%r1, %r2}];\n"
+		"st.global.u32 [%d1], %r3;");
+	struct buffers b = buffers_of(rig, 128);
+	uint32_t *texels = b.memory;
+
+	objects[1] = (struct softgpu_texture){
+		.number = TEXTURE_SURFACE_BIT | 1,
+		.n_levels = 1,
+		.levels[0] = { (uintptr_t)texels, 64, 512, 16, 8 },
+		.format = TEXEL_U32,
+		.n_channels = 1,
+		.n_dimensions = 2,
+	};
+	for (uint32_t i = 0; i < 128; i++)
+		texels[i] = 3 * i + 1;
+	rig->textures = &textures;
+	run_well(rig, &b, 128);
+	for (uint32_t i = 0; i < 128; i++)
+		check_eq(b.out[i][0], 3 * i + 1);
 }
 
 /* Each sees what another has put there: together they are what was, and all but one. */
