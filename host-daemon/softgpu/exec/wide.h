@@ -4,9 +4,10 @@
 /*
  * Words of 128 bits in memory that other threads of the process use
  *
- * The compiler's __sync functions, since those of C11 are calls of a library here. They
- * are atomic with respect to each other; a pair of 64-bit accesses to the same place is
- * not, which PTX does not ask for.
+ * Compilers make a call of a library of what C11 has for these, and of their own
+ * functions only with options; the instruction of x86-64 is older than all that it is
+ * used on. They are atomic with respect to each other; a pair of 64-bit accesses to the
+ * same place is not, which PTX does not ask for.
  */
 
 #include <stdint.h>
@@ -17,7 +18,17 @@ typedef unsigned __int128 wide_t;
 /* Returns: what was there; it is replaced where it is @expected. */
 static inline wide_t wide_swap(wide_t *p, wide_t expected, wide_t desired)
 {
+#ifdef __x86_64__
+	uint64_t low = (uint64_t)expected, high = (uint64_t)(expected >> 64);
+
+	__asm__ volatile("lock cmpxchg16b %0"
+			 : "+m"(*p), "+a"(low), "+d"(high)
+			 : "b"((uint64_t)desired), "c"((uint64_t)(desired >> 64))
+			 : "cc", "memory");
+	return (wide_t)high << 64 | low;
+#else
 	return __sync_val_compare_and_swap(p, expected, desired);
+#endif
 }
 
 static inline wide_t wide_exchange(wide_t *p, wide_t desired)
