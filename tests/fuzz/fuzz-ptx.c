@@ -43,6 +43,22 @@ static void check_symbol(const struct ptx_module *module,
 	}
 }
 
+/* Of a variable that has elements: a symbol and a register. */
+static void check_element(const struct ptx_module *module,
+	const struct ptx_function *function, const struct ptx_operand *operand)
+{
+	const struct ptx_operand *parts;
+
+	promise(operand->count && operand->index < function->body->n_operands - 1);
+	parts = &function->body->operands[operand->index];
+	promise(parts[0].kind == PTX_OPERAND_SYMBOL);
+	promise(parts[0].symbol == PTX_SYMBOL_VARIABLE ||
+		parts[0].symbol == PTX_SYMBOL_LOCAL);
+	check_symbol(module, function, &parts[0]);
+	promise(parts[1].kind == PTX_OPERAND_REG);
+	promise(parts[1].index < function->body->n_registers);
+}
+
 /* Everything but a vector, which may not stand in one. */
 static void check_operand(const struct ptx_module *module,
 	const struct ptx_function *function, const struct ptx_operand *operand)
@@ -60,6 +76,10 @@ static void check_operand(const struct ptx_module *module,
 	case PTX_OPERAND_SYMBOL:
 	case PTX_OPERAND_ADDRESS_SYMBOL:
 		check_symbol(module, function, operand);
+		break;
+	case PTX_OPERAND_ELEMENT:
+	case PTX_OPERAND_ADDRESS_ELEMENT:
+		check_element(module, function, operand);
 		break;
 	case PTX_OPERAND_LABEL:
 		promise(operand->index < body->n_labels);

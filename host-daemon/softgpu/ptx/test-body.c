@@ -298,6 +298,26 @@ TEST(calls_have_four_operands)
 	check_eq(p.body->prototypes[1].n_returns, 0);
 }
 
+TEST(elements_of_variables_have_two_operands)
+{
+	PARSE(".shared .v2 .f32 s[4]; .local .u16 m[3];\n"
+	      "ld.shared.f32 %f1, s[2];\nld.local.u16 %rs1, m[%r1+5];\n"
+	      "mov.u32 %r2, s[%r3];\nld.shared.f32 %f1, [s+4];");
+	const struct ptx_operand *o = operand(&p, 1, 1);
+
+	check_eq(operand(&p, 0, 1)->kind, PTX_OPERAND_ADDRESS_SYMBOL);
+	check_eq(operand(&p, 0, 1)->imm, 16);
+	check_eq(o->kind, PTX_OPERAND_ADDRESS_ELEMENT);
+	check_eq(o->count, 2);
+	check_eq(p.body->operands[o->index].kind, PTX_OPERAND_SYMBOL);
+	check_eq(p.body->operands[o->index].index, 1);
+	check_eq(p.body->operands[o->index + 1].kind, PTX_OPERAND_REG);
+	check_eq(p.body->operands[o->index + 1].imm, 5);
+	check_eq(operand(&p, 2, 1)->kind, PTX_OPERAND_ELEMENT);
+	check_eq(operand(&p, 2, 1)->count, 8);
+	check_eq(operand(&p, 3, 1)->imm, 4);
+}
+
 TEST(indexed_branch_has_a_table)
 {
 	PARSE("ts: .branchtargets A, B, A;\nbrx.idx %r1, ts;\nA: ret;\nB: exit;");
@@ -519,4 +539,57 @@ TEST(unused_registers_cost_nothing_later)
 	PARSE(".reg .b32 %many<1000000>; add.s32 %many999999, %many0, 1;");
 
 	check_eq(p.body->n_registers, 2);
+}
+
+/* The module has made them when their function is read; each name is that of its scope.
+ */
+TEST(variables_of_the_module_are_found_in_their_scopes)
+{
+	PARSE(".global .u32 x[2] = {1, 2}; { .const .u32 x = 3;\nld.const.u32 %r1, [x]; "
+	      "}\n"
+	      "/* .global .u32 y; */ ld.global.u32 %r2, [x+4];\n"
+	      "L: .global .u64 z = x; ld.global.u64 %rd1, [z];");
+	const struct ptx_module *m = p.module;
+	uint32_t inner = operand(&p, 0, 1)->index, outer = operand(&p, 1, 1)->index;
+	uint32_t z = operand(&p, 2, 1)->index;
+
+	check_eq(m->n_inside, 3);
+	check(inner != outer && inner < m->n_variables && outer < m->n_variables);
+	check_eq(m->variables[outer].size, 8);
+	check_eq(m->variables[inner].space, PTX_SPACE_CONST);
+	check_eq(m->variables[z].n_relocs, 1);
+	check_eq(m->relocs[m->variables[z].first_reloc].index, outer);
+	check_eq(ptx_module_find_variable(m, "x"), PTX_INDEX_NONE);
+}
+
+TEST(bad_variables_of_the_module_are_refused_wherever_they_are)
+{
+	static const char *const texts[] = {
+		".global .u32 x = ;",
+		".global .u32 x[];",
+		".global x;",
+		".global .u32 x = y; .global .u32 y;",
+		"{ .global .u32 y; } .global .u64 x = y;",
+		".global .u32 x = 1, ;",
+		".global .u32 x[2] = {1, 2, 3};",
+		".global .u32 x<3>;",
+		".const .pred x;",
+	};
+	char text[256];
+	struct ptx_module *module;
+	struct ptx_error error;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		snprintf(text, sizeof(text),
+			".version 9.0\n.target sm_90\n.entry k() {\n%s\nret; }",
+			texts[i]);
+		if (ptx_module_new(&module, text, strlen(text), 121, &error) !=
+				PTX_E_INVALID ||
+			error.line != 4)
+			test_fail(__FILE__, __LINE__, "%s: line %u, %s", texts[i],
+				error.line, error.message);
+	}
+	fails(".global .u32 x; .global .u32 x;", 4, "declared twice");
+	fails(".shared .u32 x; ld.shared.u32 %r1, x[1;", 4, "");
+	fails("ld.shared.u32 %r1, n[1];", 4, "no array");
 }
