@@ -32,8 +32,10 @@ struct bench {
 static struct bench bench_new(void)
 {
 	static uint8_t bytes[HEIGHT * PITCH];
-	CUDA_ARRAY3D_DESCRIPTOR descriptor = { .Width = WIDTH, .Height = HEIGHT,
-		.Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1 };
+	CUDA_ARRAY3D_DESCRIPTOR descriptor = { .Width = WIDTH,
+		.Height = HEIGHT,
+		.Format = CU_AD_FORMAT_UNSIGNED_INT8,
+		.NumChannels = 1 };
 	struct bench bench = { .fixture = fixture_new() };
 	CUmodule module;
 
@@ -46,8 +48,11 @@ static struct bench bench_new(void)
 	check_ok(cuMemcpyHtoD(bench.texels, bytes, sizeof(bytes)));
 	check_ok(cuArray3DCreate(&bench.array, &descriptor));
 	check_ok(cuMipmappedArrayCreate(&bench.mipmap, &descriptor, 2));
-	descriptor = (CUDA_ARRAY3D_DESCRIPTOR){ .Width = 8, .Height = 8, .Depth = 6,
-		.Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1,
+	descriptor = (CUDA_ARRAY3D_DESCRIPTOR){ .Width = 8,
+		.Height = 8,
+		.Depth = 6,
+		.Format = CU_AD_FORMAT_FLOAT,
+		.NumChannels = 1,
 		.Flags = CUDA_ARRAY3D_CUBEMAP };
 	check_ok(cuArray3DCreate(&bench.cube, &descriptor));
 	return bench;
@@ -224,8 +229,7 @@ TEST(one_wrong_field_is_answered_as_documented)
 	struct bench bench = bench_new();
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		CUDA_RESOURCE_DESC resource =
-			pitched(&bench, CU_AD_FORMAT_UNSIGNED_INT8);
+		CUDA_RESOURCE_DESC resource = pitched(&bench, CU_AD_FORMAT_UNSIGNED_INT8);
 		const CUDA_RESOURCE_VIEW_DESC view = { .width = WIDTH, .height = HEIGHT };
 		CUDA_TEXTURE_DESC texture = {};
 		CUtexObject object = 0;
@@ -291,11 +295,212 @@ TEST(what_depends_on_the_resource_is_answered_as_documented)
 	check_cu(cuSurfObjectCreate(&surface, &linear), CUDA_ERROR_INVALID_VALUE);
 	cube.res.array.hArray = bench.cube;
 	check_cu(cuSurfObjectCreate(&surface, &cube), CUDA_ERROR_INVALID_VALUE);
-	check_cu(cuTexObjectCreate(NULL, &cube, &texture, NULL),
-		CUDA_ERROR_INVALID_VALUE);
+	check_cu(
+		cuTexObjectCreate(NULL, &cube, &texture, NULL), CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuTexObjectCreate(&object, NULL, &texture, NULL),
 		CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuTexObjectCreate(&object, &cube, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
+enum kind {
+	ARRAY,
+	LAYERED,
+	VOLUME,
+	CUBE,
+	CUBES,
+	MIPMAP,
+	LINEAR,
+	PITCHED,
+	_KIND_N,
+};
+
+static CUDA_RESOURCE_DESC resource_of(const struct bench *bench, enum kind kind)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = 8,
+		.Height = 8,
+		.Depth = 3,
+		.Format = CU_AD_FORMAT_FLOAT,
+		.NumChannels = 1 };
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_ARRAY };
+
+	switch (kind) {
+	case ARRAY:
+		resource.res.array.hArray = bench->array;
+		return resource;
+	case CUBE:
+		resource.res.array.hArray = bench->cube;
+		return resource;
+	case MIPMAP:
+		return (CUDA_RESOURCE_DESC){ .resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
+			.res.mipmap.hMipmappedArray = bench->mipmap };
+	case LINEAR:
+		return (CUDA_RESOURCE_DESC){ .resType = CU_RESOURCE_TYPE_LINEAR,
+			.res.linear = { bench->texels, CU_AD_FORMAT_FLOAT, 1, 1024 } };
+	case PITCHED:
+		return pitched(bench, CU_AD_FORMAT_UNSIGNED_INT8);
+	case LAYERED:
+		d.Flags = CUDA_ARRAY3D_LAYERED;
+		break;
+	case CUBES:
+		d.Depth = 12;
+		d.Flags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP;
+		break;
+	default:
+		break;
+	}
+	check_ok(cuArray3DCreate(&resource.res.array.hArray, &d));
+	return resource;
+}
+
+/* Each kind of resource with a right description of the texture, one thing changed. */
+TEST(one_wrong_field_of_the_texture_is_answered_for_each_resource)
+{
+	static const struct {
+		enum change change;
+		unsigned int value;
+		CUresult expected;
+		CUresult linear; /* where filter and modes have no meaning */
+	} cases[] = {
+		{ NOTHING, 0, CUDA_SUCCESS, CUDA_SUCCESS },
+		{ MODE, 4, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS },
+		{ MODE, UINT32_MAX, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS },
+		{ FILTER, 2, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS },
+		{ FILTER, UINT32_MAX, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS },
+		{ LEVEL_FILTER, 2, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS },
+		{ LEVEL_FILTER, UINT32_MAX, CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS },
+		{ FLAGS, 4, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE },
+		{ FLAGS, 8, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE },
+		{ FLAGS, 128, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE },
+		{ FLAGS, UINT32_MAX, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE },
+		{ ANISOTROPY, UINT32_MAX, CUDA_SUCCESS, CUDA_SUCCESS },
+	};
+	struct bench bench = bench_new();
+
+	for (int kind = 0; kind < _KIND_N; kind++) {
+		CUDA_RESOURCE_DESC resource = resource_of(&bench, kind);
+
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+			CUDA_TEXTURE_DESC texture = {
+				.flags = CU_TRSF_NORMALIZED_COORDINATES
+			};
+			CUresult r, want = kind == LINEAR ? cases[i].linear
+							  : cases[i].expected;
+			CUtexObject object = 0;
+
+			change(&bench, &resource, &texture, cases[i].change,
+				cases[i].value);
+			r = cuTexObjectCreate(&object, &resource, &texture, NULL);
+			if (r != want)
+				test_fail(__FILE__, __LINE__,
+					"resource %d, case %zu is %d, not %d", kind, i, r,
+					want);
+			if (r == CUDA_SUCCESS)
+				check_ok(cuTexObjectDestroy(object));
+		}
+		resource.flags = 1;
+		check_cu(cuTexObjectCreate(&(CUtexObject){ 0 }, &resource,
+				 &(CUDA_TEXTURE_DESC){}, NULL),
+			CUDA_ERROR_INVALID_VALUE);
+	}
+}
+
+/* Right views of resources, and each field of them wrong. */
+TEST(one_wrong_field_of_a_view_is_answered_as_documented)
+{
+	static const CUDA_RESOURCE_VIEW_DESC right[_KIND_N] = {
+		[ARRAY] = { .width = WIDTH, .height = HEIGHT },
+		[LAYERED] = { .width = 8, .height = 8, .lastLayer = 2 },
+		[VOLUME] = { .width = 8, .height = 8, .depth = 3 },
+		[CUBE] = { .width = 8, .height = 8 },
+		[CUBES] = { .width = 8, .height = 8, .lastLayer = 11 },
+		[MIPMAP] = { .width = WIDTH, .height = HEIGHT, .lastMipmapLevel = 1 },
+		[LINEAR] = { .width = 256 },
+		[PITCHED] = { .width = WIDTH, .height = HEIGHT },
+	};
+	static const unsigned int numbers[] = { 0, 1, 2, 3, 5, 6, 8, 11, 12, 35, 64, 255,
+		0x7fffffff, UINT32_MAX };
+	struct bench bench = bench_new();
+	unsigned int n_right = 0;
+
+	for (int kind = 0; kind < _KIND_N; kind++) {
+		const CUDA_RESOURCE_DESC resource = resource_of(&bench, kind);
+		const bool is_memory = kind == LINEAR || kind == PITCHED;
+		const CUDA_TEXTURE_DESC texture = {
+			.flags = CU_TRSF_NORMALIZED_COORDINATES
+		};
+		const unsigned int size = kind == ARRAY || kind == MIPMAP ? 1 : 4;
+
+		for (unsigned int k = 0; k < 8 * 14; k++) {
+			CUDA_RESOURCE_VIEW_DESC view = right[kind];
+			unsigned int value = numbers[k % 14], was = 0;
+			bool is_right = true, is_format = false;
+			CUtexObject object = 0;
+			CUresult r;
+
+			switch (k / 14) {
+			case 0:
+				is_format = true;
+				view.format = (CUresourceViewFormat)value;
+				/* 1 to 6 have 1, 2 and 4 bytes, twice; those of 4 end. */
+				is_right =
+					!value || (size == 1 ? value == 1
+							     : value == 3 || value == 6 ||
+									  value == 8 ||
+									  value == 11);
+				break;
+			case 1:
+				was = (unsigned int)view.width;
+				view.width = value;
+				is_right = value == was;
+				break;
+			case 2:
+				was = (unsigned int)view.height;
+				view.height = value;
+				is_right = value == was;
+				break;
+			case 3:
+				was = (unsigned int)view.depth;
+				view.depth = value;
+				is_right = kind != VOLUME || value == was;
+				break;
+			case 4:
+				view.firstMipmapLevel = value;
+				is_right = value <= view.lastMipmapLevel;
+				break;
+			case 5:
+				view.lastMipmapLevel = value;
+				is_right = value <= right[kind].lastMipmapLevel;
+				break;
+			case 6:
+				view.firstLayer = value;
+				is_right = kind == CUBES ? value == 0 || value == 6
+							 : value <= view.lastLayer;
+				break;
+			default:
+				view.lastLayer = value;
+				is_right = kind == CUBES ? value == 5 || value == 11
+							 : value <= right[kind].lastLayer;
+				break;
+			}
+			is_right &= !is_memory;
+			r = cuTexObjectCreate(&object, &resource, &texture, &view);
+			/* Compressed blocks are not there. */
+			if (is_format && value == 35 && !is_memory && r) {
+				check(r == CUDA_ERROR_NOT_SUPPORTED ||
+					r == CUDA_ERROR_INVALID_VALUE);
+				continue;
+			}
+			if (r != (is_right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE))
+				test_fail(__FILE__, __LINE__,
+					"resource %d, field %u of a view = %u is %d",
+					kind, k / 14, value, r);
+			if (r == CUDA_SUCCESS) {
+				n_right++;
+				check_ok(cuTexObjectDestroy(object));
+			}
+		}
+	}
+	check(n_right > 50);
 }
 
 static uint64_t seed = 1;
@@ -395,8 +600,7 @@ TEST(any_description_is_refused_or_samples)
 		CUtexObject object = 0;
 		CUresult r;
 
-		r = cuTexObjectCreate(
-			&object, &resource, &texture, i % 3 ? NULL : &view);
+		r = cuTexObjectCreate(&object, &resource, &texture, i % 3 ? NULL : &view);
 		if (r == CUDA_ERROR_INVALID_VALUE || r == CUDA_ERROR_NOT_SUPPORTED ||
 			r == CUDA_ERROR_INVALID_HANDLE) {
 			n_refused++;

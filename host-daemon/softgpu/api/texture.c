@@ -297,7 +297,8 @@ static CUresult set_view(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *re
 	if ((resource->resType != CU_RESOURCE_TYPE_ARRAY &&
 		    resource->resType != CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) ||
 		view->width != t->levels[0].width ||
-		view->height != t->levels[0].height)
+		view->height != t->levels[0].height ||
+		(t->n_dimensions == 3 && view->depth != t->levels[0].depth))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = view_format(t, view->format);
 	if (!r)
