@@ -79,6 +79,50 @@ TEST(memory_is_read_and_written_by_128_bits)
 	}
 }
 
+/* From register to register, by variables, in place and as a subroutine. */
+TEST(functions_take_and_return_128_bits)
+{
+	static const char *const functions[] = {
+		".func (.reg .b128 o) f(.reg .b128 x) { .reg .b64 %a, %b;\n"
+		"mov.b128 {%a, %b}, x; mov.b128 o, {%b, %a}; ret; }",
+		".func (.reg .b128 o) f(.param .b128 x) { .reg .b64 %a, %b; .reg .b128 "
+		"%q;\n"
+		"ld.param.b128 %q, [x]; mov.b128 {%a, %b}, %q; mov.b128 o, {%b, %a}; "
+		"ret; }",
+		".func (.param .b128 o) f(.reg .b128 x) { .reg .b64 %a, %b; .reg .b128 "
+		"%q;\n"
+		".reg .pred %p; mov.b128 {%a, %b}, x; setp.eq.u64 %p, %a, 5;\n"
+		"mov.b128 %q, {%b, %a}; @!%p bra END; call (%q), f, (%q);\n"
+		"END: st.param.b128 [o], %q; ret; }",
+	};
+	static const char *const calls[] = { "call (%q2), f, (%q1);",
+		"{ .param .b128 a; .param .b128 r; st.param.b128 [a], %q1;\n"
+		"call (r), f, (a); ld.param.b128 %q2, [r]; }" };
+
+	for (size_t i = 0; i < 6; i++) {
+		char body[512];
+		CLEAN_RIG rig = NULL;
+		struct buffers b;
+
+		snprintf(body, sizeof(body),
+			"cvt.u64.u32 %%d3, %%r0; mov.u64 %%d4, 0x123456789;\n"
+			"mov.b128 %%q1, {%%d3, %%d4}; %s\nst.global.b128 [%%d1], %%q2;",
+			calls[i % 2]);
+		rig = rig_of(functions[i / 2], body);
+		b = buffers_of(rig, 64);
+		run_well(rig, &b, 64);
+		for (uint32_t t = 0; t < 64; t++) {
+			/* The last function calls itself there, and turns twice. */
+			bool twice = i / 2 == 2 && t == 5;
+			const uint64_t want[2] = { twice ? t : 0x123456789,
+				twice ? 0x123456789 : t };
+
+			if (memcmp(b.out[t], want, 16))
+				test_fail(__FILE__, __LINE__, "way %zu: thread %u", i, t);
+		}
+	}
+}
+
 TEST(access_to_128_bits_is_aligned_to_them)
 {
 	static const char *const accesses[] = {

@@ -106,7 +106,10 @@ static void store_value(
 {
 	uint32_t t;
 
-	if (type == PTX_TYPE_PRED) {
+	if (type == PTX_TYPE_B128) {
+		emit(l, OP_ST_64, 0, local_address(l, place + 8), l->values[value].high,
+			0);
+	} else if (type == PTX_TYPE_PRED) {
 		t = temporary(l, CLASS_32);
 		emit(l, OP_SELP_32, t, constant(l, CLASS_32, 1), constant(l, CLASS_32, 0),
 			value);
@@ -120,6 +123,9 @@ static void load_value(
 {
 	uint32_t t;
 
+	if (type == PTX_TYPE_B128)
+		emit(l, OP_LD_64, l->values[value].high, local_address(l, place + 8), 0,
+			0);
 	if (type != PTX_TYPE_PRED) {
 		emit(l, load_of(type), value, local_address(l, place), 0, 0);
 		return;
@@ -136,13 +142,26 @@ static const struct ptx_operand *elements_of(struct lowering *l,
 	uint32_t n = actual->kind == PTX_OPERAND_VECTOR ? actual->count : 1;
 
 	if (n * ptx_type_size(param->type) != param->size || param->size > ACTUAL_SIZE ||
-		class_of(param->type) == CLASS_NONE) {
+		(class_of(param->type) == CLASS_NONE && param->type != PTX_TYPE_B128)) {
 		lower_unsupported(l);
 		return NULL;
 	}
 	return actual->kind == PTX_OPERAND_VECTOR
 		       ? &l->frame->body->operands[actual->index]
 		       : actual;
+}
+
+/* Of 128 bits the register itself, which knows its other half. */
+static uint32_t actual_value(
+	struct lowering *l, const struct ptx_operand *operand, unsigned int type)
+{
+	uint32_t halves[2];
+
+	if (type != PTX_TYPE_B128)
+		return source_of(l, operand, type);
+	if (operand->kind == PTX_OPERAND_NONE)
+		lower_unsupported(l);
+	return wide_of(l, operand, halves) ? VALUE_NONE : halves[0];
 }
 
 void store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t n)
@@ -159,7 +178,7 @@ void store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t 
 		for (uint32_t k = 0; elements && k < params[i].size / size; k++)
 			store_value(l, params[i].type,
 				place_of_actual(l, 2, i) + k * size,
-				source_of(l, &elements[k], params[i].type));
+				actual_value(l, &elements[k], params[i].type));
 	}
 }
 
@@ -175,6 +194,12 @@ void load_results(struct lowering *l, const struct ptx_param *params, uint32_t n
 			continue;
 		elements = elements_of(l, actual, &params[i]);
 		for (uint32_t k = 0; elements && k < params[i].size / size; k++) {
+			if (type == PTX_TYPE_B128) {
+				d = actual_value(l, &elements[k], type);
+				load_value(
+					l, type, place_of_actual(l, 0, i) + k * size, d);
+				continue;
+			}
 			d = destination_of(l, &elements[k], type);
 			load_value(l, type, place_of_actual(l, 0, i) + k * size, d);
 			finish_of(l, &elements[k], type, d);
