@@ -116,7 +116,6 @@ int rig_run(struct rig *rig, const char *name, uint32_t grid, uint32_t block,
 		.stack_size = rig->stack_size,
 		.schedule = rig->schedule,
 		.deadline_ns = rig->deadline_ns,
-		.textures = rig->textures,
 	};
 
 	check_eq(softgpu_launch_check(&launch), 0);
