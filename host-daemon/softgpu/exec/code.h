@@ -128,10 +128,15 @@ struct softgpu_kernel {
 	struct softgpu_kernel_info info;
 	uint64_t serial; /* never used twice */
 
+	/*
+	 * The tables of this code, all that are numbered from 0, belong to other kernels
+	 * too (lower/common.c); its own part was put behind theirs.
+	 */
+	bool is_shared;
+
 	/* Ends with an exit, so that running off the end ends the thread. */
 	struct insn *code;
 	uint32_t *lines;
-	uint32_t n_code;
 
 	struct code_constant *constants;
 	uint32_t n_constants;
@@ -146,7 +151,6 @@ struct softgpu_kernel {
 
 	/* Branch tables: targets as instruction numbers. */
 	uint32_t *targets;
-	uint32_t n_targets;
 
 	uint32_t entry; /* instruction at which threads start */
 	struct code_subroutine *subroutines;

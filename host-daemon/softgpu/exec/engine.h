@@ -293,6 +293,9 @@ void softgpu_program_place(
 int softgpu_program_fill(const struct softgpu_program *program, size_t index, void *to,
 	struct softgpu_message *messagep);
 
+/* Bodies of subroutines that were decoded; kernels share them. For tests. */
+uint64_t softgpu_program_n_subroutines(struct softgpu_program *program);
+
 /* Entry functions, in the order of the text; names for enumeration. */
 size_t softgpu_program_n_kernels(const struct softgpu_program *program);
 const char *softgpu_program_kernel_name(

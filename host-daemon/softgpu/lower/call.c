@@ -339,6 +339,7 @@ static int translate_subroutine(struct lowering *l, uint32_t number)
 	struct subroutine *done;
 	int r = translate_whole(l, number);
 
+	l->cache->n_subroutines++;
 	if (r && r != SOFTGPU_ERROR_OUT_OF_MEMORY && !l->subroutines[number].is_called)
 		r = translate_refusal(l, l->module->functions[function].name, &place);
 	if (r)
@@ -365,12 +366,46 @@ static int put_first(struct lowering *l, uint32_t n)
 	l->ops_capacity = l->n_ops + 1;
 	for (uint32_t i = 0; i < l->n_labels; i++)
 		l->labels[i] = l->labels[i] < n ? l->labels[i] + rest : l->labels[i] - n;
-	for (uint32_t i = 0; i < l->n_subroutines; i++) {
+	for (uint32_t i = l->first_subroutine; i < l->n_subroutines; i++) {
 		l->subroutines[i].first_op -= n;
 		l->subroutines[i].end_op -= n;
 	}
 	l->entry = rest;
 	return 0;
+}
+
+static int translate_all(struct lowering *l)
+{
+	int r;
+
+	for (uint32_t i = l->first_subroutine; i < l->n_subroutines && !l->error; i++) {
+		r = translate_subroutine(l, i);
+		if (r)
+			return r;
+	}
+	return l->error;
+}
+
+int lower_wanted(struct lowering *l, uint32_t function)
+{
+	static const struct ptx_instr nowhere;
+	struct frame frame = { .ptx = &l->module->functions[function] };
+
+	/* What a refusal of its parameters names. */
+	l->frame = &frame;
+	l->instr = &nowhere;
+	subroutine_of(l, function);
+	l->frame = NULL;
+	return l->error;
+}
+
+int lower_wanted_done(struct lowering *l)
+{
+	int r = translate_all(l);
+
+	l->entry = l->n_ops;
+	l->n_entry_values = l->n_values;
+	return r;
 }
 
 int translate_subroutines(struct lowering *l)
@@ -385,12 +420,8 @@ int translate_subroutines(struct lowering *l)
 	emit(l, OP_EXIT, 0, 0, 0, 0);
 	n = l->n_ops;
 	l->n_entry_values = l->n_values;
-	for (uint32_t i = 0; i < l->n_subroutines && !l->error; i++) {
-		r = translate_subroutine(l, i);
-		if (r)
-			return r;
-	}
-	return l->error ? l->error : put_first(l, n);
+	r = translate_all(l);
+	return r ? r : put_first(l, n);
 }
 
 /*
@@ -511,11 +542,15 @@ static int add_candidates(
 			sizeof(*l->candidates)))
 		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
 			"%.80s: too many calls through pointers", l->frame->ptx->name);
-	for (uint32_t i = 0; i < n && !l->error; i++)
-		l->candidates[first + i] =
-			pointed[i] && is_candidate(l, proto, pointed[i] - 1)
-				? subroutine_of(l, pointed[i] - 1) + 1
-				: 0;
+	for (uint32_t i = 0; i < n && !l->error; i++) {
+		l->candidates[first + i] = 0;
+		if (!pointed[i] || !is_candidate(l, proto, pointed[i] - 1))
+			continue;
+		if (l->wanted)
+			l->wanted[pointed[i] - 1] = l->wants = true;
+		else
+			l->candidates[first + i] = subroutine_of(l, pointed[i] - 1) + 1;
+	}
 	call->first_candidate = first;
 	call->n_candidates = n;
 	l->n_candidates += n;

@@ -117,6 +117,10 @@ static void emit_insn(struct lowering *l, const struct operation *o, struct insn
 		insn->f = field[FIELD_F];
 	if (o->op == OP_BRA)
 		insn->target = (int32_t)l->labels[o->target] - (int32_t)at;
+	else if (o->op == OP_BRX)
+		insn->off += (int32_t)l->base[TABLE_TARGETS];
+	else if (o->op == OP_CALL || o->op == OP_CALL_POINTER)
+		insn->off += (int32_t)l->base[TABLE_CALLS];
 }
 
 static uint32_t count_values(const struct lowering *l, enum value_kind kind)
@@ -128,8 +132,26 @@ static uint32_t count_values(const struct lowering *l, enum value_kind kind)
 	return n;
 }
 
+/* Those of the common subroutines, as this kernel has them. */
+static void emit_common_slots(struct lowering *l, struct softgpu_kernel *kernel)
+{
+	const struct lower_common *c = l->common;
+
+	for (uint32_t i = 0; i < c->n_constants; i++) {
+		struct code_constant *to = &kernel->constants[kernel->n_constants++];
+
+		*to = c->constants[i].constant;
+		if (c->constants[i].is_shared_end)
+			to->bits += l->shared_size;
+	}
+	for (uint32_t i = 0; i < c->n_sregs; i++)
+		kernel->sregs[kernel->n_sregs++] = c->sregs[i];
+}
+
 static void emit_fixed_slots(struct lowering *l, struct softgpu_kernel *kernel)
 {
+	if (l->common)
+		emit_common_slots(l, kernel);
 	for (uint32_t i = 1; i < l->n_values; i++) {
 		const struct value *v = &l->values[i];
 
@@ -151,29 +173,72 @@ static void emit_fixed_slots(struct lowering *l, struct softgpu_kernel *kernel)
 	}
 }
 
-int lower_emit(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
+static int make_fixed_slots(struct lowering *l, struct softgpu_kernel *kernel)
 {
-	kernel->n_code = l->n_ops + 1;
-	kernel->code = calloc(kernel->n_code, sizeof(*kernel->code));
-	kernel->lines = calloc(kernel->n_code, sizeof(*kernel->lines));
-	kernel->constants = calloc(
-		(size_t)count_values(l, VALUE_CONSTANT) + 1, sizeof(*kernel->constants));
-	kernel->sregs =
-		calloc((size_t)count_values(l, VALUE_SREG) + 1, sizeof(*kernel->sregs));
-	kernel->targets = calloc((size_t)l->n_tables + 1, sizeof(*kernel->targets));
-	if (!kernel->code || !kernel->lines || !kernel->constants || !kernel->sregs ||
-		!kernel->targets)
+	size_t n_constants = count_values(l, VALUE_CONSTANT);
+	size_t n_sregs = count_values(l, VALUE_SREG);
+
+	if (l->common) {
+		n_constants += l->common->n_constants;
+		n_sregs += l->common->n_sregs;
+	}
+	kernel->constants = calloc(n_constants + 1, sizeof(*kernel->constants));
+	kernel->sregs = calloc(n_sregs + 1, sizeof(*kernel->sregs));
+	if (!kernel->constants || !kernel->sregs)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
 	emit_fixed_slots(l, kernel);
+	return 0;
+}
+
+static int emit_targets(struct lowering *l, struct softgpu_kernel *kernel)
+{
+	void *base, *room;
+	uint32_t *to;
+	int r = lower_room(l, TABLE_TARGETS, l->n_tables, &base, &room);
+
+	if (r)
+		return r;
+	kernel->targets = base;
+	to = room;
 	for (uint32_t i = 0; i < l->n_tables; i++)
-		kernel->targets[i] = l->labels[l->tables[i]];
-	kernel->n_targets = l->n_tables;
+		to[i] = l->base[TABLE_CODE] + l->labels[l->tables[i]];
+	return 0;
+}
+
+static int emit_code(
+	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
+{
+	void *base, *room;
+	struct insn *code;
+	uint32_t *lines;
+	int r = lower_room(l, TABLE_CODE, l->n_ops + 1, &base, &room);
+
+	if (r)
+		return r;
+	kernel->code = base;
+	code = room;
+	r = lower_room(l, TABLE_LINES, l->n_ops + 1, &base, &room);
+	if (r)
+		return r;
+	kernel->lines = base;
+	lines = room;
 	for (uint32_t i = 0; i < l->n_ops; i++) {
-		emit_insn(l, &l->ops[i], &kernel->code[i], i, handlers);
-		kernel->lines[i] = l->ops[i].line;
+		emit_insn(l, &l->ops[i], &code[i], i, handlers);
+		lines[i] = l->ops[i].line;
 	}
-	kernel->code[l->n_ops] = (struct insn){ .fn = handlers[OP_EXIT] };
+	code[l->n_ops] = (struct insn){ .fn = handlers[OP_EXIT] };
+	return l->error;
+}
+
+int lower_emit(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
+{
+	int r = make_fixed_slots(l, kernel);
+
+	if (!r)
+		r = emit_targets(l, kernel);
+	if (!r)
+		r = emit_code(l, kernel, handlers);
 	kernel->n_slots = l->n_slots;
 	kernel->n_preds = l->n_preds;
-	return l->error;
+	return r;
 }

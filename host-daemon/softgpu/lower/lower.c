@@ -9,7 +9,7 @@
 #include "lower/lower.h"
 #include "vgpu/cleanup.h"
 
-static void lowering_deinit(struct lowering *l)
+void lowering_deinit(struct lowering *l)
 {
 	free(l->ops);
 	free(l->values);
@@ -28,17 +28,46 @@ static void lowering_deinit(struct lowering *l)
 	free(l->refusals);
 }
 
-/* Values with a meaning of their own: none, true, carry. */
-static int lowering_init(struct lowering *l)
+/* By number, zeros or what the common subroutines have. */
+static uint32_t *start_from(const uint32_t *from, uint32_t n)
 {
-	l->guard = VALUE_TRUE;
-	l->shared_align = 16;
-	l->shared_variables =
-		calloc((size_t)l->module->n_variables + 1, sizeof(uint32_t));
-	l->shared_blocks = calloc((size_t)l->module->n_functions + 1, sizeof(uint32_t));
-	l->subroutines_of = calloc((size_t)l->module->n_functions + 1, sizeof(uint32_t));
-	if (!l->shared_variables || !l->shared_blocks || !l->subroutines_of)
+	uint32_t *to = calloc((size_t)n + 1, sizeof(*to));
+
+	if (to && from)
+		memcpy(to, from, n * sizeof(*to));
+	return to;
+}
+
+/* Tables that others use are gone on with; in new ones all begins at 0. */
+static int start_tables(struct lowering *l)
+{
+	static const struct lower_common nothing;
+	const struct lower_common *c = l->common ? l->common : &nothing;
+	uint32_t n_variables = l->module->n_variables, n = l->module->n_functions;
+
+	memcpy(l->base, c->n, sizeof(l->base));
+	l->shared_size = c->shared_size;
+	l->shared_align = c->shared_align > 16 ? c->shared_align : 16;
+	l->shared_variables = start_from(c->shared_variables, n_variables);
+	l->shared_blocks = start_from(c->shared_blocks, n);
+	l->subroutines_of = start_from(c->subroutines_of, n);
+	l->first_subroutine = l->n_subroutines = c->n[TABLE_SUBROUTINES];
+	if (!l->shared_variables || !l->shared_blocks || !l->subroutines_of ||
+		lower_reserve(&l->subroutines, &l->subroutines_capacity,
+			l->n_subroutines + 1, sizeof(*l->subroutines)))
 		return lower_fail(l, SOFTGPU_ERROR_OUT_OF_MEMORY, "out of memory");
+	memset(l->subroutines, 0, l->n_subroutines * sizeof(*l->subroutines));
+	return 0;
+}
+
+/* Values with a meaning of their own: none, true, carry. */
+int lowering_init(struct lowering *l)
+{
+	int r = start_tables(l);
+
+	if (r)
+		return r;
+	l->guard = VALUE_TRUE;
 	new_value(l, CLASS_NONE, VALUE_FIXED);
 	new_value(l, CLASS_PRED, VALUE_FIXED);
 	new_value(l, CLASS_PRED, VALUE_FIXED);
@@ -51,7 +80,7 @@ static int lowering_init(struct lowering *l)
 
 static void finish_shared(struct lowering *l)
 {
-	bool used = false;
+	bool used = l->common && l->common->has_shared_end;
 
 	for (uint32_t i = 1; i < l->n_values; i++)
 		used |= l->values[i].is_shared_end;
@@ -72,8 +101,11 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 	struct softgpu_kernel_info *info = &kernel->info;
 	struct softgpu_param *params =
 		calloc((size_t)function->n_params + 1, sizeof(*params));
+	uint32_t n_live = l->n_live_max;
 	uint64_t threads = 1;
 
+	if (l->common && l->common->n_live_max > n_live)
+		n_live = l->common->n_live_max;
 	if (!params)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < function->n_params; i++)
@@ -98,9 +130,7 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 		info->max_threads = (uint32_t)threads;
 	if (info->max_threads > threads_of_registers(l->n_slots))
 		info->max_threads = threads_of_registers(l->n_slots);
-	info->n_registers = l->n_live_max < 16	  ? 16
-			    : l->n_live_max > 255 ? 255
-						  : l->n_live_max;
+	info->n_registers = n_live < 16 ? 16 : n_live > 255 ? 255 : n_live;
 	info->ptx_version = l->module->version;
 	info->target = l->module->target;
 	info->n_instructions = l->n_ops;
@@ -110,15 +140,10 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 	return 0;
 }
 
-struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel)
+static void free_tables(struct softgpu_kernel *kernel)
 {
-	if (!kernel)
-		return NULL;
-	free((void *)kernel->info.params);
 	free(kernel->code);
 	free(kernel->lines);
-	free(kernel->constants);
-	free(kernel->sregs);
 	free(kernel->targets);
 	free(kernel->subroutines);
 	free(kernel->calls);
@@ -128,61 +153,129 @@ struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel)
 	for (uint32_t i = 0; i < kernel->n_refusals; i++)
 		free(kernel->refusals[i]);
 	free(kernel->refusals);
+}
+
+struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel)
+{
+	if (!kernel)
+		return NULL;
+	free((void *)kernel->info.params);
+	free(kernel->constants);
+	free(kernel->sregs);
+	if (!kernel->is_shared)
+		free_tables(kernel);
 	free(kernel);
 	return NULL;
 }
-
 static void kernel_freep(struct softgpu_kernel **kernelp)
 {
 	lower_kernel_free(*kernelp);
 }
 
-int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
-	uint32_t function, const uint64_t *addresses, uint32_t **pointedp,
-	const insn_fn *handlers, struct softgpu_message *messagep)
+int lower_code(
+	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
 {
-	__attribute__((__cleanup__(lowering_deinit))) struct lowering l = {
-		.module = module,
-		.addresses = addresses,
-		.pointedp = pointedp,
-		.messagep = messagep,
-	};
-	_vgpu_cleanup_(kernel_freep) struct softgpu_kernel *kernel =
-		calloc(1, sizeof(*kernel));
+	int r = lower_liveness(l);
+
+	if (!r)
+		r = lower_slots(l);
+	if (r)
+		return r;
+	finish_shared(l);
+	r = lower_saves(l, kernel);
+	return r ? r : lower_emit(l, kernel, handlers);
+}
+
+static int translate_kernel(struct lowering *l, uint32_t function)
+{
 	struct frame frame = {
 		.function = function,
-		.ptx = &module->functions[function],
+		.ptx = &l->module->functions[function],
 		.return_label = PTX_INDEX_NONE,
 	};
+	int r = lowering_init(l);
+
+	if (!r)
+		r = translate_function(l, &frame);
+	l->local_size = l->extent;
+	return r ? r : translate_subroutines(l);
+}
+
+static int finish_kernel(
+	struct softgpu_kernel **kernelp, struct lowering *l, uint32_t function)
+{
+	_vgpu_cleanup_(kernel_freep) struct softgpu_kernel *kernel =
+		calloc(1, sizeof(*kernel));
 	int r;
 
 	if (!kernel)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
-	r = lowering_init(&l);
+	kernel->is_shared = l->common;
+	r = lower_code(l, kernel, l->handlers);
 	if (!r)
-		r = translate_function(&l, &frame);
-	l.local_size = l.extent;
-	if (!r)
-		r = translate_subroutines(&l);
-	if (!r)
-		r = lower_liveness(&l);
-	if (!r)
-		r = lower_slots(&l);
+		r = fill_info(kernel, l, &l->module->functions[function]);
 	if (r)
 		return r;
-	finish_shared(&l);
-	r = lower_saves(&l, kernel);
-	if (!r)
-		r = lower_emit(&l, kernel, handlers);
-	if (!r)
-		r = fill_info(kernel, &l, frame.ptx);
-	if (r)
-		return r;
-	kernel->refusals = l.refusals;
-	kernel->n_refusals = l.n_refusals;
-	l.refusals = NULL;
-	l.n_refusals = 0;
+	if (l->common) {
+		kernel->refusals = l->common->refusals;
+	} else {
+		kernel->refusals = l->refusals;
+		kernel->n_refusals = l->n_refusals;
+		l->refusals = NULL;
+		l->n_refusals = 0;
+	}
 	*kernelp = kernel;
 	kernel = NULL;
 	return 0;
+}
+
+/* With the subroutines that it shares, or with its own where common is NULL. */
+static int lower_with(struct softgpu_kernel **kernelp, const struct lowering *like,
+	uint32_t function, struct lower_common *common)
+{
+	__attribute__((__cleanup__(lowering_deinit))) struct lowering l = {
+		.module = like->module,
+		.addresses = like->addresses,
+		.cache = like->cache,
+		.handlers = like->handlers,
+		.messagep = like->messagep,
+		.common = common,
+	};
+	int r = translate_kernel(&l, function);
+
+	return r ? r : finish_kernel(kernelp, &l, function);
+}
+
+int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
+	uint32_t function, const uint64_t *addresses, struct lower_cache *cache,
+	const insn_fn *handlers, struct softgpu_message *messagep)
+{
+	_vgpu_cleanup_(vgpu_freep) bool *wanted =
+		calloc((size_t)module->n_functions + 1, sizeof(*wanted));
+	__attribute__((__cleanup__(lowering_deinit))) struct lowering l = {
+		.module = module,
+		.addresses = addresses,
+		.cache = cache,
+		.handlers = handlers,
+		.messagep = messagep,
+		.wanted = wanted,
+	};
+	struct lower_common *common;
+	int r;
+
+	if (!wanted)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	r = translate_kernel(&l, function);
+	if (!r && !l.wants)
+		return finish_kernel(kernelp, &l, function);
+	if (!r)
+		r = lower_common_get(&l, &common);
+	if (r)
+		return r;
+	r = lower_with(kernelp, &l, function, common);
+	/* Together they may be too much where each of them is not. */
+	if (r != SOFTGPU_ERROR_NOT_SUPPORTED || !common)
+		return r;
+	messagep->text[0] = 0;
+	return lower_with(kernelp, &l, function, NULL);
 }

@@ -11,6 +11,7 @@
  *	wide.c		values of 128 bits
  *	stack.c		memory that a function takes from the stack
  *	pointed.c	functions that pointers may lead to
+ *	common.c	the subroutines of those, once for all kernels of a module
  *	liveness.c	from where to where each value is needed
  *	slots.c		values that are not needed together share a slot
  *	emit.c		checks each operation against its signature and writes the code
@@ -143,11 +144,72 @@ struct subroutine {
 	bool is_called; /* by its name; else only through pointers */
 };
 
+/* What the code of a kernel consists of; see struct softgpu_kernel. */
+enum lower_table {
+	TABLE_CODE,
+	TABLE_LINES,
+	TABLE_TARGETS,
+	TABLE_SUBROUTINES,
+	TABLE_CALLS,
+	TABLE_MOVES,
+	TABLE_CANDIDATES,
+	TABLE_SAVES,
+	_TABLE_N,
+};
+
+/* Subroutines that several kernels share, and the tables that those have in common. */
+struct lower_common {
+	struct lower_common *next;
+	bool *wanted; /* by function: whether a pointer may lead there */
+	int refusal;  /* kernels cannot share these, or 0 */
+
+	void *reservation;
+	size_t reserved_size;
+	void *tables[_TABLE_N];
+	uint32_t n[_TABLE_N]; /* entries in use */
+	char **refusals;
+	uint32_t n_refusals;
+
+	uint32_t *subroutines_of;
+	uint32_t *shared_variables;
+	uint32_t *shared_blocks;
+	uint32_t shared_size;
+	uint32_t shared_align;
+	uint32_t n_slots;
+	uint32_t n_preds;
+	uint32_t n_live_max;
+	struct common_constant {
+		struct code_constant constant;
+		bool is_shared_end; /* the kernel's shared size is to be added */
+	} *constants;
+	uint32_t n_constants;
+	bool has_shared_end;
+	struct code_sreg *sregs;
+	uint32_t n_sregs;
+};
+
+/* What lowering keeps from one kernel of a module to the next: all 0 at first. */
+struct lower_cache {
+	uint32_t *pointed; /* by function: see lower_pointed() */
+	struct lower_common *commons;
+	uint64_t n_subroutines; /* bodies of subroutines that were lowered */
+};
+
 struct lowering {
 	struct ptx_module *module;
 	const uint64_t *addresses; /* of the module's variables */
-	uint32_t **pointedp;	   /* by function: see lower_pointed() */
+	struct lower_cache *cache;
+	const insn_fn *handlers;
 	struct softgpu_message *messagep;
+
+	/*
+	 * What the kernel shares with others, or NULL. Where wanted is not NULL, it is
+	 * found out what that is: calls through pointers only note where they may lead.
+	 */
+	struct lower_common *common;
+	bool *wanted;
+	bool wants;
+	uint32_t base[_TABLE_N]; /* entries that are others' */
 
 	struct operation *ops;
 	uint32_t n_ops;
@@ -171,6 +233,7 @@ struct lowering {
 	struct subroutine *subroutines;
 	uint32_t n_subroutines;
 	uint32_t subroutines_capacity;
+	uint32_t first_subroutine; /* those before are common ones */
 	uint32_t *subroutines_of;
 	struct code_call *calls;
 	uint32_t n_calls;
@@ -213,12 +276,31 @@ struct lowering {
 
 /*
  * Decodes one entry function. The caller frees the kernel by lower_kernel_free(), and
- * *pointedp, which is NULL at first and kept for the module's other kernels.
+ * after all kernels of the module the cache.
  */
 int lower_kernel(struct softgpu_kernel **kernelp, struct ptx_module *module,
-	uint32_t function, const uint64_t *addresses, uint32_t **pointedp,
+	uint32_t function, const uint64_t *addresses, struct lower_cache *cache,
 	const insn_fn *handlers, struct softgpu_message *messagep);
 struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel);
+
+int lowering_init(struct lowering *l);
+void lowering_deinit(struct lowering *l);
+
+/* From operations to code. */
+int lower_code(
+	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers);
+
+/*
+ * common.c: the subroutines that l->wanted asks for. *commonp is NULL where they cannot
+ * be shared: the kernel has its own then.
+ */
+int lower_common_get(struct lowering *l, struct lower_common **commonp);
+struct lower_common *lower_common_free(struct lower_common *c);
+void lower_cache_deinit(struct lower_cache *cache);
+
+/* Room for n more entries of a table, zeroed; *basep: where entry 0 is. */
+int lower_room(struct lowering *l, enum lower_table table, uint32_t n, void **basep,
+	void **roomp);
 
 /* build.c */
 __attribute__((__format__(__printf__, 3, 4))) int lower_fail(
@@ -298,6 +380,9 @@ void store_returns(struct lowering *l, const struct frame *frame);
 uint32_t local_address(struct lowering *l, uint32_t place);
 int translate_call(struct lowering *l);
 int translate_subroutines(struct lowering *l);
+/* Subroutines without an entry function: for each of them, then once. */
+int lower_wanted(struct lowering *l, uint32_t function);
+int lower_wanted_done(struct lowering *l);
 
 /*
  * pointed.c: for each function whose address is taken anywhere in the module the number

@@ -83,12 +83,12 @@ const uint32_t *lower_pointed(struct lowering *l)
 {
 	_vgpu_cleanup_(vgpu_freep) uint32_t *pointed = NULL;
 
-	if (*l->pointedp)
-		return *l->pointedp;
+	if (l->cache->pointed)
+		return l->cache->pointed;
 	pointed = calloc((size_t)l->module->n_functions + 1, sizeof(*pointed));
 	if (!pointed || look_everywhere(l->module, pointed))
 		return NULL;
-	*l->pointedp = pointed;
+	l->cache->pointed = pointed;
 	pointed = NULL;
-	return *l->pointedp;
+	return l->cache->pointed;
 }

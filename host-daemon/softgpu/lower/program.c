@@ -34,7 +34,7 @@ struct softgpu_program {
 	uint64_t *addresses; /* by number in the module */
 
 	pthread_mutex_t lock; /* kernels, parsing of bodies */
-	uint32_t *pointed;    /* what lower_pointed() found */
+	struct lower_cache cache;
 	struct entry *entries;
 	uint32_t n_entries;
 	uint32_t const_size;
@@ -167,12 +167,12 @@ struct softgpu_program *softgpu_program_free(struct softgpu_program *program)
 		lower_kernel_free(program->entries[i].kernel);
 		free(program->entries[i].reason);
 	}
+	lower_cache_deinit(&program->cache);
 	pthread_mutex_destroy(&program->lock);
 	free(program->variables);
 	free(program->numbers);
 	free(program->addresses);
 	free(program->entries);
-	free(program->pointed);
 	free(program);
 	return NULL;
 }
@@ -273,7 +273,7 @@ static int decode(struct softgpu_program *program, struct entry *entry,
 		return entry->refusal;
 	}
 	r = lower_kernel(&kernel, program->module, entry->function, program->addresses,
-		&program->pointed, program->handlers, messagep);
+		&program->cache, program->handlers, messagep);
 	if (r && r != SOFTGPU_ERROR_OUT_OF_MEMORY) {
 		entry->refusal = r;
 		entry->reason = strdup(messagep->text);
@@ -307,6 +307,16 @@ int softgpu_program_kernel(struct softgpu_program *program, const char *name,
 	if (r == SOFTGPU_ERROR_NOT_FOUND)
 		fail(messagep, r, "no such kernel", name);
 	return r;
+}
+
+uint64_t softgpu_program_n_subroutines(struct softgpu_program *program)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&program->lock);
+	n = program->cache.n_subroutines;
+	pthread_mutex_unlock(&program->lock);
+	return n;
 }
 
 const struct softgpu_kernel_info *softgpu_kernel_info(const struct softgpu_kernel *kernel)

@@ -101,7 +101,9 @@ static void scan_moment(struct scan *s, struct lowering *l, uint32_t at)
 /* Turns numbers within the classes into slots: wide values first, then narrow ones. */
 static void lay_out(struct scan *s, struct lowering *l)
 {
-	uint32_t next = 0, first_pred = PRED_CARRY + 1;
+	const struct lower_common *c = l->common;
+	uint32_t next = c ? c->n_slots : 0;
+	uint32_t first_pred = c && c->n_preds ? c->n_preds : PRED_CARRY + 1;
 
 	for (unsigned int class = CLASS_64; class >= CLASS_32; class --) {
 		uint32_t width = class == CLASS_64 ? 2 : 1, first;
