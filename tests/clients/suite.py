@@ -31,7 +31,7 @@ ANY = "any"
 FOREIGN = ("VGPU_", "CUDA_", "OMP_", "ACC_", "GOMP_", "HL_", "LD_LIBRARY_PATH")
 # How much of a program's output is looked at.
 OUTPUT_SIZE = 4 << 20
-OUR_LINE = re.compile(r"^[0-9.]+ libcuda\[\d+\] \w+: (.*)\n?", re.M)
+OUR_LINE = re.compile(r"^[0-9.]+ libcuda\[\d+\] (\w+): (.*)\n?", re.M)
 LAUNCHES = re.compile(r"session ended .*?\blaunches=(\d+)")
 TELLING = re.compile(r"error|fail|abort|assert|mismatch|wrong|differ|cannot|invalid|"
                      r"exception|not supported|terminate", re.I)
@@ -173,7 +173,7 @@ def run_program(case, folder, seconds):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(FOREIGN)}
     libraries = [str(folder / "lib"), *map(str, case.libraries)]
-    environment.update(VGPU_SOCKET=str(folder / "vgpud.sock"), VGPU_LOG="error",
+    environment.update(VGPU_SOCKET=str(folder / "vgpud.sock"), VGPU_LOG="warning",
                        LD_LIBRARY_PATH=":".join(libraries), **case.variables)
     # What it leaves behind goes with the folder.
     work = case.folder or folder / "work"
@@ -233,6 +233,13 @@ def telling_line(output):
     return found[:200]
 
 
+def lines_of_ours(said):
+    """What the guest library said; errors first, for a warning may be about less."""
+    found = OUR_LINE.findall(said)
+    return [text for wanted in (True, False) for level, text in found
+            if (level == "error") == wanted]
+
+
 def asked_of_device(log):
     """What a program that launched nothing has wanted else."""
     calls = sum(map(int, re.findall(r"session ended .*?\bcalls=(\d+)", log)))
@@ -260,7 +267,7 @@ def run_case(case, seconds, settings):
         with Vgpud(folder, "soft", "socket", is_last=False, settings=settings) as vgpud:
             status, said = run_program(case, folder, seconds)
         log = vgpud.text()
-    ours = OUR_LINE.findall(said)
+    ours = lines_of_ours(said)
     output = OUR_LINE.sub("", said)
     launches = sum(map(int, LAUNCHES.findall(log)))
     try:

@@ -16,6 +16,11 @@ from suite import Case, Skip, Suite, build, judge_status
 ARCHITECTURE = "80"
 # Packages that samples ask CMake for and that are about showing pictures, or other systems.
 GRAPHICAL = ("OpenGL", "GLUT", "EGL", "Vulkan", "X11", "FreeImage", "NVSCI", "MPI")
+# Data that copies of the source without its large files have not.
+DATA = {"dwtHaar1D": "data/signal.dat", "randomFog": "data/ref_randomFog.bin"}
+# Libraries that others refer to, as CMake's FindCUDAToolkit has it.
+REFERRED = {"cusolver": ("cublas", "cusparse")}
+NVVM = "7_libNVVM"
 NEEDS = re.compile(rf"find_package\(({'|'.join(GRAPHICAL)})\b(?!.*QUIET)")
 EXIT_WAIVED = 2
 SAYS_FAILED = re.compile(r"Result = FAIL|[Tt]est failed|\bFAILED\b|Test summary: FAIL|"
@@ -36,8 +41,43 @@ class Samples(Suite):
         nvcc = cuda_tool("nvcc")
         file = self.source / "test_args.json"
         told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        return [case for path in sorted(self.source.glob("Samples/[0-6]_*/*/CMakeLists.txt"))
-                for case in self.sample(nvcc, path.parent, told)]
+        cases = [case for path in sorted(self.source.glob("Samples/[0-6]_*/*/CMakeLists.txt"))
+                 for case in self.sample(nvcc, path.parent, told)]
+        cases += self.nvvm_samples()
+        return cases + [Case(f"{path.parent.name}/{path.name}", [], skip="it is for Tegra alone")
+                        for path in sorted(self.source.glob("Samples/8_*/Tegra/*"))
+                        if path.is_dir()]
+
+    def nvvm_samples(self):
+        """Those of libNVVM; other folders have only text that ptxgen compiles."""
+        for source in sorted((self.source / "Samples" / NVVM).glob("*/")):
+            programs = list(source.glob("*.c"))
+            name = f"{NVVM}/{source.name}"
+            if source.name == "cuda-c-linking":
+                yield Case(name, [], skip="its own CMakeLists.txt leaves it out without LLVM")
+            for program in programs:
+                folder = self.cache.root / "suites/samples/Samples" / NVVM / source.name
+                words = ["test.ll"] if program.stem == "ptxgen" else []
+                yield Case(name, [folder / program.stem, *words], folder, judge=judge,
+                           libraries=[CUDA / "lib64"],
+                           build=lambda s=source, f=folder, p=program: self.build_nvvm(s, f, p))
+
+    @staticmethod
+    def build_nvvm(source, folder, program):
+        header = next((place for place in (CUDA / "nvvm/include", CUDA / "include")
+                       if (place / "nvvm.h").exists()), None)
+        library = next((place for place in (CUDA / "nvvm/lib64", CUDA / "lib64")
+                        if (place / "libnvvm.so").exists()), None)
+        if not header or not library:
+            raise Skip("the CUDA toolkit here has no libnvvm")
+        if not folder.exists():
+            shutil.copytree(source, folder)
+        build(["gcc", "-w", f"-I{header}", f"-I{CUDA}/include",
+               f'-DLIBCUDADEVRT="{CUDA}/lib64/libcudadevrt.a"',
+               f'-DLIBNVVM_HOME="{CUDA}/nvvm"', "-DLIBDEVICE_MAJOR_VERSION=1",
+               "-DLIBDEVICE_MINOR_VERSION=0", program.name, "-o", program.stem,
+               f"-L{library}", f"-L{CUDA}/lib64/stubs", f"-Wl,-rpath,{library}", "-lnvvm",
+               "-lcuda", "-lm"], folder, folder / program.stem)
 
     def sample(self, nvcc, source, told):
         """The cases of one sample: for each of its runs one."""
@@ -48,6 +88,8 @@ class Samples(Suite):
         folder = self.cache.root / "suites/samples/Samples" / source.parent.name / name
         found = re.search(r"add_executable\(\s*(\S+)\s+([^)]*)\)", make)
         skip = self.reason_to_skip(make, told, found)
+        if name in DATA and not (source / DATA[name]).exists():
+            skip = f"the source at hand has no {DATA[name]}"
         program = folder / (found[1] if found else name)
         # Some look for their data from their own place, some from where they are started.
         runs = told.get("runs") or [told]
@@ -63,6 +105,8 @@ class Samples(Suite):
     def reason_to_skip(make, told, found):
         if told.get("skip"):
             return "its test_args.json leaves it out"
+        if found and ("WIN32" in found[2].split() or "Windows-only" in make):
+            return "it is for Windows alone"
         needed = NEEDS.search(make)
         if needed and "find_package(" + needed[1] in make and needed[1] != "MPI":
             return f"it needs {needed[1]}"
@@ -82,7 +126,7 @@ class Samples(Suite):
             self.add_headers(folder)
         target = ["-gencode", f"arch=compute_{ARCHITECTURE},code=compute_{ARCHITECTURE}"]
         flags = ["-std=c++17", "-O2", "-w", "--extended-lambda", f"-I{self.source}/Common",
-                 f"-I{CUDA}/include", f"-I{folder}"]
+                 f"-I{CUDA}/include", f"-I{folder}", *self.folders(folder, make)]
         for kernel in re.findall(r"CUDA_KERNEL_SOURCE \"\$\{CMAKE_CURRENT_SOURCE_DIR\}/(\S+)\"",
                                  make):
             fatbins = re.findall(r"set\(CUDA_(?:FATBIN|PTX)_FILE \"[^\"]*/([^/\"]+)\"", make)
@@ -97,6 +141,13 @@ class Samples(Suite):
               folder, program)
 
     @staticmethod
+    def folders(folder, make):
+        """The folders of its own with headers that it names."""
+        named = re.findall(r"target_include_directories\(\s*\S+\s+\w+([^)]*)\)", make)
+        words = [word for text in named for word in text.split() if "$" not in word]
+        return [f"-I{folder / word}" for word in words if (folder / word).is_dir()]
+
+    @staticmethod
     def add_headers(folder):
         """What a sample that compiles at run time looks for beside itself."""
         for path in (CUDA / "include").glob("cooperative_groups*"):
@@ -106,7 +157,9 @@ class Samples(Suite):
     @staticmethod
     def libraries(make):
         words = []
-        for name in sorted(set(re.findall(r"CUDA::(\w+)", make)) | {"cuda_driver"}):
+        named = set(re.findall(r"CUDA::(\w+)", make)) | {"cuda_driver"}
+        named |= {other for name in named for other in REFERRED.get(name, ())}
+        for name in sorted(named):
             name = {"cuda_driver": "cuda", "cudart": "cudart_static"}.get(name, name)
             if name in ("nvrtc_static", "toolkit"):
                 continue

@@ -169,8 +169,8 @@ static void part_freep(struct softgpu_kernel **kernelp)
 	lower_kernel_free(*kernelp);
 }
 
-static int build(
-	struct lower_common *c, const struct lowering *of, struct softgpu_message *messagep)
+static int build(struct lower_common *c, const struct lowering *of,
+	struct softgpu_message *messagep)
 {
 	__attribute__((__cleanup__(lowering_deinit))) struct lowering l = {
 		.module = of->module,
