@@ -74,7 +74,7 @@ class Samples(Suite):
             shutil.copytree(source, folder)
         build(["gcc", "-w", f"-I{header}", f"-I{CUDA}/include",
                f'-DLIBCUDADEVRT="{CUDA}/lib64/libcudadevrt.a"',
-               f'-DLIBNVVM_HOME="{CUDA}/nvvm"', "-DLIBDEVICE_MAJOR_VERSION=1",
+               f"-DLIBNVVM_HOME={CUDA}/nvvm", "-DLIBDEVICE_MAJOR_VERSION=1",
                "-DLIBDEVICE_MINOR_VERSION=0", program.name, "-o", program.stem,
                f"-L{library}", f"-L{CUDA}/lib64/stubs", f"-Wl,-rpath,{library}", "-lnvvm",
                "-lcuda", "-lm"], folder, folder / program.stem)
