@@ -4,7 +4,7 @@
  */
 
 #include "broker/account.h"
-#include "broker/loop.h"
+#include "broker/clock.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
@@ -50,7 +50,7 @@ int account_share_quota(struct account *account, int fd)
 
 void account_tell_lost(struct account *account)
 {
-	uint32_t n = budget_refused(&account->log, loop_now());
+	uint32_t n = budget_refused(&account->log, clock_now());
 
 	if (n)
 		vgpu_log_warning("vm=%s: %u lines about it were not written",
@@ -60,5 +60,5 @@ void account_tell_lost(struct account *account)
 bool account_may_log(struct account *account)
 {
 	account_tell_lost(account);
-	return budget_take(&account->log, loop_now());
+	return budget_take(&account->log, clock_now());
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "broker/broker.h"
+#include "broker/clock.h"
 #include "broker/closer.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
@@ -341,7 +342,7 @@ static int open_accounts(struct broker *broker)
 	if (!broker->accounts)
 		return vgpu_error_origin(-ENOMEM);
 	for (unsigned int i = 0; i < config->n_vms; i++) {
-		account_init(&broker->accounts[i], config_vm_at(config, i), loop_now());
+		account_init(&broker->accounts[i], config_vm_at(config, i), clock_now());
 		broker->accounts[i].n_images_max = images_n_max(config->n_vms);
 	}
 	return 0;

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "broker/broker.h"
+#include "broker/clock.h"
 #include "broker/entry.h"
 #include "broker/session.h"
 #include "broker/slots.h"
@@ -180,7 +181,7 @@ static void handle_failed_wipe(struct channel *channel, int error)
 			"vm=%s channel=%u: its memory cannot be emptied (%s): it is not "
 			"used again before it can",
 			channel->vm->config->name, channel->index, strerror(-error));
-	channel->retry_at = loop_now() + CHANNEL_RETRY_MS;
+	channel->retry_at = clock_now() + CHANNEL_RETRY_MS;
 }
 
 static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
@@ -635,14 +636,14 @@ void channel_tick(struct channel *channel)
 {
 	int64_t now;
 
-	if (channel->retry_at && loop_now() >= channel->retry_at)
+	if (channel->retry_at && clock_now() >= channel->retry_at)
 		empty_next(channel);
 	if (channel->record->phase != CHANNEL_IDLE ||
 		entry_state(channel) != VGPU_CHANNEL_CLAIMED) {
 		channel->claimed_since = 0;
 		return;
 	}
-	now = loop_now();
+	now = clock_now();
 	if (!channel->claimed_since)
 		channel->claimed_since = now;
 	if (now - channel->claimed_since < CHANNEL_CLAIM_MS)

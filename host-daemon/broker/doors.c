@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "broker/clock.h"
 #include "broker/closer.h"
 #include "broker/doors.h"
 #include "broker/greeting.h"
@@ -292,7 +293,7 @@ static void handle_accept_error(struct door *door)
 	if (account_may_log(&door->account))
 		vgpu_log_error(
 			"vm=%s: cannot accept a connection: %m", door->config->name);
-	door->deaf_until = doors_now() + DOORS_DEAF_MS;
+	door->deaf_until = clock_now() + DOORS_DEAF_MS;
 }
 
 /* Accepts one connection and greets it at once, whatever the broker is doing. */
@@ -306,8 +307,8 @@ static void handle_connection(struct doors *doors, struct door *door)
 	/* Who only comes and goes waits at the door: each visit costs us a memory. */
 	if (count_vms(doors, config, true) >= DOORS_GONE_MAX ||
 		(!has_fds(doors, config) && is_losing(doors, config)) ||
-		!budget_take(&door->visits, doors_now())) {
-		door->deaf_until = doors_now() + DOORS_DEAF_MS;
+		!budget_take(&door->visits, clock_now())) {
+		door->deaf_until = clock_now() + DOORS_DEAF_MS;
 		return;
 	}
 	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -329,7 +330,7 @@ static void handle_connection(struct doors *doors, struct door *door)
 		if (may_log(doors, config))
 			vgpu_log_error("vm=%s: no memory or descriptors for it: %s",
 				config->name, strerror(-r));
-		door->deaf_until = doors_now() + DOORS_DEAF_MS;
+		door->deaf_until = clock_now() + DOORS_DEAF_MS;
 		return;
 	}
 	if (config->transport == CONFIG_IVSHMEM)
@@ -445,7 +446,7 @@ void doors_forget_vm(struct doors *doors, uint64_t id)
 /* Returns: the descriptor to poll, -1 while it takes no connections. */
 static int listening_fd(const struct door *door)
 {
-	return door->deaf_until && doors_now() < door->deaf_until ? -1
+	return door->deaf_until && clock_now() < door->deaf_until ? -1
 								  : door->listener.fd;
 }
 
@@ -477,7 +478,7 @@ int doors_timeout(const struct doors *doors)
 	int timeout = -1;
 
 	for (unsigned int i = 0; i < doors->n_doors; i++) {
-		if (doors->doors[i].deaf_until > doors_now())
+		if (doors->doors[i].deaf_until > clock_now())
 			return DOORS_DEAF_MS;
 		if (doors->doors[i].config->transport == CONFIG_PLAIN)
 			timeout = DOORS_PLAIN_MS;
@@ -577,10 +578,10 @@ static int open_new_doors(
 			.listener = LISTENER_NULL,
 			.quota = -1,
 		};
-		account_init(&next->doors[i].account, next->doors[i].config, doors_now());
+		account_init(&next->doors[i].account, next->doors[i].config, clock_now());
 		image_store_init(&next->doors[i].images);
 		budget_init(&next->doors[i].visits, DOORS_VISITS, DOORS_VISIT_MS,
-			doors_now());
+			clock_now());
 		next->n_doors = i + 1;
 		r = quota_make(&next->doors[i].quota);
 		if (r)

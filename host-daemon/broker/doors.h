@@ -10,7 +10,6 @@
 
 #include "broker/account.h"
 #include "broker/budget.h"
-#include "broker/clock.h"
 #include "broker/config.h"
 #include "broker/held-vm.h"
 #include "broker/image-store.h"
@@ -81,8 +80,3 @@ void doors_dispatch(struct doors *doors, const struct pollfd *polls);
 
 /* Looks for files of transport plain that came or went. */
 void doors_visit_plains(struct doors *doors);
-
-static inline int64_t doors_now(void)
-{
-	return clock_now();
-}

@@ -24,6 +24,7 @@
 
 #include "broker/broker.h"
 #include "broker/host-memory.h"
+#include "broker/clock.h"
 #include "broker/images.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
@@ -191,9 +192,9 @@ void host_memory_check(struct broker *broker)
 	struct account *account;
 	struct worker *worker;
 
-	if (loop_now() < broker->memory_checked + HOST_MEMORY_CHECK_MS)
+	if (clock_now() < broker->memory_checked + HOST_MEMORY_CHECK_MS)
 		return;
-	broker->memory_checked = loop_now();
+	broker->memory_checked = clock_now();
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)
 		broker->accounts[i].host_memory = broker->accounts[i].images.gone_size;
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {

@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "broker/child.h"
+#include "broker/clock.h"
 #include "broker/closer.h"
 #include "broker/doors.h"
 #include "broker/held-worker.h"
@@ -145,7 +146,7 @@ static int start_broker(struct keeper *keeper)
 	if (r)
 		return vgpu_error_trace(r);
 
-	watch_begin(&keeper->watch, keeper->broker, doors_now());
+	watch_begin(&keeper->watch, keeper->broker, clock_now());
 	keeper->doors.link = keeper->link;
 	doors_tell_all(&keeper->doors);
 	TAILQ_FOREACH(worker, &keeper->workers, entry) {
@@ -160,7 +161,7 @@ static int start_broker(struct keeper *keeper)
 /* Whether the broker died too often lately; notes this time. */
 static bool is_hopeless(struct keeper *keeper)
 {
-	int64_t now = doors_now(), oldest = keeper->restarts[0];
+	int64_t now = clock_now(), oldest = keeper->restarts[0];
 
 	memmove(keeper->restarts, keeper->restarts + 1,
 		sizeof(keeper->restarts) - sizeof(*keeper->restarts));
@@ -221,7 +222,7 @@ static void start_broker_later(struct keeper *keeper)
 	vgpu_log_error("the host has no room for a broker now: one is started in %u ms; "
 		       "running jobs go on",
 		ms);
-	keeper->start_at = doors_now() + ms;
+	keeper->start_at = clock_now() + ms;
 }
 
 static void give_up(struct keeper *keeper)
@@ -256,7 +257,7 @@ static void hear_last_words(struct keeper *keeper)
 /* Whether the broker was to end all workers and did not get that far. */
 static bool is_draining_unfinished(const struct keeper *keeper, int status)
 {
-	return keeper->ready && WIFSIGNALED(status) && doors_now() < keeper->drain_end;
+	return keeper->ready && WIFSIGNALED(status) && clock_now() < keeper->drain_end;
 }
 
 static void tell_broker(struct keeper *keeper, int r)
@@ -335,7 +336,7 @@ static void watch_broker(struct keeper *keeper)
 {
 	if (!keeper->broker || keeper->link < 0 || keeper->draining)
 		return;
-	switch (watch_look(&keeper->watch, doors_now())) {
+	switch (watch_look(&keeper->watch, clock_now())) {
 	case WATCH_PING:
 		tell_broker(keeper,
 			link_send_id(keeper->link, LINK_PING, keeper->watch.asked));
@@ -346,7 +347,7 @@ static void watch_broker(struct keeper *keeper)
 			keeper->watch.n_seen);
 		kill(keeper->broker, SIGKILL);
 		/* Until its end is reported it is nothing new. */
-		watch_begin(&keeper->watch, keeper->broker, doors_now());
+		watch_begin(&keeper->watch, keeper->broker, clock_now());
 		return;
 	case WATCH_NOTHING:
 		return;
@@ -517,7 +518,7 @@ static void drain(struct keeper *keeper, int signo)
 		strsignal(signo));
 	notify_stopping();
 	keeper->draining = true;
-	keeper->drain_end = doors_now() + KEEPER_DRAIN_MS;
+	keeper->drain_end = clock_now() + KEEPER_DRAIN_MS;
 	doors_close(&keeper->doors);
 	tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
@@ -675,7 +676,7 @@ static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 
 static int poll_timeout(const struct keeper *keeper)
 {
-	const int64_t now = doors_now();
+	const int64_t now = clock_now();
 	int64_t left, end = keeper->drain_end;
 	int timeout = -1;
 
@@ -701,7 +702,7 @@ static void dispatch(struct keeper *keeper)
 		handle_signal(keeper);
 	if (!keeper->draining)
 		doors_visit_plains(&keeper->doors);
-	if (!keeper->draining && keeper->start_at && doors_now() >= keeper->start_at)
+	if (!keeper->draining && keeper->start_at && clock_now() >= keeper->start_at)
 		start_next_broker(keeper);
 	watch_broker(keeper);
 	tell_broker(keeper, keeper->doors.link_result);
@@ -726,7 +727,7 @@ static int run(struct keeper *keeper)
 		if (!r)
 			dispatch(keeper);
 		if (keeper->draining && keeper->broker &&
-			doors_now() >= keeper->drain_end)
+			clock_now() >= keeper->drain_end)
 			kill(keeper->broker, SIGKILL);
 	}
 	return 0;

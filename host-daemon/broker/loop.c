@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "broker/loop.h"
+#include "broker/clock.h"
 #include "vgpu/error.h"
 #include "vgpu/wake.h"
 
@@ -184,7 +185,7 @@ void loop_set_timer(
 
 	loop_clear_timer(timer);
 	timer->loop = loop;
-	timer->deadline = loop_now() + ms;
+	timer->deadline = clock_now() + ms;
 	timer->fn = fn;
 	TAILQ_FOREACH(other, &loop->timers, entry)
 		if (other->deadline > timer->deadline)
@@ -206,7 +207,7 @@ void loop_clear_timer(struct loop_timer *timer)
 static int run_timers(struct loop *loop)
 {
 	struct loop_timer *timer;
-	int64_t now = loop_now();
+	int64_t now = clock_now();
 	int r;
 
 	while ((timer = TAILQ_FIRST(&loop->timers)) && timer->deadline <= now) {
@@ -248,7 +249,7 @@ static int wait(struct loop *loop)
 	if (!timer) {
 		r = io_uring_submit_and_wait(&loop->ring, 1);
 	} else {
-		left = timer->deadline - loop_now();
+		left = timer->deadline - clock_now();
 		left = left > 0 ? left : 0;
 		timeout.tv_sec = left / 1000;
 		timeout.tv_nsec = left % 1000 * 1000000;

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "broker/clock.h"
 
 struct loop_source;
 struct loop_timer;
@@ -30,7 +29,7 @@ struct loop_source {
 struct loop_timer {
 	TAILQ_ENTRY(loop_timer) entry;
 	struct loop *loop; /* NULL: not set */
-	int64_t deadline;  /* ms, of loop_now() */
+	int64_t deadline;  /* ms, of clock_now() */
 	loop_timer_fn fn;
 };
 
@@ -76,8 +75,3 @@ void loop_ring(struct loop *loop, struct loop_bell *bell, int fd);
 void loop_set_timer(
 	struct loop *loop, struct loop_timer *timer, unsigned int ms, loop_timer_fn fn);
 void loop_clear_timer(struct loop_timer *timer);
-
-static inline int64_t loop_now(void)
-{
-	return clock_now();
-}

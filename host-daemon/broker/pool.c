@@ -12,6 +12,7 @@
 
 #include "broker/broker.h"
 #include "broker/pool.h"
+#include "broker/clock.h"
 #include "broker/shortage.h"
 #include "vgpu/error.h"
 
@@ -34,7 +35,7 @@
 void pool_init(struct worker_pool *pool)
 {
 	TAILQ_INIT(&pool->workers);
-	budget_init(&pool->log, POOL_LOG_LINES, POOL_LOG_MS, loop_now());
+	budget_init(&pool->log, POOL_LOG_LINES, POOL_LOG_MS, clock_now());
 }
 
 /* One that has exited may have left READY behind. */
@@ -136,9 +137,9 @@ static void count_in(struct broker *broker)
 
 		if (channel->is_counted)
 			continue;
-		wait = budget_wait(processes, loop_now());
+		wait = budget_wait(processes, clock_now());
 		if (!wait)
-			channel->is_counted = budget_take(processes, loop_now());
+			channel->is_counted = budget_take(processes, clock_now());
 		else if (!shortest || wait < shortest)
 			shortest = wait;
 	}
@@ -286,7 +287,7 @@ void pool_handle_no_worker(struct broker *broker, int error)
 		pool_handle_failure(broker, VGPU_REASON_HOST);
 		return;
 	}
-	if (budget_take(&pool->log, loop_now()))
+	if (budget_take(&pool->log, clock_now()))
 		vgpu_log_warning("a worker cannot be started now: %s; who waits for one "
 				 "waits on",
 			strerror(-error));

@@ -17,6 +17,7 @@
 
 #include "broker/broker.h"
 #include "broker/worker-log.h"
+#include "broker/clock.h"
 #include "vgpu/error.h"
 
 /* Bytes in a row, before others have their turn. */
@@ -47,7 +48,7 @@ static bool may_log(const struct worker *worker)
 	if (worker->channel)
 		return account_may_log(worker->channel->vm->account);
 	/* It has met no guest yet. */
-	return budget_take(&worker->broker->pool.log, loop_now());
+	return budget_take(&worker->broker->pool.log, clock_now());
 }
 
 static void write_line(struct worker_log *log)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/clock.h"
 #include "broker/closer.h"
 #include "broker/images.h"
 #include "broker/session.h"
@@ -49,7 +50,7 @@ int worker_new(struct worker **workerp, struct broker *broker,
 	worker->pid = message->worker.pid;
 	worker->control = fds[0];
 	worker->stats = fds[1];
-	budget_init(&worker->messages, WORKER_MESSAGES, WORKER_MESSAGE_MS, loop_now());
+	budget_init(&worker->messages, WORKER_MESSAGES, WORKER_MESSAGE_MS, clock_now());
 	image_files_init(&worker->files);
 	TAILQ_INSERT_TAIL(&broker->pool.workers, worker, entry);
 	r = worker_log_init(&worker->log, worker, fds[2]);
@@ -140,7 +141,7 @@ void worker_end(struct worker *worker, unsigned int grace_ms)
 	}
 	/* Told before: only a shorter time counts, and none set means killed already. */
 	if (told && (!worker->deadline.loop ||
-			    worker->deadline.deadline <= loop_now() + grace_ms))
+			    worker->deadline.deadline <= clock_now() + grace_ms))
 		return;
 	loop_set_timer(
 		&worker->broker->loop, &worker->deadline, grace_ms, handle_deadline);
@@ -329,7 +330,7 @@ static bool receive(struct worker *worker)
 		loop_remove(&worker->source);
 		return false;
 	}
-	budget_take(&worker->messages, loop_now());
+	budget_take(&worker->messages, clock_now());
 	sane = !r && handle_message(worker, &message, fds);
 	if (!r)
 		close_all(fds);
@@ -354,9 +355,9 @@ static int handle_control(struct loop_source *source)
 	uint32_t wait;
 
 	for (int i = 0; i < WORKER_BATCH; i++)
-		if (budget_wait(&worker->messages, loop_now()) || !receive(worker))
+		if (budget_wait(&worker->messages, clock_now()) || !receive(worker))
 			break;
-	wait = budget_wait(&worker->messages, loop_now());
+	wait = budget_wait(&worker->messages, clock_now());
 	if (!wait || !worker->source.loop)
 		return 0;
 	loop_remove(&worker->source);
