@@ -14,14 +14,14 @@
 #include <string.h>
 
 #include "broker/broker.h"
-#include "broker/clock.h"
-#include "broker/closer.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
-#include "broker/shortage.h"
-#include "broker/signals.h"
 #include "broker/slots.h"
 #include "vgpu/error.h"
+#include "vgpud/clock.h"
+#include "vgpud/closer.h"
+#include "vgpud/shortage.h"
+#include "vgpud/signals.h"
 
 /* While a VM polls for answers, or has no doorbell to ring, we look this often. */
 #define BROKER_POLL_MS 20

@@ -9,14 +9,14 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "broker/account.h"
 #include "broker/channel.h"
-#include "broker/config.h"
 #include "broker/loop.h"
-#include "broker/vm.h"
 #include "broker/pool.h"
-#include "broker/wiper.h"
+#include "broker/vm.h"
 #include "broker/worker.h"
+#include "vgpud/account.h"
+#include "vgpud/config.h"
+#include "vgpud/wiper.h"
 
 struct broker {
 	const struct config *config;

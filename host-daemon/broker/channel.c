@@ -18,12 +18,12 @@
 #include <string.h>
 
 #include "broker/broker.h"
-#include "broker/clock.h"
 #include "broker/entry.h"
 #include "broker/session.h"
 #include "broker/slots.h"
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
+#include "vgpud/clock.h"
 
 /* From claim to hello it is a few instructions. Who was stopped there for longer finds
  * its claim gone when it goes on, and makes another. */

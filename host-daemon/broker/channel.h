@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "broker/ledger.h"
-#include "broker/wiper.h"
-#include "control.h"
+#include "control/control.h"
+#include "vgpud/ledger.h"
+#include "vgpud/wiper.h"
 
 struct vm;
 struct worker;

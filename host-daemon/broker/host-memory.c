@@ -24,10 +24,10 @@
 
 #include "broker/broker.h"
 #include "broker/host-memory.h"
-#include "broker/clock.h"
 #include "broker/images.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
+#include "vgpud/clock.h"
 
 #define HOST_MEMORY_CHECK_MS 200
 

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "broker/closer.h"
 #include "broker/image-files.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
+#include "vgpud/closer.h"
 
 /* Freed in less time than a turn of the loop may take: half a second for a GiB. */
 #define EMPTY_AT_ONCE_MAX (64ull << 20)

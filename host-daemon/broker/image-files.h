@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "broker/image-store.h"
+#include "vgpud/image-store.h"
 
 /* Files that a worker may be filling: one for each load that is under way. */
 #define IMAGE_FILES_MAX 8u

@@ -11,9 +11,9 @@
 #include <sys/resource.h>
 
 #include "broker/broker.h"
-#include "broker/closer.h"
 #include "broker/images.h"
 #include "vgpu/error.h"
+#include "vgpud/closer.h"
 
 uint32_t images_n_max(unsigned int n_vms)
 {

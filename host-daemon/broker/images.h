@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "broker/link.h"
 #include "broker/worker.h"
+#include "vgpud/link.h"
 
 /* Most images of each VM, so that all VMs together leave descriptors for what comes. */
 uint32_t images_n_max(unsigned int n_vms);

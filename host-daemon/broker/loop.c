@@ -18,9 +18,9 @@
 #include <string.h>
 
 #include "broker/loop.h"
-#include "broker/clock.h"
 #include "vgpu/error.h"
 #include "vgpu/wake.h"
+#include "vgpud/clock.h"
 
 #define LOOP_ENTRIES 256
 #define LOOP_BATCH 64

@@ -12,9 +12,9 @@
 
 #include "broker/broker.h"
 #include "broker/pool.h"
-#include "broker/clock.h"
-#include "broker/shortage.h"
 #include "vgpu/error.h"
+#include "vgpud/clock.h"
+#include "vgpud/shortage.h"
 
 /* Pause after a worker that failed to start, doubled each time. */
 #define POOL_PAUSE_MIN_MS 250

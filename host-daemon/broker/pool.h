@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "broker/budget.h"
 #include "broker/loop.h"
 #include "broker/worker.h"
+#include "vgpud/budget.h"
 
 struct broker;
 

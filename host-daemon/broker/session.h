@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "control.h"
+#include "control/control.h"
 
 struct session {
 	const char *vm;

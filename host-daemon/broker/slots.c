@@ -8,7 +8,7 @@
 
 #include "broker/broker.h"
 #include "broker/slots.h"
-#include "quota.h"
+#include "control/quota.h"
 
 struct slots {
 	bool are_used[QUOTA_SLOTS + 1]; /* from 1 */

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
-#include "broker/closer.h"
 #include "broker/doorbell.h"
 #include "vgpu/error.h"
+#include "vgpud/closer.h"
 
 /* Rings between two heartbeats that are answered at once, if they were for something. */
 #define VM_SCANS_MAX 100

@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "broker/account.h"
 #include "broker/channel.h"
-#include "broker/config.h"
 #include "broker/guard.h"
-#include "broker/ledger.h"
-#include "broker/link.h"
 #include "broker/loop.h"
+#include "vgpud/account.h"
+#include "vgpud/config.h"
+#include "vgpud/ledger.h"
+#include "vgpud/link.h"
 
 struct broker;
 

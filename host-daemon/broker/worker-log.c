@@ -17,8 +17,8 @@
 
 #include "broker/broker.h"
 #include "broker/worker-log.h"
-#include "broker/clock.h"
 #include "vgpu/error.h"
+#include "vgpud/clock.h"
 
 /* Bytes in a row, before others have their turn. */
 #define WORKER_LOG_BATCH 16384

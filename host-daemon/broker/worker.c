@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
-#include "broker/clock.h"
-#include "broker/closer.h"
 #include "broker/images.h"
 #include "broker/session.h"
 #include "broker/slots.h"
 #include "vgpu/error.h"
+#include "vgpud/clock.h"
+#include "vgpud/closer.h"
 
 /* Messages of one worker in a row, before others have their turn. */
 #define WORKER_BATCH 16

@@ -10,13 +10,13 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "broker/budget.h"
 #include "broker/channel.h"
 #include "broker/image-files.h"
-#include "broker/link.h"
 #include "broker/loop.h"
 #include "broker/worker-log.h"
-#include "control.h"
+#include "control/control.h"
+#include "vgpud/budget.h"
+#include "vgpud/link.h"
 
 struct broker;
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "quota.h"
+#include "control/quota.h"
 #include "vgpu/cuda.h"
 
 struct call;

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "control.h"
+#include "control/control.h"
 
 struct session;
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control.h"
+#include "control/control.h"
 #include "vgpu/cuda.h"
 #include "vgpu/load.h"
 

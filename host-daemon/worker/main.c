@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "control/control.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/hello.h"

@@ -25,7 +25,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "control/control.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 #include "worker/sandbox-files.h"

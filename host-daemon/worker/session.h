@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control.h"
+#include "control/control.h"
 #include "driver/driver.h"
 #include "vgpu/hello.h"
 #include "vgpu/ring.h"

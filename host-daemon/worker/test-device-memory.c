@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "quota.h"
+#include "control/quota.h"
 #include "test.h"
 #include "worker/fixture.h"
 #include "worker/session.h"

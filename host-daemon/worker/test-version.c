@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "control/control.h"
 #include "test.h"
 #include "vgpu/ring-layout.h"
 

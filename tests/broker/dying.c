@@ -38,9 +38,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "broker/link.h"
-#include "control.h"
+#include "control/control.h"
 #include "dying.h"
+#include "vgpud/link.h"
 
 #define POINTS_MAX 8
 

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "control/control.h"
 #include "guest.h"
 
 static int control = -1;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "guest.h"
-#include "packet.h"
+#include "control/packet.h"
 #include "test.h"
 #include "vgpu/hello.h"
 

@@ -14,11 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "broker/link.h"
-#include "control.h"
+#include "control/control.h"
 #include "guest.h"
 #include "pair.h"
 #include "test.h"
+#include "vgpud/link.h"
 
 static struct pair pair;
 static struct guest guest;

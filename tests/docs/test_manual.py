@@ -55,21 +55,23 @@ def check(what, names, **texts):
 
 
 def main():
-    broker, worker = SOURCE / "host-daemon/broker", SOURCE / "host-daemon/worker"
+    host = SOURCE / "host-daemon"
+    vgpud = [*sources("host-daemon/broker"), *sources("host-daemon/keeper"),
+             *sources("host-daemon/main"), *sources("host-daemon/vgpud")]
     option = r'\{ "([\w-]+)", \w+_argument'
     shim = sources("guest-shim/src")
     protocol = sources("protocol/src") + sources("protocol/include/vgpu")
     drivers = sources("host-daemon/softgpu") + sources("host-daemon/driver/null")
-    lacks = check("key", found(r'_KEY\("([\w-]+)"', broker / "config.c"),
+    lacks = check("key", found(r'_KEY\("([\w-]+)"', host / "vgpud/config.c"),
                   page=page("vgpud.8"), help=said(sys.argv[2]))
-    lacks += check("option", {f"--{name}" for name in found(option, broker / "main.c")},
+    lacks += check("option", {f"--{name}" for name in found(option, host / "main/main.c")},
                    page=page("vgpud.8"), help=said(sys.argv[2]))
-    lacks += check("variable", found(r'getenv\("(\w+)"', *sources("host-daemon/broker")),
+    lacks += check("variable", found(r'getenv\("(\w+)"', *vgpud),
                    page=page("vgpud.8"))
-    lacks += check("signal", found(r"\b(SIG(?!_)[A-Z]+[0-9]?)\b(?!M)", broker / "signals.c",
-                                   broker / "keeper.c", broker / "broker.c") -
+    lacks += check("signal", found(r"\b(SIG(?!_)[A-Z]+[0-9]?)\b(?!M)", host / "vgpud/signals.c",
+                                   host / "keeper/keeper.c", host / "broker/broker.c") -
                    {"SIGRTMIN", "SIGRTMAX", "SIGCHLD"}, page=page("vgpud.8"))
-    lacks += check("option", {f"--{name}" for name in found(option, worker / "options.c")},
+    lacks += check("option", {f"--{name}" for name in found(option, host / "worker/options.c")},
                    page=page("vgpu-worker.8"), help=said(sys.argv[3]))
     lacks += check("variable", found(VARIABLE, *shim, *protocol),
                    page=page("vgpu-shim.7"))

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/config.h"
-#include "broker/layout.h"
 #include "vgpu/cleanup.h"
+#include "vgpud/config.h"
+#include "vgpud/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

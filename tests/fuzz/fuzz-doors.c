@@ -20,10 +20,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "broker/doors.h"
-#include "broker/greeting.h"
+#include "control/packet.h"
 #include "descriptors.h"
-#include "packet.h"
+#include "keeper/doors.h"
+#include "keeper/greeting.h"
 #include "reader.h"
 #include "stage-loop.h"
 #include "vgpu/cleanup.h"

@@ -2,14 +2,14 @@
 /*
  * A planted bug: a size that is too large for 64 bits becomes a small one
  *
- * Built instead of host-daemon/broker/config-size.c into the target that must find it.
+ * Built instead of host-daemon/vgpud/config-size.c into the target that must find it.
  */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/config.h"
+#include "vgpud/config.h"
 
 int config_parse_size(const char *string, uint64_t *sizep)
 {

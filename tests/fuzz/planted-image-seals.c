@@ -2,13 +2,13 @@
 /*
  * A planted bug: an image is any memory file of the size that was told
  *
- * Built instead of host-daemon/broker/image-accept.c into the target that must find it.
+ * Built instead of host-daemon/vgpud/image-accept.c into the target that must find it.
  * The seals are not looked at: who gave it may change it later.
  */
 
 #include <sys/stat.h>
 
-#include "broker/image-store.h"
+#include "vgpud/image-store.h"
 
 bool image_store_accepts(int fd, uint64_t size)
 {

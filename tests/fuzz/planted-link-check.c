@@ -2,10 +2,10 @@
 /*
  * A planted bug: the numbers of a VM are believed, and only its descriptors counted
  *
- * Built instead of host-daemon/broker/link-check.c into the target that must find it.
+ * Built instead of host-daemon/vgpud/link-check.c into the target that must find it.
  */
 
-#include "broker/link.h"
+#include "vgpud/link.h"
 
 bool link_is_sane(const struct link_message *message, size_t n_fds)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "quota.h"
+#include "control/quota.h"
 #include "stage.h"
 
 /*

@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "broker/closer.h"
 #include "vgpu/cleanup.h"
+#include "vgpud/closer.h"
 
 int __real_close(int fd);
 int __wrap_close(int fd);

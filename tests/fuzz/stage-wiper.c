@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "broker/wiper-thread.h"
+#include "vgpud/wiper-thread.h"
 
 int wiper_thread_start(struct wiper *wiper)
 {

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "packet.h"
+#include "control/packet.h"
 #include "stage.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/hello.h"

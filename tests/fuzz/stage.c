@@ -19,10 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/quota.h"
 #include "descriptors.h"
 #include "stage-loop.h"
 #include "stage.h"
-#include "quota.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 

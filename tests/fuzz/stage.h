@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 #include "broker/broker.h"
-#include "broker/layout.h"
-#include "control.h"
+#include "control/control.h"
 #include "reader.h"
+#include "vgpud/layout.h"
 
 /* Of a file that nobody can change any more. */
 #define STAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)

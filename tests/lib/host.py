@@ -39,7 +39,7 @@ class Host:
         n_files=None
     ):
         self.build, self.driver, self.extra, self.vm = Path(build), driver, extra, vm
-        self.vgpud = vgpud or self.build / "host-daemon/broker/vgpud"
+        self.vgpud = vgpud or self.build / "host-daemon/main/vgpud"
         self.environment = dict(os.environ, **(environment or {}))
         # Root's tests can have it run as another user, which owns its folder then.
         self.user, self.n_files = user, n_files

@@ -619,7 +619,7 @@ def test_gone(expected):
         config.write_text(f"[vgpud]\ndriver = soft\nlog-file = {place}/log\n"
                           f"[vm one]\ntransport = socket\nsocket = {socket}\nsize = 256M\n",
                           encoding="ascii")
-        with subprocess.Popen([BUILD / "host-daemon/broker/vgpud", "--config", config]) as vgpud:
+        with subprocess.Popen([BUILD / "host-daemon/main/vgpud", "--config", config]) as vgpud:
             found = type("Found", (), {"socket": socket})
             while not socket.exists():
                 assert vgpud.poll() is None

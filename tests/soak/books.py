@@ -4,7 +4,7 @@
 import os
 import struct
 
-# struct ledger and struct ledger_channel of host-daemon/broker/ledger.h, and the channel
+# struct ledger and struct ledger_channel of host-daemon/vgpud/ledger.h, and the channel
 # table of protocol/include/vgpu/ring-layout.h.
 CHANNELS_MAX = 31
 LEDGER_CHANNELS, LEDGER_CHANNEL_SIZE = 16, 112
@@ -87,7 +87,7 @@ def memories(keeper):
 
 def quota_in_use(keeper):
     """Bytes of device memory that are counted in the quota pages of all sections
-    (struct quota_page of host-daemon/quota.h)."""
+    (struct quota_page of host-daemon/control/quota.h)."""
     used = 0
     folder = f"/proc/{keeper}/fd"
     for fd in os.listdir(folder):

@@ -58,8 +58,8 @@ def read_enum(path, name):
 
 def named_points(source):
     """One for each thing that a broker does which somebody else sees."""
-    control = read_enum(f"{source}/host-daemon/control.h", "control_type")
-    link = read_enum(f"{source}/host-daemon/broker/link.h", "link_type")
+    control = read_enum(f"{source}/host-daemon/control/control.h", "control_type")
+    link = read_enum(f"{source}/host-daemon/vgpud/link.h", "link_type")
     for kind in ("READY", "OPENED", "WANT", "ENDED", "FIND", "KEEP"):
         for when in ("peeked", "before", "after"):
             yield f"control-in:{control['CONTROL_' + kind]}:{when}"

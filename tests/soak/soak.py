@@ -181,7 +181,7 @@ class Soak:
             "max-processes = 14\n")
         (self.folder / "log").touch()
         self.log = Log(self.folder / "log")
-        daemon = self.build / "host-daemon/broker/vgpud"
+        daemon = self.build / "host-daemon/main/vgpud"
         self.host = subprocess.Popen([daemon, "--config", config])
         self.wait(lambda: any("vgpud ready" in line for line in self.log.lines), "vgpud")
         self.settle()

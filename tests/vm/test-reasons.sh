@@ -42,7 +42,7 @@ start_host() {
 		transport = ivshmem
 		socket = $PWD/run/sock
 	END
-	"$build/host-daemon/broker/vgpud" --config vgpud.conf 2>vgpud.log &
+	"$build/host-daemon/main/vgpud" --config vgpud.conf 2>vgpud.log &
 	while [ ! -S run/sock ]; do sleep 0.05; done
 	options+=(--socket "$PWD/run/sock")
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Quota: what the guest processes of one VM hold of its device memory, together
+ */
+
+#include <assert.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "control/quota.h"
+#include "vgpu/checked.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+
+static_assert(sizeof(struct quota_page) == 65536, "whole pages");
+
+int quota_make(int *fdp)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+
+	fd = memfd_create("vgpu-quota", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, sizeof(struct quota_page)) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return vgpu_error_origin(-errno);
+	*fdp = fd;
+	fd = -1;
+	return 0;
+}
+
+int quota_map(struct quota_page **pagep, int fd)
+{
+	void *page = mmap(NULL, sizeof(struct quota_page), PROT_READ | PROT_WRITE,
+		MAP_SHARED, fd, 0);
+
+	if (page == MAP_FAILED)
+		return vgpu_error_origin(-errno);
+	*pagep = page;
+	return 0;
+}
+
+struct quota_page *quota_unmap(struct quota_page *page)
+{
+	if (page)
+		munmap(page, sizeof(*page));
+	return NULL;
+}
+
+void quota_set_limit(struct quota_page *page, uint64_t limit)
+{
+	__atomic_store_n(&page->limit, limit, __ATOMIC_RELAXED);
+}
+
+uint64_t quota_limit(const struct quota_page *page)
+{
+	return __atomic_load_n(&page->limit, __ATOMIC_RELAXED);
+}
+
+void quota_clear(struct quota_page *page, uint32_t slot)
+{
+	assert(slot && slot <= QUOTA_SLOTS);
+	__atomic_store_n(&page->used[slot - 1], 0, __ATOMIC_SEQ_CST);
+}
+
+void quota_open(struct quota_page *page, uint32_t slot)
+{
+	quota_clear(page, slot);
+	/* Partner: quota_of_others(). */
+	if (__atomic_load_n(&page->n_slots, __ATOMIC_RELAXED) < slot)
+		__atomic_store_n(&page->n_slots, slot, __ATOMIC_SEQ_CST);
+}
+
+void quota_set(struct quota_page *page, uint32_t slot, uint64_t used)
+{
+	assert(slot && slot <= QUOTA_SLOTS);
+	/* Partner: quota_of_others() of another worker; between this store and the loads
+	 * there of a worker that does both there is a full barrier. */
+	__atomic_store_n(&page->used[slot - 1], used, __ATOMIC_SEQ_CST);
+}
+
+uint64_t quota_of_others(const struct quota_page *page, uint32_t slot)
+{
+	uint64_t n = __atomic_load_n(&page->n_slots, __ATOMIC_SEQ_CST), sum = 0;
+
+	for (uint64_t i = 0; i < n && i < QUOTA_SLOTS; i++)
+		if (i + 1 != slot &&
+			!vgpu_add_u64(sum,
+				__atomic_load_n(&page->used[i], __ATOMIC_SEQ_CST), &sum))
+			return UINT64_MAX;
+	return sum;
+}

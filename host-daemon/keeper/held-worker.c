@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Held worker: a worker process and vgpud's ends of what it holds
+ *
+ * Workers are children of the keeper, not of the broker that asked for them: so they
+ * outlive a broker, die with the keeper, and a pid is signalled only by the one who
+ * knows that it was not reaped yet.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "control/control.h"
+#include "keeper/child.h"
+#include "keeper/held-worker.h"
+#include "vgpu/error.h"
+#include "vgpud/closer.h"
+#include "vgpud/link.h"
+
+#define WORKER_ARGS_MAX 40
+
+/* Command line under construction; numbers are written into `text`. */
+struct args {
+	const char *argv[WORKER_ARGS_MAX + 1];
+	unsigned int n;
+	char memory[24], threads[16], timeout[16], devices[16], uid[16];
+};
+
+static void add_option(struct args *args, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	args->argv[args->n++] = name;
+	args->argv[args->n++] = value;
+}
+
+static void make_args(struct args *args, const struct config *config, uid_t uid)
+{
+	static const char *const levels[_VGPU_LOG_N] = {
+		[VGPU_LOG_NONE] = "none",
+		[VGPU_LOG_ERROR] = "error",
+		[VGPU_LOG_WARNING] = "warning",
+		[VGPU_LOG_INFO] = "info",
+		[VGPU_LOG_DEBUG] = "debug",
+	};
+
+	*args = (struct args){ .argv = { "vgpu-worker" }, .n = 1 };
+	add_option(args, "--control", "3");
+	add_option(args, "--stats", "4");
+	add_option(args, "--log-level", levels[vgpu_log_get_level()]);
+	add_option(args, "--sandbox", config->sandbox ? "yes" : "no");
+	add_option(
+		args, "--allow-unprivileged", config->allow_unprivileged ? "yes" : "no");
+	if (uid) {
+		snprintf(args->uid, sizeof(args->uid), "%u", (unsigned int)uid);
+		add_option(args, "--uid", args->uid);
+	}
+	add_option(args, "--driver", config->driver);
+	add_option(args, "--softgpu", config->softgpu);
+	add_option(args, "--null-driver", config->null_driver);
+	add_option(args, "--softgpu-name", config->softgpu_name);
+	add_option(args, "--softgpu-cc", config->softgpu_cc);
+	if (config->softgpu_memory) {
+		snprintf(args->memory, sizeof(args->memory), "%llu",
+			(unsigned long long)config->softgpu_memory);
+		add_option(args, "--softgpu-memory", args->memory);
+	}
+	if (config->softgpu_threads) {
+		snprintf(args->threads, sizeof(args->threads), "%u",
+			config->softgpu_threads);
+		add_option(args, "--softgpu-threads", args->threads);
+	}
+	if (config->softgpu_kernel_timeout) {
+		snprintf(args->timeout, sizeof(args->timeout), "%u000",
+			config->softgpu_kernel_timeout);
+		add_option(args, "--softgpu-timeout", args->timeout);
+	}
+	if (config->softgpu_devices) {
+		snprintf(args->devices, sizeof(args->devices), "%u",
+			config->softgpu_devices);
+		add_option(args, "--softgpu-devices", args->devices);
+	}
+	add_option(args, "--softgpu-schedule", config->softgpu_schedule);
+	if (config->softgpu_check)
+		add_option(args, "--softgpu-check", "yes");
+}
+
+static int make_stats(int *fdp)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+
+	fd = memfd_create("vgpu-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, WORKER_STATS_SIZE) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return vgpu_error_origin(-errno);
+	*fdp = fd;
+	fd = -1;
+	return 0;
+}
+
+int held_worker_new(struct held_worker **workerp, const struct config *config,
+	uint64_t id, uid_t uid, int network)
+{
+	_vgpu_cleanup_(vgpu_closep) int ours = -1, theirs = -1, stats = -1, log = -1;
+	_vgpu_cleanup_(vgpu_closep) int output = -1;
+	_vgpu_cleanup_(vgpu_freep) struct held_worker *worker =
+		calloc(1, sizeof(*worker));
+	struct child child = {
+		.path = config->worker,
+		.n_fds = 2,
+		.output = -1,
+		.network = network,
+		.own_session = true,
+	};
+	struct args args;
+	int pair[2], r;
+
+	if (!worker)
+		return vgpu_error_origin(-ENOMEM);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return vgpu_error_origin(-errno);
+	ours = pair[0];
+	theirs = pair[1];
+	/* A worker that does not read must not stop the broker. */
+	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+		return vgpu_error_origin(-errno);
+	/* Nor must one that writes more than is read stop itself. */
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+		return vgpu_error_origin(-errno);
+	log = pair[0];
+	output = pair[1];
+	r = make_stats(&stats);
+	if (r)
+		return vgpu_error_trace(r);
+	make_args(&args, config, uid);
+	child.argv = (char *const *)args.argv;
+	child.output = output;
+	child.fds = (int[]){ theirs, stats };
+	r = child_spawn(&worker->pid, &child);
+	if (r)
+		return vgpu_error_trace(r);
+	worker->id = id;
+	worker->uid = uid;
+	worker->control = ours;
+	worker->stats = stats;
+	worker->log = log;
+	*workerp = worker;
+	worker = NULL;
+	ours = stats = log = -1;
+	return 0;
+}
+
+struct held_worker *held_worker_free(struct held_worker *worker)
+{
+	if (!worker)
+		return NULL;
+	if (!worker->exited) {
+		kill(worker->pid, SIGKILL);
+		while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	closer_close(worker->control);
+	vgpu_close(worker->stats);
+	vgpu_close(worker->log);
+	free(worker);
+	return NULL;
+}
+
+void held_worker_kill(const struct held_worker *worker)
+{
+	if (!worker->exited)
+		kill(worker->pid, SIGKILL);
+}
+
+int held_worker_tell(const struct held_worker *worker, int link)
+{
+	const struct link_message message = {
+		.type = LINK_WORKER,
+		.id = worker->id,
+		.worker = { .pid = worker->pid },
+	};
+	const int fds[] = { worker->control, worker->stats, worker->log };
+
+	return link_send(link, &message, fds, 3);
+}
+
+int held_worker_tell_exited(const struct held_worker *worker, int link)
+{
+	const struct link_message message = {
+		.type = LINK_EXITED,
+		.id = worker->id,
+		.exited = { .status = worker->status },
+	};
+
+	return link_send(link, &message, NULL, 0);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Held worker: a worker process and vgpud's ends of what it holds
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "vgpud/config.h"
+
+struct held_worker {
+	TAILQ_ENTRY(held_worker) entry;
+	uint64_t id; /* never used twice in a keeper's life */
+	pid_t pid;
+	int control;
+	int stats;
+	int log;     /* reading end of its standard error */
+	uid_t uid;   /* 0: that of vgpud */
+	bool exited; /* reaped: its pid may be another's by now */
+	int status;
+};
+
+TAILQ_HEAD(held_workers, held_worker);
+
+/* Descriptors of one in a process of vgpud. */
+#define HELD_WORKER_FDS 3
+
+/*
+ * Starts a worker. It dies with the keeper, and holds standard descriptors and its own
+ * two only.
+ *
+ * @uid:	of its own, to be taken on before it serves; 0: none
+ * @network:	namespace, or -1
+ *
+ * Return: 0 or -errno.
+ */
+int held_worker_new(struct held_worker **workerp, const struct config *config,
+	uint64_t id, uid_t uid, int network);
+
+/* Kills and reaps the process if that has not been done. */
+struct held_worker *held_worker_free(struct held_worker *worker);
+
+void held_worker_kill(const struct held_worker *worker);
+
+/* Tells the broker of it. Returns: 0, LINK_E_* or -errno. */
+int held_worker_tell(const struct held_worker *worker, int link);
+int held_worker_tell_exited(const struct held_worker *worker, int link);

@@ -1,0 +1,852 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeper: vgpud's first process
+ *
+ * It owns every descriptor that must outlive a broker: listening sockets, connections,
+ * memories, doorbells, the workers' control sockets. It decides nothing: it accepts and
+ * greets, starts and reaps what it is told to, and tells the broker what happened. When
+ * the broker dies it starts another and tells it everything again; guests and running
+ * workers notice a pause at most. So it has to be small enough not to die itself.
+ *
+ * A broker that may die at any moment may also be killed on purpose: so one with another
+ * configuration (SIGHUP), or the program that lies on the disk by now (SIGUSR2), is
+ * started like one that follows a dead one. A new program is on trial: if it does not
+ * start, or keeps dying, the one that the keeper itself is takes over again.
+ *
+ * A message that does not reach the broker is not an error here: either the broker's
+ * end is noticed a moment later and the next one is told all, or it has stopped
+ * listening, and is killed, with the same result. A broker that hangs without anything
+ * to tell it is found by its missing answers, see watch.c.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "keeper/child.h"
+#include "keeper/doors.h"
+#include "keeper/held-worker.h"
+#include "keeper/keeper.h"
+#include "keeper/watch.h"
+#include "vgpu/error.h"
+#include "vgpud/clock.h"
+#include "vgpud/closer.h"
+#include "vgpud/link.h"
+#include "vgpud/load.h"
+#include "vgpud/notify.h"
+#include "vgpud/shortage.h"
+#include "vgpud/signals.h"
+
+/* How long the broker may take to end all workers once it was told to. */
+#define KEEPER_DRAIN_MS 4000
+/* A broker that dies this often in that time will not do better the next time. */
+#define KEEPER_RESTARTS_MAX 5
+#define KEEPER_RESTARTS_MS 10000
+/* Descriptors it polls itself: signals and link. */
+#define KEEPER_POLLS 2
+/* How much more urgent keeper and broker are than what they serve. */
+#define KEEPER_NICE (-10)
+/* A broker that takes no message for so long hangs, or until it is ready does not start.
+ */
+#define KEEPER_LINK_TIMEOUT_S 1
+#define KEEPER_LINK_START_S 5
+/* Pause before a broker is tried again that the host had no room for, doubled each time.
+ */
+#define KEEPER_PAUSE_MIN_MS 100
+#define KEEPER_PAUSE_MAX_MS 5000
+
+struct keeper {
+	struct config **configp;
+	const char *path;	/* of the configuration */
+	char program[PATH_MAX]; /* where vgpud was started from */
+	int text;		/* sealed memfd with the configuration */
+	int signals;
+
+	struct doors doors;
+	struct held_workers workers;
+	uint64_t last_worker;
+	unsigned int last_uid; /* place in the range, from 1 */
+	int network;	       /* namespace without any network, or -1 */
+
+	pid_t broker; /* 0: none runs */
+	int link;
+	struct watch watch;
+	int64_t start_at;	  /* ms, not 0: when to try again to start a broker */
+	unsigned int n_shortages; /* brokers in a row that the host had no room for */
+	bool on_trial;		  /* the broker is to be the program on the disk */
+	bool broker_ready;	  /* this broker said so */
+	bool is_broker_gone;	  /* what it said is heard, and not answered */
+	bool replacing;		  /* it was killed on purpose */
+	bool ready;		  /* one said so once */
+	bool draining;
+	int64_t drain_end;
+	int status; /* exit status so far */
+	int64_t restarts[KEEPER_RESTARTS_MAX];
+
+	struct pollfd *polls;
+	unsigned int n_polls_max;
+};
+
+static void handle_message(struct keeper *keeper, const struct link_message *message,
+	const int *fds, size_t n_fds);
+
+/*
+ * Broker
+ */
+
+/* How long the keeper may wait to tell the broker something. */
+static int set_link_timeout(struct keeper *keeper, unsigned int seconds)
+{
+	const struct timeval timeout = { .tv_sec = seconds };
+
+	if (setsockopt(keeper->link, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) <
+		0)
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
+static int start_broker(struct keeper *keeper)
+{
+	_vgpu_cleanup_(vgpu_closep) int theirs = -1;
+	char *argv[] = { "vgpud-broker", "--broker", (char *)keeper->path, LINK_VERSION,
+		NULL };
+	struct child child = {
+		.path = keeper->on_trial ? keeper->program : "/proc/self/exe",
+		.argv = argv,
+		.n_fds = 2,
+		.output = -1,
+		.network = -1,
+	};
+	struct held_worker *worker;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return vgpu_error_origin(-errno);
+	keeper->link = pair[0];
+	theirs = pair[1];
+	r = set_link_timeout(keeper, KEEPER_LINK_START_S);
+	if (r)
+		return vgpu_error_trace(r);
+	child.fds = (int[]){ theirs, keeper->text };
+	keeper->broker_ready = false;
+	r = child_spawn(&keeper->broker, &child);
+	if (r)
+		return vgpu_error_trace(r);
+
+	watch_begin(&keeper->watch, keeper->broker, clock_now());
+	keeper->doors.link = keeper->link;
+	doors_tell_all(&keeper->doors);
+	TAILQ_FOREACH(worker, &keeper->workers, entry) {
+		held_worker_tell(worker, keeper->link);
+		if (worker->exited)
+			held_worker_tell_exited(worker, keeper->link);
+	}
+	link_send_id(keeper->link, LINK_SYNC, 0);
+	return 0;
+}
+
+/* Whether the broker died too often lately; notes this time. */
+static bool is_hopeless(struct keeper *keeper)
+{
+	int64_t now = clock_now(), oldest = keeper->restarts[0];
+
+	memmove(keeper->restarts, keeper->restarts + 1,
+		sizeof(keeper->restarts) - sizeof(*keeper->restarts));
+	keeper->restarts[KEEPER_RESTARTS_MAX - 1] = now;
+	return oldest && now - oldest < KEEPER_RESTARTS_MS;
+}
+
+static void close_link(struct keeper *keeper)
+{
+	keeper->link = vgpu_close(keeper->link);
+	keeper->doors.link = -1;
+}
+
+static void log_broker_exit(int status)
+{
+	if (WIFSIGNALED(status))
+		vgpu_log_error(
+			"the broker was ended by signal %d (%s), another is started; "
+			"running jobs go on",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		vgpu_log_error(
+			"the broker exited with %d, another is started; running jobs "
+			"go on",
+			WEXITSTATUS(status));
+}
+
+/* Returns: whether there is a program to go back to. */
+static bool end_trial(struct keeper *keeper)
+{
+	if (!keeper->on_trial)
+		return false;
+	vgpu_log_error("the broker of %s does not run: the one before is used again",
+		keeper->program);
+	keeper->on_trial = false;
+	memset(keeper->restarts, 0, sizeof(keeper->restarts));
+	return true;
+}
+
+/* Whether the broker, or the kernel on its way there, said that the host has no room. */
+static bool is_shortage(const struct keeper *keeper, int status)
+{
+	if (!WIFEXITED(status))
+		return false;
+	return WEXITSTATUS(status) == EXIT_SHORTAGE ||
+	       (WEXITSTATUS(status) == CHILD_EXIT_NOT_EXECUTED && !keeper->on_trial);
+}
+
+/* Sessions go on without a broker, and others let go of what is missing. */
+static void start_broker_later(struct keeper *keeper)
+{
+	unsigned int ms = KEEPER_PAUSE_MIN_MS;
+
+	for (unsigned int i = 0; i < keeper->n_shortages && ms < KEEPER_PAUSE_MAX_MS; i++)
+		ms *= 2;
+	keeper->n_shortages++;
+	ms = ms < KEEPER_PAUSE_MAX_MS ? ms : KEEPER_PAUSE_MAX_MS;
+	vgpu_log_error("the host has no room for a broker now: one is started in %u ms; "
+		       "running jobs go on",
+		ms);
+	keeper->start_at = clock_now() + ms;
+}
+
+static void give_up(struct keeper *keeper)
+{
+	keeper->status = EXIT_FAILURE;
+	keeper->draining = true;
+}
+
+/* Not for end-of-file: the kernel may close what was the broker's a while after it. */
+static bool has_message(int link)
+{
+	struct pollfd poller = { .fd = link, .events = POLLIN };
+
+	return poll(&poller, 1, 0) > 0 && poller.revents & POLLIN;
+}
+
+/* What the broker said before it ended, so that the next one is told what came of it.
+ * Workers that it asked for are not made: the next one asks for its own. */
+static void hear_last_words(struct keeper *keeper)
+{
+	struct link_message message;
+	int fds[LINK_FDS_MAX];
+	size_t n_fds;
+
+	keeper->is_broker_gone = true;
+	while (has_message(keeper->link) &&
+		!link_receive(keeper->link, &message, fds, &n_fds))
+		handle_message(keeper, &message, fds, n_fds);
+	keeper->is_broker_gone = false;
+}
+
+/* Whether the broker was to end all workers and did not get that far. */
+static bool is_draining_unfinished(const struct keeper *keeper, int status)
+{
+	return keeper->ready && WIFSIGNALED(status) && clock_now() < keeper->drain_end;
+}
+
+static void tell_broker(struct keeper *keeper, int r)
+{
+	if (r == LINK_E_AGAIN && keeper->broker) {
+		vgpu_log_error("the broker has not listened for %d s and is killed",
+			KEEPER_LINK_TIMEOUT_S);
+		kill(keeper->broker, SIGKILL);
+	}
+}
+
+static void start_next_broker(struct keeper *keeper)
+{
+	int r;
+
+	keeper->start_at = 0;
+	r = start_broker(keeper);
+	if (r >= 0)
+		return;
+	close_link(keeper);
+	if (shortage_is(r)) {
+		start_broker_later(keeper);
+		return;
+	}
+	vgpu_log_error("no broker can be started: vgpud gives up");
+	give_up(keeper);
+}
+
+static void handle_broker_exit(struct keeper *keeper, int status)
+{
+	bool replaced = keeper->replacing;
+
+	hear_last_words(keeper);
+	keeper->broker = 0;
+	keeper->replacing = false;
+	close_link(keeper);
+	if (keeper->draining && !is_draining_unfinished(keeper, status))
+		return;
+	if (!keeper->ready) {
+		/* It has said why. */
+		give_up(keeper);
+		return;
+	}
+	if (!replaced && is_shortage(keeper, status)) {
+		start_broker_later(keeper);
+		return;
+	}
+	if (!replaced) {
+		bool is_too_often = is_hopeless(keeper);
+
+		log_broker_exit(status);
+		if ((!keeper->broker_ready || is_too_often) && !end_trial(keeper) &&
+			is_too_often) {
+			vgpu_log_error("the broker cannot be kept running: vgpud gives "
+				       "up");
+			give_up(keeper);
+			return;
+		}
+	}
+	start_next_broker(keeper);
+	if (keeper->draining)
+		tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
+}
+
+/* Another one takes its place, with the configuration and the program of now. */
+static void replace_broker(struct keeper *keeper)
+{
+	if (!keeper->broker)
+		return;
+	keeper->replacing = true;
+	kill(keeper->broker, SIGKILL);
+}
+
+/* Whether it still answers; a sight of it costs a look at /proc, and only if not. */
+static void watch_broker(struct keeper *keeper)
+{
+	if (!keeper->broker || keeper->link < 0 || keeper->draining)
+		return;
+	switch (watch_look(&keeper->watch, clock_now())) {
+	case WATCH_PING:
+		tell_broker(keeper,
+			link_send_id(keeper->link, LINK_PING, keeper->watch.asked));
+		return;
+	case WATCH_HUNG:
+		vgpu_log_error("the broker hangs: it has not answered %u times and is "
+			       "killed",
+			keeper->watch.n_seen);
+		kill(keeper->broker, SIGKILL);
+		/* Until its end is reported it is nothing new. */
+		watch_begin(&keeper->watch, keeper->broker, clock_now());
+		return;
+	case WATCH_NOTHING:
+		return;
+	}
+}
+
+/*
+ * Workers
+ */
+
+static struct held_worker *find_worker(struct keeper *keeper, uint64_t id)
+{
+	struct held_worker *worker;
+
+	TAILQ_FOREACH(worker, &keeper->workers, entry)
+		if (worker->id == id)
+			return worker;
+	return NULL;
+}
+
+static bool is_used(const struct keeper *keeper, uid_t uid)
+{
+	const struct held_worker *worker;
+
+	TAILQ_FOREACH(worker, &keeper->workers, entry)
+		if (worker->uid == uid)
+			return true;
+	return false;
+}
+
+/* A user id that no worker has: there are as many as there may be workers. */
+static uid_t pick_uid(struct keeper *keeper)
+{
+	const struct config_range *range = &(*keeper->configp)->worker_uids;
+	const unsigned int n = range->last - range->first + 1;
+
+	if (!(*keeper->configp)->sandbox || geteuid() != 0)
+		return 0;
+	for (unsigned int i = 0; i < n; i++) {
+		keeper->last_uid = keeper->last_uid % n + 1;
+		if (!is_used(keeper, range->first + keeper->last_uid - 1))
+			break;
+	}
+	return range->first + keeper->last_uid - 1;
+}
+
+static void spawn_worker(struct keeper *keeper)
+{
+	struct link_message message = { .type = LINK_NO_WORKER };
+	struct held_worker *worker;
+	int r;
+
+	r = held_worker_new(&worker, *keeper->configp, ++keeper->last_worker,
+		pick_uid(keeper), keeper->network);
+	if (r) {
+		message.no_worker.error = r;
+		tell_broker(keeper, link_send(keeper->link, &message, NULL, 0));
+		return;
+	}
+	TAILQ_INSERT_TAIL(&keeper->workers, worker, entry);
+	tell_broker(keeper, held_worker_tell(worker, keeper->link));
+}
+
+static void forget_worker(struct keeper *keeper, struct held_worker *worker)
+{
+	TAILQ_REMOVE(&keeper->workers, worker, entry);
+	held_worker_free(worker);
+}
+
+/* Reaps whatever ended, also orphans of workers: the keeper is their subreaper. */
+static void reap(struct keeper *keeper)
+{
+	struct held_worker *worker;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == keeper->broker) {
+			handle_broker_exit(keeper, status);
+			continue;
+		}
+		TAILQ_FOREACH(worker, &keeper->workers, entry) {
+			if (worker->pid != pid || worker->exited)
+				continue;
+			worker->exited = true;
+			worker->status = status;
+			tell_broker(
+				keeper, held_worker_tell_exited(worker, keeper->link));
+		}
+	}
+}
+
+/*
+ * Events
+ */
+
+static void handle_message(struct keeper *keeper, const struct link_message *message,
+	const int *fds, size_t n_fds)
+{
+	struct held_worker *worker;
+
+	switch (message->type) {
+	case LINK_READY:
+		if (!keeper->ready)
+			vgpu_log_info("vgpud ready");
+		keeper->ready = keeper->broker_ready = true;
+		notify_ready();
+		keeper->n_shortages = 0;
+		set_link_timeout(keeper, KEEPER_LINK_TIMEOUT_S);
+		break;
+	case LINK_PONG:
+		watch_handle_answer(&keeper->watch, message->id);
+		break;
+	case LINK_SPAWN:
+		if (!keeper->is_broker_gone)
+			spawn_worker(keeper);
+		break;
+	case LINK_KILL:
+		worker = find_worker(keeper, message->id);
+		if (worker)
+			held_worker_kill(worker);
+		break;
+	case LINK_IMAGE:
+		if (n_fds == 1)
+			doors_keep_image(&keeper->doors, message, fds[0]);
+		break;
+	case LINK_IMAGE_DONE:
+		doors_drop_image(&keeper->doors, message);
+		break;
+	case LINK_VM_DONE:
+		doors_forget_vm(&keeper->doors, message->id);
+		break;
+	case LINK_WORKER_DONE:
+		worker = find_worker(keeper, message->id);
+		if (worker)
+			forget_worker(keeper, worker);
+		break;
+	}
+}
+
+static void handle_link(struct keeper *keeper)
+{
+	struct link_message message;
+	int fds[LINK_FDS_MAX];
+	size_t n_fds;
+	int r;
+
+	r = link_receive(keeper->link, &message, fds, &n_fds);
+	/* An image that cannot be had is not kept. */
+	if (r == -EMFILE)
+		return;
+	if (!r)
+		handle_message(keeper, &message, fds, n_fds);
+	else if (r < 0 && keeper->broker)
+		kill(keeper->broker, SIGKILL);
+	/* At end-of-file SIGCHLD follows; until then there is nothing to listen to. */
+	if (r)
+		close_link(keeper);
+}
+
+static void drain(struct keeper *keeper, int signo)
+{
+	if (keeper->draining) {
+		keeper->drain_end = 0;
+		return;
+	}
+	vgpu_log_info("signal %d (%s): no new sessions, running ones are ended", signo,
+		strsignal(signo));
+	notify_stopping();
+	keeper->draining = true;
+	keeper->drain_end = clock_now() + KEEPER_DRAIN_MS;
+	doors_close(&keeper->doors);
+	tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
+}
+
+static int keep_text(const char *text, int *fdp)
+{
+	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	size_t size = strlen(text);
+	ssize_t n;
+
+	fd = memfd_create("vgpud-config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return vgpu_error_origin(-errno);
+	n = write(fd, text, size);
+	if (n != (ssize_t)size)
+		return vgpu_error_origin(n < 0 ? -errno : -EIO);
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
+		return vgpu_error_origin(-errno);
+	*fdp = fd;
+	fd = -1;
+	return 0;
+}
+
+/* One namespace for all workers: sockets of any kind are refused to them anyway. */
+static int make_network(int *networkp)
+{
+	_vgpu_cleanup_(vgpu_closep) int ours = -1;
+
+	ours = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (ours < 0 || unshare(CLONE_NEWNET) < 0)
+		return -errno;
+	*networkp = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (setns(ours, CLONE_NEWNET) < 0)
+		return vgpu_error_origin(-errno);
+	return *networkp < 0 ? -errno : 0;
+}
+
+static void prepare_sandbox(struct keeper *keeper)
+{
+	int r;
+
+	if (!(*keeper->configp)->sandbox) {
+		vgpu_log_warning(
+			"sandbox = no: WORKERS RUN WITH ALL THE RIGHTS OF VGPUD, and so "
+			"does a guest that has taken one over");
+		return;
+	}
+	if (geteuid() != 0 || keeper->network >= 0)
+		return;
+	r = make_network(&keeper->network);
+	if (r)
+		vgpu_log_info("workers get no network namespace of their own (%s): "
+			      "their filter alone keeps them off the network",
+			strerror(-r));
+}
+
+/* Whatever fails is logged, and leaves all as it was. */
+static int try_reload(struct keeper *keeper)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1, kept = -1;
+	struct config *old = *keeper->configp;
+	int r;
+
+	fd = open(keeper->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		r = -errno;
+		vgpu_log_error("%s: %m", keeper->path);
+		return r;
+	}
+	r = load_config(fd, keeper->path, &text, &config);
+	if (!r)
+		r = keep_text(text, &kept);
+	if (!r)
+		r = load_log(config);
+	if (!r) {
+		r = doors_reload(&keeper->doors, config);
+		if (r)
+			load_log(old);
+	}
+	if (r)
+		return r;
+	*keeper->configp = config;
+	config = old;
+	vgpu_close(keeper->text);
+	keeper->text = kept;
+	kept = -1;
+	vgpu_log_init("vgpud", (*keeper->configp)->log_level);
+	return 0;
+}
+
+static void reload(struct keeper *keeper)
+{
+	if (keeper->draining || !keeper->ready)
+		return;
+	notify_reloading();
+	if (try_reload(keeper)) {
+		vgpu_log_error("SIGHUP: the configuration stays as it was");
+		notify_ready();
+		return;
+	}
+	prepare_sandbox(keeper);
+	replace_broker(keeper);
+	/* It spoke of the configuration before. */
+	close_link(keeper);
+	vgpu_log_info("SIGHUP: %s is in force; running jobs go on", keeper->path);
+}
+
+static void upgrade(struct keeper *keeper)
+{
+	if (keeper->draining || !keeper->ready)
+		return;
+	vgpu_log_info("SIGUSR2: the broker is replaced by %s; running jobs go on",
+		keeper->program);
+	keeper->on_trial = true;
+	replace_broker(keeper);
+}
+
+static void handle_signal(struct keeper *keeper)
+{
+	struct signalfd_siginfo info;
+
+	while (read(keeper->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+			drain(keeper, info.ssi_signo);
+		else if (info.ssi_signo == SIGHUP)
+			reload(keeper);
+		else if (info.ssi_signo == SIGUSR2)
+			upgrade(keeper);
+	}
+	reap(keeper);
+}
+
+/* Signals and link first, then what the doors want. */
+static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
+{
+	unsigned int n = KEEPER_POLLS + doors_count_polls(&keeper->doors);
+
+	if (n > keeper->n_polls_max) {
+		struct pollfd *polls = reallocarray(keeper->polls, 2 * n, sizeof(*polls));
+
+		if (!polls)
+			return vgpu_error_origin(-ENOMEM);
+		keeper->polls = polls;
+		keeper->n_polls_max = 2 * n;
+	}
+	keeper->polls[0] = (struct pollfd){ keeper->signals, POLLIN, 0 };
+	keeper->polls[1] = (struct pollfd){ keeper->link, POLLIN, 0 };
+	doors_fill_polls(&keeper->doors, keeper->polls + KEEPER_POLLS);
+	*n_pollsp = n;
+	return 0;
+}
+
+static int poll_timeout(const struct keeper *keeper)
+{
+	const int64_t now = clock_now();
+	int64_t left, end = keeper->drain_end;
+	int timeout = -1;
+
+	if (!keeper->draining) {
+		timeout = doors_timeout(&keeper->doors);
+		end = keeper->start_at ? keeper->start_at : INT64_MAX;
+		if (keeper->broker)
+			end = now + watch_timeout(&keeper->watch, now);
+	}
+	if (end == INT64_MAX)
+		return timeout;
+	left = end > now ? end - now : 0;
+	return timeout < 0 || left < timeout ? (int)left : timeout;
+}
+
+/* Signals come last, because they may start a broker, which then is told all. */
+static void dispatch(struct keeper *keeper)
+{
+	doors_dispatch(&keeper->doors, keeper->polls + KEEPER_POLLS);
+	if (keeper->polls[1].revents)
+		handle_link(keeper);
+	if (keeper->polls[0].revents)
+		handle_signal(keeper);
+	if (!keeper->draining)
+		doors_visit_plains(&keeper->doors);
+	if (!keeper->draining && keeper->start_at && clock_now() >= keeper->start_at)
+		start_next_broker(keeper);
+	watch_broker(keeper);
+	tell_broker(keeper, keeper->doors.link_result);
+	keeper->doors.link_result = 0;
+}
+
+static int run(struct keeper *keeper)
+{
+	unsigned int n = 0;
+	int r;
+
+	while (!keeper->draining || keeper->broker) {
+		r = fill_polls(keeper, &n);
+		if (!r && poll(keeper->polls, n, poll_timeout(keeper)) < 0)
+			r = -errno;
+		if (r == -ENOMEM || r == -EAGAIN) {
+			usleep(KEEPER_PAUSE_MIN_MS * 1000);
+			continue;
+		}
+		if (r && r != -EINTR)
+			return vgpu_error_trace(r);
+		if (!r)
+			dispatch(keeper);
+		if (keeper->draining && keeper->broker &&
+			clock_now() >= keeper->drain_end)
+			kill(keeper->broker, SIGKILL);
+	}
+	return 0;
+}
+
+/*
+ * Start and end
+ */
+
+static int catch_signals(struct keeper *keeper)
+{
+	sigset_t set;
+
+	signals_ignore();
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return vgpu_error_origin(-errno);
+	keeper->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return keeper->signals < 0 ? vgpu_error_origin(-errno) : 0;
+}
+
+/* A VM takes up to 67 descriptors in the keeper and as many in the broker. What there are
+ * is divided by doors.c. */
+static void raise_fd_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Guests wait for a greeting, and take a broker whose heart does not beat for dead: so
+ * these two come before their own workers. Only root may; others go without. */
+static void raise_priority(void)
+{
+	if (child_raise_priority(KEEPER_NICE) < 0)
+		vgpu_log_debug("vgpud has no higher priority than its workers.");
+}
+
+static int keeper_init(struct keeper *keeper, const char *text)
+{
+	const struct config *config = *keeper->configp;
+	int r;
+
+	raise_fd_limit();
+	raise_priority();
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return vgpu_error_origin(-errno);
+	if (access(config->worker, X_OK) < 0) {
+		r = -errno;
+		vgpu_log_error("the worker program %s cannot be executed: %s",
+			config->worker, strerror(-r));
+		return r;
+	}
+	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
+		return vgpu_error_origin(-errno);
+	prepare_sandbox(keeper);
+	r = keep_text(text, &keeper->text);
+	if (!r)
+		r = catch_signals(keeper);
+	if (!r)
+		r = closer_start();
+	if (!r)
+		r = doors_init(&keeper->doors, config);
+	if (!r)
+		r = start_broker(keeper);
+	return r;
+}
+
+static void keeper_deinit(struct keeper *keeper)
+{
+	struct held_worker *worker;
+
+	if (keeper->broker) {
+		kill(keeper->broker, SIGKILL);
+		while (waitpid(keeper->broker, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	while ((worker = TAILQ_FIRST(&keeper->workers)))
+		forget_worker(keeper, worker);
+	doors_deinit(&keeper->doors);
+	free(keeper->polls);
+	vgpu_close(keeper->link);
+	vgpu_close(keeper->signals);
+	vgpu_close(keeper->text);
+	vgpu_close(keeper->network);
+}
+
+int keeper_run(struct config **configp, const char *text, const char *path)
+{
+	struct keeper keeper = {
+		.configp = configp,
+		.path = path,
+		.text = -1,
+		.signals = -1,
+		.link = -1,
+		.network = -1,
+		.doors.vms = TAILQ_HEAD_INITIALIZER(keeper.doors.vms),
+		.doors.leaving = TAILQ_HEAD_INITIALIZER(keeper.doors.leaving),
+		.doors.wiper = WIPER_NULL,
+		.workers = TAILQ_HEAD_INITIALIZER(keeper.workers),
+	};
+	int r;
+
+	r = keeper_init(&keeper, text);
+	if (!r)
+		r = run(&keeper);
+	if (r < 0)
+		vgpu_log_error("vgpud ends: %s", strerror(-r));
+	keeper_deinit(&keeper);
+	if (r)
+		return EXIT_FAILURE;
+	vgpu_log_info("vgpud has ended");
+	return keeper.status;
+}

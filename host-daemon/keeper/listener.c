@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listener: a UNIX socket at a path that is ours alone
+ *
+ * A socket file says nothing about whether its maker still lives, and trying to
+ * connect would be taken for a VM by the one who answers. So the right to a path is a
+ * lock on a file beside it, which the kernel gives up when the process dies.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "keeper/listener.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+
+#define LISTENER_BACKLOG 64
+
+/* Whether the descriptor is still the file of that name: its last owner may have
+ * removed it between our open() and our lock. */
+static bool is_current(int fd, const char *path)
+{
+	struct stat ours, theirs;
+
+	return !fstat(fd, &ours) && !stat(path, &theirs) &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+/*
+ * /run is empty after each start of the machine, so a folder below it has to be made by
+ * whoever wants it. Only the last part of the path, and none at the root: that is a
+ * mistake. QEMU runs as another user and has to get through; who may connect is decided
+ * by the socket's own mode and group.
+ */
+static int make_folder(const char *path)
+{
+	_vgpu_cleanup_(vgpu_freep) char *folder = strdup(path);
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	char *name;
+
+	if (!folder)
+		return vgpu_error_origin(-ENOMEM);
+	name = strrchr(folder, '/');
+	if (!name || name == folder)
+		return 0;
+	*name = '\0';
+	if (!strchr(folder + 1, '/'))
+		return 0;
+	if (mkdir(folder, 0700) < 0)
+		return errno == EEXIST ? 0 : vgpu_error_origin(-errno);
+	/* Whatever our umask is. */
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, 0755) < 0)
+		return vgpu_error_origin(-errno);
+	vgpu_log_info("the folder %s was missing and has been made", folder);
+	return 0;
+}
+
+static int take_lock(const char *path, int *lockp)
+{
+	for (;;) {
+		_vgpu_cleanup_(vgpu_closep) int fd = -1;
+
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return vgpu_error_origin(-errno);
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return errno == EWOULDBLOCK ? LISTENER_E_TAKEN
+						    : vgpu_error_origin(-errno);
+		if (!is_current(fd, path))
+			continue;
+		*lockp = fd;
+		fd = -1;
+		return 0;
+	}
+}
+
+static int remove_stale(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : vgpu_error_origin(-errno);
+	if (!S_ISSOCK(st.st_mode))
+		return LISTENER_E_ALIEN;
+	return unlink(path) < 0 ? vgpu_error_origin(-errno) : 0;
+}
+
+/* Of the file itself, which whoever writes to its folder may put another one in place of
+ * meanwhile. */
+static int permit(const char *path, mode_t mode, gid_t group)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	char link[32];
+	struct stat st;
+
+	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return vgpu_error_origin(-errno);
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return vgpu_error_origin(-EPERM);
+	if (group != (gid_t)-1 && fchownat(fd, "", -1, group, AT_EMPTY_PATH) < 0)
+		return vgpu_error_origin(-errno);
+	/* A descriptor of that kind has no other way. */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return chmod(link, mode) < 0 ? vgpu_error_origin(-errno) : 0;
+}
+
+int listener_permit(const struct listener *listener, mode_t mode, gid_t group)
+{
+	return permit(listener->path, mode, group);
+}
+
+static int open_socket(const char *path, mode_t mode, gid_t group, int *fdp)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	int r;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return vgpu_error_origin(-ENAMETOOLONG);
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return vgpu_error_origin(-errno);
+	/* Nobody can connect before listen(), so these come in time. */
+	r = permit(path, mode, group);
+	if (!r && listen(fd, LISTENER_BACKLOG) < 0)
+		r = vgpu_error_origin(-errno);
+	if (r) {
+		unlink(path);
+		return r;
+	}
+	*fdp = fd;
+	fd = -1;
+	return 0;
+}
+
+int listener_init(struct listener *listener, const char *path, mode_t mode, gid_t group)
+{
+	struct listener l = LISTENER_NULL;
+	int r;
+
+	*listener = l;
+	l.path = strdup(path);
+	if (!l.path || asprintf(&l.lock_path, "%s.lock", path) < 0) {
+		free(l.path);
+		return vgpu_error_origin(-ENOMEM);
+	}
+	r = make_folder(path);
+	if (!r)
+		r = take_lock(l.lock_path, &l.lock);
+	if (!r) {
+		r = remove_stale(path);
+		if (!r)
+			r = open_socket(path, mode, group, &l.fd);
+		if (r)
+			unlink(l.lock_path);
+	}
+	if (!r) {
+		*listener = l;
+		return 0;
+	}
+	vgpu_close(l.lock);
+	free(l.lock_path);
+	free(l.path);
+	return r;
+}
+
+void listener_deinit(struct listener *listener)
+{
+	if (!listener->path)
+		return;
+	unlink(listener->path);
+	vgpu_close(listener->fd);
+	/* The name goes while the lock is held: see is_current(). */
+	unlink(listener->lock_path);
+	vgpu_close(listener->lock);
+	free(listener->lock_path);
+	free(listener->path);
+	*listener = (struct listener)LISTENER_NULL;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watch: whether the broker still answers
+ *
+ * A broker that answers no ping either hangs or has not been given a processor. The
+ * second is nothing that another broker would be better at, and is told by the kernel: a
+ * thread that wants to run and may not is runnable and uses no time. One that hangs
+ * sleeps or is stopped, with a message there for it to read; or it runs for longer than
+ * anything that a broker does takes. A debugger's is left alone, and so is one that waits
+ * for a disk.
+ */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "keeper/watch.h"
+#include "vgpu/cleanup.h"
+
+#define WATCH_LOOK_MS 400
+/* So many looks in a row find it asleep or stopped. */
+#define WATCH_STILL_MAX 4
+/* Processor time between ping and answer. */
+#define WATCH_CPU_MS 2000
+
+void watch_begin(struct watch *watch, pid_t pid, int64_t now)
+{
+	*watch = (struct watch){ .pid = pid, .look_at = now + WATCH_LOOK_MS };
+}
+
+void watch_handle_answer(struct watch *watch, uint64_t ping)
+{
+	if (ping == watch->asked)
+		watch->answered = ping;
+}
+
+int watch_timeout(const struct watch *watch, int64_t now)
+{
+	return watch->look_at > now ? (int)(watch->look_at - now) : 0;
+}
+
+/* Of its main thread: the others are busy with what may take long. */
+static void look(pid_t pid, struct watch_sight *sight)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	unsigned long long user, system;
+	char path[64], text[1024];
+	const char *fields;
+	ssize_t n;
+
+	*sight = (struct watch_sight){ 0 };
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	/* Behind the name, which may hold anything. */
+	fields = strrchr(text, ')');
+	if (!fields ||
+		sscanf(fields, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+			&sight->state, &user, &system) != 3) {
+		sight->state = 0;
+		return;
+	}
+	sight->cpu_ms = (user + system) * 1000 / (unsigned long)sysconf(_SC_CLK_TCK);
+}
+
+bool watch_judge(struct watch *watch, const struct watch_sight *sight)
+{
+	if (!watch->n_seen++)
+		watch->cpu_ms = sight->cpu_ms;
+	if (sight->state == 'S' || sight->state == 'T')
+		watch->n_still++;
+	else
+		watch->n_still = 0;
+	return watch->n_still >= WATCH_STILL_MAX ||
+	       (sight->state == 'R' && sight->cpu_ms >= watch->cpu_ms + WATCH_CPU_MS);
+}
+
+enum watch_verdict watch_look(struct watch *watch, int64_t now)
+{
+	struct watch_sight sight;
+
+	if (now < watch->look_at)
+		return WATCH_NOTHING;
+	watch->look_at = now + WATCH_LOOK_MS;
+	if (watch->answered == watch->asked) {
+		watch->asked++;
+		watch->n_seen = watch->n_still = 0;
+		return WATCH_PING;
+	}
+	look(watch->pid, &sight);
+	return watch_judge(watch, &sight) ? WATCH_HUNG : WATCH_NOTHING;
+}

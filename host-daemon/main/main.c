@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vgpud: gives virtual machines a share of this host's GPU
+ */
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "keeper/child.h"
+#include "keeper/keeper.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/log.h"
+#include "vgpud/config.h"
+#include "vgpud/link.h"
+#include "vgpud/load.h"
+#include "vgpud/notify.h"
+
+#define DEFAULT_CONFIG "/etc/vgpu/vgpud.conf"
+
+static const char help[] =
+	"Usage: vgpud [OPTION]...\n"
+	"Gives virtual machines a share of this host's GPU: serves QEMU's ivshmem "
+	"devices\n"
+	"and runs a worker process for each guest process that uses CUDA.\n"
+	"\n"
+	"  -c, --config FILE  read FILE (default " DEFAULT_CONFIG ")\n"
+	"      --check        read the configuration, say all that is wrong with it, "
+	"and what\n"
+	"                     this host lacks for it, and exit\n"
+	"  -h, --help         print this and exit\n"
+	"  -V, --version      print the version and exit\n"
+	"\n"
+	"The file has one section [vgpud] and one [vm NAME] for each VM:\n"
+	"\n"
+	"  [vgpud]\n"
+	"  driver = auto          auto, nvidia, soft, null, or the path of a "
+	"libcuda.so.1\n"
+	"  log-level = info       none, error, warning, info, debug\n"
+	"  log-file = PATH        default: standard error\n"
+	"  warm-workers = 1       workers kept ready for the next guest process\n"
+	"  max-workers = 128      workers in all\n"
+	"  sandbox = yes          confine workers; no only to look for a fault\n"
+	"  allow-unprivileged = no    NVIDIA's driver also where vgpud is not root\n"
+	"  worker-uids = 70000-74095  their users, where vgpud is root\n"
+	"  worker = PATH          the worker program\n"
+	"  softgpu = PATH         the software device\n"
+	"  null-driver = PATH     the driver that does nothing, for measuring\n"
+	"  softgpu-name = NAME    what the software device calls itself;\n"
+	"  softgpu-cc = 12.1      its compute capability, memory and threads\n"
+	"  softgpu-memory = 4G\n"
+	"  softgpu-threads = N\n"
+	"  softgpu-kernel-timeout = 0   seconds a kernel of it may run, 0: for ever\n"
+	"  softgpu-devices = N    how many of them there are, at most 8\n"
+	"  softgpu-schedule = long    or fair: how long a warp runs before the next\n"
+	"  softgpu-check = no     yes: an access beside an allocation is a fault\n"
+	"\n"
+	"  [vm NAME]\n"
+	"  transport = ivshmem    ivshmem (QEMU ivshmem-doorbell), socket (processes of\n"
+	"                         this machine), plain (QEMU ivshmem-plain)\n"
+	"  socket = PATH          where QEMU or the processes connect\n"
+	"  socket-mode = 0660     who may\n"
+	"  socket-group = GROUP\n"
+	"  memory = PATH          with plain: QEMU's mem-path\n"
+	"  memory-owner = USER    who may own that besides root and vgpud's user\n"
+	"  size = 4G              shared memory, a power of two from 64M\n"
+	"  device-memory = SIZE   of all its guest processes, default: all there is\n"
+	"  max-processes = N      guest processes at a time, 31 (which need size = 2G);\n"
+	"                         64 with socket\n"
+	"  handles = 262144       objects of each: streams, events, kernels, ...\n"
+	"  image-memory = 4G      code that each has loaded\n"
+	"  image-store = 1G       code that is kept for the next of them\n"
+	"  host-memory = SIZE     of this host's, all its workers together; default:\n"
+	"                         half of all there is\n"
+	"  process-rate = 20      that begin in a second; five times as many at once\n"
+	"  log-lines = 200        its guests may cause at once, then 5 in a second\n"
+	"\n"
+	"SIGTERM and SIGINT end running sessions and then vgpud. SIGHUP has the\n"
+	"configuration read again, SIGUSR2 has the broker replaced by the one on disk;\n"
+	"running sessions go on.\n"
+	"\n"
+	"Exit status: 0 ended by a signal, or --check found no mistake; 1 vgpud cannot "
+	"run\n"
+	"or cannot go on, the log says why; 2 a wrong option or configuration.\n";
+
+/*
+ * What keeper and broker hold leads to all VMs: without this any process of the same
+ * user could open their memory and descriptors in /proc. A program that is executed
+ * starts without it, so each says it for itself.
+ */
+static void forbid_reading(void)
+{
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		vgpu_log_warning("processes of the same user may read vgpud: %m");
+}
+
+/* The broker's end of main(): descriptors 3 and 4 are link and configuration. */
+static int run_broker(const char *name, const char *version)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
+	int r;
+
+	/* It was executed as /proc/self/exe. */
+	prctl(PR_SET_NAME, "vgpud-broker");
+	vgpu_log_init("vgpud-broker", VGPU_LOG_INFO);
+	forbid_reading();
+	vgpu_log_never_wait();
+	if (strcmp(version, LINK_VERSION)) {
+		vgpu_log_error("this broker speaks version %s with its keeper, the one "
+			       "that runs version %s: vgpud has to be restarted",
+			LINK_VERSION, version);
+		return EXIT_FAILURE;
+	}
+	r = load_config(CHILD_FIRST_FD + 1, name, &text, &config);
+	if (r)
+		return r;
+	vgpu_log_init("vgpud-broker", config->log_level);
+	return broker_run(config, CHILD_FIRST_FD);
+}
+
+/*
+ * VGPU_LOG belongs to the library in guest programs, and may be there because somebody
+ * looks for a fault in one. The host's processes, all of which descend from this one,
+ * have VGPUD_LOG.
+ */
+static void take_log_variable(void)
+{
+	const char *level = getenv("VGPUD_LOG");
+
+	unsetenv("VGPU_LOG");
+	vgpu_log_init("vgpud", VGPU_LOG_INFO);
+	if (!level)
+		return;
+	if (vgpu_log_level_from_string(level) < 0)
+		vgpu_log_warning("VGPUD_LOG is none, error, warning, info or debug, not "
+				 "\"%s\"",
+			level);
+	else
+		setenv("VGPU_LOG", level, 1);
+}
+
+static bool has_room(int fd)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+
+	return fd >= 0 && poll(&poller, 1, 0) > 0 && poller.revents & POLLOUT;
+}
+
+static int run_keeper(const char *path, bool check)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1, console = -1;
+	int r;
+
+	vgpu_log_never_wait();
+	take_log_variable();
+	vgpu_log_init("vgpud", VGPU_LOG_INFO);
+	forbid_reading();
+	notify_init();
+	console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		vgpu_log_error("%s: %m", path);
+		return EXIT_USAGE;
+	}
+	r = load_config(fd, path, &text, &config);
+	if (r || check)
+		return r ? r : load_check(config, path);
+	vgpu_log_init("vgpud", config->log_level);
+	r = load_log(config);
+	if (!r)
+		r = keeper_run(&config, text, path);
+	if (r && config->log_file && has_room(console))
+		dprintf(console, "vgpud has ended with status %d: %s says why\n", r,
+			config->log_file);
+	return r;
+}
+
+/*
+ * Three kinds of processes make up the host side. vgpud itself becomes the keeper,
+ * which owns every descriptor and is the parent of the two others: the broker, which is
+ * this same program started again by the keeper, decides everything and may be
+ * replaced at any time; and the workers, one for each guest process, are another
+ * program, which alone touches a GPU driver. Nobody but the workers ever looks into
+ * what a guest asks of the GPU.
+ */
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "check", no_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	const char *path = DEFAULT_CONFIG;
+	bool check = false;
+	int option;
+
+	if (argc == 4 && !strcmp(argv[1], "--broker"))
+		return run_broker(argv[2], argv[3]);
+	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			path = optarg;
+			break;
+		case 'k':
+			check = true;
+			break;
+		case 'h':
+			return fputs(help, stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+		case 'V':
+			puts("vgpud " VGPUD_VERSION);
+			return EXIT_SUCCESS;
+		default:
+			fputs("Try 'vgpud --help'.\n", stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr,
+			"vgpud: unexpected argument '%s'\nTry 'vgpud --help'.\n",
+			argv[optind]);
+		return EXIT_USAGE;
+	}
+	return run_keeper(path, check);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Account: what one [vm NAME] may cause and hold on this host
+ */
+
+#include "vgpud/account.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+#include "vgpud/clock.h"
+
+/* New lines once the first are used up, and new processes that may begin at once. */
+#define ACCOUNT_LOG_MS 200
+#define ACCOUNT_PROCESSES_S 5
+
+void account_init(struct account *account, const struct config_vm *config, int64_t now)
+{
+	*account = (struct account){ .config = config, .quota_fd = -1 };
+	image_store_init(&account->images);
+	budget_init(&account->log, config->log_lines, ACCOUNT_LOG_MS, now);
+	budget_init(&account->processes, config->process_rate * ACCOUNT_PROCESSES_S,
+		1000 / config->process_rate, now);
+}
+
+void account_deinit(struct account *account)
+{
+	image_store_clear(&account->images);
+	account->quota = quota_unmap(account->quota);
+	account->quota_fd = vgpu_close(account->quota_fd);
+}
+
+void account_limit_memory(struct account *account)
+{
+	quota_set_limit(account->quota, account->config->device_memory);
+}
+
+int account_share_quota(struct account *account, int fd)
+{
+	int r;
+
+	vgpu_close(account->quota_fd);
+	account->quota_fd = fd;
+	account->quota = quota_unmap(account->quota);
+	r = quota_map(&account->quota, fd);
+	if (r)
+		return vgpu_error_trace(r);
+	account_limit_memory(account);
+	return 0;
+}
+
+void account_tell_lost(struct account *account)
+{
+	uint32_t n = budget_refused(&account->log, clock_now());
+
+	if (n)
+		vgpu_log_warning("vm=%s: %u lines about it were not written",
+			account->config->name, n);
+}
+
+bool account_may_log(struct account *account)
+{
+	account_tell_lost(account);
+	return budget_take(&account->log, clock_now());
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks of a whole configuration
+ *
+ * config.c judges values one by one; here is what they must be to each other, and to the
+ * host they are for.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vgpud/config-check.h"
+#include "vgpu/cleanup.h"
+#include "vgpud/layout.h"
+
+/* Guest processes of a socket at a time, unless told otherwise. */
+#define CONFIG_SOCKET_PROCESSES 64u
+
+/* As the file would say it, for sizes that are whole MiB. */
+static const char *size_text(char text[static 24], uint64_t size)
+{
+	const bool is_gib = size % (1ull << 30) == 0;
+
+	snprintf(text, 24, "%" PRIu64 "%c", size >> (is_gib ? 30 : 20),
+		is_gib ? 'G' : 'M');
+	return text;
+}
+
+/* An ivshmem device has a doorbell for each of so many channels; a process on a socket
+ * has memory and doorbells of its own, so there the number is free. */
+static void check_processes(struct config_vm *vm, struct mistakes *mistakes)
+{
+	char size[24], needed[24];
+	const bool is_default = !vm->max_processes;
+	uint32_t n, n_fit;
+
+	if (vm->transport == CONFIG_SOCKET) {
+		if (is_default)
+			vm->max_processes = CONFIG_SOCKET_PROCESSES;
+		return;
+	}
+	if (is_default)
+		vm->max_processes = VGPU_CHANNELS_MAX;
+	n = vm->max_processes < VGPU_CHANNELS_MAX ? vm->max_processes : VGPU_CHANNELS_MAX;
+	n_fit = layout_n_channels(vm->size);
+	if (n_fit < n)
+		mistakes_add(mistakes, vm->line,
+			"[vm %s]: size = %s has room for %u guest processes, of %" PRIu64
+			" MiB each beside %" PRIu64
+			" MiB for all; max-processes = %u%s takes size = %s",
+			vm->name, size_text(size, vm->size), n_fit,
+			LAYOUT_SHARE_SIZE >> 20, (uint64_t)VGPU_EXTENT_SIZE >> 20, n,
+			is_default ? " (the default)" : "",
+			size_text(needed, layout_size_for(n)));
+}
+
+void config_check_vm(struct config_vm *vm, struct mistakes *mistakes)
+{
+	check_processes(vm, mistakes);
+	if (vm->transport == CONFIG_PLAIN && !vm->memory)
+		mistakes_add(mistakes, vm->line,
+			"[vm %s] with transport = plain needs memory = PATH", vm->name);
+	if (vm->transport == CONFIG_PLAIN && vm->socket)
+		mistakes_add(mistakes, vm->line,
+			"[vm %s] with transport = plain has no socket", vm->name);
+	if (vm->transport != CONFIG_PLAIN && !vm->socket)
+		mistakes_add(mistakes, vm->line, "[vm %s] needs socket = PATH", vm->name);
+	if (vm->transport != CONFIG_PLAIN && vm->memory)
+		mistakes_add(mistakes, vm->line,
+			"[vm %s] has memory = PATH, which is for transport = plain",
+			vm->name);
+	if (vm->transport != CONFIG_PLAIN && vm->memory_owner != (uid_t)-1)
+		mistakes_add(mistakes, vm->line,
+			"[vm %s] has memory-owner, which is for transport = plain",
+			vm->name);
+}
+
+void config_check_vgpud(const struct config *config, int line, struct mistakes *mistakes)
+{
+	if (config->worker_uids.last - config->worker_uids.first + 1 <
+		config->max_workers)
+		mistakes_add(mistakes, line,
+			"worker-uids has fewer numbers than max-workers = %u",
+			config->max_workers);
+}
+
+/*
+ * This host
+ */
+
+/* Returns: the folder of a path, to be freed, or NULL without memory. */
+static char *folder_of(const char *path)
+{
+	char *folder = strdup(path), *name;
+
+	name = folder ? strrchr(folder, '/') : NULL;
+	if (name)
+		name[name == folder] = '\0';
+	return folder;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Returns: 0 if a file can be made in the folder of a path, or -errno. */
+static int check_folder(const char *path)
+{
+	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(path);
+
+	if (!folder)
+		return -ENOMEM;
+	if (access(folder, W_OK | X_OK) < 0)
+		return -errno;
+	return is_folder(folder) ? 0 : -ENOTDIR;
+}
+
+static void check_program(
+	struct mistakes *mistakes, int line, const char *key, const char *path, int mode)
+{
+	if (access(path, mode) < 0)
+		mistakes_add(mistakes, line, "%s = %s: %s", key, path, strerror(errno));
+	else if (is_folder(path))
+		mistakes_add(mistakes, line, "%s = %s is a folder", key, path);
+}
+
+static void check_driver(const struct config *config, struct mistakes *mistakes)
+{
+	const char *driver = config->driver;
+
+	if (*driver == '/')
+		check_program(mistakes, config->line, "driver", driver, R_OK);
+	if (!strcmp(driver, "soft") || !strcmp(driver, "auto"))
+		check_program(mistakes, config->line, "softgpu", config->softgpu, R_OK);
+	if (!strcmp(driver, "null"))
+		check_program(
+			mistakes, config->line, "null-driver", config->null_driver, R_OK);
+}
+
+static void check_log_file(const struct config *config, struct mistakes *mistakes)
+{
+	const char *path = config->log_file;
+	int r = 0;
+
+	if (!path)
+		return;
+	if (is_folder(path))
+		r = -EISDIR;
+	else if (!access(path, F_OK))
+		r = access(path, W_OK) < 0 ? -errno : 0;
+	else
+		r = check_folder(path);
+	if (r)
+		mistakes_add(
+			mistakes, config->line, "log-file = %s: %s", path, strerror(-r));
+}
+
+/* The folder may be missing, but then vgpud must be able to make it. */
+static void check_socket(const struct config_vm *vm, struct mistakes *mistakes)
+{
+	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(vm->socket);
+	struct stat st;
+	int r;
+
+	if (!folder)
+		return;
+	r = check_folder(access(folder, F_OK) < 0 && strchr(folder + 1, '/')
+				 ? folder
+				 : vm->socket);
+	if (r)
+		mistakes_add(mistakes, vm->line,
+			"[vm %s]: socket = %s cannot be made: %s", vm->name, vm->socket,
+			strerror(-r));
+	else if (!lstat(vm->socket, &st) && !S_ISSOCK(st.st_mode))
+		mistakes_add(mistakes, vm->line,
+			"[vm %s]: socket = %s exists and is not a socket", vm->name,
+			vm->socket);
+}
+
+/* QEMU makes the file, vgpud opens it. */
+static void check_memory(const struct config_vm *vm, struct mistakes *mistakes)
+{
+	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(vm->memory);
+
+	if (folder && !is_folder(folder))
+		mistakes_add(mistakes, vm->line,
+			"[vm %s]: memory = %s: there is no folder %s", vm->name,
+			vm->memory, folder);
+}
+
+void config_check_host(const struct config *config, struct mistakes *mistakes)
+{
+	const struct config_vm *vm;
+
+	check_program(mistakes, config->line, "worker", config->worker, X_OK);
+	check_driver(config, mistakes);
+	check_log_file(config, mistakes);
+	TAILQ_FOREACH(vm, &config->vms, entry) {
+		if (vm->socket)
+			check_socket(vm, mistakes);
+		if (vm->memory)
+			check_memory(vm, mistakes);
+	}
+}

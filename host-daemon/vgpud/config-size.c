@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sizes in the configuration: a number and perhaps a unit
+ *
+ * A file of its own because a fuzz target is built with one that is wrong.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpud/config.h"
+
+int config_parse_size(const char *string, uint64_t *sizep)
+{
+	static const char units[] = "KMGT";
+	unsigned long long number;
+	unsigned int shift = 0;
+	const char *unit;
+	char *end;
+
+	if (*string < '0' || *string > '9')
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(string, &end, 10);
+	if (errno)
+		return -EINVAL;
+	if (*end) {
+		unit = strchr(units, *end);
+		if (!unit || end[1])
+			return -EINVAL;
+		shift = 10 * (unit - units + 1);
+	}
+	if (number > UINT64_MAX >> shift)
+		return -EINVAL;
+	*sizep = (uint64_t)number << shift;
+	return 0;
+}

@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configuration of vgpud
+ *
+ * The file is parsed once, by the keeper; a broker that is started later gets the same
+ * text again, so that both always speak of the same VMs. Every key stands in one
+ * of two tables with the function that checks its value. The parse goes on after a
+ * mistake, so that all are told at once; but what a section's values are to each other is
+ * judged only where each of them is right, because it would often be its consequence.
+ */
+
+#include <errno.h>
+#include <grp.h>
+#include <ini.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "vgpu/error.h"
+#include "vgpud/config-check.h"
+#include "vgpud/config.h"
+#include "vgpud/layout.h"
+#include "vgpud/mistakes.h"
+
+/* Files of configuration are read by people: larger ones are a mistake. */
+#define CONFIG_TEXT_MAX (1u << 20)
+#define CONFIG_VMS_MAX 1024u
+#define CONFIG_WORKERS_MAX 4096u
+/* What one softgpu can be: MEMORY_DEVICES_MAX there. */
+#define CONFIG_SOFTGPU_DEVICES_MAX 8u
+#define CONFIG_RATE_MAX 1000u
+#define CONFIG_LINES_MAX 100000u
+/* Workers in all, unless told otherwise. */
+#define CONFIG_WORKERS 128u
+/* What a VM may do unless the file says otherwise. */
+#define CONFIG_RATE 20u
+/* As many as a worker has room for. */
+#define CONFIG_HANDLES (1u << 18)
+#define CONFIG_IMAGE_MEMORY (4ull << 30)
+#define CONFIG_IMAGE_STORE (1ull << 30)
+#define CONFIG_LINES 200u
+/* Longest name inih hands over uncut (its MAX_SECTION and MAX_NAME, less the NUL). */
+#define CONFIG_NAME_MAX 48
+
+struct parser;
+
+typedef int (*parse_fn)(struct parser *parser, void *field, const char *value);
+
+struct key {
+	const char *name;
+	size_t offset;
+	parse_fn parse;
+};
+
+/* As many keys as a section may have, and more. */
+#define CONFIG_KEYS_MAX 32
+
+struct parser {
+	struct config *config;
+	struct mistakes mistakes;
+	const char *rest; /* text not yet read */
+	int line;	  /* of what was read last */
+	int unused_line;  /* one that inih has made nothing of so far; 0: none */
+	bool no_memory;
+
+	/* The section at hand. */
+	char section[64];
+	const struct key *keys; /* NULL: what is in it is not looked at */
+	struct config_vm *vm;	/* NULL in [vgpud] */
+	bool *wrongp;		/* whether a mistake was found in it */
+	int key_lines[CONFIG_KEYS_MAX];
+	bool has_keys;
+
+	bool vgpud_wrong;
+	bool vm_wrong[CONFIG_VMS_MAX];
+};
+
+/* Notes a mistake in the line at hand. Returns: CONFIG_E_INVALID. */
+static int __attribute__((__format__(__printf__, 2, 3)))
+mistake(struct parser *parser, const char *format, ...)
+{
+	char reason[512];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(reason, sizeof(reason), format, ap);
+	va_end(ap);
+	*parser->wrongp = true;
+	mistakes_add(&parser->mistakes, parser->line, "%s", reason);
+	return CONFIG_E_INVALID;
+}
+
+static int invalid(struct parser *parser, const char *format, const char *value)
+{
+	char reason[256];
+
+	snprintf(reason, sizeof(reason), format, value);
+	return mistake(parser, "%s", reason);
+}
+
+static int parse_string(struct parser *parser, void *field, const char *value)
+{
+	char **stringp = field, *string;
+
+	if (!*value)
+		return mistake(parser, "the value is empty");
+	string = strdup(value);
+	if (!string) {
+		parser->no_memory = true;
+		return CONFIG_E_INVALID;
+	}
+	free(*stringp);
+	*stringp = string;
+	return 0;
+}
+
+static int parse_path(struct parser *parser, void *field, const char *value)
+{
+	if (*value != '/')
+		return invalid(parser, "\"%s\" is not an absolute path", value);
+	return parse_string(parser, field, value);
+}
+
+static int parse_socket(struct parser *parser, void *field, const char *value)
+{
+	struct sockaddr_un address;
+	struct config_vm *vm;
+
+	/* The lock file beside it is named SOCKET.lock. */
+	if (strlen(value) >= sizeof(address.sun_path))
+		return invalid(parser,
+			"the path of a socket has at most 107 characters, "
+			"\"%s\" has more",
+			value);
+	TAILQ_FOREACH(vm, &parser->config->vms, entry)
+		if (vm->socket && !strcmp(vm->socket, value))
+			return mistake(parser, "socket %s is the one of [vm %s] already",
+				value, vm->name);
+	return parse_path(parser, field, value);
+}
+
+static int parse_driver(struct parser *parser, void *field, const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "nvidia") && strcmp(value, "soft") &&
+		strcmp(value, "null") && *value != '/')
+		return invalid(parser,
+			"driver is auto, nvidia, soft, null or the absolute path "
+			"of a libcuda.so.1, not \"%s\"",
+			value);
+	return parse_string(parser, field, value);
+}
+
+static int parse_level(struct parser *parser, void *field, const char *value)
+{
+	int level = vgpu_log_level_from_string(value);
+
+	if (level < 0)
+		return invalid(parser,
+			"log-level is none, error, warning, info or debug, "
+			"not \"%s\"",
+			value);
+	*(enum vgpu_log_level *)field = level;
+	return 0;
+}
+
+static int parse_number(struct parser *parser, unsigned int *numberp, const char *value,
+	unsigned int min, unsigned int max)
+{
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(value, &end, 10);
+	if (errno || *value < '0' || *value > '9' || *end || number < min || number > max)
+		return mistake(
+			parser, "\"%s\" is not a number from %u to %u", value, min, max);
+	*numberp = number;
+	return 0;
+}
+
+static int parse_warm(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 0, CONFIG_WORKERS_MAX);
+}
+
+static int parse_rate(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 1, CONFIG_RATE_MAX);
+}
+
+static int parse_handles(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 16, CONFIG_HANDLES);
+}
+
+static int parse_lines(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 1, CONFIG_LINES_MAX);
+}
+
+static int parse_count(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 1, CONFIG_WORKERS_MAX);
+}
+
+/* A day is as good as for ever; 0 says so. */
+static int parse_kernel_timeout(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 0, 86400);
+}
+
+static int parse_devices(struct parser *parser, void *field, const char *value)
+{
+	return parse_number(parser, field, value, 1, CONFIG_SOFTGPU_DEVICES_MAX);
+}
+
+static int parse_schedule(struct parser *parser, void *field, const char *value)
+{
+	if (strcmp(value, "long") && strcmp(value, "fair"))
+		return invalid(
+			parser, "softgpu-schedule is long or fair, not \"%s\"", value);
+	return parse_string(parser, field, value);
+}
+
+static int parse_yes_no(struct parser *parser, void *field, const char *value)
+{
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return invalid(parser, "\"%s\" is neither yes nor no", value);
+	*(bool *)field = !strcmp(value, "yes");
+	return 0;
+}
+
+/* Below are the users of people and services, above are those of containers. */
+static int parse_uids(struct parser *parser, void *field, const char *value)
+{
+	struct config_range *range = field;
+	int n = 0;
+
+	if (sscanf(value, "%9u-%9u%n", &range->first, &range->last, &n) != 2 ||
+		value[n] || range->first < 1000 || range->last < range->first)
+		return invalid(parser,
+			"\"%s\" is not a range of user ids from 1000 on like "
+			"70000-74095",
+			value);
+	return 0;
+}
+
+static int parse_cc(struct parser *parser, void *field, const char *value)
+{
+	unsigned int major, minor;
+	int n = 0;
+
+	if (sscanf(value, "%2u.%2u%n", &major, &minor, &n) != 2 || value[n])
+		return invalid(
+			parser, "\"%s\" is not a compute capability like 12.1", value);
+	return parse_string(parser, field, value);
+}
+
+static int parse_bytes(struct parser *parser, void *field, const char *value)
+{
+	if (config_parse_size(value, field) < 0 || !*(uint64_t *)field)
+		return invalid(
+			parser, "\"%s\" is not a size like 4G, 512M or 65536", value);
+	return 0;
+}
+
+static int parse_shm_size(struct parser *parser, void *field, const char *value)
+{
+	uint64_t *sizep = field;
+	int r;
+
+	r = parse_bytes(parser, field, value);
+	if (r)
+		return r;
+	if (*sizep & (*sizep - 1))
+		return invalid(parser,
+			"size is a power of two (QEMU aborts on any other), "
+			"%s is not",
+			value);
+	if (*sizep < VGPU_SHM_SIZE_MIN || *sizep > LAYOUT_SIZE_MAX)
+		return invalid(parser, "size is from 64M to 256G, %s is not", value);
+	return 0;
+}
+
+static int parse_transport(struct parser *parser, void *field, const char *value)
+{
+	for (int i = 0; i < _CONFIG_TRANSPORT_N; i++) {
+		if (!strcmp(value, config_transport_name(i))) {
+			*(enum config_transport *)field = i;
+			return 0;
+		}
+	}
+	return invalid(
+		parser, "transport is ivshmem, socket or plain, not \"%s\"", value);
+}
+
+static int parse_mode(struct parser *parser, void *field, const char *value)
+{
+	unsigned long mode;
+	char *end;
+
+	mode = strtoul(value, &end, 8);
+	if (*value < '0' || *value > '7' || *end || mode > 0777)
+		return invalid(parser, "\"%s\" is not an octal mode like 0660", value);
+	*(mode_t *)field = mode;
+	return 0;
+}
+
+static int parse_group(struct parser *parser, void *field, const char *value)
+{
+	struct group *group = getgrnam(value);
+	unsigned int gid;
+
+	if (group)
+		gid = group->gr_gid;
+	else if (*value < '0' || *value > '9')
+		return invalid(parser, "there is no group \"%s\"", value);
+	else if (parse_number(parser, &gid, value, 0, INT32_MAX))
+		return CONFIG_E_INVALID;
+	*(gid_t *)field = gid;
+	return 0;
+}
+
+static int parse_owner(struct parser *parser, void *field, const char *value)
+{
+	struct config_vm *vm = parser->vm;
+	struct passwd *user = getpwnam(value);
+	unsigned int uid;
+
+	if (!user) {
+		if (*value < '0' || *value > '9')
+			return invalid(parser, "there is no user \"%s\"", value);
+		if (parse_number(parser, &uid, value, 0, INT32_MAX))
+			return CONFIG_E_INVALID;
+		user = getpwuid(uid);
+	}
+	vm->memory_owner = user ? user->pw_uid : uid;
+	vm->memory_group = user ? user->pw_gid : (gid_t)-1;
+	return 0;
+}
+
+#define VGPUD_KEY(_name, _field, _parse)                                                 \
+	{                                                                                \
+		_name, offsetof(struct config, _field), _parse                           \
+	}
+#define VM_KEY(_name, _field, _parse)                                                    \
+	{                                                                                \
+		_name, offsetof(struct config_vm, _field), _parse                        \
+	}
+
+static const struct key vgpud_keys[] = {
+	VGPUD_KEY("driver", driver, parse_driver),
+	VGPUD_KEY("worker", worker, parse_path),
+	VGPUD_KEY("softgpu", softgpu, parse_path),
+	VGPUD_KEY("null-driver", null_driver, parse_path),
+	VGPUD_KEY("log-file", log_file, parse_path),
+	VGPUD_KEY("log-level", log_level, parse_level),
+	VGPUD_KEY("warm-workers", warm_workers, parse_warm),
+	VGPUD_KEY("max-workers", max_workers, parse_count),
+	VGPUD_KEY("sandbox", sandbox, parse_yes_no),
+	VGPUD_KEY("allow-unprivileged", allow_unprivileged, parse_yes_no),
+	VGPUD_KEY("worker-uids", worker_uids, parse_uids),
+	VGPUD_KEY("softgpu-name", softgpu_name, parse_string),
+	VGPUD_KEY("softgpu-cc", softgpu_cc, parse_cc),
+	VGPUD_KEY("softgpu-memory", softgpu_memory, parse_bytes),
+	VGPUD_KEY("softgpu-threads", softgpu_threads, parse_count),
+	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_kernel_timeout),
+	VGPUD_KEY("softgpu-devices", softgpu_devices, parse_devices),
+	VGPUD_KEY("softgpu-schedule", softgpu_schedule, parse_schedule),
+	VGPUD_KEY("softgpu-check", softgpu_check, parse_yes_no),
+	{ 0 },
+};
+
+static const struct key vm_keys[] = {
+	VM_KEY("transport", transport, parse_transport),
+	VM_KEY("socket", socket, parse_socket),
+	VM_KEY("memory", memory, parse_path),
+	VM_KEY("memory-owner", memory_owner, parse_owner),
+	VM_KEY("size", size, parse_shm_size),
+	VM_KEY("device-memory", device_memory, parse_bytes),
+	VM_KEY("image-memory", image_memory, parse_bytes),
+	VM_KEY("image-store", image_store, parse_bytes),
+	VM_KEY("host-memory", host_memory, parse_bytes),
+	VM_KEY("handles", handles, parse_handles),
+	VM_KEY("max-processes", max_processes, parse_count),
+	VM_KEY("process-rate", process_rate, parse_rate),
+	VM_KEY("log-lines", log_lines, parse_lines),
+	VM_KEY("socket-mode", socket_mode, parse_mode),
+	VM_KEY("socket-group", socket_group, parse_group),
+	{ 0 },
+};
+
+const char *config_transport_name(enum config_transport transport)
+{
+	static const char *const names[_CONFIG_TRANSPORT_N] = {
+		[CONFIG_IVSHMEM] = "ivshmem",
+		[CONFIG_SOCKET] = "socket",
+		[CONFIG_PLAIN] = "plain",
+	};
+
+	return names[transport];
+}
+
+static int add_vm(struct parser *parser, const char *name)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789-_.";
+	struct config_vm *vm;
+
+	if (!*name || name[strspn(name, allowed)])
+		return invalid(parser,
+			"the name of a VM has letters, digits, '-', '_' and '.' "
+			"only, \"%s\" does not",
+			name);
+	TAILQ_FOREACH(vm, &parser->config->vms, entry)
+		if (!strcmp(vm->name, name))
+			return mistake(parser, "there is a [vm %s] in line %d already",
+				name, vm->line);
+	if (parser->config->n_vms == CONFIG_VMS_MAX)
+		return mistake(parser, "more than %u VMs", CONFIG_VMS_MAX);
+
+	vm = calloc(1, sizeof(*vm));
+	if (!vm) {
+		parser->no_memory = true;
+		return CONFIG_E_INVALID;
+	}
+	snprintf(vm->name, sizeof(vm->name), "%s", name);
+	vm->index = parser->config->n_vms++;
+	vm->line = parser->line;
+	vm->size = 4ull << 30;
+	vm->handles = CONFIG_HANDLES;
+	vm->image_memory = CONFIG_IMAGE_MEMORY;
+	vm->image_store = CONFIG_IMAGE_STORE;
+	vm->process_rate = CONFIG_RATE;
+	vm->log_lines = CONFIG_LINES;
+	vm->socket_mode = 0660;
+	vm->socket_group = (gid_t)-1;
+	vm->memory_owner = (uid_t)-1;
+	vm->memory_group = (gid_t)-1;
+	TAILQ_INSERT_TAIL(&parser->config->vms, vm, entry);
+	parser->vm = vm;
+	parser->keys = vm_keys;
+	parser->wrongp = &parser->vm_wrong[vm->index];
+	return 0;
+}
+
+static int add_vgpud(struct parser *parser)
+{
+	if (parser->config->line)
+		return mistake(parser, "there is a [vgpud] in line %d already",
+			parser->config->line);
+	parser->config->line = parser->line;
+	parser->keys = vgpud_keys;
+	return 0;
+}
+
+/* Keys of a section with a wrong name are not judged. */
+static void enter_section(struct parser *parser, const char *section, size_t size)
+{
+	parser->keys = NULL;
+	parser->vm = NULL;
+	parser->wrongp = &parser->vgpud_wrong;
+	parser->has_keys = false;
+	memset(parser->key_lines, 0, sizeof(parser->key_lines));
+	snprintf(parser->section, sizeof(parser->section), "%.*s", (int)size, section);
+	if (size > CONFIG_NAME_MAX)
+		invalid(parser, "the section name \"%s\" is too long", parser->section);
+	else if (!strcmp(parser->section, "vgpud"))
+		add_vgpud(parser);
+	else if (!strncmp(parser->section, "vm ", 3))
+		add_vm(parser, parser->section + 3);
+	else
+		invalid(parser, "there is no section [%s], only [vgpud] and [vm NAME]",
+			parser->section);
+}
+
+/* inih's handler. Returns: 1, always: what is wrong has been noted. */
+static int handle_key(
+	void *userdata, const char *section, const char *name, const char *value)
+{
+	struct parser *parser = userdata;
+	const struct key *key;
+	size_t i;
+
+	parser->unused_line = 0;
+	parser->has_keys = true;
+	if (!*parser->section)
+		mistake(parser, "a key before the first section");
+	if (!parser->keys)
+		return 1;
+	for (key = parser->keys; key->name && strcmp(key->name, name); key++)
+		;
+	i = key - parser->keys;
+	if (!key->name)
+		mistake(parser, "there is no key \"%s\" in [%s]", name, parser->section);
+	else if (parser->key_lines[i])
+		mistake(parser, "there is a key \"%s\" in line %d already", name,
+			parser->key_lines[i]);
+	else
+		key->parse(parser,
+			(parser->vm ? (char *)parser->vm : (char *)parser->config) +
+				key->offset,
+			value);
+	parser->key_lines[i] = parser->line;
+	return 1;
+}
+
+/* inih names the first such line only. */
+static void tell_unused_line(struct parser *parser)
+{
+	if (!parser->unused_line)
+		return;
+	*parser->wrongp = true;
+	mistakes_add(&parser->mistakes, parser->unused_line,
+		"neither [SECTION] nor KEY = VALUE nor a comment");
+	parser->unused_line = 0;
+}
+
+/*
+ * inih tells of a section only with its first key, and so not of one that is empty or
+ * comes twice in a row. An indented line after a key goes on with that key's value.
+ */
+static void look_at_line(struct parser *parser, const char *line)
+{
+	size_t n_blank = strspn(line, " \t\r\v\f"), size;
+	const char *start = line + n_blank;
+
+	if (!*start || *start == '\n' || *start == ';' || *start == '#')
+		return;
+	size = strcspn(start, "]\n");
+	if (*start == '[' && start[size] == ']' && !(n_blank && parser->has_keys))
+		enter_section(parser, start + 1, size - 1);
+	else
+		parser->unused_line = parser->line;
+}
+
+/* inih's reader: one line each time. */
+static char *read_line(char *line, int size, void *userdata)
+{
+	struct parser *parser = userdata;
+	size_t n = strcspn(parser->rest, "\n"), length = n;
+
+	tell_unused_line(parser);
+	if (!*parser->rest)
+		return NULL;
+	parser->line++;
+	if (n > (size_t)size - 2) {
+		mistake(parser, "the line has more than %d characters", size - 2);
+		n = 0;
+	}
+	memcpy(line, parser->rest, n);
+	line[n] = '\n';
+	line[n + 1] = '\0';
+	parser->rest += length;
+	parser->rest += *parser->rest == '\n';
+	look_at_line(parser, line);
+	return line;
+}
+
+static void check_all(struct parser *parser)
+{
+	struct config_vm *vm;
+
+	TAILQ_FOREACH(vm, &parser->config->vms, entry)
+		if (!parser->vm_wrong[vm->index])
+			config_check_vm(vm, &parser->mistakes);
+	if (!parser->vgpud_wrong)
+		config_check_vgpud(parser->config, parser->line, &parser->mistakes);
+	if (!parser->config->n_vms && !parser->mistakes.n)
+		mistake(parser, "there is no [vm NAME] section");
+}
+
+static struct config *config_new(void)
+{
+	struct config *config = calloc(1, sizeof(*config));
+
+	if (!config)
+		return NULL;
+	TAILQ_INIT(&config->vms);
+	config->log_level = VGPU_LOG_INFO;
+	config->warm_workers = 1;
+	config->max_workers = CONFIG_WORKERS;
+	config->sandbox = true;
+	config->worker_uids = (struct config_range){ 70000, 74095 };
+	config->driver = strdup("auto");
+	return config->driver ? config : config_free(config);
+}
+
+int config_new_from_text(
+	struct config **configp, const char *name, const char *text, char **errorp)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = config_new();
+	struct parser parser = {
+		.config = config,
+		.mistakes.name = name,
+		.rest = text,
+		.wrongp = &parser.vgpud_wrong,
+	};
+	int r;
+
+	*errorp = NULL;
+	if (!config)
+		return vgpu_error_origin(-ENOMEM);
+	r = ini_parse_stream(read_line, &parser, handle_key, &parser);
+	check_all(&parser);
+	if (parser.no_memory || parser.mistakes.no_memory || r < -1) {
+		mistakes_deinit(&parser.mistakes);
+		return vgpu_error_origin(-ENOMEM);
+	}
+	if (parser.mistakes.n) {
+		*errorp = mistakes_take(&parser.mistakes);
+		return CONFIG_E_INVALID;
+	}
+	*configp = config;
+	config = NULL;
+	return 0;
+}
+
+struct config *config_free(struct config *config)
+{
+	struct config_vm *vm;
+
+	if (!config)
+		return NULL;
+	while ((vm = TAILQ_FIRST(&config->vms))) {
+		TAILQ_REMOVE(&config->vms, vm, entry);
+		free(vm->socket);
+		free(vm->memory);
+		free(vm);
+	}
+	free(config->driver);
+	free(config->worker);
+	free(config->softgpu);
+	free(config->null_driver);
+	free(config->log_file);
+	free(config->softgpu_name);
+	free(config->softgpu_schedule);
+	free(config->softgpu_cc);
+	free(config);
+	return NULL;
+}
+
+int config_read(int fd, char **textp)
+{
+	_vgpu_cleanup_(vgpu_freep) char *text = malloc(CONFIG_TEXT_MAX + 1);
+	size_t size = 0;
+	ssize_t n;
+
+	if (!text)
+		return vgpu_error_origin(-ENOMEM);
+	do {
+		n = pread(fd, text + size, CONFIG_TEXT_MAX - size, size);
+		if (n < 0 && errno != EINTR)
+			return vgpu_error_origin(-errno);
+		size += n > 0 ? n : 0;
+	} while (n && size < CONFIG_TEXT_MAX);
+	if (size == CONFIG_TEXT_MAX)
+		return vgpu_error_origin(-EFBIG);
+	text[size] = '\0';
+	*textp = text;
+	text = NULL;
+	return 0;
+}
+
+const struct config_vm *config_vm_at(const struct config *config, unsigned int index)
+{
+	const struct config_vm *vm;
+
+	TAILQ_FOREACH(vm, &config->vms, entry)
+		if (vm->index == index)
+			return vm;
+	return NULL;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Configuration of vgpud
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "control/control.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/log.h"
+
+enum {
+	_CONFIG_E_SUCCESS,
+	CONFIG_E_INVALID, /* a wrong value; error says where and why */
+};
+
+enum config_transport {
+	CONFIG_IVSHMEM, /* QEMU's ivshmem-doorbell connects, one at a time */
+	CONFIG_SOCKET, /* guest processes of this machine connect, each with memory of its
+			  own */
+	CONFIG_PLAIN,  /* a file that QEMU's ivshmem-plain shows its guest, without
+			  doorbells */
+	_CONFIG_TRANSPORT_N,
+};
+
+/* One [vm NAME] section. */
+struct config_vm {
+	TAILQ_ENTRY(config_vm) entry;
+	char name[CONTROL_VM_NAME_MAX];
+	unsigned int index; /* place in the file, names the section between processes */
+	int line;
+	enum config_transport transport;
+	char *socket;
+	char *memory;
+	uid_t memory_owner; /* who may own it besides root and vgpud; (uid_t)-1: nobody */
+	gid_t memory_group; /* its owner's */
+	uint64_t size;
+	uint64_t device_memory; /* 0: all */
+	uint64_t image_memory;	/* bytes of code, of each process */
+	uint64_t image_store;	/* bytes of code kept for its next processes */
+	uint64_t host_memory;	/* bytes of all its workers together; 0: half of all */
+	unsigned int handles;	/* of each process */
+	unsigned int max_processes;
+	unsigned int process_rate; /* that begin in a second */
+	unsigned int log_lines;	   /* that its guests may cause at once */
+	mode_t socket_mode;
+	gid_t socket_group; /* (gid_t)-1: leave it */
+};
+
+/* Numbers from first to last. */
+struct config_range {
+	unsigned int first;
+	unsigned int last;
+};
+
+struct config {
+	int line; /* of [vgpud], 0: there is none */
+	char *driver;
+	char *worker;
+	char *softgpu;
+	char *null_driver;
+	char *log_file;
+	enum vgpu_log_level log_level;
+	unsigned int warm_workers;
+	unsigned int max_workers;
+
+	/* Confinement of workers. The user ids are used where vgpud is root. */
+	bool sandbox;
+	bool allow_unprivileged; /* NVIDIA's driver where vgpud is not root */
+	struct config_range worker_uids;
+
+	/* Identity of softgpu; NULL or 0: its own default. */
+	char *softgpu_name;
+	char *softgpu_cc;
+	uint64_t softgpu_memory;
+	unsigned int softgpu_threads;
+	unsigned int softgpu_kernel_timeout; /* seconds, 0: none */
+	unsigned int softgpu_devices;
+	char *softgpu_schedule; /* long, fair, or NULL */
+	bool softgpu_check;
+
+	TAILQ_HEAD(, config_vm) vms;
+	unsigned int n_vms;
+};
+
+/*
+ * Parses a whole file.
+ *
+ * @configp:	the caller's on success
+ * @name:	of the file, for messages
+ * @text:	its contents, a string
+ * @errorp:	on CONFIG_E_INVALID all that is wrong, a line each that starts with file
+ *		and line, to be freed
+ *
+ * Return: 0, CONFIG_E_INVALID or -errno.
+ */
+int config_new_from_text(
+	struct config **configp, const char *name, const char *text, char **errorp);
+struct config *config_free(struct config *config);
+
+/* Reads a file into a string that the caller frees. Returns: 0 or -errno. */
+int config_read(int fd, char **textp);
+
+const struct config_vm *config_vm_at(const struct config *config, unsigned int index);
+const char *config_transport_name(enum config_transport transport);
+
+/* Parses "4G", "512M", "65536". Returns: 0 or -EINVAL. */
+int config_parse_size(const char *string, uint64_t *sizep);
+
+static inline void config_freep(struct config **configp)
+{
+	config_free(*configp);
+}

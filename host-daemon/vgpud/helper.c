@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Helper: a thread for what the kernel may take long to do
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "vgpud/helper.h"
+#include "vgpu/error.h"
+
+int helper_start(pthread_t *threadp, void *(*fn)(void *data), void *data)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(threadp, NULL, fn, data);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r ? vgpu_error_origin(-r) : 0;
+}
+
+void helper_lower_priority(void)
+{
+	/* The priority of a thread, on Linux; to lower it is always allowed. */
+	errno = 0;
+	if (getpriority(PRIO_PROCESS, 0) < 0 && !errno)
+		setpriority(PRIO_PROCESS, 0, 0);
+}

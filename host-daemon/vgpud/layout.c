@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a shared memory of some size is divided
+ */
+
+#include <assert.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "vgpud/layout.h"
+#include "vgpu/error.h"
+
+uint64_t layout_n_channels(uint64_t size)
+{
+	return (size - VGPU_EXTENT_SIZE) / LAYOUT_SHARE_SIZE;
+}
+
+uint64_t layout_size_for(uint32_t n_channels)
+{
+	uint64_t size = VGPU_SHM_SIZE_MIN;
+
+	while (layout_n_channels(size) < n_channels)
+		size *= 2;
+	return size;
+}
+
+void layout_init(struct layout *layout, uint64_t size, uint32_t n_channels_max)
+{
+	uint64_t n_channels = layout_n_channels(size);
+
+	assert(size >= VGPU_SHM_SIZE_MIN && size <= LAYOUT_SIZE_MAX);
+	assert(n_channels_max >= 1 && n_channels_max <= VGPU_CHANNELS_MAX);
+	layout->size = size;
+	layout->n_channels = n_channels < n_channels_max ? n_channels : n_channels_max;
+	layout->area_off = VGPU_EXTENT_SIZE;
+	layout->extents_off = layout_area_off(layout, layout->n_channels);
+	layout->n_extents = (size - layout->extents_off) / VGPU_EXTENT_SIZE;
+}
+
+static int write_at(int fd, const void *data, size_t size, uint64_t offset)
+{
+	ssize_t n = pwrite(fd, data, size, offset);
+
+	if (n < 0)
+		return vgpu_error_origin(-errno);
+	return (size_t)n == size ? 0 : vgpu_error_origin(-EIO);
+}
+
+int layout_format(const struct layout *layout, int fd, uint64_t generation)
+{
+	static const struct vgpu_channel_entry no_entries[VGPU_CHANNELS_MAX];
+	struct vgpu_shm_header header = {
+		.protocol_version = VGPU_PROTOCOL_VERSION,
+		.n_channels = layout->n_channels,
+		.shm_size = layout->size,
+		.area_off = layout->area_off,
+		.extents_off = layout->extents_off,
+		.n_extents = layout->n_extents,
+		.heartbeat = 1,
+		.generation = generation,
+	};
+	const uint64_t magic = VGPU_SHM_MAGIC;
+	int r;
+
+	/* The magic number goes first and comes last: a guest that looks meanwhile
+	 * finds no memory of ours. */
+	r = write_at(fd, &header, sizeof(header), 0);
+	if (r)
+		return vgpu_error_trace(r);
+	r = write_at(fd, no_entries, sizeof(no_entries), VGPU_SHM_TABLE_OFF);
+	if (r)
+		return vgpu_error_trace(r);
+	r = write_at(fd, &magic, sizeof(magic), offsetof(struct vgpu_shm_header, magic));
+	return r ? vgpu_error_trace(r) : 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Ledger: what the host knows for itself about one shared memory
+ *
+ * A memfd that only the keeper and its broker hold. The broker works in it directly,
+ * so that the next broker, which is started when one dies, finds which channel has
+ * which worker and which extents. Every step is written so that stopping after any
+ * store leaves a state the next broker can take up: the worker is noted before
+ * anything is given to it, and erased once the channel is EMPTYING. An extent has its
+ * owner until it is empty, so a broker that finds that phase empties what is left.
+ */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vgpu/ring-layout.h"
+#include "vgpud/extent.h"
+#include "vgpud/layout.h"
+
+/* Where a channel stands, from the host's own point of view. */
+enum channel_phase {
+	CHANNEL_IDLE,	  /* no worker; nothing to remember */
+	CHANNEL_WAITING,  /* hello accepted, no worker free yet */
+	CHANNEL_ASSIGNED, /* a worker has it and has not answered */
+	CHANNEL_HELD,	  /* the window was refused, the worker waits for another */
+	CHANNEL_OPEN,
+	CHANNEL_ENDING,	  /* the worker was told to go, or killed */
+	CHANNEL_DEAD,	  /* the worker is gone, the guest has not closed yet */
+	CHANNEL_EMPTYING, /* what it held is emptied before others may have it */
+	_CHANNEL_PHASE_N,
+};
+
+/* What becomes of the guest's view once the worker of an ending channel is gone. */
+enum channel_after {
+	CHANNEL_AFTER_DEAD,    /* DEAD, with the reason */
+	CHANNEL_AFTER_REFUSED, /* nothing: it was told before */
+	CHANNEL_AFTER_FREE,    /* all is given back, the entry is FREE */
+	_CHANNEL_AFTER_N,
+};
+
+struct ledger_channel {
+	uint32_t phase;		/* enum channel_phase */
+	uint32_t after;		/* enum channel_after, while ENDING or EMPTYING */
+	uint32_t reason;	/* enum vgpu_channel_reason; NONE while nothing ends it */
+	uint32_t served;	/* whether the worker was ever told of a guest */
+	uint64_t worker;	/* the keeper's number of it, 0: none */
+	int32_t driver_version; /* of that worker */
+	uint32_t signal;	/* that ended it, or 0 */
+
+	/* Copy of the guest's hello, made once and checked. */
+	uint32_t pid;
+	uint32_t api_version;
+	uint64_t window_base;
+	uint64_t window_size;
+	uint8_t boot_id[16];
+	char comm[16];
+
+	uint32_t first_extent; /* of the first grant */
+	uint32_t n_extents;
+
+	/* The last request for more that was granted: seen again, it gets the same. */
+	uint32_t grant_cookie;
+	uint32_t grant_first;
+	uint32_t grant_n; /* 0: there is none. Stored last, erased first */
+	uint32_t quota_slot; /* of the section's quota page, 0: none; see quota.h */
+};
+
+struct ledger {
+	uint8_t boot_id[16]; /* of the guest kernel, as last seen */
+	struct ledger_channel channels[VGPU_CHANNELS_MAX];
+	uint8_t owners[]; /* one for each extent */
+};
+
+/* tests/soak/books.py reads it from outside. */
+static_assert(offsetof(struct ledger, channels) == 16, "read by a test");
+static_assert(sizeof(struct ledger_channel) == 112, "read by a test");
+
+static inline uint64_t ledger_size(const struct layout *layout)
+{
+	return sizeof(struct ledger) + layout->n_extents;
+}

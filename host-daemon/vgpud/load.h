@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Load: from a file to a configuration in force
+ */
+
+#include "vgpud/config.h"
+
+/* Exit status of a vgpud that was told nonsense. */
+#define EXIT_USAGE 2
+
+/*
+ * Reads and completes a configuration; the reason of a failure is logged.
+ *
+ * @name:	of the file, for messages
+ * @textp:	what it was parsed from, to be freed
+ *
+ * Return: 0, or an exit status.
+ */
+int load_config(int fd, const char *name, char **textp, struct config **configp);
+
+/* Logs what this host lacks for a configuration. Returns: 0, or an exit status. */
+int load_check(const struct config *config, const char *name);
+
+/* Opens the log file, if there is to be one, and has standard error lead there. Returns:
+ * 0, or an exit status. */
+int load_log(const struct config *config);

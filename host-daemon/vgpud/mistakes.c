@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mistakes: all that is wrong with a configuration, in the order in which it was found
+ */
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "vgpud/mistakes.h"
+#include "vgpu/cleanup.h"
+
+/* A person mends no more at a time, and a file of another format has one in each line. */
+#define MISTAKES_MAX 32
+
+static void append(struct mistakes *mistakes, const char *line)
+{
+	char *text = NULL;
+
+	if (asprintf(&text, "%s%s%s", mistakes->text ? mistakes->text : "",
+		    mistakes->text ? "\n" : "", line) < 0) {
+		mistakes->no_memory = true;
+		return;
+	}
+	free(mistakes->text);
+	mistakes->text = text;
+}
+
+void mistakes_add(struct mistakes *mistakes, int line, const char *format, ...)
+{
+	_vgpu_cleanup_(vgpu_freep) char *reason = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *whole = NULL;
+	va_list ap;
+	int n;
+
+	if (mistakes->n++ >= MISTAKES_MAX)
+		return;
+	va_start(ap, format);
+	n = vasprintf(&reason, format, ap);
+	va_end(ap);
+	if (n < 0)
+		reason = NULL;
+	if (!reason || asprintf(&whole, "%s:%d: %s", mistakes->name, line, reason) < 0) {
+		whole = NULL;
+		mistakes->no_memory = true;
+		return;
+	}
+	append(mistakes, whole);
+}
+
+char *mistakes_take(struct mistakes *mistakes)
+{
+	char line[64], *text;
+
+	if (mistakes->n > MISTAKES_MAX) {
+		snprintf(line, sizeof(line), "and %u more", mistakes->n - MISTAKES_MAX);
+		append(mistakes, line);
+	}
+	text = mistakes->text;
+	mistakes->text = NULL;
+	return text;
+}
+
+void mistakes_deinit(struct mistakes *mistakes)
+{
+	free(mistakes->text);
+	mistakes->text = NULL;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notify: tells the one who started vgpud how far it is
+ *
+ * Nobody waits for an answer, and one who has gone away is no reason to stop: what cannot
+ * be sent at once is logged and dropped.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vgpud/notify.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/log.h"
+
+/* Constant after notify_init(); the length is 0 if nobody listens. */
+static struct sockaddr_un listener;
+static socklen_t listener_size;
+
+void notify_init(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t size = path ? strlen(path) : 0;
+
+	listener_size = 0;
+	if (!size)
+		return;
+	if ((*path != '/' && *path != '@') || size >= sizeof(listener.sun_path)) {
+		vgpu_log_warning("NOTIFY_SOCKET is \"%s\", which is no address of a "
+				 "socket: nobody is notified",
+			path);
+	} else {
+		listener.sun_family = AF_UNIX;
+		memcpy(listener.sun_path, path, size);
+		/* An abstract address begins with NUL, and has no NUL at its end. */
+		if (*path == '@')
+			listener.sun_path[0] = '\0';
+		listener_size = offsetof(struct sockaddr_un, sun_path) + size;
+	}
+	unsetenv("NOTIFY_SOCKET");
+}
+
+static void send_text(const char *text)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+
+	if (!listener_size)
+		return;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
+			      (struct sockaddr *)&listener, listener_size) < 0)
+		vgpu_log_warning("the service manager cannot be notified: %m");
+}
+
+void notify_ready(void)
+{
+	send_text("READY=1\n");
+}
+
+void notify_reloading(void)
+{
+	struct timespec now;
+	char text[96];
+
+	/* With the time it is the reply that services of Type=notify-reload owe. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
+		(uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	send_text(text);
+}
+
+void notify_stopping(void)
+{
+	send_text("STOPPING=1\n");
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths: where the programs and libraries beside vgpud are
+ */
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vgpud/paths.h"
+#include "vgpu/error.h"
+
+/* Where they are from vgpud's own place: in a build tree, or moved together. */
+static const char *const dirs[] = {
+	"../worker",
+	"../softgpu",
+	"../softgpu/api",
+	"../driver",
+	"../driver/null",
+	".",
+	NULL,
+};
+
+/* Fills in one path: near this program, or where it is installed. */
+static int complete(
+	char **pathp, const char *dir, const char *installed, const char *name)
+{
+	char *path = NULL;
+
+	if (*pathp)
+		return 0;
+	for (int i = 0; dirs[i]; i++) {
+		if (asprintf(&path, "%s/%s/%s", dir, dirs[i], name) < 0)
+			return vgpu_error_origin(-ENOMEM);
+		*pathp = realpath(path, NULL);
+		free(path);
+		if (*pathp)
+			return 0;
+	}
+	if (asprintf(&path, "%s/%s", installed, name) < 0)
+		return vgpu_error_origin(-ENOMEM);
+	*pathp = path;
+	return 0;
+}
+
+int paths_complete(struct config *config)
+{
+	char dir[PATH_MAX];
+	ssize_t n;
+	int r;
+
+	n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+	if (n < 0)
+		return vgpu_error_origin(-errno);
+	dir[n] = '\0';
+	*strrchr(dir, '/') = '\0';
+
+	r = complete(&config->worker, dir, VGPUD_LIBEXECDIR, "vgpu-worker");
+	if (!r)
+		r = complete(&config->softgpu, dir, VGPUD_LIBDIR, "libvgpu-softgpu.so");
+	if (!r)
+		r = complete(&config->null_driver, dir, VGPUD_LIBDIR, "libvgpu-null.so");
+	return r;
+}

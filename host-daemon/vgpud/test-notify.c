@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notify: what reaches the socket of the one who started vgpud
+ */
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "test.h"
+#include "vgpu/log.h"
+#include "vgpud/notify.h"
+
+/* Listens at a path, or at the abstract address that it begins with '@' to name. */
+static int listen_at(const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	memcpy(address.sun_path, name, strlen(name));
+	if (*name == '@')
+		address.sun_path[0] = '\0';
+	check_eq(bind(fd, (struct sockaddr *)&address,
+			 offsetof(struct sockaddr_un, sun_path) + strlen(name)),
+		0);
+	check_eq(setenv("NOTIFY_SOCKET", name, 1), 0);
+	notify_init();
+	return fd;
+}
+
+static void expect(int fd, const char *text)
+{
+	char got[256] = "";
+
+	check(recv(fd, got, sizeof(got) - 1, 0) > 0);
+	check(!strncmp(got, text, strlen(text)));
+}
+
+static void expect_all(const char *name)
+{
+	int fd = listen_at(name);
+	char none;
+
+	check(recv(fd, &none, 1, 0) < 0);
+	notify_ready();
+	expect(fd, "READY=1\n");
+	notify_reloading();
+	expect(fd, "RELOADING=1\nMONOTONIC_USEC=");
+	notify_stopping();
+	expect(fd, "STOPPING=1\n");
+	check(recv(fd, &none, 1, 0) < 0);
+	check(!getenv("NOTIFY_SOCKET"));
+	close(fd);
+	/* Nobody is there any more, which is no harm. */
+	notify_ready();
+}
+
+TEST(a_socket_in_the_file_system_is_told_of_each_step)
+{
+	char path[108];
+
+	snprintf(path, sizeof(path), "%s/notify", test_tmpdir());
+	expect_all(path);
+}
+
+TEST(an_abstract_socket_is_told_of_each_step)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "@vgpu-test-notify-%d", (int)getpid());
+	expect_all(name);
+}
+
+TEST(without_a_socket_nothing_is_sent_and_nothing_is_said)
+{
+	int log = memfd_create("log", MFD_CLOEXEC);
+
+	vgpu_log_init("test", VGPU_LOG_INFO);
+	vgpu_log_use(log);
+	unsetenv("NOTIFY_SOCKET");
+	notify_init();
+	notify_ready();
+	notify_reloading();
+	notify_stopping();
+	check_eq(lseek(log, 0, SEEK_END), 0);
+	/* What cannot be an address is said to be none, once. */
+	check_eq(setenv("NOTIFY_SOCKET", "relative", 1), 0);
+	notify_init();
+	check(lseek(log, 0, SEEK_END) > 0);
+	check_eq(ftruncate(log, 0), 0);
+	notify_ready();
+	check_eq(lseek(log, 0, SEEK_END), 0);
+	vgpu_log_use(STDERR_FILENO);
+	close(log);
+}
