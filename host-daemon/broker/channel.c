@@ -19,7 +19,7 @@
 
 #include "broker/broker.h"
 #include "broker/entry.h"
-#include "broker/session.h"
+#include "broker/session-line.h"
 #include "broker/slots.h"
 #include "vgpu/error.h"
 #include "vgpu/hello.h"

@@ -16,7 +16,7 @@
 #include "broker/channel.h"
 #include "broker/entry.h"
 #include "broker/host-memory.h"
-#include "broker/session.h"
+#include "broker/session-line.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
 #include "vgpu/log.h"

@@ -19,7 +19,7 @@
 
 #include "broker/broker.h"
 #include "broker/images.h"
-#include "broker/session.h"
+#include "broker/session-line.h"
 #include "broker/slots.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"

@@ -37,7 +37,7 @@
 #include <unistd.h>
 
 #include "keeper/child.h"
-#include "keeper/doors.h"
+#include "keeper/endpoints.h"
 #include "keeper/held-worker.h"
 #include "keeper/keeper.h"
 #include "keeper/watch.h"
@@ -45,7 +45,7 @@
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
 #include "vgpud/link.h"
-#include "vgpud/load.h"
+#include "vgpud/config-load.h"
 #include "vgpud/notify.h"
 #include "vgpud/shortage.h"
 #include "vgpud/signals.h"

@@ -20,7 +20,7 @@
 #include "vgpu/log.h"
 #include "vgpud/config.h"
 #include "vgpud/link.h"
-#include "vgpud/load.h"
+#include "vgpud/config-load.h"
 #include "vgpud/notify.h"
 
 #define DEFAULT_CONFIG "/etc/vgpu/vgpud.conf"

@@ -5,7 +5,7 @@
  * A file of its own because a fuzz target is built with one that is wrong.
  */
 
-#include "keeper/doors.h"
+#include "keeper/endpoints.h"
 
 void door_forget(struct door *door, const struct held_vm *vm)
 {

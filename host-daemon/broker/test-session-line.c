@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "broker/session.h"
+#include "broker/session-line.h"
 #include "test.h"
 #include "vgpu/ring-layout.h"
 

@@ -22,7 +22,7 @@
 
 #include "control/packet.h"
 #include "descriptors.h"
-#include "keeper/doors.h"
+#include "keeper/endpoints.h"
 #include "keeper/greeting.h"
 #include "reader.h"
 #include "stage-loop.h"

@@ -2,10 +2,10 @@
 /*
  * A planted bug: a door goes on with a VM that was freed
  *
- * Built instead of host-daemon/keeper/door.c into the target that must find it.
+ * Built instead of host-daemon/keeper/endpoint.c into the target that must find it.
  */
 
-#include "keeper/doors.h"
+#include "keeper/endpoints.h"
 
 void door_forget(struct door *door, const struct held_vm *vm)
 {

@@ -18,7 +18,7 @@
 
 #include "control/packet.h"
 #include "control/quota.h"
-#include "keeper/doors.h"
+#include "keeper/endpoints.h"
 #include "keeper/greeting.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"

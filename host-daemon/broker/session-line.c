@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "broker/session.h"
+#include "broker/session-line.h"
 #include "vgpu/ring-layout.h"
 
 void session_read_stats(int fd, struct worker_stats *stats)

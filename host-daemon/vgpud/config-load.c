@@ -13,7 +13,7 @@
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 #include "vgpud/config-check.h"
-#include "vgpud/load.h"
+#include "vgpud/config-load.h"
 #include "vgpud/paths.h"
 #include "vgpud/trust.h"
 
