@@ -171,8 +171,7 @@ static int handle_worker(
 	return 0;
 }
 
-static int handle_quota(
-	struct broker *broker, const struct link_message *message, int fd)
+static int handle_quota(struct broker *broker, const struct link_message *message, int fd)
 {
 	if (message->section.config_index >= broker->config->n_vms) {
 		close(fd);

@@ -728,17 +728,17 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 
 static void log_end(struct channel *channel, uint32_t reason)
 {
-	struct session session = {
+	struct session_line session = {
 		.vm = channel->vm->config->name,
 		.channel = channel->index,
 		.guest_pid = channel->record->pid,
 		.worker = channel->worker->pid,
-		.reason = session_reason(reason),
+		.reason = session_line_reason(reason),
 	};
 	char line[1024];
 
-	session_read_stats(channel->worker->stats, &session.stats);
-	session_format(&session, line, sizeof(line));
+	session_line_read_stats(channel->worker->stats, &session.stats);
+	session_line_format(&session, line, sizeof(line));
 	vgpu_log_info("%s", line);
 }
 

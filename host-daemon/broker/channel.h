@@ -22,7 +22,7 @@ struct channel {
 	uint32_t index;
 	struct ledger_channel *record; /* in the VM's ledger */
 	struct worker *worker;	       /* NULL without one */
-	bool is_counted; /* while WAITING: its VM's rate of processes allows it */
+	bool is_counted;       /* while WAITING: its VM's rate of processes allows it */
 	int64_t claimed_since; /* ms, while its entry is seen to be claimed; else 0 */
 	struct wipe wipe;      /* under way while the phase is EMPTYING */
 	bool is_area_next;     /* of what is emptied: all extents are */

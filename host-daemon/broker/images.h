@@ -36,9 +36,7 @@ void images_forget_worker(struct worker *worker);
  *
  * Return: whether an honest worker would have given that.
  */
-bool images_handle_keep(
-	struct worker *worker, const struct control_image *given, int fd);
+bool images_handle_keep(struct worker *worker, const struct control_image *given, int fd);
 
 /* The keeper tells of an image that it has. The descriptor is its own in any case. */
-void images_restore(
-	struct broker *broker, const struct link_message *message, int fd);
+void images_restore(struct broker *broker, const struct link_message *message, int fd);

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-
 struct loop_source;
 struct loop_timer;
 

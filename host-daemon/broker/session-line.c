@@ -11,14 +11,14 @@
 #include "broker/session-line.h"
 #include "vgpu/ring-layout.h"
 
-void session_read_stats(int fd, struct worker_stats *stats)
+void session_line_read_stats(int fd, struct worker_stats *stats)
 {
 	/* Not mapped: the worker holds this memory too, and may be its guest's. */
 	if (pread(fd, stats, sizeof(*stats), 0) != (ssize_t)sizeof(*stats))
 		memset(stats, 0, sizeof(*stats));
 }
 
-int session_format(const struct session *session, char *line, size_t size)
+int session_line_format(const struct session_line *session, char *line, size_t size)
 {
 	const struct worker_stats *s = &session->stats;
 
@@ -32,11 +32,10 @@ int session_format(const struct session *session, char *line, size_t size)
 		session->vm, session->channel, session->guest_pid, s->launches,
 		s->copies_h2d, s->copies_d2h, s->copies_d2d, s->memsets, s->bytes_h2d,
 		s->bytes_d2h, s->calls, s->refused_async, s->slow_calls, s->images_sent,
-		s->images_found, s->image_bytes,
-		(int)session->worker, session->reason);
+		s->images_found, s->image_bytes, (int)session->worker, session->reason);
 }
 
-const char *session_reason(uint32_t reason)
+const char *session_line_reason(uint32_t reason)
 {
 	static const char *const names[_VGPU_REASON_N] = {
 		[VGPU_REASON_NONE] = "closed",

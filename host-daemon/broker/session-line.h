@@ -11,7 +11,7 @@
 
 #include "control/control.h"
 
-struct session {
+struct session_line {
 	const char *vm;
 	uint32_t channel;
 	uint32_t guest_pid;
@@ -21,10 +21,10 @@ struct session {
 };
 
 /* Reads the counters of a worker; what cannot be read is 0. */
-void session_read_stats(int fd, struct worker_stats *stats);
+void session_line_read_stats(int fd, struct worker_stats *stats);
 
 /* Writes the line into a buffer. Returns: its length, as snprintf() does. */
-int session_format(const struct session *session, char *line, size_t size);
+int session_line_format(const struct session_line *session, char *line, size_t size);
 
 /* The word that stands for an enum vgpu_channel_reason; never NULL. */
-const char *session_reason(uint32_t reason);
+const char *session_line_reason(uint32_t reason);

@@ -64,8 +64,8 @@ int worker_new(struct worker **workerp, struct broker *broker,
 
 int worker_listen(struct worker *worker)
 {
-	return loop_add(&worker->broker->loop, &worker->source, worker->control,
-		handle_control);
+	return loop_add(
+		&worker->broker->loop, &worker->source, worker->control, handle_control);
 }
 
 struct worker *worker_free(struct worker *worker)
@@ -202,7 +202,7 @@ static bool handle_ready(struct worker *worker, const struct control_message *me
 		return false;
 	if (ready->reason != VGPU_REASON_NONE) {
 		vgpu_log_warning("worker %d has no driver to serve with: %s",
-			(int)worker->pid, session_reason(ready->reason));
+			(int)worker->pid, session_line_reason(ready->reason));
 		worker_end(worker, CONTROL_STOP_MS);
 		pool_handle_failure(broker, ready->reason);
 		return true;

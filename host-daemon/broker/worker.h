@@ -36,8 +36,8 @@ struct worker {
 	int control;
 	int stats;
 	struct loop_source source;
-	struct budget messages;	/* that it may send */
-	struct loop_timer rest;	/* set: it has sent more, and is not listened to */
+	struct budget messages; /* that it may send */
+	struct loop_timer rest; /* set: it has sent more, and is not listened to */
 	struct worker_log log;
 	struct loop_timer deadline; /* SIGKILL follows */
 	struct channel *channel;    /* NULL: none */

@@ -191,8 +191,7 @@ struct control_message {
 };
 
 static_assert(sizeof(struct control_message) == 256, "fixed size");
-static_assert(
-	offsetof(struct control_message, greeting.version) == 252, "never changes");
+static_assert(offsetof(struct control_message, greeting.version) == 252, "never changes");
 static_assert(sizeof(struct control_ready) <= 244, "leaves room for the version");
 static_assert(sizeof(struct control_assign) <= 244, "leaves room for the version");
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doors: where VMs come in, and those that came
+ * Endpoints: where VMs come in, and those that came
  *
  * A connection is greeted in the moment it is accepted, whatever the broker is doing:
  * QEMU waits for its greeting with its big lock held. Then the broker is told. That
@@ -26,73 +26,74 @@
 #include "vgpud/link.h"
 
 /* Files of transport plain come and go without notice: look this often. */
-#define DOORS_PLAIN_MS 500
+#define ENDPOINTS_PLAIN_MS 500
 /* Connections that a VM may have beyond those it may have sessions on. */
-#define DOORS_SPARE_CONNECTIONS 16
+#define ENDPOINTS_SPARE_CONNECTIONS 16
 /* Connections taken at once, and then one in each such time. */
-#define DOORS_VISITS 512
-#define DOORS_VISIT_MS 10
+#define ENDPOINTS_CONNECTIONS 512
+#define ENDPOINTS_CONNECTION_MS 10
 /* VMs that went and that the broker has not let go of yet: one that is slow to, or is
  * just being replaced, is not given more. */
-#define DOORS_GONE_MAX 64
+#define ENDPOINTS_GONE_MAX 64
 /* Descriptors that no section has: of keeper or broker itself, of workers that start or
  * are spare, of a child between fork and exec. */
-#define DOORS_FD_RESERVE 80
+#define ENDPOINTS_FD_RESERVE 80
 /* One that is there, and those before it that the broker is not done with. */
-#define DOORS_VMS_AT_ONCE 3
+#define ENDPOINTS_VMS_AT_ONCE 3
 /* A socket and its lock, and the section's page of quotas. */
-#define DOORS_FD_LISTENER 3
-/* A door at which no descriptor was left is not listened to for so long. */
-#define DOORS_DEAF_MS 100
+#define ENDPOINTS_FD_LISTENER 3
+/* No connection is accepted for this long when descriptors ran out. */
+#define ENDPOINTS_PAUSE_MS 100
 
-static void note_result(struct doors *doors, int r)
+static void note_result(struct endpoints *endpoints, int r)
 {
 	if (r)
-		doors->link_result = r;
+		endpoints->link_result = r;
 }
 
 /* Whether to say that somebody came or went: who does nothing else is not told of. */
-static bool may_log(struct doors *doors, const struct config_vm *config)
+static bool may_log(struct endpoints *endpoints, const struct config_vm *config)
 {
-	return account_may_log(&doors->doors[config->index].account);
+	return account_may_log(&endpoints->endpoints[config->index].account);
 }
 
-static void lose_vm(struct doors *doors, struct held_vm *vm)
+static void lose_vm(struct endpoints *endpoints, struct held_vm *vm)
 {
 	if (vm->gone)
 		return;
-	if (may_log(doors, vm->config))
+	if (may_log(endpoints, vm->config))
 		vgpu_log_info("vm=%s id=%llu has gone", vm->config->name,
 			(unsigned long long)vm->id);
 	vm->gone = true;
 	vm->connection = vgpu_close(vm->connection);
 	/* Nothing of one VM is left for the next. */
 	if (vm->config->transport != CONFIG_SOCKET)
-		image_store_clear(&doors->doors[vm->config->index].images);
-	note_result(doors, link_send_id(doors->link, LINK_VM_GONE, vm->id));
+		image_store_clear(&endpoints->endpoints[vm->config->index].images);
+	note_result(endpoints, link_send_id(endpoints->link, LINK_VM_GONE, vm->id));
 }
 
 /* Return: where a VM's images are, or NULL once it is gone. */
 static struct image_store *find_store(
-	struct doors *doors, const struct link_message *message)
+	struct endpoints *endpoints, const struct link_message *message)
 {
 	const uint32_t index = message->image.config_index;
 	struct held_vm *vm;
 
-	if (index >= doors->n_doors)
+	if (index >= endpoints->n_endpoints)
 		return NULL;
 	if (!message->id)
-		return &doors->doors[index].images;
-	TAILQ_FOREACH(vm, &doors->vms, entry)
+		return &endpoints->endpoints[index].images;
+	TAILQ_FOREACH(vm, &endpoints->vms, entry)
 		if (vm->id == message->id && vm->config->index == index && !vm->gone)
-			return &doors->doors[index].images;
+			return &endpoints->endpoints[index].images;
 	return NULL;
 }
 
-void doors_keep_image(struct doors *doors, const struct link_message *message, int fd)
+void endpoints_keep_image(
+	struct endpoints *endpoints, const struct link_message *message, int fd)
 {
 	const struct link_image *image = &message->image;
-	struct image_store *store = find_store(doors, message);
+	struct image_store *store = find_store(endpoints, message);
 
 	if (!store || store->n >= IMAGE_STORE_N_MAX ||
 		image_store_find(store, image->digest) ||
@@ -100,9 +101,9 @@ void doors_keep_image(struct doors *doors, const struct link_message *message, i
 		closer_close(fd);
 }
 
-void doors_drop_image(struct doors *doors, const struct link_message *message)
+void endpoints_drop_image(struct endpoints *endpoints, const struct link_message *message)
 {
-	struct image_store *store = find_store(doors, message);
+	struct image_store *store = find_store(endpoints, message);
 	struct stored_image *image = NULL;
 
 	if (store)
@@ -111,57 +112,59 @@ void doors_drop_image(struct doors *doors, const struct link_message *message)
 		image_store_remove(store, image);
 }
 
-static void tell_quota(struct doors *doors, const struct door *door)
+static void tell_quota(struct endpoints *endpoints, const struct endpoint *endpoint)
 {
 	const struct link_message message = {
 		.type = LINK_QUOTA,
-		.section.config_index = door->config->index,
+		.section.config_index = endpoint->config->index,
 	};
 
-	note_result(doors, link_send(doors->link, &message, &door->quota, 1));
+	note_result(endpoints, link_send(endpoints->link, &message, &endpoint->quota, 1));
 }
 
-static void tell_images(struct doors *doors, const struct door *door)
+static void tell_images(struct endpoints *endpoints, const struct endpoint *endpoint)
 {
 	struct link_message message = {
 		.type = LINK_IMAGE,
-		.image.config_index = door->config->index,
+		.image.config_index = endpoint->config->index,
 	};
 	struct stored_image *image;
 
-	TAILQ_FOREACH(image, &door->images.images, entry) {
+	TAILQ_FOREACH(image, &endpoint->images.images, entry) {
 		memcpy(message.image.digest, image->digest, sizeof(image->digest));
 		message.image.size = image->size;
-		note_result(doors, link_send(doors->link, &message, &image->fd, 1));
+		note_result(
+			endpoints, link_send(endpoints->link, &message, &image->fd, 1));
 	}
 }
 
-static void gain_vm(struct doors *doors, struct held_vm *vm)
+static void gain_vm(struct endpoints *endpoints, struct held_vm *vm)
 {
-	if (may_log(doors, vm->config))
+	if (may_log(endpoints, vm->config))
 		vgpu_log_info("vm=%s id=%llu has come by transport %s (pid %d, %llu MiB "
 			      "shared)",
 			vm->config->name, (unsigned long long)vm->id,
 			config_transport_name(vm->config->transport), (int)vm->pid,
 			(unsigned long long)vm->size >> 20);
-	TAILQ_INSERT_TAIL(&doors->vms, vm, entry);
-	note_result(doors, held_vm_tell(vm, doors->link));
+	TAILQ_INSERT_TAIL(&endpoints->vms, vm, entry);
+	note_result(endpoints, held_vm_tell(vm, endpoints->link));
 }
 
 static unsigned int count_vms(
-	struct doors *doors, const struct config_vm *config, bool gone)
+	struct endpoints *endpoints, const struct config_vm *config, bool gone)
 {
 	struct held_vm *vm;
 	unsigned int n = 0;
 
-	TAILQ_FOREACH(vm, &doors->vms, entry)
+	TAILQ_FOREACH(vm, &endpoints->vms, entry)
 		n += vm->config == config && vm->gone == gone;
 	return n;
 }
 
-static unsigned int count_live_vms(struct doors *doors, const struct config_vm *config)
+static unsigned int count_live_vms(
+	struct endpoints *endpoints, const struct config_vm *config)
 {
-	return count_vms(doors, config, false);
+	return count_vms(endpoints, config, false);
 }
 
 /*
@@ -182,30 +185,32 @@ static unsigned int fd_limit(void)
  * are not done with. */
 static unsigned int fds_wanted(const struct config_vm *config)
 {
-	const unsigned int n = config->transport == CONFIG_SOCKET
-				       ? config->max_processes + DOORS_SPARE_CONNECTIONS
-				       : DOORS_VMS_AT_ONCE;
+	const unsigned int n =
+		config->transport == CONFIG_SOCKET
+			? config->max_processes + ENDPOINTS_SPARE_CONNECTIONS
+			: ENDPOINTS_VMS_AT_ONCE;
 
 	return n * held_vm_n_fds(config);
 }
 
 /* What all sections together may have. */
-static unsigned int fds_available(const struct doors *doors)
+static unsigned int fds_available(const struct endpoints *endpoints)
 {
 	const unsigned int limit = fd_limit();
 	const unsigned int reserve =
-		limit / 3 < DOORS_FD_RESERVE ? limit / 3 : DOORS_FD_RESERVE;
+		limit / 3 < ENDPOINTS_FD_RESERVE ? limit / 3 : ENDPOINTS_FD_RESERVE;
 	const unsigned int taken = limit / IMAGE_STORE_FD_SHARE + reserve +
-				   DOORS_FD_LISTENER * doors->n_doors;
+				   ENDPOINTS_FD_LISTENER * endpoints->n_endpoints;
 
 	return limit > taken ? limit - taken : 0;
 }
 
 /* All have equal shares; what some have no use for is divided among the others. Each can
- * have one VM, however few there are: doors_init() has warned then. */
-static unsigned int fd_share(const struct doors *doors, const struct config_vm *config)
+ * have one VM, however few there are: endpoints_init() has warned then. */
+static unsigned int fd_share(
+	const struct endpoints *endpoints, const struct config_vm *config)
 {
-	const unsigned int available = fds_available(doors);
+	const unsigned int available = fds_available(endpoints);
 	const unsigned int one = held_vm_n_fds(config), wanted = fds_wanted(config);
 	unsigned int share = 0, last, left, n_others;
 
@@ -213,8 +218,8 @@ static unsigned int fd_share(const struct doors *doors, const struct config_vm *
 		last = share;
 		left = available;
 		n_others = 0;
-		for (unsigned int i = 0; i < doors->n_doors; i++) {
-			const unsigned int n = fds_wanted(doors->doors[i].config);
+		for (unsigned int i = 0; i < endpoints->n_endpoints; i++) {
+			const unsigned int n = fds_wanted(endpoints->endpoints[i].config);
 
 			if (n > last)
 				n_others++;
@@ -227,43 +232,44 @@ static unsigned int fd_share(const struct doors *doors, const struct config_vm *
 	return share > one ? share : one;
 }
 
-static unsigned int count_fds(const struct doors *doors, const struct config_vm *config)
+static unsigned int count_fds(
+	const struct endpoints *endpoints, const struct config_vm *config)
 {
 	const struct held_vm *vm;
 	unsigned int n = 0;
 
-	TAILQ_FOREACH(vm, &doors->vms, entry)
+	TAILQ_FOREACH(vm, &endpoints->vms, entry)
 		if (vm->config == config)
 			n += held_vm_n_fds(config);
-	TAILQ_FOREACH(vm, &doors->leaving, entry)
+	TAILQ_FOREACH(vm, &endpoints->leaving, entry)
 		n += vm->config == config;
 	return n;
 }
 
-static bool has_fds(const struct doors *doors, const struct config_vm *config)
+static bool has_fds(const struct endpoints *endpoints, const struct config_vm *config)
 {
-	return count_fds(doors, config) + held_vm_n_fds(config) <=
-	       fd_share(doors, config);
+	return count_fds(endpoints, config) + held_vm_n_fds(config) <=
+	       fd_share(endpoints, config);
 }
 
 /* Whether some of what the section has will soon be let go of. */
-static bool is_losing(struct doors *doors, const struct config_vm *config)
+static bool is_losing(struct endpoints *endpoints, const struct config_vm *config)
 {
 	const struct held_vm *vm;
 
-	TAILQ_FOREACH(vm, &doors->leaving, entry)
+	TAILQ_FOREACH(vm, &endpoints->leaving, entry)
 		if (vm->config == config)
 			return true;
-	return count_vms(doors, config, true);
+	return count_vms(endpoints, config, true);
 }
 
-static void warn_of_few_fds(const struct doors *doors)
+static void warn_of_few_fds(const struct endpoints *endpoints)
 {
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		n += fds_wanted(doors->doors[i].config);
-	if (n > fds_available(doors))
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		n += fds_wanted(endpoints->endpoints[i].config);
+	if (n > fds_available(endpoints))
 		vgpu_log_warning(
 			"%u descriptors are few for the processes that all sections may "
 			"have: each has its share, and who needs more is refused; "
@@ -272,113 +278,117 @@ static void warn_of_few_fds(const struct doors *doors)
 }
 
 /* Returns: why one more connection is refused, or NULL. */
-static const char *refusal(struct doors *doors, const struct config_vm *config)
+static const char *refusal(struct endpoints *endpoints, const struct config_vm *config)
 {
-	unsigned int n = count_live_vms(doors, config);
+	unsigned int n = count_live_vms(endpoints, config);
 
 	if (config->transport == CONFIG_IVSHMEM && n)
 		return "one socket serves one QEMU at a time";
-	if (n >= config->max_processes + DOORS_SPARE_CONNECTIONS)
+	if (n >= config->max_processes + ENDPOINTS_SPARE_CONNECTIONS)
 		return "there are too many";
-	if (!has_fds(doors, config))
+	if (!has_fds(endpoints, config))
 		return "its share of vgpud's descriptors is used up";
 	return NULL;
 }
 
 /* Without descriptors the connection stays where it is, and would be told again. */
-static void handle_accept_error(struct door *door)
+static void handle_accept_error(struct endpoint *endpoint)
 {
 	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)
 		return;
-	if (account_may_log(&door->account))
+	if (account_may_log(&endpoint->account))
 		vgpu_log_error(
-			"vm=%s: cannot accept a connection: %m", door->config->name);
-	door->deaf_until = clock_now() + DOORS_DEAF_MS;
+			"vm=%s: cannot accept a connection: %m", endpoint->config->name);
+	endpoint->paused_until = clock_now() + ENDPOINTS_PAUSE_MS;
 }
 
 /* Accepts one connection and greets it at once, whatever the broker is doing. */
-static void handle_connection(struct doors *doors, struct door *door)
+static void handle_connection(struct endpoints *endpoints, struct endpoint *endpoint)
 {
-	const struct config_vm *config = door->config;
+	const struct config_vm *config = endpoint->config;
 	struct held_vm *vm;
 	const char *reason;
 	int fd, r;
 
-	/* Who only comes and goes waits at the door: each visit costs us a memory. */
-	if (count_vms(doors, config, true) >= DOORS_GONE_MAX ||
-		(!has_fds(doors, config) && is_losing(doors, config)) ||
-		!budget_take(&door->visits, clock_now())) {
-		door->deaf_until = clock_now() + DOORS_DEAF_MS;
+	/* A client that only connects and disconnects waits: each connection costs a
+	 * memory. */
+	if (count_vms(endpoints, config, true) >= ENDPOINTS_GONE_MAX ||
+		(!has_fds(endpoints, config) && is_losing(endpoints, config)) ||
+		!budget_take(&endpoint->connections, clock_now())) {
+		endpoint->paused_until = clock_now() + ENDPOINTS_PAUSE_MS;
 		return;
 	}
-	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	fd = accept4(endpoint->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		handle_accept_error(door);
+		handle_accept_error(endpoint);
 		return;
 	}
-	reason = refusal(doors, config);
+	reason = refusal(endpoints, config);
 	if (reason) {
-		if (may_log(doors, config))
+		if (may_log(endpoints, config))
 			vgpu_log_warning(
 				"vm=%s: a further connection to %s is refused: %s",
 				config->name, config->socket, reason);
 		close(fd);
 		return;
 	}
-	r = held_vm_new(&vm, config, ++doors->last_id, fd);
+	r = held_vm_new(&vm, config, ++endpoints->last_id, fd);
 	if (r) {
-		if (may_log(doors, config))
+		if (may_log(endpoints, config))
 			vgpu_log_error("vm=%s: no memory or descriptors for it: %s",
 				config->name, strerror(-r));
-		door->deaf_until = clock_now() + DOORS_DEAF_MS;
+		endpoint->paused_until = clock_now() + ENDPOINTS_PAUSE_MS;
 		return;
 	}
 	if (config->transport == CONFIG_IVSHMEM)
-		doors->last_peer = doors->last_peer % GREETING_PEER_MAX + 1;
-	r = held_vm_greet(vm, doors->last_peer);
+		endpoints->last_peer = endpoints->last_peer % GREETING_PEER_MAX + 1;
+	r = held_vm_greet(vm, endpoints->last_peer);
 	if (r) {
-		if (may_log(doors, config))
+		if (may_log(endpoints, config))
 			vgpu_log_error("vm=%s: its connection cannot be greeted: %s",
 				config->name,
 				r < 0 ? strerror(-r) : "it ended or takes nothing");
 		held_vm_free(vm);
 		return;
 	}
-	gain_vm(doors, vm);
+	gain_vm(endpoints, vm);
 }
 
 /* Looks after one file of transport plain. */
-static void visit_plain(struct doors *doors, struct door *door)
+static void scan_plain(struct endpoints *endpoints, struct endpoint *endpoint)
 {
 	const char *reason = NULL;
 	int r;
 
-	if (door->plain && !door->plain->gone && held_vm_is_replaced(door->plain))
-		lose_vm(doors, door->plain);
-	if (count_live_vms(doors, door->config) || !has_fds(doors, door->config))
+	if (endpoint->plain && !endpoint->plain->gone &&
+		held_vm_is_replaced(endpoint->plain))
+		lose_vm(endpoints, endpoint->plain);
+	if (count_live_vms(endpoints, endpoint->config) ||
+		!has_fds(endpoints, endpoint->config))
 		return;
-	r = held_vm_new_plain(&door->plain, door->config, ++doors->last_id, &reason);
+	r = held_vm_new_plain(
+		&endpoint->plain, endpoint->config, ++endpoints->last_id, &reason);
 	if (!r) {
-		door->complaint = NULL;
-		gain_vm(doors, door->plain);
+		endpoint->complaint = NULL;
+		gain_vm(endpoints, endpoint->plain);
 		return;
 	}
-	door->plain = NULL;
+	endpoint->plain = NULL;
 	if (r == HELD_VM_E_ABSENT)
 		reason = "it does not exist yet";
 	else if (r < 0)
 		reason = strerror(-r);
-	if (!door->complaint || strcmp(door->complaint, reason))
-		vgpu_log_info("vm=%s waits for %s: %s", door->config->name,
-			door->config->memory, reason);
-	door->complaint = reason;
+	if (!endpoint->complaint || strcmp(endpoint->complaint, reason))
+		vgpu_log_info("vm=%s waits for %s: %s", endpoint->config->name,
+			endpoint->config->memory, reason);
+	endpoint->complaint = reason;
 }
 
-void doors_visit_plains(struct doors *doors)
+void endpoints_scan_plain(struct endpoints *endpoints)
 {
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		if (doors->doors[i].config->transport == CONFIG_PLAIN)
-			visit_plain(doors, &doors->doors[i]);
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		if (endpoints->endpoints[i].config->transport == CONFIG_PLAIN)
+			scan_plain(endpoints, &endpoints->endpoints[i]);
 }
 
 static struct held_vm *of_wipe(struct wipe *wipe)
@@ -386,28 +396,28 @@ static struct held_vm *of_wipe(struct wipe *wipe)
 	return (struct held_vm *)((char *)wipe - offsetof(struct held_vm, wipe));
 }
 
-static struct doors *of_wiper(struct wiper *wiper)
+static struct endpoints *of_wiper(struct wiper *wiper)
 {
-	return (struct doors *)((char *)wiper - offsetof(struct doors, wiper));
+	return (struct endpoints *)((char *)wiper - offsetof(struct endpoints, wiper));
 }
 
-static void let_go(struct doors *doors, struct held_vm *vm);
+static void let_go(struct endpoints *endpoints, struct held_vm *vm);
 
 static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
 {
 	struct held_vm *vm = of_wipe(wipe);
-	struct doors *doors = of_wiper(wiper);
+	struct endpoints *endpoints = of_wiper(wiper);
 
-	TAILQ_REMOVE(&doors->leaving, vm, entry);
+	TAILQ_REMOVE(&endpoints->leaving, vm, entry);
 	if (error)
 		held_vm_free(vm);
 	else
-		let_go(doors, vm);
+		let_go(endpoints, vm);
 }
 
 /* Has its memory emptied, and frees it then. Who still holds it may fill it again, to
  * have it freed in one go when we close it: so it is looked at again at the end. */
-static void let_go(struct doors *doors, struct held_vm *vm)
+static void let_go(struct endpoints *endpoints, struct held_vm *vm)
 {
 	if (!held_vm_is_large(vm)) {
 		held_vm_free(vm);
@@ -417,22 +427,22 @@ static void let_go(struct doors *doors, struct held_vm *vm)
 	vm->wipe.offset = 0;
 	vm->wipe.end = vm->size;
 	vm->wipe.done_fn = handle_wiped;
-	TAILQ_INSERT_TAIL(&doors->leaving, vm, entry);
-	wiper_add(&doors->wiper, &vm->wipe);
+	TAILQ_INSERT_TAIL(&endpoints->leaving, vm, entry);
+	wiper_add(&endpoints->wiper, &vm->wipe);
 }
 
-void doors_forget_vm(struct doors *doors, uint64_t id)
+void endpoints_forget_vm(struct endpoints *endpoints, uint64_t id)
 {
 	struct held_vm *vm;
 
-	TAILQ_FOREACH(vm, &doors->vms, entry)
+	TAILQ_FOREACH(vm, &endpoints->vms, entry)
 		if (vm->id == id)
 			break;
 	if (!vm)
 		return;
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		door_forget(&doors->doors[i], vm);
-	TAILQ_REMOVE(&doors->vms, vm, entry);
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		endpoint_forget(&endpoints->endpoints[i], vm);
+	TAILQ_REMOVE(&endpoints->vms, vm, entry);
 	/* The file of transport plain stays where it is. */
 	if (vm->config->transport == CONFIG_PLAIN) {
 		held_vm_free(vm);
@@ -440,96 +450,99 @@ void doors_forget_vm(struct doors *doors, uint64_t id)
 	}
 	held_vm_strip(vm);
 	vm->wipe.section = vm->config->index;
-	let_go(doors, vm);
+	let_go(endpoints, vm);
 }
 
 /* Returns: the descriptor to poll, -1 while it takes no connections. */
-static int listening_fd(const struct door *door)
+static int listening_fd(const struct endpoint *endpoint)
 {
-	return door->deaf_until && clock_now() < door->deaf_until ? -1
-								  : door->listener.fd;
+	return endpoint->paused_until && clock_now() < endpoint->paused_until
+		       ? -1
+		       : endpoint->listener.fd;
 }
 
-unsigned int doors_count_polls(const struct doors *doors)
+unsigned int endpoints_count_polls(const struct endpoints *endpoints)
 {
-	unsigned int n = 1 + doors->n_doors;
+	unsigned int n = 1 + endpoints->n_endpoints;
 	struct held_vm *vm;
 
-	TAILQ_FOREACH(vm, &doors->vms, entry)
+	TAILQ_FOREACH(vm, &endpoints->vms, entry)
 		n++;
 	return n;
 }
 
-/* The wiper, then one for each door and one for each VM, in list order. */
-void doors_fill_polls(const struct doors *doors, struct pollfd *polls)
+/* The wiper, then one for each endpoint and one for each VM, in list order. */
+void endpoints_fill_polls(const struct endpoints *endpoints, struct pollfd *polls)
 {
 	struct held_vm *vm;
 
-	*polls++ = (struct pollfd){ doors->wiper.done, POLLIN, 0 };
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		*polls++ = (struct pollfd){ listening_fd(&doors->doors[i]), POLLIN, 0 };
+	*polls++ = (struct pollfd){ endpoints->wiper.done, POLLIN, 0 };
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		*polls++ = (struct pollfd){ listening_fd(&endpoints->endpoints[i]),
+			POLLIN, 0 };
 	/* What a peer may send is never read; only its end matters. */
-	TAILQ_FOREACH(vm, &doors->vms, entry)
+	TAILQ_FOREACH(vm, &endpoints->vms, entry)
 		*polls++ = (struct pollfd){ vm->connection, POLLRDHUP, 0 };
 }
 
-int doors_timeout(const struct doors *doors)
+int endpoints_timeout(const struct endpoints *endpoints)
 {
 	int timeout = -1;
 
-	for (unsigned int i = 0; i < doors->n_doors; i++) {
-		if (doors->doors[i].deaf_until > clock_now())
-			return DOORS_DEAF_MS;
-		if (doors->doors[i].config->transport == CONFIG_PLAIN)
-			timeout = DOORS_PLAIN_MS;
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++) {
+		if (endpoints->endpoints[i].paused_until > clock_now())
+			return ENDPOINTS_PAUSE_MS;
+		if (endpoints->endpoints[i].config->transport == CONFIG_PLAIN)
+			timeout = ENDPOINTS_PLAIN_MS;
 	}
 	return timeout;
 }
 
 /* Connections that ended come before new ones: a VM that restarts finds its place free.
  */
-void doors_dispatch(struct doors *doors, const struct pollfd *polls)
+void endpoints_dispatch(struct endpoints *endpoints, const struct pollfd *polls)
 {
-	const struct pollfd *door = polls + 1, *poll = door + doors->n_doors;
+	const struct pollfd *endpoint = polls + 1,
+			    *poll = endpoint + endpoints->n_endpoints;
 	struct held_vm *vm;
 
-	TAILQ_FOREACH(vm, &doors->vms, entry) {
+	TAILQ_FOREACH(vm, &endpoints->vms, entry) {
 		if (poll->revents)
-			lose_vm(doors, vm);
+			lose_vm(endpoints, vm);
 		poll++;
 	}
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		if (door[i].revents)
-			handle_connection(doors, &doors->doors[i]);
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		if (endpoint[i].revents)
+			handle_connection(endpoints, &endpoints->endpoints[i]);
 	if (polls->revents)
-		wiper_handle_done(&doors->wiper);
+		wiper_handle_done(&endpoints->wiper);
 }
 
-void doors_tell_all(struct doors *doors)
+void endpoints_announce_all(struct endpoints *endpoints)
 {
 	struct held_vm *vm;
 
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		tell_quota(doors, &doors->doors[i]);
-	TAILQ_FOREACH(vm, &doors->vms, entry) {
-		note_result(doors, held_vm_tell(vm, doors->link));
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		tell_quota(endpoints, &endpoints->endpoints[i]);
+	TAILQ_FOREACH(vm, &endpoints->vms, entry) {
+		note_result(endpoints, held_vm_tell(vm, endpoints->link));
 		if (vm->gone)
-			note_result(
-				doors, link_send_id(doors->link, LINK_VM_GONE, vm->id));
+			note_result(endpoints,
+				link_send_id(endpoints->link, LINK_VM_GONE, vm->id));
 	}
 	/* After that, since a VM that is gone takes what is there with it. */
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		tell_images(doors, &doors->doors[i]);
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		tell_images(endpoints, &endpoints->endpoints[i]);
 }
 
-static int open_door(struct door *door)
+static int open_endpoint(struct endpoint *endpoint)
 {
-	const struct config_vm *config = door->config;
+	const struct config_vm *config = endpoint->config;
 	int r;
 
 	if (config->transport == CONFIG_PLAIN)
 		return 0;
-	r = listener_init(&door->listener, config->socket, config->socket_mode,
+	r = listener_init(&endpoint->listener, config->socket, config->socket_mode,
 		config->socket_group);
 	if (r == LISTENER_E_TAKEN)
 		vgpu_log_error("vm=%s: another vgpud serves %s (%s.lock is locked)",
@@ -555,54 +568,56 @@ static bool is_same_place(const struct config_vm *a, const struct config_vm *b)
 	       is_same_path(a->memory, b->memory);
 }
 
-static struct door *find_door(struct doors *doors, const struct config_vm *config)
+static struct endpoint *find_endpoint(
+	struct endpoints *endpoints, const struct config_vm *config)
 {
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		if (is_same_place(doors->doors[i].config, config))
-			return &doors->doors[i];
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		if (is_same_place(endpoints->endpoints[i].config, config))
+			return &endpoints->endpoints[i];
 	return NULL;
 }
 
-/* Listens at every door that is not open already; those stay empty. */
-static int open_new_doors(
-	struct doors *doors, struct doors *next, const struct config *config)
+/* Listens at every endpoint that is not open already; those stay empty. */
+static int open_new_endpoints(
+	struct endpoints *endpoints, struct endpoints *next, const struct config *config)
 {
 	int r;
 
-	next->doors = calloc(config->n_vms, sizeof(*next->doors));
-	if (!next->doors)
+	next->endpoints = calloc(config->n_vms, sizeof(*next->endpoints));
+	if (!next->endpoints)
 		return vgpu_error_origin(-ENOMEM);
 	for (unsigned int i = 0; i < config->n_vms; i++) {
-		next->doors[i] = (struct door){
+		next->endpoints[i] = (struct endpoint){
 			.config = config_vm_at(config, i),
 			.listener = LISTENER_NULL,
 			.quota = -1,
 		};
-		account_init(&next->doors[i].account, next->doors[i].config, clock_now());
-		image_store_init(&next->doors[i].images);
-		budget_init(&next->doors[i].visits, DOORS_VISITS, DOORS_VISIT_MS,
+		account_init(&next->endpoints[i].account, next->endpoints[i].config,
 			clock_now());
-		next->n_doors = i + 1;
-		r = quota_make(&next->doors[i].quota);
+		image_store_init(&next->endpoints[i].images);
+		budget_init(&next->endpoints[i].connections, ENDPOINTS_CONNECTIONS,
+			ENDPOINTS_CONNECTION_MS, clock_now());
+		next->n_endpoints = i + 1;
+		r = quota_make(&next->endpoints[i].quota);
 		if (r)
 			return vgpu_error_trace(r);
-		if (find_door(doors, next->doors[i].config))
+		if (find_endpoint(endpoints, next->endpoints[i].config))
 			continue;
-		r = open_door(&next->doors[i]);
+		r = open_endpoint(&next->endpoints[i]);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-static void take_door_over(struct door *next, struct door *door)
+static void take_listener_over(struct endpoint *next, struct endpoint *endpoint)
 {
 	const struct config_vm *config = next->config;
 	int r = 0;
 
-	next->listener = door->listener;
-	next->deaf_until = door->deaf_until;
-	door->listener = (struct listener)LISTENER_NULL;
+	next->listener = endpoint->listener;
+	next->paused_until = endpoint->paused_until;
+	endpoint->listener = (struct listener)LISTENER_NULL;
 	if (next->listener.path)
 		r = listener_permit(
 			&next->listener, config->socket_mode, config->socket_group);
@@ -625,11 +640,11 @@ static const struct config_vm *find_section(
 
 /* Nobody is told: this is for the time between two brokers, and the next one ends the
  * workers of a VM that it does not know. */
-static void sort_vms(struct doors *doors, const struct config *config)
+static void sort_vms(struct endpoints *endpoints, const struct config *config)
 {
 	struct held_vm *vm, *next;
 
-	for (vm = TAILQ_FIRST(&doors->vms); vm; vm = next) {
+	for (vm = TAILQ_FIRST(&endpoints->vms); vm; vm = next) {
 		const struct config_vm *section = find_section(config, vm->config);
 
 		next = TAILQ_NEXT(vm, entry);
@@ -639,102 +654,102 @@ static void sort_vms(struct doors *doors, const struct config *config)
 					"vm=%s id=%llu loses its device: its section has "
 					"left the configuration",
 					vm->config->name, (unsigned long long)vm->id);
-			doors_forget_vm(doors, vm->id);
+			endpoints_forget_vm(endpoints, vm->id);
 			continue;
 		}
 		vm->config = section;
 	}
-	TAILQ_FOREACH(vm, &doors->leaving, entry)
+	TAILQ_FOREACH(vm, &endpoints->leaving, entry)
 		if (vm->config)
 			vm->config = find_section(config, vm->config);
 }
 
-/* What the doors hold beside their listeners and VMs. */
-static void empty_doors(struct doors *doors)
+/* What the endpoints hold beside their listeners and VMs. */
+static void empty_endpoints(struct endpoints *endpoints)
 {
-	for (unsigned int i = 0; i < doors->n_doors; i++) {
-		image_store_clear(&doors->doors[i].images);
-		doors->doors[i].quota = vgpu_close(doors->doors[i].quota);
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++) {
+		image_store_clear(&endpoints->endpoints[i].images);
+		endpoints->endpoints[i].quota = vgpu_close(endpoints->endpoints[i].quota);
 	}
-	free(doors->doors);
+	free(endpoints->endpoints);
 }
 
 /* What goes on with the VMs of a section, see sort_vms(). */
-static void take_section_over(struct door *next, struct door *door)
+static void take_section_over(struct endpoint *next, struct endpoint *endpoint)
 {
-	image_store_move(&next->images, &door->images);
+	image_store_move(&next->images, &endpoint->images);
 	vgpu_close(next->quota);
-	next->quota = door->quota;
-	door->quota = -1;
+	next->quota = endpoint->quota;
+	endpoint->quota = -1;
 }
 
-int doors_reload(struct doors *doors, const struct config *config)
+int endpoints_reload(struct endpoints *endpoints, const struct config *config)
 {
-	struct doors next = { .n_doors = 0 };
-	struct door *door;
+	struct endpoints next = { .n_endpoints = 0 };
+	struct endpoint *endpoint;
 	int r;
 
-	r = open_new_doors(doors, &next, config);
+	r = open_new_endpoints(endpoints, &next, config);
 	if (r) {
-		doors_close(&next);
-		empty_doors(&next);
+		endpoints_close(&next);
+		empty_endpoints(&next);
 		return r;
 	}
-	sort_vms(doors, config);
+	sort_vms(endpoints, config);
 	warn_of_few_fds(&next);
-	for (unsigned int i = 0; i < next.n_doors; i++) {
-		door = find_door(doors, next.doors[i].config);
-		if (!door)
+	for (unsigned int i = 0; i < next.n_endpoints; i++) {
+		endpoint = find_endpoint(endpoints, next.endpoints[i].config);
+		if (!endpoint)
 			continue;
-		take_door_over(&next.doors[i], door);
-		next.doors[i].plain = door->plain;
-		if (!strcmp(next.doors[i].config->name, door->config->name))
-			take_section_over(&next.doors[i], door);
+		take_listener_over(&next.endpoints[i], endpoint);
+		next.endpoints[i].plain = endpoint->plain;
+		if (!strcmp(next.endpoints[i].config->name, endpoint->config->name))
+			take_section_over(&next.endpoints[i], endpoint);
 	}
-	doors_close(doors);
-	empty_doors(doors);
-	doors->doors = next.doors;
-	doors->n_doors = next.n_doors;
+	endpoints_close(endpoints);
+	empty_endpoints(endpoints);
+	endpoints->endpoints = next.endpoints;
+	endpoints->n_endpoints = next.n_endpoints;
 	return 0;
 }
 
-int doors_init(struct doors *doors, const struct config *config)
+int endpoints_init(struct endpoints *endpoints, const struct config *config)
 {
-	struct doors next = { .n_doors = 0 };
+	struct endpoints next = { .n_endpoints = 0 };
 	int r;
 
-	*doors = (struct doors){ .link = -1, .wiper = WIPER_NULL };
-	TAILQ_INIT(&doors->vms);
-	TAILQ_INIT(&doors->leaving);
-	r = wiper_init(&doors->wiper);
+	*endpoints = (struct endpoints){ .link = -1, .wiper = WIPER_NULL };
+	TAILQ_INIT(&endpoints->vms);
+	TAILQ_INIT(&endpoints->leaving);
+	r = wiper_init(&endpoints->wiper);
 	if (r) {
 		vgpu_log_error("vgpud cannot start a thread: %s", strerror(-r));
 		return r;
 	}
-	r = open_new_doors(doors, &next, config);
-	doors->doors = next.doors;
-	doors->n_doors = next.n_doors;
+	r = open_new_endpoints(endpoints, &next, config);
+	endpoints->endpoints = next.endpoints;
+	endpoints->n_endpoints = next.n_endpoints;
 	if (!r)
-		warn_of_few_fds(doors);
+		warn_of_few_fds(endpoints);
 	return r;
 }
 
-void doors_close(struct doors *doors)
+void endpoints_close(struct endpoints *endpoints)
 {
-	for (unsigned int i = 0; i < doors->n_doors; i++)
-		listener_deinit(&doors->doors[i].listener);
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		listener_deinit(&endpoints->endpoints[i].listener);
 }
 
-void doors_deinit(struct doors *doors)
+void endpoints_deinit(struct endpoints *endpoints)
 {
 	struct held_vm *vm;
 
-	wiper_deinit(&doors->wiper);
-	TAILQ_CONCAT(&doors->leaving, &doors->vms, entry);
-	while ((vm = TAILQ_FIRST(&doors->leaving))) {
-		TAILQ_REMOVE(&doors->leaving, vm, entry);
+	wiper_deinit(&endpoints->wiper);
+	TAILQ_CONCAT(&endpoints->leaving, &endpoints->vms, entry);
+	while ((vm = TAILQ_FIRST(&endpoints->leaving))) {
+		TAILQ_REMOVE(&endpoints->leaving, vm, entry);
 		held_vm_free(vm);
 	}
-	doors_close(doors);
-	empty_doors(doors);
+	endpoints_close(endpoints);
+	empty_endpoints(endpoints);
 }

@@ -44,8 +44,8 @@
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
-#include "vgpud/link.h"
 #include "vgpud/config-load.h"
+#include "vgpud/link.h"
 #include "vgpud/notify.h"
 #include "vgpud/shortage.h"
 #include "vgpud/signals.h"
@@ -75,7 +75,7 @@ struct keeper {
 	int text;		/* sealed memfd with the configuration */
 	int signals;
 
-	struct doors doors;
+	struct endpoints endpoints;
 	struct held_workers workers;
 	uint64_t last_worker;
 	unsigned int last_uid; /* place in the range, from 1 */
@@ -147,8 +147,8 @@ static int start_broker(struct keeper *keeper)
 		return vgpu_error_trace(r);
 
 	watch_begin(&keeper->watch, keeper->broker, clock_now());
-	keeper->doors.link = keeper->link;
-	doors_tell_all(&keeper->doors);
+	keeper->endpoints.link = keeper->link;
+	endpoints_announce_all(&keeper->endpoints);
 	TAILQ_FOREACH(worker, &keeper->workers, entry) {
 		held_worker_tell(worker, keeper->link);
 		if (worker->exited)
@@ -172,7 +172,7 @@ static bool is_hopeless(struct keeper *keeper)
 static void close_link(struct keeper *keeper)
 {
 	keeper->link = vgpu_close(keeper->link);
-	keeper->doors.link = -1;
+	keeper->endpoints.link = -1;
 }
 
 static void log_broker_exit(int status)
@@ -472,13 +472,13 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		break;
 	case LINK_IMAGE:
 		if (n_fds == 1)
-			doors_keep_image(&keeper->doors, message, fds[0]);
+			endpoints_keep_image(&keeper->endpoints, message, fds[0]);
 		break;
 	case LINK_IMAGE_DONE:
-		doors_drop_image(&keeper->doors, message);
+		endpoints_drop_image(&keeper->endpoints, message);
 		break;
 	case LINK_VM_DONE:
-		doors_forget_vm(&keeper->doors, message->id);
+		endpoints_forget_vm(&keeper->endpoints, message->id);
 		break;
 	case LINK_WORKER_DONE:
 		worker = find_worker(keeper, message->id);
@@ -519,7 +519,7 @@ static void drain(struct keeper *keeper, int signo)
 	notify_stopping();
 	keeper->draining = true;
 	keeper->drain_end = clock_now() + KEEPER_DRAIN_MS;
-	doors_close(&keeper->doors);
+	endpoints_close(&keeper->endpoints);
 	tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
 
@@ -591,15 +591,15 @@ static int try_reload(struct keeper *keeper)
 		vgpu_log_error("%s: %m", keeper->path);
 		return r;
 	}
-	r = load_config(fd, keeper->path, &text, &config);
+	r = config_load(fd, keeper->path, &text, &config);
 	if (!r)
 		r = keep_text(text, &kept);
 	if (!r)
-		r = load_log(config);
+		r = config_load_log(config);
 	if (!r) {
-		r = doors_reload(&keeper->doors, config);
+		r = endpoints_reload(&keeper->endpoints, config);
 		if (r)
-			load_log(old);
+			config_load_log(old);
 	}
 	if (r)
 		return r;
@@ -654,10 +654,10 @@ static void handle_signal(struct keeper *keeper)
 	reap(keeper);
 }
 
-/* Signals and link first, then what the doors want. */
+/* Signals and link first, then what the endpoints want. */
 static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 {
-	unsigned int n = KEEPER_POLLS + doors_count_polls(&keeper->doors);
+	unsigned int n = KEEPER_POLLS + endpoints_count_polls(&keeper->endpoints);
 
 	if (n > keeper->n_polls_max) {
 		struct pollfd *polls = reallocarray(keeper->polls, 2 * n, sizeof(*polls));
@@ -669,7 +669,7 @@ static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 	}
 	keeper->polls[0] = (struct pollfd){ keeper->signals, POLLIN, 0 };
 	keeper->polls[1] = (struct pollfd){ keeper->link, POLLIN, 0 };
-	doors_fill_polls(&keeper->doors, keeper->polls + KEEPER_POLLS);
+	endpoints_fill_polls(&keeper->endpoints, keeper->polls + KEEPER_POLLS);
 	*n_pollsp = n;
 	return 0;
 }
@@ -681,7 +681,7 @@ static int poll_timeout(const struct keeper *keeper)
 	int timeout = -1;
 
 	if (!keeper->draining) {
-		timeout = doors_timeout(&keeper->doors);
+		timeout = endpoints_timeout(&keeper->endpoints);
 		end = keeper->start_at ? keeper->start_at : INT64_MAX;
 		if (keeper->broker)
 			end = now + watch_timeout(&keeper->watch, now);
@@ -695,18 +695,18 @@ static int poll_timeout(const struct keeper *keeper)
 /* Signals come last, because they may start a broker, which then is told all. */
 static void dispatch(struct keeper *keeper)
 {
-	doors_dispatch(&keeper->doors, keeper->polls + KEEPER_POLLS);
+	endpoints_dispatch(&keeper->endpoints, keeper->polls + KEEPER_POLLS);
 	if (keeper->polls[1].revents)
 		handle_link(keeper);
 	if (keeper->polls[0].revents)
 		handle_signal(keeper);
 	if (!keeper->draining)
-		doors_visit_plains(&keeper->doors);
+		endpoints_scan_plain(&keeper->endpoints);
 	if (!keeper->draining && keeper->start_at && clock_now() >= keeper->start_at)
 		start_next_broker(keeper);
 	watch_broker(keeper);
-	tell_broker(keeper, keeper->doors.link_result);
-	keeper->doors.link_result = 0;
+	tell_broker(keeper, keeper->endpoints.link_result);
+	keeper->endpoints.link_result = 0;
 }
 
 static int run(struct keeper *keeper)
@@ -755,7 +755,7 @@ static int catch_signals(struct keeper *keeper)
 }
 
 /* A VM takes up to 67 descriptors in the keeper and as many in the broker. What there are
- * is divided by doors.c. */
+ * is divided by endpoints.c. */
 static void raise_fd_limit(void)
 {
 	struct rlimit limit;
@@ -798,7 +798,7 @@ static int keeper_init(struct keeper *keeper, const char *text)
 	if (!r)
 		r = closer_start();
 	if (!r)
-		r = doors_init(&keeper->doors, config);
+		r = endpoints_init(&keeper->endpoints, config);
 	if (!r)
 		r = start_broker(keeper);
 	return r;
@@ -815,7 +815,7 @@ static void keeper_deinit(struct keeper *keeper)
 	}
 	while ((worker = TAILQ_FIRST(&keeper->workers)))
 		forget_worker(keeper, worker);
-	doors_deinit(&keeper->doors);
+	endpoints_deinit(&keeper->endpoints);
 	free(keeper->polls);
 	vgpu_close(keeper->link);
 	vgpu_close(keeper->signals);
@@ -832,9 +832,9 @@ int keeper_run(struct config **configp, const char *text, const char *path)
 		.signals = -1,
 		.link = -1,
 		.network = -1,
-		.doors.vms = TAILQ_HEAD_INITIALIZER(keeper.doors.vms),
-		.doors.leaving = TAILQ_HEAD_INITIALIZER(keeper.doors.leaving),
-		.doors.wiper = WIPER_NULL,
+		.endpoints.vms = TAILQ_HEAD_INITIALIZER(keeper.endpoints.vms),
+		.endpoints.leaving = TAILQ_HEAD_INITIALIZER(keeper.endpoints.leaving),
+		.endpoints.wiper = WIPER_NULL,
 		.workers = TAILQ_HEAD_INITIALIZER(keeper.workers),
 	};
 	int r;

@@ -18,9 +18,9 @@
 #include "keeper/keeper.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
+#include "vgpud/config-load.h"
 #include "vgpud/config.h"
 #include "vgpud/link.h"
-#include "vgpud/config-load.h"
 #include "vgpud/notify.h"
 
 #define DEFAULT_CONFIG "/etc/vgpu/vgpud.conf"
@@ -119,7 +119,7 @@ static int run_broker(const char *name, const char *version)
 			LINK_VERSION, version);
 		return EXIT_FAILURE;
 	}
-	r = load_config(CHILD_FIRST_FD + 1, name, &text, &config);
+	r = config_load(CHILD_FIRST_FD + 1, name, &text, &config);
 	if (r)
 		return r;
 	vgpu_log_init("vgpud-broker", config->log_level);
@@ -172,11 +172,11 @@ static int run_keeper(const char *path, bool check)
 		vgpu_log_error("%s: %m", path);
 		return EXIT_USAGE;
 	}
-	r = load_config(fd, path, &text, &config);
+	r = config_load(fd, path, &text, &config);
 	if (r || check)
-		return r ? r : load_check(config, path);
+		return r ? r : config_load_check(config, path);
 	vgpu_log_init("vgpud", config->log_level);
-	r = load_log(config);
+	r = config_load_log(config);
 	if (!r)
 		r = keeper_run(&config, text, path);
 	if (r && config->log_file && has_room(console))

@@ -24,7 +24,7 @@ static void log_lines(char *text)
 		vgpu_log_error("%s", strsep(&line, "\n"));
 }
 
-int load_check(const struct config *config, const char *name)
+int config_load_check(const struct config *config, const char *name)
 {
 	struct mistakes mistakes = { .name = name };
 	char *text;
@@ -36,7 +36,7 @@ int load_check(const struct config *config, const char *name)
 	return mistakes.n ? EXIT_USAGE : 0;
 }
 
-int load_config(int fd, const char *name, char **textp, struct config **configp)
+int config_load(int fd, const char *name, char **textp, struct config **configp)
 {
 	char *error = NULL;
 	int r;
@@ -62,7 +62,7 @@ int load_config(int fd, const char *name, char **textp, struct config **configp)
 }
 
 /* All processes of vgpud log to their standard error, wherever that leads. */
-int load_log(const struct config *config)
+int config_load_log(const struct config *config)
 {
 	const char *reason = NULL;
 	struct stat st;

@@ -18,11 +18,11 @@
  *
  * Return: 0, or an exit status.
  */
-int load_config(int fd, const char *name, char **textp, struct config **configp);
+int config_load(int fd, const char *name, char **textp, struct config **configp);
 
 /* Logs what this host lacks for a configuration. Returns: 0, or an exit status. */
-int load_check(const struct config *config, const char *name);
+int config_load_check(const struct config *config, const char *name);
 
 /* Opens the log file, if there is to be one, and has standard error lead there. Returns:
  * 0, or an exit status. */
-int load_log(const struct config *config);
+int config_load_log(const struct config *config);

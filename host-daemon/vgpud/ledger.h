@@ -65,7 +65,7 @@ struct ledger_channel {
 	/* The last request for more that was granted: seen again, it gets the same. */
 	uint32_t grant_cookie;
 	uint32_t grant_first;
-	uint32_t grant_n; /* 0: there is none. Stored last, erased first */
+	uint32_t grant_n;    /* 0: there is none. Stored last, erased first */
 	uint32_t quota_slot; /* of the section's quota page, 0: none; see quota.h */
 };
 

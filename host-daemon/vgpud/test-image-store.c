@@ -37,8 +37,8 @@ static const uint8_t *digest(uint8_t number)
 
 static void add(uint8_t number, uint64_t size)
 {
-	check_eq(image_store_add(&store, digest(number), size,
-			 make_file((off_t)size, SEALED)),
+	check_eq(image_store_add(
+			 &store, digest(number), size, make_file((off_t)size, SEALED)),
 		0);
 }
 
@@ -59,9 +59,8 @@ TEST(only_a_memory_file_that_cannot_change_is_accepted)
 	check(accepts(4095, SEALED | F_SEAL_FUTURE_WRITE, 4095));
 	for (unsigned int seal = F_SEAL_SEAL; seal <= F_SEAL_WRITE; seal <<= 1)
 		check(!accepts(4096, SEALED & ~seal, 4096));
-	check(!accepts(4096, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW |
-				     F_SEAL_FUTURE_WRITE,
-		4096));
+	check(!accepts(4096,
+		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE, 4096));
 	check_eq(pipe2(fds, O_CLOEXEC), 0);
 	check(!image_store_accepts(fds[0], 4096));
 	check(!image_store_accepts(-1, 4096));
@@ -72,8 +71,8 @@ TEST(only_a_memory_file_that_cannot_change_is_accepted)
 TEST(a_memory_file_of_huge_pages_is_not_accepted)
 {
 	const off_t size = 1 << 21;
-	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB |
-					      MFD_HUGE_2MB);
+	int fd = memfd_create(
+		"huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | MFD_HUGE_2MB);
 
 	if (fd < 0 && (errno == EINVAL || errno == ENODEV || errno == ENOENT))
 		test_skip("this kernel has no huge pages of 2 MiB");

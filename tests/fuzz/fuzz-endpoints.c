@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: the keeper's doors
+ * Fuzz target: the keeper's endpoints
  *
  * The input is a row of steps: processes connect, read a part of their greeting, write
  * what they like and go; files of transport plain come, change and go; brokers are
@@ -68,7 +68,7 @@ static struct {
 	char folder[64];
 	struct reader reader;
 	struct config *config;
-	struct doors doors;
+	struct endpoints endpoints;
 	int link; /* the broker's end */
 	uint64_t last_id;
 	struct vm vms[VMS];
@@ -97,7 +97,7 @@ static void begin(void)
 	const char *tmp = getenv("TMPDIR");
 	struct rlimit limit;
 
-	snprintf(world.folder, sizeof(world.folder), "%.32s/vgpu-doors.XXXXXX",
+	snprintf(world.folder, sizeof(world.folder), "%.32s/vgpu-endpoints.XXXXXX",
 		tmp ? tmp : "/tmp");
 	need(mkdtemp(world.folder));
 	atexit(remove_folder);
@@ -109,7 +109,7 @@ static void begin(void)
 	vgpu_log_use(open("/dev/null", O_WRONLY | O_CLOEXEC));
 }
 
-/* Variants of one configuration: the doors that stay, go, move and change names. */
+/* Variants of one configuration: the endpoints that stay, go, move and change names. */
 static struct config *make_config(unsigned int variant)
 {
 	static const char *const formats[] = {
@@ -213,14 +213,14 @@ static void start_broker(void)
 {
 	int pair[2];
 
-	vgpu_close(world.doors.link);
+	vgpu_close(world.endpoints.link);
 	vgpu_close(world.link);
 	need(!socketpair(
 		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
-	world.doors.link = pair[0];
+	world.endpoints.link = pair[0];
 	world.link = pair[1];
 	world.n_vms = 0;
-	doors_tell_all(&world.doors);
+	endpoints_announce_all(&world.endpoints);
 	hear_all();
 }
 
@@ -232,10 +232,10 @@ static void forget_vm(void)
 	if (!world.n_vms)
 		return;
 	vm = &world.vms[reader_below(&world.reader, world.n_vms)];
-	if (!vm->gone && config_vm_at(world.config, vm->section)->transport !=
-				 CONFIG_PLAIN)
+	if (!vm->gone &&
+		config_vm_at(world.config, vm->section)->transport != CONFIG_PLAIN)
 		return;
-	doors_forget_vm(&world.doors, vm->id);
+	endpoints_forget_vm(&world.endpoints, vm->id);
 	*vm = world.vms[--world.n_vms];
 }
 
@@ -251,17 +251,17 @@ static void move_image(bool keep)
 	message.id = which < world.n_vms ? world.vms[which].id : which % 2;
 	message.image.digest[0] = reader_below(&world.reader, 4);
 	if (keep)
-		doors_keep_image(&world.doors, &message,
+		endpoints_keep_image(&world.endpoints, &message,
 			open("/dev/null", O_RDONLY | O_CLOEXEC));
 	else
-		doors_drop_image(&world.doors, &message);
+		endpoints_drop_image(&world.endpoints, &message);
 }
 
 static void reload(void)
 {
 	struct config *next = make_config(reader_u8(&world.reader)), *old = world.config;
 
-	if (doors_reload(&world.doors, next)) {
+	if (endpoints_reload(&world.endpoints, next)) {
 		config_free(next);
 		return;
 	}
@@ -407,15 +407,15 @@ static void change_file(void)
 static void dispatch(void)
 {
 	struct pollfd polls[1 + SECTIONS + VMS + 2];
-	unsigned int n = doors_count_polls(&world.doors);
+	unsigned int n = endpoints_count_polls(&world.endpoints);
 
 	need(n <= sizeof(polls) / sizeof(*polls));
-	need(doors_timeout(&world.doors) >= -1);
-	doors_fill_polls(&world.doors, polls);
+	need(endpoints_timeout(&world.endpoints) >= -1);
+	endpoints_fill_polls(&world.endpoints, polls);
 	need(poll(polls, n, 0) >= 0);
-	doors_dispatch(&world.doors, polls);
-	doors_visit_plains(&world.doors);
-	world.doors.link_result = 0;
+	endpoints_dispatch(&world.endpoints, polls);
+	endpoints_scan_plain(&world.endpoints);
+	world.endpoints.link_result = 0;
 	hear_all();
 }
 
@@ -477,7 +477,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	world.config = make_config(0);
 	world.link = -1;
 	world.n_inodes = 0;
-	need(!doors_init(&world.doors, world.config));
+	need(!endpoints_init(&world.endpoints, world.config));
 	start_broker();
 	for (int i = 0; i < STEPS_MAX && world.reader.size; i++) {
 		step = reader_u8(&world.reader);
@@ -487,9 +487,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		vgpu_close(world.clients[i].fd);
-	vgpu_close(world.doors.link);
+	vgpu_close(world.endpoints.link);
 	vgpu_close(world.link);
-	doors_deinit(&world.doors);
+	endpoints_deinit(&world.endpoints);
 	config_free(world.config);
 	need(descriptors_count() == n_fds);
 	need(access(path_of("q"), F_OK) && access(path_of("q.lock"), F_OK));
