@@ -6,6 +6,7 @@ usage: check_style.py ROOT FILE...
 
 Prints 'FILE:LINE: what is wrong' for each offence. Exit status: 0 none, 1 some.
 """
+import os
 import re
 import sys
 
@@ -25,6 +26,33 @@ TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?! ?\(?#\d)")
 PRODUCT = re.compile(r"^(guest-shim|host-daemon)/(?!.*\btest-).*\.[ch]$")
 WAKE = re.compile(r"\bpthread_cond_(wait|signal|broadcast)\(|\bFUTEX_WAKE")
 COMMENT = re.compile(r"(//|/\*|^\s*\*|#|<!--)")
+INCLUDE = re.compile(r'#\s*include "(.*)/[^/]*"')
+
+
+def read_layers(text):
+    """Returns {folder: {name in #include: "" or the rule that forbids it}}."""
+    layers = {}
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        where, order = line.split(":")
+        tree, prefix = (where.split() + [""])[:2]
+        rank = {folder: i for i, level in enumerate(order.split("<"))
+                for folder in level.split()}
+        for folder in rank:
+            layers[f"{tree}/{folder}"] = {
+                prefix + other: "" if other == folder or rank[other] < rank[folder] else
+                f"{folder}/ includes {other}/, scripts/lib/layers has {order.strip()}"
+                for other in rank}
+    return layers
+
+
+def check_includes(path, lines, layers):
+    allowed = layers.get(os.path.dirname(path), {})
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if match and allowed.get(match[1]):
+            yield number, allowed[match[1]]
 
 
 def check_lines(path, lines):
@@ -55,7 +83,7 @@ def check_functions(lines):
             start = None
 
 
-def check_file(path, text):
+def check_file(path, text, layers):
     lines = text.splitlines()
     if not NO_SPDX.search(path) and lines and \
             not any("SPDX-License-Identifier:" in line for line in lines[:4]):
@@ -66,10 +94,13 @@ def check_file(path, text):
             yield len(lines), f"{len(lines)} lines, at most {FILE_LINES}"
     if path.endswith((".c", ".h")):
         yield from check_functions(lines)
+        yield from check_includes(path, lines, layers)
 
 
 def main():
     root, n_offences = sys.argv[1], 0
+    with open(f"{root}/scripts/lib/layers", encoding="utf-8") as source:
+        layers = read_layers(source.read())
     for path in sys.argv[2:]:
         if IS_DATA.search(path):
             continue
@@ -78,7 +109,7 @@ def main():
                 text = source.read()
         except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
             continue
-        for number, what in check_file(path, text):
+        for number, what in check_file(path, text, layers):
             print(f"{path}:{number}: {what}")
             n_offences += 1
     return 1 if n_offences else 0
