@@ -14,9 +14,15 @@
 #include <string.h>
 
 #include "broker/broker.h"
+#include "broker/channel.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
+#include "broker/pool.h"
+#include "broker/scan.h"
 #include "broker/slots.h"
+#include "broker/vm.h"
+#include "broker/worker-control.h"
+#include "broker/worker.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
@@ -59,7 +65,7 @@ static int handle_heartbeat(struct loop_timer *timer)
 	struct vm *vm;
 
 	TAILQ_FOREACH(vm, &broker->vms, entry)
-		vm_tick(vm);
+		scan_tick(vm);
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)
 		account_tell_lost(&broker->accounts[i]);
 	host_memory_check(broker);
@@ -74,7 +80,7 @@ static void sweep_vms(struct broker *broker)
 
 	for (vm = TAILQ_FIRST(&broker->vms); vm; vm = next) {
 		next = TAILQ_NEXT(vm, entry);
-		if (!vm_is_done(vm))
+		if (!scan_is_done(vm))
 			continue;
 		link_send_id(broker->link, LINK_VM_DONE, vm->id);
 		TAILQ_REMOVE(&broker->vms, vm, entry);
@@ -105,14 +111,16 @@ static int handle_vm(struct broker *broker, const struct link_message *message,
 	r = vm_new(&vm, broker, message, fds, n_fds);
 	if (r)
 		return vgpu_error_trace(r);
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		channel_init(&vm->channels[i], vm, i, &vm->ledger->channels[i]);
 	TAILQ_INSERT_TAIL(&broker->vms, vm, entry);
 	update_heartbeat(broker);
 	if (!broker->synced)
 		return 0;
 	/* The guest may have rung before we were told of it. */
-	r = vm_listen(vm);
+	r = scan_listen(vm);
 	if (!r)
-		vm_scan(vm);
+		scan_look(vm);
 	return r;
 }
 
@@ -126,7 +134,7 @@ static int handle_vm_gone(struct broker *broker, uint64_t id)
 	if (vm->config->transport != CONFIG_SOCKET)
 		image_store_clear(&vm->account->images);
 	if (broker->synced)
-		vm_handle_gone(vm);
+		scan_handle_gone(vm);
 	sweep_vms(broker);
 	update_heartbeat(broker);
 	return 0;
@@ -151,7 +159,7 @@ static int handle_worker(
 	struct worker *worker;
 	int r;
 
-	r = worker_new(&worker, broker, message, fds);
+	r = worker_new(&worker, broker, message, fds, worker_control_receive);
 	if (r)
 		return vgpu_error_trace(r);
 	if (broker->synced) {
@@ -180,10 +188,17 @@ static int handle_quota(struct broker *broker, const struct link_message *messag
 	return account_share_quota(&broker->accounts[message->section.config_index], fd);
 }
 
+static void check_drained(struct broker *broker)
+{
+	if (broker->draining && TAILQ_EMPTY(&broker->pool.workers) &&
+		!broker->pool.n_spawning)
+		loop_quit(&broker->loop, EXIT_SUCCESS);
+}
+
 static int handle_no_worker(struct broker *broker, int error)
 {
 	pool_handle_no_worker(broker, error);
-	broker_check_drained(broker);
+	check_drained(broker);
 	return 0;
 }
 
@@ -192,9 +207,9 @@ static int handle_exited(struct broker *broker, const struct link_message *messa
 	struct worker *worker = worker_find(broker, message->id);
 
 	if (worker)
-		worker_handle_exit(worker, message->exited.status);
+		worker_control_handle_exit(worker, message->exited.status);
 	sweep_vms(broker);
-	broker_check_drained(broker);
+	check_drained(broker);
 	return 0;
 }
 
@@ -236,13 +251,13 @@ static int handle_sync(struct broker *broker)
 	broker->synced = true;
 	TAILQ_FOREACH(vm, &broker->vms, entry) {
 		if (vm->gone) {
-			vm_handle_gone(vm);
+			scan_handle_gone(vm);
 			continue;
 		}
-		r = vm_listen(vm);
+		r = scan_listen(vm);
 		if (r)
 			return vgpu_error_trace(r);
-		vm_scan(vm);
+		scan_look(vm);
 	}
 	r = listen_to_workers(broker);
 	sweep_vms(broker);
@@ -269,15 +284,8 @@ static int handle_drain(struct broker *broker)
 		if (worker->state != WORKER_ENDING)
 			worker_end(worker, CONTROL_STOP_MS);
 	}
-	broker_check_drained(broker);
+	check_drained(broker);
 	return 0;
-}
-
-void broker_check_drained(struct broker *broker)
-{
-	if (broker->draining && TAILQ_EMPTY(&broker->pool.workers) &&
-		!broker->pool.n_spawning)
-		loop_quit(&broker->loop, EXIT_SUCCESS);
 }
 
 static int handle_message(struct broker *broker, const struct link_message *message,

@@ -17,10 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/broker.h"
+#include "broker/channel.h"
+#include "broker/boot.h"
 #include "broker/entry.h"
+#include "broker/pool.h"
 #include "broker/session-line.h"
 #include "broker/slots.h"
+#include "broker/state.h"
+#include "broker/vm.h"
+#include "broker/worker.h"
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
 #include "vgpud/clock.h"
@@ -113,6 +118,15 @@ static struct channel *of_wipe(struct wipe *wipe)
 	return (struct channel *)((char *)wipe - offsetof(struct channel, wipe));
 }
 
+/* Arena that was one channel's is free for others. */
+static void announce_free_arena(struct vm *vm)
+{
+	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
+		if (vm->channels[i].worker)
+			worker_go_on(vm->channels[i].worker);
+	pool_update(vm->broker);
+}
+
 /* Others of its VM may have what it held. */
 static void finish_emptying(struct channel *channel)
 {
@@ -128,7 +142,7 @@ static void finish_emptying(struct channel *channel)
 		entry_free(channel);
 	else if (broker->synced)
 		channel_look(channel);
-	vm_handle_emptied(channel->vm);
+	announce_free_arena(channel->vm);
 }
 
 static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error);
@@ -195,11 +209,6 @@ static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
 		finish_emptying(channel);
 	else
 		empty_next(channel);
-}
-
-bool channel_is_being_emptied(const struct channel *channel)
-{
-	return channel->wipe.wiper != NULL;
 }
 
 /*
@@ -305,7 +314,7 @@ static uint32_t check_hello(
 	if (hello->protocol_version != VGPU_PROTOCOL_VERSION)
 		return VGPU_REASON_VERSION;
 	if (memcmp(hello->boot_id, channel->vm->ledger->boot_id, 16) &&
-		vm_has_boot_id(channel->vm))
+		boot_is_known(channel->vm))
 		return VGPU_REASON_PROTOCOL;
 	if (!vgpu_window_is_sane(
 		    hello->window_base, hello->window_size, channel->vm->layout.size))
@@ -347,14 +356,14 @@ static void begin(struct channel *channel)
 
 	entry_read(channel, &hello);
 	/* The kernel may have changed since this scan began. */
-	vm_note_header(channel->vm);
+	boot_note_header(channel->vm);
 	copy_hello(channel, &hello);
 	reason = check_hello(channel, &hello);
 	if (reason) {
 		entry_refuse(channel, reason);
 		return;
 	}
-	vm_note_boot(channel->vm, hello.boot_id);
+	boot_note(channel->vm, hello.boot_id);
 	channel->record->phase = CHANNEL_WAITING;
 	channel->is_counted = false;
 	TAILQ_INSERT_TAIL(&broker_of(channel)->waiting, channel, waiting);
@@ -751,6 +760,12 @@ void channel_note_reason(struct channel *channel, uint32_t reason)
 		record->reason = reason;
 }
 
+void channel_kill_worker(struct channel *channel, uint32_t reason)
+{
+	channel_note_reason(channel, reason);
+	worker_kill(channel->worker);
+}
+
 /* Why a session ended that nobody here ended. */
 static void guess_reason(struct ledger_channel *record)
 {
@@ -816,7 +831,7 @@ static void restore_open(struct channel *channel)
 	}
 	/* It was about to end, or to be ended. */
 	if (record->reason != VGPU_REASON_NONE)
-		worker_kill(channel->worker, record->reason);
+		worker_kill(channel->worker);
 }
 
 void channel_restore_worker(struct channel *channel, struct worker *worker)
@@ -852,7 +867,7 @@ void channel_restore(struct channel *channel)
 	struct ledger_channel *record = channel->record;
 
 	entry_announce(channel);
-	if (channel->worker || channel_is_being_emptied(channel))
+	if (channel->worker || vm_is_emptying(channel))
 		return;
 	if (record->phase == CHANNEL_EMPTYING) {
 		empty(channel, record->after);

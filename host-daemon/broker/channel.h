@@ -7,27 +7,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "control/control.h"
 #include "vgpud/ledger.h"
-#include "vgpud/wiper.h"
 
+struct channel;
 struct vm;
 struct worker;
-
-struct channel {
-	TAILQ_ENTRY(channel) waiting; /* linked while the phase is WAITING */
-	struct vm *vm;
-	uint32_t index;
-	struct ledger_channel *record; /* in the VM's ledger */
-	struct worker *worker;	       /* NULL without one */
-	bool is_counted;       /* while WAITING: its VM's rate of processes allows it */
-	int64_t claimed_since; /* ms, while its entry is seen to be claimed; else 0 */
-	struct wipe wipe;      /* under way while the phase is EMPTYING */
-	bool is_area_next;     /* of what is emptied: all extents are */
-	int64_t retry_at;      /* ms, not 0: it could not be emptied */
-};
 
 /* What the state word in shared memory asks for. */
 enum channel_action {
@@ -82,6 +68,9 @@ bool channel_must_wait(const struct channel *channel, const struct control_want 
 /* Why its worker is about to end by itself, or to be killed. */
 void channel_note_reason(struct channel *channel, uint32_t reason);
 
+/* SIGKILL for its worker; the session ends with that reason once it was reaped. */
+void channel_kill_worker(struct channel *channel, uint32_t reason);
+
 /*
  * Ends the session: STOP now, SIGKILL later.
  *
@@ -93,9 +82,6 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 
 /* After the worker was reaped, or is known to be gone: takes back what it held. */
 void channel_handle_worker_gone(struct channel *channel);
-
-/* Whether its memory is in the hands of the broker's wiper. */
-bool channel_is_being_emptied(const struct channel *channel);
 
 /* A new broker finds what the last one left. */
 void channel_restore_worker(struct channel *channel, struct worker *worker);

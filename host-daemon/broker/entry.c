@@ -12,11 +12,9 @@
 #include <limits.h>
 #include <string.h>
 
-#include "broker/broker.h"
-#include "broker/channel.h"
 #include "broker/entry.h"
-#include "broker/host-memory.h"
 #include "broker/session-line.h"
+#include "broker/state.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
 #include "vgpu/log.h"
@@ -74,7 +72,7 @@ static uint64_t detail_of(const struct channel *channel, uint32_t reason)
 	case VGPU_REASON_WORKERS:
 		return vm->broker->config->max_workers;
 	case VGPU_REASON_HOST_MEMORY:
-		return host_memory_limit(vm->account) >> 20;
+		return account_host_memory(vm->account) >> 20;
 	case VGPU_REASON_WORKER_DIED:
 		return channel->record->signal;
 	default:

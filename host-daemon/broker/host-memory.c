@@ -22,9 +22,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "broker/broker.h"
+#include "broker/channel.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
+#include "broker/state.h"
+#include "broker/vm.h"
+#include "broker/worker.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 #include "vgpud/clock.h"
@@ -124,13 +127,6 @@ static bool has_too_many_threads(const struct worker *worker)
 	return !stat(path, &st) && st.st_nlink > CONTROL_THREADS_MAX + 2;
 }
 
-uint64_t host_memory_limit(const struct account *account)
-{
-	if (account->config->host_memory)
-		return account->config->host_memory;
-	return (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
-}
-
 static struct account *account_of(const struct worker *worker)
 {
 	return worker->channel ? worker->channel->vm->account : NULL;
@@ -158,7 +154,7 @@ static void condemn(struct worker *worker, uint32_t reason)
 {
 	worker->is_condemned = true;
 	images_forget_worker(worker);
-	worker_kill(worker, reason);
+	channel_kill_worker(worker->channel, reason);
 }
 
 static void end_largest(struct broker *broker, struct account *account)
@@ -173,7 +169,7 @@ static void end_largest(struct broker *broker, struct account *account)
 			"than host-memory = %llu MiB: the largest, worker %d, is ended",
 			account->config->name,
 			(unsigned long long)account->host_memory >> 20,
-			(unsigned long long)host_memory_limit(account) >> 20,
+			(unsigned long long)account_host_memory(account) >> 20,
 			(int)worker->pid);
 	condemn(worker, VGPU_REASON_HOST_MEMORY);
 }
@@ -210,7 +206,7 @@ void host_memory_check(struct broker *broker)
 	}
 	for (unsigned int i = 0; i < broker->config->n_vms; i++) {
 		account = &broker->accounts[i];
-		if (account->host_memory > host_memory_limit(account))
+		if (account->host_memory > account_host_memory(account))
 			end_largest(broker, account);
 	}
 }

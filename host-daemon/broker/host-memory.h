@@ -10,9 +10,6 @@
 struct account;
 struct broker;
 
-/* Returns: bytes that all workers of a VM may hold. */
-uint64_t host_memory_limit(const struct account *account);
-
 /* Looks at all workers, if it was not just done, and ends the largest of a VM whose
  * workers hold more than host-memory. */
 void host_memory_check(struct broker *broker);

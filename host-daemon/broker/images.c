@@ -10,8 +10,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "broker/broker.h"
 #include "broker/images.h"
+#include "broker/state.h"
+#include "broker/vm.h"
 #include "vgpu/error.h"
 #include "vgpud/closer.h"
 

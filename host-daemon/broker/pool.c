@@ -10,8 +10,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "broker/broker.h"
+#include "broker/channel.h"
 #include "broker/pool.h"
+#include "broker/state.h"
+#include "broker/vm.h"
+#include "broker/worker.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/shortage.h"

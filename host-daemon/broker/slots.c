@@ -6,8 +6,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "broker/broker.h"
 #include "broker/slots.h"
+#include "broker/state.h"
+#include "broker/vm.h"
 #include "control/quota.h"
 
 struct slots {

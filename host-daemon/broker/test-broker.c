@@ -15,8 +15,11 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/vm.h"
 #include "test.h"
 #include "vgpu/log.h"
+#include "vgpud/layout.h"
+#include "vgpud/link.h"
 
 #define SHM_SIZE (256u << 20)
 /* Above all that the kernel gives. */

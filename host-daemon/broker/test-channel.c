@@ -3,6 +3,7 @@
  * Channel: what is done about a state word, whoever wrote it
  */
 
+#include "broker/channel.h"
 #include "broker/vm.h"
 #include "test.h"
 #include "vgpu/ring-layout.h"

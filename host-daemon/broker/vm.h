@@ -6,18 +6,34 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "broker/channel.h"
 #include "broker/guard.h"
 #include "broker/loop.h"
 #include "vgpud/account.h"
 #include "vgpud/config.h"
 #include "vgpud/ledger.h"
 #include "vgpud/link.h"
+#include "vgpud/wiper.h"
 
 struct broker;
+struct worker;
+
+/* One guest process, or the place of one; see channel.c. */
+struct channel {
+	TAILQ_ENTRY(channel) waiting; /* linked while the phase is WAITING */
+	struct vm *vm;
+	uint32_t index;
+	struct ledger_channel *record; /* in the VM's ledger */
+	struct worker *worker;	       /* NULL without one */
+	bool is_counted;       /* while WAITING: its VM's rate of processes allows it */
+	int64_t claimed_since; /* ms, while its entry is seen to be claimed; else 0 */
+	struct wipe wipe;      /* under way while the phase is EMPTYING */
+	bool is_area_next;     /* of what is emptied: all extents are */
+	int64_t retry_at;      /* ms, not 0: it could not be emptied */
+};
 
 struct vm {
 	TAILQ_ENTRY(vm) entry;
@@ -59,41 +75,17 @@ int vm_new(struct vm **vmp, struct broker *broker, const struct link_message *me
 	const int *fds, size_t n_fds);
 struct vm *vm_free(struct vm *vm);
 
-/* Starts to listen to the doorbell. Returns: 0 or -errno. */
-int vm_listen(struct vm *vm);
-
-/* Looks through the channel table. Returns: whether there was something to do. */
-bool vm_scan(struct vm *vm);
-
-/* Lives on: moves the heartbeat, and scans if the guest asked without a doorbell. */
-void vm_tick(struct vm *vm);
-
-/* Its connection ended: all of it goes. */
-void vm_handle_gone(struct vm *vm);
-
-/* Whether a VM that is gone has nothing left; then it is to be freed. */
-bool vm_is_done(const struct vm *vm);
-
 struct vgpu_shm_header *vm_header(const struct vm *vm);
 struct vgpu_channel_entry *vm_entry(const struct vm *vm, uint32_t channel);
 
-/*
- * Notes what a process of the guest said its kernel is. A kernel that was not seen before
- * ends the channels of the last one.
- */
-void vm_note_boot(struct vm *vm, const uint8_t boot_id[16]);
-
-/* The same for what the header says now. */
-void vm_note_header(struct vm *vm);
-
-/* Whether the header names the guest's kernel, which then speaks for all processes. */
-bool vm_has_boot_id(const struct vm *vm);
+/* Whether the wiper has memory of the channel. */
+static inline bool vm_is_emptying(const struct channel *channel)
+{
+	return channel->wipe.wiper != NULL;
+}
 
 /* Tells the guest that an entry changed. */
 void vm_interrupt(struct vm *vm);
-
-/* Arena that was one channel's is free for others. */
-void vm_handle_emptied(struct vm *vm);
 
 /* Copies shared bytes once: both pointers and the size are multiples of 8. */
 void vm_read_shared(void *destination, const void *source, size_t size);

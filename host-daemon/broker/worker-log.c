@@ -15,8 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "broker/broker.h"
+#include "broker/state.h"
+#include "broker/vm.h"
 #include "broker/worker-log.h"
+#include "broker/worker.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 

@@ -10,7 +10,6 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "broker/channel.h"
 #include "broker/image-files.h"
 #include "broker/loop.h"
 #include "broker/worker-log.h"
@@ -19,6 +18,7 @@
 #include "vgpud/link.h"
 
 struct broker;
+struct channel;
 
 enum worker_state {
 	WORKER_STARTING, /* has not said READY */
@@ -36,8 +36,9 @@ struct worker {
 	int control;
 	int stats;
 	struct loop_source source;
-	struct budget messages; /* that it may send */
-	struct loop_timer rest; /* set: it has sent more, and is not listened to */
+	loop_source_fn receive_fn; /* what has arrived on the control socket */
+	struct budget messages;	   /* that it may send */
+	struct loop_timer rest;	   /* set: it has sent more, and is not listened to */
 	struct worker_log log;
 	struct loop_timer deadline; /* SIGKILL follows */
 	struct channel *channel;    /* NULL: none */
@@ -55,11 +56,12 @@ struct worker {
  * Takes up a worker that the keeper told of.
  *
  * @fds:	control, stats, log; its own in any case
+ * @receive_fn:	handles what arrives on the control socket
  *
  * Return: 0 or -errno.
  */
 int worker_new(struct worker **workerp, struct broker *broker,
-	const struct link_message *message, const int fds[3]);
+	const struct link_message *message, const int fds[3], loop_source_fn receive_fn);
 struct worker *worker_free(struct worker *worker);
 
 /* Hears what it says from now on: that needs all channels to be known. Returns: 0 or
@@ -75,11 +77,8 @@ void worker_send(
  */
 void worker_end(struct worker *worker, unsigned int grace_ms);
 
-/* SIGKILL, of which the session learns as of any other end, with that reason. */
-void worker_kill(struct worker *worker, uint32_t reason);
+/* SIGKILL; nothing else changes before its exit is reported. */
+void worker_kill(struct worker *worker);
 
 /* Hears a worker again that waited for arena. */
 void worker_go_on(struct worker *worker);
-
-/* It was reaped: tells the session's end, lets the channel go on, frees it. */
-void worker_handle_exit(struct worker *worker, int status);

@@ -62,3 +62,10 @@ bool account_may_log(struct account *account)
 	account_tell_lost(account);
 	return budget_take(&account->log, clock_now());
 }
+
+uint64_t account_host_memory(const struct account *account)
+{
+	if (account->config->host_memory)
+		return account->config->host_memory;
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+}

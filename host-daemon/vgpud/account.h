@@ -46,3 +46,6 @@ bool account_may_log(struct account *account);
 
 /* Says how many lines were not written, once one may be. */
 void account_tell_lost(struct account *account);
+
+/* Returns: bytes that all workers of a VM may hold. */
+uint64_t account_host_memory(const struct account *account);

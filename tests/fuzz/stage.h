@@ -17,6 +17,9 @@
 #include <stdint.h>
 
 #include "broker/broker.h"
+#include "broker/channel.h"
+#include "broker/vm.h"
+#include "broker/worker.h"
 #include "control/control.h"
 #include "reader.h"
 #include "vgpud/layout.h"

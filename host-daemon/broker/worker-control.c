@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Worker control: what workers say on their control sockets, and their end
+ *
+ * A guest may have taken a worker over, so whatever it says is checked. A message is
+ * peeked at in the socket, acted on, and only then removed: if the broker dies between
+ * the two, the next one finds it there. So every message is idempotent; what that needs
+ * to be remembered is in the ledger.
+ */
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "broker/channel.h"
+#include "broker/images.h"
+#include "broker/pool.h"
+#include "broker/session-line.h"
+#include "broker/slots.h"
+#include "broker/state.h"
+#include "broker/vm.h"
+#include "broker/worker-control.h"
+#include "broker/worker.h"
+#include "vgpu/log.h"
+#include "vgpud/clock.h"
+#include "vgpud/closer.h"
+
+/* Messages of one worker in a row, before others have their turn. */
+#define WORKER_BATCH 16
+
+/* It is another build's: no number of it but this one can be understood. */
+static void refuse_version(struct worker *worker, uint32_t version)
+{
+	struct worker_pool *pool = &worker->broker->pool;
+
+	/* Once: each that is tried meanwhile says the same. */
+	if (!pool->is_version_told)
+		vgpu_log_error(
+			"worker %d speaks version %u of the control protocol, this "
+			"broker version %u: vgpud and its worker program have to be of "
+			"one installation, and vgpud be restarted after it has changed",
+			(int)worker->pid, version, CONTROL_VERSION);
+	pool->is_version_told = true;
+	worker_end(worker, CONTROL_STOP_MS);
+	pool_handle_failure(worker->broker, VGPU_REASON_HOST);
+}
+
+static bool handle_ready(struct worker *worker, const struct control_message *message)
+{
+	const struct control_ready *ready = &message->ready;
+	struct broker *broker = worker->broker;
+
+	if (worker->state == WORKER_ENDING)
+		return true;
+	if (worker->state != WORKER_STARTING)
+		return false;
+	if (message->greeting.version != CONTROL_VERSION) {
+		refuse_version(worker, message->greeting.version);
+		return true;
+	}
+	if (ready->reason >= _VGPU_REASON_N)
+		return false;
+	if (ready->reason != VGPU_REASON_NONE) {
+		vgpu_log_warning("worker %d has no driver to serve with: %s",
+			(int)worker->pid, session_line_reason(ready->reason));
+		worker_end(worker, CONTROL_STOP_MS);
+		pool_handle_failure(broker, ready->reason);
+		return true;
+	}
+	vgpu_log_debug("worker %d is warm: %s, version %d, %u devices", (int)worker->pid,
+		ready->driver, ready->driver_version, ready->n_devices);
+	worker->driver_version = ready->driver_version;
+	worker->state = WORKER_WARM;
+	broker->pool.is_version_told = false;
+	broker->pool.n_failures = 0;
+	loop_clear_timer(&broker->pool.pause);
+	pool_update(broker);
+	return true;
+}
+
+static bool handle_ended(struct worker *worker, uint32_t reason)
+{
+	if (reason >= _VGPU_REASON_N)
+		return false;
+	if (worker->channel)
+		channel_note_reason(worker->channel, reason);
+	return true;
+}
+
+/* Its descriptor is an image's, and no longer among fds then. Returns: as
+ * handle_message(). */
+static bool handle_keep(
+	struct worker *worker, const struct control_message *message, int *fds)
+{
+	int fd = fds[0];
+
+	if (message->n_fds != 1)
+		return false;
+	fds[0] = -1;
+	return images_handle_keep(worker, &message->image, fd);
+}
+
+/* Returns: whether an honest worker would have said this now. */
+static bool handle_message(
+	struct worker *worker, const struct control_message *message, int *fds)
+{
+	if (message->type == CONTROL_KEEP)
+		return handle_keep(worker, message, fds);
+	if (message->n_fds)
+		return false;
+	switch (message->type) {
+	case CONTROL_READY:
+		return handle_ready(worker, message);
+	case CONTROL_OPENED:
+		return worker->channel &&
+		       channel_handle_opened(worker->channel, message->opened.reason);
+	case CONTROL_WANT:
+		return worker->channel &&
+		       channel_handle_want(worker->channel, &message->want);
+	case CONTROL_ENDED:
+		return handle_ended(worker, message->ended.reason);
+	case CONTROL_FIND:
+		if (worker->channel)
+			images_handle_find(worker, &message->image);
+		return worker->channel;
+	case CONTROL_FILE:
+		if (worker->channel)
+			images_handle_file(worker, &message->image);
+		return worker->channel;
+	case CONTROL_DROP:
+		images_handle_drop(worker, &message->image);
+		return worker->channel;
+	}
+	return false;
+}
+
+static void handle_nonsense(struct worker *worker)
+{
+	vgpu_log_error(
+		"worker %d said what no worker says and is killed", (int)worker->pid);
+	if (worker->channel)
+		channel_note_reason(worker->channel, VGPU_REASON_HOST);
+	worker_end(worker, 0);
+}
+
+static void close_all(const int fds[CONTROL_FDS_MAX])
+{
+	for (int i = 0; i < CONTROL_FDS_MAX; i++)
+		closer_close(fds[i]);
+}
+
+static void take_out(struct worker *worker)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX];
+
+	if (!control_receive(worker->control, &message, fds))
+		close_all(fds);
+}
+
+/* Arena that the worker wants is being emptied: it is answered then, by another broker if
+ * this one dies, because the message stays where it is. */
+static bool must_wait(const struct worker *worker, const struct control_message *message)
+{
+	return message->type == CONTROL_WANT && worker->channel && !worker->has_exited &&
+	       channel_must_wait(worker->channel, &message->want);
+}
+
+/* Returns: whether there may be more. */
+static bool receive(struct worker *worker)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX], r;
+	bool sane;
+
+	r = control_peek(worker->control, &message, fds);
+	if (r == CONTROL_E_AGAIN)
+		return false;
+	if (r == CONTROL_E_EOF || r < 0) {
+		/* What still lives of it shall not. The state stays: whether it failed
+		 * or was ended is judged when its exit is reported. */
+		worker->hung_up = true;
+		loop_remove(&worker->source);
+		worker_kill(worker);
+		return false;
+	}
+	if (!r && must_wait(worker, &message)) {
+		close_all(fds);
+		worker->waits = true;
+		loop_remove(&worker->source);
+		return false;
+	}
+	budget_take(&worker->messages, clock_now());
+	sane = !r && handle_message(worker, &message, fds);
+	if (!r)
+		close_all(fds);
+	if (!sane)
+		handle_nonsense(worker);
+	/* Last, so that the next broker finds whatever this one did not do. */
+	take_out(worker);
+	return sane;
+}
+
+static int handle_rested(struct loop_timer *timer)
+{
+	return worker_listen(
+		(struct worker *)((char *)timer - offsetof(struct worker, rest)));
+}
+
+int worker_control_receive(struct loop_source *source)
+{
+	struct worker *worker =
+		(struct worker *)((char *)source - offsetof(struct worker, source));
+
+	uint32_t wait;
+
+	for (int i = 0; i < WORKER_BATCH; i++)
+		if (budget_wait(&worker->messages, clock_now()) || !receive(worker))
+			break;
+	wait = budget_wait(&worker->messages, clock_now());
+	if (!wait || !worker->source.loop)
+		return 0;
+	loop_remove(&worker->source);
+	loop_set_timer(&worker->broker->loop, &worker->rest, wait, handle_rested);
+	return 0;
+}
+
+static void log_exit(const struct worker *worker, int status)
+{
+	if (worker->state == WORKER_ENDING ||
+		(worker->channel && !account_may_log(worker->channel->vm->account)))
+		return;
+	if (WIFSIGNALED(status))
+		vgpu_log_warning("worker %d was ended by signal %d (%s)",
+			(int)worker->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		vgpu_log_warning("worker %d exited with %d", (int)worker->pid,
+			WEXITSTATUS(status));
+}
+
+void worker_control_handle_exit(struct worker *worker, int status)
+{
+	struct broker *broker = worker->broker;
+	struct channel *channel;
+
+	/* Its last words may still lie in the socket. */
+	worker->has_exited = true;
+	if (!worker->hung_up)
+		while (receive(worker))
+			;
+	channel = worker->channel;
+	worker_log_drain(&worker->log);
+	log_exit(worker, status);
+	if (channel) {
+		if (WIFSIGNALED(status))
+			channel->record->signal = WTERMSIG(status);
+		channel_handle_worker_gone(channel);
+		slots_sweep(broker, channel->vm->account);
+	}
+	/* It may have held a quota page of a section that is still there. */
+	if (worker->is_orphan)
+		slots_sweep_all(broker);
+	if (worker->state == WORKER_STARTING)
+		pool_handle_failure(broker, VGPU_REASON_HOST);
+	images_forget_worker(worker);
+	link_send_id(broker->link, LINK_WORKER_DONE, worker->id);
+	worker_free(worker);
+	pool_update(broker);
+}
