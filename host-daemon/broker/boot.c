@@ -17,7 +17,7 @@ static bool is_boot_id(const uint8_t boot_id[16])
 	return memcmp(boot_id, none, sizeof(none)) != 0;
 }
 
-/* Processes of a kernel that is no more went without a word, and so do their channels. */
+/* Processes of the previous kernel ended without closing their channels. */
 void boot_note(struct vm *vm, const uint8_t boot_id[16])
 {
 	struct ledger *ledger = vm->ledger;

@@ -2,9 +2,9 @@
 /*
  * Broker: policy, channels and workers; the keeper's replaceable child
  *
- * It may die at any instruction. What the next broker needs stands in the ledgers and
- * with the keeper, which tells it all VMs and workers first and SYNC then; only after
- * that does a broker look at channels or ask for workers.
+ * It may die at any instruction. The state that the next broker needs is in the ledgers
+ * and in the keeper, which announces all VMs and workers and then sends SYNC; only after
+ * that does a broker scan channels or request workers.
  */
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static struct broker *of_heartbeat(struct loop_timer *timer)
 	return (struct broker *)((char *)timer - offsetof(struct broker, heartbeat));
 }
 
-/* Sets the heartbeat going, if there is a VM to live for. */
+/* Starts the heartbeat, if any VM needs it. */
 static void update_heartbeat(struct broker *broker)
 {
 	unsigned int ms = 0;
@@ -73,7 +73,7 @@ static int handle_heartbeat(struct loop_timer *timer)
 	return 0;
 }
 
-/* Lets go of VMs of which nothing is left. */
+/* Frees VMs that are gone and have no worker left. */
 static void sweep_vms(struct broker *broker)
 {
 	struct vm *vm, *next;
@@ -99,7 +99,7 @@ static struct vm *find_vm(struct broker *broker, uint64_t id)
 }
 
 /*
- * What the keeper says
+ * Messages from the keeper
  */
 
 static int handle_vm(struct broker *broker, const struct link_message *message,
@@ -117,7 +117,7 @@ static int handle_vm(struct broker *broker, const struct link_message *message,
 	update_heartbeat(broker);
 	if (!broker->synced)
 		return 0;
-	/* The guest may have rung before we were told of it. */
+	/* The guest may have rung before the VM was announced. */
 	r = scan_listen(vm);
 	if (!r)
 		scan_look(vm);
@@ -365,7 +365,7 @@ static int handle_wiper(struct loop_source *source)
 	return 0;
 }
 
-/* What may take the kernel long is done by threads. */
+/* Slow system calls run on threads of their own. */
 static int start_helpers(struct broker *broker)
 {
 	int r;
@@ -379,7 +379,7 @@ static int start_helpers(struct broker *broker)
 	return r;
 }
 
-/* The keeper hears them, and says what is to be done. */
+/* The keeper handles signals and sends messages instead. */
 static void block_signals(void)
 {
 	sigset_t set;

@@ -16,5 +16,5 @@
 int broker_init(struct broker *broker, const struct config *config, int link);
 void broker_deinit(struct broker *broker);
 
-/* Runs until the keeper ends or says so. Returns: the exit status. */
+/* Runs until the link ends or LINK_DRAIN is finished. Returns: the exit status. */
 int broker_run(const struct config *config, int link);

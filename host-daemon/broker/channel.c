@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Channel: one guest process, from its hello to the last extent it gives back
+ * Channel: one guest process, from its hello to the last extent that is returned
  *
- * Two records of a channel exist. The entry in shared memory is what guest and host
- * tell each other; the guest can write anything into it at any time. The record in the
- * ledger is what the host knows, and all that it acts on: the entry's state word is
- * read once, judged together with our phase, and everything else of it is copied when a
- * hello is taken up. What is written there stands in entry.c.
+ * A channel has two records. The entry in shared memory is the interface between guest
+ * and host; the guest can write anything into it at any time. The record in the ledger is
+ * private to the host, and decisions use it alone: the entry's state word is read once
+ * and judged together with the phase, and the rest of the entry is copied when a hello is
+ * accepted. entry.c writes the entry.
  *
- * Extents and area return only after the worker was reaped: until then its driver may
- * still write to them.
+ * Extents and area are returned only after the worker was reaped: until then its driver
+ * may still write to them.
  */
 
 #include <ctype.h>
@@ -30,8 +30,8 @@
 #include "vgpu/hello.h"
 #include "vgpud/clock.h"
 
-/* From claim to hello it is a few instructions. Who was stopped there for longer finds
- * its claim gone when it goes on, and makes another. */
+/* A claim and its hello are a few instructions apart. A process that was stopped between
+ * the two for longer finds its claim gone and claims again. */
 #define CHANNEL_CLAIM_MS 3000
 /* Memory that could not be emptied is tried again after this. */
 #define CHANNEL_RETRY_MS 1000
@@ -67,8 +67,8 @@ enum channel_action channel_judge(enum channel_phase phase, uint32_t state)
 	}
 }
 
-/* What the last broker wrote down as granted is the channel's, before anybody else can be
- * granted a part of it; the worker's request is still in its socket. */
+/* A grant that the previous broker recorded belongs to the channel before any other
+ * channel is granted a part of it; the worker's request is still in its socket. */
 static void finish_grant(struct channel *channel)
 {
 	struct ledger_channel *record = channel->record;
@@ -110,7 +110,7 @@ bool channel_is_active(const struct channel *channel)
 }
 
 /*
- * What a channel holds
+ * Emptying
  */
 
 static struct channel *of_wipe(struct wipe *wipe)
@@ -187,7 +187,7 @@ static void empty_next(struct channel *channel)
 	wiper_add(&vm->broker->wiper, &channel->wipe);
 }
 
-/* What cannot be emptied is nobody's to have. */
+/* Memory that cannot be emptied is not reused. */
 static void handle_failed_wipe(struct channel *channel, int error)
 {
 	if (account_may_log(channel->vm->account))
@@ -246,7 +246,7 @@ static bool find_leaving(const struct vm *vm, bool is_leaving[VGPU_CHANNELS_MAX]
 	return found;
 }
 
-/* Whether so many extents in a row cannot be had now, but soon. */
+/* Whether that many consecutive extents are not free now, but will be soon. */
 static bool will_fit(const struct vm *vm, uint32_t n_extents)
 {
 	bool is_leaving[VGPU_CHANNELS_MAX] = { false };
@@ -330,8 +330,8 @@ static void copy_hello(struct channel *channel, const struct vgpu_channel_entry 
 	struct ledger_channel *record = channel->record;
 
 	record->pid = hello->pid;
-	/* A process of this machine may count in a namespace of its own: the log is the
-	 * host's, and so are its numbers. */
+	/* A process of this machine may be in a pid namespace; the log has the host's
+	 * pid. */
 	if (channel->vm->config->transport == CONFIG_SOCKET && channel->vm->pid)
 		record->pid = channel->vm->pid;
 	record->api_version = hello->api_version;
@@ -482,7 +482,7 @@ bool channel_assign(struct channel *channel, struct worker *worker)
 }
 
 /*
- * What the worker says
+ * Messages from the worker
  */
 
 static void open_channel(struct channel *channel)
@@ -694,7 +694,7 @@ static bool is_opening(const struct channel *channel)
 	       channel->record->phase == CHANNEL_HELD;
 }
 
-/* Of a VM that is gone nobody is given anything: what is left need not be emptied. */
+/* Extents of a VM that is gone are not granted again, so the rest need not be emptied. */
 static void hasten(struct channel *channel, enum channel_after after)
 {
 	if (after == CHANNEL_AFTER_FREE)
@@ -716,7 +716,8 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 	if (record->phase == CHANNEL_WAITING)
 		leave_queue(channel);
 	if (channel->worker) {
-		/* Once the guest has closed, or the VM is gone, nothing else is told. */
+		/* Nothing is reported to a guest that has closed the channel, or whose VM
+		 * is gone. */
 		if (record->phase != CHANNEL_ENDING || after == CHANNEL_AFTER_FREE) {
 			record->after = after;
 			record->reason = reason;
@@ -766,7 +767,7 @@ void channel_kill_worker(struct channel *channel, uint32_t reason)
 	worker_kill(channel->worker);
 }
 
-/* Why a session ended that nobody here ended. */
+/* The reason of a session that this broker did not end. */
 static void guess_reason(struct ledger_channel *record)
 {
 	if (record->reason == VGPU_REASON_NONE)
@@ -824,7 +825,7 @@ static void restore_open(struct channel *channel)
 {
 	struct ledger_channel *record = channel->record;
 
-	/* Settled, and perhaps not yet told. */
+	/* The guest may not have been notified yet. */
 	if (!channel->vm->gone && entry_state(channel) == VGPU_CHANNEL_OPENING) {
 		entry_answer(channel, VGPU_REASON_NONE);
 		entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN);
@@ -853,8 +854,8 @@ void channel_restore_worker(struct channel *channel, struct worker *worker)
 		record->after = CHANNEL_AFTER_DEAD;
 		break;
 	default:
-		/* What the worker answered is not known; the guest's entry still asks,
-		 * and gets another. */
+		/* The worker's answer is unknown; the guest's entry still asks, and gets
+		 * another worker. */
 		record->after = CHANNEL_AFTER_REFUSED;
 		record->reason = VGPU_REASON_HOST;
 	}

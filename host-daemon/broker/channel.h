@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Channel: one guest process, from its hello to the last extent it gives back
+ * Channel: one guest process, from its hello to the last extent that is returned
  */
 
 #include <stdbool.h>
@@ -15,20 +15,20 @@ struct channel;
 struct vm;
 struct worker;
 
-/* What the state word in shared memory asks for. */
+/* What the state word in shared memory requests. */
 enum channel_action {
 	CHANNEL_NOTHING,
 	CHANNEL_BEGIN,	  /* a hello came */
 	CHANNEL_REWINDOW, /* the guest names another window */
 	CHANNEL_CLOSE,	  /* end the worker, give all back */
-	CHANNEL_CLEAR,	  /* nothing stands behind the entry: make it FREE */
+	CHANNEL_CLEAR,	  /* the channel is idle: make the entry FREE */
 	CHANNEL_BREACH,	  /* no honest guest makes this step */
 	_CHANNEL_ACTION_N,
 };
 
 /*
- * Decides from our phase and a word that the guest wrote, whatever it is.
- * Return: what to do.
+ * Decides from the phase and a word that the guest wrote, which may be anything.
+ * Return: the action to take.
  */
 enum channel_action channel_judge(enum channel_phase phase, uint32_t state);
 
@@ -58,7 +58,7 @@ bool channel_assign(struct channel *channel, struct worker *worker);
 /* No worker will come for a channel that waits. */
 void channel_refuse(struct channel *channel, uint32_t reason);
 
-/* What its worker says. Returns: whether that made sense. */
+/* Messages from its worker. Returns: whether the message was valid. */
 bool channel_handle_opened(struct channel *channel, uint32_t reason);
 bool channel_handle_want(struct channel *channel, const struct control_want *want);
 

@@ -25,7 +25,8 @@ static struct vgpu_channel_entry *entry_of(const struct channel *channel)
 	return vm_entry(channel->vm, channel->index);
 }
 
-/* Wakes guests on this machine that sleep on the word, and raises the interrupt. */
+/* Wakes guest processes of this machine that sleep on the word, and raises the
+ * interrupt. */
 static void announce(struct channel *channel)
 {
 	vgpu_wake_shared_word(&entry_of(channel)->state, INT_MAX);
@@ -107,7 +108,7 @@ void entry_refuse(struct channel *channel, uint32_t reason)
 	entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_REFUSED);
 }
 
-/* Threads of a dead worker's guest sleep on their slots: its last words are ours. */
+/* Guest threads sleep on the reply slots of the dead worker: the broker wakes them. */
 static void wake_slots(struct channel *channel)
 {
 	uint8_t *slots = channel->vm->map +

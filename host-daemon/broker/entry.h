@@ -12,13 +12,13 @@
 
 struct channel;
 
-/* Wakes whoever waits for the entry: a broker that died may have left that undone. */
+/* Wakes processes that wait for the entry: a broker that died may not have done so. */
 void entry_announce(struct channel *channel);
 
-/* The state word, read once. */
+/* Reads the state word once. */
 uint32_t entry_state(const struct channel *channel);
 
-/* A copy of the whole entry, each word read once. */
+/* Copies the whole entry, reading each word once. */
 void entry_read(const struct channel *channel, struct vgpu_channel_entry *copy);
 
 /* Makes a step unless the guest made another. Returns: whether it was made. */
@@ -27,15 +27,16 @@ bool entry_step(struct channel *channel, uint32_t from, uint32_t to);
 /* Writes the host's part, before the step that makes it valid. */
 void entry_answer(struct channel *channel, uint32_t reason);
 
-/* OPENING becomes REFUSED. A guest that closes at this moment is found by a later look.
- */
+/* OPENING becomes REFUSED. A guest that closes at this moment is found by a later
+ * look. */
 void entry_refuse(struct channel *channel, uint32_t reason);
 
 /*
- * Any state becomes DEAD, and whoever sleeps in the area is woken.
+ * Changes any state to DEAD and wakes threads that sleep in the area.
+ *
  * Return: false if the guest had closed already.
  */
 bool entry_die(struct channel *channel, uint32_t reason);
 
-/* Any state becomes FREE, and nothing of the old is left in it. */
+/* Changes any state to FREE and clears the rest of the entry. */
 void entry_free(struct channel *channel);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Guard: maps of files that others can cut short
+ * Guard: mappings of files that another process can truncate
  *
- * The file of transport plain belongs to QEMU, which cannot seal it, and may be the
- * guest's by now. Cut short under our map it would end the broker by SIGBUS, at each
- * touch, and the next broker too. Here the signal has the kernel map zeroes over the
- * whole of that map, and the access that met it goes on with those. Whoever looks at
- * is_broken later lets go of the VM. A SIGBUS anywhere else ends the process as ever.
+ * The file of transport plain belongs to QEMU, which cannot seal it, and the guest may
+ * have taken QEMU over. If it is truncated while mapped, each access ends the broker by
+ * SIGBUS, and the next broker too. Here the signal handler maps zeroes over the whole
+ * mapping, and the access that faulted continues with those. The VM is dropped when
+ * is_broken is found set later. SIGBUS at any other address ends the process as usual.
  *
- * The list is changed with no access to a guarded map under way, so the handler, which
- * only such an access calls, finds it whole.
+ * The list changes only while no guarded mapping is being accessed, so the handler, which
+ * runs only during such an access, finds it consistent.
  */
 
 #include <stdint.h>

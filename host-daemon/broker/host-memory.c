@@ -117,7 +117,7 @@ static uint64_t read_own(const struct worker *worker)
 	return usage.private + files + (shared > bounded ? shared - bounded : 0);
 }
 
-/* A process has a folder for each of its threads, and each folder a link of its own. */
+/* /proc/PID/task has a folder for each thread, and its link count includes them. */
 static bool has_too_many_threads(const struct worker *worker)
 {
 	char path[64];
@@ -149,7 +149,7 @@ static struct worker *find_largest(struct broker *broker, const struct account *
 	return largest;
 }
 
-/* From now on it counts no more: others shall not end for what it has. */
+/* It is no longer counted: no other worker ends for the memory of this one. */
 static void condemn(struct worker *worker, uint32_t reason)
 {
 	worker->is_condemned = true;

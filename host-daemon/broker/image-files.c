@@ -85,8 +85,8 @@ void image_files_take_back(struct image_files *files, uint32_t cookie)
 
 		if (file->cookie != cookie)
 			continue;
-		/* Whoever still maps it finds nothing there. A large one would keep the
-		 * loop from other VMs meanwhile: it counts until the worker ends. */
+		/* A worker that still maps it reads zeroes. Emptying a large one would
+		 * block the loop, so that one counts until the worker ends. */
 		if (file->size <= EMPTY_AT_ONCE_MAX && !ftruncate(file->fd, 0))
 			files->size -= image_store_memory(file->size);
 		remove_at(files, i);

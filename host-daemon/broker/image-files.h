@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Image files: the memory files of images that one worker may have
+ * Image files: the memory files of images that one worker may map
  *
- * A worker cannot make files that hold anything: it is given them, of the size that it
- * asks for. So the memory in them is known without looking: a file counts for the worker
- * that it was given to, whole, until it is in the store of its VM and counts there, or
- * until it was taken back, which empties it. Which images of the store a worker has had
- * is noted: what the store lets go of meanwhile may still be mapped there, which nobody
- * else can see.
+ * A worker cannot create files with contents: the broker gives it files of the size it
+ * requests. So their memory is known without reading /proc: a file counts in full for the
+ * worker that received it, until it moves to the store of its VM and counts there, or
+ * until it was returned, which empties it. The images of the store that a worker has
+ * received are recorded: one that the store drops may still be mapped there, which no
+ * other process can see.
  */
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ struct image_files {
 void image_files_init(struct image_files *files);
 void image_files_deinit(struct image_files *files);
 
-/* For a worker of whom nothing is known: it may have seen all. */
+/* For a worker of an earlier broker: it may have received every image. */
 void image_files_assume(struct image_files *files);
 
 /* Whether it may have more of that size. */

@@ -38,5 +38,5 @@ void images_forget_worker(struct worker *worker);
  */
 bool images_handle_keep(struct worker *worker, const struct control_image *given, int fd);
 
-/* The keeper tells of an image that it has. The descriptor is its own in any case. */
+/* The keeper announces an image that it holds. Takes ownership of the descriptor. */
 void images_restore(struct broker *broker, const struct link_message *message, int fd);

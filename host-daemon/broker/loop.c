@@ -2,12 +2,11 @@
 /*
  * Loop: the broker's event loop on io_uring
  *
- * Each source has a slot, and one poll request in the kernel at a time, which is made
- * anew after its function returned: the kernel looks at the descriptor again when a poll
- * is made, so nothing that happened meanwhile is lost. Slot number and generation
- * travel with the request. A completion that comes for a source that was removed
- * meets another generation and is dropped; hence a source may be freed at once, while
- * its poll is still being cancelled.
+ * Each source has a slot and one poll request in flight, which is submitted again after
+ * its function returned: the kernel checks the descriptor when a poll is submitted, so no
+ * event in between is lost. A request carries slot number and generation. A completion
+ * for a source that was removed has another generation and is dropped; so a source may be
+ * freed at once, while its poll is still being cancelled.
  */
 
 #include <assert.h>
@@ -24,7 +23,7 @@
 
 #define LOOP_ENTRIES 256
 #define LOOP_BATCH 64
-/* User data of a request whose completion means nothing. */
+/* User data of a request whose completion is ignored. */
 #define LOOP_NOBODY UINT64_MAX
 
 static_assert(!offsetof(struct loop_bell, source), "a bell is found by its source");
@@ -174,7 +173,7 @@ void loop_ring(struct loop *loop, struct loop_bell *bell, int fd)
 	loop->slots[source->slot].source = source;
 	io_uring_prep_write(sqe, fd, &one, sizeof(one), 0);
 	io_uring_sqe_set_data64(sqe, slot_data(loop, source->slot));
-	/* Now, while the number is that of this descriptor. */
+	/* Cancel now, while the number still refers to this descriptor. */
 	io_uring_submit(&loop->ring);
 }
 
@@ -272,8 +271,8 @@ int loop_run(struct loop *loop)
 		r = wait(loop);
 		if (r)
 			return vgpu_error_trace(r);
-		/* Copied first: what runs below may submit, which may reuse the entries.
-		 */
+		/* Copied first: what runs below may submit, which may reuse the
+		 * entries. */
 		n = io_uring_peek_batch_cqe(&loop->ring, cqes, LOOP_BATCH);
 		for (unsigned int i = 0; i < n; i++)
 			data[i] = io_uring_cqe_get_data64(cqes[i]);

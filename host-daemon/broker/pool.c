@@ -2,9 +2,9 @@
 /*
  * Pool: the workers, and the channels that wait for one
  *
- * Channels of one section wait in the order in which they came; sections take turns, so
- * that how many processes one VM begins does not delay another. And who has several
- * that wait leaves the spare workers to those who have one.
+ * Channels of one section are served in order of arrival; sections take turns, so that
+ * the number of processes that one VM starts does not delay another VM. A section with
+ * several waiting channels leaves the warm workers to sections with one.
  */
 
 #include <stddef.h>
@@ -22,8 +22,8 @@
 /* Pause after a worker that failed to start, doubled each time. */
 #define POOL_PAUSE_MIN_MS 250
 #define POOL_PAUSE_MAX_MS 30000
-/* A guest that has just been given a worker starts up as well, on the same processors:
- * it goes first. */
+/* A guest that was just given a worker starts up too, on the same processors, and has
+ * precedence. */
 #define POOL_REST_MS 20
 /* Workers that start at the same time. */
 #define POOL_STARTING_MAX 8
@@ -41,7 +41,7 @@ void pool_init(struct worker_pool *pool)
 	budget_init(&pool->log, POOL_LOG_LINES, POOL_LOG_MS, clock_now());
 }
 
-/* One that has exited may have left READY behind. */
+/* A worker that has exited may have left READY in its socket. */
 static bool is_warm(const struct worker *worker)
 {
 	return worker->state == WORKER_WARM && !worker->hung_up && !worker->has_exited;
@@ -67,8 +67,8 @@ static unsigned int count_warm(const struct broker *broker)
 	return n;
 }
 
-/* Counts workers that live on, those of them that no channel has, and those of these
- * that are not ready yet. */
+/* Counts live workers, those of them without a channel, and those of these that are still
+ * starting. */
 static void count_workers(const struct broker *broker, unsigned int *n_livep,
 	unsigned int *n_idlep, unsigned int *n_startingp)
 {
@@ -128,8 +128,9 @@ static int handle_turn(struct loop_timer *timer)
 	return update_on_timer(timer, offsetof(struct worker_pool, turn));
 }
 
-/* Lets channels have a worker as the rates of their VMs allow; others wait on. One that
- * was let in and goes away has used its place up: its worker is being made. */
+/* Admits channels as the process rates of their VMs allow; the others keep waiting. A
+ * channel that closes after it was admitted has still used its share: its worker is being
+ * started. */
 static void count_in(struct broker *broker)
 {
 	uint32_t wait, shortest = 0;
@@ -162,8 +163,8 @@ static void count_waiting(struct broker *broker)
 			channel->is_counted && channel_can_begin(channel);
 }
 
-/* Workers that are not for a section of which several channels wait: as long as others
- * can be started for those. */
+/* Warm workers that a section with several waiting channels may not take, as long as
+ * others can be started for it. */
 static unsigned int count_reserved(const struct broker *broker)
 {
 	const struct worker_pool *pool = &broker->pool;

@@ -13,11 +13,11 @@
 #include "broker/vm.h"
 #include "vgpu/error.h"
 
-/* Rings between two heartbeats that are answered at once, if they were for something. */
+/* Doorbells that are handled at once between two heartbeats, if each had a cause. */
 #define SCAN_MAX 100
-/* How long a doorbell that rang for nothing, or too often, is not listened to. */
+/* How long a doorbell that rang without cause, or too often, is ignored. */
 #define SCAN_REST_MS 5
-/* A process whose connection ended waits for nobody. */
+/* Nothing waits for a process whose connection ended. */
 #define SCAN_GONE_GRACE_MS 500
 
 static struct vm *of_control(struct loop_source *source)

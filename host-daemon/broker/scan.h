@@ -15,11 +15,13 @@ int scan_listen(struct vm *vm);
 /* Looks through the channel table. Returns: whether there was something to do. */
 bool scan_look(struct vm *vm);
 
-/* Lives on: moves the heartbeat, and scans if the guest asked without a doorbell. */
+/* Advances the heartbeat, and scans in case the guest has no doorbell or its ring was
+ * lost. */
 void scan_tick(struct vm *vm);
 
-/* Its connection ended: all of it goes. */
+/* Ends all its sessions, after its connection ended. */
 void scan_handle_gone(struct vm *vm);
 
-/* Whether a VM that is gone has nothing left; then it is to be freed. */
+/* Whether a VM that is gone has no worker and no memory being emptied, and can be
+ * freed. */
 bool scan_is_done(const struct vm *vm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Session: what a worker did for one guest process, told when it is over
+ * Session line: the log line that sums up a session when it ends
  */
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Session: what a worker did for one guest process, told when it is over
+ * Session line: the log line that sums up a session when it ends
  */
 
 #include <stddef.h>
@@ -26,5 +26,5 @@ void session_line_read_stats(int fd, struct worker_stats *stats);
 /* Writes the line into a buffer. Returns: its length, as snprintf() does. */
 int session_line_format(const struct session_line *session, char *line, size_t size);
 
-/* The word that stands for an enum vgpu_channel_reason; never NULL. */
+/* The name of an enum vgpu_channel_reason; never NULL. */
 const char *session_line_reason(uint32_t reason);

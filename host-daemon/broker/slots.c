@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots: who counts where in the quota page of a section
+ * Slots: which worker counts in which slot of a section's quota page
  */
 
 #include <assert.h>
@@ -67,7 +67,7 @@ void slots_sweep(struct broker *broker, struct account *account)
 		return;
 	account_limit_memory(account);
 	find_used(broker, account, &slots);
-	/* What the page itself says of how many there are is not believed. */
+	/* The page's own count of slots is not trusted. */
 	for (uint32_t slot = 1; slot <= QUOTA_SLOTS; slot++)
 		if (!slots.are_used[slot] &&
 			__atomic_load_n(&page->used[slot - 1], __ATOMIC_RELAXED))

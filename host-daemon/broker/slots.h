@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Slots: who counts where in the quota page of a section
+ * Slots: which worker counts in which slot of a section's quota page
  *
- * Which channel's worker has which slot stands in the ledgers. So a slot is free when no
- * channel of the section names it, for whichever broker looks.
+ * The ledgers record the slot of each channel's worker. A slot is free when no channel of
+ * the section has it, and every broker finds the same.
  */
 
 #include <stdint.h>
@@ -17,10 +17,10 @@ struct channel;
 /* Gives the channel a slot, empty. There are more of them than there can be workers. */
 void slots_take(struct channel *channel);
 
-/* Its worker was reaped, so it holds nothing any more. */
+/* Releases the slot of a channel whose worker was reaped and holds no memory any more. */
 void slots_give(struct channel *channel);
 
-/* Empties all slots that no channel has: one may have been written by a worker that was
- * taken over, or that a broker left behind. */
+/* Empties all slots that no channel has: a worker that was taken over may have written to
+ * one, or an earlier broker may have left it. */
 void slots_sweep(struct broker *broker, struct account *account);
 void slots_sweep_all(struct broker *broker);

@@ -38,7 +38,7 @@ struct broker {
 	struct loop loop;
 	int link;
 	struct loop_source link_source;
-	bool synced;   /* the keeper has told all there was before this broker */
+	bool synced;   /* SYNC was received: all existing VMs and workers are known */
 	bool draining; /* SIGTERM: no new sessions */
 
 	struct account *accounts; /* one for each [vm NAME] */

@@ -2,10 +2,10 @@
 /*
  * VM: one shared memory with its doorbells and channels, as the broker sees it
  *
- * Every word of the map may change at any time, by the guest's hand: words are read
- * once, by vm_read_shared() or an atomic load, and what is to be remembered stands in
- * the ledger. Once the keeper says that the VM is gone its map is not touched any
- * more. A file of transport plain may be cut short at any time: see guard.c.
+ * The guest may change every word of the mapping at any time: words are read once, by
+ * vm_read_shared() or an atomic load, and state that must be remembered is in the ledger.
+ * Once the keeper announces that the VM is gone, the mapping is not accessed any more. A
+ * file of transport plain may be truncated at any time: see guard.c.
  */
 
 #include <errno.h>

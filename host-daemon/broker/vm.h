@@ -41,7 +41,7 @@ struct vm {
 	const struct config_vm *config;
 	struct account *account; /* of its section, shared with its like */
 	uint64_t id;		 /* the keeper's number of it */
-	uint32_t pid;		 /* of the process that connected, as the kernel told */
+	uint32_t pid;		 /* of the process that connected, by SO_PEERCRED */
 	bool gone;		 /* its memory must not be touched any more */
 
 	int shm;
@@ -65,9 +65,9 @@ struct vm {
 };
 
 /*
- * Takes up a VM that the keeper told of.
+ * Creates a VM that the keeper announced.
  *
- * @fds:	memory, ledger, doorbells, interrupts; its own in any case
+ * @fds:	memory, ledger, doorbells, interrupts; takes ownership in any case
  *
  * Return: 0 or -errno.
  */
@@ -84,7 +84,7 @@ static inline bool vm_is_emptying(const struct channel *channel)
 	return channel->wipe.wiper != NULL;
 }
 
-/* Tells the guest that an entry changed. */
+/* Notifies the guest that an entry changed. */
 void vm_interrupt(struct vm *vm);
 
 /* Copies shared bytes once: both pointers and the size are multiples of 8. */

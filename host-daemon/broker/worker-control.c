@@ -178,8 +178,8 @@ static bool receive(struct worker *worker)
 	if (r == CONTROL_E_AGAIN)
 		return false;
 	if (r == CONTROL_E_EOF || r < 0) {
-		/* What still lives of it shall not. The state stays: whether it failed
-		 * or was ended is judged when its exit is reported. */
+		/* Kill what may still run of it. The state is kept: whether it failed or
+		 * was ended is decided when its exit is reported. */
 		worker->hung_up = true;
 		loop_remove(&worker->source);
 		worker_kill(worker);

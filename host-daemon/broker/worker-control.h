@@ -11,5 +11,6 @@ struct worker;
 /* Handles what has arrived on a worker's control socket. */
 int worker_control_receive(struct loop_source *source);
 
-/* It was reaped: tells the session's end, lets the channel go on, frees it. */
+/* Handles the exit of a reaped worker: logs the session, releases the channel, frees the
+ * worker. */
 void worker_control_handle_exit(struct worker *worker, int status);

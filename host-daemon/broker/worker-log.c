@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker log: what a worker writes on its standard error
+ * Worker log: the standard error of a worker
  *
- * Workers do not write to vgpud's log: one that is taken over would fill the disk, or
- * write lines in the name of others. They have a pipe, which never blocks them, and
- * here each line is made printable, counted against the account of the VM that the
- * worker serves, and written with the worker's name before it. Whoever writes more than
- * is allowed is read with pauses: the pipe is full then, and what does not fit is lost
- * at its other end.
+ * Workers do not write to vgpud's log: a worker that was taken over would fill the disk
+ * or forge lines. Each has a pipe, which never blocks it; here each line is made
+ * printable, charged to the log budget of the VM that the worker serves, and written with
+ * the worker's name. A worker that exceeds the budget is read with pauses: its pipe is
+ * full then, and what does not fit is lost on the worker's side.
  */
 
 #include <errno.h>
@@ -24,7 +23,7 @@
 
 /* Bytes in a row, before others have their turn. */
 #define WORKER_LOG_BATCH 16384
-/* A pause for one who writes more than is allowed. */
+/* The pause for a worker that writes more than its budget. */
 #define WORKER_LOG_REST_MS 100
 
 static int handle_readable(struct loop_source *source);

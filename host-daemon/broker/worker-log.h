@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Worker log: what a worker writes on its standard error
+ * Worker log: the standard error of a worker
  */
 
 #include <stdbool.h>

@@ -68,7 +68,7 @@ struct worker *worker_free(struct worker *worker)
 	loop_clear_timer(&worker->rest);
 	worker_log_deinit(&worker->log);
 	image_files_deinit(&worker->files);
-	/* With descriptors that it sent and nobody took out. */
+	/* Including descriptors in flight that were never received. */
 	closer_close(worker->control);
 	vgpu_close(worker->stats);
 	free(worker);
@@ -128,7 +128,8 @@ void worker_end(struct worker *worker, unsigned int grace_ms)
 		end_by_force(worker);
 		return;
 	}
-	/* Told before: only a shorter time counts, and none set means killed already. */
+	/* STOP was sent before: only a shorter deadline counts, and no deadline means
+	 * that it was killed. */
 	if (told && (!worker->deadline.loop ||
 			    worker->deadline.deadline <= clock_now() + grace_ms))
 		return;

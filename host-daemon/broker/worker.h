@@ -23,8 +23,8 @@ struct channel;
 enum worker_state {
 	WORKER_STARTING, /* has not said READY */
 	WORKER_WARM,
-	WORKER_BUSY,   /* has, or had, a channel: never goes back */
-	WORKER_ENDING, /* told to stop, or killed */
+	WORKER_BUSY,   /* has, or had, a channel: not used again */
+	WORKER_ENDING, /* STOP was sent, or it was killed */
 };
 
 struct worker {
@@ -45,7 +45,8 @@ struct worker {
 	bool is_condemned;	    /* for the memory it held: counted no more */
 	bool is_orphan;		    /* of a VM that no broker knows any more */
 	bool hung_up;		    /* closed its end; its exit will be reported */
-	bool has_exited;	    /* only what it has said is still heard */
+	bool has_exited;	    /* only messages that are still in its socket are
+				     * handled */
 	bool waits;		    /* for arena; its messages wait in its socket */
 	struct image_files files;   /* of images, that it may have */
 	uint64_t host_memory;	    /* bytes that it has for itself, as seen last */
@@ -53,9 +54,9 @@ struct worker {
 };
 
 /*
- * Takes up a worker that the keeper told of.
+ * Creates a worker that the keeper announced.
  *
- * @fds:	control, stats, log; its own in any case
+ * @fds:	control, stats, log; takes ownership in any case
  * @receive_fn:	handles what arrives on the control socket
  *
  * Return: 0 or -errno.
@@ -64,8 +65,7 @@ int worker_new(struct worker **workerp, struct broker *broker,
 	const struct link_message *message, const int fds[3], loop_source_fn receive_fn);
 struct worker *worker_free(struct worker *worker);
 
-/* Hears what it says from now on: that needs all channels to be known. Returns: 0 or
- * -errno. */
+/* Starts to receive messages, once all channels are known. Returns: 0 or -errno. */
 int worker_listen(struct worker *worker);
 struct worker *worker_find(struct broker *broker, uint64_t id);
 
@@ -73,12 +73,12 @@ struct worker *worker_find(struct broker *broker, uint64_t id);
 void worker_send(
 	struct worker *worker, const struct control_message *message, const int *fds);
 
-/* STOP now and SIGKILL after a while; 0: SIGKILL now. A shorter time replaces a longer.
- */
+/* STOP now and SIGKILL after a while; 0: SIGKILL now. A shorter time replaces a
+ * longer. */
 void worker_end(struct worker *worker, unsigned int grace_ms);
 
-/* SIGKILL; nothing else changes before its exit is reported. */
+/* Sends SIGKILL; nothing else changes until the exit is reported. */
 void worker_kill(struct worker *worker);
 
-/* Hears a worker again that waited for arena. */
+/* Resumes a worker that waited for arena. */
 void worker_go_on(struct worker *worker);

@@ -208,9 +208,9 @@ struct worker_stats {
 	uint64_t bytes_h2d;
 	uint64_t bytes_d2h;
 	uint64_t calls;
-	uint64_t refused_async; /* refusals of calls that nobody waited for */
-	/* driver calls that held the dispatcher over 1 ms; of those that nobody waits
-	 * for, up to 16 in a row together */
+	uint64_t refused_async; /* refused calls that had no reply */
+	/* driver calls that held the dispatcher over 1 ms; of calls without a reply, up to
+	 * 16 in a row together */
 	uint64_t slow_calls;
 	uint64_t device_memory; /* in use now, bytes */
 	uint64_t images_sent;	/* loads that came with their bytes */
@@ -227,7 +227,7 @@ static_assert(sizeof(struct worker_stats) == 256, "fixed size");
 enum {
 	_CONTROL_E_SUCCESS,
 	CONTROL_E_EOF,	   /* the other side is gone */
-	CONTROL_E_AGAIN,   /* nothing to receive, or no room to send */
+	CONTROL_E_AGAIN,   /* no message to receive, or no room to send one */
 	CONTROL_E_INVALID, /* not a message of this protocol */
 };
 

@@ -52,8 +52,8 @@ static int receive_header(int fd, struct msghdr *header, int flags, size_t *size
 	unsigned int n_resets = 0;
 	ssize_t n;
 
-	/* That the other side ended without having read all is told first, and once; what
-	 * it said before comes after that. */
+	/* The end of a peer that left messages unread is reported first, and once;
+	 * messages that it sent follow. */
 	do
 		n = recvmsg(fd, header, flags);
 	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !n_resets++)));

@@ -14,7 +14,7 @@
 enum {
 	_PACKET_E_SUCCESS,
 	PACKET_E_EOF,	/* the other side is gone */
-	PACKET_E_AGAIN, /* nothing to receive, or no room to send */
+	PACKET_E_AGAIN, /* no message to receive, or no room to send one */
 };
 
 /*

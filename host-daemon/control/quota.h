@@ -2,20 +2,19 @@
 #pragma once
 
 /*
- * Quota: what the guest processes of one VM hold of its device memory, together
+ * Quota: the device memory that the guest processes of one VM hold together
  *
- * A page of counters, one slot for each worker of a [vm NAME]: the keeper makes it, the
- * broker gives out slots, and a worker writes what it holds into its own and adds up all
- * of them. A worker that asks for memory counts it first and looks at the others then, so
- * of two that ask for the last piece at the same time one at least sees the other. What
- * was counted goes with its worker, however that ends: the broker empties the slot.
+ * A page of counters with a slot for each worker of a [vm NAME]: the keeper creates it,
+ * the broker assigns slots, and a worker writes its own total into its slot and adds up
+ * all of them. A worker that allocates memory counts it first and reads the other slots
+ * then, so of two that race for the last piece at least one sees the other. The broker
+ * empties a slot after its worker was reaped, however the worker ended.
  *
- * The limit is in the page, too: the broker writes it, and a limit that a reload of the
- * configuration changes counts for the sessions that run as for those that begin.
+ * The limit is in the page, too: the broker writes it, so a limit that a reload of the
+ * configuration changes applies to running sessions at once.
  *
- * Workers hold the whole page, and one that was taken over may write anything anywhere in
- * it. So the numbers are good for one thing, which is to decide on device memory of that
- * same VM.
+ * Workers map the whole page, and one that was taken over may write anything anywhere in
+ * it. So the numbers serve one purpose only: to decide on device memory of that same VM.
  */
 
 #include <stdint.h>
@@ -23,12 +22,12 @@
 #define QUOTA_SLOTS 8190u
 
 struct quota_page {
-	uint64_t limit;		    /* bytes of all slots together, 0: no limit of ours */
+	uint64_t limit;		    /* bytes of all slots together, 0: no limit */
 	uint64_t n_slots;	    /* that were given out so far: 1 to that number */
 	uint64_t used[QUOTA_SLOTS]; /* bytes; of slot n at n - 1 */
 };
 
-/* Makes a memfd whose size nobody can change. Returns: 0 or -errno. */
+/* Creates a memfd with a sealed size. Returns: 0 or -errno. */
 int quota_make(int *fdp);
 
 /* Return: 0 or -errno. */
@@ -40,7 +39,7 @@ struct quota_page *quota_unmap(struct quota_page *page);
 void quota_set_limit(struct quota_page *page, uint64_t limit);
 uint64_t quota_limit(const struct quota_page *page);
 
-/* For the broker: empties a slot, before it is given out and after it was given back. */
+/* For the broker: empties a slot, before it is assigned and after it was released. */
 void quota_open(struct quota_page *page, uint32_t slot);
 void quota_clear(struct quota_page *page, uint32_t slot);
 

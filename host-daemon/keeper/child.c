@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Child: starting a process that holds exactly what it is given
+ * Child: starting a process with exactly the descriptors that it is given
  */
 
 #include <assert.h>
@@ -23,7 +23,7 @@
 /* The priority that this process was started with; constant once it was raised. */
 static int given_nice;
 
-/* Gives the descriptors their numbers, by way of numbers that none of them has. */
+/* Moves the descriptors to their numbers, by way of numbers that are not in use. */
 static bool place_fds(const struct child *child)
 {
 	const int above = CHILD_FIRST_FD + CHILD_FDS_MAX;
@@ -50,10 +50,10 @@ static void __attribute__((__noreturn__)) run(const struct child *child, pid_t p
 {
 	sigset_t none;
 
-	/* The parent may have died before the kernel was told to watch it. */
+	/* The parent may have died before PR_SET_PDEATHSIG took effect. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(CHILD_EXIT_NOT_EXECUTED);
-	/* What is no part of vgpud itself is no more urgent than vgpud was made. */
+	/* Programs other than vgpud itself run at vgpud's original priority. */
 	if (child->own_session) {
 		setsid();
 		setpriority(PRIO_PROCESS, 0, given_nice);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Child: starting a process that holds exactly what it is given
+ * Child: starting a process with exactly the descriptors that it is given
  */
 
 #include <stdbool.h>
@@ -21,21 +21,21 @@ struct child {
 	const int *fds; /* become descriptors 3, 4, … of the child */
 	size_t n_fds;
 	int output;	  /* stdout and stderr of the child; -1: our stderr */
-	int network;	  /* network namespace of the child; -1: ours */
+	int network;	  /* network namespace of the child; -1: inherited */
 	bool own_session; /* keep it out of the reach of the terminal's ctrl-C */
 };
 
 /*
- * Puts the calling process in front of the children in sessions of their own that it
- * will start: they have the priority that it has now.
+ * Raises the priority of the calling process above that of the children which it starts
+ * in sessions of their own: those keep the present one.
  *
- * Return: 0 or -errno. Only root may.
+ * Return: 0 or -errno. Needs root.
  */
 int child_raise_priority(int nice);
 
 /*
- * Runs a program. It has stdin from /dev/null and what it is given, no other
- * descriptors; no blocked signals; it is killed when the calling thread's process ends.
+ * Executes a program. Its stdin is /dev/null, it has no descriptors but those given and
+ * no blocked signals, and it is killed when the calling thread's process ends.
  *
  * Return: 0 or -errno. A program that cannot be executed exits with 127.
  */

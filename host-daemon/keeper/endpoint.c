@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Endpoint: one way in, and what came by it
+ * Endpoint: the pointers from an endpoint to a VM
  *
- * A file of its own because a fuzz target is built with one that is wrong.
+ * A separate file because a fuzz target is built with a faulty one.
  */
 
 #include "keeper/endpoints.h"

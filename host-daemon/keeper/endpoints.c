@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Endpoints: where VMs come in, and those that came
+ * Endpoints: the sockets and files by which VMs connect, and the connected VMs
  *
- * A connection is greeted in the moment it is accepted, whatever the broker is doing:
- * QEMU waits for its greeting with its big lock held. Then the broker is told. That
- * it may be dead at that moment does not matter, because the next one is told of all.
+ * A connection is greeted as soon as it is accepted, whatever the broker is doing: QEMU
+ * waits for the greeting with its big lock held. Then the VM is announced to the broker.
+ * If the broker is dead at that moment, the next one learns of all VMs when it starts.
  */
 
 #include <errno.h>
@@ -32,8 +32,8 @@
 /* Connections taken at once, and then one in each such time. */
 #define ENDPOINTS_CONNECTIONS 512
 #define ENDPOINTS_CONNECTION_MS 10
-/* VMs that went and that the broker has not let go of yet: one that is slow to, or is
- * just being replaced, is not given more. */
+/* VMs that are gone and that the broker still uses: a broker that is slow, or is being
+ * replaced, is not given more. */
 #define ENDPOINTS_GONE_MAX 64
 /* Descriptors that no section has: of keeper or broker itself, of workers that start or
  * are spare, of a child between fork and exec. */
@@ -51,7 +51,8 @@ static void note_result(struct endpoints *endpoints, int r)
 		endpoints->link_result = r;
 }
 
-/* Whether to say that somebody came or went: who does nothing else is not told of. */
+/* Whether to log that a VM connected or left: a client that only reconnects is not logged
+ * each time. */
 static bool may_log(struct endpoints *endpoints, const struct config_vm *config)
 {
 	return account_may_log(&endpoints->endpoints[config->index].account);
@@ -193,7 +194,7 @@ static unsigned int fds_wanted(const struct config_vm *config)
 	return n * held_vm_n_fds(config);
 }
 
-/* What all sections together may have. */
+/* Descriptors for all sections together. */
 static unsigned int fds_available(const struct endpoints *endpoints)
 {
 	const unsigned int limit = fd_limit();
@@ -205,8 +206,8 @@ static unsigned int fds_available(const struct endpoints *endpoints)
 	return limit > taken ? limit - taken : 0;
 }
 
-/* All have equal shares; what some have no use for is divided among the others. Each can
- * have one VM, however few there are: endpoints_init() has warned then. */
+/* All sections have equal shares; what some do not need is divided among the others. Each
+ * can have one VM, however few there are: endpoints_init() has warned then. */
 static unsigned int fd_share(
 	const struct endpoints *endpoints, const struct config_vm *config)
 {
@@ -252,7 +253,7 @@ static bool has_fds(const struct endpoints *endpoints, const struct config_vm *c
 	       fd_share(endpoints, config);
 }
 
-/* Whether some of what the section has will soon be let go of. */
+/* Whether the section will soon release some of its descriptors. */
 static bool is_losing(struct endpoints *endpoints, const struct config_vm *config)
 {
 	const struct held_vm *vm;
@@ -291,7 +292,8 @@ static const char *refusal(struct endpoints *endpoints, const struct config_vm *
 	return NULL;
 }
 
-/* Without descriptors the connection stays where it is, and would be told again. */
+/* Without descriptors the connection stays in the accept queue, and poll() would report
+ * it at once again. */
 static void handle_accept_error(struct endpoint *endpoint)
 {
 	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)
@@ -415,8 +417,9 @@ static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
 		let_go(endpoints, vm);
 }
 
-/* Has its memory emptied, and frees it then. Who still holds it may fill it again, to
- * have it freed in one go when we close it: so it is looked at again at the end. */
+/* Frees the VM after its memory was emptied. A process that still maps it may fill it
+ * again, so that it would be freed in one go when the keeper closes it: so it is checked
+ * again at the end. */
 static void let_go(struct endpoints *endpoints, struct held_vm *vm)
 {
 	if (!held_vm_is_large(vm)) {
@@ -480,7 +483,7 @@ void endpoints_fill_polls(const struct endpoints *endpoints, struct pollfd *poll
 	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
 		*polls++ = (struct pollfd){ listening_fd(&endpoints->endpoints[i]),
 			POLLIN, 0 };
-	/* What a peer may send is never read; only its end matters. */
+	/* Data from a peer is never read; only the end of the connection matters. */
 	TAILQ_FOREACH(vm, &endpoints->vms, entry)
 		*polls++ = (struct pollfd){ vm->connection, POLLRDHUP, 0 };
 }
@@ -498,8 +501,8 @@ int endpoints_timeout(const struct endpoints *endpoints)
 	return timeout;
 }
 
-/* Connections that ended come before new ones: a VM that restarts finds its place free.
- */
+/* Connections that ended come before new ones: a VM that restarts finds its place
+ * free. */
 void endpoints_dispatch(struct endpoints *endpoints, const struct pollfd *polls)
 {
 	const struct pollfd *endpoint = polls + 1,
@@ -561,7 +564,7 @@ static bool is_same_path(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* Whether both name the same place to come in by. */
+/* Whether both are the same socket or file. */
 static bool is_same_place(const struct config_vm *a, const struct config_vm *b)
 {
 	return a->transport == b->transport && is_same_path(a->socket, b->socket) &&
@@ -638,8 +641,8 @@ static const struct config_vm *find_section(
 	return NULL;
 }
 
-/* Nobody is told: this is for the time between two brokers, and the next one ends the
- * workers of a VM that it does not know. */
+/* The broker is not notified: this runs between two brokers, and the next one ends the
+ * workers of VMs that it does not know. */
 static void sort_vms(struct endpoints *endpoints, const struct config *config)
 {
 	struct held_vm *vm, *next;
@@ -664,7 +667,7 @@ static void sort_vms(struct endpoints *endpoints, const struct config *config)
 			vm->config = find_section(config, vm->config);
 }
 
-/* What the endpoints hold beside their listeners and VMs. */
+/* Frees what the endpoints own besides listeners and VMs. */
 static void empty_endpoints(struct endpoints *endpoints)
 {
 	for (unsigned int i = 0; i < endpoints->n_endpoints; i++) {
@@ -674,7 +677,7 @@ static void empty_endpoints(struct endpoints *endpoints)
 	free(endpoints->endpoints);
 }
 
-/* What goes on with the VMs of a section, see sort_vms(). */
+/* Moves what belongs to the VMs of a section, see sort_vms(). */
 static void take_section_over(struct endpoint *next, struct endpoint *endpoint)
 {
 	image_store_move(&next->images, &endpoint->images);

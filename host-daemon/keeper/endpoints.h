@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Endpoints: where VMs come in, and those that came
+ * Endpoints: the sockets and files by which VMs connect, and the connected VMs
  */
 
 #include <poll.h>
@@ -23,26 +23,28 @@ struct endpoint {
 	struct listener listener;
 	struct held_vm *plain;
 	int64_t paused_until;	   /* ms */
-	struct account account;	   /* for lines that comings and goings cause */
+	struct account account;	   /* budget of log lines about connections */
 	struct budget connections; /* connections taken */
 	struct image_store images; /* of the VM, or of the processes that are one */
 	int quota;		   /* memfd that their workers share, see quota.h */
 	const char *complaint; /* logged last about the plain file: not to be repeated */
 };
 
-/* The VM is about to be freed: nothing of the endpoint leads to it any more. */
+/* Drops the endpoint's pointer to a VM that is about to be freed. */
 void endpoint_forget(struct endpoint *endpoint, const struct held_vm *vm);
 
 struct endpoints {
 	struct endpoint *endpoints;
 	unsigned int n_endpoints;
 	struct held_vms vms;
-	struct held_vms leaving; /* nobody's any more: their memory is being emptied */
+	struct held_vms leaving; /* released by the broker: their memory is being emptied
+				  */
 	struct wiper wiper;
 	uint64_t last_id;
 	uint16_t last_peer;
-	int link;	 /* to whom comings and goings are told; -1: nobody */
-	int link_result; /* of what was told last and failed, LINK_E_* or -errno */
+	int link;	 /* to the broker, which is notified of connections; -1: none */
+	int link_result; /* of the last message that could not be sent, LINK_E_* or -errno
+			  */
 };
 
 /* Listens at every endpoint; the reason of a failure is logged. Returns: 0, LISTENER_E_*
@@ -51,31 +53,30 @@ int endpoints_init(struct endpoints *endpoints, const struct config *config);
 void endpoints_deinit(struct endpoints *endpoints);
 
 /*
- * Has the endpoints be those of another configuration. A endpoint whose socket or file is
- * the same stays as it is; what came in by a section that is no longer there, or by
- * another socket, file or transport, is lost. If a new socket cannot be had, nothing
- * changes.
+ * Applies another configuration. An endpoint whose socket or file is the same stays open;
+ * VMs of a section that was removed, or that has another socket, file or transport, are
+ * dropped. If a new socket cannot be opened, nothing changes.
  *
  * Return: as endpoints_init().
  */
 int endpoints_reload(struct endpoints *endpoints, const struct config *config);
 
-/* Nobody comes in any more. */
+/* Stops accepting connections. */
 void endpoints_close(struct endpoints *endpoints);
 
-/* Tells a new broker of all VMs. */
+/* Announces all VMs to a new broker. */
 void endpoints_announce_all(struct endpoints *endpoints);
 
 /* The broker is done with a VM that has gone. */
 void endpoints_forget_vm(struct endpoints *endpoints, uint64_t id);
 
-/* The broker has an image kept, whose descriptor becomes the keeper's; or one let go. */
+/* The broker has an image kept, whose descriptor the keeper takes over, or dropped. */
 void endpoints_keep_image(
 	struct endpoints *endpoints, const struct link_message *message, int fd);
 void endpoints_drop_image(
 	struct endpoints *endpoints, const struct link_message *message);
 
-/* What to poll, for how long at most (ms, -1: for ever), and what then came of it. */
+/* The descriptors to poll, the timeout (ms, -1: none), and the handler of the results. */
 unsigned int endpoints_count_polls(const struct endpoints *endpoints);
 void endpoints_fill_polls(const struct endpoints *endpoints, struct pollfd *polls);
 int endpoints_timeout(const struct endpoints *endpoints);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Greeting: the first words on a new connection
+ * Greeting: the first message on a new connection
  *
- * QEMU reads an ivshmem greeting blocking, with its big lock held, and believes every
- * number: so all of it is sent at once, right after accept, and nothing is ever sent
- * on that connection again. A number without a descriptor would mean "that
- * peer left" and makes QEMU free memory that it goes on using.
+ * QEMU reads an ivshmem greeting with blocking reads and its big lock held, and trusts
+ * every number: so all of it is sent at once, right after accept, and nothing is ever
+ * sent on that connection again. A number without a descriptor would mean "that peer
+ * left" and makes QEMU free memory that it keeps using.
  */
 
 #include <endian.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Held VM: the descriptors of one shared memory, as the keeper keeps them
+ * Held VM: the descriptors of one shared memory, owned by the keeper
  *
- * A memfd's size is sealed, so that no one who holds it can cut it short and have
- * vgpud die of SIGBUS. A file of transport plain cannot be sealed: it is the host's own
- * users who can write to it, never the guest, who can shorten it. Whoever has put it
- * there is that VM, and vgpud writes to it: so it has to be root's, vgpud's or
- * memory-owner's.
+ * A memfd has a sealed size, so that no process can truncate it and end vgpud by SIGBUS.
+ * A file of transport plain cannot be sealed: users of the host that can write to it,
+ * never the guest, can truncate it. Its creator acts as that VM, and vgpud writes to it:
+ * so it has to belong to root, to vgpud's user or to memory-owner.
  */
 
 #include <errno.h>

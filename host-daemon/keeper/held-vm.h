@@ -35,7 +35,7 @@ struct held_vm {
 	ino_t ino;
 	uint64_t size;
 
-	struct wipe wipe; /* once nobody is to find anything in it any more */
+	struct wipe wipe; /* used once the memory is to be emptied */
 };
 
 TAILQ_HEAD(held_vms, held_vm);
@@ -58,7 +58,7 @@ enum {
 int held_vm_new_plain(struct held_vm **vmp, const struct config_vm *config, uint64_t id,
 	const char **reasonp);
 
-/* Closes all; the memory goes with the last one who maps it. */
+/* Closes all descriptors; the kernel frees the memory when the last mapping goes. */
 struct held_vm *held_vm_free(struct held_vm *vm);
 
 /* Closes all but the memory. */
@@ -67,8 +67,8 @@ void held_vm_strip(struct held_vm *vm);
 /* Whether so much is left in the memory that to free it takes long. */
 bool held_vm_is_large(const struct held_vm *vm);
 
-/* Returns: how many descriptors a VM of that section may need in a process of vgpud, with
- * those of the workers of its guest processes. */
+/* Return: how many descriptors a VM of that section may need in a process of vgpud,
+ * including those of the workers of its guest processes. */
 unsigned int held_vm_n_fds(const struct config_vm *config);
 
 /* Greets the process at the other end. Returns: 0, PACKET_E_* or -errno. */
@@ -77,5 +77,5 @@ int held_vm_greet(const struct held_vm *vm, uint16_t peer);
 /* Whether the file of transport plain is no longer the one that was opened. */
 bool held_vm_is_replaced(const struct held_vm *vm);
 
-/* Tells the broker of it. Returns: 0, LINK_E_* or -errno. */
+/* Announces the VM to the broker. Returns: 0, LINK_E_* or -errno. */
 int held_vm_tell(const struct held_vm *vm, int link);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Held worker: a worker process and vgpud's ends of what it holds
+ * Held worker: a worker process and vgpud's ends of its sockets and pipes
  *
- * Workers are children of the keeper, not of the broker that asked for them: so they
- * outlive a broker, die with the keeper, and a pid is signalled only by the one who
- * knows that it was not reaped yet.
+ * Workers are children of the keeper, not of the broker that requested them: so they
+ * outlive a broker, die with the keeper, and only the process that reaps a pid ever
+ * signals it.
  */
 
 #include <errno.h>

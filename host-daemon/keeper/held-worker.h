@@ -18,8 +18,8 @@ struct held_worker {
 	pid_t pid;
 	int control;
 	int stats;
-	int log;     /* reading end of its standard error */
-	uid_t uid;   /* 0: that of vgpud */
+	int log;     /* read end of its standard error */
+	uid_t uid;   /* 0: vgpud's own */
 	bool exited; /* reaped: its pid may be another's by now */
 	int status;
 };
@@ -30,10 +30,10 @@ TAILQ_HEAD(held_workers, held_worker);
 #define HELD_WORKER_FDS 3
 
 /*
- * Starts a worker. It dies with the keeper, and holds standard descriptors and its own
+ * Starts a worker. It dies with the keeper, and has the standard descriptors and its own
  * two only.
  *
- * @uid:	of its own, to be taken on before it serves; 0: none
+ * @uid:	that it changes to before it serves; 0: none
  * @network:	namespace, or -1
  *
  * Return: 0 or -errno.
@@ -46,6 +46,6 @@ struct held_worker *held_worker_free(struct held_worker *worker);
 
 void held_worker_kill(const struct held_worker *worker);
 
-/* Tells the broker of it. Returns: 0, LINK_E_* or -errno. */
+/* Announces the worker to the broker. Returns: 0, LINK_E_* or -errno. */
 int held_worker_tell(const struct held_worker *worker, int link);
 int held_worker_tell_exited(const struct held_worker *worker, int link);

@@ -3,20 +3,21 @@
  * Keeper: vgpud's first process
  *
  * It owns every descriptor that must outlive a broker: listening sockets, connections,
- * memories, doorbells, the workers' control sockets. It decides nothing: it accepts and
- * greets, starts and reaps what it is told to, and tells the broker what happened. When
- * the broker dies it starts another and tells it everything again; guests and running
- * workers notice a pause at most. So it has to be small enough not to die itself.
+ * shared memories, doorbells, the workers' control sockets. It makes no decisions: it
+ * accepts and greets, starts and reaps processes on request, and reports events to the
+ * broker. When the broker dies the keeper starts another and announces everything again;
+ * guests and running workers notice at most a pause. So it has to be small enough not to
+ * die itself.
  *
- * A broker that may die at any moment may also be killed on purpose: so one with another
- * configuration (SIGHUP), or the program that lies on the disk by now (SIGUSR2), is
- * started like one that follows a dead one. A new program is on trial: if it does not
- * start, or keeps dying, the one that the keeper itself is takes over again.
+ * A broker that may die at any moment may also be killed on purpose: a broker with
+ * another configuration (SIGHUP), or the program that is on disk by now (SIGUSR2), is
+ * started in the same way. A new program is on trial: if it does not start, or keeps
+ * dying, the keeper's own program is used again.
  *
- * A message that does not reach the broker is not an error here: either the broker's
- * end is noticed a moment later and the next one is told all, or it has stopped
- * listening, and is killed, with the same result. A broker that hangs without anything
- * to tell it is found by its missing answers, see watch.c.
+ * A message that does not reach the broker is not an error here: either the broker has
+ * ended, and the next one learns everything when it starts, or it does not read its
+ * socket, and is killed, with the same result. A broker that hangs while there is nothing
+ * to send is detected by missing answers to pings, see watch.c.
  */
 
 #include <errno.h>
@@ -50,7 +51,7 @@
 #include "vgpud/shortage.h"
 #include "vgpud/signals.h"
 
-/* How long the broker may take to end all workers once it was told to. */
+/* How long the broker may take to end all workers after LINK_DRAIN. */
 #define KEEPER_DRAIN_MS 4000
 /* A broker that dies this often in that time will not do better the next time. */
 #define KEEPER_RESTARTS_MAX 5
@@ -59,12 +60,12 @@
 #define KEEPER_POLLS 2
 /* How much more urgent keeper and broker are than what they serve. */
 #define KEEPER_NICE (-10)
-/* A broker that takes no message for so long hangs, or until it is ready does not start.
- */
+/* A broker that takes no message for so long hangs, or until it is ready does not
+ * start. */
 #define KEEPER_LINK_TIMEOUT_S 1
 #define KEEPER_LINK_START_S 5
-/* Pause before a broker is tried again that the host had no room for, doubled each time.
- */
+/* Pause before a broker is tried again that the host had no room for, doubled each
+ * time. */
 #define KEEPER_PAUSE_MIN_MS 100
 #define KEEPER_PAUSE_MAX_MS 5000
 
@@ -88,7 +89,7 @@ struct keeper {
 	unsigned int n_shortages; /* brokers in a row that the host had no room for */
 	bool on_trial;		  /* the broker is to be the program on the disk */
 	bool broker_ready;	  /* this broker said so */
-	bool is_broker_gone;	  /* what it said is heard, and not answered */
+	bool is_broker_gone;	  /* its last messages are handled, and not answered */
 	bool replacing;		  /* it was killed on purpose */
 	bool ready;		  /* one said so once */
 	bool draining;
@@ -107,7 +108,7 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
  * Broker
  */
 
-/* How long the keeper may wait to tell the broker something. */
+/* Limits how long a send to the broker may block. */
 static int set_link_timeout(struct keeper *keeper, unsigned int seconds)
 {
 	const struct timeval timeout = { .tv_sec = seconds };
@@ -201,7 +202,7 @@ static bool end_trial(struct keeper *keeper)
 	return true;
 }
 
-/* Whether the broker, or the kernel on its way there, said that the host has no room. */
+/* Whether the broker, or the kernel while starting it, reported a lack of resources. */
 static bool is_shortage(const struct keeper *keeper, int status)
 {
 	if (!WIFEXITED(status))
@@ -210,7 +211,7 @@ static bool is_shortage(const struct keeper *keeper, int status)
 	       (WEXITSTATUS(status) == CHILD_EXIT_NOT_EXECUTED && !keeper->on_trial);
 }
 
-/* Sessions go on without a broker, and others let go of what is missing. */
+/* Sessions continue without a broker while resources become free. */
 static void start_broker_later(struct keeper *keeper)
 {
 	unsigned int ms = KEEPER_PAUSE_MIN_MS;
@@ -239,8 +240,8 @@ static bool has_message(int link)
 	return poll(&poller, 1, 0) > 0 && poller.revents & POLLIN;
 }
 
-/* What the broker said before it ended, so that the next one is told what came of it.
- * Workers that it asked for are not made: the next one asks for its own. */
+/* Handles messages that the broker sent before it ended, so that the next one finds their
+ * effects. Workers that it requested are not started: the next one requests its own. */
 static void hear_last_words(struct keeper *keeper)
 {
 	struct link_message message;
@@ -346,7 +347,7 @@ static void watch_broker(struct keeper *keeper)
 			       "killed",
 			keeper->watch.n_seen);
 		kill(keeper->broker, SIGKILL);
-		/* Until its end is reported it is nothing new. */
+		/* Restart the watch until the exit is reported. */
 		watch_begin(&keeper->watch, keeper->broker, clock_now());
 		return;
 	case WATCH_NOTHING:
@@ -496,14 +497,14 @@ static void handle_link(struct keeper *keeper)
 	int r;
 
 	r = link_receive(keeper->link, &message, fds, &n_fds);
-	/* An image that cannot be had is not kept. */
+	/* An image whose descriptor cannot be received is not kept. */
 	if (r == -EMFILE)
 		return;
 	if (!r)
 		handle_message(keeper, &message, fds, n_fds);
 	else if (r < 0 && keeper->broker)
 		kill(keeper->broker, SIGKILL);
-	/* At end-of-file SIGCHLD follows; until then there is nothing to listen to. */
+	/* SIGCHLD follows end-of-file; until then there is nothing to receive. */
 	if (r)
 		close_link(keeper);
 }
@@ -576,7 +577,7 @@ static void prepare_sandbox(struct keeper *keeper)
 			strerror(-r));
 }
 
-/* Whatever fails is logged, and leaves all as it was. */
+/* A failure is logged and changes nothing. */
 static int try_reload(struct keeper *keeper)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
@@ -692,7 +693,8 @@ static int poll_timeout(const struct keeper *keeper)
 	return timeout < 0 || left < timeout ? (int)left : timeout;
 }
 
-/* Signals come last, because they may start a broker, which then is told all. */
+/* Signals come last, because they may start a broker, to which everything is
+ * announced. */
 static void dispatch(struct keeper *keeper)
 {
 	endpoints_dispatch(&keeper->endpoints, keeper->polls + KEEPER_POLLS);
@@ -754,8 +756,8 @@ static int catch_signals(struct keeper *keeper)
 	return keeper->signals < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
-/* A VM takes up to 67 descriptors in the keeper and as many in the broker. What there are
- * is divided by endpoints.c. */
+/* A VM takes up to 67 descriptors in the keeper and as many in the broker. endpoints.c
+ * divides the limit among VMs. */
 static void raise_fd_limit(void)
 {
 	struct rlimit limit;
@@ -766,8 +768,9 @@ static void raise_fd_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Guests wait for a greeting, and take a broker whose heart does not beat for dead: so
- * these two come before their own workers. Only root may; others go without. */
+/* Guests wait for a greeting, and consider a broker without a heartbeat dead: so these
+ * two processes have a higher priority than their workers. This needs root; without, they
+ * do not. */
 static void raise_priority(void)
 {
 	if (child_raise_priority(KEEPER_NICE) < 0)

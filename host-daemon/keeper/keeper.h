@@ -10,8 +10,8 @@
 /*
  * Serves until SIGTERM or SIGINT, or until the broker cannot be kept running.
  *
- * @configp:	completed by paths_complete(); SIGHUP puts another in its place
- * @text:	what it was parsed from; the broker parses it again
+ * @configp:	completed by paths_complete(); SIGHUP replaces it
+ * @text:	its source text; the broker parses it again
  * @path:	of the file
  *
  * Return: vgpud's exit status.

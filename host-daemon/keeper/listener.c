@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listener: a UNIX socket at a path that is ours alone
+ * Listener: a UNIX socket at a path that one process owns
  *
- * A socket file says nothing about whether its maker still lives, and trying to
- * connect would be taken for a VM by the one who answers. So the right to a path is a
- * lock on a file beside it, which the kernel gives up when the process dies.
+ * A socket file does not show whether its creator still lives, and a test connection
+ * would be accepted as a VM. So ownership of a path is a lock on a file beside it, which
+ * the kernel releases when the process dies.
  */
 
 #include <errno.h>
@@ -37,10 +37,10 @@ static bool is_current(int fd, const char *path)
 }
 
 /*
- * /run is empty after each start of the machine, so a folder below it has to be made by
- * whoever wants it. Only the last part of the path, and none at the root: that is a
- * mistake. QEMU runs as another user and has to get through; who may connect is decided
- * by the socket's own mode and group.
+ * /run is empty after each boot, so a folder below it has to be created by its user. Only
+ * the last part of the path, and none at the root: that is a mistake. QEMU runs as
+ * another user and has to get through; the socket's own mode and group decide who may
+ * connect.
  */
 static int make_folder(const char *path)
 {
@@ -58,7 +58,7 @@ static int make_folder(const char *path)
 		return 0;
 	if (mkdir(folder, 0700) < 0)
 		return errno == EEXIST ? 0 : vgpu_error_origin(-errno);
-	/* Whatever our umask is. */
+	/* Independent of the umask. */
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, 0755) < 0)
 		return vgpu_error_origin(-errno);
@@ -96,8 +96,7 @@ static int remove_stale(const char *path)
 	return unlink(path) < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
-/* Of the file itself, which whoever writes to its folder may put another one in place of
- * meanwhile. */
+/* Of the file itself: users with write access to the folder may replace it meanwhile. */
 static int permit(const char *path, mode_t mode, gid_t group)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
@@ -133,7 +132,7 @@ static int open_socket(const char *path, mode_t mode, gid_t group, int *fdp)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return vgpu_error_origin(-errno);
-	/* Nobody can connect before listen(), so these come in time. */
+	/* Set before listen(), so no client can connect before. */
 	r = permit(path, mode, group);
 	if (!r && listen(fd, LISTENER_BACKLOG) < 0)
 		r = vgpu_error_origin(-errno);
@@ -183,7 +182,7 @@ void listener_deinit(struct listener *listener)
 		return;
 	unlink(listener->path);
 	vgpu_close(listener->fd);
-	/* The name goes while the lock is held: see is_current(). */
+	/* Unlink while the lock is held: see is_current(). */
 	unlink(listener->lock_path);
 	vgpu_close(listener->lock);
 	free(listener->lock_path);

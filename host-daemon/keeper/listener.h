@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Listener: a UNIX socket at a path that is ours alone
+ * Listener: a UNIX socket at a path that one process owns
  */
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 struct listener {
 	char *path;
 	char *lock_path;
-	int lock; /* flock()ed as long as the path is ours */
+	int lock; /* flock()ed while the path is owned */
 	int fd;
 };
 
@@ -22,7 +22,7 @@ struct listener {
 enum {
 	_LISTENER_E_SUCCESS,
 	LISTENER_E_TAKEN, /* another process serves this path */
-	LISTENER_E_ALIEN, /* what lies at the path is not a socket */
+	LISTENER_E_ALIEN, /* the path exists and is not a socket */
 };
 
 /*

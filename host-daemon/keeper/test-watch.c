@@ -13,8 +13,8 @@
 /* Far more looks than a broker that hangs is given. */
 #define MANY 1000
 
-/* Judges one that looks like this at each look. Returns: after how many it hangs, or 0.
- */
+/* Judges one that looks like this at each look. Returns: after how many it hangs, or
+ * 0. */
 static int count_looks(char state, uint64_t ms_each)
 {
 	struct watch watch;

@@ -2,12 +2,11 @@
 /*
  * Watch: whether the broker still answers
  *
- * A broker that answers no ping either hangs or has not been given a processor. The
- * second is nothing that another broker would be better at, and is told by the kernel: a
- * thread that wants to run and may not is runnable and uses no time. One that hangs
- * sleeps or is stopped, with a message there for it to read; or it runs for longer than
- * anything that a broker does takes. A debugger's is left alone, and so is one that waits
- * for a disk.
+ * A broker that does not answer a ping either hangs or is not scheduled. Another broker
+ * would not be scheduled either, and the kernel shows the difference: a thread that waits
+ * for a processor is runnable and uses no time. A broker that hangs sleeps or is stopped
+ * while a message waits in its socket, or it runs for longer than anything that a broker
+ * does takes. A broker under a debugger, or one that waits for a disk, is not killed.
  */
 
 #include <fcntl.h>
@@ -56,7 +55,7 @@ static void look(pid_t pid, struct watch_sight *sight)
 	if (n <= 0)
 		return;
 	text[n] = '\0';
-	/* Behind the name, which may hold anything. */
+	/* After the name, which may contain anything. */
 	fields = strrchr(text, ')');
 	if (!fields ||
 		sscanf(fields, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What the kernel says of a thread (proc_pid_stat(5)). */
+/* The state of a thread (proc_pid_stat(5)). */
 struct watch_sight {
-	char state;	 /* 0: nothing is known */
+	char state;	 /* 0: unknown */
 	uint64_t cpu_ms; /* that it has used */
 };
 

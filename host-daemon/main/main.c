@@ -91,9 +91,9 @@ static const char help[] =
 	"or cannot go on, the log says why; 2 a wrong option or configuration.\n";
 
 /*
- * What keeper and broker hold leads to all VMs: without this any process of the same
- * user could open their memory and descriptors in /proc. A program that is executed
- * starts without it, so each says it for itself.
+ * Descriptors of keeper and broker lead to all VMs: without this any process of the same
+ * user could open their memory and descriptors in /proc. The flag does not survive
+ * execve(), so each process sets it.
  */
 static void forbid_reading(void)
 {
@@ -127,9 +127,8 @@ static int run_broker(const char *name, const char *version)
 }
 
 /*
- * VGPU_LOG belongs to the library in guest programs, and may be there because somebody
- * looks for a fault in one. The host's processes, all of which descend from this one,
- * have VGPUD_LOG.
+ * VGPU_LOG belongs to the library in guest programs, and may be set in order to debug
+ * one. The host's processes, which all descend from this one, use VGPUD_LOG.
  */
 static void take_log_variable(void)
 {
@@ -186,12 +185,11 @@ static int run_keeper(const char *path, bool check)
 }
 
 /*
- * Three kinds of processes make up the host side. vgpud itself becomes the keeper,
- * which owns every descriptor and is the parent of the two others: the broker, which is
- * this same program started again by the keeper, decides everything and may be
- * replaced at any time; and the workers, one for each guest process, are another
- * program, which alone touches a GPU driver. Nobody but the workers ever looks into
- * what a guest asks of the GPU.
+ * Three kinds of processes make up the host side. vgpud itself becomes the keeper, which
+ * owns every descriptor and is the parent of the two others: the broker, which is this
+ * same program executed again by the keeper, makes all decisions and may be replaced at
+ * any time; and the workers, one for each guest process, are another program, and the
+ * only one that uses a GPU driver. Only workers ever interpret the calls of a guest.
  */
 int main(int argc, char **argv)
 {

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Account: what one [vm NAME] may cause and hold on this host
+ * Account: the limits of one [vm NAME] on this host, and their use
  *
  * Budgets belong to the section, not to a connection: over the socket transport each
- * guest process has a shared memory of its own, and all of them pay from one purse.
+ * guest process has a shared memory of its own, and all of them share one account.
  */
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clock: the time by which vgpud waits
+ * Clock: the monotonic clock of vgpud
  *
- * A file of its own because fuzz targets have a clock that their input moves.
+ * A separate file because fuzz targets have a clock that their input advances.
  */
 
 #include <time.h>

@@ -7,5 +7,5 @@
 
 #include <stdint.h>
 
-/* Milliseconds of a clock that never goes back. */
+/* Milliseconds of CLOCK_MONOTONIC. */
 int64_t clock_now(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Closer: closes descriptors without anybody waiting for it
+ * Closer: closes descriptors on a thread
  */
 
 #include <errno.h>

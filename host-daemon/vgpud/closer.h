@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Closer: closes descriptors without anybody waiting for it
+ * Closer: closes descriptors on a thread
  *
- * Who closes the last descriptor of a memory frees that memory, and of what guests and
- * workers hold nobody knows which is the last. One thread for the whole process.
+ * Closing the last descriptor of a memory frees it, and vgpud cannot know whether guests
+ * and workers still have one. One thread for the whole process.
  */
 
 /* Return: 0 or -errno. Until then, closer_close() closes at once. */

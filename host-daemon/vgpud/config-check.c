@@ -18,7 +18,7 @@
 #include "vgpu/cleanup.h"
 #include "vgpud/layout.h"
 
-/* Guest processes of a socket at a time, unless told otherwise. */
+/* Default of max-processes with transport socket. */
 #define CONFIG_SOCKET_PROCESSES 64u
 
 /* As the file would say it, for sizes that are whole MiB. */
@@ -31,8 +31,8 @@ static const char *size_text(char text[static 24], uint64_t size)
 	return text;
 }
 
-/* An ivshmem device has a doorbell for each of so many channels; a process on a socket
- * has memory and doorbells of its own, so there the number is free. */
+/* An ivshmem device has a doorbell for each of this many channels; a process on a socket
+ * has its own memory and doorbells, so the number is free there. */
 static void check_processes(struct config_vm *vm, struct mistakes *mistakes)
 {
 	char size[24], needed[24];

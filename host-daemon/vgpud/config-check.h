@@ -8,16 +8,15 @@
 #include "vgpud/config.h"
 #include "vgpud/mistakes.h"
 
-/* What of one section's values does not go together; also completes what it leaves
- * open. */
+/* Checks the values of one section against each other, and sets defaults. */
 void config_check_vm(struct config_vm *vm, struct mistakes *mistakes);
 
 /* The same of [vgpud]; line is the one to be named. */
 void config_check_vgpud(const struct config *config, int line, struct mistakes *mistakes);
 
 /*
- * What this host lacks for a configuration that is right in itself: programs, folders,
- * rights to write. It changes nothing.
+ * Checks whether this host has what a valid configuration needs: programs, folders,
+ * permissions. It changes nothing.
  *
  * @config:	completed by paths_complete()
  */

@@ -17,7 +17,7 @@
 #include "vgpud/paths.h"
 #include "vgpud/trust.h"
 
-/* Each mistake is a message of its own. Changes the text. */
+/* Logs each mistake as one message. Modifies the text. */
 static void log_lines(char *text)
 {
 	for (char *line = text; line;)
@@ -61,7 +61,7 @@ int config_load(int fd, const char *name, char **textp, struct config **configp)
 	return r ? EXIT_FAILURE : 0;
 }
 
-/* All processes of vgpud log to their standard error, wherever that leads. */
+/* All processes of vgpud log to standard error. */
 int config_load_log(const struct config *config)
 {
 	const char *reason = NULL;
@@ -70,7 +70,7 @@ int config_load_log(const struct config *config)
 
 	if (!config->log_file)
 		return 0;
-	/* A FIFO that nobody reads is an error, and not waited for. */
+	/* Opening a FIFO without a reader fails instead of blocking. */
 	fd = open(config->log_file,
 		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW |
 			O_NONBLOCK,

@@ -7,14 +7,14 @@
 
 #include "vgpud/config.h"
 
-/* Exit status of a vgpud that was told nonsense. */
+/* Exit status for a wrong option or configuration. */
 #define EXIT_USAGE 2
 
 /*
  * Reads and completes a configuration; the reason of a failure is logged.
  *
  * @name:	of the file, for messages
- * @textp:	what it was parsed from, to be freed
+ * @textp:	its source text, to be freed
  *
  * Return: 0, or an exit status.
  */
@@ -23,6 +23,6 @@ int config_load(int fd, const char *name, char **textp, struct config **configp)
 /* Logs what this host lacks for a configuration. Returns: 0, or an exit status. */
 int config_load_check(const struct config *config, const char *name);
 
-/* Opens the log file, if there is to be one, and has standard error lead there. Returns:
- * 0, or an exit status. */
+/* Opens the log file, if one is configured, as standard error. Returns: 0, or an exit
+ * status. */
 int config_load_log(const struct config *config);

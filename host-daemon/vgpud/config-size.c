@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes in the configuration: a number and perhaps a unit
+ * Sizes in the configuration: a number and an optional unit
  *
- * A file of its own because a fuzz target is built with one that is wrong.
+ * A separate file because a fuzz target is built with a faulty one.
  */
 
 #include <errno.h>

@@ -2,11 +2,11 @@
 /*
  * Configuration of vgpud
  *
- * The file is parsed once, by the keeper; a broker that is started later gets the same
- * text again, so that both always speak of the same VMs. Every key stands in one
- * of two tables with the function that checks its value. The parse goes on after a
- * mistake, so that all are told at once; but what a section's values are to each other is
- * judged only where each of them is right, because it would often be its consequence.
+ * The keeper parses the file once; a broker that is started later gets the same text, so
+ * that both always have the same VMs. Every key is in one of two tables with the function
+ * that checks its value. The parser continues after a mistake, so that all are reported
+ * at once; values of a section are compared with each other only where each of them is
+ * valid, because a mismatch is often a consequence.
  */
 
 #include <errno.h>
@@ -31,13 +31,13 @@
 #define CONFIG_TEXT_MAX (1u << 20)
 #define CONFIG_VMS_MAX 1024u
 #define CONFIG_WORKERS_MAX 4096u
-/* What one softgpu can be: MEMORY_DEVICES_MAX there. */
+/* The limits of one softgpu: MEMORY_DEVICES_MAX there. */
 #define CONFIG_SOFTGPU_DEVICES_MAX 8u
 #define CONFIG_RATE_MAX 1000u
 #define CONFIG_LINES_MAX 100000u
-/* Workers in all, unless told otherwise. */
+/* Default of max-workers. */
 #define CONFIG_WORKERS 128u
-/* What a VM may do unless the file says otherwise. */
+/* Defaults of a VM's limits. */
 #define CONFIG_RATE 20u
 /* As many as a worker has room for. */
 #define CONFIG_HANDLES (1u << 18)
@@ -65,10 +65,10 @@ struct parser {
 	struct mistakes mistakes;
 	const char *rest; /* text not yet read */
 	int line;	  /* of what was read last */
-	int unused_line;  /* one that inih has made nothing of so far; 0: none */
+	int unused_line;  /* a line that inih has not reported yet; 0: none */
 	bool no_memory;
 
-	/* The section at hand. */
+	/* The current section. */
 	char section[64];
 	const struct key *keys; /* NULL: what is in it is not looked at */
 	struct config_vm *vm;	/* NULL in [vgpud] */
@@ -80,7 +80,7 @@ struct parser {
 	bool vm_wrong[CONFIG_VMS_MAX];
 };
 
-/* Notes a mistake in the line at hand. Returns: CONFIG_E_INVALID. */
+/* Records a mistake in the current line. Returns: CONFIG_E_INVALID. */
 static int __attribute__((__format__(__printf__, 2, 3)))
 mistake(struct parser *parser, const char *format, ...)
 {
@@ -131,7 +131,7 @@ static int parse_socket(struct parser *parser, void *field, const char *value)
 	struct sockaddr_un address;
 	struct config_vm *vm;
 
-	/* The lock file beside it is named SOCKET.lock. */
+	/* The lock file is SOCKET.lock. */
 	if (strlen(value) >= sizeof(address.sun_path))
 		return invalid(parser,
 			"the path of a socket has at most 107 characters, "
@@ -208,7 +208,7 @@ static int parse_count(struct parser *parser, void *field, const char *value)
 	return parse_number(parser, field, value, 1, CONFIG_WORKERS_MAX);
 }
 
-/* A day is as good as for ever; 0 says so. */
+/* A day at most; 0 means no limit. */
 static int parse_kernel_timeout(struct parser *parser, void *field, const char *value)
 {
 	return parse_number(parser, field, value, 0, 86400);
@@ -235,7 +235,7 @@ static int parse_yes_no(struct parser *parser, void *field, const char *value)
 	return 0;
 }
 
-/* Below are the users of people and services, above are those of containers. */
+/* Lower ids belong to people and services, higher ones to containers. */
 static int parse_uids(struct parser *parser, void *field, const char *value)
 {
 	struct config_range *range = field;
@@ -523,8 +523,8 @@ static void tell_unused_line(struct parser *parser)
 }
 
 /*
- * inih tells of a section only with its first key, and so not of one that is empty or
- * comes twice in a row. An indented line after a key goes on with that key's value.
+ * inih reports a section with its first key, and so not one that is empty or comes twice
+ * in a row. An indented line after a key continues that key's value.
  */
 static void look_at_line(struct parser *parser, const char *line)
 {

@@ -22,10 +22,9 @@ enum {
 
 enum config_transport {
 	CONFIG_IVSHMEM, /* QEMU's ivshmem-doorbell connects, one at a time */
-	CONFIG_SOCKET, /* guest processes of this machine connect, each with memory of its
-			  own */
-	CONFIG_PLAIN,  /* a file that QEMU's ivshmem-plain shows its guest, without
-			  doorbells */
+	CONFIG_SOCKET,	/* processes of this machine connect, each with its own memory */
+	CONFIG_PLAIN,	/* a file that QEMU's ivshmem-plain shows its guest, without
+			   doorbells */
 	_CONFIG_TRANSPORT_N,
 };
 
@@ -38,7 +37,7 @@ struct config_vm {
 	enum config_transport transport;
 	char *socket;
 	char *memory;
-	uid_t memory_owner; /* who may own it besides root and vgpud; (uid_t)-1: nobody */
+	uid_t memory_owner; /* owner allowed besides root and vgpud; (uid_t)-1: none */
 	gid_t memory_group; /* its owner's */
 	uint64_t size;
 	uint64_t device_memory; /* 0: all */

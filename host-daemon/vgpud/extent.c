@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extents: who owns which piece of a VM's arena
+ * Extents: the owner of each piece of a VM's arena
  */
 
 #include <string.h>

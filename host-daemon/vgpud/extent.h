@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Extents: who owns which piece of a VM's arena
+ * Extents: the owner of each piece of a VM's arena
  *
- * The table is private to the host; no worker and no guest ever writes it. An
- * owner is 0 for nobody, else 1 + the channel.
+ * The table is private to the host; no worker and no guest ever writes it. The owner of a
+ * free extent is 0, else it is 1 + the channel.
  */
 
 #include <stdbool.h>
@@ -31,8 +31,8 @@ struct extent_table {
 int extent_find_free(
 	const struct extent_table *table, uint32_t n_extents, uint32_t *firstp);
 
-/* Makes that run the channel's; what is the channel's already stays so. Returns: 0, or
- * EXTENT_E_NOT_OWNED where another has a part of it, and nothing is changed. */
+/* Assigns a run to the channel; extents that it owns already are skipped. Returns: 0, or
+ * EXTENT_E_NOT_OWNED if another channel owns a part, and nothing is changed. */
 int extent_own(
 	struct extent_table *table, uint32_t channel, uint32_t first, uint32_t n_extents);
 
@@ -40,11 +40,11 @@ int extent_own(
 int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents,
 	uint32_t *firstp);
 
-/* Gives a run back. Returns: 0, or EXTENT_E_NOT_OWNED and nothing is changed. */
+/* Releases a run. Returns: 0, or EXTENT_E_NOT_OWNED and nothing is changed. */
 int extent_give(
 	struct extent_table *table, uint32_t channel, uint32_t first, uint32_t n_extents);
 
-/* Finds the channel's first run at or behind `from`. Returns: whether there is one. */
+/* Finds the channel's first run at or after `from`. Returns: whether there is one. */
 bool extent_find(const struct extent_table *table, uint32_t channel, uint32_t from,
 	uint32_t *firstp, uint32_t *n_extentsp);
 

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-/* Starts a thread that hears no signals. Returns: 0 or -errno. */
+/* Starts a thread with all signals blocked. Returns: 0 or -errno. */
 int helper_start(pthread_t *threadp, void *(*fn)(void *data), void *data);
 
 /* In the thread: what it does is no more urgent than what a guest does, whatever the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which descriptors may be images of a store
+ * The check of descriptors for an image store
  *
- * A file of its own because a test swaps it for one that is wrong.
+ * A separate file because a fuzz target is built with a faulty one.
  */
 
 #include <fcntl.h>

@@ -4,12 +4,13 @@
 /*
  * Image store: the code that the workers of one VM share
  *
- * Each image is a memfd that cannot change any more, known by the digest that a worker
- * said it has. Nobody here looks into it: whoever is given one checks that it is what
- * was asked for. A store belongs to one VM, and what is in it never leaves that.
+ * Each image is a sealed memfd, named by the digest that a worker gave for it. vgpud does
+ * not read it: the worker that receives one checks its digest. A store belongs to one VM,
+ * and its images are never given to another.
  *
- * An image that it lets go of while a worker may have it still takes memory: it is gone,
- * without a descriptor, and counted until the last such worker has ended.
+ * An image that the store drops while a worker may map it still takes memory: it is on
+ * the list of gone images, without a descriptor, and counted until the last such worker
+ * has ended.
  */
 
 #include <stdbool.h>
@@ -44,7 +45,7 @@ struct image_store {
 	uint64_t slots[IMAGE_STORE_SLOTS / 64]; /* bits: taken */
 };
 
-/* What a file of that size takes of this host: whole pages. */
+/* Memory that a file of that size takes: whole pages. */
 static inline uint64_t image_store_memory(uint64_t size)
 {
 	return (size + 4095) & ~(uint64_t)4095;
@@ -58,8 +59,8 @@ void image_store_clear(struct image_store *store);
 /* Moves all that is in `from` to an empty store. */
 void image_store_move(struct image_store *to, struct image_store *from);
 
-/* Whether a descriptor is a memfd of ordinary pages and that size whose bytes nobody can
- * change. */
+/* Whether a descriptor is a memfd of ordinary pages, of that size, with sealed
+ * contents. */
 bool image_store_accepts(int fd, uint64_t size);
 
 /* Return: the image, or NULL. It counts as just used. */

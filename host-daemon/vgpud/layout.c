@@ -62,8 +62,8 @@ int layout_format(const struct layout *layout, int fd, uint64_t generation)
 	const uint64_t magic = VGPU_SHM_MAGIC;
 	int r;
 
-	/* The magic number goes first and comes last: a guest that looks meanwhile
-	 * finds no memory of ours. */
+	/* The magic number is cleared first and written last: a guest that reads it
+	 * meanwhile does not take the memory for a valid one. */
 	r = write_at(fd, &header, sizeof(header), 0);
 	if (r)
 		return vgpu_error_trace(r);

@@ -9,14 +9,14 @@
 
 #include "vgpu/ring-layout.h"
 
-/* It has to fit, with device memory behind it, into the smallest address window. */
+/* It has to fit, followed by device memory, into the smallest address window. */
 #define LAYOUT_SIZE_MAX (256ull << 30)
 
 /* Arena a channel starts with; less than the least of it is no use to a guest. */
 #define LAYOUT_GRANT_EXTENTS 32u
 #define LAYOUT_GRANT_EXTENTS_MIN 16u
 
-/* What a channel takes at least. */
+/* The least that a channel takes. */
 #define LAYOUT_SHARE_SIZE                                                                \
 	(VGPU_AREA_SIZE + (uint64_t)LAYOUT_GRANT_EXTENTS_MIN * VGPU_EXTENT_SIZE)
 
@@ -38,8 +38,8 @@ uint64_t layout_size_for(uint32_t n_channels);
 void layout_init(struct layout *layout, uint64_t size, uint32_t n_channels_max);
 
 /*
- * Writes the header and empties the channel table of a shared memory. By pwrite, so
- * that a file that somebody truncates costs an error and no signal.
+ * Writes the header and clears the channel table of a shared memory. Uses pwrite(), so
+ * that a truncated file is an error and not a signal.
  *
  * Return: 0 or -errno.
  */

@@ -21,32 +21,32 @@
 #include "vgpud/extent.h"
 #include "vgpud/layout.h"
 
-/* Where a channel stands, from the host's own point of view. */
+/* The state of a channel, as the host sees it. */
 enum channel_phase {
-	CHANNEL_IDLE,	  /* no worker; nothing to remember */
+	CHANNEL_IDLE,	  /* no worker, and nothing to remember */
 	CHANNEL_WAITING,  /* hello accepted, no worker free yet */
 	CHANNEL_ASSIGNED, /* a worker has it and has not answered */
 	CHANNEL_HELD,	  /* the window was refused, the worker waits for another */
 	CHANNEL_OPEN,
-	CHANNEL_ENDING,	  /* the worker was told to go, or killed */
+	CHANNEL_ENDING,	  /* STOP was sent to the worker, or it was killed */
 	CHANNEL_DEAD,	  /* the worker is gone, the guest has not closed yet */
 	CHANNEL_EMPTYING, /* what it held is emptied before others may have it */
 	_CHANNEL_PHASE_N,
 };
 
-/* What becomes of the guest's view once the worker of an ending channel is gone. */
+/* The state of the guest's entry once the worker of an ending channel is reaped. */
 enum channel_after {
 	CHANNEL_AFTER_DEAD,    /* DEAD, with the reason */
-	CHANNEL_AFTER_REFUSED, /* nothing: it was told before */
-	CHANNEL_AFTER_FREE,    /* all is given back, the entry is FREE */
+	CHANNEL_AFTER_REFUSED, /* unchanged: the refusal was written before */
+	CHANNEL_AFTER_FREE,    /* FREE, after everything was returned */
 	_CHANNEL_AFTER_N,
 };
 
 struct ledger_channel {
 	uint32_t phase;		/* enum channel_phase */
 	uint32_t after;		/* enum channel_after, while ENDING or EMPTYING */
-	uint32_t reason;	/* enum vgpu_channel_reason; NONE while nothing ends it */
-	uint32_t served;	/* whether the worker was ever told of a guest */
+	uint32_t reason;	/* enum vgpu_channel_reason; NONE unless it is ending */
+	uint32_t served;	/* whether ASSIGN was ever sent to the worker */
 	uint64_t worker;	/* the keeper's number of it, 0: none */
 	int32_t driver_version; /* of that worker */
 	uint32_t signal;	/* that ended it, or 0 */

@@ -42,7 +42,7 @@ int link_receive(
 		return 0;
 	while (*n_fdsp)
 		close(fds[--*n_fdsp]);
-	/* Both ends are this very program, so what is missing are descriptors; or one of
-	 * them is not what it was. */
+	/* Both ends are this program, so descriptors could not be received; or the peer
+	 * was taken over. */
 	return vgpu_error_origin(size == sizeof(*message) && cut ? -EMFILE : -EPROTO);
 }

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Link: what keeper and broker say to each other
+ * Link: the messages between keeper and broker
  *
- * The broker knows of the world only what comes over this socket, and a new broker is
- * told the same things, by the same messages, as the first was when they happened.
- * So there is one way to learn of a VM or a worker, not two.
+ * The broker learns everything over this socket, and a new broker receives the same
+ * messages about existing VMs and workers as the first did when they appeared. So there
+ * is one path on which a VM or a worker becomes known, not two.
  */
 
 #include <stdbool.h>
@@ -19,9 +19,9 @@
 #define LINK_STRING_OF(_value) #_value
 #define LINK_STRING(_macro) LINK_STRING_OF(_macro)
 
-/* Changes with anything in this file or in ledger.h, and with the version that workers
- * speak which run on: a broker that was replaced on disk says so, and does not take up
- * what it would misread. */
+/* Changes with anything in this file or in ledger.h, and with the version of the control
+ * protocol, because workers keep running: a broker that was replaced on disk refuses to
+ * misread what it finds. */
 #define LINK_VERSION "4." LINK_STRING(CONTROL_VERSION)
 
 enum link_type {
@@ -32,7 +32,7 @@ enum link_type {
 	LINK_WORKER,	/* id, worker; fds: control, stats, log */
 	LINK_NO_WORKER, /* error: a LINK_SPAWN failed */
 	LINK_EXITED,	/* id, exited: the worker was reaped; answer LINK_WORKER_DONE */
-	LINK_SYNC,	/* all that the last broker knew was told */
+	LINK_SYNC,	/* everything that exists was announced */
 	LINK_DRAIN,	/* end all workers, then exit with 0 */
 	LINK_QUOTA,	/* section; fd: its quota page. Before all VMs */
 	LINK_PING,	/* id: a count; answer LINK_PONG */
@@ -42,7 +42,7 @@ enum link_type {
 	LINK_READY,	  /* the event loop runs */
 	LINK_SPAWN,	  /* start a worker: one LINK_WORKER or LINK_NO_WORKER follows */
 	LINK_KILL,	  /* id: SIGKILL to that worker */
-	LINK_VM_DONE,	  /* id: nothing of it is in use any more */
+	LINK_VM_DONE,	  /* id: the broker has released everything of it */
 	LINK_WORKER_DONE, /* id: its end is written down */
 	LINK_IMAGE_DONE,  /* image: it had to make room */
 	LINK_PONG,	  /* id: that of the ping */
@@ -72,8 +72,8 @@ struct link_message {
 	uint64_t id;
 	union {
 		struct link_vm vm;
-		/* The id is that of the VM, 0 where processes of this machine are one:
-		 * then it does not end with any connection. */
+		/* The id is that of the VM; 0 for a section with transport socket, whose
+		 * images outlive each connection. */
 		struct link_image image;
 		struct {
 			uint32_t config_index; /* which [vm NAME] */
@@ -96,7 +96,7 @@ struct link_message {
 enum {
 	_LINK_E_SUCCESS,
 	LINK_E_EOF,   /* the other process is gone */
-	LINK_E_AGAIN, /* nothing there; or no room, for longer than is sane */
+	LINK_E_AGAIN, /* no message; or no room for too long */
 };
 
 /* Returns: 0, LINK_E_EOF, LINK_E_AGAIN or -errno. */
@@ -106,8 +106,8 @@ int link_send_id(int fd, enum link_type type, uint64_t id);
 /* Whether type, numbers and descriptors are such as either side sends. */
 bool link_is_sane(const struct link_message *message, size_t n_fds);
 
-/* Of a message that is sane the descriptors are the caller's. Returns: 0, LINK_E_EOF,
- * LINK_E_AGAIN or -errno: -EMFILE where not all of them could be had, -EPROTO for a
- * message that is not sane; then those that came are closed. */
+/* The caller owns the descriptors of a valid message. Returns: 0, LINK_E_EOF,
+ * LINK_E_AGAIN or -errno: -EMFILE if not all of them could be received, -EPROTO for an
+ * invalid message; then those that were received are closed. */
 int link_receive(
 	int fd, struct link_message *message, int fds[LINK_FDS_MAX], size_t *n_fdsp);

@@ -14,7 +14,7 @@ struct mistakes {
 	bool no_memory;
 };
 
-/* Adds 'FILE:LINE: ' and a sentence. What does not fit is counted only. */
+/* Adds 'FILE:LINE: ' and a sentence. Those that do not fit are only counted. */
 void mistakes_add(struct mistakes *mistakes, int line, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 

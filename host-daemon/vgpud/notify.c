@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notify: tells the one who started vgpud how far it is
+ * Notify: reports progress to the service manager
  *
- * Nobody waits for an answer, and one who has gone away is no reason to stop: what cannot
- * be sent at once is logged and dropped.
+ * No answer is awaited, and a receiver that is gone is no reason to stop: a datagram that
+ * cannot be sent at once is logged and dropped.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 
-/* Constant after notify_init(); the length is 0 if nobody listens. */
+/* Constant after notify_init(); the length is 0 without a receiver. */
 static struct sockaddr_un listener;
 static socklen_t listener_size;
 

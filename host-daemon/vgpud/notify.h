@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Notify: tells the one who started vgpud how far it is
+ * Notify: reports progress to the service manager
  *
- * The protocol of systemd's services (sd_notify(3)), which scripts can speak as well: a
+ * The protocol of systemd's services (sd_notify(3)), which scripts can use as well: a
  * datagram of NAME=VALUE lines to the socket that the variable NOTIFY_SOCKET names.
  */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths: where the programs and libraries beside vgpud are
+ * Paths: the default programs and libraries of vgpud
  */
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Paths: where the programs and libraries beside vgpud are
+ * Paths: the default programs and libraries of vgpud
  */
 
 #include "vgpud/config.h"

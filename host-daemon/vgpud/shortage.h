@@ -11,7 +11,7 @@
 /* Exit status of a broker that the host had no room for (EX_TEMPFAIL of sysexits.h). */
 #define EXIT_SHORTAGE 75
 
-/* Whether a failure (-errno) is one that passes when others have let go of something. */
+/* Whether a failure (-errno) may pass when other processes release resources. */
 static inline bool shortage_is(int error)
 {
 	switch (-error) {

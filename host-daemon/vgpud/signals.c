@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals that mean nothing to vgpud
+ * Signals that vgpud ignores
  *
- * The kernel's action for all of them is to end or stop the process, and with it the
- * sessions of every VM: too much for a signal that was sent by mistake, a timer that was
- * inherited, or a log that has reached a limit on the size of files.
+ * Their default action ends or stops the process, and with it the sessions of every VM:
+ * too much for a signal that was sent by mistake, an inherited timer, or a log that has
+ * reached a limit on the size of files.
  */
 
 #include <signal.h>
@@ -23,8 +23,8 @@ static void set_all(void (*handler)(int))
 		signal(signo, handler);
 }
 
-/* What was ignored by the process that started this one, such as SIGHUP by nohup(1) and
- * SIGQUIT by a shell in the background, is not what the manual says of vgpud. */
+/* Signals ignored by the parent, such as SIGHUP by nohup(1) and SIGQUIT by a shell in the
+ * background, have the effects that the manual documents nevertheless. */
 static void hear_inherited(void)
 {
 	struct sigaction action;

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Signals that mean nothing to vgpud
+ * Signals that vgpud ignores
  *
  * Each signal has one of four effects: the keeper acts on it (SIGTERM, SIGINT, SIGHUP,
- * SIGUSR2, SIGCHLD), it has no effect (those here), it ends the process with the kernel's
- * own action because it reports a fault or asks for a core (SIGSEGV, SIGQUIT and the
- * like), or nobody can do anything about it (SIGKILL, SIGSTOP).
+ * SIGUSR2, SIGCHLD), it is ignored (those here), its default action ends the process
+ * because it reports a fault or requests a core dump (SIGSEGV, SIGQUIT and the like), or
+ * it cannot be handled (SIGKILL, SIGSTOP).
  */
 
 /* From now on they have no effect on this process. */

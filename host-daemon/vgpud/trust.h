@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Who besides root and vgpud's own user may own a file; (uid_t)-1: nobody. */
+/* The owner that a file may have besides root and vgpud's own user; (uid_t)-1: none. */
 struct trust {
 	uid_t uid;
 	gid_t gid;
@@ -24,8 +24,8 @@ struct trust {
 		(uid_t) - 1, (gid_t)-1                                                   \
 	}
 
-/* Opens a path none of whose parts is a link. Returns: the descriptor or -errno; -ELOOP
- * means that there is one. */
+/* Opens a path without following symbolic links in any component. Returns: the descriptor
+ * or -errno; -ELOOP if there is a link. */
 int trust_open(const char *path, int flags);
 
 /* Returns: why others may have put a regular file there or can write to it, or NULL. */

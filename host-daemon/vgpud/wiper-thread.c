@@ -2,9 +2,8 @@
 /*
  * Wiper thread: empties one piece after the other
  *
- * The thread knows nothing of wipes: it is handed one piece, by way of an eventfd, and
- * hands its result back by another. There is no lock, so a thread that the scheduler has
- * set aside holds up nobody.
+ * The thread does not know wipes: it receives one piece by an eventfd, and returns the
+ * result by another. There is no lock, so a thread that is not scheduled blocks no other.
  */
 
 #include <errno.h>

@@ -4,8 +4,7 @@
 /*
  * Wiper thread: empties one piece after the other
  *
- * A file of its own because fuzz targets, a run of which depends on nothing but its
- * input, have no thread.
+ * A separate file because fuzz targets, which must be deterministic, have no thread.
  */
 
 #include "vgpud/wiper.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wiper: empties shared memory without anybody waiting for it
+ * Wiper: empties shared memory in the background
  */
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 static const uint8_t zeros[1 << 16];
 
-/* Not beyond the end: that would make a file grow again which somebody has cut short. */
+/* Not beyond the end: a file that was truncated would grow again. */
 static int write_zeros(int fd, uint64_t offset, uint64_t size)
 {
 	uint64_t end = offset + size;
@@ -157,7 +157,7 @@ void wiper_handle_done(struct wiper *wiper)
 	r = __atomic_load_n(&wiper->result, __ATOMIC_ACQUIRE);
 	wiper->current = NULL;
 	if (!r && go_on(wiper, wipe)) {
-		/* Behind the others of its section. */
+		/* After the other wipes of its section. */
 		TAILQ_REMOVE(&wiper->wipes, wipe, entry);
 		TAILQ_INSERT_TAIL(&wiper->wipes, wipe, entry);
 	} else {

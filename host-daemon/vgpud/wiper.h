@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Wiper: empties shared memory without anybody waiting for it
+ * Wiper: empties shared memory in the background
  *
- * To free memory takes the kernel half a second for each GiB. So it is done in pieces, by
- * a thread that is no more urgent than a guest, and never by an event loop. One piece
- * is under way at a time; sections take turns, and so do the wipes of a section: how much
- * one VM gives back does not delay another.
+ * The kernel takes half a second to free a GiB of memory. So memory is freed in pieces,
+ * by a thread with the priority of a guest, and never by an event loop. One piece is in
+ * progress at a time; sections take turns, and so do the wipes of a section: the amount
+ * that one VM returns does not delay another VM.
  */
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ typedef void (*wipe_done_fn)(struct wiper *wiper, struct wipe *wipe, int error);
 struct wipe {
 	TAILQ_ENTRY(wipe) entry;
 	struct wiper *wiper;  /* NULL: not added, or over */
-	unsigned int section; /* who pays for it */
+	unsigned int section; /* the section whose turn it uses */
 	int fd;		      /* the owner's, open until it is over */
 	uint64_t offset;
 	uint64_t end;
@@ -64,7 +64,7 @@ int wiper_init(struct wiper *wiper);
 /* Waits for the piece under way; wipes that are not over are forgotten. */
 void wiper_deinit(struct wiper *wiper);
 
-/* Begins to empty [wipe->offset, wipe->end) of wipe->fd; nothing is called from here. */
+/* Begins to empty [wipe->offset, wipe->end) of wipe->fd; calls no callback. */
 void wiper_add(struct wiper *wiper, struct wipe *wipe);
 
 /* Nothing more of it is worth emptying. Returns: whether it is over now; else done_fn is
