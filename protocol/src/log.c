@@ -2,10 +2,10 @@
 /*
  * Log
  *
- * A line is formatted on the stack and written by a single write(2), so that
- * lines of several threads and processes do not mix. errno survives. What cannot be
- * written is dropped and counted, and the count comes before the next line that can. A
- * daemon asks never to wait: who does not read its log must not stop it.
+ * A line is formatted on the stack and written by a single write(2), so that lines of
+ * several threads and processes do not mix. errno is preserved. Lines that cannot be
+ * written are dropped and counted, and the count precedes the next line that can. A
+ * daemon disables blocking writes: a reader that does not read its log must not stop it.
  */
 
 #include <assert.h>
@@ -27,10 +27,10 @@
 
 #define LOG_LINE_MAX 2048 /* longer lines are cut: a log is read by people */
 
-/* How a line is written so that nobody waits, where that was asked for. */
+/* How a line is written without blocking, if that was requested. */
 enum log_kind {
 	LOG_PLAIN,  /* it was not asked for, or a write never waits there */
-	LOG_SOCKET, /* each write says so */
+	LOG_SOCKET, /* MSG_DONTWAIT for each write */
 	LOG_POLLED, /* only if there is room */
 };
 
@@ -49,7 +49,7 @@ static enum vgpu_log_level log_level = VGPU_LOG_NONE;
 static int log_fd = STDERR_FILENO;
 static int own_fd = -1; /* to the same pipe, and never waits; -1: none */
 static enum log_kind log_kind;
-static uint32_t log_n_lost; /* lines not written, and not yet told; atomic */
+static uint32_t log_n_lost; /* lines dropped and not reported yet; atomic */
 static bool log_is_cut;	    /* a line ended in its middle; atomic */
 
 int vgpu_log_level_from_string(const char *name)
@@ -97,9 +97,9 @@ enum vgpu_log_level vgpu_log_get_level(void)
 }
 
 /*
- * O_NONBLOCK belongs to all who write to the same pipe, and is not ours to set. So a pipe
- * is opened once more, which gives a descriptor of our own to it. Where that is not
- * allowed we ask for room first; then another writer may take it in between.
+ * O_NONBLOCK belongs to the open file, which other writers share. So a pipe is opened
+ * again, which gives a description of our own. If that is not allowed, poll() for room
+ * precedes the write; another writer may take the room in between.
  *
  * Return: that descriptor, or -1.
  */
@@ -173,7 +173,7 @@ static void tell_lost(void)
 
 	if (!n_lost)
 		return;
-	/* What was written of the last line has no end yet. */
+	/* The end of the last line is still missing. */
 	if (__atomic_exchange_n(&log_is_cut, false, __ATOMIC_RELAXED))
 		line[n++] = '\n';
 	n += begin_line(line + n, sizeof(line) - n, VGPU_LOG_WARNING);

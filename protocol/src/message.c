@@ -2,8 +2,8 @@
 /*
  * Messages: what protobuf-c packs and unpacks, in a fraction of its time
  *
- * Messages come from the other side: nothing is read beyond their end, and whatever is
- * not as these functions would have written it is left for protobuf-c to judge.
+ * Messages come from the other side: nothing is read beyond their end, and any that
+ * differs from what these functions would have written is left to protobuf-c.
  */
 
 #include <stdbool.h>
@@ -45,8 +45,8 @@ size_t vgpu_message_bound(const ProtobufCMessage *message)
 	return bound;
 }
 
-/* Returns: where the next field goes, or NULL for one of another kind. Comparisons, most
- * frequent first, are faster than a table of jumps. */
+/* Returns: the place after the field, or NULL for a field of another kind. Comparisons,
+ * most frequent first, are faster than a jump table. */
 static uint8_t *put_field(
 	uint8_t *out, const ProtobufCFieldDescriptor *field, const void *member)
 {
@@ -86,7 +86,7 @@ size_t vgpu_message_pack(const ProtobufCMessage *message, uint8_t *out)
  * Unpacking
  */
 
-/* What is left to be read. */
+/* The unread rest. */
 struct input {
 	const uint8_t *data;
 	const uint8_t *end;
@@ -159,7 +159,7 @@ static bool take_value(struct input *input, ProtobufCAllocator *allocator,
 	return wire == VGPU_WIRE_VARINT && take_number(input, field, member);
 }
 
-/* Fields have to come in the order of their numbers, each once. */
+/* Fields have to be in ascending order of their numbers, each once. */
 static bool take_fields(
 	struct input *input, ProtobufCAllocator *allocator, ProtobufCMessage *message)
 {

@@ -2,22 +2,22 @@
 /*
  * Submission ring
  *
- * Indices run freely in 64 bits and are masked on use. The size is a constant of
+ * Indices are free-running 64-bit numbers, masked on use. The size is a constant of
  * the protocol, so neither side ever takes a mask from shared memory.
  *
- * Sleeping: the consumer sets consumer_sleeping, a full barrier, then looks at
- * tail again; the producer writes tail, a full barrier, then looks at the flag.
- * Whichever comes second sees the other, so no wake-up is lost. A store followed
+ * Sleeping: the consumer sets consumer_sleeping, a full barrier, then reads tail
+ * again; the producer writes tail, a full barrier, then reads the flag.
+ * Whichever comes second sees the other's store, so no wake-up is lost. A store followed
  * by a load of another location is the one order that release and acquire do
  * not give: hence seq_cst fences. An emulator may leave a guest's fences out (QEMU's TCG
- * does, where the machine can have one processor only): so neither side relies on them.
- * The consumer looks again in its sleep, and who waits for it rings again.
+ * does for a machine with one possible processor): so neither side relies on them.
+ * A sleeping consumer wakes to check the ring, and a waiting producer rings again.
  *
  * A fence after each frame would make the producer wait until tail has reached the
  * consumer's cache, which is most of what a frame without a reply costs. So the consumer
- * sets consumer_idle first and looks at the ring for VGPU_RING_SETTLE_NS more. A producer
+ * sets consumer_idle first and polls the ring for VGPU_RING_SETTLE_NS more. A producer
  * that reads 0 there skips the fence: either it stored tail that long before the
- * consumer's last look, so that the store has left its store buffer, or it reads the
+ * consumer's last read, so that the store has left its store buffer, or it reads the
  * flag later and sees it. This needs no barrier of the producer at all, which helps where
  * an emulator drops those of its guest (docs/protocol.md). That the time suffices is an
  * assumption about processors: should it ever fail, the wake-up comes late, by the bounds
@@ -64,8 +64,8 @@ void vgpu_ring_consumer_init(struct vgpu_ring_consumer *consumer, void *area)
 	consumer->is_idle = false;
 }
 
-/* Whether `size` more bytes fit behind the tail; looks at the consumer's head only
- * when the last one seen does not do. Partner: vgpu_ring_release(). */
+/* Whether `size` more bytes fit after the tail; reads the consumer's head only if the
+ * cached one does not suffice. Partner: vgpu_ring_release(). */
 static bool has_room(struct vgpu_ring_producer *producer, uint64_t size)
 {
 	if (producer->tail + size - producer->head <= VGPU_RING_SIZE)
@@ -85,7 +85,7 @@ struct vgpu_frame *vgpu_ring_reserve(struct vgpu_ring_producer *producer, uint32
 			       ? (struct vgpu_frame *)(producer->data + offset)
 			       : NULL;
 
-	/* The frame goes to the start of the ring; the pad is published with it. */
+	/* The frame is written at the start of the ring; the pad is published with it. */
 	if (!has_room(producer, rest + padded))
 		return NULL;
 	pad = (struct vgpu_frame *)(producer->data + offset);
@@ -127,8 +127,8 @@ bool vgpu_ring_is_asleep(const struct vgpu_ring_producer *producer)
 
 bool vgpu_ring_is_missed(const struct vgpu_channel_control *control)
 {
-	/* The consumer gives back all that it took before it sleeps. Partners: its
-	 * stores in vgpu_ring_release() and vgpu_ring_prepare_sleep(). */
+	/* The consumer releases all that it took before it sleeps. Partners: its stores
+	 * in vgpu_ring_release() and vgpu_ring_prepare_sleep(). */
 	return __atomic_load_n(&control->consumer_sleeping, __ATOMIC_RELAXED) &&
 	       load_acquire(&control->head) != load_acquire(&control->tail);
 }

@@ -13,7 +13,7 @@
 
 typedef void (*copy_fn)(void *to, const void *from, size_t size);
 
-/* All of it is copied, and nothing on either side of it. */
+/* All of it is copied, and nothing beyond either end. */
 static void check_copy(copy_fn copy, size_t to, size_t from, size_t size)
 {
 	static unsigned char source[ROOM + 256], target[ROOM + 256];

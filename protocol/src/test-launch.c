@@ -22,7 +22,7 @@ TEST(axes_travel_up_to_the_last_that_is_used)
 	check_eq(size_of((struct vgpu_launch_axis){ 1, 2 }, one), 24);
 	check_eq(size_of(one, (struct vgpu_launch_axis){ 2, 1 }), 32);
 	check_eq(size_of(one, (struct vgpu_launch_axis){ 1, 2 }), 32);
-	/* What no device takes has to reach one, to be refused. */
+	/* Values that no device accepts have to reach one, to be refused. */
 	check_eq(size_of((struct vgpu_launch_axis){ 0, 1 }, one), 24);
 	check_eq(size_of(one, (struct vgpu_launch_axis){ 1, 0 }), 32);
 }

@@ -48,7 +48,7 @@ TEST(lines_that_a_full_disk_refuses_are_counted_and_told)
 	for (int i = 0; i < 7; i++)
 		vgpu_log_info("lost %d", i);
 	check_eq(errno, EDOM);
-	/* What the level holds back was not lost. */
+	/* Messages above the level do not count as lost. */
 	vgpu_log_debug("not asked for");
 	send_to_file();
 	vgpu_log_info("found");
@@ -85,7 +85,7 @@ TEST(a_pipe_that_is_full_loses_whole_lines_and_never_waits)
 	check(strstr(bytes, "info: found\n"));
 }
 
-/* Fills what is behind a descriptor, whose writes wait. */
+/* Fills a descriptor's buffer, so that further writes block. */
 static void fill(int fd)
 {
 	struct pollfd poller = { .fd = fd, .events = POLLOUT };
@@ -96,7 +96,7 @@ static void fill(int fd)
 		check(write(fd, bytes, 256) > 0);
 }
 
-/* Lines that are written to what nobody reads, by a process that may be held up. */
+/* Lines written by a process that may block to a pipe without a reader. */
 static void expect_loss(int from, int to)
 {
 	char bytes[4096];

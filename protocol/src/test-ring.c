@@ -39,7 +39,7 @@ static void pair_free(struct pair *pair)
 	free(pair);
 }
 
-/* Submits a frame with a body of that many bytes; its call and bytes tell `number`. */
+/* Submits a frame with a body of that many bytes; call and bytes encode `number`. */
 static bool submit(struct vgpu_ring_producer *producer, uint32_t number, uint32_t body)
 {
 	uint32_t size = sizeof(struct vgpu_frame) + body;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * What is copied from or to an array, as it travels in vgpuCopyArray
+ * One side of vgpuCopyArray, and the box to copy
  *
- * Of a side that is an array its handle travels beside this, and x (in bytes), y and z
- * count; of one that is memory the address of its first byte, with rows `pitch` bytes
- * apart and `rows` of them a layer.
+ * For an array, its handle is a field of the message, and x (in bytes), y and z are used;
+ * for memory, the address of its first byte, rows that are `pitch` bytes apart, and
+ * `rows` of them in a layer.
  */
 
 #include <stdint.h>

@@ -66,8 +66,9 @@ static inline void vgpu_bulk_copy(void *to, const void *from, size_t size)
 }
 
 /*
- * The same past the caches, for more than they hold: the destination is not read
- * before it is written. What is there when this returns, all processors see.
+ * Like vgpu_copy_bulk(), with non-temporal stores, for more bytes than the caches hold:
+ * the destination is not read before it is written. Ends with a fence: all processors see
+ * the bytes when it returns.
  */
 static inline void vgpu_bulk_copy_past_caches(void *to, const void *from, size_t size)
 {
@@ -76,6 +77,6 @@ static inline void vgpu_bulk_copy_past_caches(void *to, const void *from, size_t
 		return;
 	}
 	vgpu_bulk_copy_lines(to, from, size, true);
-	/* Such stores are ordered by nothing else. */
+	/* Only a store fence orders non-temporal stores. */
 	_mm_sfence();
 }

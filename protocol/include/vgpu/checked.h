@@ -21,7 +21,7 @@ static inline bool vgpu_mul_u64(uint64_t a, uint64_t b, uint64_t *productp)
 	return !__builtin_mul_overflow(a, b, productp);
 }
 
-/* Returns: whether [start, start + size) lies in [base, base + limit). */
+/* Returns: whether [start, start + size) is within [base, base + limit). */
 static inline bool vgpu_range_within(
 	uint64_t start, uint64_t size, uint64_t base, uint64_t limit)
 {

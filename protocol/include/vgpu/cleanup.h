@@ -4,8 +4,8 @@
 /*
  * Scoped ownership
  *
- * A local variable that owns something says so with an attribute and gives it
- * up by storing NULL (or -1) after having moved it:
+ * A local variable that owns a resource has a cleanup attribute; after a move it is
+ * set to NULL (or -1):
  *
  *	_vgpu_cleanup_(vgpu_freep) char *name = strdup(...);
  *	...

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What is constant of a device, as vgpuHello leaves it in the arena
+ * Constant properties of a device, written to the arena by vgpuHello
  *
- * One structure a device, in the order of the host's numbers.
+ * One structure per device, in the order of the host's numbers.
  */
 
 #include <assert.h>

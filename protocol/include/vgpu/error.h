@@ -7,14 +7,14 @@
  * A function that can fail returns an int:
  *
  *	  0	it worked
- *	< 0	a fatal error, -errno: pass it on untouched, whoever you are
- *	> 0	a condition of this very function, named <MODULE>_E_*: its caller
+ *	< 0	a fatal error, -errno: every caller passes it on unchanged
+ *	> 0	a condition of this function, named <MODULE>_E_*: its caller
  *		handles it and never passes it on
  *
- * Three macros say which of the three things happens at a line: an error is
- * raised (origin), passed on (trace), or an unhandled positive condition is made
- * fatal (fold). At log level debug each one prints its place, so that a failure
- * leaves a small backtrace behind. A CUresult is data and takes no part in this.
+ * Three macros mark what happens at a line: an error is raised (origin), passed on
+ * (trace), or an unhandled positive condition is made fatal (fold). At log level debug
+ * each logs its source line, which gives a small backtrace of a failure. A CUresult is
+ * data and does not use this scheme.
  */
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 /*
  * The body of a frame, copied out of shared memory
  *
- * A file of its own because a test swaps it for one that is wrong.
+ * A separate file because a fuzz target is built with a faulty one.
  */
 
 #include <stdint.h>

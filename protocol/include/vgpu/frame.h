@@ -4,9 +4,9 @@
 /*
  * Frame: one call on the submission ring
  *
- * A fixed header, then the packed protobuf message of the call. Frames start at
- * multiples of VGPU_FRAME_ALIGN and never straddle the ring's end: the rest of a
- * lap is filled by a frame with call VGPU_CALL_PAD, whose body means nothing.
+ * A fixed header, then the packed protobuf message of the call. Frames start at multiples
+ * of VGPU_FRAME_ALIGN and never straddle the ring's end: a frame with call VGPU_CALL_PAD,
+ * whose body is ignored, fills the rest of a lap.
  */
 
 #include <assert.h>
@@ -31,7 +31,7 @@ struct vgpu_frame {
 	uint32_t size;	   /* header and body, before padding to VGPU_FRAME_ALIGN */
 	uint16_t call;	   /* call id from the API description */
 	uint16_t flags;	   /* VGPU_FRAME_* */
-	uint32_t lane;	   /* reply slot of the calling thread, stands for the thread */
+	uint32_t lane;	   /* reply slot of the calling thread, identifies the thread */
 	uint32_t sequence; /* of this call on its lane; echoed in the reply slot */
 	uint8_t body[];
 };

@@ -16,15 +16,15 @@
  * a kernel. Of more the guest makes several requests. */
 #define VGPU_GRAPH_LIST_MAX 1024u
 
-/* Nodes and edges told in one reply to vgpuGraphList, and nodes in one about a capture:
- * what fits a reply slot. */
+/* Nodes and edges in one reply to vgpuGraphList, and nodes in one about a capture: what
+ * fits a reply slot. */
 #define VGPU_GRAPH_PAGE 75u
 #define VGPU_CAPTURE_PAGE 100u
 
-/* Bytes of a kernel's parameters told in one reply. */
+/* Bytes of a kernel's parameters in one reply. */
 #define VGPU_GRAPH_PARAMS_PAGE 1500u
 
-/* What vgpuGraphList lists. */
+/* The list that vgpuGraphList returns. */
 enum vgpu_graph_list {
 	VGPU_GRAPH_NODES,
 	VGPU_GRAPH_ROOTS,
@@ -35,7 +35,7 @@ enum vgpu_graph_list {
 };
 
 /*
- * What a node does, in the field `detail`, by the node's kind
+ * The parameters of a node, in the field `detail`, by the node's kind
  *
  *	kernel		struct vgpu_launch_dims, without flags
  *	memcpy		CUDA_MEMCPY3D, arrays being the guest's handles
@@ -48,9 +48,10 @@ static_assert(sizeof(CUDA_MEMCPY3D) <= VGPU_GRAPH_DETAIL_MAX, "fits");
 static_assert(sizeof(CUgraphEdgeData) == 8, "as long as a handle");
 
 /*
- * Back-pressure. A small graph counts as one operation of its stream. Of large ones fewer
- * may be in flight, so that their nodes are not many more than what else may be; but
- * enough to keep the device busy. Behind each launch of one there is a mark.
+ * Back-pressure. A small graph counts as one operation of its stream. Fewer launches of
+ * large graphs may be in flight, so that their nodes are not many more than other
+ * operations; but enough to keep the device busy. A mark follows each launch of a large
+ * one.
  */
 #define VGPU_GRAPH_LARGE_NODES 8u
 #define VGPU_GRAPH_IN_FLIGHT_MIN 8u

@@ -4,16 +4,16 @@
 /*
  * Handles
  *
- * What a guest program holds as a CUstream, CUmodule and so on is a number that
- * means something only in the worker's tables:
+ * A CUstream, CUmodule and so on of a guest program is a number, an index into the
+ * worker's tables:
  *
  *	bits  0-19	index in the table of its kind
  *	bits 20-51	generation of that index, from 1: a handle is not used again
  *			within 2^32 creations
  *	bits 52-59	kind, from 1
  *
- * So no handle collides with NULL or with the special streams 1 and 2, and one
- * that is stale, foreign or of another kind is told by comparison alone.
+ * So no handle collides with NULL or with the special streams 1 and 2, and a handle that
+ * is stale, foreign or of another kind is detected by comparison alone.
  */
 
 #include <stdint.h>

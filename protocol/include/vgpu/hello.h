@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Hello: how a guest process and the host find together
+ * Hello: how a guest process opens a channel
  *
  * After the transport gave both sides the shared memory, a channel is opened by
  * the states of ring-layout.h. Part of it is the address window W: one range of
  * virtual addresses that guest process, worker and device agree on. The byte at
- * offset o of the shared memory is at W + o on both sides, and device memory lies
- * behind it, in [W + shm_size, W + size). Each side reserves W whole, so no
- * pointer of the guest program is ever equal to a device pointer.
+ * offset o of the shared memory is at W + o on both sides, followed by device memory in
+ * [W + shm_size, W + size). Each side reserves the whole of W, so no pointer of the guest
+ * program is ever equal to a device pointer.
  */
 
 #include <assert.h>
@@ -28,11 +28,11 @@ struct vgpu_window {
  */
 #define VGPU_WINDOW_CANDIDATES                                                           \
 	{                                                                                \
-		{ 0x100000000000ull, 0x400000000000ull }, /* 64 TiB */                   \
-		{ 0x550000000000ull, 0x005000000000ull }, /* 320 GiB */                  \
+		{ 0x100000000000ull, 0x400000000000ull },	  /* 64 TiB */           \
+			{ 0x550000000000ull, 0x005000000000ull }, /* 320 GiB */          \
 	}
 
-/* The smallest window worth having behind the shared memory. */
+/* The least device memory that a window has to leave after the shared memory. */
 #define VGPU_WINDOW_DEVICE_MIN (1ull << 30)
 
 /* Checks base and size of a window the other side asks for. */

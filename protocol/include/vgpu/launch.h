@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Launch dimensions as they travel: one fixed-layout field instead of seven, because
- * the cost of a message follows the number of its fields. With a launch the axes behind
- * the last one that is used may be left out: most launches with up to nine pointers then
- * take two cache lines of the ring.
+ * Launch dimensions in a message: one field of fixed layout instead of seven, because the
+ * cost of a message grows with the number of its fields. A launch may omit the axes after
+ * the last one that is used: most launches with up to nine pointers then take two cache
+ * lines of the ring.
  */
 
 #include <assert.h>
@@ -32,7 +32,7 @@ enum {
 
 static_assert(sizeof(struct vgpu_launch_dims) == 32, "fixed size");
 
-/* Written as one word, since it is about to be read as one, see vgpu_copy_words(). */
+/* Written as one word, because it is about to be read as one, see vgpu_copy_words(). */
 static inline struct vgpu_launch_axis vgpu_launch_axis_make(uint32_t grid, uint32_t block)
 {
 	const uint64_t word = (uint64_t)block << 32 | grid;
@@ -43,7 +43,7 @@ static inline struct vgpu_launch_axis vgpu_launch_axis_make(uint32_t grid, uint3
 	return axis;
 }
 
-/* The same for what stands in front of the axes. */
+/* The same for the fields before the axes. */
 static inline void vgpu_launch_dims_begin(
 	struct vgpu_launch_dims *dims, uint32_t shared_bytes, uint32_t flags)
 {

@@ -2,25 +2,27 @@
 #pragma once
 
 /*
- * Loads of code as they travel: images, options of the compiler, room for its logs
+ * Loads of code: images, options of the compiler, room for its logs
  *
- * Modules, libraries and links are all loaded in the same way, so their messages carry
- * the same block. Images lie in the arena; so does the room for the logs, the
- * information log first and the error log behind it.
+ * Modules, libraries and links are loaded in the same way, so their messages carry the
+ * same block. Images are in the arena; so is the room for the logs, the information log
+ * first, followed by the error log.
  *
- * An answer names the digest of what was loaded, by which a later process may load the
- * same again: then sizes and digest stand for the bytes. Where the host does not have
- * them any more it says so, and the guest sends them. Whether code prints takes a search
- * through all of it, so a guest tells what it was told: it would miss only its own text.
+ * A reply has the digest of the image that was loaded, by which a later process may load
+ * it again: then size and digest replace the bytes. If the host does not have the bytes
+ * any more, it refuses, and the guest sends them. A search for calls of printf takes a
+ * pass over the whole image, so the guest passes on the result of an earlier load: a
+ * wrong one would lose only its own output.
  */
 
 #include <assert.h>
 #include <stdint.h>
 
-/* Containers of one image: the linked result and what it was linked from. */
+/* Parts of one image: the linked result and its inputs. */
 #define VGPU_LOAD_IMAGES_MAX 64u
 #define VGPU_LOAD_OPTIONS_MAX 64u
-/* Of either log: compilers say some ten bytes for a kernel, libraries have thousands. */
+/* Size of either log: compilers print some ten bytes per kernel, and libraries have
+ * thousands. */
 #define VGPU_LOAD_LOG_MAX (256u << 10)
 
 /* SHA-256 over all containers, each with its padding. */
@@ -33,7 +35,7 @@ enum {
 
 enum {
 	VGPU_LOAD_HAS_DIGEST = 1u << 0, /* of the result */
-	VGPU_LOAD_ABSENT = 1u << 1, /* the host has no image of the digest asked for */
+	VGPU_LOAD_ABSENT = 1u << 1,    /* the host has no image of the digest asked for */
 	VGPU_LOAD_IS_SILENT = 1u << 2, /* no code of it prints or asserts */
 };
 
@@ -64,7 +66,7 @@ struct vgpu_load {
 
 static_assert(sizeof(struct vgpu_load) == 24 + 64 * 16 + 64 * 16 + 40, "fixed size");
 
-/* What comes back, besides the text of the logs. */
+/* The results, besides the text of the logs. */
 struct vgpu_load_result {
 	float wall_time;
 	uint32_t threads_per_block;

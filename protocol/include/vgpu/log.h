@@ -4,11 +4,10 @@
 /*
  * Log
  *
- * One line a message, on stderr unless vgpu_log_open() named another place. A
- * library in a guest process starts at error where its standard error is a terminal
- * and at none elsewhere, a daemon at info; the environment variable VGPU_LOG overrides.
- * Messages are sentences that carry the values they speak of. Nothing is ever written to
- * stdout.
+ * One line per message, on stderr unless vgpu_log_open() chose another file. A library in
+ * a guest process starts at level error if its standard error is a terminal and at none
+ * otherwise, a daemon at info; the environment variable VGPU_LOG overrides. Messages are
+ * sentences with the values they refer to. Nothing is ever written to stdout.
  */
 
 #include <stdbool.h>
@@ -26,8 +25,8 @@ enum vgpu_log_level {
 int vgpu_log_level_from_string(const char *name);
 
 /*
- * Sets the level and the word that starts each line (a static string). A level
- * in VGPU_LOG overrides the one given.
+ * Sets the level and the prefix of each line (a static string). A level in VGPU_LOG
+ * overrides the one given.
  */
 void vgpu_log_init(const char *ident, enum vgpu_log_level level);
 
@@ -38,10 +37,10 @@ int vgpu_log_open(const char *path);
 void vgpu_log_use(int fd);
 
 /*
- * Further lines never wait for whoever reads them: what does not fit into a pipe, a
- * socket or a terminal is lost and counted. Without it the log waits, as any program's
- * does. For a daemon, whose log others may cause. To be called again after its descriptor
- * was made to lead elsewhere.
+ * From now on, lines are never written with a blocking write(): what does not fit into a
+ * pipe, a socket or a terminal is dropped and counted. Without this call the log blocks,
+ * as any program's does. For a daemon, whose guests cause log lines. To be called again
+ * after its descriptor was replaced.
  */
 void vgpu_log_never_wait(void);
 
@@ -55,7 +54,7 @@ void vgpu_log(enum vgpu_log_level level, const char *format, ...)
 #define vgpu_log_warning(...) vgpu_log(VGPU_LOG_WARNING, __VA_ARGS__)
 #define vgpu_log_info(...) vgpu_log(VGPU_LOG_INFO, __VA_ARGS__)
 
-/* Arguments are not evaluated below level debug: it stands on hot paths. */
+/* Arguments are not evaluated below level debug: it is used on hot paths. */
 #define vgpu_log_debug(...)                                                              \
 	do {                                                                             \
 		if (__builtin_expect(vgpu_log_enabled(VGPU_LOG_DEBUG), 0))               \

@@ -21,8 +21,8 @@ size_t vgpu_message_bound(const ProtobufCMessage *message);
 size_t vgpu_message_pack(const ProtobufCMessage *message, uint8_t *out);
 
 /*
- * As protobuf_c_message_unpack(), with an allocator whose memory is all given back at
- * once: what a message leaves behind that turns out not to be plain is not freed.
+ * Like protobuf_c_message_unpack(), with an allocator that frees all memory at once: a
+ * message that turns out not to be plain leaves allocations behind.
  */
 ProtobufCMessage *vgpu_message_unpack(const ProtobufCMessageDescriptor *type,
 	ProtobufCAllocator *allocator, size_t size, const uint8_t *data);

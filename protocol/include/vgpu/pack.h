@@ -9,7 +9,7 @@
  * send a field that is zero or empty. With a constant number these functions become a few
  * instructions.
  *
- * Each writes at `out`, where there must be room, and returns where the next field goes.
+ * Each writes at `out`, where there must be room, and returns the place after the field.
  */
 
 #include <protobuf-c/protobuf-c.h>
@@ -56,9 +56,9 @@ static inline uint8_t *vgpu_put_fixed64(uint8_t *out, uint32_t number, uint64_t 
 }
 
 /*
- * Copies bytes that were written just now in words of eight: a wider load would have to
- * wait until all of them have left the processor's store buffer, and in front of them are
- * those that went to the ring, for which the other side has to give its cache lines up.
+ * Copies bytes that were just written in words of eight: a wider load would stall until
+ * all of them have left the store buffer, which also holds the earlier stores to the
+ * ring, whose cache lines the other side has to give up first.
  */
 static inline void vgpu_copy_words(uint8_t *out, const uint8_t *data, size_t n)
 {

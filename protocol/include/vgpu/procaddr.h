@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * The table behind cuGetProcAddress
+ * The table of cuGetProcAddress
  *
- * One entry for each ABI version of each name, generated from the description and
- * sorted by name, then by version. The answer for (name, version) is the last
- * entry of that name whose version is not above; with the per-thread flag its twin,
- * if it has one that is not younger than `version`.
+ * One entry for each ABI version of each name, generated from the description and sorted
+ * by name, then by version. The answer for (name, version) is the last entry of that name
+ * whose version is not above; with the per-thread flag its per-thread twin, if it has one
+ * that is not younger than `version`.
  */
 
 #include <stddef.h>

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Reasons: what the host knows of a call that failed
+ * Reasons: why a call failed, as far as the host knows
  *
- * A code says that a call failed, seldom why. Where the host knows more, the reply's slot
- * says of what kind that is, and the guest may fetch a sentence by vgpuReasonFetch: it
- * does so only where somebody is to read it, so that calls cost nothing more. The
- * sentence is of printable characters; each side sees to that for itself.
+ * A CUresult rarely explains a failure. Where the host knows more, the reply's slot has
+ * the kind of reason, and the guest may fetch a sentence by vgpuReasonFetch: it does so
+ * only if the sentence is going to be logged, so that failing calls cost nothing more.
+ * The sentence consists of printable characters; each side ensures that for itself.
  */
 
 #include <stddef.h>

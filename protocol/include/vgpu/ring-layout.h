@@ -6,7 +6,7 @@
  *
  * One memfd per virtual machine, made by vgpud and seen by the guest as BAR2 of
  * its ivshmem device (over the socket transport: one memfd per connection, passed
- * as a descriptor). All that both sides see of each other is in this file;
+ * as a descriptor). This file defines everything that both sides share;
  * numbers are little-endian, all offsets count bytes from the start of the memory.
  *
  *	0		header, one page
@@ -22,7 +22,7 @@
  *	1 MiB		reply slots, one per guest thread that is calling
  *	3 MiB		words of records of events, VGPU_RECORDS_MAX of 8 bytes
  *
- * Trust: the host believes nothing it reads here. It reads each word once into a
+ * Trust: the host trusts nothing it reads here. It reads each word once into a
  * local, and what it needs to remember it keeps in private memory; fields marked
  * "host" are output only. The guest trusts the host.
  */
@@ -101,9 +101,9 @@ static_assert(sizeof(struct vgpu_shm_header) == 192, "fixed size");
  *	CLAIMED --host, after some seconds--> FREE (its process was killed)
  *	OPENING --host--> OPEN or REFUSED
  *	REFUSED --guest--> OPENING (with another window) or CLOSING
- *	OPEN --host--> DEAD (the worker ended: result says why)
- *	OPEN, DEAD --guest--> CLOSING, also on behalf of a process that is gone
- *	CLOSING --host, once nothing of it is left--> FREE
+ *	OPEN --host--> DEAD (the worker ended; result: why)
+ *	OPEN, DEAD --guest--> CLOSING, also on behalf of a process that has ended
+ *	CLOSING --host, once the channel is released--> FREE
  */
 enum vgpu_channel_state {
 	VGPU_CHANNEL_FREE,
@@ -126,9 +126,9 @@ enum vgpu_channel_reason {
 	VGPU_REASON_HOST,      /* a failure of the host: its log has it */
 	VGPU_REASON_PROTOCOL,  /* the guest broke the protocol */
 	VGPU_REASON_WORKER_DIED, /* crashed or was killed; detail: the signal, or 0 */
-	VGPU_REASON_SHUTDOWN,	 /* vgpud was told to stop */
-	VGPU_REASON_PROCESSES,	 /* max-processes is reached; detail: what it is */
-	VGPU_REASON_WORKERS,	 /* max-workers is reached; detail: what it is */
+	VGPU_REASON_SHUTDOWN,	 /* vgpud is shutting down */
+	VGPU_REASON_PROCESSES,	 /* max-processes is reached; detail: its value */
+	VGPU_REASON_WORKERS,	 /* max-workers is reached; detail: its value */
 	VGPU_REASON_HOST_MEMORY, /* host-memory is passed; detail: MiB */
 	VGPU_REASON_NO_DRIVER,	 /* the host's driver library is not there */
 	_VGPU_REASON_N,
@@ -136,8 +136,9 @@ enum vgpu_channel_reason {
 
 struct vgpu_channel_entry {
 	uint32_t state; /* enum vgpu_channel_state */
-	/* Guest: who claimed it, not 0; 0 while it is free. Compared and swapped together
-	 * with the state, so that nobody goes on with a claim that was taken away. */
+	/* Guest: the process that claimed it, not 0; 0 while it is free. Compared and
+	 * swapped together with the state, so that a process whose claim was revoked
+	 * cannot continue with it. */
 	uint32_t claim;
 	uint32_t reserved0[14];
 
@@ -147,7 +148,7 @@ struct vgpu_channel_entry {
 	uint64_t features;
 	uint32_t pid;
 	uint32_t uid;
-	uint64_t start_time; /* field 22 of /proc/PID/stat: tells a reused pid */
+	uint64_t start_time; /* field 22 of /proc/PID/stat: detects a reused pid */
 	uint8_t boot_id[16];
 	uint64_t window_base; /* of the address window, see hello.h */
 	uint64_t window_size;
@@ -172,8 +173,8 @@ struct vgpu_channel_entry {
 static_assert(offsetof(struct vgpu_channel_entry, claim) == 4, "one 64-bit word");
 static_assert(offsetof(struct vgpu_channel_entry, protocol_version) == 64, "own line");
 static_assert(offsetof(struct vgpu_channel_entry, comm) == 128, "own line");
-static_assert(offsetof(struct vgpu_channel_entry, host_protocol_version) == 192,
-	"own line");
+static_assert(
+	offsetof(struct vgpu_channel_entry, host_protocol_version) == 192, "own line");
 static_assert(sizeof(struct vgpu_channel_entry) == 256, "fixed size");
 static_assert(
 	VGPU_SHM_TABLE_OFF + VGPU_CHANNELS_MAX * sizeof(struct vgpu_channel_entry) <=
@@ -187,8 +188,8 @@ static_assert(
 struct vgpu_channel_control {
 	/* Guest: end of what is submitted. Partner: the consumer's acquire load. */
 	uint64_t tail;
-	/* Guest: a number that it changes, and then rings, to see whether the worker
-	 * lives while the host's heart does not beat. */
+	/* Guest: a number that it changes, followed by a doorbell, to check whether the
+	 * worker is alive while the host's heartbeat has stopped. */
 	uint32_t asked;
 	uint32_t reserved0[13];
 
@@ -201,7 +202,7 @@ struct vgpu_channel_control {
 	/* Host: nonzero for at least VGPU_RING_SETTLE_NS before consumer_sleeping is set.
 	 * While it is 0 a producer need not look any further, see ring.c. */
 	uint32_t consumer_idle;
-	/* Host: what `asked` was when the dispatcher last had nothing to do. */
+	/* Host: the value of `asked` when the dispatcher was last idle. */
 	uint32_t answered;
 	uint32_t reserved2[13];
 
@@ -217,23 +218,23 @@ struct vgpu_channel_control {
 	/* Host: bytes of text of kernels so far, see vgpuPrintFetch. Grows before the
 	 * reply to the call that waited for the kernels. */
 	uint64_t printed;
-	/* Host: nonzero once code was loaded that may print or assert: a wait that a
-	 * completion word ends then owes the driver a synchronising call. */
+	/* Host: nonzero once code was loaded that may print or assert: a wait that ends
+	 * by a completion word then owes the driver a synchronising call. */
 	uint32_t may_print;
 	uint32_t reserved4[13];
 };
 
 static_assert(offsetof(struct vgpu_channel_control, head) == 64, "own line");
-static_assert(offsetof(struct vgpu_channel_control, consumer_sleeping) == 128,
-	"own line");
+static_assert(
+	offsetof(struct vgpu_channel_control, consumer_sleeping) == 128, "own line");
 static_assert(offsetof(struct vgpu_channel_control, n_faults) == 192, "own line");
 static_assert(offsetof(struct vgpu_channel_control, printed) == 256, "own line");
 static_assert(sizeof(struct vgpu_channel_control) == 320, "fixed size");
 
 /*
- * Completion word: a 64-bit number that only grows, written by the device (or by
- * the worker on its behalf) when work in front of it is done. The guest chose
- * the number and the slot when it submitted that work.
+ * Completion word: a 64-bit number that only grows, written by the device (or by the
+ * worker on its behalf) when the work before it is complete. The guest chose the number
+ * and the slot when it submitted that work.
  */
 struct vgpu_word {
 	uint64_t value;
@@ -243,11 +244,11 @@ struct vgpu_word {
 static_assert(sizeof(struct vgpu_word) == VGPU_CACHE_LINE, "own line");
 
 /*
- * Record of an event: a number of the guest's choice, not 0, that the device writes to
- * one of VGPU_RECORDS_MAX words of 8 bytes when the work in front of the record is done.
- * Its low bits say to which; the others make it greater than those before it there.
- * Eight words share a cache line, so that looking for those that are free again is
- * cheap; neighbours are records made one after the other.
+ * Record of an event: a number that the guest chose, not 0, and that the device writes to
+ * one of VGPU_RECORDS_MAX words of 8 bytes when the work before the record is complete.
+ * Its low bits select the word; the others make it greater than all earlier ones there.
+ * Eight words share a cache line, so that the search for free ones is cheap; neighbours
+ * are consecutive records.
  */
 #define VGPU_RECORD_SLOT_BITS 16u
 
@@ -257,13 +258,13 @@ static inline uint32_t vgpu_record_slot(uint64_t record)
 }
 
 /*
- * Reply slot. A guest thread takes one at its first call and gives it back when it
- * ends; the slot's number is the frame's lane. A call has the next sequence of its
- * slot; the reply stands once `sequence` equals it, so a reply that comes after
- * its caller gave up is never taken for another's.
+ * Reply slot. A guest thread takes one at its first call and releases it when it ends;
+ * the slot's number is the frame's lane. A call has the next sequence of its slot; the
+ * reply is valid once `sequence` equals it, so a reply that arrives after its caller gave
+ * up is never taken for another's.
  *
- * A short reply, as nearly all are, lies in the cache line of its sequence: whoever
- * sees that it has come has it.
+ * A short reply, as nearly all are, is in the cache line of its sequence: a reader that
+ * sees the sequence has the reply.
  */
 struct vgpu_reply_slot {
 	/* Host writes, the size first, the sequence last (release). */
@@ -291,5 +292,5 @@ static_assert(VGPU_RECORDS_OFF + VGPU_RECORDS_MAX * sizeof(uint64_t) <= VGPU_ARE
 static_assert(VGPU_RECORDS_MAX < 1u << VGPU_RECORD_SLOT_BITS, "some name no slot");
 static_assert(VGPU_AREA_SIZE % VGPU_EXTENT_SIZE == 0, "extents stay aligned");
 
-/* Reply messages are at most this long when packed: longer data goes by the arena. */
+/* Packed reply messages are at most this long: longer data uses the arena. */
 #define VGPU_REPLY_MAX (VGPU_SLOT_SIZE - 16)

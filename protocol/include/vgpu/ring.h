@@ -17,7 +17,7 @@
 
 enum {
 	_VGPU_RING_E_SUCCESS,
-	VGPU_RING_E_EMPTY,  /* nothing to consume */
+	VGPU_RING_E_EMPTY,  /* the ring is empty */
 	VGPU_RING_E_BROKEN, /* indices or a frame that no honest producer writes */
 };
 

@@ -4,11 +4,11 @@
 /*
  * Unpacking single fields of a message
  *
- * For messages as vgpu/pack.h writes them: fields in the order of their numbers, each at
- * most once, none empty. Each function takes its field if it is what comes next, and
- * returns what is left to be read: the same place where something else comes, or where
- * the field is damaged or ends behind `end`. So whoever has asked for all fields has read
- * the whole message if `end` is reached, and else leaves it to vgpu_message_unpack().
+ * For messages as vgpu/pack.h writes them: fields in ascending order of their numbers,
+ * each at most once, none empty. Each function consumes its field if it is next, and
+ * returns the rest: the same place if another field is next, or if the field is damaged
+ * or extends beyond `end`. So a caller that has tried all fields has read the whole
+ * message if it has reached `end`, and otherwise leaves it to vgpu_message_unpack().
  */
 
 #include <protobuf-c/protobuf-c.h>
@@ -19,7 +19,7 @@
 
 #include "vgpu/pack.h"
 
-/* A number in as many bytes as it needs. Return: what is behind it, or NULL. */
+/* A varint. Return: the place after it, or NULL. */
 static inline const uint8_t *vgpu_take_varint(
 	const uint8_t *in, const uint8_t *end, uint64_t *valuep)
 {
@@ -95,8 +95,8 @@ VGPU_TAKE vgpu_take_bytes(const uint8_t *in, const uint8_t *end, uint32_t number
 /* Generated for messages of numbers and bytes, by call id. */
 struct vgpu_unpacker {
 	const ProtobufCMessageDescriptor *type; /* NULL: there is no unpacker */
-	/* Returns: the message, or NULL where that is for vgpu_message_unpack() to say.
-	 * Its bytes are those of `data`. */
+	/* Returns: the message, or NULL if vgpu_message_unpack() has to decide. Its bytes
+	 * are those of `data`. */
 	ProtobufCMessage *(*unpack)(
 		ProtobufCAllocator *allocator, size_t size, const uint8_t *data);
 };

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Waking, and sleeping until woken
+ * Wake-ups, and sleeping until one
  *
- * All that wakes another thread or process goes through here, and nobody relies on it: a
- * wake-up may be lost where processors reorder what an emulator should have kept in
- * order, where a device drops an interrupt, or by an error in the C library (signals of
- * condition variables in glibc before 2.41). So who sleeps does it in naps: a bounded
- * time, and then another look at what it waits for, and who sleeps again sleeps longer.
+ * Every wake-up of another thread or process uses these functions, and none is relied on:
+ * a wake-up may be lost where an emulator reorders a guest's memory accesses, where a
+ * device drops an interrupt, or by an error in the C library (condition variables in
+ * glibc before 2.41). So a waiter sleeps in naps: for a bounded time, after which it
+ * checks its condition again, and each nap is longer than the one before.
  *
- * Which wake-ups are lost is decided in a file of its own: none, in wake-kept.c, and in
- * the copies of the programs that a test runs half of them, in wake-lost.c.
+ * A file of its own decides which wake-ups are lost: none in wake-kept.c, and half of
+ * them in wake-lost.c, in the copies of the programs that a test runs.
  */
 
 #include <pthread.h>
@@ -19,8 +19,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The first nap is longer than most waits, and the last so long that thousands of
- * threads which nap cost nothing. */
+/* The first nap is longer than most waits, and the last so long that thousands of napping
+ * threads cost nothing. */
 #define VGPU_NAP_MIN_MS 20u
 #define VGPU_NAP_MAX_MS 1000u
 
@@ -50,10 +50,12 @@ void vgpu_nap_cond(struct vgpu_nap *nap, pthread_cond_t *cond, pthread_mutex_t *
 int vgpu_nap_cond_until(struct vgpu_nap *nap, pthread_cond_t *cond, pthread_mutex_t *lock,
 	const struct timespec *until);
 
-/* Sleeps while the word, which is this process's own, has that value, at most so long. */
+/* Sleeps while the word, which is private to this process, has that value, for at most
+ * that time. */
 void vgpu_nap_word(uint32_t *word, uint32_t value, uint32_t ms);
 
-/* Wakes those who sleep on a word by futex(2): that many, in this process or in any. */
+/* Wakes up to that many threads, of this or any process, that sleep on a word by
+ * futex(2). */
 void vgpu_wake_word(uint32_t *word, int n);
 void vgpu_wake_shared_word(uint32_t *word, int n);
 
