@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Advice: what the program said of its managed memory, by page
+ * Advice: cuMemAdvise settings of managed memory, by page
  *
- * A list of stretches in the order of addresses, which never overlap. A change cuts them
- * at both ends of its range first and fills the gaps between with stretches of which
- * nothing is known, so that it then applies to whole ones. Neighbours that have become
- * alike stay apart: programs advise a handful of times.
+ * A list of ranges in address order, which never overlap. A change first splits the
+ * ranges at both of its ends and fills gaps with ranges that have no advice, so that it
+ * then applies to whole ranges. Neighbours that have become equal are not merged:
+ * programs advise a handful of times.
  */
 
 #include <stdlib.h>

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Advice: what the program said of its managed memory, by page
+ * Advice: cuMemAdvise settings of managed memory, by page
  *
- * Managed memory lies in the arena, where host and device reach it alike and from where
- * it does not move, so advice changes nothing but what is told when it is asked for.
+ * Managed memory is in the arena, which host and device access in the same way and from
+ * which it never migrates, so advice has no effect but on the answers of
+ * cuMemRangeGetAttribute.
  */
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 
 #include "vgpu/cuda.h"
 
-/* What is known of a page; where nothing was said, both locations are invalid. */
+/* The advice of a page; without any, both locations are invalid. */
 struct shim_advice {
 	bool is_read_mostly;
 	CUmemLocation preferred;
@@ -25,14 +26,15 @@ struct shim_advice {
 /* Changes the advice of one page. */
 typedef void (*shim_advice_fn)(struct shim_advice *advice, const void *argument);
 
-/* Changes that of all pages with a byte in the range. Return: false without memory. */
+/* Changes the advice of all pages with a byte in the range. Return: false without
+ * memory. */
 bool shim_advice_change(
 	uint64_t address, uint64_t size, shim_advice_fn change, const void *argument);
 
-/* Calls for each stretch of pages in the range of which the same is known. */
+/* Calls `fn` for each run of pages in the range with the same advice. */
 typedef void (*shim_advice_seen_fn)(const struct shim_advice *advice, void *data);
 void shim_advice_look(
 	uint64_t address, uint64_t size, shim_advice_seen_fn seen, void *data);
 
-/* Forgets what was said: the memory goes. */
+/* Removes the advice of memory that is freed. */
 void shim_advice_forget(uint64_t address, uint64_t size);

@@ -4,9 +4,9 @@
 /*
  * Arena: the part of the shared memory that the host granted to this process
  *
- * Runs of extents, of which the first begins with the staging blocks; all else is one
- * heap, for pinned memory and for images on their way to the host. The device reaches
- * it directly, at the address it has here.
+ * Runs of extents, the first of which begins with the staging blocks; the rest is one
+ * heap, for pinned memory and for images on their way to the host. The device accesses it
+ * directly, at the same addresses.
  */
 
 #include <stddef.h>

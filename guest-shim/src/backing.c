@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backing: the file that memory of the program comes from
+ * Backing: the file that memory of the program is mapped from
  *
- * The kernel lists mappings in /proc/self/maps (proc_pid_maps(5)), with the device and
- * number of the file; the file that has that path now must be the same one. Where it is
- * listed under another device than stat(2) tells, as with btrfs, nothing is known.
+ * The kernel lists mappings in /proc/self/maps (proc_pid_maps(5)), with device and inode
+ * of the file; the file that has that path now must be the same one. If the mapping's
+ * device differs from that of stat(2), as with btrfs, the backing is unknown.
  */
 
 #include <fcntl.h>
@@ -54,8 +54,8 @@ static bool parse(char *line, struct mapping *mapping)
 	return true;
 }
 
-/* Whether the line is of the mapping that an address lies in; quick, as there are
- * thousands of them. */
+/* Whether the mapping of a line contains an address; fast, because there may be thousands
+ * of lines. */
 static bool covers(const char *line, uint64_t address)
 {
 	char *end;
@@ -97,8 +97,8 @@ static bool identify(const struct mapping *mapping, struct shim_backing *backing
 	return true;
 }
 
-/* Whether no page was written to, which leaves the program with a page of its own: it may
- * have been writable before. */
+/* Whether no page was written to, which would have given the program a private copy: the
+ * mapping may have been writable before. */
 static bool is_unchanged(uint64_t first, uint64_t last)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd =

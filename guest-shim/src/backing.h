@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Backing: the file that memory of the program comes from
+ * Backing: the file that memory of the program is mapped from
  *
- * What names the bytes of an image from one process to the next, without reading them:
- * which file they are mapped from, where in it, and when that was changed last.
+ * Identifies the bytes of an image across processes without reading them: by the file,
+ * the offset in it, and the time of its last change.
  */
 
 #include <stdbool.h>
@@ -28,8 +28,8 @@ void shim_backing_of(const struct stat *info, struct shim_backing *backing);
 /*
  * Finds the file.
  *
- * Return: true if all the bytes are as they are in one file: a private mapping that
- * cannot be written to, no page of which is the program's own copy. If in doubt, false.
+ * Return: true if all the bytes are unmodified bytes of one file: a private read-only
+ * mapping without a page that was copied on write. False if in doubt.
  */
 bool shim_backing_find(const void *data, uint64_t size, struct shim_backing *backing);
 

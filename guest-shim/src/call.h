@@ -25,7 +25,7 @@
 #include "shim.h"
 #include "thread.h"
 
-/* What a call on a channel without a host returns. */
+/* The result of a call on a channel without a host. */
 #define SHIM_ERROR_HOST_GONE CUDA_ERROR_UNKNOWN
 
 struct shim_stream;
@@ -84,5 +84,5 @@ CUresult shim_call_refused(enum vgpu_call id);
  * kind asks the driver again. */
 void shim_call_forget_launches(void);
 
-/* Tells the host that a thread ended. */
+/* Reports the end of a thread to the host. */
 void shim_call_lane_exit(struct shim_thread *thread);

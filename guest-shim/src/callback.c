@@ -2,9 +2,10 @@
 /*
  * Callbacks: functions of the program that a stream calls
  *
- * The thread asks the host for the next one only while there are any, so a program that
- * is done with callbacks has a thread that sleeps and nothing else. A function that
- * ends its thread (pthread_exit, cancellation) has run: the next thread takes over.
+ * The thread asks the host for the next one only while callbacks are pending, so a
+ * program that is done with callbacks has a thread that sleeps, and no more. A function
+ * that ends its thread (pthread_exit, cancellation) counts as run: a new thread takes
+ * over.
  */
 
 #include <pthread.h>

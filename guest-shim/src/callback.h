@@ -4,15 +4,15 @@
 /*
  * Callbacks: functions of the program that a stream calls
  *
- * A function never leaves the process. The host is given a number for it, a cookie, and
- * hands that back when the function is due; one thread, started at first use, runs
- * them one after the other. In it the program may call nothing that has to do with a
- * device, whoever would answer.
+ * A function pointer never leaves the process. The host gets a number for it, a cookie,
+ * and returns that when the function is due; one thread, started at first use, runs them
+ * one after the other. In it the program may make no call that depends on a device, even
+ * if the guest library could answer it.
  *
- * The host hands each number back once: when the function is due, or as void when it
- * never will be, as it is with a host function whose context has a fault and ends. Only
- * the host knows what comes when in a context that one thread ends and another uses, so
- * no entry is dropped here.
+ * The host returns each cookie once: when the function is due, or as void if it will
+ * never run, such as a host function whose context has a fault and ends. Only the host
+ * knows the order of events in a context that one thread destroys while another uses it,
+ * so no entry is dropped here.
  */
 
 #include <stdbool.h>
@@ -34,9 +34,9 @@ struct shim_callback {
 };
 
 /*
- * Keeps a callback, and makes sure that somebody will run it.
+ * Stores a callback, and ensures that a thread will run it.
  *
- * @cookiep:	what the host is given
+ * @cookiep:	its number for the host
  *
  * Return: CUDA_ERROR_OUT_OF_MEMORY, or the error of a host that is gone.
  */
@@ -49,9 +49,9 @@ void shim_callback_withdraw(uint64_t cookie);
 extern __thread bool shim_callback_is_here
 	__attribute__((__tls_model__("initial-exec"), __visibility__("hidden")));
 
-/* Whether CUDA has to refuse what the calling thread asks. A child that a callback forks
- * has no stream to hold up: it is told what every such child is.
- */
+/* Whether CUDA has to refuse calls of this thread because it runs a callback. A child
+ * that a callback forks blocks no stream: its calls fail like those of any forked
+ * child. */
 static inline bool shim_callback_forbids(void)
 {
 	return __builtin_expect(shim_callback_is_here, 0) && shim_is_ready();

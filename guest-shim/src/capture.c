@@ -29,15 +29,15 @@ CUresult shim_capture_check_memory(void)
 
 	if (!shim_capture_is_live())
 		return CUDA_SUCCESS;
-	return shim_call_sync(&call, &request.base,
-		&vgpu__vgpu_capture_check_reply__descriptor, NULL);
+	return shim_call_sync(
+		&call, &request.base, &vgpu__vgpu_capture_check_reply__descriptor, NULL);
 }
 
 CUresult shim_capture_check_copy(CUstream stream, bool is_pageable, bool waits)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-	/* What is wrong with the stream is the copy's to find out. */
+	/* The copy itself reports an invalid stream. */
 	if ((!is_pageable && !waits) ||
 		cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
 		status == CU_STREAM_CAPTURE_STATUS_NONE)

@@ -5,9 +5,9 @@
  * Captures of streams
  *
  * While any capture of the process is live, every call has a reply and none is answered
- * from a completion word: the driver's modes and errors then hold by themselves. How many
- * are live the worker tells, before it answers the call that begins or ends one, so a
- * thread that is told of a capture by another one sees it, too.
+ * from a completion word: the driver's modes and errors then apply unchanged. The worker
+ * publishes the number of live captures before it replies to the call that begins or ends
+ * one, so a thread that learns of a capture from another thread sees the number, too.
  */
 
 #include <stdbool.h>
@@ -18,20 +18,19 @@
 
 static inline bool shim_capture_is_live(void)
 {
-	/* Partner: the worker's release store. It stands in the line of n_faults, which
-	 * is read before each call anyway. */
+	/* Partner: the worker's release store. It shares a cache line with n_faults,
+	 * which is read before each call anyway. */
 	return __builtin_expect(
 		__atomic_load_n(&shim_channel.control->n_captures, __ATOMIC_ACQUIRE), 0);
 }
 
 /*
- * Asked before a copy while a capture is live: pageable memory goes through staging
- * blocks, which a graph that is launched again would find with other contents.
+ * Checks a copy while a capture is live: pageable memory is copied through staging
+ * blocks, whose contents differ when the graph is launched again.
  *
- * @waits:	the copy is one of those that the program waits for
+ * @waits:	the program waits for the copy to complete
  *
- * Return: the error of the copy where the stream is being captured and the copy cannot
- *	   be.
+ * Return: the error of the copy if the stream is being captured and the copy cannot be.
  */
 CUresult shim_capture_check_copy(CUstream stream, bool is_pageable, bool waits);
 

@@ -2,10 +2,10 @@
 /*
  * Opening and ending the channel
  *
- * The states of ring-layout.h, from the guest's side. An entry is claimed by compare and
- * swap, filled with the hello and offered; the host answers OPEN or REFUSED. A window
- * that is taken in the worker is refused, and the next candidate offered on the same
- * entry. Whatever fails gives the entry back by CLOSING.
+ * The guest's side of the states of ring-layout.h. An entry is claimed by
+ * compare-and-swap, filled with the hello and offered; the host answers OPEN or REFUSED.
+ * If a window is not free in the worker it is refused, and the next candidate is offered
+ * on the same entry. On failure the entry is returned by CLOSING.
  */
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 /* The version of the driver API that this library offers, as cuDriverGetVersion. */
 #define API_VERSION 13000u
 
-/* A host whose heartbeat stands still for so long is not there. */
+/* A host whose heartbeat has stopped for this long is gone. */
 #define OPEN_SILENCE_NS 3000000000ull
 /* One that lives may be starting workers for many processes at once. */
 #define OPEN_TIMEOUT_NS 60000000000ull
@@ -52,7 +52,7 @@ static void read_comm(uint8_t comm[16])
 		comm[n - 1] = '\0';
 }
 
-/* State and claim are one word to those who step from FREE, or to OPENING. */
+/* State and claim are compared and swapped as one word, from FREE and to OPENING. */
 static bool step(struct shim_channel *channel, struct vgpu_channel_entry *entry,
 	uint32_t from_state, uint32_t from_claim, uint32_t to_state)
 {
@@ -86,7 +86,7 @@ static int claim(struct shim_channel *channel)
 	return -EAGAIN;
 }
 
-/* What is the same in all hellos of this process. */
+/* The constant part of all hellos of this process. */
 static void make_hello(struct vgpu_channel_entry *hello)
 {
 	*hello = (struct vgpu_channel_entry){
@@ -98,8 +98,8 @@ static void make_hello(struct vgpu_channel_entry *hello)
 	read_comm(hello->comm);
 }
 
-/* Only now, and all at once: a process that is killed between claim and hello leaves an
- * entry that says nothing. */
+/* Written at the end and at once: a process that is killed between claim and hello leaves
+ * an empty entry. */
 static void copy_hello(
 	struct vgpu_channel_entry *entry, const struct vgpu_channel_entry *hello)
 {
@@ -163,7 +163,7 @@ static int refusal(const struct shim_channel *channel)
 
 	shim_sentence_of_channel(text, entry);
 	shim_reason_note(SHIM_REASON_REFUSED, "%s", text);
-	/* Read once more: the worst that comes of it is another code. */
+	/* Read once more: at worst the process gets a different error code. */
 	switch (entry->reason) {
 	case VGPU_REASON_WINDOW:
 		return -EBUSY;
@@ -315,7 +315,7 @@ void shim_channel_abandon(struct shim_channel *channel)
 	shim_transport_close(&channel->transport);
 }
 
-/* The host says why it ended a session; one that is gone says nothing. */
+/* The host gives a reason when it ends a session; a host that is gone gives none. */
 static void tell_end(const struct shim_channel *channel)
 {
 	char text[SHIM_SENTENCE_SIZE];

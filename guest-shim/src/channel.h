@@ -27,7 +27,7 @@ struct shim_channel {
 	uint32_t first_extent;
 	uint32_t n_extents;
 
-	/* Nonzero once the host was seen to be gone; never goes back. */
+	/* Nonzero once the host was found to be gone; never reset. */
 	uint32_t dead;
 	/* When the worker answered last while the host itself was silent, and what it had
 	 * taken from the ring by then. */
@@ -36,17 +36,17 @@ struct shim_channel {
 };
 
 /*
- * Opens a transport and a channel on it. A host that is silent is given up after some
- * seconds; one whose heart beats while it starts many workers at once is waited for.
+ * Opens a transport and a channel on it. Gives up after some seconds without a sign of
+ * the host; waits longer for a host with a heartbeat, which may be starting many workers.
  *
- * Return: 0; -ENODEV where there is no host or no device behind it; -EPROTO where the
- * protocol versions differ; -ENOMEM where no window can be had; -EAGAIN where the host
- * has no room for one more process; another -errno.
+ * Return: 0; -ENODEV without a host or a device; -EPROTO if the protocol versions differ;
+ * -ENOMEM if no window is free; -EAGAIN if the host has no room for one more process;
+ * another -errno.
  */
 int shim_channel_open(struct shim_channel *channel);
 
-/* Tells the host that this process is done. Mappings stay: other threads may still be
- * on their way out of a call. */
+/* Closes the channel at the end of this process. Mappings stay: other threads may still
+ * be returning from a call. */
 void shim_channel_close(struct shim_channel *channel);
 
 /* The same for a process that never got ready, with all mappings. */

@@ -2,8 +2,8 @@
 /*
  * Contexts and their local storage
  *
- * Context structures are never freed: a thread may hold one that another thread
- * destroyed as its current, and must be told so.
+ * Context structures are never freed: the current context of a thread may have been
+ * destroyed by another thread, which has to be detected.
  */
 
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static struct {
 	uint64_t n_created;
 } contexts;
 
-/* Counts changes of all local storage: what a thread remembers of it is good as long as
- * this stands still. */
+/* Counts changes of all local storage: a thread's cached value is valid while this is
+ * unchanged. */
 static uint64_t locals_epoch = 1;
 
 static __thread struct {

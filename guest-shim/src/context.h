@@ -4,10 +4,10 @@
 /*
  * Contexts
  *
- * Which context is current in a thread, and its stack of contexts, are the shim's alone;
- * the worker is told with the first call after a change. A primary context has the same
- * handle for life, whether it is retained or not. Context-local storage, which CUDA
- * runtimes keep their state in, never leaves the process.
+ * The current context of each thread, and its stack of contexts, exist only in the shim;
+ * the worker learns of a change with the next call. A primary context has the same handle
+ * for life, whether it is retained or not. Context-local storage, where CUDA runtimes
+ * keep their state, never leaves the process.
  */
 
 #include <stdbool.h>
@@ -58,8 +58,8 @@ struct shim_context {
 	struct shim_local *locals;
 	struct shim_context *next;
 
-	/* The default stream, who binds it, and, atomic, whether there ever were streams
-	 * in this life of the context that it waits for. */
+	/* The default stream, who binds it, and, atomic, whether the context ever had a
+	 * blocking stream in its present life. */
 	struct shim_lock bind_lock;
 	struct shim_stream default_stream;
 	bool has_blocking_streams;
@@ -80,11 +80,11 @@ struct shim_context *shim_context_add(
  * destructors of the latter run before this returns. */
 void shim_context_wipe(struct shim_context *context);
 
-/* Primary contexts: the first retain and the last release tell the host. */
+/* Primary contexts: the first retain and the last release are messages to the host. */
 CUresult shim_context_retain(struct shim_context *context);
 CUresult shim_context_release(struct shim_context *context);
 
-/* The host has reset a primary context: nobody retains it any more. */
+/* The host has reset a primary context: its reference count is 0. */
 void shim_context_reset(struct shim_context *context);
 
 static inline CUcontext shim_context_public(const struct shim_context *context)

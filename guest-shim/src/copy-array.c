@@ -3,9 +3,9 @@
  * Copies with arrays
  *
  * An array has no address, so each of these copies is a message of its own kind. A
- * pageable side goes through the staging, as many rows at a time as a block holds,
- * packed; a row that is longer goes in parts. What an array is, the host knows: the
- * answer to each message is waited for.
+ * pageable side is copied through staging blocks, packed, as many rows at a time as fit;
+ * a longer row is split. Only the host knows the format of an array, so each message has
+ * a reply.
  */
 
 #include <string.h>
@@ -45,7 +45,7 @@ static CUresult send_piece(const struct shim_array_box *piece,
 	return shim_call_async(&call, &request.base, stream);
 }
 
-/* The side that is memory, and how the piece in a block lies there. */
+/* The side in memory, and the layout of the piece in a block. */
 static CUresult push_piece(const struct shim_array_box *piece, CUstream stream)
 {
 	const struct vgpu_array_box *box = &piece->box;

@@ -10,7 +10,7 @@
 #include "vgpu/array-box.h"
 #include "vgpu/cuda.h"
 
-/* A side is an array where there is a handle; else its address says where it lies. */
+/* A side with a handle is an array; else its address is used. */
 struct shim_array_box {
 	struct vgpu_array_box box;
 	CUarray to;

@@ -2,8 +2,8 @@
 /*
  * Copies of boxes
  *
- * Where the device reaches both sides, a box is one message. A pageable side goes
- * through the staging layer by layer, as many rows at a time as a block holds, packed.
+ * If the device can access both sides, a box is one message. A pageable side is copied
+ * through staging blocks layer by layer, packed, as many rows at a time as fit.
  */
 
 #include <string.h>
@@ -19,8 +19,8 @@
 #include "staging.h"
 #include "stream.h"
 
-/* What every device allows as the distance between rows (CU_DEVICE_ATTRIBUTE_MAX_PITCH);
- * beyond it, its driver decides. */
+/* The largest pitch that every device allows (CU_DEVICE_ATTRIBUTE_MAX_PITCH); above it,
+ * the device's driver decides. */
 #define PITCH_MAX INT32_MAX
 
 static void *pointer(uint64_t address)
@@ -165,8 +165,8 @@ static CUresult pull_rows(const struct shim_box *rows, CUstream stream)
 
 typedef CUresult (*copy_rows_fn)(const struct shim_box *rows, CUstream stream);
 
-/* One layer, of which one side is pageable and the other the device's: in pieces that
- * fit a block, and row by row where not even one fits. */
+/* Copies one layer with one pageable side and one on the device: in pieces that fit a
+ * block, and row by row if not even one row fits. */
 static CUresult copy_layer(
 	const struct shim_box *layer, CUstream stream, copy_rows_fn copy_rows)
 {
@@ -211,8 +211,8 @@ static CUresult copy_layers(const struct shim_box *box, const struct shim_side *
 	return result;
 }
 
-/* Neither side is the device's, so only what it does to the arena has to be awaited. No
- * host looks at what lies there, so that is checked here. */
+/* Neither side is device memory, so only earlier work on the arena has to be awaited. The
+ * host does not see the copy, so its addresses are checked here. */
 static CUresult copy_on_host(const struct shim_box *box, CUstream stream)
 {
 	bool to_arena = shim_place(box->to.address) == SHIM_PLACE_ARENA;

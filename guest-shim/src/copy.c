@@ -2,13 +2,13 @@
 /*
  * Copies
  *
- * The device reaches its own memory and the arena; so does the worker, and nothing else.
- * Pageable memory therefore goes through staging blocks: towards the device it is copied
- * into a block and the call may return, since its word tells when the block is free
- * again; from the device several blocks are under way while one is emptied.
+ * Device and worker can access device memory and the arena, and nothing else. Pageable
+ * memory is therefore copied through staging blocks: towards the device, the call may
+ * return once the data is in a block, because the block's word shows when it is free
+ * again; from the device, several blocks are in flight while one is emptied.
  *
- * A copy whose device side is not known to lie in one allocation is sent all the same,
- * but its answer is waited for: the worker has the last word about addresses.
+ * A copy whose device side is not known to be within one allocation is sent all the same,
+ * but with a reply: the worker decides about addresses.
  */
 
 #include <string.h>
@@ -26,10 +26,10 @@
 #include "stream.h"
 
 /*
- * Copies of this size go past the caches, into their blocks and out of them. Where a
- * hypervisor put two processors far from each other, it takes twice as long to write what
- * the other one has just read as to write memory; and a graphics card has no use for what
- * lies in a cache.
+ * Copies of at least this size use non-temporal stores, into their blocks and out of
+ * them. On processors that a hypervisor placed far apart, writing a line that the other
+ * one has just read takes twice as long as writing memory; and a graphics card does not
+ * profit from data in a cache.
  */
 #define PAST_CACHES_MIN (8u << 20)
 /* Blocks of one copy that are on their way from the device at a time. */
@@ -48,7 +48,7 @@ static void *pointer(uint64_t address)
 	return (void *)(uintptr_t)address;
 }
 
-/* One copy between arena and device, or within either. The word may be none. */
+/* One copy between arena and device, or within either. The word is optional. */
 struct transfer {
 	uint64_t to;
 	uint64_t from;
@@ -90,7 +90,7 @@ static CUresult send_from_device(const struct transfer *transfer, CUstream strea
 	return shim_call_async(&call, &request.base, stream);
 }
 
-/* Within the device or within the arena: no word comes back. */
+/* Within the device or within the arena: without a word. */
 static CUresult send_within(const struct transfer *transfer, CUstream stream)
 {
 	Vgpu__CuMemcpyDtoDAsyncV2Request request =
@@ -168,7 +168,7 @@ static CUresult push(uint64_t to, const uint8_t *from, uint64_t size, CUstream s
 	return CUDA_SUCCESS;
 }
 
-/* What is under way from the device, oldest first. */
+/* Blocks in flight from the device, oldest first. */
 struct pull {
 	struct shim_block blocks[PIPELINE_DEPTH];
 	uint64_t sizes[PIPELINE_DEPTH];
@@ -291,8 +291,8 @@ static CUresult copy_reachable(
 		       : shim_staging_wait(transfer.word, transfer.value, size, stream);
 }
 
-/* Neither side is the device's, so only what it does to the arena has to be awaited. No
- * host looks at what lies there, so that is checked here. */
+/* Neither side is device memory, so only earlier work on the arena has to be awaited. The
+ * host does not see the copy, so its addresses are checked here. */
 static CUresult copy_on_host(uint64_t to, uint64_t from, uint64_t size, CUstream stream)
 {
 	bool to_arena = shim_place(to) == SHIM_PLACE_ARENA;
@@ -334,7 +334,7 @@ void shim_copy_end_stream(CUstream stream)
 		return;
 	transfer.word = block.word;
 	transfer.value = block.value;
-	/* What cannot be sent any more is found when the context goes. */
+	/* If the call cannot be sent the blocks are freed with their context. */
 	send_to_device(&transfer, stream);
 }
 

@@ -10,7 +10,7 @@
 
 #include "vgpu/cuda.h"
 
-/* Where an address lies. */
+/* The kind of memory at an address. */
 enum shim_place {
 	SHIM_PLACE_PAGEABLE, /* ordinary memory of the program */
 	SHIM_PLACE_ARENA,    /* pinned memory, which the device reaches too */
@@ -29,9 +29,9 @@ CUresult shim_copy(
 	uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits);
 
 /*
- * Behind a copy that the program waited for: lets out what kernels printed before it. The
- * driver is asked for that where staging blocks had ended the wait. Memory that the
- * program set to be synchronous is waited for also within the device.
+ * After a synchronous copy: writes out what kernels printed before it, for which the
+ * driver has to be asked if a completion word ended the wait. Copies within the device
+ * are waited for if the program set SYNC_MEMOPS on the memory.
  */
 CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream);
 
@@ -60,7 +60,7 @@ struct shim_box {
 
 CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits);
 
-/* Returns: whether such a box lies within one allocation, so that the host will find
- * nothing wrong with it. */
+/* Returns: whether such a box is within one allocation, so that the host cannot refuse
+ * it. */
 bool shim_side_is_known(
 	const struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth);

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Devices: what the host told of each when the process became ready
+ * Devices: the properties of each, received when the process became ready
  *
  * A program numbers the devices that it sees (CUDA_VISIBLE_DEVICES), the host all that it
- * has. Everything in the shim that is called a device has the program's number; a number
- * is translated where it enters or leaves a message. Generated stubs do so for parameters
- * of type CUdevice, hand-written ones by the two functions below.
+ * has. A device in the shim has the program's number; the number is translated where it
+ * enters or leaves a message, by generated stubs for parameters of type CUdevice, by
+ * hand-written ones with the two functions below.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ CUresult shim_device_load_all(void);
 
 int shim_device_n(void);
 
-/* Returns: the device, or NULL where there is none of that number. */
+/* Returns: the device, or NULL if there is none with that number. */
 const struct vgpu_device_info *shim_device_get(CUdevice device);
 
 /* Returns: the host's number of a device, or the program's, or SHIM_NO_DEVICE. */

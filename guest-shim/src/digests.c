@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Digests: what the host called the images of earlier processes
+ * Digests: the host's names for images of earlier processes
  *
- * The file is a table of records of one size. A key has a set of places that it can be
- * in, so it never grows, and finding one reads but that. Processes write at the same
- * time and without a lock: each record has a sum of its own, and one that is torn, cut
- * off or of another version is none.
+ * The file is a table of records of one size. A key can be in one set of places only, so
+ * the file never grows, and a search reads just that set. Processes write concurrently
+ * and without a lock: each record has a checksum, and one that is torn, truncated or of
+ * another version is ignored.
  */
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static bool is_valid(const struct record *record)
 	return record->sum == sum_of(record, offsetof(struct record, sum));
 }
 
-/* Whether it is the user's, and nobody else may change it. */
+/* Whether the user owns it, and no one else can change it. */
 static bool is_own(int fd, mode_t type)
 {
 	struct stat st;
@@ -65,7 +65,7 @@ static bool is_own(int fd, mode_t type)
 	       st.st_uid == geteuid() && !(st.st_mode & (S_IRWXG | S_IRWXO));
 }
 
-/* Return: the folder that ours is in, made if it is the user's cache, or -1. */
+/* Return: the parent folder, created if it is the user's cache, or -1. */
 static int open_parent(void)
 {
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -99,8 +99,7 @@ static int open_file(int flags)
 		return -1;
 	if (flags & O_CREAT && mkdirat(parent, FOLDER, 0700) < 0 && errno != EEXIST)
 		return -1;
-	folder = openat(
-		parent, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	folder = openat(parent, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (!is_own(folder, S_IFDIR))
 		return -1;
 	fd = openat(folder, FILE_NAME,
@@ -115,8 +114,7 @@ static off_t place_of(const struct shim_digest_key *key)
 }
 
 /* Reads the places that a key can be in; what is not there is no record. */
-static bool read_set(
-	int fd, const struct shim_digest_key *key, struct record set[N_WAYS])
+static bool read_set(int fd, const struct shim_digest_key *key, struct record set[N_WAYS])
 {
 	memset(set, 0, N_WAYS * sizeof(*set));
 	return pread(fd, set, N_WAYS * sizeof(*set), place_of(key)) >= 0;
@@ -147,7 +145,7 @@ bool shim_digests_find(const struct shim_digest_key *key, struct shim_digest *di
 	return true;
 }
 
-/* The place of the same key, or a free one, or that of any other. */
+/* The place of the same key, or a free one, or that of any other key. */
 static unsigned int choose_place(
 	const struct record set[N_WAYS], const struct record *record)
 {

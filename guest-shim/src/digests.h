@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Digests: what the host called the images of earlier processes
+ * Digests: the host's names for images of earlier processes
  *
- * Kept in a file of the user, so that the next process of the same program names an
- * image in place of sending it. The file is a hint and no more: a host that does not have
- * the image is sent it. It lies in $XDG_RUNTIME_DIR/vgpu, or else in the user's cache
- * folder, and is used only where both are the user's own and nobody else may change
- * them. A program that runs with more rights than its user (AT_SECURE) has none.
+ * Kept in a file of the user, so that the next process of the same program names an image
+ * instead of sending it. The file is only a hint: a host that does not have the image
+ * gets the bytes. The file is in $XDG_RUNTIME_DIR/vgpu, or else in the user's cache
+ * folder, and is used only if both belong to the user and no one else can change them. A
+ * program with more rights than its user (AT_SECURE) does not use it.
  */
 
 #include <stdbool.h>
@@ -18,12 +18,12 @@
 
 #define SHIM_DIGEST_KEY_WORDS 10
 
-/* What tells one image from all others; to be filled whole. */
+/* The identity of an image; all fields are to be filled. */
 struct shim_digest_key {
 	uint64_t words[SHIM_DIGEST_KEY_WORDS];
 };
 
-/* What the host said of an image. */
+/* The host's answer about an image. */
 struct shim_digest {
 	uint8_t bytes[VGPU_LOAD_DIGEST_SIZE];
 	bool is_silent; /* no code of it prints */

@@ -203,7 +203,7 @@ SHIM_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 }
 
 /*
- * What an array asks of memory that is bound to it later
+ * Memory requirements of an array to which memory is bound later
  */
 
 #define GET_SPARSE(_reply, _properties)                                                  \
@@ -451,7 +451,7 @@ SHIM_EXPORT CUresult cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset,
 }
 
 /*
- * First forms, whose offsets have 32 bits; none of these names a device address
+ * First forms, with 32-bit offsets; none of these has a device address
  */
 
 SHIM_EXPORT CUresult cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset,

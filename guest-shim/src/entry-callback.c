@@ -8,7 +8,7 @@
 #include "call.h"
 #include "callback.h"
 
-/* A driver that lacks the call says so to the first; afterwards no answer is needed. */
+/* A driver that lacks the call reports so at the first; after that no reply is needed. */
 static CUresult send(struct shim_call *call, const ProtobufCMessage *request,
 	CUstream stream, uint64_t cookie, bool *is_known)
 {

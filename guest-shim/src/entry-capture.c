@@ -15,9 +15,9 @@
 #include "stream.h"
 
 /*
- * The nodes that a program was told its next work depends on. The pointer is good until
- * the stream is used again or the capture ends (CUDA Driver API, cuStreamGetCaptureInfo),
- * so each stream has its own.
+ * The dependency set last returned to the program. The pointer is valid until the stream
+ * is used again or the capture ends (CUDA Driver API, cuStreamGetCaptureInfo), so each
+ * stream has its own.
  */
 struct shim_capture_list {
 	size_t room;
@@ -102,10 +102,10 @@ SHIM_EXPORT CUresult cuStreamIsCapturing(
 }
 
 /*
- * What is known of a capture
+ * The state of a capture
  */
 
-/* What the symbols of CUDA tell, more or less of it. */
+/* The versions of cuStreamGetCaptureInfo return more or less of it. */
 struct info {
 	CUstreamCaptureStatus status;
 	cuuint64_t id;
@@ -285,7 +285,7 @@ SHIM_EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream,
 			&vgpu__cu_stream_update_capture_dependencies_v2_reply__descriptor,
 			NULL);
 		done += n;
-		/* What did not fit is added to what did. */
+		/* Nodes that did not fit are added to those that did. */
 		if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
 			request.flags = CU_STREAM_ADD_CAPTURE_DEPENDENCIES;
 	} while (result == CUDA_SUCCESS && done < numDependencies);

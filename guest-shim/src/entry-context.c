@@ -13,7 +13,7 @@
 #include "g-remote.h"
 #include "runtime.h"
 
-/* What cuCtxGetApiVersion has said of every context since version 3.2 of the API. */
+/* The answer of cuCtxGetApiVersion for every context since version 3.2 of the API. */
 #define CONTEXT_API_VERSION 3020u
 
 static struct shim_context *current(void)
@@ -23,7 +23,7 @@ static struct shim_context *current(void)
 	return thread ? shim_thread_context(thread) : NULL;
 }
 
-/* A NULL handle stands for the current context. */
+/* NULL means the current context. */
 static struct shim_context *find_or_current(CUcontext handle)
 {
 	return handle ? shim_context_find(handle) : current();
@@ -253,8 +253,8 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *pctx)
 	return cuCtxPopCurrent_v2(pctx);
 }
 
-/* A primary context that nobody has retained may be made current: the CUDA runtime
- * does so, and retains it then. */
+/* A primary context that is not retained may be made current: the CUDA runtime does so,
+ * and retains it afterwards. */
 SHIM_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
 {
 	struct shim_context *context;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entry points: many copies by one call
+ * Entry points: batches of copies
  *
- * Each is an ordinary copy in the order of the stream. What a batch adds is when the
- * source may be read: a copy of ours reads pageable memory during the call and everything
- * else when its turn in the stream comes, so it waits for the stream before or after
- * where the program asked for the other.
+ * Each is an ordinary copy in stream order. A batch adds when the source may be read:
+ * these copies read pageable memory during the call and everything else in stream order,
+ * so the call waits for the stream before or after a copy that is to be read at the other
+ * time.
  */
 
 #include <stdint.h>
@@ -72,7 +72,8 @@ struct batch {
 	size_t n_attributes;
 };
 
-/* Attributes are for runs of operations, of which the first begins at the first. */
+/* Attributes apply to runs of operations, of which the first begins at the first
+ * operation. */
 static bool attributes_are_valid(const struct batch *batch)
 {
 	if (!batch->attributes || !batch->first || !batch->n_attributes ||
@@ -145,8 +146,8 @@ SHIM_EXPORT CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs,
  * Boxes
  */
 
-/* Lengths of an operand are in elements, which are bytes where neither side is an array;
- * 0 stands for no space between rows or layers. */
+/* Lengths of an operand are in elements, which are bytes if neither side is an array; 0
+ * means no gap between rows or layers. */
 static CUresult find_side(const CUmemcpy3DOperand *operand, const CUextent3D *extent,
 	struct shim_side *side)
 {

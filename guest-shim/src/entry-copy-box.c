@@ -28,9 +28,8 @@ struct operand {
 	{                                                                                \
 		.type = (_copy)->_side##MemoryType, .host = (_copy)->_side##Host,        \
 		.device = (_copy)->_side##Device, .array = (_copy)->_side##Array,        \
-		.x = (_copy)->_side##XInBytes,         \
-		.y = (_copy)->_side##Y, .z = (_z), .pitch = (_copy)->_side##Pitch,       \
-		.rows = (_rows),                                                         \
+		.x = (_copy)->_side##XInBytes, .y = (_copy)->_side##Y, .z = (_z),        \
+		.pitch = (_copy)->_side##Pitch, .rows = (_rows),                         \
 	}
 
 static CUresult begin(enum vgpu_call id)
@@ -104,7 +103,8 @@ static CUresult copy_with_array(const struct shim_box *box, const struct operand
 	const struct operand *from, CUstream stream, bool waits)
 {
 	struct shim_array_box sent = {
-		.box = { .width = box->width, .height = box->height,
+		.box = { .width = box->width,
+			.height = box->height,
 			.depth = box->depth },
 	};
 	CUresult result;
@@ -134,8 +134,7 @@ static CUresult copy_operands(struct shim_box *box, struct operand *to,
 {
 	CUresult result;
 
-	/* A pitch of 0 stands for rows without space between them, and a height of 0
-	 * for layers without. */
+	/* A pitch of 0 means rows without gaps, and a height of 0 layers without gaps. */
 	to->pitch = to->pitch ? to->pitch : box->width;
 	from->pitch = from->pitch ? from->pitch : box->width;
 	to->rows = to->rows ? to->rows : box->height;
@@ -318,7 +317,7 @@ SHIM_EXPORT CUresult cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *pCopy)
 	return copy_in_turn(pCopy, CU_STREAM_PER_THREAD);
 }
 
-/* What both forms of the linear copy between contexts check. */
+/* Checks that both forms of the linear copy between contexts share. */
 static CUresult check_peers(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
 	CUcontext from_context, size_t size)
 {

@@ -2,8 +2,8 @@
 /*
  * Entry points: copies
  *
- * The synchronous calls are made of the asynchronous ones: the default stream, or that
- * of the thread for programs built for one per thread, gives them their order.
+ * The synchronous calls use the asynchronous ones: the default stream, or the per-thread
+ * default stream for programs that were built for it, gives them their order.
  */
 
 #include "vgpu/g-calls.h"
@@ -11,7 +11,7 @@
 #include "call.h"
 #include "copy.h"
 
-/* A local error stands behind those that every call may return. */
+/* A local error comes after the errors that every call may return. */
 static CUresult invalid(enum vgpu_call id)
 {
 	struct shim_call call = SHIM_CALL_INIT(id);

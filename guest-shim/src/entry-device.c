@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entry points: devices, all answered from what the host told at the start
+ * Entry points: devices, answered from properties received at start-up
  */
 
 #include <stdio.h>

@@ -61,7 +61,7 @@ SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
 	return cuEventDestroy_v2(hEvent);
 }
 
-/* Sends a record of an event, with the number that its word is to get, if it has one. */
+/* Sends a record of an event, with the number for its word, if it has one. */
 static CUresult send_record(struct shim_call *call, const ProtobufCMessage *request,
 	struct shim_event *event, CUstream stream, uint64_t *wordp)
 {

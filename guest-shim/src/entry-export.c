@@ -2,11 +2,11 @@
 /*
  * Entry point: cuGetExportTable
  *
- * Tables of functions, each under a UUID, that NVIDIA's runtime library asks for when it
+ * Tables of functions, each under a UUID, that NVIDIA's runtime library requests when it
  * starts. By convention slot 0 is the size of the table in bytes; the table of local
- * storage has none. Which slots an unmodified runtime of version 13 enters was found by
- * observation; those are served, and every other slot of a table says that it is not
- * supported, so that a caller that enters one is told instead of crashing.
+ * storage has none. The slots that an unmodified runtime of version 13 calls were found
+ * by observation; those are implemented, and every other slot of a table returns
+ * CUDA_ERROR_NOT_SUPPORTED, so that a caller gets an error instead of a crash.
  */
 
 #include <stdio.h>
@@ -21,8 +21,8 @@
 #include "shim.h"
 #include "thread.h"
 
-/* Buffers that the runtime looks into before each call, for a tool that wants to be
- * called; nobody ever does. It asks for at least 523 and 14 words. */
+/* Buffers that the runtime reads before each call, for a tool that subscribes to calls;
+ * there is none. It reads at least 523 and 14 words. */
 #define HOOK_WORDS 1024
 
 static CUresult not_supported(void)
@@ -67,7 +67,7 @@ static CUresult get_thread_context(CUcontext *contextp)
 	return contextp ? cuCtxGetCurrent(contextp) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* A NULL handle stands for the current context. */
+/* NULL means the current context. */
 static struct shim_context *find_or_current(CUcontext handle)
 {
 	struct shim_thread *thread;
@@ -127,7 +127,8 @@ static int check_retain(void)
 	return 0;
 }
 
-/* Behind a stream is its handle, which for a default stream is never NULL. */
+/* The stream structure contains its handle, which is not NULL for a default stream
+ * either. */
 static CUresult get_inner_stream(CUcontext context, CUstream stream, CUstream *innerp)
 {
 	unsigned long long id;
@@ -179,10 +180,10 @@ static const void *const thread_table[4] = {
 };
 
 /*
- * What NVIDIA's mathematical libraries tell contexts and streams apart by: published by
- * projects that run those libraries on drivers of their own are the length and three of
- * the slots. One gives the number of a context, as cuCtxGetId does; one what a driver
- * has behind a stream, of the default stream too; one a number for that.
+ * The table by which NVIDIA's mathematical libraries identify contexts and streams: its
+ * length and three of its slots were published by projects that run those libraries on
+ * drivers of their own. One returns the number of a context, as cuCtxGetId does; one the
+ * driver's stream of a handle, default streams included; one a number for that.
  */
 #define CONTEXT_SLOTS 93
 

@@ -2,10 +2,9 @@
 /*
  * Entry points: fills
  *
- * A fill of device memory is never waited for unless the program has set that it be; one
- * of pinned or managed memory is done when the call returns. Nobody waits for the host's
- * answer, so what it would refuse is refused here: a rectangle that lies in no
- * allocation.
+ * A fill of device memory is asynchronous unless the program has set SYNC_MEMOPS; one of
+ * pinned or managed memory is complete when the call returns. There is no reply, so
+ * errors are found here: a rectangle that is not within an allocation.
  */
 
 #include "vgpu/checked.h"

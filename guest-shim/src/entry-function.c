@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entry points: what functions and kernels are
+ * Entry points: attributes of functions and kernels
  *
- * A CUDA runtime asks for one attribute after the other: the first question brings all
- * of them, and where all parameters lie. What cannot be answered by that, errors among
- * it, goes to the host as it is.
+ * A CUDA runtime asks for one attribute after the other: the first query fetches all of
+ * them, and the layout of all parameters. Queries that this cannot answer, including
+ * errors, are sent to the host unchanged.
  *
  * Libraries of kernels set the shared memory of a function before each of its launches,
- * always to the same: what was set before and is still read back is not set again, or
- * each launch would have to be asked about anew.
+ * always to the same value: an attribute that already has the value is not set again, or
+ * each launch would need a new reply.
  */
 
 #include "vgpu/g-driver.pb-c.h"
@@ -18,7 +18,7 @@
 #include "memo.h"
 #include "runtime.h"
 
-/* Parameters told in one reply, as the description says. */
+/* Parameters in one reply, as in the description. */
 #define PARAMS_AT_A_TIME 190u
 
 #define ACCEPTED_N 1024u
@@ -100,7 +100,7 @@ static uint64_t setting(const Vgpu__VgpuFunctionAttributesRequest *all,
 	return hash ? hash : 1;
 }
 
-/* Whether setting it again would change nothing. */
+/* Whether setting the attribute again would change nothing. */
 static bool is_set(const Vgpu__VgpuFunctionAttributesRequest *all,
 	CUfunction_attribute attribute, int value)
 {
@@ -151,7 +151,7 @@ SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 		kernel, shim_remote_cuKernelGetFunction(pFunc, kernel));
 }
 
-/* Returns: whether the layout of the function tells of that parameter. */
+/* Returns: whether the known layout of the function includes that parameter. */
 static bool ask_param(const void *function, size_t index, size_t *offsetp, size_t *sizep)
 {
 	Vgpu__VgpuFunctionInfoRequest request = VGPU__VGPU_FUNCTION_INFO_REQUEST__INIT;

@@ -2,8 +2,8 @@
 /*
  * Entry points: executable graphs
  *
- * The first launch of an executable graph is answered by the driver, as is the first
- * after anything in it was changed; later ones are one message that nobody waits for.
+ * The first launch of an executable graph has a reply, as has the first after anything in
+ * it was changed; later ones are one message without a reply.
  */
 
 #include <stdlib.h>
@@ -23,8 +23,8 @@
 #include "stream.h"
 #include "table.h"
 
-/* What is kept of an executable graph; an entry, once made, is used again for the next
- * of its index. */
+/* State of an executable graph; an entry, once allocated, is reused for the next handle
+ * with its index. */
 struct exec {
 	CUgraphExec handle;
 	uint64_t n_nodes;
@@ -92,7 +92,7 @@ static CUresult refuse(CUresult error)
 	return shim_call_error(&call, error);
 }
 
-/* What the reply to a wish for an executable graph says besides. */
+/* The fields of the reply to an instantiation besides the handle. */
 struct outcome {
 	CUgraphNode error_node;
 	CUgraphInstantiateResult result;
@@ -176,7 +176,7 @@ SHIM_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec,
 		stream ? stream : CU_STREAM_PER_THREAD);
 }
 
-/* The texts that older drivers left in the buffer are theirs. */
+/* The log buffer of older drivers is left as it is. */
 SHIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
@@ -249,7 +249,7 @@ SHIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Forgotten first: no launch that is not waited for may come behind. */
+	/* Forget it first: no launch without a reply may follow. */
 	if (exec)
 		__atomic_store_n(&exec->handle, NULL, __ATOMIC_RELAXED);
 	return shim_remote_cuGraphExecDestroy(hGraphExec);

@@ -2,7 +2,8 @@
 /*
  * Entry points: nodes of graphs
  *
- * All that CUDA has for one kind of node after another; graph-node.c knows what they are.
+ * The functions for one kind of node after another; graph-node.c translates their
+ * parameters.
  */
 
 #include <string.h>
@@ -97,7 +98,7 @@ SHIM_EXPORT CUresult cuGraphKernelNodeGetParams(
 	if (result != CUDA_SUCCESS)
 		return result;
 	memcpy(nodeParams, &whole, sizeof(*nodeParams));
-	/* Here a kernel can only be told as a function. */
+	/* This version of the parameters has a function only, and no kernel. */
 	if (!nodeParams->func)
 		nodeParams->func = (CUfunction)whole.kern;
 	return CUDA_SUCCESS;
@@ -255,7 +256,7 @@ SHIM_EXPORT CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec,
 }
 
 /*
- * Events, and nothing
+ * Event nodes, and empty ones
  */
 
 SHIM_EXPORT CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,

@@ -78,11 +78,11 @@ SHIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cud
 	*pfn = found.entry ? choose(found.entry, cudaVersion, flags) : NULL;
 	if (symbolStatus)
 		*symbolStatus = status;
-	/* What is not found is told by the status and by NULL. */
+	/* A name that is not found is reported by the status and by NULL. */
 	return CUDA_SUCCESS;
 }
 
-/* What programs built for 11.3 to 11.8 call, which has no status to tell by. */
+/* Called by programs built for 11.3 to 11.8; it has no status parameter. */
 SHIM_EXPORT CUresult cuGetProcAddress(
 	const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {

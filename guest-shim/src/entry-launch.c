@@ -164,9 +164,9 @@ SHIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 SHIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
 	CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags)
 {
-	return shim_runtime_function_result(func,
-		shim_remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-			numBlocks, func, blockSize, dynamicSMemSize, flags));
+	return shim_runtime_function_result(
+		func, shim_remote_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+			      numBlocks, func, blockSize, dynamicSMemSize, flags));
 }
 
 SHIM_EXPORT CUresult cuOccupancyAvailableDynamicSMemPerBlock(
@@ -177,8 +177,8 @@ SHIM_EXPORT CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 			      dynamicSmemSize, func, numBlocks, blockSize));
 }
 
-/* The block size with the most threads resident on a multiprocessor, tried downwards
- * warp by warp; the program's function tells how much shared memory a size takes. */
+/* The block size with the most threads resident on a multiprocessor, tried downwards warp
+ * by warp; a callback of the program gives the shared memory of a size. */
 SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
 	int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
 	size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)

@@ -30,9 +30,9 @@
 
 struct link {
 	uint64_t handle;
-	uint32_t n_refs; /* links_lock */
+	uint32_t n_refs;      /* links_lock */
 	pthread_mutex_t lock; /* for what follows, and over the call to the host */
-	struct shim_jit jit; /* where results of the compiler go, as created */
+	struct shim_jit jit;  /* where results of the compiler go, as created */
 	uint32_t info_size;
 	uint32_t error_size;
 	void *image; /* once complete */
@@ -164,7 +164,7 @@ SHIM_EXPORT CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *opti
 	return CUDA_SUCCESS;
 }
 
-/* A load whose logs are those of the link; all options of its own are for one input. */
+/* A load with the logs of the link; all its other options are for one input. */
 static CUresult load_for(struct shim_load **loadp, const struct link *link,
 	const CUjit_option *options, void **values, unsigned int n)
 {

@@ -2,11 +2,11 @@
 /*
  * Entry points: managed memory
  *
- * It is arena memory, which the device reaches at the address the program has for it. It
- * never moves: what the program advises is remembered and told, no more. Devices say that
- * they have no concurrent managed access, and a program that wants a device to hold
- * managed memory, or to be prepared for it, is answered as such a device's driver does:
- * CUDA_ERROR_INVALID_DEVICE. What is wanted of the host is so already.
+ * It is arena memory, which the device accesses at the same address as the program. It
+ * never migrates: advice is stored and returned, no more. Devices report that they have
+ * no concurrent managed access, and advice or a prefetch that names a device returns
+ * CUDA_ERROR_INVALID_DEVICE, as such a device's driver does. Advice and prefetches for
+ * the host succeed.
  */
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static CUresult check_location(const CUmemLocation *location)
 	}
 }
 
-/* What a device number of the first forms of these calls means. */
+/* The location that a device number of the first forms of these calls means. */
 static CUmemLocation location_of(CUdevice device)
 {
 	if (device == CU_DEVICE_CPU)
@@ -244,7 +244,7 @@ SHIM_EXPORT CUresult cuStreamAttachMemAsync(
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
 		flags != CU_MEM_ATTACH_SINGLE)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* The default stream is nobody's alone. */
+	/* The default stream is shared by all. */
 	if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!shim_range_find(dptr, &range) || !shim_range_is_managed(&range) ||
@@ -257,7 +257,7 @@ SHIM_EXPORT CUresult cuStreamAttachMemAsync(
  * Attributes of ranges
  */
 
-/* What all pages seen so far have in common. */
+/* The attribute value that all pages seen so far share. */
 struct common {
 	bool is_first;
 	bool is_read_mostly;

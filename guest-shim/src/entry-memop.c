@@ -56,7 +56,7 @@ SHIM_EXPORT CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 {
 	Vgpu__CuStreamBatchMemOpV2Request request =
 		VGPU__CU_STREAM_BATCH_MEM_OP_V2_REQUEST__INIT;
-	/* What the driver refuses of these the caller has to know. */
+	/* The caller needs the driver's refusals. */
 	struct shim_call call = {
 		.id = VGPU_CALL_cuStreamBatchMemOp_v2,
 		.wants_result = true,

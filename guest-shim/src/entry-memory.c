@@ -140,8 +140,8 @@ static void give_back(const struct shim_range *range)
 	shim_arena_free((void *)(uintptr_t)range->base);
 }
 
-/* Gives back what lies in the arena, and what could not be given back before. Waits as
- * the driver does: the device may still use the memory. */
+/* Frees arena memory, and earlier frees that had to be deferred. Waits as the driver
+ * does: the device may still use the memory. */
 static CUresult free_in_arena(const struct shim_range *range)
 {
 	struct late_range *late;

@@ -131,7 +131,7 @@ SHIM_EXPORT CUresult cuModuleEnumerateFunctions(
 	return CUDA_SUCCESS;
 }
 
-/* What a host's answer says of a variable. */
+/* The host's answer about a variable. */
 struct variable {
 	uint64_t owner; /* the module or library */
 	uint64_t address;
@@ -142,9 +142,9 @@ struct variable {
 };
 
 /*
- * Notes where a variable lies, so that copies to it are known to be good, and lets the
- * program reach a managed one. A run that is mapped already stays as it is to those who
- * use it meanwhile: the same bytes are mapped in its place.
+ * Records the range of a variable, so that copies to it are known to be valid, and maps a
+ * managed one into the program. Mapping a run again replaces it by the same bytes, which
+ * concurrent users do not notice.
  */
 static CUresult keep_variable(const struct variable *variable)
 {

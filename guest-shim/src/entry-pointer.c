@@ -78,8 +78,8 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 	}
 }
 
-/* Of memory that is none of ours all is zero; which device it belongs to, a negative
- * number says. Return: false where the attribute is not known. */
+/* Unknown memory: all attributes are 0, and the device ordinal is negative. Return: false
+ * for an unknown attribute. */
 static bool answer_unknown(CUpointer_attribute attribute, void *data)
 {
 	switch (attribute) {

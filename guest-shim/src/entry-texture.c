@@ -76,7 +76,7 @@ SHIM_EXPORT CUresult cuSurfObjectCreate(
 	return result;
 }
 
-/* 0 is no object, and there is nothing to destroy. */
+/* 0 is not an object, and destroying it has no effect. */
 SHIM_EXPORT CUresult cuTexObjectDestroy(CUtexObject texObject)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuTexObjectDestroy);

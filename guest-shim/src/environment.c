@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Environment: the variables of the CUDA driver, and ours
+ * Environment: variables of the CUDA driver and of this library
  *
- * A list of visible devices ends at the first entry that names none. An entry is the
- * number of a device in the chosen order, or "GPU-" with the beginning of a UUID that no
- * other device shares. There are no instances of devices (MIG), so an entry for one names
- * nothing.
+ * A list of visible devices ends at the first invalid entry. An entry is the number of a
+ * device in the chosen order, or "GPU-" with a unique prefix of its UUID. There are no
+ * MIG instances, so an entry for one is invalid.
  */
 
 #include <ctype.h>

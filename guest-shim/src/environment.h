@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Environment: the variables of the CUDA driver, and ours
+ * Environment: variables of the CUDA driver and of this library
  *
- * Read once, when the process becomes ready, and constant from then on. The page
- * vgpu-shim.7 tells users of each. Which devices a program sees, and in which order, is
- * decided here and nowhere else: device.h numbers them accordingly.
+ * Read once, when the process becomes ready, and constant from then on. vgpu-shim(7)
+ * documents them. The list and order of visible devices is decided only here: device.h
+ * numbers them accordingly.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct shim_environment {
 	bool is_synchronous;
 	/* CUDA_LAUNCH_BLOCKING=1: a launch returns when the kernel is over. */
 	bool launches_block;
-	/* VGPU_IMAGE_CACHE=0 or no: nothing of images is written down. */
+	/* VGPU_IMAGE_CACHE=0 or no: no file with digests of images is written. */
 	bool remembers_images;
 	/* CUDA_MODULE_LOADING. */
 	CUmoduleLoadingMode loading_mode;

@@ -3,11 +3,11 @@
  * Events
  *
  * They are in a table by the index of their handle, read without a lock: an entry, once
- * made, stays allocated. An index is used again, longest unused first, with the next
- * generation, so a stale handle is told from a live one.
+ * allocated, stays. The index that has been free longest is reused first, with the next
+ * generation, so a stale handle differs from a live one.
  *
- * A poller is answered from memory, but now and then the host is asked all the same: the
- * driver tells of a fault only to those who call it, and a host that is gone nobody.
+ * Polling is answered from memory, but now and then the host is asked all the same: the
+ * driver reports a fault only to calls, and a host that is gone is noticed only by calls.
  */
 
 #include <stdlib.h>
@@ -122,7 +122,7 @@ bool shim_event_free(CUevent handle)
 	return true;
 }
 
-/* A number for a record without a word: no two of an event are alike. */
+/* A number for a record without a word, unique per event. */
 static uint64_t wordless(struct shim_event *event)
 {
 	uint64_t n = __atomic_add_fetch(&event->n_wordless, 1, __ATOMIC_RELAXED);
@@ -170,7 +170,7 @@ void shim_event_note_over(struct shim_event *event, uint64_t record)
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* What a program asks about an event, checked as if it travelled. */
+/* Checks a program's event handle as the host would. */
 static CUresult find_for_wait(
 	CUevent handle, struct shim_thread **threadp, struct shim_event **eventp)
 {
@@ -183,7 +183,7 @@ static CUresult find_for_wait(
 	return *eventp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Whether memory tells about a record: of a context that broke or ended it does not. */
+/* Whether memory has the state of a record: not if its context has a fault or ended. */
 static bool is_told_by_word(const struct shim_event *event, uint64_t record)
 {
 	return shim_words_answer() && event->context &&

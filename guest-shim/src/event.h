@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * Events: their handles are chosen here, so that creating one needs no answer
+ * Events: their handles are allocated here, so that creating one needs no reply
  *
- * An event remembers its last record. Where that has a word (record.h), whether it is
- * over is a look at memory; else the host is asked. Records get words where the event
- * has no timing, which is what programs make for asking, and where one of it was asked
- * for before.
+ * An event remembers its last record. If that has a word (record.h), a query reads
+ * memory; else the host is asked. Records get words if the event has no timing, as
+ * programs create events for queries, or if one of its records was queried before.
  */
 
 #include <stdbool.h>
@@ -29,9 +28,9 @@ struct shim_event {
 	/* Atomic: the last record, and whether the next one gets a word. */
 	uint64_t record;
 	bool is_asked_for;
-	/* Atomic: a graph records it, at launches that do not say so. */
+	/* Atomic: a graph records it, in launches that do not name it. */
 	bool is_of_graph;
-	/* Atomic: records without a word, which each have a number too. */
+	/* Atomic: counts records without a word, which are numbered as well. */
 	uint32_t n_wordless;
 
 	/* Under the lock of events. */

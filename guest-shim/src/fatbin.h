@@ -2,19 +2,19 @@
 #pragma once
 
 /*
- * Fat binary: one container, and what the devices can use of it
+ * Fat binary: one container, reduced to what the devices can use
  *
- * A container holds the same code for many processors, compiled and as PTX. Code for one
- * that is not there is not sent: a library for all of them is mostly that. What cannot
- * be told is sent as it is, and so is a container of which nothing is left, so that the
- * host says what the program is to hear of it.
+ * A container has the same code for many processors, compiled and as PTX. Code for
+ * processors that are not present is not sent: in most libraries that is the larger part.
+ * Contents that cannot be parsed are sent unchanged, and so is a container of which
+ * nothing would be left, so that the host reports the error.
  */
 
 #include <stdint.h>
 
 #include "vgpu/handle.h"
 
-/* The kinds of devices that code is for; none: nobody can tell. */
+/* The processors that code is for; none: unknown. */
 struct shim_processors {
 	uint32_t n;
 	struct {

@@ -121,8 +121,8 @@ static CUresult load(
 	if (result != CUDA_SUCCESS)
 		return result;
 
-	/* What stood at this index is of a handle that is no more; a launch of it may
-	 * still be reading, so it is not freed. */
+	/* The entry belongs to a destroyed handle; a launch may still be reading it, so
+	 * it is not freed. */
 	if (!publish(table, function))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*functionp = function;

@@ -29,7 +29,7 @@ struct shim_function {
 	/* Constant once made. */
 	uint32_t n_params;
 	uint32_t param_bytes;
-	bool has_gaps; /* bytes between parameters that none of them covers */
+	bool has_gaps; /* padding bytes between parameters */
 	bool is_words; /* every parameter has 8 bytes, one right after the other */
 	uint32_t *offsets;
 	uint32_t *sizes;
@@ -55,7 +55,7 @@ static inline CUresult shim_function_get(
 						 : &shim_functions;
 
 	*functionp = shim_table_get(table, vgpu_handle_index(number));
-	/* The handle tells its kind. */
+	/* The kind is in the handle. */
 	if (__builtin_expect(*functionp && (*functionp)->handle == handle, 1))
 		return CUDA_SUCCESS;
 	return shim_function_load(handle, functionp);

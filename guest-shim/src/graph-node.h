@@ -14,7 +14,7 @@
 #include "vgpu/cuda.h"
 #include "vgpu/graph.h"
 
-/* What a node does, on its way to the host. */
+/* The parameters of a node in a message. */
 struct shim_node {
 	CUgraphNodeType kind;
 	CUcontext context;
@@ -30,7 +30,7 @@ struct shim_node {
 	} detail;
 };
 
-/* Nodes that another comes behind. */
+/* Nodes that another one depends on. */
 struct shim_edges {
 	const CUgraphNode *nodes;
 	const CUgraphEdgeData *data; /* NULL for ordinary edges */

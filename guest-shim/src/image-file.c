@@ -34,7 +34,7 @@ static bool read_all(int fd, uint8_t *data, size_t size)
 	return true;
 }
 
-/* Whether it is now what it was before it was read. */
+/* Whether the file is unchanged since before it was read. */
 static bool is_unchanged(int fd, const struct shim_backing *before)
 {
 	struct shim_backing after;

@@ -15,12 +15,12 @@
 struct shim_image_file {
 	uint8_t *data; /* NULL: none */
 	uint64_t size;
-	/* Which file it is, if nobody changed it meanwhile. */
+	/* The identity of the file, if it did not change meanwhile. */
 	struct shim_backing backing;
 	bool is_known;
 };
 
-/* Reads a file whole, with zeros behind it: a text ends there, and a header that was cut
- * off is whole. */
+/* Reads a whole file and appends zeroes: a text is NUL-terminated, and a truncated header
+ * can be read safely. */
 CUresult shim_image_file_read(const char *path, struct shim_image_file *file);
 void shim_image_file_deinit(struct shim_image_file *file);

@@ -14,7 +14,7 @@
 #include "fatbin.h"
 #include "image.h"
 
-/* What the compiler puts around a fat binary: the public header fatbinary_section.h. */
+/* The compiler's wrapper of a fat binary: the public header fatbinary_section.h. */
 #define WRAPPER_MAGIC 0x466243b1u
 #define WRAPPER_LINKED 2u
 
@@ -43,7 +43,7 @@ static CUresult add_part(struct shim_image *image, const void *data, uint64_t si
 	return CUDA_SUCCESS;
 }
 
-/* What the devices of this program are; constant once it is known. */
+/* The processors of this program's devices; constant once known. */
 static struct shim_processors all_processors(void)
 {
 	struct shim_processors processors = { .n = 0 };
@@ -119,8 +119,7 @@ static CUresult add_elf(struct shim_image *image, const void *data)
 		header.e_shoff > SHIM_IMAGE_SIZE_MAX ||
 		header.e_phoff > SHIM_IMAGE_SIZE_MAX ||
 		!is_there(image,
-			header.e_shoff +
-				(uint64_t)header.e_shnum * header.e_shentsize) ||
+			header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize) ||
 		(header.e_shnum && header.e_shentsize < sizeof(Elf64_Shdr)))
 		return CUDA_ERROR_INVALID_IMAGE;
 	table_end = header.e_phoff + (uint64_t)header.e_phnum * header.e_phentsize;
@@ -147,7 +146,7 @@ static CUresult add_elf(struct shim_image *image, const void *data)
 				    : CUDA_ERROR_INVALID_IMAGE;
 }
 
-/* PTX begins with a directive, a comment, or space in front of them. */
+/* PTX begins with a directive or a comment, after optional white space. */
 static bool begins_text(char first)
 {
 	return first == '.' || first == '/' || first == ' ' || first == '\t' ||
@@ -188,8 +187,8 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 	return (sum ^ value) * 0x9e3779b97f4a7c15ull + (sum >> 29);
 }
 
-/* Which bytes of the file they are: the file is the same one, so it is enough to tell
- * where each part is and how much of it is sent. */
+/* Hashes which bytes of the file are sent: the file is the same, so offsets and sizes of
+ * the parts suffice. */
 static uint64_t shape_of(const struct shim_image *image, uint64_t sum,
 	const struct shim_image_part *part, const struct shim_backing *backing)
 {

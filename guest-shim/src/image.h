@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Images of device code: how long they are, and how they reach the host
+ * Images of device code: their lengths, and how they are sent to the host
  *
- * A program hands over nothing but a pointer. What is there says itself how long it is:
- * a fat binary by its header, an ELF file by its tables, PTX by the end of its text. Of
- * a fat binary only what the devices can use is sent, see fatbin.h.
+ * A program passes only a pointer. The length is in the image: in the header of a fat
+ * binary, the tables of an ELF file, the NUL at the end of PTX. Of a fat binary only what
+ * the devices can use is sent, see fatbin.h.
  */
 
 #include <stdbool.h>
@@ -44,11 +44,11 @@ CUresult shim_image_measure(const void *data, struct shim_image *image);
 void shim_image_copy_part(const struct shim_image_part *part, uint8_t *to);
 
 /*
- * What an image is known by from one process to the next.
+ * The identity of an image across processes.
  *
- * @settledp:	whether what is known of it now may be written down
+ * @settledp:	whether it is certain enough to be written to the file of digests
  *
- * Return: false for one that is not simply what a file has.
+ * Return: false for an image that is not just bytes of a file.
  */
-bool shim_image_identify(const struct shim_image *image, struct shim_digest_key *key,
-	bool *settledp);
+bool shim_image_identify(
+	const struct shim_image *image, struct shim_digest_key *key, bool *settledp);

@@ -24,8 +24,8 @@ static void note_size(struct shim_jit_log *log, void **valuep)
 	log->sizep = valuep;
 }
 
-static CUresult prepare(struct shim_jit *jit, CUjit_option option, void **valuep,
-	struct vgpu_load *load)
+static CUresult prepare(
+	struct shim_jit *jit, CUjit_option option, void **valuep, struct vgpu_load *load)
 {
 	switch (option) {
 	case CU_JIT_INFO_LOG_BUFFER:
@@ -88,7 +88,7 @@ CUresult shim_jit_prepare(struct shim_jit *jit, const CUjit_option *options,
 	return CUDA_SUCCESS;
 }
 
-/* Fills the program's buffer and tells how much is in it. */
+/* Fills the program's buffer and stores its used size. */
 static void return_log(
 	const struct shim_jit_log *log, uint32_t room, const char *text, uint32_t size)
 {

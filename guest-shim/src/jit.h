@@ -35,9 +35,9 @@ CUresult shim_jit_prepare(struct shim_jit *jit, const CUjit_option *options,
 	void **values, unsigned int n, struct vgpu_load *load);
 
 /*
- * Writes logs and numbers to where the program wants them.
+ * Writes logs and numbers to the program's buffers.
  *
- * @logs:	the room of the load: the error log begins behind that of the other
+ * @logs:	the logs of the load: the error log follows the information log
  */
 void shim_jit_finish(const struct shim_jit *jit, const struct vgpu_load *load,
 	const struct vgpu_load_result *result, const char *logs);

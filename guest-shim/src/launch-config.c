@@ -2,8 +2,8 @@
 /*
  * Launch configurations
  *
- * What values an attribute may have is the driver's to say. An event, though, may be
- * destroyed after a launch that names it was accepted, so it is looked up each time.
+ * The driver checks the values of attributes. An event, however, may be destroyed after a
+ * launch that names it was accepted, so it is looked up each time.
  */
 
 #include "event.h"

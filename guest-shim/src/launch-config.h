@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What a program asks for by a CUlaunchConfig, in the form that travels
+ * A program's CUlaunchConfig, as it is sent
  */
 
 #include "vgpu/cuda.h"
@@ -11,7 +11,7 @@
 
 struct shim_launch_config {
 	struct vgpu_launch_dims dims;
-	/* Without those that do nothing or that dims says. */
+	/* Without attributes that have no effect or that dims includes. */
 	CUlaunchAttribute attributes[VGPU_LAUNCH_ATTRIBUTES_MAX];
 	unsigned int n_attributes;
 };

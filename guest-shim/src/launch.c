@@ -22,7 +22,7 @@
 #include "launch.h"
 #include "runtime.h"
 
-/* What the program hands over by `extra`. */
+/* The arguments that the program passes by `extra`. */
 struct packed_params {
 	const void *data;
 	size_t size;
@@ -101,8 +101,8 @@ CUresult shim_launch_gather(const struct shim_launch *launch,
 	return CUDA_SUCCESS;
 }
 
-/* Whether the driver can have nothing against these numbers, given that it accepted the
- * shape once. */
+/* Whether the driver must accept these dimensions, given that it accepted the shape
+ * before. */
 static bool has_legal_grid(
 	const struct shim_context *context, const struct vgpu_launch_dims *dims)
 {

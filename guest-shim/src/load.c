@@ -91,7 +91,7 @@ CUresult shim_load_upload(struct shim_load *load, uint64_t room)
 	return CUDA_SUCCESS;
 }
 
-/* Names the image by the digest that the host told an earlier process. */
+/* Names the image by the digest that an earlier process received. */
 static CUresult name_image(struct shim_load *load, const struct shim_digest *known)
 {
 	const uint32_t n_parts = load->image.n_parts;

@@ -24,15 +24,16 @@ struct shim_load {
 	struct vgpu_load wire;
 	struct shim_image image;
 	struct shim_jit jit;
-	uint8_t *arena; /* once uploaded: logs, images, and what else was asked for */
+	uint8_t *arena; /* once uploaded: logs, images, and other buffers */
 	uint8_t *room;
-	/* What the image is known by, and whether its digest may be written down. */
+	/* The identity of the image, and whether its digest may be written to the
+	 * file. */
 	struct shim_digest_key key;
 	bool is_identified;
 	bool is_settled;
 };
 
-/* What a program has loaded: memory, or a file that was read. */
+/* The image of a load: memory of the program, or a file that was read. */
 struct shim_load_source {
 	const void *image;
 	const struct shim_image_file *file; /* or NULL */
@@ -60,7 +61,7 @@ ProtobufCBinaryData shim_load_bytes(struct shim_load *load);
 bool shim_load_again(
 	struct shim_load *load, const ProtobufCBinaryData *bytes, CUresult *resultp);
 
-/* @jit: whose results they are; of a link, those of its creation */
+/* @jit: the options whose results these are; for a link, those of its creation */
 void shim_load_finish(const struct shim_load *load, const struct shim_jit *jit,
 	const ProtobufCBinaryData *result);
 

@@ -61,7 +61,7 @@ static inline void shim_unlockp(struct shim_lock **lock)
 	shim_unlock(*lock);
 }
 
-/* Holds a lock until the end of the scope; stands last among its declarations. */
+/* Holds a lock until the end of the scope; the last of its declarations. */
 #define SHIM_LOCKED(_lock)                                                               \
 	__attribute__((__cleanup__(shim_unlockp),                                        \
 		__unused__)) struct shim_lock *locked_ = (shim_lock(_lock), (_lock))

@@ -81,7 +81,7 @@ static void make_key(struct key *key, const struct shim_thread *thread, uint16_t
 	bool has_context = vgpu_call_flags[call] & VGPU_CALL_F_CONTEXT;
 
 	assert(vgpu_call_request_max[call] <= REQUEST_MAX);
-	/* Each thread has a default stream of its own. */
+	/* Each thread has its own default stream. */
 	key->lane = vgpu_call_remembers[call] == VGPU_REMEMBERS_STREAM ? thread->lane : 0;
 	key->context = has_context ? shim_context_handle(shim_thread_context(thread)) : 0;
 	key->call = call;
@@ -232,7 +232,7 @@ static void forget(unsigned int what)
 void shim_memo_forget(unsigned int what)
 {
 	forget(what);
-	/* What an attribute is of may have been unloaded. */
+	/* The function of an attribute may have been unloaded. */
 	if (what == VGPU_REMEMBERS_CODE)
 		forget(VGPU_REMEMBERS_SETTING);
 	/* A launch may have been accepted meanwhile that would not be now. */

@@ -10,11 +10,11 @@
  * device would never spin again. So many in a row say what comes next. */
 #define LONG_NS 240000ull
 #define LONG_WAITS 8u
-/* A processor that was away for so long did other work: the least time slice of Linux
- * is 0.75 ms. What the host does for a call takes far less. */
+/* A processor that was away for this long ran other work: the least time slice of Linux
+ * is 0.75 ms. The host takes far less for a call. */
 #define SLICE_NS 400000ull
 #define CROWDED_WAITS 64u
-/* Giving the processor up where nobody wants it takes less than this. */
+/* sched_yield() takes less than this if no other thread wants the processor. */
 #define YIELD_NS 3000ull
 #define TOGETHER_WAITS 16u
 #define LATE_WAITS 16u
@@ -50,7 +50,7 @@ void shim_pace_note_come(struct shim_pace *pace, uint64_t away_ns)
 {
 	pace->n_long = 0;
 	count_wait(pace);
-	/* After a time slice of others it says nothing that it had come. */
+	/* After another thread's time slice an arrival has no significance. */
 	if (away_ns > YIELD_NS && away_ns <= SLICE_NS)
 		pace->n_together = TOGETHER_WAITS;
 	shim_pace_note_away(pace, away_ns);
@@ -58,7 +58,7 @@ void shim_pace_note_come(struct shim_pace *pace, uint64_t away_ns)
 
 void shim_pace_note_late(struct shim_pace *pace)
 {
-	/* Whoever found no time to look knows nothing of the device. */
+	/* A thread that was not scheduled has learned nothing about the device. */
 	if (!pace->n_crowded)
 		pace->n_late = LATE_WAITS;
 }

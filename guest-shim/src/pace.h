@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What it counts makes the thread spin less; starts as {}. */
+/* Counts that make the thread spin less; initialised as {}. */
 struct shim_pace {
 	uint32_t n_long;      /* waits in a row that were far longer than a spin */
 	uint32_t n_crowded;   /* waits to come for which others want the processor */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernels print
+ * Output of kernels
  *
- * One thread fetches, others that find text wait for it: when their call returns, what
- * was printed before is out. The call that fetches comes behind another one of the
- * same thread, whose reply is still wanted: the arena of replies is kept.
+ * One thread fetches, others that find output wait for it: when their call returns,
+ * everything printed before has been written. The call that fetches follows another one
+ * of the same thread, whose reply is still needed: its memory is preserved.
  */
 
 #include <pthread.h>
@@ -50,7 +50,8 @@ static void fetch(const struct vgpu_channel_control *control)
 
 	while (position < end && fetch_piece(&position))
 		;
-	/* What the program writes next may go elsewhere, and come out at once. */
+	/* The program may redirect stdout next, and unbuffered output must not be
+	 * delayed. */
 	fflush(stdout);
 	/* Partner: the load in shim_print_check(). */
 	__atomic_store_n(&shim_print_position, position, __ATOMIC_RELEASE);

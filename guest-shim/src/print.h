@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * What kernels print
+ * Output of kernels
  *
- * The host keeps the text and counts its bytes in the control page. After each call
- * that may have waited for kernels the count is looked at, and what is new is fetched
- * and given to the C library's stdout (messages of failed assertions: stderr), so that
- * it stands between what the program itself printed before and after that call. When
- * stdout is flushed is the program's affair, as for its own text.
+ * The host keeps the text and counts its bytes in the control page. After each call that
+ * may have waited for kernels the count is read, and new text is fetched and written to
+ * the C library's stdout (messages of failed assertions: stderr), so that it is between
+ * what the program itself printed before and after that call. The program decides when
+ * stdout is flushed, as for its own text.
  */
 
 #include <stdbool.h>
@@ -20,10 +20,10 @@ struct shim_thread;
 
 void shim_print_fetch(struct shim_thread *thread);
 
-/* Bytes that were fetched; what else was printed is new. */
+/* Bytes that were fetched; the rest of the count is new. */
 extern uint64_t shim_print_position;
 
-/* Writes out what is new. Costs a look at memory where there is nothing. */
+/* Writes out new text. Costs a memory read if there is none. */
 static inline void shim_print_check(
 	struct shim_thread *thread, const struct shim_channel *channel)
 {
@@ -36,7 +36,7 @@ static inline void shim_print_check(
 		shim_print_fetch(thread);
 }
 
-/* Whether a wait that a completion word ends has to ask the driver all the same. */
+/* Whether a wait that a completion word ends has to call the driver all the same. */
 static inline bool shim_print_is_owed(const struct shim_channel *channel)
 {
 	return __atomic_load_n(&channel->control->may_print, __ATOMIC_RELAXED);

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Ranges: which allocation an address lies in
+ * Ranges: the allocation that contains an address
  *
  * Device allocations, pinned and managed memory and the variables of modules, ordered by
- * address. From here pointer attributes are answered, and here a copy learns which of
- * its sides are the device's.
+ * address. Pointer attributes are answered from here, and copies find out which of their
+ * sides are on the device.
  */
 
 #include <stdbool.h>
@@ -45,10 +45,10 @@ static inline bool shim_range_is_managed(const struct shim_range *range)
  */
 bool shim_range_add(const struct shim_range *range);
 
-/* Finds the range an address lies in. */
+/* Finds the range that contains an address. */
 bool shim_range_find(uint64_t address, struct shim_range *rangep);
 
-/* Returns: whether [address, address + size) lies in one range. */
+/* Returns: whether [address, address + size) is within one range. */
 bool shim_range_covers(uint64_t address, uint64_t size);
 
 /* Removes the range that begins there. */
@@ -62,7 +62,7 @@ bool shim_range_set_syncs(uint64_t address, bool wanted);
 /* Returns: whether they wait for work on either of two addresses. */
 bool shim_range_syncs(uint64_t a, uint64_t b);
 
-/* Removes all of a context (pinned and managed memory goes back to the arena), or of a
- * module. */
+/* Removes all ranges of a context (pinned and managed memory is returned to the arena),
+ * or of a module. */
 void shim_range_drop_context(const struct shim_context *context);
 void shim_range_drop_owner(uint64_t owner);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reasons: one line for whoever can act on a failure
+ * Reasons: one line that tells the user how to fix a failure
  *
- * What was said is kept as a list of keys: a kind, and for those of the host the result.
- * The host's text is made printable again, for it ends on a terminal.
+ * Reasons that were printed are kept as a list of keys: a kind, and for the host's
+ * reasons the result. The host's text is made printable again, because it is printed on a
+ * terminal.
  */
 
 #include <stdarg.h>
@@ -30,11 +31,11 @@
 #define KEY_OF_REASON (1u << 30)
 
 static uint32_t said[KEYS_MAX]; /* keys, atomic; the first 0 ends the list */
-static bool is_chosen;		/* somebody set the level */
+static bool is_chosen;		/* the level was set explicitly */
 
 static struct {
 	enum shim_reason kind;
-	char text[TEXT_SIZE]; /* empty: nothing is noted */
+	char text[TEXT_SIZE]; /* empty: no note */
 } note;
 
 void shim_reason_setup(void)
@@ -157,7 +158,7 @@ static size_t fetch(char text[VGPU_REASON_TEXT_MAX + 1])
 	return size;
 }
 
-/* Whether there is somebody to read it. */
+/* Whether the line would be printed. */
 static bool is_wanted(uint32_t key, uint32_t kind)
 {
 	if (!vgpu_log_enabled(VGPU_LOG_ERROR) ||
@@ -166,7 +167,7 @@ static bool is_wanted(uint32_t key, uint32_t kind)
 	return vgpu_log_enabled(VGPU_LOG_INFO) || !was_said(key);
 }
 
-/* Calls that no program made stand for several that it may have made. */
+/* Calls of the protocol itself, which stand for several calls of a program. */
 static const char *name_of(uint16_t id)
 {
 	const char *name = vgpu_call_name(id);

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Reasons: one line for whoever can act on a failure
+ * Reasons: one line that tells the user how to fix a failure
  *
- * A program shows a code, if anything. Why the library did not start, why code cannot be
- * loaded, and why the host ended the session is said here, on standard error at log level
- * error, with what to do. A process says each kind of reason once; repeated ones are
- * told at level info.
+ * A program shows an error code, if anything. Why the library did not start, why code
+ * cannot be loaded, and why the host ended the session is printed here, on standard error
+ * at log level error, with what to do. Each kind of reason is printed once per process;
+ * repeated ones at level info.
  *
- * Where nobody chose a level, the level is error if standard error is a terminal, and
- * none otherwise. What may be a part of a program's normal work, such as memory that it
- * asks for and does not get, is then left out.
+ * If no level was set, it is error if standard error is a terminal, and none otherwise.
+ * Failures that may be part of a program's normal work, such as an allocation that is too
+ * large, are then left out.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 struct shim_thread;
 struct vgpu_channel_entry;
 
-/* Kinds of reasons of this side; those of the host are told apart by result. */
+/* Kinds of reasons of this side; those of the host are distinguished by result. */
 enum shim_reason {
 	SHIM_REASON_TRANSPORT,	  /* none works */
 	SHIM_REASON_VERSION,	  /* of the protocol */
@@ -39,13 +39,13 @@ enum shim_reason {
 	SHIM_REASON_ATTRIBUTE,	  /* of a launch, that does not travel */
 	SHIM_REASON_ARENA,	  /* no shared memory is left */
 	SHIM_REASON_ENDED,	  /* the session, by the host */
-	SHIM_REASON_UNKNOWN_INIT, /* what nothing else explains */
+	SHIM_REASON_UNKNOWN_INIT, /* no other reason is known */
 };
 
 /* Reads VGPU_LOG. */
 void shim_reason_setup(void);
 
-/* Notes why cuInit is about to fail; the last word counts. On the thread of cuInit. */
+/* Notes why cuInit is about to fail; the last note counts. On the thread of cuInit. */
 void shim_reason_note(enum shim_reason kind, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Records of events: the words that tell when one is over
+ * Records of events: the words that show completion
  *
- * Each record of an event takes a word of its own, into which the device writes the
- * record's number when the work in front of it is done. The word is taken again only
- * after that write has landed, so no write of an earlier record is ever mistaken for
- * that of a later one; whether the event still lives does not matter.
+ * Each record of an event takes a word of its own, to which the device writes the
+ * record's number when the work before it is complete. The word is reused only after that
+ * write has arrived, so no write of an earlier record is ever mistaken for that of a
+ * later one; whether the event still exists does not matter.
  */
 
 #include <stdbool.h>
@@ -23,16 +23,16 @@ struct shim_context;
 #define SHIM_RECORD_NONE 0ull
 
 /* Takes a word for a record in a context. Return: the record's number, or
- * SHIM_RECORD_NONE where no word is free. */
+ * SHIM_RECORD_NONE if no word is free. */
 uint64_t shim_record_take(struct shim_context *context);
 
-/* Gives the word of a record back that the device was never told of. */
+/* Returns the word of a record that was not sent to the host. */
 void shim_record_give_unused(uint64_t record);
 
-/* The host let all work of a context end: nothing will be written for it any more. */
+/* All work of a context has ended: no record of it will be written any more. */
 void shim_record_drop_context(const struct shim_context *context);
 
-/* Whether a record has a word; if not, only the host can tell. */
+/* Whether a record has a word; if not, the host has to be asked. */
 static inline bool shim_record_has_word(uint64_t record)
 {
 	return vgpu_record_slot(record) < VGPU_RECORDS_MAX;

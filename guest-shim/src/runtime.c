@@ -60,8 +60,8 @@ CUresult shim_runtime_launch_result(const struct shim_context *context,
 	if (result != CUDA_ERROR_INVALID_VALUE || !is_used() ||
 		vgpu_handle_kind(handle) != VGPU_HANDLE_KERNEL)
 		return result;
-	/* How much shared memory a kernel may have depends on what was set for it: the
-	 * driver refused it, and nothing else is left that it could have refused. */
+	/* The maximum of shared memory depends on an attribute of the kernel: the driver
+	 * refused it, and no other cause is left. */
 	return has_legal_sizes(context, &launch->dims) &&
 			       (!launch->dims.shared_bytes || launch->n_attributes)
 		       ? result

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * NVIDIA's runtime library: results that only it is given
+ * NVIDIA's runtime library: results that only the runtime gets
  *
- * The runtime hands a driver's results to the program as they are. For some failures it
- * documents other codes than the Driver API does, two of which no CUresult has a name
- * for; so a driver gives them to the runtime. A process uses the runtime once it has
- * asked for the runtime's export table. The runtime launches kernels of libraries, by
- * their CUkernel; other users of the Driver API mostly launch functions of modules, whose
- * results stay those of the Driver API.
+ * The runtime passes a driver's results on to the program. For some failures it documents
+ * other codes than the Driver API does, two of which have no CUresult; so a driver
+ * returns them to the runtime only. A process uses the runtime once it has requested the
+ * runtime's export table. The runtime launches kernels of libraries, by their CUkernel;
+ * other users of the Driver API mostly launch functions of modules, whose results are
+ * those of the Driver API.
  */
 
 #include <stdbool.h>
@@ -27,8 +27,8 @@ void shim_runtime_note(void);
 CUresult shim_runtime_launch_result(const struct shim_context *context,
 	const struct shim_launch *launch, CUresult result);
 
-/* The result of a call on a function that failed: a function of the host, of which the
- * runtime knows no kernel, is cudaErrorInvalidDeviceFunction. */
+/* The result of a failed call on a function: a function of the host, which is not a
+ * kernel of the runtime, is cudaErrorInvalidDeviceFunction. */
 CUresult shim_runtime_function_result(const void *function, CUresult result);
 
 /* The result of a reset of a context that had a fault, which cudaDeviceReset returns. */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The start-up question of NVIDIA's CUDA runtime library
+ * The start-up check of NVIDIA's CUDA runtime library
  *
- * When it starts, the runtime asks a function of the driver three times for 16 bytes, for
- * its own version number and the two that follow, and refuses to work unless they are the
- * ones it expects. Two are constant. The third is HMAC-MD2 (RFC 2104 over RFC 1319, with
- * blocks of 16 bytes) of what the process can see of this library: versions, process and
- * thread, the addresses of two tables, time, and uuid and PCI address of each device.
+ * When it starts, the runtime calls a function of the driver three times for 16 bytes,
+ * with its own version number and the two that follow, and fails unless the results are
+ * those it expects. Two are constant. The third is HMAC-MD2 (RFC 2104 over RFC 1319, with
+ * blocks of 16 bytes) of properties that the process can see of this library: versions,
+ * process and thread, the addresses of two tables, time, and UUID and PCI address of each
+ * device.
  *
- * That is an interface like any other here: what it carries is published by two free
+ * It is an interface like any other here: its contents are published by two free
  * projects, ZLUDA (github.com/vosen/ZLUDA, file dark_api/src/lib.rs) and LUPINE
- * (github.com/lupinemachines/lupine, file cuda_client.cpp), and was confirmed by
+ * (github.com/lupinemachines/lupine, file cuda_client.cpp), and were confirmed by
  * observing what an unmodified runtime accepts. It protects nothing: no licence, no
  * content, no other program. It can be left out: -Dcudart_selftest=disabled.
  */

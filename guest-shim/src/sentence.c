@@ -16,7 +16,7 @@ const char shim_sentence_no_answer[] =
 	"vgpud on the host is gone or does not answer: see its log there; once it runs "
 	"again, restart the virtual machine, or detach and attach its vGPU device";
 
-/* What stands before and behind a name. */
+/* The text before and after a name. */
 struct sentence {
 	int error;
 	const char *before;

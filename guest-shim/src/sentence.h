@@ -19,9 +19,9 @@ void shim_sentence_of_device(char text[SHIM_SENTENCE_SIZE], const char *name, in
 /* Why a socket cannot be: -errno. */
 void shim_sentence_of_socket(char text[SHIM_SENTENCE_SIZE], const char *path, int error);
 
-/* Why the host refused or ended a channel, by what stands in its entry. */
+/* Why the host refused or ended a channel, from its entry. */
 void shim_sentence_of_channel(
 	char text[SHIM_SENTENCE_SIZE], const struct vgpu_channel_entry *entry);
 
-/* What is to be done when vgpud does not answer. */
+/* What to do when vgpud does not answer. */
 extern const char shim_sentence_no_answer[];

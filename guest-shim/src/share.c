@@ -2,10 +2,10 @@
 /*
  * Shared blocks
  *
- * A short table, one entry for each stream that has a block. An entry is used by whoever
- * sets its `is_busy`, which nobody waits for: who finds it set takes a block of its own.
- * So a thread that never comes back from there (it may be cancelled in the middle, or
- * leave by a signal handler) costs a block and stops nobody.
+ * A short table with an entry for each stream that has a block. The thread that sets
+ * `is_busy` owns the entry; no thread waits for it: one that finds it set takes a block
+ * of its own. So a thread that never returns from there (it may be cancelled, or leave by
+ * a signal handler) costs a block and blocks no other thread.
  *
  * Per-thread streams end with their threads, without a call that could close a block, so
  * they have none. Neither have the streams that come when the table is full.
@@ -27,7 +27,7 @@ struct shim_share {
 	/* Atomic: the stream; for the default stream its context. 0: free. */
 	uint64_t key;
 	uint32_t is_busy; /* atomic */
-	/* Theirs who made it busy. */
+	/* Owned by the thread that made it busy. */
 	const struct shim_context *context;
 	bool has_block;
 	uint32_t used;

@@ -4,10 +4,10 @@
 /*
  * Shared blocks: staging of small copies to the device
  *
- * Small copies that follow each other in one stream lie side by side in one staging
- * block, and only the last of them asks for the block's word: the device writes one word
- * for many copies, and the bytes stay within few cache lines. No copy is held back for
- * that: each is sent before its call returns.
+ * Small consecutive copies in one stream share a staging block, and only the last of them
+ * requests a write of the block's word: the device writes one word for many copies, and
+ * the bytes stay within few cache lines. No copy is delayed for that: each is sent before
+ * its call returns.
  */
 
 #include <stdbool.h>
@@ -32,10 +32,10 @@ struct shim_piece {
 };
 
 /*
- * Takes room in the stream's block. Until shim_share_done() nobody else gets any, so that
- * the pieces are sent in their order.
+ * Takes room in the stream's block. Until shim_share_done() no other thread gets any, so
+ * that the pieces are sent in order.
  *
- * Return: false where the copy has to take a block of its own.
+ * Return: false if the copy has to take a block of its own.
  */
 bool shim_share_take(uint64_t size, CUstream stream, struct shim_piece *piece);
 
@@ -43,11 +43,11 @@ bool shim_share_take(uint64_t size, CUstream stream, struct shim_piece *piece);
 void shim_share_done(const struct shim_piece *piece, bool is_sent);
 
 /*
- * Takes a stream that goes, or is done with, out of the table.
+ * Removes a stream that is destroyed, or complete, from the table.
  *
- * Return: whether there is a block that still waits for its word.
+ * Return: whether a block still waits for its word.
  */
 bool shim_share_end(CUstream stream, struct shim_block *block);
 
-/* Forgets the blocks of a context that goes, before those of the staging are dropped. */
+/* Drops the blocks of a context that ends, before those of the staging are dropped. */
 void shim_share_drop_context(const struct shim_context *context);

@@ -2,9 +2,9 @@
 /*
  * State of the process: first use, fork, exit
  *
- * Nothing happens when the library is loaded; cuInit opens the channel. It is given back
- * by an ELF destructor: an atexit handler would come before the last calls of a CUDA
- * runtime, which the runtime makes from its own exit handler.
+ * Loading the library has no effect; cuInit opens the channel. An ELF destructor closes
+ * it: an atexit handler would run before the last calls of a CUDA runtime, which the
+ * runtime makes from its own exit handler.
  */
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ struct shim_channel shim_channel;
 /* The page that a forked child finds wiped. */
 struct process_page {
 	uint32_t state; /* enum shim_state */
-	uint32_t mark;	/* 1; 0 tells that this is a child */
+	uint32_t mark;	/* 1; 0 in a forked child */
 };
 
 static struct {
@@ -57,8 +57,8 @@ static void set_state(enum shim_state state)
 	__atomic_store_n(&process.page->state, state, __ATOMIC_RELEASE);
 }
 
-/* The child's copies of the descriptors would hide from the host that the parent
- * ended. A fork without these handlers is told by the wiped page alone. */
+/* The child's copies of the descriptors would hide from the host that the parent ended. A
+ * fork without these handlers is detected by the wiped page alone. */
 static void after_fork_in_child(void)
 {
 	if (process.was_ready)
@@ -125,14 +125,14 @@ static CUresult result_of_open(int r)
 	case -ENOENT:
 	case -EACCES:
 	case -ECONNREFUSED:
-		/* A socket was named and nobody answers there. */
+		/* VGPU_SOCKET is set and the socket does not answer. */
 		return CUDA_ERROR_NO_DEVICE;
 	default:
 		return CUDA_ERROR_NO_DEVICE;
 	}
 }
 
-/* What is said where nothing more is known. */
+/* The sentence if nothing more is known. */
 static const char *describe(int r)
 {
 	return r ? strerror(-r) : "the host did not tell of its devices";

@@ -42,12 +42,12 @@ static inline bool shim_is_ready(void)
 		__atomic_load_n(shim_statep, __ATOMIC_ACQUIRE) == SHIM_READY, 1);
 }
 
-/* First thing in every entry point but cuInit and those that need nothing. */
+/* Called first by every entry point but cuInit and those that need no state. */
 #define SHIM_CHECK_READY()                                                               \
 	do {                                                                             \
 		if (!shim_is_ready())                                                    \
 			return shim_why_not_ready();                                     \
 	} while (0)
 
-/* Before the definition of every exported function, and of the one behind it. */
+/* Precedes the definition of every exported function and of its implementation. */
 #define SHIM_EXPORT __attribute__((__visibility__("default")))

@@ -2,11 +2,10 @@
 /*
  * Staging blocks
  *
- * Three rings, by size. Small blocks are taken in turn, so the one at the front is the
- * one that was taken longest ago, and the most likely to be free. Of the others the first
- * that is free is taken: so few are in use, and those stay in the caches. A word only
- * grows, thus a block that its taker gives back unused gets its number written by the
- * shim itself.
+ * Three rings, by size. Small blocks are taken in turn, so the next one was taken longest
+ * ago and is the most likely to be free. Of the others the first free one is taken: so
+ * few are in use, and those stay in the caches. A word only grows, so the shim itself
+ * writes the number of a block that is returned unused.
  */
 
 #include "call.h"
@@ -20,7 +19,7 @@
 #define STANDSTILL_NS 20000000ull
 /* Slower than a copy is anywhere: it takes a nanosecond for so many bytes. */
 #define SLOW_COPY_RATE 4u
-/* Beside a copy that lasts longer, a wake-up at its end is nothing. */
+/* Compared with a copy that takes longer, a wake-up at its end is negligible. */
 #define SPIN_MAX_NS 20000000ull
 
 #define N_RINGS 3
@@ -32,8 +31,8 @@ struct block_ring {
 	uint32_t first_word;
 	uint32_t n;
 	uint32_t front;
-	/* By block: the number its word has when the device is done, whether its taker
-	 * still reads it then, and in whose work it was used last. */
+	/* Per block: the number that its word has when the device is done, whether it is
+	 * still read then, and the context that used it last. */
 	uint64_t due[SHIM_STAGING_SMALL_N];
 	bool is_held[SHIM_STAGING_SMALL_N];
 	const struct shim_context *context[SHIM_STAGING_SMALL_N];
@@ -147,7 +146,7 @@ CUresult shim_staging_take(
 			return SHIM_ERROR_HOST_GONE;
 		if (shim_wait_ns(&wait) < STANDSTILL_NS)
 			continue;
-		/* The driver knows of a fault before anybody else does. */
+		/* The driver is the first to know of a fault. */
 		result = shim_stream_park(stream);
 		if (result != CUDA_SUCCESS)
 			return result;
@@ -164,8 +163,8 @@ CUresult shim_staging_wait(uint32_t word, uint64_t value, uint64_t size, CUstrea
 	while (result == CUDA_SUCCESS &&
 		!shim_wait_work(&thread->pace, &shim_channel.words[word].value, value,
 			worth_ns(size, stream)))
-		/* Whoever sleeps sleeps in the driver, which also tells of a fault. The
-		 * word was to be written before that stream was done. */
+		/* A thread that sleeps does so in a call of the driver, which also
+		 * reports a fault. The word is written before that stream is complete. */
 		result = shim_stream_park(stream);
 	return result;
 }

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Staging blocks: where pageable memory of the program meets the device
+ * Staging blocks: buffers between pageable memory and the device
  *
- * Each block has a completion word. Whoever takes a block gets with it the number that
- * the device is to write there when it is done with the block. A block on its way to the
- * device is free again from then on, without anybody giving it back; one that was
- * filled by the device stays its taker's until it is released.
+ * Each block has a completion word. Taking a block returns the number that the device is
+ * to write there when it is done with the block. A block on its way to the device is free
+ * again from then on, without a call; a block that the device filled belongs to its taker
+ * until it is released.
  */
 
 #include <stdbool.h>
@@ -19,9 +19,10 @@ struct shim_context;
 
 #define SHIM_STAGING_SMALL_SIZE (4u << 10)
 #define SHIM_STAGING_MIDDLE_SIZE (64u << 10)
-/* No size from 128 KiB to 1 MiB was the best in every run on softgpu: how far from each
- * other a hypervisor puts the processors moves copies more. This one leaves room in a
- * second-level cache for what is copied, and a message is little beside it. */
+/* No size from 128 KiB to 1 MiB was the best in every run on softgpu: the distance
+ * between the processors, as a hypervisor places them, affects copies more. This one
+ * leaves room in a second-level cache for the data, and the cost of a message is small
+ * beside it. */
 #define SHIM_STAGING_LARGE_SIZE (256u << 10)
 #define SHIM_STAGING_WORTH_MAX (4u << 20)
 #define SHIM_STAGING_SIZE                                                                \
@@ -33,7 +34,7 @@ struct shim_block {
 	uint8_t *data;
 	uint32_t size;
 	uint32_t word;
-	uint64_t value; /* what the word will be */
+	uint64_t value; /* the final value of the word */
 };
 
 void shim_staging_setup(uint8_t *start);
@@ -63,8 +64,8 @@ static inline uint64_t shim_staging_worth(uint64_t size)
 	return size < SHIM_STAGING_WORTH_MAX ? size : SHIM_STAGING_WORTH_MAX;
 }
 
-/* Waits until a word has a value that the device is to write in that stream, behind a
- * copy of `size` bytes. */
+/* Waits until a word has a value that the device writes in that stream, after a copy of
+ * `size` bytes. */
 CUresult shim_staging_wait(uint32_t word, uint64_t value, uint64_t size, CUstream stream);
 
 /* The same for those who have blocks already and may not wait for more: two of them
@@ -72,13 +73,13 @@ CUresult shim_staging_wait(uint32_t word, uint64_t value, uint64_t size, CUstrea
 bool shim_staging_try_take(uint64_t size, enum shim_block_use use, CUstream stream,
 	struct shim_block *block);
 
-/* Ends the use of a block from the device. One whose word has not come, because the wait
- * for it failed, is free when it comes or its context goes. */
+/* Releases a block from the device. One whose word was not written, because the wait for
+ * it failed, is free when it is written or its context ends. */
 void shim_staging_release(const struct shim_block *block);
 
-/* Gives back a block that the device was never told of. */
+/* Returns a block that was not sent to the device. */
 void shim_staging_give_unused(const struct shim_block *block);
 
-/* Frees what the device will no longer write the words of: all work of the context is
- * over, and what came behind a fault was not done. */
+/* Frees blocks whose words the device will not write any more: all work of the context
+ * has ended, and work after a fault was not done. */
 void shim_staging_drop_context(const struct shim_context *context);

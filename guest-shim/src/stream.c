@@ -23,7 +23,7 @@
 #include "wait.h"
 #include "words.h"
 
-/* A full stream whose word does not move for so long is asked about. */
+/* The host is asked about a full stream whose word has not changed for this long. */
 #define STANDSTILL_NS 200000000ull
 
 static struct shim_lock streams_lock;
@@ -69,8 +69,8 @@ static struct shim_stream *find_per_thread(
 	return stream;
 }
 
-/* Gives the stream a word and tells the worker; counting starts again with the context.
- */
+/* Binds a word to the stream and tells the worker its number; counting starts again with
+ * the context. */
 static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuStreamWord);
@@ -93,7 +93,7 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 	stream->context_epoch = context->epoch;
 	if (stream->is_blocking)
 		__atomic_store_n(&context->has_blocking_streams, true, __ATOMIC_RELAXED);
-	/* Last: nobody may use the stream before the worker knows its word. */
+	/* Last: no thread may use the stream before the worker knows its word. */
 	__atomic_store_n(&stream->is_live, true, __ATOMIC_RELEASE);
 	return result;
 }
@@ -159,9 +159,9 @@ static uint64_t submitted(const struct shim_stream *stream)
 }
 
 /*
- * Whether a stream's words and replies tell all about it. The default stream is done when
- * all blocking streams are: also those of other threads, and what is left of destroyed
- * ones.
+ * Whether a stream's words and replies cover all of its work. The default stream is
+ * complete when all blocking streams are: also those of other threads, and work of
+ * destroyed ones.
  */
 static bool is_told_by_itself(const struct shim_stream *stream)
 {
@@ -171,7 +171,7 @@ static bool is_told_by_itself(const struct shim_stream *stream)
 			       &stream->context->has_blocking_streams, __ATOMIC_RELAXED));
 }
 
-/* Whether memory tells that nothing is left to wait for. */
+/* Whether memory shows that all work is complete. */
 static bool is_known_to_be_done(const struct shim_stream *stream)
 {
 	return is_told_by_itself(stream) && done(stream) >= submitted(stream);
@@ -182,14 +182,14 @@ static uint64_t reach(const struct shim_stream *stream)
 {
 	uint64_t target = submitted(stream);
 
-	/* What another thread has no answer to yet may be issued after the host has
+	/* A call of another thread that has no reply yet may be issued after the host has
 	 * looked. Partner: the decrement in shim_stream_note_answer(). */
 	return __atomic_load_n(&stream->n_unanswered, __ATOMIC_ACQUIRE) ? 0 : target;
 }
 
-/* Returns: how many operations are in flight where so many are done. More than there are
- * may be done for a moment: who waited in the last life of a context that another thread
- * resets says so in the next one. */
+/* Returns: how many operations are in flight. The count of completed ones may be too high
+ * for a moment: a thread that waited in the previous life of a context that another
+ * thread resets reports it in the next life. */
 static uint64_t in_flight(const struct shim_stream *stream, uint64_t n_done)
 {
 	uint64_t n = submitted(stream);
@@ -197,8 +197,8 @@ static uint64_t in_flight(const struct shim_stream *stream, uint64_t n_done)
 	return n > n_done ? n - n_done : 0;
 }
 
-/* Of two that say so, the later target stays; either is true. One that is beyond what was
- * submitted is of an earlier life of the context. */
+/* If two threads report, the later target stays; either is true. One beyond the submitted
+ * count is of an earlier life of the context. */
 static void note_done(struct shim_stream *stream, uint64_t target)
 {
 	if (__atomic_load_n(&stream->completed, __ATOMIC_RELAXED) < target &&
@@ -226,13 +226,13 @@ static CUresult synchronize(struct shim_stream *stream, bool has_spun)
 }
 
 /*
- * Waits for a mark behind all that was submitted. The default stream does nothing before
- * all blocking streams are done, so a mark of its own tells of them too.
+ * Waits for a mark after all submitted work. The default stream starts nothing before all
+ * blocking streams are complete, so a mark in it covers them too.
  *
- * Nobody is told that this thread waits. When the mark does not come in the time of a
- * spin, the thread sleeps in a cuStreamSynchronize that its lane makes: that is a thread
- * of the host which waits for it in the driver already, tells of faults and lets text of
- * kernels out. One more kind of waiter, for words, would have to do all that again.
+ * The waiting thread is not registered anywhere. If the mark does not arrive while it
+ * spins, the thread sleeps in a cuStreamSynchronize on its lane: that host thread waits
+ * in the driver, which reports faults and flushes output of kernels. A separate kind of
+ * waiter for words would have to do all that again.
  */
 static CUresult await_mark(struct shim_thread *thread, struct shim_stream *stream)
 {
@@ -254,8 +254,8 @@ static CUresult await_mark(struct shim_thread *thread, struct shim_stream *strea
 	return CUDA_SUCCESS;
 }
 
-/* Lets some time pass for a stream that is full. Without a word, or with one that stands
- * still, only the driver can tell more. */
+/* Waits a while for a full stream. Without a word, or with one that does not change, only
+ * the driver can tell more. */
 static CUresult await_progress(struct shim_stream *stream, struct shim_wait *wait)
 {
 	CUresult fault = shim_context_fault(stream->context);
@@ -274,7 +274,8 @@ static __attribute__((__noinline__)) CUresult await_room(
 	struct shim_wait wait = { .is_together = thread->pace.n_together };
 	CUresult result = CUDA_SUCCESS;
 
-	/* While a capture is live nothing goes unanswered, and a wait would end it. */
+	/* While a capture is live every call has a reply, and a wait would end the
+	 * capture. */
 	while (result == CUDA_SUCCESS &&
 		in_flight(stream, done(stream)) >= SHIM_STREAM_IN_FLIGHT_MAX &&
 		!shim_capture_is_live())
@@ -300,8 +301,8 @@ CUresult shim_stream_admit(
 {
 	CUresult result = find(thread, handle, streamp);
 
-	/* The device's word is in a line that the other side writes: it is looked at when
-	 * what is known of it does not do any more. */
+	/* The device's word is in a line that the other side writes: it is read only if
+	 * the cached value does not suffice. */
 	if (result != CUDA_SUCCESS ||
 		__builtin_expect(in_flight(*streamp, known_done(*streamp)) <
 					 SHIM_STREAM_IN_FLIGHT_MAX,
@@ -334,7 +335,7 @@ CUresult shim_stream_admit_large(
 	return result;
 }
 
-/* The stream of a call that a word may answer, checked as if it travelled. */
+/* Checks the stream of a call that a word may answer, as the host would. */
 static CUresult find_for_wait(CUstream handle, struct shim_stream **streamp)
 {
 	struct shim_thread *thread = shim_thread_get();
@@ -356,8 +357,8 @@ struct shim_context *shim_stream_context(CUstream handle)
 	return thread ? shim_thread_context(thread) : NULL;
 }
 
-/* Whether a wait goes by message from the start: where words may not answer, and where
- * it is to sleep at once anyway. A thread without a lane has no word. */
+/* Whether a wait is a message from the start: if words may not answer, or if it would
+ * sleep at once anyway. A thread without a lane has no word. */
 static bool waits_by_message(
 	const struct shim_thread *thread, const struct shim_stream *stream)
 {
@@ -398,9 +399,9 @@ CUresult shim_stream_park(CUstream handle)
 }
 
 /*
- * Whether a poller need not ask again: a mark is on its way to the word that covers all
- * that was submitted, and has not come. Now and then the host is asked all the same, as
- * by those who poll an event.
+ * Whether polling can be answered from memory: a mark was requested that covers all
+ * submitted work, and has not arrived. Now and then the host is asked all the same, as
+ * for events.
  */
 static bool is_known_to_run(struct shim_thread *thread, const struct shim_stream *stream)
 {
@@ -465,8 +466,8 @@ CUresult shim_stream_add(
 	return stream ? bind(context, stream) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A word that the device may still write is never used again: only the last mark in the
- * word itself tells that none will follow, a wait by message may be over before it. */
+/* A word that the device may still write is never reused: only the last mark in the word
+ * itself proves that none will follow, because a wait by message may end before it. */
 static void retire(struct shim_stream *stream)
 {
 	stream->is_live = false;
@@ -486,7 +487,7 @@ CUresult shim_stream_remove(CUstream handle)
 	return CUDA_SUCCESS;
 }
 
-/* The host lets all work end before a context goes: no mark will follow. */
+/* The host ends all work before a context ends: no mark will follow. */
 static void drop(struct shim_stream *stream)
 {
 	stream->is_live = false;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Streams, as far as the shim must know them
+ * Streams: what the shim knows of each
  *
- * Of each stream it counts what was submitted; the worker counts what it issued, in the
- * same order, and lets the device write that number to the stream's completion word. So
- * "how much is in flight" is a subtraction.
+ * It counts the operations submitted to each stream; the worker counts those that it
+ * issued, in the same order, and has the device write that number to the stream's
+ * completion word. So the number in flight is a subtraction.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct shim_thread;
  * queue holds about 1000, and the host's dispatcher must never find it full. */
 #define SHIM_STREAM_IN_FLIGHT_MAX 512u
 
-/* Large operations of which the place is remembered, see vgpu/graph.h. */
+/* Large operations whose position is recorded, see vgpu/graph.h. */
 #define SHIM_STREAM_LARGE_MAX 64u
 
 struct shim_stream {
@@ -35,21 +35,21 @@ struct shim_stream {
 
 	/* Under the lock of the ring; atomic for those who only look. */
 	uint64_t submitted;
-	/* Atomic: of those, how many are to be answered and are not yet. The host may
-	 * not have issued them, wherever they stand in the ring. */
+	/* Atomic: of those, how many have a reply outstanding. The host may not have
+	 * issued them, wherever they are in the ring. */
 	uint32_t n_unanswered;
-	/* Atomic: of those, how many are known to be done: a reply said so, or the word
-	 * when it was looked at for room. */
+	/* Atomic: of those, how many are known to be complete, from a reply or from the
+	 * word when it was read to find room. */
 	uint64_t completed;
-	/* Atomic: up to where a mark was made that the word will tell of. */
+	/* Atomic: the count that the last requested mark covers. */
 	uint64_t marked;
 
-	/* Atomic: the places of the last large operations; threads that use one stream
+	/* Atomic: the positions of the last large operations; threads that share a stream
 	 * may mix theirs up, which only makes one wait for another. */
 	uint32_t n_large;
 	uint64_t large[SHIM_STREAM_LARGE_MAX];
 
-	/* Nodes that the program was told of its capture, see entry-capture.c. */
+	/* Nodes of its capture that were returned to the program, see entry-capture.c. */
 	struct shim_capture_list *capture_list;
 };
 
@@ -62,7 +62,7 @@ struct shim_stream {
 CUresult shim_stream_admit(
 	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp);
 
-/* In front of an operation with a lot of work: waits until fewer than so many of them, at
+/* Before an operation with a lot of work: waits until fewer than that many of them, at
  * most SHIM_STREAM_LARGE_MAX, are in flight. */
 CUresult shim_stream_admit_large(
 	struct shim_thread *thread, CUstream handle, uint32_t n_in_flight);

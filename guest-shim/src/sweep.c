@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sweep: report channels whose process is gone
+ * Sweep: reports channels whose process has ended
  *
- * Through sysfs nothing tells the host that a process of the guest was killed. So the
- * living report the dead: whoever opens a channel, and a thread in each process once a
- * second. A process is gone only if that is certain: nobody has its pid, or somebody
- * who started at another time, or it is a zombie without threads; or it belongs to
- * another boot of the guest. A stopped process is alive, and so is one whose pid counts
- * in another namespace than ours: its own neighbours judge it.
+ * Through sysfs the host does not learn that a process of the guest was killed. So live
+ * processes report dead ones: each when it opens a channel, and a thread in each once a
+ * second. A process counts as ended only if that is certain: its pid does not exist, or
+ * belongs to a process with another start time, or to a zombie without threads; or the
+ * entry is of another boot of the guest. A stopped process is alive, and a process in
+ * another pid namespace is left to the processes of that namespace.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 
 #define SWEEP_SECONDS 1
 
-/* What of an entry says who its process is. */
+/* The part of an entry that identifies its process. */
 struct identity {
 	uint32_t pid;
 	uint64_t pid_namespace;
@@ -151,8 +151,8 @@ static bool same_process(const struct identity *a, const struct identity *b)
 	       !memcmp(a->boot_id, b->boot_id, sizeof(a->boot_id));
 }
 
-/* The entry may pass to another process while we look: who is in it is read again
- * before the step, which only the state seen at first allows. */
+/* Another process may take the entry over meanwhile: its identity is read again before
+ * the step, which succeeds only from the state seen first. */
 static bool report_if_gone(struct vgpu_channel_entry *entry, const struct identity *self)
 {
 	/* Partner: the release store of OPENING, after the hello was filled in. */

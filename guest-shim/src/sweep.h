@@ -7,7 +7,8 @@
 
 #include "transport.h"
 
-/* Writes who this process is into its entry, so that others can tell when it is gone. */
+/* Writes the identity of this process into its entry, so that others can detect its
+ * end. */
 void shim_sweep_identify(struct vgpu_channel_entry *entry);
 
 /* Looks at all channels once. Returns: how many it reported. */

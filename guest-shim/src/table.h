@@ -4,8 +4,8 @@
 /*
  * Table: pointers by the index of a handle
  *
- * Two levels of pages that are made when first needed and stay. Reading takes no lock;
- * those who write hold one of their own.
+ * Two levels of pages, allocated when first needed and never freed. Readers take no lock;
+ * writers hold one of their own.
  */
 
 #include <stdbool.h>

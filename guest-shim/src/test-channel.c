@@ -47,7 +47,7 @@ static void begin(void)
 	};
 }
 
-/* The worker, when it has nothing to do. */
+/* The worker, when it is idle. */
 static void answer(void)
 {
 	control.answered = control.asked;

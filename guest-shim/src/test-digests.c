@@ -241,7 +241,7 @@ TEST(writers_at_the_same_time_do_no_harm)
 	pthread_join(thread, NULL);
 }
 
-/* Copies this program and has the copy run as its owner, whoever starts it. */
+/* Copies this program and runs the copy as its owner. */
 static void make_set_uid_copy(const char *to)
 {
 	int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -260,7 +260,7 @@ static void make_set_uid_copy(const char *to)
 	close(out);
 }
 
-/* What it does as that user: without a program, with no more rights than its own. */
+/* Runs as that user: without a program, with no more rights than its own. */
 static int run(const char *program, const char *folder)
 {
 	pid_t child = fork();
@@ -291,8 +291,8 @@ static const char *make_folder_of_another(const char *name)
 	return path_of(name);
 }
 
-/* What the program of the test below does, with the rights of another user, whose folder
- * it is given. */
+/* The program of the test below, run with the rights of another user, on whose folder it
+ * works. */
 __attribute__((__constructor__)) static void run_as_another(void)
 {
 	if (!getenv("TEST_AS_ANOTHER"))

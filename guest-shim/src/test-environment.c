@@ -87,7 +87,7 @@ TEST(a_device_named_twice_leaves_none)
 	check_choice(NULL, "0,0", "");
 	check_choice(NULL, "1,2,1,3", "");
 	check_choice(NULL, "2,GPU-11", "");
-	/* what stands behind an invalid entry does not count */
+	/* entries after an invalid one do not count */
 	check_choice(NULL, "1,2,-1,1", "12");
 }
 

@@ -49,7 +49,7 @@ static void begin(void)
 	shim_thread_get()->pace.asked_ns = INT64_MAX;
 }
 
-/* What closes the channel at exit knows nothing of this one. */
+/* The function that closes the channel at exit does not know this one. */
 static void end(void)
 {
 	static const uint32_t not_ready = SHIM_NEW;
@@ -167,7 +167,7 @@ TEST(a_word_is_taken_again_only_after_its_own_write)
 	for (uint32_t i = 0; i < 4 * VGPU_RECORDS_MAX; i++) {
 		uint64_t number;
 
-		/* Events that are gone leave their words behind until they land. */
+		/* Destroyed events leave their words in use until these are written. */
 		event = new_event();
 		number = record(event);
 		check(shim_event_free(event));
@@ -223,7 +223,7 @@ TEST(when_no_word_is_free_the_host_is_to_be_asked)
 	for (uint32_t i = 0; i < VGPU_RECORDS_MAX; i++)
 		land(numbers[i]);
 	check(shim_record_has_word(record(event)));
-	/* An answer for that record says nothing of the one after it. */
+	/* A reply about that record does not concern the one after it. */
 	shim_event_note_over(shim_event_find(event), number);
 	check_eq(shim_event_query(event), CUDA_ERROR_NOT_READY);
 	end();
@@ -283,7 +283,7 @@ TEST(a_context_that_ends_gives_its_words_back_and_no_others)
 	end();
 }
 
-/* What several threads do at once: each word is one thread's at a time. */
+/* Several threads at once: each word belongs to one thread at a time. */
 static uint32_t holders[VGPU_RECORDS_MAX];
 
 static void *take_and_land(void *argument)
@@ -332,8 +332,8 @@ TEST(many_threads_make_and_free_events)
 
 	begin();
 	for (int i = 0; i < 8; i++)
-		check_eq(pthread_create(&threads[i], NULL, make_record_and_free, NULL),
-			0);
+		check_eq(
+			pthread_create(&threads[i], NULL, make_record_and_free, NULL), 0);
 	for (int i = 0; i < 8; i++)
 		check_eq(pthread_join(threads[i], NULL), 0);
 	end();

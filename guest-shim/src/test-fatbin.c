@@ -46,7 +46,7 @@ static void begin(uint32_t major, uint32_t minor)
 	put_size();
 }
 
-/* An entry of which each byte of the payload says for which processor it is. */
+/* An entry in which each byte of the payload identifies its processor. */
 static void add(uint16_t kind, uint32_t architecture, uint64_t payload_size)
 {
 	const uint16_t version = 0x101;
@@ -183,7 +183,7 @@ TEST(damaged_containers_are_sent_as_they_are)
 	check_eq(shim_fatbin_usable_size(&fatbin), fatbin.size);
 }
 
-/* The program changes it meanwhile: it gets nonsense, and nobody's memory is harmed. */
+/* The program changes it meanwhile: it gets garbage, and no memory is corrupted. */
 TEST(no_more_is_written_than_was_measured)
 {
 	const uint32_t architecture = 80;

@@ -180,6 +180,6 @@ TEST(an_image_is_not_read_past_the_end_of_its_file)
 	check_eq(measure_file(&elf, sizeof(elf)), CUDA_SUCCESS);
 	check_eq(measure_file(&elf, sizeof(elf) - 1), CUDA_ERROR_INVALID_IMAGE);
 	check_eq(measure_file("// text", 7), CUDA_SUCCESS);
-	/* What it names would be an address of another process. */
+	/* Its relative names would be addresses of another process. */
 	check_eq(measure_file(&wrapper, sizeof(wrapper)), CUDA_ERROR_INVALID_IMAGE);
 }

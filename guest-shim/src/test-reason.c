@@ -27,7 +27,7 @@ const bool test_keeps_descriptors = true;
 
 static struct {
 	struct vgpu_ring_consumer consumer;
-	/* What its calls end with, and the reason. */
+	/* The result of its calls, and the reason. */
 	uint32_t kind;
 	const char *text;
 	int32_t result;
@@ -96,7 +96,7 @@ static void end(void)
 	*state = SHIM_NEW;
 }
 
-/* A call, to which the host answers as told. */
+/* A call with the host's answer set by the test. */
 static void call(uint32_t kind, const char *text, CUresult result)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLinkDestroy);
@@ -109,7 +109,7 @@ static void call(uint32_t kind, const char *text, CUresult result)
 	check_eq(shim_call_sync(
 			 &call, &request.base, &vgpu__any_reply__descriptor, &reply),
 		result);
-	/* What was fetched meanwhile is in another place. */
+	/* The reply was fetched to another place. */
 	check(reply);
 	check_eq(((const Vgpu__AnyReply *)reply)->result, result);
 }
@@ -184,7 +184,7 @@ TEST(a_call_without_a_reason_asks_for_none)
 	call(VGPU_REPLY_REASON_NONE, "unasked", CUDA_ERROR_NOT_SUPPORTED);
 	/* Left from a call before; the host writes it with failures only. */
 	call(VGPU_REPLY_REASON_LOAD, "unasked", CUDA_SUCCESS);
-	/* What a host of the future may say. */
+	/* Answers of a later host version. */
 	call(77, "unasked", CUDA_ERROR_NOT_SUPPORTED);
 	check_eq(host.n_fetched, 0);
 	check_log("unasked", 0);

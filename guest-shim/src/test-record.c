@@ -18,7 +18,7 @@ struct shim_channel shim_channel;
 
 static uint64_t words[VGPU_RECORDS_MAX];
 static uint32_t holders[VGPU_RECORDS_MAX];
-/* What a word's holder leaves behind, plain memory: each takes what the last one left. */
+/* Plain memory that a word's owner writes: each reads what the previous one wrote. */
 static uint64_t left[VGPU_RECORDS_MAX];
 
 static void hold(uint64_t record)

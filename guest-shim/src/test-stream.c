@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Progress of streams, against a host that answers when the test says so
+ * Progress of streams, against a host that answers at the test's command
  */
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #include "stream.h"
 #include "words.h"
 
-/* What the host saw, and what it is told; atomic. */
+/* The host's observations and orders; atomic. */
 static struct {
 	struct vgpu_ring_consumer consumer;
 	uint32_t n_waits;     /* calls of cuStreamSynchronize */
@@ -111,7 +111,7 @@ static void begin(void)
 	check_eq(shim_context_push(context), CUDA_SUCCESS);
 }
 
-/* What closes the channel at exit knows nothing of this one. */
+/* The function that closes the channel at exit does not know this one. */
 static void end(void)
 {
 	static const uint32_t not_ready = SHIM_NEW;
@@ -140,7 +140,7 @@ static void *fill_and_end(void *stream)
 	check_eq(shim_context_push(context), CUDA_SUCCESS);
 	check_eq(fill(stream, false), CUDA_SUCCESS);
 	check_eq(shim_stream_synchronize(stream), CUDA_SUCCESS);
-	/* As the host does in front of its answer. */
+	/* As the host does before it replies. */
 	__atomic_store_n(&shim_channel.words[host.word].value, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -299,7 +299,7 @@ TEST(a_fault_is_asked_for_once_and_forgotten_with_its_context)
 	context->is_live = 1;
 	host.fault = CUDA_SUCCESS;
 	check_eq(fill(NULL, false), CUDA_SUCCESS);
-	/* That of another context is none of this one's. */
+	/* A stream of another context is rejected. */
 	__atomic_add_fetch(&shim_channel.control->n_faults, 1, __ATOMIC_RELEASE);
 	check_eq(fill(NULL, false), CUDA_SUCCESS);
 	check_eq(fill(NULL, false), CUDA_SUCCESS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sweep: who is reported, and who must not be
+ * Sweep: which channels are reported, and which must not be
  */
 
 #include <signal.h>
@@ -41,7 +41,7 @@ static struct vgpu_channel_entry *entry_in(uint32_t state)
 	return entry;
 }
 
-/* The child of a test: ends when it is told to. */
+/* The child of a test: ends at a command. */
 static pid_t start_child(void)
 {
 	pid_t pid = fork();

@@ -24,7 +24,7 @@ TEST(the_process_id_stands_where_the_name_says)
 	check(!shim_trace_expand("aaaaaa", 123, path, 6));
 }
 
-/* Returns: the line without what stands in front of the call. */
+/* Returns: the line without the text before the call. */
 static const char *line_of(struct shim_trace *trace)
 {
 	trace->line[trace->size] = '\0';

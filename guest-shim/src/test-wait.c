@@ -11,7 +11,7 @@
 #include "channel.h"
 #include "wait.h"
 
-/* Who spins for as long as this never ends the test. */
+/* A thread that spins this long would never end the test. */
 #define FOR_EVER_NS 3600000000000ull
 /* As many waits as a thread needs to learn that they are long. */
 #define MANY 1000u
@@ -48,7 +48,8 @@ TEST(work_is_not_spun_for_where_it_was_late)
 
 	shim_wait_setup();
 	check(!shim_wait_work(&pace, &word, 1, 1000));
-	/* Where others wanted the processor meanwhile, nothing is known of the device. */
+	/* If others wanted the processor meanwhile, nothing was learned about the
+	 * device. */
 	check(pace.n_late || pace.n_crowded);
 	pace = (struct shim_pace){ .n_late = 1 };
 	check(!shim_wait_work(&pace, &word, 1, FOR_EVER_NS));

@@ -2,10 +2,10 @@
 /*
  * Threads and lanes
  *
- * The thread's structure is found by one initial-exec thread-local pointer; a pthread
- * key beside it exists for its destructor alone. Lanes are a bitmap under a lock. The
- * sequence of a lane goes on when the lane changes hands, so a reply that comes late
- * to a thread that is gone never matches a call of the next one.
+ * The thread's structure is found by one initial-exec thread-local pointer; a pthread key
+ * exists besides for its destructor alone. Lanes are a bitmap under a lock. The sequence
+ * of a lane continues with its next thread, so a late reply to a thread that has ended
+ * never matches a call of the next one.
  */
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ static struct {
 	struct shim_lock lock;
 	uint64_t taken[LANE_WORDS];
 	uint32_t sequence[VGPU_SLOTS_MAX];
-	/* Counts lanes given back; those who wait for one sleep on it. */
+	/* Counts lanes that were returned; threads that wait for one sleep on it. */
 	uint32_t n_returned;
 	uint32_t n_waiting;
 } lanes;
@@ -83,7 +83,7 @@ static void give_lane_back(struct shim_thread *thread)
 	if (!thread->has_lane)
 		return;
 	shim_call_lane_exit(thread);
-	/* The lane's next thread has another default stream of its own. */
+	/* The lane's next thread has its own per-thread default stream. */
 	shim_memo_forget(VGPU_REMEMBERS_STREAM);
 	lanes.sequence[thread->lane] = thread->sequence;
 	shim_lock(&lanes.lock);

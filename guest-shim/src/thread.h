@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * What one guest thread keeps
+ * State of one guest thread
  *
- * Made at its first call, freed when the thread ends. Only the thread itself touches
- * it. Its lane, a reply slot of the channel, is taken at the first call that travels
- * and given back at the end; when none is left, the thread waits for one.
+ * Allocated at its first call, freed when the thread ends. Only the thread itself
+ * accesses it. Its lane, a reply slot of the channel, is taken at the first call that is
+ * sent and returned at the end; if none is free, the thread waits for one.
  */
 
 #include <protobuf-c/protobuf-c.h>
@@ -23,8 +23,8 @@ struct shim_context;
 
 /* Room for an unpacked reply: the packed one has at most VGPU_REPLY_MAX bytes, and the
  * worst growth, one-byte varints to 64-bit numbers in a doubling array, is sixteenfold.
- * Behind it one may be unpacked that is plain text.
- */
+ * The rest is for a second reply, of plain text, that is unpacked while the first is in
+ * use. */
 #define SHIM_THREAD_ARENA_SIZE (36u << 10)
 
 struct shim_thread {
@@ -43,7 +43,7 @@ struct shim_thread {
 	/* Fetches what kernels printed, which no call it makes for that does again. */
 	bool is_fetching;
 
-	/* What it learned from its waits. */
+	/* What it has learned from its waits. */
 	struct shim_pace pace;
 
 	/* Per-thread default streams, one for each context that used it. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trace: a line for each call that the program makes
+ * Trace: a line for each call of the program
  *
- * A line is made on the caller's stack and written at once, to a file that is opened for
- * appending: lines of several threads, and of several processes, do not mix. The file is
- * looked at before each line: a program may have closed all descriptors and have one of
- * its own under our number, and a forked child may have to have its own file.
+ * A line is formatted on the caller's stack and written at once, to a file opened with
+ * O_APPEND: lines of several threads and processes do not mix. The file is checked before
+ * each line: a program may have closed all descriptors and reused our number, and a
+ * forked child may need a file of its own.
  *
- * What a pointer leads to belongs to the program and may be gone: the kernel is asked to
- * read it, which fails where a load would end the process.
+ * A pointer of the program may be invalid: the kernel is asked to read it, which fails
+ * where a load would end the process.
  */
 
 #include <fcntl.h>
@@ -141,7 +141,7 @@ __attribute__((__constructor__)) static void start(void)
 		shim_trace_is_on = true;
 		return;
 	}
-	/* Whoever asks for a trace wants to know, also without VGPU_LOG. */
+	/* A request for a trace that fails is reported without VGPU_LOG, too. */
 	vgpu_log_init("libcuda", VGPU_LOG_ERROR);
 	vgpu_log_error("no calls are traced: %s: %s", pattern, strerror(-r));
 	vgpu_log_init("libcuda", VGPU_LOG_NONE);
@@ -232,7 +232,7 @@ void shim_trace_string(struct shim_trace *trace, const char *name, const char *t
 	char copy[TEXT_MAX + 1];
 	size_t n = text ? read_memory(text, copy, TEXT_MAX) : 0, i = 0;
 
-	/* Memory may end behind the text: read what there is on its page. */
+	/* The mapping may end after the text: read to the end of the page. */
 	if (text && !n)
 		n = read_memory(text, copy, 1 + (~(uintptr_t)text & 63));
 	if (!n) {

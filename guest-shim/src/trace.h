@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * Trace: a line for each call that the program makes
+ * Trace: a line for each call of the program
  *
- * VGPU_TRACE names the file; %p in it stands for the process id. While nobody asks, a
- * call costs a look at shim_trace_is_on. The calls here are made by generated code
- * (protocol/gen/emit_entries.py), between begin and end, by one thread.
+ * VGPU_TRACE names the file; %p in it is replaced by the process id. While tracing is
+ * off, a call costs one read of shim_trace_is_on. Generated code
+ * (protocol/gen/emit_entries.py) makes the calls here, between begin and end, on one
+ * thread.
  */
 
 #include <stdbool.h>

@@ -2,10 +2,10 @@
 /*
  * Transport: a UNIX socket of vgpud on the same machine
  *
- * The host sends one greeting with the memory and two eventfds, then never a byte more:
- * the connection stands for the life of both sides, and its end is how each learns that
- * the other is gone. Both map the same memory on the same kernel, so a word the host
- * writes can be slept on with a shared futex.
+ * The host sends one greeting with the memory and two eventfds, and nothing after it: the
+ * connection lasts for the life of both sides, and its end is how each learns that the
+ * other has ended. Both map the same memory on the same kernel, so a shared futex works
+ * on words that the host writes.
  */
 
 #include <linux/futex.h>

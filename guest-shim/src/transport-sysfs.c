@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transport: the ivshmem device by way of sysfs, without a kernel module
+ * Transport: the ivshmem device through sysfs, without a kernel module
  *
  * The memory is the device's BAR2, mapped through the file resource2; the doorbell
- * register is in BAR0. No interrupt reaches a process this way, so sleeping means
- * polling with growing pauses, and that the host lives is told by its heartbeat, or by
- * the worker where that stands still: see shim_channel_is_dead().
- * A second ivshmem device of another kind is not ours: the magic decides.
+ * register is in BAR0. No interrupt reaches a process this way, so sleeping means polling
+ * with growing pauses, and the heartbeat shows that the host is alive, or the worker if
+ * the heartbeat has stopped: see shim_channel_is_dead(). An ivshmem device of another
+ * kind is ignored: the magic number decides.
  */
 
 #include <dirent.h>
@@ -65,8 +65,8 @@ static bool is_ivshmem(int dir_fd)
 	       !read_hex(dir_fd, "device", &device) && device == IVSHMEM_DEVICE;
 }
 
-/* A device that no driver has bound answers only once it is enabled. Needs root, and
- * is done by whoever gave us access otherwise: failing here says nothing yet. */
+/* A device without a driver answers only once it is enabled. That needs root, and was
+ * otherwise done when access was granted: a failure here proves nothing yet. */
 static void enable(int dir_fd)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = openat(dir_fd, "enable", O_RDWR | O_CLOEXEC);
@@ -132,8 +132,8 @@ static void note_device(const char *name, int error)
 	shim_reason_note(SHIM_REASON_TRANSPORT, "%s", text);
 }
 
-/* Notes why a device will not do. One that may be ours says more than one of which it is
- * known that it is not. */
+/* Records why a device cannot be used. A device that may be ours is more relevant than
+ * one that certainly is not. */
 static int note_failure(const char *name, int error, int worst)
 {
 	if (error == -EPROTO || (error == -ENXIO && worst != -ENODEV))
@@ -183,7 +183,7 @@ static int sysfs_open(struct shim_transport *transport)
 
 static void sysfs_doorbell(struct shim_transport *transport, uint32_t number)
 {
-	/* How many there were, for whoever looks into the memory. */
+	/* The number of requests, for debugging. */
 	if (number == VGPU_DOORBELL_CONTROL)
 		__atomic_add_fetch(&transport->header->n_requests, 1, __ATOMIC_RELEASE);
 	if (transport->registers && !vgpu_wake_is_lost())
@@ -204,7 +204,7 @@ static void sysfs_sleep(struct shim_transport *transport, const uint32_t *word,
 	}
 }
 
-/* Threads race here harmlessly: each stores a heartbeat with a time not before it. */
+/* A benign race: each thread stores a heartbeat with a time that is not before it. */
 static uint64_t sysfs_silence_ns(struct shim_transport *transport)
 {
 	uint64_t heartbeat =

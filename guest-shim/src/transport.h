@@ -4,12 +4,12 @@
 /*
  * Transport: how a guest process reaches the host
  *
- * Whatever the way, it gives a descriptor through which the shared memory is mapped,
- * doorbells to ring, a means of sleeping until the host wrote a word, and an answer to
- * "does the host still live". The rest of the shim does not know which one is open.
+ * Each transport provides a descriptor by which the shared memory is mapped, doorbells, a
+ * means of sleeping until the host wrote a word, and whether the host is still alive. The
+ * rest of the shim does not know which one is in use.
  *
- * Looked for in this order: the socket named by VGPU_SOCKET, and no other if it is set;
- * else the ivshmem device by way of sysfs.
+ * Tried in this order: the socket named by VGPU_SOCKET, and no other if it is set; else
+ * the ivshmem device through sysfs.
  */
 
 #include <stdbool.h>
@@ -24,22 +24,22 @@ struct shim_transport;
 struct shim_transport_ops {
 	const char *name;
 
-	/* Fills the transport. Return: 0 or -errno; nothing is left behind on failure. */
+	/* Fills the transport. Return: 0 or -errno; a failure leaks nothing. */
 	int (*open)(struct shim_transport *transport);
 
 	/* Wakes the consumer of that number (VGPU_DOORBELL_*). */
 	void (*doorbell)(struct shim_transport *transport, uint32_t number);
 
-	/* Whether the host can end a sleep, and so is to be told of it. */
+	/* Whether the host can end a sleep, and so needs to know of it. */
 	bool can_be_woken;
 
-	/* Sleeps until *word may differ from `seen`, for `timeout_us` at the longest. The
-	 * caller has published that it sleeps and looks again whatever the reason. */
+	/* Sleeps until *word may differ from `seen`, for at most `timeout_us`. The caller
+	 * has published that it sleeps, and checks the word again after any return. */
 	void (*sleep)(struct shim_transport *transport, const uint32_t *word,
 		uint32_t seen, uint32_t timeout_us);
 
-	/* Returns: for how long nothing of the host itself was seen, in ns, or SHIM_GONE
-	 * if it is certain that it is gone. Any thread may ask. */
+	/* Returns: the time since the host was last seen alive, in ns, or SHIM_GONE if it
+	 * is certainly gone. Any thread may ask. */
 	uint64_t (*silence_ns)(struct shim_transport *transport);
 
 	void (*close)(struct shim_transport *transport);
@@ -57,7 +57,8 @@ struct shim_transport {
 	int socket_fd;
 	int doorbell_fds[2];
 
-	/* Sysfs: the registers of BAR0, or NULL; the heartbeat last seen, and when. */
+	/* Sysfs: the registers of BAR0, or NULL; the heartbeat last seen, and its
+	 * time. */
 	volatile uint32_t *registers;
 	uint64_t heartbeat;
 	uint64_t heartbeat_ns;

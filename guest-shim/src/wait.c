@@ -2,24 +2,24 @@
 /*
  * Waiting
  *
- * A wake-up costs more than ten microseconds on both sides, most calls take less: so a
- * waiter spins first, for SPIN_NS, and then sleeps. It soon lets others run between its
- * looks, because the host may share this very processor.
+ * A wake-up costs more than ten microseconds on both sides, and most calls take less: so
+ * a waiter spins first, for SPIN_NS, and then sleeps. It soon yields the processor
+ * between its looks, because the host may run on the same one.
  *
- * That is right on a machine with nothing else to do. What tells otherwise is learned by
- * each thread for itself, see pace.h.
+ * That is right on an idle machine. Each thread learns by itself if it is not, see
+ * pace.h.
  *
- * A host that slept and was rung for is given the time to wake up on top: else this
- * thread would go to sleep just before the answer, and have to be woken in turn.
+ * A host that was asleep is given the time to wake up in addition: otherwise this thread
+ * would go to sleep just before the reply, and have to be woken in turn.
  *
- * Where it is known how long the work takes, as with copies, a spin of that length costs
- * no more processor time than NVIDIA's driver spends, which spins by default, and saves
- * the wake-up.
+ * If the duration of the work is known, as with copies, a spin of that length costs no
+ * more processor time than NVIDIA's driver, which spins by default, and saves the
+ * wake-up.
  *
- * Who sleeps does so in naps (vgpu/wake.h), and looks after each of them whether the
- * host still lives, and whether it sleeps too although there are frames on the ring: then
- * it missed the doorbell, and is rung for once more. That comes after any spin, so it
- * costs nothing where no doorbell is lost.
+ * A thread sleeps in naps (vgpu/wake.h), and after each of them checks whether the host
+ * is alive, and whether it sleeps although there are frames on the ring: then it missed
+ * the doorbell, and is rung again. That follows any spin, so it costs nothing if no
+ * doorbell is lost.
  */
 
 #include <sched.h>
@@ -33,22 +33,22 @@
 
 /* Looks without giving the processor up: about 10 us. */
 #define EAGER_TURNS 300u
-/* The same where the process has one processor, of which its other threads want a share:
- * the time of a call that is answered at once. The host has another one, or a thread soon
- * learns that it has not. */
+/* The same for a process with one processor, which its other threads want to share: the
+ * time of a call that is answered at once. If the host does not have another processor, a
+ * thread soon learns so. */
 #define EAGER_TURNS_ALONE 50u
 #define SPIN_NS 60000ull
-/* Looks for work whose length is known go on for that long, up to this. Whoever gives
- * the processor up in the midst of a copy in pieces gets it back after the time slice of
- * somebody else, and the other side, which finds nothing to do, goes to sleep. */
+/* Polling for work of known duration lasts that long, up to this limit. A thread that
+ * yields the processor during a copy in pieces gets it back after another thread's time
+ * slice, and the other side, which finds no work, goes to sleep. */
 #define EAGER_MAX_NS 1000000ull
-/* A host that slept is awake after as long, if it has a processor of its own. */
+/* A sleeping host is awake after this time, if it has a processor of its own. */
 #define HOST_WAKES_NS 200000ull
 /* Naps of those who wait for a reply: the first is longer than the wake-up of a host
  * that was rung, the last bounds how late the end of the host is noticed. */
 #define NAP_MIN_MS 2u
 #define NAP_MAX_MS 100u
-/* Pause of those who poll a word, once they have spun. */
+/* Pause between polls of a word, after spinning. */
 #define POLL_PAUSE_NS 50000
 /* A poller asks whether the host missed a doorbell at every so many pauses, and whether
  * it lives. */
@@ -138,14 +138,14 @@ static bool spin_at_pace(struct shim_wait *wait, struct shim_pace *pace)
 	return true;
 }
 
-/* What this wait is for was submitted just now. */
+/* The awaited work was submitted just now. */
 static void note_host(struct shim_wait *wait, struct shim_pace *pace)
 {
 	wait->wakes_ns = pace->rang && !pace->n_slow_wake ? HOST_WAKES_NS : 0;
 	pace->rang = false;
 }
 
-/* What came, came while spinning. */
+/* It arrived while spinning. */
 static void learn_from_spin(const struct shim_wait *wait, struct shim_pace *pace)
 {
 	shim_pace_note_come(pace, wait->looked_ns ? shim_now_ns() - wait->looked_ns : 0);
@@ -191,7 +191,7 @@ bool shim_wait_work(
 	struct shim_wait wait = { .worth_ns = worth_ns };
 
 	note_host(&wait, pace);
-	/* A wait that is cut short tells nothing of the next one. */
+	/* Nothing is learned from a wait that was cut short. */
 	if (pace->n_late && worth_ns > EAGER_MAX_NS)
 		wait.worth_ns = EAGER_MAX_NS;
 	/* Partner: as above. */

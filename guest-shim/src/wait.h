@@ -24,8 +24,8 @@ struct shim_wait {
 };
 
 /*
- * Passes a little time: first by spinning, then by giving the processor up, at last by
- * sleeping. For those who look at a word that nobody signals.
+ * Passes a little time: first by spinning, then by yielding the processor, at last by
+ * sleeping. For polling a word without wake-ups.
  *
  * Return: false once the host is known to be gone.
  */
@@ -35,9 +35,9 @@ bool shim_wait_turn(struct shim_wait *wait, struct shim_channel *channel);
 uint64_t shim_wait_ns(const struct shim_wait *wait);
 
 /*
- * Spins until a word has a value, as long as that pays.
+ * Spins until a word has a value, as long as that is worth while.
  *
- * @gives_up:	at once, if it has not
+ * @gives_up:	return at once if it has not
  *
  * Return: whether it has. If not, the caller sleeps in a call to the host.
  */
@@ -49,8 +49,8 @@ bool shim_wait_word(
  *
  * @worth_ns:	that length
  */
-bool shim_wait_work(struct shim_pace *pace, const uint64_t *word, uint64_t value,
-	uint64_t worth_ns);
+bool shim_wait_work(
+	struct shim_pace *pace, const uint64_t *word, uint64_t value, uint64_t worth_ns);
 
 /*
  * Waits until the slot carries the sequence.
@@ -62,8 +62,8 @@ bool shim_wait_work(struct shim_pace *pace, const uint64_t *word, uint64_t value
 bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 	struct vgpu_reply_slot *slot, uint32_t sequence, bool parks);
 
-/* Whether a query may be answered from a word that has not come: one of them every so
- * often is to travel. */
+/* Whether a query may be answered from a word that was not written yet: at intervals one
+ * query is sent. */
 bool shim_wait_may_poll(struct shim_pace *pace);
 
 /* Looks how many processors there are. */

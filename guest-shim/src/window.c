@@ -43,7 +43,8 @@ static int reserve(uint64_t base, uint64_t size)
 		munmap(map, size);
 		return -EEXIST;
 	}
-	/* Half a terabyte of nothing has no place in a core dump. */
+	/* The reservation is half a terabyte of empty pages: keep it out of core
+	 * dumps. */
 	madvise(map, size, MADV_DONTDUMP);
 	return 0;
 }

@@ -23,12 +23,12 @@ struct shim_window {
 unsigned int shim_window_n_candidates(void);
 
 /*
- * Reserves candidate number `index`, without access to it. Where the address-space
- * limit of the process forbids all of it, a smaller window at the same place is
- * taken, and a line in the log says so.
+ * Reserves candidate number `index`, without access. If the address-space limit of the
+ * process forbids all of it, a smaller window at the same place is reserved, and a line
+ * is logged.
  *
- * Return: 0, -EBUSY where the addresses are taken or the candidate is not wanted,
- * -ENOMEM where even the smallest window does not fit the limits.
+ * Return: 0, -EBUSY if the addresses are taken or the candidate is excluded, -ENOMEM if
+ * even the smallest window exceeds the limit.
  */
 int shim_window_reserve(
 	struct shim_window *window, unsigned int index, uint64_t shm_size);
@@ -43,7 +43,7 @@ static inline void *shim_window_pointer(const struct shim_window *window, uint64
 	return (void *)(uintptr_t)(window->base + offset);
 }
 
-/* Returns: whether the address is where device memory lies. */
+/* Returns: whether the address is in the window's device memory. */
 static inline bool shim_window_is_device(
 	const struct shim_window *window, uint64_t address)
 {

@@ -35,8 +35,8 @@ uint32_t shim_word_take(void);
 /* Gives one back. Nothing may write it any more. */
 void shim_word_give(uint32_t word);
 
-/* Whether what completion words tell may be answered without asking the host, and
- * be asked for: not if every call is to travel, nor while a capture is live. */
+/* Whether completion words may answer calls and may be requested: not if every call is to
+ * be sent, nor while a capture is live. */
 static inline bool shim_words_answer(void)
 {
 	return !shim_environment.is_synchronous && !shim_capture_is_live();
