@@ -4,9 +4,9 @@
 /*
  * Driver: a libcuda-compatible library opened by path
  *
- * NVIDIA's libcuda.so.1, softgpu and the null driver look alike behind the table
- * of g-driver.h, in which a function the library lacks is NULL. The two that are
- * ours can besides be told where device memory shall lie.
+ * NVIDIA's libcuda.so.1, softgpu and the null driver have the same interface, the table
+ * of g-driver.h, in which a function that the library lacks is NULL. Our two drivers also
+ * accept the address range for device memory.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct driver {
 	struct vgpu_driver table;
 	char path[256];
 	char why[512]; /* after a failure: a sentence about it */
-	/* NULL for a driver that is not ours. */
+	/* NULL for NVIDIA's driver. */
 	int (*configure)(const struct softgpu_config *config);
 	int (*set_window)(
 		uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size);

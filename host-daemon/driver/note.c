@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Note: is this libcuda one of ours?
+ * Note: whether a libcuda is the guest library
  *
- * Any file may be named, so each number in it is checked against what was read.
+ * Any file may be named, so each number in it is checked against the size that was read.
  */
 
 #include <elf.h>
@@ -34,7 +34,7 @@ static int read_at(int fd, uint64_t offset, void *buffer, size_t size)
 	return (size_t)n == size ? 0 : NOTE_E_NOT_ELF;
 }
 
-/* What is left of a segment; parts of notes are aligned from its start. */
+/* The unread rest of a segment; parts of notes are aligned from its start. */
 struct notes {
 	const uint8_t *data;
 	uint64_t size;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Note: is this libcuda one of ours?
+ * Note: whether a libcuda is the guest library
  *
- * The guest's libcuda.so.1 carries an ELF note (owner "vGPU", type 1, text
- * "libcuda VERSION"). Loaded by a worker it would connect to vgpud and start
- * another worker, and so on; so the file is looked at before it is loaded.
+ * The guest's libcuda.so.1 has an ELF note (owner "vGPU", type 1, text "libcuda
+ * VERSION"). Loaded by a worker it would connect to vgpud and start another worker, and
+ * so on; so the file is examined before it is loaded.
  */
 
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which driver stands behind a worker
+ * The driver of a worker
  *
- * NVIDIA's library is looked for by hand, where the loader would look: it must be
- * known before it is loaded whether a file is the guest's library, which the
- * same search path may lead to first.
+ * NVIDIA's library is searched here, in the loader's search path: it must be known before
+ * it is loaded whether a file is the guest library, which the same path may contain
+ * first.
  */
 
 #include <stdio.h>
@@ -92,7 +92,7 @@ static int find_nvidia(
 	return search.result;
 }
 
-/* Whoever administers the host reads this, and no guest does. */
+/* This is for the administrator of the host; guests never see it. */
 static void warn(const struct driver *driver, const struct driver_options *options)
 {
 	vgpu_log_warning("There is no driver to serve with (driver = %s). %s. Install "

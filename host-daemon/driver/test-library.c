@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries for test-select: a driver of which there is only cuInit
+ * Libraries for test-select: a driver with cuInit only
  *
- * With TEST_NOTE it carries the note of our library for guests and must never be
- * loaded; with TEST_INIT its cuInit answers that.
+ * With TEST_NOTE it has the note of the guest library and must never be loaded; with
+ * TEST_INIT its cuInit returns that.
  */
 
 #include <stdlib.h>

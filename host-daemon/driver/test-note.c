@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ELF note that tells our libcuda from others, in good and in damaged files
+ * The ELF note that identifies our libcuda, in valid and in damaged files
  */
 
 #include <elf.h>

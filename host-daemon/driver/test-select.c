@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which driver a worker takes, and that it never takes our own library for guests
+ * The choice of a worker's driver, which is never the guest library
  *
- * The libraries are built beside this test: one that carries our note, one that works
- * and one whose cuInit fails. Each is put under the name that is looked for.
+ * The libraries are built beside this test: one with our note, one that works and one
+ * whose cuInit fails. Each is copied to the name that is searched.
  */
 
 #include <stdio.h>

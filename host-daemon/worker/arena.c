@@ -13,7 +13,8 @@
 #include "vgpu/log.h"
 #include "worker/session.h"
 
-/* What the device writes of the channel's area: its ring and slots are none of its. */
+/* The part of the channel's area that the device writes: not the ring, not the reply
+ * slots. */
 static const struct {
 	uint32_t off;
 	uint32_t size;

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Arena: the shared memory that this session may touch
+ * Arena: the shared memory that this session may access
  *
- * The worker reserves the whole window W and maps into it its own channel area and
- * the extents granted to the channel, nothing else: memory of other channels has no
- * address here. Extents only come while a session lives, so a look-up reads a table
- * of bytes without a lock.
+ * The worker reserves the whole window W and maps into it its own channel area and the
+ * extents granted to the channel, nothing else: memory of other channels is not mapped
+ * here. Extents are only added while a session lives, so a look-up reads a table of bytes
+ * without a lock.
  *
- * Words and extents are registered with the driver (portable, mapped) under the
- * worker's own retain of a primary context, the arena's home, once there is one.
+ * Words and extents are registered with the driver (portable, mapped) under the worker's
+ * own retain of a primary context, the arena's home, once there is one.
  */
 
 #include <pthread.h>
@@ -33,7 +33,7 @@ struct arena_run {
 /* Runs grow by at least 64 MiB on request, so a window of some TiB stays below. */
 #define ARENA_RUNS_MAX 1024u
 
-/* Completion words, and those of records of events. */
+/* Completion words, and words of records. */
 #define ARENA_WORD_PIECES 2u
 
 struct arena {
@@ -45,7 +45,7 @@ struct arena {
 	pthread_mutex_t lock;
 	struct arena_run runs[ARENA_RUNS_MAX];
 	uint32_t n_runs;
-	struct context *home; /* atomic for those who only look */
+	struct context *home;	     /* atomic for those who only look */
 	uint32_t n_words_registered; /* of ARENA_WORD_PIECES */
 };
 
@@ -60,7 +60,7 @@ int arena_add_run(struct session *session, uint32_t first_extent, uint32_t n_ext
 /* Whether that extent was added. */
 bool arena_has_extent(const struct session *session, uint32_t extent);
 
-/* Whether [address, address + size) lies in extents of this session. */
+/* Whether [address, address + size) is within extents of this session. */
 bool arena_covers(const struct session *session, uint64_t address, uint64_t size);
 
 /* Registers what is not registered yet, with `context` current and becoming the home

@@ -4,11 +4,10 @@
 /*
  * Arrays, as the worker keeps them
  *
- * An array takes device memory that no address names, so what it is charged with is
- * computed from its shape, and its entry keeps the sum; its context keeps that of all,
- * for the time when it goes and takes them along. Both are changed with the lock of
- * contexts. A level of a mipmapped array or a plane is an entry with a parent: it is
- * charged with nothing and never destroyed by itself.
+ * An array takes device memory without an address, so its charge is computed from its
+ * shape and kept in its entry; its context keeps the sum of its arrays, which are freed
+ * with it. Both are changed with the lock of contexts. A level of a mipmapped array or a
+ * plane is an entry with a parent: it has no charge and is never destroyed by itself.
  */
 
 #include "vgpu/cuda.h"

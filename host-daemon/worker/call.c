@@ -207,8 +207,7 @@ static struct object_table *table_of(struct call *call, enum vgpu_handle_kind ki
 					   : &call->session->objects[kind];
 }
 
-static CUresult find_stream(
-	struct call *call, uint64_t handle, struct stream **streamp)
+static CUresult find_stream(struct call *call, uint64_t handle, struct stream **streamp)
 {
 	if (handle == STREAM_PER_THREAD)
 		return lane_stream(call, streamp);

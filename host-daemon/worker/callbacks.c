@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callbacks: functions of the guest that the driver wants called
+ * Callbacks: functions of the guest that the driver calls
  *
- * What the driver hands back to us is a token and no pointer, so a call that comes when
- * its entry is gone finds that out. There is one session in a process, which the
- * functions below, given nothing but the token, find by `owner`.
+ * The driver returns a token and not a pointer, so a call that arrives after its entry
+ * was freed is detected. There is one session in a process, which the functions below,
+ * given only the token, find by `owner`.
  */
 
 #include <stdlib.h>
@@ -151,7 +151,7 @@ static void call_guest(uint64_t token, CUresult status)
 	if (entry) {
 		entry->status = status;
 		put_due(callbacks, entry);
-		/* The table may move while nobody holds the lock. */
+		/* The table may be reallocated while the lock is free. */
 		while (!(entry = find(callbacks, token, CALLBACK_DONE)))
 			vgpu_nap_cond(&nap, &callbacks->is_done, &callbacks->lock);
 		release(callbacks, entry);
@@ -272,7 +272,7 @@ void callbacks_give_back(struct session *session, uint64_t cookie)
 	struct callback *entry;
 	uint64_t token;
 
-	/* A guest that has more of them under way than there is room for is not ours. */
+	/* An honest guest never has more of them in flight than there is room for. */
 	if (!add(callbacks, NULL, cookie, &token))
 		return;
 	pthread_mutex_lock(&callbacks->lock);

@@ -2,27 +2,25 @@
 #pragma once
 
 /*
- * Callbacks: functions of the guest that the driver wants called
+ * Callbacks: functions of the guest that the driver calls
  *
- * The driver is given functions of ours. When it calls one, on a thread of its own, the
- * callback is due: it joins a queue, and the driver's thread waits. A thread of the
- * guest takes callbacks off that queue, one vgpuCallbackNext each, runs them, and says
- * so by vgpuCallbackDone, which lets the driver's thread go. So what waits for a
- * callback that blocks is what waits for it in the driver, and one lane: neither the
- * ring, nor a lock that others need.
+ * The driver is given functions of the worker. When it calls one, on a thread of its own,
+ * the callback is due: it joins a queue, and the driver's thread waits. A thread of the
+ * guest takes callbacks off that queue, with one vgpuCallbackNext each, runs them, and
+ * sends vgpuCallbackDone, which releases the driver's thread. So a callback that blocks
+ * delays what waits for it in the driver, and one lane: neither the ring, nor a lock that
+ * other calls need.
  *
- *	free -> pending (given to the driver) -> due (called) -> running (taken by the
- *	guest) -> done -> free, by the driver's thread
- *	pending -> due as one that is void, where its context went and the driver never
- *	calls -> running -> free
+ * free -> pending (given to the driver) -> due (called) -> running (taken by the guest)
+ * -> done -> free, by the driver's thread; pending -> due, as void, if its context was
+ * destroyed and the driver never calls -> running -> free
  *
- * A token is an index into the table and the entry's sequence, so one that is old, or
- * made up, is found out. Each callback that was submitted is handed back once, also one
- * that was refused when nobody waited for the answer: by that the guest knows when it
- * has no more to ask for, whichever of its threads end contexts. The lock guards all;
- * nothing is held while waiting. A guest that never takes or never ends a callback stops
- * its own streams; the session's end is the end of the process, whatever thread waits
- * here.
+ * A token is an index into the table and the entry's sequence, so a stale or forged one
+ * is detected. Each submitted callback is returned once, also one that was refused in a
+ * call without a reply: so the guest knows when none is left, whichever of its threads
+ * destroy contexts. The lock guards everything; it is not held while waiting. A guest
+ * that never takes or never finishes a callback blocks its own streams; the session's end
+ * is the end of the process, even if threads wait here.
  */
 
 #include <pthread.h>
@@ -52,7 +50,7 @@ struct callback {
 	uint32_t sequence;
 	uint32_t next; /* of the free ones or of those due: index + 1 */
 	CUresult status;
-	uint64_t cookie; /* the guest's name for it */
+	uint64_t cookie;	       /* the guest's name for it */
 	const struct context *context; /* NULL: of none any more */
 	bool is_void; /* not to be run, and no thread of the driver waits */
 };
@@ -70,12 +68,12 @@ struct callbacks {
 	bool is_asked; /* a lane waits for one to be due */
 };
 
-/* What the guest is told of a callback that is due. */
+/* The fields of a due callback for the guest. */
 struct callback_due {
 	uint64_t token;
 	uint64_t cookie;
 	CUresult status;
-	bool is_void; /* it is only given back */
+	bool is_void; /* it is returned without being run */
 };
 
 void callbacks_init(struct session *session);
@@ -102,15 +100,14 @@ CUresult callbacks_next(struct session *session, struct callback_due *due);
 CUresult callbacks_done(struct session *session, uint64_t token);
 
 /*
- * A context is about to go: waits, holding nothing, until what is in its streams in
- * front of callbacks is done and they have run. On a lane.
+ * Before a context is destroyed: waits, without a lock, until its streams have completed
+ * all work before callbacks and the callbacks have run. On a lane.
  */
 void callbacks_drain(
 	struct session *session, struct runner *runner, struct context *context);
 
-/* The guest does not know yet that a callback was refused: it is given back. */
+/* Returns a refused callback, of whose refusal the guest does not know yet. */
 void callbacks_give_back(struct session *session, uint64_t cookie);
 
-/* A context is gone: callbacks that the driver never called it never will, and they are
- * given back. */
+/* After a context was destroyed: returns callbacks that the driver will never call. */
 void callbacks_forget_context(struct session *session, const struct context *context);

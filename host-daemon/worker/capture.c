@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Capture: what a driver writes to standard output and error
+ * Capture: the standard output and error of a driver
  *
- * The pipes are read by whoever comes first, their thread or one about to send a reply;
- * the lock keeps the pieces in order.
+ * The pipes are read by their own thread or by one about to send a reply; the lock keeps
+ * the pieces in order.
  */
 
 #include <errno.h>
@@ -20,11 +20,11 @@
 #include "worker/capture.h"
 #include "worker/print.h"
 
-/* What the message of a failed assertion has in it, as CUDA documents it. */
+/* The text that a message of a failed assertion contains, as CUDA documents it. */
 #define ASSERTION_MARK "Assertion `"
 /* A longer line is taken for two. */
 #define LINE_SIZE 4096u
-/* Of what is no assertion, so much of a line goes to the log. */
+/* The part of any other line that is logged. */
 #define LOG_MAX 200u
 /* And so many lines in the life of a worker. */
 #define LOG_LINES_MAX 200u
@@ -34,7 +34,7 @@ static struct {
 	bool is_on;
 	struct session *session; /* NULL: not yet */
 	int fds[2];
-	/* A line of standard error that has not ended. */
+	/* An incomplete line of standard error. */
 	char line[LINE_SIZE];
 	size_t n_line;
 	uint32_t n_logged;
@@ -76,7 +76,7 @@ static void take_error(const char *text, size_t size)
 	}
 }
 
-/* Reads until there is nothing more. Return: whether there was anything. */
+/* Reads until the pipe is empty. Return: whether anything was read. */
 static bool drain(unsigned int which)
 {
 	char text[8192];

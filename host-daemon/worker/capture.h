@@ -2,21 +2,21 @@
 #pragma once
 
 /*
- * Capture: what a driver writes to standard output and error
+ * Capture: the standard output and error of a driver
  */
 
 struct session;
 
 /*
- * Makes the descriptors 1 and 2 pipes of ours and starts the thread that reads them;
- * the log goes where 2 went before. Once, outside of the sandbox.
+ * Replaces the descriptors 1 and 2 by pipes and starts the thread that reads them; the
+ * log continues on the former descriptor 2. Once, before the sandbox.
  *
  * Return: 0 or -errno.
  */
 int capture_start(void);
 
-/* From here on what is written is the session's. Before, it is the log's or nobody's. */
+/* From here on, output belongs to the session; earlier output is logged or dropped. */
 void capture_serve(struct session *session);
 
-/* Takes in what was written up to here; nothing where capture_start() was not called. */
+/* Reads all output written so far; without effect if capture_start() was not called. */
 void capture_collect(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code: images in the form that a driver is given
+ * Code: the images that a driver uses
  *
- * What is kept is found by the driver's handle, not in the entry of the guest's: an
- * entry may be another library's as soon as the guest has guessed its handle.
+ * They are found by the driver's handle, not in the guest's entry: an entry may be
+ * another library's as soon as the guest has guessed its handle.
  */
 
 #include <stdlib.h>
@@ -60,8 +60,8 @@ void code_place(struct code *code, const struct vgpu_load *load)
 	if (load->n_images == 1)
 		return;
 
-	/* The first is the linked result, the others are what it was linked from; the
-	 * array ends with NULL. */
+	/* The first is the linked result, the others are its inputs; the array ends with
+	 * NULL. */
 	code->wrapper = (struct code_wrapper){
 		.magic = WRAPPER_MAGIC,
 		.version = WRAPPER_PRELINKED,

@@ -57,14 +57,14 @@ struct code *code_free(struct session *session, struct code *code);
 /* Takes the outline of an image that is there apart. */
 void code_place(struct code *code, const struct vgpu_load *load);
 
-/* Keeps it for a library that nobody else knows yet. */
+/* Keeps the code of a library that no other thread knows yet. */
 void code_keep(struct session *session, struct code *code, CUlibrary library);
 
 /* Return: whether an image of that digest is kept: then *image is one more user of the
- * mapping, which nobody has to look for or check again. */
+ * mapping, and needs neither a search nor a check. */
 bool code_find_image(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
 	uint64_t size, struct image *image);
 
-/* Return: what is kept for a library that nobody else can unload any more; the
- * caller's now. */
+/* Return: the code of a library that no other thread can unload any more; the caller owns
+ * it. */
 struct code *code_take(struct session *session, CUlibrary library);

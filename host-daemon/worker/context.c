@@ -12,7 +12,6 @@
 #include "worker/device-memory.h"
 #include "worker/session.h"
 
-
 int contexts_init(struct session *session)
 {
 	struct contexts *contexts = &session->contexts;

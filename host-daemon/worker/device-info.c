@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is constant of the devices
+ * Constant properties of the devices
  */
 
 #include "vgpu/handle.h"

@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * What is constant of the devices
+ * Constant properties of the devices
  *
- * A driver takes its time over some of the attributes: a worker that waits for a guest
- * asks for all of them meanwhile. Written by one thread, the first, before anybody is
- * served.
+ * Some attributes take a driver long: a warm worker queries all of them before it has a
+ * guest. Written by the first thread, before the session starts.
  */
 
 #include "driver/driver.h"
@@ -16,9 +15,8 @@
 void device_info_load(const struct vgpu_driver *driver, int n_devices);
 
 /*
- * Copies what was loaded.
+ * Copies the properties of a device.
  *
- * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_DEVICE, or the error of the driver that did
- * not tell.
+ * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_DEVICE, or the driver's error.
  */
 CUresult device_info_get(int device, struct vgpu_device_info *info);

@@ -23,7 +23,7 @@
 void device_memory_init(struct session *session)
 {
 	pthread_mutex_init(&session->memory.lock, NULL);
-	/* Drivers of ours were told where the window is. */
+	/* Our drivers know the window. */
 	if (!session->driver->set_window)
 		session->memory.placement = placement_new(session);
 }
@@ -49,7 +49,7 @@ int device_memory_share(struct session *session, int fd, uint32_t slot)
 	return r ? vgpu_error_trace(r) : 0;
 }
 
-/* Of all workers of the VM together; UINT64_MAX: none of ours. */
+/* The limit of all workers of the VM together; UINT64_MAX: none. */
 static uint64_t quota(const struct session *session)
 {
 	const struct quota_page *page = session->memory.page;
@@ -77,8 +77,8 @@ static uint64_t of_others(const struct device_memory *memory)
 	return memory->page ? quota_of_others(memory->page, memory->slot) : 0;
 }
 
-/* Whether so much and what the others hold is within the limit. Others that wrote
- * nonsense count for nothing where there is none. */
+/* Whether this size and the total of the others are within the limit. Without a limit,
+ * invalid totals of other workers have no effect. */
 static bool fits(const struct session *session, uint64_t used, uint64_t limit)
 {
 	uint64_t sum;
@@ -90,7 +90,7 @@ static bool fits(const struct session *session, uint64_t used, uint64_t limit)
 enum charge {
 	CHARGE_DONE,
 	CHARGE_REFUSED,
-	CHARGE_AGAIN, /* somebody else asked for the same memory and stepped back */
+	CHARGE_AGAIN, /* another worker raced for the same memory and withdrew */
 };
 
 static enum charge charge_locked(struct session *session, uint64_t size)
@@ -133,7 +133,7 @@ void device_memory_refund(struct session *session, uint64_t size)
 	session_count(session, device_memory, -size);
 }
 
-/* Of the VM's device memory, what nobody has. */
+/* The free part of the VM's device memory. */
 static uint64_t left_of(struct session *session, uint64_t limit)
 {
 	uint64_t used;
@@ -210,8 +210,8 @@ static int add_range(struct call *call, const struct range *range)
 	pthread_mutex_lock(&session->contexts.lock);
 	if (context_is_same(call)) {
 		r = ranges_add(&session->ranges, range);
-		/* A variable whose module another thread unloaded while its address was
-		 * on the way here: the driver has given its memory to somebody else. */
+		/* The range of a variable whose module another thread unloaded while its
+		 * address was being published: the driver has reused its memory. */
 		if (r == RANGES_E_OVERLAP && !session->memory.placement) {
 			ranges_remove_overlapping(&session->ranges, RANGE_GLOBAL,
 				range->start, range->size);
@@ -244,7 +244,8 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 		goto refund;
 	r = add_range(call, &range);
 	if (r) {
-		/* A driver frees its own with the context; ours are not the driver's. */
+		/* A driver frees its own allocations with the context, but not those that
+		 * were placed here. */
 		if (r != RANGES_E_NO_OWNER || session->memory.placement)
 			driver_free(session, range.start);
 		result = r == RANGES_E_NO_OWNER ? CUDA_ERROR_CONTEXT_IS_DESTROYED
@@ -270,7 +271,7 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 	/* First it is no longer the guest's, then it is the driver's again. */
 	if (ranges_remove(&session->ranges, RANGE_MEMORY, address, &range))
 		return CUDA_ERROR_INVALID_VALUE;
-	/* A driver waits for the context that it is of, and tells of its fault. */
+	/* cuMemFree waits for the context of the memory, and returns its fault. */
 	call_names_context(call, (struct context *)range.owner);
 	result = driver_free(session, address);
 	device_memory_refund(session, range.size);
@@ -316,7 +317,8 @@ CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp)
 	limit = quota(session);
 	*freep = free_size;
 	*totalp = limit < total ? limit : total;
-	/* A quota is for all devices together; without one each tells of itself. */
+	/* A quota covers all devices together; without one each reports its own
+	 * memory. */
 	if (limit == UINT64_MAX)
 		return CUDA_SUCCESS;
 	left = left_of(session, limit);
@@ -344,8 +346,8 @@ void device_memory_forget(struct session *session, const struct context *context
 	while (!ranges_remove_owned(&session->ranges, context, &range)) {
 		if (range.kind != RANGE_MEMORY)
 			continue;
-		/* The driver frees its own with the context; ours are not the driver's.
-		 */
+		/* A driver frees its own allocations with the context, but not those that
+		 * were placed here. */
 		if (session->memory.placement)
 			placement_release(session->memory.placement, range.start);
 		device_memory_refund(session, range.size);

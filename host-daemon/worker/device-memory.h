@@ -4,11 +4,11 @@
 /*
  * Device memory: linear allocations at addresses in the window
  *
- * Guest pointers are device pointers, so an allocation counts only if it lies in the
- * device part of W, behind the shared memory. Drivers of ours are told where that
- * is and place memory themselves; others are asked for physical chunks that are
- * mapped at addresses chosen here (placement.h). What is allocated, on whose
- * context and of what size is known here alone; the driver is never asked.
+ * Guest pointers are device pointers, so every allocation has to be in the device part of
+ * W, after the shared memory. Our drivers know that range and place memory themselves;
+ * others are asked for physical chunks that are mapped at addresses chosen here
+ * (placement.h). Allocations, their contexts and sizes are recorded here alone; the
+ * driver is never asked.
  */
 
 #include <pthread.h>
@@ -55,7 +55,7 @@ CUresult device_memory_free(struct call *call, uint64_t address);
 CUresult device_memory_publish_global(
 	struct call *call, uint64_t address, uint64_t size, const void *parent);
 
-/* What the guest may see of the device's memory. The context is current. */
+/* The device memory that the guest sees. The context is current. */
 CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp);
 uint64_t device_memory_limit(const struct session *session, uint64_t total);
 

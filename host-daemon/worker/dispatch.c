@@ -3,13 +3,14 @@
  * Dispatch: from a frame to the thread that runs it
  *
  * A call without a reply never blocks in the driver and is run here, at once, in the
- * order of submission. A call with a reply that may block goes to the lane of its
- * guest thread; that thread waits, so nothing can depend on the call's place in
- * the order yet. That is the whole of the ordering rule.
+ * order of submission. A call with a reply that may block is queued to the lane of its
+ * guest thread; that thread waits, so nothing can depend on the call's place in the order
+ * yet. That is the whole of the ordering rule.
  *
- * While a capture of a stream is live, each call is issued by its own lane's thread, for
- * the driver tells threads apart then. A guest asks for a reply to each call meanwhile;
- * for one that was sent without, the dispatcher waits until the lane has run it.
+ * While a capture of a stream is live, each call is issued by its own lane's thread,
+ * because the driver distinguishes threads then. The guest requests a reply to each call
+ * meanwhile; for one that was sent without, the dispatcher waits until the lane has run
+ * it.
  */
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "worker/handle-stream.h"
 #include "worker/session.h"
 
-/* Calls about the lane itself, which do nothing in the driver. */
+/* Calls about the lane itself, which do not call the driver. */
 static bool is_of_dispatcher(const struct vgpu_frame *frame)
 {
 	switch (frame->call) {
@@ -72,7 +73,7 @@ static int post(struct session *session, struct lane *lane,
 	bool ordered = vgpu_call_flags[frame->call] & VGPU_CALL_F_STREAM_ORDERED;
 	int r;
 
-	/* What nobody waits for keeps its place in the order. */
+	/* Calls without a reply must keep ring order, so wait here. */
 	if (frame->flags & VGPU_FRAME_REPLY)
 		r = lane_post(lane, frame, ordered);
 	else

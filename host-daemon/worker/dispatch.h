@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Dispatch: from a frame to the driver call it asks for
+ * Dispatch: from a frame to its driver call
  *
  * This is the whole interface between the worker and generated code (g-dispatch*.c,
  * g-attributes.c). Generated code decodes the message of a call, resolves its handles,
- * checks its ranges, calls the driver or a hand-written handler, and packs the
- * reply. All that has state is behind the functions below.
+ * checks its ranges, calls the driver or a hand-written handler, and packs the reply. All
+ * state is accessed through the functions below.
  */
 
 #include <stdbool.h>
@@ -31,8 +31,8 @@ struct vgpu_driver;
 #define CALL_NAMED_MAX 4u
 
 /*
- * One call being executed, by the dispatcher or by the lane of its guest thread.
- * Lives on the stack of dispatch_frame(); nothing in it outlives the call.
+ * One call in execution, by the dispatcher or by the lane of its guest thread. On the
+ * stack of dispatch_frame(); nothing in it outlives the call.
  */
 struct call {
 	struct session *session;
@@ -58,7 +58,7 @@ struct call {
 	/* Contexts that were resolved, or whose stream or event was. */
 	struct context *named[CALL_NAMED_MAX];
 	uint32_t n_named;
-	const char *reason;    /* why the guest broke the protocol, with -EBADMSG */
+	const char *reason; /* why the guest broke the protocol, with -EBADMSG */
 	bool replied;
 	bool is_large; /* a launch after which the guest wants to see progress */
 };
@@ -73,8 +73,8 @@ struct call {
 int dispatch_call(struct call *call);
 
 /*
- * What guests are told of a device attribute, where the description does not let the
- * driver's answer pass (generated).
+ * The value of a device attribute for guests, if the description replaces the driver's
+ * (generated).
  *
  * Return: whether *valuep was set.
  */
@@ -100,25 +100,25 @@ void *call_alloc(struct call *call, size_t size);
 int call_violation(struct call *call, const char *reason);
 
 /*
- * Handles. The driver's object behind a guest's handle of that kind.
+ * Handles. The driver's object for a guest's handle of that kind.
  *
- * VGPU_HANDLE_FUNCTION also accepts kernels.
- * VGPU_HANDLE_STREAM accepts 0, 1 (the context's legacy stream) and 2 (the lane's
- * own stream). Where null_ok, handle 0 of any other kind gives NULL.
+ * VGPU_HANDLE_FUNCTION also accepts kernels. VGPU_HANDLE_STREAM accepts 0, 1 (the
+ * context's legacy stream) and 2 (the lane's per-thread stream). With null_ok, handle 0
+ * of any other kind gives NULL.
  *
- * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_HANDLE (contexts: _INVALID_CONTEXT,
- *	   graphs and what belongs to them: _INVALID_VALUE).
+ * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_HANDLE (contexts: _INVALID_CONTEXT, graphs and
+ * their parts: _INVALID_VALUE).
  */
 CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	bool null_ok, void **driver_handlep);
 
 /*
- * Gives a driver object just created a handle. It belongs to the lane's current
- * context (libraries, kernels and contexts: to nobody). An object that has a
- * handle already (functions and kernels are asked for again and again) keeps it.
+ * Allocates a handle for a new driver object. It belongs to the lane's current context
+ * (libraries, kernels and contexts: to none). An object that has a handle already keeps
+ * it, because functions and kernels are looked up repeatedly.
  *
- * Return: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY beyond the session's limits:
- *	   the caller then destroys the driver object.
+ * Return: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY beyond the session's limits: the
+ * caller then destroys the driver object.
  */
 CUresult object_add(struct call *call, enum vgpu_handle_kind kind, void *driver_handle,
 	uint64_t *handlep);
@@ -136,8 +136,8 @@ CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 	void **driver_handlep);
 
 /*
- * Ranges. Whether [address, address + size) lies within one live allocation of
- * device memory or within the channel's arena.
+ * Ranges. Whether [address, address + size) is within one live allocation of device
+ * memory or within the channel's arena.
  *
  * Return: CUDA_SUCCESS or CUDA_ERROR_INVALID_VALUE.
  */

@@ -4,10 +4,10 @@
 /*
  * Fake driver: for tests of the worker
  *
- * A driver that does nothing but check what it is given: each handle must be one that
- * it made, of the right kind and not destroyed, each address must be memory of its
- * own or registered with it. Anything else ends the test, because the worker let
- * something of the guest through.
+ * A driver that only checks its arguments: each handle must be one that it created, of
+ * the right kind and not destroyed, each address must be memory of its own or registered
+ * with it. Anything else fails the test, because the worker passed on an unchecked value
+ * of the guest.
  */
 
 #include "driver/driver.h"
@@ -17,7 +17,7 @@
 #define FAKE_MEMORY (1ull << 30)
 #define FAKE_GLOBAL_SIZE 64u
 
-/* What the driver was asked to do, for tests to look at. */
+/* The calls that the driver received, for tests. */
 struct fake_counts {
 	unsigned int launches;
 	unsigned int attributes; /* of all launches */

@@ -2,9 +2,9 @@
 /*
  * Fake driver: graphs and captures of streams
  *
- * A handle that is not one of its own ends the test, and so does memory or a kernel's
- * parameters that are not. What makes no sense otherwise is refused, as a driver does.
- * Places are used again at once, so whoever keeps what is gone finds another's.
+ * A foreign handle fails the test, and so does foreign memory or a foreign parameter
+ * block of a kernel. Other invalid arguments are refused, as a driver does. Places are
+ * reused at once, so a caller that keeps a stale handle finds another object.
  */
 
 #include <string.h>
@@ -21,7 +21,7 @@
 
 struct fake_graph {
 	bool is_live;
-	bool is_captured; /* just now: nobody else may end or use it */
+	bool is_captured; /* in use by one call: no other may end or use it */
 };
 
 struct fake_node {
@@ -59,7 +59,7 @@ static struct {
 	struct fake_capture captures[N_CAPTURES];
 	cuuint64_t last_id;
 	CUstreamCaptureMode mode;
-	/* What the driver tells of a capture, until the next question. */
+	/* The driver's answer about a capture, valid until the next query. */
 	CUgraphNode told[N_NODES];
 } state;
 
@@ -391,7 +391,7 @@ static CUresult fake_get_kernel_node(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS
 
 	if (node->kind != CU_GRAPH_NODE_TYPE_KERNEL)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Its module was unloaded under it, which nobody may do. */
+	/* Its module was unloaded while in use, which must not happen. */
 	function = (const void *)(node->kernel.func ? (void *)node->kernel.func
 						    : (void *)node->kernel.kern);
 	if (function->kind != FAKE_FUNCTION && function->kind != FAKE_KERNEL)

@@ -25,7 +25,7 @@ enum fake_kind {
 
 struct fake_object {
 	enum fake_kind kind;
-	struct fake_object *parent; /* goes with it */
+	struct fake_object *parent; /* destroyed with it */
 	uint64_t address;	    /* of a module's variable */
 } __attribute__((aligned(64)));
 
@@ -38,7 +38,7 @@ struct fake_object *fake_use(const void *handle, enum fake_kind kind);
 void fake_use_stream(CUstream stream);
 void fake_use_memory(uint64_t address, uint64_t size);
 
-/* What a launch or a kernel's node is given: a function or kernel, and its parameters. */
+/* The function or kernel of a launch or a kernel node, and its parameters. */
 void fake_use_launch(CUfunction function, void **extra);
 
 /* Both sides of a copy, where there is anything to copy. */

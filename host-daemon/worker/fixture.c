@@ -21,7 +21,7 @@ static void must(bool condition, const char *what)
 	abort();
 }
 
-/* Small, so that it is given back soon, and wherever the sanitizers leave room. */
+/* Small, so that it is freed quickly, and wherever the sanitizers leave room. */
 static void reserve_window(struct fixture *fixture)
 {
 	struct reservation reservation = {};

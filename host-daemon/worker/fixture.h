@@ -34,7 +34,7 @@ struct fixture {
 void fixture_init(struct fixture *fixture);
 void fixture_deinit(struct fixture *fixture);
 
-/* Limits the device memory of the VM, of which the session is the only one. */
+/* Limits the device memory of the VM, whose only session this is. */
 void fixture_limit_memory(struct fixture *fixture, uint64_t limit);
 
 /*

@@ -129,8 +129,8 @@ struct side {
 		(_copy)->_prefix##Height = (_side)->rows;                                \
 	} while (0)
 
-/* Linear memory: the first byte that is copied, and what lies behind it. A pitch or a
- * height of 0 stands for rows and layers without space between them. */
+/* Linear memory: the first byte that is copied, and the total size. A pitch or a height
+ * of 0 means rows and layers without gaps. */
 static CUresult check_memory(struct call *call, const struct side *side, uint64_t base,
 	const CUDA_MEMCPY3D *copy)
 {

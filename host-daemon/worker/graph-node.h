@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Nodes of graphs, as the guest describes them and as a driver takes them
+ * Nodes of graphs, translated from the guest's parameters to the driver's
  *
- * Three messages describe a node by the same fields. All that they say is checked as in
- * the call that a node stands for: sizes of parameters, ranges, arrays.
+ * Three messages describe a node by the same fields. They are checked like the call that
+ * the node represents: sizes of parameters, ranges, arrays.
  */
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "vgpu/cuda.h"
 #include "worker/call.h"
 
-/* What the messages have in common. */
+/* The fields that the messages share. */
 struct graph_node_description {
 	int32_t kind;
 	uint64_t context;
@@ -33,7 +33,7 @@ struct graph_node_description {
 		.params = (_request)->params,                                            \
 	}
 
-/* What the driver is given. */
+/* The parameters for the driver. */
 struct graph_node {
 	int32_t kind;
 	CUcontext context;

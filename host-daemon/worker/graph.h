@@ -4,10 +4,10 @@
 /*
  * Graphs, as the worker keeps them
  *
- * Nodes have their graph as parent and go with it. Those that a capture made get their
- * entry when the guest is first told of them. Entries are found by the driver's pointer,
- * which a driver may use again for another graph or node: whatever is certainly new
- * takes the place of an entry that was left behind. Graphs belong to no context.
+ * Nodes have their graph as parent and are removed with it. Nodes made by a capture get
+ * their entry when the guest first learns of them. Entries are found by the driver's
+ * pointer, which a driver may reuse for another graph or node: an object that is
+ * certainly new replaces a stale entry. Graphs belong to no context.
  */
 
 #include <stdbool.h>
@@ -21,11 +21,12 @@
 /* An executable graph. */
 struct graph_exec {
 	struct object object;
-	uint64_t n_nodes; /* constant once its handle is told */
+	uint64_t n_nodes; /* constant once the guest has its handle */
 };
 
-/* What all lists of a session may take at a time: more than two million edges. Nodes are
- * counted as objects once told, but captures make them, and edges, without a limit. */
+/* The memory of all lists of a session at a time: more than two million edges. Nodes
+ * count as objects once the guest has their handles, but captures make nodes and edges
+ * without a limit. */
 #define GRAPH_LISTS_MAX (64ull << 20)
 
 /* Nodes or edges as the driver lists them. */
@@ -38,7 +39,7 @@ struct graph_list {
 	void *memory;
 };
 
-/* What a list of the guest's names, as the driver knows it; the call's memory. */
+/* A list of the guest's handles, as driver objects; in the call's memory. */
 struct graph_names {
 	size_t n;
 	CUgraphNode *nodes;
@@ -56,11 +57,11 @@ CUresult graph_keep_new(struct call *call, enum vgpu_handle_kind kind, void *dri
 CUresult graph_keep_node(struct call *call, CUgraphNode node, const struct object *graph,
 	uint64_t *handlep);
 
-/* The handle of a node that may be none of this graph's: then 0. */
+/* The handle of a node that may not belong to this graph: 0 then. */
 CUresult graph_find_node(struct call *call, CUgraphNode node, const struct object *graph,
 	uint64_t *handlep);
 
-/* The driver has destroyed a graph: its handle and those of its nodes mean nothing. */
+/* The driver has destroyed a graph: its handle and those of its nodes are invalid. */
 void graph_forget(struct session *session, CUgraph graph);
 void graph_forget_handle(struct session *session, uint64_t handle);
 
@@ -79,11 +80,10 @@ void graph_list_free(struct session *session, struct graph_list *taken);
 CUresult graph_count(struct call *call, CUgraph graph, uint64_t *np);
 
 /*
- * Resolves a list of node handles, and what travels of their edges: nothing, or one for
- * each.
+ * Resolves a list of node handles, and their edge data: none, or one for each.
  *
  * Return: CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE for counts that differ or
- *	   are beyond VGPU_GRAPH_LIST_MAX.
+ * exceed VGPU_GRAPH_LIST_MAX.
  */
 CUresult graph_names_take(struct call *call, const ProtobufCBinaryData *handles,
 	const ProtobufCBinaryData *edges, struct graph_names *names);

@@ -4,10 +4,10 @@
 /*
  * Growth: more arena while the session runs
  *
- * A lane asks vgpud and waits; the control thread brings the answer. One request
- * at a time, told apart by a cookie, since an answer may come after its lane gave up.
- * What such an answer grants belongs to the channel all the same: it is spare, and the
- * next request that fits takes it in place of asking.
+ * A lane asks vgpud and waits; the control thread receives the answer. One request at a
+ * time, identified by a cookie, because an answer may arrive after its lane gave up. The
+ * extents of such an answer belong to the channel all the same: they are spare, and the
+ * next request that fits takes them instead of asking.
  */
 
 #include <stdint.h>

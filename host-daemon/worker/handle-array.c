@@ -31,7 +31,7 @@ static CUresult array_entry(struct call *call, enum vgpu_handle_kind kind,
 	return object_entry(call, kind, handle, (struct object **)arrayp);
 }
 
-/* Gives an array of the driver's a handle. What it is charged with stays so. */
+/* Allocates a handle for an array of the driver. Its charge stays. */
 static CUresult keep(struct call *call, enum vgpu_handle_kind kind, void *driver_array,
 	const CUDA_ARRAY3D_DESCRIPTOR *descriptor, uint64_t size, uint64_t *handlep)
 {
@@ -46,7 +46,7 @@ static CUresult keep(struct call *call, enum vgpu_handle_kind kind, void *driver
 	return result;
 }
 
-/* Takes an array that is nobody's part out of its table. */
+/* Removes an array without a parent from its table. */
 static CUresult take(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	void **driver_arrayp)
 {
@@ -233,7 +233,7 @@ CUresult handle_cuMipmappedArrayDestroy(struct call *call,
 }
 
 /*
- * What an array asks of memory that is bound to it later
+ * Memory requirements of an array to which memory is bound later
  */
 
 #define SET_SPARSE(_reply, _properties)                                                  \
@@ -323,7 +323,7 @@ CUresult handle_cuMipmappedArrayGetMemoryRequirements(struct call *call,
  * Copies
  */
 
-/* Whether the box lies in the array, whole texels across. */
+/* Whether the box is within the array, in whole texels across. */
 static bool array_holds(const struct array *array, const struct vgpu_array_side *side,
 	const struct vgpu_array_box *box)
 {
@@ -349,7 +349,7 @@ CUresult array_check_side(struct call *call, uint64_t handle,
 	return array_holds(array, side, box) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Checks a side and says what it is. */
+/* Checks a side and translates it. */
 static CUresult find_side(struct call *call, uint64_t handle,
 	const struct vgpu_array_side *side, const struct vgpu_array_box *box,
 	CUmemorytype *typep, CUarray *arrayp)

@@ -8,7 +8,7 @@
 #include "vgpu/array-box.h"
 #include "worker/dispatch.h"
 
-/* The array behind a handle, and whether a box on that side lies in it. */
+/* The array of a handle, and whether a box on that side is within it. */
 CUresult array_check_side(struct call *call, uint64_t handle,
 	const struct vgpu_array_side *side, const struct vgpu_array_box *box,
 	CUarray *arrayp);

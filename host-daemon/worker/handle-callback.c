@@ -8,7 +8,7 @@
 #include "worker/call.h"
 #include "worker/session.h"
 
-/* A callback that a capture records would be due at each launch of its graph; ours is
+/* A callback recorded by a capture would be due at each launch of its graph; these are
  * due once. */
 static bool is_captured(struct call *call, CUstream stream)
 {

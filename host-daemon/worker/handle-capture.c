@@ -12,7 +12,7 @@
 #include "worker/graph.h"
 #include "worker/session.h"
 
-/* What a driver tells of a capture. */
+/* A driver's answer about a capture. */
 struct info {
 	CUstreamCaptureStatus status;
 	cuuint64_t id;

@@ -13,7 +13,7 @@
 #include "worker/kernel.h"
 #include "worker/session.h"
 
-/* What a reply has of vgpu_device_info.known. */
+/* The fields of vgpu_device_info.known that a reply has. */
 #define KNOWN_SIZE (VGPU_DEVICE_ATTRIBUTES_N / 8)
 
 /* As many devices as the guest has room for, from the first on. */

@@ -3,9 +3,9 @@
  * Copies
  *
  * All but one are stream-ordered and without a reply. An address is the guest's own, so
- * it is checked to lie in one allocation of this session or in its arena; there are no
- * others that mean anything. A copy from or to arena may ask for a word to be written
- * behind it, by which the guest learns that its staging block is free again.
+ * it has to be within one allocation of this session or within its arena. A copy from or
+ * to arena may request a write of a word after it, which shows the guest that its staging
+ * block is free again.
  */
 
 #include "g-handlers.h"
@@ -16,13 +16,13 @@
 #include "worker/session.h"
 
 #define NO_WORD UINT32_MAX
-/* No piece of a copy by way of staging memory is larger; the driver copies what is while
- * the dispatcher has nothing to do. */
+/* The largest piece of a copy through staging memory; the driver copies one while the
+ * dispatcher is idle. */
 #define PIECE_MAX (512u << 10)
 
 /*
- * A copy that no stream will carry: its block is free at once. One that is told of the
- * refusal frees it itself.
+ * A copy that no stream will execute: its block is free at once. If the guest gets the
+ * refusal in a reply, it frees the block itself.
  */
 static void give_back(struct call *call, uint32_t word, uint64_t value)
 {
@@ -40,8 +40,8 @@ CUresult copy_stream(
 	return result;
 }
 
-CUresult copy_finish(struct call *call, CUstream stream, uint32_t word,
-	uint64_t value, CUresult result)
+CUresult copy_finish(struct call *call, CUstream stream, uint32_t word, uint64_t value,
+	CUresult result)
 {
 	bool is_told = call->frame->flags & VGPU_FRAME_REPLY;
 	CUresult written;
@@ -69,7 +69,7 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 		call, request->h_stream, request->word, request->word_value, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Behind the last of several copies that only then need a word. */
+	/* After the last of several copies, the only one that needs a word. */
 	if (!request->byte_count)
 		return copy_finish(
 			call, stream, request->word, request->word_value, CUDA_SUCCESS);
@@ -172,9 +172,9 @@ static CUresult check_box(struct call *call, const struct box *box)
 }
 
 /*
- * Where a side lies. A copy from host to host is done by the driver before it returns,
- * which the dispatcher may not wait for: with both sides in the arena, which the device
- * reaches too, both pass for the device's.
+ * The kind of memory of a side. The driver completes a copy from host to host before it
+ * returns, which the dispatcher must not wait for: if both sides are in the arena, which
+ * the device can access too, both are passed as device memory.
  */
 static CUmemorytype place(
 	struct call *call, const struct copy_side *side, const struct copy_side *other)

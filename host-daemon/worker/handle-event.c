@@ -2,11 +2,11 @@
 /*
  * Calls on events
  *
- * A record may come with a number that the device is to write to a word of the guest's
- * (ring-layout.h), by which the guest learns that the record is over. Nobody may learn
- * otherwise first: a stream that waited for the event may be known to be done at once.
- * So the word is written in front of the driver's own record, except for an event that
- * has a time, which is to be that of the work before it: there it is written behind.
+ * A record may have a number that the device is to write to a word of the guest's
+ * (ring-layout.h), which shows the guest that the record is complete. The word has to be
+ * written first: a stream that waited for the event may be known to be complete right
+ * after. So the word is written before the driver's own record, except for an event with
+ * timing, whose time is to be that of the preceding work: there it is written after.
  */
 
 #include "g-handlers.h"
@@ -43,7 +43,7 @@ CUresult handle_cuEventDestroy_v2(struct call *call,
 				      : result;
 }
 
-/* What both calls have in common. */
+/* The part that both calls share. */
 struct record {
 	uint64_t event;
 	uint64_t stream;
@@ -93,7 +93,7 @@ static CUresult record(struct call *call, const struct record *record)
 			call, record, (const struct event *)event, stream);
 	if (result == CUDA_SUCCESS)
 		return record_in_driver(call, record, event->driver, stream);
-	/* A record that no stream will carry: its word is free at once. */
+	/* A record that no stream will execute: its word is free at once. */
 	if (record->number)
 		fence_write_record_now(call->session, record->number);
 	return result;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions about nodes of graphs
+ * Queries of nodes of graphs
  *
- * The driver answers with its own functions, kernels, arrays, events and contexts; the
- * guest is told the handles that it knows them by.
+ * The driver answers with its own functions, kernels, arrays, events and contexts, which
+ * are translated to the guest's handles.
  */
 
 #include <string.h>
@@ -60,7 +60,7 @@ static CUresult find_function(struct call *call, const CUDA_KERNEL_NODE_PARAMS *
 		reply->function ? reply->function : reply->kernel, objectp);
 }
 
-/* The block behind `extra`, of as many bytes as the kernel has. */
+/* The block of `extra`, with as many bytes as the kernel has. */
 static void copy_extra(void **extra, uint8_t *block, uint32_t size)
 {
 	const void *data = NULL;
@@ -92,7 +92,7 @@ static CUresult copy_params(struct call *call, const CUDA_KERNEL_NODE_PARAMS *pa
 			break;
 		if (result != CUDA_SUCCESS)
 			return result;
-		/* The entry may be that of another kernel by now. */
+		/* The entry may have been reused for another kernel. */
 		if (!vgpu_range_within(offset, length, 0, size))
 			return CUDA_ERROR_INVALID_VALUE;
 		memcpy(block + offset, params->kernelParams[i], length);

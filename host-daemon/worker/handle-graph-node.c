@@ -40,7 +40,7 @@ static CUresult add(struct call *call, CUgraph graph, const struct graph_names *
 	}
 }
 
-/* Edges that are not ordinary ones are made behind the node. */
+/* Edges with data are added after the node. */
 static CUresult add_with_edges(struct call *call, CUgraph graph,
 	const struct graph_names *after, const struct graph_node *node,
 	CUgraphNode *addedp)

@@ -105,8 +105,8 @@ CUresult handle_cuGraphDestroyNode(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuGraphDestroyNode(node);
 	if (result == CUDA_SUCCESS)
-		result = object_take(
-			call, VGPU_HANDLE_GRAPH_NODE, request->h_node, &node);
+		result =
+			object_take(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, &node);
 	pthread_mutex_unlock(&call->session->destroy_lock);
 	return result;
 }

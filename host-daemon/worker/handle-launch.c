@@ -21,13 +21,13 @@ struct launch {
 	CUfunction function; /* the driver's, read once */
 	void *stream;
 	struct vgpu_launch_dims dims;
-	/* What the driver is given, pointing at what follows. */
+	/* The driver's parameters, which point to the fields below. */
 	void *extra[5];
 	void *params;
 	size_t params_size;
 };
 
-/* Those that were given, and one that the flags stand for. */
+/* The given attributes, and one that represents the flags. */
 struct attributes {
 	CUlaunchAttribute list[VGPU_LAUNCH_ATTRIBUTES_MAX + 1];
 	unsigned int n;

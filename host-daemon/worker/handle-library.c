@@ -26,8 +26,8 @@ static CUresult unload_library(struct call *call, CUlibrary library)
 	return result;
 }
 
-/* Options of a library are promises about the program's image; that of this process
- * stays mapped, and the driver is told so. */
+/* Options of a library are promises about the program's image; the worker's copy stays
+ * mapped, which is what the driver is told. */
 static CUresult load_library(struct call *call, struct load *load, uint64_t *handlep)
 {
 	CUlibraryOption options[] = { CU_LIBRARY_BINARY_IS_PRESERVED };
@@ -120,11 +120,10 @@ CUresult handle_cuLibraryEnumerateKernels(struct call *call,
 	if (result == CUDA_SUCCESS && n)
 		result = call->driver->cuLibraryEnumerateKernels(
 			kernels, n, object->driver);
-	return result == CUDA_SUCCESS
-		       ? kernel_list(call, VGPU_HANDLE_KERNEL, (void **)kernels, n,
-				 request->first, object, reply->kernels,
-				 &reply->n_kernels)
-		       : result;
+	return result == CUDA_SUCCESS ? kernel_list(call, VGPU_HANDLE_KERNEL,
+						(void **)kernels, n, request->first,
+						object, reply->kernels, &reply->n_kernels)
+				      : result;
 }
 
 /* A kernel is a child of its library, whichever way it was found. */
@@ -137,9 +136,8 @@ CUresult handle_cuKernelGetLibrary(struct call *call,
 
 	result = object_entry(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
 	if (result == CUDA_SUCCESS)
-		reply->p_lib =
-			object_handle(&call->session->objects[VGPU_HANDLE_LIBRARY],
-				object->parent);
+		reply->p_lib = object_handle(
+			&call->session->objects[VGPU_HANDLE_LIBRARY], object->parent);
 	return result;
 }
 
@@ -174,7 +172,7 @@ CUresult handle_cuKernelGetFunction(struct call *call,
 	result = object_entry(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuKernelGetFunction(&function, object->driver);
-	/* It goes with the library, as the kernel does. */
+	/* It is unloaded with the library, as the kernel is. */
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
 						function, object->parent, &reply->p_func)
 				      : result;
@@ -226,7 +224,7 @@ CUresult handle_cuLibraryGetManaged(struct call *call,
 			&address, &size, object->driver, request->name);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* A driver that is not ours puts them where no guest can reach them. */
+	/* NVIDIA's driver places them where no guest can access them. */
 	if (!managed_find(call->session, address, size, &run))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	reply->dptr = address;

@@ -2,13 +2,13 @@
 /*
  * Calls on links
  *
- * A driver writes to the logs and values that a link was created with whenever it works
- * on the link, so they live with it. What was put into a link is charged to the session
- * until the link is gone, as a driver keeps it.
+ * A driver writes to the logs and values of a link's creation whenever it works on the
+ * link, so they live as long. The inputs of a link are charged to the session until the
+ * link is destroyed, because a driver keeps them.
  *
  * Two lanes may use one link, and a third may destroy it: the table has one reference,
- * each call under way has another, and the last one frees. links_lock guards the table's
- * look-up and the counts; link.lock lets one call at a time into the driver.
+ * each call in progress has another, and the last one frees. links_lock guards the
+ * table's look-up and the counts; link.lock serialises the driver calls.
  */
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ struct link {
 	pthread_mutex_t lock; /* for what follows */
 	CUlinkState state;
 	struct jit jit;
-	uint64_t held; /* charged as code that is loaded */
+	uint64_t held;	   /* charged as code that is loaded */
 	const void *image; /* the driver's, once complete */
 	size_t size;
 	char reason[VGPU_REASON_TEXT_MAX]; /* the error log, where the guest wants none */
@@ -122,8 +122,8 @@ static void drop_input(struct call *call, void *copy, uint64_t size)
 	images_refund(call->session, size);
 }
 
-/* A private copy of an input, charged to the loads under way until it is dropped. What
- * says its own length must keep to its bytes. */
+/* A private copy of an input, charged to the loads in progress until it is dropped.
+ * Formats with a length of their own must not exceed their bytes. */
 static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 	CUjitInputType type, void **copyp)
 {
@@ -190,7 +190,7 @@ static CUresult add_data(struct call *call, struct link *link,
 	return result;
 }
 
-/* With link.lock. What the linker had to say of a call that failed. */
+/* With link.lock. The linker's messages about a failed call. */
 static void say_reason(struct link *link)
 {
 	const struct jit *jit = &link->jit;
@@ -202,7 +202,7 @@ static void say_reason(struct link *link)
 	link->reason[0] = '\0';
 }
 
-/* What the compiler said so far, in the reply. */
+/* The compiler's messages so far, in the reply. */
 static CUresult link_report(struct call *call, const struct link *link,
 	const struct vgpu_load *wire, ProtobufCBinaryData *resultp)
 {

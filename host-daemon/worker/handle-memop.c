@@ -10,8 +10,8 @@
 #include "worker/call.h"
 #include "worker/session.h"
 
-/* Takes over what the operation needs and nothing else: what its other bytes would mean
- * to a driver of tomorrow is not known. */
+/* Copies the fields of the operation and nothing else: a later driver may give a meaning
+ * to the other bytes. */
 static CUresult copy_op(struct call *call, const CUstreamBatchMemOpParams *from,
 	CUstreamBatchMemOpParams *to)
 {

@@ -49,7 +49,7 @@ CUresult handle_cuModuleUnload(struct call *call,
 	void *module;
 
 	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &object);
-	/* The module of a library goes with the library only. */
+	/* The module of a library is unloaded with the library only. */
 	if (result == CUDA_SUCCESS && object->parent)
 		return CUDA_ERROR_NOT_PERMITTED;
 	if (result != CUDA_SUCCESS)

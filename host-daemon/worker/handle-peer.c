@@ -3,8 +3,8 @@
  * Calls on peers
  *
  * Memory that the worker places itself is mapped for its own device alone, whatever peer
- * access a context has; so with such a driver devices are no peers, and say so. Copies
- * between them work all the same.
+ * access a context has; so with such a driver devices are not peers, and report so.
+ * Copies between them work all the same.
  */
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "worker/call.h"
 #include "worker/session.h"
 
-/* What one reply takes, as the description says. */
+/* The most that one reply returns, as in the description. */
 #define CAPABILITIES_AT_A_TIME 64u
 
 static bool can_be_peers(const struct call *call)

@@ -2,9 +2,9 @@
 /*
  * Calls on texture and surface references
  *
- * A reference of a module is a child of it and goes with it; only those that the guest
+ * A reference of a module is a child of it and ends with it; only those that the guest
  * created may be destroyed. An entry keeps the handle of the array that was bound last,
- * so that the guest is told its own; what is bound at all, the driver knows.
+ * so that queries return it; the driver knows whether anything is bound.
  */
 
 #include "g-handlers.h"
@@ -95,7 +95,7 @@ CUresult handle_cuTexRefDestroy(struct call *call,
 }
 
 /*
- * What is bound
+ * Bindings
  */
 
 CUresult handle_cuTexRefSetArray(struct call *call,
@@ -107,8 +107,8 @@ CUresult handle_cuTexRefSetArray(struct call *call,
 
 	if (!call->driver->cuTexRefSetArray)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = reference_entry(
-		call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
+	result =
+		reference_entry(call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
 	if (result == CUDA_SUCCESS)
 		result = object_get(
 			call, VGPU_HANDLE_ARRAY, request->h_array, false, &array);
@@ -130,8 +130,8 @@ CUresult handle_cuTexRefSetMipmappedArray(struct call *call,
 
 	if (!call->driver->cuTexRefSetMipmappedArray)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = reference_entry(
-		call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
+	result =
+		reference_entry(call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
 	if (result == CUDA_SUCCESS)
 		result = object_get(call, VGPU_HANDLE_MIPMAP, request->h_mipmapped_array,
 			false, &mipmap);
@@ -189,8 +189,8 @@ CUresult handle_cuTexRefGetArray(struct call *call,
 
 	if (!call->driver->cuTexRefGetArray)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = reference_entry(
-		call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
+	result =
+		reference_entry(call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuTexRefGetArray(&array, reference->object.driver);
 	return result == CUDA_SUCCESS ? bound(call, VGPU_HANDLE_ARRAY, reference, array,
@@ -208,8 +208,8 @@ CUresult handle_cuTexRefGetMipmappedArray(struct call *call,
 
 	if (!call->driver->cuTexRefGetMipmappedArray)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = reference_entry(
-		call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
+	result =
+		reference_entry(call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuTexRefGetMipmappedArray(
 			&mipmap, reference->object.driver);
@@ -231,8 +231,8 @@ CUresult handle_cuSurfRefGetArray(struct call *call,
 	result = reference_entry(
 		call, VGPU_HANDLE_SURFREF, request->h_surf_ref, &reference);
 	if (result == CUDA_SUCCESS)
-		result = call->driver->cuSurfRefGetArray(
-			&array, reference->object.driver);
+		result =
+			call->driver->cuSurfRefGetArray(&array, reference->object.driver);
 	return result == CUDA_SUCCESS ? bound(call, VGPU_HANDLE_ARRAY, reference, array,
 						&reply->ph_array)
 				      : result;

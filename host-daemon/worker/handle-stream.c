@@ -40,7 +40,7 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	CUresult result;
 	void *stream;
 
-	/* The special streams are nobody's to destroy. */
+	/* The special streams cannot be destroyed. */
 	if (vgpu_handle_kind(request->h_stream) != VGPU_HANDLE_STREAM)
 		return CUDA_ERROR_INVALID_HANDLE;
 	result = object_entry(call, VGPU_HANDLE_STREAM, request->h_stream, &object);
@@ -151,7 +151,8 @@ CUresult handle_cuStreamQuery(struct call *call,
 	result = stream_entry(call, request->h_stream, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Who asks once will ask again: the next answer is in the stream's word. */
+	/* A first query is followed by others: the next answer is in the stream's
+	 * word. */
 	if (call->runner->is_dispatcher) {
 		fence_cover(call->session, stream, request->target);
 		fence_mark(call->session, call->runner, stream);
@@ -191,7 +192,7 @@ bool stream_wait_is_over(
 		return false;
 	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
 		&call, &vgpu__cu_stream_synchronize_request__descriptor);
-	/* What is wrong with the call is found, and answered, where it is run. */
+	/* Errors of the call are found and returned where it is run. */
 	if (!request || stream_entry(&call, request->h_stream, &stream) != CUDA_SUCCESS)
 		return false;
 	fence_cover(session, stream, request->target);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the dispatcher does for a wait before the lane does the waiting
+ * The dispatcher's part of a wait that runs on a lane
  */
 
 #include <stdbool.h>
@@ -12,11 +12,11 @@ struct session;
 struct vgpu_frame;
 
 /*
- * Looks into a call that would go to its lane. For a cuStreamSynchronize it makes the
- * mark that covers all that was submitted before, so that the guest may see the end
- * before the reply does.
+ * Examines a call that is about to be queued to its lane. For a cuStreamSynchronize it
+ * makes the mark that covers all earlier work, so that the guest may see the end before
+ * the reply.
  *
- * Return: whether it is a wait for a stream that has nothing left to do.
+ * Return: whether it is a wait for a stream that is complete.
  */
 bool stream_wait_is_over(
 	struct session *session, struct lane *lane, const struct vgpu_frame *frame);

@@ -2,10 +2,10 @@
 /*
  * Calls on texture and surface objects
  *
- * The guest holds the driver's own number (see driver-texture.xml for why), so objects
- * are found by it among those that were made in the caller's context; a number that is
- * not there is never passed on. Of an object over an array the entry keeps the array's
- * handle, which is put into the description where the driver tells its own.
+ * The guest has the driver's own number (driver-texture.xml explains why), so objects are
+ * looked up by it among those that were created in the caller's context; an unknown
+ * number is never passed on. For an object of an array the entry keeps the array's
+ * handle, which replaces the driver's in descriptions that are returned.
  */
 
 #include <string.h>
@@ -104,7 +104,7 @@ static CUresult check_pitch2d(struct call *call, const CUDA_RESOURCE_DESC *resou
 	return copy_check_side(call, &side, width, resource->res.pitch2D.height, 1);
 }
 
-/* From what the guest describes to what the driver is told; *handlep is the array. */
+/* Translates the guest's description to the driver's; *handlep is the array. */
 static CUresult translate(
 	struct call *call, CUDA_RESOURCE_DESC *resource, uint64_t *handlep)
 {

@@ -15,7 +15,7 @@
 #include "worker/image-check.h"
 #include "worker/image-table.h"
 
-/* Both start with sizes that the walk needs; what follows is the driver's to judge. */
+/* Both start with sizes that the walk needs; the driver checks the rest. */
 struct container_header {
 	uint32_t magic;
 	uint16_t version;
@@ -32,7 +32,7 @@ struct entry_header {
 /* Of one image, before it is simply assumed to print: some hold half a GiB. */
 #define UNPACKED_SIZE_MAX (64u << 20)
 
-/* What a header says of the tables of its file. */
+/* The tables of a file, according to its header. */
 struct elf_tables {
 	uint64_t n_sections;
 	uint64_t n_segments;
@@ -53,8 +53,7 @@ static bool read_tables(const uint8_t *bytes, size_t size, const Elf64_Ehdr *elf
 	struct elf_tables *tables)
 {
 	const bool is_extended = (!elf->e_shnum && elf->e_shoff) ||
-				 elf->e_phnum == PN_XNUM ||
-				 elf->e_shstrndx == SHN_XINDEX;
+				 elf->e_phnum == PN_XNUM || elf->e_shstrndx == SHN_XINDEX;
 	Elf64_Shdr first;
 
 	*tables = (struct elf_tables){ elf->e_shnum, elf->e_phnum, elf->e_shstrndx };
@@ -81,8 +80,8 @@ static bool tables_are_contained(
 		return false;
 	if (tables->n_segments && elf->e_phentsize != sizeof(Elf64_Phdr))
 		return false;
-	return image_table_is_contained(elf->e_shoff, tables->n_sections,
-		       sizeof(Elf64_Shdr), size) &&
+	return image_table_is_contained(
+		       elf->e_shoff, tables->n_sections, sizeof(Elf64_Shdr), size) &&
 	       image_table_is_contained(
 		       elf->e_phoff, tables->n_segments, sizeof(Elf64_Phdr), size);
 }
@@ -142,7 +141,7 @@ static bool container_is_contained(const uint8_t *bytes, size_t size)
 			!vgpu_add_u64(entry.header_size, entry.payload_size, &next) ||
 			next > end - at)
 			return false;
-		/* A packed one is unpacked by the driver, into memory of its own. */
+		/* The driver unpacks a compressed one into memory of its own. */
 		if (is_elf(bytes + at + entry.header_size, entry.payload_size) &&
 			!elf_is_contained(
 				bytes + at + entry.header_size, entry.payload_size))
@@ -163,7 +162,7 @@ bool image_is_contained(const uint8_t *bytes, size_t size)
 		if (is_elf(bytes, size))
 			return elf_is_contained(bytes, size);
 	}
-	/* Text ends by itself: a NUL stands behind it. */
+	/* A NUL follows, so text is terminated. */
 	return size && (bytes[0] == '\t' || bytes[0] == '\n' || bytes[0] == '\r' ||
 			       (bytes[0] >= ' ' && bytes[0] <= '~'));
 }
@@ -173,7 +172,7 @@ static bool names(const uint8_t *bytes, size_t size, const char *name)
 	return memmem(bytes, size, name, strlen(name));
 }
 
-/* What printing and assertions come down to, in text and in symbol tables. */
+/* The functions that printing and assertions call, in text and in symbol tables. */
 static bool names_printing(const uint8_t *bytes, size_t size)
 {
 	return names(bytes, size, "vprintf") || names(bytes, size, "__assertfail");
@@ -209,8 +208,8 @@ static bool container_may_print(const uint8_t *bytes, size_t size)
 
 bool image_may_print(const uint8_t *bytes, size_t size)
 {
-	return fatbin_is_container(bytes, size) ? container_may_print(bytes, size) :
-						  names_printing(bytes, size);
+	return fatbin_is_container(bytes, size) ? container_may_print(bytes, size)
+						: names_printing(bytes, size);
 }
 
 bool image_archive_is_contained(const uint8_t *bytes, size_t size)
@@ -233,8 +232,7 @@ bool image_archive_is_contained(const uint8_t *bytes, size_t size)
 		if (memcmp(header.ar_fmag, ARFMAG, sizeof(header.ar_fmag)) ||
 			length > size - at)
 			return false;
-		if (is_elf(bytes + at, length) &&
-			!elf_is_contained(bytes + at, length))
+		if (is_elf(bytes + at, length) && !elf_is_contained(bytes + at, length))
 			return false;
 		at += length;
 		at += at % 2 && at < size;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Image check: does a guest's image keep to its own bytes?
+ * Image check: whether a guest's image stays within its own bytes
  *
- * A driver is given a bare pointer and follows lengths and offsets that stand in the
- * image, or even pointers if it begins like the wrapper of a fat binary. So before a
- * driver sees it, everything that leads somewhere has to lead into the copy.
+ * A driver receives a bare pointer and follows lengths and offsets in the image, or even
+ * pointers if it begins like the wrapper of a fat binary. So before a driver sees it,
+ * every offset has to point into the copy.
  */
 
 #include <stdbool.h>
@@ -24,8 +24,8 @@
 bool image_is_contained(const uint8_t *bytes, size_t size);
 
 /*
- * Whether code in an image that is contained may print or assert: it names what those
- * calls come down to, also where it is compressed; true as well if nobody can tell.
+ * Whether code in a checked image may print or assert: it contains the names of the
+ * functions called, also in compressed code; true as well if that is unknown.
  */
 bool image_may_print(const uint8_t *bytes, size_t size);
 

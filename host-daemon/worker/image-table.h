@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Image table: does a table in an image keep to the image's bytes?
+ * Image table: whether a table in an image stays within the image's bytes
  *
- * A file of its own because a fuzz target is built with one that is wrong.
+ * A separate file because a fuzz target is built with a faulty one.
  */
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Image: the code of one load, in memory that nobody can change
+ * Image: the code of one load, in immutable memory
  *
- * The guest's bytes are copied before the first look at them, and from then on nothing
- * can change what was copied: the file is sealed, or the memory is for reading only.
+ * The guest's bytes are copied before they are examined, and from then on nothing can
+ * change the copy: the file is sealed, or the memory is read-only.
  */
 
 #include <fcntl.h>
@@ -85,7 +85,7 @@ static bool copy_to_file(
 	if (bytes == MAP_FAILED)
 		return false;
 	copy_containers(bytes, load);
-	/* The seals need that nobody can write by a map. */
+	/* Sealing fails while a writable mapping exists. */
 	munmap(bytes, size);
 	return fcntl(fd, F_ADD_SEALS, seals) >= 0 && map(image, fd, size);
 }
@@ -182,7 +182,7 @@ void image_share(struct image *image, struct session *session)
 		return;
 	image->is_new = false;
 	is_there = map_kept(&other, session, image->digest, image->size) == CUDA_SUCCESS;
-	/* The bytes themselves are at hand: a digest would only take longer. */
+	/* The bytes are at hand: computing a digest would only take longer. */
 	if (is_there && !memcmp(other.bytes, image->bytes, image->size)) {
 		memcpy(other.digest, image->digest, sizeof(other.digest));
 		image_release(image);
@@ -193,7 +193,7 @@ void image_share(struct image *image, struct session *session)
 		refuse(&other, session);
 	if (image->fd < 0)
 		return;
-	/* What is wrong gives way to this. */
+	/* A wrong image is replaced by this one. */
 	store_keep(session, image->digest, image->fd, image->size);
 	image->fd = vgpu_close(image->fd);
 }

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Image: the code of one load, in memory that nobody can change
+ * Image: the code of one load, in immutable memory
  *
- * It is either what the guest has in its arena, copied once, or what an earlier load of
- * the same VM left with vgpud. In both cases it is mapped for reading only, from a memory
- * file that vgpud made and that is sealed by then, and its digest was computed here over
- * just these bytes: so a worker that was taken over can give another one nothing but what
- * that one asked for. What vgpud gives no file for is memory of the worker's own.
+ * It is either a copy of the guest's bytes in the arena, or an image that an earlier load
+ * of the same VM left with vgpud. Both are mapped read-only from a memory file that vgpud
+ * created and that is sealed by then, and the digest was computed here over just these
+ * bytes: so a worker that was taken over can give another one only what that one asked
+ * for. Without a file from vgpud, it is private memory of the worker.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,8 @@
 
 struct session;
 
-/* Behind each container: the end of a text, and what a parser may look ahead at. */
+/* Zeroes after each container: they terminate text, and a parser may read ahead into
+ * them. */
 #define IMAGE_TRAILER 64u
 #define IMAGE_ALIGNMENT 64u
 
@@ -32,10 +33,10 @@ struct image {
 	bool is_new;	 /* copied, and vgpud was not asked yet whether it has the same */
 	int fd;		 /* of one that vgpud may not have yet, else -1 */
 	uint32_t cookie; /* with fd: vgpud's name of the file */
-	struct session *session; /* with fd: who gives it back */
+	struct session *session; /* with fd: the store to which it is returned */
 };
 
-/* Bytes that a container of that size takes with what stands behind it. */
+/* Bytes that a container of that size takes with its padding. */
 static inline uint64_t image_padded(uint64_t size)
 {
 	return (size + IMAGE_TRAILER + IMAGE_ALIGNMENT - 1) &
@@ -49,13 +50,13 @@ struct image image_dup(const struct image *image);
 CUresult image_copy(struct image *image, struct session *session,
 	const struct vgpu_load *load, uint64_t size);
 
-/* Maps what vgpud has. Return: CUDA_ERROR_NOT_FOUND if that is not of this digest and
- * size. */
+/* Maps vgpud's image. Return: CUDA_ERROR_NOT_FOUND if its digest or size differs. */
 CUresult image_find(struct image *image, struct session *session,
 	const uint8_t digest[CONTROL_DIGEST_SIZE], uint64_t size);
 
-/* Has all workers of the VM use one: that of vgpud if it is the same, or else this. */
+/* Makes all workers of the VM share one image: vgpud's if it is the same, or else this
+ * one. */
 void image_share(struct image *image, struct session *session);
 
-/* One without bytes has nothing to be released. */
+/* One without bytes needs no release. */
 void image_release(struct image *image);

@@ -61,8 +61,8 @@ CUresult images_hold(struct session *session, uint64_t size)
 		"VM may have loaded: image-memory = in vgpud.conf on the host sets that",
 		(unsigned long long)size,
 		(unsigned long long)session->totals.image_bytes_max);
-	/* What is loaded already stays so until it is unloaded: say which setting it
-	 * was. */
+	/* Loaded images stay until they are unloaded: name the setting that limits
+	 * them. */
 	if (rate_allows(&rate))
 		vgpu_log_warning("VM %s: a process has loaded all the code it may; "
 				 "image-memory = sets how much.",
@@ -70,7 +70,7 @@ CUresult images_hold(struct session *session, uint64_t size)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Whether what stands behind a container is nothing, so that a text ends there. */
+/* Whether the padding of a container is zero, so that a text ends there. */
 static bool is_padding(const uint8_t *bytes, uint64_t size)
 {
 	for (uint64_t i = 0; i < size; i++)
@@ -83,8 +83,8 @@ static bool is_padding(const uint8_t *bytes, uint64_t size)
 static CUresult check_containers(
 	struct call *call, struct images *images, const struct vgpu_load *load)
 {
-	const bool is_told = load->flags & VGPU_LOAD_BY_DIGEST &&
-			     load->flags & VGPU_LOAD_SILENT;
+	const bool is_told =
+		load->flags & VGPU_LOAD_BY_DIGEST && load->flags & VGPU_LOAD_SILENT;
 	const uint8_t *bytes = images->code->image.bytes;
 
 	images->is_silent = true;

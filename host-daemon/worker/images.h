@@ -4,9 +4,9 @@
 /*
  * Images: code on its way to the driver
  *
- * The guest puts PTX, cubin or fat binary into its arena and names addresses. A
- * driver parses what it is given more than once, so it is given a private copy,
- * bounded, with zeros behind it for a text that does not end.
+ * The guest puts PTX, cubin or fat binary into its arena and sends the addresses. A
+ * driver parses its input more than once, so it gets a private copy of bounded size,
+ * followed by zeroes for unterminated text.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct session;
 /* One load: the largest fat binaries of NVIDIA's libraries have some hundred MiB. */
 #define IMAGES_SIZE_MAX CONTROL_IMAGE_SIZE_MAX
 
-/* What all loads of a session may copy at a time, logs included. */
+/* The most that all loads of a session may copy at a time, logs included. */
 #define IMAGES_SESSION_MAX (2ull << 30)
 
 /* Of all that is loaded, unless vgpud says otherwise. */
@@ -34,7 +34,7 @@ struct images {
 	struct code *code; /* NULL: none */
 	uint64_t size;	   /* charged while the load lasts */
 	uint64_t held;	   /* charged as code that is loaded, unless it was kept */
-	bool is_absent;	   /* it was named by a digest that nobody has */
+	bool is_absent;	   /* it was named by an unknown digest */
 	bool is_taken;	   /* all is there, and of this digest */
 	bool is_silent;	   /* no code of it prints, as far as that is known */
 	uint8_t digest[CONTROL_DIGEST_SIZE];
@@ -51,8 +51,8 @@ CUresult images_hold(struct session *session, uint64_t size);
 /*
  * Copies images out of the arena, or finds those that the guest names by their digest.
  *
- * Return: CUDA_SUCCESS or what to answer; CUDA_ERROR_NOT_FOUND where nobody has an image
- * of that digest.
+ * Return: CUDA_SUCCESS or the error to return; CUDA_ERROR_NOT_FOUND for an unknown
+ * digest.
  */
 CUresult images_take(
 	struct call *call, struct images *images, const struct vgpu_load *load);

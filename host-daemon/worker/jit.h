@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Options of the compiler, as the driver gets them
+ * Options of the compiler, for the driver
  *
- * Options go through a list of those that are plain numbers; buffers for the compiler's
- * logs are the worker's own, bounded and charged. A driver writes results into the array
- * of values, which therefore lives as long as what it was given for: a load, or a link.
+ * Numeric options are taken from a list of those that are allowed; buffers for the
+ * compiler's logs are the worker's own, bounded and charged. A driver writes results into
+ * the array of values, which therefore lives as long as the load or link.
  */
 
 #include <stdint.h>
@@ -27,14 +27,13 @@ struct jit {
 };
 
 /* Takes options over; jit_deinit() in any case. Return: what to answer. */
-CUresult jit_init(
-	struct jit *jit, struct session *session, const struct vgpu_load *load);
+CUresult jit_init(struct jit *jit, struct session *session, const struct vgpu_load *load);
 
 /* Has the driver write its error log to memory of the caller's, if the guest wants none:
  * text that ends with a NUL. */
 void jit_add_error_log(struct jit *jit, char *log, uint32_t size);
 void jit_deinit(struct jit *jit, struct session *session);
 
-/* Writes the logs to the arena, where the load wants them, and tells the rest. */
+/* Writes the logs to the load's buffers in the arena, and returns the numbers. */
 void jit_report(struct call *call, const struct jit *jit, const struct vgpu_load *load,
 	struct vgpu_load_result *result);

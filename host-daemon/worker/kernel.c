@@ -35,7 +35,7 @@ CUresult kernel_param(struct call *call, const struct kernel *kernel, size_t ind
 }
 
 /*
- * Goes through all parameters; those from `first` on are told in the reply, if there
+ * Iterates over all parameters; those from `first` on are returned in the reply, if there
  * is one.
  */
 static CUresult walk(struct call *call, struct kernel *kernel, uint32_t first,

@@ -12,26 +12,28 @@
 #include "worker/call.h"
 #include "worker/context.h"
 
-/* Parameters told in one reply: what fits a reply slot. */
+/* Parameters in one reply: what fits a reply slot. */
 #define KERNEL_INFO_MAX 190u
 
-/* Attributes of a function told at once: one bit each says that the driver knew it. */
+/* Attributes of a function returned at once, with one bit each that shows whether the
+ * driver knew it. */
 #define KERNEL_ATTRIBUTES_MAX 32u
 
-/* A mangled name beside the rest of a reply in its slot. */
+/* The longest mangled name that fits a reply slot besides the other fields. */
 #define KERNEL_NAME_MAX 1900u
 
 /* A kernel has at most 32 764 bytes of parameters, so never more parameters. */
 #define KERNEL_PARAMS_MAX 32764u
 
 /*
- * The size of a kernel's parameter block, asked once for each entry.
+ * The size of a kernel's parameter block, queried once per entry.
  *
- * Return: CUDA_SUCCESS, or CUDA_ERROR_NOT_SUPPORTED where the driver cannot tell.
+ * Return: CUDA_SUCCESS, or CUDA_ERROR_NOT_SUPPORTED if the driver does not know it.
  */
 CUresult kernel_param_size(struct call *call, struct kernel *kernel, uint32_t *sizep);
 
-/* Where one parameter lies. Return: CUDA_ERROR_INVALID_VALUE behind the last. */
+/* The offset and size of one parameter. Return: CUDA_ERROR_INVALID_VALUE after the
+ * last. */
 CUresult kernel_param(struct call *call, const struct kernel *kernel, size_t index,
 	size_t *offsetp, size_t *sizep);
 
@@ -44,7 +46,7 @@ CUresult kernel_attributes(struct call *call,
 	const Vgpu__VgpuFunctionAttributesRequest *request,
 	Vgpu__VgpuFunctionAttributesReply *reply);
 
-/* Handles told in one reply. */
+/* Handles in one reply. */
 #define KERNEL_LIST_MAX 190u
 
 /*

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock: which files a process may still open, by the kernel's own means
+ * Landlock: the files that a process may still open, enforced by the kernel
  *
  * The numbers are those of the kernel's interface, written out because the headers of
- * Debian 12 are older than kernels that this runs on. Beside files, the kernel keeps
- * who is in such a domain from tracing, and so from reading in /proc, any process that is
- * not in the same one.
+ * Debian 12 are older than kernels that this runs on. Besides files, a process in a
+ * Landlock domain may not trace any process outside it, and so cannot read its memory in
+ * /proc.
  */
 
 #include <errno.h>

@@ -11,16 +11,16 @@
 
 #include <stdint.h>
 
-/* What may be done with a file, or with all below a folder. */
+/* Rights on a file, or on everything below a folder. */
 enum {
 	LANDLOCK_READ = 1u << 0,
-	LANDLOCK_WRITE = 1u << 1, /* what is there: nothing is made or cut short */
+	LANDLOCK_WRITE = 1u << 1, /* existing files: none is created or truncated */
 	LANDLOCK_IOCTL = 1u << 2, /* of a device */
 };
 
 enum {
 	_LANDLOCK_E_SUCCESS,
-	LANDLOCK_E_ABSENT, /* this kernel has none, or is told not to use it */
+	LANDLOCK_E_ABSENT, /* this kernel does not have it, or has it disabled */
 };
 
 /* The three system calls, so that a test can be a kernel of any age. */
@@ -51,7 +51,7 @@ struct landlock {
 		.ruleset = -1                                                            \
 	}
 
-/* Makes a ruleset that allows nothing. Returns: 0, LANDLOCK_E_ABSENT or -errno. */
+/* Creates a ruleset that allows nothing. Returns: 0, LANDLOCK_E_ABSENT or -errno. */
 int landlock_init(struct landlock *landlock, const struct landlock_kernel *kernel);
 
 /* Allows something; a path that is not there is none. Returns: 0 or -errno. */
@@ -64,5 +64,5 @@ int landlock_allow_proc(struct landlock *landlock, const char *path);
  * new privileges. Returns: 0 or -errno. */
 int landlock_enforce(struct landlock *landlock);
 
-/* What is enforced stays so; files of /proc may be lost. */
+/* Later rulesets can only take rights away: files of /proc, for example. */
 void landlock_deinit(struct landlock *landlock);

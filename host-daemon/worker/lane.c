@@ -193,8 +193,7 @@ int lane_post(struct lane *lane, const struct vgpu_frame *frame, bool ordered)
 		fence_lane_begins(lane->session);
 	/* Partner: fence_pay(), on this thread, and lane_main(). */
 	if (gives_work(frame))
-		__atomic_add_fetch(
-			&lane->session->fences.n_running, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&lane->session->fences.n_running, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&lane->lock);
 	r = post_locked(lane, frame, ordered);
 	pthread_mutex_unlock(&lane->lock);

@@ -4,15 +4,15 @@
 /*
  * Lanes: one for each guest thread that calls
  *
- * A lane holds what CUDA keeps per thread: the current context and the streams that
- * stand for the per-thread default stream. Calls that may block run on a thread
- * of the lane, made when the first one comes and parked between calls, also when the
- * guest thread has ended and another took its slot.
+ * A lane has the state that CUDA keeps per thread: the current context and the streams
+ * behind the per-thread default stream. Calls that may block run on a thread of the lane,
+ * which is created for the first one and parked between calls, also when the guest thread
+ * has ended and another took its slot.
  *
- * Lanes are made by the dispatcher and never freed. `context` is written by the
- * dispatcher only, in ring order; a call on the lane's thread takes the value from
- * when it was queued. A guest thread waits for its reply, so the queue holds one
- * call; a guest that sends more than LANE_QUEUE_MAX breaks the protocol.
+ * Lanes are created by the dispatcher and never freed. `context` is written by the
+ * dispatcher only, in ring order; a call on the lane's thread uses the value from when it
+ * was queued. A guest thread waits for its reply, so the queue has one call at a time; a
+ * guest that sends more than LANE_QUEUE_MAX violates the protocol.
  */
 
 #include <pthread.h>

@@ -30,13 +30,13 @@ CUresult load_begin(
 	result = images_take(call, &load->images, &load->wire);
 	if (result == CUDA_SUCCESS)
 		result = jit_init(&load->jit, call->session, &load->wire);
-	/* A guest that wants no log is told the reason all the same. */
+	/* The reason is reported also to a guest that wants no log. */
 	if (result == CUDA_SUCCESS && !load->wire.error_size)
 		jit_add_error_log(&load->jit, load->reason, sizeof(load->reason));
 	return result;
 }
 
-/* What a compiler has to say, unless softgpu or this worker has said more. */
+/* The compiler's message, unless softgpu or this worker has a more specific one. */
 static void say_reason(const struct load *load)
 {
 	const struct jit *jit = &load->jit;
@@ -47,7 +47,7 @@ static void say_reason(const struct load *load)
 			strnlen(jit->logs + jit->info_size, jit->error_size));
 }
 
-/* What the guest needs to know for the next process. */
+/* The digest that the guest needs for its next process. */
 static void report_image(const struct images *images, struct vgpu_load_result *result)
 {
 	if (images->is_absent)

@@ -27,8 +27,8 @@ struct load {
 bool load_copy(const ProtobufCBinaryData *bytes, struct vgpu_load *wire);
 
 /*
- * Begins a load with at least one image. Whatever it returns, load_end() follows; *loadp
- * is NULL where there is no memory for it.
+ * Begins a load with at least one image. load_end() has to follow, whatever the result;
+ * *loadp is NULL without memory.
  */
 CUresult load_begin(
 	struct call *call, const ProtobufCBinaryData *bytes, struct load **loadp);

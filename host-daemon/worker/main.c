@@ -107,10 +107,11 @@ static int make_ready(struct worker *w)
 	if (!r) {
 		snprintf(ready->driver, sizeof(ready->driver), "%.63s",
 			driver_name(&w->driver));
-		/* Ours says what kernels print; any other writes it to descriptors. */
+		/* softgpu passes the output of kernels to a function; other drivers write
+		 * it to descriptors. */
 		if (!w->driver.configure && capture_start())
 			vgpu_log_warning("What kernels print will be lost.");
-		/* Before READY: nobody is served from outside of it. */
+		/* Before READY: no guest is served outside the sandbox. */
 		r = enter_sandbox(w);
 	}
 	if (r == DRIVER_E_NO_INIT || (!r && !n_devices))
@@ -138,8 +139,8 @@ static int await(
 }
 
 /*
- * Finds a window that both sides have. The first is named by the assignment, each further
- * one by a message of its own.
+ * Finds a window that both sides have free. ASSIGN names the first, a WINDOW message each
+ * further one.
  */
 static int settle_window(
 	struct worker *w, const struct control_assign *assign, struct vgpu_window *window)
@@ -161,7 +162,7 @@ static int settle_window(
 	return 0;
 }
 
-/* A vgpud of another build: nothing else that it said can be understood. */
+/* vgpud is of another build: the rest of its messages cannot be interpreted. */
 static int check_version(struct worker *w, uint32_t version)
 {
 	if (version == CONTROL_VERSION)
@@ -217,7 +218,7 @@ static int open_session(struct worker *w)
 	return 0;
 }
 
-/* What is left to the first thread while a session runs: to listen to vgpud. */
+/* The first thread's part of a session: messages from vgpud. */
 static void attend(struct worker *w)
 {
 	struct control_message message;
@@ -251,7 +252,7 @@ static void *wait_for_signal(void *data)
 	session_end(&w->session, VGPU_REASON_SHUTDOWN, "the worker was told to stop");
 }
 
-/* Signals are taken by one thread of their own, so a driver's threads never see them. */
+/* One thread handles all signals, so a driver's threads never receive any. */
 static int start_signals(struct worker *w)
 {
 	pthread_t thread;
@@ -284,7 +285,7 @@ static int run(struct worker *w)
 		r = open_session(w);
 	if (!r)
 		r = -pthread_create(&dispatcher, NULL, dispatcher_main, &w->session);
-	/* Last: the dispatcher starts while the guest is told. */
+	/* Last: the guest is notified while the dispatcher starts. */
 	if (!r)
 		r = send_opened(w, VGPU_REASON_NONE);
 	if (r)
@@ -318,8 +319,8 @@ int main(int argc, char **argv)
 	int r;
 
 	/*
-	 * The C library asks the system, by a file, before it gives back the end of a
-	 * thread's heap. Those end at 64 MiB: below, it need not ask.
+	 * Before glibc frees the end of a thread's heap it reads a file of /proc. Heaps
+	 * end at 64 MiB: with a higher threshold it does not.
 	 */
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	r = options_parse(&worker.options, argc, argv);

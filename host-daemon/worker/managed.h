@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * Managed variables: a part of the arena that the worker gives out
+ * Managed variables: the part of the arena that the worker allocates
  *
- * All else in the arena is the guest's to share out. Managed variables of an image get
- * their place while a driver of ours loads it, which the guest cannot know beforehand,
- * so they lie in runs of extents of their own. The guest maps a run when it asks
- * for a variable in it.
+ * The guest allocates the rest of the arena. Managed variables of an image are placed
+ * while our driver loads it, which the guest cannot know beforehand, so they are in runs
+ * of extents of their own. The guest maps a run when it looks up a variable in it.
  */
 
 #include <pthread.h>
@@ -33,7 +32,7 @@ struct managed {
 	struct ranges taken;
 	struct managed_run runs[MANAGED_RUNS_MAX];
 	uint32_t n_runs;
-	uint32_t n_registered; /* of the runs, those that the driver was told of */
+	uint32_t n_registered; /* of the runs, those registered with the driver */
 };
 
 void managed_init(struct session *session);
@@ -46,6 +45,6 @@ void managed_free(void *session, void *memory, uint64_t size);
 /* After an image was loaded: lets the device reach runs that are new. */
 CUresult managed_register(struct call *call);
 
-/* Where a variable lies. Return: the run that holds it, or whether it is in none. */
+/* The place of a variable. Return: the run that contains it, if any. */
 bool managed_find(struct session *session, uint64_t address, uint64_t size,
 	struct managed_run *runp);

@@ -67,9 +67,9 @@ struct object_table {
 
 enum {
 	_OBJECTS_E_SUCCESS,
-	OBJECTS_E_LIMIT,   /* the session has too many objects */
-	OBJECTS_E_TAKEN,   /* the index chosen is in use */
-	OBJECTS_E_INVALID, /* not a handle of this kind */
+	OBJECTS_E_LIMIT,    /* the session has too many objects */
+	OBJECTS_E_TAKEN,    /* the index chosen is in use */
+	OBJECTS_E_INVALID,  /* not a handle of this kind */
 	OBJECTS_E_NO_OWNER, /* the context has gone; not from here, but from who looked */
 };
 

@@ -135,7 +135,7 @@ static CUresult map_memory(const struct vgpu_driver *driver, struct chunk *chunk
 	return result;
 }
 
-/* Reserves exactly the address wanted, or nothing. */
+/* Reserves exactly that address, or nothing. */
 static CUresult reserve(struct placement *placement, struct chunk *chunk)
 {
 	const struct vgpu_driver *driver = placement->driver;
@@ -331,8 +331,8 @@ CUresult placement_release(struct placement *placement, uint64_t address)
 	CUresult result;
 
 	pthread_mutex_lock(&placement->lock);
-	/* Unlike cuMemFree, unmapping waits for nothing: work that uses it must be done.
-	 */
+	/* Unlike cuMemFree, unmapping does not wait: work that uses the memory must be
+	 * complete. */
 	placement->driver->cuCtxSynchronize();
 	result = release_locked(placement, address);
 	pthread_mutex_unlock(&placement->lock);

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Placement: device memory at addresses of our choice, from a driver that is not ours
+ * Placement: device memory at addresses of our choice, with NVIDIA's driver
  *
- * Chunks of physical memory (cuMemCreate) are mapped at addresses in the device part
- * of W (cuMemAddressReserve, cuMemMap). An allocation of at least one chunk's
- * granularity has chunks of its own; smaller ones share a slab of one granule, cut into
- * units. Where the driver has no such calls, or cannot reserve an address in W,
- * there is no placement and cuMemAlloc is tried instead.
+ * Chunks of physical memory (cuMemCreate) are mapped at addresses in the device part of W
+ * (cuMemAddressReserve, cuMemMap). An allocation of at least one chunk's granularity has
+ * chunks of its own; smaller ones share a slab of one granule, divided into units.
+ * Without these calls, or if an address in W cannot be reserved, there is no placement
+ * and cuMemAlloc is tried instead.
  */
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernels print
+ * Output of kernels
  */
 
 #include <stdlib.h>
@@ -133,7 +133,7 @@ bool print_note_code(struct session *session, const uint8_t *bytes, size_t size)
 		return false;
 	if (!image_may_print(bytes, size))
 		return true;
-	/* Partner: the guest's loads, behind the reply to this call. */
+	/* Partner: the guest's loads, after the reply to this call. */
 	__atomic_store_n(may_print, 1, __ATOMIC_RELEASE);
 	return false;
 }

@@ -2,21 +2,19 @@
 #pragma once
 
 /*
- * What kernels print
+ * Output of kernels
  *
- * Text of kernels is kept until the guest fetches it, for its own standard output;
- * messages of failed assertions for its standard error. A word in the control page
- * counts the bytes that ever came in, so that a guest that waits for kernels learns by
- * a look at memory whether there is any; it grows before the reply to the call that
- * made the driver let the text out.
+ * Output is kept until the guest fetches it, for its own standard output; messages of
+ * failed assertions for its standard error. A word in the control page counts all bytes
+ * received, so that a guest that waits for kernels sees in memory whether there is any;
+ * it is increased before the reply to the call that made the driver flush the output.
  *
- * softgpu hands text over by a function. NVIDIA's driver writes to the descriptors 1 and
- * 2 of its process: those are pipes then, read by a thread of their own, so that the
- * driver never waits for anybody, and once more before each reply that may owe text. Of
- * descriptor 2 only what is a message of an assertion is the guest's; all else goes to
- * the log.
+ * softgpu passes output to a function. NVIDIA's driver writes to the descriptors 1 and 2
+ * of its process: those are pipes then, read by a thread of their own, so that the driver
+ * never blocks, and once more before each reply that may owe output. Of descriptor 2 only
+ * messages of assertions are the guest's; the rest is logged.
  *
- * A guest that fetches nothing loses what does not fit PRINT_KEPT_MAX.
+ * A guest that does not fetch its output loses what exceeds PRINT_KEPT_MAX.
  */
 
 #include <pthread.h>
@@ -42,7 +40,7 @@ struct print_ring {
 
 struct prints {
 	pthread_mutex_t lock;
-	struct print_ring rings[2]; /* standard output and error */
+	struct print_ring rings[2]; /* standard output and standard error */
 	uint64_t n_in;		    /* bytes that came, lost ones too */
 	uint64_t n_out;		    /* of them fetched or lost */
 	uint64_t n_lost;
@@ -65,12 +63,12 @@ void print_deinit(struct session *session);
 void print_from_kernel(void *data, const char *text, size_t size);
 void print_error_from_kernel(void *data, const char *text, size_t size);
 
-/* Takes what is next. A piece without text: there is nothing. */
+/* Takes the next piece. One without text: there is none. */
 void print_fetch(struct session *session, struct print_piece *piece);
 
-/* Looks whether code that is about to be loaded may print; then the guest is told.
- * Return: whether it surely does not. */
+/* Checks whether code that is about to be loaded may print, and notifies the guest.
+ * Return: whether it certainly does not. */
 bool print_note_code(struct session *session, const uint8_t *bytes, size_t size);
 
-/* Logs at the session's end what nobody fetched in time. */
+/* Logs output that was not fetched before the session's end. */
 void print_tell_lost(const struct session *session);

@@ -141,7 +141,7 @@ void ranges_remove_overlapping(
 	for (size_t i = ranges->n_items; i > 0; i--) {
 		const struct range *range = &ranges->items[i - 1];
 
-		/* Neither begins behind the end of the other. */
+		/* Neither begins after the end of the other. */
 		if (range->kind == kind &&
 			(range->start < start ? start - range->start < range->size
 					      : range->start - start < size))

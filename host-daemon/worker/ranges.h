@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Ranges: which device addresses the guest may name
+ * Ranges: the device addresses that the guest may use
  *
- * A sorted array of what is allocated now. Lanes add and remove, everybody
- * looks up; the lock is held for a binary search or a move of the array's end
- * and never over a driver call, so the dispatcher never waits behind a driver.
+ * A sorted array of the live allocations. Lanes add and remove, all threads look up; the
+ * lock is held for a binary search or for moving the array's end and never during a
+ * driver call, so the dispatcher never waits for a driver.
  */
 
 #include <pthread.h>
@@ -23,7 +23,8 @@ struct range {
 	uint64_t start;
 	uint64_t size;
 	enum range_kind kind;
-	/* With either of them it goes away: its context; for globals, what has them. */
+	/* It is removed with either of these: its context; for globals, the module or
+	 * library. */
 	const void *owner;
 	const void *parent;
 };
@@ -67,7 +68,7 @@ int ranges_remove_owned(struct ranges *ranges, const void *owner, struct range *
 void ranges_remove_overlapping(
 	struct ranges *ranges, enum range_kind kind, uint64_t start, uint64_t size);
 
-/* Whether [start, start + size) lies within one range; an empty one needs only start. */
+/* Whether [start, start + size) is within one range; an empty one needs only start. */
 bool ranges_cover(struct ranges *ranges, uint64_t start, uint64_t size);
 
 /*

@@ -55,7 +55,7 @@ uint32_t reason_settle(const struct call *call, CUresult result)
 	bool is_said = reason_is_said && result != CUDA_SUCCESS;
 
 	reason_is_said = false;
-	/* Nobody asks after a call that has no reply. */
+	/* Reasons of calls without a reply are not fetched. */
 	if (result == CUDA_SUCCESS || !(call->frame->flags & VGPU_FRAME_REPLY))
 		return VGPU_REPLY_REASON_NONE;
 	/* An honest guest asks when it has the reply; any other may ask meanwhile. */

@@ -4,11 +4,11 @@
 /*
  * Reasons: why a call failed, for the guest that made it
  *
- * Whoever knows, this worker or softgpu, says so on the thread that runs the call. When
- * the call ends with an error the sentence is kept with its lane until another call of
- * the lane fails, and the reply's slot says that there is one; a call that succeeds all
- * the same leaves none. A sentence holds what was said of this guest's own code and of
- * the limits of its VM, nothing of other VMs and no path of the host.
+ * This worker or softgpu notes the reason on the thread that runs the call. If the call
+ * ends with an error the sentence is kept with its lane until another call of the lane
+ * fails, and the reply's slot shows that there is one; a call that succeeds all the same
+ * leaves none. A sentence refers to this guest's own code and the limits of its VM only,
+ * not to other VMs, and contains no path of the host.
  */
 
 #include <stdbool.h>
@@ -24,14 +24,14 @@ struct lane;
 /* Of the thread: whether something was said since its last call ended. */
 extern __thread bool reason_is_said;
 
-/* What is kept with a lane, under its lock. */
+/* The reason kept with a lane, under its lock. */
 struct reason {
 	uint32_t kind; /* enum vgpu_reply_reason */
 	size_t size;
 	char text[VGPU_REASON_TEXT_MAX];
 };
 
-/* Says why the call that this thread runs is about to fail; the last word counts. */
+/* Notes why the call that this thread runs is about to fail; the last note counts. */
 void reason_say(enum vgpu_reply_reason kind, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 

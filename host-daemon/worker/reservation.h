@@ -4,8 +4,8 @@
 /*
  * Reservation: the address windows kept free until the guest has chosen one
  *
- * Made before the driver is loaded, so that nothing else lies there. When the
- * window is known, the others are given back.
+ * Made before the driver is loaded, so that nothing else is mapped there. When the window
+ * is known, the others are released.
  */
 
 #include "vgpu/hello.h"
@@ -13,17 +13,17 @@
 #define RESERVATION_MAX 4u
 
 struct reservation {
-	struct vgpu_window windows[RESERVATION_MAX]; /* size 0: was not to be had */
+	struct vgpu_window windows[RESERVATION_MAX]; /* size 0: could not be reserved */
 	uint32_t n_windows;
 };
 
-/* Return: 0, or -ENOMEM where not one window could be had. */
+/* Return: 0, or -ENOMEM if no window could be reserved. */
 int reservation_make(struct reservation *reservation);
 
 /*
- * Keeps one window and gives the others back. It may be smaller than a candidate,
- * or another one that is free now.
+ * Keeps one window and releases the others. It may be smaller than a candidate, or
+ * another one that is free now.
  *
- * Return: 0, or -EADDRINUSE: nothing was given back.
+ * Return: 0, or -EADDRINUSE: nothing was released.
  */
 int reservation_settle(struct reservation *reservation, const struct vgpu_window *window);

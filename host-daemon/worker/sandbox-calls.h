@@ -6,5 +6,5 @@
  */
 
 extern const char *const sandbox_calls_common[];
-/* Besides, with a driver that is not ours. */
+/* In addition, with NVIDIA's driver. */
 extern const char *const sandbox_calls_driver[];

@@ -31,7 +31,7 @@
 
 #define NVIDIA_MODPROBE "/usr/bin/nvidia-modprobe"
 
-/* What the loader and the C library read, and NVIDIA's settings. */
+/* Files that the loader and the C library read, and NVIDIA's settings. */
 static const char *const readable[] = {
 	"/lib",
 	"/lib64",

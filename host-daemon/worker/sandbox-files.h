@@ -9,13 +9,13 @@
 #include "worker/landlock.h"
 
 /*
- * Gives up new privileges, and leaves what a driver of NVIDIA's reads, and its devices.
- * For a process of one thread, whose later ones then have it too: drivers start threads
- * of their own.
+ * Sets no_new_privs, and keeps only the files that NVIDIA's driver reads, and its
+ * devices. For a process of one thread, whose later threads inherit it: drivers start
+ * threads of their own.
  *
  * @landlock:	to be kept for as long as the driver is used
  *
- * Return: 0, also where the kernel has no Landlock, or -errno.
+ * Return: 0, also if the kernel has no Landlock, or -errno.
  */
 int sandbox_files_limit(struct landlock *landlock, const struct driver_options *options);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandbox filter: the system calls of a worker, and which of their arguments may be what
+ * Sandbox filter: the system calls of a worker, and the permitted values of their
+ * arguments
  *
  * An allow-list: a call that is not on it fails with EPERM. In the strict profile each
- * kind is logged once, which tells a mistake in the list from an attack; NVIDIA's threads
- * may block the signal that takes, so there the kernel's audit log has it.
+ * kind is logged once, which distinguishes a mistake in the list from an attack; NVIDIA's
+ * threads may block the signal that this needs, so there the kernel's audit log has it.
  *
- * A filter sees numbers, not what pointers lead to, and 64 bits of each, of which the
- * kernel takes 32 where the argument is an int: so all comparisons are masked.
+ * A filter sees numbers, not the memory that pointers refer to, and 64 bits of each, of
+ * which the kernel uses 32 if the argument is an int: so all comparisons are masked.
  *
- * clone3() fails with ENOSYS: its flags lie in memory, where a filter cannot see them,
+ * clone3() fails with ENOSYS: its flags are in memory, where a filter cannot see them,
  * and the C library then uses clone().
  */
 
@@ -37,8 +38,8 @@
 #define CALLS_MAX 512
 #define ALL_BITS UINT32_MAX
 
-/* What a thread of ours is made with, and what the C library may add; everything else
- * is a process, a namespace, or a thread that somebody traces. */
+/* The flags of a thread, and those that the C library may add; everything else creates a
+ * process, a namespace, or a traced thread. */
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 #define THREAD_MORE                                                                      \
 	(CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |     \
@@ -55,7 +56,7 @@ static void release_filter(scmp_filter_ctx filter)
 
 VGPU_DEFINE_CLEANUP(scmp_filter_ctx, release_filter);
 
-/* Stands in for a refused call, in the thread that made it. */
+/* Runs instead of a refused call, in the thread that made it. */
 static void handle_refused(int number, siginfo_t *info, void *data)
 {
 	ucontext_t *context = data;
@@ -95,7 +96,7 @@ static int allow_list(scmp_filter_ctx filter, const char *const *names)
 	return r;
 }
 
-/* What the bits under the mask of one argument have to be. */
+/* The required value of the bits under the mask of one argument. */
 struct pattern {
 	unsigned int argument;
 	uint64_t mask;
@@ -157,8 +158,8 @@ static int allow_common(scmp_filter_ctx filter)
  */
 
 /*
- * Memory that is not executable and, where no file is behind it, private: pages of shared
- * memory stay when nothing maps them any more, and nobody outside could count them.
+ * Memory that is not executable and, without a file, private: pages of anonymous shared
+ * memory remain when nothing maps them any more, and could not be counted from outside.
  */
 static int allow_strict_mmap(scmp_filter_ctx filter)
 {

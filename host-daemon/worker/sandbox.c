@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandbox: what a worker gives up before it meets a guest
+ * Sandbox: the rights that a worker gives up before it serves a guest
  *
  * In two steps. Before the driver is loaded, while there is one thread: new privileges,
- * and all files but those that a driver takes (sandbox-files.c). After the driver was
+ * and all files but those that a driver needs (sandbox-files.c). After the driver was
  * initialised, which maps code and talks to other processes, and before the worker says
- * READY, so that no byte of a guest was read yet: a user id that no other process has
- * (where vgpud is root), limits, and a filter of system calls (sandbox-filter.c). A
- * worker that cannot do both is never given a guest. From then on a taken-over worker can
- * compute, use the descriptors it holds, and end.
+ * READY, so that no byte of a guest was read yet: a user id that no other process has (if
+ * vgpud is root), limits, and a filter of system calls (sandbox-filter.c). A worker for
+ * which either step fails is never given a guest. From then on a worker that was taken
+ * over can compute, use the descriptors it has, and end.
  *
- * No file grows: images are memory files that vgpud made as long as they are to be.
+ * No file grows: images are memory files that vgpud created with their final size.
  *
- * A sanitizer's runtime gets along with that: it opened what it needs before. What it
- * reports from inside has addresses in place of names; `sandbox = no` brings them back.
+ * A sanitizer's runtime works inside: it opened what it needs before. Its reports have
+ * addresses instead of names there; `sandbox = no` restores the names.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@
 #include "worker/sandbox-filter.h"
 #include "worker/sandbox.h"
 
-/* The strict profile opens nothing; NVIDIA's driver holds some per context. */
+/* The strict profile opens nothing; NVIDIA's driver has some per context. */
 #define STRICT_FDS_MAX 64
 #define DRIVER_FDS_MAX 4096
 
@@ -81,15 +81,15 @@ static int set_limits(const struct sandbox_options *options, enum sandbox_profil
 	/* A file that may not grow is an error to the caller, not the end. */
 	signal(SIGXFSZ, SIG_IGN);
 	r = limit(RLIMIT_CORE, 0);
-	/* Nothing is written to files, those of memory included; the log is a pipe, and
-	 * images are put into files that are as long as they will be, by a map. */
+	/* Nothing is written to files, memory files included; the log is a pipe, and
+	 * images are written by mappings of files that have their final size. */
 	if (!r)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (!r)
 		r = limit(RLIMIT_NOFILE,
 			profile == SANDBOX_STRICT ? STRICT_FDS_MAX : DRIVER_FDS_MAX);
-	/* It counts all threads of the user: only a user of its own can have it. For
-	 * others the broker counts. */
+	/* RLIMIT_NPROC counts all threads of the user: only a worker with its own user
+	 * can have it. For others the broker counts. */
 	if (!r && options->uid)
 		r = limit(RLIMIT_NPROC, CONTROL_THREADS_MAX);
 	return r;
@@ -110,8 +110,7 @@ int sandbox_begin(
 
 	if (options->off)
 		return 0;
-	/* What a driver would keep for the next process, on a disk that is not its own.
-	 */
+	/* Caches that a driver would keep for the next process, on a disk of the host. */
 	if (setenv("CUDA_CACHE_DISABLE", "1", 1) < 0)
 		return vgpu_error_origin(-errno);
 	r = sandbox_files_limit(&landlock, driver);

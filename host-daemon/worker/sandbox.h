@@ -11,8 +11,8 @@
 #include "driver/driver.h"
 
 enum sandbox_profile {
-	SANDBOX_STRICT, /* drivers of ours: no file is opened, nothing is executable */
-	SANDBOX_DRIVER, /* NVIDIA's: device files and code of its own, no more */
+	SANDBOX_STRICT, /* our drivers: no file is opened, nothing is executable */
+	SANDBOX_DRIVER, /* NVIDIA's: its device files and its own code, no more */
 };
 
 struct sandbox_options {
@@ -33,8 +33,8 @@ int sandbox_begin(
 	const struct sandbox_options *options, const struct driver_options *driver);
 
 /*
- * Gives up all that the driver does not need any more, in all threads, for good.
+ * Irrevocably gives up all that the driver does not need any more, in all threads.
  *
- * Return: 0 or -errno; after an error the worker must not serve anybody.
+ * Return: 0 or -errno; after an error the worker must not serve a guest.
  */
 int sandbox_enter(const struct sandbox_options *options, enum sandbox_profile profile);

@@ -4,18 +4,18 @@
 /*
  * Scratch: memory for one call
  *
- * Decoded messages and what handlers need besides live in one fixed private
- * block that is emptied before each call. So the path of a call makes no system
- * call and no malloc, and a message that unpacks to more than the block fails
- * to unpack: a ceiling on what a small frame can make the worker allocate.
+ * Decoded messages and other memory of handlers are in one fixed private block that is
+ * emptied before each call. So the path of a call makes no system call and no malloc, and
+ * a message that unpacks to more than the block fails to unpack: a limit on what a small
+ * frame can make the worker allocate.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 #include <protobuf-c/protobuf-c.h>
 
-/* The largest body, 64 KiB, unpacks to at most one copy of its bytes beside small
- * fixed structures; four times that leaves room for a handler's arrays. */
+/* The largest body, 64 KiB, unpacks to at most one copy of its bytes and small fixed
+ * structures; four times that leaves room for a handler's arrays. */
 #define SCRATCH_SIZE (256u << 10)
 
 struct scratch {

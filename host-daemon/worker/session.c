@@ -183,7 +183,7 @@ void session_end(struct session *session, uint32_t reason, const char *why)
 		session->channel, why);
 	print_tell_lost(session);
 	control_send(session->control, &message, NULL);
-	/* Threads may be anywhere, also inside the driver: nothing is taken down in
-	 * order, and nothing needs to be. */
+	/* Threads may be anywhere, also inside the driver: there is no orderly shutdown,
+	 * and none is needed. */
 	_exit(reason == VGPU_REASON_HOST);
 }

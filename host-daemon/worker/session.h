@@ -33,7 +33,7 @@
 #include "worker/stream-capture.h"
 
 struct session {
-	/* What was assigned; constant. */
+	/* The assignment; constant. */
 	char vm[CONTROL_VM_NAME_MAX];
 	uint32_t channel;
 	bool poll;     /* no doorbells: look at the ring with a growing pause */
@@ -73,7 +73,7 @@ struct session {
 	struct store store;
 	struct codes codes;
 	uint64_t image_bytes; /* copied for loads under way; atomic */
-	uint64_t list_bytes;  /* of lists of graphs being told; atomic */
+	uint64_t list_bytes;  /* of graph lists being returned; atomic */
 	/* Held from the look-up of a graph or node until the driver has destroyed it,
 	 * or not, so that two threads of a guest do not destroy one. */
 	pthread_mutex_t destroy_lock;
@@ -98,7 +98,7 @@ struct session {
  */
 int session_prepare(struct session *session, const struct driver *driver);
 
-/* What comes with an assignment; all but the memory may be -1. */
+/* The descriptors of an assignment; all but the memory may be -1. */
 struct session_fds {
 	int memory;
 	int quota;
@@ -120,7 +120,7 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 void session_deinit(struct session *session);
 
 /*
- * Ends the session and the process: logs why, tells vgpud, exits. Any thread.
+ * Ends the session and the process: logs why, notifies vgpud, exits. Any thread.
  *
  * @reason:	enum vgpu_channel_reason
  * @why:	a sentence without its full stop

@@ -119,7 +119,7 @@ void store_keep(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZ
 	};
 
 	memcpy(message.image.digest, digest, CONTROL_DIGEST_SIZE);
-	/* It ends soon if vgpud is gone, and needs nothing kept then. */
+	/* If vgpud is gone the worker ends soon, and needs no store. */
 	control_send(session->control, &message, &fd);
 }
 

@@ -4,8 +4,8 @@
 /*
  * Store: the images that vgpud keeps for all workers of a VM
  *
- * A lane asks and waits; the control thread brings the answer. One request at a time,
- * told apart by a cookie, since an answer may come after its lane gave up.
+ * A lane asks and waits; the control thread receives the answer. One request at a time,
+ * identified by a cookie, because an answer may arrive after its lane gave up.
  */
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ struct session;
 #define STORE_TIMEOUT_S 5
 
 struct store {
-	pthread_mutex_t lock; /* held by the lane that asks */
+	pthread_mutex_t lock;	     /* held by the lane that asks */
 	pthread_mutex_t answer_lock; /* for what follows */
 	pthread_cond_t answered;
 	uint32_t cookie;

@@ -145,7 +145,7 @@ void captures_forget_context(struct session *session, const struct context *cont
 	end(session, take(session, NULL, context), false);
 }
 
-/* Copies one that nobody else may end. Return: whether there is any. */
+/* Copies a capture that no other thread may end. Return: whether there is any. */
 static bool find_own(
 	struct session *session, const struct lane *lane, struct capture *copy)
 {

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Captures of streams that are live
+ * Live captures of streams
  *
  * A capture begins and ends by calls of the guest, on the lane of its thread. It also
  * ends when its stream or context is destroyed, and with its thread, unless any thread
- * may end it (relaxed mode). While there are any, the dispatcher gives each call to its
- * lane and no marks are made; how many there are stands in the control page for the
- * guest, the worker itself goes by its own count.
+ * may end it (relaxed mode). While there are any, the dispatcher queues each call to its
+ * lane and no marks are made; their number is in the control page for the guest, while
+ * the worker uses its own count.
  */
 
 #include <pthread.h>
@@ -28,8 +28,8 @@ struct capture {
 	struct stream *stream; /* where it began */
 	const struct lane *lane;
 	CUstreamCaptureMode mode;
-	uint64_t id;	  /* the driver's; 0 where it tells none */
-	bool is_to_graph; /* of the guest's, which stays whatever comes of the capture */
+	uint64_t id;	  /* the driver's; 0 if it has none */
+	bool is_to_graph; /* the guest's, which stays the same */
 	CUgraph graph;	  /* else the one that the guest has a handle of, if it has */
 };
 
@@ -55,7 +55,7 @@ void captures_release(struct session *session);
 /* Notes a capture that has begun. Return: false without memory. */
 bool capture_add(struct session *session, const struct capture *capture);
 
-/* Notes the graph of a capture, of which the guest is about to get a handle. */
+/* Records the graph of a capture, whose handle the guest is about to get. */
 void capture_note_graph(struct session *session, uint64_t id, CUgraph graph);
 
 /*

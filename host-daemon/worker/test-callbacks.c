@@ -8,7 +8,7 @@
 #include "test.h"
 #include "worker/session.h"
 
-/* A driver that calls when it is told to. */
+/* A driver that calls at the test's command. */
 static CUhostFn called;
 static void *tokens[CALLBACKS_MAX + 1];
 static uint32_t n_tokens;

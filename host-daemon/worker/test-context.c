@@ -14,7 +14,7 @@ static uint64_t other;	       /* handle of a second context */
 static CUcontext other_driver; /* the driver's */
 static uint64_t ends;	       /* what another thread destroys in the call */
 static bool is_free;	       /* whether others had the lock while a context ended */
-static CUresult refused;       /* what the dispatcher was told meanwhile */
+static CUresult refused;       /* the dispatcher's messages meanwhile */
 
 static CUresult (*set_current)(CUcontext);
 static CUresult (*stream_create)(CUstream *, unsigned int, int);
@@ -33,7 +33,7 @@ static CUresult fault_of(CUcontext context)
 	return context == broken ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
-/* A stream that is waited for is that of the other context. */
+/* The awaited stream belongs to the other context. */
 static CUresult wait_for_stream(CUstream stream)
 {
 	return fault_of(stream ? other_driver : current);
@@ -126,7 +126,7 @@ TEST(a_fault_of_the_current_context_is_its_own)
 	fixture_deinit(&fixture);
 }
 
-/* A second device, of whose primary context nobody has made use yet. */
+/* A second device, whose primary context was not used yet. */
 static CUresult retain_second(CUcontext *context, CUdevice device)
 {
 	CUcontext popped;

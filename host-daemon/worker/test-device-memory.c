@@ -70,7 +70,7 @@ TEST(what_another_worker_writes_costs_memory_and_no_more)
 	check(!device_memory_charge(session, 1));
 	quota_set(page, THEIRS, UINT64_MAX - 50);
 	check(!device_memory_charge(session, 1));
-	/* Into our own slot: it is ours again with the next change. */
+	/* Into our own slot, which the next change overwrites. */
 	quota_set(page, THEIRS, 0);
 	quota_set(page, MINE, 0);
 	check(device_memory_charge(session, 900));
@@ -93,7 +93,8 @@ TEST(a_limit_that_is_changed_counts_at_once)
 	check_eq(total, 4000);
 	check(device_memory_charge(session, 400));
 	check(!device_memory_charge(session, 1));
-	/* Less than is held: nothing more, and what is given back is no longer held. */
+	/* Less than is in use: no further allocation, and freed memory is not counted any
+	 * more. */
 	quota_set_limit(page, 2000);
 	check(!device_memory_charge(session, 1));
 	device_memory_refund(session, 1000);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs in the worker: what they may take of it, and two threads of a guest at once
+ * Graphs in the worker: their limits, and two threads of a guest at once
  *
- * The driver here tells of graphs whatever a test has it tell; what it made it knows by
- * number, and it ends the test where one is destroyed twice.
+ * The driver here returns the graphs that a test sets; it numbers its objects, and ends
+ * the test if one is destroyed twice.
  */
 
 #include <pthread.h>
@@ -19,10 +19,10 @@
 
 static struct fixture fixture;
 
-/* What the driver says. */
+/* The driver's answers. */
 static size_t n_told;
 static size_t last_offset; /* of a kernel's parameters, which is 8 bytes */
-static bool has_grown;	   /* the last one lies elsewhere when asked again */
+static bool has_grown;	   /* the last one has another address in the second answer */
 static unsigned int n_asked;
 
 static void *as_pointer(uint64_t number)
@@ -164,7 +164,7 @@ static CUresult param_info(CUfunction function, size_t i, size_t *offset, size_t
 	return CUDA_SUCCESS;
 }
 
-/* Asks for the node of a kernel with two parameters. Return: what the guest is told. */
+/* Queries the node of a kernel with two parameters. Return: the guest's result. */
 static CUresult ask_node(uint64_t *n_paramsp)
 {
 	Vgpu__VgpuGraphNodeRequest request = VGPU__VGPU_GRAPH_NODE_REQUEST__INIT;
@@ -202,7 +202,7 @@ TEST(parameters_of_a_kernel_are_told)
 	check_eq(n_params, 16);
 }
 
-/* As when its entry has become that of another kernel between the two questions. */
+/* As if its entry had been reused for another kernel between the two queries. */
 TEST(parameters_that_have_grown_meanwhile_stay_in_their_block)
 {
 	uint64_t n_params;
@@ -305,7 +305,7 @@ static CUresult destroy_exec(CUgraphExec exec)
 	return destroy_one((uintptr_t)exec);
 }
 
-/* The other thread, which destroys what its guest was not told of yet. */
+/* The other thread, which destroys objects whose handles the guest does not have yet. */
 struct other {
 	pthread_t thread;
 	uint32_t call;

@@ -242,7 +242,7 @@ TEST(containers_that_may_print_are_found_however_they_are_packed)
 		check(entries_may_print(packings[i], PRINTS, 0));
 		check(entries_may_print(packings[i], ASSERTS, 0));
 	}
-	/* What cannot be unpacked, and what would be too much, may do anything. */
+	/* Code that cannot be unpacked, or is too large, may print. */
 	check(entries_may_print(BUILDER_ZSTD, PLAIN, strlen(PLAIN) + 9));
 	check(entries_may_print(BUILDER_ZSTD, PLAIN, 1ull << 40));
 }

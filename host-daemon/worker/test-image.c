@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images: what is shared with the VM's other workers is what was asked for
+ * Images: those shared with the VM's other workers are the ones that were asked for
  *
- * A thread stands in for vgpud: it keeps what it is given, and answers with whatever the
- * test put into its store, as a vgpud would whose other workers are taken over.
+ * A thread plays vgpud: it keeps what it is given, and answers with whatever the test put
+ * into its store, as a vgpud would whose other workers were taken over.
  */
 
 #include <fcntl.h>
@@ -41,15 +41,15 @@ static struct {
 	uint64_t size;
 	int fd;
 	unsigned int n_kept, n_asked;
-	unsigned int n_files, n_dropped; /* that were given, and given back */
+	unsigned int n_files, n_dropped; /* created, and returned */
 	uint32_t file_cookie;
-	bool is_stingy; /* no file is given */
+	bool is_stingy;	       /* no file is given */
 	uint32_t cookie_error; /* added to the cookie of a first, useless answer */
-	bool is_mute;	       /* nothing is answered */
+	bool is_mute;	       /* requests are not answered */
 } kept;
 
-/* In place of the C library's: to who waits for an answer in vain it is late already, by
- * the clock that nobody sets. */
+/* Replaces the C library's: a thread that waits in vain for an answer times out at once,
+ * by a clock that nothing sets. */
 __attribute__((__visibility__("default"))) int clock_gettime(
 	clockid_t clock, struct timespec *time)
 {
@@ -165,7 +165,7 @@ static CUresult library_load(CUlibrary *libraryp, const void *code, CUjit_option
 	return load((CUmodule *)libraryp, code, n, options, values);
 }
 
-/* What was promised holds until here. */
+/* The promise holds until here. */
 static CUresult library_unload(CUlibrary library)
 {
 	const struct code_wrapper *wrapper = (const void *)loaded;
@@ -193,7 +193,7 @@ static void begin(void)
 	check_eq(pthread_create(&thread, NULL, serve, NULL), 0);
 }
 
-/* All that was said is heard. */
+/* All messages were received. */
 static void end(void)
 {
 	shutdown(fixture.session.control, SHUT_WR);
@@ -205,7 +205,7 @@ static void end(void)
 	fixture_deinit(&fixture);
 }
 
-/* Waits until the thread has heard what was said so far. */
+/* Waits until the thread has received all messages so far. */
 static void settle(void)
 {
 	uint8_t nothing[CONTROL_DIGEST_SIZE] = {};
@@ -277,7 +277,7 @@ static void plant(const void *bytes, uint64_t size, bool honestly)
 	memcpy(answered.digest, kept.digest, sizeof(kept.digest));
 }
 
-/* As it is kept, with what stands behind it. */
+/* As it is stored, with padding. */
 static void plant_text(const char *text)
 {
 	char padded[128] = "";
@@ -354,13 +354,13 @@ TEST(an_image_that_is_there_is_loaded_without_its_bytes)
 	check_eq(answered.flags, VGPU_LOAD_HAS_DIGEST | VGPU_LOAD_IS_SILENT);
 	check_eq(fixture.stats.images_sent, 1);
 	check_eq(fixture.stats.images_found, 1);
-	/* What the driver holds of each is charged. */
+	/* The images that the driver uses are charged. */
 	check_eq(fixture.session.totals.image_bytes, 256);
 	end();
 	check_eq(kept.n_kept, 1);
 }
 
-/* As where vgpud has given much, or runs another version: nothing is kept then. */
+/* As if vgpud were out of budget, or of another version: nothing is kept then. */
 TEST(an_image_without_a_file_is_loaded_from_memory_of_the_workers_own)
 {
 	struct vgpu_load block;
@@ -493,7 +493,7 @@ TEST(code_is_searched_for_printing_until_the_guest_was_told)
 	check_eq(answered.flags, VGPU_LOAD_HAS_DIGEST);
 	check_eq(session_control(&fixture.session)->may_print, 1);
 	end();
-	/* And one that says it was told. */
+	/* And one that claims to have been told. */
 	begin();
 	plant_text("//vprintf");
 	block = by_digest(sizeof("//vprintf"));
@@ -501,7 +501,7 @@ TEST(code_is_searched_for_printing_until_the_guest_was_told)
 	check_eq(load_module(&block), CUDA_SUCCESS);
 	check_eq(answered.flags, VGPU_LOAD_HAS_DIGEST | VGPU_LOAD_IS_SILENT);
 	check_eq(session_control(&fixture.session)->may_print, 0);
-	/* With the bytes that means nothing. */
+	/* With the bytes that claim has no effect. */
 	block = text_of("//vprintf");
 	block.flags = VGPU_LOAD_SILENT;
 	check_eq(load_module(&block), CUDA_SUCCESS);
@@ -757,7 +757,7 @@ TEST(what_a_library_has_is_not_looked_for_again)
 	settle();
 	mapped = loaded;
 	block = by_digest(TEXT_SIZE);
-	/* Nobody would find it, or believe it, any more. */
+	/* It can neither be found nor be trusted any more. */
 	kept.digest[0] ^= 1;
 	kept.n_asked = 0;
 	check_eq(load_library(&block, &second), CUDA_SUCCESS);
@@ -770,7 +770,7 @@ TEST(what_a_library_has_is_not_looked_for_again)
 	check_eq(fixture.session.totals.image_bytes, 128);
 	check_eq(unload_library(second), CUDA_SUCCESS);
 	check_eq(fixture.session.totals.image_bytes, 0);
-	/* What no library has is. */
+	/* An image without a library is. */
 	check_eq(load_library(&block, &first), CUDA_ERROR_NOT_FOUND);
 	check_eq(kept.n_asked, 1);
 	end();

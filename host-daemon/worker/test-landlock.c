@@ -21,7 +21,7 @@
 #include "worker/landlock.h"
 #include "worker/sandbox-files.h"
 
-/* A kernel whose interface has that version, and what it was asked for. */
+/* A kernel whose interface has that version, and the rights it was asked for. */
 static struct {
 	int abi;
 	int error; /* of what is not the question for the version */
@@ -103,7 +103,7 @@ TEST(each_kernel_is_asked_for_all_that_it_knows)
 	check_asked(4, 16, 0x7fff, 3, 0);
 	check_asked(5, 16, 0xffff, 3, 0);
 	check_asked(6, 24, 0xffff, 3, 3);
-	/* What comes later is not used, and does no harm. */
+	/* Rights of later versions are not used, and do no harm. */
 	check_asked(99, 24, 0xffff, 3, 3);
 	check_eq(kernel.n_restricted, 7);
 }
@@ -187,7 +187,7 @@ static bool opens_on_another_thread(const char *path)
 	return result;
 }
 
-/* A driver of ours in a folder where there are other files too. */
+/* One of our drivers in a folder with other files. */
 static void make_folder(char *folder, char *library, char *other)
 {
 	strcpy(folder, "/tmp/vgpu-landlock-XXXXXX");
@@ -212,7 +212,7 @@ static void limit(struct landlock *landlock, const char *library)
 	check_eq(sandbox_files_limit(landlock, &options), 0);
 }
 
-/* Each check in a process of its own: what is given up is not had again. */
+/* Each check runs in its own process: rights cannot be regained. */
 static void check_in_child(void (*run)(const char *library, const char *other))
 {
 	char folder[64], library[64], other[64];
@@ -239,7 +239,7 @@ static void run_limited(const char *library, const char *other)
 	check(opens(other, O_RDONLY));
 	check(opens("/dev/full", O_RDWR));
 	limit(&landlock, library);
-	/* What drivers need. */
+	/* Rights that drivers need. */
 	check(opens(library, O_RDONLY));
 	check(opens("/proc/self/maps", O_RDONLY));
 	check(opens("/proc/meminfo", O_RDONLY));

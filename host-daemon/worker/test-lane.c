@@ -159,8 +159,8 @@ TEST(a_lane_gets_the_extents_of_its_own_request_only)
 	check(!arena_covers(&fixture.session, address, 8ull * VGPU_EXTENT_SIZE + 1));
 	*(volatile uint64_t *)(uintptr_t)address = 1;
 
-	/* What came with the wrong cookie was granted all the same: asked for again,
-	 * it is taken without a message. */
+	/* The extents of the answer with the wrong cookie were granted all the same: the
+	 * next request takes them without a message. */
 	check_eq(growth_request(&fixture.session, 4, &first, &n_granted), 0);
 	check_eq(first, 20);
 	check_eq(n_granted, 8);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Links: what a hostile guest does with them stays within its own memory and budget
+ * Links: a hostile guest's links stay within its own memory and budget
  *
- * The driver here joins nothing: it checks what it is given, writes a log and returns an
- * image of its own.
+ * The driver here does not link: it checks its input, writes a log and returns an image
+ * of its own.
  */
 
 #include <string.h>
@@ -248,15 +248,15 @@ TEST(a_block_of_another_size_is_refused)
 	begin();
 	n_objects = fixture.session.totals.n;
 	request.load = bytes(&load);
-	check_eq(call(VGPU_CALL_cuLinkCreate_v2, &request.base),
-		CUDA_ERROR_INVALID_VALUE);
+	check_eq(
+		call(VGPU_CALL_cuLinkCreate_v2, &request.base), CUDA_ERROR_INVALID_VALUE);
 	load.n_options = 1;
 	load.options[0].option = CU_JIT_INFO_LOG_BUFFER;
-	check_eq(call(VGPU_CALL_cuLinkCreate_v2, &request.base),
-		CUDA_ERROR_NOT_SUPPORTED);
+	check_eq(
+		call(VGPU_CALL_cuLinkCreate_v2, &request.base), CUDA_ERROR_NOT_SUPPORTED);
 	request.load.len--;
-	check_eq(call(VGPU_CALL_cuLinkCreate_v2, &request.base),
-		CUDA_ERROR_INVALID_VALUE);
+	check_eq(
+		call(VGPU_CALL_cuLinkCreate_v2, &request.base), CUDA_ERROR_INVALID_VALUE);
 	check_eq(fixture.session.totals.n, n_objects);
 	check_eq(n_alive, 0);
 	fixture_deinit(&fixture);

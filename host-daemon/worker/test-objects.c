@@ -140,7 +140,7 @@ TEST(an_entry_begins_with_the_state_it_was_given)
 	entry = (void *)object;
 	check_eq(entry->state[0], 7);
 	check(entry->state[1] == UINT64_MAX);
-	/* And the next one in its place with nothing. */
+	/* And the next one in its place has none. */
 	check(object_table_remove(&table, object_handle(&table, object), NULL));
 	add(2, NULL);
 	check(entry->object.driver == DRIVER(2));
@@ -198,7 +198,7 @@ TEST(code_is_charged_until_its_object_goes)
 	/* With its context as well. */
 	check_eq(object_table_remove_owned(&table, &owner), 1);
 	check_eq(totals.image_bytes, 0);
-	/* The next object of the entry holds nothing of the last one's. */
+	/* The next object of the entry has nothing of the previous one. */
 	check(object_table_remove(&table, add(3, NULL), NULL));
 	check_eq(totals.image_bytes, 0);
 	object_table_deinit(&table);

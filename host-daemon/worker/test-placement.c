@@ -13,7 +13,7 @@
 #define GRANULE (2ull << 20)
 #define N_PIECES 64u
 
-/* What the driver holds: reserved addresses, and which of them have memory. */
+/* The driver's state: reserved addresses, and which of them have memory. */
 static struct piece {
 	uint64_t address;
 	uint64_t size;

@@ -99,7 +99,7 @@ TEST(guest_that_fetches_nothing_loses_what_is_too_much)
 	print_deinit(&session);
 }
 
-/* Writes all of it: a pipe that nobody read would never take it. */
+/* Writes all of it: a pipe without a reader would block. */
 static void write_all(int fd, const char *text, size_t size)
 {
 	while (size) {

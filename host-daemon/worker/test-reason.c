@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reasons: what was said of a call that failed reaches its lane, and nothing else does
+ * Reasons: the reason of a failed call reaches its lane, and nothing else does
  */
 
 #include <string.h>
@@ -36,7 +36,7 @@ static uint32_t slot_reason(uint32_t lane)
 	return slots[lane].reason;
 }
 
-/* A call of a lane: what the driver says, and how it ends. Returns: the slot's word. */
+/* A call of a lane: the driver's reason, and the result. Returns: the slot's word. */
 static uint32_t call(uint32_t lane, const char *said, CUresult ended)
 {
 	Vgpu__CuCtxSynchronizeRequest request = VGPU__CU_CTX_SYNCHRONIZE_REQUEST__INIT;
@@ -75,7 +75,7 @@ TEST(what_was_said_of_a_call_that_failed_is_fetched_by_its_lane_alone)
 	check_eq(call(0, "it rains", CUDA_ERROR_NOT_SUPPORTED), VGPU_REPLY_REASON_LOAD);
 	check_fetched(0, "it rains");
 	check_fetched(1, "");
-	/* A call that succeeds meanwhile takes nothing away. */
+	/* A call that succeeds meanwhile does not remove it. */
 	call(0, NULL, CUDA_SUCCESS);
 	check_fetched(0, "it rains");
 	fixture_deinit(&fixture);
@@ -121,7 +121,7 @@ TEST(text_is_made_printable_and_cut)
 	call(0, longer, CUDA_ERROR_NOT_FOUND);
 	longer[VGPU_REASON_TEXT_MAX] = '\0';
 	check_fetched(0, longer);
-	/* Of nothing but blanks nothing is left. */
+	/* Nothing is left of blanks alone. */
 	check_eq(call(0, "\n \n", CUDA_ERROR_NOT_FOUND), VGPU_REPLY_REASON_NONE);
 	fixture_deinit(&fixture);
 }

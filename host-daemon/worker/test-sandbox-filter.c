@@ -2,8 +2,8 @@
 /*
  * The filter of system calls, argument by argument
  *
- * Each check runs in a process of its own, which keeps its rights, so that what is
- * refused there is refused by the filter alone.
+ * Each check runs in its own process with all rights of the user, so that only the filter
+ * refuses anything.
  */
 
 #include <asm/ioctls.h>
@@ -35,7 +35,7 @@ static void check_in_child(enum sandbox_profile profile, void (*run)(void))
 	pid_t pid = fork();
 
 	if (!pid) {
-		/* What is refused is said once, which nobody wants to read here. */
+		/* Refusals are logged once, which is noise here. */
 		vgpu_log_init("test", VGPU_LOG_NONE);
 		check_eq(sandbox_filter_load(profile), 0);
 		run();
@@ -129,7 +129,8 @@ static void run_fcntl(void)
 
 static void run_ioctl(void)
 {
-	/* Those of nvidia.ko have a size, those of nvidia-uvm are small, or begin so. */
+	/* Requests of nvidia.ko have a size, those of nvidia-uvm are small, or begin with
+	 * a fixed value. */
 	static const unsigned long theirs[] = { 0xc02046d2, 0xc01046ce, 0x1, 0x4b, 0x53ff,
 		0x30000001, 0x30000002 };
 	static const unsigned long refused_ones[] = { FIOASYNC, 0x8901, 0x8902, TIOCSTI,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is destroyed while a call of another thread has it in the driver
+ * Objects that are destroyed while a call of another thread uses them in the driver
  */
 
 #include "test.h"
@@ -85,8 +85,7 @@ TEST(a_stream_that_is_destroyed_is_owed_nothing_by_calls_that_end_later)
 {
 	Vgpu__CuStreamCreateWithPriorityRequest create =
 		VGPU__CU_STREAM_CREATE_WITH_PRIORITY_REQUEST__INIT;
-	Vgpu__CuStreamDestroyV2Request destroy =
-		VGPU__CU_STREAM_DESTROY_V2_REQUEST__INIT;
+	Vgpu__CuStreamDestroyV2Request destroy = VGPU__CU_STREAM_DESTROY_V2_REQUEST__INIT;
 	struct object_table *table = &fixture.session.objects[VGPU_HANDLE_STREAM];
 	struct runner lane = {};
 	struct stream *stream;

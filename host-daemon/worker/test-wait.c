@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the worker does for those who wait by words
+ * The worker's part of waits by words
  */
 
 #include "test.h"
@@ -86,8 +86,7 @@ static void record(uint64_t event, uint64_t number, uint32_t flags)
 
 	request.h_event = event;
 	request.record = number;
-	check_eq(fixture_call(
-			 &fixture, 0, VGPU_CALL_cuEventRecord, flags, &request.base),
+	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuEventRecord, flags, &request.base),
 		0);
 }
 
@@ -169,8 +168,8 @@ static void mark(uint32_t word, uint32_t flags)
 
 	request.word = word;
 	request.value = 77;
-	check_eq(fixture_call(
-			 &fixture, 0, VGPU_CALL_vgpuStreamMark, flags, &request.base),
+	check_eq(
+		fixture_call(&fixture, 0, VGPU_CALL_vgpuStreamMark, flags, &request.base),
 		0);
 }
 

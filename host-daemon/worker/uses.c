@@ -19,7 +19,7 @@ void uses_deinit(struct session *session)
 
 bool use_is_noted(const struct call *call, enum vgpu_handle_kind kind, uint64_t handle)
 {
-	/* The special streams are nobody's to destroy. */
+	/* The special streams cannot be destroyed. */
 	return !call->runner->is_dispatcher &&
 	       (kind == VGPU_HANDLE_EVENT || kind == VGPU_HANDLE_STREAM) &&
 	       vgpu_handle_kind(handle) == kind;
@@ -81,8 +81,8 @@ CUresult use_begin(struct call *call, enum vgpu_handle_kind kind, uint64_t handl
 	};
 	session->uses.first = use;
 	pthread_mutex_unlock(&session->uses.lock);
-	/* Who destroys it withdraws the handle, then looks for uses: one of the two sees
-	 * the other. */
+	/* A thread that destroys it withdraws the handle, then checks for uses: one of
+	 * the two sees the other. */
 	return object_table_find(&session->objects[kind], handle)
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_HANDLE;

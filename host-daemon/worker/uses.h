@@ -2,20 +2,19 @@
 #pragma once
 
 /*
- * Uses: events and streams that a lane's call has given to the driver
+ * Uses: events and streams that a lane's call uses in the driver
  *
  * A program may destroy an event or a stream while another of its threads waits for it,
- * and cuEventDestroy() and cuStreamDestroy() return at once, as CUDA has it. To a driver
- * that is another matter: it is called with a handle that is destroyed under the call. So
- * what a lane's call names is noted until that call has returned from the driver; who
- * destroys it takes the handle from the guest, and leaves the driver's object to the
- * last such call.
+ * and cuEventDestroy() and cuStreamDestroy() return at once, as CUDA documents. A driver,
+ * however, would have a handle destroyed during a call. So objects that a lane's call
+ * names are recorded until that call has returned from the driver; destroying one
+ * withdraws the guest's handle, and the last such call destroys the driver's object.
  *
- * Calls of the dispatcher are not noted. They do not block, and the destructions
- * that a program does not wait for are the dispatcher's, too.
+ * Calls of the dispatcher are not recorded. They do not block, and asynchronous
+ * destructions run on the dispatcher, too.
  *
- * With its context an event or a stream is gone, whoever uses it: CUDA leaves it to the
- * program that no other call is under way then.
+ * Destroying a context destroys its events and streams, whether in use or not: CUDA
+ * requires the program to have no other call in progress then.
  */
 
 #include <pthread.h>
@@ -61,7 +60,7 @@ CUresult use_begin(struct call *call, enum vgpu_handle_kind kind, uint64_t handl
 /* The call has returned from the driver. */
 void uses_end(struct call *call);
 
-/* Destroys a driver's object that has left its table, or leaves that to who uses it. */
+/* Destroys a driver's object that has left its table, or leaves that to its last user. */
 CUresult use_destroy(struct call *call, enum vgpu_handle_kind kind, void *driver);
 
 /* The driver's objects of a context are gone. */

@@ -2,20 +2,19 @@
 /*
  * Null driver: libvgpu-null.so
  *
- * A driver for measuring what lies in front of a driver. It looks like libcuda to
- * the worker and executes nothing: kernels do not run, copies and fills move nothing,
- * device memory is a range of addresses with nothing behind them, events are over
- * when they are recorded. Words that a stream shall write are written at once, so
- * that whoever waits for them goes on. What it gets right is what a caller in front
- * needs to go on: handles differ, images are read as far as the names and parameters
- * of their kernels, addresses lie in the window. vgpu-bench besides calls it in its
- * own process, to know what a call costs that goes nowhere.
+ * A driver for measuring everything but a driver. It has libcuda's interface and executes
+ * nothing: kernels do not run, copies and fills move nothing, device memory is a range of
+ * addresses without memory, events are complete when they are recorded. Words that a
+ * stream is to write are written at once, so that waiters continue. It does what its
+ * callers depend on: handles are unique, images are parsed for the names and parameters
+ * of their kernels, addresses are in the window. vgpu-bench also calls it in its own
+ * process, to measure a call that is not remoted.
  *
- * Results of programs that run on it are wrong. It is for benchmarks, and for tests of
- * what needs several devices: VGPU_NULL_DEVICES says how many there are. Device n differs
- * from the others by its UUID, its place on the PCI bus (the last device comes first
- * there) and its memory, n GiB more than that of device 0. VGPU_NULL_GATE names a file
- * without which cuInit does not return: a driver that takes as long as a test likes.
+ * Results of programs that run on it are wrong. It is for benchmarks, and for tests that
+ * need several devices: VGPU_NULL_DEVICES is their number. Device n differs from the
+ * others by its UUID, its PCI address (the last device comes first on the bus) and its
+ * memory, n GiB more than that of device 0. VGPU_NULL_GATE names a file that cuInit waits
+ * for: a driver that takes as long as a test wants.
  */
 
 #include <stdio.h>
@@ -48,7 +47,7 @@ struct CUlib_st {
 	struct CUmod_st module;
 };
 
-/* A call that has nothing to do, and nothing to give back. */
+/* A call without effect and without results. */
 #define NOTHING(_call, _params)                                                          \
 	CUresult _call _params                                                           \
 	{                                                                                \
@@ -565,8 +564,8 @@ CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEn
 /*
  * Captures and graphs
  *
- * A graph is a number that stands for no nodes, whatever was captured or added. One
- * stream at a time is captured, which is enough for programs that measure.
+ * A graph is a number without nodes, whatever was captured or added. One stream at a time
+ * is captured, which is enough for programs that measure.
  */
 
 static struct {
