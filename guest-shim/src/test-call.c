@@ -30,7 +30,7 @@ static struct {
 	uint32_t word; /* of the one stream */
 	uint64_t n_launches;
 	enum { AWAKE, TIRED, ASLEEP } state; /* atomic: asleep it takes nothing */
-	uint32_t n_frames[VGPU_SLOTS_MAX]; /* by lane; atomic */
+	uint32_t n_frames[VGPU_SLOTS_MAX];   /* by lane; atomic */
 	uint32_t sequence[VGPU_SLOTS_MAX];
 } host;
 

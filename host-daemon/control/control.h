@@ -209,8 +209,8 @@ struct worker_stats {
 	uint64_t bytes_d2h;
 	uint64_t calls;
 	uint64_t refused_async; /* refused calls that had no reply */
-	/* driver calls that held the dispatcher over 1 ms; of calls without a reply, up to
-	 * 16 in a row together */
+	/* driver calls that held the dispatcher over 1 ms; of calls without a reply, up
+	 * to 16 in a row together */
 	uint64_t slow_calls;
 	uint64_t device_memory; /* in use now, bytes */
 	uint64_t images_sent;	/* loads that came with their bytes */

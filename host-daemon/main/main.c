@@ -225,8 +225,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr,
-			"vgpud: unexpected argument '%s'\nTry 'vgpud --help'.\n",
+		fprintf(stderr, "vgpud: unexpected argument '%s'\nTry 'vgpud --help'.\n",
 			argv[optind]);
 		return EXIT_USAGE;
 	}

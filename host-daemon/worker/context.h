@@ -34,9 +34,9 @@ struct stream {
 	struct context *context;
 	bool is_entry; /* of the table: lives as long as its handle */
 	bool has_word;
-	uint32_t word;	 /* completion word that marks go to */
-	bool due;	 /* a mark was put off, see fences.due */
-	bool owes;	 /* a synchronising call, see fences.owing; atomic */
+	uint32_t word; /* completion word that marks go to */
+	bool due;      /* a mark was put off, see fences.due */
+	bool owes;     /* a synchronising call, see fences.owing; atomic */
 	/* Stream-ordered calls executed, by the dispatcher and by lanes: two counts, so
 	 * that the former needs no locked instruction. Atomic; see fence_issued(). */
 	uint64_t issued;
