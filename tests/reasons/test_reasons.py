@@ -425,13 +425,12 @@ def test_wrong_ptx(expected):
 
 @row("instruction")
 def test_instruction(expected):
-    text = PTX + (".visible .entry k() {\n.reg .b64 %r;\n"
-                  "createpolicy.fractional.L2::evict_last.b64 %r, 1.0;\nret; }\n")
+    text = PTX + ".visible .entry k() {\nwgmma.fence.sync.aligned;\nret; }\n"
     with host() as found, files(ptx=text) as paths:
         for words in (("function", paths["ptx"], "k"), ("launch", paths["ptx"], "k")):
             result = run(found.socket, *words)
             result.check(expected)
-            assert "kernel k: k, line 6: instruction createpolicy." in result.err, result.err
+            assert "kernel k: k, line 5: instruction wgmma." in result.err, result.err
 
 
 @row("launching")
@@ -445,9 +444,10 @@ def test_launching(expected):
 
 @row("large")
 def test_large(expected):
-    text = PTX + ".global .u32 word;\n.visible .entry k() {\n.reg .b32 %r<5000>;\n"
-    text += "".join(f"ld.global.u32 %r{i}, [word];\n" for i in range(5000))
-    text += "".join(f"st.global.u32 [word], %r{i};\n" for i in range(5000)) + "ret; }\n"
+    n = 66000
+    text = PTX + f".global .u32 word;\n.visible .entry k() {{\n.reg .b32 %r<{n}>;\n"
+    text += "".join(f"ld.global.u32 %r{i}, [word];\n" for i in range(n))
+    text += "".join(f"st.global.u32 [word], %r{i};\n" for i in range(n)) + "ret; }\n"
     with host() as found, files(ptx=text) as paths:
         run(found.socket, "launch", paths["ptx"], "k").check(expected)
 
