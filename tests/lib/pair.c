@@ -296,7 +296,7 @@ static bool has_name(pid_t pid, const char *name)
 	return !strcmp(text, name);
 }
 
-pid_t pair_find_broker(const struct pair *pair)
+static pid_t look_for_broker(const struct pair *pair)
 {
 	struct dirent *entry;
 	pid_t broker = 0;
@@ -312,6 +312,18 @@ pid_t pair_find_broker(const struct pair *pair)
 			broker = pid;
 	}
 	closedir(dir);
+	return broker;
+}
+
+pid_t pair_find_broker(const struct pair *pair)
+{
+	pid_t broker = 0;
+
+	for (int waited = 0; !broker && waited < PAIR_WAIT_MS; waited += PAIR_STEP_MS) {
+		broker = look_for_broker(pair);
+		if (!broker)
+			pause_ms(PAIR_STEP_MS);
+	}
 	check(broker > 0);
 	return broker;
 }

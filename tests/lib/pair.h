@@ -78,7 +78,8 @@ void pair_read_session(
 /* Writes the log to stderr, for a test that is about to fail. */
 void pair_print_log(const struct pair *pair);
 
-/* Returns: the process of the broker. */
+/* Waits for the broker, which for a moment after its death does not exist.
+ * Returns: its process. */
 pid_t pair_find_broker(const struct pair *pair);
 
 /* Skips a test that counts descriptors of vgpud: /proc shows them to root alone, because
