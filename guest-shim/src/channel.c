@@ -26,8 +26,9 @@
 /* The version of the driver API that this library offers, as cuDriverGetVersion. */
 #define API_VERSION 13000u
 
-/* A host whose heartbeat has stopped for this long is gone. */
-#define OPEN_SILENCE_NS 3000000000ull
+/* A host whose heartbeat has stopped for this long is gone: far longer than it takes to
+ * replace the broker, even twice and on an overloaded machine. */
+#define OPEN_SILENCE_NS 10000000000ull
 /* One that lives may be starting workers for many processes at once. */
 #define OPEN_TIMEOUT_NS 60000000000ull
 #define OPEN_LOOK_US 20000u

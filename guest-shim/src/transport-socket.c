@@ -29,7 +29,7 @@
 #include "transport.h"
 
 /* A host that accepts and stays silent is given up; one that is busy is not. */
-#define GREETING_TIMEOUT_MS 3000
+#define GREETING_TIMEOUT_MS 10000
 
 static int connect_to(const char *path, int *fdp)
 {

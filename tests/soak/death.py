@@ -194,8 +194,9 @@ def kinds_of_fds(pid):
 class Run:
     """One vgpud, whose broker dies at the points given."""
 
-    def __init__(self, options, api, points):
+    def __init__(self, options, api, points, undisturbed=None):
         self.options, self.api, self.points = options, api, points
+        self.undisturbed = undisturbed
         self.build = Path(options.build).absolute()
         self.folder = tempfile.TemporaryDirectory(prefix="vgpu-death-")
         self.arms = [Path(self.folder.name) / str(i) for i in range(len(points))]
@@ -262,6 +263,14 @@ class Run:
         sent = [pair for pair in sent if pair != ("0", "0")]
         assert ("0", "2") in sent, sent
 
+    def wait_descriptors(self):
+        """Until the keeper has closed what brokers and workers left that died early."""
+        keeper = self.host.process.pid
+        end = time.monotonic() + 60
+        while (kinds := kinds_of_fds(keeper)) != self.undisturbed:
+            assert time.monotonic() < end, f"{kinds}, undisturbed {self.undisturbed}"
+            time.sleep(0.01)
+
     def check_left(self, keeper_before):
         keeper = self.host.process.pid
         held = ["not looked at"]
@@ -316,18 +325,21 @@ class Run:
             try:
                 self.settle()
                 (folder / "armed").touch()
-                before = kinds_of_fds(self.host.process.pid)
+                if self.undisturbed:
+                    self.wait_descriptors()
+                else:
+                    self.undisturbed = kinds_of_fds(self.host.process.pid)
                 self.machine = self.work()
-                self.check_left(before)
+                self.check_left(self.undisturbed)
                 self.check_log()
             finally:
                 self.log = self.host.text()
         return sum(not arm.exists() for arm in self.arms)
 
 
-def attempt(options, api, points, must_die):
+def attempt(options, api, undisturbed, points, must_die):
     """Returns how many brokers died, and what is wrong or None."""
-    run = Run(options, api, points)
+    run = Run(options, api, points, undisturbed)
     try:
         n_died = run(is_early=must_die)
         if must_die and n_died != len(points):
@@ -363,13 +375,15 @@ def main():
     work = [([point], True) for point in named_points(options.source) if not options.no_named]
     if options.only:
         work = [(points.split(","), "call:" not in points) for points in options.only]
+    reference = Run(options, api, ["none:0:0"])
+    n_calls = reference.count_calls()
     if options.random:
-        n_calls = Run(options, api, ["none:0:0"]).count_calls()
         print(f"seed {seed}: a broker makes about {n_calls} calls", flush=True)
         work += [(random_points(generator, n_calls), False) for _ in range(options.random)]
     n_failed = n_random = n_died = 0
+    reasons = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        done = {pool.submit(attempt, options, api, *item): item for item in work}
+        done = {pool.submit(attempt, options, api, reference.undisturbed, *item): item for item in work}
         for future in concurrent.futures.as_completed(done):
             points, is_named = done[future]
             n, wrong = future.result()
@@ -377,6 +391,8 @@ def main():
                 n_random += len(points)
                 n_died += n
             n_failed += bool(wrong)
+            if wrong:
+                reasons.append(f"{','.join(points)}: {wrong.splitlines()[0]}")
             print(f"{'FAIL' if wrong else 'ok  '} {','.join(points)}"
                   f"{': ' + wrong if wrong else ''}", flush=True)
     if n_random:
@@ -385,6 +401,9 @@ def main():
         print(f"{'ok  ' if is_enough else 'FAIL'} {n_died} brokers died of {n_random} that might")
         n_failed += not is_enough
         work.append(None)
+    # Logs are long: the end of the output says what was wrong.
+    for reason in reasons:
+        print(f"failed: {reason}")
     print(f"{len(work) - n_failed} passed, {n_failed} failed, 0 skipped")
     return 1 if n_failed else 0
 
