@@ -194,7 +194,7 @@ static bool near(uint32_t got, uint32_t want)
 		}                                                                        \
 	}
 
-TEST(all_values_of_sixteen_bits_give_the_rounded_result)
+TEST_SECONDS(all_values_of_sixteen_bits_give_the_rounded_result, 300)
 {
 	static uint32_t got[N];
 	static const uint16_t others[] = { 0x3e01, 0x8013, 0x7fc1 };
