@@ -4,10 +4,10 @@
 /*
  * libvgpu-softgpu.so: a CUDA driver that runs PTX on the CPU
  *
- * The library exports the calls of libcuda that it implements under their usual
- * names, and the two functions below for a program that wants more control than
- * the environment gives. A program that knows nothing of them may simply link it
- * in place of libcuda; then these variables are read at cuInit:
+ * The library exports the calls of libcuda that it implements under their usual names,
+ * and the two functions below for a program that wants more control than the environment
+ * gives. A program that does not use them may simply link it in place of libcuda; then
+ * these variables are read at cuInit:
  *
  *	VGPU_SOFTGPU_CC		compute capability, "12.1" unless given
  *	VGPU_SOFTGPU_MEMORY	device memory, such as "4G" or "512M"
@@ -19,7 +19,7 @@
  *	VGPU_SOFTGPU_CHECK	1: an access outside of an allocation is a fault, to the
  *				byte; unless given, one that misses by a little is not
  *
- * The address of device memory is the address at which it lies in this process.
+ * The address of device memory is its address in this process.
  */
 
 #include <stddef.h>
@@ -72,16 +72,16 @@ struct softgpu_config {
 int softgpu_configure(const struct softgpu_config *config);
 
 /**
- * softgpu_set_window() - say where memory lies, before the first context is made
+ * softgpu_set_window() - set the place of memory, before the first context is made
  * @base:	device memory is allocated in [base, base + size)
  * @size:	0: softgpu reserves a window of its own
  * @host_base:	memory that cuMemHostRegister() may be given and kernels may then
  *		access; mapped by the caller as long as anything is registered in it
  * @host_size:	0: none
  *
- * The caller has reserved [base, base + size) and leaves what happens in there to
- * softgpu, which maps memory over the reservation. Bases and sizes are multiples of
- * 64 KiB, addresses are above 4 GiB, and the two windows do not overlap.
+ * The caller has reserved [base, base + size) and leaves its contents to softgpu, which
+ * maps memory over the reservation. Bases and sizes are multiples of 64 KiB, addresses
+ * are above 4 GiB, and the two windows do not overlap.
  *
  * Return: 0, -EINVAL, or -EBUSY once device memory is in use.
  */

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What cuda.h declares is all that this library shows, besides softgpu.h. */
+/* This library exports what cuda.h declares, and softgpu.h. */
 #pragma GCC visibility push(default)
 #include "vgpu/cuda.h"
 #include "softgpu.h"
@@ -54,8 +54,8 @@ struct ptx_module;
 #define API_BLOCK_Z_MAX 64u
 #define API_CONST_MAX (64u << 10)
 
-/* The devices of the process: they look alike and share the threads, and each has memory
- * of its own. */
+/* The devices of the process: they are identical and share the threads, and each has its
+ * own memory. */
 struct device {
 	uint32_t n_devices;
 	char name[256];
@@ -64,7 +64,7 @@ struct device {
 	uint32_t n_threads;
 	uint32_t timeout_ms;
 	uint32_t schedule; /* enum softgpu_config_schedule; 0: not chosen yet */
-	bool is_checked; /* each access, to the byte */
+	bool is_checked;   /* each access, to the byte */
 	CUuuid uuids[MEMORY_DEVICES_MAX];
 	struct softgpu_hooks hooks;
 	void *(*managed_alloc)(void *data, uint64_t size);
@@ -85,7 +85,7 @@ struct device {
 	struct sched sched;
 };
 
-/* Text that kernels printed and nobody has fetched: a ring of records. */
+/* Output of kernels that was not fetched yet: a ring of records. */
 struct print_fifo {
 	pthread_mutex_t lock;
 	char *bytes; /* NULL until the first kernel prints */
@@ -114,8 +114,8 @@ struct CUctx_st {
 	CUdevice device;
 	bool is_primary;
 	struct peer peers[CONTEXT_PEERS_MAX]; /* device.lock */
-	/* What its kernels may access: windows of all devices, those that it does not
-	 * reach with a size of 0; sizes are atomic, all else is constant. */
+	/* The memory its kernels may access: windows of all devices, with size 0 for
+	 * those without peer access; sizes are atomic, everything else is constant. */
 	struct softgpu_space space;
 	unsigned int flags;
 	uint64_t id;
@@ -139,7 +139,7 @@ struct CUctx_st {
 struct CUstream_st {
 	struct object object;
 	struct sched_stream *sched; /* a reference */
-	pid_t thread;		    /* whose default stream it is, 0: nobody's */
+	pid_t thread;		    /* the thread whose default stream it is, 0: none */
 };
 
 struct CUevent_st {
@@ -168,8 +168,8 @@ struct CUfunc_st {
 
 struct CUmod_st {
 	struct object object;
-	/* Atomic: 0 until it ends. Partner: sched_submit_if(), by which launches see that
-	 * what they are about to run is still there. */
+	/* Atomic: 0 until it ends. Partner: sched_submit_if(), by which launches check
+	 * that their objects still exist. */
 	uint64_t n_ends;
 	struct ptx_module *ptx;
 	struct softgpu_program *program;
@@ -216,7 +216,8 @@ CUresult device_check(void);
 /* Return: 0, NOT_INITIALIZED, INVALID_DEVICE. */
 CUresult device_get(CUdevice number);
 
-/* Tells the caller of the API, if it wants to know, why the call is about to fail. */
+/* Reports to the caller of the API why the call is about to fail, if a callback is
+ * set. */
 void device_explain(const char *text);
 
 /* With device.lock: memory and threads, for the first context. */
@@ -235,7 +236,7 @@ CUresult context_current(CUcontext *contextp);
 /* The same without looking at faults. */
 CUresult context_current_raw(CUcontext *contextp);
 
-/* Lets a new stream wait for what all streams of its context were told to wait for. */
+/* Makes a new stream wait for the events that all streams of its context wait for. */
 CUresult event_gate(CUcontext context, struct sched_stream *stream);
 
 /* Whether a launch may record the event in the stream. Return: 0, or why not. */
@@ -264,7 +265,7 @@ CUresult context_add(struct object *object);
  * in there. */
 bool context_remove(struct object *object);
 
-/* Allocates memory that goes with the context. Return: as context_add(). */
+/* Allocates memory that is freed with the context. Return: as context_add(). */
 CUresult context_alloc(
 	struct range *range, CUcontext context, uint64_t generation, uint64_t *addressp);
 
@@ -274,7 +275,7 @@ void context_make_space(CUcontext context);
 /* Sets what blocks of kernels that begin from now on may access. */
 void context_open_space(CUcontext context);
 
-/* The top of the calling thread's stack, NULL: nothing. */
+/* The top of the calling thread's stack, NULL if it is empty. */
 CUcontext stack_top(void);
 
 /* The same, held. Return: NULL where it is gone too. */
@@ -284,7 +285,7 @@ CUresult stack_pop(CUcontext *contextp);
 CUresult stack_set(CUcontext context);
 
 /*
- * What kernels print
+ * Output of kernels
  */
 
 /* Fills in what the program did not choose. */
@@ -331,7 +332,7 @@ CUresult module_get_variable(
  * INVALID_HANDLE where another thread has been here first. */
 CUresult module_delete(CUmodule module);
 
-/* Reads an image from a file, with a NUL behind it; the caller frees it. */
+/* Reads an image from a file and appends a NUL; the caller frees it. */
 CUresult module_read_file(const char *name, char **textp);
 
 /*
@@ -346,20 +347,20 @@ void managed_free(struct managed *managed);
 /* Writes the initial values of all that depend on no other variable, refuses others. */
 CUresult managed_fill(struct managed *managed, struct softgpu_message *message);
 
-/* Return: where a variable lies, 0: it is not managed. */
+/* Return: the address of a managed variable, 0: it is not managed. */
 uint64_t managed_find(const struct managed *managed, const char *name, size_t *sizep);
 
 /* The function of a library's kernel in a context; its module is made if need be. */
 CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functionp);
 const char *kernel_name(const struct CUkern_st *kernel);
 
-/* A module that belongs to a library goes with its context. */
+/* A module of a library is unloaded with its context. */
 void library_forget(CUmodule module);
 
 /* Accepts a kernel too; it is the function of the current context then. */
 CUresult function_get(CUfunction handle, CUfunction *functionp);
 
-/* Decodes the function unless that has been done, and tells why it cannot be run. */
+/* Decodes the function unless that was done, and reports why it cannot be run. */
 CUresult function_load(CUfunction function);
 
 /* The same for who only looks for it: that it cannot be run is no error yet. */
@@ -371,7 +372,7 @@ uint32_t function_dynamic_shared_max(CUfunction function);
 /* texture.c: what kernels find objects in */
 const struct softgpu_textures *texture_table(void);
 
-/* reference.c: ends those of a module that goes */
+/* reference.c: ends those of a module that is unloaded */
 void reference_forget(CUmodule module);
 
 /* Blocks of a function that one multiprocessor holds. */

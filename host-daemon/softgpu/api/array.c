@@ -48,14 +48,14 @@ bool array_format(CUarray_format format, enum texel_format *formatp)
 
 CUresult array_format_refusal(CUarray_format format)
 {
-	bool is_known = (format >= CU_AD_FORMAT_BC1_UNORM &&
-				format <= CU_AD_FORMAT_P010) ||
-			(format >= CU_AD_FORMAT_P016 && format <= CU_AD_FORMAT_Y410) ||
-			(format >= CU_AD_FORMAT_NV12 &&
-				format <= CU_AD_FORMAT_YUV444_16bit_SemiPlanar) ||
-			(format >= CU_AD_FORMAT_UNORM_INT8X1 &&
-				format <= CU_AD_FORMAT_SNORM_INT16X4) ||
-			format == CU_AD_FORMAT_UNORM_INT_101010_2;
+	bool is_known =
+		(format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_P010) ||
+		(format >= CU_AD_FORMAT_P016 && format <= CU_AD_FORMAT_Y410) ||
+		(format >= CU_AD_FORMAT_NV12 &&
+			format <= CU_AD_FORMAT_YUV444_16bit_SemiPlanar) ||
+		(format >= CU_AD_FORMAT_UNORM_INT8X1 &&
+			format <= CU_AD_FORMAT_SNORM_INT16X4) ||
+		format == CU_AD_FORMAT_UNORM_INT_101010_2;
 
 	return is_known ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 }
@@ -129,7 +129,7 @@ static CUDA_ARRAY3D_DESCRIPTOR level_of(const CUDA_ARRAY3D_DESCRIPTOR *d, uint32
 	return result;
 }
 
-/* Lays a level out behind *sizep, which grows by it. Return: whether it fits a number. */
+/* Places a level after *sizep, which it increases. Return: false on overflow. */
 static bool lay_out(
 	const CUDA_ARRAY3D_DESCRIPTOR *d, struct texture_level *level, uint64_t *sizep)
 {
@@ -266,7 +266,7 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarra
 	return r;
 }
 
-/* What uses it is waited for first. */
+/* Waits for work that uses it first. */
 CUresult cuArrayDestroy(CUarray hArray)
 {
 	API_CALL;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Arrays: device memory that kernels reach through textures and surfaces
+ * Arrays: device memory that kernels access through textures and surfaces
  *
- * Texels lie row by row, slice by slice, layer by layer; a mipmapped array is one piece
- * of memory for all its levels, each of which is an array too. No call names that
- * memory by address.
+ * Texels are stored row by row, slice by slice, layer by layer; a mipmapped array is one
+ * piece of memory for all its levels, each of which is an array too. That memory has no
+ * address in the API.
  */
 
 #include "api/api.h"
@@ -56,7 +56,7 @@ struct array_box {
 	uint64_t width, height, depth;
 };
 
-/* Return: whether that is an array of the context and the box lies in it, whole texels
+/* Return: whether it is an array of the context and the box is within it, in whole texels
  * across. */
 bool array_find(CUarray array, const struct array_box *box, uint64_t *addressp,
 	uint64_t *pitchp, uint64_t *rowsp);

@@ -2,9 +2,9 @@
 /*
  * Attributes of the device
  *
- * Limits follow compute capability 12.x as far as the engine keeps to them. What is
- * not implemented says 0: clusters, pools, virtual memory
- * management, IPC. The clocks are those of no machine in particular.
+ * Limits follow compute capability 12.x as far as the engine implements them. Features
+ * that are not implemented report 0: clusters, pools, virtual memory management, IPC. The
+ * clocks are arbitrary.
  */
 
 #include "api/array.h"

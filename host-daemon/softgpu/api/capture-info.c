@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a capture tells, and dependencies that the program sets
+ * Queries of captures, and dependencies that the program sets
  */
 
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static CUstreamCaptureStatus lane_status(const struct capture_lane *lane)
 }
 
 /*
- * What a thread was told last, which is its own: the capture goes on, or ends, with calls
- * of other threads.
+ * The last result of a thread, in memory of its own: calls of other threads may change or
+ * end the capture.
  */
 struct told {
 	CUgraphNode *nodes;
@@ -69,7 +69,7 @@ static struct told *told_get(void)
 	return told;
 }
 
-/* All edges are plain, so that there is nothing but zeros to tell. */
+/* All edges are plain, so all edge data is zero. */
 static CUresult lane_tell(const struct capture_lane *lane, const CUgraphNode **nodesp,
 	const CUgraphEdgeData **datap)
 {
@@ -115,7 +115,7 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
 		return r;
 	lane = capture_lane_of(stream);
 	*captureStatus_out = lane_status(lane);
-	/* All else is told of captures that go on. */
+	/* The rest is returned for active captures only. */
 	if (!lane || lane->capture->is_invalid)
 		return graph_leave(CUDA_SUCCESS);
 	if (id_out)

@@ -51,12 +51,13 @@ CUresult capture_lane_new(struct capture_lane **lanep, struct capture *capture,
 	struct sched_stream *stream);
 void capture_lane_leave(struct capture_lane *lane);
 
-/* Ends a capture whose graph nobody will get; one that it was given stays. */
+/* Ends a capture without returning its graph; a graph that it was given stays. */
 void capture_abandon(struct capture *capture);
 uint64_t capture_thread(void);
 void capture_unref(struct capture *capture);
 
-/* Adds work behind what the stream has. Return: 0, then the work is the node's. */
+/* Adds work after the stream's last node. Return: 0, and the node takes ownership of the
+ * work. */
 CUresult capture_lane_add(struct capture_lane *lane, struct graph_work *work);
 
 CUresult capture_list_copy(struct graph_list *to, const struct graph_list *from);

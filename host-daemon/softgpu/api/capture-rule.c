@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What captures forbid, and events by which streams join them
+ * Operations that captures forbid, and events by which streams join them
  */
 
 #include <stdlib.h>

@@ -8,8 +8,8 @@
  * depend on; an event that is recorded in it keeps a copy of those. All of this is
  * guarded by graph_lock.
  *
- * What may not be done with a captured stream invalidates its capture: from then on
- * everything in it fails, and at its end there is no graph.
+ * An operation that is not permitted on a captured stream invalidates its capture: from
+ * then on everything in it fails, and at its end there is no graph.
  */
 
 #include <stdlib.h>

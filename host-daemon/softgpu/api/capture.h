@@ -46,11 +46,11 @@ bool capture_record(
 bool capture_wait(
 	struct sched_stream *stream, CUevent event, unsigned int flags, CUresult *rp);
 
-/* An event that is recorded anew, or goes; the second one with graph_lock. */
+/* An event that is recorded again, or destroyed; the second one with graph_lock. */
 void capture_forget_event(CUevent event);
 void capture_end_event(CUevent event); /* from now on it is not captured */
 void capture_drop_event(CUevent event);
 
-/* A stream that goes, or all of a context. */
+/* A stream that is destroyed, or all of a context. */
 void capture_forget_stream(struct sched_stream *stream);
 void capture_forget_context(CUcontext context);

@@ -8,8 +8,8 @@
 /* Programs push one or two; an endless recursion shall not take all memory. */
 #define STACK_MAX 64
 
-/* By its id a context is told from a later one that has its address: what was destroyed
- * stays on the stacks of all threads. */
+/* The id distinguishes a context from a later one at the same address: destroyed contexts
+ * stay on the stacks of all threads. */
 static __thread struct {
 	struct {
 		CUcontext context;
@@ -188,7 +188,7 @@ CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinity
 	return CUDA_SUCCESS;
 }
 
-/* There is no such cache, and so nothing that persists in it. */
+/* There is no such cache, and so no persisting lines. */
 CUresult cuCtxResetPersistingL2Cache(void)
 {
 	API_CALL;

@@ -3,9 +3,9 @@
  * Contexts: primary and explicit ones
  *
  * The primary context is one object for the life of the process, so its handle never
- * changes; between its last release and the next retain it is inactive, and work in
- * it is refused with CONTEXT_IS_DESTROYED. Resetting it takes away all that was made
- * in it, a sticky fault included, and leaves it usable if somebody still retains it.
+ * changes; between its last release and the next retain it is inactive, and work in it is
+ * refused with CONTEXT_IS_DESTROYED. Resetting it frees everything that was created in
+ * it, clears a sticky fault, and leaves it usable if it is still retained.
  */
 
 #include <stdlib.h>
@@ -191,7 +191,7 @@ CUresult context_add(struct object *object)
 	/* Others may destroy it before the call that made it returns. */
 	else if (!object_keep(object))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
-	/* What is found by its number has no handle. */
+	/* An object that is looked up by its number has no handle. */
 	else if (object->kind != OBJECT_TEXTURE && object_enter(object))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r) {
@@ -510,9 +510,8 @@ static bool context_has_limit(CUlimit limit)
 	       limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
 }
 
-/* The others say what there is not: launches by kernels, lines that persist in a cache,
- * and contexts that another API of graphics shares (CIG). They stay 0.
- */
+/* The other limits are of features that do not exist: launches by kernels, persisting
+ * cache lines, and contexts shared with a graphics API (CIG). They stay 0. */
 static bool context_may_set(CUlimit limit)
 {
 	return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||

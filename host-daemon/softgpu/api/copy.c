@@ -2,10 +2,10 @@
 /*
  * Copies
  *
- * The device side of a copy lies within allocations or registrations, which is
- * checked before it is submitted. The host side may be any memory of the program: a
- * copy with ordinary memory is waited for, also where it is called asynchronous, so
- * that the program may use that memory at once, as CUDA promises for its source.
+ * The device side of a copy has to be within allocations or registrations, which is
+ * checked before it is submitted. The host side may be any memory of the program: a copy
+ * with pageable memory is synchronous, also if the call is asynchronous, so that the
+ * program may reuse that memory at once, as CUDA promises for its source.
  */
 
 #include "vgpu/checked.h"
@@ -17,11 +17,11 @@
 enum copy_side {
 	COPY_HOST,
 	COPY_DEVICE,
-	COPY_UNIFIED, /* either: the address tells */
+	COPY_UNIFIED, /* either: depends on the address */
 	COPY_ARRAY,   /* checked against the array */
 };
 
-/* A box of memory: its address is that of the first byte. */
+/* A box of memory, with the address of its first byte. */
 struct copy_place {
 	enum copy_side side;
 	uint64_t address;
@@ -293,8 +293,8 @@ static CUresult copy_find_place(struct copy_place *place,
 	return CUDA_SUCCESS;
 }
 
-/* Finds both sides, and what lies between the calls and them: all calls for rectangles
- * and boxes say the same as this one. */
+/* Translates both sides: all calls for rectangles and boxes have the same parameters as
+ * this one. */
 static CUresult copy_find(struct copy_place *to, struct copy_place *from,
 	const struct copy_extent *extent, const CUDA_MEMCPY3D *copy)
 {
@@ -417,7 +417,7 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 /*
  * Between contexts
  *
- * An address tells where it lies, so the contexts only tell what has to be waited for.
+ * Addresses are unique among devices, so the contexts matter only for ordering.
  */
 
 static CUresult copy_check_contexts(CUcontext to, CUcontext from)

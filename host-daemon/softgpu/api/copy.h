@@ -7,7 +7,7 @@
 
 #include "api/api.h"
 
-/* *pageablep, if not NULL, is set where ordinary memory takes part. Return: 0 or why not;
- * a copy of nothing is none. */
+/* pageablep, if not NULL, is set if pageable memory is involved. Return: 0 or the error;
+ * an empty copy is valid. */
 CUresult copy_prepare(struct sched_copy *to, const CUDA_MEMCPY3D *copy, bool *pageablep);
 CUresult fill_prepare(struct sched_fill *to, const CUDA_MEMSET_NODE_PARAMS *fill);

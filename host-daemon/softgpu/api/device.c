@@ -27,8 +27,8 @@
 #define DEVICE_TIMEOUT_MS 0
 
 /*
- * Kernel threads without a setting: one for each CPU, but no more than this. Every
- * process of a VM has a device of its own, so that many of them are many times as many.
+ * Default number of kernel threads: one for each CPU, up to this. Every process of a VM
+ * has its own device, so many processes have many times as many.
  */
 #define DEVICE_THREADS_DEFAULT_MAX 16
 
@@ -329,7 +329,7 @@ CUresult device_start(void)
 	struct device *device = &softgpu_device;
 	struct range workspaces = {
 		.kind = RANGE_DRIVER,
-		.size = SOFTGPU_PAGE_SIZE, /* in pages of their own */
+		.size = SOFTGPU_PAGE_SIZE, /* on separate pages */
 		.owner = device,
 	};
 	int r;

@@ -54,7 +54,7 @@ static void *entry_lookup(const char *symbol)
 	if (!library)
 		return NULL;
 	found = dlsym(library, symbol);
-	/* A symbol of a library that this one needs is none of ours. */
+	/* Symbols of libraries that this one depends on are not exported. */
 	if (found && (!dladdr(found, &info) || strncmp(symbol, "cu", 2)))
 		found = NULL;
 	dlclose(library);
@@ -118,7 +118,7 @@ CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTable
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-/* No profiler is ever attached, so there is nothing to start. */
+/* No profiler is ever attached, so there is none to start. */
 CUresult cuProfilerStart(void)
 {
 	return device_check();

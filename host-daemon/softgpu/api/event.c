@@ -2,8 +2,8 @@
 /*
  * Events
  *
- * An event refers to the mark of its latest record. Who waits for an event waits for
- * the mark that it finds then, whatever is recorded later.
+ * An event refers to the mark of its latest record. Waiting for an event means waiting
+ * for the mark of that moment, whatever is recorded later.
  */
 
 #include "api/capture.h"
@@ -148,8 +148,8 @@ CUresult event_record(CUevent event, struct sched_stream *stream)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	op.mark = sched_mark_ref(mark);
 	r = sched_submit(stream, &op, false);
-	/* Now, and not before: another thread that lets this very stream wait for the
-	 * event would have it wait for what comes behind the wait. */
+	/* Not earlier: if another thread makes this stream wait for the event, it would
+	 * wait for work submitted after the wait. */
 	if (!r) {
 		capture_forget_event(event);
 		event_set_mark(event, mark);
@@ -298,7 +298,7 @@ static CUresult whole_check(CUcontext context, CUevent event)
 	return r ? r : (CUresult)sched_context_fault(&context->sched);
 }
 
-/* The event is recorded in a stream of its own, which waits for all others. */
+/* The event is recorded in a separate stream, which waits for all others. */
 CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {
 	API_CALL;

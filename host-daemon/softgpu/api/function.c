@@ -2,8 +2,8 @@
 /*
  * Functions: kernels of a module, with their attributes
  *
- * Wherever a CUfunction is wanted, the CUkernel of a library will do: it stands for
- * its function in the current context.
+ * Every call that takes a CUfunction also takes the CUkernel of a library, and uses its
+ * function in the current context.
  */
 
 #include <stdio.h>
@@ -40,7 +40,8 @@ CUresult function_look_up(CUfunction function)
 	struct softgpu_message message = { 0 };
 	CUresult r;
 
-	/* What cannot be run is said by the launch: a program may never make one. */
+	/* A kernel that cannot be run is refused at its launch: a program may never
+	 * launch it. */
 	r = function_decode(function, &message);
 	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
 }
@@ -335,8 +336,7 @@ CUresult cuFuncLoad(CUfunction function)
 }
 
 /*
- * The same for kernels: settings are for every context, of which there is one at a
- * time that asks
+ * The same for kernels: settings apply to every context
  */
 
 CUresult cuKernelGetAttribute(

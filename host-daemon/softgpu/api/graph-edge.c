@@ -21,7 +21,7 @@ bool graph_edges_are_plain(const CUgraphEdgeData *data, size_t n)
 	return true;
 }
 
-/* What a program gets of a list: as much as it has room for, then nothing. */
+/* The part of a list that fits the program's array; the rest of the array is cleared. */
 struct answer {
 	CUgraphNode *nodes; /* NULL: it wants to know how many there are */
 	CUgraphNode *others;

@@ -2,10 +2,9 @@
 /*
  * Executable graphs
  *
- * A graph is copied and flattened: a child becomes its nodes between two that do
- * nothing. What the scheduler gets can be launched as often as one likes and costs one
- * operation each time; it is only replaced when it is changed while launches are under
- * way.
+ * A graph is copied and flattened: a child graph becomes its nodes between two empty
+ * ones. The scheduler's form can be launched any number of times and costs one operation
+ * each time; it is only replaced when it is changed while launches are in flight.
  */
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /*
  * Launches of executable graphs
  *
- * Memory and modules that nodes use may go while a graph lives, which nobody tells it: a
- * launch looks again after any has gone.
+ * Memory and modules that nodes use may be freed while a graph exists, without notice to
+ * the graph: a launch checks them again after any was freed.
  */
 
 #include <stdlib.h>
@@ -90,13 +90,13 @@ static CUresult exec_new_marks(
 	return r;
 }
 
-/* What a launch records: the events have these marks when it has been submitted. */
+/* The events that a launch records have these marks once it was submitted. */
 struct records {
 	uint32_t n;
 	struct record {
 		CUevent event;
 		struct sched_mark *mark;
-	} *records;
+	} * records;
 };
 
 /* Events are recorded and waited for as if a stream were given node by node. */
@@ -200,7 +200,7 @@ CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 	if (stream_is_captured(stream))
 		return exec_capture(hGraph, stream);
 	print_flush(stream_context(stream));
-	/* A module that has just gone may be one of its own. */
+	/* The module that was just unloaded may be one that it uses. */
 	do
 		r = exec_launch(hGraph, stream);
 	while (r == SCHED_E_CHANGED);

@@ -23,8 +23,7 @@ static CUresult node_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *b
 	r = nodep ? graph_get(graph) : CUDA_ERROR_INVALID_VALUE;
 	/* The handle of a graph that was destroyed may be the address of a copy that was
 	 * made for this very node. */
-	if (!r && work->type == CU_GRAPH_NODE_TYPE_GRAPH &&
-		is_within(graph, work->child))
+	if (!r && work->type == CU_GRAPH_NODE_TYPE_GRAPH && is_within(graph, work->child))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = graph_add(nodep, graph, before, n, work);
@@ -70,7 +69,7 @@ static CUresult kernel_upgrade(
 	*to = (CUDA_KERNEL_NODE_PARAMS){ 0 };
 	if (!from)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* What is new stands at the end. */
+	/* New nodes are at the end. */
 	memcpy(to, from, sizeof(*from));
 	return CUDA_SUCCESS;
 }
@@ -171,7 +170,8 @@ CUresult cuGraphKernelNodeGetParams(
 	if (r)
 		return r;
 	memcpy(nodeParams, &params, sizeof(*nodeParams));
-	/* It knows of no kernels but by their functions, for which they stand. */
+	/* This version of the structure has no field for a kernel, only for its function.
+	 */
 	if (params.kern)
 		nodeParams->func = (CUfunction)params.kern;
 	return CUDA_SUCCESS;
@@ -217,7 +217,7 @@ CUresult cuGraphKernelNodeGetAttribute(
 			*value_out = kernel->attributes[i].value;
 			return graph_leave(CUDA_SUCCESS);
 		}
-	/* What was never set is 0 where it is an attribute of a kernel at all. */
+	/* An attribute of a kernel that was never set is 0. */
 	if (attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
 		attr == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION)
 		return graph_leave(CUDA_SUCCESS);
@@ -338,7 +338,7 @@ CUresult cuGraphMemsetNodeSetParams(
 }
 
 /*
- * Functions of the program, children, events, and nothing
+ * Functions of the program, children, events, and empty nodes
  */
 
 CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,

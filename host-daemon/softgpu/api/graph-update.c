@@ -2,10 +2,10 @@
 /*
  * Changes of executable graphs
  *
- * A change is for launches to come. Where launches are under way, the scheduler keeps
- * what they run and gets a copy of the graph; else the one node is changed in place.
- * What may change is what the CUDA manual says of each call: never the shape of a graph
- * or of a box, the context of a node, or what kinds of memory a copy is between.
+ * A change applies to later launches. While launches are in flight, the scheduler keeps
+ * what they run and gets a copy of the graph; otherwise the one node is changed in place.
+ * The CUDA manual lists what may change for each call: never the shape of a graph or of a
+ * box, the context of a node, or the kinds of memory of a copy.
  */
 
 #include <stdlib.h>
@@ -149,7 +149,7 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 
 	if (!nodeParams)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* What is new stands at the end. */
+	/* New nodes are at the end. */
 	memcpy(&params, nodeParams, sizeof(*nodeParams));
 	return cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &params);
 }
@@ -267,7 +267,7 @@ CUresult cuGraphNodeGetEnabled(
  * Whole graphs
  *
  * Nodes are paired from the ends of the graph on, along their edges: the order of the
- * ends, and that of the edges of each node, say who belongs to whom.
+ * ends, and of the edges of each node, determines the pairs.
  */
 
 struct update {
@@ -363,14 +363,15 @@ static CUresult pair_graphs(struct update *update, CUgraph own, CUgraph new)
 	if (!r && update->pairs.n - first != new->n_nodes)
 		r = update_fail(
 			update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
-	/* Children add pairs of their own, which are checked as they come. */
+	/* Children add pairs of their own, which are checked when they are reached. */
 	for (size_t i = first, n = update->pairs.n; i < n && !r; i++)
 		r = check_pair(
 			update, update->pairs.nodes[i]->pair, update->pairs.nodes[i]);
 	return r;
 }
 
-/* Copies what the nodes of the new graph do; children's nodes stand for themselves. */
+/* Copies the work of the new graph's nodes; the nodes of children are copied one by
+ * one. */
 static CUresult update_copy_works(const struct update *update, struct graph_work *works)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -492,7 +493,7 @@ CUresult cuGraphExecChildGraphNodeSetParams(
 	if (!r)
 		r = update_apply(hGraphExec, &update);
 	free(update.pairs.nodes);
-	/* This call has no word for what differs. */
+	/* This call has no result code for the difference. */
 	if (r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)
 		r = CUDA_ERROR_INVALID_VALUE;
 	return graph_leave(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nodes of graphs do: made from parameters, copied, and made ready to run
+ * The work of graph nodes: created from parameters, copied, and prepared to run
  */
 
 #include <stdlib.h>
@@ -78,8 +78,8 @@ CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kern
 	return r;
 }
 
-/* CUDA's runtime names both, and wants to be told the kernel again. Return: NULL where
- * the kernel is not that of the function, which counts then. */
+/* CUDA's runtime passes both, and expects the kernel in queries. Return: NULL if the
+ * kernel does not belong to the function, which has precedence then. */
 static CUkernel kernel_behind(CUfunction function, const CUDA_KERNEL_NODE_PARAMS *params)
 {
 	CUcontext context = params->ctx;

@@ -67,7 +67,7 @@ static bool list_has(const struct graph_list *list, const struct CUgraphNode_st 
 	return false;
 }
 
-/* What comes behind it moves up: the order of edges is what programs see. */
+/* Later ones move up: the order of edges is visible to programs. */
 static void list_remove(struct graph_list *list, const struct CUgraphNode_st *node)
 {
 	size_t n = 0;

@@ -31,8 +31,8 @@ struct graph_kernel {
 	uint64_t generation; /* of the context */
 	CUkernel kernel;     /* as given, or NULL */
 	struct launch launch;
-	struct object *block; /* counted: what follows lies in it */
-	uint8_t *params;      /* and in front of them where each lies */
+	struct object *block; /* counted: the following fields point into it */
+	uint8_t *params;      /* preceded by the offset of each */
 	void **pointers;
 	size_t n_attributes;
 	CUlaunchAttribute *attributes; /* as set by calls, each once */
@@ -89,7 +89,7 @@ struct CUgraph_st {
 	bool is_shown; /* has handles */
 	TAILQ_HEAD(, CUgraphNode_st) nodes;
 	size_t n_nodes, n_edges;
-	size_t n_all;		 /* nodes, with those of children */
+	size_t n_all;		 /* nodes, including those of children */
 	uint32_t depth;		 /* of children in children, at least */
 	CUgraphNode parent;	 /* whose child it is, or NULL */
 	struct capture *capture; /* that adds to it, or NULL */
@@ -103,11 +103,11 @@ struct CUgraphExec_st {
 	CUcontext context; /* NULL: its work needs none */
 	uint64_t generation;
 
-	/* Nodes by what they are copies of. */
+	/* Nodes by their originals. */
 	CUgraphNode *nodes;
 	size_t n_nodes;
 
-	/* What it was checked against. */
+	/* The state that it was checked against. */
 	uint64_t memory_ends, n_unloads;
 	bool has_memory;
 };

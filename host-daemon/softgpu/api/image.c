@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images: what a program gives to the load calls, brought down to PTX text
+ * Images: from the arguments of load calls to PTX text
  *
- * Program and library calls pass a bare pointer: the data tells its own length. A
- * fat binary comes as the wrapper that nvcc makes, which points to its container;
- * the wrapper of a program that was linked on the device also lists the containers
- * that went into the link, of which one may hold PTX.
+ * Program and library calls pass a bare pointer: the data contains its own length. A fat
+ * binary has the wrapper that nvcc makes, which points to its container; the wrapper of a
+ * program that was linked on the device also lists the containers that were linked, one
+ * of which may have PTX.
  */
 
 #include <errno.h>

@@ -13,7 +13,7 @@ struct image;
 struct ptx_error;
 struct ptx_module;
 
-/* What loading reports besides its result. */
+/* The results of loading besides the module. */
 struct image_log {
 	char text[512];
 	uint64_t start_ns; /* when it began */
@@ -40,8 +40,8 @@ CUresult image_parse(
 	const struct image *image, struct ptx_module **ptxp, struct image_log *log);
 
 /*
- * Reads all bodies once: text that is no PTX is refused when it is loaded. What is PTX
- * but cannot be run is refused when its kernel is asked for.
+ * Reads all bodies once: text that is not PTX is refused when it is loaded. PTX that
+ * cannot be run is refused when its kernel is looked up.
  */
 CUresult image_check(struct ptx_module *ptx, struct image_log *log);
 
@@ -55,6 +55,6 @@ CUresult image_report(int r, const struct ptx_error *error, struct image_log *lo
 void jit_report(unsigned int n_options, CUjit_option *options, void **values,
 	const struct image_log *log, bool failed);
 
-/* What a compiler that was asked to be verbose says of a module. */
+/* The messages of a verbose compiler about a module. */
 void jit_describe(unsigned int n_options, const CUjit_option *options, void **values,
 	const struct ptx_module *ptx, struct image_log *log);

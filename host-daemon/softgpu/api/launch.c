@@ -43,7 +43,7 @@ CUresult launch_check(CUfunction function, const struct launch *launch)
 	return CUDA_SUCCESS;
 }
 
-/* Copies parameters that the program has in places of their own. */
+/* Copies parameters from separate places of the program. */
 static CUresult launch_gather(CUfunction function, void **params, uint8_t *to)
 {
 	const struct softgpu_kernel_info *info = function->info;

@@ -134,7 +134,7 @@ static CUresult library_module(CUlibrary library, CUcontext context, CUmodule *m
 		r = CUDA_ERROR_INVALID_HANDLE;
 	else if (!module)
 		r = library_add_module(library, context, &module);
-	/* Held before library_forget() can be done, after which nobody may. */
+	/* Held before library_forget() can be complete; after it, that is not allowed. */
 	if (!r && !object_keep(&module->object))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&library->lock);
@@ -184,7 +184,7 @@ CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functi
 	r = library_module(kernel->library, context, &module);
 	if (r)
 		return r;
-	/* Kernels and functions stand in the same order unless one is left out. */
+	/* Kernels and functions have the same order unless one is left out. */
 	for (size_t i = 0; i < module->n_functions; i++) {
 		size_t at = (kernel - kernel->library->kernels + i) % module->n_functions;
 		CUfunction function = &module->functions[at];

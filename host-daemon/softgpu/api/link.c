@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Links: code from several places on its way to one image
+ * Links: code from several sources on its way to one image
  *
- * The image that a link gives is PTX text, which loads like any other. Logs and values
- * are those of the creation, as CUDA has it: they are written whenever there is something
- * to say, until the link is destroyed.
+ * The image of a link is PTX text, which loads like any other. Logs and values are those
+ * of the creation, as CUDA defines: they are written whenever there is a message, until
+ * the link is destroyed.
  */
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ struct CUlinkState_st {
 	unsigned int n_options;
 	CUjit_option options[OPTIONS_MAX];
 	void **values;
-	size_t sizes[OPTIONS_MAX]; /* what values were, before results stood there */
+	size_t sizes[OPTIONS_MAX]; /* the original values, before results were stored */
 };
 
 static void link_end(struct object *object)
@@ -72,7 +72,7 @@ static CUresult link_leave(CUlinkState state, CUresult r)
 	return r;
 }
 
-/* Tells what happened, in the buffers that the link was created with. */
+/* Writes messages to the buffers of the link's creation. */
 static void report(CUlinkState state, const struct image_log *log, bool failed)
 {
 	for (unsigned int i = 0; i < state->n_options; i++)
@@ -115,7 +115,7 @@ CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 	return CUDA_SUCCESS;
 }
 
-/* PTX, or what has PTX in it; machine code is for no device of ours. */
+/* PTX, or a container with PTX; machine code does not match any device. */
 static CUresult add(CUlinkState state, const void *data, size_t size, const char *name,
 	struct image_log *log)
 {
@@ -239,7 +239,7 @@ CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 	if (r)
 		return link_leave(state, r);
 	*cubinOut = state->image;
-	/* With the NUL: who copies it has a text again. */
+	/* With the NUL: a copy is NUL-terminated, too. */
 	if (sizeOut)
 		*sizeOut = state->size + 1;
 	return link_leave(state, CUDA_SUCCESS);

@@ -126,7 +126,7 @@ CUresult managed_new(struct managed **managedp, const struct ptx_module *ptx)
 	return CUDA_SUCCESS;
 }
 
-/* A value that is the address of what one context has cannot be that of all. */
+/* An initialiser with the address of an object of one context cannot be shared by all. */
 static bool managed_is_constant(
 	const struct ptx_module *ptx, const struct ptx_variable *variable)
 {

@@ -77,7 +77,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flag
 	return r;
 }
 
-/* Memory that goes is used by nobody: all that was submitted before is waited for. */
+/* Memory is freed after all earlier work is complete. */
 static CUresult memory_delete(uint64_t address, unsigned int kinds)
 {
 	struct range range;
@@ -163,7 +163,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
 	API_CALL;
-	/* Whatever was asked for, it is portable and mapped. */
+	/* Regardless of the flags, it is portable and mapped. */
 	struct range range = { .kind = RANGE_HOST, .size = bytesize, .flags = Flags };
 	CUcontext context;
 	uint64_t address;

@@ -16,7 +16,7 @@
 #include "api/image.h"
 #include "ptx/module.h"
 
-/* What cuMemAlloc() promises for an allocation, variables have each on its own. */
+/* Each variable has the alignment that cuMemAlloc() promises. */
 #define MODULE_VARIABLE_ALIGN 256
 
 static void module_release(struct object *object)
@@ -32,7 +32,8 @@ static void module_release(struct object *object)
 		object_unref(&module->library->object);
 }
 
-/* Nothing of it is found any more, nor launched by who has found it before. */
+/* Nothing of it can be looked up any more, nor launched by a thread that did so
+ * before. */
 static void module_close(CUmodule module)
 {
 	object_leave(&module->object);
@@ -43,8 +44,8 @@ static void module_close(CUmodule module)
 	__atomic_add_fetch(&softgpu_device.n_unloads, 1, __ATOMIC_RELEASE);
 }
 
-/* Memory of the device goes at once, for nothing runs; kernels stay while calls or nodes
- * of graphs name them. */
+/* Device memory is freed at once, because nothing runs; kernels stay while calls or nodes
+ * of graphs refer to them. */
 static void module_end(struct object *object)
 {
 	CUmodule module = (CUmodule)object;

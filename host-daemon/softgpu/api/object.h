@@ -4,29 +4,29 @@
 /*
  * Objects: what handles of the API point to, and how long they live
  *
- * A handle is the address of its object. All live handles are in one table, so any
- * number that a program passes is told from a handle without being followed.
+ * A handle is the address of its object. All live handles are in one table, so a number
+ * that a program passes is recognised as a handle without being dereferenced.
  *
- * Any thread may destroy any object at any time, also one that another thread's call
+ * Any thread may destroy any object at any time, also one that a call of another thread
  * uses or waits for. So the end of an object has two steps:
  *
- *	- It *ends* when it is destroyed, or with its context: its handle is none any
- *	  more, it gives back what it had of the device, and takes no new work.
+ *	- It *ends* when it is destroyed, or with its context: its handle is no longer
+ *	  valid, it releases its resources of the device, and takes no new work.
  *	- Its memory is *freed* with the last reference.
  *
- * References are counted. One is the handle's, and object_end() drops it. Each object
- * has one to its context, nodes of graphs to what they name, and each call to
- * every object that it found by a handle: object_hold() notes them with the calling
- * thread, and API_CALL, which begins every call, drops them when the call returns. So
- * in a call a pointer that was found stays valid, over any wait, and nothing has to be
- * released by hand. What may have happened meanwhile is that the object has ended:
- * who changes something, or submits work, looks again with the lock in question.
+ * References are counted. One is the handle's, and object_end() drops it. Each object has
+ * one to its context, nodes of graphs to the objects they use, and each call to every
+ * object that it looked up by a handle: object_hold() records them with the calling
+ * thread, and API_CALL, which begins every call, drops them when the call returns. So a
+ * pointer stays valid within the call that looked it up, over any wait, and nothing has
+ * to be released by hand. But the object may have ended in the meantime: a call that
+ * changes something, or submits work, checks again with the lock in question.
  *
- * Of several threads that destroy an object one succeeds: who takes it off the list of
- * its context (context_remove()), or out of the table where it is on no such list.
+ * If several threads destroy an object one succeeds: the one that takes it off the list
+ * of its context (context_remove()), or out of the table if it is on no such list.
  *
- * An object enters the table when it is complete: the address may be that of an earlier
- * object whose handle is still about.
+ * An object enters the table when it is complete: a stale handle of an earlier object at
+ * the same address may still be in use.
  *
  * Functions, kernels and levels of arrays are parts of other objects, which are counted
  * in their place.
@@ -71,7 +71,7 @@ struct object {
 	uint64_t generation;	  /* of the context when it was begun */
 	/* First step: called once, by who took it off its list. */
 	void (*end)(struct object *object);
-	/* Second step, but for the memory; NULL: there is nothing else. */
+	/* Second step, except for the memory; NULL: nothing to do. */
 	void (*release)(struct object *object);
 	TAILQ_ENTRY(object) link; /* in the context */
 };
@@ -86,7 +86,7 @@ TAILQ_HEAD(objects, object);
  * handle yet; or NULL. */
 void *object_new(enum object_kind kind, size_t size, struct CUctx_st *context);
 
-/* What is counted for an object: itself, or what it is part of. */
+/* The object whose references are counted: itself, or the one it is part of. */
 static inline struct object *object_whole(struct object *object)
 {
 	return object->whole ? object->whole : object;
@@ -124,8 +124,8 @@ void object_keep_for_thread(struct object *object);
 /*
  * Calls
  *
- * Calls that call each other are one. A call names fewer objects than this; nodes of
- * graphs keep what they name by references of their own.
+ * Nested calls count as one. A call uses fewer objects than this; nodes of graphs have
+ * references of their own.
  */
 #define CALL_OBJECTS_MAX 48u
 

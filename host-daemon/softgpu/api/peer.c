@@ -2,10 +2,10 @@
 /*
  * Peers: the memory of other devices
  *
- * Copies reach all memory. A kernel reaches that of its own device, what host and devices
- * share, and that of devices with a context that its own context has been given
- * access to. An entry of what has ended since counts no more when the space is next
- * made.
+ * Copies can access all memory. A kernel can access that of its own device, memory shared
+ * by host and devices, and that of devices with a context to which its own context has
+ * been given access. An entry of a context that has ended since is ignored when the space
+ * is next built.
  */
 
 #include "api/api.h"

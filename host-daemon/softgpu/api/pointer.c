@@ -118,7 +118,7 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 	return pointer_query(&pointer, attribute, data);
 }
 
-/* An attribute that does not apply leaves a value that says so, and no error. */
+/* An attribute that does not apply has a special value and is not an error. */
 static void pointer_absent(CUpointer_attribute attribute, void *data)
 {
 	switch (attribute) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernels print
+ * Output of kernels
  *
- * As CUDA has it, the text of printf() waits in a buffer of its context, in which what
- * is new takes the place of what is oldest, and comes out at fixed points: when a
- * kernel is launched or waited for, when memory is copied and waited for, when modules
- * and contexts go, before a stream callback. The message of a failed assertion comes
- * out at once, behind what was printed before it.
+ * As CUDA documents, the output of printf() is buffered in its context, where new output
+ * replaces the oldest, and is flushed at fixed points: when a kernel is launched or
+ * waited for, when memory is copied synchronously, when modules and contexts are
+ * destroyed, before a stream callback. The message of a failed assertion is flushed at
+ * once, after earlier output.
  */
 
 #include <stdio.h>

@@ -2,16 +2,17 @@
 /*
  * Texture and surface references
  *
- * A reference of a module stands for a variable of that module, from which kernels load
- * the number of an object. Whatever is set, the reference makes an object anew of all
- * that it has; where that makes none yet, the variable holds 0, which kernels fault on.
- * Kernels that were launched before still use the old number, so that a call which
- * replaces one waits for them first.
+ * A reference of a module represents a variable of that module, from which kernels load
+ * the number of an object. Whenever something is set, the reference creates a new object
+ * from all its settings; while these are incomplete, the variable is 0, on which kernels
+ * fault. Kernels that were launched before still use the old number, so a call that
+ * replaces it waits for them first.
  *
- * A reference of a module goes with it; one that a program creates has no variable, and
- * only keeps what is set. All fields are guarded by one lock, which is not held while
- * something waits for the device. An array that ends while it is bound leaves nothing
- * to reach: memory of objects is looked up at each use, handles at each call.
+ * A reference of a module is destroyed with it; one that a program creates has no
+ * variable, and only stores the settings. All fields are guarded by one lock, which is
+ * not held while something waits for the device. An array that ends while it is bound
+ * cannot be accessed any more: memory of objects is looked up at each use, handles at
+ * each call.
  */
 
 #include <string.h>
@@ -216,7 +217,7 @@ static CUresult begin_texture(CUtexref handle, struct reference **referencep)
 	return begin_set(handle, OBJECT_TEXREF, referencep);
 }
 
-/* What is set now may be of use only with what is set later. */
+/* A setting may be useful only together with later ones. */
 static CUresult end_set(struct reference *reference)
 {
 	renew(reference);
@@ -380,8 +381,8 @@ CUresult cuTexRefSetMipmappedArray(
 		hMipmappedArray->descriptor.NumChannels);
 }
 
-/* What lies in front of an address that is not aligned is bound too, and the offset is
- * the program's to add. */
+/* The bytes before an unaligned address are bound too, and the program has to add the
+ * offset. */
 CUresult cuTexRefSetAddress_v2(
 	size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stream can do besides kernels and copies: write words, wait for words, call
+ * Stream operations besides kernels and copies: writing words, waiting for words, calling
  * functions of the program
  */
 

@@ -2,9 +2,9 @@
 /*
  * Streams
  *
- * Two handles are no objects: NULL and 1 are the legacy stream of the current
- * context, 2 is the default stream of the calling thread, which is an ordinary
- * blocking stream that is made when it is first used and goes with its context.
+ * Two handles are not objects: NULL and 1 are the legacy stream of the current context, 2
+ * is the default stream of the calling thread, which is an ordinary blocking stream that
+ * is created when first used and destroyed with its context.
  */
 
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * Texture and surface objects
  *
- * What they describe is checked here, once; what kernels make of it is in
- * exec/sampler.c. An object's number is withdrawn before its entry is used again, and
- * both wait until the context is idle.
+ * Descriptions are checked here, once; exec/sampler.c implements them for kernels. An
+ * object's number is withdrawn before its entry is reused, and both wait until the
+ * context is idle.
  */
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "api/array.h"
 #include "api/texture.h"
 
-/* What the calls that ask for descriptions return. */
+/* The results of calls that return descriptions. */
 struct texture_object {
 	struct object object; /* of the context, or of none: a reference's */
 	struct softgpu_texture *entry;
@@ -39,7 +39,7 @@ const struct softgpu_textures *texture_table(void)
 	return &table.entries;
 }
 
-/* With the lock. Return: the index of an entry that is nobody's, or -1. */
+/* With the lock. Return: the index of a free entry, or -1. */
 static int take_index(void)
 {
 	struct softgpu_texture *chunk;
@@ -105,7 +105,7 @@ static void texture_end(struct object *ended)
 	pthread_mutex_unlock(&table.lock);
 }
 
-/* The object of a number, held. Return: NULL where that is none of this kind. */
+/* The object of a number, held. Return: NULL if it is not an object of this kind. */
 static struct texture_object *find(uint64_t number, bool is_surface)
 {
 	uint32_t index = number & ((1u << TEXTURE_INDEX_BITS) - 1);
@@ -338,7 +338,7 @@ static CUresult check_flags(
 							       : CUDA_SUCCESS;
 }
 
-/* Texels of linear memory are found by their index: modes mean nothing there. */
+/* Texels of linear memory are indexed: modes have no effect there. */
 static CUresult set_modes(struct softgpu_texture *t, const CUDA_TEXTURE_DESC *texture)
 {
 	if (t->is_linear_memory)
@@ -350,7 +350,7 @@ static CUresult set_modes(struct softgpu_texture *t, const CUDA_TEXTURE_DESC *te
 			return CUDA_ERROR_INVALID_VALUE;
 		t->address_modes[i] = (uint8_t)texture->addressMode[i];
 	}
-	/* What is read as integers has no mean: the sampler takes the nearest texel. */
+	/* Integers have no mean: the sampler takes the nearest texel. */
 	t->filters_linearly = texture->filterMode == CU_TR_FILTER_MODE_LINEAR;
 	t->filters_levels = texture->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
 	return CUDA_SUCCESS;
@@ -406,8 +406,8 @@ static CUresult make(const struct texture_object *template, CUcontext context,
 	return CUDA_SUCCESS;
 }
 
-/* Its number is one before it is in the context: that of a call which has not returned,
- * which destroys nothing before it is. */
+/* The number is in the table before it is in the context: it belongs to a call that has
+ * not returned. */
 static CUresult add(CUcontext context, const struct texture_object *template,
 	const struct softgpu_texture *entry, bool is_surface, unsigned long long *numberp)
 {
@@ -544,7 +544,7 @@ static CUresult destroy(uint64_t number, bool is_surface)
 	CUcontext context;
 	CUresult r;
 
-	/* 0 is no object, and there is nothing to destroy. */
+	/* 0 is not an object, and destroying it has no effect. */
 	if (!number)
 		return context_current(&context);
 	r = get(number, is_surface, &object);

@@ -173,9 +173,9 @@ HANDLER_BFI(BFI_32, uint32_t, 32)
 HANDLER_BFI(BFI_64, uint64_t, 64)
 
 /*
- * Sums with a carry. A difference is a + ~b + carry, with a carry of 1 where none comes
- * in. The flag is the adder's carry throughout, so that what sub.cc leaves is the
- * complement of a borrow: subc wants just that, and addc sees what processors show it.
+ * Sums with a carry. A difference is a + ~b + carry, with a carry of 1 if there is no
+ * carry-in. The flag is always the adder's carry, so sub.cc leaves the complement of a
+ * borrow: subc expects that, and addc sees the same as on a device.
  */
 #define HANDLER_CARRY(_name, _U, _S, _WIDE_U, _WIDE_S, _size)                            \
 	HANDLER(_name)                                                                   \

@@ -52,8 +52,8 @@ SCALAR u32 bfloat_greatest(u32 a, u32 b)
 }
 
 /*
- * _update gives the new value from `old` and the lane's operand x (and y). What has a
- * machine instruction of its own is not done by a loop.
+ * _update computes the new value from `old` and the lane's operand x (and y). Operations
+ * with a machine instruction do not use a loop.
  */
 #define ATOMIC_LOOP(_update)                                                             \
 	do {                                                                             \
@@ -149,7 +149,8 @@ SCALAR u32 float_add(u32 a, u32 b)
 	return bits_f32(canon(make_f32(a) + make_f32(b)));
 }
 
-/* Global memory's adder flushes subnormal numbers, which that of shared memory keeps. */
+/* The adder of global memory flushes subnormal numbers, that of shared memory does
+ * not. */
 SCALAR u32 flushing_add(u32 a, u32 b)
 {
 	return bits_f32(canon(ftz(ftz(make_f32(a)) + ftz(make_f32(b)))));
@@ -197,8 +198,8 @@ HANDLER_ATOM_HALVES(MIN_BF16, bfloat_least)
 HANDLER_ATOM_HALVES(MAX_BF16, bfloat_greatest)
 
 /*
- * 128 bits: what is compared with lies in the block, where the operation before has put
- * it, low halves first.
+ * 128 bits: the comparand is in the block, where the previous operation has put it, low
+ * halves first.
  */
 HANDLER(ATOM_PUT_128)
 {

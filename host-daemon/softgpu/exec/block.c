@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Block: one after the other in a scratch
+ * Block: execution of blocks, one after the other, in a scratch
  *
- * A scratch owns the memory of one running block: register files, predicates, shared
- * and local memory, a copy of the parameters. What is the same for all blocks of a
- * launch (immediates, thread numbers, shape) is written at the launch's first block
- * only; the scratch remembers by which launch that was. Registers are zeroed then, so
- * that what a kernel reads without having written it does not come from another one.
+ * A scratch owns the memory of one running block: register files, predicates, shared and
+ * local memory, a copy of the parameters. Slots that are the same for all blocks of a
+ * launch (immediates, thread numbers, shape) are written at the launch's first block
+ * only; the scratch remembers the launch. Registers are cleared then, so that a kernel
+ * that reads an unwritten register does not see a value of another kernel.
  */
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct softgpu_scratch {
 	uint32_t smid;
 	struct block block;
 
-	/* What the buffers were prepared for. */
+	/* The launch for which the buffers were prepared. */
 	const struct softgpu_kernel *kernel;
 	uint64_t serial;
 	struct softgpu_launch launch;
@@ -106,10 +106,10 @@ static int grow_local(uint8_t **bufferp, size_t *havep, size_t need)
 }
 
 /*
- * Shared memory that is reserved for the system: a kernel that asks where it lies gets
- * it, behind its own, as zeros at the start of each block. Cooperative groups keep the
- * barriers and the scratch of tiles of more than a warp at its second offset, for which
- * their headers count on 288 bytes.
+ * Shared memory reserved for the system: a kernel that queries its offset gets some after
+ * its own, zeroed at the start of each block. Cooperative groups keep the barriers and
+ * the scratch of tiles of more than a warp at its second offset, for which their headers
+ * assume 288 bytes.
  */
 #define RESERVED_SIZE 1024u
 #define RESERVED_ALIGN 128u /* the unit in which shared memory is allocated */
@@ -167,7 +167,7 @@ static uint32_t thread_sreg(const struct block *block, const struct warp *w,
 	}
 }
 
-/* Shared memory comes in units of this, as PTX has it for targets from sm_80 on. */
+/* The allocation unit of shared memory, as in PTX for targets from sm_80 on. */
 #define SHARED_UNIT 128u
 
 static uint32_t shared_units(uint32_t size)
@@ -242,7 +242,7 @@ static bool is_block_sreg(unsigned int sreg)
 	       (sreg >= PTX_SREG_CLUSTERID_X && sreg <= PTX_SREG_CLUSTERID_Z);
 }
 
-/* What stays the same for all blocks of the launch. */
+/* Slots that are the same for all blocks of the launch. */
 static void fill_launch_slots(struct softgpu_scratch *scratch, struct warp *w)
 {
 	const struct softgpu_kernel *kernel = scratch->block.kernel;
@@ -333,7 +333,8 @@ static int prepare_buffers(
 	block->has_reserved = uses_reserved(kernel);
 	if (block->has_reserved)
 		block->shared_size = block->reserved_off + RESERVED_SIZE;
-	/* What is behind it in the last unit is forgiven, unless memory is checked. */
+	/* Accesses to the rest of the last unit are tolerated, unless memory is
+	 * checked. */
 	if (!launch->space->covers)
 		block->shared_size = shared_units(block->shared_size);
 	block->calls_size = kernel->calls || kernel->uses_stack ? stack_size(launch) : 0;

@@ -3,12 +3,12 @@
  * Handlers: calls of subroutines
  *
  * Each thread has a stack in two parts. Frames, with arguments and the callee's
- * variables, lie in its local memory above the kernel's own part, where kernels can
- * reach them. Where to return to and what the caller's registers held lies in memory
- * that no address of a kernel leads to: whatever a kernel writes, it returns to where
- * it came from. Both parts end at the launch's stack size: one call more is a fault.
+ * variables, are in its local memory above the kernel's own part, which kernels can
+ * access. Return addresses and saved registers of the caller are in memory that no
+ * address of a kernel refers to: whatever a kernel writes, it returns to its caller. Both
+ * parts end at the launch's stack size: one more call is a fault.
  *
- * Everything is by lane: lanes of a warp may be in different calls at different depths,
+ * Everything is per lane: lanes of a warp may be in different calls at different depths,
  * be at the same instruction in different activations of one function, and return to
  * different places.
  */
@@ -126,7 +126,7 @@ static uint32_t leave(struct warp *w, uint32_t lane)
 	return record.return_to;
 }
 
-/* Sends each lane of the mask to an instruction of its own; the others go on. */
+/* Moves each lane of the mask to an instruction of its own; the others continue. */
 static const struct insn *scatter(
 	struct warp *w, const struct insn *ip, uint32_t mask, const uint32_t *targets)
 {
@@ -233,8 +233,8 @@ HANDLER(FRAME)
 }
 
 /*
- * Memory from the stack: from the upper end of a thread's local memory down to the frame
- * that runs, of which imm tells whose it is.
+ * Memory from the stack: from the upper end of a thread's local memory down to the
+ * current frame, whose function imm identifies.
  */
 
 static uint32_t frame_end(const struct warp *w, const struct insn *ip, uint32_t lane)
@@ -275,7 +275,7 @@ HANDLER(STACK_GET)
 	return ip + 1;
 }
 
-/* What stackrestore is given must come from stacksave: that is, lie in the stack. */
+/* The operand of stackrestore must come from stacksave, that is, be within the stack. */
 HANDLER(STACK_SET)
 {
 	const uint64_t *a = REG(uint64_t, ip->a);

@@ -25,8 +25,8 @@ struct warp;
 struct insn;
 
 /*
- * What the address of a function reads as: its number above this, outside of any
- * memory. Only a call through a pointer understands it.
+ * The value of a function's address: its number above this, outside of any memory. Only a
+ * call through a pointer interprets it.
  */
 #define FUNCTION_HANDLE_BASE 0x3f000000u
 
@@ -39,8 +39,8 @@ typedef const struct insn *(*insn_fn)(
 #define PRED_CARRY 1u /* the carry flag of add.cc and its kind */
 
 /*
- * What an operand of 16 bits can name; of a predicate, beside the bit that negates. A
- * warp has memory for as many as its kernel needs.
+ * The most that an operand of 16 bits can address; for predicates, one bit less for the
+ * negation. A warp has memory for as many as its kernel needs.
  */
 #define SLOTS_MAX 65536u
 #define PREDS_MAX 32768u
@@ -129,8 +129,8 @@ struct softgpu_kernel {
 	uint64_t serial; /* never used twice */
 
 	/*
-	 * The tables of this code, all that are numbered from 0, belong to other kernels
-	 * too (lower/common.c); its own part was put behind theirs.
+	 * The tables of this code, which are all indexed from 0, are shared with other
+	 * kernels (lower/common.c); its own part follows the shared part.
 	 */
 	bool is_shared;
 

@@ -75,7 +75,7 @@ HANDLER(NOP)
 	return ip + 1;
 }
 
-/* Who sleeps waits for someone: let others run. */
+/* A thread that sleeps waits for another one: let others run. */
 HANDLER(NANOSLEEP)
 {
 	w->polled = true;

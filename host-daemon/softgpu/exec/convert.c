@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: the conversions that are not worth a loop of their own
+ * Handlers: conversions without a loop of their own
  *
- * One lane at a time: the source becomes an integer of 65 bits or a double, which
- * hold each value of each source type exactly, and that the destination. Roundings to
- * a narrower float are done by the machine under the wanted mode.
+ * One lane at a time: the source is converted to an integer of 65 bits or a double, which
+ * represent each value of each source type exactly, and that to the destination. Rounding
+ * to a narrower float uses the machine's rounding mode.
  */
 
 #include <fenv.h>
@@ -59,8 +59,8 @@ static struct format format_of(unsigned int type)
 
 /*
  * A double as a float of fewer bits, by the machine's current rounding mode or, for RNA,
- * to nearest with ties away from zero. What is too large becomes infinite only where the
- * mode does not lead back to the greatest number.
+ * to nearest with ties away from zero. On overflow the result is infinite unless the mode
+ * rounds to the largest finite number.
  */
 static f64 narrow(f64 x, const struct format *format, unsigned int round)
 {
@@ -218,7 +218,8 @@ static f64 rounded(unsigned int type, const struct value *v, unsigned int round)
 
 	if (mode != saved)
 		fesetround(mode);
-	/* An integer goes to float directly: to double first would round twice. */
+	/* An integer is converted to float directly: through double it would be rounded
+	 * twice. */
 	if (is_narrow(type)) {
 		wide = narrow(v->is_float ? v->real : odd_integer(v), &format, round);
 	} else if (type == PTX_TYPE_F64) {

@@ -5,13 +5,13 @@
  * The execution engine of softgpu, seen from above
  *
  * A parsed PTX module becomes a *program*; each of its entry functions becomes,
- * at its first lookup, a *kernel* in decoded form; a *launch* names a kernel with
+ * at its first look-up, a *kernel* in decoded form; a *launch* names a kernel with
  * its shape and arguments; a *scratch* holds what one CPU thread needs to run
  * blocks of a launch, one block at a time.
  *
  *	softgpu_program_new()		once per loaded module and context
  *	softgpu_program_variable()	for each variable: the caller finds device
- *	softgpu_program_place()		memory and says where it lies
+ *	softgpu_program_place()		memory and sets its address
  *	softgpu_program_fill()		writes initial values (after all are placed)
  *	softgpu_program_kernel()	decodes, or says what is not supported
  *	softgpu_launch_check()		once per launch, in the caller's thread
@@ -19,17 +19,16 @@
  *					blocks of a cooperative grid run side by side)
  *	softgpu_run_blocks()		any number of threads, each with its scratch
  *
- * Memory. A device address is the address of the byte in this process. All of
- * device memory lies in at most SOFTGPU_WINDOWS_MAX windows; each has a map with
- * one byte for each 64 KiB page. The memory manager owns windows and maps; the
- * engine reads them at every access and touches nothing outside. A map byte may
- * change while kernels run: what a kernel does to memory that is freed under it
- * is undefined, but stays within the windows, so memory of a window must stay
- * mapped (readable and writable for the process) as long as a map byte, a launch
- * in flight or a copy may still lead to it.
+ * Memory. A device address is the address of the byte in this process. All device memory
+ * is in at most SOFTGPU_WINDOWS_MAX windows; each has a map with one byte for each 64 KiB
+ * page. The memory manager owns windows and maps; the engine reads them at every access
+ * and touches nothing outside. A map byte may change while kernels run: the behaviour of
+ * a kernel whose memory is freed while it runs is undefined, but stays within the
+ * windows, so memory of a window must stay mapped (readable and writable for the process)
+ * as long as a map byte, a launch in flight or a copy may still refer to it.
  *
- * Errors. Functions return a CUDA driver result as an int (0 is success), since
- * that is what their callers report. Details come in a message or a fault record.
+ * Errors. Functions return a CUDA driver result as an int (0 is success), because their
+ * callers report it. Details are in a message or a fault record.
  *
  * Threads. A program may be used from several threads at once: kernels are decoded
  * under a lock inside. A kernel is immutable and lives as long as its program.
@@ -48,13 +47,13 @@ struct softgpu_textures; /* exec/texture.h */
 /*
  * The CUDA results that the engine itself produces
  *
- * Which fault gives which of them is what the CUDA manual says of each result: 714 where
- * a stack has no room for a call, 718 for calls and branches to what is no code, 717 for
- * an operation on a space that cannot have it. Of those only atomic operations on local
- * memory are left, by a generic address; that they raise this fault is known from the
- * nouveau driver (gf100_mp_warp_error, 0x10). `trap` is not told of there, and the PTX
- * manual says only that it ends the kernel: 719, the launch failure without a reason of
- * its own. An old report (ROCm/hip, issue 233) has 715 for it.
+ * The CUDA manual documents which fault gives which result: 714 if a stack has no room
+ * for a call, 718 for calls and branches to an address without code, 717 for an operation
+ * on an address space that does not support it. Of the latter only atomic operations on
+ * local memory are possible here, through a generic address; that they raise this fault
+ * is known from the nouveau driver (gf100_mp_warp_error, 0x10). The manual does not
+ * mention `trap`, and the PTX manual says only that it ends the kernel: 719, the launch
+ * failure for unspecific reasons. An old report (ROCm/hip, issue 233) has 715 for it.
  */
 enum softgpu_result {
 	SOFTGPU_SUCCESS = 0,
@@ -92,9 +91,9 @@ enum softgpu_result {
 #define SOFTGPU_ENVREGS 32
 
 /*
- * What CUDA calls the stack size, and by what it is multiplied: all that lives across a
- * call is in memory here, with parameters of 16 bytes each, so that frames are larger
- * than those of code for a processor that keeps them in registers.
+ * The factor by which CUDA's stack size is multiplied: all values that live across a call
+ * are in memory here, with parameters of 16 bytes each, so that frames are larger than
+ * those of code for a processor that keeps them in registers.
  */
 #define SOFTGPU_STACK_DEFAULT 1024u
 #define SOFTGPU_STACK_FACTOR 4u
@@ -102,8 +101,8 @@ enum softgpu_result {
 /*
  * Generic addresses
  *
- * Everything below 4 GiB is outside any global window: there lie the generic
- * ranges of the other spaces. Address 0 and its surroundings belong to nobody.
+ * Everything below 4 GiB is outside any global window: it contains the generic ranges of
+ * the other spaces. Address 0 and its surroundings are never valid.
  */
 #define SOFTGPU_GENERIC_SHARED 0x10000000u
 #define SOFTGPU_GENERIC_LOCAL 0x20000000u
@@ -132,7 +131,8 @@ struct softgpu_window {
 struct softgpu_space {
 	uint32_t n_windows;
 	struct softgpu_window windows[SOFTGPU_WINDOWS_MAX];
-	/* Or NULL: asked of what lies in a window but in a closed page. Any thread. */
+	/* Or NULL: called for addresses within a window but in a closed page. Any
+	 * thread. */
 	bool (*covers)(void *data, uint64_t address, uint64_t size);
 	void *covers_data;
 };
@@ -183,8 +183,8 @@ struct softgpu_kernel_info {
 };
 
 /*
- * What kernels ask of the runtime. Any of them may be NULL; data is passed back.
- * They are called from the thread that runs the block.
+ * Services of the runtime for kernels. Any of them may be NULL; data is passed back. They
+ * are called from the thread that runs the block.
  */
 struct softgpu_hooks {
 	void *data;
@@ -193,8 +193,8 @@ struct softgpu_hooks {
 	/* The message of a failed assertion; NULL: as print. */
 	void (*print_error)(void *data, const char *text, size_t size);
 	/*
-	 * Device-side malloc() and free(): an address in a window, or 0. What is freed
-	 * is any number the kernel likes. Both or none; they get `heap`.
+	 * Device-side malloc() and free(): an address in a window, or 0. The argument of
+	 * free is any number. Both or none; they get `heap`.
 	 */
 	uint64_t (*malloc)(void *heap, uint64_t size);
 	void (*free)(void *heap, uint64_t address);
@@ -248,7 +248,7 @@ struct softgpu_fault {
 	char text[512];	  /* a sentence for the log */
 };
 
-/* What softgpu_block_resume() did. */
+/* The result of softgpu_block_resume(). */
 enum softgpu_progress {
 	SOFTGPU_BLOCK_DONE,
 	SOFTGPU_BLOCK_YIELDED,	 /* it polls: it may wait for others; call again */
@@ -282,7 +282,7 @@ size_t softgpu_program_n_variables(const struct softgpu_program *program);
 const struct softgpu_variable *softgpu_program_variable(
 	const struct softgpu_program *program, size_t index);
 
-/* Says where a variable lies. Before the first kernel lookup, for every variable. */
+/* Sets the address of a variable. Before the first kernel look-up, for every variable. */
 void softgpu_program_place(
 	struct softgpu_program *program, size_t index, uint64_t address);
 
@@ -349,10 +349,10 @@ int softgpu_run_blocks(struct softgpu_scratch *scratch,
 	struct softgpu_fault *faultp);
 
 /*
- * The same in steps, for grids whose blocks wait for each other: begin each block in
- * a scratch of its own, then resume them in turn until all are done. The launch must
- * stay as it is until then, save for its deadline while none of them is resumed. A block
- * that is given up needs no call. From one call to the next a block may change threads.
+ * The same in steps, for grids whose blocks wait for each other: begin each block in a
+ * scratch of its own, then resume them in turn until all are done. The launch must not
+ * change until then, except for its deadline while none of them is being resumed. A block
+ * that is abandoned needs no call. A block may move to another thread between calls.
  */
 int softgpu_block_begin(struct softgpu_scratch *scratch,
 	const struct softgpu_launch *launch, uint64_t block,
@@ -380,7 +380,8 @@ static inline const struct softgpu_window *softgpu_space_find(
 	return NULL;
 }
 
-/* Returns: whether the page that holds @address, which lies in the window, allows it. */
+/* Returns: whether the page of @address, which is within the window, permits the
+ * access. */
 static inline bool softgpu_window_allows(
 	const struct softgpu_window *window, uint64_t address, unsigned int access)
 {
@@ -391,7 +392,7 @@ static inline bool softgpu_window_allows(
 }
 
 /*
- * softgpu_space_check() - may [address, address + size) be accessed so?
+ * softgpu_space_check() - whether [address, address + size) permits the access
  * @size: 1 to SOFTGPU_PAGE_SIZE: the two ends are looked at, no page lies between
  */
 static inline bool softgpu_space_check(const struct softgpu_space *space,
@@ -401,9 +402,9 @@ static inline bool softgpu_space_check(const struct softgpu_space *space,
 
 	if (!window)
 		return false;
-	if (__builtin_expect(softgpu_window_allows(window, address, access) &&
-				     softgpu_window_allows(
-					     window, address + size - 1, access),
+	if (__builtin_expect(
+		    softgpu_window_allows(window, address, access) &&
+			    softgpu_window_allows(window, address + size - 1, access),
 		    1))
 		return true;
 	return space->covers && space->covers(space->covers_data, address, size);

@@ -4,11 +4,11 @@
 /*
  * Fetch: a texture instruction for all lanes of a warp at once
  *
- * The arithmetic is the sampler's, one loop over the lanes for each of its steps, and its
- * results are the same to the bit. It takes what nearly all fetches are: every lane
- * names the same texture, which has one level, is no cube and needs no colour curve.
- * Anything else is left to the sampler, lane by lane; so is a fetch of which a texel may
- * not be read, because the sampler finds the lane and the address.
+ * The arithmetic is the sampler's, with one loop over the lanes for each of its steps,
+ * and its results are identical to the bit. It handles nearly all fetches: every lane
+ * uses the same texture, which has one level, is not a cube and has no sRGB conversion.
+ * The sampler handles all others, lane by lane, and also a fetch with an unreadable
+ * texel, because it finds the lane and the address.
  */
 
 #include "exec/half.h"
@@ -24,7 +24,7 @@
 
 typedef uint32_t fetch_row[LANES];
 
-/* What is needed of a texture, read once: another thread may replace the object. */
+/* The fields of a texture, read once: another thread may replace the object. */
 struct fetch {
 	const struct softgpu_space *space;
 	uint32_t mask; /* the lanes that fetch */
@@ -365,7 +365,7 @@ SCALAR void fetch_load(const struct fetch *f, const uint32_t *off, fetch_row wor
 #undef FETCH_WORDS
 }
 
-/* What the number of a channel is divided by, where it is read as a part of 1. */
+/* The divisor of a normalised channel. */
 static const float fetch_most[_TEXEL_N] = { 255.0f, 127.0f, 65535.0f, 32767.0f };
 
 SCALAR float fetch_part(float x, float most)
@@ -380,7 +380,7 @@ SCALAR void fetch_extract(
 {
 	const unsigned int bits = 8 * f->channel, per_word = 4 / f->channel;
 	const uint32_t *from = words[k / per_word];
-	/* To the top of the word, and back. */
+	/* Shifts the channel to the top of the word, and back. */
 	const unsigned int up = 32 - bits - k % per_word * bits, down = 32 - bits;
 
 	if (f->format == TEXEL_S8 || f->format == TEXEL_S16)

@@ -47,7 +47,7 @@ static inline void *warp_resolve(struct warp *w, uint32_t lane, uint64_t address
 
 /*
  * Returns: the generic address of an access to any space. Addresses of the small spaces
- * have 32 bits: the sum with the offset wraps there, whatever register it came in.
+ * have 32 bits: the sum with the offset wraps, whatever the width of the register.
  */
 static inline uint64_t generic_address(const struct insn *ip, uint64_t address)
 {
@@ -64,9 +64,9 @@ static inline uint64_t generic_address(const struct insn *ip, uint64_t address)
 }
 
 /*
- * Returns: whether the address lies in a space without atomic operations, local memory
- * or parameters. PTX leaves such a use of a generic address undefined; processors raise
- * the fault for a wrong address space, and so does softgpu.
+ * Returns: whether the address is in a space without atomic operations, local memory or
+ * parameters. PTX leaves such a use of a generic address undefined; processors raise the
+ * fault for a wrong address space, and so does softgpu.
  */
 static inline bool is_never_atomic(uint64_t address)
 {

@@ -7,7 +7,7 @@
 
 #include "exec/near.h"
 
-/* Returns: bytes at each address, those of the elements behind the first included. */
+/* Returns: bytes at each address, including all elements of the vector. */
 SCALAR uint32_t vector_size(const struct insn *ip, uint32_t element)
 {
 	uint32_t size = (ip->reserved & ACCESS_ALIGN) + 1u;

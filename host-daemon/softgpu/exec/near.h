@@ -4,12 +4,12 @@
 /*
  * The near way of an access: one check for the addresses of all lanes
  *
- * A file of its own because a fuzz target is built with one that is wrong.
+ * A separate file because a fuzz target is built with a faulty one.
  */
 
 #include "exec/memory.h"
 
-/* Pages between the ends of a near access, each of which is looked at. */
+/* Pages between the ends of a near access, each of which is checked. */
 #define NEAR_PAGES 64
 
 /* The near way, for global addresses. */

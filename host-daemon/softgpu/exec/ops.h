@@ -15,7 +15,8 @@
  *	-	the field is not an operand
  */
 
-/* texture.c; options in off. TEX_PUT leaves operands and runs what is behind it. */
+/* texture.c; options in off. TEX_PUT stores operands and runs the next operation at once.
+ */
 #define SOFTGPU_OPS_TEXTURE(X)                                                           \
 	X(TEX_PUT, "-wwwww") /* off: rows of block.texture_operands, in fives */         \
 	X(TEX, "WxW-WW")     /* enum texture_option */                                   \
@@ -290,10 +291,9 @@
 	X(_name, 64, u64, u64)
 
 /*
- * What came with later versions of PTX. memory.c, atomic.c: halves of 128 bits in d and
- * b, in b and c; in d and f, with new ones in b and c; ATOM_PUT_128 leaves what CAS_128
- * compares with. call.c: imm is the subroutine it is in, + 1. warpop.c: off is enum
- * redux.
+ * Operations of later versions of PTX. memory.c, atomic.c: halves of 128 bits in d and b,
+ * in b and c; in d and f, with new ones in b and c; ATOM_PUT_128 stores the comparand of
+ * CAS_128. call.c: imm is the index of the subroutine + 1. warpop.c: off is enum redux.
  */
 #define SOFTGPU_OPS_NEWER(X)                                                             \
 	X(LDV_128, "XxX---")                                                             \
@@ -364,9 +364,11 @@
 	X(LDG_U8, "Wx----")                                                              \
 	X(LDG_S8, "Wx----")                                                              \
 	X(LDG_U16, "Wx----")                                                             \
-	X(LDG_S16, "Wx----") X(LDG_32, "Wx----") X(LDG_64, "Xx----") X(LDG2_U8,          \
-		"WxW---") X(LDG2_S8, "WxW---") X(LDG2_U16, "WxW---") X(LDG2_S16,         \
-		"WxW---") X(LDG2_32, "WxW---") X(LDG2_64, "XxX---") X(LDG4_U8,           \
+	X(LDG_S16, "Wx----")                                                             \
+	X(LDG_32, "Wx----")                                                              \
+	X(LDG_64, "Xx----")                                                              \
+	X(LDG2_U8, "WxW---") X(LDG2_S8, "WxW---") X(LDG2_U16, "WxW---") X(               \
+		LDG2_S16, "WxW---") X(LDG2_32, "WxW---") X(LDG2_64, "XxX---") X(LDG4_U8, \
 		"WxW-WW") X(LDG4_S8, "WxW-WW") X(LDG4_U16, "WxW-WW") X(LDG4_S16,         \
 		"WxW-WW") X(LDG4_32, "WxW-WW") X(LDG4_64, "XxX-XX") X(STG_U8,            \
 		"-xw---") X(STG_U16, "-xw---") X(STG_32, "-xw---") X(STG_64,             \

@@ -3,7 +3,7 @@
  * Handlers: floating point with a directed rounding mode
  *
  * The machine's rounding mode is set around the loop over the lanes; this file is
- * compiled with -frounding-math. Rare in real code, so nothing here is tuned.
+ * compiled with -frounding-math. Rare in real code, so it is not optimised.
  */
 
 #include <fenv.h>

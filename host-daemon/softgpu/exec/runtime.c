@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: what kernels ask of the runtime
+ * Handlers: services of the runtime
  *
- * printf(), assert(), malloc() and free() of device code. Format, strings and
- * arguments lie in device memory and are as hostile as all of it: every byte is read
- * through the checked windows, the format is taken apart here and only single
- * conversions that we wrote ourselves reach the C library.
+ * printf(), assert(), malloc() and free() of device code. Format, strings and arguments
+ * are in device memory and as hostile as all of it: every byte is read through the
+ * checked windows, the format is parsed here and only single conversions written by this
+ * file reach the C library.
  */
 
 #include <stdio.h>
@@ -106,7 +106,7 @@ static const char *parse_number(const char *at, int *valuep, struct arguments *a
 		value = (int)(int32_t)next_argument(args, 4);
 		at++;
 	}
-	/* Behind a star C knows no digits: they say nothing here. */
+	/* After an asterisk C allows no digits: they are ignored. */
 	for (; *at >= '0' && *at <= '9'; at++)
 		if (!is_argument && value < 1000)
 			value = value * 10 + *at - '0';
@@ -114,7 +114,7 @@ static const char *parse_number(const char *at, int *valuep, struct arguments *a
 	return at;
 }
 
-/* @at stands behind the percent sign. Returns: behind the conversion. */
+/* @at is the place after the percent sign. Returns: the place after the conversion. */
 static const char *parse_spec(const char *at, struct spec *spec, struct arguments *args)
 {
 	size_t n = 0;

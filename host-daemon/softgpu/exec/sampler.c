@@ -177,7 +177,7 @@ struct fetch {
 	uint64_t fault;
 };
 
-/* Return: what lies at those indices, of which a negative one is the border. */
+/* Return: the texel at those indices; a negative index means the border. */
 static struct texel read_texel(struct fetch *fetch, int64_t x, int64_t y, int64_t z)
 {
 	const struct softgpu_texture *t = fetch->query->texture;
@@ -256,7 +256,7 @@ static struct texel gather(struct fetch *fetch, const struct axis axes[3])
 }
 
 /*
- * Cubes: the longest component tells the face, the others the place on it
+ * Cubes: the longest component selects the face, the others the position on it
  */
 
 static uint32_t cube_face(const float r[3], float st[2])
@@ -285,7 +285,7 @@ static uint32_t cube_face(const float r[3], float st[2])
 	return face;
 }
 
-/* What a query means in terms of axes, layers resolved. */
+/* A query in terms of axes, with layers resolved. */
 struct place {
 	float at[3];
 	uint32_t slice; /* layer and face */
@@ -470,7 +470,7 @@ int softgpu_surface_find(const struct softgpu_texture *surface, unsigned int sha
 }
 
 /*
- * Properties: names of types and orders are those of OpenCL, as PTX has them
+ * Properties: the numbers of types and orders are those of OpenCL, as in PTX
  */
 
 static uint32_t data_type(const struct softgpu_texture *t)

@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * What one lane computes
+ * The computation of one lane
  *
- * Plain functions over C types, free of branches where that lets the compiler
- * vectorise the loop around them. Each has the result PTX defines for every input:
- * no undefined behaviour of C may be reached, since lanes that are masked out are
- * computed too.
+ * Plain functions over C types, without branches where that lets the compiler vectorise
+ * the loop around them. Each has the result that PTX defines for every input: no
+ * undefined behaviour of C may occur, because masked-out lanes are computed too.
  */
 
 #include <math.h>
@@ -25,7 +24,7 @@ typedef int64_t s64;
 typedef float f32;
 typedef double f64;
 
-/* How a value of the type lies in a slot. */
+/* The layout of a value of the type in a slot. */
 typedef u32 lane_u8, lane_s8, lane_u16, lane_s16, lane_u32, lane_s32;
 typedef u64 lane_u64, lane_s64;
 typedef f32 lane_f32;
@@ -456,8 +455,8 @@ SCALAR f32 fma_f32(f32 a, f32 b, f32 c)
 }
 #else
 /*
- * The product of two floats is exact in double. The sum is made round-to-odd with the
- * help of its own rounding error, so that rounding it once more to float is correct.
+ * The product of two floats is exact in double. The sum is rounded to odd by means of its
+ * own rounding error, so that rounding it to float is correct.
  */
 SCALAR f32 fma_f32(f32 a, f32 b, f32 c)
 {

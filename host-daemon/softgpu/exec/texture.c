@@ -2,10 +2,10 @@
 /*
  * Handlers: textures and surfaces
  *
- * A fetch is done for all lanes at once where that is possible (fetch.h), else lane by
- * lane by the sampler, as surfaces are. An instruction has more operands than there are
- * fields; TEX_PUT, directly in front of it, leaves coordinates in the block and goes on
- * with it at once: no other warp comes between the two.
+ * A fetch is done for all lanes at once if possible (fetch.h), otherwise lane by lane by
+ * the sampler, as for surfaces. An instruction has more operands than there are fields;
+ * the preceding TEX_PUT stores coordinates in the block and continues with it at once: no
+ * other warp runs between the two.
  */
 
 #include "exec/fetch.h"
@@ -239,7 +239,7 @@ static int find_texel(const struct warp *w, const struct insn *ip, uint32_t lane
 	struct surface_place place = place_of(w, ip, lane);
 	int64_t x = (int64_t)place.x * size;
 
-	/* As far outside, and in the same direction, as 32 bits tell. */
+	/* Saturated to 32 bits, on the same side. */
 	place.x = x > INT32_MAX	  ? INT32_MAX - (s32)size + 1
 		  : x < INT32_MIN ? INT32_MIN
 				  : (s32)x;

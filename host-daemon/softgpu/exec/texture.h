@@ -4,12 +4,12 @@
 /*
  * Texture and surface objects, as kernels see them
  *
- * What a program passes to a kernel is a number, and a kernel may come with any number:
- * it is looked up in a table at each use. An entry is filled before its number is
- * published and is not changed before that is withdrawn; entries are never given back
- * to the allocator. A kernel that uses an object while a call destroys it may see
- * parts of the next one. So nothing below trusts an entry: indices are bounded where
- * they are used, and each texel is read and written only where the page maps allow.
+ * A program passes a number to a kernel, and a kernel may use any number: it is looked up
+ * in a table at each use. An entry is filled before its number is published and does not
+ * change before that is withdrawn; entries are never freed. A kernel that uses an object
+ * while a call destroys it may see parts of the next one. So entries are not trusted:
+ * indices are bounded where they are used, and each texel is accessed only if the page
+ * maps permit it.
  */
 
 #include "exec/engine.h"
@@ -104,7 +104,7 @@ static inline const struct softgpu_texture *softgpu_texture_find(
 /* Return: bytes of a channel. */
 uint32_t texel_channel_size(unsigned int format);
 
-/* What an instruction asks for; see the operands of tex in the PTX ISA. */
+/* The parameters of an instruction; see the operands of tex in the PTX ISA. */
 enum texture_shape {
 	TEXTURE_1D,
 	TEXTURE_2D,
@@ -163,7 +163,7 @@ int softgpu_surface_find(const struct softgpu_texture *surface, unsigned int sha
 	const struct surface_place *place, uint32_t size, enum surface_bounds bounds,
 	uint64_t *addressp);
 
-/* What txq and suq ask for. */
+/* The queries of txq and suq. */
 enum texture_property {
 	TEXTURE_WIDTH,
 	TEXTURE_HEIGHT,

@@ -45,7 +45,7 @@ static void set_stop(struct warp *w, const struct insn *ip)
 	}
 }
 
-/* Makes the group the running one. Returns: where it goes on. */
+/* Makes the group the running one. Returns: its next instruction. */
 static const struct insn *take_group(struct warp *w, struct group *g)
 {
 	const struct insn *ip = g->ip;
@@ -72,8 +72,8 @@ static struct group *lowest_group(
 }
 
 /*
- * Returns: where the next group goes on, NULL where none can. A group that waits for
- * lanes that will not come goes on without them once nothing else can run.
+ * Returns: the next instruction of the next group, NULL if none can run. A group that
+ * waits for lanes that will not arrive continues without them once nothing else can run.
  */
 static const struct insn *next_group(struct warp *w)
 {
@@ -252,7 +252,7 @@ const struct insn *softgpu_warp_exit(struct warp *w, const struct insn *ip, uint
 {
 	struct block *block = w->block;
 
-	/* Who has arrived and ends is one of the dead, and no other one. */
+	/* A lane that has arrived and then exits counts as dead only. */
 	block->barriers[CLUSTER_BARRIER].arrived -=
 		(uint32_t)__builtin_popcount(mask & w->arrived);
 	w->arrived &= ~mask;
@@ -317,8 +317,8 @@ static const struct insn *wait_sync(struct warp *w)
 	return next_group(w);
 }
 
-/* The group whose turn was over goes on, so that a turn's end changes nothing in the
- * warp. */
+/* The group whose turn was over continues, so that the end of a turn changes nothing in
+ * the warp. */
 static const struct insn *first_group(struct warp *w)
 {
 	for (uint32_t i = 0; w->turn_at && i < w->n_groups; i++)
@@ -347,7 +347,8 @@ static inline enum event run(struct warp *w, const struct insn *ip, bool steps)
 			ip = execute(w, ip);
 		}
 		if (ip != LEAVE && is_done) {
-			/* Where others wait the lowest goes on, as without turns. */
+			/* If other groups wait the lowest one continues, as without
+			 * turns. */
 			w->turn_at = (uintptr_t)ip < w->stop ? ip : NULL;
 			add_group(w, ip, w->active, GROUP_READY, 0);
 			return EVENT_TURN;

@@ -5,19 +5,18 @@
  * A block while it runs: its warps, their groups, its barriers
  *
  * A warp is a set of at most 32 groups: lanes that are at the same instruction. The
- * group that runs is held in w->active and the loop's instruction pointer; all others
- * wait in w->groups. The group with the lowest address runs; where it reaches the
- * address at which another one waits (w->stop), the two become one. A branch taken
- * backwards costs one unit of w->budget; when that is spent and the group was seen to
- * poll memory, other groups and other warps get their turn, so that a thread may wait
- * for another one of its warp.
+ * running group is in w->active and the loop's instruction pointer; all others wait in
+ * w->groups. The group with the lowest address runs; when it reaches the address at which
+ * another one waits (w->stop), the two merge. A backward branch costs one unit of
+ * w->budget; when that is spent and the group was seen to poll memory, other groups and
+ * other warps get their turn, so that a thread may wait for another one of its warp.
  *
- * Lanes that do not exist or have ended are in w->dead and in no group. Arithmetic may
- * write their registers, which lets it run unmasked; nothing else may look at them.
+ * Lanes that do not exist or have exited are in w->dead and in no group. Arithmetic may
+ * write their registers, which lets it run unmasked; nothing else may access them.
  *
  * A handler runs one instruction for the lanes in its mask (those of the group whose
- * guard is true) and returns the next one. It returns LEAVE, with w->event and w->at
- * set, where the loop has to decide something.
+ * guard is true) and returns the next one. It returns LEAVE, with w->event and w->at set,
+ * if the loop has to decide.
  *
  * Everything here belongs to the thread that runs the block.
  */
@@ -29,9 +28,9 @@
 #define LANES 32
 #define WARPS_MAX (SOFTGPU_BLOCK_THREADS_MAX / LANES)
 #define BARRIERS 16
-#define CLUSTER_BARRIER BARRIERS /* behind those of the block */
+#define CLUSTER_BARRIER BARRIERS /* after those of the block */
 
-/* What TEX_PUT leaves: coordinates, layer and level, then two gradients. */
+/* The operands that TEX_PUT stores: coordinates, layer and level, then two gradients. */
 #define TEXTURE_ROWS 15
 
 #define LEAVE ((const struct insn *)UINTPTR_MAX)
@@ -43,7 +42,7 @@
 enum event {
 	EVENT_NONE,
 	EVENT_ENDED,   /* no lane of the group is left */
-	EVENT_SPENT,   /* budget used up; goes on at w->at */
+	EVENT_SPENT,   /* budget used up; continues at w->at */
 	EVENT_SYNC,    /* waits at w->at until the lanes of its membermask are there */
 	EVENT_BARRIER, /* all that is left of the group waits for a barrier */
 	EVENT_TURN,    /* the operations of a turn are done */
@@ -138,7 +137,7 @@ struct block {
 /* Handlers of one instruction set; see table.c. */
 extern const insn_fn softgpu_handlers_base[_OP_N];
 
-/* Of x86-64-v3, all of it; those are compiled for nothing less (best-*.c). */
+/* All features of x86-64-v3, for which those handlers are compiled (best-*.c). */
 bool softgpu_machine_has_v3(void);
 
 /* Returns: the best handlers for a machine that has it or not; *namep is for the log. */
@@ -148,7 +147,8 @@ const insn_fn *softgpu_handlers_for(bool has_v3, const char **namep);
 void softgpu_warp_start(struct warp *w);
 
 /*
- * Runs the warp until none of its groups can go on, or for a while; or one operation.
+ * Runs the warp until none of its groups can continue, or for a time slice; or runs one
+ * operation.
  *
  * Return: EVENT_ENDED, EVENT_BARRIER (all groups wait for barriers), EVENT_SPENT,
  * EVENT_TURN, EVENT_FAULT.
@@ -175,8 +175,8 @@ const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
 	uint32_t mask, uint32_t id, uint32_t expected, bool waits);
 
 /*
- * The barrier of a cluster, which here is that of a block: to arrive and to wait are two
- * instructions. Lanes that have not arrived, or whose barrier has opened, do not wait.
+ * The barrier of a cluster, which is that of its one block: arriving and waiting are two
+ * instructions. Lanes that have not arrived, or whose barrier has completed, do not wait.
  */
 const struct insn *softgpu_cluster_arrive(
 	struct warp *w, const struct insn *ip, uint32_t mask);

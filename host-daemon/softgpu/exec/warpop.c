@@ -2,17 +2,17 @@
 /*
  * Handlers: instructions in which lanes see each other
  *
- * The .sync forms name the lanes that must be there, each lane its own set. A group
- * that lacks some waits (EVENT_SYNC) until the others come to the same instruction,
- * have ended, or nothing else in the warp can run: w->forced then lets it go on with
- * the lanes it has. Lanes whose own set is complete need not wait for the rest. A set
- * of 0 stands for the forms without .sync: whoever is active.
+ * The .sync forms name the lanes that must take part, each lane its own set. A group that
+ * lacks some waits (EVENT_SYNC) until the others reach the same instruction, have exited,
+ * or nothing else in the warp can run: w->forced then lets it continue with the lanes it
+ * has. Lanes whose own set is complete need not wait for the rest. A set of 0 means the
+ * forms without .sync: the active lanes.
  */
 
 #include "exec/warp.h"
 
 /*
- * Returns: the lanes of *maskp that may go on now, which are left in *maskp and, where
+ * Returns: the lanes of *maskp that may continue now; they are left in *maskp and, if
  * they are not all, made a group of their own. 0: all have to wait.
  */
 static uint32_t gather_members(struct warp *w, const struct insn *ip, uint32_t mask)
@@ -56,11 +56,11 @@ SCALAR uint32_t members_of(const uint32_t *members, uint32_t lane, uint32_t mask
 }
 
 /*
- * c packs the clamp (bits 0 to 4) and the mask that cuts the warp into segments (bits
- * 8 to 12); the lane read is the own one where the other lies outside the segment. PTX
- * leaves open what a lane gives that does not take part. Here it gives 0: its register
- * may hold what code it has never reached left there, and sums over a part of a warp,
- * which are written so, come out right.
+ * c packs the clamp (bits 0 to 4) and the mask that divides the warp into segments (bits
+ * 8 to 12); a lane reads itself if the other lane is outside the segment. PTX does not
+ * define the value read from a lane that does not take part. Here it is 0: its register
+ * may contain a value of code that it never executed, and partial sums over a warp, which
+ * are written that way, are correct.
  */
 #define HANDLER_SHFL(_name, _from, _within)                                              \
 	HANDLER(_name)                                                                   \
@@ -226,7 +226,7 @@ HANDLER_REDUX(AND, uint32_t, r &x)
 HANDLER_REDUX(OR, uint32_t, r | x)
 HANDLER_REDUX(XOR, uint32_t, r ^ x)
 
-/* NaN counts only where .NaN asks for it, or where nothing else is there. */
+/* NaN counts only with .NaN, or if all values are NaN. */
 #define HANDLER_REDUX_F32(_name, _combine)                                               \
 	HANDLER(REDUX_##_name)                                                           \
 	{                                                                                \

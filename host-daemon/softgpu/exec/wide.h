@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Words of 128 bits in memory that other threads of the process use
+ * Words of 128 bits in memory shared with other threads of the process
  *
- * Compilers make a call of a library of what C11 has for these, and of their own
- * functions only with options; the instruction of x86-64 is older than all that it is
- * used on. They are atomic with respect to each other; a pair of 64-bit accesses to the
- * same place is not, which PTX does not ask for.
+ * Compilers implement C11 atomics of this size by a library call, and their builtins only
+ * with options; all x86-64 processors that softgpu runs on have the instruction. These
+ * operations are atomic with respect to each other; a pair of 64-bit accesses to the same
+ * word is not, which PTX does not require.
  */
 
 #include <stdint.h>
@@ -40,7 +40,7 @@ static inline wide_t wide_exchange(wide_t *p, wide_t desired)
 	return old;
 }
 
-/* In memory that is nobody else's. */
+/* In private memory. */
 static inline wide_t wide_read(const wide_t *p)
 {
 	wide_t x;

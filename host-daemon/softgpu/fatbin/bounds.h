@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Does an entry lie within its container?
+ * Whether an entry is within its container
  *
- * A file of its own because the build option planted_bug swaps it for one that is
- * wrong: that is how we know that the fuzzer would find such an error.
+ * A separate file because the build option planted_bug replaces it by a faulty one, which
+ * the fuzzer has to find.
  */
 
 #include <stdbool.h>

@@ -28,7 +28,7 @@ enum {
 	ENTRY_UNCOMPRESSED_SIZE = 56,
 };
 
-/* Containers stand at any address: no word is read in place. */
+/* Containers may be unaligned: no word is read in place. */
 static uint16_t get_u16(const uint8_t *p)
 {
 	uint16_t value;
@@ -79,7 +79,7 @@ int fatbin_init(struct fatbin *fatbin, const void *bytes, size_t size)
 	return 0;
 }
 
-/* What an entry says about compression must agree with itself. */
+/* The fields about compression have to be consistent. */
 static int check_compression(const struct fatbin_entry *entry, uint32_t compressed_size)
 {
 	uint64_t packings = entry->flags & (FATBIN_FLAG_LZ4 | FATBIN_FLAG_ZSTD);

@@ -4,10 +4,9 @@
 /*
  * Fatbin container
  *
- * What nvcc embeds: a header of 16 bytes, then entries of a header and a payload
- * each, PTX text or machine code for one architecture, compressed or not. Field
- * positions are told in docs of public decoders; all numbers are little endian and
- * all of them are untrusted.
+ * What nvcc embeds: a header of 16 bytes, then entries of a header and a payload each,
+ * PTX text or machine code for one architecture, compressed or not. The layout is from
+ * the documentation of public decoders; all numbers are little endian and untrusted.
  */
 
 #include <stdbool.h>
@@ -72,7 +71,7 @@ int fatbin_next(struct fatbin *fatbin, struct fatbin_entry *entry);
  * fatbin_unpack() - the text of an entry
  * @entry:	from fatbin_next()
  * @max:	the most bytes the text may have
- * @textp:	the text with a NUL behind it; the caller frees it
+ * @textp:	the text NUL-terminated; the caller frees it
  * @sizep:	its size up to the first NUL
  *
  * Return: 0, -ENOMEM, or FATBIN_E_INVALID.

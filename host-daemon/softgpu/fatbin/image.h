@@ -4,8 +4,8 @@
 /*
  * Module images
  *
- * What a program hands to the module and library calls, reduced to the PTX text
- * that softgpu can run.
+ * The argument of the module and library calls, reduced to the PTX text that softgpu can
+ * run.
  */
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ enum {
 	SOFTGPU_IMAGE_E_VERSION,   /* all such PTX is of a newer ISA: CUDA error 222 */
 };
 
-/* The chosen text, owned by whoever has the struct. */
+/* The chosen text, owned by the struct. */
 struct softgpu_image {
 	char *text; /* ends with a NUL */
 	size_t size;
@@ -49,5 +49,5 @@ int softgpu_image_select(const void *bytes, size_t size, unsigned int cc,
 	unsigned int below, struct softgpu_image *image);
 void softgpu_image_deinit(struct softgpu_image *image);
 
-/* Returns: the CUresult that a SOFTGPU_IMAGE_E_* condition stands for. */
+/* Returns: the CUresult of a SOFTGPU_IMAGE_E_* condition. */
 int softgpu_image_result(int condition);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linker: is everything there that is referred to?
+ * Linker: whether every reference is defined
  *
- * What is only declared does no harm, nor does what no kernel can reach: the library that
- * nvcc puts into relocatable programs refers to functions that only NVIDIA's driver has.
- * So bodies are read from the entries on, and what their operands and the initialisers
- * of variables name must be defined, or be one of the functions that a device has by
- * itself. Those that NVIDIA's driver has for kernels that launch others may be missing:
- * a kernel that calls one is refused when it is launched, the others run.
+ * An unused declaration is not an error, nor is one that no kernel can reach: the library
+ * that nvcc puts into relocatable programs refers to functions that only NVIDIA's driver
+ * has. So bodies are read from the entries on, and symbols in their operands and in
+ * initialisers of variables must be defined, or be built-in functions of a device.
+ * Functions of NVIDIA's driver for kernels that launch others may be missing: a kernel
+ * that calls one is refused when it is launched, the others run.
  */
 
 #include <stdio.h>

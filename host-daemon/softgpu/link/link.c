@@ -15,7 +15,7 @@
 #include "ptx/arena.h"
 #include "ptx/names.h"
 
-/* Stands between a name and the number of its module. */
+/* Separates a name from the number of its module. */
 #define SEPARATOR "$link"
 
 struct link {
@@ -24,7 +24,7 @@ struct link {
 	uint64_t text_size;
 };
 
-/* One symbol of one module, found by name among those of all. */
+/* One symbol of one module, found by name in the table of all. */
 enum rank {
 	RANK_LOCAL,    /* the module's own */
 	RANK_DECLARED, /* defined elsewhere */
@@ -236,17 +236,15 @@ static int add_module(const struct link *link, uint32_t number,
 		return vgpu_error_origin(-ENOMEM);
 	snprintf(suffix, sizeof(suffix), "%s%u", separator, number);
 	for (uint32_t i = 0; i < module->n_functions; i++)
-		functions[i] =
-			function_rank(&module->functions[i]) == RANK_LOCAL &&
-			is_shared(names, module->functions[i].name, number);
+		functions[i] = function_rank(&module->functions[i]) == RANK_LOCAL &&
+			       is_shared(names, module->functions[i].name, number);
 	for (uint32_t i = 0; i < module->n_variables; i++)
-		variables[i] =
-			variable_rank(&module->variables[i]) == RANK_LOCAL &&
-			is_shared(names, module->variables[i].name, number);
+		variables[i] = variable_rank(&module->variables[i]) == RANK_LOCAL &&
+			       is_shared(names, module->variables[i].name, number);
 	return text_add_module(text, module, &renames) ? 0 : vgpu_error_origin(-ENOMEM);
 }
 
-/* Return: what stands behind the next SEPARATOR of a text, or NULL. */
+/* Return: the place after the next SEPARATOR of a text, or NULL. */
 static const char *next_separator(const char *text)
 {
 	while ((text = strchr(text, *SEPARATOR))) {
@@ -266,7 +264,7 @@ static uint32_t count_separators(const char *text)
 	return n;
 }
 
-/* Notes which numbers below @n stand behind one. */
+/* Records which numbers below @n follow one. */
 static void note_separators(const char *text, bool *taken, uint32_t n)
 {
 	unsigned long number;
@@ -282,8 +280,8 @@ static void note_separators(const char *text, bool *taken, uint32_t n)
 }
 
 /*
- * Something that no text has in it, so that no name made with it is there already: of
- * one number more than there are places where one might stand, one is free.
+ * A suffix that occurs in no text, so that new names are unique: with one more number
+ * than there are occurrences of the separator, one is free.
  */
 static int choose_separator(const struct link *link, char separator[24])
 {

@@ -4,10 +4,10 @@
 /*
  * Linker: several PTX modules become one
  *
- * The result is PTX text again: the modules one behind the other under one head, marked
- * so that the parser lets a weak definition give way to another. Names that a module has
- * for itself get a suffix where another module uses them too; everything else resolves
- * by name, as it does within one text.
+ * The result is PTX text again: the modules one after the other under one head, marked so
+ * that the parser lets a weak definition give way to another. Local names of a module get
+ * a suffix if another module uses them too; everything else resolves by name, as it does
+ * within one text.
  *
  *	link_new()
  *	link_add()	each module, in order; what is no PTX is refused here
@@ -21,7 +21,7 @@
 
 #include "ptx/module.h"
 
-/* What goes into one link; GCC's OpenMP gives 25. */
+/* The most inputs of one link; GCC's OpenMP has 25. */
 #define LINK_MODULES_MAX 4096u
 
 struct link;
@@ -34,10 +34,9 @@ int link_add(struct link *link, const char *text, size_t size, unsigned int cc,
 	struct ptx_error *error);
 
 /* Joins what was added. *textp ends with a NUL; the caller frees it. */
-int link_finish(
-	struct link *link, char **textp, size_t *sizep, struct ptx_error *error);
+int link_finish(struct link *link, char **textp, size_t *sizep, struct ptx_error *error);
 
-/* Looks for what the kernels of a module reach and nobody defines. */
+/* Finds symbols that kernels of a module reach and that are not defined. */
 int link_check(struct ptx_module *module, struct ptx_error *error);
 
 static inline void link_freep(struct link **linkp)

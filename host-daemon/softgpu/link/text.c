@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A module's text with other names
+ * A module's text with symbols renamed
  *
- * The text is copied as it stands but for names of symbols. A name in a body may be that
- * of a register, label or local variable that hides the symbol: it is then renamed
- * wherever the body mentions it, which changes nothing. What is not a name of the
- * program's is the opcode a statement begins with.
+ * The text is copied except for names of symbols. A name in a body may be that of a
+ * register, label or local variable that hides the symbol: it is then renamed throughout
+ * the body, which changes nothing. The opcode at the beginning of a statement is not a
+ * name of the program.
  */
 
 #include <stdlib.h>
@@ -43,11 +43,11 @@ struct walk {
 	const struct text_renames *renames;
 	struct ptx_lexer lexer;
 	struct ptx_token token;
-	unsigned int depth;	/* open braces */
-	bool is_initialiser;	/* behind the = of a variable */
-	bool begins_statement;	/* the token is the first of one */
-	bool is_behind_guard;	/* @ was read, its predicate was not */
-	const char *copied;	/* what lies before is in the text */
+	unsigned int depth;    /* open braces */
+	bool is_initialiser;   /* after the = of a variable */
+	bool begins_statement; /* the token is the first of one */
+	bool is_behind_guard;  /* @ was read, its predicate was not */
+	const char *copied;    /* everything before it was copied */
 };
 
 static bool is_renamed(const struct walk *walk)
@@ -65,7 +65,8 @@ static bool is_renamed(const struct walk *walk)
 	return name->kind == PTX_SYMBOL_VARIABLE && walk->renames->variables[name->index];
 }
 
-/* A word that a statement begins with is an opcode, unless a colon makes it a label. */
+/* A word at the beginning of a statement is an opcode, unless a colon makes it a
+ * label. */
 static bool is_opcode(const struct walk *walk)
 {
 	struct ptx_lexer lexer = walk->lexer;
@@ -93,7 +94,7 @@ static bool take_name(struct walk *walk, struct text *text)
 	       text_add(text, walk->renames->suffix, strlen(walk->renames->suffix));
 }
 
-/* What the next token is, after this one. */
+/* The token after this one. */
 static void step(struct walk *walk)
 {
 	int kind = walk->token.kind;
@@ -107,7 +108,7 @@ static void step(struct walk *walk)
 		walk->is_behind_guard = true;
 		walk->begins_statement = false;
 	} else if (walk->is_behind_guard) {
-		/* The guard ends with its predicate; a ! may stand before. */
+		/* The guard ends with its predicate; a ! may precede it. */
 		walk->is_behind_guard = kind == '!';
 		walk->begins_statement = kind != '!';
 	} else {

@@ -272,8 +272,8 @@ static uint64_t body_variable(struct lowering *l, uint32_t index)
 }
 
 /*
- * Parameters of an entry function lie in its parameter block, those of a function that
- * was written out in place, and all .param variables, in local memory.
+ * Parameters of an entry function are in its parameter block, those of an inlined
+ * function, and all .param variables, in local memory.
  */
 bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
 	enum ptx_space *spacep, uint64_t *placep, bool *is_shared_endp)
@@ -516,7 +516,8 @@ void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned i
 	emit(l, type_is_signed(type) ? OP_EXT_S32_64 : OP_EXT_U32_64, v, value, 0, 0);
 }
 
-/* What was not widened would be lost: the instruction does not allow a wider register. */
+/* Bits that were not extended would be lost: the instruction does not allow a wider
+ * register. */
 void finish_instruction(struct lowering *l)
 {
 	if (l->n_unfinished && !l->error)

@@ -2,18 +2,17 @@
 /*
  * Translate: calls
  *
- * Arguments and results are .param variables of the caller: they lie in its frame, in
+ * Arguments and results are .param variables of the caller: they are in its frame, in
  * local memory. There are three kinds of calls.
  *
- * A function that is called directly is written out in place: its parameters are
- * those very places of the caller. That ends where a function would come to lie within
- * itself, or where the code gets too large by it, and at calls through a pointer.
- * There the callee is a *subroutine*: translated once for the kernel, with a frame of
- * its own wherever it is called. Its arguments are copied into the new frame, results
- * back; what the caller needs afterwards is saved, because the callee uses the same
- * slots (exec/call.c). A pointer may lead to each function of its type of which the
- * module takes the address. All subroutines lie before the entry function's own code, so
- * that lanes in a call run, and return, before those that wait behind the call.
+ * A function that is called directly is inlined: its parameters are those variables of
+ * the caller. The exceptions are recursion, code that would get too large, and calls
+ * through a pointer. There the callee is a *subroutine*: translated once for the kernel,
+ * with a separate frame for each call. Its arguments are copied into the new frame,
+ * results back; values that the caller needs afterwards are saved, because the callee
+ * uses the same slots (exec/call.c). A pointer may lead to each function of its type
+ * whose address the module takes. All subroutines precede the entry function's own code,
+ * so that lanes in a call run, and return, before those that wait after the call.
  *
  * Functions of the runtime (printf() and its kind) are operations.
  */
@@ -26,8 +25,8 @@
 #include "vgpu/cleanup.h"
 
 /*
- * Bytes of the variable that is an argument or takes a result. The engine copies those
- * without a further look, so nothing else will do, and no place beside it.
+ * Bytes of the variable that is an argument or takes a result. The engine copies them
+ * without further checks, so it has to be exactly such a variable.
  */
 static uint64_t size_of_place(const struct lowering *l, const struct ptx_operand *o)
 {
@@ -203,7 +202,7 @@ static void add_move(struct lowering *l, uint32_t from, uint32_t to, uint32_t si
 		l->moves[l->n_moves++] = (struct code_move){ from, to, size };
 }
 
-/* What a call does besides jumping: the same for both kinds of callees. */
+/* The part of a call besides the jump: the same for both kinds of callees. */
 static int add_call(struct lowering *l, const struct ptx_param *params, uint32_t n_params,
 	const struct ptx_param *returns, uint32_t n_returns, struct code_call *call)
 {
@@ -391,7 +390,7 @@ int lower_wanted(struct lowering *l, uint32_t function)
 	static const struct ptx_instr nowhere;
 	struct frame frame = { .ptx = &l->module->functions[function] };
 
-	/* What a refusal of its parameters names. */
+	/* The name in a refusal of its parameters. */
 	l->frame = &frame;
 	l->instr = &nowhere;
 	subroutine_of(l, function);
@@ -415,7 +414,7 @@ int translate_subroutines(struct lowering *l)
 
 	if (!l->n_calls)
 		return 0;
-	/* So that no label of the entry function lies behind its last operation. */
+	/* So that no label of the entry function is after its last operation. */
 	l->guard = VALUE_TRUE;
 	emit(l, OP_EXIT, 0, 0, 0, 0);
 	n = l->n_ops;

@@ -2,11 +2,11 @@
 /*
  * Common: subroutines that kernels of a module share
  *
- * A call through a pointer may lead to each function of its type, so that all kernels
- * with such calls need the same subroutines: in modules of compilers that outline, most
- * of the module. Those are lowered once, and the code of each kernel is put behind
- * theirs. Their slots come first, the kernel's own follow. What pointers may lead to
- * is closed: none of these subroutines refers to anything of a kernel's own.
+ * A call through a pointer may lead to each function of its type, so all kernels with
+ * such calls need the same subroutines: in modules of compilers that outline, most of the
+ * module. Those are lowered once, followed by the code of each kernel. Their slots come
+ * first, the kernel's own follow. The set of functions that pointers may lead to is
+ * closed: none of these subroutines refers to code or slots of a kernel.
  *
  * Tables never move and are only added to, under the program's lock, so that kernels may
  * run meanwhile: each has its part of one reservation of addresses.
@@ -102,8 +102,8 @@ int lower_room(struct lowering *l, enum lower_table table, uint32_t n, void **ba
 		return *basep ? 0 : SOFTGPU_ERROR_OUT_OF_MEMORY;
 	}
 	if (n > tables[table].max - c->n[table])
-		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-			"too much code for one module");
+		return lower_fail(
+			l, SOFTGPU_ERROR_NOT_SUPPORTED, "too much code for one module");
 	*basep = c->tables[table];
 	*roomp = (uint8_t *)c->tables[table] + c->n[table] * tables[table].size;
 	c->n[table] += n;
@@ -143,7 +143,7 @@ static int keep_fixed(struct lower_common *c, const struct lowering *l,
 	return 0;
 }
 
-/* What kernels go on from. */
+/* The state from which kernels continue. */
 static int keep(
 	struct lower_common *c, struct lowering *l, const struct softgpu_kernel *kernel)
 {
@@ -163,7 +163,7 @@ static int keep(
 	return keep_fixed(c, l, kernel);
 }
 
-/* Frees what lies in no table of the common ones. */
+/* Frees memory outside the common tables. */
 static void part_freep(struct softgpu_kernel **kernelp)
 {
 	lower_kernel_free(*kernelp);
@@ -179,8 +179,7 @@ static int build(struct lower_common *c, const struct lowering *of,
 		.messagep = messagep,
 		.common = c,
 	};
-	_vgpu_cleanup_(part_freep) struct softgpu_kernel *part =
-		calloc(1, sizeof(*part));
+	_vgpu_cleanup_(part_freep) struct softgpu_kernel *part = calloc(1, sizeof(*part));
 	int r;
 
 	if (!part)

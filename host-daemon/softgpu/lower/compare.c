@@ -117,8 +117,8 @@ static bool is_pair(unsigned int type)
 }
 
 /* Compares operands @first and the one after it into the predicate @d. */
-static int compare(struct lowering *l, uint32_t d, unsigned int type, unsigned int first,
-	bool high)
+static int compare(
+	struct lowering *l, uint32_t d, unsigned int type, unsigned int first, bool high)
 {
 	bool real = type == PTX_TYPE_F32 || type == PTX_TYPE_F64 || is_half(type) ||
 		    is_pair(type);
@@ -219,7 +219,7 @@ static int setp(struct lowering *l)
 	return l->error;
 }
 
-/* What a type has for true. */
+/* The value of true in a type. */
 static uint32_t true_of(unsigned int type, bool of_pair)
 {
 	switch (type) {

@@ -95,7 +95,7 @@ static int cluster_barrier(struct lowering *l)
 	}
 }
 
-/* Clusters have one block, the addresses of which are those of the cluster. */
+/* Clusters have one block, whose addresses are also those of the cluster. */
 static int cluster_address(struct lowering *l)
 {
 	unsigned int type = l->instr->types[0];
@@ -154,7 +154,7 @@ int translate_control(struct lowering *l)
  * Among lanes
  */
 
-/* The forms without .sync take whoever is there, which a set of 0 stands for. */
+/* The forms without .sync use the active lanes, for which the set is 0. */
 static uint32_t members(struct lowering *l, unsigned int i)
 {
 	return l->instr->flags & PTX_FLAG_SYNC ? source(l, i, PTX_TYPE_B32)

@@ -71,7 +71,7 @@ static int between_integers(struct lowering *l, unsigned int to, unsigned int fr
 	return l->error;
 }
 
-/* The conversions that have a loop of their own; 0: none. */
+/* The conversions with a loop of their own; 0: none. */
 static unsigned int real_to_real(unsigned int to, unsigned int from, unsigned int round)
 {
 	bool single = to == PTX_TYPE_F32;

@@ -399,7 +399,7 @@ static void unpack_16(
 	emit(l, OP_HIGH_32, high, from, 0, 0);
 }
 
-/* Two or four bytes, of which the first is the lowest. */
+/* Two or four bytes, the lowest one first. */
 static void unpack_bytes(struct lowering *l, const struct ptx_operand *elements,
 	unsigned int n, uint32_t from)
 {

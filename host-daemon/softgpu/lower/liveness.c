@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Liveness: from where to where each value is needed
+ * Liveness: the interval in which each value is needed
  *
- * A value that is only used in the block that wrote it before, and all temporaries,
- * need no data flow. For the others the usual backward equations are solved, for 64 of
- * them at a time: one word of each set in each block, and only blocks whose words change
- * are looked at again. So memory grows with the code, not with blocks times registers,
- * and time mostly with how far values live. The result is one interval for each value
- * that covers all places where it is live, in the order of the operations.
+ * A value that is only used in the block that wrote it before, and all temporaries, need
+ * no data flow. For the others the usual backward equations are solved, for 64 of them at
+ * a time: one word of each set in each block, and only blocks whose words change are
+ * visited again. So memory grows with the code, not with blocks times registers, and time
+ * mostly with the length of the intervals. The result is one interval for each value that
+ * covers all places where it is live, in the order of the operations.
  *
- * A write under a guard keeps what lanes without the guard had: it reads, too.
+ * A write under a guard keeps the old values of lanes without the guard: it is a read,
+ * too.
  */
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ struct block_range {
 	uint32_t next[2]; /* blocks, UINT32_MAX: none; a table is looked up */
 };
 
-/* What a block does with a value first: reads what others wrote, or writes it. */
+/* The first access of a block to a value: a read of an earlier write, or a write. */
 struct touch {
 	uint32_t block;
 	uint8_t bit;
@@ -58,7 +59,7 @@ struct flow {
 	struct words *words;
 	uint32_t *met; /* blocks whose words are not 0 */
 	uint32_t n_met;
-	uint32_t *changed; /* blocks of which others have to learn */
+	uint32_t *changed; /* blocks whose changes have to be propagated */
 	bool *is_changed;
 	uint32_t n_changed;
 	uint64_t work;
@@ -271,7 +272,7 @@ static int find_globals(struct flow *f)
 	return 0;
 }
 
-/* Goes over the code twice: counts, then notes. */
+/* Visits the code twice: first to count, then to record. */
 struct touching {
 	struct flow *f;
 	uint32_t *read;	   /* by number: block + 1 in which it was noted last */
@@ -375,7 +376,8 @@ static void mark_changed(struct flow *f, uint32_t block)
 	f->changed[f->n_changed++] = block;
 }
 
-/* What is live where a block begins is live where each one before it ends. */
+/* A value that is live at the beginning of a block is live at the end of each
+ * predecessor. */
 static void flow_back(struct flow *f, uint32_t block)
 {
 	uint64_t in = f->words[block].in;
@@ -475,7 +477,7 @@ static int flow_through(struct flow *f)
 	return 0;
 }
 
-/* What the operations themselves say. */
+/* The accesses of the operations themselves. */
 static void make_intervals(struct lowering *l)
 {
 	for (uint32_t i = 0; i < l->n_ops; i++) {

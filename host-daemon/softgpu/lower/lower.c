@@ -60,7 +60,7 @@ static int start_tables(struct lowering *l)
 	return 0;
 }
 
-/* Values with a meaning of their own: none, true, carry. */
+/* Reserved values: none, true, carry. */
 int lowering_init(struct lowering *l)
 {
 	int r = start_tables(l);
@@ -172,8 +172,7 @@ static void kernel_freep(struct softgpu_kernel **kernelp)
 	lower_kernel_free(*kernelp);
 }
 
-int lower_code(
-	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
+int lower_code(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
 {
 	int r = lower_liveness(l);
 

@@ -16,11 +16,11 @@
  *	slots.c		values that are not needed together share a slot
  *	emit.c		checks each operation against its signature and writes the code
  *
- * A value is a register of a function instance, a temporary of one PTX instruction,
- * an immediate or a special register. A reference to a predicate may have the bit
- * VALUE_NEGATED. Everything hangs off one struct lowering that lives for one kernel.
+ * A value is a register of a function instance, a temporary of one PTX instruction, an
+ * immediate or a special register. A reference to a predicate may have the bit
+ * VALUE_NEGATED. One struct lowering owns everything and lives for one kernel.
  *
- * Functions return 0 or a CUDA result; the message is set by who raises it.
+ * Functions return 0 or a CUDA result; the function that raises it sets the message.
  */
 
 #include "exec/code.h"
@@ -38,10 +38,10 @@
 /* Above this, calls are not written out in place any more. */
 #define INLINE_OPS_MAX (1u << 16)
 
-/* Alignment of a subroutine's frame and of all in it: that of the widest access. */
+/* Alignment of a subroutine's frame and everything in it: that of the widest access. */
 #define FRAME_ALIGN 16u
 
-/* Bounds the work of finding what calls have to save, and the lists. */
+/* Bounds the work of finding the values that calls have to save, and the lists. */
 #define SAVES_WORK_MAX (UINT64_C(1) << 28)
 #define SAVES_MAX (1u << 20)
 
@@ -54,13 +54,13 @@
 #define LIVENESS_WORK_MAX (UINT64_C(1) << 30)
 #endif
 
-/* Entries of branch tables, those of code that is written out again counted again. */
+/* Entries of branch tables, counted again for each inlined copy. */
 #define TABLES_MAX (1u << 22)
 
 /* Bytes of the register files of one block: all that 16-bit operands reach, 8 times. */
 #define REGISTERS_SIZE_MAX (64u << 20)
 
-/* What one kernel may grow to, all its inlined calls included. */
+/* The size limit of one kernel, including all its inlined calls. */
 #define LOWER_OPS_MAX (1u << 20)
 #define LOWER_VALUES_MAX (1u << 21)
 #define LOWER_DEPTH_MAX 24u
@@ -77,7 +77,7 @@ enum value_kind {
 	VALUE_TEMPORARY,
 	VALUE_CONSTANT,
 	VALUE_SREG,
-	VALUE_FIXED, /* a predicate with a slot of its own: true, carry */
+	VALUE_FIXED, /* a predicate with a fixed slot: true, carry */
 };
 
 struct value {
@@ -131,7 +131,8 @@ struct frame {
 	uint32_t actual_base; /* what calls pass in registers, while they are made */
 	uint32_t stack_mark;  /* value: the stack's top at the beginning, if it moves */
 	uint32_t local_end;
-	/* Of a called function: where each parameter and result lies, in local memory. */
+	/* For a called function: the address of each parameter and result, in local
+	 * memory. */
 	uint32_t *param_places;
 	uint32_t *return_places;
 };
@@ -144,7 +145,7 @@ struct subroutine {
 	bool is_called; /* by its name; else only through pointers */
 };
 
-/* What the code of a kernel consists of; see struct softgpu_kernel. */
+/* The tables of a kernel's code; see struct softgpu_kernel. */
 enum lower_table {
 	TABLE_CODE,
 	TABLE_LINES,
@@ -181,14 +182,14 @@ struct lower_common {
 	struct common_constant {
 		struct code_constant constant;
 		bool is_shared_end; /* the kernel's shared size is to be added */
-	} *constants;
+	} * constants;
 	uint32_t n_constants;
 	bool has_shared_end;
 	struct code_sreg *sregs;
 	uint32_t n_sregs;
 };
 
-/* What lowering keeps from one kernel of a module to the next: all 0 at first. */
+/* State that lowering keeps from one kernel of a module to the next: initially all 0. */
 struct lower_cache {
 	uint32_t *pointed; /* by function: see lower_pointed() */
 	struct lower_common *commons;
@@ -203,8 +204,9 @@ struct lowering {
 	struct softgpu_message *messagep;
 
 	/*
-	 * What the kernel shares with others, or NULL. Where wanted is not NULL, it is
-	 * found out what that is: calls through pointers only note where they may lead.
+	 * The part that the kernel shares with others, or NULL. If wanted is not NULL,
+	 * that part is being determined: calls through pointers only record their
+	 * candidates.
 	 */
 	struct lower_common *common;
 	bool *wanted;
@@ -397,7 +399,8 @@ uint32_t new_labels(struct lowering *l, uint32_t n);
 int lower_liveness(struct lowering *l);
 int lower_slots(struct lowering *l);
 
-/* What each call has to save: after slots, with the code still as operations. */
+/* The values that each call has to save: after slots, with the code still as
+ * operations. */
 int lower_saves(struct lowering *l, struct softgpu_kernel *kernel);
 int lower_emit(
 	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers);

@@ -2,8 +2,8 @@
 /*
  * Translate: loads, stores, atomic operations
  *
- * Global and shared memory have handlers for whole vectors. All else goes lane by lane,
- * with the space in the instruction.
+ * Global and shared memory have handlers for whole vectors. Other spaces are accessed
+ * lane by lane, with the space in the instruction.
  */
 
 #include "lower/lower.h"
@@ -52,7 +52,7 @@ static uint32_t add_off(struct lowering *l, uint32_t value, int64_t off)
 	return t;
 }
 
-/* What is to be added to an element's address for access to @space. */
+/* The offset from an element's address to its address in @space. */
 static int64_t element_base(
 	struct lowering *l, const struct ptx_operand *operand, unsigned int space)
 {
@@ -632,7 +632,7 @@ static int isspacep(struct lowering *l)
 	return l->error;
 }
 
-/* Whether the address is that of one of the module's references of a kind. */
+/* Whether the address is that of a texture or surface reference of the module. */
 static int istypep(struct lowering *l)
 {
 	uint32_t a = source(l, 1, PTX_TYPE_U64), is = VALUE_TRUE | VALUE_NEGATED, t;
@@ -652,7 +652,7 @@ static int istypep(struct lowering *l)
 	return l->error;
 }
 
-/* What a policy looks like is the device's; here no cache asks for one. */
+/* The encoding of a policy is up to the device; there is no cache that uses it here. */
 static int create_policy(struct lowering *l)
 {
 	uint32_t d = destination(l, 0, PTX_TYPE_B64);

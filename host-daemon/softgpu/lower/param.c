@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Translate: what calls pass in registers
+ * Translate: parameters in registers
  *
  * Functions may have registers for parameters and results, and calls may name registers
- * and numbers where the function has variables. Between the two all of it lies in local
- * memory, as variables do: the caller's frame has room for what one call passes in
- * registers, the caller stores and loads there, and so does the callee at its beginning
- * and its end. What is a register on both sides is copied twice; compilers do not write
- * such code, people do.
+ * and numbers where the function has variables. Between the two the values are in local
+ * memory, as variables are: the caller's frame has room for the parameters of one call in
+ * registers, where the caller stores and loads them, and so does the callee at its
+ * beginning and its end. A parameter that is a register on both sides is copied twice;
+ * compilers do not generate such code, people write it.
  */
 
 #include "lower/lower.h"
@@ -45,7 +45,7 @@ uint32_t actuals_size(const struct ptx_body *body)
 	return most * ACTUAL_SIZE;
 }
 
-/* Where the result (0) or argument (2) of that number lies. */
+/* The address of the result (0) or argument (2) of that number. */
 uint32_t place_of_actual(const struct lowering *l, unsigned int i, uint32_t number)
 {
 	const struct ptx_operand *operands = l->frame->body->operands;

@@ -14,7 +14,7 @@
 #include "lower/lower.h"
 #include "vgpu/cleanup.h"
 
-/* What is only declared is found under its name: an alias may have been made of it. */
+/* A declaration is looked up by its name: it may have an alias. */
 static void take_address(const struct ptx_module *module, uint32_t *pointed, uint32_t i)
 {
 	uint32_t function = i;
@@ -48,7 +48,7 @@ static int look_through(
 	return 0;
 }
 
-/* What cannot be parsed takes no addresses: it does not run. */
+/* A body that cannot be parsed takes no addresses: it does not run. */
 static int look_everywhere(struct ptx_module *module, uint32_t *pointed)
 {
 	int r = 0;

@@ -2,9 +2,9 @@
 /*
  * Program: a module's variables and kernels
  *
- * Kernels are decoded at their first lookup, under the lock, and then never change.
- * Where each variable lies is known by then: its address is an immediate in the code.
- * What cannot be decoded is remembered with the reason, save where memory was short.
+ * Kernels are decoded at their first look-up, under the lock, and then never change. The
+ * address of each variable is known by then: it is an immediate in the code. A refusal is
+ * remembered with its reason, except for a lack of memory.
  */
 
 #include <pthread.h>
@@ -42,7 +42,7 @@ struct softgpu_program {
 
 static uint64_t next_serial;
 
-/* What this machine can run best; SOFTGPU_ISA=base is for tests of the plain set. */
+/* The best handlers for this machine; SOFTGPU_ISA=base is for tests of the plain set. */
 static const insn_fn *choose_handlers(void)
 {
 	static bool is_told;
@@ -52,7 +52,7 @@ static const insn_fn *choose_handlers(void)
 		softgpu_handlers_for(!is_plain && softgpu_machine_has_v3(), &name);
 
 	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
-		vgpu_log_debug("Kernels are run by handlers for %s.", name);
+		vgpu_log_debug("kernels are run by handlers for %s", name);
 	return handlers;
 }
 
@@ -94,7 +94,7 @@ static int note_variable(struct softgpu_program *program, uint32_t number,
 		return fail(messagep, SOFTGPU_ERROR_NOT_SUPPORTED,
 			"variables of this kind are not supported", v->name);
 	}
-	/* What refers to it is refused: kernels when they are launched. */
+	/* References to it are refused: those of kernels when they are launched. */
 	if (v->linkage == PTX_LINKAGE_EXTERN)
 		return 0;
 	if (!v->size)

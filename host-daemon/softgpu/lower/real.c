@@ -2,10 +2,10 @@
 /*
  * Translate: floating point
  *
- * .approx and .full are computed as the rounded operation or by libm: closer to the
- * true value than PTX asks for. Halves are widened, computed with, and rounded once:
- * 24 bits are enough that a sum or product of two of 11 is not rounded twice; an fma
- * goes by way of a double that is rounded to odd.
+ * .approx and .full are computed as the rounded operation or by libm: closer to the true
+ * value than PTX requires. Halves are widened, computed, and rounded once: with 24 bits a
+ * sum or product of two of 11 bits is not rounded twice; an fma uses a double that is
+ * rounded to odd.
  */
 
 #include "lower/lower.h"
@@ -32,7 +32,7 @@ static uint32_t flushed(struct lowering *l, uint32_t value)
 	return t;
 }
 
-/* What follows the operation itself: .ftz of the result, .sat. */
+/* The steps after the operation itself: .ftz of the result, .sat. */
 static int finish_f32(struct lowering *l, uint32_t d, bool flush)
 {
 	if (flush && (l->instr->flags & PTX_FLAG_FTZ))
@@ -42,7 +42,7 @@ static int finish_f32(struct lowering *l, uint32_t d, bool flush)
 	return l->error;
 }
 
-/* One with a directed rounding mode; @one stands for a 1 before the operands. */
+/* An operation with a directed rounding mode; @one means a 1 before the operands. */
 static int directed(
 	struct lowering *l, enum op op, unsigned int type, unsigned int n, bool one)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Saves: what a call of a subroutine has to keep for its caller
+ * Saves: the values that a call of a subroutine keeps for its caller
  *
- * A subroutine's values share slots with those of all other code. So each value that
- * is live before and after a call is saved by it, whoever is called.
+ * A subroutine's values share slots with those of all other code. So each value that is
+ * live before and after a call is saved by it, whatever the callee.
  */
 
 #include <stdlib.h>
@@ -39,9 +39,8 @@ static int add_class(struct saves *s, struct code_call *call, uint32_t op, uint3
 			v->end < 2 * op + 2 ||
 			(v->kind != VALUE_REGISTER && v->kind != VALUE_TEMPORARY))
 			continue;
-		if (s->n >= SAVES_MAX ||
-			lower_reserve(
-				&s->saves, &s->capacity, s->n + 1, sizeof(*s->saves)))
+		if (s->n >= SAVES_MAX || lower_reserve(&s->saves, &s->capacity, s->n + 1,
+						 sizeof(*s->saves)))
 			return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
 				"too much to be saved by calls");
 		s->saves[s->n++] = (struct code_save){ (uint16_t)v->slot, sizes[class] };
@@ -140,14 +139,14 @@ int lower_saves(struct lowering *l, struct softgpu_kernel *kernel)
 	int r = 0;
 
 	kernel->entry = l->base[TABLE_CODE] + l->entry;
-	/* A call through a pointer counts even where there is nothing it may lead to. */
+	/* A call through a pointer counts even if there is no candidate. */
 	if (!l->n_calls && !l->common)
 		return 0;
 	for (uint32_t i = l->first_subroutine; i < l->n_subroutines && !r; i++) {
 		const struct subroutine *sub = &l->subroutines[i];
 
-		r = add_calls(&s, sub->first_op, sub->end_op, sub->first_value,
-			sub->end_value);
+		r = add_calls(
+			&s, sub->first_op, sub->end_op, sub->first_value, sub->end_value);
 	}
 	if (!r)
 		r = add_calls(&s, l->entry, l->n_ops, 1, l->n_entry_values);

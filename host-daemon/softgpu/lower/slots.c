@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots: values that are not needed together share a place
+ * Slots: values that are not live together share a place
  *
- * A linear scan over the intervals. Each class has places of its own, so that values
- * of different widths never overlap. A value that begins where another of its class
- * ends (an operation's result and its last operand) may take its place at once.
+ * A linear scan over the intervals. The classes have separate slots, so that values of
+ * different widths never overlap. A value that begins where another of its class ends (an
+ * operation's result and its last operand) may take its slot at once.
  */
 
 #include <stdlib.h>

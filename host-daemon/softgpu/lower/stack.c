@@ -2,9 +2,9 @@
 /*
  * Translate: memory from the stack
  *
- * alloca takes it from the upper end of a thread's local memory, where frames grow
- * towards it. What a function has taken it gives back when it returns, whether it was
- * written out in place or is a subroutine; stackrestore does it before.
+ * alloca takes it from the upper end of a thread's local memory, towards which frames
+ * grow. A function, inlined or a subroutine, frees it when it returns; stackrestore does
+ * so earlier.
  */
 
 #include "lower/lower.h"

@@ -2,9 +2,8 @@
 /*
  * Translate: textures and surfaces
  *
- * Coordinates, layer, level and gradients go in front of the instruction that uses them,
- * see exec/texture.c. A reference in the module is a variable that holds the number of
- * an object.
+ * Operations before the instruction store coordinates, layer, level and gradients, see
+ * exec/texture.c. A reference in the module is a variable with the number of an object.
  */
 
 #include "exec/texture.h"
@@ -86,7 +85,7 @@ static void put(struct lowering *l, const uint32_t values[5], unsigned int rows)
 
 	o = emit(l, OP_TEX_PUT, 0, values[0], values[1], values[2]);
 	o->reserved = INSN_KEEPS_TURN;
-	/* They lie in one word. */
+	/* They are in one word. */
 	o->imm = rows;
 	o->field[FIELD_E] = values[3];
 	o->field[FIELD_F] = values[4];
@@ -135,8 +134,8 @@ static uint32_t result_options(unsigned int type, unsigned int vector)
 	return type == PTX_TYPE_F16 ? TEX_F16 : 0;
 }
 
-/* The fetch itself, and the predicate that says that memory is behind it. It follows the
- * coordinates directly: @number is there before them. */
+/* The fetch itself, and the predicate that shows residency. It follows the coordinates
+ * directly: @number is computed before them. */
 static int fetch(struct lowering *l, uint32_t number, uint32_t options)
 {
 	static const uint8_t fields[4] = { FIELD_D, FIELD_B, FIELD_E, FIELD_F };
@@ -163,7 +162,7 @@ static int fetch(struct lowering *l, uint32_t number, uint32_t options)
 	return l->error;
 }
 
-/* Offsets and depth comparison are not there; nor are samplers of their own. */
+/* Offsets and depth comparison are not implemented; nor are separate samplers. */
 static bool has_more(const struct lowering *l, unsigned int n)
 {
 	if (has_operand(l, 3))

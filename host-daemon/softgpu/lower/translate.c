@@ -65,7 +65,7 @@ static int dispatch_rest(struct lowering *l)
 	case PTX_OP_GRIDDEPCONTROL:
 	case PTX_OP_APPLYPRIORITY:
 	case PTX_OP_SETMAXNREG:
-		return l->error; /* hints: nothing to do */
+		return l->error; /* hints: no operation */
 	default:
 		return translate_texture(l);
 	}

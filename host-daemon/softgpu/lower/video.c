@@ -2,7 +2,7 @@
 /*
  * Translate: video instructions
  *
- * All that an instruction says goes into the immediate of one operation, see enum video.
+ * All modifiers of an instruction are in the immediate of one operation, see enum video.
  */
 
 #include "lower/lower.h"
@@ -67,7 +67,7 @@ static unsigned int lanes_of(unsigned int op)
 	}
 }
 
-/* What the modifiers say, whatever the number of lanes. *okp: all of it is known. */
+/* The modifiers, whatever the number of lanes. *okp: all of them are known. */
 static uint64_t modifiers(const struct ptx_instr *in, bool *okp)
 {
 	static const uint64_t signs[] = { VIDEO_SIGNED_D, VIDEO_SIGNED_A,

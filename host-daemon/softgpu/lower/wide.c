@@ -2,9 +2,9 @@
 /*
  * Translate: values of 128 bits
  *
- * A register of 128 bits is two values of 64: the lower one has its number, and knows
- * the other. Memory access of them is that of vectors of two; the atomic operations are
- * ones of their own.
+ * A register of 128 bits is two values of 64: the lower one has its number, and refers to
+ * the other. Memory accesses are those of vectors of two; the atomic operations are
+ * separate.
  */
 
 #include "lower/lower.h"
@@ -93,10 +93,10 @@ int move_wide(struct lowering *l)
 }
 
 /*
- * @address: of 64 bits; the offset and the space go into the operation
+ * @address: of 64 bits; the offset and the space are encoded in the operation
  *
- * The operation has one field less than compare-and-swap needs: what is compared with
- * goes in front of it.
+ * The operation has one field less than compare-and-swap needs: the comparand is stored
+ * before it.
  */
 int atomic_wide(struct lowering *l, uint32_t address, uint32_t off, uint16_t reserved)
 {

@@ -4,11 +4,10 @@
 /*
  * Chunk: 2 MiB of device memory that small allocations share
  *
- * In units of 512 bytes, the alignment that CUDA promises. A page of the chunk is
- * open to kernels while any allocation has a byte in it, or less than a unit away:
- * devices forgive an access that misses its allocation by a little, and programs live
- * by that.
- * For the same reason nobody gets the first unit of a chunk, or the last.
+ * In units of 512 bytes, the alignment that CUDA promises. A page of the chunk is open to
+ * kernels while any allocation has a byte in it, or less than a unit away: devices
+ * tolerate an access that misses its allocation by a little, and programs depend on that.
+ * For the same reason the first unit of a chunk, and the last, are never allocated.
  */
 
 #include <stdbool.h>
@@ -35,7 +34,7 @@ void chunk_init(struct chunk *chunk, uint64_t address);
 bool chunk_take(struct chunk *chunk, uint32_t n_units, uint64_t *offp);
 void chunk_give(struct chunk *chunk, uint64_t off, uint32_t n_units);
 
-/* Counts the users of the pages of an allocation and of a unit before it and behind; a
- * page is left when it has none. */
+/* Counts the users of the pages of an allocation and of one unit on either side; a page
+ * is closed when it has none. */
 void chunk_enter(struct chunk *chunk, uint64_t off, uint64_t size);
 void chunk_leave(struct chunk *chunk, uint64_t off, uint64_t size);

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Heap: what malloc() in device code takes from
+ * Heap: the memory of malloc() in device code
  *
  * One for each context, of CU_LIMIT_MALLOC_HEAP_SIZE bytes of device memory that are
- * taken, and counted, when a kernel allocates for the first time; they go with the
- * context. A buddy system whose tables lie outside of device memory: whatever a kernel
- * writes, and whatever it frees, they stay right. A number that is not the start of an
- * allocated piece frees nothing.
+ * allocated, and counted, when a kernel allocates for the first time; they are freed with
+ * the context. A buddy system whose tables are outside of device memory: whatever a
+ * kernel writes, and whatever it frees, they stay consistent. Freeing a number that is
+ * not the start of an allocated piece has no effect.
  *
- * The lock guards all of it; kernels of several threads allocate at once.
+ * The lock guards everything; kernels of several threads allocate concurrently.
  */
 
 #include <pthread.h>
@@ -25,7 +25,7 @@
 struct heap {
 	pthread_mutex_t lock;
 	bool is_begun; /* the size is settled, whether there is memory or not */
-	uint64_t base;	 /* device address, 0: no memory */
+	uint64_t base; /* device address, 0: no memory */
 	uint32_t n_units;
 	/* By unit: of the first one of a piece its order and state; lists of free. */
 	uint8_t *pieces;
@@ -35,7 +35,7 @@ struct heap {
 
 void heap_init(struct heap *heap);
 
-/* The memory itself belongs to its owner's device memory and goes with that. */
+/* The memory itself belongs to its owner's device memory and is freed with that. */
 void heap_reset(struct heap *heap);
 void heap_deinit(struct heap *heap);
 

@@ -2,14 +2,14 @@
 /*
  * Memory: everything a device address can point to
  *
- * Each device has a part of the address space of its own, and what host and all devices
- * share has another; with one device that part is the device's. Within a part, small
- * allocations share chunks, large ones take whole pages and one page more behind them,
- * which stays closed: a kernel that runs over the end of an array faults as it does on
- * hardware. A miss by less than CHUNK_UNIT is forgiven, as it is there.
+ * Each device has a part of the address space, and memory shared by host and all devices
+ * has another; with one device that part is the device's. Within a part, small
+ * allocations share chunks, large ones take whole pages followed by one closed page: a
+ * kernel that runs over the end of an array faults as it does on hardware. A miss by less
+ * than CHUNK_UNIT is tolerated, as it is there.
  *
- * Memory that is checked has no open page at all: then each access is looked up among
- * the allocations, to the byte.
+ * Checked memory has no open page at all: then each access is looked up among the
+ * allocations, to the byte.
  */
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static uint64_t memory_pages(uint64_t size)
 	return (size + SOFTGPU_PAGE_SIZE - 1) >> SOFTGPU_PAGE_SHIFT;
 }
 
-/* Of a large allocation, and of what is forgiven behind it. */
+/* Of a large allocation, and of the tolerated bytes after it. */
 static uint64_t memory_open_pages(uint64_t size)
 {
 	return memory_pages(size + CHUNK_UNIT);
@@ -61,7 +61,7 @@ static void memory_add_window(struct softgpu_space *space, const struct window *
 	space->n_windows++;
 }
 
-/* What is not one device's lies in the last part. */
+/* Memory that does not belong to one device is in the last part. */
 static struct part *memory_shared(struct memory *memory)
 {
 	return &memory->parts[memory->n_parts - 1];
@@ -106,7 +106,7 @@ static bool memory_kinds_cover(
 	return covered;
 }
 
-/* What kernels of checked memory ask. */
+/* The check of kernels with checked memory. */
 static bool memory_reaches(void *data, uint64_t address, uint64_t size)
 {
 	return memory_kinds_cover(data, address, size, MEMORY_KIND(_RANGE_N) - 1);
@@ -314,7 +314,7 @@ static int memory_alloc_locked(struct memory *memory, struct range *range)
 	uint64_t cost = memory_cost(range->size);
 	int r;
 
-	/* Host memory has no limit of its own: the window is its limit. */
+	/* Host memory has no separate limit: the window is its limit. */
 	if (range->size > part->window.size ||
 		(counts && cost > memory->limit - part->used))
 		return MEMORY_E_FULL;

@@ -8,8 +8,8 @@
  * pages become accessible by registration. Without a host window, memory that
  * cuMemHostAlloc() returns comes from the device window as well.
  *
- * One lock guards the tables; the page maps are read by kernels without it. What
- * counts against the limit is device memory, rounded up to what it occupies.
+ * One lock guards the tables; kernels read the page maps without it. Device memory counts
+ * against the limit, rounded up to the size that it occupies.
  */
 
 #include <pthread.h>
@@ -74,7 +74,7 @@ int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint6
 	uint64_t size, uint64_t host_base, uint64_t host_size);
 void memory_deinit(struct memory *memory);
 
-/* What kernels may access that reach the memory of those devices: bit n is device n. */
+/* The memory that kernels with access to those devices may use: bit n is device n. */
 void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space *space);
 
 /**
@@ -101,8 +101,8 @@ int memory_unregister(struct memory *memory, uint64_t address);
 bool memory_find(struct memory *memory, uint64_t address, struct range *rangep);
 
 /*
- * Return: whether all of [address, address + size) may be accessed by copies: it lies
- * in one allocation, or in registrations that touch. Empty ranges are fine anywhere.
+ * Return: whether copies may access all of [address, address + size): it is within one
+ * allocation, or in adjacent registrations. Empty ranges are valid anywhere.
  */
 bool memory_covers(struct memory *memory, uint64_t address, uint64_t size);
 

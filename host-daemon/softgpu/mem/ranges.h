@@ -4,8 +4,8 @@
 /*
  * Ranges: disjoint address ranges, found by any address inside
  *
- * A sorted array: finding is a binary search, inserting moves what lies behind. A
- * program holds thousands of allocations at most, its allocators cache the rest.
+ * A sorted array: finding is a binary search, inserting moves the rest. A program has
+ * thousands of allocations at most, its allocators cache the others.
  */
 
 #include <stdbool.h>

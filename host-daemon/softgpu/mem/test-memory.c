@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device memory: what is allocated may be accessed, and nothing else
+ * Device memory: exactly the allocated memory may be accessed
  */
 
 #include <stdlib.h>
@@ -230,7 +230,7 @@ TEST(memory_of_the_driver_is_for_kernels_alone)
 	memory_deinit(&memory);
 }
 
-/* Windows that a worker gives: device memory behind an arena. */
+/* Windows of a worker: device memory follows an arena. */
 TEST(registered_pages_of_the_host_window_are_open_until_unregistered)
 {
 	struct range range = { .size = 3 * 4096 };

@@ -17,7 +17,7 @@ struct window {
 	uint64_t size; /* 0: there is none */
 	uint8_t *map;
 	uint64_t committed; /* bytes from base that are mapped */
-	void *reservation;  /* what we reserved ourselves, or NULL */
+	void *reservation;  /* the reservation made here, or NULL */
 	uint64_t reservation_size;
 };
 

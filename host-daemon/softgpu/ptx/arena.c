@@ -2,8 +2,8 @@
 /*
  * Arena and growing arrays
  *
- * Chunks double from CHUNK_MIN to CHUNK_MAX, so that a small kernel costs little
- * and a large one few calls; a bigger request gets a chunk of its own.
+ * Chunks double from CHUNK_MIN to CHUNK_MAX, so that a small kernel costs little and a
+ * large one few calls; a bigger request gets a separate chunk.
  */
 
 #include <stdlib.h>

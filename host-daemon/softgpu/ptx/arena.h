@@ -4,9 +4,9 @@
 /*
  * Arena and growing arrays
  *
- * What a module keeps is allocated from an arena and released with it in one go.
- * What the parser needs until it knows the final size grows in a struct ptx_array
- * and is copied into the arena at the end.
+ * A module's data is allocated from an arena and released with it at once. Arrays whose
+ * final size is not known yet grow in a struct ptx_array and are copied into the arena at
+ * the end.
  */
 
 #include <stddef.h>

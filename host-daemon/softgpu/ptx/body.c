@@ -2,11 +2,11 @@
 /*
  * PTX parser: the body of a function
  *
- * Braces open scopes. Names of registers and variables vanish with theirs; labels
- * are kept with the number of their scope, because a branch may stand before the
- * label, and are looked up from the branch's scope outwards when the body ends.
- * Registers get their numbers when they are first mentioned: a declaration of
- * thousands, of which a body uses ten, makes ten.
+ * Braces open scopes. Names of registers and variables end with their scope; labels are
+ * kept with the number of their scope, because a branch may precede the label, and are
+ * looked up from the branch's scope outwards when the body ends. Registers get their
+ * numbers when they are first used: a declaration of thousands, of which a body uses ten,
+ * makes ten.
  */
 
 #include <stdio.h>
@@ -62,7 +62,7 @@ static void close_scope(struct ptx_body_parser *b)
 {
 	b->depth--;
 	ptx_names_cut(b->names, b->names_mark[b->depth]);
-	/* behind the last brace of the body the text belongs to the module again */
+	/* after the last brace of the body the text belongs to the module again */
 	if (b->depth)
 		ptx_next(&b->p);
 }
@@ -200,8 +200,7 @@ static int parse_prototype(struct ptx_body_parser *b, const struct ptx_token *na
 }
 
 /*
- * `name: .calltargets f, g;`: all are of one type, that of the first. What is behind the
- * first is skipped.
+ * `name: .calltargets f, g;`: all have the type of the first. The others are skipped.
  */
 static int parse_call_targets(struct ptx_body_parser *b, const struct ptx_token *name)
 {
@@ -280,7 +279,7 @@ static int define_registers(struct ptx_body_parser *b, const struct ptx_declarat
 	return define(b, &d->name, &entry);
 }
 
-/* Puts a variable behind the others of its block. */
+/* Places a variable after the others of its block. */
 static int place(struct ptx_body_parser *b, struct ptx_variable *variable)
 {
 	struct ptx_body *body = b->body;
@@ -412,7 +411,7 @@ static int parse_declarations(struct ptx_body_parser *b)
 	return ptx_expect(p, ';');
 }
 
-/* They stand before the outermost scope, which may declare the same names anew. */
+/* They precede the outermost scope, which may declare the same names again. */
 static int define_module_registers(struct ptx_body_parser *b)
 {
 	const struct ptx_module *module = b->p.module;

@@ -3,8 +3,8 @@
  * PTX parser: constant expressions
  *
  * The operators of C over 64-bit integers, signed or not, and over doubles, by the rules
- * of the ISA: what a value's type is depends on its operator. Literals of 32-bit floats
- * take a sign and nothing else. The depth of the recursion is bounded.
+ * of the ISA: the type of a value depends on its operator. Literals of 32-bit floats
+ * allow only a sign. The depth of the recursion is bounded.
  */
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define DEPTH_MAX 64
 
-/* Operators of two characters; those of one are that character. */
+/* Operators of two characters; an operator of one character is that character. */
 enum {
 	OP_EQ = 1,
 	OP_NE,
@@ -266,7 +266,7 @@ static int apply(struct evaluator *e, int operator, struct value * a, struct val
 	return apply_int(e, operator, a, b);
 }
 
-/* (.u64) or (.s64), behind the parenthesis. *takenp: it was one. */
+/* (.u64) or (.s64), after the parenthesis. *takenp: whether there was one. */
 static int take_cast(struct evaluator *e, bool *is_unsignedp, bool *takenp)
 {
 	struct ptx_parser *p = e->p;

@@ -74,7 +74,7 @@ static int parse_attributes(struct ptx_parser *p, struct ptx_declaration *d)
 	return 0;
 }
 
-/* One word before the name. *takenp: it was one. */
+/* One word before the name. *takenp: whether there was one. */
 static int parse_head_word(struct ptx_parser *p, struct ptx_declaration *d, bool *takenp)
 {
 	const struct ptx_token *token = &p->token;
@@ -121,7 +121,7 @@ int ptx_parse_declaration_head(struct ptx_parser *p, struct ptx_declaration *d)
 		r = parse_head_word(p, d, &taken);
 		if (r)
 			return r;
-		/* behind .ptr it is the alignment of what is pointed to */
+		/* after .ptr it is the alignment of the pointer's target */
 		if (!d->is_pointer)
 			align = d->align;
 	} while (taken);
@@ -220,7 +220,7 @@ int ptx_make_variable(struct ptx_parser *p, const struct ptx_declaration *d,
 	return 0;
 }
 
-/* Places a parameter behind those before it. */
+/* Places a parameter after the previous ones. */
 static int place_param(struct ptx_parser *p, const struct ptx_declaration *d,
 	struct ptx_param *param, uint64_t *sizep)
 {

@@ -2,10 +2,10 @@
 /*
  * PTX parser: initialisers of module variables
  *
- * `{ {1, 2}, {3} }` is read by a counter for each level of braces: an element goes
- * to the next place, and a closing brace moves on to the end of the sub-array that
- * its level stands for. The bytes grow with what is written, never with what is
- * declared, so that a large zero-filled array costs nothing.
+ * `{ {1, 2}, {3} }` is read with a counter for each level of braces: an element goes to
+ * the next place, and a closing brace advances to the end of its level's sub-array. The
+ * bytes grow with the text, not with the declared size, so that a large zero-filled array
+ * costs nothing.
  */
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct initialiser {
 	uint64_t start[9];  /* place at each open brace */
 };
 
-/* Elements, vectors unfolded, of the sub-array that braces at a depth stand for. */
+/* Elements, vectors unfolded, of the sub-array of braces at a depth. */
 static uint64_t level_count(const struct initialiser *in, unsigned int depth)
 {
 	const struct ptx_declaration *d = in->declaration;

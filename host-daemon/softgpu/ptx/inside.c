@@ -3,9 +3,9 @@
  * PTX parser: variables of a module that are declared inside of functions
  *
  * A .global or .const variable in a body has a scope like a register and a place like a
- * variable of the module. It is found and made when the body is skipped, since all
- * variables have their places before the first body is read; the body finds it again by
- * where its name stands in the text.
+ * variable of the module. It is created when the body is skipped, because all variables
+ * have their places before the first body is read; the body finds it again by the
+ * position of its name in the text.
  */
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void close_scopes(struct ptx_parser *p, unsigned int depth)
 	ptx_names_cut(p->inside_names, n);
 }
 
-/* No identifier has a point: the name of the module's variable is nobody else's. */
+/* No identifier contains a point: the name of the module's variable is unique. */
 static int set_name(struct ptx_parser *p, const struct ptx_token *function,
 	const struct ptx_token *name, struct ptx_variable *variable)
 {
@@ -107,7 +107,7 @@ int ptx_skip_body(struct ptx_parser *p, const struct ptx_token *function)
 	enum ptx_block_end end;
 	int r;
 
-	/* From the brace itself on: a declaration may be the first behind it. */
+	/* Starting at the brace itself: a declaration may follow directly. */
 	p->lexer.pos = p->token.text;
 	p->lexer.line = p->token.line;
 	while ((end = ptx_lexer_skip_block(&p->lexer, &block)) == PTX_BLOCK_VARIABLE) {

@@ -2,8 +2,8 @@
 /*
  * PTX parser: instructions
  *
- * An instruction that PTX has and we do not decode keeps its name and nothing
- * else: its operands are skipped, its guard and line are kept.
+ * A valid PTX instruction that is not decoded keeps only its name, guard and line; its
+ * operands are skipped.
  */
 
 #include <string.h>
@@ -58,7 +58,7 @@ static int keep_name(
 	return ptx_names_add(b->op_names, &entry);
 }
 
-/* A second word that makes another instruction of the first: st.bulk is no st. */
+/* A second word that makes another instruction of the first: st.bulk is not a st. */
 static int take_second_word(
 	struct ptx_body_parser *b, struct ptx_instr *instr, struct op_text *name)
 {
@@ -143,9 +143,9 @@ static int parse_unsupported(struct ptx_body_parser *b, const struct ptx_instr *
 }
 
 /*
- * What every consumer would have to check again. More types than are known are those of
- * a form that is not decoded, like a combination of modifiers that is not: which of them
- * PTX has is not known here, and the rest of the module can do without.
+ * Checks that every consumer would have to repeat. Too many types belong to a form that
+ * is not decoded, as does an unknown combination of modifiers: whether PTX has it is not
+ * known here, and the rest of the module does not depend on it.
  */
 static int check_instr(struct ptx_body_parser *b, const struct ptx_instr *instr,
 	const struct op_text *name)

@@ -173,7 +173,7 @@
 #define PTX_PARTS_COUNT_SHIFT 16 /* 3 bits: 1 to 4 */
 
 enum ptx_op {
-	/* A known instruction that is not decoded: only ptx_instr.name tells which. */
+	/* A known instruction that is not decoded: only ptx_instr.name identifies it. */
 	PTX_OP_UNSUPPORTED,
 #define PTX_OP_ENUM(_name, _text, _operands) PTX_OP_##_name,
 	PTX_OPS(PTX_OP_ENUM)
@@ -232,7 +232,8 @@ enum ptx_space {
 	PTX_SPACE_CONST,
 	PTX_SPACE_GLOBAL,
 	PTX_SPACE_LOCAL,
-	PTX_SPACE_PARAM, /* entry or function parameter: the operand's symbol tells */
+	PTX_SPACE_PARAM, /* entry or function parameter, according to the operand's symbol
+			  */
 	PTX_SPACE_SHARED,
 	PTX_SPACE_SHARED_CLUSTER,
 	PTX_SPACE_TEX,
@@ -416,7 +417,7 @@ enum ptx_geometry {
 	_PTX_GEOMETRY_N,
 };
 
-/* What txq and suq ask for. */
+/* The queries of txq and suq. */
 enum ptx_query {
 	PTX_QUERY_NONE,
 	PTX_QUERY_WIDTH,

@@ -19,7 +19,7 @@ enum {
 	C_HEX = 1 << 2,
 	C_SPACE = 1 << 3, /* white space but the end of a line */
 	C_PUNCT = 1 << 4,
-	C_BLOCK = 1 << 5, /* matters to who skips a block */
+	C_BLOCK = 1 << 5, /* relevant while a block is skipped */
 };
 
 /* clang-format off */
@@ -321,7 +321,7 @@ static bool is_word(const char *text, const char *word, size_t size)
 	return !strncmp(text, word, size) && !(class_of(text[size]) & C_NAME);
 }
 
-/* A statement begins: goes to its .global or .const, where it has one. */
+/* At the beginning of a statement: advances to its .global or .const, if it has one. */
 static bool find_variable(struct ptx_lexer *lexer)
 {
 	struct ptx_lexer ahead = *lexer;
@@ -374,7 +374,7 @@ enum ptx_block_end ptx_lexer_skip_block(struct ptx_lexer *lexer, struct ptx_bloc
 
 bool ptx_token_is(const struct ptx_token *token, int kind, const char *text)
 {
-	/* The first characters tell most apart. */
+	/* Most are distinguished by their first characters. */
 	return token->kind == kind && *token->text == *text &&
 	       !strncmp(token->text, text, token->size) && !text[token->size];
 }

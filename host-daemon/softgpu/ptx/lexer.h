@@ -41,7 +41,7 @@ struct ptx_lexer {
 
 void ptx_lexer_next(struct ptx_lexer *lexer, struct ptx_token *token);
 
-/* Goes on with the next line: .loc and .file end there. */
+/* Advances to the next line: .loc and .file end there. */
 void ptx_lexer_skip_line(struct ptx_lexer *lexer);
 
 /* Where a block that is skipped has been left, at first { 1, 1 }. */

@@ -2,10 +2,10 @@
 /*
  * Opcodes and their modifiers
  *
- * A modifier belongs to a group, which is a field of struct ptx_instr or one of
- * its flags; an opcode accepts a set of groups. One spelling may stand for several
- * things (.and combines predicates in setp and words in atom): then the table has
- * a row for each and the row whose group the opcode accepts counts.
+ * A modifier belongs to a group, which is a field of struct ptx_instr or one of its
+ * flags; an opcode accepts a set of groups. One spelling may have several meanings (.and
+ * combines predicates in setp and words in atom): then the table has a row for each, and
+ * the row whose group the opcode accepts applies.
  */
 
 #include <stddef.h>
@@ -60,7 +60,7 @@ enum group {
 	G_QUERY,
 	G_BOUNDS,  /* of surfaces, in the field of .clamp and .wrap */
 	G_CACHE,   /* cache modifiers: dropped */
-	G_IGNORED, /* words that change nothing here: dropped */
+	G_IGNORED, /* words without effect here: dropped */
 	_G_N,
 };
 
@@ -285,7 +285,7 @@ static const struct modifier modifiers[] = {
 	{ "zero", G_BOUNDS, PTX_WRAP_ZERO },
 };
 
-/* Where a group's value goes. */
+/* The field for a group's value. */
 static const uint8_t group_fields[_G_N] = {
 	[G_ROUND] = offsetof(struct ptx_instr, round),
 	[G_APPROX] = offsetof(struct ptx_instr, approx),

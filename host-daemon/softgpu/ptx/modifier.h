@@ -10,7 +10,7 @@
 
 struct ptx_instr;
 
-/* What PTX knows under an opcode's name. */
+/* The instructions of PTX with an opcode's name. */
 enum ptx_opcode_class {
 	PTX_OPCODE_UNKNOWN,	/* no PTX instruction */
 	PTX_OPCODE_UNSUPPORTED, /* a PTX instruction that is not decoded */

@@ -345,7 +345,7 @@ static int parse_function_directives(struct ptx_parser *p, struct ptx_function *
 	return r;
 }
 
-/* `(returns) name (params) directives`, behind .func or .entry. */
+/* `(returns) name (params) directives`, after .func or .entry. */
 static int parse_signature(
 	struct ptx_parser *p, struct ptx_function *function, struct ptx_token *name)
 {
@@ -521,7 +521,7 @@ static int parse_module(struct ptx_parser *p, unsigned int cc)
 	r = parse_target(p, cc);
 	if (r)
 		return r;
-	/* The text of a directive is what stands behind the point. */
+	/* The text of a directive follows the point. */
 	p->module->head_size = (size_t)(p->token.text - p->module->text) -
 			       (p->token.kind == PTX_TOKEN_DOT);
 	while (p->token.kind != PTX_TOKEN_END) {
@@ -594,7 +594,7 @@ static struct ptx_module *module_alloc(const char *text, size_t size)
 	module->text_size = size;
 	module->is_linked =
 		!strncmp(module->text, PTX_LINKED_MARK, sizeof(PTX_LINKED_MARK) - 1);
-	module->address_size = 32; /* what PTX says where nothing is written */
+	module->address_size = 32; /* PTX's default */
 	return module;
 }
 

@@ -4,20 +4,19 @@
 /*
  * A parsed PTX module
  *
- * What the parser leaves behind and everything after it reads. ptx_module_new()
- * reads the whole text once for declarations: module variables, functions and
- * their parameters. The body of a function is only skipped then (braces, strings
- * and comments are honoured), its place in the text is kept and
- * ptx_function_parse() parses it when it is wanted: most kernels of a large
- * module are never launched. The module keeps a private copy of the text, no
- * structure here points into it; all arrays of a module live in one arena, those
- * of a body in another which ptx_function_drop() or ptx_module_free() releases.
+ * The result of the parser, which all later stages read. ptx_module_new() reads the whole
+ * text once for declarations: module variables, functions and their parameters. The body
+ * of a function is only skipped then (braces, strings and comments are honoured), its
+ * place in the text is kept and ptx_function_parse() parses it on demand: most kernels of
+ * a large module are never launched. The module keeps a private copy of the text, no
+ * structure here points into it; all arrays of a module live in one arena, those of a
+ * body in another which ptx_function_drop() or ptx_module_free() releases.
  *
- * References are indices into the arrays below. What the parser has verified:
- * every index is in range, registers, symbols and labels are declared, each
- * operand has a kind that its position allows (see PTX_OPS in isa.h), names are
- * unique and all sizes are below the named limits. What it has not verified: that
- * types, modifiers and register types fit the opcode and each other.
+ * References are indices into the arrays below. The parser has verified that every index
+ * is in range, registers, symbols and labels are declared, each operand has a kind that
+ * its position allows (see PTX_OPS in isa.h), names are unique and all sizes are below
+ * the named limits. It has not verified that types, modifiers and register types fit the
+ * opcode and each other.
  *
  * A module is not locked: parse and drop bodies under the caller's lock; a parsed
  * body never changes and may be read by any number of threads.
@@ -30,8 +29,8 @@
 #include "ptx/isa.h"
 
 /*
- * Limits. Each bounds what a hostile text can make us allocate or run through;
- * the largest value met in 507 real files stands beside it.
+ * Limits on what a hostile text can make the parser allocate or visit, each with the
+ * largest value in 507 real files.
  */
 #define PTX_TEXT_SIZE_MAX (64u << 20)	 /* bytes of text; whole libraries: 25 MiB */
 #define PTX_FUNCTIONS_MAX 65536u	 /* declarations and definitions */
@@ -65,7 +64,7 @@ enum {
 	PTX_E_TARGET,  /* .target needs another device: CUDA error 209 */
 };
 
-/* What went wrong and where; the text for a JIT error log. */
+/* The error and its line; the text for a JIT error log. */
 struct ptx_error {
 	uint32_t line; /* 0: no particular line */
 	char message[248];
@@ -86,8 +85,8 @@ enum ptx_operand_kind {
 	PTX_OPERAND_ADDRESS_REG,    /* index: register; imm: offset */
 	PTX_OPERAND_ADDRESS_SYMBOL, /* symbol, index; imm: offset */
 	PTX_OPERAND_ADDRESS_INT,    /* imm: the address */
-	/* index: the SYMBOL with its offset, then the REG that counts elements; count: of
-	 * their bytes. The address itself, and what lies there. */
+	/* index: the SYMBOL with its offset, then the REG that counts elements; count:
+	 * their size. The address itself, and the value there. */
 	PTX_OPERAND_ELEMENT,
 	PTX_OPERAND_ADDRESS_ELEMENT,
 	PTX_OPERAND_VECTOR,	  /* index: first element in operands; count */
@@ -198,8 +197,8 @@ struct ptx_variable {
 	uint32_t align; /* a power of two */
 	uint64_t size;	/* bytes; 0 if unsized */
 	/*
-	 * Of a variable in a body: its place in the body's .local, .shared or .param
-	 * block. Who lays out module variables chooses their places.
+	 * For a variable in a body: its offset in the body's .local, .shared or .param
+	 * block. The caller places module variables.
 	 */
 	uint64_t offset;
 	const uint8_t *init; /* NULL: zeros; else the first init_size bytes */
@@ -250,7 +249,7 @@ struct ptx_function {
 	uint32_t maxnreg;
 	uint32_t reqnctapercluster[3];
 
-	/* The parser's own: where the body stands in the text. */
+	/* Private to the parser: the position of the body in the text. */
 	size_t body_off;
 	uint32_t body_line;
 
@@ -288,7 +287,7 @@ struct ptx_body {
 	uint32_t *branch_targets;
 	uint32_t n_branch_targets;
 
-	struct ptx_variable *variables; /* .local, .shared and .param, nothing else */
+	struct ptx_variable *variables; /* only .local, .shared and .param */
 	uint32_t n_variables;
 	uint32_t local_size; /* bytes of the blocks in which offsets lie */
 	uint32_t local_align;
@@ -376,7 +375,7 @@ uint32_t ptx_inside_find(const struct ptx_module *module, const char *text);
  */
 uint64_t ptx_operand_bits(const struct ptx_operand *operand, enum ptx_type type);
 
-/* Returns: the CUresult that a PTX_E_* condition stands for. */
+/* Returns: the CUresult of a PTX_E_* condition. */
 int ptx_result(int condition);
 
 static inline const struct ptx_operand *ptx_instr_operand(

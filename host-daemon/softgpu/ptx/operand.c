@@ -59,8 +59,8 @@ int ptx_use_register(
 }
 
 /*
- * %r12 may be a name of its own, or the thirteenth of %r<13>, or the third of
- * %r1<3>. The newest declaration wins, which is the innermost.
+ * %r12 may be a declared name, or the thirteenth of %r<13>, or the third of %r1<3>. The
+ * newest declaration wins, which is the innermost.
  */
 static uint32_t find_body_name(
 	const struct ptx_names *names, const struct ptx_token *name, uint32_t *elementp)
@@ -145,7 +145,7 @@ static unsigned int numbered_count(unsigned int sreg)
 	}
 }
 
-/* %tid.x is a name and a modifier to the lexer: here it is one word again. */
+/* To the lexer %tid.x is a name and a modifier: here it is one word again. */
 static bool find_sreg(struct ptx_parser *p, struct ptx_operand *operand)
 {
 	const char *text = p->token.text + 1;
@@ -212,7 +212,7 @@ static bool find_symbol(struct ptx_body_parser *b, struct ptx_operand *operand)
 	return true;
 }
 
-/* `+ number` and `- number` behind a register or a symbol. */
+/* `+ number` and `- number` after a register or a symbol. */
 static int parse_offset(struct ptx_parser *p, struct ptx_operand *operand)
 {
 	uint64_t value;
@@ -244,7 +244,7 @@ static uint32_t element_size(
 	return v ? ptx_type_size(v->type) * v->vector : 0;
 }
 
-/* `[register]`, `[register + number]` behind a symbol: it becomes an ELEMENT. */
+/* `[register]`, `[register + number]` after a symbol: it becomes an ELEMENT. */
 static int parse_register_index(
 	struct ptx_body_parser *b, struct ptx_operand *operand, uint32_t size)
 {
@@ -496,7 +496,7 @@ static int parse_braces(
 	return r ? r : ptx_finish_vector(b, elements, n, operand);
 }
 
-/* A vector register without a component stands for all of it. */
+/* A vector register without a component means all of it. */
 static int parse_whole_vector(
 	struct ptx_body_parser *b, struct ptx_operand *operand, bool *takenp)
 {

@@ -64,8 +64,8 @@ int ptx_expect(struct ptx_parser *p, int punct);
 int ptx_expect_name(struct ptx_parser *p, struct ptx_token *namep);
 
 /*
- * Takes directives that carry no meaning here (.loc, .file, .pragma, .section).
- * *takenp tells whether the current token was one.
+ * Skips directives without effect here (.loc, .file, .pragma, .section). *takenp: whether
+ * the current token was one.
  */
 int ptx_skip_directive(struct ptx_parser *p, bool *takenp);
 
@@ -73,8 +73,8 @@ int ptx_skip_directive(struct ptx_parser *p, bool *takenp);
 int ptx_skip_statement(struct ptx_parser *p);
 
 /*
- * Goes from the open brace of a function to behind the one that closes it, and makes the
- * variables of the module that are declared there.
+ * Skips from the open brace of a function to the place after its closing brace, and
+ * creates the variables of the module that are declared between.
  */
 int ptx_skip_body(struct ptx_parser *p, const struct ptx_token *function);
 
@@ -109,7 +109,7 @@ int ptx_parse_constant(struct ptx_parser *p, struct ptx_constant *constant);
  * Declarations
  */
 
-/* One name of a declaration with what stands before and behind it. */
+/* One name of a declaration with the words before and after it. */
 struct ptx_declaration {
 	uint32_t line;
 	uint8_t linkage; /* enum ptx_linkage */
@@ -128,7 +128,7 @@ struct ptx_declaration {
 	uint64_t count; /* elements, or registers of a range */
 };
 
-/* What stands before the name: state space (if not yet set), type, alignment, ... */
+/* The words before the name: state space (if not yet set), type, alignment, ... */
 int ptx_parse_declaration_head(struct ptx_parser *p, struct ptx_declaration *declaration);
 
 /* The name with its dimensions or <count>. */
@@ -142,7 +142,7 @@ int ptx_make_variable(struct ptx_parser *p, const struct ptx_declaration *declar
 int ptx_parse_params(
 	struct ptx_parser *p, struct ptx_param **paramsp, uint32_t *np, uint32_t *sizep);
 
-/* `= initialiser` of a module variable, behind the equals sign. */
+/* `= initialiser` of a module variable, after the equals sign. */
 int ptx_parse_initialiser(struct ptx_parser *p, const struct ptx_declaration *declaration,
 	struct ptx_variable *variable);
 
@@ -211,7 +211,7 @@ static inline uint32_t ptx_scope(const struct ptx_body_parser *b)
 int ptx_use_register(
 	struct ptx_body_parser *b, uint32_t declared, uint8_t type, uint32_t *regp);
 
-/* Finds a register; *foundp tells whether there is one of that name. */
+/* Finds a register; *foundp: whether there is one of that name. */
 int ptx_find_register(
 	struct ptx_body_parser *b, const struct ptx_token *name, struct ptx_name *foundp);
 

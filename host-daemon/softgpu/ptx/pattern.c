@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PTX parser: the operands an instruction has
+ * PTX parser: the operands of an instruction
  *
- * Most opcodes are served by the pattern in PTX_OPS; barriers and calls have a
- * grammar of their own, which is brought into one shape here.
+ * The pattern in PTX_OPS covers most opcodes; barriers and calls have separate grammars,
+ * which are normalised here.
  */
 
 #include <string.h>
@@ -45,7 +45,7 @@ static int parse_branch_table(struct ptx_body_parser *b, struct ptx_operand *ope
 	return 0;
 }
 
-/* .b0, .h1, .h10, .b3210 and the like behind a register */
+/* .b0, .h1, .h10, .b3210 and the like after a register */
 static int parse_parts(struct ptx_parser *p, struct ptx_operand *operand)
 {
 	const struct ptx_token *token = &p->token;
@@ -122,7 +122,8 @@ static int parse_by_pattern(
 	}
 }
 
-/* [texture{, sampler}, coordinates]; a sampler is told by what is behind it. */
+/* [texture{, sampler}, coordinates]; the operand after it shows whether it is a
+ * sampler. */
 static int parse_texture(struct ptx_body_parser *b, struct ptx_operand *operands)
 {
 	struct ptx_parser *p = &b->p;
@@ -144,8 +145,8 @@ static int parse_texture(struct ptx_body_parser *b, struct ptx_operand *operands
 }
 
 /*
- * A label's operand is patched when the body ends and must know its place then:
- * no vector can be behind it, so its place is certain now.
+ * A label's operand is patched when the body ends and needs a fixed place then: no vector
+ * can follow it, so its place is final now.
  */
 static int parse_pattern(struct ptx_body_parser *b, const char *pattern,
 	struct ptx_operand *operands, uint32_t *np)
@@ -193,8 +194,8 @@ static int parse_pattern(struct ptx_body_parser *b, const char *pattern,
 }
 
 /*
- * The forms of bar differ in what they have, not in where it stands:
- * sync a{, b} / arrive a, b / red d, a{, b}, {!}p / warp.sync mask.
+ * The forms of bar differ in which operands they have, not in their order: sync a{, b} /
+ * arrive a, b / red d, a{, b}, {!}p / warp.sync mask.
  */
 static int parse_barrier(struct ptx_body_parser *b, const struct ptx_instr *instr,
 	struct ptx_operand *operands)

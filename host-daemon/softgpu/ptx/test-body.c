@@ -541,7 +541,8 @@ TEST(unused_registers_cost_nothing_later)
 	check_eq(p.body->n_registers, 2);
 }
 
-/* The module has made them when their function is read; each name is that of its scope.
+/* The module has created them when their function is read; each name is that of its
+ * scope.
  */
 TEST(variables_of_the_module_are_found_in_their_scopes)
 {

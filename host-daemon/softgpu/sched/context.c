@@ -23,8 +23,8 @@ void sched_context_new(struct sched_context *context, struct sched *sched)
 	pthread_cond_init(&legacy->done, NULL);
 }
 
-/* What was in it before may still be named by calls, so that nothing begins anew but the
- * fault: tickets and counts of operations go on. */
+/* Calls may still refer to earlier work, so only the fault is reset: tickets and counts
+ * of operations continue. */
 void sched_context_open(struct sched_context *context)
 {
 	sched_lock(context->sched);

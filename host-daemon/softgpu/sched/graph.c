@@ -34,7 +34,7 @@ static void turns_unref(struct sched_turns *turns)
 		free(turns);
 }
 
-/* With the lock, or while nobody has launched it. */
+/* With the lock, or before the first launch. */
 static void graph_free(struct sched_graph *graph)
 {
 	for (uint32_t i = 0; i < graph->n_lanes; i++) {

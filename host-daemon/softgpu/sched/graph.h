@@ -4,16 +4,16 @@
 /*
  * Graphs: operations with dependencies, prepared once and launched often
  *
- * A launch of a graph is one operation of a stream. When its turn comes the graph's
- * nodes run in *lanes*, streams of the graph's own that hold one node at a time: a node
- * that ends hands its lane to the first of those that waited for it alone, and takes
- * others for the rest, of which there are enough. So a node does what an operation of
- * any stream does, and the launch is done when all nodes are.
+ * A launch of a graph is one operation of a stream. When it begins, the graph's nodes run
+ * in *lanes*, streams of the graph that hold one node at a time: a node that ends passes
+ * its lane to the first of those that waited for it alone, and takes other lanes for the
+ * rest, of which there are enough. So a node runs as an operation of any stream does, and
+ * the launch is complete when all nodes are.
  *
- * A graph has the state of one launch, since launches of one graph never overlap: all
- * that were submitted stand in *turns* in the order of submission, whatever streams they
- * are in, and one begins when it is the first. Who changes a graph that a launch still
- * needs makes a new one which shares the turns of the old.
+ * A graph has the state of one launch, because launches of one graph never overlap: all
+ * submitted ones are queued as *turns* in the order of submission, whatever their
+ * streams, and each begins when it is the first. Changing a graph that a launch still
+ * needs creates a new one, which shares the turns of the old.
  *
  * Nodes that record events or wait for them get the marks that their launch brings.
  */
@@ -45,7 +45,7 @@ struct sched_graph {
 	uint32_t n_nodes, n_roots, n_lanes, n_events;
 	uint32_t kinds; /* bit n: it has nodes of kind n */
 	struct sched_node *nodes;
-	uint32_t *after;  /* who waits for whom; first come the roots */
+	uint32_t *after;  /* the dependencies, beginning with the roots */
 	uint32_t *events; /* nodes of kind MARK and WAIT, in order */
 	struct sched_stream *lanes;
 	struct sched_turns *turns;

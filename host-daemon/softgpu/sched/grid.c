@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Grids: launches whose blocks the kernel threads share out
+ * Grids: launches whose blocks are divided among the kernel threads
  *
- * A launch that is at the head of its stream is offered to the threads as a task, until
- * its last block has been taken. Threads take ascending ranges of its blocks from one
- * counter. It is complete when no thread is at work on it and nothing of it is set
- * aside; whoever finds that completes the operation.
+ * A launch at the head of its stream is offered to the threads as a task, until its last
+ * block has been taken. Threads take ascending ranges of its blocks from one counter. It
+ * is complete when no thread works on it and none of it is set aside; the thread that
+ * finds so completes the operation.
  */
 
 #include "vgpu/log.h"
@@ -67,7 +67,7 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 		grid_offer(sched, grid);
 }
 
-/* Its place goes to the grid that waits longest for one. */
+/* Its place passes to the grid that has waited longest for one. */
 static void grid_give_workspace(struct sched *sched, struct sched_grid *grid)
 {
 	struct sched_task *next = TAILQ_FIRST(&sched->held);

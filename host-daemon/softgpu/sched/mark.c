@@ -29,7 +29,7 @@ struct sched_mark *sched_mark_ref(struct sched_mark *mark)
 
 struct sched_mark *sched_mark_unref(struct sched_mark *mark)
 {
-	/* A stream that waits holds a reference, so nobody is in the list any more. */
+	/* A waiting stream holds a reference, so the list is empty. */
 	if (mark && __atomic_sub_fetch(&mark->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
 		free(mark);
 	return NULL;

@@ -92,8 +92,8 @@ static void sched_row_run(void *to, const void *from, uint64_t size, bool past_c
 		vgpu_bulk_copy_past_caches(to, from, size);
 }
 
-/* Whether this goes on with a copy in pieces, as by way of a little memory that is used
- * again and again, of which all is more than caches hold. */
+/* Whether this continues a copy in pieces, as through a small staging buffer that is
+ * reused, whose total exceeds the caches. */
 static bool sched_is_piece(const struct sched_copy *copy, struct sched_stream *stream)
 {
 	if (copy->height != 1 || copy->depth != 1 || copy->width < SCHED_PIECE_MIN) {
@@ -119,8 +119,7 @@ static void sched_copy_run(const struct sched_copy *copy, struct sched_stream *s
 				copy->from + z * copy->from_slice + y * copy->from_pitch;
 
 			sched_row_run((void *)(uintptr_t)to,
-				(const void *)(uintptr_t)from, copy->width,
-				past_caches);
+				(const void *)(uintptr_t)from, copy->width, past_caches);
 		}
 }
 
@@ -157,7 +156,7 @@ void sched_op_run(const struct sched_op *op, struct sched_stream *stream)
 
 void sched_word_write(const struct sched_word *word)
 {
-	/* Partner: whoever waits for the word, in a guest or in sched_word_is_met(). */
+	/* Partner: the waiter for the word, in a guest or in sched_word_is_met(). */
 	if (word->size == 4)
 		__atomic_store_n((uint32_t *)(uintptr_t)word->address, word->value,
 			__ATOMIC_SEQ_CST);

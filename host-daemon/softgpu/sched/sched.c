@@ -14,9 +14,9 @@
 
 #include "sched/sched.h"
 
-/* How often a word that a stream waits for is looked at. */
+/* The interval at which an awaited word is read. */
 #define SCHED_POLL_NS 50000
-/* And at most, where nothing happens for long. */
+/* And its maximum, when nothing happens for long. */
 #define SCHED_POLL_MAX_NS 1000000
 
 int sched_init(struct sched *sched, uint32_t n_threads)
@@ -64,14 +64,14 @@ static void *kernel_main(void *argument)
 		}
 		nap = (struct vgpu_nap){};
 		sched_task_serve(&worker);
-		/* What this completed may hold work for other threads. */
+		/* The completed operation may release work for other threads. */
 		sched_unlock(sched);
 		sched_lock(sched);
 	}
 	return NULL;
 }
 
-/* With the lock: looks at every word that a stream waits for. */
+/* With the lock: reads every word that a stream waits for. */
 static void sched_poll(struct sched *sched)
 {
 	struct sched_stream *stream;
@@ -81,9 +81,9 @@ static void sched_poll(struct sched *sched)
 			sched_kick(stream);
 }
 
-/* Whoever writes such a word by the device wakes this thread; for one that a processor
- * writes it looks again and again, less often the longer nothing happens: a process that
- * was stopped may never write it. */
+/* A write of such a word by the device wakes this thread; for one that a processor writes
+ * it polls, less often the longer nothing happens: a process that was stopped may never
+ * write it. */
 static void sched_poll_wait(struct sched *sched)
 {
 	uint64_t then = sched_now_ns() + sched->poll_ns;

@@ -4,8 +4,8 @@
 /*
  * Scheduler: streams of operations and the threads that carry them out
  *
- * Work is submitted to streams as operations. A stream runs its operations one by
- * one in order; what may run side by side is decided by three rules:
+ * Work is submitted to streams as operations. A stream runs its operations one by one in
+ * order; three rules decide which operations may run concurrently:
  *
  *	- An operation WAIT holds its stream until a mark is done. A mark is a point in
  *	  a stream, made by an operation MARK; it is what an event records.
@@ -15,14 +15,13 @@
  *	  Tickets are drawn in order of submission, so these waits cannot form a ring.
  *	- Operations WAIT_VALUE wait for a word in memory.
  *
- * Who does the work: kernel threads, the multiprocessors, run blocks of launches, in
- * turns where there are more kernels than threads (task.c); one copy thread copies and
- *fills, so that a copy can end what a kernel waits for; one host thread calls functions
- *of the program. Each is started when there is first something for it to do, kernel
- *threads as many as the launches under way have blocks for: a process that launches
- *nothing, or little, has few. Small copies into an idle stream and those that are waited
- *for are done by the caller. Everything else (marks, waits, words) is done on the spot by
- *whoever finds it at the head of a stream.
+ * Threads: kernel threads, the multiprocessors, run blocks of launches, in turns if there
+ * are more kernels than threads (task.c); one copy thread copies and fills, so that a
+ * copy can end the wait of a kernel; one host thread calls functions of the program. Each
+ * is started when it first has work, and as many kernel threads as the launches in flight
+ * have blocks for: a process that launches little has few. The caller does small copies
+ * into an idle stream and synchronous ones. Everything else (marks, waits, words) is done
+ * at once by the thread that finds it at the head of a stream.
  *
  * One lock guards streams, marks and contexts; it is never held while a kernel, a
  * copy or a host function runs. A change under the lock kicks the streams that it
@@ -43,7 +42,8 @@
 
 #include "exec/engine.h"
 
-/* What a stream takes before submitting waits; real drivers hold about as many. */
+/* Operations that a stream takes before a submission blocks; real drivers hold about as
+ * many. */
 #define SCHED_QUEUE_MAX 1024
 
 /* Copies and fills up to this size are done by the caller if the stream is idle: waking
@@ -52,8 +52,8 @@
 
 /* Rows of at least this size do not fit the caches, so they are copied past them. */
 #define SCHED_PAST_CACHES_MIN (16u << 20)
-/* So are pieces of at least this size, each of which goes on where the one before it in
- * its stream ended, once they are so much together. */
+/* So are pieces of at least this size, each of which continues the previous one in its
+ * stream, once their total is this large. */
 #define SCHED_PIECE_MIN (64u << 10)
 #define SCHED_PIECES_MIN (4u << 20)
 
@@ -120,7 +120,7 @@ struct sched_fill {
 	uint32_t value;
 };
 
-/* How WAIT_VALUE compares; the numbers are those of CUstreamWaitValue_flags. */
+/* The comparisons of WAIT_VALUE, with the numbers of CUstreamWaitValue_flags. */
 enum sched_compare {
 	SCHED_COMPARE_GEQ,
 	SCHED_COMPARE_EQ,
@@ -148,12 +148,12 @@ struct sched_host {
 };
 
 /*
- * What a kernel thread can take up: blocks of a grid that nobody took yet, or what was
- * set aside before it was done.
+ * Work for a kernel thread: untaken blocks of a grid, or a block that was set aside
+ * before it was complete.
  */
 struct sched_task {
 	struct sched_op *op;
-	bool is_grid;	    /* the grid's own: the blocks that nobody took */
+	bool is_grid;	    /* the grid's own: the untaken blocks */
 	bool has_block;	    /* one is begun in scratch */
 	uint64_t next, end; /* blocks that were taken, and not begun */
 	struct softgpu_scratch *scratch;
@@ -213,7 +213,7 @@ enum sched_state {
 	SCHED_STREAM_IDLE,    /* empty, or kicked */
 	SCHED_STREAM_HELD,    /* by the legacy rule, or by other launches of a graph */
 	SCHED_STREAM_WAITING, /* for a mark: in its list */
-	SCHED_STREAM_POLLING, /* for a word: in sched.polling */
+	SCHED_STREAM_POLLING, /* waits for a word: in sched.polling */
 	SCHED_STREAM_QUEUED,  /* for a thread: in sched.copies or sched.hosts */
 	SCHED_STREAM_RUNNING,
 };
@@ -231,8 +231,8 @@ struct sched_stream {
 	uint64_t id;
 	struct sched_graph *graph; /* whose lane it is, or NULL */
 
-	/* whoever runs the operation at the head: where the last piece of a copy ended,
-	 * and how much there was of it */
+	/* used by the thread that runs the operation at the head: the end of the last
+	 * piece of a copy, and the total so far */
 	uint64_t piece_to;
 	uint64_t piece_from;
 	uint64_t pieces_size;
@@ -330,7 +330,8 @@ int sched_init(struct sched *sched, uint32_t n_threads);
  */
 int sched_staff(struct sched *sched, enum sched_kind kind);
 
-/* With the lock: starts kernel threads until there are enough, or no more can be had. */
+/* With the lock: starts kernel threads until there are enough, or no more can be
+ * created. */
 void sched_staff_kernels(struct sched *sched);
 
 void sched_lock(struct sched *sched);
@@ -345,12 +346,12 @@ void sched_kick(struct sched_stream *stream);
 
 void sched_context_init(struct sched_context *context, struct sched *sched);
 
-/* The same in two steps: a context that takes nothing yet, and one that does. */
+/* The same in two steps: a context that does not accept work yet, and one that does. */
 void sched_context_new(struct sched_context *context, struct sched *sched);
 void sched_context_open(struct sched_context *context);
 
-/* Discards what is queued, ends what runs and destroys the streams. From then on the
- * context takes nothing and returns the fault, until it is opened again. */
+/* Discards queued work, ends running work and destroys the streams. From then on the
+ * context accepts nothing and returns the fault, until it is opened again. */
 void sched_context_close(struct sched_context *context, int fault);
 
 /* When it is closed and no call names it any more. */
@@ -375,7 +376,8 @@ int sched_context_wait(struct sched_context *context);
 int sched_stream_new(struct sched_stream **streamp, struct sched_context *context,
 	bool is_blocking, int priority);
 
-/* What is queued is still done, and no more taken. Others may wait for it meanwhile. */
+/* Queued work is still done, and no more accepted. Other threads may wait for it
+ * meanwhile. */
 void sched_stream_end(struct sched_stream *stream);
 
 /* Drops the reference of who made the stream. */
@@ -400,9 +402,10 @@ int sched_stream_wait(struct sched_stream *stream);
 int sched_submit(struct sched_stream *stream, const struct sched_op *template, bool wait);
 
 /*
- * The same, unless a count has changed that is added to when what the operation needs
- * ends: whoever ends it adds first, then waits for the context. So either that wait is
- * for the operation too, or it is not taken. Return: also SCHED_E_CHANGED.
+ * The same, unless a count has changed that is incremented when an object of the
+ * operation ends: the thread that ends it increments first, then waits for the context.
+ * So either that wait covers the operation, or it is not accepted. Return: also
+ * SCHED_E_CHANGED.
  */
 int sched_submit_if(struct sched_stream *stream, const struct sched_op *template,
 	const uint64_t *countp, uint64_t count);
@@ -432,14 +435,14 @@ void sched_op_run(const struct sched_op *op, struct sched_stream *stream);
 /* Bytes that a copy or fill moves. */
 uint64_t sched_op_size(const struct sched_op *op);
 
-/* With the lock: takes from or gives back to the spare operations. */
+/* With the lock: allocates from or returns to the spare operations. */
 struct sched_op *sched_op_new(struct sched *sched, const struct sched_op *template);
 void sched_op_free(struct sched *sched, struct sched_op *op);
 
 /* With the lock: releases what a template brought along, as if it had been done. */
 void sched_op_discard(const struct sched_op *template);
 
-/* Return: whether the word fulfils the condition. */
+/* Return: whether the word meets the condition. */
 bool sched_word_is_met(const struct sched_word *word);
 void sched_word_write(const struct sched_word *word);
 
@@ -462,7 +465,7 @@ void sched_task_serve(struct sched_worker *worker);
 /* A slice of a thread that begins now. */
 struct softgpu_slice sched_slice(const struct sched *sched);
 
-/* With the lock: puts a task behind all others. */
+/* With the lock: appends a task. */
 void sched_task_push(struct sched *sched, struct sched_task *task);
 
 /* How a turn at a task ended. */

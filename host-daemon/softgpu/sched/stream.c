@@ -58,7 +58,7 @@ void sched_stream_end(struct sched_stream *stream)
 	/* With its context it may have gone already. */
 	if (!stream->is_destroyed) {
 		stream->is_destroyed = true;
-		/* Who waits for room waits in vain. */
+		/* A thread that waits for room is released with the fault. */
 		if (stream->n_waiters)
 			vgpu_wake_all(&stream->done);
 		sched_kick(stream);
@@ -84,8 +84,8 @@ void sched_stream_free(struct sched_stream *stream)
 static void stream_leave_context(struct sched_stream *stream)
 {
 	TAILQ_REMOVE(&stream->context->streams, stream, link);
-	/* What it did last may have kicked it: of two launches of one graph the end of
-	 * the first one does. */
+	/* Its last operation may have kicked it: the end of the first of two launches of
+	 * one graph does. */
 	if (stream->is_kicked)
 		TAILQ_REMOVE(&stream->context->sched->kicked, stream, kick_link);
 	stream->is_kicked = false;
@@ -123,7 +123,7 @@ static void stream_enter(
 	TAILQ_INSERT_TAIL(list, stream, wait_link);
 }
 
-/* The legacy rule: does an operation with a lower ticket stand on the other side? */
+/* The legacy rule: whether the other side has an operation with a lower ticket. */
 static bool stream_is_held(const struct sched_stream *stream, uint64_t ticket)
 {
 	struct sched_context *context = stream->context;
@@ -190,8 +190,8 @@ void sched_stream_complete(struct sched_stream *stream)
 }
 
 /*
- * Begins the operation at the head of a stream that nothing holds back. Returns:
- * whether it is already done.
+ * Begins the operation at the head of a stream that can run. Returns: whether it is
+ * already complete.
  */
 static bool stream_begin(struct sched_stream *stream, struct sched_op *op)
 {
@@ -234,7 +234,7 @@ static bool stream_begin(struct sched_stream *stream, struct sched_op *op)
 	}
 }
 
-/* Brings a stream as far as it goes; only what needs a thread is left for one. */
+/* Advances a stream as far as possible; only operations that need a thread are left. */
 static void stream_advance(struct sched_stream *stream)
 {
 	struct sched_context *context = stream->context;
@@ -264,7 +264,7 @@ static void stream_advance(struct sched_stream *stream)
 	}
 }
 
-/* With the lock: nothing is left that could go on by itself. */
+/* With the lock: nothing is left that could proceed by itself. */
 static void streams_settle(struct sched *sched)
 {
 	struct sched_stream *stream;
@@ -297,7 +297,7 @@ void sched_unlock(struct sched *sched)
 	pthread_mutex_unlock(&sched->lock);
 }
 
-/* Waits without the lock being settled in between: the caller has nothing kicked. */
+/* Waits without settling the lock in between: the caller has kicked nothing. */
 static void stream_sleep(struct sched_stream *stream, struct vgpu_nap *nap)
 {
 	stream->n_waiters++;

@@ -2,16 +2,16 @@
 /*
  * Tasks: what the kernel threads take up in turn
  *
- * The tasks that a thread can take up are in one list, and each thread takes the first:
- * a grid of which blocks are left, which goes to the end of the list so that others may
- * join, or what was set aside. A thread stays with its task until that is done or, where
- * there are tasks that nobody works at, until its slice is over. Then the block it runs
- * is set aside with its scratch, and goes on later on whatever thread comes by. So a
- * kernel waits for any other one, and one that never ends takes no more than its share.
+ * The runnable tasks are in one list, and each thread takes the first: a grid with
+ * untaken blocks, which moves to the end of the list so that other threads may join, or a
+ * block that was set aside. A thread keeps its task until that is complete or, if there
+ * are tasks without a thread, until its time slice is over. Then the block it runs is set
+ * aside with its scratch, and continues later on any thread. So a kernel can wait for any
+ * other one, and one that never ends takes only its share.
  *
- * The blocks of a grid may wait for each other, too, if no more of them are begun than a
- * device has room for: a block that has polled for long is set aside for the next ones of
- * its grid.
+ * The blocks of a grid may wait for each other, too, if no more of them are begun than
+ * fit on a device: a block that has polled for long is set aside for the next ones of its
+ * grid.
  */
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static struct softgpu_scratch *scratch_take(struct sched *sched)
 	return sched->n_scratches ? sched->scratches[--sched->n_scratches] : NULL;
 }
 
-/* With the lock. Return: what there is no place for. */
+/* With the lock. Return: the task for which there is no place. */
 static struct softgpu_scratch *scratch_give(
 	struct sched *sched, struct softgpu_scratch *scratch)
 {
@@ -148,10 +148,10 @@ static enum sched_turn turn_run(struct turn *turn)
 }
 
 /*
- * What is left of a turn
+ * The rest of a turn
  */
 
-/* Made before the lock is taken again, so that nothing fails then. */
+/* Allocated before the lock is taken again, so that nothing fails then. */
 struct leftovers {
 	struct sched_task *block;
 	struct sched_task *rest;
@@ -165,7 +165,7 @@ static void leftovers_deinit(struct leftovers *left)
 	softgpu_scratch_free(left->scratch);
 }
 
-/* Return: whether the turn may end; else it goes on, for there is no memory. */
+/* Return: whether the turn may end; it continues without memory for that. */
 static bool leftovers_init(struct leftovers *left, struct sched_worker *worker,
 	const struct sched_task *task)
 {
@@ -343,7 +343,7 @@ void sched_task_serve(struct sched_worker *worker)
 		put_back(worker, &task, &left);
 	else if (task.is_grid || r == SCHED_TURN_FAULT)
 		sched_grid_unlist(sched, task.op);
-	/* What was used last is prepared for more blocks of the same grid. */
+	/* The scratch that was used last is prepared for more blocks of the same grid. */
 	if (task.scratch) {
 		left.scratch = scratch_give(sched, worker->scratch);
 		worker->scratch = task.scratch;

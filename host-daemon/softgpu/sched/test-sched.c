@@ -293,7 +293,7 @@ TEST(kernel_threads_start_with_the_work_there_is)
 	sched_context_deinit(&context);
 }
 
-/* What device code does that polls a word which another stream is to set. */
+/* Device code that polls a word which another stream is to set. */
 TEST(work_of_another_stream_overtakes_a_kernel_that_waits_for_it)
 {
 	struct sched_context context;
@@ -506,7 +506,7 @@ TEST(a_word_that_nobody_writes_is_looked_at_ever_less_often)
 	/* One every 50 us, as at first, would be 10000. */
 	check(count_waits() - before < 2000);
 	check_eq(load(&after), 0);
-	/* A processor's own write, of which nobody tells. */
+	/* A write by the processor, without notification. */
 	__atomic_store_n(&word, 1, __ATOMIC_RELEASE);
 	check_eq(sched_stream_wait(stream), 0);
 	check_eq(load(&after), 1);
@@ -657,7 +657,7 @@ TEST(many_threads_use_many_streams_at_once)
  * Kernels that share the threads
  */
 
-/* In a stream of its own, that goes when the launch is done. */
+/* In a separate stream that is destroyed when the launch is complete. */
 static int submit_alone(struct sched_context *context, struct sched_op *op)
 {
 	struct sched_stream *stream = stream_new(context, false);

@@ -2,10 +2,10 @@
 /*
  * Cooperative grids: blocks that wait for each other
  *
- * All blocks of such a grid are begun before any is run, each in a scratch of its own,
- * and then resumed in turn by one thread at a time until the last is done. Where they
- * meet is a word in a workspace of the grid, whose address the kernel finds in two
- * registers that the driver sets.
+ * All blocks of such a grid are begun before any is run, each in a separate scratch, and
+ * then resumed in turn by one thread at a time until the last is complete. They
+ * synchronise by a word in a workspace of the grid, whose address the kernel reads from
+ * two registers that the driver sets.
  */
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 struct sched_together {
 	uint32_t envreg[SOFTGPU_ENVREGS];
 	uint64_t n_scratches;
-	uint64_t n_alive; /* blocks that are not done: those of the first scratches */
+	uint64_t n_alive; /* blocks that are not complete: those of the first scratches */
 	uint64_t at;	  /* whose turn it is */
 	size_t size;
 	struct softgpu_scratch *scratches[];
