@@ -9,10 +9,10 @@ import re
 from model import ATTRIBUTES, DescriptionError
 
 ID_MAX = 0xFFFF  # the frame header has 16 bits for it
-REPLY_MAX = 2032  # VGPU_REPLY_MAX: what fits a reply slot
+REPLY_MAX = 2032  # VGPU_REPLY_MAX: the room in a reply slot
 REQUEST_MAX = 65520  # VGPU_FRAME_MAX without the frame header
 
-# What generated functions call their own variables.
+# Names of variables in generated functions.
 RESERVED_NAMES = ("call", "r", "request", "reply", "message", "per_thread", "size")
 
 
@@ -40,7 +40,7 @@ def symbols_are_unique(api):
     for call in api.calls:
         for symbol in [call.symbol] + ([call.pt_symbol] if call.pt else []):
             if symbol in seen:
-                refuse(call, f"{symbol} stands already at {seen[symbol].place}")
+                refuse(call, f"{symbol} is already defined at {seen[symbol].place}")
             seen[symbol] = call
 
 
@@ -141,10 +141,10 @@ def asynchronous_calls_never_block_nor_return(api):
         if not call.is_async:
             continue
         if call.blocks == "maybe":
-            refuse(call, f"{call.symbol} is async and may block: the dispatcher would "
-                         "stand still")
+            refuse(call, f"{call.symbol} is async and may block: the dispatcher "
+                         "would block")
         for param in call.reply_fields:
-            refuse(param, f"{call.symbol} is async, so nobody waits for {param.name!r}")
+            refuse(param, f"{call.symbol} is async, so there is no reply with {param.name!r}")
 
 
 def only_answers_are_remembered(api):
@@ -195,7 +195,7 @@ def roles_match_directions_and_kinds(api):
             refuse(param, f"{param.name!r} is an input and cannot create a "
                           f"{param.object_kind}")
         if param.role in ("uses", "destroys") and param.direction == "out":
-            refuse(param, f"{param.name!r} is an output: it has nothing to use")
+            refuse(param, f"{param.name!r} is an output and cannot use an object")
 
 
 def one_handle_per_kind(api):
@@ -301,7 +301,7 @@ def one_symbol_per_macro(api):
         seen[call.macro] = call
     for call in api.public:
         if call.name not in reached | set(seen):
-            refuse(call, f"nothing is reached by the name {call.name}")
+            refuse(call, f"no symbol has the name {call.name}")
 
 
 def aliases_lead_somewhere(api):
@@ -315,7 +315,7 @@ def enumerators_are_unique(api):
     for found in api.types.values():
         for name, _, place in found.values:
             if name in seen:
-                raise DescriptionError(place, f"{name} stands already at {seen[name]}")
+                raise DescriptionError(place, f"{name} is already defined at {seen[name]}")
             seen[name] = place
 
 
@@ -332,7 +332,7 @@ def answers_are_of_device_attributes(api):
 
 
 def types_are_described(api):
-    """A type of ours (CU...) in a prototype or a structure stands in the description."""
+    """Every CU... type in a prototype or a structure is defined in the description."""
     def members(fields):
         for f in fields:
             yield from members(f.fields) if f.fields else [f]
@@ -391,7 +391,7 @@ def check_frozen(api, lines):
     calls = {c.symbol: c for c in api.calls}
     for place, number, symbol in lines:
         if symbol not in calls:
-            raise DescriptionError(place, f"{symbol} was released and is gone")
+            raise DescriptionError(place, f"{symbol} was released and has been removed")
         if calls[symbol].id != number:
             refuse(calls[symbol], f"{symbol} was released with id {number}, not "
                                   f"{calls[symbol].id}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""g-attributes.c: device attributes that guests are told a fixed value of.
+"""g-attributes.c: device attributes with a fixed value for guests.
 
 	bool attribute_answer(CUdevice_attribute attribute, int *valuep);
 
-Declared by host-daemon/worker/dispatch.h, asked before the driver is.
+Declared by host-daemon/worker/dispatch.h, and asked before the driver.
 """
 
 from writer import Writer
@@ -18,7 +18,7 @@ SWITCH_END = """
 
 def emit(api):
     w = Writer()
-    w.head(api, "What guests are told of a device, whatever the driver says")
+    w.head(api, "Device attributes with a fixed value for guests")
     w.line('#include "worker/dispatch.h"')
     w.blank()
     w.line("bool attribute_answer(CUdevice_attribute attribute, int *valuep)")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""g-calls.h and g-calls.c: call ids and what both sides know of each call.
+"""g-calls.h and g-calls.c: call ids and the properties of each call.
 
 	enum vgpu_call			VGPU_CALL_<symbol> = id; 0 is the ring's padding
-	vgpu_call_name(id)		"cuMemAlloc_v2", or "?" for a number that is none
+	vgpu_call_name(id)		"cuMemAlloc_v2", or "?" for an invalid number
 	vgpu_call_flags[id]		VGPU_CALL_F_*
 	vgpu_call_request_max[id]	bound of the packed request, variable parts at
 					their maxima; 0 for calls that are not remoted
-	vgpu_call_remembers[id]		VGPU_REMEMBERS_*: how long an answer stays true
+	vgpu_call_remembers[id]		VGPU_REMEMBERS_*: how long a result stays valid
 
 The product "ids" lists them as the file api/frozen does, for a release to append.
 """

@@ -2,11 +2,11 @@
 """vgpu/cuda.h: types, constants and prototypes of the CUDA Driver API.
 
 Source compatible with NVIDIA's header, under the same include guard, so that only the
-first of the two counts. Programs include it as <cuda.h> and reach each call by its base
-name, which a macro leads to the newest ABI (and to its per-thread twin with
+first of the two counts. Programs include it as <cuda.h> and use each call by its base
+name, which a macro maps to the newest ABI (and to its per-thread twin with
 CUDA_API_PER_THREAD_DEFAULT_STREAM).
 
-Those who implement the API define VGPU_CUDA_INTERNAL (the Meson dependency
+Implementers of the API define VGPU_CUDA_INTERNAL (the Meson dependency
 dep_protocol_gen does): no macros then, but a prototype for every exported symbol.
 """
 
@@ -27,7 +27,7 @@ HEAD = """
 #define CUDA_CB
 """
 
-# The one look-up that is itself told which twin the caller means, by a flag.
+# The only look-up with a flag that selects the twin.
 LOOKUP = "cuGetProcAddress_v2"
 LOOKUP_TWIN = """
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) && !defined(VGPU_CUDA_INTERNAL)

@@ -9,8 +9,8 @@ g-dispatch-<family>.c those of one file of the description. Each remoted call ha
 				generated, or (custom-host, custom-both) written by hand
 				in handle-*.c against the prototypes of g-handlers.h
 
-A handler returns the CUresult and fills the other fields of the reply; what it puts
-there lives as long as the call (call_alloc()).
+A handler returns the CUresult and fills the other fields of the reply; data that it
+refers to lives as long as the call (call_alloc()).
 """
 
 from writer import Writer
@@ -85,7 +85,7 @@ def emit_handler(w, call):
     declare_locals(w, call)
     w.line(f"\tif (!call->driver->{call.symbol})")
     w.line("\t\treturn CUDA_ERROR_NOT_SUPPORTED;")
-    # What destroys comes last: a call that is refused must not have taken the object.
+    # Destroying comes last: a refused call must not have taken the object.
     handles = [p for p in call.params if p.object_kind and p.in_request]
     for p in sorted(handles, key=lambda p: p.role == "destroys"):
         resolve_handle(w, p)
@@ -130,7 +130,7 @@ def emit_dispatcher(w, call):
 
 def emit_header(api):
     w = Writer()
-    w.head(api, "What runs each call, and handlers written by hand")
+    w.head(api, "Functions that run each call, and handlers written by hand")
     w.line("#pragma once")
     w.blank()
     w.line('#include "vgpu/cuda.h"')
@@ -150,7 +150,7 @@ def emit_header(api):
 
 def emit_table(api):
     w = Writer()
-    w.head(api, "From the number of a call to what runs it")
+    w.head(api, "From the number of a call to its function")
     for name in ("vgpu/g-calls.h", "g-handlers.h", "worker/dispatch.h"):
         w.line(f'#include "{name}"')
     w.blank()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""coverage.md: which calls do what, and which end-to-end test proves it, one table a
-family; which attributes pass.
+"""coverage.md: the behaviour of each call, and the end-to-end test that proves it, one
+table a family; the attributes with fixed values.
 
-Who proves a call is read from a list that tests/lib/proofs.py makes of the tests.
+The proofs come from a list that tests/lib/proofs.py makes of the tests.
 """
 
 from writer import Writer
@@ -28,7 +28,7 @@ def proof_of(call, proofs):
 def emit_family(w, family, calls, proofs):
     w.line(f"## {family}")
     w.blank()
-    w.line("| call | since | how | what it does | proved by |")
+    w.line("| call | since | how | description | proved by |")
     w.line("|---|---|---|---|---|")
     for call in calls:
         twin = f", `{call.pt_symbol}`" if call.pt else ""
@@ -42,8 +42,8 @@ def emit_family(w, family, calls, proofs):
 def emit_attributes(w, answers):
     w.line("## Device attributes")
     w.blank()
-    w.line("All attributes have the value that the host's driver gives, but for these; what")
-    w.line("softgpu gives is in attributes.md.")
+    w.line("All attributes have the value of the host's driver, except these; the values of")
+    w.line("softgpu are in attributes.md.")
     w.blank()
     w.line("| attribute | value |")
     w.line("|---|---|")
@@ -57,8 +57,8 @@ def emit(api):
     w.blank()
     w.line("Generated from protocol/api by protocol/gen; do not edit.")
     w.blank()
-    w.line("A test that is named here calls the function and checks what came of it; when the")
-    w.line("tests run, a trace of the program has to show that the call was made and succeeded.")
+    w.line("A named test calls the function and checks its effect; when the tests run, a trace of")
+    w.line("the program has to show that the call was made and succeeded.")
     w.blank()
     w.line("| how | symbols |")
     w.line("|---|---|")

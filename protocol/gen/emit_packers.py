@@ -4,9 +4,9 @@
 	vgpu_request_packer[id], vgpu_reply_packer[id]
 	vgpu_request_unpacker[id], vgpu_reply_unpacker[id]
 
-Each side of the boundary needs one of each, so they are four files. What is packed, and
-what is read from it, is as vgpu/message.h has it, without a look at each field's
-description; entries are empty where its functions have to do it.
+Each side of the boundary needs one of each, so they are four files. The encoding is that
+of vgpu/message.h, without a look at each field's description; entries are empty if its
+functions have to do it.
 """
 
 from writer import Writer

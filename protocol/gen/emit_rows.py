@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attributes.md: what softgpu says of each documented attribute, why, and which test
-proves it; g-attribute-rows.h: the same for the test that reads all of them back.
+"""attributes.md: the value of each documented attribute on softgpu, why, and the test
+that proves it; g-attribute-rows.h: the same for the test that reads all of them back.
 
 	static const struct attribute_row rows_<enumeration>[]
 
@@ -25,10 +25,10 @@ def emit_page(api):
     w.blank()
     w.line("Generated from protocol/api/attributes.xml by protocol/gen; do not edit.")
     w.blank()
-    w.line("What a guest is told by softgpu as it is without settings. A test reads all of")
-    w.line("them back and compares (softgpu-attributes); where another one shows that the")
-    w.line("device keeps to it, that one is named. Values marked \"fixed\" guests are told")
-    w.line("whatever the driver on the host is.")
+    w.line("The values that a guest gets from softgpu without settings. A test reads all of them")
+    w.line("back and compares (softgpu-attributes); if another test shows that the device enforces")
+    w.line("one, that test is named. Values marked \"fixed\" are the same for every driver on the")
+    w.line("host.")
     for table in api.tables:
         w.blank()
         w.line(f"## {table.enum}, by {table.call}")
@@ -48,7 +48,7 @@ def emit_page(api):
 
 def emit_header(api):
     w = Writer()
-    w.head(api, "What softgpu says of each documented attribute")
+    w.head(api, "The value of each documented attribute on softgpu")
     w.line("#pragma once")
     for table in api.tables:
         w.blank()

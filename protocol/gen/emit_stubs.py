@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""g-stubs-<family>.c: what programs call in the guest's libcuda.so.1.
+"""g-stubs-<family>.c: entry points of the guest's libcuda.so.1.
 
 One file for each file of the description, and g-stubs.h, which they all include;
-g-remote.h declares what is generated for entry points that are written by hand.
-Calls nothing but guest-shim/src/call.h, which has to provide what follows, memo.h,
+g-remote.h declares generated functions for entry points that are written by hand.
+Calls nothing but guest-shim/src/call.h, which has to provide the following, memo.h,
 shim_range_covers(address, size) of range.h, shim_event_exists(event) of event.h, and
 shim_device_to_host(), shim_device_from_host() of device.h:
 
@@ -27,7 +27,7 @@ shim_device_to_host(), shim_device_from_host() of device.h:
 		Sends; waits for room first where the call is ordered by the stream.
 
 	CUresult shim_call_error(struct shim_call *call, CUresult error);
-		A local check failed: returns error, or what comes before it
+		A local check failed: returns error, or one that precedes it
 		(CUDA_ERROR_NOT_INITIALIZED, a fault, a child after fork).
 
 	CUresult shim_call_refused(enum vgpu_call call);
@@ -42,7 +42,7 @@ By kind of call:
 	entry="custom"		the same body under the name shim_remote_<symbol>(), for an
 				entry point by hand
 	local, custom-guest, custom-both
-				nothing: written by hand, prototype from vgpu/cuda.h
+				none: written by hand, prototype from vgpu/cuda.h
 	per-thread twins	call the plain symbol with stream 0 replaced by 2;
 				without a stream argument and by hand: by hand as well
 """
@@ -50,7 +50,7 @@ By kind of call:
 from emit_cuda_h import prototype
 from writer import Writer, wrap
 
-# What is forgotten, of VGPU_REMEMBERS_*.
+# The VGPU_REMEMBERS_* to forget.
 FORGETS = {"launches": "SETTING", "code": "CODE", "stream": "STREAM"}
 
 HEADER = """
@@ -69,7 +69,7 @@ HEADER = """
 #include "memo.h"
 #include "range.h"
 
-/* What the default stream means to a program built for one such stream a thread. */
+/* The default stream of a program built for one such stream a thread. */
 static inline CUstream per_thread(CUstream stream)
 {
 	return stream ? stream : CU_STREAM_PER_THREAD;
@@ -81,10 +81,10 @@ REMOTE_HEADER = """
 
 #include "vgpu/cuda.h"
 
-/* Each checks its arguments, sends the call, and returns what the host said. */
+/* Each checks its arguments, sends the call, and returns the host's result. */
 """
 
-# What CUDA says of a handle that names nothing, where it is not INVALID_HANDLE.
+# CUDA's error for an invalid handle, if it is not INVALID_HANDLE.
 ABSENT = {
     "context": "INVALID_CONTEXT",
     "graph": "INVALID_VALUE",
@@ -94,7 +94,7 @@ ABSENT = {
 
 
 def argument_checks(call):
-    """Pairs of what is refused before anything is sent, and its error."""
+    """Pairs of a condition that is refused before a message is sent, and its error."""
     values, handles, ranges = [], [], []
     for p in call.params:
         if p.is_output and p.null != "ok":
@@ -241,7 +241,7 @@ def emit_call(w, call):
 
 def emit_header(api):
     w = Writer()
-    w.head(api, "What the entry points of libcuda.so.1 have in common")
+    w.head(api, "Common parts of the entry points of libcuda.so.1")
     w.text(HEADER)
     return w.finish()
 

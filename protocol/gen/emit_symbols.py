@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guest's libcuda.so.1 exports.
+"""The exports of the guest's libcuda.so.1.
 
 g-libcuda.map		version script: these names and no others, one unnamed version
 symbols.txt		the same names, compared with the snapshot in git
-g-procaddr.c		the table behind cuGetProcAddress, declared in vgpu/procaddr.h,
+g-procaddr.c		the table of cuGetProcAddress, declared in vgpu/procaddr.h,
 			sorted by name, then by version
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests and fuzzers are fed with.
+"""Inputs of tests and fuzzers.
 
 g-messages.c	table of all messages, declared in tests/gen/messages.h
-g-fuzz-seeds/	one frame for each remoted call, as it stands on the ring, every field
+g-fuzz-seeds/	one frame for each remoted call, as on the ring, every field
 		set: a corpus to start from
 """
 

@@ -5,7 +5,7 @@
 	main.py --product NAME --output FILE... [--frozen FILE] [--proofs FILE] -- XML...
 
 Some products are several files; all of them must be named, as a build knows what it
-gets. A fault of the description is printed as file:line: sentence, exit status 1.
+gets. An error of the description is printed as file:line: sentence, exit status 1.
 """
 
 import argparse

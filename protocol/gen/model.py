@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The description of the API, as the emitters see it.
 
-parse.py builds these objects from the XML, check.py refuses what makes no sense,
-and emit_*.py only read them. Each object knows its place, so that whoever finds a
-fault can name file and line.
+parse.py builds these objects from the XML, check.py refuses contradictions, and
+emit_*.py only read them. Each object knows its place, for errors with file and line.
 """
 
 import re
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 
 
 class DescriptionError(Exception):
-    """A fault of the description: where, and a sentence."""
+    """An error of the description: place and sentence."""
 
     def __init__(self, place, sentence):
         super().__init__(f"{place}: {sentence}")
@@ -28,7 +27,7 @@ class Place:
 
 @dataclass
 class Type:
-    """A name that C code may use for a type; kind tells which fields mean something."""
+    """A name that C code may use for a type; kind determines the valid fields."""
 
     place: Place
     kind: str  # handle enum struct union scalar alias callback
@@ -47,7 +46,7 @@ class Type:
 
 @dataclass
 class Answer:
-    """A device attribute that guests are told a fixed value of."""
+    """A device attribute with a fixed value for guests."""
 
     place: Place
     name: str
@@ -57,7 +56,7 @@ class Answer:
 
 @dataclass
 class Row:
-    """What softgpu says of some attributes, and why; value "" where a guest's is fixed."""
+    """The value of some attributes on softgpu, and why; value "" if it is fixed."""
 
     place: Place
     names: list  # without the prefix of the table
@@ -74,13 +73,13 @@ class AttributeTable:
     call: str
     prefix: str
     brief: str = ""
-    samples: list = field(default_factory=list)  # what the values of a row are of
+    samples: list = field(default_factory=list)  # the subjects of a row's values
     rows: list = field(default_factory=list)
 
 
 @dataclass
 class Field:
-    """A member; type is "struct" or "union" where it has members of its own."""
+    """A member; type is "struct" or "union" if it has members."""
 
     place: Place
     name: str
@@ -299,7 +298,7 @@ class Api:
 
     @property
     def answers(self):
-        """What guests are told of device attributes, whatever the driver says."""
+        """Device attributes with a fixed value for guests."""
         found = self.types.get(ATTRIBUTES)
         return found.answers if found else []
 
@@ -322,7 +321,7 @@ class Api:
         return [t for t in self.types.values() if t.object_kind]
 
     def resolve(self, name):
-        """The type behind any number of aliases, or None."""
+        """The type of a chain of aliases, or None."""
         seen = set()
         while name in self.types and self.types[name].kind == "alias":
             if name in seen:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From XML files to the model.
 
-Refuses what is not of the vocabulary: unknown elements and attributes, missing
+Refuses what the vocabulary does not have: unknown elements and attributes, missing
 ones, values outside a closed set, names used twice. api/vocabulary.md explains
 each of them; a test compares the two lists.
 """
@@ -31,7 +31,7 @@ NUMBER = re.compile(r"-?[0-9]+\Z")
 VERSION = re.compile(r"[0-9]+\.[0-9]+\Z")
 
 # Form of an attribute: a tuple is a closed set, a pattern must match, None is free.
-# What may stay true of an answer, from long to short.
+# How long a result stays valid, from long to short.
 REMEMBERED = ("constant", "stream", "code", "setting")
 FORGOTTEN = ("launches",) + REMEMBERED[1:3]
 NULLS = ("default", "error", "ok")
@@ -105,7 +105,7 @@ VOCABULARY = {
 
 
 class Node:
-    """An element as it stands in the file."""
+    """An element of the file."""
 
     def __init__(self, tag, attributes, place):
         self.tag = tag
@@ -145,7 +145,7 @@ def read_nodes(path, shown):
         elif data.strip():
             raise DescriptionError(
                 Place(shown, parser.CurrentLineNumber),
-                f"text {data.strip()!r} stands outside of <brief>")
+                f"text {data.strip()!r} is outside of <brief>")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
@@ -168,7 +168,7 @@ def check_node(node, parent):
         raise DescriptionError(node.place, f"there is no element <{node.tag}>")
     if parent is not None and node.tag not in VOCABULARY[parent.tag][2]:
         raise DescriptionError(
-            node.place, f"<{node.tag}> cannot stand inside <{parent.tag}>")
+            node.place, f"<{node.tag}> is not allowed inside <{parent.tag}>")
     required, form, _ = VOCABULARY[node.tag]
     for name in required:
         if not node.get(name):
@@ -182,7 +182,7 @@ def check_node(node, parent):
         if isinstance(allowed, tuple) and value not in allowed:
             raise DescriptionError(
                 node.place,
-                f"{name}={value!r} is none of: {', '.join(allowed)}")
+                f"{name}={value!r} is not one of: {', '.join(allowed)}")
         if isinstance(allowed, re.Pattern) and not allowed.match(value):
             raise DescriptionError(node.place, f"{name}={value!r} is malformed")
 
@@ -332,9 +332,9 @@ def load(paths, shown=None):
                 if found.name in api.types:
                     raise DescriptionError(
                         found.place,
-                        f"type {found.name!r} stands already at "
+                        f"type {found.name!r} is already defined at "
                         f"{api.types[found.name].place}")
                 api.types[found.name] = found
-    # Calls last: a type may stand in any file.
+    # Calls last: a type may be defined in any file.
     api.calls = [build_call(api, node, family) for node, family in pending]
     return api

@@ -48,11 +48,11 @@ class Writer:
         self.lines.append(text)
 
     def wrapped_value(self, head, value, tail=";"):
-        """An initialisation, its value on a line of its own where it gets too long."""
+        """An initialisation, its value on a separate line if it gets too long."""
         self.line(wrap(head + " ", [value], tail))
 
     def text(self, block):
-        """A block of lines, its common indentation kept as it stands."""
+        """A block of lines, with its common indentation."""
         self.lines += block.strip("\n").split("\n")
 
     def wrapped(self, head, items, tail):

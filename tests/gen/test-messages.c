@@ -220,7 +220,7 @@ TEST(every_seed_is_a_frame_whose_message_unpacks)
 }
 
 /*
- * vgpu/message.h beside protobuf-c
+ * vgpu/message.h compared with protobuf-c
  */
 
 #define ARENA_SIZE (1u << 20)
@@ -276,7 +276,8 @@ static void check_same_message(const ProtobufCMessageDescriptor *type,
 	check(!memcmp(ours, theirs, packed));
 }
 
-/* What all make of these bytes: nothing, or what packs to the same again. */
+/* The common result of all decoders for these bytes: a refusal, or a message that packs
+ * to the same bytes. */
 static void check_same_unpack(const ProtobufCMessageDescriptor *type,
 	const struct vgpu_unpacker *unpacker, const uint8_t *data, size_t size)
 {
@@ -371,8 +372,8 @@ TEST(generated_packers_write_the_bytes_of_protobuf_c)
 	check(vgpu_request_unpacker[VGPU_CALL_cuLaunchKernel].type);
 }
 
-/* What the generated ones read, they read by themselves: else they would be of no use,
- * and the fallback would hide it. */
+/* The generated decoders read these without the fallback, which would hide a useless
+ * decoder. */
 TEST(generated_unpackers_leave_nothing_that_was_packed_to_others)
 {
 	for (size_t i = 0; i < n_message_pairs; i++) {

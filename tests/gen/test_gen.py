@@ -143,7 +143,7 @@ class Description(unittest.TestCase):
 
     def test_a_released_call_that_goes_is_told(self):
         self.check_frozen("# a comment\n3 cuGone\n",
-                          r".*frozen:2: cuGone was released and is gone\n")
+                          r".*frozen:2: cuGone was released and has been removed\n")
 
     def check_frozen(self, text, expected):
         with tempfile.TemporaryDirectory() as scratch:

@@ -1,6 +1,6 @@
 /* Generated from protocol/api by protocol/gen; do not edit. */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What softgpu says of each documented attribute */
+/* The value of each documented attribute on softgpu */
 
 #pragma once
 

@@ -1,6 +1,6 @@
 /* Generated from protocol/api by protocol/gen; do not edit. */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What guests are told of a device, whatever the driver says */
+/* Device attributes with a fixed value for guests */
 
 #include "worker/dispatch.h"
 

@@ -10,7 +10,7 @@
 #include "g-handlers.h"
 #include "worker/dispatch.h"
 
-/* vgpuHello: Ask who is there. */
+/* vgpuHello: Return the version of the host. */
 
 int dispatch_vgpuHello(struct call *call)
 {
@@ -138,7 +138,7 @@ int dispatch_cuEventDestroy(struct call *call)
 	return call_finish(call, &reply.base, reply.result);
 }
 
-/* cuEventQuery: Tell whether an event has happened. */
+/* cuEventQuery: Return whether an event has happened. */
 
 static CUresult handle_cuEventQuery(struct call *call,
 	const Vgpu__CuEventQueryRequest *request, Vgpu__CuEventQueryReply *reply)

@@ -1,6 +1,6 @@
 /* Generated from protocol/api by protocol/gen; do not edit. */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the number of a call to what runs it */
+/* From the number of a call to its function */
 
 #include "vgpu/g-calls.h"
 #include "g-handlers.h"

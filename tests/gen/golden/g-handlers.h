@@ -1,6 +1,6 @@
 /* Generated from protocol/api by protocol/gen; do not edit. */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs each call, and handlers written by hand */
+/* Functions that run each call, and handlers written by hand */
 
 #pragma once
 
@@ -18,7 +18,7 @@ int dispatch_cuEventQuery(struct call *call);
 int dispatch_cuFind(struct call *call);
 int dispatch_cuLaunch(struct call *call);
 
-/* Ask who is there. */
+/* Return the version of the host. */
 CUresult handle_vgpuHello(struct call *call, const Vgpu__VgpuHelloRequest *request,
 	Vgpu__VgpuHelloReply *reply);
 /* Allocate linear device memory. */

@@ -6,5 +6,5 @@
 
 #include "vgpu/cuda.h"
 
-/* Each checks its arguments, sends the call, and returns what the host said. */
+/* Each checks its arguments, sends the call, and returns the host's result. */
 CUresult shim_remote_cuEventQuery(CUevent hEvent);

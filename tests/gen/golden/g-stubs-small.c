@@ -81,7 +81,7 @@ SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	return CUDA_SUCCESS;
 }
 
-/* Tell whether an event has happened. */
+/* Return whether an event has happened. */
 CUresult shim_remote_cuEventQuery(CUevent hEvent)
 {
 	Vgpu__CuEventQueryRequest request = VGPU__CU_EVENT_QUERY_REQUEST__INIT;

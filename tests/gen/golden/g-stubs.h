@@ -1,6 +1,6 @@
 /* Generated from protocol/api by protocol/gen; do not edit. */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the entry points of libcuda.so.1 have in common */
+/* Common parts of the entry points of libcuda.so.1 */
 
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "memo.h"
 #include "range.h"
 
-/* What the default stream means to a program built for one such stream a thread. */
+/* The default stream of a program built for one such stream a thread. */
 static inline CUstream per_thread(CUstream stream)
 {
 	return stream ? stream : CU_STREAM_PER_THREAD;
