@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * vgpu-bench: what the stack adds to a call, beside what the machine can do at best
+ * vgpu-bench: the cost of a call through the stack, and the limits of the machine
  *
  * A measurement is a set of samples; a sample is one batch of calls, divided by their
- * number: short beside the time that a scheduler gives to one program, so that other work
- * spoils some samples and not the median. Times are nanoseconds, rates are per second,
+ * number: short compared with a time slice of the scheduler, so that other work spoils
+ * some samples but not the median. Times are nanoseconds, rates are per second,
  * bandwidths are bytes per second, processor time is processors: seconds of it per
- * second.
- * Every figure belongs to a driver: "machine" for the machine's own limits,
+ * second. Every figure belongs to a driver: "machine" for the machine's own limits,
  * "null", "soft" and "nvidia" for calls that went through the guest library, vgpud and a
  * worker to that driver, "null-direct" and so on for the same calls made to the driver in
  * the program's own process.
@@ -148,7 +147,7 @@ bool bench_limit_of(const struct bench_result *result, char names[2][BENCH_NAME_
 double bench_ratio(
 	const struct bench_results *results, const struct bench_result *result);
 
-/* What the machine says of itself; load is read at the beginning and at the end. */
+/* The machine's own description; load is read at the beginning and at the end. */
 struct bench_machine {
 	double load_before;
 	double load_after;
@@ -161,7 +160,7 @@ void bench_print_table(FILE *file, const struct bench_results *results);
 void bench_print_json(FILE *file, const struct bench_options *options,
 	const struct bench_machine *machine, const struct bench_results *results);
 
-/* Writes the members of "machine" that describe it, each with a comma behind it. */
+/* Writes the members of "machine" that describe it, each followed by a comma. */
 void bench_print_machine(FILE *file, const struct bench_machine *machine);
 
 /*
@@ -227,10 +226,10 @@ enum bench_part {
 };
 
 /*
- * Measures that part through the CUDA library at @path, which this process then keeps.
- * The process ends with a line on stderr if a call fails.
+ * Measures that part through the CUDA library at @path, which this process keeps until it
+ * ends. The process ends with a line on stderr if a call fails.
  *
- * @host:	the vgpud behind the library, or NULL
+ * @host:	the vgpud that serves the library, or NULL
  *
  * Return: 0, or -1 after a line on stderr: the library is none.
  */
@@ -238,9 +237,9 @@ int bench_calls(const struct bench_sink *sink, const char *path,
 	const struct bench_host *host, enum bench_part part);
 
 /*
- * Measures how a program starts and ends, each time in a process of its own (start.c).
+ * Measures how a program starts and ends, each time in a new process (start.c).
  *
- * @driver:	of the private vgpud, or NULL: nothing lies between
+ * @driver:	of the private vgpud, or NULL: the driver is called directly
  *
  * Return: 0, or -1 after a line on stderr.
  */

@@ -134,8 +134,8 @@ static void measure_launch_synchronize(struct bench *bench, const char *name)
 		launch_and_synchronize);
 }
 
-/* Kernels one after another and their end, with nothing between them or a record of an
- * event after each: the difference is what the word costs that a record writes. */
+/* Kernels one after another and their end, without and with a record of an event after
+ * each: the difference is the cost of the word that a record writes. */
 static void measure_back_to_back(
 	struct bench *bench, const char *name, void (*call)(struct bench *bench))
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A private vgpud, on a processor of its own
+ * A private vgpud, on a separate processor
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static void path_of(
 	snprintf(buffer, size, "%s/%s", host->dir, name);
 }
 
-/* Room for a pinned gibibyte beside what every process gets. */
+/* Room for a pinned gibibyte in addition to the memory that every process gets. */
 static int write_config(const struct bench_host *host, const char *driver, int n_warm)
 {
 	char path[96];
@@ -58,7 +58,7 @@ static void run(const struct bench_host *host, int cpu)
 	_exit(127);
 }
 
-/* Whether the log has the line; prints all of it if there is nothing to wait for. */
+/* Whether the log has the line; prints the whole log if the line can no longer come. */
 static bool is_ready(const struct bench_host *host, bool print)
 {
 	char path[96], line[512];
@@ -94,8 +94,8 @@ int bench_host_start(struct bench_host *host, const char *driver, int cpu, int n
 		run(host, cpu);
 	for (int ms = 0; host->pid > 0 && ms < READY_MS; ms += STEP_MS) {
 		if (is_ready(host, false)) {
-			/* A program remembers what a host has: not that of another run.
-			 */
+			/* A program caches what it knows of a host: the cache of another
+			 * run must not be used. */
 			setenv("XDG_RUNTIME_DIR", host->dir, 1);
 			setenv("VGPU_SOCKET", host->socket, 1);
 			return 0;

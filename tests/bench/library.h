@@ -44,7 +44,7 @@
 	_(cuMemFree)                                                                     \
 	_(cuMemcpyHtoDAsync)
 
-/* A driver that moves nothing has none of these. */
+/* Not for a driver that moves no data. */
 #define COPIES(_)                                                                        \
 	_(cuMemHostAlloc)                                                                \
 	_(cuMemFreeHost)                                                                 \
@@ -81,13 +81,13 @@ extern struct library cuda;
 		}                                                                        \
 	} while (0)
 
-/* Kernels in words of their own: "nothing" of nine parameters, and "wait_for", which
- * ends when the word its parameter points to is not 0. */
+/* Kernels as text: "nothing" with nine parameters, and "wait_for", which ends when the
+ * word to which its parameter points is not 0. */
 extern const char kernels_ptx[];
 
 struct bench {
 	const struct bench_sink *sink;
-	const struct bench_host *host; /* NULL where nothing lies between */
+	const struct bench_host *host; /* NULL if no host is involved */
 	CUcontext context;
 	CUmodule module;
 	CUfunction nothing;
@@ -144,7 +144,7 @@ struct measurement {
 	void (*measure)(struct bench *bench, const char *name);
 };
 
-/* Measures those of a table that are wanted. */
+/* Measures the selected rows of a table. */
 void measure_table(struct bench *bench, const struct measurement *table, size_t n);
 
 void measure_calls(struct bench *bench);      /* calls.c */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine's own limits: round trips, and what a single step costs
+ * The machine's own limits: round trips, and the cost of single steps
  *
- * What no remoting can beat: a cache line that goes to another processor and back, a
- * thread that is woken there and wakes in turn, a fence, an empty system call.
+ * The lower bounds of any remoting: a cache line that is passed to another processor and
+ * back, a thread that is woken there and wakes in turn, a fence, an empty system call.
  */
 
 #include <linux/futex.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine says of itself
+ * The machine's own description
  */
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void read_line(char *buffer, size_t size, const char *path)
 		fclose(file);
 }
 
-/* The processor's name as the kernel tells it. */
+/* The processor's name as reported by the kernel. */
 static void read_cpu(char *buffer, size_t size)
 {
 	FILE *file = fopen("/proc/cpuinfo", "re");

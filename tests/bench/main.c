@@ -3,9 +3,9 @@
  * vgpu-bench
  *
  * The limits of the machine are measured in the same run as the stack, because a figure
- * without its limit says nothing. Each driver gets a vgpud of its own, and each set of
- * calls a process of its own, since a library never lets go of a process; results come
- * back through a pipe.
+ * without its limit has no meaning. Each driver has its own vgpud, and each set of calls
+ * its own process, because a library is never unloaded from a process; results are
+ * returned through a pipe.
  */
 
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ struct drivers {
 
 static struct bench_results results;
 
-/* What one process measures. */
+/* The part that one process measures. */
 struct job {
 	const char *driver; /* as the rows name it */
 	const char *path;   /* of the library */
@@ -103,7 +103,7 @@ static int measure_apart(const struct bench_options *options, const struct job *
 	return 0;
 }
 
-/* A part that needs a vgpud, on a processor of its own or on the caller's. */
+/* A part that needs a vgpud, on a separate processor or on the caller's. */
 static int measure_remoted(
 	const struct bench_options *options, const char *driver, enum bench_part part)
 {
@@ -171,7 +171,7 @@ static int measure_driver(const struct bench_options *options, const char *drive
 	return r;
 }
 
-/* The same calls without us, as far as the driver can be had in this process. */
+/* The same calls without the stack, if the driver can be loaded into this process. */
 static int measure_direct(const struct bench_options *options, const char *driver)
 {
 	static const struct {
@@ -229,7 +229,7 @@ static void choose_cpus(struct bench_options *options)
 	options->host_cpu = n == 2 ? found[1] : found[0];
 }
 
-/* One line behind the one that says what is wrong. */
+/* One line after the one that reports the error. */
 static int hint(void)
 {
 	fputs("Try 'vgpu-bench --help'.\n", stderr);
@@ -278,8 +278,8 @@ static int parse(int argc, char **argv, struct bench_options *options,
 
 	while (is_right && (c = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		if (c == 'd')
-			is_right = add(drivers->name, &drivers->n,
-				BENCH_N(drivers->name), "--driver");
+			is_right = add(drivers->name, &drivers->n, BENCH_N(drivers->name),
+				"--driver");
 		else if (c == 'o')
 			is_right = add(options->only, &options->n_only, BENCH_ONLY_MAX,
 				"--only");

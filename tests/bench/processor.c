@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processor time while nothing is to be done
+ * Processor time while there is no work
  *
  * A kernel waits for a word, the program waits for the kernel, and a second thread ends
- * both after a while. On the software device the kernel itself keeps a processor of
- * the host busy, which the same figure of the driver in this process shows too.
+ * both after a while. On the software device the kernel itself keeps a processor of the
+ * host busy, which the same figure of the driver in this process shows, too.
  */
 
 #include <string.h>
@@ -21,7 +21,7 @@ struct release {
 	unsigned int us;
 };
 
-/* What both sides have used, in ns. */
+/* The time used by both sides, in ns. */
 struct used {
 	double guest, host, when;
 };
@@ -108,7 +108,7 @@ static void measure_used(
 void measure_processor(struct bench *bench)
 {
 	measure_used(bench, "idle", rest);
-	/* On a driver that executes nothing no kernel waits. */
+	/* A driver that executes nothing has no kernel that waits. */
 	if (strncmp(bench->sink->driver, "null", 4))
 		measure_used(bench, "wait", wait_for_kernel);
 }

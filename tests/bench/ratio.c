@@ -58,7 +58,7 @@ bool bench_limit_of(const struct bench_result *result, char names[2][BENCH_NAME_
 	if (!strcmp(result->driver, "machine") ||
 		(length > 7 && !strcmp(result->driver + length - 7, "-direct")))
 		return false;
-	/* The null driver moves nothing: its copies are judged by no one's. */
+	/* The null driver moves no data: its copies are not compared. */
 	if (!strcmp(result->driver, "null") && strstr(result->name, "_pinned_"))
 		return false;
 	for (size_t i = 0; i < BENCH_N(limits); i++) {
@@ -93,7 +93,7 @@ double bench_ratio(const struct bench_results *results, const struct bench_resul
 			continue;
 		if (!strcmp(limit->unit, result->unit))
 			return result->median / limit->median;
-		/* One copy of 4 KiB beside the bandwidth of many. */
+		/* One copy of 4 KiB compared with the bandwidth of many. */
 		return result->median / (4 * BENCH_KIB / limit->median * 1e9);
 	}
 	return 0;

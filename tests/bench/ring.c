@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The submission ring alone: frames made before, nothing decoded behind
+ * The submission ring alone: prebuilt frames, without decoding
  *
- * What a call without reply costs at best: the frame is copied in by one thread and
- * out by another, through the code that both sides really use.
+ * The lower bound of a call without reply: one thread copies the frame in and another
+ * copies it out, through the code that both sides really use.
  */
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #include "bench.h"
 
-/* As long as that of a launch with nine parameters of eight bytes. */
+/* The size of a launch with nine parameters of eight bytes. */
 #define FRAME_SIZE 144u
 #define BURST 256u
 #define CALL_END UINT16_MAX

@@ -2,9 +2,9 @@
 /*
  * How a program starts and ends
  *
- * Each sample is a process of its own that has never seen the library. It says when it
- * was how far; its end is seen by its parent. With a worker that was ready ("warm") and
- * without ("cold"), and with a large image that its host has seen before or has not.
+ * Each sample is a process that has never loaded the library. It reports its progress
+ * with times; its parent sees its end. With a warm worker ("warm") and without ("cold"),
+ * and with a large image that its host already has or not.
  */
 
 #include <errno.h>
@@ -19,9 +19,9 @@
 
 #define IMAGE_SIZE (8 * BENCH_MIB)
 #define IMAGE_QUICK_SIZE (256 * BENCH_KIB)
-/* A worker gets ready behind the back of the process that took the last one. */
+/* A new warm worker is started while the process runs that took the last one. */
 #define REFILL_US 200000
-/* What was written a moment ago is not remembered (guest-shim/src/backing.c). */
+/* The digest of a file that was just written is not cached (guest-shim/src/backing.c). */
 #define SETTLED_US 3000000
 
 /* Points in time of one process. */

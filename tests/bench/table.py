@@ -16,7 +16,7 @@ import sys
 
 import figures
 
-GPU = "no GPU was at hand: tests/gpu/bench measures it"
+GPU = "no GPU was available: tests/gpu/bench measures it"
 
 
 def cell(result):
@@ -130,7 +130,7 @@ def rows():
         lambda value, ratio: value <= 600,
     )
     yield Row(
-        "the same beside its limit",
+        "the same relative to its limit",
         "≤ 2 × the spin round trip",
         ("null", "sync_null_call"),
         spin,

@@ -51,14 +51,14 @@ def targets_are_judged():
     judged = {line.split(" | ")[0]: line for line in table}
     call = judged["| synchronous null call (`null/sync_null_call`)"]
     assert call.endswith("| 1.5 | met |"), call
-    call = judged["| the same beside its limit (`null/sync_null_call`)"]
+    call = judged["| the same relative to its limit (`null/sync_null_call`)"]
     assert call.endswith("| 1.5 | met |"), call
     pinned = judged["| pinned copy, h2d, 64 MiB (`soft/copy_h2d_pinned_64mib`)"]
     assert pinned.endswith("| 0.99 | met |"), pinned
     # A figure whose limit is missing is not judged.
     pinned = judged["| pinned copy, d2h, 64 MiB (`soft/copy_d2h_pinned_64mib`)"]
     assert pinned.endswith("|  |  | not judged |"), pinned
-    assert "no GPU was at hand" in judged["| decode, graph"], judged
+    assert "no GPU was available" in judged["| decode, graph"], judged
     table = run("table.py", "--targets", NEW).stdout
     assert "| 0.4 | not met |" in table, table
 

@@ -2,10 +2,10 @@
 /*
  * Several threads that launch at once
  *
- * All of them share the guest's processor, each has a stream of its own, and none has
- * precedence: one is taken off the processor with the lock in its hand, which is what the
- * figure is about. Nor may they have more of it than the threads of a driver in this
- * process, for which they spin.
+ * They share the guest's processor, each has its own stream, and none has priority: one
+ * of them is preempted while it holds the lock, which is the effect to be measured. They
+ * may not have more processor time than the threads of a driver in this process, for
+ * which they spin.
  */
 
 #include <pthread.h>
