@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of this process after a number of further instructions: the processor's trap
- * flag raises SIGTRAP behind each of them, also in functions that are called.
+ * flag raises SIGTRAP after each of them, also in called functions.
  */
 
 #include <signal.h>

@@ -146,8 +146,8 @@ static void __attribute__((__destructor__)) note_calls(void)
 #define REAL(_name) __typeof__(_name) *real = dlsym(RTLD_NEXT, #_name)
 
 /* Whose message it is, by its size. */
-static const char *kind_of(const struct msghdr *header, const char *control,
-	const char *link)
+static const char *kind_of(
+	const struct msghdr *header, const char *control, const char *link)
 {
 	size_t size = header->msg_iov[0].iov_len;
 
@@ -161,7 +161,7 @@ static uint32_t type_of(const struct msghdr *header)
 	return *(uint32_t *)header->msg_iov[0].iov_base;
 }
 
-/* What follows is to be found before the C library's. */
+/* The following functions have to be found before the C library's. */
 #pragma GCC visibility push(default)
 
 ssize_t recvmsg(int fd, struct msghdr *header, int flags)
@@ -232,15 +232,15 @@ long syscall(long number, ...)
 		pass_call();
 		pass("futex", ++n_wakes, "before");
 	}
-	r = real(number, values[0], values[1], values[2], values[3], values[4],
-		values[5]);
+	r = real(
+		number, values[0], values[1], values[2], values[3], values[4], values[5]);
 	if (is_wake)
 		pass("futex", n_wakes, "after");
 	return r;
 }
 
 /*
- * What only counts
+ * Functions that only count
  */
 
 int close(int fd)

@@ -2,9 +2,9 @@
 /*
  * A worker without a driver, for tests of vgpud
  *
- * Speaks the worker's side of control.h. What it does beyond that depends on the name
- * of the guest process it is given (the hello's comm), or on the softgpu name for what
- * happens before: see behave() and main().
+ * Implements the worker's side of control.h. Its further behaviour depends on the name of
+ * the guest process (the hello's comm), or on the softgpu name for what happens before:
+ * see behave() and main().
  */
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ static void say_ready(uint32_t reason, uint32_t version)
 	say(&message);
 }
 
-/* Checks that it holds nothing but what it was given. */
+/* Checks that it has no descriptors except those that it was given. */
 static void check_fds(void)
 {
 	for (int fd = 5; fd < 1024; fd++)
@@ -67,7 +67,7 @@ static void ask(void)
 		.type = CONTROL_WANT, .want = { .n_extents = 1 << 20 } });
 }
 
-/* 256 MiB that are really there, of a memory file or of nothing. */
+/* 256 MiB of allocated memory, from a memory file or anonymous. */
 static void take_memory(bool is_shared)
 {
 	const size_t size = 256 << 20;
@@ -83,7 +83,7 @@ static void take_memory(bool is_shared)
 		exit(8);
 }
 
-/* More lines than anybody wants to read; each names its number. */
+/* Many numbered lines. */
 static void write_much(void)
 {
 	char line[64];
@@ -97,7 +97,7 @@ static void write_much(void)
 	}
 }
 
-/* Lines that pretend to be somebody else's, and one that never ends. */
+/* Lines that imitate those of another process, and one that never ends. */
 static void write_alien(void)
 {
 	static const char lines[] =
@@ -186,7 +186,7 @@ static void keep_file(uint32_t number, const char *text, uint64_t size)
 {
 	int fd = ask_file(number, size);
 
-	/* There are none for who has too much. */
+	/* A worker above its limit gets none. */
 	if (fd < 0)
 		return;
 	if (pwrite(fd, text, strlen(text) + 1, 0) < 0 || ftruncate(fd, size + 1) == 0 ||
@@ -205,7 +205,7 @@ static void keep_sealed(uint32_t number)
 	keep_text(number, "image");
 }
 
-/* Asks and waits; what came is counted. */
+/* Asks, waits, and counts the replies. */
 static void find_image(uint32_t number)
 {
 	struct control_message message = about_image(CONTROL_FIND, number);
@@ -251,7 +251,7 @@ static void keep_wrong(const char *how)
 		exit(12);
 }
 
-/* Each is given back, but not so that it could be emptied. */
+/* Each is returned, but so that it cannot be emptied. */
 static void hoard_files(uint64_t size)
 {
 	for (uint32_t i = 1; i <= MANY_IMAGES; i++) {
@@ -294,14 +294,14 @@ static void handle_images(const char *what)
 		find_image(3);
 		find_image(4);
 	} else if (!strcmp(what, "drop")) {
-		/* More than may be had at a time; each is given back. */
+		/* More than a worker may have at a time; each is returned. */
 		for (uint32_t i = 1; i <= MANY_IMAGES; i++) {
 			int fd = ask_file(i, IMAGE_BYTES);
 
 			if (fd < 0)
 				exit(15);
 			drop_file(i);
-			/* It is emptied, whoever has it open. */
+			/* It is emptied even while others have it open. */
 			close(ask_file(1u << 20, IMAGE_BYTES));
 			drop_file(1u << 20);
 			if (lseek(fd, 0, SEEK_END) != 0)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A guest process that says hello and nothing more, for tests of vgpud
+ * A guest process that only says hello, for tests of vgpud
  */
 
 #include <stdbool.h>
@@ -41,7 +41,8 @@ struct vgpu_channel_entry *guest_entry(const struct guest *guest, unsigned int c
 uint8_t *guest_area(const struct guest *guest, unsigned int channel);
 uint8_t *guest_extent(const struct guest *guest, unsigned int extent);
 
-/* Claims an entry and fills in a good hello; comm tells the fake worker what to do. */
+/* Claims an entry and fills in a valid hello; comm selects the fake worker's
+ * behaviour. */
 void guest_claim(struct guest *guest, unsigned int channel, const char *comm);
 
 /* Writes a state and rings. */
@@ -60,7 +61,7 @@ uint32_t guest_open_refused(struct guest *guest, unsigned int channel, const cha
 /* Closes and waits until the entry is free. */
 void guest_close(struct guest *guest, unsigned int channel);
 
-/* Where the fake worker counts, in the area, what it was granted or refused, or found. */
+/* The place in the area where the fake worker counts grants, refusals and findings. */
 #define GUEST_GRANTS_OFF (VGPU_WORDS_OFF + VGPU_CACHE_LINE)
 
 uint64_t guest_count_grants(const struct guest *guest, unsigned int channel);

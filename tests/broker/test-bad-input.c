@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an administrator or a machine may get wrong: told, and never in silence
+ * Mistakes of an administrator or a machine: each is reported
  */
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static void expect_no_socket(const char *path, const char *reason)
 	snprintf(text, sizeof(text), "vm=other: cannot listen on %s: %s", path, reason);
 	check_eq(pair_count_log(&pair, text), 1);
 	check_eq(pair_count_log(&pair, "vgpud ready"), 0);
-	/* The socket of the other section is not left behind. */
+	/* The socket of the other section is removed. */
 	check(access(pair.socket, F_OK) < 0);
 }
 

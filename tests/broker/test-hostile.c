@@ -49,7 +49,7 @@ static void start(void)
 	guest_open(&guest, 0, "app");
 }
 
-/* Whoever is served here is served still, and a new one is too. */
+/* Sessions that exist here are still served, and a new one is too. */
 static void check_others(void)
 {
 	struct guest other;
@@ -205,8 +205,8 @@ TEST_SECONDS(thousands_of_connections_cost_a_bounded_share, 60)
 	for (int i = 0; i < N_CONNECTIONS; i++) {
 		int fd = guest_try_connect(i % 2 ? qemu_socket() : pair.socket);
 
-		/* While the door takes no connections the queue is full, and connecting
-		 * waits. */
+		/* While the endpoint accepts no connections the queue is full, and
+		 * connect() blocks. */
 		check(fd >= 0);
 		close(fd);
 		if (i % 500 == 0)
@@ -228,7 +228,7 @@ TEST(connections_that_stay_are_bounded)
 		fds[i] = guest_try_connect(qemu_socket());
 		check(fds[i] >= 0);
 	}
-	/* All but the first are shown the door. */
+	/* All but the first are disconnected. */
 	for (int i = 199; i > 0; i--)
 		await_end(fds[i]);
 	check_others();

@@ -195,7 +195,7 @@ TEST(a_socket_that_cannot_be_had_changes_nothing)
 	reload_in_vain();
 	check_eq(pair_count_log(&pair, "cannot listen on /nonexistent/folder/a"), 1);
 	check_eq(access(pair.socket, F_OK), 0);
-	/* Not even what stands beside it is taken over. */
+	/* The other changes of the file are not applied either. */
 	guest_connect(&other, pair.socket);
 	guest_open(&other, 0, "app");
 	guest_close(&other, 0);
@@ -237,7 +237,7 @@ static void copy(const char *from, const char *to)
 	check_eq(system(command), 0);
 }
 
-/* A vgpud of its own on the disk, which can be replaced. */
+/* A separate copy of vgpud on the disk, which can be replaced. */
 static const char *start_copy(void)
 {
 	static char program[160];

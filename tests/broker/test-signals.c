@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What signals do to vgpud's processes, and what its starter is told
+ * The effect of signals on vgpud's processes, and vgpud's exit status
  */
 
 #include <signal.h>
@@ -112,7 +112,7 @@ TEST(sigquit_ends_all_at_once_and_the_next_vgpud_takes_over)
 	status = pair_wait_exit(&pair);
 	check(WIFSIGNALED(status) && WTERMSIG(status) == SIGQUIT);
 	guest_disconnect(&guest);
-	/* Its children are ours now, and end because it did. */
+	/* Its children are now children of this process, and end because it did. */
 	while (wait(NULL) > 0)
 		;
 	check_eq(unlink(pair.log), 0);

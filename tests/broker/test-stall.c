@@ -29,7 +29,7 @@
 #include "pair.h"
 #include "test.h"
 
-/* What another VM may add to a pause. */
+/* The part of a pause that another VM may cause. */
 #define PAUSE_S 0.1
 /* A pause alone is an accident of the machine that may be met again, and a worse one. */
 #define ALONE_FACTOR 2
@@ -48,8 +48,8 @@ static double now(void)
 	return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
-/* The neighbour is [vm test]; the lines are those of the attacker's section, which has
- * the name by which the fake worker expects what QEMU has. */
+/* The neighbour is [vm test]; the lines are those of the attacker's section, whose name
+ * tells the fake worker to expect QEMU's resources. */
 static void start_with(const char *vgpud_lines, const char *attacker_lines)
 {
 	static char sections[1024];
@@ -208,7 +208,7 @@ TEST_SECONDS(memory_of_a_vm_that_goes_holds_up_no_other_vm, 120)
 	start("transport = ivshmem\nsize = 2G\n");
 	do {
 		guest_connect_qemu(&attacker, attacker_path);
-		/* Whoever has the memory may fill it without asking. */
+		/* A process that has the memory may fill it without asking. */
 		memset(attacker.map, 0x5a, (size_t)LARGE_EXTENTS * VGPU_EXTENT_SIZE);
 		alone = longest_pause(0.7, NULL);
 		guest_disconnect(&attacker);
@@ -218,7 +218,7 @@ TEST_SECONDS(memory_of_a_vm_that_goes_holds_up_no_other_vm, 120)
 	guest_connect_qemu(&attacker, attacker_path);
 	guest_open(&attacker, 0, "app");
 	guest_close(&attacker, 0);
-	/* Who goes on holding the memory does not keep what is in it. */
+	/* Holding the memory does not preserve its contents. */
 	memset(attacker.map, 0x5a, attacker.size / 4);
 	kept = dup(attacker.shm);
 	guest_disconnect(&attacker);
@@ -241,7 +241,7 @@ TEST(a_broker_that_dies_while_memory_is_emptied_leaves_that_to_the_next)
 	}
 	guest_wait(&attacker, 0, VGPU_CHANNEL_FREE);
 	check(is_arena_empty());
-	/* All of it can be had again. */
+	/* All of it is available again. */
 	open_large(0, attacker.header->n_extents - 32);
 	guest_close(&attacker, 0);
 	guest_disconnect(&attacker);
@@ -362,7 +362,7 @@ static unsigned int connect_crowd(void)
 	for (unsigned int i = 0; i < CROWD_MAX; i++) {
 		crowd[i] = guest_try_connect(attacker_path);
 		check(crowd[i] >= 0);
-		/* The descriptors that come with it are let go of with it. */
+		/* The descriptors sent with it are closed with it. */
 		if (recv(crowd[i], &byte, 1, MSG_PEEK) <= 0) {
 			close(crowd[i]);
 			return i;
@@ -462,8 +462,8 @@ TEST(who_connects_while_there_are_no_descriptors_does_not_fill_the_log)
 		}
 	}
 	limit_keeper(1000);
-	/* What there was at once, and five in each second since then; how many were not
-	 * written is said beside. */
+	/* The initial burst, and five in each second since then; the number of suppressed
+	 * lines is logged. */
 	check(pair_count_log(&pair, "error: vm=attacker") - n <=
 		5 + 5 * (now() - begin) + 2);
 	guest_connect(&attacker, attacker_path);
@@ -493,7 +493,7 @@ TEST(a_log_that_nobody_reads_stops_nothing)
 	guest_wait_for(!access(pair.socket, F_OK));
 	usleep(100000);
 	guest_connect(&neighbour, pair.socket);
-	/* A pipe has room for some 500 lines, of which each of these makes several. */
+	/* A pipe has room for about 500 lines, several of which each of these makes. */
 	for (int i = 0; i < 250; i++) {
 		guest_open(&neighbour, 0, "app");
 		guest_close(&neighbour, 0);

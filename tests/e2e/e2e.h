@@ -4,10 +4,10 @@
 /*
  * Fixture of the end-to-end tests
  *
- * Each test is a process of its own that initialises CUDA, makes a context and
- * loads the kernels. The programs are linked with plain -lcuda; which library that
- * is, and which driver is behind it, they neither know nor ask. Every test checks
- * something that a host which answered success and did nothing would get wrong.
+ * Each test is a process that initialises CUDA, creates a context and loads the kernels.
+ * The programs are linked with plain -lcuda and independent of which library that is and
+ * which driver runs the calls. Every test checks something that a host which reported
+ * success and did nothing would get wrong.
  */
 
 #include <stdint.h>

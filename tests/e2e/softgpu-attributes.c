@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * End to end: every documented attribute and limit, on softgpu as it is without settings
+ * End to end: every documented attribute and limit, on softgpu with default settings
  *
- * What is expected is in protocol/api/attributes.xml. Unlike the other programs here this
- * one is about softgpu: another device says other things of itself.
+ * The expected values are in protocol/api/attributes.xml. Unlike the other programs here
+ * this one depends on softgpu: another device has other attributes.
  */
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct attribute_row {
 
 #define N_OF(_array) (sizeof(_array) / sizeof(*(_array)))
 
-/* What the rows of CUfunction_attribute are about. */
+/* The subjects of the rows of CUfunction_attribute. */
 static const char sample_ptx[] =
 	".version 7.5\n.target sm_75\n.address_size 64\n"
 	".const .align 4 .b8 table[64];\n"
@@ -94,8 +94,11 @@ static unsigned int attribute(CUdevice_attribute number)
 static void check_array(CUdevice_attribute number, char side, size_t height, size_t depth,
 	unsigned int flags)
 {
-	CUDA_ARRAY3D_DESCRIPTOR descriptor = { .Width = 1, .Height = height,
-		.Depth = depth, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1,
+	CUDA_ARRAY3D_DESCRIPTOR descriptor = { .Width = 1,
+		.Height = height,
+		.Depth = depth,
+		.Format = CU_AD_FORMAT_UNSIGNED_INT8,
+		.NumChannels = 1,
 		.Flags = flags };
 	unsigned int limit = attribute(number);
 	unsigned int step = flags & CUBEMAP && side == 'd' ? 6 : 1;
@@ -200,8 +203,8 @@ TEST(launches_are_as_large_as_attributes_say_and_no_larger)
 			CUDA_ERROR_INVALID_VALUE);
 	}
 	check_eq(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 1024);
-	check_ok(cuLaunchKernel(
-		step, 1, 1, 1, 32, 32, 1, shared, NULL, parameters, NULL));
+	check_ok(
+		cuLaunchKernel(step, 1, 1, 1, 32, 32, 1, shared, NULL, parameters, NULL));
 	check_cu(cuLaunchKernel(step, 1, 1, 1, 41, 25, 1, 0, NULL, parameters, NULL),
 		CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuLaunchKernel(
@@ -285,8 +288,8 @@ TEST(function_attributes_that_cuda_lets_set_are_kept)
 	for (size_t i = 0; i < N_OF(cases); i++) {
 		int value = -1;
 
-		check_ok(cuFuncSetAttribute(
-			function, cases[i].attribute, cases[i].value));
+		check_ok(
+			cuFuncSetAttribute(function, cases[i].attribute, cases[i].value));
 		check_ok(cuFuncGetAttribute(&value, cases[i].attribute, function));
 		check_eq(value, cases[i].value);
 		check_cu(cuFuncSetAttribute(function, cases[i].attribute, cases[i].wrong),
@@ -376,10 +379,10 @@ TEST(stream_attributes_are_as_described)
 		CUresult result;
 
 		memset(&value, 0xee, sizeof(value));
-		result = cuStreamGetAttribute(
-			stream, (CUstreamAttrID)row->number, &value);
+		result =
+			cuStreamGetAttribute(stream, (CUstreamAttrID)row->number, &value);
 		check_row(row, 0, result, *(int *)&value);
-		if (result == CUDA_SUCCESS) /* nothing of it is left unset */
+		if (result == CUDA_SUCCESS) /* all of it was set */
 			check(!memcmp((char *)&value + sizeof(int),
 				(char *)&zero + sizeof(int),
 				sizeof(value) - sizeof(int)));

@@ -2,8 +2,8 @@
 /*
  * End to end: arrays, and copies from and to them
  *
- * What an array holds is only known by copying it out again, which each test does in
- * another way than it was copied in.
+ * The contents of an array are only known by copying them out again, for which each test
+ * uses another path than for the copy in.
  */
 
 #include "e2e.h"
@@ -119,7 +119,7 @@ TEST(arrays_count_as_device_memory_until_they_go)
 	check_cu(cuArray3DCreate(&array, &huge), CUDA_ERROR_OUT_OF_MEMORY);
 	check_ok(cuMemGetInfo(&after, &total));
 	check_eq(after, before);
-	/* A context that goes takes along what is in it. */
+	/* A context that is destroyed destroys its objects. */
 	check_ok(cuCtxCreate_v4(&context, NULL, 0, 0));
 	check_ok(cuArray3DCreate(&array, &wanted));
 	check_ok(cuMipmappedArrayCreate(&mipmap, &wanted, 3));
@@ -232,7 +232,7 @@ TEST(rectangles_go_through_an_array)
 	check_cu(cuMemcpy2D(&copy), CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* Larger than a staging block, so that it goes in pieces. */
+/* Larger than a staging block, so that it is copied in pieces. */
 TEST(large_boxes_go_through_an_array)
 {
 	enum { WIDTH = 256, HEIGHT = 300, DEPTH = 5, SIZE = 4 * WIDTH * HEIGHT * DEPTH };
@@ -318,7 +318,7 @@ TEST(levels_of_a_mipmapped_array_are_arrays_of_their_own)
 	check_cu(cuMemcpyAtoH(out, levels[0], 0, 4), CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* Arrays that have their memory, all of it and in one plane, say so. */
+/* Arrays with memory report it, all of it and in one plane. */
 TEST(ordinary_arrays_have_no_tiles_no_planes_and_no_requirements)
 {
 	const CUDA_ARRAY3D_DESCRIPTOR wanted = described(16, 8, 0, 0);

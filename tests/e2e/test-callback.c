@@ -200,9 +200,9 @@ TEST(callback_that_blocks_holds_up_its_own_stream_alone)
 	check_eq(device_word(p), stepped(1, 3));
 }
 
-/* What looks at no device: NVIDIA's guidelines for robust programs name the first three
- * as calls that are not device-dependent, and forbid a callback only those that are.
- */
+/* Calls that do not access a device: NVIDIA's guidelines for robust programs name the
+ * first three as calls that are not device-dependent, and forbid a callback only those
+ * that are. */
 static const char *const permitted[] = {
 	"cuGetErrorName",
 	"cuGetErrorString",
@@ -308,7 +308,8 @@ TEST(no_call_is_permitted_in_a_stream_callback)
 	check_attempts(&a);
 }
 
-/* What libgomp's plugin asks to learn that it is in a callback, with right arguments. */
+/* The queries of libgomp's plugin to find out whether it is in a callback, with valid
+ * arguments. */
 static void attempt_in_earnest(void *data)
 {
 	struct attempts *a = data;
@@ -340,9 +341,8 @@ static void leave_by_handler(void *data)
 	exit(EXIT_FAILURE);
 }
 
-/* In the callback's thread, as exit handlers of a library that uses CUDA: it is told, and
- * goes on.
- */
+/* In the callback's thread, as exit handlers of a library that uses CUDA: the call fails,
+ * and the handler continues. */
 static void clean_up(void)
 {
 	_exit(cuCtxSynchronize() == CUDA_ERROR_NOT_PERMITTED ? EXIT_SUCCESS : 2);
@@ -372,7 +372,7 @@ TEST(after_a_fault_stream_callbacks_are_told_and_host_functions_left_out)
 	sem_post(&open.open);
 	check_ok(cuStreamAddCallback(stream, note, &first, 0));
 	check_ok(cuLaunchHostFunc(stream, pass, &open));
-	/* What fails must not begin before everything behind it is queued. */
+	/* The failing operation must not begin before all later ones are queued. */
 	gate_init(&gate);
 	check_ok(cuLaunchHostFunc(stream, pass, &gate));
 	check_ok(cuLaunchKernel(fixture_function(&fixture, "store_at"), 2, 1, 1, 32, 1, 1,

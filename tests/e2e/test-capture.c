@@ -149,7 +149,7 @@ TEST(what_a_captured_stream_cannot_do_spoils_its_capture)
 	CUevent event;
 
 	refuse_all_by_waiting(stream);
-	/* A launch that follows is told, too. */
+	/* A later launch fails, too. */
 	capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 	check_cu(cuMemHostAlloc(&pinned, 64, 0), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	check_cu(launch_step(step, memory, 1, stream),
@@ -158,7 +158,7 @@ TEST(what_a_captured_stream_cannot_do_spoils_its_capture)
 	capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 	check_cu(cuMemFree(memory), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	capture_end_in_vain(stream);
-	/* What was recorded in a capture cannot be asked. */
+	/* An event recorded in a capture cannot be queried. */
 	check_ok(cuEventCreate(&event, 0));
 	capture_begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
 	check_ok(cuEventRecord(event, stream));
@@ -235,7 +235,7 @@ TEST(a_fork_has_to_be_joined)
 struct other {
 	struct fixture *fixture;
 	CUstream stream; /* captured by the first thread, or its own */
-	CUresult alloc;	 /* what it was told */
+	CUresult alloc;	 /* of cuMemAlloc() */
 	CUresult end;
 	unsigned int word;
 };
@@ -307,7 +307,7 @@ static void *work_relaxed(void *data)
 	check_ok(cuThreadExchangeStreamCaptureMode(&mode));
 	check_eq(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
 	mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	/* Left as it is: the next thread has a mode of its own. */
+	/* Left set: the next thread has a separate mode. */
 	check_ok(cuThreadExchangeStreamCaptureMode(&mode));
 	mode = 77;
 	check_cu(cuThreadExchangeStreamCaptureMode(&mode), CUDA_ERROR_INVALID_VALUE);
@@ -411,7 +411,7 @@ TEST(two_threads_capture_at_once)
 }
 
 /*
- * What is known of a capture
+ * Queries of a capture
  */
 
 TEST(a_capture_tells_its_graph_and_what_comes_next)
@@ -446,7 +446,7 @@ TEST(a_capture_tells_its_graph_and_what_comes_next)
 		(CUstream, CUstreamCaptureStatus *, cuuint64_t *), stream, &status,
 		&again));
 	check(again == id && status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
-	/* The next launch shall depend on nothing. */
+	/* The next launch is to have no dependencies. */
 	check_ok(cuStreamUpdateCaptureDependencies_v2(
 		stream, NULL, NULL, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
 	check_ok(launch_step(step, memory, 2, stream));

@@ -36,7 +36,7 @@ static void fill_room(const struct room *room)
 					byte_at(x, y, z);
 }
 
-/* What was copied is there, and what lies between rows and layers is as it was. */
+/* The copied rows have arrived, and the bytes between rows and layers are unchanged. */
 static void check_room(const struct room *room, uint8_t gap)
 {
 	for (size_t z = 0; z < DEPTH; z++)
@@ -324,7 +324,7 @@ TEST(a_batch_of_copies_goes_in_every_direction)
 	check_ok(cuStreamSynchronize(stream));
 	check(!memcmp(pageable, pinned, 4096));
 	check(!memcmp(pageable, back, 4096));
-	/* The first form also tells which one it was that failed. */
+	/* The first form also returns which copy failed. */
 	memset(back, 0, 4096);
 	check_ok(batch(to, from, sizes, 4, attributes, first, 2, &fail, stream));
 	check_ok(cuStreamSynchronize(stream));
@@ -432,7 +432,7 @@ TEST(memory_set_to_be_synchronous_is_waited_for)
 	check_ok(cuPointerSetAttribute(&wanted, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
 	check_ok(cuPointerGetAttribute(&is_set, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p + 9));
 	check_eq(is_set, 1);
-	/* Behind a kernel that takes a while, calls return only when it is done. */
+	/* After a kernel that takes a while, calls return only when it is done. */
 	check_ok(launch_step(fixture_function(&fixture, "step"), p, 200000, NULL));
 	check_ok(cuMemsetD32(p + 64, 5, 16));
 	check_ok(cuStreamQuery(NULL));

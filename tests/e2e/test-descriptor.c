@@ -280,7 +280,7 @@ TEST(what_depends_on_the_resource_is_answered_as_documented)
 	texture = (CUDA_TEXTURE_DESC){ .flags = CU_TRSF_SEAMLESS_CUBEMAP };
 	check_ok(cuTexObjectCreate(&object, &cube, &texture, NULL));
 	check_ok(cuTexObjectDestroy(object));
-	/* Handles of the wrong kind, or of nothing. */
+	/* Handles of the wrong kind, and invalid ones. */
 	texture = (CUDA_TEXTURE_DESC){};
 	cube.res.array.hArray = NULL;
 	check_cu(cuTexObjectCreate(&object, &cube, &texture, NULL),
@@ -291,7 +291,7 @@ TEST(what_depends_on_the_resource_is_answered_as_documented)
 	mipmap.res.mipmap.hMipmappedArray = (CUmipmappedArray)bench.array;
 	check_cu(cuTexObjectCreate(&object, &mipmap, &texture, NULL),
 		CUDA_ERROR_INVALID_HANDLE);
-	/* Surfaces are made over arrays that are meant for it, and over nothing else. */
+	/* Surfaces are created over arrays with the surface flag only. */
 	check_cu(cuSurfObjectCreate(&surface, &linear), CUDA_ERROR_INVALID_VALUE);
 	cube.res.array.hArray = bench.cube;
 	check_cu(cuSurfObjectCreate(&surface, &cube), CUDA_ERROR_INVALID_VALUE);
@@ -441,7 +441,8 @@ TEST(one_wrong_field_of_a_view_is_answered_as_documented)
 			case 0:
 				is_format = true;
 				view.format = (CUresourceViewFormat)value;
-				/* 1 to 6 have 1, 2 and 4 bytes, twice; those of 4 end. */
+				/* 1 to 6 have 1, 2 and 4 bytes, twice; those of 4 bytes
+				 * are the last ones. */
 				is_right =
 					!value || (size == 1 ? value == 1
 							     : value == 3 || value == 6 ||

@@ -31,7 +31,7 @@ TEST(entry_points_are_found_by_name_and_version)
 	check_ok(cuGetProcAddress("cuLibraryLoadData", &none, 11000, 0, &status));
 	check(!none);
 	check_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
-	/* Nobody can tell what a later version or another flag means. */
+	/* The meaning of a later version or another flag is unknown. */
 	check_cu(cuGetProcAddress("cuMemAlloc", &none, 99000, 0, &status),
 		CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuGetProcAddress("cuMemAlloc", &none, 12000, 3, &status),
@@ -61,7 +61,7 @@ TEST(export_table_of_the_runtime_says_how_long_it_is)
 	check(*(const size_t *)table > 6 * sizeof(void *));
 }
 
-/* Tables without a word in NVIDIA's documentation, as other projects published them. */
+/* Tables that NVIDIA does not document, as other projects published them. */
 TEST(export_tables_tell_contexts_and_streams_apart)
 {
 	const CUuuid of_thread = { "\x42\xd8\x5a\x81\x23\xf6\xcb\x47\x82\x98\xf6\xe7"

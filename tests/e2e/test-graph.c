@@ -249,7 +249,7 @@ TEST(parameters_of_kernels_are_told_and_set)
 	check_ok(cuGraphKernelNodeGetParams_v2(node, &params_told));
 	check_eq(params_told.gridDimX, 2);
 	check_eq(*(int *)params_told.kernelParams[1], 5);
-	/* What was told can be given back. */
+	/* The returned parameters can be passed in again. */
 	params_told.gridDimX = 1;
 	check_ok(cuGraphKernelNodeSetParams_v2(node, &params_told));
 	check_ok(CALL("cuGraphKernelNodeGetParams", 10000,
@@ -433,7 +433,7 @@ TEST(an_executable_graph_is_changed_and_launched_anew)
 	check_ok(cuGraphNodeSetEnabled(exec, stepping, 1));
 	launch_and_wait(exec, stream);
 	check_eq(device_word(x + 8), stepped(2, 7));
-	/* Of a launch that is refused the program is told, also behind accepted ones. */
+	/* A refused launch is reported to the program, also after accepted ones. */
 	kernel.blockDimX = 1 << 20;
 	check(cuGraphExecKernelNodeSetParams_v2(exec, stepping, &kernel) != CUDA_SUCCESS);
 	launch_and_wait(exec, stream);

@@ -143,7 +143,7 @@ TEST(hints_of_a_launch_are_taken_and_change_no_result)
 	CUdeviceptr p;
 
 	check_ok(cuMemAlloc(&p, 4));
-	/* Each twice: the second time nobody waits for an answer. */
+	/* Each twice: the second launch has no reply. */
 	for (int i = 0; i < 2 * n_hints; i++) {
 		check_ok(launch_with(fill, p, 70 + i, 1, NULL, hints[i / 2]));
 		check_eq(device_word(p), 70 + i);
@@ -459,7 +459,7 @@ TEST(a_cooperative_grid_has_as_many_blocks_as_fit)
 	}
 }
 
-/* Where the store goes that must fail: nothing is mapped there. */
+/* The address of the store that must fail: no memory is mapped there. */
 #define NOWHERE 0x10
 
 static void fault(struct fixture *fixture)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * End to end: what one thread destroys while another waits for it
+ * End to end: one thread destroys an object for which another waits
  *
- * A stream is held by a word of the host. Whether the other thread waits already when
- * something is destroyed is left to a short sleep: what is checked holds either way.
+ * A stream is held by a word of the host. A short sleep makes it likely that the other
+ * thread already waits when something is destroyed: the checks are valid either way.
  */
 
 #include <pthread.h>
@@ -77,7 +77,7 @@ TEST(an_event_is_destroyed_while_a_thread_waits_for_it)
 	hold(waiter.stream, word);
 	check_ok(cuEventRecord(waiter.event, waiter.stream));
 	begin(&waiter);
-	/* At once, as CUDA has it, and the wait goes on. */
+	/* At once, as CUDA documents, and the wait continues. */
 	check_ok(cuEventDestroy(waiter.event));
 	check_cu(cuStreamQuery(waiter.stream), CUDA_ERROR_NOT_READY);
 	let_go(word);

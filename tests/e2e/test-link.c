@@ -10,21 +10,21 @@
 #define HEAD ".version 6.0\n.target sm_30\n.address_size 64\n"
 
 /* *out = twice(n) + offset */
-static const char user[] = HEAD
-	".extern .func (.param .b32 r) twice (.param .b32 x);\n"
-	".extern .global .u32 offset;\n"
-	".visible .entry compute (.param .u64 out, .param .u32 n) {\n"
-	".reg .u64 %rd; .reg .u32 %r<4>; .param .b32 x; .param .b32 r;\n"
-	"ld.param.u64 %rd, [out]; ld.param.u32 %r1, [n];\n"
-	"st.param.b32 [x], %r1; call (r), twice, (x); ld.param.b32 %r2, [r];\n"
-	"ld.global.u32 %r3, [offset]; add.u32 %r2, %r2, %r3;\n"
-	"st.global.u32 [%rd], %r2; ret; }\n";
+static const char user[] =
+	HEAD ".extern .func (.param .b32 r) twice (.param .b32 x);\n"
+	     ".extern .global .u32 offset;\n"
+	     ".visible .entry compute (.param .u64 out, .param .u32 n) {\n"
+	     ".reg .u64 %rd; .reg .u32 %r<4>; .param .b32 x; .param .b32 r;\n"
+	     "ld.param.u64 %rd, [out]; ld.param.u32 %r1, [n];\n"
+	     "st.param.b32 [x], %r1; call (r), twice, (x); ld.param.b32 %r2, [r];\n"
+	     "ld.global.u32 %r3, [offset]; add.u32 %r2, %r2, %r3;\n"
+	     "st.global.u32 [%rd], %r2; ret; }\n";
 
-static const char provider[] = HEAD
-	".visible .global .u32 offset = 5;\n"
-	".visible .func (.param .b32 r) twice (.param .b32 x) {\n"
-	".reg .u32 %r; ld.param.b32 %r, [x]; add.u32 %r, %r, %r;\n"
-	"st.param.b32 [r], %r; ret; }\n";
+static const char provider[] =
+	HEAD ".visible .global .u32 offset = 5;\n"
+	     ".visible .func (.param .b32 r) twice (.param .b32 x) {\n"
+	     ".reg .u32 %r; ld.param.b32 %r, [x]; add.u32 %r, %r, %r;\n"
+	     "st.param.b32 [r], %r; ret; }\n";
 
 static CUresult add(CUlinkState link, const char *text, const char *name)
 {
@@ -171,8 +171,8 @@ TEST(bad_input_is_refused_when_it_is_added)
 	check(strlen(error) > 0);
 	check_cu(cuLinkAddData(link, CU_JIT_INPUT_PTX, NULL, 8, "none", 0, NULL, NULL),
 		CUDA_ERROR_INVALID_VALUE);
-	check_cu(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)user, 0, "none", 0, NULL,
-			 NULL),
+	check_cu(cuLinkAddData(
+			 link, CU_JIT_INPUT_PTX, (void *)user, 0, "none", 0, NULL, NULL),
 		CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuLinkCreate(1, NULL, NULL, &link), CUDA_ERROR_INVALID_VALUE);
 }
@@ -193,15 +193,15 @@ static void *container(uint16_t kind, const char *text)
 	memcpy(bytes + 18, &(uint16_t){ 0x101 }, 2);
 	memcpy(bytes + 20, &(uint32_t){ 64 }, 4);
 	memcpy(bytes + 24, &(uint64_t){ size }, 8);
-	memcpy(bytes + 42, &(uint16_t){ 6 }, 2);     /* ISA 6.0 */
-	memcpy(bytes + 44, &(uint32_t){ 30 }, 4);    /* sm_30 */
-	memcpy(bytes + 56, &(uint64_t){ 0x11 }, 8);  /* 64-bit Linux */
+	memcpy(bytes + 42, &(uint16_t){ 6 }, 2);    /* ISA 6.0 */
+	memcpy(bytes + 44, &(uint32_t){ 30 }, 4);   /* sm_30 */
+	memcpy(bytes + 56, &(uint64_t){ 0x11 }, 8); /* 64-bit Linux */
 	strcpy((char *)bytes + 80, text);
 	return bytes;
 }
 
-/* As a compiler leaves it behind that linked for other devices: machine code, and what it
- * was linked from. */
+/* The output of a compiler that linked for other devices: machine code, and the inputs of
+ * the link. */
 TEST(program_linked_on_the_device_is_linked_from_its_parts)
 {
 	const void *inputs[] = { container(1, user), container(1, provider), NULL };
@@ -277,8 +277,8 @@ TEST(compilers_report_in_place_of_the_values)
 	*info = '\0';
 	values[0] = (void *)0x7f7f7f7f;
 	values[2] = (void *)sizeof(info);
-	check_ok(cuLibraryLoadData(
-		&library, provider, options, values, 7, NULL, NULL, 0));
+	check_ok(
+		cuLibraryLoadData(&library, provider, options, values, 7, NULL, NULL, 0));
 	memcpy(&time, &values[0], sizeof(time));
 	check(time >= 0 && time < 60000);
 	check(strlen(info) > 0);

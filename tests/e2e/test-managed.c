@@ -7,7 +7,8 @@
 
 #include "e2e.h"
 
-/* `count` is managed, `plain` is not; add() adds to both and tells where `count` is. */
+/* `count` is managed, `plain` is not; add() adds to both and returns the address of
+ * `count`. */
 static const char variables_ptx[] =
 	".version 7.0\n"
 	".target sm_70\n"
@@ -188,7 +189,7 @@ TEST(advice_holds_for_the_pages_it_was_given_for)
 	check_ok(cuMemAdvise_v2(p, page, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, host));
 	check_eq(range_value(PREFERRED, p, 8 * page), CU_DEVICE_INVALID);
 	check_eq(range_value(PREFERRED, p + page, 7 * page), CU_DEVICE_CPU);
-	/* What is said of memory goes with it. */
+	/* Advice about memory ends with it. */
 	check_ok(cuMemFree(p));
 	check_ok(cuMemAllocManaged(&p, 8 * page, CU_MEM_ATTACH_GLOBAL));
 	check_eq(range_value(READ_MOSTLY, p + 4 * page, page), 0);

@@ -161,7 +161,7 @@ TEST(copies_beyond_an_allocation_are_refused)
 	check_cu(cuMemcpyDtoH(host, 0x1000, 16), CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuMemcpyDtoD(p, p + 4096, 1), CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuMemsetD8(p, 0, 4097), CUDA_ERROR_INVALID_VALUE);
-	/* and nothing is broken by it */
+	/* and has no lasting effect */
 	check_ok(cuMemcpyHtoD(p, host, 4096));
 }
 

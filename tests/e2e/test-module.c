@@ -348,8 +348,8 @@ static void refuses(const void *image, CUresult expected, const char *reason)
 }
 
 /*
- * What other devices and later toolkits are for. The text of a container says no more
- * than its header: what cannot be run is not looked at.
+ * Code for other devices and later toolkits. The text of a container adds nothing to its
+ * header: an entry that cannot be run is not read.
  */
 TEST(images_for_others_are_refused_with_a_reason)
 {
@@ -419,7 +419,7 @@ TEST(module_is_loaded_from_a_fatbin)
 	free(fatbin);
 }
 
-/* A module of more kernels than one reply tells of. */
+/* A module with more kernels than one reply has room for. */
 static char *many_kernels(int n)
 {
 	char *text = malloc(128 + 64 * (size_t)n), *end = text;

@@ -248,7 +248,7 @@ TEST(functions_keep_what_the_next_launch_takes)
 	check_eq(device_word(p + 512 * 4), 0);
 	check_ok(cuParamSeti(fill, 8, 5));
 	check_ok(cuLaunchGridAsync(fill, 16, 1, stream));
-	/* What a launch has taken may change. */
+	/* Parameters may change after the launch has copied them. */
 	check_ok(cuParamSeti(fill, 8, 6));
 	check_ok(cuStreamSynchronize(stream));
 	check_eq(device_word(p + 1023 * 4), 5);
@@ -349,7 +349,7 @@ TEST(old_launches_are_refused_what_cannot_be)
 	check_cu(cuFuncSetSharedSize(none, 0), CUDA_ERROR_INVALID_HANDLE);
 	check_cu(cuParamSetSize(none, 0), CUDA_ERROR_INVALID_HANDLE);
 	check_cu(cuLaunch(none), CUDA_ERROR_INVALID_HANDLE);
-	/* None of it changed what was set. */
+	/* None of it changed the settings. */
 	check_ok(cuLaunch(fill));
 	check_eq(device_word(p), 7);
 }

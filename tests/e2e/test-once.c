@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * End to end: what was answered once is answered the same again, until it changes
+ * End to end: queries whose results are cached until they change
  *
  * through.py --once reads in the trace that a call which succeeds twice in a row with the
- * same arguments sends nothing the second time, and that one which fails asks again.
+ * same arguments sends no message the second time, and that one which fails sends one
+ * again.
  */
 
 #include <pthread.h>
@@ -401,7 +402,7 @@ TEST(what_another_thread_sets_is_told)
 	stack = limit(CU_LIMIT_STACK_SIZE) + 2048;
 	check_eq(pthread_create(&thread, NULL, set_limit, &stack), 0);
 	check_eq(pthread_join(thread, NULL), 0);
-	/* So that the question before and the one after do not stand in a row. */
+	/* So that the queries before and after are not consecutive. */
 	check_ok(cuCtxSynchronize());
 	check(limit(CU_LIMIT_STACK_SIZE) >= stack);
 }

@@ -68,7 +68,7 @@ TEST(two_devices_are_told_apart)
 	check_ok(launch_fill(b.fill, b.words, 77, N, NULL));
 	check_eq(device_word(b.words + 4 * N - 4), 77);
 	check_cu(cuDeviceGet(&device, 2), CUDA_ERROR_INVALID_DEVICE);
-	/* What one allocates the other still has. */
+	/* An allocation on one device does not reduce the free memory of the other. */
 	check_ok(cuMemGetInfo(&free_before, &total));
 	check_ok(cuCtxSetCurrent(a.context));
 	check_ok(cuMemAlloc(&a.words, 64 << 20));
@@ -113,8 +113,8 @@ TEST(devices_say_which_atomic_operations_reach_a_peer)
 
 	begin();
 	for (int i = 0; i < 100; i++)
-		operations[i] = i % 2 ? CU_ATOMIC_OPERATION_CAS
-				      : CU_ATOMIC_OPERATION_INTEGER_ADD;
+		operations[i] =
+			i % 2 ? CU_ATOMIC_OPERATION_CAS : CU_ATOMIC_OPERATION_INTEGER_ADD;
 	memset(capabilities, 0xff, sizeof(capabilities));
 	check_ok(cuDeviceGetP2PAttribute(&can,
 		CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, a.device, b.device));

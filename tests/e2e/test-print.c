@@ -32,7 +32,7 @@ static void redirect(void)
 	}
 }
 
-/* What was written, with a NUL behind it. */
+/* The output, NUL-terminated. */
 static char *written(int i)
 {
 	struct stat info;
@@ -162,7 +162,7 @@ TEST(text_waits_for_the_program_to_wait)
 	char *text;
 
 	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	/* So many that the stream's word tells when they are done. */
+	/* So many that the stream's word shows when they are complete. */
 	for (int i = 0; i < 64; i++)
 		say(&printing, 1, stream);
 	while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY)
@@ -256,7 +256,7 @@ TEST(context_that_ends_lets_its_text_out)
 	struct printing printing = printing_new();
 
 	say(&printing, 1, NULL);
-	/* What is queued still runs: a wait that is no wait for text. */
+	/* Queued work still runs: a wait that does not flush output. */
 	while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY)
 		;
 	check_written("");

@@ -2,8 +2,8 @@
 /*
  * End to end: copies of pageable memory, as a remoted library stages them
  *
- * Sizes stand around those at which the guest's library goes about it differently, and
- * what is copied is changed or given up as early as CUDA allows.
+ * Sizes are close to the thresholds at which the guest's library chooses another path,
+ * and the source is changed or freed as early as CUDA allows.
  */
 
 #include <pthread.h>
@@ -34,7 +34,7 @@ static bool is_gap(const uint8_t *bytes, size_t size)
 	return true;
 }
 
-/* What was copied arrived, and nothing beside it was touched. */
+/* The copied bytes arrived, and the bytes around them are unchanged. */
 static void check_size(CUdeviceptr p, uint8_t *out, uint8_t *in, size_t size, int place)
 {
 	static const size_t offsets[] = { 0, 1, 16, 33 };
@@ -122,7 +122,7 @@ TEST(a_source_may_be_rewritten_once_the_call_has_returned)
 	check_rewritten(stream, 300000, 20);
 }
 
-/* While a kernel holds the stream, copies behind it have to keep what they were given. */
+/* While a kernel holds the stream, later copies have to preserve their sources. */
 TEST(copies_behind_a_kernel_come_in_order_with_what_was_staged)
 {
 	enum { N = 400 };
@@ -283,7 +283,8 @@ TEST(threads_that_share_a_stream_do_not_mix_their_copies)
 	free(all);
 }
 
-/* A context that ends by a fault, with copies of both directions behind the kernel. */
+/* A context that ends by a fault, with copies of both directions queued after the
+ * kernel. */
 static void fault_with_copies(CUdevice device, uint8_t *host)
 {
 	CUcontext context;
@@ -300,7 +301,8 @@ static void fault_with_copies(CUdevice device, uint8_t *host)
 	check_ok(cuMemAlloc(&p, ROOM));
 	check_ok(cuMemcpyHtoDAsync(p, host, 100, stream));
 	check_ok(launch_fill(function, 0x10, 1, 1, stream));
-	/* Each may be the first to hear of the fault, so either answer is right. */
+	/* Each may be the first call that returns the fault, so either result is
+	 * valid. */
 	result = cuMemcpyHtoDAsync(p, host, 200, stream);
 	check(!result || result == CUDA_ERROR_ILLEGAL_ADDRESS);
 	result = cuMemcpyHtoDAsync(p, host, 50000, stream);

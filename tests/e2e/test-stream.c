@@ -512,7 +512,7 @@ TEST(an_event_of_a_context_waits_for_all_its_streams)
 	check_eq(words[4], 7);
 	check_eq(words[5], 7);
 	check_ok(cuEventQuery(event));
-	/* an event of one context is none of another's */
+	/* an event of one context is invalid in another */
 	check_ok(cuCtxCreate(&other, NULL, 0, 0));
 	check_cu(cuCtxRecordEvent(other, event), CUDA_ERROR_INVALID_HANDLE);
 	check_cu(cuCtxRecordEvent(NULL, event), CUDA_ERROR_INVALID_CONTEXT);

@@ -2,8 +2,8 @@
 /*
  * End to end: texture and surface references
  *
- * Kernels name a texture or surface of their module; what it is the program sets before.
- * The results are computed anew on the CPU.
+ * Kernels refer to a texture or surface of their module, which the program binds before.
+ * The CPU computes the expected results.
  */
 
 #include <math.h>
@@ -40,14 +40,15 @@ static const char old_ptx[] =
 static const char reference_ptx[] =
 	".version 3.1\n.target sm_20\n.address_size 64\n"
 	".global .texref t;\n.global .texref u;\n.global .surfref s;\n"
-	".global .u64 plain;\n"
-	KERNEL("tex_1d", "tex.1d.v4.f32.f32 " RESULT ", [t, {%r8}];\n")
-	KERNEL("tex_2d", "tex.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}];\n")
-	KERNEL("fetch_1d", "tex.1d.v4.u32.s32 " RESULT ", [t, {%r8}];\n")
-	KERNEL("level_2d", "tex.level.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}], %r10;\n")
-	KERNEL("other_1d", "tex.1d.v4.f32.f32 " RESULT ", [u, {%r8}];\n")
-	KERNEL("load_2d", "suld.b.2d.b32.trap {%r4}, [s, {%r8, %r9}];\n")
-	KERNEL("store_2d", "sust.b.2d.b32.trap [s, {%r8, %r9}], {%r10};\n");
+	".global .u64 plain;\n" KERNEL(
+		"tex_1d", "tex.1d.v4.f32.f32 " RESULT ", [t, {%r8}];\n") KERNEL("tex_2d",
+		"tex.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}];\n") KERNEL("fetch_1d",
+		"tex.1d.v4.u32.s32 " RESULT ", [t, {%r8}];\n") KERNEL("level_2d",
+		"tex.level.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}], %r10;\n")
+		KERNEL("other_1d", "tex.1d.v4.f32.f32 " RESULT ", [u, {%r8}];\n")
+			KERNEL("load_2d", "suld.b.2d.b32.trap {%r4}, [s, {%r8, %r9}];\n")
+				KERNEL("store_2d",
+					"sust.b.2d.b32.trap [s, {%r8, %r9}], {%r10};\n");
 
 enum { THREADS = 32 };
 
@@ -163,16 +164,14 @@ TEST(an_array_is_fetched_through_a_reference)
 	check_ok(cuTexRefSetFilterMode(bench.t, CU_TR_FILTER_MODE_LINEAR));
 	check_ok(run(&bench, "tex_1d", in, out));
 	for (int i = 0; i < THREADS; i++)
-		check_near(out[i].f[0],
-			0.375f * texels[(i - 13 + 32) % 8] +
-				0.625f * texels[(i - 12 + 32) % 8]);
+		check_near(out[i].f[0], 0.375f * texels[(i - 13 + 32) % 8] +
+						0.625f * texels[(i - 12 + 32) % 8]);
 	/* Bound anew, all that was set stays. */
 	check_ok(cuTexRefSetArray(bench.t, other, CU_TRSA_OVERRIDE_FORMAT));
 	check_ok(run(&bench, "tex_1d", in, out));
 	for (int i = 0; i < THREADS; i++)
-		check_near(out[i].f[0],
-			0.375f * others[(i - 13 + 32) % 8] +
-				0.625f * others[(i - 12 + 32) % 8]);
+		check_near(out[i].f[0], 0.375f * others[(i - 13 + 32) % 8] +
+						0.625f * others[(i - 12 + 32) % 8]);
 	check_cu(cuTexRefSetArray(bench.t, other, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -201,7 +200,7 @@ TEST(references_of_a_module_are_bound_each_by_itself)
 	}
 }
 
-/* A binding is that of the launches behind it, not of those before. */
+/* A binding applies to later launches, not to earlier ones. */
 TEST(a_launch_keeps_what_was_bound_when_it_was_made)
 {
 	enum { ROUNDS = 8 };
@@ -263,7 +262,7 @@ TEST(linear_memory_is_fetched_with_the_format_that_was_set)
 		check_eq(out[i].u[0], inside ? texels[2 * at] : 0);
 		check_eq(out[i].u[1], inside ? texels[2 * at + 1] : 0);
 	}
-	/* Not aligned: the program is told what to add. */
+	/* Not aligned: the program gets the offset to add. */
 	check_ok(cuTexRefSetAddress(&offset, bench.t, memory + 520, 128));
 	check_eq(offset, 8);
 	for (int i = 0; i < THREADS; i++)
@@ -273,7 +272,7 @@ TEST(linear_memory_is_fetched_with_the_format_that_was_set)
 		check_eq(out[i].u[1], texels[261 + 2 * i]);
 	check_cu(cuTexRefSetAddress(NULL, bench.t, memory + 520, 128),
 		CUDA_ERROR_INVALID_VALUE);
-	/* More than there is, and nobody's. */
+	/* Beyond the end, and an address without memory. */
 	check_cu(cuTexRefSetAddress(&offset, bench.t, memory, 1 << 24),
 		CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuTexRefSetAddress(&offset, bench.t, 512, 4), CUDA_ERROR_INVALID_VALUE);
@@ -294,8 +293,7 @@ TEST(a_rectangle_of_memory_is_filtered)
 		(&texels[0][0])[i] = (i * 37 % 101) - 50.0f;
 	check_ok(cuMemAllocPitch(&memory, &pitch, sizeof(texels[0]), HEIGHT, 4));
 	for (int y = 0; y < HEIGHT; y++)
-		check_ok(cuMemcpyHtoD(
-			memory + y * pitch, texels[y], sizeof(texels[0])));
+		check_ok(cuMemcpyHtoD(memory + y * pitch, texels[y], sizeof(texels[0])));
 	check_ok(cuTexRefSetFilterMode(bench.t, CU_TR_FILTER_MODE_LINEAR));
 	for (int form = 0; form < 2; form++) {
 		if (form)
@@ -333,7 +331,10 @@ TEST(a_rectangle_of_memory_is_filtered)
 TEST(levels_of_a_mipmapped_array_are_sampled)
 {
 	const CUDA_ARRAY3D_DESCRIPTOR descriptor = {
-		.Width = 4, .Height = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1,
+		.Width = 4,
+		.Height = 4,
+		.Format = CU_AD_FORMAT_FLOAT,
+		.NumChannels = 1,
 	};
 	union four in[THREADS] = {}, out[THREADS];
 	struct bench bench = bench_new();
@@ -421,7 +422,7 @@ TEST(references_return_what_was_set)
 		check_ok(cuTexRefSetFlags(t, CU_TRSF_NORMALIZED_COORDINATES));
 		check_ok(cuTexRefGetFlags(&flags, t));
 		check_eq(flags, CU_TRSF_NORMALIZED_COORDINATES);
-		/* What there is not. */
+		/* Values that do not exist. */
 		check_cu(cuTexRefSetFormat(t, (CUarray_format)0x7f, 1),
 			CUDA_ERROR_INVALID_VALUE);
 		check_cu(cuTexRefSetFormat(t, CU_AD_FORMAT_FLOAT, 3),
@@ -453,12 +454,13 @@ TEST(references_are_found_by_kind_and_name)
 
 	check_cu(cuModuleGetTexRef(&texture, bench.module, "none"), CUDA_ERROR_NOT_FOUND);
 	check_cu(cuModuleGetTexRef(&texture, bench.module, "s"), CUDA_ERROR_NOT_FOUND);
-	check_cu(cuModuleGetTexRef(&texture, bench.module, "plain"),
-		CUDA_ERROR_NOT_FOUND);
+	check_cu(
+		cuModuleGetTexRef(&texture, bench.module, "plain"), CUDA_ERROR_NOT_FOUND);
 	check_cu(cuModuleGetSurfRef(&surface, bench.module, "t"), CUDA_ERROR_NOT_FOUND);
 	check_cu(cuModuleGetGlobal(&address, &size, bench.module, "t"),
 		CUDA_ERROR_NOT_FOUND);
-	/* A launch takes the references of its own module, which is all one may ask. */
+	/* A launch uses the references of its own module, which is all that may be
+	 * requested. */
 	check_ok(cuModuleGetFunction(&function, bench.module, "tex_1d"));
 	check_ok(cuParamSetTexRef(function, CU_PARAM_TR_DEFAULT, bench.t));
 	check_cu(cuParamSetTexRef(function, 0, bench.t), CUDA_ERROR_INVALID_VALUE);

@@ -54,9 +54,10 @@ static const char texture_ptx[] =
 			"tex.2d.v4.f32.f32 {%r4, _, _, _}|%p0, [%d0, {%r8, %r9}];\n"
 			"selp.b32 %r5, 1, 2, %p0;\n") KERNEL("half_2d",
 			"tex.2d.v2.f16x2.f32 {%r4, %r5}, [%d0, {%r8, %r9}];\n")
-			KERNEL("store_texels", "sust.p.2d.v4.b32.zero [%d0, {%r8, %r9}], "
-					       "{%r10, %r11, %r11, %r10};\n") KERNEL(
-				"load_2d", "suld.b.2d.b32.trap %r4, [%d0, {%r8, %r9}];\n")
+			KERNEL("store_texels",
+				"sust.p.2d.v4.b32.zero [%d0, {%r8, %r9}], "
+				"{%r10, %r11, %r11, %r10};\n") KERNEL("load_2d",
+				"suld.b.2d.b32.trap %r4, [%d0, {%r8, %r9}];\n")
 				KERNEL("load_2d_zero",
 					"suld.b.2d.v4.b8.zero " RESULT
 					", [%d0, {%r8, %r9}];\n") KERNEL("load_2d_clamp",
@@ -309,7 +310,7 @@ TEST(one_dimension_follows_all_address_modes)
 	}
 }
 
-/* The weight of a texel has 8 bits behind the point, no more. */
+/* The weight of a texel has 8 fractional bits. */
 TEST(weights_have_eight_bits_of_fraction)
 {
 	const float texels[2] = { 0.0f, 256.0f };
@@ -396,7 +397,7 @@ TEST(two_dimensions_are_filtered_over_arrays_and_over_memory)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
-/* What the formats of 8 and 16 bits are read as. */
+/* The values that formats of 8 and 16 bits are read as. */
 TEST(integers_are_read_as_they_are_or_as_fractions)
 {
 	const CUarray_format formats[4] = { CU_AD_FORMAT_UNSIGNED_INT8,
@@ -712,7 +713,7 @@ TEST(surfaces_are_written_and_read)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
-/* What a channel of a surface holds of a word of 32 bits. */
+/* The bits of a channel of a surface in a word of 32 bits. */
 static uint32_t channel_of(CUarray_format format, uint32_t word)
 {
 	int32_t s = (int32_t)word;
@@ -774,7 +775,7 @@ TEST(formatted_stores_write_what_the_surface_holds)
 			.Height = HEIGHT };
 
 		for (int i = 0; i < THREADS; i++) {
-			/* The last ones are outside: nothing is written. */
+			/* The last ones are outside: no texel is written. */
 			in[i].s[0] = i < 30 ? i % WIDTH : i == 30 ? -1 : WIDTH;
 			in[i].s[1] = i / WIDTH;
 			in[i].u[2] = words[is_real ? 16 + i % 4 : (i + (int)f) % 16];
@@ -951,7 +952,7 @@ TEST(objects_are_their_contexts_and_end_once)
 	/* 0 is what a program has that made none. */
 	check_ok(cuTexObjectDestroy(0));
 	check_ok(cuSurfObjectDestroy(0));
-	/* What it is over must exist. */
+	/* The array must exist. */
 	check_ok(cuArrayDestroy(array));
 	check_cu(cuTexObjectCreate(&other, &resource, &texture, NULL),
 		CUDA_ERROR_INVALID_HANDLE);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * End to end: which of several devices a program sees
+ * End to end: the devices that are visible to a program
  *
  * Runs on four devices of the null driver. Device n of the host has n GiB more memory
- * than device 0 and lies the earlier on the PCI bus the greater n is. How much memory
- * there is tells by cuDeviceTotalMem which device the library means, by cuMemGetInfo in
- * which device's context the host really is.
+ * than device 0, and its PCI bus number decreases with n. cuDeviceTotalMem shows which
+ * device the library means, cuMemGetInfo in which device's context the host runs.
  */
 
 #include "e2e.h"
@@ -21,7 +20,7 @@ static void start(const char *order, const char *list)
 	check_ok(cuInit(0));
 }
 
-/* The host's number of a device, as the library and as the host tells it. */
+/* The host's number of a device, as reported by the library and by the host. */
 static int real_number(CUdevice device)
 {
 	size_t total, of_context, free;
@@ -137,7 +136,7 @@ TEST(whatever_tells_a_device_tells_the_programs_number)
 	/* device 2 of the host is there, but not for this program */
 	check_cu(cuDeviceGetByPCIBusId(&device, "0:e:0.0"), CUDA_ERROR_INVALID_DEVICE);
 
-	/* the context of the other one goes by reset, this one stays */
+	/* the context of the other one is destroyed by a reset, this one stays */
 	check_ok(cuDevicePrimaryCtxRetain(&found, 0));
 	check_ok(cuDevicePrimaryCtxReset(0));
 	check_ok(cuMemGetInfo(&free, &total));
@@ -145,8 +144,8 @@ TEST(whatever_tells_a_device_tells_the_programs_number)
 	check_ok(cuDeviceGetP2PAttribute(
 		&ordinal, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 1));
 	check_eq(ordinal, 0);
-	check_cu(cuDeviceGetP2PAttribute(&ordinal,
-			 CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 2),
+	check_cu(cuDeviceGetP2PAttribute(
+			 &ordinal, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 2),
 		CUDA_ERROR_INVALID_DEVICE);
 	check_cu(cuDevicePrimaryCtxRetain(&found, 2), CUDA_ERROR_INVALID_DEVICE);
 	check_cu(cuDevicePrimaryCtxReset(-1), CUDA_ERROR_INVALID_DEVICE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * End to end: waiting for events and streams, and asking for them
+ * End to end: waiting for events and streams, and queries of them
  *
- * A stream is held by a word of the host that it waits for, so that what a test finds
- * unfinished stays so until the test lets it go.
+ * A stream waits for a word of the host, so work that a test sees unfinished stays
+ * unfinished until the test sets the word.
  */
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ static CUevent new_event(unsigned int flags)
 	return event;
 }
 
-/* Lets a stream wait. Return: the word that is to be set for it to go on. */
+/* Makes a stream wait. Return: the word that releases it when set. */
 static unsigned int *hold(CUstream stream)
 {
 	unsigned int *word;
@@ -319,7 +319,7 @@ TEST(a_query_of_the_default_stream_follows_the_streams_that_it_waits_for)
 	check_ok(cuStreamSynchronize(NULL));
 }
 
-/* Begins work that goes wrong. */
+/* Starts work that fails. */
 static void begin_fault(struct fixture *fixture, CUstream stream)
 {
 	check_ok(launch_step(fixture_function(fixture, "step"), 16, 1, stream));

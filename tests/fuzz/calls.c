@@ -49,7 +49,7 @@ static struct {
 	CUdeviceptr words_at; /* for the device */
 	uint8_t *bytes;	      /* memory to copy from and to */
 	int n_devices;
-	size_t free_size; /* of device memory, before and after each program */
+	size_t free_size;  /* of device memory, before and after each program */
 	uint32_t n_called; /* atomic: functions that were called back */
 } world;
 
@@ -162,7 +162,7 @@ static void context_events(uint8_t a, uint8_t b)
 		cuCtxWaitEvent(context, event);
 }
 
-/* The last device's, where it is not that of the words. */
+/* The last device's, if it is not the device of the words. */
 static void context_reset(uint8_t a, uint8_t b)
 {
 	CUcontext primary;
@@ -738,7 +738,7 @@ static void capture_ask(uint8_t a, uint8_t b)
  * Programs
  */
 
-/* The more often a call stands here, the more often it is made. */
+/* A call that is listed several times is made more often. */
 static void (*const calls[])(uint8_t a, uint8_t b) = {
 	context_create,
 	context_destroy,
@@ -821,7 +821,7 @@ static struct {
 	uint32_t n_running;  /* lanes at work on the last */
 } run = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* A thread begins each program in a context of its own choice. */
+/* A thread begins each program in a context of its choice. */
 static void lane_begin(uint32_t lane)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -925,7 +925,7 @@ static void wait_for_lanes(void)
 		pthread_cond_wait(&run.changed, &run.lock);
 }
 
-/* What the programs made is destroyed, so all of its memory is free again. */
+/* The objects of the programs are destroyed, so all of its memory is free again. */
 static void check_memory(void)
 {
 	size_t free_size, total;

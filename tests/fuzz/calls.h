@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Programs of random calls: what eight threads of one process do to each other's objects
+ * Programs of random calls: eight threads of one process work on each other's objects
  *
- * A program is a row of calls, four bytes each: which thread makes it, which call, and
- * two bytes that choose objects and arguments. Each thread makes its calls in order; how
- * those of different threads fall together is left to chance. Objects are in slots
- * that all threads share, so any of them is used, waited for, and destroyed by all, also
- * after its end: what a call returns is not looked at. That nothing breaks is for the
- * sanitizers to say, and that nothing hangs: all that a call may wait for, words in
- * memory and captures that nobody ends, comes to an end soon after the start.
+ * A program is a sequence of calls, four bytes each: the thread that makes it, the call,
+ * and two bytes that choose objects and arguments. Each thread makes its calls in order;
+ * the interleaving of different threads is left to chance. Objects are in slots that all
+ * threads share, so any of them is used, waited for, and destroyed by all, also after its
+ * end: results of calls are ignored. The sanitizers find memory errors and races, and a
+ * watchdog finds hangs: all words in memory and captures that a call may wait for end
+ * soon after the start.
  */
 
 #include <stddef.h>

@@ -2,9 +2,9 @@
 /*
  * Fuzz target: configuration
  *
- * The input is a file of configuration. What is accepted keeps to all that the manual
- * says of it, what is not has a mistake with a line of the file, and each number of the
- * file is read as a second reader reads it.
+ * The input is a configuration file. An accepted file meets all rules of the manual, a
+ * refused one has an error with a line of the file, and each number of the file is parsed
+ * as a second parser parses it.
  */
 
 #include <ctype.h>
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define need(_condition)                                                                 \
 	do {                                                                             \
 		if (!(_condition)) {                                                     \
-			fprintf(stderr, "not so: %s\n", #_condition);                    \
+			fprintf(stderr, "check failed: %s\n", #_condition);              \
 			abort();                                                         \
 		}                                                                        \
 	} while (0)
@@ -34,8 +34,7 @@ static void check_vm(const struct config *config, const struct config_vm *vm)
 	need(*vm->name && strlen(vm->name) < sizeof(vm->name));
 	for (const char *c = vm->name; *c; c++)
 		need(isalnum((unsigned char)*c) || strchr("-_.", *c));
-	TAILQ_FOREACH(other, &config->vms, entry)
-	{
+	TAILQ_FOREACH(other, &config->vms, entry) {
 		need(other == vm || strcmp(other->name, vm->name));
 		need(other == vm || !vm->socket || !other->socket ||
 			strcmp(other->socket, vm->socket));
@@ -60,8 +59,7 @@ static void check_config(const struct config *config)
 	const struct config_vm *vm;
 	unsigned int n = 0;
 
-	TAILQ_FOREACH(vm, &config->vms, entry)
-	{
+	TAILQ_FOREACH(vm, &config->vms, entry) {
 		check_vm(config, vm);
 		n++;
 	}
@@ -106,7 +104,7 @@ static void check_error(char *error, const char *text)
 		check_mistake(line, n_lines);
 }
 
-/* Returns: whether 64 bits hold what the word says. */
+/* Returns: whether the value of the word fits 64 bits. */
 static bool reference_size(const char *word, uint64_t *sizep)
 {
 	static const char units[] = "KMGT";
@@ -137,8 +135,7 @@ static void check_sizes(char *text)
 
 	for (char *word = strtok_r(text, " =\n", &state); word;
 		word = strtok_r(NULL, " =\n", &state)) {
-		need(!config_parse_size(word, &size) ==
-			reference_size(word, &reference));
+		need(!config_parse_size(word, &size) == reference_size(word, &reference));
 		need(config_parse_size(word, &size) || size == reference);
 	}
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: what a broker is told by workers and by its keeper
+ * Fuzz target: messages of workers and keeper to a broker
  *
- * Workers say anything in any phase, with any descriptors, while guests write what they
- * like into their channel tables, VMs come and go and the broker is replaced. In some
- * inputs the keeper, too, says anything at any time: the broker may refuse that and end,
- * and may not break.
+ * Workers send any message in any phase, with any descriptors, while guests write
+ * arbitrary data into their channel tables, VMs connect and disconnect and the broker is
+ * replaced. In some inputs the keeper, too, sends any message at any time: the broker may
+ * refuse it and exit, but not crash.
  */
 
 #include "stage.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: generated dispatch and the handlers behind it
+ * Fuzz target: generated dispatch and the handlers
  *
- * The input is a row of frames as they stand on the ring, each padded. A session on the
- * fake driver runs them one after the other until one breaks the protocol. Whatever they
- * are, nothing reaches the driver that is not the driver's own (it aborts), and each call
- * that asks for a reply gets one (the fixture aborts).
+ * The input is a sequence of frames as on the ring, each padded. A session on the fake
+ * driver runs them one after the other until one violates the protocol. For any input,
+ * only the driver's own objects reach the driver (it aborts otherwise), and each call
+ * that requests a reply gets one (the fixture aborts otherwise).
  */
 
 #include <string.h>
@@ -27,7 +27,7 @@ static size_t run_frame(const uint8_t *data, size_t size)
 	if (size < sizeof(frame))
 		return 0;
 	memcpy(&frame, data, sizeof(frame));
-	/* What is not so never comes from the ring, or not past the dispatcher. */
+	/* Other frames never come from the ring, or are refused by the dispatcher. */
 	if (frame.size < sizeof(frame) || frame.size > size ||
 		frame.size > VGPU_FRAME_MAX || frame.call >= _VGPU_CALL_N ||
 		!(vgpu_call_flags[frame.call] & VGPU_CALL_F_REMOTED))
@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fixture_enter(&fixture, 0);
 	/* For seeds: an image that is not empty, where the arena begins. */
 	memset((void *)(uintptr_t)fixture.arena, 'x', IMAGE_SIZE);
-	/* Who asks for callbacks sleeps until one is due: somebody else asks already. */
+	/* A request for callbacks blocks until one is due: another thread already waits
+	 * for them. */
 	fixture.session.callbacks.is_asked = true;
 	do {
 		taken = run_frame(data + offset, size - offset);

@@ -2,10 +2,11 @@
 /*
  * Fuzz target: the keeper's endpoints
  *
- * The input is a row of steps: processes connect, read a part of their greeting, write
- * what they like and go; files of transport plain come, change and go; brokers are
- * replaced, and so is the configuration. What the broker is told has to make sense, a
- * greeting is whole or not there, and in the end nothing is left open.
+ * The input is a sequence of steps: processes connect, read a part of their greeting,
+ * write arbitrary data and disconnect; files of transport plain are created, changed and
+ * removed; brokers are replaced, and so is the configuration. Messages to the broker have
+ * to be consistent, a greeting is either complete or absent, and in the end nothing is
+ * left open.
  */
 
 #include <errno.h>
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                        \
 	} while (0)
 
-/* What the broker of now knows of. */
+/* The VMs that the current broker knows. */
 struct vm {
 	uint64_t id;
 	uint32_t section;
@@ -73,7 +74,7 @@ static struct {
 	uint64_t last_id;
 	struct vm vms[VMS];
 	unsigned int n_vms;
-	uint64_t inodes[MEMORIES]; /* of all memories that a broker was told of */
+	uint64_t inodes[MEMORIES]; /* of all memories that were announced to a broker */
 	unsigned int n_inodes;
 	struct client clients[CLIENTS];
 } world;
@@ -224,7 +225,8 @@ static void start_broker(void)
 	hear_all();
 }
 
-/* It lets go of a VM that is gone; of one that is not where its file was cut short. */
+/* The broker forgets a VM that is gone, or one that still exists if its file was
+ * truncated. */
 static void forget_vm(void)
 {
 	struct vm *vm;
@@ -331,7 +333,7 @@ static void check_number(struct client *client, uint64_t number, const int *fd)
 							     : client->peer));
 }
 
-/* What is full is emptied in pieces once it was let go. */
+/* A full memory is emptied in pieces once it was closed. */
 static void take_memory(int shm)
 {
 	need(is_told(shm));

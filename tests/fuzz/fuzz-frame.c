@@ -2,10 +2,10 @@
 /*
  * Fuzz target: the consumer of the submission ring
  *
- * The input is what a guest left in its memory: the tail index, then the bytes of
- * the ring from a position that the third word chooses. Whatever they are, the consumer
- * hands out frames that are what it promises, ends, and stays within the ring (which
- * the sanitizers watch).
+ * The input is what a guest left in its memory: the tail index, then the bytes of the
+ * ring from a position that the third word chooses. For any input, the consumer returns
+ * frames that meet its contract, ends, and stays within the ring (which the sanitizers
+ * check).
  */
 
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: kernels that are right by construction, and what they do
+ * Fuzz target: kernels with known behaviour
  *
  * The input becomes a kernel whose every step is known, see grammar.h. It has to lower
- * and to run; where a thread leaves what is its own the launch ends by a fault and
- * nothing else is touched, and else all registers and all memory are as they should be.
+ * and to run; if a thread accesses memory outside its own the launch ends by a fault and
+ * no other memory changes, otherwise all registers and all memory have the expected
+ * values.
  */
 
 #include <stdio.h>
@@ -37,13 +38,13 @@ static char text[GRAMMAR_TEXT];
 static struct {
 	struct softgpu_space space;
 	uint8_t pages[N_PAGES];
-	uint8_t *memory; /* behind the first page */
+	uint8_t *memory; /* after the first page */
 	uint8_t *host;	 /* of this process, and no kernel's */
 	struct grammar_places places;
 	struct softgpu_scratch *scratch;
 } device;
 
-/* Memory is checked to the byte, and nothing is in a closed page. */
+/* Memory is checked to the byte, and no allocation is in a closed page. */
 static bool covers_nothing(void *data, uint64_t address, uint64_t size)
 {
 	return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: the check of images before a driver has them
+ * Fuzz target: the check of images before they are passed to a driver
  *
- * The input is an image or an archive. What passes the check is read like a driver reads
- * it: every table, section, segment, entry and member that the bytes lead to; the
- * sanitizer sees whether one is outside.
+ * The input is an image or an archive. One that passes the check is read as a driver
+ * reads it: every table, section, segment, entry and member that the bytes refer to; the
+ * sanitizer finds one that is outside.
  */
 
 #include <ar.h>
@@ -34,7 +34,7 @@ static Elf64_Shdr section_at(const uint8_t *bytes, const Elf64_Ehdr *elf, uint64
 	return section;
 }
 
-/* With the numbers that stand in section 0 where the header's fields are too small. */
+/* With the numbers in section 0 if the header's fields are too small. */
 static void follow_elf(const uint8_t *bytes)
 {
 	uint64_t n_sections, n_segments, names;
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *copy = malloc(size + 1);
 	uint32_t magic = 0;
 
-	/* As images.c has it: a NUL behind the bytes, and nothing else. */
+	/* As in images.c: NUL-terminated, without further room. */
 	if (size)
 		memcpy(copy, data, size);
 	copy[size] = 0;

@@ -2,10 +2,10 @@
 /*
  * Fuzz target: from PTX to code, and the code run
  *
- * The input is a PTX text. Whatever its kernels do, they end at the deadline at the
- * latest, and touch nothing but the engine's own memory and one window between closed
- * pages. Their first parameter points into that window, the second is a texture, the
- * third a surface; the fourth is the number 1.
+ * The input is a PTX text. Its kernels end at the deadline at the latest, and access only
+ * the engine's own memory and one window between closed pages. Their first parameter
+ * points into that window, the second is a texture, the third a surface; the fourth is
+ * the number 1.
  */
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct {
 	struct softgpu_space space;
 	uint8_t pages[N_PAGES];
-	uint8_t *memory; /* behind the first page, which is closed, as is the last */
+	uint8_t *memory; /* after the first page, which is closed, as is the last */
 	struct softgpu_texture objects[TEXTURE_CHUNK];
 	struct softgpu_textures textures;
 	struct softgpu_scratch *scratch;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: the books of broker and keeper
+ * Fuzz target: the accounts of broker and keeper
  *
- * The same stage as that of the target control, with a keeper that is honest: after each
- * step what is written down of extents, slots, images and workers has to agree, and
- * within its limits; after the end of all sessions nothing is left of it.
+ * The same stage as for the target control, with an honest keeper: after each step the
+ * recorded extents, slots, images and workers have to agree, and be within their limits;
+ * after the end of all sessions nothing of it is left.
  */
 
 #include "stage.h"

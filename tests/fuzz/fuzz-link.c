@@ -2,8 +2,8 @@
 /*
  * Fuzz target: the linker
  *
- * The input is several PTX texts, with a form feed between them. What comes of those that
- * are PTX is parsed and checked as a load would.
+ * The input is several PTX texts, separated by form feeds. The result of linking the
+ * valid ones is parsed and checked as a load would.
  */
 
 #include <stdlib.h>

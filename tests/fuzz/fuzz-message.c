@@ -2,9 +2,9 @@
 /*
  * Fuzz target: messages of all calls
  *
- * The input is the number of a call and a body. protobuf-c, vgpu_message_unpack() and
- * what is generated for the call have to make the same of it: nothing, or messages that
- * pack to the same bytes, which vgpu_message_pack() has to make as well.
+ * The input is the number of a call and a body. protobuf-c, vgpu_message_unpack() and the
+ * generated function have to decode it alike: not at all, or to messages that pack to the
+ * same bytes, also by vgpu_message_pack().
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "vgpu/message.h"
 #include "vgpu/unpack.h"
 
-/* What the largest body unpacks to, thrice, and packs to again. */
+/* Room for the largest body unpacked thrice, and packed again. */
 #define ARENA_SIZE (1u << 24)
 #define PACKED_MAX (1u << 20)
 

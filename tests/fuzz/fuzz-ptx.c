@@ -2,9 +2,9 @@
 /*
  * Fuzz target: the PTX parser
  *
- * The input is a PTX text. Whatever it is, the parser ends, and what it accepts
- * keeps the promises of ptx/module.h on which everything after it relies: each
- * index is followed here as the lowering would.
+ * The input is a PTX text. For any input the parser ends, and an accepted module meets
+ * the guarantees of ptx/module.h on which all later stages rely: each index is followed
+ * here as the lowering would.
  */
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void check_element(const struct ptx_module *module,
 	promise(parts[1].index < function->body->n_registers);
 }
 
-/* Everything but a vector, which may not stand in one. */
+/* Everything but a vector, which may not be nested. */
 static void check_operand(const struct ptx_module *module,
 	const struct ptx_function *function, const struct ptx_operand *operand)
 {

@@ -25,7 +25,7 @@ static const char *const comparisons[] = { "lt", "ge", "eq", "ne" };
 static const char *const spaces[_GRAMMAR_SPACE_N] = { ".global", "", ".shared",
 	".local" };
 
-/* Within the spaces' own addresses, and nobody's there. */
+/* Within the spaces' own addresses, but not allocated. */
 static const uint64_t outside_shared[] = { GRAMMAR_SHARED - 4, GRAMMAR_SHARED + 12,
 	0xfffffff0u, 0x01000000u };
 static const uint64_t outside_local[] = { 0x00ff0000u, 0x00fffff0u, 0x01000000u,
@@ -51,7 +51,7 @@ static void read_access(struct grammar_statement *s, struct reader *reader)
 	}
 	s->is_outside = where >= 224;
 	s->value = s->is_outside ? where % 8 : where % (GRAMMAR_SLOT / s->size) * s->size;
-	/* The first of them is outside only to who reaches over the end. */
+	/* The first of them is outside only for an access that crosses the end. */
 	if (s->is_outside && s->space == GRAMMAR_IN_SHARED && s->value % 4 == 0 &&
 		s->size < 8)
 		s->value = 1;
@@ -177,7 +177,7 @@ static uint64_t place_outside(
 	return places->outside[s->value % 8];
 }
 
-/* Where the access goes: a register and an offset. */
+/* The address of the access: a register and an offset. */
 static void add_address(struct text *text, const struct grammar_statement *s)
 {
 	const unsigned int space =
@@ -308,7 +308,8 @@ static void add_statement(struct text *text, const struct grammar_statement *s,
 	}
 }
 
-/* What ends before statement i: branches within a loop, the loop, branches over it. */
+/* The constructs that end before statement i: branches within a loop, the loop, branches
+ * over it. */
 static void add_ends(struct text *text, const struct grammar *grammar, unsigned int i)
 {
 	const struct grammar_statement *s = grammar->statements;
@@ -354,7 +355,7 @@ static void add_begin(struct text *text, const struct grammar_places *places)
 		SLOT_REGISTER + GRAMMAR_IN_SHARED, SLOT_REGISTER + GRAMMAR_IN_SHARED,
 		SLOT_REGISTER + GRAMMAR_IN_SHARED, SLOT_REGISTER + GRAMMAR_LOCAL,
 		RESULT_REGISTER, (unsigned long long)places->results);
-	/* What local memory holds at first is told nowhere. */
+	/* The initial contents of local memory are unspecified. */
 	for (unsigned int i = 0; i < GRAMMAR_SLOT; i += 8)
 		add(text, "st.local.u64 [own+%u], 0;\n", i);
 }

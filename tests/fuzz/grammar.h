@@ -2,13 +2,12 @@
 #pragma once
 
 /*
- * Grammar: kernels made from an input, and what they do by the manual
+ * Grammar: kernels made from an input, with their behaviour by the manual
  *
  * A kernel is a list of statements on eight registers of 64 bits: arithmetic, forward
- * branches that threads take each for itself, loops, calls, and accesses to memory. An
- * access is to the thread's own GRAMMAR_SLOT bytes of a space, or to a place that is
- * nobody's: so each thread's values, and whether it ends by a fault, follow from the
- * list alone.
+ * branches that diverge by thread, loops, calls, and accesses to memory. An access is to
+ * the thread's own GRAMMAR_SLOT bytes of a space, or to unallocated memory: so each
+ * thread's values, and whether it ends by a fault, follow from the list alone.
  */
 
 #include <stdbool.h>
@@ -21,7 +20,7 @@
 #define GRAMMAR_STATEMENTS 48u
 #define GRAMMAR_THREADS 40u
 #define GRAMMAR_SLOT 64u
-/* Not a multiple of 8: an access of 8 bytes may begin within it and end behind it. */
+/* Not a multiple of 8: an access of 8 bytes may begin within it and end outside. */
 #define GRAMMAR_SHARED (GRAMMAR_THREADS * GRAMMAR_SLOT + 4)
 #define GRAMMAR_TEXT 65536u
 
@@ -57,7 +56,7 @@ struct grammar_statement {
 	uint8_t size;	 /* of an access, in bytes */
 	bool is_vector;	 /* of elements of 4 bytes */
 	bool is_whole;	 /* 16 bytes at once; atomic: exchanged */
-	bool is_outside; /* an access to what is nobody's */
+	bool is_outside; /* an access to unallocated memory */
 	uint64_t value;	 /* a constant, an offset in the slot, or where outside */
 };
 
@@ -66,7 +65,7 @@ struct grammar {
 	unsigned int n;
 };
 
-/* What the places are. */
+/* The places. */
 struct grammar_places {
 	uint64_t memory;  /* of global slots */
 	uint64_t results; /* where each thread puts its registers in the end */
@@ -85,6 +84,6 @@ void grammar_read(struct grammar *grammar, struct reader *reader);
 size_t grammar_write(const struct grammar *grammar, const struct grammar_places *places,
 	char text[GRAMMAR_TEXT]);
 
-/* What a thread has in the end. */
+/* The final state of a thread. */
 void grammar_run(
 	const struct grammar *grammar, uint32_t tid, struct grammar_thread *thread);

@@ -192,7 +192,7 @@ static void add_graph(void)
 	add(VGPU_CALL_cuGraphCreate, VGPU_FRAME_REPLY, &create.base);
 }
 
-/* A node behind another one, if there is any; n bytes tell what it does. */
+/* A node after another one, if there is any; n bytes describe its work. */
 static void add_node(
 	int32_t kind, const void *detail, size_t n, Vgpu__CuGraphAddNodeV2Request *more)
 {

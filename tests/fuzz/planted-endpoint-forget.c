@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A planted bug: a endpoint goes on with a VM that was freed
+ * A planted bug: an endpoint keeps using a VM that was freed
  *
  * Built instead of host-daemon/keeper/endpoint.c into the target that must find it.
  */

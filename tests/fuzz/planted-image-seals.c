@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A planted bug: an image is any memory file of the size that was told
+ * A planted bug: any memory file of the announced size is accepted as an image
  *
  * Built instead of host-daemon/vgpud/image-accept.c into the target that must find it.
- * The seals are not looked at: who gave it may change it later.
+ * The seals are not checked: the sender may change it later.
  */
 
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A planted bug: calls hold nothing
+ * A planted bug: calls take no references
  *
- * Built instead of host-daemon/softgpu/api/call.c where the build option planted_bug is
- * missing-reference. A call goes on with what another thread destroys meanwhile.
+ * Built instead of host-daemon/softgpu/api/call.c if the build option planted_bug is
+ * missing-reference. A call keeps using an object that another thread destroys meanwhile.
  */
 
 #include "api/object.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of random calls, one after the other, from numbers of a generator
+ * Programs of random calls, one after the other, from a pseudo-random generator
  *
  * usage: random-calls [SECONDS [SEED]]
  *        random-calls -n PROGRAMS [SEED]
  *
- * Prints the seed. The same seed makes the same programs, of which threads make
- * something else each time.
+ * Prints the seed. The same seed makes the same programs, but the threads interleave
+ * differently each time.
  */
 
 #include <inttypes.h>

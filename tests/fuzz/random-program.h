@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A xorshift with a multiplication behind it. */
+/* A xorshift followed by a multiplication. */
 static inline uint8_t random_byte(uint64_t *state)
 {
 	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Reader: an input of the fuzzer taken apart, number by number
+ * Reader: an input of the fuzzer, read number by number
  *
- * Behind its end an input reads as zeroes.
+ * After its end an input reads as zeroes.
  */
 
 #include <stddef.h>

@@ -67,7 +67,7 @@ static void destroy(enum slot_kind kind, void *handle)
 	case SLOT_EXEC:
 		cuGraphExecDestroy(handle);
 		break;
-	/* Others go with what they are part of. */
+	/* The others are freed with the object that they are part of. */
 	default:
 		break;
 	}

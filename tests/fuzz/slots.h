@@ -4,8 +4,8 @@
 /*
  * Slots: handles that all threads of a program of random calls share
  *
- * Whoever puts a handle into a slot destroys what was in it. A handle that is destroyed
- * may stay in its slot, where it is one that others have without knowing of its end.
+ * A thread that puts a handle into a slot destroys the previous one. A destroyed handle
+ * may stay in its slot, if it is one that other threads use without knowing of its end.
  */
 
 #include <stdint.h>

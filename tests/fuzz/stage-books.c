@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stage books: what the broker has written down of what is held
+ * Stage books: the broker's accounts
  *
- * Each number is compared with what it is the number of, and with its limit; and both
+ * Each number is compared with the objects that it counts, and with its limit; and both
  * with what the stage itself has seen.
  */
 
@@ -56,12 +56,13 @@ static void check_store(struct stage *stage, const struct account *account)
 	stage_check(n == store->n && n <= account->n_images_max);
 	stage_check(store->size <= account->config->image_store);
 	stage_check(store->gone_size <= account->config->image_store);
-	/* The next broker is told of just these. */
+	/* Exactly these are passed to the next broker. */
 	if (stage->n_images < STAGE_IMAGES)
 		stage_check(n == count_kept(stage, account->config->index));
 }
 
-/* What this broker gave to a worker, still has bytes, and is not, nor was, in a store. */
+/* Memory that this broker gave to a worker, which still has bytes and is not, nor was, in
+ * a store. */
 static uint64_t count_given(const struct stage *stage, uint64_t worker)
 {
 	uint64_t size = 0;
@@ -77,8 +78,8 @@ static uint64_t count_given(const struct stage *stage, uint64_t worker)
 	return size;
 }
 
-static void check_files(struct stage *stage, const struct worker *worker,
-	const struct stage_worker *seen)
+static void check_files(
+	struct stage *stage, const struct worker *worker, const struct stage_worker *seen)
 {
 	const struct image_files *files = &worker->files;
 	uint64_t size = 0;
@@ -92,7 +93,7 @@ static void check_files(struct stage *stage, const struct worker *worker,
 		return;
 	}
 	stage_check(files->size <= worker->channel->vm->config->image_store);
-	/* Who does not listen has files that the stage has not seen. */
+	/* A worker that does not read has files that the stage has not seen. */
 	if (!worker->is_condemned && seen->control >= 0 && !seen->is_deaf &&
 		stage->n_images < STAGE_IMAGES)
 		stage_check(count_given(stage, worker->id) == files->size);
@@ -123,7 +124,7 @@ static void check_channel(const struct channel *channel)
 	}
 }
 
-/* Who has the memory of a VM by what the stage saw has it by the ledger, too. */
+/* The owner of a VM's memory in the stage is also the owner in the ledger. */
 static void check_extents(struct stage *stage, const struct vm *vm)
 {
 	const struct stage_vm *seen = &stage->vms[vm->config->index];
@@ -176,8 +177,7 @@ static void check_queue(struct stage *stage)
 	}
 	TAILQ_FOREACH(vm, &stage->broker.vms, entry)
 		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
-			n_waiting +=
-				vm->channels[i].record->phase == CHANNEL_WAITING;
+			n_waiting += vm->channels[i].record->phase == CHANNEL_WAITING;
 	stage_check(n_queued == n_waiting);
 }
 
@@ -233,7 +233,7 @@ void stage_books_check_empty(struct stage *stage)
 		/* Processes of this machine find the code of those before them. */
 		if (account->config->transport != CONFIG_SOCKET)
 			stage_check(!account->images.n);
-		stage_check(!memcmp(account->quota->used, no_quota.used,
-			sizeof(no_quota.used)));
+		stage_check(!memcmp(
+			account->quota->used, no_quota.used, sizeof(no_quota.used)));
 	}
 }

@@ -2,10 +2,10 @@
 /*
  * Stage closer: closes descriptors at once, and each once
  *
- * Takes the place of closer.c: without a thread, a run depends on nothing but the input,
- * and what is open can be counted. The linker has all of the program close by what is
- * here (--wrap=close): to close what is not open is a bug, which elsewhere would close
- * what another has by then.
+ * Replaces closer.c: without a thread, a run depends only on the input, and open
+ * descriptors can be counted. The linker redirects every close() of the program here
+ * (--wrap=close): closing a descriptor that is not open is a bug, which would otherwise
+ * close one that was opened since.
  */
 
 #include <errno.h>

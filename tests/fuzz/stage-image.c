@@ -2,9 +2,9 @@
 /*
  * Stage image: memory files of images, at workers and at the keeper
  *
- * A file is known by its inode from when the broker gives it to a worker. Whatever the
- * broker has the keeper keep, or gives to another worker, has to be one of those, sealed,
- * and of the same section.
+ * A file is identified by its inode from when the broker gives it to a worker. Every file
+ * that the broker stores with the keeper, or gives to another worker, has to be one of
+ * those, sealed, and of the same section.
  */
 
 #include <fcntl.h>
@@ -45,7 +45,7 @@ void stage_image_take(struct stage *stage, const struct stage_worker *worker,
 	struct stage_image *image = find(stage, fd);
 	struct stat st;
 
-	/* What a bad keeper put there may be anything. */
+	/* A bad keeper may have put any number there. */
 	if (!stage->honest || image || stage->n_images == STAGE_IMAGES) {
 		if (stage->honest && image)
 			check_found(stage, image, worker, answer, fd);
@@ -53,8 +53,8 @@ void stage_image_take(struct stage *stage, const struct stage_worker *worker,
 		return;
 	}
 	/* It may have been taken back by then. */
-	stage_check(!fstat(fd, &st) &&
-		    (!st.st_size || (uint64_t)st.st_size == answer->size));
+	stage_check(
+		!fstat(fd, &st) && (!st.st_size || (uint64_t)st.st_size == answer->size));
 	stage_check(fcntl(fd, F_GET_SEALS) == F_SEAL_GROW);
 	stage->images[stage->n_images++] = (struct stage_image){
 		.inode = st.st_ino,
@@ -68,7 +68,7 @@ void stage_image_take(struct stage *stage, const struct stage_worker *worker,
 }
 
 /*
- * What workers say
+ * Messages of workers
  */
 
 void stage_image_ask(struct stage *stage)
@@ -85,14 +85,13 @@ void stage_image_ask(struct stage *stage)
 	control_send(worker->control, &message, NULL);
 }
 
-/* One that a worker has, if it can say something. */
+/* An image of a worker that can send a message. */
 static struct stage_image *any_image(struct stage *stage, struct stage_worker **workerp)
 {
 	unsigned int first = reader_u8(&stage->reader);
 
 	for (unsigned int i = 0; i < stage->n_images; i++) {
-		struct stage_image *image =
-			&stage->images[(first + i) % stage->n_images];
+		struct stage_image *image = &stage->images[(first + i) % stage->n_images];
 
 		*workerp = stage_find_worker(stage, image->worker);
 		if (image->own >= 0 && *workerp && (*workerp)->control >= 0)
@@ -141,7 +140,7 @@ void stage_image_forget(struct stage *stage, uint64_t worker)
 }
 
 /*
- * What the keeper keeps
+ * Images stored with the keeper
  */
 
 static bool is_here(const struct stage *stage, uint64_t id)

@@ -80,10 +80,10 @@ bool stage_link_hear(struct stage *stage)
 }
 
 /*
- * What it says
+ * Messages of the keeper
  */
 
-/* An id that somebody has, or may have had, or none. */
+/* An id that is in use, or was, or none. */
 static uint64_t any_id(struct stage *stage)
 {
 	uint8_t choice = reader_u8(&stage->reader);
@@ -102,8 +102,8 @@ static void pass(int *fd, int instead)
 }
 
 /* Memory that is mapped has to be there, and is one VM's: those that are free. */
-static void say_vm(struct stage *stage, struct link_message *message, int *fds,
-	size_t n_fds)
+static void say_vm(
+	struct stage *stage, struct link_message *message, int *fds, size_t n_fds)
 {
 	for (unsigned int i = 0; i < STAGE_VMS; i++) {
 		struct stage_vm *vm = &stage->vms[i];
@@ -131,7 +131,7 @@ static void fill_vm(struct stage *stage, struct link_vm *vm, uint8_t shape)
 	vm->size += shape >= 224;
 }
 
-/* Of each kind as many as it has, unless the input says something else. */
+/* All of each kind, unless the input chooses otherwise. */
 static size_t count_fds(const struct link_message *message, uint8_t shape)
 {
 	if (!(shape & 0x80))

@@ -2,9 +2,9 @@
 /*
  * Stage loop: the broker's event loop, one round at a time
  *
- * Takes the place of loop.c and clock.c: it looks and never sleeps, and time is what the
- * input says, so that a run depends on nothing but the input. As there, sources may
- * be removed and freed inside, and one that got the slot meanwhile is not called.
+ * Replaces loop.c and clock.c: it polls and never sleeps, and time comes from the input,
+ * so that a run depends only on the input. As there, sources may be removed and freed
+ * inside, and a new one in the same slot is not called.
  */
 
 #include <errno.h>

@@ -12,6 +12,6 @@
 /* Calls whatever is ready and due now. Returns: how many were called, or -errno. */
 int stage_loop_step(struct loop *loop);
 
-/* The time that clock_now() tells. */
+/* The time that clock_now() returns. */
 void stage_clock_set(int64_t now);
 void stage_clock_advance(uint32_t ms);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stage wiper: empties memory when it is asked to
+ * Stage wiper: empties memory on request
  *
- * Takes the place of wiper-thread.c: without a thread, a run depends on nothing but the
- * input. What was asked for is done by the time that its eventfd is looked at.
+ * Replaces wiper-thread.c: without a thread, a run depends only on the input. A request
+ * is complete by the time that its eventfd is read.
  */
 
 #include <stdlib.h>

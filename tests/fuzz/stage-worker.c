@@ -2,8 +2,8 @@
 /*
  * Stage worker: the worker's end of a control socket
  *
- * A worker says what its guest likes. What it is sent is the host's word, and checked:
- * no extent has two holders that live, no memory or image leaves its VM.
+ * A worker sends what its guest likes. Messages to it come from the host and are checked:
+ * no extent has two live owners, no memory or image leaves its VM.
  */
 
 #include <fcntl.h>
@@ -116,7 +116,7 @@ static void forget_extents(struct stage *stage, const struct stage_worker *worke
 				stage->vms[v].owners[i] = 0;
 }
 
-/* The keeper, whose child it is, finds that it has ended, and says so. */
+/* The keeper, its parent, finds that it has ended, and reports it. */
 static void reap(struct stage *stage, struct stage_worker *worker, int status)
 {
 	const struct link_message message = {
@@ -145,7 +145,7 @@ void stage_worker_reap(struct stage *stage)
 	}
 	if (!worker)
 		return;
-	/* What it had started may hold the other end of its log on. */
+	/* A process that it had started may keep the other end of its log open. */
 	if (reader_below(&stage->reader, 2))
 		worker->log = vgpu_close(worker->log);
 	reap(stage, worker, reader_u16(&stage->reader));
@@ -167,7 +167,7 @@ void stage_worker_hang_up(struct stage *stage)
 }
 
 /*
- * What it says
+ * Messages of a worker
  */
 
 /* Any bytes of any length with any descriptors. */
@@ -203,7 +203,7 @@ void stage_worker_say(struct stage *stage)
 		close(fds[i]);
 }
 
-/* What an honest worker would say next. */
+/* The next message of an honest worker. */
 void stage_worker_answer(struct stage *stage)
 {
 	static const uint8_t types[] = { CONTROL_READY, CONTROL_OPENED, CONTROL_WANT,
@@ -255,10 +255,10 @@ void stage_worker_count(struct stage *stage)
 }
 
 /*
- * What it hears
+ * Messages to a worker
  */
 
-/* Nobody who lives has them; but a broker that was replaced may repeat its last word. */
+/* No live worker has them; but a replaced broker may repeat its last message. */
 static void check_extents(struct stage *stage, const struct stage_worker *worker,
 	uint32_t first, uint32_t n)
 {
@@ -288,8 +288,7 @@ static void check_quota(struct stage *stage, struct stage_worker *worker,
 {
 	struct stat st;
 
-	stage_check(!fstat(fd, &st) &&
-		    st.st_ino == stage->vms[worker->vm].quota_inode);
+	stage_check(!fstat(fd, &st) && st.st_ino == stage->vms[worker->vm].quota_inode);
 	stage_check(assign->quota_slot && assign->quota_slot <= QUOTA_SLOTS);
 	for (unsigned int i = 0; i < STAGE_WORKERS; i++) {
 		const struct stage_worker *other = &stage->workers[i];
@@ -320,8 +319,7 @@ static void check_assign(struct stage *stage, struct stage_worker *worker,
 		const struct stage_worker *other = &stage->workers[i];
 
 		stage_check(other == worker || !other->id || other->exited ||
-			    other->vm != worker->vm ||
-			    other->channel != assign->channel);
+			    other->vm != worker->vm || other->channel != assign->channel);
 	}
 	worker->channel = assign->channel;
 	check_quota(stage, worker, assign, fds[1]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stage: a real broker, and all that it has to do with played by an input
+ * Stage: a real broker, with all its peers played by an input
  *
- * The input is a row of steps: a byte that chooses one, and what that takes. After each
- * the broker does what there is to do, unless the byte says that the next step comes
- * first. A broker may be stopped between any two calls of its loop; the next is told
- * what a keeper tells it. In the end all sessions end, and nothing may be left.
+ * The input is a sequence of steps: a byte that chooses one, and its parameters. After
+ * each the broker does all pending work, unless the byte says that the next step comes
+ * first. A broker may be stopped between any two calls of its loop; the next one gets the
+ * state from a keeper. In the end all sessions end, and nothing may be left.
  */
 
 #include <errno.h>
@@ -227,7 +227,7 @@ static void start_broker(struct stage *stage)
 		link_send_id(stage->link, LINK_DRAIN, 0);
 }
 
-/* As if it was killed: nothing of it is left but the ledgers, and what it said last. */
+/* As if it was killed: only the ledgers and its last messages remain. */
 static void stop_broker(struct stage *stage)
 {
 	const int link = stage->broker.link;
@@ -329,7 +329,7 @@ static void scribble(struct stage *stage, const struct stage_vm *vm)
 		poke(vm, at, bytes, n);
 }
 
-/* QEMU has let go of the file, or is the guest's. */
+/* QEMU has closed the file, or the guest controls QEMU. */
 static void cut_short(struct stage *stage, const struct stage_vm *vm)
 {
 	const uint64_t size = (uint64_t)reader_u8(&stage->reader) << 12;
@@ -445,7 +445,7 @@ static void take_step(struct stage *stage, uint8_t step)
  * Begin and end
  */
 
-/* Guests go, workers end, time passes; then nobody holds anything. */
+/* Guests exit, workers end, time passes; then nothing is held any more. */
 static void end_sessions(struct stage *stage)
 {
 	for (unsigned int i = 0; i < STAGE_VMS; i++)

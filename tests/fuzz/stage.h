@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Stage: a real broker, and all that it has to do with played by an input
+ * Stage: a real broker, with all its peers played by an input
  *
- * The stage is keeper, workers, guests and clock. What the broker says to any of them
- * is checked against what the stage knows: who holds which extents, whose images and
- * memories they are, which processes live. A breach aborts.
+ * The stage is keeper, workers, guests and clock. Each message of the broker is checked
+ * against the state of the stage: the owners of extents, images and memories, and the
+ * live processes. A violation aborts.
  *
- * Memories are files that the stage writes and never maps, as one that is cut short
- * would else end the fuzzer.
+ * Memories are files that the stage writes and never maps, because a truncated one would
+ * end the fuzzer.
  */
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "reader.h"
 #include "vgpud/layout.h"
 
-/* Of a file that nobody can change any more. */
+/* For a file that can no longer be changed. */
 #define STAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 #define STAGE_VMS 4u
@@ -33,10 +33,10 @@
 #define STAGE_IMAGES 64u
 #define STAGE_MAX_WORKERS 6u
 #define STAGE_DOORBELLS 3u
-/* Above all that the kernel gives: nobody's memory is looked at. */
+/* Above all numbers of the kernel: no memory of another process is read. */
 #define STAGE_NO_PID (1 << 23)
 
-/* One [vm NAME]; its memory is used again once the broker has let go of it. */
+/* One [vm NAME]; its memory is reused once the broker has released it. */
 struct stage_vm {
 	uint64_t id; /* 0: the broker knows of none */
 	bool gone;
@@ -48,10 +48,10 @@ struct stage_vm {
 };
 
 struct stage_worker {
-	uint64_t id; /* 0: free */
-	int keeper[3]; /* control, stats, log: what the broker is given */
+	uint64_t id;	  /* 0: free */
+	int keeper[3];	  /* control, stats, log: what the broker is given */
 	int control, log; /* the worker's own ends, or -1 */
-	bool is_deaf;	  /* it reads no more of what it is sent */
+	bool is_deaf;	  /* it no longer reads its messages */
 	bool exited;
 	int status;
 	int vm; /* that it was assigned, or -1 */
@@ -70,7 +70,7 @@ struct stage_image {
 	int kept;      /* the keeper's, or -1 */
 	bool was_kept; /* once */
 	uint64_t owner;
-	struct link_image link; /* as the broker told the keeper */
+	struct link_image link; /* as the broker reported to the keeper */
 };
 
 struct stage {
@@ -99,7 +99,7 @@ void stage_play(const uint8_t *data, size_t size, enum stage_kind kind);
 /* A descriptor of some kind or other; *sizep: of what may be an image. */
 int stage_make_fd(struct stage *stage, uint64_t *sizep);
 
-/* Lets the broker do all that it can without time passing, and hears what it says. */
+/* Lets the broker do all its work for the current time, and reads its messages. */
 void stage_settle(struct stage *stage);
 
 struct stage_worker *stage_find_worker(struct stage *stage, uint64_t id);
@@ -108,7 +108,7 @@ struct stage_worker *stage_find_worker(struct stage *stage, uint64_t id);
  * stage-worker.c
  */
 
-/* One that the broker asked for; it is told. */
+/* One that the broker requested, which is reported to it. */
 void stage_worker_start(struct stage *stage);
 void stage_worker_tell(struct stage *stage, const struct stage_worker *worker);
 void stage_worker_say(struct stage *stage);
@@ -120,10 +120,10 @@ void stage_worker_reap(struct stage *stage);
 void stage_worker_reap_all(struct stage *stage);
 void stage_worker_free(struct stage_worker *worker);
 
-/* What workers were sent. Returns: whether there was something. */
+/* Messages to workers. Returns: whether there was one. */
 bool stage_worker_hear(struct stage *stage);
 
-/* Of those that say something one that the input chooses, or NULL. */
+/* A worker that can send messages, chosen by the input, or NULL. */
 struct stage_worker *stage_any_worker(struct stage *stage);
 
 /*
@@ -140,7 +140,7 @@ void stage_image_drop(struct stage *stage);
 /* The worker has ended, and its descriptors with it. */
 void stage_image_forget(struct stage *stage, uint64_t worker);
 
-/* What the broker says of images to the keeper. The descriptor is its own. */
+/* The broker's messages about images to the keeper. The callee owns the descriptor. */
 void stage_image_kept(struct stage *stage, const struct link_message *message, int fd);
 void stage_image_done(struct stage *stage, const struct link_message *message);
 
@@ -154,7 +154,7 @@ void stage_image_end(struct stage *stage);
  * stage-link.c
  */
 
-/* What the broker says to its keeper. Returns: whether there was something. */
+/* The broker's messages to its keeper. Returns: whether there was one. */
 bool stage_link_hear(struct stage *stage);
 
 /* A message that no keeper sends, or not now. */
@@ -164,10 +164,10 @@ void stage_link_say(struct stage *stage);
  * stage-books.c
  */
 
-/* What the broker has written down agrees with itself and with what the stage knows. */
+/* The broker's accounts are consistent and agree with the state of the stage. */
 void stage_books_check(struct stage *stage);
 
-/* All sessions have ended, and no VM is there: nothing is held any more. */
+/* All sessions have ended, and there is no VM: nothing is held any more. */
 void stage_books_check_empty(struct stage *stage);
 
 #define stage_check(_condition)                                                          \

@@ -31,7 +31,7 @@ int probe_checkpoint_subject(void)
 	return EXIT_SUCCESS;
 }
 
-/* Returns: the pid of a subject that stands ready, or -1. */
+/* Returns: the pid of a subject that is ready, or -1. */
 static pid_t start_subject(void)
 {
 	int fds[2];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probe: how many launches a stream takes before cuLaunchKernel blocks
+ * Probe: how many launches a stream accepts before cuLaunchKernel blocks
  *
- * A kernel that waits for a flag holds each stream; empty kernels queue up behind
- * it. A second thread sees that the count stands still and lifts the flag.
+ * A kernel that waits for a flag holds each stream; empty kernels are queued after it. A
+ * second thread detects that the count no longer changes and sets the flag.
  */
 
 #include <pthread.h>
@@ -16,7 +16,7 @@
 struct watch {
 	struct probe *probe;
 	uint64_t n_launches; /* grows with each launch that returned */
-	uint64_t n_at_stop;  /* where it stood still for 300 ms */
+	uint64_t n_at_stop;  /* its value when unchanged for 300 ms */
 	bool done;
 };
 

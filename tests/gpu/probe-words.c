@@ -2,9 +2,9 @@
 /*
  * Probe: completion words
  *
- * What a 64-bit write by the stream costs the caller and the device, on an ordinary
- * and on the legacy stream, and whether output of printf has come out by the time
- * such a word is seen.
+ * The cost of a 64-bit write by the stream for the caller and the device, on an ordinary
+ * and on the legacy stream, and whether output of printf is flushed when such a word is
+ * seen.
  */
 
 #include <unistd.h>
@@ -52,8 +52,8 @@ static void write_cost(struct probe *probe, CUstream stream, const char *kind)
 		probe_number(probe, name, (probe_now() - start) / N_OPS * 1e9, "ns");
 }
 
-/* From the submission of launch and write until the word is seen, against a synchronise.
- */
+/* From the submission of launch and write until the word is seen, compared with a
+ * synchronise. */
 static void wait_cost(struct probe *probe)
 {
 	volatile uint64_t *word = (volatile uint64_t *)(probe->flag + 16);
@@ -79,7 +79,7 @@ static void wait_cost(struct probe *probe)
 	probe_number(probe, "launch_and_stream_synchronize", by_call / N_OPS * 1e9, "ns");
 }
 
-/* Sends stdout to a file while a kernel prints; tells when the line came out. */
+/* Redirects stdout to a file while a kernel prints; reports when the line was flushed. */
 static void printf_after_word(struct probe *probe)
 {
 	volatile uint64_t *word = (volatile uint64_t *)(probe->flag + 16);

@@ -23,7 +23,7 @@ struct probe {
 	CUdevice device;
 	CUcontext context;
 	CUmodule module;
-	CUfunction empty;    /* does nothing */
+	CUfunction empty;    /* an empty kernel */
 	CUfunction wait_for; /* waits until *flag is not 0 */
 	CUfunction say;	     /* prints a line with printf */
 	volatile uint32_t *flag;
@@ -35,7 +35,7 @@ extern const char probe_ptx[];
 
 void *probe_symbol(struct probe *probe, const char *name);
 
-/* Print one member; what failed is a member too: {"error": code}. */
+/* Print one member; a failure is a member too: {"error": code}. */
 void probe_number(struct probe *probe, const char *name, double value, const char *unit);
 void probe_text(struct probe *probe, const char *name, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));

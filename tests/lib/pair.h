@@ -4,8 +4,8 @@
 /*
  * A private vgpud for one test
  *
- * Started in the test's own temporary directory with one [vm test], over the socket
- * transport unless told otherwise. Anything that goes wrong here fails the test.
+ * Started in the test's temporary directory with one [vm test], over the socket transport
+ * by default. Any error here fails the test.
  */
 
 #include <stdbool.h>
@@ -58,8 +58,8 @@ void pair_start(struct pair *pair, const struct pair_options *options);
 /* The same without waiting, for a vgpud that may fail. */
 void pair_spawn(struct pair *pair, const struct pair_options *options);
 
-/* Ends vgpud by SIGTERM; checks that it exits with 0, that no sanitizer complained in any
- * of its processes, and that it leaves no process, socket or lock behind. */
+/* Ends vgpud by SIGTERM; checks that it exits with 0, that no sanitizer reported an error
+ * in any of its processes, and that no process, socket or lock is left. */
 void pair_stop(struct pair *pair);
 
 /* Waits until vgpud has ended by itself. Returns: as waitpid() gives it. */

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The test framework of the house
+ * The test framework
  *
  * A test program is a C file with any number of
  *
@@ -11,11 +11,11 @@
  *		check(x == 1);
  *	}
  *
- * linked with tests/lib/runner.c, which has main(): every test runs in a child
- * process of its own, under a time limit, and fails if it leaves descriptors,
- * child processes or temporary files behind. `PROGRAM NAME...` runs only the named tests,
- * `PROGRAM --list` lists them, `PROGRAM --no-fork NAME` runs one in the program
- * itself, for a debugger. A program in which every test skipped exits with 77.
+ * linked with tests/lib/runner.c, which has main(): every test runs in a child process,
+ * under a time limit, and leaves no descriptors, child processes or temporary files, or
+ * fails. `PROGRAM NAME...` runs only the named tests, `PROGRAM --list`
+ * lists them, `PROGRAM --no-fork NAME` runs one in the program itself, for a debugger. A
+ * program in which every test skipped exits with 77.
  */
 
 #include <stdbool.h>
@@ -40,8 +40,8 @@ struct test {
 #define TEST(_name) TEST_SECONDS(_name, 60)
 
 /*
- * Defined by programs whose tests rightly end with more descriptors than they began
- * with: those of a library that keeps its own until the process ends.
+ * Defined by programs whose tests rightly end with more descriptors than they began with:
+ * those of a library that keeps its descriptors until the process ends.
  */
 extern const bool test_keeps_descriptors __attribute__((weak));
 
@@ -58,7 +58,7 @@ const char *test_tmpdir(void);
 #define check(_condition)                                                                \
 	do {                                                                             \
 		if (!(_condition))                                                       \
-			test_fail(__FILE__, __LINE__, "not so: %s", #_condition);        \
+			test_fail(__FILE__, __LINE__, "check failed: %s", #_condition);  \
 	} while (0)
 
 /* Compares integers and prints both. */

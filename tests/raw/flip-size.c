@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes the size of the frame that the host reads next, without end
+ * Changes the size of the frame that the host reads next, endlessly
  *
- * usage: flip-size FD AREA: FD is the shared memory, AREA the channel's offset in it.
- * As fast as a processor can, because what it is after is a host that reads a size,
+ * usage: flip-size FD AREA: FD is the shared memory, AREA the channel's offset in it. It
+ * is as fast as the processor can be, because its target is a host that reads a size,
  * checks it and reads it again. Its parent kills it.
  */
 

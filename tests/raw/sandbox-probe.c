@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandbox probe: a driver that tries to get out of its worker
+ * Sandbox probe: a driver that tries to escape from its worker
  *
- * The null driver with another cuCtxSynchronize(), which does what a guest that has
- * taken a worker over would try first, and says on the log how each attempt ended. None
- * of them does harm where nothing refuses it. PROBE in the environment has it take more
- * than its share instead: threads, or memory in files. The process that it tries to read
- * beside vgpud itself is named by the file that PROBE_NEIGHBOUR names; where that cannot
- * be read it is vgpud too.
+ * The null driver with another cuCtxSynchronize(), which tries what a guest that has
+ * taken over a worker would try first, and logs the result of each attempt. None of them
+ * is harmful if it is permitted. With PROBE in the environment it exceeds its resources
+ * instead: threads, or memory in files. The process that it tries to read besides vgpud
+ * itself is named by the file in PROBE_NEIGHBOUR; if that cannot be read it is vgpud too.
  */
 
 #include <asm/ioctls.h>
@@ -40,7 +39,7 @@
 
 static pid_t keeper, neighbour;
 
-/* Before the sandbox, which does not even tell who the parent is. */
+/* Read before the sandbox, which hides even the parent's pid. */
 static void __attribute__((__constructor__)) find_keeper(void)
 {
 	keeper = neighbour = getppid();
@@ -48,7 +47,8 @@ static void __attribute__((__constructor__)) find_keeper(void)
 
 static long try_connect(void)
 {
-	/* Whatever number socket() would have had: the call itself is judged. */
+	/* Regardless of the number that socket() would return: the filter judges the call
+	 * itself. */
 	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "/nowhere" };
 
 	return connect(0, (struct sockaddr *)&address, sizeof(address));
@@ -468,7 +468,7 @@ static void take_threads(void)
 	say("threads", text);
 }
 
-/* Returns: MiB in memory files that are not mapped, those of vgpud included. */
+/* Returns: MiB in memory files that are not mapped, including those of vgpud. */
 static unsigned long fill_files(void)
 {
 	static char bytes[1 << 20];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that runs into trouble of one kind, and prints the code that it is given
+ * A program that causes one kind of error, and prints its code
  *
  *	program init			cuInit
  *	program again			cuInit, twice
@@ -21,7 +21,8 @@
  *	program wait			says "ready", then calls until the session is over
  *	program eat			the same, with more and more host memory in use
  *
- * "code N" is the last line of standard output; the exit status is 0 if it came so far.
+ * "code N" is the last line of standard output; the exit status is 0 if the program got
+ * there.
  */
 
 #include <stdio.h>
@@ -139,7 +140,7 @@ static CUresult launch(void)
 	return result;
 }
 
-/* With an attribute, of which the value is 2. */
+/* With an attribute whose value is 2. */
 static CUresult launch_with(CUlaunchAttributeID id)
 {
 	CUlaunchAttribute attribute = { .id = id };

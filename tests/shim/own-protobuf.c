@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program with its own protobuf-c (of another version) and logging exports: if
- * libcuda binds to any of it, the program dies
+ * The exports of a program with its own protobuf-c (of another version) and logging: if
+ * libcuda binds to any of them, the program dies
  */
 
 #include <stdlib.h>

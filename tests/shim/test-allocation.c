@@ -3,7 +3,7 @@
  * A launch allocates nothing
  *
  * The functions are counted where the program defines them (they come before libc's), or
- * by the hooks of a sanitizer, which has them already.
+ * by the hooks of a sanitizer, which already intercepts them.
  */
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of several threads at once do not get into each other's way
+ * Concurrent copies of several threads do not interfere
  *
- * Each thread has memory of its own with a pattern of its own, and copies it back and
- * forth; together they want more staging blocks than there are.
+ * Each thread has its own memory with its own pattern, and copies it back and forth;
+ * together they want more staging blocks than there are.
  */
 
 #include <pthread.h>
@@ -39,7 +39,7 @@ static void check_round(CUdeviceptr memory, unsigned int *there, unsigned int *b
 	fill(there, n, seed);
 	memset(back, 0, n * 4);
 	CHECK(cuMemcpyHtoDAsync(memory, there, n * 4, stream));
-	/* What was staged must not change any more. */
+	/* Staged data must not change any more. */
 	memset(there, 0xff, n * 4);
 	CHECK(cuMemcpyDtoHAsync(back, memory, n * 4, stream));
 	fill(there, n, seed);

@@ -16,8 +16,8 @@
 typedef CUresult old_get_fn(
 	const char *symbol, void **pfn, int version, cuuint64_t flags);
 
-/* What the CUDA runtime 13.0 asks for when it starts: name, version, flags, and the
- * symbol it means. */
+/* The symbols that the CUDA runtime 13.0 looks up when it starts: name, version, flags,
+ * and the resulting symbol. */
 struct request {
 	char name[128];
 	int version;
@@ -101,7 +101,7 @@ TEST(the_old_lookup_gives_the_version_it_was_asked_for)
 	check(function == dlsym(library, "cuMemAlloc"));
 	check_eq(get("cuLaunchKernel", &function, 7000, 2), CUDA_SUCCESS);
 	check(function == dlsym(library, "cuLaunchKernel_ptsz"));
-	/* It has no status to tell by. */
+	/* This version has no status argument. */
 	check_eq(get("cuNoSuchThing", &function, 11030, 0), CUDA_ERROR_NOT_FOUND);
 	dlclose(library);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process without a host is told so, in time, and on stderr only
+ * A process without a host gets an error, in time, and a message on stderr only
  */
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ static struct run run;
 static char path[128];
 static char socket_variable[160];
 
-/* Tells a cuInit that gives up from one that hangs. */
+/* Distinguishes a cuInit that gives up from one that hangs. */
 #define PATIENCE_S 30
 
 static double now(void)
@@ -137,8 +137,8 @@ TEST(a_host_of_another_version_is_told_apart_and_both_are_named)
 	expect_result(803);
 	pthread_join(thread, NULL);
 	check(strstr(run.err, "version 4711"));
-	snprintf(text, sizeof(text), "this libcuda.so.1 version %u:",
-		VGPU_PROTOCOL_VERSION);
+	snprintf(text, sizeof(text),
+		"this libcuda.so.1 version %u:", VGPU_PROTOCOL_VERSION);
 	check(strstr(run.err, text));
 	close(fd);
 }

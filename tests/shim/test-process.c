@@ -22,7 +22,7 @@
 
 #define CHECK(_call) check_eq((_call), CUDA_SUCCESS)
 
-/* Tells a call that ends when the host dies from one that hangs. */
+/* Distinguishes a call that ends when the host dies from one that hangs. */
 #define PATIENCE_S 30
 
 static struct pair pair;
@@ -62,8 +62,8 @@ static void expect_child_ends_well(pid_t pid)
 	check_eq(status, 0);
 }
 
-/* Runs the guest's part of a test in a process of its own: the library keeps what it
- * opened until the process ends. */
+/* Runs the guest's part of a test in a separate process: the library keeps its
+ * descriptors until the process ends. */
 static void run_guest(void (*guest)(void))
 {
 	pid_t pid = fork();
@@ -179,7 +179,7 @@ static void *use_a_lane(void *context)
 	return NULL;
 }
 
-/* More than there are lanes: each has to be given back. */
+/* More than there are lanes: each has to be released. */
 GUEST_TEST(threads_come_and_go_without_using_lanes_up)
 {
 	CUcontext context = make_context();
@@ -399,7 +399,7 @@ GUEST_TEST(no_pointer_of_the_program_is_ever_in_the_window)
 	memset(pinned, 1, 1 << 20);
 }
 
-/* A program of its own, because the window is chosen once in a process. */
+/* A separate program, because the window is chosen once in a process. */
 static void try_window(const char *candidate, const char *first_line)
 {
 	const char *const argv[] = { WAY_IN, "now", LIBCUDA, NULL };

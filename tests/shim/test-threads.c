@@ -28,7 +28,7 @@ static pthread_t threads[N_THREADS];
 static pthread_attr_t attributes;
 static unsigned int n_begun, n_done;
 
-/* One is let go first, then all. */
+/* One is released first, then all. */
 static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t gate_opened = PTHREAD_COND_INITIALIZER;
 static unsigned int n_may_go;
@@ -115,10 +115,10 @@ static void use_threads(void)
 	start_threads(N_HOLDERS, N_THREADS, compute_and_go);
 	await(&n_begun, N_THREADS - N_HOLDERS);
 	usleep(100000);
-	/* All slots are held by threads that live: nobody else got through. */
+	/* All slots are held by live threads: no other one got a slot. */
 	check_eq(__atomic_load_n(&n_done, __ATOMIC_SEQ_CST), 0);
 
-	/* One slot that is given back serves all of them, one after the other. */
+	/* One released slot serves all of them, one after the other. */
 	let_go(1);
 	join_threads(N_HOLDERS, N_THREADS);
 	check_eq(n_done, N_THREADS - N_HOLDERS);

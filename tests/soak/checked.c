@@ -5,10 +5,10 @@
  *	checked ROUNDS SEED [VALUES]
  *	checked endless		(a kernel that never ends)
  *
- * It is what is shot at while vgpud, workers and machines are killed: so it tells a
- * wrong result (status 1, which must never be) from a call that failed (status 2, which
- * is what the end of the host looks like). ROUNDS 0: until SIGTERM, which ends it in good
- * order. It is an ordinary program of the CUDA Driver API.
+ * The load while vgpud, workers and machines are killed: so it distinguishes a wrong
+ * result (status 1, which must never occur) from a call that failed (status 2, the effect
+ * of the host's end). ROUNDS 0: until SIGTERM, after which it exits in good order. It is
+ * an ordinary program of the CUDA Driver API.
  */
 
 #include <sched.h>
@@ -92,7 +92,7 @@ static uint32_t random_number(void)
 
 static CUfunction mix;
 
-/* One computation: what it is of, and where. */
+/* One computation: its inputs and its buffers. */
 struct computation {
 	uint32_t *x, *y;
 	uint32_t a, b, n;
@@ -277,7 +277,7 @@ int main(int argc, char **argv)
 	CU(cuModuleLoadData(&module, ptx));
 	CU(cuModuleGetFunction(&mix, module, "mix"));
 	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	/* Whoever stops or kills it wants to know that it computes, in each way. */
+	/* A test that stops or kills it needs to know that it computes, in each way. */
 	for (uint32_t kind = 0; kind < N_KINDS; kind++)
 		compute_somehow(kind, stream, x, y, 1 + random_number() % max);
 	puts("computing");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A guest process that makes calls of all kinds while it spoils what it shares with its
- * worker, for a test that looks at the host meanwhile:
+ * A guest process that makes calls of all kinds while it corrupts the memory it shares
+ * with its worker, for a test that observes the host meanwhile:
  *
  *	corrupt PLACE SEED	spoils that place for a while, then ends
  *	corrupt nothing SEED	spoils nothing, calls until it is ended
@@ -9,7 +9,7 @@
  *	corrupt flood SEED	gives many streams work, faster than it is done
  *	corrupt graphs SEED	launches a captured graph again and again
  *
- * What becomes of its own calls is its own affair; it may well crash.
+ * The results of its own calls do not matter; it may well crash.
  */
 
 #include <pthread.h>
@@ -142,7 +142,7 @@ static void start_callers(void)
 		pthread_create(&thread, NULL, call_all_kinds, NULL);
 }
 
-/* For work that goes on as long as the process. */
+/* For work that continues as long as the process. */
 static void wait_for_ever(void)
 {
 	CUdeviceptr memory;

@@ -108,7 +108,7 @@ static void start_processes(unsigned int n)
 }
 
 /*
- * What vgpud holds
+ * The resources that vgpud holds
  */
 
 struct holdings {
@@ -155,7 +155,7 @@ static bool is_same(const struct holdings *a, const struct holdings *b)
 	       a->n_memories == b->n_memories;
 }
 
-/* What they hold when they give back nothing more. */
+/* The memory that they hold when they release no more. */
 static struct holdings settle(pid_t broker)
 {
 	struct holdings last = {}, now;
@@ -337,7 +337,7 @@ TEST(a_kernel_that_never_ends_is_cut_off_by_policy_and_only_its_process_suffers)
 	await_computing(&processes[1]);
 	start_process(&processes[0], "endless", 0);
 	await_computing(&processes[0]);
-	/* Its own call fails; nobody killed it. */
+	/* Its own call fails; it was not killed. */
 	check_eq(end_process(&processes[0], 0), 2);
 	check_eq(end_process(&processes[1], SIGTERM), 0);
 	stop();
@@ -356,8 +356,7 @@ static void write_text(const char *path, const char *text)
 	close(fd);
 }
 
-/* Namespaces of its own, also for a user who is not root. Returns: whether it has them.
- */
+/* Separate namespaces, also for a user who is not root. Returns: whether it has them. */
 static bool enter_container(void)
 {
 	uid_t uid = getuid();
@@ -373,8 +372,8 @@ static bool enter_container(void)
 	return true;
 }
 
-/* In namespaces of its own: a root that has the socket at another place, and is read-only
- * to the program but for that. */
+/* In separate namespaces: a root that has the socket at another place, and is read-only
+ * to the program otherwise. */
 static void __attribute__((__noreturn__)) run_contained(const char *root)
 {
 	char path[256];
@@ -398,7 +397,7 @@ static void __attribute__((__noreturn__)) run_contained(const char *root)
 	if (mount("/", path, NULL, MS_BIND | MS_REC, NULL) < 0)
 		_exit(77);
 	snprintf(path, sizeof(path), "%s/all%s/gpu.sock", root, root);
-	/* What is bound later is not seen through an earlier bind. */
+	/* A later mount is not visible through an earlier bind. */
 	close(open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
 	if (mount(pair.socket, path, NULL, MS_BIND, NULL) < 0)
 		_exit(77);

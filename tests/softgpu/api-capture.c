@@ -149,7 +149,7 @@ TEST(a_fork_by_events_becomes_branches_of_the_graph)
 	check_ok(cuStreamWaitEvent(one, join, 0));
 	check_ok(cuMemcpyDtoDAsync(words + 12, words + 4, 4, one));
 	graph = end_capture(one);
-	/* The third stream has nothing that would have to be joined. */
+	/* The third stream has no work that would have to be joined. */
 	check_eq(status(two), CU_STREAM_CAPTURE_STATUS_NONE);
 	check_eq(status(three), CU_STREAM_CAPTURE_STATUS_NONE);
 	check_eq(count_nodes(graph), 4);
@@ -231,7 +231,7 @@ TEST(captures_do_not_depend_on_each_other_or_on_what_is_outside)
 	begin(one);
 	check_cu(cuStreamWaitEvent(one, event, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 	check_invalid_end(one);
-	/* A capture that is invalid is joined by nobody. */
+	/* No stream can join an invalid capture. */
 	begin(one);
 	check_ok(cuEventRecord(event, one));
 	check_cu(cuStreamQuery(one), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -332,7 +332,7 @@ TEST(the_legacy_stream_is_of_no_use_while_a_blocking_stream_is_captured)
 	check_eq(device_word(word), 2);
 }
 
-/* What a thread may do while a capture of another goes on: results of cuMemAlloc(). */
+/* Calls that a thread may make while another thread captures: results of cuMemAlloc(). */
 struct allowed {
 	CUstreamCaptureMode mode; /* of this thread */
 	CUresult result;

@@ -130,7 +130,7 @@ TEST(branches_of_a_graph_run_side_by_side)
 	counter = device_memory(64);
 	graph = graph_new();
 	add_gate(graph, word, counter);
-	/* What opens the gate is another branch. */
+	/* Another branch opens the gate. */
 	check_ok(cuMemsetD32(counter + 8, 1, 1));
 	add_copy(graph, NULL, 0, (uintptr_t)word, counter + 8);
 	exec = exec_new(graph);
@@ -308,7 +308,7 @@ TEST(a_whole_graph_takes_the_place_of_one_of_the_same_shape)
 	check_ok(cuGraphExecDestroy(exec));
 }
 
-/* A copy of two rows; what lies behind them differs. */
+/* A copy of two rows; the bytes after them differ. */
 static CUgraph rows(CUgraphNode *nodep, CUdeviceptr to, CUdeviceptr from, size_t pitch)
 {
 	CUDA_MEMCPY3D box = word_copy(to, from, 1);
@@ -492,7 +492,7 @@ TEST(what_a_graph_uses_and_is_gone_is_noticed_by_a_launch)
 	check_ok(cuModuleUnload(module));
 	check_cu(cuGraphLaunch(kernels, NULL), CUDA_ERROR_INVALID_HANDLE);
 	check_cu(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_ERROR_INVALID_HANDLE);
-	/* What it was is still told. */
+	/* Queries still return the original. */
 	check_ok(cuGraphKernelNodeGetParams(node, &params));
 	check_eq(*(unsigned int *)params.kernelParams[1], 1);
 	check_ok(cuGraphExecDestroy(kernels));

@@ -104,7 +104,8 @@ TEST(running_over_the_end_of_an_array_is_illegal)
 	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/* What devices forgive: the first word behind an array, and the last one before. */
+/* Accesses that devices tolerate: the first word after an array, and the last one
+ * before. */
 TEST(a_miss_by_one_word_is_forgiven)
 {
 	CUdeviceptr first, large;
@@ -152,16 +153,15 @@ TEST(check_finds_a_miss_behind_a_large_array)
 	check_miss(1 << 20, 1 << 20);
 }
 
-/* Stores a word behind n words of dynamic shared memory. */
+/* Stores a word after n words of dynamic shared memory. */
 static CUresult run_shared(unsigned int size)
 {
-	static const char text[] =
-		".version 8.0\n.target sm_75\n.address_size 64\n"
-		".extern .shared .align 4 .b8 words[];\n"
-		".visible .entry over(.param .u32 size) {\n"
-		".reg .b32 %r<4>;\nld.param.u32 %r0, [size];\n"
-		"mov.u32 %r1, words; add.u32 %r1, %r1, %r0;\n"
-		"st.shared.u32 [%r1], %r0; ret; }\n";
+	static const char text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
+				   ".extern .shared .align 4 .b8 words[];\n"
+				   ".visible .entry over(.param .u32 size) {\n"
+				   ".reg .b32 %r<4>;\nld.param.u32 %r0, [size];\n"
+				   "mov.u32 %r1, words; add.u32 %r1, %r1, %r0;\n"
+				   "st.shared.u32 [%r1], %r0; ret; }\n";
 	void *params[] = { &size };
 	CUfunction over;
 	CUmodule module;

@@ -172,7 +172,7 @@ TEST(flags_of_an_executable_graph_are_kept_or_refused)
 	check_ok(cuGraphExecGetFlags(exec, &flags));
 	check_eq(flags, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
 	check_ok(cuGraphUpload(exec, NULL));
-	/* A graph of nothing is done at once. */
+	/* An empty graph is complete at once. */
 	check_ok(cuGraphLaunch(exec, NULL));
 	check_ok(cuCtxSynchronize());
 	check_ok(cuGraphExecDestroy(exec));
@@ -485,7 +485,7 @@ TEST(events_of_a_graph_are_recorded_and_waited_for_by_each_launch)
 	check_ok(cuGraphEventWaitNodeGetEvent(nodes[0], &got));
 	check(got == before);
 	exec = exec_new(graph);
-	/* Nobody has recorded what it waits for. */
+	/* Its event was not recorded. */
 	launch_and_wait(exec, stream);
 	check_ok(cuEventElapsedTime(&time, start, end));
 	check(time >= 0);

@@ -116,7 +116,7 @@ TEST(parameters_come_one_by_one_or_packed)
 	to = device_memory(8);
 	last[99] = 1000;
 	check_ok(cuLaunchKernel(kernel("many"), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-	/* What a launch was given counts, not what is there when it runs. */
+	/* The parameters at the time of the launch count, not those when it runs. */
 	last[99] = 0;
 	check_eq(device_word(to), 1007);
 	packed.to = to + 4;
@@ -310,7 +310,7 @@ TEST(blocks_of_a_plain_launch_meet_as_far_as_occupancy_says)
 	check_eq(device_word(words + 4), (unsigned int)(2 * n));
 }
 
-/* Each thread works in streams, memory and events of its own and in shared memory. */
+/* Each thread uses its own streams, memory and events, and shared memory. */
 static void *work(void *argument)
 {
 	CUdeviceptr counter = *(CUdeviceptr *)argument, mine;

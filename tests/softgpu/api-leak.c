@@ -5,7 +5,7 @@
 
 #include "graph.h"
 
-/* What queues and threads may keep of what they once needed at most. */
+/* Memory that queues and threads may retain for their peak use. */
 #define KEPT (32 << 10)
 
 /* So often that losing the smallest of things shows above that. */
@@ -173,13 +173,13 @@ static void graph_and_die(CUstream one, CUstream two, CUdeviceptr words, CUevent
 	check_ok(cuGraphDestroy(graph));
 	check_ok(cuGraphDestroy(child));
 	check_ok(cuGraphDestroy(clone));
-	/* One that goes with its stream. */
+	/* One that is destroyed with its stream. */
 	check_ok(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_RELAXED));
 	check_ok(launch_store(words, 1, one));
 	check_ok(cuEventRecord(event, one));
 	check_ok(cuStreamDestroy(one));
 	check_ok(cuStreamDestroy(two));
-	/* What is still under way is no leak. */
+	/* Work still in flight is not a leak. */
 	check_ok(cuCtxSynchronize());
 }
 

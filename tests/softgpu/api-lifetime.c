@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is destroyed while others use it
+ * Objects that are destroyed while other threads use them
  *
- * Built with the address sanitizer (build-dev.ini) these tests find the use of what is
- * freed. Whether another thread is in its call already when something is destroyed is
- * left to a short sleep: what is checked holds either way.
+ * Built with the address sanitizer (build-dev.ini) these tests find a use after free. A
+ * short sleep makes it likely that another thread is already in its call when something
+ * is destroyed: the checks are valid either way.
  */
 
 #include <pthread.h>
@@ -154,7 +154,7 @@ TEST(a_context_is_destroyed_under_who_waits_for_all)
 	destroy_context_of(wait_for_context);
 }
 
-/* A stream has no room until its word is set, so that the launch waits for that. */
+/* A stream has no room until its word is set, so the launch blocks. */
 TEST(a_module_is_unloaded_before_a_launch_finds_room)
 {
 	struct caller caller = { .main = launch, .context = context_new() };
@@ -177,8 +177,8 @@ TEST(a_module_is_unloaded_before_a_launch_finds_room)
 	check_ok(cuStreamSynchronize(caller.stream));
 }
 
-/* The end of one launch has the stream of the next one looked at again: the same one,
- * which has nothing left by then. */
+/* The end of one launch kicks the stream of the next one, which is the same stream and
+ * empty by then. */
 TEST(a_context_goes_with_two_launches_of_a_graph_under_way)
 {
 	CUDA_MEMSET_NODE_PARAMS fill = { .elementSize = 4, .width = 1, .height = 1 };
@@ -208,7 +208,7 @@ TEST(a_context_goes_with_two_launches_of_a_graph_under_way)
 	check_ok(cuCtxSynchronize());
 }
 
-/* The stack of a thread tells a context from a later one at the same address. */
+/* The stack of a thread distinguishes a context from a later one at the same address. */
 TEST(a_context_that_is_gone_is_not_current_again)
 {
 	CUcontext primary = context_new(), gone, others[16], popped;

@@ -243,7 +243,7 @@ TEST(pointers_tell_what_they_point_to)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
-/* As a worker does: an arena, and device memory behind it. */
+/* As in a worker: an arena, followed by device memory. */
 TEST(device_memory_lies_in_the_window_and_the_arena_is_seen_once_registered)
 {
 	uint64_t base = 0x550000000000, arena_size = 64 << 20, size = 8ull << 30;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ptxas takes beyond what compilers write: registers as parameters, constant
- * expressions, variables in functions, and modules of which only a part can be run
+ * Forms that ptxas accepts beyond those that compilers write: registers as parameters,
+ * constant expressions, variables in functions, and modules of which only a part can be
+ * run
  */
 
 #include <stdio.h>
@@ -211,8 +212,8 @@ static const char *const instructions[] = {
 };
 
 /*
- * What is not decoded yet is refused with the kernel that uses it; the rest of its module
- * runs. The kernel's third line has it: the sixth of the text.
+ * An instruction that is not decoded yet is refused with the kernel that uses it; the
+ * rest of its module runs. It is in the kernel's third line: the sixth of the text.
  */
 TEST(an_unknown_instruction_concerns_its_kernel_alone)
 {
@@ -264,7 +265,7 @@ static uint32_t counted(uint32_t x)
 	return count;
 }
 
-/* What C makes of the same text, but for % and ~, which are unsigned here. */
+/* The result of the same text in C, except for % and ~, which are unsigned here. */
 TEST(operands_are_constant_expressions)
 {
 #define SAME(_text)                                                                      \

@@ -12,7 +12,7 @@
 
 #define CLEAN_RIG __attribute__((__cleanup__(rig_freep))) struct rig *
 
-/* What a warp has of global and shared memory, and a thread of local memory. */
+/* The sizes of a warp's global and shared memory, and of a thread's local memory. */
 enum { THREADS = 64, LANES = 32, WARPS = 2, AREA = 576 };
 
 enum space { GLOBAL, SHARED, LOCAL, GENERIC, _SPACES };
@@ -60,8 +60,8 @@ static uint32_t n_areas(enum space space)
 }
 
 /*
- * The area is in %d5; of shared and local memory it is filled first, and copied to where
- * the test sees it in the end, by all threads of the warp or by each of its own.
+ * The area is in %d5; for shared and local memory it is filled first, and in the end
+ * copied out for the test, by all threads of the warp or by each for itself.
  */
 static const char body[] =
 	".version 8.8\n.target sm_120\n.address_size 64\n"
@@ -116,7 +116,7 @@ static void write_access(const struct access *a, char *to, size_t size)
 			vectors[a->form.n], a->form.type, list);
 }
 
-/* Registers of 64 bits take every size, but atomic operations those of their own. */
+/* Registers of 64 bits accept every size, but atomic operations only their own. */
 static struct rig *make_rig(const struct access *a)
 {
 	static const char *const starts[_SPACES] = { "%d3", "s", "l", "%d3" };
@@ -370,7 +370,7 @@ TEST(the_lane_at_fault_is_found)
 		p.offsets[20] = rows[i].offset;
 		check_eq(rig_run(rig, "k", 1, THREADS, &p, sizeof(p)), rows[i].code);
 		check_eq(rig->fault.thread[0], 20);
-		/* It is left out: nothing is wrong. */
+		/* It is left out, which is valid. */
 		p.masks[0] = ~(1u << 20);
 		rig_launch(rig, "k", 1, THREADS, &p, sizeof(p));
 	}

@@ -14,7 +14,7 @@
 
 /*
  * $ is the space and @ the address [register + 40], which is byte 16 of the variable. The
- * 64-bit word there is 0x0000000500000007 before, %r2 what is left in the end.
+ * 64-bit word there is 0x0000000500000007 before, %r2 is its final value.
  */
 static const struct {
 	const char *text;
@@ -103,7 +103,8 @@ TEST(an_offset_wraps_in_every_instruction)
 	}
 }
 
-/* What wraps to outside of the variable must still be a fault, and nothing else. */
+/* An address that wraps to outside of the variable must still be a fault, without other
+ * effects. */
 TEST(an_offset_that_leads_out_is_a_fault)
 {
 	static const char *const texts[] = {
@@ -202,7 +203,8 @@ TEST(reserved_shared_memory_is_zeroed_for_each_block_and_beside_all_else)
 	}
 }
 
-/* Who does not ask for it has none: what lies behind its own memory is a fault. */
+/* A kernel that does not request it has none: an access after its own memory is a
+ * fault. */
 TEST(reserved_shared_memory_is_there_for_those_who_ask)
 {
 	static const char ptx[] =

@@ -20,8 +20,8 @@
 	".reg .b128 %q<6>; .reg .f32 %f<9>; .reg .pred %p<4>;\n"
 
 /*
- * A kernel of that body behind @outside: %d0 is @memory (device memory), %r0 the thread's
- * number, %d1 a place of 32 bytes for each thread.
+ * A kernel of that body following @outside: %d0 is @memory (device memory), %r0 the
+ * thread's number, %d1 a place of 32 bytes for each thread.
  */
 static inline struct rig *rig_of(const char *outside, const char *body)
 {

@@ -13,7 +13,7 @@
 #define HEADER ".version 9.0\n.target sm_121\n.address_size 64\n"
 #define CLEAN_RIG __attribute__((__cleanup__(rig_freep))) struct rig *
 
-/* As many loops within each other, and a value of each that is needed behind them all. */
+/* As many nested loops, and a value of each that is needed after them all. */
 static char *nested(unsigned int n)
 {
 	char *text = malloc(4096 + (size_t)n * 300), *at = text;

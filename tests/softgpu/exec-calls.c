@@ -64,22 +64,22 @@ TEST(a_function_calls_itself_to_other_depths_in_each_lane)
 
 TEST(functions_call_each_other)
 {
-	static const char ptx[] = HEADER
-		".func (.param .b32 r) odd(.param .b32 n);\n"
-		".func (.param .b32 r) even(.param .b32 n) { .reg .b32 %r<9>;\n"
-		".reg .pred %p; ld.param.u32 %r1, [n]; setp.eq.u32 %p, %r1, 0;\n"
-		"@%p bra ZERO; sub.u32 %r2, %r1, 1;\n"
-		"{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r2;\n"
-		"call.uni (q), odd, (a); ld.param.b32 %r4, [q]; }\n"
-		"add.u32 %r4, %r4, 256; st.param.b32 [r], %r4; ret;\n"
-		"ZERO: st.param.b32 [r], 1; ret; }\n"
-		".func (.param .b32 r) odd(.param .b32 n) { .reg .b32 %r<9>;\n"
-		".reg .pred %p; ld.param.u32 %r1, [n]; setp.eq.u32 %p, %r1, 0;\n"
-		"@%p bra ZERO; sub.u32 %r2, %r1, 1;\n"
-		"{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r2;\n"
-		"call.uni (q), even, (a); ld.param.b32 %r4, [q]; }\n"
-		"add.u32 %r4, %r4, 256; st.param.b32 [r], %r4; ret;\n"
-		"ZERO: st.param.b32 [r], 0; ret; }\n" ENTRY_OF("even");
+	static const char ptx[] =
+		HEADER ".func (.param .b32 r) odd(.param .b32 n);\n"
+		       ".func (.param .b32 r) even(.param .b32 n) { .reg .b32 %r<9>;\n"
+		       ".reg .pred %p; ld.param.u32 %r1, [n]; setp.eq.u32 %p, %r1, 0;\n"
+		       "@%p bra ZERO; sub.u32 %r2, %r1, 1;\n"
+		       "{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r2;\n"
+		       "call.uni (q), odd, (a); ld.param.b32 %r4, [q]; }\n"
+		       "add.u32 %r4, %r4, 256; st.param.b32 [r], %r4; ret;\n"
+		       "ZERO: st.param.b32 [r], 1; ret; }\n"
+		       ".func (.param .b32 r) odd(.param .b32 n) { .reg .b32 %r<9>;\n"
+		       ".reg .pred %p; ld.param.u32 %r1, [n]; setp.eq.u32 %p, %r1, 0;\n"
+		       "@%p bra ZERO; sub.u32 %r2, %r1, 1;\n"
+		       "{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r2;\n"
+		       "call.uni (q), even, (a); ld.param.b32 %r4, [q]; }\n"
+		       "add.u32 %r4, %r4, 256; st.param.b32 [r], %r4; ret;\n"
+		       "ZERO: st.param.b32 [r], 0; ret; }\n" ENTRY_OF("even");
 	CLEAN_RIG rig = rig_new(ptx);
 	uint32_t *out = rig_alloc(rig, 512);
 
@@ -117,7 +117,7 @@ TEST(a_pointer_may_lead_back_to_its_caller)
 	rig_launch(rig, "k", 1, 32, &out, sizeof(out));
 	for (uint32_t i = 0; i < 32; i++) {
 		expected = 0;
-		for (uint32_t n = i; ; n--) {
+		for (uint32_t n = i;; n--) {
 			expected += n;
 			if (n < 3) {
 				expected += 2 * (n - 1);
@@ -285,7 +285,8 @@ TEST(recursion_without_loops_ends_at_the_deadline)
 
 /*
  * The pointer comes from the caller: any number, a function with other parameters, an
- * entry function. What a kernel writes over its frames does not lead it elsewhere.
+ * entry function. Whatever a kernel writes over its frames, it cannot change the control
+ * flow.
  */
 TEST(a_call_leads_to_a_function_of_its_type_or_nowhere)
 {
@@ -324,17 +325,17 @@ TEST(a_call_leads_to_a_function_of_its_type_or_nowhere)
 
 TEST(what_a_kernel_writes_over_its_frames_changes_only_its_data)
 {
-	static const char ptx[] = HEADER
-		".func (.param .b32 r) f(.param .b32 n) { .reg .b32 %r<9>;\n"
-		".reg .b64 %rd<9>; .reg .pred %p; ld.param.u32 %r1, [n];\n"
-		"setp.eq.u32 %p, %r1, 0; @%p bra WIPE; sub.u32 %r2, %r1, 1;\n"
-		"{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r2;\n"
-		"call (q), f, (a); ld.param.b32 %r4, [q]; }\n"
-		"add.u32 %r4, %r4, %r1; st.param.b32 [r], %r4; ret;\n"
-		"WIPE: mov.u64 %rd1, 0; mov.u32 %r3, 0;\n"
-		"L: st.local.u32 [%rd1], 0xffffffff; add.u64 %rd1, %rd1, 4;\n"
-		"add.u32 %r3, %r3, 1; setp.lt.u32 %p, %r3, 1000; @%p bra L;\n"
-		"st.param.b32 [r], 1; ret; }\n" ENTRY_OF("f");
+	static const char ptx[] =
+		HEADER ".func (.param .b32 r) f(.param .b32 n) { .reg .b32 %r<9>;\n"
+		       ".reg .b64 %rd<9>; .reg .pred %p; ld.param.u32 %r1, [n];\n"
+		       "setp.eq.u32 %p, %r1, 0; @%p bra WIPE; sub.u32 %r2, %r1, 1;\n"
+		       "{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r2;\n"
+		       "call (q), f, (a); ld.param.b32 %r4, [q]; }\n"
+		       "add.u32 %r4, %r4, %r1; st.param.b32 [r], %r4; ret;\n"
+		       "WIPE: mov.u64 %rd1, 0; mov.u32 %r3, 0;\n"
+		       "L: st.local.u32 [%rd1], 0xffffffff; add.u64 %rd1, %rd1, 4;\n"
+		       "add.u32 %r3, %r3, 1; setp.lt.u32 %p, %r3, 1000; @%p bra L;\n"
+		       "st.param.b32 [r], 1; ret; }\n" ENTRY_OF("f");
 	CLEAN_RIG rig = rig_new(ptx);
 	uint32_t *out = rig_alloc(rig, 4096);
 
@@ -344,7 +345,7 @@ TEST(what_a_kernel_writes_over_its_frames_changes_only_its_data)
 		check_eq(out[2 * i], 1 + i * (i + 1) / 2);
 }
 
-/* Where an argument lies is the host's to know: no number of the kernel's may move it. */
+/* The host determines the address of an argument: no number of the kernel may move it. */
 TEST(an_argument_is_a_variable_and_nothing_beside_it)
 {
 	static const char *const arguments[2] = { "a+1073741824", "a-64" };
@@ -367,7 +368,7 @@ TEST(an_argument_is_a_variable_and_nothing_beside_it)
 		}
 }
 
-/* What is copied must lie in the variable that is named. */
+/* The copied bytes must be within the named variable. */
 TEST(an_argument_is_as_large_as_the_function_says)
 {
 	static const char ptx[] = HEADER
@@ -382,8 +383,8 @@ TEST(an_argument_is_as_large_as_the_function_says)
 }
 
 /*
- * Functions that cannot be run, beside those that can. @_name is called through a pointer
- * by threads above 31.
+ * Functions that cannot be run, together with some that can. @_name is called through a
+ * pointer by threads above 31.
  */
 #define OTHERWISE(_name)                                                                 \
 	HEADER ".extern .func (.param .b32 r) nowhere(.param .b32 n);\n"                 \

@@ -2,8 +2,8 @@
 /*
  * Subroutines in common: many kernels whose calls through pointers lead to many functions
  *
- * Each kernel has constants, shared memory, values that live across the call and a branch
- * table of its own, and so have the functions. What is decoded is counted, not timed.
+ * Each kernel has its own constants, shared memory, values that live across the call and
+ * branch table, and so have the functions. The decoded functions are counted, not timed.
  */
 
 #include <stdarg.h>
@@ -17,10 +17,7 @@
 #define HEADER ".version 8.8\n.target sm_120\n.address_size 64\n"
 #define CLEAN_RIG __attribute__((__cleanup__(rig_freep))) struct rig *
 
-enum {
-	N = 40,
-	N_THREADS = 64
-};
+enum { N = 40, N_THREADS = 64 };
 
 struct text {
 	char *bytes;
@@ -104,8 +101,7 @@ static void check_kernel(struct rig *rig, const char *table, uint32_t k)
 	for (uint32_t i = 0; i < N_THREADS; i++) {
 		uint32_t n = i * 7 + k * 65537 + 5;
 
-		check_eq(out[i], function_of((i + k) % N, n) +
-					 (i & 1 ? k * 11 + 1 : 0));
+		check_eq(out[i], function_of((i + k) % N, n) + (i & 1 ? k * 11 + 1 : 0));
 	}
 }
 
@@ -136,14 +132,14 @@ TEST(kernels_that_call_the_same_functions_share_what_was_decoded)
 			check_kernel(rig, "t", k);
 			check_eq(softgpu_program_n_subroutines(rig->program), N);
 		}
-		/* What was added later has left the first ones as they were. */
+		/* Later additions have not changed the first ones. */
 		for (uint32_t k = 0; k < N; k += 7)
 			check_kernel(rig, "t", k);
 	}
 	free(t.bytes);
 }
 
-/* A kernel of another type of pointer has its own set, and a recursion of its own too. */
+/* A kernel of another type of pointer has its own set, and its own recursion. */
 TEST(kernels_that_call_others_share_other_subroutines)
 {
 	static const char others[] =
@@ -180,7 +176,7 @@ TEST(kernels_that_call_others_share_other_subroutines)
 		rig_launch(rig, "o", 1, 32, &out, sizeof(out));
 		for (uint64_t i = 0; i < 32; i++)
 			check_eq(out[i], i + 77 + i * (i + 1) / 2 * 1000);
-		/* g, and sum: looked through, then put behind it. */
+		/* g, and sum: read, then appended. */
 		check_eq(softgpu_program_n_subroutines(rig->program), 3);
 		check_kernel(rig, "t", 3);
 		check_eq(softgpu_program_n_subroutines(rig->program), 3 + N);

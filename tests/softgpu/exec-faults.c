@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that go wrong: what is reported, and that nothing else is touched
+ * Faulting kernels: the report, and that no other memory is changed
  */
 
 #include <string.h>
@@ -12,7 +12,8 @@
 #define HEADER ".version 8.8\n.target sm_120\n.address_size 64\n"
 #define CLEAN_RIG __attribute__((__cleanup__(rig_freep))) struct rig *
 
-/* The body begins in line 8 of the text; what faults stands in its second line. */
+/* The body begins in line 8 of the text; the faulting instruction is in its second
+ * line. */
 #define ENTRY(_body)                                                                     \
 	HEADER ".visible .entry k(.param .u64 p) {\n"                                    \
 	       ".reg .pred %p<9>; .reg .b32 %r<40>; .reg .b64 %rd<20>;\n"                \

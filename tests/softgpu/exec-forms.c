@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single instructions with a few numbers each, where what counts is the form, or an edge
- * that the rows of other tests do not reach
+ * Single instructions with a few numbers each, to test the form, or an edge that the rows
+ * of other tests do not reach
  */
 
 #include <stdio.h>
@@ -137,7 +137,7 @@ TEST(sums_in_global_memory_flush_subnormal_numbers)
 		{ ATOM_GLOBAL, 0x00000001, 0x00000001, 0, 0 },
 		{ ATOM_GLOBAL, 0x80000001, 0x80000001, 0, 0x80000000 },
 		{ ATOM_GLOBAL, 0x3f800000, 0x007fffff, 0, 0x3f800000 },
-		/* Two numbers above, whose sum lies below. */
+		/* Two numbers above, whose sum is below. */
 		{ ATOM_GLOBAL, 0x00800001, 0x80800000, 0, 0 },
 		{ ATOM_GLOBAL, 0x80800001, 0x00800000, 0, 0x80000000 },
 		{ ATOM_GLOBAL, 0x3f800000, 0x3f800000, 0, 0x40000000 },
@@ -145,7 +145,7 @@ TEST(sums_in_global_memory_flush_subnormal_numbers)
 		{ RED_GLOBAL, 0x00000001, 0x00000001, 0, 0 },
 		{ ATOM_SHARED, 0x00000001, 0x00000001, 0, 2 },
 		{ ATOM_SHARED, 0x00800001, 0x80800000, 0, 1 },
-		/* Without a space, the address tells. */
+		/* Without a space, the address determines it. */
 		{ "st.global.u32 [g], %r1; cvta.global.u64 %rd4, g;"
 		  "atom.add.f32 %r4, [%rd4], %r2; ld.global.u32 %r0, [g]" N32,
 			1, 1, 0, 0 },
@@ -508,8 +508,7 @@ static const struct form video_forms[] = {
 		0xff800181 },
 	{ "vset4.s32.u32.ne %r0.b2, %r1, %r2.b1751, %r3" N32, 0xff80017f, 0x0, 0xfd8b289c,
 		0xfd01289c },
-	/* The third operand means nothing here, and an immediate may be a source.
-	 */
+	/* The third operand has no meaning here, and an immediate may be a source. */
 	{ "vsub.u32.u32.u32 %r0, %r1, 3, %r3" N32, 5, 0, 99, 2 },
 };
 

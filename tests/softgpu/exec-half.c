@@ -49,7 +49,7 @@ static uint16_t nearest(const struct format *f, double v)
 	(void)frexp(v, &x);
 	x = x - 1 < 1 - bias ? 1 - bias : x - 1;
 	q = nearbyint(ldexp(v, m - x));
-	/* A carry goes into the exponent by itself. */
+	/* A carry propagates into the exponent by itself. */
 	if (x + (q >= 1 << (m + 1)) > bias)
 		return (uint16_t)(sign | ((1 << e) - 1) << m);
 	return (uint16_t)(sign | (uint16_t)(((x + bias - 1) << m) + (int)q));
@@ -66,7 +66,7 @@ static void run(const char *text, const char *type, uint16_t b, uint32_t *result
 	} params = { NULL, b };
 	char body[1024] = "";
 
-	/* $ stands for the type. */
+	/* $ is replaced by the type. */
 	for (const char *at = text; *at; at++) {
 		if (*at == '$')
 			strcat(body, type);
@@ -112,7 +112,9 @@ static double flushed(const struct format *f, uint16_t bits)
 		isnan(a) ? 0x7fffffffu : bits_of((float)a))                              \
 	X("narrow", "cvt.f32.$ %f, %a; cvt.rn.$.f32 %d, %f;" RESULT, false, R(a))        \
 	X("relu", "cvt.f32.$ %f, %a; cvt.rn.relu.$.f32 %d, %f;" RESULT, false,           \
-		R(isnan(a) ? a : a > 0 ? a : 0))                                         \
+		R(isnan(a)	? a                                                      \
+			: a > 0 ? a                                                      \
+				: 0))                                                    \
 	X("negative", "neg.$ %d, %a;" RESULT, false, isnan(a) ? R(a) : i ^ 0x8000u)      \
 	X("absolute", "abs.$ %d, %a;" RESULT, false, isnan(a) ? R(a) : i & 0x7fffu)      \
 	X("sum", "add.rn.$ %d, %a, %b;" RESULT, false, R(a + b))                         \
@@ -121,17 +123,22 @@ static double flushed(const struct format *f, uint16_t bits)
 	X("difference of pairs", "sub.rn.$x2 %w, %pa, %pb;", false,                      \
 		R(a - b) | (uint32_t)R(b - a) << 16)                                     \
 	X("product, saturated", "mul.sat.$ %d, %a, %b;" RESULT, true,                    \
-		R(a * b > 0 ? fmin(a * b, 1) : 0))                                       \
+		R(a *b > 0 ? fmin(a * b, 1) : 0))                                        \
 	X("product, flushed", "mul.ftz.$ %d, %a, %b;" RESULT, true,                      \
-		is_subnormal(f, R(fa * fb)) ? R(fa * fb) & 0x8000u : R(fa * fb))         \
+		is_subnormal(f, R(fa *fb)) ? R(fa *fb) & 0x8000u : R(fa *fb))            \
 	X("fused, clamped", "fma.rn.relu.$ %d, %a, %b, %b;" RESULT, false,               \
-		R(fused(a, b, b) <= 0 ? 0 : fused(a, b, b)))               \
+		R(fused(a, b, b) <= 0 ? 0 : fused(a, b, b)))                             \
 	X("lesser", "min.$ %d, %a, %b;" RESULT, false,                                   \
-		R(isnan(a) ? b : isnan(b) ? a : a == b ? (i & 0x8000 ? a : b)            \
-				: a < b		       ? a : b))                         \
+		R(isnan(a)	   ? b                                                   \
+			: isnan(b) ? a                                                   \
+			: a == b   ? (i & 0x8000 ? a : b)                                \
+			: a < b	   ? a                                                   \
+				   : b))                                                    \
 	X("greater or NaN", "max.NaN.$ %d, %a, %b;" RESULT, false,                       \
-		R(isnan(a) || isnan(b) ? NAN : a == b ? (i & 0x8000 ? b : a)             \
-				: a > b		       ? a : b))                         \
+		R(isnan(a) || isnan(b) ? NAN                                             \
+			: a == b       ? (i & 0x8000 ? b : a)                            \
+			: a > b	       ? a                                               \
+				       : b))                                                    \
 	X("greater magnitude", "max.xorsign.abs.$ %d, %a, %b;" RESULT, false,            \
 		(R(fmax(fabs(a), fabs(b))) & 0x7fffu) |                                  \
 			(isnan(a) && isnan(b) ? w & 0x8000u : (i ^ bb) & 0x8000u))       \
@@ -157,7 +164,7 @@ static double fused(double a, double b, double c)
 
 	uint64_t bits;
 
-	/* What is lost makes the last bit odd: never a middle, never past a value. */
+	/* Lost bits make the last bit odd: never a midpoint, never past a value. */
 	memcpy(&bits, &s, sizeof(bits));
 	if (bits & 1)
 		return s;
@@ -207,7 +214,7 @@ TEST_SECONDS(all_values_of_sixteen_bits_give_the_rounded_result, 300)
 		}
 }
 
-/* The exact sum lies beside the middle of two values by less than a double can say. */
+/* The exact sum is closer to the midpoint of two values than a double can represent. */
 TEST(a_fused_operation_rounds_once)
 {
 	static const char ptx[] = HEADER

@@ -40,7 +40,7 @@ void *rig_alloc(struct rig *rig, uint64_t size);
 
 const struct softgpu_kernel *rig_kernel(struct rig *rig, const char *name);
 
-/* Returns: the result of the launch; rig->fault tells more. */
+/* Returns: the result of the launch; details are in rig->fault. */
 int rig_run(struct rig *rig, const char *name, uint32_t grid, uint32_t block,
 	const void *params, uint32_t params_size);
 

@@ -401,7 +401,7 @@ TEST(handlers_follow_what_the_machine_has)
 #endif
 }
 
-/* X(format, type that is passed, argument, what C is given) */
+/* X(format, type that is passed, argument, argument in C) */
 #define PRINT_ROWS(X)                                                                    \
 	X("%d", uint32_t, (uint32_t)-7, -7)                                              \
 	X("%+i|", uint32_t, 7, 7)                                                        \
@@ -465,7 +465,7 @@ TEST(every_conversion_prints_what_c_prints)
 	PRINT_ROWS(PRINT_ROW)
 }
 
-/* Digits behind a star are no C: they are passed over, and overflow nothing. */
+/* Digits after an asterisk are not valid in C: they are skipped, and do not overflow. */
 TEST(a_width_from_an_argument_takes_no_digits_from_the_text)
 {
 	static const char ptx[] = PRINT_ONE;

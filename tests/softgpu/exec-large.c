@@ -2,8 +2,8 @@
 /*
  * Large functions: thousands of blocks and registers
  *
- * The text is a chain of links, each a block or two of its own that makes a register of
- * what the links before it made; which way is taken depends on the thread.
+ * The text is a chain of links, each with one or two blocks that compute a register from
+ * those of earlier links; the path depends on the thread.
  */
 
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static void check_chain(uint32_t n_links)
 	rig_launch(rig, "k", 1, 64, &out, sizeof(out));
 	for (uint32_t i = 0; i < 64; i++)
 		check_eq(out[i], follow(n_links, i));
-	/* What lives briefly shares its place. */
+	/* Short-lived values share slots. */
 	check(softgpu_kernel_info(rig_kernel(rig, "k"))->n_registers < 2 * REACH);
 	free(t.bytes);
 }

@@ -159,7 +159,7 @@ static int32_t clamp(int32_t x, int32_t low, int32_t high)
 	return x < low ? low : x > high ? high : x;
 }
 
-/* Word by word what the ISA's table of cvt.pack says. */
+/* Literally the ISA's table of cvt.pack. */
 TEST(numbers_are_saturated_and_packed)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What came with later versions of PTX: 128 bits, vectors of atomic operations, memory
- * from the stack, clusters of one block, and the hints that change nothing
+ * Additions of later versions of PTX: 128 bits, vectors of atomic operations, memory from
+ * the stack, clusters of one block, and hints without effect
  */
 
 #include "exec-body.h"
@@ -186,7 +186,8 @@ TEST(compare_and_swap_of_128_bits_takes_all_of_them)
 	}
 }
 
-/* What an instruction leaves for its second operation is not another warp's. */
+/* The operands that an instruction stores for its second operation do not mix with
+ * another warp's. */
 TEST(each_warp_compares_with_values_of_its_own)
 {
 	CLEAN_RIG rig = rig_of("", "ld.global.b128 %q1, [%d1]; add.u32 %r1, %r0, 1000;\n"
@@ -235,7 +236,8 @@ TEST(each_warp_loads_from_where_it_wants)
 		check_eq(b.out[i][0], 3 * i + 1);
 }
 
-/* Each sees what another has put there: together they are what was, and all but one. */
+/* Each reads the value of another: together they are the initial value and all but one of
+ * the new ones. */
 TEST(exchange_of_128_bits_gives_what_was_there)
 {
 	CLEAN_RIG rig = rig_of("",
@@ -326,7 +328,7 @@ static void check_halves(const struct form *form, bool is_red)
 	CLEAN_RIG rig = NULL;
 	struct buffers b;
 
-	/* Each thread has a place of its own; the operand is behind it. */
+	/* Each thread has its own place; the operand follows it. */
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(body + strlen(body), sizeof(body) - strlen(body),
 			"ld.global.b%u %%%s%u, [%%d1+%u];\n", 8 * width, reg, i + 1,
@@ -681,7 +683,7 @@ TEST(a_stack_that_is_too_small_is_a_fault)
 }
 
 /*
- * What changes nothing
+ * Hints without effect
  */
 
 TEST(hints_are_taken_and_change_nothing)

@@ -269,7 +269,7 @@ TEST(approximate_operations_come_close)
 		approximate_rows, sizeof(approximate_rows) / sizeof(approximate_rows[0]));
 }
 
-/* Whatever NaN goes in: what comes out is the same on every machine. */
+/* For any input NaN the result is the same on every machine. */
 TEST(every_operation_on_f32_gives_the_one_nan)
 {
 	static const char *const texts[] = {

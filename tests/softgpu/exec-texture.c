@@ -337,7 +337,8 @@ TEST(results_of_sixteen_bits_are_the_same_rounded)
 	rig_free(bench.rig);
 }
 
-/* A texture of which the end is no memory: the lane at fault is found, and its texel. */
+/* A texture whose end is not backed by memory: the lane at fault is found, and its
+ * texel. */
 TEST(a_texel_outside_of_memory_is_a_fault_of_its_lane)
 {
 	static struct bench bench;

@@ -112,7 +112,7 @@ static uint32_t shuffled(int mode, uint32_t lane, uint32_t b, uint32_t c, bool *
 	return *in ? (uint32_t)from : lane;
 }
 
-/* The lane operand and the word with clamp and segments stand behind the results. */
+/* The lane operand and the word with clamp and segments follow the results. */
 #define SHUFFLE(_mode)                                                                   \
 	ENTRY(#_mode, "8",                                                               \
 		"ld.global.v2.u32 {%r7, %r8}, [%rd0+512]; add.u32 %r4, %r0, 1000;\n"     \
@@ -320,7 +320,7 @@ TEST(barriers_reduce_predicates)
 	}
 }
 
-/* Every lane of a warp updates one word; what it held before must be a chain. */
+/* Every lane of a warp updates one word; the old values must form a chain. */
 struct atomic_row {
 	const char
 		*text; /* of the operation, on [%rd0] or [s] with %r4, the thread + 3 */

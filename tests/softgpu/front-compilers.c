@@ -113,7 +113,7 @@ TEST(clang_output_parses)
 	}
 }
 
-/* What --compress-mode gives is another packing each, and so is debug information. */
+/* Each option of --compress-mode is a different packing, and so is debug information. */
 TEST(nvcc_fatbins_are_unpacked_and_parsed)
 {
 	static const char *const options[] = {

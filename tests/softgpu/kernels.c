@@ -15,7 +15,7 @@ const char kernels_ptx[] =
 	".visible .const .align 4 .u32 factors[4] = {1, 2, 3, 4};\n"
 	".global .align 4 .u32 hidden;\n"
 
-	/* Waits for a word, as a kernel that takes long does. */
+	/* Waits for a word, like a long kernel. */
 	".visible .entry gate(.param .u64 word, .param .u64 counter)\n"
 	"{\n"
 	"	.reg .pred %p;\n"
@@ -194,7 +194,7 @@ const char kernels_ptx[] =
 	"	ret;\n"
 	"}\n"
 
-	/* The last thread writes what it was given in dynamic shared memory. */
+	/* The last thread writes the contents of dynamic shared memory. */
 	".extern .shared .align 4 .b8 dynamic[];\n"
 	".visible .entry shared(.param .u64 to, .param .u32 size)\n"
 	"{\n"
@@ -211,8 +211,8 @@ const char kernels_ptx[] =
 	"}\n"
 
 	/*
-	 * Every block adds one to *to, all meet at the driver's word, and each block
-	 * writes what it then sees to to[1 + block].
+	 * Every block adds one to *to, all synchronise by the driver's word, and each
+	 * block writes the value of *to that it then sees to to[1 + block].
 	 */
 	".visible .entry meet(.param .u64 to)\n"
 	"{\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Null driver: a caller goes on as if something had been done
+ * Null driver: a caller continues as if something had been done
  */
 
 #include "api.h"

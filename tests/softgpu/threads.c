@@ -2,9 +2,9 @@
 /*
  * Scheduler and engine together: threads that share grids of several streams
  *
- * Built with the thread sanitizer: that the sums are right is one half of these tests,
- * that it has nothing to say is the other. Kernels share memory by atomic operations
- * only; a race of theirs would be one of the program, not of softgpu.
+ * Built with the thread sanitizer: the tests check the sums, the sanitizer checks for
+ * races. Kernels share memory by atomic operations only; a race between them would be one
+ * of the program, not of softgpu.
  */
 
 #include <pthread.h>
@@ -44,7 +44,7 @@ static const char ptx[] =
 	".visible .entry fault(.param .u64 p) { .reg .b32 %r;\n"
 	"ld.global.u32 %r, [16]; ret; }\n";
 
-/* What `count` writes. */
+/* The output of `count`. */
 struct counts {
 	uint32_t threads, greatest;
 	uint64_t sum;
@@ -205,7 +205,7 @@ struct launcher {
 	int r;
 };
 
-/* Goes on with a copy, as who changes a graph does. */
+/* Continues with a copy, as a change of a graph does. */
 static void *launch_graph(void *argument)
 {
 	struct launcher *launcher = argument;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does the device work in a stock guest?
+ * Whether the device works in a stock guest
  *
- * Runs in the guest, without any library of ours: finds the ivshmem device in sysfs,
- * maps BAR0 and BAR2, and plays with tests/vm/ivshmem-server.py on the host: for
- * each vector a word is written, the doorbell rung, and the word's complement must
- * appear beside it. With "plain" there is no doorbell: the program reads what the
- * host wrote before the start, and writes its own line.
+ * Runs in the guest, without the guest library: finds the ivshmem device in sysfs, maps
+ * BAR0 and BAR2, and works with tests/vm/ivshmem-server.py on the host: for each vector a
+ * word is written, the doorbell rung, and the word's complement must appear next to it.
+ * With "plain" there is no doorbell: the program reads the host's line, which was written
+ * before the start, and writes its own.
  */
 
 #include <dirent.h>

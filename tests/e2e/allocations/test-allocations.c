@@ -3,7 +3,7 @@
  * End to end: ten thousand launches allocate nothing, on either side
  *
  * Runs with count-allocations preloaded here and in the worker, on the null driver:
- * what a driver allocates is its own affair.
+ * allocations of a real driver are not of interest.
  */
 
 #include <dirent.h>

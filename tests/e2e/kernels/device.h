@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What CUDA C needs beyond the language when clang compiles it without any header
- * of a CUDA toolkit.
+ * The parts of CUDA C beyond the language, for clang without any header of a CUDA
+ * toolkit.
  */
 
 #define __global__ __attribute__((global))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures an iteration and replays it, also while the host stands still
+ * Captures an iteration and replays it, also while the host is stopped
  *
- * It says "ready" after the first launch of the graph, waits for a line, launches the
- * graph a hundred times, says "launched", and waits for another line before it looks at
+ * It prints "ready" after the first launch of the graph, waits for a line, launches the
+ * graph a hundred times, prints "launched", and waits for another line before it checks
  * the result.
  */
 

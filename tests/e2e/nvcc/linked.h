@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the other part of the program defines
+ * Definitions in the other part of the program
  */
 
 __host__ __device__ unsigned int mixed(unsigned int i);

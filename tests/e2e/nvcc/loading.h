@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The parts of loading.cu that have a fat binary of their own
+ * The parts of loading.cu with separate fat binaries
  */
 
 #include "runtime.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the programs of the CUDA Runtime API share: ordinary programs, compiled by
- * nvcc, that know nothing of this project.
+ * Shared by the programs of the CUDA Runtime API: ordinary programs, compiled by nvcc,
+ * which are independent of this project.
  */
 
 #include <cstdio>

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What the offloading programs share
+ * Shared by the offloading programs
  *
- * GCC's runtime computes on the processor where it finds no device, and the values are
- * right then, too: so each program asks where its code ran.
+ * GCC's runtime computes on the processor if it finds no device, and the values are right
+ * then, too: so each program asks where its code ran.
  */
 
 #include <stdio.h>

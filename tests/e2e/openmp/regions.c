@@ -32,7 +32,7 @@ static double weight(int i)
 }
 #pragma omp end declare target
 
-/* Return: whether what the device prints comes out on standard output. */
+/* Return: whether the output of the device appears on standard output. */
 static int prints(void)
 {
 	static const char expected[] = "the device has 6 * 7 = 42\n";

@@ -54,7 +54,7 @@ static void start_work(void)
 	MUST(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 }
 
-/* Whatever else the machine does, some of the time. */
+/* Regardless of other load, at least some of the time. */
 static int is_long_enough(void)
 {
 	for (int i = 0; i < TRIES; i++) {

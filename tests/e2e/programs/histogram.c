@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Histogram of bytes by shared and global atomics, checked against the CPU; copies
- * and launch go to a stream, the input lies in pinned memory
+ * Histogram of bytes by shared and global atomics, checked against the CPU; copies and
+ * launch use a stream, the input is in pinned memory
  */
 
 #include <string.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads code that comes from somewhere, and runs it
+ * Loads code from one of several places, and runs it
  *
  *	images WHERE [FILE [TIMES]]
  *
  * WHERE is `self` (a constant of this program), `map` (a file, mapped), `copy` (a file,
- * read), `library` (a shared object that has it), `file` (cuModuleLoad), `library-file`
- * (cuLibraryLoadFromFile) or `library-map` (cuLibraryLoadData of a file, mapped). With
- * TIMES it is loaded that often, and all but the first are unloaded, then the program
- * says "ready" and waits for a line.
- * What the kernel `fill` stores is checked; the exit status is 0 if that is right.
+ * read), `library` (a shared object that contains it), `file` (cuModuleLoad),
+ * `library-file` (cuLibraryLoadFromFile) or `library-map` (cuLibraryLoadData of a file,
+ * mapped). With TIMES it is loaded that often, and all but the first are unloaded, then
+ * the program says "ready" and waits for a line. The output of the kernel `fill` is
+ * checked; the exit status is 0 if it is right.
  *
  * With AHEAD_S in its environment its clock is so many seconds ahead: files that were
- * written a moment ago have been left alone for that long then.
+ * just written then seem unmodified for that long.
  */
 
 #include <dlfcn.h>
@@ -97,7 +97,7 @@ static const void *image_of(const char *where, const char *path)
 }
 
 struct code {
-	CUlibrary library; /* NULL: the module is of its own */
+	CUlibrary library; /* NULL: the module was not loaded from a library */
 	CUmodule module;
 };
 
@@ -129,7 +129,7 @@ static void unload(struct code code)
 		"no unload");
 }
 
-/* The module is that of the image, and no other. */
+/* The module is that of this image. */
 static void run(CUmodule module)
 {
 	unsigned int value = 77, word = 0, n = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stores the word behind an array: miss. Exit status: 0 where that was forgiven, 1 where
- * it was a fault.
+ * Stores the word after an array: miss. Exit status: 0 if that was tolerated, 1 if it was
+ * a fault.
  */
 
 #include <stdio.h>

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What the end-to-end programs share
+ * Shared by the end-to-end programs
  *
- * They are ordinary programs of the CUDA Driver API: they know nothing of this
- * project, are linked with plain -lcuda, and run as well on NVIDIA's driver.
+ * They are ordinary programs of the CUDA Driver API: they are independent of this
+ * project, linked with plain -lcuda, and also run on NVIDIA's driver.
  */
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct program {
 	CUmodule module;
 };
 
-/* Opens device 0 with a context of its own and loads the kernels. */
+/* Opens device 0 with a new context and loads the kernels. */
 static inline struct program program_start(void)
 {
 	struct program program;

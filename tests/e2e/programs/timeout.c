@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel that spins until a word changes: "endless" leaves the word, and wants error
- * 702, from then on for every call; "short" has set it before
+ * A kernel that spins until a word changes: "endless" never sets the word, and expects
+ * error 702, and the same for every later call; "short" sets it before
  */
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /*
  * A program whose calls are traced
  *
- * Makes calls of every kind there is and tells on stdout of each what its line in the
- * trace has to hold, in the order in which they return. test_trace.py compares.
+ * Makes calls of every kind and prints on stdout the expected contents of the trace line
+ * of each, in the order in which they return. test_trace.py compares.
  */
 
 #include <stdint.h>
@@ -34,7 +34,7 @@ static void child(const char *self)
 		exit(1);
 }
 
-/* In a program of its own, started by the child. */
+/* In a separate program, started by the child. */
 static int run_again(void)
 {
 	int version;

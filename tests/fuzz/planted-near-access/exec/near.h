@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The near way of an access: one check for the addresses of all lanes
+ * The near path of an access: one check for the addresses of all lanes
  *
- * A planted bug: an access to shared memory begins within it, and may end behind it.
+ * A planted bug: an access to shared memory has to begin within it, but may end outside.
  * Included instead of host-daemon/softgpu/exec/near.h in the target that must find it.
  */
 
 #include "exec/memory.h"
 
-/* Pages between the ends of a near access, each of which is looked at. */
+/* Pages between the ends of a near access, each of which is checked. */
 #define NEAR_PAGES 64
 
 /* The near way, for global addresses. */
