@@ -474,7 +474,7 @@ bool channel_assign(struct channel *channel, struct worker *worker)
 	channel->worker = worker;
 	worker->channel = channel;
 	worker->state = WORKER_BUSY;
-	vgpu_log_debug("vm=%s channel=%u pid=%u (%s): worker %d",
+	vgpu_log_debug("vm=%s channel=%u pid=%u: %s is assigned worker %d",
 		channel->vm->config->name, channel->index, record->pid, record->comm,
 		(int)worker->pid);
 	send_assign(channel);
@@ -528,9 +528,8 @@ static void log_no_arena(const struct channel *channel, uint32_t n_extents)
 {
 	const char *name = channel->vm->config->name;
 
-	vgpu_log_warning(
-		"vm=%s channel=%u pid=%u: no %u extents of arena in a row are left; "
-		"there is more with a larger size = in [vm %s]",
+	vgpu_log_warning("vm=%s channel=%u pid=%u: no %u consecutive extents of arena "
+			 "are left; a larger size = in [vm %s] provides more",
 		name, channel->index, channel->record->pid, n_extents, name);
 }
 
@@ -601,9 +600,8 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 static void handle_breach(struct channel *channel, uint32_t state)
 {
 	if (account_may_log(channel->vm->account))
-		vgpu_log_warning(
-			"vm=%s channel=%u pid=%u: the guest wrote state %u into its "
-			"entry, which it may not: its session is ended",
+		vgpu_log_warning("vm=%s channel=%u pid=%u: the guest wrote the invalid "
+				 "state %u into its entry: its session is ended",
 			channel->vm->config->name, channel->index, channel->record->pid,
 			state);
 	channel_end(channel, CHANNEL_AFTER_DEAD, VGPU_REASON_PROTOCOL, 0);
@@ -660,7 +658,8 @@ void channel_tick(struct channel *channel)
 	channel->claimed_since = 0;
 	if (entry_step(channel, VGPU_CHANNEL_CLAIMED, VGPU_CHANNEL_CLOSING)) {
 		if (account_may_log(channel->vm->account))
-			vgpu_log_info("vm=%s channel=%u was claimed and never asked for",
+			vgpu_log_info(
+				"vm=%s channel=%u: claimed, but no session was requested",
 				channel->vm->config->name, channel->index);
 		channel_look(channel);
 	}

@@ -177,7 +177,8 @@ static void end_largest(struct broker *broker, struct account *account)
 static void end_for_threads(struct worker *worker)
 {
 	if (account_may_log(account_of(worker)))
-		vgpu_log_warning("vm=%s: worker %d has more than %u threads and is ended",
+		vgpu_log_warning(
+			"vm=%s worker=%d: it has more than %u threads and is ended",
 			account_of(worker)->config->name, (int)worker->pid,
 			CONTROL_THREADS_MAX);
 	condemn(worker, VGPU_REASON_HOST);

@@ -292,8 +292,8 @@ void pool_handle_no_worker(struct broker *broker, int error)
 		return;
 	}
 	if (budget_take(&pool->log, clock_now()))
-		vgpu_log_warning("a worker cannot be started now: %s; who waits for one "
-				 "waits on",
+		vgpu_log_warning(
+			"a worker cannot be started now: %s; guests keep waiting for one",
 			strerror(-error));
 	loop_set_timer(
 		&broker->loop, &pool->shortage, POOL_SHORTAGE_MS, handle_shortage_over);

@@ -37,9 +37,9 @@ static void refuse_version(struct worker *worker, uint32_t version)
 	/* Once: each that is tried meanwhile says the same. */
 	if (!pool->is_version_told)
 		vgpu_log_error(
-			"worker %d speaks version %u of the control protocol, this "
+			"worker=%d: it speaks version %u of the control protocol, this "
 			"broker version %u: vgpud and its worker program have to be of "
-			"one installation, and vgpud be restarted after it has changed",
+			"one installation, and vgpud has to be restarted after a change",
 			(int)worker->pid, version, CONTROL_VERSION);
 	pool->is_version_told = true;
 	worker_end(worker, CONTROL_STOP_MS);
@@ -62,14 +62,14 @@ static bool handle_ready(struct worker *worker, const struct control_message *me
 	if (ready->reason >= _VGPU_REASON_N)
 		return false;
 	if (ready->reason != VGPU_REASON_NONE) {
-		vgpu_log_warning("worker %d has no driver to serve with: %s",
+		vgpu_log_warning("worker=%d: it has no driver to serve with: %s",
 			(int)worker->pid, session_line_reason(ready->reason));
 		worker_end(worker, CONTROL_STOP_MS);
 		pool_handle_failure(broker, ready->reason);
 		return true;
 	}
-	vgpu_log_debug("worker %d is warm: %s, version %d, %u devices", (int)worker->pid,
-		ready->driver, ready->driver_version, ready->n_devices);
+	vgpu_log_debug("worker=%d: it is warm: %s, version %d, %u devices",
+		(int)worker->pid, ready->driver, ready->driver_version, ready->n_devices);
 	worker->driver_version = ready->driver_version;
 	worker->state = WORKER_WARM;
 	broker->pool.is_version_told = false;
@@ -138,7 +138,7 @@ static bool handle_message(
 static void handle_nonsense(struct worker *worker)
 {
 	vgpu_log_error(
-		"worker %d said what no worker says and is killed", (int)worker->pid);
+		"worker=%d: it sent an invalid message and is killed", (int)worker->pid);
 	if (worker->channel)
 		channel_note_reason(worker->channel, VGPU_REASON_HOST);
 	worker_end(worker, 0);
@@ -232,10 +232,10 @@ static void log_exit(const struct worker *worker, int status)
 		(worker->channel && !account_may_log(worker->channel->vm->account)))
 		return;
 	if (WIFSIGNALED(status))
-		vgpu_log_warning("worker %d was ended by signal %d (%s)",
+		vgpu_log_warning("worker=%d: it was ended by signal %d (%s)",
 			(int)worker->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		vgpu_log_warning("worker %d exited with %d", (int)worker->pid,
+		vgpu_log_warning("worker=%d: it exited with %d", (int)worker->pid,
 			WEXITSTATUS(status));
 }
 

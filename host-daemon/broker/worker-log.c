@@ -68,10 +68,11 @@ static void write_line(struct worker_log *log)
 		return;
 	}
 	if (worker->channel)
-		vgpu_log(level, "worker %d (vm=%s): %s", (int)worker->pid,
-			worker->channel->vm->config->name, text);
+		vgpu_log(level, "vm=%s channel=%u pid=%u worker=%d: %s",
+			worker->channel->vm->config->name, worker->channel->index,
+			worker->channel->record->pid, (int)worker->pid, text);
 	else
-		vgpu_log(level, "worker %d: %s", (int)worker->pid, text);
+		vgpu_log(level, "worker=%d: %s", (int)worker->pid, text);
 }
 
 static void take(struct worker_log *log, const char *bytes, size_t size)

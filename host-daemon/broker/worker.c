@@ -113,7 +113,7 @@ static int handle_deadline(struct loop_timer *timer)
 	struct worker *worker = of_deadline(timer);
 
 	vgpu_log_info(
-		"worker %d has not ended when told to and is killed", (int)worker->pid);
+		"worker=%d: it did not end on request and is killed", (int)worker->pid);
 	end_by_force(worker);
 	return 0;
 }
@@ -149,7 +149,7 @@ void worker_send(
 		return;
 	/* At end-of-file it is ending already; its exit will be reported. */
 	if (r != CONTROL_E_EOF)
-		vgpu_log_error("worker %d takes no message (%s) and is killed",
+		vgpu_log_error("worker=%d: it accepts no message (%s) and is killed",
 			(int)worker->pid, r < 0 ? strerror(-r) : "its socket is full");
 	end_by_force(worker);
 }

@@ -29,7 +29,7 @@ note_why(struct driver *driver, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(driver->why, sizeof(driver->why), format, ap);
 	va_end(ap);
-	vgpu_log_info("%s.", driver->why);
+	vgpu_log_info("%s", driver->why);
 }
 
 static int refuse_ours(struct driver *driver, const char *path)
@@ -39,7 +39,7 @@ static int refuse_ours(struct driver *driver, const char *path)
 	if (note_read_path(path, text, sizeof(text)))
 		return 0;
 	note_why(driver,
-		"The driver library %s is vGPU's own for guests (%s): not loaded", path,
+		"the driver library %s is vGPU's own for guests (%s): not loaded", path,
 		text);
 	return DRIVER_E_OURS;
 }
@@ -56,27 +56,28 @@ int driver_open(struct driver *driver, const char *path,
 		return r;
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		note_why(driver, "The driver library %s cannot be loaded: %s", path,
+		note_why(driver, "the driver library %s cannot be loaded: %s", path,
 			dlerror());
 		return DRIVER_E_ABSENT;
 	}
 	vgpu_driver_resolve(&driver->table, library);
 	if (!driver->table.cuInit) {
-		note_why(driver, "The library %s has no cuInit: it is no driver", path);
+		note_why(
+			driver, "the library %s has no cuInit: it is not a driver", path);
 		return DRIVER_E_ABSENT;
 	}
 	*(void **)&driver->configure = dlsym(library, "softgpu_configure");
 	*(void **)&driver->set_window = dlsym(library, "softgpu_set_window");
 	if (driver->configure && driver->configure(softgpu))
 		vgpu_log_warning(
-			"The driver library %s refuses the identity configured.", path);
+			"the driver library %s refuses the identity configured", path);
 	snprintf(driver->path, sizeof(driver->path), "%s", path);
 	library = NULL;
 
 	*initp = driver->table.cuInit(0);
 	if (*initp != CUDA_SUCCESS) {
 		note_why(driver,
-			"The driver library %s does not start: cuInit gives CUDA error "
+			"the driver library %s does not start: cuInit returns CUDA error "
 			"%d",
 			path, *initp);
 		return DRIVER_E_NO_INIT;

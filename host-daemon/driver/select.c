@@ -85,8 +85,8 @@ static int find_nvidia(
 		over = try_folder(&search, folders[i], strlen(folders[i]));
 	if (!search.n_tried) {
 		snprintf(driver->why, sizeof(driver->why),
-			"There is no " LIBRARY " on this machine");
-		vgpu_log_info("%s.", driver->why);
+			"there is no " LIBRARY " on this machine");
+		vgpu_log_info("%s", driver->why);
 	}
 	*initp = search.init;
 	return search.result;
@@ -95,9 +95,9 @@ static int find_nvidia(
 /* This is for the administrator of the host; guests never see it. */
 static void warn(const struct driver *driver, const struct driver_options *options)
 {
-	vgpu_log_warning("There is no driver to serve with (driver = %s). %s. Install "
-			 "NVIDIA's driver, whose nvidia-smi has to work, or set "
-			 "driver = soft in vgpud.conf.",
+	vgpu_log_warning("there is no driver to serve with (driver = %s): %s; install "
+			 "NVIDIA's driver, whose nvidia-smi has to work, or set driver = "
+			 "soft in vgpud.conf",
 		options->choice, driver->why);
 }
 
@@ -108,13 +108,13 @@ static int select_auto(
 
 	if (!r) {
 		vgpu_log_info(
-			"The driver is %s, NVIDIA's: its cuInit succeeds.", driver->path);
+			"the driver is %s, NVIDIA's: its cuInit succeeds", driver->path);
 		return 0;
 	}
 	r = driver_open(driver, options->softgpu_path, &options->softgpu, initp);
 	if (!r)
-		vgpu_log_info("The driver is %s, softgpu: there is no working " LIBRARY
-			      " of NVIDIA's.",
+		vgpu_log_info("the driver is %s, softgpu: there is no working " LIBRARY
+			      " of NVIDIA's",
 			driver->path);
 	return r;
 }
@@ -144,7 +144,7 @@ int driver_select(
 	if (r)
 		warn(driver, options);
 	else
-		vgpu_log_info("The driver is %s, as configured (%s).", driver->path,
+		vgpu_log_info("the driver is %s, as configured (%s)", driver->path,
 			options->choice);
 	return r;
 }

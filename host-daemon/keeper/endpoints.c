@@ -63,7 +63,7 @@ static void lose_vm(struct endpoints *endpoints, struct held_vm *vm)
 	if (vm->gone)
 		return;
 	if (may_log(endpoints, vm->config))
-		vgpu_log_info("vm=%s id=%llu has gone", vm->config->name,
+		vgpu_log_info("vm=%s id=%llu: the VM has gone", vm->config->name,
 			(unsigned long long)vm->id);
 	vm->gone = true;
 	vm->connection = vgpu_close(vm->connection);
@@ -142,8 +142,8 @@ static void tell_images(struct endpoints *endpoints, const struct endpoint *endp
 static void gain_vm(struct endpoints *endpoints, struct held_vm *vm)
 {
 	if (may_log(endpoints, vm->config))
-		vgpu_log_info("vm=%s id=%llu has come by transport %s (pid %d, %llu MiB "
-			      "shared)",
+		vgpu_log_info("vm=%s id=%llu: the VM has come by transport %s (pid %d, "
+			      "%llu MiB shared)",
 			vm->config->name, (unsigned long long)vm->id,
 			config_transport_name(vm->config->transport), (int)vm->pid,
 			(unsigned long long)vm->size >> 20);
@@ -273,8 +273,8 @@ static void warn_of_few_fds(const struct endpoints *endpoints)
 	if (n > fds_available(endpoints))
 		vgpu_log_warning(
 			"%u descriptors are few for the processes that all sections may "
-			"have: each has its share, and who needs more is refused; "
-			"LimitNOFILE= of systemd and ulimit -Hn allow more",
+			"have: each section has its share, and requests beyond it are "
+			"refused; LimitNOFILE= of systemd and ulimit -Hn allow more",
 			fd_limit());
 }
 
@@ -381,7 +381,7 @@ static void scan_plain(struct endpoints *endpoints, struct endpoint *endpoint)
 	else if (r < 0)
 		reason = strerror(-r);
 	if (!endpoint->complaint || strcmp(endpoint->complaint, reason))
-		vgpu_log_info("vm=%s waits for %s: %s", endpoint->config->name,
+		vgpu_log_info("vm=%s: waiting for %s: %s", endpoint->config->name,
 			endpoint->config->memory, reason);
 	endpoint->complaint = reason;
 }
@@ -654,8 +654,8 @@ static void sort_vms(struct endpoints *endpoints, const struct config *config)
 		if (!section || vm->gone) {
 			if (!section)
 				vgpu_log_warning(
-					"vm=%s id=%llu loses its device: its section has "
-					"left the configuration",
+					"vm=%s id=%llu: the VM loses its device: its "
+					"section was removed from the configuration",
 					vm->config->name, (unsigned long long)vm->id);
 			endpoints_forget_vm(endpoints, vm->id);
 			continue;

@@ -179,14 +179,12 @@ static void close_link(struct keeper *keeper)
 static void log_broker_exit(int status)
 {
 	if (WIFSIGNALED(status))
-		vgpu_log_error(
-			"the broker was ended by signal %d (%s), another is started; "
-			"running jobs go on",
+		vgpu_log_error("the broker was ended by signal %d (%s), another is "
+			       "started; running jobs continue",
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		vgpu_log_error(
-			"the broker exited with %d, another is started; running jobs "
-			"go on",
+		vgpu_log_error("the broker exited with %d, another is started; running "
+			       "jobs continue",
 			WEXITSTATUS(status));
 }
 
@@ -195,7 +193,7 @@ static bool end_trial(struct keeper *keeper)
 {
 	if (!keeper->on_trial)
 		return false;
-	vgpu_log_error("the broker of %s does not run: the one before is used again",
+	vgpu_log_error("the broker of %s does not run: the previous one is used again",
 		keeper->program);
 	keeper->on_trial = false;
 	memset(keeper->restarts, 0, sizeof(keeper->restarts));
@@ -221,7 +219,7 @@ static void start_broker_later(struct keeper *keeper)
 	keeper->n_shortages++;
 	ms = ms < KEEPER_PAUSE_MAX_MS ? ms : KEEPER_PAUSE_MAX_MS;
 	vgpu_log_error("the host has no room for a broker now: one is started in %u ms; "
-		       "running jobs go on",
+		       "running jobs continue",
 		ms);
 	keeper->start_at = clock_now() + ms;
 }
@@ -264,7 +262,7 @@ static bool is_draining_unfinished(const struct keeper *keeper, int status)
 static void tell_broker(struct keeper *keeper, int r)
 {
 	if (r == LINK_E_AGAIN && keeper->broker) {
-		vgpu_log_error("the broker has not listened for %d s and is killed",
+		vgpu_log_error("the broker has read no message for %d s and is killed",
 			KEEPER_LINK_TIMEOUT_S);
 		kill(keeper->broker, SIGKILL);
 	}
@@ -565,15 +563,15 @@ static void prepare_sandbox(struct keeper *keeper)
 	if (!(*keeper->configp)->sandbox) {
 		vgpu_log_warning(
 			"sandbox = no: WORKERS RUN WITH ALL THE RIGHTS OF VGPUD, and so "
-			"does a guest that has taken one over");
+			"does a guest that has taken over a worker");
 		return;
 	}
 	if (geteuid() != 0 || keeper->network >= 0)
 		return;
 	r = make_network(&keeper->network);
 	if (r)
-		vgpu_log_info("workers get no network namespace of their own (%s): "
-			      "their filter alone keeps them off the network",
+		vgpu_log_info("workers get no separate network namespace (%s): only "
+			      "their filter keeps them off the network",
 			strerror(-r));
 }
 
@@ -627,14 +625,14 @@ static void reload(struct keeper *keeper)
 	replace_broker(keeper);
 	/* It spoke of the configuration before. */
 	close_link(keeper);
-	vgpu_log_info("SIGHUP: %s is in force; running jobs go on", keeper->path);
+	vgpu_log_info("SIGHUP: %s is in force; running jobs continue", keeper->path);
 }
 
 static void upgrade(struct keeper *keeper)
 {
 	if (keeper->draining || !keeper->ready)
 		return;
-	vgpu_log_info("SIGUSR2: the broker is replaced by %s; running jobs go on",
+	vgpu_log_info("SIGUSR2: the broker is replaced by %s; running jobs continue",
 		keeper->program);
 	keeper->on_trial = true;
 	replace_broker(keeper);
@@ -774,7 +772,7 @@ static void raise_fd_limit(void)
 static void raise_priority(void)
 {
 	if (child_raise_priority(KEEPER_NICE) < 0)
-		vgpu_log_debug("vgpud has no higher priority than its workers.");
+		vgpu_log_debug("vgpud has no higher priority than its workers");
 }
 
 static int keeper_init(struct keeper *keeper, const char *text)

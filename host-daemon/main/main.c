@@ -114,8 +114,8 @@ static int run_broker(const char *name, const char *version)
 	forbid_reading();
 	vgpu_log_never_wait();
 	if (strcmp(version, LINK_VERSION)) {
-		vgpu_log_error("this broker speaks version %s with its keeper, the one "
-			       "that runs version %s: vgpud has to be restarted",
+		vgpu_log_error("this broker speaks version %s with its keeper, the "
+			       "running keeper version %s: vgpud has to be restarted",
 			LINK_VERSION, version);
 		return EXIT_FAILURE;
 	}

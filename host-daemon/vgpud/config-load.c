@@ -57,7 +57,7 @@ int config_load(int fd, const char *name, char **textp, struct config **configp)
 	r = paths_complete(*configp);
 	if (r)
 		vgpu_log_error(
-			"vgpud cannot tell where it is installed: %s", strerror(-r));
+			"vgpud cannot find its own installation: %s", strerror(-r));
 	return r ? EXIT_FAILURE : 0;
 }
 

@@ -34,8 +34,8 @@ void notify_init(void)
 	if (!size)
 		return;
 	if ((*path != '/' && *path != '@') || size >= sizeof(listener.sun_path)) {
-		vgpu_log_warning("NOTIFY_SOCKET is \"%s\", which is no address of a "
-				 "socket: nobody is notified",
+		vgpu_log_warning("NOTIFY_SOCKET is \"%s\", which is not the address of a "
+				 "socket: the service manager is not notified",
 			path);
 	} else {
 		listener.sun_family = AF_UNIX;

@@ -72,9 +72,8 @@ static CUresult register_range(struct session *session, uint64_t address, uint64
 		CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 	if (result != CUDA_SUCCESS)
 		vgpu_log_error(
-			"VM %s: the driver refuses to register %llu bytes of shared "
-			"memory: %d.",
-			session->vm, (unsigned long long)size, result);
+			"the driver refuses to register %llu bytes of shared memory: %d",
+			(unsigned long long)size, result);
 	return result;
 }
 

@@ -50,8 +50,7 @@ static void publish(struct call *call, struct vgpu_reply_slot *slot, uint32_t si
 	if (call->session->interrupt < 0)
 		vgpu_wake_shared_word(&slot->sequence, INT_MAX);
 	else if (vgpu_wake_eventfd(call->session->interrupt))
-		vgpu_log_debug(
-			"VM %s: the guest cannot be interrupted.", call->session->vm);
+		vgpu_log_debug("the guest cannot be interrupted");
 }
 
 void call_names_context(struct call *call, struct context *context)
@@ -448,10 +447,8 @@ static void note_result(struct call *call)
 		return;
 	session_count(call->session, refused_async, 1);
 	if (rate_allows(&rate))
-		vgpu_log_warning(
-			"VM %s: %s was refused with %d, and nobody waits for it.",
-			call->session->vm, vgpu_call_name(call->frame->call),
-			call->result);
+		vgpu_log_warning("%s was refused with %d, and has no reply",
+			vgpu_call_name(call->frame->call), call->result);
 }
 
 int call_run(struct session *session, struct runner *runner, struct lane *lane,

@@ -52,7 +52,7 @@ static void log_line(void)
 	for (i = 0; i < n; i++)
 		if (capture.line[i] < ' ' || capture.line[i] > '~')
 			capture.line[i] = ' ';
-	vgpu_log_warning("the driver says: %.*s", (int)n, capture.line);
+	vgpu_log_warning("output of the driver: %.*s", (int)n, capture.line);
 }
 
 static void end_line(void)

@@ -173,10 +173,9 @@ static CUresult driver_alloc(
 	if (!in_window(session, address, size)) {
 		session->driver->table.cuMemFree_v2(address);
 		if (rate_allows(&rate))
-			vgpu_log_error(
-				"VM %s: the driver puts memory at %#llx, outside the "
-				"window: refused.",
-				session->vm, address);
+			vgpu_log_error("the driver puts memory at %#llx, outside the "
+				       "window: refused",
+				address);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*addressp = address;

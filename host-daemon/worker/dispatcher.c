@@ -155,14 +155,12 @@ static __attribute__((__noinline__)) void note_slow(
 	if (!rate_allows(&rate))
 		return;
 	if (n == 1)
-		vgpu_log_info("VM %s: %s held the dispatcher for %llu us.",
-			loop->session->vm, vgpu_call_name(call),
+		vgpu_log_info("%s held the dispatcher for %llu us", vgpu_call_name(call),
 			(unsigned long long)ns / 1000);
 	else
-		vgpu_log_info("VM %s: %u calls, the last of them %s, held the dispatcher "
-			      "for %llu us.",
-			loop->session->vm, n, vgpu_call_name(call),
-			(unsigned long long)ns / 1000);
+		vgpu_log_info(
+			"%u calls, the last one %s, held the dispatcher for %llu us", n,
+			vgpu_call_name(call), (unsigned long long)ns / 1000);
 }
 
 static void note_time(struct loop *loop, const struct vgpu_frame *frame)
@@ -342,7 +340,7 @@ void dispatcher_wake(struct session *session)
 					     false, __ATOMIC_RELAXED))
 		return;
 	if (vgpu_wake_eventfd(session->doorbell))
-		vgpu_log_debug("VM %s: the dispatcher cannot be rung.", session->vm);
+		vgpu_log_debug("the dispatcher cannot be woken");
 }
 
 /*

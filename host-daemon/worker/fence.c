@@ -31,9 +31,8 @@ void fence_init(struct session *session)
 			0) == CUDA_SUCCESS)
 		session->fences.stream_writes = can;
 	if (!session->fences.stream_writes)
-		vgpu_log_info("VM %s: the driver writes no 64-bit words from streams; "
-			      "completion words are written by host functions.",
-			session->vm);
+		vgpu_log_info("the driver writes no 64-bit words from streams; "
+			      "completion words are written by host functions");
 }
 
 static uint64_t *word_address(struct session *session, uint32_t word)
@@ -184,7 +183,7 @@ static void make_mark(
 	if (fence_is_fault(result))
 		fence_note_fault(session, stream->context, result);
 	else if (result != CUDA_SUCCESS)
-		vgpu_log_debug("VM %s: a mark was refused with %d.", session->vm, result);
+		vgpu_log_debug("a mark was refused with %d", result);
 }
 
 void fence_mark(struct session *session, struct runner *runner, struct stream *stream)
@@ -376,7 +375,7 @@ void fence_kick(struct session *session)
 		session->doorbell < 0)
 		return;
 	if (vgpu_wake_eventfd(session->doorbell))
-		vgpu_log_debug("VM %s: the dispatcher cannot be rung.", session->vm);
+		vgpu_log_debug("the dispatcher cannot be woken");
 }
 
 void fence_lane_done(struct session *session)
@@ -423,6 +422,5 @@ void fence_note_fault(struct session *session, struct context *context, CUresult
 	}
 	pthread_mutex_unlock(&session->fences.fault_lock);
 	if (!is_known)
-		vgpu_log_info("VM %s: work of the guest ended in fault %d.", session->vm,
-			result);
+		vgpu_log_info("work of the guest ended with fault %d", result);
 }

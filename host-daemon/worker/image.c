@@ -141,9 +141,8 @@ static CUresult refuse(struct image *image, const struct session *session)
 	static struct rate rate;
 
 	if (rate_allows(&rate))
-		vgpu_log_warning("VM %s: an image that was kept for it is not what its "
-				 "digest says, and is not used.",
-			session->vm);
+		vgpu_log_warning(
+			"a stored image does not match its digest and is not used");
 	image_release(image);
 	return CUDA_ERROR_NOT_FOUND;
 }

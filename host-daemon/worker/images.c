@@ -64,9 +64,8 @@ CUresult images_hold(struct session *session, uint64_t size)
 	/* Loaded images stay until they are unloaded: name the setting that limits
 	 * them. */
 	if (rate_allows(&rate))
-		vgpu_log_warning("VM %s: a process has loaded all the code it may; "
-				 "image-memory = sets how much.",
-			session->vm);
+		vgpu_log_warning("the process has loaded all the code that it may; "
+				 "image-memory = sets the limit");
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -64,8 +64,8 @@ static int enter_sandbox(struct worker *w)
 	dispatcher_prepare();
 	r = sandbox_enter(&w->options.sandbox, sandbox_profile(&w->driver));
 	if (r)
-		vgpu_log_error("The sandbox cannot be entered: %s. A worker does not "
-			       "serve outside of it unless sandbox = no.",
+		vgpu_log_error("the sandbox cannot be entered: %s; a worker does not "
+			       "serve outside of it unless sandbox = no",
 			strerror(-r));
 	return r;
 }
@@ -75,8 +75,8 @@ static int begin_sandbox(struct worker *w)
 	int r = sandbox_begin(&w->options.sandbox, &w->options.driver);
 
 	if (r)
-		vgpu_log_error("Files cannot be given up: %s. A worker does not serve "
-			       "with them unless sandbox = no.",
+		vgpu_log_error("access to files cannot be dropped: %s; a worker does not "
+			       "serve with it unless sandbox = no",
 			strerror(-r));
 	return r;
 }
@@ -110,7 +110,7 @@ static int make_ready(struct worker *w)
 		/* softgpu passes the output of kernels to a function; other drivers write
 		 * it to descriptors. */
 		if (!w->driver.configure && capture_start())
-			vgpu_log_warning("What kernels print will be lost.");
+			vgpu_log_warning("output of kernels will be lost");
 		/* Before READY: no guest is served outside the sandbox. */
 		r = enter_sandbox(w);
 	}
@@ -169,7 +169,7 @@ static int check_version(struct worker *w, uint32_t version)
 		return 0;
 	vgpu_log_error("vgpud speaks version %u of the control protocol, this worker "
 		       "version %u: vgpud and its worker program have to be of one "
-		       "installation, and vgpud be restarted after it has changed.",
+		       "installation, and vgpud has to be restarted after a change",
 		version, CONTROL_VERSION);
 	send_opened(w, VGPU_REASON_HOST);
 	return vgpu_error_origin(-EPROTO);
@@ -206,15 +206,15 @@ static int open_session(struct worker *w)
 				.interrupt = poll ? fds[2] : fds[3],
 			});
 	if (r) {
-		vgpu_log_error("VM %s: the session on channel %u cannot begin: %s.",
-			assign->vm, assign->channel, strerror(-r));
+		vgpu_log_error("the session on channel %u cannot begin: %s",
+			assign->channel, strerror(-r));
 		send_opened(w, VGPU_REASON_HOST);
 		return r;
 	}
 	capture_serve(&w->session);
 	w->has_session = true;
-	vgpu_log_info("VM %s: channel %u serves process %u (%s).", w->session.vm,
-		assign->channel, assign->guest_pid, assign->guest_comm);
+	vgpu_log_info("channel %u serves process %u (%s)", assign->channel,
+		assign->guest_pid, assign->guest_comm);
 	return 0;
 }
 

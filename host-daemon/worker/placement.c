@@ -74,10 +74,8 @@ struct placement *placement_new(struct session *session)
 		driver->cuMemGetAllocationGranularity(&granularity, &prop,
 			CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
 		!granularity || granularity / UNIT > UNITS_MAX) {
-		vgpu_log_warning(
-			"VM %s: the driver cannot place memory at addresses of our "
-			"choice; its own choice may lie outside the window.",
-			session->vm);
+		vgpu_log_warning("the driver cannot place memory at chosen addresses; "
+				 "its own choice may be outside the window");
 		return NULL;
 	}
 	placement = calloc(1, sizeof(*placement));
@@ -153,7 +151,7 @@ static CUresult reserve(struct placement *placement, struct chunk *chunk)
 	if (address == chunk->address)
 		return CUDA_SUCCESS;
 	driver->cuMemAddressFree(address, chunk->size);
-	vgpu_log_error("The driver reserves %#llx instead of %#llx.", address,
+	vgpu_log_error("the driver reserves %#llx instead of %#llx", address,
 		(unsigned long long)chunk->address);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -141,7 +141,7 @@ bool print_note_code(struct session *session, const uint8_t *bytes, size_t size)
 void print_tell_lost(const struct session *session)
 {
 	if (session->prints.n_lost)
-		vgpu_log_warning("VM %s: %llu bytes that kernels printed were lost: "
-				 "the guest did not take them.",
-			session->vm, (unsigned long long)session->prints.n_lost);
+		vgpu_log_warning("%llu bytes of kernel output were lost: the guest did "
+				 "not fetch them",
+			(unsigned long long)session->prints.n_lost);
 }

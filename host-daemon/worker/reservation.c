@@ -35,7 +35,7 @@ int reservation_make(struct reservation *reservation)
 		if (reserve(&candidates[i]))
 			reservation->windows[reservation->n_windows++] = candidates[i];
 		else
-			vgpu_log_info("The window at %#llx is not free in the worker.",
+			vgpu_log_info("the window at %#llx is not free in the worker",
 				(unsigned long long)candidates[i].base);
 	}
 	return reservation->n_windows ? 0 : vgpu_error_origin(-ENOMEM);

@@ -219,8 +219,8 @@ int sandbox_files_limit(struct landlock *landlock, const struct driver_options *
 		return vgpu_error_origin(-errno);
 	r = landlock_init(landlock, &landlock_kernel);
 	if (r == LANDLOCK_E_ABSENT) {
-		vgpu_log_info("This kernel has no Landlock: files are left to the filter "
-			      "of system calls and to file permissions.");
+		vgpu_log_info("this kernel has no Landlock: only the system call filter "
+			      "and file permissions protect files");
 		return 0;
 	}
 	if (!r)

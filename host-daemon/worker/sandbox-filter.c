@@ -66,7 +66,7 @@ static void handle_refused(int number, siginfo_t *info, void *data)
 	if (call < 0 || call >= CALLS_MAX ||
 		__atomic_exchange_n(&call_logged[call], 1, __ATOMIC_RELAXED))
 		return;
-	vgpu_log_warning("The sandbox refuses system call %d (%s), now and from now on.",
+	vgpu_log_warning("the sandbox refuses system call %d (%s), now and from now on",
 		call, call_names[call] ? call_names[call] : "unknown");
 }
 

@@ -123,11 +123,10 @@ static bool is_bearable(
 {
 	if (options->uid || options->unprivileged || profile == SANDBOX_STRICT)
 		return true;
-	vgpu_log_error(
-		"NVIDIA's driver is not used where vgpud is not root: without users of "
-		"their own, workers that guests have taken over could harm each other "
-		"and what else this user has. Run vgpud as root, or set "
-		"allow-unprivileged = yes in [vgpud].");
+	vgpu_log_error("NVIDIA's driver is not used where vgpud is not root: without "
+		       "separate user ids, workers that guests have taken over could "
+		       "harm each other and other processes and files of this user; run "
+		       "vgpud as root, or set allow-unprivileged = yes in [vgpud]");
 	return false;
 }
 

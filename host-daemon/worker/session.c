@@ -117,7 +117,6 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 {
 	int r;
 
-	snprintf(session->vm, sizeof(session->vm), "%s", assign->vm);
 	session->channel = assign->channel;
 	session->poll = assign->flags & CONTROL_ASSIGN_POLL;
 	session->doorbell = fds->doorbell;
@@ -179,8 +178,7 @@ void session_end(struct session *session, uint32_t reason, const char *why)
 	enum vgpu_log_level level =
 		reason == VGPU_REASON_NONE ? VGPU_LOG_INFO : VGPU_LOG_WARNING;
 
-	vgpu_log(level, "VM %s: the session on channel %u ends: %s.", session->vm,
-		session->channel, why);
+	vgpu_log(level, "the session on channel %u ends: %s", session->channel, why);
 	print_tell_lost(session);
 	control_send(session->control, &message, NULL);
 	/* Threads may be anywhere, also inside the driver: there is no orderly shutdown,

@@ -34,7 +34,6 @@
 
 struct session {
 	/* The assignment; constant. */
-	char vm[CONTROL_VM_NAME_MAX];
 	uint32_t channel;
 	bool poll;     /* no doorbells: look at the ring with a growing pause */
 	int doorbell;  /* rung by the guest; -1 with poll */

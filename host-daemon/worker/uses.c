@@ -101,8 +101,7 @@ void uses_end(struct call *call)
 		is_last = leave(&session->uses, use);
 		pthread_mutex_unlock(&session->uses.lock);
 		if (is_last && destroy(session, use->kind, use->driver) != CUDA_SUCCESS)
-			vgpu_log_debug(
-				"VM %s: what was in use is not destroyed.", session->vm);
+			vgpu_log_debug("an object in use is not destroyed");
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the guests of one VM may cause on the host, each limit reached
+ * Load that the guests of one VM may cause on the host, each limit reached
  */
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ TEST(a_worker_that_writes_without_end_does_not_fill_the_log)
 	guest_open(&guest, 0, "chatty");
 	pair_wait_log(&pair, "lines about it were not written", 1);
 	guest_close(&guest, 0);
-	/* What there was at once, and five in each second since then. */
+	/* The initial burst, and five in each second since then. */
 	check(pair_count_log(&pair, "chatter") <= 20 + 5 * (now() - begin) + 1);
 	check(pair_count_log(&pair, "chatter") >= 10);
 	/* The next one is served, and may write again. */
@@ -59,16 +59,22 @@ TEST(a_worker_that_writes_without_end_does_not_fill_the_log)
 
 TEST(what_a_worker_writes_bears_its_name)
 {
+	char warning[80], error[80];
+
+	snprintf(warning, sizeof(warning),
+		" warning: vm=test channel=0 pid=%d worker=", (int)getpid());
+	snprintf(error, sizeof(error),
+		" error: vm=test channel=0 pid=%d worker=", (int)getpid());
 	start("");
 	guest_open(&guest, 0, "forge");
 	pair_wait_log(&pair, "after", 1);
-	check_eq(pair_count_log(&pair, "(vm=test): 1.000000 vgpud[1] error: session"), 1);
-	check_eq(pair_count_log(&pair, "warning: worker "), 4);
-	check_eq(pair_count_log(&pair, "(vm=test): ?[2Jescape?"), 1);
+	check_eq(pair_count_log(&pair, warning), 4);
+	check_eq(pair_count_log(&pair, error), 1);
+	check_eq(pair_count_log(&pair, ": 1.000000 vgpud[1] error: session"), 1);
+	check_eq(pair_count_log(&pair, ": ?[2Jescape?"), 1);
 	check_eq(pair_count_log(&pair, "not asked for"), 0);
-	check_eq(pair_count_log(&pair, "error: worker "), 1);
-	check_eq(pair_count_log(&pair, "(vm=test): honest"), 1);
-	check_eq(pair_count_log(&pair, "(vm=test): eeee"), 1);
+	check_eq(pair_count_log(&pair, ": honest"), 1);
+	check_eq(pair_count_log(&pair, ": eeee"), 1);
 	check_eq(pair_count_log(&pair, "eeee"), 1);
 	stop();
 }
@@ -91,7 +97,7 @@ TEST(hellos_that_are_taken_back_use_the_rate_up_too)
 	double begin = now();
 	int n = 0;
 
-	/* Each makes a worker, even if nobody waits for it in the end. */
+	/* Each starts a worker, even if the guest gives up in the end. */
 	start("process-rate = 1\n");
 	while (now() - begin < 0.5) {
 		guest_claim(&guest, 0, "app");
@@ -131,7 +137,7 @@ static void check_memory_is_bounded(const char *comm)
 	start("host-memory = 200M\n");
 	guest_connect(&other, pair.socket);
 	guest_open(&other, 0, "app");
-	/* It may be dead before anybody sees it open. */
+	/* The guest may be dead before the session is seen open. */
 	guest_claim(&guest, 0, comm);
 	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
 	guest_wait(&guest, 0, VGPU_CHANNEL_DEAD);
@@ -156,13 +162,13 @@ TEST(memory_files_that_a_worker_maps_count_as_its_memory)
 	check_memory_is_bounded("hoards");
 }
 
-/* They hold nothing yet, and are mapped by nobody. */
+/* They are empty, and no worker maps them. */
 TEST(files_that_a_worker_was_given_count_as_its_memory_whole)
 {
 	check_memory_is_bounded("image-heavy");
 }
 
-/* As they count that the store has let go of while a worker may map them. */
+/* So do images that were removed from the store, while a worker may still map them. */
 TEST(images_that_are_gone_from_the_store_count_as_memory_of_the_vm)
 {
 	check_memory_is_bounded("image-gone");

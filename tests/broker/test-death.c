@@ -82,7 +82,7 @@ static void stop(void)
 {
 	guest_disconnect(&guest);
 	check_eq(pair_count_log(&pair, "the broker was ended by signal 9"), 1);
-	check_eq(pair_count_log(&pair, "no worker says"), 0);
+	check_eq(pair_count_log(&pair, "it sent an invalid message"), 0);
 	pair_stop(&pair);
 }
 
@@ -95,7 +95,7 @@ TEST(a_request_for_arena_that_was_not_answered_is_answered_as_it_was_meant)
 	guest_wait_for(guest_count_grants(&guest, 0));
 	guest_close(&guest, 0);
 	pair_read_session(&pair, 0, &session);
-	/* What was found free before the first broker died, not what comes behind it. */
+	/* The slots that were free before the first broker died, not later ones. */
 	check_eq(session.calls, 32);
 	check_eq(session.memsets, 8);
 	check_str(session.reason, "closed");
@@ -198,7 +198,7 @@ TEST(what_a_broker_said_before_it_died_is_heard)
 	guest_wait_for(
 		__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED) != heartbeat);
 	guest_claim(&guest, 0, "late-two");
-	/* Its keeper hears nothing until the broker is dead. */
+	/* Its keeper does not notice until the broker is dead. */
 	check_eq(kill(pair.pid, SIGSTOP), 0);
 	arm();
 	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);

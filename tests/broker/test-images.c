@@ -44,7 +44,7 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-/* A process that comes, does that with images and goes. Return: its session. */
+/* A process that does that with images and exits. Return: its session. */
 static struct pair_session run_at(const char *path, const char *comm)
 {
 	struct pair_session session;
@@ -187,7 +187,7 @@ TEST(a_machine_takes_its_images_along)
 	check_eq(found_by(&qemu, "image-keep"), 1);
 	check_eq(found_by(&qemu, "image-find"), 1);
 	guest_disconnect(&qemu);
-	pair_wait_log(&pair, "vm=qemu id=1 has gone", 1);
+	pair_wait_log(&pair, "vm=qemu id=1: the VM has gone", 1);
 	guest_connect_qemu(&qemu, path_of("qemu"));
 	check_eq(found_by(&qemu, "image-find"), 0);
 	wait_for_count(count_images(pair.pid) == 0);
@@ -339,7 +339,7 @@ TEST(a_worker_that_gives_what_is_no_image_ends)
 		guest_connect(&guest, pair.socket);
 		guest_claim(&guest, 0, comm);
 		guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
-		pair_wait_log(&pair, "said what no worker says", (unsigned int)i + 1);
+		pair_wait_log(&pair, "it sent an invalid message", (unsigned int)i + 1);
 		guest_disconnect(&guest);
 		pair_wait_log(&pair, "session ended", ++n_sessions);
 	}

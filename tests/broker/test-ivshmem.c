@@ -155,7 +155,8 @@ TEST(channels_of_a_kernel_that_was_reset_are_closed)
 	strcpy((char *)guest.header->boot_id, "boot of a test.");
 	guest_open(&guest, 0, "app");
 	guest_open(&guest, 5, "deaf");
-	/* Refused in the old boot, and nobody left to close it. */
+	/* It was refused in the old boot, and the process that would close it has
+	 * ended. */
 	guest_claim(&guest, 2, "app");
 	guest_entry(&guest, 2)->window_size = 1;
 	guest_ask(&guest, 2, VGPU_CHANNEL_OPENING);
@@ -174,7 +175,7 @@ TEST(channels_of_a_kernel_that_was_reset_are_closed)
 	pair_read_session(&pair, 1, &session);
 	check_str(session.reason, "closed");
 	check_eq(entry->state, VGPU_CHANNEL_OPEN);
-	check_eq(pair_count_log(&pair, "vm=qemu was reset"), 1);
+	check_eq(pair_count_log(&pair, "vm=qemu: the VM was reset"), 1);
 	guest_disconnect(&guest);
 	pair_stop(&pair);
 }
@@ -191,7 +192,7 @@ TEST(a_reset_is_noticed_by_the_hello_of_the_next_boot)
 	guest_wait(&guest, 4, VGPU_CHANNEL_OPEN);
 	guest_wait(&guest, 0, VGPU_CHANNEL_FREE);
 	guest_wait(&guest, 1, VGPU_CHANNEL_FREE);
-	check_eq(pair_count_log(&pair, "vm=qemu was reset"), 1);
+	check_eq(pair_count_log(&pair, "vm=qemu: the VM was reset"), 1);
 	guest_disconnect(&guest);
 	pair_stop(&pair);
 }
@@ -258,7 +259,7 @@ TEST(a_plain_file_is_served_by_looking)
 	pair_read_session(&pair, 0, &session);
 	check_eq(session.channel, 3);
 	guest_open(&guest, 3, "app");
-	/* QEMU is gone when somebody removes its file. */
+	/* Removing QEMU's file counts as the end of QEMU. */
 	check_eq(unlink(path), 0);
 	pair_read_session(&pair, 1, &session);
 	check_str(session.reason, "closed");
@@ -330,12 +331,13 @@ TEST(a_plain_file_that_others_can_have_put_there_is_refused)
 	check_eq(unlink(other_path), 0);
 	make_plain(plain_path, 0602, -1, -1);
 	refuse_plain("other users may write to it");
-	/* What is in order is taken. */
+	/* Valid files are accepted. */
 	make_plain(plain_path, 0600, -1, -1);
 	pair_wait_log(&pair, "has come by transport plain", 1);
 	pair_stop(&pair);
 
-	/* Nor may a folder be a link: vgpud is told the same place by another name. */
+	/* A folder must not be a symbolic link either: vgpud gets the same place by
+	 * another name. */
 	snprintf(folder, sizeof(folder), "%s/folder", test_tmpdir());
 	check_eq(symlink(".", folder), 0);
 	snprintf(lines, sizeof(lines), "memory = %s/memory\n", folder);
@@ -394,8 +396,8 @@ TEST(a_plain_file_that_is_cut_short_costs_its_own_vm_only)
 
 	check_eq(ftruncate(fd, 0), 0);
 	pair_wait_log(&pair, "session ended vm=test", 1);
-	check(pair_count_log(&pair, "was cut short") ||
-		pair_count_log(&pair, "vm=test id=1 has gone"));
+	check(pair_count_log(&pair, "was truncated") ||
+		pair_count_log(&pair, "vm=test id=1: the VM has gone"));
 	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
 	/* Whole again, it is another VM. */
 	check_eq(ftruncate(fd, 256 << 20), 0);

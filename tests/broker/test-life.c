@@ -140,13 +140,14 @@ TEST(no_process_survives_a_killed_vgpud)
 	worker = guest_entry(&guest, 0)->worker_pid;
 	check_eq(kill(pair.pid, SIGKILL), 0);
 	check_eq(waitpid(pair.pid, NULL, 0), pair.pid);
-	/* All three others become ours, and end. */
+	/* All three others become children of this process, and end. */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	check(kill(worker, 0) < 0);
 	guest_disconnect(&guest);
 
-	/* The socket file is still there, but nobody's: the next vgpud takes it. */
+	/* The socket file still exists, but without an owner: the next vgpud takes it
+	 * over. */
 	check_eq(access(pair.socket, F_OK), 0);
 	check_eq(unlink(pair.log), 0);
 	pair_start(&pair, &options);
@@ -220,7 +221,7 @@ TEST(a_guest_whose_opening_met_a_dying_broker_is_served_by_the_next)
 	pair_stop(&pair);
 }
 
-/* A guest that comes and goes until it is told to end. */
+/* A guest that connects and disconnects until it is stopped. */
 static void __attribute__((__noreturn__)) come_and_go(int seed)
 {
 	struct vgpu_channel_entry *entry;
@@ -447,7 +448,7 @@ TEST(workers_of_another_version_are_refused_and_that_is_said_once)
 		guest_disconnect(&guest);
 	}
 	check_eq(pair_count_log(&pair, line), 1);
-	check_eq(pair_count_log(&pair, "no worker says"), 0);
+	check_eq(pair_count_log(&pair, "it sent an invalid message"), 0);
 	pair_stop(&pair);
 }
 

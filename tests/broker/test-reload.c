@@ -140,7 +140,7 @@ TEST(a_section_that_has_gone_takes_its_guests_along_and_no_others)
 	guest_wait_for(kill(lost, 0) < 0);
 	check(guest_try_connect(other_socket()) < 0);
 	check(access(other_socket(), F_OK) < 0);
-	check_eq(pair_count_log(&pair, "its section has left the configuration"), 1);
+	check_eq(pair_count_log(&pair, "its section was removed from the configuration"), 1);
 	guest_disconnect(&other);
 	stop();
 }
@@ -292,7 +292,7 @@ TEST(a_program_that_is_no_broker_is_not_kept)
 
 	copy("/bin/false", program);
 	check_eq(kill(pair.pid, SIGUSR2), 0);
-	pair_wait_log(&pair, "the one before is used again", 1);
+	pair_wait_log(&pair, "the previous one is used again", 1);
 	guest_connect(&other, pair.socket);
 	guest_open(&other, 0, "app");
 	guest_close(&other, 0);

@@ -23,7 +23,7 @@ def main():
     assert os.path.exists(os.path.join(shim, "libcuda.so.1")), shim
     with Host(build, driver="auto", environment={"LD_LIBRARY_PATH": shim}) as host:
         refused = host.wait_for(r"library (\S+) is vGPU's own for guests \(libcuda \S+")
-        chosen = host.wait_for(r"The driver is (\S+), (NVIDIA's|softgpu): \S")
+        chosen = host.wait_for(r"the driver is (\S+), (NVIDIA's|softgpu): \S")
         assert refused[1].startswith(shim), refused[1]
         assert not chosen[1].startswith(shim), chosen[1]
         assert refused.start() < chosen.start()

@@ -18,7 +18,7 @@ from host import Host  # pylint: disable=wrong-import-position
 
 BUILD, PROGRAM = Path(sys.argv[1]), sys.argv[2]
 STARTING_MAX = 8  # as the broker bounds it
-IS_WARM, OPENED = r"worker \d+ is warm", r"session opened"
+IS_WARM, OPENED = r"worker=\d+: it is warm", r"session opened"
 
 
 def workers(host):

@@ -131,7 +131,7 @@ def main():
         if n_lines != 1:
             wrong.append(f"{n_lines} lines of the log match {pattern!r}")
     # A call that the worker needs is missing on its list.
-    wrong += re.findall(r"The sandbox refuses .*", text)
+    wrong += re.findall(r"the sandbox refuses .*", text)
     if count_processes(folder):
         wrong.append("a process of the host was left behind")
     for sentence in wrong:

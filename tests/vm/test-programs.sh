@@ -7,7 +7,7 @@ demo() { timeout -k 5 500 "$top/scripts/demo" --no-install --driver soft "$@"; }
 test_programs_of_the_driver_api_compute_in_the_guest() {
 	demo --programs plain >out || { cat out && return 1; }
 	same "programs that are right" "$(grep -c ': right in the guest' out)" 3
-	grep -q "^on the host: The driver is .*softgpu" out
+	grep -q "^on the host: the driver is .*softgpu" out
 }
 
 test_programs_of_nvcc_compute_in_the_guest() {
