@@ -306,15 +306,15 @@ def test_no_driver(expected):
     with host(driver="/nonexistent/libcuda.so.1") as found:
         run(found.socket, "init").check(expected)
         found.wait_for(r"warning: worker=\d+: there is no driver to serve with \(driver = "
-                       r"/nonexistent/libcuda.so.1\)\. .*cannot open shared object file.*"
+                       r"/nonexistent/libcuda.so.1\): .*cannot open shared object file.*"
                        r"set driver = soft")
         found.wait_for("refused: no-driver")
     # Nor that of NVIDIA, unless this machine has it.
     with host(driver="nvidia", environment={"LD_LIBRARY_PATH": ""}) as found:
         said = found.wait_for("the driver is |there is no driver to serve with.*")[0]
-        if said.startswith("There"):
-            assert re.search(r"\(driver = nvidia\)\. There is no libcuda\.so\.1 on this "
-                             r"machine\. Install NVIDIA's driver, .* or set driver = soft",
+        if said.startswith("there"):
+            assert re.search(r"\(driver = nvidia\): there is no libcuda\.so\.1 on this "
+                             r"machine; install NVIDIA's driver, .* or set driver = soft",
                              said), said
             run(found.socket, "init").check(expected)
 
@@ -325,7 +325,7 @@ def test_host_no_device(expected):
     with host(driver=broken) as found:
         run(found.socket, "init").check(expected)
         found.wait_for(r"warning: .*there is no driver to serve with.*does not start: "
-                       r"cuInit gives CUDA error 100")
+                       r"cuInit returns CUDA error 100")
 
 
 @row("host-failed")
