@@ -9,6 +9,7 @@
  * CUDA_ERROR_NOT_SUPPORTED, so that a caller gets an error instead of a crash.
  */
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 
 #include "context.h"
 #include "export.h"
+#include "reason.h"
 #include "runtime.h"
 #include "selftest.h"
 #include "shim.h"
@@ -244,14 +246,43 @@ const void *shim_export_runtime_table(void)
 	return runtime_table;
 }
 
-static void log_unknown(const CUuuid *id)
+/* Tables that libraries work without: cuBLAS, cuSPARSE and cuRAND request the first,
+ * NVRTC and nvJitLink the second. */
+static const uint8_t dispensable[][16] = {
+	{ 0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e,
+		0x7c, 0x0d, 0xd9 },
+	{ 0xda, 0x91, 0x51, 0xd3, 0x3a, 0xe6, 0xcc, 0x41, 0xa5, 0xc0, 0x4f, 0x26, 0xd5,
+		0x33, 0xe3, 0x28 },
+};
+
+static bool is_dispensable(const CUuuid *id)
+{
+	for (size_t i = 0; i < sizeof(dispensable) / sizeof(dispensable[0]); i++)
+		if (!memcmp(dispensable[i], id, sizeof(dispensable[i])))
+			return true;
+	return false;
+}
+
+/* The caller reports an error of its own, if any, which does not say why. */
+static void report_unknown(const CUuuid *id)
 {
 	const unsigned char *bytes = (const unsigned char *)id->bytes;
-	char text[33];
+	char text[37];
 
-	for (int i = 0; i < 16; i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	vgpu_log_info("a library asks for the export table %s, which is not known", text);
+	for (int i = 0, at = 0; i < 16; i++)
+		at += snprintf(text + at, sizeof(text) - at, "%02x%s", bytes[i],
+			i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
+	if (is_dispensable(id))
+		vgpu_log_info("a library requests the export table %s, which it can do "
+			      "without",
+			text);
+	else
+		shim_reason_tell(SHIM_REASON_TABLE,
+			"a library requests the driver's export table %s, which NVIDIA "
+			"does not document and this libcuda.so.1 does not have: if the "
+			"library fails (cuFFT does), that is why; a GPU on the host "
+			"does not help",
+			text);
 }
 
 SHIM_EXPORT CUresult cuGetExportTable(
@@ -268,6 +299,6 @@ SHIM_EXPORT CUresult cuGetExportTable(
 		shim_runtime_note();
 	if (*ppExportTable)
 		return CUDA_SUCCESS;
-	log_unknown(pExportTableId);
+	report_unknown(pExportTableId);
 	return CUDA_ERROR_NOT_FOUND;
 }

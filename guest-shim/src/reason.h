@@ -5,9 +5,10 @@
  * Reasons: one line that tells the user how to fix a failure
  *
  * A program shows an error code, if anything. Why the library did not start, why code
- * cannot be loaded, and why the host ended the session is printed here, on standard error
- * at log level error, with what to do. Each kind of reason is printed once per process;
- * repeated ones at level info.
+ * cannot be loaded, which undocumented table of the driver's a library requests, and why
+ * the host ended the session is printed here, on standard error at log level error, with
+ * what to do. Each kind of reason is printed once per process; repeated ones at level
+ * info.
  *
  * If no level was set, it is error if standard error is a terminal, and none otherwise.
  * Failures that may be part of a program's normal work, such as an allocation that is too
@@ -38,6 +39,7 @@ enum shim_reason {
 	SHIM_REASON_LOAD_ROOM,	  /* none for it in the shared memory */
 	SHIM_REASON_ATTRIBUTE,	  /* of a launch, that does not travel */
 	SHIM_REASON_ARENA,	  /* no shared memory is left */
+	SHIM_REASON_TABLE,	  /* of functions, that is not here */
 	SHIM_REASON_ENDED,	  /* the session, by the host */
 	SHIM_REASON_UNKNOWN_INIT, /* no other reason is known */
 };

@@ -7,14 +7,16 @@
  *	program fork			cuInit in a child of a process that uses CUDA
  *	program load FILE [LOG]		cuModuleLoad, or with a log of the compiler
  *	program library FILE		cuLibraryLoadFromFile
- *	program function FILE NAME...	cuModuleGetFunction for each, then the last one
- *runs program launch FILE NAME	cuLaunchKernel of a kernel of a library program clusters
- *FILE NAME	cuLaunchKernelEx of clusters of two blocks program updatable FILE NAME
- *the same of a node that the device may update program modules FILE		the same
- *module until one is refused program link FILE...		cuLinkAddFile,
- *cuLinkComplete program alloc BYTES		cuMemAlloc until one is refused program
- *streams			cuStreamCreate until one is refused program pinned BYTES
- *cuMemAllocHost until one is refused
+ *	program function FILE NAME...	cuModuleGetFunction for each; runs the last
+ *	program launch FILE NAME	cuLaunchKernel of a kernel of a library
+ *	program clusters FILE NAME	cuLaunchKernelEx of clusters of two blocks
+ *	program updatable FILE NAME	of a node that the device may update
+ *	program modules FILE		the same module until one is refused
+ *	program link FILE...		cuLinkAddFile, cuLinkComplete
+ *	program table UUID...		cuGetExportTable for each (32 hex digits)
+ *	program alloc BYTES		cuMemAlloc until one is refused
+ *	program streams			cuStreamCreate until one is refused
+ *	program pinned BYTES		cuMemAllocHost until one is refused
  *	program option FILE		cuModuleLoadDataEx with an option that points
  *	program crowded FILE		cuModuleLoad when pinned memory has taken all
  *	program refused			a call that is not remoted
@@ -191,6 +193,26 @@ static CUresult link_files(void)
 	return result == CUDA_SUCCESS ? cuLinkComplete(link, &image, &size) : result;
 }
 
+static CUresult get_tables(void)
+{
+	CUresult result = CUDA_SUCCESS;
+	const void *table;
+
+	for (int i = 0; words[i]; i++) {
+		CUuuid id;
+
+		for (int j = 0; j < 16; j++) {
+			unsigned int byte;
+
+			if (sscanf(words[i] + 2 * j, "%2x", &byte) != 1)
+				exit(2);
+			id.bytes[j] = (char)byte;
+		}
+		result = cuGetExportTable(&table, &id);
+	}
+	return result;
+}
+
 static CUresult allocate(void)
 {
 	CUresult result = CUDA_SUCCESS;
@@ -293,6 +315,7 @@ static const struct mode {
 	{ "updatable", launch_updatable, 1 },
 	{ "modules", load_many, 1 },
 	{ "link", link_files, 1 },
+	{ "table", get_tables, 1 },
 	{ "alloc", allocate, 1 },
 	{ "streams", make_streams, 1 },
 	{ "pinned", allocate_pinned, 1 },

@@ -382,26 +382,54 @@ def test_no_ptx(expected):
             run(found.socket, mode, PROGRAM).check(expected)
 
 
-@row("libraries")
-def test_libraries(expected):
-    """A library of NVIDIA's, on a device of which it thinks that it knows it."""
-    library = ctypes.util.find_library("cublas") or shutil.which(
-        "libcublas.so", path="/usr/local/cuda/lib64", mode=os.R_OK)
-    if not library:
-        raise Skip("there is no libcublas.so")
+def call_library(socket, name, script):
+    """A library of NVIDIA's in a Python program: the script has it as `library`."""
+    file = ctypes.util.find_library(name) or shutil.which(
+        f"lib{name}.so", path="/usr/local/cuda/lib64", mode=os.R_OK)
+    if not file:
+        raise Skip(f"there is no lib{name}.so")
     if is_sanitized():
         raise Skip("a program that is not instrumented cannot load an instrumented library")
-    script = ("import ctypes, sys\n"
-              "handle = ctypes.c_void_p()\n"
-              "create = ctypes.CDLL(sys.argv[1]).cublasCreate_v2\n"
-              "status = create(ctypes.byref(handle))\n"
+    script = f"import ctypes\nlibrary = ctypes.CDLL({file!r})\n{script}"
+    done = subprocess.run([sys.executable, "-c", script], text=True, check=False,
+                          env=environment(socket), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    return Result(done.stdout, done.stderr)
+
+
+@row("libraries")
+def test_libraries(expected):
+    """On a device of which the library thinks that it knows it."""
+    script = ("handle = ctypes.c_void_p()\n"
+              "status = library.cublasCreate_v2(ctypes.byref(handle))\n"
               "print('code', 209 if status else 0)\n")
     with host(extra="softgpu-cc = 8.0") as found:
-        done = subprocess.run([sys.executable, "-c", script, library], text=True, check=False,
-                              env=environment(found.socket), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE)
-        Result(done.stdout, done.stderr).check(expected)
-        assert "(209)" in done.stderr, done.stderr
+        result = call_library(found.socket, "cublas", script)
+        result.check(expected)
+        assert "(209)" in result.err, result.err
+
+
+UNKNOWN_TABLES = ("00112233445566778899aabbccddeeff", "ff112233445566778899aabbccddeeff")
+DISPENSABLE_TABLES = ("f8cff95121468b4eb9e2fb469e7c0dd9", "da9151d33ae6cc41a5c04f26d533e328")
+
+
+@row("table")
+def test_table(expected):
+    with host() as found:
+        # One line, and by itself: the library that is refused says nothing of it.
+        result = run_on_terminal(found.socket, "table", *UNKNOWN_TABLES)
+        result.check(expected)
+        assert "00112233-4455-6677-8899-aabbccddeeff" in result.err, result.err
+        result = run_on_terminal(found.socket, "table", *DISPENSABLE_TABLES)
+        assert result.code == expected.code and not result.err, result.err
+
+
+@row("cufft")
+def test_cufft(expected):
+    script = ("plan = ctypes.c_int()\n"
+              "print('code', library.cufftPlan1d(ctypes.byref(plan), 64, 0x29, 1))\n")
+    with host() as found:
+        call_library(found.socket, "cufft", script).check(expected)
 
 
 @row("new-ptx")
