@@ -3,19 +3,16 @@
  * Grids: launches whose blocks are divided among the kernel threads
  *
  * A launch at the head of its stream is offered to the threads as a task, until its last
- * block has been taken. Threads take ascending ranges of its blocks from one counter. It
- * is complete when no thread works on it and none of it is set aside; the thread that
- * finds so completes the operation.
+ * block has been taken. Threads take its blocks one by one, in ascending order: a block
+ * may wait for those before it, as in a scan by decoupled look-back, and the first one
+ * that is not done has always been begun. The launch is complete when no thread works on
+ * it and none of it is set aside; the thread that finds so completes the operation.
  */
 
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 
 #include "sched/sched.h"
-
-/* Ranges a thread takes on average: few enough atomics, small enough a tail. */
-#define GRID_RANGES_PER_THREAD 8
-#define GRID_CHUNK_MAX 256
 
 /* Return: whether there is a place where the blocks of the grid can meet. */
 static bool grid_take_workspace(struct sched *sched, struct sched_grid *grid)
@@ -41,9 +38,7 @@ static void grid_offer(struct sched *sched, struct sched_grid *grid)
 void sched_grid_begin(struct sched *sched, struct sched_op *op)
 {
 	struct sched_grid *grid = &op->grid;
-	uint64_t n = grid->n_blocks / (sched->n_threads * GRID_RANGES_PER_THREAD);
 
-	grid->chunk = n < 1 ? 1 : n > GRID_CHUNK_MAX ? GRID_CHUNK_MAX : n;
 	grid->next = 0;
 	grid->n_threads = 0;
 	grid->n_aside = 0;

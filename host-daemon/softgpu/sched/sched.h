@@ -153,9 +153,8 @@ struct sched_host {
  */
 struct sched_task {
 	struct sched_op *op;
-	bool is_grid;	    /* the grid's own: the untaken blocks */
-	bool has_block;	    /* one is begun in scratch */
-	uint64_t next, end; /* blocks that were taken, and not begun */
+	bool is_grid;	/* the grid's own: the untaken blocks */
+	bool has_block; /* one is begun in scratch */
 	struct softgpu_scratch *scratch;
 	struct sched_together *together;
 	TAILQ_ENTRY(sched_task) link; /* in sched.tasks */
@@ -168,7 +167,6 @@ struct sched_grid {
 	uint64_t n_blocks;
 	uint32_t resident_max; /* blocks that may be begun and not done */
 	uint32_t n_useful;     /* threads it can keep busy; set where it begins */
-	uint64_t chunk;	       /* blocks taken at once */
 	uint64_t next;	       /* atomic: first block not taken */
 	uint32_t
 		n_begun_aside; /* atomic: blocks that are begun and set aside; the lock */

@@ -65,9 +65,8 @@ static bool is_wanted(const struct turn *turn)
 
 static bool has_more(const struct turn *turn)
 {
-	return turn->task->next < turn->task->end ||
-	       __atomic_load_n(&turn->grid->next, __ATOMIC_RELAXED) <
-		       turn->grid->n_blocks;
+	return __atomic_load_n(&turn->grid->next, __ATOMIC_RELAXED) <
+	       turn->grid->n_blocks;
 }
 
 /* A block polls. Return: whether others shall have its thread. */
@@ -89,25 +88,14 @@ static bool polls_long_enough(struct turn *turn)
 	       (is_wanted_now ? SCHED_SLICE_POLLING_NS : SCHED_POLLING_NS);
 }
 
-/* Return: whether there is a block to begin. */
+/* Return: whether there is a block to begin; then it is begun next, for others may wait
+ * for it that have no room to begin it. */
 static bool next_block(struct turn *turn, uint64_t *blockp)
 {
-	struct sched_task *task = turn->task;
-	struct sched_grid *grid = turn->grid;
-
-	if (task->next == task->end && task->is_grid) {
-		uint64_t n = grid->chunk,
-			 first = __atomic_fetch_add(&grid->next, n, __ATOMIC_RELAXED);
-
-		if (first >= grid->n_blocks)
-			return false;
-		task->next = first;
-		task->end = n < grid->n_blocks - first ? first + n : grid->n_blocks;
-	}
-	if (task->next == task->end)
+	if (!turn->task->is_grid)
 		return false;
-	*blockp = task->next++;
-	return true;
+	*blockp = __atomic_fetch_add(&turn->grid->next, 1, __ATOMIC_RELAXED);
+	return *blockp < turn->grid->n_blocks;
 }
 
 static enum sched_turn turn_run(struct turn *turn)
@@ -154,14 +142,12 @@ static enum sched_turn turn_run(struct turn *turn)
 /* Allocated before the lock is taken again, so that nothing fails then. */
 struct leftovers {
 	struct sched_task *block;
-	struct sched_task *rest;
 	struct softgpu_scratch *scratch; /* for the thread, whose own is set aside */
 };
 
 static void leftovers_deinit(struct leftovers *left)
 {
 	free(left->block);
-	free(left->rest);
 	softgpu_scratch_free(left->scratch);
 }
 
@@ -174,8 +160,6 @@ static bool leftovers_init(struct leftovers *left, struct sched_worker *worker,
 	*left = (struct leftovers){};
 	if (task->has_block || task->together)
 		left->block = calloc(1, sizeof(*left->block));
-	if (task->next < task->end)
-		left->rest = calloc(1, sizeof(*left->rest));
 	if (task->has_block && !worker->scratch) {
 		sched_lock(sched);
 		left->scratch = scratch_take(sched);
@@ -184,8 +168,6 @@ static bool leftovers_init(struct leftovers *left, struct sched_worker *worker,
 			left->scratch = NULL;
 	}
 	if ((task->has_block || task->together) && !left->block)
-		return false;
-	if (task->next < task->end && !left->rest)
 		return false;
 	return !task->has_block || worker->scratch || left->scratch;
 }
@@ -221,12 +203,6 @@ static void put_back(
 		task->together = NULL;
 		if (task->has_block)
 			task->scratch = NULL;
-	}
-	if (left->rest) {
-		*left->rest = (struct sched_task){
-			.op = task->op, .next = task->next, .end = task->end
-		};
-		set_aside(worker->sched, left->rest);
 	}
 	if (left->scratch)
 		worker->scratch = left->scratch;

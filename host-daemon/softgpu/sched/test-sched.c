@@ -25,6 +25,7 @@ struct work {
 	uint32_t *resident_max;
 	uint64_t polls_ns;     /* polls for so long */
 	uint64_t works_ns;     /* runs for so long, without polling */
+	uint64_t *done;	       /* blocks: each waits for those before it */
 	struct charge *charge; /* runs, on the only thread, until it is charged often */
 	int fault;
 };
@@ -41,6 +42,7 @@ static struct sched sched;
 
 struct softgpu_scratch {
 	const struct softgpu_launch *launch;
+	uint64_t block;
 	uint64_t begun_ns;
 	uint64_t run_ns;     /* that it was at work */
 	uint64_t others_ns;  /* that all had been at work when it began */
@@ -70,8 +72,11 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 	const struct work *work = launch->params;
 	uint32_t n;
 
-	*scratch =
-		(struct softgpu_scratch){ .launch = launch, .begun_ns = sched_now_ns() };
+	*scratch = (struct softgpu_scratch){
+		.launch = launch,
+		.block = block,
+		.begun_ns = sched_now_ns(),
+	};
 	if (work->charge) {
 		scratch->others_ns = work->charge->run_ns;
 		scratch->limited_ns = launch->deadline_ns - work->charge->timeout_ns;
@@ -87,11 +92,18 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 	return 0;
 }
 
+static uint64_t load(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
 static bool is_waiting(const struct softgpu_scratch *scratch, const struct work *work)
 {
 	if (work->gate && !__atomic_load_n(work->gate, __ATOMIC_ACQUIRE))
 		return true;
 	if (work->met && __atomic_load_n(work->met, __ATOMIC_ACQUIRE) < work->meet)
+		return true;
+	if (work->done && load(work->done) < scratch->block)
 		return true;
 	return sched_now_ns() < scratch->begun_ns + work->polls_ns;
 }
@@ -167,6 +179,8 @@ enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
 	if (work->resident)
 		__atomic_fetch_sub(work->resident, 1, __ATOMIC_ACQ_REL);
 	__atomic_fetch_add(work->counter, 1, __ATOMIC_RELAXED);
+	if (work->done)
+		__atomic_fetch_add(work->done, 1, __ATOMIC_RELEASE);
 	if (work->opens)
 		__atomic_store_n(work->opens, 1, __ATOMIC_RELEASE);
 	return SOFTGPU_BLOCK_DONE;
@@ -216,11 +230,6 @@ static int write_word(struct sched_stream *stream, uint64_t *word, uint64_t valu
 	};
 
 	return sched_submit(stream, &op, false);
-}
-
-static uint64_t load(const uint64_t *word)
-{
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 static struct sched_stream *stream_new(struct sched_context *context, bool is_blocking)
@@ -767,6 +776,29 @@ TEST(no_more_blocks_are_begun_than_there_is_room_for)
 	check_eq(sched_context_wait(&context), 0);
 	check_eq(counter, N);
 	check(most > 3 && most <= ROOM);
+	sched_context_deinit(&context);
+}
+
+/* As in a scan by decoupled look-back, where there is room for no more blocks than there
+ * are threads. Eight blocks take longer than a slice. */
+TEST(blocks_of_a_grid_wait_for_those_before_them)
+{
+	enum { N = 300 };
+	struct sched_context context;
+	uint64_t counter = 0, done = 0;
+	struct work work = {
+		.counter = &counter,
+		.done = &done,
+		.works_ns = SCHED_SLICE_NS / 8,
+	};
+	struct sched_op op = launch_of(&work, N);
+
+	start(&context);
+	/* So that a hang is a failure of this test alone. */
+	sched.timeout_ns = UINT64_C(60000000000);
+	check_eq(submit_alone(&context, &op), 0);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, N);
 	sched_context_deinit(&context);
 }
 
