@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of the Driver API: it launches, idles, or ends badly.
 
-    example.py launch N | idle | bad-image | abort | sleep
+    example.py launch N | refused | idle | bad-image | abort | sleep
 """
 
 import ctypes
@@ -14,6 +14,12 @@ PTX = b""".version 6.0
 .target sm_50
 .address_size 64
 .visible .entry nothing() { ret; }
+"""
+# An instruction of compute capability 9.0a alone.
+UNSUPPORTED = b""".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry nothing() { wgmma.fence.sync.aligned; ret; }
 """
 
 
@@ -30,12 +36,16 @@ def main():
         # A child too, which must not outlive the time limit.
         subprocess.Popen(["sleep", "600"]).wait()
         time.sleep(600)
-    text = PTX if what == "launch" else b"no image at all"
+    text = {"launch": PTX, "refused": UNSUPPORTED}.get(what, b"no image at all")
     if cuda.cuModuleLoadData(ctypes.byref(module), text):
         print("the module was not loaded: error")
         return 3
     if cuda.cuModuleGetFunction(ctypes.byref(function), module, b"nothing"):
         return 4
+    if what == "refused":
+        # As a program that checks nothing.
+        cuda.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, None, None, None)
+        return 0
     for _ in range(int(sys.argv[2])):
         if cuda.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, None, None, None):
             return 5

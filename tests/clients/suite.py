@@ -32,6 +32,8 @@ FOREIGN = ("VGPU_", "CUDA_", "OMP_", "ACC_", "GOMP_", "HL_", "LD_LIBRARY_PATH")
 # How much of a program's output is looked at.
 OUTPUT_SIZE = 4 << 20
 OUR_LINE = re.compile(r"^[0-9.]+ libcuda\[\d+\] (\w+): (.*)\n?", re.M)
+# A kernel did not run, and a program that does not look ends well all the same.
+REFUSED = re.compile(r"cu\w*Launch\w* fails with CUDA_ERROR_NOT_SUPPORTED")
 LAUNCHES = re.compile(r"session ended .*?\blaunches=(\d+)")
 TELLING = re.compile(r"error|fail|abort|assert|mismatch|wrong|differ|cannot|invalid|"
                      r"exception|not supported|terminate", re.I)
@@ -275,10 +277,12 @@ def run_case(case, seconds, settings):
         wrong = f"no end in {seconds} s" if status is None else case.judge(status, output)
     except Skip as skip:
         return Outcome(case.name, launches, "skip", skip)
-    if not wrong and launches:
+    refused = next((text for text in ours if REFUSED.match(text)), None)
+    if not wrong and launches and not refused:
         return Outcome(case.name, launches, "pass", "")
-    if not wrong:
+    if not wrong and not refused:
         return Outcome(case.name, launches, "idle", ours[0] if ours else asked_of_device(log))
+    wrong = wrong or "a kernel is refused, and it does not look"
     reason = "; ".join(filter(None, [wrong, ours[0] if ours else telling_line(output)]))
     if case.may_fail:
         return Outcome(case.name, launches, "skip", f"the suite expects it: {case.may_fail}")

@@ -36,6 +36,7 @@ class Example(Suite):
             case("launches/terminal", "launch", "2", judge=judge_terminal, on_terminal=True),
             case("idles", "idle"),
             case("fails", "bad-image"),
+            case("refused", "refused"),
             case("aborts", "abort"),
             case("sleeps", "sleep", seconds=2),
             case("unbuilt", build=cannot_build),

@@ -150,7 +150,11 @@ class Samples(Suite):
     @staticmethod
     def add_headers(folder):
         """What a sample that compiles at run time looks for beside itself."""
-        for path in (CUDA / "include").glob("cooperative_groups*"):
+        include = CUDA / "include"
+        wanted = [*include.glob("cooperative_groups*"),
+                  *(path for path in (include / "cccl/nv", include / "cccl/cuda")
+                    if path.exists())]
+        for path in wanted:
             if not (folder / path.name).exists():
                 (folder / path.name).symlink_to(path)
 

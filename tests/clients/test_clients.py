@@ -57,14 +57,16 @@ class Clients(unittest.TestCase):
             "launches": ("3", "pass"), "launches/judged": ("1", "pass"),
             "launches/terminal": ("2", "pass"),
             "idles": ("0", "idle"), "fails": ("0", "fail"), "aborts": ("0", "fail"),
+            "refused": ("0", "fail"),
             "sleeps": ("0", "fail"), "unbuilt": ("0", "fail"), "absent": ("0", "skip")})
         for name, reason in {
                 "fails": r"exit status 3; .*CUDA_ERROR_INVALID_IMAGE",
+                "refused": "does not look; cuLaunchKernel fails with .*wgmma",
                 "aborts": "ended by SIGABRT", "sleeps": "no end in 2 s",
                 "unbuilt": "build: no such compiler",
                 "absent": "its source is not at hand"}.items():
             self.assertRegex(lines[name][3], reason)
-        self.assertRegex(self.output, r"(?m)^8 passed, 0 failed, 1 skipped$")
+        self.assertRegex(self.output, r"(?m)^9 passed, 0 failed, 1 skipped$")
         log = (self.place / "logs/example-fails.log").read_text(encoding="utf-8")
         self.assertRegex(log, "the module was not loaded")
         self.assertRegex(log, "session ended")
@@ -75,7 +77,7 @@ class Clients(unittest.TestCase):
         self.assertEqual(status, 1, self.output)
         self.assertEqual(lines["fails"][1:3], ("!", "fail"))
         self.assertEqual([n for n, line in lines.items() if line[1] == "!"], ["fails"])
-        self.assertRegex(self.output, r"(?m)^7 passed, 1 failed, 1 skipped$")
+        self.assertRegex(self.output, r"(?m)^8 passed, 1 failed, 1 skipped$")
 
     def test_an_unexpected_pass_fails(self):
         status, lines = self.run_it(*self.expecting("launches: fail: so it was once\n"),
