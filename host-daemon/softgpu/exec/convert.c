@@ -211,11 +211,12 @@ static bool is_narrow(unsigned int type)
 /* The value as a float of the type, in a double, which holds each of them. */
 static f64 rounded(unsigned int type, const struct value *v, unsigned int round)
 {
-	int mode = machine_round(round), saved = fegetround();
+	int mode = machine_round(round), saved = FE_TONEAREST;
 	struct format format = format_of(type);
 	volatile f64 wide;
 	volatile f32 single;
 
+	/* Outside of handlers it is to nearest, and reading it takes long. */
 	if (mode != saved)
 		fesetround(mode);
 	/* An integer is converted to float directly: through double it would be rounded

@@ -72,7 +72,8 @@ static int between_integers(struct lowering *l, unsigned int to, unsigned int fr
 }
 
 /* The conversions with a loop of their own; 0: none. */
-static unsigned int real_to_real(unsigned int to, unsigned int from, unsigned int round)
+static unsigned int real_to_real(
+	unsigned int to, unsigned int from, unsigned int round, bool saturates)
 {
 	bool single = to == PTX_TYPE_F32;
 
@@ -84,7 +85,10 @@ static unsigned int real_to_real(unsigned int to, unsigned int from, unsigned in
 		return 0;
 	switch (round) {
 	case PTX_ROUND_NONE:
-		return single ? OP_MOV_32 : OP_MOV_64;
+		/* The general one gives the one NaN that f32 has; no saturation does. */
+		if (single)
+			return saturates ? OP_SAT_F32 : 0;
+		return OP_MOV_64;
 	case PTX_ROUND_RNI:
 		return single ? OP_RINT_F32 : OP_RINT_F64;
 	case PTX_ROUND_RZI:
@@ -178,7 +182,7 @@ static int by_operation(
 	emit(l, op, d, s, 0, 0);
 	if (flush && to == PTX_TYPE_F32)
 		emit(l, OP_FTZ_F32, d, d, 0, 0);
-	if ((l->instr->flags & PTX_FLAG_SAT) && is_real(to))
+	if ((l->instr->flags & PTX_FLAG_SAT) && is_real(to) && op != OP_SAT_F32)
 		emit(l, to == PTX_TYPE_F64 ? OP_SAT_F64 : OP_SAT_F32, d, d, 0, 0);
 	finish(l, 0, to, d);
 	return l->error;
@@ -290,7 +294,7 @@ static int convert(struct lowering *l)
 		return between_integers(l, to, from);
 	op = 0;
 	if (is_real(to) && is_real(from))
-		op = real_to_real(to, from, in->round);
+		op = real_to_real(to, from, in->round, in->flags & PTX_FLAG_SAT);
 	else if (is_real(from))
 		op = real_to_integer(to, from, in->round);
 	else if (is_real(to))
