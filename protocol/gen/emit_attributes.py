@@ -3,7 +3,7 @@
 
 	bool attribute_answer(CUdevice_attribute attribute, int *valuep);
 
-Declared by host-daemon/worker/dispatch.h, and asked before the driver.
+Declared by host-daemon/worker/handle/generated.h, and asked before the driver.
 """
 
 from writer import Writer
@@ -19,7 +19,7 @@ SWITCH_END = """
 def emit(api):
     w = Writer()
     w.head(api, "Device attributes with a fixed value for guests")
-    w.line('#include "worker/dispatch.h"')
+    w.line('#include "worker/handle/generated.h"')
     w.blank()
     w.line("bool attribute_answer(CUdevice_attribute attribute, int *valuep)")
     w.line("{")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """g-handlers.h and g-dispatch*.c: from a frame to the driver, in the worker.
 
-Calls nothing but host-daemon/worker/dispatch.h. g-dispatch.c has the table of calls,
+Calls nothing but host-daemon/worker/handle/generated.h. g-dispatch.c has the table of calls,
 g-dispatch-<family>.c those of one file of the description. Each remoted call has
 
 	dispatch_<symbol>	unpacks the request, runs the handler, finishes the call
@@ -151,7 +151,7 @@ def emit_header(api):
 def emit_table(api):
     w = Writer()
     w.head(api, "From the number of a call to its function")
-    for name in ("vgpu/g-calls.h", "g-handlers.h", "worker/dispatch.h"):
+    for name in ("vgpu/g-calls.h", "g-handlers.h", "worker/handle/generated.h"):
         w.line(f'#include "{name}"')
     w.blank()
     w.line("static int (*const dispatchers[_VGPU_CALL_N])(struct call *) = {")
@@ -169,7 +169,7 @@ def emit_family(api, family, calls):
     w.line("#include <errno.h>")
     w.blank()
     for name in ("vgpu/checked.h", "vgpu/g-driver.h", "vgpu/g-driver.pb-c.h",
-                 "g-handlers.h", "worker/dispatch.h"):
+                 "g-handlers.h", "worker/handle/generated.h"):
         w.line(f'#include "{name}"')
     w.blank()
     for call in calls:

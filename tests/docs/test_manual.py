@@ -71,7 +71,8 @@ def main():
     lacks += check("signal", found(r"\b(SIG(?!_)[A-Z]+[0-9]?)\b(?!M)", host / "vgpud/signals.c",
                                    host / "keeper/keeper.c", host / "broker/broker.c") -
                    {"SIGRTMIN", "SIGRTMAX", "SIGCHLD"}, page=page("vgpud.8"))
-    lacks += check("option", {f"--{name}" for name in found(option, host / "worker/options.c")},
+    options = found(option, host / "worker/run/options.c")
+    lacks += check("option", {f"--{name}" for name in options},
                    page=page("vgpu-worker.8"), help=said(sys.argv[3]))
     lacks += check("variable", found(VARIABLE, *shim, *protocol),
                    page=page("vgpu-shim.7"))

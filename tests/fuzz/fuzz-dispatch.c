@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "worker/fixture.h"
+#include "fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "fatbin/fatbin.h"
-#include "worker/image-check.h"
+#include "worker/code/image-check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

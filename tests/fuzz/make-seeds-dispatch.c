@@ -13,7 +13,7 @@
 #include "vgpu/graph.h"
 #include "vgpu/launch.h"
 #include "vgpu/load.h"
-#include "worker/fixture.h"
+#include "fixture.h"
 
 static const char *folder;
 static uint8_t row[65536];

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device attributes with a fixed value for guests */
 
-#include "worker/dispatch.h"
+#include "worker/handle/generated.h"
 
 bool attribute_answer(CUdevice_attribute attribute, int *valuep)
 {

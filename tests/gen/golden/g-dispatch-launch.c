@@ -8,7 +8,7 @@
 #include "vgpu/g-driver.h"
 #include "vgpu/g-driver.pb-c.h"
 #include "g-handlers.h"
-#include "worker/dispatch.h"
+#include "worker/handle/generated.h"
 
 /* cuLaunch: Launch what a pointer leads to. */
 

@@ -4,7 +4,7 @@
 
 #include "vgpu/g-calls.h"
 #include "g-handlers.h"
-#include "worker/dispatch.h"
+#include "worker/handle/generated.h"
 
 static int (*const dispatchers[_VGPU_CALL_N])(struct call *) = {
 	[VGPU_CALL_vgpuHello] = dispatch_vgpuHello,

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Lanes: one for each guest thread that calls
+ *
+ * A lane has the state that CUDA keeps per thread: the current context and the streams
+ * behind the per-thread default stream. Calls that may block run on a thread of the lane,
+ * which is created for the first one and parked between calls, also when the guest thread
+ * has ended and another took its slot.
+ *
+ * Lanes are created by the dispatcher and never freed. `context` is written by the
+ * dispatcher only, in ring order; a call on the lane's thread uses the value from when it
+ * was queued. A guest thread waits for its reply, so the queue has one call at a time; a
+ * guest that sends more than LANE_QUEUE_MAX violates the protocol.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/frame.h"
+#include "worker/base/context.h"
+#include "worker/base/reason.h"
+
+struct call;
+struct session;
+
+/* Calls of one guest thread that wait; honest threads have one. */
+#define LANE_QUEUE_MAX 8u
+
+/* Contexts in which one guest thread uses its per-thread default stream. */
+#define LANE_STREAMS_MAX 64u
+
+struct lane_item {
+	struct lane_item *next;
+	uint64_t context;
+	bool ordered; /* counted in fences.n_pending */
+	struct vgpu_frame *frame;
+};
+
+struct lane {
+	struct session *session;
+	uint32_t index;
+	uint64_t context; /* handle of the current context, or 0 */
+	/* Written by the lane's thread, atomic: the dispatcher looks when it ends. */
+	CUstreamCaptureMode capture_mode;
+
+	/* Streams for the per-thread default stream; made under `lock`, looked up by
+	 * the count, which is published last. */
+	struct stream *streams[LANE_STREAMS_MAX];
+	uint32_t n_streams;
+
+	/* The thread and its queue. */
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	pthread_t thread;
+	bool started;
+	struct lane_item *queue;
+	uint32_t n_queued;
+	uint32_t n_posted;
+	uint32_t n_done;
+	pthread_cond_t done;
+	/* Item and frame used while the queue is empty, which is always. */
+	struct lane_item first_item;
+	bool first_busy;
+	uint8_t *first_frame;
+	struct runner runner;
+
+	struct reason reason; /* under `lock`: why its last call that failed did so */
+};
+
+enum {
+	_LANE_E_SUCCESS,
+	LANE_E_FULL, /* more calls at once than a thread can make */
+};
+
+/* Return: the lane, made if need be, or NULL without memory. */
+struct lane *lane_get(struct session *session, uint32_t index);
+
+/* For tests: of a lane whose thread was never started. */
+void lane_free(struct lane *lane);
+
+/* Queues a private copy of the frame. Return: 0, LANE_E_FULL or -errno. */
+int lane_post(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
+
+/* The same, and waits until it has run; a guest thread has one call at a time. */
+int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
+
+/* The own stream of a call's lane in its context, made on first use. */
+CUresult lane_stream(struct call *call, struct stream **streamp);
+
+/* The guest thread ended: destroys its streams. On the dispatcher. */
+void lane_exit(struct lane *lane, struct runner *runner);
+
+/* A context died: its streams are gone with it. */
+void lane_forget_context(struct lane *lane, const struct context *context);

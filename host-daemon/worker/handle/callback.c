@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls about callbacks
+ */
+
+#include "g-handlers.h"
+#include "vgpu/g-calls.h"
+#include "worker/base/call.h"
+#include "worker/base/session.h"
+
+/* A callback recorded by a capture would be due at each launch of its graph; these are
+ * due once. */
+static bool is_captured(struct call *call, CUstream stream)
+{
+	CUstreamCaptureStatus status;
+
+	return captures_are_live(call->session) && call->driver->cuStreamIsCapturing &&
+	       call->driver->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static CUresult submit(
+	struct call *call, uint64_t handle, uint64_t cookie, bool is_host_function)
+{
+	CUresult result;
+	void *stream;
+
+	result = object_get(call, VGPU_HANDLE_STREAM, handle, false, &stream);
+	if (result == CUDA_SUCCESS && is_captured(call, stream))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return result == CUDA_SUCCESS
+		       ? callbacks_submit(call->session, stream, call->stream->context,
+				 cookie, is_host_function)
+		       : result;
+}
+
+CUresult handle_cuLaunchHostFunc(struct call *call,
+	const Vgpu__CuLaunchHostFuncRequest *request, Vgpu__CuLaunchHostFuncReply *reply)
+{
+	return submit(call, request->h_stream, request->cookie, true);
+}
+
+CUresult handle_cuStreamAddCallback(struct call *call,
+	const Vgpu__CuStreamAddCallbackRequest *request,
+	Vgpu__CuStreamAddCallbackReply *reply)
+{
+	return submit(call, request->h_stream, request->cookie, false);
+}
+
+/* Of messages that name a cookie. */
+#define GIVE_BACK(_call, _type, _descriptor)                                             \
+	do {                                                                             \
+		const _type *request_ =                                                  \
+			(const _type *)call_unpack(_call, &(_descriptor));               \
+		if (request_)                                                            \
+			callbacks_give_back((_call)->session, request_->cookie);         \
+	} while (0)
+
+void callback_give_back(struct call *call)
+{
+	switch (call->frame->call) {
+	case VGPU_CALL_cuLaunchHostFunc:
+		GIVE_BACK(call, Vgpu__CuLaunchHostFuncRequest,
+			vgpu__cu_launch_host_func_request__descriptor);
+		break;
+	case VGPU_CALL_cuStreamAddCallback:
+		GIVE_BACK(call, Vgpu__CuStreamAddCallbackRequest,
+			vgpu__cu_stream_add_callback_request__descriptor);
+		break;
+	default:
+		break;
+	}
+}
+
+CUresult handle_vgpuCallbackNext(struct call *call,
+	const Vgpu__VgpuCallbackNextRequest *request, Vgpu__VgpuCallbackNextReply *reply)
+{
+	struct callback_due due;
+	CUresult result;
+
+	result = callbacks_next(call->session, &due);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply->token = due.token;
+	reply->cookie = due.cookie;
+	reply->status = due.status;
+	reply->is_void = due.is_void;
+	return CUDA_SUCCESS;
+}
+
+CUresult handle_vgpuCallbackDone(struct call *call,
+	const Vgpu__VgpuCallbackDoneRequest *request, Vgpu__VgpuCallbackDoneReply *reply)
+{
+	return callbacks_done(call->session, request->token);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Constant properties of the devices
+ */
+
+#include "vgpu/handle.h"
+#include "worker/base/call.h"
+#include "worker/handle/device-info.h"
+
+static struct {
+	bool is_loaded;
+	int n;
+	CUresult results[VGPU_DEVICES_MAX];
+	struct vgpu_device_info infos[VGPU_DEVICES_MAX];
+} devices;
+
+static void ask_attributes(
+	const struct vgpu_driver *driver, CUdevice device, struct vgpu_device_info *info)
+{
+	int value;
+
+	for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX && i < VGPU_DEVICE_ATTRIBUTES_N;
+		i++) {
+		if (!attribute_answer(i, &value) &&
+			driver->cuDeviceGetAttribute(&value, i, device) != CUDA_SUCCESS)
+			continue;
+		info->attributes[i] = value;
+		info->known[i / 8] |= 1 << i % 8;
+	}
+}
+
+static CUresult ask(
+	const struct vgpu_driver *driver, CUdevice device, struct vgpu_device_info *info)
+{
+	CUuuid *uuid = (CUuuid *)(void *)info->uuid;
+	size_t total = 0;
+	CUresult result;
+
+	result = driver->cuDeviceGetName(info->name, sizeof(info->name), device);
+	info->name[sizeof(info->name) - 1] = '\0';
+	if (result == CUDA_SUCCESS)
+		result = driver->cuDeviceTotalMem_v2(&total, device);
+	if (result == CUDA_SUCCESS && driver->cuDeviceGetUuid_v2)
+		result = driver->cuDeviceGetUuid_v2(uuid, device);
+	else if (result == CUDA_SUCCESS)
+		result = driver->cuDeviceGetUuid(uuid, device);
+	if (result != CUDA_SUCCESS)
+		return result;
+	info->total_memory = total;
+	ask_attributes(driver, device, info);
+	return CUDA_SUCCESS;
+}
+
+void device_info_load(const struct vgpu_driver *driver, int n_devices)
+{
+	if (devices.is_loaded)
+		return;
+	devices.n = n_devices < (int)VGPU_DEVICES_MAX ? n_devices : (int)VGPU_DEVICES_MAX;
+	for (int i = 0; i < devices.n; i++)
+		devices.results[i] = ask(driver, i, &devices.infos[i]);
+	devices.is_loaded = true;
+}
+
+CUresult device_info_get(int device, struct vgpu_device_info *info)
+{
+	if (device < 0 || device >= devices.n)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*info = devices.infos[device];
+	return devices.results[device];
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on events
+ *
+ * A record may have a number that the device is to write to a word of the guest's
+ * (ring-layout.h), which shows the guest that the record is complete. The word has to be
+ * written first: a stream that waited for the event may be known to be complete right
+ * after. So the word is written before the driver's own record, except for an event with
+ * timing, whose time is to be that of the preceding work: there it is written after.
+ */
+
+#include "g-handlers.h"
+#include "worker/base/call.h"
+#include "worker/base/session.h"
+
+CUresult handle_cuEventCreate(struct call *call,
+	const Vgpu__CuEventCreateRequest *request, Vgpu__CuEventCreateReply *reply)
+{
+	const struct event kept = {
+		.has_timing = !(request->flags & CU_EVENT_DISABLE_TIMING),
+	};
+	CUresult result;
+	CUevent event;
+
+	result = call->driver->cuEventCreate(&event, request->flags);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = object_add_at(
+		call, VGPU_HANDLE_EVENT, request->event, event, &kept.object);
+	if (call_left_over(result))
+		call->driver->cuEventDestroy_v2(event);
+	return result;
+}
+
+CUresult handle_cuEventDestroy_v2(struct call *call,
+	const Vgpu__CuEventDestroyV2Request *request, Vgpu__CuEventDestroyV2Reply *reply)
+{
+	CUresult result;
+	void *event;
+
+	result = object_take(call, VGPU_HANDLE_EVENT, request->h_event, &event);
+	return result == CUDA_SUCCESS ? use_destroy(call, VGPU_HANDLE_EVENT, event)
+				      : result;
+}
+
+/* The part that both calls share. */
+struct record {
+	uint64_t event;
+	uint64_t stream;
+	unsigned int flags;
+	uint64_t number;
+};
+
+static CUresult record_in_driver(
+	struct call *call, const struct record *record, CUevent event, CUstream stream)
+{
+	if (!record->flags)
+		return call->driver->cuEventRecord(event, stream);
+	if (!call->driver->cuEventRecordWithFlags)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return call->driver->cuEventRecordWithFlags(event, stream, record->flags);
+}
+
+static CUresult record_with_word(struct call *call, const struct record *record,
+	const struct event *event, CUstream stream)
+{
+	CUresult result = CUDA_SUCCESS, written;
+
+	if (event->has_timing)
+		result = record_in_driver(call, record, event->object.driver, stream);
+	if (result != CUDA_SUCCESS) {
+		fence_write_record_now(call->session, record->number);
+		return result;
+	}
+	written = fence_write_record(call->session, stream, record->number);
+	fence_owe(call->session, call->stream);
+	if (!event->has_timing)
+		result = record_in_driver(call, record, event->object.driver, stream);
+	return result == CUDA_SUCCESS ? written : result;
+}
+
+static CUresult record(struct call *call, const struct record *record)
+{
+	struct object *event;
+	CUresult result;
+	void *stream;
+
+	result = object_get(call, VGPU_HANDLE_STREAM, record->stream, false, &stream);
+	if (result == CUDA_SUCCESS)
+		result = object_entry(call, VGPU_HANDLE_EVENT, record->event, &event);
+	if (result == CUDA_SUCCESS && record->number)
+		return record_with_word(
+			call, record, (const struct event *)event, stream);
+	if (result == CUDA_SUCCESS)
+		return record_in_driver(call, record, event->driver, stream);
+	/* A record that no stream will execute: its word is free at once. */
+	if (record->number)
+		fence_write_record_now(call->session, record->number);
+	return result;
+}
+
+CUresult handle_cuEventRecord(struct call *call,
+	const Vgpu__CuEventRecordRequest *request, Vgpu__CuEventRecordReply *reply)
+{
+	const struct record arguments = {
+		.event = request->h_event,
+		.stream = request->h_stream,
+		.number = request->record,
+	};
+
+	return record(call, &arguments);
+}
+
+CUresult handle_cuEventRecordWithFlags(struct call *call,
+	const Vgpu__CuEventRecordWithFlagsRequest *request,
+	Vgpu__CuEventRecordWithFlagsReply *reply)
+{
+	const struct record arguments = {
+		.event = request->h_event,
+		.stream = request->h_stream,
+		.flags = request->flags,
+		.number = request->record,
+	};
+
+	return record(call, &arguments);
+}

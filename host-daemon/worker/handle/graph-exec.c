@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on executable graphs
+ */
+
+#include "g-handlers.h"
+#include "worker/base/session.h"
+#include "worker/stream/graph.h"
+
+static CUresult make(struct call *call, const struct object *graph,
+	const Vgpu__CuGraphInstantiateWithParamsRequest *request,
+	Vgpu__CuGraphInstantiateWithParamsReply *reply, CUgraphExec *execp)
+{
+	CUDA_GRAPH_INSTANTIATE_PARAMS params = { .flags = request->flags };
+	const struct vgpu_driver *driver = call->driver;
+	CUresult result, told;
+	void *stream;
+
+	if (!request->has_params) {
+		if (driver->cuGraphInstantiateWithFlags)
+			return driver->cuGraphInstantiateWithFlags(
+				execp, graph->driver, request->flags);
+		return driver->cuGraphInstantiate_v2 && !request->flags
+			       ? driver->cuGraphInstantiate_v2(
+					 execp, graph->driver, NULL, NULL, 0)
+			       : CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (!driver->cuGraphInstantiateWithParams)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_get(
+		call, VGPU_HANDLE_STREAM, request->upload_stream, false, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	params.hUploadStream = stream;
+	result = driver->cuGraphInstantiateWithParams(execp, graph->driver, &params);
+	reply->status = params.result_out;
+	told = graph_find_node(call, params.hErrNode_out, graph, &reply->error_node);
+	if (result == CUDA_SUCCESS && told != CUDA_SUCCESS)
+		driver->cuGraphExecDestroy(*execp);
+	return result == CUDA_SUCCESS ? told : result;
+}
+
+CUresult handle_cuGraphInstantiateWithParams(struct call *call,
+	const Vgpu__CuGraphInstantiateWithParamsRequest *request,
+	Vgpu__CuGraphInstantiateWithParamsReply *reply)
+{
+	CUgraphExec exec = NULL;
+	struct graph_exec kept = {};
+	struct object *graph;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+	if (result == CUDA_SUCCESS)
+		result = graph_count(call, graph->driver, &reply->n_nodes);
+	if (result == CUDA_SUCCESS)
+		result = make(call, graph, request, reply, &exec);
+	if (result != CUDA_SUCCESS)
+		return result;
+	kept.n_nodes = reply->n_nodes;
+	result = object_add_like(call, VGPU_HANDLE_GRAPH_EXEC, exec, NULL, &kept.object,
+		&reply->ph_graph_exec);
+	if (result != CUDA_SUCCESS)
+		call->driver->cuGraphExecDestroy(exec);
+	return result;
+}
+
+CUresult handle_cuGraphExecDestroy(struct call *call,
+	const Vgpu__CuGraphExecDestroyRequest *request,
+	Vgpu__CuGraphExecDestroyReply *reply)
+{
+	CUresult result;
+	void *exec;
+
+	if (!call->driver->cuGraphExecDestroy)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_take(call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, &exec);
+	return result == CUDA_SUCCESS ? call->driver->cuGraphExecDestroy(exec) : result;
+}
+
+/* Drivers before CUDA 12.0 return only the node at fault. */
+static CUresult update(struct call *call, CUgraphExec exec, CUgraph graph,
+	CUgraphExecUpdateResultInfo *info)
+{
+	const struct vgpu_driver *driver = call->driver;
+
+	if (driver->cuGraphExecUpdate_v2)
+		return driver->cuGraphExecUpdate_v2(exec, graph, info);
+	return driver->cuGraphExecUpdate ? driver->cuGraphExecUpdate(exec, graph,
+						   &info->errorNode, &info->result)
+					 : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult handle_cuGraphExecUpdate_v2(struct call *call,
+	const Vgpu__CuGraphExecUpdateV2Request *request,
+	Vgpu__CuGraphExecUpdateV2Reply *reply)
+{
+	CUgraphExecUpdateResultInfo info = {};
+	CUresult result, told;
+	struct object *graph;
+	void *exec;
+
+	result = object_get(
+		call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, false, &exec);
+	if (result == CUDA_SUCCESS)
+		result = object_entry(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = update(call, exec, graph->driver, &info);
+	reply->status = info.result;
+	told = graph_find_node(call, info.errorNode, graph, &reply->error_node);
+	if (told == CUDA_SUCCESS)
+		told = graph_find_node(
+			call, info.errorFromNode, graph, &reply->error_from_node);
+	return result == CUDA_SUCCESS ? told : result;
+}
+
+CUresult handle_cuGraphLaunch(struct call *call,
+	const Vgpu__CuGraphLaunchRequest *request, Vgpu__CuGraphLaunchReply *reply)
+{
+	struct object *exec;
+	CUresult result;
+	void *stream;
+
+	if (!call->driver->cuGraphLaunch)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	if (result == CUDA_SUCCESS)
+		result = object_entry(
+			call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph, &exec);
+	if (result != CUDA_SUCCESS)
+		return result;
+	call->is_large = vgpu_graph_is_large(((struct graph_exec *)exec)->n_nodes);
+	result = call->driver->cuGraphLaunch(exec->driver, stream);
+	if (result == CUDA_SUCCESS)
+		call->runner->n_launches++;
+	return result;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on libraries and kernels
+ *
+ * Both are context-free: they outlive the reset of a context, and the modules and
+ * functions that they are in a context do not.
+ */
+
+#include "g-handlers.h"
+#include "worker/base/call.h"
+#include "worker/base/session.h"
+#include "worker/code/kernel.h"
+#include "worker/code/load.h"
+
+/* The driver may make another one of the same handle as soon as it is done. Where it is
+ * not, its code stays. */
+static CUresult unload_library(struct call *call, CUlibrary library)
+{
+	struct code *code = code_take(call->session, library);
+	CUresult result = call->driver->cuLibraryUnload(library);
+
+	if (result == CUDA_SUCCESS)
+		code_free(call->session, code);
+	else if (code)
+		code_keep(call->session, code, library);
+	return result;
+}
+
+/* Options of a library are promises about the program's image; the worker's copy stays
+ * mapped, which is what the driver is told. */
+static CUresult load_library(struct call *call, struct load *load, uint64_t *handlep)
+{
+	CUlibraryOption options[] = { CU_LIBRARY_BINARY_IS_PRESERVED };
+	void *values[] = { (void *)(uintptr_t)1 };
+	CUlibrary library;
+	CUresult result;
+
+	if (!call->driver->cuLibraryLoadData)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = call->driver->cuLibraryLoadData(&library, load->images.code->start,
+		load->jit.options, load->jit.values, load->jit.n_options, options, values,
+		1);
+	if (result != CUDA_SUCCESS)
+		return result;
+	images_preserve(call, &load->images, library);
+	result = managed_register(call);
+	if (result == CUDA_SUCCESS)
+		result = object_add(call, VGPU_HANDLE_LIBRARY, library, handlep);
+	if (result != CUDA_SUCCESS)
+		unload_library(call, library);
+	return result;
+}
+
+CUresult handle_cuLibraryLoadData(struct call *call,
+	const Vgpu__CuLibraryLoadDataRequest *request,
+	Vgpu__CuLibraryLoadDataReply *reply)
+{
+	struct load *load;
+	CUresult result;
+
+	result = load_begin(call, &request->load, &load);
+	if (result == CUDA_SUCCESS)
+		result = load_library(call, load, &reply->library);
+	return load_end(call, load, result, &reply->load_result);
+}
+
+CUresult handle_cuLibraryUnload(struct call *call,
+	const Vgpu__CuLibraryUnloadRequest *request, Vgpu__CuLibraryUnloadReply *reply)
+{
+	struct object *object;
+	CUresult result;
+	void *library;
+
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* First the children: the entry's next object may have some at once. */
+	object_forget_children(call, object);
+	result = object_take(call, VGPU_HANDLE_LIBRARY, request->library, &library);
+	if (result != CUDA_SUCCESS)
+		return result;
+	return unload_library(call, library);
+}
+
+CUresult handle_cuLibraryGetKernel(struct call *call,
+	const Vgpu__CuLibraryGetKernelRequest *request,
+	Vgpu__CuLibraryGetKernelReply *reply)
+{
+	struct object *object;
+	CUkernel kernel;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetKernel(
+			&kernel, object->driver, request->name);
+	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_KERNEL, kernel,
+						object, &reply->p_kernel)
+				      : result;
+}
+
+CUresult handle_cuLibraryEnumerateKernels(struct call *call,
+	const Vgpu__CuLibraryEnumerateKernelsRequest *request,
+	Vgpu__CuLibraryEnumerateKernelsReply *reply)
+{
+	CUkernel *kernels = NULL;
+	struct object *object;
+	unsigned int n = 0;
+	CUresult result;
+
+	if (!call->driver->cuLibraryEnumerateKernels ||
+		!call->driver->cuLibraryGetKernelCount)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->lib, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetKernelCount(&n, object->driver);
+	if (result == CUDA_SUCCESS)
+		result = kernel_list_prepare(call, &n, request->num_kernels,
+			(void ***)&kernels, &reply->kernels);
+	if (result == CUDA_SUCCESS && n)
+		result = call->driver->cuLibraryEnumerateKernels(
+			kernels, n, object->driver);
+	return result == CUDA_SUCCESS ? kernel_list(call, VGPU_HANDLE_KERNEL,
+						(void **)kernels, n, request->first,
+						object, reply->kernels, &reply->n_kernels)
+				      : result;
+}
+
+/* A kernel is a child of its library, whichever way it was found. */
+CUresult handle_cuKernelGetLibrary(struct call *call,
+	const Vgpu__CuKernelGetLibraryRequest *request,
+	Vgpu__CuKernelGetLibraryReply *reply)
+{
+	struct object *object;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
+	if (result == CUDA_SUCCESS)
+		reply->p_lib = object_handle(
+			&call->session->objects[VGPU_HANDLE_LIBRARY], object->parent);
+	return result;
+}
+
+CUresult handle_cuLibraryGetModule(struct call *call,
+	const Vgpu__CuLibraryGetModuleRequest *request,
+	Vgpu__CuLibraryGetModuleReply *reply)
+{
+	struct object *object;
+	CUmodule module;
+	CUresult result;
+
+	if (!call->driver->cuLibraryGetModule)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetModule(&module, object->driver);
+	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_MODULE, module,
+						object, &reply->p_mod)
+				      : result;
+}
+
+CUresult handle_cuKernelGetFunction(struct call *call,
+	const Vgpu__CuKernelGetFunctionRequest *request,
+	Vgpu__CuKernelGetFunctionReply *reply)
+{
+	struct object *object;
+	CUfunction function;
+	CUresult result;
+
+	if (!call->driver->cuKernelGetFunction)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuKernelGetFunction(&function, object->driver);
+	/* It is unloaded with the library, as the kernel is. */
+	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
+						function, object->parent, &reply->p_func)
+				      : result;
+}
+
+CUresult handle_cuLibraryGetGlobal(struct call *call,
+	const Vgpu__CuLibraryGetGlobalRequest *request,
+	Vgpu__CuLibraryGetGlobalReply *reply)
+{
+	struct managed_run run;
+	CUdeviceptr address = 0;
+	struct object *object;
+	size_t size = 0;
+	CUresult result;
+
+	if (!call->driver->cuLibraryGetGlobal)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetGlobal(
+			&address, &size, object->driver, request->name);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply->dptr = address;
+	reply->bytes = size;
+	if (managed_find(call->session, address, size, &run)) {
+		reply->first_extent = run.first;
+		reply->n_extents = run.n_extents;
+		return CUDA_SUCCESS;
+	}
+	return device_memory_publish_global(call, address, size, object);
+}
+
+CUresult handle_cuLibraryGetManaged(struct call *call,
+	const Vgpu__CuLibraryGetManagedRequest *request,
+	Vgpu__CuLibraryGetManagedReply *reply)
+{
+	CUdeviceptr address = 0;
+	struct managed_run run;
+	struct object *object;
+	size_t size = 0;
+	CUresult result;
+
+	if (!call->driver->cuLibraryGetManaged)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuLibraryGetManaged(
+			&address, &size, object->driver, request->name);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* NVIDIA's driver places them where no guest can access them. */
+	if (!managed_find(call->session, address, size, &run))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	reply->dptr = address;
+	reply->bytes = size;
+	reply->first_extent = run.first;
+	reply->n_extents = run.n_extents;
+	return CUDA_SUCCESS;
+}
+
+CUresult handle_cuKernelGetName(struct call *call,
+	const Vgpu__CuKernelGetNameRequest *request, Vgpu__CuKernelGetNameReply *reply)
+{
+	const char *name = NULL;
+	CUresult result;
+	void *kernel;
+
+	if (!call->driver->cuKernelGetName)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_get(call, VGPU_HANDLE_KERNEL, request->hfunc, false, &kernel);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuKernelGetName(&name, kernel);
+	return result == CUDA_SUCCESS ? kernel_name(call, name, &reply->kernel_name)
+				      : result;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on modules
+ */
+
+#include "g-handlers.h"
+#include "worker/base/call.h"
+#include "worker/base/session.h"
+#include "worker/code/kernel.h"
+#include "worker/code/load.h"
+
+static CUresult load_module(struct call *call, struct load *load, uint64_t *handlep)
+{
+	CUresult result;
+	CUmodule module;
+
+	result = call->driver->cuModuleLoadDataEx(&module, load->images.code->start,
+		load->jit.n_options, load->jit.options, load->jit.values);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = managed_register(call);
+	if (result == CUDA_SUCCESS)
+		result = object_add(call, VGPU_HANDLE_MODULE, module, handlep);
+	if (call_left_over(result))
+		call->driver->cuModuleUnload(module);
+	if (result == CUDA_SUCCESS)
+		images_keep(call, &load->images, VGPU_HANDLE_MODULE, *handlep);
+	return result;
+}
+
+CUresult handle_cuModuleLoadDataEx(struct call *call,
+	const Vgpu__CuModuleLoadDataExRequest *request,
+	Vgpu__CuModuleLoadDataExReply *reply)
+{
+	struct load *load;
+	CUresult result;
+
+	result = load_begin(call, &request->load, &load);
+	if (result == CUDA_SUCCESS)
+		result = load_module(call, load, &reply->module);
+	return load_end(call, load, result, &reply->load_result);
+}
+
+CUresult handle_cuModuleUnload(struct call *call,
+	const Vgpu__CuModuleUnloadRequest *request, Vgpu__CuModuleUnloadReply *reply)
+{
+	struct object *object;
+	CUresult result;
+	void *module;
+
+	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &object);
+	/* The module of a library is unloaded with the library only. */
+	if (result == CUDA_SUCCESS && object->parent)
+		return CUDA_ERROR_NOT_PERMITTED;
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* First the children: the entry's next object may have some at once. */
+	object_forget_children(call, object);
+	result = object_take(call, VGPU_HANDLE_MODULE, request->hmod, &module);
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call->driver->cuModuleUnload(module);
+}
+
+CUresult handle_cuModuleGetFunction(struct call *call,
+	const Vgpu__CuModuleGetFunctionRequest *request,
+	Vgpu__CuModuleGetFunctionReply *reply)
+{
+	struct object *object;
+	CUfunction function;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuModuleGetFunction(
+			&function, object->driver, request->name);
+	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
+						function, object, &reply->hfunc)
+				      : result;
+}
+
+CUresult handle_cuModuleEnumerateFunctions(struct call *call,
+	const Vgpu__CuModuleEnumerateFunctionsRequest *request,
+	Vgpu__CuModuleEnumerateFunctionsReply *reply)
+{
+	CUfunction *functions = NULL;
+	struct object *object;
+	unsigned int n = 0;
+	CUresult result;
+
+	if (!call->driver->cuModuleEnumerateFunctions ||
+		!call->driver->cuModuleGetFunctionCount)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_entry(call, VGPU_HANDLE_MODULE, request->mod, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuModuleGetFunctionCount(&n, object->driver);
+	if (result == CUDA_SUCCESS)
+		result = kernel_list_prepare(call, &n, request->num_functions,
+			(void ***)&functions, &reply->functions);
+	if (result == CUDA_SUCCESS && n)
+		result = call->driver->cuModuleEnumerateFunctions(
+			functions, n, object->driver);
+	return result == CUDA_SUCCESS
+		       ? kernel_list(call, VGPU_HANDLE_FUNCTION, (void **)functions, n,
+				 request->first, object, reply->functions,
+				 &reply->n_functions)
+		       : result;
+}
+
+CUresult handle_cuModuleGetGlobal_v2(struct call *call,
+	const Vgpu__CuModuleGetGlobalV2Request *request,
+	Vgpu__CuModuleGetGlobalV2Reply *reply)
+{
+	struct managed_run run;
+	CUdeviceptr address = 0;
+	struct object *object;
+	size_t size = 0;
+	CUresult result;
+
+	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &object);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuModuleGetGlobal_v2(
+			&address, &size, object->driver, request->name);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply->dptr = address;
+	reply->bytes = size;
+	if (managed_find(call->session, address, size, &run)) {
+		reply->first_extent = run.first;
+		reply->n_extents = run.n_extents;
+		return CUDA_SUCCESS;
+	}
+	return device_memory_publish_global(call, address, size, object);
+}

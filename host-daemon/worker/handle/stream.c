@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on streams
+ */
+
+#include <string.h>
+
+#include "g-handlers.h"
+#include "vgpu/g-calls.h"
+#include "worker/base/call.h"
+#include "worker/base/session.h"
+#include "worker/handle/stream.h"
+
+CUresult handle_cuStreamCreateWithPriority(struct call *call,
+	const Vgpu__CuStreamCreateWithPriorityRequest *request,
+	Vgpu__CuStreamCreateWithPriorityReply *reply)
+{
+	const struct vgpu_driver *driver = call->driver;
+	CUresult result;
+	CUstream stream;
+
+	if (driver->cuStreamCreateWithPriority)
+		result = driver->cuStreamCreateWithPriority(
+			&stream, request->flags, request->priority);
+	else
+		result = driver->cuStreamCreate(&stream, request->flags);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = object_add(call, VGPU_HANDLE_STREAM, stream, &reply->ph_stream);
+	if (call_left_over(result))
+		driver->cuStreamDestroy_v2(stream);
+	return result;
+}
+
+CUresult handle_cuStreamDestroy_v2(struct call *call,
+	const Vgpu__CuStreamDestroyV2Request *request,
+	Vgpu__CuStreamDestroyV2Reply *reply)
+{
+	struct object *object;
+	CUresult result;
+	void *stream;
+
+	/* The special streams cannot be destroyed. */
+	if (vgpu_handle_kind(request->h_stream) != VGPU_HANDLE_STREAM)
+		return CUDA_ERROR_INVALID_HANDLE;
+	result = object_entry(call, VGPU_HANDLE_STREAM, request->h_stream, &object);
+	if (result != CUDA_SUCCESS)
+		return result;
+	capture_remove(call->session, (struct stream *)object, false);
+	result = object_take(call, VGPU_HANDLE_STREAM, request->h_stream, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* A lane's call that ends now finds that the handle has gone, or is undone. */
+	fence_forget(call->session, (struct stream *)object);
+	return use_destroy(call, VGPU_HANDLE_STREAM, stream);
+}
+
+CUresult handle_cuStreamGetCtx(struct call *call,
+	const Vgpu__CuStreamGetCtxRequest *request, Vgpu__CuStreamGetCtxReply *reply)
+{
+	const struct context *context;
+	struct stream *stream;
+	CUresult result;
+
+	result = stream_entry(call, request->h_stream, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Of a lane's own stream another thread may just have ended it. */
+	context = __atomic_load_n(&stream->context, __ATOMIC_RELAXED);
+	if (!context)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	reply->pctx = object_handle(&call->session->contexts.table, &context->object);
+	return CUDA_SUCCESS;
+}
+
+/* Attributes of streams, whose values are numbers. Of a window of the cache, which no
+ * device is said to have, an empty one is all that there is. */
+static bool is_attribute(int32_t attribute)
+{
+	switch (attribute) {
+	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+		return true;
+	default:
+		return false;
+	}
+}
+
+CUresult handle_cuStreamGetAttribute(struct call *call,
+	const Vgpu__CuStreamGetAttributeRequest *request,
+	Vgpu__CuStreamGetAttributeReply *reply)
+{
+	CUstreamAttrValue value = {};
+	CUresult result;
+	void *stream;
+
+	if (!call->driver->cuStreamGetAttribute)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!is_attribute(request->attr))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	if (result == CUDA_SUCCESS)
+		result =
+			call->driver->cuStreamGetAttribute(stream, request->attr, &value);
+	memcpy(&reply->number, &value, sizeof(reply->number));
+	return result;
+}
+
+CUresult handle_cuStreamSetAttribute(struct call *call,
+	const Vgpu__CuStreamSetAttributeRequest *request,
+	Vgpu__CuStreamSetAttributeReply *reply)
+{
+	CUstreamAttrValue value = {};
+	CUresult result;
+	void *stream;
+
+	if (!call->driver->cuStreamSetAttribute)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!is_attribute(request->attr))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (request->attr != CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
+		memcpy(&value, &request->number, sizeof(request->number));
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	return result == CUDA_SUCCESS
+		       ? call->driver->cuStreamSetAttribute(stream, request->attr, &value)
+		       : result;
+}
+
+CUresult handle_cuStreamSynchronize(struct call *call,
+	const Vgpu__CuStreamSynchronizeRequest *request,
+	Vgpu__CuStreamSynchronizeReply *reply)
+{
+	CUresult result;
+	void *stream;
+
+	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
+	return result == CUDA_SUCCESS ? call->driver->cuStreamSynchronize(stream)
+				      : result;
+}
+
+CUresult handle_cuStreamQuery(struct call *call,
+	const Vgpu__CuStreamQueryRequest *request, Vgpu__CuStreamQueryReply *reply)
+{
+	struct stream *stream;
+	CUresult result;
+
+	result = stream_entry(call, request->h_stream, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* A first query is followed by others: the next answer is in the stream's
+	 * word. */
+	if (call->runner->is_dispatcher) {
+		fence_cover(call->session, stream, request->target);
+		fence_mark(call->session, call->runner, stream);
+		result = context_enter(call->session, call->runner, call->context);
+	}
+	return result == CUDA_SUCCESS ? call->driver->cuStreamQuery(stream->object.driver)
+				      : result;
+}
+
+CUresult handle_vgpuStreamMark(struct call *call,
+	const Vgpu__VgpuStreamMarkRequest *request, Vgpu__VgpuStreamMarkReply *reply)
+{
+	struct stream *stream;
+	CUresult result;
+
+	result = stream_entry(call, request->stream, &stream);
+	if (result == CUDA_SUCCESS)
+		result = context_enter(call->session, call->runner, stream->context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	fence_owe(call->session, stream);
+	return fence_write_word(
+		call->session, stream->object.driver, request->word, request->value);
+}
+
+bool stream_wait_is_over(
+	struct session *session, struct lane *lane, const struct vgpu_frame *frame)
+{
+	const Vgpu__CuStreamSynchronizeRequest *request;
+	struct stream *stream;
+	struct call call;
+
+	if (frame->call != VGPU_CALL_cuStreamSynchronize)
+		return false;
+	call_init(&call, session, &session->runner, lane, lane->context, frame);
+	if (context_enter(session, call.runner, call.context) != CUDA_SUCCESS)
+		return false;
+	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
+		&call, &vgpu__cu_stream_synchronize_request__descriptor);
+	/* Errors of the call are found and returned where it is run. */
+	if (!request || stream_entry(&call, request->h_stream, &stream) != CUDA_SUCCESS)
+		return false;
+	fence_cover(session, stream, request->target);
+	fence_mark(session, call.runner, stream);
+	return call.driver->cuStreamQuery &&
+	       call.driver->cuStreamQuery(stream->object.driver) == CUDA_SUCCESS;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Arrays, as the worker keeps them
+ *
+ * An array takes device memory without an address, so its charge is computed from its
+ * shape and kept in its entry; its context keeps the sum of its arrays, which are freed
+ * with it. Both are changed with the lock of contexts. A level of a mipmapped array or a
+ * plane is an entry with a parent: it has no charge and is never destroyed by itself.
+ */
+
+#include "vgpu/cuda.h"
+#include "worker/base/objects.h"
+
+struct array {
+	struct object object;
+	uint64_t charged;
+	CUDA_ARRAY3D_DESCRIPTOR descriptor;
+};
+
+/* Bytes of a texel; of a format that this file does not know, the most there can be. */
+uint32_t array_texel_size(const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
+
+/* Return: whether the size is a possible one, in *sizep then. */
+bool array_size(
+	const CUDA_ARRAY3D_DESCRIPTOR *descriptor, uint32_t n_levels, uint64_t *sizep);

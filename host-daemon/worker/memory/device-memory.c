@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device memory: linear allocations at addresses in the window
+ */
+
+#include <errno.h>
+#include <sched.h>
+
+#include "vgpu/checked.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+#include "vgpu/rate.h"
+#include "worker/base/call.h"
+#include "worker/base/reason.h"
+#include "worker/base/session.h"
+#include "worker/memory/placement.h"
+
+/* Two workers that ask at the same time may see each other and both step back: then they
+ * ask again. */
+#define CHARGE_TRIES 64
+
+void device_memory_init(struct session *session)
+{
+	pthread_mutex_init(&session->memory.lock, NULL);
+	/* Our drivers know the window. */
+	if (!session->driver->set_window)
+		session->memory.placement = placement_new(session);
+}
+
+void device_memory_deinit(struct session *session)
+{
+	session->memory.placement = placement_free(session->memory.placement);
+	session->memory.page = quota_unmap(session->memory.page);
+	pthread_mutex_destroy(&session->memory.lock);
+}
+
+int device_memory_share(struct session *session, int fd, uint32_t slot)
+{
+	_vgpu_cleanup_(vgpu_closep) int own = fd;
+	int r;
+
+	if (own < 0)
+		return 0;
+	if (!slot || slot > QUOTA_SLOTS)
+		return vgpu_error_origin(-EINVAL);
+	r = quota_map(&session->memory.page, own);
+	session->memory.slot = slot;
+	return r ? vgpu_error_trace(r) : 0;
+}
+
+/* The limit of all workers of the VM together; UINT64_MAX: none. */
+static uint64_t quota(const struct session *session)
+{
+	const struct quota_page *page = session->memory.page;
+	uint64_t limit = page ? quota_limit(page) : 0;
+
+	return limit ? limit : UINT64_MAX;
+}
+
+uint64_t device_memory_limit(const struct session *session, uint64_t total)
+{
+	const uint64_t limit = quota(session);
+
+	return limit < total ? limit : total;
+}
+
+static void set_locked(struct device_memory *memory, uint64_t used)
+{
+	memory->used = used;
+	if (memory->page)
+		quota_set(memory->page, memory->slot, used);
+}
+
+static uint64_t of_others(const struct device_memory *memory)
+{
+	return memory->page ? quota_of_others(memory->page, memory->slot) : 0;
+}
+
+/* Whether this size and the total of the others are within the limit. Without a limit,
+ * invalid totals of other workers have no effect. */
+static bool fits(const struct session *session, uint64_t used, uint64_t limit)
+{
+	uint64_t sum;
+
+	return limit == UINT64_MAX ||
+	       (vgpu_add_u64(used, of_others(&session->memory), &sum) && sum <= limit);
+}
+
+enum charge {
+	CHARGE_DONE,
+	CHARGE_REFUSED,
+	CHARGE_AGAIN, /* another worker raced for the same memory and withdrew */
+};
+
+static enum charge charge_locked(struct session *session, uint64_t size)
+{
+	struct device_memory *memory = &session->memory;
+	const uint64_t before = memory->used, limit = quota(session);
+	uint64_t used;
+
+	if (!vgpu_add_u64(before, size, &used) || used > limit)
+		return CHARGE_REFUSED;
+	set_locked(memory, used);
+	if (fits(session, used, limit))
+		return CHARGE_DONE;
+	set_locked(memory, before);
+	return fits(session, used, limit) ? CHARGE_AGAIN : CHARGE_REFUSED;
+}
+
+bool device_memory_charge(struct session *session, uint64_t size)
+{
+	enum charge charge = CHARGE_AGAIN;
+
+	for (int i = 0; i < CHARGE_TRIES && charge == CHARGE_AGAIN; i++) {
+		pthread_mutex_lock(&session->memory.lock);
+		charge = charge_locked(session, size);
+		pthread_mutex_unlock(&session->memory.lock);
+		if (charge == CHARGE_AGAIN)
+			sched_yield();
+	}
+	if (charge != CHARGE_DONE)
+		return false;
+	session_count(session, device_memory, size);
+	return true;
+}
+
+void device_memory_refund(struct session *session, uint64_t size)
+{
+	pthread_mutex_lock(&session->memory.lock);
+	set_locked(&session->memory, session->memory.used - size);
+	pthread_mutex_unlock(&session->memory.lock);
+	session_count(session, device_memory, -size);
+}
+
+/* The free part of the VM's device memory. */
+static uint64_t left_of(struct session *session, uint64_t limit)
+{
+	uint64_t used;
+
+	pthread_mutex_lock(&session->memory.lock);
+	if (!vgpu_add_u64(session->memory.used, of_others(&session->memory), &used))
+		used = UINT64_MAX;
+	pthread_mutex_unlock(&session->memory.lock);
+	return used < limit ? limit - used : 0;
+}
+
+static bool in_window(const struct session *session, uint64_t address, uint64_t size)
+{
+	return vgpu_range_within(address, size, session->window.base + session->shm_size,
+		session->window.size - session->shm_size);
+}
+
+static CUresult driver_free(struct session *session, uint64_t address)
+{
+	if (session->memory.placement)
+		return placement_release(session->memory.placement, address);
+	return session->driver->table.cuMemFree_v2(address);
+}
+
+static CUresult driver_alloc(
+	struct session *session, CUdevice device, uint64_t size, uint64_t *addressp)
+{
+	static struct rate rate;
+	CUdeviceptr address;
+	CUresult result;
+
+	if (session->memory.placement)
+		return placement_take(session->memory.placement, device, size, addressp);
+	result = session->driver->table.cuMemAlloc_v2(&address, size);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!in_window(session, address, size)) {
+		session->driver->table.cuMemFree_v2(address);
+		if (rate_allows(&rate))
+			vgpu_log_error("the driver puts memory at %#llx, outside the "
+				       "window: refused",
+				address);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*addressp = address;
+	return CUDA_SUCCESS;
+}
+
+/* Says which of the two there is no more of. */
+static CUresult refuse(const struct session *session, uint64_t size, bool is_quota)
+{
+	if (is_quota)
+		reason_say(VGPU_REPLY_REASON_LIMIT,
+			"%llu bytes more would pass the %llu bytes of device memory that "
+			"this VM may have: device-memory = in vgpud.conf on the host "
+			"sets that",
+			(unsigned long long)size, (unsigned long long)quota(session));
+	else
+		reason_say(VGPU_REPLY_REASON_LIMIT,
+			"the device has no %llu bytes of free memory in a row: free "
+			"some, or with softgpu set softgpu-memory = in vgpud.conf on the "
+			"host",
+			(unsigned long long)size);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Return: as ranges_add(), or RANGES_E_NO_OWNER: the context has gone. */
+static int add_range(struct call *call, const struct range *range)
+{
+	struct session *session = call->session;
+	int r = RANGES_E_NO_OWNER;
+
+	pthread_mutex_lock(&session->contexts.lock);
+	if (context_is_same(call)) {
+		r = ranges_add(&session->ranges, range);
+		/* The range of a variable whose module another thread unloaded while its
+		 * address was being published: the driver has reused its memory. */
+		if (r == RANGES_E_OVERLAP && !session->memory.placement) {
+			ranges_remove_overlapping(&session->ranges, RANGE_GLOBAL,
+				range->start, range->size);
+			r = ranges_add(&session->ranges, range);
+		}
+	}
+	pthread_mutex_unlock(&session->contexts.lock);
+	return r;
+}
+
+CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *addressp)
+{
+	struct session *session = call->session;
+	struct range range = {
+		.size = size,
+		.kind = RANGE_MEMORY,
+		.owner = call->context,
+	};
+	CUresult result;
+	int r;
+
+	if (!size)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!device_memory_charge(session, size))
+		return refuse(session, size, true);
+	result = driver_alloc(session, call->context->device, size, &range.start);
+	if (result == CUDA_ERROR_OUT_OF_MEMORY)
+		refuse(session, size, false);
+	if (result != CUDA_SUCCESS)
+		goto refund;
+	r = add_range(call, &range);
+	if (r) {
+		/* A driver frees its own allocations with the context, but not those that
+		 * were placed here. */
+		if (r != RANGES_E_NO_OWNER || session->memory.placement)
+			driver_free(session, range.start);
+		result = r == RANGES_E_NO_OWNER ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+						: CUDA_ERROR_OUT_OF_MEMORY;
+		goto refund;
+	}
+	*addressp = range.start;
+	return CUDA_SUCCESS;
+
+refund:
+	device_memory_refund(session, size);
+	return result;
+}
+
+CUresult device_memory_free(struct call *call, uint64_t address)
+{
+	struct session *session = call->session;
+	struct range range;
+	CUresult result;
+
+	if (!address)
+		return CUDA_SUCCESS;
+	/* First it is no longer the guest's, then it is the driver's again. */
+	if (ranges_remove(&session->ranges, RANGE_MEMORY, address, &range))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* cuMemFree waits for the context of the memory, and returns its fault. */
+	call_names_context(call, (struct context *)range.owner);
+	result = driver_free(session, address);
+	device_memory_refund(session, range.size);
+	return result;
+}
+
+CUresult device_memory_publish_global(
+	struct call *call, uint64_t address, uint64_t size, const void *parent)
+{
+	struct session *session = call->session;
+	struct range range = {
+		.start = address,
+		.size = size,
+		.kind = RANGE_GLOBAL,
+		.owner = call->context,
+		.parent = parent,
+	};
+	int r;
+
+	if (!size)
+		return CUDA_SUCCESS;
+	r = add_range(call, &range);
+	if (r == RANGES_E_NO_OWNER)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	/* Asked for before: the same range is there already. */
+	if (r == RANGES_E_OVERLAP)
+		return ranges_cover(&session->ranges, address, size)
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_VALUE;
+	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp)
+{
+	struct session *session = call->session;
+	size_t free_size = 0, total = 0;
+	uint64_t limit, left;
+	CUresult result;
+
+	result = call->driver->cuMemGetInfo_v2(&free_size, &total);
+	if (result != CUDA_SUCCESS)
+		return result;
+	limit = quota(session);
+	*freep = free_size;
+	*totalp = limit < total ? limit : total;
+	/* A quota covers all devices together; without one each reports its own
+	 * memory. */
+	if (limit == UINT64_MAX)
+		return CUDA_SUCCESS;
+	left = left_of(session, limit);
+	if (left < free_size)
+		*freep = left;
+	return CUDA_SUCCESS;
+}
+
+void device_memory_free_all(struct session *session, const struct context *context)
+{
+	struct range range;
+
+	while (!ranges_remove_owned(&session->ranges, context, &range)) {
+		if (range.kind != RANGE_MEMORY)
+			continue;
+		driver_free(session, range.start);
+		device_memory_refund(session, range.size);
+	}
+}
+
+void device_memory_forget(struct session *session, const struct context *context)
+{
+	struct range range;
+
+	while (!ranges_remove_owned(&session->ranges, context, &range)) {
+		if (range.kind != RANGE_MEMORY)
+			continue;
+		/* A driver frees its own allocations with the context, but not those that
+		 * were placed here. */
+		if (session->memory.placement)
+			placement_release(session->memory.placement, range.start);
+		device_memory_refund(session, range.size);
+	}
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Placement: device memory at addresses of our choice
+ */
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "vgpu/checked.h"
+#include "vgpu/log.h"
+#include "worker/base/session.h"
+#include "worker/memory/placement.h"
+
+/* The alignment that cuMemAlloc promises is 256; memory of kernels likes more. */
+#define UNIT 512u
+#define UNITS_MAX 8192u
+
+/* One mapped piece of physical memory; list by no order, found by address. */
+struct chunk {
+	struct chunk *next;
+	CUdevice device;
+	uint64_t address;
+	uint64_t size;
+	CUmemGenericAllocationHandle memory;
+	/* A slab: how many units each allocation has that starts at a unit, 0 elsewhere,
+	 * and which units are taken. */
+	uint16_t *lengths;
+	uint8_t *taken;
+	uint32_t n_taken;
+};
+
+struct placement {
+	const struct vgpu_driver *driver;
+	uint64_t base;
+	uint64_t limit;
+	uint64_t granularity;
+	pthread_mutex_t lock;
+	struct chunk *chunks;
+	struct ranges addresses; /* of chunks */
+};
+
+static CUmemAllocationProp properties(CUdevice device)
+{
+	return (CUmemAllocationProp){
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device },
+	};
+}
+
+static bool is_capable(const struct vgpu_driver *driver)
+{
+	int can = 0;
+
+	return driver->cuMemAddressReserve && driver->cuMemAddressFree &&
+	       driver->cuMemCreate && driver->cuMemRelease && driver->cuMemMap &&
+	       driver->cuMemUnmap && driver->cuMemSetAccess &&
+	       driver->cuMemGetAllocationGranularity && driver->cuDeviceGetAttribute &&
+	       driver->cuDeviceGetAttribute(&can,
+		       CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+		       0) == CUDA_SUCCESS &&
+	       can;
+}
+
+struct placement *placement_new(struct session *session)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	CUmemAllocationProp prop = properties(0);
+	struct placement *placement;
+	size_t granularity;
+
+	if (!is_capable(driver) ||
+		driver->cuMemGetAllocationGranularity(&granularity, &prop,
+			CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
+		!granularity || granularity / UNIT > UNITS_MAX) {
+		vgpu_log_warning("the driver cannot place memory at chosen addresses; "
+				 "its own choice may be outside the window");
+		return NULL;
+	}
+	placement = calloc(1, sizeof(*placement));
+	if (!placement)
+		return NULL;
+	placement->driver = driver;
+	placement->base = session->window.base + session->shm_size;
+	placement->limit = session->window.base + session->window.size;
+	placement->granularity = granularity;
+	pthread_mutex_init(&placement->lock, NULL);
+	ranges_init(&placement->addresses);
+	/* The driver reserves these addresses itself, so they must be free for it. */
+	munmap((void *)(uintptr_t)placement->base, placement->limit - placement->base);
+	return placement;
+}
+
+struct placement *placement_free(struct placement *placement)
+{
+	if (!placement)
+		return NULL;
+	ranges_deinit(&placement->addresses);
+	pthread_mutex_destroy(&placement->lock);
+	free(placement);
+	return NULL;
+}
+
+static void chunk_free(struct chunk *chunk)
+{
+	free(chunk->lengths);
+	free(chunk->taken);
+	free(chunk);
+}
+
+/* Backs a reserved address with memory that its device may use. */
+static CUresult map_memory(const struct vgpu_driver *driver, struct chunk *chunk)
+{
+	CUmemAllocationProp prop = properties(chunk->device);
+	CUmemAccessDesc access = {
+		.location = prop.location,
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	CUresult result;
+
+	result = driver->cuMemCreate(&chunk->memory, chunk->size, &prop, 0);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = driver->cuMemMap(chunk->address, chunk->size, 0, chunk->memory, 0);
+	if (result == CUDA_SUCCESS) {
+		result = driver->cuMemSetAccess(chunk->address, chunk->size, &access, 1);
+		if (result == CUDA_SUCCESS)
+			return CUDA_SUCCESS;
+		driver->cuMemUnmap(chunk->address, chunk->size);
+	}
+	driver->cuMemRelease(chunk->memory);
+	return result;
+}
+
+/* Reserves exactly that address, or nothing. */
+static CUresult reserve(struct placement *placement, struct chunk *chunk)
+{
+	const struct vgpu_driver *driver = placement->driver;
+	CUdeviceptr address;
+	CUresult result;
+
+	chunk->address = ranges_find_gap(&placement->addresses, placement->base,
+		placement->limit, chunk->size, placement->granularity);
+	if (!chunk->address)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = driver->cuMemAddressReserve(
+		&address, chunk->size, placement->granularity, chunk->address, 0);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (address == chunk->address)
+		return CUDA_SUCCESS;
+	driver->cuMemAddressFree(address, chunk->size);
+	vgpu_log_error("the driver reserves %#llx instead of %#llx", address,
+		(unsigned long long)chunk->address);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult chunk_map(struct placement *placement, struct chunk *chunk)
+{
+	struct range range = { .size = chunk->size, .owner = chunk };
+	CUresult result;
+
+	result = reserve(placement, chunk);
+	if (result != CUDA_SUCCESS)
+		return result;
+	range.start = chunk->address;
+	result = map_memory(placement->driver, chunk);
+	if (result == CUDA_SUCCESS && ranges_add(&placement->addresses, &range)) {
+		placement->driver->cuMemUnmap(chunk->address, chunk->size);
+		placement->driver->cuMemRelease(chunk->memory);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (result != CUDA_SUCCESS)
+		placement->driver->cuMemAddressFree(chunk->address, chunk->size);
+	return result;
+}
+
+static CUresult chunk_new(struct placement *placement, CUdevice device, uint64_t size,
+	struct chunk **chunkp)
+{
+	struct chunk *chunk = calloc(1, sizeof(*chunk));
+	CUresult result;
+
+	if (!chunk)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	chunk->device = device;
+	chunk->size = size;
+	result = chunk_map(placement, chunk);
+	if (result != CUDA_SUCCESS) {
+		chunk_free(chunk);
+		return result;
+	}
+	chunk->next = placement->chunks;
+	placement->chunks = chunk;
+	*chunkp = chunk;
+	return CUDA_SUCCESS;
+}
+
+static CUresult chunk_unmap(struct placement *placement, struct chunk *chunk)
+{
+	const struct vgpu_driver *driver = placement->driver;
+	struct chunk **nextp;
+	struct range range;
+	CUresult result;
+
+	for (nextp = &placement->chunks; *nextp != chunk; nextp = &(*nextp)->next)
+		;
+	*nextp = chunk->next;
+	ranges_remove(&placement->addresses, RANGE_MEMORY, chunk->address, &range);
+	result = driver->cuMemUnmap(chunk->address, chunk->size);
+	if (result == CUDA_SUCCESS)
+		result = driver->cuMemRelease(chunk->memory);
+	if (result == CUDA_SUCCESS)
+		result = driver->cuMemAddressFree(chunk->address, chunk->size);
+	chunk_free(chunk);
+	return result;
+}
+
+/* First fit among the units of a slab. Returns: the unit, or UINT32_MAX. */
+static uint32_t find_units(const struct chunk *slab, uint32_t n)
+{
+	uint32_t i, run = 0, n_units = slab->size / UNIT;
+
+	for (i = 0; i < n_units; i++) {
+		run = slab->taken[i] ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+	}
+	return UINT32_MAX;
+}
+
+static CUresult slab_new(
+	struct placement *placement, CUdevice device, struct chunk **slabp)
+{
+	uint32_t n_units = placement->granularity / UNIT;
+	CUresult result;
+
+	result = chunk_new(placement, device, placement->granularity, slabp);
+	if (result != CUDA_SUCCESS)
+		return result;
+	(*slabp)->lengths = calloc(n_units, sizeof(*(*slabp)->lengths));
+	(*slabp)->taken = calloc(n_units, sizeof(*(*slabp)->taken));
+	if ((*slabp)->lengths && (*slabp)->taken)
+		return CUDA_SUCCESS;
+	chunk_unmap(placement, *slabp);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult take_units(
+	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp)
+{
+	uint32_t n = (size + UNIT - 1) / UNIT, at = UINT32_MAX;
+	struct chunk *slab;
+	CUresult result;
+
+	for (slab = placement->chunks; slab; slab = slab->next) {
+		if (!slab->taken || slab->device != device ||
+			slab->size / UNIT - slab->n_taken < n)
+			continue;
+		at = find_units(slab, n);
+		if (at != UINT32_MAX)
+			break;
+	}
+	if (!slab) {
+		result = slab_new(placement, device, &slab);
+		if (result != CUDA_SUCCESS)
+			return result;
+		at = 0;
+	}
+	memset(slab->taken + at, 1, n);
+	slab->lengths[at] = n;
+	slab->n_taken += n;
+	*addressp = slab->address + (uint64_t)at * UNIT;
+	return CUDA_SUCCESS;
+}
+
+static CUresult take_chunk(
+	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp)
+{
+	struct chunk *chunk;
+	uint64_t rounded;
+	CUresult result;
+
+	if (!vgpu_align_u64(size, placement->granularity, &rounded))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = chunk_new(placement, device, rounded, &chunk);
+	if (result == CUDA_SUCCESS)
+		*addressp = chunk->address;
+	return result;
+}
+
+CUresult placement_take(
+	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp)
+{
+	CUresult result;
+
+	pthread_mutex_lock(&placement->lock);
+	if (size <= placement->granularity / 2)
+		result = take_units(placement, device, size, addressp);
+	else
+		result = take_chunk(placement, device, size, addressp);
+	pthread_mutex_unlock(&placement->lock);
+	return result;
+}
+
+static CUresult release_locked(struct placement *placement, uint64_t address)
+{
+	struct chunk *chunk;
+	uint32_t at, n;
+
+	for (chunk = placement->chunks; chunk; chunk = chunk->next)
+		if (vgpu_range_within(address, 1, chunk->address, chunk->size))
+			break;
+	if (!chunk)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!chunk->taken)
+		return chunk_unmap(placement, chunk);
+	at = (address - chunk->address) / UNIT;
+	n = chunk->lengths[at];
+	memset(chunk->taken + at, 0, n);
+	chunk->lengths[at] = 0;
+	chunk->n_taken -= n;
+	return chunk->n_taken ? CUDA_SUCCESS : chunk_unmap(placement, chunk);
+}
+
+CUresult placement_release(struct placement *placement, uint64_t address)
+{
+	CUresult result;
+
+	pthread_mutex_lock(&placement->lock);
+	/* Unlike cuMemFree, unmapping does not wait: work that uses the memory must be
+	 * complete. */
+	placement->driver->cuCtxSynchronize();
+	result = release_locked(placement, address);
+	pthread_mutex_unlock(&placement->lock);
+	return result;
+}

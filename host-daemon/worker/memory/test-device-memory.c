@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device memory: what a worker may have while others of its VM have some
+ */
+
+#include <errno.h>
+
+#include "control/quota.h"
+#include "fixture.h"
+#include "test.h"
+#include "worker/base/session.h"
+
+#define MINE 3
+#define THEIRS 7
+
+static struct fixture fixture;
+static struct quota_page *page;
+
+static void begin(uint64_t quota)
+{
+	int fd;
+
+	fixture_init(&fixture);
+	check_eq(quota_make(&fd), 0);
+	check_eq(quota_map(&page, fd), 0);
+	quota_set_limit(page, quota);
+	quota_open(page, MINE);
+	quota_open(page, THEIRS);
+	check_eq(device_memory_share(&fixture.session, fd, MINE), 0);
+}
+
+static void end(void)
+{
+	page = quota_unmap(page);
+	fixture_deinit(&fixture);
+}
+
+TEST(a_quota_is_of_all_workers_together)
+{
+	struct session *session = &fixture.session;
+
+	begin(1000);
+	quota_set(page, THEIRS, 600);
+	check(!device_memory_charge(session, 401));
+	check_eq(page->used[MINE - 1], 0);
+	check(device_memory_charge(session, 300));
+	check_eq(page->used[MINE - 1], 300);
+	check(!device_memory_charge(session, 101));
+	check_eq(page->used[MINE - 1], 300);
+	check(device_memory_charge(session, 100));
+	check(!device_memory_charge(session, 1));
+	check_eq(fixture.stats.device_memory, 400);
+	/* The other one was killed. */
+	quota_clear(page, THEIRS);
+	check(device_memory_charge(session, 600));
+	check(!device_memory_charge(session, 1));
+	device_memory_refund(session, 1000);
+	check_eq(page->used[MINE - 1], 0);
+	check_eq(fixture.stats.device_memory, 0);
+	end();
+}
+
+TEST(what_another_worker_writes_costs_memory_and_no_more)
+{
+	struct session *session = &fixture.session;
+
+	begin(1000);
+	check(device_memory_charge(session, 100));
+	quota_set(page, THEIRS, UINT64_MAX);
+	check(!device_memory_charge(session, 1));
+	quota_set(page, THEIRS, UINT64_MAX - 50);
+	check(!device_memory_charge(session, 1));
+	/* Into our own slot, which the next change overwrites. */
+	quota_set(page, THEIRS, 0);
+	quota_set(page, MINE, 0);
+	check(device_memory_charge(session, 900));
+	check_eq(page->used[MINE - 1], 1000);
+	check(!device_memory_charge(session, 1));
+	check(!device_memory_charge(session, UINT64_MAX));
+	end();
+}
+
+TEST(a_limit_that_is_changed_counts_at_once)
+{
+	struct session *session = &fixture.session;
+	size_t total = 0;
+
+	begin(1000);
+	check(device_memory_charge(session, 600));
+	quota_set_limit(page, 4000);
+	quota_set(page, THEIRS, 3000);
+	total = device_memory_limit(session, 1 << 20);
+	check_eq(total, 4000);
+	check(device_memory_charge(session, 400));
+	check(!device_memory_charge(session, 1));
+	/* Less than is in use: no further allocation, and freed memory is not counted any
+	 * more. */
+	quota_set_limit(page, 2000);
+	check(!device_memory_charge(session, 1));
+	device_memory_refund(session, 1000);
+	quota_set(page, THEIRS, 1500);
+	check(device_memory_charge(session, 500));
+	check(!device_memory_charge(session, 1));
+	device_memory_refund(session, 500);
+	/* None any more. */
+	quota_set_limit(page, 0);
+	check(device_memory_charge(session, 1ull << 40));
+	check_eq(device_memory_limit(session, 1 << 20), 1 << 20);
+	device_memory_refund(session, 1ull << 40);
+	end();
+}
+
+TEST(without_a_quota_others_are_told_all_the_same)
+{
+	begin(0);
+	quota_set(page, THEIRS, UINT64_MAX);
+	check(device_memory_charge(&fixture.session, 1ull << 40));
+	check_eq(page->used[MINE - 1], 1ull << 40);
+	device_memory_refund(&fixture.session, 1ull << 40);
+	end();
+}
+
+TEST(a_slot_that_is_none_is_refused)
+{
+	int fd;
+
+	fixture_init(&fixture);
+	check_eq(device_memory_share(&fixture.session, -1, 0), 0);
+	check_eq(quota_make(&fd), 0);
+	check_eq(device_memory_share(&fixture.session, fd, 0), -EINVAL);
+	check_eq(quota_make(&fd), 0);
+	check_eq(device_memory_share(&fixture.session, fd, QUOTA_SLOTS + 1), -EINVAL);
+	fixture_deinit(&fixture);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Placement: memory of a driver that is asked for addresses in the window
+ */
+
+#include <string.h>
+
+#include "test.h"
+#include "vgpu/checked.h"
+#include "worker/base/session.h"
+#include "worker/memory/placement.h"
+
+#define GRANULE (2ull << 20)
+#define N_PIECES 64u
+
+/* The driver's state: reserved addresses, and which of them have memory. */
+static struct piece {
+	uint64_t address;
+	uint64_t size;
+	bool mapped;
+	bool accessible;
+} pieces[N_PIECES];
+
+static unsigned int n_physical;
+static uint64_t moved_by; /* how far from where it was asked the driver reserves */
+static CUresult next_create;
+
+static struct piece *find(uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < N_PIECES; i++)
+		if (pieces[i].size && pieces[i].address == address)
+			return &pieces[i];
+	return NULL;
+}
+
+static CUresult reserve(CUdeviceptr *address, size_t size, size_t alignment,
+	CUdeviceptr wanted, unsigned long long flags)
+{
+	size_t i;
+
+	for (i = 0; i < N_PIECES; i++)
+		check(!pieces[i].size || wanted + size <= pieces[i].address ||
+			pieces[i].address + pieces[i].size <= wanted);
+	for (i = 0; pieces[i].size; i++)
+		check(i + 1 < N_PIECES);
+	*address = wanted + moved_by;
+	pieces[i] = (struct piece){ .address = *address, .size = size };
+	return CUDA_SUCCESS;
+}
+
+static CUresult unreserve(CUdeviceptr address, size_t size)
+{
+	struct piece *piece = find(address);
+
+	check(piece && piece->size == size && !piece->mapped);
+	piece->size = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
+	const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	check_eq(size % GRANULE, 0);
+	check_eq(prop->location.type, CU_MEM_LOCATION_TYPE_DEVICE);
+	if (next_create == CUDA_SUCCESS)
+		*handle = ++n_physical;
+	return next_create;
+}
+
+static CUresult destroy(CUmemGenericAllocationHandle handle)
+{
+	n_physical--;
+	return CUDA_SUCCESS;
+}
+
+static CUresult map(CUdeviceptr address, size_t size, size_t offset,
+	CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	struct piece *piece = find(address);
+
+	check(piece && !piece->mapped && piece->size == size && !offset);
+	piece->mapped = true;
+	return CUDA_SUCCESS;
+}
+
+static CUresult unmap(CUdeviceptr address, size_t size)
+{
+	struct piece *piece = find(address);
+
+	check(piece && piece->mapped && piece->size == size);
+	piece->mapped = false;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_access(
+	CUdeviceptr address, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+	find(address)->accessible = true;
+	return CUDA_SUCCESS;
+}
+
+static CUresult granularity(size_t *size, const CUmemAllocationProp *prop,
+	CUmemAllocationGranularity_flags flags)
+{
+	*size = GRANULE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult attribute(int *value, CUdevice_attribute which, CUdevice device)
+{
+	*value = 1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult synchronize(void)
+{
+	return CUDA_SUCCESS;
+}
+
+static struct driver driver = {
+	.table = {
+		.cuMemAddressReserve = reserve,
+		.cuMemAddressFree = unreserve,
+		.cuMemCreate = create,
+		.cuMemRelease = destroy,
+		.cuMemMap = map,
+		.cuMemUnmap = unmap,
+		.cuMemSetAccess = set_access,
+		.cuMemGetAllocationGranularity = granularity,
+		.cuDeviceGetAttribute = attribute,
+		.cuCtxSynchronize = synchronize,
+	},
+};
+
+static struct session session;
+
+static struct placement *make(void)
+{
+	session.driver = &driver;
+	session.window = (struct vgpu_window){ 0x550000000000ull, 1ull << 32 };
+	session.shm_size = 64ull << 20;
+	return placement_new(&session);
+}
+
+static uint64_t take(struct placement *placement, uint64_t size)
+{
+	uint64_t address = 0;
+
+	check_eq(placement_take(placement, 0, size, &address), CUDA_SUCCESS);
+	check(vgpu_range_within(address, size, session.window.base + session.shm_size,
+		session.window.size - session.shm_size));
+	return address;
+}
+
+static unsigned int n_held(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < N_PIECES; i++)
+		n += pieces[i].size && pieces[i].mapped && pieces[i].accessible;
+	return n;
+}
+
+TEST(large_memory_has_chunks_of_its_own)
+{
+	struct placement *placement = make();
+	uint64_t a, b;
+
+	check(placement);
+	a = take(placement, 5 << 20);
+	b = take(placement, 2 << 20);
+	check(a != b);
+	check_eq(n_held(), 2);
+	check_eq(placement_release(placement, a), CUDA_SUCCESS);
+	check_eq(n_held(), 1);
+	check_eq(take(placement, 5 << 20), a);
+	check_eq(placement_release(placement, a), CUDA_SUCCESS);
+	check_eq(placement_release(placement, b), CUDA_SUCCESS);
+	check_eq(n_held(), 0);
+	check_eq(n_physical, 0);
+	placement_free(placement);
+}
+
+TEST(small_memory_shares_a_slab_without_overlap)
+{
+	struct placement *placement = make();
+	uint64_t addresses[1000];
+	size_t i, k;
+
+	for (i = 0; i < 1000; i++) {
+		addresses[i] = take(placement, 1 + i % 700);
+		check_eq(addresses[i] % 512, 0);
+		for (k = 0; k < i; k++)
+			check(addresses[i] + 1 + i % 700 <= addresses[k] ||
+				addresses[k] + 1 + k % 700 <= addresses[i]);
+	}
+	check_eq(n_held(), 1);
+	for (i = 0; i < 1000; i++)
+		check_eq(placement_release(placement, addresses[i]), CUDA_SUCCESS);
+	check_eq(n_held(), 0);
+	placement_free(placement);
+}
+
+TEST(a_full_slab_is_followed_by_another)
+{
+	struct placement *placement = make();
+	uint64_t addresses[5];
+	size_t i;
+
+	for (i = 0; i < 5; i++)
+		addresses[i] = take(placement, 600 << 10);
+	check_eq(n_held(), 2);
+	for (i = 0; i < 5; i++)
+		check_eq(placement_release(placement, addresses[i]), CUDA_SUCCESS);
+	check_eq(n_held(), 0);
+	placement_free(placement);
+}
+
+TEST(a_driver_that_reserves_elsewhere_gives_no_memory)
+{
+	struct placement *placement = make();
+	uint64_t address;
+
+	moved_by = GRANULE;
+	check_eq(placement_take(placement, 0, GRANULE, &address),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	moved_by = 0;
+	check_eq(n_physical, 0);
+	check(!find(address));
+	placement_free(placement);
+}
+
+TEST(what_cannot_be_had_leaves_nothing_behind)
+{
+	struct placement *placement = make();
+	uint64_t address = 0;
+	size_t i;
+
+	check_eq(placement_take(placement, 0, 1ull << 40, &address),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	check_eq(placement_take(placement, 0, UINT64_MAX, &address),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	next_create = CUDA_ERROR_OUT_OF_MEMORY;
+	check_eq(placement_take(placement, 0, 100, &address), CUDA_ERROR_OUT_OF_MEMORY);
+	next_create = CUDA_SUCCESS;
+	for (i = 0; i < N_PIECES; i++)
+		check(!pieces[i].size);
+	check_eq(placement_release(placement, session.window.base),
+		CUDA_ERROR_INVALID_VALUE);
+	placement_free(placement);
+}
+
+TEST(a_driver_without_such_calls_has_no_placement)
+{
+	driver.table.cuMemCreate = NULL;
+	check(!make());
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dispatch: from a frame to the thread that runs it
+ *
+ * A call without a reply never blocks in the driver and is run here, at once, in the
+ * order of submission. A call with a reply that may block is queued to the lane of its
+ * guest thread; that thread waits, so nothing can depend on the call's place in the order
+ * yet. That is the whole of the ordering rule.
+ *
+ * While a capture of a stream is live, each call is issued by its own lane's thread,
+ * because the driver distinguishes threads then. The guest requests a reply to each call
+ * meanwhile; for one that was sent without, the dispatcher waits until the lane has run
+ * it.
+ */
+
+#include <errno.h>
+
+#include "vgpu/g-calls.h"
+#include "worker/base/call.h"
+#include "worker/base/session.h"
+#include "worker/handle/stream.h"
+
+/* Calls about the lane itself, which do not call the driver. */
+static bool is_of_dispatcher(const struct vgpu_frame *frame)
+{
+	switch (frame->call) {
+	case VGPU_CALL_vgpuLaneContext:
+	case VGPU_CALL_vgpuStreamWord:
+	case VGPU_CALL_vgpuCallbackDone:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool dispatch_goes_to_lane(const struct vgpu_frame *frame)
+{
+	return frame->flags & VGPU_FRAME_REPLY && !is_of_dispatcher(frame) &&
+	       frame->call != VGPU_CALL_vgpuLaneExit &&
+	       vgpu_call_flags[frame->call] & (VGPU_CALL_F_MAY_BLOCK | VGPU_CALL_F_ASYNC);
+}
+
+/* Whether the driver must see the guest's thread: while it captures, and to take back
+ * what a thread that ends has set. */
+static bool needs_thread(const struct session *session, const struct lane *lane,
+	const struct vgpu_frame *frame)
+{
+	if (captures_are_live(session))
+		return !is_of_dispatcher(frame);
+	return frame->call == VGPU_CALL_vgpuLaneExit &&
+	       __atomic_load_n(&lane->capture_mode, __ATOMIC_RELAXED) !=
+		       CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+static int check_frame(const struct vgpu_frame *frame, const char **whyp)
+{
+	if (frame->call >= _VGPU_CALL_N ||
+		!(vgpu_call_flags[frame->call] & VGPU_CALL_F_REMOTED))
+		*whyp = "a frame names a call that does not travel";
+	else if (frame->lane >= VGPU_SLOTS_MAX)
+		*whyp = "a frame names a reply slot that does not exist";
+	else if (!(frame->flags & VGPU_FRAME_REPLY) &&
+		 !(vgpu_call_flags[frame->call] & VGPU_CALL_F_ASYNC))
+		*whyp = "a frame asks for no reply to a call that has one";
+	else
+		return 0;
+	return -EBADMSG;
+}
+
+static int post(struct session *session, struct lane *lane,
+	const struct vgpu_frame *frame, const char **whyp)
+{
+	bool ordered = vgpu_call_flags[frame->call] & VGPU_CALL_F_STREAM_ORDERED;
+	int r;
+
+	/* Calls without a reply must keep ring order, so wait here. */
+	if (frame->flags & VGPU_FRAME_REPLY)
+		r = lane_post(lane, frame, ordered);
+	else
+		r = lane_run(lane, frame, ordered);
+	if (r == LANE_E_FULL) {
+		*whyp = "a thread has more calls under way than a thread can make";
+		return -EBADMSG;
+	}
+	if (r)
+		*whyp = "there is no memory for a lane";
+	return r;
+}
+
+int dispatch_frame(
+	struct session *session, const struct vgpu_frame *frame, const char **whyp)
+{
+	struct lane *lane;
+	int r;
+
+	r = check_frame(frame, whyp);
+	if (r)
+		return r;
+	lane = lane_get(session, frame->lane);
+	if (!lane) {
+		*whyp = "there is no memory for a lane";
+		return -ENOMEM;
+	}
+	/* A wait for work that is done does not block, and waking a lane costs more. */
+	if (needs_thread(session, lane, frame) ||
+		(dispatch_goes_to_lane(frame) &&
+			!stream_wait_is_over(session, lane, frame)))
+		return post(session, lane, frame, whyp);
+	return call_run(session, &session->runner, lane, lane->context, frame, whyp);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vgpu-worker: replays the calls of one guest process on a driver
+ */
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "control/control.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+#include "vgpu/hello.h"
+#include "vgpu/log.h"
+#include "worker/base/reason.h"
+#include "worker/base/session.h"
+#include "worker/handle/device-info.h"
+#include "worker/memory/growth.h"
+#include "worker/output/driver-output.h"
+#include "worker/output/print.h"
+#include "worker/run/dispatcher.h"
+#include "worker/run/options.h"
+#include "worker/run/reservation.h"
+#include "worker/run/sandbox.h"
+
+/* All that main() and its helpers share. */
+struct worker {
+	struct options options;
+	struct reservation reservation;
+	struct driver driver;
+	struct worker_stats *stats;
+	struct session session;
+	bool has_session;
+};
+
+static struct worker worker;
+
+static int map_stats(struct worker *w)
+{
+	w->stats = mmap(NULL, WORKER_STATS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		w->options.stats, 0);
+	if (w->stats == MAP_FAILED)
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
+static int send_opened(struct worker *w, uint32_t reason)
+{
+	struct control_message message = {
+		.type = CONTROL_OPENED,
+		.opened.reason = reason,
+	};
+
+	return control_send(w->options.control, &message, NULL) ? -EPIPE : 0;
+}
+
+static int enter_sandbox(struct worker *w)
+{
+	int r;
+
+	dispatcher_prepare();
+	r = sandbox_enter(&w->options.sandbox, sandbox_profile(&w->driver));
+	if (r)
+		vgpu_log_error("the sandbox cannot be entered: %s; a worker does not "
+			       "serve outside of it unless sandbox = no",
+			strerror(-r));
+	return r;
+}
+
+static int begin_sandbox(struct worker *w)
+{
+	int r = sandbox_begin(&w->options.sandbox, &w->options.driver);
+
+	if (r)
+		vgpu_log_error("access to files cannot be dropped: %s; a worker does not "
+			       "serve with it unless sandbox = no",
+			strerror(-r));
+	return r;
+}
+
+/* Opens the driver and reports what came of it. */
+static int make_ready(struct worker *w)
+{
+	struct control_message message = {
+		.type = CONTROL_READY,
+		.ready.reason = VGPU_REASON_NONE,
+	};
+	struct control_ready *ready = &message.ready;
+	const struct vgpu_driver *driver = &w->driver.table;
+	CUresult init;
+	int r, n_devices = 0;
+
+	message.greeting.version = CONTROL_VERSION;
+	r = driver_select(&w->driver, &w->options.driver, &init);
+	if (!r) {
+		if (driver->cuDeviceGetCount)
+			driver->cuDeviceGetCount(&n_devices);
+		if (driver->cuDriverGetVersion)
+			driver->cuDriverGetVersion(&ready->driver_version);
+		ready->n_devices = n_devices;
+		device_info_load(driver, n_devices);
+		r = session_prepare(&w->session, &w->driver);
+	}
+	if (!r) {
+		snprintf(ready->driver, sizeof(ready->driver), "%.63s",
+			driver_name(&w->driver));
+		/* softgpu passes the output of kernels to a function; other drivers write
+		 * it to descriptors. */
+		if (!w->driver.configure && capture_start())
+			vgpu_log_warning("output of kernels will be lost");
+		/* Before READY: no guest is served outside the sandbox. */
+		r = enter_sandbox(w);
+	}
+	if (r == DRIVER_E_NO_INIT || (!r && !n_devices))
+		ready->reason = VGPU_REASON_NO_DEVICE;
+	else if (r == DRIVER_E_ABSENT || r == DRIVER_E_OURS)
+		ready->reason = VGPU_REASON_NO_DRIVER;
+	else if (r)
+		ready->reason = VGPU_REASON_HOST;
+	if (control_send(w->options.control, &message, NULL))
+		return vgpu_error_origin(-EPIPE);
+	return ready->reason == VGPU_REASON_NONE ? 0 : -ENODEV;
+}
+
+/* The next message of that type; another, or the end of vgpud, ends the worker. */
+static int await(
+	struct worker *w, struct control_message *message, int *fds, uint32_t type)
+{
+	int r = control_receive(w->options.control, message, fds);
+
+	if (r)
+		return r < 0 ? vgpu_error_trace(r) : -EPIPE;
+	if (message->type == CONTROL_STOP)
+		return -ECANCELED;
+	return message->type == type ? 0 : vgpu_error_origin(-EPROTO);
+}
+
+/*
+ * Finds a window that both sides have free. ASSIGN names the first, a WINDOW message each
+ * further one.
+ */
+static int settle_window(
+	struct worker *w, const struct control_assign *assign, struct vgpu_window *window)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX], r;
+
+	*window = (struct vgpu_window){ assign->window_base, assign->window_size };
+	while (!vgpu_window_is_sane(window->base, window->size, assign->shm_size) ||
+		reservation_settle(&w->reservation, window)) {
+		r = send_opened(w, VGPU_REASON_WINDOW);
+		if (!r)
+			r = await(w, &message, fds, CONTROL_WINDOW);
+		if (r)
+			return r;
+		*window =
+			(struct vgpu_window){ message.window.base, message.window.size };
+	}
+	return 0;
+}
+
+/* vgpud is of another build: the rest of its messages cannot be interpreted. */
+static int check_version(struct worker *w, uint32_t version)
+{
+	if (version == CONTROL_VERSION)
+		return 0;
+	vgpu_log_error("vgpud speaks version %u of the control protocol, this worker "
+		       "version %u: vgpud and its worker program have to be of one "
+		       "installation, and vgpud has to be restarted after a change",
+		version, CONTROL_VERSION);
+	send_opened(w, VGPU_REASON_HOST);
+	return vgpu_error_origin(-EPROTO);
+}
+
+static int open_session(struct worker *w)
+{
+	struct control_message message;
+	const struct control_assign *assign = &message.assign;
+	struct vgpu_window window;
+	int fds[CONTROL_FDS_MAX], r;
+	bool poll;
+
+	r = await(w, &message, fds, CONTROL_ASSIGN);
+	if (!r)
+		r = check_version(w, message.greeting.version);
+	if (r)
+		return r;
+	poll = assign->flags & CONTROL_ASSIGN_POLL;
+	r = settle_window(w, assign, &window);
+	if (r)
+		return r;
+	if (w->driver.set_window &&
+		w->driver.set_window(window.base + assign->shm_size,
+			window.size - assign->shm_size, window.base, assign->shm_size))
+		r = vgpu_error_origin(-ENOTSUP);
+	if (!r)
+		r = session_init(&w->session, w->stats, w->options.control, assign,
+			&window,
+			&(struct session_fds){
+				.memory = fds[0],
+				.quota = fds[1],
+				.doorbell = poll ? -1 : fds[2],
+				.interrupt = poll ? fds[2] : fds[3],
+			});
+	if (r) {
+		vgpu_log_error("the session on channel %u cannot begin: %s",
+			assign->channel, strerror(-r));
+		send_opened(w, VGPU_REASON_HOST);
+		return r;
+	}
+	capture_serve(&w->session);
+	w->has_session = true;
+	vgpu_log_info("channel %u serves process %u (%s)", assign->channel,
+		assign->guest_pid, assign->guest_comm);
+	return 0;
+}
+
+/* The first thread's part of a session: messages from vgpud. */
+static void attend(struct worker *w)
+{
+	struct control_message message;
+	int fds[CONTROL_FDS_MAX], r;
+
+	for (;;) {
+		r = control_receive(w->options.control, &message, fds);
+		if (r)
+			session_end(&w->session, VGPU_REASON_SHUTDOWN, "vgpud is gone");
+		if (message.type == CONTROL_GRANT)
+			growth_granted(&w->session, &message.grant);
+		else if (message.type == CONTROL_IMAGE)
+			store_answered(&w->session, &message.image, fds[0]);
+		else if (message.type == CONTROL_STOP)
+			session_end(&w->session, VGPU_REASON_NONE, "vgpud closes it");
+	}
+}
+
+static void *wait_for_signal(void *data)
+{
+	struct worker *w = data;
+	sigset_t signals;
+	int number;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigwait(&signals, &number);
+	if (!w->has_session)
+		_exit(0);
+	session_end(&w->session, VGPU_REASON_SHUTDOWN, "the worker was told to stop");
+}
+
+/* One thread handles all signals, so a driver's threads never receive any. */
+static int start_signals(struct worker *w)
+{
+	pthread_t thread;
+	sigset_t signals;
+	int r;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	r = -pthread_create(&thread, NULL, wait_for_signal, w);
+	return r ? vgpu_error_origin(r) : 0;
+}
+
+static int run(struct worker *w)
+{
+	pthread_t dispatcher;
+	int r;
+
+	r = map_stats(w);
+	if (!r)
+		r = begin_sandbox(w);
+	if (!r)
+		r = start_signals(w);
+	if (!r)
+		r = reservation_make(&w->reservation);
+	if (!r)
+		r = make_ready(w);
+	if (!r)
+		r = open_session(w);
+	if (!r)
+		r = -pthread_create(&dispatcher, NULL, dispatcher_main, &w->session);
+	/* Last: the guest is notified while the dispatcher starts. */
+	if (!r)
+		r = send_opened(w, VGPU_REASON_NONE);
+	if (r)
+		return r;
+	attend(w);
+	return 0;
+}
+
+/*
+ * The life of a worker
+ *
+ * vgpud starts workers ahead of need. A worker reserves the address windows that a guest
+ * may ask for while its address space is still empty, loads the driver, calls
+ * cuInit, asks what the devices are, makes its tables, enters its sandbox, says READY
+ * and waits: it holds no context and belongs to nobody. ASSIGN gives it one guest
+ * process, by descriptors and numbers; it maps that process's part of the shared memory,
+ * starts the dispatcher and says OPENED. From then on these threads run:
+ *
+ *	first		listens to vgpud: STOP, grants of arena, end-of-file
+ *	dispatcher	takes frames off the ring, in order; see dispatcher.c
+ *	lanes		one per guest thread that made a call that may block; see lane.c
+ *	signals		waits for SIGTERM
+ *	the driver's	as many as it likes
+ *
+ * It ends in one place, session_end(): because the guest closed the channel or broke the
+ * protocol, because vgpud or the kernel says so. It is never used for a second guest
+ * process, and it needs no taking down: what it holds is held by its process.
+ */
+int main(int argc, char **argv)
+{
+	int r;
+
+	/*
+	 * Before glibc frees the end of a thread's heap it reads a file of /proc. Heaps
+	 * end at 64 MiB: with a higher threshold it does not.
+	 */
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	r = options_parse(&worker.options, argc, argv);
+	if (r)
+		return r == OPTIONS_E_HELP ? 0 : 2;
+	vgpu_log_init("vgpu-worker", worker.options.log_level);
+	worker.options.driver.softgpu.print = print_from_kernel;
+	worker.options.driver.softgpu.print_error = print_error_from_kernel;
+	worker.options.driver.softgpu.print_data = &worker.session;
+	worker.options.driver.softgpu.explain = reason_from_driver;
+	worker.options.driver.softgpu.managed_alloc = managed_alloc;
+	worker.options.driver.softgpu.managed_free = managed_free;
+	worker.options.driver.softgpu.managed_data = &worker.session;
+	r = run(&worker);
+	/* vgpud took back a worker that it did not need, or is gone. */
+	if (r == -ECANCELED || r == -EPIPE)
+		return 0;
+	return 1;
+}

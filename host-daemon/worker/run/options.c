@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options: the command line of a worker
+ */
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/run/options.h"
+
+static const char help[] =
+	"Usage: vgpu-worker --control FD --stats FD [OPTION]...\n"
+	"Replays the CUDA calls of one guest process on a driver. It is started by\n"
+	"vgpud, and by nobody else.\n"
+	"\n"
+	"  --control FD           the socket on which it talks with vgpud\n"
+	"  --stats FD             shared memory for its counters\n"
+	"  --log-level LEVEL      none, error, warning, info (default), debug\n"
+	"  --sandbox yes|no       confine itself before it serves (default: yes)\n"
+	"  --uid NUMBER           the user it then becomes\n"
+	"  --allow-unprivileged yes|no  whether NVIDIA's driver serves without that\n"
+	"                         (default: no)\n"
+	"  --driver CHOICE        auto (default), nvidia, soft, null, or the path of a\n"
+	"                         libcuda.so.1\n"
+	"  --softgpu PATH         the software device\n"
+	"  --null-driver PATH     the driver that executes nothing\n"
+	"  --softgpu-name NAME    what the software device calls itself;\n"
+	"  --softgpu-cc CC        its compute capability, such as 12.1,\n"
+	"  --softgpu-memory BYTES\n"
+	"  --softgpu-threads N\n"
+	"  --softgpu-timeout MS   how long a kernel may run on it\n"
+	"  --softgpu-devices N    how many of them there are\n"
+	"  --softgpu-schedule long|fair  how long a warp runs on it before the next\n"
+	"  --softgpu-check yes|no whether each access is checked to the byte\n"
+	"  --help                 print this and exit\n"
+	"  --version              print the version and exit\n"
+	"\n"
+	"Exit status: 0 the session has ended; anything else: it could not start, or\n"
+	"had to give up, and vgpud's log says why.\n";
+
+enum {
+	OPTION_CONTROL = 256,
+	OPTION_STATS,
+	OPTION_LOG_LEVEL,
+	OPTION_DRIVER,
+	OPTION_SANDBOX,
+	OPTION_UID,
+	OPTION_UNPRIVILEGED,
+	OPTION_SOFTGPU,
+	OPTION_NULL_DRIVER,
+	OPTION_NAME,
+	OPTION_CC,
+	OPTION_MEMORY,
+	OPTION_THREADS,
+	OPTION_TIMEOUT,
+	OPTION_DEVICES,
+	OPTION_SCHEDULE,
+	OPTION_CHECK,
+	OPTION_HELP,
+	OPTION_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "control", required_argument, NULL, OPTION_CONTROL },
+	{ "stats", required_argument, NULL, OPTION_STATS },
+	{ "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
+	{ "driver", required_argument, NULL, OPTION_DRIVER },
+	{ "sandbox", required_argument, NULL, OPTION_SANDBOX },
+	{ "uid", required_argument, NULL, OPTION_UID },
+	{ "allow-unprivileged", required_argument, NULL, OPTION_UNPRIVILEGED },
+	{ "softgpu", required_argument, NULL, OPTION_SOFTGPU },
+	{ "null-driver", required_argument, NULL, OPTION_NULL_DRIVER },
+	{ "softgpu-name", required_argument, NULL, OPTION_NAME },
+	{ "softgpu-cc", required_argument, NULL, OPTION_CC },
+	{ "softgpu-memory", required_argument, NULL, OPTION_MEMORY },
+	{ "softgpu-threads", required_argument, NULL, OPTION_THREADS },
+	{ "softgpu-timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "softgpu-devices", required_argument, NULL, OPTION_DEVICES },
+	{ "softgpu-schedule", required_argument, NULL, OPTION_SCHEDULE },
+	{ "softgpu-check", required_argument, NULL, OPTION_CHECK },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{},
+};
+
+static int parse_number(const char *text, uint64_t max, uint64_t *numberp)
+{
+	char *end;
+
+	errno = 0;
+	*numberp = strtoull(text, &end, 10);
+	return errno || *end || end == text || *numberp > max ? -EINVAL : 0;
+}
+
+/* "12.1" becomes 121. */
+static int parse_cc(const char *text, uint32_t *ccp)
+{
+	unsigned int major, minor;
+	char rest;
+
+	if (sscanf(text, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 ||
+		minor > 9)
+		return -EINVAL;
+	*ccp = major * 10 + minor;
+	return 0;
+}
+
+static int parse_yes_no(const char *value, bool *yesp)
+{
+	*yesp = !strcmp(value, "yes");
+	return *yesp || !strcmp(value, "no") ? 0 : -EINVAL;
+}
+
+static int parse_softgpu(struct softgpu_config *config, int option, const char *value)
+{
+	uint64_t number;
+	bool yes = false;
+	int r;
+
+	switch (option) {
+	case OPTION_NAME:
+		config->name = value;
+		return 0;
+	case OPTION_CC:
+		return parse_cc(value, &config->cc);
+	case OPTION_MEMORY:
+		return parse_number(value, UINT64_MAX, &config->memory);
+	case OPTION_THREADS:
+		r = parse_number(value, UINT32_MAX, &number);
+		config->n_threads = number;
+		return r;
+	case OPTION_TIMEOUT:
+		r = parse_number(value, UINT32_MAX, &number);
+		config->timeout_ms = number;
+		return r;
+	case OPTION_DEVICES:
+		r = parse_number(value, UINT32_MAX, &number);
+		config->n_devices = number;
+		return r;
+	case OPTION_SCHEDULE:
+		config->schedule = !strcmp(value, "long")   ? SOFTGPU_CONFIG_LONG
+				   : !strcmp(value, "fair") ? SOFTGPU_CONFIG_FAIR
+							    : 0;
+		return config->schedule ? 0 : -EINVAL;
+	case OPTION_CHECK:
+		r = parse_yes_no(value, &yes);
+		config->is_checked = yes;
+		return r;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int parse_one(struct options *options, int option, const char *value)
+{
+	uint64_t number = 0;
+	bool yes = false;
+	int r = 0;
+
+	switch (option) {
+	case OPTION_CONTROL:
+		r = parse_number(value, INT32_MAX, &number);
+		options->control = number;
+		return r;
+	case OPTION_STATS:
+		r = parse_number(value, INT32_MAX, &number);
+		options->stats = number;
+		return r;
+	case OPTION_LOG_LEVEL:
+		r = vgpu_log_level_from_string(value);
+		options->log_level = r;
+		return r < 0 ? -EINVAL : 0;
+	case OPTION_SANDBOX:
+		r = parse_yes_no(value, &yes);
+		options->sandbox.off = !yes;
+		return r;
+	case OPTION_UID:
+		r = parse_number(value, INT32_MAX, &number);
+		options->sandbox.uid = number;
+		return r;
+	case OPTION_UNPRIVILEGED:
+		return parse_yes_no(value, &options->sandbox.unprivileged);
+	case OPTION_DRIVER:
+		options->driver.choice = value;
+		return 0;
+	case OPTION_SOFTGPU:
+		options->driver.softgpu_path = value;
+		return 0;
+	case OPTION_NULL_DRIVER:
+		options->driver.null_path = value;
+		return 0;
+	default:
+		return parse_softgpu(&options->driver.softgpu, option, value);
+	}
+}
+
+int options_parse(struct options *options, int argc, char **argv)
+{
+	int option, r;
+
+	*options = (struct options){
+		.control = -1,
+		.stats = -1,
+		.log_level = VGPU_LOG_INFO,
+		.driver = {
+			.choice = "auto",
+			.softgpu_path = "libvgpu-softgpu.so",
+			.null_path = "libvgpu-null.so",
+			.softgpu.size = sizeof(options->driver.softgpu),
+		},
+	};
+	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		if (option == OPTION_HELP)
+			return fputs(help, stdout) < 0 ? -EIO : OPTIONS_E_HELP;
+		if (option == OPTION_VERSION)
+			return puts("vgpu-worker " VGPU_VERSION) < 0 ? -EIO
+								     : OPTIONS_E_HELP;
+		r = option == '?' ? -EINVAL : parse_one(options, option, optarg);
+		if (!r)
+			continue;
+		fprintf(stderr,
+			"vgpu-worker: this option or its value is not understood: %s\n",
+			argv[optind - 1]);
+		return r;
+	}
+	if (optind < argc) {
+		fprintf(stderr, "vgpu-worker: unexpected argument '%s'\n", argv[optind]);
+		return -EINVAL;
+	}
+	if (options->control >= 0 && options->stats >= 0)
+		return 0;
+	fprintf(stderr, "vgpu-worker is started by vgpud, with --control and --stats.\n");
+	return -EINVAL;
+}

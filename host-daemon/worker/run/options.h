@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Options: the command line of a worker, which only vgpud writes
+ */
+
+#include "driver/driver.h"
+#include "vgpu/log.h"
+#include "worker/run/sandbox.h"
+
+enum {
+	_OPTIONS_E_SUCCESS,
+
+	OPTIONS_E_HELP, /* was asked for, and printed */
+};
+
+struct options {
+	int control; /* descriptors inherited */
+	int stats;
+	enum vgpu_log_level log_level;
+	struct driver_options driver;
+	struct sandbox_options sandbox;
+};
+
+/* Return: 0, HELP, or -errno after a line on stderr. */
+int options_parse(struct options *options, int argc, char **argv);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Session: one guest process and all that this worker holds for it
+ */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vgpu/checked.h"
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+#include "worker/base/session.h"
+#include "worker/code/images.h"
+#include "worker/handle/device-info.h"
+#include "worker/handle/texture.h"
+#include "worker/memory/array.h"
+#include "worker/stream/graph.h"
+
+/* The numbers come from vgpud, not from the guest; checking them keeps a mistake there
+ * from becoming a mapping of another channel's memory here. */
+static int check_layout(
+	const struct control_assign *assign, const struct vgpu_window *window)
+{
+	if (!vgpu_window_is_sane(window->base, window->size, assign->shm_size) ||
+		!vgpu_range_within(
+			assign->area_off, VGPU_AREA_SIZE, 0, assign->shm_size) ||
+		assign->extents_off > assign->shm_size ||
+		assign->area_off % VGPU_EXTENT_SIZE ||
+		assign->extents_off % VGPU_EXTENT_SIZE)
+		return vgpu_error_origin(-EINVAL);
+	return 0;
+}
+
+static int make_tables(struct session *session)
+{
+	static const size_t entry_sizes[_VGPU_HANDLE_N] = {
+		[VGPU_HANDLE_FUNCTION] = sizeof(struct kernel),
+		[VGPU_HANDLE_KERNEL] = sizeof(struct kernel),
+		[VGPU_HANDLE_STREAM] = sizeof(struct stream),
+		[VGPU_HANDLE_EVENT] = sizeof(struct event),
+		[VGPU_HANDLE_ARRAY] = sizeof(struct array),
+		[VGPU_HANDLE_MIPMAP] = sizeof(struct array),
+		[VGPU_HANDLE_TEXREF] = sizeof(struct texture),
+		[VGPU_HANDLE_SURFREF] = sizeof(struct texture),
+		[VGPU_HANDLE_TEXTURE] = sizeof(struct texture),
+		[VGPU_HANDLE_SURFACE] = sizeof(struct texture),
+		[VGPU_HANDLE_GRAPH_EXEC] = sizeof(struct graph_exec),
+	};
+	uint32_t kind;
+	int r;
+
+	for (kind = VGPU_HANDLE_CONTEXT + 1; kind < _VGPU_HANDLE_N; kind++) {
+		bool numbered =
+			kind == VGPU_HANDLE_TEXTURE || kind == VGPU_HANDLE_SURFACE;
+		bool unique = kind == VGPU_HANDLE_FUNCTION ||
+			      kind == VGPU_HANDLE_KERNEL || kind == VGPU_HANDLE_MODULE ||
+			      kind == VGPU_HANDLE_ARRAY || kind == VGPU_HANDLE_TEXREF ||
+			      kind == VGPU_HANDLE_SURFREF || kind == VGPU_HANDLE_GRAPH ||
+			      kind == VGPU_HANDLE_GRAPH_NODE || numbered;
+
+		r = object_table_init(&session->objects[kind], kind,
+			entry_sizes[kind] ? entry_sizes[kind] : sizeof(struct object), 0,
+			unique, &session->totals);
+		if (r)
+			return vgpu_error_trace(r);
+		session->objects[kind].per_owner = numbered;
+	}
+	r = contexts_init(session);
+	return r ? vgpu_error_trace(r) : 0;
+}
+
+static void ask_driver(struct session *session)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+
+	if (driver->cuDriverGetVersion)
+		driver->cuDriverGetVersion(&session->driver_version);
+	if (!driver->cuDeviceGetCount ||
+		driver->cuDeviceGetCount(&session->n_devices) != CUDA_SUCCESS)
+		session->n_devices = 0;
+	if (session->n_devices > (int)VGPU_DEVICES_MAX)
+		session->n_devices = VGPU_DEVICES_MAX;
+	device_info_load(driver, session->n_devices);
+}
+
+int session_prepare(struct session *session, const struct driver *driver)
+{
+	int r;
+
+	memset(session, 0, sizeof(*session));
+	session->driver = driver;
+	session->totals.n_max = OBJECTS_MAX;
+	pthread_mutex_init(&session->grant_lock, NULL);
+	pthread_mutex_init(&session->growth_lock, NULL);
+	pthread_mutex_init(&session->destroy_lock, NULL);
+	pthread_cond_init(&session->granted, NULL);
+	ranges_init(&session->ranges);
+	managed_init(session);
+	store_init(&session->store);
+	codes_init(&session->codes);
+	ask_driver(session);
+	callbacks_init(session);
+	captures_init(session);
+	uses_init(session);
+	print_init(session);
+	session->runner.is_dispatcher = true;
+	r = scratch_init(&session->runner.scratch);
+	if (!r)
+		r = make_tables(session);
+	return r ? vgpu_error_trace(r) : 0;
+}
+
+int session_init(struct session *session, struct worker_stats *stats, int control,
+	const struct control_assign *assign, const struct vgpu_window *window,
+	const struct session_fds *fds)
+{
+	int r;
+
+	session->channel = assign->channel;
+	session->poll = assign->flags & CONTROL_ASSIGN_POLL;
+	session->doorbell = fds->doorbell;
+	session->interrupt = fds->interrupt;
+	session->control = control;
+	session->window = *window;
+	session->shm_size = assign->shm_size;
+	session->area_off = assign->area_off;
+	session->extents_off = assign->extents_off;
+	if (assign->handles && assign->handles < OBJECTS_MAX)
+		session->totals.n_max = assign->handles;
+	session->totals.image_bytes_max =
+		assign->image_memory ? assign->image_memory : IMAGES_HELD_MAX;
+	session->stats = stats;
+	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);
+	device_memory_init(session);
+	fence_init(session);
+
+	r = check_layout(assign, window);
+	if (!r)
+		r = device_memory_share(session, fds->quota, assign->quota_slot);
+	if (!r)
+		r = arena_init(
+			session, fds->memory, assign->first_extent, assign->n_extents);
+	if (r)
+		return vgpu_error_trace(r);
+	vgpu_ring_consumer_init(&session->consumer, session->area);
+	return 0;
+}
+
+void session_deinit(struct session *session)
+{
+	uint32_t i;
+
+	for (i = VGPU_HANDLE_CONTEXT + 1; i < _VGPU_HANDLE_N; i++)
+		object_table_deinit(&session->objects[i]);
+	for (i = 0; i < VGPU_SLOTS_MAX; i++)
+		lane_free(session->lanes[i]);
+	contexts_deinit(session);
+	callbacks_deinit(session);
+	captures_deinit(session);
+	uses_deinit(session);
+	print_deinit(session);
+	ranges_deinit(&session->ranges);
+	device_memory_deinit(session);
+	managed_deinit(session);
+	codes_deinit(session);
+	store_deinit(&session->store);
+	arena_deinit(session);
+	scratch_deinit(&session->runner.scratch);
+}
+
+void session_end(struct session *session, uint32_t reason, const char *why)
+{
+	struct control_message message = {
+		.type = CONTROL_ENDED,
+		.ended.reason = reason,
+	};
+	enum vgpu_log_level level =
+		reason == VGPU_REASON_NONE ? VGPU_LOG_INFO : VGPU_LOG_WARNING;
+
+	vgpu_log(level, "the session on channel %u ends: %s", session->channel, why);
+	print_tell_lost(session);
+	control_send(session->control, &message, NULL);
+	/* Threads may be anywhere, also inside the driver: there is no orderly shutdown,
+	 * and none is needed. */
+	_exit(reason == VGPU_REASON_HOST);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Nodes of graphs, translated from the guest's parameters to the driver's
+ *
+ * Three messages describe a node by the same fields. They are checked like the call that
+ * the node represents: sizes of parameters, ranges, arrays.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "worker/base/call.h"
+
+/* The fields that the messages share. */
+struct graph_node_description {
+	int32_t kind;
+	uint64_t context;
+	uint64_t function;
+	uint64_t kernel;
+	uint64_t event;
+	ProtobufCBinaryData detail;
+	ProtobufCBinaryData params;
+};
+
+#define GRAPH_NODE_DESCRIPTION(_request)                                                 \
+	{                                                                                \
+		.kind = (_request)->kind, .context = (_request)->node_context,           \
+		.function = (_request)->function, .kernel = (_request)->kernel,          \
+		.event = (_request)->event, .detail = (_request)->detail,                \
+		.params = (_request)->params,                                            \
+	}
+
+/* The parameters for the driver. */
+struct graph_node {
+	int32_t kind;
+	CUcontext context;
+	CUDA_KERNEL_NODE_PARAMS kernel;
+	CUDA_MEMCPY3D copy;
+	CUDA_MEMSET_NODE_PARAMS fill;
+	CUevent event;
+	/* The parameters of a kernel, pointed at by kernel.extra. */
+	size_t params_size;
+	void *extra[5];
+};
+
+/*
+ * Checks a description and looks up what it names.
+ *
+ * *node must stay where it is as long as it is used: the parameters of its kernel are
+ * pointed at from inside. Return: CUDA_ERROR_NOT_SUPPORTED for kinds that do not travel.
+ */
+CUresult graph_node_take(struct call *call, const struct graph_node_description *given,
+	struct graph_node *node);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs, as the worker keeps them
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/stream/graph.h"
+#include "worker/base/session.h"
+
+CUresult graph_keep(struct call *call, CUgraph graph, uint64_t *handlep)
+{
+	return object_add(call, VGPU_HANDLE_GRAPH, graph, handlep);
+}
+
+/* Removes the entry of what a driver's pointer meant before. */
+static void drop_stale(struct session *session, enum vgpu_handle_kind kind, void *driver)
+{
+	struct object_table *table = &session->objects[kind];
+	struct object stale;
+
+	if (!object_table_find_driver(table, driver, NULL, &stale, sizeof(stale)))
+		return;
+	if (kind == VGPU_HANDLE_GRAPH)
+		graph_forget(session, driver);
+	else
+		object_table_remove(table, object_handle(table, &stale), NULL);
+}
+
+CUresult graph_keep_new(struct call *call, enum vgpu_handle_kind kind, void *driver,
+	const struct object *parent, uint64_t *handlep)
+{
+	drop_stale(call->session, kind, driver);
+	return object_add_child(call, kind, driver, parent, handlep);
+}
+
+CUresult graph_keep_node(struct call *call, CUgraphNode node, const struct object *graph,
+	uint64_t *handlep)
+{
+	return object_add_child(call, VGPU_HANDLE_GRAPH_NODE, node, graph, handlep);
+}
+
+static bool lists(const struct graph_list *list, CUgraphNode node)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->nodes[i] == node)
+			return true;
+	return false;
+}
+
+CUresult graph_find_node(struct call *call, CUgraphNode node, const struct object *graph,
+	uint64_t *handlep)
+{
+	struct object_table *table = &call->session->objects[VGPU_HANDLE_GRAPH_NODE];
+	struct graph_list list;
+	struct object found;
+	CUresult result;
+	bool is_listed;
+
+	*handlep = 0;
+	if (!node)
+		return CUDA_SUCCESS;
+	if (object_table_find_driver(table, node, NULL, &found, sizeof(found))) {
+		*handlep = object_handle(table, &found);
+		return CUDA_SUCCESS;
+	}
+	result = graph_list_take(call, VGPU_GRAPH_NODES, graph->driver, &list);
+	if (result != CUDA_SUCCESS)
+		return result;
+	is_listed = lists(&list, node);
+	graph_list_free(call->session, &list);
+	return is_listed ? graph_keep_node(call, node, graph, handlep) : CUDA_SUCCESS;
+}
+
+void graph_forget_handle(struct session *session, uint64_t handle)
+{
+	struct object_table *table = &session->objects[VGPU_HANDLE_GRAPH];
+	const struct object *graph = object_table_find(table, handle);
+
+	if (!graph)
+		return;
+	object_table_remove_owned(&session->objects[VGPU_HANDLE_GRAPH_NODE], graph);
+	object_table_remove(table, handle, NULL);
+}
+
+void graph_forget(struct session *session, CUgraph graph)
+{
+	struct object_table *table = &session->objects[VGPU_HANDLE_GRAPH];
+	struct object copy;
+
+	if (object_table_find_driver(table, graph, NULL, &copy, sizeof(copy)))
+		graph_forget_handle(session, object_handle(table, &copy));
+}
+
+/* Drivers before CUDA 12.3 know no data of edges. */
+static CUresult ask_edges(struct call *call, CUgraph graph, struct graph_list *list)
+{
+	const struct vgpu_driver *driver = call->driver;
+
+	if (driver->cuGraphGetEdges_v2)
+		return driver->cuGraphGetEdges_v2(
+			graph, list->nodes, list->others, list->edges, &list->n);
+	return driver->cuGraphGetEdges ? driver->cuGraphGetEdges(graph, list->nodes,
+						 list->others, &list->n)
+				       : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult ask_dependencies(
+	struct call *call, CUgraphNode node, struct graph_list *list)
+{
+	const struct vgpu_driver *driver = call->driver;
+
+	if (driver->cuGraphNodeGetDependencies_v2)
+		return driver->cuGraphNodeGetDependencies_v2(
+			node, list->nodes, list->edges, &list->n);
+	return driver->cuGraphNodeGetDependencies
+		       ? driver->cuGraphNodeGetDependencies(node, list->nodes, &list->n)
+		       : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult ask_dependents(
+	struct call *call, CUgraphNode node, struct graph_list *list)
+{
+	const struct vgpu_driver *driver = call->driver;
+
+	if (driver->cuGraphNodeGetDependentNodes_v2)
+		return driver->cuGraphNodeGetDependentNodes_v2(
+			node, list->nodes, list->edges, &list->n);
+	return driver->cuGraphNodeGetDependentNodes
+		       ? driver->cuGraphNodeGetDependentNodes(node, list->nodes, &list->n)
+		       : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* With no room, the driver only counts. */
+static CUresult ask(struct call *call, enum vgpu_graph_list what, void *driver,
+	struct graph_list *list)
+{
+	switch (what) {
+	case VGPU_GRAPH_NODES:
+		return call->driver->cuGraphGetNodes
+			       ? call->driver->cuGraphGetNodes(
+					 driver, list->nodes, &list->n)
+			       : CUDA_ERROR_NOT_SUPPORTED;
+	case VGPU_GRAPH_ROOTS:
+		return call->driver->cuGraphGetRootNodes
+			       ? call->driver->cuGraphGetRootNodes(
+					 driver, list->nodes, &list->n)
+			       : CUDA_ERROR_NOT_SUPPORTED;
+	case VGPU_GRAPH_EDGES:
+		return ask_edges(call, driver, list);
+	case VGPU_GRAPH_DEPENDENCIES:
+		return ask_dependencies(call, driver, list);
+	case VGPU_GRAPH_DEPENDENTS:
+		return ask_dependents(call, driver, list);
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+/* Memory for the entries that were counted, charged. Return: whether there is any. */
+static bool make_room(
+	struct session *session, enum vgpu_graph_list what, struct graph_list *list)
+{
+	bool has_edges = what != VGPU_GRAPH_NODES && what != VGPU_GRAPH_ROOTS;
+	size_t n_ends = what == VGPU_GRAPH_EDGES ? 2 : 1, n = list->n;
+	size_t entry_size =
+		n_ends * sizeof(*list->nodes) + (has_edges ? sizeof(*list->edges) : 0);
+
+	if (n > GRAPH_LISTS_MAX / entry_size)
+		return false;
+	list->size = n * entry_size;
+	if (__atomic_add_fetch(&session->list_bytes, list->size, __ATOMIC_RELAXED) <=
+		GRAPH_LISTS_MAX)
+		list->memory = calloc(n, entry_size);
+	if (!list->memory) {
+		graph_list_free(session, list);
+		return false;
+	}
+	list->nodes = list->memory;
+	if (n_ends > 1)
+		list->others = list->nodes + n;
+	if (has_edges)
+		list->edges = (CUgraphEdgeData *)(list->nodes + n_ends * n);
+	return true;
+}
+
+CUresult graph_list_take(struct call *call, enum vgpu_graph_list what, void *driver,
+	struct graph_list *taken)
+{
+	CUresult result;
+	size_t n;
+
+	*taken = (struct graph_list){};
+	result = ask(call, what, driver, taken);
+	if (result != CUDA_SUCCESS || !taken->n)
+		return result;
+	n = taken->n;
+	if (!make_room(call->session, what, taken))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = ask(call, what, driver, taken);
+	/* Another thread may have added some meanwhile. */
+	if (taken->n > n)
+		taken->n = n;
+	if (result != CUDA_SUCCESS)
+		graph_list_free(call->session, taken);
+	return result;
+}
+
+void graph_list_free(struct session *session, struct graph_list *taken)
+{
+	free(taken->memory);
+	__atomic_fetch_sub(&session->list_bytes, taken->size, __ATOMIC_RELAXED);
+	*taken = (struct graph_list){};
+}
+
+CUresult graph_count(struct call *call, CUgraph graph, uint64_t *np)
+{
+	struct graph_list list = {};
+	CUresult result = ask(call, VGPU_GRAPH_NODES, graph, &list);
+
+	*np = list.n;
+	return result;
+}
+
+static CUresult take_edges(
+	struct call *call, const ProtobufCBinaryData *bytes, struct graph_names *names)
+{
+	if (!bytes->len)
+		return CUDA_SUCCESS;
+	if (bytes->len != names->n * sizeof(*names->edges))
+		return CUDA_ERROR_INVALID_VALUE;
+	names->edges = call_alloc(call, bytes->len);
+	if (!names->edges)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(names->edges, bytes->data, bytes->len);
+	return CUDA_SUCCESS;
+}
+
+CUresult graph_names_take(struct call *call, const ProtobufCBinaryData *handles,
+	const ProtobufCBinaryData *edges, struct graph_names *names)
+{
+	CUresult result = CUDA_SUCCESS;
+	uint64_t handle;
+	void *node;
+
+	*names = (struct graph_names){ .n = handles->len / sizeof(handle) };
+	if (handles->len % sizeof(handle) || names->n > VGPU_GRAPH_LIST_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	names->nodes = call_alloc(call, (names->n + 1) * sizeof(*names->nodes));
+	if (!names->nodes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < names->n && result == CUDA_SUCCESS; i++) {
+		memcpy(&handle, handles->data + i * sizeof(handle), sizeof(handle));
+		result = object_get(call, VGPU_HANDLE_GRAPH_NODE, handle, false, &node);
+		names->nodes[i] = node;
+	}
+	return result == CUDA_SUCCESS && edges ? take_edges(call, edges, names) : result;
+}

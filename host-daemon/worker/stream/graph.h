@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Graphs, as the worker keeps them
+ *
+ * Nodes have their graph as parent and are removed with it. Nodes made by a capture get
+ * their entry when the guest first learns of them. Entries are found by the driver's
+ * pointer, which a driver may reuse for another graph or node: an object that is
+ * certainly new replaces a stale entry. Graphs belong to no context.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/graph.h"
+#include "worker/base/call.h"
+#include "worker/base/objects.h"
+
+/* An executable graph. */
+struct graph_exec {
+	struct object object;
+	uint64_t n_nodes; /* constant once the guest has its handle */
+};
+
+/* The memory of all lists of a session at a time: more than two million edges. Nodes
+ * count as objects once the guest has their handles, but captures make nodes and edges
+ * without a limit. */
+#define GRAPH_LISTS_MAX (64ull << 20)
+
+/* Nodes or edges as the driver lists them. */
+struct graph_list {
+	size_t n;
+	uint64_t size; /* charged while the list is held */
+	CUgraphNode *nodes;
+	CUgraphNode *others;	/* ends, of edges */
+	CUgraphEdgeData *edges; /* of what is no edge nor has any: NULL */
+	void *memory;
+};
+
+/* A list of the guest's handles, as driver objects; in the call's memory. */
+struct graph_names {
+	size_t n;
+	CUgraphNode *nodes;
+	CUgraphEdgeData *edges; /* NULL where all are ordinary */
+};
+
+/* The handle of a graph that the guest may know already. */
+CUresult graph_keep(struct call *call, CUgraph graph, uint64_t *handlep);
+
+/* The handle of a graph, node or executable graph that the driver has just made. */
+CUresult graph_keep_new(struct call *call, enum vgpu_handle_kind kind, void *driver,
+	const struct object *parent, uint64_t *handlep);
+
+/* The handle of a node that the driver lists in this graph. */
+CUresult graph_keep_node(struct call *call, CUgraphNode node, const struct object *graph,
+	uint64_t *handlep);
+
+/* The handle of a node that may not belong to this graph: 0 then. */
+CUresult graph_find_node(struct call *call, CUgraphNode node, const struct object *graph,
+	uint64_t *handlep);
+
+/* The driver has destroyed a graph: its handle and those of its nodes are invalid. */
+void graph_forget(struct session *session, CUgraph graph);
+void graph_forget_handle(struct session *session, uint64_t handle);
+
+/*
+ * Lists nodes or edges.
+ *
+ * @driver:	graph or node, whatever the list is of
+ *
+ * Return: CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY where GRAPH_LISTS_MAX is used up.
+ */
+CUresult graph_list_take(struct call *call, enum vgpu_graph_list list, void *driver,
+	struct graph_list *taken);
+void graph_list_free(struct session *session, struct graph_list *taken);
+
+/* How many nodes a graph has. */
+CUresult graph_count(struct call *call, CUgraph graph, uint64_t *np);
+
+/*
+ * Resolves a list of node handles, and their edge data: none, or one for each.
+ *
+ * Return: CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE for counts that differ or
+ * exceed VGPU_GRAPH_LIST_MAX.
+ */
+CUresult graph_names_take(struct call *call, const ProtobufCBinaryData *handles,
+	const ProtobufCBinaryData *edges, struct graph_names *names);
