@@ -7,7 +7,7 @@ g-dispatch-<family>.c those of one file of the description. Each remoted call ha
 	dispatch_<symbol>	unpacks the request, runs the handler, finishes the call
 	handle_<symbol>		resolves handles, checks ranges, calls the driver:
 				generated, or (custom-host, custom-both) written by hand
-				in handle-*.c against the prototypes of g-handlers.h
+				in worker/handle/ against the prototypes of g-handlers.h
 
 A handler returns the CUresult and fills the other fields of the reply; data that it
 refers to lives as long as the call (call_alloc()).

@@ -25,7 +25,7 @@ NAMES = "images_sent", "images_found", "image_bytes"
 
 
 def padded(size):
-    """What the host adds to each container (worker/image.h)."""
+    """What the host adds to each container (worker/code/image.h)."""
     return (size + 64 + 63) // 64 * 64
 
 

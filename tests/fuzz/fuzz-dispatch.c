@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "worker/stream/callbacks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset((void *)(uintptr_t)fixture.arena, 'x', IMAGE_SIZE);
 	/* A request for callbacks blocks until one is due: another thread already waits
 	 * for them. */
-	fixture.session.callbacks.is_asked = true;
+	fixture.session.callbacks->is_asked = true;
 	do {
 		taken = run_frame(data + offset, size - offset);
 		offset += taken;

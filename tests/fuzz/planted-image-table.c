@@ -3,7 +3,8 @@
  * A planted bug: a table's start and its length are each within the image, their sum
  * is not looked at
  *
- * Built instead of host-daemon/worker/code/image-table.c into the target that must find it.
+ * Built instead of host-daemon/worker/code/image-table.c into the target that must find
+ * it.
  */
 
 #include "vgpu/checked.h"

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "fake-driver.h"
+#include "driver/driver.h"
 #include "fake-objects.h"
 #include "vgpu/checked.h"
+#include "worker/base/objects.h"
 
 struct fake_range {
 	uint64_t start, size;

@@ -10,8 +10,13 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "worker/base/call.h"
+#include "vgpu/g-calls.h"
+#include "worker/base/lane.h"
+#include "worker/memory/arena.h"
+#include "worker/memory/device-memory.h"
+#include "worker/run/call-run.h"
 #include "worker/run/reservation.h"
+#include "worker/run/session.h"
 
 static void must(bool condition, const char *what)
 {
@@ -53,7 +58,7 @@ void fixture_init(struct fixture *fixture)
 				&fixture->window,
 				&(struct session_fds){ memfd, -1, -1, -1 }),
 		"no session");
-	fixture->arena = fixture->session.arena.base +
+	fixture->arena = fixture->session.arena->base +
 			 (uint64_t)FIXTURE_FIRST_EXTENT * VGPU_EXTENT_SIZE;
 	fixture->context = vgpu_handle_make(VGPU_HANDLE_CONTEXT, 0, 1);
 }
@@ -70,8 +75,8 @@ void fixture_limit_memory(struct fixture *fixture, uint64_t limit)
 
 	must(!quota_make(&fd) && !device_memory_share(&fixture->session, fd, 1),
 		"no page of quotas");
-	quota_open(fixture->session.memory.page, 1);
-	quota_set_limit(fixture->session.memory.page, limit);
+	quota_open(fixture->session.memory->page, 1);
+	quota_set_limit(fixture->session.memory->page, limit);
 }
 
 static void take_reply(struct fixture *fixture, uint32_t lane)

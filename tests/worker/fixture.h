@@ -8,7 +8,14 @@
 #include "fake-driver.h"
 #include "g-handlers.h"
 #include "vgpu/g-calls.h"
-#include "worker/base/session.h"
+#include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/handle/reply.h"
+#include "worker/run/call-run.h"
+#include "worker/run/session.h"
+#include "worker/wait/debts.h"
+#include "worker/wait/marks.h"
 
 #define FIXTURE_SHM_SIZE (64ull << 20)
 #define FIXTURE_AREA_OFF (2ull << 20)

@@ -3,43 +3,89 @@
 
 /*
  * One call, on whatever thread it runs
- *
- * What generated dispatch is given is in dispatch.h; this is what the dispatcher,
- * lanes and hand-written handlers need besides.
  */
 
-#include "worker/base/objects.h"
-#include "worker/handle/generated.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <protobuf-c/protobuf-c.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/frame.h"
+
+struct context;
+struct lane;
+struct runner;
+struct session;
+struct stream;
+struct vgpu_driver;
+
+/* No call names more contexts; of what is beyond, faults are not noted. */
+#define CALL_NAMED_MAX 4u
 
 /*
- * Runs the call in a frame to its end: enters the context, dispatches, counts.
- *
- * @context:	handle of the lane's context when the call was submitted
- * @whyp:	on failure why the session must end
- *
- * Return: 0, or -EBADMSG where the guest broke the protocol.
+ * One call in execution, by the dispatcher or by the lane of its guest thread. On the
+ * stack of dispatch_frame(); nothing in it outlives the call.
  */
-int call_run(struct session *session, struct runner *runner, struct lane *lane,
-	uint64_t context, const struct vgpu_frame *frame, const char **whyp);
+struct call {
+	struct session *session;
+	const struct vgpu_driver *driver;
+	/* The lane of the guest thread that called, and what the thread that runs the
+	 * call keeps: the dispatcher's, or that lane's. */
+	struct lane *lane;
+	struct runner *runner;
+	/* Current context of that lane; NULL if none. Made current in the driver
+	 * before dispatch_call() for calls that need one. */
+	struct context *context;
+	/* Which one it was when the call began, see call_context_is_same(). */
+	uint32_t context_generation;
+	uint32_t context_life;
+	/* Private copy of the frame. */
+	const struct vgpu_frame *frame;
+	/* Memory of unpacked messages and of handlers, gone with the call. */
+	ProtobufCAllocator *allocator;
+
+	/* Results, for those who run the call. */
+	CUresult result;       /* of the driver, also where no reply was asked for */
+	struct stream *stream; /* resolved last: what a stream-ordered call went to */
+	/* Contexts that were resolved, or whose stream or event was. */
+	struct context *named[CALL_NAMED_MAX];
+	uint32_t n_named;
+	const char *reason; /* why the guest broke the protocol, with -EBADMSG */
+	bool replied;
+	bool is_large; /* a launch after which the guest wants to see progress */
+};
 
 /* Prepares a call without running it, for those who look into a frame beforehand. */
 void call_init(struct call *call, struct session *session, struct runner *runner,
 	struct lane *lane, uint64_t context, const struct vgpu_frame *frame);
 
-/* A callback that was refused, and nobody waits for the answer, goes back to the guest.
- */
-void callback_give_back(struct call *call);
+/* Decodes the body of the frame. Return: the message, or NULL (reason is set). */
+const ProtobufCMessage *call_unpack(
+	struct call *call, const ProtobufCMessageDescriptor *descriptor);
+
+/* Memory that lives as long as the call, zeroed; NULL when the call asks too much. */
+void *call_alloc(struct call *call, size_t size);
+
+/* The guest broke the protocol. Return: -EBADMSG. */
+int call_violation(struct call *call, const char *reason);
 
 /* The call is about that context, too: a fault that it returns may be that one's. */
-void call_names_context(struct call *call, struct context *context);
+static inline void call_names_context(struct call *call, struct context *context)
+{
+	for (uint32_t i = 0; i < call->n_named; i++)
+		if (call->named[i] == context)
+			return;
+	if (call->n_named < CALL_NAMED_MAX)
+		call->named[call->n_named++] = context;
+}
 
-/* As object_get(), for handlers that need the worker's own entry. */
-CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
-	struct object **objectp);
-
-/* As object_add(), for an object that also goes away with `parent`. */
-CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
-	void *driver_handle, const struct object *parent, uint64_t *handlep);
+/*
+ * With contexts.lock: whether the context of a call has all the time been what it was
+ * when the call began. If not, what the driver made for the call has gone or will go, and
+ * is not to be noted as the context's.
+ */
+bool call_context_is_same(const struct call *call);
 
 /* Whether what the driver made for a call that failed then has to be destroyed. With its
  * context it has gone, or will go. */
@@ -47,20 +93,3 @@ static inline bool call_left_over(CUresult result)
 {
 	return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
-
-/* As object_add_like(), with contexts.lock. */
-CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
-	void *driver_handle, const struct object *parent, const struct object *like,
-	uint64_t *handlep);
-
-/* The same for a kind whose entries have a state of their own: that of `like`. */
-CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,
-	void *driver_handle, const struct object *parent, const struct object *like,
-	uint64_t *handlep);
-
-/* The stream of a handle, special ones included. */
-CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp);
-
-/* Forgets what depends on a module or library that goes: functions, kernels, variables.
- */
-void object_forget_children(struct call *call, const struct object *parent);

@@ -26,7 +26,6 @@
 #include "worker/base/scratch.h"
 #include "worker/base/uses.h"
 
-struct call;
 struct session;
 
 struct stream {
@@ -35,10 +34,10 @@ struct stream {
 	bool is_entry; /* of the table: lives as long as its handle */
 	bool has_word;
 	uint32_t word; /* completion word that marks go to */
-	bool due;      /* a mark was put off, see fences.due */
-	bool owes;     /* a synchronising call, see fences.owing; atomic */
+	bool due;      /* a mark was put off, see wait/marks.h */
+	bool owes;     /* a synchronising call, see wait/debts.h; atomic */
 	/* Stream-ordered calls executed, by the dispatcher and by lanes: two counts, so
-	 * that the former needs no locked instruction. Atomic; see fence_issued(). */
+	 * that the former needs no locked instruction. Atomic; see mark_issued(). */
 	uint64_t issued;
 	uint64_t issued_by_lanes;
 	uint64_t marked; /* of them covered by a mark; atomic, the dispatcher writes */
@@ -97,6 +96,19 @@ struct contexts {
 	pthread_cond_t left;
 };
 
+/*
+ * Whether the stream has not ended. Asked with the lock of a list that it is to join:
+ * who ends a stream takes it off the lists afterwards, and then has the driver destroy
+ * it.
+ */
+static inline bool stream_is_live(const struct stream *stream)
+{
+	/* Partner: withdraw() of objects.c. */
+	return stream->is_entry ? __atomic_load_n(&stream->object.generation,
+					  __ATOMIC_ACQUIRE) != 0
+				: stream->context != NULL;
+}
+
 /* Return: 0 or -errno. */
 int contexts_init(struct session *session);
 void contexts_deinit(struct session *session);
@@ -124,19 +136,3 @@ CUresult context_ensure(
 /* Adds a context that the driver made. */
 CUresult context_add(struct session *session, CUcontext driver_context, CUdevice device,
 	uint64_t *handlep);
-
-/*
- * With contexts.lock: whether the context of a call has all the time been what it was
- * when the call began. If not, what the driver made for the call has gone or will go, and
- * is not to be noted as the context's.
- */
-bool context_is_same(const struct call *call);
-
-/* Forgets all that lives in a context: objects, memory, streams. */
-void context_forget_contents(struct session *session, struct context *context);
-
-/* Ends a primary context of the driver; its entry and handle stay. */
-CUresult context_reset(struct session *session, struct context *context);
-
-/* Destroys a context that cuCtxCreate made. */
-CUresult context_destroy(struct session *session, uint64_t handle);

@@ -23,11 +23,7 @@
 #include "worker/base/context.h"
 #include "worker/base/reason.h"
 
-struct call;
 struct session;
-
-/* Calls of one guest thread that wait; honest threads have one. */
-#define LANE_QUEUE_MAX 8u
 
 /* Contexts in which one guest thread uses its per-thread default stream. */
 #define LANE_STREAMS_MAX 64u
@@ -35,7 +31,7 @@ struct session;
 struct lane_item {
 	struct lane_item *next;
 	uint64_t context;
-	bool ordered; /* counted in fences.n_pending */
+	bool ordered; /* counted in marks.n_pending */
 	struct vgpu_frame *frame;
 };
 
@@ -70,28 +66,8 @@ struct lane {
 	struct reason reason; /* under `lock`: why its last call that failed did so */
 };
 
-enum {
-	_LANE_E_SUCCESS,
-	LANE_E_FULL, /* more calls at once than a thread can make */
-};
-
 /* Return: the lane, made if need be, or NULL without memory. */
 struct lane *lane_get(struct session *session, uint32_t index);
 
 /* For tests: of a lane whose thread was never started. */
 void lane_free(struct lane *lane);
-
-/* Queues a private copy of the frame. Return: 0, LANE_E_FULL or -errno. */
-int lane_post(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
-
-/* The same, and waits until it has run; a guest thread has one call at a time. */
-int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
-
-/* The own stream of a call's lane in its context, made on first use. */
-CUresult lane_stream(struct call *call, struct stream **streamp);
-
-/* The guest thread ended: destroys its streams. On the dispatcher. */
-void lane_exit(struct lane *lane, struct runner *runner);
-
-/* A context died: its streams are gone with it. */
-void lane_forget_context(struct lane *lane, const struct context *context);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "worker/base/call.h"
+#include "worker/base/lane.h"
 #include "worker/base/reason.h"
-#include "worker/base/session.h"
 
 __thread bool reason_is_said;
 static __thread struct reason said;

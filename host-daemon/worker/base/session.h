@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Session: one guest process and all that this worker holds for it
+ * Session: one guest process, and what all of this worker needs to know of it
  *
  * A worker serves one session in its life, so ending the session is ending the
  * process: the driver and the kernel then take back memory, contexts and mappings,
@@ -10,6 +10,7 @@
  * threads other than the first run; each other group names its owner.
  */
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,19 +19,22 @@
 #include "vgpu/hello.h"
 #include "vgpu/ring.h"
 #include "worker/base/context.h"
-#include "worker/base/lane.h"
 #include "worker/base/objects.h"
 #include "worker/base/ranges.h"
-#include "worker/code/code.h"
-#include "worker/code/store.h"
-#include "worker/memory/arena.h"
-#include "worker/memory/device-memory.h"
-#include "worker/memory/growth.h"
-#include "worker/memory/managed.h"
-#include "worker/output/print.h"
-#include "worker/stream/callbacks.h"
-#include "worker/stream/capture.h"
-#include "worker/wait/marks.h"
+
+struct arena;
+struct callbacks;
+struct captures;
+struct codes;
+struct debts;
+struct device_memory;
+struct faults;
+struct growth;
+struct lane;
+struct managed;
+struct marks;
+struct prints;
+struct store;
 
 struct session {
 	/* The assignment; constant. */
@@ -55,82 +59,55 @@ struct session {
 	bool dispatcher_sleeps;
 
 	/* Each with its own lock or rule. */
-	struct arena arena;
-	struct callbacks callbacks;
-	struct captures captures;
-	struct fences fences;
 	struct uses uses;
 	struct contexts contexts;
 	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */
 	struct object_totals totals;
-	struct prints prints;
 	struct ranges ranges;
 	struct lane *lanes[VGPU_SLOTS_MAX]; /* made by the dispatcher, atomic */
-
-	struct device_memory memory;
-	struct managed managed;
-	struct store store;
-	struct codes codes;
-	uint64_t image_bytes; /* copied for loads under way; atomic */
-	uint64_t list_bytes;  /* of graph lists being returned; atomic */
+	uint64_t image_bytes;		    /* copied for loads under way; atomic */
+	uint64_t list_bytes;		    /* of graph lists being returned; atomic */
 	/* Held from the look-up of a graph or node until the driver has destroyed it,
 	 * or not, so that two threads of a guest do not destroy one. */
 	pthread_mutex_t destroy_lock;
 
-	/* A grant of arena that a lane waits for, see growth.h. */
-	pthread_mutex_t growth_lock; /* held by the lane that grows the arena */
-	pthread_mutex_t grant_lock;
-	pthread_cond_t granted;
-	struct control_grant grant;
-	uint32_t grant_cookie;
-	bool grant_arrived;
-	bool grant_awaited;
-	struct control_grant spares[GROWTH_SPARES_MAX];
-	uint32_t n_spares;
+	/* What every call looks at, of layers above; each is set there. */
+	bool writes_words;    /* by the device, see wait/words.h; constant */
+	uint32_t n_captures;  /* live, see stream/capture.h; atomic */
+	struct context *home; /* of the arena, see memory/arena.h; atomic */
+	/* Has the driver register the shared memory, with a context that is current and
+	 * becomes the home if there is none. */
+	CUresult (*register_fn)(struct session *session, struct context *context);
+
+	/* State of the layers above; each knows its own only. */
+	struct marks *marks;
+	struct debts *debts;
+	struct faults *faults;
+	struct arena *arena;
+	struct growth *growth;
+	struct device_memory *memory;
+	struct managed *managed;
+	struct store *store;
+	struct codes *codes;
+	struct callbacks *callbacks;
+	struct captures *captures;
+	struct prints *prints;
 };
-
-/*
- * Does what needs to know of no guest, while there is none: makes the tables and touches
- * their memory.
- *
- * Return: 0 or -errno.
- */
-int session_prepare(struct session *session, const struct driver *driver);
-
-/* The descriptors of an assignment; all but the memory may be -1. */
-struct session_fds {
-	int memory;
-	int quota;
-	int doorbell;
-	int interrupt;
-};
-
-/*
- * Takes an assignment up, once prepared: copies its numbers after checking them against
- * each other, maps the shared memory into the window. Descriptors become the session's.
- *
- * Return: 0 or -errno.
- */
-int session_init(struct session *session, struct worker_stats *stats, int control,
-	const struct control_assign *assign, const struct vgpu_window *window,
-	const struct session_fds *fds);
-
-/* For tests: a worker never comes back from a session. */
-void session_deinit(struct session *session);
-
-/*
- * Ends the session and the process: logs why, notifies vgpud, exits. Any thread.
- *
- * @reason:	enum vgpu_channel_reason
- * @why:	a sentence without its full stop
- */
-void session_end(struct session *session, uint32_t reason, const char *why)
-	__attribute__((__noreturn__));
 
 static inline struct vgpu_channel_control *session_control(struct session *session)
 {
 	return (struct vgpu_channel_control *)session->area;
 }
+
+/* Whether any stream is being captured, or may be about to. */
+static inline bool session_is_capturing(const struct session *session)
+{
+	/* Partner: the store in set_count() of stream/capture.c. */
+	return __atomic_load_n(&session->n_captures, __ATOMIC_SEQ_CST);
+}
+
+/* Rings the doorbell that the dispatcher sleeps on. Any thread. */
+void session_ring(struct session *session);
 
 /* Adds to a counter of the session's statistics, named as in struct worker_stats. */
 #define session_count(_session, _counter, _n)                                            \

@@ -5,8 +5,10 @@
 
 #include <string.h>
 
+#include "driver/driver.h"
 #include "fixture.h"
 #include "test.h"
+#include "vgpu/g-calls.h"
 #include "worker/base/reason.h"
 
 static struct fixture fixture;

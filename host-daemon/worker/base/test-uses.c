@@ -3,9 +3,15 @@
  * Objects that are destroyed while a call of another thread uses them in the driver
  */
 
+#include "driver/driver.h"
 #include "fixture.h"
 #include "test.h"
+#include "vgpu/g-calls.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
+#include "worker/base/uses.h"
 
 static struct fixture fixture;
 static const uint64_t event_handle = (uint64_t)VGPU_HANDLE_EVENT << 52 | 1ull << 20 | 7;
@@ -97,19 +103,19 @@ TEST(a_stream_that_is_destroyed_is_owed_nothing_by_calls_that_end_later)
 	destroy.h_stream = vgpu_handle_make(VGPU_HANDLE_STREAM, table->first, 1);
 	stream = (struct stream *)object_table_find(table, destroy.h_stream);
 	check(stream);
-	check_eq(fence_bind(&fixture.session, stream, 3), CUDA_SUCCESS);
-	fence_want_mark(&fixture.session, &lane, stream);
-	fence_owe(&fixture.session, stream);
-	check_eq(fixture.session.fences.n_due, 1);
-	check_eq(fixture.session.fences.n_owing, 1);
+	check_eq(mark_bind(&fixture.session, stream, 3), CUDA_SUCCESS);
+	mark_want(&fixture.session, &lane, stream);
+	debt_owe(&fixture.session, stream);
+	check_eq(fixture.session.marks->n_due, 1);
+	check_eq(fixture.session.debts->n_owing, 1);
 	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuStreamDestroy_v2, VGPU_FRAME_REPLY,
 			 &destroy.base),
 		0);
 	check_eq(fixture.result, CUDA_SUCCESS);
-	fence_want_mark(&fixture.session, &lane, stream);
-	fence_owe(&fixture.session, stream);
-	check_eq(fixture.session.fences.n_due, 0);
-	check_eq(fixture.session.fences.n_owing, 0);
+	mark_want(&fixture.session, &lane, stream);
+	debt_owe(&fixture.session, stream);
+	check_eq(fixture.session.marks->n_due, 0);
+	check_eq(fixture.session.debts->n_owing, 0);
 	fixture_deinit(&fixture);
 }
 

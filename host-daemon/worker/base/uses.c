@@ -5,7 +5,10 @@
 
 #include "vgpu/log.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
+#include "worker/base/uses.h"
 
 void uses_init(struct session *session)
 {

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/code/code.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
+#include "worker/code/code.h"
+#include "worker/code/image.h"
 
 #define WRAPPER_MAGIC 0x466243b1u
 #define WRAPPER_PRELINKED 2u
@@ -23,7 +25,7 @@ void codes_init(struct codes *codes)
 
 void codes_deinit(struct session *session)
 {
-	struct codes *codes = &session->codes;
+	struct codes *codes = session->codes;
 	struct code *code;
 
 	while ((code = LIST_FIRST(&codes->kept))) {
@@ -73,7 +75,7 @@ void code_place(struct code *code, const struct vgpu_load *load)
 
 void code_keep(struct session *session, struct code *code, CUlibrary library)
 {
-	struct codes *codes = &session->codes;
+	struct codes *codes = session->codes;
 
 	code->library = library;
 	pthread_mutex_lock(&codes->lock);
@@ -84,7 +86,7 @@ void code_keep(struct session *session, struct code *code, CUlibrary library)
 bool code_find_image(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
 	uint64_t size, struct image *image)
 {
-	struct codes *codes = &session->codes;
+	struct codes *codes = session->codes;
 	struct code *code;
 
 	pthread_mutex_lock(&codes->lock);
@@ -100,7 +102,7 @@ bool code_find_image(struct session *session, const uint8_t digest[CONTROL_DIGES
 
 struct code *code_take(struct session *session, CUlibrary library)
 {
-	struct codes *codes = &session->codes;
+	struct codes *codes = session->codes;
 	struct code *code;
 
 	pthread_mutex_lock(&codes->lock);

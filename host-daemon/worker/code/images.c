@@ -10,10 +10,16 @@
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 #include "worker/base/call.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
+#include "worker/code/code.h"
 #include "worker/code/image-check.h"
+#include "worker/code/image.h"
 #include "worker/code/images.h"
+#include "worker/code/may-print.h"
+#include "worker/memory/arena.h"
 
 static CUresult total_size(
 	struct call *call, const struct vgpu_load *load, uint64_t *totalp)
@@ -97,7 +103,7 @@ static CUresult check_containers(
 				"beyond its end");
 			return CUDA_ERROR_INVALID_IMAGE;
 		}
-		if (!is_told && !print_note_code(call->session, bytes, size))
+		if (!is_told && !may_print_note(call->session, bytes, size))
 			images->is_silent = false;
 		bytes += padded;
 	}

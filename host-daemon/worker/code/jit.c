@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "worker/base/call.h"
-#include "worker/base/session.h"
 #include "worker/code/images.h"
 #include "worker/code/jit.h"
+#include "worker/memory/arena.h"
 
 /* Options whose value is a number; others point into the guest's memory. */
 static bool is_plain(uint32_t option)

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "vgpu/checked.h"
+#include "worker/base/call.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/code/kernel.h"
 

@@ -7,6 +7,8 @@
 
 #include "worker/base/call.h"
 #include "worker/base/reason.h"
+#include "worker/code/images.h"
+#include "worker/code/jit.h"
 #include "worker/code/load.h"
 
 bool load_copy(const ProtobufCBinaryData *bytes, struct vgpu_load *wire)

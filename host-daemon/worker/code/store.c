@@ -44,7 +44,7 @@ static int wait_locked(struct store *store)
 
 static int ask_locked(struct session *session, struct control_message *message)
 {
-	struct store *store = &session->store;
+	struct store *store = session->store;
 	int r;
 
 	message->image.cookie = ++store->cookie;
@@ -59,7 +59,7 @@ static int ask_locked(struct session *session, struct control_message *message)
 static int ask(struct session *session, struct control_message *message, int *fdp,
 	uint64_t *sizep)
 {
-	struct store *store = &session->store;
+	struct store *store = session->store;
 	int r;
 
 	pthread_mutex_lock(&store->lock);
@@ -125,7 +125,7 @@ void store_keep(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZ
 
 void store_answered(struct session *session, const struct control_image *answer, int fd)
 {
-	struct store *store = &session->store;
+	struct store *store = session->store;
 
 	pthread_mutex_lock(&store->answer_lock);
 	if (store->is_awaited && !store->has_arrived && answer->cookie == store->cookie) {

@@ -20,9 +20,12 @@
 #include "fixture.h"
 #include "test.h"
 #include "vgpu/cleanup.h"
-#include "worker/base/call.h"
+#include "vgpu/g-calls.h"
+#include "vgpu/load.h"
 #include "worker/base/reason.h"
-#include "worker/code/images.h"
+#include "worker/base/session.h"
+#include "worker/code/code.h"
+#include "worker/code/store.h"
 
 #define SEALED (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define TEXT "//image"

@@ -6,7 +6,11 @@
 #include "g-handlers.h"
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
 #include "worker/base/session.h"
+#include "worker/handle/callback.h"
+#include "worker/stream/callbacks.h"
 
 /* A callback recorded by a capture would be due at each launch of its graph; these are
  * due once. */
@@ -14,7 +18,7 @@ static bool is_captured(struct call *call, CUstream stream)
 {
 	CUstreamCaptureStatus status;
 
-	return captures_are_live(call->session) && call->driver->cuStreamIsCapturing &&
+	return session_is_capturing(call->session) && call->driver->cuStreamIsCapturing &&
 	       call->driver->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }

@@ -8,8 +8,12 @@
 
 #include <string.h>
 
+#include "driver/driver.h"
 #include "g-handlers.h"
-#include "worker/base/session.h"
+#include "worker/base/call.h"
+#include "worker/base/handles.h"
+#include "worker/base/lane.h"
+#include "worker/stream/capture.h"
 #include "worker/stream/graph.h"
 
 /* A driver's answer about a capture. */

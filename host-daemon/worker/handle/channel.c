@@ -8,10 +8,21 @@
 #include "g-handlers.h"
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/lane.h"
+#include "worker/base/objects.h"
+#include "worker/base/reason.h"
 #include "worker/base/session.h"
 #include "worker/code/kernel.h"
 #include "worker/handle/device-info.h"
+#include "worker/memory/arena.h"
+#include "worker/memory/device-memory.h"
 #include "worker/memory/growth.h"
+#include "worker/output/print.h"
+#include "worker/stream/capture.h"
+#include "worker/wait/debts.h"
+#include "worker/wait/marks.h"
 
 /* The fields of vgpu_device_info.known that a reply has. */
 #define KNOWN_SIZE (VGPU_DEVICE_ATTRIBUTES_N / 8)
@@ -81,12 +92,33 @@ CUresult handle_vgpuLaneContext(struct call *call,
 		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+/* The guest thread ended: destroys its streams. */
+static void end_streams(struct lane *lane, struct runner *runner)
+{
+	struct session *session = lane->session;
+	uint32_t i;
+
+	for (i = 0; i < lane->n_streams; i++) {
+		struct stream *stream = lane->streams[i];
+
+		if (!stream->context)
+			continue;
+		marks_forget(session, stream);
+		debts_forget(session, stream);
+		capture_remove(session, stream, false);
+		if (context_enter(session, runner, stream->context) == CUDA_SUCCESS)
+			session->driver->table.cuStreamDestroy_v2(stream->object.driver);
+		stream->context = NULL;
+	}
+	lane->context = 0;
+}
+
 CUresult handle_vgpuLaneExit(struct call *call, const Vgpu__VgpuLaneExitRequest *request,
 	Vgpu__VgpuLaneExitReply *reply)
 {
 	/* To the driver, a capture that it left would be the lane's next thread's. */
 	captures_leave_lane(call, call->lane);
-	lane_exit(call->lane, call->runner);
+	end_streams(call->lane, call->runner);
 	return CUDA_SUCCESS;
 }
 
@@ -108,7 +140,7 @@ CUresult handle_vgpuStreamWord(struct call *call,
 	result = stream_entry(call, request->stream, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return fence_bind(call->session, stream, request->word);
+	return mark_bind(call->session, stream, request->word);
 }
 
 CUresult handle_vgpuFunctionInfo(struct call *call,

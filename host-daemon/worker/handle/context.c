@@ -5,7 +5,11 @@
 
 #include "g-handlers.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
+#include "worker/handle/context-end.h"
+#include "worker/stream/callbacks.h"
 
 /* A driver that dumps core on a fault would write files for the guest on the host. */
 static bool asks_for_dumps(uint32_t flags)

@@ -12,8 +12,13 @@
 #include "vgpu/checked.h"
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
 #include "worker/base/session.h"
 #include "worker/handle/copy.h"
+#include "worker/memory/access.h"
+#include "worker/memory/arena.h"
+#include "worker/wait/words.h"
 
 #define NO_WORD UINT32_MAX
 /* The largest piece of a copy through staging memory; the driver copies one while the
@@ -27,7 +32,7 @@
 static void give_back(struct call *call, uint32_t word, uint64_t value)
 {
 	if (word != NO_WORD && !(call->frame->flags & VGPU_FRAME_REPLY))
-		fence_write_word_now(call->session, word, value);
+		word_write_now(call->session, word, value);
 }
 
 CUresult copy_stream(
@@ -48,7 +53,7 @@ CUresult copy_finish(struct call *call, CUstream stream, uint32_t word, uint64_t
 
 	if (word == NO_WORD || (result != CUDA_SUCCESS && is_told))
 		return result;
-	written = fence_write_word(call->session, stream, word, value);
+	written = word_write(call->session, stream, word, value);
 	return result == CUDA_SUCCESS ? written : result;
 }
 
@@ -132,24 +137,6 @@ CUresult handle_cuMemcpyDtoDAsync_v2(struct call *call,
 	if (result == CUDA_SUCCESS)
 		session_count(call->session, copies_d2d, 1);
 	return result;
-}
-
-CUresult copy_check_side(struct call *call, const struct copy_side *side, uint64_t width,
-	uint64_t height, uint64_t depth)
-{
-	uint64_t n_rows, size;
-
-	if (!width || !height || !depth)
-		return CUDA_SUCCESS;
-	if ((side->pitch < width && (height > 1 || depth > 1)) ||
-		(side->rows < height && depth > 1))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!vgpu_mul_u64(side->rows, depth - 1, &n_rows) ||
-		!vgpu_add_u64(n_rows, height - 1, &n_rows) ||
-		!vgpu_mul_u64(side->pitch, n_rows, &size) ||
-		!vgpu_add_u64(size, width, &size))
-		return CUDA_ERROR_INVALID_VALUE;
-	return range_check(call, side->address, size);
 }
 
 /* A box as the guest describes it. */

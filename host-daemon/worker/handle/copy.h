@@ -7,18 +7,9 @@
 
 #include <stdint.h>
 
-#include "worker/handle/generated.h"
+#include "vgpu/cuda.h"
 
-/* One side of a copy: rows that begin `pitch` bytes apart, `rows` of them a layer. */
-struct copy_side {
-	uint64_t address;
-	uint64_t pitch;
-	uint64_t rows;
-};
-
-/* Whether such a box on that side is within one allocation of the guest. */
-CUresult copy_check_side(struct call *call, const struct copy_side *side, uint64_t width,
-	uint64_t height, uint64_t depth);
+struct call;
 
 /* The stream of a copy; without a valid one, the copy's block is returned. */
 CUresult copy_stream(struct call *call, uint64_t handle, uint32_t word, uint64_t value,

@@ -3,9 +3,10 @@
  * Constant properties of the devices
  */
 
+#include "driver/driver.h"
 #include "vgpu/handle.h"
-#include "worker/base/call.h"
 #include "worker/handle/device-info.h"
+#include "worker/handle/generated.h"
 
 static struct {
 	bool is_loaded;

@@ -9,9 +9,15 @@
  * timing, whose time is to be that of the preceding work: there it is written after.
  */
 
+#include "driver/driver.h"
 #include "g-handlers.h"
 #include "worker/base/call.h"
-#include "worker/base/session.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
+#include "worker/base/uses.h"
+#include "worker/wait/debts.h"
+#include "worker/wait/words.h"
 
 CUresult handle_cuEventCreate(struct call *call,
 	const Vgpu__CuEventCreateRequest *request, Vgpu__CuEventCreateReply *reply)
@@ -69,11 +75,11 @@ static CUresult record_with_word(struct call *call, const struct record *record,
 	if (event->has_timing)
 		result = record_in_driver(call, record, event->object.driver, stream);
 	if (result != CUDA_SUCCESS) {
-		fence_write_record_now(call->session, record->number);
+		word_write_record_now(call->session, record->number);
 		return result;
 	}
-	written = fence_write_record(call->session, stream, record->number);
-	fence_owe(call->session, call->stream);
+	written = word_write_record(call->session, stream, record->number);
+	debt_owe(call->session, call->stream);
 	if (!event->has_timing)
 		result = record_in_driver(call, record, event->object.driver, stream);
 	return result == CUDA_SUCCESS ? written : result;
@@ -95,7 +101,7 @@ static CUresult record(struct call *call, const struct record *record)
 		return record_in_driver(call, record, event->driver, stream);
 	/* A record that no stream will execute: its word is free at once. */
 	if (record->number)
-		fence_write_record_now(call->session, record->number);
+		word_write_record_now(call->session, record->number);
 	return result;
 }
 

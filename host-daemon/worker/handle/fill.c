@@ -8,8 +8,9 @@
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
+#include "worker/base/handles.h"
 #include "worker/base/session.h"
-#include "worker/handle/copy.h"
+#include "worker/memory/access.h"
 
 /* The stream and the one-dimensional range of a fill. */
 static CUresult prepare_fill(struct call *call, uint64_t handle, uint64_t address,

@@ -3,8 +3,11 @@
  * Calls on executable graphs
  */
 
+#include "driver/driver.h"
 #include "g-handlers.h"
-#include "worker/base/session.h"
+#include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
 #include "worker/stream/graph.h"
 
 static CUresult make(struct call *call, const struct object *graph,

@@ -10,11 +10,15 @@
 
 #include "g-handlers.h"
 #include "vgpu/checked.h"
+#include "vgpu/graph.h"
 #include "vgpu/launch-attribute.h"
+#include "vgpu/launch.h"
+#include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/code/kernel.h"
-#include "worker/memory/array.h"
-#include "worker/stream/graph.h"
 
 static uint64_t handle_of(struct object_table *table, const void *driver)
 {

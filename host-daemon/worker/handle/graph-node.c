@@ -6,8 +6,10 @@
  * three messages with the same fields.
  */
 
+#include "driver/driver.h"
 #include "g-handlers.h"
-#include "worker/base/session.h"
+#include "worker/base/call.h"
+#include "worker/base/handles.h"
 #include "worker/stream/graph-node.h"
 #include "worker/stream/graph.h"
 

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "g-handlers.h"
+#include "worker/base/call.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/stream/graph.h"
 

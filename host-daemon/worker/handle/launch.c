@@ -9,11 +9,15 @@
 
 #include <string.h>
 
+#include "driver/driver.h"
 #include "g-handlers.h"
 #include "vgpu/launch-attribute.h"
 #include "vgpu/launch.h"
 #include "worker/base/call.h"
-#include "worker/base/session.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
+#include "worker/base/scratch.h"
 #include "worker/code/kernel.h"
 
 struct launch {

@@ -8,9 +8,15 @@
 
 #include "g-handlers.h"
 #include "worker/base/call.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
+#include "worker/code/code.h"
+#include "worker/code/images.h"
 #include "worker/code/kernel.h"
 #include "worker/code/load.h"
+#include "worker/memory/device-memory.h"
+#include "worker/memory/managed.h"
 
 /* The driver may make another one of the same handle as soon as it is done. Where it is
  * not, its code stays. */

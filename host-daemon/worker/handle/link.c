@@ -18,11 +18,16 @@
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
 #include "worker/code/image-check.h"
+#include "worker/code/images.h"
+#include "worker/code/jit.h"
 #include "worker/code/load.h"
-#include "worker/output/print.h"
+#include "worker/code/may-print.h"
+#include "worker/memory/arena.h"
 
 struct link {
 	uint32_t n_refs;
@@ -155,7 +160,7 @@ static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 			"beyond its end");
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
-	print_note_code(call->session, copy, image->size);
+	may_print_note(call->session, copy, image->size);
 	*copyp = copy;
 	return CUDA_SUCCESS;
 }

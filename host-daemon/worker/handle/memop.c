@@ -5,10 +5,12 @@
 
 #include <string.h>
 
+#include "driver/driver.h"
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
-#include "worker/base/session.h"
+#include "worker/base/handles.h"
+#include "worker/memory/access.h"
 
 /* Copies the fields of the operation and nothing else: a later driver may give a meaning
  * to the other bytes. */

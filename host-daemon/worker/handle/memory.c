@@ -5,8 +5,7 @@
 
 #include "g-handlers.h"
 #include "vgpu/checked.h"
-#include "worker/base/call.h"
-#include "worker/base/session.h"
+#include "worker/memory/device-memory.h"
 
 CUresult handle_cuMemAlloc_v2(struct call *call, const Vgpu__CuMemAllocV2Request *request,
 	Vgpu__CuMemAllocV2Reply *reply)

@@ -3,11 +3,16 @@
  * Calls on modules
  */
 
+#include "driver/driver.h"
 #include "g-handlers.h"
 #include "worker/base/call.h"
-#include "worker/base/session.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
+#include "worker/code/images.h"
 #include "worker/code/kernel.h"
 #include "worker/code/load.h"
+#include "worker/memory/device-memory.h"
+#include "worker/memory/managed.h"
 
 static CUresult load_module(struct call *call, struct load *load, uint64_t *handlep)
 {

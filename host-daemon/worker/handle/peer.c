@@ -11,14 +11,16 @@
 
 #include "g-handlers.h"
 #include "worker/base/call.h"
+#include "worker/base/handles.h"
 #include "worker/base/session.h"
+#include "worker/memory/device-memory.h"
 
 /* The most that one reply returns, as in the description. */
 #define CAPABILITIES_AT_A_TIME 64u
 
 static bool can_be_peers(const struct call *call)
 {
-	return !call->session->memory.placement;
+	return !call->session->memory->placement;
 }
 
 CUresult handle_cuDeviceCanAccessPeer(struct call *call,

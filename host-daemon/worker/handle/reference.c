@@ -7,12 +7,14 @@
  * so that queries return it; the driver knows whether anything is bound.
  */
 
+#include "driver/driver.h"
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
-#include "worker/base/session.h"
-#include "worker/handle/copy.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/handle/texture.h"
+#include "worker/memory/access.h"
 #include "worker/memory/array.h"
 
 static CUresult reference_entry(struct call *call, enum vgpu_handle_kind kind,

@@ -8,8 +8,15 @@
 #include "g-handlers.h"
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
-#include "worker/handle/stream.h"
+#include "worker/base/uses.h"
+#include "worker/stream/capture.h"
+#include "worker/wait/debts.h"
+#include "worker/wait/marks.h"
+#include "worker/wait/words.h"
 
 CUresult handle_cuStreamCreateWithPriority(struct call *call,
 	const Vgpu__CuStreamCreateWithPriorityRequest *request,
@@ -51,7 +58,8 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	/* A lane's call that ends now finds that the handle has gone, or is undone. */
-	fence_forget(call->session, (struct stream *)object);
+	marks_forget(call->session, (struct stream *)object);
+	debts_forget(call->session, (struct stream *)object);
 	return use_destroy(call, VGPU_HANDLE_STREAM, stream);
 }
 
@@ -154,8 +162,8 @@ CUresult handle_cuStreamQuery(struct call *call,
 	/* A first query is followed by others: the next answer is in the stream's
 	 * word. */
 	if (call->runner->is_dispatcher) {
-		fence_cover(call->session, stream, request->target);
-		fence_mark(call->session, call->runner, stream);
+		mark_cover(call->session, stream, request->target);
+		mark_stream(call->session, call->runner, stream);
 		result = context_enter(call->session, call->runner, call->context);
 	}
 	return result == CUDA_SUCCESS ? call->driver->cuStreamQuery(stream->object.driver)
@@ -173,30 +181,7 @@ CUresult handle_vgpuStreamMark(struct call *call,
 		result = context_enter(call->session, call->runner, stream->context);
 	if (result != CUDA_SUCCESS)
 		return result;
-	fence_owe(call->session, stream);
-	return fence_write_word(
+	debt_owe(call->session, stream);
+	return word_write(
 		call->session, stream->object.driver, request->word, request->value);
-}
-
-bool stream_wait_is_over(
-	struct session *session, struct lane *lane, const struct vgpu_frame *frame)
-{
-	const Vgpu__CuStreamSynchronizeRequest *request;
-	struct stream *stream;
-	struct call call;
-
-	if (frame->call != VGPU_CALL_cuStreamSynchronize)
-		return false;
-	call_init(&call, session, &session->runner, lane, lane->context, frame);
-	if (context_enter(session, call.runner, call.context) != CUDA_SUCCESS)
-		return false;
-	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
-		&call, &vgpu__cu_stream_synchronize_request__descriptor);
-	/* Errors of the call are found and returned where it is run. */
-	if (!request || stream_entry(&call, request->h_stream, &stream) != CUDA_SUCCESS)
-		return false;
-	fence_cover(session, stream, request->target);
-	fence_mark(session, call.runner, stream);
-	return call.driver->cuStreamQuery &&
-	       call.driver->cuStreamQuery(stream->object.driver) == CUDA_SUCCESS;
 }

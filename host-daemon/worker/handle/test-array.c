@@ -8,10 +8,15 @@
 
 #include <string.h>
 
+#include "driver/driver.h"
 #include "fixture.h"
 #include "test.h"
 #include "vgpu/array-box.h"
+#include "vgpu/g-calls.h"
+#include "worker/base/context.h"
+#include "worker/handle/context-end.h"
 #include "worker/memory/array.h"
+#include "worker/memory/device-memory.h"
 
 #define REPLY VGPU_FRAME_REPLY
 
@@ -155,11 +160,11 @@ TEST(a_context_that_goes_gives_back_what_its_arrays_took)
 {
 	begin(1u << 20);
 	check(create(256, 256, 0));
-	check_eq(fixture.session.memory.used, 1u << 20);
+	check_eq(fixture.session.memory->used, 1u << 20);
 	check_eq(context_reset(&fixture.session,
 			 context_find(&fixture.session, fixture.context)),
 		CUDA_SUCCESS);
-	check_eq(fixture.session.memory.used, 0);
+	check_eq(fixture.session.memory->used, 0);
 	fixture_deinit(&fixture);
 }
 

@@ -5,7 +5,12 @@
 
 #include "fixture.h"
 #include "test.h"
-#include "worker/base/call.h"
+#include "vgpu/g-calls.h"
+#include "worker/base/context.h"
+#include "worker/base/lane.h"
+#include "worker/base/objects.h"
+#include "worker/base/session.h"
+#include "worker/handle/context-end.h"
 
 static struct fixture fixture;
 static CUcontext current;      /* in the fake driver */

@@ -8,11 +8,13 @@
 
 #include <string.h>
 
+#include "driver/driver.h"
 #include "fixture.h"
 #include "test.h"
-#include "worker/base/call.h"
+#include "vgpu/g-calls.h"
 #include "worker/base/reason.h"
 #include "worker/code/images.h"
+#include "worker/memory/arena.h"
 
 static struct fixture fixture;
 static char image[64];

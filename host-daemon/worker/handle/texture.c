@@ -13,9 +13,11 @@
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
-#include "worker/handle/copy.h"
 #include "worker/handle/texture.h"
+#include "worker/memory/access.h"
 #include "worker/memory/array.h"
 
 static struct object_table *table_of(struct call *call, enum vgpu_handle_kind kind)

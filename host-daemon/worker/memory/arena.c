@@ -11,7 +11,9 @@
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "worker/base/context.h"
 #include "worker/base/session.h"
+#include "worker/memory/arena.h"
 
 /* The part of the channel's area that the device writes: not the ring, not the reply
  * slots. */
@@ -29,7 +31,7 @@ static int map_piece(struct session *session, uint64_t offset, uint64_t size)
 	void *address = (void *)(uintptr_t)(session->window.base + offset);
 
 	if (mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		    session->arena.memfd, offset) == MAP_FAILED)
+		    session->arena->memfd, offset) == MAP_FAILED)
 		return vgpu_error_origin(-errno);
 	return 0;
 }
@@ -37,11 +39,12 @@ static int map_piece(struct session *session, uint64_t offset, uint64_t size)
 int arena_init(
 	struct session *session, int memfd, uint32_t first_extent, uint32_t n_extents)
 {
-	struct arena *arena = &session->arena;
+	struct arena *arena = session->arena;
 	int r;
 
 	pthread_mutex_init(&arena->lock, NULL);
 	arena->memfd = memfd;
+	session->register_fn = arena_register;
 	arena->base = session->window.base + session->extents_off;
 	arena->n_extents = (session->shm_size - session->extents_off) / VGPU_EXTENT_SIZE;
 	arena->owned = calloc(arena->n_extents + 1, 1);
@@ -55,10 +58,10 @@ int arena_init(
 
 void arena_deinit(struct session *session)
 {
-	free(session->arena.owned);
-	session->arena.owned = NULL;
-	session->arena.memfd = vgpu_close(session->arena.memfd);
-	pthread_mutex_destroy(&session->arena.lock);
+	free(session->arena->owned);
+	session->arena->owned = NULL;
+	session->arena->memfd = vgpu_close(session->arena->memfd);
+	pthread_mutex_destroy(&session->arena->lock);
 }
 
 static CUresult register_range(struct session *session, uint64_t address, uint64_t size)
@@ -79,12 +82,12 @@ static CUresult register_range(struct session *session, uint64_t address, uint64
 
 static uint64_t run_address(const struct session *session, const struct arena_run *run)
 {
-	return session->arena.base + (uint64_t)run->first * VGPU_EXTENT_SIZE;
+	return session->arena->base + (uint64_t)run->first * VGPU_EXTENT_SIZE;
 }
 
 static CUresult register_words(struct session *session)
 {
-	struct arena *arena = &session->arena;
+	struct arena *arena = session->arena;
 	CUresult result = CUDA_SUCCESS;
 	uint32_t i;
 
@@ -101,7 +104,7 @@ static CUresult register_words(struct session *session)
 
 static CUresult register_locked(struct session *session)
 {
-	struct arena *arena = &session->arena;
+	struct arena *arena = session->arena;
 	CUresult result;
 	uint32_t i;
 
@@ -124,13 +127,13 @@ static CUresult register_locked(struct session *session)
 
 CUresult arena_register(struct session *session, struct context *context)
 {
-	struct arena *arena = &session->arena;
+	struct arena *arena = session->arena;
 	CUresult result = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&arena->lock);
-	if (!arena->home)
-		__atomic_store_n(&arena->home, context, __ATOMIC_RELEASE);
-	if (arena->home == context)
+	if (!session->home)
+		__atomic_store_n(&session->home, context, __ATOMIC_RELEASE);
+	if (session->home == context)
 		result = register_locked(session);
 	pthread_mutex_unlock(&arena->lock);
 	return result;
@@ -138,7 +141,7 @@ CUresult arena_register(struct session *session, struct context *context)
 
 CUresult arena_register_growth(struct session *session, struct runner *runner)
 {
-	struct context *home = __atomic_load_n(&session->arena.home, __ATOMIC_ACQUIRE);
+	struct context *home = __atomic_load_n(&session->home, __ATOMIC_ACQUIRE);
 	CUresult result;
 
 	/* Without a home the first context registers it with the rest. */
@@ -148,19 +151,14 @@ CUresult arena_register_growth(struct session *session, struct runner *runner)
 	return result == CUDA_SUCCESS ? arena_register(session, home) : result;
 }
 
-bool arena_has_home(const struct session *session)
-{
-	return __atomic_load_n(&session->arena.home, __ATOMIC_ACQUIRE);
-}
-
 void arena_unregister(struct session *session, struct context *context)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
-	struct arena *arena = &session->arena;
+	struct arena *arena = session->arena;
 	uint32_t i;
 
 	pthread_mutex_lock(&arena->lock);
-	if (arena->home == context && driver->cuMemHostUnregister) {
+	if (session->home == context && driver->cuMemHostUnregister) {
 		for (i = 0; i < arena->n_runs; i++)
 			if (arena->runs[i].registered)
 				driver->cuMemHostUnregister(
@@ -169,11 +167,11 @@ void arena_unregister(struct session *session, struct context *context)
 		for (i = 0; i < arena->n_words_registered; i++)
 			driver->cuMemHostUnregister(session->area + word_pieces[i].off);
 	}
-	if (arena->home == context) {
+	if (session->home == context) {
 		for (i = 0; i < arena->n_runs; i++)
 			arena->runs[i].registered = false;
 		arena->n_words_registered = 0;
-		__atomic_store_n(&arena->home, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&session->home, NULL, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&arena->lock);
 }
@@ -182,7 +180,7 @@ void arena_unregister(struct session *session, struct context *context)
 static int add_run_locked(
 	struct session *session, uint32_t first_extent, uint32_t n_extents)
 {
-	struct arena *arena = &session->arena;
+	struct arena *arena = session->arena;
 	uint32_t i;
 	int r;
 
@@ -207,15 +205,15 @@ int arena_add_run(struct session *session, uint32_t first_extent, uint32_t n_ext
 {
 	int r;
 
-	pthread_mutex_lock(&session->arena.lock);
+	pthread_mutex_lock(&session->arena->lock);
 	r = add_run_locked(session, first_extent, n_extents);
-	pthread_mutex_unlock(&session->arena.lock);
+	pthread_mutex_unlock(&session->arena->lock);
 	return r;
 }
 
 bool arena_has_extent(const struct session *session, uint32_t extent)
 {
-	const struct arena *arena = &session->arena;
+	const struct arena *arena = session->arena;
 
 	/* Partner: the store in add_run_locked(). */
 	return extent < arena->n_extents &&
@@ -224,7 +222,7 @@ bool arena_has_extent(const struct session *session, uint32_t extent)
 
 bool arena_covers(const struct session *session, uint64_t address, uint64_t size)
 {
-	const struct arena *arena = &session->arena;
+	const struct arena *arena = session->arena;
 	uint64_t first, last, i;
 
 	if (!vgpu_range_within(address, size ? size : 1, arena->base,

@@ -45,7 +45,6 @@ struct arena {
 	pthread_mutex_t lock;
 	struct arena_run runs[ARENA_RUNS_MAX];
 	uint32_t n_runs;
-	struct context *home;	     /* atomic for those who only look */
 	uint32_t n_words_registered; /* of ARENA_WORD_PIECES */
 };
 
@@ -69,8 +68,6 @@ CUresult arena_register(struct session *session, struct context *context);
 
 /* Registers a run that was added while the session runs. */
 CUresult arena_register_growth(struct session *session, struct runner *runner);
-
-bool arena_has_home(const struct session *session);
 
 /* The home ends: gives all registrations back while it is current. */
 void arena_unregister(struct session *session, struct context *context);

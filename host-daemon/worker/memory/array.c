@@ -4,6 +4,8 @@
  */
 
 #include "vgpu/checked.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/memory/array.h"
 
 /* Devices keep texels in tiles of this many bytes by rows; no smaller array is cheaper.
@@ -71,4 +73,36 @@ bool array_size(
 			return false;
 	*sizep = sum;
 	return true;
+}
+
+CUresult array_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	struct array **arrayp)
+{
+	return object_entry(call, kind, handle, (struct object **)arrayp);
+}
+
+/* Whether the box is within the array, in whole texels across. */
+static bool array_holds(const struct array *array, const struct vgpu_array_side *side,
+	const struct vgpu_array_box *box)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR *d = &array->descriptor;
+	uint32_t texel = array_texel_size(d);
+
+	return vgpu_range_within(side->x, box->width, 0, (uint64_t)d->Width * texel) &&
+	       vgpu_range_within(side->y, box->height, 0, d->Height ? d->Height : 1) &&
+	       vgpu_range_within(side->z, box->depth, 0, d->Depth ? d->Depth : 1);
+}
+
+CUresult array_check_side(struct call *call, uint64_t handle,
+	const struct vgpu_array_side *side, const struct vgpu_array_box *box,
+	CUarray *arrayp)
+{
+	struct array *array;
+	CUresult result;
+
+	result = array_entry(call, VGPU_HANDLE_ARRAY, handle, &array);
+	if (result != CUDA_SUCCESS)
+		return result;
+	*arrayp = array->object.driver;
+	return array_holds(array, side, box) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

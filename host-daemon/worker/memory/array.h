@@ -10,8 +10,11 @@
  * plane is an entry with a parent: it has no charge and is never destroyed by itself.
  */
 
+#include "vgpu/array-box.h"
 #include "vgpu/cuda.h"
 #include "worker/base/objects.h"
+
+struct call;
 
 struct array {
 	struct object object;
@@ -25,3 +28,12 @@ uint32_t array_texel_size(const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 /* Return: whether the size is a possible one, in *sizep then. */
 bool array_size(
 	const CUDA_ARRAY3D_DESCRIPTOR *descriptor, uint32_t n_levels, uint64_t *sizep);
+
+/* As object_entry(), for arrays and mipmapped arrays. */
+CUresult array_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	struct array **arrayp);
+
+/* The array of a handle, and whether a box on that side is within it. */
+CUresult array_check_side(struct call *call, uint64_t handle,
+	const struct vgpu_array_side *side, const struct vgpu_array_box *box,
+	CUarray *arrayp);

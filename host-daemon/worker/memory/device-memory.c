@@ -12,8 +12,11 @@
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/ranges.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
+#include "worker/memory/device-memory.h"
 #include "worker/memory/placement.h"
 
 /* Two workers that ask at the same time may see each other and both step back: then they
@@ -22,17 +25,17 @@
 
 void device_memory_init(struct session *session)
 {
-	pthread_mutex_init(&session->memory.lock, NULL);
+	pthread_mutex_init(&session->memory->lock, NULL);
 	/* Our drivers know the window. */
 	if (!session->driver->set_window)
-		session->memory.placement = placement_new(session);
+		session->memory->placement = placement_new(session);
 }
 
 void device_memory_deinit(struct session *session)
 {
-	session->memory.placement = placement_free(session->memory.placement);
-	session->memory.page = quota_unmap(session->memory.page);
-	pthread_mutex_destroy(&session->memory.lock);
+	session->memory->placement = placement_free(session->memory->placement);
+	session->memory->page = quota_unmap(session->memory->page);
+	pthread_mutex_destroy(&session->memory->lock);
 }
 
 int device_memory_share(struct session *session, int fd, uint32_t slot)
@@ -44,15 +47,15 @@ int device_memory_share(struct session *session, int fd, uint32_t slot)
 		return 0;
 	if (!slot || slot > QUOTA_SLOTS)
 		return vgpu_error_origin(-EINVAL);
-	r = quota_map(&session->memory.page, own);
-	session->memory.slot = slot;
+	r = quota_map(&session->memory->page, own);
+	session->memory->slot = slot;
 	return r ? vgpu_error_trace(r) : 0;
 }
 
 /* The limit of all workers of the VM together; UINT64_MAX: none. */
 static uint64_t quota(const struct session *session)
 {
-	const struct quota_page *page = session->memory.page;
+	const struct quota_page *page = session->memory->page;
 	uint64_t limit = page ? quota_limit(page) : 0;
 
 	return limit ? limit : UINT64_MAX;
@@ -84,7 +87,7 @@ static bool fits(const struct session *session, uint64_t used, uint64_t limit)
 	uint64_t sum;
 
 	return limit == UINT64_MAX ||
-	       (vgpu_add_u64(used, of_others(&session->memory), &sum) && sum <= limit);
+	       (vgpu_add_u64(used, of_others(session->memory), &sum) && sum <= limit);
 }
 
 enum charge {
@@ -95,7 +98,7 @@ enum charge {
 
 static enum charge charge_locked(struct session *session, uint64_t size)
 {
-	struct device_memory *memory = &session->memory;
+	struct device_memory *memory = session->memory;
 	const uint64_t before = memory->used, limit = quota(session);
 	uint64_t used;
 
@@ -113,9 +116,9 @@ bool device_memory_charge(struct session *session, uint64_t size)
 	enum charge charge = CHARGE_AGAIN;
 
 	for (int i = 0; i < CHARGE_TRIES && charge == CHARGE_AGAIN; i++) {
-		pthread_mutex_lock(&session->memory.lock);
+		pthread_mutex_lock(&session->memory->lock);
 		charge = charge_locked(session, size);
-		pthread_mutex_unlock(&session->memory.lock);
+		pthread_mutex_unlock(&session->memory->lock);
 		if (charge == CHARGE_AGAIN)
 			sched_yield();
 	}
@@ -127,9 +130,9 @@ bool device_memory_charge(struct session *session, uint64_t size)
 
 void device_memory_refund(struct session *session, uint64_t size)
 {
-	pthread_mutex_lock(&session->memory.lock);
-	set_locked(&session->memory, session->memory.used - size);
-	pthread_mutex_unlock(&session->memory.lock);
+	pthread_mutex_lock(&session->memory->lock);
+	set_locked(session->memory, session->memory->used - size);
+	pthread_mutex_unlock(&session->memory->lock);
 	session_count(session, device_memory, -size);
 }
 
@@ -138,10 +141,10 @@ static uint64_t left_of(struct session *session, uint64_t limit)
 {
 	uint64_t used;
 
-	pthread_mutex_lock(&session->memory.lock);
-	if (!vgpu_add_u64(session->memory.used, of_others(&session->memory), &used))
+	pthread_mutex_lock(&session->memory->lock);
+	if (!vgpu_add_u64(session->memory->used, of_others(session->memory), &used))
 		used = UINT64_MAX;
-	pthread_mutex_unlock(&session->memory.lock);
+	pthread_mutex_unlock(&session->memory->lock);
 	return used < limit ? limit - used : 0;
 }
 
@@ -153,8 +156,8 @@ static bool in_window(const struct session *session, uint64_t address, uint64_t 
 
 static CUresult driver_free(struct session *session, uint64_t address)
 {
-	if (session->memory.placement)
-		return placement_release(session->memory.placement, address);
+	if (session->memory->placement)
+		return placement_release(session->memory->placement, address);
 	return session->driver->table.cuMemFree_v2(address);
 }
 
@@ -165,8 +168,8 @@ static CUresult driver_alloc(
 	CUdeviceptr address;
 	CUresult result;
 
-	if (session->memory.placement)
-		return placement_take(session->memory.placement, device, size, addressp);
+	if (session->memory->placement)
+		return placement_take(session->memory->placement, device, size, addressp);
 	result = session->driver->table.cuMemAlloc_v2(&address, size);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -207,11 +210,11 @@ static int add_range(struct call *call, const struct range *range)
 	int r = RANGES_E_NO_OWNER;
 
 	pthread_mutex_lock(&session->contexts.lock);
-	if (context_is_same(call)) {
+	if (call_context_is_same(call)) {
 		r = ranges_add(&session->ranges, range);
 		/* The range of a variable whose module another thread unloaded while its
 		 * address was being published: the driver has reused its memory. */
-		if (r == RANGES_E_OVERLAP && !session->memory.placement) {
+		if (r == RANGES_E_OVERLAP && !session->memory->placement) {
 			ranges_remove_overlapping(&session->ranges, RANGE_GLOBAL,
 				range->start, range->size);
 			r = ranges_add(&session->ranges, range);
@@ -245,7 +248,7 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 	if (r) {
 		/* A driver frees its own allocations with the context, but not those that
 		 * were placed here. */
-		if (r != RANGES_E_NO_OWNER || session->memory.placement)
+		if (r != RANGES_E_NO_OWNER || session->memory->placement)
 			driver_free(session, range.start);
 		result = r == RANGES_E_NO_OWNER ? CUDA_ERROR_CONTEXT_IS_DESTROYED
 						: CUDA_ERROR_OUT_OF_MEMORY;
@@ -347,8 +350,8 @@ void device_memory_forget(struct session *session, const struct context *context
 			continue;
 		/* A driver frees its own allocations with the context, but not those that
 		 * were placed here. */
-		if (session->memory.placement)
-			placement_release(session->memory.placement, range.start);
+		if (session->memory->placement)
+			placement_release(session->memory->placement, range.start);
 		device_memory_refund(session, range.size);
 	}
 }

@@ -9,49 +9,60 @@
 #include "vgpu/log.h"
 #include "vgpu/wake.h"
 #include "worker/base/session.h"
+#include "worker/memory/arena.h"
 #include "worker/memory/growth.h"
+
+void growth_init(struct session *session)
+{
+	struct growth *growth = session->growth;
+	pthread_mutex_init(&growth->growing, NULL);
+	pthread_mutex_init(&growth->lock, NULL);
+	pthread_cond_init(&growth->granted, NULL);
+}
 
 static int wait_locked(struct session *session)
 {
+	struct growth *growth = session->growth;
 	struct vgpu_nap nap = {};
 	struct timespec until;
 	int r = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += GROWTH_TIMEOUT_S;
-	while (!session->grant_arrived && !r)
-		r = vgpu_nap_cond_until(
-			&nap, &session->granted, &session->grant_lock, &until);
-	return session->grant_arrived ? session->grant.error : vgpu_error_origin(r);
+	while (!growth->has_arrived && !r)
+		r = vgpu_nap_cond_until(&nap, &growth->granted, &growth->lock, &until);
+	return growth->has_arrived ? growth->grant.error : vgpu_error_origin(r);
 }
 
 static int ask_locked(struct session *session, uint32_t n_extents)
 {
+	struct growth *growth = session->growth;
 	struct control_message message = {
 		.type = CONTROL_WANT,
-		.want = { .n_extents = n_extents, .cookie = ++session->grant_cookie },
+		.want = { .n_extents = n_extents, .cookie = ++growth->cookie },
 	};
 
 	int r;
 
-	session->grant_arrived = false;
-	session->grant_awaited = true;
+	growth->has_arrived = false;
+	growth->is_awaited = true;
 	r = control_send(session->control, &message, NULL) ? -EPIPE
 							   : wait_locked(session);
-	session->grant_awaited = false;
+	growth->is_awaited = false;
 	return r;
 }
 
 /* Returns: whether an earlier answer that came too late will do. */
 static bool take_spare_locked(struct session *session, uint32_t n_extents)
 {
+	struct growth *growth = session->growth;
 	uint32_t i;
 
-	for (i = 0; i < session->n_spares; i++) {
-		if (session->spares[i].n_extents < n_extents)
+	for (i = 0; i < growth->n_spares; i++) {
+		if (growth->spares[i].n_extents < n_extents)
 			continue;
-		session->grant = session->spares[i];
-		session->spares[i] = session->spares[--session->n_spares];
+		growth->grant = growth->spares[i];
+		growth->spares[i] = growth->spares[--growth->n_spares];
 		return true;
 	}
 	return false;
@@ -60,39 +71,42 @@ static bool take_spare_locked(struct session *session, uint32_t n_extents)
 /* Whether the answer came before. */
 static bool is_known_locked(struct session *session, const struct control_grant *grant)
 {
+	struct growth *growth = session->growth;
 	if (arena_has_extent(session, grant->first_extent))
 		return true;
-	for (uint32_t i = 0; i < session->n_spares; i++)
-		if (session->spares[i].first_extent == grant->first_extent)
+	for (uint32_t i = 0; i < growth->n_spares; i++)
+		if (growth->spares[i].first_extent == grant->first_extent)
 			return true;
 	/* Its lane may be about to add it. */
-	return session->grant.n_extents && !session->grant.error &&
-	       session->grant.first_extent == grant->first_extent;
+	return growth->grant.n_extents && !growth->grant.error &&
+	       growth->grant.first_extent == grant->first_extent;
 }
 
 static void keep_spare_locked(struct session *session, const struct control_grant *grant)
 {
-	if (!grant->error && session->n_spares < GROWTH_SPARES_MAX &&
+	struct growth *growth = session->growth;
+	if (!grant->error && growth->n_spares < GROWTH_SPARES_MAX &&
 		!is_known_locked(session, grant))
-		session->spares[session->n_spares++] = *grant;
+		growth->spares[growth->n_spares++] = *grant;
 }
 
 int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp,
 	uint32_t *n_grantedp)
 {
+	struct growth *growth = session->growth;
 	struct control_grant grant;
 	int r;
 
-	if (!n_extents || n_extents > session->arena.n_extents)
+	if (!n_extents || n_extents > session->arena->n_extents)
 		return -ENOSPC;
-	pthread_mutex_lock(&session->growth_lock);
-	pthread_mutex_lock(&session->grant_lock);
+	pthread_mutex_lock(&growth->growing);
+	pthread_mutex_lock(&growth->lock);
 	r = take_spare_locked(session, n_extents) ? 0 : ask_locked(session, n_extents);
-	grant = session->grant;
-	pthread_mutex_unlock(&session->grant_lock);
+	grant = growth->grant;
+	pthread_mutex_unlock(&growth->lock);
 	if (!r)
 		r = arena_add_run(session, grant.first_extent, grant.n_extents);
-	pthread_mutex_unlock(&session->growth_lock);
+	pthread_mutex_unlock(&growth->growing);
 	if (r)
 		return r;
 	*firstp = grant.first_extent;
@@ -102,14 +116,15 @@ int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp
 
 void growth_granted(struct session *session, const struct control_grant *grant)
 {
-	pthread_mutex_lock(&session->grant_lock);
-	if (grant->cookie != session->grant_cookie || session->grant_arrived ||
-		!session->grant_awaited) {
+	struct growth *growth = session->growth;
+	pthread_mutex_lock(&growth->lock);
+	if (grant->cookie != growth->cookie || growth->has_arrived ||
+		!growth->is_awaited) {
 		keep_spare_locked(session, grant);
 	} else {
-		session->grant = *grant;
-		session->grant_arrived = true;
-		vgpu_wake_all(&session->granted);
+		growth->grant = *grant;
+		growth->has_arrived = true;
+		vgpu_wake_all(&growth->granted);
 	}
-	pthread_mutex_unlock(&session->grant_lock);
+	pthread_mutex_unlock(&growth->lock);
 }

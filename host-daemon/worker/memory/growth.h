@@ -10,6 +10,8 @@
  * next request that fits takes them instead of asking.
  */
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "control/control.h"
@@ -21,6 +23,21 @@ struct session;
 
 /* Late grants that are remembered; more come from a vgpud that is out of its mind. */
 #define GROWTH_SPARES_MAX 8
+
+/* A grant of arena that a lane waits for. */
+struct growth {
+	pthread_mutex_t growing; /* held by the lane that grows the arena */
+	pthread_mutex_t lock;	 /* for what follows */
+	pthread_cond_t granted;
+	struct control_grant grant;
+	uint32_t cookie;
+	bool has_arrived;
+	bool is_awaited;
+	struct control_grant spares[GROWTH_SPARES_MAX];
+	uint32_t n_spares;
+};
+
+void growth_init(struct session *session);
 
 /*
  * Asks for one run of extents and adds it to the arena.

@@ -10,6 +10,7 @@
 
 #include "vgpu/checked.h"
 #include "vgpu/log.h"
+#include "worker/base/ranges.h"
 #include "worker/base/session.h"
 #include "worker/memory/placement.h"
 

@@ -8,7 +8,7 @@
 #include "control/quota.h"
 #include "fixture.h"
 #include "test.h"
-#include "worker/base/session.h"
+#include "worker/memory/device-memory.h"
 
 #define MINE 3
 #define THEIRS 7

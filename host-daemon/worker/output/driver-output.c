@@ -132,7 +132,7 @@ static int redirect(int fd, int *read_fdp)
 	return r;
 }
 
-int capture_start(void)
+int driver_output_start(void)
 {
 	int log_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3), r;
 	pthread_t thread;
@@ -153,14 +153,14 @@ int capture_start(void)
 	return 0;
 }
 
-void capture_serve(struct session *session)
+void driver_output_serve(struct session *session)
 {
 	pthread_mutex_lock(&capture.lock);
 	capture.session = session;
 	pthread_mutex_unlock(&capture.lock);
 }
 
-void capture_collect(void)
+void driver_output_collect(void)
 {
 	if (!capture.is_on)
 		return;

@@ -13,10 +13,10 @@ struct session;
  *
  * Return: 0 or -errno.
  */
-int capture_start(void);
+int driver_output_start(void);
 
 /* From here on, output belongs to the session; earlier output is logged or dropped. */
-void capture_serve(struct session *session);
+void driver_output_serve(struct session *session);
 
-/* Reads all output written so far; without effect if capture_start() was not called. */
-void capture_collect(void);
+/* Reads all output written so far, if driver_output_start() was called. */
+void driver_output_collect(void);

@@ -8,21 +8,20 @@
 
 #include "vgpu/log.h"
 #include "worker/base/session.h"
-#include "worker/code/image-check.h"
 #include "worker/output/print.h"
 
 #define FIRST_SIZE (64u << 10)
 
 void print_init(struct session *session)
 {
-	pthread_mutex_init(&session->prints.lock, NULL);
+	pthread_mutex_init(&session->prints->lock, NULL);
 }
 
 void print_deinit(struct session *session)
 {
-	free(session->prints.rings[0].bytes);
-	free(session->prints.rings[1].bytes);
-	pthread_mutex_destroy(&session->prints.lock);
+	free(session->prints->rings[0].bytes);
+	free(session->prints->rings[1].bytes);
+	pthread_mutex_destroy(&session->prints->lock);
 }
 
 static size_t filled(const struct print_ring *ring)
@@ -81,7 +80,7 @@ static size_t append(struct print_ring *ring, const char *text, size_t size)
 static void take_in(
 	struct session *session, unsigned int which, const char *text, size_t size)
 {
-	struct prints *prints = &session->prints;
+	struct prints *prints = session->prints;
 	size_t n;
 
 	pthread_mutex_lock(&prints->lock);
@@ -107,7 +106,7 @@ void print_error_from_kernel(void *data, const char *text, size_t size)
 
 void print_fetch(struct session *session, struct print_piece *piece)
 {
-	struct prints *prints = &session->prints;
+	struct prints *prints = session->prints;
 	struct print_ring *ring = &prints->rings[0];
 
 	pthread_mutex_lock(&prints->lock);
@@ -125,23 +124,10 @@ void print_fetch(struct session *session, struct print_piece *piece)
 	pthread_mutex_unlock(&prints->lock);
 }
 
-bool print_note_code(struct session *session, const uint8_t *bytes, size_t size)
-{
-	uint32_t *may_print = &session_control(session)->may_print;
-
-	if (__atomic_load_n(may_print, __ATOMIC_RELAXED))
-		return false;
-	if (!image_may_print(bytes, size))
-		return true;
-	/* Partner: the guest's loads, after the reply to this call. */
-	__atomic_store_n(may_print, 1, __ATOMIC_RELEASE);
-	return false;
-}
-
 void print_tell_lost(const struct session *session)
 {
-	if (session->prints.n_lost)
+	if (session->prints->n_lost)
 		vgpu_log_warning("%llu bytes of kernel output were lost: the guest did "
 				 "not fetch them",
-			(unsigned long long)session->prints.n_lost);
+			(unsigned long long)session->prints->n_lost);
 }

@@ -66,9 +66,5 @@ void print_error_from_kernel(void *data, const char *text, size_t size);
 /* Takes the next piece. One without text: there is none. */
 void print_fetch(struct session *session, struct print_piece *piece);
 
-/* Checks whether code that is about to be loaded may print, and notifies the guest.
- * Return: whether it certainly does not. */
-bool print_note_code(struct session *session, const uint8_t *bytes, size_t size);
-
 /* Logs output that was not fetched before the session's end. */
 void print_tell_lost(const struct session *session);

@@ -10,11 +10,13 @@
 #include "test.h"
 #include "worker/base/session.h"
 #include "worker/output/driver-output.h"
+#include "worker/output/print.h"
 
 /* Those that are captured stay so. */
 const bool test_keeps_descriptors = true;
 
-static struct session session;
+static struct prints prints;
+static struct session session = { .prints = &prints };
 static struct print_piece piece;
 
 static void set_up(void)
@@ -87,7 +89,7 @@ TEST(guest_that_fetches_nothing_loses_what_is_too_much)
 	for (int i = 0; i < 20; i++)
 		print_from_kernel(&session, text, 1 << 20);
 	free(text);
-	check_eq(session.prints.rings[0].size, PRINT_KEPT_MAX);
+	check_eq(session.prints->rings[0].size, PRINT_KEPT_MAX);
 	do {
 		print_fetch(&session, &piece);
 		n += piece.size;
@@ -118,12 +120,12 @@ TEST(what_a_driver_writes_is_taken_in_without_stopping_it)
 	uint64_t n = 0;
 
 	set_up();
-	check_eq(capture_start(), 0);
-	capture_serve(&session);
+	check_eq(driver_output_start(), 0);
+	driver_output_serve(&session);
 	memset(text, 'k', sizeof(text));
 	write_all(STDOUT_FILENO, text, sizeof(text));
 	printf("by the C library");
-	capture_collect();
+	driver_output_collect();
 	check_eq(printed(), sizeof(text) + 16);
 	do {
 		print_fetch(&session, &piece);
@@ -140,14 +142,14 @@ TEST(of_what_a_driver_says_of_errors_only_assertions_are_the_guests)
 				      "Assertion `x` failed.\n";
 
 	set_up();
-	check_eq(capture_start(), 0);
-	capture_serve(&session);
+	check_eq(driver_output_start(), 0);
+	driver_output_serve(&session);
 	write_all(STDERR_FILENO, secret, sizeof(secret) - 1);
 	write_all(STDERR_FILENO, message, 20);
-	capture_collect();
+	driver_output_collect();
 	check_eq(printed(), 0);
 	write_all(STDERR_FILENO, message + 20, sizeof(message) - 21);
-	capture_collect();
+	driver_output_collect();
 	print_fetch(&session, &piece);
 	check(piece.is_error);
 	check_eq(piece.size, sizeof(message) - 1);

@@ -15,10 +15,18 @@
 
 #include <errno.h>
 
+#include "g-handlers.h"
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/lane.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
-#include "worker/handle/stream.h"
+#include "worker/run/call-run.h"
+#include "worker/run/dispatch.h"
+#include "worker/run/lane-thread.h"
+#include "worker/wait/marks.h"
 
 /* Calls about the lane itself, which do not call the driver. */
 static bool is_of_dispatcher(const struct vgpu_frame *frame)
@@ -45,7 +53,7 @@ bool dispatch_goes_to_lane(const struct vgpu_frame *frame)
 static bool needs_thread(const struct session *session, const struct lane *lane,
 	const struct vgpu_frame *frame)
 {
-	if (captures_are_live(session))
+	if (session_is_capturing(session))
 		return !is_of_dispatcher(frame);
 	return frame->call == VGPU_CALL_vgpuLaneExit &&
 	       __atomic_load_n(&lane->capture_mode, __ATOMIC_RELAXED) !=
@@ -87,6 +95,36 @@ static int post(struct session *session, struct lane *lane,
 	return r;
 }
 
+/*
+ * Examines a call that is about to be queued to its lane. For a cuStreamSynchronize it
+ * makes the mark that covers all earlier work, so that the guest may see the end before
+ * the reply.
+ *
+ * Return: whether it is a wait for a stream that is complete.
+ */
+static bool mark_and_query(
+	struct session *session, struct lane *lane, const struct vgpu_frame *frame)
+{
+	const Vgpu__CuStreamSynchronizeRequest *request;
+	struct stream *stream;
+	struct call call;
+
+	if (frame->call != VGPU_CALL_cuStreamSynchronize)
+		return false;
+	call_init(&call, session, &session->runner, lane, lane->context, frame);
+	if (context_enter(session, call.runner, call.context) != CUDA_SUCCESS)
+		return false;
+	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
+		&call, &vgpu__cu_stream_synchronize_request__descriptor);
+	/* Errors of the call are found and returned where it is run. */
+	if (!request || stream_entry(&call, request->h_stream, &stream) != CUDA_SUCCESS)
+		return false;
+	mark_cover(session, stream, request->target);
+	mark_stream(session, call.runner, stream);
+	return call.driver->cuStreamQuery &&
+	       call.driver->cuStreamQuery(stream->object.driver) == CUDA_SUCCESS;
+}
+
 int dispatch_frame(
 	struct session *session, const struct vgpu_frame *frame, const char **whyp)
 {
@@ -103,8 +141,7 @@ int dispatch_frame(
 	}
 	/* A wait for work that is done does not block, and waking a lane costs more. */
 	if (needs_thread(session, lane, frame) ||
-		(dispatch_goes_to_lane(frame) &&
-			!stream_wait_is_over(session, lane, frame)))
+		(dispatch_goes_to_lane(frame) && !mark_and_query(session, lane, frame)))
 		return post(session, lane, frame, whyp);
 	return call_run(session, &session->runner, lane, lane->context, frame, whyp);
 }

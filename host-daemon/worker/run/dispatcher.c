@@ -33,9 +33,12 @@
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 #include "vgpu/wake.h"
-#include "worker/base/call.h"
 #include "worker/base/session.h"
+#include "worker/run/dispatch.h"
 #include "worker/run/dispatcher.h"
+#include "worker/run/session.h"
+#include "worker/wait/debts.h"
+#include "worker/wait/marks.h"
 
 /* A wake-up costs a caller more than ten microseconds. */
 #define SPIN_NS 50000u
@@ -258,15 +261,15 @@ static void take(struct loop *loop, const struct vgpu_frame *frame)
 	note_untimed(loop);
 	vgpu_ring_release(&session->consumer);
 	session_count_own(session, &session->runner);
-	fence_run_due(session, &session->runner);
+	marks_make_due(session, &session->runner);
 }
 
 /* A lane that made marks possible rings only while it knows of any: look again after
- * announcing sleep, as with frames. Partner: fence_lane_done(). */
+ * announcing sleep, as with frames. Partner: marks_lane_done(). */
 static bool may_sleep(struct session *session)
 {
 	vgpu_ring_answer(&session->consumer);
-	return vgpu_ring_prepare_sleep(&session->consumer) && !fence_has_due(session);
+	return vgpu_ring_prepare_sleep(&session->consumer) && !marks_are_due(session);
 }
 
 /* Whether a ring was missed is found by looking, in the midst of the sleep. */
@@ -281,7 +284,7 @@ static void wait_for_doorbell(struct loop *loop)
 	while (!poll(&fd, 1, (int)vgpu_nap_ms(&nap))) {
 		if (!may_sleep(session))
 			return;
-		fence_pay(session, &session->runner);
+		debts_pay(session, &session->runner);
 	}
 	loop->n_empty_wakes++;
 }
@@ -325,10 +328,10 @@ static void sleep_until_called(struct loop *loop)
 	if (may_sleep(session))
 		wait_for_doorbell(loop);
 	vgpu_ring_awake(&session->consumer);
-	/* It is who wakes that says otherwise. */
+	/* Still set: the guest's doorbell woke us. Cleared: dispatcher_wake() did. */
 	loop->expects = listens && !__atomic_exchange_n(&session->dispatcher_sleeps,
 					   false, __ATOMIC_RELAXED);
-	/* That ring was none of the guest's. */
+	/* The guest did not ring that time. */
 	if (loop->expects && loop->n_empty_wakes)
 		loop->n_empty_wakes--;
 }
@@ -336,11 +339,9 @@ static void sleep_until_called(struct loop *loop)
 void dispatcher_wake(struct session *session)
 {
 	/* Only a hint: one that comes too early, before the sleep, wakes nobody. */
-	if (session->doorbell < 0 || !__atomic_exchange_n(&session->dispatcher_sleeps,
-					     false, __ATOMIC_RELAXED))
-		return;
-	if (vgpu_wake_eventfd(session->doorbell))
-		vgpu_log_debug("the dispatcher cannot be woken");
+	if (session->doorbell >= 0 &&
+		__atomic_exchange_n(&session->dispatcher_sleeps, false, __ATOMIC_RELAXED))
+		session_ring(session);
 }
 
 /*
@@ -384,7 +385,7 @@ static void idle(struct loop *loop)
 		vgpu_ring_release(&session->consumer);
 		session_count_own(session, &session->runner);
 	}
-	fence_run_due(session, &session->runner);
+	marks_make_due(session, &session->runner);
 	if (loop->away > SLICE_NS)
 		loop->n_crowded = CROWDED_CALLS;
 	loop->away = 0;
@@ -404,7 +405,7 @@ static void idle(struct loop *loop)
 			yield(loop);
 		return;
 	}
-	fence_pay(session, &session->runner);
+	debts_pay(session, &session->runner);
 	loop->slept = true;
 	sleep_until_called(loop);
 	/* After a ring for nothing it sleeps again at once. */

@@ -17,14 +17,17 @@
 #include "vgpu/log.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
+#include "worker/code/store.h"
 #include "worker/handle/device-info.h"
 #include "worker/memory/growth.h"
+#include "worker/memory/managed.h"
 #include "worker/output/driver-output.h"
 #include "worker/output/print.h"
 #include "worker/run/dispatcher.h"
 #include "worker/run/options.h"
 #include "worker/run/reservation.h"
 #include "worker/run/sandbox.h"
+#include "worker/run/session.h"
 
 /* All that main() and its helpers share. */
 struct worker {
@@ -109,7 +112,7 @@ static int make_ready(struct worker *w)
 			driver_name(&w->driver));
 		/* softgpu passes the output of kernels to a function; other drivers write
 		 * it to descriptors. */
-		if (!w->driver.configure && capture_start())
+		if (!w->driver.configure && driver_output_start())
 			vgpu_log_warning("output of kernels will be lost");
 		/* Before READY: no guest is served outside the sandbox. */
 		r = enter_sandbox(w);
@@ -211,7 +214,7 @@ static int open_session(struct worker *w)
 		send_opened(w, VGPU_REASON_HOST);
 		return r;
 	}
-	capture_serve(&w->session);
+	driver_output_serve(&w->session);
 	w->has_session = true;
 	vgpu_log_info("channel %u serves process %u (%s)", assign->channel,
 		assign->guest_pid, assign->guest_comm);
@@ -306,9 +309,8 @@ static int run(struct worker *w)
  *
  *	first		listens to vgpud: STOP, grants of arena, end-of-file
  *	dispatcher	takes frames off the ring, in order; see dispatcher.c
- *	lanes		one per guest thread that made a call that may block; see lane.c
- *	signals		waits for SIGTERM
- *	the driver's	as many as it likes
+ *	lanes		one per guest thread that made a call that may block; see
+ *lane-thread.c signals		waits for SIGTERM the driver's	as many as it likes
  *
  * It ends in one place, session_end(): because the guest closed the channel or broke the
  * protocol, because vgpud or the kernel says so. It is never used for a second guest

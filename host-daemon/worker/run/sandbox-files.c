@@ -27,6 +27,7 @@
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "worker/run/landlock.h"
 #include "worker/run/sandbox-files.h"
 
 #define NVIDIA_MODPROBE "/usr/bin/nvidia-modprobe"

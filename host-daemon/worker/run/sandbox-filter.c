@@ -33,6 +33,7 @@
 #include "vgpu/log.h"
 #include "worker/run/sandbox-calls.h"
 #include "worker/run/sandbox-filter.h"
+#include "worker/run/sandbox.h"
 
 /* Numbers of system calls that have a name in our log. */
 #define CALLS_MAX 512

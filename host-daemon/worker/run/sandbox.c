@@ -28,6 +28,7 @@
 #include "control/control.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "worker/run/landlock.h"
 #include "worker/run/sandbox-files.h"
 #include "worker/run/sandbox-filter.h"
 #include "worker/run/sandbox.h"

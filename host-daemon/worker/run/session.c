@@ -1,21 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Session: one guest process and all that this worker holds for it
+ * Session: how it begins and ends
  */
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "vgpu/checked.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "worker/base/context.h"
+#include "worker/base/lane.h"
+#include "worker/base/objects.h"
+#include "worker/base/ranges.h"
+#include "worker/base/scratch.h"
 #include "worker/base/session.h"
+#include "worker/base/uses.h"
+#include "worker/code/code.h"
 #include "worker/code/images.h"
+#include "worker/code/store.h"
 #include "worker/handle/device-info.h"
 #include "worker/handle/texture.h"
+#include "worker/memory/arena.h"
 #include "worker/memory/array.h"
+#include "worker/memory/device-memory.h"
+#include "worker/memory/growth.h"
+#include "worker/memory/managed.h"
+#include "worker/output/print.h"
+#include "worker/run/session.h"
+#include "worker/stream/callbacks.h"
+#include "worker/stream/capture.h"
 #include "worker/stream/graph.h"
+#include "worker/wait/debts.h"
+#include "worker/wait/faults.h"
+#include "worker/wait/marks.h"
+#include "worker/wait/words.h"
 
 /* The numbers come from vgpud, not from the guest; checking them keeps a mistake there
  * from becoming a mapping of another channel's memory here. */
@@ -29,6 +51,43 @@ static int check_layout(
 		assign->area_off % VGPU_EXTENT_SIZE ||
 		assign->extents_off % VGPU_EXTENT_SIZE)
 		return vgpu_error_origin(-EINVAL);
+	return 0;
+}
+
+/* State of layers that the session only has pointers to. */
+struct session_parts {
+	struct arena arena; /* first: the block is freed by its address */
+	struct marks marks;
+	struct debts debts;
+	struct faults faults;
+	struct growth growth;
+	struct device_memory memory;
+	struct managed managed;
+	struct store store;
+	struct codes codes;
+	struct callbacks callbacks;
+	struct captures captures;
+	struct prints prints;
+};
+
+static int make_parts(struct session *session)
+{
+	struct session_parts *parts = calloc(1, sizeof(*parts));
+
+	if (!parts)
+		return vgpu_error_origin(-ENOMEM);
+	session->arena = &parts->arena;
+	session->marks = &parts->marks;
+	session->debts = &parts->debts;
+	session->faults = &parts->faults;
+	session->growth = &parts->growth;
+	session->memory = &parts->memory;
+	session->managed = &parts->managed;
+	session->store = &parts->store;
+	session->codes = &parts->codes;
+	session->callbacks = &parts->callbacks;
+	session->captures = &parts->captures;
+	session->prints = &parts->prints;
 	return 0;
 }
 
@@ -91,14 +150,15 @@ int session_prepare(struct session *session, const struct driver *driver)
 	memset(session, 0, sizeof(*session));
 	session->driver = driver;
 	session->totals.n_max = OBJECTS_MAX;
-	pthread_mutex_init(&session->grant_lock, NULL);
-	pthread_mutex_init(&session->growth_lock, NULL);
 	pthread_mutex_init(&session->destroy_lock, NULL);
-	pthread_cond_init(&session->granted, NULL);
+	r = make_parts(session);
+	if (r)
+		return vgpu_error_trace(r);
+	growth_init(session);
 	ranges_init(&session->ranges);
 	managed_init(session);
-	store_init(&session->store);
-	codes_init(&session->codes);
+	store_init(session->store);
+	codes_init(session->codes);
 	ask_driver(session);
 	callbacks_init(session);
 	captures_init(session);
@@ -133,7 +193,10 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 	session->stats = stats;
 	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);
 	device_memory_init(session);
-	fence_init(session);
+	words_init(session);
+	marks_init(session);
+	debts_init(session);
+	faults_init(session);
 
 	r = check_layout(assign, window);
 	if (!r)
@@ -164,9 +227,10 @@ void session_deinit(struct session *session)
 	device_memory_deinit(session);
 	managed_deinit(session);
 	codes_deinit(session);
-	store_deinit(&session->store);
+	store_deinit(session->store);
 	arena_deinit(session);
 	scratch_deinit(&session->runner.scratch);
+	free(session->arena);
 }
 
 void session_end(struct session *session, uint32_t reason, const char *why)

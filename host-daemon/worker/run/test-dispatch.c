@@ -15,7 +15,7 @@
 #include "test.h"
 #include "vgpu/launch.h"
 #include "vgpu/load.h"
-#include "worker/base/call.h"
+#include "worker/run/dispatch.h"
 #include "worker/run/dispatcher.h"
 
 static struct fixture fixture;
@@ -472,12 +472,12 @@ TEST(no_mark_is_made_while_a_lane_has_calls_to_issue)
 	begin();
 	function = ready_function();
 	bind_word(0, 17);
-	fence_lane_begins(&fixture.session);
+	marks_lane_begins(&fixture.session);
 	for (i = 0; i < 100; i++)
 		check_eq(launch(function, 0, FAKE_PARAM_SIZE, 0), 0);
 	check_eq(fake_counts.word_writes, 0);
-	fence_lane_done(&fixture.session);
-	fence_run_due(&fixture.session, &fixture.session.runner);
+	marks_lane_done(&fixture.session);
+	marks_make_due(&fixture.session, &fixture.session.runner);
 	check_eq(fake_counts.word_writes, 1);
 	check_eq(fake_counts.last_word_value, 100);
 	fixture_deinit(&fixture);
@@ -664,7 +664,7 @@ TEST(a_call_is_counted_before_its_caller_hears_of_it)
 		&frame);
 	check_eq(stream_entry(&call, 0, &call.stream), CUDA_SUCCESS);
 	check_eq(call_finish(&call, NULL, CUDA_SUCCESS), 0);
-	check_eq(fence_issued(call.stream), 1);
+	check_eq(mark_issued(call.stream), 1);
 	fixture_deinit(&fixture);
 }
 

@@ -10,10 +10,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/driver.h"
 #include "fixture.h"
 #include "test.h"
-#include "worker/handle/generated.h"
+#include "vgpu/g-calls.h"
+#include "worker/base/lane.h"
+#include "worker/memory/arena.h"
 #include "worker/memory/growth.h"
+#include "worker/run/dispatch.h"
+#include "worker/run/lane-thread.h"
 #include "worker/run/reservation.h"
 
 static struct fixture fixture;
@@ -26,7 +31,7 @@ static struct vgpu_reply_slot *slot(uint32_t lane)
 /* A session whose lanes run cannot be taken down, as in a worker. */
 static void leave(void)
 {
-	close(fixture.session.arena.memfd);
+	close(fixture.session.arena->memfd);
 }
 
 static void send_bare(uint32_t call, uint32_t lane, uint32_t sequence)
@@ -138,7 +143,7 @@ TEST(a_lane_gets_the_extents_of_its_own_request_only)
 	check_eq(message.type, CONTROL_WANT);
 	check_eq(message.want.n_extents, 8);
 
-	address = fixture.session.arena.base + 10ull * VGPU_EXTENT_SIZE;
+	address = fixture.session.arena->base + 10ull * VGPU_EXTENT_SIZE;
 	grant = (struct control_grant){ .first_extent = 20, .n_extents = 8 };
 	grant.cookie = message.want.cookie - 1;
 	growth_granted(&fixture.session, &grant);
@@ -150,7 +155,7 @@ TEST(a_lane_gets_the_extents_of_its_own_request_only)
 	growth_granted(&fixture.session, &grant);
 	pthread_join(thread, NULL);
 	growth_granted(&fixture.session, &grant);
-	check_eq(fixture.session.n_spares, 1);
+	check_eq(fixture.session.growth->n_spares, 1);
 	check_eq(r, 0);
 	check_eq(first, 10);
 	check_eq(n_granted, 8);
@@ -165,7 +170,7 @@ TEST(a_lane_gets_the_extents_of_its_own_request_only)
 	check_eq(first, 20);
 	check_eq(n_granted, 8);
 	check(recv(sockets[0], &message, sizeof(message), MSG_DONTWAIT) < 0);
-	check_eq(fixture.session.n_spares, 0);
+	check_eq(fixture.session.growth->n_spares, 0);
 	close(sockets[0]);
 	close(sockets[1]);
 	fixture_deinit(&fixture);

@@ -25,6 +25,7 @@
 #include "test.h"
 #include "vgpu/log.h"
 #include "worker/run/sandbox-filter.h"
+#include "worker/run/sandbox.h"
 
 #define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 #define STACK_SIZE 65536

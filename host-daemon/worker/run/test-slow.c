@@ -8,8 +8,10 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "driver/driver.h"
 #include "fixture.h"
 #include "test.h"
+#include "vgpu/g-calls.h"
 #include "worker/run/dispatcher.h"
 
 #define SLEEP_NS 5000000l

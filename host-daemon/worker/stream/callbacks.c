@@ -20,7 +20,7 @@ static struct session *owner;
 
 void callbacks_init(struct session *session)
 {
-	struct callbacks *callbacks = &session->callbacks;
+	struct callbacks *callbacks = session->callbacks;
 
 	pthread_mutex_init(&callbacks->lock, NULL);
 	pthread_cond_init(&callbacks->is_due, NULL);
@@ -30,7 +30,7 @@ void callbacks_init(struct session *session)
 
 void callbacks_deinit(struct session *session)
 {
-	struct callbacks *callbacks = &session->callbacks;
+	struct callbacks *callbacks = session->callbacks;
 
 	free(callbacks->entries);
 	pthread_cond_destroy(&callbacks->is_done);
@@ -142,7 +142,7 @@ static void put_due(struct callbacks *callbacks, struct callback *entry)
 /* The driver's thread: lets the guest run the callback, and waits until it has. */
 static void call_guest(uint64_t token, CUresult status)
 {
-	struct callbacks *callbacks = &owner->callbacks;
+	struct callbacks *callbacks = owner->callbacks;
 	struct callback *entry;
 	struct vgpu_nap nap = {};
 
@@ -178,7 +178,7 @@ CUresult callbacks_submit(struct session *session, CUstream stream,
 
 	if (is_host_function ? !driver->cuLaunchHostFunc : !driver->cuStreamAddCallback)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (!add(&session->callbacks, context, cookie, &token))
+	if (!add(session->callbacks, context, cookie, &token))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = is_host_function
 			 ? driver->cuLaunchHostFunc(
@@ -186,13 +186,13 @@ CUresult callbacks_submit(struct session *session, CUstream stream,
 			 : driver->cuStreamAddCallback(stream, run_stream_callback,
 				   (void *)(uintptr_t)token, 0);
 	if (result != CUDA_SUCCESS)
-		withdraw(&session->callbacks, token);
+		withdraw(session->callbacks, token);
 	return result;
 }
 
 CUresult callbacks_next(struct session *session, struct callback_due *due)
 {
-	struct callbacks *callbacks = &session->callbacks;
+	struct callbacks *callbacks = session->callbacks;
 	CUresult result = CUDA_ERROR_NOT_PERMITTED;
 	struct callback *entry;
 	struct vgpu_nap nap = {};
@@ -223,7 +223,7 @@ CUresult callbacks_next(struct session *session, struct callback_due *due)
 
 CUresult callbacks_done(struct session *session, uint64_t token)
 {
-	struct callbacks *callbacks = &session->callbacks;
+	struct callbacks *callbacks = session->callbacks;
 	struct callback *entry;
 
 	pthread_mutex_lock(&callbacks->lock);
@@ -254,7 +254,7 @@ static bool has_any(struct callbacks *callbacks, const struct context *context)
 void callbacks_drain(
 	struct session *session, struct runner *runner, struct context *context)
 {
-	if (has_any(&session->callbacks, context) &&
+	if (has_any(session->callbacks, context) &&
 		context_enter(session, runner, context) == CUDA_SUCCESS)
 		session->driver->table.cuCtxSynchronize();
 }
@@ -268,7 +268,7 @@ static void put_void(struct callbacks *callbacks, struct callback *entry)
 
 void callbacks_give_back(struct session *session, uint64_t cookie)
 {
-	struct callbacks *callbacks = &session->callbacks;
+	struct callbacks *callbacks = session->callbacks;
 	struct callback *entry;
 	uint64_t token;
 
@@ -284,7 +284,7 @@ void callbacks_give_back(struct session *session, uint64_t cookie)
 
 void callbacks_forget_context(struct session *session, const struct context *context)
 {
-	struct callbacks *callbacks = &session->callbacks;
+	struct callbacks *callbacks = session->callbacks;
 	uint32_t i;
 
 	pthread_mutex_lock(&callbacks->lock);

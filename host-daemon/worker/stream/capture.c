@@ -6,12 +6,18 @@
 #include <stdlib.h>
 
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/lane.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
+#include "worker/stream/capture.h"
 #include "worker/stream/graph.h"
+#include "worker/wait/debts.h"
+#include "worker/wait/marks.h"
 
 void captures_init(struct session *session)
 {
-	pthread_mutex_init(&session->captures.lock, NULL);
+	pthread_mutex_init(&session->captures->lock, NULL);
 }
 
 static void free_all(struct capture *capture)
@@ -26,14 +32,8 @@ static void free_all(struct capture *capture)
 
 void captures_deinit(struct session *session)
 {
-	free_all(session->captures.first);
-	pthread_mutex_destroy(&session->captures.lock);
-}
-
-bool captures_are_live(const struct session *session)
-{
-	/* Partner: the store in set_count(). */
-	return __atomic_load_n(&session->captures.n_live, __ATOMIC_SEQ_CST);
+	free_all(session->captures->first);
+	pthread_mutex_destroy(&session->captures->lock);
 }
 
 /* With the lock. */
@@ -41,40 +41,40 @@ static void set_count(struct session *session, uint32_t n)
 {
 	struct vgpu_channel_control *control = session_control(session);
 
-	/* Partner: the load in captures_are_live(). */
-	__atomic_store_n(&session->captures.n_live, n, __ATOMIC_SEQ_CST);
+	/* Partner: the load in session_is_capturing(). */
+	__atomic_store_n(&session->n_captures, n, __ATOMIC_SEQ_CST);
 	/* Partner: the guest's acquire load, before each call. */
 	__atomic_store_n(&control->n_captures, n, __ATOMIC_RELEASE);
 }
 
 static void change_count(struct session *session, uint32_t by)
 {
-	struct captures *captures = &session->captures;
+	struct captures *captures = session->captures;
 
 	pthread_mutex_lock(&captures->lock);
-	set_count(session, captures->n_live + by);
+	set_count(session, session->n_captures + by);
 	pthread_mutex_unlock(&captures->lock);
 }
 
 void captures_hold(struct session *session)
 {
 	change_count(session, 1);
-	/* Partners: fence_run_due() and fence_pay(), which look with their lock. */
-	pthread_mutex_lock(&session->fences.lock);
-	pthread_mutex_unlock(&session->fences.lock);
-	pthread_mutex_lock(&session->fences.owing_lock);
-	pthread_mutex_unlock(&session->fences.owing_lock);
+	/* Partners: marks_make_due() and debts_pay(), which look with their lock. */
+	pthread_mutex_lock(&session->marks->lock);
+	pthread_mutex_unlock(&session->marks->lock);
+	pthread_mutex_lock(&session->debts->lock);
+	pthread_mutex_unlock(&session->debts->lock);
 }
 
 void captures_release(struct session *session)
 {
 	change_count(session, -1u);
-	fence_kick(session);
+	marks_kick(session);
 }
 
 bool capture_add(struct session *session, const struct capture *capture)
 {
-	struct captures *captures = &session->captures;
+	struct captures *captures = session->captures;
 	struct capture *added = malloc(sizeof(*added));
 
 	if (!added)
@@ -83,7 +83,7 @@ bool capture_add(struct session *session, const struct capture *capture)
 	pthread_mutex_lock(&captures->lock);
 	added->next = captures->first;
 	captures->first = added;
-	set_count(session, captures->n_live + 1);
+	set_count(session, session->n_captures + 1);
 	pthread_mutex_unlock(&captures->lock);
 	return true;
 }
@@ -92,18 +92,18 @@ void capture_note_graph(struct session *session, uint64_t id, CUgraph graph)
 {
 	struct capture *capture;
 
-	pthread_mutex_lock(&session->captures.lock);
-	for (capture = session->captures.first; capture; capture = capture->next)
+	pthread_mutex_lock(&session->captures->lock);
+	for (capture = session->captures->first; capture; capture = capture->next)
 		if (capture->id == id && !capture->is_to_graph)
 			capture->graph = graph;
-	pthread_mutex_unlock(&session->captures.lock);
+	pthread_mutex_unlock(&session->captures->lock);
 }
 
 /* Takes those off the list that began in that stream, or in any of that context. */
 static struct capture *take(struct session *session, const struct stream *stream,
 	const struct context *context)
 {
-	struct captures *captures = &session->captures;
+	struct captures *captures = session->captures;
 	struct capture **nextp, *taken = NULL;
 
 	pthread_mutex_lock(&captures->lock);
@@ -117,7 +117,7 @@ static struct capture *take(struct session *session, const struct stream *stream
 		*nextp = capture->next;
 		capture->next = taken;
 		taken = capture;
-		set_count(session, captures->n_live - 1);
+		set_count(session, session->n_captures - 1);
 	}
 	pthread_mutex_unlock(&captures->lock);
 	return taken;
@@ -131,7 +131,7 @@ static void end(struct session *session, struct capture *taken, bool is_kept)
 		if (capture->graph)
 			graph_forget(session, capture->graph);
 	if (taken)
-		fence_kick(session);
+		marks_kick(session);
 	free_all(taken);
 }
 
@@ -151,14 +151,14 @@ static bool find_own(
 {
 	struct capture *capture;
 
-	pthread_mutex_lock(&session->captures.lock);
-	for (capture = session->captures.first; capture; capture = capture->next)
+	pthread_mutex_lock(&session->captures->lock);
+	for (capture = session->captures->first; capture; capture = capture->next)
 		if (capture->lane == lane &&
 			capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED)
 			break;
 	if (capture)
 		*copy = *capture;
-	pthread_mutex_unlock(&session->captures.lock);
+	pthread_mutex_unlock(&session->captures->lock);
 	return capture;
 }
 

@@ -34,16 +34,12 @@ struct capture {
 };
 
 struct captures {
-	pthread_mutex_t lock;
-	uint32_t n_live; /* atomic; changed with the lock */
+	pthread_mutex_t lock; /* also for session->n_captures */
 	struct capture *first;
 };
 
 void captures_init(struct session *session);
 void captures_deinit(struct session *session);
-
-/* Whether any capture is live. */
-bool captures_are_live(const struct session *session);
 
 /*
  * Around a call that may begin a capture: as if one were live, so that the dispatcher is

@@ -7,10 +7,13 @@
 
 #include "vgpu/checked.h"
 #include "vgpu/launch.h"
-#include "worker/base/session.h"
+#include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/code/kernel.h"
-#include "worker/handle/array.h"
-#include "worker/handle/copy.h"
+#include "worker/memory/access.h"
+#include "worker/memory/arena.h"
 #include "worker/memory/array.h"
 #include "worker/stream/graph-node.h"
 

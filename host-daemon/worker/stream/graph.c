@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/stream/graph.h"
+#include "worker/base/call.h"
+#include "worker/base/handles.h"
+#include "worker/base/objects.h"
 #include "worker/base/session.h"
+#include "worker/stream/graph.h"
 
 CUresult graph_keep(struct call *call, CUgraph graph, uint64_t *handlep)
 {

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "test.h"
+#include "worker/base/context.h"
 #include "worker/base/session.h"
+#include "worker/stream/callbacks.h"
 
 /* A driver that calls at the test's command. */
 static CUhostFn called;
@@ -22,14 +24,15 @@ static CUresult launch_host_function(CUstream stream, CUhostFn fn, void *data)
 }
 
 static struct driver driver;
-static struct session session;
+static struct callbacks state;
+static struct session session = { .callbacks = &state };
 
 static struct callbacks *set_up(void)
 {
 	driver.table.cuLaunchHostFunc = launch_host_function;
 	session.driver = &driver;
 	callbacks_init(&session);
-	return &session.callbacks;
+	return session.callbacks;
 }
 
 static CUresult submit(uint64_t cookie, const struct context *context)
@@ -68,7 +71,7 @@ TEST(callbacks_are_bounded_and_their_entries_used_again)
 	pthread_join(thread, NULL);
 	n_tokens = 0;
 	check_eq(submit(7, NULL), CUDA_SUCCESS);
-	check_eq(session.callbacks.n, CALLBACKS_MAX);
+	check_eq(session.callbacks->n, CALLBACKS_MAX);
 	check(tokens[0] != NULL);
 	callbacks_deinit(&session);
 }

@@ -9,9 +9,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "driver/driver.h"
 #include "fixture.h"
 #include "test.h"
+#include "vgpu/g-calls.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/handles.h"
+#include "worker/base/lane.h"
+#include "worker/base/objects.h"
+#include "worker/base/scratch.h"
 #include "worker/stream/graph.h"
 
 #define REPLY VGPU_FRAME_REPLY

@@ -5,7 +5,10 @@
 
 #include "fixture.h"
 #include "test.h"
-#include "worker/handle/generated.h"
+#include "vgpu/g-calls.h"
+#include "worker/base/context.h"
+#include "worker/base/session.h"
+#include "worker/wait/debts.h"
 
 #define REPLY VGPU_FRAME_REPLY
 
@@ -189,7 +192,7 @@ TEST(a_mark_names_a_completion_word_and_no_other_memory)
 
 static void pay(void)
 {
-	fence_pay(&fixture.session, &fixture.session.runner);
+	debts_pay(&fixture.session, &fixture.session.runner);
 }
 
 TEST(what_a_wait_by_word_owes_is_paid_once_the_driver_says_it_is_over)
@@ -217,10 +220,10 @@ TEST(nothing_is_paid_while_a_lane_may_give_streams_work)
 {
 	begin(0);
 	mark(3, 0);
-	__atomic_add_fetch(&fixture.session.fences.n_running, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&fixture.session.debts->n_running, 1, __ATOMIC_RELAXED);
 	pay();
 	check(!strcmp(order, "w"));
-	__atomic_sub_fetch(&fixture.session.fences.n_running, 1, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&fixture.session.debts->n_running, 1, __ATOMIC_RELAXED);
 	pay();
 	check(!strcmp(order, "wqs"));
 	fixture_deinit(&fixture);

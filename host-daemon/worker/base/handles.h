@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Handles: the guest's names for objects of the driver
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "vgpu/handle.h"
+
+struct call;
+struct object;
+struct stream;
+
+/*
+ * Handles. The driver's object for a guest's handle of that kind.
+ *
+ * VGPU_HANDLE_FUNCTION also accepts kernels. VGPU_HANDLE_STREAM accepts 0, 1 (the
+ * context's legacy stream) and 2 (the lane's per-thread stream). With null_ok, handle 0
+ * of any other kind gives NULL.
+ *
+ * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_HANDLE (contexts: _INVALID_CONTEXT, graphs and
+ * their parts: _INVALID_VALUE).
+ */
+CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	bool null_ok, void **driver_handlep);
+
+/*
+ * Allocates a handle for a new driver object. It belongs to the lane's current context
+ * (libraries, kernels and contexts: to none). An object that has a handle already keeps
+ * it, because functions and kernels are looked up repeatedly.
+ *
+ * Return: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY beyond the session's limits: the
+ * caller then destroys the driver object.
+ */
+CUresult object_add(struct call *call, enum vgpu_handle_kind kind, void *driver_handle,
+	uint64_t *handlep);
+
+/* As object_add(), under a handle that the guest chose, with the state of `like`. */
+CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	void *driver_handle, const struct object *like);
+
+/*
+ * Takes an object out of its table, whatever the driver will say to its destruction.
+ *
+ * Return: as object_get().
+ */
+CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	void **driver_handlep);
+
+/* As object_get(), for handlers that need the worker's own entry. */
+CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+	struct object **objectp);
+
+/* As object_add(), for an object that also goes away with `parent`. */
+CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *parent, uint64_t *handlep);
+
+/* The same for a kind whose entries have a state of their own: that of `like`. */
+CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *parent, const struct object *like,
+	uint64_t *handlep);
+
+/* As object_add_like(), with contexts.lock. */
+CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *parent, const struct object *like,
+	uint64_t *handlep);
+
+/* The stream of a handle, special ones included. */
+CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp);
+
+/* Forgets what depends on a module or library that goes: functions, kernels, variables.
+ */
+void object_forget_children(struct call *call, const struct object *parent);

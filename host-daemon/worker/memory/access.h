@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Access: what memory a guest may name
+ */
+
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+struct call;
+
+/*
+ * Whether [address, address + size) is within one live allocation of device
+ * memory or within the channel's arena.
+ *
+ * Return: CUDA_SUCCESS or CUDA_ERROR_INVALID_VALUE.
+ */
+CUresult range_check(struct call *call, uint64_t address, uint64_t size);
+
+/* One side of a copy: rows that begin `pitch` bytes apart, `rows` of them a layer. */
+struct copy_side {
+	uint64_t address;
+	uint64_t pitch;
+	uint64_t rows;
+};
+
+/* Whether such a box on that side is within one allocation of the guest. */
+CUresult copy_check_side(struct call *call, const struct copy_side *side, uint64_t width,
+	uint64_t height, uint64_t depth);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call from its frame to its end
+ */
+
+#include <assert.h>
+
+#include "vgpu/g-calls.h"
+#include "vgpu/log.h"
+#include "vgpu/rate.h"
+#include "worker/base/call.h"
+#include "worker/base/context.h"
+#include "worker/base/session.h"
+#include "worker/base/uses.h"
+#include "worker/handle/callback.h"
+#include "worker/handle/copy.h"
+#include "worker/handle/generated.h"
+#include "worker/handle/reply.h"
+#include "worker/run/call-run.h"
+#include "worker/wait/faults.h"
+
+static CUresult enter(struct call *call, uint64_t context)
+{
+	if (context && !call->context)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return context_enter(call->session, call->runner, call->context);
+}
+
+/* What nobody waited for is told by the control page, the log and the counters. */
+static void note_result(struct call *call)
+{
+	static struct rate rate;
+
+	if (call->result == CUDA_SUCCESS || fault_is_sticky(call->result) ||
+		call->frame->flags & VGPU_FRAME_REPLY)
+		return;
+	session_count(call->session, refused_async, 1);
+	if (rate_allows(&rate))
+		vgpu_log_warning("%s was refused with %d, and has no reply",
+			vgpu_call_name(call->frame->call), call->result);
+}
+
+int call_run(struct session *session, struct runner *runner, struct lane *lane,
+	uint64_t context, const struct vgpu_frame *frame, const char **whyp)
+{
+	uint32_t flags = vgpu_call_flags[frame->call];
+	CUresult result = CUDA_SUCCESS;
+	struct call call;
+	int r;
+
+	runner->n_calls++;
+	call_init(&call, session, runner, lane, context, frame);
+	if (flags & VGPU_CALL_F_CONTEXT)
+		result = enter(&call, context);
+	if (result == CUDA_SUCCESS) {
+		r = dispatch_call(&call);
+	} else {
+		copy_give_back(&call);
+		r = call_finish(&call, NULL, result);
+	}
+	uses_end(&call);
+	if (!r && call.result != CUDA_SUCCESS && !(frame->flags & VGPU_FRAME_REPLY))
+		callback_give_back(&call);
+	if (r) {
+		*whyp = call.reason ? call.reason : "a call cannot be decoded";
+		return r;
+	}
+	assert(call.replied);
+	note_result(&call);
+	return 0;
+}

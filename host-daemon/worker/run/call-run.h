@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A call from its frame to its end
+ */
+
+#include <stdint.h>
+
+struct lane;
+struct runner;
+struct session;
+struct vgpu_frame;
+
+/*
+ * Runs the call in a frame to its end: enters the context, dispatches, counts.
+ *
+ * @context:	handle of the lane's context when the call was submitted
+ * @whyp:	on failure why the session must end
+ *
+ * Return: 0, or -EBADMSG where the guest broke the protocol.
+ */
+int call_run(struct session *session, struct runner *runner, struct lane *lane,
+	uint64_t context, const struct vgpu_frame *frame, const char **whyp);

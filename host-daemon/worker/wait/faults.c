@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Faults: errors that break a context
+ */
+
+#include "vgpu/log.h"
+#include "worker/base/context.h"
+#include "worker/base/session.h"
+#include "worker/wait/faults.h"
+
+void faults_init(struct session *session)
+{
+	pthread_mutex_init(&session->faults->lock, NULL);
+}
+
+bool fault_is_sticky(CUresult result)
+{
+	switch ((int)result) {
+	case CUDA_ERROR_ECC_UNCORRECTABLE:
+	case CUDA_ERROR_ILLEGAL_ADDRESS:
+	case CUDA_ERROR_LAUNCH_TIMEOUT:
+	case CUDA_ERROR_ASSERT:
+	case CUDA_ERROR_HARDWARE_STACK_ERROR:
+	case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+	case CUDA_ERROR_MISALIGNED_ADDRESS:
+	case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+	case CUDA_ERROR_INVALID_PC:
+	case CUDA_ERROR_LAUNCH_FAILED:
+	case CUDA_ERROR_UNKNOWN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void fault_note(struct session *session, struct context *context, CUresult result)
+{
+	struct vgpu_channel_control *control = session_control(session);
+	bool is_known;
+
+	/* Whoever comes second may be the first to answer, so it waits for the first. */
+	pthread_mutex_lock(&session->faults->lock);
+	is_known = __atomic_load_n(&context->fault, __ATOMIC_RELAXED) != CUDA_SUCCESS;
+	if (!is_known) {
+		__atomic_store_n(&context->fault, (uint32_t)result, __ATOMIC_RELAXED);
+		/* Partner: the guest's acquire load, in each wait and at each call. */
+		__atomic_fetch_add(&control->n_faults, 1, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&session->faults->lock);
+	if (!is_known)
+		vgpu_log_info("work of the guest ended in fault %d", result);
+}
