@@ -10,12 +10,12 @@ is.
 In a callback of a stream every call is refused but those with callback="allowed"; what
 the library itself calls there is not.
 
-Calls nothing but guest-shim/src/callback.h
+Calls nothing but guest-shim/src/process/callback.h
 
 	bool shim_callback_forbids(void)
 		Whether the calling thread runs a callback.
 
-and guest-shim/src/trace.h:
+and guest-shim/src/process/trace.h:
 
 	bool shim_trace_is_on
 
@@ -143,9 +143,9 @@ def emit_family(api, family, calls):
     w = Writer()
     w.head(api, f"What the guest's libcuda.so.1 exports: {family}")
     w.line("#define SHIM_EXPORTS_ENTRIES")
-    w.line('#include "callback.h"')
-    w.line('#include "shim.h"')
-    w.line('#include "trace.h"')
+    w.line('#include "process/callback.h"')
+    w.line('#include "process/shim.h"')
+    w.line('#include "process/trace.h"')
     w.blank()
     for call in calls:
         for symbol in symbols_of(call):

@@ -3,7 +3,7 @@
 
 One file for each file of the description, and g-stubs.h, which they all include;
 g-remote.h declares generated functions for entry points that are written by hand.
-Calls nothing but guest-shim/src/call.h, which has to provide the following, memo.h,
+Calls nothing but guest-shim/src/process/call.h, which has to provide the following, memo.h,
 shim_range_covers(address, size) of range.h, shim_event_exists(event) of event.h, and
 shim_device_to_host(), shim_device_from_host() of device.h:
 
@@ -62,12 +62,12 @@ HEADER = """
 #include "vgpu/cuda.h"
 #include "vgpu/g-calls.h"
 #include "vgpu/g-driver.pb-c.h"
-#include "call.h"
-#include "device.h"
-#include "event.h"
+#include "process/call.h"
+#include "process/device.h"
+#include "wait/event.h"
 #include "g-remote.h"
-#include "memo.h"
-#include "range.h"
+#include "code/memo.h"
+#include "memory/range.h"
 
 /* The default stream of a program built for one such stream a thread. */
 static inline CUstream per_thread(CUstream stream)

@@ -43,7 +43,7 @@ def container(*entries):
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
 
 
-# What was changed a moment ago is not remembered (guest-shim/src/backing.c). For most of
+# What was changed a moment ago is not remembered (guest-shim/src/memory/backing.c). For most of
 # the programs here it was a while ago, by their own clock. However long the others take,
 # for them nothing was changed yet, which is no better.
 LATER, NOW = "10", "-1000"

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "reason.h"
-#include "transport.h"
+#include "wire/reason.h"
+#include "wire/transport.h"
 
 int main(int argc, char **argv)
 {

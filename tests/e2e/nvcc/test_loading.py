@@ -56,7 +56,7 @@ class Runs:
 
 def main():
     build, program = sys.argv[1:]
-    # What was changed a moment ago is not remembered (guest-shim/src/backing.c).
+    # What was changed a moment ago is not remembered (guest-shim/src/memory/backing.c).
     while int(time.time()) <= int(os.stat(program).st_ctime) + 2:
         time.sleep(0.1)
     with Host(build) as host:

@@ -3,9 +3,9 @@
 /* What the guest's libcuda.so.1 exports: launch */
 
 #define SHIM_EXPORTS_ENTRIES
-#include "callback.h"
-#include "shim.h"
-#include "trace.h"
+#include "process/callback.h"
+#include "process/shim.h"
+#include "process/trace.h"
 
 static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch(void **params,
 	CUstream hStream)

@@ -10,12 +10,12 @@
 #include "vgpu/cuda.h"
 #include "vgpu/g-calls.h"
 #include "vgpu/g-driver.pb-c.h"
-#include "call.h"
-#include "device.h"
-#include "event.h"
+#include "process/call.h"
+#include "process/device.h"
+#include "wait/event.h"
 #include "g-remote.h"
-#include "memo.h"
-#include "range.h"
+#include "code/memo.h"
+#include "memory/range.h"
 
 /* The default stream of a program built for one such stream a thread. */
 static inline CUstream per_thread(CUstream stream)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: callbacks
+ */
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "process/call.h"
+#include "process/callback.h"
+
+/* A driver that lacks the call reports so at the first; after that no reply is needed. */
+static CUresult send(struct shim_call *call, const ProtobufCMessage *request,
+	CUstream stream, uint64_t cookie, bool *is_known)
+{
+	CUresult result;
+
+	call->wants_result = !__atomic_load_n(is_known, __ATOMIC_RELAXED);
+	result = shim_call_async(call, request, stream);
+	if (result != CUDA_SUCCESS)
+		shim_callback_withdraw(cookie);
+	else if (call->wants_result)
+		__atomic_store_n(is_known, true, __ATOMIC_RELAXED);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+	Vgpu__CuLaunchHostFuncRequest request = VGPU__CU_LAUNCH_HOST_FUNC_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLaunchHostFunc);
+	const struct shim_callback callback = {
+		.host_function = fn,
+		.data = userData,
+		.stream = hStream,
+	};
+	static bool is_known;
+	CUresult result;
+
+	result = shim_call_error(&call, fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = shim_callback_add(&callback, &request.cookie);
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	return send(&call, &request.base, hStream, request.cookie, &is_known);
+}
+
+SHIM_EXPORT CUresult cuStreamAddCallback(
+	CUstream hStream, CUstreamCallback function, void *userData, unsigned int flags)
+{
+	Vgpu__CuStreamAddCallbackRequest request =
+		VGPU__CU_STREAM_ADD_CALLBACK_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamAddCallback);
+	const struct shim_callback callback = {
+		.stream_callback = function,
+		.data = userData,
+		.stream = hStream,
+	};
+	static bool is_known;
+	CUresult result;
+
+	result = shim_call_error(
+		&call, function && !flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = shim_callback_add(&callback, &request.cookie);
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	return send(&call, &request.base, hStream, request.cookie, &is_known);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: contexts
+ */
+
+#include <string.h>
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "code/runtime.h"
+#include "g-remote.h"
+#include "process/call.h"
+#include "process/context.h"
+#include "process/device.h"
+
+/* The answer of cuCtxGetApiVersion for every context since version 3.2 of the API. */
+#define CONTEXT_API_VERSION 3020u
+
+static struct shim_context *current(void)
+{
+	struct shim_thread *thread = shim_thread_get();
+
+	return thread ? shim_thread_context(thread) : NULL;
+}
+
+/* NULL means the current context. */
+static struct shim_context *find_or_current(CUcontext handle)
+{
+	return handle ? shim_context_find(handle) : current();
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+	struct shim_context *context;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	context = shim_context_primary(dev);
+	if (!pctx || !context)
+		return pctx ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+	result = shim_context_retain(context);
+	if (result == CUDA_SUCCESS)
+		*pctx = shim_context_public(context);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = shim_context_primary(dev);
+	return context ? shim_context_release(context) : CUDA_ERROR_INVALID_DEVICE;
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	return cuDevicePrimaryCtxRelease_v2(dev);
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	struct shim_context *context;
+	CUresult fault, result;
+
+	SHIM_CHECK_READY();
+	context = shim_context_primary(dev);
+	if (!context)
+		return CUDA_ERROR_INVALID_DEVICE;
+	fault = shim_context_fault(context);
+	result = shim_remote_cuDevicePrimaryCtxReset_v2(dev);
+	shim_context_reset(context);
+	return shim_runtime_reset_result(fault, result);
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	return cuDevicePrimaryCtxReset_v2(dev);
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	CUresult result;
+
+	result = shim_remote_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+	if (result == CUDA_SUCCESS)
+		shim_context_primary(dev)->flags = flags;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+{
+	return cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxGetState(
+	CUdevice dev, unsigned int *flags, int *active)
+{
+	const struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = shim_context_primary(dev);
+	if (!context || !flags || !active)
+		return context ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	*flags = context->flags;
+	*active = shim_context_check(context) == CUDA_SUCCESS;
+	return CUDA_SUCCESS;
+}
+
+static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	Vgpu__CuCtxCreateV4Request request = VGPU__CU_CTX_CREATE_V4_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxCreate_v4);
+	const ProtobufCMessage *reply;
+	struct shim_context *context;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!shim_device_get(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	request.flags = flags;
+	request.dev = shim_device_to_host(dev);
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__cu_ctx_create_v4_reply__descriptor, &reply);
+	if (result != CUDA_SUCCESS)
+		return result;
+	context = shim_context_add(
+		((const Vgpu__CuCtxCreateV4Reply *)reply)->pctx, dev, flags);
+	if (!context)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = shim_context_push(context);
+	if (result == CUDA_SUCCESS)
+		*pctx = shim_context_public(context);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
+	unsigned int flags, CUdevice dev)
+{
+	SHIM_CHECK_READY();
+	/* Neither execution affinity nor sharing with graphics is remoted. */
+	if (ctxCreateParams &&
+		(ctxCreateParams->numExecAffinityParams || ctxCreateParams->cigParams))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return create(pctx, flags, dev);
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray,
+	int numParams, unsigned int flags, CUdevice dev)
+{
+	SHIM_CHECK_READY();
+	return numParams ? CUDA_ERROR_NOT_SUPPORTED : create(pctx, flags, dev);
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	return create(pctx, flags, dev);
+}
+
+SHIM_EXPORT CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	return create(pctx, flags, dev);
+}
+
+SHIM_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	Vgpu__CuCtxDestroyV2Request request = VGPU__CU_CTX_DESTROY_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxDestroy_v2);
+	struct shim_context *context;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	context = shim_context_find(ctx);
+	/* A primary context ends by cuDevicePrimaryCtxRelease. */
+	if (!context || context->is_primary || shim_context_check(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (current() == context)
+		shim_context_pop(&(struct shim_context *){ NULL });
+	request.ctx = context->handle;
+	result = shim_call_sync(
+		&call, &request.base, &vgpu__cu_ctx_destroy_v2_reply__descriptor, NULL);
+	shim_context_wipe(context);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuCtxDestroy(CUcontext ctx)
+{
+	return cuCtxDestroy_v2(ctx);
+}
+
+SHIM_EXPORT CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = current();
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!pctx || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (context->is_primary)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	__atomic_add_fetch(&context->n_attached, 1, __ATOMIC_RELAXED);
+	*pctx = shim_context_public(context);
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = shim_context_find(ctx);
+	if (!context || context->is_primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (__atomic_load_n(&context->n_attached, __ATOMIC_RELAXED)) {
+		__atomic_sub_fetch(&context->n_attached, 1, __ATOMIC_RELAXED);
+		return CUDA_SUCCESS;
+	}
+	return cuCtxDestroy_v2(ctx);
+}
+
+SHIM_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = shim_context_find(ctx);
+	return context ? shim_context_push(context) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+SHIM_EXPORT CUresult cuCtxPushCurrent(CUcontext ctx)
+{
+	return cuCtxPushCurrent_v2(ctx);
+}
+
+SHIM_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+	struct shim_context *context;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	result = shim_context_pop(&context);
+	if (result == CUDA_SUCCESS && pctx)
+		*pctx = shim_context_public(context);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *pctx)
+{
+	return cuCtxPopCurrent_v2(pctx);
+}
+
+/* A primary context that is not retained may be made current: the CUDA runtime does so,
+ * and retains it afterwards. */
+SHIM_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	context = shim_context_find(ctx);
+	if (ctx && !context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return shim_context_set_current(context);
+}
+
+SHIM_EXPORT CUresult cuCtxGetCurrent(CUcontext *pctx)
+{
+	SHIM_CHECK_READY();
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = shim_context_public(current());
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+	const struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	context = find_or_current(ctx);
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*device = context->device;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuCtxGetDevice(CUdevice *device)
+{
+	return cuCtxGetDevice_v2(device, NULL);
+}
+
+SHIM_EXPORT CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	const struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	context = current();
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*flags = context->flags;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuCtxSetFlags(unsigned int flags)
+{
+	CUresult result;
+
+	result = shim_remote_cuCtxSetFlags(flags);
+	if (result == CUDA_SUCCESS)
+		current()->flags = flags;
+	return result;
+}
+
+/* No context is made with less than all multiprocessors. */
+SHIM_EXPORT CUresult cuCtxGetExecAffinity(
+	CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+	CUresult result;
+	int n;
+
+	SHIM_CHECK_READY();
+	if (!pExecAffinity)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_context_check(current());
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	if (!shim_device_attribute(shim_device_get(current()->device),
+		    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &n))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*pExecAffinity = (CUexecAffinityParam){
+		.type = type,
+		.param.smCount.val = (unsigned int)n,
+	};
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+	const struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	if (!ctxId)
+		return CUDA_ERROR_INVALID_VALUE;
+	context = find_or_current(ctx);
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*ctxId = context->id;
+	return CUDA_SUCCESS;
+}
+
+/* The CUDA runtime asks this to learn whether a context is still alive. */
+SHIM_EXPORT CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+	const struct shim_context *context;
+
+	SHIM_CHECK_READY();
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	context = find_or_current(ctx);
+	if (shim_context_check(context) != CUDA_SUCCESS)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*version = CONTEXT_API_VERSION;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: executable graphs
+ *
+ * The first launch of an executable graph has a reply, as has the first after anything in
+ * it was changed; later ones are one message without a reply.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/g-driver.pb-c.h"
+#include "vgpu/graph.h"
+#include "vgpu/handle.h"
+
+#include "entry/graph-exec.h"
+#include "g-remote.h"
+#include "process/call.h"
+#include "process/context.h"
+#include "process/environment.h"
+#include "process/stream.h"
+#include "wait/capture.h"
+#include "wire/lock.h"
+#include "wire/table.h"
+
+/* State of an executable graph; an entry, once allocated, is reused for the next handle
+ * with its index. */
+struct exec {
+	CUgraphExec handle;
+	uint64_t n_nodes;
+	/* Where its launch was accepted: context and its epoch, mixed; 0: nowhere.
+	 * Atomic, may be lost. */
+	uint64_t accepted;
+};
+
+static struct shim_lock execs_lock;
+static struct shim_table execs;
+
+static struct exec *find(CUgraphExec handle)
+{
+	uint64_t number = (uint64_t)(uintptr_t)handle;
+	struct exec *exec;
+
+	if (vgpu_handle_kind(number) != VGPU_HANDLE_GRAPH_EXEC)
+		return NULL;
+	exec = shim_table_get(&execs, vgpu_handle_index(number));
+	return exec && __atomic_load_n(&exec->handle, __ATOMIC_ACQUIRE) == handle ? exec
+										  : NULL;
+}
+
+static struct exec *make_entry(uint32_t index)
+{
+	struct exec *exec = shim_table_get(&execs, index);
+
+	if (exec)
+		return exec;
+	exec = calloc(1, sizeof(*exec));
+	if (exec && !shim_table_set(&execs, index, exec)) {
+		free(exec);
+		return NULL;
+	}
+	return exec;
+}
+
+static CUresult keep(CUgraphExec handle, uint64_t n_nodes)
+{
+	struct exec *exec;
+
+	SHIM_LOCKED(&execs_lock);
+	exec = make_entry(vgpu_handle_index((uint64_t)(uintptr_t)handle));
+	if (!exec)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	exec->n_nodes = n_nodes;
+	__atomic_store_n(&exec->accepted, 0, __ATOMIC_RELAXED);
+	/* Partner: the load in find(). */
+	__atomic_store_n(&exec->handle, handle, __ATOMIC_RELEASE);
+	return CUDA_SUCCESS;
+}
+
+void shim_exec_forget(CUgraphExec handle)
+{
+	struct exec *exec = find(handle);
+
+	if (exec)
+		__atomic_store_n(&exec->accepted, 0, __ATOMIC_RELAXED);
+}
+
+static CUresult refuse(CUresult error)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphInstantiateWithParams);
+
+	return shim_call_error(&call, error);
+}
+
+/* The fields of the reply to an instantiation besides the handle. */
+struct outcome {
+	CUgraphNode error_node;
+	CUgraphInstantiateResult result;
+};
+
+static CUresult instantiate(CUgraphExec *execp,
+	Vgpu__CuGraphInstantiateWithParamsRequest *request, struct outcome *outcome)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphInstantiateWithParams);
+	const Vgpu__CuGraphInstantiateWithParamsReply *reply = NULL;
+	const ProtobufCMessage *message;
+	CUgraphExec exec;
+	CUresult result;
+
+	*outcome = (struct outcome){ .result = CUDA_GRAPH_INSTANTIATE_ERROR };
+	result = shim_call_sync(&call, &request->base,
+		&vgpu__cu_graph_instantiate_with_params_reply__descriptor, &message);
+	if (message) {
+		reply = (const Vgpu__CuGraphInstantiateWithParamsReply *)message;
+		outcome->error_node = (CUgraphNode)(uintptr_t)reply->error_node;
+		outcome->result = (CUgraphInstantiateResult)reply->status;
+	}
+	if (result != CUDA_SUCCESS || !reply)
+		return result;
+	exec = (CUgraphExec)(uintptr_t)reply->ph_graph_exec;
+	result = keep(exec, reply->n_nodes);
+	if (result == CUDA_SUCCESS)
+		*execp = exec;
+	else
+		cuGraphExecDestroy(exec);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuGraphInstantiateWithFlags(
+	CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
+{
+	Vgpu__CuGraphInstantiateWithParamsRequest request =
+		VGPU__CU_GRAPH_INSTANTIATE_WITH_PARAMS_REQUEST__INIT;
+	struct outcome outcome;
+
+	if (!phGraphExec)
+		return refuse(CUDA_ERROR_INVALID_VALUE);
+	request.h_graph = (uint64_t)(uintptr_t)hGraph;
+	request.flags = flags;
+	return instantiate(phGraphExec, &request, &outcome);
+}
+
+static CUresult instantiate_with_params(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUDA_GRAPH_INSTANTIATE_PARAMS *params, CUstream stream)
+{
+	Vgpu__CuGraphInstantiateWithParamsRequest request =
+		VGPU__CU_GRAPH_INSTANTIATE_WITH_PARAMS_REQUEST__INIT;
+	struct outcome outcome;
+	CUresult result;
+
+	if (!phGraphExec || !params)
+		return refuse(CUDA_ERROR_INVALID_VALUE);
+	request.h_graph = (uint64_t)(uintptr_t)hGraph;
+	request.flags = params->flags;
+	request.has_params = 1;
+	request.upload_stream = (uint64_t)(uintptr_t)stream;
+	result = instantiate(phGraphExec, &request, &outcome);
+	params->hErrNode_out = outcome.error_node;
+	params->result_out = outcome.result;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec,
+	CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+	return instantiate_with_params(phGraphExec, hGraph, instantiateParams,
+		instantiateParams ? instantiateParams->hUploadStream : NULL);
+}
+
+SHIM_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec,
+	CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+	CUstream stream = instantiateParams ? instantiateParams->hUploadStream : NULL;
+
+	return instantiate_with_params(phGraphExec, hGraph, instantiateParams,
+		stream ? stream : CU_STREAM_PER_THREAD);
+}
+
+/* The log buffer of older drivers is left as it is. */
+SHIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
+{
+	if (phErrorNode)
+		*phErrorNode = NULL;
+	if (logBuffer && bufferSize)
+		*logBuffer = '\0';
+	return cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0);
+}
+
+SHIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
+{
+	return cuGraphInstantiate_v2(
+		phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
+}
+
+SHIM_EXPORT CUresult cuGraphExecUpdate_v2(
+	CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
+{
+	Vgpu__CuGraphExecUpdateV2Request request =
+		VGPU__CU_GRAPH_EXEC_UPDATE_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphExecUpdate_v2);
+	const Vgpu__CuGraphExecUpdateV2Reply *reply;
+	const ProtobufCMessage *message;
+	CUresult result;
+
+	if (!resultInfo)
+		return refuse(CUDA_ERROR_INVALID_VALUE);
+	request.h_graph_exec = (uint64_t)(uintptr_t)hGraphExec;
+	request.h_graph = (uint64_t)(uintptr_t)hGraph;
+	shim_exec_forget(hGraphExec);
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_graph_exec_update_v2_reply__descriptor, &message);
+	if (!message)
+		return result;
+	reply = (const Vgpu__CuGraphExecUpdateV2Reply *)message;
+	*resultInfo = (CUgraphExecUpdateResultInfo){
+		.result = (CUgraphExecUpdateResult)reply->status,
+		.errorNode = (CUgraphNode)(uintptr_t)reply->error_node,
+		.errorFromNode = (CUgraphNode)(uintptr_t)reply->error_from_node,
+	};
+	return result;
+}
+
+SHIM_EXPORT CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
+	CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out)
+{
+	CUgraphExecUpdateResultInfo info = {};
+	CUresult result = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+
+	if (hErrorNode_out)
+		*hErrorNode_out = info.errorNode;
+	if (updateResult_out)
+		*updateResult_out = info.result;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuGraphNodeSetEnabled(
+	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
+{
+	shim_exec_forget(hGraphExec);
+	return shim_remote_cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled);
+}
+
+SHIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
+{
+	CUresult result = refuse(CUDA_SUCCESS);
+	struct exec *exec = find(hGraphExec);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Forget it first: no launch without a reply may follow. */
+	if (exec)
+		__atomic_store_n(&exec->handle, NULL, __ATOMIC_RELAXED);
+	return shim_remote_cuGraphExecDestroy(hGraphExec);
+}
+
+/* Never 0. */
+static uint64_t place_of(const struct shim_context *context)
+{
+	return (uint64_t)context->id << 32 | (context->epoch + 1u);
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
+{
+	Vgpu__CuGraphLaunchRequest request = VGPU__CU_GRAPH_LAUNCH_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphLaunch);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	struct exec *exec = find(hGraph);
+	struct shim_thread *thread;
+	uint64_t place;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!exec)
+		return CUDA_ERROR_INVALID_VALUE;
+	thread = shim_thread_get();
+	if (vgpu_graph_is_large(exec->n_nodes)) {
+		result = shim_stream_admit_large(
+			thread, hStream, vgpu_graph_in_flight(exec->n_nodes));
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
+	place = place_of(shim_thread_context(thread));
+	call.wants_result = __atomic_load_n(&exec->accepted, __ATOMIC_RELAXED) != place;
+	request.h_graph = (uint64_t)(uintptr_t)hGraph;
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	result = shim_call_async(&call, &request.base, hStream);
+	if (call.wants_result && result == CUDA_SUCCESS)
+		__atomic_store_n(&exec->accepted, place, __ATOMIC_RELAXED);
+	if (shim_environment.launches_block && result == CUDA_SUCCESS &&
+		!shim_capture_is_live())
+		result = shim_stream_synchronize(hStream);
+	return result;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: nodes of graphs
+ *
+ * The functions for one kind of node after another; graph-node.c translates their
+ * parameters.
+ */
+
+#include <string.h>
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "entry/graph-node.h"
+#include "process/call.h"
+
+static CUresult refuse(CUresult error)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuGraphNode);
+
+	return shim_call_error(&call, error);
+}
+
+/* Adds what was described, unless it could not be. */
+static CUresult add(CUresult described, CUgraphNode *addedp, CUgraph graph,
+	const CUgraphNode *after, size_t n_after, const struct shim_node *node)
+{
+	const struct shim_edges edges = { .nodes = after, .n = n_after };
+
+	return described == CUDA_SUCCESS ? shim_node_add(addedp, graph, &edges, node)
+					 : refuse(described);
+}
+
+static CUresult set(CUresult described, CUgraphNode handle, const struct shim_node *node)
+{
+	return described == CUDA_SUCCESS ? shim_node_set(handle, node)
+					 : refuse(described);
+}
+
+static CUresult set_in_exec(CUresult described, CUgraphExec exec, CUgraphNode handle,
+	const struct shim_node *node)
+{
+	return described == CUDA_SUCCESS ? shim_node_set_in_exec(exec, handle, node)
+					 : refuse(described);
+}
+
+/*
+ * Kernels
+ */
+
+/* The structure of CUDA 10 ends before kernel and context. */
+static CUresult describe_kernel_v1(
+	struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+	CUDA_KERNEL_NODE_PARAMS whole = {};
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&whole, params, sizeof(*params));
+	return shim_node_kernel(node, &whole);
+}
+
+SHIM_EXPORT CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return add(shim_node_kernel(&node, nodeParams), phGraphNode, hGraph, dependencies,
+		numDependencies, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	struct shim_node node;
+
+	return add(describe_kernel_v1(&node, nodeParams), phGraphNode, hGraph,
+		dependencies, numDependencies, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphKernelNodeGetParams_v2(
+	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	return nodeParams ? shim_node_get_kernel(hNode, nodeParams)
+			  : refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+SHIM_EXPORT CUresult cuGraphKernelNodeGetParams(
+	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	CUDA_KERNEL_NODE_PARAMS whole;
+	CUresult result;
+
+	if (!nodeParams)
+		return refuse(CUDA_ERROR_INVALID_VALUE);
+	result = shim_node_get_kernel(hNode, &whole);
+	if (result != CUDA_SUCCESS)
+		return result;
+	memcpy(nodeParams, &whole, sizeof(*nodeParams));
+	/* This version of the parameters has a function only, and no kernel. */
+	if (!nodeParams->func)
+		nodeParams->func = (CUfunction)whole.kern;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuGraphKernelNodeSetParams_v2(
+	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return set(shim_node_kernel(&node, nodeParams), hNode, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphKernelNodeSetParams(
+	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	struct shim_node node;
+
+	return set(describe_kernel_v1(&node, nodeParams), hNode, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec,
+	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return set_in_exec(shim_node_kernel(&node, nodeParams), hGraphExec, hNode, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec,
+	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	struct shim_node node;
+
+	return set_in_exec(
+		describe_kernel_v1(&node, nodeParams), hGraphExec, hNode, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphKernelNodeGetAttribute(
+	CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out)
+{
+	Vgpu__CuGraphKernelNodeGetAttributeRequest request =
+		VGPU__CU_GRAPH_KERNEL_NODE_GET_ATTRIBUTE_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphKernelNodeGetAttribute);
+	const Vgpu__CuGraphKernelNodeGetAttributeReply *reply;
+	const ProtobufCMessage *message;
+	CUresult result;
+
+	if (!value_out)
+		return refuse(CUDA_ERROR_INVALID_VALUE);
+	request.h_node = (uint64_t)(uintptr_t)hNode;
+	request.attr = (int32_t)attr;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_graph_kernel_node_get_attribute_reply__descriptor, &message);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply = (const Vgpu__CuGraphKernelNodeGetAttributeReply *)message;
+	if (reply->value.len != sizeof(*value_out))
+		return CUDA_ERROR_UNKNOWN;
+	memcpy(value_out, reply->value.data, sizeof(*value_out));
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuGraphKernelNodeSetAttribute(
+	CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
+{
+	Vgpu__CuGraphKernelNodeSetAttributeRequest request =
+		VGPU__CU_GRAPH_KERNEL_NODE_SET_ATTRIBUTE_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphKernelNodeSetAttribute);
+
+	if (!value)
+		return refuse(CUDA_ERROR_INVALID_VALUE);
+	request.h_node = (uint64_t)(uintptr_t)hNode;
+	request.attr = (int32_t)attr;
+	request.value_bytes.data = (uint8_t *)value;
+	request.value_bytes.len = sizeof(*value);
+	return shim_call_sync(&call, &request.base,
+		&vgpu__cu_graph_kernel_node_set_attribute_reply__descriptor, NULL);
+}
+
+/*
+ * Copies
+ */
+
+SHIM_EXPORT CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+	struct shim_node node;
+
+	return add(shim_node_copy(&node, copyParams, ctx), phGraphNode, hGraph,
+		dependencies, numDependencies, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphMemcpyNodeGetParams(
+	CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
+{
+	return nodeParams ? shim_node_get_copy(hNode, nodeParams)
+			  : refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+SHIM_EXPORT CUresult cuGraphMemcpyNodeSetParams(
+	CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
+{
+	struct shim_node node;
+
+	return set(shim_node_copy(&node, nodeParams, NULL), hNode, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec,
+	CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+{
+	struct shim_node node;
+
+	return set_in_exec(
+		shim_node_copy(&node, copyParams, ctx), hGraphExec, hNode, &node);
+}
+
+/*
+ * Fills
+ */
+
+SHIM_EXPORT CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+{
+	struct shim_node node;
+
+	return add(shim_node_fill(&node, memsetParams, ctx), phGraphNode, hGraph,
+		dependencies, numDependencies, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphMemsetNodeGetParams(
+	CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
+{
+	return nodeParams ? shim_node_get_fill(hNode, nodeParams)
+			  : refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+SHIM_EXPORT CUresult cuGraphMemsetNodeSetParams(
+	CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return set(shim_node_fill(&node, nodeParams, NULL), hNode, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec,
+	CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+{
+	struct shim_node node;
+
+	return set_in_exec(
+		shim_node_fill(&node, memsetParams, ctx), hGraphExec, hNode, &node);
+}
+
+/*
+ * Event nodes, and empty ones
+ */
+
+SHIM_EXPORT CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies)
+{
+	const struct shim_node node = { .kind = CU_GRAPH_NODE_TYPE_EMPTY };
+
+	return add(
+		CUDA_SUCCESS, phGraphNode, hGraph, dependencies, numDependencies, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
+{
+	struct shim_node node;
+
+	return add(shim_node_event(&node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event),
+		phGraphNode, hGraph, dependencies, numDependencies, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
+{
+	struct shim_node node;
+
+	return add(shim_node_event(&node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event),
+		phGraphNode, hGraph, dependencies, numDependencies, &node);
+}
+
+static CUresult get_event(CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp)
+{
+	return eventp ? shim_node_get_event(handle, kind, eventp)
+		      : refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+SHIM_EXPORT CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
+{
+	return get_event(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out);
+}
+
+SHIM_EXPORT CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
+{
+	return get_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out);
+}
+
+static CUresult set_event(CUgraphNode handle, CUgraphNodeType kind, CUevent event)
+{
+	struct shim_node node;
+
+	return set(shim_node_event(&node, kind, event), handle, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
+{
+	return set_event(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+SHIM_EXPORT CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
+{
+	return set_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+static CUresult set_event_in_exec(
+	CUgraphExec exec, CUgraphNode handle, CUgraphNodeType kind, CUevent event)
+{
+	struct shim_node node;
+
+	return set_in_exec(shim_node_event(&node, kind, event), exec, handle, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphExecEventRecordNodeSetEvent(
+	CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+	return set_event_in_exec(
+		hGraphExec, hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+SHIM_EXPORT CUresult cuGraphExecEventWaitNodeSetEvent(
+	CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+	return set_event_in_exec(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+/*
+ * Any kind
+ */
+
+SHIM_EXPORT CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
+	size_t numDependencies, CUgraphNodeParams *nodeParams)
+{
+	const struct shim_edges edges = {
+		.nodes = dependencies,
+		.data = dependencyData,
+		.n = numDependencies,
+	};
+	struct shim_node node;
+	CUresult result = shim_node_generic(&node, nodeParams);
+
+	return result == CUDA_SUCCESS ? shim_node_add(phGraphNode, hGraph, &edges, &node)
+				      : refuse(result);
+}
+
+SHIM_EXPORT CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	CUgraphNodeParams *nodeParams)
+{
+	return cuGraphAddNode_v2(
+		phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams);
+}
+
+SHIM_EXPORT CUresult cuGraphNodeSetParams(
+	CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	struct shim_node node;
+
+	return set(shim_node_generic(&node, nodeParams), hNode, &node);
+}
+
+SHIM_EXPORT CUresult cuGraphExecNodeSetParams(
+	CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	struct shim_node node;
+
+	return set_in_exec(
+		shim_node_generic(&node, nodeParams), hGraphExec, hNode, &node);
+}

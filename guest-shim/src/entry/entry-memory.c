@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: allocations on the device and of pinned memory
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "g-remote.h"
+#include "memory/arena.h"
+#include "memory/copy.h"
+#include "memory/range.h"
+#include "process/call.h"
+#include "process/context.h"
+#include "wait/capture.h"
+#include "wire/lock.h"
+
+#define HOST_ALLOC_FLAGS                                                                 \
+	(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |                          \
+		CU_MEMHOSTALLOC_WRITECOMBINED)
+
+/* The current context, or the error of a call that needs one. */
+static CUresult current(struct shim_context **contextp)
+{
+	struct shim_thread *thread;
+
+	SHIM_CHECK_READY();
+	thread = shim_thread_get();
+	if (!thread)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*contextp = shim_thread_context(thread);
+	return shim_context_check(*contextp);
+}
+
+/* Notes an allocation that the host made, or undoes it. */
+static CUresult keep(CUdeviceptr address, uint64_t size)
+{
+	struct shim_range range = {
+		.base = address,
+		.size = size,
+		.kind = SHIM_RANGE_DEVICE,
+	};
+	CUresult result = current(&range.context);
+
+	if (result == CUDA_SUCCESS && shim_range_add(&range))
+		return CUDA_SUCCESS;
+	shim_remote_cuMemFree_v2(address);
+	return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
+}
+
+SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAlloc_v2);
+	CUdeviceptr address;
+	CUresult result;
+
+	if (!dptr || !bytesize)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	result = shim_remote_cuMemAlloc_v2(&address, bytesize);
+	if (result == CUDA_SUCCESS)
+		result = keep(address, bytesize);
+	if (result == CUDA_SUCCESS)
+		*dptr = address;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch,
+	size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAllocPitch_v2);
+	CUdeviceptr address;
+	CUresult result;
+	size_t pitch;
+
+	if (!dptr || !pPitch || !WidthInBytes || !Height)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	result = shim_remote_cuMemAllocPitch_v2(
+		&address, &pitch, WidthInBytes, Height, ElementSizeBytes);
+	if (result == CUDA_SUCCESS)
+		result = keep(address, pitch * Height);
+	if (result != CUDA_SUCCESS)
+		return result;
+	*dptr = address;
+	*pPitch = pitch;
+	return CUDA_SUCCESS;
+}
+
+/* Freed while a capture was live, which a wait would spoil. */
+struct late_range {
+	struct late_range *next;
+	struct shim_range range;
+};
+
+static struct shim_lock late_lock;
+static struct late_range *late_ranges;
+
+static CUresult free_later(const struct shim_range *range)
+{
+	struct late_range *late = malloc(sizeof(*late));
+
+	/* Without memory the range is lost until the process ends. */
+	if (!late)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	late->range = *range;
+	shim_lock(&late_lock);
+	late->next = late_ranges;
+	late_ranges = late;
+	shim_unlock(&late_lock);
+	return CUDA_SUCCESS;
+}
+
+static struct late_range *take_late(void)
+{
+	struct late_range *taken;
+
+	shim_lock(&late_lock);
+	taken = late_ranges;
+	late_ranges = NULL;
+	shim_unlock(&late_lock);
+	return taken;
+}
+
+/* Waits for the context of an allocation, unless it is the current one, which was waited
+ * for, or gone. */
+static CUresult wait_elsewhere(const struct shim_range *range)
+{
+	struct shim_context *context = range->context, *waited_for;
+
+	if (current(&waited_for) == CUDA_SUCCESS && context == waited_for)
+		return CUDA_SUCCESS;
+	return shim_context_check(context) == CUDA_SUCCESS
+		       ? cuCtxSynchronize_v2(shim_context_public(context))
+		       : CUDA_SUCCESS;
+}
+
+static void give_back(const struct shim_range *range)
+{
+	shim_arena_free((void *)(uintptr_t)range->base);
+}
+
+/* Frees arena memory, and earlier frees that had to be deferred. Waits as the driver
+ * does: the device may still use the memory. */
+static CUresult free_in_arena(const struct shim_range *range)
+{
+	struct late_range *late;
+	CUresult result, elsewhere;
+
+	if (shim_capture_is_live())
+		return free_later(range);
+	late = take_late();
+	result = cuCtxSynchronize();
+	elsewhere = wait_elsewhere(range);
+	give_back(range);
+	while (late) {
+		struct late_range *next = late->next;
+
+		wait_elsewhere(&late->range);
+		give_back(&late->range);
+		free(late);
+		late = next;
+	}
+	return result != CUDA_SUCCESS ? result : elsewhere;
+}
+
+SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
+	struct shim_range range;
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+
+	if (result == CUDA_SUCCESS)
+		result = shim_capture_check_memory();
+	if (result != CUDA_SUCCESS || !dptr)
+		return result;
+	/* Forgotten first: once the host has freed it, its address may be given out
+	 * again to another thread. */
+	if (shim_range_remove(dptr, SHIM_RANGE_DEVICE, &range))
+		return shim_remote_cuMemFree_v2(dptr);
+	if (shim_range_remove(dptr, SHIM_RANGE_MANAGED, &range))
+		return free_in_arena(&range);
+	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+}
+
+SHIM_EXPORT CUresult cuMemGetInfo(unsigned int *free, unsigned int *total)
+{
+	size_t all_free, all;
+	CUresult result = cuMemGetInfo_v2(free ? &all_free : NULL, total ? &all : NULL);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	*free = all_free > UINT32_MAX ? UINT32_MAX : (unsigned int)all_free;
+	*total = all > UINT32_MAX ? UINT32_MAX : (unsigned int)all;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+	struct shim_range range = { .kind = SHIM_RANGE_PINNED, .flags = Flags };
+	CUresult result = current(&range.context);
+	void *pointer;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!pp || !bytesize || Flags & ~(unsigned int)HOST_ALLOC_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_capture_check_memory();
+	if (result != CUDA_SUCCESS)
+		return result;
+	pointer = shim_arena_alloc(bytesize);
+	if (!pointer)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	range.base = (uint64_t)(uintptr_t)pointer;
+	range.size = bytesize;
+	if (!shim_range_add(&range)) {
+		shim_arena_free(pointer);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*pp = pointer;
+	return CUDA_SUCCESS;
+}
+
+SHIM_EXPORT CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+	return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+SHIM_EXPORT CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
+{
+	return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+SHIM_EXPORT CUresult cuMemFreeHost(void *p)
+{
+	struct shim_context *context;
+	struct shim_range range;
+	CUresult result = current(&context);
+
+	if (result == CUDA_SUCCESS)
+		result = shim_capture_check_memory();
+	if (result != CUDA_SUCCESS || !p)
+		return result;
+	if (!shim_range_remove((uint64_t)(uintptr_t)p, SHIM_RANGE_PINNED, &range))
+		return CUDA_ERROR_INVALID_VALUE;
+	return free_in_arena(&range);
+}
+
+static CUresult find_pinned(const void *p, struct shim_range *range)
+{
+	struct shim_context *context;
+	CUresult result = current(&context);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	return shim_range_find((uint64_t)(uintptr_t)p, range) &&
+			       range->kind == SHIM_RANGE_PINNED
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Pinned memory has the same address on the device. */
+SHIM_EXPORT CUresult cuMemHostGetDevicePointer_v2(
+	CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+	struct shim_range range;
+	CUresult result = find_pinned(p, &range);
+
+	if (result == CUDA_SUCCESS && (!pdptr || Flags))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		*pdptr = (CUdeviceptr)(uintptr_t)p;
+	return result;
+}
+
+/* Registration is refused, so that no memory ever is registered. */
+SHIM_EXPORT CUresult cuMemHostUnregister(void *p)
+{
+	struct shim_thread *thread;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	thread = shim_thread_get();
+	if (!thread)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = shim_context_check(shim_thread_context(thread));
+	if (result != CUDA_SUCCESS)
+		return result;
+	return p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+}
+
+SHIM_EXPORT CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+	struct shim_range range;
+	CUresult result = find_pinned(p, &range);
+
+	if (result == CUDA_SUCCESS && !pFlags)
+		result = CUDA_ERROR_INVALID_VALUE;
+	/* All pinned memory is mapped, whether that was asked for or not. */
+	if (result == CUDA_SUCCESS)
+		*pFlags = range.flags | CU_MEMHOSTALLOC_DEVICEMAP;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuMemGetAddressRange_v2(
+	CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+	struct shim_context *context;
+	struct shim_range range;
+	CUresult result = current(&context);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!shim_range_find(dptr, &range))
+		return CUDA_ERROR_NOT_FOUND;
+	if (pbase)
+		*pbase = range.base;
+	if (psize)
+		*psize = range.size;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points: streams, as far as they are not generated
+ */
+
+#include <string.h>
+
+#include "vgpu/g-driver.pb-c.h"
+
+#include "code/memo.h"
+#include "memory/copy.h"
+#include "process/call.h"
+#include "process/context.h"
+#include "process/stream.h"
+
+SHIM_EXPORT CUresult cuStreamCreateWithPriority(
+	CUstream *phStream, unsigned int flags, int priority)
+{
+	Vgpu__CuStreamCreateWithPriorityRequest request =
+		VGPU__CU_STREAM_CREATE_WITH_PRIORITY_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamCreateWithPriority);
+	const ProtobufCMessage *reply;
+	CUstream stream;
+	CUresult result;
+
+	if (!phStream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.flags = flags;
+	request.priority = priority;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_stream_create_with_priority_reply__descriptor, &reply);
+	if (result != CUDA_SUCCESS)
+		return result;
+	stream = (CUstream)(uintptr_t)((const Vgpu__CuStreamCreateWithPriorityReply *)
+					       reply)
+			 ->ph_stream;
+	result = shim_stream_add(shim_thread_context(shim_thread_get()), stream, flags);
+	if (result == CUDA_SUCCESS)
+		*phStream = stream;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+	return cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream hStream)
+{
+	Vgpu__CuStreamDestroyV2Request request = VGPU__CU_STREAM_DESTROY_V2_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamDestroy_v2);
+	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+
+	if (result == CUDA_SUCCESS) {
+		shim_copy_end_stream(hStream);
+		result = shim_stream_remove(hStream);
+	}
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	result = shim_call_async(&call, &request.base, NULL);
+	shim_memo_forget(VGPU_REMEMBERS_STREAM);
+	return result;
+}
+
+SHIM_EXPORT CUresult cuStreamDestroy(CUstream hStream)
+{
+	return cuStreamDestroy_v2(hStream);
+}
+
+SHIM_EXPORT CUresult cuStreamQuery(CUstream hStream)
+{
+	return shim_stream_query(hStream);
+}
+
+SHIM_EXPORT CUresult cuStreamSynchronize(CUstream hStream)
+{
+	return shim_stream_synchronize(hStream);
+}
+
+/* A stream of a green context cannot be made. */
+SHIM_EXPORT CUresult cuStreamGetCtx_v2(
+	CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+	CUresult result;
+
+	if (!pCtx || !pGreenCtx)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = cuStreamGetCtx(hStream, pCtx);
+	if (result == CUDA_SUCCESS)
+		*pGreenCtx = NULL;
+	return result;
+}
+
+SHIM_EXPORT CUresult cuStreamGetAttribute(
+	CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
+{
+	Vgpu__CuStreamGetAttributeRequest request =
+		VGPU__CU_STREAM_GET_ATTRIBUTE_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamGetAttribute);
+	const ProtobufCMessage *reply;
+	uint64_t number;
+	CUresult result;
+
+	if (!value)
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	request.attr = (int32_t)attr;
+	result = shim_memo_call(&call, &request.base,
+		&vgpu__cu_stream_get_attribute_reply__descriptor, &reply);
+	if (result != CUDA_SUCCESS)
+		return result;
+	number = ((const Vgpu__CuStreamGetAttributeReply *)reply)->number;
+	memset(value, 0, sizeof(*value));
+	memcpy(value, &number, sizeof(number));
+	return CUDA_SUCCESS;
+}
+
+/* All attributes that a stream has here fit a number: a window of the cache is empty. */
+SHIM_EXPORT CUresult cuStreamSetAttribute(
+	CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
+{
+	Vgpu__CuStreamSetAttributeRequest request =
+		VGPU__CU_STREAM_SET_ATTRIBUTE_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamSetAttribute);
+	CUresult result;
+
+	if (!param || (attr == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW &&
+			      param->accessPolicyWindow.num_bytes))
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	request.h_stream = (uint64_t)(uintptr_t)hStream;
+	request.attr = (int32_t)attr;
+	memcpy(&request.number, param, sizeof(request.number));
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_stream_set_attribute_reply__descriptor, NULL);
+	shim_memo_forget(VGPU_REMEMBERS_STREAM);
+	return result;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * State of the process
+ *
+ *	new	before cuInit, or after one that failed: it may be tried again
+ *	ready	the channel is open
+ *	closed	the process is ending: late calls fail softly
+ *
+ * The state stands in a page that the kernel wipes in a forked child, so that every kind
+ * of fork is seen, before any lock is taken. What else a child inherits is of no use to
+ * it: it may neither call nor initialise again.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+
+#include "g-entries.h"
+#include "wire/channel.h"
+
+enum shim_state {
+	SHIM_NEW, /* what a wiped page reads as */
+	SHIM_READY,
+	SHIM_CLOSED,
+};
+
+extern const uint32_t *shim_statep;
+extern struct shim_channel shim_channel;
+
+/* Makes the process ready. Any number of times, from any thread. */
+CUresult shim_open(void);
+
+/* Returns: the error of a call in a process that is not ready. */
+CUresult shim_why_not_ready(void);
+
+static inline bool shim_is_ready(void)
+{
+	return __builtin_expect(
+		__atomic_load_n(shim_statep, __ATOMIC_ACQUIRE) == SHIM_READY, 1);
+}
+
+/* Called first by every entry point but cuInit and those that need no state. */
+#define SHIM_CHECK_READY()                                                               \
+	do {                                                                             \
+		if (!shim_is_ready())                                                    \
+			return shim_why_not_ready();                                     \
+	} while (0)
+
+/* Precedes the definition of every exported function and of its implementation. */
+#define SHIM_EXPORT __attribute__((__visibility__("default")))

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * State of one guest thread
+ *
+ * Allocated at its first call, freed when the thread ends. Only the thread itself
+ * accesses it. Its lane, a reply slot of the channel, is taken at the first call that is
+ * sent and returned at the end; if none is free, the thread waits for one.
+ */
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vgpu/frame.h"
+#include "vgpu/launch.h"
+
+#include "wire/wait.h"
+
+struct shim_channel;
+struct shim_context;
+
+/* Room for an unpacked reply: the packed one has at most VGPU_REPLY_MAX bytes, and the
+ * worst growth, one-byte varints to 64-bit numbers in a doubling array, is sixteenfold.
+ * The rest is for a second reply, of plain text, that is unpacked while the first is in
+ * use. */
+#define SHIM_THREAD_ARENA_SIZE (36u << 10)
+
+struct shim_thread {
+	/* The context stack; the top is current. */
+	struct shim_context **contexts;
+	uint32_t n_contexts;
+	uint32_t max_contexts;
+
+	/* Lane: number and the context that the worker knows to be its current one. */
+	bool has_lane;
+	uint32_t lane;
+	uint32_t sequence;
+	uint32_t first_sequence; /* when the lane was taken */
+	uint64_t lane_context;
+
+	/* Fetches what kernels printed, which no call it makes for that does again. */
+	bool is_fetching;
+
+	/* What it has learned from its waits. */
+	struct shim_pace pace;
+
+	/* Per-thread default streams, one for each context that used it. */
+	struct shim_stream *streams;
+
+	/* Parameters of a launch on their way into a message. */
+	uint8_t params[VGPU_LAUNCH_PARAMS_MAX];
+
+	/* A packed message before it is copied to the ring. */
+	uint8_t message[VGPU_FRAME_MAX];
+
+	/* Replies are unpacked here; emptied at each call, down to what is kept. */
+	ProtobufCAllocator allocator;
+	uint32_t arena_used;
+	uint32_t arena_kept;
+	uint8_t arena[SHIM_THREAD_ARENA_SIZE] __attribute__((aligned(16)));
+};
+
+/* Creates what the functions below need. Called once, before the first thread. */
+int shim_thread_setup(void);
+
+extern __thread struct shim_thread *shim_current_thread
+	__attribute__((tls_model("initial-exec")));
+
+/* Makes the calling thread's. Called by the following alone. */
+struct shim_thread *shim_thread_make(void);
+
+/* Returns: the calling thread's, or NULL without memory. */
+static inline struct shim_thread *shim_thread_get(void)
+{
+	struct shim_thread *thread = shim_current_thread;
+
+	return __builtin_expect(thread != NULL, 1) ? thread : shim_thread_make();
+}
+
+/* Returns: how many messages the calling thread has sent. */
+uint32_t shim_thread_n_messages(void);
+
+/* Takes a lane if the thread has none yet; waits for one. Return: 0 or -ECONNRESET. */
+int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *channel);
+
+static inline void shim_thread_reset_arena(struct shim_thread *thread)
+{
+	thread->arena_used = thread->arena_kept;
+}
+
+/* Returns: the current context or NULL. */
+static inline struct shim_context *shim_thread_context(const struct shim_thread *thread)
+{
+	return thread->n_contexts ? thread->contexts[thread->n_contexts - 1] : NULL;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures of streams
+ */
+
+#include <stdint.h>
+
+#include "vgpu/g-driver.pb-c.h"
+#include "vgpu/log.h"
+
+#include "process/call.h"
+#include "process/stream.h"
+#include "wait/capture.h"
+
+CUresult shim_capture_refuse_pageable(void)
+{
+	static uint8_t was_logged;
+
+	if (!__atomic_exchange_n(&was_logged, 1, __ATOMIC_RELAXED))
+		vgpu_log_warning("a copy in a graph or capture names pageable memory, "
+				 "which is not supported: use cuMemHostAlloc");
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult shim_capture_check_memory(void)
+{
+	Vgpu__VgpuCaptureCheckRequest request = VGPU__VGPU_CAPTURE_CHECK_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuCaptureCheck);
+
+	if (!shim_capture_is_live())
+		return CUDA_SUCCESS;
+	return shim_call_sync(
+		&call, &request.base, &vgpu__vgpu_capture_check_reply__descriptor, NULL);
+}
+
+CUresult shim_capture_check_copy(CUstream stream, bool is_pageable, bool waits)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	/* The copy itself reports an invalid stream. */
+	if ((!is_pageable && !waits) ||
+		cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+		status == CU_STREAM_CAPTURE_STATUS_NONE)
+		return CUDA_SUCCESS;
+	if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	/* A wait has the same error, and the same effect on the capture. */
+	return waits ? shim_stream_synchronize(stream) : shim_capture_refuse_pageable();
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Channel: this process's place in the shared memory
+ */
+
+#include "vgpu/ring.h"
+
+#include "wire/transport.h"
+#include "wire/window.h"
+
+struct shim_channel {
+	struct shim_transport transport;
+	struct shim_window window;
+	uint32_t number;
+	uint32_t claim; /* what this process claimed its entry with */
+
+	/* Shared with the host, at their places in the window. */
+	struct vgpu_channel_entry *entry;
+	struct vgpu_channel_control *control;
+	struct vgpu_word *words;
+	uint64_t *records; /* by vgpu_record_slot() */
+	uint8_t *slots;
+
+	/* The first grant of arena. */
+	uint32_t first_extent;
+	uint32_t n_extents;
+
+	/* Nonzero once the host was found to be gone; never reset. */
+	uint32_t dead;
+	/* When the worker answered last while the host itself was silent, and what it had
+	 * taken from the ring by then. */
+	uint64_t answered_ns;
+	uint64_t answered_head;
+};
+
+/*
+ * Opens a transport and a channel on it. Gives up after some seconds without a sign of
+ * the host; waits longer for a host with a heartbeat, which may be starting many workers.
+ *
+ * Return: 0; -ENODEV without a host or a device; -EPROTO if the protocol versions differ;
+ * -ENOMEM if no window is free; -EAGAIN if the host has no room for one more process;
+ * another -errno.
+ */
+int shim_channel_open(struct shim_channel *channel);
+
+/* Closes the channel at the end of this process. Mappings stay: other threads may still
+ * be returning from a call. */
+void shim_channel_close(struct shim_channel *channel);
+
+/* The same for a process that never got ready, with all mappings. */
+void shim_channel_abandon(struct shim_channel *channel);
+
+/* Maps extents that the host granted. */
+int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint32_t n);
+
+/* Returns: whether the host is gone, having looked; for those who have waited a while. */
+bool shim_channel_is_dead(struct shim_channel *channel);
+
+/* Returns: how many faults work of the process met. */
+static inline uint32_t shim_channel_n_faults(const struct shim_channel *channel)
+{
+	return __atomic_load_n(&channel->control->n_faults, __ATOMIC_ACQUIRE);
+}
+
+static inline struct vgpu_reply_slot *shim_channel_slot(
+	const struct shim_channel *channel, uint32_t lane)
+{
+	return (struct vgpu_reply_slot *)(channel->slots +
+					  (uint64_t)lane * VGPU_SLOT_SIZE);
+}
+
+/* Returns: the address of an extent. */
+static inline void *shim_channel_extent(
+	const struct shim_channel *channel, uint32_t extent)
+{
+	return shim_window_pointer(
+		&channel->window, channel->transport.header->extents_off +
+					  (uint64_t)extent * VGPU_EXTENT_SIZE);
+}
