@@ -66,6 +66,7 @@ HEADER = """
 #include "process/device.h"
 #include "wait/event.h"
 #include "g-remote.h"
+#include "code/function.h"
 #include "code/memo.h"
 #include "memory/range.h"
 

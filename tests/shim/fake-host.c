@@ -58,7 +58,7 @@ void fake_host_start(
 	shim_channel.slots = area + VGPU_SLOTS_OFF;
 	shim_statep = state;
 	check_eq(shim_call_setup(), 0);
-	check_eq(shim_thread_setup(), 0);
+	check_eq(shim_thread_setup(NULL), 0);
 	check_eq(pthread_create(&thread, NULL, run, NULL), 0);
 	check_eq(pthread_detach(thread), 0);
 }

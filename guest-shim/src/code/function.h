@@ -70,3 +70,7 @@ uint64_t shim_function_shape(
 	const struct shim_context *context, const struct shim_launch *launch);
 bool shim_function_knows(const struct shim_function *function, uint64_t shape);
 void shim_function_remember(struct shim_function *function, uint64_t shape);
+
+/* A property changed that decides whether a launch is accepted: the next launch of each
+ * kind asks the driver again. */
+void shim_call_forget_launches(void);

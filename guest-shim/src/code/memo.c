@@ -17,6 +17,7 @@
 #include "vgpu/message.h"
 
 #include "code/memo.h"
+#include "code/function.h"
 #include "process/context.h"
 #include "process/thread.h"
 #include "wire/lock.h"

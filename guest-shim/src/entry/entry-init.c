@@ -8,6 +8,7 @@
 
 #include "vgpu/procaddr.h"
 
+#include "entry/open.h"
 #include "process/shim.h"
 
 /* Known without an entry: the name is younger than the version asked for. */

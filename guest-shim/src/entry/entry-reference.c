@@ -5,6 +5,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "code/function.h"
 #include "process/call.h"
 
 /* An offset that is not wanted must be none. */

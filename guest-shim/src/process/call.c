@@ -29,11 +29,10 @@
 #include "process/callback.h"
 #include "process/context.h"
 #include "process/environment.h"
+#include "process/host-reason.h"
 #include "process/print.h"
 #include "process/stream.h"
-#include "wait/capture.h"
 #include "wire/lock.h"
-#include "wire/reason.h"
 #include "wire/wait.h"
 
 /* A step of a call without a reply, of which there are many: none is a call of a

@@ -80,9 +80,5 @@ CUresult shim_call_error(struct shim_call *call, CUresult error);
 /* Logs, once for each call, that it is not remoted. Return: CUDA_ERROR_NOT_SUPPORTED. */
 CUresult shim_call_refused(enum vgpu_call id);
 
-/* A property changed that decides whether a launch is accepted: the next launch of each
- * kind asks the driver again. */
-void shim_call_forget_launches(void);
-
 /* Reports the end of a thread to the host. */
 void shim_call_lane_exit(struct shim_thread *thread);

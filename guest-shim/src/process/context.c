@@ -11,16 +11,11 @@
 #include "vgpu/g-driver.pb-c.h"
 #include "vgpu/handle.h"
 
-#include "code/memo.h"
-#include "memory/range.h"
-#include "memory/share.h"
-#include "memory/staging.h"
 #include "process/call.h"
 #include "process/context.h"
 #include "process/device.h"
 #include "process/thread.h"
 #include "process/words.h"
-#include "wait/record.h"
 
 #define STACK_FIRST 8u
 
@@ -43,6 +38,8 @@ static __thread struct {
 	void *key;
 	void *value;
 } last_local __attribute__((tls_model("initial-exec")));
+
+static shim_context_wiped_fn wiped_fn;
 
 static void context_init(struct shim_context *context, uint64_t handle, CUdevice device)
 {
@@ -109,6 +106,11 @@ struct shim_context *shim_context_add(
 	return context;
 }
 
+void shim_context_on_wipe(shim_context_wiped_fn fn)
+{
+	wiped_fn = fn;
+}
+
 void shim_context_wipe(struct shim_context *context)
 {
 	struct shim_local *locals;
@@ -133,12 +135,8 @@ void shim_context_wipe(struct shim_context *context)
 		free(local);
 	}
 	shim_stream_drop_context(context);
-	shim_share_drop_context(context);
-	shim_staging_drop_context(context);
-	shim_record_drop_context(context);
-	shim_range_drop_context(context);
-	shim_call_forget_launches();
-	shim_memo_forget_context();
+	if (wiped_fn)
+		wiped_fn(context);
 }
 
 CUresult shim_context_ask_fault(struct shim_context *context, uint32_t n_faults)

@@ -80,6 +80,11 @@ struct shim_context *shim_context_add(
  * destructors of the latter run before this returns. */
 void shim_context_wipe(struct shim_context *context);
 
+/* Sets what is called at the end of each wipe, for what the layers above know of the
+ * context. Called before the first context is made. */
+typedef void (*shim_context_wiped_fn)(const struct shim_context *context);
+void shim_context_on_wipe(shim_context_wiped_fn fn);
+
 /* Primary contexts: the first retain and the last release are messages to the host. */
 CUresult shim_context_retain(struct shim_context *context);
 CUresult shim_context_release(struct shim_context *context);

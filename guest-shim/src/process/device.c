@@ -15,7 +15,6 @@
 #include "vgpu/handle.h"
 #include "vgpu/log.h"
 
-#include "memory/arena.h"
 #include "process/call.h"
 #include "process/context.h"
 #include "process/device.h"
@@ -117,16 +116,13 @@ static CUresult say_hello(struct vgpu_device_info *room, uint32_t *n_toldp)
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_device_load_all(void)
+CUresult shim_device_load_all(struct vgpu_device_info *room)
 {
-	struct vgpu_device_info *room = shim_arena_alloc(sizeof(devices.all));
 	uint32_t n_told = 0;
 	CUresult result = say_hello(room, &n_told);
 
-	if (room) {
+	if (room)
 		take_told(room, n_told);
-		shim_arena_free(room);
-	}
 	for (int i = (int)n_told; i < devices.n_all && result == CUDA_SUCCESS; i++)
 		result = load(i);
 	return result == CUDA_SUCCESS ? choose_visible() : result;

@@ -18,8 +18,13 @@
 
 #define SHIM_NO_DEVICE (-1)
 
-/* Asks the host for all devices. */
-CUresult shim_device_load_all(void);
+/*
+ * Asks the host for its devices, and chooses those that are visible.
+ *
+ * @room:	memory of the arena for VGPU_DEVICES_MAX of them, or NULL: then they
+ *		are fetched one by one
+ */
+CUresult shim_device_load_all(struct vgpu_device_info *room);
 
 int shim_device_n(void);
 

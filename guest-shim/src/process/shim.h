@@ -28,10 +28,6 @@ enum shim_state {
 };
 
 extern const uint32_t *shim_statep;
-extern struct shim_channel shim_channel;
-
-/* Makes the process ready. Any number of times, from any thread. */
-CUresult shim_open(void);
 
 /* Returns: the error of a call in a process that is not ready. */
 CUresult shim_why_not_ready(void);

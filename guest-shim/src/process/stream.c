@@ -18,7 +18,6 @@
 #include "process/print.h"
 #include "process/stream.h"
 #include "process/words.h"
-#include "wait/capture.h"
 #include "wire/lock.h"
 #include "wire/table.h"
 #include "wire/wait.h"

@@ -14,7 +14,6 @@
 #include "vgpu/error.h"
 #include "vgpu/wake.h"
 
-#include "code/memo.h"
 #include "process/call.h"
 #include "process/shim.h"
 #include "process/stream.h"
@@ -36,6 +35,9 @@ static struct {
 	uint32_t n_returned;
 	uint32_t n_waiting;
 } lanes;
+
+/* The lane of a thread that ended is about to be another thread's. */
+static void (*lane_given_back_fn)(void);
 
 static int find_free_lane(void)
 {
@@ -84,7 +86,8 @@ static void give_lane_back(struct shim_thread *thread)
 		return;
 	shim_call_lane_exit(thread);
 	/* The lane's next thread has its own per-thread default stream. */
-	shim_memo_forget(VGPU_REMEMBERS_STREAM);
+	if (lane_given_back_fn)
+		lane_given_back_fn();
 	lanes.sequence[thread->lane] = thread->sequence;
 	shim_lock(&lanes.lock);
 	lanes.taken[thread->lane / 64] &= ~(1ull << thread->lane % 64);
@@ -125,8 +128,9 @@ static void arena_free(void *data, void *pointer)
 {
 }
 
-int shim_thread_setup(void)
+int shim_thread_setup(void (*given_back_fn)(void))
 {
+	lane_given_back_fn = given_back_fn;
 	return -pthread_key_create(&thread_key, thread_free);
 }
 

@@ -62,8 +62,12 @@ struct shim_thread {
 	uint8_t arena[SHIM_THREAD_ARENA_SIZE] __attribute__((aligned(16)));
 };
 
-/* Creates what the functions below need. Called once, before the first thread. */
-int shim_thread_setup(void);
+/*
+ * Creates what the functions below need. Called once, before the first thread.
+ *
+ * @given_back_fn:	called when a thread that ends gives its lane back
+ */
+int shim_thread_setup(void (*given_back_fn)(void));
 
 extern __thread struct shim_thread *shim_current_thread
 	__attribute__((tls_model("initial-exec")));

@@ -14,8 +14,7 @@
 #include "vgpu/ring-layout.h"
 
 #include "process/environment.h"
-#include "process/shim.h"
-#include "wait/capture.h"
+#include "wire/channel.h"
 
 #define SHIM_WORD_NONE 0xffffffffu
 

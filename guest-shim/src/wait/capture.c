@@ -33,14 +33,35 @@ CUresult shim_capture_check_memory(void)
 		&call, &request.base, &vgpu__vgpu_capture_check_reply__descriptor, NULL);
 }
 
+/* A stream that is not valid has no capture: the copy itself reports it. */
+static CUstreamCaptureStatus status_of(CUstream stream)
+{
+	Vgpu__CuStreamIsCapturingRequest request =
+		VGPU__CU_STREAM_IS_CAPTURING_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamIsCapturing);
+	const ProtobufCMessage *reply;
+
+	if (!shim_capture_is_live() ||
+		shim_call_error(&call, CUDA_SUCCESS) != CUDA_SUCCESS ||
+		shim_stream_check(stream) != CUDA_SUCCESS)
+		return CU_STREAM_CAPTURE_STATUS_NONE;
+	request.h_stream = (uint64_t)(uintptr_t)stream;
+	if (shim_call_sync(&call, &request.base,
+		    &vgpu__cu_stream_is_capturing_reply__descriptor,
+		    &reply) != CUDA_SUCCESS)
+		return CU_STREAM_CAPTURE_STATUS_NONE;
+	return (CUstreamCaptureStatus)((const Vgpu__CuStreamIsCapturingReply *)reply)
+		->capture_status;
+}
+
 CUresult shim_capture_check_copy(CUstream stream, bool is_pageable, bool waits)
 {
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUstreamCaptureStatus status;
 
-	/* The copy itself reports an invalid stream. */
-	if ((!is_pageable && !waits) ||
-		cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-		status == CU_STREAM_CAPTURE_STATUS_NONE)
+	if (!is_pageable && !waits)
+		return CUDA_SUCCESS;
+	status = status_of(stream);
+	if (status == CU_STREAM_CAPTURE_STATUS_NONE)
 		return CUDA_SUCCESS;
 	if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;

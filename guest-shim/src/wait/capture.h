@@ -7,7 +7,8 @@
  * While any capture of the process is live, every call has a reply and none is answered
  * from a completion word: the driver's modes and errors then apply unchanged. The worker
  * publishes the number of live captures before it replies to the call that begins or ends
- * one, so a thread that learns of a capture from another thread sees the number, too.
+ * one, so a thread that learns of a capture from another thread sees the number, too:
+ * shim_capture_is_live() of wire/channel.h.
  */
 
 #include <stdbool.h>
@@ -15,14 +16,6 @@
 #include "vgpu/cuda.h"
 
 #include "process/shim.h"
-
-static inline bool shim_capture_is_live(void)
-{
-	/* Partner: the worker's release store. It shares a cache line with n_faults,
-	 * which is read before each call anyway. */
-	return __builtin_expect(
-		__atomic_load_n(&shim_channel.control->n_captures, __ATOMIC_ACQUIRE), 0);
-}
 
 /*
  * Checks a copy while a capture is live: pageable memory is copied through staging

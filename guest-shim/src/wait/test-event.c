@@ -38,7 +38,7 @@ static void begin(void)
 	shim_channel.control = (struct vgpu_channel_control *)area;
 	shim_channel.records = (uint64_t *)(area + VGPU_RECORDS_OFF);
 	shim_statep = &ready;
-	check_eq(shim_thread_setup(), 0);
+	check_eq(shim_thread_setup(NULL), 0);
 	shim_context_setup(2);
 	context = shim_context_primary(0);
 	other = shim_context_primary(1);

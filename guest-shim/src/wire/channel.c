@@ -23,6 +23,8 @@
 #include "wire/sentence.h"
 #include "wire/sweep.h"
 
+struct shim_channel shim_channel;
+
 /* The version of the driver API that this library offers, as cuDriverGetVersion. */
 #define API_VERSION 13000u
 

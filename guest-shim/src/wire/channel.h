@@ -35,6 +35,9 @@ struct shim_channel {
 	uint64_t answered_head;
 };
 
+/* The one channel of the process. */
+extern struct shim_channel shim_channel;
+
 /*
  * Opens a transport and a channel on it. Gives up after some seconds without a sign of
  * the host; waits longer for a host with a heartbeat, which may be starting many workers.
@@ -57,6 +60,15 @@ int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint3
 
 /* Returns: whether the host is gone, having looked; for those who have waited a while. */
 bool shim_channel_is_dead(struct shim_channel *channel);
+
+/* Whether a capture of a stream is live anywhere in the process, see wait/capture.h. */
+static inline bool shim_capture_is_live(void)
+{
+	/* Partner: the worker's release store. It shares a cache line with n_faults,
+	 * which is read before each call anyway. */
+	return __builtin_expect(
+		__atomic_load_n(&shim_channel.control->n_captures, __ATOMIC_ACQUIRE), 0);
+}
 
 /* Returns: how many faults work of the process met. */
 static inline uint32_t shim_channel_n_faults(const struct shim_channel *channel)

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Names of error codes
+ * Names and sentences of error codes
  */
 
 #include "vgpu/cuda.h"
 
-/* Returns: the name of a code, or NULL for a number that is none. */
+/* Return: the name or the sentence of a code, or NULL for an unknown number. */
 const char *shim_error_name(CUresult error);
+const char *shim_error_sentence(CUresult error);

@@ -13,12 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vgpu/g-driver.pb-c.h"
 #include "vgpu/log.h"
 #include "vgpu/reason.h"
 #include "vgpu/ring-layout.h"
 
-#include "process/call.h"
 #include "wire/error.h"
 #include "wire/reason.h"
 
@@ -138,55 +136,21 @@ void shim_reason_tell(enum shim_reason kind, const char *format, ...)
 	say(KEY_OF_REASON | kind, NULL, CUDA_SUCCESS, text);
 }
 
-/* Fetches the host's sentence. Return: its size, 0 where there is none. */
-static size_t fetch(char text[VGPU_REASON_TEXT_MAX + 1])
+static uint32_t key_of_host(CUresult result, uint32_t kind)
 {
-	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuReasonFetch);
-	Vgpu__VgpuReasonFetchRequest request = VGPU__VGPU_REASON_FETCH_REQUEST__INIT;
-	const ProtobufCBinaryData *bytes;
-	const ProtobufCMessage *reply;
-	size_t size;
-
-	if (shim_call_sync(&call, &request.base,
-		    &vgpu__vgpu_reason_fetch_reply__descriptor, &reply) != CUDA_SUCCESS)
-		return 0;
-	bytes = &((const Vgpu__VgpuReasonFetchReply *)reply)->text;
-	size = bytes->len < VGPU_REASON_TEXT_MAX ? bytes->len : VGPU_REASON_TEXT_MAX;
-	memcpy(text, bytes->data, size);
-	size = vgpu_reason_clean(text, size);
-	text[size] = '\0';
-	return size;
+	return KEY_OF_HOST | kind << 16 | (uint16_t)result;
 }
 
-/* Whether the line would be printed. */
-static bool is_wanted(uint32_t key, uint32_t kind)
+bool shim_reason_is_wanted(CUresult result, uint32_t kind)
 {
 	if (!vgpu_log_enabled(VGPU_LOG_ERROR) ||
 		(kind == VGPU_REPLY_REASON_LIMIT && !is_chosen))
 		return false;
-	return vgpu_log_enabled(VGPU_LOG_INFO) || !was_said(key);
+	return vgpu_log_enabled(VGPU_LOG_INFO) || !was_said(key_of_host(result, kind));
 }
 
-/* Calls of the protocol itself, which stand for several calls of a program. */
-static const char *name_of(uint16_t id)
+void shim_reason_tell_host(
+	const char *what, CUresult result, uint32_t kind, const char *text)
 {
-	const char *name = vgpu_call_name(id);
-
-	return strncmp(name, "vgpu", 4) ? name : "a use of code";
-}
-
-void shim_reason_tell_call(
-	struct shim_thread *thread, uint16_t id, CUresult result, uint32_t kind)
-{
-	const uint32_t key = KEY_OF_HOST | kind << 16 | (uint16_t)result;
-	char text[VGPU_REASON_TEXT_MAX + 1];
-	uint32_t kept = thread->arena_kept;
-
-	if (kind >= _VGPU_REPLY_REASON_N || !is_wanted(key, kind))
-		return;
-	/* The caller is yet to read its reply. */
-	thread->arena_kept = thread->arena_used;
-	if (fetch(text))
-		say(key, name_of(id), result, text);
-	thread->arena_kept = kept;
+	say(key_of_host(result, kind), what, result, text);
 }

@@ -19,9 +19,7 @@
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
-#include "vgpu/g-calls.h"
 
-struct shim_thread;
 struct vgpu_channel_entry;
 
 /* Kinds of reasons of this side; those of the host are distinguished by result. */
@@ -66,11 +64,7 @@ void shim_reason_tell_fork(void);
 void shim_reason_tell(enum shim_reason kind, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
-/*
- * Says why a call failed on the host, which it is asked for. Keeps the reply in the
- * thread's arena.
- *
- * @kind:	enum vgpu_reply_reason, from the reply's slot
- */
-void shim_reason_tell_call(
-	struct shim_thread *thread, uint16_t id, CUresult result, uint32_t kind);
+/* A reason of the host, for a result of a call. @kind: enum vgpu_reply_reason. */
+bool shim_reason_is_wanted(CUresult result, uint32_t kind);
+void shim_reason_tell_host(
+	const char *what, CUresult result, uint32_t kind, const char *text);

@@ -14,6 +14,7 @@
 #include "process/device.h"
 #include "wait/event.h"
 #include "g-remote.h"
+#include "code/function.h"
 #include "code/memo.h"
 #include "memory/range.h"
 
