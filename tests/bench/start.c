@@ -21,7 +21,8 @@
 #define IMAGE_QUICK_SIZE (256 * BENCH_KIB)
 /* A new warm worker is started while the process runs that took the last one. */
 #define REFILL_US 200000
-/* The digest of a file that was just written is not cached (guest-shim/src/memory/backing.c). */
+/* The digest of a file that was just written is not cached
+ * (guest-shim/src/memory/backing.c). */
 #define SETTLED_US 3000000
 
 /* Points in time of one process. */

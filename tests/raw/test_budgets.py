@@ -70,7 +70,7 @@ def test_images(host, api):
         assert result == 1, result  # CUDA_ERROR_INVALID_VALUE
     modules = fill(lambda: channel.call("cuModuleLoadDataEx", **image), 16)
     assert len(modules) == (1 << 20) // (len(text) + 64), len(modules)
-    host.wait_for("image-memory = sets how much")
+    host.wait_for("image-memory = sets the limit")
     result, _ = channel.call("cuModuleUnload", hmod=modules.pop()["module"])
     assert result == 0, result
     result, _ = channel.call("cuModuleLoadDataEx", **image)

@@ -383,7 +383,8 @@ def main():
     n_failed = n_random = n_died = 0
     reasons = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        done = {pool.submit(attempt, options, api, reference.undisturbed, *item): item for item in work}
+        done = {pool.submit(attempt, options, api, reference.undisturbed, *item): item
+                for item in work}
         for future in concurrent.futures.as_completed(done):
             points, is_named = done[future]
             n, wrong = future.result()

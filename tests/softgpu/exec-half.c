@@ -112,9 +112,7 @@ static double flushed(const struct format *f, uint16_t bits)
 		isnan(a) ? 0x7fffffffu : bits_of((float)a))                              \
 	X("narrow", "cvt.f32.$ %f, %a; cvt.rn.$.f32 %d, %f;" RESULT, false, R(a))        \
 	X("relu", "cvt.f32.$ %f, %a; cvt.rn.relu.$.f32 %d, %f;" RESULT, false,           \
-		R(isnan(a)	? a                                                      \
-			: a > 0 ? a                                                      \
-				: 0))                                                    \
+		R(isnan(a) ? a : a > 0 ? a : 0))                                         \
 	X("negative", "neg.$ %d, %a;" RESULT, false, isnan(a) ? R(a) : i ^ 0x8000u)      \
 	X("absolute", "abs.$ %d, %a;" RESULT, false, isnan(a) ? R(a) : i & 0x7fffu)      \
 	X("sum", "add.rn.$ %d, %a, %b;" RESULT, false, R(a + b))                         \
@@ -123,22 +121,17 @@ static double flushed(const struct format *f, uint16_t bits)
 	X("difference of pairs", "sub.rn.$x2 %w, %pa, %pb;", false,                      \
 		R(a - b) | (uint32_t)R(b - a) << 16)                                     \
 	X("product, saturated", "mul.sat.$ %d, %a, %b;" RESULT, true,                    \
-		R(a *b > 0 ? fmin(a * b, 1) : 0))                                        \
+		R(a * b > 0 ? fmin(a * b, 1) : 0))                                       \
 	X("product, flushed", "mul.ftz.$ %d, %a, %b;" RESULT, true,                      \
-		is_subnormal(f, R(fa *fb)) ? R(fa *fb) & 0x8000u : R(fa *fb))            \
+		is_subnormal(f, R(fa * fb)) ? R(fa * fb) & 0x8000u : R(fa * fb))         \
 	X("fused, clamped", "fma.rn.relu.$ %d, %a, %b, %b;" RESULT, false,               \
-		R(fused(a, b, b) <= 0 ? 0 : fused(a, b, b)))                             \
+		R(fused(a, b, b) <= 0 ? 0 : fused(a, b, b)))               \
 	X("lesser", "min.$ %d, %a, %b;" RESULT, false,                                   \
-		R(isnan(a)	   ? b                                                   \
-			: isnan(b) ? a                                                   \
-			: a == b   ? (i & 0x8000 ? a : b)                                \
-			: a < b	   ? a                                                   \
-				   : b))                                                    \
+		R(isnan(a) ? b : isnan(b) ? a : a == b ? (i & 0x8000 ? a : b)            \
+				: a < b		       ? a : b))                         \
 	X("greater or NaN", "max.NaN.$ %d, %a, %b;" RESULT, false,                       \
-		R(isnan(a) || isnan(b) ? NAN                                             \
-			: a == b       ? (i & 0x8000 ? b : a)                            \
-			: a > b	       ? a                                               \
-				       : b))                                                    \
+		R(isnan(a) || isnan(b) ? NAN : a == b ? (i & 0x8000 ? b : a)             \
+				: a > b		       ? a : b))                         \
 	X("greater magnitude", "max.xorsign.abs.$ %d, %a, %b;" RESULT, false,            \
 		(R(fmax(fabs(a), fabs(b))) & 0x7fffu) |                                  \
 			(isnan(a) && isnan(b) ? w & 0x8000u : (i ^ bb) & 0x8000u))       \
