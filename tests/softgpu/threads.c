@@ -41,6 +41,21 @@ static const char ptx[] =
 	".reg .b64 %rd<2>; ld.param.u64 %rd1, [p];\n"
 	"AGAIN: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p, %r1, 0;\n"
 	"@%p bra AGAIN; red.global.add.u32 [%rd1+4], 1; ret; }\n"
+	/* Each vector has the same number in all elements, of which one is the state. */
+	".visible .entry vectors(.param .u64 p) { .reg .pred %p, %q;\n"
+	".reg .b32 %r<9>; .reg .b64 %rd<9>; ld.param.u64 %rd1, [p];\n"
+	"mov.u32 %r1, 0; mov.u32 %r2, %ctaid.x;\n"
+	"AGAIN: shl.b32 %r3, %r1, 8; or.b32 %r3, %r3, %r2; cvt.u64.u32 %rd2, %r3;\n"
+	"st.relaxed.gpu.v2.b64 [%rd1+16], {%rd2, %rd2};\n"
+	"ld.relaxed.gpu.v2.b64 {%rd3, %rd4}, [%rd1+16]; setp.ne.u64 %p, %rd3, %rd4;\n"
+	"st.volatile.global.v2.b32 [%rd1+32], {%r3, %r3};\n"
+	"ld.volatile.global.v2.b32 {%r4, %r5}, [%rd1+32]; setp.ne.or.u32 %p, %r4, %r5, "
+	"%p;\n"
+	"st.relaxed.sys.v4.b32 [%rd1+48], {%r3, %r3, %r3, %r3};\n"
+	"ld.acquire.gpu.v4.b32 {%r4, %r5, %r6, %r7}, [%rd1+48];\n"
+	"setp.ne.or.u32 %p, %r4, %r5, %p; setp.ne.or.u32 %p, %r4, %r6, %p;\n"
+	"setp.ne.or.u32 %p, %r4, %r7, %p; @%p red.global.add.u32 [%rd1], 1;\n"
+	"add.u32 %r1, %r1, 1; setp.lt.u32 %q, %r1, 500; @%q bra AGAIN; ret; }\n"
 	".visible .entry fault(.param .u64 p) { .reg .b32 %r;\n"
 	"ld.global.u32 %r, [16]; ret; }\n";
 
@@ -154,6 +169,19 @@ TEST(a_kernel_that_waits_is_let_go_by_another_stream)
 	check_eq(sched_stream_wait(two), 0);
 	check_eq(sched_stream_wait(one), 0);
 	check_eq(words[1], 2 * N_THREADS);
+	sched_context_deinit(&context);
+}
+
+TEST(vectors_with_a_memory_order_are_never_torn)
+{
+	struct sched_context context;
+	uint32_t *n_torn;
+
+	start(&context);
+	n_torn = rig_alloc(rig, 64);
+	check_eq(launch(&context.legacy, "vectors", n_torn, 8), 0);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(*n_torn, 0);
 	sched_context_deinit(&context);
 }
 

@@ -489,7 +489,7 @@ HANDLER(LDV_128)
 
 		if (!from)
 			return warp_fault(w, ip, code, i, at, fault_sentence(code));
-		x = at < SOFTGPU_GLOBAL_LOWEST ? wide_read(from) : wide_swap(from, 0, 0);
+		x = at < SOFTGPU_GLOBAL_LOWEST ? wide_read(from) : wide_load(from);
 		low[i] = (uint64_t)x;
 		high[i] = (uint64_t)(x >> 64);
 	}
@@ -514,7 +514,7 @@ HANDLER(STV_128)
 		if (at < SOFTGPU_GLOBAL_LOWEST)
 			wide_write(to, x);
 		else
-			wide_exchange(to, x);
+			wide_store(to, x);
 	}
 	return ip + 1;
 }

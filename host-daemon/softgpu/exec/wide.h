@@ -40,6 +40,33 @@ static inline wide_t wide_exchange(wide_t *p, wide_t desired)
 	return old;
 }
 
+/* Processors with AVX load and store 16 aligned bytes at once: "Guaranteed Atomic
+ * Operations" in volume 3 of Intel's manual, "Access Atomicity" in volume 2 of AMD's. */
+static inline wide_t wide_load(wide_t *p)
+{
+#ifdef __AVX__
+	typedef uint64_t pair_t __attribute__((vector_size(16)));
+	pair_t x;
+
+	__asm__ volatile("vmovdqa %1, %0" : "=x"(x) : "m"(*p) : "memory");
+	return (wide_t)x[1] << 64 | x[0];
+#else
+	return wide_swap(p, 0, 0);
+#endif
+}
+
+static inline void wide_store(wide_t *p, wide_t desired)
+{
+#ifdef __AVX__
+	typedef uint64_t pair_t __attribute__((vector_size(16)));
+	pair_t x = { (uint64_t)desired, (uint64_t)(desired >> 64) };
+
+	__asm__ volatile("vmovdqa %1, %0" : "=m"(*p) : "x"(x) : "memory");
+#else
+	wide_exchange(p, desired);
+#endif
+}
+
 /* In private memory. */
 static inline wide_t wide_read(const wide_t *p)
 {

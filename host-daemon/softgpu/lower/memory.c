@@ -361,6 +361,82 @@ static void ordered_wide(
 	o->reserved = (uint16_t)(15 | access_space(place->space) << ACCESS_SPACE_SHIFT);
 }
 
+/*
+ * Vectors that other threads see, 16 bytes at a time, or all 8. PTX does not promise that
+ * the elements are accessed together, but devices do so, and programs rely on it: a scan
+ * by decoupled look-back publishes a value and its state as one vector.
+ */
+static bool is_joined(const struct elements *e, bool ordered)
+{
+	return ordered && e->n > 1 && e->size >= 4;
+}
+
+static unsigned int n_joined(const struct elements *e)
+{
+	return e->n * e->size < 16 ? e->n : 16 / e->size;
+}
+
+static void set_joined(struct operation *o, const struct place *place,
+	const struct elements *e, unsigned int i)
+{
+	o->imm = (uint32_t)(place->off + (int64_t)i * e->size);
+	/* The first access checks the alignment of all. */
+	o->reserved = (uint16_t)(((i ? n_joined(e) : e->n) * e->size - 1) |
+				 access_space(place->space) << ACCESS_SPACE_SHIFT);
+}
+
+static void joined_loads(
+	struct lowering *l, struct place *place, const struct elements *e)
+{
+	unsigned int n = n_joined(e), n_halves = n * e->size / 8;
+	const uint32_t *values = e->values;
+	uint32_t halves[2], address;
+
+	make_single(l, place);
+	/* An element may replace the address before the next access. */
+	address = temporary(l, CLASS_64);
+	emit(l, OP_MOV_64, address, place->value, 0, 0);
+	for (unsigned int i = 0; i < e->n; i += n, values += n) {
+		for (unsigned int h = 0; h < n_halves; h++)
+			halves[h] = e->size == 8 ? values[h] : temporary(l, CLASS_64);
+		if (n_halves == 2)
+			set_joined(emit(l, OP_LDV_128, halves[0], address, halves[1], 0),
+				place, e, i);
+		else
+			set_joined(emit(l, OP_LDV_64, halves[0], address, 0, 0), place, e,
+				i);
+		for (unsigned int h = 0; h < n_halves && e->size == 4; h++) {
+			emit(l, OP_LOW_64, values[2 * h], halves[h], 0, 0);
+			emit(l, OP_HIGH_64, values[2 * h + 1], halves[h], 0, 0);
+		}
+	}
+}
+
+static void joined_stores(
+	struct lowering *l, struct place *place, const struct elements *e)
+{
+	unsigned int n = n_joined(e), n_halves = n * e->size / 8;
+	const uint32_t *values = e->values;
+	uint32_t halves[2];
+
+	make_single(l, place);
+	for (unsigned int i = 0; i < e->n; i += n, values += n) {
+		for (unsigned int h = 0; h < n_halves; h++) {
+			halves[h] = e->size == 8 ? values[h] : temporary(l, CLASS_64);
+			if (e->size == 4)
+				emit(l, OP_PACK_64, halves[h], values[2 * h],
+					values[2 * h + 1], 0);
+		}
+		if (n_halves == 2)
+			set_joined(emit(l, OP_STV_128, 0, place->value, halves[0],
+					   halves[1]),
+				place, e, i);
+		else
+			set_joined(emit(l, OP_STV_64, 0, place->value, halves[0], 0),
+				place, e, i);
+	}
+}
+
 /* In global and shared memory; the second half of eight elements by itself. */
 static void whole_accesses(struct lowering *l, struct place *place,
 	const struct elements *e, const uint16_t (*rows)[6], const uint8_t *fields)
@@ -396,6 +472,8 @@ static int load(struct lowering *l)
 		ordered_wide(l, &place, &e, false);
 	} else if (is_whole(&place, ordered)) {
 		whole_accesses(l, &place, &e, loads, load_fields);
+	} else if (is_joined(&e, ordered)) {
+		joined_loads(l, &place, &e);
 	} else {
 		if (e.n > 1 && l->values[place.value].class == CLASS_64) {
 			/* An element may replace the address before the next one is read.
@@ -432,6 +510,8 @@ static int store(struct lowering *l)
 		ordered_wide(l, &place, &e, true);
 	else if (is_whole(&place, ordered))
 		whole_accesses(l, &place, &e, stores, store_fields);
+	else if (is_joined(&e, ordered))
+		joined_stores(l, &place, &e);
 	else
 		single_accesses(l, &place, ordered ? ROW_ORDERED : ROW_GENERIC, stores,
 			store_fields, e.access, e.values, e.n, e.size);
