@@ -188,4 +188,8 @@ class VgpuRun(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    # A shell without job control has its background commands ignore some of these, and
+    # vgpu-run leaves ignored what was ignored.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     unittest.main()
