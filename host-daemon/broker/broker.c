@@ -365,7 +365,7 @@ static int handle_wiper(struct loop_source *source)
 	return 0;
 }
 
-/* Slow system calls run on threads of their own. */
+/* Slow system calls run on separate threads. */
 static int start_helpers(struct broker *broker)
 {
 	int r;

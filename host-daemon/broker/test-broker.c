@@ -178,7 +178,7 @@ static int tell_worker(uint64_t id)
 	return pair[1];
 }
 
-/* Hears the broker until it has done all that it was told before. */
+/* Reads the broker's messages until it has handled all earlier requests. */
 static void meet(void)
 {
 	struct link_message message;
@@ -227,7 +227,7 @@ TEST(a_keeper_that_drains_before_all_is_told_is_not_believed)
 	struct memory memory;
 
 	make_memory(&memory);
-	/* Of the last broker's queue, and in none of this one's. */
+	/* In the last broker's queue, but not in this one's. */
 	memory.ledger->channels[0].phase = CHANNEL_WAITING;
 	start_broker();
 	tell_quota();

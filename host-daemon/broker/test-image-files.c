@@ -116,7 +116,7 @@ TEST(what_is_in_the_store_counts_there)
 	check(image_files_have_seen(&files, image));
 	check_eq(files.size, 0);
 	check_eq(store.size, MEMORY);
-	/* Gone, but not from who has it. */
+	/* Removed, but its holder still has it. */
 	image_store_retire(&store, image);
 	check_eq(store.size, 0);
 	check_eq(store.gone_size, MEMORY);

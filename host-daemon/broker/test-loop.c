@@ -282,7 +282,7 @@ TEST(a_bell_whose_other_holder_stuffs_it_stops_nobody)
 	check_eq(read(fd, &count, 8), 8);
 	check(count >= 1 && count <= 2);
 
-	/* And one that nobody ever empties goes with its owner. */
+	/* And one that is never emptied is freed with its owner. */
 	check_eq(write(fd, &full, 8), 8);
 	loop_ring(&loop, &bell, fd);
 	loop_remove(&bell.source);

@@ -58,7 +58,7 @@ enum {
 int held_vm_new_plain(struct held_vm **vmp, const struct config_vm *config, uint64_t id,
 	const char **reasonp);
 
-/* Closes all descriptors; the kernel frees the memory when the last mapping goes. */
+/* Closes all descriptors; the kernel frees the memory with the last mapping. */
 struct held_vm *held_vm_free(struct held_vm *vm);
 
 /* Closes all but the memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listener: a UNIX socket at a path that is ours alone
+ * Listener: a UNIX socket at a path with exclusive ownership
  */
 
 #include <errno.h>

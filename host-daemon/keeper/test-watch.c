@@ -40,7 +40,7 @@ TEST(one_that_sleeps_or_is_stopped_with_a_ping_before_it_hangs)
 TEST(one_that_runs_on_and_on_hangs)
 {
 	check(count_looks('R', 400) > 1);
-	/* On a busy machine it takes longer to tell. */
+	/* On a busy machine the decision takes longer. */
 	check(count_looks('R', 20) > count_looks('R', 400));
 }
 

@@ -206,7 +206,7 @@ static const struct {
 		"f:2: \"none\" is not a number from 1 to 100000" },
 	{ "[vm a]\nsocket-mode =\n", "f:2: \"\" is not an octal mode like 0660" },
 	{ "[vm a]\nsocket-group =\n", "f:2: there is no group \"\"" },
-	/* All are told; what may be the consequence of one is not. */
+	/* All errors are reported; possible consequences of one are not. */
 	{ "[vm a]\nsize = 1\nx\nsize = 2\ncolour = red\n[vgpd]\nx = y\n[vm b]\n"
 	  "socket = s\nsocket-mode = 9\n[vm c]\n= 1\n[vm d\n",
 		"f:2: size is from 64M to 256G, 1 is not\n"
