@@ -33,7 +33,7 @@ shim_device_to_host(), shim_device_from_host() of device.h:
 	CUresult shim_call_refused(enum vgpu_call call);
 		Not remoted: logs it once, returns CUDA_ERROR_NOT_SUPPORTED.
 
-	void shim_call_forget_launches(void);
+	void shim_function_forget_launches(void);
 		A property changed that decides whether a launch is accepted.
 
 By kind of call:
@@ -166,7 +166,7 @@ def emit_body(w, call):
     for p in call.request_fields:
         w.line(f"\trequest.{p.field} = {pack_argument(p)};")
     if call.forgets == "launches":
-        w.line("\tshim_call_forget_launches();")
+        w.line("\tshim_function_forget_launches();")
     if call.is_async:
         stream = call.stream.name if call.order == "stream" else "NULL"
         w.line(f"\treturn shim_call_async(&call, &request.base, {stream});")

@@ -206,7 +206,7 @@ void shim_function_remember(struct shim_function *function, uint64_t shape)
 		&function->shapes[i % SHIM_FUNCTION_SHAPES], shape, __ATOMIC_RELAXED);
 }
 
-void shim_call_forget_launches(void)
+void shim_function_forget_launches(void)
 {
 	__atomic_add_fetch(&shapes_epoch, 1, __ATOMIC_RELEASE);
 }

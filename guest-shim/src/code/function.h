@@ -73,4 +73,4 @@ void shim_function_remember(struct shim_function *function, uint64_t shape);
 
 /* A property changed that decides whether a launch is accepted: the next launch of each
  * kind asks the driver again. */
-void shim_call_forget_launches(void);
+void shim_function_forget_launches(void);

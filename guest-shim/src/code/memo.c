@@ -238,7 +238,7 @@ void shim_memo_forget(unsigned int what)
 		forget(VGPU_REMEMBERS_SETTING);
 	/* A launch may have been accepted meanwhile that would not be now. */
 	if (what == VGPU_REMEMBERS_SETTING)
-		shim_call_forget_launches();
+		shim_function_forget_launches();
 }
 
 void shim_memo_forget_context(void)

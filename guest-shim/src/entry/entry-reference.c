@@ -24,7 +24,7 @@ SHIM_EXPORT CUresult cuTexRefSetAddress_v2(
 	request.h_tex_ref = (uint64_t)(uintptr_t)hTexRef;
 	request.dptr = dptr;
 	request.bytes = bytes;
-	shim_call_forget_launches();
+	shim_function_forget_launches();
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_tex_ref_set_address_v2_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
@@ -53,7 +53,7 @@ SHIM_EXPORT CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef,
 	request.height = desc->Height;
 	request.format = desc->Format;
 	request.num_channels = desc->NumChannels;
-	shim_call_forget_launches();
+	shim_function_forget_launches();
 	return shim_call_sync(&call, &request.base,
 		&vgpu__cu_tex_ref_set_address2_dv3_reply__descriptor, NULL);
 }
@@ -79,7 +79,7 @@ SHIM_EXPORT CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColo
 	request.green = pBorderColor[1];
 	request.blue = pBorderColor[2];
 	request.alpha = pBorderColor[3];
-	shim_call_forget_launches();
+	shim_function_forget_launches();
 	return shim_call_sync(&call, &request.base,
 		&vgpu__cu_tex_ref_set_border_color_reply__descriptor, NULL);
 }

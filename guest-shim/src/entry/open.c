@@ -68,7 +68,7 @@ static void drop_context(const struct shim_context *context)
 	shim_staging_drop_context(context);
 	shim_record_drop_context(context);
 	shim_range_drop_context(context);
-	shim_call_forget_launches();
+	shim_function_forget_launches();
 	shim_memo_forget_context();
 }
 

@@ -107,7 +107,7 @@ SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.name = (char *)name;
 	request.count = *count;
-	shim_call_forget_launches();
+	shim_function_forget_launches();
 	r = shim_call_sync(&call, &request.base, &vgpu__cu_find_reply__descriptor,
 		&message);
 	shim_memo_forget(VGPU_REMEMBERS_SETTING);
