@@ -37,18 +37,19 @@ static const char old_ptx[] =
 
 #define RESULT "{%r4, %r5, %r6, %r7}"
 
+/* clang-format off */
 static const char reference_ptx[] =
 	".version 3.1\n.target sm_20\n.address_size 64\n"
 	".global .texref t;\n.global .texref u;\n.global .surfref s;\n"
-	".global .u64 plain;\n" KERNEL(
-		"tex_1d", "tex.1d.v4.f32.f32 " RESULT ", [t, {%r8}];\n") KERNEL("tex_2d",
-		"tex.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}];\n") KERNEL("fetch_1d",
-		"tex.1d.v4.u32.s32 " RESULT ", [t, {%r8}];\n") KERNEL("level_2d",
-		"tex.level.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}], %r10;\n")
-		KERNEL("other_1d", "tex.1d.v4.f32.f32 " RESULT ", [u, {%r8}];\n")
-			KERNEL("load_2d", "suld.b.2d.b32.trap {%r4}, [s, {%r8, %r9}];\n")
-				KERNEL("store_2d",
-					"sust.b.2d.b32.trap [s, {%r8, %r9}], {%r10};\n");
+	".global .u64 plain;\n"
+	KERNEL("tex_1d", "tex.1d.v4.f32.f32 " RESULT ", [t, {%r8}];\n")
+	KERNEL("tex_2d", "tex.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}];\n")
+	KERNEL("fetch_1d", "tex.1d.v4.u32.s32 " RESULT ", [t, {%r8}];\n")
+	KERNEL("level_2d", "tex.level.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}], %r10;\n")
+	KERNEL("other_1d", "tex.1d.v4.f32.f32 " RESULT ", [u, {%r8}];\n")
+	KERNEL("load_2d", "suld.b.2d.b32.trap {%r4}, [s, {%r8, %r9}];\n")
+	KERNEL("store_2d", "sust.b.2d.b32.trap [s, {%r8, %r9}], {%r10};\n");
+/* clang-format on */
 
 enum { THREADS = 32 };
 

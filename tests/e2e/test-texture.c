@@ -29,61 +29,52 @@
 
 #define RESULT "{%r4, %r5, %r6, %r7}"
 
+/* clang-format off */
 static const char texture_ptx[] =
-	".version 7.0\n.target sm_70\n.address_size 64\n" KERNEL("fetch_1d",
-		"tex.1d.v4.u32.s32 " RESULT ", [%d0, {%r8}];\n") KERNEL("tex_1d",
-		"tex.1d.v4.f32.f32 " RESULT ", [%d0, {%r8}];\n") KERNEL("tex_2d",
-		"tex.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n") KERNEL("tex_3d",
-		"tex.3d.v4.f32.f32 " RESULT
-		", [%d0, {%r8, %r9, %r10, %r10}];\n") KERNEL("tex_a1d",
-		"tex.a1d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n") KERNEL("tex_a2d",
-		"tex.a2d.v4.f32.f32 " RESULT
-		", [%d0, {%r8, %r9, %r10, %r10}];\n") KERNEL("tex_cube",
-		"tex.cube.v4.f32.f32 " RESULT
-		", [%d0, {%r8, %r9, %r10, %r10}];\n") KERNEL("tex_acube",
-		"tex.acube.v4.f32.f32 " RESULT
-		", [%d0, {%r8, %r9, %r10, %r11}];\n") KERNEL("level_2d",
-		"tex.level.2d.v4.f32.f32 " RESULT
-		", [%d0, {%r8, %r9}], %r10;\n") KERNEL("grad_2d",
-		"tex.grad.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}], "
-		"{%r10, 0f00000000}, {0f00000000, %r11};\n") KERNEL("gather",
-		"tld4.g.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n") KERNEL("sizes",
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	KERNEL("fetch_1d", "tex.1d.v4.u32.s32 " RESULT ", [%d0, {%r8}];\n")
+	KERNEL("tex_1d", "tex.1d.v4.f32.f32 " RESULT ", [%d0, {%r8}];\n")
+	KERNEL("tex_2d", "tex.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n")
+	KERNEL("tex_3d", "tex.3d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9, %r10, %r10}];\n")
+	KERNEL("tex_a1d", "tex.a1d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n")
+	KERNEL("tex_a2d",
+		"tex.a2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9, %r10, %r10}];\n")
+	KERNEL("tex_cube",
+		"tex.cube.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9, %r10, %r10}];\n")
+	KERNEL("tex_acube",
+		"tex.acube.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9, %r10, %r11}];\n")
+	KERNEL("level_2d",
+		"tex.level.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}], %r10;\n")
+	KERNEL("grad_2d",
+		"tex.grad.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}], {%r10, "
+		"0f00000000}, {0f00000000, %r11};\n")
+	KERNEL("gather", "tld4.g.2d.v4.f32.f32 " RESULT ", [%d0, {%r8, %r9}];\n")
+	KERNEL("sizes",
 		"txq.width.b32 %r4, [%d0]; txq.height.b32 %r5, [%d0];\n"
 		"txq.depth.b32 %r6, [%d0]; txq.num_mipmap_levels.b32 %r7, [%d0];\n")
-		KERNEL("resident",
-			"tex.2d.v4.f32.f32 {%r4, _, _, _}|%p0, [%d0, {%r8, %r9}];\n"
-			"selp.b32 %r5, 1, 2, %p0;\n") KERNEL("half_2d",
-			"tex.2d.v2.f16x2.f32 {%r4, %r5}, [%d0, {%r8, %r9}];\n")
-			KERNEL("store_texels",
-				"sust.p.2d.v4.b32.zero [%d0, {%r8, %r9}], "
-				"{%r10, %r11, %r11, %r10};\n") KERNEL("load_2d",
-				"suld.b.2d.b32.trap %r4, [%d0, {%r8, %r9}];\n")
-				KERNEL("load_2d_zero",
-					"suld.b.2d.v4.b8.zero " RESULT
-					", [%d0, {%r8, %r9}];\n") KERNEL("load_2d_clamp",
-					"suld.b.2d.b32.clamp %r4, [%d0, {%r8, %r9}];\n")
-					KERNEL("load_1d_wide",
-						".reg .b64 %w<2>; suld.b.1d.v2.b64.trap "
-						"{%w0, %w1}, [%d0, {%r8}];\n"
-						"mov.b64 {%r4, %r5}, %w0; mov.b64 {%r6, "
-						"%r7}, %w1;\n") KERNEL("store_2d",
-						"sust.b.2d.b32.trap [%d0, {%r8, %r9}], "
-						"%r10;\n") KERNEL("store_2d_zero",
-						"sust.b.2d.b32.zero [%d0, {%r8, %r9}], "
-						"%r10;\n") KERNEL("store_3d",
-						"sust.b.3d.b32.trap [%d0, {%r8, %r9, "
-						"%r10, %r10}], %r11;\n") KERNEL("store_"
-										"a2d",
-						"sust.b.a2d.b32.trap [%d0, {%r8, %r9, "
-						"%r10, %r10}], %r11;\n") KERNEL("add_2d",
-						"sured.b.add.2d.u32.trap [%d0, {%r8, "
-						"%r9}], %r10;\n") KERNEL("max_2d",
-						"sured.b.max.2d.s32.trap [%d0, {%r8, "
-						"%r9}], %r10;\n") KERNEL("surface_sizes",
-						"suq.width.b32 %r4, [%d0]; "
-						"suq.height.b32 %r5, [%d0];\n"
-						"suq.channel_data_type.b32 %r6, [%d0];\n"
-						"suq.channel_order.b32 %r7, [%d0];\n");
+	KERNEL("resident",
+		"tex.2d.v4.f32.f32 {%r4, _, _, _}|%p0, [%d0, {%r8, %r9}];\n"
+		"selp.b32 %r5, 1, 2, %p0;\n")
+	KERNEL("half_2d", "tex.2d.v2.f16x2.f32 {%r4, %r5}, [%d0, {%r8, %r9}];\n")
+	KERNEL("store_texels",
+		"sust.p.2d.v4.b32.zero [%d0, {%r8, %r9}], {%r10, %r11, %r11, %r10};\n")
+	KERNEL("load_2d", "suld.b.2d.b32.trap %r4, [%d0, {%r8, %r9}];\n")
+	KERNEL("load_2d_zero", "suld.b.2d.v4.b8.zero " RESULT ", [%d0, {%r8, %r9}];\n")
+	KERNEL("load_2d_clamp", "suld.b.2d.b32.clamp %r4, [%d0, {%r8, %r9}];\n")
+	KERNEL("load_1d_wide",
+		".reg .b64 %w<2>; suld.b.1d.v2.b64.trap {%w0, %w1}, [%d0, {%r8}];\n"
+		"mov.b64 {%r4, %r5}, %w0; mov.b64 {%r6, %r7}, %w1;\n")
+	KERNEL("store_2d", "sust.b.2d.b32.trap [%d0, {%r8, %r9}], %r10;\n")
+	KERNEL("store_2d_zero", "sust.b.2d.b32.zero [%d0, {%r8, %r9}], %r10;\n")
+	KERNEL("store_3d", "sust.b.3d.b32.trap [%d0, {%r8, %r9, %r10, %r10}], %r11;\n")
+	KERNEL("store_a2d", "sust.b.a2d.b32.trap [%d0, {%r8, %r9, %r10, %r10}], %r11;\n")
+	KERNEL("add_2d", "sured.b.add.2d.u32.trap [%d0, {%r8, %r9}], %r10;\n")
+	KERNEL("max_2d", "sured.b.max.2d.s32.trap [%d0, {%r8, %r9}], %r10;\n")
+	KERNEL("surface_sizes",
+		"suq.width.b32 %r4, [%d0]; suq.height.b32 %r5, [%d0];\n"
+		"suq.channel_data_type.b32 %r6, [%d0];\n"
+		"suq.channel_order.b32 %r7, [%d0];\n");
+/* clang-format on */
 
 enum { THREADS = 32 };
 

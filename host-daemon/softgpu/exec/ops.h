@@ -325,6 +325,7 @@
  * A load has its elements in d, b, e, f and the address in a; a store has its
  * elements in b, c, e, f. Shared, local and parameter addresses have 32 bits.
  */
+/* clang-format off */
 #define SOFTGPU_OPS_OTHER(X)                                                             \
 	SOFTGPU_OPS_TEXTURE(X)                                                           \
 	SOFTGPU_OPS_NEWER(X)                                                             \
@@ -367,86 +368,184 @@
 	X(LDG_S16, "Wx----")                                                             \
 	X(LDG_32, "Wx----")                                                              \
 	X(LDG_64, "Xx----")                                                              \
-	X(LDG2_U8, "WxW---") X(LDG2_S8, "WxW---") X(LDG2_U16, "WxW---") X(               \
-		LDG2_S16, "WxW---") X(LDG2_32, "WxW---") X(LDG2_64, "XxX---") X(LDG4_U8, \
-		"WxW-WW") X(LDG4_S8, "WxW-WW") X(LDG4_U16, "WxW-WW") X(LDG4_S16,         \
-		"WxW-WW") X(LDG4_32, "WxW-WW") X(LDG4_64, "XxX-XX") X(STG_U8,            \
-		"-xw---") X(STG_U16, "-xw---") X(STG_32, "-xw---") X(STG_64,             \
-		"-xx---") X(STG2_U8, "-xww--") X(STG2_U16, "-xww--") X(STG2_32,          \
-		"-xww--") X(STG2_64, "-xxx--") X(STG4_U8, "-xwwww") X(STG4_U16,          \
-		"-xwwww") X(STG4_32, "-xwwww") X(STG4_64, "-xxxxx") X(LDS_U8,            \
-		"Ww----") X(LDS_S8, "Ww----") X(LDS_U16, "Ww----") X(LDS_S16,            \
-		"Ww----") X(LDS_32, "Ww----") X(LDS_64, "Xw----") X(LDS2_U8,             \
-		"WwW---") X(LDS2_S8, "WwW---") X(LDS2_U16, "WwW---") X(LDS2_S16,         \
-		"WwW---") X(LDS2_32, "WwW---") X(LDS2_64, "XwX---") X(LDS4_U8, "WwW-WW") \
-		X(LDS4_S8, "WwW-WW") X(LDS4_U16, "WwW-WW") X(LDS4_S16, "WwW-WW") X(      \
-			LDS4_32, "WwW-WW") X(LDS4_64, "XwX-XX") X(STS_U8, "-ww---")      \
-			X(STS_U16, "-ww---") X(STS_32, "-ww---") X(STS_64, "-wx---") X(  \
-				STS2_U8, "-www--") X(STS2_U16, "-www--") X(STS2_32,      \
-				"-www--") X(STS2_64, "-wxx--") X(STS4_U8, "-wwwww")      \
-				X(STS4_U16, "-wwwww") X(STS4_32, "-wwwww") X(STS4_64,    \
-					"-wxxxx") /* lane by lane, any space; reserved:  \
-						     ACCESS_ALIGN and the space */       \
-		X(LD_U8, "Wx----") X(LD_S8, "Wx----") X(LD_U16, "Wx----")                \
-			X(LD_S16, "Wx----") X(LD_32, "Wx----") X(LD_64, "Xx----") X(     \
-				ST_U8, "-xw---") X(ST_U16, "-xw---") X(ST_32, "-xw---")  \
-				X(ST_64, "-xx---") X(LDP_U8, "W-----")                   \
-					X(LDP_S8, "W-----")                              \
-						X(LDP_U16, "W-----") /* at off */        \
-		X(LDP_S16, "W-----") X(LDP_32, "W-----") X(LDP_64, "X-----") X(ISSPACEP, \
-			"Px----")  /* imm: low end of the generic range, 0 global */     \
-		X(FENCE, "------") /* atomic.c; reserved: the space */                   \
-		X(ATOM_ADD_32, "Wxw---") X(ATOM_ADD_64, "Xxx---") X(                     \
-			ATOM_ADD_F32, "Wxw---") X(ATOM_ADD_F64,                          \
-			"Xxx---") X(ATOM_MIN_S32, "Wxw---") X(ATOM_MIN_U32,              \
-			"Wxw---") X(ATOM_MIN_S64, "Xxx---") X(ATOM_MIN_U64,              \
-			"Xxx---") X(ATOM_MAX_S32, "Wxw---") X(ATOM_MAX_U32,              \
-			"Wxw---") X(ATOM_MAX_S64, "Xxx---") X(ATOM_MAX_U64,              \
-			"Xxx---") X(ATOM_INC_32, "Wxw---") X(ATOM_DEC_32,                \
-			"Wxw---") X(ATOM_AND_32, "Wxw---") X(ATOM_AND_64,                \
-			"Xxx---") X(ATOM_OR_32, "Wxw---") X(ATOM_OR_64,                  \
-			"Xxx---") X(ATOM_XOR_32, "Wxw---") X(ATOM_XOR_64,                \
-			"Xxx---") X(ATOM_EXCH_32, "Wxw---") X(ATOM_EXCH_64,              \
-			"Xxx---") X(ATOM_CAS_16, "Wxww--") X(ATOM_CAS_32,                \
-			"Wxww--") X(ATOM_CAS_64, "Xxxx--") X(ATOM_ADD_F16,               \
-			"Wxw---") X(ATOM_ADD_F16X2, "Wxw---") X(ATOM_ADD_BF16,           \
-			"Wxw---") X(ATOM_ADD_BF16X2, "Wxw---") X(LDV_U8,                 \
-			"Wx----") X(LDV_S8, "Wx----") X(LDV_U16, "Wx----") X(LDV_S16,    \
-			"Wx----") X(LDV_32, "Wx----") X(LDV_64, "Xx----") X(STV_U8,      \
-			"-xw---") X(STV_U16, "-xw---") X(STV_32, "-xw---") X(STV_64,     \
-			"-xx---") /* warpop.c; e of the sync forms: membermask */        \
-		X(SHFL_UP, "WwwwwP") X(SHFL_DOWN, "WwwwwP") X(SHFL_BFLY, "WwwwwP") X(    \
-			SHFL_IDX, "WwwwwP") X(VOTE_ALL, "P-p-w-") X(VOTE_ANY, "P-p-w-")  \
-			X(VOTE_UNI, "P-p-w-") X(VOTE_BALLOT, "W-p-w-") X(MATCH_ANY_32,   \
-				"Ww--w-") X(MATCH_ANY_64, "Wx--w-") X(MATCH_ALL_32,      \
-				"Ww--wP") X(MATCH_ALL_64, "Wx--wP") X(REDUX_ADD,         \
-				"Ww--w-") X(REDUX_MIN_S32, "Ww--w-") X(REDUX_MIN_U32,    \
-				"Ww--w-") X(REDUX_MAX_S32, "Ww--w-") X(REDUX_MAX_U32,    \
-				"Ww--w-") X(REDUX_AND, "Ww--w-") X(REDUX_OR, "Ww--w-")   \
-				X(REDUX_XOR, "Ww--w-") X(ACTIVEMASK, "W-----")           \
-					X(WARP_SYNC, "----w-") /* runtime.c */           \
-		X(VPRINTF, "Wxx---")	 /* format, argument block */                    \
-		X(ASSERT_FAIL, "-xxwx-") /* message, file, line, function */             \
-		X(MALLOC, "Xx----") X(FREE, "-x----") /* control.c */                    \
-		X(BRA, "------") X(BRX,                                                  \
-			"-w----") /* off: first of the kernel's targets, e: how many */  \
-		X(EXIT, "------") X(TRAP, "------") /* call.c; off: the call */          \
-		X(CALL, "------") X(CALL_POINTER, "-x----") X(RETURN, "------")          \
-			X(REFUSE, "------") X(FRAME, "X-----") X(NOP, "------")          \
-				X(NANOSLEEP, "------")                                   \
-					X(BAR_SYNC, "-w----") /* a: barrier */           \
-		X(BAR_SYNC_N, "-ww---")			      /* b: threads */           \
-		X(BAR_ARRIVE, "-ww---") X(BAR_RED_AND, "Pwwp--") X(BAR_RED_OR, "Pwwp--") \
-			X(BAR_RED_POPC, "Wwwp--") X(READ_CLOCK, "X-----")                \
-				X(READ_TIMER, "X-----")
+	X(LDG2_U8, "WxW---")                                                             \
+	X(LDG2_S8, "WxW---")                                                             \
+	X(LDG2_U16, "WxW---")                                                            \
+	X(LDG2_S16, "WxW---")                                                            \
+	X(LDG2_32, "WxW---")                                                             \
+	X(LDG2_64, "XxX---")                                                             \
+	X(LDG4_U8, "WxW-WW")                                                             \
+	X(LDG4_S8, "WxW-WW")                                                             \
+	X(LDG4_U16, "WxW-WW")                                                            \
+	X(LDG4_S16, "WxW-WW")                                                            \
+	X(LDG4_32, "WxW-WW")                                                             \
+	X(LDG4_64, "XxX-XX")                                                             \
+	X(STG_U8, "-xw---")                                                              \
+	X(STG_U16, "-xw---")                                                             \
+	X(STG_32, "-xw---")                                                              \
+	X(STG_64, "-xx---")                                                              \
+	X(STG2_U8, "-xww--")                                                             \
+	X(STG2_U16, "-xww--")                                                            \
+	X(STG2_32, "-xww--")                                                             \
+	X(STG2_64, "-xxx--")                                                             \
+	X(STG4_U8, "-xwwww")                                                             \
+	X(STG4_U16, "-xwwww")                                                            \
+	X(STG4_32, "-xwwww")                                                             \
+	X(STG4_64, "-xxxxx")                                                             \
+	X(LDS_U8, "Ww----")                                                              \
+	X(LDS_S8, "Ww----")                                                              \
+	X(LDS_U16, "Ww----")                                                             \
+	X(LDS_S16, "Ww----")                                                             \
+	X(LDS_32, "Ww----")                                                              \
+	X(LDS_64, "Xw----")                                                              \
+	X(LDS2_U8, "WwW---")                                                             \
+	X(LDS2_S8, "WwW---")                                                             \
+	X(LDS2_U16, "WwW---")                                                            \
+	X(LDS2_S16, "WwW---")                                                            \
+	X(LDS2_32, "WwW---")                                                             \
+	X(LDS2_64, "XwX---")                                                             \
+	X(LDS4_U8, "WwW-WW")                                                             \
+	X(LDS4_S8, "WwW-WW")                                                             \
+	X(LDS4_U16, "WwW-WW")                                                            \
+	X(LDS4_S16, "WwW-WW")                                                            \
+	X(LDS4_32, "WwW-WW")                                                             \
+	X(LDS4_64, "XwX-XX")                                                             \
+	X(STS_U8, "-ww---")                                                              \
+	X(STS_U16, "-ww---")                                                             \
+	X(STS_32, "-ww---")                                                              \
+	X(STS_64, "-wx---")                                                              \
+	X(STS2_U8, "-www--")                                                             \
+	X(STS2_U16, "-www--")                                                            \
+	X(STS2_32, "-www--")                                                             \
+	X(STS2_64, "-wxx--")                                                             \
+	X(STS4_U8, "-wwwww")                                                             \
+	X(STS4_U16, "-wwwww")                                                            \
+	X(STS4_32, "-wwwww")                                                             \
+	X(STS4_64, "-wxxxx")                                                             \
+	/* lane by lane, any space; reserved: ACCESS_ALIGN and the space */              \
+	X(LD_U8, "Wx----")                                                               \
+	X(LD_S8, "Wx----")                                                               \
+	X(LD_U16, "Wx----")                                                              \
+	X(LD_S16, "Wx----")                                                              \
+	X(LD_32, "Wx----")                                                               \
+	X(LD_64, "Xx----")                                                               \
+	X(ST_U8, "-xw---")                                                               \
+	X(ST_U16, "-xw---")                                                              \
+	X(ST_32, "-xw---")                                                               \
+	X(ST_64, "-xx---")                                                               \
+	/* parameters, at off */                                                         \
+	X(LDP_U8, "W-----")                                                              \
+	X(LDP_S8, "W-----")                                                              \
+	X(LDP_U16, "W-----")                                                             \
+	X(LDP_S16, "W-----")                                                             \
+	X(LDP_32, "W-----")                                                              \
+	X(LDP_64, "X-----")                                                              \
+	X(ISSPACEP, "Px----") /* imm: low end of the generic range, 0 global */          \
+	X(FENCE, "------")                                                               \
+	/* atomic.c; reserved: the space */                                              \
+	X(ATOM_ADD_32, "Wxw---")                                                         \
+	X(ATOM_ADD_64, "Xxx---")                                                         \
+	X(ATOM_ADD_F32, "Wxw---")                                                        \
+	X(ATOM_ADD_F64, "Xxx---")                                                        \
+	X(ATOM_MIN_S32, "Wxw---")                                                        \
+	X(ATOM_MIN_U32, "Wxw---")                                                        \
+	X(ATOM_MIN_S64, "Xxx---")                                                        \
+	X(ATOM_MIN_U64, "Xxx---")                                                        \
+	X(ATOM_MAX_S32, "Wxw---")                                                        \
+	X(ATOM_MAX_U32, "Wxw---")                                                        \
+	X(ATOM_MAX_S64, "Xxx---")                                                        \
+	X(ATOM_MAX_U64, "Xxx---")                                                        \
+	X(ATOM_INC_32, "Wxw---")                                                         \
+	X(ATOM_DEC_32, "Wxw---")                                                         \
+	X(ATOM_AND_32, "Wxw---")                                                         \
+	X(ATOM_AND_64, "Xxx---")                                                         \
+	X(ATOM_OR_32, "Wxw---")                                                          \
+	X(ATOM_OR_64, "Xxx---")                                                          \
+	X(ATOM_XOR_32, "Wxw---")                                                         \
+	X(ATOM_XOR_64, "Xxx---")                                                         \
+	X(ATOM_EXCH_32, "Wxw---")                                                        \
+	X(ATOM_EXCH_64, "Xxx---")                                                        \
+	X(ATOM_CAS_16, "Wxww--")                                                         \
+	X(ATOM_CAS_32, "Wxww--")                                                         \
+	X(ATOM_CAS_64, "Xxxx--")                                                         \
+	X(ATOM_ADD_F16, "Wxw---")                                                        \
+	X(ATOM_ADD_F16X2, "Wxw---")                                                      \
+	X(ATOM_ADD_BF16, "Wxw---")                                                       \
+	X(ATOM_ADD_BF16X2, "Wxw---")                                                     \
+	X(LDV_U8, "Wx----")                                                              \
+	X(LDV_S8, "Wx----")                                                              \
+	X(LDV_U16, "Wx----")                                                             \
+	X(LDV_S16, "Wx----")                                                             \
+	X(LDV_32, "Wx----")                                                              \
+	X(LDV_64, "Xx----")                                                              \
+	X(STV_U8, "-xw---")                                                              \
+	X(STV_U16, "-xw---")                                                             \
+	X(STV_32, "-xw---")                                                              \
+	X(STV_64, "-xx---")                                                              \
+	/* warpop.c; e of the sync forms: membermask */                                  \
+	X(SHFL_UP, "WwwwwP")                                                             \
+	X(SHFL_DOWN, "WwwwwP")                                                           \
+	X(SHFL_BFLY, "WwwwwP")                                                           \
+	X(SHFL_IDX, "WwwwwP")                                                            \
+	X(VOTE_ALL, "P-p-w-")                                                            \
+	X(VOTE_ANY, "P-p-w-")                                                            \
+	X(VOTE_UNI, "P-p-w-")                                                            \
+	X(VOTE_BALLOT, "W-p-w-")                                                         \
+	X(MATCH_ANY_32, "Ww--w-")                                                        \
+	X(MATCH_ANY_64, "Wx--w-")                                                        \
+	X(MATCH_ALL_32, "Ww--wP")                                                        \
+	X(MATCH_ALL_64, "Wx--wP")                                                        \
+	X(REDUX_ADD, "Ww--w-")                                                           \
+	X(REDUX_MIN_S32, "Ww--w-")                                                       \
+	X(REDUX_MIN_U32, "Ww--w-")                                                       \
+	X(REDUX_MAX_S32, "Ww--w-")                                                       \
+	X(REDUX_MAX_U32, "Ww--w-")                                                       \
+	X(REDUX_AND, "Ww--w-")                                                           \
+	X(REDUX_OR, "Ww--w-")                                                            \
+	X(REDUX_XOR, "Ww--w-")                                                           \
+	X(ACTIVEMASK, "W-----")                                                          \
+	X(WARP_SYNC, "----w-")                                                           \
+	/* runtime.c */                                                                  \
+	X(VPRINTF, "Wxx---") /* format, argument block */                                \
+	X(ASSERT_FAIL, "-xxwx-") /* message, file, line, function */                     \
+	X(MALLOC, "Xx----")                                                              \
+	X(FREE, "-x----")                                                                \
+	/* control.c */                                                                  \
+	X(BRA, "------")                                                                 \
+	X(BRX, "-w----") /* off: first of the kernel's targets, e: how many */           \
+	X(EXIT, "------")                                                                \
+	X(TRAP, "------")                                                                \
+	/* call.c; off: the call */                                                      \
+	X(CALL, "------")                                                                \
+	X(CALL_POINTER, "-x----")                                                        \
+	X(RETURN, "------")                                                              \
+	X(REFUSE, "------")                                                              \
+	X(FRAME, "X-----")                                                               \
+	/* control.c */                                                                  \
+	X(NOP, "------")                                                                 \
+	X(NANOSLEEP, "------")                                                           \
+	X(BAR_SYNC, "-w----") /* a: barrier */                                           \
+	X(BAR_SYNC_N, "-ww---") /* b: threads */                                         \
+	X(BAR_ARRIVE, "-ww---")                                                          \
+	X(BAR_RED_AND, "Pwwp--")                                                         \
+	X(BAR_RED_OR, "Pwwp--")                                                          \
+	X(BAR_RED_POPC, "Wwwp--")                                                        \
+	X(READ_CLOCK, "X-----")                                                          \
+	X(READ_TIMER, "X-----")
+/* clang-format on */
 
+/* clang-format off */
 enum op {
 #define OP_ENUM(_name, ...) OP_##_name,
-	SOFTGPU_OPS_UNARY(OP_ENUM) SOFTGPU_OPS_BINARY(OP_ENUM) SOFTGPU_OPS_TERNARY(
-		OP_ENUM) SOFTGPU_OPS_COMPARE(OP_ENUM) SOFTGPU_OPS_OTHER(OP_ENUM)
+	SOFTGPU_OPS_UNARY(OP_ENUM)
+	SOFTGPU_OPS_BINARY(OP_ENUM)
+	SOFTGPU_OPS_TERNARY(OP_ENUM)
+	SOFTGPU_OPS_COMPARE(OP_ENUM)
+	SOFTGPU_OPS_OTHER(OP_ENUM)
 #undef OP_ENUM
-		_OP_N,
+	_OP_N,
 };
+/* clang-format on */
 
 /* off of TEX */
 enum texture_option {
