@@ -32,6 +32,7 @@ void image_files_deinit(struct image_files *files)
 void image_files_assume(struct image_files *files)
 {
 	memset(files->seen, 0xff, sizeof(files->seen));
+	files->is_partial = true;
 }
 
 bool image_files_have_room(
@@ -107,7 +108,10 @@ bool image_files_claim(struct image_files *files, int fd)
 		remove_at(files, i);
 		return true;
 	}
-	return false;
+	if (!files->is_partial)
+		return false;
+	files->size += image_store_memory((uint64_t)st.st_size);
+	return true;
 }
 
 static uint64_t bit_of(const struct stored_image *image)

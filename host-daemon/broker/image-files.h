@@ -29,6 +29,7 @@ struct image_file {
 struct image_files {
 	struct image_file given[IMAGE_FILES_MAX];
 	unsigned int n_given;
+	bool is_partial; /* it may have more than these */
 	uint64_t size; /* memory of all that are not in the store */
 	uint64_t seen[IMAGE_STORE_SLOTS / 64]; /* bits: images of the store it may have */
 };
@@ -36,7 +37,8 @@ struct image_files {
 void image_files_init(struct image_files *files);
 void image_files_deinit(struct image_files *files);
 
-/* For a worker of an earlier broker: it may have received every image. */
+/* For a worker of an earlier broker: it may have received every image of the store, and
+ * files that this broker did not make. */
 void image_files_assume(struct image_files *files);
 
 /* Whether it may have more of that size. */
@@ -60,8 +62,12 @@ int image_files_give(struct image_files *files, uint32_t cookie, uint64_t size,
 /* Takes one back: its memory is free, unless the worker has sealed it, which counts. */
 void image_files_take_back(struct image_files *files, uint32_t cookie);
 
-/* Whether it is one that was given; which then is no more, and counts until
- * image_files_stored(). */
+/*
+ * Takes a file that the worker has sealed off the list. It counts until
+ * image_files_stored().
+ *
+ * Return: false for a file that no broker can have given to this worker.
+ */
 bool image_files_claim(struct image_files *files, int fd);
 
 /* It is in the store now. */

@@ -3,8 +3,8 @@
  * Images: what workers ask of the store of their VM, and put into it
  *
  * The broker decides what is kept, and the keeper has the same descriptors for the next
- * broker. If this one dies between two messages the two differ by an image, which costs
- * a process some time at its start, or a descriptor until the VM ends, and no more.
+ * broker. If this one dies between two messages, the next one gets the worker's message
+ * again, and no image is lost.
  */
 
 #include <string.h>
@@ -27,9 +27,23 @@ uint32_t images_n_max(unsigned int n_vms)
 	return n < IMAGE_STORE_N_MAX ? n : IMAGE_STORE_N_MAX;
 }
 
+/* Processes that connect one by one are a VM that does not end with one of them. */
+static bool outlives_connection(const struct vm *vm)
+{
+	return vm->config->transport == CONFIG_SOCKET;
+}
+
+static uint64_t owner_of(const struct vm *vm)
+{
+	return outlives_connection(vm) ? 0 : vm->id;
+}
+
+/* Return: the VM whose store the worker uses, or NULL once it is gone. */
 static struct vm *vm_of(const struct worker *worker)
 {
-	return worker->channel && !worker->channel->vm->gone ? worker->channel->vm : NULL;
+	struct vm *vm = worker->channel ? worker->channel->vm : NULL;
+
+	return vm && (!vm->gone || outlives_connection(vm)) ? vm : NULL;
 }
 
 void images_handle_find(struct worker *worker, const struct control_image *wanted)
@@ -66,11 +80,6 @@ void images_handle_drop(struct worker *worker, const struct control_image *given
 	image_files_take_back(&worker->files, given->cookie);
 }
 
-/* Processes that connect one by one are a VM that does not end with one of them. */
-static uint64_t owner_of(const struct vm *vm)
-{
-	return vm->config->transport == CONFIG_SOCKET ? 0 : vm->id;
-}
 
 static void tell_keeper(const struct vm *vm, enum link_type type,
 	const struct stored_image *image, const int *fd)
@@ -192,7 +201,6 @@ bool images_handle_keep(struct worker *worker, const struct control_image *given
 	bool is_sane;
 
 	is_sane = worker->channel && image_store_accepts(fd, given->size);
-	/* Whose file it is may not be known: it was another broker that gave it. */
 	if (is_sane && vm && image_files_claim(&worker->files, fd))
 		keep(vm, worker, given, &fd);
 	closer_close(fd);

@@ -127,6 +127,21 @@ TEST(what_is_in_the_store_counts_there)
 	image_files_deinit(&files);
 }
 
+TEST(a_file_of_an_earlier_broker_is_accepted_and_counts)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	check_eq(ftruncate(fd, SIZE), 0);
+	image_files_init(&files);
+	check(!image_files_claim(&files, fd));
+	check_eq(files.size, 0);
+	image_files_assume(&files);
+	check(image_files_claim(&files, fd));
+	check_eq(files.size, MEMORY);
+	image_files_deinit(&files);
+	close(fd);
+}
+
 TEST(no_two_images_have_a_number_in_common)
 {
 	struct image_store store;

@@ -4,8 +4,9 @@
  *
  *	growing IMAGE [MEBIBYTES]
  *
- * It loads code that is IMAGE's alone, twice, and takes more pinned memory than a session
- * begins with: so much that there is no room for it twice in shared memory of 256 MiB.
+ * It loads code that is IMAGE's alone, once: there is no second chance to share it. And
+ * it takes more pinned memory than a session begins with: so much that there is no room
+ * for it twice in shared memory of 256 MiB.
  * Exit status 1: a result was wrong; 2: a call failed. It is an ordinary program of the
  * CUDA Driver API.
  */
@@ -104,8 +105,6 @@ static void compute(const char *text, unsigned int image, unsigned int mib)
 		fprintf(stderr, "growing: %u is %u\n", i, y[i]);
 		exit(EXIT_WRONG);
 	}
-	CU(cuModuleUnload(module));
-	CU(cuModuleLoadData(&module, text));
 	CU(cuModuleUnload(module));
 }
 
