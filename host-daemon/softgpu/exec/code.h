@@ -15,7 +15,7 @@
  * Predicates are one bit a lane in a separate array of words. An operand that is a
  * predicate has bit 15 set where it is negated. Predicate 0 is always true.
  *
- * Handlers trust the code completely. lower/emit.c is the one place that makes it,
+ * Handlers trust the code completely. lower/encode.c is the one place that makes it,
  * and checks each operand against the signature of its operation (ops.h) there.
  */
 

@@ -51,7 +51,7 @@ int lower_reserve(void *arrayp, uint32_t *capacityp, uint32_t need, size_t size)
  * Values
  */
 
-enum value_class class_of(unsigned int type)
+enum value_class lower_class_of(unsigned int type)
 {
 	if (type == PTX_TYPE_PRED)
 		return CLASS_PRED;
@@ -67,12 +67,12 @@ enum value_class class_of(unsigned int type)
 	}
 }
 
-bool type_is_signed(unsigned int type)
+bool lower_type_is_signed(unsigned int type)
 {
 	return type >= PTX_TYPE_S8 && type <= PTX_TYPE_S64;
 }
 
-uint32_t new_value(struct lowering *l, enum value_class class, enum value_kind kind)
+uint32_t lower_value_new(struct lowering *l, enum value_class class, enum value_kind kind)
 {
 	if (l->n_values >= LOWER_VALUES_MAX) {
 		lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED, "too many registers");
@@ -91,9 +91,9 @@ uint32_t new_value(struct lowering *l, enum value_class class, enum value_kind k
 	return l->n_values++;
 }
 
-uint32_t temporary(struct lowering *l, enum value_class class)
+uint32_t lower_temporary(struct lowering *l, enum value_class class)
 {
-	return new_value(l, class, VALUE_TEMPORARY);
+	return lower_value_new(l, class, VALUE_TEMPORARY);
 }
 
 static uint32_t hash_constant(enum value_class class, uint64_t bits)
@@ -127,7 +127,7 @@ static int grow_constants(struct lowering *l)
 	return 0;
 }
 
-uint32_t constant(struct lowering *l, enum value_class class, uint64_t bits)
+uint32_t lower_constant(struct lowering *l, enum value_class class, uint64_t bits)
 {
 	uint32_t at, v;
 
@@ -143,7 +143,7 @@ uint32_t constant(struct lowering *l, enum value_class class, uint64_t bits)
 			return v;
 		at++;
 	}
-	v = new_value(l, class, VALUE_CONSTANT);
+	v = lower_value_new(l, class, VALUE_CONSTANT);
 	if (v) {
 		l->values[v].bits = bits;
 		l->constants[at & (l->constants_capacity - 1)] = v;
@@ -154,15 +154,15 @@ uint32_t constant(struct lowering *l, enum value_class class, uint64_t bits)
 
 static uint32_t sreg_value(struct lowering *l, unsigned int sreg, unsigned int number)
 {
-	enum value_class class = class_of(ptx_sreg_type(sreg));
+	enum value_class class = lower_class_of(ptx_sreg_type(sreg));
 	uint32_t v;
 
 	if (class == CLASS_PRED)
 		return VALUE_TRUE | VALUE_NEGATED; /* is_explicit_cluster */
 	/* Found by the same table as constants, under a key that no constant has. */
-	v = constant(l, CLASS_NONE, (uint64_t)sreg << 8 | (number & 255));
+	v = lower_constant(l, CLASS_NONE, (uint64_t)sreg << 8 | (number & 255));
 	if (v && l->values[v].kind == VALUE_CONSTANT) {
-		uint32_t twin = new_value(l, class, VALUE_SREG);
+		uint32_t twin = lower_value_new(l, class, VALUE_SREG);
 
 		if (!twin)
 			return VALUE_NONE;
@@ -178,7 +178,7 @@ static uint32_t sreg_value(struct lowering *l, unsigned int sreg, unsigned int n
  * Operations
  */
 
-struct operation *emit(
+struct operation *lower_emit(
 	struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b, uint32_t c)
 {
 	static struct operation nowhere;
@@ -203,10 +203,10 @@ struct operation *emit(
 	return o;
 }
 
-void emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
+void lower_emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
 	uint32_t c, uint64_t imm)
 {
-	emit(l, op, d, a, b, c)->imm = imm;
+	lower_emit(l, op, d, a, b, c)->imm = imm;
 }
 
 /*
@@ -275,7 +275,7 @@ static uint64_t body_variable(struct lowering *l, uint32_t index)
  * Parameters of an entry function are in its parameter block, those of an inlined
  * function, and all .param variables, in local memory.
  */
-bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
+bool lower_symbol_place(struct lowering *l, const struct ptx_operand *operand,
 	enum ptx_space *spacep, uint64_t *placep, bool *is_shared_endp)
 {
 	const struct frame *f = l->frame;
@@ -314,7 +314,7 @@ bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
 	return true;
 }
 
-uint32_t symbol_value(
+uint32_t lower_symbol_value(
 	struct lowering *l, const struct ptx_operand *operand, enum value_class class)
 {
 	enum ptx_space space;
@@ -322,22 +322,23 @@ uint32_t symbol_value(
 	uint64_t place;
 	uint32_t v, low;
 
-	if (!symbol_place(l, operand, &space, &place, &is_shared_end)) {
+	if (!lower_symbol_place(l, operand, &space, &place, &is_shared_end)) {
 		lower_unsupported(l);
 		return VALUE_NONE;
 	}
 	if (space == PTX_SPACE_LOCAL && l->frame->base) {
-		v = temporary(l, CLASS_64);
-		emit(l, OP_ADD_64, v, l->frame->base, constant(l, CLASS_64, place), 0);
+		v = lower_temporary(l, CLASS_64);
+		lower_emit(l, OP_ADD_64, v, l->frame->base,
+			lower_constant(l, CLASS_64, place), 0);
 		if (class == CLASS_64)
 			return v;
-		low = temporary(l, CLASS_32);
-		emit(l, OP_LOW_64, low, v, 0, 0);
+		low = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_LOW_64, low, v, 0, 0);
 		return low;
 	}
 	if (!is_shared_end)
-		return constant(l, class, place);
-	v = new_value(l, class, VALUE_CONSTANT);
+		return lower_constant(l, class, place);
+	v = lower_value_new(l, class, VALUE_CONSTANT);
 	if (v) {
 		l->values[v].bits = place;
 		l->values[v].is_shared_end = true;
@@ -349,18 +350,19 @@ uint32_t symbol_value(
  * The address of an element in its own space, of 64 bits. The product of the index and
  * the size has 32, whatever the register's type is.
  */
-uint32_t element_value(struct lowering *l, const struct ptx_operand *operand)
+uint32_t lower_element_value(struct lowering *l, const struct ptx_operand *operand)
 {
 	const struct ptx_operand *parts = &l->frame->body->operands[operand->index];
-	uint32_t base = symbol_value(l, &parts[0], CLASS_64);
-	uint32_t off = temporary(l, CLASS_32), wide = temporary(l, CLASS_64);
-	uint32_t v = temporary(l, CLASS_64);
+	uint32_t base = lower_symbol_value(l, &parts[0], CLASS_64);
+	uint32_t off = lower_temporary(l, CLASS_32), wide = lower_temporary(l, CLASS_64);
+	uint32_t v = lower_temporary(l, CLASS_64);
 
-	emit(l, OP_ADD_32, off, source_of(l, &parts[1], PTX_TYPE_B32),
-		constant(l, CLASS_32, (uint64_t)parts[1].imm), 0);
-	emit(l, OP_MUL_32, off, off, constant(l, CLASS_32, operand->count), 0);
-	emit(l, OP_EXT_U32_64, wide, off, 0, 0);
-	emit(l, OP_ADD_64, v, base, wide, 0);
+	lower_emit(l, OP_ADD_32, off, lower_source_of(l, &parts[1], PTX_TYPE_B32),
+		lower_constant(l, CLASS_32, (uint64_t)parts[1].imm), 0);
+	lower_emit(
+		l, OP_MUL_32, off, off, lower_constant(l, CLASS_32, operand->count), 0);
+	lower_emit(l, OP_EXT_U32_64, wide, off, 0, 0);
+	lower_emit(l, OP_ADD_64, v, base, wide, 0);
 	return v;
 }
 
@@ -368,7 +370,7 @@ uint32_t element_value(struct lowering *l, const struct ptx_operand *operand)
  * Operands
  */
 
-bool has_operand(const struct lowering *l, unsigned int i)
+bool lower_has_operand(const struct lowering *l, unsigned int i)
 {
 	return i < l->instr->n_operands && l->operands[i].kind != PTX_OPERAND_NONE;
 }
@@ -392,12 +394,12 @@ static uint32_t read_sreg(struct lowering *l, const struct ptx_operand *operand)
 	default:
 		return sreg_value(l, operand->index, (unsigned int)operand->imm);
 	}
-	wide = temporary(l, CLASS_64);
-	emit(l, op, wide, 0, 0, 0);
+	wide = lower_temporary(l, CLASS_64);
+	lower_emit(l, op, wide, 0, 0, 0);
 	if (operand->index == PTX_SREG_GLOBALTIMER || operand->index == PTX_SREG_CLOCK64)
 		return wide;
-	d = temporary(l, CLASS_32);
-	emit(l,
+	d = lower_temporary(l, CLASS_32);
+	lower_emit(l,
 		operand->index == PTX_SREG_CLOCK_HI ||
 				operand->index == PTX_SREG_GLOBALTIMER_HI
 			? OP_HIGH_64
@@ -406,10 +408,10 @@ static uint32_t read_sreg(struct lowering *l, const struct ptx_operand *operand)
 	return d;
 }
 
-uint32_t source_of(
+uint32_t lower_source_of(
 	struct lowering *l, const struct ptx_operand *operand, unsigned int type)
 {
-	enum value_class class = class_of(type);
+	enum value_class class = lower_class_of(type);
 	uint32_t v, d;
 
 	switch (operand->kind) {
@@ -422,15 +424,16 @@ uint32_t source_of(
 	case PTX_OPERAND_F32:
 	case PTX_OPERAND_F64:
 		if (class == CLASS_PRED)
-			return constant(l, class, (operand->imm != 0) ^ operand->negated);
-		return constant(l, class, ptx_operand_bits(operand, type));
+			return lower_constant(
+				l, class, (operand->imm != 0) ^ operand->negated);
+		return lower_constant(l, class, ptx_operand_bits(operand, type));
 	case PTX_OPERAND_SREG:
 		v = read_sreg(l, operand);
 		break;
 	case PTX_OPERAND_SYMBOL:
-		return symbol_value(l, operand, class);
+		return lower_symbol_value(l, operand, class);
 	case PTX_OPERAND_ELEMENT:
-		v = element_value(l, operand);
+		v = lower_element_value(l, operand);
 		break;
 	default:
 		lower_unsupported(l);
@@ -441,13 +444,13 @@ uint32_t source_of(
 		return v;
 	/* The low part of a register that is wider than the type. */
 	if (class == CLASS_32 && l->values[v].class == CLASS_64 && !l->values[v].high) {
-		d = temporary(l, CLASS_32);
-		emit(l, OP_LOW_64, d, v, 0, 0);
+		d = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_LOW_64, d, v, 0, 0);
 		return d;
 	}
 	if (class == CLASS_64 && operand->kind == PTX_OPERAND_SREG) {
-		d = temporary(l, CLASS_64);
-		emit(l, OP_EXT_U32_64, d, v, 0, 0);
+		d = lower_temporary(l, CLASS_64);
+		lower_emit(l, OP_EXT_U32_64, d, v, 0, 0);
 		return d;
 	}
 	lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
@@ -457,14 +460,14 @@ uint32_t source_of(
 	return VALUE_NONE;
 }
 
-uint32_t source(struct lowering *l, unsigned int i, unsigned int type)
+uint32_t lower_source(struct lowering *l, unsigned int i, unsigned int type)
 {
-	return source_of(l, &l->operands[i], type);
+	return lower_source_of(l, &l->operands[i], type);
 }
 
-uint32_t predicate(struct lowering *l, unsigned int i)
+uint32_t lower_predicate(struct lowering *l, unsigned int i)
 {
-	return source_of(l, &l->operands[i], PTX_TYPE_PRED);
+	return lower_source_of(l, &l->operands[i], PTX_TYPE_PRED);
 }
 
 static void fail_destination(struct lowering *l)
@@ -475,14 +478,14 @@ static void fail_destination(struct lowering *l)
 		ptx_instr_name(l->frame->body, l->instr));
 }
 
-uint32_t destination_of(
+uint32_t lower_destination_of(
 	struct lowering *l, const struct ptx_operand *operand, unsigned int type)
 {
-	enum value_class class = class_of(type);
+	enum value_class class = lower_class_of(type);
 	uint32_t v;
 
 	if (operand->kind == PTX_OPERAND_NONE)
-		return temporary(l, class);
+		return lower_temporary(l, class);
 	if (operand->kind != PTX_OPERAND_REG) {
 		lower_unsupported(l);
 		return VALUE_NONE;
@@ -495,11 +498,11 @@ uint32_t destination_of(
 		return VALUE_NONE;
 	}
 	l->n_unfinished++;
-	return temporary(l, class);
+	return lower_temporary(l, class);
 }
 
-void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type,
-	uint32_t value)
+void lower_finish_of(struct lowering *l, const struct ptx_operand *operand,
+	unsigned int type, uint32_t value)
 {
 	uint32_t v;
 
@@ -513,23 +516,24 @@ void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned i
 		return;
 	}
 	l->n_unfinished--;
-	emit(l, type_is_signed(type) ? OP_EXT_S32_64 : OP_EXT_U32_64, v, value, 0, 0);
+	lower_emit(l, lower_type_is_signed(type) ? OP_EXT_S32_64 : OP_EXT_U32_64, v,
+		value, 0, 0);
 }
 
 /* Bits that were not extended would be lost: the instruction does not allow a wider
  * register. */
-void finish_instruction(struct lowering *l)
+void lower_finish_instruction(struct lowering *l)
 {
 	if (l->n_unfinished && !l->error)
 		fail_destination(l);
 }
 
-uint32_t destination(struct lowering *l, unsigned int i, unsigned int type)
+uint32_t lower_destination(struct lowering *l, unsigned int i, unsigned int type)
 {
-	return destination_of(l, &l->operands[i], type);
+	return lower_destination_of(l, &l->operands[i], type);
 }
 
-void finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t value)
+void lower_finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t value)
 {
-	finish_of(l, &l->operands[i], type, value);
+	lower_finish_of(l, &l->operands[i], type, value);
 }

@@ -72,12 +72,12 @@ static uint32_t *places_of(
 		bool is_shared_end;
 		uint64_t at, size = size_of_place(l, o);
 
-		if (params && is_actual(o)) {
-			places[k] = place_of_actual(l, i, k);
+		if (params && lower_is_actual(o)) {
+			places[k] = lower_place_of_actual(l, i, k);
 			continue;
 		}
 		if (!size || (params && size < params[k].size) ||
-			!symbol_place(l, o, &space, &at, &is_shared_end) ||
+			!lower_symbol_place(l, o, &space, &at, &is_shared_end) ||
 			space != PTX_SPACE_LOCAL) {
 			lower_unsupported(l);
 			return NULL;
@@ -132,24 +132,24 @@ static int write_out(struct lowering *l, uint32_t function)
 	frame.base = caller->base;
 	if (guard != VALUE_TRUE) {
 		/* Lanes whose guard is false go around the body. */
-		skip = new_labels(l, 1);
+		skip = lower_labels_new(l, 1);
 		l->guard = guard ^ VALUE_NEGATED;
-		branch(l, skip);
+		lower_branch(l, skip);
 		l->guard = VALUE_TRUE;
 	}
-	frame.return_label = new_labels(l, 1);
-	store_actuals(l, callee->params, callee->n_params);
+	frame.return_label = lower_labels_new(l, 1);
+	lower_store_actuals(l, callee->params, callee->n_params);
 	r = translate_function(l, &frame);
 	if (r)
 		return r;
 	l->labels[frame.return_label] = l->n_ops;
 	l->guard = VALUE_TRUE;
-	close_stack(l, &frame);
-	store_returns(l, &frame);
+	lower_stack_close(l, &frame);
+	lower_store_returns(l, &frame);
 	l->frame = caller;
 	l->instr = instr;
 	l->operands = &caller->body->operands[instr->first_operand];
-	load_results(l, callee->returns, callee->n_returns);
+	lower_load_results(l, callee->returns, callee->n_returns);
 	if (skip != PTX_INDEX_NONE)
 		l->labels[skip] = l->n_ops;
 	l->guard = guard;
@@ -214,7 +214,7 @@ static int add_call(struct lowering *l, const struct ptx_param *params, uint32_t
 	if (!to || check_params(l, params, n_params) ||
 		check_params(l, returns, n_returns))
 		return l->error;
-	store_actuals(l, params, n_params);
+	lower_store_actuals(l, params, n_params);
 	call->frame_end = (l->frame->local_end + FRAME_ALIGN - 1) & ~(FRAME_ALIGN - 1);
 	call->first_move = l->n_moves;
 	call->n_arguments = n_params;
@@ -250,9 +250,9 @@ static int call_subroutine(struct lowering *l, uint32_t function)
 		r = add_call(l, callee->params, callee->n_params, callee->returns,
 			callee->n_returns, &call);
 	if (!r)
-		emit_imm(l, OP_CALL, 0, 0, 0, 0, l->n_calls - 1);
+		lower_emit_imm(l, OP_CALL, 0, 0, 0, 0, l->n_calls - 1);
 	if (!r)
-		load_results(l, callee->returns, callee->n_returns);
+		lower_load_results(l, callee->returns, callee->n_returns);
 	return r ? r : l->error;
 }
 
@@ -283,17 +283,17 @@ static int translate_whole(struct lowering *l, uint32_t number)
 	l->subroutine = number + 1;
 	l->guard = VALUE_TRUE;
 	l->frame = &frame;
-	frame.return_label = new_labels(l, 1);
-	frame.base = new_value(l, CLASS_64, VALUE_REGISTER);
-	emit(l, OP_FRAME, frame.base, 0, 0, 0);
+	frame.return_label = lower_labels_new(l, 1);
+	frame.base = lower_value_new(l, CLASS_64, VALUE_REGISTER);
+	lower_emit(l, OP_FRAME, frame.base, 0, 0, 0);
 	r = translate_function(l, &frame);
 	if (r)
 		return r;
 	l->labels[frame.return_label] = l->n_ops;
 	l->guard = VALUE_TRUE;
-	close_stack(l, &frame);
-	store_returns(l, &frame);
-	emit(l, OP_RETURN, 0, 0, 0, 0);
+	lower_stack_close(l, &frame);
+	lower_store_returns(l, &frame);
+	lower_emit(l, OP_RETURN, 0, 0, 0, 0);
 	return l->error;
 }
 
@@ -326,8 +326,8 @@ static int translate_refusal(
 	}
 	l->refusals[l->n_refusals++] = reason;
 	l->guard = VALUE_TRUE;
-	emit_imm(l, OP_REFUSE, 0, 0, 0, 0, l->n_refusals - 1);
-	emit(l, OP_RETURN, 0, 0, 0, 0);
+	lower_emit_imm(l, OP_REFUSE, 0, 0, 0, 0, l->n_refusals - 1);
+	lower_emit(l, OP_RETURN, 0, 0, 0, 0);
 	return l->error;
 }
 
@@ -416,7 +416,7 @@ int translate_subroutines(struct lowering *l)
 		return 0;
 	/* So that no label of the entry function is after its last operation. */
 	l->guard = VALUE_TRUE;
-	emit(l, OP_EXIT, 0, 0, 0, 0);
+	lower_emit(l, OP_EXIT, 0, 0, 0, 0);
 	n = l->n_ops;
 	l->n_entry_values = l->n_values;
 	r = translate_all(l);
@@ -446,14 +446,16 @@ static const struct runtime_function runtime_functions[] = {
 	{ "free", OP_FREE, 1, { PTX_TYPE_B64 }, PTX_TYPE_NONE, { FIELD_A } },
 };
 
-uint32_t local_address(struct lowering *l, uint32_t place)
+uint32_t lower_local_address(struct lowering *l, uint32_t place)
 {
-	uint32_t at = constant(l, CLASS_64, (uint64_t)SOFTGPU_GENERIC_LOCAL + place), t;
+	uint32_t at = lower_constant(
+			 l, CLASS_64, (uint64_t)SOFTGPU_GENERIC_LOCAL + place),
+		 t;
 
 	if (!l->frame->base)
 		return at;
-	t = temporary(l, CLASS_64);
-	emit(l, OP_ADD_64, t, l->frame->base, at, 0);
+	t = lower_temporary(l, CLASS_64);
+	lower_emit(l, OP_ADD_64, t, l->frame->base, at, 0);
 	return t;
 }
 
@@ -471,19 +473,19 @@ static int call_runtime(struct lowering *l, const struct runtime_function *f)
 	for (unsigned int i = 0; i < f->n_params; i++) {
 		bool wide = f->params[i] == PTX_TYPE_B64;
 
-		values[i] = temporary(l, class_of(f->params[i]));
-		o = emit(l, wide ? OP_LD_64 : OP_LD_32, values[i],
-			local_address(l, params[i]), 0, 0);
+		values[i] = lower_temporary(l, lower_class_of(f->params[i]));
+		o = lower_emit(l, wide ? OP_LD_64 : OP_LD_32, values[i],
+			lower_local_address(l, params[i]), 0, 0);
 		o->reserved = wide ? 7 : 3;
 	}
 	if (f->result)
-		d = temporary(l, class_of(f->result));
-	o = emit(l, f->op, d, 0, 0, 0);
+		d = lower_temporary(l, lower_class_of(f->result));
+	o = lower_emit(l, f->op, d, 0, 0, 0);
 	for (unsigned int i = 0; i < f->n_params && f->fields[i]; i++)
 		o->field[f->fields[i]] = values[i];
 	if (f->result)
-		emit(l, f->result == PTX_TYPE_B64 ? OP_ST_64 : OP_ST_32, 0,
-			local_address(l, returns[0]), d, 0);
+		lower_emit(l, f->result == PTX_TYPE_B64 ? OP_ST_64 : OP_ST_32, 0,
+			lower_local_address(l, returns[0]), d, 0);
 	return l->error;
 }
 
@@ -573,9 +575,9 @@ static int call_indirect(struct lowering *l)
 			prototype->returns, prototype->n_returns, &call);
 	if (r)
 		return r;
-	pointer = source(l, 1, PTX_TYPE_B64);
-	emit_imm(l, OP_CALL_POINTER, 0, pointer, 0, 0, l->n_calls - 1);
-	load_results(l, prototype->returns, prototype->n_returns);
+	pointer = lower_source(l, 1, PTX_TYPE_B64);
+	lower_emit_imm(l, OP_CALL_POINTER, 0, pointer, 0, 0, l->n_calls - 1);
+	lower_load_results(l, prototype->returns, prototype->n_returns);
 	return l->error;
 }
 

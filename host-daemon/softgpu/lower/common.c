@@ -124,7 +124,7 @@ static int keep_fixed(struct lower_common *c, const struct lowering *l,
 	c->sregs = calloc((size_t)kernel->n_sregs + 1, sizeof(*c->sregs));
 	if (!c->constants || !c->sregs)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
-	/* In the order in which emit.c met them. */
+	/* In the order in which encode.c met them. */
 	for (uint32_t i = 1; i < l->n_values; i++) {
 		const struct value *v = &l->values[i];
 

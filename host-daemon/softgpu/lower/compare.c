@@ -65,7 +65,7 @@ static unsigned int real_operation(unsigned int type, int what, bool ftz)
 
 static unsigned int integer_operation(unsigned int type, const struct relation *rel)
 {
-	bool is_signed = type_is_signed(type) && !rel->is_unsigned;
+	bool is_signed = lower_type_is_signed(type) && !rel->is_unsigned;
 
 	switch (ptx_type_size(type)) {
 	case 2:
@@ -87,14 +87,15 @@ static unsigned int integer_operation(unsigned int type, const struct relation *
 
 static uint32_t widened(struct lowering *l, uint32_t half, unsigned int type)
 {
-	uint32_t t = temporary(l, CLASS_32), f;
+	uint32_t t = lower_temporary(l, CLASS_32), f;
 
 	if (l->instr->flags & PTX_FLAG_FTZ) {
-		f = temporary(l, CLASS_32);
-		emit(l, type == PTX_TYPE_F16 ? OP_FTZ_F16 : OP_FTZ_BF16, f, half, 0, 0);
+		f = lower_temporary(l, CLASS_32);
+		lower_emit(l, type == PTX_TYPE_F16 ? OP_FTZ_F16 : OP_FTZ_BF16, f, half, 0,
+			0);
 		half = f;
 	}
-	emit_imm(l, OP_CVT_32_32, t, half, 0, 0,
+	lower_emit_imm(l, OP_CVT_32_32, t, half, 0, 0,
 		PTX_TYPE_F32 << CONVERT_TO | type << CONVERT_FROM);
 	return t;
 }
@@ -106,8 +107,8 @@ static uint32_t half_of(struct lowering *l, uint32_t pair, bool high)
 
 	if (!high)
 		return pair;
-	t = temporary(l, CLASS_32);
-	emit(l, OP_HIGH_32, t, pair, 0, 0);
+	t = lower_temporary(l, CLASS_32);
+	lower_emit(l, OP_HIGH_32, t, pair, 0, 0);
 	return t;
 }
 
@@ -130,10 +131,10 @@ static int compare(
 	if (l->instr->cmp == PTX_CMP_NONE || (!real && l->instr->cmp > PTX_CMP_HS) ||
 		(real && l->instr->cmp >= PTX_CMP_LO && l->instr->cmp <= PTX_CMP_HS))
 		return lower_unsupported(l);
-	if (class_of(type) == CLASS_NONE || class_of(type) == CLASS_PRED)
+	if (lower_class_of(type) == CLASS_NONE || lower_class_of(type) == CLASS_PRED)
 		return lower_unsupported(l);
-	a = source(l, first, type);
-	b = source(l, first + 1, type);
+	a = lower_source(l, first, type);
+	b = lower_source(l, first + 1, type);
 	if (is_pair(type)) {
 		a = half_of(l, a, high);
 		b = half_of(l, b, high);
@@ -148,7 +149,7 @@ static int compare(
 		  : integer_operation(type, rel);
 	if (!op)
 		return lower_unsupported(l);
-	emit_imm(l, op, d, rel->swap ? b : a, rel->swap ? a : b, 0, rel->invert);
+	lower_emit_imm(l, op, d, rel->swap ? b : a, rel->swap ? a : b, 0, rel->invert);
 	return l->error;
 }
 
@@ -166,56 +167,58 @@ static int setp_pair(struct lowering *l)
 	int r = 0;
 
 	if (l->instr->bool_op != PTX_BOOL_NONE) {
-		c = predicate(l, 4);
-		keep = temporary(l, CLASS_PRED);
-		emit(l, OP_MOV_P, keep, c, 0, 0);
+		c = lower_predicate(l, 4);
+		keep = lower_temporary(l, CLASS_PRED);
+		lower_emit(l, OP_MOV_P, keep, c, 0, 0);
 		c = keep;
 	}
 	for (unsigned int i = 0; i < 2 && !r; i++) {
-		t[i] = temporary(l, CLASS_PRED);
+		t[i] = lower_temporary(l, CLASS_PRED);
 		r = compare(l, t[i], l->instr->types[0], 2, i);
 		if (!r && c)
-			emit(l, bool_operation(l->instr->bool_op), t[i], t[i], c, 0);
+			lower_emit(
+				l, bool_operation(l->instr->bool_op), t[i], t[i], c, 0);
 	}
 	if (r)
 		return r;
-	emit(l, OP_MOV_P, destination(l, 0, PTX_TYPE_PRED), t[0], 0, 0);
-	if (has_operand(l, 1))
-		emit(l, OP_MOV_P, destination(l, 1, PTX_TYPE_PRED), t[1], 0, 0);
+	lower_emit(l, OP_MOV_P, lower_destination(l, 0, PTX_TYPE_PRED), t[0], 0, 0);
+	if (lower_has_operand(l, 1))
+		lower_emit(
+			l, OP_MOV_P, lower_destination(l, 1, PTX_TYPE_PRED), t[1], 0, 0);
 	return l->error;
 }
 
 static int setp(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	uint32_t p = destination(l, 0, PTX_TYPE_PRED), q, t, c;
+	uint32_t p = lower_destination(l, 0, PTX_TYPE_PRED), q, t, c;
 	int r;
 
 	if (is_pair(in->types[0]))
 		return setp_pair(l);
-	if (in->bool_op == PTX_BOOL_NONE && !has_operand(l, 1))
+	if (in->bool_op == PTX_BOOL_NONE && !lower_has_operand(l, 1))
 		return compare(l, p, in->types[0], 2, false);
-	t = temporary(l, CLASS_PRED);
+	t = lower_temporary(l, CLASS_PRED);
 	r = compare(l, t, in->types[0], 2, false);
 	if (r)
 		return r;
-	q = has_operand(l, 1) ? destination(l, 1, PTX_TYPE_PRED) : VALUE_NONE;
+	q = lower_has_operand(l, 1) ? lower_destination(l, 1, PTX_TYPE_PRED) : VALUE_NONE;
 	if (in->bool_op == PTX_BOOL_NONE) {
-		emit(l, OP_MOV_P, p, t, 0, 0);
-		emit(l, OP_MOV_P, q, t | VALUE_NEGATED, 0, 0);
+		lower_emit(l, OP_MOV_P, p, t, 0, 0);
+		lower_emit(l, OP_MOV_P, q, t | VALUE_NEGATED, 0, 0);
 		return l->error;
 	}
-	c = predicate(l, 4);
+	c = lower_predicate(l, 4);
 	if (q) {
 		/* p may be the register that c is. */
-		uint32_t keep = temporary(l, CLASS_PRED);
+		uint32_t keep = lower_temporary(l, CLASS_PRED);
 
-		emit(l, OP_MOV_P, keep, c, 0, 0);
+		lower_emit(l, OP_MOV_P, keep, c, 0, 0);
 		c = keep;
 	}
-	emit(l, bool_operation(in->bool_op), p, t, c, 0);
+	lower_emit(l, bool_operation(in->bool_op), p, t, c, 0);
 	if (q)
-		emit(l, bool_operation(in->bool_op), q, t | VALUE_NEGATED, c, 0);
+		lower_emit(l, bool_operation(in->bool_op), q, t | VALUE_NEGATED, c, 0);
 	return l->error;
 }
 
@@ -245,52 +248,56 @@ static int set(struct lowering *l)
 	uint32_t c = VALUE_NONE, x[2], t, d;
 	int r;
 
-	if (class_of(to) != CLASS_32 || ptx_type_size(to) < 2 || (is_pair(to) && !pair))
+	if (lower_class_of(to) != CLASS_32 || ptx_type_size(to) < 2 ||
+		(is_pair(to) && !pair))
 		return lower_unsupported(l);
 	if (in->bool_op != PTX_BOOL_NONE)
-		c = predicate(l, 3);
+		c = lower_predicate(l, 3);
 	for (unsigned int i = 0; i < 1u + pair; i++) {
-		t = temporary(l, CLASS_PRED);
+		t = lower_temporary(l, CLASS_PRED);
 		r = compare(l, t, in->types[1], 1, i);
 		if (r)
 			return r;
 		if (c)
-			emit(l, bool_operation(in->bool_op), t, t, c, 0);
-		x[i] = temporary(l, CLASS_32);
-		emit(l, OP_SELP_32, x[i], constant(l, CLASS_32, true_of(to, pair)),
-			constant(l, CLASS_32, 0), t);
+			lower_emit(l, bool_operation(in->bool_op), t, t, c, 0);
+		x[i] = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_SELP_32, x[i],
+			lower_constant(l, CLASS_32, true_of(to, pair)),
+			lower_constant(l, CLASS_32, 0), t);
 	}
-	d = destination(l, 0, to);
+	d = lower_destination(l, 0, to);
 	if (pair)
-		emit(l, OP_PACK_32, d, x[0], x[1], 0);
+		lower_emit(l, OP_PACK_32, d, x[0], x[1], 0);
 	else
-		emit(l, OP_MOV_32, d, x[0], 0, 0);
-	finish(l, 0, to, d);
+		lower_emit(l, OP_MOV_32, d, x[0], 0, 0);
+	lower_finish(l, 0, to, d);
 	return l->error;
 }
 
 static int select_by(struct lowering *l, unsigned int type, uint32_t p)
 {
-	uint32_t a = source(l, 1, type), b = source(l, 2, type),
-		 d = destination(l, 0, type);
+	uint32_t a = lower_source(l, 1, type), b = lower_source(l, 2, type),
+		 d = lower_destination(l, 0, type);
 
-	if (class_of(type) == CLASS_NONE)
+	if (lower_class_of(type) == CLASS_NONE)
 		return lower_unsupported(l);
-	emit(l, class_of(type) == CLASS_64 ? OP_SELP_64 : OP_SELP_32, d, a, b, p);
+	lower_emit(l, lower_class_of(type) == CLASS_64 ? OP_SELP_64 : OP_SELP_32, d, a, b,
+		p);
 	return l->error;
 }
 
 static int slct(struct lowering *l)
 {
 	bool real = l->instr->types[1] == PTX_TYPE_F32;
-	uint32_t t = temporary(l, CLASS_PRED), c = source(l, 3, l->instr->types[1]);
-	uint32_t zero = constant(l, CLASS_32, 0);
+	uint32_t t = lower_temporary(l, CLASS_PRED),
+		 c = lower_source(l, 3, l->instr->types[1]);
+	uint32_t zero = lower_constant(l, CLASS_32, 0);
 
 	if (real)
-		emit(l, l->instr->flags & PTX_FLAG_FTZ ? OP_LE_FTZ_F32 : OP_LE_F32, t,
-			zero, c, 0);
+		lower_emit(l, l->instr->flags & PTX_FLAG_FTZ ? OP_LE_FTZ_F32 : OP_LE_F32,
+			t, zero, c, 0);
 	else
-		emit_imm(l, OP_LT_S32, t, c, zero, 0, 1);
+		lower_emit_imm(l, OP_LT_S32, t, c, zero, 0, 1);
 	return select_by(l, l->instr->types[0], t);
 }
 
@@ -305,12 +312,12 @@ static int testp(struct lowering *l)
 		{ OP_SUBNORMAL_F32, OP_SUBNORMAL_F64 },
 	};
 	unsigned int mode = l->instr->mode, type = l->instr->types[0];
-	uint32_t a = source(l, 1, type), d = destination(l, 0, PTX_TYPE_PRED);
+	uint32_t a = lower_source(l, 1, type), d = lower_destination(l, 0, PTX_TYPE_PRED);
 
 	if (mode < PTX_MODE_TESTP_FINITE || mode > PTX_MODE_TESTP_SUBNORMAL)
 		return lower_unsupported(l);
-	emit_imm(l, ops[mode - PTX_MODE_TESTP_FINITE][type == PTX_TYPE_F64], d, a, a, 0,
-		mode == PTX_MODE_TESTP_NOTANUMBER);
+	lower_emit_imm(l, ops[mode - PTX_MODE_TESTP_FINITE][type == PTX_TYPE_F64], d, a,
+		a, 0, mode == PTX_MODE_TESTP_NOTANUMBER);
 	return l->error;
 }
 
@@ -322,7 +329,7 @@ int translate_compare(struct lowering *l)
 	case PTX_OP_SET:
 		return set(l);
 	case PTX_OP_SELP:
-		return select_by(l, l->instr->types[0], predicate(l, 3));
+		return select_by(l, l->instr->types[0], lower_predicate(l, 3));
 	case PTX_OP_SLCT:
 		return slct(l);
 	default:

@@ -5,16 +5,16 @@
 
 #include "lower/lower.h"
 
-void branch(struct lowering *l, uint32_t label)
+void lower_branch(struct lowering *l, uint32_t label)
 {
-	emit(l, OP_BRA, 0, 0, 0, 0)->target = label;
+	lower_emit(l, OP_BRA, 0, 0, 0, 0)->target = label;
 }
 
 static int branch_indexed(struct lowering *l)
 {
 	const struct ptx_body *body = l->frame->body;
 	const struct ptx_branch_table *table;
-	uint32_t index = source(l, 0, PTX_TYPE_U32), first = l->n_tables;
+	uint32_t index = lower_source(l, 0, PTX_TYPE_U32), first = l->n_tables;
 	struct operation *o;
 
 	if (l->operands[1].kind != PTX_OPERAND_BRANCH_TABLE)
@@ -32,7 +32,7 @@ static int branch_indexed(struct lowering *l)
 		l->tables[first + i] =
 			l->frame->first_label + body->branch_targets[table->first + i];
 	l->n_tables += table->count;
-	o = emit(l, OP_BRX, 0, index, 0, 0);
+	o = lower_emit(l, OP_BRX, 0, index, 0, 0);
 	o->target = first;
 	o->imm = first | (uint64_t)table->count << 32;
 	return l->error;
@@ -43,31 +43,32 @@ static int barrier(struct lowering *l)
 	const struct ptx_instr *in = l->instr;
 	uint32_t id, count, p, d;
 	struct operation *o;
-	bool counted = has_operand(l, 2);
+	bool counted = lower_has_operand(l, 2);
 
 	if (in->mode == PTX_MODE_BAR_WARP_SYNC) {
-		uint32_t members = source(l, 1, PTX_TYPE_U32);
+		uint32_t members = lower_source(l, 1, PTX_TYPE_U32);
 
-		emit(l, OP_WARP_SYNC, 0, 0, 0, 0)->field[FIELD_E] = members;
+		lower_emit(l, OP_WARP_SYNC, 0, 0, 0, 0)->field[FIELD_E] = members;
 		return l->error;
 	}
-	id = source(l, 1, PTX_TYPE_U32);
-	count = counted ? source(l, 2, PTX_TYPE_U32) : constant(l, CLASS_32, 0);
+	id = lower_source(l, 1, PTX_TYPE_U32);
+	count = counted ? lower_source(l, 2, PTX_TYPE_U32)
+			: lower_constant(l, CLASS_32, 0);
 	switch (in->mode) {
 	case PTX_MODE_BAR_SYNC:
-		emit(l, counted ? OP_BAR_SYNC_N : OP_BAR_SYNC, 0, id, counted ? count : 0,
-			0);
+		lower_emit(l, counted ? OP_BAR_SYNC_N : OP_BAR_SYNC, 0, id,
+			counted ? count : 0, 0);
 		return l->error;
 	case PTX_MODE_BAR_ARRIVE:
 		if (!counted)
 			return lower_unsupported(l);
-		emit(l, OP_BAR_ARRIVE, 0, id, count, 0);
+		lower_emit(l, OP_BAR_ARRIVE, 0, id, count, 0);
 		return l->error;
 	case PTX_MODE_BAR_RED:
-		p = predicate(l, 3);
-		d = destination(
+		p = lower_predicate(l, 3);
+		d = lower_destination(
 			l, 0, in->atom == PTX_ATOM_POPC ? PTX_TYPE_U32 : PTX_TYPE_PRED);
-		o = emit(l,
+		o = lower_emit(l,
 			in->atom == PTX_ATOM_POPC  ? OP_BAR_RED_POPC
 			: in->atom == PTX_ATOM_AND ? OP_BAR_RED_AND
 						   : OP_BAR_RED_OR,
@@ -85,10 +86,10 @@ static int cluster_barrier(struct lowering *l)
 {
 	switch (l->instr->mode) {
 	case PTX_MODE_CLUSTER_ARRIVE:
-		emit(l, OP_CLUSTER_ARRIVE, 0, 0, 0, 0);
+		lower_emit(l, OP_CLUSTER_ARRIVE, 0, 0, 0, 0);
 		return l->error;
 	case PTX_MODE_CLUSTER_WAIT:
-		emit(l, OP_CLUSTER_WAIT, 0, 0, 0, 0);
+		lower_emit(l, OP_CLUSTER_WAIT, 0, 0, 0, 0);
 		return l->error;
 	default:
 		return lower_unsupported(l);
@@ -99,20 +100,20 @@ static int cluster_barrier(struct lowering *l)
 static int cluster_address(struct lowering *l)
 {
 	unsigned int type = l->instr->types[0];
-	bool wide = class_of(type) == CLASS_64;
+	bool wide = lower_class_of(type) == CLASS_64;
 	uint32_t s, d;
 
 	if (type != PTX_TYPE_U32 && type != PTX_TYPE_U64)
 		return lower_unsupported(l);
-	s = source(l, 1, type);
+	s = lower_source(l, 1, type);
 	if (l->instr->op == PTX_OP_GETCTARANK) {
-		d = destination(l, 0, PTX_TYPE_U32);
-		emit(l, OP_MOV_32, d, constant(l, CLASS_32, 0), 0, 0);
+		d = lower_destination(l, 0, PTX_TYPE_U32);
+		lower_emit(l, OP_MOV_32, d, lower_constant(l, CLASS_32, 0), 0, 0);
 		return l->error;
 	}
-	(void)source(l, 2, PTX_TYPE_U32);
-	d = destination(l, 0, type);
-	emit(l, wide ? OP_MOV_64 : OP_MOV_32, d, s, 0, 0);
+	(void)lower_source(l, 2, PTX_TYPE_U32);
+	d = lower_destination(l, 0, type);
+	lower_emit(l, wide ? OP_MOV_64 : OP_MOV_32, d, s, 0, 0);
 	return l->error;
 }
 
@@ -120,25 +121,25 @@ int translate_control(struct lowering *l)
 {
 	switch (l->instr->op) {
 	case PTX_OP_BRA:
-		branch(l, l->frame->first_label + l->operands[0].index);
+		lower_branch(l, l->frame->first_label + l->operands[0].index);
 		return l->error;
 	case PTX_OP_BRX:
 		return branch_indexed(l);
 	case PTX_OP_RET:
 		if (l->frame->return_label == PTX_INDEX_NONE)
-			emit(l, OP_EXIT, 0, 0, 0, 0);
+			lower_emit(l, OP_EXIT, 0, 0, 0, 0);
 		else
-			branch(l, l->frame->return_label);
+			lower_branch(l, l->frame->return_label);
 		return l->error;
 	case PTX_OP_EXIT:
-		emit(l, OP_EXIT, 0, 0, 0, 0);
+		lower_emit(l, OP_EXIT, 0, 0, 0, 0);
 		return l->error;
 	case PTX_OP_TRAP:
 	case PTX_OP_BRKPT:
-		emit(l, OP_TRAP, 0, 0, 0, 0);
+		lower_emit(l, OP_TRAP, 0, 0, 0, 0);
 		return l->error;
 	case PTX_OP_NANOSLEEP:
-		emit(l, OP_NANOSLEEP, 0, 0, 0, 0);
+		lower_emit(l, OP_NANOSLEEP, 0, 0, 0, 0);
 		return l->error;
 	case PTX_OP_BARRIER_CLUSTER:
 		return cluster_barrier(l);
@@ -157,23 +158,24 @@ int translate_control(struct lowering *l)
 /* The forms without .sync use the active lanes, for which the set is 0. */
 static uint32_t members(struct lowering *l, unsigned int i)
 {
-	return l->instr->flags & PTX_FLAG_SYNC ? source(l, i, PTX_TYPE_B32)
-					       : constant(l, CLASS_32, 0);
+	return l->instr->flags & PTX_FLAG_SYNC ? lower_source(l, i, PTX_TYPE_B32)
+					       : lower_constant(l, CLASS_32, 0);
 }
 
 static int shuffle(struct lowering *l)
 {
-	uint32_t a = source(l, 2, PTX_TYPE_B32), b = source(l, 3, PTX_TYPE_B32);
-	uint32_t c = source(l, 4, PTX_TYPE_B32), e = members(l, 5);
-	uint32_t d = destination(l, 0, PTX_TYPE_B32),
-		 f = destination(l, 1, PTX_TYPE_PRED);
+	uint32_t a = lower_source(l, 2, PTX_TYPE_B32),
+		 b = lower_source(l, 3, PTX_TYPE_B32);
+	uint32_t c = lower_source(l, 4, PTX_TYPE_B32), e = members(l, 5);
+	uint32_t d = lower_destination(l, 0, PTX_TYPE_B32),
+		 f = lower_destination(l, 1, PTX_TYPE_PRED);
 	unsigned int mode = l->instr->mode;
 	struct operation *o;
 
 	if (mode < PTX_MODE_SHFL_UP || mode > PTX_MODE_SHFL_IDX ||
 		l->instr->types[0] != PTX_TYPE_B32)
 		return lower_unsupported(l);
-	o = emit(l, OP_SHFL_UP + mode - PTX_MODE_SHFL_UP, d, a, b, c);
+	o = lower_emit(l, OP_SHFL_UP + mode - PTX_MODE_SHFL_UP, d, a, b, c);
 	o->field[FIELD_E] = e;
 	o->field[FIELD_F] = f;
 	return l->error;
@@ -182,28 +184,29 @@ static int shuffle(struct lowering *l)
 static int vote(struct lowering *l)
 {
 	bool ballot = l->instr->mode == PTX_MODE_BALLOT;
-	uint32_t p = predicate(l, 1), e = members(l, 2);
-	uint32_t d = destination(l, 0, ballot ? PTX_TYPE_B32 : PTX_TYPE_PRED);
+	uint32_t p = lower_predicate(l, 1), e = members(l, 2);
+	uint32_t d = lower_destination(l, 0, ballot ? PTX_TYPE_B32 : PTX_TYPE_PRED);
 	enum op op = ballot			      ? OP_VOTE_BALLOT
 		     : l->instr->mode == PTX_MODE_ALL ? OP_VOTE_ALL
 		     : l->instr->mode == PTX_MODE_ANY ? OP_VOTE_ANY
 						      : OP_VOTE_UNI;
 
-	emit(l, op, d, 0, p, 0)->field[FIELD_E] = e;
+	lower_emit(l, op, d, 0, p, 0)->field[FIELD_E] = e;
 	return l->error;
 }
 
 static int match(struct lowering *l)
 {
 	unsigned int type = l->instr->types[0];
-	bool wide = class_of(type) == CLASS_64, all = l->instr->mode == PTX_MODE_ALL;
-	uint32_t a = source(l, 2, type), e = members(l, 3);
-	uint32_t d = destination(l, 0, PTX_TYPE_B32), f = VALUE_NONE;
+	bool wide = lower_class_of(type) == CLASS_64,
+	     all = l->instr->mode == PTX_MODE_ALL;
+	uint32_t a = lower_source(l, 2, type), e = members(l, 3);
+	uint32_t d = lower_destination(l, 0, PTX_TYPE_B32), f = VALUE_NONE;
 	struct operation *o;
 
 	if (all)
-		f = destination(l, 1, PTX_TYPE_PRED);
-	o = emit(l,
+		f = lower_destination(l, 1, PTX_TYPE_PRED);
+	o = lower_emit(l,
 		all ? (wide ? OP_MATCH_ALL_64 : OP_MATCH_ALL_32)
 		    : (wide ? OP_MATCH_ANY_64 : OP_MATCH_ANY_32),
 		d, a, 0, 0);
@@ -214,13 +217,13 @@ static int match(struct lowering *l)
 
 static unsigned int redux_operation(unsigned int atom, unsigned int type)
 {
-	bool is_signed = type_is_signed(type);
+	bool is_signed = lower_type_is_signed(type);
 
 	if (type == PTX_TYPE_F32)
 		return atom == PTX_ATOM_MIN   ? OP_REDUX_MIN_F32
 		       : atom == PTX_ATOM_MAX ? OP_REDUX_MAX_F32
 					      : 0;
-	if (class_of(type) != CLASS_32)
+	if (lower_class_of(type) != CLASS_32)
 		return 0;
 	switch (atom) {
 	case PTX_ATOM_ADD:
@@ -249,10 +252,10 @@ static int redux(struct lowering *l)
 
 	if (!op || (flags & (PTX_FLAG_ABS | PTX_FLAG_NAN) && type != PTX_TYPE_F32))
 		return lower_unsupported(l);
-	a = source(l, 1, type);
+	a = lower_source(l, 1, type);
 	e = members(l, 2);
-	d = destination(l, 0, type);
-	o = emit(l, op, d, a, 0, 0);
+	d = lower_destination(l, 0, type);
+	o = lower_emit(l, op, d, a, 0, 0);
 	o->imm = (flags & PTX_FLAG_ABS ? REDUX_ABS : 0) |
 		 (flags & PTX_FLAG_NAN ? REDUX_NAN : 0);
 	o->field[FIELD_E] = e;
@@ -261,13 +264,13 @@ static int redux(struct lowering *l)
 
 static int elect(struct lowering *l)
 {
-	uint32_t e = members(l, 2), d = destination(l, 0, PTX_TYPE_B32);
-	uint32_t f = destination(l, 1, PTX_TYPE_PRED);
+	uint32_t e = members(l, 2), d = lower_destination(l, 0, PTX_TYPE_B32);
+	uint32_t f = lower_destination(l, 1, PTX_TYPE_PRED);
 	struct operation *o;
 
 	if (!(l->instr->flags & PTX_FLAG_SYNC))
 		return lower_unsupported(l);
-	o = emit(l, OP_ELECT, d, 0, 0, 0);
+	o = lower_emit(l, OP_ELECT, d, 0, 0, 0);
 	o->field[FIELD_E] = e;
 	o->field[FIELD_F] = f;
 	return l->error;
@@ -287,7 +290,8 @@ int translate_warp(struct lowering *l)
 	case PTX_OP_REDUX:
 		return redux(l);
 	default:
-		emit(l, OP_ACTIVEMASK, destination(l, 0, PTX_TYPE_B32), 0, 0, 0);
+		lower_emit(
+			l, OP_ACTIVEMASK, lower_destination(l, 0, PTX_TYPE_B32), 0, 0, 0);
 		return l->error;
 	}
 }

@@ -38,36 +38,37 @@ static enum op extend(unsigned int type)
 static int between_integers(struct lowering *l, unsigned int to, unsigned int from)
 {
 	unsigned int to_size = ptx_type_size(to), from_size = ptx_type_size(from);
-	uint32_t s = source(l, 1, from), d = destination(l, 0, to), t;
+	uint32_t s = lower_source(l, 1, from), d = lower_destination(l, 0, to), t;
 
 	if (to_size == 8 && from_size == 8) {
-		emit(l, OP_MOV_64, d, s, 0, 0);
+		lower_emit(l, OP_MOV_64, d, s, 0, 0);
 		return l->error;
 	}
 	if (to_size == 8) {
 		if (from_size < 4) {
-			t = temporary(l, CLASS_32);
-			emit(l, extend(from), t, s, 0, 0);
+			t = lower_temporary(l, CLASS_32);
+			lower_emit(l, extend(from), t, s, 0, 0);
 			s = t;
 		}
-		emit(l, type_is_signed(from) ? OP_EXT_S32_64 : OP_EXT_U32_64, d, s, 0, 0);
+		lower_emit(l, lower_type_is_signed(from) ? OP_EXT_S32_64 : OP_EXT_U32_64,
+			d, s, 0, 0);
 		return l->error;
 	}
 	if (from_size == 8) {
-		t = temporary(l, CLASS_32);
-		emit(l, OP_LOW_64, t, s, 0, 0);
+		t = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_LOW_64, t, s, 0, 0);
 		s = t;
 	}
 	/* A wider register is filled as the destination's type says, not the source's. */
-	if (to_size > from_size && to_size < 4 && type_is_signed(from) &&
-		!type_is_signed(to)) {
-		t = temporary(l, CLASS_32);
-		emit(l, extend(from), t, s, 0, 0);
+	if (to_size > from_size && to_size < 4 && lower_type_is_signed(from) &&
+		!lower_type_is_signed(to)) {
+		t = lower_temporary(l, CLASS_32);
+		lower_emit(l, extend(from), t, s, 0, 0);
 		s = t;
 		from_size = to_size;
 	}
-	emit(l, extend(to_size <= from_size ? to : from), d, s, 0, 0);
-	finish(l, 0, to, d);
+	lower_emit(l, extend(to_size <= from_size ? to : from), d, s, 0, 0);
+	lower_finish(l, 0, to, d);
 	return l->error;
 }
 
@@ -136,19 +137,19 @@ static unsigned int integer_to_real(
 	if (round != PTX_ROUND_RN && !(to == PTX_TYPE_F64 && !wide))
 		return 0;
 	if (to == PTX_TYPE_F32 && !wide)
-		return type_is_signed(from) ? OP_F32_FROM_S32 : OP_F32_FROM_U32;
+		return lower_type_is_signed(from) ? OP_F32_FROM_S32 : OP_F32_FROM_U32;
 	if (to == PTX_TYPE_F64 && wide)
-		return type_is_signed(from) ? OP_F64_FROM_S64 : OP_F64_FROM_U64;
+		return lower_type_is_signed(from) ? OP_F64_FROM_S64 : OP_F64_FROM_U64;
 	if (to == PTX_TYPE_F64)
-		return type_is_signed(from) ? OP_F64_FROM_S32 : OP_F64_FROM_U32;
+		return lower_type_is_signed(from) ? OP_F64_FROM_S32 : OP_F64_FROM_U32;
 	return 0;
 }
 
 static enum op general(unsigned int to, unsigned int from)
 {
-	if (class_of(to) == CLASS_64)
-		return class_of(from) == CLASS_64 ? OP_CVT_64_64 : OP_CVT_64_32;
-	return class_of(from) == CLASS_64 ? OP_CVT_32_64 : OP_CVT_32_32;
+	if (lower_class_of(to) == CLASS_64)
+		return lower_class_of(from) == CLASS_64 ? OP_CVT_64_64 : OP_CVT_64_32;
+	return lower_class_of(from) == CLASS_64 ? OP_CVT_32_64 : OP_CVT_32_32;
 }
 
 static uint64_t conversion(const struct ptx_instr *in, unsigned int to, unsigned int from)
@@ -165,39 +166,40 @@ static uint64_t conversion(const struct ptx_instr *in, unsigned int to, unsigned
 static int by_operation(
 	struct lowering *l, unsigned int op, unsigned int to, unsigned int from)
 {
-	uint32_t s = source(l, 1, from), d, t;
+	uint32_t s = lower_source(l, 1, from), d, t;
 	bool flush = l->instr->flags & PTX_FLAG_FTZ;
 
 	if (is_integer(from) && ptx_type_size(from) < 4) {
-		t = temporary(l, CLASS_32);
-		emit(l, extend(from), t, s, 0, 0);
+		t = lower_temporary(l, CLASS_32);
+		lower_emit(l, extend(from), t, s, 0, 0);
 		s = t;
 	}
 	if (flush && from == PTX_TYPE_F32) {
-		t = temporary(l, CLASS_32);
-		emit(l, OP_FTZ_F32, t, s, 0, 0);
+		t = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_FTZ_F32, t, s, 0, 0);
 		s = t;
 	}
-	d = destination(l, 0, to);
-	emit(l, op, d, s, 0, 0);
+	d = lower_destination(l, 0, to);
+	lower_emit(l, op, d, s, 0, 0);
 	if (flush && to == PTX_TYPE_F32)
-		emit(l, OP_FTZ_F32, d, d, 0, 0);
+		lower_emit(l, OP_FTZ_F32, d, d, 0, 0);
 	if ((l->instr->flags & PTX_FLAG_SAT) && is_real(to) && op != OP_SAT_F32)
-		emit(l, to == PTX_TYPE_F64 ? OP_SAT_F64 : OP_SAT_F32, d, d, 0, 0);
-	finish(l, 0, to, d);
+		lower_emit(l, to == PTX_TYPE_F64 ? OP_SAT_F64 : OP_SAT_F32, d, d, 0, 0);
+	lower_finish(l, 0, to, d);
 	return l->error;
 }
 
 /* cvt.rn.f16x2.f32 d, high, low */
 static int pair(struct lowering *l, unsigned int one)
 {
-	uint32_t high = source(l, 1, PTX_TYPE_F32), low = source(l, 2, PTX_TYPE_F32);
-	uint32_t h = temporary(l, CLASS_32), lo = temporary(l, CLASS_32);
+	uint32_t high = lower_source(l, 1, PTX_TYPE_F32),
+		 low = lower_source(l, 2, PTX_TYPE_F32);
+	uint32_t h = lower_temporary(l, CLASS_32), lo = lower_temporary(l, CLASS_32);
 	uint64_t imm = conversion(l->instr, one, PTX_TYPE_F32);
 
-	emit_imm(l, OP_CVT_32_32, h, high, 0, 0, imm);
-	emit_imm(l, OP_CVT_32_32, lo, low, 0, 0, imm);
-	emit(l, OP_PACK_32, destination(l, 0, PTX_TYPE_B32), lo, h, 0);
+	lower_emit_imm(l, OP_CVT_32_32, h, high, 0, 0, imm);
+	lower_emit_imm(l, OP_CVT_32_32, lo, low, 0, 0, imm);
+	lower_emit(l, OP_PACK_32, lower_destination(l, 0, PTX_TYPE_B32), lo, h, 0);
 	return l->error;
 }
 
@@ -233,11 +235,12 @@ static unsigned int pack_size(unsigned int to)
 static void pack_one(
 	struct lowering *l, unsigned int to, unsigned int size, uint32_t d, uint32_t s)
 {
-	bool is_signed = type_is_signed(to) || to == PTX_TYPE_S2 || to == PTX_TYPE_S4;
+	bool is_signed =
+		lower_type_is_signed(to) || to == PTX_TYPE_S2 || to == PTX_TYPE_S4;
 	uint32_t high = (1u << (size - is_signed)) - 1, low = is_signed ? ~high : 0;
 
-	emit(l, OP_MIN_S32, d, s, constant(l, CLASS_32, high), 0);
-	emit(l, OP_MAX_S32, d, d, constant(l, CLASS_32, low), 0);
+	lower_emit(l, OP_MIN_S32, d, s, lower_constant(l, CLASS_32, high), 0);
+	lower_emit(l, OP_MAX_S32, d, d, lower_constant(l, CLASS_32, low), 0);
 }
 
 /* cvt.pack d, high, low{, rest}: saturated, the rest moved up above them */
@@ -249,26 +252,27 @@ static int pack(struct lowering *l)
 	uint32_t part[2], d, t;
 
 	if (!(in->flags & PTX_FLAG_SAT) || in->types[1] != PTX_TYPE_S32 || !size ||
-		size > 16 || has_rest != (size <= 8) || has_operand(l, 3) != has_rest ||
+		size > 16 || has_rest != (size <= 8) ||
+		lower_has_operand(l, 3) != has_rest ||
 		(has_rest && in->types[2] != PTX_TYPE_B32))
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < 2; i++) {
-		t = temporary(l, CLASS_32);
-		part[i] = temporary(l, CLASS_32);
-		pack_one(l, to, size, t, source(l, i + 1, PTX_TYPE_S32));
-		emit(l, OP_AND_32, part[i], t,
-			constant(l, CLASS_32, (UINT64_C(1) << size) - 1), 0);
+		t = lower_temporary(l, CLASS_32);
+		part[i] = lower_temporary(l, CLASS_32);
+		pack_one(l, to, size, t, lower_source(l, i + 1, PTX_TYPE_S32));
+		lower_emit(l, OP_AND_32, part[i], t,
+			lower_constant(l, CLASS_32, (UINT64_C(1) << size) - 1), 0);
 	}
-	t = temporary(l, CLASS_32);
-	emit(l, OP_SHL_32, part[0], part[0], constant(l, CLASS_32, size), 0);
-	emit(l, OP_OR_32, part[0], part[0], part[1], 0);
+	t = lower_temporary(l, CLASS_32);
+	lower_emit(l, OP_SHL_32, part[0], part[0], lower_constant(l, CLASS_32, size), 0);
+	lower_emit(l, OP_OR_32, part[0], part[0], part[1], 0);
 	if (has_rest)
-		emit(l, OP_SHL_32, t, source(l, 3, PTX_TYPE_B32),
-			constant(l, CLASS_32, 2 * size), 0);
+		lower_emit(l, OP_SHL_32, t, lower_source(l, 3, PTX_TYPE_B32),
+			lower_constant(l, CLASS_32, 2 * size), 0);
 	else
-		emit(l, OP_MOV_32, t, constant(l, CLASS_32, 0), 0, 0);
-	d = destination(l, 0, PTX_TYPE_B32);
-	emit(l, OP_OR_32, d, part[0], t, 0);
+		lower_emit(l, OP_MOV_32, t, lower_constant(l, CLASS_32, 0), 0, 0);
+	d = lower_destination(l, 0, PTX_TYPE_B32);
+	lower_emit(l, OP_OR_32, d, part[0], t, 0);
 	return l->error;
 }
 
@@ -284,9 +288,10 @@ static int convert(struct lowering *l)
 					!takes_limits(to, from)))
 		return lower_unsupported(l);
 	if ((to == PTX_TYPE_F16X2 || to == PTX_TYPE_BF16X2) && from == PTX_TYPE_F32 &&
-		has_operand(l, 2) && !(in->flags & PTX_FLAG_SAT))
+		lower_has_operand(l, 2) && !(in->flags & PTX_FLAG_SAT))
 		return pair(l, to == PTX_TYPE_F16X2 ? PTX_TYPE_F16 : PTX_TYPE_BF16);
-	if (has_operand(l, 2) || !(is_integer(to) || is_real(to) || is_tf32(to, from)) ||
+	if (lower_has_operand(l, 2) ||
+		!(is_integer(to) || is_real(to) || is_tf32(to, from)) ||
 		!(is_integer(from) || is_real(from)) ||
 		(in->round == PTX_ROUND_RNA && to != PTX_TYPE_TF32))
 		return lower_unsupported(l);
@@ -301,14 +306,14 @@ static int convert(struct lowering *l)
 		op = integer_to_real(to, from, in->round);
 	if (op)
 		return by_operation(l, op, to, from);
-	s = source(l, 1, from);
-	d = destination(l, 0, to);
-	emit_imm(l, general(to, from), d, s, 0, 0, conversion(in, to, from));
-	finish(l, 0, to, d);
+	s = lower_source(l, 1, from);
+	d = lower_destination(l, 0, to);
+	lower_emit_imm(l, general(to, from), d, s, 0, 0, conversion(in, to, from));
+	lower_finish(l, 0, to, d);
 	return l->error;
 }
 
-uint32_t space_base(unsigned int space)
+uint32_t lower_space_base(unsigned int space)
 {
 	switch (space) {
 	case PTX_SPACE_SHARED:
@@ -326,17 +331,17 @@ uint32_t space_base(unsigned int space)
 static int convert_address(struct lowering *l)
 {
 	unsigned int type = PTX_TYPE_U64, space = l->instr->spaces[0];
-	uint32_t base = space_base(space), s, d;
+	uint32_t base = lower_space_base(space), s, d;
 
 	if (l->instr->types[0] != PTX_TYPE_U64)
 		return lower_unsupported(l);
-	s = source(l, 1, type);
-	d = destination(l, 0, type);
+	s = lower_source(l, 1, type);
+	d = lower_destination(l, 0, type);
 	if (!base)
-		emit(l, OP_MOV_64, d, s, 0, 0);
+		lower_emit(l, OP_MOV_64, d, s, 0, 0);
 	else
-		emit(l, l->instr->flags & PTX_FLAG_TO ? OP_SUB_64 : OP_ADD_64, d, s,
-			constant(l, CLASS_64, base), 0);
+		lower_emit(l, l->instr->flags & PTX_FLAG_TO ? OP_SUB_64 : OP_ADD_64, d, s,
+			lower_constant(l, CLASS_64, base), 0);
 	return l->error;
 }
 

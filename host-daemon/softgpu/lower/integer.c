@@ -19,7 +19,7 @@ static unsigned int width_of(unsigned int type)
 static unsigned int pick(unsigned int type, unsigned int u16, unsigned int s16,
 	unsigned int u32, unsigned int s32, unsigned int u64, unsigned int s64)
 {
-	bool is_signed = type_is_signed(type);
+	bool is_signed = lower_type_is_signed(type);
 
 	switch (width_of(type)) {
 	case 16:
@@ -34,32 +34,32 @@ static unsigned int pick(unsigned int type, unsigned int u16, unsigned int s16,
 static int unary(struct lowering *l, unsigned int op, unsigned int to, unsigned int from,
 	uint64_t imm)
 {
-	uint32_t a = source(l, 1, from), d = destination(l, 0, to);
+	uint32_t a = lower_source(l, 1, from), d = lower_destination(l, 0, to);
 
-	emit_imm(l, op, d, a, 0, 0, imm);
-	finish(l, 0, to, d);
+	lower_emit_imm(l, op, d, a, 0, 0, imm);
+	lower_finish(l, 0, to, d);
 	return l->error;
 }
 
 static int binary(struct lowering *l, unsigned int op, unsigned int to,
 	unsigned int type_a, unsigned int type_b, uint64_t imm)
 {
-	uint32_t a = source(l, 1, type_a), b = source(l, 2, type_b);
-	uint32_t d = destination(l, 0, to);
+	uint32_t a = lower_source(l, 1, type_a), b = lower_source(l, 2, type_b);
+	uint32_t d = lower_destination(l, 0, to);
 
-	emit_imm(l, op, d, a, b, 0, imm);
-	finish(l, 0, to, d);
+	lower_emit_imm(l, op, d, a, b, 0, imm);
+	lower_finish(l, 0, to, d);
 	return l->error;
 }
 
 static int ternary(struct lowering *l, unsigned int op, unsigned int to,
 	unsigned int type_a, unsigned int type_b, unsigned int type_c, uint64_t imm)
 {
-	uint32_t a = source(l, 1, type_a), b = source(l, 2, type_b);
-	uint32_t c = source(l, 3, type_c), d = destination(l, 0, to);
+	uint32_t a = lower_source(l, 1, type_a), b = lower_source(l, 2, type_b);
+	uint32_t c = lower_source(l, 3, type_c), d = lower_destination(l, 0, to);
 
-	emit_imm(l, op, d, a, b, c, imm);
-	finish(l, 0, to, d);
+	lower_emit_imm(l, op, d, a, b, c, imm);
+	lower_finish(l, 0, to, d);
 	return l->error;
 }
 
@@ -109,17 +109,17 @@ static int multiply_add(struct lowering *l, unsigned int type)
 	case PTX_MUL_NONE:
 		return ternary(l, PICK_WIDTH(MAD, type), type, type, type, type, 0);
 	case PTX_MUL_HI:
-		a = source(l, 1, type);
-		b = source(l, 2, type);
-		c = source(l, 3, type);
-		t = temporary(l, class_of(type));
-		d = destination(l, 0, type);
-		emit(l, PICK(MULHI, type), t, a, b, 0);
+		a = lower_source(l, 1, type);
+		b = lower_source(l, 2, type);
+		c = lower_source(l, 3, type);
+		t = lower_temporary(l, lower_class_of(type));
+		d = lower_destination(l, 0, type);
+		lower_emit(l, PICK(MULHI, type), t, a, b, 0);
 		if (l->instr->flags & PTX_FLAG_SAT)
-			emit(l, OP_ADD_SAT_S32, d, t, c, 0);
+			lower_emit(l, OP_ADD_SAT_S32, d, t, c, 0);
 		else
-			emit(l, PICK_WIDTH(ADD, type), d, t, c, 0);
-		finish(l, 0, type, d);
+			lower_emit(l, PICK_WIDTH(ADD, type), d, t, c, 0);
+		lower_finish(l, 0, type, d);
 		return l->error;
 	default:
 		if (!wide)
@@ -137,7 +137,7 @@ static int carry(struct lowering *l, unsigned int type)
 	const struct ptx_instr *in = l->instr;
 	bool mad = in->op == PTX_OP_MAD || in->op == PTX_OP_MADC;
 	uint32_t how = in->flags & PTX_FLAG_CC ? CARRY_OUT : 0, a, b, c, d;
-	enum value_class class = class_of(type);
+	enum value_class class = lower_class_of(type);
 
 	if (in->op == PTX_OP_ADDC || in->op == PTX_OP_SUBC || in->op == PTX_OP_MADC)
 		how |= CARRY_IN;
@@ -147,24 +147,24 @@ static int carry(struct lowering *l, unsigned int type)
 		how |= in->mul == PTX_MUL_HI ? CARRY_HIGH : CARRY_LOW;
 	if (mad && in->mul == PTX_MUL_WIDE)
 		return lower_unsupported(l);
-	if (type_is_signed(type))
+	if (lower_type_is_signed(type))
 		how |= CARRY_SIGNED;
-	a = source(l, 1, type);
-	b = source(l, 2, type);
-	c = mad ? source(l, 3, type) : constant(l, class, 0);
-	d = destination(l, 0, type);
-	emit_imm(l, PICK_WIDTH(CARRY, type), d, a, b, c, how);
-	finish(l, 0, type, d);
+	a = lower_source(l, 1, type);
+	b = lower_source(l, 2, type);
+	c = mad ? lower_source(l, 3, type) : lower_constant(l, class, 0);
+	d = lower_destination(l, 0, type);
+	lower_emit_imm(l, PICK_WIDTH(CARRY, type), d, a, b, c, how);
+	lower_finish(l, 0, type, d);
 	return l->error;
 }
 
 /* The lower 24 bits of source @i, by the sign of the type. */
 static uint32_t source_24(struct lowering *l, unsigned int i, unsigned int type)
 {
-	uint32_t s = source(l, i, type), t = temporary(l, CLASS_32);
+	uint32_t s = lower_source(l, i, type), t = lower_temporary(l, CLASS_32);
 
-	emit(l, type_is_signed(type) ? OP_BFE_S32 : OP_BFE_U32, t, s,
-		constant(l, CLASS_32, 0), constant(l, CLASS_32, 24));
+	lower_emit(l, lower_type_is_signed(type) ? OP_BFE_S32 : OP_BFE_U32, t, s,
+		lower_constant(l, CLASS_32, 0), lower_constant(l, CLASS_32, 24));
 	return t;
 }
 
@@ -172,7 +172,7 @@ static uint32_t source_24(struct lowering *l, unsigned int i, unsigned int type)
 static int multiply_24(struct lowering *l, unsigned int type)
 {
 	const struct ptx_instr *in = l->instr;
-	bool is_signed = type_is_signed(type), mad = in->op == PTX_OP_MAD24;
+	bool is_signed = lower_type_is_signed(type), mad = in->op == PTX_OP_MAD24;
 	bool sat = in->flags & PTX_FLAG_SAT;
 	uint32_t a, b, c, wide, t, d;
 
@@ -182,19 +182,19 @@ static int multiply_24(struct lowering *l, unsigned int type)
 		return lower_unsupported(l);
 	a = source_24(l, 1, type);
 	b = source_24(l, 2, type);
-	c = mad ? source(l, 3, type) : constant(l, CLASS_32, 0);
-	t = temporary(l, CLASS_32);
+	c = mad ? lower_source(l, 3, type) : lower_constant(l, CLASS_32, 0);
+	t = lower_temporary(l, CLASS_32);
 	if (in->mul == PTX_MUL_LO) {
-		emit(l, OP_MUL_32, t, a, b, 0);
+		lower_emit(l, OP_MUL_32, t, a, b, 0);
 	} else {
-		wide = temporary(l, CLASS_64);
-		emit(l, is_signed ? OP_MULWIDE_S32 : OP_MULWIDE_U32, wide, a, b, 0);
-		emit(l, OP_SHR_U64, wide, wide, constant(l, CLASS_32, 16), 0);
-		emit(l, OP_LOW_64, t, wide, 0, 0);
+		wide = lower_temporary(l, CLASS_64);
+		lower_emit(l, is_signed ? OP_MULWIDE_S32 : OP_MULWIDE_U32, wide, a, b, 0);
+		lower_emit(l, OP_SHR_U64, wide, wide, lower_constant(l, CLASS_32, 16), 0);
+		lower_emit(l, OP_LOW_64, t, wide, 0, 0);
 	}
-	d = destination(l, 0, type);
-	emit(l, sat ? OP_ADD_SAT_S32 : OP_ADD_32, d, t, c, 0);
-	finish(l, 0, type, d);
+	d = lower_destination(l, 0, type);
+	lower_emit(l, sat ? OP_ADD_SAT_S32 : OP_ADD_32, d, t, c, 0);
+	lower_finish(l, 0, type, d);
 	return l->error;
 }
 
@@ -235,7 +235,8 @@ static int minmax(struct lowering *l, unsigned int type)
 	int r;
 
 	packed = type == PTX_TYPE_U16X2 || type == PTX_TYPE_S16X2;
-	if (has_operand(l, 3) || (relu && type != PTX_TYPE_S16X2 && type != PTX_TYPE_S32))
+	if (lower_has_operand(l, 3) ||
+		(relu && type != PTX_TYPE_S16X2 && type != PTX_TYPE_S32))
 		return lower_unsupported(l);
 	r = binary(l,
 		packed ? packed_minmax(min, type)
@@ -244,8 +245,9 @@ static int minmax(struct lowering *l, unsigned int type)
 		type, type, type, 0);
 	if (r || !relu)
 		return r;
-	d = destination(l, 0, type);
-	emit(l, packed ? OP_MAX_S16X2 : OP_MAX_S32, d, d, constant(l, CLASS_32, 0), 0);
+	d = lower_destination(l, 0, type);
+	lower_emit(l, packed ? OP_MAX_S16X2 : OP_MAX_S32, d, d,
+		lower_constant(l, CLASS_32, 0), 0);
 	return l->error;
 }
 
@@ -272,8 +274,8 @@ static int logical_not(struct lowering *l, unsigned int type)
 
 	if (type != PTX_TYPE_PRED)
 		return unary(l, PICK_WIDTH(NOT, type), type, type, 0);
-	a = source(l, 1, type) ^ VALUE_NEGATED;
-	emit(l, OP_MOV_P, destination(l, 0, type), a, 0, 0);
+	a = lower_source(l, 1, type) ^ VALUE_NEGATED;
+	lower_emit(l, OP_MOV_P, lower_destination(l, 0, type), a, 0, 0);
 	return l->error;
 }
 
@@ -284,20 +286,21 @@ static int logical_not(struct lowering *l, unsigned int type)
 static int lop3(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	uint32_t a = source(l, 2, PTX_TYPE_B32), b = source(l, 3, PTX_TYPE_B32);
-	uint32_t c = source(l, 4, PTX_TYPE_B32), d = destination(l, 0, PTX_TYPE_B32), q,
-		 p, t;
+	uint32_t a = lower_source(l, 2, PTX_TYPE_B32),
+		 b = lower_source(l, 3, PTX_TYPE_B32);
+	uint32_t c = lower_source(l, 4, PTX_TYPE_B32),
+		 d = lower_destination(l, 0, PTX_TYPE_B32), q, p, t;
 
 	if (l->operands[5].kind != PTX_OPERAND_INT)
 		return lower_unsupported(l);
-	emit_imm(l, OP_LOP3_32, d, a, b, c, (uint64_t)l->operands[5].imm & 255);
+	lower_emit_imm(l, OP_LOP3_32, d, a, b, c, (uint64_t)l->operands[5].imm & 255);
 	if (in->bool_op == PTX_BOOL_NONE)
 		return l->error;
-	p = predicate(l, 6);
-	t = temporary(l, CLASS_PRED);
-	q = destination(l, 1, PTX_TYPE_PRED);
-	emit_imm(l, OP_EQ_U32, t, d, constant(l, CLASS_32, 0), 0, 1);
-	emit(l, in->bool_op == PTX_BOOL_AND ? OP_AND_P : OP_OR_P, q, t, p, 0);
+	p = lower_predicate(l, 6);
+	t = lower_temporary(l, CLASS_PRED);
+	q = lower_destination(l, 1, PTX_TYPE_PRED);
+	lower_emit_imm(l, OP_EQ_U32, t, d, lower_constant(l, CLASS_32, 0), 0, 1);
+	lower_emit(l, in->bool_op == PTX_BOOL_AND ? OP_AND_P : OP_OR_P, q, t, p, 0);
 	return l->error;
 }
 
@@ -326,11 +329,12 @@ static int shf(struct lowering *l)
 
 static int bfi(struct lowering *l, unsigned int type)
 {
-	uint32_t a = source(l, 1, type), b = source(l, 2, type);
-	uint32_t pos = source(l, 3, PTX_TYPE_U32), len = source(l, 4, PTX_TYPE_U32);
-	uint32_t d = destination(l, 0, type);
+	uint32_t a = lower_source(l, 1, type), b = lower_source(l, 2, type);
+	uint32_t pos = lower_source(l, 3, PTX_TYPE_U32),
+		 len = lower_source(l, 4, PTX_TYPE_U32);
+	uint32_t d = lower_destination(l, 0, type);
 
-	emit(l, PICK_WIDTH(BFI, type), d, a, b, pos)->field[FIELD_E] = len;
+	lower_emit(l, PICK_WIDTH(BFI, type), d, a, b, pos)->field[FIELD_E] = len;
 	return l->error;
 }
 
@@ -360,8 +364,8 @@ static int bits(struct lowering *l, unsigned int type)
 	case PTX_OP_BMSK:
 		return binary(l, OP_BMSK_32, u32, u32, u32, in->wrap == PTX_WRAP_CLAMP);
 	case PTX_OP_SZEXT:
-		return binary(l, type_is_signed(type) ? OP_SZEXT_S32 : OP_SZEXT_U32, type,
-			type, u32, in->wrap == PTX_WRAP_CLAMP);
+		return binary(l, lower_type_is_signed(type) ? OP_SZEXT_S32 : OP_SZEXT_U32,
+			type, type, u32, in->wrap == PTX_WRAP_CLAMP);
 	case PTX_OP_FNS:
 		return ternary(l, OP_FNS_32, u32, u32, u32, PTX_TYPE_S32, 0);
 	case PTX_OP_PRMT:
@@ -376,8 +380,8 @@ static int bits(struct lowering *l, unsigned int type)
 static int dot_product(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	uint64_t imm = (type_is_signed(in->types[0]) ? 1 : 0) |
-		       (type_is_signed(in->types[1]) ? 2 : 0) |
+	uint64_t imm = (lower_type_is_signed(in->types[0]) ? 1 : 0) |
+		       (lower_type_is_signed(in->types[1]) ? 2 : 0) |
 		       (in->mul == PTX_MUL_HI ? 4 : 0);
 	unsigned int t = PTX_TYPE_B32;
 
@@ -392,11 +396,11 @@ static int dot_product(struct lowering *l)
 static void unpack_16(
 	struct lowering *l, const struct ptx_operand *elements, uint32_t from)
 {
-	uint32_t low = destination_of(l, &elements[0], PTX_TYPE_B16);
-	uint32_t high = destination_of(l, &elements[1], PTX_TYPE_B16);
+	uint32_t low = lower_destination_of(l, &elements[0], PTX_TYPE_B16);
+	uint32_t high = lower_destination_of(l, &elements[1], PTX_TYPE_B16);
 
-	emit(l, OP_EXT_U16_32, low, from, 0, 0);
-	emit(l, OP_HIGH_32, high, from, 0, 0);
+	lower_emit(l, OP_EXT_U16_32, low, from, 0, 0);
+	lower_emit(l, OP_HIGH_32, high, from, 0, 0);
 }
 
 /* Two or four bytes, the lowest one first. */
@@ -406,47 +410,49 @@ static void unpack_bytes(struct lowering *l, const struct ptx_operand *elements,
 	uint32_t shifted, d;
 
 	for (unsigned int i = 0; i < n; i++) {
-		shifted = temporary(l, CLASS_32);
-		d = destination_of(l, &elements[i], PTX_TYPE_B8);
-		emit(l, OP_SHR_U32, shifted, from, constant(l, CLASS_32, 8 * i), 0);
-		emit(l, OP_EXT_U8_32, d, shifted, 0, 0);
+		shifted = lower_temporary(l, CLASS_32);
+		d = lower_destination_of(l, &elements[i], PTX_TYPE_B8);
+		lower_emit(l, OP_SHR_U32, shifted, from,
+			lower_constant(l, CLASS_32, 8 * i), 0);
+		lower_emit(l, OP_EXT_U8_32, d, shifted, 0, 0);
 	}
 }
 
 static void pack_bytes(struct lowering *l, const struct ptx_operand *elements,
 	unsigned int n, uint32_t to)
 {
-	uint32_t sum = temporary(l, CLASS_32), byte;
+	uint32_t sum = lower_temporary(l, CLASS_32), byte;
 
-	emit(l, OP_MOV_32, sum, constant(l, CLASS_32, 0), 0, 0);
+	lower_emit(l, OP_MOV_32, sum, lower_constant(l, CLASS_32, 0), 0, 0);
 	for (unsigned int i = 0; i < n; i++) {
-		byte = temporary(l, CLASS_32);
-		emit(l, OP_EXT_U8_32, byte, source_of(l, &elements[i], PTX_TYPE_B8), 0,
-			0);
-		emit(l, OP_SHL_32, byte, byte, constant(l, CLASS_32, 8 * i), 0);
-		emit(l, OP_OR_32, sum, sum, byte, 0);
+		byte = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_EXT_U8_32, byte,
+			lower_source_of(l, &elements[i], PTX_TYPE_B8), 0, 0);
+		lower_emit(
+			l, OP_SHL_32, byte, byte, lower_constant(l, CLASS_32, 8 * i), 0);
+		lower_emit(l, OP_OR_32, sum, sum, byte, 0);
 	}
-	emit(l, OP_MOV_32, to, sum, 0, 0);
+	lower_emit(l, OP_MOV_32, to, sum, 0, 0);
 }
 
 static int unpack(struct lowering *l, unsigned int type)
 {
 	const struct ptx_operand *v = &l->operands[0];
 	const struct ptx_operand *elements = &l->frame->body->operands[v->index];
-	uint32_t from = source(l, 1, type), low, high;
+	uint32_t from = lower_source(l, 1, type), low, high;
 
 	if (ptx_type_size(type) == 4 && v->count == 2) {
 		unpack_16(l, elements, from);
 	} else if (ptx_type_size(type) == 8 && v->count == 2) {
-		low = destination_of(l, &elements[0], PTX_TYPE_B32);
-		high = destination_of(l, &elements[1], PTX_TYPE_B32);
-		emit(l, OP_LOW_64, low, from, 0, 0);
-		emit(l, OP_HIGH_64, high, from, 0, 0);
+		low = lower_destination_of(l, &elements[0], PTX_TYPE_B32);
+		high = lower_destination_of(l, &elements[1], PTX_TYPE_B32);
+		lower_emit(l, OP_LOW_64, low, from, 0, 0);
+		lower_emit(l, OP_HIGH_64, high, from, 0, 0);
 	} else if (ptx_type_size(type) == 8 && v->count == 4) {
-		low = temporary(l, CLASS_32);
-		high = temporary(l, CLASS_32);
-		emit(l, OP_LOW_64, low, from, 0, 0);
-		emit(l, OP_HIGH_64, high, from, 0, 0);
+		low = lower_temporary(l, CLASS_32);
+		high = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_LOW_64, low, from, 0, 0);
+		lower_emit(l, OP_HIGH_64, high, from, 0, 0);
 		unpack_16(l, elements, low);
 		unpack_16(l, elements + 2, high);
 	} else if (ptx_type_size(type) == v->count && v->count <= 4) {
@@ -460,10 +466,10 @@ static int unpack(struct lowering *l, unsigned int type)
 static uint32_t pack_16(
 	struct lowering *l, const struct ptx_operand *elements, uint32_t to)
 {
-	uint32_t low = source_of(l, &elements[0], PTX_TYPE_B16);
-	uint32_t high = source_of(l, &elements[1], PTX_TYPE_B16);
+	uint32_t low = lower_source_of(l, &elements[0], PTX_TYPE_B16);
+	uint32_t high = lower_source_of(l, &elements[1], PTX_TYPE_B16);
 
-	emit(l, OP_PACK_32, to, low, high, 0);
+	lower_emit(l, OP_PACK_32, to, low, high, 0);
 	return to;
 }
 
@@ -471,18 +477,18 @@ static int pack(struct lowering *l, unsigned int type)
 {
 	const struct ptx_operand *v = &l->operands[1];
 	const struct ptx_operand *elements = &l->frame->body->operands[v->index];
-	uint32_t d = destination(l, 0, type), low, high;
+	uint32_t d = lower_destination(l, 0, type), low, high;
 
 	if (ptx_type_size(type) == 4 && v->count == 2) {
 		pack_16(l, elements, d);
 	} else if (ptx_type_size(type) == 8 && v->count == 2) {
-		low = source_of(l, &elements[0], PTX_TYPE_B32);
-		high = source_of(l, &elements[1], PTX_TYPE_B32);
-		emit(l, OP_PACK_64, d, low, high, 0);
+		low = lower_source_of(l, &elements[0], PTX_TYPE_B32);
+		high = lower_source_of(l, &elements[1], PTX_TYPE_B32);
+		lower_emit(l, OP_PACK_64, d, low, high, 0);
 	} else if (ptx_type_size(type) == 8 && v->count == 4) {
-		low = pack_16(l, elements, temporary(l, CLASS_32));
-		high = pack_16(l, elements + 2, temporary(l, CLASS_32));
-		emit(l, OP_PACK_64, d, low, high, 0);
+		low = pack_16(l, elements, lower_temporary(l, CLASS_32));
+		high = pack_16(l, elements + 2, lower_temporary(l, CLASS_32));
+		lower_emit(l, OP_PACK_64, d, low, high, 0);
 	} else if (ptx_type_size(type) == v->count && v->count <= 4) {
 		pack_bytes(l, elements, v->count, d);
 	} else {
@@ -504,25 +510,25 @@ static int move_vector(struct lowering *l, unsigned int type)
 		to->count != n || from->count != n || n > 4)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n; i++) {
-		values[i] = temporary(l, class_of(type));
-		emit(l, op, values[i], source_of(l, &operands[from->index + i], type), 0,
-			0);
+		values[i] = lower_temporary(l, lower_class_of(type));
+		lower_emit(l, op, values[i],
+			lower_source_of(l, &operands[from->index + i], type), 0, 0);
 	}
 	for (unsigned int i = 0; i < n; i++) {
-		d = destination_of(l, &operands[to->index + i], type);
-		emit(l, op, d, values[i], 0, 0);
-		finish_of(l, &operands[to->index + i], type, d);
+		d = lower_destination_of(l, &operands[to->index + i], type);
+		lower_emit(l, op, d, values[i], 0, 0);
+		lower_finish_of(l, &operands[to->index + i], type, d);
 	}
 	return l->error;
 }
 
 static int move(struct lowering *l, unsigned int type)
 {
-	switch (class_of(type)) {
+	switch (lower_class_of(type)) {
 	case CLASS_PRED:
 		return unary(l, OP_MOV_P, type, type, 0);
 	case CLASS_NONE:
-		return type == PTX_TYPE_B128 ? move_wide(l) : lower_unsupported(l);
+		return type == PTX_TYPE_B128 ? lower_wide_move(l) : lower_unsupported(l);
 	default:
 		break;
 	}

@@ -68,9 +68,9 @@ int lowering_init(struct lowering *l)
 	if (r)
 		return r;
 	l->guard = VALUE_TRUE;
-	new_value(l, CLASS_NONE, VALUE_FIXED);
-	new_value(l, CLASS_PRED, VALUE_FIXED);
-	new_value(l, CLASS_PRED, VALUE_FIXED);
+	lower_value_new(l, CLASS_NONE, VALUE_FIXED);
+	lower_value_new(l, CLASS_PRED, VALUE_FIXED);
+	lower_value_new(l, CLASS_PRED, VALUE_FIXED);
 	if (l->error)
 		return l->error;
 	l->values[VALUE_TRUE].slot = PRED_TRUE;
@@ -182,7 +182,7 @@ int lower_code(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn 
 		return r;
 	finish_shared(l);
 	r = lower_saves(l, kernel);
-	return r ? r : lower_emit(l, kernel, handlers);
+	return r ? r : lower_encode(l, kernel, handlers);
 }
 
 static int translate_kernel(struct lowering *l, uint32_t function)

@@ -14,7 +14,7 @@
  *	common.c	the subroutines of those, once for all kernels of a module
  *	liveness.c	from where to where each value is needed
  *	slots.c		values that are not needed together share a slot
- *	emit.c		checks each operation against its signature and writes the code
+ *	encode.c	checks each operation against its signature and writes the code
  *
  * A value is a register of a function instance, a temporary of one PTX instruction, an
  * immediate or a special register. A reference to a predicate may have the bit
@@ -310,41 +310,42 @@ __attribute__((__format__(__printf__, 3, 4))) int lower_fail(
 int lower_unsupported(struct lowering *l);
 int lower_reserve(void *arrayp, uint32_t *capacityp, uint32_t need, size_t size);
 
-enum value_class class_of(unsigned int type);
-bool type_is_signed(unsigned int type);
-uint32_t new_value(struct lowering *l, enum value_class class, enum value_kind kind);
-uint32_t temporary(struct lowering *l, enum value_class class);
-uint32_t constant(struct lowering *l, enum value_class class, uint64_t bits);
+enum value_class lower_class_of(unsigned int type);
+bool lower_type_is_signed(unsigned int type);
+uint32_t lower_value_new(
+	struct lowering *l, enum value_class class, enum value_kind kind);
+uint32_t lower_temporary(struct lowering *l, enum value_class class);
+uint32_t lower_constant(struct lowering *l, enum value_class class, uint64_t bits);
 
-struct operation *emit(
+struct operation *lower_emit(
 	struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b, uint32_t c);
-void emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
+void lower_emit_imm(struct lowering *l, enum op op, uint32_t d, uint32_t a, uint32_t b,
 	uint32_t c, uint64_t imm);
 
-bool has_operand(const struct lowering *l, unsigned int i);
-uint32_t source_of(
+bool lower_has_operand(const struct lowering *l, unsigned int i);
+uint32_t lower_source_of(
 	struct lowering *l, const struct ptx_operand *operand, unsigned int type);
-uint32_t source(struct lowering *l, unsigned int i, unsigned int type);
-uint32_t predicate(struct lowering *l, unsigned int i);
+uint32_t lower_source(struct lowering *l, unsigned int i, unsigned int type);
+uint32_t lower_predicate(struct lowering *l, unsigned int i);
 
 /* A destination whose register is wider than the type needs widening afterwards. */
-uint32_t destination_of(
+uint32_t lower_destination_of(
 	struct lowering *l, const struct ptx_operand *operand, unsigned int type);
-void finish_of(struct lowering *l, const struct ptx_operand *operand, unsigned int type,
-	uint32_t value);
-uint32_t destination(struct lowering *l, unsigned int i, unsigned int type);
-void finish_instruction(struct lowering *l);
-void finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t value);
+void lower_finish_of(struct lowering *l, const struct ptx_operand *operand,
+	unsigned int type, uint32_t value);
+uint32_t lower_destination(struct lowering *l, unsigned int i, unsigned int type);
+void lower_finish_instruction(struct lowering *l);
+void lower_finish(struct lowering *l, unsigned int i, unsigned int type, uint32_t value);
 
 /* The address of a symbol in its own space. */
-uint32_t symbol_value(
+uint32_t lower_symbol_value(
 	struct lowering *l, const struct ptx_operand *operand, enum value_class class);
-uint32_t element_value(struct lowering *l, const struct ptx_operand *operand);
-bool symbol_place(struct lowering *l, const struct ptx_operand *operand,
+uint32_t lower_element_value(struct lowering *l, const struct ptx_operand *operand);
+bool lower_symbol_place(struct lowering *l, const struct ptx_operand *operand,
 	enum ptx_space *spacep, uint64_t *placep, bool *is_shared_endp);
 
 /* convert.c: where the generic range of a space begins; 0: the addresses are the same */
-uint32_t space_base(unsigned int space);
+uint32_t lower_space_base(unsigned int space);
 
 /* The families; each handles the current instruction. */
 int translate_integer(struct lowering *l);
@@ -359,27 +360,29 @@ int translate_video(struct lowering *l);
 int translate_stack(struct lowering *l);
 
 /* wide.c: operands of 128 bits, in halves */
-bool has_wide_type(const struct lowering *l);
-int wide_of(struct lowering *l, const struct ptx_operand *operand, uint32_t halves[2]);
-int move_wide(struct lowering *l);
-int atomic_wide(struct lowering *l, uint32_t address, uint32_t off, uint16_t reserved);
+bool lower_is_wide(const struct lowering *l);
+int lower_wide_of(
+	struct lowering *l, const struct ptx_operand *operand, uint32_t halves[2]);
+int lower_wide_move(struct lowering *l);
+int lower_wide_atomic(
+	struct lowering *l, uint32_t address, uint32_t off, uint16_t reserved);
 
 /* stack.c: at the beginning and the end of a function that is called */
-void open_stack(struct lowering *l, struct frame *frame);
-void close_stack(struct lowering *l, const struct frame *frame);
+void lower_stack_open(struct lowering *l, struct frame *frame);
+void lower_stack_close(struct lowering *l, const struct frame *frame);
 
 /* control.c */
-void branch(struct lowering *l, uint32_t label);
+void lower_branch(struct lowering *l, uint32_t label);
 
 /* call.c; param.c: parameters that are registers, on either side of a call */
-uint32_t actuals_size(const struct ptx_body *body);
-uint32_t place_of_actual(const struct lowering *l, unsigned int i, uint32_t number);
-bool is_actual(const struct ptx_operand *operand);
-void store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t n);
-void load_results(struct lowering *l, const struct ptx_param *params, uint32_t n);
-void load_formals(struct lowering *l);
-void store_returns(struct lowering *l, const struct frame *frame);
-uint32_t local_address(struct lowering *l, uint32_t place);
+uint32_t lower_actuals_size(const struct ptx_body *body);
+uint32_t lower_place_of_actual(const struct lowering *l, unsigned int i, uint32_t number);
+bool lower_is_actual(const struct ptx_operand *operand);
+void lower_store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t n);
+void lower_load_results(struct lowering *l, const struct ptx_param *params, uint32_t n);
+void lower_load_formals(struct lowering *l);
+void lower_store_returns(struct lowering *l, const struct frame *frame);
+uint32_t lower_local_address(struct lowering *l, uint32_t place);
 int translate_call(struct lowering *l);
 int translate_subroutines(struct lowering *l);
 /* Subroutines without an entry function: for each of them, then once. */
@@ -394,7 +397,7 @@ const uint32_t *lower_pointed(struct lowering *l);
 
 /* translate.c */
 int translate_function(struct lowering *l, struct frame *frame);
-uint32_t new_labels(struct lowering *l, uint32_t n);
+uint32_t lower_labels_new(struct lowering *l, uint32_t n);
 
 int lower_liveness(struct lowering *l);
 int lower_slots(struct lowering *l);
@@ -402,7 +405,7 @@ int lower_slots(struct lowering *l);
 /* The values that each call has to save: after slots, with the code still as
  * operations. */
 int lower_saves(struct lowering *l, struct softgpu_kernel *kernel);
-int lower_emit(
+int lower_encode(
 	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers);
 
 /* Signature of an operation, see exec/ops.h. */

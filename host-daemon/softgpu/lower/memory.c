@@ -46,9 +46,9 @@ static enum access_space access_space(unsigned int space)
 
 static uint32_t add_off(struct lowering *l, uint32_t value, int64_t off)
 {
-	uint32_t t = temporary(l, CLASS_64);
+	uint32_t t = lower_temporary(l, CLASS_64);
 
-	emit(l, OP_ADD_64, t, value, constant(l, CLASS_64, (uint64_t)off), 0);
+	lower_emit(l, OP_ADD_64, t, value, lower_constant(l, CLASS_64, (uint64_t)off), 0);
 	return t;
 }
 
@@ -61,10 +61,10 @@ static int64_t element_base(
 	uint64_t at;
 
 	if (space != PTX_SPACE_NONE ||
-		!symbol_place(l, &l->frame->body->operands[operand->index], &own, &at,
-			&is_shared_end))
+		!lower_symbol_place(l, &l->frame->body->operands[operand->index], &own,
+			&at, &is_shared_end))
 		return 0;
-	return space_base(own);
+	return lower_space_base(own);
 }
 
 /* Where operand @i points to, before the space is taken into account. */
@@ -84,7 +84,7 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 			place->space = PTX_SPACE_LOCAL;
 		return 0;
 	case PTX_OPERAND_ADDRESS_SYMBOL:
-		if (!symbol_place(l, operand, &space, &at, &is_shared_end))
+		if (!lower_symbol_place(l, operand, &space, &at, &is_shared_end))
 			return lower_unsupported(l);
 		if (place->space == PTX_SPACE_PARAM)
 			place->space = space;
@@ -97,26 +97,26 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 			place->value = l->frame->base;
 			place->off = (int64_t)at;
 			if (place->space == PTX_SPACE_NONE)
-				place->off += space_base(space);
+				place->off += lower_space_base(space);
 			return l->error;
 		}
 		if (place->space == PTX_SPACE_NONE && is_shared_end)
-			place->off = space_base(space);
+			place->off = lower_space_base(space);
 		else if (place->space == PTX_SPACE_NONE)
-			at += space_base(space);
-		place->value = is_shared_end ? symbol_value(l, operand, CLASS_32)
-					     : constant(l,
+			at += lower_space_base(space);
+		place->value = is_shared_end ? lower_symbol_value(l, operand, CLASS_32)
+					     : lower_constant(l,
 						       place->space == PTX_SPACE_SHARED
 							       ? CLASS_32
 							       : CLASS_64,
 						       at);
 		return l->error;
 	case PTX_OPERAND_ADDRESS_ELEMENT:
-		place->value = element_value(l, operand);
+		place->value = lower_element_value(l, operand);
 		place->off = element_base(l, operand, place->space);
 		return l->error;
 	case PTX_OPERAND_ADDRESS_INT:
-		place->value = constant(l,
+		place->value = lower_constant(l,
 			place->space == PTX_SPACE_SHARED ? CLASS_32 : CLASS_64,
 			(uint64_t)operand->imm);
 		return l->error;
@@ -131,8 +131,8 @@ static uint32_t to_class(struct lowering *l, uint32_t value, enum value_class cl
 
 	if (l->values[value].class == class)
 		return value;
-	t = temporary(l, class);
-	emit(l, class == CLASS_64 ? OP_EXT_U32_64 : OP_LOW_64, t, value, 0, 0);
+	t = lower_temporary(l, class);
+	lower_emit(l, class == CLASS_64 ? OP_EXT_U32_64 : OP_LOW_64, t, value, 0, 0);
 	return t;
 }
 
@@ -267,7 +267,7 @@ static void whole_access(struct lowering *l, struct place *place,
 		place->value = add_off(l, place->value, place->off);
 		place->off = 0;
 	}
-	o = emit(l, rows[row][access], 0, place->value, 0, 0);
+	o = lower_emit(l, rows[row][access], 0, place->value, 0, 0);
 	o->imm = (uint32_t)place->off;
 	if (rows == loads && shared && is_ordered(l->instr->sem))
 		o->reserved = ACCESS_POLLS;
@@ -284,7 +284,7 @@ static void single_accesses(struct lowering *l, struct place *place, enum row ro
 
 	make_single(l, place);
 	for (unsigned int i = 0; i < n; i++) {
-		o = emit(l, rows[row][access], 0, place->value, 0, 0);
+		o = lower_emit(l, rows[row][access], 0, place->value, 0, 0);
 		o->imm = (uint32_t)(place->off + (int64_t)i * size);
 		o->reserved =
 			(uint16_t)(((i ? 1 : n) * size - 1) |
@@ -302,7 +302,7 @@ static int fixed_loads(struct lowering *l, const struct place *place, enum acces
 			"%.80s, line %u: reads outside of the parameters",
 			l->frame->ptx->name, l->instr->line);
 	for (unsigned int i = 0; i < n; i++)
-		emit_imm(l, loads[ROW_PARAM][access], elements[i], 0, 0, 0,
+		lower_emit_imm(l, loads[ROW_PARAM][access], elements[i], 0, 0, 0,
 			(uint64_t)place->off + (uint64_t)i * size);
 	return l->error;
 }
@@ -332,12 +332,12 @@ struct elements {
 
 static int find_elements(struct lowering *l, unsigned int i, struct elements *e)
 {
-	*e = (struct elements){ .type = l->instr->types[0], .is_wide = has_wide_type(l) };
+	*e = (struct elements){ .type = l->instr->types[0], .is_wide = lower_is_wide(l) };
 	e->operands = elements_of(l, i, &e->n);
 	if (e->is_wide && e->n == 1) {
 		e->type = PTX_TYPE_B64;
 		e->n = 2;
-		if (wide_of(l, e->operands, e->values))
+		if (lower_wide_of(l, e->operands, e->values))
 			return l->error;
 	}
 	e->access = access_of(e->type);
@@ -354,7 +354,7 @@ static void ordered_wide(
 	struct operation *o;
 
 	make_single(l, place);
-	o = emit(l, is_store ? OP_STV_128 : OP_LDV_128, is_store ? 0 : e->values[0],
+	o = lower_emit(l, is_store ? OP_STV_128 : OP_LDV_128, is_store ? 0 : e->values[0],
 		place->value, is_store ? e->values[0] : e->values[1],
 		is_store ? e->values[1] : 0);
 	o->imm = (uint32_t)place->off;
@@ -394,20 +394,22 @@ static void joined_loads(
 
 	make_single(l, place);
 	/* An element may replace the address before the next access. */
-	address = temporary(l, CLASS_64);
-	emit(l, OP_MOV_64, address, place->value, 0, 0);
+	address = lower_temporary(l, CLASS_64);
+	lower_emit(l, OP_MOV_64, address, place->value, 0, 0);
 	for (unsigned int i = 0; i < e->n; i += n, values += n) {
 		for (unsigned int h = 0; h < n_halves; h++)
-			halves[h] = e->size == 8 ? values[h] : temporary(l, CLASS_64);
+			halves[h] =
+				e->size == 8 ? values[h] : lower_temporary(l, CLASS_64);
 		if (n_halves == 2)
-			set_joined(emit(l, OP_LDV_128, halves[0], address, halves[1], 0),
+			set_joined(lower_emit(l, OP_LDV_128, halves[0], address,
+					   halves[1], 0),
 				place, e, i);
 		else
-			set_joined(emit(l, OP_LDV_64, halves[0], address, 0, 0), place, e,
-				i);
+			set_joined(lower_emit(l, OP_LDV_64, halves[0], address, 0, 0),
+				place, e, i);
 		for (unsigned int h = 0; h < n_halves && e->size == 4; h++) {
-			emit(l, OP_LOW_64, values[2 * h], halves[h], 0, 0);
-			emit(l, OP_HIGH_64, values[2 * h + 1], halves[h], 0, 0);
+			lower_emit(l, OP_LOW_64, values[2 * h], halves[h], 0, 0);
+			lower_emit(l, OP_HIGH_64, values[2 * h + 1], halves[h], 0, 0);
 		}
 	}
 }
@@ -422,17 +424,19 @@ static void joined_stores(
 	make_single(l, place);
 	for (unsigned int i = 0; i < e->n; i += n, values += n) {
 		for (unsigned int h = 0; h < n_halves; h++) {
-			halves[h] = e->size == 8 ? values[h] : temporary(l, CLASS_64);
+			halves[h] =
+				e->size == 8 ? values[h] : lower_temporary(l, CLASS_64);
 			if (e->size == 4)
-				emit(l, OP_PACK_64, halves[h], values[2 * h],
+				lower_emit(l, OP_PACK_64, halves[h], values[2 * h],
 					values[2 * h + 1], 0);
 		}
 		if (n_halves == 2)
-			set_joined(emit(l, OP_STV_128, 0, place->value, halves[0],
+			set_joined(lower_emit(l, OP_STV_128, 0, place->value, halves[0],
 					   halves[1]),
 				place, e, i);
 		else
-			set_joined(emit(l, OP_STV_64, 0, place->value, halves[0], 0),
+			set_joined(
+				lower_emit(l, OP_STV_64, 0, place->value, halves[0], 0),
 				place, e, i);
 	}
 }
@@ -463,7 +467,7 @@ static int load(struct lowering *l)
 	if (r)
 		return r;
 	for (unsigned int i = 0; i < e.n && !e.is_wide; i++)
-		e.values[i] = destination_of(l, &e.operands[i], e.type);
+		e.values[i] = lower_destination_of(l, &e.operands[i], e.type);
 	if (place.is_fixed) {
 		r = fixed_loads(l, &place, e.access, e.values, e.n, e.size);
 		if (r)
@@ -478,15 +482,15 @@ static int load(struct lowering *l)
 		if (e.n > 1 && l->values[place.value].class == CLASS_64) {
 			/* An element may replace the address before the next one is read.
 			 */
-			keep = temporary(l, CLASS_64);
-			emit(l, OP_MOV_64, keep, place.value, 0, 0);
+			keep = lower_temporary(l, CLASS_64);
+			lower_emit(l, OP_MOV_64, keep, place.value, 0, 0);
 			place.value = keep;
 		}
 		single_accesses(l, &place, ordered ? ROW_ORDERED : ROW_GENERIC, loads,
 			load_fields, e.access, e.values, e.n, e.size);
 	}
 	for (unsigned int i = 0; i < e.n && !e.is_wide; i++)
-		finish_of(l, &e.operands[i], e.type, e.values[i]);
+		lower_finish_of(l, &e.operands[i], e.type, e.values[i]);
 	return l->error;
 }
 
@@ -505,7 +509,7 @@ static int store(struct lowering *l)
 	if (place.is_fixed || place.space == PTX_SPACE_PARAM)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < e.n && !e.is_wide; i++)
-		e.values[i] = source_of(l, &e.operands[i], e.type);
+		e.values[i] = lower_source_of(l, &e.operands[i], e.type);
 	if (e.is_wide && ordered)
 		ordered_wide(l, &place, &e, true);
 	else if (is_whole(&place, ordered))
@@ -521,7 +525,7 @@ static int store(struct lowering *l)
 /* st.bulk [address], size, 0 */
 static int store_zeros(struct lowering *l)
 {
-	uint32_t size = source(l, 1, PTX_TYPE_U64);
+	uint32_t size = lower_source(l, 1, PTX_TYPE_U64);
 	struct operation *o;
 	struct place place;
 	int r = find_place(l, 0, &place);
@@ -532,7 +536,7 @@ static int store_zeros(struct lowering *l)
 		l->operands[2].kind != PTX_OPERAND_INT || l->operands[2].imm)
 		return lower_unsupported(l);
 	make_single(l, &place);
-	o = emit(l, OP_ST_ZEROS, 0, place.value, size, 0);
+	o = lower_emit(l, OP_ST_ZEROS, 0, place.value, size, 0);
 	o->imm = (uint32_t)place.off;
 	o->reserved = (uint16_t)(access_space(place.space) << ACCESS_SPACE_SHIFT);
 	return l->error;
@@ -655,8 +659,9 @@ static int atomic_vector(struct lowering *l, struct place *place)
 	if (!op || size > 4 || n != in->vector || (!red && n_to != n) || n > 8)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n; i++) {
-		old[i] = temporary(l, CLASS_32);
-		o = emit(l, op, old[i], place->value, source_of(l, &from[i], type), 0);
+		old[i] = lower_temporary(l, CLASS_32);
+		o = lower_emit(l, op, old[i], place->value,
+			lower_source_of(l, &from[i], type), 0);
 		o->imm = (uint32_t)(place->off + (int64_t)i * size);
 		o->reserved =
 			(uint16_t)((i ? 0 : n * size - 1) |
@@ -664,7 +669,8 @@ static int atomic_vector(struct lowering *l, struct place *place)
 	}
 	for (unsigned int i = 0; i < n && !red; i++)
 		if (to[i].kind != PTX_OPERAND_NONE)
-			emit(l, OP_MOV_32, destination_of(l, &to[i], type), old[i], 0, 0);
+			lower_emit(l, OP_MOV_32, lower_destination_of(l, &to[i], type),
+				old[i], 0, 0);
 	return l->error;
 }
 
@@ -678,7 +684,7 @@ static int atomic(struct lowering *l)
 	struct place place;
 	int r;
 
-	if (!op && in->vector == 1 && !has_wide_type(l))
+	if (!op && in->vector == 1 && !lower_is_wide(l))
 		return lower_unsupported(l);
 	r = find_place(l, red ? 0 : 1, &place);
 	if (r)
@@ -688,34 +694,36 @@ static int atomic(struct lowering *l)
 	make_single(l, &place);
 	if (in->vector > 1)
 		return atomic_vector(l, &place);
-	if (has_wide_type(l))
-		return atomic_wide(l, place.value, (uint32_t)place.off,
+	if (lower_is_wide(l))
+		return lower_wide_atomic(l, place.value, (uint32_t)place.off,
 			(uint16_t)(access_space(place.space) << ACCESS_SPACE_SHIFT));
-	b = source(l, red ? 1 : 2, type);
+	b = lower_source(l, red ? 1 : 2, type);
 	if (in->atom == PTX_ATOM_CAS)
-		c = source(l, 3, type);
-	d = red ? temporary(l, class_of(type)) : destination(l, 0, type);
-	o = emit(l, op, d, place.value, b, c);
+		c = lower_source(l, 3, type);
+	d = red ? lower_temporary(l, lower_class_of(type))
+		: lower_destination(l, 0, type);
+	o = lower_emit(l, op, d, place.value, b, c);
 	o->imm = (uint32_t)place.off;
 	o->reserved = (uint16_t)(access_space(place.space) << ACCESS_SPACE_SHIFT);
 	if (!red)
-		finish(l, 0, type, d);
+		lower_finish(l, 0, type, d);
 	return l->error;
 }
 
 static int isspacep(struct lowering *l)
 {
-	uint32_t a = source(l, 1, PTX_TYPE_U64), d = destination(l, 0, PTX_TYPE_PRED);
+	uint32_t a = lower_source(l, 1, PTX_TYPE_U64),
+		 d = lower_destination(l, 0, PTX_TYPE_PRED);
 
 	/* Constants lie among the global variables: both spaces claim such an address. */
-	emit_imm(l, OP_ISSPACEP, d, a, 0, 0, space_base(l->instr->spaces[0]));
+	lower_emit_imm(l, OP_ISSPACEP, d, a, 0, 0, lower_space_base(l->instr->spaces[0]));
 	return l->error;
 }
 
 /* Whether the address is that of a texture or surface reference of the module. */
 static int istypep(struct lowering *l)
 {
-	uint32_t a = source(l, 1, PTX_TYPE_U64), is = VALUE_TRUE | VALUE_NEGATED, t;
+	uint32_t a = lower_source(l, 1, PTX_TYPE_U64), is = VALUE_TRUE | VALUE_NEGATED, t;
 
 	for (uint32_t i = 0; i < l->module->n_variables && !l->error; i++) {
 		const struct ptx_variable *v = &l->module->variables[i];
@@ -723,21 +731,22 @@ static int istypep(struct lowering *l)
 		if (v->type != l->instr->types[0] || v->space == PTX_SPACE_SHARED ||
 			v->linkage == PTX_LINKAGE_EXTERN)
 			continue;
-		t = temporary(l, CLASS_PRED);
-		emit(l, OP_EQ_U64, t, a, constant(l, CLASS_64, l->addresses[i]), 0);
-		emit(l, OP_OR_P, t, t, is, 0);
+		t = lower_temporary(l, CLASS_PRED);
+		lower_emit(l, OP_EQ_U64, t, a,
+			lower_constant(l, CLASS_64, l->addresses[i]), 0);
+		lower_emit(l, OP_OR_P, t, t, is, 0);
 		is = t;
 	}
-	emit(l, OP_MOV_P, destination(l, 0, PTX_TYPE_PRED), is, 0, 0);
+	lower_emit(l, OP_MOV_P, lower_destination(l, 0, PTX_TYPE_PRED), is, 0, 0);
 	return l->error;
 }
 
 /* The encoding of a policy is up to the device; there is no cache that uses it here. */
 static int create_policy(struct lowering *l)
 {
-	uint32_t d = destination(l, 0, PTX_TYPE_B64);
+	uint32_t d = lower_destination(l, 0, PTX_TYPE_B64);
 
-	emit(l, OP_MOV_64, d, constant(l, CLASS_64, 0), 0, 0);
+	lower_emit(l, OP_MOV_64, d, lower_constant(l, CLASS_64, 0), 0, 0);
 	return l->error;
 }
 
@@ -761,7 +770,7 @@ int translate_memory(struct lowering *l)
 	case PTX_OP_ST_BULK:
 		return store_zeros(l);
 	default:
-		emit(l, OP_FENCE, 0, 0, 0, 0);
+		lower_emit(l, OP_FENCE, 0, 0, 0, 0);
 		return l->error;
 	}
 }

@@ -14,7 +14,7 @@
 
 #define ACTUAL_SIZE 64u /* of one: eight elements of eight bytes */
 
-bool is_actual(const struct ptx_operand *operand)
+bool lower_is_actual(const struct ptx_operand *operand)
 {
 	return operand->kind != PTX_OPERAND_SYMBOL;
 }
@@ -25,7 +25,7 @@ static uint32_t count(const struct ptx_operand *list)
 }
 
 /* Returns: bytes that the call with the most of them needs. */
-uint32_t actuals_size(const struct ptx_body *body)
+uint32_t lower_actuals_size(const struct ptx_body *body)
 {
 	const struct ptx_operand *operands, *list;
 	uint32_t most = 0, n;
@@ -38,7 +38,7 @@ uint32_t actuals_size(const struct ptx_body *body)
 		for (unsigned int k = 0; k < 4; k += 2) {
 			list = &operands[k];
 			for (uint32_t at = 0; at < count(list); at++)
-				n += is_actual(&body->operands[list->index + at]);
+				n += lower_is_actual(&body->operands[list->index + at]);
 		}
 		most = n > most ? n : most;
 	}
@@ -46,7 +46,7 @@ uint32_t actuals_size(const struct ptx_body *body)
 }
 
 /* The address of the result (0) or argument (2) of that number. */
-uint32_t place_of_actual(const struct lowering *l, unsigned int i, uint32_t number)
+uint32_t lower_place_of_actual(const struct lowering *l, unsigned int i, uint32_t number)
 {
 	const struct ptx_operand *operands = l->frame->body->operands;
 	uint32_t n = 0;
@@ -56,7 +56,7 @@ uint32_t place_of_actual(const struct lowering *l, unsigned int i, uint32_t numb
 		uint32_t end = k == i ? number : count(list);
 
 		for (uint32_t at = 0; at < end; at++)
-			n += is_actual(&operands[list->index + at]);
+			n += lower_is_actual(&operands[list->index + at]);
 	}
 	return l->frame->actual_base + n * ACTUAL_SIZE;
 }
@@ -107,15 +107,15 @@ static void store_value(
 	uint32_t t;
 
 	if (type == PTX_TYPE_B128) {
-		emit(l, OP_ST_64, 0, local_address(l, place + 8), l->values[value].high,
-			0);
+		lower_emit(l, OP_ST_64, 0, lower_local_address(l, place + 8),
+			l->values[value].high, 0);
 	} else if (type == PTX_TYPE_PRED) {
-		t = temporary(l, CLASS_32);
-		emit(l, OP_SELP_32, t, constant(l, CLASS_32, 1), constant(l, CLASS_32, 0),
-			value);
+		t = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_SELP_32, t, lower_constant(l, CLASS_32, 1),
+			lower_constant(l, CLASS_32, 0), value);
 		value = t;
 	}
-	emit(l, store_of(type), 0, local_address(l, place), value, 0);
+	lower_emit(l, store_of(type), 0, lower_local_address(l, place), value, 0);
 }
 
 static void load_value(
@@ -124,15 +124,15 @@ static void load_value(
 	uint32_t t;
 
 	if (type == PTX_TYPE_B128)
-		emit(l, OP_LD_64, l->values[value].high, local_address(l, place + 8), 0,
-			0);
+		lower_emit(l, OP_LD_64, l->values[value].high,
+			lower_local_address(l, place + 8), 0, 0);
 	if (type != PTX_TYPE_PRED) {
-		emit(l, load_of(type), value, local_address(l, place), 0, 0);
+		lower_emit(l, load_of(type), value, lower_local_address(l, place), 0, 0);
 		return;
 	}
-	t = temporary(l, CLASS_32);
-	emit(l, OP_LD_U8, t, local_address(l, place), 0, 0);
-	emit_imm(l, OP_EQ_U32, value, t, constant(l, CLASS_32, 0), 0, 1);
+	t = lower_temporary(l, CLASS_32);
+	lower_emit(l, OP_LD_U8, t, lower_local_address(l, place), 0, 0);
+	lower_emit_imm(l, OP_EQ_U32, value, t, lower_constant(l, CLASS_32, 0), 0, 1);
 }
 
 /* Returns: the elements of an actual parameter; how many, and of what size, fit. */
@@ -142,7 +142,8 @@ static const struct ptx_operand *elements_of(struct lowering *l,
 	uint32_t n = actual->kind == PTX_OPERAND_VECTOR ? actual->count : 1;
 
 	if (n * ptx_type_size(param->type) != param->size || param->size > ACTUAL_SIZE ||
-		(class_of(param->type) == CLASS_NONE && param->type != PTX_TYPE_B128)) {
+		(lower_class_of(param->type) == CLASS_NONE &&
+			param->type != PTX_TYPE_B128)) {
 		lower_unsupported(l);
 		return NULL;
 	}
@@ -158,13 +159,13 @@ static uint32_t actual_value(
 	uint32_t halves[2];
 
 	if (type != PTX_TYPE_B128)
-		return source_of(l, operand, type);
+		return lower_source_of(l, operand, type);
 	if (operand->kind == PTX_OPERAND_NONE)
 		lower_unsupported(l);
-	return wide_of(l, operand, halves) ? VALUE_NONE : halves[0];
+	return lower_wide_of(l, operand, halves) ? VALUE_NONE : halves[0];
 }
 
-void store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t n)
+void lower_store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t n)
 {
 	for (uint32_t i = 0; i < n && !l->error; i++) {
 		const struct ptx_operand *actual =
@@ -172,17 +173,17 @@ void store_actuals(struct lowering *l, const struct ptx_param *params, uint32_t 
 		uint32_t size = ptx_type_size(params[i].type);
 		const struct ptx_operand *elements;
 
-		if (!is_actual(actual))
+		if (!lower_is_actual(actual))
 			continue;
 		elements = elements_of(l, actual, &params[i]);
 		for (uint32_t k = 0; elements && k < params[i].size / size; k++)
 			store_value(l, params[i].type,
-				place_of_actual(l, 2, i) + k * size,
+				lower_place_of_actual(l, 2, i) + k * size,
 				actual_value(l, &elements[k], params[i].type));
 	}
 }
 
-void load_results(struct lowering *l, const struct ptx_param *params, uint32_t n)
+void lower_load_results(struct lowering *l, const struct ptx_param *params, uint32_t n)
 {
 	for (uint32_t i = 0; i < n && !l->error; i++) {
 		const struct ptx_operand *actual =
@@ -190,25 +191,25 @@ void load_results(struct lowering *l, const struct ptx_param *params, uint32_t n
 		uint32_t size = ptx_type_size(params[i].type), type = params[i].type, d;
 		const struct ptx_operand *elements;
 
-		if (!is_actual(actual) || actual->kind == PTX_OPERAND_NONE)
+		if (!lower_is_actual(actual) || actual->kind == PTX_OPERAND_NONE)
 			continue;
 		elements = elements_of(l, actual, &params[i]);
 		for (uint32_t k = 0; elements && k < params[i].size / size; k++) {
 			if (type == PTX_TYPE_B128) {
 				d = actual_value(l, &elements[k], type);
-				load_value(
-					l, type, place_of_actual(l, 0, i) + k * size, d);
+				load_value(l, type,
+					lower_place_of_actual(l, 0, i) + k * size, d);
 				continue;
 			}
-			d = destination_of(l, &elements[k], type);
-			load_value(l, type, place_of_actual(l, 0, i) + k * size, d);
-			finish_of(l, &elements[k], type, d);
+			d = lower_destination_of(l, &elements[k], type);
+			load_value(l, type, lower_place_of_actual(l, 0, i) + k * size, d);
+			lower_finish_of(l, &elements[k], type, d);
 		}
 	}
 }
 
 /* At the beginning of a function: its registers get what the caller left. */
-void load_formals(struct lowering *l)
+void lower_load_formals(struct lowering *l)
 {
 	const struct frame *f = l->frame;
 
@@ -227,7 +228,7 @@ void load_formals(struct lowering *l)
 	}
 }
 
-void store_returns(struct lowering *l, const struct frame *frame)
+void lower_store_returns(struct lowering *l, const struct frame *frame)
 {
 	l->frame = frame;
 	for (uint32_t i = 0; i < frame->ptx->n_returns && frame->return_places; i++) {

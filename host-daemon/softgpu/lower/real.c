@@ -27,8 +27,8 @@ static uint32_t flushed(struct lowering *l, uint32_t value)
 
 	if (!(l->instr->flags & PTX_FLAG_FTZ))
 		return value;
-	t = temporary(l, CLASS_32);
-	emit(l, OP_FTZ_F32, t, value, 0, 0);
+	t = lower_temporary(l, CLASS_32);
+	lower_emit(l, OP_FTZ_F32, t, value, 0, 0);
 	return t;
 }
 
@@ -36,9 +36,9 @@ static uint32_t flushed(struct lowering *l, uint32_t value)
 static int finish_f32(struct lowering *l, uint32_t d, bool flush)
 {
 	if (flush && (l->instr->flags & PTX_FLAG_FTZ))
-		emit(l, OP_FTZ_F32, d, d, 0, 0);
+		lower_emit(l, OP_FTZ_F32, d, d, 0, 0);
 	if (l->instr->flags & PTX_FLAG_SAT)
-		emit(l, OP_SAT_F32, d, d, 0, 0);
+		lower_emit(l, OP_SAT_F32, d, d, 0, 0);
 	return l->error;
 }
 
@@ -50,19 +50,19 @@ static int directed(
 	uint32_t s[3] = { 0 }, d;
 
 	if (one)
-		s[0] = constant(l, class_of(type),
+		s[0] = lower_constant(l, lower_class_of(type),
 			type == PTX_TYPE_F32 ? 0x3f800000u
 					     : UINT64_C(0x3ff0000000000000));
 	for (unsigned int i = one; i < n; i++)
-		s[i] = source(l, i + 1 - one, type);
-	d = destination(l, 0, type);
+		s[i] = lower_source(l, i + 1 - one, type);
+	d = lower_destination(l, 0, type);
 	if (l->instr->flags & PTX_FLAG_FTZ)
 		imm |= ROUND_FTZ;
 	if (l->instr->flags & PTX_FLAG_SAT)
 		imm |= ROUND_SAT;
 	if (l->instr->op == PTX_OP_SUB)
 		imm |= ROUND_NEGATE;
-	emit_imm(l, op, d, s[0], s[1], s[2], imm);
+	lower_emit_imm(l, op, d, s[0], s[1], s[2], imm);
 	return l->error;
 }
 
@@ -71,11 +71,11 @@ static int simple(struct lowering *l, enum op op, unsigned int type, unsigned in
 	uint32_t s[3] = { 0 }, d;
 
 	for (unsigned int i = 0; i < n; i++)
-		s[i] = source(l, i + 1, type);
-	d = destination(l, 0, type);
-	emit(l, op, d, s[0], s[1], s[2]);
+		s[i] = lower_source(l, i + 1, type);
+	d = lower_destination(l, 0, type);
+	lower_emit(l, op, d, s[0], s[1], s[2]);
 	if (l->instr->flags & PTX_FLAG_SAT)
-		emit(l, type == PTX_TYPE_F64 ? OP_SAT_F64 : OP_SAT_F32, d, d, 0, 0);
+		lower_emit(l, type == PTX_TYPE_F64 ? OP_SAT_F64 : OP_SAT_F32, d, d, 0, 0);
 	return l->error;
 }
 
@@ -85,9 +85,9 @@ static int flushing(struct lowering *l, enum op op, unsigned int n)
 	uint32_t s[3] = { 0 }, d;
 
 	for (unsigned int i = 0; i < n; i++)
-		s[i] = flushed(l, source(l, i + 1, PTX_TYPE_F32));
-	d = destination(l, 0, PTX_TYPE_F32);
-	emit(l, op, d, s[0], s[1], s[2]);
+		s[i] = flushed(l, lower_source(l, i + 1, PTX_TYPE_F32));
+	d = lower_destination(l, 0, PTX_TYPE_F32);
+	lower_emit(l, op, d, s[0], s[1], s[2]);
 	return finish_f32(l, d, true);
 }
 
@@ -210,17 +210,18 @@ static int mixed(struct lowering *l)
 		in->flags & (PTX_FLAG_FTZ | PTX_FLAG_RELU))
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n - 1; i++) {
-		s[i] = temporary(l, CLASS_32);
-		emit_imm(l, OP_CVT_32_32, s[i], source(l, i + 1, from), 0, 0,
+		s[i] = lower_temporary(l, CLASS_32);
+		lower_emit_imm(l, OP_CVT_32_32, s[i], lower_source(l, i + 1, from), 0, 0,
 			conversion(PTX_TYPE_F32, from, PTX_ROUND_NONE));
 	}
-	s[n - 1] = source(l, n, PTX_TYPE_F32);
-	d = destination(l, 0, PTX_TYPE_F32);
+	s[n - 1] = lower_source(l, n, PTX_TYPE_F32);
+	d = lower_destination(l, 0, PTX_TYPE_F32);
 	if (dir)
-		emit_imm(l, fma ? OP_ROUND_FMA_F32 : OP_ROUND_ADD_F32, d, s[0], s[1],
-			s[2], in->round | (in->op == PTX_OP_SUB ? ROUND_NEGATE : 0));
+		lower_emit_imm(l, fma ? OP_ROUND_FMA_F32 : OP_ROUND_ADD_F32, d, s[0],
+			s[1], s[2],
+			in->round | (in->op == PTX_OP_SUB ? ROUND_NEGATE : 0));
 	else
-		emit(l,
+		lower_emit(l,
 			fma		       ? OP_FMA_F32
 			: in->op == PTX_OP_SUB ? OP_SUB_F32
 					       : OP_ADD_F32,
@@ -262,17 +263,18 @@ static int pair_f32(struct lowering *l)
 	if (in->flags & (PTX_FLAG_SAT | PTX_FLAG_RELU))
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n; i++)
-		s[i] = source(l, i + 1, PTX_TYPE_F32X2);
+		s[i] = lower_source(l, i + 1, PTX_TYPE_F32X2);
 	for (unsigned int k = 0; k < 2; k++) {
 		for (unsigned int i = 0; i < n; i++) {
-			part[i] = temporary(l, CLASS_32);
-			emit(l, k ? OP_HIGH_64 : OP_LOW_64, part[i], s[i], 0, 0);
+			part[i] = lower_temporary(l, CLASS_32);
+			lower_emit(l, k ? OP_HIGH_64 : OP_LOW_64, part[i], s[i], 0, 0);
 		}
-		half[k] = temporary(l, CLASS_32);
-		emit_imm(l, dir ? rounding : op, half[k], part[0], part[1], part[2],
+		half[k] = lower_temporary(l, CLASS_32);
+		lower_emit_imm(l, dir ? rounding : op, half[k], part[0], part[1], part[2],
 			dir ? imm : 0);
 	}
-	emit(l, OP_PACK_64, destination(l, 0, PTX_TYPE_F32X2), half[0], half[1], 0);
+	lower_emit(l, OP_PACK_64, lower_destination(l, 0, PTX_TYPE_F32X2), half[0],
+		half[1], 0);
 	return l->error;
 }
 
@@ -280,12 +282,12 @@ static int pair_f32(struct lowering *l)
 static void xor_sign(
 	struct lowering *l, uint32_t d, uint32_t a, uint32_t b, uint32_t sign)
 {
-	uint32_t t = temporary(l, CLASS_32);
+	uint32_t t = lower_temporary(l, CLASS_32);
 
-	emit(l, OP_XOR_32, t, a, b, 0);
-	emit(l, OP_AND_32, t, t, constant(l, CLASS_32, sign), 0);
-	emit(l, OP_AND_32, d, d, constant(l, CLASS_32, sign - 1), 0);
-	emit(l, OP_OR_32, d, d, t, 0);
+	lower_emit(l, OP_XOR_32, t, a, b, 0);
+	lower_emit(l, OP_AND_32, t, t, lower_constant(l, CLASS_32, sign), 0);
+	lower_emit(l, OP_AND_32, d, d, lower_constant(l, CLASS_32, sign - 1), 0);
+	lower_emit(l, OP_OR_32, d, d, t, 0);
 }
 
 static int minmax_f32(struct lowering *l)
@@ -294,25 +296,25 @@ static int minmax_f32(struct lowering *l)
 	bool absolute = l->instr->flags & (PTX_FLAG_XORSIGN | PTX_FLAG_ABS);
 	enum op op = min ? (nan ? OP_MIN_NAN_F32 : OP_MIN_F32)
 			 : (nan ? OP_MAX_NAN_F32 : OP_MAX_F32);
-	unsigned int n = has_operand(l, 3) ? 3 : 2;
-	uint32_t s[3], x[3], r = temporary(l, CLASS_32), d;
+	unsigned int n = lower_has_operand(l, 3) ? 3 : 2;
+	uint32_t s[3], x[3], r = lower_temporary(l, CLASS_32), d;
 
 	if (n == 3 && l->instr->flags & PTX_FLAG_XORSIGN)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n; i++) {
-		s[i] = x[i] = flushed(l, source(l, i + 1, PTX_TYPE_F32));
+		s[i] = x[i] = flushed(l, lower_source(l, i + 1, PTX_TYPE_F32));
 		if (!absolute)
 			continue;
-		x[i] = temporary(l, CLASS_32);
-		emit(l, OP_ABS_F32, x[i], s[i], 0, 0);
+		x[i] = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_ABS_F32, x[i], s[i], 0, 0);
 	}
-	emit(l, op, r, x[0], x[1], 0);
+	lower_emit(l, op, r, x[0], x[1], 0);
 	if (n == 3)
-		emit(l, op, r, r, x[2], 0);
+		lower_emit(l, op, r, r, x[2], 0);
 	if (absolute && n == 2)
 		xor_sign(l, r, s[0], s[1], 0x80000000u);
-	d = destination(l, 0, PTX_TYPE_F32);
-	emit(l, OP_MOV_32, d, r, 0, 0);
+	d = lower_destination(l, 0, PTX_TYPE_F32);
+	lower_emit(l, OP_MOV_32, d, r, 0, 0);
 	return finish_f32(l, d, true);
 }
 
@@ -357,8 +359,8 @@ static uint32_t flush_half(struct lowering *l, unsigned int type, uint32_t value
 
 	if (!(l->instr->flags & PTX_FLAG_FTZ))
 		return value;
-	t = temporary(l, CLASS_32);
-	emit(l, type == PTX_TYPE_F16 ? OP_FTZ_F16 : OP_FTZ_BF16, t, value, 0, 0);
+	t = lower_temporary(l, CLASS_32);
+	lower_emit(l, type == PTX_TYPE_F16 ? OP_FTZ_F16 : OP_FTZ_BF16, t, value, 0, 0);
 	return t;
 }
 
@@ -368,22 +370,23 @@ static uint32_t half_lane(struct lowering *l, unsigned int op, unsigned int type
 	bool wide = op == OP_FMA_ODD_F64, absolute = l->instr->flags & PTX_FLAG_XORSIGN;
 	enum value_class class = wide ? CLASS_64 : CLASS_32;
 	unsigned int with = wide ? PTX_TYPE_F64 : PTX_TYPE_F32;
-	uint32_t s[3] = { 0 }, r = temporary(l, class), d = temporary(l, CLASS_32);
+	uint32_t s[3] = { 0 }, r = lower_temporary(l, class),
+		 d = lower_temporary(l, CLASS_32);
 
 	for (unsigned int i = 0; i < n; i++) {
-		s[i] = temporary(l, class);
-		emit_imm(l, wide ? OP_CVT_64_32 : OP_CVT_32_32, s[i],
+		s[i] = lower_temporary(l, class);
+		lower_emit_imm(l, wide ? OP_CVT_64_32 : OP_CVT_32_32, s[i],
 			flush_half(l, type, sources[i]), 0, 0,
 			conversion(with, type, PTX_ROUND_NONE));
 		if (absolute)
-			emit(l, OP_ABS_F32, s[i], s[i], 0, 0);
+			lower_emit(l, OP_ABS_F32, s[i], s[i], 0, 0);
 	}
-	emit(l, op, r, s[0], s[1], s[2]);
+	lower_emit(l, op, r, s[0], s[1], s[2]);
 	if (l->instr->flags & PTX_FLAG_SAT)
-		emit(l, wide ? OP_SAT_F64 : OP_SAT_F32, r, r, 0, 0);
+		lower_emit(l, wide ? OP_SAT_F64 : OP_SAT_F32, r, r, 0, 0);
 	if (l->instr->flags & PTX_FLAG_RELU)
-		emit(l, wide ? OP_RELU_F64 : OP_RELU_F32, r, r, 0, 0);
-	emit_imm(l, wide ? OP_CVT_32_64 : OP_CVT_32_32, d, r, 0, 0,
+		lower_emit(l, wide ? OP_RELU_F64 : OP_RELU_F32, r, r, 0, 0);
+	lower_emit_imm(l, wide ? OP_CVT_32_64 : OP_CVT_32_32, d, r, 0, 0,
 		conversion(type, with, PTX_ROUND_RN));
 	d = flush_half(l, type, d);
 	if (absolute)
@@ -402,24 +405,24 @@ static int arithmetic_half(struct lowering *l, unsigned int type)
 
 	if (!op)
 		return lower_unsupported(l);
-	while (n && !has_operand(l, n))
+	while (n && !lower_has_operand(l, n))
 		n--;
 	if (n > (op == OP_FMA_ODD_F64 ? 3u : 2u))
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < n; i++)
-		s[i] = source(l, i + 1, type);
+		s[i] = lower_source(l, i + 1, type);
 	low_result = half_lane(l, op, one, s, n);
-	d = destination(l, 0, type);
+	d = lower_destination(l, 0, type);
 	if (!pair) {
-		emit(l, OP_MOV_32, d, low_result, 0, 0);
+		lower_emit(l, OP_MOV_32, d, low_result, 0, 0);
 		return l->error;
 	}
 	for (unsigned int i = 0; i < n; i++) {
-		high[i] = temporary(l, CLASS_32);
-		emit(l, OP_HIGH_32, high[i], s[i], 0, 0);
+		high[i] = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_HIGH_32, high[i], s[i], 0, 0);
 	}
 	high_result = half_lane(l, op, one, high, n);
-	emit(l, OP_PACK_32, d, low_result, high_result, 0);
+	lower_emit(l, OP_PACK_32, d, low_result, high_result, 0);
 	return l->error;
 }
 

@@ -20,19 +20,19 @@ static bool takes_stack(const struct ptx_body *body)
 /* Below it lie the frame of the subroutine, or the kernel's own variables. */
 static void restore(struct lowering *l, uint32_t top)
 {
-	emit_imm(l, OP_STACK_SET, 0, top, 0, 0, l->subroutine);
+	lower_emit_imm(l, OP_STACK_SET, 0, top, 0, 0, l->subroutine);
 }
 
-void open_stack(struct lowering *l, struct frame *frame)
+void lower_stack_open(struct lowering *l, struct frame *frame)
 {
 	if (frame->return_label == PTX_INDEX_NONE || !takes_stack(frame->body))
 		return;
 	l->uses_stack = true;
-	frame->stack_mark = new_value(l, CLASS_64, VALUE_REGISTER);
-	emit(l, OP_STACK_GET, frame->stack_mark, 0, 0, 0);
+	frame->stack_mark = lower_value_new(l, CLASS_64, VALUE_REGISTER);
+	lower_emit(l, OP_STACK_GET, frame->stack_mark, 0, 0, 0);
 }
 
-void close_stack(struct lowering *l, const struct frame *frame)
+void lower_stack_close(struct lowering *l, const struct frame *frame)
 {
 	if (frame->stack_mark)
 		restore(l, frame->stack_mark);
@@ -44,33 +44,33 @@ static uint32_t widened(struct lowering *l, uint32_t value)
 
 	if (l->values[value].class == CLASS_64)
 		return value;
-	t = temporary(l, CLASS_64);
-	emit(l, OP_EXT_U32_64, t, value, 0, 0);
+	t = lower_temporary(l, CLASS_64);
+	lower_emit(l, OP_EXT_U32_64, t, value, 0, 0);
 	return t;
 }
 
 /* alloca ptr, size{, alignment} */
 static int allocate(struct lowering *l, unsigned int type)
 {
-	bool wide = class_of(type) == CLASS_64;
+	bool wide = lower_class_of(type) == CLASS_64;
 	struct operation *o;
 	uint64_t align = 8;
 	uint32_t size, d, t;
 
-	if (has_operand(l, 2)) {
+	if (lower_has_operand(l, 2)) {
 		align = (uint64_t)l->operands[2].imm;
 		if (l->operands[2].kind != PTX_OPERAND_INT || !align ||
 			align & (align - 1) || align > 4096)
 			return lower_unsupported(l);
 	}
-	size = widened(l, source(l, 1, type));
-	d = destination(l, 0, type);
-	t = wide ? d : temporary(l, CLASS_64);
-	o = emit(l, OP_ALLOCA, t, size, 0, 0);
+	size = widened(l, lower_source(l, 1, type));
+	d = lower_destination(l, 0, type);
+	t = wide ? d : lower_temporary(l, CLASS_64);
+	o = lower_emit(l, OP_ALLOCA, t, size, 0, 0);
 	o->imm = l->subroutine;
 	o->reserved = (uint16_t)__builtin_ctzll(align);
 	if (!wide)
-		emit(l, OP_LOW_64, d, t, 0, 0);
+		lower_emit(l, OP_LOW_64, d, t, 0, 0);
 	return l->error;
 }
 
@@ -86,14 +86,14 @@ int translate_stack(struct lowering *l)
 	case PTX_OP_ALLOCA:
 		return allocate(l, type);
 	case PTX_OP_STACKRESTORE:
-		restore(l, widened(l, source(l, 0, type)));
+		restore(l, widened(l, lower_source(l, 0, type)));
 		return l->error;
 	default:
-		d = destination(l, 0, type);
-		t = type == PTX_TYPE_U64 ? d : temporary(l, CLASS_64);
-		emit(l, OP_STACK_GET, t, 0, 0, 0);
+		d = lower_destination(l, 0, type);
+		t = type == PTX_TYPE_U64 ? d : lower_temporary(l, CLASS_64);
+		lower_emit(l, OP_STACK_GET, t, 0, 0, 0);
 		if (t != d)
-			emit(l, OP_LOW_64, d, t, 0, 0);
+			lower_emit(l, OP_LOW_64, d, t, 0, 0);
 		return l->error;
 	}
 }

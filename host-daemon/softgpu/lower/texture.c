@@ -42,9 +42,9 @@ static uint32_t object_number(struct lowering *l, unsigned int i)
 		break;
 	case PTX_OPERAND_SYMBOL:
 	case PTX_OPERAND_ADDRESS_SYMBOL:
-		value = symbol_value(l, operand, CLASS_64);
-		t = temporary(l, CLASS_64);
-		emit(l, OP_LDG_64, t, value, 0, 0);
+		value = lower_symbol_value(l, operand, CLASS_64);
+		t = lower_temporary(l, CLASS_64);
+		lower_emit(l, OP_LDG_64, t, value, 0, 0);
 		return t;
 	default:
 		break;
@@ -83,7 +83,7 @@ static void put(struct lowering *l, const uint32_t values[5], unsigned int rows)
 {
 	struct operation *o;
 
-	o = emit(l, OP_TEX_PUT, 0, values[0], values[1], values[2]);
+	o = lower_emit(l, OP_TEX_PUT, 0, values[0], values[1], values[2]);
 	o->reserved = INSN_KEEPS_TURN;
 	/* They are in one word. */
 	o->imm = rows;
@@ -97,15 +97,15 @@ static int put_coordinates(struct lowering *l, unsigned int at, uint32_t level)
 	unsigned int geometry = l->instr->geometry, n = n_coordinates(geometry);
 	bool layered = is_layered(geometry);
 	struct operands from = elements_of(l, at);
-	uint32_t zero = constant(l, CLASS_32, 0);
+	uint32_t zero = lower_constant(l, CLASS_32, 0);
 	uint32_t values[5] = { zero, zero, zero, zero, level };
 
 	if (from.n < n + layered)
 		return lower_unsupported(l);
 	if (layered)
-		values[3] = source_of(l, from.items, PTX_TYPE_B32);
+		values[3] = lower_source_of(l, from.items, PTX_TYPE_B32);
 	for (unsigned int i = 0; i < n; i++)
-		values[i] = source_of(l, &from.items[i + layered], PTX_TYPE_B32);
+		values[i] = lower_source_of(l, &from.items[i + layered], PTX_TYPE_B32);
 	put(l, values, 0);
 	return l->error;
 }
@@ -115,14 +115,14 @@ static int find_gradients(struct lowering *l, uint32_t all[10])
 	unsigned int n = n_coordinates(l->instr->geometry);
 
 	for (unsigned int i = 0; i < 10; i++)
-		all[i] = constant(l, CLASS_32, 0);
+		all[i] = lower_constant(l, CLASS_32, 0);
 	for (unsigned int k = 0; k < 2; k++) {
 		struct operands from = elements_of(l, 5 + k);
 
 		if (from.n < n)
 			return lower_unsupported(l);
 		for (unsigned int i = 0; i < n; i++)
-			all[3 * k + i] = source_of(l, &from.items[i], PTX_TYPE_F32);
+			all[3 * k + i] = lower_source_of(l, &from.items[i], PTX_TYPE_F32);
 	}
 	return l->error;
 }
@@ -149,26 +149,27 @@ static int fetch(struct lowering *l, uint32_t number, uint32_t options)
 		ptx_type_size(type) > 4)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < 4; i++)
-		results[i] = i < to.n ? destination_of(l, &to.items[i], type)
-				      : temporary(l, CLASS_32);
-	o = emit(l, OP_TEX, 0, number, 0, 0);
+		results[i] = i < to.n ? lower_destination_of(l, &to.items[i], type)
+				      : lower_temporary(l, CLASS_32);
+	o = lower_emit(l, OP_TEX, 0, number, 0, 0);
 	o->imm = options;
 	for (unsigned int i = 0; i < 4; i++)
 		o->field[fields[i]] = results[i];
 	for (unsigned int i = 0; i < to.n; i++)
-		finish_of(l, &to.items[i], type, results[i]);
-	if (has_operand(l, 1))
-		emit(l, OP_MOV_P, destination(l, 1, PTX_TYPE_PRED), VALUE_TRUE, 0, 0);
+		lower_finish_of(l, &to.items[i], type, results[i]);
+	if (lower_has_operand(l, 1))
+		lower_emit(l, OP_MOV_P, lower_destination(l, 1, PTX_TYPE_PRED),
+			VALUE_TRUE, 0, 0);
 	return l->error;
 }
 
 /* Offsets and depth comparison are not implemented; nor are separate samplers. */
 static bool has_more(const struct lowering *l, unsigned int n)
 {
-	if (has_operand(l, 3))
+	if (lower_has_operand(l, 3))
 		return true;
 	for (unsigned int i = 5 + n; i < l->instr->n_operands; i++)
-		if (has_operand(l, i))
+		if (lower_has_operand(l, i))
 			return true;
 	return false;
 }
@@ -178,14 +179,14 @@ static int texture(struct lowering *l)
 	const struct ptx_instr *in = l->instr;
 	bool level = in->mode == PTX_MODE_TEX_LEVEL, grad = in->mode == PTX_MODE_TEX_GRAD;
 	bool integer = in->types[1] == PTX_TYPE_S32;
-	uint32_t lod = constant(l, CLASS_32, 0), number, gradients[10];
+	uint32_t lod = lower_constant(l, CLASS_32, 0), number, gradients[10];
 	int r = 0;
 
 	if (!in->geometry || has_more(l, grad ? 2 : level) ||
 		(!integer && in->types[1] != PTX_TYPE_F32))
 		return lower_unsupported(l);
 	if (level)
-		lod = source(l, 5, PTX_TYPE_B32);
+		lod = lower_source(l, 5, PTX_TYPE_B32);
 	number = object_number(l, 2);
 	if (grad)
 		r = find_gradients(l, gradients);
@@ -210,7 +211,7 @@ static int gather(struct lowering *l)
 	if (!in->geometry || !in->mode || has_more(l, 0) || in->types[1] != PTX_TYPE_F32)
 		return lower_unsupported(l);
 	number = object_number(l, 2);
-	r = put_coordinates(l, 4, constant(l, CLASS_32, 0));
+	r = put_coordinates(l, 4, lower_constant(l, CLASS_32, 0));
 	return r ? r
 		 : fetch(l, number,
 			   shape_of(in) | TEX_GATHER |
@@ -221,18 +222,18 @@ static int gather(struct lowering *l)
 static int query(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	uint32_t level = constant(l, CLASS_32, 0), number, d;
+	uint32_t level = lower_constant(l, CLASS_32, 0), number, d;
 
 	if (!in->query || (in->mode && in->mode != PTX_MODE_TEX_LEVEL))
 		return lower_unsupported(l);
-	if (in->mode && has_operand(l, 2))
-		level = source(l, 2, PTX_TYPE_B32);
+	if (in->mode && lower_has_operand(l, 2))
+		level = lower_source(l, 2, PTX_TYPE_B32);
 	number = object_number(l, 1);
-	d = destination(l, 0, PTX_TYPE_B32);
-	emit_imm(l, OP_TXQ, d, number, level, 0,
+	d = lower_destination(l, 0, PTX_TYPE_B32);
+	lower_emit_imm(l, OP_TXQ, d, number, level, 0,
 		(uint32_t)(in->query - PTX_QUERY_WIDTH) |
 			(in->op == PTX_OP_SUQ ? TXQ_SURFACE : 0));
-	finish(l, 0, PTX_TYPE_B32, d);
+	lower_finish(l, 0, PTX_TYPE_B32, d);
 	return l->error;
 }
 
@@ -268,26 +269,27 @@ static int surface_load(struct lowering *l)
 	static const uint8_t fields[4] = { FIELD_D, FIELD_B, FIELD_E, FIELD_F };
 	unsigned int type = l->instr->types[0];
 	struct operands to = elements_of(l, 0);
-	enum value_class class = class_of(type);
+	enum value_class class = lower_class_of(type);
 	uint32_t results[4], number;
 	struct operation *o;
 	int r;
 
-	if (!is_surface_access(l->instr) || has_operand(l, 2) || to.n != l->instr->vector)
+	if (!is_surface_access(l->instr) || lower_has_operand(l, 2) ||
+		to.n != l->instr->vector)
 		return lower_unsupported(l);
 	number = object_number(l, 1);
-	r = put_coordinates(l, 3, constant(l, CLASS_32, 0));
+	r = put_coordinates(l, 3, lower_constant(l, CLASS_32, 0));
 	if (r)
 		return r;
 	for (unsigned int i = 0; i < 4; i++)
-		results[i] = i < to.n ? destination_of(l, &to.items[i], type)
-				      : temporary(l, class);
-	o = emit(l, class == CLASS_64 ? OP_SULD_64 : OP_SULD_32, 0, number, 0, 0);
+		results[i] = i < to.n ? lower_destination_of(l, &to.items[i], type)
+				      : lower_temporary(l, class);
+	o = lower_emit(l, class == CLASS_64 ? OP_SULD_64 : OP_SULD_32, 0, number, 0, 0);
 	o->imm = surface_options(l->instr, to.n);
 	for (unsigned int i = 0; i < 4; i++)
 		o->field[fields[i]] = results[i];
 	for (unsigned int i = 0; i < to.n; i++)
-		finish_of(l, &to.items[i], type, results[i]);
+		lower_finish_of(l, &to.items[i], type, results[i]);
 	return l->error;
 }
 
@@ -296,7 +298,8 @@ static bool is_formatted_store(const struct ptx_instr *in)
 {
 	return in->geometry && in->geometry < PTX_GEOMETRY_CUBE &&
 	       in->flags & PTX_FLAG_FORMATTED && in->vector <= 4 &&
-	       class_of(in->types[0]) == CLASS_32 && ptx_type_size(in->types[0]) == 4;
+	       lower_class_of(in->types[0]) == CLASS_32 &&
+	       ptx_type_size(in->types[0]) == 4;
 }
 
 static int surface_store(struct lowering *l)
@@ -304,23 +307,23 @@ static int surface_store(struct lowering *l)
 	static const uint8_t fields[4] = { FIELD_B, FIELD_C, FIELD_E, FIELD_F };
 	unsigned int type = l->instr->types[0];
 	struct operands from = elements_of(l, 3);
-	enum value_class class = class_of(type);
+	enum value_class class = lower_class_of(type);
 	bool formatted = is_formatted_store(l->instr);
 	uint32_t values[4], number;
 	struct operation *o;
 	int r;
 
-	if ((!formatted && !is_surface_access(l->instr)) || has_operand(l, 1) ||
+	if ((!formatted && !is_surface_access(l->instr)) || lower_has_operand(l, 1) ||
 		from.n != l->instr->vector)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < 4; i++)
-		values[i] = i < from.n ? source_of(l, &from.items[i], type)
-				       : constant(l, class, 0);
+		values[i] = i < from.n ? lower_source_of(l, &from.items[i], type)
+				       : lower_constant(l, class, 0);
 	number = object_number(l, 0);
-	r = put_coordinates(l, 2, constant(l, CLASS_32, 0));
+	r = put_coordinates(l, 2, lower_constant(l, CLASS_32, 0));
 	if (r)
 		return r;
-	o = emit(l,
+	o = lower_emit(l,
 		formatted	    ? OP_SUST_P
 		: class == CLASS_64 ? OP_SUST_64
 				    : OP_SUST_32,
@@ -342,18 +345,18 @@ static int surface_reduction(struct lowering *l)
 	is_known = in->atom == PTX_ATOM_ADD || in->atom == PTX_ATOM_MIN ||
 		   in->atom == PTX_ATOM_MAX || in->atom == PTX_ATOM_AND ||
 		   in->atom == PTX_ATOM_OR;
-	if (!is_surface_access(in) || has_operand(l, 1) || !is_known ||
+	if (!is_surface_access(in) || lower_has_operand(l, 1) || !is_known ||
 		ptx_type_size(type) < 4)
 		return lower_unsupported(l);
-	value = source(l, 3, type);
+	value = lower_source(l, 3, type);
 	number = object_number(l, 0);
-	r = put_coordinates(l, 2, constant(l, CLASS_32, 0));
+	r = put_coordinates(l, 2, lower_constant(l, CLASS_32, 0));
 	if (r)
 		return r;
-	emit_imm(l, class_of(type) == CLASS_64 ? OP_SURED_64 : OP_SURED_32, 0, number,
-		value, 0,
+	lower_emit_imm(l, lower_class_of(type) == CLASS_64 ? OP_SURED_64 : OP_SURED_32, 0,
+		number, value, 0,
 		surface_options(in, 1) | (uint32_t)in->atom << SURFACE_ATOM_SHIFT |
-			(type_is_signed(type) ? SURFACE_SIGNED : 0));
+			(lower_type_is_signed(type) ? SURFACE_SIGNED : 0));
 	return l->error;
 }
 

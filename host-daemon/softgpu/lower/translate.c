@@ -9,7 +9,7 @@
 #include "lower/lower.h"
 #include "vgpu/cleanup.h"
 
-uint32_t new_labels(struct lowering *l, uint32_t n)
+uint32_t lower_labels_new(struct lowering *l, uint32_t n)
 {
 	uint32_t first = l->n_labels;
 
@@ -41,137 +41,32 @@ static bool is_real(unsigned int type)
 	}
 }
 
-/* All that begin with a V, but for vote. */
-static bool is_video(unsigned int op)
+static int translate_arithmetic(struct lowering *l)
 {
-	return op >= PTX_OP_VABSDIFF && op <= PTX_OP_VSUB4 && op != PTX_OP_VOTE;
+	return is_real(l->instr->types[0]) ? translate_real(l) : translate_integer(l);
 }
 
-static int dispatch_rest(struct lowering *l)
+static int translate_hint(struct lowering *l)
 {
-	switch (l->instr->op) {
-	case PTX_OP_ALLOCA:
-	case PTX_OP_STACKRESTORE:
-	case PTX_OP_STACKSAVE:
-		return translate_stack(l);
-	case PTX_OP_ST_BULK:
-	case PTX_OP_CREATEPOLICY:
-	case PTX_OP_ISTYPEP:
-		return translate_memory(l);
-	case PTX_OP_PREFETCH:
-	case PTX_OP_PREFETCHU:
-	case PTX_OP_DISCARD:
-	case PTX_OP_PMEVENT:
-	case PTX_OP_GRIDDEPCONTROL:
-	case PTX_OP_APPLYPRIORITY:
-	case PTX_OP_SETMAXNREG:
-		return l->error; /* hints: no operation */
-	default:
-		return translate_texture(l);
-	}
+	return l->error;
 }
 
-static int dispatch(struct lowering *l)
-{
-	if (is_video(l->instr->op))
-		return translate_video(l);
-	switch (l->instr->op) {
-	case PTX_OP_ADD:
-	case PTX_OP_SUB:
-	case PTX_OP_MUL:
-	case PTX_OP_MAD:
-	case PTX_OP_DIV:
-	case PTX_OP_MIN:
-	case PTX_OP_MAX:
-	case PTX_OP_NEG:
-	case PTX_OP_ABS:
-		return is_real(l->instr->types[0]) ? translate_real(l)
-						   : translate_integer(l);
-	case PTX_OP_FMA:
-	case PTX_OP_RCP:
-	case PTX_OP_SQRT:
-	case PTX_OP_RSQRT:
-	case PTX_OP_EX2:
-	case PTX_OP_LG2:
-	case PTX_OP_SIN:
-	case PTX_OP_COS:
-	case PTX_OP_TANH:
-	case PTX_OP_COPYSIGN:
-		return translate_real(l);
-	case PTX_OP_MOV:
-	case PTX_OP_ADDC:
-	case PTX_OP_SUBC:
-	case PTX_OP_MADC:
-	case PTX_OP_MUL24:
-	case PTX_OP_MAD24:
-	case PTX_OP_REM:
-	case PTX_OP_AND:
-	case PTX_OP_OR:
-	case PTX_OP_XOR:
-	case PTX_OP_NOT:
-	case PTX_OP_CNOT:
-	case PTX_OP_SHL:
-	case PTX_OP_SHR:
-	case PTX_OP_SAD:
-	case PTX_OP_DP4A:
-	case PTX_OP_DP2A:
-	case PTX_OP_POPC:
-	case PTX_OP_CLZ:
-	case PTX_OP_BREV:
-	case PTX_OP_BFIND:
-	case PTX_OP_BFE:
-	case PTX_OP_BFI:
-	case PTX_OP_BMSK:
-	case PTX_OP_SZEXT:
-	case PTX_OP_FNS:
-	case PTX_OP_PRMT:
-	case PTX_OP_SHF:
-	case PTX_OP_LOP3:
-		return translate_integer(l);
-	case PTX_OP_SETP:
-	case PTX_OP_SET:
-	case PTX_OP_SELP:
-	case PTX_OP_SLCT:
-	case PTX_OP_TESTP:
-		return translate_compare(l);
-	case PTX_OP_CVT:
-	case PTX_OP_CVTA:
-		return translate_convert(l);
-	case PTX_OP_LD:
-	case PTX_OP_LDU:
-	case PTX_OP_ST:
-	case PTX_OP_ATOM:
-	case PTX_OP_RED:
-	case PTX_OP_ISSPACEP:
-	case PTX_OP_FENCE:
-	case PTX_OP_MEMBAR:
-		return translate_memory(l);
-	case PTX_OP_ELECT:
-	case PTX_OP_SHFL:
-	case PTX_OP_VOTE:
-	case PTX_OP_MATCH:
-	case PTX_OP_REDUX:
-	case PTX_OP_ACTIVEMASK:
-		return translate_warp(l);
-	case PTX_OP_BRA:
-	case PTX_OP_BRX:
-	case PTX_OP_RET:
-	case PTX_OP_EXIT:
-	case PTX_OP_TRAP:
-	case PTX_OP_BRKPT:
-	case PTX_OP_NANOSLEEP:
-	case PTX_OP_BAR:
-	case PTX_OP_BARRIER:
-	case PTX_OP_BARRIER_CLUSTER:
-	case PTX_OP_MAPA:
-	case PTX_OP_GETCTARANK:
-		return translate_control(l);
-	case PTX_OP_CALL:
-		return translate_call(l);
-	default:
-		return dispatch_rest(l);
-	}
-}
+static int (*const families[_PTX_FAMILY_N])(struct lowering *l) = {
+	[PTX_FAMILY_NONE] = lower_unsupported,
+	[PTX_FAMILY_ARITHMETIC] = translate_arithmetic,
+	[PTX_FAMILY_INTEGER] = translate_integer,
+	[PTX_FAMILY_REAL] = translate_real,
+	[PTX_FAMILY_COMPARE] = translate_compare,
+	[PTX_FAMILY_CONVERT] = translate_convert,
+	[PTX_FAMILY_MEMORY] = translate_memory,
+	[PTX_FAMILY_TEXTURE] = translate_texture,
+	[PTX_FAMILY_WARP] = translate_warp,
+	[PTX_FAMILY_CONTROL] = translate_control,
+	[PTX_FAMILY_CALL] = translate_call,
+	[PTX_FAMILY_STACK] = translate_stack,
+	[PTX_FAMILY_VIDEO] = translate_video,
+	[PTX_FAMILY_HINT] = translate_hint,
+};
 
 /*
  * An instruction may write the predicate that guards it. Where it becomes several
@@ -190,8 +85,8 @@ static uint32_t guard_of(struct lowering *l)
 			l->operands[i].index != in->guard || in->op == PTX_OP_BRX)
 			continue;
 		l->guard = VALUE_TRUE;
-		keep = temporary(l, CLASS_PRED);
-		emit(l, OP_MOV_P, keep, guard, 0, 0);
+		keep = lower_temporary(l, CLASS_PRED);
+		lower_emit(l, OP_MOV_P, keep, guard, 0, 0);
 		guard = keep;
 		break;
 	}
@@ -238,8 +133,8 @@ static int translate_body(struct lowering *l, struct frame *frame)
 		if (has_strange_modifier(l->instr))
 			return lower_unsupported(l);
 		l->guard = guard_of(l);
-		r = dispatch(l);
-		finish_instruction(l);
+		r = families[ptx_op_family(l->instr->op)](l);
+		lower_finish_instruction(l);
 		if (!r)
 			r = l->error;
 		if (r)
@@ -269,7 +164,7 @@ static int place_frame(struct lowering *l, struct frame *frame)
 	frame->param_base =
 		align_local(frame->local_base + body->local_size, body->param_align);
 	frame->actual_base = align_local(frame->param_base + body->param_size, 16);
-	frame->local_end = frame->actual_base + actuals_size(body);
+	frame->local_end = frame->actual_base + lower_actuals_size(body);
 	if (frame->local_end > SOFTGPU_LOCAL_MAX)
 		return lower_fail(l, SOFTGPU_ERROR_INVALID_PTX,
 			"%.80s: too much local memory", frame->ptx->name);
@@ -280,12 +175,12 @@ static int place_frame(struct lowering *l, struct frame *frame)
 
 static enum value_class class_of_register(unsigned int type)
 {
-	return type == PTX_TYPE_B128 ? CLASS_64 : class_of(type);
+	return type == PTX_TYPE_B128 ? CLASS_64 : lower_class_of(type);
 }
 
 static void set_high(struct lowering *l, uint32_t value)
 {
-	uint32_t high = new_value(l, CLASS_64, VALUE_REGISTER);
+	uint32_t high = lower_value_new(l, CLASS_64, VALUE_REGISTER);
 
 	l->values[value].high = high;
 }
@@ -305,14 +200,14 @@ int translate_function(struct lowering *l, struct frame *frame)
 		return r;
 	frame->first_register = l->n_values;
 	for (uint32_t i = 0; i < frame->body->n_registers; i++)
-		new_value(
+		lower_value_new(
 			l, class_of_register(frame->body->registers[i]), VALUE_REGISTER);
 	for (uint32_t i = 0; i < frame->body->n_registers && !l->error; i++)
 		if (frame->body->registers[i] == PTX_TYPE_B128)
 			set_high(l, frame->first_register + i);
-	frame->first_label = new_labels(l, frame->body->n_labels);
+	frame->first_label = lower_labels_new(l, frame->body->n_labels);
 	l->frame = frame;
-	load_formals(l);
-	open_stack(l, frame);
+	lower_load_formals(l);
+	lower_stack_open(l, frame);
 	return l->error ? l->error : translate_body(l, frame);
 }

@@ -132,7 +132,7 @@ static uint64_t one_part(const struct ptx_operand *operand, bool *okp)
 static int scalar(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	bool mad = in->op == PTX_OP_VMAD, ok, has_c = has_operand(l, 3);
+	bool mad = in->op == PTX_OP_VMAD, ok, has_c = lower_has_operand(l, 3);
 	bool merges = parts_of(&l->operands[0]);
 	uint64_t imm = modifiers(in, &ok);
 	uint32_t s[3], d;
@@ -160,11 +160,11 @@ static int scalar(struct lowering *l)
 	}
 	if (!ok)
 		return lower_unsupported(l);
-	s[0] = source(l, 1, PTX_TYPE_U32);
-	s[1] = source(l, 2, PTX_TYPE_U32);
-	s[2] = has_c ? source(l, 3, PTX_TYPE_U32) : constant(l, CLASS_32, 0);
-	d = destination(l, 0, PTX_TYPE_U32);
-	emit_imm(l, mad ? OP_VIDEO_MAD : OP_VIDEO, d, s[0], s[1], s[2], imm);
+	s[0] = lower_source(l, 1, PTX_TYPE_U32);
+	s[1] = lower_source(l, 2, PTX_TYPE_U32);
+	s[2] = has_c ? lower_source(l, 3, PTX_TYPE_U32) : lower_constant(l, CLASS_32, 0);
+	d = lower_destination(l, 0, PTX_TYPE_U32);
+	lower_emit_imm(l, mad ? OP_VIDEO_MAD : OP_VIDEO, d, s[0], s[1], s[2], imm);
 	return l->error;
 }
 
@@ -218,9 +218,9 @@ static int simd(struct lowering *l, unsigned int n)
 		l->operands[2].negated)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < 3; i++)
-		s[i] = source(l, i + 1, PTX_TYPE_U32);
-	d = destination(l, 0, PTX_TYPE_U32);
-	emit_imm(l, n == 2 ? OP_VIDEO_2 : OP_VIDEO_4, d, s[0], s[1], s[2], imm);
+		s[i] = lower_source(l, i + 1, PTX_TYPE_U32);
+	d = lower_destination(l, 0, PTX_TYPE_U32);
+	lower_emit_imm(l, n == 2 ? OP_VIDEO_2 : OP_VIDEO_4, d, s[0], s[1], s[2], imm);
 	return l->error;
 }
 

@@ -9,16 +9,17 @@
 
 #include "lower/lower.h"
 
-bool has_wide_type(const struct lowering *l)
+bool lower_is_wide(const struct lowering *l)
 {
 	return l->instr->types[0] == PTX_TYPE_B128;
 }
 
-int wide_of(struct lowering *l, const struct ptx_operand *operand, uint32_t halves[2])
+int lower_wide_of(
+	struct lowering *l, const struct ptx_operand *operand, uint32_t halves[2])
 {
 	if (operand->kind == PTX_OPERAND_NONE) {
-		halves[0] = temporary(l, CLASS_64);
-		halves[1] = temporary(l, CLASS_64);
+		halves[0] = lower_temporary(l, CLASS_64);
+		halves[1] = lower_temporary(l, CLASS_64);
 		return l->error;
 	}
 	if (operand->kind != PTX_OPERAND_REG)
@@ -33,19 +34,20 @@ static int unpack(struct lowering *l, const struct ptx_operand *to)
 {
 	const struct ptx_operand *elements = &l->frame->body->operands[to->index];
 	uint32_t halves[2], d;
-	int r = wide_of(l, &l->operands[1], halves);
+	int r = lower_wide_of(l, &l->operands[1], halves);
 
 	if (r)
 		return r;
 	if (to->count != 2 && to->count != 4)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < to->count; i++) {
-		d = destination_of(
+		d = lower_destination_of(
 			l, &elements[i], to->count == 2 ? PTX_TYPE_B64 : PTX_TYPE_B32);
 		if (to->count == 2)
-			emit(l, OP_MOV_64, d, halves[i], 0, 0);
+			lower_emit(l, OP_MOV_64, d, halves[i], 0, 0);
 		else
-			emit(l, i % 2 ? OP_HIGH_64 : OP_LOW_64, d, halves[i / 2], 0, 0);
+			lower_emit(l, i % 2 ? OP_HIGH_64 : OP_LOW_64, d, halves[i / 2], 0,
+				0);
 	}
 	return l->error;
 }
@@ -54,25 +56,25 @@ static int pack(struct lowering *l, const struct ptx_operand *from)
 {
 	const struct ptx_operand *elements = &l->frame->body->operands[from->index];
 	uint32_t halves[2], s[4];
-	int r = wide_of(l, &l->operands[0], halves);
+	int r = lower_wide_of(l, &l->operands[0], halves);
 
 	if (r)
 		return r;
 	if (from->count != 2 && from->count != 4)
 		return lower_unsupported(l);
 	for (unsigned int i = 0; i < from->count; i++)
-		s[i] = source_of(
+		s[i] = lower_source_of(
 			l, &elements[i], from->count == 2 ? PTX_TYPE_B64 : PTX_TYPE_B32);
 	for (unsigned int i = 0; i < 2; i++) {
 		if (from->count == 2)
-			emit(l, OP_MOV_64, halves[i], s[i], 0, 0);
+			lower_emit(l, OP_MOV_64, halves[i], s[i], 0, 0);
 		else
-			emit(l, OP_PACK_64, halves[i], s[2 * i], s[2 * i + 1], 0);
+			lower_emit(l, OP_PACK_64, halves[i], s[2 * i], s[2 * i + 1], 0);
 	}
 	return l->error;
 }
 
-int move_wide(struct lowering *l)
+int lower_wide_move(struct lowering *l)
 {
 	const struct ptx_operand *to = &l->operands[0], *from = &l->operands[1];
 	uint32_t d[2], s[2];
@@ -84,11 +86,11 @@ int move_wide(struct lowering *l)
 		return unpack(l, to);
 	if (from->kind == PTX_OPERAND_VECTOR)
 		return pack(l, from);
-	r = wide_of(l, to, d);
+	r = lower_wide_of(l, to, d);
 	if (!r)
-		r = wide_of(l, from, s);
+		r = lower_wide_of(l, from, s);
 	for (unsigned int i = 0; i < 2 && !r; i++)
-		emit(l, OP_MOV_64, d[i], s[i], 0, 0);
+		lower_emit(l, OP_MOV_64, d[i], s[i], 0, 0);
 	return r ? r : l->error;
 }
 
@@ -98,7 +100,8 @@ int move_wide(struct lowering *l)
  * The operation has one field less than compare-and-swap needs: the comparand is stored
  * before it.
  */
-int atomic_wide(struct lowering *l, uint32_t address, uint32_t off, uint16_t reserved)
+int lower_wide_atomic(
+	struct lowering *l, uint32_t address, uint32_t off, uint16_t reserved)
 {
 	const struct ptx_instr *in = l->instr;
 	bool cas = in->atom == PTX_ATOM_CAS;
@@ -109,16 +112,17 @@ int atomic_wide(struct lowering *l, uint32_t address, uint32_t off, uint16_t res
 	if (in->op != PTX_OP_ATOM || in->vector > 1 ||
 		(!cas && in->atom != PTX_ATOM_EXCH))
 		return lower_unsupported(l);
-	r = wide_of(l, &l->operands[0], d);
+	r = lower_wide_of(l, &l->operands[0], d);
 	if (!r)
-		r = wide_of(l, &l->operands[2], b);
+		r = lower_wide_of(l, &l->operands[2], b);
 	if (!r && cas)
-		r = wide_of(l, &l->operands[3], c);
+		r = lower_wide_of(l, &l->operands[3], c);
 	if (r)
 		return r;
 	if (cas)
-		emit(l, OP_ATOM_PUT_128, 0, b[0], b[1], 0)->reserved = INSN_KEEPS_TURN;
-	o = emit(l, cas ? OP_ATOM_CAS_128 : OP_ATOM_EXCH_128, d[0], address,
+		lower_emit(l, OP_ATOM_PUT_128, 0, b[0], b[1], 0)->reserved =
+			INSN_KEEPS_TURN;
+	o = lower_emit(l, cas ? OP_ATOM_CAS_128 : OP_ATOM_EXCH_128, d[0], address,
 		cas ? c[0] : b[0], cas ? c[1] : b[1]);
 	o->imm = off;
 	o->field[FIELD_F] = d[1];

@@ -6,9 +6,16 @@
 #include "ptx/isa.h"
 
 static const char *const op_names[_PTX_OP_N] = {
-#define OP_NAME(_name, _text, _operands) [PTX_OP_##_name] = _text,
+#define OP_NAME(_name, _text, _operands, _family) [PTX_OP_##_name] = _text,
 	PTX_OPS(OP_NAME)
 #undef OP_NAME
+};
+
+static const unsigned char op_families[_PTX_OP_N] = {
+#define OP_FAMILY(_name, _text, _operands, _family)                                      \
+	[PTX_OP_##_name] = PTX_FAMILY_##_family,
+	PTX_OPS(OP_FAMILY)
+#undef OP_FAMILY
 };
 
 static const struct {
@@ -29,6 +36,11 @@ static const unsigned char sreg_types[_PTX_SREG_N] = {
 const char *ptx_op_name(enum ptx_op op)
 {
 	return op < _PTX_OP_N && op_names[op] ? op_names[op] : "?";
+}
+
+enum ptx_family ptx_op_family(enum ptx_op op)
+{
+	return op < _PTX_OP_N ? (enum ptx_family)op_families[op] : PTX_FAMILY_NONE;
 }
 
 const char *ptx_type_name(enum ptx_type type)

@@ -11,6 +11,28 @@
  */
 
 /*
+ * Families of opcodes, each lowered by one function. Opcodes of ARITHMETIC are real or
+ * integer by their type; a HINT is no operation.
+ */
+enum ptx_family {
+	PTX_FAMILY_NONE, /* of PTX_OP_UNSUPPORTED */
+	PTX_FAMILY_ARITHMETIC,
+	PTX_FAMILY_INTEGER,
+	PTX_FAMILY_REAL,
+	PTX_FAMILY_COMPARE,
+	PTX_FAMILY_CONVERT,
+	PTX_FAMILY_MEMORY,
+	PTX_FAMILY_TEXTURE,
+	PTX_FAMILY_WARP,
+	PTX_FAMILY_CONTROL,
+	PTX_FAMILY_CALL,
+	PTX_FAMILY_STACK,
+	PTX_FAMILY_VIDEO,
+	PTX_FAMILY_HINT,
+	_PTX_FAMILY_N,
+};
+
+/*
  * Opcodes that are decoded in full, with the operands each one has, in the order
  * of ptx_body.operands. The parser fills every position, an operand that may be
  * left out and was left out has kind PTX_OPERAND_NONE:
@@ -34,135 +56,136 @@
  * An opcode of two words is one where the second word makes another instruction of it.
  * Cache policies (the operand of .L2::cache_hint) and cache modifiers are dropped.
  *
- * X(enumerator, spelling, operands)
+ * X(enumerator, spelling, operands, family)
  */
-#define PTX_OPS(X)                                                                       \
-	X(ABS, "abs", "ds")                                                              \
-	X(ACTIVEMASK, "activemask", "d")                                                 \
-	X(ADD, "add", "dss")                                                             \
-	X(ADDC, "addc", "dss")                                                           \
-	X(ALLOCA, "alloca", "ds?s") /* last: alignment */                                \
-	X(AND, "and", "dss")                                                             \
-	X(APPLYPRIORITY, "applypriority", "as")                                          \
-	X(ATOM, "atom", "DaS?s")      /* last: the new value of cas */                   \
-	X(BAR, "bar", "dssp")	      /* see PTX_MODE_BAR_* below */                     \
-	X(BARRIER, "barrier", "dssp") /* as bar, threads need not be converged */        \
-	X(BARRIER_CLUSTER, "barrier.cluster", "")                                        \
-	X(BFE, "bfe", "dsss")                                                            \
-	X(BFI, "bfi", "dssss")                                                           \
-	X(BFIND, "bfind", "ds")                                                          \
-	X(BMSK, "bmsk", "dss")                                                           \
-	X(BRA, "bra", "l")                                                               \
-	X(BREV, "brev", "ds")                                                            \
-	X(BRKPT, "brkpt", "")                                                            \
-	X(BRX, "brx", "sb")	/* index, table */                                       \
-	X(CALL, "call", "call") /* see struct ptx_instr */                               \
-	X(CLZ, "clz", "ds")                                                              \
-	X(CNOT, "cnot", "ds")                                                            \
-	X(COPYSIGN, "copysign", "dss")                                                   \
-	X(COS, "cos", "ds")                                                              \
-	X(CREATEPOLICY, "createpolicy", "d?Ass")                                         \
-	X(CVT, "cvt", "ds?ss") /* types: destination, source; .pack has more */          \
-	X(CVTA, "cvta", "ds")                                                            \
-	X(DISCARD, "discard", "as")                                                      \
-	X(DIV, "div", "dss")                                                             \
-	X(DP2A, "dp2a", "dsss")                                                          \
-	X(DP4A, "dp4a", "dsss")                                                          \
-	X(ELECT, "elect", "dqs")                                                         \
-	X(EX2, "ex2", "ds")                                                              \
-	X(EXIT, "exit", "")                                                              \
-	X(FENCE, "fence", "?as")                                                         \
-	X(FMA, "fma", "dsss")                                                            \
-	X(FNS, "fns", "dsss")                                                            \
-	X(GETCTARANK, "getctarank", "ds")                                                \
-	X(GRIDDEPCONTROL, "griddepcontrol", "")                                          \
-	X(ISSPACEP, "isspacep", "ds")                                                    \
-	X(ISTYPEP, "istypep", "ds")                                                      \
-	X(LD, "ld", "Da")                                                                \
-	X(LDU, "ldu", "Da")                                                              \
-	X(LG2, "lg2", "ds")                                                              \
-	X(LOP3, "lop3", "dqssss?p") /* last: source of the .BoolOp form */               \
-	X(MAD, "mad", "dsss")                                                            \
-	X(MAD24, "mad24", "dsss")                                                        \
-	X(MADC, "madc", "dsss")                                                          \
-	X(MAPA, "mapa", "dss")                                                           \
-	X(MATCH, "match", "dqss")                                                        \
-	X(MAX, "max", "dss?s")                                                           \
-	X(MEMBAR, "membar", "")                                                          \
-	X(MIN, "min", "dss?s")                                                           \
-	X(MOV, "mov", "DS")                                                              \
-	X(MUL, "mul", "dss")                                                             \
-	X(MUL24, "mul24", "dss")                                                         \
-	X(NANOSLEEP, "nanosleep", "s")                                                   \
-	X(NEG, "neg", "ds")                                                              \
-	X(NOT, "not", "ds")                                                              \
-	X(OR, "or", "dss")                                                               \
-	X(PMEVENT, "pmevent", "s")                                                       \
-	X(POPC, "popc", "ds")                                                            \
-	X(PREFETCH, "prefetch", "a")                                                     \
-	X(PREFETCHU, "prefetchu", "a")                                                   \
-	X(PRMT, "prmt", "dsss")                                                          \
-	X(RCP, "rcp", "ds")                                                              \
-	X(RED, "red", "aS")                                                              \
-	X(REDUX, "redux", "dss")                                                         \
-	X(REM, "rem", "dss")                                                             \
-	X(RET, "ret", "")                                                                \
-	X(RSQRT, "rsqrt", "ds")                                                          \
-	X(SAD, "sad", "dsss")                                                            \
-	X(SELP, "selp", "dssp")                                                          \
-	X(SET, "set", "dss?p") /* types: destination, source */                          \
-	X(SETMAXNREG, "setmaxnreg", "s")                                                 \
-	X(SETP, "setp", "dqss?p")                                                        \
-	X(SHF, "shf", "dsss")                                                            \
-	X(SHFL, "shfl", "dqsss?s") /* last: membermask of the .sync form */              \
-	X(SHL, "shl", "dss")                                                             \
-	X(SHR, "shr", "dss")                                                             \
-	X(SIN, "sin", "ds")                                                              \
-	X(SLCT, "slct", "dsss") /* types: a and b, c */                                  \
-	X(SQRT, "sqrt", "ds")                                                            \
-	X(ST, "st", "aS")                                                                \
-	X(ST_BULK, "st.bulk", "ass") /* bytes, the value 0 */                            \
-	X(STACKRESTORE, "stackrestore", "s")                                             \
-	X(STACKSAVE, "stacksave", "d")                                                   \
-	X(SUB, "sub", "dss")                                                             \
-	X(SUBC, "subc", "dss")                                                           \
-	X(SULD, "suld", "Dt")                                                            \
-	X(SUQ, "suq", "da")                                                              \
-	X(SURED, "sured", "tS")                                                          \
-	X(SUST, "sust", "tS")                                                            \
-	X(SZEXT, "szext", "dss")                                                         \
-	X(TANH, "tanh", "ds")                                                            \
-	X(TESTP, "testp", "ds")                                                          \
-	X(TEX, "tex", "Dqt?SS")                                                          \
-	X(TLD4, "tld4", "Dqt?SS")                                                        \
-	X(TRAP, "trap", "")                                                              \
-	X(TXQ, "txq", "da?s")                                                            \
-	X(VABSDIFF, "vabsdiff",                                                          \
-		"xyy?s") /* types: d, a, b; with atom, that on c follows */              \
-	X(VABSDIFF2, "vabsdiff2", "xyys")                                                \
-	X(VABSDIFF4, "vabsdiff4", "xyys")                                                \
-	X(VADD, "vadd", "xyy?s")                                                         \
-	X(VADD2, "vadd2", "xyys")                                                        \
-	X(VADD4, "vadd4", "xyys")                                                        \
-	X(VAVRG2, "vavrg2", "xyys")                                                      \
-	X(VAVRG4, "vavrg4", "xyys")                                                      \
-	X(VMAD, "vmad", "dyyy")                                                          \
-	X(VMAX, "vmax", "xyy?s")                                                         \
-	X(VMAX2, "vmax2", "xyys")                                                        \
-	X(VMAX4, "vmax4", "xyys")                                                        \
-	X(VMIN, "vmin", "xyy?s")                                                         \
-	X(VMIN2, "vmin2", "xyys")                                                        \
-	X(VMIN4, "vmin4", "xyys")                                                        \
-	X(VOTE, "vote", "dp?s")	 /* last: membermask of the .sync form */                \
-	X(VSET, "vset", "xyy?s") /* types: a, b */                                       \
-	X(VSET2, "vset2", "xyys")                                                        \
-	X(VSET4, "vset4", "xyys")                                                        \
-	X(VSHL, "vshl", "xyy?s")                                                         \
-	X(VSHR, "vshr", "xyy?s")                                                         \
-	X(VSUB, "vsub", "xyy?s")                                                         \
-	X(VSUB2, "vsub2", "xyys")                                                        \
-	X(VSUB4, "vsub4", "xyys")                                                        \
-	X(XOR, "xor", "dss")
+/* clang-format off */
+#define PTX_OPS(X) \
+	X(ABS, "abs", "ds", ARITHMETIC) \
+	X(ACTIVEMASK, "activemask", "d", WARP) \
+	X(ADD, "add", "dss", ARITHMETIC) \
+	X(ADDC, "addc", "dss", INTEGER) \
+	X(ALLOCA, "alloca", "ds?s", STACK) /* last: alignment */ \
+	X(AND, "and", "dss", INTEGER) \
+	X(APPLYPRIORITY, "applypriority", "as", HINT) \
+	X(ATOM, "atom", "DaS?s", MEMORY) /* last: the new value of cas */ \
+	X(BAR, "bar", "dssp", CONTROL) /* see PTX_MODE_BAR_* below */ \
+	X(BARRIER, "barrier", "dssp", CONTROL) /* bar, of threads that diverge */ \
+	X(BARRIER_CLUSTER, "barrier.cluster", "", CONTROL) \
+	X(BFE, "bfe", "dsss", INTEGER) \
+	X(BFI, "bfi", "dssss", INTEGER) \
+	X(BFIND, "bfind", "ds", INTEGER) \
+	X(BMSK, "bmsk", "dss", INTEGER) \
+	X(BRA, "bra", "l", CONTROL) \
+	X(BREV, "brev", "ds", INTEGER) \
+	X(BRKPT, "brkpt", "", CONTROL) \
+	X(BRX, "brx", "sb", CONTROL) /* index, table */ \
+	X(CALL, "call", "call", CALL) /* see struct ptx_instr */ \
+	X(CLZ, "clz", "ds", INTEGER) \
+	X(CNOT, "cnot", "ds", INTEGER) \
+	X(COPYSIGN, "copysign", "dss", REAL) \
+	X(COS, "cos", "ds", REAL) \
+	X(CREATEPOLICY, "createpolicy", "d?Ass", MEMORY) \
+	X(CVT, "cvt", "ds?ss", CONVERT) /* types: destination, source; .pack has more */ \
+	X(CVTA, "cvta", "ds", CONVERT) \
+	X(DISCARD, "discard", "as", HINT) \
+	X(DIV, "div", "dss", ARITHMETIC) \
+	X(DP2A, "dp2a", "dsss", INTEGER) \
+	X(DP4A, "dp4a", "dsss", INTEGER) \
+	X(ELECT, "elect", "dqs", WARP) \
+	X(EX2, "ex2", "ds", REAL) \
+	X(EXIT, "exit", "", CONTROL) \
+	X(FENCE, "fence", "?as", MEMORY) \
+	X(FMA, "fma", "dsss", REAL) \
+	X(FNS, "fns", "dsss", INTEGER) \
+	X(GETCTARANK, "getctarank", "ds", CONTROL) \
+	X(GRIDDEPCONTROL, "griddepcontrol", "", HINT) \
+	X(ISSPACEP, "isspacep", "ds", MEMORY) \
+	X(ISTYPEP, "istypep", "ds", MEMORY) \
+	X(LD, "ld", "Da", MEMORY) \
+	X(LDU, "ldu", "Da", MEMORY) \
+	X(LG2, "lg2", "ds", REAL) \
+	X(LOP3, "lop3", "dqssss?p", INTEGER) /* last: source of the .BoolOp form */ \
+	X(MAD, "mad", "dsss", ARITHMETIC) \
+	X(MAD24, "mad24", "dsss", INTEGER) \
+	X(MADC, "madc", "dsss", INTEGER) \
+	X(MAPA, "mapa", "dss", CONTROL) \
+	X(MATCH, "match", "dqss", WARP) \
+	X(MAX, "max", "dss?s", ARITHMETIC) \
+	X(MEMBAR, "membar", "", MEMORY) \
+	X(MIN, "min", "dss?s", ARITHMETIC) \
+	X(MOV, "mov", "DS", INTEGER) \
+	X(MUL, "mul", "dss", ARITHMETIC) \
+	X(MUL24, "mul24", "dss", INTEGER) \
+	X(NANOSLEEP, "nanosleep", "s", CONTROL) \
+	X(NEG, "neg", "ds", ARITHMETIC) \
+	X(NOT, "not", "ds", INTEGER) \
+	X(OR, "or", "dss", INTEGER) \
+	X(PMEVENT, "pmevent", "s", HINT) \
+	X(POPC, "popc", "ds", INTEGER) \
+	X(PREFETCH, "prefetch", "a", HINT) \
+	X(PREFETCHU, "prefetchu", "a", HINT) \
+	X(PRMT, "prmt", "dsss", INTEGER) \
+	X(RCP, "rcp", "ds", REAL) \
+	X(RED, "red", "aS", MEMORY) \
+	X(REDUX, "redux", "dss", WARP) \
+	X(REM, "rem", "dss", INTEGER) \
+	X(RET, "ret", "", CONTROL) \
+	X(RSQRT, "rsqrt", "ds", REAL) \
+	X(SAD, "sad", "dsss", INTEGER) \
+	X(SELP, "selp", "dssp", COMPARE) \
+	X(SET, "set", "dss?p", COMPARE) /* types: destination, source */ \
+	X(SETMAXNREG, "setmaxnreg", "s", HINT) \
+	X(SETP, "setp", "dqss?p", COMPARE) \
+	X(SHF, "shf", "dsss", INTEGER) \
+	X(SHFL, "shfl", "dqsss?s", WARP) /* last: membermask of the .sync form */ \
+	X(SHL, "shl", "dss", INTEGER) \
+	X(SHR, "shr", "dss", INTEGER) \
+	X(SIN, "sin", "ds", REAL) \
+	X(SLCT, "slct", "dsss", COMPARE) /* types: a and b, c */ \
+	X(SQRT, "sqrt", "ds", REAL) \
+	X(ST, "st", "aS", MEMORY) \
+	X(ST_BULK, "st.bulk", "ass", MEMORY) /* bytes, the value 0 */ \
+	X(STACKRESTORE, "stackrestore", "s", STACK) \
+	X(STACKSAVE, "stacksave", "d", STACK) \
+	X(SUB, "sub", "dss", ARITHMETIC) \
+	X(SUBC, "subc", "dss", INTEGER) \
+	X(SULD, "suld", "Dt", TEXTURE) \
+	X(SUQ, "suq", "da", TEXTURE) \
+	X(SURED, "sured", "tS", TEXTURE) \
+	X(SUST, "sust", "tS", TEXTURE) \
+	X(SZEXT, "szext", "dss", INTEGER) \
+	X(TANH, "tanh", "ds", REAL) \
+	X(TESTP, "testp", "ds", COMPARE) \
+	X(TEX, "tex", "Dqt?SS", TEXTURE) \
+	X(TLD4, "tld4", "Dqt?SS", TEXTURE) \
+	X(TRAP, "trap", "", CONTROL) \
+	X(TXQ, "txq", "da?s", TEXTURE) \
+	X(VABSDIFF, "vabsdiff", "xyy?s", VIDEO) /* d, a, b; with atom, its on c */ \
+	X(VABSDIFF2, "vabsdiff2", "xyys", VIDEO) \
+	X(VABSDIFF4, "vabsdiff4", "xyys", VIDEO) \
+	X(VADD, "vadd", "xyy?s", VIDEO) \
+	X(VADD2, "vadd2", "xyys", VIDEO) \
+	X(VADD4, "vadd4", "xyys", VIDEO) \
+	X(VAVRG2, "vavrg2", "xyys", VIDEO) \
+	X(VAVRG4, "vavrg4", "xyys", VIDEO) \
+	X(VMAD, "vmad", "dyyy", VIDEO) \
+	X(VMAX, "vmax", "xyy?s", VIDEO) \
+	X(VMAX2, "vmax2", "xyys", VIDEO) \
+	X(VMAX4, "vmax4", "xyys", VIDEO) \
+	X(VMIN, "vmin", "xyy?s", VIDEO) \
+	X(VMIN2, "vmin2", "xyys", VIDEO) \
+	X(VMIN4, "vmin4", "xyys", VIDEO) \
+	X(VOTE, "vote", "dp?s", WARP) /* last: membermask of the .sync form */ \
+	X(VSET, "vset", "xyy?s", VIDEO) /* types: a, b */ \
+	X(VSET2, "vset2", "xyys", VIDEO) \
+	X(VSET4, "vset4", "xyys", VIDEO) \
+	X(VSHL, "vshl", "xyy?s", VIDEO) \
+	X(VSHR, "vshr", "xyy?s", VIDEO) \
+	X(VSUB, "vsub", "xyy?s", VIDEO) \
+	X(VSUB2, "vsub2", "xyys", VIDEO) \
+	X(VSUB4, "vsub4", "xyys", VIDEO) \
+	X(XOR, "xor", "dss", INTEGER)
+/* clang-format on */
 
 /*
  * The parts of a register that a video instruction names, in ptx_operand.imm: their
@@ -175,7 +198,7 @@
 enum ptx_op {
 	/* A known instruction that is not decoded: only ptx_instr.name identifies it. */
 	PTX_OP_UNSUPPORTED,
-#define PTX_OP_ENUM(_name, _text, _operands) PTX_OP_##_name,
+#define PTX_OP_ENUM(_name, _text, _operands, _family) PTX_OP_##_name,
 	PTX_OPS(PTX_OP_ENUM)
 #undef PTX_OP_ENUM
 		_PTX_OP_N,
@@ -526,6 +549,7 @@ enum ptx_sreg {
 
 /* Returns: the spelling, for messages; "?" where there is none. */
 const char *ptx_op_name(enum ptx_op op);
+enum ptx_family ptx_op_family(enum ptx_op op);
 const char *ptx_type_name(enum ptx_type type);
 
 /* Returns: bytes a value of the type occupies in memory; 0 for NONE. */

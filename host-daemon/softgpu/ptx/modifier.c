@@ -457,7 +457,7 @@ static const struct {
 	const char *text;
 	const char *operands;
 } decoded[_PTX_OP_N] = {
-#define DECODED(_name, _text, _operands) [PTX_OP_##_name] = { _text, _operands },
+#define DECODED(_name, _text, _operands, _family) [PTX_OP_##_name] = { _text, _operands },
 	PTX_OPS(DECODED)
 #undef DECODED
 };

@@ -230,7 +230,8 @@ static int emit_code(
 	return l->error;
 }
 
-int lower_emit(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
+int lower_encode(
+	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
 {
 	int r = make_fixed_slots(l, kernel);
 
