@@ -13,9 +13,9 @@ static CUresult info_check_legacy(const struct sched_stream *stream)
 	if (!stream->is_legacy)
 		return CUDA_SUCCESS;
 	/* The legacy stream is of no use meanwhile, but asking does no harm. */
-	return __atomic_load_n(&stream_context(stream)->n_captures, __ATOMIC_ACQUIRE)
-		       ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
-		       : CUDA_SUCCESS;
+	if (__atomic_load_n(&stream_context(stream)->n_captures, __ATOMIC_ACQUIRE))
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	return CUDA_SUCCESS;
 }
 
 static CUstreamCaptureStatus lane_status(const struct capture_lane *lane)

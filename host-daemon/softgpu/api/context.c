@@ -626,9 +626,9 @@ CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 	r = context_current(&context);
 	if (r)
 		return r;
-	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
-		       ? CUDA_ERROR_INVALID_VALUE
-		       : CUDA_SUCCESS;
+	if ((unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)

@@ -66,9 +66,9 @@ static CUresult copy_describe(struct sched_copy *copy, const struct copy_place *
 		.to_slice = to->pitch * to->rows,
 		.from_slice = from->pitch * from->rows,
 	};
-	return copy_check(to, extent, pageablep) && copy_check(from, extent, pageablep)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (!copy_check(to, extent, pageablep) || !copy_check(from, extent, pageablep))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 static bool copy_is_empty(const struct copy_extent *extent)
@@ -249,10 +249,10 @@ static CUresult copy_find_array(struct copy_place *place,
 		extent->height, extent->depth };
 
 	place->side = COPY_ARRAY;
-	return array_find(
-		       operand->array, &box, &place->address, &place->pitch, &place->rows)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (!array_find(
+		    operand->array, &box, &place->address, &place->pitch, &place->rows))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 static CUresult copy_find_place(struct copy_place *place,
@@ -424,9 +424,9 @@ static CUresult copy_check_contexts(CUcontext to, CUcontext from)
 {
 	if (!object_hold(to, OBJECT_CONTEXT) || !object_hold(from, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return context_is_active(to) && context_is_active(from)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (!context_is_active(to) || !context_is_active(from))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return CUDA_SUCCESS;
 }
 
 /* The calls that are not asynchronous come after all that was begun on either side. */
@@ -452,9 +452,10 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
 	CUresult r;
 
 	r = copy_check_contexts(dstContext, srcContext);
-	return r ? r
-		 : copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
-			   ByteCount, false);
+	if (r)
+		return r;
+	return copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
+		ByteCount, false);
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
@@ -464,9 +465,10 @@ CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr s
 	CUresult r;
 
 	r = copy_wait_contexts(dstContext, srcContext);
-	return r ? r
-		 : copy_linear(NULL, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
-			   ByteCount, true);
+	if (r)
+		return r;
+	return copy_linear(
+		NULL, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice, ByteCount, true);
 }
 
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bool wait)

@@ -51,9 +51,9 @@ CUresult device_get(CUdevice number)
 	r = device_check();
 	if (r)
 		return r;
-	return number < 0 || (uint32_t)number >= softgpu_device.n_devices
-		       ? CUDA_ERROR_INVALID_DEVICE
-		       : CUDA_SUCCESS;
+	if (number < 0 || (uint32_t)number >= softgpu_device.n_devices)
+		return CUDA_ERROR_INVALID_DEVICE;
+	return CUDA_SUCCESS;
 }
 
 /* The threads of the scheduler do not exist in a child: refuse everything. */

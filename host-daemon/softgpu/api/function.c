@@ -250,9 +250,9 @@ CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 	r = function_find(hfunc, &function);
 	if (r)
 		return r;
-	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
-		       ? CUDA_ERROR_INVALID_VALUE
-		       : CUDA_SUCCESS;
+	if ((unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)

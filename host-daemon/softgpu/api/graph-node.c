@@ -83,9 +83,10 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
-			   work_kernel(&work, nodeParams));
+	if (r)
+		return r;
+	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+		work_kernel(&work, nodeParams));
 }
 
 CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -253,9 +254,10 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
-			   work_copy(&work, copyParams, ctx));
+	if (r)
+		return r;
+	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+		work_copy(&work, copyParams, ctx));
 }
 
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
@@ -290,9 +292,9 @@ CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *node
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_set(hNode, &work,
-			   work_copy(&work, nodeParams, node_context(hNode)));
+	if (r)
+		return r;
+	return node_set(hNode, &work, work_copy(&work, nodeParams, node_context(hNode)));
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -304,9 +306,10 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
-			   work_fill(&work, memsetParams, ctx));
+	if (r)
+		return r;
+	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+		work_fill(&work, memsetParams, ctx));
 }
 
 CUresult cuGraphMemsetNodeGetParams(
@@ -332,9 +335,9 @@ CUresult cuGraphMemsetNodeSetParams(
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_set(hNode, &work,
-			   work_fill(&work, nodeParams, node_context(hNode)));
+	if (r)
+		return r;
+	return node_set(hNode, &work, work_fill(&work, nodeParams, node_context(hNode)));
 }
 
 /*
@@ -350,9 +353,10 @@ CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
-			   work_host(&work, nodeParams));
+	if (r)
+		return r;
+	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+		work_host(&work, nodeParams));
 }
 
 CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
@@ -388,9 +392,10 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
-			   work_child(&work, childGraph));
+	if (r)
+		return r;
+	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+		work_child(&work, childGraph));
 }
 
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
@@ -415,9 +420,10 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
-			   CUDA_SUCCESS);
+	if (r)
+		return r;
+	return node_add(
+		phGraphNode, hGraph, dependencies, numDependencies, &work, CUDA_SUCCESS);
 }
 
 static CUresult event_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
@@ -427,9 +433,9 @@ static CUresult event_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : node_add(nodep, graph, before, n, &work,
-			   work_event(&work, type, event));
+	if (r)
+		return r;
+	return node_add(nodep, graph, before, n, &work, work_event(&work, type, event));
 }
 
 static CUresult event_get(CUgraphNode node, CUgraphNodeType type, CUevent *eventp)
@@ -515,9 +521,10 @@ CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	if (!graph_edges_are_plain(dependencyData, numDependencies))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	r = graph_enter();
-	return r ? r
-		 : node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
-			   work_any(&work, nodeParams));
+	if (r)
+		return r;
+	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+		work_any(&work, nodeParams));
 }
 
 CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,

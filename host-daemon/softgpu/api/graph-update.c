@@ -174,9 +174,9 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : exec_set(
-			   hGraphExec, hNode, &work, work_fill(&work, memsetParams, ctx));
+	if (r)
+		return r;
+	return exec_set(hGraphExec, hNode, &work, work_fill(&work, memsetParams, ctx));
 }
 
 CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -198,9 +198,10 @@ CUresult cuGraphExecEventRecordNodeSetEvent(
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : exec_set(hGraphExec, hNode, &work,
-			   work_event(&work, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event));
+	if (r)
+		return r;
+	return exec_set(hGraphExec, hNode, &work,
+		work_event(&work, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event));
 }
 
 CUresult cuGraphExecEventWaitNodeSetEvent(
@@ -211,9 +212,10 @@ CUresult cuGraphExecEventWaitNodeSetEvent(
 	CUresult r;
 
 	r = graph_enter();
-	return r ? r
-		 : exec_set(hGraphExec, hNode, &work,
-			   work_event(&work, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event));
+	if (r)
+		return r;
+	return exec_set(hGraphExec, hNode, &work,
+		work_event(&work, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event));
 }
 
 static bool node_has_switch(const struct CUgraphNode_st *own)

@@ -408,10 +408,10 @@ CUresult work_context(
 	default:
 		return CUDA_SUCCESS;
 	}
-	return object_hold(*contextp, OBJECT_CONTEXT) && context_is_active(*contextp) &&
-			       context_generation(*contextp) == *generationp
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (!object_hold(*contextp, OBJECT_CONTEXT) || !context_is_active(*contextp) ||
+		context_generation(*contextp) != *generationp)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return CUDA_SUCCESS;
 }
 
 CUresult work_prepare(const struct graph_work *work, struct sched_node *node)

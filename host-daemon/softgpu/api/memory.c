@@ -102,9 +102,9 @@ static CUresult memory_delete(uint64_t address, unsigned int kinds)
 	r = sched_context_wait(&context->sched);
 	if (r)
 		return r;
-	return memory_free(&softgpu_device.memory, address, kinds)
-		       ? CUDA_ERROR_INVALID_VALUE
-		       : CUDA_SUCCESS;
+	if (memory_free(&softgpu_device.memory, address, kinds))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr dptr)

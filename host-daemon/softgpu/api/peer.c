@@ -180,10 +180,10 @@ static CUresult peer_check(CUcontext peer, CUcontext *contextp)
 	r = context_current(contextp);
 	if (r)
 		return r;
-	return !object_hold(peer, OBJECT_CONTEXT) || !context_is_active(peer) ||
-			       peer == *contextp
-		       ? CUDA_ERROR_INVALID_CONTEXT
-		       : CUDA_SUCCESS;
+	if (!object_hold(peer, OBJECT_CONTEXT) || !context_is_active(peer) ||
+		peer == *contextp)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)

@@ -93,9 +93,9 @@ static CUresult batch_check(const CUstreamBatchMemOpParams *op)
 
 	switch (op->operation) {
 	case CU_STREAM_MEM_OP_BARRIER:
-		return op->memoryBarrier.flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU
-			       ? CUDA_ERROR_INVALID_VALUE
-			       : CUDA_SUCCESS;
+		if (op->memoryBarrier.flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU)
+			return CUDA_ERROR_INVALID_VALUE;
+		return CUDA_SUCCESS;
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
 		size = 4;
@@ -118,9 +118,9 @@ static CUresult batch_check(const CUstreamBatchMemOpParams *op)
 		   ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	return address % size || !memory_covers(&softgpu_device.memory, address, size)
-		       ? CUDA_ERROR_INVALID_VALUE
-		       : CUDA_SUCCESS;
+	if (address % size || !memory_covers(&softgpu_device.memory, address, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 static CUresult batch_submit(CUstream stream, const CUstreamBatchMemOpParams *op)

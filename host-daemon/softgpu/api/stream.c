@@ -384,13 +384,13 @@ CUresult cuStreamSetAttribute(
 		/* There is one priority, so any other is clamped to it. */
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-		return value->memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT
-			       ? CUDA_SUCCESS
-			       : CUDA_ERROR_INVALID_VALUE;
+		if (value->memSyncDomain != CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT)
+			return CUDA_ERROR_INVALID_VALUE;
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-		return value->memSyncDomainMap.default_ || value->memSyncDomainMap.remote
-			       ? CUDA_ERROR_INVALID_VALUE
-			       : CUDA_SUCCESS;
+		if (value->memSyncDomainMap.default_ || value->memSyncDomainMap.remote)
+			return CUDA_ERROR_INVALID_VALUE;
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
 		return value->accessPolicyWindow.num_bytes ? CUDA_ERROR_INVALID_VALUE
 							   : CUDA_SUCCESS;

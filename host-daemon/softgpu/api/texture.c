@@ -253,9 +253,9 @@ static CUresult view_format(struct softgpu_texture *t, CUresourceViewFormat form
 		return CUDA_ERROR_NOT_SUPPORTED; /* compressed blocks */
 	t->format = texels[number / 3];
 	t->n_channels = channels[number % 3];
-	return texel_channel_size(t->format) * t->n_channels == size
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (texel_channel_size(t->format) * t->n_channels != size)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 static CUresult view_levels(

@@ -128,9 +128,9 @@ static int copy_calls(struct saves *s, struct softgpu_kernel *kernel)
 	if (!r)
 		r = copy(l, TABLE_CANDIDATES, &kernel->candidates, l->candidates,
 			l->n_candidates, sizeof(*l->candidates));
-	return r ? r
-		 : copy(l, TABLE_SAVES, &kernel->saves, s->saves, s->n,
-			   sizeof(*s->saves));
+	if (r)
+		return r;
+	return copy(l, TABLE_SAVES, &kernel->saves, s->saves, s->n, sizeof(*s->saves));
 }
 
 int lower_saves(struct lowering *l, struct softgpu_kernel *kernel)

@@ -212,11 +212,11 @@ static int gather(struct lowering *l)
 		return lower_unsupported(l);
 	number = object_number(l, 2);
 	r = put_coordinates(l, 4, lower_constant(l, CLASS_32, 0));
-	return r ? r
-		 : fetch(l, number,
-			   shape_of(in) | TEX_GATHER |
-				   (uint32_t)(in->mode - PTX_MODE_TLD4_R)
-					   << TEX_CHANNEL_SHIFT);
+	if (r)
+		return r;
+	return fetch(l, number,
+		shape_of(in) | TEX_GATHER |
+			(uint32_t)(in->mode - PTX_MODE_TLD4_R) << TEX_CHANNEL_SHIFT);
 }
 
 static int query(struct lowering *l)
