@@ -178,35 +178,35 @@ CUresult cuArray3DCreate_v2(
 	uint64_t size = 0;
 	CUcontext context;
 	CUarray array;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pHandle || !pAllocateArray)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = check(pAllocateArray);
-	if (!r && !lay_out(pAllocateArray, &level, &size))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r)
-		return r;
+	result = check(pAllocateArray);
+	if (!result && !lay_out(pAllocateArray, &level, &size))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result)
+		return result;
 	array = object_new(OBJECT_ARRAY, sizeof(*array), context);
 	if (!array)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = allocate(&array->object, size, &level.address);
-	if (r) {
+	result = allocate(&array->object, size, &level.address);
+	if (result) {
 		object_unref(&array->object);
-		return r;
+		return result;
 	}
 	array->descriptor = *pAllocateArray;
 	array->level = level;
 	array->object.end = array_end;
-	r = context_add(&array->object);
-	if (r)
+	result = context_add(&array->object);
+	if (result)
 		object_end(&array->object);
 	else
 		*pHandle = array;
-	return r;
+	return result;
 }
 
 CUresult cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
@@ -227,11 +227,11 @@ CUresult cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAlloca
 static CUresult array_get(CUarray array)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	return object_hold(array, OBJECT_ARRAY) ? CUDA_SUCCESS
 						: CUDA_ERROR_INVALID_HANDLE;
 }
@@ -240,45 +240,45 @@ CUresult cuArray3DGetDescriptor_v2(
 	CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
 	API_CALL;
-	CUresult r = array_get(hArray);
+	CUresult result = array_get(hArray);
 
-	if (!r && !pArrayDescriptor)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	if (!result && !pArrayDescriptor)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		*pArrayDescriptor = hArray->descriptor;
-	return r;
+	return result;
 }
 
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
 	API_CALL;
-	CUresult r = array_get(hArray);
+	CUresult result = array_get(hArray);
 
-	if (!r && !pArrayDescriptor)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	if (!result && !pArrayDescriptor)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		*pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR){
 			.Width = hArray->descriptor.Width,
 			.Height = hArray->descriptor.Height,
 			.Format = hArray->descriptor.Format,
 			.NumChannels = hArray->descriptor.NumChannels,
 		};
-	return r;
+	return result;
 }
 
 /* Waits for work that uses it first. */
 CUresult cuArrayDestroy(CUarray hArray)
 {
 	API_CALL;
-	CUresult r = array_get(hArray);
+	CUresult result = array_get(hArray);
 
-	if (r)
-		return r;
+	if (result)
+		return result;
 	if (hArray->mipmap)
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = sched_context_wait(&hArray->object.context->sched);
-	if (r)
-		return r;
+	result = sched_context_wait(&hArray->object.context->sched);
+	if (result)
+		return result;
 	if (!context_remove(&hArray->object))
 		return CUDA_ERROR_INVALID_HANDLE;
 	object_end(&hArray->object);
@@ -289,9 +289,9 @@ CUresult cuArrayDestroy(CUarray hArray)
 CUresult cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
 {
 	API_CALL;
-	CUresult r = array_get(hArray);
+	CUresult result = array_get(hArray);
 
-	return r ? r : CUDA_ERROR_INVALID_VALUE;
+	return result ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* No array is sparse, or waits for memory. */
@@ -299,18 +299,18 @@ CUresult cuArrayGetSparseProperties(
 	CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
 {
 	API_CALL;
-	CUresult r = array_get(array);
+	CUresult result = array_get(array);
 
-	return r ? r : CUDA_ERROR_INVALID_VALUE;
+	return result ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
 	CUarray array, CUdevice device)
 {
 	API_CALL;
-	CUresult r = array_get(array);
+	CUresult result = array_get(array);
 
-	return r ? r : CUDA_ERROR_INVALID_VALUE;
+	return result ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
 bool array_find(CUarray array, const struct array_box *box, uint64_t *addressp,
@@ -372,16 +372,16 @@ static CUresult mipmap_fill(CUmipmappedArray mipmap, uint32_t n_levels)
 	struct texture_level levels[TEXTURE_LEVELS_MAX];
 	CUDA_ARRAY3D_DESCRIPTOR descriptor;
 	uint64_t size = 0;
-	CUresult r;
+	CUresult result;
 
 	for (uint32_t i = 0; i < n_levels; i++) {
 		descriptor = level_of(&mipmap->descriptor, i);
 		if (!lay_out(&descriptor, &levels[i], &size))
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	r = allocate(&mipmap->object, size, &mipmap->address);
-	if (r)
-		return r;
+	result = allocate(&mipmap->object, size, &mipmap->address);
+	if (result)
+		return result;
 	for (uint32_t i = 0; i < n_levels; i++) {
 		struct CUarray_st *level = &mipmap->levels[i];
 
@@ -409,43 +409,43 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 	CUmipmappedArray mipmap;
 	CUcontext context;
 	uint32_t n_max;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pHandle || !pMipmappedArrayDesc || !numMipmapLevels)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = check(pMipmappedArrayDesc);
-	if (r)
-		return r;
+	result = check(pMipmappedArrayDesc);
+	if (result)
+		return result;
 	n_max = levels_max(pMipmappedArrayDesc);
 	mipmap = object_new(OBJECT_MIPMAP, sizeof(*mipmap), context);
 	if (!mipmap)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	mipmap->descriptor = *pMipmappedArrayDesc;
-	r = mipmap_fill(mipmap, numMipmapLevels < n_max ? numMipmapLevels : n_max);
-	if (r) {
+	result = mipmap_fill(mipmap, numMipmapLevels < n_max ? numMipmapLevels : n_max);
+	if (result) {
 		object_unref(&mipmap->object);
-		return r;
+		return result;
 	}
 	mipmap->object.end = mipmap_end;
-	r = context_add(&mipmap->object);
-	if (r)
+	result = context_add(&mipmap->object);
+	if (result)
 		object_end(&mipmap->object);
 	else
 		*pHandle = mipmap;
-	return r;
+	return result;
 }
 
 static CUresult mipmap_get(CUmipmappedArray mipmap)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	return object_hold(mipmap, OBJECT_MIPMAP) ? CUDA_SUCCESS
 						  : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -454,24 +454,24 @@ CUresult cuMipmappedArrayGetLevel(
 	CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
 {
 	API_CALL;
-	CUresult r = mipmap_get(hMipmappedArray);
+	CUresult result = mipmap_get(hMipmappedArray);
 
-	if (!r && (!pLevelArray || level >= hMipmappedArray->n_levels))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	if (!result && (!pLevelArray || level >= hMipmappedArray->n_levels))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		*pLevelArray = &hMipmappedArray->levels[level];
-	return r;
+	return result;
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 {
 	API_CALL;
-	CUresult r = mipmap_get(hMipmappedArray);
+	CUresult result = mipmap_get(hMipmappedArray);
 
-	if (!r)
-		r = sched_context_wait(&hMipmappedArray->object.context->sched);
-	if (r)
-		return r;
+	if (!result)
+		result = sched_context_wait(&hMipmappedArray->object.context->sched);
+	if (result)
+		return result;
 	if (!context_remove(&hMipmappedArray->object))
 		return CUDA_ERROR_INVALID_HANDLE;
 	object_end(&hMipmappedArray->object);
@@ -482,9 +482,9 @@ CUresult cuMipmappedArrayGetSparseProperties(
 	CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
 {
 	API_CALL;
-	CUresult r = mipmap_get(mipmap);
+	CUresult result = mipmap_get(mipmap);
 
-	return r ? r : CUDA_ERROR_INVALID_VALUE;
+	return result ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMipmappedArrayGetMemoryRequirements(
@@ -492,7 +492,7 @@ CUresult cuMipmappedArrayGetMemoryRequirements(
 	CUdevice device)
 {
 	API_CALL;
-	CUresult r = mipmap_get(mipmap);
+	CUresult result = mipmap_get(mipmap);
 
-	return r ? r : CUDA_ERROR_INVALID_VALUE;
+	return result ? result : CUDA_ERROR_INVALID_VALUE;
 }

@@ -135,11 +135,11 @@ bool device_attribute(CUdevice number, int attribute, int *valuep)
 CUresult cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!pi || type >= CU_EXEC_AFFINITY_TYPE_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pi = 0;
@@ -151,11 +151,11 @@ CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
 	const CUatomicOperation *operations, unsigned int count, CUdevice dev)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!capabilities || !operations || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < count; i++) {

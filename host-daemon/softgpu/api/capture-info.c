@@ -101,18 +101,18 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
 	API_CALL;
 	struct sched_stream *stream;
 	struct capture_lane *lane;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!captureStatus_out)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = info_check_legacy(stream);
-	if (!r)
-		r = graph_enter();
-	if (r)
-		return r;
+	result = info_check_legacy(stream);
+	if (!result)
+		result = graph_enter();
+	if (result)
+		return result;
 	lane = capture_lane_of(stream);
 	*captureStatus_out = lane_status(lane);
 	/* The rest is returned for active captures only. */
@@ -123,10 +123,10 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
 	if (graph_out)
 		*graph_out = lane->capture->graph;
 	if (dependencies_out || edgeData_out)
-		r = lane_tell(lane, dependencies_out, edgeData_out);
+		result = lane_tell(lane, dependencies_out, edgeData_out);
 	if (numDependencies_out)
 		*numDependencies_out = lane->before.n;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream hStream,
@@ -153,15 +153,15 @@ CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureSta
 static CUresult lane_update(
 	struct capture_lane *lane, const CUgraphNode *nodes, size_t n, unsigned int flags)
 {
-	CUresult r;
+	CUresult result;
 
 	if (!lane)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	if (lane->capture->is_invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	r = graph_check_nodes(lane->capture->graph, nodes, n);
-	if (r)
-		return r;
+	result = graph_check_nodes(lane->capture->graph, nodes, n);
+	if (result)
+		return result;
 	if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
 		lane->before.n = 0;
 	return capture_list_join(&lane->before, nodes, n);
@@ -172,18 +172,18 @@ CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dep
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!graph_edges_are_plain(dependencyData, numDependencies))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return graph_leave(lane_update(
 		capture_lane_of(stream), dependencies, numDependencies, flags));
 }

@@ -26,15 +26,16 @@ static CUresult capture_spoil(struct capture *capture, CUresult reason)
 CUresult capture_refuse(struct sched_stream *stream)
 {
 	struct capture_lane *lane;
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	if (!stream_is_captured(stream))
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&graph_lock);
 	lane = capture_lane_of(stream);
 	if (lane)
-		r = capture_spoil(lane->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	return graph_leave(r);
+		result = capture_spoil(
+			lane->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	return graph_leave(result);
 }
 
 /* Spoils captures with a stream of the context. */
@@ -43,7 +44,7 @@ static CUresult capture_refuse_streams(
 {
 	struct capture_lane *lane;
 	struct capture *capture;
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&graph_lock);
 	TAILQ_FOREACH(capture, &captures, link)
@@ -51,9 +52,9 @@ static CUresult capture_refuse_streams(
 			if (lane->stream && stream_context(lane->stream) == context &&
 				(lane->stream->is_blocking || !blocking_alone)) {
 				capture->is_invalid = true;
-				r = reason;
+				result = reason;
 			}
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult capture_refuse_legacy(CUcontext context)
@@ -86,7 +87,7 @@ static bool capture_forbids_unsafe(const struct capture *capture)
 CUresult capture_refuse_unsafe(void)
 {
 	struct capture *capture;
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	if (!capture_is_any())
 		return CUDA_SUCCESS;
@@ -94,20 +95,20 @@ CUresult capture_refuse_unsafe(void)
 	TAILQ_FOREACH(capture, &captures, link)
 		if (capture_forbids_unsafe(capture)) {
 			capture->is_invalid = true;
-			r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+			result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 		}
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
 	API_CALL;
 	CUstreamCaptureMode before = thread_mode;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
 	thread_mode = *mode;
@@ -157,16 +158,16 @@ void capture_end_event(CUevent event)
 
 CUresult capture_refuse_event(CUevent event)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	if (!event_captured(event))
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&graph_lock);
 	if (event->captured) {
 		event->captured->capture->is_invalid = true;
-		r = CUDA_ERROR_CAPTURED_EVENT;
+		result = CUDA_ERROR_CAPTURED_EVENT;
 	}
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 /* The event is what the lane has come to. */
@@ -195,15 +196,15 @@ static CUresult lane_event_node(
 	struct capture_lane *lane, CUevent event, CUgraphNodeType type)
 {
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = work_event(&work, type, event);
-	if (r)
-		return r;
-	r = capture_lane_add(lane, &work);
-	if (r)
+	result = work_event(&work, type, event);
+	if (result)
+		return result;
+	result = capture_lane_add(lane, &work);
+	if (result)
 		work_deinit(&work);
-	return r;
+	return result;
 }
 
 static CUresult lane_record(struct capture_lane *lane, CUevent event, unsigned int flags)
@@ -254,7 +255,7 @@ static CUresult stream_join(struct sched_stream *stream, CUevent event)
 {
 	struct capture_event *captured = event->captured;
 	struct capture_lane *lane;
-	CUresult r;
+	CUresult result;
 
 	if (captured->capture->is_over)
 		return CUDA_ERROR_CAPTURED_EVENT;
@@ -263,11 +264,12 @@ static CUresult stream_join(struct sched_stream *stream, CUevent event)
 	if (stream->is_legacy)
 		return capture_spoil(
 			captured->capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-	r = capture_lane_new(&lane, captured->capture, stream);
-	if (r)
-		return r;
-	r = capture_list_join(&lane->before, captured->before.nodes, captured->before.n);
-	return r ? capture_spoil(captured->capture, r) : CUDA_SUCCESS;
+	result = capture_lane_new(&lane, captured->capture, stream);
+	if (result)
+		return result;
+	result = capture_list_join(
+		&lane->before, captured->before.nodes, captured->before.n);
+	return result ? capture_spoil(captured->capture, result) : CUDA_SUCCESS;
 }
 
 bool capture_wait(

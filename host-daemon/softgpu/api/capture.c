@@ -38,28 +38,28 @@ void capture_unref(struct capture *capture)
 
 CUresult capture_list_copy(struct graph_list *to, const struct graph_list *from)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	to->n = 0;
-	for (size_t i = 0; i < from->n && !r; i++)
-		r = graph_list_add(to, from->nodes[i]);
-	return r;
+	for (size_t i = 0; i < from->n && !result; i++)
+		result = graph_list_add(to, from->nodes[i]);
+	return result;
 }
 
 CUresult capture_list_join(
 	struct graph_list *to, const CUgraphNode *nodes, size_t n_nodes)
 {
 	uint64_t walk = graph_walk();
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	for (size_t i = 0; i < to->n; i++)
 		to->nodes[i]->seen = walk;
-	for (size_t i = 0; i < n_nodes && !r; i++) {
+	for (size_t i = 0; i < n_nodes && !result; i++) {
 		if (nodes[i]->seen != walk)
-			r = graph_list_add(to, nodes[i]);
+			result = graph_list_add(to, nodes[i]);
 		nodes[i]->seen = walk;
 	}
-	return r;
+	return result;
 }
 
 /*
@@ -120,7 +120,7 @@ static CUresult capture_new(struct capture **capturep, CUgraph graph,
 {
 	static uint64_t ids;
 	struct capture *capture = calloc(1, sizeof(*capture));
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	if (!capture)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -132,14 +132,14 @@ static CUresult capture_new(struct capture **capturep, CUgraph graph,
 	capture->has_graph = graph;
 	TAILQ_INIT(&capture->lanes);
 	if (!graph)
-		r = graph_new(&capture->graph, true);
-	if (!r)
-		r = capture_lane_new(&capture->origin, capture, stream);
-	if (r) {
+		result = graph_new(&capture->graph, true);
+	if (!result)
+		result = capture_lane_new(&capture->origin, capture, stream);
+	if (result) {
 		if (!graph && capture->graph)
 			graph_free(capture->graph);
 		free(capture);
-		return r;
+		return result;
 	}
 	capture->graph->capture = capture;
 	TAILQ_INSERT_TAIL(&captures, capture, link);
@@ -175,7 +175,7 @@ static CUresult begin(struct sched_stream *stream, CUgraph graph,
 	const CUgraphNode *before, size_t n_before, CUstreamCaptureMode mode)
 {
 	struct capture *capture;
-	CUresult r;
+	CUresult result;
 
 	if ((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -189,29 +189,29 @@ static CUresult begin(struct sched_stream *stream, CUgraph graph,
 		/* A child could go with its node meanwhile. */
 		if (graph->parent)
 			return CUDA_ERROR_NOT_SUPPORTED;
-		r = graph_check_nodes(graph, before, n_before);
-		if (r)
-			return r;
+		result = graph_check_nodes(graph, before, n_before);
+		if (result)
+			return result;
 	}
-	r = capture_new(&capture, graph, mode, stream);
-	if (r)
-		return r;
-	r = capture_list_join(&capture->origin->before, before, n_before);
-	if (r)
+	result = capture_new(&capture, graph, mode, stream);
+	if (result)
+		return result;
+	result = capture_list_join(&capture->origin->before, before, n_before);
+	if (result)
 		capture_abandon(capture);
-	return r;
+	return result;
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (!r)
-		r = graph_enter();
-	return r ? r : graph_leave(begin(stream, NULL, NULL, 0, mode));
+	result = stream_find(hStream, &stream);
+	if (!result)
+		result = graph_enter();
+	return result ? result : graph_leave(begin(stream, NULL, NULL, 0, mode));
 }
 
 CUresult cuStreamBeginCapture(CUstream hStream)
@@ -225,39 +225,39 @@ CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (!r && !graph_edges_are_plain(dependencyData, numDependencies))
-		r = CUDA_ERROR_NOT_SUPPORTED;
-	if (!r)
-		r = graph_enter();
-	if (r)
-		return r;
-	r = graph_get(hGraph);
-	if (!r)
-		r = begin(stream, hGraph, dependencies, numDependencies, mode);
-	return graph_leave(r);
+	result = stream_find(hStream, &stream);
+	if (!result && !graph_edges_are_plain(dependencyData, numDependencies))
+		result = CUDA_ERROR_NOT_SUPPORTED;
+	if (!result)
+		result = graph_enter();
+	if (result)
+		return result;
+	result = graph_get(hGraph);
+	if (!result)
+		result = begin(stream, hGraph, dependencies, numDependencies, mode);
+	return graph_leave(result);
 }
 
 /* Marks all that a list waits for, directly or not. */
 static CUresult mark_before(const struct graph_list *list, uint64_t walk)
 {
 	struct graph_list todo = { 0 };
-	CUresult r;
+	CUresult result;
 
-	r = capture_list_copy(&todo, list);
-	while (!r && todo.n) {
+	result = capture_list_copy(&todo, list);
+	while (!result && todo.n) {
 		const struct CUgraphNode_st *node = todo.nodes[--todo.n];
 
 		if (node->seen == walk)
 			continue;
 		((CUgraphNode)node)->seen = walk;
-		for (size_t i = 0; i < node->before.n && !r; i++)
-			r = graph_list_add(&todo, node->before.nodes[i]);
+		for (size_t i = 0; i < node->before.n && !result; i++)
+			result = graph_list_add(&todo, node->before.nodes[i]);
 	}
 	free(todo.nodes);
-	return r;
+	return result;
 }
 
 /* Return: 0 if the origin waits for all that other streams did. */
@@ -265,23 +265,23 @@ static CUresult capture_check_joined(struct capture *capture)
 {
 	uint64_t walk = graph_walk();
 	struct capture_lane *lane;
-	CUresult r;
+	CUresult result;
 
 	if (TAILQ_FIRST(&capture->lanes) == TAILQ_LAST(&capture->lanes, capture_lanes))
 		return CUDA_SUCCESS;
-	r = mark_before(&capture->origin->before, walk);
+	result = mark_before(&capture->origin->before, walk);
 	TAILQ_FOREACH(lane, &capture->lanes, link)
-		for (size_t i = 0; i < lane->before.n && !r; i++)
+		for (size_t i = 0; i < lane->before.n && !result; i++)
 			if (lane->before.nodes[i]->seen != walk)
-				r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-	return r;
+				result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+	return result;
 }
 
 static CUresult end(struct sched_stream *stream, CUgraph *graphp)
 {
 	struct capture_lane *lane = capture_lane_of(stream);
 	struct capture *capture;
-	CUresult r;
+	CUresult result;
 
 	if (!lane)
 		return CUDA_ERROR_ILLEGAL_STATE;
@@ -293,11 +293,11 @@ static CUresult end(struct sched_stream *stream, CUgraph *graphp)
 	if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
 		capture->thread != capture_thread())
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-	r = capture->is_invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-				: capture_check_joined(capture);
-	if (r) {
+	result = capture->is_invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+				     : capture_check_joined(capture);
+	if (result) {
 		capture_abandon(capture);
-		return r;
+		return result;
 	}
 	*graphp = capture->graph;
 	capture_end(capture);
@@ -308,16 +308,16 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!phGraph)
 		return CUDA_ERROR_INVALID_VALUE;
 	*phGraph = NULL;
-	r = graph_enter();
-	return r ? r : graph_leave(end(stream, phGraph));
+	result = graph_enter();
+	return result ? result : graph_leave(end(stream, phGraph));
 }
 
 /*
@@ -327,15 +327,15 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 CUresult capture_lane_add(struct capture_lane *lane, struct graph_work *work)
 {
 	CUgraphNode node;
-	CUresult r;
+	CUresult result;
 
 	if (lane->capture->is_invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	r = graph_add(
+	result = graph_add(
 		&node, lane->capture->graph, lane->before.nodes, lane->before.n, work);
-	if (r) {
+	if (result) {
 		lane->capture->is_invalid = true;
-		return r;
+		return result;
 	}
 	lane->before.n = 0;
 	if (graph_list_add(&lane->before, node))
@@ -346,17 +346,17 @@ CUresult capture_lane_add(struct capture_lane *lane, struct graph_work *work)
 CUresult capture_add(struct sched_stream *stream, struct graph_work *work)
 {
 	struct capture_lane *lane;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r) {
+	result = graph_enter();
+	if (result) {
 		work_deinit(work);
-		return r;
+		return result;
 	}
 	lane = capture_lane_of(stream);
 	/* None if it ended a moment ago, in another thread. */
-	r = lane ? capture_lane_add(lane, work) : CUDA_ERROR_ILLEGAL_STATE;
-	if (r)
+	result = lane ? capture_lane_add(lane, work) : CUDA_ERROR_ILLEGAL_STATE;
+	if (result)
 		work_deinit(work);
-	return graph_leave(r);
+	return graph_leave(result);
 }

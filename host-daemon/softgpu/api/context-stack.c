@@ -60,11 +60,11 @@ CUresult stack_set(CUcontext context)
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	return object_hold(ctx, OBJECT_CONTEXT) ? stack_push(ctx)
 						: CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -73,25 +73,25 @@ CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
-	r = stack_pop(&context);
-	if (!r && pctx)
+	result = device_check();
+	if (result)
+		return result;
+	result = stack_pop(&context);
+	if (!result && pctx)
 		*pctx = context;
-	return r;
+	return result;
 }
 
 CUresult cuCtxSetCurrent(CUcontext ctx)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (ctx && !object_hold(ctx, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return stack_set(ctx);
@@ -100,11 +100,11 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 CUresult cuCtxGetCurrent(CUcontext *pctx)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pctx = stack_top();
@@ -114,11 +114,11 @@ CUresult cuCtxGetCurrent(CUcontext *pctx)
 /* Return: the context named, or the current one where none is. */
 static CUresult stack_resolve(CUcontext ctx, CUcontext *contextp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!ctx)
 		ctx = stack_hold();
 	else if (!object_hold(ctx, OBJECT_CONTEXT))
@@ -136,11 +136,11 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = stack_resolve(ctx, &context);
-	if (r)
-		return r;
+	result = stack_resolve(ctx, &context);
+	if (result)
+		return result;
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
 	*device = context->device;
@@ -151,11 +151,11 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = stack_resolve(NULL, &context);
-	if (r)
-		return r;
+	result = stack_resolve(NULL, &context);
+	if (result)
+		return result;
 	if (!flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	*flags = setting_get(context->flags);
@@ -167,20 +167,20 @@ CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinity
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 	int n;
 
-	r = stack_resolve(NULL, &context);
-	if (r)
-		return r;
+	result = stack_resolve(NULL, &context);
+	if (result)
+		return result;
 	if (!pExecAffinity)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
 		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-	r = cuDeviceGetAttribute(
+	result = cuDeviceGetAttribute(
 		&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
-	if (r)
-		return r;
+	if (result)
+		return result;
 	*pExecAffinity = (CUexecAffinityParam){
 		.type = type,
 		.param.smCount.val = n,
@@ -201,11 +201,11 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = stack_resolve(ctx, &context);
-	if (r)
-		return r;
+	result = stack_resolve(ctx, &context);
+	if (result)
+		return result;
 	if (!ctxId)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ctxId = context->id;
@@ -216,11 +216,11 @@ CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = stack_resolve(ctx, &context);
-	if (r)
-		return r;
+	result = stack_resolve(ctx, &context);
+	if (result)
+		return result;
 	if (!version)
 		return CUDA_ERROR_INVALID_VALUE;
 	*version = 3020;

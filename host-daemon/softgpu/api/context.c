@@ -148,11 +148,11 @@ static void context_release(struct object *object)
 static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int flags)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_start();
-	if (r)
-		return r;
+	result = device_start();
+	if (result)
+		return result;
 	context = object_new(OBJECT_CONTEXT, sizeof(*context), NULL);
 	if (!context)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -183,23 +183,23 @@ static bool context_is_still(CUcontext context, uint64_t generation)
 CUresult context_add(struct object *object)
 {
 	CUcontext context = object->context;
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&context->lock);
 	if (!context_is_still(context, object->generation))
-		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	/* Others may destroy it before the call that made it returns. */
 	else if (!object_keep(object))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	/* An object that is looked up by its number has no handle. */
 	else if (object->kind != OBJECT_TEXTURE && object_enter(object))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	if (!r) {
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!result) {
 		TAILQ_INSERT_TAIL(&context->objects, object, link);
 		object->is_listed = true;
 	}
 	pthread_mutex_unlock(&context->lock);
-	return r;
+	return result;
 }
 
 bool context_remove(struct object *object)
@@ -219,27 +219,27 @@ bool context_remove(struct object *object)
 CUresult context_alloc(
 	struct range *range, CUcontext context, uint64_t generation, uint64_t *addressp)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	range->owner = context;
 	range->device = context->device;
 	pthread_mutex_lock(&context->lock);
 	if (!context_is_still(context, generation))
-		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	else if (memory_alloc(&softgpu_device.memory, range, addressp))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&context->lock);
-	return r;
+	return result;
 }
 
 CUresult context_current_raw(CUcontext *contextp)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!stack_top())
 		return CUDA_ERROR_INVALID_CONTEXT;
 	context = stack_hold();
@@ -251,10 +251,10 @@ CUresult context_current_raw(CUcontext *contextp)
 
 CUresult context_current(CUcontext *contextp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = context_current_raw(contextp);
-	return r ? r : (CUresult)sched_context_fault(&(*contextp)->sched);
+	result = context_current_raw(contextp);
+	return result ? result : (CUresult)sched_context_fault(&(*contextp)->sched);
 }
 
 /*
@@ -265,12 +265,12 @@ CUresult context_current(CUcontext *contextp)
 static CUresult primary_get(CUcontext *contextp, CUdevice device)
 {
 	CUcontext context, *primaryp = &softgpu_device.primaries[device];
-	CUresult r;
+	CUresult result;
 
 	if (!*primaryp) {
-		r = context_new(&context, device, 0);
-		if (r)
-			return r;
+		result = context_new(&context, device, 0);
+		if (result)
+			return result;
 		context->is_primary = true;
 		if (object_enter(&context->object)) {
 			object_unref(&context->object);
@@ -286,52 +286,52 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&softgpu_device.lock);
-	r = primary_get(&context, dev);
-	if (!r) {
+	result = primary_get(&context, dev);
+	if (!result) {
 		if (!context->n_retains++)
 			context_setup(context);
 		*pctx = context;
 	}
 	pthread_mutex_unlock(&softgpu_device.lock);
-	return r;
+	return result;
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	pthread_mutex_lock(&softgpu_device.lock);
 	context = softgpu_device.primaries[dev];
 	if (!context || !context->n_retains)
-		r = CUDA_ERROR_INVALID_CONTEXT;
+		result = CUDA_ERROR_INVALID_CONTEXT;
 	else if (!--context->n_retains)
 		context_teardown(context);
 	pthread_mutex_unlock(&softgpu_device.lock);
-	return r;
+	return result;
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	pthread_mutex_lock(&softgpu_device.lock);
 	context = softgpu_device.primaries[dev];
 	if (context && context_is_active(context)) {
@@ -352,30 +352,30 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (flags & ~(unsigned int)CONTEXT_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&softgpu_device.lock);
-	r = primary_get(&context, dev);
-	if (!r)
+	result = primary_get(&context, dev);
+	if (!result)
 		setting_set(context->flags, flags);
 	pthread_mutex_unlock(&softgpu_device.lock);
-	return r;
+	return result;
 }
 
 CUresult cuCtxSetFlags(unsigned int flags)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (flags & ~(unsigned int)CONTEXT_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	setting_set(context->flags, flags);
@@ -386,11 +386,11 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!flags || !active)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&softgpu_device.lock);
@@ -410,44 +410,45 @@ CUresult cuCtxCreate_v4(
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!pctx || flags & ~(unsigned int)CONTEXT_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (params && (params->numExecAffinityParams || params->cigParams))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&softgpu_device.lock);
-	r = context_new(&context, dev, flags);
-	if (!r)
+	result = context_new(&context, dev, flags);
+	if (!result)
 		context_setup(context);
 	pthread_mutex_unlock(&softgpu_device.lock);
-	if (r)
-		return r;
-	r = stack_push(context);
-	if (!r && (!object_keep(&context->object) || object_enter(&context->object))) {
+	if (result)
+		return result;
+	result = stack_push(context);
+	if (!result &&
+		(!object_keep(&context->object) || object_enter(&context->object))) {
 		stack_pop(&context);
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (!r) {
+	if (!result) {
 		*pctx = context;
 		return CUDA_SUCCESS;
 	}
 	object_end(&context->object);
-	return r;
+	return result;
 }
 
 CUresult cuCtxDestroy_v2(CUcontext ctx)
 {
 	API_CALL;
 	CUcontext popped;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(ctx, OBJECT_CONTEXT) || ctx->is_primary)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack_top() == ctx)
@@ -465,36 +466,36 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 
 static CUresult context_synchronize(CUcontext context)
 {
-	CUresult r;
+	CUresult result;
 
-	r = capture_refuse_context(context);
-	if (r)
-		return r;
-	r = sched_context_wait(&context->sched);
+	result = capture_refuse_context(context);
+	if (result)
+		return result;
+	result = sched_context_wait(&context->sched);
 	print_flush(context);
-	return r;
+	return result;
 }
 
 CUresult cuCtxSynchronize(void)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current_raw(&context);
-	return r ? r : context_synchronize(context);
+	result = context_current_raw(&context);
+	return result ? result : context_synchronize(context);
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
 	if (!ctx)
 		return cuCtxSynchronize();
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(ctx, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return context_is_active(ctx) ? context_synchronize(ctx)
@@ -523,11 +524,11 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	/* A hint, which may be clamped: to the size that there is. */
 	if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
 		return CUDA_SUCCESS;
@@ -556,11 +557,11 @@ CUresult cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pvalue)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!context_has_limit(limit))
@@ -575,11 +576,11 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pconfig)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pconfig = setting_get(context->cache_config);
@@ -590,11 +591,11 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
 		return CUDA_ERROR_INVALID_VALUE;
 	setting_set(context->cache_config, config);
@@ -605,11 +606,11 @@ CUresult cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pConfig)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
@@ -621,11 +622,11 @@ CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if ((unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
@@ -635,11 +636,11 @@ CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (leastPriority)
 		*leastPriority = 0;
 	if (greatestPriority)

@@ -81,30 +81,30 @@ static CUresult copy_submit(struct sched_stream *stream, const struct copy_place
 {
 	struct sched_op op = { .kind = SCHED_COPY };
 	bool pageable = false;
-	CUresult r;
+	CUresult result;
 
 	if (copy_is_empty(extent))
 		return CUDA_SUCCESS;
-	r = copy_describe(&op.copy, to, from, extent, &pageable);
-	if (r)
-		return r;
-	r = sched_submit(stream, &op, wait || pageable);
+	result = copy_describe(&op.copy, to, from, extent, &pageable);
+	if (result)
+		return result;
+	result = sched_submit(stream, &op, wait || pageable);
 	if (wait)
 		print_flush(stream_context(stream));
-	return r;
+	return result;
 }
 
 /* A captured copy has the form that nodes have. */
 static CUresult copy_capture(struct sched_stream *stream, const CUDA_MEMCPY3D *copy)
 {
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
 	if (copy_is_empty(&(struct copy_extent){
 		    copy->WidthInBytes, copy->Height, copy->Depth }))
 		return CUDA_SUCCESS;
-	r = work_copy(&work, copy, stream_context(stream));
-	return r ? r : capture_add(stream, &work);
+	result = work_copy(&work, copy, stream_context(stream));
+	return result ? result : capture_add(stream, &work);
 }
 
 static CUresult copy_capture_linear(struct sched_stream *stream,
@@ -145,12 +145,13 @@ static CUresult copy_linear(CUstream handle, enum copy_side to_side, uint64_t to
 	const struct copy_place from_place = { .side = from_side, .address = from };
 	const struct copy_extent extent = { size, 1, 1 };
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(handle, &stream);
-	if (!r && stream_is_captured(stream))
+	result = stream_get_work(handle, &stream);
+	if (!result && stream_is_captured(stream))
 		return copy_capture_linear(stream, &to_place, &from_place, size);
-	return r ? r : copy_submit(stream, &to_place, &from_place, &extent, wait);
+	return result ? result
+		      : copy_submit(stream, &to_place, &from_place, &extent, wait);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
@@ -298,18 +299,18 @@ static CUresult copy_find_place(struct copy_place *place,
 static CUresult copy_find(struct copy_place *to, struct copy_place *from,
 	const struct copy_extent *extent, const CUDA_MEMCPY3D *copy)
 {
-	CUresult r;
+	CUresult result;
 
-	r = copy_find_place(to,
+	result = copy_find_place(to,
 		&(struct copy_operand)COPY_OPERAND(
 			copy, dst, copy->dstZ, copy->dstHeight),
 		extent);
-	if (!r)
-		r = copy_find_place(from,
+	if (!result)
+		result = copy_find_place(from,
 			&(struct copy_operand)COPY_OPERAND(
 				copy, src, copy->srcZ, copy->srcHeight),
 			extent);
-	return r;
+	return result;
 }
 
 CUresult copy_prepare(struct sched_copy *to, const CUDA_MEMCPY3D *copy, bool *pageablep)
@@ -318,15 +319,15 @@ CUresult copy_prepare(struct sched_copy *to, const CUDA_MEMCPY3D *copy, bool *pa
 		copy->Depth };
 	struct copy_place to_place, from_place;
 	bool pageable;
-	CUresult r;
+	CUresult result;
 
 	if (copy_is_empty(&extent))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = copy_find(&to_place, &from_place, &extent, copy);
-	if (!r)
-		r = copy_describe(to, &to_place, &from_place, &extent,
+	result = copy_find(&to_place, &from_place, &extent, copy);
+	if (!result)
+		result = copy_describe(to, &to_place, &from_place, &extent,
 			pageablep ? pageablep : &pageable);
-	return r;
+	return result;
 }
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool wait)
@@ -334,18 +335,18 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool wait)
 	struct copy_place to, from;
 	struct copy_extent extent;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(handle, &stream);
-	if (r)
-		return r;
+	result = stream_get_work(handle, &stream);
+	if (result)
+		return result;
 	if (!copy)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (stream_is_captured(stream))
 		return copy_capture(stream, copy);
 	extent = (struct copy_extent){ copy->WidthInBytes, copy->Height, copy->Depth };
-	r = copy_find(&to, &from, &extent, copy);
-	return r ? r : copy_submit(stream, &to, &from, &extent, wait);
+	result = copy_find(&to, &from, &extent, copy);
+	return result ? result : copy_submit(stream, &to, &from, &extent, wait);
 }
 
 /* A box that is one rectangle. */
@@ -433,27 +434,27 @@ static CUresult copy_check_contexts(CUcontext to, CUcontext from)
 static CUresult copy_wait_contexts(CUcontext to, CUcontext from)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (!r)
-		r = copy_check_contexts(to, from);
-	if (!r)
-		r = sched_context_wait(&to->sched);
-	if (!r)
-		r = sched_context_wait(&from->sched);
-	return r;
+	result = context_current(&context);
+	if (!result)
+		result = copy_check_contexts(to, from);
+	if (!result)
+		result = sched_context_wait(&to->sched);
+	if (!result)
+		result = sched_context_wait(&from->sched);
+	return result;
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
 	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = copy_check_contexts(dstContext, srcContext);
-	if (r)
-		return r;
+	result = copy_check_contexts(dstContext, srcContext);
+	if (result)
+		return result;
 	return copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
 		ByteCount, false);
 }
@@ -462,11 +463,11 @@ CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr s
 	CUcontext srcContext, size_t ByteCount)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = copy_wait_contexts(dstContext, srcContext);
-	if (r)
-		return r;
+	result = copy_wait_contexts(dstContext, srcContext);
+	if (result)
+		return result;
 	return copy_linear(
 		NULL, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice, ByteCount, true);
 }
@@ -504,23 +505,23 @@ CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(hStream, &stream);
-	if (!r && !pCopy)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = copy_check_contexts(pCopy->dstContext, pCopy->srcContext);
-	return r ? r : copy_3d_peer(pCopy, hStream, false);
+	result = stream_get_work(hStream, &stream);
+	if (!result && !pCopy)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		result = copy_check_contexts(pCopy->dstContext, pCopy->srcContext);
+	return result ? result : copy_3d_peer(pCopy, hStream, false);
 }
 
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
 	if (!pCopy)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = copy_wait_contexts(pCopy->dstContext, pCopy->srcContext);
-	return r ? r : copy_3d_peer(pCopy, NULL, true);
+	result = copy_wait_contexts(pCopy->dstContext, pCopy->srcContext);
+	return result ? result : copy_3d_peer(pCopy, NULL, true);
 }

@@ -46,11 +46,11 @@ CUresult device_check(void)
 
 CUresult device_get(CUdevice number)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (number < 0 || (uint32_t)number >= softgpu_device.n_devices)
 		return CUDA_ERROR_INVALID_DEVICE;
 	return CUDA_SUCCESS;
@@ -356,13 +356,13 @@ CUresult device_start(void)
 CUresult cuInit(unsigned int Flags)
 {
 	struct device *device = &softgpu_device;
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	if (Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&device->lock);
 	if (device_process < 0) {
-		r = CUDA_ERROR_NOT_INITIALIZED;
+		result = CUDA_ERROR_NOT_INITIALIZED;
 	} else if (!device_process) {
 		/* A fault or a kernel that cannot be run is worth a line in any program.
 		 */
@@ -373,7 +373,7 @@ CUresult cuInit(unsigned int Flags)
 		__atomic_store_n(&device_process, getpid(), __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&device->lock);
-	return r;
+	return result;
 }
 
 /*
@@ -390,11 +390,11 @@ CUresult cuDriverGetVersion(int *driverVersion)
 
 CUresult cuDeviceGetCount(int *count)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
 	*count = (int)softgpu_device.n_devices;
@@ -403,11 +403,11 @@ CUresult cuDeviceGetCount(int *count)
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_get(ordinal);
-	if (r)
-		return r;
+	result = device_get(ordinal);
+	if (result)
+		return result;
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
 	*device = ordinal;
@@ -416,11 +416,11 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!name || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	snprintf(name, len, "%s", softgpu_device.name);
@@ -429,11 +429,11 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!uuid)
 		return CUDA_ERROR_INVALID_VALUE;
 	*uuid = softgpu_device.uuids[dev];
@@ -442,11 +442,11 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	*bytes = softgpu_device.total_memory;
@@ -455,11 +455,11 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!major || !minor)
 		return CUDA_ERROR_INVALID_VALUE;
 	*major = softgpu_device.cc / 10;
@@ -469,11 +469,11 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 
 CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	return pi && device_attribute(dev, attrib, pi) ? CUDA_SUCCESS
 						       : CUDA_ERROR_INVALID_VALUE;
 }
@@ -481,11 +481,11 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {
 	int domain, bus, device;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!pciBusId || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	device_attribute(dev, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &domain);
@@ -499,11 +499,11 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
 	unsigned int domain = 0, bus, device, function = 0;
 	int own_domain, own_bus, own_device;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!dev || !pciBusId)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (sscanf(pciBusId, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3) {
@@ -526,11 +526,11 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 
 CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!prop)
 		return CUDA_ERROR_INVALID_VALUE;
 	*prop = (CUdevprop){

@@ -104,9 +104,9 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
 CUresult cuGetProcAddress(
 	const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
-	CUresult r = cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+	CUresult result = cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
 
-	return !r && !*pfn ? CUDA_ERROR_NOT_FOUND : r;
+	return !result && !*pfn ? CUDA_ERROR_NOT_FOUND : result;
 }
 
 /* NVIDIA's runtime library asks for these; it runs on top of the shim, not of this. */

@@ -30,11 +30,11 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	API_CALL;
 	CUcontext context;
 	CUevent event;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!phEvent || Flags & ~(unsigned int)EVENT_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & CU_EVENT_INTERPROCESS)
@@ -46,22 +46,22 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	pthread_mutex_init(&event->lock, NULL);
 	event->object.end = event_end;
 	event->object.release = event_release;
-	r = context_add(&event->object);
-	if (r)
+	result = context_add(&event->object);
+	if (result)
 		object_unref(&event->object);
 	else
 		*phEvent = event;
-	return r;
+	return result;
 }
 
 CUresult cuEventDestroy_v2(CUevent hEvent)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(hEvent, OBJECT_EVENT) || !context_remove(&hEvent->object))
 		return CUDA_ERROR_INVALID_HANDLE;
 	object_end(&hEvent->object);
@@ -71,11 +71,11 @@ CUresult cuEventDestroy_v2(CUevent hEvent)
 /* Return: 0, or what is wrong with the handle or its context. */
 static CUresult event_check(CUevent event)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(event, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return sched_context_fault(&event->object.context->sched);
@@ -85,23 +85,23 @@ static CUresult event_check(CUevent event)
 static CUresult event_fault(CUevent event)
 {
 	CUcontext context = event->object.context;
-	CUresult r = sched_context_fault(&context->sched);
+	CUresult result = sched_context_fault(&context->sched);
 
 	/* A context that was reset has no fault any more, but has lost its events. */
-	if (!r && event->object.generation != context_generation(context))
-		r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	return r;
+	if (!result && event->object.generation != context_generation(context))
+		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return result;
 }
 
 /* For what an event cannot be asked when its record is captured. */
 static CUresult event_check_state(CUevent event)
 {
-	CUresult r;
+	CUresult result;
 
-	r = event_check(event);
-	if (!r)
-		r = capture_refuse_unsafe();
-	return r ? r : capture_refuse_event(event);
+	result = event_check(event);
+	if (!result)
+		result = capture_refuse_unsafe();
+	return result ? result : capture_refuse_event(event);
 }
 
 struct sched_mark *event_mark(CUevent event)
@@ -139,41 +139,41 @@ CUresult event_record(CUevent event, struct sched_stream *stream)
 {
 	struct sched_op op = { .kind = SCHED_MARK };
 	struct sched_mark *mark;
-	CUresult r;
+	CUresult result;
 
-	if (capture_record(stream, event, CU_EVENT_RECORD_DEFAULT, &r))
-		return r;
+	if (capture_record(stream, event, CU_EVENT_RECORD_DEFAULT, &result))
+		return result;
 	mark = sched_mark_new(&softgpu_device.sched);
 	if (!mark)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	op.mark = sched_mark_ref(mark);
-	r = sched_submit(stream, &op, false);
+	result = sched_submit(stream, &op, false);
 	/* Not earlier: if another thread makes this stream wait for the event, it would
 	 * wait for work submitted after the wait. */
-	if (!r) {
+	if (!result) {
 		capture_forget_event(event);
 		event_set_mark(event, mark);
 	}
 	sched_mark_unref(mark);
-	return r;
+	return result;
 }
 
 CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_get_work(hStream, &stream);
+	if (result)
+		return result;
 	if (!object_hold(hEvent, OBJECT_EVENT) ||
 		hEvent->object.context != stream_context(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (capture_record(stream, hEvent, flags, &r))
-		return r;
+	if (capture_record(stream, hEvent, flags, &result))
+		return result;
 	/* The flag is for captures. */
 	return flags ? CUDA_ERROR_INVALID_VALUE : event_record(hEvent, stream);
 }
@@ -187,28 +187,28 @@ CUresult cuEventQuery(CUevent hEvent)
 {
 	API_CALL;
 	struct sched_mark *mark;
-	CUresult r;
+	CUresult result;
 
-	r = event_check_state(hEvent);
-	if (r)
-		return r;
+	result = event_check_state(hEvent);
+	if (result)
+		return result;
 	mark = event_mark(hEvent);
 	if (mark && !sched_mark_is_done(mark))
-		r = CUDA_ERROR_NOT_READY;
+		result = CUDA_ERROR_NOT_READY;
 	sched_mark_unref(mark);
 	/* Looked at last: what a fault discards is done too. */
-	return r ? r : event_fault(hEvent);
+	return result ? result : event_fault(hEvent);
 }
 
 CUresult cuEventSynchronize(CUevent hEvent)
 {
 	API_CALL;
 	struct sched_mark *mark;
-	CUresult r;
+	CUresult result;
 
-	r = event_check_state(hEvent);
-	if (r)
-		return r;
+	result = event_check_state(hEvent);
+	if (result)
+		return result;
 	mark = event_mark(hEvent);
 	if (mark)
 		sched_mark_wait(mark);
@@ -221,17 +221,17 @@ CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEn
 {
 	API_CALL;
 	struct sched_mark *start, *end;
-	CUresult r;
+	CUresult result;
 
-	r = event_check(hStart);
-	if (!r)
-		r = event_check(hEnd);
-	if (!r)
-		r = capture_refuse_event(hStart);
-	if (!r)
-		r = capture_refuse_event(hEnd);
-	if (r)
-		return r;
+	result = event_check(hStart);
+	if (!result)
+		result = event_check(hEnd);
+	if (!result)
+		result = capture_refuse_event(hStart);
+	if (!result)
+		result = capture_refuse_event(hEnd);
+	if (result)
+		return result;
 	if (!pMilliseconds)
 		return CUDA_ERROR_INVALID_VALUE;
 	if ((hStart->flags | hEnd->flags) & CU_EVENT_DISABLE_TIMING)
@@ -239,14 +239,14 @@ CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEn
 	start = event_mark(hStart);
 	end = event_mark(hEnd);
 	if (!start || !end)
-		r = CUDA_ERROR_INVALID_HANDLE;
+		result = CUDA_ERROR_INVALID_HANDLE;
 	else if (!sched_mark_is_done(start) || !sched_mark_is_done(end))
-		r = CUDA_ERROR_NOT_READY;
+		result = CUDA_ERROR_NOT_READY;
 	else
 		*pMilliseconds = (int64_t)(end->time_ns - start->time_ns) / 1e6f;
 	sched_mark_unref(start);
 	sched_mark_unref(end);
-	return r;
+	return result;
 }
 
 CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
@@ -270,32 +270,32 @@ static CUresult join(struct sched_stream *stream, struct sched_stream *other)
 {
 	struct sched_op op = { .kind = SCHED_MARK };
 	struct sched_mark *mark;
-	CUresult r;
+	CUresult result;
 
 	mark = sched_mark_new(&softgpu_device.sched);
 	if (!mark)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	op.mark = sched_mark_ref(mark);
-	r = sched_submit(other, &op, false);
-	if (!r)
-		r = hold(stream, mark);
+	result = sched_submit(other, &op, false);
+	if (!result)
+		result = hold(stream, mark);
 	sched_mark_unref(mark);
-	return r;
+	return result;
 }
 
 static CUresult whole_check(CUcontext context, CUevent event)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!object_hold(event, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = capture_refuse_context(context);
-	return r ? r : (CUresult)sched_context_fault(&context->sched);
+	result = capture_refuse_context(context);
+	return result ? result : (CUresult)sched_context_fault(&context->sched);
 }
 
 /* The event is recorded in a separate stream, which waits for all others. */
@@ -304,25 +304,25 @@ CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 	API_CALL;
 	struct sched_stream *stream;
 	struct object *object;
-	CUresult r;
+	CUresult result;
 
-	r = whole_check(hCtx, hEvent);
-	if (r)
-		return r;
+	result = whole_check(hCtx, hEvent);
+	if (result)
+		return result;
 	if (hEvent->object.context != hCtx)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (sched_stream_new(&stream, &hCtx->sched, false, 0))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&hCtx->lock);
-	r = join(stream, &hCtx->sched.legacy);
+	result = join(stream, &hCtx->sched.legacy);
 	TAILQ_FOREACH(object, &hCtx->objects, link)
-		if (!r && object->kind == OBJECT_STREAM)
-			r = join(stream, ((CUstream)object)->sched);
+		if (!result && object->kind == OBJECT_STREAM)
+			result = join(stream, ((CUstream)object)->sched);
 	pthread_mutex_unlock(&hCtx->lock);
-	if (!r)
-		r = event_record(hEvent, stream);
+	if (!result)
+		result = event_record(hEvent, stream);
 	sched_stream_free(stream);
-	return r;
+	return result;
 }
 
 /* With the context's lock: streams that are yet to come wait too, for this mark and for
@@ -332,7 +332,7 @@ static CUresult gate_add(CUcontext context, struct sched_mark *mark)
 	struct sched_op op = { .kind = SCHED_MARK };
 	struct sched_stream *stream;
 	struct sched_mark *both;
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	both = sched_mark_new(&softgpu_device.sched);
 	if (!both || sched_stream_new(&stream, &context->sched, false, 0)) {
@@ -340,18 +340,18 @@ static CUresult gate_add(CUcontext context, struct sched_mark *mark)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (context->gate)
-		r = hold(stream, context->gate);
-	if (!r)
-		r = hold(stream, mark);
+		result = hold(stream, context->gate);
+	if (!result)
+		result = hold(stream, mark);
 	op.mark = sched_mark_ref(both);
-	if (!r)
-		r = sched_submit(stream, &op, false);
+	if (!result)
+		result = sched_submit(stream, &op, false);
 	else
 		sched_mark_unref(op.mark);
 	sched_mark_unref(context->gate);
 	context->gate = both;
 	sched_stream_free(stream);
-	return r;
+	return result;
 }
 
 CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
@@ -359,33 +359,33 @@ CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 	API_CALL;
 	struct sched_mark *mark;
 	struct object *object;
-	CUresult r;
+	CUresult result;
 
-	r = whole_check(hCtx, hEvent);
-	if (r)
-		return r;
+	result = whole_check(hCtx, hEvent);
+	if (result)
+		return result;
 	mark = event_mark(hEvent);
 	if (!mark)
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&hCtx->lock);
-	r = gate_add(hCtx, mark);
-	if (!r)
-		r = hold(&hCtx->sched.legacy, mark);
+	result = gate_add(hCtx, mark);
+	if (!result)
+		result = hold(&hCtx->sched.legacy, mark);
 	TAILQ_FOREACH(object, &hCtx->objects, link)
-		if (!r && object->kind == OBJECT_STREAM)
-			r = hold(((CUstream)object)->sched, mark);
+		if (!result && object->kind == OBJECT_STREAM)
+			result = hold(((CUstream)object)->sched, mark);
 	pthread_mutex_unlock(&hCtx->lock);
 	sched_mark_unref(mark);
-	return r;
+	return result;
 }
 
 CUresult event_gate(CUcontext context, struct sched_stream *stream)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&context->lock);
 	if (context->gate && !sched_mark_is_done(context->gate))
-		r = hold(stream, context->gate);
+		result = hold(stream, context->gate);
 	pthread_mutex_unlock(&context->lock);
-	return r;
+	return result;
 }

@@ -50,27 +50,27 @@ static CUresult fill_capture(struct sched_stream *stream, const struct sched_fil
 		.height = fill->height,
 	};
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = work_fill(&work, &params, stream_context(stream));
-	return r ? r : capture_add(stream, &work);
+	result = work_fill(&work, &params, stream_context(stream));
+	return result ? result : capture_add(stream, &work);
 }
 
 static CUresult fill_submit(CUstream handle, const struct sched_fill *fill, bool wait)
 {
 	struct sched_op op = { .kind = SCHED_FILL, .fill = *fill };
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(handle, &stream);
-	if (r)
-		return r;
+	result = stream_get_work(handle, &stream);
+	if (result)
+		return result;
 	if (!fill->width || !fill->height)
 		return CUDA_SUCCESS;
 	if (stream_is_captured(stream))
 		return fill_capture(stream, fill);
-	r = fill_check(fill);
-	return r ? r : (CUresult)sched_submit(stream, &op, wait);
+	result = fill_check(fill);
+	return result ? result : (CUresult)sched_submit(stream, &op, wait);
 }
 
 static CUresult fill_linear(CUstream stream, CUdeviceptr to, uint32_t value,

@@ -19,31 +19,32 @@ static CUresult function_decode(CUfunction function, struct softgpu_message *mes
 {
 	const struct softgpu_kernel *kernel;
 	CUmodule module = function->module;
-	CUresult r;
+	CUresult result;
 
 	/* Partner: the store below. */
 	if (__atomic_load_n(&function->kernel, __ATOMIC_ACQUIRE))
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&module->lock);
-	r = softgpu_program_kernel(module->program, function->name, &kernel, message);
+	result =
+		softgpu_program_kernel(module->program, function->name, &kernel, message);
 	/* Another thread may have been here first, and launches read both. */
-	if (!r && !function->kernel) {
+	if (!result && !function->kernel) {
 		function->info = softgpu_kernel_info(kernel);
 		__atomic_store_n(&function->kernel, kernel, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&module->lock);
-	return r;
+	return result;
 }
 
 CUresult function_look_up(CUfunction function)
 {
 	struct softgpu_message message = { 0 };
-	CUresult r;
+	CUresult result;
 
 	/* A kernel that cannot be run is refused at its launch: a program may never
 	 * launch it. */
-	r = function_decode(function, &message);
-	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
+	result = function_decode(function, &message);
+	return result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_SUCCESS;
 }
 
 CUresult function_load(CUfunction function)
@@ -51,30 +52,30 @@ CUresult function_load(CUfunction function)
 	static struct rate rate;
 	struct softgpu_message message = { 0 };
 	char text[512];
-	CUresult r;
+	CUresult result;
 
-	r = function_decode(function, &message);
-	if (!r)
+	result = function_decode(function, &message);
+	if (!result)
 		return CUDA_SUCCESS;
 	snprintf(text, sizeof(text), "softgpu cannot run kernel %.200s: %s%s",
 		function->name, message.text,
-		r == CUDA_ERROR_NOT_SUPPORTED ? "; a host with a GPU can" : "");
+		result == CUDA_ERROR_NOT_SUPPORTED ? "; a host with a GPU can" : "");
 	device_explain(text);
 	if (rate_allows(&rate))
 		vgpu_log_error("kernel %s cannot be run, CUDA error %d: %s",
-			function->name, r, message.text);
-	return r;
+			function->name, result, message.text);
+	return result;
 }
 
 /* The function itself, whether it can be run or not. */
 static CUresult function_find(CUfunction handle, CUfunction *functionp)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (object_hold(handle, OBJECT_FUNCTION)) {
 		*functionp = handle;
 		return CUDA_SUCCESS;
@@ -86,10 +87,10 @@ static CUresult function_find(CUfunction handle, CUfunction *functionp)
 
 CUresult function_get(CUfunction handle, CUfunction *functionp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = function_find(handle, functionp);
-	return r ? r : function_load(*functionp);
+	result = function_find(handle, functionp);
+	return result ? result : function_load(*functionp);
 }
 
 uint32_t function_dynamic_shared_max(CUfunction function)
@@ -208,11 +209,11 @@ CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfu
 {
 	API_CALL;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_get(hfunc, &function);
-	if (r)
-		return r;
+	result = function_get(hfunc, &function);
+	if (result)
+		return result;
 	return pi ? function_attribute(function, attrib, pi) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -220,21 +221,21 @@ CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int v
 {
 	API_CALL;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_get(hfunc, &function);
-	return r ? r : function_set_attribute(function, attrib, value);
+	result = function_get(hfunc, &function);
+	return result ? result : function_set_attribute(function, attrib, value);
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
 	API_CALL;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_find(hfunc, &function);
-	if (r)
-		return r;
+	result = function_find(hfunc, &function);
+	if (result)
+		return result;
 	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
 		return CUDA_ERROR_INVALID_VALUE;
 	setting_set(function->cache_config, config);
@@ -245,11 +246,11 @@ CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 {
 	API_CALL;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_find(hfunc, &function);
-	if (r)
-		return r;
+	result = function_find(hfunc, &function);
+	if (result)
+		return result;
 	if ((unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
@@ -259,11 +260,11 @@ CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
 	API_CALL;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_find(hfunc, &function);
-	if (r)
-		return r;
+	result = function_find(hfunc, &function);
+	if (result)
+		return result;
 	if (!hmod)
 		return CUDA_ERROR_INVALID_VALUE;
 	*hmod = function->module;
@@ -274,11 +275,11 @@ CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 {
 	API_CALL;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_find(hfunc, &function);
-	if (r)
-		return r;
+	result = function_find(hfunc, &function);
+	if (result)
+		return result;
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
 	object_keep_for_thread(&function->object);
@@ -293,11 +294,11 @@ CUresult cuFuncGetParamInfo(
 	const struct ptx_function *declared;
 	const struct ptx_module *ptx;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_find(func, &function);
-	if (r)
-		return r;
+	result = function_find(func, &function);
+	if (result)
+		return result;
 	/* Known without decoding: who cannot be launched can be asked about. */
 	ptx = function->module->ptx;
 	declared = &ptx->functions[ptx_module_find_function(ptx, function->name)];
@@ -312,11 +313,11 @@ CUresult cuFuncGetParamInfo(
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(function, OBJECT_FUNCTION))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!state)
@@ -343,11 +344,11 @@ CUresult cuKernelGetAttribute(
 	int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	return cuFuncGetAttribute(pi, attrib, (CUfunction)kernel);
 }
 
@@ -356,28 +357,28 @@ CUresult cuKernelSetAttribute(
 {
 	API_CALL;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!object_hold(kernel, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = function_get((CUfunction)kernel, &function);
-	if (!r)
-		r = function_set_attribute(function, attrib, val);
-	if (!r && attrib == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+	result = function_get((CUfunction)kernel, &function);
+	if (!result)
+		result = function_set_attribute(function, attrib, val);
+	if (!result && attrib == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
 		setting_set(kernel->dynamic_shared_max, (uint32_t)val);
-	return r;
+	return result;
 }
 
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	return cuFuncSetCacheConfig((CUfunction)kernel, config);
 }

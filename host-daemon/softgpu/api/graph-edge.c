@@ -60,11 +60,11 @@ static CUresult graph_list(
 {
 	struct answer answer = { .nodes = nodes };
 	CUgraphNode node;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (graph_get(graph) || !np)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	answer.n_max = *np;
@@ -95,11 +95,11 @@ CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
 	API_CALL;
 	struct answer answer = { .nodes = from, .others = to, .data = edgeData };
 	CUgraphNode node;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (graph_get(hGraph) || !numEdges || !from != !to || (edgeData && !from))
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	answer.n_max = *numEdges;
@@ -121,11 +121,11 @@ static CUresult node_list(CUgraphNode node, bool before, CUgraphNode *nodes,
 {
 	struct answer answer = { .nodes = nodes, .data = data };
 	const struct graph_list *list;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (graph_get_node(node) || !np || (data && !nodes))
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	answer.n_max = *np;
@@ -171,11 +171,11 @@ CUresult cuGraphNodeGetDependentNodes(
 CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (graph_get_node(hNode) || !type)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	*type = hNode->work.type;
@@ -207,24 +207,24 @@ CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
 {
 	API_CALL;
 	size_t n = 0;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = graph_get(hGraph);
-	if (!r && numDependencies && (!from || !to))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r && !graph_edges_are_plain(edgeData, numDependencies))
-		r = CUDA_ERROR_NOT_SUPPORTED;
-	while (!r && n < numDependencies) {
-		r = edge_add(hGraph, from[n], to[n]);
-		if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = graph_get(hGraph);
+	if (!result && numDependencies && (!from || !to))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result && !graph_edges_are_plain(edgeData, numDependencies))
+		result = CUDA_ERROR_NOT_SUPPORTED;
+	while (!result && n < numDependencies) {
+		result = edge_add(hGraph, from[n], to[n]);
+		if (!result)
 			n++;
 	}
-	while (r && n--)
+	while (result && n--)
 		graph_disconnect(from[n], to[n]);
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from,
@@ -237,18 +237,18 @@ CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
 	const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = graph_get(hGraph);
-	if (!r && (hGraph->capture || (numDependencies && (!from || !to)) ||
-			  !graph_edges_are_plain(edgeData, numDependencies)))
-		r = CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < numDependencies && !r; i++)
-		r = edge_remove(hGraph, from[i], to[i]);
-	return graph_leave(r);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = graph_get(hGraph);
+	if (!result && (hGraph->capture || (numDependencies && (!from || !to)) ||
+			       !graph_edges_are_plain(edgeData, numDependencies)))
+		result = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < numDependencies && !result; i++)
+		result = edge_remove(hGraph, from[i], to[i]);
+	return graph_leave(result);
 }
 
 CUresult cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from,

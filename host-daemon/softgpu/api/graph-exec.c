@@ -49,11 +49,11 @@ static CUresult build_context(CUgraphExec exec, const struct graph_work *work)
 {
 	uint64_t generation;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = work_context(work, &context, &generation);
-	if (r || !context)
-		return r;
+	result = work_context(work, &context, &generation);
+	if (result || !context)
+		return result;
 	if (exec->context && exec->context != context)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	exec->context = context;
@@ -63,12 +63,12 @@ static CUresult build_context(CUgraphExec exec, const struct graph_work *work)
 
 CUresult exec_prepare_node(const struct CUgraphNode_st *own, struct sched_node *node)
 {
-	CUresult r;
+	CUresult result;
 
-	r = work_prepare(&own->work, node);
+	result = work_prepare(&own->work, node);
 	if (own->is_disabled)
 		node->op.kind = SCHED_NOTHING;
-	return r;
+	return result;
 }
 
 static CUresult build_graph(struct build *build, CUgraph graph);
@@ -77,11 +77,11 @@ static CUresult build_child(struct build *build, CUgraphNode node)
 {
 	CUgraph child = node->work.child;
 	CUgraphNode each;
-	CUresult r;
+	CUresult result;
 
-	r = build_graph(build, child);
-	if (r)
-		return r;
+	result = build_graph(build, child);
+	if (result)
+		return result;
 	node->last = build->n_nodes++;
 	TAILQ_FOREACH(each, &child->nodes, link) {
 		if (!each->before.n)
@@ -96,26 +96,26 @@ static CUresult build_child(struct build *build, CUgraphNode node)
 
 static CUresult build_node(struct build *build, CUgraphNode node)
 {
-	CUresult r;
+	CUresult result;
 
 	node->first = node->last = build->n_nodes++;
 	for (size_t i = 0; i < node->before.n; i++)
 		build_edge(build, node->before.nodes[i]->last, node->first);
-	r = build_context(build->exec, &node->work);
-	if (!r)
-		r = exec_prepare_node(node, &build->graph->nodes[node->first]);
-	if (!r && node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-		r = build_child(build, node);
-	if (r && !build->error)
+	result = build_context(build->exec, &node->work);
+	if (!result)
+		result = exec_prepare_node(node, &build->graph->nodes[node->first]);
+	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+		result = build_child(build, node);
+	if (result && !build->error)
 		build->error = node;
-	return r;
+	return result;
 }
 
 /* Nodes get their numbers in an order in which they could run one by one. */
 static CUresult build_graph(struct build *build, CUgraph graph)
 {
 	CUgraphNode node, *ready = calloc(graph->n_nodes + 1, sizeof(CUgraphNode));
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 	size_t n = 0;
 
 	if (!ready)
@@ -125,20 +125,20 @@ static CUresult build_graph(struct build *build, CUgraph graph)
 		if (!node->n_left)
 			ready[n++] = node;
 	}
-	for (size_t i = 0; i < n && !r; i++) {
-		r = build_node(build, ready[i]);
+	for (size_t i = 0; i < n && !result; i++) {
+		result = build_node(build, ready[i]);
 		for (size_t j = 0; j < ready[i]->after.n; j++)
 			if (!--ready[i]->after.nodes[j]->n_left)
 				ready[n++] = ready[i]->after.nodes[j];
 	}
 	free(ready);
-	if (!r && n != graph->n_nodes) {
-		r = CUDA_ERROR_INVALID_VALUE;
+	if (!result && n != graph->n_nodes) {
+		result = CUDA_ERROR_INVALID_VALUE;
 		TAILQ_FOREACH(build->error, &graph->nodes, link)
 			if (build->error->n_left)
 				break;
 	}
-	return r;
+	return result;
 }
 
 static bool kinds_have_memory(uint32_t kinds)
@@ -152,23 +152,23 @@ CUresult exec_build(CUgraphExec exec, CUgraphNode *errorp)
 	uint64_t ends = memory_ends(&softgpu_device.memory);
 	uint64_t unloads = __atomic_load_n(&softgpu_device.n_unloads, __ATOMIC_ACQUIRE);
 	size_t n_nodes = 0, n_edges = 0;
-	CUresult r;
+	CUresult result;
 
 	build_size(exec->graph, &n_nodes, &n_edges);
 	build.edges = calloc(n_edges + 1, sizeof(*build.edges));
 	if (!build.edges || n_edges > UINT32_MAX / 2 ||
 		sched_graph_new(
 			&build.graph, &softgpu_device.sched, n_nodes, exec->sched))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	else
-		r = build_graph(&build, exec->graph);
-	if (!r && sched_graph_finish(build.graph, build.edges, build.n_edges))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+		result = build_graph(&build, exec->graph);
+	if (!result && sched_graph_finish(build.graph, build.edges, build.n_edges))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	free(build.edges);
 	*errorp = build.error;
-	if (r) {
+	if (result) {
 		sched_graph_unref(build.graph);
-		return r;
+		return result;
 	}
 	sched_graph_unref(exec->sched);
 	exec->sched = build.graph;
@@ -279,7 +279,7 @@ static CUresult exec_new(
 {
 	CUgraphNode error = NULL;
 	CUgraphExec exec;
-	CUresult r;
+	CUresult result;
 
 	*errorp = NULL;
 	if (!execp || graph_get(graph))
@@ -290,18 +290,18 @@ static CUresult exec_new(
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->flags = flags;
-	r = graph_copy(&exec->graph, graph, false);
-	if (!r)
-		r = exec_index(exec);
-	if (!r)
-		r = exec_build(exec, &error);
-	if (!r && object_enter(&exec->object))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	if (r) {
+	result = graph_copy(&exec->graph, graph, false);
+	if (!result)
+		result = exec_index(exec);
+	if (!result)
+		result = exec_build(exec, &error);
+	if (!result && object_enter(&exec->object))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (result) {
 		if (error)
 			*errorp = graph_find_origin(graph, error->origin);
 		exec_free(exec);
-		return r;
+		return result;
 	}
 	*execp = exec;
 	return CUDA_SUCCESS;
@@ -316,11 +316,11 @@ CUresult cuGraphInstantiateWithFlags(
 					 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
 					 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 	CUgraphNode error;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (flags & ~known)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	return graph_leave(exec_new(phGraphExec, hGraph, flags, &error));
@@ -331,17 +331,17 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 {
 	API_CALL;
 	CUgraphNode error;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = exec_new(phGraphExec, hGraph, 0, &error);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = exec_new(phGraphExec, hGraph, 0, &error);
 	if (phErrorNode)
 		*phErrorNode = error;
 	if (logBuffer && bufferSize)
 		*logBuffer = '\0';
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
@@ -351,9 +351,9 @@ CUresult cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
 		phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
 
-static CUgraphInstantiateResult exec_result(CUresult r)
+static CUgraphInstantiateResult exec_result(CUresult result)
 {
-	switch (r) {
+	switch (result) {
 	case CUDA_SUCCESS:
 		return CUDA_GRAPH_INSTANTIATE_SUCCESS;
 	case CUDA_ERROR_INVALID_VALUE:
@@ -374,32 +374,32 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 					 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
 					 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
 	if (!instantiateParams || instantiateParams->flags & ~known)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (instantiateParams->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) {
-		r = stream_get(instantiateParams->hUploadStream, &stream);
-		if (r)
-			return r;
+		result = stream_get(instantiateParams->hUploadStream, &stream);
+		if (result)
+			return result;
 	}
-	r = graph_enter();
-	if (r)
-		return r;
-	r = exec_new(phGraphExec, hGraph, instantiateParams->flags,
+	result = graph_enter();
+	if (result)
+		return result;
+	result = exec_new(phGraphExec, hGraph, instantiateParams->flags,
 		&instantiateParams->hErrNode_out);
-	instantiateParams->result_out = exec_result(r);
-	return graph_leave(r);
+	instantiateParams->result_out = exec_result(result);
+	return graph_leave(result);
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || !flags)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	*flags = hGraphExec->flags;
@@ -410,11 +410,11 @@ CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
 CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC))
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	exec_free(hGraphExec);

@@ -17,20 +17,20 @@ static CUresult exec_check_node(CUgraphExec exec, const struct CUgraphNode_st *o
 {
 	const struct sched_op *op = &exec->sched->nodes[own->first].op;
 	struct sched_node now;
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	if (own->work.type == CU_GRAPH_NODE_TYPE_KERNEL)
 		return object_is(own->work.kernel.function, OBJECT_FUNCTION)
 			       ? CUDA_SUCCESS
 			       : CUDA_ERROR_INVALID_HANDLE;
 	if (own->work.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
-		r = copy_prepare(&now.op.copy, &own->work.copy.copy, NULL);
-		if (!r && memcmp(&now.op.copy, &op->copy, sizeof(op->copy)))
-			r = CUDA_ERROR_INVALID_VALUE;
+		result = copy_prepare(&now.op.copy, &own->work.copy.copy, NULL);
+		if (!result && memcmp(&now.op.copy, &op->copy, sizeof(op->copy)))
+			result = CUDA_ERROR_INVALID_VALUE;
 	} else if (own->work.type == CU_GRAPH_NODE_TYPE_MEMSET) {
-		r = fill_prepare(&now.op.fill, &own->work.fill.fill);
+		result = fill_prepare(&now.op.fill, &own->work.fill.fill);
 	}
-	return r;
+	return result;
 }
 
 static CUresult exec_check(
@@ -38,7 +38,7 @@ static CUresult exec_check(
 {
 	CUcontext context = stream_context(stream);
 	uint64_t ends = memory_ends(&softgpu_device.memory);
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	if (exec->context) {
 		if (exec->context != context)
@@ -49,13 +49,13 @@ static CUresult exec_check(
 	if (unloads == exec->n_unloads &&
 		(!exec->has_memory || ends == exec->memory_ends))
 		return CUDA_SUCCESS;
-	for (size_t i = 0; i < exec->n_nodes && !r; i++)
-		r = exec_check_node(exec, exec->nodes[i]);
-	if (!r) {
+	for (size_t i = 0; i < exec->n_nodes && !result; i++)
+		result = exec_check_node(exec, exec->nodes[i]);
+	if (!result) {
 		exec->memory_ends = ends;
 		exec->n_unloads = unloads;
 	}
-	return r;
+	return result;
 }
 
 static void marks_free(struct sched_mark **marks, uint32_t n)
@@ -70,24 +70,24 @@ static CUresult exec_new_marks(
 	const struct sched_graph *graph, struct sched_mark ***marksp)
 {
 	struct sched_mark **marks = calloc(graph->n_events, sizeof(struct sched_mark *));
-	CUresult r = marks ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = marks ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
-	for (uint32_t i = 0; i < graph->n_events && !r; i++) {
+	for (uint32_t i = 0; i < graph->n_events && !result; i++) {
 		const struct sched_node *node = &graph->nodes[graph->events[i]];
 
 		if (!object_is(node->event, OBJECT_EVENT)) {
-			r = CUDA_ERROR_INVALID_HANDLE;
+			result = CUDA_ERROR_INVALID_HANDLE;
 		} else if (node->kind == SCHED_MARK) {
 			marks[i] = sched_mark_new(graph->sched);
 			if (!marks[i])
-				r = CUDA_ERROR_OUT_OF_MEMORY;
+				result = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 	}
-	if (r)
+	if (result)
 		marks_free(marks, graph->n_events);
 	else
 		*marksp = marks;
-	return r;
+	return result;
 }
 
 /* The events that a launch records have these marks once it was submitted. */
@@ -103,14 +103,14 @@ struct records {
 static CUresult exec_take_events(struct sched_run *run, struct records *records)
 {
 	const struct sched_graph *graph = run->graph;
-	CUresult r;
+	CUresult result;
 
 	if (!graph->n_events)
 		return CUDA_SUCCESS;
 	records->records = calloc(graph->n_events, sizeof(*records->records));
-	r = records->records ? exec_new_marks(graph, &run->marks)
-			     : CUDA_ERROR_OUT_OF_MEMORY;
-	for (uint32_t i = 0; i < graph->n_events && !r; i++) {
+	result = records->records ? exec_new_marks(graph, &run->marks)
+				  : CUDA_ERROR_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < graph->n_events && !result; i++) {
 		CUevent event = graph->nodes[graph->events[i]].event;
 
 		if (!run->marks[i]) {
@@ -125,7 +125,7 @@ static CUresult exec_take_events(struct sched_run *run, struct records *records)
 	}
 	for (uint32_t i = 0; i < records->n; i++)
 		records->records[i].event->next = NULL;
-	return r;
+	return result;
 }
 
 /* The launch has been submitted, or will not be. */
@@ -148,16 +148,16 @@ static void records_end(struct records *records, bool is_submitted)
 static CUresult exec_capture(CUgraphExec exec, struct sched_stream *stream)
 {
 	struct graph_work work = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = object_is(exec, OBJECT_GRAPH_EXEC)
-		    ? graph_copy(&work.child, exec->graph, true)
-		    : CUDA_ERROR_INVALID_VALUE;
-	graph_leave(r);
-	return r ? r : capture_add(stream, &work);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = object_is(exec, OBJECT_GRAPH_EXEC)
+			 ? graph_copy(&work.child, exec->graph, true)
+			 : CUDA_ERROR_INVALID_VALUE;
+	graph_leave(result);
+	return result ? result : capture_add(stream, &work);
 }
 
 /* Return: as sched_submit_if(), by the number of modules that have gone. */
@@ -212,14 +212,14 @@ CUresult cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get(hStream, &stream);
-	if (!r)
-		r = graph_enter();
-	if (r)
-		return r;
-	r = object_is(hGraph, OBJECT_GRAPH_EXEC) ? CUDA_SUCCESS
-						 : CUDA_ERROR_INVALID_VALUE;
-	return graph_leave(r);
+	result = stream_get(hStream, &stream);
+	if (!result)
+		result = graph_enter();
+	if (result)
+		return result;
+	result = object_is(hGraph, OBJECT_GRAPH_EXEC) ? CUDA_SUCCESS
+						      : CUDA_ERROR_INVALID_VALUE;
+	return graph_leave(result);
 }

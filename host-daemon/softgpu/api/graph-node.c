@@ -16,39 +16,40 @@ static bool is_within(const struct CUgraph_st *graph, const struct CUgraph_st *o
 
 /* With the lock, which it releases: work that was made, or r why it was not. */
 static CUresult node_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
-	size_t n, struct graph_work *work, CUresult r)
+	size_t n, struct graph_work *work, CUresult result)
 {
-	if (r)
-		return graph_leave(r);
-	r = nodep ? graph_get(graph) : CUDA_ERROR_INVALID_VALUE;
+	if (result)
+		return graph_leave(result);
+	result = nodep ? graph_get(graph) : CUDA_ERROR_INVALID_VALUE;
 	/* The handle of a graph that was destroyed may be the address of a copy that was
 	 * made for this very node. */
-	if (!r && work->type == CU_GRAPH_NODE_TYPE_GRAPH && is_within(graph, work->child))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = graph_add(nodep, graph, before, n, work);
-	if (r)
+	if (!result && work->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+		is_within(graph, work->child))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		result = graph_add(nodep, graph, before, n, work);
+	if (result)
 		work_deinit(work);
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 /* The same for work that takes the place of a node's. */
-static CUresult node_set(CUgraphNode node, struct graph_work *work, CUresult r)
+static CUresult node_set(CUgraphNode node, struct graph_work *work, CUresult result)
 {
-	if (r)
-		return graph_leave(r);
+	if (result)
+		return graph_leave(result);
 	if (graph_get_node(node) || node->work.type != work->type ||
 		work->type == CU_GRAPH_NODE_TYPE_GRAPH)
-		r = CUDA_ERROR_INVALID_VALUE;
+		result = CUDA_ERROR_INVALID_VALUE;
 	else if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
-		r = kernel_copy_attributes(&work->kernel, &node->work.kernel);
-	if (!r) {
+		result = kernel_copy_attributes(&work->kernel, &node->work.kernel);
+	if (!result) {
 		work_deinit(&node->work);
 		node->work = *work;
 	} else {
 		work_deinit(work);
 	}
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 /* With the lock: a node of that type. */
@@ -80,11 +81,11 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		work_kernel(&work, nodeParams));
 }
@@ -107,10 +108,10 @@ CUresult cuGraphKernelNodeSetParams_v2(
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	return r ? r : node_set(hNode, &work, work_kernel(&work, nodeParams));
+	result = graph_enter();
+	return result ? result : node_set(hNode, &work, work_kernel(&work, nodeParams));
 }
 
 CUresult cuGraphKernelNodeSetParams(
@@ -130,14 +131,14 @@ CUresult cuGraphKernelNodeGetParams_v2(
 	API_CALL;
 	const struct graph_kernel *kernel;
 	const struct launch *launch;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams);
-	if (r)
-		return graph_leave(r);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams);
+	if (result)
+		return graph_leave(result);
 	kernel = &hNode->work.kernel;
 	launch = &kernel->launch;
 	object_keep_for_thread(kernel->block);
@@ -163,13 +164,13 @@ CUresult cuGraphKernelNodeGetParams(
 {
 	API_CALL;
 	CUDA_KERNEL_NODE_PARAMS params;
-	CUresult r;
+	CUresult result;
 
 	if (!nodeParams)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = cuGraphKernelNodeGetParams_v2(hNode, &params);
-	if (r)
-		return r;
+	result = cuGraphKernelNodeGetParams_v2(hNode, &params);
+	if (result)
+		return result;
 	memcpy(nodeParams, &params, sizeof(*nodeParams));
 	/* This version of the structure has no field for a kernel, only for its function.
 	 */
@@ -182,15 +183,15 @@ CUresult cuGraphKernelNodeSetAttribute(
 	CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, value);
-	if (!r)
-		r = kernel_set_attribute(&hNode->work, attr, value);
-	return graph_leave(r);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, value);
+	if (!result)
+		result = kernel_set_attribute(&hNode->work, attr, value);
+	return graph_leave(result);
 }
 
 CUresult cuGraphKernelNodeGetAttribute(
@@ -199,14 +200,14 @@ CUresult cuGraphKernelNodeGetAttribute(
 	API_CALL;
 	const struct graph_kernel *kernel;
 	struct launch launch = { 0 };
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, value_out);
-	if (r)
-		return graph_leave(r);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, value_out);
+	if (result)
+		return graph_leave(result);
 	kernel = &hNode->work.kernel;
 	memset(value_out, 0, sizeof(*value_out));
 	if (attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
@@ -228,17 +229,17 @@ CUresult cuGraphKernelNodeGetAttribute(
 CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(dst, CU_GRAPH_NODE_TYPE_KERNEL, dst);
-	if (!r)
-		r = node_get(src, CU_GRAPH_NODE_TYPE_KERNEL, src);
-	if (!r && dst != src)
-		r = kernel_copy_attributes(&dst->work.kernel, &src->work.kernel);
-	return graph_leave(r);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(dst, CU_GRAPH_NODE_TYPE_KERNEL, dst);
+	if (!result)
+		result = node_get(src, CU_GRAPH_NODE_TYPE_KERNEL, src);
+	if (!result && dst != src)
+		result = kernel_copy_attributes(&dst->work.kernel, &src->work.kernel);
+	return graph_leave(result);
 }
 
 /*
@@ -251,11 +252,11 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		work_copy(&work, copyParams, ctx));
 }
@@ -263,15 +264,15 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, nodeParams);
-	if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, nodeParams);
+	if (!result)
 		*nodeParams = hNode->work.copy.copy;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 /* The context of a node stays. */
@@ -289,11 +290,11 @@ CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *node
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_set(hNode, &work, work_copy(&work, nodeParams, node_context(hNode)));
 }
 
@@ -303,11 +304,11 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		work_fill(&work, memsetParams, ctx));
 }
@@ -316,15 +317,15 @@ CUresult cuGraphMemsetNodeGetParams(
 	CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, nodeParams);
-	if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, nodeParams);
+	if (!result)
 		*nodeParams = hNode->work.fill.fill;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuGraphMemsetNodeSetParams(
@@ -332,11 +333,11 @@ CUresult cuGraphMemsetNodeSetParams(
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_set(hNode, &work, work_fill(&work, nodeParams, node_context(hNode)));
 }
 
@@ -350,11 +351,11 @@ CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		work_host(&work, nodeParams));
 }
@@ -362,15 +363,15 @@ CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams);
-	if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams);
+	if (!result)
 		*nodeParams = hNode->work.host;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuGraphHostNodeSetParams(
@@ -378,10 +379,10 @@ CUresult cuGraphHostNodeSetParams(
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	return r ? r : node_set(hNode, &work, work_host(&work, nodeParams));
+	result = graph_enter();
+	return result ? result : node_set(hNode, &work, work_host(&work, nodeParams));
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -389,11 +390,11 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		work_child(&work, childGraph));
 }
@@ -401,15 +402,15 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(hNode, CU_GRAPH_NODE_TYPE_GRAPH, phGraph);
-	if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(hNode, CU_GRAPH_NODE_TYPE_GRAPH, phGraph);
+	if (!result)
 		*phGraph = hNode->work.child;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -417,11 +418,11 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	API_CALL;
 	struct graph_work work = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_add(
 		phGraphNode, hGraph, dependencies, numDependencies, &work, CUDA_SUCCESS);
 }
@@ -430,34 +431,34 @@ static CUresult event_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *
 	size_t n, CUgraphNodeType type, CUevent event)
 {
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_add(nodep, graph, before, n, &work, work_event(&work, type, event));
 }
 
 static CUresult event_get(CUgraphNode node, CUgraphNodeType type, CUevent *eventp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = node_get(node, type, eventp);
-	if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(node, type, eventp);
+	if (!result)
 		*eventp = node->work.event;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 static CUresult event_set(CUgraphNode node, CUgraphNodeType type, CUevent event)
 {
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	return r ? r : node_set(node, &work, work_event(&work, type, event));
+	result = graph_enter();
+	return result ? result : node_set(node, &work, work_event(&work, type, event));
 }
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -516,13 +517,13 @@ CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
 	if (!graph_edges_are_plain(dependencyData, numDependencies))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		work_any(&work, nodeParams));
 }
@@ -539,8 +540,8 @@ CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	return r ? r : node_set(hNode, &work, work_any(&work, nodeParams));
+	result = graph_enter();
+	return result ? result : node_set(hNode, &work, work_any(&work, nodeParams));
 }

@@ -77,21 +77,21 @@ static CUresult exec_refresh(CUgraphExec exec, CUgraphNode own)
 {
 	struct sched_node *node, next = { 0 };
 	struct sched_graph *copy;
-	CUresult r;
+	CUresult result;
 
-	r = exec_prepare_node(own, &next);
-	if (!r && sched_graph_is_busy(exec->sched)) {
+	result = exec_prepare_node(own, &next);
+	if (!result && sched_graph_is_busy(exec->sched)) {
 		if (sched_graph_copy(&copy, exec->sched)) {
-			r = CUDA_ERROR_OUT_OF_MEMORY;
+			result = CUDA_ERROR_OUT_OF_MEMORY;
 		} else {
 			sched_graph_unref(exec->sched);
 			exec->sched = copy;
 		}
 	}
-	if (r) {
+	if (result) {
 		if (next.kind == SCHED_LAUNCH)
 			free(next.op.grid.long_params);
-		return r;
+		return result;
 	}
 	node = &exec->sched->nodes[own->first];
 	if (node->kind == SCHED_LAUNCH)
@@ -105,29 +105,29 @@ static CUresult exec_refresh(CUgraphExec exec, CUgraphNode own)
 
 /* With the lock, which it releases: work that was made, or r why it was not. */
 static CUresult exec_set(
-	CUgraphExec exec, CUgraphNode handle, struct graph_work *work, CUresult r)
+	CUgraphExec exec, CUgraphNode handle, struct graph_work *work, CUresult result)
 {
 	struct graph_work old;
 	CUgraphNode own;
 
-	if (r)
-		return graph_leave(r);
-	r = exec_find(&own, exec, handle);
-	if (!r && !work_fits_alone(&own->work, work))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r && work->type == CU_GRAPH_NODE_TYPE_KERNEL)
-		r = kernel_copy_attributes(&work->kernel, &own->work.kernel);
-	if (r) {
+	if (result)
+		return graph_leave(result);
+	result = exec_find(&own, exec, handle);
+	if (!result && !work_fits_alone(&own->work, work))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result && work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+		result = kernel_copy_attributes(&work->kernel, &own->work.kernel);
+	if (result) {
 		work_deinit(work);
-		return graph_leave(r);
+		return graph_leave(result);
 	}
 	old = own->work;
 	own->work = *work;
-	r = exec_refresh(exec, own);
-	if (r)
+	result = exec_refresh(exec, own);
+	if (result)
 		own->work = old;
-	work_deinit(r ? work : &old);
-	return graph_leave(r);
+	work_deinit(result ? work : &old);
+	return graph_leave(result);
 }
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -135,10 +135,12 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode h
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	return r ? r : exec_set(hGraphExec, hNode, &work, work_kernel(&work, nodeParams));
+	result = graph_enter();
+	return result ? result
+		      : exec_set(
+				hGraphExec, hNode, &work, work_kernel(&work, nodeParams));
 }
 
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -159,11 +161,12 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	return r ? r
-		 : exec_set(hGraphExec, hNode, &work, work_copy(&work, copyParams, ctx));
+	result = graph_enter();
+	return result ? result
+		      : exec_set(hGraphExec, hNode, &work,
+				work_copy(&work, copyParams, ctx));
 }
 
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -171,11 +174,11 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return exec_set(hGraphExec, hNode, &work, work_fill(&work, memsetParams, ctx));
 }
 
@@ -184,10 +187,11 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	return r ? r : exec_set(hGraphExec, hNode, &work, work_host(&work, nodeParams));
+	result = graph_enter();
+	return result ? result
+		      : exec_set(hGraphExec, hNode, &work, work_host(&work, nodeParams));
 }
 
 CUresult cuGraphExecEventRecordNodeSetEvent(
@@ -195,11 +199,11 @@ CUresult cuGraphExecEventRecordNodeSetEvent(
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return exec_set(hGraphExec, hNode, &work,
 		work_event(&work, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event));
 }
@@ -209,11 +213,11 @@ CUresult cuGraphExecEventWaitNodeSetEvent(
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	return exec_set(hGraphExec, hNode, &work,
 		work_event(&work, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event));
 }
@@ -230,21 +234,21 @@ CUresult cuGraphNodeSetEnabled(
 {
 	API_CALL;
 	CUgraphNode own;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = exec_find(&own, hGraphExec, hNode);
-	if (!r && !node_has_switch(own))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r || own->is_disabled == !isEnabled)
-		return graph_leave(r);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = exec_find(&own, hGraphExec, hNode);
+	if (!result && !node_has_switch(own))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result || own->is_disabled == !isEnabled)
+		return graph_leave(result);
 	own->is_disabled = !isEnabled;
-	r = exec_refresh(hGraphExec, own);
-	if (r)
+	result = exec_refresh(hGraphExec, own);
+	if (result)
 		own->is_disabled = !own->is_disabled;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuGraphNodeGetEnabled(
@@ -252,17 +256,17 @@ CUresult cuGraphNodeGetEnabled(
 {
 	API_CALL;
 	CUgraphNode own;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = exec_find(&own, hGraphExec, hNode);
-	if (!r && (!node_has_switch(own) || !isEnabled))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = exec_find(&own, hGraphExec, hNode);
+	if (!result && (!node_has_switch(own) || !isEnabled))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		*isEnabled = !own->is_disabled;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 /*
@@ -310,15 +314,15 @@ static CUresult pair_ends(struct update *update, CUgraph own, CUgraph new, uint6
 {
 	CUgraphNode one = next_end(TAILQ_FIRST(&own->nodes));
 	CUgraphNode other = next_end(TAILQ_FIRST(&new->nodes));
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
-	for (; one && other && !r; one = next_end(TAILQ_NEXT(one, link)),
-				   other = next_end(TAILQ_NEXT(other, link)))
-		r = pair(update, one, other, walk, other);
-	if (!r && (one || other))
-		r = update_fail(
+	for (; one && other && !result; one = next_end(TAILQ_NEXT(one, link)),
+					other = next_end(TAILQ_NEXT(other, link)))
+		result = pair(update, one, other, walk, other);
+	if (!result && (one || other))
+		result = update_fail(
 			update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, other, NULL);
-	return r;
+	return result;
 }
 
 static CUresult pair_graphs(struct update *update, CUgraph own, CUgraph new);
@@ -345,51 +349,51 @@ static CUresult pair_graphs(struct update *update, CUgraph own, CUgraph new)
 {
 	uint64_t walk = graph_walk();
 	size_t first = update->pairs.n;
-	CUresult r;
+	CUresult result;
 
 	if (own->n_nodes != new->n_nodes)
 		return update_fail(
 			update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
-	r = pair_ends(update, own, new, walk);
-	for (size_t i = first; i < update->pairs.n && !r; i++) {
+	result = pair_ends(update, own, new, walk);
+	for (size_t i = first; i < update->pairs.n && !result; i++) {
 		CUgraphNode node = update->pairs.nodes[i];
 
 		if (node->before.n != node->pair->before.n)
-			r = update_fail(update,
+			result = update_fail(update,
 				CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node, NULL);
-		for (size_t j = 0; j < node->before.n && !r; j++)
-			r = pair(update, node->pair->before.nodes[j],
+		for (size_t j = 0; j < node->before.n && !result; j++)
+			result = pair(update, node->pair->before.nodes[j],
 				node->before.nodes[j], walk, node);
 	}
 	/* Those on a cycle come before no end. */
-	if (!r && update->pairs.n - first != new->n_nodes)
-		r = update_fail(
+	if (!result && update->pairs.n - first != new->n_nodes)
+		result = update_fail(
 			update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
 	/* Children add pairs of their own, which are checked when they are reached. */
-	for (size_t i = first, n = update->pairs.n; i < n && !r; i++)
-		r = check_pair(
+	for (size_t i = first, n = update->pairs.n; i < n && !result; i++)
+		result = check_pair(
 			update, update->pairs.nodes[i]->pair, update->pairs.nodes[i]);
-	return r;
+	return result;
 }
 
 /* Copies the work of the new graph's nodes; the nodes of children are copied one by
  * one. */
 static CUresult update_copy_works(const struct update *update, struct graph_work *works)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	for (size_t i = 0; i < update->pairs.n; i++)
 		works[i].type = CU_GRAPH_NODE_TYPE_EMPTY;
-	for (size_t i = 0; i < update->pairs.n && !r; i++) {
+	for (size_t i = 0; i < update->pairs.n && !result; i++) {
 		const struct graph_work *from = &update->pairs.nodes[i]->work;
 
 		if (from->type == CU_GRAPH_NODE_TYPE_GRAPH)
 			continue;
-		r = work_clone(&works[i], from, false);
-		if (r)
+		result = work_clone(&works[i], from, false);
+		if (result)
 			works[i].type = CU_GRAPH_NODE_TYPE_EMPTY;
 	}
-	return r;
+	return result;
 }
 
 /* Between the nodes of the exec and what waits to take the place, or did before. */
@@ -412,23 +416,24 @@ static CUresult update_apply(CUgraphExec exec, struct update *update)
 {
 	struct graph_work *works = calloc(update->pairs.n + 1, sizeof(*works));
 	CUgraphNode error = NULL;
-	CUresult r;
+	CUresult result;
 
 	if (!works)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = update_copy_works(update, works);
-	if (!r) {
+	result = update_copy_works(update, works);
+	if (!result) {
 		update_swap_works(update, works);
-		r = exec_build(exec, &error);
-		if (r)
+		result = exec_build(exec, &error);
+		if (result)
 			update_swap_works(update, works);
 	}
 	for (size_t i = 0; i < update->pairs.n; i++)
 		work_deinit(&works[i]);
 	free(works);
-	return error ? update_fail(update, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
-			       error->pair, NULL)
-		     : r;
+	if (error)
+		return update_fail(update, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
+			error->pair, NULL);
+	return result;
 }
 
 CUresult cuGraphExecUpdate_v2(
@@ -436,21 +441,21 @@ CUresult cuGraphExecUpdate_v2(
 {
 	API_CALL;
 	struct update update = { .info = resultInfo };
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || graph_get(hGraph) || !resultInfo)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	*resultInfo = (CUgraphExecUpdateResultInfo){ CU_GRAPH_EXEC_UPDATE_SUCCESS };
-	r = pair_graphs(&update, hGraphExec->graph, hGraph);
-	if (!r)
-		r = update_apply(hGraphExec, &update);
+	result = pair_graphs(&update, hGraphExec->graph, hGraph);
+	if (!result)
+		result = update_apply(hGraphExec, &update);
 	free(update.pairs.nodes);
-	if (r && !resultInfo->result)
+	if (result && !resultInfo->result)
 		resultInfo->result = CU_GRAPH_EXEC_UPDATE_ERROR;
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
@@ -458,15 +463,15 @@ CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
 {
 	API_CALL;
 	CUgraphExecUpdateResultInfo info = { 0 };
-	CUresult r;
+	CUresult result;
 
 	if (!updateResult_out)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+	result = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
 	if (hErrorNode_out)
 		*hErrorNode_out = info.errorNode;
 	*updateResult_out = info.result;
-	return r;
+	return result;
 }
 
 /*
@@ -480,25 +485,25 @@ CUresult cuGraphExecChildGraphNodeSetParams(
 	CUgraphExecUpdateResultInfo info = { 0 };
 	struct update update = { .info = &info };
 	CUgraphNode own;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = exec_find(&own, hGraphExec, hNode);
-	if (!r && own->work.type != CU_GRAPH_NODE_TYPE_GRAPH)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = graph_get(childGraph);
-	if (!r)
-		r = pair_graphs(&update, own->work.child, childGraph);
-	if (!r)
-		r = update_apply(hGraphExec, &update);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = exec_find(&own, hGraphExec, hNode);
+	if (!result && own->work.type != CU_GRAPH_NODE_TYPE_GRAPH)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		result = graph_get(childGraph);
+	if (!result)
+		result = pair_graphs(&update, own->work.child, childGraph);
+	if (!result)
+		result = update_apply(hGraphExec, &update);
 	free(update.pairs.nodes);
 	/* This call has no result code for the difference. */
-	if (r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)
-		r = CUDA_ERROR_INVALID_VALUE;
-	return graph_leave(r);
+	if (result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)
+		result = CUDA_ERROR_INVALID_VALUE;
+	return graph_leave(result);
 }
 
 CUresult cuGraphExecNodeSetParams(
@@ -506,11 +511,12 @@ CUresult cuGraphExecNodeSetParams(
 {
 	API_CALL;
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
 	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
 		return cuGraphExecChildGraphNodeSetParams(
 			hGraphExec, hNode, nodeParams->graph.graph);
-	r = graph_enter();
-	return r ? r : exec_set(hGraphExec, hNode, &work, work_any(&work, nodeParams));
+	result = graph_enter();
+	return result ? result
+		      : exec_set(hGraphExec, hNode, &work, work_any(&work, nodeParams));
 }

@@ -37,11 +37,11 @@ static CUresult kernel_alloc(struct graph_kernel *kernel)
 static CUresult kernel_check(const struct graph_kernel *kernel)
 {
 	struct sched_grid grid = { .launch.params = NULL };
-	CUresult r;
+	CUresult result;
 
-	r = launch_check(kernel->function, &kernel->launch);
-	if (r)
-		return r;
+	result = launch_check(kernel->function, &kernel->launch);
+	if (result)
+		return result;
 	launch_describe(&grid, kernel->function, &kernel->launch);
 	grid.launch.params = kernel->params;
 	return softgpu_launch_check(&grid.launch);
@@ -51,7 +51,7 @@ CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kern
 	const struct launch *launch, void **params, void **extra)
 {
 	CUcontext context = function->module->object.context;
-	CUresult r;
+	CUresult result;
 
 	*work = (struct graph_work){
 		.type = CU_GRAPH_NODE_TYPE_KERNEL,
@@ -66,16 +66,16 @@ CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kern
 	/* A node has no stream, and events that its launch records are another's. */
 	work->kernel.launch.stream = NULL;
 	work->kernel.launch.events[0] = work->kernel.launch.events[1] = NULL;
-	r = kernel_alloc(&work->kernel);
-	if (r)
-		return r;
+	result = kernel_alloc(&work->kernel);
+	if (result)
+		return result;
 	object_ref(&function->object);
-	r = launch_params(function, params, extra, work->kernel.params);
-	if (!r)
-		r = kernel_check(&work->kernel);
-	if (r)
+	result = launch_params(function, params, extra, work->kernel.params);
+	if (!result)
+		result = kernel_check(&work->kernel);
+	if (result)
 		work_deinit(work);
-	return r;
+	return result;
 }
 
 /* CUDA's runtime passes both, and expects the kernel in queries. Return: NULL if the
@@ -97,7 +97,7 @@ static CUresult kernel_find(
 	CUfunction *functionp, CUkernel *kernelp, const CUDA_KERNEL_NODE_PARAMS *params)
 {
 	CUcontext context = params->ctx;
-	CUresult r;
+	CUresult result;
 
 	if (object_hold(params->func, OBJECT_FUNCTION)) {
 		*functionp = params->func;
@@ -108,27 +108,27 @@ static CUresult kernel_find(
 	if (!object_hold(*kernelp, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!context) {
-		r = context_current(&context);
-		if (r)
-			return r;
+		result = context_current(&context);
+		if (result)
+			return result;
 	} else if (!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context)) {
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
-	r = library_function(*kernelp, context, functionp);
-	return r ? r : function_load(*functionp);
+	result = library_function(*kernelp, context, functionp);
+	return result ? result : function_load(*functionp);
 }
 
 CUresult work_kernel(struct graph_work *work, const CUDA_KERNEL_NODE_PARAMS *params)
 {
 	CUfunction function;
 	CUkernel kernel;
-	CUresult r;
+	CUresult result;
 
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = kernel_find(&function, &kernel, params);
-	if (r)
-		return r;
+	result = kernel_find(&function, &kernel, params);
+	if (result)
+		return result;
 	return work_launch(work, function, kernel,
 		&(struct launch){
 			.grid = { params->gridDimX, params->gridDimY, params->gridDimZ },
@@ -147,16 +147,16 @@ CUresult kernel_set_attribute(struct graph_work *work, CUlaunchAttributeID id,
 	struct launch launch = kernel->launch;
 	CUlaunchAttribute *attributes;
 	size_t i = 0;
-	CUresult r;
+	CUresult result;
 
-	r = launch_attribute(&launch, &attribute);
-	if (r)
-		return r;
+	result = launch_attribute(&launch, &attribute);
+	if (result)
+		return result;
 	if (launch.events[0] || launch.events[1])
 		return CUDA_ERROR_NOT_SUPPORTED;
-	r = launch_check(kernel->function, &launch);
-	if (r)
-		return r;
+	result = launch_check(kernel->function, &launch);
+	if (result)
+		return result;
 	while (i < kernel->n_attributes && kernel->attributes[i].id != id)
 		i++;
 	if (i == kernel->n_attributes) {
@@ -192,14 +192,14 @@ CUresult kernel_copy_attributes(struct graph_kernel *to, const struct graph_kern
 static CUresult kernel_clone(struct graph_kernel *kernel)
 {
 	const struct graph_kernel from = *kernel;
-	CUresult r;
+	CUresult result;
 
 	kernel->params = NULL;
 	kernel->n_attributes = 0;
 	kernel->attributes = NULL;
-	r = kernel_alloc(kernel);
-	if (r)
-		return r;
+	result = kernel_alloc(kernel);
+	if (result)
+		return result;
 	memcpy(kernel->params, from.params, from.function->info->params_size);
 	object_ref(&kernel->function->object);
 	return kernel_copy_attributes(kernel, &from);
@@ -209,14 +209,14 @@ static CUresult kernel_prepare(const struct graph_kernel *kernel, struct sched_o
 {
 	uint32_t size = kernel->function->info->params_size;
 	uint8_t *block = op->grid.params;
-	CUresult r;
+	CUresult result;
 
 	/* Gone with its module, which the node keeps only for what it says of it. */
 	if (!object_is(kernel->function, OBJECT_FUNCTION))
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = kernel_check(kernel);
-	if (r)
-		return r;
+	result = kernel_check(kernel);
+	if (result)
+		return result;
 	launch_describe(&op->grid, kernel->function, &kernel->launch);
 	if (size > SCHED_PARAMS_INLINE) {
 		block = op->grid.long_params = malloc(size);
@@ -245,15 +245,15 @@ static CUresult work_find_context(CUcontext *contextp, CUcontext context)
 CUresult work_copy(struct graph_work *work, const CUDA_MEMCPY3D *copy, CUcontext context)
 {
 	struct sched_copy prepared;
-	CUresult r;
+	CUresult result;
 
 	if (!copy)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = work_find_context(&context, context);
-	if (!r)
-		r = copy_prepare(&prepared, copy, NULL);
-	if (r)
-		return r;
+	result = work_find_context(&context, context);
+	if (!result)
+		result = copy_prepare(&prepared, copy, NULL);
+	if (result)
+		return result;
 	*work = (struct graph_work){
 		.type = CU_GRAPH_NODE_TYPE_MEMCPY,
 		.copy = { *copy, context, context_generation(context) },
@@ -265,15 +265,15 @@ CUresult work_fill(
 	struct graph_work *work, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
 {
 	struct sched_fill prepared;
-	CUresult r;
+	CUresult result;
 
 	if (!fill)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = work_find_context(&context, context);
-	if (!r)
-		r = fill_prepare(&prepared, fill);
-	if (r)
-		return r;
+	result = work_find_context(&context, context);
+	if (!result)
+		result = fill_prepare(&prepared, fill);
+	if (result)
+		return result;
 	*work = (struct graph_work){
 		.type = CU_GRAPH_NODE_TYPE_MEMSET,
 		.fill = { *fill, context, context_generation(context) },
@@ -303,11 +303,11 @@ CUresult work_event(struct graph_work *work, CUgraphNodeType type, CUevent event
 
 CUresult work_child(struct graph_work *work, CUgraph child)
 {
-	CUresult r;
+	CUresult result;
 
-	r = graph_get(child);
-	if (r)
-		return r;
+	result = graph_get(child);
+	if (result)
+		return result;
 	*work = (struct graph_work){ .type = CU_GRAPH_NODE_TYPE_GRAPH };
 	return graph_copy(&work->child, child, true);
 }
@@ -356,14 +356,14 @@ CUresult work_any(struct graph_work *work, const CUgraphNodeParams *params)
 
 CUresult work_clone(struct graph_work *work, const struct graph_work *from, bool is_shown)
 {
-	CUresult r;
+	CUresult result;
 
 	*work = *from;
 	if (from->type == CU_GRAPH_NODE_TYPE_KERNEL) {
-		r = kernel_clone(&work->kernel);
-		if (r && work->kernel.params)
+		result = kernel_clone(&work->kernel);
+		if (result && work->kernel.params)
 			work_deinit(work);
-		return r;
+		return result;
 	}
 	if (from->type == CU_GRAPH_NODE_TYPE_GRAPH)
 		return graph_copy(&work->child, from->child, is_shown);
@@ -416,20 +416,20 @@ CUresult work_context(
 
 CUresult work_prepare(const struct graph_work *work, struct sched_node *node)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	switch (work->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
 		node->kind = SCHED_LAUNCH;
-		r = kernel_prepare(&work->kernel, &node->op);
+		result = kernel_prepare(&work->kernel, &node->op);
 		break;
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 		node->kind = SCHED_COPY;
-		r = copy_prepare(&node->op.copy, &work->copy.copy, NULL);
+		result = copy_prepare(&node->op.copy, &work->copy.copy, NULL);
 		break;
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 		node->kind = SCHED_FILL;
-		r = fill_prepare(&node->op.fill, &work->fill.fill);
+		result = fill_prepare(&node->op.fill, &work->fill.fill);
 		break;
 	case CU_GRAPH_NODE_TYPE_HOST:
 		node->kind = SCHED_HOST;
@@ -446,5 +446,5 @@ CUresult work_prepare(const struct graph_work *work, struct sched_node *node)
 		break;
 	}
 	node->op.kind = node->kind;
-	return r;
+	return result;
 }

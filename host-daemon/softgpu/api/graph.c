@@ -11,18 +11,18 @@ pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 
 CUresult graph_enter(void)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (!r)
+	result = device_check();
+	if (!result)
 		pthread_mutex_lock(&graph_lock);
-	return r;
+	return result;
 }
 
-CUresult graph_leave(CUresult r)
+CUresult graph_leave(CUresult result)
 {
 	pthread_mutex_unlock(&graph_lock);
-	return r;
+	return result;
 }
 
 uint64_t graph_walk(void)
@@ -168,17 +168,17 @@ static CUresult node_new(CUgraphNode *nodep, CUgraph graph, struct graph_work *w
 
 CUresult graph_connect(CUgraphNode from, CUgraphNode to)
 {
-	CUresult r;
+	CUresult result;
 
-	r = graph_list_add(&from->after, to);
-	if (r)
-		return r;
-	r = graph_list_add(&to->before, from);
-	if (r)
+	result = graph_list_add(&from->after, to);
+	if (result)
+		return result;
+	result = graph_list_add(&to->before, from);
+	if (result)
 		from->after.n--;
 	else
 		from->graph->n_edges++;
-	return r;
+	return result;
 }
 
 void graph_disconnect(CUgraphNode from, CUgraphNode to)
@@ -235,20 +235,20 @@ CUresult graph_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
 {
 	static const struct graph_work nothing = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
 	CUgraphNode node;
-	CUresult r;
+	CUresult result;
 
-	r = graph_check_nodes(graph, before, n_before);
-	if (!r)
-		r = node_new(&node, graph, work);
-	if (r)
-		return r;
-	for (size_t i = 0; i < n_before && !r; i++)
-		r = graph_connect(before[i], node);
-	if (r) {
+	result = graph_check_nodes(graph, before, n_before);
+	if (!result)
+		result = node_new(&node, graph, work);
+	if (result)
+		return result;
+	for (size_t i = 0; i < n_before && !result; i++)
+		result = graph_connect(before[i], node);
+	if (result) {
 		node_detach(node);
 		node->work = nothing;
 		node_free(node);
-		return r;
+		return result;
 	}
 	*nodep = node;
 	return CUDA_SUCCESS;
@@ -285,15 +285,15 @@ static CUresult graph_copy_node(CUgraph to, CUgraphNode from)
 {
 	struct graph_work work;
 	CUgraphNode node;
-	CUresult r;
+	CUresult result;
 
-	r = work_clone(&work, &from->work, to->is_shown);
-	if (r)
-		return r;
-	r = node_new(&node, to, &work);
-	if (r) {
+	result = work_clone(&work, &from->work, to->is_shown);
+	if (result)
+		return result;
+	result = node_new(&node, to, &work);
+	if (result) {
 		work_deinit(&work);
-		return r;
+		return result;
 	}
 	node->origin = from->id;
 	from->pair = node;
@@ -304,39 +304,39 @@ CUresult graph_copy(CUgraph *graphp, CUgraph from, bool is_shown)
 {
 	CUgraphNode node;
 	CUgraph to;
-	CUresult r;
+	CUresult result;
 
-	r = graph_new(&to, is_shown);
-	if (r)
-		return r;
+	result = graph_new(&to, is_shown);
+	if (result)
+		return result;
 	TAILQ_FOREACH(node, &from->nodes, link)
-		if (!r)
-			r = graph_copy_node(to, node);
+		if (!result)
+			result = graph_copy_node(to, node);
 	/* Edges of a node keep their order on either side. */
 	TAILQ_FOREACH(node, &from->nodes, link) {
-		for (size_t i = 0; i < node->before.n && !r; i++)
-			r = graph_list_add(
+		for (size_t i = 0; i < node->before.n && !result; i++)
+			result = graph_list_add(
 				&node->pair->before, node->before.nodes[i]->pair);
-		for (size_t i = 0; i < node->after.n && !r; i++)
-			r = graph_list_add(
+		for (size_t i = 0; i < node->after.n && !result; i++)
+			result = graph_list_add(
 				&node->pair->after, node->after.nodes[i]->pair);
 	}
 	to->n_edges = from->n_edges;
-	if (r)
+	if (result)
 		graph_free(to);
 	else
 		*graphp = to;
-	return r;
+	return result;
 }
 
 CUresult cuGraphCreate(CUgraph *phGraph, unsigned int flags)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
+	result = graph_enter();
+	if (result)
+		return result;
 	if (!phGraph || flags)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	return graph_leave(graph_new(phGraph, true));
@@ -353,30 +353,30 @@ static CUresult graph_check_free(CUgraph graph)
 CUresult cuGraphDestroy(CUgraph hGraph)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = graph_check_free(hGraph);
-	if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = graph_check_free(hGraph);
+	if (!result)
 		graph_free(hGraph);
-	return graph_leave(r);
+	return graph_leave(result);
 }
 
 CUresult cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = graph_get(originalGraph);
-	if (!r)
-		r = phGraphClone ? graph_copy(phGraphClone, originalGraph, true)
-				 : CUDA_ERROR_INVALID_VALUE;
-	return graph_leave(r);
+	result = graph_enter();
+	if (result)
+		return result;
+	result = graph_get(originalGraph);
+	if (!result)
+		result = phGraphClone ? graph_copy(phGraphClone, originalGraph, true)
+				      : CUDA_ERROR_INVALID_VALUE;
+	return graph_leave(result);
 }
 
 CUresult cuGraphNodeFindInClone(
@@ -384,37 +384,37 @@ CUresult cuGraphNodeFindInClone(
 {
 	API_CALL;
 	CUgraphNode node = NULL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = graph_get(hClonedGraph);
-	if (!r)
-		r = graph_get_node(hOriginalNode);
-	if (!r && phNode)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = graph_get(hClonedGraph);
+	if (!result)
+		result = graph_get_node(hOriginalNode);
+	if (!result && phNode)
 		TAILQ_FOREACH(node, &hClonedGraph->nodes, link)
 			if (node->origin == hOriginalNode->id)
 				break;
 	if (node)
 		*phNode = node;
 	else
-		r = CUDA_ERROR_INVALID_VALUE;
-	return graph_leave(r);
+		result = CUDA_ERROR_INVALID_VALUE;
+	return graph_leave(result);
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode hNode)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = graph_enter();
-	if (r)
-		return r;
-	r = graph_get_node(hNode);
-	if (!r && hNode->graph->capture)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	result = graph_enter();
+	if (result)
+		return result;
+	result = graph_get_node(hNode);
+	if (!result && hNode->graph->capture)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		graph_remove(hNode);
-	return graph_leave(r);
+	return graph_leave(result);
 }

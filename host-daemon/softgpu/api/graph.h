@@ -116,7 +116,7 @@ extern pthread_mutex_t graph_lock;
 
 /* Around every call. Return: 0 with the lock, or NOT_INITIALIZED without it. */
 CUresult graph_enter(void);
-CUresult graph_leave(CUresult r);
+CUresult graph_leave(CUresult result);
 
 /* With the lock. Return: a number that no walk had before. */
 uint64_t graph_walk(void);

@@ -167,7 +167,7 @@ static void describe(int condition, struct image_log *log)
 CUresult image_new(struct image **imagep, const void *data, struct image_log *log)
 {
 	struct image *image;
-	CUresult r;
+	CUresult result;
 	int n;
 
 	if (!data)
@@ -178,12 +178,13 @@ CUresult image_new(struct image **imagep, const void *data, struct image_log *lo
 	n = image_select_any(data, &image->ptx, log);
 	if (n) {
 		free(image);
-		r = n < 0 ? CUDA_ERROR_OUT_OF_MEMORY : (CUresult)softgpu_image_result(n);
+		result = n < 0 ? CUDA_ERROR_OUT_OF_MEMORY
+			       : (CUresult)softgpu_image_result(n);
 		if (n > 0 && !*log->text)
 			describe(n, log);
 		if (n > 0)
-			image_warn(r, log);
-		return r;
+			image_warn(result, log);
+		return result;
 	}
 	*imagep = image;
 	return CUDA_SUCCESS;

@@ -123,23 +123,23 @@ void launch_describe(
 static CUresult launch_check_events(
 	const struct launch *launch, struct sched_stream *stream)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
-	for (unsigned int i = 0; i < 2 && !r; i++)
+	for (unsigned int i = 0; i < 2 && !result; i++)
 		if (launch->events[i])
-			r = event_check_untimed(launch->events[i], stream);
-	return r;
+			result = event_check_untimed(launch->events[i], stream);
+	return result;
 }
 
 static CUresult launch_record_events(
 	const struct launch *launch, struct sched_stream *stream)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
-	for (unsigned int i = 0; i < 2 && !r; i++)
+	for (unsigned int i = 0; i < 2 && !result; i++)
 		if (launch->events[i])
-			r = event_record(launch->events[i], stream);
-	return r;
+			result = event_record(launch->events[i], stream);
+	return result;
 }
 
 static CUresult launch_capture(CUfunction handle, CUfunction function,
@@ -148,12 +148,12 @@ static CUresult launch_capture(CUfunction handle, CUfunction function,
 {
 	struct graph_work work;
 	CUkernel kernel = handle == function ? NULL : (CUkernel)handle;
-	CUresult r;
+	CUresult result;
 
-	r = work_launch(&work, function, kernel, launch, params, extra);
-	if (!r)
-		r = capture_add(stream, &work);
-	return r;
+	result = work_launch(&work, function, kernel, launch, params, extra);
+	if (!result)
+		result = capture_add(stream, &work);
+	return result;
 }
 
 static CUresult launch_run(CUfunction function, const struct launch *launch,
@@ -188,26 +188,26 @@ static CUresult launch_submit(
 {
 	struct sched_stream *stream;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(launch->stream, &stream);
-	if (!r)
-		r = function_get(handle, &function);
-	if (!r)
-		r = launch_check(function, launch);
-	if (!r)
-		r = launch_check_events(launch, stream);
-	if (r)
-		return r;
+	result = stream_get_work(launch->stream, &stream);
+	if (!result)
+		result = function_get(handle, &function);
+	if (!result)
+		result = launch_check(function, launch);
+	if (!result)
+		result = launch_check_events(launch, stream);
+	if (result)
+		return result;
 	if (params && extra)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (function->module->object.context != stream_context(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (stream_is_captured(stream))
-		r = launch_capture(handle, function, launch, stream, params, extra);
+		result = launch_capture(handle, function, launch, stream, params, extra);
 	else
-		r = launch_run(function, launch, stream, params, extra);
-	return r ? r : launch_record_events(launch, stream);
+		result = launch_run(function, launch, stream, params, extra);
+	return result ? result : launch_record_events(launch, stream);
 }
 
 CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -327,11 +327,11 @@ CUresult cuLaunchKernelEx(
 {
 	API_CALL;
 	struct launch launch;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!config || (config->numAttrs && !config->attrs) ||
 		config->numAttrs > VGPU_LAUNCH_ATTRIBUTES_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -342,9 +342,9 @@ CUresult cuLaunchKernelEx(
 		.stream = config->hStream,
 	};
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
-		r = launch_attribute(&launch, &config->attrs[i]);
-		if (r)
-			return r;
+		result = launch_attribute(&launch, &config->attrs[i]);
+		if (result)
+			return result;
 	}
 	return launch_submit(f, &launch, kernelParams, extra);
 }

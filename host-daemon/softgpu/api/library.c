@@ -60,16 +60,17 @@ static CUresult library_list(CUlibrary library)
 static CUresult library_place_managed(CUlibrary library)
 {
 	struct softgpu_message message = { 0 };
-	CUresult r;
+	CUresult result;
 
-	r = managed_new(&library->managed, library->ptx);
-	return r || !library->managed ? r : managed_fill(library->managed, &message);
+	result = managed_new(&library->managed, library->ptx);
+	return result || !library->managed ? result
+					   : managed_fill(library->managed, &message);
 }
 
 static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_log *log)
 {
 	CUlibrary library;
-	CUresult r;
+	CUresult result;
 
 	library = object_new(OBJECT_LIBRARY, sizeof(*library), NULL);
 	if (!library)
@@ -78,23 +79,23 @@ static CUresult library_new(CUlibrary *libraryp, const void *code, struct image_
 	library->object.release = library_release;
 	pthread_mutex_init(&library->lock, NULL);
 	TAILQ_INIT(&library->modules);
-	r = image_new(&library->image, code, log);
-	if (!r)
-		r = image_parse(library->image, &library->ptx, log);
-	if (!r)
-		r = image_check(library->ptx, log);
-	if (!r)
-		r = library_list(library);
-	if (!r)
-		r = library_place_managed(library);
+	result = image_new(&library->image, code, log);
+	if (!result)
+		result = image_parse(library->image, &library->ptx, log);
+	if (!result)
+		result = image_check(library->ptx, log);
+	if (!result)
+		result = library_list(library);
+	if (!result)
+		result = library_place_managed(library);
 	/* Others may unload it before the call that loads it returns. */
-	if (!r && (!object_keep(&library->object) || object_enter(&library->object)))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	if (r)
+	if (!result && (!object_keep(&library->object) || object_enter(&library->object)))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (result)
 		object_end(&library->object);
 	else
 		*libraryp = library;
-	return r;
+	return result;
 }
 
 /* With library.lock. */
@@ -113,11 +114,11 @@ static CUresult library_add_module(
 	CUlibrary library, CUcontext context, CUmodule *modulep)
 {
 	struct image_log log = { 0 };
-	CUresult r;
+	CUresult result;
 
-	r = module_new(modulep, context, library->image, library, &log);
-	if (r)
-		return r;
+	result = module_new(modulep, context, library->image, library, &log);
+	if (result)
+		return result;
 	(*modulep)->is_in_library = true;
 	TAILQ_INSERT_TAIL(&library->modules, *modulep, link);
 	return CUDA_SUCCESS;
@@ -125,22 +126,22 @@ static CUresult library_add_module(
 
 static CUresult library_module(CUlibrary library, CUcontext context, CUmodule *modulep)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 	CUmodule module;
 
 	pthread_mutex_lock(&library->lock);
 	module = library_find(library, context);
 	if (!module && library->has_ended)
-		r = CUDA_ERROR_INVALID_HANDLE;
+		result = CUDA_ERROR_INVALID_HANDLE;
 	else if (!module)
-		r = library_add_module(library, context, &module);
+		result = library_add_module(library, context, &module);
 	/* Held before library_forget() can be complete; after it, that is not allowed. */
-	if (!r && !object_keep(&module->object))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!result && !object_keep(&module->object))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&library->lock);
-	if (!r)
+	if (!result)
 		*modulep = module;
-	return r;
+	return result;
 }
 
 void library_forget(CUmodule module)
@@ -179,11 +180,11 @@ CUresult library_function(CUkernel kernel, CUcontext context, CUfunction *functi
 {
 	const char *name = kernel_name(kernel);
 	CUmodule module;
-	CUresult r;
+	CUresult result;
 
-	r = library_module(kernel->library, context, &module);
-	if (r)
-		return r;
+	result = library_module(kernel->library, context, &module);
+	if (result)
+		return result;
 	/* Kernels and functions have the same order unless one is left out. */
 	for (size_t i = 0; i < module->n_functions; i++) {
 		size_t at = (kernel - kernel->library->kernels + i) % module->n_functions;
@@ -211,20 +212,21 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 {
 	API_CALL;
 	struct image_log log = image_log_begin();
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!library || !code || (numJitOptions && (!jitOptions || !jitOptionsValues)) ||
 		(numLibraryOptions && (!libraryOptions || !libraryOptionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = library_new(library, code, &log);
-	if (!r)
+	result = library_new(library, code, &log);
+	if (!result)
 		jit_describe(numJitOptions, jitOptions, jitOptionsValues, (*library)->ptx,
 			&log);
-	jit_report(numJitOptions, jitOptions, jitOptionsValues, &log, r != CUDA_SUCCESS);
-	return r;
+	jit_report(numJitOptions, jitOptions, jitOptionsValues, &log,
+		result != CUDA_SUCCESS);
+	return result;
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
@@ -234,46 +236,46 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 {
 	API_CALL;
 	char *text;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!library || !fileName)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; libraryOptions && i < numLibraryOptions; i++)
 		if (libraryOptions[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
 			return CUDA_ERROR_INVALID_VALUE;
-	r = module_read_file(fileName, &text);
-	if (r)
-		return r;
-	r = cuLibraryLoadData(library, text, jitOptions, jitOptionsValues, numJitOptions,
-		libraryOptions, libraryOptionValues, numLibraryOptions);
+	result = module_read_file(fileName, &text);
+	if (result)
+		return result;
+	result = cuLibraryLoadData(library, text, jitOptions, jitOptionsValues,
+		numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions);
 	free(text);
-	return r;
+	return result;
 }
 
 CUresult cuLibraryUnload(CUlibrary library)
 {
 	API_CALL;
-	CUresult r, fault = CUDA_SUCCESS;
+	CUresult result, fault = CUDA_SUCCESS;
 	CUmodule module;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	/* Another thread may have been here first. */
 	if (!object_leave(&library->object))
 		return CUDA_ERROR_INVALID_HANDLE;
 	while ((module = library_last(library))) {
-		r = module_delete(module);
+		result = module_delete(module);
 		/* Its context ends: then it waits for the lock, or has just had it. */
-		if (r == CUDA_ERROR_INVALID_HANDLE)
+		if (result == CUDA_ERROR_INVALID_HANDLE)
 			library_forget(module);
 		else
-			fault = r;
+			fault = result;
 		object_unref(&module->object);
 	}
 	object_end(&library->object);
@@ -283,11 +285,11 @@ CUresult cuLibraryUnload(CUlibrary library)
 CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!pKernel || !name)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_hold(library, OBJECT_LIBRARY))
@@ -303,11 +305,11 @@ CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *na
 CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(lib, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!count)
@@ -320,11 +322,11 @@ CUresult cuLibraryEnumerateKernels(
 	CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(lib, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!kernels || !numKernels)
@@ -338,11 +340,11 @@ CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!object_hold(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!pMod)
@@ -356,17 +358,17 @@ CUresult cuLibraryGetGlobal(
 	API_CALL;
 	CUcontext context;
 	CUmodule module;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!name || (!dptr && !bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_hold(library, OBJECT_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = library_module(library, context, &module);
-	return r ? r : module_get_variable(module, name, dptr, bytes);
+	result = library_module(library, context, &module);
+	return result ? result : module_get_variable(module, name, dptr, bytes);
 }
 
 /* Needs no context: a CUDA runtime asks before it makes one. */
@@ -376,11 +378,11 @@ CUresult cuLibraryGetManaged(
 	API_CALL;
 	uint64_t address;
 	size_t size;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!name || (!dptr && !bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_hold(library, OBJECT_LIBRARY))
@@ -399,11 +401,11 @@ CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pFunc)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_hold(kernel, OBJECT_KERNEL))
@@ -414,11 +416,11 @@ CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 CUresult cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(kernel, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!pLib)
@@ -430,11 +432,11 @@ CUresult cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(hfunc, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!name)
@@ -449,11 +451,11 @@ CUresult cuKernelGetParamInfo(
 {
 	API_CALL;
 	const struct ptx_function *function;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(kernel, OBJECT_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
 	function = &kernel->library->ptx->functions[kernel->ptx_index];

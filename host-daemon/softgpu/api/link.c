@@ -66,10 +66,10 @@ static CUresult link_enter(CUlinkState state)
 	return CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult link_leave(CUlinkState state, CUresult r)
+static CUresult link_leave(CUlinkState state, CUresult result)
 {
 	pthread_mutex_unlock(&state->lock);
-	return r;
+	return result;
 }
 
 /* Writes messages to the buffers of the link's creation. */
@@ -86,11 +86,11 @@ CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 	API_CALL;
 	CUcontext context;
 	CUlinkState state;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!stateOut || (numOptions && (!options || !optionValues)) ||
 		numOptions > OPTIONS_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -123,26 +123,27 @@ static CUresult add(CUlinkState state, const void *data, size_t size, const char
 	struct ptx_error error = { 0 };
 	struct image *image = NULL;
 	const char *text;
-	CUresult r;
+	CUresult result;
 
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	memcpy(copy, data, size);
 	memset(copy + size, 0, 16);
-	r = image_new(&image, copy, log);
-	if (r)
-		return r;
+	result = image_new(&image, copy, log);
+	if (result)
+		return result;
 	text = image_text(image, &size);
-	r = image_report(link_add(state->link, text, size, softgpu_device.cc, &error),
-		&error, log);
+	result =
+		image_report(link_add(state->link, text, size, softgpu_device.cc, &error),
+			&error, log);
 	image_free(image);
-	if (r && name && *name) {
+	if (result && name && *name) {
 		struct image_log unnamed = *log;
 
 		snprintf(log->text, sizeof(log->text), "%.100s: %.400s", name,
 			unnamed.text);
 	}
-	return r;
+	return result;
 }
 
 CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
@@ -152,49 +153,49 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 	API_CALL;
 	struct image_log log = image_log_begin();
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
-	r = link_enter(state);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
+	result = link_enter(state);
+	if (result)
+		return result;
 	if (!data || !size || state->image ||
 		(numOptions && (!options || !optionValues)) ||
 		(unsigned int)type >= CU_JIT_NUM_INPUT_TYPES)
 		return link_leave(state, CUDA_ERROR_INVALID_VALUE);
 	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
 		snprintf(log.text, sizeof(log.text), "only PTX can be linked");
-		r = CUDA_ERROR_NO_BINARY_FOR_GPU;
+		result = CUDA_ERROR_NO_BINARY_FOR_GPU;
 	} else {
-		r = add(state, data, size, name, &log);
+		result = add(state, data, size, name, &log);
 	}
-	report(state, &log, r != CUDA_SUCCESS);
-	return link_leave(state, r);
+	report(state, &log, result != CUDA_SUCCESS);
+	return link_leave(state, result);
 }
 
 CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
 	unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 	char *text;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(state, OBJECT_LINK))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!path)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = module_read_file(path, &text);
-	if (r)
-		return r;
-	r = cuLinkAddData_v2(state, type, text, strlen(text) + 1, path, numOptions,
+	result = module_read_file(path, &text);
+	if (result)
+		return result;
+	result = cuLinkAddData_v2(state, type, text, strlen(text) + 1, path, numOptions,
 		options, optionValues);
 	free(text);
-	return r;
+	return result;
 }
 
 /* Joins the inputs, and looks whether they are all that is needed. */
@@ -222,22 +223,22 @@ CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 	API_CALL;
 	struct image_log log = image_log_begin();
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
-	r = link_enter(state);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
+	result = link_enter(state);
+	if (result)
+		return result;
 	if (!cubinOut)
 		return link_leave(state, CUDA_ERROR_INVALID_VALUE);
 	if (!state->image) {
-		r = complete(state, &log);
-		report(state, &log, r != CUDA_SUCCESS);
+		result = complete(state, &log);
+		report(state, &log, result != CUDA_SUCCESS);
 	}
-	if (r)
-		return link_leave(state, r);
+	if (result)
+		return link_leave(state, result);
 	*cubinOut = state->image;
 	/* With the NUL: a copy is NUL-terminated, too. */
 	if (sizeOut)
@@ -248,11 +249,11 @@ CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 CUresult cuLinkDestroy(CUlinkState state)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(state, OBJECT_LINK) || !object_leave(&state->object))
 		return CUDA_ERROR_INVALID_HANDLE;
 	object_end(&state->object);

@@ -32,7 +32,7 @@ static CUresult managed_take(struct managed *managed)
 		.size = managed->size,
 		.owner = managed,
 	};
-	CUresult r;
+	CUresult result;
 
 	if (device->managed_alloc) {
 		managed->address = (uintptr_t)device->managed_alloc(
@@ -40,11 +40,11 @@ static CUresult managed_take(struct managed *managed)
 		return managed->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	pthread_mutex_lock(&device->lock);
-	r = device_start();
+	result = device_start();
 	pthread_mutex_unlock(&device->lock);
-	if (!r && memory_alloc(&device->memory, &range, &managed->address))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	return r;
+	if (!result && memory_alloc(&device->memory, &range, &managed->address))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	return result;
 }
 
 void managed_free(struct managed *managed)
@@ -104,7 +104,7 @@ CUresult managed_new(struct managed **managedp, const struct ptx_module *ptx)
 {
 	struct softgpu_message message = { 0 };
 	struct managed *managed;
-	CUresult r;
+	CUresult result;
 
 	*managedp = NULL;
 	if (!managed_is_needed(ptx))
@@ -113,14 +113,15 @@ CUresult managed_new(struct managed **managedp, const struct ptx_module *ptx)
 	if (!managed)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	managed->ptx = ptx;
-	r = softgpu_program_new(&managed->program, (struct ptx_module *)ptx, &message);
-	if (!r)
-		r = managed_lay_out(managed);
-	if (!r)
-		r = managed_take(managed);
-	if (r) {
+	result = softgpu_program_new(
+		&managed->program, (struct ptx_module *)ptx, &message);
+	if (!result)
+		result = managed_lay_out(managed);
+	if (!result)
+		result = managed_take(managed);
+	if (result) {
 		managed_free(managed);
-		return r;
+		return result;
 	}
 	*managedp = managed;
 	return CUDA_SUCCESS;
@@ -142,7 +143,7 @@ static bool managed_is_constant(
 CUresult managed_fill(struct managed *managed, struct softgpu_message *message)
 {
 	size_t n = softgpu_program_n_variables(managed->program);
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	for (uint32_t i = 0; i < managed->ptx->n_variables; i++)
 		if (managed->ptx->variables[i].managed &&
@@ -152,13 +153,13 @@ CUresult managed_fill(struct managed *managed, struct softgpu_message *message)
 		if (managed->offsets[i] != UINT64_MAX)
 			softgpu_program_place(managed->program, i,
 				managed->address + managed->offsets[i]);
-	for (size_t i = 0; i < n && !r; i++)
+	for (size_t i = 0; i < n && !result; i++)
 		if (managed->offsets[i] != UINT64_MAX)
-			r = softgpu_program_fill(managed->program, i,
+			result = softgpu_program_fill(managed->program, i,
 				(void *)(uintptr_t)(managed->address +
 						    managed->offsets[i]),
 				message);
-	return r;
+	return result;
 }
 
 uint64_t managed_find(const struct managed *managed, const char *name, size_t *sizep)

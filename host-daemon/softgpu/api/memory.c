@@ -9,11 +9,12 @@
 
 static CUresult memory_new(struct range *range, CUcontext context, uint64_t *addressp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = capture_refuse_unsafe();
-	return r ? r
-		 : context_alloc(range, context, context_generation(context), addressp);
+	result = capture_refuse_unsafe();
+	return result ? result
+		      : context_alloc(
+				range, context, context_generation(context), addressp);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
@@ -22,17 +23,17 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	struct range range = { .kind = RANGE_DEVICE, .size = bytesize };
 	CUcontext context;
 	uint64_t address;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!dptr || !bytesize)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = memory_new(&range, context, &address);
-	if (!r)
+	result = memory_new(&range, context, &address);
+	if (!result)
 		*dptr = address;
-	return r;
+	return result;
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
@@ -40,21 +41,21 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInByt
 {
 	API_CALL;
 	uint64_t pitch, size;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!pPitch || !WidthInBytes || !Height ||
 		(ElementSizeBytes != 4 && ElementSizeBytes != 8 &&
 			ElementSizeBytes != 16) ||
 		!vgpu_align_u64(WidthInBytes, 512, &pitch) ||
 		!vgpu_mul_u64(pitch, Height, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = cuMemAlloc_v2(dptr, size);
-	if (!r)
+	result = cuMemAlloc_v2(dptr, size);
+	if (!result)
 		*pPitch = pitch;
-	return r;
+	return result;
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
@@ -63,18 +64,18 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flag
 	struct range range = { .kind = RANGE_MANAGED, .size = bytesize, .flags = flags };
 	CUcontext context;
 	uint64_t address;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!dptr || !bytesize ||
 		(flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = memory_new(&range, context, &address);
-	if (!r)
+	result = memory_new(&range, context, &address);
+	if (!result)
 		*dptr = address;
-	return r;
+	return result;
 }
 
 /* Memory is freed after all earlier work is complete. */
@@ -82,14 +83,14 @@ static CUresult memory_delete(uint64_t address, unsigned int kinds)
 {
 	struct range range;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
-	r = capture_refuse_unsafe();
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
+	result = capture_refuse_unsafe();
+	if (result)
+		return result;
 	if (!address)
 		return CUDA_SUCCESS;
 	if (!memory_find(&softgpu_device.memory, address, &range) ||
@@ -99,9 +100,9 @@ static CUresult memory_delete(uint64_t address, unsigned int kinds)
 	context = range.owner;
 	if (!object_hold(context, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = sched_context_wait(&context->sched);
-	if (r)
-		return r;
+	result = sched_context_wait(&context->sched);
+	if (result)
+		return result;
 	if (memory_free(&softgpu_device.memory, address, kinds))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
@@ -120,11 +121,11 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 	API_CALL;
 	uint64_t n_free, n_total;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!free || !total)
 		return CUDA_ERROR_INVALID_VALUE;
 	memory_info(&softgpu_device.memory, context->device, &n_free, &n_total);
@@ -138,11 +139,11 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 	API_CALL;
 	struct range range;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!memory_find(&softgpu_device.memory, dptr, &range))
 		return CUDA_ERROR_NOT_FOUND;
 	if (pbase)
@@ -167,17 +168,17 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 	struct range range = { .kind = RANGE_HOST, .size = bytesize, .flags = Flags };
 	CUcontext context;
 	uint64_t address;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pp || !bytesize || Flags & ~(unsigned int)HOST_ALLOC_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = memory_new(&range, context, &address);
-	if (!r)
+	result = memory_new(&range, context, &address);
+	if (!result)
 		*pp = (void *)(uintptr_t)address;
-	return r;
+	return result;
 }
 
 CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
@@ -206,16 +207,16 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 	};
 	CUcontext context;
 	int registered;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!p || !bytesize || Flags & ~(unsigned int)HOST_REGISTER_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = capture_refuse_unsafe();
-	if (r)
-		return r;
+	result = capture_refuse_unsafe();
+	if (result)
+		return result;
 	range.owner = context;
 	range.device = context->device;
 	/* As in context_alloc(). */
@@ -240,12 +241,13 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 CUresult cuMemHostUnregister(void *p)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = p ? memory_delete((uintptr_t)p, MEMORY_KIND(RANGE_REGISTERED))
-	      : CUDA_ERROR_INVALID_VALUE;
-	return r == CUDA_ERROR_INVALID_VALUE && p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
-						  : r;
+	result = p ? memory_delete((uintptr_t)p, MEMORY_KIND(RANGE_REGISTERED))
+		   : CUDA_ERROR_INVALID_VALUE;
+	return result == CUDA_ERROR_INVALID_VALUE && p
+		       ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+		       : result;
 }
 
 static bool memory_is_host(enum range_kind kind)
@@ -258,11 +260,11 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 	API_CALL;
 	struct range range;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pdptr || Flags ||
 		!memory_find(&softgpu_device.memory, (uintptr_t)p, &range) ||
 		!memory_is_host(range.kind))
@@ -276,11 +278,11 @@ CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 	API_CALL;
 	struct range range;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pFlags || !memory_find(&softgpu_device.memory, (uintptr_t)p, &range) ||
 		range.kind != RANGE_HOST)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -87,7 +87,7 @@ static CUresult module_lay_out(CUmodule module, uint64_t *sizep)
 static CUresult module_fill(CUmodule module, struct softgpu_message *message)
 {
 	size_t n = softgpu_program_n_variables(module->program);
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct softgpu_variable *variable =
@@ -100,11 +100,11 @@ static CUresult module_fill(CUmodule module, struct softgpu_message *message)
 			module->addresses[i] += module->variables;
 		softgpu_program_place(module->program, i, module->addresses[i]);
 	}
-	for (size_t i = 0; i < n && !r; i++)
+	for (size_t i = 0; i < n && !result; i++)
 		if (!softgpu_program_variable(module->program, i)->is_managed)
-			r = softgpu_program_fill(module->program, i,
+			result = softgpu_program_fill(module->program, i,
 				(void *)(uintptr_t)module->addresses[i], message);
-	return r;
+	return result;
 }
 
 static CUresult module_place(
@@ -112,20 +112,20 @@ static CUresult module_place(
 {
 	struct range range = { .kind = RANGE_MODULE };
 	size_t n = softgpu_program_n_variables(module->program);
-	CUresult r;
+	CUresult result;
 
 	if (!n)
 		return CUDA_SUCCESS;
 	module->addresses = calloc(n, sizeof(*module->addresses));
 	if (!module->addresses)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = module_lay_out(module, &range.size);
-	if (r)
-		return r;
+	result = module_lay_out(module, &range.size);
+	if (result)
+		return result;
 	if (range.size)
-		r = context_alloc(
+		result = context_alloc(
 			&range, context, module->object.generation, &module->variables);
-	return r ? r : module_fill(module, message);
+	return result ? result : module_fill(module, message);
 }
 
 static CUresult module_list(CUmodule module)
@@ -155,37 +155,37 @@ static CUresult module_build(CUmodule module, CUcontext context,
 	const struct image *image, CUlibrary library, struct image_log *log)
 {
 	struct softgpu_message message = { 0 };
-	CUresult r;
+	CUresult result;
 
-	r = image_parse(image, &module->ptx, log);
-	if (!r && !library)
-		r = image_check(module->ptx, log);
-	if (r)
-		return r;
+	result = image_parse(image, &module->ptx, log);
+	if (!result && !library)
+		result = image_check(module->ptx, log);
+	if (result)
+		return result;
 	if (library)
 		module->managed = library->managed;
 	else
-		r = managed_new(&module->managed, module->ptx);
-	if (!r && !library && module->managed)
-		r = managed_fill(module->managed, &message);
-	if (!r)
-		r = softgpu_program_new(&module->program, module->ptx, &message);
-	if (!r)
-		r = module_place(module, context, &message);
-	if (!r)
-		r = module_list(module);
-	if (r && *message.text) {
+		result = managed_new(&module->managed, module->ptx);
+	if (!result && !library && module->managed)
+		result = managed_fill(module->managed, &message);
+	if (!result)
+		result = softgpu_program_new(&module->program, module->ptx, &message);
+	if (!result)
+		result = module_place(module, context, &message);
+	if (!result)
+		result = module_list(module);
+	if (result && *message.text) {
 		snprintf(log->text, sizeof(log->text), "%s", message.text);
-		image_warn(r, log);
+		image_warn(result, log);
 	}
-	return r;
+	return result;
 }
 
 CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *image,
 	CUlibrary library, struct image_log *log)
 {
 	CUmodule module;
-	CUresult r;
+	CUresult result;
 
 	module = object_new(OBJECT_MODULE, sizeof(*module), context);
 	if (!module)
@@ -196,10 +196,10 @@ CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *im
 	if (library)
 		object_ref(&library->object);
 	module->library = library;
-	r = module_build(module, context, image, library, log);
-	if (!r)
-		r = context_add(&module->object);
-	if (!r) {
+	result = module_build(module, context, image, library, log);
+	if (!result)
+		result = context_add(&module->object);
+	if (!result) {
 		*modulep = module;
 		return CUDA_SUCCESS;
 	}
@@ -210,22 +210,22 @@ CUresult module_new(CUmodule *modulep, CUcontext context, const struct image *im
 		object_unref(&library->object);
 	}
 	object_end(&module->object);
-	return r;
+	return result;
 }
 
 CUresult module_delete(CUmodule module)
 {
 	CUcontext context = module->object.context;
-	CUresult r;
+	CUresult result;
 
 	if (!context_remove(&module->object))
 		return CUDA_ERROR_INVALID_HANDLE;
 	/* First this, then the wait: what is not refused is waited for. */
 	module_close(module);
-	r = sched_context_wait(&context->sched);
+	result = sched_context_wait(&context->sched);
 	print_flush(context);
 	object_end(&module->object);
-	return r;
+	return result;
 }
 
 CUresult module_get_variable(
@@ -259,22 +259,22 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 	struct image_log log = image_log_begin();
 	struct image *loaded = NULL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!module || !image || (numOptions && (!options || !optionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
 	print_flush(context);
-	r = image_new(&loaded, image, &log);
-	if (!r)
-		r = module_new(module, context, loaded, NULL, &log);
+	result = image_new(&loaded, image, &log);
+	if (!result)
+		result = module_new(module, context, loaded, NULL, &log);
 	image_free(loaded);
-	if (!r)
+	if (!result)
 		jit_describe(numOptions, options, optionValues, (*module)->ptx, &log);
-	jit_report(numOptions, options, optionValues, &log, r != CUDA_SUCCESS);
-	return r;
+	jit_report(numOptions, options, optionValues, &log, result != CUDA_SUCCESS);
+	return result;
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
@@ -289,7 +289,7 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 
 CUresult module_read_file(const char *name, char **textp)
 {
-	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 	char *text = NULL;
 	long size;
 	FILE *file;
@@ -303,12 +303,12 @@ CUresult module_read_file(const char *name, char **textp)
 		if (text && fread(text, 1, size, file) == (size_t)size) {
 			*textp = text;
 			text = NULL;
-			r = CUDA_SUCCESS;
+			result = CUDA_SUCCESS;
 		}
 	}
 	free(text);
 	fclose(file);
-	return r;
+	return result;
 }
 
 CUresult cuModuleLoad(CUmodule *module, const char *fname)
@@ -316,30 +316,30 @@ CUresult cuModuleLoad(CUmodule *module, const char *fname)
 	API_CALL;
 	CUcontext context;
 	char *text;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!module || !fname)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = module_read_file(fname, &text);
-	if (r)
-		return r;
-	r = cuModuleLoadData(module, text);
+	result = module_read_file(fname, &text);
+	if (result)
+		return result;
+	result = cuModuleLoadData(module, text);
 	free(text);
-	return r;
+	return result;
 }
 
 CUresult cuModuleUnload(CUmodule hmod)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!object_hold(hmod, OBJECT_MODULE) || hmod->library)
 		return CUDA_ERROR_INVALID_HANDLE;
 	return module_delete(hmod);
@@ -349,11 +349,11 @@ CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!hfunc || !name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_hold(hmod, OBJECT_MODULE))
@@ -363,10 +363,10 @@ CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 
 		if (strcmp(function->name, name))
 			continue;
-		r = function_look_up(function);
-		if (!r)
+		result = function_look_up(function);
+		if (!result)
 			*hfunc = function;
-		return r;
+		return result;
 	}
 	return CUDA_ERROR_NOT_FOUND;
 }
@@ -374,11 +374,11 @@ CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(mod, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!count)
@@ -392,11 +392,11 @@ CUresult cuModuleGetGlobal_v2(
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_hold(hmod, OBJECT_MODULE))
@@ -408,11 +408,11 @@ CUresult cuModuleGetGlobal_v2(
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
 	*mode = CU_MODULE_LAZY_LOADING;
@@ -423,11 +423,11 @@ CUresult cuModuleEnumerateFunctions(
 	CUfunction *functions, unsigned int numFunctions, CUmodule mod)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(mod, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!functions || !numFunctions)

@@ -39,11 +39,11 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
 {
 	API_CALL;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_get(func, &function);
-	if (r)
-		return r;
+	result = function_get(func, &function);
+	if (result)
+		return result;
 	if (!numBlocks || blockSize <= 0 || dynamicSMemSize > API_SM_SHARED ||
 		flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -65,11 +65,11 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
 	API_CALL;
 	uint32_t best_threads = 0, best_blocks = 0, limit;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_get(func, &function);
-	if (r)
-		return r;
+	result = function_get(func, &function);
+	if (result)
+		return result;
 	if (!minGridSize || !blockSize || blockSizeLimit < 0 ||
 		flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -110,11 +110,11 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 	API_CALL;
 	uint64_t each, used;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = function_get(func, &function);
-	if (r)
-		return r;
+	result = function_get(func, &function);
+	if (result)
+		return result;
 	if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0 ||
 		occupancy_blocks(function, blockSize, 0) < (uint32_t)numBlocks)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -136,11 +136,11 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 static CUresult cluster_launch(CUfunction handle, const CUlaunchConfig *config,
 	CUfunction *functionp, uint64_t *n_threadsp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = function_get(handle, functionp);
-	if (r)
-		return r;
+	result = function_get(handle, functionp);
+	if (result)
+		return result;
 	if (!config || (config->numAttrs && !config->attrs) ||
 		config->blockDimX > SOFTGPU_BLOCK_THREADS_MAX ||
 		config->blockDimY > SOFTGPU_BLOCK_THREADS_MAX ||
@@ -160,11 +160,11 @@ CUresult cuOccupancyMaxActiveClusters(
 	const CUlaunchAttributeValue *size = NULL;
 	CUfunction function;
 	uint64_t n_threads;
-	CUresult r;
+	CUresult result;
 
-	r = cluster_launch(func, config, &function, &n_threads);
-	if (r)
-		return r;
+	result = cluster_launch(func, config, &function, &n_threads);
+	if (result)
+		return result;
 	if (!numClusters)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < config->numAttrs; i++)
@@ -186,11 +186,11 @@ CUresult cuOccupancyMaxPotentialClusterSize(
 	API_CALL;
 	CUfunction function;
 	uint64_t n_threads;
-	CUresult r;
+	CUresult result;
 
-	r = cluster_launch(func, config, &function, &n_threads);
-	if (r)
-		return r;
+	result = cluster_launch(func, config, &function, &n_threads);
+	if (result)
+		return result;
 	if (!clusterSize)
 		return CUDA_ERROR_INVALID_VALUE;
 	*clusterSize = 1;

@@ -63,13 +63,13 @@ void context_open_space(CUcontext context)
 CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (!r)
-		r = device_get(peerDev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (!result)
+		result = device_get(peerDev);
+	if (result)
+		return result;
 	if (!canAccessPeer)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* A device is no peer of itself. */
@@ -79,13 +79,13 @@ CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDe
 
 static CUresult peer_check_devices(CUdevice from, CUdevice to)
 {
-	CUresult r;
+	CUresult result;
 
-	r = device_get(from);
-	if (!r)
-		r = device_get(to);
-	if (r)
-		return r;
+	result = device_get(from);
+	if (!result)
+		result = device_get(to);
+	if (result)
+		return result;
 	return from == to ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
@@ -93,11 +93,11 @@ CUresult cuDeviceGetP2PAttribute(
 	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = peer_check_devices(srcDevice, dstDevice);
-	if (r)
-		return r;
+	result = peer_check_devices(srcDevice, dstDevice);
+	if (result)
+		return result;
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (attrib) {
@@ -140,11 +140,11 @@ CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
 	CUdevice dstDevice)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = peer_check_devices(srcDevice, dstDevice);
-	if (r)
-		return r;
+	result = peer_check_devices(srcDevice, dstDevice);
+	if (result)
+		return result;
 	if (!capabilities || !operations || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < count; i++)
@@ -175,11 +175,11 @@ static struct peer *peer_free_entry(CUcontext context)
 
 static CUresult peer_check(CUcontext peer, CUcontext *contextp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = context_current(contextp);
-	if (r)
-		return r;
+	result = context_current(contextp);
+	if (result)
+		return result;
 	if (!object_hold(peer, OBJECT_CONTEXT) || !context_is_active(peer) ||
 		peer == *contextp)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -191,31 +191,31 @@ CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 	API_CALL;
 	CUcontext context;
 	struct peer *peer;
-	CUresult r;
+	CUresult result;
 
-	r = peer_check(peerContext, &context);
-	if (r)
-		return r;
+	result = peer_check(peerContext, &context);
+	if (result)
+		return result;
 	if (Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (peerContext->device == context->device)
 		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 	/* The engine reads the space at the start of each block. */
-	r = sched_context_wait(&context->sched);
-	if (r)
-		return r;
+	result = sched_context_wait(&context->sched);
+	if (result)
+		return result;
 	pthread_mutex_lock(&softgpu_device.lock);
 	peer = peer_free_entry(context);
 	if (peer_find(context, peerContext)) {
-		r = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+		result = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 	} else if (!peer) {
-		r = CUDA_ERROR_TOO_MANY_PEERS;
+		result = CUDA_ERROR_TOO_MANY_PEERS;
 	} else {
 		*peer = (struct peer){ peerContext, context_generation(peerContext) };
 		context_open_space(context);
 	}
 	pthread_mutex_unlock(&softgpu_device.lock);
-	return r;
+	return result;
 }
 
 CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
@@ -223,22 +223,22 @@ CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
 	API_CALL;
 	CUcontext context;
 	struct peer *peer;
-	CUresult r;
+	CUresult result;
 
-	r = peer_check(peerContext, &context);
-	if (r)
-		return r;
-	r = sched_context_wait(&context->sched);
-	if (r)
-		return r;
+	result = peer_check(peerContext, &context);
+	if (result)
+		return result;
+	result = sched_context_wait(&context->sched);
+	if (result)
+		return result;
 	pthread_mutex_lock(&softgpu_device.lock);
 	peer = peer_find(context, peerContext);
 	if (!peer) {
-		r = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+		result = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 	} else {
 		*peer = (struct peer){ 0 };
 		context_open_space(context);
 	}
 	pthread_mutex_unlock(&softgpu_device.lock);
-	return r;
+	return result;
 }

@@ -94,11 +94,11 @@ static CUresult pointer_query(
 static CUresult pointer_find(struct pointer *pointer, CUdeviceptr address)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	pointer->address = address;
 	pointer->is_known = memory_find(&softgpu_device.memory, address, &pointer->range);
 	return CUDA_SUCCESS;
@@ -108,11 +108,11 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 {
 	API_CALL;
 	struct pointer pointer;
-	CUresult r;
+	CUresult result;
 
-	r = pointer_find(&pointer, ptr);
-	if (r)
-		return r;
+	result = pointer_find(&pointer, ptr);
+	if (result)
+		return result;
 	if (!data || !pointer.is_known)
 		return CUDA_ERROR_INVALID_VALUE;
 	return pointer_query(&pointer, attribute, data);
@@ -146,11 +146,11 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes,
 {
 	API_CALL;
 	struct pointer pointer;
-	CUresult r;
+	CUresult result;
 
-	r = pointer_find(&pointer, ptr);
-	if (r)
-		return r;
+	result = pointer_find(&pointer, ptr);
+	if (result)
+		return result;
 	if (!numAttributes || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < numAttributes; i++) {
@@ -158,9 +158,9 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes,
 			pointer_absent(attributes[i], data[i]);
 			continue;
 		}
-		r = pointer_query(&pointer, attributes[i], data[i]);
-		if (r == CUDA_ERROR_NOT_SUPPORTED)
-			return r;
+		result = pointer_query(&pointer, attributes[i], data[i]);
+		if (result == CUDA_ERROR_NOT_SUPPORTED)
+			return result;
 	}
 	return CUDA_SUCCESS;
 }

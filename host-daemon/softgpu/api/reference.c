@@ -138,22 +138,22 @@ static CUresult module_get(
 {
 	uint64_t *variable;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_hold(module, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = find_variable(module, name, is_surface, &variable);
-	if (r)
-		return r;
+	result = find_variable(module, name, is_surface, &variable);
+	if (result)
+		return result;
 	pthread_mutex_lock(&module->lock);
-	r = module_reference(module, variable, is_surface, referencep);
+	result = module_reference(module, variable, is_surface, referencep);
 	pthread_mutex_unlock(&module->lock);
-	return r;
+	return result;
 }
 
 /* With the lock. Return: 0, or why there is no object now. */
@@ -162,7 +162,7 @@ static CUresult renew(struct reference *reference)
 	CUDA_RESOURCE_DESC resource = reference->resource;
 	uint64_t before = reference->number;
 	unsigned long long number = 0;
-	CUresult r = CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
 
 	if (!reference->variable)
 		return CUDA_SUCCESS;
@@ -171,13 +171,13 @@ static CUresult renew(struct reference *reference)
 		resource.res.linear.numChannels = reference->n_channels;
 	}
 	if (reference->is_bound)
-		r = reference->is_surface
-			    ? surface_make(&resource, &number)
-			    : texture_make(&resource, &reference->texture, &number);
-	reference->number = r ? 0 : number;
+		result = reference->is_surface
+				 ? surface_make(&resource, &number)
+				 : texture_make(&resource, &reference->texture, &number);
+	reference->number = result ? 0 : number;
 	__atomic_store_n(reference->variable, reference->number, __ATOMIC_RELAXED);
 	texture_unmake(before, reference->is_surface);
-	return r;
+	return result;
 }
 
 /* Locks a reference, to be read. */
@@ -185,11 +185,11 @@ static CUresult begin_get(
 	const void *handle, enum object_kind kind, struct reference **referencep)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!object_hold(handle, kind))
 		return CUDA_ERROR_INVALID_HANDLE;
 	*referencep = (struct reference *)handle;
@@ -201,15 +201,15 @@ static CUresult begin_get(
 static CUresult begin_set(
 	const void *handle, enum object_kind kind, struct reference **referencep)
 {
-	CUresult r = begin_get(handle, kind, referencep);
+	CUresult result = begin_get(handle, kind, referencep);
 
-	if (r || !(*referencep)->number)
-		return r;
+	if (result || !(*referencep)->number)
+		return result;
 	pthread_mutex_unlock(&lock);
-	r = sched_context_wait(&(*referencep)->object.context->sched);
-	if (!r)
+	result = sched_context_wait(&(*referencep)->object.context->sched);
+	if (!result)
 		pthread_mutex_lock(&lock);
-	return r;
+	return result;
 }
 
 static CUresult begin_texture(CUtexref handle, struct reference **referencep)
@@ -225,20 +225,20 @@ static CUresult end_set(struct reference *reference)
 	return CUDA_SUCCESS;
 }
 
-static CUresult end_get(CUresult r)
+static CUresult end_get(CUresult result)
 {
 	pthread_mutex_unlock(&lock);
-	return r;
+	return result;
 }
 
 /* Binds what can be bound at all. */
 static CUresult bind(struct reference *reference, const CUDA_RESOURCE_DESC *resource,
 	CUarray_format format, unsigned int n_channels)
 {
-	CUresult r = texture_check(resource);
+	CUresult result = texture_check(resource);
 
-	if (r)
-		return end_get(r);
+	if (result)
+		return end_get(result);
 	reference->resource = *resource;
 	reference->format = format;
 	reference->n_channels = n_channels;
@@ -254,28 +254,28 @@ CUresult cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
 {
 	API_CALL;
 	struct reference *reference;
-	CUresult r;
+	CUresult result;
 
 	if (!pTexRef)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = module_get(hmod, name, false, &reference);
-	if (!r)
+	result = module_get(hmod, name, false, &reference);
+	if (!result)
 		*pTexRef = (CUtexref)reference;
-	return r;
+	return result;
 }
 
 CUresult cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
 {
 	API_CALL;
 	struct reference *reference;
-	CUresult r;
+	CUresult result;
 
 	if (!pSurfRef)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = module_get(hmod, name, true, &reference);
-	if (!r)
+	result = module_get(hmod, name, true, &reference);
+	if (!result)
 		*pSurfRef = (CUsurfref)reference;
-	return r;
+	return result;
 }
 
 CUresult cuTexRefCreate(CUtexref *pTexRef)
@@ -283,34 +283,35 @@ CUresult cuTexRefCreate(CUtexref *pTexRef)
 	API_CALL;
 	struct reference *reference;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pTexRef)
 		return CUDA_ERROR_INVALID_VALUE;
 	reference = reference_new(context, false);
 	if (!reference)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = context_add(&reference->object);
-	if (r)
+	result = context_add(&reference->object);
+	if (result)
 		object_unref(&reference->object);
 	else
 		*pTexRef = (CUtexref)reference;
-	return r;
+	return result;
 }
 
 CUresult cuTexRefDestroy(CUtexref hTexRef)
 {
 	API_CALL;
 	struct reference *reference;
-	CUresult r = begin_get(hTexRef, OBJECT_TEXREF, &reference);
+	CUresult result = begin_get(hTexRef, OBJECT_TEXREF, &reference);
 
-	if (!r)
-		r = end_get(reference->module ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
-	if (r)
-		return r;
+	if (!result)
+		result = end_get(
+			reference->module ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+	if (result)
+		return result;
 	if (!context_remove(&reference->object))
 		return CUDA_ERROR_INVALID_HANDLE;
 	object_end(&reference->object);
@@ -323,17 +324,17 @@ CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
 	API_CALL;
 	struct reference *reference;
 	CUfunction function;
-	CUresult r;
+	CUresult result;
 
-	r = begin_get(hTexRef, OBJECT_TEXREF, &reference);
-	if (r)
-		return r;
+	result = begin_get(hTexRef, OBJECT_TEXREF, &reference);
+	if (result)
+		return result;
 	end_get(CUDA_SUCCESS);
-	r = function_get(hfunc, &function);
-	if (!r &&
+	result = function_get(hfunc, &function);
+	if (!result &&
 		(texunit != CU_PARAM_TR_DEFAULT || reference->module != function->module))
-		r = CUDA_ERROR_INVALID_VALUE;
-	return r;
+		result = CUDA_ERROR_INVALID_VALUE;
+	return result;
 }
 
 /*
@@ -348,10 +349,10 @@ CUresult cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned int Flags)
 		.res.array.hArray = hArray,
 	};
 	struct reference *reference;
-	CUresult r = begin_texture(hTexRef, &reference);
+	CUresult result = begin_texture(hTexRef, &reference);
 
-	if (r)
-		return r;
+	if (result)
+		return result;
 	if (Flags != CU_TRSA_OVERRIDE_FORMAT)
 		return end_get(CUDA_ERROR_INVALID_VALUE);
 	if (!object_hold(hArray, OBJECT_ARRAY))
@@ -369,10 +370,10 @@ CUresult cuTexRefSetMipmappedArray(
 		.res.mipmap.hMipmappedArray = hMipmappedArray,
 	};
 	struct reference *reference;
-	CUresult r = begin_texture(hTexRef, &reference);
+	CUresult result = begin_texture(hTexRef, &reference);
 
-	if (r)
-		return r;
+	if (result)
+		return result;
 	if (Flags != CU_TRSA_OVERRIDE_FORMAT)
 		return end_get(CUDA_ERROR_INVALID_VALUE);
 	if (!object_hold(hMipmappedArray, OBJECT_MIPMAP))
@@ -394,18 +395,18 @@ CUresult cuTexRefSetAddress_v2(
 		.res.linear.sizeInBytes = bytes + offset,
 	};
 	struct reference *reference;
-	CUresult r = begin_texture(hTexRef, &reference);
+	CUresult result = begin_texture(hTexRef, &reference);
 
-	if (r)
-		return r;
+	if (result)
+		return result;
 	if ((offset && !ByteOffset) || bytes + offset < bytes)
 		return end_get(CUDA_ERROR_INVALID_VALUE);
 	resource.res.linear.format = reference->format;
 	resource.res.linear.numChannels = reference->n_channels;
-	r = bind(reference, &resource, reference->format, reference->n_channels);
-	if (!r && ByteOffset)
+	result = bind(reference, &resource, reference->format, reference->n_channels);
+	if (!result && ByteOffset)
 		*ByteOffset = offset;
-	return r;
+	return result;
 }
 
 CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc,
@@ -414,13 +415,13 @@ CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *
 	API_CALL;
 	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_PITCH2D };
 	struct reference *reference;
-	CUresult r;
+	CUresult result;
 
 	if (!desc)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = begin_texture(hTexRef, &reference);
-	if (r)
-		return r;
+	result = begin_texture(hTexRef, &reference);
+	if (result)
+		return result;
 	resource.res.pitch2D.devPtr = dptr;
 	resource.res.pitch2D.format = desc->Format;
 	resource.res.pitch2D.numChannels = desc->NumChannels;
@@ -434,10 +435,10 @@ CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned int Flag
 {
 	API_CALL;
 	struct reference *reference;
-	CUresult r = begin_set(hSurfRef, OBJECT_SURFREF, &reference);
+	CUresult result = begin_set(hSurfRef, OBJECT_SURFREF, &reference);
 
-	if (r)
-		return r;
+	if (result)
+		return result;
 	if (Flags)
 		return end_get(CUDA_ERROR_INVALID_VALUE);
 	if (!object_hold(hArray, OBJECT_ARRAY))
@@ -456,10 +457,10 @@ static CUresult get_bound(const void *handle, enum object_kind kind, CUresourcet
 	CUDA_RESOURCE_DESC *resource)
 {
 	struct reference *reference;
-	CUresult r = begin_get(handle, kind, &reference);
+	CUresult result = begin_get(handle, kind, &reference);
 
-	if (r)
-		return r;
+	if (result)
+		return result;
 	*resource = reference->resource;
 	return end_get(reference->is_bound && resource->resType == type
 			       ? CUDA_SUCCESS
@@ -470,62 +471,62 @@ CUresult cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
 {
 	API_CALL;
 	CUDA_RESOURCE_DESC resource;
-	CUresult r;
+	CUresult result;
 
 	if (!pdptr)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_LINEAR, &resource);
-	if (!r)
+	result = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_LINEAR, &resource);
+	if (!result)
 		*pdptr = resource.res.linear.devPtr;
-	if (r != CUDA_ERROR_INVALID_VALUE)
-		return r;
-	r = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_PITCH2D, &resource);
-	if (!r)
+	if (result != CUDA_ERROR_INVALID_VALUE)
+		return result;
+	result = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_PITCH2D, &resource);
+	if (!result)
 		*pdptr = resource.res.pitch2D.devPtr;
-	return r;
+	return result;
 }
 
 CUresult cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
 {
 	API_CALL;
 	CUDA_RESOURCE_DESC resource;
-	CUresult r;
+	CUresult result;
 
 	if (!phArray)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_ARRAY, &resource);
-	if (!r)
+	result = get_bound(hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_ARRAY, &resource);
+	if (!result)
 		*phArray = resource.res.array.hArray;
-	return r;
+	return result;
 }
 
 CUresult cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, CUtexref hTexRef)
 {
 	API_CALL;
 	CUDA_RESOURCE_DESC resource;
-	CUresult r;
+	CUresult result;
 
 	if (!phMipmappedArray)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = get_bound(
+	result = get_bound(
 		hTexRef, OBJECT_TEXREF, CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, &resource);
-	if (!r)
+	if (!result)
 		*phMipmappedArray = resource.res.mipmap.hMipmappedArray;
-	return r;
+	return result;
 }
 
 CUresult cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)
 {
 	API_CALL;
 	CUDA_RESOURCE_DESC resource;
-	CUresult r;
+	CUresult result;
 
 	if (!phArray)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = get_bound(hSurfRef, OBJECT_SURFREF, CU_RESOURCE_TYPE_ARRAY, &resource);
-	if (!r)
+	result = get_bound(hSurfRef, OBJECT_SURFREF, CU_RESOURCE_TYPE_ARRAY, &resource);
+	if (!result)
 		*phArray = resource.res.array.hArray;
-	return r;
+	return result;
 }
 
 /*
@@ -535,13 +536,13 @@ CUresult cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)
 #define SET(_hTexRef, _is_valid, _error, _assignment)                                    \
 	do {                                                                             \
 		struct reference *reference;                                             \
-		CUresult r;                                                              \
+		CUresult result;                                                         \
                                                                                          \
 		if (!(_is_valid))                                                        \
 			return _error;                                                   \
-		r = begin_texture(_hTexRef, &reference);                                 \
-		if (r)                                                                   \
-			return r;                                                        \
+		result = begin_texture(_hTexRef, &reference);                            \
+		if (result)                                                              \
+			return result;                                                   \
 		_assignment;                                                             \
 		return end_set(reference);                                               \
 	} while (0)
@@ -549,13 +550,13 @@ CUresult cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)
 #define GET(_hTexRef, _is_valid, _assignment)                                            \
 	do {                                                                             \
 		struct reference *reference;                                             \
-		CUresult r;                                                              \
+		CUresult result;                                                         \
                                                                                          \
 		if (!(_is_valid))                                                        \
 			return CUDA_ERROR_INVALID_VALUE;                                 \
-		r = begin_get(_hTexRef, OBJECT_TEXREF, &reference);                      \
-		if (r)                                                                   \
-			return r;                                                        \
+		result = begin_get(_hTexRef, OBJECT_TEXREF, &reference);                 \
+		if (result)                                                              \
+			return result;                                                   \
 		_assignment;                                                             \
 		return end_get(CUDA_SUCCESS);                                            \
 	} while (0)

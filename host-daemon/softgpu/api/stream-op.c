@@ -19,11 +19,11 @@ static CUresult word_submit(CUstream handle, enum sched_kind kind, uint64_t addr
 		},
 	};
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get(handle, &stream);
-	if (r)
-		return r;
+	result = stream_get(handle, &stream);
+	if (result)
+		return result;
 	if (address % size || !memory_covers(&softgpu_device.memory, address, size))
 		return CUDA_ERROR_INVALID_VALUE;
 	return sched_submit(stream, &op, false);
@@ -150,18 +150,18 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 {
 	API_CALL;
 	struct sched_stream *found;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get(stream, &found);
-	if (r)
-		return r;
+	result = stream_get(stream, &found);
+	if (result)
+		return result;
 	if (!paramArray || !count || count > 255 || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned int i = 0; i < count && !r; i++)
-		r = batch_check(&paramArray[i]);
-	for (unsigned int i = 0; i < count && !r; i++)
-		r = batch_submit(stream, &paramArray[i]);
-	return r;
+	for (unsigned int i = 0; i < count && !result; i++)
+		result = batch_check(&paramArray[i]);
+	for (unsigned int i = 0; i < count && !result; i++)
+		result = batch_submit(stream, &paramArray[i]);
+	return result;
 }
 
 static void host_call_function(const struct sched_host *host, int status)
@@ -179,11 +179,11 @@ static CUresult host_submit(CUstream handle, const struct sched_host *host)
 {
 	struct sched_op op = { .kind = SCHED_HOST, .host = *host };
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get(handle, &stream);
-	if (r)
-		return r;
+	result = stream_get(handle, &stream);
+	if (result)
+		return result;
 	if (!host->target)
 		return CUDA_ERROR_INVALID_VALUE;
 	op.host.owner = stream_context(stream);
@@ -194,10 +194,10 @@ static CUresult host_capture(struct sched_stream *stream, CUhostFn fn, void *dat
 {
 	const CUDA_HOST_NODE_PARAMS params = { .fn = fn, .userData = data };
 	struct graph_work work;
-	CUresult r;
+	CUresult result;
 
-	r = work_host(&work, &params);
-	return r ? r : capture_add(stream, &work);
+	result = work_host(&work, &params);
+	return result ? result : capture_add(stream, &work);
 }
 
 void host_describe(struct sched_host *host, CUhostFn fn, void *data)
@@ -214,11 +214,11 @@ CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 	API_CALL;
 	struct sched_stream *stream;
 	struct sched_host host;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_get_work(hStream, &stream);
+	if (result)
+		return result;
 	if (stream_is_captured(stream))
 		return host_capture(stream, fn, userData);
 	host_describe(&host, fn, userData);

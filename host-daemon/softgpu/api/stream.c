@@ -31,7 +31,7 @@ static CUresult stream_new(CUstream *streamp, CUcontext context, bool is_blockin
 	unsigned int flags, int priority, pid_t thread)
 {
 	CUstream stream;
-	CUresult r;
+	CUresult result;
 
 	stream = object_new(OBJECT_STREAM, sizeof(*stream), context);
 	if (!stream)
@@ -45,14 +45,14 @@ static CUresult stream_new(CUstream *streamp, CUcontext context, bool is_blockin
 	stream->object.end = stream_end;
 	stream->sched->flags = flags;
 	stream->thread = thread;
-	r = event_gate(context, stream->sched);
-	if (!r)
-		r = context_add(&stream->object);
-	if (r)
+	result = event_gate(context, stream->sched);
+	if (!result)
+		result = context_add(&stream->object);
+	if (result)
 		object_end(&stream->object);
 	else
 		*streamp = stream;
-	return r;
+	return result;
 }
 
 static CUstream stream_find_thread(CUcontext context, pid_t thread)
@@ -80,7 +80,7 @@ static CUresult stream_of_thread(CUcontext context, struct sched_stream **stream
 	static __thread CUstream cached;
 	static __thread pid_t thread;
 	uint64_t generation = context_generation(context);
-	CUresult r;
+	CUresult result;
 
 	if (!thread)
 		thread = syscall(SYS_gettid);
@@ -88,10 +88,10 @@ static CUresult stream_of_thread(CUcontext context, struct sched_stream **stream
 		cached_generation = UINT64_MAX;
 		cached = stream_find_thread(context, thread);
 		if (!cached) {
-			r = stream_new(
+			result = stream_new(
 				&cached, context, true, CU_STREAM_DEFAULT, 0, thread);
-			if (r)
-				return r;
+			if (result)
+				return result;
 			if (!object_hold(cached, OBJECT_STREAM))
 				return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 		}
@@ -109,20 +109,20 @@ CUcontext stream_context(const struct sched_stream *stream)
 CUresult stream_find(CUstream handle, struct sched_stream **streamp)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
 	if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
-		r = device_check();
-		if (r)
-			return r;
+		result = device_check();
+		if (result)
+			return result;
 		if (!object_hold(handle, OBJECT_STREAM))
 			return CUDA_ERROR_INVALID_HANDLE;
 		*streamp = handle->sched;
 		return sched_context_fault(handle->sched->context);
 	}
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (handle == CU_STREAM_PER_THREAD)
 		return stream_of_thread(context, streamp);
 	*streamp = &context->sched.legacy;
@@ -131,31 +131,31 @@ CUresult stream_find(CUstream handle, struct sched_stream **streamp)
 
 CUresult stream_get_work(CUstream handle, struct sched_stream **streamp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(handle, streamp);
-	if (!r && (*streamp)->is_legacy)
-		r = capture_refuse_legacy(stream_context(*streamp));
-	return r;
+	result = stream_find(handle, streamp);
+	if (!result && (*streamp)->is_legacy)
+		result = capture_refuse_legacy(stream_context(*streamp));
+	return result;
 }
 
 CUresult stream_get(CUstream handle, struct sched_stream **streamp)
 {
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(handle, streamp);
-	return r ? r : capture_refuse(*streamp);
+	result = stream_get_work(handle, streamp);
+	return result ? result : capture_refuse(*streamp);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
 	API_CALL;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!phStream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* There is one priority, so any other is clamped to it. */
@@ -171,11 +171,11 @@ CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
 CUresult cuStreamDestroy_v2(CUstream hStream)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(hStream, OBJECT_STREAM) || !context_remove(&hStream->object))
 		return CUDA_ERROR_INVALID_HANDLE;
 	object_end(&hStream->object);
@@ -186,27 +186,27 @@ CUresult cuStreamSynchronize(CUstream hStream)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get(hStream, &stream);
-	if (r) {
+	result = stream_get(hStream, &stream);
+	if (result) {
 		print_flush_current();
-		return r;
+		return result;
 	}
-	r = sched_stream_wait(stream);
+	result = sched_stream_wait(stream);
 	print_flush(stream_context(stream));
-	return r;
+	return result;
 }
 
 CUresult cuStreamQuery(CUstream hStream)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_get(hStream, &stream);
+	if (result)
+		return result;
 	if (!sched_stream_is_idle(stream))
 		return CUDA_ERROR_NOT_READY;
 	/* Looked at last: what a fault discards leaves the stream idle too. */
@@ -217,11 +217,11 @@ CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!priority)
 		return CUDA_ERROR_INVALID_VALUE;
 	*priority = stream->priority;
@@ -232,11 +232,11 @@ CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	*flags = stream->flags;
@@ -247,11 +247,11 @@ CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!streamId)
 		return CUDA_ERROR_INVALID_VALUE;
 	*streamId = stream->id;
@@ -262,11 +262,11 @@ CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pctx = stream_context(stream);
@@ -276,25 +276,25 @@ CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
 	if (!pGreenCtx)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = cuStreamGetCtx(hStream, pCtx);
-	if (!r)
+	result = cuStreamGetCtx(hStream, pCtx);
+	if (!result)
 		*pGreenCtx = NULL;
-	return r;
+	return result;
 }
 
 CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
 	*device = stream_context(stream)->device;
@@ -306,17 +306,17 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 	API_CALL;
 	struct sched_op op = { .kind = SCHED_WAIT };
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_get_work(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_get_work(hStream, &stream);
+	if (result)
+		return result;
 	if (!object_hold(hEvent, OBJECT_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (Flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (capture_wait(stream, hEvent, Flags, &r))
-		return r;
+	if (capture_wait(stream, hEvent, Flags, &result))
+		return result;
 	/* The flag is for captures. */
 	if (Flags)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -330,11 +330,11 @@ CUresult cuStreamGetAttribute(
 	API_CALL;
 	struct sched_stream *stream;
 	unsigned int policy;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	memset(value, 0, sizeof(*value));
@@ -365,11 +365,11 @@ CUresult cuStreamSetAttribute(
 {
 	API_CALL;
 	struct sched_stream *stream;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(hStream, &stream);
-	if (r)
-		return r;
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (attr) {
@@ -406,13 +406,13 @@ CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
 	API_CALL;
 	struct sched_stream *from, *to;
-	CUresult r;
+	CUresult result;
 
-	r = stream_find(src, &from);
-	if (!r)
-		r = stream_find(dst, &to);
-	if (r)
-		return r;
+	result = stream_find(src, &from);
+	if (!result)
+		result = stream_find(dst, &to);
+	if (result)
+		return result;
 	__atomic_store_n(&to->wait_policy,
 		__atomic_load_n(&from->wait_policy, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;

@@ -154,11 +154,12 @@ static CUresult set_linear(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *
 {
 	uint64_t address = resource->res.linear.devPtr, n;
 	size_t size = resource->res.linear.sizeInBytes;
-	CUresult r;
+	CUresult result;
 
-	r = set_format(t, resource->res.linear.format, resource->res.linear.numChannels);
-	if (r)
-		return r;
+	result = set_format(
+		t, resource->res.linear.format, resource->res.linear.numChannels);
+	if (result)
+		return result;
 	n = size / (texel_channel_size(t->format) * t->n_channels);
 	if (!n || n > TEXTURE_LINEAR_MAX || address % TEXTURE_ALIGNMENT ||
 		!memory_covers(&softgpu_device.memory, address, size))
@@ -175,12 +176,12 @@ static CUresult set_pitch2d(struct softgpu_texture *t, const CUDA_RESOURCE_DESC 
 	uint64_t address = resource->res.pitch2D.devPtr, row, size;
 	size_t width = resource->res.pitch2D.width, height = resource->res.pitch2D.height;
 	size_t pitch = resource->res.pitch2D.pitchInBytes;
-	CUresult r;
+	CUresult result;
 
-	r = set_format(
+	result = set_format(
 		t, resource->res.pitch2D.format, resource->res.pitch2D.numChannels);
-	if (r)
-		return r;
+	if (result)
+		return result;
 	row = (uint64_t)width * texel_channel_size(t->format) * t->n_channels;
 	if (!width || !height || width > TEXTURE_PITCH_WIDTH_MAX ||
 		height > TEXTURE_PITCH_HEIGHT_MAX || pitch > TEXTURE_PITCH_MAX ||
@@ -291,7 +292,7 @@ static CUresult view_layers(
 static CUresult set_view(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource,
 	const CUDA_RESOURCE_VIEW_DESC *view)
 {
-	CUresult r;
+	CUresult result;
 
 	/* Of memory there is no other view than its own. */
 	if ((resource->resType != CU_RESOURCE_TYPE_ARRAY &&
@@ -300,10 +301,10 @@ static CUresult set_view(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *re
 		view->height != t->levels[0].height ||
 		(t->n_dimensions == 3 && view->depth != t->levels[0].depth))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = view_format(t, view->format);
-	if (!r)
-		r = view_levels(t, view);
-	return r ? r : view_layers(t, view);
+	result = view_format(t, view->format);
+	if (!result)
+		result = view_levels(t, view);
+	return result ? result : view_layers(t, view);
 }
 
 /*
@@ -358,13 +359,13 @@ static CUresult set_modes(struct softgpu_texture *t, const CUDA_TEXTURE_DESC *te
 
 static CUresult set_sampling(struct softgpu_texture *t, const CUDA_TEXTURE_DESC *texture)
 {
-	CUresult r;
+	CUresult result;
 
-	r = check_flags(t, texture);
-	if (!r)
-		r = set_modes(t, texture);
-	if (r)
-		return r;
+	result = check_flags(t, texture);
+	if (!result)
+		result = set_modes(t, texture);
+	if (result)
+		return result;
 	t->is_normalized = texture->flags & CU_TRSF_NORMALIZED_COORDINATES;
 	t->reads_integers = texture->flags & CU_TRSF_READ_AS_INTEGER;
 	t->is_srgb = texture->flags & CU_TRSF_SRGB;
@@ -412,25 +413,25 @@ static CUresult add(CUcontext context, const struct texture_object *template,
 	const struct softgpu_texture *entry, bool is_surface, unsigned long long *numberp)
 {
 	struct texture_object *object;
-	CUresult r = make(template, context, entry, is_surface, &object, numberp);
+	CUresult result = make(template, context, entry, is_surface, &object, numberp);
 
-	if (r)
-		return r;
-	r = context_add(&object->object);
-	if (r)
+	if (result)
+		return result;
+	result = context_add(&object->object);
+	if (result)
 		object_end(&object->object);
-	return r;
+	return result;
 }
 
 static CUresult set_surface(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *resource)
 {
-	CUresult r;
+	CUresult result;
 
 	if (resource->resType != CU_RESOURCE_TYPE_ARRAY)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = set_resource(t, resource);
-	if (r)
-		return r;
+	result = set_resource(t, resource);
+	if (result)
+		return result;
 	if (!(resource->res.array.hArray->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST))
 		return CUDA_ERROR_INVALID_VALUE;
 	t->reads_integers = true;
@@ -450,12 +451,12 @@ CUresult texture_make(const CUDA_RESOURCE_DESC *resource,
 	const struct texture_object template = {};
 	struct softgpu_texture entry = {};
 	struct texture_object *object;
-	CUresult r;
+	CUresult result;
 
-	r = set_resource(&entry, resource);
-	if (!r)
-		r = set_sampling(&entry, texture);
-	return r ? r : make(&template, NULL, &entry, false, &object, numberp);
+	result = set_resource(&entry, resource);
+	if (!result)
+		result = set_sampling(&entry, texture);
+	return result ? result : make(&template, NULL, &entry, false, &object, numberp);
 }
 
 CUresult surface_make(const CUDA_RESOURCE_DESC *resource, unsigned long long *numberp)
@@ -463,9 +464,9 @@ CUresult surface_make(const CUDA_RESOURCE_DESC *resource, unsigned long long *nu
 	const struct texture_object template = {};
 	struct softgpu_texture entry = {};
 	struct texture_object *object;
-	CUresult r = set_surface(&entry, resource);
+	CUresult result = set_surface(&entry, resource);
 
-	return r ? r : make(&template, NULL, &entry, true, &object, numberp);
+	return result ? result : make(&template, NULL, &entry, true, &object, numberp);
 }
 
 void texture_unmake(uint64_t number, bool is_surface)
@@ -483,20 +484,20 @@ CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pR
 	struct softgpu_texture entry = {};
 	struct texture_object object = {};
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pTexObject || !pResDesc || !pTexDesc)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = set_resource(&entry, pResDesc);
-	if (!r && pResViewDesc)
-		r = set_view(&entry, pResDesc, pResViewDesc);
-	if (!r)
-		r = set_sampling(&entry, pTexDesc);
-	if (r)
-		return r;
+	result = set_resource(&entry, pResDesc);
+	if (!result && pResViewDesc)
+		result = set_view(&entry, pResDesc, pResViewDesc);
+	if (!result)
+		result = set_sampling(&entry, pTexDesc);
+	if (result)
+		return result;
 	object.resource = *pResDesc;
 	object.texture = *pTexDesc;
 	object.has_view = pResViewDesc;
@@ -511,16 +512,16 @@ CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC 
 	struct softgpu_texture entry = {};
 	struct texture_object object = {};
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	if (!pSurfObject || !pResDesc)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = set_surface(&entry, pResDesc);
-	if (r)
-		return r;
+	result = set_surface(&entry, pResDesc);
+	if (result)
+		return result;
 	object.resource = *pResDesc;
 	return add(context, &object, &entry, true, pSurfObject);
 }
@@ -528,11 +529,11 @@ CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC 
 static CUresult get(uint64_t number, bool is_surface, struct texture_object **objectp)
 {
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
-	r = context_current(&context);
-	if (r)
-		return r;
+	result = context_current(&context);
+	if (result)
+		return result;
 	*objectp = find(number, is_surface);
 	return *objectp && (*objectp)->object.context ? CUDA_SUCCESS
 						      : CUDA_ERROR_INVALID_VALUE;
@@ -542,16 +543,16 @@ static CUresult destroy(uint64_t number, bool is_surface)
 {
 	struct texture_object *object;
 	CUcontext context;
-	CUresult r;
+	CUresult result;
 
 	/* 0 is not an object, and destroying it has no effect. */
 	if (!number)
 		return context_current(&context);
-	r = get(number, is_surface, &object);
-	if (!r)
-		r = sched_context_wait(&object->object.context->sched);
-	if (r)
-		return r;
+	result = get(number, is_surface, &object);
+	if (!result)
+		result = sched_context_wait(&object->object.context->sched);
+	if (result)
+		return result;
 	if (!context_remove(&object->object))
 		return CUDA_ERROR_INVALID_VALUE;
 	object_end(&object->object);
@@ -576,26 +577,26 @@ CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject te
 {
 	API_CALL;
 	struct texture_object *object;
-	CUresult r = get(texObject, false, &object);
+	CUresult result = get(texObject, false, &object);
 
-	if (!r && !pResDesc)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	if (!result && !pResDesc)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		*pResDesc = object->resource;
-	return r;
+	return result;
 }
 
 CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
 {
 	API_CALL;
 	struct texture_object *object;
-	CUresult r = get(texObject, false, &object);
+	CUresult result = get(texObject, false, &object);
 
-	if (!r && !pTexDesc)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	if (!result && !pTexDesc)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		*pTexDesc = object->texture;
-	return r;
+	return result;
 }
 
 CUresult cuTexObjectGetResourceViewDesc(
@@ -603,13 +604,13 @@ CUresult cuTexObjectGetResourceViewDesc(
 {
 	API_CALL;
 	struct texture_object *object;
-	CUresult r = get(texObject, false, &object);
+	CUresult result = get(texObject, false, &object);
 
-	if (!r && (!pResViewDesc || !object->has_view))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	if (!result && (!pResViewDesc || !object->has_view))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		*pResViewDesc = object->view;
-	return r;
+	return result;
 }
 
 CUresult cuSurfObjectGetResourceDesc(
@@ -617,13 +618,13 @@ CUresult cuSurfObjectGetResourceDesc(
 {
 	API_CALL;
 	struct texture_object *object;
-	CUresult r = get(surfObject, true, &object);
+	CUresult result = get(surfObject, true, &object);
 
-	if (!r && !pResDesc)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	if (!result && !pResDesc)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
 		*pResDesc = object->resource;
-	return r;
+	return result;
 }
 
 CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
@@ -631,15 +632,15 @@ CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
 {
 	API_CALL;
 	struct softgpu_texture unused = {};
-	CUresult r;
+	CUresult result;
 
-	r = device_get(dev);
-	if (r)
-		return r;
+	result = device_get(dev);
+	if (result)
+		return result;
 	if (!maxWidthInElements)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = set_format(&unused, format, numChannels);
-	if (!r)
+	result = set_format(&unused, format, numChannels);
+	if (!result)
 		*maxWidthInElements = TEXTURE_LINEAR_MAX;
-	return r;
+	return result;
 }
