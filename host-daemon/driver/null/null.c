@@ -362,15 +362,15 @@ static CUresult module_load(struct CUmod_st *module, const void *data)
 
 static CUresult library_load(CUlibrary *library, const void *image)
 {
-	CUresult r;
+	CUresult result;
 
 	*library = calloc(1, sizeof(**library));
 	if (!*library)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = module_load(&(*library)->module, image);
-	if (r)
+	result = module_load(&(*library)->module, image);
+	if (result)
 		free(*library);
-	return r;
+	return result;
 }
 
 static void library_free(CUlibrary library)
