@@ -25,7 +25,9 @@ static int parse_label(
 	return ptx_note_label(b, &name, place, false);
 }
 
-static int parse_branch_table(struct ptx_body_parser *b, struct ptx_operand *operand)
+/* The name of a branch table or of a prototype, both of which are declared before. */
+static int parse_declared(struct ptx_body_parser *b, enum ptx_body_name name_kind,
+	enum ptx_operand_kind kind, const char *noun, struct ptx_operand *operand)
 {
 	struct ptx_parser *p = &b->p;
 	const struct ptx_name *name;
@@ -38,9 +40,9 @@ static int parse_branch_table(struct ptx_body_parser *b, struct ptx_operand *ope
 		return r;
 	at = ptx_names_find(b->names, token.text, token.size, PTX_NAMES_PLAIN);
 	name = at ? ptx_names_at(b->names, at - 1) : NULL;
-	if (!name || name->kind != PTX_NAME_BRANCH_TABLE)
-		return ptx_fail(p, "\"%.*s\" is no branch table", PTX_SHOWN(&token));
-	operand->kind = PTX_OPERAND_BRANCH_TABLE;
+	if (!name || name->kind != name_kind)
+		return ptx_fail(p, "\"%.*s\" is no %s", PTX_SHOWN(&token), noun);
+	operand->kind = kind;
 	operand->index = name->index;
 	return 0;
 }
@@ -111,7 +113,8 @@ static int parse_by_pattern(
 		return b->p.token.kind == '[' ? ptx_parse_address(b, operand)
 					      : ptx_parse_source(b, operand);
 	case 'b':
-		return parse_branch_table(b, operand);
+		return parse_declared(b, PTX_NAME_BRANCH_TABLE, PTX_OPERAND_BRANCH_TABLE,
+			"branch table", operand);
 	case 'x':
 		r = ptx_parse_destination(b, operand);
 		return r ? r : parse_parts(&b->p, operand);
@@ -268,26 +271,6 @@ static int parse_call_list(struct ptx_body_parser *b, struct ptx_operand *operan
 	return r;
 }
 
-static int parse_prototype_name(struct ptx_body_parser *b, struct ptx_operand *operand)
-{
-	struct ptx_parser *p = &b->p;
-	const struct ptx_name *name;
-	struct ptx_token token;
-	uint32_t at;
-	int r;
-
-	r = ptx_expect_name(p, &token);
-	if (r)
-		return r;
-	at = ptx_names_find(b->names, token.text, token.size, PTX_NAMES_PLAIN);
-	name = at ? ptx_names_at(b->names, at - 1) : NULL;
-	if (!name || name->kind != PTX_NAME_PROTOTYPE)
-		return ptx_fail(p, "\"%.*s\" is no prototype", PTX_SHOWN(&token));
-	operand->kind = PTX_OPERAND_PROTOTYPE;
-	operand->index = name->index;
-	return 0;
-}
-
 /* {(results),} callee {, (arguments)} {, prototype} */
 static int parse_call(struct ptx_body_parser *b, struct ptx_operand *operands)
 {
@@ -316,7 +299,8 @@ static int parse_call(struct ptx_body_parser *b, struct ptx_operand *operands)
 		if (r || !ptx_take(p, ','))
 			return r;
 	}
-	return parse_prototype_name(b, &operands[3]);
+	return parse_declared(
+		b, PTX_NAME_PROTOTYPE, PTX_OPERAND_PROTOTYPE, "prototype", &operands[3]);
 }
 
 int ptx_parse_operands(struct ptx_body_parser *b, struct ptx_instr *instr)
