@@ -24,7 +24,7 @@ void boot_note(struct vm *vm, const uint8_t boot_id[16])
 
 	if (!is_boot_id(boot_id) || !memcmp(boot_id, ledger->boot_id, 16))
 		return;
-	if (is_boot_id(ledger->boot_id) && account_may_log(vm->account))
+	if (is_boot_id(ledger->boot_id) && account_take_log_line(vm->account))
 		vgpu_log_info(
 			"vm=%s: the VM was reset, channels of the last boot are closed",
 			vm->config->name);

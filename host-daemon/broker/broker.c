@@ -67,7 +67,7 @@ static int handle_heartbeat(struct loop_timer *timer)
 	TAILQ_FOREACH(vm, &broker->vms, entry)
 		scan_tick(vm);
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)
-		account_tell_lost(&broker->accounts[i]);
+		account_log_lost(&broker->accounts[i]);
 	host_memory_check(broker);
 	update_heartbeat(broker);
 	return 0;

@@ -190,7 +190,7 @@ static void empty_next(struct channel *channel)
 /* Memory that cannot be emptied is not reused. */
 static void handle_failed_wipe(struct channel *channel, int error)
 {
-	if (account_may_log(channel->vm->account))
+	if (account_take_log_line(channel->vm->account))
 		vgpu_log_error(
 			"vm=%s channel=%u: its memory cannot be emptied (%s): it is not "
 			"used again before it can",
@@ -584,7 +584,7 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 	if (channel->record->phase != CHANNEL_OPEN)
 		return false;
 	if (grant(channel, want, &message.grant.first_extent)) {
-		if (account_may_log(channel->vm->account))
+		if (account_take_log_line(channel->vm->account))
 			log_no_arena(channel, want->n_extents);
 		message.grant.n_extents = 0;
 		message.grant.error = -ENOMEM;
@@ -599,7 +599,7 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 
 static void handle_breach(struct channel *channel, uint32_t state)
 {
-	if (account_may_log(channel->vm->account))
+	if (account_take_log_line(channel->vm->account))
 		vgpu_log_warning("vm=%s channel=%u pid=%u: the guest wrote the invalid "
 				 "state %u into its entry: its session is ended",
 			channel->vm->config->name, channel->index, channel->record->pid,
@@ -657,7 +657,7 @@ void channel_tick(struct channel *channel)
 		return;
 	channel->claimed_since = 0;
 	if (entry_step(channel, VGPU_CHANNEL_CLAIMED, VGPU_CHANNEL_CLOSING)) {
-		if (account_may_log(channel->vm->account))
+		if (account_take_log_line(channel->vm->account))
 			vgpu_log_info(
 				"vm=%s channel=%u: claimed, but no session was requested",
 				channel->vm->config->name, channel->index);

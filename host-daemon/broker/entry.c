@@ -100,7 +100,7 @@ void entry_answer(struct channel *channel, uint32_t reason)
 
 void entry_refuse(struct channel *channel, uint32_t reason)
 {
-	if (account_may_log(channel->vm->account))
+	if (account_take_log_line(channel->vm->account))
 		vgpu_log_info("vm=%s channel=%u pid=%u: refused: %s",
 			channel->vm->config->name, channel->index, channel->record->pid,
 			session_line_reason(reason));

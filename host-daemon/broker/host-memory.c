@@ -163,7 +163,7 @@ static void end_largest(struct broker *broker, struct account *account)
 
 	if (!worker)
 		return;
-	if (account_may_log(account))
+	if (account_take_log_line(account))
 		vgpu_log_warning(
 			"vm=%s: its workers hold %llu MiB of this host's memory, more "
 			"than host-memory = %llu MiB: the largest, worker %d, is ended",
@@ -176,7 +176,7 @@ static void end_largest(struct broker *broker, struct account *account)
 
 static void end_for_threads(struct worker *worker)
 {
-	if (account_may_log(account_of(worker)))
+	if (account_take_log_line(account_of(worker)))
 		vgpu_log_warning(
 			"vm=%s worker=%d: it has more than %u threads and is ended",
 			account_of(worker)->config->name, (int)worker->pid,

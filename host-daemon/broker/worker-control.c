@@ -229,7 +229,7 @@ int worker_control_receive(struct loop_source *source)
 static void log_exit(const struct worker *worker, int status)
 {
 	if (worker->state == WORKER_ENDING ||
-		(worker->channel && !account_may_log(worker->channel->vm->account)))
+		(worker->channel && !account_take_log_line(worker->channel->vm->account)))
 		return;
 	if (WIFSIGNALED(status))
 		vgpu_log_warning("worker=%d: it was ended by signal %d (%s)",

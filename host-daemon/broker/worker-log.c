@@ -44,10 +44,10 @@ static enum vgpu_log_level split(const char *line, const char **textp)
 	return level;
 }
 
-static bool may_log(const struct worker *worker)
+static bool take_log_line(const struct worker *worker)
 {
 	if (worker->channel)
-		return account_may_log(worker->channel->vm->account);
+		return account_take_log_line(worker->channel->vm->account);
 	/* It has met no guest yet. */
 	return budget_take(&worker->broker->pool.log, clock_now());
 }
@@ -63,7 +63,7 @@ static void write_line(struct worker_log *log)
 	level = split(log->line, &text);
 	if (!vgpu_log_enabled(level))
 		return;
-	if (!may_log(worker)) {
+	if (!take_log_line(worker)) {
 		log->refused = true;
 		return;
 	}

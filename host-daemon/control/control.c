@@ -21,7 +21,7 @@ int control_send(int fd, const struct control_message *message, const int *fds)
 	return packet_send(fd, message, sizeof(*message), fds, message->n_fds);
 }
 
-static bool is_valid(struct control_message *message, size_t size, bool cut)
+static bool check_and_terminate(struct control_message *message, size_t size, bool cut)
 {
 	if (size != sizeof(*message) || cut)
 		return false;
@@ -50,7 +50,7 @@ static int receive(int fd, struct control_message *message, int *fds, receive_fn
 	r = fn(fd, message, sizeof(*message), &size, fds, CONTROL_FDS_MAX, &n_fds, &cut);
 	if (r)
 		return r;
-	if (is_valid(message, size, cut) && message->n_fds == n_fds)
+	if (check_and_terminate(message, size, cut) && message->n_fds == n_fds)
 		return 0;
 	for (int i = 0; i < CONTROL_FDS_MAX; i++)
 		fds[i] = vgpu_close(fds[i]);

@@ -53,16 +53,16 @@ static void note_result(struct endpoints *endpoints, int r)
 
 /* Whether to log that a VM connected or left: a client that only reconnects is not logged
  * each time. */
-static bool may_log(struct endpoints *endpoints, const struct config_vm *config)
+static bool take_log_line(struct endpoints *endpoints, const struct config_vm *config)
 {
-	return account_may_log(&endpoints->endpoints[config->index].account);
+	return account_take_log_line(&endpoints->endpoints[config->index].account);
 }
 
 static void lose_vm(struct endpoints *endpoints, struct held_vm *vm)
 {
 	if (vm->gone)
 		return;
-	if (may_log(endpoints, vm->config))
+	if (take_log_line(endpoints, vm->config))
 		vgpu_log_info("vm=%s id=%llu: the VM has gone", vm->config->name,
 			(unsigned long long)vm->id);
 	vm->gone = true;
@@ -141,7 +141,7 @@ static void tell_images(struct endpoints *endpoints, const struct endpoint *endp
 
 static void gain_vm(struct endpoints *endpoints, struct held_vm *vm)
 {
-	if (may_log(endpoints, vm->config))
+	if (take_log_line(endpoints, vm->config))
 		vgpu_log_info("vm=%s id=%llu: the VM has come by transport %s (pid %d, "
 			      "%llu MiB shared)",
 			vm->config->name, (unsigned long long)vm->id,
@@ -298,7 +298,7 @@ static void handle_accept_error(struct endpoint *endpoint)
 {
 	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)
 		return;
-	if (account_may_log(&endpoint->account))
+	if (account_take_log_line(&endpoint->account))
 		vgpu_log_error(
 			"vm=%s: cannot accept a connection: %m", endpoint->config->name);
 	endpoint->paused_until = clock_now() + ENDPOINTS_PAUSE_MS;
@@ -327,7 +327,7 @@ static void handle_connection(struct endpoints *endpoints, struct endpoint *endp
 	}
 	reason = refusal(endpoints, config);
 	if (reason) {
-		if (may_log(endpoints, config))
+		if (take_log_line(endpoints, config))
 			vgpu_log_warning(
 				"vm=%s: a further connection to %s is refused: %s",
 				config->name, config->socket, reason);
@@ -336,7 +336,7 @@ static void handle_connection(struct endpoints *endpoints, struct endpoint *endp
 	}
 	r = held_vm_new(&vm, config, ++endpoints->last_id, fd);
 	if (r) {
-		if (may_log(endpoints, config))
+		if (take_log_line(endpoints, config))
 			vgpu_log_error("vm=%s: no memory or descriptors for it: %s",
 				config->name, strerror(-r));
 		endpoint->paused_until = clock_now() + ENDPOINTS_PAUSE_MS;
@@ -346,7 +346,7 @@ static void handle_connection(struct endpoints *endpoints, struct endpoint *endp
 		endpoints->last_peer = endpoints->last_peer % GREETING_PEER_MAX + 1;
 	r = held_vm_greet(vm, endpoints->last_peer);
 	if (r) {
-		if (may_log(endpoints, config))
+		if (take_log_line(endpoints, config))
 			vgpu_log_error("vm=%s: its connection cannot be greeted: %s",
 				config->name,
 				r < 0 ? strerror(-r) : "it ended or takes nothing");
@@ -556,7 +556,7 @@ static int open_endpoint(struct endpoint *endpoint)
 	else if (r)
 		vgpu_log_error("vm=%s: cannot listen on %s: %s", config->name,
 			config->socket, strerror(-r));
-	return r;
+	return r > 0 ? ENDPOINTS_E_UNUSABLE : r;
 }
 
 static bool is_same_path(const char *a, const char *b)

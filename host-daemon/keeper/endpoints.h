@@ -47,8 +47,14 @@ struct endpoints {
 			  */
 };
 
-/* Listens at every endpoint; the reason of a failure is logged. Returns: 0, LISTENER_E_*
- * or -errno; deinitialise in any case. */
+enum {
+	_ENDPOINTS_E_SUCCESS,
+
+	ENDPOINTS_E_UNUSABLE, /* a path that cannot be listened on */
+};
+
+/* Listens at every endpoint; the reason of a failure is logged. Return: 0,
+ * ENDPOINTS_E_UNUSABLE or -errno; deinitialise in any case. */
 int endpoints_init(struct endpoints *endpoints, const struct config *config);
 void endpoints_deinit(struct endpoints *endpoints);
 

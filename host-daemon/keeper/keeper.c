@@ -160,7 +160,7 @@ static int start_broker(struct keeper *keeper)
 }
 
 /* Whether the broker died too often lately; notes this time. */
-static bool is_hopeless(struct keeper *keeper)
+static bool note_restart(struct keeper *keeper)
 {
 	int64_t now = clock_now(), oldest = keeper->restarts[0];
 
@@ -305,7 +305,7 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 		return;
 	}
 	if (!replaced) {
-		bool is_too_often = is_hopeless(keeper);
+		bool is_too_often = note_restart(keeper);
 
 		log_broker_exit(status);
 		if ((!keeper->broker_ready || is_too_often) && !end_trial(keeper) &&
@@ -549,11 +549,11 @@ static int make_network(int *networkp)
 
 	ours = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (ours < 0 || unshare(CLONE_NEWNET) < 0)
-		return -errno;
+		return vgpu_error_origin(-errno);
 	*networkp = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (setns(ours, CLONE_NEWNET) < 0)
 		return vgpu_error_origin(-errno);
-	return *networkp < 0 ? -errno : 0;
+	return *networkp < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
 static void prepare_sandbox(struct keeper *keeper)

@@ -48,7 +48,7 @@ int account_share_quota(struct account *account, int fd)
 	return 0;
 }
 
-void account_tell_lost(struct account *account)
+void account_log_lost(struct account *account)
 {
 	uint32_t n = budget_refused(&account->log, clock_now());
 
@@ -57,9 +57,9 @@ void account_tell_lost(struct account *account)
 			account->config->name, n);
 }
 
-bool account_may_log(struct account *account)
+bool account_take_log_line(struct account *account)
 {
-	account_tell_lost(account);
+	account_log_lost(account);
 	return budget_take(&account->log, clock_now());
 }
 

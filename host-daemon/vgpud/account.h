@@ -42,10 +42,10 @@ int account_share_quota(struct account *account, int fd);
 void account_limit_memory(struct account *account);
 
 /* Whether a line that a guest can cause at will may be written to the log now. */
-bool account_may_log(struct account *account);
+bool account_take_log_line(struct account *account);
 
 /* Says how many lines were not written, once one may be. */
-void account_tell_lost(struct account *account);
+void account_log_lost(struct account *account);
 
 /* Returns: bytes that all workers of a VM may hold. */
 uint64_t account_host_memory(const struct account *account);

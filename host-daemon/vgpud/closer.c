@@ -37,7 +37,7 @@ int closer_start(void)
 
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return vgpu_error_origin(-errno);
-	r = fcntl(pair[1], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	r = fcntl(pair[1], F_SETFL, O_NONBLOCK) < 0 ? vgpu_error_origin(-errno) : 0;
 	if (!r)
 		r = helper_start(&thread, run, (void *)(intptr_t)pair[0]);
 	if (r) {

@@ -20,19 +20,19 @@ int config_parse_size(const char *string, uint64_t *sizep)
 	char *end;
 
 	if (*string < '0' || *string > '9')
-		return -EINVAL;
+		return CONFIG_E_INVALID;
 	errno = 0;
 	number = strtoull(string, &end, 10);
 	if (errno)
-		return -EINVAL;
+		return CONFIG_E_INVALID;
 	if (*end) {
 		unit = strchr(units, *end);
 		if (!unit || end[1])
-			return -EINVAL;
+			return CONFIG_E_INVALID;
 		shift = 10 * (unit - units + 1);
 	}
 	if (number > UINT64_MAX >> shift)
-		return -EINVAL;
+		return CONFIG_E_INVALID;
 	*sizep = (uint64_t)number << shift;
 	return 0;
 }

@@ -263,7 +263,7 @@ static int parse_cc(struct parser *parser, void *field, const char *value)
 
 static int parse_bytes(struct parser *parser, void *field, const char *value)
 {
-	if (config_parse_size(value, field) < 0 || !*(uint64_t *)field)
+	if (config_parse_size(value, field) || !*(uint64_t *)field)
 		return invalid(
 			parser, "\"%s\" is not a size like 4G, 512M or 65536", value);
 	return 0;

@@ -109,7 +109,7 @@ int config_read(int fd, char **textp);
 const struct config_vm *config_vm_at(const struct config *config, unsigned int index);
 const char *config_transport_name(enum config_transport transport);
 
-/* Parses "4G", "512M", "65536". Returns: 0 or -EINVAL. */
+/* Parses "4G", "512M", "65536". Return: 0 or CONFIG_E_INVALID. */
 int config_parse_size(const char *string, uint64_t *sizep);
 
 static inline void config_freep(struct config **configp)

@@ -321,11 +321,11 @@ TEST(sizes_are_numbers_with_one_unit)
 	check(config_parse_size("1K", &size) == 0 && size == 1024);
 	check(config_parse_size("4G", &size) == 0 && size == 4ull << 30);
 	check(config_parse_size("2T", &size) == 0 && size == 2ull << 40);
-	check(config_parse_size("", &size) < 0);
-	check(config_parse_size("G", &size) < 0);
-	check(config_parse_size("-1", &size) < 0);
-	check(config_parse_size(" 1", &size) < 0);
-	check(config_parse_size("1 G", &size) < 0);
-	check(config_parse_size("18446744073709551616", &size) < 0);
-	check(config_parse_size("17179869184G", &size) < 0);
+	check(config_parse_size("", &size) == CONFIG_E_INVALID);
+	check(config_parse_size("G", &size) == CONFIG_E_INVALID);
+	check(config_parse_size("-1", &size) == CONFIG_E_INVALID);
+	check(config_parse_size(" 1", &size) == CONFIG_E_INVALID);
+	check(config_parse_size("1 G", &size) == CONFIG_E_INVALID);
+	check(config_parse_size("18446744073709551616", &size) == CONFIG_E_INVALID);
+	check(config_parse_size("17179869184G", &size) == CONFIG_E_INVALID);
 }

@@ -23,7 +23,7 @@ static int write_zeros(int fd, uint64_t offset, uint64_t size)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return -errno;
+		return vgpu_error_origin(-errno);
 	if (end > (uint64_t)st.st_size)
 		end = st.st_size;
 	while (offset < end) {
@@ -34,7 +34,7 @@ static int write_zeros(int fd, uint64_t offset, uint64_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
+			return vgpu_error_origin(n < 0 ? -errno : -EIO);
 		offset += n;
 	}
 	return 0;

@@ -74,7 +74,7 @@ def check_range(w, call, p):
         size = "size"
         w.line(f"\tif (!vgpu_mul_u64({factors[0]}, {factors[1]}, &size))")
         w.line("\t\treturn CUDA_ERROR_INVALID_VALUE;")
-    w.line(f"\tr = range_check(call, request->{p.field}, {size});")
+    w.line(f"\tr = access_check(call, request->{p.field}, {size});")
     w.line("\tif (r != CUDA_SUCCESS)")
     w.line("\t\treturn r;")
 
@@ -121,7 +121,7 @@ def emit_dispatcher(w, call):
     w.wrapped(f"\trequest = (const {request} *)call_unpack(",
               ["call", f"&{call.c_prefix('Request')}__descriptor"], ");")
     w.line("\tif (!request)")
-    w.line("\t\treturn -EBADMSG;")
+    w.line("\t\treturn CALL_E_VIOLATION;")
     w.line(f"\treply.result = handle_{call.symbol}(call, request, &reply);")
     w.line("\treturn call_finish(call, &reply.base, reply.result);")
     w.line("}")
@@ -166,7 +166,6 @@ def emit_table(api):
 def emit_family(api, family, calls):
     w = Writer()
     w.head(api, f"From frames to driver calls: {family}")
-    w.line("#include <errno.h>")
     w.blank()
     for name in ("vgpu/checked.h", "vgpu/g-driver.h", "vgpu/g-driver.pb-c.h",
                  "g-handlers.h", "worker/handle/generated.h"):

@@ -16,7 +16,7 @@
 #include "worker/memory/device-memory.h"
 #include "worker/run/call-run.h"
 #include "worker/run/reservation.h"
-#include "worker/run/session.h"
+#include "worker/run/session-life.h"
 
 static void must(bool condition, const char *what)
 {

@@ -10,10 +10,10 @@
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
-#include "worker/handle/reply.h"
+#include "worker/base/object-handles.h"
+#include "worker/handle/call-finish.h"
 #include "worker/run/call-run.h"
-#include "worker/run/session.h"
+#include "worker/run/session-life.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
 

@@ -3,7 +3,6 @@
  * One call, on whatever thread it runs
  */
 
-#include <errno.h>
 #include <string.h>
 
 #include "vgpu/unpack.h"
@@ -41,7 +40,7 @@ void call_init(struct call *call, struct session *session, struct runner *runner
 int call_violation(struct call *call, const char *reason)
 {
 	call->reason = reason;
-	return -EBADMSG;
+	return CALL_E_VIOLATION;
 }
 
 const ProtobufCMessage *call_unpack(

@@ -23,6 +23,12 @@ struct vgpu_driver;
 /* No call names more contexts; of what is beyond, faults are not noted. */
 #define CALL_NAMED_MAX 4u
 
+enum {
+	_CALL_E_SUCCESS,
+
+	CALL_E_VIOLATION, /* the guest broke the protocol: its session has to end */
+};
+
 /*
  * One call in execution, by the dispatcher or by the lane of its guest thread. On the
  * stack of dispatch_frame(); nothing in it outlives the call.
@@ -51,7 +57,7 @@ struct call {
 	/* Contexts that were resolved, or whose stream or event was. */
 	struct context *named[CALL_NAMED_MAX];
 	uint32_t n_named;
-	const char *reason; /* why the guest broke the protocol, with -EBADMSG */
+	const char *reason; /* why the guest broke the protocol, with VIOLATION */
 	bool replied;
 	bool is_large; /* a launch after which the guest wants to see progress */
 };
@@ -67,7 +73,7 @@ const ProtobufCMessage *call_unpack(
 /* Memory that lives as long as the call, zeroed; NULL when the call asks too much. */
 void *call_alloc(struct call *call, size_t size);
 
-/* The guest broke the protocol. Return: -EBADMSG. */
+/* The guest broke the protocol. Return: CALL_E_VIOLATION. */
 int call_violation(struct call *call, const char *reason);
 
 /* The call is about that context, too: a fault that it returns may be that one's. */

@@ -178,7 +178,7 @@ static bool names_printing(const uint8_t *bytes, size_t size)
 	return names(bytes, size, "vprintf") || names(bytes, size, "__assertfail");
 }
 
-static bool entry_may_print(const struct fatbin_entry *entry, size_t *budget)
+static bool search_entry(const struct fatbin_entry *entry, size_t *budget)
 {
 	_vgpu_cleanup_(vgpu_freep) char *bytes = NULL;
 	size_t length;
@@ -191,7 +191,7 @@ static bool entry_may_print(const struct fatbin_entry *entry, size_t *budget)
 	return names_printing((const uint8_t *)bytes, entry->uncompressed_size);
 }
 
-static bool container_may_print(const uint8_t *bytes, size_t size)
+static bool search_container(const uint8_t *bytes, size_t size)
 {
 	size_t budget = UNPACKED_SIZE_MAX;
 	struct fatbin_entry entry;
@@ -201,14 +201,14 @@ static bool container_may_print(const uint8_t *bytes, size_t size)
 	if (fatbin_init(&fatbin, bytes, size))
 		return true;
 	while (!(r = fatbin_next(&fatbin, &entry)))
-		if (entry_may_print(&entry, &budget))
+		if (search_entry(&entry, &budget))
 			return true;
 	return r != FATBIN_E_END;
 }
 
 bool image_may_print(const uint8_t *bytes, size_t size)
 {
-	return fatbin_is_container(bytes, size) ? container_may_print(bytes, size)
+	return fatbin_is_container(bytes, size) ? search_container(bytes, size)
 						: names_printing(bytes, size);
 }
 

@@ -10,7 +10,7 @@
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
@@ -18,7 +18,7 @@
 #include "worker/code/image-check.h"
 #include "worker/code/image.h"
 #include "worker/code/images.h"
-#include "worker/code/may-print.h"
+#include "worker/code/printing.h"
 #include "worker/memory/arena.h"
 
 static CUresult total_size(
@@ -103,7 +103,7 @@ static CUresult check_containers(
 				"beyond its end");
 			return CUDA_ERROR_INVALID_IMAGE;
 		}
-		if (!is_told && !may_print_note(call->session, bytes, size))
+		if (!is_told && !printing_note(call->session, bytes, size))
 			images->is_silent = false;
 		bytes += padded;
 	}
@@ -182,7 +182,7 @@ void images_keep(struct call *call, struct images *images, enum vgpu_handle_kind
 {
 	struct object *object;
 
-	if (object_entry(call, kind, handle, &object) != CUDA_SUCCESS)
+	if (object_find(call, kind, handle, &object) != CUDA_SUCCESS)
 		return;
 	__atomic_store_n(&object->image_bytes, images->held, __ATOMIC_RELAXED);
 	images->held = 0;

@@ -8,7 +8,7 @@
 
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/code/kernel.h"
@@ -94,7 +94,7 @@ CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest 
 	struct object *object;
 	CUresult result;
 
-	result = object_entry(call, VGPU_HANDLE_FUNCTION, request->function, &object);
+	result = object_find(call, VGPU_HANDLE_FUNCTION, request->function, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
 	reply->offsets = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->offsets));
@@ -130,7 +130,7 @@ CUresult kernel_attributes(struct call *call,
 	int value;
 
 	static_assert(CU_FUNC_ATTRIBUTE_MAX <= KERNEL_ATTRIBUTES_MAX, "a bit each");
-	result = object_entry(call, kind, request->function, &object);
+	result = object_find(call, kind, request->function, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
 	reply->attributes =

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "vgpu/cleanup.h"
+#include "vgpu/error.h"
 #include "vgpu/wake.h"
 #include "worker/base/session.h"
 #include "worker/code/store.h"
@@ -50,7 +51,8 @@ static int ask_locked(struct session *session, struct control_message *message)
 	message->image.cookie = ++store->cookie;
 	store->has_arrived = false;
 	store->is_awaited = true;
-	r = control_send(session->control, message, NULL) ? -EPIPE : wait_locked(store);
+	r = control_send(session->control, message, NULL) ? vgpu_error_origin(-EPIPE)
+							  : wait_locked(store);
 	store->is_awaited = false;
 	return r;
 }
@@ -72,8 +74,8 @@ static int ask(struct session *session, struct control_message *message, int *fd
 	pthread_mutex_unlock(&store->answer_lock);
 	pthread_mutex_unlock(&store->lock);
 	if (r)
-		return r;
-	return *fdp < 0 ? -ENOENT : 0;
+		return vgpu_error_trace(r);
+	return *fdp < 0 ? STORE_E_ABSENT : 0;
 }
 
 int store_find(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
@@ -96,7 +98,7 @@ int store_ask_file(struct session *session, uint64_t size, int *fdp, uint32_t *c
 	if (r || answered == size)
 		return r;
 	*fdp = vgpu_close(*fdp);
-	return -ENOENT;
+	return STORE_E_ABSENT;
 }
 
 void store_drop(struct session *session, uint32_t cookie)

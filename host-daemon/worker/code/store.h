@@ -19,6 +19,12 @@ struct session;
 /* How long vgpud may take: it only looks into a list, but may be restarting. */
 #define STORE_TIMEOUT_S 5
 
+enum {
+	_STORE_E_SUCCESS,
+
+	STORE_E_ABSENT, /* no such image, or no room for a file of that size */
+};
+
 struct store {
 	pthread_mutex_t lock;	     /* held by the lane that asks */
 	pthread_mutex_t answer_lock; /* for what follows */
@@ -38,7 +44,7 @@ void store_deinit(struct store *store);
  *
  * @fdp:	the caller's
  *
- * Return: 0, -ENOENT if there is none, or another -errno.
+ * Return: 0, STORE_E_ABSENT or -errno.
  */
 int store_find(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
 	int *fdp, uint64_t *sizep);

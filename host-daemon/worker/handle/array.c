@@ -10,7 +10,7 @@
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/handle/copy.h"
@@ -327,13 +327,13 @@ static CUresult find_side(struct call *call, uint64_t handle,
 	const struct vgpu_array_side *side, const struct vgpu_array_box *box,
 	CUmemorytype *typep, CUarray *arrayp)
 {
-	const struct copy_side memory = { side->address, side->pitch, side->rows };
+	const struct access_side memory = { side->address, side->pitch, side->rows };
 
 	if (!handle) {
 		*typep = arena_covers(call->session, side->address, 1)
 				 ? CU_MEMORYTYPE_HOST
 				 : CU_MEMORYTYPE_DEVICE;
-		return copy_check_side(
+		return access_check_side(
 			call, &memory, box->width, box->height, box->depth);
 	}
 	*typep = CU_MEMORYTYPE_ARRAY;

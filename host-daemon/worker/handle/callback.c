@@ -7,7 +7,7 @@
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/session.h"
 #include "worker/handle/callback.h"
 #include "worker/stream/callbacks.h"

@@ -11,8 +11,8 @@
 #include "driver/driver.h"
 #include "g-handlers.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
 #include "worker/base/lane.h"
+#include "worker/base/object-handles.h"
 #include "worker/stream/capture.h"
 #include "worker/stream/graph.h"
 
@@ -195,7 +195,7 @@ static CUresult tell_nodes(struct call *call, const struct info *info, uint64_t 
 	handles = call_alloc(call, (n + 1) * sizeof(*handles));
 	if (!handles)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = object_entry(call, VGPU_HANDLE_GRAPH, reply->graph_out, &graph);
+	result = object_find(call, VGPU_HANDLE_GRAPH, reply->graph_out, &graph);
 	for (size_t i = 0; i < n && result == CUDA_SUCCESS; i++)
 		result =
 			graph_keep_node(call, info->nodes[first + i], graph, &handles[i]);

@@ -9,8 +9,8 @@
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
 #include "worker/base/lane.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
@@ -137,7 +137,7 @@ CUresult handle_vgpuStreamWord(struct call *call,
 	struct stream *stream;
 	CUresult result;
 
-	result = stream_entry(call, request->stream, &stream);
+	result = object_find_stream(call, request->stream, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	return mark_bind(call->session, stream, request->word);

@@ -13,7 +13,7 @@
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/session.h"
 #include "worker/handle/copy.h"
 #include "worker/memory/access.h"
@@ -78,7 +78,7 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 	if (!request->byte_count)
 		return copy_finish(
 			call, stream, request->word, request->word_value, CUDA_SUCCESS);
-	result = range_check(call, request->dst_device, request->byte_count);
+	result = access_check(call, request->dst_device, request->byte_count);
 	if (result == CUDA_SUCCESS)
 		result = check_host(call, request->src_host, request->byte_count);
 	if (result == CUDA_SUCCESS)
@@ -104,7 +104,7 @@ CUresult handle_cuMemcpyDtoHAsync_v2(struct call *call,
 		call, request->h_stream, request->word, request->word_value, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = range_check(call, request->src_device, request->byte_count);
+	result = access_check(call, request->src_device, request->byte_count);
 	if (result == CUDA_SUCCESS)
 		result = check_host(call, request->dst_host, request->byte_count);
 	if (result == CUDA_SUCCESS)
@@ -128,9 +128,9 @@ CUresult handle_cuMemcpyDtoDAsync_v2(struct call *call,
 
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
 	if (result == CUDA_SUCCESS)
-		result = range_check(call, request->dst_device, request->byte_count);
+		result = access_check(call, request->dst_device, request->byte_count);
 	if (result == CUDA_SUCCESS)
-		result = range_check(call, request->src_device, request->byte_count);
+		result = access_check(call, request->src_device, request->byte_count);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuMemcpyDtoDAsync_v2(request->dst_device,
 			request->src_device, request->byte_count, stream);
@@ -141,8 +141,8 @@ CUresult handle_cuMemcpyDtoDAsync_v2(struct call *call,
 
 /* A box as the guest describes it. */
 struct box {
-	struct copy_side to;
-	struct copy_side from;
+	struct access_side to;
+	struct access_side from;
 	uint64_t width;
 	uint64_t height;
 	uint64_t depth;
@@ -152,8 +152,8 @@ static CUresult check_box(struct call *call, const struct box *box)
 {
 	CUresult result;
 
-	result = copy_check_side(call, &box->to, box->width, box->height, box->depth);
-	return result == CUDA_SUCCESS ? copy_check_side(call, &box->from, box->width,
+	result = access_check_side(call, &box->to, box->width, box->height, box->depth);
+	return result == CUDA_SUCCESS ? access_check_side(call, &box->from, box->width,
 						box->height, box->depth)
 				      : result;
 }
@@ -163,8 +163,8 @@ static CUresult check_box(struct call *call, const struct box *box)
  * returns, which the dispatcher must not wait for: if both sides are in the arena, which
  * the device can access too, both are passed as device memory.
  */
-static CUmemorytype place(
-	struct call *call, const struct copy_side *side, const struct copy_side *other)
+static CUmemorytype place(struct call *call, const struct access_side *side,
+	const struct access_side *other)
 {
 	return arena_covers(call->session, side->address, 1) &&
 			       !arena_covers(call->session, other->address, 1)
@@ -340,9 +340,9 @@ CUresult handle_cuMemcpy3DPeerAsync(struct call *call,
 
 static CUresult check_peers(struct call *call, uint64_t to, uint64_t from, uint64_t size)
 {
-	CUresult result = range_check(call, to, size);
+	CUresult result = access_check(call, to, size);
 
-	return result == CUDA_SUCCESS ? range_check(call, from, size) : result;
+	return result == CUDA_SUCCESS ? access_check(call, from, size) : result;
 }
 
 CUresult handle_cuMemcpyPeer(struct call *call, const Vgpu__CuMemcpyPeerRequest *request,

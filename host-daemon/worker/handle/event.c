@@ -13,7 +13,7 @@
 #include "g-handlers.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/uses.h"
 #include "worker/wait/debts.h"
@@ -50,15 +50,15 @@ CUresult handle_cuEventDestroy_v2(struct call *call,
 }
 
 /* The part that both calls share. */
-struct record {
+struct event_record {
 	uint64_t event;
 	uint64_t stream;
 	unsigned int flags;
 	uint64_t number;
 };
 
-static CUresult record_in_driver(
-	struct call *call, const struct record *record, CUevent event, CUstream stream)
+static CUresult record_in_driver(struct call *call, const struct event_record *record,
+	CUevent event, CUstream stream)
 {
 	if (!record->flags)
 		return call->driver->cuEventRecord(event, stream);
@@ -67,7 +67,7 @@ static CUresult record_in_driver(
 	return call->driver->cuEventRecordWithFlags(event, stream, record->flags);
 }
 
-static CUresult record_with_word(struct call *call, const struct record *record,
+static CUresult record_with_word(struct call *call, const struct event_record *record,
 	const struct event *event, CUstream stream)
 {
 	CUresult result = CUDA_SUCCESS, written;
@@ -85,7 +85,7 @@ static CUresult record_with_word(struct call *call, const struct record *record,
 	return result == CUDA_SUCCESS ? written : result;
 }
 
-static CUresult record(struct call *call, const struct record *record)
+static CUresult record(struct call *call, const struct event_record *record)
 {
 	struct object *event;
 	CUresult result;
@@ -93,7 +93,7 @@ static CUresult record(struct call *call, const struct record *record)
 
 	result = object_get(call, VGPU_HANDLE_STREAM, record->stream, false, &stream);
 	if (result == CUDA_SUCCESS)
-		result = object_entry(call, VGPU_HANDLE_EVENT, record->event, &event);
+		result = object_find(call, VGPU_HANDLE_EVENT, record->event, &event);
 	if (result == CUDA_SUCCESS && record->number)
 		return record_with_word(
 			call, record, (const struct event *)event, stream);
@@ -108,7 +108,7 @@ static CUresult record(struct call *call, const struct record *record)
 CUresult handle_cuEventRecord(struct call *call,
 	const Vgpu__CuEventRecordRequest *request, Vgpu__CuEventRecordReply *reply)
 {
-	const struct record arguments = {
+	const struct event_record arguments = {
 		.event = request->h_event,
 		.stream = request->h_stream,
 		.number = request->record,
@@ -121,7 +121,7 @@ CUresult handle_cuEventRecordWithFlags(struct call *call,
 	const Vgpu__CuEventRecordWithFlagsRequest *request,
 	Vgpu__CuEventRecordWithFlagsReply *reply)
 {
-	const struct record arguments = {
+	const struct event_record arguments = {
 		.event = request->h_event,
 		.stream = request->h_stream,
 		.flags = request->flags,

@@ -8,7 +8,7 @@
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/session.h"
 #include "worker/memory/access.h"
 
@@ -24,7 +24,7 @@ static CUresult prepare_fill(struct call *call, uint64_t handle, uint64_t addres
 		return result;
 	if (!vgpu_mul_u64(n, element, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	return range_check(call, address, size);
+	return access_check(call, address, size);
 }
 
 static CUresult count_fill(struct call *call, CUresult result)
@@ -88,8 +88,9 @@ static CUresult prepare_fill_2d(struct call *call, uint64_t handle, uint64_t add
 		return result;
 	if (!vgpu_mul_u64(n, element, &width))
 		return CUDA_ERROR_INVALID_VALUE;
-	return copy_check_side(call,
-		&(struct copy_side){ .address = address, .pitch = pitch, .rows = height },
+	return access_check_side(call,
+		&(struct access_side){
+			.address = address, .pitch = pitch, .rows = height },
 		width, height, 1);
 }
 

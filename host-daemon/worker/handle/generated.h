@@ -14,15 +14,15 @@
 
 #include "vgpu/cuda.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
-#include "worker/handle/reply.h"
+#include "worker/base/object-handles.h"
+#include "worker/handle/call-finish.h"
 #include "worker/memory/access.h"
 
 /*
  * Runs one call (generated: a table of all remoted calls).
  *
- * Return: 0 once the call was executed, whatever the driver said; -EBADMSG where
- *	   the guest broke the protocol and the session must end: no such call, a
+ * Return: 0 once the call was executed, whatever the driver said; CALL_E_VIOLATION
+ *	   where the guest broke the protocol and the session must end: no such call, a
  *	   message that does not unpack.
  */
 int dispatch_call(struct call *call);

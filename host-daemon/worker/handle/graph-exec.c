@@ -7,7 +7,7 @@
 #include "g-handlers.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/stream/graph.h"
 
 static CUresult make(struct call *call, const struct object *graph,
@@ -52,7 +52,7 @@ CUresult handle_cuGraphInstantiateWithParams(struct call *call,
 	struct object *graph;
 	CUresult result;
 
-	result = object_entry(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+	result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
 	if (result == CUDA_SUCCESS)
 		result = graph_count(call, graph->driver, &reply->n_nodes);
 	if (result == CUDA_SUCCESS)
@@ -105,7 +105,7 @@ CUresult handle_cuGraphExecUpdate_v2(struct call *call,
 	result = object_get(
 		call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, false, &exec);
 	if (result == CUDA_SUCCESS)
-		result = object_entry(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+		result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = update(call, exec, graph->driver, &info);
@@ -128,7 +128,7 @@ CUresult handle_cuGraphLaunch(struct call *call,
 		return CUDA_ERROR_NOT_SUPPORTED;
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
 	if (result == CUDA_SUCCESS)
-		result = object_entry(
+		result = object_find(
 			call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph, &exec);
 	if (result != CUDA_SUCCESS)
 		return result;

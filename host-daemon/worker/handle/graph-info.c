@@ -15,7 +15,7 @@
 #include "vgpu/launch.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/code/kernel.h"
@@ -60,7 +60,7 @@ static CUresult find_function(struct call *call, const CUDA_KERNEL_NODE_PARAMS *
 			library ? library->parent : NULL, &reply->function);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_entry(call, VGPU_HANDLE_FUNCTION,
+	return object_find(call, VGPU_HANDLE_FUNCTION,
 		reply->function ? reply->function : reply->kernel, objectp);
 }
 

@@ -9,7 +9,7 @@
 #include "driver/driver.h"
 #include "g-handlers.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/stream/graph-node.h"
 #include "worker/stream/graph.h"
 
@@ -80,7 +80,7 @@ CUresult handle_cuGraphAddNode_v2(struct call *call,
 	struct graph_node node;
 	CUresult result;
 
-	result = object_entry(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+	result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
 	if (result == CUDA_SUCCESS)
 		result = graph_names_take(
 			call, &request->dependencies_list, &request->edges, &after);

@@ -7,7 +7,7 @@
 
 #include "g-handlers.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/stream/graph.h"
@@ -60,7 +60,7 @@ CUresult handle_cuGraphDestroy(struct call *call,
 	if (!call->driver->cuGraphDestroy)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&call->session->destroy_lock);
-	result = object_entry(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+	result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuGraphDestroy(graph->driver);
 	/* One that the driver kept keeps its handle. */
@@ -84,7 +84,7 @@ CUresult handle_cuGraphNodeFindInClone(struct call *call,
 	result = object_get(
 		call, VGPU_HANDLE_GRAPH_NODE, request->h_original_node, false, &original);
 	if (result == CUDA_SUCCESS)
-		result = object_entry(
+		result = object_find(
 			call, VGPU_HANDLE_GRAPH, request->h_cloned_graph, &clone);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuGraphNodeFindInClone(
@@ -245,10 +245,10 @@ CUresult handle_vgpuGraphList(struct call *call,
 	if (request->list < 0 || request->list >= _VGPU_GRAPH_LIST_N)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (is_of_node)
-		result = object_entry(
-			call, VGPU_HANDLE_GRAPH_NODE, request->node, &object);
+		result =
+			object_find(call, VGPU_HANDLE_GRAPH_NODE, request->node, &object);
 	else
-		result = object_entry(call, VGPU_HANDLE_GRAPH, request->graph, &object);
+		result = object_find(call, VGPU_HANDLE_GRAPH, request->graph, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
 	graph = is_of_node ? object->parent : object;

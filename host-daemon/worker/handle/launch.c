@@ -15,7 +15,7 @@
 #include "vgpu/launch.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/scratch.h"
 #include "worker/code/kernel.h"
@@ -75,7 +75,7 @@ static CUresult take_function(struct call *call, struct launch *launch, uint64_t
 	struct object *object;
 	CUresult result;
 
-	result = object_entry(call, VGPU_HANDLE_FUNCTION, function, &object);
+	result = object_find(call, VGPU_HANDLE_FUNCTION, function, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
 	launch->kernel = (struct kernel *)object;
@@ -332,7 +332,7 @@ CUresult handle_cuFuncGetModule(struct call *call,
 
 	if (!call->driver->cuFuncGetModule)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_FUNCTION, request->hfunc, &object);
+	result = object_find(call, VGPU_HANDLE_FUNCTION, request->hfunc, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuFuncGetModule(&module, object->driver);
 	/* One that was loaded as a module has its entry, and keeps it; any other is its

@@ -8,7 +8,7 @@
 
 #include "g-handlers.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/code/code.h"
@@ -77,7 +77,7 @@ CUresult handle_cuLibraryUnload(struct call *call,
 	CUresult result;
 	void *library;
 
-	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
 	/* First the children: the entry's next object may have some at once. */
@@ -96,7 +96,7 @@ CUresult handle_cuLibraryGetKernel(struct call *call,
 	CUkernel kernel;
 	CUresult result;
 
-	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetKernel(
 			&kernel, object->driver, request->name);
@@ -117,7 +117,7 @@ CUresult handle_cuLibraryEnumerateKernels(struct call *call,
 	if (!call->driver->cuLibraryEnumerateKernels ||
 		!call->driver->cuLibraryGetKernelCount)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->lib, &object);
+	result = object_find(call, VGPU_HANDLE_LIBRARY, request->lib, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetKernelCount(&n, object->driver);
 	if (result == CUDA_SUCCESS)
@@ -140,7 +140,7 @@ CUresult handle_cuKernelGetLibrary(struct call *call,
 	struct object *object;
 	CUresult result;
 
-	result = object_entry(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
+	result = object_find(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
 	if (result == CUDA_SUCCESS)
 		reply->p_lib = object_handle(
 			&call->session->objects[VGPU_HANDLE_LIBRARY], object->parent);
@@ -157,7 +157,7 @@ CUresult handle_cuLibraryGetModule(struct call *call,
 
 	if (!call->driver->cuLibraryGetModule)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetModule(&module, object->driver);
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_MODULE, module,
@@ -175,7 +175,7 @@ CUresult handle_cuKernelGetFunction(struct call *call,
 
 	if (!call->driver->cuKernelGetFunction)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
+	result = object_find(call, VGPU_HANDLE_KERNEL, request->kernel, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuKernelGetFunction(&function, object->driver);
 	/* It is unloaded with the library, as the kernel is. */
@@ -196,7 +196,7 @@ CUresult handle_cuLibraryGetGlobal(struct call *call,
 
 	if (!call->driver->cuLibraryGetGlobal)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetGlobal(
 			&address, &size, object->driver, request->name);
@@ -224,7 +224,7 @@ CUresult handle_cuLibraryGetManaged(struct call *call,
 
 	if (!call->driver->cuLibraryGetManaged)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetManaged(
 			&address, &size, object->driver, request->name);

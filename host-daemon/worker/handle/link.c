@@ -18,7 +18,7 @@
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
@@ -26,7 +26,7 @@
 #include "worker/code/images.h"
 #include "worker/code/jit.h"
 #include "worker/code/load.h"
-#include "worker/code/may-print.h"
+#include "worker/code/printing.h"
 #include "worker/memory/arena.h"
 
 struct link {
@@ -160,7 +160,7 @@ static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 			"beyond its end");
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
-	may_print_note(call->session, copy, image->size);
+	printing_note(call->session, copy, image->size);
 	*copyp = copy;
 	return CUDA_SUCCESS;
 }

@@ -9,7 +9,7 @@
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/memory/access.h"
 
 /* Copies the fields of the operation and nothing else: a later driver may give a meaning
@@ -46,7 +46,7 @@ static CUresult copy_op(struct call *call, const CUstreamBatchMemOpParams *from,
 	else
 		to->writeValue.value64 = from->writeValue.value64;
 	to->writeValue.flags = from->writeValue.flags;
-	return range_check(call, to->writeValue.address, size);
+	return access_check(call, to->writeValue.address, size);
 }
 
 CUresult handle_cuStreamBatchMemOp_v2(struct call *call,

@@ -6,7 +6,7 @@
 #include "driver/driver.h"
 #include "g-handlers.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/code/images.h"
 #include "worker/code/kernel.h"
@@ -53,7 +53,7 @@ CUresult handle_cuModuleUnload(struct call *call,
 	CUresult result;
 	void *module;
 
-	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &object);
+	result = object_find(call, VGPU_HANDLE_MODULE, request->hmod, &object);
 	/* The module of a library is unloaded with the library only. */
 	if (result == CUDA_SUCCESS && object->parent)
 		return CUDA_ERROR_NOT_PERMITTED;
@@ -75,7 +75,7 @@ CUresult handle_cuModuleGetFunction(struct call *call,
 	CUfunction function;
 	CUresult result;
 
-	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &object);
+	result = object_find(call, VGPU_HANDLE_MODULE, request->hmod, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetFunction(
 			&function, object->driver, request->name);
@@ -96,7 +96,7 @@ CUresult handle_cuModuleEnumerateFunctions(struct call *call,
 	if (!call->driver->cuModuleEnumerateFunctions ||
 		!call->driver->cuModuleGetFunctionCount)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_MODULE, request->mod, &object);
+	result = object_find(call, VGPU_HANDLE_MODULE, request->mod, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetFunctionCount(&n, object->driver);
 	if (result == CUDA_SUCCESS)
@@ -122,7 +122,7 @@ CUresult handle_cuModuleGetGlobal_v2(struct call *call,
 	size_t size = 0;
 	CUresult result;
 
-	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &object);
+	result = object_find(call, VGPU_HANDLE_MODULE, request->hmod, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetGlobal_v2(
 			&address, &size, object->driver, request->name);

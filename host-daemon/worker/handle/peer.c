@@ -11,7 +11,7 @@
 
 #include "g-handlers.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/session.h"
 #include "worker/memory/device-memory.h"
 

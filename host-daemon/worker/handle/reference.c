@@ -11,7 +11,7 @@
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/handle/texture.h"
 #include "worker/memory/access.h"
@@ -20,7 +20,7 @@
 static CUresult reference_entry(struct call *call, enum vgpu_handle_kind kind,
 	uint64_t handle, struct texture **referencep)
 {
-	return object_entry(call, kind, handle, (struct object **)referencep);
+	return object_find(call, kind, handle, (struct object **)referencep);
 }
 
 CUresult handle_cuModuleGetTexRef(struct call *call,
@@ -33,7 +33,7 @@ CUresult handle_cuModuleGetTexRef(struct call *call,
 
 	if (!call->driver->cuModuleGetTexRef)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &module);
+	result = object_find(call, VGPU_HANDLE_MODULE, request->hmod, &module);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetTexRef(
 			&reference, module->driver, request->name);
@@ -52,7 +52,7 @@ CUresult handle_cuModuleGetSurfRef(struct call *call,
 
 	if (!call->driver->cuModuleGetSurfRef)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_MODULE, request->hmod, &module);
+	result = object_find(call, VGPU_HANDLE_MODULE, request->hmod, &module);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetSurfRef(
 			&reference, module->driver, request->name);
@@ -87,7 +87,7 @@ CUresult handle_cuTexRefDestroy(struct call *call,
 
 	if (!call->driver->cuTexRefDestroy)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_entry(call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &object);
+	result = object_find(call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &object);
 	if (result == CUDA_SUCCESS && object->parent)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS)
@@ -175,7 +175,7 @@ static CUresult bound(struct call *call, enum vgpu_handle_kind kind,
 	struct object *object;
 	CUresult result;
 
-	result = object_entry(call, kind, reference->resource, &object);
+	result = object_find(call, kind, reference->resource, &object);
 	if (result != CUDA_SUCCESS || object->driver != driver)
 		return CUDA_ERROR_INVALID_VALUE;
 	*handlep = reference->resource;
@@ -254,7 +254,8 @@ CUresult handle_cuTexRefSetAddress2D_v3(struct call *call,
 		.Format = request->format,
 		.NumChannels = request->num_channels,
 	};
-	const struct copy_side side = { request->dptr, request->pitch, request->height };
+	const struct access_side side = { request->dptr, request->pitch,
+		request->height };
 	CUresult result;
 	void *reference;
 	uint64_t width;
@@ -267,7 +268,7 @@ CUresult handle_cuTexRefSetAddress2D_v3(struct call *call,
 	result = object_get(
 		call, VGPU_HANDLE_TEXREF, request->h_tex_ref, false, &reference);
 	if (result == CUDA_SUCCESS)
-		result = copy_check_side(call, &side, width, request->height, 1);
+		result = access_check_side(call, &side, width, request->height, 1);
 	return result == CUDA_SUCCESS
 		       ? call->driver->cuTexRefSetAddress2D_v3(
 				 reference, &descriptor, request->dptr, request->pitch)

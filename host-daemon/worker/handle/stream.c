@@ -9,7 +9,7 @@
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/base/uses.h"
@@ -50,7 +50,7 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	/* The special streams cannot be destroyed. */
 	if (vgpu_handle_kind(request->h_stream) != VGPU_HANDLE_STREAM)
 		return CUDA_ERROR_INVALID_HANDLE;
-	result = object_entry(call, VGPU_HANDLE_STREAM, request->h_stream, &object);
+	result = object_find(call, VGPU_HANDLE_STREAM, request->h_stream, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
 	capture_remove(call->session, (struct stream *)object, false);
@@ -70,7 +70,7 @@ CUresult handle_cuStreamGetCtx(struct call *call,
 	struct stream *stream;
 	CUresult result;
 
-	result = stream_entry(call, request->h_stream, &stream);
+	result = object_find_stream(call, request->h_stream, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	/* Of a lane's own stream another thread may just have ended it. */
@@ -156,7 +156,7 @@ CUresult handle_cuStreamQuery(struct call *call,
 	struct stream *stream;
 	CUresult result;
 
-	result = stream_entry(call, request->h_stream, &stream);
+	result = object_find_stream(call, request->h_stream, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	/* A first query is followed by others: the next answer is in the stream's
@@ -176,7 +176,7 @@ CUresult handle_vgpuStreamMark(struct call *call,
 	struct stream *stream;
 	CUresult result;
 
-	result = stream_entry(call, request->stream, &stream);
+	result = object_find_stream(call, request->stream, &stream);
 	if (result == CUDA_SUCCESS)
 		result = context_enter(call->session, call->runner, stream->context);
 	if (result != CUDA_SUCCESS)

@@ -13,7 +13,7 @@
 #include "g-handlers.h"
 #include "vgpu/checked.h"
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/handle/texture.h"
@@ -93,7 +93,7 @@ static CUresult check_pitch2d(struct call *call, const CUDA_RESOURCE_DESC *resou
 		.Format = resource->res.pitch2D.format,
 		.NumChannels = resource->res.pitch2D.numChannels,
 	};
-	const struct copy_side side = {
+	const struct access_side side = {
 		.address = resource->res.pitch2D.devPtr,
 		.pitch = resource->res.pitch2D.pitchInBytes,
 	};
@@ -103,7 +103,7 @@ static CUresult check_pitch2d(struct call *call, const CUDA_RESOURCE_DESC *resou
 		    resource->res.pitch2D.width, array_texel_size(&texel), &width) ||
 		!width || !resource->res.pitch2D.height)
 		return CUDA_ERROR_INVALID_VALUE;
-	return copy_check_side(call, &side, width, resource->res.pitch2D.height, 1);
+	return access_check_side(call, &side, width, resource->res.pitch2D.height, 1);
 }
 
 /* Translates the guest's description to the driver's; *handlep is the array. */
@@ -128,7 +128,7 @@ static CUresult translate(
 			resource->res.mipmap.hMipmappedArray = object;
 		return result;
 	case CU_RESOURCE_TYPE_LINEAR:
-		return range_check(call, resource->res.linear.devPtr,
+		return access_check(call, resource->res.linear.devPtr,
 			resource->res.linear.sizeInBytes);
 	case CU_RESOURCE_TYPE_PITCH2D:
 		return check_pitch2d(call, resource);

@@ -10,7 +10,7 @@
 #include "worker/memory/access.h"
 #include "worker/memory/arena.h"
 
-CUresult range_check(struct call *call, uint64_t address, uint64_t size)
+CUresult access_check(struct call *call, uint64_t address, uint64_t size)
 {
 	return ranges_cover(&call->session->ranges, address, size) ||
 			       arena_covers(call->session, address, size)
@@ -18,8 +18,8 @@ CUresult range_check(struct call *call, uint64_t address, uint64_t size)
 		       : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult copy_check_side(struct call *call, const struct copy_side *side, uint64_t width,
-	uint64_t height, uint64_t depth)
+CUresult access_check_side(struct call *call, const struct access_side *side,
+	uint64_t width, uint64_t height, uint64_t depth)
 {
 	uint64_t n_rows, size;
 
@@ -33,5 +33,5 @@ CUresult copy_check_side(struct call *call, const struct copy_side *side, uint64
 		!vgpu_mul_u64(side->pitch, n_rows, &size) ||
 		!vgpu_add_u64(size, width, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	return range_check(call, side->address, size);
+	return access_check(call, side->address, size);
 }

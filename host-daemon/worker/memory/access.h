@@ -17,15 +17,15 @@ struct call;
  *
  * Return: CUDA_SUCCESS or CUDA_ERROR_INVALID_VALUE.
  */
-CUresult range_check(struct call *call, uint64_t address, uint64_t size);
+CUresult access_check(struct call *call, uint64_t address, uint64_t size);
 
 /* One side of a copy: rows that begin `pitch` bytes apart, `rows` of them a layer. */
-struct copy_side {
+struct access_side {
 	uint64_t address;
 	uint64_t pitch;
 	uint64_t rows;
 };
 
 /* Whether such a box on that side is within one allocation of the guest. */
-CUresult copy_check_side(struct call *call, const struct copy_side *side, uint64_t width,
-	uint64_t height, uint64_t depth);
+CUresult access_check_side(struct call *call, const struct access_side *side,
+	uint64_t width, uint64_t height, uint64_t depth);

@@ -4,7 +4,7 @@
  */
 
 #include "vgpu/checked.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/memory/array.h"
 
@@ -78,7 +78,7 @@ bool array_size(
 CUresult array_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct array **arrayp)
 {
-	return object_entry(call, kind, handle, (struct object **)arrayp);
+	return object_find(call, kind, handle, (struct object **)arrayp);
 }
 
 /* Whether the box is within the array, in whole texels across. */

@@ -29,7 +29,7 @@ uint32_t array_texel_size(const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 bool array_size(
 	const CUDA_ARRAY3D_DESCRIPTOR *descriptor, uint32_t n_levels, uint64_t *sizep);
 
-/* As object_entry(), for arrays and mipmapped arrays. */
+/* As object_find(), for arrays and mipmapped arrays. */
 CUresult array_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct array **arrayp);
 

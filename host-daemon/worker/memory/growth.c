@@ -3,6 +3,7 @@
  * Growth: more arena while the session runs
  */
 
+#include <errno.h>
 #include <time.h>
 
 #include "vgpu/error.h"
@@ -46,7 +47,7 @@ static int ask_locked(struct session *session, uint32_t n_extents)
 
 	growth->has_arrived = false;
 	growth->is_awaited = true;
-	r = control_send(session->control, &message, NULL) ? -EPIPE
+	r = control_send(session->control, &message, NULL) ? vgpu_error_origin(-EPIPE)
 							   : wait_locked(session);
 	growth->is_awaited = false;
 	return r;
@@ -98,7 +99,7 @@ int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp
 	int r;
 
 	if (!n_extents || n_extents > session->arena->n_extents)
-		return -ENOSPC;
+		return vgpu_error_origin(-ENOSPC);
 	pthread_mutex_lock(&growth->growing);
 	pthread_mutex_lock(&growth->lock);
 	r = take_spare_locked(session, n_extents) ? 0 : ask_locked(session, n_extents);
@@ -108,7 +109,7 @@ int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp
 		r = arena_add_run(session, grant.first_extent, grant.n_extents);
 	pthread_mutex_unlock(&growth->growing);
 	if (r)
-		return r;
+		return vgpu_error_trace(r);
 	*firstp = grant.first_extent;
 	*n_grantedp = grant.n_extents;
 	return 0;

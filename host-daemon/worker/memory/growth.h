@@ -42,7 +42,7 @@ void growth_init(struct session *session);
 /*
  * Asks for one run of extents and adds it to the arena.
  *
- * Return: 0, or -errno (-ENOSPC: vgpud has none to give).
+ * Return: 0 or -errno.
  */
 int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp,
 	uint32_t *n_grantedp);

@@ -12,10 +12,10 @@
 #include "worker/base/context.h"
 #include "worker/base/session.h"
 #include "worker/base/uses.h"
+#include "worker/handle/call-finish.h"
 #include "worker/handle/callback.h"
 #include "worker/handle/copy.h"
 #include "worker/handle/generated.h"
-#include "worker/handle/reply.h"
 #include "worker/run/call-run.h"
 #include "worker/wait/faults.h"
 

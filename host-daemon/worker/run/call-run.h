@@ -18,7 +18,7 @@ struct vgpu_frame;
  * @context:	handle of the lane's context when the call was submitted
  * @whyp:	on failure why the session must end
  *
- * Return: 0, or -EBADMSG where the guest broke the protocol.
+ * Return: 0 or CALL_E_VIOLATION.
  */
 int call_run(struct session *session, struct runner *runner, struct lane *lane,
 	uint64_t context, const struct vgpu_frame *frame, const char **whyp);

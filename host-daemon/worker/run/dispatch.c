@@ -16,11 +16,12 @@
 #include <errno.h>
 
 #include "g-handlers.h"
+#include "vgpu/error.h"
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
 #include "worker/base/lane.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/run/call-run.h"
@@ -72,7 +73,7 @@ static int check_frame(const struct vgpu_frame *frame, const char **whyp)
 		*whyp = "a frame asks for no reply to a call that has one";
 	else
 		return 0;
-	return -EBADMSG;
+	return CALL_E_VIOLATION;
 }
 
 static int post(struct session *session, struct lane *lane,
@@ -88,7 +89,7 @@ static int post(struct session *session, struct lane *lane,
 		r = lane_run(lane, frame, ordered);
 	if (r == LANE_E_FULL) {
 		*whyp = "a thread has more calls under way than a thread can make";
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	}
 	if (r)
 		*whyp = "there is no memory for a lane";
@@ -117,7 +118,8 @@ static bool mark_and_query(
 	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
 		&call, &vgpu__cu_stream_synchronize_request__descriptor);
 	/* Errors of the call are found and returned where it is run. */
-	if (!request || stream_entry(&call, request->h_stream, &stream) != CUDA_SUCCESS)
+	if (!request ||
+		object_find_stream(&call, request->h_stream, &stream) != CUDA_SUCCESS)
 		return false;
 	mark_cover(session, stream, request->target);
 	mark_stream(session, call.runner, stream);
@@ -137,7 +139,7 @@ int dispatch_frame(
 	lane = lane_get(session, frame->lane);
 	if (!lane) {
 		*whyp = "there is no memory for a lane";
-		return -ENOMEM;
+		return vgpu_error_origin(-ENOMEM);
 	}
 	/* A wait for work that is done does not block, and waking a lane costs more. */
 	if (needs_thread(session, lane, frame) ||

@@ -18,7 +18,7 @@ bool dispatch_goes_to_lane(const struct vgpu_frame *frame);
  * One frame, as the dispatcher does it: checks it, and runs the call or hands it to its
  * lane.
  *
- * Return: 0, or -errno with the reason for the session's end.
+ * Return: 0; CALL_E_VIOLATION or -errno, with the reason for the session's end.
  */
 int dispatch_frame(
 	struct session *session, const struct vgpu_frame *frame, const char **whyp);

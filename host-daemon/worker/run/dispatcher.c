@@ -33,10 +33,11 @@
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 #include "vgpu/wake.h"
+#include "worker/base/call.h"
 #include "worker/base/session.h"
 #include "worker/run/dispatch.h"
 #include "worker/run/dispatcher.h"
-#include "worker/run/session.h"
+#include "worker/run/session-life.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
 
@@ -78,7 +79,7 @@
 #define EMPTY_WAKE_NS 1000000u
 
 /* What the loop remembers; the dispatcher's alone. */
-struct loop {
+struct ring_loop {
 	struct session *session;
 	uint64_t now;	     /* when the clock was looked at last */
 	uint64_t now_ticks;  /* and the processor's counter then */
@@ -113,7 +114,7 @@ static uint64_t clock_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + now.tv_nsec;
 }
 
-static void look_at_clock(struct loop *loop)
+static void look_at_clock(struct ring_loop *loop)
 {
 	loop->now = clock_now();
 	loop->now_ticks = __builtin_ia32_rdtsc();
@@ -128,7 +129,7 @@ static void pause_for(uint64_t ns)
 
 /* How long so many ticks are that ended just now, going by those since the last look at
  * the clock: at that time they had not begun. */
-static uint64_t ticks_to_ns(struct loop *loop, uint64_t ticks)
+static uint64_t ticks_to_ns(struct ring_loop *loop, uint64_t ticks)
 {
 	uint64_t now = loop->now, now_ticks = loop->now_ticks;
 
@@ -147,7 +148,7 @@ static bool is_timed(const struct vgpu_frame *frame)
 
 /* So many calls up to that one took so many ticks. */
 static __attribute__((__noinline__)) void note_slow(
-	struct loop *loop, uint32_t n, uint16_t call, uint64_t ticks)
+	struct ring_loop *loop, uint32_t n, uint16_t call, uint64_t ticks)
 {
 	static struct rate rate;
 	uint64_t ns = ticks_to_ns(loop, ticks);
@@ -166,7 +167,7 @@ static __attribute__((__noinline__)) void note_slow(
 			vgpu_call_name(call), (unsigned long long)ns / 1000);
 }
 
-static void note_time(struct loop *loop, const struct vgpu_frame *frame)
+static void note_time(struct ring_loop *loop, const struct vgpu_frame *frame)
 {
 	uint64_t began = loop->ended;
 
@@ -178,7 +179,7 @@ static void note_time(struct loop *loop, const struct vgpu_frame *frame)
 }
 
 /* The same for the calls since the last that was timed. */
-static void note_untimed(struct loop *loop)
+static void note_untimed(struct ring_loop *loop)
 {
 	uint64_t began = loop->ended;
 	uint32_t n = loop->n_untimed;
@@ -198,7 +199,7 @@ static void count_down(uint32_t *n)
 }
 
 /* The ring was empty before this call. */
-static void learn_from_gap(struct loop *loop)
+static void learn_from_gap(struct ring_loop *loop)
 {
 	if (loop->now - loop->gap_since < LONG_NS)
 		loop->n_long = 0;
@@ -219,7 +220,7 @@ static void learn_from_gap(struct loop *loop)
 	loop->gap_since = 0;
 }
 
-static void take(struct loop *loop, const struct vgpu_frame *frame)
+static void take(struct ring_loop *loop, const struct vgpu_frame *frame)
 {
 	struct session *session = loop->session;
 	const char *why = NULL;
@@ -238,7 +239,7 @@ static void take(struct loop *loop, const struct vgpu_frame *frame)
 		note_untimed(loop);
 	session->runner.copies_piece = false;
 	r = dispatch_frame(session, frame, &why);
-	if (r == -EBADMSG) {
+	if (r == CALL_E_VIOLATION) {
 		snprintf(text, sizeof(text), "%s (call %u, %s, lane %u)", why,
 			frame->call, vgpu_call_name(frame->call), frame->lane);
 		session_end(session, VGPU_REASON_PROTOCOL, text);
@@ -266,14 +267,14 @@ static void take(struct loop *loop, const struct vgpu_frame *frame)
 
 /* A lane that made marks possible rings only while it knows of any: look again after
  * announcing sleep, as with frames. Partner: marks_lane_done(). */
-static bool may_sleep(struct session *session)
+static bool prepare_sleep(struct session *session)
 {
 	vgpu_ring_answer(&session->consumer);
 	return vgpu_ring_prepare_sleep(&session->consumer) && !marks_are_due(session);
 }
 
 /* Whether a ring was missed is found by looking, in the midst of the sleep. */
-static void wait_for_doorbell(struct loop *loop)
+static void wait_for_doorbell(struct ring_loop *loop)
 {
 	struct session *session = loop->session;
 	struct pollfd fd = { .fd = session->doorbell, .events = POLLIN };
@@ -282,7 +283,7 @@ static void wait_for_doorbell(struct loop *loop)
 	if (loop->n_empty_wakes > EMPTY_WAKES)
 		pause_for(EMPTY_WAKE_NS);
 	while (!poll(&fd, 1, (int)vgpu_nap_ms(&nap))) {
-		if (!may_sleep(session))
+		if (!prepare_sleep(session))
 			return;
 		debts_pay(session, &session->runner);
 	}
@@ -302,14 +303,14 @@ static void forget_rings(struct session *session)
 /* Whether a lane that has told a guest thread what it waited for is to wake this thread,
  * so that it looks for what comes next. Where nothing came, time after time, that is a
  * wake-up for nothing. */
-static bool listens_to_lanes(struct loop *loop)
+static bool decide_to_listen(struct ring_loop *loop)
 {
 	if (loop->expects || loop->n_vain >= VAIN_WAKES)
 		loop->n_vain++;
 	return loop->n_vain < VAIN_WAKES || loop->n_vain % VAIN_TRY_EVERY == 0;
 }
 
-static void sleep_until_called(struct loop *loop)
+static void sleep_until_called(struct ring_loop *loop)
 {
 	struct session *session = loop->session;
 	bool listens;
@@ -323,9 +324,9 @@ static void sleep_until_called(struct loop *loop)
 	}
 	forget_rings(session);
 	/* Partner: dispatcher_wake(). */
-	listens = listens_to_lanes(loop);
+	listens = decide_to_listen(loop);
 	__atomic_store_n(&session->dispatcher_sleeps, listens, __ATOMIC_RELAXED);
-	if (may_sleep(session))
+	if (prepare_sleep(session))
 		wait_for_doorbell(loop);
 	vgpu_ring_awake(&session->consumer);
 	/* Still set: the guest's doorbell woke us. Cleared: dispatcher_wake() did. */
@@ -350,7 +351,7 @@ void dispatcher_wake(struct session *session)
  * processor up meanwhile, the other has nothing to do for a time slice and goes to sleep.
  * A tick is less than a ns, so this is some ten times as long as the last piece.
  */
-static uint64_t eager_ns(const struct loop *loop)
+static uint64_t eager_ns(const struct ring_loop *loop)
 {
 	if (loop->copied < EAGER_COPY_TICKS)
 		return EAGER_NS;
@@ -358,7 +359,7 @@ static uint64_t eager_ns(const struct loop *loop)
 }
 
 /* How long to look at an empty ring before sleeping. */
-static uint64_t spin_ns(const struct loop *loop)
+static uint64_t spin_ns(const struct ring_loop *loop)
 {
 	if (!loop->can_spin)
 		return 0;
@@ -367,7 +368,7 @@ static uint64_t spin_ns(const struct loop *loop)
 	return SPIN_NS + eager_ns(loop);
 }
 
-static void yield(struct loop *loop)
+static void yield(struct ring_loop *loop)
 {
 	uint64_t before = loop->now;
 
@@ -376,7 +377,7 @@ static void yield(struct loop *loop)
 	loop->away = loop->now - before;
 }
 
-static void idle(struct loop *loop)
+static void idle(struct ring_loop *loop)
 {
 	struct session *session = loop->session;
 
@@ -420,7 +421,7 @@ void dispatcher_prepare(void)
 void *dispatcher_main(void *data)
 {
 	struct session *session = data;
-	struct loop loop = {
+	struct ring_loop loop = {
 		.session = session,
 		.ended = __builtin_ia32_rdtsc(),
 		.pause = PAUSE_MIN_NS,

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -76,7 +77,10 @@ static unsigned long deny_all(int abi, struct attributes *attributes)
 		attributes->fs |= FS_V5_IOCTL_DEV;
 	if (abi >= 6)
 		attributes->scope = SCOPE_V6_ABSTRACT_UNIX_AND_SIGNAL;
-	return (abi >= 6 ? 3 : abi >= 4 ? 2 : 1) * sizeof(uint64_t);
+	if (abi >= 6)
+		return sizeof(*attributes);
+	return abi >= 4 ? offsetof(struct attributes, scope)
+			: offsetof(struct attributes, net);
 }
 
 int landlock_init(struct landlock *landlock, const struct landlock_kernel *kernel)

@@ -16,7 +16,7 @@
 #include "worker/run/call-run.h"
 #include "worker/run/dispatcher.h"
 #include "worker/run/lane-thread.h"
-#include "worker/run/session.h"
+#include "worker/run/session-life.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
 

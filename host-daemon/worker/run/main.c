@@ -27,10 +27,16 @@
 #include "worker/run/options.h"
 #include "worker/run/reservation.h"
 #include "worker/run/sandbox.h"
-#include "worker/run/session.h"
+#include "worker/run/session-life.h"
+
+enum {
+	_WORKER_E_SUCCESS,
+
+	WORKER_E_DISMISSED, /* vgpud does not need the worker, or is gone */
+};
 
 /* All that main() and its helpers share. */
-struct worker {
+struct worker_process {
 	struct options options;
 	struct reservation reservation;
 	struct driver driver;
@@ -39,9 +45,9 @@ struct worker {
 	bool has_session;
 };
 
-static struct worker worker;
+static struct worker_process worker;
 
-static int map_stats(struct worker *w)
+static int map_stats(struct worker_process *w)
 {
 	w->stats = mmap(NULL, WORKER_STATS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
 		w->options.stats, 0);
@@ -50,17 +56,17 @@ static int map_stats(struct worker *w)
 	return 0;
 }
 
-static int send_opened(struct worker *w, uint32_t reason)
+static int send_opened(struct worker_process *w, uint32_t reason)
 {
 	struct control_message message = {
 		.type = CONTROL_OPENED,
 		.opened.reason = reason,
 	};
 
-	return control_send(w->options.control, &message, NULL) ? -EPIPE : 0;
+	return control_send(w->options.control, &message, NULL) ? WORKER_E_DISMISSED : 0;
 }
 
-static int enter_sandbox(struct worker *w)
+static int enter_sandbox(struct worker_process *w)
 {
 	int r;
 
@@ -73,7 +79,7 @@ static int enter_sandbox(struct worker *w)
 	return r;
 }
 
-static int begin_sandbox(struct worker *w)
+static int begin_sandbox(struct worker_process *w)
 {
 	int r = sandbox_begin(&w->options.sandbox, &w->options.driver);
 
@@ -85,7 +91,7 @@ static int begin_sandbox(struct worker *w)
 }
 
 /* Opens the driver and reports what came of it. */
-static int make_ready(struct worker *w)
+static int make_ready(struct worker_process *w)
 {
 	struct control_message message = {
 		.type = CONTROL_READY,
@@ -93,11 +99,11 @@ static int make_ready(struct worker *w)
 	};
 	struct control_ready *ready = &message.ready;
 	const struct vgpu_driver *driver = &w->driver.table;
-	CUresult init;
+	CUresult result;
 	int r, n_devices = 0;
 
 	message.greeting.version = CONTROL_VERSION;
-	r = driver_select(&w->driver, &w->options.driver, &init);
+	r = driver_select(&w->driver, &w->options.driver, &result);
 	if (!r) {
 		if (driver->cuDeviceGetCount)
 			driver->cuDeviceGetCount(&n_devices);
@@ -124,20 +130,20 @@ static int make_ready(struct worker *w)
 	else if (r)
 		ready->reason = VGPU_REASON_HOST;
 	if (control_send(w->options.control, &message, NULL))
-		return vgpu_error_origin(-EPIPE);
-	return ready->reason == VGPU_REASON_NONE ? 0 : -ENODEV;
+		return WORKER_E_DISMISSED;
+	return ready->reason == VGPU_REASON_NONE ? 0 : vgpu_error_origin(-ENODEV);
 }
 
 /* The next message of that type; another, or the end of vgpud, ends the worker. */
-static int await(
-	struct worker *w, struct control_message *message, int *fds, uint32_t type)
+static int await(struct worker_process *w, struct control_message *message, int *fds,
+	uint32_t type)
 {
 	int r = control_receive(w->options.control, message, fds);
 
 	if (r)
-		return r < 0 ? vgpu_error_trace(r) : -EPIPE;
+		return r < 0 ? vgpu_error_trace(r) : WORKER_E_DISMISSED;
 	if (message->type == CONTROL_STOP)
-		return -ECANCELED;
+		return WORKER_E_DISMISSED;
 	return message->type == type ? 0 : vgpu_error_origin(-EPROTO);
 }
 
@@ -145,8 +151,8 @@ static int await(
  * Finds a window that both sides have free. ASSIGN names the first, a WINDOW message each
  * further one.
  */
-static int settle_window(
-	struct worker *w, const struct control_assign *assign, struct vgpu_window *window)
+static int settle_window(struct worker_process *w, const struct control_assign *assign,
+	struct vgpu_window *window)
 {
 	struct control_message message;
 	int fds[CONTROL_FDS_MAX], r;
@@ -166,7 +172,7 @@ static int settle_window(
 }
 
 /* vgpud is of another build: the rest of its messages cannot be interpreted. */
-static int check_version(struct worker *w, uint32_t version)
+static int check_version(struct worker_process *w, uint32_t version)
 {
 	if (version == CONTROL_VERSION)
 		return 0;
@@ -178,7 +184,7 @@ static int check_version(struct worker *w, uint32_t version)
 	return vgpu_error_origin(-EPROTO);
 }
 
-static int open_session(struct worker *w)
+static int open_session(struct worker_process *w)
 {
 	struct control_message message;
 	const struct control_assign *assign = &message.assign;
@@ -222,7 +228,7 @@ static int open_session(struct worker *w)
 }
 
 /* The first thread's part of a session: messages from vgpud. */
-static void attend(struct worker *w)
+static void attend(struct worker_process *w)
 {
 	struct control_message message;
 	int fds[CONTROL_FDS_MAX], r;
@@ -242,7 +248,7 @@ static void attend(struct worker *w)
 
 static void *wait_for_signal(void *data)
 {
-	struct worker *w = data;
+	struct worker_process *w = data;
 	sigset_t signals;
 	int number;
 
@@ -256,7 +262,7 @@ static void *wait_for_signal(void *data)
 }
 
 /* One thread handles all signals, so a driver's threads never receive any. */
-static int start_signals(struct worker *w)
+static int start_signals(struct worker_process *w)
 {
 	pthread_t thread;
 	sigset_t signals;
@@ -270,7 +276,7 @@ static int start_signals(struct worker *w)
 	return r ? vgpu_error_origin(r) : 0;
 }
 
-static int run(struct worker *w)
+static int run(struct worker_process *w)
 {
 	pthread_t dispatcher;
 	int r;
@@ -337,8 +343,5 @@ int main(int argc, char **argv)
 	worker.options.driver.softgpu.managed_free = managed_free;
 	worker.options.driver.softgpu.managed_data = &worker.session;
 	r = run(&worker);
-	/* vgpud took back a worker that it did not need, or is gone. */
-	if (r == -ECANCELED || r == -EPIPE)
-		return 0;
-	return 1;
+	return r == WORKER_E_DISMISSED ? 0 : 1;
 }

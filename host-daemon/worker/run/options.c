@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vgpu/error.h"
 #include "worker/run/options.h"
 
 static const char help[] =
@@ -92,7 +93,7 @@ static int parse_number(const char *text, uint64_t max, uint64_t *numberp)
 
 	errno = 0;
 	*numberp = strtoull(text, &end, 10);
-	return errno || *end || end == text || *numberp > max ? -EINVAL : 0;
+	return errno || *end || end == text || *numberp > max ? OPTIONS_E_INVALID : 0;
 }
 
 /* "12.1" becomes 121. */
@@ -103,7 +104,7 @@ static int parse_cc(const char *text, uint32_t *ccp)
 
 	if (sscanf(text, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 ||
 		minor > 9)
-		return -EINVAL;
+		return OPTIONS_E_INVALID;
 	*ccp = major * 10 + minor;
 	return 0;
 }
@@ -111,7 +112,18 @@ static int parse_cc(const char *text, uint32_t *ccp)
 static int parse_yes_no(const char *value, bool *yesp)
 {
 	*yesp = !strcmp(value, "yes");
-	return *yesp || !strcmp(value, "no") ? 0 : -EINVAL;
+	return *yesp || !strcmp(value, "no") ? 0 : OPTIONS_E_INVALID;
+}
+
+static int parse_schedule(const char *value, uint32_t *schedulep)
+{
+	if (!strcmp(value, "long"))
+		*schedulep = SOFTGPU_CONFIG_LONG;
+	else if (!strcmp(value, "fair"))
+		*schedulep = SOFTGPU_CONFIG_FAIR;
+	else
+		return OPTIONS_E_INVALID;
+	return 0;
 }
 
 static int parse_softgpu(struct softgpu_config *config, int option, const char *value)
@@ -141,16 +153,13 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 		config->n_devices = number;
 		return r;
 	case OPTION_SCHEDULE:
-		config->schedule = !strcmp(value, "long")   ? SOFTGPU_CONFIG_LONG
-				   : !strcmp(value, "fair") ? SOFTGPU_CONFIG_FAIR
-							    : 0;
-		return config->schedule ? 0 : -EINVAL;
+		return parse_schedule(value, &config->schedule);
 	case OPTION_CHECK:
 		r = parse_yes_no(value, &yes);
 		config->is_checked = yes;
 		return r;
 	default:
-		return -EINVAL;
+		return OPTIONS_E_INVALID;
 	}
 }
 
@@ -172,7 +181,7 @@ static int parse_one(struct options *options, int option, const char *value)
 	case OPTION_LOG_LEVEL:
 		r = vgpu_log_level_from_string(value);
 		options->log_level = r;
-		return r < 0 ? -EINVAL : 0;
+		return r < 0 ? OPTIONS_E_INVALID : 0;
 	case OPTION_SANDBOX:
 		r = parse_yes_no(value, &yes);
 		options->sandbox.off = !yes;
@@ -214,11 +223,14 @@ int options_parse(struct options *options, int argc, char **argv)
 	};
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		if (option == OPTION_HELP)
-			return fputs(help, stdout) < 0 ? -EIO : OPTIONS_E_HELP;
+			return fputs(help, stdout) < 0 ? vgpu_error_origin(-EIO)
+						       : OPTIONS_E_HELP;
 		if (option == OPTION_VERSION)
-			return puts("vgpu-worker " VGPU_VERSION) < 0 ? -EIO
-								     : OPTIONS_E_HELP;
-		r = option == '?' ? -EINVAL : parse_one(options, option, optarg);
+			return puts("vgpu-worker " VGPU_VERSION) < 0
+				       ? vgpu_error_origin(-EIO)
+				       : OPTIONS_E_HELP;
+		r = option == '?' ? OPTIONS_E_INVALID
+				  : parse_one(options, option, optarg);
 		if (!r)
 			continue;
 		fprintf(stderr,
@@ -228,10 +240,10 @@ int options_parse(struct options *options, int argc, char **argv)
 	}
 	if (optind < argc) {
 		fprintf(stderr, "vgpu-worker: unexpected argument '%s'\n", argv[optind]);
-		return -EINVAL;
+		return OPTIONS_E_INVALID;
 	}
 	if (options->control >= 0 && options->stats >= 0)
 		return 0;
 	fprintf(stderr, "vgpu-worker is started by vgpud, with --control and --stats.\n");
-	return -EINVAL;
+	return OPTIONS_E_INVALID;
 }

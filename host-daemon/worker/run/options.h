@@ -12,7 +12,8 @@
 enum {
 	_OPTIONS_E_SUCCESS,
 
-	OPTIONS_E_HELP, /* was asked for, and printed */
+	OPTIONS_E_HELP,	   /* requested and printed */
+	OPTIONS_E_INVALID, /* a line on stderr names the argument */
 };
 
 struct options {
@@ -23,5 +24,5 @@ struct options {
 	struct sandbox_options sandbox;
 };
 
-/* Return: 0, HELP, or -errno after a line on stderr. */
+/* Return: 0, OPTIONS_E_HELP, OPTIONS_E_INVALID or -errno. */
 int options_parse(struct options *options, int argc, char **argv);

@@ -57,7 +57,7 @@ int reservation_settle(struct reservation *reservation, const struct vgpu_window
 		found = vgpu_range_within(window->base, window->size,
 			reservation->windows[i].base, reservation->windows[i].size);
 	if (!found && !reserve(window))
-		return -EADDRINUSE;
+		return RESERVATION_E_TAKEN;
 	for (i = 0; i < reservation->n_windows; i++) {
 		const struct vgpu_window *held = &reservation->windows[i];
 		uint64_t held_end = held->base + held->size;

@@ -101,7 +101,7 @@ static int die_with_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return vgpu_error_origin(-errno);
-	return getppid() == parent ? 0 : -EPIPE;
+	return getppid() == parent ? 0 : vgpu_error_origin(-EPIPE);
 }
 
 int sandbox_begin(
@@ -119,7 +119,7 @@ int sandbox_begin(
 }
 
 /* Returns: whether the driver may serve guests with the rights of vgpud itself. */
-static bool is_bearable(
+static bool check_separation(
 	const struct sandbox_options *options, enum sandbox_profile profile)
 {
 	if (options->uid || options->unprivileged || profile == SANDBOX_STRICT)
@@ -138,8 +138,8 @@ int sandbox_enter(const struct sandbox_options *options, enum sandbox_profile pr
 
 	if (options->off)
 		return 0;
-	if (!is_bearable(options, profile))
-		return -EPERM;
+	if (!check_separation(options, profile))
+		return vgpu_error_origin(-EPERM);
 	mallopt(M_ARENA_MAX, ARENAS_MAX);
 	r = change_user(options->uid);
 	if (!r)

@@ -662,7 +662,7 @@ TEST(a_call_is_counted_before_its_caller_hears_of_it)
 	bind_word(0, 17);
 	call_init(&call, session, &session->runner, session->lanes[0], fixture.context,
 		&frame);
-	check_eq(stream_entry(&call, 0, &call.stream), CUDA_SUCCESS);
+	check_eq(object_find_stream(&call, 0, &call.stream), CUDA_SUCCESS);
 	check_eq(call_finish(&call, NULL, CUDA_SUCCESS), 0);
 	check_eq(mark_issued(call.stream), 1);
 	fixture_deinit(&fixture);
@@ -877,11 +877,11 @@ TEST(a_message_that_does_not_unpack_breaks_the_protocol)
 	begin();
 	check_eq(fixture_call_bytes(&fixture, 0, VGPU_CALL_cuLaunchKernel, REPLY,
 			 truncated, sizeof(truncated)),
-		-EBADMSG);
+		CALL_E_VIOLATION);
 	check_str(fixture.why, "a message does not unpack");
 	check_eq(fixture_call_bytes(
 			 &fixture, 0, VGPU_CALL_cuMemAlloc_v2, REPLY, wild, sizeof(wild)),
-		-EBADMSG);
+		CALL_E_VIOLATION);
 	check_eq(fixture_call_bytes(
 			 &fixture, 0, VGPU_CALL_cuModuleGetFunction, REPLY, "", 0),
 		0);
@@ -900,7 +900,7 @@ TEST(a_message_that_unpacks_to_too_much_breaks_the_protocol)
 		memcpy(body + i, "\xf8\x07", 2);
 	check_eq(fixture_call_bytes(
 			 &fixture, 0, VGPU_CALL_cuMemAlloc_v2, REPLY, body, sizeof(body)),
-		-EBADMSG);
+		CALL_E_VIOLATION);
 	fixture_deinit(&fixture);
 }
 
@@ -919,13 +919,13 @@ static int dispatch(uint32_t call, uint32_t lane, uint32_t flags)
 TEST(frames_without_a_call_a_lane_or_a_needed_reply_break_the_protocol)
 {
 	begin();
-	check_eq(dispatch(0, 0, REPLY), -EBADMSG);
-	check_eq(dispatch(_VGPU_CALL_N, 0, REPLY), -EBADMSG);
-	check_eq(dispatch(UINT16_MAX, 0, REPLY), -EBADMSG);
-	check_eq(dispatch(VGPU_CALL_cuGraphAddHostNode, 0, REPLY), -EBADMSG);
-	check_eq(dispatch(VGPU_CALL_vgpuHello, VGPU_SLOTS_MAX, REPLY), -EBADMSG);
-	check_eq(dispatch(VGPU_CALL_vgpuHello, UINT32_MAX, REPLY), -EBADMSG);
-	check_eq(dispatch(VGPU_CALL_cuMemAlloc_v2, 0, 0), -EBADMSG);
+	check_eq(dispatch(0, 0, REPLY), CALL_E_VIOLATION);
+	check_eq(dispatch(_VGPU_CALL_N, 0, REPLY), CALL_E_VIOLATION);
+	check_eq(dispatch(UINT16_MAX, 0, REPLY), CALL_E_VIOLATION);
+	check_eq(dispatch(VGPU_CALL_cuGraphAddHostNode, 0, REPLY), CALL_E_VIOLATION);
+	check_eq(dispatch(VGPU_CALL_vgpuHello, VGPU_SLOTS_MAX, REPLY), CALL_E_VIOLATION);
+	check_eq(dispatch(VGPU_CALL_vgpuHello, UINT32_MAX, REPLY), CALL_E_VIOLATION);
+	check_eq(dispatch(VGPU_CALL_cuMemAlloc_v2, 0, 0), CALL_E_VIOLATION);
 	check_eq(dispatch(VGPU_CALL_vgpuHello, 0, REPLY), 0);
 	fixture_deinit(&fixture);
 }

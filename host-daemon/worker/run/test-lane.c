@@ -113,7 +113,7 @@ TEST(a_thread_that_makes_many_calls_at_once_breaks_the_protocol)
 	pthread_mutex_lock(&gate);
 	for (i = 0; i < 100 && !r; i++)
 		r = dispatch_frame(&fixture.session, &frame, &fixture.why);
-	check_eq(r, -EBADMSG);
+	check_eq(r, CALL_E_VIOLATION);
 	check(i <= (int)LANE_QUEUE_MAX + 2);
 	pthread_mutex_unlock(&gate);
 	leave();
@@ -221,7 +221,7 @@ TEST(a_window_that_is_taken_is_refused_and_costs_nothing)
 	struct vgpu_window window = { (uintptr_t)here & ~4095ull, 8192 };
 
 	check_eq(reservation_make(&reservation), 0);
-	check_eq(reservation_settle(&reservation, &window), -EADDRINUSE);
+	check_eq(reservation_settle(&reservation, &window), RESERVATION_E_TAKEN);
 	check(reservation.n_windows > 0);
 	check(!is_free(reservation.windows[0].base));
 }

@@ -9,7 +9,7 @@
 #include "vgpu/launch.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/code/kernel.h"
 #include "worker/memory/access.h"
@@ -73,7 +73,7 @@ static CUresult take_kernel(struct call *call, const struct graph_node_descripti
 
 	result = take_detail(given, &dims, sizeof(dims));
 	if (result == CUDA_SUCCESS)
-		result = object_entry(call, VGPU_HANDLE_FUNCTION, handle, &object);
+		result = object_find(call, VGPU_HANDLE_FUNCTION, handle, &object);
 	if (result == CUDA_SUCCESS && given->kernel)
 		result = object_get(
 			call, VGPU_HANDLE_KERNEL, given->kernel, false, &kernel);
@@ -137,7 +137,7 @@ struct side {
 static CUresult check_memory(struct call *call, const struct side *side, uint64_t base,
 	const CUDA_MEMCPY3D *copy)
 {
-	struct copy_side memory = {
+	struct access_side memory = {
 		.pitch = side->pitch ? side->pitch : copy->WidthInBytes,
 		.rows = side->rows ? side->rows : copy->Height,
 	};
@@ -152,7 +152,7 @@ static CUresult check_memory(struct call *call, const struct side *side, uint64_
 	if (side->type == CU_MEMORYTYPE_HOST &&
 		!arena_covers(call->session, memory.address, 1))
 		return CUDA_ERROR_INVALID_VALUE;
-	return copy_check_side(
+	return access_check_side(
 		call, &memory, copy->WidthInBytes, copy->Height, copy->Depth);
 }
 
@@ -236,7 +236,7 @@ static CUresult take_copy(struct call *call, const struct graph_node_description
 static CUresult take_fill(struct call *call, const struct graph_node_description *given,
 	struct graph_node *node)
 {
-	struct copy_side side;
+	struct access_side side;
 	CUresult result;
 	uint64_t width;
 
@@ -248,12 +248,12 @@ static CUresult take_fill(struct call *call, const struct graph_node_description
 	if (!node->fill.elementSize ||
 		!vgpu_mul_u64(node->fill.width, node->fill.elementSize, &width))
 		return CUDA_ERROR_INVALID_VALUE;
-	side = (struct copy_side){
+	side = (struct access_side){
 		.address = node->fill.dst,
 		.pitch = node->fill.pitch,
 		.rows = node->fill.height,
 	};
-	return copy_check_side(call, &side, width, node->fill.height, 1);
+	return access_check_side(call, &side, width, node->fill.height, 1);
 }
 
 /*

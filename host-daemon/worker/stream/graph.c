@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "worker/base/call.h"
-#include "worker/base/handles.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/stream/graph.h"

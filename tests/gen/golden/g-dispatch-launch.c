@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From frames to driver calls: launch */
 
-#include <errno.h>
-
 #include "vgpu/checked.h"
 #include "vgpu/g-driver.h"
 #include "vgpu/g-driver.pb-c.h"
@@ -20,7 +18,7 @@ int dispatch_cuLaunch(struct call *call)
 	request = (const Vgpu__CuLaunchRequest *)call_unpack(call,
 		&vgpu__cu_launch_request__descriptor);
 	if (!request)
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	reply.result = handle_cuLaunch(call, request, &reply);
 	return call_finish(call, &reply.base, reply.result);
 }

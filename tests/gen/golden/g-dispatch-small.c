@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From frames to driver calls: small */
 
-#include <errno.h>
-
 #include "vgpu/checked.h"
 #include "vgpu/g-driver.h"
 #include "vgpu/g-driver.pb-c.h"
@@ -20,7 +18,7 @@ int dispatch_vgpuHello(struct call *call)
 	request = (const Vgpu__VgpuHelloRequest *)call_unpack(call,
 		&vgpu__vgpu_hello_request__descriptor);
 	if (!request)
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	reply.result = handle_vgpuHello(call, request, &reply);
 	return call_finish(call, &reply.base, reply.result);
 }
@@ -53,7 +51,7 @@ int dispatch_cuStreamGetPriority(struct call *call)
 	request = (const Vgpu__CuStreamGetPriorityRequest *)call_unpack(call,
 		&vgpu__cu_stream_get_priority_request__descriptor);
 	if (!request)
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	reply.result = handle_cuStreamGetPriority(call, request, &reply);
 	return call_finish(call, &reply.base, reply.result);
 }
@@ -74,7 +72,7 @@ static CUresult handle_cuMemsetD16Async(struct call *call,
 		return r;
 	if (!vgpu_mul_u64(request->n, 2, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = range_check(call, request->dst_device, size);
+	r = access_check(call, request->dst_device, size);
 	if (r != CUDA_SUCCESS)
 		return r;
 	return call->driver->cuMemsetD16Async(request->dst_device, request->us,
@@ -89,7 +87,7 @@ int dispatch_cuMemsetD16Async(struct call *call)
 	request = (const Vgpu__CuMemsetD16AsyncRequest *)call_unpack(call,
 		&vgpu__cu_memset_d16_async_request__descriptor);
 	if (!request)
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	reply.result = handle_cuMemsetD16Async(call, request, &reply);
 	return call_finish(call, &reply.base, reply.result);
 }
@@ -104,7 +102,7 @@ int dispatch_cuMemAlloc_v2(struct call *call)
 	request = (const Vgpu__CuMemAllocV2Request *)call_unpack(call,
 		&vgpu__cu_mem_alloc_v2_request__descriptor);
 	if (!request)
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	reply.result = handle_cuMemAlloc_v2(call, request, &reply);
 	return call_finish(call, &reply.base, reply.result);
 }
@@ -133,7 +131,7 @@ int dispatch_cuEventDestroy(struct call *call)
 	request = (const Vgpu__CuEventDestroyRequest *)call_unpack(call,
 		&vgpu__cu_event_destroy_request__descriptor);
 	if (!request)
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	reply.result = handle_cuEventDestroy(call, request, &reply);
 	return call_finish(call, &reply.base, reply.result);
 }
@@ -162,7 +160,7 @@ int dispatch_cuEventQuery(struct call *call)
 	request = (const Vgpu__CuEventQueryRequest *)call_unpack(call,
 		&vgpu__cu_event_query_request__descriptor);
 	if (!request)
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	reply.result = handle_cuEventQuery(call, request, &reply);
 	return call_finish(call, &reply.base, reply.result);
 }
@@ -177,7 +175,7 @@ int dispatch_cuFind(struct call *call)
 	request = (const Vgpu__CuFindRequest *)call_unpack(call,
 		&vgpu__cu_find_request__descriptor);
 	if (!request)
-		return -EBADMSG;
+		return CALL_E_VIOLATION;
 	reply.result = handle_cuFind(call, request, &reply);
 	return call_finish(call, &reply.base, reply.result);
 }

@@ -13,4 +13,4 @@ struct session;
 
 /* Checks whether code that is about to be loaded may print, and notifies the guest.
  * Return: whether it certainly does not. */
-bool may_print_note(struct session *session, const uint8_t *bytes, size_t size);
+bool printing_note(struct session *session, const uint8_t *bytes, size_t size);

@@ -19,7 +19,7 @@
 #include "worker/base/lane.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
-#include "worker/handle/reply.h"
+#include "worker/handle/call-finish.h"
 #include "worker/output/driver-output.h"
 #include "worker/wait/faults.h"
 #include "worker/wait/marks.h"
@@ -87,7 +87,7 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 }
 
 /* Whether the driver says that a context is broken. */
-static bool is_broken(struct call *call, struct context *context)
+static bool query_fault(struct call *call, struct context *context)
 {
 	const struct vgpu_driver *driver = call->driver;
 
@@ -114,7 +114,7 @@ static void note_fault(struct call *call)
 	if (session_is_capturing(call->session))
 		return;
 	for (uint32_t i = 0; i < call->n_named; i++)
-		if (is_broken(call, call->named[i]))
+		if (query_fault(call, call->named[i]))
 			fault_note(call->session, call->named[i], call->result);
 }
 

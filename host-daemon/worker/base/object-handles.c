@@ -6,8 +6,8 @@
 #include "vgpu/g-calls.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
-#include "worker/base/handles.h"
 #include "worker/base/lane-stream.h"
+#include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/ranges.h"
 #include "worker/base/reason.h"
@@ -58,7 +58,7 @@ static CUresult find_stream(struct call *call, uint64_t handle, struct stream **
 	return CUDA_SUCCESS;
 }
 
-CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp)
+CUresult object_find_stream(struct call *call, uint64_t handle, struct stream **streamp)
 {
 	CUresult result = find_stream(call, handle, streamp);
 
@@ -67,11 +67,11 @@ CUresult stream_entry(struct call *call, uint64_t handle, struct stream **stream
 	return result;
 }
 
-CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+CUresult object_find(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct object **objectp)
 {
 	if (kind == VGPU_HANDLE_STREAM)
-		return stream_entry(call, handle, (struct stream **)objectp);
+		return object_find_stream(call, handle, (struct stream **)objectp);
 	/* A kernel may stand wherever a function is asked for. */
 	if (kind == VGPU_HANDLE_FUNCTION &&
 		vgpu_handle_kind(handle) == VGPU_HANDLE_KERNEL)
@@ -108,7 +108,7 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 		*driver_handlep = NULL;
 		return CUDA_SUCCESS;
 	}
-	result = object_entry(call, kind, handle, &object);
+	result = object_find(call, kind, handle, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (kind == VGPU_HANDLE_STREAM)

@@ -30,7 +30,7 @@
 #include "worker/memory/growth.h"
 #include "worker/memory/managed.h"
 #include "worker/output/print.h"
-#include "worker/run/session.h"
+#include "worker/run/session-life.h"
 #include "worker/stream/callbacks.h"
 #include "worker/stream/capture.h"
 #include "worker/stream/graph.h"

@@ -5,9 +5,9 @@
 
 #include "worker/base/session.h"
 #include "worker/code/image-check.h"
-#include "worker/code/may-print.h"
+#include "worker/code/printing.h"
 
-bool may_print_note(struct session *session, const uint8_t *bytes, size_t size)
+bool printing_note(struct session *session, const uint8_t *bytes, size_t size)
 {
 	uint32_t *may_print = &session_control(session)->may_print;
 

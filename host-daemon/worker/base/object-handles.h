@@ -52,7 +52,7 @@ CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 	void **driver_handlep);
 
 /* As object_get(), for handlers that need the worker's own entry. */
-CUresult object_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
+CUresult object_find(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct object **objectp);
 
 /* As object_add(), for an object that also goes away with `parent`. */
@@ -70,7 +70,7 @@ CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
 	uint64_t *handlep);
 
 /* The stream of a handle, special ones included. */
-CUresult stream_entry(struct call *call, uint64_t handle, struct stream **streamp);
+CUresult object_find_stream(struct call *call, uint64_t handle, struct stream **streamp);
 
 /* Forgets what depends on a module or library that goes: functions, kernels, variables.
  */
