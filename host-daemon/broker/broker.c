@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +25,7 @@
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
+#include "vgpud/container-of.h"
 #include "vgpud/shortage.h"
 #include "vgpud/signals.h"
 
@@ -36,7 +36,7 @@ static int handle_heartbeat(struct loop_timer *timer);
 
 static struct broker *of_heartbeat(struct loop_timer *timer)
 {
-	return (struct broker *)((char *)timer - offsetof(struct broker, heartbeat));
+	return container_of(timer, struct broker, heartbeat);
 }
 
 /* Starts the heartbeat, if any VM needs it. */
@@ -320,8 +320,7 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 
 static int handle_link(struct loop_source *source)
 {
-	struct broker *broker =
-		(struct broker *)((char *)source - offsetof(struct broker, link_source));
+	struct broker *broker = container_of(source, struct broker, link_source);
 	struct link_message message;
 	int fds[LINK_FDS_MAX], r;
 	size_t n_fds;
@@ -357,8 +356,7 @@ static int open_accounts(struct broker *broker)
 
 static int handle_wiper(struct loop_source *source)
 {
-	struct broker *broker =
-		(struct broker *)((char *)source - offsetof(struct broker, wiper_source));
+	struct broker *broker = container_of(source, struct broker, wiper_source);
 
 	wiper_handle_done(&broker->wiper);
 	sweep_vms(broker);

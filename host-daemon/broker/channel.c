@@ -13,7 +13,6 @@
  */
 
 #include <ctype.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +28,7 @@
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
 #include "vgpud/clock.h"
+#include "vgpud/container-of.h"
 
 /* A claim and its hello are a few instructions apart. A process that was stopped between
  * the two for longer finds its claim gone and claims again. */
@@ -115,7 +115,7 @@ bool channel_is_active(const struct channel *channel)
 
 static struct channel *of_wipe(struct wipe *wipe)
 {
-	return (struct channel *)((char *)wipe - offsetof(struct channel, wipe));
+	return container_of(wipe, struct channel, wipe);
 }
 
 /* Arena that was one channel's is free for others. */

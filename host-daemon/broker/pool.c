@@ -17,6 +17,7 @@
 #include "broker/worker.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
+#include "vgpud/container-of.h"
 #include "vgpud/shortage.h"
 
 /* Pause after a worker that failed to start, doubled each time. */
@@ -114,18 +115,10 @@ static unsigned int rest(unsigned int limit, unsigned int used)
 	return used < limit ? limit - used : 0;
 }
 
-/* At the end of a timer, which is at that offset in the pool. */
-static int update_on_timer(struct loop_timer *timer, size_t offset)
-{
-	struct worker_pool *pool = (struct worker_pool *)((char *)timer - offset);
-
-	pool_update((struct broker *)((char *)pool - offsetof(struct broker, pool)));
-	return 0;
-}
-
 static int handle_turn(struct loop_timer *timer)
 {
-	return update_on_timer(timer, offsetof(struct worker_pool, turn));
+	pool_update(container_of(timer, struct broker, pool.turn));
+	return 0;
 }
 
 /* Admits channels as the process rates of their VMs allow; the others keep waiting. A
@@ -199,7 +192,8 @@ static struct channel *choose_channel(struct broker *broker)
 
 static int handle_rest_over(struct loop_timer *timer)
 {
-	return update_on_timer(timer, offsetof(struct worker_pool, rest));
+	pool_update(container_of(timer, struct broker, pool.rest));
+	return 0;
 }
 
 static void give_workers(struct broker *broker)
@@ -257,7 +251,8 @@ void pool_update(struct broker *broker)
 
 static int handle_pause_over(struct loop_timer *timer)
 {
-	return update_on_timer(timer, offsetof(struct worker_pool, pause));
+	pool_update(container_of(timer, struct broker, pool.pause));
+	return 0;
 }
 
 void pool_handle_failure(struct broker *broker, uint32_t reason)
@@ -277,7 +272,8 @@ void pool_handle_failure(struct broker *broker, uint32_t reason)
 
 static int handle_shortage_over(struct loop_timer *timer)
 {
-	return update_on_timer(timer, offsetof(struct worker_pool, shortage));
+	pool_update(container_of(timer, struct broker, pool.shortage));
+	return 0;
 }
 
 void pool_handle_no_worker(struct broker *broker, int error)

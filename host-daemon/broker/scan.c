@@ -3,8 +3,6 @@
  * Scan: what the guests of a VM ask for by its channel table
  */
 
-#include <stddef.h>
-
 #include "broker/boot.h"
 #include "broker/channel.h"
 #include "broker/doorbell.h"
@@ -12,6 +10,7 @@
 #include "broker/state.h"
 #include "broker/vm.h"
 #include "vgpu/error.h"
+#include "vgpud/container-of.h"
 
 /* Doorbells that are handled at once between two heartbeats, if each had a cause. */
 #define SCAN_MAX 100
@@ -22,12 +21,12 @@
 
 static struct vm *of_control(struct loop_source *source)
 {
-	return (struct vm *)((char *)source - offsetof(struct vm, control));
+	return container_of(source, struct vm, control);
 }
 
 static int handle_rested(struct loop_timer *timer)
 {
-	return scan_listen((struct vm *)((char *)timer - offsetof(struct vm, rest)));
+	return scan_listen(container_of(timer, struct vm, rest));
 }
 
 /* A guest that only rings, or rings all the time, does not get our processor. */

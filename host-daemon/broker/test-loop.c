@@ -4,13 +4,13 @@
  */
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "broker/loop.h"
 #include "test.h"
+#include "vgpud/container-of.h"
 
 struct counter {
 	struct loop_source source;
@@ -23,12 +23,12 @@ static struct loop loop;
 
 static struct counter *of_source(struct loop_source *source)
 {
-	return (struct counter *)((char *)source - offsetof(struct counter, source));
+	return container_of(source, struct counter, source);
 }
 
 static struct counter *of_timer(struct loop_timer *timer)
 {
-	return (struct counter *)((char *)timer - offsetof(struct counter, timer));
+	return container_of(timer, struct counter, timer);
 }
 
 static void start(void)

@@ -9,7 +9,6 @@
  */
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -25,6 +24,7 @@
 #include "vgpu/log.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
+#include "vgpud/container-of.h"
 
 /* Messages of one worker in a row, before others have their turn. */
 #define WORKER_BATCH 16
@@ -204,14 +204,12 @@ static bool receive(struct worker *worker)
 
 static int handle_rested(struct loop_timer *timer)
 {
-	return worker_listen(
-		(struct worker *)((char *)timer - offsetof(struct worker, rest)));
+	return worker_listen(container_of(timer, struct worker, rest));
 }
 
 int worker_control_receive(struct loop_source *source)
 {
-	struct worker *worker =
-		(struct worker *)((char *)source - offsetof(struct worker, source));
+	struct worker *worker = container_of(source, struct worker, source);
 
 	uint32_t wait;
 

@@ -20,6 +20,7 @@
 #include "broker/worker.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
+#include "vgpud/container-of.h"
 
 /* Bytes in a row, before others have their turn. */
 #define WORKER_LOG_BATCH 16384
@@ -101,8 +102,7 @@ static bool read_some(struct worker_log *log)
 
 static int handle_rested(struct loop_timer *timer)
 {
-	struct worker_log *log =
-		(struct worker_log *)((char *)timer - offsetof(struct worker_log, rest));
+	struct worker_log *log = container_of(timer, struct worker_log, rest);
 
 	return loop_add(
 		&log->worker->broker->loop, &log->source, log->fd, handle_readable);
@@ -110,9 +110,7 @@ static int handle_rested(struct loop_timer *timer)
 
 static int handle_readable(struct loop_source *source)
 {
-	struct worker_log *log =
-		(struct worker_log *)((char *)source -
-				      offsetof(struct worker_log, source));
+	struct worker_log *log = container_of(source, struct worker_log, source);
 
 	log->refused = false;
 	for (int n = 0; n < WORKER_LOG_BATCH && read_some(log); n += 4096)

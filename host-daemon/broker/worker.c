@@ -7,7 +7,6 @@
  */
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
+#include "vgpud/container-of.h"
 
 /* Messages a worker may send at once, and then one in each such time: an honest one asks
  * for arena a few times in its life, and says one or two words about each image. */
@@ -105,7 +105,7 @@ static void end_by_force(struct worker *worker)
 
 static struct worker *of_deadline(struct loop_timer *timer)
 {
-	return (struct worker *)((char *)timer - offsetof(struct worker, deadline));
+	return container_of(timer, struct worker, deadline);
 }
 
 static int handle_deadline(struct loop_timer *timer)

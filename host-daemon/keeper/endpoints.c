@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,6 +22,7 @@
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
+#include "vgpud/container-of.h"
 #include "vgpud/link.h"
 
 /* Files of transport plain come and go without notice: look this often. */
@@ -395,12 +395,12 @@ void endpoints_scan_plain(struct endpoints *endpoints)
 
 static struct held_vm *of_wipe(struct wipe *wipe)
 {
-	return (struct held_vm *)((char *)wipe - offsetof(struct held_vm, wipe));
+	return container_of(wipe, struct held_vm, wipe);
 }
 
 static struct endpoints *of_wiper(struct wiper *wiper)
 {
-	return (struct endpoints *)((char *)wiper - offsetof(struct endpoints, wiper));
+	return container_of(wiper, struct endpoints, wiper);
 }
 
 static void let_go(struct endpoints *endpoints, struct held_vm *vm);

@@ -221,6 +221,22 @@ CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 		       : no_such(kind);
 }
 
+CUresult object_take_parent(struct call *call, enum vgpu_handle_kind kind,
+	uint64_t handle, void **driver_handlep)
+{
+	struct object *object;
+	CUresult result;
+
+	result = object_find(call, kind, handle, &object);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (object->parent)
+		return CUDA_ERROR_NOT_PERMITTED;
+	/* First the children: the entry's next object may have some at once. */
+	object_forget_children(call, object);
+	return object_take(call, kind, handle, driver_handlep);
+}
+
 void object_forget_children(struct call *call, const struct object *parent)
 {
 	struct range range;

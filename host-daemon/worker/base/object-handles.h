@@ -51,6 +51,11 @@ CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t h
 CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	void **driver_handlep);
 
+/* As object_take(), with all that depends on the module or library; one that goes away
+ * with another object is refused with CUDA_ERROR_NOT_PERMITTED. */
+CUresult object_take_parent(struct call *call, enum vgpu_handle_kind kind,
+	uint64_t handle, void **driver_handlep);
+
 /* As object_get(), for handlers that need the worker's own entry. */
 CUresult object_find(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct object **objectp);

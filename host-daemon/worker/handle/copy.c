@@ -146,7 +146,18 @@ struct box {
 	uint64_t width;
 	uint64_t height;
 	uint64_t depth;
+	bool is_rectangle; /* for the driver's function of two dimensions */
 };
+
+/* The box of a request that has the fields of a copy of three dimensions. */
+#define BOX_OF(_request)                                                                 \
+	{                                                                                \
+		.to = { (_request)->dst, (_request)->dst_pitch, (_request)->dst_rows },  \
+		.from = { (_request)->src, (_request)->src_pitch,                        \
+			(_request)->src_rows },                                          \
+		.width = (_request)->width, .height = (_request)->height,                \
+		.depth = (_request)->depth,                                              \
+	}
 
 static CUresult check_box(struct call *call, const struct box *box)
 {
@@ -183,6 +194,13 @@ static CUmemorytype place(struct call *call, const struct access_side *side,
 			(_copy)->_prefix##Device = (_side)->address;                     \
 	} while (0)
 
+#define SET_SIDES(_copy, _call, _box)                                                    \
+	do {                                                                             \
+		const struct access_side *to_ = &(_box)->to, *from_ = &(_box)->from;     \
+		SET_SIDE(_copy, src, place(_call, from_, to_), from_);                   \
+		SET_SIDE(_copy, dst, place(_call, to_, from_), to_);                     \
+	} while (0)
+
 static CUresult count_box(struct call *call, const struct box *box, CUresult result)
 {
 	uint64_t size = box->width * box->height * box->depth;
@@ -204,17 +222,43 @@ static CUresult count_box(struct call *call, const struct box *box, CUresult res
 static CUresult copy_rectangle(struct call *call, const struct box *box, CUstream stream)
 {
 	CUDA_MEMCPY2D copy = { .WidthInBytes = box->width, .Height = box->height };
-	CUresult result;
 
 	if (!call->driver->cuMemcpy2DAsync_v2)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = check_box(call, box);
+	SET_SIDES(&copy, call, box);
+	return call->driver->cuMemcpy2DAsync_v2(&copy, stream);
+}
+
+static CUresult copy_box(struct call *call, const struct box *box, CUstream stream)
+{
+	CUDA_MEMCPY3D copy = {
+		.srcHeight = box->from.rows,
+		.dstHeight = box->to.rows,
+		.WidthInBytes = box->width,
+		.Height = box->height,
+		.Depth = box->depth,
+	};
+
+	if (!call->driver->cuMemcpy3DAsync_v2)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	SET_SIDES(&copy, call, box);
+	return call->driver->cuMemcpy3DAsync_v2(&copy, stream);
+}
+
+static CUresult copy_staged_box(struct call *call, const struct box *box, uint64_t handle,
+	uint32_t word, uint64_t value)
+{
+	CUresult result;
+	void *stream;
+
+	result = copy_stream(call, handle, word, value, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	SET_SIDE(&copy, src, place(call, &box->from, &box->to), &box->from);
-	SET_SIDE(&copy, dst, place(call, &box->to, &box->from), &box->to);
-	result = call->driver->cuMemcpy2DAsync_v2(&copy, stream);
-	return count_box(call, box, result);
+	result = check_box(call, box);
+	if (result == CUDA_SUCCESS)
+		result = box->is_rectangle ? copy_rectangle(call, box, stream)
+					   : copy_box(call, box, stream);
+	return copy_finish(call, stream, word, value, count_box(call, box, result));
 }
 
 CUresult handle_cuMemcpy2DAsync_v2(struct call *call,
@@ -227,60 +271,21 @@ CUresult handle_cuMemcpy2DAsync_v2(struct call *call,
 		.width = request->width,
 		.height = request->height,
 		.depth = 1,
+		.is_rectangle = true,
 	};
-	CUresult result;
-	void *stream;
 
-	result = copy_stream(
-		call, request->h_stream, request->word, request->word_value, &stream);
-	if (result != CUDA_SUCCESS)
-		return result;
-	result = copy_rectangle(call, &box, stream);
-	return copy_finish(call, stream, request->word, request->word_value, result);
-}
-
-static CUresult copy_box(struct call *call, const struct box *box, CUstream stream)
-{
-	CUDA_MEMCPY3D copy = {
-		.srcHeight = box->from.rows,
-		.dstHeight = box->to.rows,
-		.WidthInBytes = box->width,
-		.Height = box->height,
-		.Depth = box->depth,
-	};
-	CUresult result;
-
-	if (!call->driver->cuMemcpy3DAsync_v2)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	result = check_box(call, box);
-	if (result != CUDA_SUCCESS)
-		return result;
-	SET_SIDE(&copy, src, place(call, &box->from, &box->to), &box->from);
-	SET_SIDE(&copy, dst, place(call, &box->to, &box->from), &box->to);
-	result = call->driver->cuMemcpy3DAsync_v2(&copy, stream);
-	return count_box(call, box, result);
+	return copy_staged_box(
+		call, &box, request->h_stream, request->word, request->word_value);
 }
 
 CUresult handle_cuMemcpy3DAsync_v2(struct call *call,
 	const Vgpu__CuMemcpy3DAsyncV2Request *request,
 	Vgpu__CuMemcpy3DAsyncV2Reply *reply)
 {
-	const struct box box = {
-		.to = { request->dst, request->dst_pitch, request->dst_rows },
-		.from = { request->src, request->src_pitch, request->src_rows },
-		.width = request->width,
-		.height = request->height,
-		.depth = request->depth,
-	};
-	CUresult result;
-	void *stream;
+	const struct box box = BOX_OF(request);
 
-	result = copy_stream(
-		call, request->h_stream, request->word, request->word_value, &stream);
-	if (result != CUDA_SUCCESS)
-		return result;
-	result = copy_box(call, &box, stream);
-	return copy_finish(call, stream, request->word, request->word_value, result);
+	return copy_staged_box(
+		call, &box, request->h_stream, request->word, request->word_value);
 }
 
 /* The contexts of a copy between two, as the driver knows them. */
@@ -305,13 +310,7 @@ CUresult handle_cuMemcpy3DPeerAsync(struct call *call,
 	const Vgpu__CuMemcpy3DPeerAsyncRequest *request,
 	Vgpu__CuMemcpy3DPeerAsyncReply *reply)
 {
-	const struct box box = {
-		.to = { request->dst, request->dst_pitch, request->dst_rows },
-		.from = { request->src, request->src_pitch, request->src_rows },
-		.width = request->width,
-		.height = request->height,
-		.depth = request->depth,
-	};
+	const struct box box = BOX_OF(request);
 	CUDA_MEMCPY3D_PEER copy = {
 		.srcHeight = box.from.rows,
 		.dstHeight = box.to.rows,
@@ -332,8 +331,7 @@ CUresult handle_cuMemcpy3DPeerAsync(struct call *call,
 			&copy.dstContext, &copy.srcContext);
 	if (result != CUDA_SUCCESS)
 		return result;
-	SET_SIDE(&copy, src, place(call, &box.from, &box.to), &box.from);
-	SET_SIDE(&copy, dst, place(call, &box.to, &box.from), &box.to);
+	SET_SIDES(&copy, call, &box);
 	result = call->driver->cuMemcpy3DPeerAsync(&copy, stream);
 	return count_box(call, &box, result);
 }

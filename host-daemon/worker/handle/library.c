@@ -73,19 +73,12 @@ CUresult handle_cuLibraryLoadData(struct call *call,
 CUresult handle_cuLibraryUnload(struct call *call,
 	const Vgpu__CuLibraryUnloadRequest *request, Vgpu__CuLibraryUnloadReply *reply)
 {
-	struct object *object;
 	CUresult result;
 	void *library;
 
-	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
-	if (result != CUDA_SUCCESS)
-		return result;
-	/* First the children: the entry's next object may have some at once. */
-	object_forget_children(call, object);
-	result = object_take(call, VGPU_HANDLE_LIBRARY, request->library, &library);
-	if (result != CUDA_SUCCESS)
-		return result;
-	return unload_library(call, library);
+	result =
+		object_take_parent(call, VGPU_HANDLE_LIBRARY, request->library, &library);
+	return result == CUDA_SUCCESS ? unload_library(call, library) : result;
 }
 
 CUresult handle_cuLibraryGetKernel(struct call *call,

@@ -49,22 +49,12 @@ CUresult handle_cuModuleLoadDataEx(struct call *call,
 CUresult handle_cuModuleUnload(struct call *call,
 	const Vgpu__CuModuleUnloadRequest *request, Vgpu__CuModuleUnloadReply *reply)
 {
-	struct object *object;
 	CUresult result;
 	void *module;
 
-	result = object_find(call, VGPU_HANDLE_MODULE, request->hmod, &object);
 	/* The module of a library is unloaded with the library only. */
-	if (result == CUDA_SUCCESS && object->parent)
-		return CUDA_ERROR_NOT_PERMITTED;
-	if (result != CUDA_SUCCESS)
-		return result;
-	/* First the children: the entry's next object may have some at once. */
-	object_forget_children(call, object);
-	result = object_take(call, VGPU_HANDLE_MODULE, request->hmod, &module);
-	if (result != CUDA_SUCCESS)
-		return result;
-	return call->driver->cuModuleUnload(module);
+	result = object_take_parent(call, VGPU_HANDLE_MODULE, request->hmod, &module);
+	return result == CUDA_SUCCESS ? call->driver->cuModuleUnload(module) : result;
 }
 
 CUresult handle_cuModuleGetFunction(struct call *call,

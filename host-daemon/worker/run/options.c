@@ -96,6 +96,16 @@ static int parse_number(const char *text, uint64_t max, uint64_t *numberp)
 	return errno || *end || end == text || *numberp > max ? OPTIONS_E_INVALID : 0;
 }
 
+static int parse_u32(const char *text, uint32_t max, uint32_t *numberp)
+{
+	uint64_t number;
+	int r;
+
+	r = parse_number(text, max, &number);
+	*numberp = (uint32_t)number;
+	return r;
+}
+
 /* "12.1" becomes 121. */
 static int parse_cc(const char *text, uint32_t *ccp)
 {
@@ -128,7 +138,6 @@ static int parse_schedule(const char *value, uint32_t *schedulep)
 
 static int parse_softgpu(struct softgpu_config *config, int option, const char *value)
 {
-	uint64_t number;
 	bool yes = false;
 	int r;
 
@@ -141,17 +150,11 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 	case OPTION_MEMORY:
 		return parse_number(value, UINT64_MAX, &config->memory);
 	case OPTION_THREADS:
-		r = parse_number(value, UINT32_MAX, &number);
-		config->n_threads = number;
-		return r;
+		return parse_u32(value, UINT32_MAX, &config->n_threads);
 	case OPTION_TIMEOUT:
-		r = parse_number(value, UINT32_MAX, &number);
-		config->timeout_ms = number;
-		return r;
+		return parse_u32(value, UINT32_MAX, &config->timeout_ms);
 	case OPTION_DEVICES:
-		r = parse_number(value, UINT32_MAX, &number);
-		config->n_devices = number;
-		return r;
+		return parse_u32(value, UINT32_MAX, &config->n_devices);
 	case OPTION_SCHEDULE:
 		return parse_schedule(value, &config->schedule);
 	case OPTION_CHECK:
@@ -165,18 +168,18 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 
 static int parse_one(struct options *options, int option, const char *value)
 {
-	uint64_t number = 0;
+	uint32_t number = 0;
 	bool yes = false;
-	int r = 0;
+	int r;
 
 	switch (option) {
 	case OPTION_CONTROL:
-		r = parse_number(value, INT32_MAX, &number);
-		options->control = number;
+		r = parse_u32(value, INT32_MAX, &number);
+		options->control = (int)number;
 		return r;
 	case OPTION_STATS:
-		r = parse_number(value, INT32_MAX, &number);
-		options->stats = number;
+		r = parse_u32(value, INT32_MAX, &number);
+		options->stats = (int)number;
 		return r;
 	case OPTION_LOG_LEVEL:
 		r = vgpu_log_level_from_string(value);
@@ -187,9 +190,7 @@ static int parse_one(struct options *options, int option, const char *value)
 		options->sandbox.off = !yes;
 		return r;
 	case OPTION_UID:
-		r = parse_number(value, INT32_MAX, &number);
-		options->sandbox.uid = number;
-		return r;
+		return parse_u32(value, INT32_MAX, &options->sandbox.uid);
 	case OPTION_UNPRIVILEGED:
 		return parse_yes_no(value, &options->sandbox.unprivileged);
 	case OPTION_DRIVER:
