@@ -3,21 +3,14 @@
 
 /*
  * Store: the images that vgpud keeps for all workers of a VM
- *
- * A lane asks and waits; the control thread receives the answer. One request at a time,
- * identified by a cookie, because an answer may arrive after its lane gave up.
  */
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "control/control.h"
+#include "worker/base/ask.h"
 
 struct session;
-
-/* How long vgpud may take: it only looks into a list, but may be restarting. */
-#define STORE_TIMEOUT_S 5
 
 enum {
 	_STORE_E_SUCCESS,
@@ -26,12 +19,8 @@ enum {
 };
 
 struct store {
-	pthread_mutex_t lock;	     /* held by the lane that asks */
-	pthread_mutex_t answer_lock; /* for what follows */
-	pthread_cond_t answered;
-	uint32_t cookie;
-	bool is_awaited;
-	bool has_arrived;
+	struct ask ask;
+	/* The answer, under the lock of `ask`. */
 	uint64_t size;
 	int fd; /* -1: there is no such image */
 };

@@ -59,7 +59,7 @@ __attribute__((__visibility__("default"))) int clock_gettime(
 	long r = syscall(SYS_clock_gettime, clock, time);
 
 	if (!r && kept.is_mute)
-		time->tv_sec += clock == CLOCK_MONOTONIC ? -STORE_TIMEOUT_S : 3600;
+		time->tv_sec += clock == CLOCK_MONOTONIC ? -ASK_TIMEOUT_S : 3600;
 	return (int)r;
 }
 

@@ -4,53 +4,29 @@
  */
 
 #include <errno.h>
-#include <time.h>
 
 #include "vgpu/error.h"
 #include "vgpu/log.h"
-#include "vgpu/wake.h"
 #include "worker/base/session.h"
 #include "worker/memory/arena.h"
 #include "worker/memory/growth.h"
 
 void growth_init(struct session *session)
 {
-	struct growth *growth = session->growth;
-	pthread_mutex_init(&growth->growing, NULL);
-	pthread_mutex_init(&growth->lock, NULL);
-	pthread_cond_init(&growth->granted, NULL);
+	ask_init(&session->growth->ask);
 }
 
-static int wait_locked(struct session *session)
-{
-	struct growth *growth = session->growth;
-	struct vgpu_nap nap = {};
-	struct timespec until;
-	int r = 0;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += GROWTH_TIMEOUT_S;
-	while (!growth->has_arrived && !r)
-		r = vgpu_nap_cond_until(&nap, &growth->granted, &growth->lock, &until);
-	return growth->has_arrived ? growth->grant.error : vgpu_error_origin(r);
-}
-
-static int ask_locked(struct session *session, uint32_t n_extents)
+static int ask_extents_locked(struct session *session, uint32_t n_extents)
 {
 	struct growth *growth = session->growth;
 	struct control_message message = {
 		.type = CONTROL_WANT,
-		.want = { .n_extents = n_extents, .cookie = ++growth->cookie },
+		.want = { .n_extents = n_extents, .cookie = ++growth->ask.cookie },
 	};
-
 	int r;
 
-	growth->has_arrived = false;
-	growth->is_awaited = true;
-	r = control_send(session->control, &message, NULL) ? vgpu_error_origin(-EPIPE)
-							   : wait_locked(session);
-	growth->is_awaited = false;
-	return r;
+	r = ask_locked(session, &growth->ask, &message);
+	return r ? vgpu_error_trace(r) : growth->grant.error;
 }
 
 /* Returns: whether an earlier answer that came too late will do. */
@@ -100,14 +76,16 @@ int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp
 
 	if (!n_extents || n_extents > session->arena->n_extents)
 		return vgpu_error_origin(-ENOSPC);
-	pthread_mutex_lock(&growth->growing);
-	pthread_mutex_lock(&growth->lock);
-	r = take_spare_locked(session, n_extents) ? 0 : ask_locked(session, n_extents);
+	pthread_mutex_lock(&growth->ask.turn);
+	pthread_mutex_lock(&growth->ask.lock);
+	r = take_spare_locked(session, n_extents)
+		    ? 0
+		    : ask_extents_locked(session, n_extents);
 	grant = growth->grant;
-	pthread_mutex_unlock(&growth->lock);
+	pthread_mutex_unlock(&growth->ask.lock);
 	if (!r)
 		r = arena_add_run(session, grant.first_extent, grant.n_extents);
-	pthread_mutex_unlock(&growth->growing);
+	pthread_mutex_unlock(&growth->ask.turn);
 	if (r)
 		return vgpu_error_trace(r);
 	*firstp = grant.first_extent;
@@ -118,14 +96,10 @@ int growth_request(struct session *session, uint32_t n_extents, uint32_t *firstp
 void growth_granted(struct session *session, const struct control_grant *grant)
 {
 	struct growth *growth = session->growth;
-	pthread_mutex_lock(&growth->lock);
-	if (grant->cookie != growth->cookie || growth->has_arrived ||
-		!growth->is_awaited) {
-		keep_spare_locked(session, grant);
-	} else {
+	pthread_mutex_lock(&growth->ask.lock);
+	if (ask_answer(&growth->ask, grant->cookie))
 		growth->grant = *grant;
-		growth->has_arrived = true;
-		vgpu_wake_all(&growth->granted);
-	}
-	pthread_mutex_unlock(&growth->lock);
+	else
+		keep_spare_locked(session, grant);
+	pthread_mutex_unlock(&growth->ask.lock);
 }

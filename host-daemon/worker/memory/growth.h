@@ -15,24 +15,18 @@
 #include <stdint.h>
 
 #include "control/control.h"
+#include "worker/base/ask.h"
 
 struct session;
-
-/* How long vgpud may take: it only looks into a table, but may be restarting. */
-#define GROWTH_TIMEOUT_S 5
 
 /* Late grants that are remembered; more come from a vgpud that is out of its mind. */
 #define GROWTH_SPARES_MAX 8
 
 /* A grant of arena that a lane waits for. */
 struct growth {
-	pthread_mutex_t growing; /* held by the lane that grows the arena */
-	pthread_mutex_t lock;	 /* for what follows */
-	pthread_cond_t granted;
+	struct ask ask;
+	/* The answer and those that came too late, under the lock of `ask`. */
 	struct control_grant grant;
-	uint32_t cookie;
-	bool has_arrived;
-	bool is_awaited;
 	struct control_grant spares[GROWTH_SPARES_MAX];
 	uint32_t n_spares;
 };
