@@ -16,8 +16,8 @@ void call_init(struct call *call, struct session *session, struct runner *runner
 	struct lane *lane, uint64_t context, const struct vgpu_frame *frame)
 {
 	scratch_reset(&runner->scratch);
-	/* One by one: clearing all of it first costs more than the rest of this. What is
-	 * beyond n_named is never read. */
+	/* Field by field: clearing the whole structure costs more than the rest of this
+	 * function. Elements of `named` beyond n_named are never read. */
 	call->session = session;
 	call->driver = &session->driver->table;
 	call->lane = lane;

@@ -20,7 +20,7 @@ struct session;
 struct stream;
 struct vgpu_driver;
 
-/* No call names more contexts; of what is beyond, faults are not noted. */
+/* No call refers to more contexts; faults of any further ones are not noted. */
 #define CALL_NAMED_MAX 4u
 
 enum {
@@ -36,33 +36,34 @@ enum {
 struct call {
 	struct session *session;
 	const struct vgpu_driver *driver;
-	/* The lane of the guest thread that called, and what the thread that runs the
-	 * call keeps: the dispatcher's, or that lane's. */
+	/* The lane of the calling guest thread, and the runner of the executing host
+	 * thread: the dispatcher or that lane. */
 	struct lane *lane;
 	struct runner *runner;
 	/* Current context of that lane; NULL if none. Made current in the driver
 	 * before dispatch_call() for calls that need one. */
 	struct context *context;
-	/* Which one it was when the call began, see call_context_is_same(). */
+	/* Identify that context as of the start of the call, see
+	 * call_context_is_same(). */
 	uint32_t context_generation;
 	uint32_t context_life;
 	/* Private copy of the frame. */
 	const struct vgpu_frame *frame;
-	/* Memory of unpacked messages and of handlers, gone with the call. */
+	/* For unpacked messages and for handlers; freed at the end of the call. */
 	ProtobufCAllocator *allocator;
 
-	/* Results, for those who run the call. */
-	CUresult result;       /* of the driver, also where no reply was asked for */
-	struct stream *stream; /* resolved last: what a stream-ordered call went to */
-	/* Contexts that were resolved, or whose stream or event was. */
+	/* Results, for the function that runs the call. */
+	CUresult result;       /* of the driver, also of a call without a reply */
+	struct stream *stream; /* resolved last: the stream of a stream-ordered call */
+	/* Contexts that were resolved, directly or through a stream or event. */
 	struct context *named[CALL_NAMED_MAX];
 	uint32_t n_named;
-	const char *reason; /* why the guest broke the protocol, with VIOLATION */
+	const char *reason; /* with CALL_E_VIOLATION */
 	bool replied;
-	bool is_large; /* a launch after which the guest wants to see progress */
+	bool is_large; /* a launch that needs a mark right after it */
 };
 
-/* Prepares a call without running it, for those who look into a frame beforehand. */
+/* Prepares a call without running it, to examine its frame. */
 void call_init(struct call *call, struct session *session, struct runner *runner,
 	struct lane *lane, uint64_t context, const struct vgpu_frame *frame);
 
@@ -70,13 +71,15 @@ void call_init(struct call *call, struct session *session, struct runner *runner
 const ProtobufCMessage *call_unpack(
 	struct call *call, const ProtobufCMessageDescriptor *descriptor);
 
-/* Memory that lives as long as the call, zeroed; NULL when the call asks too much. */
+/* Allocates zeroed memory, which is freed at the end of the call; NULL beyond
+ * SCRATCH_SIZE. */
 void *call_alloc(struct call *call, size_t size);
 
 /* The guest broke the protocol. Return: CALL_E_VIOLATION. */
 int call_violation(struct call *call, const char *reason);
 
-/* The call is about that context, too: a fault that it returns may be that one's. */
+/* Notes that the call involves that context, too: a fault that it returns may belong to
+ * it. */
 static inline void call_names_context(struct call *call, struct context *context)
 {
 	for (uint32_t i = 0; i < call->n_named; i++)
@@ -87,14 +90,14 @@ static inline void call_names_context(struct call *call, struct context *context
 }
 
 /*
- * With contexts.lock: whether the context of a call has all the time been what it was
- * when the call began. If not, what the driver made for the call has gone or will go, and
- * is not to be noted as the context's.
+ * With contexts.lock: whether the context of a call has not been destroyed or reset since
+ * the call began. If it has, objects that the driver created for the call are destroyed
+ * with the old context and must not be added to the new one.
  */
 bool call_context_is_same(const struct call *call);
 
-/* Whether what the driver made for a call that failed then has to be destroyed. With its
- * context it has gone, or will go. */
+/* Whether a failed call must destroy the object that the driver created for it. Objects
+ * of a destroyed context are destroyed by the driver. */
 static inline bool call_left_over(CUresult result)
 {
 	return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED;

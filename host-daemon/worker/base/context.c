@@ -58,7 +58,7 @@ static bool has_home(const struct session *session)
 	return __atomic_load_n(&session->home, __ATOMIC_ACQUIRE);
 }
 
-/* Shared memory is registered under a primary context, whichever is entered first. */
+/* Shared memory is registered under the primary context of the first device used. */
 static CUresult home_ensure(
 	struct session *session, struct runner *runner, CUdevice device)
 {

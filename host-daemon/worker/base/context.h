@@ -4,17 +4,16 @@
 /*
  * Contexts and the streams in them
  *
- * A guest thread's current context is a handle kept with its lane. A thread of the
- * worker that is about to call the driver for a lane enters that context first;
- * what it entered last is remembered in its `struct runner`, so entering the same
- * again costs a comparison.
+ * A guest thread's current context is a handle kept with its lane. A thread of the worker
+ * enters that context before it calls the driver for the lane; its `struct runner` caches
+ * the context entered last, so entering the same one again costs a comparison.
  *
- * Primary contexts have fixed handles and exist as entries from the start. The
- * driver's object is retained when first needed, once and by the worker itself: the
- * guest's retains are counted here, and when the last goes, or at a reset, that one
- * retain is given back and all that lived in the context is forgotten. Until that is
- * done a lane that wants the context anew waits; the dispatcher, which must not wait, has
- * its call refused, as if the context had gone a moment later.
+ * Primary contexts have fixed handles and exist as entries from the start. The worker
+ * retains the driver's object once, at the first use. The guest's retains are counted
+ * here; when the count drops to zero, or at a reset, the worker releases its one retain
+ * and forgets all objects of the context. A lane that needs the context again in the
+ * meantime waits; a call on the dispatcher, which must not block, is refused as if the
+ * context were destroyed just after it.
  */
 
 #include <pthread.h>
@@ -31,16 +30,16 @@ struct session;
 struct stream {
 	struct object object;
 	struct context *context;
-	bool is_entry; /* of the table: lives as long as its handle */
+	bool is_entry; /* in the object table: valid as long as its handle */
 	bool has_word;
-	uint32_t word; /* completion word that marks go to */
+	uint32_t word; /* completion word that marks write */
 	bool due;      /* a mark was put off, see wait/marks.h */
 	bool owes;     /* a synchronising call, see wait/debts.h; atomic */
-	/* Stream-ordered calls executed, by the dispatcher and by lanes: two counts, so
-	 * that the former needs no locked instruction. Atomic; see mark_issued(). */
+	/* Stream-ordered calls executed by the dispatcher and by lanes: two counts, so
+	 * that the dispatcher needs no locked instruction. Atomic; see mark_issued(). */
 	uint64_t issued;
 	uint64_t issued_by_lanes;
-	uint64_t marked; /* of them covered by a mark; atomic, the dispatcher writes */
+	uint64_t marked; /* of these, covered by a mark; dispatcher, atomic */
 };
 
 struct event {
@@ -51,7 +50,7 @@ struct event {
 /* A function or kernel. */
 struct kernel {
 	struct object object;
-	bool is_known; /* param_size is; atomic */
+	bool is_known; /* param_size is valid; atomic */
 	uint32_t param_size;
 };
 
@@ -59,24 +58,24 @@ struct context {
 	struct object object; /* driver: NULL while a primary context is not retained */
 	CUdevice device;
 	bool primary;
-	uint32_t n_retains;   /* of the guest, for a primary context */
-	bool is_leaving;      /* a thread ends it; contexts.lock */
-	uint32_t life;	      /* grows when what is in it goes; contexts.lock */
-	uint32_t fault;	      /* CUresult that broke it, the first; atomic */
+	uint32_t n_retains; /* of the guest, for a primary context */
+	bool is_leaving;    /* a thread is destroying it; contexts.lock */
+	uint32_t life;	/* incremented when its contents are destroyed; contexts.lock */
+	uint32_t fault; /* the first CUresult that broke it; atomic */
 	struct stream legacy; /* stream 0 */
 	uint64_t array_bytes; /* charged for its arrays; contexts.lock */
 };
 
-/* What a thread that calls the driver keeps for itself. */
+/* State of one thread that calls the driver; no other thread uses it. */
 struct runner {
 	bool is_dispatcher;
-	/* Entered last, and the count of context deaths then (see contexts.n_deaths). */
+	/* The context entered last, and contexts.n_deaths at that time. */
 	struct context *entered;
 	uint32_t generation;
 	uint32_t n_deaths;
-	/* Set by a call that copies what may be a piece of more, by way of the arena. */
+	/* Set by a staged copy that may be one piece of a larger transfer. */
 	bool copies_piece;
-	/* Of the call that it runs. */
+	/* Of the running call. */
 	struct use uses[RUNNER_USES_MAX];
 	uint32_t n_uses;
 	/* Not yet in the session's statistics, see session_count_own(). */
@@ -87,19 +86,21 @@ struct runner {
 
 struct contexts {
 	struct object_table table;
-	/* Grows when a context dies: what threads have entered may be gone. Atomic. */
+	/* Incremented when a context is destroyed: contexts cached by runners may be
+	 * stale. Atomic. */
 	uint32_t n_deaths;
-	/* Guards retain, and who resets or destroys; `left` tells that it is done. It is
-	 * not held while the driver waits for work: that may wait for a callback, whose
-	 * end comes by way of the dispatcher, which takes the lock. */
+	/* Guards retain, reset and destruction; `left` is signalled when the latter two
+	 * are complete. Not held while the driver waits for work: that work may wait for
+	 * a callback, whose completion is processed by the dispatcher, which takes the
+	 * lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t left;
 };
 
 /*
- * Whether the stream has not ended. Asked with the lock of a list that it is to join:
- * who ends a stream takes it off the lists afterwards, and then has the driver destroy
- * it.
+ * Whether the stream is not being destroyed. Call with the lock of the list to which the
+ * stream is to be added: destruction clears the generation first, removes the stream from
+ * the lists then, and calls the driver last.
  */
 static inline bool stream_is_live(const struct stream *stream)
 {
@@ -116,23 +117,23 @@ void contexts_deinit(struct session *session);
 /*
  * Makes a context current in the driver for the calling thread.
  *
- * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT where there is none, or the driver's.
+ * Return: CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT for NULL, or the driver's result.
  */
 CUresult context_enter(
 	struct session *session, struct runner *runner, struct context *context);
 
-/* Forgets what the thread has entered: a handler changed it behind our back. */
+/* Invalidates the cached context: the driver's current context has changed. */
 void context_left(struct runner *runner);
 
 /* Return: the live context of that handle, or NULL. */
 struct context *context_find(struct session *session, uint64_t handle);
 
-/* Makes sure that the driver's object of a primary context is there, or says that it is
- * about to go. What the thread has entered may be another context then, which is noted.
- */
+/* Retains the driver's object of a primary context if need be;
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED if the context is being destroyed. May change the
+ * current context, and invalidates the cached one then. */
 CUresult context_ensure(
 	struct session *session, struct runner *runner, struct context *context);
 
-/* Adds a context that the driver made. */
+/* Adds a context that the driver created. */
 CUresult context_add(struct session *session, CUcontext driver_context, CUdevice device,
 	uint64_t *handlep);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lane streams: each guest thread's own default streams
+ * Lane streams: the per-thread default streams of each guest thread
  */
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static struct stream *find_stream(struct lane *lane, const struct context *conte
 	return NULL;
 }
 
-/* An entry for one more context: one whose context is gone, or a new one. */
+/* An entry for another context: that of a destroyed context, or a new one. */
 static struct stream *add_stream(struct lane *lane)
 {
 	struct stream *stream = find_stream(lane, NULL);
@@ -39,7 +39,7 @@ static struct stream *add_stream(struct lane *lane)
 	return stream;
 }
 
-/* Gives a stream of the driver its place, unless its context has ended meanwhile. */
+/* Adds a stream of the driver to the lane, unless its context was destroyed meanwhile. */
 static CUresult keep_stream(struct call *call, CUstream made, struct stream **streamp)
 {
 	struct stream *stream = NULL;
@@ -70,7 +70,7 @@ static CUresult make_stream(struct call *call, struct stream **streamp)
 	CUresult result;
 
 	if (!stream) {
-		/* The context is current: this call is one that needs it. */
+		/* The context is current: calls with a stream enter it. */
 		result = call->driver->cuStreamCreate(&made, CU_STREAM_DEFAULT);
 		if (result == CUDA_SUCCESS) {
 			result = keep_stream(call, made, &stream);

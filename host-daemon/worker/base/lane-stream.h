@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Lane streams: each guest thread's own default streams
+ * Lane streams: the per-thread default streams of each guest thread
  */
 
 #include "vgpu/cuda.h"
@@ -12,8 +12,9 @@ struct context;
 struct lane;
 struct stream;
 
-/* The own stream of a call's lane in its context, made on first use. */
+/* The per-thread default stream of the call's lane and context, created at the first
+ * use. */
 CUresult lane_stream(struct call *call, struct stream **streamp);
 
-/* A context died: its streams are gone with it. */
+/* A context was destroyed, and its streams with it. */
 void lane_forget_context(struct lane *lane, const struct context *context);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes: one for each guest thread that calls
+ * Lanes: one for each calling guest thread
  */
 
 #include <stdlib.h>

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Lanes: one for each guest thread that calls
+ * Lanes: one for each calling guest thread
  *
- * A lane has the state that CUDA keeps per thread: the current context and the streams
- * behind the per-thread default stream. Calls that may block run on a thread of the lane,
- * which is created for the first one and parked between calls, also when the guest thread
- * has ended and another took its slot.
+ * A lane has the state that CUDA keeps per thread: the current context and the per-thread
+ * default streams. Calls that may block run on a thread of the lane, which is created for
+ * the first of them, sleeps between calls, and is reused if the guest thread ends and
+ * another one gets its slot.
  *
  * Lanes are created by the dispatcher and never freed. `context` is written by the
- * dispatcher only, in ring order; a call on the lane's thread uses the value from when it
- * was queued. A guest thread waits for its reply, so the queue has one call at a time; a
+ * dispatcher only, in ring order; a call on the lane's thread uses the value at the time
+ * of queuing. A guest thread waits for its reply, so the queue has one call at a time; a
  * guest that sends more than LANE_QUEUE_MAX violates the protocol.
  */
 
@@ -39,11 +39,12 @@ struct lane {
 	struct session *session;
 	uint32_t index;
 	uint64_t context; /* handle of the current context, or 0 */
-	/* Written by the lane's thread, atomic: the dispatcher looks when it ends. */
+	/* Written by the lane's thread; atomic: the dispatcher reads it when the guest
+	 * thread ends. */
 	CUstreamCaptureMode capture_mode;
 
-	/* Streams for the per-thread default stream; made under `lock`, looked up by
-	 * the count, which is published last. */
+	/* Per-thread default streams, one per context; created under `lock`; the count is
+	 * published last. */
 	struct stream *streams[LANE_STREAMS_MAX];
 	uint32_t n_streams;
 
@@ -57,17 +58,17 @@ struct lane {
 	uint32_t n_posted;
 	uint32_t n_done;
 	pthread_cond_t done;
-	/* Item and frame used while the queue is empty, which is always. */
+	/* Preallocated item and frame: the queue is almost always empty. */
 	struct lane_item first_item;
 	bool first_busy;
 	uint8_t *first_frame;
 	struct runner runner;
 
-	struct reason reason; /* under `lock`: why its last call that failed did so */
+	struct reason reason; /* of the last call that failed; under `lock` */
 };
 
-/* Return: the lane, made if need be, or NULL without memory. */
+/* Return: the lane, created if need be, or NULL without memory. */
 struct lane *lane_get(struct session *session, uint32_t index);
 
-/* For tests: of a lane whose thread was never started. */
+/* For tests: frees a lane whose thread was never started. */
 void lane_free(struct lane *lane);

@@ -24,7 +24,7 @@ static CUresult no_such(enum vgpu_handle_kind kind)
 	switch (kind) {
 	case VGPU_HANDLE_CONTEXT:
 		return CUDA_ERROR_INVALID_CONTEXT;
-	/* The only error that the manual knows of these. */
+	/* The only error that CUDA documents for graphs. */
 	case VGPU_HANDLE_GRAPH:
 	case VGPU_HANDLE_GRAPH_NODE:
 	case VGPU_HANDLE_GRAPH_EXEC:
@@ -52,7 +52,7 @@ static CUresult find_stream(struct call *call, uint64_t handle, struct stream **
 	if (!call->context)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*streamp = &call->context->legacy;
-	/* Set at first use, before anything can be owed to the stream. */
+	/* Set at the first use, before the stream can have marks or debts. */
 	if (!(*streamp)->context)
 		(*streamp)->context = call->context;
 	return CUDA_SUCCESS;
@@ -72,20 +72,20 @@ CUresult object_find(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 {
 	if (kind == VGPU_HANDLE_STREAM)
 		return object_find_stream(call, handle, (struct stream **)objectp);
-	/* A kernel may stand wherever a function is asked for. */
+	/* Kernels are accepted wherever functions are. */
 	if (kind == VGPU_HANDLE_FUNCTION &&
 		vgpu_handle_kind(handle) == VGPU_HANDLE_KERNEL)
 		kind = VGPU_HANDLE_KERNEL;
 	*objectp = object_table_find(table_of(call, kind), handle);
 	if (!*objectp)
 		return no_such(kind);
-	/* What has an owner is in a context. */
+	/* An owner is a context. */
 	if ((*objectp)->owner)
 		call_names_context(call, (struct context *)(*objectp)->owner);
 	return CUDA_SUCCESS;
 }
 
-/* What is retained only now has become current in place of the call's own context. */
+/* Retaining a primary context makes it current: restore the call's own context. */
 static CUresult name_context(struct call *call, struct context *context)
 {
 	CUresult result;
@@ -135,8 +135,8 @@ static CUresult no_object(const struct call *call, int r)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Libraries and what comes from them directly outlive contexts, as graphs do; links have
- * state of the worker's that only their destruction frees. */
+/* Libraries, their kernels, and graphs outlive contexts. A link has state in the worker
+ * that only its destruction frees. */
 static bool is_free_standing(enum vgpu_handle_kind kind)
 {
 	return kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL ||
@@ -232,7 +232,7 @@ CUresult object_take_parent(struct call *call, enum vgpu_handle_kind kind,
 		return result;
 	if (object->parent)
 		return CUDA_ERROR_NOT_PERMITTED;
-	/* First the children: the entry's next object may have some at once. */
+	/* Children first: once the entry is free, its next object may have children. */
 	object_forget_children(call, object);
 	return object_take(call, kind, handle, driver_handlep);
 }

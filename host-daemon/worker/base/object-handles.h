@@ -16,7 +16,7 @@ struct object;
 struct stream;
 
 /*
- * Handles. The driver's object for a guest's handle of that kind.
+ * Looks up the driver's object for a guest's handle of that kind.
  *
  * VGPU_HANDLE_FUNCTION also accepts kernels. VGPU_HANDLE_STREAM accepts 0, 1 (the
  * context's legacy stream) and 2 (the lane's per-thread stream). With null_ok, handle 0
@@ -44,39 +44,39 @@ CUresult object_add_at(struct call *call, enum vgpu_handle_kind kind, uint64_t h
 	void *driver_handle, const struct object *like);
 
 /*
- * Takes an object out of its table, whatever the driver will say to its destruction.
+ * Removes an object from its table, whatever the result of its destruction will be.
  *
  * Return: as object_get().
  */
 CUresult object_take(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	void **driver_handlep);
 
-/* As object_take(), with all that depends on the module or library; one that goes away
- * with another object is refused with CUDA_ERROR_NOT_PERMITTED. */
+/* As object_take(), for a module or library with its children. A child of another object
+ * is refused with CUDA_ERROR_NOT_PERMITTED. */
 CUresult object_take_parent(struct call *call, enum vgpu_handle_kind kind,
 	uint64_t handle, void **driver_handlep);
 
-/* As object_get(), for handlers that need the worker's own entry. */
+/* As object_get(), for handlers that need the entry instead of the driver's object. */
 CUresult object_find(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct object **objectp);
 
-/* As object_add(), for an object that also goes away with `parent`. */
+/* As object_add(), for an object that is removed together with `parent`. */
 CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, uint64_t *handlep);
 
-/* The same for a kind whose entries have a state of their own: that of `like`. */
+/* As object_add_child(), for entries with additional state, which is copied from
+ * `like`. */
 CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, const struct object *like,
 	uint64_t *handlep);
 
-/* As object_add_like(), with contexts.lock. */
+/* As object_add_like(), for callers that hold contexts.lock. */
 CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, const struct object *like,
 	uint64_t *handlep);
 
-/* The stream of a handle, special ones included. */
+/* Looks up a stream, including the special handles 0, 1 and 2. */
 CUresult object_find_stream(struct call *call, uint64_t handle, struct stream **streamp);
 
-/* Forgets what depends on a module or library that goes: functions, kernels, variables.
- */
+/* Removes the children of a module or library: functions, kernels, variables. */
 void object_forget_children(struct call *call, const struct object *parent);

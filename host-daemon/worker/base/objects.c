@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects: the tables behind the guest's handles
+ * Objects: the tables to which the guest's handles refer
  */
 
 #include <assert.h>
@@ -144,14 +144,14 @@ static void withdraw(struct object_table *table, struct object *object)
 	__atomic_fetch_sub(&table->totals->n, 1, __ATOMIC_RELAXED);
 	object_totals_refund(table->totals,
 		__atomic_exchange_n(&object->image_bytes, 0, __ATOMIC_RELAXED));
-	/* An index whose generations are used up is never used again. */
+	/* An index whose generations are exhausted is never reused. */
 	if (object->last_generation == UINT32_MAX)
 		return;
 	object->next = table->free;
 	table->free = object->index + 1;
 }
 
-/* Counts one more object of the session. Returns: whether it may exist. */
+/* Charges one object to the session. Return: false beyond the limit. */
 static bool charge(struct object_table *table)
 {
 	if (__atomic_add_fetch(&table->totals->n, 1, __ATOMIC_RELAXED) <=
@@ -217,8 +217,8 @@ int object_table_add(struct object_table *table, void *driver, const void *owner
 	return r;
 }
 
-/* A table is filled either by the guest's choice or by the worker's, never by both:
- * free lists would name indices that the guest took. */
+/* Either the guest chooses all indices of a table or the worker does: the free list would
+ * contain indices that the guest has taken. */
 static int add_at_locked(struct object_table *table, uint64_t handle, void *driver,
 	const void *owner, const struct object *like, struct object **objectp)
 {

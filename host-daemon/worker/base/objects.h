@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * Objects: the tables behind the guest's handles
+ * Objects: the tables to which the guest's handles refer
  *
- * One table per kind of handle. An entry is never given back to the allocator and
- * always holds an object of its kind, so a look-up takes no lock: chunks only
- * appear, and a generation is published last and withdrawn first. A guest that
- * uses a handle in one thread while it destroys it in another gets, at worst,
- * the driver's answer to such a program; what an honest one may do so, to events and
- * streams that others wait for, is in uses.h.
+ * One table per kind of handle. The memory of an entry is never freed and always holds an
+ * object of its kind, so a look-up takes no lock: chunks are only added, and a generation
+ * is published last and cleared first. A guest that races the use of a handle with its
+ * destruction gets, at worst, the driver's result for such a race. The legal cases,
+ * destroying events and streams for which another thread waits, are handled in uses.h.
  *
  * Changes are made under the table's lock, by the dispatcher and by lanes.
  */
@@ -24,29 +23,30 @@
 #define OBJECTS_CHUNK 1024u
 #define OBJECTS_CHUNKS_MAX ((VGPU_HANDLE_INDEX_MAX + 1) / OBJECTS_CHUNK)
 
-/* Live objects of one session, all kinds: frameworks hold some 10^4 events and
- * streams, large model libraries some 10^4 kernels. Bounds the tables to 32 MiB. */
+/* Live objects of all kinds in one session: frameworks have some 10^4 events and streams,
+ * large model libraries some 10^4 kernels. Bounds the tables to 32 MiB. */
 #define OBJECTS_MAX (1u << 18)
 
-/* Begins each entry; kinds with state of their own embed it first. */
+/* The beginning of each entry; kinds with additional state embed it as first member. */
 struct object {
 	uint32_t generation;	  /* 0: free; atomic, partner in object_table_find() */
-	uint32_t last_generation; /* of the last that lived here */
+	uint32_t last_generation; /* of the latest object here */
 	uint32_t index;
 	uint32_t next; /* in the free list or hash chain: index + 1 */
 	void *driver;  /* the driver's handle */
-	/* With either of them it goes away too: its context, its module or library. */
+	/* The object is removed with either of these: its context, its module or
+	 * library. */
 	const void *owner;
 	const void *parent;
-	/* What it holds of the totals; atomic, back with the object. */
+	/* Charged to the totals; atomic, refunded with the object. */
 	uint64_t image_bytes;
 };
 
-/* What all objects of a session hold, and may hold. */
+/* Use and limits of all objects of a session. */
 struct object_totals {
 	uint32_t n; /* live objects of all tables, atomic */
 	uint32_t n_max;
-	uint64_t image_bytes; /* of code that is loaded, atomic */
+	uint64_t image_bytes; /* of loaded code, atomic */
 	uint64_t image_bytes_max;
 };
 
@@ -54,11 +54,11 @@ struct object_table {
 	pthread_mutex_t lock;
 	enum vgpu_handle_kind kind;
 	size_t entry_size;
-	bool unique;	 /* a driver object has one entry, found again by hash */
-	bool per_owner;	 /* of those with another owner nothing is known */
-	uint32_t first;	 /* lowest index handed out */
+	bool unique;	 /* a driver object has one entry, found by hash */
+	bool per_owner;	 /* objects of other owners are not found */
+	uint32_t first;	 /* the lowest index to use */
 	uint32_t n_used; /* indices below were in use at least once */
-	uint32_t free;	 /* list of those free again */
+	uint32_t free;	 /* list of indices to reuse */
 	uint32_t n_live;
 	struct object_totals *totals;
 	uint32_t *buckets; /* with unique */
@@ -70,7 +70,7 @@ enum {
 	OBJECTS_E_LIMIT,    /* the session has too many objects */
 	OBJECTS_E_TAKEN,    /* the index chosen is in use */
 	OBJECTS_E_INVALID,  /* not a handle of this kind */
-	OBJECTS_E_NO_OWNER, /* the context has gone; not from here, but from who looked */
+	OBJECTS_E_NO_OWNER, /* the context was destroyed; set by callers */
 };
 
 /* entry_size: of the structure that begins with struct object. */
@@ -78,11 +78,11 @@ int object_table_init(struct object_table *table, enum vgpu_handle_kind kind,
 	size_t entry_size, uint32_t first, bool unique, struct object_totals *totals);
 void object_table_deinit(struct object_table *table);
 
-/* Charges code that is about to be loaded. Returns: whether there is room for it. */
+/* Charges code that is about to be loaded. Return: false beyond the limit. */
 bool object_totals_charge(struct object_totals *totals, uint64_t image_bytes);
 void object_totals_refund(struct object_totals *totals, uint64_t image_bytes);
 
-/* Returns: the entry of an index, or NULL where none was ever made near it. */
+/* Return: the entry of an index, or NULL if its chunk was never allocated. */
 static inline struct object *object_table_entry(
 	const struct object_table *table, uint32_t index)
 {
@@ -95,7 +95,7 @@ static inline struct object *object_table_entry(
 	return (struct object *)(chunk + (index % OBJECTS_CHUNK) * table->entry_size);
 }
 
-/* Return: the object, or NULL where the handle is not that of a live one. */
+/* Return: the object, or NULL if no live object has that handle. */
 static inline struct object *object_table_find(
 	const struct object_table *table, uint64_t handle)
 {
@@ -112,7 +112,7 @@ static inline struct object *object_table_find(
 	return object;
 }
 
-/* Whether an entry that was found is still that handle's. */
+/* Whether an entry still has that handle. */
 static inline bool object_is(const struct object *object, uint64_t handle)
 {
 	return __atomic_load_n(&object->generation, __ATOMIC_ACQUIRE) ==
@@ -120,12 +120,12 @@ static inline bool object_is(const struct object *object, uint64_t handle)
 }
 
 /*
- * Makes an entry. A guest can guess its handle before it is told: the entry is whole from
- * the start, and may be gone, or that of another object, when this returns. In a unique
- * table a driver object that has an entry keeps it.
+ * Adds an entry. A guest can guess the handle before it gets the reply, so the entry is
+ * complete when it is published, and may be freed or reused when this function returns.
+ * In a unique table a driver object that has an entry already keeps it.
  *
- * @like:	what stands behind its struct object begins the entry's own state; NULL:
- *		zeros
+ * @like:	source of the entry's additional state (behind its struct object);
+ *		NULL: zeros
  *
  * Return: 0, OBJECTS_E_LIMIT or -ENOMEM.
  */
@@ -140,24 +140,24 @@ int object_table_add(struct object_table *table, void *driver, const void *owner
 int object_table_add_at(struct object_table *table, uint64_t handle, void *driver,
 	const void *owner, const struct object *like, struct object **objectp);
 
-/* Frees an entry. Return: whether it was that handle's until now. */
+/* Frees an entry. Return: false if no live object has that handle. */
 bool object_table_remove(struct object_table *table, uint64_t handle, void **driverp);
 
 /*
  * In a unique table, copies the entry of a driver object and owner: the first @size
  * bytes of it.
  *
- * Return: whether there is one.
+ * Return: false if there is no such entry.
  */
 bool object_table_find_driver(struct object_table *table, const void *driver,
 	const void *owner, struct object *copy, size_t size);
 
-/* The handle of a driver object in any table, looked for one by one. Return: whether
- * there is one. */
+/* Finds the handle of a driver object in any table by linear search. Return: false if it
+ * has none. */
 bool object_table_search(
 	struct object_table *table, const void *driver, uint64_t *handlep);
 
-/* Removes all objects of an owner or parent. Return: how many. */
+/* Removes all objects of an owner or parent. Return: their number. */
 uint32_t object_table_remove_owned(struct object_table *table, const void *owner);
 
 static inline uint64_t object_handle(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges: which device addresses the guest may name
+ * Ranges: the device addresses that the guest may use
  */
 
 #include <stdlib.h>
@@ -120,7 +120,7 @@ int ranges_remove_owned(struct ranges *ranges, const void *owner, struct range *
 	size_t i;
 
 	pthread_mutex_lock(&ranges->lock);
-	/* From the end: what is moved down is then short. */
+	/* From the end: little has to be moved then. */
 	for (i = ranges->n_items; i > 0; i--) {
 		if (ranges->items[i - 1].owner != owner &&
 			ranges->items[i - 1].parent != owner)

@@ -4,9 +4,9 @@
 /*
  * Ranges: the device addresses that the guest may use
  *
- * A sorted array of the live allocations. Lanes add and remove, all threads look up; the
- * lock is held for a binary search or for moving the array's end and never during a
- * driver call, so the dispatcher never waits for a driver.
+ * A sorted array of the live allocations. Lanes add and remove, all threads look up. The
+ * lock is held for a binary search or for moving the array's tail, never during a driver
+ * call, so the dispatcher never waits for a driver.
  */
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum range_kind {
-	RANGE_MEMORY, /* made by device_memory_alloc() */
+	RANGE_MEMORY, /* allocated by device_memory_alloc() */
 	RANGE_GLOBAL, /* a variable of a module or library */
 };
 
@@ -23,8 +23,8 @@ struct range {
 	uint64_t start;
 	uint64_t size;
 	enum range_kind kind;
-	/* It is removed with either of these: its context; for globals, the module or
-	 * library. */
+	/* The range is removed with either of these: its context; for globals, the module
+	 * or library. */
 	const void *owner;
 	const void *parent;
 };
@@ -40,7 +40,7 @@ enum {
 	_RANGES_E_SUCCESS,
 	RANGES_E_OVERLAP,  /* with a live range (or empty, or beyond 2^64) */
 	RANGES_E_UNKNOWN,  /* no range starts there */
-	RANGES_E_NO_OWNER, /* its context has gone; not from here, but from who looked */
+	RANGES_E_NO_OWNER, /* its context was destroyed; set by callers */
 };
 
 void ranges_init(struct ranges *ranges);
@@ -64,7 +64,7 @@ int ranges_remove(struct ranges *ranges, enum range_kind kind, uint64_t start,
  */
 int ranges_remove_owned(struct ranges *ranges, const void *owner, struct range *rangep);
 
-/* Removes all ranges of that kind which have bytes of [start, start + size). */
+/* Removes all ranges of that kind that overlap [start, start + size). */
 void ranges_remove_overlapping(
 	struct ranges *ranges, enum range_kind kind, uint64_t start, uint64_t size);
 

@@ -58,7 +58,8 @@ uint32_t reason_settle(const struct call *call, CUresult result)
 	/* Reasons of calls without a reply are not fetched. */
 	if (result == CUDA_SUCCESS || !(call->frame->flags & VGPU_FRAME_REPLY))
 		return VGPU_REPLY_REASON_NONE;
-	/* An honest guest asks when it has the reply; any other may ask meanwhile. */
+	/* The lock: a guest that breaks the rules may request the reason before the
+	 * reply. */
 	pthread_mutex_lock(&call->lane->lock);
 	if (is_said)
 		*kept = said;

@@ -31,7 +31,7 @@ int scratch_init(struct scratch *scratch)
 	scratch->block = aligned_alloc(SCRATCH_ALIGN, SCRATCH_SIZE);
 	if (!scratch->block)
 		return vgpu_error_origin(-ENOMEM);
-	/* Its pages are there before the first call needs them. */
+	/* Populates the pages before the first call. */
 	memset(scratch->block, 0, SCRATCH_SIZE);
 	return 0;
 }

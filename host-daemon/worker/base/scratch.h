@@ -5,9 +5,9 @@
  * Scratch: memory for one call
  *
  * Decoded messages and other memory of handlers are in one fixed private block that is
- * emptied before each call. So the path of a call makes no system call and no malloc, and
- * a message that unpacks to more than the block fails to unpack: a limit on what a small
- * frame can make the worker allocate.
+ * reset before each call. So a call needs no system call and no malloc(), and a message
+ * that unpacks to more than the block fails to unpack: a limit on what a small frame can
+ * make the worker allocate.
  */
 
 #include <stddef.h>

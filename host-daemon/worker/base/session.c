@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Session: one guest process, and what all of this worker needs to know of it
+ * Session: the state of one guest process in its worker
  */
 
 #include "vgpu/log.h"

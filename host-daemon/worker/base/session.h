@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Session: one guest process, and what all of this worker needs to know of it
+ * Session: the state of one guest process in its worker
  *
- * A worker serves one session in its life, so ending the session is ending the
- * process: the driver and the kernel then take back memory, contexts and mappings,
- * whatever threads are doing. The fields in the first group are constant while
- * threads other than the first run; each other group names its owner.
+ * A worker serves one session in its life, so a session ends by the exit of the process:
+ * the driver and the kernel then free memory, contexts and mappings, whatever the threads
+ * are doing. The fields of the first group are constant while threads other than the
+ * first run; each other group names its owner.
  */
 
 #include <pthread.h>
@@ -39,9 +39,9 @@ struct store;
 struct session {
 	/* The assignment; constant. */
 	uint32_t channel;
-	bool poll;     /* no doorbells: look at the ring with a growing pause */
+	bool poll;     /* no doorbells: poll the ring with a growing pause */
 	int doorbell;  /* rung by the guest; -1 with poll */
-	int interrupt; /* wakes the guest, or -1 where it sleeps on futexes */
+	int interrupt; /* wakes the guest; -1 if it sleeps on futexes */
 	int control;   /* socket to vgpud */
 	struct vgpu_window window;
 	uint64_t shm_size;
@@ -53,33 +53,34 @@ struct session {
 	int driver_version;
 	int n_devices;
 
-	/* The dispatcher's; that it sleeps is atomic, for those who may wake it. */
+	/* Owned by the dispatcher; dispatcher_sleeps is atomic, for threads that wake
+	 * it. */
 	struct vgpu_ring_consumer consumer;
 	struct runner runner;
 	bool dispatcher_sleeps;
 
-	/* Each with its own lock or rule. */
+	/* Each has a lock or a rule in its header. */
 	struct uses uses;
 	struct contexts contexts;
 	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */
 	struct object_totals totals;
 	struct ranges ranges;
-	struct lane *lanes[VGPU_SLOTS_MAX]; /* made by the dispatcher, atomic */
-	uint64_t image_bytes;		    /* copied for loads under way; atomic */
+	struct lane *lanes[VGPU_SLOTS_MAX]; /* created by the dispatcher, atomic */
+	uint64_t image_bytes;		    /* copied for loads in progress; atomic */
 	uint64_t list_bytes;		    /* of graph lists being returned; atomic */
-	/* Held from the look-up of a graph or node until the driver has destroyed it,
-	 * or not, so that two threads of a guest do not destroy one. */
+	/* Held from the look-up of a graph or node until the driver's destroy call has
+	 * returned, so that two guest threads cannot destroy it twice. */
 	pthread_mutex_t destroy_lock;
 
-	/* What every call looks at, of layers above; each is set there. */
-	bool writes_words;    /* by the device, see wait/words.h; constant */
-	uint32_t n_captures;  /* live, see stream/capture.h; atomic */
-	struct context *home; /* of the arena, see memory/arena.h; atomic */
-	/* Has the driver register the shared memory, with a context that is current and
-	 * becomes the home if there is none. */
+	/* State of higher layers that every call reads; written by these layers. */
+	bool writes_words;    /* the device can, see wait/words.h; constant */
+	uint32_t n_captures;  /* live captures, see stream/capture.h; atomic */
+	struct context *home; /* the arena's, see memory/arena.h; atomic */
+	/* Registers the shared memory with the driver. The context is current, and
+	 * becomes the home if there is none yet. */
 	CUresult (*register_fn)(struct session *session, struct context *context);
 
-	/* State of the layers above; each knows its own only. */
+	/* State of higher layers; each layer accesses only its own. */
 	struct marks *marks;
 	struct debts *debts;
 	struct faults *faults;
@@ -99,14 +100,14 @@ static inline struct vgpu_channel_control *session_control(struct session *sessi
 	return (struct vgpu_channel_control *)session->area;
 }
 
-/* Whether any stream is being captured, or may be about to. */
+/* Whether any stream is being captured, or a capture may be about to begin. */
 static inline bool session_is_capturing(const struct session *session)
 {
 	/* Partner: the store in set_count() of stream/capture.c. */
 	return __atomic_load_n(&session->n_captures, __ATOMIC_SEQ_CST);
 }
 
-/* Rings the doorbell that the dispatcher sleeps on. Any thread. */
+/* Rings the doorbell on which the dispatcher sleeps. Any thread. */
 void session_ring(struct session *session);
 
 /* Adds to a counter of the session's statistics, named as in struct worker_stats. */
@@ -114,9 +115,9 @@ void session_ring(struct session *session);
 	__atomic_fetch_add(&(_session)->stats->_counter, (_n), __ATOMIC_RELAXED)
 
 /*
- * Adds what the calling thread counted for itself: a change of memory that all threads
- * write costs as much as a step of a launch. Called before any reply, since a guest that
- * was answered may end and the session with it, and now and then.
+ * Adds the calling thread's private counts: a write to a cache line shared by all threads
+ * costs as much as a step of a launch. Called now and then, and before each reply,
+ * because the session may end right after it.
  */
 static inline void session_count_own(struct session *session, struct runner *runner)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses: events and streams that a lane's call has given to the driver
+ * Uses: events and streams that a lane's call has passed to the driver
  */
 
 #include "vgpu/log.h"
@@ -47,8 +47,8 @@ static struct use *find(struct uses *uses, enum vgpu_handle_kind kind, const voi
 	return NULL;
 }
 
-/* With the lock: takes a use off the list. Return: whether its object is to be destroyed
- * now. */
+/* With the lock: removes a use from the list. Return: whether the caller has to destroy
+ * its object. */
 static bool leave(struct uses *uses, struct use *use)
 {
 	struct use **nextp = &uses->first, *other;
@@ -71,7 +71,7 @@ CUresult use_begin(struct call *call, enum vgpu_handle_kind kind, uint64_t handl
 	struct runner *runner = call->runner;
 	struct use *use;
 
-	/* No call that waits names so many. */
+	/* No waiting call has that many. */
 	if (runner->n_uses == RUNNER_USES_MAX)
 		return CUDA_SUCCESS;
 	use = &runner->uses[runner->n_uses++];
@@ -84,8 +84,8 @@ CUresult use_begin(struct call *call, enum vgpu_handle_kind kind, uint64_t handl
 	};
 	session->uses.first = use;
 	pthread_mutex_unlock(&session->uses.lock);
-	/* A thread that destroys it withdraws the handle, then checks for uses: one of
-	 * the two sees the other. */
+	/* Partner: a destroying thread frees the handle, then looks for uses, so one of
+	 * the two threads sees the other. */
 	return object_table_find(&session->objects[kind], handle)
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_HANDLE;

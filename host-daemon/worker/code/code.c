@@ -2,8 +2,8 @@
 /*
  * Code: the images that a driver uses
  *
- * They are found by the driver's handle, not in the guest's entry: an entry may be
- * another library's as soon as the guest has guessed its handle.
+ * They are found by the driver's handle, not in the library's entry: a guest that guesses
+ * handles can make the entry be freed and reused at any time.
  */
 
 #include <stdlib.h>

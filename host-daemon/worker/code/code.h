@@ -2,13 +2,12 @@
 #pragma once
 
 /*
- * Code: images in the form that a driver is given
+ * Code: images in the form that a driver reads
  *
- * A driver that is promised that the code of a library is preserved reads it where it
- * is, until that library is unloaded (CUDA driver API, CU_LIBRARY_BINARY_IS_PRESERVED).
- * So code stays mapped for the life of its library, and workers of a VM that load the
- * same have its pages once. It is charged for as long as it is mapped. Of a module or a
- * link the driver keeps what it needs itself.
+ * With CU_LIBRARY_BINARY_IS_PRESERVED a driver reads the code of a library in place until
+ * the library is unloaded (CUDA driver API). So code stays mapped as long as its library,
+ * and the workers of a VM share the pages of equal code. It is charged as long as it is
+ * mapped. For modules and links the driver makes its own copies.
  */
 
 #include <pthread.h>
@@ -32,12 +31,12 @@ struct code_wrapper {
 
 struct code {
 	LIST_ENTRY(code) entry;
-	CUlibrary library; /* that it is kept for */
+	CUlibrary library; /* the owner */
 	struct image image;
-	uint64_t held;	   /* charged as code that is loaded */
-	const void *start; /* what the driver is given */
+	uint64_t held;	   /* charged as loaded code */
+	const void *start; /* passed to the driver */
 	struct code_wrapper wrapper;
-	const void *containers[VGPU_LOAD_IMAGES_MAX + 1]; /* and NULL */
+	const void *containers[VGPU_LOAD_IMAGES_MAX + 1]; /* NULL-terminated */
 };
 
 struct codes {
@@ -51,20 +50,20 @@ void codes_deinit(struct session *session);
 /* Return: NULL without memory. */
 struct code *code_new(void);
 
-/* Unmaps it and refunds what it holds. */
+/* Unmaps the code and refunds its charge. */
 struct code *code_free(struct session *session, struct code *code);
 
-/* Takes the outline of an image that is there apart. */
+/* Finds the containers in an image that is present. */
 void code_place(struct code *code, const struct vgpu_load *load);
 
-/* Keeps the code of a library that no other thread knows yet. */
+/* Keeps the code of a library that no other thread can name yet. */
 void code_keep(struct session *session, struct code *code, CUlibrary library);
 
-/* Return: whether an image of that digest is kept: then *image is one more user of the
- * mapping, and needs neither a search nor a check. */
+/* Finds kept code by its digest. Return: true with *image as another user of the mapping,
+ * which needs no request to vgpud and no check. */
 bool code_find_image(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
 	uint64_t size, struct image *image);
 
-/* Return: the code of a library that no other thread can unload any more; the caller owns
- * it. */
+/* Return: the code of a library that no other thread can unload; the caller becomes the
+ * owner. */
 struct code *code_take(struct session *session, CUlibrary library);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Image check: does a guest's image keep to its own bytes?
+ * Image check: whether a guest's image stays within its own bytes
  */
 
 #include <ar.h>
@@ -29,7 +29,8 @@ struct entry_header {
 	uint64_t payload_size;
 };
 
-/* Of one image, before it is simply assumed to print: some hold half a GiB. */
+/* Bytes to unpack from one image; above that it is assumed to print. Some unpack to half
+ * a GiB. */
 #define UNPACKED_SIZE_MAX (64u << 20)
 
 /* The tables of a file, according to its header. */
@@ -47,8 +48,8 @@ static Elf64_Shdr section_at(const uint8_t *bytes, const Elf64_Ehdr *elf, uint64
 	return section;
 }
 
-/* Numbers that are too large for the header are in section 0, see elf(5). Returns:
- * whether there is one where it is needed. */
+/* Numbers that are too large for the header are in section 0, see elf(5). Return: false
+ * if that is needed and absent. */
 static bool read_tables(const uint8_t *bytes, size_t size, const Elf64_Ehdr *elf,
 	struct elf_tables *tables)
 {
@@ -141,7 +142,8 @@ static bool container_is_contained(const uint8_t *bytes, size_t size)
 			!vgpu_add_u64(entry.header_size, entry.payload_size, &next) ||
 			next > end - at)
 			return false;
-		/* The driver unpacks a compressed one into memory of its own. */
+		/* A compressed payload is not checked: the driver unpacks it into its own
+		 * memory. */
 		if (is_elf(bytes + at + entry.header_size, entry.payload_size) &&
 			!elf_is_contained(
 				bytes + at + entry.header_size, entry.payload_size))

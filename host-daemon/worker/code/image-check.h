@@ -16,11 +16,10 @@
 /**
  * image_is_contained() - check the outline of an image
  * @bytes:	a private copy
- * @size:	its bytes; at least one NUL stands behind them
+ * @size:	its bytes, followed by at least one NUL
  *
- * Return: true for text, and for a container or an ELF file whose tables and parts lie
- * within the bytes. Everything else is none of the formats that are loaded.
- */
+ * Return: true for text, and for a container or an ELF file whose tables and parts are
+ * within the bytes. No other format can be loaded. */
 bool image_is_contained(const uint8_t *bytes, size_t size);
 
 /*
@@ -32,6 +31,6 @@ bool image_may_print(const uint8_t *bytes, size_t size);
 /*
  * The same for an archive of files.
  *
- * Return: true where the bytes are one and each of its files keeps to its own.
+ * Return: true if the bytes are an archive, and each of its files stays within its bytes.
  */
 bool image_archive_is_contained(const uint8_t *bytes, size_t size);

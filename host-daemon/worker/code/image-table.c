@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Image table: does a table in an image keep to the image's bytes?
+ * Image table: whether a table in an image stays within the image's bytes
  */
 
 #include "vgpu/checked.h"

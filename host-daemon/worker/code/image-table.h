@@ -11,5 +11,5 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns: whether n entries of that size, from start on, are within size bytes. */
+/* Whether n entries of size `entry` at offset `start` are within `size` bytes. */
 bool image_table_is_contained(uint64_t start, uint64_t n, uint64_t entry, size_t size);

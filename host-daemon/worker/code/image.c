@@ -21,7 +21,7 @@
 
 static_assert(CONTROL_DIGEST_SIZE == SHA256_DIGEST_SIZE, "one digest");
 
-/* The file is not needed after all; it is not mapped any more. */
+/* Returns an unmapped file that is not needed. */
 static void drop_file(struct image *image)
 {
 	if (image->fd < 0)
@@ -50,7 +50,7 @@ static void copy_containers(uint8_t *to, const struct vgpu_load *load)
 	}
 }
 
-/* Has an image be a mapping that can only be read. */
+/* Makes a read-only mapping the image's bytes. */
 static bool adopt(struct image *image, const void *bytes, uint64_t size)
 {
 	uint32_t *n_users = malloc(sizeof(*n_users));
@@ -109,7 +109,7 @@ struct image image_dup(const struct image *image)
 {
 	struct image other = *image;
 
-	/* Only one of them has what vgpud may not have yet. */
+	/* Only the original can be new to vgpud. */
 	other.is_new = false;
 	other.fd = -1;
 	__atomic_fetch_add(other.n_users, 1, __ATOMIC_RELAXED);
@@ -147,7 +147,7 @@ static CUresult refuse(struct image *image, const struct session *session)
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-/* Maps what is kept under a digest, whatever that is. */
+/* Maps the image that vgpud has for a digest, without checking it. */
 static CUresult map_kept(struct image *image, struct session *session,
 	const uint8_t digest[CONTROL_DIGEST_SIZE], uint64_t size)
 {
@@ -181,7 +181,7 @@ void image_share(struct image *image, struct session *session)
 		return;
 	image->is_new = false;
 	is_there = map_kept(&other, session, image->digest, image->size) == CUDA_SUCCESS;
-	/* The bytes are at hand: computing a digest would only take longer. */
+	/* Both images are mapped: a comparison is faster than a digest. */
 	if (is_there && !memcmp(other.bytes, image->bytes, image->size)) {
 		memcpy(other.digest, image->digest, sizeof(other.digest));
 		image_release(image);
@@ -201,12 +201,13 @@ void image_release(struct image *image)
 {
 	if (!image->bytes)
 		return;
-	/* Partner: the same of another lane, which may have looked at the bytes last. */
+	/* Partner: the same decrement on another lane, which may have read the bytes
+	 * last. */
 	if (!__atomic_sub_fetch(image->n_users, 1, __ATOMIC_ACQ_REL)) {
 		munmap((void *)image->bytes, image->size);
 		free(image->n_users);
 	}
 	image->bytes = NULL;
-	/* Not given to vgpud, so no other one is of this mapping. */
+	/* vgpud does not have the file, so there is no other mapping of it. */
 	drop_file(image);
 }

@@ -4,11 +4,12 @@
 /*
  * Image: the code of one load, in immutable memory
  *
- * It is either a copy of the guest's bytes in the arena, or an image that an earlier load
- * of the same VM left with vgpud. Both are mapped read-only from a memory file that vgpud
- * created and that is sealed by then, and the digest was computed here over just these
- * bytes: so a worker that was taken over can give another one only what that one asked
- * for. Without a file from vgpud, it is private memory of the worker.
+ * It is either a copy of the guest's bytes in the arena, or an image of an earlier load
+ * in the same VM that vgpud keeps. Both are read-only mappings of a memory file that
+ * vgpud created and that is sealed by then, and this worker computes the digest of these
+ * bytes itself. So a compromised worker cannot give another worker any code but that with
+ * the requested digest. Without a file from vgpud, the image is private memory of the
+ * worker.
  */
 
 #include <stdbool.h>
@@ -27,26 +28,26 @@ struct session;
 
 struct image {
 	const uint8_t *bytes; /* NULL: none */
-	uint32_t *n_users;    /* with bytes: all that are this mapping */
+	uint32_t *n_users;    /* with bytes: references to this mapping */
 	uint64_t size;
 	uint8_t digest[CONTROL_DIGEST_SIZE];
-	bool is_new;	 /* copied, and vgpud was not asked yet whether it has the same */
-	int fd;		 /* of one that vgpud may not have yet, else -1 */
-	uint32_t cookie; /* with fd: vgpud's name of the file */
+	bool is_new;		 /* copied, and not yet compared with vgpud's image */
+	int fd;			 /* the file of a new image, else -1 */
+	uint32_t cookie;	 /* with fd: identifies the file to vgpud */
 	struct session *session; /* with fd: the store to which it is returned */
 };
 
-/* Bytes that a container of that size takes with its padding. */
+/* The size of a container with its padding. */
 static inline uint64_t image_padded(uint64_t size)
 {
 	return (size + IMAGE_TRAILER + IMAGE_ALIGNMENT - 1) &
 	       ~(uint64_t)(IMAGE_ALIGNMENT - 1);
 }
 
-/* Another one that is the same mapping. */
+/* Another reference to the same mapping. */
 struct image image_dup(const struct image *image);
 
-/* Copies what the guest names. The caller has checked addresses and sizes. */
+/* Copies the guest's bytes. The caller has checked addresses and sizes. */
 CUresult image_copy(struct image *image, struct session *session,
 	const struct vgpu_load *load, uint64_t size);
 
@@ -58,5 +59,5 @@ CUresult image_find(struct image *image, struct session *session,
  * one. */
 void image_share(struct image *image, struct session *session);
 
-/* One without bytes needs no release. */
+/* An image without bytes needs no release. */
 void image_release(struct image *image);

@@ -34,7 +34,8 @@ static CUresult total_size(
 		if (!(load->flags & VGPU_LOAD_BY_DIGEST) &&
 			!arena_covers(call->session, image->address, image->size))
 			return CUDA_ERROR_INVALID_VALUE;
-		/* None is more than 1 GiB, and there are few of them. */
+		/* Cannot overflow: an image has at most 1 GiB, and their number is
+		 * bounded. */
 		total += image_padded(image->size);
 	}
 	*totalp = total;
@@ -75,7 +76,7 @@ CUresult images_hold(struct session *session, uint64_t size)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Whether the padding of a container is zero, so that a text ends there. */
+/* Whether the padding of a container is zero, which terminates text. */
 static bool is_padding(const uint8_t *bytes, uint64_t size)
 {
 	for (uint64_t i = 0; i < size; i++)
@@ -84,7 +85,7 @@ static bool is_padding(const uint8_t *bytes, uint64_t size)
 	return true;
 }
 
-/* Looks at each container for itself. */
+/* Checks each container. */
 static CUresult check_containers(
 	struct call *call, struct images *images, const struct vgpu_load *load)
 {

@@ -21,35 +21,36 @@
 struct call;
 struct session;
 
-/* One load: the largest fat binaries of NVIDIA's libraries have some hundred MiB. */
+/* Limit of one load: the largest fat binaries of NVIDIA's libraries have some hundred
+ * MiB. */
 #define IMAGES_SIZE_MAX CONTROL_IMAGE_SIZE_MAX
 
-/* The most that all loads of a session may copy at a time, logs included. */
+/* Limit of all loads in progress of a session, including logs. */
 #define IMAGES_SESSION_MAX (2ull << 30)
 
-/* Of all that is loaded, unless vgpud says otherwise. */
+/* Default limit of all loaded code of a session. */
 #define IMAGES_HELD_MAX (4ull << 30)
 
 struct images {
 	struct code *code; /* NULL: none */
 	uint64_t size;	   /* charged while the load lasts */
-	uint64_t held;	   /* charged as code that is loaded, unless it was kept */
-	bool is_absent;	   /* it was named by an unknown digest */
-	bool is_taken;	   /* all is there, and of this digest */
-	bool is_silent;	   /* no code of it prints, as far as that is known */
+	uint64_t held;	   /* charged as loaded code, unless kept */
+	bool is_absent;	   /* the guest sent an unknown digest */
+	bool is_taken;	   /* all images are present, with this digest */
+	bool is_silent;	   /* no code in it prints, as far as is known */
 	uint8_t digest[CONTROL_DIGEST_SIZE];
 };
 
-/* Charges bytes to what loads under way may take. Return: whether they fit. */
+/* Charges bytes to the loads in progress. Return: false beyond IMAGES_SESSION_MAX. */
 bool images_charge(struct session *session, uint64_t size);
 void images_refund(struct session *session, uint64_t size);
 
-/* Charges bytes that the driver is about to hold. Return: CUDA_SUCCESS, or
- * CUDA_ERROR_OUT_OF_MEMORY and a line in the log. */
+/* Charges bytes as loaded code. Return: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY after
+ * logging the limit. */
 CUresult images_hold(struct session *session, uint64_t size);
 
 /*
- * Copies images out of the arena, or finds those that the guest names by their digest.
+ * Copies images out of the arena, or finds them by the digest that the guest sent.
  *
  * Return: CUDA_SUCCESS or the error to return; CUDA_ERROR_NOT_FOUND for an unknown
  * digest.
@@ -57,13 +58,13 @@ CUresult images_hold(struct session *session, uint64_t size);
 CUresult images_take(
 	struct call *call, struct images *images, const struct vgpu_load *load);
 
-/* Has the code of a library, which is not known to the guest yet, stay mapped and charged
- * for as long as that lives. */
+/* Keeps the code of a library mapped and charged until the library is unloaded. The guest
+ * must not have its handle yet. */
 void images_preserve(struct call *call, struct images *images, CUlibrary library);
 
-/* Has what was loaded stay charged for as long as that object lives. */
+/* Keeps the loaded code charged until that object is destroyed. */
 void images_keep(struct call *call, struct images *images, enum vgpu_handle_kind kind,
 	uint64_t handle);
 
-/* Lets go of the copy and refunds what was not kept. */
+/* Releases the copy and refunds the charge unless it was kept. */
 void images_release(struct call *call, struct images *images);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of the compiler, as the driver gets them
+ * Options of the compiler, for the driver
  */
 
 #include <stdlib.h>

@@ -26,11 +26,11 @@ struct jit {
 	uint32_t error_size;
 };
 
-/* Takes options over; jit_deinit() in any case. Return: what to answer. */
+/* Copies the options. Call jit_deinit() in any case. Return: the result for the guest. */
 CUresult jit_init(struct jit *jit, struct session *session, const struct vgpu_load *load);
 
-/* Has the driver write its error log to memory of the caller's, if the guest wants none:
- * text that ends with a NUL. */
+/* Makes the driver write its error log to memory of the caller as NUL-terminated text, if
+ * the guest wants no log. */
 void jit_add_error_log(struct jit *jit, char *log, uint32_t size);
 void jit_deinit(struct jit *jit, struct session *session);
 

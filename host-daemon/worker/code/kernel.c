@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels: where their parameters lie
+ * Kernels: their parameters, attributes and names
  */
 
 #include <assert.h>
@@ -74,7 +74,7 @@ CUresult kernel_param_size(struct call *call, struct kernel *kernel, uint32_t *s
 	uint32_t n_params, size;
 	CUresult result;
 
-	/* Partner: the store below, on whatever thread asked first. */
+	/* Partner: the store below, on another thread. */
 	if (__atomic_load_n(&kernel->is_known, __ATOMIC_ACQUIRE)) {
 		*sizep = kernel->param_size;
 		return CUDA_SUCCESS;

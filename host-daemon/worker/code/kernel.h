@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Kernels: where their parameters lie
+ * Kernels: their parameters, attributes and names
  *
- * CUfunction and CUkernel are asked by different calls of the driver, and older
- * drivers have neither; then the sizes of parameters are not known.
+ * The driver has different queries for CUfunction and CUkernel, and older drivers have
+ * neither; the sizes of parameters are unknown then.
  */
 
 #include "g-handlers.h"
@@ -37,11 +37,11 @@ CUresult kernel_param_size(struct call *call, struct kernel *kernel, uint32_t *s
 CUresult kernel_param(struct call *call, const struct kernel *kernel, size_t index,
 	size_t *offsetp, size_t *sizep);
 
-/* Answers vgpuFunctionInfo. */
+/* Handles vgpuFunctionInfo. */
 CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest *request,
 	Vgpu__VgpuFunctionInfoReply *reply);
 
-/* Answers vgpuFunctionAttributes. */
+/* Handles vgpuFunctionAttributes. */
 CUresult kernel_attributes(struct call *call,
 	const Vgpu__VgpuFunctionAttributesRequest *request,
 	Vgpu__VgpuFunctionAttributesReply *reply);
@@ -50,20 +50,20 @@ CUresult kernel_attributes(struct call *call,
 #define KERNEL_LIST_MAX 190u
 
 /*
- * Makes room for an enumeration: of the *np that there are, no more than the caller
- * asked for, and for the handles of one reply.
+ * Allocates memory for an enumeration: for the smaller of *np, the number of objects, and
+ * `wanted`, and for the handles of one reply.
  */
 CUresult kernel_list_prepare(struct call *call, unsigned int *np, unsigned int wanted,
 	void ***objectsp, uint64_t **handlesp);
 
-/* Gives handles to those from `first` on, as many as a reply takes. */
+/* Allocates handles for objects from `first` on, as many as fit in a reply. */
 CUresult kernel_list(struct call *call, enum vgpu_handle_kind kind, void **objects,
 	unsigned int n, unsigned int first, const struct object *parent,
 	uint64_t *handles, size_t *n_handlesp);
 
 /*
- * A name as a reply can carry it.
+ * Copies a name for the reply.
  *
- * Return: CUDA_SUCCESS, or CUDA_ERROR_NOT_SUPPORTED for one that does not fit.
+ * Return: CUDA_SUCCESS, or CUDA_ERROR_NOT_SUPPORTED if it does not fit.
  */
 CUresult kernel_name(struct call *call, const char *name, char **namep);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads: what modules, libraries and links have in common
+ * Loads: the common part of modules, libraries and links
  */
 
 #include <string.h>

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Loads: what modules, libraries and links have in common
+ * Loads: the common part of modules, libraries and links
  *
- *	load_begin()	the block is taken over: images are copied, options ready
- *	...		the driver is given load.images and load.jit
- *	load_end()	logs and results are in the reply, copies are freed
+ *	load_begin()	copies the block and the images, prepares the options
+ *	...		the driver reads load.images and load.jit
+ *	load_end()	puts logs and results into the reply, frees the copies
  */
 
 #include <protobuf-c/protobuf-c.h>
@@ -20,10 +20,10 @@ struct load {
 	struct images images;
 	struct jit jit;
 	struct vgpu_load_result result;
-	char reason[VGPU_REASON_TEXT_MAX]; /* the error log, where the guest wants none */
+	char reason[VGPU_REASON_TEXT_MAX]; /* the error log, if the guest wants none */
 };
 
-/* Takes the block over. Return: whether it has the size of one. */
+/* Copies the block. Return: false if its size is wrong. */
 bool load_copy(const ProtobufCBinaryData *bytes, struct vgpu_load *wire);
 
 /*

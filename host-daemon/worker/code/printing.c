@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether code that a guest loads may print
+ * Printing: whether code that a guest loads may print
  */
 
 #include "worker/base/session.h"

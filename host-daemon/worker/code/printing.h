@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Whether code that a guest loads may print
+ * Printing: whether code that a guest loads may print
  */
 
 #include <stdbool.h>
@@ -11,6 +11,6 @@
 
 struct session;
 
-/* Checks whether code that is about to be loaded may print, and notifies the guest.
- * Return: whether it certainly does not. */
+/* Checks whether code that is about to be loaded may print, and sets a flag in the
+ * control page for the guest then. Return: true if it certainly does not print. */
 bool printing_note(struct session *session, const uint8_t *bytes, size_t size);

@@ -22,7 +22,7 @@ void store_deinit(struct store *store)
 	ask_deinit(&store->ask);
 }
 
-/* Asks for a descriptor. Returns: as store_find(). */
+/* Requests a descriptor. Return: as store_find(). */
 static int get_fd(struct session *session, struct control_message *message, int *fdp,
 	uint64_t *sizep)
 {
@@ -87,7 +87,7 @@ void store_keep(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZ
 	};
 
 	memcpy(message.image.digest, digest, CONTROL_DIGEST_SIZE);
-	/* If vgpud is gone the worker ends soon, and needs no store. */
+	/* A failure does not matter: if vgpud is gone the worker exits soon. */
 	control_send(session->control, &message, &fd);
 }
 

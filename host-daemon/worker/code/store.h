@@ -29,9 +29,9 @@ void store_init(struct store *store);
 void store_deinit(struct store *store);
 
 /*
- * Asks for an image. Nothing is known of it but that it cannot change any more.
+ * Requests an image. It is sealed, and not checked otherwise.
  *
- * @fdp:	the caller's
+ * @fdp:	owned by the caller
  *
  * Return: 0, STORE_E_ABSENT or -errno.
  */
@@ -39,20 +39,20 @@ int store_find(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE
 	int *fdp, uint64_t *sizep);
 
 /*
- * Asks for a file of that size to put an image into.
+ * Requests a file of that size for a new image.
  *
- * @cookiep:	its name, should it be dropped
+ * @cookiep:	identifies the file, for store_drop()
  *
  * Return: as above.
  */
 int store_ask_file(struct session *session, uint64_t size, int *fdp, uint32_t *cookiep);
 
-/* Gives such a file back; it is neither mapped nor open any more. */
+/* Returns such a file, which is neither mapped nor open any more. */
 void store_drop(struct session *session, uint32_t cookie);
 
-/* Gives an image for the next process of the VM. */
+/* Offers an image to other processes of the VM. */
 void store_keep(struct session *session, const uint8_t digest[CONTROL_DIGEST_SIZE],
 	int fd, uint64_t size);
 
-/* Control thread: an answer has come. The descriptor, or -1, is its own. */
+/* First thread: handles an answer. Takes ownership of the descriptor, or -1. */
 void store_answered(struct session *session, const struct control_image *answer, int fd);

@@ -19,7 +19,7 @@
 #include "worker/memory/array.h"
 #include "worker/memory/device-memory.h"
 
-/* Messages name the fields of a descriptor alike. */
+/* Messages have the same names for the fields of a descriptor. */
 #define DESCRIPTOR(_message)                                                             \
 	((CUDA_ARRAY3D_DESCRIPTOR){                                                      \
 		.Width = (_message)->width,                                              \
@@ -129,7 +129,7 @@ CUresult handle_cuArray3DGetDescriptor_v2(struct call *call,
 	return result;
 }
 
-/* Gives a part of an array a handle; asked for again, it has one already. */
+/* Allocates a handle for a part of an array, or finds the one from an earlier query. */
 static CUresult keep_part(
 	struct call *call, CUarray part, const struct array *whole, uint64_t *handlep)
 {
@@ -232,7 +232,7 @@ CUresult handle_cuMipmappedArrayDestroy(struct call *call,
 }
 
 /*
- * Memory requirements of an array to which memory is bound later
+ * Memory requirements of arrays with deferred mapping
  */
 
 #define SET_SPARSE(_reply, _properties)                                                  \
@@ -340,7 +340,7 @@ static CUresult find_side(struct call *call, uint64_t handle,
 	return array_check_side(call, handle, side, box, arrayp);
 }
 
-/* The structure of the API names the fields of both sides alike. */
+/* The structure of the API has the same field names for both sides, but for a prefix. */
 #define SET_SIDE(_copy, _prefix, _type, _side, _array)                                   \
 	do {                                                                             \
 		(_copy)->_prefix##MemoryType = (_type);                                  \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies: how a call ends
+ * The end of a call: its result and reply
  *
- * A reply is packed straight into the slot in shared memory: it is output only, so
- * what the guest does to the slot meanwhile can only spoil what the guest reads.
+ * A reply is packed directly into the slot in shared memory: it is never read here, so a
+ * guest that writes to the slot meanwhile harms only itself.
  */
 
 #include <assert.h>
@@ -37,8 +37,8 @@ static void publish(struct call *call, struct vgpu_reply_slot *slot, uint32_t si
 	__atomic_store_n(&slot->size, size, __ATOMIC_RELAXED);
 	/* Partner: the guest's acquire load of its slot's sequence. */
 	__atomic_store_n(&slot->sequence, call->frame->sequence, __ATOMIC_RELEASE);
-	/* The guest sets waiting, then looks at sequence again; here it is the other
-	 * way round, and whoever comes second sees the other. */
+	/* The guest sets `waiting`, then reads `sequence` again; here the order is
+	 * reversed, so at least one of the two sees the other's store. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
 		return;
@@ -48,7 +48,7 @@ static void publish(struct call *call, struct vgpu_reply_slot *slot, uint32_t si
 		vgpu_log_debug("the guest cannot be interrupted");
 }
 
-/* A reply that is nothing but field 1, the result. */
+/* A reply with field 1, the result, only. */
 static uint32_t pack_bare(uint8_t *body, CUresult result)
 {
 	uint32_t rest = result, size = 0;
@@ -68,7 +68,7 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 	struct vgpu_reply_slot *slot = slot_of(call);
 	size_t size;
 
-	/* Nobody looks at it after a call that succeeded. */
+	/* The guest reads it only after a failed call. */
 	if (__builtin_expect(result != CUDA_SUCCESS, 0))
 		slot->reason = reason_settle(call, result);
 	/* The description bounds every reply. */
@@ -86,7 +86,7 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 	publish(call, slot, size);
 }
 
-/* Whether the driver says that a context is broken. */
+/* Enters a context and asks the driver whether it is broken. */
 static bool query_fault(struct call *call, struct context *context)
 {
 	const struct vgpu_driver *driver = call->driver;
@@ -96,8 +96,8 @@ static bool query_fault(struct call *call, struct context *context)
 	       fault_is_sticky(driver->cuStreamQuery(NULL));
 }
 
-/* A fault may be of the context that is current, or of one that the call is about: where
- * these are several, the driver knows which. */
+/* A fault belongs to the current context or to one that the call involves: if there are
+ * several, the driver is queried. */
 static void note_fault(struct call *call)
 {
 	bool has_current = vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT;
@@ -110,7 +110,8 @@ static void note_fault(struct call *call)
 		fault_note(call->session, call->named[0], call->result);
 		return;
 	}
-	/* To ask would spoil captures; then who asks for the context itself is told. */
+	/* A query would invalidate captures. The fault is found by the next call that
+	 * uses the context. */
 	if (session_is_capturing(call->session))
 		return;
 	for (uint32_t i = 0; i < call->n_named; i++)
@@ -121,10 +122,11 @@ static void note_fault(struct call *call)
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result)
 {
 	call->result = result;
-	/* Whoever is told of a fault has it from memory at the next call. */
+	/* Before the reply: the guest checks the fault counter in memory at its next
+	 * call. */
 	note_fault(call);
-	/* A caller that was answered may destroy the stream, whose entry is then that
-	 * of another. */
+	/* Before the reply: after it the guest may destroy the stream, whose entry can be
+	 * reused then. */
 	if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_STREAM_ORDERED &&
 		call->stream) {
 		mark_count(call->session, call->runner, call->stream);
@@ -134,13 +136,13 @@ int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult resul
 	if (call->frame->flags & VGPU_FRAME_REPLY || !call->runner->is_dispatcher)
 		session_count_own(call->session, call->runner);
 	if (call->frame->flags & VGPU_FRAME_REPLY) {
-		/* Whoever waited for kernels finds what they printed. */
+		/* After a wait for kernels the guest finds their output. */
 		if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_MAY_BLOCK)
 			driver_output_collect();
 		reply_with(call, reply, result);
 	}
-	/* What was said of a call that nobody waits for, or that succeeded all the same.
-	 */
+	/* Discards the reason of a call that has no reply, or that succeeded
+	 * nevertheless. */
 	reason_is_said = false;
 	call->replied = true;
 	return 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Replies: how a call ends
+ * The end of a call: its result and reply
  */
 
 #include <protobuf-c/protobuf-c.h>
@@ -12,10 +12,9 @@
 struct call;
 
 /*
- * Ends a call: notes the result and, where a reply was asked for, packs `reply`
- * into the caller's slot and wakes the caller. `reply` may be NULL for calls
- * whose reply is a bare result.
+ * Ends a call: notes the result and, if the guest requested a reply, packs `reply` into
+ * the caller's slot and wakes the caller. `reply` may be NULL for a bare result.
  *
- * Return: 0 (what dispatch_call() returns).
+ * Return: 0, for dispatch_call().
  */
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls about callbacks
+ * Calls on callbacks
  */
 
 #include "g-handlers.h"
@@ -12,8 +12,8 @@
 #include "worker/handle/callback.h"
 #include "worker/stream/callbacks.h"
 
-/* A callback recorded by a capture would be due at each launch of its graph; these are
- * due once. */
+/* Captured callbacks are refused: they would be due at each launch of the graph, but an
+ * entry here is due once. */
 static bool is_captured(struct call *call, CUstream stream)
 {
 	CUstreamCaptureStatus status;
@@ -51,7 +51,7 @@ CUresult handle_cuStreamAddCallback(struct call *call,
 	return submit(call, request->h_stream, request->cookie, false);
 }
 
-/* Of messages that name a cookie. */
+/* For messages with a cookie. */
 #define GIVE_BACK(_call, _type, _descriptor)                                             \
 	do {                                                                             \
 		const _type *request_ =                                                  \

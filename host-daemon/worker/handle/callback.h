@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Callbacks: what others need of their calls
+ * Callbacks: their handlers' interface to other files
  */
 
 struct call;

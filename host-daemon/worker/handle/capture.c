@@ -2,8 +2,8 @@
 /*
  * Calls on captures of streams
  *
- * Those that begin or end one, or exchange the thread's mode, always run on the lane of
- * their guest thread: to the driver it is that thread.
+ * Calls that begin or end a capture, or exchange the thread's mode, always run on the
+ * lane of their guest thread: the driver identifies the guest thread by it.
  */
 
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "worker/stream/capture.h"
 #include "worker/stream/graph.h"
 
-/* A driver's answer about a capture. */
+/* The driver's information about a capture. */
 struct info {
 	CUstreamCaptureStatus status;
 	cuuint64_t id;
@@ -59,7 +59,7 @@ CUresult handle_cuThreadExchangeStreamCaptureMode(struct call *call,
 	return result;
 }
 
-/* The driver has no such question, so it is asked for a little of what may not be. */
+/* The driver has no such query, so this makes a small call that a capture prohibits. */
 CUresult handle_vgpuCaptureCheck(struct call *call,
 	const Vgpu__VgpuCaptureCheckRequest *request, Vgpu__VgpuCaptureCheckReply *reply)
 {
@@ -74,7 +74,7 @@ CUresult handle_vgpuCaptureCheck(struct call *call,
 	return result;
 }
 
-/* Notes what the driver has begun, or ends it again. */
+/* Records a capture that the driver has begun, or ends it without memory. */
 static CUresult note(
 	struct call *call, CUstream stream, CUstreamCaptureMode mode, bool is_to_graph)
 {
@@ -145,7 +145,7 @@ CUresult handle_cuStreamBeginCaptureToGraph(struct call *call,
 	return result;
 }
 
-/* Whether the driver is done with a capture, whatever it said. */
+/* Whether a capture has ended in the driver, also if its result was an error. */
 static bool is_over(struct call *call, CUstream stream, CUresult result)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -181,7 +181,7 @@ CUresult handle_cuStreamEndCapture(struct call *call,
 	return result;
 }
 
-/* The nodes that the next work depends on, a page of them. */
+/* One page of the nodes on which the next work depends. */
 static CUresult tell_nodes(struct call *call, const struct info *info, uint64_t first,
 	Vgpu__CuStreamGetCaptureInfoV3Reply *reply)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls between shim and worker that no program sees
+ * Calls between shim and worker that are not part of CUDA
  */
 
 #include <string.h>
@@ -24,10 +24,10 @@
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
 
-/* The fields of vgpu_device_info.known that a reply has. */
+/* Bytes of vgpu_device_info.known. */
 #define KNOWN_SIZE (VGPU_DEVICE_ATTRIBUTES_N / 8)
 
-/* As many devices as the guest has room for, from the first on. */
+/* Describes as many devices as the guest has memory for. */
 static CUresult tell_devices(struct call *call, const Vgpu__VgpuHelloRequest *request,
 	Vgpu__VgpuHelloReply *reply)
 {
@@ -85,7 +85,7 @@ CUresult handle_vgpuDeviceInfo(struct call *call,
 CUresult handle_vgpuLaneContext(struct call *call,
 	const Vgpu__VgpuLaneContextRequest *request, Vgpu__VgpuLaneContextReply *reply)
 {
-	/* Also where it is none: calls that follow must not go to the one before. */
+	/* Also for an unknown handle: later calls must not use the previous context. */
 	call->lane->context = request->context;
 	return !request->context || context_find(call->session, request->context)
 		       ? CUDA_SUCCESS
@@ -116,7 +116,8 @@ static void end_streams(struct lane *lane, struct runner *runner)
 CUresult handle_vgpuLaneExit(struct call *call, const Vgpu__VgpuLaneExitRequest *request,
 	Vgpu__VgpuLaneExitReply *reply)
 {
-	/* To the driver, a capture that it left would be the lane's next thread's. */
+	/* The driver would assign a capture that is left to the next guest thread of the
+	 * lane. */
 	captures_leave_lane(call, call->lane);
 	end_streams(call->lane, call->runner);
 	return CUDA_SUCCESS;

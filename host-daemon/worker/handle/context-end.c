@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a context, and of all that lives in it
+ * Destruction and reset of contexts, with all objects in them
  */
 
 #include "vgpu/wake.h"
@@ -24,13 +24,13 @@ static void next_life(struct session *session, struct context *context)
 	pthread_mutex_unlock(&session->contexts.lock);
 }
 
-/* Forgets all that lives in a context: objects, memory, streams. */
+/* Forgets all that belongs to a context: objects, memory, streams. */
 static void forget_contents(struct session *session, struct context *context)
 {
 	uint64_t array_bytes;
 	uint32_t i;
 
-	/* What is added from now on is refused; what is added already goes. */
+	/* Additions fail from now on; what is there is removed. */
 	next_life(session, context);
 	for (i = VGPU_HANDLE_CONTEXT + 1; i < _VGPU_HANDLE_N; i++)
 		object_table_remove_owned(&session->objects[i], context);
@@ -50,13 +50,14 @@ static void forget_contents(struct session *session, struct context *context)
 	callbacks_forget_context(session, context);
 	captures_forget_context(session, context);
 	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
-	/* Waits by word see the count; a new life of the context starts it afresh. */
+	/* No marks for stream 0 until the guest binds a word again, which resets the
+	 * count. */
 	context->legacy.has_word = false;
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
 }
 
-/* Return: whether the calling thread is the one that ends a context, which is in its
- * table and in the driver. */
+/* Claims the destruction of a context. Return: true for the one thread that then has to
+ * destroy it; the context is in its table and retained in the driver. */
 static bool begin_leaving(
 	struct session *session, struct context *context, uint64_t handle)
 {
@@ -64,7 +65,7 @@ static bool begin_leaving(
 	struct vgpu_nap nap = {};
 	bool is_mine;
 
-	/* Before the lock, which those who make marks may have to take. */
+	/* Before taking the lock, because making marks may take it. */
 	marks_forget_context(session, context);
 	debts_forget_context(session, context);
 	pthread_mutex_lock(&contexts->lock);
@@ -77,7 +78,7 @@ static bool begin_leaving(
 	return is_mine;
 }
 
-/* Of a context that was made, the entry is free then, and may be another's at once. */
+/* Frees the entry of a context that is not primary, which can be reused at once. */
 static void end_leaving(struct session *session, struct context *context)
 {
 	struct object_table *table = &session->contexts.table;
@@ -86,13 +87,13 @@ static void end_leaving(struct session *session, struct context *context)
 	if (!context->primary)
 		object_table_remove(table, object_handle(table, &context->object), NULL);
 	context->is_leaving = false;
-	/* What began meanwhile was given to the driver's context that has gone. */
+	/* Calls that began meanwhile have used the destroyed context. */
 	context->life++;
 	pthread_mutex_unlock(&session->contexts.lock);
 	vgpu_wake_all(&session->contexts.left);
 }
 
-/* The worker holds the only retain, so giving it back destroys the driver's context. */
+/* The worker holds the only retain, so its release destroys the driver's context. */
 CUresult context_reset(struct session *session, struct context *context)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
@@ -105,7 +106,7 @@ CUresult context_reset(struct session *session, struct context *context)
 	retained = context->object.driver;
 	result = driver->cuCtxSetCurrent(retained);
 	if (result == CUDA_SUCCESS) {
-		/* A context may not go while work is under way in it. */
+		/* A context must not be destroyed while it has work in flight. */
 		driver->cuCtxSynchronize();
 		arena_unregister(session, context);
 		device_memory_free_all(session, context);
@@ -123,12 +124,12 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 	struct context *context = context_find(session, handle);
 	CUcontext driver_context;
 
-	/* Another thread may have been here first. */
+	/* Another thread may have been faster. */
 	if (!context || context->primary || !begin_leaving(session, context, handle))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	driver_context = context->object.driver;
-	/* First what lives in it: the entry's next context may own objects at once.
-	 * Whoever entered it in between has to enter anew. */
+	/* The contents first: once the entry is free, its next context may own objects.
+	 * Threads that entered it in between have to enter again. */
 	forget_contents(session, context);
 	end_leaving(session, context);
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);

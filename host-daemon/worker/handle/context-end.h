@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The end of a context, and of all that lives in it
+ * Destruction and reset of contexts, with all objects in them
  */
 
 #include <stdint.h>
@@ -12,8 +12,8 @@
 struct context;
 struct session;
 
-/* Ends a primary context of the driver; its entry and handle stay. */
+/* Destroys the driver's object of a primary context; its entry and handle remain. */
 CUresult context_reset(struct session *session, struct context *context);
 
-/* Destroys a context that cuCtxCreate made. */
+/* Destroys a context of cuCtxCreate. */
 CUresult context_destroy(struct session *session, uint64_t handle);

@@ -123,7 +123,7 @@ CUresult handle_cuCtxCreate_v4(struct call *call,
 	result = create(call, request->sm_count, request->flags, request->dev, &created);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* The stack that it was pushed on is the guest thread's, kept by the shim. */
+	/* The shim keeps the context stack of each guest thread. */
 	call->driver->cuCtxPopCurrent_v2(&popped);
 	context_left(call->runner);
 	result = context_add(call->session, created, request->dev, &reply->pctx);
@@ -167,7 +167,7 @@ CUresult handle_cuCtxSynchronize_v2(struct call *call,
 
 	if (context)
 		call_names_context(call, context);
-	/* Entering it is as good as naming it, and older drivers know no other way. */
+	/* The same as cuCtxSynchronize_v2(), which older drivers lack. */
 	result = context_enter(call->session, call->runner, context);
 	return result == CUDA_SUCCESS ? call->driver->cuCtxSynchronize() : result;
 }

@@ -2,10 +2,10 @@
 /*
  * Copies
  *
- * All but one are stream-ordered and without a reply. An address is the guest's own, so
- * it has to be within one allocation of this session or within its arena. A copy from or
- * to arena may request a write of a word after it, which shows the guest that its staging
- * block is free again.
+ * All but one are stream-ordered and without a reply. Addresses come from the guest, so
+ * each range has to be within one allocation of this session or within its arena. A copy
+ * from or to arena may request a write of a word after it, by which the guest sees that
+ * its staging block is free again.
  */
 
 #include "g-handlers.h"
@@ -26,8 +26,8 @@
 #define PIECE_MAX (512u << 10)
 
 /*
- * A copy that no stream will execute: its block is free at once. If the guest gets the
- * refusal in a reply, it frees the block itself.
+ * Frees the staging block of a refused copy. If the copy has a reply, the guest does that
+ * itself.
  */
 static void give_back(struct call *call, uint32_t word, uint64_t value)
 {
@@ -74,7 +74,7 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 		call, request->h_stream, request->word, request->word_value, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* After the last of several copies, the only one that needs a word. */
+	/* A copy of 0 bytes follows a series of copies, to write their word. */
 	if (!request->byte_count)
 		return copy_finish(
 			call, stream, request->word, request->word_value, CUDA_SUCCESS);
@@ -139,7 +139,7 @@ CUresult handle_cuMemcpyDtoDAsync_v2(struct call *call,
 	return result;
 }
 
-/* A box as the guest describes it. */
+/* A box in the guest's description. */
 struct box {
 	struct access_side to;
 	struct access_side from;
@@ -183,7 +183,8 @@ static CUmemorytype place(struct call *call, const struct access_side *side,
 		       : CU_MEMORYTYPE_DEVICE;
 }
 
-/* The structures of the API name each side's fields alike. */
+/* The structures of the API have the same field names for both sides, but for a
+ * prefix. */
 #define SET_SIDE(_copy, _prefix, _type, _side)                                           \
 	do {                                                                             \
 		(_copy)->_prefix##MemoryType = (_type);                                  \
@@ -288,7 +289,7 @@ CUresult handle_cuMemcpy3DAsync_v2(struct call *call,
 		call, &box, request->h_stream, request->word, request->word_value);
 }
 
-/* The contexts of a copy between two, as the driver knows them. */
+/* The driver's contexts of a copy between two contexts. */
 static CUresult get_contexts(struct call *call, uint64_t to, uint64_t from,
 	CUcontext *to_contextp, CUcontext *from_contextp)
 {

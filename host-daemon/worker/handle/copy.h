@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Copies: what others need of them
+ * Copies: their interface to other handlers
  */
 
 #include <stdint.h>
@@ -11,18 +11,18 @@
 
 struct call;
 
-/* The stream of a copy; without a valid one, the copy's block is returned. */
+/* Looks up the stream of a copy; if it is invalid, frees the copy's staging block. */
 CUresult copy_stream(struct call *call, uint64_t handle, uint32_t word, uint64_t value,
 	void **streamp);
 
 /*
- * Writes the word after a copy, also after one that was refused: the guest waits for it.
- * If the guest gets the refusal in a reply it does not wait, and may use block and word
- * on another stream before this one would write.
+ * Writes the word after a copy, also after a refused one, because the guest waits for it.
+ * But if the guest gets the refusal in a reply it does not wait, and may use block and
+ * word on another stream before this write.
  */
 CUresult copy_finish(struct call *call, CUstream stream, uint32_t word, uint64_t value,
 	CUresult result);
 
-/* A call that is not handled, because its context is gone: for a copy without a reply,
- * the guest's staging block is returned. */
+/* For a call that is not handled because its context was destroyed: frees the staging
+ * block of a copy without a reply. */
 void copy_give_back(struct call *call);

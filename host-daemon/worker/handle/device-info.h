@@ -4,14 +4,14 @@
 /*
  * Constant properties of the devices
  *
- * Some attributes take a driver long: a warm worker queries all of them before it has a
+ * Some queries take a driver long, so a warm worker makes all of them before it has a
  * guest. Written by the first thread, before the session starts.
  */
 
 #include "driver/driver.h"
 #include "vgpu/device-info.h"
 
-/* Asks the driver for all devices, once. */
+/* Queries the driver for all devices, once. */
 void device_info_load(const struct vgpu_driver *driver, int n_devices);
 
 /*

@@ -49,7 +49,7 @@ CUresult handle_cuEventDestroy_v2(struct call *call,
 				      : result;
 }
 
-/* The part that both calls share. */
+/* The arguments of both calls. */
 struct event_record {
 	uint64_t event;
 	uint64_t stream;
@@ -99,7 +99,7 @@ static CUresult record(struct call *call, const struct event_record *record)
 			call, record, (const struct event *)event, stream);
 	if (result == CUDA_SUCCESS)
 		return record_in_driver(call, record, event->driver, stream);
-	/* A record that no stream will execute: its word is free at once. */
+	/* No stream will execute the record, so its word is written at once. */
 	if (record->number)
 		word_write_record_now(call->session, record->number);
 	return result;

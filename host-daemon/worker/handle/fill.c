@@ -2,7 +2,7 @@
 /*
  * Fills
  *
- * All are stream-ordered and without a reply, like copies, and check addresses alike.
+ * All are stream-ordered and without a reply, and check addresses as copies do.
  */
 
 #include "g-handlers.h"

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Generated code: what it is given by the worker, and what it gives
+ * Generated code: the interface between it and the worker
  *
- * This is the whole interface between the two (g-dispatch*.c, g-attributes.c). Generated
- * code decodes the message of a call, resolves its handles,
- * checks its ranges, calls the driver or a hand-written handler, and packs the reply. All
- * state is accessed through functions of these headers.
+ * This is the complete interface (g-dispatch*.c, g-attributes.c). Generated code decodes
+ * the message of a call, resolves its handles, checks its ranges, calls the driver or a
+ * hand-written handler, and packs the reply. It accesses state only through functions of
+ * these headers.
  */
 
 #include <stdbool.h>
@@ -21,9 +21,9 @@
 /*
  * Runs one call (generated: a table of all remoted calls).
  *
- * Return: 0 once the call was executed, whatever the driver said; CALL_E_VIOLATION
- *	   where the guest broke the protocol and the session must end: no such call, a
- *	   message that does not unpack.
+ * Return: 0 if the call was executed, whatever the driver's result; CALL_E_VIOLATION if
+ * the guest broke the protocol and the session must end: no such call, or a message that
+ * does not unpack.
  */
 int dispatch_call(struct call *call);
 
@@ -31,6 +31,6 @@ int dispatch_call(struct call *call);
  * The value of a device attribute for guests, if the description replaces the driver's
  * (generated).
  *
- * Return: whether *valuep was set.
+ * Return: false if *valuep was not set.
  */
 bool attribute_answer(CUdevice_attribute attribute, int *valuep);

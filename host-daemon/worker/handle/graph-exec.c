@@ -80,7 +80,7 @@ CUresult handle_cuGraphExecDestroy(struct call *call,
 	return result == CUDA_SUCCESS ? call->driver->cuGraphExecDestroy(exec) : result;
 }
 
-/* Drivers before CUDA 12.0 return only the node at fault. */
+/* Drivers before CUDA 12.0 return only the error node. */
 static CUresult update(struct call *call, CUgraphExec exec, CUgraph graph,
 	CUgraphExecUpdateResultInfo *info)
 {

@@ -2,8 +2,8 @@
 /*
  * Queries of nodes of graphs
  *
- * The driver answers with its own functions, kernels, arrays, events and contexts, which
- * are translated to the guest's handles.
+ * The driver returns its functions, kernels, arrays, events and contexts, which are
+ * translated to the guest's handles.
  */
 
 #include <string.h>
@@ -42,8 +42,7 @@ static CUresult tell_detail(struct call *call, Vgpu__VgpuGraphNodeReply *reply,
  * Kernels
  */
 
-/* The entry of the function that a node launches; one that was never asked for gets its
- * entry here. */
+/* The entry of a node's function, added here if the guest has no handle yet. */
 static CUresult find_function(struct call *call, const CUDA_KERNEL_NODE_PARAMS *params,
 	Vgpu__VgpuGraphNodeReply *reply, struct object **objectp)
 {
@@ -64,7 +63,7 @@ static CUresult find_function(struct call *call, const CUDA_KERNEL_NODE_PARAMS *
 		reply->function ? reply->function : reply->kernel, objectp);
 }
 
-/* The block of `extra`, with as many bytes as the kernel has. */
+/* Copies the block of `extra`, limited to the kernel's parameters. */
 static void copy_extra(void **extra, uint8_t *block, uint32_t size)
 {
 	const void *data = NULL;
@@ -96,7 +95,7 @@ static CUresult copy_params(struct call *call, const CUDA_KERNEL_NODE_PARAMS *pa
 			break;
 		if (result != CUDA_SUCCESS)
 			return result;
-		/* The entry may have been reused for another kernel. */
+		/* The entry may have been reused concurrently for another kernel. */
 		if (!vgpu_range_within(offset, length, 0, size))
 			return CUDA_ERROR_INVALID_VALUE;
 		memcpy(block + offset, params->kernelParams[i], length);
@@ -242,7 +241,7 @@ CUresult handle_vgpuGraphNode(struct call *call,
  * Attributes of kernel nodes
  */
 
-/* Events are no attributes of nodes; others that do not travel are not remoted. */
+/* Events are invalid as attributes of nodes; other attributes may be unsupported. */
 static CUresult check_attribute(int32_t id)
 {
 	switch (id) {
@@ -299,7 +298,7 @@ CUresult handle_cuGraphKernelNodeSetAttribute(struct call *call,
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&given.value, request->value_bytes.data, sizeof(given.value));
 	vgpu_launch_attribute_copy(&taken, &given);
-	/* No device is said to have a window of the cache: only an empty one is legal. */
+	/* Devices report no access-policy windows: only an empty one is valid. */
 	if (request->attr == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW &&
 		taken.value.accessPolicyWindow.num_bytes)
 		return CUDA_ERROR_INVALID_VALUE;

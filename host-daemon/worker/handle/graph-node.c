@@ -13,7 +13,7 @@
 #include "worker/stream/graph-node.h"
 #include "worker/stream/graph.h"
 
-/* A driver without the call. */
+/* Calls the driver, if it has the function. */
 #define ASK(_function, ...)                                                              \
 	(call->driver->_function ? call->driver->_function(__VA_ARGS__)                  \
 				 : CUDA_ERROR_NOT_SUPPORTED)

@@ -63,7 +63,7 @@ CUresult handle_cuGraphDestroy(struct call *call,
 	result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuGraphDestroy(graph->driver);
-	/* One that the driver kept keeps its handle. */
+	/* If the driver did not destroy it, it keeps its handle. */
 	if (result == CUDA_SUCCESS)
 		graph_forget_handle(call->session, request->h_graph);
 	pthread_mutex_unlock(&call->session->destroy_lock);
@@ -145,7 +145,7 @@ typedef CUresult (*change_edges)(CUgraph graph, const CUgraphNode *from,
 typedef CUresult (*change_plain_edges)(
 	CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t n);
 
-/* Drivers before CUDA 12.3 know edges of one kind alone. */
+/* Drivers before CUDA 12.3 have no edge data. */
 static CUresult call_driver(
 	const struct edges *edges, change_edges change, change_plain_edges change_plain)
 {

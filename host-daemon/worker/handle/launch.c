@@ -2,9 +2,9 @@
 /*
  * Launches and calls on functions
  *
- * Parameters travel as the one packed block that a kernel sees, and are given to the
- * driver as such (CU_LAUNCH_PARAM_BUFFER_*). The driver reads as many bytes as the
- * kernel has, so a block of another size is refused.
+ * Parameters are sent as the one packed block that a kernel reads, and passed to the
+ * driver in that form (CU_LAUNCH_PARAM_BUFFER_*). The driver reads as many bytes as the
+ * kernel has parameters, so a block of another size is refused.
  */
 
 #include <string.h>
@@ -37,7 +37,7 @@ struct attributes {
 	unsigned int n;
 };
 
-/* The parameter block as the driver may read it. */
+/* A copy of the parameter block for the driver. */
 static CUresult take_params(
 	struct call *call, struct launch *launch, const ProtobufCBinaryData *params)
 {
@@ -51,8 +51,8 @@ static CUresult take_params(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED)
 		return result;
-	/* Where the size is not known: whatever the driver reads shall be there. In any
-	 * case a copy, for in the message they are not aligned. */
+	/* If the size is unknown, provide as much as the driver may read. Always copy:
+	 * parameters in the message are not aligned. */
 	launch->params = result == CUDA_SUCCESS
 				 ? scratch_alloc(&call->runner->scratch, params->len)
 				 : call_alloc(call, VGPU_LAUNCH_PARAMS_MAX);
@@ -65,9 +65,9 @@ static CUresult take_params(
 }
 
 /*
- * The function and its parameters. A lane may unload the module meanwhile and the entry
- * be another kernel's: what was read is of one kernel if the handle names the entry
- * afterwards, too.
+ * The function and its parameters. A lane may unload the module concurrently, and the
+ * entry may be reused for another kernel. If the entry still has the handle afterwards,
+ * all values belong to one kernel.
  */
 static CUresult take_function(struct call *call, struct launch *launch, uint64_t function,
 	const ProtobufCBinaryData *params)
@@ -83,7 +83,7 @@ static CUresult take_function(struct call *call, struct launch *launch, uint64_t
 	result = take_params(call, launch, params);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Partner: the entry's generation, withdrawn before it holds anything else. */
+	/* Partner: withdraw(), which clears the generation before the entry is reused. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return object_is(object, function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -190,7 +190,7 @@ CUresult handle_cuLaunchKernel(struct call *call,
 	return count_launch(call, result);
 }
 
-/* Puts what the host knows into an attribute. */
+/* Translates the guest's values in an attribute. */
 static CUresult translate_attribute(struct call *call, CUlaunchAttribute *attribute)
 {
 	CUevent *event = vgpu_launch_attribute_event(attribute);
@@ -252,7 +252,7 @@ CUresult handle_cuLaunchKernelEx(struct call *call,
 	return count_launch(call, result);
 }
 
-/* A launch that is only asked about. */
+/* A launch configuration for an occupancy query. */
 struct question {
 	struct attributes attributes;
 	CUlaunchConfig config;
@@ -335,8 +335,8 @@ CUresult handle_cuFuncGetModule(struct call *call,
 	result = object_find(call, VGPU_HANDLE_FUNCTION, request->hfunc, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuFuncGetModule(&module, object->driver);
-	/* One that was loaded as a module has its entry, and keeps it; any other is its
-	 * library's, as the function is. */
+	/* A loaded module has an entry already, which it keeps; any other module is a
+	 * child of the function's library. */
 	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_MODULE, module,
 						object->parent, &reply->hmod)
 				      : result;

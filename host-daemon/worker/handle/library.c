@@ -2,8 +2,8 @@
 /*
  * Calls on libraries and kernels
  *
- * Both are context-free: they outlive the reset of a context, and the modules and
- * functions that they are in a context do not.
+ * Both are context-free: they survive the reset of a context, but their modules and
+ * functions in that context do not.
  */
 
 #include "g-handlers.h"
@@ -18,8 +18,8 @@
 #include "worker/memory/device-memory.h"
 #include "worker/memory/managed.h"
 
-/* The driver may make another one of the same handle as soon as it is done. Where it is
- * not, its code stays. */
+/* Take the code first: after the unload the driver may reuse the handle. If the unload
+ * fails, the code remains. */
 static CUresult unload_library(struct call *call, CUlibrary library)
 {
 	struct code *code = code_take(call->session, library);
@@ -32,8 +32,8 @@ static CUresult unload_library(struct call *call, CUlibrary library)
 	return result;
 }
 
-/* Options of a library are promises about the program's image; the worker's copy stays
- * mapped, which is what the driver is told. */
+/* The guest's library options are guarantees about its own image. The worker's copy stays
+ * mapped, so the driver gets CU_LIBRARY_BINARY_IS_PRESERVED instead. */
 static CUresult load_library(struct call *call, struct load *load, uint64_t *handlep)
 {
 	CUlibraryOption options[] = { CU_LIBRARY_BINARY_IS_PRESERVED };
@@ -125,7 +125,7 @@ CUresult handle_cuLibraryEnumerateKernels(struct call *call,
 				      : result;
 }
 
-/* A kernel is a child of its library, whichever way it was found. */
+/* A kernel is a child of its library, however it was looked up. */
 CUresult handle_cuKernelGetLibrary(struct call *call,
 	const Vgpu__CuKernelGetLibraryRequest *request,
 	Vgpu__CuKernelGetLibraryReply *reply)
@@ -223,7 +223,7 @@ CUresult handle_cuLibraryGetManaged(struct call *call,
 			&address, &size, object->driver, request->name);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* NVIDIA's driver places them where no guest can access them. */
+	/* NVIDIA's driver places managed variables where no guest can access them. */
 	if (!managed_find(call->session, address, size, &run))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	reply->dptr = address;

@@ -2,9 +2,9 @@
 /*
  * Calls on links
  *
- * A driver writes to the logs and values of a link's creation whenever it works on the
- * link, so they live as long. The inputs of a link are charged to the session until the
- * link is destroyed, because a driver keeps them.
+ * A driver may write to the logs and values of a link's creation at any call on the link,
+ * so they live as long as the link. The inputs of a link are charged to the session until
+ * the link is destroyed, because a driver keeps them.
  *
  * Two lanes may use one link, and a third may destroy it: the table has one reference,
  * each call in progress has another, and the last one frees. links_lock guards the
@@ -31,13 +31,13 @@
 
 struct link {
 	uint32_t n_refs;
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* guards the fields below */
 	CUlinkState state;
 	struct jit jit;
-	uint64_t held;	   /* charged as code that is loaded */
+	uint64_t held;	   /* charged as loaded code */
 	const void *image; /* the driver's, once complete */
 	size_t size;
-	char reason[VGPU_REASON_TEXT_MAX]; /* the error log, where the guest wants none */
+	char reason[VGPU_REASON_TEXT_MAX]; /* the error log, if the guest wants none */
 };
 
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -128,7 +128,7 @@ static void drop_input(struct call *call, void *copy, uint64_t size)
 }
 
 /* A private copy of an input, charged to the loads in progress until it is dropped.
- * Formats with a length of their own must not exceed their bytes. */
+ * Lengths in the input must not exceed its bytes. */
 static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 	CUjitInputType type, void **copyp)
 {
@@ -184,7 +184,7 @@ static CUresult add_data(struct call *call, struct link *link,
 		return result;
 	}
 	link->held += size;
-	/* The logs are the link's. */
+	/* The logs belong to the link. */
 	own.info_size = own.error_size = 0;
 	result = jit_init(&jit, call->session, &own);
 	if (result == CUDA_SUCCESS)
@@ -207,7 +207,7 @@ static void say_reason(struct link *link)
 	link->reason[0] = '\0';
 }
 
-/* The compiler's messages so far, in the reply. */
+/* Puts the compiler's messages so far into the reply. */
 static CUresult link_report(struct call *call, const struct link *link,
 	const struct vgpu_load *wire, ProtobufCBinaryData *resultp)
 {
@@ -242,7 +242,8 @@ CUresult handle_cuLinkAddData_v2(struct call *call,
 	return result;
 }
 
-/* With link.lock. A link is completed once; later pieces are of the same image. */
+/* With link.lock. A link is completed once; later requests fetch pieces of the same
+ * image. */
 static CUresult complete(struct call *call, struct link *link)
 {
 	CUresult result;

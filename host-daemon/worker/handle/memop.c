@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls on words that streams write and wait for
+ * Stream memory operations: writes of and waits for words
  */
 
 #include <string.h>
@@ -12,8 +12,7 @@
 #include "worker/base/object-handles.h"
 #include "worker/memory/access.h"
 
-/* Copies the fields of the operation and nothing else: a later driver may give a meaning
- * to the other bytes. */
+/* Copies only the fields of the operation: later drivers may use the other bytes. */
 static CUresult copy_op(struct call *call, const CUstreamBatchMemOpParams *from,
 	CUstreamBatchMemOpParams *to)
 {
@@ -38,7 +37,7 @@ static CUresult copy_op(struct call *call, const CUstreamBatchMemOpParams *from,
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	/* Both kinds have the same members in the same places. */
+	/* Both kinds have the same layout. */
 	to->writeValue.operation = from->operation;
 	to->writeValue.address = from->writeValue.address;
 	if (size == 4)

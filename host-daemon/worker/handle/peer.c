@@ -2,9 +2,9 @@
 /*
  * Calls on peers
  *
- * Memory that the worker places itself is mapped for its own device alone, whatever peer
- * access a context has; so with such a driver devices are not peers, and report so.
- * Copies between them work all the same.
+ * Memory placed by the worker is mapped for one device only, whatever peer access a
+ * context has. So with such a driver devices report that they are not peers. Copies
+ * between them work nevertheless.
  */
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "worker/base/session.h"
 #include "worker/memory/device-memory.h"
 
-/* The most that one reply returns, as in the description. */
+/* Maximum in one reply, as in the description. */
 #define CAPABILITIES_AT_A_TIME 64u
 
 static bool can_be_peers(const struct call *call)
@@ -85,7 +85,7 @@ CUresult handle_cuDeviceGetP2PAtomicCapabilities(struct call *call,
 	return CUDA_SUCCESS;
 }
 
-/* The driver's context of the peer; the lane's own stays current. */
+/* Looks up the driver's context of a peer. The lane's context remains current. */
 static CUresult get_peer(struct call *call, uint64_t handle, CUcontext *contextp)
 {
 	CUresult result;

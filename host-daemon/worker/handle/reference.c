@@ -2,9 +2,9 @@
 /*
  * Calls on texture and surface references
  *
- * A reference of a module is a child of it and ends with it; only those that the guest
+ * A reference of a module is a child of the module; only references that the guest
  * created may be destroyed. An entry keeps the handle of the array that was bound last,
- * so that queries return it; the driver knows whether anything is bound.
+ * for queries; only the driver knows whether an array is bound.
  */
 
 #include "driver/driver.h"
@@ -168,7 +168,7 @@ CUresult handle_cuSurfRefSetArray(struct call *call,
 	return result;
 }
 
-/* The handle that was bound, where the driver says that one is and it still exists. */
+/* The handle of the bound array, if the driver reports one and it still exists. */
 static CUresult bound(struct call *call, enum vgpu_handle_kind kind,
 	const struct texture *reference, const void *driver, uint64_t *handlep)
 {
@@ -276,7 +276,7 @@ CUresult handle_cuTexRefSetAddress2D_v3(struct call *call,
 }
 
 /*
- * The colour of the border
+ * Border colour
  */
 
 CUresult handle_cuTexRefSetBorderColor(struct call *call,

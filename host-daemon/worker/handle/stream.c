@@ -57,7 +57,8 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	result = object_take(call, VGPU_HANDLE_STREAM, request->h_stream, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* A lane's call that ends now finds that the handle has gone, or is undone. */
+	/* The generation is cleared by now: a lane that finishes a call at the same time
+	 * adds no mark or debt, or it is removed here. */
 	marks_forget(call->session, (struct stream *)object);
 	debts_forget(call->session, (struct stream *)object);
 	return use_destroy(call, VGPU_HANDLE_STREAM, stream);
@@ -73,7 +74,8 @@ CUresult handle_cuStreamGetCtx(struct call *call,
 	result = object_find_stream(call, request->h_stream, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Of a lane's own stream another thread may just have ended it. */
+	/* Another thread may have just destroyed the context of a per-thread default
+	 * stream. */
 	context = __atomic_load_n(&stream->context, __ATOMIC_RELAXED);
 	if (!context)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -81,8 +83,8 @@ CUresult handle_cuStreamGetCtx(struct call *call,
 	return CUDA_SUCCESS;
 }
 
-/* Attributes of streams, whose values are numbers. Of a window of the cache, which no
- * device is said to have, an empty one is all that there is. */
+/* Attributes of streams with scalar values. Devices report no access-policy windows, so
+ * only an empty one is valid. */
 static bool is_attribute(int32_t attribute)
 {
 	switch (attribute) {
@@ -159,7 +161,7 @@ CUresult handle_cuStreamQuery(struct call *call,
 	result = object_find_stream(call, request->h_stream, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* A first query is followed by others: the next answer is in the stream's
+	/* Programs poll: after this mark the guest finds the answer in the stream's
 	 * word. */
 	if (call->runner->is_dispatcher) {
 		mark_cover(call->session, stream, request->target);

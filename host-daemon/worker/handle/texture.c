@@ -2,10 +2,10 @@
 /*
  * Calls on texture and surface objects
  *
- * The guest has the driver's own number (driver-texture.xml explains why), so objects are
- * looked up by it among those that were created in the caller's context; an unknown
- * number is never passed on. For an object of an array the entry keeps the array's
- * handle, which replaces the driver's in descriptions that are returned.
+ * The guest uses the driver's object numbers (driver-texture.xml explains why), so
+ * objects are looked up by number among those created in the caller's context; an unknown
+ * number is never passed to the driver. For an object over an array the entry keeps the
+ * array's handle, which replaces the driver's in returned descriptions.
  */
 
 #include <string.h>
@@ -39,7 +39,7 @@ static CUresult find(struct call *call, enum vgpu_handle_kind kind, uint64_t num
 		       : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Takes an object out of the table, before the driver may give its number out again. */
+/* Removes an object from the table, before the driver can reuse its number. */
 static CUresult take(struct call *call, enum vgpu_handle_kind kind, uint64_t number)
 {
 	struct texture texture;
@@ -67,7 +67,7 @@ static CUresult keep(
  * Descriptions
  */
 
-/* Return: whether those are the bytes of a structure of that size. */
+/* Return: false if the size is not that of the structure. */
 static bool read_structure(void *to, size_t size, const ProtobufCBinaryData *from)
 {
 	if (from->len != size)
@@ -137,7 +137,7 @@ static CUresult translate(
 	}
 }
 
-/* The other way round. */
+/* The reverse: replaces the driver's array by the guest's handle. */
 static void restore(CUDA_RESOURCE_DESC *resource, uint64_t handle)
 {
 	void *guests = as_pointer(handle);

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Texture and surface objects, as the worker keeps them
+ * Texture and surface objects: the worker's entries
  */
 
 #include "worker/base/objects.h"
 
 struct texture {
 	struct object object; /* driver: the number itself */
-	uint64_t resource;    /* handle of the array that it is over, or 0 */
+	uint64_t resource;    /* handle of its array, or 0 */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Access: what memory a guest may name
+ * Access: the memory that a guest may pass to calls
  */
 
 #include "vgpu/checked.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Access: what memory a guest may name
+ * Access: the memory that a guest may pass to calls
  */
 
 #include <stdint.h>
@@ -26,6 +26,7 @@ struct access_side {
 	uint64_t rows;
 };
 
-/* Whether such a box on that side is within one allocation of the guest. */
+/* Checks that a box on that side is within one allocation of the guest. Return: as
+ * access_check(). */
 CUresult access_check_side(struct call *call, const struct access_side *side,
 	uint64_t width, uint64_t height, uint64_t depth);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arena: the shared memory that this session may touch
+ * Arena: the shared memory that this session may access
  */
 
 #include <stdlib.h>
@@ -144,7 +144,7 @@ CUresult arena_register_growth(struct session *session, struct runner *runner)
 	struct context *home = __atomic_load_n(&session->home, __ATOMIC_ACQUIRE);
 	CUresult result;
 
-	/* Without a home the first context registers it with the rest. */
+	/* Without a home, the first context will register all runs. */
 	if (!home)
 		return CUDA_SUCCESS;
 	result = context_enter(session, runner, home);
@@ -176,7 +176,7 @@ void arena_unregister(struct session *session, struct context *context)
 	pthread_mutex_unlock(&arena->lock);
 }
 
-/* Takes note of extents and makes them addressable; the numbers are vgpud's. */
+/* Records extents and maps them; vgpud has checked the numbers. */
 static int add_run_locked(
 	struct session *session, uint32_t first_extent, uint32_t n_extents)
 {

@@ -56,18 +56,19 @@ void arena_deinit(struct session *session);
 /* Maps a run of extents granted later. Return: 0, -errno. */
 int arena_add_run(struct session *session, uint32_t first_extent, uint32_t n_extents);
 
-/* Whether that extent was added. */
+/* Whether the session has that extent. */
 bool arena_has_extent(const struct session *session, uint32_t extent);
 
 /* Whether [address, address + size) is within extents of this session. */
 bool arena_covers(const struct session *session, uint64_t address, uint64_t size);
 
-/* Registers what is not registered yet, with `context` current and becoming the home
- * if there is none. Return: the driver's result. */
+/* Registers all unregistered memory. `context` is current, and becomes the home if there
+ * is none yet. Return: the driver's result. */
 CUresult arena_register(struct session *session, struct context *context);
 
 /* Registers a run that was added while the session runs. */
 CUresult arena_register_growth(struct session *session, struct runner *runner);
 
-/* The home ends: gives all registrations back while it is current. */
+/* Unregisters all memory if `context` is the home, which is about to be destroyed and
+ * current. */
 void arena_unregister(struct session *session, struct context *context);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays: how much memory they take
+ * Arrays: their size in device memory
  */
 
 #include "vgpu/checked.h"
@@ -8,13 +8,12 @@
 #include "worker/base/objects.h"
 #include "worker/memory/array.h"
 
-/* Devices keep texels in tiles of this many bytes by rows; no smaller array is cheaper.
- */
+/* Devices store texels in tiles of this many bytes by rows, also for smaller arrays. */
 #define TILE_WIDTH 64u
 #define TILE_HEIGHT 8u
 
-/* Beyond any device's: its attributes say what it takes, and the driver refuses the
- * rest. This keeps sizes far from overflowing. */
+/* Larger than any device's limit, which the driver checks. This bound keeps sizes from
+ * overflowing. */
 #define DIMENSION_MAX (1u << 20)
 #define LEVELS_MAX 21u
 
@@ -81,7 +80,7 @@ CUresult array_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 	return object_find(call, kind, handle, (struct object **)arrayp);
 }
 
-/* Whether the box is within the array, in whole texels across. */
+/* Whether the box is within the array. */
 static bool array_holds(const struct array *array, const struct vgpu_array_side *side,
 	const struct vgpu_array_box *box)
 {

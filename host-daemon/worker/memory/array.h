@@ -22,10 +22,10 @@ struct array {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor;
 };
 
-/* Bytes of a texel; of a format that this file does not know, the most there can be. */
+/* Bytes of a texel; the maximum for an unknown format. */
 uint32_t array_texel_size(const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 
-/* Return: whether the size is a possible one, in *sizep then. */
+/* Return: false if the size is impossible. */
 bool array_size(
 	const CUDA_ARRAY3D_DESCRIPTOR *descriptor, uint32_t n_levels, uint64_t *sizep);
 
@@ -33,7 +33,7 @@ bool array_size(
 CUresult array_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct array **arrayp);
 
-/* The array of a handle, and whether a box on that side is within it. */
+/* Looks up an array and checks that a box on that side is within it. */
 CUresult array_check_side(struct call *call, uint64_t handle,
 	const struct vgpu_array_side *side, const struct vgpu_array_box *box,
 	CUarray *arrayp);

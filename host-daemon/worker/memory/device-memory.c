@@ -19,14 +19,14 @@
 #include "worker/memory/device-memory.h"
 #include "worker/memory/placement.h"
 
-/* Two workers that ask at the same time may see each other and both step back: then they
- * ask again. */
+/* Two workers that charge memory at the same time may see each other and both withdraw:
+ * then they try again. */
 #define CHARGE_TRIES 64
 
 void device_memory_init(struct session *session)
 {
 	pthread_mutex_init(&session->memory->lock, NULL);
-	/* Our drivers know the window. */
+	/* softgpu and the null driver place memory in the window themselves. */
 	if (!session->driver->set_window)
 		session->memory->placement = placement_new(session);
 }
@@ -185,7 +185,7 @@ static CUresult driver_alloc(
 	return CUDA_SUCCESS;
 }
 
-/* Says which of the two there is no more of. */
+/* Reports which memory is used up, the VM's or the device's. */
 static CUresult refuse(const struct session *session, uint64_t size, bool is_quota)
 {
 	if (is_quota)
@@ -203,7 +203,7 @@ static CUresult refuse(const struct session *session, uint64_t size, bool is_quo
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Return: as ranges_add(), or RANGES_E_NO_OWNER: the context has gone. */
+/* Return: as ranges_add(), or RANGES_E_NO_OWNER if the context was destroyed. */
 static int add_range(struct call *call, const struct range *range)
 {
 	struct session *session = call->session;
@@ -270,7 +270,7 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 
 	if (!address)
 		return CUDA_SUCCESS;
-	/* First it is no longer the guest's, then it is the driver's again. */
+	/* Remove the range before the driver can reuse the address. */
 	if (ranges_remove(&session->ranges, RANGE_MEMORY, address, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	/* cuMemFree waits for the context of the memory, and returns its fault. */
@@ -298,7 +298,7 @@ CUresult device_memory_publish_global(
 	r = add_range(call, &range);
 	if (r == RANGES_E_NO_OWNER)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	/* Asked for before: the same range is there already. */
+	/* The variable was published before. */
 	if (r == RANGES_E_OVERLAP)
 		return ranges_cover(&session->ranges, address, size)
 			       ? CUDA_SUCCESS

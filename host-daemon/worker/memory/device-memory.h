@@ -5,10 +5,10 @@
  * Device memory: linear allocations at addresses in the window
  *
  * Guest pointers are device pointers, so every allocation has to be in the device part of
- * W, after the shared memory. Our drivers know that range and place memory themselves;
- * others are asked for physical chunks that are mapped at addresses chosen here
- * (placement.h). Allocations, their contexts and sizes are recorded here alone; the
- * driver is never asked.
+ * W, after the shared memory. softgpu and the null driver know that range and place
+ * memory themselves; of NVIDIA's driver, physical chunks are mapped at addresses chosen
+ * here (placement.h). The record of allocations, their contexts and sizes is kept here
+ * alone, without queries to the driver.
  */
 
 #include <pthread.h>
@@ -28,10 +28,10 @@ struct session;
 #define DEVICE_MEMORY_PITCH 512u
 
 struct device_memory {
-	pthread_mutex_t lock;	 /* for what follows */
+	pthread_mutex_t lock;	 /* guards the rest */
 	uint64_t used;		 /* bytes charged */
-	struct quota_page *page; /* of all workers of the VM; NULL: no limit, no others */
-	uint32_t slot;		 /* of the page, this worker's */
+	struct quota_page *page; /* shared by the VM's workers; NULL: no limit */
+	uint32_t slot;		 /* of this worker in the page */
 
 	struct placement *placement; /* NULL: the driver places memory in W by itself */
 };
@@ -39,12 +39,12 @@ struct device_memory {
 void device_memory_init(struct session *session);
 void device_memory_deinit(struct session *session);
 
-/* Takes up the page by which the VM's workers keep its quota. The descriptor, or -1, is
- * its own. Returns: 0 or -errno. */
+/* Maps the page by which the VM's workers share its quota. Takes ownership of the
+ * descriptor, or -1. Return: 0 or -errno. */
 int device_memory_share(struct session *session, int fd, uint32_t slot);
 
-/* Counts memory before it is asked for, so that two lanes cannot pass the limit. Return:
- * whether it may be. */
+/* Charges memory before its allocation, so that two lanes cannot exceed the limit.
+ * Return: false beyond the limit. */
 bool device_memory_charge(struct session *session, uint64_t size);
 void device_memory_refund(struct session *session, uint64_t size);
 
@@ -55,12 +55,12 @@ CUresult device_memory_free(struct call *call, uint64_t address);
 CUresult device_memory_publish_global(
 	struct call *call, uint64_t address, uint64_t size, const void *parent);
 
-/* The device memory that the guest sees. The context is current. */
+/* The device memory as reported to the guest. The context is current. */
 CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp);
 uint64_t device_memory_limit(const struct session *session, uint64_t total);
 
 /* Frees all memory of a context, which is current in the driver. */
 void device_memory_free_all(struct session *session, const struct context *context);
 
-/* Forgets all memory of a context that is gone. */
+/* Removes all memory of a destroyed context. */
 void device_memory_forget(struct session *session, const struct context *context);

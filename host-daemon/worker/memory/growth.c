@@ -29,7 +29,7 @@ static int ask_extents_locked(struct session *session, uint32_t n_extents)
 	return r ? vgpu_error_trace(r) : growth->grant.error;
 }
 
-/* Returns: whether an earlier answer that came too late will do. */
+/* Return: true if a spare grant is large enough; it becomes the answer. */
 static bool take_spare_locked(struct session *session, uint32_t n_extents)
 {
 	struct growth *growth = session->growth;
@@ -45,7 +45,7 @@ static bool take_spare_locked(struct session *session, uint32_t n_extents)
 	return false;
 }
 
-/* Whether the answer came before. */
+/* Whether the grant is known already: vgpud may answer twice. */
 static bool is_known_locked(struct session *session, const struct control_grant *grant)
 {
 	struct growth *growth = session->growth;
@@ -54,7 +54,7 @@ static bool is_known_locked(struct session *session, const struct control_grant 
 	for (uint32_t i = 0; i < growth->n_spares; i++)
 		if (growth->spares[i].first_extent == grant->first_extent)
 			return true;
-	/* Its lane may be about to add it. */
+	/* The lane may be about to add it. */
 	return growth->grant.n_extents && !growth->grant.error &&
 	       growth->grant.first_extent == grant->first_extent;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed variables: a part of the arena that the worker gives out
+ * Managed variables: the part of the arena that the worker allocates
  */
 
 #include "vgpu/checked.h"
@@ -37,7 +37,7 @@ static uint64_t run_size(const struct managed_run *run)
 	return (uint64_t)run->n_extents * VGPU_EXTENT_SIZE;
 }
 
-/* Returns: the address of free memory in the run, now taken, or 0. */
+/* Allocates memory in a run. Return: its address, or 0. */
 static uint64_t take(
 	struct session *session, const struct managed_run *run, uint64_t size)
 {

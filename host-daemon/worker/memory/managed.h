@@ -4,9 +4,9 @@
 /*
  * Managed variables: the part of the arena that the worker allocates
  *
- * The guest allocates the rest of the arena. Managed variables of an image are placed
- * while our driver loads it, which the guest cannot know beforehand, so they are in runs
- * of extents of their own. The guest maps a run when it looks up a variable in it.
+ * The guest allocates the rest of the arena. softgpu places the managed variables of an
+ * image while it loads it, at addresses that the guest cannot choose, so they have
+ * separate runs of extents. The guest maps a run when it looks up a variable in it.
  */
 
 #include <pthread.h>
@@ -38,13 +38,13 @@ struct managed {
 void managed_init(struct session *session);
 void managed_deinit(struct session *session);
 
-/* For the driver, which calls them while it loads or unloads an image. */
+/* Called by the driver while it loads or unloads an image. */
 void *managed_alloc(void *session, uint64_t size);
 void managed_free(void *session, void *memory, uint64_t size);
 
-/* After an image was loaded: lets the device reach runs that are new. */
+/* Registers new runs with the driver after an image was loaded. */
 CUresult managed_register(struct call *call);
 
-/* The place of a variable. Return: the run that contains it, if any. */
+/* Finds the run that contains a variable. Return: false if there is none. */
 bool managed_find(struct session *session, uint64_t address, uint64_t size,
 	struct managed_run *runp);

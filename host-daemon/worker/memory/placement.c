@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Placement: device memory at addresses of our choice
+ * Placement: device memory at addresses that the worker chooses
  */
 
 #include <pthread.h>
@@ -14,11 +14,11 @@
 #include "worker/base/session.h"
 #include "worker/memory/placement.h"
 
-/* The alignment that cuMemAlloc promises is 256; memory of kernels likes more. */
+/* cuMemAlloc guarantees an alignment of 256; kernels run faster with more. */
 #define UNIT 512u
 #define UNITS_MAX 8192u
 
-/* One mapped piece of physical memory; list by no order, found by address. */
+/* One mapped piece of physical memory, in an unsorted list. */
 struct chunk {
 	struct chunk *next;
 	CUdevice device;
@@ -88,7 +88,7 @@ struct placement *placement_new(struct session *session)
 	placement->granularity = granularity;
 	pthread_mutex_init(&placement->lock, NULL);
 	ranges_init(&placement->addresses);
-	/* The driver reserves these addresses itself, so they must be free for it. */
+	/* The driver makes its own reservation, so these addresses must be unmapped. */
 	munmap((void *)(uintptr_t)placement->base, placement->limit - placement->base);
 	return placement;
 }
@@ -110,7 +110,7 @@ static void chunk_free(struct chunk *chunk)
 	free(chunk);
 }
 
-/* Backs a reserved address with memory that its device may use. */
+/* Maps memory of the device at a reserved address. */
 static CUresult map_memory(const struct vgpu_driver *driver, struct chunk *chunk)
 {
 	CUmemAllocationProp prop = properties(chunk->device);

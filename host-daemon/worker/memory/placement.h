@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Placement: device memory at addresses of our choice, with NVIDIA's driver
+ * Placement: device memory of NVIDIA's driver at addresses that the worker chooses
  *
  * Chunks of physical memory (cuMemCreate) are mapped at addresses in the device part of W
  * (cuMemAddressReserve, cuMemMap). An allocation of at least one chunk's granularity has
@@ -18,7 +18,7 @@
 struct placement;
 struct session;
 
-/* Return: NULL where the driver cannot do it. */
+/* Return: NULL if the driver cannot. */
 struct placement *placement_new(struct session *session);
 struct placement *placement_free(struct placement *placement);
 

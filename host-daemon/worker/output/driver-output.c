@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Capture: the standard output and error of a driver
+ * Driver output: the standard output and error of a driver
  *
  * The pipes are read by their own thread or by one about to send a reply; the lock keeps
  * the pieces in order.
@@ -20,19 +20,19 @@
 #include "worker/output/driver-output.h"
 #include "worker/output/print.h"
 
-/* The text that a message of a failed assertion contains, as CUDA documents it. */
+/* Part of each message of a failed assertion, as CUDA documents. */
 #define ASSERTION_MARK "Assertion `"
-/* A longer line is taken for two. */
+/* A longer line is split. */
 #define LINE_SIZE 4096u
-/* The part of any other line that is logged. */
+/* Bytes of any other line that are logged. */
 #define LOG_MAX 200u
-/* And so many lines in the life of a worker. */
+/* Other lines that are logged per worker. */
 #define LOG_LINES_MAX 200u
 
 static struct {
 	pthread_mutex_t lock;
 	bool is_on;
-	struct session *session; /* NULL: not yet */
+	struct session *session; /* NULL before driver_output_serve() */
 	int fds[2];
 	/* An incomplete line of standard error. */
 	char line[LINE_SIZE];
@@ -40,7 +40,8 @@ static struct {
 	uint32_t n_logged;
 } capture = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* A kernel has its part in what an assertion says, and may make further lines of it. */
+/* The kernel's code determines parts of an assertion's message, which can contain
+ * newlines. */
 static void log_line(void)
 {
 	size_t i, n = capture.n_line;
@@ -76,7 +77,7 @@ static void take_error(const char *text, size_t size)
 	}
 }
 
-/* Reads until the pipe is empty. Return: whether anything was read. */
+/* Reads until the pipe is empty. Return: false if it was empty before. */
 static bool drain(unsigned int which)
 {
 	char text[8192];
@@ -115,7 +116,7 @@ static void *read_for_ever(void *unused)
 	return NULL;
 }
 
-/* Return: 0 or -errno; then the descriptor is as it was. */
+/* Return: 0 or -errno; on failure the descriptor is unchanged. */
 static int redirect(int fd, int *read_fdp)
 {
 	int fds[2], r = 0;
@@ -164,7 +165,7 @@ void driver_output_collect(void)
 {
 	if (!capture.is_on)
 		return;
-	/* A driver that writes by way of the C library leaves text in its buffer. */
+	/* A driver that writes through stdio leaves text in its buffer. */
 	fflush(stdout);
 	drain_both();
 }

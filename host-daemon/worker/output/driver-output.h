@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Capture: the standard output and error of a driver
+ * Driver output: the standard output and error of a driver
  */
 
 struct session;

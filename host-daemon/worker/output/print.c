@@ -29,7 +29,7 @@ static size_t filled(const struct print_ring *ring)
 	return ring->tail - ring->head;
 }
 
-/* Copies out of the ring, over its end if need be. */
+/* Copies from the ring, with wraparound. */
 static void peek(const struct print_ring *ring, char *to, size_t size)
 {
 	size_t at = ring->head % ring->size, rest = ring->size - at;
@@ -39,7 +39,7 @@ static void peek(const struct print_ring *ring, char *to, size_t size)
 	memcpy(to + first, ring->bytes, size - first);
 }
 
-/* Makes room for so much more, as far as it may. */
+/* Grows the ring for that many more bytes, up to PRINT_KEPT_MAX. */
 static void grow(struct print_ring *ring, size_t more)
 {
 	size_t size = ring->size ? ring->size : FIRST_SIZE, n = filled(ring);
@@ -58,7 +58,7 @@ static void grow(struct print_ring *ring, size_t more)
 	*ring = (struct print_ring){ .bytes = bytes, .size = size, .tail = n };
 }
 
-/* Returns: how much of it was kept. */
+/* Return: the number of bytes kept. */
 static size_t append(struct print_ring *ring, const char *text, size_t size)
 {
 	size_t n, at, first;
@@ -88,7 +88,7 @@ static void take_in(
 	prints->n_lost += size - n;
 	prints->n_out += size - n;
 	prints->n_in += size;
-	/* Partner: the guest's acquire load after the reply to a call that waited. */
+	/* Partner: the guest's acquire load after the reply to a synchronising call. */
 	__atomic_store_n(
 		&session_control(session)->printed, prints->n_in, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&prints->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call from its frame to its end
+ * Runs a call from its frame to its reply
  */
 
 #include <assert.h>
@@ -26,7 +26,7 @@ static CUresult enter(struct call *call, uint64_t context)
 	return context_enter(call->session, call->runner, call->context);
 }
 
-/* What nobody waited for is told by the control page, the log and the counters. */
+/* Refused calls without a reply are counted and logged. */
 static void note_result(struct call *call)
 {
 	static struct rate rate;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A call from its frame to its end
+ * Runs a call from its frame to its reply
  */
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct vgpu_frame;
  * Runs the call in a frame to its end: enters the context, dispatches, counts.
  *
  * @context:	handle of the lane's context when the call was submitted
- * @whyp:	on failure why the session must end
+ * @whyp:	on failure, the reason for the session's end
  *
  * Return: 0 or CALL_E_VIOLATION.
  */

@@ -2,15 +2,14 @@
 /*
  * Dispatch: from a frame to the thread that runs it
  *
- * A call without a reply never blocks in the driver and is run here, at once, in the
- * order of submission. A call with a reply that may block is queued to the lane of its
- * guest thread; that thread waits, so nothing can depend on the call's place in the order
- * yet. That is the whole of the ordering rule.
+ * A call without a reply never blocks in the driver and is run at once, in the order of
+ * submission. A call with a reply that may block is queued to the lane of its guest
+ * thread; that thread waits, so no other call can depend on its order yet. There is no
+ * other ordering rule.
  *
  * While a capture of a stream is live, each call is issued by its own lane's thread,
  * because the driver distinguishes threads then. The guest requests a reply to each call
- * meanwhile; for one that was sent without, the dispatcher waits until the lane has run
- * it.
+ * meanwhile; if a call has none, the dispatcher waits until the lane has run it.
  */
 
 #include <errno.h>
@@ -49,8 +48,8 @@ bool dispatch_goes_to_lane(const struct vgpu_frame *frame)
 	       vgpu_call_flags[frame->call] & (VGPU_CALL_F_MAY_BLOCK | VGPU_CALL_F_ASYNC);
 }
 
-/* Whether the driver must see the guest's thread: while it captures, and to take back
- * what a thread that ends has set. */
+/* Whether the driver must identify the guest thread: during captures, and to reset the
+ * capture mode of a thread that ends. */
 static bool needs_thread(const struct session *session, const struct lane *lane,
 	const struct vgpu_frame *frame)
 {
@@ -98,10 +97,10 @@ static int post(struct session *session, struct lane *lane,
 
 /*
  * Examines a call that is about to be queued to its lane. For a cuStreamSynchronize it
- * makes the mark that covers all earlier work, so that the guest may see the end before
- * the reply.
+ * makes the mark that covers all earlier work, so that the guest may see the completion
+ * before the reply.
  *
- * Return: whether it is a wait for a stream that is complete.
+ * Return: true for a wait for a stream that is complete.
  */
 static bool mark_and_query(
 	struct session *session, struct lane *lane, const struct vgpu_frame *frame)
@@ -117,7 +116,7 @@ static bool mark_and_query(
 		return false;
 	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
 		&call, &vgpu__cu_stream_synchronize_request__descriptor);
-	/* Errors of the call are found and returned where it is run. */
+	/* Errors are returned when the call is run. */
 	if (!request ||
 		object_find_stream(&call, request->h_stream, &stream) != CUDA_SUCCESS)
 		return false;
@@ -141,7 +140,7 @@ int dispatch_frame(
 		*whyp = "there is no memory for a lane";
 		return vgpu_error_origin(-ENOMEM);
 	}
-	/* A wait for work that is done does not block, and waking a lane costs more. */
+	/* A wait for complete work does not block, and is cheaper than waking a lane. */
 	if (needs_thread(session, lane, frame) ||
 		(dispatch_goes_to_lane(frame) && !mark_and_query(session, lane, frame)))
 		return post(session, lane, frame, whyp);

@@ -10,13 +10,12 @@
 struct session;
 struct vgpu_frame;
 
-/* Whether the call of a checked frame is for the lane of its guest thread: that waits for
- * it, and it may block. */
+/* Whether the call of a checked frame is run by the lane of its guest thread, because it
+ * has a reply and may block. */
 bool dispatch_goes_to_lane(const struct vgpu_frame *frame);
 
 /*
- * One frame, as the dispatcher does it: checks it, and runs the call or hands it to its
- * lane.
+ * Checks a frame, and runs its call or queues it to its lane. Dispatcher only.
  *
  * Return: 0; CALL_E_VIOLATION or -errno, with the reason for the session's end.
  */

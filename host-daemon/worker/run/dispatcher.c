@@ -2,24 +2,23 @@
 /*
  * The dispatcher: takes frames off the ring, in order
  *
- * While calls flow the dispatcher looks at the ring without sleeping. It sleeps after
- * SPIN_NS without a call, by the ring's sleep protocol, on the channel's doorbell,
- * and now and then looks at the ring in its sleep, see vgpu/wake.h; a guest that rings
- * for nothing is listened to at a limited rate only. Without doorbells it looks again
- * after pauses that grow.
+ * While calls arrive the dispatcher polls the ring. After SPIN_NS without a call it
+ * sleeps on the channel's doorbell, by the ring's sleep protocol, with a timeout in case
+ * a wake-up is lost, see vgpu/wake.h. Doorbells of a guest that submits no calls are
+ * served at a limited rate. Without doorbells it polls at growing intervals.
  *
- * After EAGER_NS it lets others run between its looks, since the guest may share this
- * very processor. Three things are learned from how that goes, as a guest thread learns
- * them in its waits: after a number of long gaps in a row the next one will be long too,
- * and a spin of EAGER_NS is enough, unless a lane has just told a guest thread what it
- * waited for; a processor that was away for a time slice without a call having come is
- * wanted by others; and if one had come, the guest runs here and needs it at once.
+ * After EAGER_NS it yields the processor between polls, since the guest may share this
+ * processor. It adapts as a guest thread does in its waits: after several long gaps in a
+ * row the next one will be long too, and spinning for EAGER_NS is enough, unless a lane
+ * has just replied to a guest thread; if a yield took a time slice and no call arrived,
+ * other threads need the processor; and if a call arrived, the guest runs on this
+ * processor and needs it at once.
  *
- * How long a call takes is told by the processor's counter: the end of one is the start
- * of the next. Only for a call that may have been slow is it compared with the clock,
- * which costs as much as a quarter of taking a call. Reading the counter costs a tenth of
- * taking a launch, so calls that nobody waits for are timed together, up to RELEASE_EVERY
- * in a row.
+ * The duration of calls is measured by the time-stamp counter: the end of one call is the
+ * start of the next. Only the ticks of a call that may have been slow are converted by
+ * the clock, which costs a quarter of the time to take a call. Reading the counter costs
+ * a tenth of the time to take a launch, so calls without a reply are timed together, up
+ * to RELEASE_EVERY in a row.
  */
 
 #include <errno.h>
@@ -43,59 +42,61 @@
 
 /* A wake-up costs a caller more than ten microseconds. */
 #define SPIN_NS 50000u
-/* After this time without a call others run between the looks: a thread of the driver
- * that has work may have no other processor. */
+/* After this time without a call the processor is yielded between polls: a driver thread
+ * with work may have no other processor. */
 #define EAGER_NS 4000u
-/* The same after a piece of a copy that took so long: at least 4 us, whatever the
- * processor counts. */
+/* A piece of a copy that took longer extends that time: at least 4 us for any frequency
+ * of the counter. */
 #define EAGER_COPY_TICKS 20000u
 #define EAGER_MAX_NS 1000000u
-/* How many looks at the ring between two looks at the clock. */
+/* Polls of the ring between two readings of the clock. */
 #define SPIN_LOOKS 64u
-/* Gaps between calls that are not worth a spin, and how many in a row say so. */
+/* A gap between calls for which spinning does not pay, and the number in a row that stops
+ * it. */
 #define LONG_NS (4 * SPIN_NS)
 #define LONG_GAPS 8u
-/* Shorter than any time slice, longer than what a guest does between calls. */
+/* Shorter than any time slice, longer than a guest's work between calls. */
 #define SLICE_NS 400000u
-/* Giving the processor up where nobody wants it takes less than this. */
+/* A yield takes less than this if no other thread is runnable. */
 #define YIELD_NS 3000u
-/* How many calls after a pause long what was learned from a yield is believed. */
+/* Calls after a pause for which the results of yields remain valid. */
 #define CROWDED_CALLS 64u
 #define TOGETHER_CALLS 16u
-/* Wake-ups by lanes in a row after which no call came, that say that none will; and for
- * how many sleeps that is believed. */
+/* Wake-ups by lanes in a row without a call after them, after which lanes wake the
+ * dispatcher only once in VAIN_TRY_EVERY sleeps. */
 #define VAIN_WAKES 4u
 #define VAIN_TRY_EVERY 32u
 /* Frames taken between two publications of the ring's head. */
 #define RELEASE_EVERY 16u
 #define SLOW_CALL_NS 1000000u
-/* No counter has fewer ticks in SLOW_CALL_NS: all count with 1 GHz or more. */
+/* The minimum of ticks in SLOW_CALL_NS: all counters run at 1 GHz or more. */
 #define SLOW_CALL_TICKS 1000000u
-/* Pauses without doorbells: from this to that, doubling. */
+/* Polling intervals without doorbells: the first and the longest; they double. */
 #define PAUSE_MIN_NS 50000u
 #define PAUSE_MAX_NS 4000000u
-/* Rings for nothing in a row that are believed, and the pause for each one more. */
+/* Doorbells in a row without a call that are served at once, and the pause before each
+ * further one. */
 #define EMPTY_WAKES 16u
 #define EMPTY_WAKE_NS 1000000u
 
-/* What the loop remembers; the dispatcher's alone. */
+/* State of the loop; private to the dispatcher. */
 struct ring_loop {
 	struct session *session;
-	uint64_t now;	     /* when the clock was looked at last */
-	uint64_t now_ticks;  /* and the processor's counter then */
-	uint64_t ended;	     /* when the last call that was timed did, in ticks */
+	uint64_t now;	     /* time of the last reading of the clock */
+	uint64_t now_ticks;  /* the time-stamp counter then */
+	uint64_t ended;	     /* end of the last timed call, in ticks */
 	uint32_t n_untimed;  /* calls since then */
 	uint16_t untimed;    /* the last of them */
-	uint64_t copied;     /* how long it did if it was a copy, in ticks */
-	uint64_t idle_since; /* when the ring was found empty; 0: it was not */
-	uint64_t gap_since;  /* the same, through all sleeps up to the next call */
-	uint64_t away;	     /* how long the processor was given up just now */
+	uint64_t copied;     /* duration of the last call if it was a copy, in ticks */
+	uint64_t idle_since; /* when the ring was found empty; 0: not empty */
+	uint64_t gap_since;  /* as idle_since, but not reset by sleeping */
+	uint64_t away;	     /* duration of the last yield */
 	uint32_t n_long;     /* long gaps in a row */
-	uint32_t n_crowded;  /* calls to come for which others want the processor */
-	uint32_t n_together; /* calls to come for which the guest shares it */
+	uint32_t n_crowded;  /* calls that assume other threads need it */
+	uint32_t n_together; /* calls that assume the guest shares it */
 	bool slept;
-	bool expects;	 /* a guest thread was told what it waited for */
-	uint32_t n_vain; /* times in a row that it had nothing more to say */
+	bool expects;	 /* a lane has replied to a guest thread */
+	uint32_t n_vain; /* such replies in a row without a call after them */
 	uint64_t pause;
 	uint32_t n_taken;
 	uint32_t n_looks;
@@ -103,7 +104,8 @@ struct ring_loop {
 	bool can_spin;
 };
 
-/* Whether a guest can write while we look: constant once prepared. */
+/* Whether the guest can run while this thread spins; constant after
+ * dispatcher_prepare(). */
 static bool can_spin;
 
 static uint64_t clock_now(void)
@@ -127,8 +129,8 @@ static void pause_for(uint64_t ns)
 	nanosleep(&time, NULL);
 }
 
-/* How long so many ticks are that ended just now, going by those since the last look at
- * the clock: at that time they had not begun. */
+/* Converts a duration in ticks that ends now, by the frequency since the last reading of
+ * the clock, which was before its start. */
 static uint64_t ticks_to_ns(struct ring_loop *loop, uint64_t ticks)
 {
 	uint64_t now = loop->now, now_ticks = loop->now_ticks;
@@ -138,7 +140,8 @@ static uint64_t ticks_to_ns(struct ring_loop *loop, uint64_t ticks)
 			  (double)(loop->now_ticks - now_ticks));
 }
 
-/* Whether a call is timed by itself: the length of a copy is also of use. */
+/* Whether a call is timed alone: the duration of a copy is also needed for
+ * EAGER_COPY_TICKS. */
 static bool is_timed(const struct vgpu_frame *frame)
 {
 	return frame->flags & VGPU_FRAME_REPLY ||
@@ -146,7 +149,7 @@ static bool is_timed(const struct vgpu_frame *frame)
 	       frame->call == VGPU_CALL_cuMemcpyDtoHAsync_v2;
 }
 
-/* So many calls up to that one took so many ticks. */
+/* Logs and counts `n` calls, the last of them `call`, if they were slow. */
 static __attribute__((__noinline__)) void note_slow(
 	struct ring_loop *loop, uint32_t n, uint16_t call, uint64_t ticks)
 {
@@ -173,12 +176,12 @@ static void note_time(struct ring_loop *loop, const struct vgpu_frame *frame)
 
 	loop->ended = __builtin_ia32_rdtsc();
 	loop->copied = loop->session->runner.copies_piece ? loop->ended - began : 0;
-	/* Where a lane runs the call, what passed here was the scheduler's. */
+	/* A call that a lane runs was delayed here by the scheduler only. */
 	if (loop->ended - began >= SLOW_CALL_TICKS && !dispatch_goes_to_lane(frame))
 		note_slow(loop, 1, frame->call, loop->ended - began);
 }
 
-/* The same for the calls since the last that was timed. */
+/* The same for the calls since the last timed one. */
 static void note_untimed(struct ring_loop *loop)
 {
 	uint64_t began = loop->ended;
@@ -207,7 +210,7 @@ static void learn_from_gap(struct ring_loop *loop)
 		loop->n_long++;
 	count_down(&loop->n_crowded);
 	count_down(&loop->n_together);
-	/* After a time slice of others it says nothing that a call had come. */
+	/* If the yield took a time slice, a call would have arrived in any case. */
 	if (loop->away > SLICE_NS)
 		loop->n_crowded = CROWDED_CALLS;
 	else if (loop->away > YIELD_NS)
@@ -228,7 +231,7 @@ static void take(struct ring_loop *loop, const struct vgpu_frame *frame)
 	bool timed;
 	int r;
 
-	/* The wait for this frame is no part of its call. */
+	/* The wait for this frame is not part of its duration. */
 	if (loop->idle_since || loop->slept) {
 		look_at_clock(loop);
 		loop->ended = loop->now_ticks;
@@ -265,15 +268,16 @@ static void take(struct ring_loop *loop, const struct vgpu_frame *frame)
 	marks_make_due(session, &session->runner);
 }
 
-/* A lane that made marks possible rings only while it knows of any: look again after
- * announcing sleep, as with frames. Partner: marks_lane_done(). */
+/* Announces the sleep, then checks for frames and deferred marks again. Partners: the
+ * guest's submission, and marks_lane_done(), which rings only if it sees deferred marks.
+ * Return: whether the dispatcher may sleep. */
 static bool prepare_sleep(struct session *session)
 {
 	vgpu_ring_answer(&session->consumer);
 	return vgpu_ring_prepare_sleep(&session->consumer) && !marks_are_due(session);
 }
 
-/* Whether a ring was missed is found by looking, in the midst of the sleep. */
+/* A lost wake-up is detected by polling with growing timeouts. */
 static void wait_for_doorbell(struct ring_loop *loop)
 {
 	struct session *session = loop->session;
@@ -290,8 +294,8 @@ static void wait_for_doorbell(struct ring_loop *loop)
 	loop->n_empty_wakes++;
 }
 
-/* Before the next sleep and not after the last one, when a guest waits: whoever rang
- * before now did it for what is found on the ring. */
+/* Resets the doorbell before a sleep, not after one, when a guest waits: frames of
+ * earlier rings are found by polling the ring. */
 static void forget_rings(struct session *session)
 {
 	uint64_t count;
@@ -300,9 +304,9 @@ static void forget_rings(struct session *session)
 		session_end(session, VGPU_REASON_HOST, "the doorbell cannot be read");
 }
 
-/* Whether a lane that has told a guest thread what it waited for is to wake this thread,
- * so that it looks for what comes next. Where nothing came, time after time, that is a
- * wake-up for nothing. */
+/* Return: whether lanes are to wake this thread after a reply, because the guest thread
+ * will probably send another call. After VAIN_WAKES replies without one they are not,
+ * except once in VAIN_TRY_EVERY sleeps. */
 static bool decide_to_listen(struct ring_loop *loop)
 {
 	if (loop->expects || loop->n_vain >= VAIN_WAKES)
@@ -329,27 +333,28 @@ static void sleep_until_called(struct ring_loop *loop)
 	if (prepare_sleep(session))
 		wait_for_doorbell(loop);
 	vgpu_ring_awake(&session->consumer);
-	/* Still set: the guest's doorbell woke us. Cleared: dispatcher_wake() did. */
+	/* Still set: the guest's doorbell ended the sleep. Cleared: dispatcher_wake()
+	 * did. */
 	loop->expects = listens && !__atomic_exchange_n(&session->dispatcher_sleeps,
 					   false, __ATOMIC_RELAXED);
-	/* The guest did not ring that time. */
+	/* The guest did not ring. */
 	if (loop->expects && loop->n_empty_wakes)
 		loop->n_empty_wakes--;
 }
 
 void dispatcher_wake(struct session *session)
 {
-	/* Only a hint: one that comes too early, before the sleep, wakes nobody. */
+	/* Only a hint: if the dispatcher does not sleep yet, it has no effect. */
 	if (session->doorbell >= 0 &&
 		__atomic_exchange_n(&session->dispatcher_sleeps, false, __ATOMIC_RELAXED))
 		session_ring(session);
 }
 
 /*
- * How long no others run between the looks. Between the pieces of a copy the guest takes
- * about as long for its part as this side for the last one; where either side gives its
- * processor up meanwhile, the other has nothing to do for a time slice and goes to sleep.
- * A tick is less than a ns, so this is some ten times as long as the last piece.
+ * Time without yielding. Between the pieces of a copy the guest needs about as long for
+ * its part as the worker for the previous one; if either side yields meanwhile, the other
+ * is idle for a time slice and goes to sleep. A tick is less than a ns, so this is at
+ * least eight times the duration of the last piece.
  */
 static uint64_t eager_ns(const struct ring_loop *loop)
 {
@@ -358,7 +363,7 @@ static uint64_t eager_ns(const struct ring_loop *loop)
 	return loop->copied < EAGER_MAX_NS / 8 ? 8 * loop->copied : EAGER_MAX_NS;
 }
 
-/* How long to look at an empty ring before sleeping. */
+/* Time to poll an empty ring before sleeping. */
 static uint64_t spin_ns(const struct ring_loop *loop)
 {
 	if (!loop->can_spin)
@@ -409,7 +414,7 @@ static void idle(struct ring_loop *loop)
 	debts_pay(session, &session->runner);
 	loop->slept = true;
 	sleep_until_called(loop);
-	/* After a ring for nothing it sleeps again at once. */
+	/* After an empty wake-up it sleeps again at once. */
 	loop->idle_since = loop->n_empty_wakes > 1 ? 1 : 0;
 }
 

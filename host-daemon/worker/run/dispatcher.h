@@ -8,15 +8,14 @@
 struct session;
 
 /*
- * Learns how many processors the machine has, which is read from a file: to be called
- * before the sandbox is entered. How many this process may use says nothing: the
- * guest's are others.
+ * Reads the number of processors from a file, so call it before the sandbox is entered.
+ * The affinity of this process does not matter: the guest may use other processors.
  */
 void dispatcher_prepare(void);
 
-/* Takes frames until the session ends. Runs on a thread of its own; never returns. */
+/* Takes frames until the session ends. The main function of its thread; never returns. */
 void *dispatcher_main(void *session);
 
-/* Wakes the dispatcher if it sleeps, for the calls that are about to come: its guest
- * takes as long to wake up, if they begin together. Any thread. */
+/* Wakes the dispatcher if it sleeps, because calls are expected: it wakes up while the
+ * guest thread does. Any thread. */
 void dispatcher_wake(struct session *session);

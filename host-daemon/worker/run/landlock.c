@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock: the files that a process may still open, enforced by the kernel
+ * Landlock: the files that a process may open, enforced by the kernel
  *
- * The numbers are those of the kernel's interface, written out because the headers of
- * Debian 12 are older than kernels that this runs on. Besides files, a process in a
- * Landlock domain may not trace any process outside it, and so cannot read its memory in
- * /proc.
+ * The numbers of the kernel's interface are defined here, because the headers of Debian
+ * 12 are older than the kernels in use. Besides files, a process in a Landlock domain may
+ * not trace any process outside it, and so cannot read its memory in /proc.
  */
 
 #include <errno.h>
@@ -20,7 +19,8 @@
 #include "vgpu/error.h"
 #include "worker/run/landlock.h"
 
-/* Each of them since the version of the interface in its name; the first has 0 to 12. */
+/* Each name contains the version of the interface that introduced it; version 1 has bits
+ * 0 to 12. */
 #define FS_EXECUTE (1ull << 0)
 #define FS_WRITE_FILE (1ull << 1)
 #define FS_READ_FILE (1ull << 2)
@@ -63,7 +63,7 @@ static long restrict_self(int ruleset, uint32_t flags)
 
 const struct landlock_kernel landlock_kernel = { create, add, restrict_self };
 
-/* Returns: how much of the attributes a kernel of that version knows. */
+/* Return: the size of the attributes in that version of the interface. */
 static unsigned long deny_all(int abi, struct attributes *attributes)
 {
 	*attributes = (struct attributes){ .fs = FS_V1 };
@@ -98,8 +98,8 @@ int landlock_init(struct landlock *landlock, const struct landlock_kernel *kerne
 	return landlock->ruleset < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
-/* The kernel refuses a rule with rights that a file cannot have, or that it does not
- * know. */
+/* The kernel refuses a rule with rights that do not apply to files, or that it does not
+ * implement. */
 static uint64_t rights(int abi, bool is_folder, unsigned int access)
 {
 	uint64_t fs = 0;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Landlock: which files a process may still open, by the kernel's own means
+ * Landlock: the files that a process may open, enforced by the kernel
  *
- * A ruleset denies all that the running kernel can deny, but for what is allowed by path.
- * It needs no privilege. Kernels before 5.13, and those started without it, have none;
- * later ones can deny more: see landlock(7).
+ * A ruleset denies all that the running kernel can deny, except what is allowed by path.
+ * It needs no privilege. Kernels before 5.13, or with Landlock disabled, lack it; later
+ * ones can deny more: see landlock(7).
  */
 
 #include <stdint.h>
@@ -14,16 +14,16 @@
 /* Rights on a file, or on everything below a folder. */
 enum {
 	LANDLOCK_READ = 1u << 0,
-	LANDLOCK_WRITE = 1u << 1, /* existing files: none is created or truncated */
+	LANDLOCK_WRITE = 1u << 1, /* existing files, without creation or truncation */
 	LANDLOCK_IOCTL = 1u << 2, /* of a device */
 };
 
 enum {
 	_LANDLOCK_E_SUCCESS,
-	LANDLOCK_E_ABSENT, /* this kernel does not have it, or has it disabled */
+	LANDLOCK_E_ABSENT, /* the kernel lacks or has disabled Landlock */
 };
 
-/* The three system calls, so that a test can be a kernel of any age. */
+/* The three system calls, so that a test can imitate any kernel version. */
 struct landlock_kernel {
 	long (*create)(const void *attributes, unsigned long size, uint32_t flags);
 	long (*add)(int ruleset, int type, const void *rule, uint32_t flags);
@@ -39,8 +39,8 @@ struct landlock {
 	const struct landlock_kernel *kernel;
 	int abi;
 	int ruleset;
-	/* Files of /proc that rules are about: once the kernel has forgotten such a file
-	 * it makes another, which no rule knows. */
+	/* Open files in /proc that have rules: if the kernel dropped the inode, it would
+	 * create another one, without a rule. */
 	int kept[LANDLOCK_KEPT_MAX];
 	unsigned int n_kept;
 };
@@ -54,15 +54,16 @@ struct landlock {
 /* Creates a ruleset that allows nothing. Returns: 0, LANDLOCK_E_ABSENT or -errno. */
 int landlock_init(struct landlock *landlock, const struct landlock_kernel *kernel);
 
-/* Allows something; a path that is not there is none. Returns: 0 or -errno. */
+/* Allows access to a path; one that does not exist is ignored. Return: 0 or -errno. */
 int landlock_allow(struct landlock *landlock, const char *path, unsigned int access);
 
-/* The same for a path that is in /proc. */
+/* The same for a path in /proc. */
 int landlock_allow_proc(struct landlock *landlock, const char *path);
 
-/* Enforces it, in this thread and those it starts later. The thread must have given up
- * new privileges. Returns: 0 or -errno. */
+/* Enforces the ruleset in this thread and those that it starts later. The thread must
+ * have no_new_privs set. Return: 0 or -errno. */
 int landlock_enforce(struct landlock *landlock);
 
-/* Later rulesets can only take rights away: files of /proc, for example. */
+/* Closes the descriptors. Enforcement continues, and later rulesets can only remove
+ * rights. */
 void landlock_deinit(struct landlock *landlock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lane threads: what runs the calls of a guest thread that may block
+ * Lane threads: run the calls of a guest thread that may block
  */
 
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static void release_item(struct lane *lane, struct lane_item *item)
 	vgpu_wake_one(&lane->done);
 }
 
-/* Whether a call may give streams work, and its guest thread has more to say when it is
- * answered. One lane waits for callbacks all the time. */
+/* Whether a call may submit work to streams, and its guest thread will send more calls
+ * after the reply. Not so for the lane that always waits for callbacks. */
 static bool gives_work(const struct vgpu_frame *frame)
 {
 	return frame->call != VGPU_CALL_vgpuCallbackNext;
@@ -105,8 +105,8 @@ static int start(struct lane *lane)
 	return 0;
 }
 
-/* An item with room for the frame. A second one is needed where the next call comes
- * before the lane is done with the last, whose caller has its reply already. */
+/* An item with memory for the frame. A second one is needed if the next call arrives
+ * after the reply to the last one, but before the lane has released its item. */
 static struct lane_item *take_item(struct lane *lane, uint32_t size)
 {
 	struct lane_item *item;

@@ -90,7 +90,7 @@ static int begin_sandbox(struct worker_process *w)
 	return r;
 }
 
-/* Opens the driver and reports what came of it. */
+/* Opens the driver and reports the result to vgpud. */
 static int make_ready(struct worker_process *w)
 {
 	struct control_message message = {
@@ -134,7 +134,8 @@ static int make_ready(struct worker_process *w)
 	return ready->reason == VGPU_REASON_NONE ? 0 : vgpu_error_origin(-ENODEV);
 }
 
-/* The next message of that type; another, or the end of vgpud, ends the worker. */
+/* Receives the next message, which must have that type; STOP or end-of-file dismiss the
+ * worker. */
 static int await(struct worker_process *w, struct control_message *message, int *fds,
 	uint32_t type)
 {
@@ -148,8 +149,8 @@ static int await(struct worker_process *w, struct control_message *message, int 
 }
 
 /*
- * Finds a window that both sides have free. ASSIGN names the first, a WINDOW message each
- * further one.
+ * Finds a window that is free on both sides. ASSIGN has the first candidate, each WINDOW
+ * message a further one.
  */
 static int settle_window(struct worker_process *w, const struct control_assign *assign,
 	struct vgpu_window *window)
@@ -227,7 +228,7 @@ static int open_session(struct worker_process *w)
 	return 0;
 }
 
-/* The first thread's part of a session: messages from vgpud. */
+/* The first thread during a session: handles messages from vgpud. */
 static void attend(struct worker_process *w)
 {
 	struct control_message message;
@@ -258,7 +259,8 @@ static void *wait_for_signal(void *data)
 	sigwait(&signals, &number);
 	if (!w->has_session)
 		_exit(0);
-	session_end(&w->session, VGPU_REASON_SHUTDOWN, "the worker was told to stop");
+	session_end(
+		&w->session, VGPU_REASON_SHUTDOWN, "the worker was requested to stop");
 }
 
 /* One thread handles all signals, so a driver's threads never receive any. */
@@ -294,7 +296,7 @@ static int run(struct worker_process *w)
 		r = open_session(w);
 	if (!r)
 		r = -pthread_create(&dispatcher, NULL, dispatcher_main, &w->session);
-	/* Last: the guest is notified while the dispatcher starts. */
+	/* Last, so that the guest's wake-up and the start of the dispatcher overlap. */
 	if (!r)
 		r = send_opened(w, VGPU_REASON_NONE);
 	if (r)
@@ -306,29 +308,30 @@ static int run(struct worker_process *w)
 /*
  * The life of a worker
  *
- * vgpud starts workers ahead of need. A worker reserves the address windows that a guest
- * may ask for while its address space is still empty, loads the driver, calls
- * cuInit, asks what the devices are, makes its tables, enters its sandbox, says READY
- * and waits: it holds no context and belongs to nobody. ASSIGN gives it one guest
- * process, by descriptors and numbers; it maps that process's part of the shared memory,
- * starts the dispatcher and says OPENED. From then on these threads run:
+ * vgpud starts workers in advance. A worker reserves candidate address windows while its
+ * address space is still empty, loads the driver, calls cuInit, queries the devices,
+ * creates its tables, enters its sandbox, sends READY and waits: it has no context and no
+ * guest yet. ASSIGN gives it one guest process, by descriptors and numbers; it maps the
+ * shared memory of that process, starts the dispatcher and sends OPENED. From then on
+ * these threads run:
  *
- *	first		listens to vgpud: STOP, grants of arena, end-of-file
+ *	first		receives from vgpud: STOP, grants of arena, images, end-of-file
  *	dispatcher	takes frames off the ring, in order; see dispatcher.c
- *	lanes		one per guest thread that made a call that may block; see
- *lane-thread.c signals		waits for SIGTERM the driver's	as many as it likes
+ *	lanes		one per guest thread with a call that may block; lane-thread.c
+ *	signals		waits for SIGTERM
+ *	the driver's	any number
  *
- * It ends in one place, session_end(): because the guest closed the channel or broke the
- * protocol, because vgpud or the kernel says so. It is never used for a second guest
- * process, and it needs no taking down: what it holds is held by its process.
+ * All exits are in session_end(): the guest has closed the channel or broken the
+ *protocol, or vgpud or the kernel requests it. A worker never serves a second guest
+ *process, so it needs no teardown: the kernel frees all it has.
  */
 int main(int argc, char **argv)
 {
 	int r;
 
 	/*
-	 * Before glibc frees the end of a thread's heap it reads a file of /proc. Heaps
-	 * end at 64 MiB: with a higher threshold it does not.
+	 * glibc reads a file of /proc before it trims a thread's heap. Heaps have at most
+	 * 64 MiB, so this threshold prevents trimming.
 	 */
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	r = options_parse(&worker.options, argc, argv);

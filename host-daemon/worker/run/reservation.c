@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reservation: the address windows kept free until the guest has chosen one
+ * Reservation: candidate address windows, kept free until the guest has chosen one
  */
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Reservation: the address windows kept free until the guest has chosen one
+ * Reservation: candidate address windows, kept free until the guest has chosen one
  *
  * Made before the driver is loaded, so that nothing else is mapped there. When the window
  * is known, the others are released.

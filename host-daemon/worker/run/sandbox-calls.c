@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandbox calls: the system calls a worker may still make
+ * Sandbox calls: the system calls that a worker may make
  *
  * The common list has no call with a path, an address of another process or of the
  * network, and none that makes memory executable. Calls whose arguments matter are in
@@ -25,12 +25,12 @@ const char *const sandbox_calls_common[] = {
 	"ppoll",
 	"recvmsg",
 	"sendmsg",
-	/* Memory; that which was executable before stays so. */
+	/* Memory; executable mappings remain. */
 	"brk",
 	"madvise",
 	"mremap",
 	"munmap",
-	/* Threads and their sleep. */
+	/* Threads and sleeping. */
 	"exit",
 	"exit_group",
 	"futex",
@@ -41,14 +41,14 @@ const char *const sandbox_calls_common[] = {
 	"sched_yield",
 	"set_robust_list",
 	"set_tid_address",
-	/* Its own signals. */
+	/* Signal handlers and masks. */
 	"restart_syscall",
 	"rt_sigaction",
 	"rt_sigprocmask",
 	"rt_sigreturn",
 	"rt_sigtimedwait",
 	"sigaltstack",
-	/* Time and chance. */
+	/* Time and random numbers. */
 	"clock_getres",
 	"clock_gettime",
 	"clock_nanosleep",
@@ -59,7 +59,7 @@ const char *const sandbox_calls_common[] = {
 };
 
 const char *const sandbox_calls_driver[] = {
-	/* Its device files, /proc and /sys, libraries that it loads late. */
+	/* Device files, /proc and /sys, libraries that are loaded late. */
 	"access",
 	"faccessat",
 	"faccessat2",
@@ -75,7 +75,7 @@ const char *const sandbox_calls_driver[] = {
 	"statfs",
 	"statx",
 	"uname",
-	/* Memory that it shares with the device, and code that it makes. */
+	/* Memory shared with the device, and generated code. */
 	"fallocate",
 	"ftruncate",
 	"get_mempolicy",
@@ -89,7 +89,7 @@ const char *const sandbox_calls_driver[] = {
 	"msync",
 	"munlock",
 	"set_mempolicy",
-	/* Its own events. */
+	/* Event descriptors. */
 	"dup",
 	"dup2",
 	"dup3",
@@ -101,7 +101,7 @@ const char *const sandbox_calls_driver[] = {
 	"pipe2",
 	"timerfd_create",
 	"timerfd_settime",
-	/* Queries about itself. */
+	/* Queries about the process. */
 	"capget",
 	"getcpu",
 	"getegid",

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sandbox calls: the system calls a worker may still make; lists end with NULL
+ * Sandbox calls: the system calls that a worker may make, in NULL-terminated lists
  */
 
 extern const char *const sandbox_calls_common[];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandbox files: which files a worker may open, before a guest and after
+ * Sandbox files: the files that a worker may open, before and after it has a guest
  *
- * Landlock binds the thread that asks for it and those it starts, so it is asked for
- * while there is one: before the driver is loaded, whichever that will be. What is
- * allowed then is what loading one takes: libraries and what the loader reads, the
- * devices, and the files of /proc and /sys that NVIDIA's driver is known to read. A
- * driver of ours needs none of that later, and then loses it.
+ * Landlock restricts the calling thread and those that it starts, so it is enforced while
+ * there is one thread, before any driver is loaded. The rules allow what loading a driver
+ * needs: libraries and the loader's files, the devices, and the files of /proc and /sys
+ * that NVIDIA's driver is known to read. softgpu and the null driver need none of them
+ * later, and lose them.
  *
- * So a library of NVIDIA's in a folder that neither the loader's configuration nor
- * LD_LIBRARY_PATH nor `driver` names cannot be loaded. What is made on the way, device
- * files by nvidia-modprobe, has to be there before.
+ * So NVIDIA's library can be loaded only from a folder in the loader's configuration, in
+ * LD_LIBRARY_PATH or in `driver`. Device files that nvidia-modprobe creates must exist
+ * before.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@
 
 #define NVIDIA_MODPROBE "/usr/bin/nvidia-modprobe"
 
-/* Files that the loader and the C library read, and NVIDIA's settings. */
+/* Files of the loader and the C library, and NVIDIA's settings. */
 static const char *const readable[] = {
 	"/lib",
 	"/lib64",
@@ -68,7 +68,7 @@ static const char *const readable_proc[] = {
 	"/proc/version",
 };
 
-/* Folders too: /dev/nvidia-caps. */
+/* Including folders: /dev/nvidia-caps. */
 static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/nvidia*",
 	"/dev/dxg" };
 
@@ -79,7 +79,7 @@ static const char *const loader_settings[] = { "/etc/ld.so.conf",
 
 typedef int (*visit_fn)(struct landlock *landlock, const char *path);
 
-/* Returns: 0 or -errno; a pattern that nothing has is no error. */
+/* Return: 0, also without a match, or -errno. */
 static int visit(struct landlock *landlock, const char *pattern, visit_fn visitor)
 {
 	glob_t found;
@@ -104,14 +104,14 @@ static int allow_reading(struct landlock *landlock, const char *path)
 	return landlock_allow(landlock, path, LANDLOCK_READ);
 }
 
-/* A folder for libraries, unless it is all there is. */
+/* Allows a folder of libraries, unless it is the root. */
 static int allow_folder(struct landlock *landlock, const char *path)
 {
 	return *path != '/' || !path[strspn(path, "/")] ? 0
 							: allow_reading(landlock, path);
 }
 
-/* Each line of the loader's configuration is a folder, or names other such files. */
+/* Each line of the loader's configuration is a folder, or includes other such files. */
 static int allow_loader_folders(struct landlock *landlock, const char *path)
 {
 	_vgpu_cleanup_(vgpu_freep) char *line = NULL;
@@ -145,8 +145,8 @@ static int allow_path_list(struct landlock *landlock, const char *list)
 	return r;
 }
 
-/* The libraries beside one that is named by its path, which may be a link, and no other
- * file of its folder. */
+/* Allows the libraries in the folder of one given by its path, and no other file
+ * there. */
 static int allow_siblings(struct landlock *landlock, const char *path)
 {
 	char folder[PATH_MAX], pattern[PATH_MAX];
@@ -191,8 +191,8 @@ static int allow_all(struct landlock *landlock, const struct driver_options *opt
 	return r ? r : allow_library(landlock, options->null_path);
 }
 
-/* NVIDIA's driver has its device files made by a program, which cannot work from within
- * here: so they are asked for before, once, as the driver does. */
+/* NVIDIA's driver lets a setuid program create its device files, which cannot work in the
+ * sandbox. So this runs the program before, with the driver's arguments. */
 static void make_devices(const struct driver_options *options)
 {
 	char *argv[] = { "nvidia-modprobe", "-u", "-c", "0", NULL };

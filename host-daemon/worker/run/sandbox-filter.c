@@ -4,11 +4,12 @@
  * arguments
  *
  * An allow-list: a call that is not on it fails with EPERM. In the strict profile each
- * kind is logged once, which distinguishes a mistake in the list from an attack; NVIDIA's
- * threads may block the signal that this needs, so there the kernel's audit log has it.
+ * kind is logged once, which distinguishes a mistake in the list from an attack. NVIDIA's
+ * threads may block the signal that this needs, so in the driver profile the kernel's
+ * audit log records it.
  *
- * A filter sees numbers, not the memory that pointers refer to, and 64 bits of each, of
- * which the kernel uses 32 if the argument is an int: so all comparisons are masked.
+ * A filter sees register values, not the memory to which pointers refer. It sees 64 bits,
+ * of which the kernel uses 32 if the argument is an int, so all comparisons are masked.
  *
  * clone3() fails with ENOSYS: its flags are in memory, where a filter cannot see them,
  * and the C library then uses clone().
@@ -35,7 +36,7 @@
 #include "worker/run/sandbox-filter.h"
 #include "worker/run/sandbox.h"
 
-/* Numbers of system calls that have a name in our log. */
+/* Numbers of system calls whose names are logged. */
 #define CALLS_MAX 512
 #define ALL_BITS UINT32_MAX
 
@@ -57,7 +58,7 @@ static void release_filter(scmp_filter_ctx filter)
 
 VGPU_DEFINE_CLEANUP(scmp_filter_ctx, release_filter);
 
-/* Runs instead of a refused call, in the thread that made it. */
+/* Signal handler for a refused call, in its thread. */
 static void handle_refused(int number, siginfo_t *info, void *data)
 {
 	ucontext_t *context = data;
@@ -71,7 +72,7 @@ static void handle_refused(int number, siginfo_t *info, void *data)
 		call, call_names[call] ? call_names[call] : "unknown");
 }
 
-/* The handler may run anywhere, so names are looked up before. */
+/* The handler must be async-signal-safe, so names are looked up before. */
 static int catch_refused(void)
 {
 	const struct sigaction action = {
@@ -90,7 +91,7 @@ static int allow_list(scmp_filter_ctx filter, const char *const *names)
 
 	for (; *names && !r; names++) {
 		call = seccomp_syscall_resolve_name(*names);
-		/* A call that this machine does not have is not made either. */
+		/* Ignore calls that this architecture does not have. */
 		if (call >= 0)
 			r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
 	}
@@ -123,7 +124,7 @@ static int allow_masked(scmp_filter_ctx filter, int call, unsigned int argument,
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &cmp);
 }
 
-/* Both patterns, of two arguments. */
+/* Allows a call if two arguments match their patterns. */
 static int allow_both(
 	scmp_filter_ctx filter, int call, struct pattern a, struct pattern b)
 {
@@ -142,7 +143,7 @@ static int allow_common(scmp_filter_ctx filter)
 			ALL_BITS & ~(uint32_t)THREAD_MORE, THREAD_FLAGS);
 	if (!r)
 		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	/* Signals to itself, as abort() sends them. */
+	/* Signals to the process itself, for abort(). */
 	if (!r)
 		r = allow_masked(filter, SCMP_SYS(tgkill), 0, ALL_BITS, getpid());
 	if (!r)
@@ -159,8 +160,8 @@ static int allow_common(scmp_filter_ctx filter)
  */
 
 /*
- * Memory that is not executable and, without a file, private: pages of anonymous shared
- * memory remain when nothing maps them any more, and could not be counted from outside.
+ * Memory must not be executable, and anonymous memory must be private: pages of anonymous
+ * shared memory persist after munmap(), and vgpud could not count them.
  */
 static int allow_strict_mmap(scmp_filter_ctx filter)
 {
@@ -178,7 +179,7 @@ static int allow_strict(scmp_filter_ctx filter)
 {
 	int r;
 
-	/* Images: memory files of vgpud's that are sealed before they are looked at. */
+	/* Images: memory files of vgpud, which are sealed before they are checked. */
 	r = allow_masked(filter, SCMP_SYS(fcntl), 1, ALL_BITS, F_ADD_SEALS);
 	if (!r)
 		r = allow_strict_mmap(filter);
@@ -191,7 +192,7 @@ static int allow_strict(scmp_filter_ctx filter)
  * Driver profile
  */
 
-/* No owner of signals, no lease, no watch: they reach other processes. */
+/* Not F_SETOWN, F_SETLEASE or F_NOTIFY, which affect other processes. */
 static int allow_driver_fcntl(scmp_filter_ctx filter)
 {
 	static const uint32_t commands[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD,
@@ -207,7 +208,7 @@ static int allow_driver_fcntl(scmp_filter_ctx filter)
 	return r;
 }
 
-/* Files that are there are opened; none is made. */
+/* Existing files may be opened; none may be created. */
 static int allow_driver_open(scmp_filter_ctx filter)
 {
 	const int creates = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
@@ -218,9 +219,9 @@ static int allow_driver_open(scmp_filter_ctx filter)
 }
 
 /*
- * All numbers but 0x5400 to 0xffff, in which the kernel has those that any descriptor
- * and socket knows, FIOASYNC and FIOSETOWN among them: signals for others. NVIDIA's are
- * above, with a size in them, and below.
+ * All numbers except 0x5400 to 0xffff, the range of the generic requests for descriptors
+ * and sockets. FIOASYNC and FIOSETOWN among them send signals to other processes.
+ * NVIDIA's requests are above, with an encoded size, and below.
  */
 static int allow_driver_ioctl(scmp_filter_ctx filter)
 {
@@ -239,7 +240,7 @@ static int allow_driver_ioctl(scmp_filter_ctx filter)
 	return r;
 }
 
-/* Its own limits and processors; a thread other than the first has to say 0. */
+/* Limits and affinity of the process itself; threads other than the first must pass 0. */
 static int allow_driver_self(scmp_filter_ctx filter)
 {
 	int r;
@@ -279,12 +280,12 @@ int sandbox_filter_load(enum sandbox_profile profile)
 	if (!filter)
 		return vgpu_error_origin(-ENOMEM);
 	r = strict ? catch_refused() : 0;
-	/* For all threads: the driver has its own by now. */
+	/* For all threads: the driver may have started some by now. */
 	if (!r)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (!r && !strict)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
-	/* A tree in place of a list: the calls that wake a guest are made often. */
+	/* A binary tree instead of a list: futex() and write() are frequent. */
 	if (!r)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (!r)

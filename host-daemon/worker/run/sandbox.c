@@ -2,18 +2,20 @@
 /*
  * Sandbox: the rights that a worker gives up before it serves a guest
  *
- * In two steps. Before the driver is loaded, while there is one thread: new privileges,
- * and all files but those that a driver needs (sandbox-files.c). After the driver was
- * initialised, which maps code and talks to other processes, and before the worker says
- * READY, so that no byte of a guest was read yet: a user id that no other process has (if
- * vgpud is root), limits, and a filter of system calls (sandbox-filter.c). A worker for
- * which either step fails is never given a guest. From then on a worker that was taken
- * over can compute, use the descriptors it has, and end.
+ * There are two steps. Before the driver is loaded, while there is one thread, the worker
+ * gives up new privileges, and all files except those that a driver needs
+ * (sandbox-files.c). After the driver was initialised, which maps code and communicates
+ * with other processes, and before the worker sends READY, so before it reads any byte of
+ * a guest, it gets a user id that no other process has (if vgpud is root), limits, and a
+ * filter of system calls (sandbox-filter.c). A worker for which either step fails never
+ * gets a guest. From then on a compromised worker can compute, use its open descriptors,
+ * and exit.
  *
  * No file grows: images are memory files that vgpud created with their final size.
  *
- * A sanitizer's runtime works inside: it opened what it needs before. Its reports have
- * addresses instead of names there; `sandbox = no` restores the names.
+ * The runtime of a sanitizer works in the sandbox, because it has opened its files
+ * before. Its reports have addresses instead of names there; `sandbox = no` restores the
+ * names.
  */
 
 #include <errno.h>
@@ -33,11 +35,11 @@
 #include "worker/run/sandbox-filter.h"
 #include "worker/run/sandbox.h"
 
-/* The strict profile opens nothing; NVIDIA's driver has some per context. */
+/* The strict profile opens no file; NVIDIA's driver has some descriptors per context. */
 #define STRICT_FDS_MAX 64
 #define DRIVER_FDS_MAX 4096
 
-/* Else malloc() would open a file, to count processors, once threads contend. */
+/* Otherwise malloc() opens a file to count processors when threads contend. */
 #define ARENAS_MAX 32
 
 static struct landlock landlock = LANDLOCK_NULL;
@@ -51,7 +53,8 @@ enum sandbox_profile sandbox_profile(const struct driver *driver)
  * Identity and limits
  */
 
-/* Nothing of another worker's can be signalled, traced or opened from here. */
+/* A worker with its own user id cannot signal or trace other workers, or open their
+ * files. */
 static int change_user(uid_t uid)
 {
 	if (!uid)
@@ -62,7 +65,7 @@ static int change_user(uid_t uid)
 	return 0;
 }
 
-/* Never more than it was: only root may raise a limit, and it is root no more. */
+/* Lowers only: raising a limit needs root, which the worker may not be any more. */
 static int limit(int resource, rlim_t value)
 {
 	struct rlimit limit;
@@ -79,11 +82,11 @@ static int set_limits(const struct sandbox_options *options, enum sandbox_profil
 {
 	int r;
 
-	/* A file that may not grow is an error to the caller, not the end. */
+	/* A write beyond RLIMIT_FSIZE shall fail, not end the process. */
 	signal(SIGXFSZ, SIG_IGN);
 	r = limit(RLIMIT_CORE, 0);
-	/* Nothing is written to files, memory files included; the log is a pipe, and
-	 * images are written by mappings of files that have their final size. */
+	/* No file is written with write(): the log is a pipe, and images are written
+	 * through mappings of files that have their final size. */
 	if (!r)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (!r)
@@ -96,7 +99,7 @@ static int set_limits(const struct sandbox_options *options, enum sandbox_profil
 	return r;
 }
 
-/* A change of user made the kernel forget it; the parent may be gone by now. */
+/* The change of user reset the parent-death signal; the parent may have exited since. */
 static int die_with_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -111,14 +114,14 @@ int sandbox_begin(
 
 	if (options->off)
 		return 0;
-	/* Caches that a driver would keep for the next process, on a disk of the host. */
+	/* No compile caches of a driver on a disk of the host. */
 	if (setenv("CUDA_CACHE_DISABLE", "1", 1) < 0)
 		return vgpu_error_origin(-errno);
 	r = sandbox_files_limit(&landlock, driver);
 	return r ? vgpu_error_trace(r) : 0;
 }
 
-/* Returns: whether the driver may serve guests with the rights of vgpud itself. */
+/* Return: whether the driver may serve guests with this user id; if not, logs why. */
 static bool check_separation(
 	const struct sandbox_options *options, enum sandbox_profile profile)
 {
@@ -148,7 +151,7 @@ int sandbox_enter(const struct sandbox_options *options, enum sandbox_profile pr
 		r = sandbox_files_end(&landlock);
 	if (!r)
 		r = set_limits(options, profile);
-	/* NVIDIA's driver reads its own /proc/self, which 0 would take away. */
+	/* NVIDIA's driver reads /proc/self, which needs a dumpable process. */
 	if (!r && prctl(PR_SET_DUMPABLE, profile != SANDBOX_STRICT) < 0)
 		r = vgpu_error_origin(-errno);
 	if (!r)

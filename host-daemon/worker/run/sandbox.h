@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sandbox: what a worker gives up before it meets a guest
+ * Sandbox: the rights that a worker gives up before it serves a guest
  */
 
 #include <stdbool.h>
@@ -11,21 +11,22 @@
 #include "driver/driver.h"
 
 enum sandbox_profile {
-	SANDBOX_STRICT, /* our drivers: no file is opened, nothing is executable */
-	SANDBOX_DRIVER, /* NVIDIA's: its device files and its own code, no more */
+	SANDBOX_STRICT, /* softgpu, null driver: no files, no new code */
+	SANDBOX_DRIVER, /* NVIDIA's driver: its device files and code only */
 };
 
 struct sandbox_options {
 	bool off;
 	uid_t uid;	   /* 0: as vgpud, because vgpud is not root */
-	bool unprivileged; /* and NVIDIA's driver all the same */
+	bool unprivileged; /* use NVIDIA's driver nevertheless */
 };
 
-/* The profile under which a driver works. */
+/* The profile for a driver. */
 enum sandbox_profile sandbox_profile(const struct driver *driver);
 
 /*
- * Gives up what no driver needs, before one is loaded, in a process of one thread.
+ * Gives up rights that no driver needs. Call it before a driver is loaded, in a process
+ * of one thread.
  *
  * Return: 0 or -errno.
  */
@@ -33,7 +34,8 @@ int sandbox_begin(
 	const struct sandbox_options *options, const struct driver_options *driver);
 
 /*
- * Irrevocably gives up all that the driver does not need any more, in all threads.
+ * Irrevocably gives up all rights that the initialised driver does not need, in all
+ * threads.
  *
  * Return: 0 or -errno; after an error the worker must not serve a guest.
  */

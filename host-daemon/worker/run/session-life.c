@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Session: how it begins and ends
+ * Session life: the beginning and end of a session
  */
 
 #include <errno.h>
@@ -39,8 +39,8 @@
 #include "worker/wait/marks.h"
 #include "worker/wait/words.h"
 
-/* The numbers come from vgpud, not from the guest; checking them keeps a mistake there
- * from becoming a mapping of another channel's memory here. */
+/* The numbers come from vgpud, not from the guest; these checks keep a bug there from
+ * mapping memory of another channel here. */
 static int check_layout(
 	const struct control_assign *assign, const struct vgpu_window *window)
 {
@@ -54,7 +54,7 @@ static int check_layout(
 	return 0;
 }
 
-/* State of layers that the session only has pointers to. */
+/* State of higher layers, to which the session has pointers. */
 struct session_parts {
 	struct arena arena; /* first: the block is freed by its address */
 	struct marks marks;
@@ -245,7 +245,7 @@ void session_end(struct session *session, uint32_t reason, const char *why)
 	vgpu_log(level, "the session on channel %u ends: %s", session->channel, why);
 	print_tell_lost(session);
 	control_send(session->control, &message, NULL);
-	/* Threads may be anywhere, also inside the driver: there is no orderly shutdown,
-	 * and none is needed. */
+	/* Threads may be in driver calls: an orderly shutdown is impossible, and not
+	 * needed. */
 	_exit(reason == VGPU_REASON_HOST);
 }

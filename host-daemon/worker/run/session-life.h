@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * Session: how it begins and ends
+ * Session life: the beginning and end of a session
  */
 
 #include "worker/base/session.h"
 
 /*
- * Does what needs to know of no guest, while there is none: makes the tables and touches
- * their memory.
+ * The preparation that is independent of the guest, done before there is one: creates the
+ * tables and populates their memory.
  *
  * Return: 0 or -errno.
  */
 int session_prepare(struct session *session, const struct driver *driver);
 
-/* The descriptors of an assignment; all but the memory may be -1. */
+/* The descriptors of an assignment; all except the memory may be -1. */
 struct session_fds {
 	int memory;
 	int quota;
@@ -24,8 +24,9 @@ struct session_fds {
 };
 
 /*
- * Takes an assignment up, once prepared: copies its numbers after checking them against
- * each other, maps the shared memory into the window. Descriptors become the session's.
+ * Begins a prepared session with an assignment: checks its numbers against each other,
+ * copies them, and maps the shared memory into the window. Takes ownership of the
+ * descriptors.
  *
  * Return: 0 or -errno.
  */
@@ -33,7 +34,7 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 	const struct control_assign *assign, const struct vgpu_window *window,
 	const struct session_fds *fds);
 
-/* For tests: a worker never comes back from a session. */
+/* For tests: a worker exits at the end of its session. */
 void session_deinit(struct session *session);
 
 /*

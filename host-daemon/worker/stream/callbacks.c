@@ -43,7 +43,7 @@ static uint64_t token_of(const struct callbacks *callbacks, const struct callbac
 	return (uint64_t)entry->sequence << 32 | (uint32_t)(entry - callbacks->entries);
 }
 
-/* With the lock. Returns: NULL where the token is no callback in that state. */
+/* With the lock. Return: NULL if no callback in that state has this token. */
 static struct callback *find(
 	struct callbacks *callbacks, uint64_t token, enum callback_state state)
 {
@@ -139,7 +139,8 @@ static void put_due(struct callbacks *callbacks, struct callback *entry)
 	vgpu_wake_one(&callbacks->is_due);
 }
 
-/* The driver's thread: lets the guest run the callback, and waits until it has. */
+/* On the driver's thread: makes the guest run the callback, and waits for its
+ * completion. */
 static void call_guest(uint64_t token, CUresult status)
 {
 	struct callbacks *callbacks = owner->callbacks;
@@ -272,7 +273,7 @@ void callbacks_give_back(struct session *session, uint64_t cookie)
 	struct callback *entry;
 	uint64_t token;
 
-	/* An honest guest never has more of them in flight than there is room for. */
+	/* Only a guest that breaks the rules exceeds the table. */
 	if (!add(callbacks, NULL, cookie, &token))
 		return;
 	pthread_mutex_lock(&callbacks->lock);

@@ -4,12 +4,12 @@
 /*
  * Callbacks: functions of the guest that the driver calls
  *
- * The driver is given functions of the worker. When it calls one, on a thread of its own,
- * the callback is due: it joins a queue, and the driver's thread waits. A thread of the
- * guest takes callbacks off that queue, with one vgpuCallbackNext each, runs them, and
- * sends vgpuCallbackDone, which releases the driver's thread. So a callback that blocks
- * delays what waits for it in the driver, and one lane: neither the ring, nor a lock that
- * other calls need.
+ * The worker passes its own functions to the driver. When the driver calls one, on a
+ * driver thread, the callback is due: it is queued, and the driver's thread waits. A
+ * thread of the guest takes callbacks from that queue, with one vgpuCallbackNext each,
+ * runs them, and sends vgpuCallbackDone, which releases the driver's thread. So a
+ * callback that blocks delays dependent work in the driver, and one lane, but neither the
+ * ring nor any lock that other calls need.
  *
  * free -> pending (given to the driver) -> due (called) -> running (taken by the guest)
  * -> done -> free, by the driver's thread; pending -> due, as void, if its context was
@@ -17,10 +17,10 @@
  *
  * A token is an index into the table and the entry's sequence, so a stale or forged one
  * is detected. Each submitted callback is returned once, also one that was refused in a
- * call without a reply: so the guest knows when none is left, whichever of its threads
- * destroy contexts. The lock guards everything; it is not held while waiting. A guest
- * that never takes or never finishes a callback blocks its own streams; the session's end
- * is the end of the process, even if threads wait here.
+ * call without a reply: so the guest can count outstanding callbacks, whichever of its
+ * threads destroy contexts. The lock guards all fields and is released while waiting. A
+ * guest that never takes or never finishes a callback blocks only its own streams;
+ * threads that wait here do not delay the exit of the process.
  */
 
 #include <pthread.h>
@@ -33,7 +33,8 @@ struct context;
 struct runner;
 struct session;
 
-/* Not yet run, of one session: a guest waits before it has as many. */
+/* Outstanding callbacks of one session; the guest library waits before it has that
+ * many. */
 #define CALLBACKS_MAX (64u << 10)
 
 enum callback_state {
@@ -48,11 +49,11 @@ enum callback_state {
 struct callback {
 	enum callback_state state;
 	uint32_t sequence;
-	uint32_t next; /* of the free ones or of those due: index + 1 */
+	uint32_t next; /* in the list of free or of due entries: index + 1 */
 	CUresult status;
-	uint64_t cookie;	       /* the guest's name for it */
-	const struct context *context; /* NULL: of none any more */
-	bool is_void; /* not to be run, and no thread of the driver waits */
+	uint64_t cookie;	       /* identifies it to the guest */
+	const struct context *context; /* NULL once destroyed */
+	bool is_void; /* must not run, and no thread of the driver waits */
 };
 
 struct callbacks {
@@ -65,7 +66,7 @@ struct callbacks {
 	uint32_t first_free;
 	uint32_t first_due;
 	uint32_t last_due;
-	bool is_asked; /* a lane waits for one to be due */
+	bool is_asked; /* a lane waits for a due callback */
 };
 
 /* The fields of a due callback for the guest. */
@@ -73,18 +74,18 @@ struct callback_due {
 	uint64_t token;
 	uint64_t cookie;
 	CUresult status;
-	bool is_void; /* it is returned without being run */
+	bool is_void; /* to be completed without running */
 };
 
 void callbacks_init(struct session *session);
 void callbacks_deinit(struct session *session);
 
 /*
- * Puts a callback into a stream of the driver.
+ * Queues a callback to a stream of the driver.
  *
  * @is_host_function:	as cuLaunchHostFunc does, else as cuStreamAddCallback
  *
- * Return: the driver's, or CUDA_ERROR_OUT_OF_MEMORY beyond CALLBACKS_MAX.
+ * Return: the driver's result, or CUDA_ERROR_OUT_OF_MEMORY beyond CALLBACKS_MAX.
  */
 CUresult callbacks_submit(struct session *session, CUstream stream,
 	const struct context *context, uint64_t cookie, bool is_host_function);
@@ -96,7 +97,8 @@ CUresult callbacks_submit(struct session *session, CUstream stream,
  */
 CUresult callbacks_next(struct session *session, struct callback_due *due);
 
-/* The guest has run one. Return: CUDA_ERROR_INVALID_VALUE where none such runs. */
+/* The guest has run a callback. Return: CUDA_ERROR_INVALID_VALUE if that token is not
+ * running. */
 CUresult callbacks_done(struct session *session, uint64_t token);
 
 /*
@@ -106,7 +108,7 @@ CUresult callbacks_done(struct session *session, uint64_t token);
 void callbacks_drain(
 	struct session *session, struct runner *runner, struct context *context);
 
-/* Returns a refused callback, of whose refusal the guest does not know yet. */
+/* Returns a callback whose submission was refused in a call without a reply. */
 void callbacks_give_back(struct session *session, uint64_t cookie);
 
 /* After a context was destroyed: returns callbacks that the driver will never call. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures of streams that are live
+ * Live captures of streams
  */
 
 #include <stdlib.h>
@@ -59,7 +59,8 @@ static void change_count(struct session *session, uint32_t by)
 void captures_hold(struct session *session)
 {
 	change_count(session, 1);
-	/* Partners: marks_make_due() and debts_pay(), which look with their lock. */
+	/* Partners: marks_make_due() and debts_pay(), which read the count with their
+	 * lock held. */
 	pthread_mutex_lock(&session->marks->lock);
 	pthread_mutex_unlock(&session->marks->lock);
 	pthread_mutex_lock(&session->debts->lock);
@@ -99,7 +100,7 @@ void capture_note_graph(struct session *session, uint64_t id, CUgraph graph)
 	pthread_mutex_unlock(&session->captures->lock);
 }
 
-/* Takes those off the list that began in that stream, or in any of that context. */
+/* Removes the captures that began in that stream, or in any stream of that context. */
 static struct capture *take(struct session *session, const struct stream *stream,
 	const struct context *context)
 {
@@ -145,7 +146,7 @@ void captures_forget_context(struct session *session, const struct context *cont
 	end(session, take(session, NULL, context), false);
 }
 
-/* Copies a capture that no other thread may end. Return: whether there is any. */
+/* Copies a capture that no other thread may end. Return: false if there is none. */
 static bool find_own(
 	struct session *session, const struct lane *lane, struct capture *copy)
 {

@@ -6,9 +6,9 @@
  *
  * A capture begins and ends by calls of the guest, on the lane of its thread. It also
  * ends when its stream or context is destroyed, and with its thread, unless any thread
- * may end it (relaxed mode). While there are any, the dispatcher queues each call to its
- * lane and no marks are made; their number is in the control page for the guest, while
- * the worker uses its own count.
+ * may end it (relaxed mode). While a capture is live, the dispatcher queues each call to
+ * its lane and makes no marks. The number of captures is in the control page for the
+ * guest; the worker reads a private count.
  */
 
 #include <pthread.h>
@@ -25,12 +25,12 @@ struct stream;
 
 struct capture {
 	struct capture *next;
-	struct stream *stream; /* where it began */
+	struct stream *stream; /* its origin */
 	const struct lane *lane;
 	CUstreamCaptureMode mode;
 	uint64_t id;	  /* the driver's; 0 if it has none */
-	bool is_to_graph; /* the guest's, which stays the same */
-	CUgraph graph;	  /* else the one that the guest has a handle of, if it has */
+	bool is_to_graph; /* into a graph that the guest has already */
+	CUgraph graph;	  /* else the captured graph, if the guest has its handle */
 };
 
 struct captures {
@@ -42,8 +42,8 @@ void captures_init(struct session *session);
 void captures_deinit(struct session *session);
 
 /*
- * Around a call that may begin a capture: as if one were live, so that the dispatcher is
- * not about to mark the stream when the driver begins.
+ * Around a call that may begin a capture: counts as a live one, so that the dispatcher
+ * cannot mark the stream while the driver begins it.
  */
 void captures_hold(struct session *session);
 void captures_release(struct session *session);
@@ -57,13 +57,13 @@ void capture_note_graph(struct session *session, uint64_t id, CUgraph graph);
 /*
  * The capture that began in a stream has ended.
  *
- * @is_kept:	its graph is the guest's now; else its handles are forgotten
+ * @is_kept:	the guest owns the graph now; otherwise its handles are removed
  */
 void capture_remove(struct session *session, const struct stream *stream, bool is_kept);
 
-/* Those of all streams of a context are gone with it. */
+/* A context was destroyed: removes the captures of its streams. */
 void captures_forget_context(struct session *session, const struct context *context);
 
-/* Ends the captures that only this lane's thread may end, and takes its mode back. On
- * that thread. */
+/* Ends the captures that only this lane's thread may end, and resets its mode. On that
+ * thread. */
 void captures_leave_lane(struct call *call, struct lane *lane);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes of graphs, as the guest describes them and as a driver takes them
+ * Nodes of graphs, translated from the guest's parameters to the driver's
  */
 
 #include <string.h>
@@ -46,7 +46,7 @@ static CUresult take_params(struct call *call, const struct graph_node_descripti
 		return CUDA_ERROR_INVALID_VALUE;
 	if (given->params.len > size)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Where the size is not known, whatever the driver reads shall be there. */
+	/* If the size is unknown, provide as much as the driver may read. */
 	block = call_alloc(call, size + 1);
 	if (!block)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -98,8 +98,8 @@ static CUresult take_kernel(struct call *call, const struct graph_node_descripti
  * Copies
  */
 
-/* One side as the structure of the API describes it; what its type does not use is not
- * looked at, nor passed on. */
+/* One side as the structure of the API describes it; fields that its type does not use
+ * are ignored. */
 struct side {
 	CUmemorytype type;
 	uint64_t host;
@@ -243,8 +243,8 @@ static CUresult take_fill(struct call *call, const struct graph_node_description
 	result = take_detail(given, &node->fill, sizeof(node->fill));
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* CUDA knows elements of 1, 2 and 4 bytes. One of none would make the range that
-	 * is checked empty, while what the driver is given is not. */
+	/* CUDA has elements of 1, 2 and 4 bytes. With size 0 the checked range would be
+	 * empty, but not the driver's. */
 	if (!node->fill.elementSize ||
 		!vgpu_mul_u64(node->fill.width, node->fill.elementSize, &width))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -260,7 +260,7 @@ static CUresult take_fill(struct call *call, const struct graph_node_description
  * All kinds
  */
 
-/* The context of a node. Making sure of it may have left the current one. */
+/* The context of a node. Retaining it may have changed the current context. */
 static CUresult take_context(struct call *call, uint64_t handle, CUcontext *contextp)
 {
 	CUresult result;

@@ -47,10 +47,10 @@ struct graph_node {
 };
 
 /*
- * Checks a description and looks up what it names.
+ * Checks a description and looks up its handles.
  *
- * *node must stay where it is as long as it is used: the parameters of its kernel are
- * pointed at from inside. Return: CUDA_ERROR_NOT_SUPPORTED for kinds that do not travel.
+ * *node must not be moved while it is used: it contains pointers to itself. Return:
+ * CUDA_ERROR_NOT_SUPPORTED for kinds that are not remoted.
  */
 CUresult graph_node_take(struct call *call, const struct graph_node_description *given,
 	struct graph_node *node);

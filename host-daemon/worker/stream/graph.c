@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs, as the worker keeps them
+ * Graphs: the worker's entries
  */
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ CUresult graph_keep(struct call *call, CUgraph graph, uint64_t *handlep)
 	return object_add(call, VGPU_HANDLE_GRAPH, graph, handlep);
 }
 
-/* Removes the entry of what a driver's pointer meant before. */
+/* Removes the entry of a destroyed object with the same driver pointer. */
 static void drop_stale(struct session *session, enum vgpu_handle_kind kind, void *driver)
 {
 	struct object_table *table = &session->objects[kind];
@@ -96,7 +96,7 @@ void graph_forget(struct session *session, CUgraph graph)
 		graph_forget_handle(session, object_handle(table, &copy));
 }
 
-/* Drivers before CUDA 12.3 know no data of edges. */
+/* Drivers before CUDA 12.3 have no edge data. */
 static CUresult ask_edges(struct call *call, CUgraph graph, struct graph_list *list)
 {
 	const struct vgpu_driver *driver = call->driver;
@@ -135,7 +135,7 @@ static CUresult ask_dependents(
 		       : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* With no room, the driver only counts. */
+/* Without arrays, the driver only counts. */
 static CUresult ask(struct call *call, enum vgpu_graph_list what, void *driver,
 	struct graph_list *list)
 {
@@ -161,7 +161,7 @@ static CUresult ask(struct call *call, enum vgpu_graph_list what, void *driver,
 	}
 }
 
-/* Memory for the entries that were counted, charged. Return: whether there is any. */
+/* Allocates and charges memory for the counted entries. Return: false without memory. */
 static bool make_room(
 	struct session *session, enum vgpu_graph_list what, struct graph_list *list)
 {
@@ -202,7 +202,7 @@ CUresult graph_list_take(struct call *call, enum vgpu_graph_list what, void *dri
 	if (!make_room(call->session, what, taken))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = ask(call, what, driver, taken);
-	/* Another thread may have added some meanwhile. */
+	/* Another thread may have added entries meanwhile. */
 	if (taken->n > n)
 		taken->n = n;
 	if (result != CUDA_SUCCESS)

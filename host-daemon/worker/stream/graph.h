@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Graphs, as the worker keeps them
+ * Graphs: the worker's entries
  *
- * Nodes have their graph as parent and are removed with it. Nodes made by a capture get
- * their entry when the guest first learns of them. Entries are found by the driver's
- * pointer, which a driver may reuse for another graph or node: an object that is
- * certainly new replaces a stale entry. Graphs belong to no context.
+ * Nodes have their graph as parent and are removed with it. Nodes created by a capture
+ * get an entry when the guest first gets their handle. Entries are found by the driver's
+ * pointer, which a driver may reuse: an object that is known to be new replaces a stale
+ * entry. Graphs belong to no context.
  */
 
 #include <stdbool.h>
@@ -24,9 +24,9 @@ struct graph_exec {
 	uint64_t n_nodes; /* constant once the guest has its handle */
 };
 
-/* The memory of all lists of a session at a time: more than two million edges. Nodes
- * count as objects once the guest has their handles, but captures make nodes and edges
- * without a limit. */
+/* Memory of all lists of a session at a time: more than two million edges. Nodes count as
+ * objects once the guest has their handles, but the number of nodes and edges of a
+ * capture is unlimited. */
 #define GRAPH_LISTS_MAX (64ull << 20)
 
 /* Nodes or edges as the driver lists them. */
@@ -34,8 +34,8 @@ struct graph_list {
 	size_t n;
 	uint64_t size; /* charged while the list is held */
 	CUgraphNode *nodes;
-	CUgraphNode *others;	/* ends, of edges */
-	CUgraphEdgeData *edges; /* of what is no edge nor has any: NULL */
+	CUgraphNode *others;	/* the ends of edges */
+	CUgraphEdgeData *edges; /* NULL for nodes */
 	void *memory;
 };
 
@@ -43,13 +43,13 @@ struct graph_list {
 struct graph_names {
 	size_t n;
 	CUgraphNode *nodes;
-	CUgraphEdgeData *edges; /* NULL where all are ordinary */
+	CUgraphEdgeData *edges; /* NULL: all are ordinary */
 };
 
-/* The handle of a graph that the guest may know already. */
+/* The handle of a graph, which the guest may have already. */
 CUresult graph_keep(struct call *call, CUgraph graph, uint64_t *handlep);
 
-/* The handle of a graph, node or executable graph that the driver has just made. */
+/* The handle of a graph, node or executable graph that the driver has just created. */
 CUresult graph_keep_new(struct call *call, enum vgpu_handle_kind kind, void *driver,
 	const struct object *parent, uint64_t *handlep);
 
@@ -68,15 +68,15 @@ void graph_forget_handle(struct session *session, uint64_t handle);
 /*
  * Lists nodes or edges.
  *
- * @driver:	graph or node, whatever the list is of
+ * @driver:	the graph or node of the list
  *
- * Return: CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY where GRAPH_LISTS_MAX is used up.
+ * Return: CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY beyond GRAPH_LISTS_MAX.
  */
 CUresult graph_list_take(struct call *call, enum vgpu_graph_list list, void *driver,
 	struct graph_list *taken);
 void graph_list_free(struct session *session, struct graph_list *taken);
 
-/* How many nodes a graph has. */
+/* Counts the nodes of a graph. */
 CUresult graph_count(struct call *call, CUgraph graph, uint64_t *np);
 
 /*

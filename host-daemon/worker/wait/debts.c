@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debts: synchronising calls that the driver is still owed
+ * Debts: synchronising calls that waits by words have saved, to be made up for
  */
 
 #include <stdint.h>
@@ -31,8 +31,8 @@ void debt_owe(struct session *session, struct stream *stream)
 	pthread_mutex_unlock(&debts->lock);
 }
 
-/* Whether nothing more is owed. The driver's own answer is why the call that follows
- * does not block, whatever the guest's words say. */
+/* Return: whether the debt is paid. The call does not block, because the driver itself
+ * has reported the stream as complete; the guest could have changed its words. */
 static bool pay(struct session *session, struct runner *runner, struct stream *stream)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
@@ -55,15 +55,15 @@ void debts_pay(struct session *session, struct runner *runner)
 	struct debts *debts = session->debts;
 	uint32_t i, n_kept = 0;
 
-	/* Lanes are the others who give streams work: with none at it, a stream that is
-	 * done stays so until the dispatcher takes its next frame. */
+	/* Only lanes and the dispatcher submit work: while no lane runs a call, a
+	 * complete stream stays complete until the dispatcher takes its next frame. */
 	if (!__atomic_load_n(&debts->n_owing, __ATOMIC_RELAXED) ||
 		__atomic_load_n(&debts->n_running, __ATOMIC_ACQUIRE) ||
 		!session->driver->table.cuStreamQuery)
 		return;
 	pthread_mutex_lock(&debts->lock);
-	/* To ask a captured stream would spoil its capture, which may just be about to
-	 * begin. Partner: captures_hold(). */
+	/* A query would invalidate a capture, which may be about to begin. Partner:
+	 * captures_hold(). */
 	if (session_is_capturing(session)) {
 		pthread_mutex_unlock(&debts->lock);
 		return;
@@ -78,7 +78,7 @@ void debts_pay(struct session *session, struct runner *runner)
 	pthread_mutex_unlock(&debts->lock);
 }
 
-/* Takes streams off the list: that one, or all of that context. */
+/* Removes that stream, or all of that context, from the list. */
 static void forget(struct session *session, const struct stream *stream,
 	const struct context *context)
 {

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Debts: synchronising calls that the driver is still owed
+ * Debts: synchronising calls that waits by words have saved, to be made up for
  *
- * A wait that a word ends never reaches the driver, whose waits also trim memory pools:
- * the dispatcher makes up for it before it sleeps.
+ * A wait by a word never reaches the driver, which also trims memory pools in its
+ * synchronising calls. So the dispatcher makes these calls before it sleeps.
  */
 
 #include <pthread.h>
@@ -16,30 +16,30 @@ struct runner;
 struct session;
 struct stream;
 
-/* Streams that owe a synchronising call. One that finds no place owes none: what the
- * driver does in such a call can wait for the next one. */
+/* Streams with a debt. Further ones get none: the driver does its work in the next
+ * synchronising call. */
 #define DEBTS_MAX 64u
 
 struct debts {
-	/* Streams in which words were written since the driver was last asked to wait for
-	 * them. The count is atomic for those who only look; the lock is held while the
-	 * calls are made: after debts_forget() the stream may be destroyed. */
+	/* Streams with writes of words since their last synchronising call. The count is
+	 * atomic, for reads without the lock. The lock is held during the calls, so that
+	 * a stream can be destroyed after debts_forget(). */
 	uint32_t n_owing;
 	pthread_mutex_t lock;
 	struct stream *owing[DEBTS_MAX];
-	/* Calls that lanes are running. Atomic. */
+	/* Calls running on lanes. Atomic. */
 	uint32_t n_running;
 };
 
 void debts_init(struct session *session);
 
-/* Notes that a word is written in a stream: whoever waits by it owes the driver a call
- * that waits. Any thread. */
+/* Notes a debt of a stream in which a word is written. Any thread. */
 void debt_owe(struct session *session, struct stream *stream);
 
-/* Dispatcher: makes the calls that are owed for streams that have nothing left to do. */
+/* Dispatcher: makes the calls for streams that are complete. */
 void debts_pay(struct session *session, struct runner *runner);
 
-/* A stream, or all of a context, is about to end, and then owes nothing. Any thread. */
+/* Cancels the debts of a stream, or of all streams of a context, before destruction. Any
+ * thread. */
 void debts_forget(struct session *session, const struct stream *stream);
 void debts_forget_context(struct session *session, const struct context *context);

@@ -38,7 +38,8 @@ void fault_note(struct session *session, struct context *context, CUresult resul
 	struct vgpu_channel_control *control = session_control(session);
 	bool is_known;
 
-	/* Whoever comes second may be the first to answer, so it waits for the first. */
+	/* A second thread with the same fault may reply first, so it waits until the
+	 * first thread has published the fault. */
 	pthread_mutex_lock(&session->faults->lock);
 	is_known = __atomic_load_n(&context->fault, __ATOMIC_RELAXED) != CUDA_SUCCESS;
 	if (!is_known) {

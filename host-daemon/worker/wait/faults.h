@@ -14,15 +14,16 @@ struct context;
 struct session;
 
 struct faults {
-	/* Held while a fault is made known: who met it too does not answer before. */
+	/* Held while a fault is published: other threads with the same fault reply after
+	 * that. */
 	pthread_mutex_t lock;
 };
 
 void faults_init(struct session *session);
 
-/* Whether a result tells of a broken context rather than of the call it answers. */
+/* Whether a result means a broken context rather than a failed call. */
 bool fault_is_sticky(CUresult result);
 
-/* Notes a fault of a context's work; the guest finds in its control page that there is
- * one, and asks. The first one stays until the context is gone. */
+/* Publishes a fault of a context: the guest sees a counter in its control page and
+ * requests the details. The first fault of a context is kept until it is destroyed. */
 void fault_note(struct session *session, struct context *context, CUresult result);

@@ -93,7 +93,7 @@ void mark_count(struct session *session, struct runner *runner, struct stream *s
 {
 	uint64_t issued;
 
-	/* The dispatcher is the only one to write its count, and one thread. */
+	/* Only the dispatcher, a single thread, writes `issued`. */
 	if (runner->is_dispatcher)
 		__atomic_store_n(&stream->issued, stream->issued + 1, __ATOMIC_RELAXED);
 	else
@@ -118,7 +118,8 @@ void mark_want(struct session *session, struct runner *runner, struct stream *st
 
 void mark_cover(struct session *session, struct stream *stream, uint64_t target)
 {
-	/* While a lane has calls of its own to count, ours is behind for good reason. */
+	/* While a lane has calls that are not counted yet, a smaller count is no
+	 * error. */
 	if (!is_blocked(session) && target > mark_issued(stream))
 		__atomic_store_n(&stream->issued,
 			target - __atomic_load_n(
@@ -166,14 +167,14 @@ void marks_kick(struct session *session)
 
 void marks_lane_done(struct session *session)
 {
-	/* What this lane issued and counted comes before; partner: is_blocked(). The
-	 * order of this and the load below against put_off() and its caller's last look
-	 * before sleeping is why they are seq_cst. */
+	/* Publishes the calls that this lane issued and counted; partner: is_blocked().
+	 * seq_cst, as is the load in marks_kick(), to order them against put_off() and
+	 * the last check before the dispatcher sleeps. */
 	if (!__atomic_sub_fetch(&session->marks->n_pending, 1, __ATOMIC_SEQ_CST))
 		marks_kick(session);
 }
 
-/* Takes streams off the list: that one, or all of that context. */
+/* Removes that stream, or all of that context, from the list. */
 static void forget(struct session *session, const struct stream *stream,
 	const struct context *context)
 {

@@ -4,14 +4,14 @@
 /*
  * Marks: how the guest sees the progress of streams in memory
  *
- * Both sides count the stream-ordered calls of each stream in ring order. A mark
- * makes the device write the count to the stream's word once all work in front of it
- * is done, so the guest sees progress without asking.
+ * Both sides count the stream-ordered calls of each stream in ring order. A mark makes
+ * the device write the count to the stream's word once all earlier work is complete, so
+ * the guest sees progress without a message.
  *
- * Only the dispatcher makes marks, because only it knows ring order: a mark must
- * cover exactly the calls in front of it. While a stream-ordered call waits on a lane,
- * its place in the stream is not decided yet, so a mark that falls due then is put
- * off until the last such call has been executed.
+ * Only the dispatcher makes marks, because only it knows ring order: a mark must cover
+ * exactly the preceding calls. While a stream-ordered call waits on a lane, its place in
+ * the stream is not decided yet, so marks are deferred until the last such call was
+ * executed.
  */
 
 #include <pthread.h>
@@ -28,16 +28,16 @@ struct stream;
 /* The guest waits above 512 calls in flight; eight marks on the way keep it moving. */
 #define MARKS_INTERVAL 64u
 
-/* Streams whose mark waits. One that finds no place gets it with its next call, or its
- * guest asks by message: marks only save messages. */
+/* Streams with a deferred mark. Any further one gets its mark with its next call, or the
+ * guest sends a message: marks only save messages. */
 #define MARKS_DUE_MAX 64u
 
 struct marks {
-	/* Stream-ordered calls on lanes, not yet executed. Atomic. */
+	/* Stream-ordered calls on lanes that are not executed yet. Atomic. */
 	uint32_t n_pending;
-	/* Marks put off: the count is atomic for those who only look, the list and the
-	 * flags of streams in it are under the lock, which is also held while the marks
-	 * are made: after marks_forget() the stream may be destroyed. */
+	/* Deferred marks. The count is atomic, for reads without the lock; the list and
+	 * the `due` flags of its streams are guarded by the lock. It is also held while
+	 * the marks are made, so that a stream can be destroyed after marks_forget(). */
 	uint32_t n_due;
 	pthread_mutex_t lock;
 	struct stream *due[MARKS_DUE_MAX];
@@ -46,49 +46,50 @@ struct marks {
 void marks_init(struct session *session);
 
 /*
- * Binds a word and starts counting afresh, as the guest does.
+ * Binds a word and resets the count, as the guest does.
  *
- * Return: CUDA_ERROR_INVALID_VALUE where there is no such word.
+ * Return: CUDA_SUCCESS, or CUDA_ERROR_INVALID_VALUE if there is no such word.
  */
 CUresult mark_bind(struct session *session, struct stream *stream, uint32_t word);
 
-/* Returns: how many stream-ordered calls of the stream were executed. */
+/* Return: the number of stream-ordered calls executed on the stream. */
 uint64_t mark_issued(const struct stream *stream);
 
 /*
- * Counts one stream-ordered call that was executed. The dispatcher marks if enough
- * calls went by since the last mark; a lane leaves that to it.
+ * Counts an executed stream-ordered call. After MARKS_INTERVAL calls without a mark the
+ * dispatcher makes one; a lane leaves that to the dispatcher.
  */
 void mark_count(struct session *session, struct runner *runner, struct stream *stream);
 
-/* The same without counting: behind a call after which the guest wants to see progress.
- */
+/* Requests a mark regardless of the interval, after a call that takes long. */
 void mark_want(struct session *session, struct runner *runner, struct stream *stream);
 
-/* Dispatcher: marks now, or as soon as no lane stands in the way. */
+/* Dispatcher: makes a mark now, or defers it while lanes have stream-ordered calls. */
 void mark_stream(struct session *session, struct runner *runner, struct stream *stream);
 
 /*
- * Dispatcher: the guest counted `target` calls up to here. Calls that were refused before
- * their stream was known are missing in our count; they are done.
+ * Dispatcher: raises the count to the guest's `target`. Calls that were refused before
+ * their stream was resolved are missing in the worker's count; they are complete.
  */
 void mark_cover(struct session *session, struct stream *stream, uint64_t target);
 
-/* Whether marks were put off that can be made now. */
+/* Whether there are deferred marks that can be made now. */
 bool marks_are_due(struct session *session);
 
-/* Dispatcher: makes them. */
+/* Dispatcher: makes the deferred marks. */
 void marks_make_due(struct session *session, struct runner *runner);
 
-/* What stood in the way of marks is gone: rings the dispatcher if any wait for it. */
+/* Wakes the dispatcher if there are deferred marks: the last obstacle is gone. */
 void marks_kick(struct session *session);
 
-/* Dispatcher: a stream-ordered call goes to a lane. */
+/* Dispatcher: a stream-ordered call is queued to a lane. */
 void marks_lane_begins(struct session *session);
 
-/* Lane: it has been executed and counted. Rings the dispatcher if marks wait for it. */
+/* Lane: the call was executed and counted. Wakes the dispatcher if there are deferred
+ * marks. */
 void marks_lane_done(struct session *session);
 
-/* A stream, or all of a context, is about to end: its marks are dropped. Any thread. */
+/* Cancels the deferred marks of a stream, or of all streams of a context, before
+ * destruction. Any thread. */
 void marks_forget(struct session *session, const struct stream *stream);
 void marks_forget_context(struct session *session, const struct context *context);

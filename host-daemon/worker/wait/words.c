@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words: memory of the guest that the device writes when work is done
+ * Words: memory of the guest that the device writes when work is complete
  */
 
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include "worker/base/session.h"
 #include "worker/wait/words.h"
 
-/* A write made by a host function, where the device cannot. */
+/* A write by a host function, for devices that cannot. */
 struct late_write {
 	uint64_t *word;
 	uint64_t value;

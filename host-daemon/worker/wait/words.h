@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Words: memory of the guest that the device writes when work is done
+ * Words: memory of the guest that the device writes when work is complete
  *
- * A write is put into a stream behind the work, so the guest sees the end of the work
- * without a message. Where the device cannot write them, a host function of the driver
+ * The write is queued to a stream after the work, so the guest sees the completion of the
+ * work without a message. If the device cannot write words, a host function of the driver
  * does.
  */
 
@@ -15,17 +15,17 @@
 
 struct session;
 
-/* Learns whether the device can write words. */
+/* Finds out whether the device can write words. */
 void words_init(struct session *session);
 
 /*
- * Makes the device write a word when the work in front of it in the stream is done.
- * The context is current.
+ * Makes the device write a word when all earlier work of the stream is complete. The
+ * context must be current.
  */
 CUresult word_write(
 	struct session *session, CUstream stream, uint32_t word, uint64_t value);
 
-/* Writes a word here and now, for work that was never begun. */
+/* Writes a word at once, for work that was never submitted. */
 void word_write_now(struct session *session, uint32_t word, uint64_t value);
 
 /* The same for the word of a record of an event, see ring-layout.h. */
