@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Boot: which kernel the guest runs, by the boot id that its processes say
+ * Boot: detects a new guest kernel by its boot id
  */
 
 #include <string.h>
@@ -30,7 +30,7 @@ void boot_note(struct vm *vm, const uint8_t boot_id[16])
 			vm->config->name);
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 		channel_reboot(&vm->channels[i], boot_id);
-	/* Last: a broker that dies before leaves all of it to the next one. */
+	/* Last, so that the next broker repeats all if this one dies before. */
 	memcpy(ledger->boot_id, boot_id, 16);
 }
 

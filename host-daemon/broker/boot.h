@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Boot: which kernel the guest runs, by the boot id that its processes say
+ * Boot: detects a new guest kernel by its boot id
  */
 
 #include <stdbool.h>
@@ -11,13 +11,13 @@
 struct vm;
 
 /*
- * Notes what a process of the guest said its kernel is. A kernel that was not seen before
- * ends the channels of the last one.
+ * Records the boot id that a guest process has sent. If it is a new one, the channels of
+ * the last kernel are ended.
  */
 void boot_note(struct vm *vm, const uint8_t boot_id[16]);
 
-/* The same for what the header says now. */
+/* The same for the boot id in the header. */
 void boot_note_header(struct vm *vm);
 
-/* Whether the header names the guest's kernel, which then speaks for all processes. */
+/* Whether the header has a boot id, which then applies to all processes. */
 bool boot_is_known(const struct vm *vm);

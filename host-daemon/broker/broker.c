@@ -29,7 +29,7 @@
 #include "vgpud/shortage.h"
 #include "vgpud/signals.h"
 
-/* While a VM polls for answers, or has no doorbell to ring, we look this often. */
+/* Interval of scans while a VM polls for answers, or has no doorbell. */
 #define BROKER_POLL_MS 20
 
 static int handle_heartbeat(struct loop_timer *timer);
@@ -213,7 +213,7 @@ static int handle_exited(struct broker *broker, const struct link_message *messa
 	return 0;
 }
 
-/* Whether each section has its page: no session begins without. */
+/* Whether each section has its quota page, which sessions need. */
 static bool has_quotas(const struct broker *broker)
 {
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)
@@ -240,11 +240,11 @@ static int handle_sync(struct broker *broker)
 	struct vm *vm;
 	int r;
 
-	/* A second one would take what channels do now for an earlier broker's. */
+	/* A second SYNC would restore channels that this broker serves already. */
 	if (broker->synced || !has_quotas(broker))
 		return vgpu_error_origin(-EPROTO);
 	slots_sweep_all(broker);
-	/* All before any is looked at: what one guest asks for depends on the others. */
+	/* Restore all channels before scanning any: the limits depend on all of them. */
 	TAILQ_FOREACH(vm, &broker->vms, entry)
 		for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 			channel_restore(&vm->channels[i]);

@@ -8,13 +8,12 @@
 #include "broker/state.h"
 
 /*
- * Takes up the link with the keeper, which stays the caller's; its loop is to be run
- * then.
+ * Prepares a broker for loop_run(). The link to the keeper remains owned by the caller.
  *
  * Return: 0 or -errno; deinitialise in any case.
  */
 int broker_init(struct broker *broker, const struct config *config, int link);
 void broker_deinit(struct broker *broker);
 
-/* Runs until the link ends or LINK_DRAIN is finished. Returns: the exit status. */
+/* Runs until the link ends or LINK_DRAIN is complete. Return: the exit status. */
 int broker_run(const struct config *config, int link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Channel: one guest process, from its hello to the last extent that is returned
+ * Channel: one guest process, from its hello to the release of its last extent
  *
  * A channel has two records. The entry in shared memory is the interface between guest
  * and host; the guest can write anything into it at any time. The record in the ledger is
@@ -8,7 +8,7 @@
  * and judged together with the phase, and the rest of the entry is copied when a hello is
  * accepted. entry.c writes the entry.
  *
- * Extents and area are returned only after the worker was reaped: until then its driver
+ * Extents and area are released only after the worker was reaped: until then its driver
  * may still write to them.
  */
 
@@ -30,10 +30,10 @@
 #include "vgpud/clock.h"
 #include "vgpud/container-of.h"
 
-/* A claim and its hello are a few instructions apart. A process that was stopped between
- * the two for longer finds its claim gone and claims again. */
+/* Claim and hello are a few instructions apart. A process that was stopped between the
+ * two for longer has lost its claim, and claims again. */
 #define CHANNEL_CLAIM_MS 3000
-/* Memory that could not be emptied is tried again after this. */
+/* Interval of attempts to empty memory. */
 #define CHANNEL_RETRY_MS 1000
 
 enum channel_action channel_judge(enum channel_phase phase, uint32_t state)
@@ -118,7 +118,7 @@ static struct channel *of_wipe(struct wipe *wipe)
 	return container_of(wipe, struct channel, wipe);
 }
 
-/* Arena that was one channel's is free for others. */
+/* Resumes workers that wait for free arena. */
 static void announce_free_arena(struct vm *vm)
 {
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
@@ -127,7 +127,7 @@ static void announce_free_arena(struct vm *vm)
 	pool_update(vm->broker);
 }
 
-/* Others of its VM may have what it held. */
+/* Memory of the channel is free: other channels of its VM may use it. */
 static void finish_emptying(struct channel *channel)
 {
 	struct ledger_channel *record = channel->record;
@@ -135,8 +135,8 @@ static void finish_emptying(struct channel *channel)
 
 	record->first_extent = 0;
 	record->n_extents = 0;
-	/* Before another guest can claim the entry: a broker that dies between the two
-	 * leaves one that the next broker clears. */
+	/* Before another guest can claim the entry: if the broker dies in between, the
+	 * next one clears the entry. */
 	record->phase = CHANNEL_IDLE;
 	if (record->after == CHANNEL_AFTER_FREE)
 		entry_free(channel);
@@ -147,7 +147,8 @@ static void finish_emptying(struct channel *channel)
 
 static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error);
 
-/* Each piece is free once it is empty: a broker that dies between does it again. */
+/* Each piece is freed once it is empty. If the broker dies in between, the next one
+ * empties it again. */
 static void handle_piece(struct wipe *wipe, uint64_t offset, uint64_t size)
 {
 	struct channel *channel = of_wipe(wipe);
@@ -159,7 +160,7 @@ static void handle_piece(struct wipe *wipe, uint64_t offset, uint64_t size)
 			size / VGPU_EXTENT_SIZE);
 }
 
-/* The first run of what it still has, then its area, then it is done. */
+/* Empties the channel's runs of extents one by one, then its area. */
 static void empty_next(struct channel *channel)
 {
 	struct vm *vm = channel->vm;
@@ -187,7 +188,7 @@ static void empty_next(struct channel *channel)
 	wiper_add(&vm->broker->wiper, &channel->wipe);
 }
 
-/* Memory that cannot be emptied is not reused. */
+/* Memory is not reused until it has been emptied. */
 static void handle_failed_wipe(struct channel *channel, int error)
 {
 	if (account_take_log_line(channel->vm->account))
@@ -212,8 +213,8 @@ static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
 }
 
 /*
- * Gives everything back, and then lets the guest see what comes after. No worker has it
- * any more.
+ * Releases all memory of the channel, then shows the guest the state `after`. There is no
+ * worker any more.
  */
 static void empty(struct channel *channel, enum channel_after after)
 {
@@ -221,19 +222,19 @@ static void empty(struct channel *channel, enum channel_after after)
 
 	record->after = after;
 	__atomic_store_n(&record->grant_n, 0, __ATOMIC_RELEASE);
-	/* Partner: the next broker, should this one die at any of these stores. */
+	/* Partner: the next broker, if this one dies between these stores. */
 	__atomic_store_n(&record->phase, CHANNEL_EMPTYING, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->worker, 0, __ATOMIC_RELEASE);
 	empty_next(channel);
 }
 
-/* Gives everything back and makes the entry free. */
+/* Releases all memory and frees the entry. */
 static void clear(struct channel *channel)
 {
 	empty(channel, CHANNEL_AFTER_FREE);
 }
 
-/* Which channels' extents are about to be free. Returns: whether there are any. */
+/* Finds the channels whose extents will be free soon. Return: false if there are none. */
 static bool find_leaving(const struct vm *vm, bool is_leaving[VGPU_CHANNELS_MAX])
 {
 	bool found = false;
@@ -260,7 +261,7 @@ static bool will_fit(const struct vm *vm, uint32_t n_extents)
  * Opening
  */
 
-/* Counts the processes of each section. Returns: all of them. */
+/* Counts the processes of each section. Return: their sum. */
 static unsigned int count_active(const struct broker *broker)
 {
 	unsigned int n = 0;
@@ -278,11 +279,11 @@ static unsigned int count_active(const struct broker *broker)
 }
 
 /*
- * Whether there is a worker for one more process. A section that has some leaves one for
- * each section that has none, so that no VM can take the last from another; where there
- * are fewer workers than that takes, half of them are for whichever section comes first.
+ * Checks the limits of workers for one more process. A section with processes leaves one
+ * worker for each section without, so that no VM can take the last one from another; if
+ * there are too few workers for that, half of them are available to any section.
  *
- * Return: why not, or VGPU_REASON_NONE.
+ * Return: VGPU_REASON_NONE, or the reason of the refusal.
  */
 static uint32_t check_limits(const struct channel *channel)
 {
@@ -305,7 +306,7 @@ static uint32_t check_limits(const struct channel *channel)
 	return n_max - n_active > n_reserved ? VGPU_REASON_NONE : VGPU_REASON_WORKERS;
 }
 
-/* Returns: why this hello is refused, or VGPU_REASON_NONE. */
+/* Return: VGPU_REASON_NONE, or the reason to refuse this hello. */
 static uint32_t check_hello(
 	struct channel *channel, const struct vgpu_channel_entry *hello)
 {
@@ -324,14 +325,13 @@ static uint32_t check_hello(
 	return check_limits(channel);
 }
 
-/* Copies what is remembered of a hello; the name is made fit for a log. */
+/* Copies a hello to the ledger; makes the name printable. */
 static void copy_hello(struct channel *channel, const struct vgpu_channel_entry *hello)
 {
 	struct ledger_channel *record = channel->record;
 
 	record->pid = hello->pid;
-	/* A process of this machine may be in a pid namespace; the log has the host's
-	 * pid. */
+	/* A local process may be in a pid namespace; the log has the host's pid. */
 	if (channel->vm->config->transport == CONFIG_SOCKET && channel->vm->pid)
 		record->pid = channel->vm->pid;
 	record->api_version = hello->api_version;
@@ -355,7 +355,7 @@ static void begin(struct channel *channel)
 	uint32_t reason;
 
 	entry_read(channel, &hello);
-	/* The kernel may have changed since this scan began. */
+	/* The guest may have been reset since this scan began. */
 	boot_note_header(channel->vm);
 	copy_hello(channel, &hello);
 	reason = check_hello(channel, &hello);
@@ -504,7 +504,7 @@ bool channel_handle_opened(struct channel *channel, uint32_t reason)
 
 	if (record->phase == CHANNEL_ENDING)
 		return true;
-	/* The last broker opened it and died before it took the message out. */
+	/* The last broker opened it and died before it removed the message. */
 	if (record->phase == CHANNEL_OPEN && reason == VGPU_REASON_NONE)
 		return true;
 	if (record->phase != CHANNEL_ASSIGNED || reason >= _VGPU_REASON_N)
@@ -534,9 +534,8 @@ static void log_no_arena(const struct channel *channel, uint32_t n_extents)
 }
 
 /*
- * Grants what a request asks for. It is written down before it is taken: a broker that
- * dies in between leaves a note by which the next one takes the same, see
- * finish_grant().
+ * Grants extents. The grant is recorded before the extents are taken: if the broker dies
+ * in between, the next one takes the same extents, see finish_grant().
  *
  * Return: 0 or EXTENT_E_FULL.
  */
@@ -553,8 +552,8 @@ static int grant(
 	}
 	if (extent_find_free(extents, want->n_extents, firstp))
 		return EXTENT_E_FULL;
-	/* Partner: the next broker, which finds no more stores than were made before
-	 * this one was killed. */
+	/* Partner: the next broker, which finds a prefix of these stores if this one is
+	 * killed. */
 	__atomic_store_n(&record->grant_n, 0, __ATOMIC_RELEASE);
 	record->grant_first = *firstp;
 	record->grant_cookie = want->cookie;
@@ -594,7 +593,7 @@ bool channel_handle_want(struct channel *channel, const struct control_want *wan
 }
 
 /*
- * Looking
+ * Scanning
  */
 
 static void handle_breach(struct channel *channel, uint32_t state)
@@ -676,7 +675,7 @@ void channel_reboot(struct channel *channel, const uint8_t boot_id[16])
 				CONTROL_STOP_MS);
 		return;
 	}
-	/* An entry that was refused in the last boot; a claimed one says no boot yet. */
+	/* The entry was refused in the last boot. A claimed entry has no boot id yet. */
 	entry_read(channel, &hello);
 	if (memcmp(hello.boot_id, none, 16) && memcmp(hello.boot_id, boot_id, 16))
 		clear(channel);
@@ -693,7 +692,7 @@ static bool is_opening(const struct channel *channel)
 	       channel->record->phase == CHANNEL_HELD;
 }
 
-/* Extents of a VM that is gone are not granted again, so the rest need not be emptied. */
+/* Extents of a removed VM are not granted again, so the rest need not be emptied. */
 static void hasten(struct channel *channel, enum channel_after after)
 {
 	if (after == CHANNEL_AFTER_FREE)
@@ -708,15 +707,15 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 	struct ledger_channel *record = channel->record;
 
 	if (after == CHANNEL_AFTER_DEAD && is_opening(channel)) {
-		/* It never lived: what the guest waits for is a refusal. */
+		/* It was never open: the guest waits for a refusal. */
 		entry_refuse(channel, reason);
 		after = CHANNEL_AFTER_REFUSED;
 	}
 	if (record->phase == CHANNEL_WAITING)
 		leave_queue(channel);
 	if (channel->worker) {
-		/* Nothing is reported to a guest that has closed the channel, or whose VM
-		 * is gone. */
+		/* Nothing is reported if the guest has closed the channel, or its VM is
+		 * gone. */
 		if (record->phase != CHANNEL_ENDING || after == CHANNEL_AFTER_FREE) {
 			record->after = after;
 			record->reason = reason;
@@ -766,14 +765,14 @@ void channel_kill_worker(struct channel *channel, uint32_t reason)
 	worker_kill(channel->worker);
 }
 
-/* The reason of a session that this broker did not end. */
+/* The reason for the end of a session that this broker did not end. */
 static void guess_reason(struct ledger_channel *record)
 {
 	if (record->reason == VGPU_REASON_NONE)
 		record->reason = VGPU_REASON_WORKER_DIED;
 }
 
-/* From its phase: what becomes of a channel whose worker is no more. */
+/* Decides from the phase what follows the exit of a channel's worker. */
 static enum channel_after settle(struct channel *channel)
 {
 	struct ledger_channel *record = channel->record;
@@ -792,7 +791,8 @@ static enum channel_after settle(struct channel *channel)
 		guess_reason(record);
 		return CHANNEL_AFTER_DEAD;
 	default:
-		/* The last broker died before it assigned, or after it released. */
+		/* The last broker died before it assigned the worker, or after it
+		 * released the channel. */
 		return CHANNEL_AFTER_REFUSED;
 	}
 }
@@ -829,7 +829,7 @@ static void restore_open(struct channel *channel)
 		entry_answer(channel, VGPU_REASON_NONE);
 		entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN);
 	}
-	/* It was about to end, or to be ended. */
+	/* The worker was about to exit or to be killed. */
 	if (record->reason != VGPU_REASON_NONE)
 		worker_kill(channel->worker);
 }
@@ -853,8 +853,8 @@ void channel_restore_worker(struct channel *channel, struct worker *worker)
 		record->after = CHANNEL_AFTER_DEAD;
 		break;
 	default:
-		/* The worker's answer is unknown; the guest's entry still asks, and gets
-		 * another worker. */
+		/* The worker's answer is unknown. The guest's entry still requests a
+		 * session, and gets another worker. */
 		record->after = CHANNEL_AFTER_REFUSED;
 		record->reason = VGPU_REASON_HOST;
 	}
@@ -882,7 +882,7 @@ void channel_restore(struct channel *channel)
 			clear(channel);
 		return;
 	}
-	/* It may have extents by now, of a worker that it was never given. */
+	/* It may have extents that were taken for a worker before the assignment. */
 	slots_give(channel);
 	if (extent_count(&channel->vm->extents, channel->index))
 		empty(channel, CHANNEL_AFTER_REFUSED);

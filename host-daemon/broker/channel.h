@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Channel: one guest process, from its hello to the last extent that is returned
+ * Channel: one guest process, from its hello to the release of its last extent
  */
 
 #include <stdbool.h>
@@ -18,71 +18,72 @@ struct worker;
 /* What the state word in shared memory requests. */
 enum channel_action {
 	CHANNEL_NOTHING,
-	CHANNEL_BEGIN,	  /* a hello came */
-	CHANNEL_REWINDOW, /* the guest names another window */
-	CHANNEL_CLOSE,	  /* end the worker, give all back */
+	CHANNEL_BEGIN,	  /* a hello arrived */
+	CHANNEL_REWINDOW, /* the guest proposes another window */
+	CHANNEL_CLOSE,	  /* end the worker, release all memory */
 	CHANNEL_CLEAR,	  /* the channel is idle: make the entry FREE */
-	CHANNEL_BREACH,	  /* no honest guest makes this step */
+	CHANNEL_BREACH,	  /* the guest broke the protocol */
 	_CHANNEL_ACTION_N,
 };
 
 /*
- * Decides from the phase and a word that the guest wrote, which may be anything.
- * Return: the action to take.
+ * Decides from the phase and the guest's state word, which is untrusted. Return: the
+ * action to take.
  */
 enum channel_action channel_judge(enum channel_phase phase, uint32_t state);
 
 void channel_init(struct channel *channel, struct vm *vm, uint32_t index,
 	struct ledger_channel *record);
 
-/* Looks at the entry in shared memory. Returns: whether there was something to do. */
+/* Acts on the entry in shared memory. Return: whether there was anything to do. */
 bool channel_look(struct channel *channel);
 
-/* Frees an entry that was claimed long ago and never said hello: its process was killed
- * in between. */
+/* Frees an entry that was claimed long ago without a hello: its process was killed in
+ * between. */
 void channel_tick(struct channel *channel);
 
-/* Ends the entry's channel because its guest kernel is gone. */
+/* Ends the channel because its guest kernel was replaced. */
 void channel_reboot(struct channel *channel, const uint8_t boot_id[16]);
 
-/* Whether it takes part in the limits of workers. */
+/* Whether it counts for the limits of workers. */
 bool channel_is_active(const struct channel *channel);
 
-/* Whether a channel that waits would be given its first arena, or be refused for good;
- * else some is about to be free. */
+/* Whether a waiting channel can get its first extents now or must be refused. If not,
+ * extents will be free soon. */
 bool channel_can_begin(const struct channel *channel);
 
-/* A warm worker for a channel that waits. Returns: whether it took the worker. */
+/* Assigns a warm worker to a waiting channel. Return: false if the channel was refused
+ * instead. */
 bool channel_assign(struct channel *channel, struct worker *worker);
 
-/* No worker will come for a channel that waits. */
+/* Refuses a waiting channel. */
 void channel_refuse(struct channel *channel, uint32_t reason);
 
-/* Messages from its worker. Returns: whether the message was valid. */
+/* Messages from its worker. Return: false for an invalid message. */
 bool channel_handle_opened(struct channel *channel, uint32_t reason);
 bool channel_handle_want(struct channel *channel, const struct control_want *want);
 
-/* Whether the answer to that is to wait for arena that is about to be free. */
+/* Whether that request has to wait for arena that will be free soon. */
 bool channel_must_wait(const struct channel *channel, const struct control_want *want);
 
-/* Why its worker is about to end by itself, or to be killed. */
+/* Records the reason for the end of its worker. */
 void channel_note_reason(struct channel *channel, uint32_t reason);
 
-/* SIGKILL for its worker; the session ends with that reason once it was reaped. */
+/* Kills its worker; the session ends with that reason once it was reaped. */
 void channel_kill_worker(struct channel *channel, uint32_t reason);
 
 /*
  * Ends the session: STOP now, SIGKILL later.
  *
- * @after:	what the guest sees then
+ * @after:	the state of the entry afterwards
  * @grace_ms:	0: SIGKILL at once
  */
 void channel_end(struct channel *channel, enum channel_after after, uint32_t reason,
 	unsigned int grace_ms);
 
-/* After the worker was reaped, or is known to be gone: takes back what it held. */
+/* After the worker was reaped, or is known to be gone: releases its resources. */
 void channel_handle_worker_gone(struct channel *channel);
 
-/* A new broker finds what the last one left. */
+/* Restore a channel from the ledger in a new broker. */
 void channel_restore_worker(struct channel *channel, struct worker *worker);
 void channel_restore(struct channel *channel);

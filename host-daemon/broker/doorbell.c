@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doorbell: an eventfd that a guest's side holds too
+ * Doorbell: an eventfd shared with the guest's side
  */
 
 #include <errno.h>

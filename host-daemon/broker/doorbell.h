@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Doorbell: an eventfd that a guest's side holds too
+ * Doorbell: an eventfd shared with the guest's side
  *
- * Whether reading it sleeps is a property of what both sides share, so the other side
- * decides it. And it may read too, between our poll and our read.
+ * O_NONBLOCK is a flag of the shared file description, so the other side can clear it. It
+ * can also read the counter between poll() and read() here.
  */
 
-/* Takes all rings, if there are any, and never sleeps. Return: 0 or -errno. */
+/* Resets the counter, and never blocks. Return: 0 or -errno. */
 int doorbell_take(int fd);

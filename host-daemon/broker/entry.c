@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entry: what the guest sees of a channel
+ * Entry: the part of a channel in shared memory
  *
- * A step while the channel lives is a compare-and-swap from the state we expect, so
- * that a guest that changed its mind meanwhile is noticed and looked at again. The last
- * ones are exchanges: a guest that keeps writing must not keep us here.
+ * While the channel lives, the state changes by compare-and-swap from the expected one,
+ * so that a concurrent change by the guest is detected and handled by the next scan. The
+ * final changes are exchanges: a guest that keeps writing must not delay the broker.
  *
- * Nothing is touched once the VM is gone, see vm.c.
+ * The mapping is not accessed once the VM is gone, see vm.c.
  */
 
 #include <limits.h>
@@ -62,7 +62,7 @@ bool entry_step(struct channel *channel, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* The number that belongs to a reason. */
+/* The additional number for a reason. */
 static uint64_t detail_of(const struct channel *channel, uint32_t reason)
 {
 	const struct vm *vm = channel->vm;

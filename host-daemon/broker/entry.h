@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Entry: what the guest sees of a channel
+ * Entry: the part of a channel in shared memory
  */
 
 #include <stdbool.h>
@@ -21,14 +21,14 @@ uint32_t entry_state(const struct channel *channel);
 /* Copies the whole entry, reading each word once. */
 void entry_read(const struct channel *channel, struct vgpu_channel_entry *copy);
 
-/* Makes a step unless the guest made another. Returns: whether it was made. */
+/* Changes the state unless the guest has changed it. Return: false in that case. */
 bool entry_step(struct channel *channel, uint32_t from, uint32_t to);
 
-/* Writes the host's part, before the step that makes it valid. */
+/* Writes the host's part, before the change of state that publishes it. */
 void entry_answer(struct channel *channel, uint32_t reason);
 
-/* OPENING becomes REFUSED. A guest that closes at this moment is found by a later
- * look. */
+/* Changes OPENING to REFUSED. If the guest closes at the same time, a later scan finds
+ * that. */
 void entry_refuse(struct channel *channel, uint32_t reason);
 
 /*

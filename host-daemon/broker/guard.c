@@ -34,7 +34,7 @@ static void handle_bus_error(int number, siginfo_t *info, void *data)
 		guard->is_broken = 1;
 		return;
 	}
-	/* The access is made again, and then ends the process. */
+	/* The access is repeated, and ends the process then. */
 	signal(SIGBUS, SIG_DFL);
 }
 

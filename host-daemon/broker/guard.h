@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Guard: maps of files that others can cut short
+ * Guard: mappings of files that another process can truncate
  */
 
 #include <signal.h>
@@ -17,7 +17,7 @@ struct guard {
 	volatile sig_atomic_t is_broken; /* zeroes are mapped in place of the file */
 };
 
-/* Watches over a map from now on. One thread alone may use guards. */
+/* Protects a mapping from now on. Only one thread may use guards. */
 void guard_begin(struct guard *guard, void *map, size_t size);
-/* Before the map is unmapped. Works on one that has not begun. */
+/* Call before unmapping. Has no effect on a guard that was not begun. */
 void guard_end(struct guard *guard);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host memory: what the workers of each VM take of this host's
+ * Host memory: the memory that the workers of each VM use
  *
- * A worker's own limits are not believed, because it may be taken over; and limits that
- * the kernel has for one process count what is reserved, which for a GPU driver is
- * most of the address space. So the broker looks, now and then, at what is really in
- * use: pages that are neither a file's nor of shared memory that is bounded already. That
- * is the worker's part of what its VM shares, by size =, and code that is kept for other
- * processes, by image-store =. Memory files need not be looked at: those that hold
- * anything are made here, and each counts once (image-files.h, image-store.h), mapped or
- * not. Between two looks a worker may take more than its VM has; the host's own limits (a
- * cgroup around vgpud) are for that.
+ * A worker cannot limit itself, because it may be compromised; and the kernel's limits
+ * for one process count reserved addresses, which for a GPU driver are most of the
+ * address space. So the broker checks, now and then, the memory in use: pages that belong
+ * neither to a file nor to shared memory that is bounded already. The latter is the
+ * worker's part of the VM's shared memory, bounded by size =, and code for other
+ * processes, bounded by image-store =. Memory files need no check: all that can have
+ * content are created here, and each is counted once (image-files.h, image-store.h),
+ * mapped or not. Between two checks a worker may use more than its VM has; limits of the
+ * host (a cgroup around vgpud) are for that case.
  *
- * Threads are counted as well: where workers have no user of their own the kernel has no
- * limit for those of one process.
+ * Threads are counted as well: without separate user ids the kernel cannot limit the
+ * threads of one process.
  */
 
 #include <fcntl.h>
@@ -36,10 +36,10 @@
 
 struct usage {
 	uint64_t private;
-	uint64_t shared; /* files included */
+	uint64_t shared; /* including files */
 };
 
-/* Return: whether the file of that process has anything; a text then. */
+/* Reads a file of a process as text. Return: false if it is empty or absent. */
 static bool read_process(pid_t pid, const char *name, char *text, size_t size)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
@@ -55,7 +55,7 @@ static bool read_process(pid_t pid, const char *name, char *text, size_t size)
 	return true;
 }
 
-/* Nothing once the process is gone. */
+/* Zeros if the process has exited. */
 static struct usage read_usage(pid_t pid)
 {
 	const uint64_t page = sysconf(_SC_PAGESIZE);
@@ -69,7 +69,7 @@ static struct usage read_usage(pid_t pid)
 	return (struct usage){ (resident - shared) * page, shared * page };
 }
 
-/* Of what is shared, that which is no file's (proc_pid_status(5)). */
+/* Shared memory without files (proc_pid_status(5)). */
 static uint64_t read_shared_memory(pid_t pid)
 {
 	unsigned long long kib = 0;
@@ -82,7 +82,7 @@ static uint64_t read_shared_memory(pid_t pid)
 	return line && sscanf(line, "\nRssShmem: %llu", &kib) == 1 ? kib << 10 : 0;
 }
 
-/* Most that a worker can have mapped of what its VM shares with it. */
+/* The maximum that a worker can have mapped of its VM's shared memory. */
 static uint64_t vm_memory_of(const struct channel *channel)
 {
 	const uint64_t granted =
@@ -98,7 +98,7 @@ static uint64_t vm_memory_of(const struct channel *channel)
 	return used < granted ? used : granted;
 }
 
-/* Returns: bytes that the worker has for itself, 0 if it is gone. */
+/* Return: bytes of private memory of the worker, 0 if it has exited. */
 static uint64_t read_own(const struct worker *worker)
 {
 	const struct usage usage = read_usage(worker->pid);
@@ -110,7 +110,7 @@ static uint64_t read_own(const struct worker *worker)
 	uint64_t shared;
 
 	bounded += vm_memory_of(channel);
-	/* Most have less of all kinds, so the longer text is seldom looked at. */
+	/* Most workers have less of all kinds, so the longer file is seldom read. */
 	if (usage.shared <= bounded)
 		return usage.private + files;
 	shared = read_shared_memory(worker->pid);
@@ -132,7 +132,7 @@ static struct account *account_of(const struct worker *worker)
 	return worker->channel ? worker->channel->vm->account : NULL;
 }
 
-/* With what the VM as a whole pays for. */
+/* Including images that are charged to the VM as a whole. */
 static uint64_t weight_of(const struct worker *worker)
 {
 	return worker->host_memory + images_gone_size(worker);
@@ -149,7 +149,7 @@ static struct worker *find_largest(struct broker *broker, const struct account *
 	return largest;
 }
 
-/* It is no longer counted: no other worker ends for the memory of this one. */
+/* It is not counted any more, so that no other worker is ended for its memory. */
 static void condemn(struct worker *worker, uint32_t reason)
 {
 	worker->is_condemned = true;

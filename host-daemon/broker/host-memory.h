@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Host memory: what the workers of each VM take of this host's
+ * Host memory: the memory that the workers of each VM use
  */
 
 #include <stdint.h>
@@ -10,6 +10,6 @@
 struct account;
 struct broker;
 
-/* Looks at all workers, if it was not just done, and ends the largest of a VM whose
- * workers hold more than host-memory. */
+/* Checks all workers, at a limited rate, and ends the largest worker of a VM whose
+ * workers use more than host-memory. */
 void host_memory_check(struct broker *broker);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Images: what workers ask of the store of their VM, and put into it
+ * Images: requests of workers for images and their VM's image store
  */
 
 #include <stdbool.h>
@@ -11,32 +11,33 @@
 #include "broker/worker.h"
 #include "vgpud/link.h"
 
-/* Most images of each VM, so that all VMs together leave descriptors for what comes. */
+/* Maximum of images per VM, so that all VMs together leave descriptors for other uses. */
 uint32_t images_n_max(unsigned int n_vms);
 
-/* A worker asks for an image: it is answered. */
+/* Answers a worker's request for an image. */
 void images_handle_find(struct worker *worker, const struct control_image *wanted);
 
-/* A worker asks for a file to fill: it is answered. */
+/* Answers a worker's request for a file to fill. */
 void images_handle_file(struct worker *worker, const struct control_image *wanted);
 
-/* A worker needs a file no more. */
+/* A worker has released a file. */
 void images_handle_drop(struct worker *worker, const struct control_image *given);
 
-/* Return: memory of what is gone from the store and a worker may still have. */
+/* Return: memory of images that are removed from the store and may still be mapped by a
+ * worker. */
 uint64_t images_gone_size(const struct worker *worker);
 
-/* A worker has ended, or is killed: what only it may have had is free. */
+/* A worker has exited, or was killed: frees the files that only it can have. */
 void images_forget_worker(struct worker *worker);
 
 /*
- * A worker gives an image for the next process of its VM.
+ * A worker offers an image to other processes of its VM.
  *
- * @fd:	its own in any case
+ * @fd:	takes ownership in any case
  *
- * Return: whether an honest worker would have given that.
+ * Return: false if the message breaks the protocol.
  */
 bool images_handle_keep(struct worker *worker, const struct control_image *given, int fd);
 
-/* The keeper announces an image that it holds. Takes ownership of the descriptor. */
+/* Adds an image that the keeper announces. Takes ownership of the descriptor. */
 void images_restore(struct broker *broker, const struct link_message *message, int fd);

@@ -61,7 +61,7 @@ static uint64_t slot_data(const struct loop *loop, uint32_t slot)
 	return (uint64_t)loop->slots[slot].generation << 32 | slot;
 }
 
-/* Returns: a free submission entry; the kernel takes what is queued if need be. */
+/* Return: a free submission entry, after submitting the queue if it is full. */
 static struct io_uring_sqe *get_sqe(struct loop *loop)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&loop->ring);
@@ -133,7 +133,7 @@ void loop_remove(struct loop_source *source)
 	if (sqe) {
 		io_uring_prep_cancel64(sqe, slot_data(loop, source->slot), 0);
 		io_uring_sqe_set_data64(sqe, LOOP_NOBODY);
-		/* Before its descriptor is closed and the number used again. */
+		/* Before the descriptor is closed and its number reused. */
 		io_uring_submit(&loop->ring);
 	}
 	loop->slots[source->slot].source = NULL;
@@ -153,8 +153,8 @@ static int handle_rung(struct loop_source *source)
 	return 0;
 }
 
-/* O_NONBLOCK is no protection: it belongs to all who hold the descriptor, and one of them
- * may take it off and fill the counter. In the ring such a write waits by itself. */
+/* O_NONBLOCK is no protection: any holder of the shared file description can clear the
+ * flag and fill the counter. A write in the ring waits without blocking the broker. */
 void loop_ring(struct loop *loop, struct loop_bell *bell, int fd)
 {
 	static const uint64_t one = 1;
@@ -230,7 +230,7 @@ static int dispatch(struct loop *loop, uint64_t data)
 	r = source->fn(source);
 	if (r)
 		return vgpu_error_trace(r);
-	/* Still the same source, not one that got the slot meanwhile? */
+	/* Only if the slot still has the same source. */
 	if (loop->slots[slot].generation == generation && loop->slots[slot].source)
 		return arm(loop, slot);
 	return 0;
@@ -271,8 +271,8 @@ int loop_run(struct loop *loop)
 		r = wait(loop);
 		if (r)
 			return vgpu_error_trace(r);
-		/* Copied first: what runs below may submit, which may reuse the
-		 * entries. */
+		/* Copy first: the functions called below may submit requests, which may
+		 * reuse the entries. */
 		n = io_uring_peek_batch_cqe(&loop->ring, cqes, LOOP_BATCH);
 		for (unsigned int i = 0; i < n; i++)
 			data[i] = io_uring_cqe_get_data64(cqes[i]);

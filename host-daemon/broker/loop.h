@@ -20,7 +20,7 @@ typedef int (*loop_timer_fn)(struct loop_timer *timer);
 
 struct loop_source {
 	struct loop *loop; /* NULL: not added */
-	int fd;		   /* the owner's */
+	int fd;		   /* owned by the user of the source */
 	uint32_t slot;
 	loop_source_fn fn;
 };
@@ -47,30 +47,32 @@ struct loop {
 	TAILQ_HEAD(, loop_timer) timers; /* by deadline */
 };
 
-/* Return: 0 or -errno: -EPERM or -ENOSYS where the machine refuses io_uring. */
+/* Return: 0 or -errno: -EPERM or -ENOSYS if the machine does not permit io_uring. */
 int loop_init(struct loop *loop);
 void loop_deinit(struct loop *loop);
 
-/* Runs until loop_quit() or an error. Returns: the status given, or -errno. */
+/* Runs until loop_quit() or an error. Return: the status of loop_quit(), or -errno. */
 int loop_run(struct loop *loop);
 void loop_quit(struct loop *loop, int status);
 
 /* Watches a descriptor until the source is removed. Returns: 0 or -errno. */
 int loop_add(struct loop *loop, struct loop_source *source, int fd, loop_source_fn fn);
-/* After this the source, and the descriptor, may go. Works on one never added. */
+/* Afterwards the source can be freed and the descriptor closed. Has no effect on a source
+ * that was not added. */
 void loop_remove(struct loop_source *source);
 
-/* A counter that others hold too: made one more without ever waiting for them. */
+/* An eventfd shared with other processes, which is incremented without blocking. */
 struct loop_bell {
-	struct loop_source source; /* linked while a write is under way */
+	struct loop_source source; /* added while a write is in flight */
 	bool again;
 };
 
-/* Adds one to an eventfd; rings that meet one under way become one. A bell starts as
- * zeroes, and loop_remove(&bell->source) is due before it is freed. */
+/* Increments an eventfd; rings during a write in flight are merged. Initialise a bell
+ * with zeroes, and call loop_remove(&bell->source) before freeing it. */
 void loop_ring(struct loop *loop, struct loop_bell *bell, int fd);
 
-/* Calls the function once, not before that many milliseconds; replaces what was set. */
+/* Calls the function once, not before that many milliseconds. Replaces an earlier
+ * setting. */
 void loop_set_timer(
 	struct loop *loop, struct loop_timer *timer, unsigned int ms, loop_timer_fn fn);
 void loop_clear_timer(struct loop_timer *timer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pool: the workers, and the channels that wait for one
+ * Pool: the warm workers, and the channels that wait for one
  *
  * Channels of one section are served in order of arrival; sections take turns, so that
  * the number of processes that one VM starts does not delay another VM. A section with
@@ -23,16 +23,17 @@
 /* Pause after a worker that failed to start, doubled each time. */
 #define POOL_PAUSE_MIN_MS 250
 #define POOL_PAUSE_MAX_MS 30000
-/* A guest that was just given a worker starts up too, on the same processors, and has
+/* A guest process that has just got a worker starts up on the same processors, and has
  * precedence. */
 #define POOL_REST_MS 20
 /* Workers that start at the same time. */
 #define POOL_STARTING_MAX 8
 
-/* Pause after a worker that the host had no room for. */
+/* Pause after the host lacked resources for a worker. */
 #define POOL_SHORTAGE_MS 250
 
-/* Lines of all workers that have met no guest, at once and then one in each such time. */
+/* Budget of log lines of all workers without a guest: a burst, then one line per
+ * interval. */
 #define POOL_LOG_LINES 500
 #define POOL_LOG_MS 100
 
@@ -68,8 +69,7 @@ static unsigned int count_warm(const struct broker *broker)
 	return n;
 }
 
-/* Counts live workers, those of them without a channel, and those of these that are still
- * starting. */
+/* Counts live workers, those without a channel, and those still starting. */
 static void count_workers(const struct broker *broker, unsigned int *n_livep,
 	unsigned int *n_idlep, unsigned int *n_startingp)
 {
@@ -86,7 +86,7 @@ static void count_workers(const struct broker *broker, unsigned int *n_livep,
 	}
 }
 
-/* Asks the keeper for so many. */
+/* Requests workers from the keeper. */
 static void spawn_workers(struct broker *broker, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -96,7 +96,7 @@ static void spawn_workers(struct broker *broker, unsigned int n)
 	}
 }
 
-/* Ends warm workers that were made for guests which gave up waiting. */
+/* Ends warm workers that were started for guests which gave up waiting. */
 static void dismiss_workers(struct broker *broker, unsigned int n)
 {
 	struct worker *worker;
@@ -122,8 +122,8 @@ static int handle_turn(struct loop_timer *timer)
 }
 
 /* Admits channels as the process rates of their VMs allow; the others keep waiting. A
- * channel that closes after it was admitted has still used its share: its worker is being
- * started. */
+ * channel that closes after its admission has used its share nevertheless: its worker is
+ * being started. */
 static void count_in(struct broker *broker)
 {
 	uint32_t wait, shortest = 0;
@@ -170,7 +170,7 @@ static unsigned int count_reserved(const struct broker *broker)
 	return broker->config->warm_workers;
 }
 
-/* The first channel of the section whose turn is longest ago. */
+/* The first channel of the section that has waited longest for its turn. */
 static struct channel *choose_channel(struct broker *broker)
 {
 	struct channel *channel, *chosen = NULL;
@@ -211,7 +211,7 @@ static void give_workers(struct broker *broker)
 	}
 }
 
-/* Returns: how many workers there should be that no channel has; n_idle there are. */
+/* Return: the target number of idle workers; n_idle is the present one. */
 static unsigned int count_wanted(const struct broker *broker, unsigned int n_idle)
 {
 	unsigned int n_waiting = 0, n_spare = broker->config->warm_workers;
@@ -243,7 +243,7 @@ void pool_update(struct broker *broker)
 	}
 	if (pool->shortage.loop)
 		return;
-	/* Many at once would only keep each other, and us, from the processors. */
+	/* Many at once would delay each other and the broker. */
 	n = n_idle < n_wanted ? n_wanted - n_idle : 0;
 	n = min(n, rest(broker->config->max_workers, n_live));
 	spawn_workers(broker, min(n, rest(POOL_STARTING_MAX, n_starting)));

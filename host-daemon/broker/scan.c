@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scan: what the guests of a VM ask for by its channel table
+ * Scan: handles the requests of guests in a VM's channel table
  */
 
 #include "broker/boot.h"
@@ -12,11 +12,11 @@
 #include "vgpu/error.h"
 #include "vgpud/container-of.h"
 
-/* Doorbells that are handled at once between two heartbeats, if each had a cause. */
+/* Doorbells with a cause that are handled at once between two heartbeats. */
 #define SCAN_MAX 100
-/* How long a doorbell that rang without cause, or too often, is ignored. */
+/* Time to ignore a doorbell that rang without cause, or too often. */
 #define SCAN_REST_MS 5
-/* Nothing waits for a process whose connection ended. */
+/* A process whose connection ended needs no reply. */
 #define SCAN_GONE_GRACE_MS 500
 
 static struct vm *of_control(struct loop_source *source)
@@ -29,7 +29,7 @@ static int handle_rested(struct loop_timer *timer)
 	return scan_listen(container_of(timer, struct vm, rest));
 }
 
-/* A guest that only rings, or rings all the time, does not get our processor. */
+/* Limits the time for a guest that rings without cause, or all the time. */
 static int handle_doorbell(struct loop_source *source)
 {
 	struct vm *vm = of_control(source);
@@ -81,7 +81,7 @@ void scan_tick(struct vm *vm)
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 		channel_tick(&vm->channels[i]);
 	__atomic_add_fetch(&header->heartbeat, 1, __ATOMIC_RELAXED);
-	/* A doorbell that did not come, or that there is none to ring. */
+	/* In case a doorbell was lost or does not exist. */
 	scan_look(vm);
 }
 

@@ -2,17 +2,17 @@
 #pragma once
 
 /*
- * Scan: what the guests of a VM ask for by its channel table
+ * Scan: handles the requests of guests in a VM's channel table
  */
 
 #include <stdbool.h>
 
 struct vm;
 
-/* Starts to listen to the doorbell. Returns: 0 or -errno. */
+/* Adds the doorbell to the loop. Return: 0 or -errno. */
 int scan_listen(struct vm *vm);
 
-/* Looks through the channel table. Returns: whether there was something to do. */
+/* Scans the channel table. Return: whether there was anything to do. */
 bool scan_look(struct vm *vm);
 
 /* Advances the heartbeat, and scans in case the guest has no doorbell or its ring was

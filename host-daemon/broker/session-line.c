@@ -13,7 +13,7 @@
 
 void session_line_read_stats(int fd, struct worker_stats *stats)
 {
-	/* Not mapped: the worker holds this memory too, and may be its guest's. */
+	/* Not mapped: the worker shares this memory, and may be compromised. */
 	if (pread(fd, stats, sizeof(*stats), 0) != (ssize_t)sizeof(*stats))
 		memset(stats, 0, sizeof(*stats));
 }

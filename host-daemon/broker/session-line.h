@@ -20,10 +20,10 @@ struct session_line {
 	struct worker_stats stats;
 };
 
-/* Reads the counters of a worker; what cannot be read is 0. */
+/* Reads the counters of a worker; all are 0 if they cannot be read. */
 void session_line_read_stats(int fd, struct worker_stats *stats);
 
-/* Writes the line into a buffer. Returns: its length, as snprintf() does. */
+/* Writes the line into a buffer. Return: its length, as snprintf() does. */
 int session_line_format(const struct session_line *session, char *line, size_t size);
 
 /* The name of an enum vgpu_channel_reason; never NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots: which worker counts in which slot of a section's quota page
+ * Slots: assigns slots of a section's quota page to workers
  */
 
 #include <assert.h>
@@ -54,7 +54,7 @@ void slots_give(struct channel *channel)
 	if (!record->quota_slot)
 		return;
 	quota_clear(channel->vm->account->quota, record->quota_slot);
-	/* Second: a broker that dies before leaves it to the next one. */
+	/* Second, so that the next broker clears the slot if this one dies before. */
 	__atomic_store_n(&record->quota_slot, 0, __ATOMIC_RELEASE);
 }
 

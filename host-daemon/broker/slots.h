@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Slots: which worker counts in which slot of a section's quota page
+ * Slots: assigns slots of a section's quota page to workers
  *
- * The ledgers record the slot of each channel's worker. A slot is free when no channel of
- * the section has it, and every broker finds the same.
+ * The ledgers record the slot of each channel's worker. A slot is free if no channel of
+ * the section has it, which every broker can determine.
  */
 
 #include <stdint.h>
@@ -14,13 +14,13 @@ struct account;
 struct broker;
 struct channel;
 
-/* Gives the channel a slot, empty. There are more of them than there can be workers. */
+/* Assigns an empty slot to the channel. There are more slots than workers. */
 void slots_take(struct channel *channel);
 
-/* Releases the slot of a channel whose worker was reaped and holds no memory any more. */
+/* Releases the slot of a channel whose worker was reaped. */
 void slots_give(struct channel *channel);
 
-/* Empties all slots that no channel has: a worker that was taken over may have written to
- * one, or an earlier broker may have left it. */
+/* Empties all slots without a channel: a compromised worker may have written to one, or
+ * an earlier broker may have died before emptying it. */
 void slots_sweep(struct broker *broker, struct account *account);
 void slots_sweep_all(struct broker *broker);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * State: what one broker has
+ * State: the data of one broker
  */
 
 #include <stdbool.h>
@@ -19,18 +19,18 @@ struct channel;
 struct vm;
 struct worker;
 
-/* Worker processes, and how they are made; see pool.c. */
+/* Worker processes and their start, see pool.c. */
 struct worker_pool {
 	TAILQ_HEAD(, worker) workers;
-	unsigned int n_spawning; /* asked of the keeper, not answered */
+	unsigned int n_spawning; /* requested from the keeper, not started yet */
 	unsigned int n_failures; /* in a row, before READY */
-	struct loop_timer pause; /* no warm workers are made while it is set */
-	struct loop_timer turn;	 /* when a VM may begin its next process */
-	struct loop_timer rest;	 /* set: a guest starts, spare workers come after that */
-	struct loop_timer shortage; /* set: the host has no room for another worker */
+	struct loop_timer pause; /* while set, no warm workers are started */
+	struct loop_timer turn;	 /* when a VM may start its next process */
+	struct loop_timer rest;	 /* set: a guest starts up, spare workers are delayed */
+	struct loop_timer shortage; /* set: the host lacks resources for a worker */
 	uint64_t n_turns;	    /* workers given to channels */
-	bool is_version_told;	    /* that workers are of another build */
-	struct budget log;	    /* lines of workers that have met no guest */
+	bool is_version_told;	    /* a version mismatch was logged */
+	struct budget log;	    /* log lines of workers without a guest */
 };
 
 struct broker {
@@ -44,11 +44,12 @@ struct broker {
 	struct account *accounts; /* one for each [vm NAME] */
 	TAILQ_HEAD(, vm) vms;
 	struct loop_timer heartbeat;
-	struct wiper wiper; /* of what its VMs give back */
+	struct wiper wiper; /* of released memory of its VMs */
 	struct loop_source wiper_source;
-	int64_t memory_checked; /* ms: when workers were looked at last */
+	int64_t memory_checked; /* ms: the last check of host memory */
 
-	/* Workers, and channels that wait for one, of each section the first first. */
+	/* Workers, and channels that wait for one, in order of arrival within a
+	 * section. */
 	struct worker_pool pool;
 	TAILQ_HEAD(, channel) waiting;
 };

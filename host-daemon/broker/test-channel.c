@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Channel: what is done about a state word, whoever wrote it
+ * Channel: the action for each state word
  */
 
 #include "broker/channel.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * VM: one shared memory with its doorbells and channels, as the broker sees it
+ * VM: the broker's view of one shared memory with its doorbells and channels
  *
  * The guest may change every word of the mapping at any time: words are read once, by
- * vm_read_shared() or an atomic load, and state that must be remembered is in the ledger.
- * Once the keeper announces that the VM is gone, the mapping is not accessed any more. A
- * file of transport plain may be truncated at any time: see guard.c.
+ * vm_read_shared() or an atomic load, and trusted state is in the ledger. Once the keeper
+ * announces that the VM is gone, the mapping is not accessed any more. A file of
+ * transport plain may be truncated at any time: see guard.c.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static void vm_freep(struct vm **vmp)
 	vm_free(*vmp);
 }
 
-/* Hands the descriptors over, so that vm_free() closes them. */
+/* Moves the descriptors to the VM, so that vm_free() closes them. */
 static void take_fds(struct vm *vm, const struct link_message *message, const int *fds)
 {
 	vm->shm = fds[0];
@@ -123,7 +123,7 @@ void vm_read_shared(void *destination, const void *source, size_t size)
 
 void vm_interrupt(struct vm *vm)
 {
-	/* QEMU holds it too, and may be the guest's by now. */
+	/* QEMU shares it, and may be compromised. */
 	if (vm->n_interrupts)
 		loop_ring(&vm->broker->loop, &vm->interrupt,
 			vm->interrupts[VGPU_DOORBELL_CONTROL]);

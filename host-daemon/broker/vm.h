@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * VM: one shared memory with its doorbells and channels, as the broker sees it
+ * VM: the broker's view of one shared memory with its doorbells and channels
  */
 
 #include <stdbool.h>
@@ -28,21 +28,21 @@ struct channel {
 	uint32_t index;
 	struct ledger_channel *record; /* in the VM's ledger */
 	struct worker *worker;	       /* NULL without one */
-	bool is_counted;       /* while WAITING: its VM's rate of processes allows it */
-	int64_t claimed_since; /* ms, while its entry is seen to be claimed; else 0 */
-	struct wipe wipe;      /* under way while the phase is EMPTYING */
-	bool is_area_next;     /* of what is emptied: all extents are */
-	int64_t retry_at;      /* ms, not 0: it could not be emptied */
+	bool is_counted;       /* while WAITING: admitted by its VM's process rate */
+	int64_t claimed_since; /* ms, while its entry is claimed; else 0 */
+	struct wipe wipe;      /* in progress while the phase is EMPTYING */
+	bool is_area_next;     /* while emptying: all extents are empty */
+	int64_t retry_at;      /* ms; not 0: emptying has failed */
 };
 
 struct vm {
 	TAILQ_ENTRY(vm) entry;
 	struct broker *broker;
 	const struct config_vm *config;
-	struct account *account; /* of its section, shared with its like */
-	uint64_t id;		 /* the keeper's number of it */
+	struct account *account; /* of its section, shared by all VMs of it */
+	uint64_t id;		 /* identifies it to the keeper */
 	uint32_t pid;		 /* of the process that connected, by SO_PEERCRED */
-	bool gone;		 /* its memory must not be touched any more */
+	bool gone;		 /* its memory must not be accessed any more */
 
 	int shm;
 	struct layout layout;
@@ -59,7 +59,7 @@ struct vm {
 	int interrupts[VGPU_IVSHMEM_VECTORS];
 	struct loop_source control; /* doorbell 0 */
 	struct loop_bell interrupt; /* of vector 0 */
-	struct loop_timer rest;	    /* while doorbell 0 is not listened to */
+	struct loop_timer rest;	    /* while doorbell 0 is ignored */
 
 	uint32_t n_scans; /* by doorbell, since the last tick */
 };

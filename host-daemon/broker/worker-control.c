@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker control: what workers say on their control sockets, and their end
+ * Worker control: messages of workers on their control sockets, and their exit
  *
- * A guest may have taken a worker over, so whatever it says is checked. A message is
- * peeked at in the socket, acted on, and only then removed: if the broker dies between
- * the two, the next one finds it there. So every message is idempotent; what that needs
- * to be remembered is in the ledger.
+ * A worker may be compromised, so all its messages are checked. A message is peeked,
+ * handled, and only then removed from the socket: if the broker dies in between, the next
+ * one finds it there. So all messages are idempotent, by means of state in the ledger.
  */
 
 #include <errno.h>
@@ -26,15 +25,15 @@
 #include "vgpud/closer.h"
 #include "vgpud/container-of.h"
 
-/* Messages of one worker in a row, before others have their turn. */
+/* Messages of one worker in a row, before other sources have their turn. */
 #define WORKER_BATCH 16
 
-/* It is another build's: no number of it but this one can be understood. */
+/* The worker is of another build: only the version of its message has a known place. */
 static void refuse_version(struct worker *worker, uint32_t version)
 {
 	struct worker_pool *pool = &worker->broker->pool;
 
-	/* Once: each that is tried meanwhile says the same. */
+	/* Once: all further workers have the same version. */
 	if (!pool->is_version_told)
 		vgpu_log_error(
 			"worker=%d: it speaks version %u of the control protocol, this "
@@ -88,8 +87,7 @@ static bool handle_ended(struct worker *worker, uint32_t reason)
 	return true;
 }
 
-/* Its descriptor is an image's, and no longer among fds then. Returns: as
- * handle_message(). */
+/* Takes the image's descriptor out of fds. Return: as handle_message(). */
 static bool handle_keep(
 	struct worker *worker, const struct control_message *message, int *fds)
 {
@@ -101,7 +99,7 @@ static bool handle_keep(
 	return images_handle_keep(worker, &message->image, fd);
 }
 
-/* Returns: whether an honest worker would have said this now. */
+/* Return: false if the message breaks the protocol. */
 static bool handle_message(
 	struct worker *worker, const struct control_message *message, int *fds)
 {
@@ -159,15 +157,15 @@ static void take_out(struct worker *worker)
 		close_all(fds);
 }
 
-/* Arena that the worker wants is being emptied: it is answered then, by another broker if
- * this one dies, because the message stays where it is. */
+/* Whether the requested arena is still being emptied. The message remains in the socket
+ * until then, also for the next broker if this one dies. */
 static bool must_wait(const struct worker *worker, const struct control_message *message)
 {
 	return message->type == CONTROL_WANT && worker->channel && !worker->has_exited &&
 	       channel_must_wait(worker->channel, &message->want);
 }
 
-/* Returns: whether there may be more. */
+/* Return: whether there may be another message. */
 static bool receive(struct worker *worker)
 {
 	struct control_message message;
@@ -178,8 +176,8 @@ static bool receive(struct worker *worker)
 	if (r == CONTROL_E_AGAIN)
 		return false;
 	if (r == CONTROL_E_EOF || r < 0) {
-		/* Kill what may still run of it. The state is kept: whether it failed or
-		 * was ended is decided when its exit is reported. */
+		/* Kill it, since it may still run. The state remains: its exit decides
+		 * whether it failed or was ended. */
 		worker->hung_up = true;
 		loop_remove(&worker->source);
 		worker_kill(worker);
@@ -197,7 +195,7 @@ static bool receive(struct worker *worker)
 		close_all(fds);
 	if (!sane)
 		handle_nonsense(worker);
-	/* Last, so that the next broker finds whatever this one did not do. */
+	/* Last, so that the next broker finds the message if this one dies before. */
 	take_out(worker);
 	return sane;
 }
@@ -242,7 +240,7 @@ void worker_control_handle_exit(struct worker *worker, int status)
 	struct broker *broker = worker->broker;
 	struct channel *channel;
 
-	/* Its last words may still lie in the socket. */
+	/* The socket may still have messages. */
 	worker->has_exited = true;
 	if (!worker->hung_up)
 		while (receive(worker))
@@ -256,7 +254,7 @@ void worker_control_handle_exit(struct worker *worker, int status)
 		channel_handle_worker_gone(channel);
 		slots_sweep(broker, channel->vm->account);
 	}
-	/* It may have held a quota page of a section that is still there. */
+	/* It may have mapped the quota page of a section that still exists. */
 	if (worker->is_orphan)
 		slots_sweep_all(broker);
 	if (worker->state == WORKER_STARTING)

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Worker control: what workers say on their control sockets, and their end
+ * Worker control: messages of workers on their control sockets, and their exit
  */
 
 struct loop_source;
 struct worker;
 
-/* Handles what has arrived on a worker's control socket. */
+/* Handles messages on a worker's control socket. */
 int worker_control_receive(struct loop_source *source);
 
 /* Handles the exit of a reaped worker: logs the session, releases the channel, frees the

@@ -2,11 +2,11 @@
 /*
  * Worker log: the standard error of a worker
  *
- * Workers do not write to vgpud's log: a worker that was taken over would fill the disk
- * or forge lines. Each has a pipe, which never blocks it; here each line is made
- * printable, charged to the log budget of the VM that the worker serves, and written with
- * the worker's name. A worker that exceeds the budget is read with pauses: its pipe is
- * full then, and what does not fit is lost on the worker's side.
+ * Workers do not write to vgpud's log: a compromised worker could fill the disk or forge
+ * lines. Each has a non-blocking pipe; here each line is made printable, charged to the
+ * log budget of the worker's VM, and logged with the worker's name. The pipe of a worker
+ * that exceeds the budget is read with pauses: it becomes full, and the worker drops its
+ * lines.
  */
 
 #include <errno.h>
@@ -22,14 +22,14 @@
 #include "vgpud/clock.h"
 #include "vgpud/container-of.h"
 
-/* Bytes in a row, before others have their turn. */
+/* Bytes in a row, before other sources have their turn. */
 #define WORKER_LOG_BATCH 16384
-/* The pause for a worker that writes more than its budget. */
+/* Pause after a worker has exceeded its budget. */
 #define WORKER_LOG_REST_MS 100
 
 static int handle_readable(struct loop_source *source);
 
-/* Of a line that the worker's own log wrote: its level, and where its text begins. */
+/* Return: the level of a line of the worker's log, and the start of its text. */
 static enum vgpu_log_level split(const char *line, const char **textp)
 {
 	char name[16];
@@ -49,7 +49,7 @@ static bool take_log_line(const struct worker *worker)
 {
 	if (worker->channel)
 		return account_take_log_line(worker->channel->vm->account);
-	/* It has met no guest yet. */
+	/* It has no guest yet. */
 	return budget_take(&worker->broker->pool.log, clock_now());
 }
 
@@ -87,7 +87,7 @@ static void take(struct worker_log *log, const char *bytes, size_t size)
 	}
 }
 
-/* Returns: whether there may be more. */
+/* Return: whether there may be more data. */
 static bool read_some(struct worker_log *log)
 {
 	char bytes[4096];
@@ -138,7 +138,7 @@ void worker_log_deinit(struct worker_log *log)
 
 void worker_log_drain(struct worker_log *log)
 {
-	/* Not more than a pipe holds: what it started might still write. */
+	/* At most the size of a pipe: its child processes might still write. */
 	for (int n = 0; n < 65536 && read_some(log); n += 4096)
 		;
 	if (log->n)

@@ -12,7 +12,7 @@
 
 struct worker;
 
-/* Longer lines are cut. */
+/* Longer lines are truncated. */
 #define WORKER_LOG_LINE 1024
 
 struct worker_log {
@@ -22,12 +22,13 @@ struct worker_log {
 	struct loop_timer rest;
 	char line[WORKER_LOG_LINE + 1];
 	size_t n;
-	bool refused; /* a line, since the pipe was read last */
+	bool refused; /* a line exceeded the budget since the last read */
 };
 
-/* Begins to listen; the descriptor becomes its own in any case. Returns: 0 or -errno. */
+/* Adds the pipe to the loop. Takes ownership of the descriptor in any case. Return: 0 or
+ * -errno. */
 int worker_log_init(struct worker_log *log, struct worker *worker, int fd);
 void worker_log_deinit(struct worker_log *log);
 
-/* Takes what is left in the pipe of a worker that has ended. */
+/* Reads the rest of the pipe of a worker that has exited. */
 void worker_log_drain(struct worker_log *log);

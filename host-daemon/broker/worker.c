@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker: a worker process as the broker sees it
+ * Worker: the broker's view of a worker process
  *
- * A worker is STARTING, then WARM, then BUSY with one channel, then ENDING; it never
- * takes a step back, because what a guest did to it cannot be known.
+ * A worker is STARTING, then WARM, then BUSY with one channel, then ENDING. It is never
+ * reused, because its guest may have compromised it.
  */
 
 #include <errno.h>
@@ -18,8 +18,9 @@
 #include "vgpud/closer.h"
 #include "vgpud/container-of.h"
 
-/* Messages a worker may send at once, and then one in each such time: an honest one asks
- * for arena a few times in its life, and says one or two words about each image. */
+/* Budget of messages of a worker: a burst, then one per interval. A worker normally
+ * requests arena a few times in its life, and sends one or two messages about each
+ * image. */
 #define WORKER_MESSAGES 1024
 #define WORKER_MESSAGE_MS 2
 
@@ -89,13 +90,13 @@ struct worker *worker_find(struct broker *broker, uint64_t id)
  * Ending
  */
 
-/* The keeper, whose child it is, sends the signal and reports the exit. */
+/* The keeper, its parent, sends the signal and reports the exit. */
 void worker_kill(struct worker *worker)
 {
 	link_send_id(worker->broker->link, LINK_KILL, worker->id);
 }
 
-/* SIGKILL as the end of a worker that is to end. */
+/* Kills a worker that does not end by itself. */
 static void end_by_force(struct worker *worker)
 {
 	worker->state = WORKER_ENDING;
@@ -128,8 +129,8 @@ void worker_end(struct worker *worker, unsigned int grace_ms)
 		end_by_force(worker);
 		return;
 	}
-	/* STOP was sent before: only a shorter deadline counts, and no deadline means
-	 * that it was killed. */
+	/* STOP was sent before: only a shorter deadline has an effect. Without a deadline
+	 * it was killed already. */
 	if (told && (!worker->deadline.loop ||
 			    worker->deadline.deadline <= clock_now() + grace_ms))
 		return;
@@ -147,7 +148,7 @@ void worker_send(
 	r = control_send(worker->control, message, fds);
 	if (!r)
 		return;
-	/* At end-of-file it is ending already; its exit will be reported. */
+	/* After end-of-file it is exiting; the keeper will report that. */
 	if (r != CONTROL_E_EOF)
 		vgpu_log_error("worker=%d: it accepts no message (%s) and is killed",
 			(int)worker->pid, r < 0 ? strerror(-r) : "its socket is full");

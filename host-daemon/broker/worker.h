@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Worker: a worker process as the broker sees it
+ * Worker: the broker's view of a worker process
  */
 
 #include <stdbool.h>
@@ -21,9 +21,9 @@ struct broker;
 struct channel;
 
 enum worker_state {
-	WORKER_STARTING, /* has not said READY */
+	WORKER_STARTING, /* before READY */
 	WORKER_WARM,
-	WORKER_BUSY,   /* has, or had, a channel: not used again */
+	WORKER_BUSY,   /* has, or had, a channel: never reused */
 	WORKER_ENDING, /* STOP was sent, or it was killed */
 };
 
@@ -31,25 +31,25 @@ struct worker {
 	TAILQ_ENTRY(worker) entry;
 	struct broker *broker;
 	enum worker_state state;
-	uint64_t id; /* the keeper's number of it */
+	uint64_t id; /* identifies it to the keeper */
 	pid_t pid;
 	int control;
 	int stats;
 	struct loop_source source;
-	loop_source_fn receive_fn; /* what has arrived on the control socket */
-	struct budget messages;	   /* that it may send */
-	struct loop_timer rest;	   /* set: it has sent more, and is not listened to */
+	loop_source_fn receive_fn; /* handles the control socket */
+	struct budget messages;	   /* budget of messages */
+	struct loop_timer rest;	   /* set: it exceeded the budget, and is ignored */
 	struct worker_log log;
 	struct loop_timer deadline; /* SIGKILL follows */
 	struct channel *channel;    /* NULL: none */
-	bool is_condemned;	    /* for the memory it held: counted no more */
-	bool is_orphan;		    /* of a VM that no broker knows any more */
+	bool is_condemned;	    /* ended for its memory, and not counted any more */
+	bool is_orphan;		    /* its VM is unknown to this broker */
 	bool hung_up;		    /* closed its end; its exit will be reported */
 	bool has_exited;	    /* only messages that are still in its socket are
 				     * handled */
-	bool waits;		    /* for arena; its messages wait in its socket */
-	struct image_files files;   /* of images, that it may have */
-	uint64_t host_memory;	    /* bytes that it has for itself, as seen last */
+	bool waits;		    /* its next message waits for arena */
+	struct image_files files;   /* image files that it may have */
+	uint64_t host_memory;	    /* bytes of private memory at the last check */
 	int32_t driver_version;
 };
 
@@ -57,7 +57,7 @@ struct worker {
  * Creates a worker that the keeper announced.
  *
  * @fds:	control, stats, log; takes ownership in any case
- * @receive_fn:	handles what arrives on the control socket
+ * @receive_fn:	handles messages on the control socket
  *
  * Return: 0 or -errno.
  */
@@ -65,7 +65,7 @@ int worker_new(struct worker **workerp, struct broker *broker,
 	const struct link_message *message, const int fds[3], loop_source_fn receive_fn);
 struct worker *worker_free(struct worker *worker);
 
-/* Starts to receive messages, once all channels are known. Returns: 0 or -errno. */
+/* Starts to receive messages; all channels must be known. Return: 0 or -errno. */
 int worker_listen(struct worker *worker);
 struct worker *worker_find(struct broker *broker, uint64_t id);
 
@@ -73,8 +73,8 @@ struct worker *worker_find(struct broker *broker, uint64_t id);
 void worker_send(
 	struct worker *worker, const struct control_message *message, const int *fds);
 
-/* STOP now and SIGKILL after a while; 0: SIGKILL now. A shorter time replaces a
- * longer. */
+/* Sends STOP now and SIGKILL after the grace time; 0: SIGKILL now. A shorter time
+ * replaces a longer one. */
 void worker_end(struct worker *worker, unsigned int grace_ms);
 
 /* Sends SIGKILL; nothing else changes until the exit is reported. */

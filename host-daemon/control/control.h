@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Control: the conversation of vgpud and one of its workers
+ * Control: the protocol between vgpud and one of its workers
  *
  * A worker is started, long before it is needed, as
  *
@@ -13,48 +13,44 @@
  *		[--softgpu-timeout MILLISECONDS] [--softgpu-schedule long|fair]
  *		[--softgpu-check yes]
  *
- * with descriptors 0-2 (its log goes to 2) and the two named, nothing else. The
- * control descriptor is a SOCK_SEQPACKET socket; a packet is one struct
- * control_message, whole. The worker ends when it reads end-of-file there. What
- * is said, in order ("->" is vgpud to worker):
+ * with descriptors 0-2 (it logs to 2) and these two, no others. The control descriptor is
+ * a SOCK_SEQPACKET socket; a packet is one struct control_message. The worker exits when
+ * it reads end-of-file. The messages, in order ("->" is vgpud to worker):
  *
- *	<- READY	version; driver opened, window candidates reserved, cuInit done;
- *			a reason other than NONE says why this worker will never work, it
- *			exits
- *	-> ASSIGN	version; the channel it serves, with descriptors; once in its life
- *	<- OPENED	NONE: it serves. WINDOW: that window is not to be had, and
- *	-> WINDOW	names another, which is answered by OPENED again. Any other
- *			reason: it never will, and exits
- *	<- WANT		more arena, at most one request at a time, each with a cookie of
- *			its own: the same request, seen again, gets the same extents
- *	-> GRANT	its answer with the same cookie; one with another cookie than the
- *			open request's came late: its extents are the channel's all the
- *			same. It may come twice, because the broker was replaced
- *	<- FIND		an image that its VM may have sent before, by its digest
- *	-> IMAGE	its answer with the same cookie: the image's descriptor, or none;
- *			one with another cookie came late, or twice, and is of no use
- *	<- FILE		a memory file for an image of that size: answered like FIND. A
- *			worker cannot make one that holds anything
- *	<- KEEP		an image for the next process of the VM, with its descriptor: a
- *			file that FILE brought, sealed against all change. It takes the
- *			place of what has the same digest. Not answered
- *	<- DROP		the file that the FILE with this cookie brought is not needed; it
- *			is emptied. Not answered
- *	<- ENDED	last words: why it ends by itself
- *	-> STOP		give up the session and exit; SIGKILL follows CONTROL_STOP_MS
- *			later
+ *	<- READY	version; driver opened, window candidates reserved, cuInit done.
+ *			With a reason other than NONE the worker is unusable, and exits
+ *	-> ASSIGN	version; the channel to serve, with descriptors; once in its life
+ *	<- OPENED	NONE: it serves. WINDOW: that window is not free. Any other
+ *			reason: it cannot serve, and exits
+ *	-> WINDOW	another window; answered by OPENED again
+ *	<- WANT		more arena; at most one request at a time, with a unique cookie:
+ *			a repeated request gets the same extents
+ *	-> GRANT	the answer, with the same cookie. With another cookie it is late,
+ *			but its extents belong to the channel nevertheless. It may arrive
+ *			twice, because the broker was replaced
+ *	<- FIND		request for an image that its VM may have sent before, by digest
+ *	-> IMAGE	the answer, with the same cookie: the image's descriptor, or none.
+ *			With another cookie it is late or repeated, and ignored
+ *	<- FILE		request for a memory file for an image of that size, answered like
+ *			FIND. A worker cannot create one that has content
+ *	<- KEEP		an image for other processes of the VM, with its descriptor: a
+ *			file of FILE, sealed against all changes. It replaces any image
+ *			with the same digest. Not answered
+ *	<- DROP		the file of the FILE with this cookie is not needed; it is
+ *			emptied. Not answered
+ *	<- ENDED	the reason why the worker exits by itself; its last message
+ *	-> STOP		end the session and exit; SIGKILL follows after CONTROL_STOP_MS
  *
- * The broker peeks a message, acts on it, and takes it out then; it may be killed in
- * between, and the next one sees the message again. So each message means the same when
- * it is handled twice, and each answer when it arrives twice: see docs/architecture.md.
+ * The broker peeks a message, handles it, and removes it then; it may be killed in
+ * between, and the next broker sees the message again. So all messages and answers are
+ * idempotent: see docs/architecture.md.
  *
- * Each side's first message ends with the version of this protocol, which never changes
- * its place. Whoever meets another one than its own says so in the log and goes no
- * further: vgpud takes no such worker, and a worker no such channel. Before there was a
- * version it was 0 there.
+ * Each side's first message ends with the version of this protocol, whose place never
+ * changes. If the versions differ, the receiver logs it and refuses: vgpud the worker, or
+ * the worker the channel. Builds before there was a version have 0 there.
  *
- * A worker is assumed to be taken over by its guest: vgpud checks size, type and
- * every number of what it receives, and reads the counters by pread(2).
+ * A worker is assumed to be compromised by its guest: vgpud checks size, type and every
+ * number of its messages, and reads the counters by pread(2).
  */
 
 #include <assert.h>
@@ -65,13 +61,14 @@
 #define CONTROL_VERSION 1
 
 #define CONTROL_STOP_MS 1000
-#define CONTROL_VM_NAME_MAX 64 /* with the final NUL */
+#define CONTROL_VM_NAME_MAX 64 /* including the NUL */
 #define CONTROL_FDS_MAX 4
-/* Threads of a worker: one for each guest thread that blocks, and what a driver takes. */
+/* Threads of a worker: one for each blocking guest thread, and those of a driver. */
 #define CONTROL_THREADS_MAX 1536
 /* SHA-256 of an image's bytes. */
 #define CONTROL_DIGEST_SIZE 32
-/* Of one image: the largest fat binaries of NVIDIA's libraries have some hundred MiB. */
+/* Limit of one image: the largest fat binaries of NVIDIA's libraries have some hundred
+ * MiB. */
 #define CONTROL_IMAGE_SIZE_MAX (1ull << 30)
 
 enum control_type {
@@ -95,23 +92,23 @@ enum control_type {
 };
 
 enum {
-	/* There are no doorbells: look at the ring with a growing pause. */
+	/* There are no doorbells: poll the ring with a growing pause. */
 	CONTROL_ASSIGN_POLL = 1u << 0,
 };
 
 struct control_ready {
-	uint32_t reason; /* enum vgpu_channel_reason: NONE, or why not */
+	uint32_t reason; /* enum vgpu_channel_reason; NONE: the worker is usable */
 	int32_t driver_version;
 	uint32_t n_devices;
 	uint32_t reserved;
-	char driver[64]; /* which one, for the log */
+	char driver[64]; /* its name, for the log */
 };
 
 /*
  * Descriptors, in this order: the shared memory; the VM's quota page (quota.h); the
- * channel's doorbell (eventfd that
- * the guest rings, absent with POLL); the channel's interrupt (eventfd that raises
- * the channel's MSI-X vector in the guest, absent where the guest sleeps on futexes).
+ * channel's doorbell (an eventfd that the guest rings, absent with POLL); the channel's
+ * interrupt (an eventfd that raises the channel's MSI-X vector in the guest, absent if
+ * the guest sleeps on futexes).
  */
 struct control_assign {
 	char vm[CONTROL_VM_NAME_MAX];
@@ -124,9 +121,9 @@ struct control_assign {
 	uint32_t n_extents;
 	uint64_t window_base;
 	uint64_t window_size;
-	uint64_t image_memory; /* bytes of code it may hold, 0: what the worker thinks */
-	uint32_t handles;      /* objects it may have, 0: what the worker thinks */
-	uint32_t quota_slot;   /* its own in the page, from 1 */
+	uint64_t image_memory; /* limit of loaded code, bytes; 0: the worker's default */
+	uint32_t handles;      /* limit of objects; 0: the worker's default */
+	uint32_t quota_slot;   /* its slot in the page, from 1 */
 	uint32_t guest_pid;
 	uint32_t guest_api_version;
 	char guest_comm[16]; /* printable, for the log */
@@ -186,7 +183,7 @@ struct control_message {
 		struct control_ended ended;
 		struct control_image image;
 		struct control_greeting greeting;
-		uint8_t bytes[248]; /* room to grow */
+		uint8_t bytes[248]; /* for future messages */
 	};
 };
 
@@ -196,8 +193,8 @@ static_assert(sizeof(struct control_ready) <= 244, "leaves room for the version"
 static_assert(sizeof(struct control_assign) <= 244, "leaves room for the version");
 
 /*
- * Counters of one worker, in a sealed memfd of at least one page that both sides
- * hold. The worker adds, vgpud reads, also after the worker was killed.
+ * Counters of one worker, in a sealed memfd of at least one page that both sides share.
+ * The worker adds, vgpud reads, also after the worker was killed.
  */
 struct worker_stats {
 	uint64_t launches;
@@ -213,9 +210,9 @@ struct worker_stats {
 	 * to 16 in a row together */
 	uint64_t slow_calls;
 	uint64_t device_memory; /* in use now, bytes */
-	uint64_t images_sent;	/* loads that came with their bytes */
-	uint64_t images_found;	/* loads whose bytes were there already */
-	uint64_t image_bytes;	/* of those that came */
+	uint64_t images_sent;	/* loads whose bytes were sent */
+	uint64_t images_found;	/* loads whose bytes were stored already */
+	uint64_t image_bytes;	/* of those sent */
 	uint64_t reserved[18];
 };
 
@@ -227,25 +224,25 @@ static_assert(sizeof(struct worker_stats) == 256, "fixed size");
 enum {
 	_CONTROL_E_SUCCESS,
 	CONTROL_E_EOF,	   /* the other side is gone */
-	CONTROL_E_AGAIN,   /* no message to receive, or no room to send one */
+	CONTROL_E_AGAIN,   /* no message to receive, or the socket is full */
 	CONTROL_E_INVALID, /* not a message of this protocol */
 };
 
 /*
- * Sends one message with its n_fds descriptors, which stay the caller's. Never raises
- * SIGPIPE. Blocks only on a blocking socket.
+ * Sends one message with its n_fds descriptors, which remain owned by the caller. Never
+ * raises SIGPIPE. Blocks only on a blocking socket.
  *
  * Return: 0, CONTROL_E_EOF, CONTROL_E_AGAIN or -errno.
  */
 int control_send(int fd, const struct control_message *message, const int *fds);
 
 /*
- * Receives one message. The first n_fds of fds[CONTROL_FDS_MAX] are then the caller's
- * (close-on-exec), all others are -1. Sizes, type and number of descriptors are
- * checked; strings are made to end; nothing else is.
+ * Receives one message. The caller then owns the first n_fds of fds[CONTROL_FDS_MAX]
+ * (close-on-exec), all others are -1. Size, type and number of descriptors are checked,
+ * and strings are NUL-terminated; nothing else is checked.
  *
  * control_peek() leaves the message in the socket, with its descriptors; those in fds are
- * further ones.
+ * duplicates.
  *
  * Return: 0, CONTROL_E_EOF, CONTROL_E_AGAIN, CONTROL_E_INVALID or -errno.
  */

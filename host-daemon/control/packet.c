@@ -52,8 +52,8 @@ static int receive_header(int fd, struct msghdr *header, int flags, size_t *size
 	unsigned int n_resets = 0;
 	ssize_t n;
 
-	/* The end of a peer that left messages unread is reported first, and once;
-	 * messages that it sent follow. */
+	/* If a peer closes with unread messages, the kernel reports ECONNRESET once,
+	 * before the messages that the peer sent. */
 	do
 		n = recvmsg(fd, header, flags);
 	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !n_resets++)));
@@ -72,7 +72,8 @@ static int receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
 {
 	struct iovec iov = { data, size };
 	union packet_buffer buffer = { 0 };
-	/* CMSG_LEN, not CMSG_SPACE: in its padding one more descriptor would fit. */
+	/* CMSG_LEN, not CMSG_SPACE: the kernel could put one more descriptor into the
+	 * padding. */
 	struct msghdr header = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,

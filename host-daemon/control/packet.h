@@ -14,12 +14,12 @@
 enum {
 	_PACKET_E_SUCCESS,
 	PACKET_E_EOF,	/* the other side is gone */
-	PACKET_E_AGAIN, /* no message to receive, or no room to send one */
+	PACKET_E_AGAIN, /* no message to receive, or the socket is full */
 };
 
 /*
- * Sends one packet (on a stream: that many bytes, which must fit) with descriptors,
- * which stay the caller's. Never raises SIGPIPE.
+ * Sends one packet (on a stream: that many bytes, which must fit) with descriptors, which
+ * remain owned by the caller. Never raises SIGPIPE.
  *
  * Return: 0, PACKET_E_EOF, PACKET_E_AGAIN or -errno.
  */
@@ -38,9 +38,8 @@ int packet_receive(int fd, void *data, size_t size, size_t *sizep, int *fds,
 	size_t n_fds_max, size_t *n_fdsp, bool *cutp);
 
 /*
- * The same, but the packet stays where it is: received later, it is whole. The
- * descriptors are further ones for what the sender passed (a property of Linux, see
- * test-control.c).
+ * The same, but the packet remains in the socket, complete. The descriptors are
+ * duplicates (a property of Linux, see test-control.c).
  */
 int packet_peek(int fd, void *data, size_t size, size_t *sizep, int *fds,
 	size_t n_fds_max, size_t *n_fdsp, bool *cutp);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quota: what the guest processes of one VM hold of its device memory, together
+ * Quota: the device memory that all guest processes of one VM use
  */
 
 #include <assert.h>
@@ -73,8 +73,8 @@ void quota_open(struct quota_page *page, uint32_t slot)
 void quota_set(struct quota_page *page, uint32_t slot, uint64_t used)
 {
 	assert(slot && slot <= QUOTA_SLOTS);
-	/* Partner: quota_of_others() of another worker; between this store and the loads
-	 * there of a worker that does both there is a full barrier. */
+	/* Partner: quota_of_others() of another worker. seq_cst orders this store before
+	 * the loads in quota_of_others() of this worker. */
 	__atomic_store_n(&page->used[slot - 1], used, __ATOMIC_SEQ_CST);
 }
 

@@ -2,19 +2,19 @@
 #pragma once
 
 /*
- * Quota: the device memory that the guest processes of one VM hold together
+ * Quota: the device memory that all guest processes of one VM use
  *
  * A page of counters with a slot for each worker of a [vm NAME]: the keeper creates it,
  * the broker assigns slots, and a worker writes its own total into its slot and adds up
- * all of them. A worker that allocates memory counts it first and reads the other slots
- * then, so of two that race for the last piece at least one sees the other. The broker
- * empties a slot after its worker was reaped, however the worker ended.
+ * all of them. A worker that allocates memory charges it first and reads the other slots
+ * then, so of two workers that race for the last piece at least one sees the other. The
+ * broker clears a slot after its worker was reaped, however the worker ended.
  *
  * The limit is in the page, too: the broker writes it, so a limit that a reload of the
  * configuration changes applies to running sessions at once.
  *
- * Workers map the whole page, and one that was taken over may write anything anywhere in
- * it. So the numbers serve one purpose only: to decide on device memory of that same VM.
+ * Workers map the whole page, and a compromised one may write anything anywhere in it. So
+ * the numbers are used only for decisions about device memory of the same VM.
  */
 
 #include <stdint.h>
@@ -23,28 +23,28 @@
 
 struct quota_page {
 	uint64_t limit;		    /* bytes of all slots together, 0: no limit */
-	uint64_t n_slots;	    /* that were given out so far: 1 to that number */
+	uint64_t n_slots;	    /* the highest slot assigned so far */
 	uint64_t used[QUOTA_SLOTS]; /* bytes; of slot n at n - 1 */
 };
 
-/* Creates a memfd with a sealed size. Returns: 0 or -errno. */
+/* Creates a memfd with a sealed size. Return: 0 or -errno. */
 int quota_make(int *fdp);
 
 /* Return: 0 or -errno. */
 int quota_map(struct quota_page **pagep, int fd);
 struct quota_page *quota_unmap(struct quota_page *page);
 
-/* For the broker: at its start, and again whenever a worker that could have written there
- * has ended. */
+/* For the broker: at its start, and whenever a worker that could have changed it has
+ * exited. */
 void quota_set_limit(struct quota_page *page, uint64_t limit);
 uint64_t quota_limit(const struct quota_page *page);
 
-/* For the broker: empties a slot, before it is assigned and after it was released. */
+/* For the broker: clears a slot, before it is assigned and after it was released. */
 void quota_open(struct quota_page *page, uint32_t slot);
 void quota_clear(struct quota_page *page, uint32_t slot);
 
-/* For the one worker that has the slot. */
+/* For the worker of that slot. */
 void quota_set(struct quota_page *page, uint32_t slot, uint64_t used);
 
-/* The sum of all slots but that one; UINT64_MAX where it would be more. */
+/* The sum of all slots except that one, saturated at UINT64_MAX. */
 uint64_t quota_of_others(const struct quota_page *page, uint32_t slot);

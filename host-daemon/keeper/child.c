@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Child: starting a process with exactly the descriptors that it is given
+ * Child: starts a process with exactly the given descriptors
  */
 
 #include <assert.h>
@@ -20,10 +20,10 @@
 #include "vgpu/log.h"
 #include "vgpud/signals.h"
 
-/* The priority that this process was started with; constant once it was raised. */
+/* The original priority of this process; constant after child_raise_priority(). */
 static int given_nice;
 
-/* Moves the descriptors to their numbers, by way of numbers that are not in use. */
+/* Moves the descriptors to their numbers, through unused numbers. */
 static bool place_fds(const struct child *child)
 {
 	const int above = CHILD_FIRST_FD + CHILD_FDS_MAX;

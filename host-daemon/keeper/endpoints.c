@@ -25,24 +25,24 @@
 #include "vgpud/container-of.h"
 #include "vgpud/link.h"
 
-/* Files of transport plain come and go without notice: look this often. */
+/* Interval of checks for files of transport plain. */
 #define ENDPOINTS_PLAIN_MS 500
-/* Connections that a VM may have beyond those it may have sessions on. */
+/* Connections of a VM beyond the number of its sessions. */
 #define ENDPOINTS_SPARE_CONNECTIONS 16
-/* Connections taken at once, and then one in each such time. */
+/* Budget of connections: a burst, then one per interval. */
 #define ENDPOINTS_CONNECTIONS 512
 #define ENDPOINTS_CONNECTION_MS 10
-/* VMs that are gone and that the broker still uses: a broker that is slow, or is being
- * replaced, is not given more. */
+/* Removed VMs that the broker still uses. At this limit new connections wait for the
+ * broker. */
 #define ENDPOINTS_GONE_MAX 64
-/* Descriptors that no section has: of keeper or broker itself, of workers that start or
- * are spare, of a child between fork and exec. */
+/* Descriptors outside all sections: of keeper or broker itself, of starting or spare
+ * workers, of a child between fork and exec. */
 #define ENDPOINTS_FD_RESERVE 80
-/* One that is there, and those before it that the broker is not done with. */
+/* One VM, and earlier ones that the broker has not released. */
 #define ENDPOINTS_VMS_AT_ONCE 3
-/* A socket and its lock, and the section's page of quotas. */
+/* A socket and its lock, and the section's quota page. */
 #define ENDPOINTS_FD_LISTENER 3
-/* No connection is accepted for this long when descriptors ran out. */
+/* Pause of accepting connections when descriptors ran out. */
 #define ENDPOINTS_PAUSE_MS 100
 
 static void note_result(struct endpoints *endpoints, int r)
@@ -51,8 +51,7 @@ static void note_result(struct endpoints *endpoints, int r)
 		endpoints->link_result = r;
 }
 
-/* Whether to log that a VM connected or left: a client that only reconnects is not logged
- * each time. */
+/* Takes the budget of a log line about a connection: clients can reconnect at will. */
 static bool take_log_line(struct endpoints *endpoints, const struct config_vm *config)
 {
 	return account_take_log_line(&endpoints->endpoints[config->index].account);
@@ -67,13 +66,13 @@ static void lose_vm(struct endpoints *endpoints, struct held_vm *vm)
 			(unsigned long long)vm->id);
 	vm->gone = true;
 	vm->connection = vgpu_close(vm->connection);
-	/* Nothing of one VM is left for the next. */
+	/* The next VM must not get images of this one. */
 	if (vm->config->transport != CONFIG_SOCKET)
 		image_store_clear(&endpoints->endpoints[vm->config->index].images);
 	note_result(endpoints, link_send_id(endpoints->link, LINK_VM_GONE, vm->id));
 }
 
-/* Return: where a VM's images are, or NULL once it is gone. */
+/* Return: the image store of a VM, or NULL once the VM is gone. */
 static struct image_store *find_store(
 	struct endpoints *endpoints, const struct link_message *message)
 {
@@ -169,8 +168,8 @@ static unsigned int count_live_vms(
 }
 
 /*
- * Descriptors. A section that takes more than its share waits or is refused; so there are
- * always some left for the other sections, a broker, and workers.
+ * Descriptors. A section that exceeds its share waits or is refused, so that descriptors
+ * remain for other sections, a broker, and workers.
  */
 
 static unsigned int fd_limit(void)
@@ -182,8 +181,8 @@ static unsigned int fd_limit(void)
 	return limit.rlim_cur;
 }
 
-/* Most that a section has a use for: all its processes, or a VM and those before it that
- * are not done with. */
+/* The maximum that a section can use: for all its processes, or for a VM and earlier ones
+ * that are not released. */
 static unsigned int fds_wanted(const struct config_vm *config)
 {
 	const unsigned int n =
@@ -207,7 +206,7 @@ static unsigned int fds_available(const struct endpoints *endpoints)
 }
 
 /* All sections have equal shares; what some do not need is divided among the others. Each
- * can have one VM, however few there are: endpoints_init() has warned then. */
+ * can have one VM in any case; endpoints_init() has warned if descriptors are too few. */
 static unsigned int fd_share(
 	const struct endpoints *endpoints, const struct config_vm *config)
 {
@@ -278,7 +277,7 @@ static void warn_of_few_fds(const struct endpoints *endpoints)
 			fd_limit());
 }
 
-/* Returns: why one more connection is refused, or NULL. */
+/* Return: the reason to refuse one more connection, or NULL. */
 static const char *refusal(struct endpoints *endpoints, const struct config_vm *config)
 {
 	unsigned int n = count_live_vms(endpoints, config);
@@ -312,8 +311,8 @@ static void handle_connection(struct endpoints *endpoints, struct endpoint *endp
 	const char *reason;
 	int fd, r;
 
-	/* A client that only connects and disconnects waits: each connection costs a
-	 * memory. */
+	/* Limits clients that connect and disconnect all the time: each connection
+	 * allocates a shared memory. */
 	if (count_vms(endpoints, config, true) >= ENDPOINTS_GONE_MAX ||
 		(!has_fds(endpoints, config) && is_losing(endpoints, config)) ||
 		!budget_take(&endpoint->connections, clock_now())) {
@@ -356,7 +355,7 @@ static void handle_connection(struct endpoints *endpoints, struct endpoint *endp
 	gain_vm(endpoints, vm);
 }
 
-/* Looks after one file of transport plain. */
+/* Checks one file of transport plain. */
 static void scan_plain(struct endpoints *endpoints, struct endpoint *endpoint)
 {
 	const char *reason = NULL;
@@ -418,8 +417,7 @@ static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
 }
 
 /* Frees the VM after its memory was emptied. A process that still maps it may fill it
- * again, so that it would be freed in one go when the keeper closes it: so it is checked
- * again at the end. */
+ * again, and closing it would then take long, so the size is checked again. */
 static void let_go(struct endpoints *endpoints, struct held_vm *vm)
 {
 	if (!held_vm_is_large(vm)) {
@@ -446,7 +444,7 @@ void endpoints_forget_vm(struct endpoints *endpoints, uint64_t id)
 	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
 		endpoint_forget(&endpoints->endpoints[i], vm);
 	TAILQ_REMOVE(&endpoints->vms, vm, entry);
-	/* The file of transport plain stays where it is. */
+	/* The file of transport plain is not the keeper's to empty. */
 	if (vm->config->transport == CONFIG_PLAIN) {
 		held_vm_free(vm);
 		return;
@@ -456,7 +454,7 @@ void endpoints_forget_vm(struct endpoints *endpoints, uint64_t id)
 	let_go(endpoints, vm);
 }
 
-/* Returns: the descriptor to poll, -1 while it takes no connections. */
+/* Return: the descriptor to poll, -1 during a pause. */
 static int listening_fd(const struct endpoint *endpoint)
 {
 	return endpoint->paused_until && clock_now() < endpoint->paused_until
@@ -501,8 +499,7 @@ int endpoints_timeout(const struct endpoints *endpoints)
 	return timeout;
 }
 
-/* Connections that ended come before new ones: a VM that restarts finds its place
- * free. */
+/* Ended connections first, so that a restarting VM can connect again. */
 void endpoints_dispatch(struct endpoints *endpoints, const struct pollfd *polls)
 {
 	const struct pollfd *endpoint = polls + 1,
@@ -533,7 +530,7 @@ void endpoints_announce_all(struct endpoints *endpoints)
 			note_result(endpoints,
 				link_send_id(endpoints->link, LINK_VM_GONE, vm->id));
 	}
-	/* After that, since a VM that is gone takes what is there with it. */
+	/* After the connections, because a removed VM's images are dropped. */
 	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
 		tell_images(endpoints, &endpoints->endpoints[i]);
 }
@@ -580,7 +577,7 @@ static struct endpoint *find_endpoint(
 	return NULL;
 }
 
-/* Listens at every endpoint that is not open already; those stay empty. */
+/* Listens at every endpoint that is not open already; open ones are moved later. */
 static int open_new_endpoints(
 	struct endpoints *endpoints, struct endpoints *next, const struct config *config)
 {
@@ -629,7 +626,7 @@ static void take_listener_over(struct endpoint *next, struct endpoint *endpoint)
 			config->name, config->socket, strerror(-r));
 }
 
-/* The section by which it came, in another configuration. */
+/* The section of the same endpoint in another configuration. */
 static const struct config_vm *find_section(
 	const struct config *config, const struct config_vm *old)
 {
@@ -667,7 +664,7 @@ static void sort_vms(struct endpoints *endpoints, const struct config *config)
 			vm->config = find_section(config, vm->config);
 }
 
-/* Frees what the endpoints own besides listeners and VMs. */
+/* Frees the resources of endpoints except listeners and VMs. */
 static void empty_endpoints(struct endpoints *endpoints)
 {
 	for (unsigned int i = 0; i < endpoints->n_endpoints; i++) {
@@ -677,7 +674,7 @@ static void empty_endpoints(struct endpoints *endpoints)
 	free(endpoints->endpoints);
 }
 
-/* Moves what belongs to the VMs of a section, see sort_vms(). */
+/* Moves the resources of a section's VMs, see sort_vms(). */
 static void take_section_over(struct endpoint *next, struct endpoint *endpoint)
 {
 	image_store_move(&next->images, &endpoint->images);

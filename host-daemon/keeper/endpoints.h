@@ -23,11 +23,12 @@ struct endpoint {
 	struct listener listener;
 	struct held_vm *plain;
 	int64_t paused_until;	   /* ms */
-	struct account account;	   /* budget of log lines about connections */
-	struct budget connections; /* connections taken */
-	struct image_store images; /* of the VM, or of the processes that are one */
-	int quota;		   /* memfd that their workers share, see quota.h */
-	const char *complaint; /* logged last about the plain file: not to be repeated */
+	struct account account;	   /* of log lines about connections */
+	struct budget connections; /* of accepted connections */
+	struct image_store images; /* of the VM, or of all processes of the socket */
+	int quota;		   /* memfd shared by the workers, see quota.h */
+	const char *complaint;	   /* the last log line about the plain file, to avoid
+				      repetition */
 };
 
 /* Drops the endpoint's pointer to a VM that is about to be freed. */
@@ -42,7 +43,7 @@ struct endpoints {
 	struct wiper wiper;
 	uint64_t last_id;
 	uint16_t last_peer;
-	int link;	 /* to the broker, which is notified of connections; -1: none */
+	int link;	 /* to the broker; -1: none */
 	int link_result; /* of the last message that could not be sent, LINK_E_* or -errno
 			  */
 };
@@ -50,7 +51,7 @@ struct endpoints {
 enum {
 	_ENDPOINTS_E_SUCCESS,
 
-	ENDPOINTS_E_UNUSABLE, /* a path that cannot be listened on */
+	ENDPOINTS_E_UNUSABLE, /* a path is in use or not a socket */
 };
 
 /* Listens at every endpoint; the reason of a failure is logged. Return: 0,
@@ -73,10 +74,11 @@ void endpoints_close(struct endpoints *endpoints);
 /* Announces all VMs to a new broker. */
 void endpoints_announce_all(struct endpoints *endpoints);
 
-/* The broker is done with a VM that has gone. */
+/* The broker has released a removed VM. */
 void endpoints_forget_vm(struct endpoints *endpoints, uint64_t id);
 
-/* The broker has an image kept, whose descriptor the keeper takes over, or dropped. */
+/* The broker has added an image, of which the keeper takes the descriptor, or dropped
+ * one. */
 void endpoints_keep_image(
 	struct endpoints *endpoints, const struct link_message *message, int fd);
 void endpoints_drop_image(
@@ -88,5 +90,5 @@ void endpoints_fill_polls(const struct endpoints *endpoints, struct pollfd *poll
 int endpoints_timeout(const struct endpoints *endpoints);
 void endpoints_dispatch(struct endpoints *endpoints, const struct pollfd *polls);
 
-/* Looks for files of transport plain that came or went. */
+/* Checks for new, replaced and removed files of transport plain. */
 void endpoints_scan_plain(struct endpoints *endpoints);

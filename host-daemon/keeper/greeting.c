@@ -3,9 +3,9 @@
  * Greeting: the first message on a new connection
  *
  * QEMU reads an ivshmem greeting with blocking reads and its big lock held, and trusts
- * every number: so all of it is sent at once, right after accept, and nothing is ever
- * sent on that connection again. A number without a descriptor would mean "that peer
- * left" and makes QEMU free memory that it keeps using.
+ * every number: so all of it is sent at once, right after accept, and nothing is sent on
+ * that connection later. A number without a descriptor means "that peer left", and makes
+ * QEMU free memory that it still uses.
  */
 
 #include <endian.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Greeting: the first words on a new connection
+ * Greeting: the first message on a new connection
  */
 
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "vgpu/hello.h"
 #include "vgpu/ring-layout.h"
 
-/* Towards QEMU the host is this peer; VMs are 1 and up. */
+/* Peer number of the host; VMs have 1 and up. */
 #define GREETING_HOST_PEER 0
 #define GREETING_PEER_MAX 65535
 
@@ -19,11 +19,11 @@
 
 struct greeting_number {
 	int64_t number; /* on the wire: 8 bytes, little-endian */
-	int fd;		/* travels with it, or -1 */
+	int fd;		/* sent with it, or -1 */
 };
 
 /*
- * Lays out what an ivshmem server says to QEMU.
+ * Fills in the messages of an ivshmem server to QEMU.
  *
  * @doorbells:	eventfds the guest rings
  * @interrupts:	eventfds that raise a vector in the guest
@@ -32,13 +32,13 @@ void greeting_ivshmem(struct greeting_number numbers[GREETING_IVSHMEM_N], uint16
 	int shm, const int *doorbells, const int *interrupts);
 
 /*
- * Sends it, one packet a number. Either the connection is greeted whole or it is to
- * be closed: QEMU never gets half a greeting and silence.
+ * Sends the greeting, one packet per number. After an error the connection must be
+ * closed: QEMU would wait for the rest.
  *
  * Return: 0, PACKET_E_EOF, PACKET_E_AGAIN or -errno.
  */
 int greeting_send_ivshmem(
 	int fd, uint16_t peer, int shm, const int *doorbells, const int *interrupts);
 
-/* Greets a guest process on this machine. Returns: as above. */
+/* Greets a guest process on this machine. Return: as above. */
 int greeting_send_socket(int fd, int shm, const int *doorbells);

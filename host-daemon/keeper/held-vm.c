@@ -58,7 +58,7 @@ static int make_eventfds(int *fds, uint32_t n, uint32_t *n_madep)
 	return 0;
 }
 
-/* The generation is a time, so that a file that outlives vgpud sees it grow. */
+/* The generation is a time, so that it increases even in a file that outlives vgpud. */
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -130,7 +130,7 @@ int held_vm_new(
 	return 0;
 }
 
-/* Returns: why the file cannot be shared memory, or NULL. */
+/* Return: the reason why the file cannot be used as shared memory, or NULL. */
 static const char *unusable_reason(
 	int fd, const struct stat *st, const struct config_vm *config)
 {

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Held VM: the descriptors of one shared memory, as the keeper keeps them
+ * Held VM: the descriptors of one shared memory, owned by the keeper
  */
 
 #include <stdbool.h>
@@ -30,19 +30,19 @@ struct held_vm {
 	int doorbells[VGPU_IVSHMEM_VECTORS];
 	int interrupts[VGPU_IVSHMEM_VECTORS];
 
-	/* Which file it is, with transport plain. */
+	/* The identity of the file, with transport plain. */
 	dev_t dev;
 	ino_t ino;
 	uint64_t size;
 
-	struct wipe wipe; /* used once the memory is to be emptied */
+	struct wipe wipe; /* used to empty the memory */
 };
 
 TAILQ_HEAD(held_vms, held_vm);
 
 /*
- * Makes memory and doorbells for a new connection, which becomes its own in any case.
- * Return: 0 or -errno.
+ * Creates memory and doorbells for a new connection, and takes ownership of it in any
+ * case. Return: 0 or -errno.
  */
 int held_vm_new(struct held_vm **vmp, const struct config_vm *config, uint64_t id,
 	int connection);
@@ -50,8 +50,7 @@ int held_vm_new(struct held_vm **vmp, const struct config_vm *config, uint64_t i
 enum {
 	_HELD_VM_E_SUCCESS,
 	HELD_VM_E_ABSENT,   /* there is no such file yet */
-	HELD_VM_E_UNUSABLE, /* it is no file, is another user's, has a wrong size, or is
-			       in use; reason says which */
+	HELD_VM_E_UNUSABLE, /* *reasonp says why it cannot be used */
 };
 
 /* Opens the existing file of transport plain. Returns: 0, HELD_VM_E_* or -errno. */
@@ -61,21 +60,21 @@ int held_vm_new_plain(struct held_vm **vmp, const struct config_vm *config, uint
 /* Closes all descriptors; the kernel frees the memory with the last mapping. */
 struct held_vm *held_vm_free(struct held_vm *vm);
 
-/* Closes all but the memory. */
+/* Closes all descriptors except the memory. */
 void held_vm_strip(struct held_vm *vm);
 
-/* Whether so much is left in the memory that to free it takes long. */
+/* Whether the memory still has so many pages that closing it takes long. */
 bool held_vm_is_large(const struct held_vm *vm);
 
-/* Return: how many descriptors a VM of that section may need in a process of vgpud,
- * including those of the workers of its guest processes. */
+/* Return: the maximum of descriptors for a VM of that section in a process of vgpud,
+ * including those of its workers. */
 unsigned int held_vm_n_fds(const struct config_vm *config);
 
-/* Greets the process at the other end. Returns: 0, PACKET_E_* or -errno. */
+/* Greets the process at the other end. Return: 0, PACKET_E_* or -errno. */
 int held_vm_greet(const struct held_vm *vm, uint16_t peer);
 
 /* Whether the file of transport plain is no longer the one that was opened. */
 bool held_vm_is_replaced(const struct held_vm *vm);
 
-/* Announces the VM to the broker. Returns: 0, LINK_E_* or -errno. */
+/* Announces the VM to the broker. Return: 0, LINK_E_* or -errno. */
 int held_vm_tell(const struct held_vm *vm, int link);

@@ -126,10 +126,10 @@ int held_worker_new(struct held_worker **workerp, const struct config *config,
 		return vgpu_error_origin(-errno);
 	ours = pair[0];
 	theirs = pair[1];
-	/* A worker that does not read must not stop the broker. */
+	/* A worker that does not read must not block the broker. */
 	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
 		return vgpu_error_origin(-errno);
-	/* Nor must one that writes more than is read stop itself. */
+	/* A worker that logs faster than the broker reads must not block. */
 	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
 		return vgpu_error_origin(-errno);
 	log = pair[0];

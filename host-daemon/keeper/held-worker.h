@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Held worker: a worker process and vgpud's ends of what it holds
+ * Held worker: a worker process and vgpud's ends of its sockets and pipes
  */
 
 #include <stdbool.h>
@@ -20,20 +20,20 @@ struct held_worker {
 	int stats;
 	int log;     /* read end of its standard error */
 	uid_t uid;   /* 0: vgpud's own */
-	bool exited; /* reaped: its pid may be another's by now */
+	bool exited; /* reaped: its pid may be reused */
 	int status;
 };
 
 TAILQ_HEAD(held_workers, held_worker);
 
-/* Descriptors of one in a process of vgpud. */
+/* Descriptors per worker in a process of vgpud. */
 #define HELD_WORKER_FDS 3
 
 /*
- * Starts a worker. It dies with the keeper, and has the standard descriptors and its own
- * two only.
+ * Starts a worker. It dies with the keeper, and has only the standard descriptors and two
+ * others.
  *
- * @uid:	that it changes to before it serves; 0: none
+ * @uid:	user id in its sandbox; 0: unchanged
  * @network:	namespace, or -1
  *
  * Return: 0 or -errno.
@@ -46,6 +46,6 @@ struct held_worker *held_worker_free(struct held_worker *worker);
 
 void held_worker_kill(const struct held_worker *worker);
 
-/* Announces the worker to the broker. Returns: 0, LINK_E_* or -errno. */
+/* Announces the worker to the broker. Return: 0, LINK_E_* or -errno. */
 int held_worker_tell(const struct held_worker *worker, int link);
 int held_worker_tell_exited(const struct held_worker *worker, int link);

@@ -53,18 +53,17 @@
 
 /* How long the broker may take to end all workers after LINK_DRAIN. */
 #define KEEPER_DRAIN_MS 4000
-/* A broker that dies this often in that time will not do better the next time. */
+/* A broker that dies this often in that time is not started again. */
 #define KEEPER_RESTARTS_MAX 5
 #define KEEPER_RESTARTS_MS 10000
 /* Descriptors it polls itself: signals and link. */
 #define KEEPER_POLLS 2
-/* How much more urgent keeper and broker are than what they serve. */
+/* Priority of keeper and broker, above their workers and guests. */
 #define KEEPER_NICE (-10)
-/* A broker that takes no message for so long hangs, or until it is ready does not
- * start. */
+/* A broker hangs if it reads no message for that time; a starting one has longer. */
 #define KEEPER_LINK_TIMEOUT_S 1
 #define KEEPER_LINK_START_S 5
-/* Pause before a broker is tried again that the host had no room for, doubled each
+/* Pause before the next attempt if the host lacked resources for a broker, doubled each
  * time. */
 #define KEEPER_PAUSE_MIN_MS 100
 #define KEEPER_PAUSE_MAX_MS 5000
@@ -72,7 +71,7 @@
 struct keeper {
 	struct config **configp;
 	const char *path;	/* of the configuration */
-	char program[PATH_MAX]; /* where vgpud was started from */
+	char program[PATH_MAX]; /* path of vgpud's program */
 	int text;		/* sealed memfd with the configuration */
 	int signals;
 
@@ -85,13 +84,13 @@ struct keeper {
 	pid_t broker; /* 0: none runs */
 	int link;
 	struct watch watch;
-	int64_t start_at;	  /* ms, not 0: when to try again to start a broker */
-	unsigned int n_shortages; /* brokers in a row that the host had no room for */
-	bool on_trial;		  /* the broker is to be the program on the disk */
-	bool broker_ready;	  /* this broker said so */
-	bool is_broker_gone;	  /* its last messages are handled, and not answered */
+	int64_t start_at;	  /* ms; not 0: the next start of a broker */
+	unsigned int n_shortages; /* failed starts in a row for lack of resources */
+	bool on_trial;		  /* start the broker from the program on disk */
+	bool broker_ready;	  /* LINK_READY was received from it */
+	bool is_broker_gone;	  /* its last messages get no answer */
 	bool replacing;		  /* it was killed on purpose */
-	bool ready;		  /* one said so once */
+	bool ready;		  /* any broker was ready */
 	bool draining;
 	int64_t drain_end;
 	int status; /* exit status so far */
@@ -159,7 +158,7 @@ static int start_broker(struct keeper *keeper)
 	return 0;
 }
 
-/* Whether the broker died too often lately; notes this time. */
+/* Records a death of the broker. Return: whether it died too often lately. */
 static bool note_restart(struct keeper *keeper)
 {
 	int64_t now = clock_now(), oldest = keeper->restarts[0];
@@ -188,7 +187,7 @@ static void log_broker_exit(int status)
 			WEXITSTATUS(status));
 }
 
-/* Returns: whether there is a program to go back to. */
+/* Returns to the keeper's own program. Return: false if that was in use already. */
 static bool end_trial(struct keeper *keeper)
 {
 	if (!keeper->on_trial)
@@ -230,7 +229,7 @@ static void give_up(struct keeper *keeper)
 	keeper->draining = true;
 }
 
-/* Not for end-of-file: the kernel may close what was the broker's a while after it. */
+/* Does not wait for end-of-file: the kernel may close the broker's descriptors later. */
 static bool has_message(int link)
 {
 	struct pollfd poller = { .fd = link, .events = POLLIN };
@@ -253,7 +252,7 @@ static void hear_last_words(struct keeper *keeper)
 	keeper->is_broker_gone = false;
 }
 
-/* Whether the broker was to end all workers and did not get that far. */
+/* Whether the broker was killed before it had ended all workers. */
 static bool is_draining_unfinished(const struct keeper *keeper, int status)
 {
 	return keeper->ready && WIFSIGNALED(status) && clock_now() < keeper->drain_end;
@@ -296,7 +295,7 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 	if (keeper->draining && !is_draining_unfinished(keeper, status))
 		return;
 	if (!keeper->ready) {
-		/* It has said why. */
+		/* The broker has logged the reason. */
 		give_up(keeper);
 		return;
 	}
@@ -321,7 +320,7 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 		tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
 
-/* Another one takes its place, with the configuration and the program of now. */
+/* Kills the broker; another one is started with the present configuration and program. */
 static void replace_broker(struct keeper *keeper)
 {
 	if (!keeper->broker)
@@ -330,7 +329,7 @@ static void replace_broker(struct keeper *keeper)
 	kill(keeper->broker, SIGKILL);
 }
 
-/* Whether it still answers; a sight of it costs a look at /proc, and only if not. */
+/* Checks that the broker still answers; reads /proc only if it does not. */
 static void watch_broker(struct keeper *keeper)
 {
 	if (!keeper->broker || keeper->link < 0 || keeper->draining)
@@ -377,7 +376,7 @@ static bool is_used(const struct keeper *keeper, uid_t uid)
 	return false;
 }
 
-/* A user id that no worker has: there are as many as there may be workers. */
+/* A user id that no worker has; config-check.c ensures that there are enough. */
 static uid_t pick_uid(struct keeper *keeper)
 {
 	const struct config_range *range = &(*keeper->configp)->worker_uids;
@@ -416,7 +415,8 @@ static void forget_worker(struct keeper *keeper, struct held_worker *worker)
 	held_worker_free(worker);
 }
 
-/* Reaps whatever ended, also orphans of workers: the keeper is their subreaper. */
+/* Reaps all children that exited, including orphans of workers: the keeper is their
+ * subreaper. */
 static void reap(struct keeper *keeper)
 {
 	struct held_worker *worker;
@@ -542,7 +542,7 @@ static int keep_text(const char *text, int *fdp)
 	return 0;
 }
 
-/* One namespace for all workers: sockets of any kind are refused to them anyway. */
+/* One namespace for all workers is enough: their filter refuses all sockets. */
 static int make_network(int *networkp)
 {
 	_vgpu_cleanup_(vgpu_closep) int ours = -1;
@@ -623,7 +623,7 @@ static void reload(struct keeper *keeper)
 	}
 	prepare_sandbox(keeper);
 	replace_broker(keeper);
-	/* It spoke of the configuration before. */
+	/* The link has messages about the old configuration. */
 	close_link(keeper);
 	vgpu_log_info("SIGHUP: %s is in force; running jobs continue", keeper->path);
 }
@@ -653,7 +653,7 @@ static void handle_signal(struct keeper *keeper)
 	reap(keeper);
 }
 
-/* Signals and link first, then what the endpoints want. */
+/* Signals and link first, then the endpoints. */
 static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 {
 	unsigned int n = KEEPER_POLLS + endpoints_count_polls(&keeper->endpoints);
@@ -691,8 +691,7 @@ static int poll_timeout(const struct keeper *keeper)
 	return timeout < 0 || left < timeout ? (int)left : timeout;
 }
 
-/* Signals come last, because they may start a broker, to which everything is
- * announced. */
+/* Signals last, because they may start a broker, to which everything is announced. */
 static void dispatch(struct keeper *keeper)
 {
 	endpoints_dispatch(&keeper->endpoints, keeper->polls + KEEPER_POLLS);

@@ -8,7 +8,7 @@
 #include "vgpud/config.h"
 
 /*
- * Serves until SIGTERM or SIGINT, or until the broker cannot be kept running.
+ * Serves until SIGTERM or SIGINT, or until the broker dies repeatedly.
  *
  * @configp:	completed by paths_complete(); SIGHUP replaces it
  * @text:	its source text; the broker parses it again

@@ -26,8 +26,8 @@
 
 #define LISTENER_BACKLOG 64
 
-/* Whether the descriptor is still the file of that name: its last owner may have
- * removed it between our open() and our lock. */
+/* Whether the path still refers to the open file: the last owner may have removed it
+ * between open() and flock() here. */
 static bool is_current(int fd, const char *path)
 {
 	struct stat ours, theirs;
@@ -37,10 +37,10 @@ static bool is_current(int fd, const char *path)
 }
 
 /*
- * /run is empty after each boot, so a folder below it has to be created by its user. Only
- * the last part of the path, and none at the root: that is a mistake. QEMU runs as
- * another user and has to get through; the socket's own mode and group decide who may
- * connect.
+ * /run is empty after each boot, so a folder below it has to be created by its user.
+ * Creates only the last component of the path, and none in the root, which would be a
+ * mistake. QEMU runs as another user and must be able to search the folder; the socket's
+ * mode and group control access.
  */
 static int make_folder(const char *path)
 {
@@ -96,7 +96,8 @@ static int remove_stale(const char *path)
 	return unlink(path) < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
-/* Of the file itself: users with write access to the folder may replace it meanwhile. */
+/* Uses a descriptor, because users with write access to the folder may replace the file
+ * meanwhile. */
 static int permit(const char *path, mode_t mode, gid_t group)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
@@ -110,7 +111,7 @@ static int permit(const char *path, mode_t mode, gid_t group)
 		return vgpu_error_origin(-EPERM);
 	if (group != (gid_t)-1 && fchownat(fd, "", -1, group, AT_EMPTY_PATH) < 0)
 		return vgpu_error_origin(-errno);
-	/* A descriptor of that kind has no other way. */
+	/* fchmod() refuses O_PATH descriptors. */
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	return chmod(link, mode) < 0 ? vgpu_error_origin(-errno) : 0;
 }

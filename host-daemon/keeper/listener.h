@@ -10,7 +10,7 @@
 struct listener {
 	char *path;
 	char *lock_path;
-	int lock; /* flock()ed while the path is owned */
+	int lock; /* locked by flock() while the path is owned */
 	int fd;
 };
 
@@ -26,14 +26,14 @@ enum {
 };
 
 /*
- * Takes the path: makes its folder if that alone is missing, locks PATH.lock, replaces a
- * socket that a dead process left, listens.
+ * Takes ownership of the path: creates its folder if only that is missing, locks
+ * PATH.lock, replaces the socket of a dead process, listens.
  *
  * Return: 0, LISTENER_E_TAKEN, LISTENER_E_ALIEN or -errno.
  */
 int listener_init(struct listener *listener, const char *path, mode_t mode, gid_t group);
 
-/* Gives the socket another mode and group. Returns: 0 or -errno. */
+/* Changes mode and group of the socket. Return: 0 or -errno. */
 int listener_permit(const struct listener *listener, mode_t mode, gid_t group);
 
 /* Stops listening and removes both files. */

@@ -5,8 +5,8 @@
  * A broker that does not answer a ping either hangs or is not scheduled. Another broker
  * would not be scheduled either, and the kernel shows the difference: a thread that waits
  * for a processor is runnable and uses no time. A broker that hangs sleeps or is stopped
- * while a message waits in its socket, or it runs for longer than anything that a broker
- * does takes. A broker under a debugger, or one that waits for a disk, is not killed.
+ * while a message waits in its socket, or it runs for longer than any task of a broker
+ * takes. A broker under a debugger, or one that waits for a disk, is not killed.
  */
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "vgpu/cleanup.h"
 
 #define WATCH_LOOK_MS 400
-/* So many looks in a row find it asleep or stopped. */
+/* Samples in a row in which it sleeps or is stopped. */
 #define WATCH_STILL_MAX 4
 /* Processor time between ping and answer. */
 #define WATCH_CPU_MS 2000
@@ -39,7 +39,7 @@ int watch_timeout(const struct watch *watch, int64_t now)
 	return watch->look_at > now ? (int)(watch->look_at - now) : 0;
 }
 
-/* Of its main thread: the others are busy with what may take long. */
+/* Samples its main thread: the others make long system calls. */
 static void look(pid_t pid, struct watch_sight *sight)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;

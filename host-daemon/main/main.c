@@ -91,7 +91,7 @@ static const char help[] =
 	"or cannot go on, the log says why; 2 a wrong option or configuration.\n";
 
 /*
- * Descriptors of keeper and broker lead to all VMs: without this any process of the same
+ * Keeper and broker have descriptors of all VMs: without this any process of the same
  * user could open their memory and descriptors in /proc. The flag does not survive
  * execve(), so each process sets it.
  */
@@ -101,7 +101,7 @@ static void forbid_reading(void)
 		vgpu_log_warning("processes of the same user may read vgpud: %m");
 }
 
-/* The broker's end of main(): descriptors 3 and 4 are link and configuration. */
+/* The broker's part of main(): descriptors 3 and 4 are link and configuration. */
 static int run_broker(const char *name, const char *version)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;

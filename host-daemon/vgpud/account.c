@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Account: what one [vm NAME] may cause and hold on this host
+ * Account: the limits of one [vm NAME] on this host, and their use
  */
 
 #include "vgpud/account.h"
@@ -9,7 +9,7 @@
 #include "vgpu/log.h"
 #include "vgpud/clock.h"
 
-/* New lines once the first are used up, and new processes that may begin at once. */
+/* Interval of log lines after the burst, and burst of new processes in seconds. */
 #define ACCOUNT_LOG_MS 200
 #define ACCOUNT_PROCESSES_S 5
 

@@ -4,8 +4,8 @@
 /*
  * Account: the limits of one [vm NAME] on this host, and their use
  *
- * Budgets belong to the section, not to a connection: over the socket transport each
- * guest process has a shared memory of its own, and all of them share one account.
+ * Budgets belong to the section, not to a connection: with transport socket each guest
+ * process has a separate shared memory, and all of them share one account.
  */
 
 #include <stdbool.h>
@@ -18,34 +18,36 @@
 
 struct account {
 	const struct config_vm *config;
-	struct budget log;	 /* lines that its guests cause */
-	struct budget processes; /* guest processes that begin */
-	uint64_t host_memory;	 /* of its workers, as counted last */
-	uint64_t turn;		/* when it was given a worker last, by the pool's count */
-	unsigned int n_waiting; /* channels that may have one, as counted last */
-	struct image_store images; /* code for its next processes */
+	struct budget log;	   /* of log lines caused by its guests */
+	struct budget processes;   /* of new guest processes */
+	uint64_t host_memory;	   /* of its workers, at the last count */
+	uint64_t turn;		   /* of its last worker, by the pool's count */
+	unsigned int n_waiting;	   /* channels waiting for a worker, at the last count */
+	struct image_store images; /* code for other processes of it */
 	uint32_t n_images_max;
-	struct quota_page *quota; /* its device memory; all workers of it hold the page */
+	struct quota_page *quota; /* of its device memory; shared by its workers */
 	int quota_fd;
-	unsigned int n_active; /* guest processes, as counted last */
+	unsigned int n_active; /* guest processes, at the last count */
 };
 
 void account_init(struct account *account, const struct config_vm *config, int64_t now);
 
 void account_deinit(struct account *account);
 
-/* Takes the quota page up. The descriptor is its own in any case. Return: 0, -errno. */
+/* Maps the quota page. Takes ownership of the descriptor in any case. Return: 0 or
+ * -errno. */
 int account_share_quota(struct account *account, int fd);
 
-/* Writes the section's limit into the page, where a worker that was taken over could have
- * written another. */
+/* Writes the section's limit into the page, where a compromised worker may have changed
+ * it. */
 void account_limit_memory(struct account *account);
 
-/* Whether a line that a guest can cause at will may be written to the log now. */
+/* Takes the budget of a log line that a guest can cause at will. Return: whether to log
+ * it. */
 bool account_take_log_line(struct account *account);
 
-/* Says how many lines were not written, once one may be. */
+/* Logs the number of dropped lines, once the budget allows. */
 void account_log_lost(struct account *account);
 
-/* Returns: bytes that all workers of a VM may hold. */
+/* Return: the limit of private memory of all workers of a VM, in bytes. */
 uint64_t account_host_memory(const struct account *account);

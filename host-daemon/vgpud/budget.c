@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Budget: how often something may happen
+ * Budget: a token bucket
  */
 
 #include <assert.h>
@@ -41,7 +41,7 @@ bool budget_take(struct budget *budget, int64_t now)
 			budget->n_refused++;
 		return false;
 	}
-	/* A full bucket has not counted any time yet. */
+	/* A full bucket counts time from now on. */
 	if (budget->n == budget->burst)
 		budget->time = now;
 	budget->n--;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Clock: the time by which vgpud waits
+ * Clock: the monotonic clock of vgpud
  */
 
 #include <stdint.h>

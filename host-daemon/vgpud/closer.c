@@ -12,7 +12,7 @@
 #include "vgpu/error.h"
 #include "vgpud/helper.h"
 
-static int numbers = -1; /* writing end of the pipe by which descriptors come */
+static int numbers = -1; /* write end of the pipe of descriptors to close */
 
 static void *run(void *data)
 {
@@ -54,7 +54,7 @@ int closer_close(int fd)
 {
 	if (fd < 0)
 		return -1;
-	/* Full only with thousands under way. */
+	/* The pipe is full only with thousands of descriptors. */
 	if (numbers < 0 || write(numbers, &fd, sizeof(fd)) != sizeof(fd))
 		close(fd);
 	return -1;

@@ -2,8 +2,8 @@
 /*
  * Checks of a whole configuration
  *
- * config.c judges values one by one; here is what they must be to each other, and to the
- * host they are for.
+ * config.c checks each value; this file checks values against each other and against the
+ * host.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 /* Default of max-processes with transport socket. */
 #define CONFIG_SOCKET_PROCESSES 64u
 
-/* As the file would say it, for sizes that are whole MiB. */
+/* A size in the notation of the file; the size is a multiple of a MiB. */
 static const char *size_text(char text[static 24], uint64_t size)
 {
 	const bool is_gib = size % (1ull << 30) == 0;
@@ -93,7 +93,7 @@ void config_check_vgpud(const struct config *config, int line, struct mistakes *
  * This host
  */
 
-/* Returns: the folder of a path, to be freed, or NULL without memory. */
+/* Return: the folder of a path, to be freed, or NULL without memory. */
 static char *folder_of(const char *path)
 {
 	char *folder = strdup(path), *name;
@@ -111,7 +111,7 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Returns: 0 if a file can be made in the folder of a path, or -errno. */
+/* Return: 0 if a file can be created in the folder of a path, or -errno. */
 static int check_folder(const char *path)
 {
 	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(path);
@@ -163,7 +163,7 @@ static void check_log_file(const struct config *config, struct mistakes *mistake
 			mistakes, config->line, "log-file = %s: %s", path, strerror(-r));
 }
 
-/* The folder may be missing, but then vgpud must be able to make it. */
+/* The folder may be missing if vgpud can create it. */
 static void check_socket(const struct config_vm *vm, struct mistakes *mistakes)
 {
 	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(vm->socket);
@@ -185,7 +185,7 @@ static void check_socket(const struct config_vm *vm, struct mistakes *mistakes)
 			vm->socket);
 }
 
-/* QEMU makes the file, vgpud opens it. */
+/* QEMU creates the file, vgpud opens it. */
 static void check_memory(const struct config_vm *vm, struct mistakes *mistakes)
 {
 	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(vm->memory);

@@ -11,7 +11,7 @@
 /* Checks the values of one section against each other, and sets defaults. */
 void config_check_vm(struct config_vm *vm, struct mistakes *mistakes);
 
-/* The same of [vgpud]; line is the one to be named. */
+/* The same for [vgpud]; `line` is for messages. */
 void config_check_vgpud(const struct config *config, int line, struct mistakes *mistakes);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Load: from a file to a configuration in force
+ * Loads a configuration from a file, and puts it in force
  */
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Load: from a file to a configuration in force
+ * Loads a configuration from a file, and puts it in force
  */
 
 #include "vgpud/config.h"
@@ -20,9 +20,9 @@
  */
 int config_load(int fd, const char *name, char **textp, struct config **configp);
 
-/* Logs what this host lacks for a configuration. Returns: 0, or an exit status. */
+/* Logs what this host lacks for a configuration. Return: 0, or an exit status. */
 int config_load_check(const struct config *config, const char *name);
 
-/* Opens the log file, if one is configured, as standard error. Returns: 0, or an exit
+/* Opens the log file, if one is configured, as standard error. Return: 0, or an exit
  * status. */
 int config_load_log(const struct config *config);

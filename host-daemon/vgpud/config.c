@@ -3,10 +3,10 @@
  * Configuration of vgpud
  *
  * The keeper parses the file once; a broker that is started later gets the same text, so
- * that both always have the same VMs. Every key is in one of two tables with the function
- * that checks its value. The parser continues after a mistake, so that all are reported
- * at once; values of a section are compared with each other only where each of them is
- * valid, because a mismatch is often a consequence.
+ * that both always have the same VMs. Two tables have all keys with the functions that
+ * check their values. The parser continues after a mistake, so that all are reported at
+ * once; values of a section are compared with each other only if all are valid, because a
+ * mismatch is often a consequence.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "vgpud/layout.h"
 #include "vgpud/mistakes.h"
 
-/* Files of configuration are read by people: larger ones are a mistake. */
+/* A larger file is not a configuration. */
 #define CONFIG_TEXT_MAX (1u << 20)
 #define CONFIG_VMS_MAX 1024u
 #define CONFIG_WORKERS_MAX 4096u
@@ -39,12 +39,13 @@
 #define CONFIG_WORKERS 128u
 /* Defaults of a VM's limits. */
 #define CONFIG_RATE 20u
-/* As many as a worker has room for. */
+/* The maximum of a worker. */
 #define CONFIG_HANDLES (1u << 18)
 #define CONFIG_IMAGE_MEMORY (4ull << 30)
 #define CONFIG_IMAGE_STORE (1ull << 30)
 #define CONFIG_LINES 200u
-/* Longest name inih hands over uncut (its MAX_SECTION and MAX_NAME, less the NUL). */
+/* Longest name that inih does not truncate (its MAX_SECTION and MAX_NAME, less the
+ * NUL). */
 #define CONFIG_NAME_MAX 48
 
 struct parser;
@@ -57,20 +58,20 @@ struct key {
 	parse_fn parse;
 };
 
-/* As many keys as a section may have, and more. */
+/* More than the keys of any section. */
 #define CONFIG_KEYS_MAX 32
 
 struct parser {
 	struct config *config;
 	struct mistakes mistakes;
 	const char *rest; /* text not yet read */
-	int line;	  /* of what was read last */
+	int line;	  /* of the last key or section */
 	int unused_line;  /* a line that inih has not reported yet; 0: none */
 	bool no_memory;
 
 	/* The current section. */
 	char section[64];
-	const struct key *keys; /* NULL: what is in it is not looked at */
+	const struct key *keys; /* NULL: its keys are ignored */
 	struct config_vm *vm;	/* NULL in [vgpud] */
 	bool *wrongp;		/* whether a mistake was found in it */
 	int key_lines[CONFIG_KEYS_MAX];
@@ -80,7 +81,7 @@ struct parser {
 	bool vm_wrong[CONFIG_VMS_MAX];
 };
 
-/* Records a mistake in the current line. Returns: CONFIG_E_INVALID. */
+/* Records a mistake in the current line. Return: CONFIG_E_INVALID. */
 static int __attribute__((__format__(__printf__, 2, 3)))
 mistake(struct parser *parser, const char *format, ...)
 {
@@ -235,7 +236,7 @@ static int parse_yes_no(struct parser *parser, void *field, const char *value)
 	return 0;
 }
 
-/* Lower ids belong to people and services, higher ones to containers. */
+/* Lower ids belong to users and services, higher ones to containers. */
 static int parse_uids(struct parser *parser, void *field, const char *value)
 {
 	struct config_range *range = field;
@@ -460,7 +461,7 @@ static int add_vgpud(struct parser *parser)
 	return 0;
 }
 
-/* Keys of a section with a wrong name are not judged. */
+/* Keys of a section with a wrong name are ignored. */
 static void enter_section(struct parser *parser, const char *section, size_t size)
 {
 	parser->keys = NULL;
@@ -480,7 +481,7 @@ static void enter_section(struct parser *parser, const char *section, size_t siz
 			parser->section);
 }
 
-/* inih's handler. Returns: 1, always: what is wrong has been noted. */
+/* inih's handler. Return: always 1, because mistakes are recorded. */
 static int handle_key(
 	void *userdata, const char *section, const char *name, const char *value)
 {
@@ -511,7 +512,7 @@ static int handle_key(
 	return 1;
 }
 
-/* inih names the first such line only. */
+/* inih reports only the first such line. */
 static void tell_unused_line(struct parser *parser)
 {
 	if (!parser->unused_line)

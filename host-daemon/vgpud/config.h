@@ -17,14 +17,13 @@
 
 enum {
 	_CONFIG_E_SUCCESS,
-	CONFIG_E_INVALID, /* a wrong value; error says where and why */
+	CONFIG_E_INVALID, /* a wrong value; the error text has line and reason */
 };
 
 enum config_transport {
 	CONFIG_IVSHMEM, /* QEMU's ivshmem-doorbell connects, one at a time */
-	CONFIG_SOCKET,	/* processes of this machine connect, each with its own memory */
-	CONFIG_PLAIN,	/* a file that QEMU's ivshmem-plain shows its guest, without
-			   doorbells */
+	CONFIG_SOCKET,	/* local processes connect, each with its own memory */
+	CONFIG_PLAIN,	/* a file of QEMU's ivshmem-plain, without doorbells */
 	_CONFIG_TRANSPORT_N,
 };
 
@@ -32,24 +31,24 @@ enum config_transport {
 struct config_vm {
 	TAILQ_ENTRY(config_vm) entry;
 	char name[CONTROL_VM_NAME_MAX];
-	unsigned int index; /* place in the file, names the section between processes */
+	unsigned int index; /* place in the file, identifies the section on the link */
 	int line;
 	enum config_transport transport;
 	char *socket;
 	char *memory;
-	uid_t memory_owner; /* owner allowed besides root and vgpud; (uid_t)-1: none */
-	gid_t memory_group; /* its owner's */
+	uid_t memory_owner; /* permitted owner besides root and vgpud; (uid_t)-1: none */
+	gid_t memory_group; /* permitted group with write access */
 	uint64_t size;
 	uint64_t device_memory; /* 0: all */
 	uint64_t image_memory;	/* bytes of code, of each process */
-	uint64_t image_store;	/* bytes of code kept for its next processes */
-	uint64_t host_memory;	/* bytes of all its workers together; 0: half of all */
+	uint64_t image_store;	/* bytes of code kept for other processes of it */
+	uint64_t host_memory;	/* bytes of all its workers; 0: half the host's */
 	unsigned int handles;	/* of each process */
 	unsigned int max_processes;
-	unsigned int process_rate; /* that begin in a second */
-	unsigned int log_lines;	   /* that its guests may cause at once */
+	unsigned int process_rate; /* new processes per second */
+	unsigned int log_lines;	   /* burst of lines caused by its guests */
 	mode_t socket_mode;
-	gid_t socket_group; /* (gid_t)-1: leave it */
+	gid_t socket_group; /* (gid_t)-1: unchanged */
 };
 
 /* Numbers from first to last. */
@@ -59,7 +58,7 @@ struct config_range {
 };
 
 struct config {
-	int line; /* of [vgpud], 0: there is none */
+	int line; /* of [vgpud]; 0: absent */
 	char *driver;
 	char *worker;
 	char *softgpu;
@@ -69,9 +68,9 @@ struct config {
 	unsigned int warm_workers;
 	unsigned int max_workers;
 
-	/* Confinement of workers. The user ids are used where vgpud is root. */
+	/* Confinement of workers. The user ids are used if vgpud is root. */
 	bool sandbox;
-	bool allow_unprivileged; /* NVIDIA's driver where vgpud is not root */
+	bool allow_unprivileged; /* NVIDIA's driver if vgpud is not root */
 	struct config_range worker_uids;
 
 	/* Identity of softgpu; NULL or 0: its own default. */
@@ -91,11 +90,11 @@ struct config {
 /*
  * Parses a whole file.
  *
- * @configp:	the caller's on success
+ * @configp:	owned by the caller on success
  * @name:	of the file, for messages
  * @text:	its contents, a string
- * @errorp:	on CONFIG_E_INVALID all that is wrong, a line each that starts with file
- *		and line, to be freed
+ * @errorp:	on CONFIG_E_INVALID all mistakes, one per line, with file and line;
+ *		to be freed
  *
  * Return: 0, CONFIG_E_INVALID or -errno.
  */
@@ -103,7 +102,7 @@ int config_new_from_text(
 	struct config **configp, const char *name, const char *text, char **errorp);
 struct config *config_free(struct config *config);
 
-/* Reads a file into a string that the caller frees. Returns: 0 or -errno. */
+/* Reads a file into a string that the caller frees. Return: 0 or -errno. */
 int config_read(int fd, char **textp);
 
 const struct config_vm *config_vm_at(const struct config *config, unsigned int index);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The structure that a member is part of
+ * container_of(): the structure of which a member is part
  *
  * Callbacks get a pointer to a member: a source or a timer of the loop, a wipe.
  */

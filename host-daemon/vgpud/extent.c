@@ -12,7 +12,7 @@ static uint8_t owner_of(uint32_t channel)
 	return 1 + channel;
 }
 
-/* Returns: how many extents from `first` on have that owner, at most `limit`. */
+/* Return: the number of extents from `first` on with that owner, at most `limit`. */
 static uint32_t run_length(
 	const struct extent_table *table, uint8_t owner, uint32_t first, uint32_t limit)
 {

@@ -18,8 +18,7 @@
 enum {
 	_EXTENT_E_SUCCESS,
 	EXTENT_E_FULL,	    /* no run of free extents is that long */
-	EXTENT_E_NOT_OWNED, /* the run is not wholly that channel's: freed twice, or
-			       foreign */
+	EXTENT_E_NOT_OWNED, /* not all of the run belongs to the channel */
 };
 
 struct extent_table {
@@ -27,24 +26,24 @@ struct extent_table {
 	uint32_t n_extents;
 };
 
-/* Finds the first free run of that length. Returns: 0 or EXTENT_E_FULL. */
+/* Finds the first free run of that length. Return: 0 or EXTENT_E_FULL. */
 int extent_find_free(
 	const struct extent_table *table, uint32_t n_extents, uint32_t *firstp);
 
-/* Assigns a run to the channel; extents that it owns already are skipped. Returns: 0, or
- * EXTENT_E_NOT_OWNED if another channel owns a part, and nothing is changed. */
+/* Assigns a run to the channel; extents that it owns already are skipped. Return: 0, or
+ * EXTENT_E_NOT_OWNED without any change if another channel owns a part. */
 int extent_own(
 	struct extent_table *table, uint32_t channel, uint32_t first, uint32_t n_extents);
 
-/* Takes the first free run of that length. Returns: 0 or EXTENT_E_FULL. */
+/* Takes the first free run of that length. Return: 0 or EXTENT_E_FULL. */
 int extent_take(struct extent_table *table, uint32_t channel, uint32_t n_extents,
 	uint32_t *firstp);
 
-/* Releases a run. Returns: 0, or EXTENT_E_NOT_OWNED and nothing is changed. */
+/* Releases a run. Return: 0, or EXTENT_E_NOT_OWNED without any change. */
 int extent_give(
 	struct extent_table *table, uint32_t channel, uint32_t first, uint32_t n_extents);
 
-/* Finds the channel's first run at or after `from`. Returns: whether there is one. */
+/* Finds the channel's first run at or after `from`. Return: false if there is none. */
 bool extent_find(const struct extent_table *table, uint32_t channel, uint32_t from,
 	uint32_t *firstp, uint32_t *n_extentsp);
 

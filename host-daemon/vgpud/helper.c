@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Helper: a thread for what the kernel may take long to do
+ * Helper: threads for long system calls
  */
 
 #include <errno.h>
@@ -24,7 +24,8 @@ int helper_start(pthread_t *threadp, void *(*fn)(void *data), void *data)
 
 void helper_lower_priority(void)
 {
-	/* The priority of a thread, on Linux; to lower it is always allowed. */
+	/* On Linux this is the priority of the thread; lowering it is always
+	 * permitted. */
 	errno = 0;
 	if (getpriority(PRIO_PROCESS, 0) < 0 && !errno)
 		setpriority(PRIO_PROCESS, 0, 0);

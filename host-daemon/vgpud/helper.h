@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * Helper: a thread for what the kernel may take long to do
+ * Helper: threads for long system calls
  */
 
 #include <pthread.h>
 
-/* Starts a thread with all signals blocked. Returns: 0 or -errno. */
+/* Starts a thread with all signals blocked. Return: 0 or -errno. */
 int helper_start(pthread_t *threadp, void *(*fn)(void *data), void *data);
 
-/* In the thread: what it does is no more urgent than what a guest does, whatever the
- * priority of its process. */
+/* Gives the calling thread the priority of guests, whatever that of its process. */
 void helper_lower_priority(void);

@@ -17,8 +17,8 @@ bool image_store_accepts(int fd, uint64_t size)
 	const int wanted = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	struct statfs fs;
 	struct stat st;
-	/* Only memory files have seals. Those of huge pages do too: to map one needs a
-	 * whole such page, and takes it from who set them aside (memfd_create(2)). */
+	/* Only memory files have seals. Those of huge pages are refused: mapping one
+	 * takes huge pages that the administrator has reserved (memfd_create(2)). */
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	return seals >= 0 && (seals & wanted) == wanted && !fstatfs(fd, &fs) &&

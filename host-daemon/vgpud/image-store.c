@@ -55,7 +55,7 @@ struct stored_image *image_store_find(
 	return NULL;
 }
 
-/* Return: a number that no image has, or IMAGE_STORE_SLOTS. */
+/* Return: a free number, or IMAGE_STORE_SLOTS. */
 static uint32_t take_slot(struct image_store *store)
 {
 	for (uint32_t i = 0; i < IMAGE_STORE_SLOTS; i++) {

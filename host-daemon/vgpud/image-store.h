@@ -4,13 +4,13 @@
 /*
  * Image store: the code that the workers of one VM share
  *
- * Each image is a sealed memfd, named by the digest that a worker gave for it. vgpud does
- * not read it: the worker that receives one checks its digest. A store belongs to one VM,
- * and its images are never given to another.
+ * Each image is a sealed memfd, identified by the digest that a worker sent. vgpud does
+ * not read it: the worker that receives an image checks its digest. A store belongs to
+ * one VM, and no other VM gets its images.
  *
- * An image that the store drops while a worker may map it still takes memory: it is on
+ * An image that the store drops while a worker may map it still takes memory: it is in
  * the list of gone images, without a descriptor, and counted until the last such worker
- * has ended.
+ * has exited.
  */
 
 #include <stdbool.h>
@@ -19,33 +19,34 @@
 
 #include "control/control.h"
 
-/* Most images of a store: each is a descriptor in the keeper and one in the broker. */
+/* Maximum of images of a store: each has a descriptor in the keeper and one in the
+ * broker. */
 #define IMAGE_STORE_N_MAX 512u
-/* Of those that are there and those that are gone together. */
+/* Maximum of present and gone images together. */
 #define IMAGE_STORE_SLOTS 1024u
 
-/* Of all descriptors that a process of vgpud may have, one in so many may be an image. */
+/* At most one in this many descriptors of a process of vgpud is an image's. */
 #define IMAGE_STORE_FD_SHARE 4
 
 struct stored_image {
 	TAILQ_ENTRY(stored_image) entry;
 	uint8_t digest[CONTROL_DIGEST_SIZE];
 	uint64_t size;
-	uint32_t slot; /* a number that no other one of the store has */
-	int fd;	       /* -1: it is gone */
+	uint32_t slot; /* a number that is unique in the store */
+	int fd;	       /* -1: gone */
 };
 
 struct image_store {
-	/* First the one used longest ago. */
+	/* In order of use, the least recently used first. */
 	TAILQ_HEAD(stored_images, stored_image) images;
 	uint64_t size; /* memory of all, in whole pages */
 	uint32_t n;
 	struct stored_images gone;
 	uint64_t gone_size;
-	uint64_t slots[IMAGE_STORE_SLOTS / 64]; /* bits: taken */
+	uint64_t slots[IMAGE_STORE_SLOTS / 64]; /* bits: in use */
 };
 
-/* Memory that a file of that size takes: whole pages. */
+/* Memory of a file of that size: whole pages. */
 static inline uint64_t image_store_memory(uint64_t size)
 {
 	return (size + 4095) & ~(uint64_t)4095;
@@ -53,24 +54,24 @@ static inline uint64_t image_store_memory(uint64_t size)
 
 void image_store_init(struct image_store *store);
 
-/* Lets go of all; those who map an image keep it. */
+/* Drops all images; workers keep their mappings. */
 void image_store_clear(struct image_store *store);
 
-/* Moves all that is in `from` to an empty store. */
+/* Moves all images to an empty store. */
 void image_store_move(struct image_store *to, struct image_store *from);
 
 /* Whether a descriptor is a memfd of ordinary pages, of that size, with sealed
  * contents. */
 bool image_store_accepts(int fd, uint64_t size);
 
-/* Return: the image, or NULL. It counts as just used. */
+/* Return: the image, or NULL. Counts as a use. */
 struct stored_image *image_store_find(
 	struct image_store *store, const uint8_t digest[CONTROL_DIGEST_SIZE]);
 
 /*
- * Adds an image that is not there yet.
+ * Adds an image that is not in the store.
  *
- * @fd:	becomes the store's on success
+ * @fd:	owned by the store on success
  *
  * Return: 0 or -errno.
  */
@@ -78,10 +79,10 @@ int image_store_add(struct image_store *store, const uint8_t digest[CONTROL_DIGE
 	uint64_t size, int fd);
 void image_store_remove(struct image_store *store, struct stored_image *image);
 
-/* Lets go of one that workers may have, and forgets it when none has any more. */
+/* Drops an image that workers may map, and frees it when none maps it any more. */
 void image_store_retire(struct image_store *store, struct stored_image *image);
 void image_store_forget(struct image_store *store, struct stored_image *gone);
 
-/* The image that has to go before one of that size fits, or NULL if it does. */
+/* The image to drop before one of that size fits, or NULL if it fits. */
 struct stored_image *image_store_excess(const struct image_store *store, uint64_t size,
 	uint64_t size_max, uint32_t n_max);

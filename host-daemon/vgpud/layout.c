@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a shared memory of some size is divided
+ * Layout: the division of a shared memory
  */
 
 #include <assert.h>

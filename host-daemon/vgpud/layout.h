@@ -2,21 +2,21 @@
 #pragma once
 
 /*
- * How a shared memory of some size is divided
+ * Layout: the division of a shared memory
  */
 
 #include <stdint.h>
 
 #include "vgpu/ring-layout.h"
 
-/* It has to fit, followed by device memory, into the smallest address window. */
+/* The shared memory, followed by device memory, has to fit into the smallest window. */
 #define LAYOUT_SIZE_MAX (256ull << 30)
 
-/* Arena a channel starts with; less than the least of it is no use to a guest. */
+/* Arena of a new channel; with less than the minimum a guest process does not work. */
 #define LAYOUT_GRANT_EXTENTS 32u
 #define LAYOUT_GRANT_EXTENTS_MIN 16u
 
-/* The least that a channel takes. */
+/* The minimum of memory per channel. */
 #define LAYOUT_SHARE_SIZE                                                                \
 	(VGPU_AREA_SIZE + (uint64_t)LAYOUT_GRANT_EXTENTS_MIN * VGPU_EXTENT_SIZE)
 
@@ -28,10 +28,10 @@ struct layout {
 	uint32_t n_extents;
 };
 
-/* Returns: how many channels such a size has room for. */
+/* Return: the number of channels that fit into that size. */
 uint64_t layout_n_channels(uint64_t size);
 
-/* Returns: the smallest size, a power of two, that has room for so many. */
+/* Return: the smallest power of two into which that many channels fit. */
 uint64_t layout_size_for(uint32_t n_channels);
 
 /* The size is a power of two from VGPU_SHM_SIZE_MIN to LAYOUT_SIZE_MAX. */

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Ledger: what the host knows for itself about one shared memory
+ * Ledger: the host's private state of one shared memory
  *
- * A memfd that only the keeper and its broker hold. The broker works in it directly,
- * so that the next broker, which is started when one dies, finds which channel has
- * which worker and which extents. Every step is written so that stopping after any
- * store leaves a state the next broker can take up: the worker is noted before
- * anything is given to it, and erased once the channel is EMPTYING. An extent has its
- * owner until it is empty, so a broker that finds that phase empties what is left.
+ * A memfd that only the keeper and its broker share. The broker works in it directly, so
+ * that the next broker finds the worker and the extents of each channel. Stores are
+ * ordered so that a broker that dies after any of them leaves a state from which the next
+ * one can continue: the worker is recorded before it gets resources, and erased once the
+ * channel is EMPTYING. An extent has its owner until it is empty, so a broker that finds
+ * that phase empties the rest.
  */
 
 #include <assert.h>
@@ -21,16 +21,16 @@
 #include "vgpud/extent.h"
 #include "vgpud/layout.h"
 
-/* The state of a channel, as the host sees it. */
+/* The state of a channel in the host. */
 enum channel_phase {
-	CHANNEL_IDLE,	  /* no worker, and nothing to remember */
+	CHANNEL_IDLE,	  /* no worker and no resources */
 	CHANNEL_WAITING,  /* hello accepted, no worker free yet */
-	CHANNEL_ASSIGNED, /* a worker has it and has not answered */
+	CHANNEL_ASSIGNED, /* ASSIGN was sent to a worker, which has not answered */
 	CHANNEL_HELD,	  /* the window was refused, the worker waits for another */
 	CHANNEL_OPEN,
 	CHANNEL_ENDING,	  /* STOP was sent to the worker, or it was killed */
 	CHANNEL_DEAD,	  /* the worker is gone, the guest has not closed yet */
-	CHANNEL_EMPTYING, /* what it held is emptied before others may have it */
+	CHANNEL_EMPTYING, /* its memory is being emptied */
 	_CHANNEL_PHASE_N,
 };
 
@@ -38,18 +38,18 @@ enum channel_phase {
 enum channel_after {
 	CHANNEL_AFTER_DEAD,    /* DEAD, with the reason */
 	CHANNEL_AFTER_REFUSED, /* unchanged: the refusal was written before */
-	CHANNEL_AFTER_FREE,    /* FREE, after everything was returned */
+	CHANNEL_AFTER_FREE,    /* FREE, after all memory was released */
 	_CHANNEL_AFTER_N,
 };
 
 struct ledger_channel {
 	uint32_t phase;		/* enum channel_phase */
 	uint32_t after;		/* enum channel_after, while ENDING or EMPTYING */
-	uint32_t reason;	/* enum vgpu_channel_reason; NONE unless it is ending */
+	uint32_t reason;	/* enum vgpu_channel_reason; NONE before ENDING */
 	uint32_t served;	/* whether ASSIGN was ever sent to the worker */
-	uint64_t worker;	/* the keeper's number of it, 0: none */
+	uint64_t worker;	/* identifies it to the keeper; 0: none */
 	int32_t driver_version; /* of that worker */
-	uint32_t signal;	/* that ended it, or 0 */
+	uint32_t signal;	/* that killed it, or 0 */
 
 	/* Copy of the guest's hello, made once and checked. */
 	uint32_t pid;
@@ -62,15 +62,15 @@ struct ledger_channel {
 	uint32_t first_extent; /* of the first grant */
 	uint32_t n_extents;
 
-	/* The last request for more that was granted: seen again, it gets the same. */
+	/* The last granted request for more: if repeated, it gets the same extents. */
 	uint32_t grant_cookie;
 	uint32_t grant_first;
-	uint32_t grant_n;    /* 0: there is none. Stored last, erased first */
+	uint32_t grant_n;    /* 0: none. Stored last, erased first */
 	uint32_t quota_slot; /* of the section's quota page, 0: none; see quota.h */
 };
 
 struct ledger {
-	uint8_t boot_id[16]; /* of the guest kernel, as last seen */
+	uint8_t boot_id[16]; /* of the guest kernel */
 	struct ledger_channel channels[VGPU_CHANNELS_MAX];
 	uint8_t owners[]; /* one for each extent */
 };

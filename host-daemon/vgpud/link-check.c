@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a message of the link is one that keeper or broker sends
+ * Link check: whether a message of the link is valid
  */
 
 #include "vgpud/layout.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Link: what keeper and broker say to each other
+ * Link: the messages between keeper and broker
  */
 
 #include <assert.h>
@@ -42,7 +42,7 @@ int link_receive(
 		return 0;
 	while (*n_fdsp)
 		close(fds[--*n_fdsp]);
-	/* Both ends are this program, so descriptors could not be received; or the peer
-	 * was taken over. */
+	/* Both ends are this program, so descriptors could not be received, or the peer
+	 * is compromised. */
 	return vgpu_error_origin(size == sizeof(*message) && cut ? -EMFILE : -EPROTO);
 }

@@ -4,9 +4,9 @@
 /*
  * Link: the messages between keeper and broker
  *
- * The broker learns everything over this socket, and a new broker receives the same
- * messages about existing VMs and workers as the first did when they appeared. So there
- * is one path on which a VM or a worker becomes known, not two.
+ * The broker gets all information over this socket, and a new broker receives the same
+ * messages about existing VMs and workers as the first did when they were created. So the
+ * code has one path for both cases.
  */
 
 #include <stdbool.h>
@@ -19,9 +19,9 @@
 #define LINK_STRING_OF(_value) #_value
 #define LINK_STRING(_macro) LINK_STRING_OF(_macro)
 
-/* Changes with anything in this file or in ledger.h, and with the version of the control
- * protocol, because workers keep running: a broker that was replaced on disk refuses to
- * misread what it finds. */
+/* Change it with anything in this file or in ledger.h. It includes the version of the
+ * control protocol, because workers keep running: a broker of another build refuses to
+ * run instead of misreading data. */
 #define LINK_VERSION "4." LINK_STRING(CONTROL_VERSION)
 
 enum link_type {
@@ -43,9 +43,9 @@ enum link_type {
 	LINK_SPAWN,	  /* start a worker: one LINK_WORKER or LINK_NO_WORKER follows */
 	LINK_KILL,	  /* id: SIGKILL to that worker */
 	LINK_VM_DONE,	  /* id: the broker has released everything of it */
-	LINK_WORKER_DONE, /* id: its end is written down */
-	LINK_IMAGE_DONE,  /* image: it had to make room */
-	LINK_PONG,	  /* id: that of the ping */
+	LINK_WORKER_DONE, /* id: its exit is recorded */
+	LINK_IMAGE_DONE,  /* image: the broker has dropped it */
+	LINK_PONG,	  /* id: of the ping */
 	_LINK_N,
 };
 
@@ -82,7 +82,7 @@ struct link_message {
 			uint32_t pid;
 		} worker;
 		struct {
-			int32_t status; /* as waitpid() gives it */
+			int32_t status; /* as of waitpid() */
 		} exited;
 		struct {
 			int32_t error; /* -errno */
@@ -90,24 +90,25 @@ struct link_message {
 	};
 };
 
-/* Most descriptors in a message: memory, ledger and all eventfds of an ivshmem VM. */
+/* Maximum of descriptors in a message: memory, ledger and all eventfds of an ivshmem
+ * VM. */
 #define LINK_FDS_MAX (2 + 2 * VGPU_IVSHMEM_VECTORS)
 
 enum {
 	_LINK_E_SUCCESS,
 	LINK_E_EOF,   /* the other process is gone */
-	LINK_E_AGAIN, /* no message; or no room for too long */
+	LINK_E_AGAIN, /* no message, or the socket was full for too long */
 };
 
 /* Returns: 0, LINK_E_EOF, LINK_E_AGAIN or -errno. */
 int link_send(int fd, const struct link_message *message, const int *fds, size_t n_fds);
 int link_send_id(int fd, enum link_type type, uint64_t id);
 
-/* Whether type, numbers and descriptors are such as either side sends. */
+/* Whether type, numbers and descriptors are valid. */
 bool link_is_sane(const struct link_message *message, size_t n_fds);
 
-/* The caller owns the descriptors of a valid message. Returns: 0, LINK_E_EOF,
- * LINK_E_AGAIN or -errno: -EMFILE if not all of them could be received, -EPROTO for an
- * invalid message; then those that were received are closed. */
+/* The caller owns the descriptors of a valid message. Return: 0, LINK_E_EOF, LINK_E_AGAIN
+ * or -errno: -EMFILE if not all of them could be received, -EPROTO for an invalid
+ * message; received descriptors are closed then. */
 int link_receive(
 	int fd, struct link_message *message, int fds[LINK_FDS_MAX], size_t *n_fdsp);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mistakes: all that is wrong with a configuration, in the order in which it was found
+ * Mistakes: all mistakes in a configuration, in the order of detection
  */
 
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "vgpud/mistakes.h"
 #include "vgpu/cleanup.h"
 
-/* A person mends no more at a time, and a file of another format has one in each line. */
+/* A file of another format has a mistake in each line. */
 #define MISTAKES_MAX 32
 
 static void append(struct mistakes *mistakes, const char *line)

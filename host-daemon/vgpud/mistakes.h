@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Mistakes: all that is wrong with a configuration, in the order in which it was found
+ * Mistakes: all mistakes in a configuration, in the order of detection
  */
 
 #include <stdbool.h>
@@ -14,11 +14,11 @@ struct mistakes {
 	bool no_memory;
 };
 
-/* Adds 'FILE:LINE: ' and a sentence. Those that do not fit are only counted. */
+/* Adds 'FILE:LINE: ' and a sentence. Beyond MISTAKES_MAX they are only counted. */
 void mistakes_add(struct mistakes *mistakes, int line, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 
-/* Says how many were left out. Returns: the text, the caller's from now on. */
+/* Adds the number of omitted mistakes. Return: the text, owned by the caller. */
 char *mistakes_take(struct mistakes *mistakes);
 
 void mistakes_deinit(struct mistakes *mistakes);

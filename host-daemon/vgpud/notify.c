@@ -2,8 +2,8 @@
 /*
  * Notify: reports progress to the service manager
  *
- * No answer is awaited, and a receiver that is gone is no reason to stop: a datagram that
- * cannot be sent at once is logged and dropped.
+ * There are no replies, and failures do not matter: a datagram that cannot be sent at
+ * once is logged and dropped.
  */
 
 #include <errno.h>
@@ -70,7 +70,7 @@ void notify_reloading(void)
 	struct timespec now;
 	char text[96];
 
-	/* With the time it is the reply that services of Type=notify-reload owe. */
+	/* Services of Type=notify-reload must send the time. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
 		(uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);

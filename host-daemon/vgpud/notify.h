@@ -4,14 +4,14 @@
 /*
  * Notify: reports progress to the service manager
  *
- * The protocol of systemd's services (sd_notify(3)), which scripts can use as well: a
- * datagram of NAME=VALUE lines to the socket that the variable NOTIFY_SOCKET names.
+ * The protocol of systemd's services (sd_notify(3)), which scripts can use as well:
+ * datagrams of NAME=VALUE lines to the socket in the variable NOTIFY_SOCKET.
  */
 
-/* Takes NOTIFY_SOCKET out of the environment, so that no child speaks in our name. */
+/* Removes NOTIFY_SOCKET from the environment, so that no child sends notifications. */
 void notify_init(void);
 
-/* It serves, or serves again after notify_reloading(). */
+/* vgpud serves, or serves again after notify_reloading(). */
 void notify_ready(void);
 void notify_reloading(void);
 void notify_stopping(void);

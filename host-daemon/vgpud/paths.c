@@ -13,7 +13,7 @@
 #include "vgpud/paths.h"
 #include "vgpu/error.h"
 
-/* Where they are from vgpud's own place: in a build tree, or moved together. */
+/* Places relative to vgpud's folder: in a build tree, or moved together. */
 static const char *const dirs[] = {
 	"../worker",
 	"../softgpu",
@@ -24,7 +24,7 @@ static const char *const dirs[] = {
 	NULL,
 };
 
-/* Fills in one path: near this program, or where it is installed. */
+/* Fills in one path: relative to this program, or the installed one. */
 static int complete(
 	char **pathp, const char *dir, const char *installed, const char *name)
 {

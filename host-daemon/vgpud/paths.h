@@ -8,8 +8,8 @@
 #include "vgpud/config.h"
 
 /*
- * Fills in what the configuration leaves open: the place in the build tree if vgpud runs
- * from one, else the installed place.
+ * Fills in paths that the configuration does not set: in the build tree if vgpud runs
+ * from one, else the installed ones.
  *
  * Return: 0 or -errno.
  */

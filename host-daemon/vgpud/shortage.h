@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Shortage: what a host may lack for a while
+ * Shortage: resources that a host may lack temporarily
  */
 
 #include <errno.h>
 #include <stdbool.h>
 
-/* Exit status of a broker that the host had no room for (EX_TEMPFAIL of sysexits.h). */
+/* Exit status of a broker that lacks resources (EX_TEMPFAIL of sysexits.h). */
 #define EXIT_SHORTAGE 75
 
-/* Whether a failure (-errno) may pass when other processes release resources. */
+/* Whether an error (-errno) may be temporary, until other processes release resources. */
 static inline bool shortage_is(int error)
 {
 	switch (-error) {

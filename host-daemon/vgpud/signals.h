@@ -10,9 +10,9 @@
  * it cannot be handled (SIGKILL, SIGSTOP).
  */
 
-/* From now on they have no effect on this process. */
+/* Makes these signals have no effect on this process. */
 void signals_ignore(void);
 
-/* In a child that is to execute a program which is not vgpud: as that program expects
- * them. SIGPIPE stays without effect: a closed log must not end a worker. */
+/* Restores the default actions in a child, before it executes another program. SIGPIPE
+ * remains ignored: a closed log must not end a worker. */
 void signals_restore(void);

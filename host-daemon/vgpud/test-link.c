@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What keeper and broker say to each other
+ * Messages between keeper and broker
  */
 
 #include <dirent.h>

@@ -56,7 +56,7 @@ static void expect_all(const char *name)
 	check(recv(fd, &none, 1, 0) < 0);
 	check(!getenv("NOTIFY_SOCKET"));
 	close(fd);
-	/* Nobody is there any more, which is no harm. */
+	/* The receiver has gone, which has no effect. */
 	notify_ready();
 }
 
@@ -88,7 +88,7 @@ TEST(without_a_socket_nothing_is_sent_and_nothing_is_said)
 	notify_reloading();
 	notify_stopping();
 	check_eq(lseek(log, 0, SEEK_END), 0);
-	/* What cannot be an address is said to be none, once. */
+	/* An invalid address is logged once. */
 	check_eq(setenv("NOTIFY_SOCKET", "relative", 1), 0);
 	notify_init();
 	check(lseek(log, 0, SEEK_END) > 0);

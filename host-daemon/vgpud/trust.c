@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trust: whether a file that is opened by its path is one that others cannot have put
- * there
+ * Trust: whether other users could have created or replaced a file
  */
 
 #include <errno.h>
@@ -41,7 +40,7 @@ const char *trust_reason(const struct stat *st, struct trust trust)
 	if (st->st_mode & S_IWOTH ||
 		(st->st_mode & S_IWGRP && !is_trusted_group(st->st_gid, trust)))
 		return "other users may write to it";
-	/* Where the kernel lets users link files that they do not own. */
+	/* The kernel may permit links to files of other users. */
 	if (st->st_nlink > 1)
 		return "it has another name besides";
 	return NULL;

@@ -24,7 +24,7 @@ bool wiper_thread_wait(int fd)
 	return n == sizeof(count);
 }
 
-/* Each eventfd is read before it is written again: there is always room. */
+/* Cannot block: each eventfd is read before it is written again. */
 static void tell(int fd)
 {
 	const uint64_t one = 1;
@@ -40,7 +40,7 @@ static void *run(void *data)
 	struct wiper *wiper = data;
 
 	helper_lower_priority();
-	/* Partners: start_piece() and wiper_handle_done(), by way of the eventfds. */
+	/* Partners: start_piece() and wiper_handle_done(), through the eventfds. */
 	while (wiper_thread_wait(wiper->asked) &&
 		__atomic_load_n(&wiper->fd, __ATOMIC_ACQUIRE) >= 0) {
 		int r = wiper_empty(wiper->fd, wiper->offset, wiper->size);
@@ -68,7 +68,8 @@ void wiper_thread_end(struct wiper *wiper)
 {
 	struct pollfd done = { .fd = wiper->done, .events = POLLIN };
 
-	/* After the piece under way: that is another count of the eventfd. */
+	/* Wait for the piece in progress, because the eventfd must be read before the
+	 * next request. */
 	if (wiper->current)
 		poll(&done, 1, -1);
 	wiper_thread_ask(wiper, -1, 0, 0);

@@ -12,11 +12,11 @@
 /* Return: 0 or -errno. */
 int wiper_thread_start(struct wiper *wiper);
 
-/* Waits for the piece under way, and for the thread's end. */
+/* Waits for the piece in progress, and for the thread to exit. */
 void wiper_thread_end(struct wiper *wiper);
 
-/* Hands over a piece; wiper->done is readable once it is done. */
+/* Passes a piece to the thread; wiper->done becomes readable when it is empty. */
 void wiper_thread_ask(struct wiper *wiper, int fd, uint64_t offset, uint64_t size);
 
-/* Takes the count of an eventfd. Returns: whether there was one, or came one. */
+/* Reads an eventfd. Return: false on failure. */
 bool wiper_thread_wait(int fd);

@@ -16,7 +16,7 @@
 
 static const uint8_t zeros[1 << 16];
 
-/* Not beyond the end: a file that was truncated would grow again. */
+/* Not beyond the end, which would extend a truncated file. */
 static int write_zeros(int fd, uint64_t offset, uint64_t size)
 {
 	uint64_t end = offset + size;
@@ -83,7 +83,7 @@ void wiper_deinit(struct wiper *wiper)
 	wiper->done = vgpu_close(wiper->done);
 }
 
-/* The first wipe of the section that comes after the last one's, in a circle. */
+/* The first wipe of the next section, round robin. */
 static struct wipe *choose(const struct wiper *wiper)
 {
 	struct wipe *wipe, *next = NULL, *lowest = NULL;
@@ -136,7 +136,7 @@ bool wiper_cut(struct wipe *wipe)
 	return true;
 }
 
-/* Returns: whether there is more of it. */
+/* Return: whether there is another piece. */
 static bool go_on(struct wiper *wiper, struct wipe *wipe)
 {
 	const uint64_t offset = wipe->offset;

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Two milliseconds' work; a multiple of an extent. */
+/* Takes two milliseconds; a multiple of an extent. */
 #define WIPER_PIECE_SIZE (4ull << 20)
 
 struct wipe;
@@ -23,15 +23,15 @@ struct wiper;
 
 /* A piece was emptied. */
 typedef void (*wipe_piece_fn)(struct wipe *wipe, uint64_t offset, uint64_t size);
-/* It is over: all was emptied, or it was cut, or a piece failed with -errno. The wipe may
- * be added again, or freed, inside. */
+/* A wipe has ended: it is complete, or it was cut, or a piece failed with -errno. The
+ * function may add the wipe again, or free it. */
 typedef void (*wipe_done_fn)(struct wiper *wiper, struct wipe *wipe, int error);
 
 struct wipe {
 	TAILQ_ENTRY(wipe) entry;
-	struct wiper *wiper;  /* NULL: not added, or over */
+	struct wiper *wiper;  /* NULL: not added, or ended */
 	unsigned int section; /* the section whose turn it uses */
-	int fd;		      /* the owner's, open until it is over */
+	int fd;		      /* owned by the caller, open until the wipe ends */
 	uint64_t offset;
 	uint64_t end;
 	wipe_piece_fn piece_fn; /* may be NULL */
@@ -40,12 +40,12 @@ struct wipe {
 
 struct wiper {
 	TAILQ_HEAD(, wipe) wipes;
-	struct wipe *current; /* of the piece under way */
+	struct wipe *current; /* of the piece in progress */
 	unsigned int last_section;
 	bool has_thread;
 	pthread_t thread;
-	int asked; /* eventfd: there is a piece, or the thread is to end */
-	int done;  /* eventfd: the piece is done; to be polled */
+	int asked; /* eventfd: a piece, or a request to exit */
+	int done;  /* eventfd: the piece is empty; to be polled */
 
 	/* The piece: written by one side while the other waits for its eventfd. */
 	int fd; /* -1: end */
@@ -61,22 +61,22 @@ struct wiper {
 /* Return: 0 or -errno; deinitialise in any case. */
 int wiper_init(struct wiper *wiper);
 
-/* Waits for the piece under way; wipes that are not over are forgotten. */
+/* Waits for the piece in progress; other wipes are dropped. */
 void wiper_deinit(struct wiper *wiper);
 
 /* Begins to empty [wipe->offset, wipe->end) of wipe->fd; calls no callback. */
 void wiper_add(struct wiper *wiper, struct wipe *wipe);
 
-/* Nothing more of it is worth emptying. Returns: whether it is over now; else done_fn is
- * still called, after the piece that is under way. */
+/* Skips the rest of a wipe. Return: true if it has ended now; otherwise done_fn is called
+ * after the piece in progress. */
 bool wiper_cut(struct wipe *wipe);
 
-/* To be called when wiper->done is readable. */
+/* Call when wiper->done is readable. */
 void wiper_handle_done(struct wiper *wiper);
 
 /*
- * Empties bytes of a file, so that they read as zero; where its file system cannot punch
- * holes, zeros are written, no further than the file's end.
+ * Empties bytes of a file, so that they read as zero. If its file system cannot punch
+ * holes, zeros are written, up to the file's end.
  *
  * Return: 0 or -errno.
  */

@@ -140,7 +140,7 @@ TEST(an_entry_begins_with_the_state_it_was_given)
 	entry = (void *)object;
 	check_eq(entry->state[0], 7);
 	check(entry->state[1] == UINT64_MAX);
-	/* And the next one in its place has none. */
+	/* The next object in its place has no charge. */
 	check(object_table_remove(&table, object_handle(&table, object), NULL));
 	add(2, NULL);
 	check(entry->object.driver == DRIVER(2));

@@ -496,7 +496,7 @@ TEST(code_is_searched_for_printing_until_the_guest_was_told)
 	check_eq(answered.flags, VGPU_LOAD_HAS_DIGEST);
 	check_eq(session_control(&fixture.session)->may_print, 1);
 	end();
-	/* And one that claims to have been told. */
+	/* A load that claims a known digest. */
 	begin();
 	plant_text("//vprintf");
 	block = by_digest(sizeof("//vprintf"));

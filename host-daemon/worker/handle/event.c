@@ -2,11 +2,11 @@
 /*
  * Calls on events
  *
- * A record may have a number that the device is to write to a word of the guest's
- * (ring-layout.h), which shows the guest that the record is complete. The word has to be
- * written first: a stream that waited for the event may be known to be complete right
- * after. So the word is written before the driver's own record, except for an event with
- * timing, whose time is to be that of the preceding work: there it is written after.
+ * A record may have a number, which the device writes to a word of the guest
+ * (ring-layout.h) to show that the record is complete. The word is written before the
+ * driver's own record, because a stream that waited for the event may be complete right
+ * after it. Only for an event with timing it is written after the record, so that the
+ * write does not add to the measured time.
  */
 
 #include "driver/driver.h"

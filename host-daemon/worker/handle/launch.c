@@ -197,7 +197,7 @@ static CUresult translate_attribute(struct call *call, CUlaunchAttribute *attrib
 	CUresult result;
 	void *found;
 
-	/* No device is said to have a window of the cache: only an empty one is legal. */
+	/* Devices report no access-policy windows: only an empty one is valid. */
 	if (attribute->id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
 		if (attribute->value.accessPolicyWindow.num_bytes)
 			return CUDA_ERROR_INVALID_VALUE;

@@ -153,7 +153,7 @@ TEST(inputs_are_copied_out_of_the_arena_and_charged)
 	fixture.session.totals.image_bytes_max = 4096;
 	load.n_images = 1;
 	check_eq(link_add(link, load, CU_JIT_INPUT_PTX), CUDA_ERROR_OUT_OF_MEMORY);
-	/* No copy is left, whatever came of it; none is made of what does not fit. */
+	/* No copy remains, whatever the result; inputs that do not fit are not copied. */
 	check_eq(fixture.session.image_bytes, 0);
 	fixture.session.totals.image_bytes_max = 8192;
 	fixture.session.image_bytes = IMAGES_SESSION_MAX;

@@ -6,9 +6,9 @@
  *
  * Chunks of physical memory (cuMemCreate) are mapped at addresses in the device part of W
  * (cuMemAddressReserve, cuMemMap). An allocation of at least one chunk's granularity has
- * chunks of its own; smaller ones share a slab of one granule, divided into units.
- * Without these calls, or if an address in W cannot be reserved, there is no placement
- * and cuMemAlloc is tried instead.
+ * separate chunks; smaller ones share a slab of one granule, divided into units. Without
+ * these calls, or if an address in W cannot be reserved, there is no placement and
+ * cuMemAlloc is tried instead.
  */
 
 #include <stdint.h>

@@ -724,8 +724,8 @@ TEST(the_module_of_a_library_is_not_unloaded_whichever_way_it_was_found)
 	fixture_deinit(&fixture);
 }
 
-/* Fields that nobody knows are kept in the memory of the call, so a message can leave
- * its handler as little as it likes. */
+/* Unknown fields are kept in the memory of the call, so a message can leave its handler
+ * as little as it likes. */
 TEST(a_call_that_has_no_memory_left_is_refused)
 {
 	Vgpu__VgpuDeviceInfoRequest device = VGPU__VGPU_DEVICE_INFO_REQUEST__INIT;
@@ -759,7 +759,7 @@ TEST(a_fault_of_asynchronous_work_is_told_in_the_control_page)
 	check_eq(context_find(&fixture.session, fixture.context)->fault,
 		CUDA_ERROR_ILLEGAL_ADDRESS);
 	check_eq(session_control(&fixture.session)->n_faults, 1);
-	/* The first one stays, and is told once. */
+	/* The first fault remains, and is published once. */
 	fake_counts.next_launch = CUDA_ERROR_MISALIGNED_ADDRESS;
 	check_eq(launch(function, 0, FAKE_PARAM_SIZE, 0), 0);
 	check_eq(context_find(&fixture.session, fixture.context)->fault,

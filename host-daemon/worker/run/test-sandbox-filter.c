@@ -153,7 +153,7 @@ static void run_self(void)
 
 	check_eq(syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit), 0);
 	check(refused(syscall(SYS_prlimit64, getppid(), RLIMIT_NOFILE, NULL, &limit)));
-	/* By its own number too: there is only one way to say oneself. */
+	/* Also by its own number: only 0 means the calling process. */
 	check(refused(syscall(SYS_prlimit64, getpid(), RLIMIT_NOFILE, NULL, &limit)));
 	check_eq(sched_getaffinity(0, sizeof(set), &set), 0);
 	check_eq(sched_setaffinity(0, sizeof(set), &set), 0);

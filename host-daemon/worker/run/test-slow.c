@@ -52,7 +52,7 @@ static CUresult create_long(CUevent *event, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-/* A call that nobody waits for. */
+/* A call without a reply. */
 static void submit_event(struct vgpu_ring_producer *producer, uint32_t sequence)
 {
 	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;

@@ -377,7 +377,7 @@ static void start_other(uint32_t call)
 	check_eq(pthread_create(&other.thread, NULL, destroy_all_the_time, NULL), 0);
 }
 
-/* Each object that was made was destroyed once, whoever did it. */
+/* Each created object was destroyed exactly once. */
 static void stop_other(void)
 {
 	__atomic_store_n(&other.is_over, true, __ATOMIC_RELAXED);
