@@ -272,6 +272,45 @@ TEST(a_context_has_all_multiprocessors)
 		CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
 }
 
+TEST(a_device_and_its_contexts_have_the_same_multiprocessors)
+{
+	CUdevResource device, context;
+	CUcontext current, destroyed;
+	int n = 0;
+
+	fixture_new();
+	check_ok(cuCtxGetCurrent(&current));
+	memset(&device, 0xff, sizeof(device));
+	memset(&context, 0xff, sizeof(context));
+	check_ok(cuDeviceGetAttribute(&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	check_ok(cuDeviceGetDevResource(0, &device, CU_DEV_RESOURCE_TYPE_SM));
+	check_ok(cuCtxGetDevResource(current, &context, CU_DEV_RESOURCE_TYPE_SM));
+	check_eq(device.type, CU_DEV_RESOURCE_TYPE_SM);
+	check_eq(device.sm.smCount, n);
+	check(device.sm.minSmPartitionSize > 0);
+	check(device.sm.minSmPartitionSize <= device.sm.smCount);
+	check(device.sm.smCoscheduledAlignment &&
+		device.sm.smCount % device.sm.smCoscheduledAlignment == 0);
+	check(!memcmp(&device, &context, sizeof(device)));
+
+	check_cu(cuDeviceGetDevResource(-1, &device, CU_DEV_RESOURCE_TYPE_SM),
+		CUDA_ERROR_INVALID_DEVICE);
+	check_cu(cuDeviceGetDevResource(0, NULL, CU_DEV_RESOURCE_TYPE_SM),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuDeviceGetDevResource(0, &device, CU_DEV_RESOURCE_TYPE_INVALID),
+		CUDA_ERROR_INVALID_RESOURCE_TYPE);
+	check_cu(cuCtxGetDevResource(NULL, &context, CU_DEV_RESOURCE_TYPE_SM),
+		CUDA_ERROR_INVALID_CONTEXT);
+	check_cu(cuCtxGetDevResource(current, NULL, CU_DEV_RESOURCE_TYPE_SM),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuCtxGetDevResource(current, &context, CU_DEV_RESOURCE_TYPE_INVALID),
+		CUDA_ERROR_INVALID_RESOURCE_TYPE);
+	check_ok(cuCtxCreate(&destroyed, NULL, 0, 0));
+	check_ok(cuCtxDestroy(destroyed));
+	check_cu(cuCtxGetDevResource(destroyed, &context, CU_DEV_RESOURCE_TYPE_SM),
+		CUDA_ERROR_INVALID_CONTEXT);
+}
+
 TEST(lines_that_persist_in_the_cache_are_given_up)
 {
 	check_ok(cuInit(0));
