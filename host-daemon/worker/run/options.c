@@ -38,8 +38,8 @@ static const char help[] =
 	"  --help                 print this and exit\n"
 	"  --version              print the version and exit\n"
 	"\n"
-	"Exit status: 0 the session has ended; anything else: the worker could not start,\n"
-	"or failed; vgpud's log has the reason.\n";
+	"Exit status: 0 the session has ended; anything else: the worker could not\n"
+	"start, or failed; vgpud's log has the reason.\n";
 
 enum {
 	OPTION_CONTROL = 256,
