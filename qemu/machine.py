@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run-guest's virtual machine: QEMU's command line, and what passes between the two.
+"""run-guest's virtual machine: QEMU's command line, and the data between the two.
 
 Four serial ports, each with one purpose (see guest-init): the kernel's console, the
-command's standard output, its standard error, and one to talk with guest-init. On that
-last one, the only one that is read and written, standard input goes in: a number, a
-newline, so many bytes; then guest-init answers MORE, and 0 is the end of the input. Only
-one piece is on its way at a time, because a port has no room for two.
+command's standard output, its standard error, and the control port to guest-init. The
+last one is the only one in both directions, and carries standard input: a number, a
+newline, so many bytes; then guest-init replies MORE, and 0 is the end of the input. Only
+one piece is in flight at a time, because the buffer of a port has no room for two.
 """
 
 import errno
@@ -21,8 +21,8 @@ import tool
 
 # The number of MSI-X vectors, agreed with vgpud: it sends this many descriptors.
 VECTORS = 32
-# Each port's number and interrupt line. Ports share these unless told not to, and an edge
-# that is shared is lost.
+# Each port's number and interrupt line. By default ports share lines, and a shared edge
+# is lost.
 CONSOLE, OUT, ERR, CONTROL = range(4)
 INTERRUPTS = {CONSOLE: 4, OUT: 3, ERR: 5, CONTROL: 7}
 PIECE = 4000  # less than the guest's terminal driver has room for
@@ -30,7 +30,7 @@ STOP_SECONDS = 5
 
 
 class TimeLimit(Exception):
-    """The guest had its time."""
+    """The time limit of the guest has expired."""
 
 
 def raise_time_limit(_signo, _frame):
@@ -38,7 +38,7 @@ def raise_time_limit(_signo, _frame):
 
 
 def write_all(fd, data):
-    """Whoever reads is as slow as it likes: the guest waits."""
+    """Blocks while the reader is slow: the guest waits, too."""
     while data:
         data = data[os.write(fd, data):]
 
@@ -52,10 +52,9 @@ class Machine:
         self.control_fd = theirs.detach()
         self.process, self.said, self.streams = None, b"", {}
         self.started, self.free, self.input_ended = False, False, False
-        # A busy host lets the emulated timer look broken while the guest starts:
-        # no_timer_check. Where a guest can have one processor only, QEMU's TCG leaves out
-        # its memory barriers, though the host's side of the shared memory runs at the
-        # same time: so there is room for a second.
+        # no_timer_check: on a busy host the emulated timer seems broken while the guest
+        # boots. If a guest can have only one processor, QEMU's TCG omits its memory
+        # barriers, although the host runs concurrently: so maxcpus is 2.
         smp = f"{cpus},maxcpus=2" if accel == "tcg" and cpus == 1 else str(cpus)
         self.line = [
             qemu, "-machine", "q35", "-accel", accel,
@@ -82,7 +81,7 @@ class Machine:
             "-object", f"memory-backend-file,id=vgpu,share=on,size={size},mem-path={path}",
             "-device", "ivshmem-plain,memdev=vgpu"]
 
-    # What passes between the two
+    # Data between the two
 
     def start(self):
         for port, fd in ((OUT, 1), (ERR, 2)):
@@ -152,7 +151,7 @@ class Machine:
         return bool(data)
 
     def hear(self, _fd):
-        """Words of guest-init. Returns whether there may be more."""
+        """Reads messages of guest-init. Returns whether there may be more."""
         try:
             data = self.control.recv(4096)
         except BlockingIOError:
@@ -162,7 +161,7 @@ class Machine:
         *lines, rest = (self.unfinished() + data).split(b"\n")
         self.said += data
         for line in lines:
-            # A guest that starts again goes on with the input where the last one was.
+            # A guest that reboots continues at the same position of the input.
             if line in (b"STARTED", b"MORE"):
                 self.free = True
                 if line == b"STARTED" and self.input_ended:
@@ -176,7 +175,7 @@ class Machine:
         try:
             data = os.read(0, PIECE)
         except OSError as error:
-            # Not there, or a terminal that is another's at the moment.
+            # Closed, or a terminal of which this is a background process.
             data = b""
             if error.errno not in (errno.EBADF, errno.EIO, errno.EISDIR):
                 raise
@@ -188,16 +187,16 @@ class Machine:
         try:
             self.control.sendall(b"%d\n%b" % (len(data), data))
         except ConnectionError:
-            pass  # QEMU's end is noticed by itself
+            pass  # run() notices the end of QEMU
 
     def stop(self):
         if self.process and self.process.poll() is None:
             tool.end_process(self.process, STOP_SECONDS)
 
-    # What is known at its end
+    # Results
 
     def command_status(self):
-        """The command's exit status, None if the guest did not say it."""
+        """The command's exit status, None if the guest did not report it."""
         found = re.findall(rb"^RC=(\d+)\r?$", self.said, re.M)
         return int(found[-1]) if found else None
 

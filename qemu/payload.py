@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run-guest puts into its guest beside the base: files, libraries, one command.
+"""The files that run-guest adds to the base of its guest: libraries, one command.
 
-It becomes a cpio archive behind that of the base, and the kernel unpacks both.
+They become a cpio archive after the one of the base, and the kernel unpacks both.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import tool
 
 MULTIARCH = "lib/x86_64-linux-gnu"
-# These come by --lib, whatever a program is linked with.
+# Never copied as dependencies of a program: --lib provides them.
 NEVER = re.compile(r"(libcuda|libnvidia-ml)\.so")
 
 
@@ -23,7 +23,7 @@ def is_elf(path):
 
 
 def real_folder(path):
-    """An absolute path, `..` resolved by name: that of the link, not of its target."""
+    """An absolute path, with `..` resolved by name, so that links are not followed."""
     return os.path.normpath(os.path.join(os.getcwd(), path))
 
 
@@ -35,7 +35,7 @@ class Payload:
         self.folder.mkdir()
 
     def put(self, host, guest):
-        """Parents are made, links followed; what is there already is kept."""
+        """Creates parent folders and follows links; existing files are kept."""
         to = self.folder / str(guest).lstrip("/")
         if to.exists():
             return
@@ -47,7 +47,7 @@ class Payload:
                 f"cannot copy {host} for the guest", *done.stderr.splitlines())
 
     def put_libraries(self, path):
-        """What the loader of this machine finds for a file, by soname."""
+        """Adds the libraries that the loader of this machine finds for a file, by soname."""
         listed = subprocess.run(["ldd", path], stdout=subprocess.PIPE, text=True,
                                 stderr=subprocess.DEVNULL, check=False).stdout
         for name, place in re.findall(r"^\t(\S+) => (/\S+) ", listed, re.M):
@@ -56,7 +56,7 @@ class Payload:
                 self.put(place, f"{MULTIARCH}/{name}")
 
     def add(self, spec):
-        """HOST[:GUEST], a file or a folder, and what it is linked with."""
+        """Adds HOST[:GUEST], a file with its libraries, or a folder."""
         host, _, guest = spec.partition(":")
         if not os.path.exists(host):
             raise tool.Failure(f"no such file: {host}")
@@ -65,7 +65,7 @@ class Payload:
             self.put_libraries(host)
 
     def add_library(self, path):
-        """To where the loader looks; for NAME.so.N a link NAME.so too."""
+        """Adds it to the search path of the loader; for NAME.so.N also a link NAME.so."""
         if not os.access(path, os.R_OK):
             raise tool.Failure(f"no such library: {path}")
         name = os.path.basename(path)
@@ -97,7 +97,7 @@ class Payload:
             "\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
 
     def write_initrd(self, base, path):
-        """Returns how many bytes the payload takes in it."""
+        """Returns the size of the payload in it, in bytes."""
         with open(path, "wb") as initrd:
             with open(base, "rb") as file:
                 shutil.copyfileobj(file, initrd)
@@ -113,7 +113,7 @@ class Payload:
             return initrd.seek(0, os.SEEK_END) - before
 
     def names(self):
-        """Of all that is in the folder; a folder comes before what it holds."""
+        """The names of all files in the folder; a folder comes before its contents."""
         for place, folders, files in os.walk(self.folder):
             for name in folders + files:
                 yield os.path.relpath(os.path.join(place, name), self.folder)

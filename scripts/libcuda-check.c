@@ -110,7 +110,7 @@ static int parse(int argc, char **argv)
 	}
 	if (argc > 1) {
 		fprintf(stderr,
-			"libcuda-check: unknown argument: %s (--help tells more)\n",
+			"libcuda-check: unknown argument: %s (see --help)\n",
 			argv[1]);
 		return EXIT_USAGE;
 	}

@@ -2,7 +2,7 @@
 # Configuring and building the tree. Sourced after common.sh.
 # shellcheck shell=bash disable=SC2154
 
-# build_tree [SETUP-OPTION...] : into $build; the noise goes to a file, shown only
+# build_tree [SETUP-OPTION...] : into $build; the output goes to a file, shown only
 # when the build fails
 build_tree() {
 	local jobs=()

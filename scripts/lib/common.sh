@@ -30,7 +30,7 @@ print_version() {
 
 # usage MESSAGE... : a wrong command line
 usage() {
-	note "$@" "(--help tells more)"
+	note "$@" "(see --help)"
 	exit 125
 }
 

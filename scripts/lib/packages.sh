@@ -26,12 +26,12 @@ as_root() {
 	fi
 }
 
-# need_packages install|no-install PACKAGE... : prints and installs what is missing
+# need_packages install|no-install PACKAGE... : prints and installs missing packages
 need_packages() {
 	local how=$1 name missing=()
 	shift
 	command -v dpkg-query >/dev/null ||
-		die 125 "this is not a Debian machine; what is needed: $*"
+		die 125 "this is not a Debian machine; needed packages: $*"
 	for name; do
 		package_installed "$name" || missing+=("$name")
 	done

@@ -14,10 +14,10 @@ TOP = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("VGPU_BUILD") or TOP / "build")
 ME = os.path.basename(sys.argv[0])
 
-# A script's own failures; other exit statuses belong to what it runs.
+# The status of a script's failures; others are statuses of the command that it runs.
 EXIT_FAILURE = 125
 EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND = 126, 127
-# What ends a script from outside.
+# Signals that end a script.
 ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 PR_SET_PDEATHSIG = 1
@@ -25,8 +25,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Failure(Exception):
-    """Ends the script with a message, and the status of its own failures; what others
-    said of it comes before."""
+    """Ends the script with a message and EXIT_FAILURE; details, such as the output of a
+    command that failed, are printed before it."""
 
     status = EXIT_FAILURE
 
@@ -44,7 +44,7 @@ class Stopped(Exception):
 
 
 def show(*lines):
-    """Lines on standard error; nobody reading them is no reason to fail."""
+    """Prints lines on standard error, and ignores errors in doing so."""
     try:
         for line in lines if sys.stderr else ():
             print(line, file=sys.stderr, flush=True)
@@ -82,12 +82,12 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def error(self, message):
-        note(f"{message} (--help tells more)")
+        note(f"{message} (see --help)")
         sys.exit(EXIT_FAILURE)
 
 
 def number(least, kind=int):
-    """The type of an option: a number that is at least so large."""
+    """The type of an option: a number with a minimum."""
 
     def parse(text):
         try:
@@ -123,22 +123,22 @@ def raise_stopped(signo, _frame):
 
 
 def catch_signals():
-    """Has a signal that ends the script raise Stopped; one that was ignored by whoever
-    started it, as nohup has it, stays ignored."""
+    """Makes signals that end the script raise Stopped; signals that were ignored at its
+    start, as by nohup, stay ignored."""
     for signo in ENDING:
         if signal.getsignal(signo) != signal.SIG_IGN:
             signal.signal(signo, raise_stopped)
 
 
 def shield_signals():
-    """From now on nothing interrupts: what is left to do takes a moment only."""
+    """Ignores signals from now on, for the short rest of the script."""
     for signo in ENDING + (signal.SIGALRM,):
         signal.signal(signo, signal.SIG_IGN)
 
 
 def die_with_parent(signo):
-    """In a child, before it executes its program: the signal when the script ends, however
-    that ends. The parent may have died before the kernel was told to watch it."""
+    """For preexec_fn: the child gets the signal when the script ends for any reason. The
+    parent may have died before prctl()."""
     parent = os.getpid()
 
     def prepare():
@@ -150,7 +150,7 @@ def die_with_parent(signo):
 
 
 def end_process(process, seconds):
-    """Asks it to end, and has it end after so many seconds."""
+    """Terminates a process, and kills it after so many seconds."""
     process.terminate()
     try:
         process.wait(seconds)
@@ -160,12 +160,12 @@ def end_process(process, seconds):
 
 
 def status_of(returncode):
-    """A program's end as a shell tells it: 128 and the signal's number."""
+    """The status of a program as in a shell: 128 and the signal's number."""
     return returncode if returncode >= 0 else 128 - returncode
 
 
 def check_writable(option, path):
-    """Refuses a file that could not be written later, when the work has been done."""
+    """Fails early if a file cannot be written after the work."""
     try:
         with open(path, "ab"):
             pass
@@ -174,8 +174,8 @@ def check_writable(option, path):
 
 
 def hold_streams():
-    """A standard stream that is closed would give its number to a file of ours. Whoever
-    writes to it then has the error that it would have had."""
+    """Opens closed standard streams, so that no other file gets their numbers. They are
+    read-only: writing to them still fails."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)
@@ -184,7 +184,7 @@ def hold_streams():
 
 
 def run_script(main):
-    """Runs main() and ends with its status; nothing ends in a stack of calls."""
+    """Runs main() and exits with its status, never with a traceback."""
     try:
         hold_streams()
         catch_signals()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private vgpud in a private folder, for as long as something is run against it."""
+"""A private vgpud in a private folder, for the duration of a command."""
 
 import os
 import select
@@ -16,7 +16,7 @@ STOP_SECONDS = 30
 
 
 def product(name):
-    """A file that was built; programs and libraries lie in the folders of their sources."""
+    """A built file; programs and libraries are in the folders of their sources."""
     for folder in ("guest-shim", "host-daemon", "scripts"):
         for path in sorted((tool.BUILD / folder).rglob(name)):
             if not path.is_dir():
@@ -26,7 +26,7 @@ def product(name):
 
 
 def make_shim_folder(folder):
-    """A folder with nothing but the libraries that a program is meant to find."""
+    """Makes a folder with only the libraries that a program shall find."""
     folder.mkdir()
     (folder / "libcuda.so.1").symlink_to(product("libcuda.so.1"))
     (folder / "libcuda.so").symlink_to("libcuda.so.1")
@@ -39,10 +39,10 @@ def make_shim_folder(folder):
 class Vgpud:
     """Starts it and returns when it serves; `with Vgpud(folder, driver, transport):`.
 
-    With transport plain the VM's memory is the file vgpud.mem, which QEMU makes. It is in
-    a session of its own, so that Ctrl-C on a terminal ends what is run, and vgpud then.
-    Where it is not the last thing that a script does, signals count again afterwards.
-    Settings are lines of its configuration's general section.
+    With transport plain the VM's memory is the file vgpud.mem, which QEMU makes. vgpud has
+    a separate session, so that Ctrl-C on a terminal ends the command first, then vgpud.
+    Unless is_last, signals are handled again afterwards. Settings are lines for section
+    [vgpud] of its configuration.
     """
 
     def __init__(self, folder, driver, transport, is_last=True, settings=""):
@@ -82,7 +82,7 @@ class Vgpud:
         return self
 
     def wait_until_ready(self, notices):
-        """Whether it says so, in the protocol of sd_notify(3), before it ends."""
+        """Whether it reports READY=1, in the protocol of sd_notify(3), before it ends."""
         end = time.monotonic() + READY_SECONDS
         ended = os.pidfd_open(self.process.pid)
         try:
@@ -102,7 +102,7 @@ class Vgpud:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def stop(self):
-        """It drains, so that its last lines are in the log afterwards."""
+        """Ends vgpud, which drains, so that its last lines are in the log afterwards."""
         if not self.process:
             return
         if self.is_last:

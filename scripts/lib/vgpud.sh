@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# A private vgpud in a private folder. Sourced after common.sh; everything it makes
-# lies in $run_dir, which is the caller's to make and to remove.
+# A private vgpud in a private folder. Sourced after common.sh; all its files are in
+# $run_dir, which the caller makes and removes.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 vgpud_pid=
 
-# product NAME : the path of a built file; programs and libraries of the build lie
+# product NAME : the path of a built file; programs and libraries of the build are
 # in the folders of their sources
 product() {
 	local path
@@ -26,7 +26,7 @@ write_config() {
 		driver = $1
 		log-level = info
 		log-file = $run_dir/vgpud.log
-		; It serves nobody but the user who runs it, and that user's programs.
+		; It serves only programs of the user who runs it.
 		allow-unprivileged = yes
 
 		[vm private]

@@ -472,8 +472,8 @@ class Soak:
 
 
 def exit_usage(message):
-    """Mistakes in the command line end as those of all scripts do."""
-    print(f"{(message or '').rstrip()} (--help tells more)", file=sys.stderr)
+    """Reports mistakes in the command line like the scripts."""
+    print(f"{(message or '').rstrip()} (see --help)", file=sys.stderr)
     sys.exit(125)
 
 
