@@ -164,7 +164,7 @@ static size_t begin_line(char *line, size_t size, enum vgpu_log_level level)
 		now.tv_nsec / 1000, log_ident, (int)getpid(), level_names[level]);
 }
 
-/* Once there is room again, says how many lines are missing. */
+/* Once there is room again, logs the number of lost lines. */
 static void tell_lost(void)
 {
 	uint32_t n_lost = __atomic_exchange_n(&log_n_lost, 0, __ATOMIC_RELAXED);

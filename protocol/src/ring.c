@@ -18,13 +18,13 @@
  * sets consumer_idle first and polls the ring for VGPU_RING_SETTLE_NS more. A producer
  * that reads 0 there skips the fence: either it stored tail that long before the
  * consumer's last read, so that the store has left its store buffer, or it reads the
- * flag later and sees it. This needs no barrier of the producer at all, which helps where
- * an emulator drops those of its guest (docs/protocol.md). That the time suffices is an
- * assumption about processors: should it ever fail, the wake-up comes late, by the bounds
- * that heal any lost one.
+ * flag later and sees it. This needs no barrier of the producer at all, which helps if an
+ * emulator drops the barriers of its guest (docs/protocol.md). That the time suffices is
+ * an assumption about processors: if it fails, the wake-up is late, by the same bounds as
+ * any lost one.
  *
  * Cache lines go from one processor to the other, and waiting for them is most of what a
- * call costs. Each side asks for those of the next frame before it needs them: the
+ * call costs. Each side prefetches the lines of the next frame: the
  * producer to write, the consumer to read.
  */
 
@@ -34,7 +34,7 @@
 #include "vgpu/ring.h"
 
 #define RING_MASK ((uint64_t)VGPU_RING_SIZE - 1)
-/* The lines of a frame that are worth asking for: as long as most launches. */
+/* The part of a frame that is prefetched: as long as most launches. */
 #define NEXT_SIZE 128u
 
 static_assert((VGPU_RING_SIZE & RING_MASK) == 0, "a power of two");

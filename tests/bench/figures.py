@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of figures, as vgpu-bench writes it, read with care.
+"""A file of figures, as vgpu-bench writes it.
 
-A file may come from anywhere: what is not as documented is refused with a sentence.
+A file is not trusted: any deviation from the documented form is refused with a sentence.
 """
 
 import json
@@ -19,7 +19,7 @@ PREFIXES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (0, "")]
 
 
 class Refused(Exception):
-    """The sentence that says why a file is none of ours."""
+    """The reason, as a sentence, why a file is refused."""
 
 
 def need(condition, sentence):
@@ -50,7 +50,7 @@ class Result:
         )
         where = f"{where} ({self.driver}/{self.name})"
         self.unit, self.n = row.get("unit"), row.get("n")
-        need(self.unit in UNITS, f"{where} has a unit that is none of {', '.join(UNITS)}")
+        need(self.unit in UNITS, f"{where} has a unit other than {', '.join(UNITS)}")
         need(type(self.n) is int and self.n >= 0, f"{where} has no number of samples")
         self.note = row.get("note")
         need(
@@ -66,7 +66,7 @@ class Result:
             all(is_number(value) for value in values) and values == sorted(values),
             f"{where} has no median between its 10 % and its 90 %",
         )
-        # An idle process may use nothing; nothing else takes no time.
+        # An idle process may use no time; any other figure is positive.
         least = 0 if self.unit == "cpu" else 1e-9
         need(values[0] >= least, f"{where} has a value that nothing can have")
         self.p10, self.median, self.p90 = (float(value) for value in values)
@@ -79,14 +79,14 @@ class Result:
 
 
 class Figures:
-    """All rows of a run by (driver, name), and the machine's own words."""
+    """All rows of a run by (driver, name), and the description of the machine."""
 
     def __init__(self, value, path):
         need(isinstance(value, dict), f"{path} holds no object")
         need(value.get("version") == 1, f"{path} is of another version than 1")
         self.path, self.machine = path, value.get("machine")
         rows = value.get("results")
-        need(isinstance(self.machine, dict), f"{path} says nothing of its machine")
+        need(isinstance(self.machine, dict), f"{path} does not describe its machine")
         need(isinstance(rows, list), f"{path} has no list of results")
         need(len(rows) <= RESULTS_MAX, f"{path} has more than {RESULTS_MAX} results")
         self.results = {}
@@ -129,7 +129,7 @@ def read(path):
 
 
 def ratio(value, unit, limit):
-    """A value in its limits; a time beside a bandwidth is that of one copy of 4 KiB."""
+    """A value in its limits; the limit of a time may be the bandwidth for a copy of 4 KiB."""
     if unit != limit.unit:
         return value / (4096 / limit.median * 1e9)
     return value / limit.median

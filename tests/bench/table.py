@@ -3,10 +3,10 @@
 """The figures of vgpu-bench as tables in Markdown.
 
     table.py FIGURES.json               the limits, and one column a driver
-    table.py --targets FIGURES.json...  the numbers to reach, and whether they are
+    table.py --targets FIGURES.json...  the targets, and whether they are met
 
-With --targets, several files are read for what none of them has alone; a figure is
-taken from the first file that has it, and stands beside its limit of that file.
+With --targets, several files may complement each other; a figure is taken from the first
+file that has it, with its limit of the same file.
 
 Exit status: 0, 1 a file is refused, with the reason, 2 wrong command line.
 """
@@ -53,11 +53,11 @@ def print_figures(file):
 
 
 class Row:
-    """A number to reach: a figure, the row it is judged by, and the judgement.
+    """A target: a figure, the row that it is compared with, and the criterion.
 
     @judge:	called with the median and its ratio to the limit (None: not measured);
             returns whether the target is met
-    @between:	what stands between where it is not met or cannot be judged
+    @between:	the text for a target that is not met or cannot be judged
     """
 
     def __init__(self, what, target, figure, limit, judge, between=""):
@@ -116,7 +116,7 @@ def starts(driver, state):
 
 
 def at_least(times):
-    """A workload's time may be this much of the native one's inverse."""
+    """The minimum ratio of native to remoted time of a workload."""
     return lambda value, ratio: None if ratio is None else 1 / ratio >= times
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""vgpu-bench measures everything it promises, and its JSON has the documented form.
+"""vgpu-bench measures all documented figures, and its JSON has the documented form.
 
     test_bench.py VGPU_BENCH
 
-No figure is judged: what a machine that is busy with other tests measures says nothing.
+No figure is judged: measurements on a machine that is busy with other tests are meaningless.
 """
 
 import json
@@ -24,7 +24,7 @@ LIMITS = [
     "clock_gettime",
 ]
 LIMITS += [f"memcpy_{size}" for size in SIZES] + [f"nt_copy_{size}" for size in SIZES[4:]]
-# What needs a processor for each side; else the row says so, or is not there.
+# Rows that need a processor for each side; otherwise they have a reason, or are omitted.
 CROSS = ["spin_round_trip", "futex_wake_cross", "eventfd_wake_cross", "ring_enqueue"]
 CROSS += ["ring_rate", "eventfd_wake_asleep"]
 CALLS = [
@@ -87,7 +87,7 @@ def names(file, driver):
 
 
 def check_everything(bench):
-    """All rows of the null driver are there, each with its limit."""
+    """The file has all rows of the null driver, each with its limit."""
     file = figures.Figures(measure(bench, "--driver", "null"), "the null driver's figures")
     machine = file.machine
     assert machine["quick"] is True and machine["load_before"] >= 0, machine
@@ -96,7 +96,7 @@ def check_everything(bench):
     missing = {"machine": set(LIMITS + CROSS), "null-direct": set(DIRECT), "null": set(STACK)}
     missing = {driver: wanted - names(file, driver) for driver, wanted in missing.items()}
     assert not any(missing.values()), f"not measured: {missing}"
-    # A row without a figure says why: what a driver lacks, and what needs two processors.
+    # A row without a figure has a reason: a driver lacks a call, or two processors are needed.
     cores = 1 if machine["guest_cpu"] == machine["host_cpu"] else 2
     for (_, name), result in file.results.items():
         assert result.n or name == "graph_iteration" or (cores == 1 and name in CROSS), name
@@ -105,7 +105,7 @@ def check_everything(bench):
 
 
 def check_software_device(bench):
-    """It really computes: kernels wait, and the driver alone is beside the stack."""
+    """With softgpu kernels run, and the driver is also measured without the stack."""
     only = ["async", "wait_cpu", "copy_h2d_pinned_4k"]
     options = [text for name in only for text in ("--only", name)]
     file = figures.Figures(measure(bench, "--driver", "soft", *options), "softgpu's figures")

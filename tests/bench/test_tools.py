@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tools that read figures judge by ratio, and refuse what is none with a sentence.
+"""The tools that read figures compare ratios, and refuse invalid files with a sentence.
 
     test_tools.py
 
-The two files in figures/ are made up: between them the machine became twice as slow and
-the synchronous call with it, the launch slower by itself, the copy half as fast.
+The two files in figures/ are artificial: in the second one the machine and with it the
+synchronous call are half as fast, the launch is slower in relation to the machine, and the
+copy is half as fast.
 """
 
 import json
@@ -103,7 +104,7 @@ def hostile_files_are_refused():
         "is no JSON": b'{"version": 1,',
         "holds no object": b"[]",
         "is of another version": changed(lambda value: value.update(version=2)),
-        "says nothing of its machine": changed(lambda value: value.pop("machine")),
+        "does not describe its machine": changed(lambda value: value.pop("machine")),
         "has no list of results": changed(lambda value: value.update(results={})),
         "is no object": changed(lambda value: value["results"].append(7)),
         "has no name": changed(set_row(name="<svg>")),

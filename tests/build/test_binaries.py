@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What readelf says of the files that are installed.
+"""Hardening of the installed files, according to readelf.
 
     test_binaries.py SOURCE BUILD optimised|plain FILE...
 
-All of an image's relocations are done, and read-only, before it runs; the stack is checked
-and not executable; programs lie anywhere; an optimised build has the checks of the C
-library. Neither the source's nor the build's folder is named in a file, so that a build in
-another folder makes the same bytes.
+Full RELRO; a stack protector, and no executable stack; position-independent programs; in an
+optimised build the fortified functions of the C library. No file has a path of the source
+or build folder, so that a build in another folder makes the same bytes.
 """
 
 import os
@@ -45,7 +44,7 @@ def check(path, text, optimised):
 
 
 def folders(source, build):
-    """All names that a compiler that is run in the build folder could put into a file."""
+    """All paths that a compiler that runs in the build folder could write into a file."""
     return {str(source), str(build), str(source.resolve()), str(build.resolve()),
             os.path.join(os.path.relpath(source, build), "host-daemon"),
             os.path.join(os.path.relpath(source, build), "guest-shim"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries of scripts/lib/layers call none of those above them.
+"""The libraries of scripts/lib/layers call no library of a higher layer.
 
     test_layers.py SOURCE BUILD
 """
@@ -14,7 +14,7 @@ import check_style  # noqa: E402
 
 
 def symbols(archive):
-    """Returns what it defines, and what it needs and by which of its objects."""
+    """Returns the symbols that it defines, and undefined symbols by object."""
     defined, needed = set(), {}
     listing = subprocess.run(["nm", "-A", "-g", "-P", archive], text=True, check=True,
                              stdout=subprocess.PIPE).stdout

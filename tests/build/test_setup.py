@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""meson setup says nothing that wants mending, and -Dtests=disabled leaves tests out.
+"""meson setup prints no warning, and -Dtests=disabled leaves out the tests.
 
     test_setup.py SOURCE
 """

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where foreign programs come from, and where they are kept: packages and sources of the
-distribution, packages of PyPI, folders that the user names.
+"""The cache of foreign programs: packages and sources of the distribution, packages of
+PyPI, folders that the user names.
 
-All of it is in one folder outside of the tree. Packages are unpacked there and not
-installed, so that nothing needs root and the machine stays as it is; what the machine has
-installed already is used as it is.
+It is one folder outside of the tree. Packages are unpacked there and not installed, so that
+nothing needs root and the machine is not changed; installed packages are used.
 """
 
 import os
@@ -42,7 +41,7 @@ class Cache:
         return place
 
     def apt(self, what, *words, folder=None, options=()):
-        """apt-get with a cache of its own; a failure is a reason to skip."""
+        """Runs apt-get with a separate cache; a failure is a reason to skip."""
         if not shutil.which("apt-get"):
             raise Skip(f"this is not a Debian machine, and {what} is from there")
         archives = self.folder("archives")
@@ -55,11 +54,11 @@ class Cache:
                               timeout=APT_SECONDS, check=False)
         if done.returncode:
             said = (done.stderr.strip().splitlines() or ["no reason given"])[0]
-            raise Skip(f"{what} is not to be had from the distribution: {said}")
+            raise Skip(f"{what} is not available from the distribution: {said}")
         return done.stdout
 
     def packages(self, *names):
-        """Unpacks Debian packages, and what they need and the machine has not."""
+        """Unpacks Debian packages and their missing dependencies."""
         empty = self.folder("empty")
         (empty / "partial").mkdir(exist_ok=True)
         install = ["--no-install-recommends", "install", *names]
@@ -70,7 +69,7 @@ class Cache:
         return self.unpacked
 
     def one_package(self, name):
-        """Unpacks one Debian package and not what it needs, which are tools to build it."""
+        """Unpacks one Debian package without its dependencies, which are build tools."""
         listed = self.apt(name, "--print-uris", "download", name)
         self.unpack(name, [self.root / "archives" / file for file in PLACE.findall(listed)],
                     ["download", name])
@@ -92,21 +91,21 @@ class Cache:
             file.unlink()
 
     def find(self, path):
-        """A file of a package, from the cache or else of the machine."""
+        """A file of a package, from the cache or else from the machine."""
         for top in (self.unpacked, Path("/")):
             if (top / path).exists():
                 return top / path
         raise Skip(f"there is no /{path}, neither in {self.unpacked} nor on this machine")
 
     def library_folders(self):
-        """Of the packages that were unpacked, those besides which alternatives would link."""
+        """Library folders of unpacked packages to which update-alternatives would link."""
         place = self.unpacked / "usr/lib/x86_64-linux-gnu"
         return [place, self.unpacked / "usr/lib",
                 *(place / name for name in ("blas", "lapack", "pulseaudio"))]
 
     @staticmethod
     def version_of(*names):
-        """The version of the first of some packages that the distribution has."""
+        """The version of the first of these packages that the distribution has."""
         for name in names:
             done = subprocess.run(["apt-cache", "policy", name], text=True, check=False,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -130,7 +129,7 @@ class Cache:
         return found[0]
 
     def download_source(self, package, place):
-        """With lists of our own: the machine's need not name sources."""
+        """Uses separate lists: the lists of the machine may lack sources."""
         lists = self.folder("lists")
         (lists / "partial").mkdir(exist_ok=True)
         release = Path("/etc/os-release").read_text(encoding="utf-8")
@@ -146,7 +145,7 @@ class Cache:
                  folder=place, options=options)
 
     def wheel(self, name):
-        """Unpacks a package of PyPI, without what it depends on."""
+        """Unpacks a package of PyPI, without its dependencies."""
         place = self.folder(f"pypi/{name}")
         if any(place.glob("*.dist-info")):
             return place

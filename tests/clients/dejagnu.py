@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The directives of a DejaGnu test: how it is compiled, run and judged.
 
-They are comments `{ dg-NAME ARGUMENT... }` in the source, words of Tcl. What is read here
-is what GCC's internals manual documents under "Directives"; diagnostics and dumps of the
-compiler (dg-error, dg-final and so on) are not looked at, for a compiler is not what is
-tested.
+They are comments `{ dg-NAME ARGUMENT... }` in the source, in Tcl syntax, as documented in
+GCC's internals manual under "Directives". Diagnostics and dumps of the compiler (dg-error,
+dg-final and so on) are ignored, because the compiler is not under test.
 """
 
 import fnmatch
@@ -16,12 +15,12 @@ ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 class Unknown(Exception):
-    """A directive or a property of the target that is not known here."""
+    """An unknown directive or property of the target."""
 
 
 def split_words(text):
-    """The words of one Tcl command. A word in braces keeps all that is in it; of others
-    the backslashes are taken out."""
+    """The words of one Tcl command. A word in braces is literal; backslashes of others are
+    removed."""
     words, at = [], 0
     while at < len(text):
         if text[at].isspace():
@@ -50,7 +49,7 @@ def plain_word(text, at):
 
 
 def closing_brace(text, at):
-    """Where the brace that opens there is closed; the end where it is not."""
+    """The position of the matching closing brace, or the end."""
     depth = 0
     while at < len(text):
         if text[at] == "\\":
@@ -64,7 +63,7 @@ def closing_brace(text, at):
 
 
 def directives(source):
-    """Each directive's name and words, in their order. One does not span lines."""
+    """Name and words of each directive, in order. A directive does not span lines."""
     for line in source.splitlines():
         for found in DIRECTIVE.finditer(line):
             end = closing_brace(line, found.start())
@@ -73,7 +72,7 @@ def directives(source):
 
 
 class Target:
-    """What is true of the target, and of the options a test is compiled with."""
+    """The properties of the target, and of the options that a test is compiled with."""
 
     def __init__(self, properties, options):
         self.properties, self.options = properties, options
@@ -97,14 +96,14 @@ class Target:
                 nested = any(c.isspace() for c in word.strip())
                 term = (self.matches(word) if nested else self.has(word.strip())) != negate
                 negate = False
-                # Words without an operator are alternatives, as names of systems are.
+                # Words without an operator, such as names of systems, are alternatives.
                 value = term if value is None else \
                     (value and term if join == "&&" else value or term)
                 join = None
         return bool(value)
 
     def selects(self, words):
-        """Whether a directive counts, that ends in `target EXPRESSION` or in nothing."""
+        """Whether a directive with an optional `target EXPRESSION` applies."""
         if not words:
             return True
         parts = split_words(words[0])
@@ -119,7 +118,7 @@ class Target:
                    for pattern in split_words(patterns) for flag in flags or [""])
 
     def applies(self, words):
-        """Of dg-skip-if and its like: COMMENT TARGETS [OPTIONS [EXCEPT-OPTIONS]]."""
+        """Evaluates dg-skip-if and the like: COMMENT TARGETS [OPTIONS [EXCEPT-OPTIONS]]."""
         if len(words) > 1 and not self.matches(words[1]):
             return False
         if len(words) > 2 and not self.has_option(words[2]):
@@ -128,7 +127,7 @@ class Target:
 
 
 class Test:
-    """One test: what its directives come to on a target."""
+    """One test: its directives, evaluated for a target."""
 
     def __init__(self, source, target, options):
         self.action, self.skip = "run", None
@@ -189,13 +188,13 @@ class Test:
         self.seconds = int(words[0])
 
     def on_output(self, words):
-        # With xfail the suite knows that this is not what comes out.
+        # With xfail the suite expects another output.
         is_xfail = bool(words[1:]) and words[1].split()[:1] == ["xfail"]
         if self.target.selects(words[1:]) != is_xfail:
             self.output += words[0]
 
     def judge(self, status, output):
-        """What is wrong with a run that ended with this status, or None."""
+        """The reason why a run with this status failed, or None."""
         if self.fails and not status:
             return "ends well where the suite wants a failure"
         if status and not self.fails:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that others wrote, run through our guest library and judged.
+"""Programs of other projects, run on the guest library and judged.
 
-A suite finds its programs, builds one when it is its turn, and knows how to judge it. What
-is common to all is here: each program has a vgpud of its own with softgpu, a time limit,
-and a line of the table. A program that ends well and launched nothing is *idle*, not
-passed: many fall back to the CPU without a word where they find no device.
+A suite finds its programs, builds each just before it runs, and judges it. This file has
+the common part: each program has a private vgpud with softgpu, a time limit, and a line of
+the table. A program that succeeds without a launch is *idle*, not passed: many silently
+fall back to the CPU if they find no device.
 
-What does not pass has a line in the suite's list of expected results, with the reason;
-whatever differs from the list, to either side, is unexpected.
+A program that does not pass has a line in the suite's list of expected results, with the
+reason; a result that differs from the list, better or worse, is unexpected.
 """
 
 import fnmatch
@@ -24,15 +24,15 @@ from vgpud import Vgpud, make_shim_folder
 
 EXPECTED = Path(__file__).resolve().parent / "expected"
 RESULTS = ("pass", "idle", "fail", "skip")
-# A list may also say that a result is not foreseeable: the program measures time.
+# A list may also mark a result as unpredictable: the program measures time.
 ANY = "any"
 
-# What a program's behaviour must not depend on.
+# Variables that must not affect a program.
 FOREIGN = ("VGPU_", "CUDA_", "OMP_", "ACC_", "GOMP_", "HL_", "LD_LIBRARY_PATH")
-# How much of a program's output is looked at.
+# The limit of a program's output.
 OUTPUT_SIZE = 4 << 20
 OUR_LINE = re.compile(r"^[0-9.]+ libcuda\[\d+\] (\w+): (.*)\n?", re.M)
-# A kernel did not run, and a program that does not look ends well all the same.
+# A kernel did not run; a program that checks no errors succeeds nevertheless.
 REFUSED = re.compile(r"cu\w*Launch\w* fails with CUDA_ERROR_NOT_SUPPORTED")
 LAUNCHES = re.compile(r"session ended .*?\blaunches=(\d+)")
 TELLING = re.compile(r"error|fail|abort|assert|mismatch|wrong|differ|cannot|invalid|"
@@ -40,18 +40,18 @@ TELLING = re.compile(r"error|fail|abort|assert|mismatch|wrong|differ|cannot|inva
 
 
 class Skip(Exception):
-    """A program, or a whole suite, cannot run here: something is not at hand."""
+    """A program, or a whole suite, cannot run here: a dependency is missing."""
 
 
 class Broken(Exception):
-    """A program could not be built, though all that it needs is there."""
+    """A program could not be built, although its dependencies exist."""
 
 
 class Case:
-    """One program. build() makes what command runs, and is called when it is its turn; a
-    judge gets the exit status, as a shell tells it, and the output, and says what is
-    wrong, or None. On a terminal programs do not buffer, so that what they write to
-    different places comes in its order."""
+    """One program. build() is called just before command runs; judge gets the exit status,
+    as in a shell, and the output, and returns the reason of a failure, or None. On a
+    terminal programs do not buffer, so that their output to several descriptors stays in
+    order."""
 
     def __init__(self, name, command, folder=None, *, build=None, judge=None, skip=None,
                  variables=None, libraries=(), seconds=None, may_fail=None,
@@ -71,7 +71,7 @@ class Outcome:
 
 
 class Suite:
-    """To be derived from: name, title and cases(); a Skip raised there skips it all."""
+    """Base class; derived ones have name, title and cases(). Skip from cases() skips all."""
 
     name = title = ""
     seconds = 60  # for one program
@@ -81,22 +81,22 @@ class Suite:
         self.cache, self.source = cache, source
 
     def versions(self):
-        """What was run, in a few words, for the head of the table."""
+        """The versions of the programs, for the head of the table."""
         return self.title
 
     def cases(self):
         raise NotImplementedError
 
     def folder(self, *names):
-        """A folder of this suite's in the cache, made when it is not there."""
+        """A folder of this suite in the cache, created if missing."""
         place = self.cache.root.joinpath("suites", self.name, *names)
         place.mkdir(parents=True, exist_ok=True)
         return place
 
 
 class Expected:
-    """A list of expected results: lines 'PATTERN: RESULT: reason', the first that fits
-    counts; what has none is expected to pass."""
+    """A list of expected results: lines 'PATTERN: RESULT: reason'; the first match counts,
+    and a program without a match is expected to pass."""
 
     def __init__(self, path):
         self.path, self.lines, self.used = path, [], set()
@@ -117,7 +117,7 @@ class Expected:
         return "pass", ""
 
     def judge(self, outcome):
-        """Says so in the outcome if it is another one than expected."""
+        """Marks the outcome if it differs from the expected one."""
         result, reason = self.of(outcome.name)
         if outcome.result in ("skip", result) or result == ANY:
             return
@@ -128,7 +128,7 @@ class Expected:
 
 
 def judge_status(status, _output):
-    # Programs also end with the number of an error, which may be as large.
+    # Programs also exit with the number of an error, which may be as large.
     if 128 < status <= 128 + signal.SIGRTMAX:
         return f"ended by {signal_name(status - 128)}"
     return f"exit status {status}" if status else None
@@ -142,8 +142,8 @@ def signal_name(number):
 
 
 def build(command, folder, program=None, seconds=600):
-    """Runs a compiler. What was made by the same command is not made again; a failure is
-    told with the compiler's first error."""
+    """Runs a compiler, unless the same command was run before; a failure has the compiler's
+    first error."""
     command = [str(word) for word in command]
     stamp = folder / (f"{program.name}.command" if program else "command")
     if program and program.exists() and stamp.exists() and \
@@ -172,13 +172,13 @@ def kill_group(process):
 
 
 def run_program(case, folder, seconds):
-    """Its exit status, None if it did not end in time, and its output."""
+    """Returns its exit status, None after a timeout, and its output."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(FOREIGN)}
     libraries = [str(folder / "lib"), *map(str, case.libraries)]
     environment.update(VGPU_SOCKET=str(folder / "vgpud.sock"), VGPU_LOG="warning",
                        LD_LIBRARY_PATH=":".join(libraries), **case.variables)
-    # What it leaves behind goes with the folder.
+    # Its remaining files are removed with the folder.
     work = case.folder or folder / "work"
     Path(work).mkdir(exist_ok=True)
     with open(folder / "output", "w+b") as output, Terminal(output) as terminal:
@@ -199,7 +199,7 @@ def run_program(case, folder, seconds):
 
 
 class Terminal:
-    """A terminal for a program, all of whose output goes to a file."""
+    """A terminal for a program, whose output goes to a file."""
 
     def __init__(self, output):
         self.ours, self.end = os.openpty()
@@ -207,7 +207,7 @@ class Terminal:
         self.reader = threading.Thread(target=self.copy, daemon=True)
 
     def copy(self):
-        """Until nobody has the other end any more."""
+        """Reads until every process has closed the other end."""
         try:
             while data := os.read(self.ours, 65536):
                 self.output.write(data)
@@ -222,7 +222,7 @@ class Terminal:
         if self.end is not None:
             os.close(self.end)
             self.end = None
-            self.reader.join(10)  # a process that left its group may have it yet
+            self.reader.join(10)  # a process that left its group may have it open
             os.close(self.ours)
 
     def __exit__(self, *_):
@@ -230,28 +230,28 @@ class Terminal:
 
 
 def telling_line(output):
-    """The line of a program's output that says most of why it failed."""
+    """The line of a program's output that is the likeliest reason of its failure."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     found = next((line for line in lines if TELLING.search(line)), lines[-1] if lines else "")
     return found[:200]
 
 
 def lines_of_ours(said):
-    """What the guest library said; errors first, for a warning may be about less."""
+    """Messages of the guest library; errors first, as a warning may be unrelated."""
     found = OUR_LINE.findall(said)
     return [text for wanted in (True, False) for level, text in found
             if (level == "error") == wanted]
 
 
 def asked_of_device(log):
-    """What a program that launched nothing has wanted else."""
+    """The requests to the device of a program that launched nothing."""
     calls = sum(map(int, re.findall(r"session ended .*?\bcalls=(\d+)", log)))
     copies = sum(map(int, re.findall(r"\bcopies_\w+=(\d+)", log)))
     return f"{calls} calls, {copies} copies" if calls else "no session"
 
 
 def run_case(case, seconds, settings):
-    """Runs one program against a vgpud of its own."""
+    """Runs one program against a private vgpud."""
     if case.skip:
         return Outcome(case.name, 0, "skip", case.skip)
     try:
@@ -299,8 +299,8 @@ def show_line(outcome):
 
 
 def run_suite(suite, only, seconds, logs, lists):
-    """Runs what the patterns name, or all. Returns its outcomes, and what of its list
-    names no program."""
+    """Runs the programs that match the patterns, or all. Returns the outcomes, and the
+    patterns of its list that match no program."""
     expected = Expected(lists / f"{suite.name}.txt")
     outcomes = []
     cases = list(suite.cases())
@@ -323,7 +323,7 @@ def run_suite(suite, only, seconds, logs, lists):
 
 
 def count(outcomes):
-    """The three numbers of the last line, and how many of the passed launched nothing."""
+    """The three numbers of the last line."""
     as_expected = [o for o in outcomes if not o.unexpected and o.result != "skip"]
     n_skipped = sum(o.result == "skip" for o in outcomes)
     return len(as_expected), len(outcomes) - len(as_expected) - n_skipped, n_skipped

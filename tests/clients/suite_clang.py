@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA programs compiled by Debian's clang in place of nvcc: those of tests/e2e/nvcc, and
-where its source is at hand those of LLVM's test suite (External/CUDA)."""
+"""CUDA programs compiled by Debian's clang instead of nvcc: the programs of tests/e2e/nvcc
+and, if its source exists, of LLVM's test suite (External/CUDA)."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from suite import Case, Suite, build, judge_status
 
 CLANG = "19"
 ARCHITECTURE = "80"
-# clang passes images to fatbinary in a spelling that CUDA 13 has no more.
+# clang uses options of fatbinary that CUDA 13 has removed.
 FATBINARY = f"""#!/bin/sh
 for word; do
 	shift
@@ -22,8 +22,7 @@ for word; do
 done
 exec {CUDA}/bin/fatbinary "$@"
 """
-# Of the programs of ours: parts that others include or are linked with, and what is not for
-# clang.
+# In tests/e2e/nvcc: parts of other programs, and programs that clang cannot compile.
 OWN = ("calls", "fault", "graphs", "grid", "heap", "histogram", "matrixmul", "printing",
        "properties", "reduction", "streams", "threads", "vectoradd", "callbacks", "managed",
        "half")
@@ -39,7 +38,7 @@ class Clang(Suite):
         return f"{self.title}; {self.cache.version_of(f'clang-{CLANG}')}"
 
     def toolkit(self):
-        """A CUDA toolkit as clang expects one: newer ones have moved on."""
+        """A CUDA toolkit with the layout that clang expects, which newer toolkits have changed."""
         cuda_tool("ptxas")
         place = self.folder("toolkit")
         (place / "bin").mkdir(exist_ok=True)
@@ -49,7 +48,7 @@ class Clang(Suite):
         fatbinary = place / "bin/fatbinary"
         fatbinary.write_text(FATBINARY, encoding="utf-8")
         fatbinary.chmod(0o755)
-        # Header of texture references, which CUDA 13 has not; clang includes it always.
+        # The header of texture references, which CUDA 13 lacks and clang always includes.
         (self.folder("include") / "texture_fetch_functions.h").touch()
         return place
 
@@ -78,7 +77,7 @@ class Clang(Suite):
 
     def llvm_cases(self, command):
         if not self.source:
-            print("skip: clang: llvm/*: the source of LLVM's test suite is not at hand "
+            print("skip: clang: llvm/*: the source of LLVM's test suite is missing "
                   "(--source clang=FOLDER)", flush=True)
             return
         tests = self.source / "External/CUDA"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the runner's own test, one for each way in which a program can end."""
+"""Programs for the test of the runner, one for each result of a program."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ def cannot_build():
 
 
 def has_no_source():
-    raise Skip("its source is not at hand")
+    raise Skip("its source is missing")
 
 
 class Example(Suite):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CUDA filters of Debian's ffmpeg, against its filters for the CPU.
 
-Where both compute the same, the frames have to be equal byte for byte; where they round
-differently, pixels may differ by a little, and not more of them than a few.
+If both compute the same, the frames have to be equal byte for byte; if they round
+differently, few pixels may differ, and only a little.
 """
 
 import subprocess
@@ -15,9 +15,9 @@ STILL = ["-f", "lavfi", "-i", "testsrc=size=80x60:rate=5:duration=1"]
 DEVICE = ["-init_hw_device", "cuda=c:0", "-filter_hw_device", "c"]
 OUTPUT = ["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt"]
 
-# Name: filters on the device, filters on the CPU, format of the frames, and by how much a
-# byte may differ on average: interpolations of swscale are of fixed point and of other
-# phases and windows. 0 is equality.
+# Name: filters on the device, filters on the CPU, format of the frames, and the
+# tolerated difference of a byte on average: interpolations of swscale are in fixed point,
+# with other phases and windows. 0 is equality.
 FILTERS = {
     "upload": ("format=yuv420p,hwupload,hwdownload,format=yuv420p", "format=yuv420p",
                "yuv420p", 0),
@@ -87,7 +87,7 @@ class Ffmpeg(Suite):
 
 
 def make_reference(command, folder, libraries):
-    """What the CPU makes; and nothing of an earlier run is left to compare with it."""
+    """Makes the frames on the CPU, and removes files of an earlier run."""
     (folder / "device.raw").unlink(missing_ok=True)
     done = subprocess.run(
         ["env", f"LD_LIBRARY_PATH={':'.join(map(str, libraries))}", *map(str, command)],

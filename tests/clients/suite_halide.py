@@ -62,10 +62,10 @@ class Halide(Suite):
         return cases
 
     def precompile(self, compiler, include):
-        """The folder of the one large header, compiled: most of the time goes there."""
+        """The folder of the large header, precompiled: parsing it takes most of the time."""
         folder = self.folder("header")
         compiled = folder / "Halide.h.gch"
-        # It is of no use to a test that includes others before, which gets the text.
+        # A test that includes another header first cannot use it, and gets the text.
         if not (folder / "Halide.h").is_symlink():
             (folder / "Halide.h").symlink_to(include / "Halide.h")
         try:

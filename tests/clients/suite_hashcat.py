@@ -33,12 +33,12 @@ class Hashcat(Suite):
         return f"{self.title}; {self.cache.version_of('hashcat')}"
 
     def place(self):
-        """Beside its data the program takes itself for an unpacked one, and asks for
-        nothing in /usr/share. It writes compiled kernels there too."""
+        """Copies the program beside its data, so that it does not use /usr/share; it also
+        writes compiled kernels there."""
         data = self.cache.packages("hashcat") / "usr/share/hashcat"
         place = self.folder("program")
         for path in data.iterdir():
-            # Links of the package are relative to where it would be installed.
+            # Links of the package are relative to its installation folder.
             if not os.path.lexists(place / path.name):
                 (place / path.name).symlink_to(path.resolve())
         shutil.copy(self.cache.find("usr/bin/hashcat"), place)
@@ -70,5 +70,5 @@ def judge_found(status, output, hashed, word):
 
 def judge_exhausted(status, output, hashed, _word):
     if f"{hashed}:" in output:
-        return "it found what is not there"
+        return "it found a word that is not among the candidates"
     return None if status == EXIT_EXHAUSTED else f"exit status {status}"

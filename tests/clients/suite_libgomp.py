@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """GCC's own tests of offloading by OpenMP and OpenACC, in C and Fortran.
 
-They are in Debian's gcc-12-source, and are DejaGnu's; the variants that its .exp files
-make of a test (option sets, the host as an OpenACC device) come down to one, -O2 and the
-nvptx device. Of the OpenMP tests those are taken that offload.
+They are in Debian's gcc-12-source, and use DejaGnu; of the variants of a test in its .exp
+files (option sets, the host as an OpenACC device) only one is run, -O2 and the nvptx
+device, and of the OpenMP tests only tests that offload.
 """
 
 import os
@@ -24,7 +24,7 @@ MEMBERS = ["*/libgomp/testsuite", "*/libgomp/*.h", "*/include/*.h",
 SUFFIXES = (".c", ".f", ".F", ".f90", ".F90", ".f95", ".f03", ".f08")
 OFFLOADS = re.compile(r"\bomp\s+(?:[a-z]+\s+)*target\b|\bomp_target_|"
                       r"\bomp_is_initial_device\b")
-# nvptx-as has ptxas check for an architecture that newer toolkits do not know.
+# nvptx-as runs ptxas for an architecture that newer toolkits do not support.
 OFFLOAD = ["-foffload=nvptx-none", "-foffload-options=-Wa,--no-verify"]
 
 
@@ -34,7 +34,7 @@ def cpu_has(flag):
 
 
 def properties(is_acc, is_optimized):
-    """What GCC's effective-target keywords are here."""
+    """The values of GCC's effective-target keywords."""
     has_cuda = (CUDA / "include/cuda.h").exists()
     return {
         "openacc_nvidia_accel_selected": is_acc, "openacc_host_selected": False,
@@ -95,7 +95,7 @@ class Libgomp(Suite):
                 if file.suffix in SUFFIXES for case in self.case(top, file)]
 
     def case(self, top, file):
-        """The case of one source; none where it is no test that runs."""
+        """The case of one source; empty unless it is a test that runs."""
         text = file.read_text(encoding="utf-8", errors="replace")
         is_acc = ".oacc-" in file.parent.name
         if not is_acc and not OFFLOADS.search(text):
@@ -124,7 +124,7 @@ class Libgomp(Suite):
             build=lambda: self.build(command, folder, top))]
 
     def command(self, top, file, test, is_acc, flags):
-        """How it is compiled, and which folders of libraries it needs to run."""
+        """How it is compiled, and the library folders that it needs to run."""
         is_fortran = file.suffix != ".c"
         words = ["gfortran-12" if is_fortran else "gcc-12", *OFFLOAD,
                  "-fopenacc" if is_acc else "-fopenmp", *flags, f"-I{top}/../../include",
@@ -140,7 +140,7 @@ class Libgomp(Suite):
 
     @staticmethod
     def build(command, folder, top):
-        # What one of the tests loads by this name.
+        # A library that one of the tests loads by this name.
         subr = top / "libgomp.oacc-c-c++-common/subr.ptx"
         if subr.exists() and not os.path.lexists(folder / "subr.ptx"):
             shutil.copy(subr, folder)

@@ -34,7 +34,7 @@ class Pygpu(Suite):
 
 
 def judge(status, output):
-    """The last line of pytest counts; 5 is its exit status where it had no test to run."""
+    """The last line of pytest counts; its exit status is 5 if it had no test to run."""
     counted = re.findall(r"^=*\s*(\d+ (?:passed|failed|skipped|error).*?)\s*=*$", output, re.M)
     if status == 5 or counted and not re.search(r"passed|failed|error", counted[-1]):
         raise Skip(f"pytest: {counted[-1] if counted else 'no tests ran'}")

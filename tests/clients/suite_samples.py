@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's public cuda-samples, whose source has to be given (--source samples=FOLDER).
+"""NVIDIA's public cuda-samples; their source is an option (--source samples=FOLDER).
 
-Each sample is copied into the cache and built there by nvcc for PTX alone, of the sources,
-libraries and kernel files that its CMakeLists.txt names; its arguments are those of the
-samples' own test_args.json.
+Each sample is copied into the cache and built there by nvcc for PTX alone, from the sources,
+libraries and kernel files in its CMakeLists.txt, and run with the arguments in the samples'
+test_args.json.
 """
 
 import json
@@ -14,11 +14,11 @@ from cache import CUDA, cuda_tool
 from suite import Case, Skip, Suite, build, judge_status
 
 ARCHITECTURE = "80"
-# Packages that samples ask CMake for and that are about showing pictures, or other systems.
+# Packages in CMakeLists.txt for graphics or for other systems.
 GRAPHICAL = ("OpenGL", "GLUT", "EGL", "Vulkan", "X11", "FreeImage", "NVSCI", "MPI")
-# Data that copies of the source without its large files have not.
+# Data that is missing in copies of the source without its large files.
 DATA = {"dwtHaar1D": "data/signal.dat", "randomFog": "data/ref_randomFog.bin"}
-# Libraries that others refer to, as CMake's FindCUDAToolkit has it.
+# Dependencies of libraries, as in CMake's FindCUDAToolkit.
 REFERRED = {"cusolver": ("cublas", "cusparse")}
 NVVM = "7_libNVVM"
 NEEDS = re.compile(rf"find_package\(({'|'.join(GRAPHICAL)})\b(?!.*QUIET)")
@@ -35,7 +35,7 @@ class Samples(Suite):
 
     def cases(self):
         if not self.source:
-            raise Skip("the source of cuda-samples is not at hand (--source samples=FOLDER)")
+            raise Skip("the source of cuda-samples is missing (--source samples=FOLDER)")
         if not (self.source / "Common/helper_cuda.h").exists():
             raise Skip(f"{self.source} is not the source of cuda-samples")
         nvcc = cuda_tool("nvcc")
@@ -49,7 +49,7 @@ class Samples(Suite):
                         if path.is_dir()]
 
     def nvvm_samples(self):
-        """Those of libNVVM; other folders have only text that ptxgen compiles."""
+        """The samples of libNVVM; other folders have only text that ptxgen compiles."""
         for source in sorted((self.source / "Samples" / NVVM).glob("*/")):
             programs = list(source.glob("*.c"))
             name = f"{NVVM}/{source.name}"
@@ -80,7 +80,7 @@ class Samples(Suite):
                "-lcuda", "-lm"], folder, folder / program.stem)
 
     def sample(self, nvcc, source, told):
-        """The cases of one sample: for each of its runs one."""
+        """The cases of one sample: one for each run."""
         make = (source / "CMakeLists.txt").read_text(encoding="utf-8")
         make = re.sub(r"^\s*#.*$", "", make, flags=re.M)
         name = source.name
@@ -89,9 +89,9 @@ class Samples(Suite):
         found = re.search(r"add_executable\(\s*(\S+)\s+([^)]*)\)", make)
         skip = self.reason_to_skip(make, told, found)
         if name in DATA and not (source / DATA[name]).exists():
-            skip = f"the source at hand has no {DATA[name]}"
+            skip = f"the source has no {DATA[name]}"
         program = folder / (found[1] if found else name)
-        # Some look for their data from their own place, some from where they are started.
+        # Some find their data from the path of the program, some from the current folder.
         runs = told.get("runs") or [told]
         for number, run in enumerate(runs):
             yield Case(
@@ -117,7 +117,7 @@ class Samples(Suite):
     def build(self, nvcc, source, folder, program, make, sources):
         if not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
-            # Beside a copy of its own data a sample finds what others keep in Common.
+            # A sample finds shared files of Common beside a copy of its data.
             shutil.copytree(source, folder)
         common = self.cache.root / "suites/samples/Common"
         if not common.exists():
@@ -142,14 +142,14 @@ class Samples(Suite):
 
     @staticmethod
     def folders(folder, make):
-        """The folders of its own with headers that it names."""
+        """The include folders of the sample."""
         named = re.findall(r"target_include_directories\(\s*\S+\s+\w+([^)]*)\)", make)
         words = [word for text in named for word in text.split() if "$" not in word]
         return [f"-I{folder / word}" for word in words if (folder / word).is_dir()]
 
     @staticmethod
     def add_headers(folder):
-        """What a sample that compiles at run time looks for beside itself."""
+        """The files that a sample compiles at run time."""
         include = CUDA / "include"
         wanted = [*include.glob("cooperative_groups*"),
                   *(path for path in (include / "cccl/nv", include / "cccl/cuda")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/clients: its results, its table, its lists, what it leaves behind; and the
-directives of DejaGnu that it reads.
+"""scripts/clients: its results, its table, its lists, its clean-up, and the directives of
+DejaGnu.
 
     test_clients.py TOP
 
-The build folder is the one that VGPU_BUILD names.
+VGPU_BUILD is the build folder.
 """
 
 import os
@@ -33,7 +33,7 @@ class Clients(unittest.TestCase):
         self.place = Path(self.folder.name)
 
     def run_it(self, *arguments):
-        """Its status, and the words of each line of its table, by the program's name."""
+        """Returns its status, and the words of each line of its table, by name of the program."""
         environment = dict(os.environ, TMPDIR=str(self.place))
         done = subprocess.run(
             [COMMAND, "--cache", self.place / "cache", "--no-fetch", *arguments, "example"],
@@ -46,7 +46,7 @@ class Clients(unittest.TestCase):
         return done.returncode, {line[0]: line[1:] for line in lines}
 
     def expecting(self, text):
-        """The option that has the list of expected results be this text."""
+        """The option for a list of expected results with this text."""
         (self.place / "example.txt").write_text(text, encoding="utf-8")
         return ["--expected", self.place]
 
@@ -64,7 +64,7 @@ class Clients(unittest.TestCase):
                 "refused": "does not look; cuLaunchKernel fails with .*wgmma",
                 "aborts": "ended by SIGABRT", "sleeps": "no end in 2 s",
                 "unbuilt": "build: no such compiler",
-                "absent": "its source is not at hand"}.items():
+                "absent": "its source is missing"}.items():
             self.assertRegex(lines[name][3], reason)
         self.assertRegex(self.output, r"(?m)^9 passed, 0 failed, 1 skipped$")
         log = (self.place / "logs/example-fails.log").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A block of code of the README, so that a test runs what a reader would type.
+"""A block of code of the README, so that a test runs the commands of the reader.
 
     readme.py README.md STEP NUMBER [LANGUAGE]
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The manual says what there is: test_manual.py SOURCE VGPUD WORKER
+"""Manual pages and --help are complete: test_manual.py SOURCE VGPUD WORKER
 
-Keys of the configuration, options of the programs and variables of the environment are
-looked for in the sources, and have to stand in the page, and in the help, of the program
-that reads them.
+Keys of the configuration, options of the programs and variables of the environment that are
+in the sources have to be in the page, and in the help, of the program that reads them.
 """
 
 import pathlib
@@ -16,7 +15,7 @@ import readme
 
 SOURCE = pathlib.Path(sys.argv[1])
 
-# Names of errors look alike; HOME and the like mean what they mean anywhere.
+# Not names of errors; HOME and the like need no description.
 VARIABLE = r'"((?:VGPU|SOFTGPU|XDG|CUDA)_(?!ERROR|SUCCESS)[A-Z_]+)"'
 
 
@@ -26,14 +25,14 @@ def sources(folder):
 
 
 def found(pattern, *files):
-    """All that the pattern's group matches, of which there has to be something."""
+    """All matches of the pattern's group, at least one."""
     names = {name for file in files for name in re.findall(pattern, file.read_text())}
     assert names, f"nothing in {files} matches {pattern}"
     return names
 
 
 def page(name):
-    """The text of a page; of what is marked up only the words are left."""
+    """The text of a page without markup of words."""
     text = (SOURCE / "docs" / "man" / name).read_text()
     return re.sub(r"\\f[A-Z]", "", text.replace("\\-", "-"))
 
@@ -48,7 +47,7 @@ def missing(names, text):
 
 
 def check(what, names, **texts):
-    lacks = [f"{where} says nothing of {what} {', '.join(left)}"
+    lacks = [f"{where} lacks {what} {', '.join(left)}"
              for where, text in texts.items() if (left := missing(names, text))]
     print(f"{what}: {len(names)}")
     return lacks

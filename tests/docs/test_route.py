@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The route of a call in the README is the route in the objects that were built.
+"""The route of a call in the README matches the call graph of the built objects.
 
     test_route.py SOURCE BUILD
 

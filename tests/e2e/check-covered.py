@@ -4,23 +4,23 @@
 
     check-covered.py SOURCE PROOFS
 
-PROOFS is the list that proofs.py makes. That a claim is true is checked whenever the
-program runs (through.py --claims).
+PROOFS is the list that proofs.py makes. Each run of a program checks its claims (through.py
+--claims).
 """
 
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-# Only ever answered by an error: by softgpu, whose arrays have no planes and no memory but
-# what they were made with. No call can show more.
+# Always errors: arrays of softgpu have no planes and only the memory that they were created
+# with.
 NEVER_SUCCEED = {
     "cuArrayGetPlane",
     "cuArrayGetSparseProperties",
     "cuMipmappedArrayGetSparseProperties",
     "cuArrayGetMemoryRequirements",
     "cuMipmappedArrayGetMemoryRequirements",
-    # Of memory that the program has registered, which it cannot.
+    # Needs registered memory, which is refused.
     "cuMemHostUnregister",
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An access beside an array is forgiven, and a fault with softgpu-check = yes.
+"""An access beside an array is tolerated, and a fault with softgpu-check = yes.
 
     test_check.py BUILD PROGRAM
 """

@@ -5,8 +5,8 @@
     test_driver_choice.py BUILD
 
 Loaded by a worker, that library would connect to vgpud, which would start another
-worker, and so on. It must be named in the log, passed over, and the search must go on
-to a driver that works.
+worker, and so on. The log has to name it, and the search has to skip it and to find a
+driver that works.
 """
 
 import os

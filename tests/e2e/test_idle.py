@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A worker without work has few threads and uses no CPU; a launch adds what it needs.
+"""An idle worker has few threads and uses no CPU; a launch starts the threads it needs.
 
     test_idle.py BUILD PROGRAM
 """
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 from host import Host, ticks_at_rest  # noqa: E402
 
-# Of as many as the machine may have: a test here has to tell 8 from 1.
+# Configured, so that the number does not depend on the machine.
 N_THREADS = 8
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Code is sent once: what each process sends is counted by the host, to the byte.
+"""Code is sent once: the host counts the bytes that each process sends.
 
     test_images.py BUILD PROGRAM LIBRARY PTX
 """
@@ -25,7 +25,7 @@ NAMES = "images_sent", "images_found", "image_bytes"
 
 
 def padded(size):
-    """What the host adds to each container (worker/code/image.h)."""
+    """The bytes that the host adds to each container (worker/code/image.h)."""
     return (size + 64 + 63) // 64 * 64
 
 
@@ -43,14 +43,14 @@ def container(*entries):
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
 
 
-# What was changed a moment ago is not remembered (guest-shim/src/memory/backing.c). For most of
-# the programs here it was a while ago, by their own clock. However long the others take,
-# for them nothing was changed yet, which is no better.
+# Files that changed recently are not cached (guest-shim/src/memory/backing.c). The clock of
+# most programs here is ahead, so their files are old; the clock of the others is behind the
+# files, which are not cached either, however long the programs take.
 LATER, NOW = "10", "-1000"
 
 
 class Runs:
-    """Programs on one host, with what is remembered in one folder."""
+    """Programs on one host, with the cache of digests in one folder."""
 
     def __init__(self, build, program, host, cache):
         self.build, self.program, self.host = build, program, host
@@ -67,7 +67,7 @@ class Runs:
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def counts(self):
-        """What the host counted of the process that ended last."""
+        """The counts of the host for the process that ended last."""
         self.n += 1
         self.host.wait_for(r"session ended", self.n)
         book = sessions(self.host.text())[self.n - 1]
@@ -88,7 +88,7 @@ FOUND = 0, 1, 0
 
 
 def check_sources(runs, files, ptx):
-    """From wherever it comes: a second process sends nothing, if a file has it."""
+    """A second process sends nothing if its code is in a file, however it is loaded."""
     text = padded(len(ptx) + 1)
     runs.expect((1, 0, text), "self")
     runs.expect(FOUND, "self")
@@ -126,16 +126,16 @@ def check_changes(runs, files, text):
             f.seek(max(bytes_before.find(b"//"), 0))
             f.write(b"/")
         assert os.stat(files[name]).st_size == len(bytes_before)
-        # It was changed a moment ago, so that is not written down.
+        # It has changed recently, so it is not cached.
         for _ in range(2):
             runs.expect((1, 0, text), where, files[name], AHEAD_S=NOW)
-        # Some time later it is known like any other.
+        # Some time later it is cached.
         runs.expect((1, 0, text), where, files[name])
         runs.expect(FOUND, where, files[name])
 
 
 def check_memory(runs, cache, text):
-    """Whatever is wrong with the file of digests, programs run and send their code."""
+    """With an invalid file of digests programs run and send their code."""
     path = cache / "vgpu/images"
     whole = path.read_bytes()
     path.write_bytes(os.urandom(len(whole)))
@@ -179,7 +179,7 @@ def images_of(pid):
 
 
 def wait_for_images(pids, expected):
-    """vgpud says that a session ended before it has cleaned up behind it."""
+    """vgpud logs the end of a session before it has released its resources."""
     if os.geteuid():
         print("skipped: only root can see what vgpud holds")
         return
@@ -190,13 +190,13 @@ def wait_for_images(pids, expected):
 
 
 N_SOAKERS, N_LOADS = 10, 200
-# Text, and the part of the fat binary: all else has the same bytes as one of them.
+# Text, and the part of the fat binary: all other images are equal to one of them.
 N_IMAGES = 2
 
 
 def check_soak(runs, files):
-    """Processes that load the same again and again send it once, and nothing piles up in
-    their workers or in vgpud."""
+    """Processes that load the same code repeatedly send it once, without leaks in their
+    workers or in vgpud."""
     keepers = runs.host.process.pid, broker_of(runs.host)
     runs.expect((1, 0, padded(os.stat(files["soaked"]).st_size)), "map", files["soaked"])
     # Each image that was sent until now has a descriptor in both.
@@ -213,7 +213,7 @@ def check_soak(runs, files):
     for _ in children:
         counts = runs.counts()
         assert counts == (0, N_LOADS, 0), counts
-    # The first load of each is there for its whole life: that of a library, mapped.
+    # The first load of each stays for its lifetime; the one of a library is mapped.
     assert max(n_left) <= 1, f"{n_left} images are left in the workers"
     wait_for_images(keepers, [N_IMAGES] * 2)
 
@@ -229,7 +229,7 @@ def broker_of(host):
 
 
 def check_broker(runs):
-    """What was kept outlives the broker, and is in vgpud once."""
+    """Stored images outlive the broker, and are in vgpud once."""
     runs.expect(FOUND, "self")
     os.kill(broker_of(runs.host), signal.SIGKILL)
     runs.host.wait_for("the broker was ended by signal 9")
@@ -268,7 +268,7 @@ def main():
         check_broker(runs)
         assert not (folder / "vgpu").exists()
         remembered = (cache / "vgpu/images").read_bytes()
-    # Another host has nothing of it: it says so, and is sent the code.
+    # Another host does not have the image: it replies so, and gets the code.
     with Host(build) as host:
         cache = Path(host.folder.name) / "cache"
         (cache / "vgpu").mkdir(parents=True)

@@ -4,8 +4,8 @@
 
     test_messages.py BUILD PROGRAM [RUNTIME-PROGRAM...]
 
-The trace of a program says what each call sent. The worker counts what it received:
-both must agree, so that nothing travels that no line tells of.
+The trace of a program has the messages that each call sent. The worker counts the messages
+that it receives: both have to agree, so that none is missing in the trace.
 """
 
 import os
@@ -34,7 +34,7 @@ START = [
 
 class Messages(unittest.TestCase):
     def run_program(self, command, driver="soft", host=None, **more):
-        """Returns each call with what it sent."""
+        """Returns each call with its number of messages."""
         with tempfile.TemporaryDirectory(prefix="vgpu-messages-") as folder, \
                 Host(BUILD, driver, environment=host) as host:
             trace = Path(folder) / "trace"
@@ -71,7 +71,7 @@ class Messages(unittest.TestCase):
         return sent
 
     def test_a_small_copy_from_the_device_is_one_message(self):
-        """Who spins in vain, on a machine with other work, sends one more to sleep."""
+        """A thread that spins too long, on a busy machine, sends one more message to sleep."""
         for sync in "0", "1":
             end = time.monotonic() + 60
             sent = self.small_copies(sync)
@@ -86,7 +86,7 @@ class Messages(unittest.TestCase):
                          8 * 111 * [("cuDeviceGetAttribute", 0)])
 
     def test_a_runtime_starts_with_three(self):
-        """Before the first call of the program's own, which is an allocation."""
+        """The calls before the first call of the program itself, an allocation."""
         for program in RUNTIME_PROGRAMS:
             sent = [call for call in self.run_program(program) if call[1]]
             self.assertEqual(sent[:3], [("cuInit", 1), ("cuDevicePrimaryCtxRetain", 2),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who polls sends nothing, and learns of the end of its host; who is stopped costs it nothing.
+"""Polling sends no message, and detects the end of the host; stopped processes cost nothing.
 
     test_polling.py BUILD PROGRAM
 """
@@ -19,7 +19,7 @@ from host import Host, ticks_at_rest  # noqa: E402
 
 N_QUERIES = 20000
 QUERIES = ("cuEventQuery", "cuStreamQuery")
-# Work that runs on is asked for at the host once in so many seconds, see event.c.
+# The interval of queries to the host about unfinished work, in seconds, see event.c.
 ASK_S = 0.01
 
 

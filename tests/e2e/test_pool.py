@@ -47,7 +47,7 @@ class Pool(unittest.TestCase):
                     {"VGPU_NULL_GATE": str(self.gate)})
         host.__enter__()
         self.addCleanup(host.__exit__)
-        # Also where a test fails: nobody shall wait at the gate for ever.
+        # Also after a failure: no worker shall wait for the gate for ever.
         self.addCleanup(self.gate.touch)
         return host
 
@@ -74,7 +74,7 @@ class Pool(unittest.TestCase):
         self.gate.unlink()
         self.finish(self.start(host))
         host.wait_for(OPENED)
-        # The next spare is on its way, and whoever comes now needs it.
+        # The next spare worker is starting, and the next process needs it.
         self.wait_until(lambda: len(workers(host)) == 1)
         waits = self.start(host)
         self.wait_until(lambda: len(workers(host)) == 2)
@@ -88,7 +88,7 @@ class Pool(unittest.TestCase):
         self.gate.unlink()
         for guest in [self.start(host) for _ in range(3)]:
             self.finish(guest)
-        # Each of theirs is reaped then.
+        # Then their workers have been reaped.
         host.wait_for(r"session ended", count=3)
         self.wait_until(lambda: len(workers(host)) == 3)
         self.gate.touch()

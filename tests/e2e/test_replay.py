@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A captured graph that was launched once is replayed by one message a launch, unanswered.
+"""A captured graph that was launched once is replayed by one message a launch, without reply.
 
     test_replay.py BUILD PROGRAM
 
-That nobody waits for an answer is seen by stopping the worker: all launches return.
+The worker is stopped meanwhile, so launches that wait for a reply would not return.
 """
 
 import os
@@ -25,7 +25,7 @@ BUILD, PROGRAM = Path(sys.argv[1]), sys.argv[2]
 
 class Replay(unittest.TestCase):
     def replay(self, stops, **more):
-        """Runs the program, the worker stopped while it launches; returns its trace."""
+        """Runs the program with the worker stopped while it launches; returns its trace."""
         with tempfile.TemporaryDirectory(prefix="vgpu-replay-") as folder, \
                 Host(BUILD) as host:
             trace = Path(folder) / "trace"

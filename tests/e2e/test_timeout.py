@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Endless kernels: under softgpu-kernel-timeout their processes get 702, else they last as
-long as their processes do; another process works in both cases.
+"""Endless kernels: with softgpu-kernel-timeout their processes get 702, otherwise they run
+until their processes exit; another process works in both cases.
 
     test_timeout.py BUILD PROGRAM
 """
@@ -22,7 +22,7 @@ def main():
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
         environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
-        # Endless on purpose: these run side by side, in both modes of the library.
+        # Endless programs, which run concurrently in both modes of the library.
         synchronous = dict(environment, VGPU_SYNC="1")
         endless = [
             subprocess.Popen([program, "endless"], env=each)
@@ -36,7 +36,7 @@ def main():
 
 
 def end_process(build, program):
-    """Without a limit of time: the device is free when the process is gone."""
+    """Without a time limit the device is free when the process has exited."""
     with Host(build, extra="softgpu-threads = 1") as host:
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
         environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
@@ -44,7 +44,7 @@ def end_process(build, program):
         endless = subprocess.Popen([program, "endless"], env=environment)
         found = host.wait_for(rf"session opened .* pid={endless.pid} .*worker=(\d+)")
         worker = int(found.group(1))
-        # It spins once it has used more than loading takes.
+        # The kernel runs once more time is used than by loading.
         end = time.monotonic() + 60
         before = cpu_ticks(worker)
         while cpu_ticks(worker) < before + 100:

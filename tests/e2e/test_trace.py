@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The trace of a program holds what the program did, a line a call.
+"""The trace of a program has a line for each call.
 
     test_trace.py BUILD PROGRAM
 """
@@ -85,7 +85,7 @@ class Trace(unittest.TestCase):
     def test_a_file_that_cannot_be_made_is_told_once_and_no_harm_is_done(self):
         done = run(self.host, self.folder / "no such folder" / "trace")
         self.assertIn("cuCtxSynchronize() = CUDA_SUCCESS", done.stdout)
-        # One line a program: the child starts it anew.
+        # One line for each program: the child starts a new file.
         lines = done.stderr.splitlines()
         self.assertEqual(len(lines), 2, done.stderr)
         for line in lines:

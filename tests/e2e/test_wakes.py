@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A call that finds the host asleep wakes whom it has to, and nobody else.
+"""A call to a sleeping host wakes only the threads that it needs.
 
     test_wakes.py BUILD PROGRAM
 
-Wake-ups are counted as the kernel counts sleeps: a thread's voluntary switches. What is
-judged is the median of many calls: on a busy machine some meet a host that is awake, or
-one that looks whether it missed a doorbell.
+Wake-ups are counted as voluntary context switches of threads. The median of many calls is
+judged: on a busy machine some calls find the host awake, or polling for a lost doorbell.
 """
 
 import os
@@ -20,12 +19,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from host import Host  # noqa: E402
 
 N_CALLS = 61
-# Longer than anybody looks for what comes next.
+# Longer than any thread spins.
 PAUSE_S = 0.004
 
 
 def wakes(pids):
-    """How often each thread of some processes slept and was woken so far."""
+    """The voluntary context switches of each thread of some processes."""
     found = {}
     for name, pid in pids.items():
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -57,16 +56,16 @@ def children(pid):
 
 
 def check(child, pids):
-    # The least of all calls: a wake-up in vain is in each of them, others come where this
+    # The minimum of all calls: a systematic wake-up is in each of them, others occur if this
     # machine is busy.
-    # Answered at once, by the dispatcher.
+    # Answered at once by the dispatcher.
     counts = count(child, "ask", pids)
     for name in pids:
         n = min(sum(c[t] for t in c if t[0] == name) for c in counts)
         print(f"a call that is answered at once wakes the {name} {n} times", flush=True)
         assert n == (name == "worker")
     dispatcher = max(counts[0], key=lambda task: sum(c[task] for c in counts))
-    # Once to start the work, once to hand the wait for it to a lane, and not once more
+    # Once to start the work, once for the wait, which a lane runs, and not once more
     # when that has answered: nothing ever came then.
     counts = count(child, "wait", pids)
     n = min(c[dispatcher] for c in counts)

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import unittest
 
-# Golden file and the product it is.
+# Golden file and product.
 GOLDEN = {
     "cuda.h": "cuda.h",
     "g-attribute-rows.h": "attribute-rows.h",
@@ -51,7 +51,7 @@ def folder(*names):
 
 
 def generate(product, outputs, xml, where, *options):
-    """Runs the generator in a folder. Returns: exit status and what it said."""
+    """Runs the generator in a folder. Returns: exit status and messages."""
     import main as generator
     said = io.StringIO()
     with contextlib.chdir(where), contextlib.redirect_stderr(said):
@@ -74,7 +74,7 @@ def product_texts(product, names, xml, where):
 
 
 def golden_texts():
-    """Each golden file's name and what the generator makes of it."""
+    """The name of each golden file, and the output of the generator."""
     where = folder("tests", "gen", "golden")
     for name, product in GOLDEN.items():
         yield name, product_text(product, GOLDEN_XML, where)

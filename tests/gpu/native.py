@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's driver on this machine: whether it answers, and how programs find it."""
+"""NVIDIA's driver on this machine: whether it works, and how programs find it."""
 
 import ctypes
 import os
@@ -8,10 +8,10 @@ from pathlib import Path
 
 
 def leave_ours_behind(build):
-    """Starts again without the build's folders in the loader's path.
+    """Executes itself again without the folders of the build in the loader's path.
 
-    The test runner puts them there, and the programs look there by themselves: the
-    guest library would be taken for NVIDIA's. The loader reads its path only once.
+    The test runner adds them, and the programs have them in their run path: the loader
+    would load the guest library as NVIDIA's. The loader reads its path only once.
     """
     before = os.environ.get("LD_LIBRARY_PATH", "")
     kept = [

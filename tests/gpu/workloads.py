@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch and CuPy programs do, timed: run by tests/gpu/bench, natively and remoted.
+"""Timed workloads of PyTorch and CuPy: run by tests/gpu/bench, natively and remoted.
 
     workloads.py [--quick] [--only PREFIX]... SAMPLES.json
 
 Writes {"<name>": {"times": [ns...], "outputs": [numbers...]}}, or {"<name>": {"note":
-"why"}} where a workload cannot run. The outputs are for the caller, who compares those
-of both runs before it looks at a time. Exit status: 0, 77 with a line on stderr if there
+"why"}} if a workload cannot run. The caller compares the outputs of both runs before it
+uses a time. Exit status: 0, 77 with a line on stderr if there
 is no PyTorch or it has no device.
 """
 
@@ -106,7 +106,7 @@ class Bench:
         self.n_samples, self.n_warm = (3, 2) if quick else (41, 10)
 
     def sample(self, step, n=1):
-        """Returns the times of one step of n in ns; what `step` starts is waited for."""
+        """Returns the times of one step of n in ns, including asynchronous work."""
         cuda = self.torch.cuda
         for _ in range(self.n_warm):
             step()

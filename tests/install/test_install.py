@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""meson install into an empty root: what was promised, which works; uninstall takes all.
+"""meson install into an empty root: all documented files, which work; uninstall.
 
     test_install.py BUILD PROGRAM
 
@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 
 from host import Host  # noqa: E402
 
-# What users are told of, and where it is; pages may come besides.
+# Documented files and their folders; there may be more pages.
 EXPECTED = {
     "libcuda.so": "lib/*/vgpu",
     "libcuda.so.1": "lib/*/vgpu",
@@ -45,7 +45,7 @@ def check_files(root):
         assert installed[name].parent.match("*/" + folder), installed[name]
     for path in found:
         page = "share/man/" in str(path) or "share/doc/vgpu" in str(path)
-        assert page or path.name in EXPECTED, f"{path} is nothing anybody was told of"
+        assert page or path.name in EXPECTED, f"{path} is not documented"
         assert not path.stat().st_mode & 0o6022, f"{path}: {path.stat().st_mode:o}"
     return installed
 
@@ -92,7 +92,7 @@ def main():
                 check=True,
             )
         finally:
-            # A later `ninja uninstall` is for what the user installed.
+            # A later `ninja uninstall` shall remove the files that the user installed.
             if before is None:
                 log.unlink(missing_ok=True)
             else:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of one guest process that its worker keeps, each reached by raw frames.
+"""Limits of one guest process that its worker enforces, each reached by raw frames.
 
     test_budgets.py BUILD SOURCE
 """
@@ -34,7 +34,7 @@ device-memory = 64M
 
 
 def fill(make, most):
-    """Makes one after the other until one is refused. Returns what was made."""
+    """Creates objects until one is refused. Returns the objects."""
     made = []
     while len(made) <= most:
         result, out = make()
@@ -97,7 +97,7 @@ def memory_info(channel):
 
 
 def hold(channel, n):
-    """Allocates n times 8 MiB, and finds that no more is to be had."""
+    """Allocates n times 8 MiB, and finds that the next allocation fails."""
     for _ in range(n):
         result, _ = channel.call("cuMemAlloc_v2", bytesize=8 << 20)
         assert result == 0, result
@@ -110,8 +110,8 @@ def worker_of(channel):
 
 
 def test_device_memory_of_all_processes(host, api):
-    """The limit is the VM's: its processes share it, and one that is killed gives its part
-    back, also when the broker is killed at the same time."""
+    """The processes of a VM share the limit, and the part of a killed process is released,
+    also if the broker is killed at the same time."""
     ended = len(re.findall("session opened", host.text()))
     host.wait_for("session ended", ended)
     channels = [Channel(api, host.socket) for _ in range(3)]
@@ -131,7 +131,7 @@ def test_device_memory_of_all_processes(host, api):
     for channel in (first, second):
         hold(channel, 0)
         assert memory_info(channel) == (0, 64 << 20), memory_info(channel)
-    # What one frees another one gets.
+    # Memory that one process frees is available to another.
     result, _ = first.call("cuMemFree_v2", dptr=blocks[0])
     assert result == 0, result
     hold(third, 1)
@@ -161,7 +161,7 @@ def test_device_memory_of_all_processes(host, api):
 
 
 def test_device_memory_that_is_changed(host, api):
-    """A reload changes it for the processes that run as for those that begin."""
+    """A reload changes the limit of running and of new processes."""
     host.wait_for("session ended", len(re.findall("session opened", host.text())))
     older = Channel(api, host.socket)
     prepare(older)
@@ -190,7 +190,7 @@ def test_device_memory_that_is_changed(host, api):
 
 
 def test_arena(host, api):
-    """256 MiB of shared memory: more arena than that is not to be had."""
+    """The arena is limited by 256 MiB of shared memory."""
     channel = Channel(api, host.socket)
     prepare(channel)
     runs = fill(lambda: channel.call("vgpuArenaGrow", n_extents=8), 16)
@@ -216,8 +216,8 @@ def broker_of(host):
 
 
 def measure_storm(host, channel, vector, seconds=0.4):
-    """Rings all the time. Returns rings, how long, and the time that broker, keeper and
-    worker used of it."""
+    """Rings continuously. Returns the number of rings, the duration, and the processor time of
+    broker, keeper and worker."""
     pids = broker_of(host), host.process.pid, channel.u32(wire.TABLE_OFF + 192 + 20)
     before, start, n = [cpu_seconds(pid) for pid in pids], time.monotonic(), 0
     mine = time.process_time()
@@ -254,7 +254,7 @@ def test_storm_on_an_empty_ring(host, api):
 
 
 def test_states_that_spin(host, api):
-    """The entry's state word changes all the time, and the doorbell rings for each."""
+    """The state of the entry changes continuously, with a doorbell for each change."""
     channel = Channel(api, host.socket)
     pids = broker_of(host), host.process.pid
     before, start, n = [cpu_seconds(pid) for pid in pids], time.monotonic(), 0
@@ -274,7 +274,7 @@ def test_states_that_spin(host, api):
 
 
 def test_garbage_without_end(host, api):
-    """A ring that is never empty of garbage ends at its first frame."""
+    """A ring full of garbage ends at its first frame."""
     channel = Channel(api, host.socket)
     prepare(channel)
     channel.write_ring(os.urandom(4096) + bytes(16))

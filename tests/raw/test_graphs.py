@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What hostile guests say about graphs and captures.
+"""Hostile guests and graphs and captures.
 
     test_graphs.py BUILD SOURCE [TEST...]
 """
@@ -147,7 +147,7 @@ def test_memory_of_nodes_is_the_guests_own(host, api):
         copy(p, p)[:-1], copy(p, p) + b"\0", b"",
     ):
         refuse(MEMCPY, detail, INVALID_VALUE, INVALID_HANDLE)
-    # And those that are good come through.
+    # Valid calls still work.
     must(add(channel, graph, MEMSET, node_context=context, detail=fill(p, 1024)))
     must(add(channel, graph, MEMCPY, node_context=context, detail=copy(p, p + 2048, 2048)))
     must(add(channel, graph, MEMCPY, node_context=context,
@@ -210,7 +210,7 @@ def test_what_is_destroyed_is_not_used(host, api):
     must(channel.call("cuGraphLaunch", hGraph=exec_, hStream=0))
     must(channel.call("cuGraphExecDestroy", hGraphExec=exec_))
     refused(channel.call("cuGraphLaunch", hGraph=exec_, hStream=0)[0], INVALID_VALUE)
-    # Also where nobody waits for the answer.
+    # Also without a reply.
     for _ in range(100):
         channel.submit(api.ids["cuGraphLaunch"],
                        channel.message("cuGraphLaunch", hGraph=exec_, hStream=0), reply=False)
@@ -235,7 +235,7 @@ def test_captures_are_counted_and_end_with_their_threads(host, api):
     begin(channel, streams[1], lane=1)
     begin(channel, streams[2], mode=2, lane=1)
     assert n_captures(channel) == 3
-    # Without a reply, while captures are live: each in its place, by its lane.
+    # Without a reply, while captures are live: in order, on its lane.
     for lane in (0, 1, 0, 1):
         channel.submit(api.ids["cuMemsetD32Async"], channel.message(
             "cuMemsetD32Async", dstDevice=p, ui=1, N=1, hStream=streams[lane]),
@@ -251,7 +251,7 @@ def test_captures_are_counted_and_end_with_their_threads(host, api):
     out = must(channel.call("vgpuGraphList", list=0, graph=out["phGraph"]))
     assert out["n_total"] == 2, out
     refused(channel.call("cuStreamEndCapture", hStream=streams[0])[0], 401)
-    # One that is open when the guest goes.
+    # A capture that is open when the guest exits.
     begin(channel, streams[3], mode=0)
     channel.close()
     still_serves(host, api)
@@ -274,7 +274,7 @@ def test_what_a_guest_writes_about_captures_is_not_believed(host, api):
 
 
 def hang(host, api, hold):
-    """A guest thread that waits for ever, and a frame of it that the dispatcher waits for."""
+    """A guest thread that waits for ever, and a frame of it for which the dispatcher waits."""
     n_opened = host.text().count("session opened")
     channel = opened(api, host)
     worker = int(host.wait_for(r"session opened .*worker=(\d+)", n_opened + 1).group(1))
@@ -283,7 +283,7 @@ def hang(host, api, hold):
     channel.submit(api.ids["vgpuLaneContext"],
                    channel.message("vgpuLaneContext", context=context), lane=1, reply=False)
     hold(channel, captured)
-    # Nobody takes the callback, so this stream is never done.
+    # Nobody runs the callback, so this stream is never complete.
     must(channel.call("cuLaunchHostFunc", hStream=waited, cookie=1))
     channel.submit(api.ids["cuStreamSynchronize"],
                    channel.message("cuStreamSynchronize", hStream=waited), lane=1)
@@ -307,7 +307,7 @@ def test_who_hangs_its_dispatcher_by_a_mode_can_be_ended(host, api):
 
 
 def test_calls_at_random_end_in_errors(host, api):
-    """Any of these calls with any handle that exists, has existed, or never did."""
+    """These calls with handles that exist, have existed, or never did."""
     chance = random.Random(20)
     symbols = [s for s in api.inputs if s.startswith(("cuGraph", "vgpuGraph", "cuStreamBegin",
                "cuStreamEnd", "cuStreamGetCapture", "cuStreamUpdate", "cuThreadExchange"))]

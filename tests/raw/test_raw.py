@@ -48,7 +48,7 @@ def must_die(channel):
 
 
 def still_serves(host, api):
-    """Another guest process finds nothing amiss."""
+    """Another guest process is not affected."""
     channel = Channel(api, host.socket)
     prepare(channel)
     allocate(channel, 4096)
@@ -190,7 +190,7 @@ def test_second_lane_that_asks_for_callbacks_is_refused(host, api):
     slots = {lane: channel.area + wire.SLOTS_OFF + lane * wire.SLOT_SIZE for lane in (1, 2)}
     for lane in slots:
         channel.submit(api.ids["vgpuCallbackNext"], lane=lane)
-    # Whichever came second has its answer at once, the other when there is one.
+    # The second request has its reply at once, the first one when a callback is due.
     channel.wait(lambda: any(channel.u32(slot) for slot in slots.values()), "a refusal")
     second = 1 if channel.u32(slots[1]) else 2
     refused(channel.reply(second).get(1, 0), NOT_PERMITTED)
@@ -208,7 +208,7 @@ def test_guest_that_runs_no_callback_stops_only_itself(host, api):
     channel.submit(api.ids["cuStreamSynchronize"], channel.message("cuStreamSynchronize"), 3)
     still_serves(host, api)
     allocate(channel, 4096)
-    # More than any stream takes: now its own dispatcher waits as well.
+    # More than any stream accepts: now its dispatcher waits, too.
     body = channel.message("cuLaunchHostFunc", hStream=0, cookie=1)
     for _ in range(2000):
         channel.submit(api.ids["cuLaunchHostFunc"], body, reply=False)
@@ -292,7 +292,7 @@ def test_addresses_out_of_range_are_refused(host, api):
 
 
 def test_copies_with_words_are_checked_like_any_other(host, api):
-    """What staging does: copies that end with a word, and words without a copy."""
+    """Staging: copies with a completion word, and words without a copy."""
     channel = Channel(api, host.socket)
     prepare(channel)
     p = allocate(channel, 4096)
@@ -314,7 +314,7 @@ def test_copies_with_words_are_checked_like_any_other(host, api):
         channel.wait(lambda: channel.u64(words + 64 * word) == value, f"word {word}")
 
     for symbol in (up, down):
-        # words that do not exist, next to memory that does
+        # words that do not exist, with valid memory
         for word in (8192, 8193, 0x7FFFFFFF, 0xFFFFFFFE):
             copy(symbol, p, channel.arena(), 16, word, 1, (INVALID_VALUE,))
             copy(symbol, p, channel.arena(), 16, word, 1, (), reply=False)
@@ -332,15 +332,15 @@ def test_copies_with_words_are_checked_like_any_other(host, api):
         for size in ((1 << 64) - 1, (1 << 64) - p, 1 << 63, 4097):
             copy(symbol, p, channel.arena(), size, 100, 1, (INVALID_VALUE,))
             assert channel.u64(words + 6400) == 0
-    # a refusal that nobody is told of frees the block all the same
+    # a copy that is refused without a reply frees the block, too
     copy(up, p, channel.arena(arena_end), 16, 101, 5, (), reply=False)
     comes(101, 5)
-    # a copy of nothing is a word behind what was submitted before
+    # a copy of 0 bytes writes a word after the work submitted before
     copy(up, 0, 0, 0, 102, 7, (), reply=False)
     comes(102, 7)
     copy(up, 0, 0, 0, 0xFFFFFFFF, 7, (0,))
     copy(up, 0, 0, 0, 8192, 7, (INVALID_VALUE,))
-    # several copies and one word, which tells of all
+    # several copies that share one word
     channel.arena_bytes(0, 300)[:] = bytes(i % 251 for i in range(300))
     for i in range(3):
         last = i == 2
@@ -411,7 +411,7 @@ def test_other_protocol_version_is_refused(host, api):
 
 
 def test_header_that_lies_changes_nothing_for_the_host(host, api):
-    """Sizes, offsets and counts in the header are for guests: the host has its own."""
+    """The host uses private copies of sizes, offsets and counts in the header."""
     channel = Channel(api, host.socket)
     prepare(channel)
     p = allocate(channel, 4096)
@@ -429,7 +429,7 @@ def test_header_that_lies_changes_nothing_for_the_host(host, api):
 
 
 def test_a_worker_says_that_it_lives_whenever_it_is_asked(host, api):
-    """What a guest goes by while the host's heart does not beat."""
+    """The worker's reply to a guest that sees no heartbeat."""
     channel = Channel(api, host.socket)
     prepare(channel)
     for asked in (1, 2, 0xFFFFFFFF, 7):
@@ -441,7 +441,7 @@ def test_a_worker_says_that_it_lives_whenever_it_is_asked(host, api):
 
 
 def test_boot_nonce_that_lies_costs_its_own_memory_only(host, api):
-    """A header that names one boot after the other: each ends the channels of the last."""
+    """A header whose boot id changes: each one ends the channels of the last."""
     channel, other = Channel(api, host.socket), Channel(api, host.socket)
     prepare(channel)
     for i in range(200):
@@ -456,9 +456,9 @@ def test_boot_nonce_that_lies_costs_its_own_memory_only(host, api):
 
 
 def spells(seconds, is_enough):
-    """Ends of spells: one after the other for so long, then until it is enough.
+    """Deadlines of rounds: for so many seconds, and longer until there are enough hits.
 
-    Where others use the processors too, what is to be met by chance takes longer.
+    On a busy machine random hits take longer.
     """
     end, last = time.monotonic() + seconds, time.monotonic() + 60
     while time.monotonic() < end:
@@ -516,7 +516,7 @@ def test_sizes_change_while_the_host_reads_them(host, api):
                 while time.monotonic() < end:
                     channel.submit(channel.api.ids["vgpuHello"], channel.message("vgpuHello"))
                     n_calls += 1
-                    # A reply, or an end: what the host makes of a frame is either.
+                    # Either outcome is right: a reply, or the end of the channel.
                     channel.reply()
             except Dead:
                 assert channel.reason == wire.REASON_PROTOCOL, channel.reason
@@ -538,16 +538,16 @@ class SilentChannel(Channel):
 
 
 def test_frames_are_taken_without_their_doorbell(host, api):
-    # So is the request to open the channel.
+    # Also the doorbell of the request to open the channel.
     channel = SilentChannel(api, host.socket)
-    # One that lane's thread sleeps for, one that the dispatcher answers; each meets a
-    # host that has fallen asleep just now, or long ago.
+    # A call for which the lane's thread sleeps, and a call that the dispatcher answers;
+    # each on a host that has just fallen asleep, or long ago.
     for pause, symbol in ((0, "cuCtxSynchronize"), (0, "vgpuHello"), (2, "vgpuHello")):
         channel.wait(lambda: channel.u32(channel.area + 128), "the host to sleep")
         time.sleep(pause)
         result, _ = channel.call(symbol)
         assert result in (0, INVALID_CONTEXT), result
-    # And the request to close it.
+    # Also of the request to close it.
     channel.put("I", wire.TABLE_OFF, wire.CLOSING)
     channel.wait(lambda: channel.state == wire.FREE, "the host to clear the channel")
     channel.close()

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker that a guest has taken over can still do: from inside.
+"""The rights of a compromised worker, tried from inside.
 
     test_sandbox.py BUILD SOURCE
 
-The driver behind the worker is one that tries to get out (sandbox-probe.c), under both
-profiles, and as root under the user ids of workers and again under that of nobody, whose
-workers have no user of their own. The same attempts with `sandbox = no` show that it is
-the sandbox that refuses them.
+The worker loads a driver that tries to escape (sandbox-probe.c), under both profiles; as
+root with the user ids of workers, and again as user nobody, whose workers have no separate
+user ids. The same attempts with `sandbox = no` show that the sandbox refuses them.
 """
 
 import ctypes
@@ -27,12 +26,12 @@ from wire import OPEN, Channel  # noqa: E402
 N_ATTEMPTS = 44
 NOBODY = 65534
 REFUSALS = {"EPERM", "EACCES", "EFBIG"}
-# What the driver profile has to allow.
+# Attempts that the driver profile has to permit.
 DRIVER_MAY = {"map-code", "protect-code", "shared-memory"}
-# What it cannot help where the kernel has no Landlock; and without root either.
+# Attempts that succeed if the kernel has no Landlock; and without root.
 WITHOUT_LANDLOCK = {"open", "command-of-keeper"}
 WITHOUT_BOTH = {"memory-of-neighbour", "descriptor-of-neighbour"}
-# How they end without a sandbox, whoever asks: so that a refusal means something.
+# Their outcomes without a sandbox for every user, as a control.
 WITHOUT = {
     "connect": "ENOTSOCK",
     "socket": "done",
@@ -60,7 +59,7 @@ WITHOUT = {
     "shared-memory": "done",
     "clone-untraced": "done",
 }
-# The rest of what root may without it, and nobody may not.
+# The other attempts, which without it only root may.
 WITHOUT_AS_ROOT = {
     "lease": "EINVAL",
     "memory-of-keeper": "done",
@@ -78,7 +77,7 @@ def has_landlock():
 
 
 def users():
-    """As whom vgpud is run: root runs it as somebody else too."""
+    """The users that vgpud runs as: root also runs it as another one."""
     return [None] if os.geteuid() else [None, NOBODY]
 
 
@@ -92,11 +91,11 @@ def worker_of(channel):
 
 
 def attempts(build, api, driver, extra="", user=None):
-    """Has a worker try everything. Returns {attempt: outcome}, the log, its status."""
+    """Makes a worker try everything. Returns {attempt: outcome}, the log, its status."""
     with tempfile.TemporaryDirectory(prefix="vgpu-probe-") as folder:
         os.chmod(folder, 0o755)
         path = os.path.join(folder, "neighbour")
-        # A folder for libraries is one that workers may read.
+        # Workers may read folders of libraries.
         environment = {"PROBE_NEIGHBOUR": path, "LD_LIBRARY_PATH": folder}
         with Host(build, driver, extra, environment, user=user) as host:
             neighbour, channel = Channel(api, host.socket), Channel(api, host.socket)
@@ -184,7 +183,7 @@ def test_off(build, api):
 
 
 def test_driver_needs_root_or_leave(build, api):
-    """A driver that is not ours serves nobody where workers have no user of their own."""
+    """A foreign driver serves nobody if workers have no separate user ids."""
     for user in users():
         with Host(build, build + "/tests/raw/libvgpu-probe-driver.so",
                   "allow-unprivileged = no", user=user) as host:
@@ -198,7 +197,7 @@ def test_driver_needs_root_or_leave(build, api):
 
 
 def opened_by(user, pids):
-    """What a process of that user can open of others in /proc."""
+    """The files of others in /proc that a process of that user can open."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -221,14 +220,14 @@ def opened_by(user, pids):
 
 
 def test_vgpud_is_closed_to_its_own_user(build, _):
-    """Another process of the same user opens nothing of keeper or broker."""
+    """Another process of the same user can open no file of keeper or broker."""
     user = None if os.geteuid() else NOBODY
     with Host(build, user=user) as host:
         pid = host.process.pid
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
             broker = f.read().split()[0]
         opened = opened_by(user, (pid, broker))
-        # Of one that it may look at it opens all.
+        # Control: all files of a process that it may inspect.
         with subprocess.Popen(["sleep", "60"], user=user, group=user,
                               extra_groups=[] if user else None) as other:
             others = opened_by(user, (other.pid,))
@@ -238,7 +237,7 @@ def test_vgpud_is_closed_to_its_own_user(build, _):
 
 
 def test_low_limits_are_kept(build, api):
-    """Where vgpud may have few descriptors a worker does not ask for more."""
+    """If vgpud may have few descriptors, a worker does not ask for more."""
     for profile, n_files in (("strict", 48), ("driver", 1024)):
         driver = f"{build}/tests/raw/libvgpu-probe-{profile}.so"
         for user in users():
@@ -252,7 +251,7 @@ def test_low_limits_are_kept(build, api):
 
 
 def test_configuration_is_sealed(build, _):
-    """What the keeper hands to brokers nobody changes, who holds it included."""
+    """The sealed memory that brokers get from the keeper cannot be changed by any holder."""
     if os.geteuid():
         print("skipped: only root can see what vgpud holds")
         return
@@ -272,7 +271,7 @@ def test_configuration_is_sealed(build, _):
 
 
 def ask(build, api, what, profile, user, pattern):
-    """Has a worker take more than its share. Returns the line of the log that came of it."""
+    """Makes a worker exceed its limit. Returns the line of the log."""
     driver = f"{build}/tests/raw/libvgpu-probe-{profile}.so"
     with Host(build, driver, environment={"PROBE": what}, user=user) as host:
         channel = Channel(api, host.socket)
@@ -285,7 +284,7 @@ def ask(build, api, what, profile, user, pattern):
 
 
 def test_no_memory_in_files(build, api):
-    """A worker's own memory files hold nothing, under either profile, whoever it is."""
+    """Memory files of a worker stay empty, under either profile and for every user."""
     for profile in ("strict", "driver"):
         for user in users():
             line = ask(build, api, "hoard", profile, user, r"probe hoard: \d+")
@@ -293,7 +292,7 @@ def test_no_memory_in_files(build, api):
 
 
 def test_threads_are_bounded(build, api):
-    """By the kernel where workers have a user of their own, or else by the broker."""
+    """By the kernel if workers have separate user ids, or else by the broker."""
     for user in users():
         if user or os.geteuid():
             ask(build, api, "threads", "strict", user, "has more than 1536 threads and is ended")
@@ -303,7 +302,7 @@ def test_threads_are_bounded(build, api):
 
 
 def test_users_differ(build, api):
-    """Where vgpud is root no worker can reach another one."""
+    """If vgpud is root, no worker can reach another one."""
     if os.geteuid():
         return
     with Host(build) as host:

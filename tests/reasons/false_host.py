@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guest meets where no vgpud answers as it should: sockets, and folders that look
-like /sys/bus/pci/devices."""
+"""Faulty hosts: sockets without a proper vgpud, and folders that imitate
+/sys/bus/pci/devices."""
 
 import array
 import fcntl
@@ -25,15 +25,15 @@ IVSHMEM = "0000:00:05.0"
 
 
 def header(n_channels=1, version=PROTOCOL_VERSION):
-    """struct vgpu_shm_header, as far as a guest looks at it."""
+    """struct vgpu_shm_header, as far as a guest reads it."""
     return struct.pack("<QIIQQQI", MAGIC, version, n_channels, SHM_SIZE, AREA_OFF,
                        EXTENTS_OFF, (SHM_SIZE - EXTENTS_OFF) // EXTENT_SIZE)
 
 
 class FalseHost:
-    """A socket with a host behind it that greets, and then does one thing.
+    """A socket with a host that behaves in one way.
 
-    `behave(connection)` is given the connection; the greeting is its to send.
+    `behave(connection)` also sends the greeting.
     """
 
     def __init__(self, path, behave):
@@ -81,7 +81,7 @@ def memory(n_channels=1, state=0):
 
 
 def greet_with(connection, shm):
-    """Hands over the memory, with doorbells that nobody hears."""
+    """Sends the memory, with doorbells that nobody reads."""
     bells = [os.eventfd(0) for _ in range(2)]
     greet(connection, fds=[shm, *bells])
     for bell in bells:
@@ -89,7 +89,7 @@ def greet_with(connection, shm):
 
 
 def silent(n_channels=1, state=0):
-    """A host that greets and whose heart does not beat."""
+    """A host that greets and has no heartbeat."""
     def behave(connection):
         shm = memory(n_channels, state)
         greet_with(connection, shm)
@@ -115,8 +115,7 @@ def refusing(reason, detail=0):
 
 
 def sealed_memory():
-    """Memory that can be opened for writing and not be mapped so: EPERM, as when locked
-    down."""
+    """Memory that can be opened for writing but not mapped: EPERM, as under lockdown."""
     fd = os.memfd_create("locked", os.MFD_ALLOW_SEALING)
     os.truncate(fd, SHM_SIZE)
     fcntl.fcntl(fd, F_ADD_SEALS, SEAL_WRITE | SEAL_GROW | SEAL_SHRINK)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs into every trouble of docs/troubleshooting.md and compares what is said.
+"""Provokes every failure of docs/troubleshooting.md and compares the messages.
 
     test_reasons.py BUILD PAGE PROGRAM SYSFS [ROW...]
 
-PROGRAM and SYSFS are the programs of this folder. A row is provoked by the test that names
-it, and a row that none names is an error.
+PROGRAM and SYSFS are the programs of this folder. A test names the rows that it
+provokes, and a row without a test is an error.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ class Skip(Exception):
 
 
 def row(*names):
-    """Says which rows of the page a test provokes; it is given them."""
+    """Decorates a test with the rows of the page that it provokes, its arguments."""
     def note(test):
         for name in names:
             TESTS[name] = lambda name=name: test(ROWS[name])
@@ -54,7 +54,7 @@ def row(*names):
 
 
 def extra(test):
-    """A test of what the page says besides its rows."""
+    """Decorates a test of other statements of the page."""
     TESTS[test.__name__] = test
     return test
 
@@ -65,7 +65,7 @@ class Result:
         found = re.findall(r"^code (\d+)$", out, re.M)
         assert found, f"the program did not come to its end:\n{out}{err}"
         self.code = int(found[-1])
-        # Words, not numbers: of state and reason, and of errno.
+        # Names, not numbers, of state, reason and errno.
         assert not re.search(r"\b(errno|state|reason) \d", err), err
 
     def check(self, expected, count=1):
@@ -92,7 +92,7 @@ def run(socket, *words, level="error", program=None, more=None, **options):
 
 
 def run_on_terminal(socket, *words, level=None):
-    """The same with standard error on a terminal."""
+    """Runs a program with standard error on a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen([PROGRAM, *map(str, words)], stderr=theirs, text=True,
                           env=environment(socket, level), stdout=subprocess.PIPE) as child:
@@ -116,7 +116,7 @@ def host(**options):
 
 @contextmanager
 def folder():
-    """One that any user may enter."""
+    """A folder that any user may enter."""
     with tempfile.TemporaryDirectory(prefix="vgpu-reasons-") as name:
         os.chmod(name, 0o755)
         yield Path(name)
@@ -134,12 +134,12 @@ def files(**texts):
 
 
 #
-# No way to the host
+# No transport to the host
 #
 
 
 def look(place, command=(), **options):
-    """Looks for a device in a folder, with a copy of the program that anybody may run."""
+    """Looks for a device in a folder, with a copy of the program that any user may run."""
     done = subprocess.run([*command, place / "sysfs", place / "devices"], text=True,
                           env=environment(), check=False, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, **options)
@@ -209,7 +209,7 @@ def test_no_host(expected):
         device(place / "devices")
         result = look(place)
         result.check(expected)
-        # A second device that may be ours says more than one that is not.
+        # A second device that may be a vGPU is a better reason than another device.
         (device(place / "devices", "0000:00:06.0") / "resource2").unlink()
         result = look(place)
         assert "0000:00:06.0" in result.err and not expected.count(result.err), result.err
@@ -309,7 +309,7 @@ def test_no_driver(expected):
                        r"/nonexistent/libcuda.so.1\): .*cannot open shared object file.*"
                        r"set driver = soft")
         found.wait_for("refused: no-driver")
-    # Nor that of NVIDIA, unless this machine has it.
+    # NVIDIA's driver neither, unless this machine has it.
     with host(driver="nvidia", environment={"LD_LIBRARY_PATH": ""}) as found:
         said = found.wait_for("the driver is |there is no driver to serve with.*")[0]
         if said.startswith("there"):
@@ -377,13 +377,13 @@ def test_forked(expected):
 @row("no-ptx")
 def test_no_ptx(expected):
     with host() as found:
-        # An ELF file for the wrong machine is machine code all the same.
+        # An ELF file for another machine is machine code, too.
         for mode in ("load", "library"):
             run(found.socket, mode, PROGRAM).check(expected)
 
 
 def call_library(socket, name, script):
-    """A library of NVIDIA's in a Python program: the script has it as `library`."""
+    """Runs a Python script with a library of NVIDIA's as `library`."""
     file = ctypes.util.find_library(name) or shutil.which(
         f"lib{name}.so", path="/usr/local/cuda/lib64", mode=os.R_OK)
     if not file:
@@ -399,7 +399,7 @@ def call_library(socket, name, script):
 
 @row("libraries")
 def test_libraries(expected):
-    """On a device of which the library thinks that it knows it."""
+    """Runs it on a device with a compute capability that the library knows."""
     script = ("handle = ctypes.c_void_p()\n"
               "status = library.cublasCreate_v2(ctypes.byref(handle))\n"
               "print('code', 209 if status else 0)\n")
@@ -416,7 +416,7 @@ DISPENSABLE_TABLES = ("f8cff95121468b4eb9e2fb469e7c0dd9", "da9151d33ae6cc41a5c04
 @row("table")
 def test_table(expected):
     with host() as found:
-        # One line, and by itself: the library that is refused says nothing of it.
+        # Exactly one line: the refused library prints nothing.
         result = run_on_terminal(found.socket, "table", *UNKNOWN_TABLES)
         result.check(expected)
         assert "00112233-4455-6677-8899-aabbccddeeff" in result.err, result.err
@@ -594,7 +594,7 @@ def test_shared_memory(expected):
 
 
 #
-# Ends
+# Ends of sessions
 #
 
 
@@ -623,7 +623,7 @@ def worker_of(found, count=1):
 @row("worker-died")
 def test_worker_died(expected):
     with host() as found:
-        # Not one of those that a sanitizer takes to itself.
+        # A signal that sanitizers do not handle.
         for number, name in ((signal.SIGTRAP, "Trace/breakpoint trap"),
                              (signal.SIGKILL, "Killed")):
             with waiting(found) as child:
@@ -669,7 +669,7 @@ def descriptors(child, kind):
 @row("protocol")
 def test_protocol(expected):
     with host() as found, waiting(found) as child:
-        # While it stands still, its memory gets an end of the ring that is beyond it.
+        # While it is stopped, the tail in its memory is set beyond the ring.
         child.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
         memory, *_ = descriptors(child, "/memfd:")
@@ -693,7 +693,7 @@ def test_host_memory(expected):
 
 
 #
-# When it is said
+# When messages are printed
 #
 
 

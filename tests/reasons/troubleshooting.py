@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/troubleshooting.md, as tests compare it with what is printed.
+"""docs/troubleshooting.md, for comparison with printed messages.
 
     troubleshooting.py PAGE ROW CODE FILE...
 
@@ -20,11 +20,11 @@ class Row:
         self.name, self.code, self.line = match["name"], int(match["code"]), match["line"]
 
     def pattern(self):
-        """What is elided may be anything."""
+        """A pattern in which an ellipsis matches anything."""
         return ".*".join(re.escape(part) for part in self.line.split("…"))
 
     def count(self, text):
-        """In how many lines it is."""
+        """The number of lines that match."""
         return sum(bool(re.search(self.pattern(), line)) for line in text.splitlines())
 
     def expect(self, code, text):

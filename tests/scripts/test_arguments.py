@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every command names its version and helps, and refuses what it does not know.
+"""Every command has --version and --help, and refuses unknown arguments.
 
     test_arguments.py TOP PROGRAM...
 """
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(sys.argv[1]).absolute()
-# Programs of the build come besides. They end with these on a wrong command line.
+# Also programs of the build, with their exit status for a wrong command line.
 COMMANDS = {
     "scripts/check-style": 125, "scripts/clients": 125, "scripts/demo": 125,
     "scripts/fuzz": 125,
@@ -34,7 +34,7 @@ VALUES = {
 
 
 def run(program, *arguments):
-    """In an empty folder, which must be empty afterwards."""
+    """Runs it in an empty folder, which has to be empty afterwards."""
     with tempfile.TemporaryDirectory(prefix="vgpu-arguments-") as folder:
         done = subprocess.run([program, *arguments], cwd=folder, text=True, timeout=60,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -45,7 +45,7 @@ def run(program, *arguments):
 
 
 def check(name, program, version):
-    """Returns a sentence for each thing that is wrong."""
+    """Returns a sentence for each failure."""
     status = COMMANDS[name]
     done = run(program, "--version")
     packaged = "package/" in name  # its version is filled in when it is packed
@@ -79,7 +79,7 @@ def main():
     built = {Path(path).name: Path(path).absolute() for path in sys.argv[2:]}
     wrong = [sentence for name in COMMANDS
              for sentence in check(name, built.get(name, TOP / name), version)]
-    # A script that is new has to be in the list.
+    # New scripts have to be in the list.
     for folder in ("scripts", "qemu"):
         for path in (TOP / folder).iterdir():
             if path.is_file() and path.stat().st_mode & 0o100 and \

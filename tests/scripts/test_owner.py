@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A tree of somebody else: commands that build or make a guest say what to do.
+"""A tree of another user: commands that build or make a guest print a remedy.
 
     test_owner.py TOP
 
-They run as a user who may read the tree and write nowhere in it.
+They run as a user who may read the tree but not write to it.
 """
 
 import os
@@ -18,7 +18,7 @@ TOP, NOBODY, EXIT_SKIP = Path(sys.argv[1]), 65534, 77
 
 
 def copy(folder):
-    """The scripts alone, with what a finished guest and a started build leave."""
+    """Only the scripts, with the files of a finished guest and of an unfinished build."""
     for name in ("scripts", "qemu"):
         shutil.copytree(TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(TOP / "meson.build", folder)
@@ -37,7 +37,7 @@ def run(folder, *command, **environment):
             os.setgid(NOBODY)
             os.setuid(NOBODY)
 
-    # The folders that a run of the whole suite names are another tree's.
+    # The variables of a run of the whole suite name folders of another tree.
     inherited = {name: value for name, value in os.environ.items()
                  if not name.startswith("VGPU")}
     return subprocess.run([folder / command[0], *command[1:]], cwd="/", text=True, timeout=60,

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/vgpu-run on this machine: input, output, ends, signals, and what is left.
+"""scripts/vgpu-run on this machine: input, output, statuses, signals, and clean-up.
 
     test_vgpu_run.py TOP
 
-The build folder is the one that VGPU_BUILD names. The same in a guest: tests/vm.
+VGPU_BUILD is the build folder. tests/vm tests the same in a guest.
 """
 
 import os
@@ -22,7 +22,7 @@ SECONDS = 100
 
 
 def processes(folder):
-    """Command lines that speak of a folder."""
+    """Command lines that contain a folder."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -58,7 +58,7 @@ class VgpuRun(unittest.TestCase):
         self.assertEqual(processes(str(self.runtime)), [])
 
     def start(self, script, **options):
-        """A program that has begun: it wrote a line."""
+        """A program that has started: it has written a line."""
         process = subprocess.Popen(
             [COMMAND, "--driver", "soft", "--", "sh", "-c", script], env=self.environment,
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -161,7 +161,7 @@ class VgpuRun(unittest.TestCase):
         self.assertEqual((process.returncode, out), (0, "done\n"))
 
     def test_what_is_typed_on_a_terminal_comes_once(self):
-        """Ctrl-C goes to all of the terminal's processes: it is not passed on again."""
+        """The terminal sends Ctrl-C to all processes: vgpu-run does not forward it."""
         script = "trap 'echo heard' INT; echo up; while ! read -r line; do :; done; echo done"
         leader, follower = os.openpty()
         process = subprocess.Popen(
@@ -189,7 +189,7 @@ class VgpuRun(unittest.TestCase):
 
 if __name__ == "__main__":
     # A shell without job control has its background commands ignore some of these, and
-    # vgpu-run leaves ignored what was ignored.
+    # vgpu-run keeps ignored signals ignored.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     unittest.main()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/vm/run keeps the folder of a test that fails, and of no other; helpers of the same
-name in two files do not meet.
+"""tests/vm/run keeps only folders of failed tests; helpers of the same name in two files do
+not conflict.
 
     test_vm_run.py TOP
 
-Its tests are replaced by some that boot nothing.
+Its tests are replaced by tests that boot nothing.
 """
 
 import re

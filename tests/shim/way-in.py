@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reaches libcuda by ctypes; prints how many devices there are."""
+"""Loads libcuda by ctypes; prints the number of devices."""
 
 import ctypes
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel and vgpud's own ledger say is in use."""
+"""Resources in use, according to the kernel and to vgpud's ledger."""
 
 import os
 import struct
@@ -10,7 +10,7 @@ CHANNELS_MAX = 31
 LEDGER_CHANNELS, LEDGER_CHANNEL_SIZE = 16, 112
 LEDGER_OWNERS = LEDGER_CHANNELS + CHANNELS_MAX * LEDGER_CHANNEL_SIZE
 TABLE_OFF, ENTRY_SIZE = 4096, 256
-# Header, table and the first page of what a guest has looked at.
+# Header, table and the first page that a guest has read.
 IDLE_BLOCKS_MAX = 2048
 
 
@@ -27,7 +27,7 @@ def comm(pid):
 
 
 def stat(pid):
-    """Fields of /proc/PID/stat behind the name: state, parent, ..."""
+    """Fields of /proc/PID/stat after the name: state, parent, ..."""
     return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
@@ -53,7 +53,7 @@ def count_zombies(parents):
 
 
 def sees_descriptors():
-    """vgpud is not dumpable: /proc shows what it holds to root alone."""
+    """vgpud is not dumpable: /proc shows its descriptors to root only."""
     return os.geteuid() == 0
 
 
@@ -69,7 +69,7 @@ def resident_kib(pid):
 
 
 def memories(keeper):
-    """Descriptors of the keeper by what they are: [(shared memory, ledger)]."""
+    """Descriptors of the keeper by kind: [(shared memory, ledger)]."""
     if not sees_descriptors():
         return []
     found = {"vgpu-shm": [], "vgpu-ledger": []}
@@ -101,7 +101,7 @@ def quota_in_use(keeper):
 
 
 def held_in(shm, ledger):
-    """Sentences about what a memory's channels hold."""
+    """Sentences about resources that the channels of a memory hold."""
     held = []
     with open(shm, "rb") as file:
         n_channels = struct.unpack("<I", os.pread(file.fileno(), 4, 12))[0]
@@ -125,7 +125,7 @@ def held_in(shm, ledger):
 
 
 def held_in_guest(keeper):
-    """The same for the one memory that has many channels, which is a machine's."""
+    """The same for the only memory with many channels, the one of the VM."""
     if not sees_descriptors():
         return []
     try:

@@ -4,12 +4,12 @@
 
     death.py [--random N] [--seed S] [--jobs J] [--only POINT]... BUILD SOURCE
 
-For each point (see dying.c) a vgpud of its own is started whose broker is killed there,
-once. Meanwhile three programs compute over the socket transport, and a machine with
-several channels opens, grows and closes them, is refused a window, breaks the protocol,
-loses a worker, and is reset. Each has to come out as if no broker had died: every
-result right, every session's end told with its own reason, and at the end no worker, no
-descriptor, no channel and no extent is left. At random ones two brokers may die.
+For each point (see dying.c) a vgpud is started whose broker is killed there, once.
+Meanwhile three programs compute over the socket transport, and a VM with several channels
+opens, grows and closes them, is refused a window, violates the protocol, loses a worker,
+and is reset. The outcome has to be the same as without the death: right results, the right
+reason for the end of each session, and at the end no leaked worker, descriptor, channel or
+extent. At random points two brokers may die.
 The last line counts the points: 'N passed, N failed, N skipped'.
 """
 
@@ -37,7 +37,7 @@ import wire  # noqa: E402
 from host import Host  # noqa: E402
 
 REASON_WORKER_DIED = 7
-# Overlaps the beginning of a window that each worker reserves.
+# Overlaps the window that each worker reserves.
 TAKEN = (0xFFF_0000_0000, 0x40_0000_0000)
 SECTIONS = """
 [vm machine]
@@ -50,20 +50,20 @@ STEPS_MAX = 20000
 
 
 def read_enum(path, name):
-    """Numbers of an enum whose first name stands for 0."""
+    """Numbers of an enum whose first name has the value 0."""
     text = re.sub(r"/\*.*?\*/", "", Path(path).read_text(encoding="utf-8"), flags=re.S)
     names = re.search(rf"enum {name} {{(.*?)}}", text, re.S)[1].replace(",", " ").split()
     return {name: number for number, name in enumerate(names)}
 
 
 def named_points(source):
-    """One for each thing that a broker does which somebody else sees."""
+    """One point for each action of a broker that another process can observe."""
     control = read_enum(f"{source}/host-daemon/control/control.h", "control_type")
     link = read_enum(f"{source}/host-daemon/vgpud/link.h", "link_type")
     for kind in ("READY", "OPENED", "WANT", "ENDED", "FIND", "FILE", "KEEP"):
         for when in ("peeked", "before", "after"):
             yield f"control-in:{control['CONTROL_' + kind]}:{when}"
-    # Of the second session, too, which begins with a used ledger.
+    # Also in the second session, which begins with a used ledger.
     for kind in ("OPENED", "WANT", "FIND", "FILE", "KEEP"):
         yield f"control-in:{control['CONTROL_' + kind]}:before:2"
     for kind in ("ASSIGN", "WINDOW", "GRANT", "IMAGE", "STOP"):
@@ -82,7 +82,7 @@ def named_points(source):
 
 
 class Machine:
-    """What QEMU is to vgpud, with a guest whose processes are channels."""
+    """Acts as QEMU towards vgpud, with a guest whose processes are channels."""
 
     def __init__(self, api, path):
         self.api = api
@@ -178,7 +178,7 @@ def run_machine(api, path):
 
 
 def kinds_of_fds(pid):
-    """How many descriptors of each kind a process has."""
+    """The number of descriptors of each kind that a process has."""
     kinds = {}
     folder = f"/proc/{pid}/fd"
     for fd in os.listdir(folder):
@@ -192,7 +192,7 @@ def kinds_of_fds(pid):
 
 
 class Run:
-    """One vgpud, whose broker dies at the points given."""
+    """One vgpud, whose broker dies at these points."""
 
     def __init__(self, options, api, points, undisturbed=None):
         self.options, self.api, self.points = options, api, points
@@ -210,7 +210,7 @@ class Run:
         return None
 
     def settle(self):
-        """Waits until broker and one warm worker are all there is."""
+        """Waits until only the broker and one warm worker are left."""
         end = time.monotonic() + 60
         keeper = self.host.process.pid
         while True:
@@ -258,14 +258,14 @@ class Run:
         assert opened <= set(ends), f"{opened - set(ends)} did not end"
         # Three programs, and six processes of the machine.
         assert len(opened) >= 9, opened
-        # The second program has what the first one sent.
+        # The second program uses the image that the first one sent.
         sent = re.findall(r"session ended vm=raw .*images_sent=(\d+) images_found=(\d+)", text)
         # A session whose opening was interrupted is opened again.
         sent = [pair for pair in sent if pair != ("0", "0")]
         assert sorted(sent) == [("0", "1"), ("1", "0"), ("1", "0")], sent
 
     def wait_descriptors(self):
-        """Until the keeper has closed what brokers and workers left that died early."""
+        """Waits until the keeper has closed descriptors of brokers and workers that died early."""
         keeper = self.host.process.pid
         end = time.monotonic() + 60
         while (kinds := kinds_of_fds(keeper)) != self.undisturbed:
@@ -288,7 +288,7 @@ class Run:
             wrong = self.compare(keeper, keeper_before)
 
     def compare(self, keeper, keeper_before):
-        """Returns what keeper and broker have too much or too little, now."""
+        """Returns leaked and missing descriptors of keeper and broker."""
         try:
             theirs = kinds_of_fds(self.settle())
         except FileNotFoundError:
@@ -304,12 +304,12 @@ class Run:
         return after != keeper_before and f"{keeper_before} before, {after} after"
 
     def count_calls(self):
-        """How many calls a broker makes that does not die."""
+        """The number of calls of a broker that does not die."""
         self(is_early=False)
         return int((Path(self.folder.name) / "calls").read_text())
 
     def __call__(self, is_early):
-        """Returns how many brokers died; early ones may do so while vgpud starts."""
+        """Returns the number of dead brokers; early ones may die while vgpud starts."""
         folder = Path(self.folder.name)
         for arm in self.arms:
             arm.touch()
@@ -318,7 +318,7 @@ class Run:
         environment = {
             "LD_PRELOAD": str(self.build / "tests/broker/dying.so"),
             "VGPU_DIE": ",".join(self.points), "VGPU_DIE_FOLDER": self.folder.name,
-            # Of a build with sanitizers: it comes before their library.
+            # In a build with sanitizers it is loaded before their library.
             "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
         }
         with Host(self.build, extra="log-level = debug", environment=environment,
@@ -339,7 +339,7 @@ class Run:
 
 
 def attempt(options, api, undisturbed, points, must_die):
-    """Returns how many brokers died, and what is wrong or None."""
+    """Returns the number of dead brokers, and the reason of a failure or None."""
     run = Run(options, api, points, undisturbed)
     try:
         n_died = run(is_early=must_die)
@@ -398,12 +398,12 @@ def main():
             print(f"{'FAIL' if wrong else 'ok  '} {','.join(points)}"
                   f"{': ' + wrong if wrong else ''}", flush=True)
     if n_random:
-        # How many calls there are differs a little from run to run.
+        # The number of calls varies slightly between runs.
         is_enough = n_died >= n_random * 3 // 4
         print(f"{'ok  ' if is_enough else 'FAIL'} {n_died} brokers died of {n_random} that might")
         n_failed += not is_enough
         work.append(None)
-    # Logs are long: the end of the output says what was wrong.
+    # Logs are long: repeat the failures at the end.
     for reason in reasons:
         print(f"failed: {reason}")
     print(f"{len(work) - n_failed} passed, {n_failed} failed, 0 skipped")

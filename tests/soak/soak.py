@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills at random while programs compute; see scripts/soak.
 
-Everything that is killed is noted before the signal is sent, so that each program's end
-can be judged: right (status 0), failed (2), wrong (1), killed. What is decided by chance
-comes from one generator; when it happens depends on the machine.
+Each victim is recorded before the signal is sent, so that the end of each program can be
+judged: right (status 0), failed (2), wrong (1), killed. All random decisions come from one
+generator; their times depend on the machine.
 """
 
 import argparse
@@ -21,10 +21,10 @@ from pathlib import Path
 
 import books
 
-# vgpud gives a broker up that dies five times in ten seconds.
+# vgpud exits after a broker has died five times in ten seconds.
 BROKER_PAUSE = 2.3
 REUSE_SECONDS = 20
-# How long a soak may take: several times what it takes on a machine that is busy.
+# The time limit of a soak: several times the duration on a busy machine.
 START_SECONDS, KILL_SECONDS = 120, 3
 KINDS = ("program", "worker", "broker", "guest program", "guest worker", "QEMU")
 WEIGHTS = {"program": 46, "worker": 38, "broker": 8, "guest worker": 8, "QEMU": 2}
@@ -33,7 +33,7 @@ ENDS = ("right", "failed", "wrong", "killed")
 
 
 class Log:
-    """vgpud's log as it grows: who serves whom."""
+    """The growing log of vgpud: which worker serves which program."""
 
     def __init__(self, path):
         self.file = open(path, encoding="utf-8", errors="replace")
@@ -55,7 +55,7 @@ class Log:
         if "session opened" in line:
             found = dict(re.findall(r"(\w+)=(\S+)", line))
             worker = int(found["worker"])
-            # Numbers of processes come round again, but not in so short a time.
+            # Process ids are reused, but not in such a short time.
             now = float(line.split()[0])
             if now - self.last_opened.get(worker, 0) < REUSE_SECONDS:
                 self.twice.append(worker)
@@ -71,7 +71,7 @@ class Program:
     """One run of `checked` on this machine."""
 
     def __init__(self, soak):
-        # Long ones are met while they compute, short ones while they come and go.
+        # Long runs are killed while they compute, short ones while they start and exit.
         rounds = soak.random.choice((5, 300, 1000, 2000))
         seed = soak.random.randrange(1 << 30)
         self.killed = False
@@ -102,7 +102,7 @@ class Machine:
             stderr=open(soak.folder / f"guest-{number}.err", "wb"))
 
     def read(self):
-        """Whole lines: a machine that is killed may be in the midst of one."""
+        """Complete lines: a VM may be killed in the middle of one."""
         self.out.seek(0)
         text = self.out.read().decode(errors="replace")
         self.text = text[:text.rfind("\n") + 1]
@@ -120,8 +120,8 @@ class Machine:
         return None
 
 
-# In the guest: loops of programs, one that kills some of them, and then silence, in which
-# nothing may be held. Programs that were killed are reported by those who come after.
+# In the guest: loops of programs, a loop that kills some of them, and then an idle phase, in
+# which no resource may be held. Later programs report the killed ones.
 GUEST_SCRIPT = """
 loop() {{
 	n=0
@@ -185,7 +185,7 @@ class Soak:
         self.host = subprocess.Popen([daemon, "--config", config])
         self.wait(lambda: any("vgpud ready" in line for line in self.log.lines), "vgpud")
         self.settle()
-        # Once through everything, so that what stays from now on is a leak.
+        # Everything is used once, so that resources that remain later are leaks.
         program = Program(self)
         program.process.wait()
         self.settle()
@@ -208,7 +208,7 @@ class Soak:
         return None
 
     def settle(self):
-        """Waits until broker and one warm worker are all there is."""
+        """Waits until only the broker and one warm worker are left."""
         self.wait(lambda: self.broker() and len(books.children(self.host.pid)) == 2,
                   "broker and warm worker are left")
         self.wait(lambda: not self.log.open, "every session has ended")
@@ -310,7 +310,7 @@ class Soak:
             self.judge(program)
 
     def tend_machine(self, again):
-        """Looks after the virtual machine; starts another when one has ended."""
+        """Reads the output of the VM; starts another VM when it has ended."""
         machine = self.machine
         if machine:
             machine.read()
@@ -342,7 +342,7 @@ class Soak:
         machine.out.close()
 
     def check_idle_guest(self):
-        """A guest in which nothing runs holds no channel and no extent."""
+        """An idle guest holds no channel and no extent."""
         held = ["not looked at"]
         for _ in range(100):
             held = books.held_in_guest(self.host.pid)
@@ -360,7 +360,7 @@ class Soak:
             self.wrong.append(f"{what}: {detail}")
 
     def check_log(self):
-        # Who is killed between connecting and being greeted is told of, too.
+        # A process that is killed between connecting and the greeting is logged, too.
         allowed = ("the broker was ended by signal 9", "it ended or takes nothing")
         errors = [line for line in self.log.lines
                   if (" error: " in line and not any(text in line for text in allowed))
@@ -412,7 +412,7 @@ class Soak:
         return self.machine.text.count("killed\n") if self.machine else 0
 
     def finish(self):
-        """Lets the programs end by themselves, the machine not."""
+        """Waits for the end of the programs, and ends the VM."""
         end = time.monotonic() + 120
         while self.programs and time.monotonic() < end:
             time.sleep(0.05)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A guest process that spoils all that it shares with its worker hurts itself alone.
+"""A guest process that corrupts the memory shared with its worker affects only itself.
 
     test_corrupt.py BUILD SOURCE CORRUPT CHECKED
 """
@@ -21,21 +21,21 @@ from host import Host  # noqa: E402
 
 PLACES = ("control", "indices", "ring", "words", "slots", "records", "area", "table")
 SEEDS = (1, 2)
-# How a session may end: what the guest did was found out, or it went by itself.
+# Possible reasons of ends: the corruption was detected, or the guest exited.
 REASONS = ("protocol", "closed")
-# What a guest is at when it is stopped.
+# The activity of a guest when it is stopped.
 STOPPED = ("nothing", "wait", "flood", "graphs")
 REST_SECONDS = 2
-# Of that time without anything to do.
+# The share of that time that idle processes may use.
 TICKS_MAX = 0.05 * REST_SECONDS * os.sysconf("SC_CLK_TCK")
-# For what comes sooner or later, on a machine that has much else to do.
+# The time limit of waits, on a busy machine.
 PATIENCE_SECONDS = 60
 
 
 def environment(host):
     variables = dict(os.environ, VGPU_SOCKET=str(host.socket))
     variables["LD_LIBRARY_PATH"] = os.path.join(BUILD, "guest-shim")
-    # It is the guest that is broken; what it says of itself is no news.
+    # The guest itself is broken; its messages do not count.
     variables["ASAN_OPTIONS"] = "detect_leaks=0"
     variables["VGPU_LOG"] = "error"
     return variables
@@ -46,7 +46,7 @@ def ticks(pids):
 
 
 def rest(pids, what):
-    """Waits until they use next to nothing: what was under way comes to its end first."""
+    """Waits until the processes are idle: work in flight completes first."""
     end = time.monotonic() + PATIENCE_SECONDS
     while True:
         before = ticks(pids)
@@ -58,7 +58,7 @@ def rest(pids, what):
 
 
 def holdings(host):
-    """What keeper and broker hold; nothing while there are other processes of theirs."""
+    """Descriptors of keeper and broker; while they have other children, their number."""
     pids = [host.process.pid, *books.children(host.process.pid)]
     broker = next((pid for pid in pids if books.comm(pid) == "vgpud-broker"), None)
     if len(pids) != 2 or not broker:
@@ -72,7 +72,7 @@ def holdings(host):
 
 
 def settle(host):
-    """Waits until nothing is given back any more."""
+    """Waits until no more resources are released."""
     last, n_alike = {}, 0
     end = time.monotonic() + PATIENCE_SECONDS
     while n_alike < 5:
@@ -102,7 +102,7 @@ def corrupt(host, place, seed):
     try:
         child.wait(PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
-        # A guest that waits for ever for what it spoilt is its own victim.
+        # A guest that waits for ever for a word that it corrupted affects only itself.
         child.kill()
         child.wait()
     child.stdout.close()
@@ -113,8 +113,8 @@ def corrupt(host, place, seed):
 
 
 def stop(host, mode):
-    """Stops two processes at whatever they are at. The host rests; then one of them goes
-    on, and the other is killed as it is."""
+    """Stops two processes at a random point. The host becomes idle; then one of them
+    continues, and the other is killed."""
     pair = [start(host, CORRUPT, mode, seed) for seed in (1, 2)]
     opened = r"session opened .* pid={} .*worker=(\d+)"
     workers = [int(host.wait_for(opened.format(child.pid)).group(1)) for child in pair]
@@ -138,9 +138,9 @@ def stop(host, mode):
 
 
 def main():
-    # No worker is kept warm: one that comes late would be counted as a leak.
+    # No warm worker: one that starts late would be counted as a leak.
     with Host(BUILD, extra="warm-workers = 0") as host:
-        # The first session makes what is kept.
+        # The first session creates resources that are kept.
         assert start(host, CHECKED, 1, 1, 256).wait(PATIENCE_SECONDS) == 0
         before = settle(host)
 
@@ -150,7 +150,7 @@ def main():
             for seed in SEEDS:
                 reasons[place, seed] = corrupt(host, place, seed)
         print(", ".join(f"{place} {reason}" for (place, _), reason in reasons.items()))
-        # Else nobody looked.
+        # Else nothing was checked.
         assert "protocol" in reasons.values(), reasons
         for mode in STOPPED:
             stop(host, mode)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All forms of cvt with what each gives for edge values, computed without rounding.
+"""All forms of cvt with their results for edge values, computed without rounding.
 
 Writes one line "form INSTRUCTION TO-BITS FROM-BITS N-SOURCES", then a line of
 hexadecimal numbers for each case: sources and result, or "nan" where PTX leaves the NaN
-open. Nothing here shares a thought with the code under test: a number is a pair of
-integers, n * 2 ** e, and rounding chooses between its two neighbours in the format.
+open. This shares no method with the code under test: a number is a pair of integers,
+n * 2 ** e, and rounding chooses between its two neighbours in the format.
 """
 
 import random
@@ -35,7 +35,7 @@ def is_signed(name):
 
 
 class Number:
-    """n * 2 ** e with a sign of its own for zero, an infinity, or no number at all."""
+    """n * 2 ** e with a sign also for zero, an infinity, or a NaN."""
 
     def __init__(self, n=None, e=0, negative=False, infinite=False):
         self.n = n
@@ -52,7 +52,7 @@ class Number:
 
 
 def decode_float(name, bits):
-    """The float that a pattern of bits stands for."""
+    """The float of a bit pattern."""
     width, mantissa, _, low = FLOATS[name]
     # TF32 is stored as a float of 32 bits
     stored = 23 if name == "tf32" else mantissa
@@ -83,9 +83,9 @@ def encode_float(name, number):
 
 
 def scaled(number, e):
-    """The number in units of 2 ** e: what is below it, and a rest in quarters of a unit.
+    """The number in units of 2 ** e, rounded down, and a class of the remainder.
 
-    A rest is 0, 1 below the middle, 2 in the middle, 3 above it.
+    The class is 0 for no remainder, 1 below the middle, 2 in the middle, 3 above it.
     """
     if number.e >= e:
         return number.n << (number.e - e), 0
@@ -183,7 +183,7 @@ def to_float(to, source, number, words):
         number = largest(to, number.negative)
     if not number.is_nan():
         return encode_float(to, number)
-    # moves keep what they like, and PTX says no more of these sources
+    # moves keep any NaN, and PTX does not specify these sources
     if to == "f64" or source == "bf16" or (to == source and not mode):
         return None if to in ("f32", "f64") else CANONICAL_NAN[to]
     return CANONICAL_NAN[to]
@@ -296,7 +296,7 @@ def all_forms():
 
 
 def around(n, e):
-    """A number, what lies close to it, and the same below zero."""
+    """A number, its neighbours, and their negatives."""
     for bits in (60, 24, 11):
         for sign in (-1, 1):
             yield Number(n * ((1 << bits) + sign), e - bits)
@@ -305,7 +305,7 @@ def around(n, e):
 
 
 def interesting():
-    """Numbers, as n and e, at which some destination changes its mind."""
+    """Numbers, as n and e, at which the result of some destination changes."""
     for bits in (7, 8, 15, 16, 31, 32, 63, 64):
         for difference in (-2, -1, 0, 1):
             yield (2 << bits) + difference, -1
@@ -314,7 +314,7 @@ def interesting():
         # the least, its half, and so on; then the least that is not subnormal
         for n in (1, 2, 4, 6, (4 << mantissa) - 2, 4 << mantissa):
             yield n, low - mantissa - 2
-        # the greatest, and what is just too large by each rounding
+        # the greatest, and the least that overflow in each rounding mode
         for more in (0, 2, 3, 4):
             yield (8 << mantissa) - 4 + more, high - mantissa - 2
         # ties, to an even and to an odd neighbour
@@ -326,7 +326,7 @@ def interesting():
 
 
 def edges_of(name, numbers):
-    """Bits of a type that are worth a look, the most interesting first."""
+    """Bits of a type for tests, the most interesting first."""
     bits = bits_of(name)
     mask = (1 << bits) - 1
     found = {}
@@ -349,7 +349,7 @@ def edges_of(name, numbers):
 
 
 def sources_of(name, edges):
-    """Some of them: all would be too much for each form; and some at random."""
+    """Some of them, as all would be too many for each form, and some at random."""
     rest = random.sample(edges[24:], min(max(len(edges) - 24, 0), CASES - 44))
     return edges[:24] + rest + [random.getrandbits(bits_of(name)) for _ in range(20)]
 

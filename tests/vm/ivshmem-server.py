@@ -4,8 +4,8 @@
 
 usage: ivshmem-server.py SOCKET SIZE_MIB VECTORS
 
-Greets QEMU as docs/specs/ivshmem-spec.txt of QEMU says, with the host as peer 0,
-and then plays this game with tests/vm/device.c in the guest: each doorbell on
+Greets QEMU as specified in docs/specs/ivshmem-spec.txt of QEMU, with the host as peer 0,
+and then works with tests/vm/device.c in the guest: each doorbell on
 vector N makes the server look at word N of the shared memory (8 bytes, from 64 on)
 and write its complement into the next word. Ends when QEMU does. Prints one line
 per doorbell.
@@ -27,7 +27,7 @@ def send_number(connection, number, fd=None):
 
 
 def greet(connection, memory, to_host, to_guest):
-    """All of it at once: QEMU reads it with its big lock held."""
+    """Sends it at once: QEMU reads with its big lock held."""
     send_number(connection, 0)
     send_number(connection, GUEST_ID)
     send_number(connection, -1, memory)
@@ -38,7 +38,7 @@ def greet(connection, memory, to_host, to_guest):
 
 
 def answer(memory, vector):
-    """What the doorbell of a vector asks for."""
+    """Handles the doorbell of a vector."""
     offset = WORDS + 16 * vector
     word, = struct.unpack("<Q", os.pread(memory, 8, offset))
     os.pwrite(memory, struct.pack("<Q", word ^ (1 << 64) - 1), offset + 8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The stock device in a stock guest, without any code of ours on either side.
+# The stock device in a stock guest, without code of this project on either side.
 # shellcheck shell=bash disable=SC2154
 
 make_device_program() {

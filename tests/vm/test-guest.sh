@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# qemu/run-guest: what goes in and comes out.
+# qemu/run-guest: input, output and statuses.
 # shellcheck shell=bash disable=SC2154,SC2016
 
 test_output_is_passed_on_byte_for_byte() {
@@ -18,7 +18,7 @@ test_input_reaches_the_command_byte_for_byte_and_ends() {
 	has err ended
 }
 
-# Whoever writes to it never ends.
+# A process that writes to it never ends.
 test_command_need_not_read_its_input() {
 	local fd
 	mkfifo endless
@@ -33,7 +33,7 @@ test_input_that_is_closed_is_empty() {
 	has out "read all"
 }
 
-# no_guest_left FOLDER : neither a process nor a file of a guest that worked there
+# no_guest_left FOLDER : neither a process nor a file of a guest in that folder remains
 no_guest_left() {
 	local process
 	same "what is left" "$(ls -A "$1")" ""
@@ -83,7 +83,7 @@ test_variable_is_passed_on_by_its_name() {
 	grep -q "NOT_HERE: there is no such variable here" err
 }
 
-# Where a guest can have one processor only, QEMU's TCG leaves out its memory barriers.
+# If a guest can have only one processor, QEMU's TCG omits its memory barriers.
 test_guest_of_one_processor_has_room_for_two_under_tcg() {
 	guest --accel tcg --show -- true >out
 	grep -q "'-smp' '1,maxcpus=2'" out
@@ -150,7 +150,7 @@ test_forced_tcg_memory_and_processors_reach_qemu() {
 	grep -q "'-m' '333M'" out
 }
 
-# The answer of an earlier boot of this machine must not count.
+# The result of an earlier boot of this machine must not count.
 test_kvm_is_judged_by_a_probe_guest_once_per_boot() {
 	export XDG_CACHE_HOME=$PWD/cache
 	mkdir -p cache/vgpu

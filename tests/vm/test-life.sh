@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The life of a machine with the device in use: reset, reboot, stop, sudden end, a broker
-# that is replaced, other machines beside it.
+# The life of a VM with the device in use: reset, reboot, stop, sudden end, replacement of
+# the broker, other VMs at the same time.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # host : a vgpud in this folder, for one machine at ./vgpud.sock
@@ -63,8 +63,8 @@ switches() {
 	done | awk '/^voluntary/ { n += $2 } END { print n }'
 }
 
-# comes_to_rest SECONDS NAME... : waits until vgpud and its children of these names
-# begin to wait next to never in that time; what was under way comes to its end first
+# comes_to_rest SECONDS NAME... : waits until vgpud and its children of these names are
+# idle, that is, hardly ever begin to wait in that time; work in flight completes first
 comes_to_rest() {
 	local seconds=$1 tries=0 before rest name
 	local -a pids=("$vgpud_pid")
@@ -85,7 +85,7 @@ comes_to_rest() {
 	done
 }
 
-# An idle machine holds no channel, no extent and next to no memory.
+# An idle VM holds no channel, no extent and hardly any memory.
 nothing_held() {
 	local tries=0 held=
 	until held=$(PYTHONPATH=$top/tests/soak python3 -c 'import sys, books
@@ -132,14 +132,14 @@ test_reset_of_a_machine_ends_its_sessions_and_the_next_boot_computes() {
 	qmp system_reset
 	until_says out booted 2
 	until_says vgpud.log "was reset"
-	# What the first boot left is given back, the second has two.
+	# The resources of the first boot are released, the second boot has two channels.
 	until_says vgpud.log "session ended" 3
 	same "sessions" "$(grep -c 'session opened' vgpud.log)" 4
 	end_machine
 	until_says_ended 4
 }
 
-# until_says_ended N : the same when the machine is gone
+# until_says_ended N : the same for the end of the VM
 until_says_ended() {
 	local tries=0
 	until [ "$(grep -c 'session ended' vgpud.log)" -ge "$1" ]; do
@@ -262,7 +262,7 @@ test_machine_that_never_says_hello_costs_and_holds_nothing() {
 	until_says out up
 	nothing_held
 	same "workers beside the warm one" "$(child_of_vgpud vgpu-worker | wc -l)" 1
-	# The heart beats ten times a second, and nothing else happens.
+	# The heartbeat changes ten times a second, and nothing else happens.
 	comes_to_rest 3 vgpud-broker vgpu-worker
 	end_machine
 	stop_vgpud
@@ -270,7 +270,7 @@ test_machine_that_never_says_hello_costs_and_holds_nothing() {
 
 test_stopped_machine_is_not_dead_and_costs_nothing() {
 	host
-	# Its clock stands still while it is stopped.
+	# Its clock is stopped with it.
 	machine out --qmp qmp.sock -- '
 		$checked 0 1 256 >/run/computing 2>&1 &
 		until grep -q computing /run/computing; do sleep 0.1; done

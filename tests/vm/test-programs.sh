@@ -21,7 +21,7 @@ test_programs_compute_in_the_guest_when_every_call_waits() {
 	same "programs that are right" "$(grep -c ': right in the guest' out)" 3
 }
 
-# No doorbell, no socket: both sides find each other in a file and poll.
+# No doorbell, no socket: both sides map a file and poll.
 test_program_computes_in_the_guest_over_ivshmem_plain() {
 	# shellcheck source=../../scripts/lib/vgpud.sh
 	. "$top/scripts/lib/vgpud.sh"
@@ -34,13 +34,13 @@ test_program_computes_in_the_guest_over_ivshmem_plain() {
 	grep -q "session ended .* launches=1 .* bytes_h2d=8388608" vgpud.log
 }
 
-# A demo that would believe anything is worth nothing.
+# Control: the demo detects wrong results.
 test_demo_fails_on_a_device_that_computes_nothing() {
 	expect 1 demo --programs plain --driver null >out
 	grep -q "vectoradd: WRONG: exit status 1" out
 }
 
-# Nobody tells the host that a process was killed: others in
+# The host gets no notification of a killed process: others in
 # the guest do, long before the guest is gone.
 killed_process_ends_before_its_guest() {
 	local pid
@@ -88,7 +88,7 @@ test_session_of_a_killed_process_is_ended_by_one_that_runs() {
 	killed_process_ends_before_its_guest
 }
 
-# The device stays when the host's service is killed: only the heartbeat stops.
+# The device remains when vgpud is killed: only the heartbeat stops.
 test_host_that_dies_in_mid_call_ends_the_call() {
 	local runner child
 	cat >script <<-END

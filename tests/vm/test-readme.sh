@@ -12,7 +12,7 @@ apart() {
 	ln -s "$top"/* tree/
 	rm -f tree/build
 	ln -s "$build" tree/build
-	# The host's step is done by root already, what it needs is installed, and nothing
+	# The test runs as root, the packages are installed, and nothing
 	# is to be installed on this machine.
 	cat >bin/sudo <<-'END'
 		#!/bin/bash
@@ -33,7 +33,7 @@ apart() {
 		$1"
 }
 
-# What a reader does on the host, then with the virtual machine, then in the guest.
+# The steps of a reader on the host, with the virtual machine, and in the guest.
 readme_steps() {
 	local package lines
 	bash -euo pipefail -c "cd tree; $(readme Host 1)" >build.out 2>&1
@@ -51,7 +51,7 @@ readme_steps() {
 	VGPU_BUILD=$build bash -euo pipefail -c "cd tree; $(readme Guest 1)" >package
 	package=$(cat package)
 	readme Guest 2 >install
-	# Once with the shell that people have: that of the guest overlooks much.
+	# Once with bash: the shell of the guest tolerates more.
 	mkdir unpacked
 	cp "$package" unpacked
 	USER=anna bash -euo pipefail -c "cd unpacked; $(cat install)"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the guest library says of a device that it cannot have, as docs/troubleshooting.md
-# has it. tests/reasons does the same without a guest, where it can.
+# Messages of the guest library about a missing device, as in docs/troubleshooting.md.
+# tests/reasons tests the others without a guest.
 # shellcheck shell=bash disable=SC2154,SC2016
 
-# in_guest COMMAND... : in a guest started with $options; what it prints is in guest.out
+# in_guest COMMAND... : in a guest started with $options; its output is in guest.out
 # and guest.err
 in_guest() {
 	expect 0 guest "${options[@]}" --env VGPU_LOG=error \
@@ -17,13 +17,13 @@ serves() {
 	has guest.out "code 0"
 }
 
-# is ROW CODE : the code is the row's, whose line the guest said
+# is ROW CODE : code and line of the guest are the ones of the row
 is() {
 	python3 "$top/tests/reasons/troubleshooting.py" "$top/docs/troubleshooting.md" \
 		"$1" "$2" guest.err
 }
 
-# says ROW COMMAND... : the command ends with the row's code, and says its line
+# says ROW COMMAND... : the command ends with the code of the row, and prints its line
 says() {
 	local row=$1 code
 	shift
@@ -32,7 +32,7 @@ says() {
 	is "$row" "${code:-0}"
 }
 
-# start_host : a vgpud, whose device the guest is given
+# start_host : a vgpud, whose device the guest gets
 start_host() {
 	mkdir run
 	cat >vgpud.conf <<-END

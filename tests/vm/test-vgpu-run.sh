@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# scripts/vgpu-run: a program of one's own against a private vgpud.
+# scripts/vgpu-run: a program against a private vgpud.
 # shellcheck shell=bash disable=SC2154,SC2016
 
 vgpu_run() { timeout -k 5 180 "$top/scripts/vgpu-run" "$@"; }
 
-# Neither a process nor a folder of vgpu-run's may be left in $PWD.
+# No process and no folder of vgpu-run remains in $PWD.
 nothing_left() {
 	local process
 	same "folders left behind" "$(ls -A "$PWD/run")" ""

@@ -6,8 +6,8 @@
  *
  * The C library chooses string instructions for sizes from some KiB up to about its
  * second-level cache. Some processors execute those at a fifteenth of their speed where
- * the destination is not aligned to a cache line and the source is, which is how malloc()
- * and a page of shared memory lie to each other. Ordinary loads and stores, aligned at
+ * the destination is not aligned to a cache line and the source is, as with memory
+ * of malloc() and a page of shared memory. Ordinary loads and stores, aligned at
  * the destination, have the speed of the best case everywhere.
  */
 

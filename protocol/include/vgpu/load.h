@@ -30,7 +30,7 @@
 
 enum {
 	VGPU_LOAD_BY_DIGEST = 1u << 0, /* no image has an address */
-	VGPU_LOAD_SILENT = 1u << 1, /* with it: the host said so of that digest before */
+	VGPU_LOAD_SILENT = 1u << 1,    /* with it: as the host reported for that digest */
 };
 
 enum {

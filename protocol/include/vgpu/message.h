@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Messages: what protobuf-c packs and unpacks, in a fraction of its time
+ * Messages: packing and unpacking of protobuf messages in a fraction of protobuf-c's time
  *
- * Nearly all that travels are messages of plain numbers and bytes, one of each field, in
+ * Nearly all messages consist of plain numbers and bytes, one of each field, in
  * the order of their numbers. These functions go through such a message once, guided by
- * protobuf-c's own descriptor of it; for any other they call protobuf-c. The bytes are
- * the same either way, and so is what is read from them.
+ * protobuf-c's own descriptor of it; for any other they call protobuf-c. The bytes, and
+ * the messages read from them, are the same either way.
  */
 
 #include <protobuf-c/protobuf-c.h>
@@ -21,8 +21,8 @@ size_t vgpu_message_bound(const ProtobufCMessage *message);
 size_t vgpu_message_pack(const ProtobufCMessage *message, uint8_t *out);
 
 /*
- * Like protobuf_c_message_unpack(), with an allocator that frees all memory at once: a
- * message that turns out not to be plain leaves allocations behind.
+ * Like protobuf_c_message_unpack(), with an allocator that frees all memory at once: for
+ * a message that turns out not to be plain some allocations are not freed separately.
  */
 ProtobufCMessage *vgpu_message_unpack(const ProtobufCMessageDescriptor *type,
 	ProtobufCAllocator *allocator, size_t size, const uint8_t *data);

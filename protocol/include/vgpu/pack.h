@@ -4,7 +4,7 @@
 /*
  * Packing single fields of a message
  *
- * The wire format is that of the Protocol Buffers documentation ("Encoding"): a tag,
+ * The wire format is specified in the Protocol Buffers documentation ("Encoding"): a tag,
  * which is the field's number and the form of its value, then the value. proto3 does not
  * send a field that is zero or empty. With a constant number these functions become a few
  * instructions.

@@ -23,8 +23,8 @@ enum vgpu_reply_reason {
 /* Of the sentence, without a final NUL. */
 #define VGPU_REASON_TEXT_MAX 512u
 
-/* Makes text fit to be printed: a line break becomes a blank, what is no printable
- * character of ASCII a question mark. Returns: its size without blanks at the end. */
+/* Makes text printable: replaces line breaks by blanks, and other characters that are not
+ * printable ASCII by question marks. Return: its size without trailing blanks. */
 static inline size_t vgpu_reason_clean(char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {

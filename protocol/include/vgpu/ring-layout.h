@@ -23,7 +23,7 @@
  *	3 MiB		words of records of events, VGPU_RECORDS_MAX of 8 bytes
  *
  * Trust: the host trusts nothing it reads here. It reads each word once into a
- * local, and what it needs to remember it keeps in private memory; fields marked
+ * local, and keeps its state in private memory; fields marked
  * "host" are output only. The guest trusts the host.
  */
 
@@ -186,14 +186,14 @@ static_assert(
  * on use; the masks are private constants of each side.
  */
 struct vgpu_channel_control {
-	/* Guest: end of what is submitted. Partner: the consumer's acquire load. */
+	/* Guest: end of the submitted frames. Partner: the consumer's acquire load. */
 	uint64_t tail;
 	/* Guest: a number that it changes, followed by a doorbell, to check whether the
 	 * worker is alive while the host's heartbeat has stopped. */
 	uint32_t asked;
 	uint32_t reserved0[13];
 
-	/* Host: end of what is consumed. Partner: the producer's acquire load. */
+	/* Host: end of the consumed frames. Partner: the producer's acquire load. */
 	uint64_t head;
 	uint64_t reserved1[7];
 
@@ -261,7 +261,7 @@ static inline uint32_t vgpu_record_slot(uint64_t record)
  * Reply slot. A guest thread takes one at its first call and releases it when it ends;
  * the slot's number is the frame's lane. A call has the next sequence of its slot; the
  * reply is valid once `sequence` equals it, so a reply that arrives after its caller gave
- * up is never taken for another's.
+ * up is never mistaken for the reply to another call.
  *
  * A short reply, as nearly all are, is in the cache line of its sequence: a reader that
  * sees the sequence has the reply.

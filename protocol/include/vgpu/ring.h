@@ -62,13 +62,13 @@ void vgpu_ring_commit(struct vgpu_ring_producer *producer, uint32_t size);
 bool vgpu_ring_is_asleep(const struct vgpu_ring_producer *producer);
 
 /*
- * Whether the consumer sleeps although there are frames: it has not noticed the doorbell,
- * yet or at all. For those who wait for it, after some time.
+ * Whether the consumer sleeps although there are frames: the doorbell was
+ * lost, or is not handled yet. For producers that have waited for some time.
  */
 bool vgpu_ring_is_missed(const struct vgpu_channel_control *control);
 
 /*
- * Says that the consumer lives, if that was asked for. To be called before each sleep.
+ * Confirms that the consumer is alive, if the producer asked. Call before each sleep.
  */
 void vgpu_ring_answer(struct vgpu_ring_consumer *consumer);
 

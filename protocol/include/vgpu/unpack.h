@@ -96,7 +96,7 @@ VGPU_TAKE vgpu_take_bytes(const uint8_t *in, const uint8_t *end, uint32_t number
 struct vgpu_unpacker {
 	const ProtobufCMessageDescriptor *type; /* NULL: there is no unpacker */
 	/* Returns: the message, or NULL if vgpu_message_unpack() has to decide. Its bytes
-	 * are those of `data`. */
+	 * point into `data`. */
 	ProtobufCMessage *(*unpack)(
 		ProtobufCAllocator *allocator, size_t size, const uint8_t *data);
 };

@@ -10,7 +10,7 @@
  * glibc before 2.41). So a waiter sleeps in naps: for a bounded time, after which it
  * checks its condition again, and each nap is longer than the one before.
  *
- * A file of its own decides which wake-ups are lost: none in wake-kept.c, and half of
+ * A separate file decides which wake-ups are lost: none in wake-kept.c, and half of
  * them in wake-lost.c, in the copies of the programs that a test runs.
  */
 
@@ -24,7 +24,7 @@
 #define VGPU_NAP_MIN_MS 20u
 #define VGPU_NAP_MAX_MS 1000u
 
-/* How long was slept last; starts as {}, for each wait anew. */
+/* The duration of the last nap; {} at the start of each wait. */
 struct vgpu_nap {
 	uint32_t ms;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that print and assert: in a module of their own, because one that prints
+ * Kernels that print and assert: in a separate module, because one that prints
  * changes how everything is waited for
  */
 

@@ -77,7 +77,7 @@ int main()
 		y[i] += 2 * x[i];
 	n_wrong += differ(device_y, y);
 
-	/* In another stream, of which the library asks the driver what it is. */
+	/* In another stream, whose attributes the library queries. */
 	BLAS(cublasSetStream(handle, stream));
 	for (int i = 0; i < N; i++)
 		expected += x[i] * y[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The codes that the Runtime API documents for what goes wrong
+ * The error codes that the Runtime API documents
  */
 
 #include "runtime.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs through the runtime: captured, made by hand, updated
+ * Graphs of the runtime: captured, built by calls, updated
  */
 
 #include <cstring>
@@ -100,7 +100,7 @@ static size_t captured(unsigned int *pinned, unsigned int *x)
 	return n_wrong;
 }
 
-/* As the runtime's samples make one: a node of each kind, each behind the one before. */
+/* As in samples of the runtime: a node of each kind, each after the previous one. */
 static size_t made_by_hand(unsigned int *pinned, unsigned int *x)
 {
 	cudaKernelNodeParams kernel = {}, told = {};

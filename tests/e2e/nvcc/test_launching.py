@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program one of whose kernels launches kernels: the others run, that one is refused aloud."""
+"""A program with a kernel that launches kernels: only that one is refused, with a message."""
 
 import os
 import subprocess

@@ -41,7 +41,7 @@ class Runs:
         self.environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
 
     def count(self, variables, n_used, cache):
-        """Loads that the driver was asked for, images sent, images that were there."""
+        """Loads by the driver, images sent, images that the host had."""
         trace = Path(self.host.folder.name) / "trace"
         trace.write_text("")
         subprocess.run([self.program, str(n_used)], check=True,
@@ -56,7 +56,7 @@ class Runs:
 
 def main():
     build, program = sys.argv[1:]
-    # What was changed a moment ago is not remembered (guest-shim/src/memory/backing.c).
+    # Files that changed recently are not cached (guest-shim/src/memory/backing.c).
     while int(time.time()) <= int(os.stat(program).st_ctime) + 2:
         time.sleep(0.1)
     with Host(build) as host:
