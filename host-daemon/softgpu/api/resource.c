@@ -31,11 +31,11 @@ CUresult cuDeviceGetDevResource(
 	CUdevice device, CUdevResource *resource, CUdevResourceType type)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_get(device);
-	if (r)
-		return r;
+	result = device_get(device);
+	if (result)
+		return result;
 	return answer(device, resource, type);
 }
 
@@ -43,11 +43,11 @@ CUresult cuCtxGetDevResource(
 	CUcontext hCtx, CUdevResource *resource, CUdevResourceType type)
 {
 	API_CALL;
-	CUresult r;
+	CUresult result;
 
-	r = device_check();
-	if (r)
-		return r;
+	result = device_check();
+	if (result)
+		return result;
 	if (!object_hold(hCtx, OBJECT_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return answer(hCtx->device, resource, type);
