@@ -212,7 +212,7 @@ static void say_hello(struct memory *memory, uint32_t channel)
 	entry->state = VGPU_CHANNEL_OPENING;
 }
 
-TEST(a_keeper_that_says_twice_that_all_is_told_is_not_believed)
+TEST(a_second_sync_of_the_keeper_is_a_protocol_error)
 {
 	start_broker();
 	tell_quota();
@@ -222,7 +222,7 @@ TEST(a_keeper_that_says_twice_that_all_is_told_is_not_believed)
 	check_eq(wait_for_end(), EXIT_FAILURE);
 }
 
-TEST(a_keeper_that_drains_before_all_is_told_is_not_believed)
+TEST(a_drain_before_sync_is_a_protocol_error)
 {
 	struct memory memory;
 
@@ -320,7 +320,7 @@ TEST(all_channels_are_restored_before_a_worker_is_heard)
 	free_memory(&memory);
 }
 
-TEST(what_a_worker_wrote_into_the_page_of_quotas_goes_with_it)
+TEST(entries_of_a_worker_in_the_quota_page_are_erased_after_its_end)
 {
 	const struct link_message exited = { .type = LINK_EXITED, .id = 10 };
 	struct quota_page *page;

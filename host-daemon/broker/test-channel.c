@@ -59,7 +59,7 @@ TEST(nothing_begins_and_nothing_is_cleared_while_a_worker_may_live)
 static uint8_t owners[64];
 static struct vm vm = { .extents = { owners, 64 } };
 
-TEST(what_was_written_down_as_granted_is_taken_by_the_next_broker)
+TEST(grants_recorded_in_the_ledger_are_completed_by_the_next_broker)
 {
 	struct ledger_channel record = {
 		.phase = CHANNEL_OPEN,
@@ -79,7 +79,7 @@ TEST(what_was_written_down_as_granted_is_taken_by_the_next_broker)
 	check_eq(first, 12);
 }
 
-TEST(what_is_granted_ends_with_its_session)
+TEST(grants_end_with_their_session)
 {
 	struct ledger_channel record = {
 		.phase = CHANNEL_IDLE,

@@ -46,7 +46,7 @@ TEST(a_file_has_its_size_and_does_not_grow)
 	image_files_deinit(&files);
 }
 
-TEST(a_file_that_is_taken_back_is_empty_for_who_has_it)
+TEST(a_revoked_file_is_empty_for_its_holders)
 {
 	int fd, other;
 
@@ -92,7 +92,7 @@ TEST(files_are_bounded_in_size_and_number)
 	image_files_deinit(&files);
 }
 
-TEST(what_is_in_the_store_counts_there)
+TEST(images_in_the_store_count_there)
 {
 	struct image_store store;
 	uint8_t digest[CONTROL_DIGEST_SIZE] = {};

@@ -71,7 +71,7 @@ static void ring(int fd)
 	check_eq(write(fd, &one, 8), 8);
 }
 
-TEST(a_descriptor_that_stays_readable_is_told_again)
+TEST(a_descriptor_that_stays_readable_is_reported_again)
 {
 	struct counter counter = { 0 };
 	int fd = eventfd(1, EFD_NONBLOCK);
@@ -264,7 +264,7 @@ TEST(a_bell_rings)
 	close(fd);
 }
 
-TEST(a_bell_whose_other_holder_stuffs_it_stops_nobody)
+TEST(a_doorbell_that_its_other_holder_fills_blocks_nobody)
 {
 	const uint64_t full = UINT64_MAX - 1;
 	int fd = eventfd(0, EFD_CLOEXEC); /* it has taken O_NONBLOCK off */

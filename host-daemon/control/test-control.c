@@ -62,7 +62,7 @@ TEST(a_message_arrives_with_its_descriptors)
 	close(pair[1]);
 }
 
-TEST(last_words_are_heard_of_one_who_has_not_read_all)
+TEST(last_messages_of_a_peer_with_unread_messages_are_received)
 {
 	struct control_message words = { .type = CONTROL_ENDED, .ended = { 6, 0 } };
 	struct control_message stop = { .type = CONTROL_STOP }, message;
@@ -130,7 +130,7 @@ static void send_raw(int fd, const void *data, size_t size, int n_fds, int passe
 	check_eq(sendmsg(fd, &header, 0), (ssize_t)size);
 }
 
-TEST(what_is_no_message_is_refused_and_its_descriptors_are_closed)
+TEST(invalid_messages_are_refused_and_their_descriptors_closed)
 {
 	struct control_message message, good = { .type = CONTROL_WANT };
 	char long_one[sizeof(message) + 1] = { 0 };

@@ -74,7 +74,7 @@ TEST(our_note_is_found_and_read)
 	check_str(cut, "lib");
 }
 
-TEST(another_owner_or_type_is_not_ours)
+TEST(a_note_of_another_owner_or_type_does_not_match)
 {
 	struct image image = good_image();
 
@@ -88,7 +88,7 @@ TEST(another_owner_or_type_is_not_ours)
 	check_eq(read_result(&image), NOTE_E_ABSENT);
 }
 
-TEST(what_is_not_an_elf_file_is_said_to_be_none)
+TEST(a_file_that_is_not_elf_is_rejected)
 {
 	struct image image = good_image();
 	char text[64];

@@ -43,7 +43,7 @@ static int choose(const char *choice)
 	return driver_select(&driver, &options, &init);
 }
 
-TEST(our_own_library_is_passed_over_and_the_search_goes_on)
+TEST(the_guest_library_is_skipped_and_the_search_continues)
 {
 	char path[600];
 
@@ -69,7 +69,7 @@ TEST(a_driver_that_does_not_start_makes_way_for_softgpu)
 	check_eq(init, CUDA_ERROR_NO_DEVICE);
 }
 
-TEST(what_is_no_driver_is_refused)
+TEST(a_library_that_is_no_driver_is_refused)
 {
 	check_eq(choose("/nonexistent/libcuda.so.1"), DRIVER_E_ABSENT);
 	check_eq(choose("/proc/self/exe"), DRIVER_E_ABSENT);

@@ -34,7 +34,7 @@ static int try_connect(const char *path)
 	return r;
 }
 
-TEST(a_listener_leaves_nothing_behind)
+TEST(a_listener_removes_its_files)
 {
 	struct listener listener;
 	struct stat st;
@@ -95,7 +95,7 @@ TEST(a_link_in_place_of_the_socket_opens_nothing_to_others)
 	unlink(path_of("private"));
 }
 
-TEST(a_file_that_is_no_socket_is_left_alone)
+TEST(a_file_that_is_no_socket_is_not_removed)
 {
 	struct listener listener;
 	int fd = open(path_of("s"), O_CREAT | O_WRONLY, 0600);

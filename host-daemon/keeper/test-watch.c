@@ -31,25 +31,25 @@ static int count_looks(char state, uint64_t ms_each)
 	return 0;
 }
 
-TEST(one_that_sleeps_or_is_stopped_with_a_ping_before_it_hangs)
+TEST(a_process_that_sleeps_or_is_stopped_with_an_unread_ping_hangs)
 {
 	check(count_looks('S', 0) > 1);
 	check(count_looks('T', 0) > 1);
 }
 
-TEST(one_that_runs_on_and_on_hangs)
+TEST(a_process_that_runs_continuously_hangs)
 {
 	check(count_looks('R', 400) > 1);
 	/* On a busy machine the decision takes longer. */
 	check(count_looks('R', 20) > count_looks('R', 400));
 }
 
-TEST(one_that_is_given_no_processor_does_not_hang)
+TEST(a_process_without_processor_time_does_not_hang)
 {
 	check_eq(count_looks('R', 0), 0);
 }
 
-TEST(one_that_waits_for_a_disk_or_is_a_debuggers_does_not_hang)
+TEST(a_process_in_disk_sleep_or_in_a_debugger_does_not_hang)
 {
 	check_eq(count_looks('D', 0), 0);
 	check_eq(count_looks('t', 0), 0);

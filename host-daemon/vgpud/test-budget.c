@@ -17,7 +17,7 @@ static unsigned int take_all(int64_t now)
 	return n;
 }
 
-TEST(it_starts_full_and_runs_out)
+TEST(a_budget_starts_full_and_is_exhausted)
 {
 	budget_init(&budget, 5, 200, 1000);
 	check_eq(budget_wait(&budget, 1000), 0);
@@ -27,7 +27,7 @@ TEST(it_starts_full_and_runs_out)
 	check_eq(budget_wait(&budget, 1199), 1);
 }
 
-TEST(it_fills_with_time_and_no_further_than_full)
+TEST(a_budget_refills_with_time_up_to_its_limit)
 {
 	budget_init(&budget, 5, 200, 0);
 	check_eq(take_all(0), 5);
@@ -38,7 +38,7 @@ TEST(it_fills_with_time_and_no_further_than_full)
 	check_eq(take_all(1000199), 0);
 }
 
-TEST(a_clock_that_stands_still_gives_nothing)
+TEST(a_stopped_clock_refills_nothing)
 {
 	budget_init(&budget, 3, 10, 7);
 	check_eq(take_all(7), 3);
@@ -46,7 +46,7 @@ TEST(a_clock_that_stands_still_gives_nothing)
 		check(!budget_take(&budget, 7));
 }
 
-TEST(what_was_refused_is_told_once_there_is_room_again)
+TEST(refusals_are_counted_and_reported_once_there_is_room)
 {
 	budget_init(&budget, 2, 100, 0);
 	check_eq(take_all(0), 2);

@@ -257,7 +257,7 @@ TEST(a_file_of_another_kind_costs_a_bounded_number_of_lines)
 	free(error);
 }
 
-TEST(every_mistake_is_told_with_file_line_and_reason)
+TEST(every_mistake_is_reported_with_file_line_and_reason)
 {
 	struct config *config = NULL;
 	char *error;

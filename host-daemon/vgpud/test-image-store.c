@@ -83,7 +83,7 @@ TEST(a_memory_file_of_huge_pages_is_not_accepted)
 	close(fd);
 }
 
-TEST(the_size_has_to_be_the_one_that_is_told)
+TEST(the_size_has_to_match_the_message)
 {
 	check(!accepts(4096, SEALED, 4095));
 	check(!accepts(4096, SEALED, 4097));
@@ -92,7 +92,7 @@ TEST(the_size_has_to_be_the_one_that_is_told)
 	check(!accepts(CONTROL_IMAGE_SIZE_MAX + 1, SEALED, CONTROL_IMAGE_SIZE_MAX + 1));
 }
 
-TEST(what_was_added_is_found_until_it_is_removed)
+TEST(added_images_are_found_until_removed)
 {
 	struct stored_image *image;
 

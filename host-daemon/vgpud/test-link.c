@@ -66,7 +66,7 @@ TEST(all_descriptors_of_a_message_come_with_it)
 	close(pair[1]);
 }
 
-TEST(who_cannot_have_all_descriptors_keeps_none_and_is_told_why)
+TEST(a_receiver_without_room_for_all_descriptors_keeps_none_and_gets_a_reason)
 {
 	struct link_message message;
 	struct rlimit limit;

@@ -60,7 +60,7 @@ static void expect_all(const char *name)
 	notify_ready();
 }
 
-TEST(a_socket_in_the_file_system_is_told_of_each_step)
+TEST(a_socket_in_the_file_system_is_notified_of_each_step)
 {
 	char path[108];
 
@@ -68,7 +68,7 @@ TEST(a_socket_in_the_file_system_is_told_of_each_step)
 	expect_all(path);
 }
 
-TEST(an_abstract_socket_is_told_of_each_step)
+TEST(an_abstract_socket_is_notified_of_each_step)
 {
 	char name[64];
 

@@ -120,7 +120,7 @@ TEST(sections_take_turns_and_so_do_the_wipes_of_one)
 	wiper_deinit(&wiper);
 }
 
-TEST(one_that_is_cut_ends_with_the_piece_under_way)
+TEST(a_cancelled_wipe_ends_after_the_current_piece)
 {
 	int fd = make_memory(SIZE);
 
@@ -139,7 +139,7 @@ TEST(one_that_is_cut_ends_with_the_piece_under_way)
 	close(fd);
 }
 
-TEST(what_cannot_be_emptied_is_told)
+TEST(memory_that_cannot_be_emptied_is_reported)
 {
 	int fd = make_memory(SIZE), readable;
 	char path[32];

@@ -27,7 +27,7 @@ TEST(axes_travel_up_to_the_last_that_is_used)
 	check_eq(size_of(one, (struct vgpu_launch_axis){ 1, 0 }), 32);
 }
 
-TEST(what_did_not_travel_is_one)
+TEST(defaults_of_omitted_dimensions_are_one)
 {
 	const struct vgpu_launch_dims dims = { .shared_bytes = 48,
 		.flags = VGPU_LAUNCH_COOPERATIVE,

@@ -39,7 +39,7 @@ static void send_to_file(void)
 	check_eq(vgpu_log_open(path), 0);
 }
 
-TEST(lines_that_a_full_disk_refuses_are_counted_and_told)
+TEST(lines_that_a_full_disk_refuses_are_counted_and_reported)
 {
 	unsetenv("VGPU_LOG");
 	vgpu_log_init("test", VGPU_LOG_INFO);
@@ -126,7 +126,7 @@ static void expect_loss(int from, int to)
 	check(!strstr(strstr(bytes, "info: found"), "lost"));
 }
 
-TEST(a_pipe_that_nobody_reads_does_not_hold_up_who_shall_never_wait)
+TEST(a_pipe_without_reader_does_not_block_a_nonblocking_logger)
 {
 	int fds[2];
 

@@ -189,7 +189,7 @@ TEST(tail_that_jumps_beyond_the_ring_is_refused)
 	expect_broken(pair);
 }
 
-TEST(tail_that_goes_back_is_refused)
+TEST(tail_that_decreases_is_refused)
 {
 	struct pair *pair = pair_new();
 

@@ -57,7 +57,7 @@ TEST(a_worker_that_writes_without_end_does_not_fill_the_log)
 	stop();
 }
 
-TEST(what_a_worker_writes_bears_its_name)
+TEST(output_of_a_worker_is_logged_with_its_number)
 {
 	char warning[80], error[80];
 

@@ -185,7 +185,7 @@ static bool is_armed(void)
 	return !access(path, F_OK);
 }
 
-TEST(what_a_broker_said_before_it_died_is_heard)
+TEST(messages_of_a_broker_that_died_are_handled)
 {
 	struct pair_session session;
 	uint64_t heartbeat;

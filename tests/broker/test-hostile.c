@@ -106,7 +106,7 @@ static unsigned int count_fds(void)
 	return n;
 }
 
-TEST(who_never_reads_its_greeting_keeps_nobody_waiting)
+TEST(a_client_that_never_reads_its_greeting_delays_nobody)
 {
 	int fd;
 
@@ -121,7 +121,7 @@ TEST(who_never_reads_its_greeting_keeps_nobody_waiting)
 	stop();
 }
 
-TEST(who_leaves_in_the_middle_of_its_greeting_is_forgotten)
+TEST(a_client_that_disconnects_during_its_greeting_is_released)
 {
 	uint64_t number;
 	int fd;
@@ -140,7 +140,7 @@ TEST(who_leaves_in_the_middle_of_its_greeting_is_forgotten)
 	stop();
 }
 
-TEST(what_a_machine_sends_is_not_read)
+TEST(data_from_a_vm_is_not_read)
 {
 	static const char garbage[65536];
 	struct guest qemu;

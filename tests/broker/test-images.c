@@ -140,7 +140,7 @@ static void await_new_broker(pid_t old)
 	while (!broker || broker == old);
 }
 
-TEST(what_one_process_leaves_the_next_one_finds)
+TEST(an_image_of_one_process_is_found_by_the_next)
 {
 	start("");
 	check_eq(found("image-find"), 0);
@@ -152,7 +152,7 @@ TEST(what_one_process_leaves_the_next_one_finds)
 	pair_stop(&pair);
 }
 
-TEST(what_one_process_was_wrong_about_gives_way_to_what_another_gives)
+TEST(an_invalid_image_is_replaced_by_the_image_of_another_process)
 {
 	start("");
 	check_eq(found("image-poison"), 0);
@@ -265,7 +265,7 @@ TEST(a_file_that_is_given_back_is_empty_and_another_may_be_had)
 }
 
 /* 16 KiB are two of 5000 bytes: pages count. */
-TEST(a_worker_that_keeps_what_it_gives_back_gets_no_more_than_the_store_may_hold)
+TEST(a_worker_that_keeps_returned_images_gets_no_more_than_the_store_limit)
 {
 	start("image-store = 16K\n");
 	check_eq(found("image-hoard"), 2);
@@ -276,7 +276,7 @@ TEST(a_worker_that_keeps_what_it_gives_back_gets_no_more_than_the_store_may_hold
 
 /* Two fit. The first two have to go for others, and count on, for this worker may map
  * them: then there is no room for a fifth to push out the third. */
-TEST(what_the_store_lets_go_of_counts_until_who_may_have_it_has_ended)
+TEST(a_dropped_image_counts_until_its_possible_users_have_ended)
 {
 	start("image-store = 16K\n");
 	check_eq(found("image-evict"), 1);
@@ -304,7 +304,7 @@ TEST(images_are_bounded_in_number)
 	pair_stop(&pair);
 }
 
-TEST(images_are_bounded_in_size_and_the_one_used_longest_ago_goes)
+TEST(images_are_limited_in_size_and_the_least_recently_used_is_dropped)
 {
 	struct pair_session session;
 
@@ -317,7 +317,7 @@ TEST(images_are_bounded_in_size_and_the_one_used_longest_ago_goes)
 	pair_stop(&pair);
 }
 
-TEST(what_is_larger_than_the_store_is_not_kept)
+TEST(an_image_larger_than_the_store_is_not_kept)
 {
 	start("image-store = 4K\n");
 	check_eq(found("image-keep"), 0);

@@ -40,7 +40,7 @@ static const char *qemu_socket(void)
 	return path;
 }
 
-TEST(a_vm_gets_channels_of_its_own)
+TEST(a_vm_gets_separate_channels)
 {
 	struct vgpu_channel_entry *entry;
 
@@ -352,7 +352,7 @@ TEST(a_plain_file_that_others_can_have_put_there_is_refused)
 	pair_stop(&pair);
 }
 
-TEST(a_plain_file_of_another_user_is_refused_unless_that_is_its_owner)
+TEST(a_plain_file_of_another_user_is_refused_unless_memory_owner_names_him)
 {
 	if (geteuid())
 		test_skip("only root can give a file to another user");
@@ -369,7 +369,7 @@ TEST(a_plain_file_of_another_user_is_refused_unless_that_is_its_owner)
 	pair_stop(&pair);
 }
 
-TEST(a_plain_file_that_is_cut_short_costs_its_own_vm_only)
+TEST(a_truncated_plain_file_affects_only_its_vm)
 {
 	char lines[256], sections[256], path[192];
 	struct guest cut;

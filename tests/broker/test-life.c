@@ -110,7 +110,7 @@ TEST(sigterm_ends_workers_that_do_not_listen)
 	guest_disconnect(&guest);
 }
 
-TEST(guests_are_told_of_the_end_although_the_broker_dies_of_it)
+TEST(guests_are_notified_of_the_end_although_the_broker_dies_of_it)
 {
 	struct pair_session session;
 
@@ -405,7 +405,7 @@ TEST(no_vm_takes_the_last_worker_from_one_that_has_none)
 	pair_stop(&pair);
 }
 
-TEST(a_host_without_a_device_says_so)
+TEST(a_host_without_a_device_refuses_with_that_reason)
 {
 	pair_start(&pair, &(struct pair_options){
 				  .worker = FAKE_WORKER,
@@ -570,7 +570,7 @@ static void expect_of_check(
 	check_eq(run_vgpud(arguments), 2);
 }
 
-TEST(what_this_host_lacks_for_a_configuration_is_told_by_check)
+TEST(check_prints_what_the_host_lacks_for_a_configuration)
 {
 	expect_of_check("worker = /nonexistent/w\n", "socket = /tmp/s\n",
 		"1: worker = /nonexistent/w: No such file or directory");

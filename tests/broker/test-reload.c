@@ -306,7 +306,7 @@ TEST(a_program_that_is_no_broker_is_not_kept)
 	pair_stop(&pair);
 }
 
-TEST(a_broker_of_another_version_says_so)
+TEST(a_broker_of_another_version_is_reported)
 {
 	char command[512];
 

@@ -60,7 +60,7 @@ TEST(a_session_opens_closes_and_is_accounted)
 	stop();
 }
 
-TEST(what_a_session_wrote_is_gone_when_its_channel_is_free)
+TEST(data_of_a_session_is_erased_when_its_channel_is_free)
 {
 	start();
 	guest_open(&guest, 0, "app");
@@ -155,7 +155,7 @@ TEST(a_worker_that_crashes_leaves_a_dead_channel)
 	expect_dead("crash", VGPU_REASON_WORKER_DIED, "worker-died");
 }
 
-TEST(a_worker_that_says_nonsense_is_killed)
+TEST(a_worker_that_sends_invalid_messages_is_killed)
 {
 	expect_dead("nonsense", VGPU_REASON_HOST, "host");
 }
@@ -188,7 +188,7 @@ TEST(a_worker_that_never_stops_asking_harms_nobody_else)
 	stop();
 }
 
-TEST(a_worker_that_ends_its_guest_says_why)
+TEST(a_worker_that_ends_its_guest_logs_the_reason)
 {
 	expect_dead("protocol", VGPU_REASON_PROTOCOL, "protocol");
 }

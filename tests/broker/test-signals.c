@@ -77,7 +77,7 @@ TEST(signals_that_mean_nothing_have_no_effect)
 	stop();
 }
 
-TEST(what_a_broker_does_not_hear_does_not_end_it)
+TEST(signals_that_a_broker_ignores_do_not_end_it)
 {
 	static const int some[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 	pid_t broker;
@@ -140,7 +140,7 @@ static void expect_notice(int fd, const char *text)
 	check_str(got, text);
 }
 
-TEST(whoever_started_vgpud_is_told_of_each_step_and_by_vgpud_alone)
+TEST(the_service_manager_is_notified_of_each_step_by_vgpud_only)
 {
 	char command[128];
 	int fd = listen_for_notices();

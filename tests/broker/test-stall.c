@@ -280,7 +280,7 @@ static void mount_ramfs(const char *path)
 		test_skip("a ramfs cannot be mounted: %s", strerror(errno));
 }
 
-TEST(what_cannot_be_punched_is_overwritten)
+TEST(memory_without_hole_punching_is_overwritten)
 {
 	char folder[128], path[160], lines[256];
 	int fd;
@@ -443,7 +443,7 @@ TEST(a_worker_for_which_there_are_no_descriptors_is_waited_for)
 	stop();
 }
 
-TEST(who_connects_while_there_are_no_descriptors_does_not_fill_the_log)
+TEST(connections_during_a_shortage_of_descriptors_do_not_fill_the_log)
 {
 	double begin = now();
 	unsigned int n;

@@ -61,17 +61,17 @@ static void in_place(CUstream stream)
 	check_eq(load(word), x);
 }
 
-TEST(host_function_stands_between_the_work_around_it)
+TEST(host_function_runs_between_the_work_around_it)
 {
 	in_place(NULL);
 }
 
-TEST(host_function_stands_in_the_default_stream)
+TEST(host_function_runs_in_the_default_stream)
 {
 	in_place(CU_STREAM_LEGACY);
 }
 
-TEST(host_function_stands_in_the_stream_of_the_thread)
+TEST(host_function_runs_in_the_stream_of_the_thread)
 {
 	in_place(CU_STREAM_PER_THREAD);
 }
@@ -162,7 +162,7 @@ static void gate_init(struct gate *gate)
 	sem_init(&gate->open, 0, 0);
 }
 
-TEST(callback_that_blocks_holds_up_its_own_stream_alone)
+TEST(callback_that_blocks_delays_only_its_stream)
 {
 	struct fixture fixture = fixture_new();
 	CUfunction step = fixture_function(&fixture, "step");
@@ -358,7 +358,7 @@ TEST(exit_handler_in_a_callback_is_refused_and_does_not_hang)
 		pause();
 }
 
-TEST(after_a_fault_stream_callbacks_are_told_and_host_functions_left_out)
+TEST(after_a_fault_stream_callbacks_get_the_error_and_host_functions_do_not_run)
 {
 	struct fixture fixture = fixture_new();
 	struct seen first = {}, second = {};
@@ -548,7 +548,7 @@ static void cancel_thread(void *data)
 		pause();
 }
 
-TEST(callback_that_ends_its_thread_is_over)
+TEST(callback_that_ends_its_thread_is_complete)
 {
 	unsigned int word = 0;
 

@@ -95,7 +95,7 @@ TEST(a_capture_takes_far_more_than_a_stream_holds)
 	check_eq(device_word(x), stepped(0, 31500));
 }
 
-TEST(copies_of_pinned_memory_are_captured_with_what_it_holds_later)
+TEST(captured_copies_of_pinned_memory_read_it_at_the_launch)
 {
 	CUdeviceptr memory;
 	CUgraphExec exec;
@@ -139,7 +139,7 @@ static void refuse_all_by_waiting(CUstream stream)
 	capture_end_in_vain(stream);
 }
 
-TEST(what_a_captured_stream_cannot_do_spoils_its_capture)
+TEST(calls_that_a_capture_forbids_invalidate_the_capture)
 {
 	struct fixture fixture = fixture_new();
 	CUfunction step = fixture_function(&fixture, "step");
@@ -549,7 +549,7 @@ TEST(a_thread_that_leaves_its_capture_harms_no_other)
 	}
 }
 
-TEST(a_stream_goes_with_its_capture)
+TEST(a_stream_is_destroyed_with_its_capture)
 {
 	struct fixture fixture = fixture_new();
 	CUfunction step = fixture_function(&fixture, "step");

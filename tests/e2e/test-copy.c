@@ -295,7 +295,7 @@ static void *first_form(const char *name, int version)
 	return function;
 }
 
-TEST(a_batch_of_copies_goes_in_every_direction)
+TEST(a_batch_copies_in_every_direction)
 {
 	uint8_t *pageable = malloc(4096), *back = calloc(1, 4096), *pinned;
 	CUmemcpyAttributes attributes[] = {
@@ -369,7 +369,7 @@ TEST(a_source_promised_for_the_call_alone_may_change_after_it)
 	check_eq(device_word(p + size - 4), 0x12121212);
 }
 
-TEST(a_batch_of_boxes_goes_there_and_back)
+TEST(a_batch_of_boxes_is_copied_there_and_back)
 {
 	struct room out = { malloc(50 * 7 * DEPTH), 50, 7 },
 		    in = { malloc(64 * 5 * DEPTH), 64, 5 };

@@ -246,7 +246,7 @@ TEST(one_wrong_field_is_answered_as_documented)
 	}
 }
 
-TEST(what_depends_on_the_resource_is_answered_as_documented)
+TEST(errors_that_depend_on_the_resource_are_as_documented)
 {
 	struct bench bench = bench_new();
 	CUDA_RESOURCE_DESC cube = { .resType = CU_RESOURCE_TYPE_ARRAY,

@@ -50,7 +50,7 @@ TEST(older_versions_of_a_name_are_other_functions)
 	check(v2 && v4 && v2 != v4);
 }
 
-TEST(export_table_of_the_runtime_says_how_long_it_is)
+TEST(export_table_of_the_runtime_has_its_size)
 {
 	CUuuid id = { "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd"
 		      "\x9d\xf9" };
@@ -209,7 +209,7 @@ TEST(nobody_makes_the_host_dump_core)
 	check_cu(cuCtxSetFlags(CU_CTX_COREDUMP_ENABLE), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-TEST(what_stays_refused_says_so)
+TEST(calls_that_stay_refused_return_not_supported)
 {
 	char luid[8] = "1234567";
 	unsigned int mask = 1;

@@ -8,7 +8,7 @@
 /* Long enough to be seen running, even where every call waits for its answer. */
 #define MANY_ROUNDS 200000
 
-TEST(a_blocking_launch_returns_when_the_kernel_is_over)
+TEST(a_blocking_launch_returns_when_the_kernel_has_ended)
 {
 	struct fixture fixture;
 	CUfunction step;

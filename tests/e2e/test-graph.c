@@ -218,7 +218,7 @@ TEST(long_lists_come_whole)
 	free(to);
 }
 
-TEST(parameters_of_kernels_are_told_and_set)
+TEST(parameters_of_kernels_are_returned_and_set)
 {
 	struct fixture fixture = fixture_new();
 	CUfunction step = fixture_function(&fixture, "step");
@@ -283,7 +283,7 @@ TEST(parameters_of_kernels_are_told_and_set)
 	check_eq(device_word(x), stepped(0, 20));
 }
 
-TEST(parameters_of_copies_and_fills_are_told_and_set)
+TEST(parameters_of_copies_and_fills_are_returned_and_set)
 {
 	struct fixture fixture = fixture_new();
 	CUdeviceptr x = memory_new(16);
@@ -317,7 +317,7 @@ TEST(parameters_of_copies_and_fills_are_told_and_set)
 	check_eq(device_word(x + 12), 3);
 }
 
-TEST(events_of_nodes_are_told_and_set)
+TEST(events_of_nodes_are_returned_and_set)
 {
 	CUevent first, second, told = NULL;
 	CUgraphNode record, wait;

@@ -205,7 +205,7 @@ TEST(attributes_are_judged_by_the_driver_whatever_was_accepted_before)
 	check_ok(cuCtxSynchronize());
 }
 
-TEST(clusters_are_as_the_device_says)
+TEST(clusters_agree_with_the_device_attributes)
 {
 	struct fixture fixture = fixture_new();
 	CUfunction fill = fixture_function(&fixture, "fill");
@@ -527,7 +527,7 @@ static void compute(CUfunction fill, CUdeviceptr p, unsigned int value)
 	check_eq(device_word(p + 12), value + 1);
 }
 
-TEST(a_fault_breaks_its_own_context_alone)
+TEST(a_fault_affects_only_its_context)
 {
 	struct fixture first = fixture_new(), second = first;
 	CUfunction first_fill = fixture_function(&first, "fill"), second_fill;

@@ -127,7 +127,7 @@ TEST(linking_works_by_the_first_names_too)
 	check_computes(module);
 }
 
-TEST(what_cannot_be_linked_is_named_in_the_error_log)
+TEST(inputs_that_cannot_be_linked_are_named_in_the_error_log)
 {
 	char info[256] = "", error[1024] = "";
 	CUjit_option options[] = { CU_JIT_INFO_LOG_BUFFER,

@@ -195,7 +195,7 @@ TEST(advice_holds_for_the_pages_it_was_given_for)
 	check_eq(range_value(READ_MOSTLY, p + 4 * page, page), 0);
 }
 
-TEST(several_attributes_of_a_range_are_told_at_once)
+TEST(several_attributes_of_a_range_are_returned_at_once)
 {
 	CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
 	CUmem_range_attribute ids[] = { CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, READ_MOSTLY,

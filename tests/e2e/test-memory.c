@@ -399,7 +399,7 @@ TEST(generic_asynchronous_copy_runs_in_stream_order)
 	check_pattern(in, 9000, 2);
 }
 
-TEST(several_pointer_attributes_are_told_at_once)
+TEST(several_pointer_attributes_are_returned_at_once)
 {
 	CUpointer_attribute ids[] = { CU_POINTER_ATTRIBUTE_CONTEXT,
 		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,

@@ -181,7 +181,7 @@ TEST(kernel_and_function_attributes_agree)
 	check_str(name, "matrix_mul");
 }
 
-TEST(parameter_layout_is_told)
+TEST(parameter_layout_is_returned)
 {
 	static const size_t offsets[] = { 0, 8, 16, 20, 24, 32, 40 };
 	static const size_t sizes[] = { 1, 8, 2, 4, 4, 8, 8 };

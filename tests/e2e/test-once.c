@@ -176,7 +176,7 @@ TEST(nothing_of_an_unloaded_module_is_remembered)
 	twice_refused(cuFuncGetName(&name, function), CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST(an_attribute_that_is_set_is_told)
+TEST(an_attribute_that_is_set_is_returned)
 {
 	const CUfunction_attribute dynamic =
 		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -393,7 +393,7 @@ static void *set_limit(void *value)
 	return NULL;
 }
 
-TEST(what_another_thread_sets_is_told)
+TEST(values_set_by_another_thread_are_returned)
 {
 	pthread_t thread;
 	size_t stack;

@@ -41,7 +41,7 @@ static void begin(void)
 	check_ok(cuCtxSetCurrent(a.context));
 }
 
-TEST(two_devices_are_told_apart)
+TEST(two_devices_are_distinct)
 {
 	size_t free_before, free_after, total;
 	CUuuid first, second;

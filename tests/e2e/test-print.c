@@ -97,7 +97,7 @@ static void say(struct printing *printing, int n, CUstream stream)
 	launch2(printing->say, printing->round++, n, stream);
 }
 
-TEST(text_stands_where_the_program_waited)
+TEST(kernel_output_appears_where_the_program_waited)
 {
 	struct printing printing = printing_new();
 	CUstream stream;
@@ -216,7 +216,7 @@ TEST(full_buffer_keeps_what_is_newest)
 		cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 8192), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(failed_assertion_is_told_on_standard_error)
+TEST(failed_assertion_is_printed_on_standard_error)
 {
 	struct printing printing = printing_new();
 	char *text;
@@ -251,7 +251,7 @@ TEST(fault_that_a_call_before_noticed_does_not_swallow_text)
 	check_cu(cuStreamSynchronize(NULL), r);
 }
 
-TEST(context_that_ends_lets_its_text_out)
+TEST(the_end_of_a_context_flushes_its_output)
 {
 	struct printing printing = printing_new();
 
@@ -338,7 +338,7 @@ static void *talk(void *argument)
 	return NULL;
 }
 
-TEST(each_of_eight_threads_finds_its_text_when_its_wait_is_over)
+TEST(each_of_eight_threads_has_its_output_after_its_wait)
 {
 	struct printing printing = printing_new();
 	struct talker talkers[8];

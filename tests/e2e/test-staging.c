@@ -123,7 +123,7 @@ TEST(a_source_may_be_rewritten_once_the_call_has_returned)
 }
 
 /* While a kernel holds the stream, later copies have to preserve their sources. */
-TEST(copies_behind_a_kernel_come_in_order_with_what_was_staged)
+TEST(copies_after_a_kernel_are_in_order_with_staged_ones)
 {
 	enum { N = 400 };
 	struct fixture fixture = fixture_new();
@@ -181,7 +181,7 @@ TEST(small_copies_of_many_streams_do_not_mix)
 }
 
 /* Any staging that a stream took along would be missed at the end. */
-TEST(streams_that_come_and_go_leave_nothing_behind)
+TEST(streams_that_are_created_and_destroyed_leak_nothing)
 {
 	uint8_t *host = malloc(ROOM), *back = malloc(ROOM);
 	CUdeviceptr p;
@@ -208,7 +208,7 @@ TEST(streams_that_come_and_go_leave_nothing_behind)
 	free(back);
 }
 
-TEST(a_destination_may_be_freed_right_behind_the_copy)
+TEST(a_destination_may_be_freed_right_after_the_copy)
 {
 	uint8_t *host = malloc(ROOM), *back = malloc(ROOM);
 	CUdeviceptr p, q;
@@ -312,7 +312,7 @@ static void fault_with_copies(CUdevice device, uint8_t *host)
 	check_ok(cuCtxDestroy(context));
 }
 
-TEST(copies_that_a_fault_ended_leave_nothing_behind)
+TEST(copies_that_a_fault_ended_leak_nothing)
 {
 	struct fixture fixture = fixture_new();
 	uint8_t *host = malloc(ROOM), *back = malloc(ROOM);

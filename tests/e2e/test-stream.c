@@ -129,7 +129,7 @@ TEST(legacy_stream_waits_for_blocking_streams)
 	check_eq(device_word(p), stepped(1, 300007));
 }
 
-TEST(events_time_what_lies_between_them)
+TEST(events_time_the_work_between_them)
 {
 	struct fixture fixture = fixture_new();
 	CUfunction step = fixture_function(&fixture, "step");

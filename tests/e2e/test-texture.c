@@ -457,7 +457,7 @@ TEST(halves_are_read_and_returned)
 	check_eq(out[9].u[1], 1);
 }
 
-TEST(three_dimensions_and_layers_are_told_apart)
+TEST(three_dimensions_and_layers_are_distinguished)
 {
 	enum { N = 4 };
 	float texels[N][N][N];
@@ -732,7 +732,7 @@ static uint32_t channel_of(CUarray_format format, uint32_t word)
 }
 
 /* Coordinates count texels there, and the channels are those of the surface. */
-TEST(formatted_stores_write_what_the_surface_holds)
+TEST(formatted_stores_convert_to_the_format_of_the_surface)
 {
 	enum { WIDTH = 8, HEIGHT = 4 };
 	static const struct {

@@ -215,7 +215,7 @@ TEST(records_of_a_stream_that_is_destroyed_are_over_all_the_same)
 		check_ok(cuEventSynchronize(events[i]));
 }
 
-TEST(an_event_of_a_whole_context_is_not_told_by_the_record_before)
+TEST(an_event_of_a_whole_context_is_not_answered_by_the_previous_record)
 {
 	struct fixture fixture = fixture_new();
 	unsigned int *word;

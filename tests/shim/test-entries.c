@@ -106,7 +106,7 @@ TEST(the_old_lookup_gives_the_version_it_was_asked_for)
 	dlclose(library);
 }
 
-TEST(before_cuInit_every_call_says_so)
+TEST(before_cuInit_every_call_returns_not_initialized)
 {
 	CUcontext context;
 	CUdeviceptr pointer;
@@ -126,7 +126,7 @@ TEST(before_cuInit_every_call_says_so)
 	check_eq(cuGraphCreate(NULL, 0), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-TEST(the_version_is_told_before_cuInit)
+TEST(the_version_is_available_before_cuInit)
 {
 	int version;
 

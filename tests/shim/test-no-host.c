@@ -99,7 +99,7 @@ TEST(a_host_that_stays_silent_is_given_up)
 	close(fd);
 }
 
-TEST(a_socket_that_is_closed_to_the_process_is_told_apart)
+TEST(a_socket_without_permission_has_a_separate_reason)
 {
 	int fd;
 
@@ -127,7 +127,7 @@ static void *greet(void *argument)
 	return NULL;
 }
 
-TEST(a_host_of_another_version_is_told_apart_and_both_are_named)
+TEST(a_host_of_another_version_has_a_reason_that_names_both_versions)
 {
 	char text[64];
 	pthread_t thread;

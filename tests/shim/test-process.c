@@ -366,7 +366,7 @@ static void outlive_the_killed_host(void)
 	outlive(SIGKILL);
 }
 
-TEST(a_host_that_goes_away_ends_waiting_and_later_calls)
+TEST(the_end_of_the_host_ends_waiting_and_later_calls)
 {
 	start();
 	run_guest(outlive_the_host);

@@ -123,7 +123,7 @@ TEST(python_by_ctypes)
 	pair_stop(&pair);
 }
 
-TEST(beside_a_program_with_its_own_protobuf_c)
+TEST(a_program_with_another_protobuf_c_works)
 {
 	const char *const argv[] = { WAY_IN_PROTOBUF, NULL };
 

@@ -308,7 +308,7 @@ TEST(a_stopped_process_is_not_dead_and_costs_nothing)
  * An endless kernel
  */
 
-TEST(a_kernel_that_never_ends_goes_with_its_process_and_harms_no_other)
+TEST(an_endless_kernel_ends_with_its_process_and_affects_no_other)
 {
 	struct pair_session session;
 	pid_t pid;

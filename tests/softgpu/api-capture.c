@@ -84,7 +84,7 @@ TEST(captured_work_runs_when_the_graph_is_launched)
 	check_ok(cuStreamDestroy(stream));
 }
 
-TEST(what_a_captured_stream_cannot_do_invalidates_its_capture)
+TEST(calls_that_a_capture_forbids_invalidate_it)
 {
 	CUdeviceptr address;
 	CUstream stream;
@@ -429,7 +429,7 @@ TEST(modes_say_which_threads_may_do_what_could_wait)
 	check_eq(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
-TEST(a_capture_tells_what_comes_next_and_can_be_told)
+TEST(dependencies_of_a_capture_can_be_read_and_set)
 {
 	const CUgraphEdgeData *edges;
 	const CUgraphNode *before;

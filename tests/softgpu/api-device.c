@@ -68,7 +68,7 @@ TEST(every_attribute_of_cuda_13_0_has_a_value)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(a_configured_identity_is_what_the_device_says)
+TEST(the_device_has_the_configured_identity)
 {
 	struct softgpu_config config = {
 		.size = sizeof(config),

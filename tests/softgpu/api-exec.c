@@ -457,7 +457,7 @@ TEST(children_are_updated_with_their_graph)
 	check_ok(cuGraphDestroy(other));
 }
 
-TEST(what_a_graph_uses_and_is_gone_is_noticed_by_a_launch)
+TEST(a_launch_detects_destroyed_objects_of_its_graph)
 {
 	CUmodule module;
 	CUfunction store;

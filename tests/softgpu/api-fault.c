@@ -25,7 +25,7 @@ TEST(an_illegal_address_is_reported_and_sticks)
 	check_cu(cuEventRecord(event, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-TEST(what_follows_a_fault_is_not_done)
+TEST(work_after_a_fault_is_not_run)
 {
 	volatile unsigned int *words;
 	CUstream stream;
@@ -106,7 +106,7 @@ TEST(running_over_the_end_of_an_array_is_illegal)
 
 /* Accesses that devices tolerate: the first word after an array, and the last one
  * before. */
-TEST(a_miss_by_one_word_is_forgiven)
+TEST(an_access_one_word_out_of_bounds_is_tolerated)
 {
 	CUdeviceptr first, large;
 
@@ -138,7 +138,7 @@ TEST(check_finds_a_miss_before_a_small_array)
 	check_miss(4, -4);
 }
 
-TEST(check_finds_a_miss_behind_a_small_array)
+TEST(check_finds_an_access_beyond_a_small_array)
 {
 	check_miss(4, 4);
 }
@@ -148,7 +148,7 @@ TEST(check_finds_a_miss_of_a_part_of_a_word)
 	check_miss(10, 8);
 }
 
-TEST(check_finds_a_miss_behind_a_large_array)
+TEST(check_finds_an_access_beyond_a_large_array)
 {
 	check_miss(1 << 20, 1 << 20);
 }
@@ -173,7 +173,7 @@ static CUresult run_shared(unsigned int size)
 	return cuCtxSynchronize();
 }
 
-TEST(a_miss_of_shared_memory_is_forgiven_within_its_unit)
+TEST(an_access_beyond_shared_memory_is_tolerated_within_its_unit)
 {
 	check_ok(run_shared(100));
 	check_ok(run_shared(124));
@@ -186,7 +186,7 @@ TEST(check_finds_a_miss_of_shared_memory)
 	check_cu(run_shared(100), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-TEST(a_misaligned_address_has_its_own_code)
+TEST(a_misaligned_address_has_a_separate_error_code)
 {
 	context_new();
 	check_ok(launch_store(device_memory(64) + 2, 1, NULL));

@@ -187,7 +187,7 @@ TEST(flags_of_an_executable_graph_are_kept_or_refused)
 	check_ok(cuGraphDestroy(graph));
 }
 
-TEST(a_clone_is_a_graph_of_its_own)
+TEST(a_clone_is_an_independent_graph)
 {
 	CUgraphNode first, second, found;
 	CUgraph graph, clone, child;

@@ -292,7 +292,7 @@ TEST(kernels_of_ten_streams_wait_for_each_other_beside_two_that_never_end)
 	check_ok(cuCtxDestroy(endless));
 }
 
-TEST(blocks_of_a_plain_launch_meet_as_far_as_occupancy_says)
+TEST(blocks_of_a_plain_launch_run_concurrently_up_to_the_occupancy)
 {
 	CUdeviceptr words;
 	void *params[] = { &words };

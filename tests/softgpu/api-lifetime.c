@@ -93,7 +93,7 @@ static void prepare(struct caller *caller)
 	check_ok(cuEventRecord(caller->event, caller->stream));
 }
 
-TEST(a_stream_outlives_who_waits_for_it)
+TEST(a_stream_outlives_its_waiters)
 {
 	struct caller caller = { .main = wait_for_stream, .context = context_new() };
 
@@ -107,7 +107,7 @@ TEST(a_stream_outlives_who_waits_for_it)
 	check(!caller.result || caller.result == CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST(an_event_outlives_who_waits_for_it)
+TEST(an_event_outlives_its_waiters)
 {
 	struct caller caller = { .main = wait_for_event, .context = context_new() };
 
@@ -139,17 +139,17 @@ static void destroy_context_of(void *(*main)(void *))
 	check_ok(cuCtxSynchronize());
 }
 
-TEST(a_context_is_destroyed_under_who_waits_for_a_stream)
+TEST(a_context_is_destroyed_during_a_wait_for_a_stream)
 {
 	destroy_context_of(wait_for_stream);
 }
 
-TEST(a_context_is_destroyed_under_who_waits_for_an_event)
+TEST(a_context_is_destroyed_during_a_wait_for_an_event)
 {
 	destroy_context_of(wait_for_event);
 }
 
-TEST(a_context_is_destroyed_under_who_waits_for_all)
+TEST(a_context_is_destroyed_during_its_synchronisation)
 {
 	destroy_context_of(wait_for_context);
 }
@@ -179,7 +179,7 @@ TEST(a_module_is_unloaded_before_a_launch_finds_room)
 
 /* The end of one launch kicks the stream of the next one, which is the same stream and
  * empty by then. */
-TEST(a_context_goes_with_two_launches_of_a_graph_under_way)
+TEST(a_context_is_destroyed_with_two_launches_of_a_graph_in_flight)
 {
 	CUDA_MEMSET_NODE_PARAMS fill = { .elementSize = 4, .width = 1, .height = 1 };
 	CUcontext primary = context_new(), context, popped;

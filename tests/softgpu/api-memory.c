@@ -8,7 +8,7 @@
 #include "api.h"
 #include "softgpu.h"
 
-TEST(what_is_copied_in_comes_out)
+TEST(copied_data_is_copied_back)
 {
 	enum { N = 3 << 20 };
 	uint8_t *in = malloc(N), *out = calloc(1, N);
@@ -244,7 +244,7 @@ TEST(pointers_tell_what_they_point_to)
 }
 
 /* As in a worker: an arena, followed by device memory. */
-TEST(device_memory_lies_in_the_window_and_the_arena_is_seen_once_registered)
+TEST(device_memory_is_in_the_window_and_the_arena_is_visible_once_registered)
 {
 	uint64_t base = 0x550000000000, arena_size = 64 << 20, size = 8ull << 30;
 	unsigned int *arena;

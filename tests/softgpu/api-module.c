@@ -38,7 +38,7 @@ TEST(variables_have_their_values_and_keep_what_is_written)
 		CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST(what_is_not_there_is_not_found)
+TEST(missing_names_are_not_found)
 {
 	CUmodule module;
 	CUfunction function;
@@ -74,7 +74,7 @@ TEST(images_that_cannot_be_run_have_their_codes)
 	check_cu(cuModuleLoad(&module, "/nonexistent/file"), CUDA_ERROR_FILE_NOT_FOUND);
 }
 
-TEST(the_error_log_says_what_is_wrong)
+TEST(the_error_log_has_the_reason)
 {
 	static const char broken[] =
 		".version 7.0\n.target sm_70\n.address_size 64\n\n.visible .entry (\n";

@@ -205,7 +205,7 @@ TEST(reserved_shared_memory_is_zeroed_for_each_block_and_beside_all_else)
 
 /* A kernel that does not request it has none: an access after its own memory is a
  * fault. */
-TEST(reserved_shared_memory_is_there_for_those_who_ask)
+TEST(reserved_shared_memory_is_available_on_request)
 {
 	static const char ptx[] =
 		".version 8.8\n.target sm_120\n.address_size 64\n"

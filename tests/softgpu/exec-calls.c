@@ -323,7 +323,7 @@ TEST(a_call_leads_to_a_function_of_its_type_or_nowhere)
 	}
 }
 
-TEST(what_a_kernel_writes_over_its_frames_changes_only_its_data)
+TEST(writes_of_a_kernel_to_its_frames_change_only_its_data)
 {
 	static const char ptx[] =
 		HEADER ".func (.param .b32 r) f(.param .b32 n) { .reg .b32 %r<9>;\n"
@@ -369,7 +369,7 @@ TEST(an_argument_is_a_variable_and_nothing_beside_it)
 }
 
 /* The copied bytes must be within the named variable. */
-TEST(an_argument_is_as_large_as_the_function_says)
+TEST(an_argument_has_the_size_that_the_function_declares)
 {
 	static const char ptx[] = HEADER
 		".func (.param .b8 r[512]) f(.param .b8 n[512]) { .reg .b32 %r<9>;\n"
@@ -406,7 +406,7 @@ TEST(an_argument_is_as_large_as_the_function_says)
 	       "call (q), %rd3, (a), P; ld.param.b32 %r4, [q]; }\n"                      \
 	       "st.global.u32 [%rd1], %r4; ret; }\n"
 
-TEST(what_no_pointer_leads_to_need_not_run)
+TEST(unreachable_functions_need_not_run)
 {
 	CLEAN_RIG rig = rig_new(OTHERWISE("plain"));
 	uint32_t *out = rig_alloc(rig, 64 * sizeof(*out));
@@ -416,7 +416,7 @@ TEST(what_no_pointer_leads_to_need_not_run)
 		check_eq(out[i], i + 5);
 }
 
-TEST(a_call_of_what_cannot_be_run_ends_the_kernel_and_says_why)
+TEST(a_call_of_an_unsupported_function_ends_the_kernel_with_a_reason)
 {
 	CLEAN_RIG rig = rig_new(OTHERWISE("broken"));
 	uint32_t *out = rig_alloc(rig, 64 * sizeof(*out));

@@ -149,7 +149,7 @@ TEST(a_stop_flag_ends_running_blocks)
 	check_eq(softgpu_run_blocks(rig->scratch, &launch, 0, 2, &rig->fault), 709);
 }
 
-TEST(what_is_not_supported_is_named)
+TEST(unsupported_instructions_are_named)
 {
 	struct softgpu_message message = {};
 	static const char strange[] =

@@ -446,7 +446,7 @@ TEST(a_vector_of_atomic_operations_is_aligned_to_all_of_it)
  * Lanes
  */
 
-TEST(one_lane_of_those_named_is_elected)
+TEST(one_of_the_given_lanes_is_elected)
 {
 	CLEAN_RIG rig = rig_of("",
 		"mov.u32 %r5, 99; elect.sync %r1|%p1, 0xffffffff;\n"

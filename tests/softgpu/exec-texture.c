@@ -276,7 +276,7 @@ TEST(all_lanes_at_once_get_what_each_of_them_gets)
 }
 
 /* Colour curves, levels and cubes are the sampler's; so is a warp with two textures. */
-TEST(what_is_not_plain_is_fetched_lane_by_lane)
+TEST(irregular_accesses_are_fetched_lane_by_lane)
 {
 	static struct bench bench;
 	struct softgpu_texture *t;

@@ -6,7 +6,7 @@
 #include "api.h"
 #include "softgpu.h"
 
-TEST(the_null_driver_says_what_it_is_and_lets_a_program_pass)
+TEST(the_null_driver_has_a_name_and_a_program_runs_on_it)
 {
 	uint64_t word = 0;
 	char name[64];

@@ -65,7 +65,7 @@ static bool knows(uint64_t number)
 	return true;
 }
 
-TEST(what_was_remembered_is_found)
+TEST(stored_digests_are_found)
 {
 	struct shim_digest_key key;
 	struct stat st;
@@ -103,7 +103,7 @@ TEST(the_file_is_bounded)
 	check(st.st_size <= 256 * 1024);
 }
 
-TEST(it_can_be_turned_off)
+TEST(the_cache_can_be_disabled)
 {
 	begin();
 	remember(1);

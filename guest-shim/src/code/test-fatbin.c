@@ -122,7 +122,7 @@ TEST(minor_versions_have_one_digit)
 	check_copy((const uint32_t[]){ 120, 121, 121 }, 3);
 }
 
-TEST(what_any_of_several_devices_can_use_stays)
+TEST(entries_that_any_of_several_devices_can_use_are_kept)
 {
 	begin(7, 5);
 	processors.n = 2;

@@ -43,7 +43,7 @@ TEST(text_ends_with_its_nul)
 	check_eq(image.parts[0].size, sizeof(ptx));
 }
 
-TEST(a_container_says_its_size)
+TEST(the_size_of_a_container_is_in_its_header)
 {
 	struct container container = container_of(64);
 
@@ -121,7 +121,7 @@ TEST(an_elf_file_ends_where_its_last_section_does)
 	check_eq(shim_image_measure(&elf, &image), CUDA_ERROR_INVALID_IMAGE);
 }
 
-TEST(what_is_no_image_is_refused)
+TEST(invalid_images_are_refused)
 {
 	check_eq(shim_image_measure("", &image), CUDA_ERROR_INVALID_IMAGE);
 	check_eq(shim_image_measure("BC\xc0\xde", &image), CUDA_ERROR_INVALID_IMAGE);

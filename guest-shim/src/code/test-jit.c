@@ -27,7 +27,7 @@ TEST(numbers_travel_and_buffers_stay)
 	check_eq(load.error_size, 0);
 }
 
-TEST(a_log_is_cut_to_the_buffer_and_its_size_told)
+TEST(a_log_is_truncated_to_the_buffer_and_its_size_returned)
 {
 	char info[8] = "xxxxxxx", error[4] = "xxx";
 	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
@@ -72,7 +72,7 @@ TEST(a_log_without_a_buffer_or_a_size_is_not_asked_for)
 	check_str(log, "xxx");
 }
 
-TEST(what_names_the_programs_memory_is_refused)
+TEST(options_with_pointers_are_refused)
 {
 	CUjit_option option = CU_JIT_GLOBAL_SYMBOL_NAMES;
 	void *value = NULL;

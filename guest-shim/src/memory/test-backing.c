@@ -93,7 +93,7 @@ TEST(more_than_one_mapping_is_not_looked_at)
 	check(!shim_backing_find(bytes, 2 * PAGE, &backing));
 }
 
-TEST(what_may_be_written_to_is_not_simply_the_file)
+TEST(writable_and_shared_mappings_are_not_taken_for_the_file)
 {
 	check(!shim_backing_find(
 		map(make_file(), PROT_READ | PROT_WRITE, MAP_PRIVATE), 16, &backing));

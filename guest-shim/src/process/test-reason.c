@@ -157,7 +157,7 @@ TEST(each_kind_is_said_once_and_then_not_even_asked_for)
 	end();
 }
 
-TEST(repeated_ones_are_told_at_level_info)
+TEST(repeated_reasons_are_printed_at_level_info)
 {
 	begin("info");
 	call(VGPU_REPLY_REASON_LOAD, "first", CUDA_ERROR_NOT_SUPPORTED);
@@ -191,7 +191,7 @@ TEST(a_call_without_a_reason_asks_for_none)
 	end();
 }
 
-TEST(what_a_host_says_is_printed_as_plain_text_on_one_line)
+TEST(text_of_a_host_is_printed_as_plain_text_on_one_line)
 {
 	char longer[VGPU_REASON_TEXT_MAX + 200];
 
@@ -222,7 +222,7 @@ TEST(a_note_is_said_by_cuInit_and_then_forgotten)
 	end();
 }
 
-TEST(every_reason_of_a_channel_has_a_sentence_of_its_own)
+TEST(every_reason_of_a_channel_has_a_distinct_sentence)
 {
 	char texts[_VGPU_REASON_N][SHIM_SENTENCE_SIZE];
 	struct vgpu_channel_entry entry = { .detail = 11 };

@@ -268,7 +268,7 @@ TEST(a_context_that_is_reset_gives_the_words_of_all_its_streams_back)
 	end();
 }
 
-TEST(a_wait_of_an_earlier_life_of_the_context_holds_up_nothing)
+TEST(a_wait_of_an_earlier_life_of_the_context_delays_nothing)
 {
 	begin();
 	check_eq(fill(NULL, false), CUDA_SUCCESS);

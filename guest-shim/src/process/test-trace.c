@@ -10,7 +10,7 @@
 #include "process/trace.h"
 #include "test.h"
 
-TEST(the_process_id_stands_where_the_name_says)
+TEST(the_process_id_replaces_its_placeholder_in_the_name)
 {
 	char path[32];
 
@@ -62,7 +62,7 @@ static const char *output_of(
 	return strchr(line, '[') ? strchr(line, '[') : "";
 }
 
-TEST(what_a_call_returns_is_shown_if_it_did)
+TEST(outputs_are_shown_if_the_call_succeeded)
 {
 	int number = -5;
 	size_t size = 4096;

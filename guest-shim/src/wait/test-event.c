@@ -102,7 +102,7 @@ TEST(a_handle_does_not_come_back)
 	}
 }
 
-TEST(what_is_no_event_is_told)
+TEST(an_invalid_event_is_detected)
 {
 	check(!shim_event_exists(NULL));
 	check(!shim_event_exists((CUevent)(uintptr_t)0x1234));
@@ -157,7 +157,7 @@ TEST(an_event_that_is_recorded_again_while_it_runs_is_over_with_the_later_record
 	end();
 }
 
-TEST(a_word_is_taken_again_only_after_its_own_write)
+TEST(a_word_is_reused_only_after_its_last_record_was_written)
 {
 	static bool is_pending[VGPU_RECORDS_MAX];
 	uint32_t n_wordless = 0;
@@ -243,7 +243,7 @@ TEST(an_event_with_timing_gets_words_once_it_was_asked_for)
 	end();
 }
 
-TEST(what_was_recorded_elsewhere_is_not_told_by_an_old_word)
+TEST(a_record_elsewhere_is_not_answered_by_an_old_word)
 {
 	CUevent handle;
 

@@ -69,7 +69,7 @@ TEST(a_word_is_one_thread_s_at_a_time_and_shows_what_the_last_one_did)
 		check_eq(pthread_join(threads[i], NULL), 0);
 }
 
-TEST(a_word_that_is_free_is_found_behind_many_that_are_not)
+TEST(a_free_word_is_found_after_many_used_ones)
 {
 	uint64_t records[VGPU_RECORDS_MAX];
 	int context;

@@ -80,7 +80,7 @@ TEST(wake_ups_are_not_taken_for_long_waits)
 	}
 }
 
-TEST(what_came_while_the_processor_was_given_up_was_made_here)
+TEST(a_reply_during_a_yield_was_made_on_this_processor)
 {
 	struct shim_pace pace = {};
 	uint32_t n = 0;
@@ -94,7 +94,7 @@ TEST(what_came_while_the_processor_was_given_up_was_made_here)
 	check(shim_pace_yields(&pace));
 }
 
-TEST(what_came_in_a_time_slice_of_others_was_not_made_here)
+TEST(a_reply_in_a_time_slice_of_others_was_not_made_on_this_processor)
 {
 	struct shim_pace pace = {};
 

@@ -81,7 +81,7 @@ static void end_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-TEST(living_process_is_left_alone)
+TEST(living_process_is_not_reported)
 {
 	struct vgpu_channel_entry *entry = entry_in(VGPU_CHANNEL_OPEN);
 
@@ -116,7 +116,7 @@ TEST(zombie_is_reported)
 	end_child(pid);
 }
 
-TEST(stopped_process_is_left_alone)
+TEST(stopped_process_is_not_reported)
 {
 	siginfo_t info;
 	pid_t pid;
@@ -128,7 +128,7 @@ TEST(stopped_process_is_left_alone)
 	end_child(pid);
 }
 
-TEST(reused_pid_is_told_by_its_start_time)
+TEST(reused_pid_is_detected_by_its_start_time)
 {
 	struct vgpu_channel_entry *entry = entry_in(VGPU_CHANNEL_OPEN);
 	pid_t pid = start_child();
@@ -148,7 +148,7 @@ TEST(process_of_another_boot_is_reported_whatever_its_pid)
 	check_eq(entry->state, VGPU_CHANNEL_CLOSING);
 }
 
-TEST(process_of_another_pid_namespace_is_left_alone)
+TEST(process_of_another_pid_namespace_is_not_reported)
 {
 	struct vgpu_channel_entry *entry;
 	pid_t pid;
@@ -159,7 +159,7 @@ TEST(process_of_another_pid_namespace_is_left_alone)
 	check_eq(shim_sweep(&transport), 0);
 }
 
-TEST(entry_without_a_finished_hello_is_left_alone)
+TEST(entry_without_a_finished_hello_is_not_reported)
 {
 	static const uint32_t states[] = { VGPU_CHANNEL_FREE, VGPU_CHANNEL_CLAIMED,
 		VGPU_CHANNEL_CLOSING };

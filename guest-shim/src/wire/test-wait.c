@@ -22,7 +22,7 @@
 
 static uint64_t word;
 
-TEST(what_has_come_is_not_waited_for)
+TEST(a_reply_that_is_complete_needs_no_wait)
 {
 	const uint64_t come = 7;
 	struct shim_pace pace = { .n_late = 3 };
@@ -34,7 +34,7 @@ TEST(what_has_come_is_not_waited_for)
 	check_eq(pace.n_late, 0);
 }
 
-TEST(who_gives_up_does_not_spin)
+TEST(a_wait_that_gives_up_at_once_does_not_spin)
 {
 	struct shim_pace pace = {};
 
@@ -194,7 +194,7 @@ static struct shim_channel begin(
 	};
 }
 
-TEST(who_waits_for_a_reply_rings_again_for_a_host_that_sleeps)
+TEST(waiting_for_a_reply_rings_again_if_the_host_sleeps)
 {
 	struct shim_channel channel = begin(&can_wake, true, 3);
 	struct shim_pace pace = {};
@@ -207,7 +207,7 @@ TEST(who_waits_for_a_reply_rings_again_for_a_host_that_sleeps)
 	check_eq(host.slot.waiting, 0);
 }
 
-TEST(who_waits_for_a_host_at_work_does_not_ring)
+TEST(waiting_for_a_busy_host_does_not_ring)
 {
 	struct shim_channel channel = begin(&can_wake, false, 50);
 	struct shim_pace pace = {};
@@ -227,7 +227,7 @@ TEST(a_host_that_sleeps_with_all_taken_is_not_rung_for)
 	check_eq(host.n_rings, 0);
 }
 
-TEST(who_polls_a_word_rings_again_for_a_host_that_sleeps)
+TEST(polling_a_word_rings_again_if_the_host_sleeps)
 {
 	struct shim_channel channel = begin(&can_wake, true, 3);
 

@@ -114,7 +114,7 @@ TEST(all_packings_are_unpacked)
 	}
 }
 
-TEST(longer_entry_headers_are_stepped_over)
+TEST(longer_entry_headers_are_skipped)
 {
 	struct softgpu_image image;
 	uint8_t options[16] = "-O1";
@@ -156,7 +156,7 @@ TEST(empty_container_is_no_binary_for_us)
 	refuses(b.bytes, b.size, SOFTGPU_IMAGE_E_NO_BINARY);
 }
 
-TEST(newer_isa_is_told_apart_and_passed_over)
+TEST(newer_isa_is_recognised_and_skipped)
 {
 	BUILDER(b);
 	builder_add(&b, 1, 120, 0, 91, BUILDER_PLAIN, "9.1");
@@ -196,7 +196,7 @@ TEST(other_bytes_are_no_image)
 	refuses(wrapper, sizeof(wrapper), SOFTGPU_IMAGE_E_INVALID);
 }
 
-TEST(bytes_behind_the_container_are_ignored)
+TEST(bytes_after_the_container_are_ignored)
 {
 	BUILDER(b);
 	add_ptx(&b, 75, "75");

@@ -38,7 +38,7 @@ static int join(struct ptx_module **modulep, const char *const *texts)
 
 #define JOIN(_modulep, ...) join(_modulep, (const char *const[]){ __VA_ARGS__, NULL })
 
-TEST(what_one_module_declares_another_defines)
+TEST(declarations_of_one_module_are_defined_by_another)
 {
 	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *m = NULL;
 	uint32_t f;
@@ -58,7 +58,7 @@ TEST(what_one_module_declares_another_defines)
 	check_eq(m->target, 50);
 }
 
-TEST(what_nobody_defines_is_named_if_it_is_used)
+TEST(undefined_symbols_are_named_if_used)
 {
 	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *m = NULL, *n = NULL;
 	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *o = NULL, *q = NULL;
@@ -125,7 +125,7 @@ TEST(a_weak_definition_gives_way)
 	}
 }
 
-TEST(of_common_variables_the_largest_is_taken)
+TEST(the_largest_of_common_variables_is_used)
 {
 	_vgpu_cleanup_(ptx_module_freep) struct ptx_module *m = NULL;
 

@@ -50,7 +50,7 @@ TEST(pieces_are_disjoint_aligned_and_all_come_back)
 	heap_deinit(&heap);
 }
 
-TEST(what_was_not_taken_frees_nothing)
+TEST(freeing_unallocated_memory_fails)
 {
 	struct heap heap;
 	uint64_t a, b;

@@ -64,7 +64,7 @@ TEST(an_allocation_is_open_until_it_is_freed)
 	memory_deinit(&memory);
 }
 
-TEST(the_page_behind_a_large_allocation_stays_closed)
+TEST(the_page_after_a_large_allocation_stays_inaccessible)
 {
 	uint64_t first, second;
 
@@ -79,7 +79,7 @@ TEST(the_page_behind_a_large_allocation_stays_closed)
 	memory_deinit(&memory);
 }
 
-TEST(a_miss_by_less_than_a_unit_is_forgiven)
+TEST(an_access_less_than_a_unit_out_of_bounds_is_tolerated)
 {
 	uint64_t small, page, large;
 
@@ -147,7 +147,7 @@ TEST(small_allocations_share_pages_and_do_not_overlap)
 	memory_deinit(&memory);
 }
 
-TEST(the_limit_holds_and_is_given_back)
+TEST(the_limit_is_enforced_and_freed_memory_is_available)
 {
 	struct range range = { .kind = RANGE_DEVICE, .size = LIMIT };
 	uint64_t address, other;
@@ -182,7 +182,7 @@ TEST(only_the_start_of_an_allocation_of_the_right_kind_frees_it)
 	memory_deinit(&memory);
 }
 
-TEST(random_traffic_leaves_nothing_behind)
+TEST(random_allocations_leak_nothing)
 {
 	enum { N = 64 };
 	struct {

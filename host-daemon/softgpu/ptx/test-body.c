@@ -365,7 +365,7 @@ TEST(vector_registers_have_components)
 	check_eq(operand(&p, 1, 2)->index, p.body->operands[first + 3].index);
 }
 
-TEST(what_is_not_decoded_keeps_its_name)
+TEST(modifiers_that_are_not_decoded_keep_their_names)
 {
 	PARSE("mov.u32 %r1, 0;\n"
 	      "@%p1 wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f1}, {%r1}, {%r2}, "

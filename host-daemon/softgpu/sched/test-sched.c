@@ -426,7 +426,7 @@ TEST(work_submitted_after_the_legacy_stream_waits_for_it)
 	sched_context_deinit(&context);
 }
 
-TEST(a_stream_that_waits_for_a_mark_goes_on_after_it)
+TEST(a_stream_that_waits_for_a_mark_continues_after_it)
 {
 	struct sched_context context;
 	uint64_t counter = 0, word = 0;

@@ -177,7 +177,7 @@ TEST(the_limit_of_a_session_is_what_it_was_given)
 	object_table_deinit(&table);
 }
 
-TEST(code_is_charged_until_its_object_goes)
+TEST(code_is_charged_until_its_object_is_destroyed)
 {
 	struct object *object;
 	static int owner;

@@ -15,7 +15,7 @@ static int add(uint64_t start, uint64_t size, const void *owner)
 	return ranges_add(&ranges, &range);
 }
 
-TEST(what_lies_within_one_range_is_covered)
+TEST(addresses_within_one_range_are_covered)
 {
 	ranges_init(&ranges);
 	check_eq(add(0x1000, 0x100, NULL), 0);
@@ -67,7 +67,7 @@ TEST(a_range_is_removed_by_its_start_and_kind_only)
 	ranges_deinit(&ranges);
 }
 
-TEST(what_overlaps_is_removed_by_its_kind)
+TEST(overlapping_ranges_are_removed_by_kind)
 {
 	ranges_init(&ranges);
 	check_eq(add(0x0f00, 0x100, NULL), 0);

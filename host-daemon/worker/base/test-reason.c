@@ -71,7 +71,7 @@ static void check_fetched(uint32_t lane, const char *expected)
 	vgpu__vgpu_reason_fetch_reply__free_unpacked(reply, NULL);
 }
 
-TEST(what_was_said_of_a_call_that_failed_is_fetched_by_its_lane_alone)
+TEST(the_reason_of_a_failed_call_is_fetched_only_by_its_lane)
 {
 	begin();
 	check_eq(call(0, "it rains", CUDA_ERROR_NOT_SUPPORTED), VGPU_REPLY_REASON_LOAD);
@@ -92,7 +92,7 @@ TEST(a_failure_of_which_nothing_is_said_has_none)
 	fixture_deinit(&fixture);
 }
 
-TEST(what_was_said_of_a_call_that_succeeded_is_not_the_next_ones)
+TEST(a_reason_noted_by_a_successful_call_is_not_kept_for_the_next)
 {
 	begin();
 	call(0, "no matter", CUDA_SUCCESS);

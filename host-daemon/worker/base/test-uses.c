@@ -133,7 +133,7 @@ TEST(nobody_begins_with_an_event_that_is_destroyed)
 	fixture_deinit(&fixture);
 }
 
-TEST(an_event_that_was_destroyed_goes_with_its_context_too)
+TEST(a_destroyed_event_is_released_with_its_context)
 {
 	Vgpu__CuDevicePrimaryCtxResetV2Request reset =
 		VGPU__CU_DEVICE_PRIMARY_CTX_RESET_V2_REQUEST__INIT;

@@ -318,7 +318,7 @@ TEST(an_image_is_kept_sealed_under_the_digest_of_its_bytes)
 	end();
 }
 
-TEST(what_a_compiler_says_of_code_that_it_refuses_is_the_reason)
+TEST(the_log_of_a_compiler_that_refuses_code_is_the_reason)
 {
 	char text[VGPU_REASON_TEXT_MAX], *log;
 	struct vgpu_load block;
@@ -474,7 +474,7 @@ TEST(a_vgpud_that_does_not_answer_has_nothing)
 	end();
 }
 
-TEST(code_is_searched_for_printing_until_the_guest_was_told)
+TEST(code_is_searched_for_printing_until_the_guest_was_notified)
 {
 	struct vgpu_load block;
 
@@ -512,7 +512,7 @@ TEST(code_is_searched_for_printing_until_the_guest_was_told)
 	end();
 }
 
-TEST(an_image_that_is_not_there_is_told_as_absent)
+TEST(a_missing_image_is_reported_as_absent)
 {
 	struct vgpu_load block;
 
@@ -525,7 +525,7 @@ TEST(an_image_that_is_not_there_is_told_as_absent)
 	end();
 }
 
-TEST(bytes_that_are_not_what_their_digest_says_are_not_loaded)
+TEST(bytes_that_do_not_match_their_digest_are_not_loaded)
 {
 	struct vgpu_load block;
 	char bytes[128] = TEXT;
@@ -539,7 +539,7 @@ TEST(bytes_that_are_not_what_their_digest_says_are_not_loaded)
 	end();
 }
 
-TEST(an_image_of_another_size_than_the_guest_says_is_absent)
+TEST(an_image_of_another_size_than_requested_is_absent)
 {
 	struct vgpu_load block;
 	char bytes[128] = TEXT;
@@ -577,7 +577,7 @@ TEST(an_image_that_is_there_is_checked_like_any_other)
 	end();
 }
 
-TEST(what_is_no_image_is_not_kept)
+TEST(invalid_images_are_not_kept)
 {
 	struct vgpu_load block;
 
@@ -748,7 +748,7 @@ TEST(modules_leave_nothing_mapped)
 	end();
 }
 
-TEST(what_a_library_has_is_not_looked_for_again)
+TEST(a_second_load_of_a_library_uses_the_loaded_image)
 {
 	uint64_t first, second;
 	struct vgpu_load block;

@@ -156,7 +156,7 @@ TEST(a_quota_bounds_arrays)
 	fixture_deinit(&fixture);
 }
 
-TEST(a_context_that_goes_gives_back_what_its_arrays_took)
+TEST(the_end_of_a_context_releases_the_memory_of_its_arrays)
 {
 	begin(1u << 20);
 	check(create(256, 256, 0));

@@ -118,7 +118,7 @@ TEST(a_fault_is_that_of_the_context_whose_stream_is_waited_for)
 	fixture_deinit(&fixture);
 }
 
-TEST(a_fault_of_the_current_context_is_its_own)
+TEST(a_fault_is_attributed_to_the_current_context)
 {
 	begin();
 	stream_in_other();

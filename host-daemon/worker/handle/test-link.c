@@ -195,7 +195,7 @@ TEST(logs_go_to_the_arena_and_nowhere_else)
 	fixture_deinit(&fixture);
 }
 
-TEST(what_the_linker_says_of_a_failure_is_its_reason_with_and_without_a_log)
+TEST(the_error_log_of_the_linker_is_the_reason_with_and_without_a_log)
 {
 	struct vgpu_load load = { .n_images = 1 };
 	char text[VGPU_REASON_TEXT_MAX];

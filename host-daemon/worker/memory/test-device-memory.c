@@ -60,7 +60,7 @@ TEST(a_quota_is_of_all_workers_together)
 	end();
 }
 
-TEST(what_another_worker_writes_costs_memory_and_no_more)
+TEST(writes_of_another_worker_cost_only_memory)
 {
 	struct session *session = &fixture.session;
 
@@ -110,7 +110,7 @@ TEST(a_limit_that_is_changed_counts_at_once)
 	end();
 }
 
-TEST(without_a_quota_others_are_told_all_the_same)
+TEST(without_a_quota_others_see_the_use_as_well)
 {
 	begin(0);
 	quota_set(page, THEIRS, UINT64_MAX);

@@ -163,7 +163,7 @@ static unsigned int n_held(void)
 	return n;
 }
 
-TEST(large_memory_has_chunks_of_its_own)
+TEST(large_memory_has_separate_chunks)
 {
 	struct placement *placement = make();
 	uint64_t a, b;
@@ -232,7 +232,7 @@ TEST(a_driver_that_reserves_elsewhere_gives_no_memory)
 	placement_free(placement);
 }
 
-TEST(what_cannot_be_had_leaves_nothing_behind)
+TEST(failed_allocations_leak_nothing)
 {
 	struct placement *placement = make();
 	uint64_t address = 0;

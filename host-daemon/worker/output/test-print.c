@@ -51,7 +51,7 @@ TEST(text_is_fetched_in_order_and_messages_of_assertions_last)
 	print_deinit(&session);
 }
 
-TEST(ring_goes_round_and_grows_without_losing_its_order)
+TEST(ring_wraps_around_and_grows_in_order)
 {
 	uint32_t n_in = 0, n_out = 0;
 
@@ -114,7 +114,7 @@ static void write_all(int fd, const char *text, size_t size)
 	}
 }
 
-TEST(what_a_driver_writes_is_taken_in_without_stopping_it)
+TEST(output_of_a_driver_is_read_without_blocking_it)
 {
 	static char text[600000];
 	uint64_t n = 0;
@@ -135,7 +135,7 @@ TEST(what_a_driver_writes_is_taken_in_without_stopping_it)
 	check(!memcmp(piece.text + piece.size - 16, "by the C library", 16));
 }
 
-TEST(of_what_a_driver_says_of_errors_only_assertions_are_the_guests)
+TEST(only_assertions_of_the_error_output_of_a_driver_reach_the_guest)
 {
 	static const char secret[] = "driver: /host/path is missing\n";
 	static const char message[] = "k.cu:3: f: block: [0,0,0], thread: [0,0,0] "

@@ -251,7 +251,7 @@ TEST(a_copy_must_lie_in_one_allocation_and_in_the_arena)
 	fixture_deinit(&fixture);
 }
 
-TEST(a_quota_bounds_what_a_guest_may_hold)
+TEST(a_quota_limits_the_memory_of_a_guest)
 {
 	uint64_t address;
 
@@ -748,7 +748,7 @@ TEST(a_call_that_has_no_memory_left_is_refused)
 	fixture_deinit(&fixture);
 }
 
-TEST(a_fault_of_asynchronous_work_is_told_in_the_control_page)
+TEST(a_fault_of_asynchronous_work_is_counted_in_the_control_page)
 {
 	uint64_t function;
 

@@ -134,7 +134,7 @@ TEST(a_kernel_that_refuses_is_an_error)
 	landlock_deinit(&landlock);
 }
 
-TEST(what_is_not_there_is_no_rule)
+TEST(paths_that_do_not_exist_have_no_rule)
 {
 	struct landlock landlock;
 

@@ -82,7 +82,7 @@ static CUresult wait_at_gate(void)
 	return CUDA_SUCCESS;
 }
 
-TEST(a_blocked_lane_holds_up_nobody_else)
+TEST(a_blocked_lane_delays_no_other)
 {
 	fixture_init(&fixture);
 	fixture.driver.table.cuCtxSynchronize = wait_at_gate;

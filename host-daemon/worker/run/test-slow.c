@@ -97,7 +97,7 @@ static void run_dispatcher(void)
 	check_eq(pthread_detach(thread), 0);
 }
 
-TEST(a_call_that_holds_the_dispatcher_is_counted)
+TEST(a_call_that_blocks_the_dispatcher_is_counted)
 {
 	struct vgpu_ring_producer producer;
 
@@ -111,7 +111,7 @@ TEST(a_call_that_holds_the_dispatcher_is_counted)
 }
 
 /* They are timed together, apart from the call that is waited for. */
-TEST(calls_that_nobody_waits_for_are_counted_when_they_hold_the_dispatcher)
+TEST(calls_without_a_reply_are_counted_when_they_block_the_dispatcher)
 {
 	struct vgpu_ring_producer producer;
 

@@ -72,7 +72,7 @@ static unsigned int count_lines(const char *what)
 	return count;
 }
 
-TEST(a_worker_says_its_version_and_refuses_a_vgpud_of_another)
+TEST(a_worker_sends_its_version_and_refuses_a_vgpud_of_another)
 {
 	struct control_message message, assign = { .type = CONTROL_ASSIGN };
 	int status;

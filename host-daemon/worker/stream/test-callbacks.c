@@ -88,7 +88,7 @@ TEST(refused_callback_leaves_nothing_and_is_never_due)
 	callbacks_deinit(&session);
 }
 
-TEST(context_that_goes_takes_its_callbacks_along)
+TEST(the_end_of_a_context_voids_its_callbacks)
 {
 	struct callbacks *callbacks = set_up();
 	struct context gone, stays;
@@ -120,7 +120,7 @@ TEST(context_that_goes_takes_its_callbacks_along)
 	callbacks_deinit(&session);
 }
 
-TEST(a_callback_that_nobody_was_told_is_refused_comes_back_once)
+TEST(a_callback_that_was_refused_without_a_reply_is_returned_once)
 {
 	struct callbacks *callbacks = set_up();
 	struct callback_due due;

@@ -200,7 +200,7 @@ static CUresult ask_node(uint64_t *n_paramsp)
 	return fixture.result;
 }
 
-TEST(parameters_of_a_kernel_are_told)
+TEST(parameters_of_a_kernel_are_returned)
 {
 	uint64_t n_params;
 

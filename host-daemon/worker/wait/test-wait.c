@@ -107,7 +107,7 @@ static CUresult failing_query(CUevent event)
 	return query_result;
 }
 
-TEST(a_fault_that_is_found_by_asking_for_an_event_is_told)
+TEST(a_fault_that_is_found_by_querying_an_event_is_reported)
 {
 	Vgpu__CuEventQueryRequest request = VGPU__CU_EVENT_QUERY_REQUEST__INIT;
 
@@ -124,7 +124,7 @@ TEST(a_fault_that_is_found_by_asking_for_an_event_is_told)
 	fixture_deinit(&fixture);
 }
 
-TEST(a_word_is_behind_a_record_with_timing)
+TEST(the_word_of_a_record_with_timing_is_written_after_it)
 {
 	begin(CU_EVENT_DEFAULT);
 	record(event_handle, 5ull << 16 | 123, 0);
@@ -195,7 +195,7 @@ static void pay(void)
 	debts_pay(&fixture.session, &fixture.session.runner);
 }
 
-TEST(what_a_wait_by_word_owes_is_paid_once_the_driver_says_it_is_over)
+TEST(the_debt_of_a_wait_by_word_is_paid_once_the_stream_is_complete)
 {
 	begin(0);
 	pay();
@@ -245,7 +245,7 @@ TEST(a_context_that_ends_owes_nothing)
 	fixture_deinit(&fixture);
 }
 
-TEST(a_fault_that_is_found_when_a_debt_is_paid_is_told)
+TEST(a_fault_that_is_found_when_a_debt_is_paid_is_reported)
 {
 	uint32_t n_faults;
 
