@@ -94,7 +94,7 @@ int bench_host_start(struct bench_host *host, const char *driver, int cpu, int n
 		run(host, cpu);
 	for (int ms = 0; host->pid > 0 && ms < READY_MS; ms += STEP_MS) {
 		if (is_ready(host, false)) {
-			/* A program caches what it knows of a host: the cache of another
+			/* A program caches results of a host: the cache of another
 			 * run must not be used. */
 			setenv("XDG_RUNTIME_DIR", host->dir, 1);
 			setenv("VGPU_SOCKET", host->socket, 1);

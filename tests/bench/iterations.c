@@ -85,7 +85,7 @@ static void measure_eager(struct bench *bench, const char *name)
 }
 
 /*
- * Graphs: a driver may lack them, which is said in place of a figure
+ * Graphs: a driver may lack them, which replaces the figure
  */
 
 static CUgraphExec graph;

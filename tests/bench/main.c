@@ -91,7 +91,7 @@ static int measure_apart(const struct bench_options *options, const struct job *
 		close(fds[0]);
 		sink.fd = fds[1];
 		bench_pin(options->guest_cpu);
-		/* Not _exit(): the library says goodbye to its host in a destructor. */
+		/* Not _exit(): a destructor of the library closes the session. */
 		exit(job->run(&sink, job) ? 1 : 0);
 	}
 	close(fds[1]);

@@ -107,7 +107,7 @@ static int run_apart(const struct program *program, struct moments *moments)
 		moments->end = bench_now();
 		if (write(fds[1], moments, sizeof(*moments)) != sizeof(*moments))
 			exit(1);
-		/* Not _exit(): the library says goodbye in a destructor. */
+		/* Not _exit(): a destructor of the library closes the session. */
 		exit(0);
 	}
 	close(fds[1]);

@@ -97,7 +97,7 @@ static void write_much(void)
 	}
 }
 
-/* Lines that imitate those of another process, and one that never ends. */
+/* Lines that imitate another process, and one that never ends. */
 static void write_alien(void)
 {
 	static const char lines[] =

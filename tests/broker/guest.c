@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A guest process that only says hello, for tests of vgpud
+ * A guest process that only opens channels, for tests of vgpud
  */
 
 #include <errno.h>

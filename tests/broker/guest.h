@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A guest process that only says hello, for tests of vgpud
+ * A guest process that only opens channels, for tests of vgpud
  */
 
 #include <stdbool.h>

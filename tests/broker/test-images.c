@@ -269,7 +269,7 @@ TEST(a_worker_that_keeps_returned_images_gets_no_more_than_the_store_limit)
 {
 	start("image-store = 16K\n");
 	check_eq(found("image-hoard"), 2);
-	/* It ended, and with it what it had. */
+	/* It ended, and its images were released. */
 	check_eq(found("image-hoard"), 2);
 	pair_stop(&pair);
 }

@@ -314,7 +314,7 @@ TEST(a_message_that_is_seen_twice_does_the_same_as_once)
 	check_eq(session.memsets, 8);
 	check_str(session.reason, "closed");
 	check_eq(pair_count_log(&pair, "session opened"), 1);
-	/* A later session's first request is not taken for that one. */
+	/* The first request of a later session is not mistaken for that one. */
 	guest_open(&guest, 0, "want");
 	guest_wait_for(guest_count_grants(&guest, 0) == 1);
 	guest_close(&guest, 0);

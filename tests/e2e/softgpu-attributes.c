@@ -40,7 +40,7 @@ static bool is_number(const char *text)
 	return *text == '-' || (*text >= '0' && *text <= '9');
 }
 
-/* Fails the test where a call returned something else than the row says. */
+/* Fails the test if the result of a call differs from the row. */
 static void check_row(const struct attribute_row *row, unsigned int sample,
 	CUresult result, long long value)
 {

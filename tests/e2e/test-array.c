@@ -165,7 +165,7 @@ TEST(linear_copies_meet_in_an_array)
 	check_ok(cuMemcpyAtoHAsync(pinned, array, 0, 4000, stream));
 	check_ok(cuStreamSynchronize(stream));
 	check(!memcmp(pinned, in, 4000));
-	/* What is outside of an array is refused, on either side. */
+	/* Boxes outside of an array are refused, on either side. */
 	check_cu(cuMemcpyHtoA(array, 1, in, 4000), CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuMemcpyAtoH(out, array, 4000, 1), CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuMemcpyDtoA(array, SIZE_MAX, device, 2), CUDA_ERROR_INVALID_VALUE);

@@ -182,7 +182,7 @@ TEST(callback_that_blocks_delays_only_its_stream)
 	check_ok(cuEventRecord(after, stream));
 	sem_wait(&gate.entered);
 
-	/* Other streams, and calls of every kind, go on. */
+	/* Other streams, and calls of every kind, continue. */
 	check_ok(cuEventSynchronize(before));
 	check_ok(cuMemAlloc(&q, 4));
 	check_ok(cuMemsetD32Async(q, 1, 1, other));
@@ -281,7 +281,7 @@ static void check_attempts(const struct attempts *a)
 		check_cu(a->results[i], CUDA_SUCCESS);
 	check_str(a->name, "CUDA_ERROR_NOT_PERMITTED");
 	check(a->sentence && *a->sentence && a->version >= 12000 && a->function);
-	/* The thread that was refused is not marked for good, nor is anyone else. */
+	/* Neither the refused thread nor another one stays marked. */
 	check_ok(cuMemAlloc(&p, 4));
 	check_ok(cuCtxSynchronize());
 }

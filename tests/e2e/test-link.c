@@ -227,7 +227,7 @@ TEST(program_linked_on_the_device_is_linked_from_its_parts)
 	check(cuModuleLoadData(&module, &wrapper) != CUDA_SUCCESS);
 }
 
-/* Longer than what comes with one reply. */
+/* Longer than one reply. */
 TEST(large_image_comes_whole)
 {
 	const size_t padding = 9 << 20;

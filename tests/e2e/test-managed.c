@@ -342,7 +342,7 @@ TEST(a_managed_variable_is_there_before_any_context)
 	check_ok(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED,
 		(CUdeviceptr)(uintptr_t)count));
 	check_eq(is_managed, 1);
-	/* Kernels see what was written before there was a context, and write there. */
+	/* Kernels read data written before there was a context, and write there. */
 	check_ok(cuDevicePrimaryCtxRetain(&context, 0));
 	check_ok(cuCtxSetCurrent(context));
 	check_ok(cuMemAllocManaged(&where, 8, CU_MEM_ATTACH_GLOBAL));

@@ -234,7 +234,7 @@ TEST(functions_keep_what_the_next_launch_takes)
 	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	check_ok(cuMemAlloc(&p, 4096));
 	check_ok(cuMemsetD32(p, 0, 1024));
-	/* Nothing has been said about blocks yet. */
+	/* No block size has been set yet. */
 	set_fill(fill, p, 3, 1024);
 	check_cu(cuLaunch(fill), CUDA_ERROR_INVALID_VALUE);
 	check_ok(cuFuncSetBlockShape(fill, 64, 1, 1));
@@ -349,7 +349,7 @@ TEST(old_launches_are_refused_what_cannot_be)
 	check_cu(cuFuncSetSharedSize(none, 0), CUDA_ERROR_INVALID_HANDLE);
 	check_cu(cuParamSetSize(none, 0), CUDA_ERROR_INVALID_HANDLE);
 	check_cu(cuLaunch(none), CUDA_ERROR_INVALID_HANDLE);
-	/* None of it changed the settings. */
+	/* These calls did not change the settings. */
 	check_ok(cuLaunch(fill));
 	check_eq(device_word(p), 7);
 }

@@ -11,7 +11,7 @@
 
 #include "e2e.h"
 
-/* The second may be answered by what is remembered of the first. */
+/* The second may be answered from the cached result of the first. */
 #define twice(_call)                                                                     \
 	do {                                                                             \
 		check_ok(_call);                                                         \

@@ -437,7 +437,7 @@ TEST(references_return_what_was_set)
 	check_cu(cuTexRefDestroy(references[1]), CUDA_ERROR_INVALID_HANDLE);
 	check_cu(cuTexRefGetFlags(&flags, references[1]), CUDA_ERROR_INVALID_HANDLE);
 	check_cu(cuTexRefSetFlags(unknown, 0), CUDA_ERROR_INVALID_HANDLE);
-	/* That of a module ends with it and not before. */
+	/* A reference of a module is destroyed with it and not before. */
 	check_cu(cuTexRefDestroy(bench.t), CUDA_ERROR_INVALID_VALUE);
 	check_ok(cuTexRefGetFlags(&flags, bench.t));
 	check_ok(cuModuleUnload(bench.module));

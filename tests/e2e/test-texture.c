@@ -731,7 +731,7 @@ static uint32_t channel_of(CUarray_format format, uint32_t word)
 	}
 }
 
-/* Coordinates count texels there, and the channels are those of the surface. */
+/* Coordinates count texels there, and the surface defines the channels. */
 TEST(formatted_stores_convert_to_the_format_of_the_surface)
 {
 	enum { WIDTH = 8, HEIGHT = 4 };

@@ -273,7 +273,7 @@ static void reload(void)
 }
 
 /*
- * Those who connect
+ * Clients
  */
 
 static void connect_client(void)

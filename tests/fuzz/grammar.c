@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Grammar: kernels made from an input, and what they do by the manual
+ * Grammar: kernels made from an input, and their results by the manual
  */
 
 #include <stdarg.h>

@@ -37,7 +37,7 @@ enum slot_kind {
 void *slot_get(enum slot_kind kind, uint8_t which);
 void slot_put(enum slot_kind kind, uint8_t which, void *handle);
 
-/* Destroys what is in a slot; how says whether it stays there. */
+/* Destroys the object in a slot; how determines whether it stays there. */
 void slot_destroy(enum slot_kind kind, uint8_t which, uint8_t how);
 
 /* Destroys all, contexts last. */

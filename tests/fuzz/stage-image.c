@@ -100,7 +100,7 @@ static struct stage_image *any_image(struct stage *stage, struct stage_worker **
 	return NULL;
 }
 
-/* As an honest worker does, unless the input says that a seal or a byte is missing. */
+/* Like an honest worker, unless by the input a seal or a byte is missing. */
 void stage_image_keep(struct stage *stage)
 {
 	struct stage_worker *worker;

@@ -16,7 +16,7 @@ static void hear_vm_done(struct stage *stage, uint64_t id)
 		if (vm->id != id)
 			continue;
 		if (stage->honest) {
-			/* A file that was cut short the broker gives up by itself. */
+			/* The broker itself drops a file that was truncated. */
 			stage_check(vm->gone || i == STAGE_PLAIN);
 			for (uint32_t k = 0; k < vm->layout.n_extents; k++)
 				stage_check(!vm->owners[k]);

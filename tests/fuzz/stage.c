@@ -371,7 +371,7 @@ static void guest_step(struct stage *stage, uint8_t step)
 	}
 }
 
-/* A process of a worker's VM, or one that has taken it over, writes what it likes. */
+/* A process of a worker's VM, or a compromised worker, writes arbitrary bytes. */
 static void scribble_quota(struct stage *stage)
 {
 	const struct stage_worker *worker = stage_any_worker(stage);

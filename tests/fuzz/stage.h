@@ -90,7 +90,7 @@ struct stage {
 
 enum stage_kind {
 	STAGE_HONEST, /* the keeper is, and the books are checked */
-	STAGE_ANY,    /* the input says whether it is */
+	STAGE_ANY,    /* the input determines whether it is */
 };
 
 /* Plays the input to its end, and then the end of all sessions. */

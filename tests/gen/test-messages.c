@@ -410,7 +410,7 @@ TEST(a_launch_of_nine_pointers_takes_two_cache_lines)
 		2 * VGPU_CACHE_LINE);
 }
 
-/* Every end too early, every byte replaced; sanitizers see what is read beyond. */
+/* Every truncation, every byte replaced; sanitizers detect reads beyond the end. */
 static void check_damaged(const ProtobufCMessageDescriptor *type,
 	const struct vgpu_unpacker *unpacker, const uint8_t *packed, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probe: memory at chosen addresses, what it costs, what can be registered
+ * Probe: memory at chosen addresses, its cost, and registration of memory
  */
 
 #include <fcntl.h>

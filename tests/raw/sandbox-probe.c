@@ -468,7 +468,7 @@ static void take_threads(void)
 	say("threads", text);
 }
 
-/* Returns: MiB in memory files that are not mapped, including those of vgpud. */
+/* Returns: MiB in unmapped memory files, including files of vgpud. */
 static unsigned long fill_files(void)
 {
 	static char bytes[1 << 20];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running a program and looking at what it printed
+ * Running a program and checking its output
  */
 
 #include <fcntl.h>

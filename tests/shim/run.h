@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Running a program and looking at what it printed
+ * Running a program and checking its output
  */
 
 struct run {

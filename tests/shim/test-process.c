@@ -206,7 +206,7 @@ static void *hold_a_lane(void *context)
 	return NULL;
 }
 
-/* More at a time than there are lanes: the last ones wait for those who end. */
+/* More at a time than lanes: the last ones wait until others end. */
 GUEST_TEST(a_thread_without_a_lane_waits_for_one)
 {
 	CUcontext context = make_context();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that asks vgpud for all it can be asked for, and checks what comes back
+ * A program that makes every request to vgpud, and checks the replies
  *
  *	growing IMAGE [MEBIBYTES]
  *

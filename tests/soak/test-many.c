@@ -114,7 +114,7 @@ static void start_processes(unsigned int n)
 struct holdings {
 	unsigned int n_processes; /* broker and workers */
 	unsigned int n_fds;	  /* of keeper and broker */
-	unsigned int n_memories;  /* of them: what is shared with guests, and ledgers */
+	unsigned int n_memories;  /* of them: memory shared with guests, and ledgers */
 };
 
 static void count_fds(pid_t pid, struct holdings *holdings)
@@ -195,7 +195,7 @@ TEST_SECONDS(sixty_four_processes_compute_at_once_and_leave_nothing, 240)
 				  .vgpud_lines = "warm-workers = 0\n",
 				  .vm_lines = "size = 128M\n",
 			  });
-	/* The first session makes what is kept. */
+	/* The first session creates resources that are kept. */
 	start_process(&processes[0], "1", 1);
 	check_eq(end_process(&processes[0], 0), 0);
 	pair_wait_log(&pair, "session ended", 1);
@@ -292,7 +292,7 @@ TEST(a_stopped_process_is_not_dead_and_costs_nothing)
 	await_computing(process);
 	worker = find_worker(process->pid);
 	check_eq(kill(process->pid, SIGSTOP), 0);
-	/* What was under way comes to its end first; a worker that looked again and again
+	/* Work in flight completes first; a worker that polled continuously
 	 * would do so thousands of times each second. */
 	do {
 		before = count_switches(worker);

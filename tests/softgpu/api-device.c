@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * softgpu: what the device says of itself
+ * softgpu: properties of the device
  */
 
 #include <errno.h>

@@ -543,7 +543,7 @@ TEST(children_run_between_what_comes_before_and_after_them)
 		check_eq(device_word(words + 4), 6);
 		check_eq(device_word(words + 8), 6);
 	}
-	/* A child is changed where it is, for what is made of it later. */
+	/* A child is changed in place, for executable graphs that are made later. */
 	check_ok(cuGraphChildGraphNodeGetGraph(node, &inner));
 	add_copy(inner, NULL, 0, words + 12, words);
 	check_ok(cuGraphExecDestroy(exec));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * softgpu: what is destroyed is gone
+ * softgpu: destroyed objects are freed
  */
 
 #include "graph.h"

@@ -5,7 +5,7 @@
  * Fixture of the tests of softgpu's driver API
  *
  * They are linked with libvgpu-softgpu.so and call it without anything in between.
- * Kernels are PTX written by hand, in kernels.c.
+ * Kernels are hand-written PTX, in kernels.c.
  */
 
 #include <stdint.h>

@@ -204,7 +204,7 @@ static uint64_t load_reference(const struct form *form, const uint8_t *from)
 	return x;
 }
 
-/* The lane's access on its own: what it leaves in its four registers, and in memory. */
+/* The access of a single lane: the results in its four registers, and in memory. */
 static void access_reference(
 	const struct access *a, uint8_t *memory, uint64_t registers[4])
 {

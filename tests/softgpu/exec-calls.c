@@ -13,7 +13,7 @@
 #define HEADER ".version 8.8\n.target sm_120\n.address_size 64\n"
 #define CLEAN_RIG __attribute__((__cleanup__(rig_freep))) struct rig *
 
-/* An entry that calls @_name(tid) and stores what it returns, and the sum with tid. */
+/* An entry that calls @_name(tid) and stores its result, and the sum with tid. */
 #define ENTRY_OF(_name)                                                                  \
 	".visible .entry k(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"        \
 	"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n"                                 \

@@ -181,7 +181,7 @@ TEST(directed_rounding_gives_the_one_nan)
 		"add.rz.sat.f32 %r0, %r1, %r2" N32, 0x7fc00000, 0x3f800000, 0, 0 });
 }
 
-/* ptxas refuses a register of 32 bits there too: which bits it would set is not said. */
+/* ptxas refuses a register of 32 bits there, too: the bits are not specified. */
 TEST(a_predicate_goes_to_no_other_register)
 {
 	static const char ptx[] = ".version 9.0\n.target sm_121\n.address_size 64\n"

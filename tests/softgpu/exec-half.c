@@ -49,7 +49,7 @@ static uint16_t nearest(const struct format *f, double v)
 	(void)frexp(v, &x);
 	x = x - 1 < 1 - bias ? 1 - bias : x - 1;
 	q = nearbyint(ldexp(v, m - x));
-	/* A carry propagates into the exponent by itself. */
+	/* A carry propagates into the exponent. */
 	if (x + (q >= 1 << (m + 1)) > bias)
 		return (uint16_t)(sign | ((1 << e) - 1) << m);
 	return (uint16_t)(sign | (uint16_t)(((x + bias - 1) << m) + (int)q));

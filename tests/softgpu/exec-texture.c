@@ -130,7 +130,7 @@ static void bench_init(struct bench *bench)
 	bench->memory = rig_alloc(bench->rig, RIG_MEMORY - bench->rig->used);
 }
 
-/* The texels lie where they end with the memory, before a page that is closed. */
+/* The texels end with the memory, before an inaccessible page. */
 static struct softgpu_texture *make_texture(
 	struct bench *bench, unsigned int shape, unsigned int format, unsigned int n)
 {

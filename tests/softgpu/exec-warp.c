@@ -516,7 +516,7 @@ TEST(blocks_that_wait_for_each_other_run_in_turn)
  * The order of warps
  */
 
-/* Each thread writes a word and reads that of a thread in another warp: a race. */
+/* Each thread writes a word and reads the word of a thread in another warp: a race. */
 static void run_race(enum softgpu_schedule schedule, uint32_t *seen)
 {
 	static const char ptx[] = HEADER

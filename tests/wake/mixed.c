@@ -114,7 +114,7 @@ TEST(arena_that_grows)
 	}
 }
 
-/* Nothing is asked of the host any more: it has to find the launch by itself. */
+/* No more requests to the host: it has to find the launch itself. */
 TEST(work_that_nobody_waits_for_by_a_call)
 {
 	struct fixture fixture = fixture_new();

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Fake driver: what it knows its objects and memory by
+ * Fake driver: the identity of its objects and memory
  */
 
 #include <stdbool.h>

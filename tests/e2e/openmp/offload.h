@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Return: the program's exit status; n_wrong of what it computed is wrong. */
+/* Return: the program's exit status; n_wrong of its results are wrong. */
 static inline int offload_result(
 	const char *name, int n_devices, int is_on_host, size_t n_wrong)
 {

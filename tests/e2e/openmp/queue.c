@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenACC in a queue: GCC's runtime frees what is copied out by a callback of the stream.
+ * OpenACC in a queue: GCC's runtime frees copied-out buffers by a callback of the stream.
  * It learns that it is in one by what the driver answers there, and defers the free.
  */
 

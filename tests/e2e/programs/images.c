@@ -8,7 +8,7 @@
  * read), `library` (a shared object that contains it), `file` (cuModuleLoad),
  * `library-file` (cuLibraryLoadFromFile) or `library-map` (cuLibraryLoadData of a file,
  * mapped). With TIMES it is loaded that often, and all but the first are unloaded, then
- * the program says "ready" and waits for a line. The output of the kernel `fill` is
+ * the program prints "ready" and waits for a line. The output of the kernel `fill` is
  * checked; the exit status is 0 if it is right.
  *
  * With AHEAD_S in its environment its clock is so many seconds ahead: files that were
@@ -129,7 +129,7 @@ static void unload(struct code code)
 		"no unload");
 }
 
-/* The module is that of this image. */
+/* The module belongs to this image. */
 static void run(CUmodule module)
 {
 	unsigned int value = 77, word = 0, n = 1;
