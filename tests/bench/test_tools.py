@@ -16,7 +16,9 @@ import tempfile
 import xml.etree.ElementTree
 from pathlib import Path
 
-import figures
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+import figures  # noqa: E402
+import tap  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 OLD, NEW = (HERE / "figures" / name for name in ("old.json", "new.json"))
@@ -159,7 +161,7 @@ def every_tool_says_why_it_refuses():
 
 
 def main():
-    for test in (
+    return tap.run((test.__name__, test) for test in (
         compared_figures_are_judged_by_their_limits,
         equal_files_have_not_moved,
         targets_are_judged,
@@ -168,10 +170,8 @@ def main():
         pictures_are_svg_with_the_limits_dashed,
         hostile_files_are_refused,
         every_tool_says_why_it_refuses,
-    ):
-        test()
-        print(f"ok {test.__name__}")
+    ))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

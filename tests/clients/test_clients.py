@@ -17,8 +17,9 @@ import unittest
 from pathlib import Path
 
 TOP = Path(sys.argv.pop(1)).absolute()
-sys.path[:0] = [str(TOP / "scripts/lib"), str(TOP / "tests/clients")]
+sys.path[:0] = [str(TOP / folder) for folder in ("scripts/lib", "tests/clients", "tests/lib")]
 import dejagnu  # noqa: E402
+import tap  # noqa: E402
 
 COMMAND = TOP / "scripts/clients"
 LISTED = TOP / "tests/clients/expected/example.txt"
@@ -180,4 +181,4 @@ class Directives(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    sys.exit(tap.unittest_main(sys.argv[1:]))

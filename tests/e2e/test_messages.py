@@ -18,6 +18,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+import tap  # pylint: disable=wrong-import-position
 from host import Host  # pylint: disable=wrong-import-position
 
 LINE = re.compile(r"^\S+ \d+/\d+ (\w+)\(.*\) = CUDA_SUCCESS <[^>]*>(?: (\d+) sent)?$")
@@ -94,4 +95,4 @@ class Messages(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    sys.exit(tap.unittest_main())

@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+import tap  # pylint: disable=wrong-import-position
 from host import Host  # pylint: disable=wrong-import-position
 
 BUILD, PROGRAM = Path(sys.argv[1]), sys.argv[2]
@@ -114,4 +115,4 @@ class Pool(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    sys.exit(tap.unittest_main())

@@ -17,6 +17,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+import tap  # pylint: disable=wrong-import-position
 from host import Host  # pylint: disable=wrong-import-position
 
 LINE = re.compile(r"^\S+ \d+/\d+ (\w+)\(.*\) = CUDA_SUCCESS <[^>]*>(?: (\d+) sent)?$", re.M)
@@ -67,4 +68,4 @@ class Replay(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    sys.exit(tap.unittest_main())

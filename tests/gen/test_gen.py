@@ -16,6 +16,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+import tap  # noqa: E402
 
 # Golden file and product.
 GOLDEN = {
@@ -201,9 +205,7 @@ def main():
     if arguments.update:
         update()
         return 0
-    result = unittest.TextTestRunner(verbosity=2).run(
-        unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))
-    return 0 if result.wasSuccessful() else 1
+    return tap.unittest_main()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,9 @@
  * Each test runs in a forked child that leads its own process group and is a
  * subreaper, so that processes a test starts and forgets come to light: the
  * child counts its descriptors and its children before and after the test.
+ *
+ * Stdout is for the Test Anything Protocol alone, which Meson reads: what a test prints
+ * there goes to stderr.
  */
 
 #include <dirent.h>
@@ -14,6 +17,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,9 +26,11 @@
 #include "test.h"
 
 #define EXIT_SKIP 77
+#define REASON_SIZE 256
 
 extern const struct test __start_test_section[], __stop_test_section[];
 
+static char *skip_reason; /* shared with the processes of a test */
 static char tmpdir[64];
 static pid_t tmpdir_owner;
 
@@ -44,14 +50,19 @@ void test_fail(const char *file, int line, const char *format, ...)
 
 void test_skip(const char *format, ...)
 {
+	char reason[REASON_SIZE];
 	va_list ap;
 
-	printf("skipped: ");
 	va_start(ap, format);
-	vprintf(format, ap);
+	vsnprintf(reason, sizeof(reason), format, ap);
 	va_end(ap);
-	putchar('\n');
+	for (char *c = reason; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	fprintf(stderr, "skipped: %s\n", reason);
 	fflush(NULL);
+	if (skip_reason)
+		memcpy(skip_reason, reason, sizeof(reason));
 	_exit(EXIT_SKIP);
 }
 
@@ -121,6 +132,7 @@ static void run_in_child(const struct test *test)
 {
 	int n_fds, pid, status;
 
+	dup2(STDERR_FILENO, STDOUT_FILENO);
 	setpgid(0, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -144,19 +156,21 @@ static void run_in_child(const struct test *test)
 	exit(EXIT_SUCCESS);
 }
 
-/* Returns: 0 passed, 1 failed, 77 skipped. */
-static int run_test(const struct test *test)
+/* Prints the case of that number. Returns: 0 passed or skipped, 1 failed. */
+static int run_test(const struct test *test, int number)
 {
 	struct timespec start, end;
-	const char *verdict;
-	int status = 0, r;
+	bool passed, skipped;
+	int status = 0;
 	pid_t pid;
 
 	fflush(NULL);
+	skip_reason[0] = '\0';
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	pid = fork();
 	if (pid < 0) {
 		perror("fork");
+		printf("not ok %d - %s\n", number, test->name);
 		return 1;
 	}
 	if (!pid)
@@ -167,22 +181,21 @@ static int run_test(const struct test *test)
 	kill(-pid, SIGKILL);
 	remove_tmpdir_of(pid);
 
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-		verdict = "ok", r = 0;
-	} else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIP) {
-		verdict = "skip", r = EXIT_SKIP;
-	} else {
-		verdict = "FAIL", r = 1;
-		if (WIFSIGNALED(status))
-			fprintf(stderr, "%s: %s\n", test->name,
-				WTERMSIG(status) == SIGALRM
-					? "took longer than its time limit"
-					: strsignal(WTERMSIG(status)));
-	}
-	printf("%-4s %s (%.2f s)\n", verdict, test->name,
+	skipped = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIP;
+	passed = skipped || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "%s: %s\n", test->name,
+			WTERMSIG(status) == SIGALRM ? "took longer than its time limit"
+						    : strsignal(WTERMSIG(status)));
+	if (!passed)
+		fprintf(stderr, "%s failed\n", test->name);
+	printf("%s %d - %s", passed ? "ok" : "not ok", number, test->name);
+	if (skipped)
+		printf(" # SKIP %s", skip_reason);
+	printf("\n# %.2f s\n",
 		(end.tv_sec - start.tv_sec) + (end.tv_nsec - start.tv_nsec) / 1e9);
 	fflush(stdout);
-	return r;
+	return !passed;
 }
 
 static bool wanted(const struct test *test, int argc, char **argv)
@@ -193,35 +206,43 @@ static bool wanted(const struct test *test, int argc, char **argv)
 	return argc == 0;
 }
 
+static int run_tests(int argc, char **argv)
+{
+	int n_tests = 0, n_done = 0, n_failed = 0;
+	const struct test *test;
+
+	for (test = __start_test_section; test < __stop_test_section; test++)
+		n_tests += wanted(test, argc, argv);
+	skip_reason = mmap(NULL, REASON_SIZE, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (skip_reason == MAP_FAILED) {
+		perror("mmap");
+		return EXIT_FAILURE;
+	}
+	printf("TAP version 13\n1..%d\n", n_tests);
+	for (test = __start_test_section; test < __stop_test_section; test++)
+		if (wanted(test, argc, argv))
+			n_failed += run_test(test, ++n_done);
+	if (!n_tests || (argc && n_tests < argc))
+		fprintf(stderr, "there are %d tests of these names\n", n_tests);
+	return n_failed || !n_tests || n_tests < argc ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
-	int n_passed = 0, n_failed = 0, n_skipped = 0, r;
 	bool no_fork = argc > 2 && !strcmp(argv[1], "--no-fork");
 	bool list = argc > 1 && !strcmp(argv[1], "--list");
 
 	argc -= 1 + no_fork;
 	argv += 1 + no_fork;
+	if (!list && !no_fork)
+		return run_tests(argc, argv);
 	for (const struct test *test = __start_test_section; test < __stop_test_section;
 		test++) {
-		if (list) {
+		if (list)
 			puts(test->name);
-			continue;
-		}
-		if (!wanted(test, argc, argv))
-			continue;
-		if (no_fork) {
+		else if (wanted(test, argc, argv))
 			test->run();
-			continue;
-		}
-		r = run_test(test);
-		n_passed += r == 0;
-		n_failed += r == 1;
-		n_skipped += r == EXIT_SKIP;
 	}
-	if (list || no_fork)
-		return EXIT_SUCCESS;
-	printf("%d passed, %d failed, %d skipped\n", n_passed, n_failed, n_skipped);
-	if (n_failed || n_passed + n_skipped == 0)
-		return EXIT_FAILURE;
-	return n_passed ? EXIT_SUCCESS : EXIT_SKIP;
+	return EXIT_SUCCESS;
 }

@@ -14,8 +14,8 @@
  * linked with tests/lib/runner.c, which has main(): every test runs in a child process,
  * under a time limit, and leaves no descriptors, child processes or temporary files, or
  * fails. `PROGRAM NAME...` runs only the named tests, `PROGRAM --list`
- * lists them, `PROGRAM --no-fork NAME` runs one in the program itself, for a debugger. A
- * program in which every test skipped exits with 77.
+ * lists them, `PROGRAM --no-fork NAME` runs one in the program itself, for a debugger.
+ * The cases are printed in the Test Anything Protocol, version 13.
  */
 
 #include <stdbool.h>

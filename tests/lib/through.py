@@ -10,21 +10,20 @@ The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After i
 ended, vgpud's line on each session must show at least N of NAME (launches,
 copies_h2d, ...) in all, no call that was refused although nobody waited for its
 answer, and a session that ended in good order. Then vgpud is stopped: neither a
-process nor a file may be left. Exit status: the program's, or 1.
+process nor a file may be left. The program's cases are passed on where it prints TAP;
+any other program is one case. Exit status: 0, or 1 where something was wrong.
 """
 
 import argparse
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import tap
 from host import Host
 from proofs import check_repeats, check_results, check_trace
-
-EXIT_SKIP = 77
 
 
 def count_processes(folder):
@@ -110,7 +109,8 @@ def main():
             environment["VGPU_SYNC"] = "1"
         if options.claims or options.races:
             environment["VGPU_TRACE"] = os.path.join(counts.name, "trace")
-        code = subprocess.run(options.command, env=environment, check=False).returncode
+        child = tap.Child(options.command, environment)
+        code = child.status
         if options.claims and not code:
             trace = Path(environment["VGPU_TRACE"]).read_text(encoding="utf-8")
             unproved = check_trace(options.claims, trace)
@@ -122,8 +122,8 @@ def main():
         n_open = len(re.findall(r"session opened", host.text()))
         host.wait_for(r"session ended", n_open) if n_open else None
         text = host.text()
-    if code == EXIT_SKIP:
-        return code
+    if code == tap.EXIT_SKIP:
+        return child.end(False)
     wrong = unproved + check_books(sessions(text), options.expect, options.any_end,
                                    options.races)
     for pattern in options.log:
@@ -138,7 +138,7 @@ def main():
         print(f"through.py: {sentence}", file=sys.stderr)
     if wrong or code:
         print(text[-6000:], file=sys.stderr)
-    return code if 0 <= code < 128 and (code or not wrong) else 1
+    return child.end(not code and not wrong)
 
 
 if __name__ == "__main__":

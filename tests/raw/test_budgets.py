@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
+import tap  # noqa: E402
 import wire  # noqa: E402
 from host import Host, cpu_ticks  # noqa: E402
 from test_raw import must_die, prepare, still_serves  # noqa: E402
@@ -288,13 +289,12 @@ def main():
     build, source = sys.argv[1:]
     api = wire.Api(os.path.join(source, "protocol/api"))
     with Host(build, vm=LIMITS) as host:
-        for name, run in globals().copy().items():
-            if name.startswith("test_"):
-                run(host, api)
-                print(f"ok   {name}", flush=True)
-        wrong = re.findall("the broker was ended by signal (?!9 ).*", host.text())
-    assert not wrong, wrong
-    return 0
+        def no_broker_crashed():
+            wrong = re.findall("the broker was ended by signal (?!9 ).*", host.text())
+            assert not wrong, wrong
+
+        return tap.run([*tap.functions(globals(), host, api),
+                        ("no_broker_crashed", no_broker_crashed)])
 
 
 if __name__ == "__main__":

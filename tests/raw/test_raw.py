@@ -12,10 +12,10 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
+import tap  # noqa: E402
 import wire  # noqa: E402
 from host import Host  # noqa: E402
 from wire import DEAD, RING_SIZE, Channel, Dead  # noqa: E402
@@ -575,24 +575,9 @@ def test_random_frames_end_at_most_their_own_channel(host, api):
 def main(names):
     build, source, *wanted = sys.argv[1:]
     api = wire.Api(os.path.join(source, "protocol/api"))
-    tests = {name[5:]: run for name, run in names.items() if name.startswith("test_")}
-    passed = failed = 0
     with Host(build) as host:
-        for name, run in tests.items():
-            if wanted and name not in wanted:
-                continue
-            start = time.monotonic()
-            try:
-                run(host, api)
-                verdict, passed = "ok", passed + 1
-            except Exception:  # pylint: disable=broad-except
-                traceback.print_exc()
-                verdict, failed = "FAIL", failed + 1
-            print(f"{verdict:4} {name} ({time.monotonic() - start:.2f} s)", flush=True)
-        if failed:
-            print(host.text()[-4000:], file=sys.stderr)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed or not passed else 0
+        return tap.run(tap.functions(names, host, api, only=wanted),
+                       lambda: print(host.text()[-4000:], file=sys.stderr))
 
 
 if __name__ == "__main__":

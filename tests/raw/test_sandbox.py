@@ -15,9 +15,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
+import tap  # noqa: E402
 import wire  # noqa: E402
 from host import Host  # noqa: E402
 from test_raw import prepare  # noqa: E402
@@ -253,8 +255,7 @@ def test_low_limits_are_kept(build, api):
 def test_configuration_is_sealed(build, _):
     """The sealed memory that brokers get from the keeper cannot be changed by any holder."""
     if os.geteuid():
-        print("skipped: only root can see what vgpud holds")
-        return
+        raise unittest.SkipTest("only root can see what vgpud holds")
     with Host(build) as host:
         folder = f"/proc/{host.process.pid}/fd"
         paths = [f"{folder}/{fd}" for fd in os.listdir(folder)]
@@ -316,11 +317,7 @@ def test_users_differ(build, api):
 def main():
     build, source = sys.argv[1:]
     api = wire.Api(os.path.join(source, "protocol/api"))
-    for name, run in sorted(globals().items()):
-        if name.startswith("test_"):
-            run(build, api)
-            print(f"ok   {name}", flush=True)
-    return 0
+    return tap.run(tap.functions(globals(), build, api))
 
 
 if __name__ == "__main__":

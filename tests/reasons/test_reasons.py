@@ -20,13 +20,14 @@ import struct
 import subprocess
 import sys
 import tempfile
-import traceback
+import unittest
 from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
 import false_host  # noqa: E402
+import tap  # noqa: E402
 import troubleshooting  # noqa: E402
 from false_host import FalseHost, device  # noqa: E402
 from host import Host  # noqa: E402
@@ -39,10 +40,7 @@ BUILD = PAGE = PROGRAM = SYSFS = None  # arguments
 ROWS = {}  # of the page
 TESTS = {}  # by name of row
 
-
-class Skip(Exception):
-    pass
-
+Skip = unittest.SkipTest
 
 def row(*names):
     """Decorates a test with the rows of the page that it provokes, its arguments."""
@@ -733,21 +731,7 @@ def main():
     ROWS = troubleshooting.rows(PAGE)
     lacks = sorted(set(ROWS) - set(TESTS))
     assert not lacks, f"{PAGE} has rows that nothing provokes: {', '.join(lacks)}"
-    counts = {"ok": 0, "skip": 0, "FAIL": 0}
-    for name in sys.argv[5:] or TESTS:
-        verdict = "ok"
-        try:
-            TESTS[name]()
-        except Skip as reason:
-            verdict = "skip"
-            print(f"skipped: {reason}")
-        except Exception:
-            verdict = "FAIL"
-            traceback.print_exc()
-        counts[verdict] += 1
-        print(f"{verdict:4} {name}", flush=True)
-    print(", ".join(f"{count} {word}" for word, count in counts.items()))
-    return counts["FAIL"] > 0
+    return tap.run((name, TESTS[name]) for name in sys.argv[5:] or TESTS)
 
 
 if __name__ == "__main__":

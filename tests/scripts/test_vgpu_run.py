@@ -17,6 +17,8 @@ import unittest
 from pathlib import Path
 
 TOP = Path(sys.argv.pop(1)).absolute()
+sys.path.insert(0, str(TOP / "tests/lib"))
+import tap  # noqa: E402
 COMMAND = TOP / "scripts/vgpu-run"
 SECONDS = 100
 
@@ -192,4 +194,4 @@ if __name__ == "__main__":
     # vgpu-run keeps ignored signals ignored.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
-    unittest.main()
+    sys.exit(tap.unittest_main(sys.argv[1:]))
