@@ -140,8 +140,7 @@ TEST(a_section_that_has_gone_takes_its_guests_along_and_no_others)
 	guest_wait_for(kill(lost, 0) < 0);
 	check(guest_try_connect(other_socket()) < 0);
 	check(access(other_socket(), F_OK) < 0);
-	check_eq(pair_count_log(
-			 &pair, "its section was removed from the configuration"),
+	check_eq(pair_count_log(&pair, "its section was removed from the configuration"),
 		1);
 	guest_disconnect(&other);
 	stop();

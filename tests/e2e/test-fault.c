@@ -18,6 +18,7 @@
 	"mad.lo.u32 %r1, %r1, 1000, %r2; setp.ne.u32 %q, %r1, 1005; @%q bra END;\n"
 #define END "END: ret; }\n"
 
+/* clang-format off */
 static const char ptx[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
 	".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l,\n"
@@ -40,6 +41,7 @@ static const char ptx[] =
 	"st.param.b64 [m], %d2; st.param.b64 [f], %d2; st.param.b32 [l], 7;\n"
 	"st.param.b64 [g], %d2; st.param.b64 [s], 1;\n"
 	"call.uni __assertfail, (m, f, l, g, s); }\n" END;
+/* clang-format on */
 
 static CUfunction kernel(const char *name)
 {
@@ -134,8 +136,8 @@ static void check_fault(const char *name, CUdeviceptr argument, CUresult expecte
 	check_ok(cuMemAlloc(&others, 4));
 	check_ok(cuCtxCreate(&context, NULL, 0, 0));
 	check_ok(cuMemAlloc(&memory, 64));
-	check_ok(launch(kernel(name), argument < 4096 ? argument
-						       : memory + argument - 4096));
+	check_ok(launch(
+		kernel(name), argument < 4096 ? argument : memory + argument - 4096));
 	check_cu(cuCtxSynchronize(), expected);
 	check_cu(cuCtxSynchronize(), expected);
 	check_cu(cuMemcpyDtoH(&word, memory, sizeof(word)), expected);

@@ -25,5 +25,4 @@ __global__ void say(int number)
 
 	vprintf("kernel says %d\n", arguments);
 }
-
 }

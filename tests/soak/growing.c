@@ -28,6 +28,7 @@
 
 /* y[i] = x[i] * 3 + IMAGE. It is in the program's file, so a later process of the program
  * need not send it again. */
+/* clang-format off */
 #define PTX(_image)                                                                      \
 	".version 7.0\n.target sm_50\n.address_size 64\n"                                \
 	".visible .entry triple(.param .u64 px, .param .u64 py)\n"                       \
@@ -48,6 +49,7 @@
 	"	st.global.u32 [%d5], %r5;\n"                                             \
 	"	ret;\n"                                                                  \
 	"}\n"
+/* clang-format on */
 
 static const char *const images[] = { PTX("0"), PTX("1"), PTX("2") };
 

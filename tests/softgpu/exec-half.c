@@ -107,6 +107,7 @@ static double flushed(const struct format *f, uint16_t bits)
 #define RESULT " mov.b32 %w, {%d, %z};"
 
 /* X(name, text, only for f16, what a, b are as doubles, what comes out) */
+/* clang-format off */
 #define HALF_ROWS(X)                                                                     \
 	X("widen", "cvt.f32.$ %f, %a; mov.b32 %w, %f;", false,                           \
 		isnan(a) ? 0x7fffffffu : bits_of((float)a))                              \
@@ -148,6 +149,7 @@ static double flushed(const struct format *f, uint16_t bits)
 		near(w, R(exp2(a))) ? w : R(exp2(a)))                                    \
 	X("hyperbolic tangent", "tanh.approx.$ %d, %a;" RESULT, false,                   \
 		near(w, R(tanh(a))) ? w : R(tanh(a)))
+/* clang-format on */
 
 /* a * b + c as a double that rounds to a narrower type as the exact value does. */
 static double fused(double a, double b, double c)

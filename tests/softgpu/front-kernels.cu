@@ -93,7 +93,7 @@ extern "C" __global__ void everything(float *out, const int *in, int n, struct v
 	}
 	ADD(&counter, callbacks[n & 1](sum));
 	out[t] = tile[63 - (t & 63)] + (float)weigh(v, real) + matrix[1][t & 1] +
-		*first.next->p + text[t & 3];
+		 *first.next->p + text[t & 3];
 }
 
 extern "C" __global__ void add(const double *a, const double *b, double *c, unsigned n)

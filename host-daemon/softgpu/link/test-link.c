@@ -84,12 +84,13 @@ TEST(undefined_symbols_are_named_if_used)
 			       ".global .u64 p = f;\n"),
 		PTX_E_INVALID);
 	check(strstr(error.message, "beyond"));
-	check_eq(JOIN(&o, HEAD ".extern .func nothing ();\n"
-			       ".visible .func idle () { call nothing, (); ret; }\n",
+	check_eq(JOIN(&o,
+			 HEAD ".extern .func nothing ();\n"
+			      ".visible .func idle () { call nothing, (); ret; }\n",
 			 HEAD ".extern .func unused ();\n.extern .global .u32 v;\n"
-			       ".extern .shared .u32 s[];\n"
-			       ".visible .entry k () { .reg .u32 %r;\n"
-			       "ld.shared.u32 %r, [s]; ret; }\n"),
+			      ".extern .shared .u32 s[];\n"
+			      ".visible .entry k () { .reg .u32 %r;\n"
+			      "ld.shared.u32 %r, [s]; ret; }\n"),
 		0);
 }
 

@@ -103,8 +103,8 @@ int heap_begin(struct heap *heap, uint64_t base, uint64_t size)
 
 uint64_t heap_take(struct heap *heap, uint64_t size)
 {
-	uint64_t units = (size >> HEAP_UNIT_SHIFT) +
-			 !!(size & ((1u << HEAP_UNIT_SHIFT) - 1));
+	uint64_t units =
+		(size >> HEAP_UNIT_SHIFT) + !!(size & ((1u << HEAP_UNIT_SHIFT) - 1));
 	unsigned int order = 0, found;
 	uint32_t unit;
 

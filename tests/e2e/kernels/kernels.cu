@@ -124,5 +124,4 @@ __global__ void dynamic_shared(unsigned int *out, int n)
 	barrier();
 	out[i] = scratch[n - 1 - i];
 }
-
 }

@@ -36,5 +36,4 @@ __global__ void must_be(int value, int wanted)
 	if (value != wanted)
 		__assertfail("value == wanted", "print.cu", 42, "must_be", 1);
 }
-
 }

@@ -49,8 +49,8 @@ static cudaError_t launch(void (*kernel)(int *), dim3 grid, dim3 block, size_t s
 {
 	int *p = NULL;
 	void *arguments[] = { &p };
-	cudaError_t r = cudaLaunchKernel((const void *)kernel, grid, block, arguments,
-		shared, NULL);
+	cudaError_t r = cudaLaunchKernel(
+		(const void *)kernel, grid, block, arguments, shared, NULL);
 
 	return r != cudaSuccess ? r : cudaDeviceSynchronize();
 }
@@ -146,8 +146,8 @@ static void entries()
 		       "cuNoSuchThing", &function, 12000, cudaEnableDefault, &status),
 		cudaSuccess);
 	n_wrong += status != cudaDriverEntryPointSymbolNotFound || function;
-	EXPECT(cudaGetDriverEntryPointByVersion("cuLibraryLoadData", &function, 11000,
-		       cudaEnableDefault, &status),
+	EXPECT(cudaGetDriverEntryPointByVersion(
+		       "cuLibraryLoadData", &function, 11000, cudaEnableDefault, &status),
 		cudaSuccess);
 	n_wrong += status != cudaDriverEntryPointVersionNotSufficent || function;
 	EXPECT(cudaGetDriverEntryPointByVersion(

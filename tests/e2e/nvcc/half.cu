@@ -229,8 +229,8 @@ __global__ void pairs(
 	memcpy(&o[0], &h, 4);
 	memcpy(&o[1], &b, 4);
 	o[2] = to_bits(__float2half_rz(f.x)) | to_bits(__float2half_ru(f.x)) << 16;
-	o[3] = to_bits(__float2bfloat16_rz(f.x)) |
-	       to_bits(__float2bfloat16_rd(f.x)) << 16;
+	o[3] = to_bits(__float2bfloat16_rz(f.x));
+	o[3] |= to_bits(__float2bfloat16_rd(f.x)) << 16;
 	h = __hfma2(h, h, __hadd2(h, __hmul2(h, h)));
 	b = __hfma2(b, b, __hsub2(b, __hmul2(b, b)));
 	memcpy(&o[4], &h, 4);
@@ -287,8 +287,8 @@ static size_t check_pairs()
 		n_wrong += value(o[2] >> 16, 5, 10) < in[i].x;
 		n_wrong += value(o[3], 8, 7) > in[i].x;
 		n_wrong += value(o[3] >> 16, 8, 7) > in[i].x;
-		n_wrong += (int)o[6] != (int)rint(value(o[4], 5, 10)) +
-						(int)trunc(value(o[5], 8, 7));
+		n_wrong += (int)o[6] !=
+			   (int)rint(value(o[4], 5, 10)) + (int)trunc(value(o[5], 8, 7));
 		n_wrong += (uint16_t)o[7] != nearest((int)i * 37 - 999, 5, 10);
 		n_wrong += (uint16_t)(o[7] >> 16) != nearest(i * 12345, 8, 7);
 	}

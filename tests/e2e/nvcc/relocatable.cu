@@ -11,6 +11,7 @@
 
 #define N 64
 
+/* clang-format off */
 struct shape {
 	__device__ virtual ~shape() {}
 	/* As cudaGetDevice(int *) and its kind, seen as PTX: one address, one number. */
@@ -33,6 +34,7 @@ struct triangle : shape {
 	__device__ int corners() override { return 3; }
 	__device__ int area() override { return base * height / 2; }
 };
+/* clang-format on */
 
 __device__ shape *shapes[N];
 

@@ -55,8 +55,8 @@ static bool is_near(float a, float b)
 	return std::fabs(a - b) <= 1e-4f * (1 + std::fabs(b));
 }
 
-static cudaTextureObject_t make(cudaResourceDesc resource, cudaTextureFilterMode filter,
-	cudaTextureReadMode read)
+static cudaTextureObject_t make(
+	cudaResourceDesc resource, cudaTextureFilterMode filter, cudaTextureReadMode read)
 {
 	cudaTextureObject_t texture = 0;
 	cudaTextureDesc description = {};

@@ -33,14 +33,14 @@ static void work(int number, size_t *n_wrongp)
 		for (int j = 0; j < 64; j++)
 			host[j] = number + j;
 		rounds = 0;
-		CUDA(cudaMemcpyAsync(p, host.data(), 256, cudaMemcpyHostToDevice,
-			streams[i]));
+		CUDA(cudaMemcpyAsync(
+			p, host.data(), 256, cudaMemcpyHostToDevice, streams[i]));
 		for (int j = 0; j < 100; j++) {
 			step<<<1, 64, 0, streams[i]>>>(p, number + j);
 			rounds += number + j;
 		}
-		CUDA(cudaMemcpyAsync(host.data(), p, 256, cudaMemcpyDeviceToHost,
-			streams[i]));
+		CUDA(cudaMemcpyAsync(
+			host.data(), p, 256, cudaMemcpyDeviceToHost, streams[i]));
 		CUDA(cudaStreamSynchronize(streams[i]));
 		for (int j = 0; j < 64; j++)
 			*n_wrongp += host[j] != stepped(number + j, rounds);

@@ -18,11 +18,13 @@ int main(void)
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < N; i++)
 			a[i] = i;
+/* clang-format off */
 #pragma acc enter data copyin(a[0 : N]) async(1)
 #pragma acc parallel loop present(a[0 : N]) async(1)
 		for (int i = 0; i < N; i++)
 			a[i] = 3 * a[i] + round;
 #pragma acc exit data copyout(a[0 : N]) async(1)
+/* clang-format on */
 #pragma acc wait
 		for (int i = 0; i < N; i++)
 			n_wrong += a[i] != 3 * i + round;

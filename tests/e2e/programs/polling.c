@@ -50,8 +50,7 @@ static void begin(void)
 /* Work that ends with the process. */
 static void hold(void)
 {
-	MUST(cuStreamWaitValue32(
-		state.stream, state.memory, 1, CU_STREAM_WAIT_VALUE_EQ));
+	MUST(cuStreamWaitValue32(state.stream, state.memory, 1, CU_STREAM_WAIT_VALUE_EQ));
 	MUST(cuEventRecord(state.event, state.stream));
 }
 
