@@ -30,7 +30,7 @@ struct image_files {
 	struct image_file given[IMAGE_FILES_MAX];
 	unsigned int n_given;
 	bool is_partial; /* it may have more than these */
-	uint64_t size; /* memory of all that are not in the store */
+	uint64_t size;	 /* memory of all that are not in the store */
 	uint64_t seen[IMAGE_STORE_SLOTS / 64]; /* bits: images of the store it may have */
 };
 

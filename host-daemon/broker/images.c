@@ -80,7 +80,6 @@ void images_handle_drop(struct worker *worker, const struct control_image *given
 	image_files_take_back(&worker->files, given->cookie);
 }
 
-
 static void tell_keeper(const struct vm *vm, enum link_type type,
 	const struct stored_image *image, const int *fd)
 {

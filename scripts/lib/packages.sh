@@ -9,8 +9,12 @@ packages_build=(
 	libzstd-dev liblz4-dev nettle-dev
 )
 # clang makes PTX from test kernels, and fuzzers; llvm names the functions in what
-# these report; gcc's offloading compiler and its runtime's plugin make OpenMP programs
-packages_test=(clang libclang-rt-14-dev llvm gcc-12-offload-nvptx libgomp-plugin-nvptx1)
+# these report; gcc's offloading compiler and its runtime's plugin make OpenMP programs;
+# clang-format of this version is what scripts/check-style knows
+packages_test=(
+	clang clang-format-14 libclang-rt-14-dev llvm gcc-12-offload-nvptx
+	libgomp-plugin-nvptx1
+)
 packages_guest=(qemu-system-x86 busybox-static cpio lz4)
 
 package_installed() {

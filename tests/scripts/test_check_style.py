@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/check-style finds each offence that it knows, and nothing in what is right.
+"""scripts/check-style finds each offence that it knows, and nothing in what is right; so
+there is none in this tree.
 
     test_check_style.py SOURCE
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import unittest
 
-SOURCE = sys.argv[1]
+SOURCE = os.path.abspath(sys.argv[1])
+sys.path.insert(0, f"{SOURCE}/tests/lib")
+import tap  # noqa: E402
+
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 LAYERS = "host-daemon: low < left right < high\nhost-daemon/worker worker/: base < run\n"
 # file: (its text, what is said of it, if anything)
@@ -34,22 +40,69 @@ FILES = {
 }
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="vgpu-style-") as root:
-        for path, text in {"scripts/lib/layers": LAYERS,
-                           **{path: text for path, (text, _) in FILES.items()}}.items():
-            os.makedirs(os.path.dirname(f"{root}/{path}"), exist_ok=True)
-            with open(f"{root}/{path}", "w", encoding="utf-8") as file:
-                file.write(text)
-        done = subprocess.run([sys.executable, f"{SOURCE}/scripts/lib/check_style.py", root,
-                               *FILES], text=True, stdout=subprocess.PIPE, check=False)
-    wanted = [f"{path}:{offence}" for path, (_, offence) in FILES.items() if offence]
+# for clang-format: (the text, what is said of it, if anything)
+FORMATTED = {
+    "host-daemon/low/good.c": (SPDX + "int a;\n", None),
+    "host-daemon/low/bad.c": (SPDX + "int a;\nint  b;\n\nint  c;\n", "3: not as clang-format"),
+    "host-daemon/low/bad.cu": (SPDX + "int  a;\n", "2: not as clang-format"),
+    "host-daemon/low/table.c": (SPDX + "/* clang-format off */\nint  a;\n"
+                                "/* clang-format on */\n", None),
+    "host-daemon/low/loop.c": (SPDX + "\nvoid f(void)\n{\n\tvgpu_list_for_each(a, b, c)\n"
+                               "\t\tg();\n}\n", None),
+    "tests/gen/golden/g.c": (SPDX + "int  a;\n", None),
+}
+
+
+def write(root, files):
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(f"{root}/{path}"), exist_ok=True)
+        with open(f"{root}/{path}", "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def check(done, files):
+    """Just the offences of the files are printed, each with its line and rule."""
+    wanted = [f"{path}:{offence}" for path, (_, offence) in files.items() if offence]
     said = done.stdout.splitlines()
-    print(done.stdout)
+    print(done.stdout, file=sys.stderr)
     assert done.returncode == 1
     for want in wanted:
         assert any(line.startswith(want) for line in said), want
     assert len(said) == len(wanted), "more was said"
 
 
-main()
+def test_each_rule_names_file_and_line():
+    with tempfile.TemporaryDirectory(prefix="vgpu-style-") as root:
+        write(root, {"scripts/lib/layers": LAYERS,
+                     **{path: text for path, (text, _) in FILES.items()}})
+        done = subprocess.run([sys.executable, f"{SOURCE}/scripts/lib/check_style.py", root,
+                               *FILES], text=True, stdout=subprocess.PIPE, check=False)
+    check(done, FILES)
+
+
+def test_format_names_file_and_line():
+    if not any(map(shutil.which, ("clang-format-14", "clang-format"))):
+        raise unittest.SkipTest("no clang-format is installed")
+    with tempfile.TemporaryDirectory(prefix="vgpu-style-") as root:
+        shutil.copytree(f"{SOURCE}/scripts", f"{root}/scripts")
+        shutil.copy(f"{SOURCE}/.clang-format", root)
+        write(root, {path: text for path, (text, _) in FORMATTED.items()})
+        done = subprocess.run([f"{root}/scripts/check-style", *FORMATTED], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if "clang-format 14 is not installed" in done.stderr:
+        raise unittest.SkipTest("clang-format is not of version 14")
+    check(done, FORMATTED)
+
+
+def test_this_tree_has_no_offence():
+    found = subprocess.run(["git", "-C", SOURCE, "-c", f"safe.directory={SOURCE}", "ls-files"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if found.returncode:
+        raise unittest.SkipTest("this tree is not git's")
+    done = subprocess.run([f"{SOURCE}/scripts/check-style", *found.stdout.splitlines()],
+                          check=False)
+    assert not done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(tap.run(tap.functions(globals())))
