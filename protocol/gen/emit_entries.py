@@ -10,9 +10,9 @@ is.
 In a callback of a stream every call is refused but those with callback="allowed"; what
 the library itself calls there is not.
 
-Calls nothing but guest-shim/src/process/callback.h
+Calls nothing but guest-shim/src/process/thread.h
 
-	bool shim_callback_forbids(void)
+	bool shim_thread_must_not_call(void)
 		Whether the calling thread runs a callback.
 
 and guest-shim/src/process/trace.h:
@@ -84,7 +84,7 @@ def trace_argument(api, p):
 
 def emit_entry(w, api, call, symbol):
     names = [p.name for p in call.params]
-    forbidden = "shim_callback_forbids()"
+    forbidden = "shim_thread_must_not_call()"
     w.line(prototype(call, f"traced_{symbol}",
                      head="static __attribute__((__cold__, __noinline__)) CUresult ",
                      end=""))
@@ -143,8 +143,8 @@ def emit_family(api, family, calls):
     w = Writer()
     w.head(api, f"What the guest's libcuda.so.1 exports: {family}")
     w.line("#define SHIM_EXPORTS_ENTRIES")
-    w.line('#include "process/callback.h"')
     w.line('#include "process/shim.h"')
+    w.line('#include "process/thread.h"')
     w.line('#include "process/trace.h"')
     w.blank()
     for call in calls:

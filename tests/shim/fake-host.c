@@ -11,6 +11,7 @@
 
 #include "fake-host.h"
 #include "process/call.h"
+#include "process/stream.h"
 
 static void nap(struct shim_transport *transport, const uint32_t *word, uint32_t seen,
 	uint32_t timeout_us)
@@ -58,7 +59,7 @@ void fake_host_start(
 	shim_channel.slots = area + VGPU_SLOTS_OFF;
 	shim_statep = state;
 	check_eq(shim_call_setup(), 0);
-	check_eq(shim_thread_setup(NULL), 0);
+	check_eq(shim_thread_setup(shim_call_lane_exit, shim_stream_drop_thread), 0);
 	check_eq(pthread_create(&thread, NULL, run, NULL), 0);
 	check_eq(pthread_detach(thread), 0);
 }

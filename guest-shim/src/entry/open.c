@@ -25,10 +25,11 @@
 #include "memory/staging.h"
 #include "process/call.h"
 #include "process/context.h"
-#include "process/device.h"
 #include "process/environment.h"
+#include "process/hello.h"
 #include "process/print.h"
 #include "process/shim.h"
+#include "process/stream.h"
 #include "process/thread.h"
 #include "wait/record.h"
 #include "wire/lock.h"
@@ -72,9 +73,11 @@ static void drop_context(const struct shim_context *context)
 	shim_memo_forget_context();
 }
 
-/* The lane's next thread has its own per-thread default stream. */
-static void forget_streams(void)
+/* A thread that ends gives its lane back. */
+static void end_lane(struct shim_thread *thread)
 {
+	shim_call_lane_exit(thread);
+	/* The lane's next thread has its own per-thread default stream. */
 	shim_memo_forget(VGPU_REMEMBERS_STREAM);
 }
 
@@ -92,7 +95,7 @@ static int set_up_once(void)
 	if (madvise(page, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK))
 		vgpu_log_warning("a fork cannot be told on this kernel: %m");
 	shim_context_on_wipe(drop_context);
-	r = shim_thread_setup(forget_streams);
+	r = shim_thread_setup(end_lane, shim_stream_drop_thread);
 	if (!r)
 		r = -pthread_atfork(NULL, NULL, after_fork_in_child);
 	if (r)
@@ -157,7 +160,7 @@ static CUresult load_devices(void)
 {
 	struct vgpu_device_info *room =
 		shim_arena_alloc(VGPU_DEVICES_MAX * sizeof(*room));
-	CUresult result = shim_device_load_all(room);
+	CUresult result = shim_hello(room);
 
 	if (room)
 		shim_arena_free(room);

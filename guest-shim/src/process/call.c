@@ -26,7 +26,6 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "process/call.h"
-#include "process/callback.h"
 #include "process/context.h"
 #include "process/environment.h"
 #include "process/host-reason.h"
@@ -232,7 +231,7 @@ STEP CUresult begin(uint16_t id, struct shim_thread **threadp)
 	thread = shim_thread_get();
 	if (!thread)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	if (vgpu_call_flags[id] & VGPU_CALL_F_CONTEXT) {
 		CUresult result = shim_context_check(shim_thread_context(thread));
@@ -277,6 +276,26 @@ static CUresult receive(struct shim_thread *thread, const struct shim_call *call
 	return (CUresult)reply->result;
 }
 
+/* Fetches the host's sentence for a call that failed there, whose reply the caller is yet
+ * to read, and says it. @kind: enum vgpu_reply_reason */
+static __attribute__((__noinline__)) void tell_reason(
+	struct shim_thread *thread, uint16_t id, CUresult result, uint32_t kind)
+{
+	Vgpu__VgpuReasonFetchRequest request = VGPU__VGPU_REASON_FETCH_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuReasonFetch);
+	uint32_t kept = thread->arena_kept;
+	const ProtobufCMessage *reply;
+
+	if (!shim_host_reason_is_wanted(result, kind))
+		return;
+	thread->arena_kept = thread->arena_used;
+	if (shim_call_sync(&call, &request.base,
+		    &vgpu__vgpu_reason_fetch_reply__descriptor, &reply) == CUDA_SUCCESS)
+		shim_host_reason_tell(id, result, kind,
+			&((const Vgpu__VgpuReasonFetchReply *)reply)->text);
+	thread->arena_kept = kept;
+}
+
 static __attribute__((__noinline__)) CUresult exchange(struct shim_thread *thread,
 	const struct shim_call *call, const ProtobufCMessage *request,
 	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp,
@@ -294,7 +313,7 @@ static __attribute__((__noinline__)) CUresult exchange(struct shim_thread *threa
 			shim_stream_note_answer(stream);
 		/* The host writes it for calls that failed. */
 		if (__builtin_expect(result != CUDA_SUCCESS, 0) && reason)
-			shim_reason_tell_call(thread, call->id, result, reason);
+			tell_reason(thread, call->id, result, reason);
 	}
 	pthread_setcancelstate(cancel_state, NULL);
 	return result;

@@ -18,6 +18,7 @@
 
 #include "process/call.h"
 #include "process/callback.h"
+#include "process/thread.h"
 #include "wire/error.h"
 #include "wire/lock.h"
 #include "wire/wait.h"
@@ -43,8 +44,6 @@ static struct {
 	/* The thread's own: what it runs, or 0. */
 	uint64_t token;
 } callbacks;
-
-__thread bool shim_callback_is_here;
 
 static bool start_thread(void);
 
@@ -176,12 +175,12 @@ static CUresult report(void)
 
 static void run(const struct shim_callback *callback, CUresult status)
 {
-	shim_callback_is_here = true;
+	shim_thread_is_in_callback = true;
 	if (callback->host_function)
 		callback->host_function(callback->data);
 	else
 		callback->stream_callback(callback->stream, status, callback->data);
-	shim_callback_is_here = false;
+	shim_thread_is_in_callback = false;
 }
 
 /* Return: CUDA_SUCCESS, or the error of a host that is gone or a process that ends. */
@@ -209,7 +208,7 @@ static CUresult serve_one(void)
 /* The function ended its thread. */
 static void hand_over(void *unused)
 {
-	shim_callback_is_here = false;
+	shim_thread_is_in_callback = false;
 	if (!shim_is_ready())
 		return;
 	if ((!callbacks.token || report() == CUDA_SUCCESS) && start_thread())

@@ -15,12 +15,9 @@
  * so no entry is dropped here.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
-
-#include "process/shim.h"
 
 /* Not yet run, at a time. More wait: the host's table holds as many, and those that are
  * run but not yet reported. */
@@ -44,15 +41,3 @@ CUresult shim_callback_add(const struct shim_callback *callback, uint64_t *cooki
 
 /* The host did not take it. */
 void shim_callback_withdraw(uint64_t cookie);
-
-/* The calling thread runs a callback. */
-extern __thread bool shim_callback_is_here
-	__attribute__((__tls_model__("initial-exec"), __visibility__("hidden")));
-
-/* Whether CUDA has to refuse calls of this thread because it runs a callback. A child
- * that a callback forks blocks no stream: its calls fail like those of any forked
- * child. */
-static inline bool shim_callback_forbids(void)
-{
-	return __builtin_expect(shim_callback_is_here, 0) && shim_is_ready();
-}

@@ -15,16 +15,19 @@
 
 #include "vgpu/cuda.h"
 #include "vgpu/device-info.h"
+#include "vgpu/handle.h"
 
 #define SHIM_NO_DEVICE (-1)
 
-/*
- * Asks the host for its devices, and chooses those that are visible.
- *
- * @room:	memory of the arena for VGPU_DEVICES_MAX of them, or NULL: then they
- *		are fetched one by one
- */
-CUresult shim_device_load_all(struct vgpu_device_info *room);
+/* Written by hello.c alone. */
+extern struct shim_devices {
+	/* The host's, by its own numbers. */
+	int n_all;
+	struct vgpu_device_info all[VGPU_DEVICES_MAX];
+	/* Those of them that the program sees, by the program's numbers. */
+	int n_visible;
+	int visible[VGPU_DEVICES_MAX];
+} shim_devices;
 
 int shim_device_n(void);
 

@@ -5,17 +5,15 @@
  * Reasons of the host: the sentence for a call that failed there
  */
 
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
 
-struct shim_thread;
+/* Whether the sentence is worth fetching. @kind: enum vgpu_reply_reason */
+bool shim_host_reason_is_wanted(CUresult result, uint32_t kind);
 
-/*
- * Says why a call failed on the host, which it is asked for. Keeps the reply in the
- * thread's arena.
- *
- * @kind:	enum vgpu_reply_reason, from the reply's slot
- */
-void shim_reason_tell_call(
-	struct shim_thread *thread, uint16_t id, CUresult result, uint32_t kind);
+/* Says why a call failed on the host. @text: the sentence as the host sent it */
+void shim_host_reason_tell(
+	uint16_t id, CUresult result, uint32_t kind, const ProtobufCBinaryData *text);

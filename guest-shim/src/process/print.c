@@ -14,8 +14,8 @@
 #include "vgpu/log.h"
 
 #include "process/call.h"
-#include "process/callback.h"
 #include "process/print.h"
+#include "process/thread.h"
 #include "wire/lock.h"
 
 uint64_t shim_print_position;
@@ -61,7 +61,7 @@ void shim_print_fetch(struct shim_thread *thread)
 {
 	int cancel_state;
 
-	if (thread->is_fetching || shim_callback_forbids())
+	if (thread->is_fetching || shim_thread_must_not_call())
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	thread->is_fetching = true;

@@ -14,9 +14,7 @@
 #include "vgpu/error.h"
 #include "vgpu/wake.h"
 
-#include "process/call.h"
 #include "process/shim.h"
-#include "process/stream.h"
 #include "process/thread.h"
 #include "wire/channel.h"
 #include "wire/lock.h"
@@ -24,6 +22,7 @@
 #define LANE_WORDS (VGPU_SLOTS_MAX / 64)
 
 __thread struct shim_thread *shim_current_thread;
+__thread bool shim_thread_is_in_callback;
 
 static pthread_key_t thread_key;
 
@@ -36,8 +35,8 @@ static struct {
 	uint32_t n_waiting;
 } lanes;
 
-/* The lane of a thread that ended is about to be another thread's. */
-static void (*lane_given_back_fn)(void);
+/* Set once, by shim_thread_setup(). */
+static shim_thread_exit_fn lane_exit_fn, exit_fn;
 
 static int find_free_lane(void)
 {
@@ -84,10 +83,7 @@ static void give_lane_back(struct shim_thread *thread)
 {
 	if (!thread->has_lane)
 		return;
-	shim_call_lane_exit(thread);
-	/* The lane's next thread has its own per-thread default stream. */
-	if (lane_given_back_fn)
-		lane_given_back_fn();
+	lane_exit_fn(thread);
 	lanes.sequence[thread->lane] = thread->sequence;
 	shim_lock(&lanes.lock);
 	lanes.taken[thread->lane / 64] &= ~(1ull << thread->lane % 64);
@@ -105,7 +101,7 @@ static void thread_free(void *argument)
 	/* In a forked child the lane belongs to the parent. */
 	if (shim_is_ready()) {
 		give_lane_back(thread);
-		shim_stream_drop_thread(thread);
+		exit_fn(thread);
 	}
 	shim_current_thread = NULL;
 	free(thread->contexts);
@@ -128,9 +124,10 @@ static void arena_free(void *data, void *pointer)
 {
 }
 
-int shim_thread_setup(void (*given_back_fn)(void))
+int shim_thread_setup(shim_thread_exit_fn on_lane_exit, shim_thread_exit_fn on_exit)
 {
-	lane_given_back_fn = given_back_fn;
+	lane_exit_fn = on_lane_exit;
+	exit_fn = on_exit;
 	return -pthread_key_create(&thread_key, thread_free);
 }
 

@@ -16,6 +16,7 @@
 #include "vgpu/frame.h"
 #include "vgpu/launch.h"
 
+#include "process/shim.h"
 #include "wire/wait.h"
 
 struct shim_channel;
@@ -65,9 +66,11 @@ struct shim_thread {
 /*
  * Creates what the functions below need. Called once, before the first thread.
  *
- * @given_back_fn:	called when a thread that ends gives its lane back
+ * @on_lane_exit:	called before a thread that ends gives its lane back
+ * @on_exit:		called after that, for what else the thread owns
  */
-int shim_thread_setup(void (*given_back_fn)(void));
+typedef void (*shim_thread_exit_fn)(struct shim_thread *thread);
+int shim_thread_setup(shim_thread_exit_fn on_lane_exit, shim_thread_exit_fn on_exit);
 
 extern __thread struct shim_thread *shim_current_thread
 	__attribute__((tls_model("initial-exec")));
@@ -92,6 +95,18 @@ int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *chann
 static inline void shim_thread_reset_arena(struct shim_thread *thread)
 {
 	thread->arena_used = thread->arena_kept;
+}
+
+/* The calling thread runs a callback. */
+extern __thread bool shim_thread_is_in_callback
+	__attribute__((__tls_model__("initial-exec"), __visibility__("hidden")));
+
+/* Whether CUDA has to refuse calls of this thread because it runs a callback. A child
+ * that a callback forks blocks no stream: its calls fail like those of any forked
+ * child. */
+static inline bool shim_thread_must_not_call(void)
+{
+	return __builtin_expect(shim_thread_is_in_callback, 0) && shim_is_ready();
 }
 
 /* Returns: the current context or NULL. */

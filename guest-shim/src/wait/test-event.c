@@ -11,6 +11,7 @@
 #include "test.h"
 #include "vgpu/ring-layout.h"
 
+#include "process/call.h"
 #include "process/context.h"
 #include "process/thread.h"
 #include "wait/event.h"
@@ -38,7 +39,7 @@ static void begin(void)
 	shim_channel.control = (struct vgpu_channel_control *)area;
 	shim_channel.records = (uint64_t *)(area + VGPU_RECORDS_OFF);
 	shim_statep = &ready;
-	check_eq(shim_thread_setup(NULL), 0);
+	check_eq(shim_thread_setup(shim_call_lane_exit, shim_stream_drop_thread), 0);
 	shim_context_setup(2);
 	context = shim_context_primary(0);
 	other = shim_context_primary(1);

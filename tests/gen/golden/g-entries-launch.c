@@ -3,8 +3,8 @@
 /* What the guest's libcuda.so.1 exports: launch */
 
 #define SHIM_EXPORTS_ENTRIES
-#include "process/callback.h"
 #include "process/shim.h"
+#include "process/thread.h"
 #include "process/trace.h"
 
 static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch(void **params,
@@ -13,7 +13,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch(void **p
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuLaunch", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuLaunch", shim_cuLaunch(params, hStream));
@@ -26,7 +26,7 @@ SHIM_EXPORT CUresult cuLaunch(void **params, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuLaunch(params, hStream);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuLaunch(params, hStream);
 }
@@ -37,7 +37,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch_ptsz(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuLaunch_ptsz", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuLaunch_ptsz", shim_cuLaunch_ptsz(params,
@@ -51,7 +51,7 @@ SHIM_EXPORT CUresult cuLaunch_ptsz(void **params, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuLaunch_ptsz(params, hStream);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuLaunch_ptsz(params, hStream);
 }
@@ -62,7 +62,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuGraphLaunch(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuGraphLaunch", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuGraphLaunch", shim_cuGraphLaunch(graph,
@@ -76,7 +76,7 @@ SHIM_EXPORT CUresult cuGraphLaunch(CUgraph graph, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuGraphLaunch(graph, hStream);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuGraphLaunch(graph, hStream);
 }
@@ -87,7 +87,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuGraphLaunch_pts
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuGraphLaunch_ptsz", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuGraphLaunch_ptsz", shim_cuGraphLaunch_ptsz(
@@ -101,7 +101,7 @@ SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuGraphLaunch_ptsz(graph, hStream);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuGraphLaunch_ptsz(graph, hStream);
 }

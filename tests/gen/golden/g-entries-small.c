@@ -3,8 +3,8 @@
 /* What the guest's libcuda.so.1 exports: small */
 
 #define SHIM_EXPORTS_ENTRIES
-#include "process/callback.h"
 #include "process/shim.h"
+#include "process/thread.h"
 #include "process/trace.h"
 
 static __attribute__((__cold__, __noinline__)) CUresult traced_cuInit(unsigned int Flags)
@@ -12,7 +12,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuInit(unsigned i
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuInit", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuInit", shim_cuInit(Flags));
@@ -24,7 +24,7 @@ SHIM_EXPORT CUresult cuInit(unsigned int Flags)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuInit(Flags);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuInit(Flags);
 }
@@ -54,7 +54,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriori
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuStreamGetPriority", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuStreamGetPriority", shim_cuStreamGetPriority(
@@ -69,7 +69,7 @@ SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuStreamGetPriority(hStream, priority);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuStreamGetPriority(hStream, priority);
 }
@@ -80,7 +80,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriori
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuStreamGetPriority_ptsz", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuStreamGetPriority_ptsz", shim_cuStreamGetPriority_ptsz(
@@ -95,7 +95,7 @@ SHIM_EXPORT CUresult cuStreamGetPriority_ptsz(CUstream hStream, int *priority)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuStreamGetPriority_ptsz(hStream, priority);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuStreamGetPriority_ptsz(hStream, priority);
 }
@@ -106,7 +106,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemsetD16Async(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuMemsetD16Async", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuMemsetD16Async", shim_cuMemsetD16Async(
@@ -123,7 +123,7 @@ SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, 
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemsetD16Async(dstDevice, us, N, hStream);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuMemsetD16Async(dstDevice, us, N, hStream);
 }
@@ -134,7 +134,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemsetD16Async_
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuMemsetD16Async_ptsz", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuMemsetD16Async_ptsz", shim_cuMemsetD16Async_ptsz(
@@ -151,7 +151,7 @@ SHIM_EXPORT CUresult cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemsetD16Async_ptsz(dstDevice, us, N, hStream);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuMemsetD16Async_ptsz(dstDevice, us, N, hStream);
 }
@@ -162,7 +162,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemAlloc(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuMemAlloc", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuMemAlloc", shim_cuMemAlloc(dptr, bytesize));
@@ -175,7 +175,7 @@ SHIM_EXPORT CUresult cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemAlloc(dptr, bytesize);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuMemAlloc(dptr, bytesize);
 }
@@ -186,7 +186,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemAlloc_v2(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuMemAlloc_v2", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuMemAlloc_v2", shim_cuMemAlloc_v2(dptr,
@@ -200,7 +200,7 @@ SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemAlloc_v2(dptr, bytesize);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuMemAlloc_v2(dptr, bytesize);
 }
@@ -211,7 +211,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuEventDestroy(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuEventDestroy", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuEventDestroy", shim_cuEventDestroy(hEvent));
@@ -223,7 +223,7 @@ SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuEventDestroy(hEvent);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuEventDestroy(hEvent);
 }
@@ -234,7 +234,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuEventQuery(
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuEventQuery", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuEventQuery", shim_cuEventQuery(hEvent));
@@ -246,7 +246,7 @@ SHIM_EXPORT CUresult cuEventQuery(CUevent hEvent)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuEventQuery(hEvent);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuEventQuery(hEvent);
 }
@@ -257,7 +257,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuFind(size_t *fo
 	struct shim_trace trace;
 
 	shim_trace_begin(&trace);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		shim_trace_result(&trace, "cuFind", CUDA_ERROR_NOT_PERMITTED);
 	else
 		shim_trace_result(&trace, "cuFind", shim_cuFind(found, name, count));
@@ -271,7 +271,7 @@ SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuFind(found, name, count);
-	if (shim_callback_forbids())
+	if (shim_thread_must_not_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	return shim_cuFind(found, name, count);
 }
