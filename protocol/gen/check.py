@@ -74,7 +74,7 @@ def every_call_has_a_brief(api):
 
 def remoted_calls_say_how(api):
     for call in api.calls:
-        for name in ("blocks", "method", "context"):
+        for name in ("blocks", "guest", "host", "context"):
             if call.remoted and not getattr(call, name):
                 refuse(call, f"{call.symbol} is remoted and needs {name}=")
             if not call.remoted and getattr(call, name):
@@ -220,16 +220,15 @@ def generated_outputs_can_be_filled(api):
                               "side knows")
 
 
-def entries_by_hand_send_what_is_generated(api):
+def wrapped_calls_have_an_entry_point(api):
     for call in api.calls:
-        if call.entry and (call.guest_by_hand or not call.remoted or call.internal):
-            refuse(call, f"entry= is for calls whose sending is generated, which that of "
-                         f"{call.symbol} is not")
+        if call.guest_wrapped and call.internal:
+            refuse(call, f'guest="wrapped" is for entry points, and {call.symbol} has none')
 
 
 def generated_calls_send_all(api):
     for call, param in all_params(api):
-        if call.method == "custom-both" or not call.remoted:
+        if (call.guest_by_hand and call.host_by_hand) or not call.remoted:
             continue
         if not param.wire:
             refuse(param, f"{param.name!r} does not travel, so both sides must be by hand")
@@ -369,7 +368,7 @@ RULES = (
     roles_match_directions_and_kinds,
     only_answers_are_remembered,
     stream_order_names_a_stream,
-    entries_by_hand_send_what_is_generated,
+    wrapped_calls_have_an_entry_point,
     generated_calls_send_all,
     generated_outputs_can_be_filled,
     sizes_name_parameters,

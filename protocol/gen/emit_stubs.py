@@ -38,11 +38,10 @@ shim_device_to_host(), shim_device_from_host() of device.h:
 
 By kind of call:
 	refused			body returns shim_call_refused()
-	generated, custom-host	body packs, sends, unpacks
-	entry="custom"		the same body under the name shim_remote_<symbol>(), for an
+	guest="generated"	body packs, sends, unpacks
+	guest="wrapped"		the same body under the name shim_remote_<symbol>(), for an
 				entry point by hand
-	local, custom-guest, custom-both
-				none: written by hand, prototype from vgpu/cuda.h
+	local, guest="hand"	none: written by hand, prototype from vgpu/cuda.h
 	per-thread twins	call the plain symbol with stream 0 replaced by 2;
 				without a stream argument and by hand: by hand as well
 """
@@ -230,7 +229,7 @@ def emit_call(w, call):
         return
     if not call.guest_by_hand:
         w.c_comment(call.brief)
-        if call.entry:
+        if call.guest_wrapped:
             w.line(remote_prototype(call, end=""))
         else:
             w.line(prototype(call, call.symbol, head="SHIM_EXPORT CUresult ", end=""))
@@ -252,7 +251,7 @@ def emit_remote_header(api):
     w.head(api, "Calls whose entry points are written by hand, as they are sent")
     w.text(REMOTE_HEADER)
     for call in api.public:
-        if call.entry:
+        if call.guest_wrapped:
             w.line(remote_prototype(call))
     return w.finish()
 

@@ -191,10 +191,10 @@ class Call:
     since: int = 0
     reply: str = "refused"
     blocks: str = ""
-    method: str = ""
+    guest: str = ""  # generated wrapped hand
+    host: str = ""  # generated hand
     context: str = ""
     order: str = ""
-    entry: str = ""  # custom: the guest's entry point is by hand, what it sends is not
     forgets: str = ""
     remembers: str = ""
     pt: str = ""
@@ -219,11 +219,16 @@ class Call:
 
     @property
     def guest_by_hand(self):
-        return self.reply == "local" or self.method in ("custom-guest", "custom-both")
+        return self.reply == "local" or self.guest == "hand"
+
+    @property
+    def guest_wrapped(self):
+        """Whether the entry point is by hand, and what it sends is not."""
+        return self.guest == "wrapped"
 
     @property
     def host_by_hand(self):
-        return self.method in ("custom-host", "custom-both")
+        return self.host == "hand"
 
     @property
     def pt_symbol(self):
