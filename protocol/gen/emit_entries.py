@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """g-entries-<family>.c and g-entries.h: the exported functions, which may be traced.
 
-Every exported symbol is a function made here. It goes on to the one that does the work,
-which is written or generated under the same name: g-entries.h, which shim.h includes,
-turns that name into shim_<symbol> wherever the guest library is compiled. So calls from
-one part of the library to another are not traced, and cuGetProcAddress hands out what
-is.
+Every exported symbol is a function made here, and nothing else is exported. It calls
+shim_<symbol>(), declared in g-entries.h, which does the work and is written by hand or
+generated. Calls from one part of the library to another name shim_<symbol>() and are not
+traced; cuGetProcAddress hands out what is.
 
 In a callback of a stream every call is refused but those with callback="allowed"; what
 the library itself calls there is not.
@@ -105,7 +104,7 @@ def emit_entry(w, api, call, symbol):
     w.line("\treturn shim_trace_end(&trace);")
     w.line("}")
     w.blank()
-    w.line(prototype(call, symbol, head="SHIM_EXPORT CUresult ", end=""))
+    w.line(prototype(call, symbol, head="EXPORT CUresult ", end=""))
     w.line("{")
     w.line("\tif (__builtin_expect(shim_trace_is_on, 0))")
     w.wrapped(f"\t\treturn traced_{symbol}(", names, ");")
@@ -131,21 +130,17 @@ def emit_header(api):
     for call in api.public:
         for symbol in symbols_of(call):
             w.line(prototype(call, PREFIX + symbol, head="CUresult "))
-    w.blank()
-    w.line("#ifndef SHIM_EXPORTS_ENTRIES")
-    for symbol in api.symbols():
-        w.line(f"#define {symbol} {PREFIX}{symbol}")
-    w.line("#endif")
     return w.finish()
 
 
 def emit_family(api, family, calls):
     w = Writer()
     w.head(api, f"What the guest's libcuda.so.1 exports: {family}")
-    w.line("#define SHIM_EXPORTS_ENTRIES")
     w.line('#include "process/shim.h"')
     w.line('#include "process/thread.h"')
     w.line('#include "process/trace.h"')
+    w.blank()
+    w.line('#define EXPORT __attribute__((__visibility__("default")))')
     w.blank()
     for call in calls:
         for symbol in symbols_of(call):

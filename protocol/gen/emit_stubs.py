@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""g-stubs-<family>.c: entry points of the guest's libcuda.so.1.
+"""g-stubs-<family>.c: what the entry points of the guest's libcuda.so.1 call, shim_<symbol>().
 
 One file for each file of the description, and g-stubs.h, which they all include;
 g-remote.h declares generated functions for entry points that are written by hand.
@@ -7,7 +7,6 @@ Calls nothing but guest-shim/src/process/call.h, which has to provide the follow
 shim_range_covers(address, size) of range.h, shim_event_exists(event) of event.h, and
 shim_device_to_host(), shim_device_from_host() of device.h:
 
-	SHIM_EXPORT
 	struct shim_call, SHIM_CALL_INIT(enum vgpu_call)
 
 	CUresult shim_call_sync(struct shim_call *call, const ProtobufCMessage *request,
@@ -41,12 +40,13 @@ By kind of call:
 	guest="generated"	body packs, sends, unpacks
 	guest="wrapped"		the same body under the name shim_remote_<symbol>(), for an
 				entry point by hand
-	local, guest="hand"	none: written by hand, prototype from vgpu/cuda.h
+	local, guest="hand"	none: written by hand, prototype from g-entries.h
 	per-thread twins	call the plain symbol with stream 0 replaced by 2;
 				without a stream argument and by hand: by hand as well
 """
 
 from emit_cuda_h import prototype
+from emit_entries import PREFIX
 from writer import Writer, wrap
 
 # The VGPU_REMEMBERS_* to forget.
@@ -198,7 +198,7 @@ def emit_body(w, call):
 
 
 def emit_refusal(w, call, symbol):
-    w.line(prototype(call, symbol, head="SHIM_EXPORT CUresult ", end=""))
+    w.line(prototype(call, PREFIX + symbol, head="CUresult ", end=""))
     w.line("{")
     w.line(f"\treturn shim_call_refused(VGPU_CALL_{call.symbol});")
     w.line("}")
@@ -209,9 +209,9 @@ def emit_twin(w, call):
     arguments = [
         f"per_thread({p.name})" if p is call.stream else p.name for p in call.params
     ]
-    w.line(prototype(call, call.pt_symbol, head="SHIM_EXPORT CUresult ", end=""))
+    w.line(prototype(call, PREFIX + call.pt_symbol, head="CUresult ", end=""))
     w.line("{")
-    w.wrapped(f"\treturn {call.symbol}(", arguments, ");")
+    w.wrapped(f"\treturn {PREFIX}{call.symbol}(", arguments, ");")
     w.line("}")
     w.blank()
 
@@ -232,7 +232,7 @@ def emit_call(w, call):
         if call.guest_wrapped:
             w.line(remote_prototype(call, end=""))
         else:
-            w.line(prototype(call, call.symbol, head="SHIM_EXPORT CUresult ", end=""))
+            w.line(prototype(call, PREFIX + call.symbol, head="CUresult ", end=""))
         emit_body(w, call)
         w.blank()
     if call.pt and has_stream:

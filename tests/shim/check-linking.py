@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at how the library was linked: check-linking.py LIBRARY."""
+"""Looks at how the library was linked: check-linking.py LIBRARY ARCHIVE...
 
+The archives are those it is made of: of their objects only generated ones export.
+"""
+
+import re
 import subprocess
 import sys
 
@@ -11,9 +15,24 @@ def output(*command):
                           env=environment).stdout
 
 
+def exports_by_hand(archives):
+    """Yields a sentence for each symbol that a hand-written object exports."""
+    n_generated, member = 0, ""
+    for line in output("readelf", "-sW", *archives).splitlines():
+        if line.startswith("File: "):
+            member = line
+        elif re.search(r" GLOBAL +DEFAULT +[0-9]", line):
+            if "g-entries-" in member:
+                n_generated += 1
+            else:
+                yield f"{line.split()[-1]} is exported by hand-written code ({member})"
+    if not n_generated:
+        yield "no object exports anything"
+
+
 def main():
     library = sys.argv[1]
-    faults = []
+    faults = list(exports_by_hand(sys.argv[2:]))
     dynamic = output("readelf", "-dW", library)
     if "[libcuda.so.1]" not in dynamic:
         faults.append("the soname is not libcuda.so.1")

@@ -32,7 +32,7 @@ static void *as_handle(uint64_t handle)
 		(_request)->flags = (_descriptor)->Flags;                                \
 	} while (0)
 
-SHIM_EXPORT CUresult cuArray3DCreate_v2(
+CUresult shim_cuArray3DCreate_v2(
 	CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
 	Vgpu__CuArray3DCreateV2Request request = VGPU__CU_ARRAY3_DCREATE_V2_REQUEST__INIT;
@@ -51,7 +51,7 @@ SHIM_EXPORT CUresult cuArray3DCreate_v2(
 	return result;
 }
 
-SHIM_EXPORT CUresult cuArrayCreate_v2(
+CUresult shim_cuArrayCreate_v2(
 	CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
 {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
@@ -62,10 +62,10 @@ SHIM_EXPORT CUresult cuArrayCreate_v2(
 	descriptor.Height = pAllocateArray->Height;
 	descriptor.Format = pAllocateArray->Format;
 	descriptor.NumChannels = pAllocateArray->NumChannels;
-	return cuArray3DCreate_v2(pHandle, &descriptor);
+	return shim_cuArray3DCreate_v2(pHandle, &descriptor);
 }
 
-SHIM_EXPORT CUresult cuArray3DGetDescriptor_v2(
+CUresult shim_cuArray3DGetDescriptor_v2(
 	CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
 	Vgpu__CuArray3DGetDescriptorV2Request request =
@@ -94,13 +94,14 @@ SHIM_EXPORT CUresult cuArray3DGetDescriptor_v2(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuArrayGetDescriptor_v2(
+CUresult shim_cuArrayGetDescriptor_v2(
 	CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor;
 	CUresult result;
 
-	result = cuArray3DGetDescriptor_v2(pArrayDescriptor ? &descriptor : NULL, hArray);
+	result = shim_cuArray3DGetDescriptor_v2(
+		pArrayDescriptor ? &descriptor : NULL, hArray);
 	if (result == CUDA_SUCCESS)
 		*pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR){
 			.Width = descriptor.Width,
@@ -115,7 +116,7 @@ SHIM_EXPORT CUresult cuArrayGetDescriptor_v2(
  * First forms, whose descriptors have 32 bits
  */
 
-SHIM_EXPORT CUresult cuArray3DCreate(
+CUresult shim_cuArray3DCreate(
 	CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray)
 {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
@@ -128,10 +129,10 @@ SHIM_EXPORT CUresult cuArray3DCreate(
 	descriptor.Format = pAllocateArray->Format;
 	descriptor.NumChannels = pAllocateArray->NumChannels;
 	descriptor.Flags = pAllocateArray->Flags;
-	return cuArray3DCreate_v2(pHandle, &descriptor);
+	return shim_cuArray3DCreate_v2(pHandle, &descriptor);
 }
 
-SHIM_EXPORT CUresult cuArrayCreate(
+CUresult shim_cuArrayCreate(
 	CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 *pAllocateArray)
 {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
@@ -142,16 +143,17 @@ SHIM_EXPORT CUresult cuArrayCreate(
 	descriptor.Height = pAllocateArray->Height;
 	descriptor.Format = pAllocateArray->Format;
 	descriptor.NumChannels = pAllocateArray->NumChannels;
-	return cuArray3DCreate_v2(pHandle, &descriptor);
+	return shim_cuArray3DCreate_v2(pHandle, &descriptor);
 }
 
-SHIM_EXPORT CUresult cuArray3DGetDescriptor(
+CUresult shim_cuArray3DGetDescriptor(
 	CUDA_ARRAY3D_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
 {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor;
 	CUresult result;
 
-	result = cuArray3DGetDescriptor_v2(pArrayDescriptor ? &descriptor : NULL, hArray);
+	result = shim_cuArray3DGetDescriptor_v2(
+		pArrayDescriptor ? &descriptor : NULL, hArray);
 	if (result == CUDA_SUCCESS)
 		*pArrayDescriptor = (CUDA_ARRAY3D_DESCRIPTOR_v1){
 			.Width = (unsigned int)descriptor.Width,
@@ -164,13 +166,14 @@ SHIM_EXPORT CUresult cuArray3DGetDescriptor(
 	return result;
 }
 
-SHIM_EXPORT CUresult cuArrayGetDescriptor(
+CUresult shim_cuArrayGetDescriptor(
 	CUDA_ARRAY_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
 {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor;
 	CUresult result;
 
-	result = cuArray3DGetDescriptor_v2(pArrayDescriptor ? &descriptor : NULL, hArray);
+	result = shim_cuArray3DGetDescriptor_v2(
+		pArrayDescriptor ? &descriptor : NULL, hArray);
 	if (result == CUDA_SUCCESS)
 		*pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR_v1){
 			.Width = (unsigned int)descriptor.Width,
@@ -181,7 +184,7 @@ SHIM_EXPORT CUresult cuArrayGetDescriptor(
 	return result;
 }
 
-SHIM_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
+CUresult shim_cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 	const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned int numMipmapLevels)
 {
 	Vgpu__CuMipmappedArrayCreateRequest request =
@@ -217,7 +220,7 @@ SHIM_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 		};                                                                       \
 	} while (0)
 
-SHIM_EXPORT CUresult cuArrayGetSparseProperties(
+CUresult shim_cuArrayGetSparseProperties(
 	CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
 {
 	Vgpu__CuArrayGetSparsePropertiesRequest request =
@@ -237,7 +240,7 @@ SHIM_EXPORT CUresult cuArrayGetSparseProperties(
 	return result;
 }
 
-SHIM_EXPORT CUresult cuMipmappedArrayGetSparseProperties(
+CUresult shim_cuMipmappedArrayGetSparseProperties(
 	CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
 {
 	Vgpu__CuMipmappedArrayGetSparsePropertiesRequest request =
@@ -259,7 +262,7 @@ SHIM_EXPORT CUresult cuMipmappedArrayGetSparseProperties(
 	return result;
 }
 
-SHIM_EXPORT CUresult cuArrayGetMemoryRequirements(
+CUresult shim_cuArrayGetMemoryRequirements(
 	CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array,
 	CUdevice device)
 {
@@ -286,7 +289,7 @@ SHIM_EXPORT CUresult cuArrayGetMemoryRequirements(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuMipmappedArrayGetMemoryRequirements(
+CUresult shim_cuMipmappedArrayGetMemoryRequirements(
 	CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap,
 	CUdevice device)
 {
@@ -328,7 +331,7 @@ static CUresult copy(CUarray to, uint64_t to_at, CUarray from, uint64_t from_at,
 		.from = from,
 		.box = { .width = size, .height = 1, .depth = 1 },
 	};
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 
 	*(to ? &box.box.to.x : &box.box.to.address) = to_at;
 	*(from ? &box.box.from.x : &box.box.from.address) = from_at;
@@ -368,83 +371,83 @@ static uint64_t address(const void *pointer)
 	return (uint64_t)(uintptr_t)pointer;
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoA_v2(
+CUresult shim_cuMemcpyHtoA_v2(
 	CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
 {
 	return copy_to_array(
 		dstArray, dstOffset, address(srcHost), ByteCount, NULL, true, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoA_v2_ptds(
+CUresult shim_cuMemcpyHtoA_v2_ptds(
 	CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
 {
 	return copy_to_array(dstArray, dstOffset, address(srcHost), ByteCount,
 		CU_STREAM_PER_THREAD, true, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset,
+CUresult shim_cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset,
 	const void *srcHost, size_t ByteCount, CUstream hStream)
 {
 	return copy_to_array(
 		dstArray, dstOffset, address(srcHost), ByteCount, hStream, false, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoH_v2(
+CUresult shim_cuMemcpyAtoH_v2(
 	void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
 {
 	return copy_from_array(
 		address(dstHost), srcArray, srcOffset, ByteCount, NULL, true, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoH_v2_ptds(
+CUresult shim_cuMemcpyAtoH_v2_ptds(
 	void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
 {
 	return copy_from_array(address(dstHost), srcArray, srcOffset, ByteCount,
 		CU_STREAM_PER_THREAD, true, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray,
-	size_t srcOffset, size_t ByteCount, CUstream hStream)
+CUresult shim_cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset,
+	size_t ByteCount, CUstream hStream)
 {
 	return copy_from_array(
 		address(dstHost), srcArray, srcOffset, ByteCount, hStream, false, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoA_v2(
+CUresult shim_cuMemcpyDtoA_v2(
 	CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_to_array(dstArray, dstOffset, srcDevice, ByteCount, NULL, true, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoA_v2_ptds(
+CUresult shim_cuMemcpyDtoA_v2_ptds(
 	CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_to_array(dstArray, dstOffset, srcDevice, ByteCount,
 		CU_STREAM_PER_THREAD, true, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoD_v2(
+CUresult shim_cuMemcpyAtoD_v2(
 	CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
 {
 	return copy_from_array(
 		dstDevice, srcArray, srcOffset, ByteCount, NULL, true, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoD_v2_ptds(
+CUresult shim_cuMemcpyAtoD_v2_ptds(
 	CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
 {
 	return copy_from_array(dstDevice, srcArray, srcOffset, ByteCount,
 		CU_STREAM_PER_THREAD, true, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray,
+CUresult shim_cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray,
 	size_t srcOffset, size_t ByteCount)
 {
 	return copy_between(dstArray, dstOffset, srcArray, srcOffset, ByteCount, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset,
-	CUarray srcArray, size_t srcOffset, size_t ByteCount)
+CUresult shim_cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset, CUarray srcArray,
+	size_t srcOffset, size_t ByteCount)
 {
 	return copy_between(dstArray, dstOffset, srcArray, srcOffset, ByteCount,
 		CU_STREAM_PER_THREAD);
@@ -454,32 +457,34 @@ SHIM_EXPORT CUresult cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset,
  * First forms, with 32-bit offsets; none of these has a device address
  */
 
-SHIM_EXPORT CUresult cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset,
-	const void *srcHost, unsigned int ByteCount)
+CUresult shim_cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset, const void *srcHost,
+	unsigned int ByteCount)
 {
-	return cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount);
+	return shim_cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoH(
+CUresult shim_cuMemcpyAtoH(
 	void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
 {
-	return cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount);
+	return shim_cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset,
-	CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
+CUresult shim_cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset, CUarray srcArray,
+	unsigned int srcOffset, unsigned int ByteCount)
 {
-	return cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount);
+	return shim_cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset,
+CUresult shim_cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset,
 	const void *srcHost, unsigned int ByteCount, CUstream hStream)
 {
-	return cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream);
+	return shim_cuMemcpyHtoAAsync_v2(
+		dstArray, dstOffset, srcHost, ByteCount, hStream);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray,
-	unsigned int srcOffset, unsigned int ByteCount, CUstream hStream)
+CUresult shim_cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray, unsigned int srcOffset,
+	unsigned int ByteCount, CUstream hStream)
 {
-	return cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream);
+	return shim_cuMemcpyAtoHAsync_v2(
+		dstHost, srcArray, srcOffset, ByteCount, hStream);
 }

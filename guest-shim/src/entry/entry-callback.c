@@ -23,7 +23,7 @@ static CUresult send(struct shim_call *call, const ProtobufCMessage *request,
 	return result;
 }
 
-SHIM_EXPORT CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
 	Vgpu__CuLaunchHostFuncRequest request = VGPU__CU_LAUNCH_HOST_FUNC_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLaunchHostFunc);
@@ -45,7 +45,7 @@ SHIM_EXPORT CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userD
 	return send(&call, &request.base, hStream, request.cookie, &is_known);
 }
 
-SHIM_EXPORT CUresult cuStreamAddCallback(
+CUresult shim_cuStreamAddCallback(
 	CUstream hStream, CUstreamCallback function, void *userData, unsigned int flags)
 {
 	Vgpu__CuStreamAddCallbackRequest request =

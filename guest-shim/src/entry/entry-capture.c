@@ -30,12 +30,12 @@ static uint64_t number(const void *handle)
 	return (uint64_t)(uintptr_t)handle;
 }
 
-SHIM_EXPORT CUresult cuStreamBeginCapture(CUstream hStream)
+CUresult shim_cuStreamBeginCapture(CUstream hStream)
 {
-	return cuStreamBeginCapture_v2(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	return shim_cuStreamBeginCapture_v2(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-SHIM_EXPORT CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
+CUresult shim_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
 	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
 	size_t numDependencies, CUstreamCaptureMode mode)
 {
@@ -61,7 +61,7 @@ SHIM_EXPORT CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGrap
 		&vgpu__cu_stream_begin_capture_to_graph_reply__descriptor, NULL);
 }
 
-SHIM_EXPORT CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
 	Vgpu__CuStreamEndCaptureRequest request =
 		VGPU__CU_STREAM_END_CAPTURE_REQUEST__INIT;
@@ -83,8 +83,7 @@ SHIM_EXPORT CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 }
 
 /* Without a capture in the process, no stream has one. */
-SHIM_EXPORT CUresult cuStreamIsCapturing(
-	CUstream hStream, CUstreamCaptureStatus *captureStatus)
+CUresult shim_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamIsCapturing);
 	CUresult result;
@@ -162,7 +161,7 @@ static CUresult ask(CUstream handle, bool wants_nodes, struct info *info)
 	CUresult result;
 
 	*info = (struct info){};
-	result = shim_call_error(&call, CUDA_SUCCESS);
+	result = shim_call_check(&call);
 	if (result == CUDA_SUCCESS)
 		result = shim_stream_find(handle, &stream);
 	if (result != CUDA_SUCCESS || !shim_capture_is_live())
@@ -201,7 +200,7 @@ static CUresult refuse(void)
 	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 }
 
-SHIM_EXPORT CUresult cuStreamGetCaptureInfo(
+CUresult shim_cuStreamGetCaptureInfo(
 	CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
 {
 	struct info info;
@@ -218,7 +217,7 @@ SHIM_EXPORT CUresult cuStreamGetCaptureInfo(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
+CUresult shim_cuStreamGetCaptureInfo_v3(CUstream hStream,
 	CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
 	const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
 	size_t *numDependencies_out)
@@ -249,15 +248,15 @@ SHIM_EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream hStream,
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream hStream,
+CUresult shim_cuStreamGetCaptureInfo_v2(CUstream hStream,
 	CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
 	const CUgraphNode **dependencies_out, size_t *numDependencies_out)
 {
-	return cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out,
-		dependencies_out, NULL, numDependencies_out);
+	return shim_cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out,
+		graph_out, dependencies_out, NULL, numDependencies_out);
 }
 
-SHIM_EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream,
+CUresult shim_cuStreamUpdateCaptureDependencies_v2(CUstream hStream,
 	CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
 	size_t numDependencies, unsigned int flags)
 {
@@ -292,9 +291,9 @@ SHIM_EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream,
 	return result;
 }
 
-SHIM_EXPORT CUresult cuStreamUpdateCaptureDependencies(CUstream hStream,
+CUresult shim_cuStreamUpdateCaptureDependencies(CUstream hStream,
 	CUgraphNode *dependencies, size_t numDependencies, unsigned int flags)
 {
-	return cuStreamUpdateCaptureDependencies_v2(
+	return shim_cuStreamUpdateCaptureDependencies_v2(
 		hStream, dependencies, NULL, numDependencies, flags);
 }

@@ -29,7 +29,7 @@ static struct shim_context *find_or_current(CUcontext handle)
 	return handle ? shim_context_find(handle) : current();
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+CUresult shim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
 	struct shim_context *context;
 	CUresult result;
@@ -44,7 +44,7 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
 	struct shim_context *context;
 
@@ -53,12 +53,12 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	return context ? shim_context_release(context) : CUDA_ERROR_INVALID_DEVICE;
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev)
 {
-	return cuDevicePrimaryCtxRelease_v2(dev);
+	return shim_cuDevicePrimaryCtxRelease_v2(dev);
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	struct shim_context *context;
 	CUresult fault, result;
@@ -73,12 +73,12 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	return shim_runtime_reset_result(fault, result);
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+CUresult shim_cuDevicePrimaryCtxReset(CUdevice dev)
 {
-	return cuDevicePrimaryCtxReset_v2(dev);
+	return shim_cuDevicePrimaryCtxReset_v2(dev);
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+CUresult shim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	CUresult result;
 
@@ -88,13 +88,12 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int fl
 	return result;
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+CUresult shim_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 {
-	return cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+	return shim_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 }
 
-SHIM_EXPORT CUresult cuDevicePrimaryCtxGetState(
-	CUdevice dev, unsigned int *flags, int *active)
+CUresult shim_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
 	const struct shim_context *context;
 
@@ -136,7 +135,7 @@ static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
+CUresult shim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
 	unsigned int flags, CUdevice dev)
 {
 	SHIM_CHECK_READY();
@@ -147,24 +146,24 @@ SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreat
 	return create(pctx, flags, dev);
 }
 
-SHIM_EXPORT CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray,
+CUresult shim_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray,
 	int numParams, unsigned int flags, CUdevice dev)
 {
 	SHIM_CHECK_READY();
 	return numParams ? CUDA_ERROR_NOT_SUPPORTED : create(pctx, flags, dev);
 }
 
-SHIM_EXPORT CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+CUresult shim_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
 	return create(pctx, flags, dev);
 }
 
-SHIM_EXPORT CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
+CUresult shim_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
 	return create(pctx, flags, dev);
 }
 
-SHIM_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
+CUresult shim_cuCtxDestroy_v2(CUcontext ctx)
 {
 	Vgpu__CuCtxDestroyV2Request request = VGPU__CU_CTX_DESTROY_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxDestroy_v2);
@@ -185,12 +184,12 @@ SHIM_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuCtxDestroy(CUcontext ctx)
+CUresult shim_cuCtxDestroy(CUcontext ctx)
 {
-	return cuCtxDestroy_v2(ctx);
+	return shim_cuCtxDestroy_v2(ctx);
 }
 
-SHIM_EXPORT CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
+CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags)
 {
 	struct shim_context *context;
 
@@ -207,7 +206,7 @@ SHIM_EXPORT CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
+CUresult shim_cuCtxDetach(CUcontext ctx)
 {
 	struct shim_context *context;
 
@@ -219,10 +218,10 @@ SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
 		__atomic_sub_fetch(&context->n_attached, 1, __ATOMIC_RELAXED);
 		return CUDA_SUCCESS;
 	}
-	return cuCtxDestroy_v2(ctx);
+	return shim_cuCtxDestroy_v2(ctx);
 }
 
-SHIM_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	struct shim_context *context;
 
@@ -231,12 +230,12 @@ SHIM_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 	return context ? shim_context_push(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-SHIM_EXPORT CUresult cuCtxPushCurrent(CUcontext ctx)
+CUresult shim_cuCtxPushCurrent(CUcontext ctx)
 {
-	return cuCtxPushCurrent_v2(ctx);
+	return shim_cuCtxPushCurrent_v2(ctx);
 }
 
-SHIM_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
+CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx)
 {
 	struct shim_context *context;
 	CUresult result;
@@ -248,14 +247,14 @@ SHIM_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *pctx)
+CUresult shim_cuCtxPopCurrent(CUcontext *pctx)
 {
-	return cuCtxPopCurrent_v2(pctx);
+	return shim_cuCtxPopCurrent_v2(pctx);
 }
 
 /* A primary context that is not retained may be made current: the CUDA runtime does so,
  * and retains it afterwards. */
-SHIM_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
+CUresult shim_cuCtxSetCurrent(CUcontext ctx)
 {
 	struct shim_context *context;
 
@@ -266,7 +265,7 @@ SHIM_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
 	return shim_context_set_current(context);
 }
 
-SHIM_EXPORT CUresult cuCtxGetCurrent(CUcontext *pctx)
+CUresult shim_cuCtxGetCurrent(CUcontext *pctx)
 {
 	SHIM_CHECK_READY();
 	if (!pctx)
@@ -275,7 +274,7 @@ SHIM_EXPORT CUresult cuCtxGetCurrent(CUcontext *pctx)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+CUresult shim_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
 	const struct shim_context *context;
 
@@ -289,12 +288,12 @@ SHIM_EXPORT CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuCtxGetDevice(CUdevice *device)
+CUresult shim_cuCtxGetDevice(CUdevice *device)
 {
-	return cuCtxGetDevice_v2(device, NULL);
+	return shim_cuCtxGetDevice_v2(device, NULL);
 }
 
-SHIM_EXPORT CUresult cuCtxGetFlags(unsigned int *flags)
+CUresult shim_cuCtxGetFlags(unsigned int *flags)
 {
 	const struct shim_context *context;
 
@@ -308,7 +307,7 @@ SHIM_EXPORT CUresult cuCtxGetFlags(unsigned int *flags)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuCtxSetFlags(unsigned int flags)
+CUresult shim_cuCtxSetFlags(unsigned int flags)
 {
 	CUresult result;
 
@@ -319,7 +318,7 @@ SHIM_EXPORT CUresult cuCtxSetFlags(unsigned int flags)
 }
 
 /* No context is made with less than all multiprocessors. */
-SHIM_EXPORT CUresult cuCtxGetExecAffinity(
+CUresult shim_cuCtxGetExecAffinity(
 	CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
 	CUresult result;
@@ -343,7 +342,7 @@ SHIM_EXPORT CUresult cuCtxGetExecAffinity(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+CUresult shim_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
 	const struct shim_context *context;
 
@@ -358,7 +357,7 @@ SHIM_EXPORT CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 }
 
 /* The CUDA runtime asks this to learn whether a context is still alive. */
-SHIM_EXPORT CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+CUresult shim_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
 	const struct shim_context *context;
 

@@ -120,9 +120,9 @@ static CUresult copy_batch(const struct batch *batch, CUstream stream, size_t *f
 	return result;
 }
 
-SHIM_EXPORT CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs,
-	size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs,
-	size_t numAttrs, CUstream hStream)
+CUresult shim_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes,
+	size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
+	CUstream hStream)
 {
 	const struct batch batch = { dsts, srcs, sizes, count, attrs, attrsIdxs,
 		numAttrs };
@@ -131,9 +131,9 @@ SHIM_EXPORT CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs,
 	return copy_batch(&batch, hStream, &fail);
 }
 
-SHIM_EXPORT CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs,
-	size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs,
-	size_t numAttrs, size_t *failIdx, CUstream hStream)
+CUresult shim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes,
+	size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
+	size_t *failIdx, CUstream hStream)
 {
 	const struct batch batch = { dsts, srcs, sizes, count, attrs, attrsIdxs,
 		numAttrs };
@@ -204,15 +204,15 @@ static CUresult copy_boxes(const CUDA_MEMCPY3D_BATCH_OP *operations, size_t n,
 	return result;
 }
 
-SHIM_EXPORT CUresult cuMemcpy3DBatchAsync_v2(size_t numOps,
-	CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
+CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList,
+	unsigned long long flags, CUstream hStream)
 {
 	size_t fail;
 
 	return copy_boxes(opList, numOps, flags, hStream, &fail);
 }
 
-SHIM_EXPORT CUresult cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList,
+CUresult shim_cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList,
 	size_t *failIdx, unsigned long long flags, CUstream hStream)
 {
 	size_t fail;

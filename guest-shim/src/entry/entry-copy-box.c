@@ -36,7 +36,7 @@ static CUresult begin(enum vgpu_call id)
 {
 	struct shim_call call = SHIM_CALL_INIT(id);
 
-	return shim_call_error(&call, CUDA_SUCCESS);
+	return shim_call_check(&call);
 }
 
 static CUresult invalid(enum vgpu_call id)
@@ -174,27 +174,27 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool waits)
 	return copy_operands(&box, &to, &from, stream, waits);
 }
 
-SHIM_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+CUresult shim_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
 {
 	return copy_2d(pCopy, NULL, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D *pCopy)
+CUresult shim_cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D *pCopy)
 {
 	return copy_2d(pCopy, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
+CUresult shim_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
 {
 	return copy_2d(pCopy, NULL, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D *pCopy)
+CUresult shim_cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D *pCopy)
 {
 	return copy_2d(pCopy, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+CUresult shim_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
 	return copy_2d(pCopy, hStream, false);
 }
@@ -226,17 +226,17 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream stream, bool waits)
 	return copy_operands(&box, &to, &from, stream, waits);
 }
 
-SHIM_EXPORT CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+CUresult shim_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
 {
 	return copy_3d(pCopy, NULL, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D *pCopy)
+CUresult shim_cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D *pCopy)
 {
 	return copy_3d(pCopy, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+CUresult shim_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
 	return copy_3d(pCopy, hStream, false);
 }
@@ -284,8 +284,7 @@ static CUresult check_between(const CUDA_MEMCPY3D_PEER *copy)
 				      : result;
 }
 
-SHIM_EXPORT CUresult cuMemcpy3DPeerAsync(
-	const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+CUresult shim_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
 	CUresult result = check_between(pCopy);
 
@@ -299,20 +298,20 @@ static CUresult copy_in_turn(const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
 	CUresult result = check_between(copy);
 
 	if (result == CUDA_SUCCESS)
-		result = cuCtxSynchronize_v2(copy->dstContext);
+		result = shim_cuCtxSynchronize_v2(copy->dstContext);
 	if (result == CUDA_SUCCESS)
-		result = cuCtxSynchronize_v2(copy->srcContext);
+		result = shim_cuCtxSynchronize_v2(copy->srcContext);
 	if (result == CUDA_SUCCESS)
 		result = copy_between(copy, stream, true);
 	return result == CUDA_SUCCESS ? shim_stream_synchronize(stream) : result;
 }
 
-SHIM_EXPORT CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+CUresult shim_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
 	return copy_in_turn(pCopy, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *pCopy)
+CUresult shim_cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *pCopy)
 {
 	return copy_in_turn(pCopy, CU_STREAM_PER_THREAD);
 }
@@ -333,7 +332,7 @@ static CUresult check_peers(CUdeviceptr to, CUcontext to_context, CUdeviceptr fr
 		       : CUDA_ERROR_INVALID_VALUE;
 }
 
-SHIM_EXPORT CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext,
+CUresult shim_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext,
 	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount)
 {
 	Vgpu__CuMemcpyPeerRequest request = VGPU__CU_MEMCPY_PEER_REQUEST__INIT;
@@ -353,13 +352,13 @@ SHIM_EXPORT CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext,
 }
 
 /* It waits for both contexts, so the streams of threads make no difference. */
-SHIM_EXPORT CUresult cuMemcpyPeer_ptds(CUdeviceptr dstDevice, CUcontext dstContext,
+CUresult shim_cuMemcpyPeer_ptds(CUdeviceptr dstDevice, CUcontext dstContext,
 	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount)
 {
-	return cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount);
+	return shim_cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount);
 }
 
-SHIM_EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
+CUresult shim_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
 	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream)
 {
 	Vgpu__CuMemcpyPeerAsyncRequest request = VGPU__CU_MEMCPY_PEER_ASYNC_REQUEST__INIT;

@@ -23,7 +23,7 @@ static CUresult begin(enum vgpu_call id)
 {
 	struct shim_call call = SHIM_CALL_INIT(id);
 
-	return shim_call_error(&call, CUDA_SUCCESS);
+	return shim_call_check(&call);
 }
 
 static uint64_t address(const void *pointer)
@@ -63,66 +63,64 @@ static CUresult copy_within_device(
 	return copy(to, from, size, stream, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoD_v2(
+CUresult shim_cuMemcpyHtoD_v2(
 	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
 	return copy_to_device(dstDevice, srcHost, ByteCount, NULL, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoD_v2_ptds(
+CUresult shim_cuMemcpyHtoD_v2_ptds(
 	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
 	return copy_to_device(dstDevice, srcHost, ByteCount, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyHtoDAsync_v2(
+CUresult shim_cuMemcpyHtoDAsync_v2(
 	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
 	return copy_to_device(dstDevice, srcHost, ByteCount, hStream, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoH_v2(
-	void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+CUresult shim_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_from_device(dstHost, srcDevice, ByteCount, NULL, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoH_v2_ptds(
-	void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+CUresult shim_cuMemcpyDtoH_v2_ptds(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_from_device(
 		dstHost, srcDevice, ByteCount, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoHAsync_v2(
+CUresult shim_cuMemcpyDtoHAsync_v2(
 	void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
 {
 	return copy_from_device(dstHost, srcDevice, ByteCount, hStream, false);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoD_v2(
+CUresult shim_cuMemcpyDtoD_v2(
 	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_within_device(dstDevice, srcDevice, ByteCount, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemcpyDtoD_v2_ptds(
+CUresult shim_cuMemcpyDtoD_v2_ptds(
 	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	return copy_within_device(dstDevice, srcDevice, ByteCount, CU_STREAM_PER_THREAD);
 }
 
-SHIM_EXPORT CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+CUresult shim_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
 {
 	return copy(dst, src, ByteCount, NULL, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+CUresult shim_cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
 {
 	return copy(dst, src, ByteCount, CU_STREAM_PER_THREAD, true);
 }
 
-SHIM_EXPORT CUresult cuMemcpyAsync(
+CUresult shim_cuMemcpyAsync(
 	CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
 {
 	return copy(dst, src, ByteCount, hStream, false);

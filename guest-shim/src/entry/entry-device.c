@@ -27,7 +27,7 @@ static int attribute(const struct vgpu_device_info *device, int number)
 	return value;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetCount(int *count)
+CUresult shim_cuDeviceGetCount(int *count)
 {
 	SHIM_CHECK_READY();
 	if (!count)
@@ -36,7 +36,7 @@ SHIM_EXPORT CUresult cuDeviceGetCount(int *count)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
+CUresult shim_cuDeviceGet(CUdevice *device, int ordinal)
 {
 	SHIM_CHECK_READY();
 	if (!device)
@@ -46,7 +46,7 @@ SHIM_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+CUresult shim_cuDeviceGetName(char *name, int len, CUdevice dev)
 {
 	SHIM_CHECK_READY();
 	if (!name || len <= 0)
@@ -55,7 +55,7 @@ SHIM_EXPORT CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+CUresult shim_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
 	SHIM_CHECK_READY();
 	if (!uuid)
@@ -64,12 +64,12 @@ SHIM_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+CUresult shim_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
-	return cuDeviceGetUuid_v2(uuid, dev);
+	return shim_cuDeviceGetUuid_v2(uuid, dev);
 }
 
-SHIM_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+CUresult shim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	SHIM_CHECK_READY();
 	if (!bytes)
@@ -78,18 +78,17 @@ SHIM_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
+CUresult shim_cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
 {
-	size_t all;
-	CUresult result = cuDeviceTotalMem_v2(bytes ? &all : NULL, dev);
+	size_t all = 0;
+	CUresult result = shim_cuDeviceTotalMem_v2(bytes ? &all : NULL, dev);
 
 	if (result == CUDA_SUCCESS)
 		*bytes = all > UINT32_MAX ? UINT32_MAX : (unsigned int)all;
 	return result;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetAttribute(
-	int *pi, CUdevice_attribute attrib, CUdevice dev)
+CUresult shim_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
 	SHIM_CHECK_READY();
 	if (!pi)
@@ -99,7 +98,7 @@ SHIM_EXPORT CUresult cuDeviceGetAttribute(
 		       : CUDA_ERROR_INVALID_VALUE;
 }
 
-SHIM_EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+CUresult shim_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
 	const struct vgpu_device_info *device;
 
@@ -112,7 +111,7 @@ SHIM_EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice 
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
+CUresult shim_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
 	const struct vgpu_device_info *device;
 
@@ -143,7 +142,7 @@ SHIM_EXPORT CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
+CUresult shim_cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {
 	const struct vgpu_device_info *device;
 
@@ -175,7 +174,7 @@ static bool parse_bus_id(const char *text, int numbers[3])
 	return true;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
+CUresult shim_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
 	int numbers[3];
 
@@ -197,7 +196,7 @@ SHIM_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 }
 
 /* A context with a share of the multiprocessors cannot be made. */
-SHIM_EXPORT CUresult cuDeviceGetExecAffinitySupport(
+CUresult shim_cuDeviceGetExecAffinitySupport(
 	int *pi, CUexecAffinityType type, CUdevice dev)
 {
 	SHIM_CHECK_READY();
@@ -209,7 +208,7 @@ SHIM_EXPORT CUresult cuDeviceGetExecAffinitySupport(
 }
 
 /* None, as CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED says. */
-SHIM_EXPORT CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
+CUresult shim_cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
 	const CUatomicOperation *operations, unsigned int count, CUdevice dev)
 {
 	SHIM_CHECK_READY();

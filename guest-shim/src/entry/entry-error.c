@@ -6,7 +6,7 @@
 #include "process/shim.h"
 #include "wire/error.h"
 
-SHIM_EXPORT CUresult cuGetErrorName(CUresult error, const char **pStr)
+CUresult shim_cuGetErrorName(CUresult error, const char **pStr)
 {
 	if (!pStr)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -14,7 +14,7 @@ SHIM_EXPORT CUresult cuGetErrorName(CUresult error, const char **pStr)
 	return *pStr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-SHIM_EXPORT CUresult cuGetErrorString(CUresult error, const char **pStr)
+CUresult shim_cuGetErrorString(CUresult error, const char **pStr)
 {
 	if (!pStr)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -14,11 +14,11 @@
 #define EVENT_FLAGS                                                                      \
 	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
 
-SHIM_EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
+CUresult shim_cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
 	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventCreate);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	CUevent event;
 
 	if (result != CUDA_SUCCESS)
@@ -42,11 +42,11 @@ SHIM_EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuEventDestroy_v2(CUevent hEvent)
+CUresult shim_cuEventDestroy_v2(CUevent hEvent)
 {
 	Vgpu__CuEventDestroyV2Request request = VGPU__CU_EVENT_DESTROY_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventDestroy_v2);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -56,9 +56,9 @@ SHIM_EXPORT CUresult cuEventDestroy_v2(CUevent hEvent)
 	return shim_call_async(&call, &request.base, NULL);
 }
 
-SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
+CUresult shim_cuEventDestroy(CUevent hEvent)
 {
-	return cuEventDestroy_v2(hEvent);
+	return shim_cuEventDestroy_v2(hEvent);
 }
 
 /* Sends a record of an event, with the number for its word, if it has one. */
@@ -77,7 +77,7 @@ static CUresult send_record(struct shim_call *call, const ProtobufCMessage *requ
 	return result;
 }
 
-SHIM_EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
+CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream)
 {
 	Vgpu__CuEventRecordRequest request = VGPU__CU_EVENT_RECORD_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventRecord);
@@ -90,8 +90,7 @@ SHIM_EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 	return send_record(&call, &request.base, event, hStream, &request.record);
 }
 
-SHIM_EXPORT CUresult cuEventRecordWithFlags(
-	CUevent hEvent, CUstream hStream, unsigned int flags)
+CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
 	Vgpu__CuEventRecordWithFlagsRequest request =
 		VGPU__CU_EVENT_RECORD_WITH_FLAGS_REQUEST__INIT;
@@ -109,7 +108,7 @@ SHIM_EXPORT CUresult cuEventRecordWithFlags(
 	return send_record(&call, &request.base, event, hStream, &request.record);
 }
 
-SHIM_EXPORT CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {
 	CUresult result;
 
@@ -119,12 +118,12 @@ SHIM_EXPORT CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuEventQuery(CUevent hEvent)
+CUresult shim_cuEventQuery(CUevent hEvent)
 {
 	return shim_event_query(hEvent);
 }
 
-SHIM_EXPORT CUresult cuEventSynchronize(CUevent hEvent)
+CUresult shim_cuEventSynchronize(CUevent hEvent)
 {
 	return shim_event_synchronize(hEvent);
 }

@@ -66,7 +66,7 @@ static void get_other_hooks(void **bufferp, size_t *n_wordsp)
 static CUresult get_thread_context(CUcontext *contextp)
 {
 	SHIM_CHECK_READY();
-	return contextp ? cuCtxGetCurrent(contextp) : CUDA_ERROR_INVALID_VALUE;
+	return contextp ? shim_cuCtxGetCurrent(contextp) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* NULL means the current context. */
@@ -141,7 +141,7 @@ static CUresult get_inner_stream(CUcontext context, CUstream stream, CUstream *i
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!find_or_current(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	result = cuStreamGetId(stream, &id);
+	result = shim_cuStreamGetId(stream, &id);
 	if (result == CUDA_SUCCESS)
 		*innerp = stream ? stream : CU_STREAM_LEGACY;
 	return result;
@@ -154,7 +154,7 @@ static CUresult get_inner_id(CUcontext context, CUstream inner, unsigned long lo
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!find_or_current(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return cuStreamGetId(inner, idp);
+	return shim_cuStreamGetId(inner, idp);
 }
 
 #define UNUSED (const void *)not_supported
@@ -192,7 +192,7 @@ static const void *const thread_table[4] = {
 static const void *const context_table[CONTEXT_SLOTS] = {
 	[0] = (const void *)sizeof(context_table),
 	[1 ... 3] = UNUSED,
-	[4] = (const void *)cuCtxGetId,
+	[4] = (const void *)shim_cuCtxGetId,
 	[5 ... 38] = UNUSED,
 	[39] = (const void *)get_inner_id,
 	[40 ... 50] = UNUSED,
@@ -285,8 +285,7 @@ static void report_unknown(const CUuuid *id)
 			text);
 }
 
-SHIM_EXPORT CUresult cuGetExportTable(
-	const void **ppExportTable, const CUuuid *pExportTableId)
+CUresult shim_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
 	if (!ppExportTable || !pExportTableId)
 		return CUDA_ERROR_INVALID_VALUE;

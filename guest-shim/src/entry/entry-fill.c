@@ -54,8 +54,8 @@ static CUresult check_rectangle(
 			: shim_call_error((_call), result_);                             \
 	})
 
-SHIM_EXPORT CUresult cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch,
-	unsigned char uc, size_t Width, size_t Height, CUstream hStream)
+CUresult shim_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+	size_t Width, size_t Height, CUstream hStream)
 {
 	Vgpu__CuMemsetD2D8AsyncRequest request =
 		VGPU__CU_MEMSET_D2_D8_ASYNC_REQUEST__INIT;
@@ -65,7 +65,7 @@ SHIM_EXPORT CUresult cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch,
 		&call, &request, dstDevice, dstPitch, uc, uc, 1, Width, Height, hStream);
 }
 
-SHIM_EXPORT CUresult cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch,
+CUresult shim_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch,
 	unsigned short us, size_t Width, size_t Height, CUstream hStream)
 {
 	Vgpu__CuMemsetD2D16AsyncRequest request =
@@ -76,8 +76,8 @@ SHIM_EXPORT CUresult cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch,
 		&call, &request, dstDevice, dstPitch, us, us, 2, Width, Height, hStream);
 }
 
-SHIM_EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch,
-	unsigned int ui, size_t Width, size_t Height, CUstream hStream)
+CUresult shim_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+	size_t Width, size_t Height, CUstream hStream)
 {
 	Vgpu__CuMemsetD2D32AsyncRequest request =
 		VGPU__CU_MEMSET_D2_D32_ASYNC_REQUEST__INIT;
@@ -87,81 +87,83 @@ SHIM_EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch,
 		&call, &request, dstDevice, dstPitch, ui, ui, 4, Width, Height, hStream);
 }
 
-SHIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+CUresult shim_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
 {
-	return finish(cuMemsetD8Async(dstDevice, uc, N, NULL), dstDevice, NULL);
+	return finish(shim_cuMemsetD8Async(dstDevice, uc, N, NULL), dstDevice, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemsetD8_v2_ptds(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+CUresult shim_cuMemsetD8_v2_ptds(CUdeviceptr dstDevice, unsigned char uc, size_t N)
 {
-	return finish(cuMemsetD8Async(dstDevice, uc, N, CU_STREAM_PER_THREAD), dstDevice,
-		CU_STREAM_PER_THREAD);
+	return finish(shim_cuMemsetD8Async(dstDevice, uc, N, CU_STREAM_PER_THREAD),
+		dstDevice, CU_STREAM_PER_THREAD);
 }
 
-SHIM_EXPORT CUresult cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
+CUresult shim_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
 {
-	return finish(cuMemsetD16Async(dstDevice, us, N, NULL), dstDevice, NULL);
+	return finish(shim_cuMemsetD16Async(dstDevice, us, N, NULL), dstDevice, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemsetD16_v2_ptds(
-	CUdeviceptr dstDevice, unsigned short us, size_t N)
+CUresult shim_cuMemsetD16_v2_ptds(CUdeviceptr dstDevice, unsigned short us, size_t N)
 {
-	return finish(cuMemsetD16Async(dstDevice, us, N, CU_STREAM_PER_THREAD), dstDevice,
-		CU_STREAM_PER_THREAD);
+	return finish(shim_cuMemsetD16Async(dstDevice, us, N, CU_STREAM_PER_THREAD),
+		dstDevice, CU_STREAM_PER_THREAD);
 }
 
-SHIM_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
+CUresult shim_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
 {
-	return finish(cuMemsetD32Async(dstDevice, ui, N, NULL), dstDevice, NULL);
+	return finish(shim_cuMemsetD32Async(dstDevice, ui, N, NULL), dstDevice, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemsetD32_v2_ptds(CUdeviceptr dstDevice, unsigned int ui, size_t N)
+CUresult shim_cuMemsetD32_v2_ptds(CUdeviceptr dstDevice, unsigned int ui, size_t N)
 {
-	return finish(cuMemsetD32Async(dstDevice, ui, N, CU_STREAM_PER_THREAD), dstDevice,
-		CU_STREAM_PER_THREAD);
+	return finish(shim_cuMemsetD32Async(dstDevice, ui, N, CU_STREAM_PER_THREAD),
+		dstDevice, CU_STREAM_PER_THREAD);
 }
 
-SHIM_EXPORT CUresult cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch,
-	unsigned char uc, size_t Width, size_t Height)
+CUresult shim_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+	size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, NULL),
+	return finish(
+		shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, NULL),
 		dstDevice, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemsetD2D8_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
+CUresult shim_cuMemsetD2D8_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
 	unsigned char uc, size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height,
+	return finish(shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height,
 			      CU_STREAM_PER_THREAD),
 		dstDevice, CU_STREAM_PER_THREAD);
 }
 
-SHIM_EXPORT CUresult cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch,
-	unsigned short us, size_t Width, size_t Height)
+CUresult shim_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
+	size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, NULL),
+	return finish(
+		shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, NULL),
 		dstDevice, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemsetD2D16_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
+CUresult shim_cuMemsetD2D16_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
 	unsigned short us, size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height,
+	return finish(shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height,
 			      CU_STREAM_PER_THREAD),
 		dstDevice, CU_STREAM_PER_THREAD);
 }
 
-SHIM_EXPORT CUresult cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch,
-	unsigned int ui, size_t Width, size_t Height)
+CUresult shim_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+	size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, NULL),
+	return finish(
+		shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, NULL),
 		dstDevice, NULL);
 }
 
-SHIM_EXPORT CUresult cuMemsetD2D32_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
+CUresult shim_cuMemsetD2D32_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
 	unsigned int ui, size_t Width, size_t Height)
 {
-	return finish(cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height,
+	return finish(shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height,
 			      CU_STREAM_PER_THREAD),
 		dstDevice, CU_STREAM_PER_THREAD);
 }

@@ -63,8 +63,7 @@ static Vgpu__VgpuFunctionAttributesRequest of_kernel(CUkernel kernel, CUdevice d
 	return all;
 }
 
-SHIM_EXPORT CUresult cuFuncGetAttribute(
-	int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+CUresult shim_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
 	const Vgpu__VgpuFunctionAttributesRequest all = of_function(hfunc);
 
@@ -73,7 +72,7 @@ SHIM_EXPORT CUresult cuFuncGetAttribute(
 	return shim_remote_cuFuncGetAttribute(pi, attrib, hfunc);
 }
 
-SHIM_EXPORT CUresult cuKernelGetAttribute(
+CUresult shim_cuKernelGetAttribute(
 	int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
 	const Vgpu__VgpuFunctionAttributesRequest all = of_kernel(kernel, dev);
@@ -123,8 +122,7 @@ static CUresult note_set(const Vgpu__VgpuFunctionAttributesRequest *all,
 	return result;
 }
 
-SHIM_EXPORT CUresult cuFuncSetAttribute(
-	CUfunction hfunc, CUfunction_attribute attrib, int value)
+CUresult shim_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
 	const Vgpu__VgpuFunctionAttributesRequest all = of_function(hfunc);
 
@@ -134,7 +132,7 @@ SHIM_EXPORT CUresult cuFuncSetAttribute(
 		shim_remote_cuFuncSetAttribute(hfunc, attrib, value));
 }
 
-SHIM_EXPORT CUresult cuKernelSetAttribute(
+CUresult shim_cuKernelSetAttribute(
 	CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
 	const Vgpu__VgpuFunctionAttributesRequest all = of_kernel(kernel, dev);
@@ -145,7 +143,7 @@ SHIM_EXPORT CUresult cuKernelSetAttribute(
 		shim_remote_cuKernelSetAttribute(attrib, val, kernel, dev));
 }
 
-SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+CUresult shim_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
 	return shim_runtime_function_result(
 		kernel, shim_remote_cuKernelGetFunction(pFunc, kernel));
@@ -177,7 +175,7 @@ static bool ask_param(const void *function, size_t index, size_t *offsetp, size_
 	return true;
 }
 
-SHIM_EXPORT CUresult cuFuncGetParamInfo(
+CUresult shim_cuFuncGetParamInfo(
 	CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	return ask_param(func, paramIndex, paramOffset, paramSize)
@@ -186,7 +184,7 @@ SHIM_EXPORT CUresult cuFuncGetParamInfo(
 				 func, paramIndex, paramOffset, paramSize);
 }
 
-SHIM_EXPORT CUresult cuKernelGetParamInfo(
+CUresult shim_cuKernelGetParamInfo(
 	CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	return ask_param(kernel, paramIndex, paramOffset, paramSize)

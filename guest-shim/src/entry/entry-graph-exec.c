@@ -122,11 +122,11 @@ static CUresult instantiate(CUgraphExec *execp,
 	if (result == CUDA_SUCCESS)
 		*execp = exec;
 	else
-		cuGraphExecDestroy(exec);
+		shim_cuGraphExecDestroy(exec);
 	return result;
 }
 
-SHIM_EXPORT CUresult cuGraphInstantiateWithFlags(
+CUresult shim_cuGraphInstantiateWithFlags(
 	CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
 {
 	Vgpu__CuGraphInstantiateWithParamsRequest request =
@@ -160,15 +160,15 @@ static CUresult instantiate_with_params(CUgraphExec *phGraphExec, CUgraph hGraph
 	return result;
 }
 
-SHIM_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec,
-	CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+CUresult shim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
 	return instantiate_with_params(phGraphExec, hGraph, instantiateParams,
 		instantiateParams ? instantiateParams->hUploadStream : NULL);
 }
 
-SHIM_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec,
-	CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+CUresult shim_cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
 	CUstream stream = instantiateParams ? instantiateParams->hUploadStream : NULL;
 
@@ -177,24 +177,24 @@ SHIM_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec,
 }
 
 /* The log buffer of older drivers is left as it is. */
-SHIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
+CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
 	if (phErrorNode)
 		*phErrorNode = NULL;
 	if (logBuffer && bufferSize)
 		*logBuffer = '\0';
-	return cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0);
+	return shim_cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0);
 }
 
-SHIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
+CUresult shim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
 	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
-	return cuGraphInstantiate_v2(
+	return shim_cuGraphInstantiate_v2(
 		phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
 
-SHIM_EXPORT CUresult cuGraphExecUpdate_v2(
+CUresult shim_cuGraphExecUpdate_v2(
 	CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
 {
 	Vgpu__CuGraphExecUpdateV2Request request =
@@ -222,11 +222,11 @@ SHIM_EXPORT CUresult cuGraphExecUpdate_v2(
 	return result;
 }
 
-SHIM_EXPORT CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
+CUresult shim_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
 	CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out)
 {
 	CUgraphExecUpdateResultInfo info = {};
-	CUresult result = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+	CUresult result = shim_cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
 
 	if (hErrorNode_out)
 		*hErrorNode_out = info.errorNode;
@@ -235,14 +235,14 @@ SHIM_EXPORT CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
 	return result;
 }
 
-SHIM_EXPORT CUresult cuGraphNodeSetEnabled(
+CUresult shim_cuGraphNodeSetEnabled(
 	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
 {
 	shim_exec_forget(hGraphExec);
 	return shim_remote_cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled);
 }
 
-SHIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
+CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
 	CUresult result = refuse(CUDA_SUCCESS);
 	struct exec *exec = find(hGraphExec);
@@ -261,11 +261,11 @@ static uint64_t place_of(const struct shim_context *context)
 	return (uint64_t)context->id << 32 | (context->epoch + 1u);
 }
 
-SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
+CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 {
 	Vgpu__CuGraphLaunchRequest request = VGPU__CU_GRAPH_LAUNCH_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphLaunch);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	struct exec *exec = find(hGraph);
 	struct shim_thread *thread;
 	uint64_t place;

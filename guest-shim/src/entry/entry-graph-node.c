@@ -59,7 +59,7 @@ static CUresult describe_kernel_v1(
 	return shim_node_kernel(node, &whole);
 }
 
-SHIM_EXPORT CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
@@ -69,7 +69,7 @@ SHIM_EXPORT CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph h
 		numDependencies, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
@@ -79,14 +79,14 @@ SHIM_EXPORT CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGra
 		dependencies, numDependencies, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphKernelNodeGetParams_v2(
+CUresult shim_cuGraphKernelNodeGetParams_v2(
 	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
 	return nodeParams ? shim_node_get_kernel(hNode, nodeParams)
 			  : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
-SHIM_EXPORT CUresult cuGraphKernelNodeGetParams(
+CUresult shim_cuGraphKernelNodeGetParams(
 	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
 	CUDA_KERNEL_NODE_PARAMS whole;
@@ -104,7 +104,7 @@ SHIM_EXPORT CUresult cuGraphKernelNodeGetParams(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuGraphKernelNodeSetParams_v2(
+CUresult shim_cuGraphKernelNodeSetParams_v2(
 	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
 	struct shim_node node;
@@ -112,7 +112,7 @@ SHIM_EXPORT CUresult cuGraphKernelNodeSetParams_v2(
 	return set(shim_node_kernel(&node, nodeParams), hNode, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphKernelNodeSetParams(
+CUresult shim_cuGraphKernelNodeSetParams(
 	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
 	struct shim_node node;
@@ -120,16 +120,16 @@ SHIM_EXPORT CUresult cuGraphKernelNodeSetParams(
 	return set(describe_kernel_v1(&node, nodeParams), hNode, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec,
-	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+CUresult shim_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
 	struct shim_node node;
 
 	return set_in_exec(shim_node_kernel(&node, nodeParams), hGraphExec, hNode, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec,
-	CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+CUresult shim_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
 	struct shim_node node;
 
@@ -137,7 +137,7 @@ SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec,
 		describe_kernel_v1(&node, nodeParams), hGraphExec, hNode, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphKernelNodeGetAttribute(
+CUresult shim_cuGraphKernelNodeGetAttribute(
 	CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out)
 {
 	Vgpu__CuGraphKernelNodeGetAttributeRequest request =
@@ -162,7 +162,7 @@ SHIM_EXPORT CUresult cuGraphKernelNodeGetAttribute(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuGraphKernelNodeSetAttribute(
+CUresult shim_cuGraphKernelNodeSetAttribute(
 	CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
 {
 	Vgpu__CuGraphKernelNodeSetAttributeRequest request =
@@ -183,7 +183,7 @@ SHIM_EXPORT CUresult cuGraphKernelNodeSetAttribute(
  * Copies
  */
 
-SHIM_EXPORT CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
@@ -193,14 +193,13 @@ SHIM_EXPORT CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGra
 		dependencies, numDependencies, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphMemcpyNodeGetParams(
-	CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
+CUresult shim_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
 	return nodeParams ? shim_node_get_copy(hNode, nodeParams)
 			  : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
-SHIM_EXPORT CUresult cuGraphMemcpyNodeSetParams(
+CUresult shim_cuGraphMemcpyNodeSetParams(
 	CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
 {
 	struct shim_node node;
@@ -208,8 +207,8 @@ SHIM_EXPORT CUresult cuGraphMemcpyNodeSetParams(
 	return set(shim_node_copy(&node, nodeParams, NULL), hNode, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec,
-	CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+CUresult shim_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
 	struct shim_node node;
 
@@ -221,7 +220,7 @@ SHIM_EXPORT CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec,
  * Fills
  */
 
-SHIM_EXPORT CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
@@ -231,14 +230,14 @@ SHIM_EXPORT CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGra
 		dependencies, numDependencies, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphMemsetNodeGetParams(
+CUresult shim_cuGraphMemsetNodeGetParams(
 	CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
 	return nodeParams ? shim_node_get_fill(hNode, nodeParams)
 			  : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
-SHIM_EXPORT CUresult cuGraphMemsetNodeSetParams(
+CUresult shim_cuGraphMemsetNodeSetParams(
 	CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
 	struct shim_node node;
@@ -246,8 +245,8 @@ SHIM_EXPORT CUresult cuGraphMemsetNodeSetParams(
 	return set(shim_node_fill(&node, nodeParams, NULL), hNode, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec,
-	CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+CUresult shim_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
 	struct shim_node node;
 
@@ -259,7 +258,7 @@ SHIM_EXPORT CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec,
  * Event nodes, and empty ones
  */
 
-SHIM_EXPORT CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies)
 {
 	const struct shim_node node = { .kind = CU_GRAPH_NODE_TYPE_EMPTY };
@@ -268,7 +267,7 @@ SHIM_EXPORT CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGrap
 		CUDA_SUCCESS, phGraphNode, hGraph, dependencies, numDependencies, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
 {
 	struct shim_node node;
@@ -277,7 +276,7 @@ SHIM_EXPORT CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph
 		phGraphNode, hGraph, dependencies, numDependencies, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
 {
 	struct shim_node node;
@@ -292,12 +291,12 @@ static CUresult get_event(CUgraphNode handle, CUgraphNodeType kind, CUevent *eve
 		      : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
-SHIM_EXPORT CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
+CUresult shim_cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
 	return get_event(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out);
 }
 
-SHIM_EXPORT CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
+CUresult shim_cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
 	return get_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out);
 }
@@ -309,12 +308,12 @@ static CUresult set_event(CUgraphNode handle, CUgraphNodeType kind, CUevent even
 	return set(shim_node_event(&node, kind, event), handle, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
+CUresult shim_cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
 {
 	return set_event(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
 }
 
-SHIM_EXPORT CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
+CUresult shim_cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
 {
 	return set_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
@@ -327,14 +326,14 @@ static CUresult set_event_in_exec(
 	return set_in_exec(shim_node_event(&node, kind, event), exec, handle, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphExecEventRecordNodeSetEvent(
+CUresult shim_cuGraphExecEventRecordNodeSetEvent(
 	CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
 {
 	return set_event_in_exec(
 		hGraphExec, hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
 }
 
-SHIM_EXPORT CUresult cuGraphExecEventWaitNodeSetEvent(
+CUresult shim_cuGraphExecEventWaitNodeSetEvent(
 	CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
 {
 	return set_event_in_exec(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
@@ -344,7 +343,7 @@ SHIM_EXPORT CUresult cuGraphExecEventWaitNodeSetEvent(
  * Any kind
  */
 
-SHIM_EXPORT CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
 	size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
@@ -360,23 +359,22 @@ SHIM_EXPORT CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 				      : refuse(result);
 }
 
-SHIM_EXPORT CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+CUresult shim_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies,
 	CUgraphNodeParams *nodeParams)
 {
-	return cuGraphAddNode_v2(
+	return shim_cuGraphAddNode_v2(
 		phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams);
 }
 
-SHIM_EXPORT CUresult cuGraphNodeSetParams(
-	CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+CUresult shim_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
 	struct shim_node node;
 
 	return set(shim_node_generic(&node, nodeParams), hNode, &node);
 }
 
-SHIM_EXPORT CUresult cuGraphExecNodeSetParams(
+CUresult shim_cuGraphExecNodeSetParams(
 	CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
 	struct shim_node node;

@@ -118,14 +118,14 @@ static CUresult list_of_node(
 	return list(&request, to, np);
 }
 
-SHIM_EXPORT CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes)
+CUresult shim_cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes)
 {
 	struct destination to = { .nodes = nodes };
 
 	return list_of_graph(VGPU_GRAPH_NODES, hGraph, &to, numNodes);
 }
 
-SHIM_EXPORT CUresult cuGraphGetRootNodes(
+CUresult shim_cuGraphGetRootNodes(
 	CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes)
 {
 	struct destination to = { .nodes = rootNodes };
@@ -133,8 +133,8 @@ SHIM_EXPORT CUresult cuGraphGetRootNodes(
 	return list_of_graph(VGPU_GRAPH_ROOTS, hGraph, &to, numRootNodes);
 }
 
-SHIM_EXPORT CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from,
-	CUgraphNode *to, CUgraphEdgeData *edgeData, size_t *numEdges)
+CUresult shim_cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
+	CUgraphEdgeData *edgeData, size_t *numEdges)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuGraphList);
 	struct destination destination = {
@@ -148,27 +148,28 @@ SHIM_EXPORT CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from,
 	return list_of_graph(VGPU_GRAPH_EDGES, hGraph, &destination, numEdges);
 }
 
-SHIM_EXPORT CUresult cuGraphGetEdges(
+CUresult shim_cuGraphGetEdges(
 	CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, size_t *numEdges)
 {
-	return cuGraphGetEdges_v2(hGraph, from, to, NULL, numEdges);
+	return shim_cuGraphGetEdges_v2(hGraph, from, to, NULL, numEdges);
 }
 
-SHIM_EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode hNode,
-	CUgraphNode *dependencies, CUgraphEdgeData *edgeData, size_t *numDependencies)
+CUresult shim_cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode *dependencies,
+	CUgraphEdgeData *edgeData, size_t *numDependencies)
 {
 	struct destination to = { .nodes = dependencies, .edges = edgeData };
 
 	return list_of_node(VGPU_GRAPH_DEPENDENCIES, hNode, &to, numDependencies);
 }
 
-SHIM_EXPORT CUresult cuGraphNodeGetDependencies(
+CUresult shim_cuGraphNodeGetDependencies(
 	CUgraphNode hNode, CUgraphNode *dependencies, size_t *numDependencies)
 {
-	return cuGraphNodeGetDependencies_v2(hNode, dependencies, NULL, numDependencies);
+	return shim_cuGraphNodeGetDependencies_v2(
+		hNode, dependencies, NULL, numDependencies);
 }
 
-SHIM_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode,
+CUresult shim_cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode,
 	CUgraphNode *dependentNodes, CUgraphEdgeData *edgeData, size_t *numDependentNodes)
 {
 	struct destination to = { .nodes = dependentNodes, .edges = edgeData };
@@ -176,10 +177,10 @@ SHIM_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode,
 	return list_of_node(VGPU_GRAPH_DEPENDENTS, hNode, &to, numDependentNodes);
 }
 
-SHIM_EXPORT CUresult cuGraphNodeGetDependentNodes(
+CUresult shim_cuGraphNodeGetDependentNodes(
 	CUgraphNode hNode, CUgraphNode *dependentNodes, size_t *numDependentNodes)
 {
-	return cuGraphNodeGetDependentNodes_v2(
+	return shim_cuGraphNodeGetDependentNodes_v2(
 		hNode, dependentNodes, NULL, numDependentNodes);
 }
 
@@ -267,7 +268,7 @@ static CUresult send_edges(
 	return result;
 }
 
-SHIM_EXPORT CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
+CUresult shim_cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
 	const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies)
 {
 	const struct piece all = { hGraph, from, to, edgeData, numDependencies };
@@ -275,13 +276,13 @@ SHIM_EXPORT CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode
 	return send_edges(&all, send_added);
 }
 
-SHIM_EXPORT CUresult cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from,
+CUresult shim_cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from,
 	const CUgraphNode *to, size_t numDependencies)
 {
-	return cuGraphAddDependencies_v2(hGraph, from, to, NULL, numDependencies);
+	return shim_cuGraphAddDependencies_v2(hGraph, from, to, NULL, numDependencies);
 }
 
-SHIM_EXPORT CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
+CUresult shim_cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
 	const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies)
 {
 	const struct piece all = { hGraph, from, to, edgeData, numDependencies };
@@ -289,8 +290,8 @@ SHIM_EXPORT CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphN
 	return send_edges(&all, send_removed);
 }
 
-SHIM_EXPORT CUresult cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from,
+CUresult shim_cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from,
 	const CUgraphNode *to, size_t numDependencies)
 {
-	return cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
+	return shim_cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
 }

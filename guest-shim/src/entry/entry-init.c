@@ -17,12 +17,12 @@ struct lookup {
 	bool is_known;
 };
 
-SHIM_EXPORT CUresult cuInit(unsigned int Flags)
+CUresult shim_cuInit(unsigned int Flags)
 {
 	return Flags ? CUDA_ERROR_INVALID_VALUE : shim_open();
 }
 
-SHIM_EXPORT CUresult cuDriverGetVersion(int *driverVersion)
+CUresult shim_cuDriverGetVersion(int *driverVersion)
 {
 	if (!driverVersion)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -61,7 +61,7 @@ static void *choose(const struct vgpu_procaddr *entry, int version, cuuint64_t f
 	return entry->plain;
 }
 
-SHIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
+CUresult shim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
 	cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
 {
 	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
@@ -84,10 +84,10 @@ SHIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cud
 }
 
 /* Called by programs built for 11.3 to 11.8; it has no status parameter. */
-SHIM_EXPORT CUresult cuGetProcAddress(
+CUresult shim_cuGetProcAddress(
 	const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
-	CUresult result = cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+	CUresult result = shim_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
 
 	return result == CUDA_SUCCESS && !*pfn ? CUDA_ERROR_NOT_FOUND : result;
 }

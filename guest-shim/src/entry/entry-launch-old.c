@@ -31,7 +31,7 @@ static CUresult get_state(CUfunction handle, struct shim_old_launch **statep)
 	struct shim_function *function;
 	CUresult result;
 
-	result = shim_call_error(&call, CUDA_SUCCESS);
+	result = shim_call_check(&call);
 	if (result == CUDA_SUCCESS)
 		result = shim_function_get(handle, &function);
 	if (result != CUDA_SUCCESS)
@@ -51,7 +51,7 @@ static CUresult get_state(CUfunction handle, struct shim_old_launch **statep)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
+CUresult shim_cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 {
 	struct shim_old_launch *state;
 	CUresult result = get_state(hfunc, &state);
@@ -66,7 +66,7 @@ SHIM_EXPORT CUresult cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
+CUresult shim_cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 {
 	struct shim_old_launch *state;
 	CUresult result = get_state(hfunc, &state);
@@ -76,7 +76,7 @@ SHIM_EXPORT CUresult cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
+CUresult shim_cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 {
 	struct shim_old_launch *state;
 	CUresult result = get_state(hfunc, &state);
@@ -104,18 +104,17 @@ static CUresult set_param(CUfunction hfunc, int offset, const void *value, size_
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuParamSeti(CUfunction hfunc, int offset, unsigned int value)
+CUresult shim_cuParamSeti(CUfunction hfunc, int offset, unsigned int value)
 {
 	return set_param(hfunc, offset, &value, sizeof(value));
 }
 
-SHIM_EXPORT CUresult cuParamSetf(CUfunction hfunc, int offset, float value)
+CUresult shim_cuParamSetf(CUfunction hfunc, int offset, float value)
 {
 	return set_param(hfunc, offset, &value, sizeof(value));
 }
 
-SHIM_EXPORT CUresult cuParamSetv(
-	CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
+CUresult shim_cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
 {
 	return set_param(hfunc, offset, ptr, numbytes);
 }
@@ -145,17 +144,17 @@ static CUresult launch(CUfunction function, int width, int height, CUstream stre
 	});
 }
 
-SHIM_EXPORT CUresult cuLaunch(CUfunction f)
+CUresult shim_cuLaunch(CUfunction f)
 {
 	return launch(f, 1, 1, NULL);
 }
 
-SHIM_EXPORT CUresult cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
+CUresult shim_cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
 {
 	return launch(f, grid_width, grid_height, NULL);
 }
 
-SHIM_EXPORT CUresult cuLaunchGridAsync(
+CUresult shim_cuLaunchGridAsync(
 	CUfunction f, int grid_width, int grid_height, CUstream hStream)
 {
 	return launch(f, grid_width, grid_height, hStream);

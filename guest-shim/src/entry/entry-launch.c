@@ -18,10 +18,10 @@
 #include "process/context.h"
 #include "process/device.h"
 
-SHIM_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX,
-	unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
-	unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
-	CUstream hStream, void **kernelParams, void **extra)
+CUresult shim_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+	unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+	unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+	void **kernelParams, void **extra)
 {
 	struct shim_launch launch = {
 		.function = f,
@@ -39,7 +39,7 @@ SHIM_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX,
 	return shim_launch(&launch);
 }
 
-SHIM_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
+CUresult shim_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 	unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
 	unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
 	CUstream hStream, void **kernelParams)
@@ -80,7 +80,7 @@ static CUresult launch_config(const CUlaunchConfig *config, CUfunction f, CUstre
 	return shim_launch(&launch);
 }
 
-SHIM_EXPORT CUresult cuLaunchKernelEx(
+CUresult shim_cuLaunchKernelEx(
 	const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
 	SHIM_CHECK_READY();
@@ -89,7 +89,7 @@ SHIM_EXPORT CUresult cuLaunchKernelEx(
 	return launch_config(config, f, config->hStream, kernelParams, extra);
 }
 
-SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(
+CUresult shim_cuLaunchKernelEx_ptsz(
 	const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
 	SHIM_CHECK_READY();
@@ -119,7 +119,7 @@ static CUresult keep_name(CUfunction handle, const char *received, const char **
 	return result;
 }
 
-SHIM_EXPORT CUresult cuFuncGetName(const char **name, CUfunction hfunc)
+CUresult shim_cuFuncGetName(const char **name, CUfunction hfunc)
 {
 	Vgpu__CuFuncGetNameRequest request = VGPU__CU_FUNC_GET_NAME_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuFuncGetName);
@@ -140,7 +140,7 @@ SHIM_EXPORT CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 	return keep_name(hfunc, received, name);
 }
 
-SHIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel hfunc)
+CUresult shim_cuKernelGetName(const char **name, CUkernel hfunc)
 {
 	Vgpu__CuKernelGetNameRequest request = VGPU__CU_KERNEL_GET_NAME_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuKernelGetName);
@@ -161,7 +161,7 @@ SHIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 	return keep_name((CUfunction)hfunc, received, name);
 }
 
-SHIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
+CUresult shim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
 	CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags)
 {
 	return shim_runtime_function_result(
@@ -169,7 +169,7 @@ SHIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n
 			      numBlocks, func, blockSize, dynamicSMemSize, flags));
 }
 
-SHIM_EXPORT CUresult cuOccupancyAvailableDynamicSMemPerBlock(
+CUresult shim_cuOccupancyAvailableDynamicSMemPerBlock(
 	size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
 {
 	return shim_runtime_function_result(
@@ -179,8 +179,8 @@ SHIM_EXPORT CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 
 /* The block size with the most threads resident on a multiprocessor, tried downwards warp
  * by warp; a callback of the program gives the shared memory of a size. */
-SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
-	int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+CUresult shim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize,
+	CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
 	size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
 {
 	struct shim_thread *thread;
@@ -190,8 +190,8 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
 
 	if (!minGridSize || !blockSize)
 		return CUDA_ERROR_INVALID_VALUE;
-	result =
-		cuFuncGetAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, func);
+	result = shim_cuFuncGetAttribute(
+		&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, func);
 	if (result != CUDA_SUCCESS)
 		return result;
 	thread = shim_thread_get();
@@ -207,7 +207,7 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
 					: dynamicSMemSize;
 		int blocks = 0;
 
-		result = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+		result = shim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 			&blocks, func, size, shared, flags);
 		if (result != CUDA_SUCCESS)
 			return result;
@@ -226,22 +226,22 @@ SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize,
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
+CUresult shim_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
 	CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
 	size_t dynamicSMemSize, int blockSizeLimit)
 {
-	return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func,
-		blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
+	return shim_cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize,
+		func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
 		CU_OCCUPANCY_DEFAULT);
 }
 
-SHIM_EXPORT CUresult cuOccupancyMaxActiveClusters(
+CUresult shim_cuOccupancyMaxActiveClusters(
 	int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
 	Vgpu__CuOccupancyMaxActiveClustersRequest request =
 		VGPU__CU_OCCUPANCY_MAX_ACTIVE_CLUSTERS_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuOccupancyMaxActiveClusters);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	struct shim_launch_config taken;
 	const ProtobufCMessage *reply;
 
@@ -266,14 +266,14 @@ SHIM_EXPORT CUresult cuOccupancyMaxActiveClusters(
 	return shim_runtime_function_result(func, result);
 }
 
-SHIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(
+CUresult shim_cuOccupancyMaxPotentialClusterSize(
 	int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
 	Vgpu__CuOccupancyMaxPotentialClusterSizeRequest request =
 		VGPU__CU_OCCUPANCY_MAX_POTENTIAL_CLUSTER_SIZE_REQUEST__INIT;
 	struct shim_call call =
 		SHIM_CALL_INIT(VGPU_CALL_cuOccupancyMaxPotentialClusterSize);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	struct shim_launch_config taken;
 	const ProtobufCMessage *reply;
 

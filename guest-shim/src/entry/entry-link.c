@@ -129,12 +129,12 @@ static struct link *link_take(CUlinkState state)
 	return link;
 }
 
-SHIM_EXPORT CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
+CUresult shim_cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 	void **optionValues, CUlinkState *stateOut)
 {
 	Vgpu__CuLinkCreateV2Request request = VGPU__CU_LINK_CREATE_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLinkCreate_v2);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	_vgpu_cleanup_(link_dropp) struct link *link = NULL;
 	const ProtobufCMessage *message;
@@ -177,13 +177,13 @@ static CUresult load_for(struct shim_load **loadp, const struct link *link,
 	return result;
 }
 
-SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data,
+CUresult shim_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data,
 	size_t size, const char *name, unsigned int numOptions, CUjit_option *options,
 	void **optionValues)
 {
 	Vgpu__CuLinkAddDataV2Request request = VGPU__CU_LINK_ADD_DATA_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLinkAddData_v2);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const ProtobufCMessage *message;
 	_vgpu_cleanup_(link_leavep) struct link *link = NULL;
@@ -218,9 +218,8 @@ SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, vo
 	return result;
 }
 
-SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type,
-	const char *path, unsigned int numOptions, CUjit_option *options,
-	void **optionValues)
+CUresult shim_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
+	unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
 	_vgpu_cleanup_(shim_image_file_deinit) struct shim_image_file file = {};
 	CUresult result;
@@ -231,7 +230,7 @@ SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type,
 	result = shim_image_file_read(path, &file);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return cuLinkAddData_v2(state, type, file.data, file.size, path, numOptions,
+	return shim_cuLinkAddData_v2(state, type, file.data, file.size, path, numOptions,
 		options, optionValues);
 }
 
@@ -292,7 +291,7 @@ static CUresult fetch_all(struct link *link)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
+CUresult shim_cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
 	_vgpu_cleanup_(link_leavep) struct link *link = NULL;
 	CUresult result = CUDA_SUCCESS;
@@ -313,7 +312,7 @@ SHIM_EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuLinkDestroy(CUlinkState state)
+CUresult shim_cuLinkDestroy(CUlinkState state)
 {
 	struct link *link;
 	CUresult result;
@@ -331,23 +330,23 @@ SHIM_EXPORT CUresult cuLinkDestroy(CUlinkState state)
  * The first names of these: the same but for their spelling
  */
 
-SHIM_EXPORT CUresult cuLinkCreate(unsigned int numOptions, CUjit_option *options,
+CUresult shim_cuLinkCreate(unsigned int numOptions, CUjit_option *options,
 	void **optionValues, CUlinkState *stateOut)
 {
-	return cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
+	return shim_cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
 }
 
-SHIM_EXPORT CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data,
+CUresult shim_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data,
 	size_t size, const char *name, unsigned int numOptions, CUjit_option *options,
 	void **optionValues)
 {
-	return cuLinkAddData_v2(
+	return shim_cuLinkAddData_v2(
 		state, type, data, size, name, numOptions, options, optionValues);
 }
 
-SHIM_EXPORT CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type,
-	const char *path, unsigned int numOptions, CUjit_option *options,
-	void **optionValues)
+CUresult shim_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
+	unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
-	return cuLinkAddFile_v2(state, type, path, numOptions, options, optionValues);
+	return shim_cuLinkAddFile_v2(
+		state, type, path, numOptions, options, optionValues);
 }

@@ -26,7 +26,7 @@ static CUresult begin(enum vgpu_call id)
 {
 	struct shim_call call = SHIM_CALL_INIT(id);
 
-	return shim_call_error(&call, CUDA_SUCCESS);
+	return shim_call_check(&call);
 }
 
 static bool device_has(CUdevice number, CUdevice_attribute attribute)
@@ -37,8 +37,7 @@ static bool device_has(CUdevice number, CUdevice_attribute attribute)
 	return device && shim_device_attribute(device, attribute, &value) && value;
 }
 
-SHIM_EXPORT CUresult cuMemAllocManaged(
-	CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
 	struct shim_range range = { .kind = SHIM_RANGE_MANAGED, .flags = flags };
 	CUresult result = begin(VGPU_CALL_cuMemAllocManaged);
@@ -165,7 +164,7 @@ static bool needs_location(CUmem_advise advice)
 	       advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
 }
 
-SHIM_EXPORT CUresult cuMemAdvise_v2(
+CUresult shim_cuMemAdvise_v2(
 	CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
 {
 	const struct advising advising = { advice, location };
@@ -184,10 +183,10 @@ SHIM_EXPORT CUresult cuMemAdvise_v2(
 		       : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-SHIM_EXPORT CUresult cuMemAdvise(
+CUresult shim_cuMemAdvise(
 	CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
 {
-	return cuMemAdvise_v2(devPtr, count, advice, location_of(device));
+	return shim_cuMemAdvise_v2(devPtr, count, advice, location_of(device));
 }
 
 /*
@@ -199,7 +198,7 @@ static void note_prefetch(struct shim_advice *advice, const void *argument)
 	advice->prefetched = *(const CUmemLocation *)argument;
 }
 
-SHIM_EXPORT CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count,
+CUresult shim_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count,
 	CUmemLocation location, unsigned int flags, CUstream hStream)
 {
 	CUresult result = begin(VGPU_CALL_cuMemPrefetchAsync_v2);
@@ -218,10 +217,11 @@ SHIM_EXPORT CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count,
 		       : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-SHIM_EXPORT CUresult cuMemPrefetchAsync(
+CUresult shim_cuMemPrefetchAsync(
 	CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
-	return cuMemPrefetchAsync_v2(devPtr, count, location_of(dstDevice), 0, hStream);
+	return shim_cuMemPrefetchAsync_v2(
+		devPtr, count, location_of(dstDevice), 0, hStream);
 }
 
 /*
@@ -231,7 +231,7 @@ SHIM_EXPORT CUresult cuMemPrefetchAsync(
  * any time, so that every attachment is kept.
  */
 
-SHIM_EXPORT CUresult cuStreamAttachMemAsync(
+CUresult shim_cuStreamAttachMemAsync(
 	CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
 	CUresult result = begin(VGPU_CALL_cuStreamAttachMemAsync);
@@ -363,7 +363,7 @@ static CUresult answer(const struct common *common, CUmem_range_attribute attrib
 	}
 }
 
-SHIM_EXPORT CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes,
+CUresult shim_cuMemRangeGetAttributes(void **data, size_t *dataSizes,
 	CUmem_range_attribute *attributes, size_t numAttributes, CUdeviceptr devPtr,
 	size_t count)
 {
@@ -380,8 +380,9 @@ SHIM_EXPORT CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes,
 	return result;
 }
 
-SHIM_EXPORT CUresult cuMemRangeGetAttribute(void *data, size_t dataSize,
+CUresult shim_cuMemRangeGetAttribute(void *data, size_t dataSize,
 	CUmem_range_attribute attribute, CUdeviceptr devPtr, size_t count)
 {
-	return cuMemRangeGetAttributes(&data, &dataSize, &attribute, 1, devPtr, count);
+	return shim_cuMemRangeGetAttributes(
+		&data, &dataSize, &attribute, 1, devPtr, count);
 }

@@ -11,28 +11,28 @@
 /* As many as the API takes at once. */
 #define OPS_MAX 255u
 
-SHIM_EXPORT CUresult cuStreamWriteValue32(
+CUresult shim_cuStreamWriteValue32(
 	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	return cuStreamWriteValue32_v2(stream, addr, value, flags);
+	return shim_cuStreamWriteValue32_v2(stream, addr, value, flags);
 }
 
-SHIM_EXPORT CUresult cuStreamWaitValue32(
+CUresult shim_cuStreamWaitValue32(
 	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	return cuStreamWaitValue32_v2(stream, addr, value, flags);
+	return shim_cuStreamWaitValue32_v2(stream, addr, value, flags);
 }
 
-SHIM_EXPORT CUresult cuStreamWriteValue64(
+CUresult shim_cuStreamWriteValue64(
 	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	return cuStreamWriteValue64_v2(stream, addr, value, flags);
+	return shim_cuStreamWriteValue64_v2(stream, addr, value, flags);
 }
 
-SHIM_EXPORT CUresult cuStreamWaitValue64(
+CUresult shim_cuStreamWaitValue64(
 	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	return cuStreamWaitValue64_v2(stream, addr, value, flags);
+	return shim_cuStreamWaitValue64_v2(stream, addr, value, flags);
 }
 
 /* Whether the words of an operation are the program's; which operations and flags there
@@ -51,7 +51,7 @@ static bool has_good_address(const CUstreamBatchMemOpParams *op)
 	}
 }
 
-SHIM_EXPORT CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
+CUresult shim_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 	CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
 	Vgpu__CuStreamBatchMemOpV2Request request =
@@ -75,8 +75,8 @@ SHIM_EXPORT CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 	return shim_call_async(&call, &request.base, stream);
 }
 
-SHIM_EXPORT CUresult cuStreamBatchMemOp(CUstream stream, unsigned int count,
+CUresult shim_cuStreamBatchMemOp(CUstream stream, unsigned int count,
 	CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-	return cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
+	return shim_cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
 }

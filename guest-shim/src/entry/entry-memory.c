@@ -50,7 +50,7 @@ static CUresult keep(CUdeviceptr address, uint64_t size)
 	return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
-SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAlloc_v2);
 	CUdeviceptr address;
@@ -66,8 +66,8 @@ SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch,
-	size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
+CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+	size_t Height, unsigned int ElementSizeBytes)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAllocPitch_v2);
 	CUdeviceptr address;
@@ -131,7 +131,7 @@ static CUresult wait_elsewhere(const struct shim_range *range)
 	if (current(&waited_for) == CUDA_SUCCESS && context == waited_for)
 		return CUDA_SUCCESS;
 	return shim_context_check(context) == CUDA_SUCCESS
-		       ? cuCtxSynchronize_v2(shim_context_public(context))
+		       ? shim_cuCtxSynchronize_v2(shim_context_public(context))
 		       : CUDA_SUCCESS;
 }
 
@@ -150,7 +150,7 @@ static CUresult free_in_arena(const struct shim_range *range)
 	if (shim_capture_is_live())
 		return free_later(range);
 	late = take_late();
-	result = cuCtxSynchronize();
+	result = shim_cuCtxSynchronize();
 	elsewhere = wait_elsewhere(range);
 	give_back(range);
 	while (late) {
@@ -164,11 +164,11 @@ static CUresult free_in_arena(const struct shim_range *range)
 	return result != CUDA_SUCCESS ? result : elsewhere;
 }
 
-SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
+CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
 	struct shim_range range;
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 
 	if (result == CUDA_SUCCESS)
 		result = shim_capture_check_memory();
@@ -183,10 +183,11 @@ SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr dptr)
 	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 }
 
-SHIM_EXPORT CUresult cuMemGetInfo(unsigned int *free, unsigned int *total)
+CUresult shim_cuMemGetInfo(unsigned int *free, unsigned int *total)
 {
 	size_t all_free, all;
-	CUresult result = cuMemGetInfo_v2(free ? &all_free : NULL, total ? &all : NULL);
+	CUresult result =
+		shim_cuMemGetInfo_v2(free ? &all_free : NULL, total ? &all : NULL);
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -195,7 +196,7 @@ SHIM_EXPORT CUresult cuMemGetInfo(unsigned int *free, unsigned int *total)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
 	struct shim_range range = { .kind = SHIM_RANGE_PINNED, .flags = Flags };
 	CUresult result = current(&range.context);
@@ -221,17 +222,17 @@ SHIM_EXPORT CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Fla
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+CUresult shim_cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
-	return cuMemHostAlloc(pp, bytesize, 0);
+	return shim_cuMemHostAlloc(pp, bytesize, 0);
 }
 
-SHIM_EXPORT CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
+CUresult shim_cuMemAllocHost(void **pp, unsigned int bytesize)
 {
-	return cuMemHostAlloc(pp, bytesize, 0);
+	return shim_cuMemHostAlloc(pp, bytesize, 0);
 }
 
-SHIM_EXPORT CUresult cuMemFreeHost(void *p)
+CUresult shim_cuMemFreeHost(void *p)
 {
 	struct shim_context *context;
 	struct shim_range range;
@@ -260,7 +261,7 @@ static CUresult find_pinned(const void *p, struct shim_range *range)
 }
 
 /* Pinned memory has the same address on the device. */
-SHIM_EXPORT CUresult cuMemHostGetDevicePointer_v2(
+CUresult shim_cuMemHostGetDevicePointer_v2(
 	CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
 	struct shim_range range;
@@ -274,7 +275,7 @@ SHIM_EXPORT CUresult cuMemHostGetDevicePointer_v2(
 }
 
 /* Registration is refused, so that no memory ever is registered. */
-SHIM_EXPORT CUresult cuMemHostUnregister(void *p)
+CUresult shim_cuMemHostUnregister(void *p)
 {
 	struct shim_thread *thread;
 	CUresult result;
@@ -289,7 +290,7 @@ SHIM_EXPORT CUresult cuMemHostUnregister(void *p)
 	return p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
 }
 
-SHIM_EXPORT CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
+CUresult shim_cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
 	struct shim_range range;
 	CUresult result = find_pinned(p, &range);
@@ -302,8 +303,7 @@ SHIM_EXPORT CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuMemGetAddressRange_v2(
-	CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+CUresult shim_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
 	struct shim_context *context;
 	struct shim_range range;

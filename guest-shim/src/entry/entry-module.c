@@ -26,7 +26,7 @@ static CUresult load_module(CUmodule *module, const struct shim_load_source *sou
 	Vgpu__CuModuleLoadDataExRequest request =
 		VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleLoadDataEx);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const Vgpu__CuModuleLoadDataExReply *reply;
 	const ProtobufCMessage *message;
@@ -52,7 +52,7 @@ static CUresult load_module(CUmodule *module, const struct shim_load_source *sou
 	return result;
 }
 
-SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
+CUresult shim_cuModuleLoadDataEx(CUmodule *module, const void *image,
 	unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
 	const struct shim_load_source source = { image, NULL };
@@ -60,17 +60,17 @@ SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 	return load_module(module, &source, numOptions, options, optionValues);
 }
 
-SHIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
+CUresult shim_cuModuleLoadData(CUmodule *module, const void *image)
 {
-	return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+	return shim_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
 
-SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+CUresult shim_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 {
-	return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
+	return shim_cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
 }
 
-SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *fname)
+CUresult shim_cuModuleLoad(CUmodule *module, const char *fname)
 {
 	_vgpu_cleanup_(shim_image_file_deinit) struct shim_image_file file = {};
 	CUresult result;
@@ -85,7 +85,7 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *fname)
 		module, &(struct shim_load_source){ file.data, &file }, 0, NULL, NULL);
 }
 
-SHIM_EXPORT CUresult cuModuleUnload(CUmodule hmod)
+CUresult shim_cuModuleUnload(CUmodule hmod)
 {
 	shim_range_drop_owner((uint64_t)(uintptr_t)hmod);
 	return shim_remote_cuModuleUnload(hmod);
@@ -93,7 +93,7 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule hmod)
 
 /* A CUDA runtime asks, and hands over its images at their first use or all at once. An
  * image handed over is loaded whole, whichever it is. */
-SHIM_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+CUresult shim_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
 	SHIM_CHECK_READY();
 	if (!mode)
@@ -102,7 +102,7 @@ SHIM_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuModuleEnumerateFunctions(
+CUresult shim_cuModuleEnumerateFunctions(
 	CUfunction *functions, unsigned int numFunctions, CUmodule mod)
 {
 	Vgpu__CuModuleEnumerateFunctionsRequest request =
@@ -200,7 +200,7 @@ static CUresult check_name(struct shim_call *call, const char *name)
 			      : CUDA_ERROR_INVALID_VALUE);
 }
 
-SHIM_EXPORT CUresult cuModuleGetGlobal_v2(
+CUresult shim_cuModuleGetGlobal_v2(
 	CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
 	Vgpu__CuModuleGetGlobalV2Request request =
@@ -242,7 +242,7 @@ static CUresult load_library(CUlibrary *library, const struct shim_load_source *
 {
 	Vgpu__CuLibraryLoadDataRequest request = VGPU__CU_LIBRARY_LOAD_DATA_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryLoadData);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const Vgpu__CuLibraryLoadDataReply *reply;
 	const ProtobufCMessage *message;
@@ -266,7 +266,7 @@ static CUresult load_library(CUlibrary *library, const struct shim_load_source *
 	return result;
 }
 
-SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
+CUresult shim_cuLibraryLoadData(CUlibrary *library, const void *code,
 	CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
 	CUlibraryOption *libraryOptions, void **libraryOptionValues,
 	unsigned int numLibraryOptions)
@@ -283,7 +283,7 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 				      : result;
 }
 
-SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
+CUresult shim_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 	CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
 	CUlibraryOption *libraryOptions, void **libraryOptionValues,
 	unsigned int numLibraryOptions)
@@ -306,13 +306,13 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileN
 		numJitOptions, jitOptions, jitOptionsValues);
 }
 
-SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
+CUresult shim_cuLibraryUnload(CUlibrary library)
 {
 	shim_range_drop_owner((uint64_t)(uintptr_t)library);
 	return shim_remote_cuLibraryUnload(library);
 }
 
-SHIM_EXPORT CUresult cuLibraryEnumerateKernels(
+CUresult shim_cuLibraryEnumerateKernels(
 	CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
 {
 	Vgpu__CuLibraryEnumerateKernelsRequest request =
@@ -340,7 +340,7 @@ SHIM_EXPORT CUresult cuLibraryEnumerateKernels(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuLibraryGetGlobal(
+CUresult shim_cuLibraryGetGlobal(
 	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	Vgpu__CuLibraryGetGlobalRequest request =
@@ -362,7 +362,7 @@ SHIM_EXPORT CUresult cuLibraryGetGlobal(
 	return give_variable(VARIABLE(request.library, reply), dptr, bytes);
 }
 
-SHIM_EXPORT CUresult cuLibraryGetManaged(
+CUresult shim_cuLibraryGetManaged(
 	CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	Vgpu__CuLibraryGetManagedRequest request =

@@ -18,7 +18,7 @@
 /* As the description says. */
 #define CAPABILITIES_AT_A_TIME 64u
 
-SHIM_EXPORT CUresult cuDeviceGetP2PAttribute(
+CUresult shim_cuDeviceGetP2PAttribute(
 	int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuDeviceGetP2PAttribute);
@@ -49,7 +49,7 @@ static CUresult ask_capabilities(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
+CUresult shim_cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
 	const CUatomicOperation *operations, unsigned int count, CUdevice srcDevice,
 	CUdevice dstDevice)
 {
@@ -79,7 +79,7 @@ SHIM_EXPORT CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities
 /* Whether the context can be a peer of the current one at all. */
 static CUresult check_peer(struct shim_call *call, CUcontext peer)
 {
-	CUresult result = shim_call_error(call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(call);
 	const struct shim_context *context;
 
 	if (result != CUDA_SUCCESS)
@@ -91,7 +91,7 @@ static CUresult check_peer(struct shim_call *call, CUcontext peer)
 							   : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-SHIM_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+CUresult shim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxEnablePeerAccess);
 	CUresult result = check_peer(&call, peerContext);
@@ -101,7 +101,7 @@ SHIM_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int F
 		       : result;
 }
 
-SHIM_EXPORT CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
+CUresult shim_cuCtxDisablePeerAccess(CUcontext peerContext)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxDisablePeerAccess);
 	CUresult result = check_peer(&call, peerContext);

@@ -114,7 +114,7 @@ static bool answer_unknown(CUpointer_attribute attribute, void *data)
 	}
 }
 
-SHIM_EXPORT CUresult cuPointerGetAttribute(
+CUresult shim_cuPointerGetAttribute(
 	void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
 	struct shim_range range;
@@ -128,7 +128,7 @@ SHIM_EXPORT CUresult cuPointerGetAttribute(
 }
 
 /* Unlike the call for one, this succeeds for any pointer. */
-SHIM_EXPORT CUresult cuPointerGetAttributes(unsigned int numAttributes,
+CUresult shim_cuPointerGetAttributes(unsigned int numAttributes,
 	CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
 	struct shim_range range;
@@ -152,7 +152,7 @@ SHIM_EXPORT CUresult cuPointerGetAttributes(unsigned int numAttributes,
 }
 
 /* One attribute can be set, of memory that the device has. */
-SHIM_EXPORT CUresult cuPointerSetAttribute(
+CUresult shim_cuPointerSetAttribute(
 	const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
 	struct shim_range range;

@@ -9,7 +9,7 @@
 #include "process/call.h"
 
 /* An offset that is not wanted must be none. */
-SHIM_EXPORT CUresult cuTexRefSetAddress_v2(
+CUresult shim_cuTexRefSetAddress_v2(
 	size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
 {
 	Vgpu__CuTexRefSetAddressV2Request request =
@@ -35,8 +35,8 @@ SHIM_EXPORT CUresult cuTexRefSetAddress_v2(
 	return ByteOffset || !offset ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-SHIM_EXPORT CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef,
-	const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch)
+CUresult shim_cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc,
+	CUdeviceptr dptr, size_t Pitch)
 {
 	Vgpu__CuTexRefSetAddress2DV3Request request =
 		VGPU__CU_TEX_REF_SET_ADDRESS2_DV3_REQUEST__INIT;
@@ -58,13 +58,13 @@ SHIM_EXPORT CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef,
 		&vgpu__cu_tex_ref_set_address2_dv3_reply__descriptor, NULL);
 }
 
-SHIM_EXPORT CUresult cuTexRefSetAddress2D_v2(CUtexref hTexRef,
-	const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch)
+CUresult shim_cuTexRefSetAddress2D_v2(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc,
+	CUdeviceptr dptr, size_t Pitch)
 {
-	return cuTexRefSetAddress2D_v3(hTexRef, desc, dptr, Pitch);
+	return shim_cuTexRefSetAddress2D_v3(hTexRef, desc, dptr, Pitch);
 }
 
-SHIM_EXPORT CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
+CUresult shim_cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 {
 	Vgpu__CuTexRefSetBorderColorRequest request =
 		VGPU__CU_TEX_REF_SET_BORDER_COLOR_REQUEST__INIT;
@@ -84,7 +84,7 @@ SHIM_EXPORT CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColo
 		&vgpu__cu_tex_ref_set_border_color_reply__descriptor, NULL);
 }
 
-SHIM_EXPORT CUresult cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
+CUresult shim_cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
 {
 	Vgpu__CuTexRefGetBorderColorRequest request =
 		VGPU__CU_TEX_REF_GET_BORDER_COLOR_REQUEST__INIT;

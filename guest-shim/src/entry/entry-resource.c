@@ -32,7 +32,7 @@ static CUresult check(
 		};                                                                       \
 	} while (0)
 
-SHIM_EXPORT CUresult cuDeviceGetDevResource(
+CUresult shim_cuDeviceGetDevResource(
 	CUdevice device, CUdevResource *resource, CUdevResourceType type)
 {
 	Vgpu__CuDeviceGetDevResourceRequest request =
@@ -54,7 +54,7 @@ SHIM_EXPORT CUresult cuDeviceGetDevResource(
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuCtxGetDevResource(
+CUresult shim_cuCtxGetDevResource(
 	CUcontext hCtx, CUdevResource *resource, CUdevResourceType type)
 {
 	Vgpu__CuCtxGetDevResourceRequest request =

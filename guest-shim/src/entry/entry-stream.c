@@ -13,7 +13,7 @@
 #include "process/context.h"
 #include "process/stream.h"
 
-SHIM_EXPORT CUresult cuStreamCreateWithPriority(
+CUresult shim_cuStreamCreateWithPriority(
 	CUstream *phStream, unsigned int flags, int priority)
 {
 	Vgpu__CuStreamCreateWithPriorityRequest request =
@@ -40,16 +40,16 @@ SHIM_EXPORT CUresult cuStreamCreateWithPriority(
 	return result;
 }
 
-SHIM_EXPORT CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
+CUresult shim_cuStreamCreate(CUstream *phStream, unsigned int Flags)
 {
-	return cuStreamCreateWithPriority(phStream, Flags, 0);
+	return shim_cuStreamCreateWithPriority(phStream, Flags, 0);
 }
 
-SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream hStream)
+CUresult shim_cuStreamDestroy_v2(CUstream hStream)
 {
 	Vgpu__CuStreamDestroyV2Request request = VGPU__CU_STREAM_DESTROY_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamDestroy_v2);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 
 	if (result == CUDA_SUCCESS) {
 		shim_copy_end_stream(hStream);
@@ -63,36 +63,35 @@ SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream hStream)
 	return result;
 }
 
-SHIM_EXPORT CUresult cuStreamDestroy(CUstream hStream)
+CUresult shim_cuStreamDestroy(CUstream hStream)
 {
-	return cuStreamDestroy_v2(hStream);
+	return shim_cuStreamDestroy_v2(hStream);
 }
 
-SHIM_EXPORT CUresult cuStreamQuery(CUstream hStream)
+CUresult shim_cuStreamQuery(CUstream hStream)
 {
 	return shim_stream_query(hStream);
 }
 
-SHIM_EXPORT CUresult cuStreamSynchronize(CUstream hStream)
+CUresult shim_cuStreamSynchronize(CUstream hStream)
 {
 	return shim_stream_synchronize(hStream);
 }
 
 /* A stream of a green context cannot be made. */
-SHIM_EXPORT CUresult cuStreamGetCtx_v2(
-	CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
 	CUresult result;
 
 	if (!pCtx || !pGreenCtx)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = cuStreamGetCtx(hStream, pCtx);
+	result = shim_cuStreamGetCtx(hStream, pCtx);
 	if (result == CUDA_SUCCESS)
 		*pGreenCtx = NULL;
 	return result;
 }
 
-SHIM_EXPORT CUresult cuStreamGetAttribute(
+CUresult shim_cuStreamGetAttribute(
 	CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
 	Vgpu__CuStreamGetAttributeRequest request =
@@ -117,7 +116,7 @@ SHIM_EXPORT CUresult cuStreamGetAttribute(
 }
 
 /* All attributes that a stream has here fit a number: a window of the cache is empty. */
-SHIM_EXPORT CUresult cuStreamSetAttribute(
+CUresult shim_cuStreamSetAttribute(
 	CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
 	Vgpu__CuStreamSetAttributeRequest request =

@@ -34,7 +34,7 @@ static CUresult take(void *to, size_t size, const ProtobufCBinaryData *from)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuTexObjectCreate(CUtexObject *pTexObject,
+CUresult shim_cuTexObjectCreate(CUtexObject *pTexObject,
 	const CUDA_RESOURCE_DESC *pResDesc, const CUDA_TEXTURE_DESC *pTexDesc,
 	const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
@@ -56,7 +56,7 @@ SHIM_EXPORT CUresult cuTexObjectCreate(CUtexObject *pTexObject,
 	return result;
 }
 
-SHIM_EXPORT CUresult cuSurfObjectCreate(
+CUresult shim_cuSurfObjectCreate(
 	CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
 	Vgpu__CuSurfObjectCreateRequest request =
@@ -77,23 +77,23 @@ SHIM_EXPORT CUresult cuSurfObjectCreate(
 }
 
 /* 0 is not an object, and destroying it has no effect. */
-SHIM_EXPORT CUresult cuTexObjectDestroy(CUtexObject texObject)
+CUresult shim_cuTexObjectDestroy(CUtexObject texObject)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuTexObjectDestroy);
 
 	return texObject ? shim_remote_cuTexObjectDestroy(texObject)
-			 : shim_call_error(&call, CUDA_SUCCESS);
+			 : shim_call_check(&call);
 }
 
-SHIM_EXPORT CUresult cuSurfObjectDestroy(CUsurfObject surfObject)
+CUresult shim_cuSurfObjectDestroy(CUsurfObject surfObject)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuSurfObjectDestroy);
 
 	return surfObject ? shim_remote_cuSurfObjectDestroy(surfObject)
-			  : shim_call_error(&call, CUDA_SUCCESS);
+			  : shim_call_check(&call);
 }
 
-SHIM_EXPORT CUresult cuTexObjectGetResourceDesc(
+CUresult shim_cuTexObjectGetResourceDesc(
 	CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
 {
 	Vgpu__CuTexObjectGetResourceDescRequest request =
@@ -113,7 +113,7 @@ SHIM_EXPORT CUresult cuTexObjectGetResourceDesc(
 		&((const Vgpu__CuTexObjectGetResourceDescReply *)reply)->resource);
 }
 
-SHIM_EXPORT CUresult cuTexObjectGetTextureDesc(
+CUresult shim_cuTexObjectGetTextureDesc(
 	CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
 {
 	Vgpu__CuTexObjectGetTextureDescRequest request =
@@ -133,7 +133,7 @@ SHIM_EXPORT CUresult cuTexObjectGetTextureDesc(
 		&((const Vgpu__CuTexObjectGetTextureDescReply *)reply)->texture);
 }
 
-SHIM_EXPORT CUresult cuTexObjectGetResourceViewDesc(
+CUresult shim_cuTexObjectGetResourceViewDesc(
 	CUDA_RESOURCE_VIEW_DESC *pResViewDesc, CUtexObject texObject)
 {
 	Vgpu__CuTexObjectGetResourceViewDescRequest request =
@@ -153,7 +153,7 @@ SHIM_EXPORT CUresult cuTexObjectGetResourceViewDesc(
 		&((const Vgpu__CuTexObjectGetResourceViewDescReply *)reply)->view);
 }
 
-SHIM_EXPORT CUresult cuSurfObjectGetResourceDesc(
+CUresult shim_cuSurfObjectGetResourceDesc(
 	CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
 {
 	Vgpu__CuSurfObjectGetResourceDescRequest request =

@@ -39,7 +39,7 @@ static struct shim_table params_table;
 CUresult shim_node_kernel(struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS *params)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphAddNode_v2);
-	CUresult result = shim_call_error(&call, CUDA_SUCCESS);
+	CUresult result = shim_call_check(&call);
 	struct shim_function *function;
 
 	if (result != CUDA_SUCCESS)
@@ -233,7 +233,7 @@ static CUresult add_more_edges(
 	CUresult result = CUDA_SUCCESS;
 
 	for (size_t i = VGPU_GRAPH_LIST_MAX; i < after->n && result == CUDA_SUCCESS; i++)
-		result = cuGraphAddDependencies_v2(graph, &after->nodes[i], &node,
+		result = shim_cuGraphAddDependencies_v2(graph, &after->nodes[i], &node,
 			after->data ? &after->data[i] : NULL, 1);
 	return result;
 }
@@ -259,7 +259,7 @@ CUresult shim_node_add(CUgraphNode *addedp, CUgraph graph, const struct shim_edg
 	if (result == CUDA_SUCCESS)
 		*addedp = added;
 	else
-		cuGraphDestroyNode(added);
+		shim_cuGraphDestroyNode(added);
 	return result;
 }
 

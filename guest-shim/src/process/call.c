@@ -367,10 +367,16 @@ CUresult shim_call_begin(struct shim_call *call)
 	return begin(call->id, &call->thread);
 }
 
-CUresult shim_call_error(struct shim_call *call, CUresult error)
+CUresult shim_call_check(const struct shim_call *call)
 {
-	struct shim_thread *thread = NULL;
-	CUresult result = begin(call->id, &thread);
+	struct shim_thread *thread;
+
+	return begin(call->id, &thread);
+}
+
+CUresult shim_call_error(const struct shim_call *call, CUresult error)
+{
+	CUresult result = shim_call_check(call);
 
 	return result == CUDA_SUCCESS ? error : result;
 }

@@ -74,8 +74,11 @@ CUresult shim_call_begin(struct shim_call *call);
 CUresult shim_call_async(
 	struct shim_call *call, const ProtobufCMessage *request, CUstream stream);
 
+/* Makes the checks alone. */
+CUresult shim_call_check(const struct shim_call *call);
+
 /* Returns: the error, or what comes before any check of arguments. */
-CUresult shim_call_error(struct shim_call *call, CUresult error);
+CUresult shim_call_error(const struct shim_call *call, CUresult error);
 
 /* Logs, once for each call, that it is not remoted. Return: CUDA_ERROR_NOT_SUPPORTED. */
 CUresult shim_call_refused(enum vgpu_call id);

@@ -44,6 +44,3 @@ static inline bool shim_is_ready(void)
 		if (!shim_is_ready())                                                    \
 			return shim_why_not_ready();                                     \
 	} while (0)
-
-/* Precedes the definition of every exported function and of its implementation. */
-#define SHIM_EXPORT __attribute__((__visibility__("default")))

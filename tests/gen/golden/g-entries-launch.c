@@ -2,10 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the guest's libcuda.so.1 exports: launch */
 
-#define SHIM_EXPORTS_ENTRIES
 #include "process/shim.h"
 #include "process/thread.h"
 #include "process/trace.h"
+
+#define EXPORT __attribute__((__visibility__("default")))
 
 static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch(void **params,
 	CUstream hStream)
@@ -22,7 +23,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch(void **p
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuLaunch(void **params, CUstream hStream)
+EXPORT CUresult cuLaunch(void **params, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuLaunch(params, hStream);
@@ -47,7 +48,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuLaunch_ptsz(
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuLaunch_ptsz(void **params, CUstream hStream)
+EXPORT CUresult cuLaunch_ptsz(void **params, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuLaunch_ptsz(params, hStream);
@@ -72,7 +73,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuGraphLaunch(
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuGraphLaunch(CUgraph graph, CUstream hStream)
+EXPORT CUresult cuGraphLaunch(CUgraph graph, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuGraphLaunch(graph, hStream);
@@ -97,7 +98,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuGraphLaunch_pts
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
+EXPORT CUresult cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuGraphLaunch_ptsz(graph, hStream);

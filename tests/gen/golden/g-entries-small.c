@@ -2,10 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the guest's libcuda.so.1 exports: small */
 
-#define SHIM_EXPORTS_ENTRIES
 #include "process/shim.h"
 #include "process/thread.h"
 #include "process/trace.h"
+
+#define EXPORT __attribute__((__visibility__("default")))
 
 static __attribute__((__cold__, __noinline__)) CUresult traced_cuInit(unsigned int Flags)
 {
@@ -20,7 +21,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuInit(unsigned i
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuInit(unsigned int Flags)
+EXPORT CUresult cuInit(unsigned int Flags)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuInit(Flags);
@@ -41,7 +42,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuNameOf(int numb
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuNameOf(int number, const char **name)
+EXPORT CUresult cuNameOf(int number, const char **name)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuNameOf(number, name);
@@ -65,7 +66,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriori
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
+EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuStreamGetPriority(hStream, priority);
@@ -91,7 +92,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriori
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuStreamGetPriority_ptsz(CUstream hStream, int *priority)
+EXPORT CUresult cuStreamGetPriority_ptsz(CUstream hStream, int *priority)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuStreamGetPriority_ptsz(hStream, priority);
@@ -118,7 +119,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemsetD16Async(
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
+EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
 	CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
@@ -146,8 +147,8 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemsetD16Async_
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us,
-	size_t N, CUstream hStream)
+EXPORT CUresult cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us, size_t N,
+	CUstream hStream)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemsetD16Async_ptsz(dstDevice, us, N, hStream);
@@ -171,7 +172,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemAlloc(
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
+EXPORT CUresult cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemAlloc(dptr, bytesize);
@@ -196,7 +197,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuMemAlloc_v2(
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuMemAlloc_v2(dptr, bytesize);
@@ -219,7 +220,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuEventDestroy(
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuEventDestroy(CUevent hEvent)
+EXPORT CUresult cuEventDestroy(CUevent hEvent)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuEventDestroy(hEvent);
@@ -242,7 +243,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuEventQuery(
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuEventQuery(CUevent hEvent)
+EXPORT CUresult cuEventQuery(CUevent hEvent)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuEventQuery(hEvent);
@@ -267,7 +268,7 @@ static __attribute__((__cold__, __noinline__)) CUresult traced_cuFind(size_t *fo
 	return shim_trace_end(&trace);
 }
 
-SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
+EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
 {
 	if (__builtin_expect(shim_trace_is_on, 0))
 		return traced_cuFind(found, name, count);

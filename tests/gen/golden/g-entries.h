@@ -23,21 +23,3 @@ CUresult shim_cuLaunch(void **params, CUstream hStream);
 CUresult shim_cuLaunch_ptsz(void **params, CUstream hStream);
 CUresult shim_cuGraphLaunch(CUgraph graph, CUstream hStream);
 CUresult shim_cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream);
-
-#ifndef SHIM_EXPORTS_ENTRIES
-#define cuEventDestroy shim_cuEventDestroy
-#define cuEventQuery shim_cuEventQuery
-#define cuFind shim_cuFind
-#define cuGraphLaunch shim_cuGraphLaunch
-#define cuGraphLaunch_ptsz shim_cuGraphLaunch_ptsz
-#define cuInit shim_cuInit
-#define cuLaunch shim_cuLaunch
-#define cuLaunch_ptsz shim_cuLaunch_ptsz
-#define cuMemAlloc shim_cuMemAlloc
-#define cuMemAlloc_v2 shim_cuMemAlloc_v2
-#define cuMemsetD16Async shim_cuMemsetD16Async
-#define cuMemsetD16Async_ptsz shim_cuMemsetD16Async_ptsz
-#define cuNameOf shim_cuNameOf
-#define cuStreamGetPriority shim_cuStreamGetPriority
-#define cuStreamGetPriority_ptsz shim_cuStreamGetPriority_ptsz
-#endif

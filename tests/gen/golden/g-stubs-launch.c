@@ -4,17 +4,17 @@
 
 #include "g-stubs.h"
 
-SHIM_EXPORT CUresult cuLaunch_ptsz(void **params, CUstream hStream)
+CUresult shim_cuLaunch_ptsz(void **params, CUstream hStream)
 {
-	return cuLaunch(params, per_thread(hStream));
+	return shim_cuLaunch(params, per_thread(hStream));
 }
 
-SHIM_EXPORT CUresult cuGraphLaunch(CUgraph graph, CUstream hStream)
+CUresult shim_cuGraphLaunch(CUgraph graph, CUstream hStream)
 {
 	return shim_call_refused(VGPU_CALL_cuGraphLaunch);
 }
 
-SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
+CUresult shim_cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
 {
 	return shim_call_refused(VGPU_CALL_cuGraphLaunch);
 }

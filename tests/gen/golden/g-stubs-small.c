@@ -5,7 +5,7 @@
 #include "g-stubs.h"
 
 /* Return the priority of a stream. */
-SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
+CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority)
 {
 	Vgpu__CuStreamGetPriorityRequest request =
 		VGPU__CU_STREAM_GET_PRIORITY_REQUEST__INIT;
@@ -26,13 +26,13 @@ SHIM_EXPORT CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 	return CUDA_SUCCESS;
 }
 
-SHIM_EXPORT CUresult cuStreamGetPriority_ptsz(CUstream hStream, int *priority)
+CUresult shim_cuStreamGetPriority_ptsz(CUstream hStream, int *priority)
 {
-	return cuStreamGetPriority(per_thread(hStream), priority);
+	return shim_cuStreamGetPriority(per_thread(hStream), priority);
 }
 
 /* Fill device memory with 16-bit words in stream order. */
-SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
+CUresult shim_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
 	CUstream hStream)
 {
 	Vgpu__CuMemsetD16AsyncRequest request = VGPU__CU_MEMSET_D16_ASYNC_REQUEST__INIT;
@@ -49,19 +49,19 @@ SHIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, 
 	return shim_call_async(&call, &request.base, hStream);
 }
 
-SHIM_EXPORT CUresult cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us,
-	size_t N, CUstream hStream)
+CUresult shim_cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us, size_t N,
+	CUstream hStream)
 {
-	return cuMemsetD16Async(dstDevice, us, N, per_thread(hStream));
+	return shim_cuMemsetD16Async(dstDevice, us, N, per_thread(hStream));
 }
 
-SHIM_EXPORT CUresult cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
+CUresult shim_cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
 {
 	return shim_call_refused(VGPU_CALL_cuMemAlloc);
 }
 
 /* Allocate linear device memory. */
-SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
 	Vgpu__CuMemAllocV2Request request = VGPU__CU_MEM_ALLOC_V2_REQUEST__INIT;
 	const Vgpu__CuMemAllocV2Reply *reply;
@@ -95,7 +95,7 @@ CUresult shim_remote_cuEventQuery(CUevent hEvent)
 }
 
 /* Find a thing by name and change how it counts. */
-SHIM_EXPORT CUresult cuFind(size_t *found, const char *name, int *count)
+CUresult shim_cuFind(size_t *found, const char *name, int *count)
 {
 	Vgpu__CuFindRequest request = VGPU__CU_FIND_REQUEST__INIT;
 	const Vgpu__CuFindReply *reply;
