@@ -220,6 +220,19 @@ def generated_outputs_can_be_filled(api):
                               "side knows")
 
 
+def forwarded_calls_fit(api):
+    calls = {call.symbol: call for call in api.public}
+    for call in api.calls:
+        if not call.same_as:
+            continue
+        if call.reply != "local":
+            refuse(call, f"{call.symbol} is {call.reply}: as= has no meaning there")
+        if call.same_as not in calls or call.same_as == call.symbol:
+            refuse(call, f"{call.symbol} cannot go on to {call.same_as}")
+        if len(call.params) != len(calls[call.same_as].params):
+            refuse(call, f"{call.symbol} has other parameters than {call.same_as}")
+
+
 def wrapped_calls_have_an_entry_point(api):
     for call in api.calls:
         if call.guest_wrapped and call.internal:
@@ -368,6 +381,7 @@ RULES = (
     roles_match_directions_and_kinds,
     only_answers_are_remembered,
     stream_order_names_a_stream,
+    forwarded_calls_fit,
     wrapped_calls_have_an_entry_point,
     generated_calls_send_all,
     generated_outputs_can_be_filled,

@@ -50,8 +50,8 @@ static inline CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn,
 """
 
 
-def prototype(call, symbol, head="CUresult CUDAAPI ", end=";"):
-    params = [declare(p.c_type, p.name) for p in call.params] or ["void"]
+def prototype(call, symbol, head="CUresult CUDAAPI ", end=";", extra=()):
+    params = [declare(p.c_type, p.name) for p in call.params] + list(extra) or ["void"]
     return wrap(f"{head}{symbol}(", params, ")" + end)
 
 

@@ -130,6 +130,9 @@ def emit_header(api):
     for call in api.public:
         for symbol in symbols_of(call):
             w.line(prototype(call, PREFIX + symbol, head="CUresult "))
+        if call.takes_default_stream:
+            w.line(prototype(call, f"{PREFIX}{call.symbol}_on", head="CUresult ",
+                             extra=["CUstream stream"]))
     return w.finish()
 
 

@@ -40,9 +40,12 @@ By kind of call:
 	guest="generated"	body packs, sends, unpacks
 	guest="wrapped"		the same body under the name shim_remote_<symbol>(), for an
 				entry point by hand
+	as=			calls the other one with the same arguments
 	local, guest="hand"	none: written by hand, prototype from g-entries.h
 	per-thread twins	call the plain symbol with stream 0 replaced by 2;
-				without a stream argument and by hand: by hand as well
+				without a stream argument both symbols are generated and
+				call shim_<symbol>_on(), which is by hand and has the
+				default stream as its last argument
 """
 
 from emit_cuda_h import prototype
@@ -216,17 +219,37 @@ def emit_twin(w, call):
     w.blank()
 
 
+def emit_forward(w, call):
+    w.line(prototype(call, PREFIX + call.symbol, head="CUresult ", end=""))
+    w.line("{")
+    w.wrapped(f"\treturn {PREFIX}{call.same_as}(", [p.name for p in call.params], ");")
+    w.line("}")
+    w.blank()
+
+
+def emit_with_default_stream(w, call):
+    for symbol, stream in ((call.symbol, "NULL"),
+                           (call.pt_symbol, "CU_STREAM_PER_THREAD")):
+        w.line(prototype(call, PREFIX + symbol, head="CUresult ", end=""))
+        w.line("{")
+        w.wrapped(f"\treturn {PREFIX}{call.symbol}_on(",
+                  [p.name for p in call.params] + [stream], ");")
+        w.line("}")
+        w.blank()
+
+
 def remote_prototype(call, end=";"):
     return prototype(call, f"shim_remote_{call.symbol}", head="CUresult ", end=end)
 
 
 def emit_call(w, call):
-    has_stream = call.stream is not None and call.stream.position >= 0
     if call.reply == "refused":
         emit_refusal(w, call, call.symbol)
         if call.pt:
             emit_refusal(w, call, call.pt_symbol)
         return
+    if call.same_as:
+        emit_forward(w, call)
     if not call.guest_by_hand:
         w.c_comment(call.brief)
         if call.guest_wrapped:
@@ -235,7 +258,9 @@ def emit_call(w, call):
             w.line(prototype(call, PREFIX + call.symbol, head="CUresult ", end=""))
         emit_body(w, call)
         w.blank()
-    if call.pt and has_stream:
+    if call.takes_default_stream:
+        emit_with_default_stream(w, call)
+    elif call.pt:
         emit_twin(w, call)
 
 

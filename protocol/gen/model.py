@@ -191,6 +191,7 @@ class Call:
     since: int = 0
     reply: str = "refused"
     blocks: str = ""
+    same_as: str = ""  # symbol of the call that this one goes on to
     guest: str = ""  # generated wrapped hand
     host: str = ""  # generated hand
     context: str = ""
@@ -241,6 +242,12 @@ class Call:
             if p.type == "CUstream" and p.direction in ("in", "extra"):
                 return p
         return None
+
+    @property
+    def takes_default_stream(self):
+        """Whether it and its twin are one function by hand with the default stream."""
+        has_stream = self.stream is not None and self.stream.position >= 0
+        return bool(self.pt) and self.reply != "refused" and not has_stream
 
     @property
     def request_fields(self):

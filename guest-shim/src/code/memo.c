@@ -194,7 +194,7 @@ static const ProtobufCMessage *unpack(struct shim_thread *thread,
 CUresult shim_memo_call(struct shim_call *call, const ProtobufCMessage *request,
 	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp)
 {
-	CUresult result = shim_call_check(call);
+	CUresult result = shim_call_check(call->id);
 	const ProtobufCMessage *reply = NULL;
 	uint8_t bytes[VGPU_REPLY_MAX];
 	struct shim_thread *thread;

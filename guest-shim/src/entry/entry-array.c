@@ -9,13 +9,6 @@
 #include "memory/copy.h"
 #include "process/call.h"
 
-static CUresult invalid(enum vgpu_call id)
-{
-	struct shim_call call = SHIM_CALL_INIT(id);
-
-	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-}
-
 static void *as_handle(uint64_t handle)
 {
 	return (void *)(uintptr_t)handle;
@@ -41,7 +34,7 @@ CUresult shim_cuArray3DCreate_v2(
 	CUresult result;
 
 	if (!pHandle || !pAllocateArray)
-		return invalid(VGPU_CALL_cuArray3DCreate_v2);
+		return shim_call_invalid(VGPU_CALL_cuArray3DCreate_v2);
 	SET_DESCRIPTOR(&request, pAllocateArray);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_array3_dcreate_v2_reply__descriptor, &reply);
@@ -57,7 +50,7 @@ CUresult shim_cuArrayCreate_v2(
 	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
 
 	if (!pAllocateArray)
-		return invalid(VGPU_CALL_cuArray3DCreate_v2);
+		return shim_call_invalid(VGPU_CALL_cuArray3DCreate_v2);
 	descriptor.Width = pAllocateArray->Width;
 	descriptor.Height = pAllocateArray->Height;
 	descriptor.Format = pAllocateArray->Format;
@@ -76,7 +69,7 @@ CUresult shim_cuArray3DGetDescriptor_v2(
 	CUresult result;
 
 	if (!pArrayDescriptor)
-		return invalid(VGPU_CALL_cuArray3DGetDescriptor_v2);
+		return shim_call_invalid(VGPU_CALL_cuArray3DGetDescriptor_v2);
 	request.h_array = (uint64_t)(uintptr_t)hArray;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_array3_dget_descriptor_v2_reply__descriptor, &message);
@@ -122,7 +115,7 @@ CUresult shim_cuArray3DCreate(
 	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
 
 	if (!pAllocateArray)
-		return invalid(VGPU_CALL_cuArray3DCreate_v2);
+		return shim_call_invalid(VGPU_CALL_cuArray3DCreate_v2);
 	descriptor.Width = pAllocateArray->Width;
 	descriptor.Height = pAllocateArray->Height;
 	descriptor.Depth = pAllocateArray->Depth;
@@ -138,7 +131,7 @@ CUresult shim_cuArrayCreate(
 	CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
 
 	if (!pAllocateArray)
-		return invalid(VGPU_CALL_cuArray3DCreate_v2);
+		return shim_call_invalid(VGPU_CALL_cuArray3DCreate_v2);
 	descriptor.Width = pAllocateArray->Width;
 	descriptor.Height = pAllocateArray->Height;
 	descriptor.Format = pAllocateArray->Format;
@@ -194,7 +187,7 @@ CUresult shim_cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 	CUresult result;
 
 	if (!pHandle || !pMipmappedArrayDesc)
-		return invalid(VGPU_CALL_cuMipmappedArrayCreate);
+		return shim_call_invalid(VGPU_CALL_cuMipmappedArrayCreate);
 	SET_DESCRIPTOR(&request, pMipmappedArrayDesc);
 	request.num_mipmap_levels = numMipmapLevels;
 	result = shim_call_sync(&call, &request.base,
@@ -230,7 +223,7 @@ CUresult shim_cuArrayGetSparseProperties(
 	CUresult result;
 
 	if (!sparseProperties)
-		return invalid(VGPU_CALL_cuArrayGetSparseProperties);
+		return shim_call_invalid(VGPU_CALL_cuArrayGetSparseProperties);
 	request.array = (uint64_t)(uintptr_t)array;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_array_get_sparse_properties_reply__descriptor, &reply);
@@ -251,7 +244,7 @@ CUresult shim_cuMipmappedArrayGetSparseProperties(
 	CUresult result;
 
 	if (!sparseProperties)
-		return invalid(VGPU_CALL_cuMipmappedArrayGetSparseProperties);
+		return shim_call_invalid(VGPU_CALL_cuMipmappedArrayGetSparseProperties);
 	request.mipmap = (uint64_t)(uintptr_t)mipmap;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_mipmapped_array_get_sparse_properties_reply__descriptor,
@@ -274,7 +267,7 @@ CUresult shim_cuArrayGetMemoryRequirements(
 	CUresult result;
 
 	if (!memoryRequirements)
-		return invalid(VGPU_CALL_cuArrayGetMemoryRequirements);
+		return shim_call_invalid(VGPU_CALL_cuArrayGetMemoryRequirements);
 	request.array = (uint64_t)(uintptr_t)array;
 	request.device = device;
 	result = shim_call_sync(&call, &request.base,
@@ -302,7 +295,7 @@ CUresult shim_cuMipmappedArrayGetMemoryRequirements(
 	CUresult result;
 
 	if (!memoryRequirements)
-		return invalid(VGPU_CALL_cuMipmappedArrayGetMemoryRequirements);
+		return shim_call_invalid(VGPU_CALL_cuMipmappedArrayGetMemoryRequirements);
 	request.mipmap = (uint64_t)(uintptr_t)mipmap;
 	request.device = device;
 	result = shim_call_sync(&call, &request.base,
@@ -331,7 +324,7 @@ static CUresult copy(CUarray to, uint64_t to_at, CUarray from, uint64_t from_at,
 		.from = from,
 		.box = { .width = size, .height = 1, .depth = 1 },
 	};
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 
 	*(to ? &box.box.to.x : &box.box.to.address) = to_at;
 	*(from ? &box.box.from.x : &box.box.from.address) = from_at;
@@ -345,7 +338,7 @@ static CUresult copy_to_array(CUarray to, uint64_t offset, uint64_t from, uint64
 {
 	if (!to || (size && !from) ||
 		(is_device && shim_place(from) == SHIM_PLACE_PAGEABLE))
-		return invalid(VGPU_CALL_vgpuCopyArray);
+		return shim_call_invalid(VGPU_CALL_vgpuCopyArray);
 	return copy(to, offset, NULL, from, size, stream, waits);
 }
 
@@ -354,7 +347,7 @@ static CUresult copy_from_array(uint64_t to, CUarray from, uint64_t offset, uint
 {
 	if (!from || (size && !to) ||
 		(is_device && shim_place(to) == SHIM_PLACE_PAGEABLE))
-		return invalid(VGPU_CALL_vgpuCopyArray);
+		return shim_call_invalid(VGPU_CALL_vgpuCopyArray);
 	return copy(NULL, to, from, offset, size, stream, waits);
 }
 
@@ -362,129 +355,54 @@ static CUresult copy_between(CUarray to, uint64_t to_at, CUarray from, uint64_t 
 	uint64_t size, CUstream stream)
 {
 	if (!to || !from)
-		return invalid(VGPU_CALL_vgpuCopyArray);
+		return shim_call_invalid(VGPU_CALL_vgpuCopyArray);
 	return copy(to, to_at, from, from_at, size, stream, true);
 }
 
-static uint64_t address(const void *pointer)
+CUresult shim_cuMemcpyHtoA_v2_on(CUarray dstArray, size_t dstOffset, const void *srcHost,
+	size_t ByteCount, CUstream stream)
 {
-	return (uint64_t)(uintptr_t)pointer;
-}
-
-CUresult shim_cuMemcpyHtoA_v2(
-	CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
-{
-	return copy_to_array(
-		dstArray, dstOffset, address(srcHost), ByteCount, NULL, true, false);
-}
-
-CUresult shim_cuMemcpyHtoA_v2_ptds(
-	CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
-{
-	return copy_to_array(dstArray, dstOffset, address(srcHost), ByteCount,
-		CU_STREAM_PER_THREAD, true, false);
+	return copy_to_array(dstArray, dstOffset, shim_address(srcHost), ByteCount,
+		stream, true, false);
 }
 
 CUresult shim_cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset,
 	const void *srcHost, size_t ByteCount, CUstream hStream)
 {
-	return copy_to_array(
-		dstArray, dstOffset, address(srcHost), ByteCount, hStream, false, false);
+	return copy_to_array(dstArray, dstOffset, shim_address(srcHost), ByteCount,
+		hStream, false, false);
 }
 
-CUresult shim_cuMemcpyAtoH_v2(
-	void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+CUresult shim_cuMemcpyAtoH_v2_on(void *dstHost, CUarray srcArray, size_t srcOffset,
+	size_t ByteCount, CUstream stream)
 {
-	return copy_from_array(
-		address(dstHost), srcArray, srcOffset, ByteCount, NULL, true, false);
-}
-
-CUresult shim_cuMemcpyAtoH_v2_ptds(
-	void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-	return copy_from_array(address(dstHost), srcArray, srcOffset, ByteCount,
-		CU_STREAM_PER_THREAD, true, false);
+	return copy_from_array(shim_address(dstHost), srcArray, srcOffset, ByteCount,
+		stream, true, false);
 }
 
 CUresult shim_cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset,
 	size_t ByteCount, CUstream hStream)
 {
-	return copy_from_array(
-		address(dstHost), srcArray, srcOffset, ByteCount, hStream, false, false);
+	return copy_from_array(shim_address(dstHost), srcArray, srcOffset, ByteCount,
+		hStream, false, false);
 }
 
-CUresult shim_cuMemcpyDtoA_v2(
-	CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
+CUresult shim_cuMemcpyDtoA_v2_on(CUarray dstArray, size_t dstOffset,
+	CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
 {
-	return copy_to_array(dstArray, dstOffset, srcDevice, ByteCount, NULL, true, true);
+	return copy_to_array(
+		dstArray, dstOffset, srcDevice, ByteCount, stream, true, true);
 }
 
-CUresult shim_cuMemcpyDtoA_v2_ptds(
-	CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
-{
-	return copy_to_array(dstArray, dstOffset, srcDevice, ByteCount,
-		CU_STREAM_PER_THREAD, true, true);
-}
-
-CUresult shim_cuMemcpyAtoD_v2(
-	CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+CUresult shim_cuMemcpyAtoD_v2_on(CUdeviceptr dstDevice, CUarray srcArray,
+	size_t srcOffset, size_t ByteCount, CUstream stream)
 {
 	return copy_from_array(
-		dstDevice, srcArray, srcOffset, ByteCount, NULL, true, true);
+		dstDevice, srcArray, srcOffset, ByteCount, stream, true, true);
 }
 
-CUresult shim_cuMemcpyAtoD_v2_ptds(
-	CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+CUresult shim_cuMemcpyAtoA_v2_on(CUarray dstArray, size_t dstOffset, CUarray srcArray,
+	size_t srcOffset, size_t ByteCount, CUstream stream)
 {
-	return copy_from_array(dstDevice, srcArray, srcOffset, ByteCount,
-		CU_STREAM_PER_THREAD, true, true);
-}
-
-CUresult shim_cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray,
-	size_t srcOffset, size_t ByteCount)
-{
-	return copy_between(dstArray, dstOffset, srcArray, srcOffset, ByteCount, NULL);
-}
-
-CUresult shim_cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset, CUarray srcArray,
-	size_t srcOffset, size_t ByteCount)
-{
-	return copy_between(dstArray, dstOffset, srcArray, srcOffset, ByteCount,
-		CU_STREAM_PER_THREAD);
-}
-
-/*
- * First forms, with 32-bit offsets; none of these has a device address
- */
-
-CUresult shim_cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset, const void *srcHost,
-	unsigned int ByteCount)
-{
-	return shim_cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount);
-}
-
-CUresult shim_cuMemcpyAtoH(
-	void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
-{
-	return shim_cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount);
-}
-
-CUresult shim_cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset, CUarray srcArray,
-	unsigned int srcOffset, unsigned int ByteCount)
-{
-	return shim_cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount);
-}
-
-CUresult shim_cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset,
-	const void *srcHost, unsigned int ByteCount, CUstream hStream)
-{
-	return shim_cuMemcpyHtoAAsync_v2(
-		dstArray, dstOffset, srcHost, ByteCount, hStream);
-}
-
-CUresult shim_cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray, unsigned int srcOffset,
-	unsigned int ByteCount, CUstream hStream)
-{
-	return shim_cuMemcpyAtoHAsync_v2(
-		dstHost, srcArray, srcOffset, ByteCount, hStream);
+	return copy_between(dstArray, dstOffset, srcArray, srcOffset, ByteCount, stream);
 }

@@ -161,7 +161,7 @@ static CUresult ask(CUstream handle, bool wants_nodes, struct info *info)
 	CUresult result;
 
 	*info = (struct info){};
-	result = shim_call_check(&call);
+	result = shim_call_check(call.id);
 	if (result == CUDA_SUCCESS)
 		result = shim_stream_find(handle, &stream);
 	if (result != CUDA_SUCCESS || !shim_capture_is_live())

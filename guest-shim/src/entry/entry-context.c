@@ -53,11 +53,6 @@ CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	return context ? shim_context_release(context) : CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev)
-{
-	return shim_cuDevicePrimaryCtxRelease_v2(dev);
-}
-
 CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	struct shim_context *context;
@@ -73,11 +68,6 @@ CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	return shim_runtime_reset_result(fault, result);
 }
 
-CUresult shim_cuDevicePrimaryCtxReset(CUdevice dev)
-{
-	return shim_cuDevicePrimaryCtxReset_v2(dev);
-}
-
 CUresult shim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	CUresult result;
@@ -86,11 +76,6 @@ CUresult shim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	if (result == CUDA_SUCCESS)
 		shim_context_primary(dev)->flags = flags;
 	return result;
-}
-
-CUresult shim_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
-{
-	return shim_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 }
 
 CUresult shim_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
@@ -184,11 +169,6 @@ CUresult shim_cuCtxDestroy_v2(CUcontext ctx)
 	return result;
 }
 
-CUresult shim_cuCtxDestroy(CUcontext ctx)
-{
-	return shim_cuCtxDestroy_v2(ctx);
-}
-
 CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags)
 {
 	struct shim_context *context;
@@ -230,11 +210,6 @@ CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx)
 	return context ? shim_context_push(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult shim_cuCtxPushCurrent(CUcontext ctx)
-{
-	return shim_cuCtxPushCurrent_v2(ctx);
-}
-
 CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx)
 {
 	struct shim_context *context;
@@ -245,11 +220,6 @@ CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx)
 	if (result == CUDA_SUCCESS && pctx)
 		*pctx = shim_context_public(context);
 	return result;
-}
-
-CUresult shim_cuCtxPopCurrent(CUcontext *pctx)
-{
-	return shim_cuCtxPopCurrent_v2(pctx);
 }
 
 /* A primary context that is not retained may be made current: the CUDA runtime does so,

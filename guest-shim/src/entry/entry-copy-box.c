@@ -32,20 +32,6 @@ struct operand {
 		.pitch = (_copy)->_side##Pitch, .rows = (_rows),                         \
 	}
 
-static CUresult begin(enum vgpu_call id)
-{
-	struct shim_call call = SHIM_CALL_INIT(id);
-
-	return shim_call_check(&call);
-}
-
-static CUresult invalid(enum vgpu_call id)
-{
-	struct shim_call call = SHIM_CALL_INIT(id);
-
-	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-}
-
 /* The first byte of what is copied on one side. */
 static CUresult find_side(const struct operand *operand, struct shim_side *side)
 {
@@ -160,8 +146,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool waits)
 	CUresult result;
 
 	if (!copy)
-		return invalid(VGPU_CALL_cuMemcpy2DAsync_v2);
-	result = begin(VGPU_CALL_cuMemcpy2DAsync_v2);
+		return shim_call_invalid(VGPU_CALL_cuMemcpy2DAsync_v2);
+	result = shim_call_check(VGPU_CALL_cuMemcpy2DAsync_v2);
 	if (result != CUDA_SUCCESS)
 		return result;
 	box = (struct shim_box){
@@ -174,24 +160,14 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool waits)
 	return copy_operands(&box, &to, &from, stream, waits);
 }
 
-CUresult shim_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+CUresult shim_cuMemcpy2D_v2_on(const CUDA_MEMCPY2D *pCopy, CUstream stream)
 {
-	return copy_2d(pCopy, NULL, true);
+	return copy_2d(pCopy, stream, true);
 }
 
-CUresult shim_cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D *pCopy)
+CUresult shim_cuMemcpy2DUnaligned_v2_on(const CUDA_MEMCPY2D *pCopy, CUstream stream)
 {
-	return copy_2d(pCopy, CU_STREAM_PER_THREAD, true);
-}
-
-CUresult shim_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
-{
-	return copy_2d(pCopy, NULL, true);
-}
-
-CUresult shim_cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D *pCopy)
-{
-	return copy_2d(pCopy, CU_STREAM_PER_THREAD, true);
+	return copy_2d(pCopy, stream, true);
 }
 
 CUresult shim_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
@@ -210,8 +186,8 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream stream, bool waits)
 	CUresult result;
 
 	if (!copy)
-		return invalid(VGPU_CALL_cuMemcpy3DAsync_v2);
-	result = begin(VGPU_CALL_cuMemcpy3DAsync_v2);
+		return shim_call_invalid(VGPU_CALL_cuMemcpy3DAsync_v2);
+	result = shim_call_check(VGPU_CALL_cuMemcpy3DAsync_v2);
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (copy->dstLOD || copy->srcLOD || copy->reserved0 || copy->reserved1)
@@ -226,14 +202,9 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream stream, bool waits)
 	return copy_operands(&box, &to, &from, stream, waits);
 }
 
-CUresult shim_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+CUresult shim_cuMemcpy3D_v2_on(const CUDA_MEMCPY3D *pCopy, CUstream stream)
 {
-	return copy_3d(pCopy, NULL, true);
-}
-
-CUresult shim_cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D *pCopy)
-{
-	return copy_3d(pCopy, CU_STREAM_PER_THREAD, true);
+	return copy_3d(pCopy, stream, true);
 }
 
 CUresult shim_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
@@ -278,8 +249,8 @@ static CUresult check_between(const CUDA_MEMCPY3D_PEER *copy)
 	CUresult result;
 
 	if (!copy)
-		return invalid(VGPU_CALL_cuMemcpy3DPeerAsync);
-	result = begin(VGPU_CALL_cuMemcpy3DPeerAsync);
+		return shim_call_invalid(VGPU_CALL_cuMemcpy3DPeerAsync);
+	result = shim_call_check(VGPU_CALL_cuMemcpy3DPeerAsync);
 	return result == CUDA_SUCCESS ? check_contexts(copy->dstContext, copy->srcContext)
 				      : result;
 }
@@ -306,21 +277,16 @@ static CUresult copy_in_turn(const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
 	return result == CUDA_SUCCESS ? shim_stream_synchronize(stream) : result;
 }
 
-CUresult shim_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+CUresult shim_cuMemcpy3DPeer_on(const CUDA_MEMCPY3D_PEER *pCopy, CUstream stream)
 {
-	return copy_in_turn(pCopy, NULL);
-}
-
-CUresult shim_cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *pCopy)
-{
-	return copy_in_turn(pCopy, CU_STREAM_PER_THREAD);
+	return copy_in_turn(pCopy, stream);
 }
 
 /* Checks that both forms of the linear copy between contexts share. */
 static CUresult check_peers(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
 	CUcontext from_context, size_t size)
 {
-	CUresult result = begin(VGPU_CALL_cuMemcpyPeer);
+	CUresult result = shim_call_check(VGPU_CALL_cuMemcpyPeer);
 
 	if (result == CUDA_SUCCESS)
 		result = check_contexts(to_context, from_context);
@@ -332,8 +298,9 @@ static CUresult check_peers(CUdeviceptr to, CUcontext to_context, CUdeviceptr fr
 		       : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult shim_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext,
-	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount)
+/* It waits for both contexts, so the stream makes no difference. */
+CUresult shim_cuMemcpyPeer_on(CUdeviceptr dstDevice, CUcontext dstContext,
+	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream stream)
 {
 	Vgpu__CuMemcpyPeerRequest request = VGPU__CU_MEMCPY_PEER_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemcpyPeer);
@@ -349,13 +316,6 @@ CUresult shim_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext,
 	request.byte_count = ByteCount;
 	return shim_call_sync(
 		&call, &request.base, &vgpu__cu_memcpy_peer_reply__descriptor, NULL);
-}
-
-/* It waits for both contexts, so the streams of threads make no difference. */
-CUresult shim_cuMemcpyPeer_ptds(CUdeviceptr dstDevice, CUcontext dstContext,
-	CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount)
-{
-	return shim_cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount);
 }
 
 CUresult shim_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,

@@ -11,29 +11,9 @@
 #include "memory/copy.h"
 #include "process/call.h"
 
-/* A local error comes after the errors that every call may return. */
-static CUresult invalid(enum vgpu_call id)
-{
-	struct shim_call call = SHIM_CALL_INIT(id);
-
-	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-}
-
-static CUresult begin(enum vgpu_call id)
-{
-	struct shim_call call = SHIM_CALL_INIT(id);
-
-	return shim_call_check(&call);
-}
-
-static uint64_t address(const void *pointer)
-{
-	return (uint64_t)(uintptr_t)pointer;
-}
-
 static CUresult copy(uint64_t to, uint64_t from, size_t size, CUstream stream, bool waits)
 {
-	CUresult result = begin(VGPU_CALL_cuMemcpyDtoDAsync_v2);
+	CUresult result = shim_call_check(VGPU_CALL_cuMemcpyDtoDAsync_v2);
 
 	return result == CUDA_SUCCESS ? shim_copy(to, from, size, stream, waits) : result;
 }
@@ -42,16 +22,16 @@ static CUresult copy_to_device(
 	CUdeviceptr to, const void *from, size_t size, CUstream stream, bool waits)
 {
 	if (size && (!from || shim_place(to) == SHIM_PLACE_PAGEABLE))
-		return invalid(VGPU_CALL_cuMemcpyHtoDAsync_v2);
-	return copy(to, address(from), size, stream, waits);
+		return shim_call_invalid(VGPU_CALL_cuMemcpyHtoDAsync_v2);
+	return copy(to, shim_address(from), size, stream, waits);
 }
 
 static CUresult copy_from_device(
 	void *to, CUdeviceptr from, size_t size, CUstream stream, bool waits)
 {
 	if (size && (!to || shim_place(from) == SHIM_PLACE_PAGEABLE))
-		return invalid(VGPU_CALL_cuMemcpyDtoHAsync_v2);
-	return copy(address(to), from, size, stream, waits);
+		return shim_call_invalid(VGPU_CALL_cuMemcpyDtoHAsync_v2);
+	return copy(shim_address(to), from, size, stream, waits);
 }
 
 static CUresult copy_within_device(
@@ -59,20 +39,14 @@ static CUresult copy_within_device(
 {
 	if (size && (shim_place(to) == SHIM_PLACE_PAGEABLE ||
 			    shim_place(from) == SHIM_PLACE_PAGEABLE))
-		return invalid(VGPU_CALL_cuMemcpyDtoDAsync_v2);
+		return shim_call_invalid(VGPU_CALL_cuMemcpyDtoDAsync_v2);
 	return copy(to, from, size, stream, true);
 }
 
-CUresult shim_cuMemcpyHtoD_v2(
-	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+CUresult shim_cuMemcpyHtoD_v2_on(
+	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream stream)
 {
-	return copy_to_device(dstDevice, srcHost, ByteCount, NULL, true);
-}
-
-CUresult shim_cuMemcpyHtoD_v2_ptds(
-	CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
-{
-	return copy_to_device(dstDevice, srcHost, ByteCount, CU_STREAM_PER_THREAD, true);
+	return copy_to_device(dstDevice, srcHost, ByteCount, stream, true);
 }
 
 CUresult shim_cuMemcpyHtoDAsync_v2(
@@ -81,15 +55,10 @@ CUresult shim_cuMemcpyHtoDAsync_v2(
 	return copy_to_device(dstDevice, srcHost, ByteCount, hStream, false);
 }
 
-CUresult shim_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+CUresult shim_cuMemcpyDtoH_v2_on(
+	void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
 {
-	return copy_from_device(dstHost, srcDevice, ByteCount, NULL, true);
-}
-
-CUresult shim_cuMemcpyDtoH_v2_ptds(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
-{
-	return copy_from_device(
-		dstHost, srcDevice, ByteCount, CU_STREAM_PER_THREAD, true);
+	return copy_from_device(dstHost, srcDevice, ByteCount, stream, true);
 }
 
 CUresult shim_cuMemcpyDtoHAsync_v2(
@@ -98,26 +67,16 @@ CUresult shim_cuMemcpyDtoHAsync_v2(
 	return copy_from_device(dstHost, srcDevice, ByteCount, hStream, false);
 }
 
-CUresult shim_cuMemcpyDtoD_v2(
-	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+CUresult shim_cuMemcpyDtoD_v2_on(
+	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
 {
-	return copy_within_device(dstDevice, srcDevice, ByteCount, NULL);
+	return copy_within_device(dstDevice, srcDevice, ByteCount, stream);
 }
 
-CUresult shim_cuMemcpyDtoD_v2_ptds(
-	CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+CUresult shim_cuMemcpy_on(
+	CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream stream)
 {
-	return copy_within_device(dstDevice, srcDevice, ByteCount, CU_STREAM_PER_THREAD);
-}
-
-CUresult shim_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
-{
-	return copy(dst, src, ByteCount, NULL, true);
-}
-
-CUresult shim_cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
-{
-	return copy(dst, src, ByteCount, CU_STREAM_PER_THREAD, true);
+	return copy(dst, src, ByteCount, stream, true);
 }
 
 CUresult shim_cuMemcpyAsync(

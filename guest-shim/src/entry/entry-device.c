@@ -64,11 +64,6 @@ CUresult shim_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
-{
-	return shim_cuDeviceGetUuid_v2(uuid, dev);
-}
-
 CUresult shim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	SHIM_CHECK_READY();

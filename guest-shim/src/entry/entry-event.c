@@ -18,7 +18,7 @@ CUresult shim_cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
 	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventCreate);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	CUevent event;
 
 	if (result != CUDA_SUCCESS)
@@ -46,7 +46,7 @@ CUresult shim_cuEventDestroy_v2(CUevent hEvent)
 {
 	Vgpu__CuEventDestroyV2Request request = VGPU__CU_EVENT_DESTROY_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuEventDestroy_v2);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -54,11 +54,6 @@ CUresult shim_cuEventDestroy_v2(CUevent hEvent)
 		return CUDA_ERROR_INVALID_HANDLE;
 	request.h_event = (uint64_t)(uintptr_t)hEvent;
 	return shim_call_async(&call, &request.base, NULL);
-}
-
-CUresult shim_cuEventDestroy(CUevent hEvent)
-{
-	return shim_cuEventDestroy_v2(hEvent);
 }
 
 /* Sends a record of an event, with the number for its word, if it has one. */

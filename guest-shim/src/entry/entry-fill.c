@@ -87,83 +87,44 @@ CUresult shim_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigne
 		&call, &request, dstDevice, dstPitch, ui, ui, 4, Width, Height, hStream);
 }
 
-CUresult shim_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+CUresult shim_cuMemsetD8_v2_on(
+	CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream stream)
 {
-	return finish(shim_cuMemsetD8Async(dstDevice, uc, N, NULL), dstDevice, NULL);
+	return finish(shim_cuMemsetD8Async(dstDevice, uc, N, stream), dstDevice, stream);
 }
 
-CUresult shim_cuMemsetD8_v2_ptds(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+CUresult shim_cuMemsetD16_v2_on(
+	CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream stream)
 {
-	return finish(shim_cuMemsetD8Async(dstDevice, uc, N, CU_STREAM_PER_THREAD),
-		dstDevice, CU_STREAM_PER_THREAD);
+	return finish(shim_cuMemsetD16Async(dstDevice, us, N, stream), dstDevice, stream);
 }
 
-CUresult shim_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
+CUresult shim_cuMemsetD32_v2_on(
+	CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream stream)
 {
-	return finish(shim_cuMemsetD16Async(dstDevice, us, N, NULL), dstDevice, NULL);
+	return finish(shim_cuMemsetD32Async(dstDevice, ui, N, stream), dstDevice, stream);
 }
 
-CUresult shim_cuMemsetD16_v2_ptds(CUdeviceptr dstDevice, unsigned short us, size_t N)
-{
-	return finish(shim_cuMemsetD16Async(dstDevice, us, N, CU_STREAM_PER_THREAD),
-		dstDevice, CU_STREAM_PER_THREAD);
-}
-
-CUresult shim_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
-{
-	return finish(shim_cuMemsetD32Async(dstDevice, ui, N, NULL), dstDevice, NULL);
-}
-
-CUresult shim_cuMemsetD32_v2_ptds(CUdeviceptr dstDevice, unsigned int ui, size_t N)
-{
-	return finish(shim_cuMemsetD32Async(dstDevice, ui, N, CU_STREAM_PER_THREAD),
-		dstDevice, CU_STREAM_PER_THREAD);
-}
-
-CUresult shim_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
-	size_t Width, size_t Height)
+CUresult shim_cuMemsetD2D8_v2_on(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
+	size_t Width, size_t Height, CUstream stream)
 {
 	return finish(
-		shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, NULL),
-		dstDevice, NULL);
+		shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, stream),
+		dstDevice, stream);
 }
 
-CUresult shim_cuMemsetD2D8_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
-	unsigned char uc, size_t Width, size_t Height)
-{
-	return finish(shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height,
-			      CU_STREAM_PER_THREAD),
-		dstDevice, CU_STREAM_PER_THREAD);
-}
-
-CUresult shim_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
-	size_t Width, size_t Height)
+CUresult shim_cuMemsetD2D16_v2_on(CUdeviceptr dstDevice, size_t dstPitch,
+	unsigned short us, size_t Width, size_t Height, CUstream stream)
 {
 	return finish(
-		shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, NULL),
-		dstDevice, NULL);
+		shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, stream),
+		dstDevice, stream);
 }
 
-CUresult shim_cuMemsetD2D16_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
-	unsigned short us, size_t Width, size_t Height)
-{
-	return finish(shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height,
-			      CU_STREAM_PER_THREAD),
-		dstDevice, CU_STREAM_PER_THREAD);
-}
-
-CUresult shim_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
-	size_t Width, size_t Height)
+CUresult shim_cuMemsetD2D32_v2_on(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
+	size_t Width, size_t Height, CUstream stream)
 {
 	return finish(
-		shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, NULL),
-		dstDevice, NULL);
-}
-
-CUresult shim_cuMemsetD2D32_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch,
-	unsigned int ui, size_t Width, size_t Height)
-{
-	return finish(shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height,
-			      CU_STREAM_PER_THREAD),
-		dstDevice, CU_STREAM_PER_THREAD);
+		shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, stream),
+		dstDevice, stream);
 }

@@ -160,20 +160,13 @@ static CUresult instantiate_with_params(CUgraphExec *phGraphExec, CUgraph hGraph
 	return result;
 }
 
-CUresult shim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
-	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+CUresult shim_cuGraphInstantiateWithParams_on(CUgraphExec *phGraphExec, CUgraph hGraph,
+	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams, CUstream stream)
 {
-	return instantiate_with_params(phGraphExec, hGraph, instantiateParams,
-		instantiateParams ? instantiateParams->hUploadStream : NULL);
-}
+	CUstream upload = instantiateParams ? instantiateParams->hUploadStream : NULL;
 
-CUresult shim_cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
-	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
-{
-	CUstream stream = instantiateParams ? instantiateParams->hUploadStream : NULL;
-
-	return instantiate_with_params(phGraphExec, hGraph, instantiateParams,
-		stream ? stream : CU_STREAM_PER_THREAD);
+	return instantiate_with_params(
+		phGraphExec, hGraph, instantiateParams, upload ? upload : stream);
 }
 
 /* The log buffer of older drivers is left as it is. */
@@ -185,13 +178,6 @@ CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 	if (logBuffer && bufferSize)
 		*logBuffer = '\0';
 	return shim_cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0);
-}
-
-CUresult shim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
-	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
-{
-	return shim_cuGraphInstantiate_v2(
-		phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
 
 CUresult shim_cuGraphExecUpdate_v2(
@@ -265,7 +251,7 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 {
 	Vgpu__CuGraphLaunchRequest request = VGPU__CU_GRAPH_LAUNCH_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphLaunch);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	struct exec *exec = find(hGraph);
 	struct shim_thread *thread;
 	uint64_t place;

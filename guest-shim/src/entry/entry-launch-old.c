@@ -31,7 +31,7 @@ static CUresult get_state(CUfunction handle, struct shim_old_launch **statep)
 	struct shim_function *function;
 	CUresult result;
 
-	result = shim_call_check(&call);
+	result = shim_call_check(call.id);
 	if (result == CUDA_SUCCESS)
 		result = shim_function_get(handle, &function);
 	if (result != CUDA_SUCCESS)

@@ -80,24 +80,14 @@ static CUresult launch_config(const CUlaunchConfig *config, CUfunction f, CUstre
 	return shim_launch(&launch);
 }
 
-CUresult shim_cuLaunchKernelEx(
-	const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+CUresult shim_cuLaunchKernelEx_on(const CUlaunchConfig *config, CUfunction f,
+	void **kernelParams, void **extra, CUstream stream)
 {
 	SHIM_CHECK_READY();
 	if (!config)
 		return CUDA_ERROR_INVALID_VALUE;
-	return launch_config(config, f, config->hStream, kernelParams, extra);
-}
-
-CUresult shim_cuLaunchKernelEx_ptsz(
-	const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
-{
-	SHIM_CHECK_READY();
-	if (!config)
-		return CUDA_ERROR_INVALID_VALUE;
-	return launch_config(config, f,
-		config->hStream ? config->hStream : CU_STREAM_PER_THREAD, kernelParams,
-		extra);
+	return launch_config(config, f, config->hStream ? config->hStream : stream,
+		kernelParams, extra);
 }
 
 /* Keeps a name for as long as the process lives: the program gets a pointer to it. */
@@ -241,7 +231,7 @@ CUresult shim_cuOccupancyMaxActiveClusters(
 	Vgpu__CuOccupancyMaxActiveClustersRequest request =
 		VGPU__CU_OCCUPANCY_MAX_ACTIVE_CLUSTERS_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuOccupancyMaxActiveClusters);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	struct shim_launch_config taken;
 	const ProtobufCMessage *reply;
 
@@ -273,7 +263,7 @@ CUresult shim_cuOccupancyMaxPotentialClusterSize(
 		VGPU__CU_OCCUPANCY_MAX_POTENTIAL_CLUSTER_SIZE_REQUEST__INIT;
 	struct shim_call call =
 		SHIM_CALL_INIT(VGPU_CALL_cuOccupancyMaxPotentialClusterSize);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	struct shim_launch_config taken;
 	const ProtobufCMessage *reply;
 

@@ -134,7 +134,7 @@ CUresult shim_cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 {
 	Vgpu__CuLinkCreateV2Request request = VGPU__CU_LINK_CREATE_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLinkCreate_v2);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	_vgpu_cleanup_(link_dropp) struct link *link = NULL;
 	const ProtobufCMessage *message;
@@ -183,7 +183,7 @@ CUresult shim_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *dat
 {
 	Vgpu__CuLinkAddDataV2Request request = VGPU__CU_LINK_ADD_DATA_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLinkAddData_v2);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const ProtobufCMessage *message;
 	_vgpu_cleanup_(link_leavep) struct link *link = NULL;
@@ -324,29 +324,4 @@ CUresult shim_cuLinkDestroy(CUlinkState state)
 	result = shim_remote_cuLinkDestroy(state);
 	link_drop(link);
 	return result;
-}
-
-/*
- * The first names of these: the same but for their spelling
- */
-
-CUresult shim_cuLinkCreate(unsigned int numOptions, CUjit_option *options,
-	void **optionValues, CUlinkState *stateOut)
-{
-	return shim_cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
-}
-
-CUresult shim_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data,
-	size_t size, const char *name, unsigned int numOptions, CUjit_option *options,
-	void **optionValues)
-{
-	return shim_cuLinkAddData_v2(
-		state, type, data, size, name, numOptions, options, optionValues);
-}
-
-CUresult shim_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
-	unsigned int numOptions, CUjit_option *options, void **optionValues)
-{
-	return shim_cuLinkAddFile_v2(
-		state, type, path, numOptions, options, optionValues);
 }

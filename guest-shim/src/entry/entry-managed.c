@@ -22,13 +22,6 @@
 #include "process/stream.h"
 #include "wait/capture.h"
 
-static CUresult begin(enum vgpu_call id)
-{
-	struct shim_call call = SHIM_CALL_INIT(id);
-
-	return shim_call_check(&call);
-}
-
 static bool device_has(CUdevice number, CUdevice_attribute attribute)
 {
 	const struct vgpu_device_info *device = shim_device_get(number);
@@ -40,7 +33,7 @@ static bool device_has(CUdevice number, CUdevice_attribute attribute)
 CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
 	struct shim_range range = { .kind = SHIM_RANGE_MANAGED, .flags = flags };
-	CUresult result = begin(VGPU_CALL_cuMemAllocManaged);
+	CUresult result = shim_call_check(VGPU_CALL_cuMemAllocManaged);
 	void *pointer;
 
 	if (result != CUDA_SUCCESS)
@@ -201,7 +194,7 @@ static void note_prefetch(struct shim_advice *advice, const void *argument)
 CUresult shim_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count,
 	CUmemLocation location, unsigned int flags, CUstream hStream)
 {
-	CUresult result = begin(VGPU_CALL_cuMemPrefetchAsync_v2);
+	CUresult result = shim_call_check(VGPU_CALL_cuMemPrefetchAsync_v2);
 
 	if (result == CUDA_SUCCESS)
 		result = shim_stream_check(hStream);
@@ -234,7 +227,7 @@ CUresult shim_cuMemPrefetchAsync(
 CUresult shim_cuStreamAttachMemAsync(
 	CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
-	CUresult result = begin(VGPU_CALL_cuStreamAttachMemAsync);
+	CUresult result = shim_call_check(VGPU_CALL_cuStreamAttachMemAsync);
 	struct shim_range range;
 
 	if (result == CUDA_SUCCESS)

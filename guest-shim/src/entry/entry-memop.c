@@ -11,30 +11,6 @@
 /* As many as the API takes at once. */
 #define OPS_MAX 255u
 
-CUresult shim_cuStreamWriteValue32(
-	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	return shim_cuStreamWriteValue32_v2(stream, addr, value, flags);
-}
-
-CUresult shim_cuStreamWaitValue32(
-	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	return shim_cuStreamWaitValue32_v2(stream, addr, value, flags);
-}
-
-CUresult shim_cuStreamWriteValue64(
-	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	return shim_cuStreamWriteValue64_v2(stream, addr, value, flags);
-}
-
-CUresult shim_cuStreamWaitValue64(
-	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	return shim_cuStreamWaitValue64_v2(stream, addr, value, flags);
-}
-
 /* Whether the words of an operation are the program's; which operations and flags there
  * are is the driver's affair. */
 static bool has_good_address(const CUstreamBatchMemOpParams *op)
@@ -73,10 +49,4 @@ CUresult shim_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 	request.ops.data = (uint8_t *)paramArray;
 	request.ops.len = count * sizeof(*paramArray);
 	return shim_call_async(&call, &request.base, stream);
-}
-
-CUresult shim_cuStreamBatchMemOp(CUstream stream, unsigned int count,
-	CUstreamBatchMemOpParams *paramArray, unsigned int flags)
-{
-	return shim_cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
 }

@@ -168,7 +168,7 @@ CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
 	struct shim_range range;
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 
 	if (result == CUDA_SUCCESS)
 		result = shim_capture_check_memory();

@@ -26,7 +26,7 @@ static CUresult load_module(CUmodule *module, const struct shim_load_source *sou
 	Vgpu__CuModuleLoadDataExRequest request =
 		VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuModuleLoadDataEx);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const Vgpu__CuModuleLoadDataExReply *reply;
 	const ProtobufCMessage *message;
@@ -242,7 +242,7 @@ static CUresult load_library(CUlibrary *library, const struct shim_load_source *
 {
 	Vgpu__CuLibraryLoadDataRequest request = VGPU__CU_LIBRARY_LOAD_DATA_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLibraryLoadData);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	_vgpu_cleanup_(shim_load_freep) struct shim_load *load = NULL;
 	const Vgpu__CuLibraryLoadDataReply *reply;
 	const ProtobufCMessage *message;

@@ -79,7 +79,7 @@ CUresult shim_cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
 /* Whether the context can be a peer of the current one at all. */
 static CUresult check_peer(struct shim_call *call, CUcontext peer)
 {
-	CUresult result = shim_call_check(call);
+	CUresult result = shim_call_check(call->id);
 	const struct shim_context *context;
 
 	if (result != CUDA_SUCCESS)

@@ -58,12 +58,6 @@ CUresult shim_cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIP
 		&vgpu__cu_tex_ref_set_address2_dv3_reply__descriptor, NULL);
 }
 
-CUresult shim_cuTexRefSetAddress2D_v2(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc,
-	CUdeviceptr dptr, size_t Pitch)
-{
-	return shim_cuTexRefSetAddress2D_v3(hTexRef, desc, dptr, Pitch);
-}
-
 CUresult shim_cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 {
 	Vgpu__CuTexRefSetBorderColorRequest request =

@@ -49,7 +49,7 @@ CUresult shim_cuStreamDestroy_v2(CUstream hStream)
 {
 	Vgpu__CuStreamDestroyV2Request request = VGPU__CU_STREAM_DESTROY_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamDestroy_v2);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 
 	if (result == CUDA_SUCCESS) {
 		shim_copy_end_stream(hStream);
@@ -61,11 +61,6 @@ CUresult shim_cuStreamDestroy_v2(CUstream hStream)
 	result = shim_call_async(&call, &request.base, NULL);
 	shim_memo_forget(VGPU_REMEMBERS_STREAM);
 	return result;
-}
-
-CUresult shim_cuStreamDestroy(CUstream hStream)
-{
-	return shim_cuStreamDestroy_v2(hStream);
 }
 
 CUresult shim_cuStreamQuery(CUstream hStream)

@@ -13,13 +13,6 @@
 #include "g-remote.h"
 #include "process/call.h"
 
-static CUresult invalid(enum vgpu_call id)
-{
-	struct shim_call call = SHIM_CALL_INIT(id);
-
-	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-}
-
 static ProtobufCBinaryData bytes_of(const void *structure, size_t size)
 {
 	return (ProtobufCBinaryData){ .len = size, .data = (uint8_t *)structure };
@@ -44,7 +37,7 @@ CUresult shim_cuTexObjectCreate(CUtexObject *pTexObject,
 	CUresult result;
 
 	if (!pTexObject || !pResDesc || !pTexDesc)
-		return invalid(VGPU_CALL_cuTexObjectCreate);
+		return shim_call_invalid(VGPU_CALL_cuTexObjectCreate);
 	request.resource = bytes_of(pResDesc, sizeof(*pResDesc));
 	request.texture = bytes_of(pTexDesc, sizeof(*pTexDesc));
 	if (pResViewDesc)
@@ -66,7 +59,7 @@ CUresult shim_cuSurfObjectCreate(
 	CUresult result;
 
 	if (!pSurfObject || !pResDesc)
-		return invalid(VGPU_CALL_cuSurfObjectCreate);
+		return shim_call_invalid(VGPU_CALL_cuSurfObjectCreate);
 	request.resource = bytes_of(pResDesc, sizeof(*pResDesc));
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_surf_object_create_reply__descriptor, &reply);
@@ -82,7 +75,7 @@ CUresult shim_cuTexObjectDestroy(CUtexObject texObject)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuTexObjectDestroy);
 
 	return texObject ? shim_remote_cuTexObjectDestroy(texObject)
-			 : shim_call_check(&call);
+			 : shim_call_check(call.id);
 }
 
 CUresult shim_cuSurfObjectDestroy(CUsurfObject surfObject)
@@ -90,7 +83,7 @@ CUresult shim_cuSurfObjectDestroy(CUsurfObject surfObject)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuSurfObjectDestroy);
 
 	return surfObject ? shim_remote_cuSurfObjectDestroy(surfObject)
-			  : shim_call_check(&call);
+			  : shim_call_check(call.id);
 }
 
 CUresult shim_cuTexObjectGetResourceDesc(
@@ -103,7 +96,7 @@ CUresult shim_cuTexObjectGetResourceDesc(
 	CUresult result;
 
 	if (!pResDesc)
-		return invalid(VGPU_CALL_cuTexObjectGetResourceDesc);
+		return shim_call_invalid(VGPU_CALL_cuTexObjectGetResourceDesc);
 	request.tex_object = texObject;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_tex_object_get_resource_desc_reply__descriptor, &reply);
@@ -123,7 +116,7 @@ CUresult shim_cuTexObjectGetTextureDesc(
 	CUresult result;
 
 	if (!pTexDesc)
-		return invalid(VGPU_CALL_cuTexObjectGetTextureDesc);
+		return shim_call_invalid(VGPU_CALL_cuTexObjectGetTextureDesc);
 	request.tex_object = texObject;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_tex_object_get_texture_desc_reply__descriptor, &reply);
@@ -143,7 +136,7 @@ CUresult shim_cuTexObjectGetResourceViewDesc(
 	CUresult result;
 
 	if (!pResViewDesc)
-		return invalid(VGPU_CALL_cuTexObjectGetResourceViewDesc);
+		return shim_call_invalid(VGPU_CALL_cuTexObjectGetResourceViewDesc);
 	request.tex_object = texObject;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_tex_object_get_resource_view_desc_reply__descriptor, &reply);
@@ -163,7 +156,7 @@ CUresult shim_cuSurfObjectGetResourceDesc(
 	CUresult result;
 
 	if (!pResDesc)
-		return invalid(VGPU_CALL_cuSurfObjectGetResourceDesc);
+		return shim_call_invalid(VGPU_CALL_cuSurfObjectGetResourceDesc);
 	request.surf_object = surfObject;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_surf_object_get_resource_desc_reply__descriptor, &reply);

@@ -39,7 +39,7 @@ static struct shim_table params_table;
 CUresult shim_node_kernel(struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS *params)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphAddNode_v2);
-	CUresult result = shim_call_check(&call);
+	CUresult result = shim_call_check(call.id);
 	struct shim_function *function;
 
 	if (result != CUDA_SUCCESS)

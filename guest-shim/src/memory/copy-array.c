@@ -22,11 +22,6 @@
 #include "process/stream.h"
 #include "wait/capture.h"
 
-static void *pointer(uint64_t address)
-{
-	return (void *)(uintptr_t)address;
-}
-
 static CUresult send_piece(const struct shim_array_box *piece,
 	const struct shim_block *block, CUstream stream)
 {
@@ -59,7 +54,8 @@ static CUresult push_piece(const struct shim_array_box *piece, CUstream stream)
 		return result;
 	for (uint64_t i = 0; i < box->height; i++)
 		vgpu_bulk_copy(block.data + i * box->width,
-			pointer(box->from.address + i * box->from.pitch), box->width);
+			shim_pointer(box->from.address + i * box->from.pitch),
+			box->width);
 	sent.box.from.address = (uint64_t)(uintptr_t)block.data;
 	sent.box.from.pitch = box->width;
 	sent.box.from.rows = box->height;
@@ -91,7 +87,7 @@ static CUresult pull_piece(const struct shim_array_box *piece, CUstream stream)
 	result = shim_staging_wait(
 		block.word, block.value, box->width * box->height, stream);
 	for (uint64_t i = 0; result == CUDA_SUCCESS && i < box->height; i++)
-		vgpu_bulk_copy(pointer(box->to.address + i * box->to.pitch),
+		vgpu_bulk_copy(shim_pointer(box->to.address + i * box->to.pitch),
 			block.data + i * box->width, box->width);
 	shim_staging_release(&block);
 	return result;

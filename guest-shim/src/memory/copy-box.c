@@ -23,11 +23,6 @@
  * the device's driver decides. */
 #define PITCH_MAX INT32_MAX
 
-static void *pointer(uint64_t address)
-{
-	return (void *)(uintptr_t)address;
-}
-
 bool shim_side_is_known(
 	const struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth)
 {
@@ -128,7 +123,8 @@ static CUresult push_rows(const struct shim_box *rows, CUstream stream)
 		return result;
 	for (uint64_t i = 0; i < rows->height; i++)
 		vgpu_bulk_copy(block.data + i * rows->width,
-			pointer(rows->from.address + i * rows->from.pitch), rows->width);
+			shim_pointer(rows->from.address + i * rows->from.pitch),
+			rows->width);
 	sent.from.address = (uint64_t)(uintptr_t)block.data;
 	sent.from.pitch = rows->width;
 	result = send_rectangle(&sent, &block, stream);
@@ -157,7 +153,7 @@ static CUresult pull_rows(const struct shim_box *rows, CUstream stream)
 	result = shim_staging_wait(
 		block.word, block.value, rows->width * rows->height, stream);
 	for (uint64_t i = 0; result == CUDA_SUCCESS && i < rows->height; i++)
-		vgpu_bulk_copy(pointer(rows->to.address + i * rows->to.pitch),
+		vgpu_bulk_copy(shim_pointer(rows->to.address + i * rows->to.pitch),
 			block.data + i * rows->width, rows->width);
 	shim_staging_release(&block);
 	return result;
@@ -228,10 +224,10 @@ static CUresult copy_on_host(const struct shim_box *box, CUstream stream)
 		return result;
 	for (uint64_t z = 0; z < box->depth; z++)
 		for (uint64_t y = 0; y < box->height; y++)
-			memmove(pointer(box->to.address +
-					(z * box->to.rows + y) * box->to.pitch),
-				pointer(box->from.address +
-					(z * box->from.rows + y) * box->from.pitch),
+			memmove(shim_pointer(box->to.address +
+					     (z * box->to.rows + y) * box->to.pitch),
+				shim_pointer(box->from.address +
+					     (z * box->from.rows + y) * box->from.pitch),
 				box->width);
 	return CUDA_SUCCESS;
 }

@@ -43,11 +43,6 @@ enum shim_place shim_place(uint64_t address)
 								    : SHIM_PLACE_PAGEABLE;
 }
 
-static void *pointer(uint64_t address)
-{
-	return (void *)(uintptr_t)address;
-}
-
 /* One copy between arena and device, or within either. The word is optional. */
 struct transfer {
 	uint64_t to;
@@ -305,7 +300,7 @@ static CUresult copy_on_host(uint64_t to, uint64_t from, uint64_t size, CUstream
 	if (to_arena || from_arena)
 		result = shim_stream_synchronize(stream);
 	if (result == CUDA_SUCCESS)
-		memmove(pointer(to), pointer(from), size);
+		memmove(shim_pointer(to), shim_pointer(from), size);
 	return result;
 }
 
@@ -319,9 +314,9 @@ static CUresult copy(
 	if (to_place != SHIM_PLACE_PAGEABLE && from_place != SHIM_PLACE_PAGEABLE)
 		return copy_reachable(to, from, size, stream, waits);
 	if (to_place == SHIM_PLACE_DEVICE)
-		return push(to, pointer(from), size, stream);
+		return push(to, shim_pointer(from), size, stream);
 	if (from_place == SHIM_PLACE_DEVICE)
-		return pull(pointer(to), from, size, stream);
+		return pull(shim_pointer(to), from, size, stream);
 	return copy_on_host(to, from, size, stream);
 }
 

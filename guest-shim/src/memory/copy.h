@@ -19,6 +19,17 @@ enum shim_place {
 
 enum shim_place shim_place(uint64_t address);
 
+/* Pointers and device addresses are one number: the arena has both. */
+static inline uint64_t shim_address(const void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
+static inline void *shim_pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
 /*
  * Copies `size` bytes in the order of a stream.
  *

@@ -367,18 +367,25 @@ CUresult shim_call_begin(struct shim_call *call)
 	return begin(call->id, &call->thread);
 }
 
-CUresult shim_call_check(const struct shim_call *call)
+CUresult shim_call_check(enum vgpu_call id)
 {
 	struct shim_thread *thread;
 
-	return begin(call->id, &thread);
+	return begin((uint16_t)id, &thread);
 }
 
 CUresult shim_call_error(const struct shim_call *call, CUresult error)
 {
-	CUresult result = shim_call_check(call);
+	CUresult result = shim_call_check(call->id);
 
 	return result == CUDA_SUCCESS ? error : result;
+}
+
+CUresult shim_call_invalid(enum vgpu_call id)
+{
+	CUresult result = shim_call_check(id);
+
+	return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
 CUresult shim_call_refused(enum vgpu_call id)

@@ -75,10 +75,13 @@ CUresult shim_call_async(
 	struct shim_call *call, const ProtobufCMessage *request, CUstream stream);
 
 /* Makes the checks alone. */
-CUresult shim_call_check(const struct shim_call *call);
+CUresult shim_call_check(enum vgpu_call id);
 
 /* Returns: the error, or what comes before any check of arguments. */
 CUresult shim_call_error(const struct shim_call *call, CUresult error);
+
+/* The same for CUDA_ERROR_INVALID_VALUE. */
+CUresult shim_call_invalid(enum vgpu_call id);
 
 /* Logs, once for each call, that it is not remoted. Return: CUDA_ERROR_NOT_SUPPORTED. */
 CUresult shim_call_refused(enum vgpu_call id);

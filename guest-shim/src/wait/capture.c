@@ -41,7 +41,7 @@ static CUstreamCaptureStatus status_of(CUstream stream)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamIsCapturing);
 	const ProtobufCMessage *reply;
 
-	if (!shim_capture_is_live() || shim_call_check(&call) != CUDA_SUCCESS ||
+	if (!shim_capture_is_live() || shim_call_check(call.id) != CUDA_SUCCESS ||
 		shim_stream_check(stream) != CUDA_SUCCESS)
 		return CU_STREAM_CAPTURE_STATUS_NONE;
 	request.h_stream = (uint64_t)(uintptr_t)stream;

@@ -60,6 +60,7 @@ typedef CUbox CUcrate;
 #define VGPU_CUDA_PTSZ_(_symbol) _symbol
 #endif
 
+#define cuNumberOf VGPU_CUDA_PTDS_(cuNumberOf)
 #define cuStreamGetPriority VGPU_CUDA_PTSZ_(cuStreamGetPriority)
 #define cuMemsetD16Async VGPU_CUDA_PTSZ_(cuMemsetD16Async)
 #define cuMemAlloc cuMemAlloc_v2
@@ -70,6 +71,9 @@ typedef CUbox CUcrate;
 
 CUresult CUDAAPI cuInit(unsigned int Flags);
 CUresult CUDAAPI cuNameOf(int number, const char **name);
+CUresult CUDAAPI cuNumberOf(const char *name, size_t *number);
+CUresult CUDAAPI cuNumberOf_ptds(const char *name, size_t *number);
+CUresult CUDAAPI cuNumber(const char *name, size_t *number);
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority);
 CUresult CUDAAPI cuStreamGetPriority_ptsz(CUstream hStream, int *priority);
 CUresult CUDAAPI cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,

@@ -18,6 +18,8 @@ static const char *const names[_VGPU_CALL_N] = {
 	[VGPU_CALL_cuGraphLaunch] = "cuGraphLaunch",
 	[VGPU_CALL_cuEventQuery] = "cuEventQuery",
 	[VGPU_CALL_cuNameOf] = "cuNameOf",
+	[VGPU_CALL_cuNumberOf] = "cuNumberOf",
+	[VGPU_CALL_cuNumber] = "cuNumber",
 };
 
 const uint8_t vgpu_call_flags[_VGPU_CALL_N] = {

@@ -19,7 +19,9 @@ enum vgpu_call {
 	VGPU_CALL_cuGraphLaunch = 24,
 	VGPU_CALL_cuEventQuery = 25,
 	VGPU_CALL_cuNameOf = 26,
-	_VGPU_CALL_N = 27,
+	VGPU_CALL_cuNumberOf = 28,
+	VGPU_CALL_cuNumber = 29,
+	_VGPU_CALL_N = 30,
 };
 
 enum {

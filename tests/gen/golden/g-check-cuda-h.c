@@ -24,6 +24,9 @@
 
 SAME_TYPE(cuInit, CUresult(unsigned int));
 SAME_TYPE(cuNameOf, CUresult(int, const char **));
+SAME_TYPE(cuNumberOf, CUresult(const char *, size_t *));
+SAME_TYPE(cuNumberOf_ptds, CUresult(const char *, size_t *));
+SAME_TYPE(cuNumber, CUresult(const char *, size_t *));
 SAME_TYPE(cuStreamGetPriority, CUresult(CUstream, int *));
 SAME_TYPE(cuStreamGetPriority_ptsz, CUresult(CUstream, int *));
 SAME_TYPE(cuMemsetD16Async, CUresult(CUdeviceptr, unsigned short, size_t, CUstream));
@@ -79,6 +82,8 @@ SAME_OFFSET(CUbox, struct check_CUbox, next);
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
 SAME_NAME(cuInit, "cuInit");
 SAME_NAME(cuNameOf, "cuNameOf");
+SAME_NAME(cuNumberOf, "cuNumberOf_ptds");
+SAME_NAME(cuNumber, "cuNumber");
 SAME_NAME(cuStreamGetPriority, "cuStreamGetPriority_ptsz");
 SAME_NAME(cuMemsetD16Async, "cuMemsetD16Async_ptsz");
 SAME_NAME(cuMemAlloc, "cuMemAlloc_v2");
@@ -90,6 +95,8 @@ SAME_NAME(cuGraphLaunch, "cuGraphLaunch_ptsz");
 #else
 SAME_NAME(cuInit, "cuInit");
 SAME_NAME(cuNameOf, "cuNameOf");
+SAME_NAME(cuNumberOf, "cuNumberOf");
+SAME_NAME(cuNumber, "cuNumber");
 SAME_NAME(cuStreamGetPriority, "cuStreamGetPriority");
 SAME_NAME(cuMemsetD16Async, "cuMemsetD16Async");
 SAME_NAME(cuMemAlloc, "cuMemAlloc_v2");

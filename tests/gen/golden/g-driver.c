@@ -15,6 +15,8 @@ static const struct {
 } entries[] = {
 	ENTRY(cuInit),
 	ENTRY(cuNameOf),
+	ENTRY(cuNumberOf),
+	ENTRY(cuNumber),
 	ENTRY(cuStreamGetPriority),
 	ENTRY(cuMemsetD16Async),
 	ENTRY(cuMemAlloc),

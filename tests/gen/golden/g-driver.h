@@ -11,6 +11,8 @@
 struct vgpu_driver {
 	CUresult (*cuInit)(unsigned int Flags);
 	CUresult (*cuNameOf)(int number, const char **name);
+	CUresult (*cuNumberOf)(const char *name, size_t *number);
+	CUresult (*cuNumber)(const char *name, size_t *number);
 	CUresult (*cuStreamGetPriority)(CUstream hStream, int *priority);
 	CUresult (*cuMemsetD16Async)(CUdeviceptr dstDevice, unsigned short us, size_t N,
 		CUstream hStream);

@@ -49,6 +49,79 @@ EXPORT CUresult cuNameOf(int number, const char **name)
 	return shim_cuNameOf(number, name);
 }
 
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuNumberOf(
+	const char *name, size_t *number)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	if (shim_thread_must_not_call())
+		shim_trace_result(&trace, "cuNumberOf", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuNumberOf", shim_cuNumberOf(name, number));
+	shim_trace_string(&trace, "name", name);
+	shim_trace_output(&trace, "number", number, sizeof(*number), SHIM_TRACE_UNSIGNED);
+	return shim_trace_end(&trace);
+}
+
+EXPORT CUresult cuNumberOf(const char *name, size_t *number)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuNumberOf(name, number);
+	if (shim_thread_must_not_call())
+		return CUDA_ERROR_NOT_PERMITTED;
+	return shim_cuNumberOf(name, number);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuNumberOf_ptds(
+	const char *name, size_t *number)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	if (shim_thread_must_not_call())
+		shim_trace_result(&trace, "cuNumberOf_ptds", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuNumberOf_ptds", shim_cuNumberOf_ptds(name,
+			number));
+	shim_trace_string(&trace, "name", name);
+	shim_trace_output(&trace, "number", number, sizeof(*number), SHIM_TRACE_UNSIGNED);
+	return shim_trace_end(&trace);
+}
+
+EXPORT CUresult cuNumberOf_ptds(const char *name, size_t *number)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuNumberOf_ptds(name, number);
+	if (shim_thread_must_not_call())
+		return CUDA_ERROR_NOT_PERMITTED;
+	return shim_cuNumberOf_ptds(name, number);
+}
+
+static __attribute__((__cold__, __noinline__)) CUresult traced_cuNumber(const char *name,
+	size_t *number)
+{
+	struct shim_trace trace;
+
+	shim_trace_begin(&trace);
+	if (shim_thread_must_not_call())
+		shim_trace_result(&trace, "cuNumber", CUDA_ERROR_NOT_PERMITTED);
+	else
+		shim_trace_result(&trace, "cuNumber", shim_cuNumber(name, number));
+	shim_trace_string(&trace, "name", name);
+	shim_trace_output(&trace, "number", number, sizeof(*number), SHIM_TRACE_UNSIGNED);
+	return shim_trace_end(&trace);
+}
+
+EXPORT CUresult cuNumber(const char *name, size_t *number)
+{
+	if (__builtin_expect(shim_trace_is_on, 0))
+		return traced_cuNumber(name, number);
+	if (shim_thread_must_not_call())
+		return CUDA_ERROR_NOT_PERMITTED;
+	return shim_cuNumber(name, number);
+}
+
 static __attribute__((__cold__, __noinline__)) CUresult traced_cuStreamGetPriority(
 	CUstream hStream, int *priority)
 {

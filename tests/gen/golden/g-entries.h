@@ -8,6 +8,10 @@
 
 CUresult shim_cuInit(unsigned int Flags);
 CUresult shim_cuNameOf(int number, const char **name);
+CUresult shim_cuNumberOf(const char *name, size_t *number);
+CUresult shim_cuNumberOf_ptds(const char *name, size_t *number);
+CUresult shim_cuNumberOf_on(const char *name, size_t *number, CUstream stream);
+CUresult shim_cuNumber(const char *name, size_t *number);
 CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority);
 CUresult shim_cuStreamGetPriority_ptsz(CUstream hStream, int *priority);
 CUresult shim_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,

@@ -20,6 +20,8 @@ const struct vgpu_procaddr vgpu_procaddr[] = {
 		(void *)cuMemsetD16Async,
 		7000, (void *)cuMemsetD16Async_ptsz },
 	{ "cuNameOf", 6000, (void *)cuNameOf, 0, NULL },
+	{ "cuNumber", 2000, (void *)cuNumber, 0, NULL },
+	{ "cuNumberOf", 6000, (void *)cuNumberOf, 7000, (void *)cuNumberOf_ptds },
 	{ "cuStreamGetPriority", 5050,
 		(void *)cuStreamGetPriority,
 		7000, (void *)cuStreamGetPriority_ptsz },

@@ -4,6 +4,21 @@
 
 #include "g-stubs.h"
 
+CUresult shim_cuNumberOf(const char *name, size_t *number)
+{
+	return shim_cuNumberOf_on(name, number, NULL);
+}
+
+CUresult shim_cuNumberOf_ptds(const char *name, size_t *number)
+{
+	return shim_cuNumberOf_on(name, number, CU_STREAM_PER_THREAD);
+}
+
+CUresult shim_cuNumber(const char *name, size_t *number)
+{
+	return shim_cuNumberOf(name, number);
+}
+
 /* Return the priority of a stream. */
 CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority)
 {
