@@ -160,7 +160,7 @@ def emit_body(w, call):
     if any("*" in p.bytes for p in call.params):
         w.line("\tuint64_t size;")
     if outputs or (call.forgets and not call.is_async):
-        w.line("\tCUresult r;")
+        w.line("\tCUresult result;")
     w.blank()
     for conditions, error in argument_checks(call):
         w.line(wrap("\tif (", conditions, ")", separator=" ||"))
@@ -175,7 +175,7 @@ def emit_body(w, call):
         w.line("}")
         return
     send = "shim_memo_call" if call.remembers else "shim_call_sync"
-    target = "\tr = " if outputs or call.forgets else "\treturn "
+    target = "\tresult = " if outputs or call.forgets else "\treturn "
     w.wrapped(f"{target}{send}(", [
         "&call",
         "&request.base",
@@ -185,10 +185,10 @@ def emit_body(w, call):
     if call.forgets:
         w.line(f"\tshim_memo_forget(VGPU_REMEMBERS_{FORGETS[call.forgets]});")
         if not outputs:
-            w.line("\treturn r;")
+            w.line("\treturn result;")
     if outputs:
-        w.line("\tif (r != CUDA_SUCCESS)")
-        w.line("\t\treturn r;")
+        w.line("\tif (result != CUDA_SUCCESS)")
+        w.line("\t\treturn result;")
         w.line(f"\treply = (const {reply} *)message;")
         for p in outputs:
             if p.null == "ok":

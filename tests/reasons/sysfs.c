@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	shim_reason_setup();
-	r = shim_sysfs_open(&transport, argv[1]);
+	r = shim_transport_sysfs_open(&transport, argv[1]);
 	if (r)
 		shim_reason_tell_init(r == -EPROTO ? CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
 						   : CUDA_ERROR_NO_DEVICE,

@@ -182,7 +182,7 @@ CUresult shim_launch(const struct shim_launch *launch)
 		return shim_runtime_launch_result(context, launch, result);
 	if (call.wants_result)
 		shim_function_remember(function, shape);
-	if (shim_environment.launches_block && !shim_capture_is_live())
+	if (shim_environment.launches_block && !shim_channel_has_capture())
 		result = shim_stream_synchronize(launch->stream);
 	return result;
 }

@@ -337,7 +337,7 @@ static CUresult copy_to_array(CUarray to, uint64_t offset, uint64_t from, uint64
 	CUstream stream, bool waits, bool is_device)
 {
 	if (!to || (size && !from) ||
-		(is_device && shim_place(from) == SHIM_PLACE_PAGEABLE))
+		(is_device && shim_copy_place(from) == SHIM_PLACE_PAGEABLE))
 		return shim_call_invalid(VGPU_CALL_vgpuCopyArray);
 	return copy(to, offset, NULL, from, size, stream, waits);
 }
@@ -346,7 +346,7 @@ static CUresult copy_from_array(uint64_t to, CUarray from, uint64_t offset, uint
 	CUstream stream, bool waits, bool is_device)
 {
 	if (!from || (size && !to) ||
-		(is_device && shim_place(to) == SHIM_PLACE_PAGEABLE))
+		(is_device && shim_copy_place(to) == SHIM_PLACE_PAGEABLE))
 		return shim_call_invalid(VGPU_CALL_vgpuCopyArray);
 	return copy(NULL, to, from, offset, size, stream, waits);
 }

@@ -53,7 +53,7 @@ CUresult shim_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
 	request.mode = (int32_t)mode;
 	request.dependencies_list.data = (uint8_t *)dependencies;
 	request.dependencies_list.len = numDependencies * sizeof(*dependencies);
-	if (!shim_edges_are_plain(dependencyData, numDependencies)) {
+	if (!shim_graph_edges_are_plain(dependencyData, numDependencies)) {
 		request.edges.data = (uint8_t *)dependencyData;
 		request.edges.len = numDependencies * sizeof(*dependencyData);
 	}
@@ -94,7 +94,7 @@ CUresult shim_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captu
 		result = shim_stream_check(hStream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (shim_capture_is_live())
+	if (shim_channel_has_capture())
 		return shim_remote_cuStreamIsCapturing(hStream, captureStatus);
 	*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;
@@ -164,7 +164,7 @@ static CUresult ask(CUstream handle, bool wants_nodes, struct info *info)
 	result = shim_call_check(call.id);
 	if (result == CUDA_SUCCESS)
 		result = shim_stream_find(handle, &stream);
-	if (result != CUDA_SUCCESS || !shim_capture_is_live())
+	if (result != CUDA_SUCCESS || !shim_channel_has_capture())
 		return result;
 	request.h_stream = number(handle);
 	do {
@@ -189,7 +189,7 @@ static CUresult ask(CUstream handle, bool wants_nodes, struct info *info)
 	info->n = request.first;
 	info->nodes = stream->capture_list->nodes;
 	info->edges = stream->capture_list->edges;
-	info->has_unplain_edges = !shim_edges_are_plain(info->edges, info->n);
+	info->has_unplain_edges = !shim_graph_edges_are_plain(info->edges, info->n);
 	return CUDA_SUCCESS;
 }
 
@@ -276,7 +276,7 @@ CUresult shim_cuStreamUpdateCaptureDependencies_v2(CUstream hStream,
 		n = n < VGPU_GRAPH_LIST_MAX ? n : VGPU_GRAPH_LIST_MAX;
 		request.dependencies_list.data = (uint8_t *)(dependencies + done);
 		request.dependencies_list.len = n * sizeof(*dependencies);
-		if (!shim_edges_are_plain(dependencyData, numDependencies)) {
+		if (!shim_graph_edges_are_plain(dependencyData, numDependencies)) {
 			request.edges.data = (uint8_t *)(dependencyData + done);
 			request.edges.len = n * sizeof(*dependencyData);
 		}

@@ -44,7 +44,7 @@ static bool flags_are_valid(unsigned int flags)
 static CUresult copy_in_order(
 	const struct shim_box *box, CUmemcpySrcAccessOrder order, CUstream stream)
 {
-	enum shim_place place = shim_place(box->from.address);
+	enum shim_place place = shim_copy_place(box->from.address);
 	CUresult result = CUDA_SUCCESS;
 
 	if (order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && place == SHIM_PLACE_PAGEABLE)

@@ -42,7 +42,7 @@ static CUresult find_side(const struct operand *operand, struct shim_side *side)
 		base = (uint64_t)(uintptr_t)operand->host;
 		break;
 	case CU_MEMORYTYPE_DEVICE:
-		if (shim_place(operand->device) == SHIM_PLACE_PAGEABLE)
+		if (shim_copy_place(operand->device) == SHIM_PLACE_PAGEABLE)
 			return CUDA_ERROR_INVALID_VALUE;
 		base = operand->device;
 		break;
@@ -292,8 +292,8 @@ static CUresult check_peers(CUdeviceptr to, CUcontext to_context, CUdeviceptr fr
 		result = check_contexts(to_context, from_context);
 	if (result != CUDA_SUCCESS || !size)
 		return result;
-	return shim_place(to) != SHIM_PLACE_PAGEABLE &&
-			       shim_place(from) != SHIM_PLACE_PAGEABLE
+	return shim_copy_place(to) != SHIM_PLACE_PAGEABLE &&
+			       shim_copy_place(from) != SHIM_PLACE_PAGEABLE
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_VALUE;
 }

@@ -21,7 +21,7 @@ static CUresult copy(uint64_t to, uint64_t from, size_t size, CUstream stream, b
 static CUresult copy_to_device(
 	CUdeviceptr to, const void *from, size_t size, CUstream stream, bool waits)
 {
-	if (size && (!from || shim_place(to) == SHIM_PLACE_PAGEABLE))
+	if (size && (!from || shim_copy_place(to) == SHIM_PLACE_PAGEABLE))
 		return shim_call_invalid(VGPU_CALL_cuMemcpyHtoDAsync_v2);
 	return copy(to, shim_address(from), size, stream, waits);
 }
@@ -29,7 +29,7 @@ static CUresult copy_to_device(
 static CUresult copy_from_device(
 	void *to, CUdeviceptr from, size_t size, CUstream stream, bool waits)
 {
-	if (size && (!to || shim_place(from) == SHIM_PLACE_PAGEABLE))
+	if (size && (!to || shim_copy_place(from) == SHIM_PLACE_PAGEABLE))
 		return shim_call_invalid(VGPU_CALL_cuMemcpyDtoHAsync_v2);
 	return copy(shim_address(to), from, size, stream, waits);
 }
@@ -37,8 +37,8 @@ static CUresult copy_from_device(
 static CUresult copy_within_device(
 	CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
 {
-	if (size && (shim_place(to) == SHIM_PLACE_PAGEABLE ||
-			    shim_place(from) == SHIM_PLACE_PAGEABLE))
+	if (size && (shim_copy_place(to) == SHIM_PLACE_PAGEABLE ||
+			    shim_copy_place(from) == SHIM_PLACE_PAGEABLE))
 		return shim_call_invalid(VGPU_CALL_cuMemcpyDtoDAsync_v2);
 	return copy(to, from, size, stream, true);
 }

@@ -87,7 +87,7 @@ static CUresult local_put(
 
 	SHIM_CHECK_READY();
 	context = find_or_current(handle);
-	return context ? shim_local_put(context, key, value, destroy)
+	return context ? shim_context_local_put(context, key, value, destroy)
 		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -97,7 +97,8 @@ static CUresult local_delete(CUcontext handle, void *key)
 
 	SHIM_CHECK_READY();
 	context = find_or_current(handle);
-	return context ? shim_local_delete(context, key) : CUDA_ERROR_INVALID_CONTEXT;
+	return context ? shim_context_local_delete(context, key)
+		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static CUresult local_get(void **valuep, CUcontext handle, void *key)
@@ -109,7 +110,7 @@ static CUresult local_get(void **valuep, CUcontext handle, void *key)
 		return CUDA_ERROR_INVALID_VALUE;
 	*valuep = NULL;
 	context = find_or_current(handle);
-	return context ? shim_local_get(context, key, valuep)
+	return context ? shim_context_local_get(context, key, valuep)
 		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 

@@ -17,7 +17,7 @@
 
 static CUresult finish(CUresult result, CUdeviceptr address, CUstream stream)
 {
-	if (result == CUDA_SUCCESS && (shim_place(address) == SHIM_PLACE_ARENA ||
+	if (result == CUDA_SUCCESS && (shim_copy_place(address) == SHIM_PLACE_ARENA ||
 					      shim_range_syncs(address, address)))
 		return shim_stream_synchronize(stream);
 	return result;

@@ -77,7 +77,7 @@ static CUresult keep(CUgraphExec handle, uint64_t n_nodes)
 	return CUDA_SUCCESS;
 }
 
-void shim_exec_forget(CUgraphExec handle)
+void shim_graph_exec_forget(CUgraphExec handle)
 {
 	struct exec *exec = find(handle);
 
@@ -194,7 +194,7 @@ CUresult shim_cuGraphExecUpdate_v2(
 		return refuse(CUDA_ERROR_INVALID_VALUE);
 	request.h_graph_exec = (uint64_t)(uintptr_t)hGraphExec;
 	request.h_graph = (uint64_t)(uintptr_t)hGraph;
-	shim_exec_forget(hGraphExec);
+	shim_graph_exec_forget(hGraphExec);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_exec_update_v2_reply__descriptor, &message);
 	if (!message)
@@ -224,7 +224,7 @@ CUresult shim_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
 CUresult shim_cuGraphNodeSetEnabled(
 	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
 {
-	shim_exec_forget(hGraphExec);
+	shim_graph_exec_forget(hGraphExec);
 	return shim_remote_cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled);
 }
 
@@ -275,7 +275,7 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 	if (call.wants_result && result == CUDA_SUCCESS)
 		__atomic_store_n(&exec->accepted, place, __ATOMIC_RELAXED);
 	if (shim_environment.launches_block && result == CUDA_SUCCESS &&
-		!shim_capture_is_live())
+		!shim_channel_has_capture())
 		result = shim_stream_synchronize(hStream);
 	return result;
 }

@@ -26,20 +26,21 @@ static CUresult add(CUresult described, CUgraphNode *addedp, CUgraph graph,
 {
 	const struct shim_edges edges = { .nodes = after, .n = n_after };
 
-	return described == CUDA_SUCCESS ? shim_node_add(addedp, graph, &edges, node)
-					 : refuse(described);
+	return described == CUDA_SUCCESS
+		       ? shim_graph_node_add(addedp, graph, &edges, node)
+		       : refuse(described);
 }
 
 static CUresult set(CUresult described, CUgraphNode handle, const struct shim_node *node)
 {
-	return described == CUDA_SUCCESS ? shim_node_set(handle, node)
+	return described == CUDA_SUCCESS ? shim_graph_node_set(handle, node)
 					 : refuse(described);
 }
 
 static CUresult set_in_exec(CUresult described, CUgraphExec exec, CUgraphNode handle,
 	const struct shim_node *node)
 {
-	return described == CUDA_SUCCESS ? shim_node_set_in_exec(exec, handle, node)
+	return described == CUDA_SUCCESS ? shim_graph_node_set_in_exec(exec, handle, node)
 					 : refuse(described);
 }
 
@@ -56,7 +57,7 @@ static CUresult describe_kernel_v1(
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&whole, params, sizeof(*params));
-	return shim_node_kernel(node, &whole);
+	return shim_graph_node_kernel(node, &whole);
 }
 
 CUresult shim_cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -65,8 +66,8 @@ CUresult shim_cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	struct shim_node node;
 
-	return add(shim_node_kernel(&node, nodeParams), phGraphNode, hGraph, dependencies,
-		numDependencies, &node);
+	return add(shim_graph_node_kernel(&node, nodeParams), phGraphNode, hGraph,
+		dependencies, numDependencies, &node);
 }
 
 CUresult shim_cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -82,7 +83,7 @@ CUresult shim_cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult shim_cuGraphKernelNodeGetParams_v2(
 	CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
-	return nodeParams ? shim_node_get_kernel(hNode, nodeParams)
+	return nodeParams ? shim_graph_node_get_kernel(hNode, nodeParams)
 			  : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -94,7 +95,7 @@ CUresult shim_cuGraphKernelNodeGetParams(
 
 	if (!nodeParams)
 		return refuse(CUDA_ERROR_INVALID_VALUE);
-	result = shim_node_get_kernel(hNode, &whole);
+	result = shim_graph_node_get_kernel(hNode, &whole);
 	if (result != CUDA_SUCCESS)
 		return result;
 	memcpy(nodeParams, &whole, sizeof(*nodeParams));
@@ -109,7 +110,7 @@ CUresult shim_cuGraphKernelNodeSetParams_v2(
 {
 	struct shim_node node;
 
-	return set(shim_node_kernel(&node, nodeParams), hNode, &node);
+	return set(shim_graph_node_kernel(&node, nodeParams), hNode, &node);
 }
 
 CUresult shim_cuGraphKernelNodeSetParams(
@@ -125,7 +126,8 @@ CUresult shim_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphN
 {
 	struct shim_node node;
 
-	return set_in_exec(shim_node_kernel(&node, nodeParams), hGraphExec, hNode, &node);
+	return set_in_exec(
+		shim_graph_node_kernel(&node, nodeParams), hGraphExec, hNode, &node);
 }
 
 CUresult shim_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -189,13 +191,13 @@ CUresult shim_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	struct shim_node node;
 
-	return add(shim_node_copy(&node, copyParams, ctx), phGraphNode, hGraph,
+	return add(shim_graph_node_copy(&node, copyParams, ctx), phGraphNode, hGraph,
 		dependencies, numDependencies, &node);
 }
 
 CUresult shim_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
-	return nodeParams ? shim_node_get_copy(hNode, nodeParams)
+	return nodeParams ? shim_graph_node_get_copy(hNode, nodeParams)
 			  : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -204,7 +206,7 @@ CUresult shim_cuGraphMemcpyNodeSetParams(
 {
 	struct shim_node node;
 
-	return set(shim_node_copy(&node, nodeParams, NULL), hNode, &node);
+	return set(shim_graph_node_copy(&node, nodeParams, NULL), hNode, &node);
 }
 
 CUresult shim_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -213,7 +215,7 @@ CUresult shim_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode
 	struct shim_node node;
 
 	return set_in_exec(
-		shim_node_copy(&node, copyParams, ctx), hGraphExec, hNode, &node);
+		shim_graph_node_copy(&node, copyParams, ctx), hGraphExec, hNode, &node);
 }
 
 /*
@@ -226,14 +228,14 @@ CUresult shim_cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	struct shim_node node;
 
-	return add(shim_node_fill(&node, memsetParams, ctx), phGraphNode, hGraph,
+	return add(shim_graph_node_fill(&node, memsetParams, ctx), phGraphNode, hGraph,
 		dependencies, numDependencies, &node);
 }
 
 CUresult shim_cuGraphMemsetNodeGetParams(
 	CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
-	return nodeParams ? shim_node_get_fill(hNode, nodeParams)
+	return nodeParams ? shim_graph_node_get_fill(hNode, nodeParams)
 			  : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -242,7 +244,7 @@ CUresult shim_cuGraphMemsetNodeSetParams(
 {
 	struct shim_node node;
 
-	return set(shim_node_fill(&node, nodeParams, NULL), hNode, &node);
+	return set(shim_graph_node_fill(&node, nodeParams, NULL), hNode, &node);
 }
 
 CUresult shim_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -251,7 +253,7 @@ CUresult shim_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode
 	struct shim_node node;
 
 	return set_in_exec(
-		shim_node_fill(&node, memsetParams, ctx), hGraphExec, hNode, &node);
+		shim_graph_node_fill(&node, memsetParams, ctx), hGraphExec, hNode, &node);
 }
 
 /*
@@ -272,7 +274,7 @@ CUresult shim_cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph
 {
 	struct shim_node node;
 
-	return add(shim_node_event(&node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event),
+	return add(shim_graph_node_event(&node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event),
 		phGraphNode, hGraph, dependencies, numDependencies, &node);
 }
 
@@ -281,13 +283,13 @@ CUresult shim_cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
 	struct shim_node node;
 
-	return add(shim_node_event(&node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event),
+	return add(shim_graph_node_event(&node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event),
 		phGraphNode, hGraph, dependencies, numDependencies, &node);
 }
 
 static CUresult get_event(CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp)
 {
-	return eventp ? shim_node_get_event(handle, kind, eventp)
+	return eventp ? shim_graph_node_get_event(handle, kind, eventp)
 		      : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -305,7 +307,7 @@ static CUresult set_event(CUgraphNode handle, CUgraphNodeType kind, CUevent even
 {
 	struct shim_node node;
 
-	return set(shim_node_event(&node, kind, event), handle, &node);
+	return set(shim_graph_node_event(&node, kind, event), handle, &node);
 }
 
 CUresult shim_cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
@@ -323,7 +325,8 @@ static CUresult set_event_in_exec(
 {
 	struct shim_node node;
 
-	return set_in_exec(shim_node_event(&node, kind, event), exec, handle, &node);
+	return set_in_exec(
+		shim_graph_node_event(&node, kind, event), exec, handle, &node);
 }
 
 CUresult shim_cuGraphExecEventRecordNodeSetEvent(
@@ -353,10 +356,11 @@ CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 		.n = numDependencies,
 	};
 	struct shim_node node;
-	CUresult result = shim_node_generic(&node, nodeParams);
+	CUresult result = shim_graph_node_generic(&node, nodeParams);
 
-	return result == CUDA_SUCCESS ? shim_node_add(phGraphNode, hGraph, &edges, &node)
-				      : refuse(result);
+	return result == CUDA_SUCCESS
+		       ? shim_graph_node_add(phGraphNode, hGraph, &edges, &node)
+		       : refuse(result);
 }
 
 CUresult shim_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -371,7 +375,7 @@ CUresult shim_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodePar
 {
 	struct shim_node node;
 
-	return set(shim_node_generic(&node, nodeParams), hNode, &node);
+	return set(shim_graph_node_generic(&node, nodeParams), hNode, &node);
 }
 
 CUresult shim_cuGraphExecNodeSetParams(
@@ -380,5 +384,5 @@ CUresult shim_cuGraphExecNodeSetParams(
 	struct shim_node node;
 
 	return set_in_exec(
-		shim_node_generic(&node, nodeParams), hGraphExec, hNode, &node);
+		shim_graph_node_generic(&node, nodeParams), hGraphExec, hNode, &node);
 }

@@ -37,7 +37,7 @@ static CUresult take_page(
 		memcpy(to->edges + first, edges, n * sizeof(*edges));
 	else if (to->edges)
 		memset(to->edges + first, 0, n * sizeof(*edges));
-	if (edges && !shim_edges_are_plain(edges, n))
+	if (edges && !shim_graph_edges_are_plain(edges, n))
 		to->has_unplain_edges = true;
 	return CUDA_SUCCESS;
 }
@@ -188,7 +188,7 @@ CUresult shim_cuGraphNodeGetDependentNodes(
  * Edges
  */
 
-bool shim_edges_are_plain(const CUgraphEdgeData *data, size_t n)
+bool shim_graph_edges_are_plain(const CUgraphEdgeData *data, size_t n)
 {
 	static const CUgraphEdgeData plain;
 
@@ -254,7 +254,7 @@ static CUresult send_edges(
 
 	if (all->n && (!all->from || !all->to))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	if (shim_edges_are_plain(all->data, all->n))
+	if (shim_graph_edges_are_plain(all->data, all->n))
 		piece.data = NULL;
 	do {
 		piece.n = left < VGPU_GRAPH_LIST_MAX ? left : VGPU_GRAPH_LIST_MAX;

@@ -147,7 +147,7 @@ static CUresult free_in_arena(const struct shim_range *range)
 	struct late_range *late;
 	CUresult result, elsewhere;
 
-	if (shim_capture_is_live())
+	if (shim_channel_has_capture())
 		return free_later(range);
 	late = take_late();
 	result = shim_cuCtxSynchronize();

@@ -8,4 +8,4 @@
 #include "vgpu/cuda.h"
 
 /* Something of it changes: its next launch is answered by the driver. */
-void shim_exec_forget(CUgraphExec handle);
+void shim_graph_exec_forget(CUgraphExec handle);

@@ -36,7 +36,8 @@ struct params {
 static struct shim_lock params_lock;
 static struct shim_table params_table;
 
-CUresult shim_node_kernel(struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS *params)
+CUresult shim_graph_node_kernel(
+	struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS *params)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphAddNode_v2);
 	CUresult result = shim_call_check(call.id);
@@ -77,15 +78,15 @@ static bool is_pageable(CUmemorytype type, const void *host, CUdeviceptr device)
 {
 	switch (type) {
 	case CU_MEMORYTYPE_HOST:
-		return shim_place((uint64_t)(uintptr_t)host) == SHIM_PLACE_PAGEABLE;
+		return shim_copy_place((uint64_t)(uintptr_t)host) == SHIM_PLACE_PAGEABLE;
 	case CU_MEMORYTYPE_UNIFIED:
-		return shim_place(device) == SHIM_PLACE_PAGEABLE;
+		return shim_copy_place(device) == SHIM_PLACE_PAGEABLE;
 	default:
 		return false;
 	}
 }
 
-CUresult shim_node_copy(
+CUresult shim_graph_node_copy(
 	struct shim_node *node, const CUDA_MEMCPY3D *copy, CUcontext context)
 {
 	if (!copy)
@@ -102,7 +103,7 @@ CUresult shim_node_copy(
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_node_fill(
+CUresult shim_graph_node_fill(
 	struct shim_node *node, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
 {
 	if (!fill)
@@ -116,7 +117,8 @@ CUresult shim_node_fill(
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_node_event(struct shim_node *node, CUgraphNodeType kind, CUevent event)
+CUresult shim_graph_node_event(
+	struct shim_node *node, CUgraphNodeType kind, CUevent event)
 {
 	if (!shim_event_exists(event))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -144,7 +146,7 @@ static CUresult kernel_v3(
 		.ctx = params->ctx,
 	};
 
-	return shim_node_kernel(node, &same);
+	return shim_graph_node_kernel(node, &same);
 }
 
 static CUresult fill_v2(struct shim_node *node, const CUDA_MEMSET_NODE_PARAMS_v2 *params)
@@ -158,10 +160,10 @@ static CUresult fill_v2(struct shim_node *node, const CUDA_MEMSET_NODE_PARAMS_v2
 		.height = params->height,
 	};
 
-	return shim_node_fill(node, &same, params->ctx);
+	return shim_graph_node_fill(node, &same, params->ctx);
 }
 
-CUresult shim_node_generic(struct shim_node *node, const CUgraphNodeParams *params)
+CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams *params)
 {
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -169,14 +171,15 @@ CUresult shim_node_generic(struct shim_node *node, const CUgraphNodeParams *para
 	case CU_GRAPH_NODE_TYPE_KERNEL:
 		return kernel_v3(node, &params->kernel);
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return shim_node_copy(
+		return shim_graph_node_copy(
 			node, &params->memcpy.copyParams, params->memcpy.copyCtx);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 		return fill_v2(node, &params->memset);
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		return shim_node_event(node, params->type, params->eventRecord.event);
+		return shim_graph_node_event(
+			node, params->type, params->eventRecord.event);
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-		return shim_node_event(node, params->type, params->eventWait.event);
+		return shim_graph_node_event(node, params->type, params->eventWait.event);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		*node = (struct shim_node){ .kind = params->type };
 		return CUDA_SUCCESS;
@@ -238,8 +241,8 @@ static CUresult add_more_edges(
 	return result;
 }
 
-CUresult shim_node_add(CUgraphNode *addedp, CUgraph graph, const struct shim_edges *after,
-	const struct shim_node *node)
+CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
+	const struct shim_edges *after, const struct shim_node *node)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphAddNode_v2);
 	struct shim_edges first = *after;
@@ -248,7 +251,7 @@ CUresult shim_node_add(CUgraphNode *addedp, CUgraph graph, const struct shim_edg
 
 	if (!addedp || (after->n && !after->nodes))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	if (shim_edges_are_plain(after->data, after->n))
+	if (shim_graph_edges_are_plain(after->data, after->n))
 		first.data = NULL;
 	if (first.n > VGPU_GRAPH_LIST_MAX)
 		first.n = VGPU_GRAPH_LIST_MAX;
@@ -263,7 +266,7 @@ CUresult shim_node_add(CUgraphNode *addedp, CUgraph graph, const struct shim_edg
 	return result;
 }
 
-CUresult shim_node_set(CUgraphNode handle, const struct shim_node *node)
+CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node)
 {
 	Vgpu__CuGraphNodeSetParamsRequest request =
 		VGPU__CU_GRAPH_NODE_SET_PARAMS_REQUEST__INIT;
@@ -275,7 +278,7 @@ CUresult shim_node_set(CUgraphNode handle, const struct shim_node *node)
 		&vgpu__cu_graph_node_set_params_reply__descriptor, NULL);
 }
 
-CUresult shim_node_set_in_exec(
+CUresult shim_graph_node_set_in_exec(
 	CUgraphExec exec, CUgraphNode handle, const struct shim_node *node)
 {
 	Vgpu__CuGraphExecNodeSetParamsRequest request =
@@ -285,7 +288,7 @@ CUresult shim_node_set_in_exec(
 	request.h_graph_exec = (uint64_t)(uintptr_t)exec;
 	request.h_node = (uint64_t)(uintptr_t)handle;
 	SET_NODE(&request, node);
-	shim_exec_forget(exec);
+	shim_graph_exec_forget(exec);
 	return shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_exec_node_set_params_reply__descriptor, NULL);
 }
@@ -393,7 +396,7 @@ static CUresult take_params(
 	return result;
 }
 
-CUresult shim_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *told)
+CUresult shim_graph_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *told)
 {
 	const Vgpu__VgpuGraphNodeReply *reply;
 	CUDA_KERNEL_NODE_PARAMS params = {};
@@ -435,7 +438,7 @@ CUresult shim_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *told)
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy)
+CUresult shim_graph_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy)
 {
 	const Vgpu__VgpuGraphNodeReply *reply;
 	CUresult result = ask(handle, CU_GRAPH_NODE_TYPE_MEMCPY, 0, &reply);
@@ -443,7 +446,7 @@ CUresult shim_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy)
 	return result == CUDA_SUCCESS ? take_detail(reply, copy, sizeof(*copy)) : result;
 }
 
-CUresult shim_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill)
+CUresult shim_graph_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill)
 {
 	const Vgpu__VgpuGraphNodeReply *reply;
 	CUresult result = ask(handle, CU_GRAPH_NODE_TYPE_MEMSET, 0, &reply);
@@ -451,7 +454,8 @@ CUresult shim_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill)
 	return result == CUDA_SUCCESS ? take_detail(reply, fill, sizeof(*fill)) : result;
 }
 
-CUresult shim_node_get_event(CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp)
+CUresult shim_graph_node_get_event(
+	CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp)
 {
 	const Vgpu__VgpuGraphNodeReply *reply;
 	CUresult result = ask(handle, kind, 0, &reply);

@@ -40,29 +40,32 @@ struct shim_edges {
 /* Each describes a node. Return: 0, or why there is no such node, NULL for one. The
  * parameters of a kernel are left in the thread's block, so a description is good until
  * the thread launches or describes another. */
-CUresult shim_node_kernel(struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS *params);
-CUresult shim_node_copy(
+CUresult shim_graph_node_kernel(
+	struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS *params);
+CUresult shim_graph_node_copy(
 	struct shim_node *node, const CUDA_MEMCPY3D *copy, CUcontext context);
-CUresult shim_node_fill(
+CUresult shim_graph_node_fill(
 	struct shim_node *node, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context);
-CUresult shim_node_event(struct shim_node *node, CUgraphNodeType kind, CUevent event);
+CUresult shim_graph_node_event(
+	struct shim_node *node, CUgraphNodeType kind, CUevent event);
 /* Any kind, as newer symbols of CUDA have it. */
-CUresult shim_node_generic(struct shim_node *node, const CUgraphNodeParams *params);
+CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams *params);
 
-CUresult shim_node_add(CUgraphNode *addedp, CUgraph graph, const struct shim_edges *after,
-	const struct shim_node *node);
-CUresult shim_node_set(CUgraphNode handle, const struct shim_node *node);
-CUresult shim_node_set_in_exec(
+CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
+	const struct shim_edges *after, const struct shim_node *node);
+CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node);
+CUresult shim_graph_node_set_in_exec(
 	CUgraphExec exec, CUgraphNode handle, const struct shim_node *node);
 
 /*
  * Asks what a node does, in the words of a kind that it must be of. The pointers to a
  * kernel's parameters stay good as long as the node, and as its parameters.
  */
-CUresult shim_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *params);
-CUresult shim_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy);
-CUresult shim_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill);
-CUresult shim_node_get_event(CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp);
+CUresult shim_graph_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *params);
+CUresult shim_graph_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy);
+CUresult shim_graph_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill);
+CUresult shim_graph_node_get_event(
+	CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp);
 
 /* Whether edges are all of the ordinary kind. */
-bool shim_edges_are_plain(const CUgraphEdgeData *data, size_t n);
+bool shim_graph_edges_are_plain(const CUgraphEdgeData *data, size_t n);

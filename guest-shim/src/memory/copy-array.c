@@ -143,13 +143,13 @@ static CUresult copy_pieces(const struct shim_array_box *whole, CUstream stream)
 CUresult shim_copy_array(const struct shim_array_box *box, CUstream stream, bool waits)
 {
 	const struct vgpu_array_side *memory = box->to ? &box->box.from : &box->box.to;
-	enum shim_place place =
-		box->to && box->from ? SHIM_PLACE_DEVICE : shim_place(memory->address);
+	enum shim_place place = box->to && box->from ? SHIM_PLACE_DEVICE
+						     : shim_copy_place(memory->address);
 	CUresult result;
 
 	if (!box->box.width || !box->box.height || !box->box.depth)
 		return CUDA_SUCCESS;
-	if (shim_capture_is_live()) {
+	if (shim_channel_has_capture()) {
 		result = shim_capture_check_copy(
 			stream, place == SHIM_PLACE_PAGEABLE, waits);
 		if (result != CUDA_SUCCESS)

@@ -211,8 +211,8 @@ static CUresult copy_layers(const struct shim_box *box, const struct shim_side *
  * host does not see the copy, so its addresses are checked here. */
 static CUresult copy_on_host(const struct shim_box *box, CUstream stream)
 {
-	bool to_arena = shim_place(box->to.address) == SHIM_PLACE_ARENA;
-	bool from_arena = shim_place(box->from.address) == SHIM_PLACE_ARENA;
+	bool to_arena = shim_copy_place(box->to.address) == SHIM_PLACE_ARENA;
+	bool from_arena = shim_copy_place(box->from.address) == SHIM_PLACE_ARENA;
 	CUresult result = CUDA_SUCCESS;
 
 	if ((to_arena && !is_known(box, &box->to, false)) ||
@@ -234,8 +234,8 @@ static CUresult copy_on_host(const struct shim_box *box, CUstream stream)
 
 static CUresult copy_box(const struct shim_box *box, CUstream stream, bool waits)
 {
-	enum shim_place to = shim_place(box->to.address),
-			from = shim_place(box->from.address);
+	enum shim_place to = shim_copy_place(box->to.address),
+			from = shim_copy_place(box->from.address);
 	CUresult result;
 
 	if (!box->width || !box->height || !box->depth)
@@ -258,10 +258,10 @@ CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits)
 {
 	CUresult result = CUDA_SUCCESS;
 
-	if (shim_capture_is_live())
+	if (shim_channel_has_capture())
 		result = shim_capture_check_copy(stream,
-			shim_place(box->to.address) == SHIM_PLACE_PAGEABLE ||
-				shim_place(box->from.address) == SHIM_PLACE_PAGEABLE,
+			shim_copy_place(box->to.address) == SHIM_PLACE_PAGEABLE ||
+				shim_copy_place(box->from.address) == SHIM_PLACE_PAGEABLE,
 			waits);
 	if (result == CUDA_SUCCESS)
 		result = copy_box(box, stream, waits);

@@ -35,7 +35,7 @@
 /* Blocks of one copy that are on their way from the device at a time. */
 #define PIPELINE_DEPTH 4u
 
-enum shim_place shim_place(uint64_t address)
+enum shim_place shim_copy_place(uint64_t address)
 {
 	if (shim_window_is_arena(&shim_channel.window, address))
 		return SHIM_PLACE_ARENA;
@@ -255,8 +255,8 @@ static CUresult pull(uint8_t *to, uint64_t from, uint64_t size, CUstream stream)
 static CUresult copy_reachable(
 	uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
 {
-	bool to_device = shim_place(to) == SHIM_PLACE_DEVICE;
-	bool from_device = shim_place(from) == SHIM_PLACE_DEVICE;
+	bool to_device = shim_copy_place(to) == SHIM_PLACE_DEVICE;
+	bool from_device = shim_copy_place(from) == SHIM_PLACE_DEVICE;
 	struct transfer transfer = {
 		.to = to,
 		.from = from,
@@ -275,7 +275,7 @@ static CUresult copy_reachable(
 	}
 	if (waits && thread && thread->has_lane && !shim_print_is_owed(&shim_channel)) {
 		transfer.word = SHIM_WORDS_LANES + thread->lane;
-		transfer.value = shim_word_read(transfer.word) + 1;
+		transfer.value = shim_words_read(transfer.word) + 1;
 	}
 	result = to_device ? send_to_device(&transfer, stream)
 			   : send_from_device(&transfer, stream);
@@ -290,8 +290,8 @@ static CUresult copy_reachable(
  * host does not see the copy, so its addresses are checked here. */
 static CUresult copy_on_host(uint64_t to, uint64_t from, uint64_t size, CUstream stream)
 {
-	bool to_arena = shim_place(to) == SHIM_PLACE_ARENA;
-	bool from_arena = shim_place(from) == SHIM_PLACE_ARENA;
+	bool to_arena = shim_copy_place(to) == SHIM_PLACE_ARENA;
+	bool from_arena = shim_copy_place(from) == SHIM_PLACE_ARENA;
 	CUresult result = CUDA_SUCCESS;
 
 	if ((to_arena && !shim_range_covers(to, size)) ||
@@ -307,7 +307,8 @@ static CUresult copy_on_host(uint64_t to, uint64_t from, uint64_t size, CUstream
 static CUresult copy(
 	uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
 {
-	enum shim_place to_place = shim_place(to), from_place = shim_place(from);
+	enum shim_place to_place = shim_copy_place(to),
+			from_place = shim_copy_place(from);
 
 	if (!size)
 		return CUDA_SUCCESS;
@@ -335,8 +336,8 @@ void shim_copy_end_stream(CUstream stream)
 
 CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream)
 {
-	bool is_pageable = shim_place(to) == SHIM_PLACE_PAGEABLE ||
-			   shim_place(from) == SHIM_PLACE_PAGEABLE;
+	bool is_pageable = shim_copy_place(to) == SHIM_PLACE_PAGEABLE ||
+			   shim_copy_place(from) == SHIM_PLACE_PAGEABLE;
 
 	if (!shim_range_syncs(to, from) &&
 		!(is_pageable && shim_print_is_owed(&shim_channel)))
@@ -348,10 +349,10 @@ CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, b
 {
 	CUresult result = CUDA_SUCCESS;
 
-	if (shim_capture_is_live())
+	if (shim_channel_has_capture())
 		result = shim_capture_check_copy(stream,
-			shim_place(to) == SHIM_PLACE_PAGEABLE ||
-				shim_place(from) == SHIM_PLACE_PAGEABLE,
+			shim_copy_place(to) == SHIM_PLACE_PAGEABLE ||
+				shim_copy_place(from) == SHIM_PLACE_PAGEABLE,
 			waits);
 	if (result == CUDA_SUCCESS)
 		result = copy(to, from, size, stream, waits);

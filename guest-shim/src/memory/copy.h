@@ -17,7 +17,7 @@ enum shim_place {
 	SHIM_PLACE_DEVICE,
 };
 
-enum shim_place shim_place(uint64_t address);
+enum shim_place shim_copy_place(uint64_t address);
 
 /* Pointers and device addresses are one number: the arena has both. */
 static inline uint64_t shim_address(const void *pointer)

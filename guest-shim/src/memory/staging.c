@@ -87,7 +87,7 @@ static struct block_ring *ring_of_word(uint32_t word)
 
 static bool is_under_way(const struct block_ring *ring, uint32_t i)
 {
-	return shim_word_read(ring->first_word + i) < ring->due[i];
+	return shim_words_read(ring->first_word + i) < ring->due[i];
 }
 
 /* Takes the first free block from the front on. Return: false where all are in use. */

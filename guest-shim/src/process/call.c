@@ -211,7 +211,7 @@ STEP bool submit_context(struct shim_thread *thread)
 }
 
 /* A driver that lets text out in calls that wait has to be called, fault or none. */
-static bool ends_by_fault(struct shim_thread *thread, uint16_t id)
+static bool end_by_fault(struct shim_thread *thread, uint16_t id)
 {
 	if (vgpu_call_flags[id] & VGPU_CALL_F_MAY_BLOCK &&
 		shim_print_is_owed(&shim_channel))
@@ -239,7 +239,7 @@ STEP CUresult begin(uint16_t id, struct shim_thread **threadp)
 		if (result != CUDA_SUCCESS)
 			return result;
 		fault = shim_context_fault(shim_thread_context(thread));
-		if (__builtin_expect(fault, 0) && ends_by_fault(thread, id))
+		if (__builtin_expect(fault, 0) && end_by_fault(thread, id))
 			return fault;
 	}
 	if (__builtin_expect(__atomic_load_n(&shim_channel.dead, __ATOMIC_RELAXED), 0))
@@ -354,7 +354,7 @@ CUresult shim_call_async(
 			return result;
 	}
 	if (call->wants_result || shim_environment.is_synchronous ||
-		shim_capture_is_live())
+		shim_channel_has_capture())
 		return exchange(thread, call, request, &vgpu__any_reply__descriptor, NULL,
 			stream);
 	return submit_context(thread) && submit_here(thread, call->id, 0, request, stream)

@@ -289,7 +289,7 @@ static struct shim_local **find_local(struct shim_context *context, const void *
 	return localp;
 }
 
-CUresult shim_local_put(struct shim_context *context, void *key, void *value,
+CUresult shim_context_local_put(struct shim_context *context, void *key, void *value,
 	shim_local_destroy_fn destroy)
 {
 	struct shim_local *local = calloc(1, sizeof(*local)), **localp;
@@ -311,7 +311,7 @@ CUresult shim_local_put(struct shim_context *context, void *key, void *value,
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_local_delete(struct shim_context *context, void *key)
+CUresult shim_context_local_delete(struct shim_context *context, void *key)
 {
 	struct shim_local *local, **localp;
 
@@ -326,7 +326,7 @@ CUresult shim_local_delete(struct shim_context *context, void *key)
 	return local ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult shim_local_get(struct shim_context *context, void *key, void **valuep)
+CUresult shim_context_local_get(struct shim_context *context, void *key, void **valuep)
 {
 	/* Read first: a change during the search makes what is remembered stale. */
 	uint64_t epoch = __atomic_load_n(&locals_epoch, __ATOMIC_SEQ_CST);

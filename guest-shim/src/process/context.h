@@ -140,7 +140,7 @@ CUresult shim_context_pop(struct shim_context **contextp);
 CUresult shim_context_set_current(struct shim_context *context);
 
 /* Context-local storage. Return of get: CUDA_ERROR_INVALID_HANDLE where there is none. */
-CUresult shim_local_put(struct shim_context *context, void *key, void *value,
+CUresult shim_context_local_put(struct shim_context *context, void *key, void *value,
 	shim_local_destroy_fn destroy);
-CUresult shim_local_delete(struct shim_context *context, void *key);
-CUresult shim_local_get(struct shim_context *context, void *key, void **valuep);
+CUresult shim_context_local_delete(struct shim_context *context, void *key);
+CUresult shim_context_local_get(struct shim_context *context, void *key, void **valuep);

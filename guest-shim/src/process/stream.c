@@ -78,12 +78,12 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 	CUresult result = CUDA_SUCCESS;
 
 	/* Of an earlier life of the context: all work in it is over. */
-	shim_word_give(stream->word);
+	shim_words_give(stream->word);
 	stream->submitted = 0;
 	stream->completed = 0;
 	stream->marked = 0;
 	stream->n_large = 0;
-	stream->word = shim_word_take();
+	stream->word = shim_words_take();
 	if (stream->word != SHIM_WORD_NONE) {
 		request.stream = key(stream->handle);
 		request.word = stream->word;
@@ -146,7 +146,8 @@ static uint64_t known_done(const struct shim_stream *stream)
 static uint64_t done(const struct shim_stream *stream)
 {
 	uint64_t completed = known_done(stream);
-	uint64_t word = stream->word == SHIM_WORD_NONE ? 0 : shim_word_read(stream->word);
+	uint64_t word =
+		stream->word == SHIM_WORD_NONE ? 0 : shim_words_read(stream->word);
 
 	return word > completed ? word : completed;
 }
@@ -162,7 +163,7 @@ static uint64_t submitted(const struct shim_stream *stream)
  * complete when all blocking streams are: also those of other threads, and work of
  * destroyed ones.
  */
-static bool is_told_by_itself(const struct shim_stream *stream)
+static bool has_own_progress(const struct shim_stream *stream)
 {
 	return shim_words_answer() &&
 	       (!is_default(stream->handle) ||
@@ -173,7 +174,7 @@ static bool is_told_by_itself(const struct shim_stream *stream)
 /* Whether memory shows that all work is complete. */
 static bool is_known_to_be_done(const struct shim_stream *stream)
 {
-	return is_told_by_itself(stream) && done(stream) >= submitted(stream);
+	return has_own_progress(stream) && done(stream) >= submitted(stream);
 }
 
 /* How far a look at a stream, which is about to be made, will reach. */
@@ -242,7 +243,7 @@ static CUresult await_mark(struct shim_thread *thread, struct shim_stream *strea
 
 	request.stream = key(stream->handle);
 	request.word = SHIM_WORDS_LANES + thread->lane;
-	request.value = shim_word_read(request.word) + 1;
+	request.value = shim_words_read(request.word) + 1;
 	result = shim_call_async(&call, &request.base, stream->handle);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -277,7 +278,7 @@ static __attribute__((__noinline__)) CUresult await_room(
 	 * capture. */
 	while (result == CUDA_SUCCESS &&
 		in_flight(stream, done(stream)) >= SHIM_STREAM_IN_FLIGHT_MAX &&
-		!shim_capture_is_live())
+		!shim_channel_has_capture())
 		result = await_progress(stream, &wait);
 	note_done(stream, done(stream));
 	return result;
@@ -327,7 +328,7 @@ CUresult shim_stream_admit_large(
 	before = n < n_in_flight ? 0 : __atomic_load_n(large, __ATOMIC_RELAXED);
 	/* In the next life of its context a stream may not have come so far. */
 	while (result == CUDA_SUCCESS && done(stream) < before &&
-		in_flight(stream, done(stream)) && !shim_capture_is_live())
+		in_flight(stream, done(stream)) && !shim_channel_has_capture())
 		result = await_progress(stream, &wait);
 	large = &stream->large[n % SHIM_STREAM_LARGE_MAX];
 	__atomic_store_n(large, submitted(stream) + 1, __ATOMIC_RELAXED);
@@ -402,11 +403,12 @@ CUresult shim_stream_park(CUstream handle)
  * submitted work, and has not arrived. Now and then the host is asked all the same, as
  * for events.
  */
-static bool is_known_to_run(struct shim_thread *thread, const struct shim_stream *stream)
+static bool take_known_to_run(
+	struct shim_thread *thread, const struct shim_stream *stream)
 {
-	return is_told_by_itself(stream) && stream->word != SHIM_WORD_NONE &&
+	return has_own_progress(stream) && stream->word != SHIM_WORD_NONE &&
 	       __atomic_load_n(&stream->marked, __ATOMIC_RELAXED) >= submitted(stream) &&
-	       shim_wait_may_poll(&thread->pace);
+	       shim_wait_take_poll(&thread->pace);
 }
 
 CUresult shim_stream_query(CUstream handle)
@@ -424,7 +426,7 @@ CUresult shim_stream_query(CUstream handle)
 	if (!shim_context_fault(stream->context)) {
 		if (is_known_to_be_done(stream))
 			return CUDA_SUCCESS;
-		if (is_known_to_run(shim_thread_get(), stream))
+		if (take_known_to_run(shim_thread_get(), stream))
 			return CUDA_ERROR_NOT_READY;
 	}
 	target = reach(stream);
@@ -471,8 +473,8 @@ static void retire(struct shim_stream *stream)
 {
 	stream->is_live = false;
 	if (stream->word != SHIM_WORD_NONE &&
-		shim_word_read(stream->word) >= submitted(stream))
-		shim_word_give(stream->word);
+		shim_words_read(stream->word) >= submitted(stream))
+		shim_words_give(stream->word);
 	stream->word = SHIM_WORD_NONE;
 }
 
@@ -490,7 +492,7 @@ CUresult shim_stream_remove(CUstream handle)
 static void drop(struct shim_stream *stream)
 {
 	stream->is_live = false;
-	shim_word_give(stream->word);
+	shim_words_give(stream->word);
 	stream->word = SHIM_WORD_NONE;
 }
 

@@ -70,7 +70,7 @@ int shim_thread_take_lane(struct shim_thread *thread, struct shim_channel *chann
 			thread->lane_context = 0;
 			return 0;
 		}
-		if (shim_channel_is_dead(channel))
+		if (shim_channel_find_dead(channel))
 			return vgpu_error_origin(-ECONNRESET);
 		__atomic_add_fetch(&lanes.n_waiting, 1, __ATOMIC_SEQ_CST);
 		vgpu_nap_word(&lanes.n_returned, seen, vgpu_nap_ms(&nap));

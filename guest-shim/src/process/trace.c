@@ -28,6 +28,7 @@
 
 #include "process/thread.h"
 #include "process/trace.h"
+#include "wire/clock.h"
 #include "wire/error.h"
 
 #define TEXT_MAX 64 /* shown of a string */
@@ -147,14 +148,6 @@ __attribute__((__constructor__)) static void start(void)
 	vgpu_log_init("libcuda", VGPU_LOG_NONE);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Appends, and cuts what would take the room of the end. */
 __attribute__((__format__(__printf__, 2, 3))) static void add(
 	struct shim_trace *trace, const char *format, ...)
@@ -189,12 +182,12 @@ void shim_trace_begin(struct shim_trace *trace)
 {
 	trace->n_messages = shim_thread_n_messages();
 	clock_gettime(CLOCK_REALTIME, &trace->begin);
-	trace->begin_ns = now_ns();
+	trace->begin_ns = shim_clock_ns();
 }
 
 void shim_trace_result(struct shim_trace *trace, const char *name, CUresult result)
 {
-	trace->end_ns = now_ns();
+	trace->end_ns = shim_clock_ns();
 	trace->n_messages = shim_thread_n_messages() - trace->n_messages;
 	trace->result = result;
 	trace->has_arguments = false;

@@ -15,7 +15,7 @@ static struct {
 	uint32_t free[STREAM_WORDS];
 } words;
 
-uint32_t shim_word_take(void)
+uint32_t shim_words_take(void)
 {
 	uint32_t word = SHIM_WORD_NONE;
 
@@ -31,7 +31,7 @@ uint32_t shim_word_take(void)
 	return word;
 }
 
-void shim_word_give(uint32_t word)
+void shim_words_give(uint32_t word)
 {
 	if (word == SHIM_WORD_NONE)
 		return;

@@ -29,19 +29,19 @@
 static_assert(SHIM_WORDS_STREAMS + 4096 <= VGPU_WORDS_MAX, "enough are left for streams");
 
 /* Takes a word for a stream, set to 0. Return: its number, or SHIM_WORD_NONE. */
-uint32_t shim_word_take(void);
+uint32_t shim_words_take(void);
 
 /* Gives one back. Nothing may write it any more. */
-void shim_word_give(uint32_t word);
+void shim_words_give(uint32_t word);
 
 /* Whether completion words may answer calls and may be requested: not if every call is to
  * be sent, nor while a capture is live. */
 static inline bool shim_words_answer(void)
 {
-	return !shim_environment.is_synchronous && !shim_capture_is_live();
+	return !shim_environment.is_synchronous && !shim_channel_has_capture();
 }
 
-static inline uint64_t shim_word_read(uint32_t word)
+static inline uint64_t shim_words_read(uint32_t word)
 {
 	/* Partner: the device, or the worker on its behalf, after the work in front. */
 	return __atomic_load_n(&shim_channel.words[word].value, __ATOMIC_ACQUIRE);

@@ -27,7 +27,7 @@ CUresult shim_capture_check_memory(void)
 	Vgpu__VgpuCaptureCheckRequest request = VGPU__VGPU_CAPTURE_CHECK_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_vgpuCaptureCheck);
 
-	if (!shim_capture_is_live())
+	if (!shim_channel_has_capture())
 		return CUDA_SUCCESS;
 	return shim_call_sync(
 		&call, &request.base, &vgpu__vgpu_capture_check_reply__descriptor, NULL);
@@ -41,7 +41,7 @@ static CUstreamCaptureStatus status_of(CUstream stream)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamIsCapturing);
 	const ProtobufCMessage *reply;
 
-	if (!shim_capture_is_live() || shim_call_check(call.id) != CUDA_SUCCESS ||
+	if (!shim_channel_has_capture() || shim_call_check(call.id) != CUDA_SUCCESS ||
 		shim_stream_check(stream) != CUDA_SUCCESS)
 		return CU_STREAM_CAPTURE_STATUS_NONE;
 	request.h_stream = (uint64_t)(uintptr_t)stream;

@@ -8,7 +8,7 @@
  * from a completion word: the driver's modes and errors then apply unchanged. The worker
  * publishes the number of live captures before it replies to the call that begins or ends
  * one, so a thread that learns of a capture from another thread sees the number, too:
- * shim_capture_is_live() of wire/channel.h.
+ * shim_channel_has_capture() of wire/channel.h.
  */
 
 #include <stdbool.h>

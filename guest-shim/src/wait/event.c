@@ -184,7 +184,7 @@ static CUresult find_for_wait(
 }
 
 /* Whether memory has the state of a record: not if its context has a fault or ended. */
-static bool is_told_by_word(const struct shim_event *event, uint64_t record)
+static bool has_own_word(const struct shim_event *event, uint64_t record)
 {
 	return shim_words_answer() && event->context &&
 	       !__atomic_load_n(&event->is_of_graph, __ATOMIC_RELAXED) &&
@@ -220,12 +220,12 @@ CUresult shim_event_query(CUevent handle)
 	if (result != CUDA_SUCCESS)
 		return result;
 	record = __atomic_load_n(&event->record, __ATOMIC_ACQUIRE);
-	if (!is_told_by_word(event, record))
+	if (!has_own_word(event, record))
 		return ask(event, record);
 	if (!record || shim_record_is_over(record))
 		return CUDA_SUCCESS;
-	return shim_wait_may_poll(&thread->pace) ? CUDA_ERROR_NOT_READY
-						 : ask(event, record);
+	return shim_wait_take_poll(&thread->pace) ? CUDA_ERROR_NOT_READY
+						  : ask(event, record);
 }
 
 /* @has_spun: whether the caller has, so that there is no sense in doing it again */
@@ -258,7 +258,7 @@ CUresult shim_event_synchronize(CUevent handle)
 	if (result != CUDA_SUCCESS)
 		return result;
 	record = __atomic_load_n(&event->record, __ATOMIC_ACQUIRE);
-	if (!is_told_by_word(event, record) || shim_print_is_owed(&shim_channel))
+	if (!has_own_word(event, record) || shim_print_is_owed(&shim_channel))
 		return park(event, record, false);
 	if (!record)
 		return CUDA_SUCCESS;

@@ -19,6 +19,7 @@
 #include "vgpu/log.h"
 
 #include "wire/channel.h"
+#include "wire/clock.h"
 #include "wire/reason.h"
 #include "wire/sentence.h"
 #include "wire/sweep.h"
@@ -72,7 +73,7 @@ static int claim(struct shim_channel *channel)
 {
 	struct vgpu_channel_entry *table = shim_transport_table(&channel->transport);
 
-	channel->claim = (uint32_t)(shim_now_ns() ^ (uint64_t)getpid() << 16) | 1;
+	channel->claim = (uint32_t)(shim_clock_ns() ^ (uint64_t)getpid() << 16) | 1;
 	for (uint32_t i = 0; i < channel->transport.header->n_channels; i++) {
 		if (step(channel, &table[i], VGPU_CHANNEL_FREE, 0,
 			    VGPU_CHANNEL_CLAIMED)) {
@@ -133,10 +134,10 @@ static uint64_t get_heartbeat(const struct shim_channel *channel)
 static int await_answer(struct shim_channel *channel, uint64_t deadline)
 {
 	struct shim_transport *transport = &channel->transport;
-	uint64_t beat = get_heartbeat(channel), beat_ns = shim_now_ns();
+	uint64_t beat = get_heartbeat(channel), beat_ns = shim_clock_ns();
 
 	while (get_state(channel) == VGPU_CHANNEL_OPENING) {
-		uint64_t now = shim_now_ns();
+		uint64_t now = shim_clock_ns();
 
 		if (transport->ops->silence_ns(transport) == SHIM_GONE) {
 			shim_reason_note(
@@ -219,7 +220,7 @@ static int offer(struct shim_channel *channel, struct vgpu_channel_entry *hello,
 
 static int negotiate(struct shim_channel *channel, struct vgpu_channel_entry *hello)
 {
-	uint64_t deadline = shim_now_ns() + OPEN_TIMEOUT_NS;
+	uint64_t deadline = shim_clock_ns() + OPEN_TIMEOUT_NS;
 	int r = -EBUSY, worst = -EBUSY;
 
 	for (unsigned int i = 0; i < shim_window_n_candidates(); i++) {
@@ -334,12 +335,12 @@ static void tell_end(const struct shim_channel *channel)
 
 /* Asks the worker whether it lives, again and again. Threads race here harmlessly: what
  * each stores is true. Returns: whether it has answered lately. */
-static bool worker_answers(struct shim_channel *channel)
+static bool ask_worker(struct shim_channel *channel)
 {
 	struct vgpu_channel_control *control = channel->control;
 	const uint64_t head = __atomic_load_n(&control->head, __ATOMIC_RELAXED);
 	const uint32_t asked = __atomic_load_n(&control->asked, __ATOMIC_RELAXED);
-	const uint64_t now = shim_now_ns();
+	const uint64_t now = shim_clock_ns();
 	uint64_t since;
 
 	if (head != __atomic_load_n(&channel->answered_head, __ATOMIC_RELAXED) ||
@@ -361,7 +362,7 @@ static bool worker_answers(struct shim_channel *channel)
  * with more to do than it can leaves it as it is: so that one is silent is no reason as
  * long as the other answers.
  */
-static bool is_lost(struct shim_channel *channel)
+static bool find_lost(struct shim_channel *channel)
 {
 	const struct shim_transport_ops *ops = channel->transport.ops;
 	uint64_t silence_ns;
@@ -371,15 +372,15 @@ static bool is_lost(struct shim_channel *channel)
 	silence_ns = ops->silence_ns(&channel->transport);
 	if (silence_ns == SHIM_GONE)
 		return true;
-	return silence_ns > HOST_DOUBT_NS && !worker_answers(channel) &&
+	return silence_ns > HOST_DOUBT_NS && !ask_worker(channel) &&
 	       silence_ns > HOST_SILENCE_NS;
 }
 
-bool shim_channel_is_dead(struct shim_channel *channel)
+bool shim_channel_find_dead(struct shim_channel *channel)
 {
 	if (__atomic_load_n(&channel->dead, __ATOMIC_RELAXED))
 		return true;
-	if (!is_lost(channel))
+	if (!find_lost(channel))
 		return false;
 	if (!__atomic_exchange_n(&channel->dead, 1, __ATOMIC_RELAXED))
 		tell_end(channel);

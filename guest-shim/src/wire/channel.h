@@ -58,11 +58,12 @@ void shim_channel_abandon(struct shim_channel *channel);
 /* Maps extents that the host granted. */
 int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint32_t n);
 
-/* Returns: whether the host is gone, having looked; for those who have waited a while. */
-bool shim_channel_is_dead(struct shim_channel *channel);
+/* Looks for the host, for those who have waited a while, and says so once where it is
+ * gone. Return: whether it is. */
+bool shim_channel_find_dead(struct shim_channel *channel);
 
 /* Whether a capture of a stream is live anywhere in the process, see wait/capture.h. */
-static inline bool shim_capture_is_live(void)
+static inline bool shim_channel_has_capture(void)
 {
 	/* Partner: the worker's release store. It shares a cache line with n_faults,
 	 * which is read before each call anyway. */

@@ -63,7 +63,7 @@ TEST(a_host_that_is_heard_of_is_not_asked)
 {
 	begin();
 	silence_ns = SECOND / 2;
-	check(!shim_channel_is_dead(&channel));
+	check(!shim_channel_find_dead(&channel));
 	check_eq(n_rings, 0);
 	check_eq(control.asked, 0);
 }
@@ -73,7 +73,7 @@ TEST(a_silent_host_with_a_worker_that_answers_is_not_dead)
 	begin();
 	for (int i = 0; i < 20; i++) {
 		silence_ns = (2 + i) * SECOND;
-		check(!shim_channel_is_dead(&channel));
+		check(!shim_channel_find_dead(&channel));
 		check_eq(n_rings, i + 1);
 		answer();
 		let_pass(3 * SECOND);
@@ -85,11 +85,11 @@ TEST(a_worker_that_takes_frames_need_not_answer)
 {
 	begin();
 	silence_ns = 10 * SECOND;
-	check(!shim_channel_is_dead(&channel));
+	check(!shim_channel_find_dead(&channel));
 	for (int i = 0; i < 20; i++) {
 		let_pass(3 * SECOND);
 		control.head += 64;
-		check(!shim_channel_is_dead(&channel));
+		check(!shim_channel_find_dead(&channel));
 	}
 }
 
@@ -97,33 +97,33 @@ TEST(a_silent_host_whose_worker_is_silent_too_is_dead)
 {
 	begin();
 	silence_ns = 2 * SECOND;
-	check(!shim_channel_is_dead(&channel));
+	check(!shim_channel_find_dead(&channel));
 	/* Asked once, and given some time. */
 	silence_ns = 3 * SECOND + 1;
-	check(!shim_channel_is_dead(&channel));
+	check(!shim_channel_find_dead(&channel));
 	check_eq(n_rings, 1);
 	let_pass(2 * SECOND);
-	check(shim_channel_is_dead(&channel));
+	check(shim_channel_find_dead(&channel));
 	/* For good. */
 	silence_ns = 0;
 	answer();
-	check(shim_channel_is_dead(&channel));
+	check(shim_channel_find_dead(&channel));
 }
 
 TEST(a_worker_is_not_given_up_before_the_host_was_silent_for_long)
 {
 	begin();
 	silence_ns = 2 * SECOND;
-	check(!shim_channel_is_dead(&channel));
+	check(!shim_channel_find_dead(&channel));
 	let_pass(100 * SECOND);
-	check(!shim_channel_is_dead(&channel));
+	check(!shim_channel_find_dead(&channel));
 }
 
 TEST(a_host_that_is_gone_for_certain_is_dead_at_once)
 {
 	begin();
 	silence_ns = SHIM_GONE;
-	check(shim_channel_is_dead(&channel));
+	check(shim_channel_find_dead(&channel));
 	check_eq(n_rings, 0);
 }
 
@@ -131,5 +131,5 @@ TEST(a_channel_that_the_host_ended_is_dead_at_once)
 {
 	begin();
 	entry.state = VGPU_CHANNEL_DEAD;
-	check(shim_channel_is_dead(&channel));
+	check(shim_channel_find_dead(&channel));
 }

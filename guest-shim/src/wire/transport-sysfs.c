@@ -5,7 +5,7 @@
  * The memory is the device's BAR2, mapped through the file resource2; the doorbell
  * register is in BAR0. No interrupt reaches a process this way, so sleeping means polling
  * with growing pauses, and the heartbeat shows that the host is alive, or the worker if
- * the heartbeat has stopped: see shim_channel_is_dead(). An ivshmem device of another
+ * the heartbeat has stopped: see shim_channel_find_dead(). An ivshmem device of another
  * kind is ignored: the magic number decides.
  */
 
@@ -24,6 +24,7 @@
 #include "vgpu/log.h"
 #include "vgpu/wake.h"
 
+#include "wire/clock.h"
 #include "wire/reason.h"
 #include "wire/sentence.h"
 #include "wire/transport.h"
@@ -120,7 +121,7 @@ static int open_device(struct shim_transport *transport, int dir_fd)
 	}
 	map_registers(transport, dir_fd);
 	transport->heartbeat = transport->header->heartbeat;
-	transport->heartbeat_ns = shim_now_ns();
+	transport->heartbeat_ns = shim_clock_ns();
 	return 0;
 }
 
@@ -142,7 +143,7 @@ static int note_failure(const char *name, int error, int worst)
 	return error;
 }
 
-int shim_sysfs_open(struct shim_transport *transport, const char *devices)
+int shim_transport_sysfs_open(struct shim_transport *transport, const char *devices)
 {
 	int r = 0, worst = -ENODEV;
 	struct dirent *entry;
@@ -178,7 +179,7 @@ int shim_sysfs_open(struct shim_transport *transport, const char *devices)
 
 static int sysfs_open(struct shim_transport *transport)
 {
-	return shim_sysfs_open(transport, DEVICES_DIR);
+	return shim_transport_sysfs_open(transport, DEVICES_DIR);
 }
 
 static void sysfs_doorbell(struct shim_transport *transport, uint32_t number)
@@ -209,7 +210,7 @@ static uint64_t sysfs_silence_ns(struct shim_transport *transport)
 {
 	uint64_t heartbeat =
 		__atomic_load_n(&transport->header->heartbeat, __ATOMIC_RELAXED);
-	uint64_t now = shim_now_ns(), since;
+	uint64_t now = shim_clock_ns(), since;
 
 	if (heartbeat != __atomic_load_n(&transport->heartbeat, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&transport->heartbeat_ns, now, __ATOMIC_RELAXED);

@@ -15,14 +15,6 @@
 #include "wire/sentence.h"
 #include "wire/transport.h"
 
-uint64_t shim_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 static int check_header(const struct vgpu_shm_header *header, uint64_t size)
 {
 	if (__atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) != VGPU_SHM_MAGIC)

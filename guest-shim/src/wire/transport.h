@@ -69,7 +69,7 @@ extern const struct shim_transport_ops shim_transport_sysfs;
 
 /* Of sysfs: looks for the device in a folder like /sys/bus/pci/devices. Return: as open.
  */
-int shim_sysfs_open(struct shim_transport *transport, const char *devices);
+int shim_transport_sysfs_open(struct shim_transport *transport, const char *devices);
 
 /*
  * Opens the first transport that works; each one tried is logged with its result.
@@ -89,6 +89,3 @@ static inline struct vgpu_channel_entry *shim_transport_table(
 	return (struct vgpu_channel_entry *)((uint8_t *)transport->header +
 					     VGPU_SHM_TABLE_OFF);
 }
-
-/* For the transports and for those who wait: CLOCK_MONOTONIC. */
-uint64_t shim_now_ns(void);

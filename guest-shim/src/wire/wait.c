@@ -29,6 +29,7 @@
 #include "vgpu/wake.h"
 
 #include "wire/channel.h"
+#include "wire/clock.h"
 #include "wire/wait.h"
 
 /* Looks without giving the processor up: about 10 us. */
@@ -69,7 +70,7 @@ void shim_wait_setup(void)
 
 uint64_t shim_wait_ns(const struct shim_wait *wait)
 {
-	return wait->started_ns ? shim_now_ns() - wait->started_ns : 0;
+	return wait->started_ns ? shim_clock_ns() - wait->started_ns : 0;
 }
 
 /* Whether this look is to be followed by the next without giving the processor up. */
@@ -80,7 +81,7 @@ static bool is_eager(struct shim_wait *wait, uint32_t n_turns)
 	if (!wait->worth_ns)
 		return false;
 	if (!wait->started_ns)
-		wait->started_ns = shim_now_ns();
+		wait->started_ns = shim_clock_ns();
 	return shim_wait_ns(wait) <
 	       (wait->worth_ns < EAGER_MAX_NS ? wait->worth_ns : EAGER_MAX_NS);
 }
@@ -98,7 +99,7 @@ static bool spin(struct shim_wait *wait)
 		return true;
 	}
 	if (!wait->started_ns)
-		wait->started_ns = shim_now_ns();
+		wait->started_ns = shim_clock_ns();
 	if (shim_wait_ns(wait) > SPIN_NS)
 		return false;
 	sched_yield();
@@ -121,7 +122,7 @@ static bool spin_at_pace(struct shim_wait *wait, struct shim_pace *pace)
 		__builtin_ia32_pause();
 		return true;
 	}
-	now = shim_now_ns();
+	now = shim_clock_ns();
 	if (!wait->started_ns)
 		wait->started_ns = now;
 	if (wait->looked_ns)
@@ -148,7 +149,8 @@ static void note_host(struct shim_wait *wait, struct shim_pace *pace)
 /* It arrived while spinning. */
 static void learn_from_spin(const struct shim_wait *wait, struct shim_pace *pace)
 {
-	shim_pace_note_come(pace, wait->looked_ns ? shim_now_ns() - wait->looked_ns : 0);
+	shim_pace_note_come(
+		pace, wait->looked_ns ? shim_clock_ns() - wait->looked_ns : 0);
 }
 
 /* For those who have waited for a while. */
@@ -168,7 +170,7 @@ bool shim_wait_turn(struct shim_wait *wait, struct shim_channel *channel)
 	nanosleep(&pause, NULL);
 	if (wait->n_turns % POLL_RING_TURNS == 0)
 		ring_if_missed(channel);
-	return wait->n_turns % POLL_LOOK_TURNS != 0 || !shim_channel_is_dead(channel);
+	return wait->n_turns % POLL_LOOK_TURNS != 0 || !shim_channel_find_dead(channel);
 }
 
 bool shim_wait_word(
@@ -240,7 +242,7 @@ bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 		if (!parks && spin_at_pace(&wait, pace))
 			continue;
 		if (!wait.started_ns)
-			wait.started_ns = shim_now_ns();
+			wait.started_ns = shim_clock_ns();
 		parks = true;
 		sleep_for(channel, slot, sequence,
 			vgpu_nap_next(&nap, NAP_MIN_MS, NAP_MAX_MS));
@@ -250,7 +252,7 @@ bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 		if (is_dead)
 			return false;
 		ring_if_missed(channel);
-		is_dead = shim_channel_is_dead(channel);
+		is_dead = shim_channel_find_dead(channel);
 	}
 	if (parks)
 		shim_pace_note_woken(pace, shim_wait_ns(&wait));
@@ -259,14 +261,11 @@ bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 	return true;
 }
 
-bool shim_wait_may_poll(struct shim_pace *pace)
+bool shim_wait_take_poll(struct shim_pace *pace)
 {
-	struct timespec now;
-	uint64_t now_ns;
-
 	/* As exact as the timer, which is enough, and cheap. */
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	const uint64_t now_ns = shim_clock_of(CLOCK_MONOTONIC_COARSE);
+
 	if ((int64_t)(now_ns - pace->asked_ns) < (int64_t)ASK_NS)
 		return true;
 	pace->asked_ns = now_ns;

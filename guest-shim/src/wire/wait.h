@@ -62,9 +62,9 @@ bool shim_wait_work(
 bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 	struct vgpu_reply_slot *slot, uint32_t sequence, bool parks);
 
-/* Whether a query may be answered from a word that was not written yet: at intervals one
- * query is sent. */
-bool shim_wait_may_poll(struct shim_pace *pace);
+/* Takes a query that a word which was not written yet may answer. Return: false where
+ * this one is to be sent, as one is at intervals. */
+bool shim_wait_take_poll(struct shim_pace *pace);
 
 /* Looks how many processors there are. */
 void shim_wait_setup(void);

@@ -27,15 +27,15 @@ CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority)
 	const Vgpu__CuStreamGetPriorityReply *reply;
 	const ProtobufCMessage *message;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamGetPriority);
-	CUresult r;
+	CUresult result;
 
 	if (!priority)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
-	r = shim_memo_call(&call, &request.base,
+	result = shim_memo_call(&call, &request.base,
 		&vgpu__cu_stream_get_priority_reply__descriptor, &message);
-	if (r != CUDA_SUCCESS)
-		return r;
+	if (result != CUDA_SUCCESS)
+		return result;
 	reply = (const Vgpu__CuStreamGetPriorityReply *)message;
 	*priority = reply->priority;
 	return CUDA_SUCCESS;
@@ -82,15 +82,15 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	const Vgpu__CuMemAllocV2Reply *reply;
 	const ProtobufCMessage *message;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemAlloc_v2);
-	CUresult r;
+	CUresult result;
 
 	if (!dptr)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.bytesize = bytesize;
-	r = shim_call_sync(&call, &request.base, &vgpu__cu_mem_alloc_v2_reply__descriptor,
-		&message);
-	if (r != CUDA_SUCCESS)
-		return r;
+	result = shim_call_sync(&call, &request.base,
+		&vgpu__cu_mem_alloc_v2_reply__descriptor, &message);
+	if (result != CUDA_SUCCESS)
+		return result;
 	reply = (const Vgpu__CuMemAllocV2Reply *)message;
 	*dptr = reply->dptr;
 	return CUDA_SUCCESS;
@@ -116,18 +116,18 @@ CUresult shim_cuFind(size_t *found, const char *name, int *count)
 	const Vgpu__CuFindReply *reply;
 	const ProtobufCMessage *message;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuFind);
-	CUresult r;
+	CUresult result;
 
 	if (!name || strlen(name) > 100 || !count)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.name = (char *)name;
 	request.count = *count;
 	shim_function_forget_launches();
-	r = shim_call_sync(&call, &request.base, &vgpu__cu_find_reply__descriptor,
+	result = shim_call_sync(&call, &request.base, &vgpu__cu_find_reply__descriptor,
 		&message);
 	shim_memo_forget(VGPU_REMEMBERS_SETTING);
-	if (r != CUDA_SUCCESS)
-		return r;
+	if (result != CUDA_SUCCESS)
+		return result;
 	reply = (const Vgpu__CuFindReply *)message;
 	if (found)
 		*found = reply->found;
