@@ -210,7 +210,8 @@ STEP bool submit_context(struct shim_thread *thread)
 	       send_context(thread, handle);
 }
 
-/* A driver that lets text out in calls that wait has to be called, fault or none. */
+/* Fetches what kernels printed before a fault ends a call. Return: false where the call
+ * is sent all the same, because the driver prints only in calls that wait. */
 static bool end_by_fault(struct shim_thread *thread, uint16_t id)
 {
 	if (vgpu_call_flags[id] & VGPU_CALL_F_MAY_BLOCK &&

@@ -399,12 +399,11 @@ CUresult shim_stream_park(CUstream handle)
 }
 
 /*
- * Whether polling can be answered from memory: a mark was requested that covers all
+ * Takes a poll that can be answered from memory: a mark was requested that covers all
  * submitted work, and has not arrived. Now and then the host is asked all the same, as
  * for events.
  */
-static bool take_known_to_run(
-	struct shim_thread *thread, const struct shim_stream *stream)
+static bool take_poll(struct shim_thread *thread, const struct shim_stream *stream)
 {
 	return has_own_progress(stream) && stream->word != SHIM_WORD_NONE &&
 	       __atomic_load_n(&stream->marked, __ATOMIC_RELAXED) >= submitted(stream) &&
@@ -426,7 +425,7 @@ CUresult shim_stream_query(CUstream handle)
 	if (!shim_context_fault(stream->context)) {
 		if (is_known_to_be_done(stream))
 			return CUDA_SUCCESS;
-		if (take_known_to_run(shim_thread_get(), stream))
+		if (take_poll(shim_thread_get(), stream))
 			return CUDA_ERROR_NOT_READY;
 	}
 	target = reach(stream);
