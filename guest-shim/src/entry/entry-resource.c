@@ -8,6 +8,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "g-remote.h"
 #include "process/call.h"
 #include "process/device.h"
 
@@ -18,7 +19,7 @@ static CUresult check(
 		return shim_call_error(call, CUDA_ERROR_INVALID_VALUE);
 	if (type != CU_DEV_RESOURCE_TYPE_SM)
 		return shim_call_error(call, CUDA_ERROR_INVALID_RESOURCE_TYPE);
-	return shim_call_error(call, CUDA_SUCCESS);
+	return shim_call_check(call->id);
 }
 
 /* The replies of both calls have the same fields. */
