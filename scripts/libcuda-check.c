@@ -109,8 +109,7 @@ static int parse(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (argc > 1) {
-		fprintf(stderr,
-			"libcuda-check: unknown argument: %s (see --help)\n",
+		fprintf(stderr, "libcuda-check: unknown argument: %s (see --help)\n",
 			argv[1]);
 		return EXIT_USAGE;
 	}
