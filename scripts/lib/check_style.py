@@ -14,6 +14,8 @@ WIDTH = 90
 FILE_LINES = 1000
 FUNCTION_LINES = 100
 TAB = 8
+# Modules (NAME.c and NAME.h) of a folder that include each other in a circle.
+CYCLE_MODULES = 4
 # Needs no SPDX line: has no comments, or is data.
 NO_SPDX = re.compile(r"(^LICENSE|\.md|\.json|\.txt|\.ptx|\.tsv|\.ini|\.clang-format|"
                      r"\.gitignore|\.editorconfig|\.golden|/frozen|\.args\.out)$")
@@ -55,6 +57,39 @@ def check_includes(path, lines, layers):
         match = INCLUDE.match(line)
         if match and allowed.get(match[1]):
             yield number, allowed[match[1]]
+
+
+def read_module(path, lines, layers, modules):
+    """Adds what a file includes of its own folder to {folder: {module: modules}}."""
+    folder, name = os.path.split(path)
+    if not path.endswith((".c", ".h")) or folder not in layers or name.startswith("test-"):
+        return
+    own = next(name for name in layers[folder]
+               if os.path.basename(name) == os.path.basename(folder))
+    module = os.path.splitext(name)[0]
+    includes = modules.setdefault(folder, {}).setdefault(module, set())
+    includes |= {included for line in lines
+                 for included in re.findall(rf'#\s*include "{own}/([^/]*)\.h"', line)} - {module}
+
+
+def reachable(modules, module):
+    found, left = set(), [module]
+    while left:
+        for other in modules.get(left.pop(), set()) - found:
+            found.add(other)
+            left.append(other)
+    return found
+
+
+def check_cycles(modules):
+    """Yields the largest circle that each module is in, once."""
+    reach = {module: reachable(modules, module) for module in modules}
+    cycles = {tuple(sorted(other for other in reach[module] if module in reach.get(other, ())))
+              for module in modules if module in reach[module]}
+    for cycle in cycles:
+        if len(cycle) > CYCLE_MODULES:
+            yield (f"{', '.join(cycle)} include each other: {len(cycle)} modules, at most "
+                   f"{CYCLE_MODULES}")
 
 
 def check_lines(path, lines):
@@ -101,7 +136,7 @@ def check_file(path, text, layers):
 
 
 def main():
-    root, n_offences = sys.argv[1], 0
+    root, n_offences, modules = sys.argv[1], 0, {}
     with open(f"{root}/scripts/lib/layers", encoding="utf-8") as source:
         layers = read_layers(source.read())
     for path in sys.argv[2:]:
@@ -114,6 +149,11 @@ def main():
             continue
         for number, what in check_file(path, text, layers):
             print(f"{path}:{number}: {what}")
+            n_offences += 1
+        read_module(path, text.splitlines(), layers, modules)
+    for folder in modules:
+        for what in check_cycles(modules[folder]):
+            print(f"{folder}: {what}")
             n_offences += 1
     return 1 if n_offences else 0
 

@@ -38,7 +38,11 @@ FILES = {
     "host-daemon/low/body.c": (SPDX + "void f(void)\n{\n" + "\tg();\n" * 101 + "}\n",
                                "3: a function of 101"),
 }
-
+# The first includes the second and so on, and the last one the first.
+CIRCLES = {
+    "host-daemon/left": ("abcd", None),
+    "host-daemon/worker/run": ("abcde", " a, b, c, d, e include each other"),
+}
 
 # for clang-format: (the text, what is said of it, if anything)
 FORMATTED = {
@@ -60,6 +64,13 @@ def write(root, files):
             file.write(text)
 
 
+def circles():
+    for folder, (names, _) in CIRCLES.items():
+        prefix = folder.removeprefix("host-daemon/")
+        for name, other in zip(names, names[1:] + names[0]):
+            yield f"{folder}/{name}.h", (f'{SPDX}#include "{prefix}/{other}.h"\n', None)
+
+
 def check(done, files):
     """Just the offences of the files are printed, each with its line and rule."""
     wanted = [f"{path}:{offence}" for path, (_, offence) in files.items() if offence]
@@ -73,11 +84,12 @@ def check(done, files):
 
 def test_each_rule_names_file_and_line():
     with tempfile.TemporaryDirectory(prefix="vgpu-style-") as root:
+        files = {**FILES, **dict(circles())}
         write(root, {"scripts/lib/layers": LAYERS,
-                     **{path: text for path, (text, _) in FILES.items()}})
+                     **{path: text for path, (text, _) in files.items()}})
         done = subprocess.run([sys.executable, f"{SOURCE}/scripts/lib/check_style.py", root,
-                               *FILES], text=True, stdout=subprocess.PIPE, check=False)
-    check(done, FILES)
+                               *files], text=True, stdout=subprocess.PIPE, check=False)
+    check(done, {**FILES, **CIRCLES})
 
 
 def test_format_names_file_and_line():
