@@ -5,7 +5,7 @@
  * The only user of the ring. A message of the library's own memory is packed straight
  * into it, under the lock. Any other is packed into the thread's buffer first and copied:
  * the lock is never held while memory of the program is read, which may fault or be slow.
- * Whoever finds the ring full waits without the lock.
+ * A thread that finds the ring full waits without the lock.
  *
  * An abandoned lock would stop all threads, so no thread is cancelled while it holds it:
  * there is no cancellation point inside, and one that asked to be cancelled at any place
@@ -96,7 +96,7 @@ static __attribute__((__noinline__)) struct vgpu_frame *wait_for_room(
 /*
  * Rings for a host that sleeps, unless it was rung for already: while it wakes up, each
  * launch of a burst would ring. It has taken nothing since if its head is where it was.
- * Should that ring have been lost, who waits rings again, as does this now and then.
+ * If that ring was lost, the next waiting thread rings again, as does this now and then.
  */
 static __attribute__((__noinline__)) void wake_host(void)
 {
@@ -112,7 +112,7 @@ static __attribute__((__noinline__)) void wake_host(void)
 	shim_channel.transport.ops->doorbell(
 		&shim_channel.transport, VGPU_DOORBELL_CHANNEL(shim_channel.number));
 	pthread_setcancelstate(cancel_state, NULL);
-	/* Only now: else a thread that is stopped in front of it would silence others. */
+	/* Only now: a thread stopped between the two would keep others from ringing. */
 	__atomic_store_n(&ring.n_silent, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring.rang_at, head, __ATOMIC_RELAXED);
 }

@@ -12,7 +12,7 @@
 #include "process/host-reason.h"
 #include "wire/reason.h"
 
-/* Calls of the protocol itself, which stand for several calls of a program. */
+/* Calls of the protocol itself, each of which serves several calls of a program. */
 static const char *name_of(uint16_t id)
 {
 	const char *name = vgpu_call_name(id);

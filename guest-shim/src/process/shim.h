@@ -8,9 +8,9 @@
  *	ready	the channel is open
  *	closed	the process is ending: late calls fail softly
  *
- * The state stands in a page that the kernel wipes in a forked child, so that every kind
- * of fork is seen, before any lock is taken. What else a child inherits is of no use to
- * it: it may neither call nor initialise again.
+ * The state is in a page that the kernel wipes in a forked child (MADV_WIPEONFORK), so
+ * that every kind of fork is detected before any lock is taken. The child cannot use
+ * anything else that it inherits: it may neither call nor initialise again.
  */
 
 #include <stdbool.h>

@@ -44,8 +44,8 @@ struct shim_stream {
 	/* Atomic: the count that the last requested mark covers. */
 	uint64_t marked;
 
-	/* Atomic: the positions of the last large operations; threads that share a stream
-	 * may mix theirs up, which only makes one wait for another. */
+	/* Atomic: the positions of the last large operations. A race of threads that
+	 * share the stream only makes one wait for the other. */
 	uint32_t n_large;
 	uint64_t large[SHIM_STREAM_LARGE_MAX];
 

@@ -44,7 +44,7 @@ struct shim_thread {
 	/* Fetches what kernels printed, which no call it makes for that does again. */
 	bool is_fetching;
 
-	/* What it has learned from its waits. */
+	/* Learned from earlier waits. */
 	struct shim_pace pace;
 
 	/* Per-thread default streams, one for each context that used it. */

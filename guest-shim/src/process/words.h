@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Completion words: who uses which
+ * Completion words and their users
  *
  *	0 ..		the staging blocks, one each
- *	592 ..		the lanes: a thread that waits for a copy of its own
+ *	592 ..		the lanes: a thread that waits for its copy
  *	1616 ..		streams, given out and taken back
  */
 

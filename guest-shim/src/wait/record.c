@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of events: the words that tell when one is over
+ * Records of events: the words that show completion
  *
  * Words are taken in turn, so the next one is the one that was taken longest ago, and
  * most likely landed. Only as many take part as were ever needed, which keeps them in
- * the cache. No lock: whoever swaps a word's last number for the next one has it.
+ * the cache. No lock: the thread that swaps a word's number for the next one owns it.
  */
 
 #include "wait/record.h"

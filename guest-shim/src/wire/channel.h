@@ -58,8 +58,8 @@ void shim_channel_abandon(struct shim_channel *channel);
 /* Maps extents that the host granted. */
 int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint32_t n);
 
-/* Looks for the host, for those who have waited a while, and says so once where it is
- * gone. Return: whether it is. */
+/* Checks after a long wait whether the host is gone, and logs that once. Return: whether
+ * it is. */
 bool shim_channel_find_dead(struct shim_channel *channel);
 
 /* Whether a capture of a stream is live anywhere in the process, see wait/capture.h. */

@@ -4,18 +4,17 @@
 /*
  * Pace: what a thread learns from its waits
  *
- *	long		the waits before this one took many times a spin: then spinning
- *			buys little, and only its eager part is left
- *	crowded		when the processor was given up, it was away for a time slice:
- *			others had work to do. Who sleeps is woken before them, who yields
- *			goes behind them; so no more yields
- *	together	what was waited for came while the processor was given up: the
- *			host runs here, and can do so only when this thread does not
- *	late		work whose length is known was not over when it should have been:
- *			other work lies in front of it; it is spun for with the
- *			processor kept, no longer
- *	slow wake	a host that slept was not awake in the time that this takes where
- *			it has a processor of its own: nobody spins for that longer
+ *	long		recent waits took many times as long as a spin: spinning gains
+ *			little, so only its eager part remains
+ *	crowded		the processor, once yielded, was away for a time slice: other
+ *			threads are runnable. A sleeper is scheduled before them when it
+ *			wakes up, a thread that yields after them; so no more yields
+ *	together	the result arrived while the processor was yielded: the host runs
+ *			on the same one, and only while this thread does not
+ *	late		work of known duration was not complete in time: other work is
+ *			queued before it. The thread spins without yielding, and no longer
+ *	slow wake	a sleeping host was not awake after the time that it needs if it
+ *			has a processor: no thread spins longer than that for a wake-up
  *
  * All but the first are assumed for a number of waits, then tried again.
  */
@@ -34,13 +33,14 @@ struct shim_pace {
 	bool rang;	      /* the host slept when this thread last submitted */
 };
 
-/* Whether this wait may give the processor up and look again, once it was eager. */
+/* Whether this wait may yield the processor after its eager part. */
 bool shim_pace_yields(const struct shim_pace *pace);
 
-/* The processor was given up for so long, and what is waited for has not come. */
+/* The processor was yielded for that time, and the result has not arrived. */
 void shim_pace_note_away(struct shim_pace *pace, uint64_t away_ns);
 
-/* A wait ended while spinning; the processor had just been given up for so long, or 0. */
+/* A wait ended while spinning; the processor had just been yielded for that time, or 0.
+ */
 void shim_pace_note_come(struct shim_pace *pace, uint64_t away_ns);
 
 /* Work was not over in the time that it takes. */
