@@ -162,9 +162,9 @@ static CUresult find_side(const CUmemcpy3DOperand *operand, const CUextent3D *ex
 		.rows = operand->op.ptr.layerHeight ? operand->op.ptr.layerHeight
 						    : extent->height,
 	};
-	return side->pitch >= extent->width && side->rows >= extent->height
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (side->pitch < extent->width || side->rows < extent->height)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 static CUresult copy_operation(const CUDA_MEMCPY3D_BATCH_OP *operation, CUstream stream)
@@ -183,9 +183,9 @@ static CUresult copy_operation(const CUDA_MEMCPY3D_BATCH_OP *operation, CUstream
 	result = find_side(&operation->dst, &operation->extent, &box.to);
 	if (result == CUDA_SUCCESS)
 		result = find_side(&operation->src, &operation->extent, &box.from);
-	return result == CUDA_SUCCESS
-		       ? copy_in_order(&box, operation->srcAccessOrder, stream)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return copy_in_order(&box, operation->srcAccessOrder, stream);
 }
 
 static CUresult copy_boxes(const CUDA_MEMCPY3D_BATCH_OP *operations, size_t n,

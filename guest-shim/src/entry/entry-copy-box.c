@@ -292,10 +292,10 @@ static CUresult check_peers(CUdeviceptr to, CUcontext to_context, CUdeviceptr fr
 		result = check_contexts(to_context, from_context);
 	if (result != CUDA_SUCCESS || !size)
 		return result;
-	return shim_copy_place(to) != SHIM_PLACE_PAGEABLE &&
-			       shim_copy_place(from) != SHIM_PLACE_PAGEABLE
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (shim_copy_place(to) == SHIM_PLACE_PAGEABLE ||
+		shim_copy_place(from) == SHIM_PLACE_PAGEABLE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 /* It waits for both contexts, so the stream makes no difference. */

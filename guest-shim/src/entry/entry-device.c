@@ -88,9 +88,9 @@ CUresult shim_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice 
 	SHIM_CHECK_READY();
 	if (!pi)
 		return CUDA_ERROR_INVALID_VALUE;
-	return shim_device_attribute(GET_DEVICE(dev), (int)attrib, pi)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (!shim_device_attribute(GET_DEVICE(dev), (int)attrib, pi))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 CUresult shim_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)

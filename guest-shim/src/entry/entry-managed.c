@@ -80,10 +80,10 @@ static CUresult check_location(const CUmemLocation *location)
 	case CU_MEM_LOCATION_TYPE_HOST:
 		return CUDA_SUCCESS;
 	case CU_MEM_LOCATION_TYPE_DEVICE:
-		return device_has(location->id,
-			       CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
-			       ? CUDA_SUCCESS
-			       : CUDA_ERROR_INVALID_DEVICE;
+		if (!device_has(
+			    location->id, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))
+			return CUDA_ERROR_INVALID_DEVICE;
+		return CUDA_SUCCESS;
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
 		/* The guest does not know the host's nodes. */
@@ -171,9 +171,9 @@ CUresult shim_cuMemAdvise_v2(
 		result = check_location(&location);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return shim_advice_change(devPtr, count, advise, &advising)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!shim_advice_change(devPtr, count, advise, &advising))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
 }
 
 CUresult shim_cuMemAdvise(
@@ -205,9 +205,9 @@ CUresult shim_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count,
 	result = check_location(&location);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return shim_advice_change(devPtr, count, note_prefetch, &location)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!shim_advice_change(devPtr, count, note_prefetch, &location))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
 }
 
 CUresult shim_cuMemPrefetchAsync(

@@ -254,10 +254,10 @@ static CUresult find_pinned(const void *p, struct shim_range *range)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	return shim_range_find((uint64_t)(uintptr_t)p, range) &&
-			       range->kind == SHIM_RANGE_PINNED
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (!shim_range_find((uint64_t)(uintptr_t)p, range) ||
+		range->kind != SHIM_RANGE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 /* Pinned memory has the same address on the device. */

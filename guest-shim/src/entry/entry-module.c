@@ -278,9 +278,10 @@ CUresult shim_cuLibraryLoadData(CUlibrary *library, const void *code,
 	if (!library || !code)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = check_library_options(libraryOptions, numLibraryOptions);
-	return result == CUDA_SUCCESS ? load_library(library, &source, numJitOptions,
-						jitOptions, jitOptionsValues)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return load_library(
+		library, &source, numJitOptions, jitOptions, jitOptionsValues);
 }
 
 CUresult shim_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,

@@ -96,9 +96,9 @@ CUresult shim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxEnablePeerAccess);
 	CUresult result = check_peer(&call, peerContext);
 
-	return result == CUDA_SUCCESS
-		       ? shim_remote_cuCtxEnablePeerAccess(peerContext, Flags)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return shim_remote_cuCtxEnablePeerAccess(peerContext, Flags);
 }
 
 CUresult shim_cuCtxDisablePeerAccess(CUcontext peerContext)

@@ -10,7 +10,7 @@ const uint32_t *shim_statep = &never_opened;
 
 CUresult shim_why_not_ready(void)
 {
-	return __atomic_load_n(shim_statep, __ATOMIC_ACQUIRE) == SHIM_CLOSED
-		       ? CUDA_ERROR_DEINITIALIZED
-		       : CUDA_ERROR_NOT_INITIALIZED;
+	if (__atomic_load_n(shim_statep, __ATOMIC_ACQUIRE) != SHIM_CLOSED)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return CUDA_ERROR_DEINITIALIZED;
 }

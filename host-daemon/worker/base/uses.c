@@ -86,9 +86,9 @@ CUresult use_begin(struct call *call, enum vgpu_handle_kind kind, uint64_t handl
 	pthread_mutex_unlock(&session->uses.lock);
 	/* Partner: a destroying thread frees the handle, then looks for uses, so one of
 	 * the two threads sees the other. */
-	return object_table_find(&session->objects[kind], handle)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_HANDLE;
+	if (!object_table_find(&session->objects[kind], handle))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return CUDA_SUCCESS;
 }
 
 void uses_end(struct call *call)

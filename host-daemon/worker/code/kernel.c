@@ -26,15 +26,15 @@ CUresult kernel_param(struct call *call, const struct kernel *kernel, size_t ind
 {
 	const struct vgpu_driver *driver = call->driver;
 
-	if (is_kernel(call, kernel))
-		return driver->cuKernelGetParamInfo
-			       ? driver->cuKernelGetParamInfo(
-					 kernel->object.driver, index, offsetp, sizep)
-			       : CUDA_ERROR_NOT_SUPPORTED;
-	return driver->cuFuncGetParamInfo
-		       ? driver->cuFuncGetParamInfo(
-				 kernel->object.driver, index, offsetp, sizep)
-		       : CUDA_ERROR_NOT_SUPPORTED;
+	if (is_kernel(call, kernel)) {
+		if (!driver->cuKernelGetParamInfo)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		return driver->cuKernelGetParamInfo(
+			kernel->object.driver, index, offsetp, sizep);
+	}
+	if (!driver->cuFuncGetParamInfo)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuFuncGetParamInfo(kernel->object.driver, index, offsetp, sizep);
 }
 
 /*

@@ -139,9 +139,10 @@ static CUresult keep_part(
 	if (!call->driver->cuArray3DGetDescriptor_v2)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	result = call->driver->cuArray3DGetDescriptor_v2(&kept.descriptor, part);
-	return result == CUDA_SUCCESS ? object_add_like(call, VGPU_HANDLE_ARRAY, part,
-						&whole->object, &kept.object, handlep)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return object_add_like(
+		call, VGPU_HANDLE_ARRAY, part, &whole->object, &kept.object, handlep);
 }
 
 CUresult handle_cuArrayGetPlane(struct call *call,
@@ -157,9 +158,9 @@ CUresult handle_cuArrayGetPlane(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuArrayGetPlane(
 			&plane, whole->object.driver, request->plane_idx);
-	return result == CUDA_SUCCESS
-		       ? keep_part(call, plane, whole, &reply->p_plane_array)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return keep_part(call, plane, whole, &reply->p_plane_array);
 }
 
 CUresult handle_cuMipmappedArrayCreate(struct call *call,
@@ -206,9 +207,9 @@ CUresult handle_cuMipmappedArrayGetLevel(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuMipmappedArrayGetLevel(
 			&level, whole->object.driver, request->level);
-	return result == CUDA_SUCCESS
-		       ? keep_part(call, level, whole, &reply->p_level_array)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return keep_part(call, level, whole, &reply->p_level_array);
 }
 
 CUresult handle_cuMipmappedArrayDestroy(struct call *call,

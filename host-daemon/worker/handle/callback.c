@@ -32,10 +32,10 @@ static CUresult submit(
 	result = object_get(call, VGPU_HANDLE_STREAM, handle, false, &stream);
 	if (result == CUDA_SUCCESS && is_captured(call, stream))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return result == CUDA_SUCCESS
-		       ? callbacks_submit(call->session, stream, call->stream->context,
-				 cookie, is_host_function)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return callbacks_submit(
+		call->session, stream, call->stream->context, cookie, is_host_function);
 }
 
 CUresult handle_cuLaunchHostFunc(struct call *call,

@@ -37,9 +37,9 @@ static CUresult ask(struct call *call, CUstream stream, struct info *info)
 	if (driver->cuStreamGetCaptureInfo_v2)
 		return driver->cuStreamGetCaptureInfo_v2(stream, &info->status, &info->id,
 			&info->graph, &info->nodes, &info->n);
-	return driver->cuStreamGetCaptureInfo
-		       ? driver->cuStreamGetCaptureInfo(stream, &info->status, &info->id)
-		       : CUDA_ERROR_NOT_SUPPORTED;
+	if (!driver->cuStreamGetCaptureInfo)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuStreamGetCaptureInfo(stream, &info->status, &info->id);
 }
 
 CUresult handle_cuThreadExchangeStreamCaptureMode(struct call *call,
@@ -254,8 +254,8 @@ CUresult handle_cuStreamUpdateCaptureDependencies_v2(struct call *call,
 	if (driver->cuStreamUpdateCaptureDependencies_v2)
 		return driver->cuStreamUpdateCaptureDependencies_v2(
 			stream, names.nodes, names.edges, names.n, request->flags);
-	return driver->cuStreamUpdateCaptureDependencies && !names.edges
-		       ? driver->cuStreamUpdateCaptureDependencies(
-				 stream, names.nodes, names.n, request->flags)
-		       : CUDA_ERROR_NOT_SUPPORTED;
+	if (!driver->cuStreamUpdateCaptureDependencies || names.edges)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuStreamUpdateCaptureDependencies(
+		stream, names.nodes, names.n, request->flags);
 }

@@ -164,9 +164,9 @@ static CUresult check_box(struct call *call, const struct box *box)
 	CUresult result;
 
 	result = access_check_side(call, &box->to, box->width, box->height, box->depth);
-	return result == CUDA_SUCCESS ? access_check_side(call, &box->from, box->width,
-						box->height, box->depth)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return access_check_side(call, &box->from, box->width, box->height, box->depth);
 }
 
 /*

@@ -23,10 +23,9 @@ static CUresult make(struct call *call, const struct object *graph,
 		if (driver->cuGraphInstantiateWithFlags)
 			return driver->cuGraphInstantiateWithFlags(
 				execp, graph->driver, request->flags);
-		return driver->cuGraphInstantiate_v2 && !request->flags
-			       ? driver->cuGraphInstantiate_v2(
-					 execp, graph->driver, NULL, NULL, 0)
-			       : CUDA_ERROR_NOT_SUPPORTED;
+		if (!driver->cuGraphInstantiate_v2 || request->flags)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		return driver->cuGraphInstantiate_v2(execp, graph->driver, NULL, NULL, 0);
 	}
 	if (!driver->cuGraphInstantiateWithParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -88,9 +87,9 @@ static CUresult update(struct call *call, CUgraphExec exec, CUgraph graph,
 
 	if (driver->cuGraphExecUpdate_v2)
 		return driver->cuGraphExecUpdate_v2(exec, graph, info);
-	return driver->cuGraphExecUpdate ? driver->cuGraphExecUpdate(exec, graph,
-						   &info->errorNode, &info->result)
-					 : CUDA_ERROR_NOT_SUPPORTED;
+	if (!driver->cuGraphExecUpdate)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuGraphExecUpdate(exec, graph, &info->errorNode, &info->result);
 }
 
 CUresult handle_cuGraphExecUpdate_v2(struct call *call,

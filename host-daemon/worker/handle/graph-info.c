@@ -150,9 +150,9 @@ static CUresult tell_kernel(struct call *call, CUgraphNode node, uint32_t first,
 	};
 	reply->node_context = handle_of(&call->session->contexts.table, params.ctx);
 	result = tell_detail(call, reply, &dims, sizeof(dims));
-	return result == CUDA_SUCCESS
-		       ? tell_params(call, &params, (struct kernel *)object, first, reply)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return tell_params(call, &params, (struct kernel *)object, first, reply);
 }
 
 /*

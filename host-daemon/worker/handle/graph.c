@@ -89,9 +89,9 @@ CUresult handle_cuGraphNodeFindInClone(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuGraphNodeFindInClone(
 			&node, original, clone->driver);
-	return result == CUDA_SUCCESS
-		       ? graph_keep_node(call, node, clone, &reply->ph_node)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return graph_keep_node(call, node, clone, &reply->ph_node);
 }
 
 CUresult handle_cuGraphDestroyNode(struct call *call,
@@ -152,10 +152,10 @@ static CUresult call_driver(
 	if (change)
 		return change(edges->graph, edges->from.nodes, edges->to.nodes,
 			edges->from.edges, edges->from.n);
-	return change_plain && !edges->from.edges
-		       ? change_plain(edges->graph, edges->from.nodes, edges->to.nodes,
-				 edges->from.n)
-		       : CUDA_ERROR_NOT_SUPPORTED;
+	if (!change_plain || edges->from.edges)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return change_plain(
+		edges->graph, edges->from.nodes, edges->to.nodes, edges->from.n);
 }
 
 CUresult handle_cuGraphAddDependencies_v2(struct call *call,
@@ -167,10 +167,10 @@ CUresult handle_cuGraphAddDependencies_v2(struct call *call,
 
 	result = take_edges(call, request->h_graph, &request->from_list,
 		&request->to_list, &request->edges, &edges);
-	return result == CUDA_SUCCESS
-		       ? call_driver(&edges, call->driver->cuGraphAddDependencies_v2,
-				 call->driver->cuGraphAddDependencies)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call_driver(&edges, call->driver->cuGraphAddDependencies_v2,
+		call->driver->cuGraphAddDependencies);
 }
 
 CUresult handle_cuGraphRemoveDependencies_v2(struct call *call,
@@ -182,10 +182,10 @@ CUresult handle_cuGraphRemoveDependencies_v2(struct call *call,
 
 	result = take_edges(call, request->h_graph, &request->from_list,
 		&request->to_list, &request->edges, &edges);
-	return result == CUDA_SUCCESS
-		       ? call_driver(&edges, call->driver->cuGraphRemoveDependencies_v2,
-				 call->driver->cuGraphRemoveDependencies)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call_driver(&edges, call->driver->cuGraphRemoveDependencies_v2,
+		call->driver->cuGraphRemoveDependencies);
 }
 
 /*

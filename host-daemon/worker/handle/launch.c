@@ -337,9 +337,10 @@ CUresult handle_cuFuncGetModule(struct call *call,
 		result = call->driver->cuFuncGetModule(&module, object->driver);
 	/* A loaded module has an entry already, which it keeps; any other module is a
 	 * child of the function's library. */
-	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_MODULE, module,
-						object->parent, &reply->hmod)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return object_add_child(
+		call, VGPU_HANDLE_MODULE, module, object->parent, &reply->hmod);
 }
 
 CUresult handle_cuFuncGetName(struct call *call,

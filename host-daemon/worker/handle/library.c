@@ -93,9 +93,10 @@ CUresult handle_cuLibraryGetKernel(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetKernel(
 			&kernel, object->driver, request->name);
-	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_KERNEL, kernel,
-						object, &reply->p_kernel)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return object_add_child(
+		call, VGPU_HANDLE_KERNEL, kernel, object, &reply->p_kernel);
 }
 
 CUresult handle_cuLibraryEnumerateKernels(struct call *call,
@@ -119,10 +120,10 @@ CUresult handle_cuLibraryEnumerateKernels(struct call *call,
 	if (result == CUDA_SUCCESS && n)
 		result = call->driver->cuLibraryEnumerateKernels(
 			kernels, n, object->driver);
-	return result == CUDA_SUCCESS ? kernel_list(call, VGPU_HANDLE_KERNEL,
-						(void **)kernels, n, request->first,
-						object, reply->kernels, &reply->n_kernels)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return kernel_list(call, VGPU_HANDLE_KERNEL, (void **)kernels, n, request->first,
+		object, reply->kernels, &reply->n_kernels);
 }
 
 /* A kernel is a child of its library, however it was looked up. */
@@ -153,9 +154,9 @@ CUresult handle_cuLibraryGetModule(struct call *call,
 	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetModule(&module, object->driver);
-	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_MODULE, module,
-						object, &reply->p_mod)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return object_add_child(call, VGPU_HANDLE_MODULE, module, object, &reply->p_mod);
 }
 
 CUresult handle_cuKernelGetFunction(struct call *call,
@@ -172,9 +173,10 @@ CUresult handle_cuKernelGetFunction(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuKernelGetFunction(&function, object->driver);
 	/* It is unloaded with the library, as the kernel is. */
-	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
-						function, object->parent, &reply->p_func)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return object_add_child(
+		call, VGPU_HANDLE_FUNCTION, function, object->parent, &reply->p_func);
 }
 
 CUresult handle_cuLibraryGetGlobal(struct call *call,

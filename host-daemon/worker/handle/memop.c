@@ -70,7 +70,8 @@ CUresult handle_cuStreamBatchMemOp_v2(struct call *call,
 		memcpy(&op, request->ops.data + i * sizeof(op), sizeof(op));
 		result = copy_op(call, &op, &ops[i]);
 	}
-	return result == CUDA_SUCCESS ? call->driver->cuStreamBatchMemOp_v2(stream,
-						request->count, ops, request->flags)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call->driver->cuStreamBatchMemOp_v2(
+		stream, request->count, ops, request->flags);
 }

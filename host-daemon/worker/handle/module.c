@@ -69,9 +69,10 @@ CUresult handle_cuModuleGetFunction(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetFunction(
 			&function, object->driver, request->name);
-	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_FUNCTION,
-						function, object, &reply->hfunc)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return object_add_child(
+		call, VGPU_HANDLE_FUNCTION, function, object, &reply->hfunc);
 }
 
 CUresult handle_cuModuleEnumerateFunctions(struct call *call,
@@ -95,11 +96,10 @@ CUresult handle_cuModuleEnumerateFunctions(struct call *call,
 	if (result == CUDA_SUCCESS && n)
 		result = call->driver->cuModuleEnumerateFunctions(
 			functions, n, object->driver);
-	return result == CUDA_SUCCESS
-		       ? kernel_list(call, VGPU_HANDLE_FUNCTION, (void **)functions, n,
-				 request->first, object, reply->functions,
-				 &reply->n_functions)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return kernel_list(call, VGPU_HANDLE_FUNCTION, (void **)functions, n,
+		request->first, object, reply->functions, &reply->n_functions);
 }
 
 CUresult handle_cuModuleGetGlobal_v2(struct call *call,

@@ -110,9 +110,9 @@ CUresult handle_cuCtxEnablePeerAccess(struct call *call,
 	result = get_peer(call, request->peer_context, &context);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return can_be_peers(call)
-		       ? call->driver->cuCtxEnablePeerAccess(context, request->flags)
-		       : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	if (!can_be_peers(call))
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	return call->driver->cuCtxEnablePeerAccess(context, request->flags);
 }
 
 CUresult handle_cuCtxDisablePeerAccess(struct call *call,

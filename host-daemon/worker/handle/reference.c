@@ -37,9 +37,10 @@ CUresult handle_cuModuleGetTexRef(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetTexRef(
 			&reference, module->driver, request->name);
-	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_TEXREF,
-						reference, module, &reply->p_tex_ref)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return object_add_child(
+		call, VGPU_HANDLE_TEXREF, reference, module, &reply->p_tex_ref);
 }
 
 CUresult handle_cuModuleGetSurfRef(struct call *call,
@@ -56,9 +57,10 @@ CUresult handle_cuModuleGetSurfRef(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetSurfRef(
 			&reference, module->driver, request->name);
-	return result == CUDA_SUCCESS ? object_add_child(call, VGPU_HANDLE_SURFREF,
-						reference, module, &reply->p_surf_ref)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return object_add_child(
+		call, VGPU_HANDLE_SURFREF, reference, module, &reply->p_surf_ref);
 }
 
 CUresult handle_cuTexRefCreate(struct call *call,
@@ -195,9 +197,9 @@ CUresult handle_cuTexRefGetArray(struct call *call,
 		reference_entry(call, VGPU_HANDLE_TEXREF, request->h_tex_ref, &reference);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuTexRefGetArray(&array, reference->object.driver);
-	return result == CUDA_SUCCESS ? bound(call, VGPU_HANDLE_ARRAY, reference, array,
-						&reply->ph_array)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return bound(call, VGPU_HANDLE_ARRAY, reference, array, &reply->ph_array);
 }
 
 CUresult handle_cuTexRefGetMipmappedArray(struct call *call,
@@ -215,9 +217,10 @@ CUresult handle_cuTexRefGetMipmappedArray(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuTexRefGetMipmappedArray(
 			&mipmap, reference->object.driver);
-	return result == CUDA_SUCCESS ? bound(call, VGPU_HANDLE_MIPMAP, reference, mipmap,
-						&reply->ph_mipmapped_array)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return bound(
+		call, VGPU_HANDLE_MIPMAP, reference, mipmap, &reply->ph_mipmapped_array);
 }
 
 CUresult handle_cuSurfRefGetArray(struct call *call,
@@ -235,9 +238,9 @@ CUresult handle_cuSurfRefGetArray(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result =
 			call->driver->cuSurfRefGetArray(&array, reference->object.driver);
-	return result == CUDA_SUCCESS ? bound(call, VGPU_HANDLE_ARRAY, reference, array,
-						&reply->ph_array)
-				      : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return bound(call, VGPU_HANDLE_ARRAY, reference, array, &reply->ph_array);
 }
 
 CUresult handle_cuTexRefSetAddress2D_v3(struct call *call,
@@ -269,10 +272,10 @@ CUresult handle_cuTexRefSetAddress2D_v3(struct call *call,
 		call, VGPU_HANDLE_TEXREF, request->h_tex_ref, false, &reference);
 	if (result == CUDA_SUCCESS)
 		result = access_check_side(call, &side, width, request->height, 1);
-	return result == CUDA_SUCCESS
-		       ? call->driver->cuTexRefSetAddress2D_v3(
-				 reference, &descriptor, request->dptr, request->pitch)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call->driver->cuTexRefSetAddress2D_v3(
+		reference, &descriptor, request->dptr, request->pitch);
 }
 
 /*
@@ -291,9 +294,9 @@ CUresult handle_cuTexRefSetBorderColor(struct call *call,
 		return CUDA_ERROR_NOT_SUPPORTED;
 	result = object_get(
 		call, VGPU_HANDLE_TEXREF, request->h_tex_ref, false, &reference);
-	return result == CUDA_SUCCESS
-		       ? call->driver->cuTexRefSetBorderColor(reference, color)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call->driver->cuTexRefSetBorderColor(reference, color);
 }
 
 CUresult handle_cuTexRefGetBorderColor(struct call *call,

@@ -135,9 +135,9 @@ CUresult handle_cuStreamSetAttribute(struct call *call,
 	if (request->attr != CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
 		memcpy(&value, &request->number, sizeof(request->number));
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
-	return result == CUDA_SUCCESS
-		       ? call->driver->cuStreamSetAttribute(stream, request->attr, &value)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call->driver->cuStreamSetAttribute(stream, request->attr, &value);
 }
 
 CUresult handle_cuStreamSynchronize(struct call *call,

@@ -33,10 +33,10 @@ static void *as_pointer(uint64_t number)
 static CUresult find(struct call *call, enum vgpu_handle_kind kind, uint64_t number,
 	struct texture *found)
 {
-	return object_table_find_driver(table_of(call, kind), as_pointer(number),
-		       call->context, &found->object, sizeof(*found))
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (!object_table_find_driver(table_of(call, kind), as_pointer(number),
+		    call->context, &found->object, sizeof(*found)))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 /* Removes an object from the table, before the driver can reuse its number. */
@@ -47,10 +47,10 @@ static CUresult take(struct call *call, enum vgpu_handle_kind kind, uint64_t num
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_table_remove(table_of(call, kind),
-		       object_handle(table_of(call, kind), &texture.object), NULL)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (!object_table_remove(table_of(call, kind),
+		    object_handle(table_of(call, kind), &texture.object), NULL))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 static CUresult keep(
@@ -192,9 +192,9 @@ CUresult handle_cuTexObjectDestroy(struct call *call,
 	if (!call->driver->cuTexObjectDestroy)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	result = take(call, VGPU_HANDLE_TEXTURE, request->tex_object);
-	return result == CUDA_SUCCESS
-		       ? call->driver->cuTexObjectDestroy(request->tex_object)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call->driver->cuTexObjectDestroy(request->tex_object);
 }
 
 CUresult handle_cuTexObjectGetResourceDesc(struct call *call,
@@ -214,9 +214,9 @@ CUresult handle_cuTexObjectGetResourceDesc(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	restore(&resource, texture.resource);
-	return write_structure(call, &reply->resource, &resource, sizeof(resource))
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!write_structure(call, &reply->resource, &resource, sizeof(resource)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
 }
 
 CUresult handle_cuTexObjectGetTextureDesc(struct call *call,
@@ -235,9 +235,9 @@ CUresult handle_cuTexObjectGetTextureDesc(struct call *call,
 			&description, request->tex_object);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return write_structure(call, &reply->texture, &description, sizeof(description))
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!write_structure(call, &reply->texture, &description, sizeof(description)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
 }
 
 CUresult handle_cuTexObjectGetResourceViewDesc(struct call *call,
@@ -256,9 +256,9 @@ CUresult handle_cuTexObjectGetResourceViewDesc(struct call *call,
 			&view, request->tex_object);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return write_structure(call, &reply->view, &view, sizeof(view))
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!write_structure(call, &reply->view, &view, sizeof(view)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
 }
 
 CUresult handle_cuSurfObjectCreate(struct call *call,
@@ -295,9 +295,9 @@ CUresult handle_cuSurfObjectDestroy(struct call *call,
 	if (!call->driver->cuSurfObjectDestroy)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	result = take(call, VGPU_HANDLE_SURFACE, request->surf_object);
-	return result == CUDA_SUCCESS
-		       ? call->driver->cuSurfObjectDestroy(request->surf_object)
-		       : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return call->driver->cuSurfObjectDestroy(request->surf_object);
 }
 
 CUresult handle_cuSurfObjectGetResourceDesc(struct call *call,
@@ -317,7 +317,7 @@ CUresult handle_cuSurfObjectGetResourceDesc(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	restore(&resource, surface.resource);
-	return write_structure(call, &reply->resource, &resource, sizeof(resource))
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!write_structure(call, &reply->resource, &resource, sizeof(resource)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
 }

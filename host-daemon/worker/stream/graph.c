@@ -104,9 +104,9 @@ static CUresult ask_edges(struct call *call, CUgraph graph, struct graph_list *l
 	if (driver->cuGraphGetEdges_v2)
 		return driver->cuGraphGetEdges_v2(
 			graph, list->nodes, list->others, list->edges, &list->n);
-	return driver->cuGraphGetEdges ? driver->cuGraphGetEdges(graph, list->nodes,
-						 list->others, &list->n)
-				       : CUDA_ERROR_NOT_SUPPORTED;
+	if (!driver->cuGraphGetEdges)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuGraphGetEdges(graph, list->nodes, list->others, &list->n);
 }
 
 static CUresult ask_dependencies(
@@ -117,9 +117,9 @@ static CUresult ask_dependencies(
 	if (driver->cuGraphNodeGetDependencies_v2)
 		return driver->cuGraphNodeGetDependencies_v2(
 			node, list->nodes, list->edges, &list->n);
-	return driver->cuGraphNodeGetDependencies
-		       ? driver->cuGraphNodeGetDependencies(node, list->nodes, &list->n)
-		       : CUDA_ERROR_NOT_SUPPORTED;
+	if (!driver->cuGraphNodeGetDependencies)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuGraphNodeGetDependencies(node, list->nodes, &list->n);
 }
 
 static CUresult ask_dependents(
@@ -130,9 +130,9 @@ static CUresult ask_dependents(
 	if (driver->cuGraphNodeGetDependentNodes_v2)
 		return driver->cuGraphNodeGetDependentNodes_v2(
 			node, list->nodes, list->edges, &list->n);
-	return driver->cuGraphNodeGetDependentNodes
-		       ? driver->cuGraphNodeGetDependentNodes(node, list->nodes, &list->n)
-		       : CUDA_ERROR_NOT_SUPPORTED;
+	if (!driver->cuGraphNodeGetDependentNodes)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuGraphNodeGetDependentNodes(node, list->nodes, &list->n);
 }
 
 /* Without arrays, the driver only counts. */
@@ -141,15 +141,13 @@ static CUresult ask(struct call *call, enum vgpu_graph_list what, void *driver,
 {
 	switch (what) {
 	case VGPU_GRAPH_NODES:
-		return call->driver->cuGraphGetNodes
-			       ? call->driver->cuGraphGetNodes(
-					 driver, list->nodes, &list->n)
-			       : CUDA_ERROR_NOT_SUPPORTED;
+		if (!call->driver->cuGraphGetNodes)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		return call->driver->cuGraphGetNodes(driver, list->nodes, &list->n);
 	case VGPU_GRAPH_ROOTS:
-		return call->driver->cuGraphGetRootNodes
-			       ? call->driver->cuGraphGetRootNodes(
-					 driver, list->nodes, &list->n)
-			       : CUDA_ERROR_NOT_SUPPORTED;
+		if (!call->driver->cuGraphGetRootNodes)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		return call->driver->cuGraphGetRootNodes(driver, list->nodes, &list->n);
 	case VGPU_GRAPH_EDGES:
 		return ask_edges(call, driver, list);
 	case VGPU_GRAPH_DEPENDENCIES:
