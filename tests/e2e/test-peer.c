@@ -243,3 +243,31 @@ TEST(pinned_and_managed_memory_is_everybodys)
 	check(pinned[0] == 5 && pinned[N - 1] == 5);
 	check(managed[0] == 6 && managed[N - 1] == 6);
 }
+
+TEST(an_invisible_device_is_refused_by_queries_of_arrays)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR descriptor = {
+		.Width = 16,
+		.Height = 16,
+		.Format = CU_AD_FORMAT_FLOAT,
+		.NumChannels = 1,
+	};
+	CUDA_ARRAY_MEMORY_REQUIREMENTS requirements;
+	CUmipmappedArray mipmap;
+	CUarray array;
+
+	check_eq(setenv("CUDA_VISIBLE_DEVICES", "1", 1), 0);
+	check_ok(cuInit(0));
+	side_init(&a, 0);
+	check_ok(cuArray3DCreate(&array, &descriptor));
+	check_ok(cuMipmappedArrayCreate(&mipmap, &descriptor, 2));
+	/* The memory of these arrays is not deferred; the host has a device 1. */
+	check_cu(cuArrayGetMemoryRequirements(&requirements, array, 0),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuArrayGetMemoryRequirements(&requirements, array, 1),
+		CUDA_ERROR_INVALID_DEVICE);
+	check_cu(cuMipmappedArrayGetMemoryRequirements(&requirements, mipmap, 0),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMipmappedArrayGetMemoryRequirements(&requirements, mipmap, 1),
+		CUDA_ERROR_INVALID_DEVICE);
+}

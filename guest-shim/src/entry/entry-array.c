@@ -8,6 +8,7 @@
 #include "memory/copy-array.h"
 #include "memory/copy.h"
 #include "process/call.h"
+#include "process/device.h"
 
 static void *as_handle(uint64_t handle)
 {
@@ -269,7 +270,7 @@ CUresult shim_cuArrayGetMemoryRequirements(
 	if (!memoryRequirements)
 		return shim_call_invalid(VGPU_CALL_cuArrayGetMemoryRequirements);
 	request.array = (uint64_t)(uintptr_t)array;
-	request.device = device;
+	request.device = shim_device_to_host(device);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_array_get_memory_requirements_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
@@ -297,7 +298,7 @@ CUresult shim_cuMipmappedArrayGetMemoryRequirements(
 	if (!memoryRequirements)
 		return shim_call_invalid(VGPU_CALL_cuMipmappedArrayGetMemoryRequirements);
 	request.mipmap = (uint64_t)(uintptr_t)mipmap;
-	request.device = device;
+	request.device = shim_device_to_host(device);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_mipmapped_array_get_memory_requirements_reply__descriptor,
 		&message);

@@ -308,8 +308,11 @@ CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequ
 	CUarray array, CUdevice device)
 {
 	API_CALL;
-	CUresult result = array_get(array);
+	CUresult result;
 
+	result = array_get(array);
+	if (!result)
+		result = device_get(device);
 	return result ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -492,7 +495,10 @@ CUresult cuMipmappedArrayGetMemoryRequirements(
 	CUdevice device)
 {
 	API_CALL;
-	CUresult result = mipmap_get(mipmap);
+	CUresult result;
 
+	result = mipmap_get(mipmap);
+	if (!result)
+		result = device_get(device);
 	return result ? result : CUDA_ERROR_INVALID_VALUE;
 }
