@@ -200,7 +200,10 @@ bool images_handle_keep(struct worker *worker, const struct control_image *given
 	bool is_sane;
 
 	is_sane = worker->channel && image_store_accepts(fd, given->size);
-	if (is_sane && vm && image_files_claim(&worker->files, fd))
+	/* A file that is there already: the broker before this one stored it, and died.
+	 */
+	if (is_sane && vm && !image_store_has_file(&vm->account->images, fd) &&
+		image_files_claim(&worker->files, fd))
 		keep(vm, worker, given, &fd);
 	closer_close(fd);
 	return is_sane;

@@ -104,6 +104,7 @@ TEST(images_in_the_store_count_there)
 	fd = give(1, SIZE, 1 << 20);
 	own = dup(fd);
 	check(!image_store_accepts(own, SIZE));
+	check(!image_store_has_file(&store, own));
 	check_eq(fcntl(fd, F_ADD_SEALS, SEALED), 0);
 	check(image_store_accepts(own, SIZE));
 	check(image_files_claim(&files, own));
@@ -116,6 +117,7 @@ TEST(images_in_the_store_count_there)
 	check(image_files_have_seen(&files, image));
 	check_eq(files.size, 0);
 	check_eq(store.size, MEMORY);
+	check(image_store_has_file(&store, own));
 	/* Removed, but its holder still has it. */
 	image_store_retire(&store, image);
 	check_eq(store.size, 0);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
@@ -55,6 +56,25 @@ struct stored_image *image_store_find(
 	return NULL;
 }
 
+/* All memfds are of one file system. Return: 0 if there is no file. */
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : st.st_ino;
+}
+
+bool image_store_has_file(const struct image_store *store, int fd)
+{
+	const uint64_t inode = inode_of(fd);
+	const struct stored_image *image;
+
+	TAILQ_FOREACH(image, &store->images, entry)
+		if (image->inode == inode)
+			return true;
+	return false;
+}
+
 /* Return: a free number, or IMAGE_STORE_SLOTS. */
 static uint32_t take_slot(struct image_store *store)
 {
@@ -83,6 +103,7 @@ int image_store_add(struct image_store *store, const uint8_t digest[CONTROL_DIGE
 	}
 	memcpy(image->digest, digest, CONTROL_DIGEST_SIZE);
 	image->size = size;
+	image->inode = inode_of(fd);
 	image->fd = fd;
 	TAILQ_INSERT_TAIL(&store->images, image, entry);
 	store->size += image_store_memory(size);

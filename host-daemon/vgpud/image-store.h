@@ -32,8 +32,9 @@ struct stored_image {
 	TAILQ_ENTRY(stored_image) entry;
 	uint8_t digest[CONTROL_DIGEST_SIZE];
 	uint64_t size;
-	uint32_t slot; /* a number that is unique in the store */
-	int fd;	       /* -1: gone */
+	uint64_t inode; /* of its memfd */
+	uint32_t slot;	/* a number that is unique in the store */
+	int fd;		/* -1: gone */
 };
 
 struct image_store {
@@ -67,6 +68,9 @@ bool image_store_accepts(int fd, uint64_t size);
 /* Return: the image, or NULL. Counts as a use. */
 struct stored_image *image_store_find(
 	struct image_store *store, const uint8_t digest[CONTROL_DIGEST_SIZE]);
+
+/* Whether a memfd is the one of an image that is there. */
+bool image_store_has_file(const struct image_store *store, int fd);
 
 /*
  * Adds an image that is not in the store.
