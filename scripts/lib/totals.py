@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of a Meson test run, in numbers.
+"""The cases of a Meson test run, or of one program that prints TAP, in numbers.
 
 usage: totals.py TESTLOG.json
+       totals.py --tap OUTPUT STATUS
 
 Meson's log has each program's verdict, and of its cases only the TAP that the program
 printed. A program that Meson failed though no case failed (it crashed, printed fewer cases
@@ -12,9 +13,11 @@ case. Prints the failed and skipped cases by name, then 'N passed, N failed, N s
 import json
 import re
 import sys
+from pathlib import Path
 
 CASE = re.compile(r"^(not )?ok\b(?: \d+)?(?: - )?([^#\n]*?) *"
                   r"(?:# *(?:(SKIP|TODO)\S* *(.*)|.*))?$", re.M | re.I)
+PLAN = re.compile(r"^1\.\.(\d+)\b", re.M)
 PLAN_SKIPS = re.compile(r"^1\.\.0\b\s*(?:# *SKIP\S* *(.*))?$", re.M | re.I)
 
 
@@ -44,15 +47,34 @@ def cases(entry):
     return found
 
 
+def entries(path):
+    """The programs in a log of Meson's."""
+    with open(path, encoding="utf-8") as log:
+        for line in filter(str.strip, log):
+            yield json.loads(line)
+
+
+def tap_entry(path, status):
+    """A program by its output and exit status, as Meson would have logged it."""
+    stdout = Path(path).read_text(encoding="utf-8")
+    plan = PLAN.search(stdout)
+    is_whole = plan and int(plan[1]) == len(CASE.findall(stdout))
+    result = "FAIL" if status else "OK" if is_whole else "ERROR"
+    return {"name": Path(path).name, "stdout": stdout, "result": result,
+            "returncode": status}
+
+
 def main():
     numbers = {"ok": 0, "FAIL": 0, "skip": 0}
-    with open(sys.argv[1], encoding="utf-8") as log:
-        for line in filter(str.strip, log):
-            entry = json.loads(line)
-            for verdict, what in cases(entry):
-                numbers[verdict] += 1
-                if verdict != "ok":
-                    print(f"{verdict} {entry['name']}: {what}")
+    if sys.argv[1] == "--tap":
+        programs = [tap_entry(sys.argv[2], int(sys.argv[3]))]
+    else:
+        programs = entries(sys.argv[1])
+    for entry in programs:
+        for verdict, what in cases(entry):
+            numbers[verdict] += 1
+            if verdict != "ok":
+                print(f"{verdict} {entry['name']}: {what}")
     print("{} passed, {} failed, {} skipped".format(*numbers.values()))
 
 

@@ -105,8 +105,8 @@ def write_project(folder):
     (folder / "meson.build").write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def totals(log):
-    done = subprocess.run([sys.executable, TOP / "scripts/lib/totals.py", log],
+def totals(*arguments):
+    done = subprocess.run([sys.executable, TOP / "scripts/lib/totals.py", *arguments],
                           stdout=subprocess.PIPE, text=True, check=True)
     *said, numbers = done.stdout.splitlines()
     return sorted(said), numbers
@@ -134,5 +134,22 @@ def main():
     assert numbers == "{} passed, {} failed, {} skipped".format(*wanted), (numbers, wanted)
 
 
+def count_without_meson():
+    """The same for the output of one program, as scripts/test runs some."""
+    with tempfile.TemporaryDirectory(prefix="vgpu-totals-") as name:
+        output = Path(name) / "output"
+        for program, (text, numbers, _) in PYTHON.items():
+            if program == "hangs":
+                continue
+            text = f"LIB = {str(TOP / 'tests/lib')!r}\n{text}"
+            done = subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE,
+                                  text=True, check=False)
+            output.write_text(done.stdout, encoding="utf-8")
+            found = totals("--tap", output, str(done.returncode))[1]
+            assert found == "{} passed, {} failed, {} skipped".format(*numbers), \
+                (program, found, numbers)
+
+
 if __name__ == "__main__":
-    sys.exit(tap.run([("each_case_is_counted", main)]))
+    sys.exit(tap.run([("each_case_is_counted", main),
+                      ("cases_are_counted_without_meson", count_without_meson)]))

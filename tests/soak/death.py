@@ -10,7 +10,7 @@ opens, grows and closes them, is refused a window, violates the protocol, loses 
 and is reset. The outcome has to be the same as without the death: right results, the right
 reason for the end of each session, and at the end no leaked worker, descriptor, channel or
 extent. At random points two brokers may die.
-The last line counts the points: 'N passed, N failed, N skipped'.
+Each point is a case, in TAP on standard output; logs are on standard error.
 """
 
 import argparse
@@ -33,6 +33,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent / "lib"), str(FOLDER.parent / "raw"), str(FOLDER)]
 
 import books  # noqa: E402
+import tap  # noqa: E402
 import wire  # noqa: E402
 from host import Host  # noqa: E402
 
@@ -383,14 +384,16 @@ def main():
     work = [([point], True) for point in named_points(options.source) if not options.no_named]
     if options.only:
         work = [(points.split(","), "call:" not in points) for points in options.only]
+    # Before the first run: it changes descriptors, which runs are compared by.
+    writer = tap.Writer(len(work) + options.random + bool(options.random))
     reference = Run(options, api, ["none:0:0"])
     reference.wait_settled()
     n_calls = reference.count_calls()
     if options.random:
-        print(f"seed {seed}: a broker makes about {n_calls} calls", flush=True)
+        print(f"seed {seed}: a broker makes about {n_calls} calls", file=sys.stderr)
         work += [(random_points(generator, n_calls), False) for _ in range(options.random)]
-    n_failed = n_random = n_died = 0
-    reasons = []
+    n_random = n_died = 0
+    failures = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         done = {pool.submit(attempt, options, api, reference.undisturbed, *item): item
                 for item in work}
@@ -400,22 +403,19 @@ def main():
             if not is_named:
                 n_random += len(points)
                 n_died += n
-            n_failed += bool(wrong)
+            name = ",".join(points)
+            writer.case(name, not wrong)
             if wrong:
-                reasons.append(f"{','.join(points)}: {wrong.splitlines()[0]}")
-            print(f"{'FAIL' if wrong else 'ok  '} {','.join(points)}"
-                  f"{': ' + wrong if wrong else ''}", flush=True)
-    if n_random:
+                print(f"{name}: {wrong}", file=sys.stderr)
+                failures.append(f"{name}: {wrong.splitlines()[0]}")
+    if options.random:
         # The number of calls varies slightly between runs.
-        is_enough = n_died >= n_random * 3 // 4
-        print(f"{'ok  ' if is_enough else 'FAIL'} {n_died} brokers died of {n_random} that might")
-        n_failed += not is_enough
-        work.append(None)
+        writer.case(f"{n_died} brokers died of {n_random} that might",
+                    n_died >= n_random * 3 // 4)
     # Logs are long: repeat the failures at the end.
-    for reason in reasons:
-        print(f"failed: {reason}")
-    print(f"{len(work) - n_failed} passed, {n_failed} failed, 0 skipped")
-    return 1 if n_failed else 0
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    return writer.status()
 
 
 if __name__ == "__main__":
