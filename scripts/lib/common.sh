@@ -34,6 +34,17 @@ usage() {
 	exit 125
 }
 
+# common_option ARGUMENT : one that the script itself does not know; does not return
+common_option() {
+	case $1 in
+	-h | --help) print_help ;;
+	--version) print_version ;;
+	-*) usage "unknown option: $1" ;;
+	*) usage "unknown argument: $1" ;;
+	esac
+	exit 0
+}
+
 # make_own_folder DIR VARIABLE : which is where else it could be
 make_own_folder() {
 	mkdir -p "$1" 2>/dev/null || true
@@ -54,6 +65,9 @@ first_that_exists() {
 
 # need OPTION [VALUE] : the value must be there
 need() { [ -n "${2:-}" ] || usage "$1 needs a value"; }
+
+# need_number OPTION [VALUE] : the value must be a decimal number
+need_number() { [[ ${2:-} =~ ^[0-9]+$ ]] || usage "$1 needs a number"; }
 
 # quote WORD... : the words as one line of POSIX shell
 quote() {
