@@ -30,6 +30,7 @@
 
 #include <string.h>
 
+#include "vgpu/cpu.h"
 #include "vgpu/frame-copy.h"
 #include "vgpu/ring.h"
 
@@ -94,15 +95,12 @@ struct vgpu_frame *vgpu_ring_reserve(struct vgpu_ring_producer *producer, uint32
 	return (struct vgpu_frame *)producer->data;
 }
 
-/* Asks for the lines of the next frame, which the consumer read a lap ago. Processors
- * that do not know the instruction pass over it (Intel SDM, PREFETCHW); the compiler's
- * builtin would make them shared. */
+/* Asks for the lines of the next frame, which the consumer read a lap ago. */
 static void own_next(const struct vgpu_ring_producer *producer)
 {
 	for (uint64_t i = 0; i < NEXT_SIZE; i += VGPU_CACHE_LINE)
-		__asm__ volatile("prefetchw %0"
-				 :
-				 : "m"(producer->data[(producer->tail + i) & RING_MASK]));
+		vgpu_cpu_prefetch_to_write(
+			&producer->data[(producer->tail + i) & RING_MASK]);
 }
 
 void vgpu_ring_commit(struct vgpu_ring_producer *producer, uint32_t size)
@@ -129,7 +127,7 @@ bool vgpu_ring_is_missed(const struct vgpu_channel_control *control)
 {
 	/* The consumer releases all that it took before it sleeps. Partners: its stores
 	 * in vgpu_ring_release() and vgpu_ring_prepare_sleep(). */
-	return __atomic_load_n(&control->consumer_sleeping, __ATOMIC_RELAXED) &&
+	return __atomic_load_n(&control->consumer_sleeping, __ATOMIC_ACQUIRE) &&
 	       load_acquire(&control->head) != load_acquire(&control->tail);
 }
 
@@ -234,7 +232,8 @@ void vgpu_ring_answer(struct vgpu_ring_consumer *consumer)
 
 bool vgpu_ring_prepare_sleep(struct vgpu_ring_consumer *consumer)
 {
-	__atomic_store_n(&consumer->control->consumer_sleeping, 1, __ATOMIC_RELAXED);
+	/* Partner: the load in vgpu_ring_is_missed(). */
+	__atomic_store_n(&consumer->control->consumer_sleeping, 1, __ATOMIC_RELEASE);
 	/* Partner: the fence in vgpu_ring_is_asleep(). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return refill(consumer) == VGPU_RING_E_EMPTY;

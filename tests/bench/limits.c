@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "vgpu/cpu.h"
+
 #include "bench.h"
 
 #define BALL_END UINT32_MAX
@@ -27,7 +29,7 @@ struct ball {
 
 static inline void relax(void)
 {
-	__builtin_ia32_pause();
+	vgpu_cpu_relax();
 }
 
 static uint32_t load(const uint32_t *word)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "vgpu/cpu.h"
 #include "vgpu/ring.h"
 
 #include "bench.h"
@@ -31,7 +32,7 @@ struct lane {
 static void rest(void)
 {
 	for (int i = 0; i < 64; i++)
-		__builtin_ia32_pause();
+		vgpu_cpu_relax();
 }
 
 static void *consume(void *userdata)
@@ -61,7 +62,7 @@ static void send(struct lane *lane, const struct vgpu_frame *made)
 	struct vgpu_frame *frame;
 
 	while (!(frame = vgpu_ring_reserve(&lane->producer, made->size)))
-		__builtin_ia32_pause();
+		vgpu_cpu_relax();
 	memcpy(frame, made, FRAME_SIZE);
 	vgpu_ring_commit(&lane->producer, made->size);
 }
@@ -69,7 +70,7 @@ static void send(struct lane *lane, const struct vgpu_frame *made)
 static void wait_taken(const struct lane *lane, uint64_t n)
 {
 	while (__atomic_load_n(&lane->taken, __ATOMIC_ACQUIRE) < n)
-		__builtin_ia32_pause();
+		vgpu_cpu_relax();
 }
 
 /* Reports the cost of a frame in a burst, and the rate of many. */

@@ -139,7 +139,9 @@ static inline CUresult find(
 /* Returns: a number that at least so many of the stream's operations have reached. */
 static uint64_t known_done(const struct shim_stream *stream)
 {
-	return __atomic_load_n(&stream->completed, __ATOMIC_RELAXED);
+	/* Whoever gets the number reads what the operations wrote. Partner: note_done().
+	 */
+	return __atomic_load_n(&stream->completed, __ATOMIC_ACQUIRE);
 }
 
 /* The same, with a look at what the device wrote. */
@@ -203,7 +205,8 @@ static void note_done(struct shim_stream *stream, uint64_t target)
 {
 	if (__atomic_load_n(&stream->completed, __ATOMIC_RELAXED) < target &&
 		target <= submitted(stream))
-		__atomic_store_n(&stream->completed, target, __ATOMIC_RELAXED);
+		/* Partner: known_done() of another thread. */
+		__atomic_store_n(&stream->completed, target, __ATOMIC_RELEASE);
 }
 
 /* @has_spun: whether the caller has, so that there is no sense in doing it again */

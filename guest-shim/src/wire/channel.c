@@ -339,15 +339,17 @@ static bool ask_worker(struct shim_channel *channel)
 {
 	struct vgpu_channel_control *control = channel->control;
 	const uint64_t head = __atomic_load_n(&control->head, __ATOMIC_RELAXED);
-	const uint32_t asked = __atomic_load_n(&control->asked, __ATOMIC_RELAXED);
+	/* Partner: the stores of another thread, below. */
+	const uint32_t asked = __atomic_load_n(&control->asked, __ATOMIC_ACQUIRE);
 	const uint64_t now = shim_clock_ns();
 	uint64_t since;
 
-	if (head != __atomic_load_n(&channel->answered_head, __ATOMIC_RELAXED) ||
+	if (head != __atomic_load_n(&channel->answered_head, __ATOMIC_ACQUIRE) ||
 		/* Partner: vgpu_ring_answer(). */
 		asked == __atomic_load_n(&control->answered, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&channel->answered_ns, now, __ATOMIC_RELAXED);
-		__atomic_store_n(&channel->answered_head, head, __ATOMIC_RELAXED);
+		/* Who sees these sees that time, or a later one. */
+		__atomic_store_n(&channel->answered_head, head, __ATOMIC_RELEASE);
 		__atomic_store_n(&control->asked, asked + 1, __ATOMIC_RELEASE);
 		channel->transport.ops->doorbell(
 			&channel->transport, VGPU_DOORBELL_CHANNEL(channel->number));

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "vgpu/cpu.h"
 #include "vgpu/wake.h"
 
 #include "wire/lock.h"
@@ -16,7 +17,7 @@
 void shim_lock_slow(struct shim_lock *lock)
 {
 	for (int i = 0; i < SPINS_MAX; i++) {
-		__builtin_ia32_pause();
+		vgpu_cpu_relax();
 		if (__atomic_load_n(&lock->is_held, __ATOMIC_RELAXED) == 0 &&
 			shim_trylock(lock))
 			return;

@@ -187,8 +187,12 @@ static void sysfs_doorbell(struct shim_transport *transport, uint32_t number)
 	/* The number of requests, for debugging. */
 	if (number == VGPU_DOORBELL_CONTROL)
 		__atomic_add_fetch(&transport->header->n_requests, 1, __ATOMIC_RELEASE);
-	if (transport->registers && !vgpu_wake_is_lost())
-		transport->registers[REGISTER_DOORBELL] = HOST_PEER << 16 | number;
+	if (!transport->registers || vgpu_wake_is_lost())
+		return;
+	/* The host that is woken finds what was written before. On x86 no instruction:
+	 * its device registers are written in order. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	transport->registers[REGISTER_DOORBELL] = HOST_PEER << 16 | number;
 }
 
 static void sysfs_sleep(struct shim_transport *transport, const uint32_t *word,
@@ -212,9 +216,11 @@ static uint64_t sysfs_silence_ns(struct shim_transport *transport)
 		__atomic_load_n(&transport->header->heartbeat, __ATOMIC_RELAXED);
 	uint64_t now = shim_clock_ns(), since;
 
-	if (heartbeat != __atomic_load_n(&transport->heartbeat, __ATOMIC_RELAXED)) {
+	if (heartbeat != __atomic_load_n(&transport->heartbeat, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&transport->heartbeat_ns, now, __ATOMIC_RELAXED);
-		__atomic_store_n(&transport->heartbeat, heartbeat, __ATOMIC_RELAXED);
+		/* Partner: another thread's load, above, after which it sees that time.
+		 */
+		__atomic_store_n(&transport->heartbeat, heartbeat, __ATOMIC_RELEASE);
 		return 0;
 	}
 	since = __atomic_load_n(&transport->heartbeat_ns, __ATOMIC_RELAXED);

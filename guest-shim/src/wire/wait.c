@@ -25,6 +25,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "vgpu/cpu.h"
 #include "vgpu/ring-layout.h"
 #include "vgpu/wake.h"
 
@@ -95,7 +96,7 @@ static bool spin(struct shim_wait *wait)
 				       : is_eager(wait, EAGER_TURNS);
 
 	if (eager && !wait->is_together) {
-		__builtin_ia32_pause();
+		vgpu_cpu_relax();
 		return true;
 	}
 	if (!wait->started_ns)
@@ -119,7 +120,7 @@ static bool spin_at_pace(struct shim_wait *wait, struct shim_pace *pace)
 	uint64_t now;
 
 	if (!pace->n_together && is_eager(wait, eager)) {
-		__builtin_ia32_pause();
+		vgpu_cpu_relax();
 		return true;
 	}
 	now = shim_clock_ns();

@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vgpu/cpu.h"
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
@@ -396,7 +397,7 @@ static void idle(struct ring_loop *loop)
 		loop->n_crowded = CROWDED_CALLS;
 	loop->away = 0;
 	if (loop->can_spin && ++loop->n_looks % SPIN_LOOKS && !loop->n_together) {
-		__builtin_ia32_pause();
+		vgpu_cpu_relax();
 		return;
 	}
 	look_at_clock(loop);

@@ -11,7 +11,9 @@
  * the destination, have the speed of the best case everywhere.
  */
 
+#ifdef __x86_64__
 #include <emmintrin.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,14 +23,40 @@
 #define VGPU_BULK_MIN 2048u
 #define VGPU_BULK_LINE 64u
 
-/* Two instructions; each caller knows which. */
-static inline __attribute__((always_inline)) void vgpu_bulk_store(
-	char *to, __m128i piece, bool past_caches)
+/* As large as a register, and stored with one instruction. */
+typedef uint64_t vgpu_bulk_piece __attribute__((vector_size(16), may_alias));
+
+static inline __attribute__((always_inline)) vgpu_bulk_piece vgpu_bulk_load(
+	const char *from)
 {
-	if (past_caches)
-		_mm_stream_si128((__m128i *)to, piece);
-	else
-		_mm_store_si128((__m128i *)to, piece);
+	vgpu_bulk_piece piece;
+
+	memcpy(&piece, from, sizeof(piece));
+	return piece;
+}
+
+/* Two instructions; each caller knows which. Other architectures have one: there, a
+ * processor that sees whole lines written does without reading them. */
+static inline __attribute__((always_inline)) void vgpu_bulk_store(
+	char *to, vgpu_bulk_piece piece, bool past_caches)
+{
+#ifdef __x86_64__
+	if (past_caches) {
+		_mm_stream_si128((__m128i *)to, (__m128i)piece);
+		return;
+	}
+#endif
+	*(vgpu_bulk_piece *)to = piece;
+}
+
+static inline void vgpu_bulk_fence(void)
+{
+#ifdef __x86_64__
+	/* Only a store fence orders non-temporal stores. */
+	_mm_sfence();
+#else
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
 }
 
 static inline __attribute__((always_inline)) void vgpu_bulk_copy_lines(
@@ -41,10 +69,10 @@ static inline __attribute__((always_inline)) void vgpu_bulk_copy_lines(
 	memcpy(to, from, head);
 	size -= head;
 	for (; size >= VGPU_BULK_LINE; size -= VGPU_BULK_LINE) {
-		__m128i a = _mm_loadu_si128((const __m128i *)next);
-		__m128i b = _mm_loadu_si128((const __m128i *)(next + 16));
-		__m128i c = _mm_loadu_si128((const __m128i *)(next + 32));
-		__m128i d = _mm_loadu_si128((const __m128i *)(next + 48));
+		vgpu_bulk_piece a = vgpu_bulk_load(next);
+		vgpu_bulk_piece b = vgpu_bulk_load(next + 16);
+		vgpu_bulk_piece c = vgpu_bulk_load(next + 32);
+		vgpu_bulk_piece d = vgpu_bulk_load(next + 48);
 
 		vgpu_bulk_store(line, a, past_caches);
 		vgpu_bulk_store(line + 16, b, past_caches);
@@ -66,9 +94,9 @@ static inline void vgpu_bulk_copy(void *to, const void *from, size_t size)
 }
 
 /*
- * Like vgpu_copy_bulk(), with non-temporal stores, for more bytes than the caches hold:
+ * Like vgpu_bulk_copy(), with non-temporal stores, for more bytes than the caches hold:
  * the destination is not read before it is written. Ends with a fence: all processors see
- * the bytes when it returns.
+ * the bytes before anything that is stored later.
  */
 static inline void vgpu_bulk_copy_past_caches(void *to, const void *from, size_t size)
 {
@@ -77,6 +105,5 @@ static inline void vgpu_bulk_copy_past_caches(void *to, const void *from, size_t
 		return;
 	}
 	vgpu_bulk_copy_lines(to, from, size, true);
-	/* Only a store fence orders non-temporal stores. */
-	_mm_sfence();
+	vgpu_bulk_fence();
 }
