@@ -15,6 +15,8 @@ packages_test=(
 	clang clang-format-14 libclang-rt-14-dev llvm gcc-12-offload-nvptx
 	libgomp-plugin-nvptx1
 )
+# for scripts/test-cross
+packages_cross=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 packages_guest=(qemu-system-x86 busybox-static cpio lz4)
 
 package_installed() {

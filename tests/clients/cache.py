@@ -30,6 +30,13 @@ def default_root():
     return Path(cache) / "vgpu/clients"
 
 
+def codename():
+    """The name of the distribution's release."""
+    release = Path("/etc/os-release").read_text(encoding="utf-8")
+    found = re.search(r"^VERSION_CODENAME=(\w+)$", release, re.M)
+    return found[1] if found else "stable"
+
+
 class Cache:
     def __init__(self, root, may_fetch=True):
         self.root, self.may_fetch = Path(root).absolute(), may_fetch
@@ -75,7 +82,25 @@ class Cache:
                     ["download", name])
         return self.unpacked
 
-    def unpack(self, what, files, words):
+    def foreign_package(self, name, architecture):
+        """Unpacks one package of another architecture, without its dependencies. Uses separate
+        lists: those of the machine are of its own architecture, which stays the only one."""
+        lists = self.folder(f"lists-{architecture}")
+        (lists / "partial").mkdir(exist_ok=True)
+        options = ["-o", f"APT::Architecture={architecture}",
+                   "-o", f"APT::Architectures={architecture}",
+                   "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Languages=none",
+                   "-o", f"Dir::State::lists={lists}", "-o", "Dir::State::status=/dev/null",
+                   "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="]
+        what = f"{name} for {architecture}"
+        if self.may_fetch:
+            self.apt(what, "update", options=options)
+        listed = self.apt(what, "--print-uris", "download", name, options=options)
+        self.unpack(what, [self.root / "archives" / file for file in PLACE.findall(listed)],
+                    ["download", name], options)
+        return self.unpacked
+
+    def unpack(self, what, files, words, options=()):
         stamps = self.folder("debian/.unpacked")
         files = [file for file in files if not (stamps / file.name).exists()]
         if not files:
@@ -83,7 +108,7 @@ class Cache:
         if not all(file.exists() for file in files):
             if not self.may_fetch:
                 raise Skip(f"{what} is not in {self.root}, and nothing may be fetched")
-            self.apt(what, *words, folder=self.folder("archives"))
+            self.apt(what, *words, folder=self.folder("archives"), options=options)
         for file in files:
             if subprocess.run(["dpkg-deb", "-x", file, self.unpacked], check=False).returncode:
                 raise Skip(f"{file} cannot be unpacked")
@@ -132,11 +157,8 @@ class Cache:
         """Uses separate lists: the lists of the machine may lack sources."""
         lists = self.folder("lists")
         (lists / "partial").mkdir(exist_ok=True)
-        release = Path("/etc/os-release").read_text(encoding="utf-8")
-        codename = re.search(r"^VERSION_CODENAME=(\w+)$", release, re.M)
         file = self.root / "source.sources"
-        file.write_text(SOURCES.format(codename=codename[1] if codename else "stable"),
-                        encoding="utf-8")
+        file.write_text(SOURCES.format(codename=codename()), encoding="utf-8")
         options = ["-o", f"Dir::Etc::sourcelist={file}", "-o", "Dir::Etc::sourceparts=-",
                    "-o", f"Dir::State::lists={lists}", "-o", "Dir::Cache::pkgcache=",
                    "-o", "Dir::Cache::srcpkgcache="]

@@ -66,6 +66,14 @@ void test_skip(const char *format, ...)
 	_exit(EXIT_SKIP);
 }
 
+void test_skip_emulated(const char *lack)
+{
+	const char *emulator = getenv("MESON_EXE_WRAPPER");
+
+	if (emulator && *emulator)
+		test_skip("an emulator runs this program, and %s", lack);
+}
+
 static int remove_entry(
 	const char *path, const struct stat *st, int type, struct FTW *ftw)
 {

@@ -52,6 +52,10 @@ void test_fail(const char *file, int line, const char *format, ...)
 void test_skip(const char *format, ...)
 	__attribute__((__noreturn__, __format__(__printf__, 1, 2)));
 
+/* Skips where an emulator runs the program, as in a cross build: it lacks a feature of
+ * the kernel. */
+void test_skip_emulated(const char *lack);
+
 /* A fresh directory that is removed with all it holds when the test ends. */
 const char *test_tmpdir(void);
 

@@ -15,10 +15,10 @@ TOP = Path(sys.argv[1]).absolute()
 # Also programs of the build, with their exit status for a wrong command line.
 COMMANDS = {
     "scripts/check-style": 125, "scripts/clients": 125, "scripts/demo": 125,
-    "scripts/fuzz": 125,
-    "scripts/make-guest-package": 125, "scripts/pre-push": 125, "scripts/soak": 125,
-    "scripts/test": 125, "scripts/vgpu-run": 125, "qemu/make-guest": 125,
-    "qemu/run-guest": 125, "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
+    "scripts/fuzz": 125, "scripts/make-guest-package": 125, "scripts/pre-push": 125,
+    "scripts/soak": 125, "scripts/test": 125, "scripts/test-cross": 125,
+    "scripts/vgpu-run": 125, "qemu/make-guest": 125, "qemu/run-guest": 125,
+    "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
     "vgpu-worker": 2, "vgpu-bench": 125,
 }
