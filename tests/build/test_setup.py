@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""meson setup prints no warning, and -Dtests=disabled leaves out the tests.
+"""meson setup prints no warning, and leaves out the tests, or the host's part, on request.
 
     test_setup.py SOURCE
 """
@@ -39,6 +39,9 @@ def main():
         left = {name for name in targets
                 if re.search(r"^(test|e2e|fuzz|make-seeds|nvcc)-|-fixture$|bench|checked", name)}
         assert not left, left
+        targets, tests = setup(sys.argv[1], f"{folder}/guest", "-Dhost_daemon=disabled")
+        assert {"cuda", "libcuda-check", "test-ring"} <= targets and tests, targets
+        assert not targets & {"vgpud", "vgpu-worker", "vgpu-softgpu"}, targets
 
 
 if __name__ == "__main__":
