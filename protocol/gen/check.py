@@ -13,7 +13,7 @@ REPLY_MAX = 2032  # VGPU_REPLY_MAX: the room in a reply slot
 REQUEST_MAX = 65520  # VGPU_FRAME_MAX without the frame header
 
 # Names of variables in generated functions.
-RESERVED_NAMES = ("call", "r", "request", "reply", "message", "per_thread", "size")
+RESERVED_NAMES = ("call", "r", "request", "reply", "message", "per_thread", "n_bytes")
 
 
 def refuse(thing, sentence):

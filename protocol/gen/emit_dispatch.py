@@ -43,7 +43,7 @@ def declare_locals(w, call):
             value = f"request->{p.field}" if p.in_request else "0"
             w.line(f"\t{p.type} {p.name} = {value};")
     if any("*" in p.bytes for p in call.params):
-        w.line("\tuint64_t size;")
+        w.line("\tuint64_t n_bytes;")
     if any(p.range or p.in_reply or p.object_kind for p in call.params):
         w.line("\tCUresult r;")
     if w.lines[-1] != "{":
@@ -71,8 +71,8 @@ def check_range(w, call, p):
     factors = [fields.get(f, f) for f in p.bytes.split("*")]
     size = factors[0]
     if len(factors) == 2:
-        size = "size"
-        w.line(f"\tif (!vgpu_mul_u64({factors[0]}, {factors[1]}, &size))")
+        size = "n_bytes"
+        w.line(f"\tif (!vgpu_mul_u64({factors[0]}, {factors[1]}, &n_bytes))")
         w.line("\t\treturn CUDA_ERROR_INVALID_VALUE;")
     w.line(f"\tr = access_check(call, request->{p.field}, {size});")
     w.line("\tif (r != CUDA_SUCCESS)")

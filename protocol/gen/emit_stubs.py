@@ -124,8 +124,8 @@ def range_condition(p):
     if len(factors) == 1:
         return [f"!shim_range_covers({p.name}, {factors[0]})"]
     aligned = [f"{p.name} % {factor}" for factor in factors if factor.isdigit()]
-    return aligned + [f"!vgpu_mul_u64({factors[0]}, {factors[1]}, &size)",
-                      f"!shim_range_covers({p.name}, size)"]
+    return aligned + [f"!vgpu_mul_u64({factors[0]}, {factors[1]}, &n_bytes)",
+                      f"!shim_range_covers({p.name}, n_bytes)"]
 
 
 def pack_argument(p):
@@ -158,7 +158,7 @@ def emit_body(w, call):
         w.line("\tconst ProtobufCMessage *message;")
     w.line(f"\tstruct shim_call call = SHIM_CALL_INIT(VGPU_CALL_{call.symbol});")
     if any("*" in p.bytes for p in call.params):
-        w.line("\tuint64_t size;")
+        w.line("\tuint64_t n_bytes;")
     if outputs or (call.forgets and not call.is_async):
         w.line("\tCUresult result;")
     w.blank()

@@ -62,7 +62,7 @@ static CUresult handle_cuMemsetD16Async(struct call *call,
 	const Vgpu__CuMemsetD16AsyncRequest *request, Vgpu__CuMemsetD16AsyncReply *reply)
 {
 	void *hStream;
-	uint64_t size;
+	uint64_t n_bytes;
 	CUresult r;
 
 	if (!call->driver->cuMemsetD16Async)
@@ -70,9 +70,9 @@ static CUresult handle_cuMemsetD16Async(struct call *call,
 	r = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &hStream);
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (!vgpu_mul_u64(request->n, 2, &size))
+	if (!vgpu_mul_u64(request->n, 2, &n_bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = access_check(call, request->dst_device, size);
+	r = access_check(call, request->dst_device, n_bytes);
 	if (r != CUDA_SUCCESS)
 		return r;
 	return call->driver->cuMemsetD16Async(request->dst_device, request->us,

@@ -52,10 +52,10 @@ CUresult shim_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t 
 {
 	Vgpu__CuMemsetD16AsyncRequest request = VGPU__CU_MEMSET_D16_ASYNC_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemsetD16Async);
-	uint64_t size;
+	uint64_t n_bytes;
 
-	if (dstDevice % 2 || !vgpu_mul_u64(N, 2, &size) ||
-		!shim_range_covers(dstDevice, size))
+	if (dstDevice % 2 || !vgpu_mul_u64(N, 2, &n_bytes) ||
+		!shim_range_covers(dstDevice, n_bytes))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.dst_device = dstDevice;
 	request.us = us;
