@@ -261,7 +261,7 @@ def test_states_that_spin(host, api):
     before, start, n = [cpu_seconds(pid) for pid in pids], time.monotonic(), 0
     mine = time.process_time()
     while time.process_time() - mine < 0.4:
-        channel.put("I", wire.TABLE_OFF, n % 9)
+        channel.state = n % 9
         channel.ring_doorbell(0)
         n += 1
     used = [cpu_seconds(pid) - then for pid, then in zip(pids, before)]

@@ -548,7 +548,7 @@ def test_frames_are_taken_without_their_doorbell(host, api):
         result, _ = channel.call(symbol)
         assert result in (0, INVALID_CONTEXT), result
     # Also of the request to close it.
-    channel.put("I", wire.TABLE_OFF, wire.CLOSING)
+    channel.state = wire.CLOSING
     channel.wait(lambda: channel.state == wire.FREE, "the host to clear the channel")
     channel.close()
 

@@ -169,6 +169,11 @@ class Channel:
     def state(self):
         return self.u32(self.entry)
 
+    @state.setter
+    def state(self, value):
+        # One store: struct clears the number first, and the host would see FREE.
+        ctypes.c_uint32.from_buffer(self.memory, self.entry).value = value
+
     @property
     def reason(self):
         return self.u32(self.entry + 192 + 16)
@@ -176,13 +181,13 @@ class Channel:
     def _open(self, version, features):
         entry = self.entry
         assert self.state == FREE
-        self.put("I", entry, CLAIMED)
+        self.state = CLAIMED
         self.put("IIQIIQ", entry + 64, version, 13000, features, os.getpid(), os.getuid(), 1)
         self.put("16s", entry + 128, b"raw test")
         for n_requests, window in enumerate(self.windows, 1):
             self.window_base, self.window_size = window
             self.put("QQ", entry + 64 + 48, *window)
-            self.put("I", entry, OPENING)
+            self.state = OPENING
             self.put("I", 128 + 16, n_requests)
             self.ring_doorbell(0)
             self.wait(lambda: self.state in (OPEN, REFUSED), "the host to answer")

@@ -147,7 +147,7 @@ class Process(wire.Channel):
         assert not any(self.memory[at:at + wire.SLOT_SIZE]), "a reply is left"
 
     def close(self):
-        self.put("I", self.entry, wire.CLOSING)
+        self.state = wire.CLOSING
         self.ring_doorbell(0)
         self.wait_free()
 
