@@ -62,7 +62,7 @@ static void lose_vm(struct endpoints *endpoints, struct held_vm *vm)
 	if (vm->gone)
 		return;
 	if (take_log_line(endpoints, vm->config))
-		vgpu_log_info("vm=%s id=%llu: the VM has gone", vm->config->name,
+		vgpu_log_info("vm=%s id=%llu: the VM disconnected", vm->config->name,
 			(unsigned long long)vm->id);
 	vm->gone = true;
 	vm->connection = vgpu_close(vm->connection);
@@ -141,7 +141,7 @@ static void tell_images(struct endpoints *endpoints, const struct endpoint *endp
 static void gain_vm(struct endpoints *endpoints, struct held_vm *vm)
 {
 	if (take_log_line(endpoints, vm->config))
-		vgpu_log_info("vm=%s id=%llu: the VM has come by transport %s (pid %d, "
+		vgpu_log_info("vm=%s id=%llu: the VM connected (transport %s, pid %d, "
 			      "%llu MiB shared)",
 			vm->config->name, (unsigned long long)vm->id,
 			config_transport_name(vm->config->transport), (int)vm->pid,

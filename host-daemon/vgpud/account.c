@@ -53,7 +53,7 @@ void account_log_lost(struct account *account)
 	uint32_t n = budget_refused(&account->log, clock_now());
 
 	if (n)
-		vgpu_log_warning("vm=%s: %u lines about it were not written",
+		vgpu_log_warning("vm=%s: %u log lines about it were dropped",
 			account->config->name, n);
 }
 

@@ -116,7 +116,7 @@ TEST(a_client_that_never_reads_its_greeting_delays_nobody)
 	pair_wait_log(&pair, "vm=qemu id=", 1);
 	check_others();
 	close(fd);
-	pair_wait_log(&pair, "has gone", 2);
+	pair_wait_log(&pair, "the VM disconnected", 2);
 	check_qemu();
 	stop();
 }

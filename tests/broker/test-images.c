@@ -187,7 +187,7 @@ TEST(a_machine_takes_its_images_along)
 	check_eq(found_by(&qemu, "image-keep"), 1);
 	check_eq(found_by(&qemu, "image-find"), 1);
 	guest_disconnect(&qemu);
-	pair_wait_log(&pair, "vm=qemu id=1: the VM has gone", 1);
+	pair_wait_log(&pair, "vm=qemu id=1: the VM disconnected", 1);
 	guest_connect_qemu(&qemu, path_of("qemu"));
 	check_eq(found_by(&qemu, "image-find"), 0);
 	wait_for_count(count_images(pair.pid) == 0);

@@ -218,7 +218,7 @@ TEST(qemu_takes_the_greeting_and_shows_the_memory)
 	pair_wait_log(&pair, "vm=qemu id=", 1);
 	fputs("system_reset\ninfo pci\nquit\n", qemu);
 	check_eq(pclose(qemu), 0);
-	pair_wait_log(&pair, "has gone", 1);
+	pair_wait_log(&pair, "the VM disconnected", 1);
 
 	snprintf(command, sizeof(command), "%s/out", pair.dir);
 	output = fopen(command, "re");
@@ -252,7 +252,7 @@ TEST(a_plain_file_is_served_by_looking)
 	pair_wait_log(&pair, "its size is not a power of two", 1);
 	check_eq(ftruncate(fd, 256 << 20), 0);
 	close(fd);
-	pair_wait_log(&pair, "has come by transport plain", 1);
+	pair_wait_log(&pair, "connected (transport plain", 1);
 	guest_connect_plain(&guest, path);
 	guest_open(&guest, 3, "app");
 	guest_close(&guest, 3);
@@ -312,7 +312,7 @@ static void check_untouched(const char *path)
 static void refuse_plain(const char *reason)
 {
 	pair_wait_log(&pair, reason, 1);
-	check_eq(pair_count_log(&pair, "has come by transport plain"), 0);
+	check_eq(pair_count_log(&pair, "connected (transport plain"), 0);
 	check_untouched(plain_path);
 	check_eq(unlink(plain_path), 0);
 }
@@ -333,7 +333,7 @@ TEST(a_plain_file_that_others_can_have_put_there_is_refused)
 	refuse_plain("other users may write to it");
 	/* Valid files are accepted. */
 	make_plain(plain_path, 0600, -1, -1);
-	pair_wait_log(&pair, "has come by transport plain", 1);
+	pair_wait_log(&pair, "connected (transport plain", 1);
 	pair_stop(&pair);
 
 	/* A folder must not be a symbolic link either: vgpud gets the same place by
@@ -348,7 +348,7 @@ TEST(a_plain_file_that_others_can_have_put_there_is_refused)
 			  });
 	pair_wait_log(&pair, "there is a symbolic link in its path", 2);
 	/* The one of before, in the same log. */
-	check_eq(pair_count_log(&pair, "has come by transport plain"), 1);
+	check_eq(pair_count_log(&pair, "connected (transport plain"), 1);
 	pair_stop(&pair);
 }
 
@@ -365,7 +365,7 @@ TEST(a_plain_file_of_another_user_is_refused_unless_memory_owner_names_him)
 
 	start_plain("memory-owner = 65534\n");
 	make_plain(plain_path, 0660, NOBODY, NOBODY);
-	pair_wait_log(&pair, "has come by transport plain", 1);
+	pair_wait_log(&pair, "connected (transport plain", 1);
 	pair_stop(&pair);
 }
 
@@ -388,7 +388,7 @@ TEST(a_truncated_plain_file_affects_only_its_vm)
 				  .vm_lines = lines,
 				  .sections = sections,
 			  });
-	pair_wait_log(&pair, "has come by transport plain", 1);
+	pair_wait_log(&pair, "connected (transport plain", 1);
 	guest_connect_plain(&cut, path);
 	guest_open(&cut, 3, "app");
 	guest_connect_qemu(&guest, qemu_socket());
@@ -397,11 +397,11 @@ TEST(a_truncated_plain_file_affects_only_its_vm)
 	check_eq(ftruncate(fd, 0), 0);
 	pair_wait_log(&pair, "session ended vm=test", 1);
 	check(pair_count_log(&pair, "was truncated") ||
-		pair_count_log(&pair, "vm=test id=1: the VM has gone"));
+		pair_count_log(&pair, "vm=test id=1: the VM disconnected"));
 	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
 	/* Whole again, it is another VM. */
 	check_eq(ftruncate(fd, 256 << 20), 0);
-	pair_wait_log(&pair, "has come by transport plain", 2);
+	pair_wait_log(&pair, "connected (transport plain", 2);
 	guest_disconnect(&cut);
 	guest_connect_plain(&cut, path);
 	guest_open(&cut, 3, "app");

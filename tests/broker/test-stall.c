@@ -297,7 +297,7 @@ TEST(memory_without_hole_punching_is_overwritten)
 				  .transport = "plain",
 				  .vm_lines = lines,
 			  });
-	pair_wait_log(&pair, "has come by transport plain", 1);
+	pair_wait_log(&pair, "connected (transport plain", 1);
 	guest_connect_plain(&attacker, path);
 	guest_open(&attacker, 0, "app");
 	memset(guest_extent(&attacker, 3), 0x5a, VGPU_EXTENT_SIZE);

@@ -101,7 +101,7 @@ class Pool(unittest.TestCase):
         host.wait_for(IS_WARM)
         self.gate.unlink()
         guests = [self.start(host) for _ in range(24)]
-        host.wait_for(r"has come by transport", count=24)
+        host.wait_for(r"connected \(transport", count=24)
         host.wait_for(r"session ended")
         self.wait_until(lambda: len(workers(host)) == STARTING_MAX)
         for _ in range(20):

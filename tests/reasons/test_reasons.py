@@ -337,7 +337,7 @@ def test_max_processes(expected):
     with host(vm="max-processes = 1") as found, waiting(found):
         result = run(found.socket, "init")
         result.check(expected)
-        assert " may have 1 processes" in result.err, result.err
+        assert " its limit of 1 processes" in result.err, result.err
 
 
 @row("max-workers")
@@ -687,7 +687,7 @@ def test_host_memory(expected):
     with host(vm="host-memory = 200M", extra="softgpu-memory = 1G") as found:
         result = run(found.socket, "eat")
         result.check(expected)
-        assert "more than the 200 MiB" in result.err, result.err
+        assert "their limit of 200 MiB" in result.err, result.err
 
 
 #

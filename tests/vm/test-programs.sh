@@ -47,7 +47,7 @@ killed_process_ends_before_its_guest() {
 	"$top/scripts/vgpu-run" --vm --driver soft --log log --add script \
 		--add "$checked" --env ASAN_OPTIONS=detect_leaks=0 -- \
 		sh "$PWD/script" "$checked" >out || true
-	sed '/has gone/,$d' log >while-guest-was-there
+	sed '/the VM disconnected/,$d' log >while-guest-was-there
 	pid=$(sed -n "s/^killed //p" out)
 	grep -q "session ended .* pid=$pid " while-guest-was-there
 }

@@ -137,24 +137,24 @@ void shim_sentence_of_channel(
 	switch (reason) {
 	case VGPU_REASON_PROCESSES:
 		snprintf(text, SHIM_SENTENCE_SIZE,
-			"this virtual machine may have %llu processes on the GPU, and "
-			"has them: end one, or raise max-processes = in its section of "
+			"this virtual machine has reached its limit of %llu processes on "
+			"the GPU: end one, or raise max-processes = in its section of "
 			"vgpud.conf on the host",
 			detail);
 		return;
 	case VGPU_REASON_WORKERS:
 		snprintf(text, SHIM_SENTENCE_SIZE,
-			"the host may serve %llu processes of all virtual machines "
-			"together, and does: end one, or raise max-workers = in "
+			"the host has reached its limit of %llu processes of all virtual "
+			"machines together: end one, or raise max-workers = in "
 			"vgpud.conf on the host",
 			detail);
 		return;
 	case VGPU_REASON_HOST_MEMORY:
 		snprintf(text, SHIM_SENTENCE_SIZE,
 			"the host ended the session: the processes of this virtual "
-			"machine held more than the %llu MiB of the host's memory that "
-			"they may, and this one held most; use less, or raise "
-			"host-memory = in its section of vgpud.conf",
+			"machine exceeded their limit of %llu MiB of the host's memory, "
+			"and this one used most; use less, or raise host-memory = in its "
+			"section of vgpud.conf",
 			detail);
 		return;
 	case VGPU_REASON_WORKER_DIED:

@@ -71,7 +71,7 @@ CUresult images_hold(struct session *session, uint64_t size)
 	/* Loaded images stay until they are unloaded: name the setting that limits
 	 * them. */
 	if (rate_allows(&rate))
-		vgpu_log_warning("the process has loaded all the code that it may; "
+		vgpu_log_warning("the process has reached its limit of loaded code; "
 				 "image-memory = sets the limit");
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
