@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Default programs and libraries
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+#include "vgpud/paths.h"
+
+static bool ends_with(const char *path, const char *name)
+{
+	size_t length = strlen(path), n = strlen(name);
+
+	return length > n && path[length - n - 1] == '/' &&
+	       !strcmp(path + length - n, name);
+}
+
+TEST(paths_that_are_not_set_become_absolute_ones)
+{
+	struct config config = {};
+
+	check_eq(paths_complete(&config), 0);
+	check(config.worker && *config.worker == '/');
+	check(ends_with(config.worker, "vgpu-worker"));
+	check(config.softgpu && *config.softgpu == '/');
+	check(ends_with(config.softgpu, "libvgpu-softgpu.so"));
+	check(config.null_driver && *config.null_driver == '/');
+	check(ends_with(config.null_driver, "libvgpu-null.so"));
+	free(config.worker);
+	free(config.softgpu);
+	free(config.null_driver);
+}
+
+TEST(paths_that_are_set_stay_as_they_are)
+{
+	char worker[] = "/nowhere/worker", driver[] = "relative/driver.so";
+	struct config config = { .worker = worker, .softgpu = driver };
+
+	check_eq(paths_complete(&config), 0);
+	check(config.worker == worker);
+	check(config.softgpu == driver);
+	check(ends_with(config.null_driver, "libvgpu-null.so"));
+	free(config.null_driver);
+}
