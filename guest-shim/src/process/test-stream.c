@@ -155,6 +155,17 @@ static CUstream handle(uint32_t index)
 	return (CUstream)(uintptr_t)vgpu_handle_make(VGPU_HANDLE_STREAM, index, 1);
 }
 
+/* The host may receive a call before the thread that sends it has counted it. */
+static void wait_until_held_and_counted(CUstream handle)
+{
+	struct shim_stream *stream;
+
+	check_eq(shim_stream_find(handle, &stream), CUDA_SUCCESS);
+	while (!__atomic_load_n(&host.holds, __ATOMIC_ACQUIRE) ||
+		!__atomic_load_n(&stream->submitted, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
 TEST(a_wait_does_not_cover_what_is_not_answered_yet)
 {
 	CUstream stream = handle(9);
@@ -163,8 +174,7 @@ TEST(a_wait_does_not_cover_what_is_not_answered_yet)
 	begin();
 	check_eq(shim_stream_add(context, stream, 0), CUDA_SUCCESS);
 	check_eq(pthread_create(&thread, NULL, fill_and_wait_for_the_result, stream), 0);
-	while (!__atomic_load_n(&host.holds, __ATOMIC_ACQUIRE))
-		sched_yield();
+	wait_until_held_and_counted(stream);
 	check_eq(shim_stream_synchronize(stream), CUDA_SUCCESS);
 	check_eq(n_waits(), 1);
 	__atomic_store_n(&host.may_answer, true, __ATOMIC_RELEASE);
