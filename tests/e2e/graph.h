@@ -24,6 +24,21 @@ static inline CUdeviceptr memory_new(size_t size)
 	return memory;
 }
 
+/* Of a node that is one thread. */
+static inline CUDA_KERNEL_NODE_PARAMS step_params(CUfunction step, void **params)
+{
+	return (CUDA_KERNEL_NODE_PARAMS){
+		.func = step,
+		.gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 1,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.kernelParams = params,
+	};
+}
+
 static inline CUstreamCaptureStatus capture_status(CUstream stream)
 {
 	CUstreamCaptureStatus status = 99;

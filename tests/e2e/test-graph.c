@@ -7,20 +7,6 @@
 
 #include "graph.h"
 
-static CUDA_KERNEL_NODE_PARAMS step_params(CUfunction step, void **params)
-{
-	return (CUDA_KERNEL_NODE_PARAMS){
-		.func = step,
-		.gridDimX = 1,
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = 1,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.kernelParams = params,
-	};
-}
-
 /* A node that does `rounds` steps. The parameters are copied when it is made. */
 static CUgraphNode add_step(CUgraph graph, const CUgraphNode *before, size_t n,
 	CUfunction step, CUdeviceptr x, int rounds)

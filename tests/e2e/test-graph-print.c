@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: graphs as text for Graphviz
+ */
+
+#include "graph.h"
+
+static char text[65536];
+
+static const char *print(CUgraph graph, unsigned int flags)
+{
+	char path[4096];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/graph.dot", test_tmpdir());
+	check_ok(cuGraphDebugDotPrint(graph, path, flags));
+	file = fopen(path, "re");
+	check(file);
+	n = fread(text, 1, sizeof(text) - 1, file);
+	text[n] = '\0';
+	fclose(file);
+	return text;
+}
+
+static unsigned int count(const char *part)
+{
+	unsigned int n = 0;
+
+	for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+		n++;
+	return n;
+}
+
+/* A fill, then a kernel, then a copy and an empty node. */
+static CUgraph make(const struct fixture *fixture, CUdeviceptr memory)
+{
+	CUDA_MEMSET_NODE_PARAMS fill = {
+		.dst = memory, .value = 5, .elementSize = 4, .width = 1, .height = 1
+	};
+	CUDA_MEMCPY3D copy = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = memory,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = memory + 512,
+		.WidthInBytes = 12,
+		.Height = 1,
+		.Depth = 1,
+	};
+	int rounds = 3;
+	void *params[] = { &memory, &rounds };
+	CUDA_KERNEL_NODE_PARAMS kernel =
+		step_params(fixture_function(fixture, "step"), params);
+	CUgraphNode nodes[4];
+	CUgraph graph = NULL;
+
+	check_ok(cuGraphCreate(&graph, 0));
+	check_ok(
+		cuGraphAddMemsetNode(&nodes[0], graph, NULL, 0, &fill, fixture->context));
+	check_ok(cuGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &kernel));
+	check_ok(cuGraphAddMemcpyNode(
+		&nodes[2], graph, &nodes[1], 1, &copy, fixture->context));
+	check_ok(cuGraphAddEmptyNode(&nodes[3], graph, &nodes[1], 1));
+	return graph;
+}
+
+TEST(nodes_and_edges_are_printed)
+{
+	struct fixture fixture = fixture_new();
+	CUgraph graph = make(&fixture, memory_new(1024));
+
+	print(graph, 0);
+	check(!strncmp(text, "digraph \"graph_", 15));
+	check_eq(count("[label="), 4);
+	check_eq(count(" -> "), 3);
+	check_eq(count("\\nMEMSET"), 1);
+	check_eq(count("\\nKERNEL\\n"), 1);
+	check_eq(count("\\nMEMCPY"), 1);
+	check_eq(count("\\nEMPTY"), 1);
+	check_eq(count("step"), 1);
+	check_eq(count("grid"), 0);
+	check_eq(count("}\n"), 1);
+	check_ok(cuGraphDestroy(graph));
+}
+
+TEST(flags_add_parameters)
+{
+	struct fixture fixture = fixture_new();
+	CUgraph graph = make(&fixture, memory_new(1024));
+
+	print(graph, CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS);
+	check_eq(count("grid (1, 1, 1), block (1, 1, 1)"), 1);
+	check_eq(count("12 x 1 x 1 bytes"), 0);
+	print(graph, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE);
+	check_eq(count("grid (1, 1, 1), block (1, 1, 1)"), 1);
+	check_eq(count("12 x 1 x 1 bytes"), 1);
+	check_eq(count("1 x 1 of 4 bytes, value 5"), 1);
+	check_ok(cuGraphDestroy(graph));
+}
+
+TEST(an_empty_graph_has_no_nodes)
+{
+	CUgraph graph = NULL;
+
+	fixture_new();
+	check_ok(cuGraphCreate(&graph, 0));
+	print(graph, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE);
+	check_eq(count("[label="), 0);
+	check_eq(count("}\n"), 1);
+	check_ok(cuGraphDestroy(graph));
+	check_cu(cuGraphDebugDotPrint(graph, "/dev/null", 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(files_that_cannot_be_written_are_errors)
+{
+	struct fixture fixture = fixture_new();
+	CUgraph graph = make(&fixture, memory_new(1024));
+
+	check_cu(cuGraphDebugDotPrint(graph, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGraphDebugDotPrint(graph, "/nonexistent/graph.dot", 0),
+		CUDA_ERROR_OPERATING_SYSTEM);
+	check_cu(
+		cuGraphDebugDotPrint(graph, "/dev/full", 0), CUDA_ERROR_OPERATING_SYSTEM);
+	check_ok(cuGraphDestroy(graph));
+}
