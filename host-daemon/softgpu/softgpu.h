@@ -62,6 +62,12 @@ struct softgpu_config {
 	void (*managed_free)(void *data, void *memory, uint64_t size);
 	void *managed_data;
 	uint32_t schedule; /* enum softgpu_config_schedule */
+	/* A part of a file in memory, unused so far, from which cuMemCreate() takes what
+	 * is not to be exported; its size is a multiple of 64 KiB, 0: there is none, then
+	 * softgpu makes files by memfd_create(). The descriptor remains open. */
+	int memory_fd;
+	uint64_t memory_offset;
+	uint64_t memory_size;
 };
 
 /**

@@ -72,6 +72,8 @@ struct device {
 	void *managed_data;
 	void (*explain)(void *data, const char *text, size_t size);
 	void *explain_data;
+	int memory_fd; /* as in struct softgpu_config */
+	uint64_t memory_offset, memory_size;
 
 	pthread_mutex_t lock; /* for what follows */
 	bool has_memory;      /* memory and sched are set up: the first context did */
@@ -223,6 +225,9 @@ void device_explain(const char *text);
 /* With device.lock: memory and threads, for the first context. */
 CUresult device_start(void);
 
+/* The same with device_check() and without the lock: for calls that need no context. */
+CUresult device_begin(void);
+
 /* Return: whether there is such an attribute. */
 bool device_attribute(CUdevice number, int attribute, int *valuep);
 
@@ -269,6 +274,10 @@ bool context_remove(struct object *object);
 CUresult context_alloc(
 	struct range *range, CUcontext context, uint64_t generation, uint64_t *addressp);
 
+/* Return: whether copies of the current context may access all of that memory, to read or
+ * write (SOFTGPU_READ, SOFTGPU_WRITE). */
+bool context_reaches(uint64_t address, uint64_t size, unsigned int access);
+
 /* For a new context, before kernels can have its space. */
 void context_make_space(CUcontext context);
 
@@ -283,6 +292,17 @@ CUcontext stack_hold(void);
 CUresult stack_push(CUcontext context);
 CUresult stack_pop(CUcontext *contextp);
 CUresult stack_set(CUcontext context);
+
+/*
+ * Physical memory
+ */
+
+/* Return: a reference to the memory of a handle, or NULL. */
+struct physical *allocation_memory(CUmemGenericAllocationHandle handle);
+
+/* Return: 0, INVALID_VALUE, INVALID_DEVICE. Places on the host are one:
+ * *devicep is RANGE_HOST_ACCESS. */
+CUresult location_get(const CUmemLocation *location, uint32_t *devicep);
 
 /*
  * Output of kernels

@@ -3,8 +3,7 @@
  * Attributes of the device
  *
  * Limits follow compute capability 12.x as far as the engine implements them. Features
- * that are not implemented report 0: clusters, pools, virtual memory management, IPC. The
- * clocks are arbitrary.
+ * that are not implemented report 0: clusters, pools, IPC. The clocks are arbitrary.
  */
 
 #include "api/array.h"
@@ -97,6 +96,10 @@ static const int attributes[ATTRIBUTE_N] = {
 	[CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS] = 1,
 	[CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR] = 1,
 	[CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT] = 1,
+	[CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] = 1,
+	[CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] = 1,
+	[CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] = 1,
+	[CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_NUMA_ID] = -1,
 };
 

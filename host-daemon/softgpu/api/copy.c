@@ -33,9 +33,10 @@ struct copy_extent {
 	uint64_t width, height, depth;
 };
 
-/* Return: whether the box exists; *pageablep is set if it is ordinary memory. */
-static bool copy_check(
-	const struct copy_place *place, const struct copy_extent *extent, bool *pageablep)
+/* Return: whether the box exists and the access is permitted; *pageablep is set if it is
+ * ordinary memory. */
+static bool copy_check(const struct copy_place *place, const struct copy_extent *extent,
+	unsigned int access, bool *pageablep)
 {
 	uint64_t n_rows, size, end;
 
@@ -45,9 +46,10 @@ static bool copy_check(
 		!vgpu_add_u64(size, extent->width, &size) ||
 		!vgpu_add_u64(place->address, size, &end))
 		return false;
-	if (place->side == COPY_ARRAY ||
-		memory_covers(&softgpu_device.memory, place->address, size))
+	if (place->side == COPY_ARRAY || context_reaches(place->address, size, access))
 		return true;
+	if (memory_is_device(&softgpu_device.memory, place->address))
+		return false;
 	*pageablep = true;
 	return place->side != COPY_DEVICE && place->address;
 }
@@ -66,7 +68,8 @@ static CUresult copy_describe(struct sched_copy *copy, const struct copy_place *
 		.to_slice = to->pitch * to->rows,
 		.from_slice = from->pitch * from->rows,
 	};
-	if (!copy_check(to, extent, pageablep) || !copy_check(from, extent, pageablep))
+	if (!copy_check(to, extent, SOFTGPU_WRITE, pageablep) ||
+		!copy_check(from, extent, SOFTGPU_READ, pageablep))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

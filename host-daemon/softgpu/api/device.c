@@ -282,6 +282,9 @@ int softgpu_configure(const struct softgpu_config *config)
 		device->managed_alloc = config->managed_alloc;
 		device->managed_free = config->managed_free;
 		device->managed_data = config->managed_data;
+		device->memory_fd = config->memory_fd;
+		device->memory_offset = config->memory_offset;
+		device->memory_size = config->memory_size;
 	}
 	pthread_mutex_unlock(&device->lock);
 	return r ? vgpu_error_origin(r) : 0;
@@ -341,6 +344,9 @@ CUresult device_start(void)
 		if (r)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		device->memory.is_checked = device->is_checked;
+		device->memory.physicals.fd = device->memory_fd;
+		device->memory.physicals.offset = device->memory_offset;
+		device->memory.physicals.size = device->memory_size;
 		sched_init(&device->sched, device->n_threads);
 		r = memory_alloc(&device->memory, &workspaces, &device->sched.workspaces);
 		if (r) {
@@ -351,6 +357,19 @@ CUresult device_start(void)
 		device->has_memory = true;
 	}
 	return CUDA_SUCCESS;
+}
+
+CUresult device_begin(void)
+{
+	CUresult result;
+
+	result = device_check();
+	if (result)
+		return result;
+	pthread_mutex_lock(&softgpu_device.lock);
+	result = device_start();
+	pthread_mutex_unlock(&softgpu_device.lock);
+	return result;
 }
 
 CUresult cuInit(unsigned int Flags)

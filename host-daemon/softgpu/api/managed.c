@@ -39,9 +39,7 @@ static CUresult managed_take(struct managed *managed)
 			device->managed_data, managed->size);
 		return managed->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pthread_mutex_lock(&device->lock);
-	result = device_start();
-	pthread_mutex_unlock(&device->lock);
+	result = device_begin();
 	if (!result && memory_alloc(&device->memory, &range, &managed->address))
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	return result;

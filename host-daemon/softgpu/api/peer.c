@@ -31,8 +31,8 @@ static uint32_t peer_devices(CUcontext context)
 
 void context_make_space(CUcontext context)
 {
-	memory_space(&softgpu_device.memory, (1u << softgpu_device.n_devices) - 1,
-		&context->space);
+	memory_space(&softgpu_device.memory, (uint32_t)context->device,
+		(1u << softgpu_device.n_devices) - 1, &context->space);
 	context_open_space(context);
 }
 
@@ -50,8 +50,10 @@ void context_open_space(CUcontext context)
 {
 	struct softgpu_space all, reached;
 
-	memory_space(&softgpu_device.memory, (1u << softgpu_device.n_devices) - 1, &all);
-	memory_space(&softgpu_device.memory, peer_devices(context), &reached);
+	memory_space(&softgpu_device.memory, (uint32_t)context->device,
+		(1u << softgpu_device.n_devices) - 1, &all);
+	memory_space(&softgpu_device.memory, (uint32_t)context->device,
+		peer_devices(context), &reached);
 	for (uint32_t i = 0; i < all.n_windows; i++) {
 		bool is_reached = space_has(&reached, all.windows[i].base);
 

@@ -12,6 +12,23 @@ struct pointer {
 	struct range range;
 };
 
+/* Memory on the host that is mapped at reserved addresses. */
+static bool is_mapped_host(const struct pointer *pointer)
+{
+	return pointer->range.kind == RANGE_MAPPED &&
+	       pointer->range.flags & RANGE_ON_HOST;
+}
+
+static CUresult pointer_handle_types(const struct pointer *pointer, void *data)
+{
+	bool is_shared = pointer->range.kind == RANGE_MAPPED &&
+			 pointer->range.flags & RANGE_SHARED;
+
+	*(unsigned long long *)data = is_shared ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+						: CU_MEM_HANDLE_TYPE_NONE;
+	return CUDA_SUCCESS;
+}
+
 static CUresult pointer_context(const struct pointer *pointer, void *data)
 {
 	*(CUcontext *)data = pointer->range.owner;
@@ -21,7 +38,7 @@ static CUresult pointer_context(const struct pointer *pointer, void *data)
 static CUresult pointer_type(const struct pointer *pointer, void *data)
 {
 	bool is_host = pointer->range.kind == RANGE_HOST ||
-		       pointer->range.kind == RANGE_REGISTERED;
+		       pointer->range.kind == RANGE_REGISTERED || is_mapped_host(pointer);
 
 	*(unsigned int *)data = is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 	return CUDA_SUCCESS;
@@ -31,7 +48,7 @@ static CUresult pointer_host(const struct pointer *pointer, void *data)
 {
 	bool is_visible = pointer->range.kind == RANGE_HOST ||
 			  pointer->range.kind == RANGE_REGISTERED ||
-			  pointer->range.kind == RANGE_MANAGED;
+			  pointer->range.kind == RANGE_MANAGED || is_mapped_host(pointer);
 
 	*(void **)data = is_visible ? (void *)(uintptr_t)pointer->address : NULL;
 	return is_visible ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -57,8 +74,7 @@ static CUresult pointer_query(
 		*(unsigned int *)data = 0;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		*(unsigned long long *)data = 0;
-		return CUDA_SUCCESS;
+		return pointer_handle_types(pointer, data);
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
 		*(CUmemoryPool *)data = NULL;
 		return CUDA_SUCCESS;

@@ -24,7 +24,8 @@ static CUresult word_submit(CUstream handle, enum sched_kind kind, uint64_t addr
 	result = stream_get(handle, &stream);
 	if (result)
 		return result;
-	if (address % size || !memory_covers(&softgpu_device.memory, address, size))
+	if (address % size || !context_reaches(address, size,
+				      kind == SCHED_WRITE ? SOFTGPU_WRITE : SOFTGPU_READ))
 		return CUDA_ERROR_INVALID_VALUE;
 	return sched_submit(stream, &op, false);
 }
@@ -90,6 +91,7 @@ static CUresult batch_check(const CUstreamBatchMemOpParams *op)
 {
 	uint64_t address = op->writeValue.address;
 	uint32_t size = 8;
+	bool is_wait;
 
 	switch (op->operation) {
 	case CU_STREAM_MEM_OP_BARRIER:
@@ -108,8 +110,9 @@ static CUresult batch_check(const CUstreamBatchMemOpParams *op)
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
-		op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) {
+	is_wait = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+		  op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+	if (is_wait) {
 		if (op->waitValue.flags & CU_STREAM_WAIT_VALUE_FLUSH)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		if (op->waitValue.flags >= _SCHED_COMPARE_N)
@@ -118,7 +121,8 @@ static CUresult batch_check(const CUstreamBatchMemOpParams *op)
 		   ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (address % size || !memory_covers(&softgpu_device.memory, address, size))
+	if (address % size ||
+		!context_reaches(address, size, is_wait ? SOFTGPU_READ : SOFTGPU_WRITE))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

@@ -133,7 +133,7 @@ struct softgpu_space {
 	struct softgpu_window windows[SOFTGPU_WINDOWS_MAX];
 	/* Or NULL: called for addresses within a window but in a closed page. Any
 	 * thread. */
-	bool (*covers)(void *data, uint64_t address, uint64_t size);
+	bool (*covers)(void *data, uint64_t address, uint64_t size, unsigned int access);
 	void *covers_data;
 };
 
@@ -407,7 +407,7 @@ static inline bool softgpu_space_check(const struct softgpu_space *space,
 			    softgpu_window_allows(window, address + size - 1, access),
 		    1))
 		return true;
-	return space->covers && space->covers(space->covers_data, address, size);
+	return space->covers && space->covers(space->covers_data, address, size, access);
 }
 
 /* The same for any size: looks at each page. Empty ranges are allowed everywhere. */
@@ -425,6 +425,6 @@ static inline bool softgpu_space_check_range(const struct softgpu_space *space,
 		at = (at | (SOFTGPU_PAGE_SIZE - 1)) + 1)
 		if (!softgpu_window_allows(window, at, access))
 			return space->covers &&
-			       space->covers(space->covers_data, address, size);
+			       space->covers(space->covers_data, address, size, access);
 	return true;
 }

@@ -3,10 +3,8 @@
  * Memory: everything a device address can point to
  *
  * Each device has a part of the address space, and memory shared by host and all devices
- * has another; with one device that part is the device's. Within a part, small
- * allocations share chunks, large ones take whole pages followed by one closed page: a
- * kernel that runs over the end of an array faults as it does on hardware. A miss by less
- * than CHUNK_UNIT is tolerated, as it is there.
+ * has another; with one device that part is the device's. A miss of an allocation by less
+ * than CHUNK_UNIT is tolerated, as it is on hardware.
  *
  * Checked memory has no open page at all: then each access is looked up among the
  * allocations, to the byte.
@@ -24,17 +22,6 @@
 #define MEMORY_WINDOW_FACTOR 4
 #define MEMORY_WINDOW_EXTRA (4ull << 30)
 
-static uint64_t memory_pages(uint64_t size)
-{
-	return (size + SOFTGPU_PAGE_SIZE - 1) >> SOFTGPU_PAGE_SHIFT;
-}
-
-/* Of a large allocation, and of the tolerated bytes after it. */
-static uint64_t memory_open_pages(uint64_t size)
-{
-	return memory_pages(size + CHUNK_UNIT);
-}
-
 static bool memory_counts(enum range_kind kind)
 {
 	return kind == RANGE_DEVICE || kind == RANGE_MANAGED || kind == RANGE_MODULE ||
@@ -46,23 +33,24 @@ static uint64_t memory_cost(uint64_t size)
 {
 	if (size <= CHUNK_ALLOCATION_MAX)
 		return (size + CHUNK_UNIT - 1) / CHUNK_UNIT * CHUNK_UNIT;
-	return memory_pages(size) << SOFTGPU_PAGE_SHIFT;
+	return part_pages(size) << SOFTGPU_PAGE_SHIFT;
 }
 
-static void memory_add_window(struct softgpu_space *space, const struct window *window)
+static void memory_add_window(
+	struct softgpu_space *space, const struct window *window, uint32_t map)
 {
 	if (!window->size)
 		return;
 	space->windows[space->n_windows] = (struct softgpu_window){
 		.base = window->base,
 		.size = window->size,
-		.pages = window->map,
+		.pages = window->maps[map],
 	};
 	space->n_windows++;
 }
 
 /* Memory that does not belong to one device is in the last part. */
-static struct part *memory_shared(struct memory *memory)
+struct part *memory_shared(struct memory *memory)
 {
 	return &memory->parts[memory->n_parts - 1];
 }
@@ -84,9 +72,29 @@ static struct part *memory_part_at(struct memory *memory, uint64_t address)
 	return &memory->parts[i];
 }
 
-/* Whether the kinds, as in MEMORY_KIND(), have all of it. */
-static bool memory_kinds_cover(
-	struct memory *memory, uint64_t address, uint64_t size, unsigned int kinds)
+/* What may be asked of an address. */
+struct demand {
+	unsigned int kinds; /* as in MEMORY_KIND() */
+	uint32_t device;
+	unsigned int access;
+};
+
+static bool memory_meets(const struct range *entry, const struct demand *demand)
+{
+	if (!(MEMORY_KIND(entry->kind) & demand->kinds))
+		return false;
+	return entry->kind != RANGE_MAPPED ||
+	       (entry->access[demand->device] & demand->access) == demand->access;
+}
+
+/* Those that programs use as one where they have put them side by side. */
+static bool memory_joins(enum range_kind kind)
+{
+	return kind == RANGE_REGISTERED || kind == RANGE_MAPPED;
+}
+
+static bool memory_has(struct memory *memory, uint64_t address, uint64_t size,
+	const struct demand *demand)
 {
 	bool covered = true;
 
@@ -95,8 +103,8 @@ static bool memory_kinds_cover(
 		const struct range *entry = ranges_find(&memory->ranges, address);
 		uint64_t rest = entry ? entry->size - (address - entry->address) : 0;
 
-		covered = entry && MEMORY_KIND(entry->kind) & kinds &&
-			  (rest >= size || entry->kind == RANGE_REGISTERED);
+		covered = entry && memory_meets(entry, demand) &&
+			  (rest >= size || memory_joins(entry->kind));
 		if (!covered || rest >= size)
 			break;
 		address += rest;
@@ -107,46 +115,33 @@ static bool memory_kinds_cover(
 }
 
 /* The check of kernels with checked memory. */
-static bool memory_reaches(void *data, uint64_t address, uint64_t size)
+static bool memory_reaches(
+	void *data, uint64_t address, uint64_t size, unsigned int access)
 {
-	return memory_kinds_cover(data, address, size, MEMORY_KIND(_RANGE_N) - 1);
+	const struct memory_view *view = data;
+	const struct demand demand = {
+		.kinds = MEMORY_KIND(_RANGE_N) - 1,
+		.device = view->device,
+		.access = access,
+	};
+
+	return memory_has(view->memory, address, size, &demand);
 }
 
-void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space *space)
+void memory_space(struct memory *memory, uint32_t device, uint32_t devices,
+	struct softgpu_space *space)
 {
 	*space = (struct softgpu_space){ 0 };
 	for (uint32_t i = 0; i < memory->n_devices; i++)
 		if (devices & 1u << i)
-			memory_add_window(space, &memory->parts[i].window);
+			memory_add_window(space, &memory->parts[i].window, 0);
 	if (memory->n_parts > memory->n_devices)
-		memory_add_window(space, &memory_shared(memory)->window);
-	memory_add_window(space, &memory->host);
+		memory_add_window(space, &memory_shared(memory)->window, device);
+	memory_add_window(space, &memory->host, 0);
 	if (memory->is_checked) {
 		space->covers = memory_reaches;
-		space->covers_data = memory;
+		space->covers_data = &memory->views[device];
 	}
-}
-
-static int part_init(struct part *part, uint64_t base, uint64_t size, uint64_t wanted)
-{
-	int r;
-
-	if (!size)
-		r = window_init_reserve(&part->window, wanted);
-	else
-		r = window_init(&part->window, base, size < wanted ? size : wanted);
-	if (!r)
-		r = spans_init(&part->spans, part->window.size >> SOFTGPU_PAGE_SHIFT);
-	return r ? vgpu_error_trace(r) : 0;
-}
-
-static void part_deinit(struct part *part)
-{
-	for (size_t i = 0; i < part->n_chunks; i++)
-		free(part->chunks[i]);
-	free(part->chunks);
-	spans_deinit(&part->spans);
-	window_deinit(&part->window);
 }
 
 int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint64_t base,
@@ -162,12 +157,15 @@ int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint6
 		.n_parts = n_devices > 1 ? n_devices + 1 : 1,
 	};
 	pthread_mutex_init(&memory->lock, NULL);
-	wanted = memory_pages(wanted) << SOFTGPU_PAGE_SHIFT;
+	wanted = part_pages(wanted) << SOFTGPU_PAGE_SHIFT;
 	part_size = size / memory->n_parts / SOFTGPU_PAGE_SIZE * SOFTGPU_PAGE_SIZE;
 	for (uint32_t i = 0; i < memory->n_parts && !r; i++)
-		r = part_init(&memory->parts[i], base + i * part_size, part_size, wanted);
+		r = part_init(&memory->parts[i], base + i * part_size, part_size, wanted,
+			i < n_devices ? 1 : n_devices);
 	if (!r && host_size)
-		r = window_init(&memory->host, host_base, host_size);
+		r = window_init(&memory->host, host_base, host_size, 1);
+	for (uint32_t i = 0; i < n_devices; i++)
+		memory->views[i] = (struct memory_view){ memory, i };
 	if (r) {
 		memory_deinit(memory);
 		return vgpu_error_trace(r);
@@ -177,123 +175,17 @@ int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint6
 
 void memory_deinit(struct memory *memory)
 {
+	for (size_t i = 0; i < memory->ranges.n_entries; i++)
+		if (memory->ranges.entries[i].kind == RANGE_MAPPED)
+			physical_unref_locked(memory, memory->ranges.entries[i].physical);
+	physicals_deinit(&memory->physicals);
 	for (uint32_t i = 0; i < memory->n_parts; i++)
 		part_deinit(&memory->parts[i]);
 	ranges_deinit(&memory->ranges);
+	ranges_deinit(&memory->reservations);
 	window_deinit(&memory->host);
 	pthread_mutex_destroy(&memory->lock);
 	*memory = (struct memory){ 0 };
-}
-
-static int part_take_pages(struct part *part, uint64_t n_pages, uint64_t *addressp)
-{
-	uint64_t first;
-	int r;
-
-	r = spans_take(&part->spans, n_pages, &first);
-	if (r)
-		return r;
-	r = window_commit(&part->window, (first + n_pages) << SOFTGPU_PAGE_SHIFT);
-	if (r) {
-		spans_give(&part->spans, first, n_pages);
-		return vgpu_error_trace(r);
-	}
-	*addressp = part->window.base + (first << SOFTGPU_PAGE_SHIFT);
-	return 0;
-}
-
-static void part_give_pages(struct part *part, uint64_t address, uint64_t n_pages)
-{
-	spans_give(&part->spans, (address - part->window.base) >> SOFTGPU_PAGE_SHIFT,
-		n_pages);
-}
-
-static int part_add_chunk(struct part *part, struct chunk **chunkp)
-{
-	struct chunk **chunks, *chunk;
-	uint64_t address;
-	int r;
-
-	chunks = reallocarray(part->chunks, part->n_chunks + 1, sizeof(*part->chunks));
-	if (!chunks)
-		return vgpu_error_origin(-ENOMEM);
-	part->chunks = chunks;
-	chunk = malloc(sizeof(*chunk));
-	if (!chunk)
-		return vgpu_error_origin(-ENOMEM);
-	/* One page more: the guard. */
-	r = part_take_pages(part, CHUNK_PAGES + 1, &address);
-	if (r) {
-		free(chunk);
-		return r;
-	}
-	chunk_init(chunk, address);
-	part->chunks[part->n_chunks++] = chunk;
-	*chunkp = chunk;
-	return 0;
-}
-
-static int part_take_small(struct part *part, uint64_t size, uint64_t *addressp)
-{
-	uint32_t n_units = (size + CHUNK_UNIT - 1) / CHUNK_UNIT;
-	struct chunk *chunk = NULL;
-	uint64_t off;
-	int r;
-
-	for (size_t i = part->n_chunks; i-- > 0;)
-		if (chunk_take(part->chunks[i], n_units, &off)) {
-			chunk = part->chunks[i];
-			break;
-		}
-	if (!chunk) {
-		r = part_add_chunk(part, &chunk);
-		if (r)
-			return r;
-		chunk_take(chunk, n_units, &off);
-	}
-	chunk_enter(chunk, off, size);
-	*addressp = chunk->address + off;
-	return 0;
-}
-
-static void part_give_small(struct part *part, uint64_t address, uint64_t size)
-{
-	struct chunk *chunk;
-	size_t i = 0;
-
-	while (address - part->chunks[i]->address >= CHUNK_SIZE)
-		i++;
-	chunk = part->chunks[i];
-	chunk_give(chunk, address - chunk->address, (size + CHUNK_UNIT - 1) / CHUNK_UNIT);
-	chunk_leave(chunk, address - chunk->address, size);
-	for (uint32_t page = 0; page < CHUNK_PAGES; page++) {
-		uint64_t start = chunk->address + page * SOFTGPU_PAGE_SIZE;
-
-		if (chunk->page_users[page] ||
-			start + SOFTGPU_PAGE_SIZE <= address - CHUNK_UNIT ||
-			start >= address + size + CHUNK_UNIT)
-			continue;
-		window_forbid(&part->window, start, SOFTGPU_PAGE_SIZE);
-		window_drop(&part->window, start, SOFTGPU_PAGE_SIZE);
-	}
-	if (chunk->n_free < CHUNK_UNITS_MAX)
-		return;
-	part_give_pages(part, chunk->address, CHUNK_PAGES + 1);
-	free(chunk);
-	part->chunks[i] = part->chunks[--part->n_chunks];
-}
-
-static void part_give(struct part *part, const struct range *range)
-{
-	uint64_t n_pages = memory_open_pages(range->size);
-
-	if (range->size <= CHUNK_ALLOCATION_MAX) {
-		part_give_small(part, range->address, range->size);
-		return;
-	}
-	window_forbid(&part->window, range->address, n_pages << SOFTGPU_PAGE_SHIFT);
-	window_drop(&part->window, range->address, n_pages << SOFTGPU_PAGE_SHIFT);
-	part_give_pages(part, range->address, n_pages + 1);
 }
 
 /* For kernels, with what is forgiven around it. */
@@ -318,17 +210,13 @@ static int memory_alloc_locked(struct memory *memory, struct range *range)
 	if (range->size > part->window.size ||
 		(counts && cost > memory->limit - part->used))
 		return MEMORY_E_FULL;
-	if (range->size <= CHUNK_ALLOCATION_MAX)
-		r = part_take_small(part, range->size, &range->address);
-	else
-		r = part_take_pages(
-			part, memory_open_pages(range->size) + 1, &range->address);
+	r = part_take(part, range->size, &range->address);
 	if (r)
 		return r == -ENOMEM ? MEMORY_E_FULL : r;
 	range->id = memory->next_id++;
 	r = ranges_insert(&memory->ranges, range);
 	if (r) {
-		part_give(part, range);
+		part_give(part, range->address, range->size);
 		return vgpu_error_trace(r);
 	}
 	memory_open(memory, part, range);
@@ -386,7 +274,7 @@ static void memory_remove(struct memory *memory, const struct range *entry)
 		return;
 	}
 	part = memory_part_at(memory, range.address);
-	part_give(part, &range);
+	part_give(part, range.address, range.size);
 	if (memory_counts(range.kind))
 		part->used -= memory_cost(range.size);
 }
@@ -456,12 +344,25 @@ bool memory_find(struct memory *memory, uint64_t address, struct range *rangep)
 	return entry != NULL;
 }
 
-bool memory_covers(struct memory *memory, uint64_t address, uint64_t size)
+bool memory_covers(struct memory *memory, uint32_t device, unsigned int access,
+	uint64_t address, uint64_t size)
 {
-	unsigned int hidden = MEMORY_KIND(RANGE_DRIVER) | MEMORY_KIND(RANGE_ARRAY);
+	const unsigned int hidden = MEMORY_KIND(RANGE_DRIVER) | MEMORY_KIND(RANGE_ARRAY);
+	const struct demand demand = {
+		.kinds = (MEMORY_KIND(_RANGE_N) - 1) & ~hidden,
+		.device = device,
+		.access = access,
+	};
 
-	return memory_kinds_cover(
-		memory, address, size, (MEMORY_KIND(_RANGE_N) - 1) & ~hidden);
+	return memory_has(memory, address, size, &demand);
+}
+
+bool memory_is_device(const struct memory *memory, uint64_t address)
+{
+	for (uint32_t i = 0; i < memory->n_parts; i++)
+		if (window_has(&memory->parts[i].window, address))
+			return true;
+	return false;
 }
 
 void memory_info(

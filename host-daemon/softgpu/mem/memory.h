@@ -18,32 +18,31 @@
 #include <stdint.h>
 
 #include "exec/engine.h"
+#include "mem/part.h"
+#include "mem/physical.h"
 #include "mem/ranges.h"
-#include "mem/spans.h"
 #include "mem/window.h"
 
-/* Conditions of memory_alloc(), memory_free(), memory_register(). */
+/* Conditions of memory_alloc(), memory_free(), memory_register(), and of virtual.h. */
 enum {
 	_MEMORY_E_SUCCESS,
 	MEMORY_E_FULL,	  /* beyond the limit, or the window is */
 	MEMORY_E_UNKNOWN, /* no allocation of that kind starts there */
 	MEMORY_E_OUTSIDE, /* not in the host window */
-	MEMORY_E_TWICE,	  /* part of it is registered already */
+	MEMORY_E_TWICE,	  /* part of it is registered, or mapped, already */
+	MEMORY_E_USED,	  /* something is mapped there */
 };
-
-struct chunk;
 
 /* The engine's spaces have room for all of them, what they share, and the host. */
 #define MEMORY_DEVICES_MAX 8u
 _Static_assert(MEMORY_DEVICES_MAX + 2 <= SOFTGPU_WINDOWS_MAX, "a space holds all");
+_Static_assert(MEMORY_DEVICES_MAX <= WINDOW_MAPS_MAX, "a map for each");
+_Static_assert(MEMORY_DEVICES_MAX <= RANGE_HOST_ACCESS, "rights for each");
 
-/* The part of the address space that is one device's, or shared by all. */
-struct part {
-	struct window window;
-	struct spans spans; /* free pages */
-	struct chunk **chunks;
-	size_t n_chunks;
-	uint64_t used; /* counts against the limit */
+/* What kernels of one device ask for with checked memory. */
+struct memory_view {
+	struct memory *memory;
+	uint32_t device;
 };
 
 struct memory {
@@ -55,6 +54,9 @@ struct memory {
 
 	pthread_mutex_t lock; /* for all below */
 	struct ranges ranges;
+	struct ranges reservations; /* virtual.c's */
+	struct physicals physicals;
+	struct memory_view views[MEMORY_DEVICES_MAX];
 	struct part parts[MEMORY_DEVICES_MAX + 1];
 	uint64_t next_id;
 	uint64_t n_ends; /* atomic: of allocations and registrations */
@@ -74,8 +76,10 @@ int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint6
 	uint64_t size, uint64_t host_base, uint64_t host_size);
 void memory_deinit(struct memory *memory);
 
-/* The memory that kernels with access to those devices may use: bit n is device n. */
-void memory_space(struct memory *memory, uint32_t devices, struct softgpu_space *space);
+/* The memory that kernels of a device with access to those devices may use: bit n is
+ * device n. */
+void memory_space(struct memory *memory, uint32_t device, uint32_t devices,
+	struct softgpu_space *space);
 
 /**
  * memory_alloc() - allocate device or host memory
@@ -101,10 +105,18 @@ int memory_unregister(struct memory *memory, uint64_t address);
 bool memory_find(struct memory *memory, uint64_t address, struct range *rangep);
 
 /*
- * Return: whether copies may access all of [address, address + size): it is within one
- * allocation, or in adjacent registrations. Empty ranges are valid anywhere.
+ * Return: whether copies of a device may access all of [address, address + size), to read
+ * or write (SOFTGPU_READ, SOFTGPU_WRITE): it is within one allocation, or in adjacent
+ * registrations or mappings. Empty ranges are valid anywhere.
  */
-bool memory_covers(struct memory *memory, uint64_t address, uint64_t size);
+bool memory_covers(struct memory *memory, uint32_t device, unsigned int access,
+	uint64_t address, uint64_t size);
+
+/* Return: whether it is an address of device memory, allocated or not. */
+bool memory_is_device(const struct memory *memory, uint64_t address);
+
+/* The part without a device. */
+struct part *memory_shared(struct memory *memory);
 
 void memory_info(
 	struct memory *memory, uint32_t device, uint64_t *freep, uint64_t *totalp);

@@ -12,6 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The host follows the devices. */
+#define RANGE_HOST_ACCESS 8u
+
+/* Flags of mappings. */
+#define RANGE_ON_HOST 1u
+#define RANGE_SHARED 2u
+
+struct physical;
+
 enum range_kind {
 	RANGE_DEVICE,	  /* cuMemAlloc */
 	RANGE_MANAGED,	  /* cuMemAllocManaged */
@@ -20,6 +29,7 @@ enum range_kind {
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_DRIVER,	  /* the driver's own: kernels reach it, calls do not */
 	RANGE_ARRAY,	  /* as that, and it counts: under textures, heaps */
+	RANGE_MAPPED,	  /* cuMemMap */
 	_RANGE_N,
 };
 
@@ -27,10 +37,13 @@ struct range {
 	uint64_t address;
 	uint64_t size; /* as asked for */
 	enum range_kind kind;
-	unsigned int flags; /* of the call that made it */
+	unsigned int flags; /* of the call that made it, or of a mapping */
 	void *owner;	    /* context */
 	uint32_t device;    /* whose memory it is, unless host and devices share it */
 	uint64_t id;	    /* never used twice */
+	/* Of a mapping: its memory, a reference, and what each device may do. */
+	struct physical *physical;
+	uint8_t access[RANGE_HOST_ACCESS + 1]; /* SOFTGPU_READ, SOFTGPU_WRITE */
 };
 
 struct ranges {

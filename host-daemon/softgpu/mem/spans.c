@@ -7,6 +7,7 @@
  */
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,30 +58,76 @@ static void spans_delete(struct spans *spans, size_t at)
 		(spans->n_entries - at) * sizeof(*spans->entries));
 }
 
-int spans_take(struct spans *spans, uint64_t n_pages, uint64_t *firstp)
+/* Makes room for the span that taking one more block can create. */
+static int spans_reserve_block(struct spans *spans)
 {
 	int r;
 
-	spans->n_taken++;
-	r = spans_reserve(spans, spans->n_taken + 1);
-	if (r) {
-		spans->n_taken--;
+	r = spans_reserve(spans, spans->n_taken + 2);
+	if (r)
 		return vgpu_error_trace(r);
-	}
-	for (size_t i = 0; i < spans->n_entries; i++) {
-		struct span *span = &spans->entries[i];
+	spans->n_taken++;
+	return 0;
+}
 
-		if (span->n_pages < n_pages)
+static void spans_insert(struct spans *spans, size_t at, struct span span)
+{
+	assert(spans->n_entries < spans->n_allocated);
+	memmove(&spans->entries[at + 1], &spans->entries[at],
+		(spans->n_entries - at) * sizeof(*spans->entries));
+	spans->entries[at] = span;
+	spans->n_entries++;
+}
+
+bool spans_find(const struct spans *spans, uint64_t n_pages, uint64_t align,
+	uint64_t phase, uint64_t *firstp)
+{
+	for (size_t i = 0; i < spans->n_entries; i++) {
+		const struct span *span = &spans->entries[i];
+		uint64_t skip = (align - (span->first + phase) % align) % align;
+
+		if (span->n_pages < n_pages || span->n_pages - n_pages < skip)
 			continue;
-		*firstp = span->first;
-		span->first += n_pages;
-		span->n_pages -= n_pages;
-		if (!span->n_pages)
-			spans_delete(spans, i);
-		return 0;
+		*firstp = span->first + skip;
+		return true;
 	}
-	spans->n_taken--;
-	return -ENOMEM;
+	return false;
+}
+
+int spans_take_at(struct spans *spans, uint64_t first, uint64_t n_pages)
+{
+	uint64_t n_before, n_behind;
+	struct span *span;
+	size_t at = 0;
+	int r;
+
+	while (at < spans->n_entries &&
+		spans->entries[at].first + spans->entries[at].n_pages <= first)
+		at++;
+	span = &spans->entries[at];
+	if (at == spans->n_entries || span->first > first ||
+		span->n_pages - (first - span->first) < n_pages)
+		return -EBUSY;
+	r = spans_reserve_block(spans);
+	if (r)
+		return vgpu_error_trace(r);
+
+	span = &spans->entries[at];
+	n_before = first - span->first;
+	n_behind = span->n_pages - n_before - n_pages;
+	span->n_pages = n_before;
+	if (n_behind)
+		spans_insert(spans, at + 1, (struct span){ first + n_pages, n_behind });
+	if (!n_before)
+		spans_delete(spans, at);
+	return 0;
+}
+
+int spans_take(struct spans *spans, uint64_t n_pages, uint64_t *firstp)
+{
+	if (!spans_find(spans, n_pages, 1, 0, firstp))
+		return -ENOMEM;
+	return spans_take_at(spans, *firstp, n_pages);
 }
 
 void spans_give(struct spans *spans, uint64_t first, uint64_t n_pages)
@@ -104,10 +151,6 @@ void spans_give(struct spans *spans, uint64_t first, uint64_t n_pages)
 		after->first = first;
 		after->n_pages += n_pages;
 	} else {
-		assert(spans->n_entries < spans->n_allocated);
-		memmove(&spans->entries[at + 1], &spans->entries[at],
-			(spans->n_entries - at) * sizeof(*spans->entries));
-		spans->entries[at] = (struct span){ .first = first, .n_pages = n_pages };
-		spans->n_entries++;
+		spans_insert(spans, at, (struct span){ first, n_pages });
 	}
 }

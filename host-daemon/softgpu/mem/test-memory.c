@@ -18,7 +18,7 @@ static bool is_open(uint64_t address, uint64_t size)
 {
 	struct softgpu_space space;
 
-	memory_space(&memory, 1, &space);
+	memory_space(&memory, 0, 1, &space);
 	return softgpu_space_check_range(
 		&space, address, size, SOFTGPU_READ | SOFTGPU_WRITE);
 }
@@ -74,8 +74,8 @@ TEST(the_page_after_a_large_allocation_stays_inaccessible)
 	check(second >= first + (1 << 20) + SOFTGPU_PAGE_SIZE);
 	check(!is_open(first + (1 << 20) + SOFTGPU_PAGE_SIZE, 1));
 	check(!is_open(first, (1 << 20) + SOFTGPU_PAGE_SIZE + 1));
-	check(!memory_covers(&memory, first, (1 << 20) + 1));
-	check(memory_covers(&memory, first, 1 << 20));
+	check(!memory_covers(&memory, 0, SOFTGPU_WRITE, first, (1 << 20) + 1));
+	check(memory_covers(&memory, 0, SOFTGPU_WRITE, first, 1 << 20));
 	memory_deinit(&memory);
 }
 
@@ -224,7 +224,7 @@ TEST(memory_of_the_driver_is_for_kernels_alone)
 	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
 	check_eq(memory_alloc(&memory, &range, &address), 0);
 	check(is_open(address, 1000));
-	check(!memory_covers(&memory, address, 1));
+	check(!memory_covers(&memory, 0, SOFTGPU_WRITE, address, 1));
 	check(!memory_find(&memory, address, &range));
 	check_eq(free_memory(), LIMIT);
 	memory_deinit(&memory);
@@ -248,13 +248,13 @@ TEST(registered_pages_of_the_host_window_are_open_until_unregistered)
 	check(!is_open(range.address, 1));
 	check_eq(memory_register(&memory, &range), 0);
 	check(is_open(range.address, range.size));
-	check(memory_covers(&memory, range.address, range.size));
+	check(memory_covers(&memory, 0, SOFTGPU_WRITE, range.address, range.size));
 	check_eq(memory_register(&memory, &range), MEMORY_E_TWICE);
 
 	/* A neighbour in the same page keeps it open. */
 	range.address += range.size;
 	check_eq(memory_register(&memory, &range), 0);
-	check(memory_covers(&memory, range.address - 10, 20));
+	check(memory_covers(&memory, 0, SOFTGPU_WRITE, range.address - 10, 20));
 	check_eq(memory_unregister(&memory, base + SOFTGPU_PAGE_SIZE), 0);
 	check(is_open(range.address, range.size));
 	check_eq(memory_unregister(&memory, range.address), 0);
@@ -279,8 +279,8 @@ TEST(devices_have_memory_of_their_own_and_some_together)
 	check_eq(memory_alloc(&memory, &range, &second), 0);
 	range.kind = RANGE_HOST;
 	check_eq(memory_alloc(&memory, &range, &shared), 0);
-	memory_space(&memory, 1, &own);
-	memory_space(&memory, 3, &both);
+	memory_space(&memory, 0, 1, &own);
+	memory_space(&memory, 0, 3, &both);
 	check(softgpu_space_check_range(&own, first, 100000, SOFTGPU_WRITE));
 	check(!softgpu_space_check_range(&own, second, 100000, SOFTGPU_WRITE));
 	check(softgpu_space_check_range(&own, shared, 100000, SOFTGPU_WRITE));
