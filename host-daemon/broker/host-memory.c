@@ -7,9 +7,10 @@
  * address space. So the broker checks, now and then, the memory in use: pages that belong
  * neither to a file nor to shared memory that is bounded already. The latter is the
  * worker's part of the VM's shared memory, bounded by size =, and code for other
- * processes, bounded by image-store =. Memory files need no check: all that can have
- * content are created here, and each is counted once (image-files.h, image-store.h),
- * mapped or not. Between two checks a worker may use more than its VM has; limits of the
+ * processes, bounded by image-store =. Memory files need no inspection: all that can have
+ * content are created by vgpud, and each is counted once, mapped or not: images
+ * (image-files.h, image-store.h), and the worker's own file with the memory of softgpu.
+ * Between two checks a worker may use more than its VM has; limits of the
  * host (a cgroup around vgpud) are for that case.
  *
  * Threads are counted as well: without separate user ids the kernel cannot limit the
@@ -98,15 +99,23 @@ static uint64_t vm_memory_of(const struct channel *channel)
 	return used < granted ? used : granted;
 }
 
+/* Memory of softgpu in the worker's file. */
+static uint64_t read_file(const struct worker *worker)
+{
+	struct stat st;
+
+	return fstat(worker->stats, &st) < 0 ? 0 : (uint64_t)st.st_blocks * S_BLKSIZE;
+}
+
 /* Return: bytes of private memory of the worker, 0 if it has exited. */
 static uint64_t read_own(const struct worker *worker)
 {
 	const struct usage usage = read_usage(worker->pid);
 	const struct channel *channel = worker->channel;
-	const uint64_t files = worker->files.size;
+	const uint64_t files = worker->files.size + read_file(worker);
 	const struct image_store *store = &channel->vm->account->images;
-	uint64_t bounded = WORKER_STATS_SIZE + sizeof(struct quota_page) + store->size +
-			   store->gone_size + files;
+	uint64_t bounded =
+		sizeof(struct quota_page) + store->size + store->gone_size + files;
 	uint64_t shared;
 
 	bounded += vm_memory_of(channel);

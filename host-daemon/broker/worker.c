@@ -71,7 +71,7 @@ struct worker *worker_free(struct worker *worker)
 	image_files_deinit(&worker->files);
 	/* Including descriptors in flight that were never received. */
 	closer_close(worker->control);
-	vgpu_close(worker->stats);
+	closer_close(worker->stats);
 	free(worker);
 	return NULL;
 }

@@ -58,7 +58,7 @@
 #include <stdint.h>
 
 /* Changes with anything in this file that the other side would misread. */
-#define CONTROL_VERSION 1
+#define CONTROL_VERSION 2
 
 #define CONTROL_STOP_MS 1000
 #define CONTROL_VM_NAME_MAX 64 /* including the NUL */
@@ -193,7 +193,7 @@ static_assert(sizeof(struct control_ready) <= 244, "leaves room for the version"
 static_assert(sizeof(struct control_assign) <= 244, "leaves room for the version");
 
 /*
- * Counters of one worker, in a sealed memfd of at least one page that both sides share.
+ * Counters of one worker, in the first page of a sealed memfd that both sides share.
  * The worker adds, vgpud reads, also after the worker was killed.
  */
 struct worker_stats {
@@ -218,8 +218,13 @@ struct worker_stats {
 
 static_assert(sizeof(struct worker_stats) == 256, "fixed size");
 
-/* Length of the memfd. */
 #define WORKER_STATS_SIZE 4096u
+
+/* Length of the file: after the counters is the memory that softgpu maps at addresses of
+ * the guest's choice. Only pages in use take memory, which vgpud counts by the size of
+ * the file, mapped or not. */
+#define WORKER_MEMORY_SIZE (1ull << 40)
+#define WORKER_FILE_SIZE (WORKER_STATS_SIZE + WORKER_MEMORY_SIZE)
 
 enum {
 	_CONTROL_E_SUCCESS,

@@ -95,7 +95,7 @@ static int make_stats(int *fdp)
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
 
 	fd = memfd_create("vgpu-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, WORKER_STATS_SIZE) < 0 ||
+	if (fd < 0 || ftruncate(fd, WORKER_FILE_SIZE) < 0 ||
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return vgpu_error_origin(-errno);
 	*fdp = fd;
@@ -165,7 +165,7 @@ struct held_worker *held_worker_free(struct held_worker *worker)
 			;
 	}
 	closer_close(worker->control);
-	vgpu_close(worker->stats);
+	closer_close(worker->stats);
 	vgpu_close(worker->log);
 	free(worker);
 	return NULL;

@@ -17,6 +17,7 @@
 #include <cuda.h>
 #endif
 
+#include "calls-virtual.h"
 #include "calls.h"
 #include "slots.h"
 
@@ -76,6 +77,8 @@ static CUdeviceptr a_word(uint8_t x)
 
 static CUdeviceptr a_place(uint8_t x)
 {
+	if (x % 8 == 7)
+		return calls_virtual_piece(x / 8);
 	return x % 2 ? (CUdeviceptr)(uintptr_t)slot_get(SLOT_MEMORY, x) : a_word(x) + 16;
 }
 
@@ -770,6 +773,15 @@ static void (*const calls[])(uint8_t a, uint8_t b) = {
 	event_record,
 	event_wait,
 	event_wait,
+	calls_virtual_reserve,
+	calls_virtual_create,
+	calls_virtual_create,
+	calls_virtual_release,
+	calls_virtual_map,
+	calls_virtual_map,
+	calls_virtual_map,
+	calls_virtual_unmap,
+	calls_virtual_ask,
 	memory_create,
 	memory_create,
 	memory_destroy,
@@ -903,6 +915,7 @@ void calls_start(void)
 	must(cuMemHostAlloc(&words, 4096, CU_MEMHOSTALLOC_PORTABLE), "words");
 	must(cuMemHostGetDevicePointer_v2(&world.words_at, words, 0), "their address");
 	must(cuMemGetInfo_v2(&world.free_size, &total), "memory in use");
+	calls_virtual_start();
 	world.words = words;
 	world.bytes = calloc(1, 4096);
 	for (uintptr_t i = 0; i < CALLS_LANES; i++)
@@ -950,6 +963,7 @@ void calls_run(const uint8_t *program, size_t size)
 	pthread_cond_broadcast(&run.changed);
 	wait_for_lanes();
 	pthread_mutex_unlock(&run.lock);
+	calls_virtual_clear();
 	slots_clear();
 	if (world.n_devices > 1) {
 		cuDevicePrimaryCtxReset_v2(1);

@@ -45,7 +45,8 @@ static struct {
 } device;
 
 /* Memory is checked to the byte, and no allocation is in a closed page. */
-static bool covers_nothing(void *data, uint64_t address, uint64_t size)
+static bool covers_nothing(
+	void *data, uint64_t address, uint64_t size, unsigned int access)
 {
 	return false;
 }

@@ -37,6 +37,9 @@ static void destroy(enum slot_kind kind, void *handle)
 	case SLOT_PINNED:
 		cuMemFreeHost(handle);
 		break;
+	case SLOT_ALLOCATION:
+		cuMemRelease((uintptr_t)handle);
+		break;
 	case SLOT_ARRAY:
 		cuArrayDestroy(handle);
 		break;

@@ -22,6 +22,9 @@
  *	program refused			a call that is not remoted
  *	program wait			says "ready", then calls until the session is over
  *	program eat			the same, with more and more host memory in use
+ *	program hoard			the same, but nothing of it is mapped
+ *	program reserve BYTES		cuMemAddressReserve until one is refused
+ *	program map BYTES		cuMemMap of one piece until one is refused
  *
  * "code N" is the last line of standard output; the exit status is 0 if the program got
  * there.
@@ -299,6 +302,70 @@ static CUresult eat(void)
 	return result;
 }
 
+/* Memory that was written stays in use when it is mapped nowhere. */
+static CUresult hoard(void)
+{
+	const CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	const CUmemAccessDesc access = { prop.location,
+		CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	const size_t size = 16 << 20;
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr address;
+	CUresult result;
+
+	result = cuMemAddressReserve(&address, size, 0, 0, 0);
+	while (result == CUDA_SUCCESS) {
+		result = cuMemCreate(&handle, size, &prop, 0);
+		if (result == CUDA_SUCCESS)
+			result = cuMemMap(address, size, 0, handle, 0);
+		if (result == CUDA_SUCCESS)
+			result = cuMemSetAccess(address, size, &access, 1);
+		if (result == CUDA_SUCCESS)
+			result = cuMemsetD8(address, 1, size);
+		if (result == CUDA_SUCCESS)
+			result = cuCtxSynchronize();
+		if (result == CUDA_SUCCESS)
+			result = cuMemUnmap(address, size);
+		if (result == CUDA_ERROR_OUT_OF_MEMORY)
+			result = wait_for_end();
+	}
+	return result;
+}
+
+static CUresult reserve_addresses(void)
+{
+	CUresult result = CUDA_SUCCESS;
+	CUdeviceptr address;
+
+	while (result == CUDA_SUCCESS)
+		result = cuMemAddressReserve(
+			&address, strtoull(words[0], NULL, 0), 0, 0, 0);
+	return result;
+}
+
+/* One piece of memory at one address after another. */
+static CUresult map_addresses(void)
+{
+	const CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	const size_t size = strtoull(words[0], NULL, 0), n = 1 << 15;
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr address;
+	CUresult result;
+
+	result = cuMemAddressReserve(&address, n * size, 0, 0, 0);
+	if (result == CUDA_SUCCESS)
+		result = cuMemCreate(&handle, size, &prop, 0);
+	for (size_t i = 0; i < n && result == CUDA_SUCCESS; i++)
+		result = cuMemMap(address + i * size, size, 0, handle, 0);
+	return result;
+}
+
 static const struct mode {
 	const char *name;
 	CUresult (*run)(void);
@@ -324,6 +391,9 @@ static const struct mode {
 	{ "refused", call_refused, 1 },
 	{ "wait", wait_for_end, 1 },
 	{ "eat", eat, 1 },
+	{ "hoard", hoard, 1 },
+	{ "reserve", reserve_addresses, 1 },
+	{ "map", map_addresses, 1 },
 };
 
 int main(int argc, char **argv)

@@ -585,6 +585,19 @@ def test_handles(expected):
         run(found.socket, "streams").check(expected)
 
 
+@row("reservations")
+def test_reservations(expected):
+    with host() as found:
+        run(found.socket, "reserve", 2 << 20).check(expected)
+
+
+@row("mappings")
+def test_mappings(expected):
+    # Room for the addresses, of which there are four times as many as memory.
+    with host(extra="softgpu-memory = 32G") as found:
+        run(found.socket, "map", 2 << 20).check(expected)
+
+
 @row("shared-memory")
 def test_shared_memory(expected):
     with host() as found:
@@ -684,10 +697,11 @@ def test_protocol(expected):
 
 @row("host-memory")
 def test_host_memory(expected):
-    with host(vm="host-memory = 200M", extra="softgpu-memory = 1G") as found:
-        result = run(found.socket, "eat")
-        result.check(expected)
-        assert "their limit of 200 MiB" in result.err, result.err
+    for program in ("eat", "hoard"):
+        with host(vm="host-memory = 200M", extra="softgpu-memory = 1G") as found:
+            result = run(found.socket, program)
+            result.check(expected)
+            assert "their limit of 200 MiB" in result.err, result.err
 
 
 #

@@ -52,7 +52,7 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		/* A managed variable of a library is no device's: the first has it. */
-		*(int *)data = range->context ? range->context->device : 0;
+		*(int *)data = range->context ? range->context->device : range->device;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:

@@ -98,11 +98,52 @@ bool shim_range_find(uint64_t address, struct shim_range *rangep)
 
 bool shim_range_covers(uint64_t address, uint64_t size)
 {
-	const struct shim_range *range;
+	const struct shim_range *range, *last;
+	uint64_t rest;
 
 	SHIM_LOCKED(&ranges.lock);
 	range = find(address);
-	return range && size <= range->size - (address - range->base);
+	if (!range || range->closed_to)
+		return false;
+	last = &ranges.all[ranges.n - 1];
+	rest = range->size - (address - range->base);
+	while (size > rest) {
+		/* Mappings side by side are one array for programs. */
+		if (range->kind != SHIM_RANGE_MAPPED || range == last ||
+			range[1].kind != SHIM_RANGE_MAPPED || range[1].closed_to ||
+			range[1].base != range->base + range->size)
+			return false;
+		range++;
+		rest += range->size;
+	}
+	return true;
+}
+
+void shim_range_set_access(
+	uint64_t address, uint64_t size, uint64_t devices, bool is_open)
+{
+	SHIM_LOCKED(&ranges.lock);
+	for (uint32_t i = rank(address + size - 1); i-- > 0;) {
+		struct shim_range *range = &ranges.all[i];
+
+		if (range->base < address)
+			break;
+		if (is_open)
+			range->closed_to &= ~devices;
+		else
+			range->closed_to |= devices;
+	}
+}
+
+void shim_range_drop_mapped(uint64_t address, uint64_t size)
+{
+	SHIM_LOCKED(&ranges.lock);
+	for (uint32_t i = rank(address + size - 1); i-- > 0;) {
+		if (ranges.all[i].base < address)
+			break;
+		if (ranges.all[i].kind == SHIM_RANGE_MAPPED)
+			remove_at(i);
+	}
 }
 
 bool shim_range_remove(

@@ -22,6 +22,7 @@ enum shim_range_kind {
 	SHIM_RANGE_VARIABLE,
 	SHIM_RANGE_MANAGED,	     /* of cuMemAllocManaged */
 	SHIM_RANGE_MANAGED_VARIABLE, /* of a module or library, in the arena too */
+	SHIM_RANGE_MAPPED,	     /* of cuMemMap; of no context */
 };
 
 struct shim_range {
@@ -30,6 +31,8 @@ struct shim_range {
 	enum shim_range_kind kind;
 	struct shim_context *context;
 	unsigned int flags; /* pinned: of cuMemHostAlloc */
+	CUdevice device;    /* mapped: whose memory it is */
+	uint64_t closed_to; /* mapped, bit n: device n may not both read and write it */
 	bool syncs;	    /* calls that are not asynchronous wait for their work */
 	uint64_t owner;	    /* variable: the module or library */
 	uint64_t id;	    /* no other allocation of the process has it */
@@ -48,12 +51,20 @@ bool shim_range_add(const struct shim_range *range);
 /* Finds the range that contains an address. */
 bool shim_range_find(uint64_t address, struct shim_range *rangep);
 
-/* Returns: whether [address, address + size) is within one range. */
+/* Returns: whether [address, address + size) is within one range, or within mappings
+ * without gaps between that no device is denied: then the host cannot refuse a copy. */
 bool shim_range_covers(uint64_t address, uint64_t size);
 
 /* Removes the range that begins there. */
 bool shim_range_remove(
 	uint64_t base, enum shim_range_kind kind, struct shim_range *rangep);
+
+/* Notes whether devices (bit n: device n) may both read and write mappings. */
+void shim_range_set_access(
+	uint64_t address, uint64_t size, uint64_t devices, bool is_open);
+
+/* Removes the mappings that begin in [address, address + size). */
+void shim_range_drop_mapped(uint64_t address, uint64_t size);
 
 /* Says whether calls wait for their work on the range that holds the address. Return:
  * false where there is none. */

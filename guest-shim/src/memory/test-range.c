@@ -92,3 +92,62 @@ TEST(thousands_of_allocations_stay_in_order)
 		check(!shim_range_find(0x10000 + i * 0x100 + 0x80, &found));
 	}
 }
+
+static void add_mapping(uint64_t base, uint64_t size, uint64_t closed_to)
+{
+	struct shim_range range = {
+		.base = base,
+		.size = size,
+		.kind = SHIM_RANGE_MAPPED,
+		.closed_to = closed_to,
+	};
+
+	check(shim_range_add(&range));
+}
+
+TEST(mappings_side_by_side_are_one)
+{
+	add_mapping(0x1000, 0x1000, 0);
+	add_mapping(0x2000, 0x1000, 0);
+	add_mapping(0x4000, 0x1000, 0);
+	check(add(0x3000, 0x1000));
+	check(shim_range_covers(0x1800, 0x1000));
+	check(shim_range_covers(0x1000, 0x2000));
+	check(!shim_range_covers(0x1000, 0x2001));
+	check(!shim_range_covers(0x3000, 0x1001));
+	check(shim_range_covers(0x4000, 0x1000));
+	check(!shim_range_covers(0x4000, 0x1001));
+	check(!shim_range_covers(0x4000, UINT64_MAX));
+}
+
+TEST(a_mapping_that_a_device_is_denied_is_not_known)
+{
+	add_mapping(0x1000, 0x1000, 3);
+	add_mapping(0x2000, 0x1000, 3);
+	check(!shim_range_covers(0x1000, 1));
+	shim_range_set_access(0x1000, 0x2000, 1, true);
+	check(!shim_range_covers(0x1000, 1));
+	shim_range_set_access(0x1000, 0x1000, 2, true);
+	check(shim_range_covers(0x1000, 0x1000));
+	check(!shim_range_covers(0x1000, 0x1001));
+	shim_range_set_access(0x2000, 0x1000, 2, true);
+	check(shim_range_covers(0x1000, 0x2000));
+	shim_range_set_access(0x1000, 0x1000, 1, false);
+	check(!shim_range_covers(0x1000, 1));
+	check(shim_range_covers(0x2000, 1));
+}
+
+TEST(unmapping_removes_mappings_and_nothing_else)
+{
+	struct shim_range found;
+
+	check(add(0x1000, 0x1000));
+	add_mapping(0x2000, 0x1000, 0);
+	add_mapping(0x3000, 0x1000, 0);
+	check(add(0x4000, 0x1000));
+	shim_range_drop_mapped(0x2000, 0x2000);
+	check(shim_range_find(0x1fff, &found));
+	check(!shim_range_find(0x2000, &found));
+	check(!shim_range_find(0x3fff, &found));
+	check(shim_range_find(0x4000, &found));
+}

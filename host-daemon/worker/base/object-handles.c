@@ -24,10 +24,11 @@ static CUresult no_such(enum vgpu_handle_kind kind)
 	switch (kind) {
 	case VGPU_HANDLE_CONTEXT:
 		return CUDA_ERROR_INVALID_CONTEXT;
-	/* The only error that CUDA documents for graphs. */
+	/* The only error that CUDA documents for them. */
 	case VGPU_HANDLE_GRAPH:
 	case VGPU_HANDLE_GRAPH_NODE:
 	case VGPU_HANDLE_GRAPH_EXEC:
+	case VGPU_HANDLE_ALLOCATION:
 		return CUDA_ERROR_INVALID_VALUE;
 	default:
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -135,13 +136,14 @@ static CUresult no_object(const struct call *call, int r)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Libraries, their kernels, and graphs outlive contexts. A link has state in the worker
- * that only its destruction frees. */
+/* Libraries, their kernels, graphs and mapped memory outlive contexts. A link has state
+ * in the worker that only its destruction frees. */
 static bool is_free_standing(enum vgpu_handle_kind kind)
 {
 	return kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL ||
 	       kind == VGPU_HANDLE_LINK || kind == VGPU_HANDLE_GRAPH ||
-	       kind == VGPU_HANDLE_GRAPH_NODE || kind == VGPU_HANDLE_GRAPH_EXEC;
+	       kind == VGPU_HANDLE_GRAPH_NODE || kind == VGPU_HANDLE_GRAPH_EXEC ||
+	       kind == VGPU_HANDLE_ALLOCATION;
 }
 
 CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,

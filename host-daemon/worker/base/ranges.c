@@ -150,21 +150,53 @@ void ranges_remove_overlapping(
 	pthread_mutex_unlock(&ranges->lock);
 }
 
-bool ranges_cover(struct ranges *ranges, uint64_t start, uint64_t size)
+bool ranges_find(struct ranges *ranges, uint64_t address, struct range *rangep)
 {
-	bool covered = false;
+	bool found;
 	size_t at;
 
 	pthread_mutex_lock(&ranges->lock);
-	at = upper_bound(ranges, start);
-	if (at > 0) {
-		const struct range *range = &ranges->items[at - 1];
-
-		covered = start - range->start < range->size &&
-			  vgpu_range_within(start, size, range->start, range->size);
-	}
+	at = upper_bound(ranges, address);
+	if (at > 0 && address - ranges->items[at - 1].start < ranges->items[at - 1].size)
+		at--;
+	found = at < ranges->n_items;
+	if (found)
+		*rangep = ranges->items[at];
 	pthread_mutex_unlock(&ranges->lock);
-	return covered;
+	return found;
+}
+
+/* The end of what begins at or before `start` and may be used as one: a range, or
+ * mappings side by side up to `end`. Return: 0 if there is nothing at `start`. */
+static uint64_t end_of(const struct ranges *ranges, uint64_t start, uint64_t end)
+{
+	size_t at = upper_bound(ranges, start);
+	uint64_t until;
+
+	if (!at || start - ranges->items[at - 1].start >= ranges->items[at - 1].size)
+		return 0;
+	until = ranges->items[at - 1].start + ranges->items[at - 1].size;
+	if (ranges->items[at - 1].kind != RANGE_MAPPED)
+		return until;
+	for (; until < end && at < ranges->n_items; at++) {
+		if (ranges->items[at].kind != RANGE_MAPPED ||
+			ranges->items[at].start != until)
+			break;
+		until += ranges->items[at].size;
+	}
+	return until;
+}
+
+bool ranges_cover(struct ranges *ranges, uint64_t start, uint64_t size)
+{
+	uint64_t end, until;
+
+	if (!vgpu_add_u64(start, size, &end))
+		return false;
+	pthread_mutex_lock(&ranges->lock);
+	until = end_of(ranges, start, end);
+	pthread_mutex_unlock(&ranges->lock);
+	return until && until >= end;
 }
 
 uint64_t ranges_find_gap(struct ranges *ranges, uint64_t base, uint64_t limit,

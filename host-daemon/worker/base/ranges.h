@@ -17,6 +17,7 @@
 enum range_kind {
 	RANGE_MEMORY, /* allocated by device_memory_alloc() */
 	RANGE_GLOBAL, /* a variable of a module or library */
+	RANGE_MAPPED, /* mapped memory; its owner is the memory */
 };
 
 struct range {
@@ -68,7 +69,12 @@ int ranges_remove_owned(struct ranges *ranges, const void *owner, struct range *
 void ranges_remove_overlapping(
 	struct ranges *ranges, enum range_kind kind, uint64_t start, uint64_t size);
 
-/* Whether [start, start + size) is within one range; an empty one needs only start. */
+/* Finds the range that holds an address, or the next one. Return: whether there is one.
+ */
+bool ranges_find(struct ranges *ranges, uint64_t address, struct range *rangep);
+
+/* Whether [start, start + size) is within one range, or within mappings without gaps
+ * between; an empty one needs only start. */
 bool ranges_cover(struct ranges *ranges, uint64_t start, uint64_t size);
 
 /*

@@ -35,6 +35,7 @@ struct managed;
 struct marks;
 struct prints;
 struct store;
+struct virtual_memory;
 
 struct session {
 	/* The assignment; constant. */
@@ -88,6 +89,7 @@ struct session {
 	struct growth *growth;
 	struct device_memory *memory;
 	struct managed *managed;
+	struct virtual_memory *virtual;
 	struct store *store;
 	struct codes *codes;
 	struct callbacks *callbacks;

@@ -115,3 +115,51 @@ TEST(the_first_gap_that_fits_is_found)
 	check_eq(ranges_find_gap(&ranges, 0x1000, 0x10000, UINT64_MAX, 0x1000), 0);
 	ranges_deinit(&ranges);
 }
+
+static void add_mapping(struct ranges *ranges, uint64_t start, uint64_t size)
+{
+	const struct range range = { .start = start, .size = size, .kind = RANGE_MAPPED };
+
+	check_eq(ranges_add(ranges, &range), 0);
+}
+
+TEST(mappings_side_by_side_are_covered_as_one)
+{
+	const struct range other = { .start = 0x3000, .size = 0x1000 };
+	struct ranges ranges;
+
+	ranges_init(&ranges);
+	add_mapping(&ranges, 0x1000, 0x1000);
+	add_mapping(&ranges, 0x2000, 0x1000);
+	add_mapping(&ranges, 0x4000, 0x1000);
+	check_eq(ranges_add(&ranges, &other), 0);
+	check(ranges_cover(&ranges, 0x1000, 0x2000));
+	check(ranges_cover(&ranges, 0x1fff, 2));
+	check(!ranges_cover(&ranges, 0x1000, 0x2001));
+	check(!ranges_cover(&ranges, 0x2fff, 2));
+	check(!ranges_cover(&ranges, 0x3fff, 2));
+	check(!ranges_cover(&ranges, 0x4000, 0x1001));
+	check(!ranges_cover(&ranges, 0x4000, UINT64_MAX));
+	check(ranges_cover(&ranges, 0x4fff, 0));
+	check(!ranges_cover(&ranges, 0x5000, 0));
+	ranges_deinit(&ranges);
+}
+
+TEST(the_range_at_an_address_or_the_next_one_is_found)
+{
+	struct ranges ranges;
+	struct range found;
+
+	ranges_init(&ranges);
+	check(!ranges_find(&ranges, 0, &found));
+	add_mapping(&ranges, 0x1000, 0x1000);
+	add_mapping(&ranges, 0x3000, 0x1000);
+	check(ranges_find(&ranges, 0, &found));
+	check_eq(found.start, 0x1000);
+	check(ranges_find(&ranges, 0x1fff, &found));
+	check_eq(found.start, 0x1000);
+	check(ranges_find(&ranges, 0x2000, &found));
+	check_eq(found.start, 0x3000);
+	check(!ranges_find(&ranges, 0x4000, &found));
+	ranges_deinit(&ranges);
+}

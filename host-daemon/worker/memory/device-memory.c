@@ -185,8 +185,7 @@ static CUresult driver_alloc(
 	return CUDA_SUCCESS;
 }
 
-/* Reports which memory is used up, the VM's or the device's. */
-static CUresult refuse(const struct session *session, uint64_t size, bool is_quota)
+CUresult device_memory_refuse(const struct session *session, uint64_t size, bool is_quota)
 {
 	if (is_quota)
 		reason_say(VGPU_REPLY_REASON_LIMIT,
@@ -238,10 +237,10 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_memory_charge(session, size))
-		return refuse(session, size, true);
+		return device_memory_refuse(session, size, true);
 	result = driver_alloc(session, call->context->device, size, &range.start);
 	if (result == CUDA_ERROR_OUT_OF_MEMORY)
-		refuse(session, size, false);
+		device_memory_refuse(session, size, false);
 	if (result != CUDA_SUCCESS)
 		goto refund;
 	r = add_range(call, &range);

@@ -48,6 +48,11 @@ int device_memory_share(struct session *session, int fd, uint32_t slot);
 bool device_memory_charge(struct session *session, uint64_t size);
 void device_memory_refund(struct session *session, uint64_t size);
 
+/* Reports which memory is used up, the VM's or the device's. Return:
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult device_memory_refuse(
+	const struct session *session, uint64_t size, bool is_quota);
+
 CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *addressp);
 CUresult device_memory_free(struct call *call, uint64_t address);
 

@@ -134,27 +134,32 @@ static CUresult map_memory(const struct vgpu_driver *driver, struct chunk *chunk
 	return result;
 }
 
-/* Reserves exactly that address, or nothing. */
-static CUresult reserve(struct placement *placement, struct chunk *chunk)
+/* Has the driver reserve exactly that address, or nothing. */
+static CUresult reserve_at(struct placement *placement, uint64_t address, uint64_t size)
 {
 	const struct vgpu_driver *driver = placement->driver;
-	CUdeviceptr address;
+	CUdeviceptr reserved;
 	CUresult result;
 
+	result = driver->cuMemAddressReserve(
+		&reserved, size, placement->granularity, address, 0);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (reserved == address)
+		return CUDA_SUCCESS;
+	driver->cuMemAddressFree(reserved, size);
+	vgpu_log_error("the driver reserves %#llx instead of %#llx", reserved,
+		(unsigned long long)address);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult reserve(struct placement *placement, struct chunk *chunk)
+{
 	chunk->address = ranges_find_gap(&placement->addresses, placement->base,
 		placement->limit, chunk->size, placement->granularity);
 	if (!chunk->address)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = driver->cuMemAddressReserve(
-		&address, chunk->size, placement->granularity, chunk->address, 0);
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (address == chunk->address)
-		return CUDA_SUCCESS;
-	driver->cuMemAddressFree(address, chunk->size);
-	vgpu_log_error("the driver reserves %#llx instead of %#llx", address,
-		(unsigned long long)chunk->address);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	return reserve_at(placement, chunk->address, chunk->size);
 }
 
 static CUresult chunk_map(struct placement *placement, struct chunk *chunk)
@@ -334,6 +339,65 @@ CUresult placement_release(struct placement *placement, uint64_t address)
 	 * complete. */
 	placement->driver->cuCtxSynchronize();
 	result = release_locked(placement, address);
+	pthread_mutex_unlock(&placement->lock);
+	return result;
+}
+
+static bool is_free(struct placement *placement, uint64_t address, uint64_t size)
+{
+	return vgpu_range_within(address, size, placement->base,
+		       placement->limit - placement->base) &&
+	       ranges_find_gap(&placement->addresses, address, address + size, size, 1) ==
+		       address;
+}
+
+static CUresult reserve_locked(struct placement *placement, struct range *range,
+	uint64_t alignment, uint64_t hint)
+{
+	CUresult result;
+
+	if (hint && hint % alignment == 0 && is_free(placement, hint, range->size))
+		range->start = hint;
+	else
+		range->start = ranges_find_gap(&placement->addresses, placement->base,
+			placement->limit, range->size, alignment);
+	if (!range->start)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = reserve_at(placement, range->start, range->size);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (ranges_add(&placement->addresses, range)) {
+		placement->driver->cuMemAddressFree(range->start, range->size);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult placement_reserve(struct placement *placement, uint64_t size, uint64_t alignment,
+	uint64_t hint, uint64_t *addressp)
+{
+	struct range range = { .size = size, .kind = RANGE_MAPPED };
+	CUresult result;
+
+	if (size % placement->granularity)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (alignment < placement->granularity)
+		alignment = placement->granularity;
+	pthread_mutex_lock(&placement->lock);
+	result = reserve_locked(placement, &range, alignment, hint);
+	pthread_mutex_unlock(&placement->lock);
+	*addressp = range.start;
+	return result;
+}
+
+CUresult placement_unreserve(struct placement *placement, uint64_t address)
+{
+	struct range range;
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+	pthread_mutex_lock(&placement->lock);
+	if (!ranges_remove(&placement->addresses, RANGE_MAPPED, address, &range))
+		result = placement->driver->cuMemAddressFree(range.start, range.size);
 	pthread_mutex_unlock(&placement->lock);
 	return result;
 }

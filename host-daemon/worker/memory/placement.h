@@ -24,4 +24,9 @@ struct placement *placement_free(struct placement *placement);
 
 CUresult placement_take(
 	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp);
+/* Reserves addresses without memory. Return: as cuMemAddressReserve(). */
+CUresult placement_reserve(struct placement *placement, uint64_t size, uint64_t alignment,
+	uint64_t hint, uint64_t *addressp);
+CUresult placement_unreserve(struct placement *placement, uint64_t address);
+
 CUresult placement_release(struct placement *placement, uint64_t address);

@@ -257,3 +257,55 @@ TEST(a_driver_without_such_calls_has_no_placement)
 	driver.table.cuMemCreate = NULL;
 	check(!make());
 }
+
+TEST(addresses_of_the_guest_are_reserved_beside_chunks)
+{
+	struct placement *placement = make();
+	uint64_t chunk = take(placement, GRANULE), behind;
+	uint64_t address = 0, hinted = 0, other = 0;
+
+	check_eq(placement_reserve(placement, 3 * GRANULE, 0, 0, &address), CUDA_SUCCESS);
+	check(address >= chunk + GRANULE || address + 3 * GRANULE <= chunk);
+	behind = take(placement, GRANULE);
+	check(behind >= address + 3 * GRANULE);
+	check_eq(
+		placement_reserve(placement, GRANULE, 0, address + 64 * GRANULE, &hinted),
+		CUDA_SUCCESS);
+	check_eq(hinted, address + 64 * GRANULE);
+	/* Taken, not aligned, and outside of the window: elsewhere. */
+	check_eq(placement_reserve(placement, GRANULE, 0, hinted, &other), CUDA_SUCCESS);
+	check(other != hinted);
+	check_eq(placement_reserve(placement, GRANULE, 0, hinted + 4096, &other),
+		CUDA_SUCCESS);
+	check_eq(other % GRANULE, 0);
+	check_eq(placement_reserve(placement, GRANULE, 0, 4 * GRANULE, &other),
+		CUDA_SUCCESS);
+	check(other >= session.window.base + session.shm_size);
+	check_eq(placement_reserve(placement, GRANULE, 16 * GRANULE, 0, &other),
+		CUDA_SUCCESS);
+	check_eq(other % (16 * GRANULE), 0);
+	check_eq(placement_reserve(placement, GRANULE + 1, 0, 0, &other),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(placement_reserve(placement, 1ull << 40, 0, 0, &other),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	check_eq(placement_unreserve(placement, hinted), CUDA_SUCCESS);
+	check(!find(hinted));
+	check_eq(placement_unreserve(placement, hinted), CUDA_ERROR_INVALID_VALUE);
+	check_eq(placement_unreserve(placement, chunk), CUDA_ERROR_INVALID_VALUE);
+	check_eq(placement_release(placement, chunk), CUDA_SUCCESS);
+	check_eq(placement_release(placement, behind), CUDA_SUCCESS);
+	placement_free(placement);
+}
+
+TEST(a_driver_that_reserves_elsewhere_gives_no_addresses)
+{
+	struct placement *placement = make();
+	uint64_t address = 0;
+
+	moved_by = GRANULE;
+	check_eq(placement_reserve(placement, GRANULE, 0, 0, &address),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	moved_by = 0;
+	check_eq(placement_reserve(placement, GRANULE, 0, 0, &address), CUDA_SUCCESS);
+	placement_free(placement);
+}

@@ -345,6 +345,9 @@ int main(int argc, char **argv)
 	worker.options.driver.softgpu.managed_alloc = managed_alloc;
 	worker.options.driver.softgpu.managed_free = managed_free;
 	worker.options.driver.softgpu.managed_data = &worker.session;
+	worker.options.driver.softgpu.memory_fd = worker.options.stats;
+	worker.options.driver.softgpu.memory_offset = WORKER_STATS_SIZE;
+	worker.options.driver.softgpu.memory_size = WORKER_MEMORY_SIZE;
 	r = run(&worker);
 	return r == WORKER_E_DISMISSED ? 0 : 1;
 }

@@ -17,7 +17,7 @@ static const char help[] =
 	"Replays the CUDA calls of one guest process on a driver. Only vgpud starts it.\n"
 	"\n"
 	"  --control FD           the control socket to vgpud\n"
-	"  --stats FD             shared memory for its counters\n"
+	"  --stats FD             file for its counters and the memory of softgpu\n"
 	"  --log-level LEVEL      none, error, warning, info (default), debug\n"
 	"  --sandbox yes|no       enter the sandbox before serving (default: yes)\n"
 	"  --uid NUMBER           the user id to take on\n"

@@ -29,6 +29,7 @@
 #include "worker/memory/device-memory.h"
 #include "worker/memory/growth.h"
 #include "worker/memory/managed.h"
+#include "worker/memory/virtual.h"
 #include "worker/output/print.h"
 #include "worker/run/session-life.h"
 #include "worker/stream/callbacks.h"
@@ -63,6 +64,7 @@ struct session_parts {
 	struct growth growth;
 	struct device_memory memory;
 	struct managed managed;
+	struct virtual_memory virtual;
 	struct store store;
 	struct codes codes;
 	struct callbacks callbacks;
@@ -83,6 +85,7 @@ static int make_parts(struct session *session)
 	session->growth = &parts->growth;
 	session->memory = &parts->memory;
 	session->managed = &parts->managed;
+	session->virtual = &parts->virtual;
 	session->store = &parts->store;
 	session->codes = &parts->codes;
 	session->callbacks = &parts->callbacks;
@@ -157,6 +160,7 @@ int session_prepare(struct session *session, const struct driver *driver)
 	growth_init(session);
 	ranges_init(&session->ranges);
 	managed_init(session);
+	virtual_init(session);
 	store_init(session->store);
 	codes_init(session->codes);
 	ask_driver(session);
@@ -223,6 +227,7 @@ void session_deinit(struct session *session)
 	captures_deinit(session);
 	uses_deinit(session);
 	print_deinit(session);
+	virtual_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);
 	managed_deinit(session);

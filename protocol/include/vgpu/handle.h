@@ -41,6 +41,7 @@ enum vgpu_handle_kind {
 	VGPU_HANDLE_GRAPH,
 	VGPU_HANDLE_GRAPH_NODE,
 	VGPU_HANDLE_GRAPH_EXEC,
+	VGPU_HANDLE_ALLOCATION, /* of cuMemCreate */
 	_VGPU_HANDLE_N,
 };
 

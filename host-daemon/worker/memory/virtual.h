@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Virtual memory: reserved addresses in the window, and memory mapped at them
+ *
+ * A piece of memory (struct allocation) has one handle of the driver from its creation
+ * until neither the guest has a handle nor anything is mapped; the guest's handles are
+ * counted here. It is charged to the VM once. Addresses that a guest may map at, unmap or
+ * set rights of are those that it has reserved: all others in the window are the
+ * worker's. What is mapped is in the session's ranges.
+ *
+ * Lanes only: the lock is held during calls of the driver.
+ */
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "vgpu/cuda.h"
+#include "worker/base/ranges.h"
+
+struct call;
+struct session;
+
+/* Of a session: each takes memory of the worker, mappings also of the kernel. */
+#define VIRTUAL_RESERVATIONS_MAX 4096u
+#define VIRTUAL_MAPPINGS_MAX 16384u
+
+struct virtual_memory {
+	pthread_mutex_t lock;
+	struct ranges reservations;
+	uint32_t n_reservations;
+	uint32_t n_mappings;
+};
+
+void virtual_init(struct session *session);
+void virtual_deinit(struct session *session);
+
+CUresult virtual_reserve(struct call *call, uint64_t size, uint64_t alignment,
+	uint64_t hint, uint64_t *addressp);
+CUresult virtual_unreserve(struct call *call, uint64_t address, uint64_t size);
+
+/* Creates memory of a device, charged to the VM. */
+CUresult virtual_create(
+	struct call *call, uint64_t size, CUdevice device, uint64_t *handlep);
+CUresult virtual_release(struct call *call, uint64_t handle);
+
+/* One handle more for what is mapped at an address. */
+CUresult virtual_retain(struct call *call, uint64_t address, uint64_t *handlep);
+
+CUresult virtual_properties(
+	struct call *call, uint64_t handle, CUmemAllocationProp *prop);
+
+/* Maps memory, without access for any device. *devicep: whose memory it is. */
+CUresult virtual_map(struct call *call, uint64_t address, uint64_t size, uint64_t offset,
+	uint64_t handle, CUdevice *devicep);
+CUresult virtual_unmap(struct call *call, uint64_t address, uint64_t size);
+
+CUresult virtual_set_access(struct call *call, uint64_t address, uint64_t size,
+	const CUmemAccessDesc *descs, size_t n);
+CUresult virtual_get_access(
+	struct call *call, uint64_t address, CUdevice device, unsigned long long *flagsp);
