@@ -414,7 +414,7 @@ static void dispatch(void)
 	need(n <= sizeof(polls) / sizeof(*polls));
 	need(endpoints_timeout(&world.endpoints) >= -1);
 	endpoints_fill_polls(&world.endpoints, polls);
-	need(poll(polls, n, 0) >= 0);
+	need(stage_poll(polls, n) >= 0);
 	endpoints_dispatch(&world.endpoints, polls);
 	endpoints_scan_plain(&world.endpoints);
 	world.endpoints.link_result = 0;

@@ -8,7 +8,6 @@
  */
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +57,16 @@ void loop_quit(struct loop *loop, int status)
 	loop->status = status;
 }
 
+int stage_poll(struct pollfd *polls, nfds_t n)
+{
+	int n_ready;
+
+	do
+		n_ready = poll(polls, n, 0);
+	while (n_ready < 0 && errno == EINTR);
+	return n_ready;
+}
+
 int loop_run(struct loop *loop)
 {
 	(void)loop;
@@ -95,7 +104,7 @@ void loop_ring(struct loop *loop, struct loop_bell *bell, int fd)
 	struct pollfd poll_fd = { fd, POLLOUT, 0 };
 
 	(void)loop, (void)bell;
-	if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLOUT))
+	if (stage_poll(&poll_fd, 1) == 1 && (poll_fd.revents & POLLOUT))
 		(void)!write(fd, &one, sizeof(one));
 }
 
@@ -136,7 +145,7 @@ static nfds_t look(const struct loop *loop, struct pollfd *polls, uint64_t *slot
 		polls[n] = (struct pollfd){ loop->slots[i].source->fd, POLLIN, 0 };
 		slots[n++] = (uint64_t)loop->slots[i].generation << 32 | i;
 	}
-	if (poll(polls, n, 0) < 0)
+	if (stage_poll(polls, n) < 0)
 		abort();
 	return n;
 }
