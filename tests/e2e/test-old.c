@@ -28,8 +28,7 @@ TEST(contexts_are_created_by_either_old_form)
 	check(current == first);
 	check_ok(cuMemAlloc(&p, 16));
 	check_ok(CALL("cuCtxDestroy", 2000, (CUcontext), first));
-	check_cu(cuCtxSetCurrent(first) ? CUDA_SUCCESS : cuMemFree(p),
-		CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	check_cu(cuCtxSetCurrent(first), CUDA_ERROR_INVALID_CONTEXT);
 	check_ok(CALL("cuCtxDestroy", 2000, (CUcontext), second));
 }
 

@@ -48,6 +48,13 @@ static CUresult parse_extra(void **extra, struct packed_params *packed)
 	return CUDA_SUCCESS;
 }
 
+static uint32_t end_of_params(const struct shim_function *function)
+{
+	const uint32_t n = function->n_params;
+
+	return n ? function->offsets[n - 1] + function->sizes[n - 1] : 0;
+}
+
 /* Nearly all parameters are pointers or numbers: a call of memcpy() costs more. */
 static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 {
@@ -79,6 +86,8 @@ CUresult shim_launch_gather(const struct shim_launch *launch,
 		if (result != CUDA_SUCCESS)
 			return result;
 		/* Alignment at the end may be missing or too much, parameters may not. */
+		if (packed.size < end_of_params(function))
+			return CUDA_ERROR_INVALID_VALUE;
 		memset(block, 0, function->param_bytes);
 		memcpy(block, packed.data,
 			packed.size < function->param_bytes ? packed.size

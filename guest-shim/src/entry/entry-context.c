@@ -201,12 +201,23 @@ CUresult shim_cuCtxDetach(CUcontext ctx)
 	return shim_cuCtxDestroy_v2(ctx);
 }
 
+/* Returns: NULL for what is no context, or no more. A primary context that is not
+ * retained may be made current: the CUDA runtime does so, and retains it afterwards. */
+static struct shim_context *find_undestroyed(CUcontext ctx)
+{
+	struct shim_context *context = shim_context_find(ctx);
+
+	if (context && !context->is_primary && shim_context_check(context))
+		return NULL;
+	return context;
+}
+
 CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	struct shim_context *context;
 
 	SHIM_CHECK_READY();
-	context = shim_context_find(ctx);
+	context = find_undestroyed(ctx);
 	return context ? shim_context_push(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -222,14 +233,12 @@ CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx)
 	return result;
 }
 
-/* A primary context that is not retained may be made current: the CUDA runtime does so,
- * and retains it afterwards. */
 CUresult shim_cuCtxSetCurrent(CUcontext ctx)
 {
 	struct shim_context *context;
 
 	SHIM_CHECK_READY();
-	context = shim_context_find(ctx);
+	context = find_undestroyed(ctx);
 	if (ctx && !context)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return shim_context_set_current(context);

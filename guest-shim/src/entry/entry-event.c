@@ -10,6 +10,7 @@
 #include "process/context.h"
 #include "wait/event.h"
 #include "wait/record.h"
+#include "wire/channel.h"
 
 #define EVENT_FLAGS                                                                      \
 	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
@@ -85,6 +86,12 @@ CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream)
 	return send_record(&call, &request.base, event, hStream, &request.record);
 }
 
+/* The only flag, of records and of waits, is one for captures, which the host checks. */
+static bool has_legal_flags(unsigned int flags)
+{
+	return !flags || shim_channel_has_capture();
+}
+
 CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
 	Vgpu__CuEventRecordWithFlagsRequest request =
@@ -94,6 +101,8 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
 
 	if (!event)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_HANDLE);
+	if (!has_legal_flags(flags))
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.h_event = (uint64_t)(uintptr_t)hEvent;
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
 	request.flags = flags;
@@ -101,6 +110,15 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
 	if (flags & CU_EVENT_RECORD_EXTERNAL)
 		shim_event_note_graph(hEvent);
 	return send_record(&call, &request.base, event, hStream, &request.record);
+}
+
+CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamWaitEvent);
+
+	if (!has_legal_flags(Flags))
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+	return shim_remote_cuStreamWaitEvent(hStream, hEvent, Flags);
 }
 
 CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)

@@ -39,6 +39,8 @@ CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 	if (result != CUDA_SUCCESS)
 		return result;
 	range.context = shim_thread_context(shim_thread_get());
+	if (!range.context)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!dptr || !bytesize ||
 		(flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;

@@ -45,7 +45,7 @@ CUresult shim_graph_node_kernel(
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!params)
+	if (!params || (!params->func && !params->kern))
 		return CUDA_ERROR_INVALID_VALUE;
 	*node = (struct shim_node){
 		.kind = CU_GRAPH_NODE_TYPE_KERNEL,
@@ -121,7 +121,7 @@ CUresult shim_graph_node_event(
 	struct shim_node *node, CUgraphNodeType kind, CUevent event)
 {
 	if (!shim_event_exists(event))
-		return CUDA_ERROR_INVALID_HANDLE;
+		return CUDA_ERROR_INVALID_VALUE;
 	*node = (struct shim_node){ .kind = kind, .event = event };
 	if (kind == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
 		shim_event_note_graph(event);

@@ -107,7 +107,9 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	if (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (d->Flags & ~(unsigned int)FLAGS || !texel_size(d))
+	if (!texel_size(d))
+		return array_format_refusal(d->Format);
+	if (d->Flags & ~(unsigned int)FLAGS)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return shape_fits(d) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -356,6 +356,14 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 		CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE |                   \
 		CU_CTX_SYNC_MEMOPS)
 
+static bool has_legal_flags(unsigned int flags)
+{
+	unsigned int schedule = flags & CU_CTX_SCHED_MASK;
+
+	/* Each way to wait is one bit; none of them is a way, too. */
+	return !(flags & ~(unsigned int)CONTEXT_FLAGS) && !(schedule & (schedule - 1));
+}
+
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	API_CALL;
@@ -365,7 +373,7 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	result = device_get(dev);
 	if (result)
 		return result;
-	if (flags & ~(unsigned int)CONTEXT_FLAGS)
+	if (!has_legal_flags(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&softgpu_device.lock);
 	result = primary_get(&context, dev);
@@ -384,7 +392,7 @@ CUresult cuCtxSetFlags(unsigned int flags)
 	result = context_current(&context);
 	if (result)
 		return result;
-	if (flags & ~(unsigned int)CONTEXT_FLAGS)
+	if (!has_legal_flags(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	setting_set(context->flags, flags);
 	return CUDA_SUCCESS;
@@ -423,7 +431,7 @@ CUresult cuCtxCreate_v4(
 	result = device_get(dev);
 	if (result)
 		return result;
-	if (!pctx || flags & ~(unsigned int)CONTEXT_FLAGS)
+	if (!pctx || !has_legal_flags(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (params && (params->numExecAffinityParams || params->cigParams))
 		return CUDA_ERROR_NOT_SUPPORTED;

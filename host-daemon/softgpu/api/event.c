@@ -37,6 +37,8 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 		return result;
 	if (!phEvent || Flags & ~(unsigned int)EVENT_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
+		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & CU_EVENT_INTERPROCESS)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	event = object_new(OBJECT_EVENT, sizeof(*event), context);

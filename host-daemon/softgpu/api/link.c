@@ -116,8 +116,8 @@ CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 }
 
 /* PTX, or a container with PTX; machine code does not match any device. */
-static CUresult add(CUlinkState state, const void *data, size_t size, const char *name,
-	struct image_log *log)
+static CUresult add(CUlinkState state, CUjitInputType type, const void *data, size_t size,
+	const char *name, struct image_log *log)
 {
 	_vgpu_cleanup_(vgpu_freep) char *copy = malloc(size + 16);
 	struct ptx_error error = { 0 };
@@ -130,6 +130,9 @@ static CUresult add(CUlinkState state, const void *data, size_t size, const char
 	memcpy(copy, data, size);
 	memset(copy + size, 0, 16);
 	result = image_new(&image, copy, log);
+	/* The caller says that this is PTX. */
+	if (result == CUDA_ERROR_INVALID_IMAGE && type == CU_JIT_INPUT_PTX)
+		return CUDA_ERROR_INVALID_PTX;
 	if (result)
 		return result;
 	text = image_text(image, &size);
@@ -169,7 +172,7 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 		snprintf(log.text, sizeof(log.text), "only PTX can be linked");
 		result = CUDA_ERROR_NO_BINARY_FOR_GPU;
 	} else {
-		result = add(state, data, size, name, &log);
+		result = add(state, type, data, size, name, &log);
 	}
 	report(state, &log, result != CUDA_SUCCESS);
 	return link_leave(state, result);

@@ -54,6 +54,12 @@ static CUresult pointer_host(const struct pointer *pointer, void *data)
 	return is_visible ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+static bool exists(CUpointer_attribute attribute)
+{
+	return attribute > 0 &&
+	       attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+}
+
 static CUresult pointer_query(
 	const struct pointer *pointer, CUpointer_attribute attribute, void *data)
 {
@@ -103,7 +109,8 @@ static CUresult pointer_query(
 		*(unsigned int *)data = 1;
 		return CUDA_SUCCESS;
 	default:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return exists(attribute) ? CUDA_ERROR_NOT_SUPPORTED
+					 : CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
@@ -170,6 +177,8 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes,
 	if (!numAttributes || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < numAttributes; i++) {
+		if (!exists(attributes[i]))
+			return CUDA_ERROR_INVALID_VALUE;
 		if (!pointer.is_known) {
 			pointer_absent(attributes[i], data[i]);
 			continue;
