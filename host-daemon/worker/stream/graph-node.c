@@ -50,7 +50,8 @@ static CUresult take_params(struct call *call, const struct graph_node_descripti
 	block = call_alloc(call, size + 1);
 	if (!block)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy(block, given->params.data, given->params.len);
+	if (given->params.len)
+		memcpy(block, given->params.data, given->params.len);
 	node->params_size = given->params.len;
 	node->extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
 	node->extra[1] = block;
