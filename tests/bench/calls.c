@@ -7,6 +7,8 @@
 
 #include "library.h"
 
+#define POOL_BLOCK (64 * BENCH_KIB)
+
 static void get_info(struct bench *bench)
 {
 	size_t free, total;
@@ -184,6 +186,22 @@ static void measure_read_back(struct bench *bench, const char *name)
 	bench_report(bench->sink, name, "ns", &samples);
 }
 
+static void alloc_and_free(struct bench *bench)
+{
+	CUdeviceptr memory;
+
+	must(cuMemAllocAsync(&memory, POOL_BLOCK, bench->stream));
+	must(cuMemFreeAsync(memory, bench->stream));
+}
+
+/* A block that was freed in the same stream before. */
+static void measure_pool(struct bench *bench, const char *name)
+{
+	if (cuda.has_pools)
+		measure_each(bench, name, n_samples(bench),
+			bench_count(bench->sink, 1000, 200), alloc_and_free);
+}
+
 void measure_calls(struct bench *bench)
 {
 	static const struct measurement table[] = {
@@ -196,6 +214,7 @@ void measure_calls(struct bench *bench)
 		{ "stream_query_done", measure_stream_query_done },
 		{ "stream_synchronize_done", measure_stream_synchronize_done },
 		{ "launch_synchronize", measure_launch_synchronize },
+		{ "pool_alloc_free", measure_pool },
 		{ "kernels_back_to_back", measure_kernels },
 		{ "kernels_with_records", measure_kernels_with_records },
 		{ "small_h2d_async_4kib", measure_small_copy },

@@ -49,6 +49,9 @@ int library_open(const char *path)
 	missing = NULL;
 	GRAPHS(LOAD)
 	cuda.has_graphs = !missing;
+	missing = NULL;
+	POOLS(LOAD)
+	cuda.has_pools = !missing;
 	return 0;
 }
 

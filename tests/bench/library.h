@@ -52,6 +52,11 @@
 	_(cuMemcpyHtoD)                                                                  \
 	_(cuMemcpyDtoH)
 
+/* Pools of the guest library; softgpu and the null driver have none of their own. */
+#define POOLS(_)                                                                         \
+	_(cuMemAllocAsync)                                                               \
+	_(cuMemFreeAsync)
+
 #define GRAPHS(_)                                                                        \
 	_(cuStreamBeginCapture)                                                          \
 	_(cuStreamEndCapture)                                                            \
@@ -65,7 +70,9 @@ struct library {
 	CALLS(MEMBER)
 	COPIES(MEMBER)
 	GRAPHS(MEMBER)
+	POOLS(MEMBER)
 	bool has_copies;
+	bool has_pools;
 	bool has_graphs;
 };
 

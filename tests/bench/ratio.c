@@ -29,6 +29,7 @@ static const struct {
 	{ "event_query_done", "machine", "cached_load" },
 	{ "stream_query_done", "machine", "cached_load" },
 	{ "stream_synchronize_done", "machine", "cached_load" },
+	{ "pool_alloc_free", "machine", "ring_enqueue" },
 	{ "kernels_with_records", "same", "kernels_back_to_back" },
 	{ "latency_d2h_4kib", "machine", "spin_round_trip" },
 	{ "small_h2d_async_4kib", "machine", "memcpy_4kib" },

@@ -55,6 +55,7 @@ STACK = (
     CALLS
     + [
         "latency_d2h_4kib",
+        "pool_alloc_free",
         "idle_cpu_host",
         "pin_1gib",
         "pin_1gib_cold",

@@ -8,6 +8,7 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "code/runtime.h"
+#include "entry/pool.h"
 #include "g-remote.h"
 #include "process/call.h"
 #include "process/context.h"
@@ -348,4 +349,23 @@ CUresult shim_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*version = CONTEXT_API_VERSION;
 	return CUDA_SUCCESS;
+}
+
+CUresult shim_cuCtxSynchronize(void)
+{
+	uint64_t n_frees = shim_pools_n_frees();
+	CUresult result = shim_remote_cuCtxSynchronize();
+
+	shim_pools_note_context_wait(result, current(), n_frees);
+	return result;
+}
+
+CUresult shim_cuCtxSynchronize_v2(CUcontext ctx)
+{
+	uint64_t n_frees = shim_pools_n_frees();
+	CUresult result = shim_remote_cuCtxSynchronize_v2(ctx);
+
+	shim_pools_note_context_wait(
+		result, ctx ? shim_context_find(ctx) : current(), n_frees);
+	return result;
 }

@@ -5,6 +5,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/pool.h"
 #include "g-remote.h"
 #include "process/call.h"
 #include "process/context.h"
@@ -138,5 +139,8 @@ CUresult shim_cuEventQuery(CUevent hEvent)
 
 CUresult shim_cuEventSynchronize(CUevent hEvent)
 {
-	return shim_event_synchronize(hEvent);
+	CUresult result = shim_event_synchronize(hEvent);
+
+	shim_pools_note_wait(result);
+	return result;
 }

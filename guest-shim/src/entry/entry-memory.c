@@ -8,6 +8,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/pool.h"
 #include "g-remote.h"
 #include "memory/arena.h"
 #include "memory/copy.h"
@@ -164,6 +165,16 @@ static CUresult free_in_arena(const struct shim_range *range)
 	return result != CUDA_SUCCESS ? result : elsewhere;
 }
 
+/* Unlike cuMemFreeAsync this waits. */
+static CUresult free_in_pool(CUdeviceptr address)
+{
+	CUresult result = shim_cuCtxSynchronize();
+
+	if (result == CUDA_SUCCESS && !shim_pool_free(address))
+		result = CUDA_ERROR_INVALID_VALUE;
+	return result;
+}
+
 CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
@@ -180,6 +191,8 @@ CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
 		return shim_remote_cuMemFree_v2(dptr);
 	if (shim_range_remove(dptr, SHIM_RANGE_MANAGED, &range))
 		return free_in_arena(&range);
+	if (shim_pool_find_range(dptr, &range) && range.base == dptr && range.owner)
+		return free_in_pool(dptr);
 	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -311,7 +324,7 @@ CUresult shim_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdevic
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!shim_range_find(dptr, &range))
+	if (!shim_pool_find_range(dptr, &range))
 		return CUDA_ERROR_NOT_FOUND;
 	if (pbase)
 		*pbase = range.base;

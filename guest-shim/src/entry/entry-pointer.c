@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "entry/pool.h"
 #include "memory/range.h"
 #include "process/context.h"
 #include "process/shim.h"
@@ -69,7 +70,9 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		*(unsigned int *)data = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		*(CUmemoryPool *)data = NULL;
+		*(CUmemoryPool *)data = range->kind == SHIM_RANGE_MAPPED
+						? (CUmemoryPool)(uintptr_t)range->owner
+						: NULL;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -122,7 +125,7 @@ CUresult shim_cuPointerGetAttribute(
 	SHIM_CHECK_READY();
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!shim_range_find(ptr, &range))
+	if (!shim_pool_find_range(ptr, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	return answer(&range, attribute, ptr, data);
 }
@@ -137,7 +140,7 @@ CUresult shim_cuPointerGetAttributes(unsigned int numAttributes,
 	SHIM_CHECK_READY();
 	if (!numAttributes || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
-	is_known = shim_range_find(ptr, &range);
+	is_known = shim_pool_find_range(ptr, &range);
 	for (unsigned int i = 0; i < numAttributes; i++) {
 		if (!data[i])
 			return CUDA_ERROR_INVALID_VALUE;
@@ -160,7 +163,7 @@ CUresult shim_cuPointerSetAttribute(
 	SHIM_CHECK_READY();
 	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!shim_range_find(ptr, &range) || range.kind == SHIM_RANGE_PINNED ||
+	if (!shim_pool_find_range(ptr, &range) || range.kind == SHIM_RANGE_PINNED ||
 		!shim_range_set_syncs(ptr, *(const unsigned int *)value != 0))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;

@@ -8,6 +8,7 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "code/memo.h"
+#include "entry/pool.h"
 #include "memory/copy.h"
 #include "process/call.h"
 #include "process/context.h"
@@ -70,7 +71,10 @@ CUresult shim_cuStreamQuery(CUstream hStream)
 
 CUresult shim_cuStreamSynchronize(CUstream hStream)
 {
-	return shim_stream_synchronize(hStream);
+	CUresult result = shim_stream_synchronize(hStream);
+
+	shim_pools_note_wait(result);
+	return result;
 }
 
 /* A stream of a green context cannot be made. */

@@ -73,6 +73,15 @@ CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	return result;
 }
 
+/* Whether the memory at an address is part of a pool, where the program maps nothing. */
+static bool is_of_pool(CUdeviceptr address)
+{
+	struct shim_range range;
+
+	return shim_range_find(address, &range) && range.kind == SHIM_RANGE_MAPPED &&
+	       range.owner;
+}
+
 CUresult shim_cuMemRetainAllocationHandle(
 	CUmemGenericAllocationHandle *handle, void *addr)
 {
@@ -83,7 +92,7 @@ CUresult shim_cuMemRetainAllocationHandle(
 	const ProtobufCMessage *message;
 	CUresult result;
 
-	if (!handle)
+	if (!handle || is_of_pool((uintptr_t)addr))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.ptr = (uintptr_t)addr;
 	result = shim_call_sync(&call, &request.base,
@@ -128,8 +137,11 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
 
 CUresult shim_cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemUnmap);
 	CUresult result;
 
+	if (is_of_pool(ptr))
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	result = shim_remote_cuMemUnmap(ptr, size);
 	if (result == CUDA_SUCCESS)
 		shim_range_drop_mapped(ptr, size);

@@ -19,6 +19,7 @@
 #include "code/function.h"
 #include "code/memo.h"
 #include "entry/open.h"
+#include "entry/pool.h"
 #include "memory/arena.h"
 #include "memory/range.h"
 #include "memory/share.h"
@@ -63,12 +64,13 @@ static void after_fork_in_child(void)
 }
 
 /* What the layers above contexts know of one that is wiped. */
-static void drop_context(const struct shim_context *context)
+static void drop_context(struct shim_context *context)
 {
 	shim_share_drop_context(context);
 	shim_staging_drop_context(context);
 	shim_record_drop_context(context);
 	shim_range_drop_context(context);
+	shim_pools_drop_context(context);
 	shim_function_forget_launches();
 	shim_memo_forget_context();
 }

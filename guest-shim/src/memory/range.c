@@ -135,6 +135,18 @@ void shim_range_set_access(
 	}
 }
 
+bool shim_range_set_owner(uint64_t base, uint64_t owner)
+{
+	struct shim_range *range;
+
+	SHIM_LOCKED(&ranges.lock);
+	range = find(base);
+	if (!range || range->base != base || range->kind != SHIM_RANGE_MAPPED)
+		return false;
+	range->owner = owner;
+	return true;
+}
+
 void shim_range_drop_mapped(uint64_t address, uint64_t size)
 {
 	SHIM_LOCKED(&ranges.lock);

@@ -34,7 +34,7 @@ struct shim_range {
 	CUdevice device;    /* mapped: whose memory it is */
 	uint64_t closed_to; /* mapped, bit n: device n may not both read and write it */
 	bool syncs;	    /* calls that are not asynchronous wait for their work */
-	uint64_t owner;	    /* variable: the module or library */
+	uint64_t owner;	    /* variable: the module or library; mapped: the pool */
 	uint64_t id;	    /* no other allocation of the process has it */
 };
 
@@ -62,6 +62,9 @@ bool shim_range_remove(
 /* Notes whether devices (bit n: device n) may both read and write mappings. */
 void shim_range_set_access(
 	uint64_t address, uint64_t size, uint64_t devices, bool is_open);
+
+/* Notes to which pool a mapping belongs, or 0. Return: false where no mapping begins. */
+bool shim_range_set_owner(uint64_t base, uint64_t owner);
 
 /* Removes the mappings that begin in [address, address + size). */
 void shim_range_drop_mapped(uint64_t address, uint64_t size);

@@ -47,6 +47,10 @@ struct shim_context {
 	uint32_t fault;
 	uint32_t n_faults_known;
 
+	/* Atomic: blocks of pools that were freed before this one, in the order of the
+	 * process, are used by no work of the context any more. */
+	uint64_t n_frees_waited_for;
+
 	/* Atomic: uses beyond the first, by cuCtxAttach. */
 	uint32_t n_attached;
 
@@ -82,7 +86,7 @@ void shim_context_wipe(struct shim_context *context);
 
 /* Sets what is called at the end of each wipe, for what the layers above know of the
  * context. Called before the first context is made. */
-typedef void (*shim_context_wiped_fn)(const struct shim_context *context);
+typedef void (*shim_context_wiped_fn)(struct shim_context *context);
 void shim_context_on_wipe(shim_context_wiped_fn fn);
 
 /* Primary contexts: the first retain and the last release are messages to the host. */

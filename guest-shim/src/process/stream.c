@@ -27,6 +27,7 @@
 
 static struct shim_lock streams_lock;
 static struct shim_table streams;
+static uint64_t n_lives; /* atomic: of all streams so far */
 
 static uint64_t key(CUstream handle)
 {
@@ -79,6 +80,7 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 
 	/* Of an earlier life of the context: all work in it is over. */
 	shim_words_give(stream->word);
+	stream->id = __atomic_add_fetch(&n_lives, 1, __ATOMIC_RELAXED);
 	stream->submitted = 0;
 	stream->completed = 0;
 	stream->marked = 0;
@@ -338,8 +340,7 @@ CUresult shim_stream_admit_large(
 	return result;
 }
 
-/* Checks the stream of a call that a word may answer, as the host would. */
-static CUresult find_for_wait(CUstream handle, struct shim_stream **streamp)
+CUresult shim_stream_find_checked(CUstream handle, struct shim_stream **streamp)
 {
 	struct shim_thread *thread = shim_thread_get();
 	CUresult result;
@@ -348,6 +349,29 @@ static CUresult find_for_wait(CUstream handle, struct shim_stream **streamp)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = shim_context_check(shim_thread_context(thread));
 	return result == CUDA_SUCCESS ? find(thread, handle, streamp) : result;
+}
+
+uint64_t shim_stream_submitted(const struct shim_stream *stream)
+{
+	return submitted(stream);
+}
+
+bool shim_stream_is_barrier(const struct shim_stream *stream)
+{
+	return is_default(stream->handle) &&
+	       __atomic_load_n(&stream->context->has_blocking_streams, __ATOMIC_RELAXED);
+}
+
+enum shim_stream_progress shim_stream_progress(
+	CUstream handle, const struct shim_context *context, uint64_t id, uint64_t count)
+{
+	const struct shim_stream *stream =
+		is_default(handle) ? &context->default_stream : find_created(handle);
+
+	/* A per-thread stream belongs to a thread that may end. */
+	if (!stream || stream->id != id || !stream->is_live)
+		return SHIM_STREAM_ENDED;
+	return done(stream) >= count ? SHIM_STREAM_PAST : SHIM_STREAM_BUSY;
 }
 
 struct shim_context *shim_stream_context(CUstream handle)
@@ -376,7 +400,7 @@ CUresult shim_stream_synchronize(CUstream handle)
 	CUresult result, fault;
 
 	SHIM_CHECK_READY();
-	result = find_for_wait(handle, &stream);
+	result = shim_stream_find_checked(handle, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	fault = shim_context_fault(stream->context);
@@ -397,7 +421,7 @@ CUresult shim_stream_park(CUstream handle)
 	struct shim_stream *stream;
 	CUresult result;
 
-	result = find_for_wait(handle, &stream);
+	result = shim_stream_find_checked(handle, &stream);
 	return result == CUDA_SUCCESS ? synchronize(stream, true) : result;
 }
 
@@ -422,7 +446,7 @@ CUresult shim_stream_query(CUstream handle)
 	CUresult result;
 
 	SHIM_CHECK_READY();
-	result = find_for_wait(handle, &stream);
+	result = shim_stream_find_checked(handle, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (!shim_context_fault(stream->context)) {

@@ -27,6 +27,7 @@ struct shim_thread;
 struct shim_stream {
 	CUstream handle;
 	struct shim_context *context;
+	uint64_t id;		/* of this life; no other stream has it */
 	uint32_t context_epoch; /* the context's when this stream was bound */
 	bool is_live;
 	bool is_blocking; /* the default stream waits for it */
@@ -70,8 +71,27 @@ CUresult shim_stream_admit_large(
 /* The stream of a handle in the current context. */
 CUresult shim_stream_find(CUstream handle, struct shim_stream **streamp);
 
+/* The same, for a call that the host does not see: checks the context, too. */
+CUresult shim_stream_find_checked(CUstream handle, struct shim_stream **streamp);
+
 /* Returns: CUDA_ERROR_INVALID_HANDLE for what is no stream of the current context. */
 CUresult shim_stream_check(CUstream handle);
+
+/* Returns: how many operations were submitted to a stream. */
+uint64_t shim_stream_submitted(const struct shim_stream *stream);
+
+/* Whether a stream waits for all blocking streams of its context, and they for it. */
+bool shim_stream_is_barrier(const struct shim_stream *stream);
+
+/* Returns: whether a stream's life still lasts and, if so, whether it is known to have
+ * completed its first `count` operations, and their effects. */
+enum shim_stream_progress {
+	SHIM_STREAM_ENDED,
+	SHIM_STREAM_BUSY,
+	SHIM_STREAM_PAST,
+};
+enum shim_stream_progress shim_stream_progress(
+	CUstream handle, const struct shim_context *context, uint64_t id, uint64_t count);
 
 /* Counts an operation. Called under the lock of the ring. */
 static inline void shim_stream_count(struct shim_stream *stream, bool is_answered)

@@ -36,6 +36,7 @@
 #define NULL_CC 121
 #define NULL_MEMORY (64ull << 30)
 #define NULL_ALIGN 512
+#define NULL_GRANULARITY (2u << 20)
 #define NULL_DEVICES_MAX 16
 
 /* Modules and libraries are the same thing here, and so are functions and kernels. */
@@ -277,6 +278,57 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	if (!size || size > NULL_MEMORY)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*dptr = __atomic_fetch_add(&memory_next, size, __ATOMIC_RELAXED);
+	return CUDA_SUCCESS;
+}
+
+/* Addresses and memory of cuMemMap are numbers, too: pools of the guest need them. */
+CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
+	CUdeviceptr addr, unsigned long long flags)
+{
+	if (!size || size > NULL_MEMORY)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ptr = __atomic_fetch_add(&memory_next, size, __ATOMIC_RELAXED);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+	const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	*handle = 1;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
+	CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemSetAccess(
+	CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *granularity,
+	const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
+{
+	*granularity = NULL_GRANULARITY;
 	return CUDA_SUCCESS;
 }
 
