@@ -211,6 +211,43 @@ TEST(peer_access_ends_when_it_is_disabled)
 	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+TEST(a_pool_is_accessible_to_the_devices_it_names)
+{
+	const CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemLocation second = { CU_MEM_LOCATION_TYPE_DEVICE, 1 };
+	CUmemAccessDesc right = { second, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	CUdeviceptr before, after;
+	CUmemoryPool pool;
+
+	begin();
+	check_ok(cuMemPoolCreate(&pool, &props));
+	check_ok(cuMemPoolGetAccess(&flags, pool, &second));
+	check_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+	/* Memory that it has, and memory that it gets. */
+	check_ok(cuMemAllocFromPoolAsync(&before, 32 << 20, pool, NULL));
+	check_ok(cuMemPoolSetAccess(pool, &right, 1));
+	check_ok(cuMemPoolGetAccess(&flags, pool, &second));
+	check_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	check_ok(cuMemAllocFromPoolAsync(&after, 32 << 20, pool, NULL));
+	check_ok(cuCtxSynchronize());
+	check_ok(cuCtxSetCurrent(b.context));
+	check_ok(launch_fill(b.fill, before, 21, N, NULL));
+	check_ok(launch_fill(b.fill, after, 22, N, NULL));
+	check_ok(cuCtxSynchronize());
+	check_ok(cuCtxSetCurrent(a.context));
+	check_eq(device_word(before + 4 * N - 4), 21);
+	check_eq(device_word(after + 4 * N - 4), 22);
+	right.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	check_ok(cuMemPoolSetAccess(pool, &right, 1));
+	check_ok(cuCtxSetCurrent(b.context));
+	check_ok(launch_fill(b.fill, before, 23, N, NULL));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 TEST(peers_that_cannot_be_are_refused)
 {
 	CUcontext second;
