@@ -402,6 +402,31 @@ TEST(a_pool_has_its_limit_and_recovers_from_it)
 	check_ok(cuMemPoolDestroy(pool));
 }
 
+TEST(memory_of_other_pools_is_collected_before_it_is_short)
+{
+	CUmemoryPool first, second;
+	size_t free_size, total;
+	CUdeviceptr address;
+	CUstream stream;
+
+	begin();
+	stream = stream_new(CU_STREAM_NON_BLOCKING);
+	first = pool_new(0);
+	second = pool_new(0);
+	set_number(first, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, UINT64_MAX);
+	check_ok(cuMemGetInfo(&free_size, &total));
+	/* Nearly all: once in one pool, and then in the other. */
+	free_size -= free_size / 8;
+	check_ok(cuMemFreeAsync(take_from(first, free_size, stream), stream));
+	check(reserved(first) >= free_size);
+	address = take_from(second, free_size, NULL);
+	check_eq(reserved(first), 0);
+	check_ok(cuMemsetD8(address, 1, MIB));
+	check_ok(cuMemFree(address));
+	check_ok(cuMemPoolDestroy(first));
+	check_ok(cuMemPoolDestroy(second));
+}
+
 TEST(blocks_of_a_destroyed_stream_are_used_again)
 {
 	struct fixture fixture = begin();

@@ -94,7 +94,7 @@ static void note_surplus(struct shim_pool *pool)
 	bool is_in_surplus =
 		counts->reserved > threshold && counts->reserved > counts->used;
 
-	if (is_in_surplus == pool->is_in_surplus)
+	if (__builtin_expect(is_in_surplus == pool->is_in_surplus, 1))
 		return;
 	pool->is_in_surplus = is_in_surplus;
 	if (is_in_surplus)
@@ -492,21 +492,48 @@ static uint64_t find_block(struct shim_pool *pool, const struct shim_stream *str
 	return address;
 }
 
-/* Before the program is told that memory is short: what is pending becomes ready, and
- * what other pools of the device do not use is given back. */
-static void collect(const struct shim_pool *pool)
+/* Makes what is pending ready, in all pools. */
+static void wait_for_all(void)
 {
 	uint32_t n = __atomic_load_n(&pools.n, __ATOMIC_ACQUIRE);
 
 	if (shim_channel_has_capture() || shim_cuCtxSynchronize() != CUDA_SUCCESS)
 		return;
-	for (uint32_t i = 0; i < n; i++) {
-		struct shim_pool *other = pool_at(i);
+	for (uint32_t i = 0; i < n; i++)
+		shim_pool_settle(pool_at(i));
+}
 
-		shim_pool_settle(other);
-		if (other != pool && other->device == pool->device)
-			shim_pool_trim(other, 0);
-	}
+/* Gives back what no pool of the device uses. */
+static void trim_device(CUdevice device)
+{
+	uint32_t n = __atomic_load_n(&pools.n, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (pool_at(i)->device == device)
+			shim_pool_trim(pool_at(i), 0);
+}
+
+/* Makes memory for a block, whatever it costs: the pool grows, waits for what is pending,
+ * and grows from what all pools of the device do not use. */
+static CUresult make_block(struct shim_pool *pool, const struct shim_stream *stream,
+	uint64_t size, uint64_t *addressp)
+{
+	CUresult result;
+
+	result = grow(pool, size);
+	if (result == CUDA_SUCCESS)
+		*addressp = take(pool, stream, size);
+	if (result != CUDA_ERROR_OUT_OF_MEMORY)
+		return result;
+	wait_for_all();
+	*addressp = take(pool, stream, size);
+	if (*addressp)
+		return CUDA_SUCCESS;
+	trim_device(pool->device);
+	result = grow(pool, size);
+	if (result == CUDA_SUCCESS)
+		*addressp = take(pool, stream, size);
+	return result;
 }
 
 static CUresult check_capture(CUstream stream)
@@ -524,14 +551,18 @@ static CUresult check_capture(CUstream stream)
 						       : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static void note_limit(const struct shim_pool *pool)
+static bool is_full(struct shim_pool *pool)
 {
 	static uint8_t was_logged;
+	bool is_full;
 
-	if (shim_blocks_counts(pool->blocks)->n_blocks == SHIM_BLOCKS_MAX &&
-		!__atomic_exchange_n(&was_logged, 1, __ATOMIC_RELAXED))
+	shim_lock(&pool->lock);
+	is_full = shim_blocks_counts(pool->blocks)->n_blocks == SHIM_BLOCKS_MAX;
+	shim_unlock(&pool->lock);
+	if (is_full && !__atomic_exchange_n(&was_logged, 1, __ATOMIC_RELAXED))
 		vgpu_log_warning("a memory pool has reached its limit of %u blocks",
 			SHIM_BLOCKS_MAX);
+	return is_full;
 }
 
 CUresult shim_pool_alloc(
@@ -551,18 +582,12 @@ CUresult shim_pool_alloc(
 	if (!pool)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	address = find_block(pool, stream, handle, size);
-	for (int tries = 0; !address && tries < 2; tries++) {
-		result = grow(pool, size);
-		if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY)
-			return result;
-		if (result != CUDA_SUCCESS)
-			collect(pool);
-		address = take(pool, stream, size);
-	}
-	if (!address) {
-		note_limit(pool);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
+	/* Another thread may take what was made. */
+	while (!address && result == CUDA_SUCCESS)
+		result = is_full(pool) ? CUDA_ERROR_OUT_OF_MEMORY
+				       : make_block(pool, stream, size, &address);
+	if (result != CUDA_SUCCESS)
+		return result;
 	*addressp = address;
 	return CUDA_SUCCESS;
 }
