@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
+import proc  # noqa: E402
 from host import Host, ticks_at_rest  # noqa: E402
 
 # Configured, so that the number does not depend on the machine.
@@ -18,10 +19,7 @@ N_THREADS = 8
 
 
 def kernel_threads(pid):
-    names = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/comm", encoding="ascii") as f:
-            names.append(f.read().strip())
+    names = [text.strip() for _, text in proc.of_threads(pid, "comm")]
     return len([name for name in names if name.startswith("softgpu-")]), len(names)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
+import proc  # noqa: E402
 from host import Host  # noqa: E402
 from through import sessions  # noqa: E402
 
@@ -163,18 +164,10 @@ def check_memory(runs, cache, text):
     runs.expect(FOUND, "self")
 
 
-def links_of(pid):
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            yield os.readlink(f"/proc/{pid}/fd/{fd}")
-        except FileNotFoundError:
-            pass  # closed meanwhile
-
-
 def images_of(pid):
     """Descriptors and mappings of images that a process has."""
     with open(f"/proc/{pid}/maps", encoding="ascii") as f:
-        texts = [*links_of(pid), *f.read().splitlines()]
+        texts = [*dict(proc.descriptors(pid)).values(), *f.read().splitlines()]
     return sum("vgpu-image" in text for text in texts)
 
 
@@ -197,7 +190,7 @@ N_IMAGES = 2
 def check_soak(runs, files):
     """Processes that load the same code repeatedly send it once, without leaks in their
     workers or in vgpud."""
-    keepers = runs.host.process.pid, broker_of(runs.host)
+    keepers = runs.host.process.pid, proc.broker_of(runs.host)
     runs.expect((1, 0, padded(os.stat(files["soaked"]).st_size)), "map", files["soaked"])
     # Each image that was sent until now has a descriptor in both.
     wait_for_images(keepers, [N_IMAGES] * 2)
@@ -218,20 +211,10 @@ def check_soak(runs, files):
     wait_for_images(keepers, [N_IMAGES] * 2)
 
 
-def broker_of(host):
-    pid = host.process.pid
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        for child in f.read().split():
-            with open(f"/proc/{child}/comm", encoding="ascii") as comm:
-                if comm.read() == "vgpud-broker\n":
-                    return int(child)
-    raise AssertionError("there is no broker")
-
-
 def check_broker(runs):
     """Stored images outlive the broker, and are in vgpud once."""
     runs.expect(FOUND, "self")
-    os.kill(broker_of(runs.host), signal.SIGKILL)
+    os.kill(proc.broker_of(runs.host), signal.SIGKILL)
     runs.host.wait_for("the broker was ended by signal 9")
     runs.expect(FOUND, "self")
     wait_for_images([runs.host.process.pid], [N_IMAGES])

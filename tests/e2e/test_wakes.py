@@ -16,6 +16,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
+import proc  # noqa: E402
 from host import Host  # noqa: E402
 
 N_CALLS = 61
@@ -27,9 +28,7 @@ def wakes(pids):
     """The voluntary context switches of each thread of some processes."""
     found = {}
     for name, pid in pids.items():
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as f:
-                text = f.read()
+        for task, text in proc.of_threads(pid, "status"):
             n = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", text, re.M)
             found[name, task] = int(n.group(1))
     return found
@@ -48,11 +47,6 @@ def count(child, what, pids):
         after = wakes(pids)
         counts.append({task: n - before.get(task, n) for task, n in after.items()})
     return counts
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        return [int(child) for child in f.read().split()]
 
 
 def check(child, pids):
@@ -86,7 +80,7 @@ def main():
             assert child.stdout.readline() == "ready\n"
             worker = int(host.wait_for(r"session opened .* worker=(\d+)").group(1))
             pids = {"worker": worker, "keeper": host.process.pid}
-            pids["broker"] = next(pid for pid in children(host.process.pid) if pid != worker)
+            pids["broker"] = next(pid for pid in proc.children(host.process.pid) if pid != worker)
             check(child, pids)
             child.stdin.close()
             assert child.wait(60) == 0

@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
+import proc  # noqa: E402
 import tap  # noqa: E402
 import wire  # noqa: E402
 from host import Host, cpu_ticks  # noqa: E402
@@ -143,11 +144,11 @@ def test_device_memory_of_all_processes(host, api):
     hold(first, 2)
     second.close()
 
-    broker = broker_of(host)
+    broker = proc.broker_of(host)
     os.kill(broker, signal.SIGKILL)
     os.kill(worker_of(first), signal.SIGKILL)
     host.wait_for("session ended", ended + 2)
-    assert broker_of(host) != broker
+    assert proc.broker_of(host) != broker
     assert memory_info(third) == (40 << 20, 64 << 20), memory_info(third)
     fourth = Channel(api, host.socket)
     prepare(fourth)
@@ -203,23 +204,10 @@ def cpu_seconds(pid):
     return cpu_ticks(pid) / os.sysconf("SC_CLK_TCK")
 
 
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        return [int(child) for child in f.read().split()]
-
-
-def broker_of(host):
-    for pid in children(host.process.pid):
-        with open(f"/proc/{pid}/comm", encoding="ascii") as f:
-            if f.read() == "vgpud-broker\n":
-                return pid
-    raise AssertionError("there is no broker")
-
-
 def measure_storm(host, channel, vector, seconds=0.4):
     """Rings continuously. Returns the number of rings, the duration, and the processor time of
     broker, keeper and worker."""
-    pids = broker_of(host), host.process.pid, channel.u32(wire.TABLE_OFF + 192 + 20)
+    pids = proc.broker_of(host), host.process.pid, channel.u32(wire.TABLE_OFF + 192 + 20)
     before, start, n = [cpu_seconds(pid) for pid in pids], time.monotonic(), 0
     mine = time.process_time()
     while time.process_time() - mine < seconds:
@@ -257,7 +245,7 @@ def test_storm_on_an_empty_ring(host, api):
 def test_states_that_spin(host, api):
     """The state of the entry changes continuously, with a doorbell for each change."""
     channel = Channel(api, host.socket)
-    pids = broker_of(host), host.process.pid
+    pids = proc.broker_of(host), host.process.pid
     before, start, n = [cpu_seconds(pid) for pid in pids], time.monotonic(), 0
     mine = time.process_time()
     while time.process_time() - mine < 0.4:

@@ -7,7 +7,6 @@
 
 import os
 import random
-import struct
 import subprocess
 import sys
 import threading

@@ -19,6 +19,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
+import proc  # noqa: E402
 import tap  # noqa: E402
 import wire  # noqa: E402
 from host import Host  # noqa: E402
@@ -226,8 +227,7 @@ def test_vgpud_is_closed_to_its_own_user(build, _):
     user = None if os.geteuid() else NOBODY
     with Host(build, user=user) as host:
         pid = host.process.pid
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-            broker = f.read().split()[0]
+        broker = proc.children(pid)[0]
         opened = opened_by(user, (pid, broker))
         # Control: all files of a process that it may inspect.
         with subprocess.Popen(["sleep", "60"], user=user, group=user,
@@ -257,9 +257,8 @@ def test_configuration_is_sealed(build, _):
     if os.geteuid():
         raise unittest.SkipTest("only root can see what vgpud holds")
     with Host(build) as host:
-        folder = f"/proc/{host.process.pid}/fd"
-        paths = [f"{folder}/{fd}" for fd in os.listdir(folder)]
-        texts = [p for p in paths if os.readlink(p).startswith("/memfd:vgpud-config")]
+        texts = [path for path, link in proc.descriptors(host.process.pid)
+                 if link.startswith("/memfd:vgpud-config")]
         assert len(texts) == 1, texts
         fd = os.open(texts[0], os.O_RDWR)
         try:

@@ -27,6 +27,7 @@ from pathlib import Path
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
 import false_host  # noqa: E402
+import proc  # noqa: E402
 import tap  # noqa: E402
 import troubleshooting  # noqa: E402
 from false_host import FalseHost, device  # noqa: E402
@@ -671,9 +672,9 @@ def test_gone(expected):
 def descriptors(child, kind):
     """Copies of a program's descriptors of one kind."""
     libc, pidfd = ctypes.CDLL(None, use_errno=True), os.pidfd_open(child.pid)
-    for number in os.listdir(f"/proc/{child.pid}/fd"):
-        if os.readlink(f"/proc/{child.pid}/fd/{number}").startswith(kind):
-            yield libc.syscall(PIDFD_GETFD, pidfd, int(number), 0)
+    for path, link in proc.descriptors(child.pid):
+        if link.startswith(kind):
+            yield libc.syscall(PIDFD_GETFD, pidfd, int(path.rpartition("/")[2]), 0)
     os.close(pidfd)
 
 

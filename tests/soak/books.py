@@ -4,6 +4,8 @@
 import os
 import struct
 
+import proc
+
 # struct ledger and struct ledger_channel of host-daemon/vgpud/ledger.h, and the channel
 # table of protocol/include/vgpu/ring-layout.h.
 CHANNELS_MAX = 31
@@ -73,15 +75,10 @@ def memories(keeper):
     if not sees_descriptors():
         return []
     found = {"vgpu-shm": [], "vgpu-ledger": []}
-    folder = f"/proc/{keeper}/fd"
-    for fd in sorted(os.listdir(folder), key=int):
-        try:
-            link = os.readlink(f"{folder}/{fd}")
-        except OSError:
-            continue
+    for path, link in proc.descriptors(keeper):
         for name, paths in found.items():
             if link.startswith(f"/memfd:{name} "):
-                paths.append(f"{folder}/{fd}")
+                paths.append(path)
     return list(zip(found["vgpu-shm"], found["vgpu-ledger"]))
 
 
@@ -89,14 +86,9 @@ def quota_in_use(keeper):
     """Bytes of device memory that are counted in the quota pages of all sections
     (struct quota_page of host-daemon/control/quota.h)."""
     used = 0
-    folder = f"/proc/{keeper}/fd"
-    for fd in os.listdir(folder):
-        try:
-            if os.readlink(f"{folder}/{fd}").startswith("/memfd:vgpu-quota "):
-                slots = read(f"{folder}/{fd}")[16:]
-                used += sum(n for n, in struct.iter_unpack("<Q", slots))
-        except OSError:
-            continue
+    for path, link in proc.descriptors(keeper):
+        if link.startswith("/memfd:vgpu-quota "):
+            used += sum(n for n, in struct.iter_unpack("<Q", read(path)[16:]))
     return used
 
 

@@ -33,6 +33,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent / "lib"), str(FOLDER.parent / "raw"), str(FOLDER)]
 
 import books  # noqa: E402
+import proc  # noqa: E402
 import tap  # noqa: E402
 import wire  # noqa: E402
 from host import Host  # noqa: E402
@@ -183,12 +184,7 @@ def run_machine(api, path):
 def kinds_of_fds(pid):
     """The number of descriptors of each kind that a process has."""
     kinds = {}
-    folder = f"/proc/{pid}/fd"
-    for fd in os.listdir(folder):
-        try:
-            link = os.readlink(f"{folder}/{fd}")
-        except OSError:
-            continue
+    for _, link in proc.descriptors(pid):
         kind = re.sub(r"\d+|/.*/|\[|\]| \(deleted\)", "", link)
         kinds[kind] = kinds.get(kind, 0) + 1
     return kinds

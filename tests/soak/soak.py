@@ -19,7 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import books
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+
+import books  # noqa: E402
 
 # vgpud exits after a broker has died five times in ten seconds.
 BROKER_PAUSE = 2.3
