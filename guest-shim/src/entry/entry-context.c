@@ -8,7 +8,7 @@
 #include "vgpu/g-driver.pb-c.h"
 
 #include "code/runtime.h"
-#include "entry/pool.h"
+#include "entry/pool-block.h"
 #include "g-remote.h"
 #include "process/call.h"
 #include "process/context.h"

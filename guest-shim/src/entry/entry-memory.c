@@ -8,7 +8,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
-#include "entry/pool.h"
+#include "entry/pool-block.h"
 #include "g-remote.h"
 #include "memory/arena.h"
 #include "memory/copy.h"

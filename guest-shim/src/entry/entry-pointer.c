@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "entry/pool.h"
+#include "entry/pool-block.h"
 #include "memory/range.h"
 #include "process/context.h"
 #include "process/shim.h"

@@ -5,7 +5,8 @@
  * Pools have memory of one device, and are not exported.
  */
 
-#include "entry/pool.h"
+#include "entry/pool-block.h"
+#include "entry/pool-segment.h"
 #include "process/call.h"
 #include "process/device.h"
 
@@ -47,8 +48,14 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 
 CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
 {
+	struct shim_pool *destroyed;
+
 	SHIM_CHECK_READY();
-	return shim_pool_destroy(pool);
+	destroyed = shim_pool_destroy(pool);
+	if (!destroyed)
+		return CUDA_ERROR_INVALID_VALUE;
+	shim_pool_trim(destroyed, 0);
+	return CUDA_SUCCESS;
 }
 
 CUresult shim_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)

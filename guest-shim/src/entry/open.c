@@ -19,7 +19,7 @@
 #include "code/function.h"
 #include "code/memo.h"
 #include "entry/open.h"
-#include "entry/pool.h"
+#include "entry/pool-block.h"
 #include "memory/arena.h"
 #include "memory/range.h"
 #include "memory/share.h"
