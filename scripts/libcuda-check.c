@@ -20,25 +20,26 @@
 
 struct search {
 	const char *path;
-	bool found;
+	const char *text; /* of our note, NULL: none */
 };
 
-static bool has_note(const char *notes, size_t size)
+/* Returns: the text of our note, which ends with a NUL, or NULL. */
+static const char *find_note(const char *notes, size_t size)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const void *)notes;
 		size_t step = sizeof(*note) + ((note->n_namesz + 3ul) & ~3ul) +
 			      ((note->n_descsz + 3ul) & ~3ul);
 
+		if (step > size)
+			return NULL;
 		if (note->n_namesz == sizeof(NOTE_OWNER) &&
 			!memcmp(note + 1, NOTE_OWNER, sizeof(NOTE_OWNER)))
-			return true;
-		if (step > size)
-			return false;
+			return notes + sizeof(*note) + ((sizeof(NOTE_OWNER) + 3) & ~3ul);
 		notes += step;
 		size -= step;
 	}
-	return false;
+	return NULL;
 }
 
 static int look_at_object(struct dl_phdr_info *object, size_t size, void *userdata)
@@ -50,10 +51,10 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *userda
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
 
-		if (segment->p_type == PT_NOTE &&
-			has_note((const char *)object->dlpi_addr + segment->p_vaddr,
-				segment->p_memsz))
-			search->found = true;
+		if (segment->p_type == PT_NOTE && !search->text)
+			search->text = find_note(
+				(const char *)object->dlpi_addr + segment->p_vaddr,
+				segment->p_memsz);
 	}
 	return 1;
 }
@@ -135,6 +136,8 @@ int main(int argc, char **argv)
 	search.path = map->l_name;
 	dl_iterate_phdr(look_at_object, &search);
 	printf("libcuda.so.1 is %s, %s\n", map->l_name,
-		search.found ? "the one of vGPU" : "not one of vGPU");
+		search.text ? "the one of vGPU" : "not one of vGPU");
+	if (search.text)
+		printf("%s\n", search.text);
 	return ask(library);
 }

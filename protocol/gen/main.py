@@ -39,6 +39,7 @@ PRODUCTS = {
     "proto": emit_proto.emit,
     "map": emit_symbols.emit_map,
     "symbols": emit_symbols.emit_list,
+    "symbols.json": emit_symbols.emit_json,
     "procaddr.c": emit_symbols.emit_procaddr,
     "driver.h": emit_driver.emit_header,
     "driver.c": emit_driver.emit_source,

@@ -35,7 +35,8 @@ GOLDEN = {
     "g-driver.h": "driver.h",
     "g-driver.proto": "proto",
     "g-handlers.h": "handlers.h",
-    "g-libcuda.map": "map",
+    "libcuda.map": "map",
+    "libcuda-symbols.json": "symbols.json",
     "g-messages.c": "messages.c",
     "g-procaddr.c": "procaddr.c",
 }

@@ -26,6 +26,8 @@ EXPECTED = {
     "libvgpu-softgpu.so": "lib/*/vgpu",
     "vgpu-worker": "libexec/vgpu",
     "vgpud": "sbin",
+    "libcuda.map": "share/vgpu",
+    "libcuda-symbols.json": "share/vgpu",
     "vgpu.conf": "share/doc/vgpu/ld.so.conf.d",
     "vgpud.conf": "share/doc/vgpu",
     "vgpu-worker.8": "share/man/man8",

@@ -45,6 +45,9 @@ program=$2
 files >/tmp/before
 run anna $program
 [ $rc = 127 ] || { echo "before: $rc" && cat /tmp/anna.out && exit 1; }
+mv "$PWD" /tmp/elsewhere
+cd /tmp/elsewhere
+./smoke-test.sh
 ./install.sh --user anna
 run anna $program
 echo "member: $rc $(grep -o "0 wrong: PASS" /tmp/anna.out)"
@@ -59,6 +62,8 @@ grep -v "^vgpu:" /etc/group >/dev/null
 files >/tmp/after
 diff /tmp/before /tmp/after
 '
+	has out "libcuda.so.1 is /tmp/elsewhere/lib/libcuda.so.1, the one of vGPU"
+	has out "device 0: "
 	has out "member: 0 0 wrong: PASS"
 	has out "other: 1 0"
 	has out "vgpu 660"

@@ -2,8 +2,9 @@
 /*
  * ELF note: which libcuda this is
  *
- * Owner "vGPU", type 1, and a text. The host refuses a driver that carries it, so that a
- * worker whose library path leads to this library never talks to itself.
+ * Owner "vGPU", type 1, and a text: the release, the version of the CUDA API, the version
+ * of the protocol, and the revision of the source. The host refuses a driver that carries
+ * it, so that a worker whose library path leads to this library never talks to itself.
  */
 
 #include <assert.h>
@@ -11,7 +12,9 @@
 
 #include "vgpu/ring-layout.h"
 
-#define NOTE_TEXT "libcuda " VGPU_VERSION " protocol 3"
+#include "g-revision.h"
+
+#define NOTE_TEXT "libcuda " VGPU_VERSION " api 13.0 protocol 3 revision " REVISION
 
 static_assert(VGPU_PROTOCOL_VERSION == 3u, "the text names the version");
 
