@@ -63,7 +63,7 @@ files >/tmp/after
 diff /tmp/before /tmp/after
 '
 	has out "libcuda.so.1 is /tmp/elsewhere/lib/libcuda.so.1, the one of vGPU"
-	has out "device 0: "
+	has out "device 0: vGPU softgpu (CPU)"
 	has out "member: 0 0 wrong: PASS"
 	has out "other: 1 0"
 	has out "vgpu 660"
