@@ -3,8 +3,12 @@
 
 import os
 import struct
+import sys
+from pathlib import Path
 
-import proc
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+
+import proc  # noqa: E402
 
 # struct ledger and struct ledger_channel of host-daemon/vgpud/ledger.h, and the channel
 # table of protocol/include/vgpu/ring-layout.h.

@@ -19,9 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
-
-import books  # noqa: E402
+import books
 
 # vgpud exits after a broker has died five times in ten seconds.
 BROKER_PAUSE = 2.3
