@@ -232,6 +232,7 @@ static struct shim_pool *find_pool(uint64_t address)
 static bool give(struct shim_pool *pool, uint64_t address, struct shim_free_point *point)
 {
 	bool is_given;
+
 	SHIM_LOCKED(&pool->lock);
 	if (point)
 		point->order = __atomic_fetch_add(&n_frees, 1, __ATOMIC_RELAXED);

@@ -223,6 +223,7 @@ CUresult shim_pool_set_attribute(
 	struct shim_pool *pool, CUmemPool_attribute attribute, const void *value)
 {
 	uint64_t size;
+
 	SHIM_LOCKED(&pool->lock);
 	switch (attribute) {
 	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
@@ -258,6 +259,7 @@ CUresult shim_pool_get_attribute(
 	struct shim_pool *pool, CUmemPool_attribute attribute, void *value)
 {
 	const struct shim_blocks_counts *counts = shim_blocks_counts(pool->blocks);
+
 	SHIM_LOCKED(&pool->lock);
 	switch (attribute) {
 	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:

@@ -80,7 +80,10 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 
 	/* Of an earlier life of the context: all work in it is over. */
 	shim_words_give(stream->word);
-	stream->id = __atomic_add_fetch(&n_lives, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&stream->id, __atomic_add_fetch(&n_lives, 1, __ATOMIC_RELAXED),
+		__ATOMIC_RELAXED);
+	/* Before the counts: shim_stream_progress() reads it after them. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	stream->submitted = 0;
 	stream->completed = 0;
 	stream->marked = 0;
@@ -362,16 +365,26 @@ bool shim_stream_is_barrier(const struct shim_stream *stream)
 	       __atomic_load_n(&stream->context->has_blocking_streams, __ATOMIC_RELAXED);
 }
 
+static bool has_id(const struct shim_stream *stream, uint64_t id)
+{
+	return __atomic_load_n(&stream->id, __ATOMIC_ACQUIRE) == id;
+}
+
 enum shim_stream_progress shim_stream_progress(
 	CUstream handle, const struct shim_context *context, uint64_t id, uint64_t count)
 {
 	const struct shim_stream *stream =
 		is_default(handle) ? &context->default_stream : find_created(handle);
+	bool is_past;
 
 	/* A per-thread stream belongs to a thread that may end. */
-	if (!stream || stream->id != id || !stream->is_live)
+	if (!stream || !has_id(stream, id) || !stream->is_live)
 		return SHIM_STREAM_ENDED;
-	return done(stream) >= count ? SHIM_STREAM_PAST : SHIM_STREAM_BUSY;
+	is_past = done(stream) >= count;
+	/* What was read may be of the next life. Partner: the fence in bind(). */
+	if (!has_id(stream, id))
+		return SHIM_STREAM_ENDED;
+	return is_past ? SHIM_STREAM_PAST : SHIM_STREAM_BUSY;
 }
 
 struct shim_context *shim_stream_context(CUstream handle)
