@@ -16,6 +16,7 @@
 #include "broker/channel.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
+#include "broker/shares.h"
 #include "broker/pool.h"
 #include "broker/scan.h"
 #include "broker/slots.h"
@@ -301,6 +302,12 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 	case LINK_IMAGE:
 		images_restore(broker, message, fds[0]);
 		return 0;
+	case LINK_SHARE:
+		shares_restore(broker, message, fds[0]);
+		return 0;
+	case LINK_SHARE_HELD:
+		shares_restore_holder(broker, message);
+		return 0;
 	case LINK_QUOTA:
 		return handle_quota(broker, message, fds[0]);
 	case LINK_NO_WORKER:
@@ -350,6 +357,7 @@ static int open_accounts(struct broker *broker)
 	for (unsigned int i = 0; i < config->n_vms; i++) {
 		account_init(&broker->accounts[i], config_vm_at(config, i), clock_now());
 		broker->accounts[i].n_images_max = images_n_max(config->n_vms);
+		broker->accounts[i].n_shares_max = shares_n_max(config->n_vms);
 	}
 	return 0;
 }

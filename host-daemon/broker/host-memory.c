@@ -9,7 +9,8 @@
  * worker's part of the VM's shared memory, bounded by size =, and code for other
  * processes, bounded by image-store =. Memory files need no inspection: all that can have
  * content are created by vgpud, and each is counted once, mapped or not: images
- * (image-files.h, image-store.h), and the worker's own file with the memory of softgpu.
+ * (image-files.h, image-store.h), memory of softgpu that processes share
+ * (share-table.h), and the worker's own file with the rest of that memory.
  * Between two checks a worker may use more than its VM has; limits of the
  * host (a cgroup around vgpud) are for that case.
  *
@@ -114,8 +115,8 @@ static uint64_t read_own(const struct worker *worker)
 	const struct channel *channel = worker->channel;
 	const uint64_t files = worker->files.size + read_file(worker);
 	const struct image_store *store = &channel->vm->account->images;
-	uint64_t bounded =
-		sizeof(struct quota_page) + store->size + store->gone_size + files;
+	uint64_t bounded = sizeof(struct quota_page) + store->size + store->gone_size +
+			   files + channel->vm->account->shared_memory;
 	uint64_t shared;
 
 	bounded += vm_memory_of(channel);
@@ -201,8 +202,11 @@ void host_memory_check(struct broker *broker)
 	if (clock_now() < broker->memory_checked + HOST_MEMORY_CHECK_MS)
 		return;
 	broker->memory_checked = clock_now();
-	for (unsigned int i = 0; i < broker->config->n_vms; i++)
-		broker->accounts[i].host_memory = broker->accounts[i].images.gone_size;
+	for (unsigned int i = 0; i < broker->config->n_vms; i++) {
+		account = &broker->accounts[i];
+		account->shared_memory = share_table_host_memory(&account->shares);
+		account->host_memory = account->images.gone_size + account->shared_memory;
+	}
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
 		account = account_of(worker);
 		if (!account || worker->hung_up || worker->is_condemned)

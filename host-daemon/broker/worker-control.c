@@ -15,6 +15,7 @@
 #include "broker/images.h"
 #include "broker/pool.h"
 #include "broker/session-line.h"
+#include "broker/shares.h"
 #include "broker/slots.h"
 #include "broker/state.h"
 #include "broker/vm.h"
@@ -99,12 +100,26 @@ static bool handle_keep(
 	return images_handle_keep(worker, &message->image, fd);
 }
 
+/* The same for memory that is shared, which may have none. */
+static bool handle_share(
+	struct worker *worker, const struct control_message *message, int *fds)
+{
+	int fd = fds[0];
+
+	if (message->n_fds > 1)
+		return false;
+	fds[0] = -1;
+	return shares_handle_share(worker, &message->share, fd);
+}
+
 /* Return: false if the message breaks the protocol. */
 static bool handle_message(
 	struct worker *worker, const struct control_message *message, int *fds)
 {
 	if (message->type == CONTROL_KEEP)
 		return handle_keep(worker, message, fds);
+	if (message->type == CONTROL_SHARE)
+		return handle_share(worker, message, fds);
 	if (message->n_fds)
 		return false;
 	switch (message->type) {
@@ -128,6 +143,13 @@ static bool handle_message(
 		return worker->channel;
 	case CONTROL_DROP:
 		images_handle_drop(worker, &message->image);
+		return worker->channel;
+	case CONTROL_TAKE:
+		if (worker->channel)
+			shares_handle_take(worker, &message->share);
+		return worker->channel;
+	case CONTROL_LEAVE:
+		shares_handle_leave(worker, &message->share);
 		return worker->channel;
 	}
 	return false;
@@ -246,6 +268,8 @@ void worker_control_handle_exit(struct worker *worker, int status)
 		while (receive(worker))
 			;
 	channel = worker->channel;
+	/* Before its slot of the quota is cleared: what it shares counts on. */
+	shares_forget_worker(worker);
 	worker_log_drain(&worker->log);
 	log_exit(worker, status);
 	if (channel) {

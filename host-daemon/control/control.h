@@ -38,6 +38,14 @@
  *			with the same digest. Not answered
  *	<- DROP		the file of the FILE with this cookie is not needed; it is
  *			emptied. Not answered
+ *	<- SHARE	device memory for other processes of the VM: its descriptor; or
+ *			none, then vgpud makes a memory file of that size and
+ *			CONTROL_LABEL_SIZE more
+ *	<- TAKE		request for memory that another process shares, by token
+ *	-> SHARED	the answer to both, with the same cookie: the token, the size, and
+ *			the descriptor unless it came with SHARE; or a size of 0
+ *	<- LEAVE	the worker has released the memory of the SHARE or TAKE with this
+ *			cookie. Not answered
  *	<- ENDED	the reason why the worker exits by itself; its last message
  *	-> STOP		end the session and exit; SIGKILL follows after CONTROL_STOP_MS
  *
@@ -58,7 +66,7 @@
 #include <stdint.h>
 
 /* Changes with anything in this file that the other side would misread. */
-#define CONTROL_VERSION 2
+#define CONTROL_VERSION 3
 
 #define CONTROL_STOP_MS 1000
 #define CONTROL_VM_NAME_MAX 64 /* including the NUL */
@@ -67,6 +75,10 @@
 #define CONTROL_THREADS_MAX 1536
 /* SHA-256 of an image's bytes. */
 #define CONTROL_DIGEST_SIZE 32
+/* A random number that stands for shared memory: who knows it may use the memory. */
+#define CONTROL_TOKEN_SIZE 16
+/* Bytes of a memory file after the shared memory, for what softgpu writes about it. */
+#define CONTROL_LABEL_SIZE 4096u
 /* Limit of one image: the largest fat binaries of NVIDIA's libraries have some hundred
  * MiB. */
 #define CONTROL_IMAGE_SIZE_MAX (1ull << 30)
@@ -82,11 +94,15 @@ enum control_type {
 	CONTROL_KEEP,
 	CONTROL_FILE,
 	CONTROL_DROP,
+	CONTROL_SHARE,
+	CONTROL_TAKE,
+	CONTROL_LEAVE,
 	/* vgpud to worker */
 	CONTROL_ASSIGN,
 	CONTROL_WINDOW,
 	CONTROL_GRANT,
 	CONTROL_IMAGE,
+	CONTROL_SHARED,
 	CONTROL_STOP,
 	_CONTROL_N,
 };
@@ -164,6 +180,13 @@ struct control_image {
 	uint32_t reserved;
 };
 
+struct control_share {
+	uint8_t token[CONTROL_TOKEN_SIZE]; /* of TAKE and SHARED */
+	uint64_t size;			   /* bytes, of SHARE; of SHARED 0: refused */
+	uint32_t cookie;		   /* unique among a worker's SHARE and TAKE */
+	uint32_t reserved;
+};
+
 /* The end of READY and of ASSIGN. */
 struct control_greeting {
 	uint8_t others[244];
@@ -182,6 +205,7 @@ struct control_message {
 		struct control_grant grant;
 		struct control_ended ended;
 		struct control_image image;
+		struct control_share share;
 		struct control_greeting greeting;
 		uint8_t bytes[248]; /* for future messages */
 	};

@@ -56,6 +56,11 @@ uint64_t quota_limit(const struct quota_page *page)
 	return __atomic_load_n(&page->limit, __ATOMIC_RELAXED);
 }
 
+void quota_set_shared(struct quota_page *page, uint64_t size)
+{
+	__atomic_store_n(&page->shared, size, __ATOMIC_SEQ_CST);
+}
+
 void quota_clear(struct quota_page *page, uint32_t slot)
 {
 	assert(slot && slot <= QUOTA_SLOTS);
@@ -80,7 +85,8 @@ void quota_set(struct quota_page *page, uint32_t slot, uint64_t used)
 
 uint64_t quota_of_others(const struct quota_page *page, uint32_t slot)
 {
-	uint64_t n = __atomic_load_n(&page->n_slots, __ATOMIC_SEQ_CST), sum = 0;
+	uint64_t n = __atomic_load_n(&page->n_slots, __ATOMIC_SEQ_CST);
+	uint64_t sum = __atomic_load_n(&page->shared, __ATOMIC_SEQ_CST);
 
 	for (uint64_t i = 0; i < n && i < QUOTA_SLOTS; i++)
 		if (i + 1 != slot &&

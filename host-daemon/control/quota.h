@@ -19,11 +19,12 @@
 
 #include <stdint.h>
 
-#define QUOTA_SLOTS 8190u
+#define QUOTA_SLOTS 8189u
 
 struct quota_page {
-	uint64_t limit;		    /* bytes of all slots together, 0: no limit */
-	uint64_t n_slots;	    /* the highest slot assigned so far */
+	uint64_t limit;	  /* bytes of all slots together, 0: no limit */
+	uint64_t n_slots; /* the highest slot assigned so far */
+	uint64_t shared;  /* bytes of no worker: those that shared them are gone */
 	uint64_t used[QUOTA_SLOTS]; /* bytes; of slot n at n - 1 */
 };
 
@@ -39,6 +40,9 @@ struct quota_page *quota_unmap(struct quota_page *page);
 void quota_set_limit(struct quota_page *page, uint64_t limit);
 uint64_t quota_limit(const struct quota_page *page);
 
+/* For the broker, like the limit: memory whose first owner is gone, see share-table.h. */
+void quota_set_shared(struct quota_page *page, uint64_t size);
+
 /* For the broker: clears a slot, before it is assigned and after it was released. */
 void quota_open(struct quota_page *page, uint32_t slot);
 void quota_clear(struct quota_page *page, uint32_t slot);
@@ -46,5 +50,5 @@ void quota_clear(struct quota_page *page, uint32_t slot);
 /* For the worker of that slot. */
 void quota_set(struct quota_page *page, uint32_t slot, uint64_t used);
 
-/* The sum of all slots except that one, saturated at UINT64_MAX. */
+/* The sum of all slots except that one, and of shared memory, saturated at UINT64_MAX. */
 uint64_t quota_of_others(const struct quota_page *page, uint32_t slot);

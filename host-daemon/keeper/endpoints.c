@@ -112,6 +112,86 @@ void endpoints_drop_image(struct endpoints *endpoints, const struct link_message
 		image_store_remove(store, image);
 }
 
+static struct share_table *find_shares(
+	struct endpoints *endpoints, const struct link_message *message)
+{
+	const uint32_t index = message->share.config_index;
+
+	return index < endpoints->n_endpoints ? &endpoints->endpoints[index].shares
+					      : NULL;
+}
+
+void endpoints_keep_share(
+	struct endpoints *endpoints, const struct link_message *message, int fd)
+{
+	struct share_table *shares = find_shares(endpoints, message);
+	struct share template = {
+		.size = message->share.size,
+		.fd = fd,
+		.is_file = message->share.is_file,
+	};
+
+	memcpy(template.token, message->share.token, sizeof(template.token));
+	if (!shares ||
+		share_table_add(shares, &template, message->id, message->share.cookie))
+		closer_close(fd);
+}
+
+void endpoints_hold_share(struct endpoints *endpoints, const struct link_message *message)
+{
+	struct share_table *shares = find_shares(endpoints, message);
+	struct share *share = NULL;
+
+	if (shares)
+		share = share_table_find(shares, message->share.token);
+	if (share)
+		share_table_hold(shares, share, message->id, message->share.cookie);
+}
+
+void endpoints_leave_share(
+	struct endpoints *endpoints, const struct link_message *message)
+{
+	struct share_table *shares = find_shares(endpoints, message);
+
+	if (shares)
+		share_table_leave(shares, message->id, message->share.cookie);
+}
+
+void endpoints_forget_worker(struct endpoints *endpoints, uint64_t worker)
+{
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		share_table_forget(&endpoints->endpoints[i].shares, worker);
+}
+
+static void tell_share(
+	struct endpoints *endpoints, uint32_t config_index, const struct share *share)
+{
+	struct link_message message = {
+		.share = {
+			.size = share->size,
+			.config_index = config_index,
+			.is_file = share->is_file,
+		},
+	};
+
+	memcpy(message.share.token, share->token, sizeof(share->token));
+	for (uint32_t i = 0; i < share->n_holders; i++) {
+		message.type = i ? LINK_SHARE_HELD : LINK_SHARE;
+		message.id = share->holders[i].worker;
+		message.share.cookie = share->holders[i].cookie;
+		note_result(endpoints,
+			link_send(endpoints->link, &message, i ? NULL : &share->fd, !i));
+	}
+}
+
+static void tell_shares(struct endpoints *endpoints, const struct endpoint *endpoint)
+{
+	const struct share *share;
+
+	TAILQ_FOREACH(share, &endpoint->shares.shares, entry)
+		tell_share(endpoints, endpoint->config->index, share);
+}
+
 static void tell_quota(struct endpoints *endpoints, const struct endpoint *endpoint)
 {
 	const struct link_message message = {
@@ -199,7 +279,8 @@ static unsigned int fds_available(const struct endpoints *endpoints)
 	const unsigned int limit = fd_limit();
 	const unsigned int reserve =
 		limit / 3 < ENDPOINTS_FD_RESERVE ? limit / 3 : ENDPOINTS_FD_RESERVE;
-	const unsigned int taken = limit / IMAGE_STORE_FD_SHARE + reserve +
+	const unsigned int taken = limit / IMAGE_STORE_FD_SHARE +
+				   limit / SHARE_TABLE_FD_SHARE + reserve +
 				   ENDPOINTS_FD_LISTENER * endpoints->n_endpoints;
 
 	return limit > taken ? limit - taken : 0;
@@ -531,8 +612,10 @@ void endpoints_announce_all(struct endpoints *endpoints)
 				link_send_id(endpoints->link, LINK_VM_GONE, vm->id));
 	}
 	/* After the connections, because a removed VM's images are dropped. */
-	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++) {
 		tell_images(endpoints, &endpoints->endpoints[i]);
+		tell_shares(endpoints, &endpoints->endpoints[i]);
+	}
 }
 
 static int open_endpoint(struct endpoint *endpoint)
@@ -595,6 +678,7 @@ static int open_new_endpoints(
 		account_init(&next->endpoints[i].account, next->endpoints[i].config,
 			clock_now());
 		image_store_init(&next->endpoints[i].images);
+		share_table_init(&next->endpoints[i].shares);
 		budget_init(&next->endpoints[i].connections, ENDPOINTS_CONNECTIONS,
 			ENDPOINTS_CONNECTION_MS, clock_now());
 		next->n_endpoints = i + 1;
@@ -669,6 +753,7 @@ static void empty_endpoints(struct endpoints *endpoints)
 {
 	for (unsigned int i = 0; i < endpoints->n_endpoints; i++) {
 		image_store_clear(&endpoints->endpoints[i].images);
+		share_table_clear(&endpoints->endpoints[i].shares);
 		endpoints->endpoints[i].quota = vgpu_close(endpoints->endpoints[i].quota);
 	}
 	free(endpoints->endpoints);
@@ -678,6 +763,7 @@ static void empty_endpoints(struct endpoints *endpoints)
 static void take_section_over(struct endpoint *next, struct endpoint *endpoint)
 {
 	image_store_move(&next->images, &endpoint->images);
+	share_table_move(&next->shares, &endpoint->shares);
 	vgpu_close(next->quota);
 	next->quota = endpoint->quota;
 	endpoint->quota = -1;

@@ -26,6 +26,7 @@ struct endpoint {
 	struct account account;	   /* of log lines about connections */
 	struct budget connections; /* of accepted connections */
 	struct image_store images; /* of the VM, or of all processes of the socket */
+	struct share_table shares; /* memory that workers share */
 	int quota;		   /* memfd shared by the workers, see quota.h */
 	const char *complaint;	   /* the last log line about the plain file, to avoid
 				      repetition */
@@ -83,6 +84,18 @@ void endpoints_keep_image(
 	struct endpoints *endpoints, const struct link_message *message, int fd);
 void endpoints_drop_image(
 	struct endpoints *endpoints, const struct link_message *message);
+
+/* Memory that workers share: the broker has added it, of which the keeper takes the
+ * descriptor, or one of its holders, or removed one. */
+void endpoints_keep_share(
+	struct endpoints *endpoints, const struct link_message *message, int fd);
+void endpoints_hold_share(
+	struct endpoints *endpoints, const struct link_message *message);
+void endpoints_leave_share(
+	struct endpoints *endpoints, const struct link_message *message);
+
+/* A worker is forgotten, and what it shared. */
+void endpoints_forget_worker(struct endpoints *endpoints, uint64_t worker);
 
 /* The descriptors to poll, the timeout (ms, -1: none), and the handler of the results. */
 unsigned int endpoints_count_polls(const struct endpoints *endpoints);

@@ -411,6 +411,7 @@ static void spawn_worker(struct keeper *keeper)
 
 static void forget_worker(struct keeper *keeper, struct held_worker *worker)
 {
+	endpoints_forget_worker(&keeper->endpoints, worker->id);
 	TAILQ_REMOVE(&keeper->workers, worker, entry);
 	held_worker_free(worker);
 }
@@ -475,6 +476,16 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		break;
 	case LINK_IMAGE_DONE:
 		endpoints_drop_image(&keeper->endpoints, message);
+		break;
+	case LINK_SHARE:
+		if (n_fds == 1)
+			endpoints_keep_share(&keeper->endpoints, message, fds[0]);
+		break;
+	case LINK_SHARE_HELD:
+		endpoints_hold_share(&keeper->endpoints, message);
+		break;
+	case LINK_SHARE_LEFT:
+		endpoints_leave_share(&keeper->endpoints, message);
 		break;
 	case LINK_VM_DONE:
 		endpoints_forget_vm(&keeper->endpoints, message->id);

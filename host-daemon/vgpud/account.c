@@ -17,6 +17,7 @@ void account_init(struct account *account, const struct config_vm *config, int64
 {
 	*account = (struct account){ .config = config, .quota_fd = -1 };
 	image_store_init(&account->images);
+	share_table_init(&account->shares);
 	budget_init(&account->log, config->log_lines, ACCOUNT_LOG_MS, now);
 	budget_init(&account->processes, config->process_rate * ACCOUNT_PROCESSES_S,
 		1000 / config->process_rate, now);
@@ -25,6 +26,7 @@ void account_init(struct account *account, const struct config_vm *config, int64
 void account_deinit(struct account *account)
 {
 	image_store_clear(&account->images);
+	share_table_clear(&account->shares);
 	account->quota = quota_unmap(account->quota);
 	account->quota_fd = vgpu_close(account->quota_fd);
 }
@@ -32,6 +34,7 @@ void account_deinit(struct account *account)
 void account_limit_memory(struct account *account)
 {
 	quota_set_limit(account->quota, account->config->device_memory);
+	quota_set_shared(account->quota, account->shares.unpaid);
 }
 
 int account_share_quota(struct account *account, int fd)
@@ -44,7 +47,8 @@ int account_share_quota(struct account *account, int fd)
 	r = quota_map(&account->quota, fd);
 	if (r)
 		return vgpu_error_trace(r);
-	account_limit_memory(account);
+	/* Not its shared memory, which a new broker does not know yet. */
+	quota_set_limit(account->quota, account->config->device_memory);
 	return 0;
 }
 

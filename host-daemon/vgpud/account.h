@@ -15,6 +15,7 @@
 #include "vgpud/budget.h"
 #include "vgpud/config.h"
 #include "vgpud/image-store.h"
+#include "vgpud/share-table.h"
 
 struct account {
 	const struct config_vm *config;
@@ -25,6 +26,9 @@ struct account {
 	unsigned int n_waiting;	   /* channels waiting for a worker, at the last count */
 	struct image_store images; /* code for other processes of it */
 	uint32_t n_images_max;
+	struct share_table shares; /* memory that its processes share */
+	uint32_t n_shares_max;
+	uint64_t shared_memory;	  /* of this host, for those, at the last count */
 	struct quota_page *quota; /* of its device memory; shared by its workers */
 	int quota_fd;
 	unsigned int n_active; /* guest processes, at the last count */
@@ -38,8 +42,8 @@ void account_deinit(struct account *account);
  * -errno. */
 int account_share_quota(struct account *account, int fd);
 
-/* Writes the section's limit into the page, where a compromised worker may have changed
- * it. */
+/* Writes the section's limit and its shared memory into the page, where a compromised
+ * worker may have changed them. */
 void account_limit_memory(struct account *account);
 
 /* Takes the budget of a log line that a guest can cause at will. Return: whether to log

@@ -32,6 +32,8 @@ bool link_is_sane(const struct link_message *message, size_t n_fds)
 		return n_fds == 3;
 	case LINK_QUOTA:
 		return n_fds == 1;
+	case LINK_SHARE:
+		return n_fds == 1 && message->share.size && message->share.is_file <= 1;
 	case LINK_IMAGE:
 		return n_fds == 1 && image_is_sane(&message->image);
 	}

@@ -22,7 +22,7 @@
 /* Change it with anything in this file or in ledger.h. It includes the version of the
  * control protocol, because workers keep running: a broker of another build refuses to
  * run instead of misreading data. */
-#define LINK_VERSION "4." LINK_STRING(CONTROL_VERSION)
+#define LINK_VERSION "5." LINK_STRING(CONTROL_VERSION)
 
 enum link_type {
 	_LINK_NONE,
@@ -38,6 +38,8 @@ enum link_type {
 	LINK_PING,	/* id: a count; answer LINK_PONG */
 	/* either way */
 	LINK_IMAGE, /* id, image; fd: code to be kept for the VM's next process */
+	LINK_SHARE, /* id: its worker, or 0: gone; share; fd: memory that it shares */
+	LINK_SHARE_HELD, /* id: a worker; share: it uses the memory with this token */
 	/* broker to keeper */
 	LINK_READY,	  /* the event loop runs */
 	LINK_SPAWN,	  /* start a worker: one LINK_WORKER or LINK_NO_WORKER follows */
@@ -45,6 +47,7 @@ enum link_type {
 	LINK_VM_DONE,	  /* id: the broker has released everything of it */
 	LINK_WORKER_DONE, /* id: its exit is recorded */
 	LINK_IMAGE_DONE,  /* image: the broker has dropped it */
+	LINK_SHARE_LEFT,  /* id: a worker; share: it released what has this cookie */
 	LINK_PONG,	  /* id: of the ping */
 	_LINK_N,
 };
@@ -66,6 +69,15 @@ struct link_image {
 	uint32_t reserved;
 };
 
+struct link_share {
+	uint8_t token[CONTROL_TOKEN_SIZE];
+	uint64_t size;
+	uint32_t cookie;       /* the worker's */
+	uint32_t config_index; /* which [vm NAME] */
+	uint32_t is_file;      /* vgpud made it */
+	uint32_t reserved;
+};
+
 struct link_message {
 	uint32_t type; /* enum link_type */
 	uint32_t reserved;
@@ -75,6 +87,7 @@ struct link_message {
 		/* The id is that of the VM; 0 for a section with transport socket, whose
 		 * images outlive each connection. */
 		struct link_image image;
+		struct link_share share;
 		struct {
 			uint32_t config_index; /* which [vm NAME] */
 		} section;

@@ -56,6 +56,12 @@ static void hear(struct stage *stage, const struct link_message *message, const 
 	case LINK_IMAGE_DONE:
 		stage_image_done(stage, message);
 		return;
+	case LINK_SHARE:
+	case LINK_SHARE_HELD:
+	case LINK_SHARE_LEFT:
+		/* A worker that the broker knows. */
+		stage_check(message->id && message->share.config_index < STAGE_VMS);
+		return;
 	case LINK_PONG:
 		if (stage->honest)
 			stage_check(message->id == ++stage->ponged);
@@ -142,6 +148,7 @@ static size_t count_fds(const struct link_message *message, uint8_t shape)
 	case LINK_WORKER:
 		return 3;
 	case LINK_IMAGE:
+	case LINK_SHARE:
 	case LINK_QUOTA:
 		return 1;
 	}
