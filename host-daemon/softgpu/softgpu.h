@@ -35,6 +35,9 @@ enum softgpu_config_schedule {
 	SOFTGPU_CONFIG_FAIR,
 };
 
+/* Bytes that follow exported memory in its file: what it is, for those that import it. */
+#define SOFTGPU_LABEL_SIZE 4096u
+
 /* Fields that are 0 or NULL keep what the environment or the default says. */
 struct softgpu_config {
 	uint32_t size; /* sizeof(struct softgpu_config) of the caller */
@@ -68,6 +71,11 @@ struct softgpu_config {
 	int memory_fd;
 	uint64_t memory_offset;
 	uint64_t memory_size;
+	/* Makes a file in memory for `size` bytes of memory that is to be exported, and
+	 * SOFTGPU_LABEL_SIZE bytes more; that size is sealed. Return: the descriptor,
+	 * which is softgpu's, or -1. Else: memfd_create(). */
+	int (*make_file)(void *data, uint64_t size);
+	void *make_file_data;
 };
 
 /**

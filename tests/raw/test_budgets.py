@@ -162,6 +162,65 @@ def test_device_memory_of_all_processes(host, api):
     last.close()
 
 
+def test_device_memory_that_is_shared(host, api):
+    """Memory that processes share counts once, as long as one of them uses it; tokens end
+    with the process that made them. A broker that is replaced knows all of it."""
+    ended = len(re.findall("session opened", host.text()))
+    host.wait_for("session ended", ended)
+    owner, user, witness = (Channel(api, host.socket) for _ in range(3))
+    for channel in (owner, user, witness):
+        prepare(channel)
+
+    def free():
+        return memory_info(witness)[0] >> 20
+
+    size = 16 << 20
+    result, out = owner.call("cuMemCreate", size=size, flags=0, device=0, is_exportable=1)
+    assert (result, free()) == (0, 48), (result, free())
+    memory = out["handle"]
+    result, out = owner.call("cuMemExportToShareableHandle", handle=memory)
+    assert (result, len(out["token"])) == (0, 16), (result, out)
+    token = out["token"]
+    imports = []
+    for _ in range(3):
+        result, out = user.call("cuMemImportFromShareableHandle", token=token)
+        assert (result, free()) == (0, 48), (result, free())
+        imports.append(out["handle"])
+    for strange in (b"", token[:-1], token + b"x", bytes(16), token[:-1] + bytes([token[-1] ^ 1])):
+        result, _ = user.call("cuMemImportFromShareableHandle", token=strange)
+        assert result == 1, (strange, result)  # CUDA_ERROR_INVALID_VALUE
+    result, _ = user.call("cuMemRelease", handle=imports.pop())
+    assert (result, free()) == (0, 48), (result, free())
+
+    os.kill(proc.broker_of(host), signal.SIGKILL)
+    result, out = user.call("cuMemImportFromShareableHandle", token=token)
+    assert (result, free()) == (0, 48), (result, free())
+    imports.append(out["handle"])
+    os.kill(worker_of(owner), signal.SIGKILL)
+    host.wait_for("session ended", ended + 1)
+    assert free() == 48, free()
+    result, _ = user.call("cuMemImportFromShareableHandle", token=token)
+    assert result == 1, result
+    hold(witness, 6)
+
+    os.kill(proc.broker_of(host), signal.SIGKILL)
+    hold(witness, 0)
+    for handle in imports:
+        assert free() == 0, free()
+        result, _ = user.call("cuMemRelease", handle=handle)
+        assert result == 0, result
+    # vgpud learns of it a moment later.
+    for _ in range(500):
+        if free() == 16:
+            break
+        time.sleep(0.01)
+    assert free() == 16, free()
+    hold(witness, 2)
+    for channel in (owner, user, witness):
+        channel.close()
+    host.wait_for("session ended", ended + 3)
+
+
 def test_device_memory_that_is_changed(host, api):
     """A reload changes the limit of running and of new processes."""
     host.wait_for("session ended", len(re.findall("session opened", host.text())))

@@ -24,6 +24,7 @@
  *	program eat			the same, with more and more host memory in use
  *	program hoard			the same, but nothing of it is mapped
  *	program reserve BYTES		cuMemAddressReserve until one is refused
+ *	program share BYTES		cuMemCreate for export until one is refused
  *	program map BYTES		cuMemMap of one piece until one is refused
  *
  * "code N" is the last line of standard output; the exit status is 0 if the program got
@@ -347,6 +348,22 @@ static CUresult reserve_addresses(void)
 }
 
 /* One piece of memory at one address after another. */
+static CUresult share_memory(void)
+{
+	const CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	CUmemGenericAllocationHandle handle;
+	CUresult result;
+
+	do
+		result = cuMemCreate(&handle, strtoull(words[0], NULL, 0), &prop, 0);
+	while (!result);
+	return result;
+}
+
 static CUresult map_addresses(void)
 {
 	const CUmemAllocationProp prop = {
@@ -394,6 +411,7 @@ static const struct mode {
 	{ "hoard", hoard, 1 },
 	{ "reserve", reserve_addresses, 1 },
 	{ "map", map_addresses, 1 },
+	{ "share", share_memory, 1 },
 };
 
 int main(int argc, char **argv)

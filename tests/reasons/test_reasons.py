@@ -592,6 +592,12 @@ def test_reservations(expected):
         run(found.socket, "reserve", 2 << 20).check(expected)
 
 
+@row("shares")
+def test_shares(expected):
+    with host(extra="softgpu-memory = 32G") as found:
+        run(found.socket, "share", 2 << 20).check(expected)
+
+
 @row("mappings")
 def test_mappings(expected):
     # Room for the addresses, of which there are four times as many as memory.

@@ -45,7 +45,9 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		*(unsigned int *)data = 0;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		*(unsigned long long *)data = 0;
+		*(unsigned long long *)data =
+			range->is_exportable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+					     : CU_MEM_HANDLE_TYPE_NONE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:

@@ -2,9 +2,8 @@
 /*
  * Entry points: virtual memory
  *
- * Memory is created on devices only, and for this process: neither is advertised for
- * anything else. What is mapped is noted among the ranges, for the attributes of pointers
- * and for copies.
+ * Memory is created on devices only, which is all that is advertised. What is mapped is
+ * noted among the ranges, for the attributes of pointers and for copies.
  */
 
 #include "vgpu/g-driver.pb-c.h"
@@ -43,9 +42,10 @@ static CUresult check_prop(const CUmemAllocationProp *prop, int32_t *numberp)
 	result = find_device(&prop->location, numberp);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return prop->requestedHandleTypes || prop->allocFlags.usage
-		       ? CUDA_ERROR_NOT_SUPPORTED
-		       : CUDA_SUCCESS;
+	if (prop->allocFlags.usage || (unsigned int)prop->requestedHandleTypes &
+					      ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return CUDA_SUCCESS;
 }
 
 CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
@@ -66,6 +66,7 @@ CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		return shim_call_error(&call, result);
 	request.size = size;
 	request.flags = flags;
+	request.is_exportable = prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
 	result = shim_call_sync(
 		&call, &request.base, &vgpu__cu_mem_create_reply__descriptor, &message);
 	if (result == CUDA_SUCCESS)
@@ -114,6 +115,7 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
 		.size = size,
 		.kind = SHIM_RANGE_MAPPED,
 	};
+	const Vgpu__CuMemMapReply *reply;
 	const ProtobufCMessage *message;
 	CUresult result;
 
@@ -126,8 +128,9 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
 		&call, &request.base, &vgpu__cu_mem_map_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
 		return result;
-	range.device =
-		shim_device_from_host(((const Vgpu__CuMemMapReply *)message)->device);
+	reply = (const Vgpu__CuMemMapReply *)message;
+	range.device = shim_device_from_host(reply->device);
+	range.is_exportable = reply->is_exportable;
 	range.closed_to = UINT64_MAX >> (64 - shim_device_n());
 	/* Without memory the attributes of the pointer are unknown; copies ask the
 	 * host. */
@@ -255,6 +258,9 @@ CUresult shim_cuMemGetAllocationPropertiesFromHandle(
 	reply = (const Vgpu__CuMemGetAllocationPropertiesFromHandleReply *)message;
 	*prop = (CUmemAllocationProp){
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = reply->is_exportable
+						? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+						: CU_MEM_HANDLE_TYPE_NONE,
 		.location = { CU_MEM_LOCATION_TYPE_DEVICE,
 			shim_device_from_host(reply->device) },
 		.allocFlags.compressionType = (unsigned char)reply->compression,

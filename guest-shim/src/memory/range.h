@@ -33,6 +33,7 @@ struct shim_range {
 	unsigned int flags; /* pinned: of cuMemHostAlloc */
 	CUdevice device;    /* mapped: whose memory it is */
 	uint64_t closed_to; /* mapped, bit n: device n may not both read and write it */
+	bool is_exportable; /* mapped: to other processes */
 	bool syncs;	    /* calls that are not asynchronous wait for their work */
 	uint64_t owner;	    /* variable: the module or library; mapped: the pool */
 	uint64_t id;	    /* no other allocation of the process has it */

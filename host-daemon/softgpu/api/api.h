@@ -74,6 +74,8 @@ struct device {
 	void *explain_data;
 	int memory_fd; /* as in struct softgpu_config */
 	uint64_t memory_offset, memory_size;
+	int (*make_file)(void *data, uint64_t size);
+	void *make_file_data;
 
 	pthread_mutex_t lock; /* for what follows */
 	bool has_memory;      /* memory and sched are set up: the first context did */

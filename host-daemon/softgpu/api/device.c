@@ -285,6 +285,8 @@ int softgpu_configure(const struct softgpu_config *config)
 		device->memory_fd = config->memory_fd;
 		device->memory_offset = config->memory_offset;
 		device->memory_size = config->memory_size;
+		device->make_file = config->make_file;
+		device->make_file_data = config->make_file_data;
 	}
 	pthread_mutex_unlock(&device->lock);
 	return r ? vgpu_error_origin(r) : 0;
@@ -347,6 +349,8 @@ CUresult device_start(void)
 		device->memory.physicals.fd = device->memory_fd;
 		device->memory.physicals.offset = device->memory_offset;
 		device->memory.physicals.size = device->memory_size;
+		device->memory.physicals.make_file = device->make_file;
+		device->memory.physicals.make_file_data = device->make_file_data;
 		sched_init(&device->sched, device->n_threads);
 		r = memory_alloc(&device->memory, &workspaces, &device->sched.workspaces);
 		if (r) {

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vgpu/cleanup.h"
@@ -16,6 +15,7 @@
 #include "vgpu/log.h"
 
 #include "mem/memory.h"
+#include "softgpu.h"
 
 /*
  * The label of shared memory, in a page after it: whoever imports the file learns from it
@@ -27,8 +27,6 @@ struct label {
 	uint32_t device;
 	uint32_t is_host;
 };
-
-#define LABEL_SIZE 4096u
 
 static const char label_magic[8] = "SOFTGPU1";
 
@@ -48,19 +46,25 @@ static int file_new(uint64_t size)
 
 static struct label *label_map(int fd, uint64_t size)
 {
-	void *at = mmap(
-		NULL, LABEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)size);
+	void *at = mmap(NULL, SOFTGPU_LABEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		(off_t)size);
 
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* Makes the file of shared memory. */
-static int shared_new(struct physical *physical)
+/* Makes the file of shared memory. Without the lock: it may take a while. */
+static int shared_new(const struct physicals *physicals, struct physical *physical)
 {
 	struct label *label;
 	int r;
 
-	r = file_new(physical->size + LABEL_SIZE);
+	if (physicals->make_file) {
+		r = physicals->make_file(physicals->make_file_data, physical->size);
+		if (r < 0)
+			return MEMORY_E_FULL;
+	} else {
+		r = file_new(physical->size + SOFTGPU_LABEL_SIZE);
+	}
 	if (r < 0)
 		return vgpu_error_trace(r);
 	label = label_map(r, physical->size);
@@ -74,7 +78,7 @@ static int shared_new(struct physical *physical)
 		.is_host = physical->is_host,
 	};
 	memcpy(label->magic, label_magic, sizeof(label->magic));
-	munmap(label, LABEL_SIZE);
+	munmap(label, SOFTGPU_LABEL_SIZE);
 	physical->fd = r;
 	return 0;
 }
@@ -126,10 +130,8 @@ static int place(struct memory *memory, struct physical *physical)
 	uint64_t first;
 	int r;
 
-	if (physical->is_shared) {
-		r = shared_new(physical);
-		return r ? vgpu_error_trace(r) : 0;
-	}
+	if (physical->is_shared)
+		return 0;
 	r = common_ready(memory);
 	if (r)
 		return vgpu_error_trace(r);
@@ -177,9 +179,16 @@ int physical_new(struct memory *memory, const struct physical *template,
 		.is_shared = template->is_shared,
 		.n_refs = 1,
 	};
+	if (physical->is_shared) {
+		r = shared_new(&memory->physicals, physical);
+		if (r)
+			return r;
+	}
 	pthread_mutex_lock(&memory->lock);
 	r = create(memory, physical);
 	pthread_mutex_unlock(&memory->lock);
+	if (r && physical->is_shared)
+		close(physical->fd);
 	if (r)
 		return r;
 	*physicalp = physical;
@@ -198,23 +207,25 @@ int physical_export(const struct physical *physical)
 static int read_label(const struct memory *memory, int fd, struct physical *physical)
 {
 	struct label *mapped, label;
-	struct stat st;
+	off_t size;
 	int seals;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= LABEL_SIZE)
-		return MEMORY_E_UNKNOWN;
-	/* One that could shrink would end whoever has mapped it. */
+	/* Only memory files have seals. One that could shrink would end whoever maps it.
+	 */
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
 		return MEMORY_E_UNKNOWN;
-	physical->size = (uint64_t)st.st_size - LABEL_SIZE;
+	size = lseek(fd, 0, SEEK_END);
+	if (size <= SOFTGPU_LABEL_SIZE)
+		return MEMORY_E_UNKNOWN;
+	physical->size = (uint64_t)size - SOFTGPU_LABEL_SIZE;
 	if (physical->size % SOFTGPU_PAGE_SIZE)
 		return MEMORY_E_UNKNOWN;
 	mapped = label_map(fd, physical->size);
 	if (!mapped)
 		return vgpu_error_origin(-ENOMEM);
 	label = *mapped;
-	munmap(mapped, LABEL_SIZE);
+	munmap(mapped, SOFTGPU_LABEL_SIZE);
 	if (memcmp(label.magic, label_magic, sizeof(label.magic)) ||
 		label.size != physical->size || label.device >= memory->n_devices ||
 		label.is_host > 1)

@@ -43,6 +43,9 @@ struct physicals {
 	int fd;
 	uint64_t offset; /* of its first byte for this */
 	uint64_t size;	 /* 0: there is none yet */
+	/* Makes the file of shared memory, as in struct softgpu_config; constant. */
+	int (*make_file)(void *data, uint64_t size);
+	void *make_file_data;
 	bool is_own;
 	bool has_spans;
 	struct spans spans; /* its free pages */

@@ -40,14 +40,15 @@ static int wait_locked(struct ask *ask)
 	return ask->has_arrived ? 0 : vgpu_error_origin(r);
 }
 
-int ask_locked(struct session *session, struct ask *ask, struct control_message *message)
+int ask_locked(struct session *session, struct ask *ask,
+	const struct control_message *message, const int *fds)
 {
 	int r;
 
 	ask->has_arrived = false;
 	ask->is_awaited = true;
-	r = control_send(session->control, message, NULL) ? vgpu_error_origin(-EPIPE)
-							  : wait_locked(ask);
+	r = control_send(session->control, message, fds) ? vgpu_error_origin(-EPIPE)
+							 : wait_locked(ask);
 	ask->is_awaited = false;
 	return r;
 }

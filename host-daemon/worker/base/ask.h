@@ -34,9 +34,12 @@ void ask_deinit(struct ask *ask);
  * With both locks: sends a request, which has the cookie already, and waits for
  * ask_answer(). The lock is released while it waits.
  *
+ * @fds:	those that go with the request, or NULL
+ *
  * Return: 0, -EPIPE if vgpud is gone, -ETIMEDOUT.
  */
-int ask_locked(struct session *session, struct ask *ask, struct control_message *message);
+int ask_locked(struct session *session, struct ask *ask,
+	const struct control_message *message, const int *fds);
 
 /* With the lock: wakes the lane that waits for an answer with that cookie. Return: false
  * if no lane does any more. */

@@ -34,6 +34,7 @@ struct lane;
 struct managed;
 struct marks;
 struct prints;
+struct shares;
 struct store;
 struct virtual_memory;
 
@@ -90,6 +91,7 @@ struct session {
 	struct device_memory *memory;
 	struct managed *managed;
 	struct virtual_memory *virtual;
+	struct shares *shares;
 	struct store *store;
 	struct codes *codes;
 	struct callbacks *callbacks;

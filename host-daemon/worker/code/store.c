@@ -32,7 +32,7 @@ static int get_fd(struct session *session, struct control_message *message, int 
 	pthread_mutex_lock(&store->ask.turn);
 	pthread_mutex_lock(&store->ask.lock);
 	message->image.cookie = ++store->ask.cookie;
-	r = ask_locked(session, &store->ask, message);
+	r = ask_locked(session, &store->ask, message, NULL);
 	*fdp = r ? -1 : store->fd;
 	*sizep = store->size;
 	if (!r)

@@ -51,7 +51,39 @@ CUresult handle_cuMemCreate(struct call *call, const Vgpu__CuMemCreateRequest *r
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (request->flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return virtual_create(call, request->size, request->device, &reply->handle);
+	return virtual_create(call, request->size, request->device,
+		request->is_exportable, &reply->handle);
+}
+
+CUresult handle_cuMemExportToShareableHandle(struct call *call,
+	const Vgpu__CuMemExportToShareableHandleRequest *request,
+	Vgpu__CuMemExportToShareableHandleReply *reply)
+{
+	uint8_t *token;
+	CUresult result;
+
+	if (!is_capable(call) || !call->driver->cuMemExportToShareableHandle)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	token = scratch_alloc(&call->runner->scratch, CONTROL_TOKEN_SIZE);
+	if (!token)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = virtual_export(call, request->handle, token);
+	if (result == CUDA_SUCCESS) {
+		reply->token.data = token;
+		reply->token.len = CONTROL_TOKEN_SIZE;
+	}
+	return result;
+}
+
+CUresult handle_cuMemImportFromShareableHandle(struct call *call,
+	const Vgpu__CuMemImportFromShareableHandleRequest *request,
+	Vgpu__CuMemImportFromShareableHandleReply *reply)
+{
+	if (!is_capable(call) || !call->driver->cuMemImportFromShareableHandle)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (request->token.len != CONTROL_TOKEN_SIZE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return virtual_import(call, request->token.data, &reply->handle);
 }
 
 CUresult handle_cuMemRelease(struct call *call, const Vgpu__CuMemReleaseRequest *request,
@@ -74,6 +106,7 @@ CUresult handle_cuMemRetainAllocationHandle(struct call *call,
 CUresult handle_cuMemMap(struct call *call, const Vgpu__CuMemMapRequest *request,
 	Vgpu__CuMemMapReply *reply)
 {
+	bool is_exportable = false;
 	CUdevice device = 0;
 	CUresult result;
 
@@ -82,8 +115,9 @@ CUresult handle_cuMemMap(struct call *call, const Vgpu__CuMemMapRequest *request
 	if (request->flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = virtual_map(call, request->ptr, request->size, request->offset,
-		request->handle, &device);
+		request->handle, &device, &is_exportable);
 	reply->device = device;
+	reply->is_exportable = is_exportable;
 	return result;
 }
 
@@ -166,5 +200,6 @@ CUresult handle_cuMemGetAllocationPropertiesFromHandle(struct call *call,
 	result = virtual_properties(call, request->handle, &prop);
 	reply->device = prop.location.id;
 	reply->compression = prop.allocFlags.compressionType;
+	reply->is_exportable = prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
 	return result;
 }

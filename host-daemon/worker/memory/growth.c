@@ -25,7 +25,7 @@ static int ask_extents_locked(struct session *session, uint32_t n_extents)
 	};
 	int r;
 
-	r = ask_locked(session, &growth->ask, &message);
+	r = ask_locked(session, &growth->ask, &message, NULL);
 	return r ? vgpu_error_trace(r) : growth->grant.error;
 }
 

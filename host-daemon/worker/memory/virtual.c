@@ -4,8 +4,10 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "vgpu/checked.h"
+#include "vgpu/cleanup.h"
 #include "vgpu/handle.h"
 #include "worker/base/call.h"
 #include "worker/base/object-handles.h"
@@ -14,6 +16,7 @@
 #include "worker/base/session.h"
 #include "worker/memory/device-memory.h"
 #include "worker/memory/placement.h"
+#include "worker/memory/share.h"
 #include "worker/memory/virtual.h"
 
 /* A piece of memory: the object of a handle, and the owner of its ranges. */
@@ -24,6 +27,9 @@ struct allocation {
 	uint32_t n_handles; /* of the guest */
 	uint32_t n_mappings;
 	uint64_t handle; /* the guest's, if it has any */
+	bool is_exportable;
+	bool is_import;	    /* of another process, which pays for it */
+	struct share share; /* if other processes have its token */
 };
 
 void virtual_init(struct session *session)
@@ -159,7 +165,10 @@ static void settle(struct call *call, struct allocation *allocation)
 	if (allocation->n_handles || allocation->n_mappings)
 		return;
 	call->driver->cuMemRelease(allocation->memory);
-	device_memory_refund(call->session, allocation->size);
+	/* First, so that vgpud soon counts what others still use. */
+	share_leave(call->session, &allocation->share);
+	if (!allocation->is_import)
+		device_memory_refund(call->session, allocation->size);
 	free(allocation);
 }
 
@@ -188,24 +197,33 @@ static CUresult publish(struct call *call, struct allocation *allocation)
 
 static CUresult create_locked(struct call *call, struct allocation *allocation)
 {
+	struct share *made = &call->session->shares->made;
 	const CUmemAllocationProp prop = {
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = allocation->is_exportable
+						? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+						: CU_MEM_HANDLE_TYPE_NONE,
 		.location = { CU_MEM_LOCATION_TYPE_DEVICE, allocation->device },
 	};
 	CUresult result;
 
 	result = call->driver->cuMemCreate(
 		&allocation->memory, allocation->size, &prop, 0);
+	/* softgpu's is shared from the beginning; nobody knows its token yet. */
+	allocation->share = *made;
+	made->cookie = 0;
+	if (result == CUDA_SUCCESS) {
+		result = publish(call, allocation);
+		if (result != CUDA_SUCCESS)
+			call->driver->cuMemRelease(allocation->memory);
+	}
 	if (result != CUDA_SUCCESS)
-		return result;
-	result = publish(call, allocation);
-	if (result != CUDA_SUCCESS)
-		call->driver->cuMemRelease(allocation->memory);
+		share_leave(call->session, &allocation->share);
 	return result;
 }
 
-CUresult virtual_create(
-	struct call *call, uint64_t size, CUdevice device, uint64_t *handlep)
+CUresult virtual_create(struct call *call, uint64_t size, CUdevice device,
+	bool is_exportable, uint64_t *handlep)
 {
 	struct allocation *allocation;
 	CUresult result;
@@ -221,11 +239,12 @@ CUresult virtual_create(
 	}
 	allocation->size = size;
 	allocation->device = device;
+	allocation->is_exportable = is_exportable;
 	lock(call);
 	result = create_locked(call, allocation);
 	*handlep = allocation->handle;
 	unlock(call);
-	if (result == CUDA_ERROR_OUT_OF_MEMORY)
+	if (result == CUDA_ERROR_OUT_OF_MEMORY && !reason_is_said)
 		device_memory_refuse(call->session, size, false);
 	if (result != CUDA_SUCCESS) {
 		device_memory_refund(call->session, size);
@@ -295,6 +314,88 @@ CUresult virtual_properties(struct call *call, uint64_t handle, CUmemAllocationP
 }
 
 /*
+ * Sharing with other processes
+ */
+
+/* Gives what the driver exports to vgpud. */
+static CUresult export_locked(struct call *call, struct allocation *allocation)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	CUresult result;
+
+	result = call->driver->cuMemExportToShareableHandle(
+		&fd, allocation->memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (share_give(call->session, fd, allocation->size, &allocation->share))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
+}
+
+CUresult virtual_export(
+	struct call *call, uint64_t handle, uint8_t token[CONTROL_TOKEN_SIZE])
+{
+	struct allocation *allocation;
+	CUresult result;
+
+	lock(call);
+	result = find(call, handle, &allocation);
+	if (result == CUDA_SUCCESS && !allocation->is_exportable)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS && !allocation->share.cookie)
+		result = export_locked(call, allocation);
+	if (result == CUDA_SUCCESS)
+		memcpy(token, allocation->share.token, CONTROL_TOKEN_SIZE);
+	unlock(call);
+	return result;
+}
+
+static CUresult import_locked(struct call *call, struct allocation *allocation, int fd)
+{
+	CUmemAllocationProp prop = {};
+	CUresult result;
+
+	result = call->driver->cuMemImportFromShareableHandle(&allocation->memory,
+		(void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = call->driver->cuMemGetAllocationPropertiesFromHandle(
+		&prop, allocation->memory);
+	allocation->device = prop.location.id;
+	if (result == CUDA_SUCCESS)
+		result = publish(call, allocation);
+	if (result != CUDA_SUCCESS)
+		call->driver->cuMemRelease(allocation->memory);
+	return result;
+}
+
+CUresult virtual_import(
+	struct call *call, const uint8_t token[CONTROL_TOKEN_SIZE], uint64_t *handlep)
+{
+	_vgpu_cleanup_(vgpu_freep) struct allocation *allocation = NULL;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	CUresult result;
+
+	allocation = calloc(1, sizeof(*allocation));
+	if (!allocation)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	allocation->is_import = true;
+	allocation->is_exportable = true;
+	memcpy(allocation->share.token, token, CONTROL_TOKEN_SIZE);
+	if (share_take(call->session, &allocation->share, &fd))
+		return CUDA_ERROR_INVALID_VALUE;
+	lock(call);
+	result = import_locked(call, allocation, fd);
+	*handlep = allocation->handle;
+	if (result != CUDA_SUCCESS)
+		share_leave(call->session, &allocation->share);
+	else
+		allocation = NULL;
+	unlock(call);
+	return result;
+}
+
+/*
  * Mappings
  */
 
@@ -331,7 +432,7 @@ static CUresult map_locked(struct call *call, struct range *range, uint64_t offs
 }
 
 CUresult virtual_map(struct call *call, uint64_t address, uint64_t size, uint64_t offset,
-	uint64_t handle, CUdevice *devicep)
+	uint64_t handle, CUdevice *devicep, bool *is_exportablep)
 {
 	struct range range = { .start = address, .size = size, .kind = RANGE_MAPPED };
 	struct allocation *allocation;
@@ -343,8 +444,10 @@ CUresult virtual_map(struct call *call, uint64_t address, uint64_t size, uint64_
 	result = find(call, handle, &allocation);
 	if (result == CUDA_SUCCESS)
 		result = map_locked(call, &range, offset, allocation);
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
 		*devicep = allocation->device;
+		*is_exportablep = allocation->is_exportable;
+	}
 	unlock(call);
 	return result;
 }

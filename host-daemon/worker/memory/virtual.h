@@ -14,8 +14,10 @@
  */
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "control/control.h"
 #include "vgpu/cuda.h"
 #include "worker/base/ranges.h"
 
@@ -40,20 +42,32 @@ CUresult virtual_reserve(struct call *call, uint64_t size, uint64_t alignment,
 	uint64_t hint, uint64_t *addressp);
 CUresult virtual_unreserve(struct call *call, uint64_t address, uint64_t size);
 
-/* Creates memory of a device, charged to the VM. */
-CUresult virtual_create(
-	struct call *call, uint64_t size, CUdevice device, uint64_t *handlep);
+/* Creates memory of a device, charged to the VM. @is_exportable: to other processes. */
+CUresult virtual_create(struct call *call, uint64_t size, CUdevice device,
+	bool is_exportable, uint64_t *handlep);
 CUresult virtual_release(struct call *call, uint64_t handle);
 
 /* One handle more for what is mapped at an address. */
 CUresult virtual_retain(struct call *call, uint64_t address, uint64_t *handlep);
+
+/*
+ * Makes memory available to other processes of the VM, as long as it is in use here, and
+ * takes memory that another process made available.
+ *
+ * Return: CUDA_ERROR_INVALID_VALUE for memory that was not created for that, and for a
+ * token without memory.
+ */
+CUresult virtual_export(
+	struct call *call, uint64_t handle, uint8_t token[CONTROL_TOKEN_SIZE]);
+CUresult virtual_import(
+	struct call *call, const uint8_t token[CONTROL_TOKEN_SIZE], uint64_t *handlep);
 
 CUresult virtual_properties(
 	struct call *call, uint64_t handle, CUmemAllocationProp *prop);
 
 /* Maps memory, without access for any device. *devicep: whose memory it is. */
 CUresult virtual_map(struct call *call, uint64_t address, uint64_t size, uint64_t offset,
-	uint64_t handle, CUdevice *devicep);
+	uint64_t handle, CUdevice *devicep, bool *is_exportablep);
 CUresult virtual_unmap(struct call *call, uint64_t address, uint64_t size);
 
 CUresult virtual_set_access(struct call *call, uint64_t address, uint64_t size,

@@ -21,6 +21,7 @@
 #include "worker/handle/device-info.h"
 #include "worker/memory/growth.h"
 #include "worker/memory/managed.h"
+#include "worker/memory/share.h"
 #include "worker/output/driver-output.h"
 #include "worker/output/print.h"
 #include "worker/run/dispatcher.h"
@@ -242,6 +243,8 @@ static void attend(struct worker_process *w)
 			growth_granted(&w->session, &message.grant);
 		else if (message.type == CONTROL_IMAGE)
 			store_answered(&w->session, &message.image, fds[0]);
+		else if (message.type == CONTROL_SHARED)
+			share_answered(&w->session, &message.share, fds[0]);
 		else if (message.type == CONTROL_STOP)
 			session_end(&w->session, VGPU_REASON_NONE, "vgpud closes it");
 	}
@@ -345,6 +348,8 @@ int main(int argc, char **argv)
 	worker.options.driver.softgpu.managed_alloc = managed_alloc;
 	worker.options.driver.softgpu.managed_free = managed_free;
 	worker.options.driver.softgpu.managed_data = &worker.session;
+	worker.options.driver.softgpu.make_file = share_make_file;
+	worker.options.driver.softgpu.make_file_data = &worker.session;
 	worker.options.driver.softgpu.memory_fd = worker.options.stats;
 	worker.options.driver.softgpu.memory_offset = WORKER_STATS_SIZE;
 	worker.options.driver.softgpu.memory_size = WORKER_MEMORY_SIZE;

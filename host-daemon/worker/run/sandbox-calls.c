@@ -14,12 +14,13 @@
 #include "worker/run/sandbox-calls.h"
 
 const char *const sandbox_calls_common[] = {
-	/* Descriptors it holds: control socket, doorbells, log. */
+	/* Descriptors it holds: control socket, doorbells, log, memory files. */
 	"read",
 	"readv",
 	"write",
 	"writev",
 	"preadv2",
+	"lseek",
 	"close",
 	"poll",
 	"ppoll",
@@ -66,7 +67,6 @@ const char *const sandbox_calls_driver[] = {
 	"fstat",
 	"fstatfs",
 	"getdents64",
-	"lseek",
 	"newfstatat",
 	"pread64",
 	"readlink",

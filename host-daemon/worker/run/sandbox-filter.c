@@ -175,12 +175,23 @@ static int allow_strict_mmap(scmp_filter_ctx filter)
 	return r;
 }
 
+/* Memory files of vgpud: images are sealed before they are checked, and of memory that
+ * another process shares the seals are checked. */
+static int allow_strict_fcntl(scmp_filter_ctx filter)
+{
+	static const uint32_t commands[] = { F_ADD_SEALS, F_GET_SEALS, F_DUPFD_CLOEXEC };
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands) && !r; i++)
+		r = allow_masked(filter, SCMP_SYS(fcntl), 1, ALL_BITS, commands[i]);
+	return r;
+}
+
 static int allow_strict(scmp_filter_ctx filter)
 {
 	int r;
 
-	/* Images: memory files of vgpud, which are sealed before they are checked. */
-	r = allow_masked(filter, SCMP_SYS(fcntl), 1, ALL_BITS, F_ADD_SEALS);
+	r = allow_strict_fcntl(filter);
 	if (!r)
 		r = allow_strict_mmap(filter);
 	if (!r)

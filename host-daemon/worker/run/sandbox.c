@@ -30,13 +30,15 @@
 #include "control/control.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "worker/memory/share.h"
 #include "worker/run/landlock.h"
 #include "worker/run/sandbox-files.h"
 #include "worker/run/sandbox-filter.h"
 #include "worker/run/sandbox.h"
 
-/* The strict profile opens no file; NVIDIA's driver has some descriptors per context. */
-#define STRICT_FDS_MAX 64
+/* The strict profile opens no file, but memory that processes share is in files: of each
+ * softgpu has a duplicate. NVIDIA's driver has some descriptors per context. */
+#define STRICT_FDS_MAX (64 + 2 * SHARES_MAX)
 #define DRIVER_FDS_MAX 4096
 
 /* Otherwise malloc() opens a file to count processors when threads contend. */

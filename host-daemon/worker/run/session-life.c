@@ -29,6 +29,7 @@
 #include "worker/memory/device-memory.h"
 #include "worker/memory/growth.h"
 #include "worker/memory/managed.h"
+#include "worker/memory/share.h"
 #include "worker/memory/virtual.h"
 #include "worker/output/print.h"
 #include "worker/run/session-life.h"
@@ -65,6 +66,7 @@ struct session_parts {
 	struct device_memory memory;
 	struct managed managed;
 	struct virtual_memory virtual;
+	struct shares shares;
 	struct store store;
 	struct codes codes;
 	struct callbacks callbacks;
@@ -86,6 +88,7 @@ static int make_parts(struct session *session)
 	session->memory = &parts->memory;
 	session->managed = &parts->managed;
 	session->virtual = &parts->virtual;
+	session->shares = &parts->shares;
 	session->store = &parts->store;
 	session->codes = &parts->codes;
 	session->callbacks = &parts->callbacks;
@@ -161,6 +164,7 @@ int session_prepare(struct session *session, const struct driver *driver)
 	ranges_init(&session->ranges);
 	managed_init(session);
 	virtual_init(session);
+	shares_init(session);
 	store_init(session->store);
 	codes_init(session->codes);
 	ask_driver(session);
@@ -228,6 +232,7 @@ void session_deinit(struct session *session)
 	uses_deinit(session);
 	print_deinit(session);
 	virtual_deinit(session);
+	shares_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);
 	managed_deinit(session);
