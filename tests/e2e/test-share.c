@@ -363,3 +363,219 @@ TEST(each_of_many_pieces_of_memory_is_shared_by_itself)
 		close(fds[i]);
 	}
 }
+
+/*
+ * Pools
+ */
+
+#define BYTES (1u << 20)
+
+static CUmemoryPool create_pool(void)
+{
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.handleTypes = FD,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	CUmemoryPool pool = NULL;
+	int types = 0;
+
+	begin();
+	check_ok(cuDeviceGetAttribute(
+		&types, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, 0));
+	if (!(types & FD))
+		test_skip("the device has no pools that can be exported");
+	check_ok(cuMemPoolCreate(&pool, &props));
+	return pool;
+}
+
+static int export_pool(CUmemoryPool pool)
+{
+	int fd = -1;
+
+	check_ok(cuMemPoolExportToShareableHandle(&fd, pool, FD, 0));
+	check(fd >= 0);
+	return fd;
+}
+
+static CUmemoryPool import_pool(int fd)
+{
+	CUmemoryPool pool = NULL;
+
+	check_ok(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, FD, 0));
+	close(fd);
+	return pool;
+}
+
+static CUdeviceptr alloc_from(CUmemoryPool pool, unsigned int value)
+{
+	CUdeviceptr address = 0;
+
+	check_ok(cuMemAllocFromPoolAsync(&address, BYTES, pool, NULL));
+	check_ok(cuMemsetD32Async(address, value, BYTES / 4, NULL));
+	check_ok(cuStreamSynchronize(NULL));
+	return address;
+}
+
+static void send_address(CUdeviceptr address)
+{
+	CUmemPoolPtrExportData data;
+
+	check_ok(cuMemPoolExportPointer(&data, address));
+	check_eq(write(line, &data, sizeof(data)), (ssize_t)sizeof(data));
+}
+
+static CUmemPoolPtrExportData receive_address(void)
+{
+	CUmemPoolPtrExportData data;
+
+	check_eq(recv(line, &data, sizeof(data), MSG_WAITALL), (ssize_t)sizeof(data));
+	return data;
+}
+
+/* Shares two allocations, and finds the second changed when it is told. */
+static void share_pool_and_check(void)
+{
+	CUmemoryPool pool = create_pool();
+	CUdeviceptr first, second;
+
+	send_fd(export_pool(pool));
+	first = alloc_from(pool, 10);
+	second = alloc_from(pool, 20);
+	send_address(first);
+	send_address(second);
+	hear();
+	check_eq(word_at(first), 10);
+	check_eq(word_at(second + BYTES - 4), 21);
+	check_ok(cuMemFreeAsync(first, NULL));
+	check_ok(cuMemFree(second));
+	check_ok(cuMemPoolDestroy(pool));
+}
+
+TEST(allocations_of_a_pool_are_shared)
+{
+	pid_t pid = start(share_pool_and_check);
+	CUdeviceptr first = 0, second = 0, again, base;
+	CUmemPoolPtrExportData data[2];
+	CUmemoryPool pool, other;
+	size_t size;
+
+	begin();
+	pool = import_pool(receive_fd());
+	data[0] = receive_address();
+	data[1] = receive_address();
+	check_ok(cuMemPoolImportPointer(&first, pool, &data[0]));
+	check_ok(cuMemPoolImportPointer(&second, pool, &data[1]));
+	check(first != second);
+	check_eq(word_at(first + BYTES - 4), 10);
+	check_eq(word_at(second), 20);
+	check_ok(cuMemGetAddressRange(&base, &size, second + 100));
+	check_eq(base, second);
+	check_eq(size, BYTES);
+	check_ok(cuPointerGetAttribute(
+		&other, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, second));
+	check_eq(other, pool);
+	check_cu(
+		cuMemPoolImportPointer(&again, pool, &data[0]), CUDA_ERROR_INVALID_VALUE);
+	/* Memory of an imported pool comes from its owner only. */
+	check_cu(cuMemAllocFromPoolAsync(&again, BYTES, pool, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuDeviceSetMemPool(0, pool), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMemPoolExportPointer(&data[0], first), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemsetD32(second, 21, BYTES / 4));
+	check_ok(cuMemFreeAsync(first, NULL));
+	check_ok(cuCtxSynchronize());
+	/* The other is there still, and the first may come again. */
+	data[0].reserved[0] ^= 1;
+	check_cu(
+		cuMemPoolImportPointer(&first, pool, &data[0]), CUDA_ERROR_INVALID_VALUE);
+	check_eq(word_at(second), 21);
+	tell();
+	finish(pid);
+	check_ok(cuMemFree(second));
+	check_cu(cuMemFree(second), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemPoolDestroy(pool));
+}
+
+TEST(a_pool_is_imported_again_after_all_was_freed)
+{
+	CUmemPoolPtrExportData data;
+	CUmemoryPool pool, import_of;
+	CUdeviceptr address, seen;
+
+	pool = create_pool();
+	import_of = import_pool(export_pool(pool));
+	address = alloc_from(pool, 1);
+	check_ok(cuMemPoolExportPointer(&data, address));
+	for (int i = 0; i < 3; i++) {
+		check_ok(cuMemPoolImportPointer(&seen, import_of, &data));
+		check_eq(word_at(seen), 1 + i);
+		check_ok(cuMemsetD32(seen, 2 + i, 1));
+		check_ok(cuMemFreeAsync(seen, NULL));
+		check_ok(cuCtxSynchronize());
+	}
+	check_eq(word_at(address), 4);
+	/* An allocation that is freed cannot be exported. */
+	check_ok(cuMemFree(address));
+	check_cu(cuMemPoolExportPointer(&data, address), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemPoolDestroy(import_of));
+	check_ok(cuMemPoolDestroy(pool));
+}
+
+TEST(data_of_an_allocation_that_is_wrong_is_refused)
+{
+	CUmemPoolPtrExportData data, wrong;
+	CUmemoryPool pool, import_of;
+	CUdeviceptr seen;
+	int n_right = 0;
+
+	pool = create_pool();
+	import_of = import_pool(export_pool(pool));
+	check_ok(cuMemPoolExportPointer(&data, alloc_from(pool, 1)));
+	for (size_t i = 0; i < 8 * sizeof(data); i++) {
+		CUresult result;
+
+		wrong = data;
+		wrong.reserved[i / 8] ^= 1u << i % 8;
+		result = cuMemPoolImportPointer(&seen, import_of, &wrong);
+		if (result == CUDA_SUCCESS) {
+			n_right++;
+			check_ok(cuMemFree(seen));
+		} else if (result != CUDA_ERROR_OUT_OF_MEMORY) {
+			/* A size may be more than there are addresses. */
+			check_cu(result, CUDA_ERROR_INVALID_VALUE);
+		}
+	}
+	/* Bits of a size, and some that have no meaning; none of the names. */
+	check(n_right < 8 * (64 - 40));
+	check_cu(cuMemPoolImportPointer(&seen, pool, &data), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemPoolImportPointer(&seen, import_of, &data));
+}
+
+TEST(only_a_pool_that_was_made_for_it_is_exported)
+{
+	CUmemPoolPtrExportData data;
+	CUmemoryPool pool, other;
+	CUdeviceptr address;
+	int fd = -1;
+
+	pool = create_pool();
+	check_ok(cuDeviceGetDefaultMemPool(&other, 0));
+	check_cu(cuMemPoolExportToShareableHandle(&fd, other, FD, 0),
+		CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemAllocAsync(&address, BYTES, NULL));
+	check_cu(cuMemPoolExportPointer(&data, address), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemFree(address));
+	check_cu(cuMemPoolExportToShareableHandle(NULL, pool, FD, 0),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMemPoolExportToShareableHandle(&fd, pool, FD, 1),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMemPoolExportPointer(NULL, alloc_from(pool, 1)),
+		CUDA_ERROR_INVALID_VALUE);
+	fd = export(create());
+	check_cu(cuMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)fd, FD, 0),
+		CUDA_ERROR_INVALID_VALUE);
+	close(fd);
+	check_cu(cuMemPoolImportFromShareableHandle(NULL, NULL, FD, 0),
+		CUDA_ERROR_INVALID_VALUE);
+}

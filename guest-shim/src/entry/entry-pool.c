@@ -2,7 +2,7 @@
 /*
  * Entry points: pools of memory that is allocated in the order of streams
  *
- * Pools have memory of one device, and are not exported.
+ * Pools have memory of one device. Those of other processes are in entry-share.c.
  */
 
 #include "entry/pool-block.h"
@@ -41,9 +41,11 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 	result = find_device(&poolProps->location, poolProps->allocType, &device);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (poolProps->handleTypes || poolProps->usage)
+	if (poolProps->usage || (unsigned int)poolProps->handleTypes &
+					~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return shim_pool_new(device, poolProps->maxSize, pool);
+	return shim_pool_new(device, poolProps->maxSize,
+		poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE, pool);
 }
 
 CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
@@ -213,7 +215,7 @@ CUresult shim_cuMemAllocFromPoolAsync(
 
 	SHIM_CHECK_READY();
 	found = shim_pool_find(pool);
-	if (!dptr || !bytesize || !found)
+	if (!dptr || !bytesize || !found || found->is_import)
 		return CUDA_ERROR_INVALID_VALUE;
 	return shim_pool_alloc(found, hStream, bytesize, dptr);
 }

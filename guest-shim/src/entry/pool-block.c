@@ -222,7 +222,7 @@ static struct shim_pool *pool_of(const struct shim_range *range)
 	return shim_pool_at(vgpu_handle_index(range->owner));
 }
 
-static struct shim_pool *find_pool(uint64_t address)
+struct shim_pool *shim_pool_of(CUdeviceptr address)
 {
 	struct shim_range range;
 
@@ -250,7 +250,7 @@ static struct shim_pool *give_somewhere(
 
 	if (likely && give(likely, address, point))
 		return likely;
-	pool = find_pool(address);
+	pool = shim_pool_of(address);
 	return pool && pool != likely && give(pool, address, point) ? pool : NULL;
 }
 
@@ -291,7 +291,7 @@ CUresult shim_pool_free_async(CUdeviceptr address, CUstream handle)
 
 bool shim_pool_free(CUdeviceptr address)
 {
-	struct shim_pool *pool = find_pool(address);
+	struct shim_pool *pool = shim_pool_of(address);
 
 	if (!pool || !give(pool, address, NULL))
 		return false;

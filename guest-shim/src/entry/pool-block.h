@@ -21,6 +21,9 @@ CUresult shim_pool_free_async(CUdeviceptr address, CUstream stream);
 /* Frees a block whose work is complete. Return: false where no block of a pool begins. */
 bool shim_pool_free(CUdeviceptr address);
 
+/* Returns: the pool that has a segment at an address, or NULL. */
+struct shim_pool *shim_pool_of(CUdeviceptr address);
+
 /* Finds the allocation that contains an address: what shim_range_find() finds, but a
  * block in use instead of a segment. */
 bool shim_pool_find_range(CUdeviceptr address, struct shim_range *range);

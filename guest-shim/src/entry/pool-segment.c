@@ -4,8 +4,10 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "entry/pool-segment.h"
+#include "entry/share.h"
 #include "g-remote.h"
 #include "memory/blocks.h"
 #include "memory/range.h"
@@ -23,9 +25,52 @@ static CUmemAllocationProp prop_of(const struct shim_pool *pool)
 {
 	return (CUmemAllocationProp){
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = pool->is_exportable
+						? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+						: CU_MEM_HANDLE_TYPE_NONE,
 		.location = { CU_MEM_LOCATION_TYPE_DEVICE, pool->device },
 	};
 }
+
+/*
+ * Segments of shared pools
+ */
+
+struct shim_pool_segment *shim_pool_find_segment(
+	const struct shim_pool *pool, uint64_t address)
+{
+	struct shim_pool_segment *segment = pool->segments;
+
+	while (segment && address - segment->base >= segment->size)
+		segment = segment->next;
+	return segment;
+}
+
+struct shim_pool_segment *shim_pool_find_token(
+	const struct shim_pool *pool, const uint8_t token[SHIM_TOKEN_SIZE])
+{
+	struct shim_pool_segment *segment = pool->segments;
+
+	while (segment && memcmp(segment->token, token, SHIM_TOKEN_SIZE))
+		segment = segment->next;
+	return segment;
+}
+
+static void forget(struct shim_pool *pool, uint64_t base)
+{
+	struct shim_pool_segment **link = &pool->segments, *segment;
+
+	while (*link && (*link)->base != base)
+		link = &(*link)->next;
+	segment = *link;
+	if (segment)
+		*link = segment->next;
+	free(segment);
+}
+
+/*
+ * Mapped memory
+ */
 
 static CUresult round_up(const struct shim_pool *pool, uint64_t *sizep)
 {
@@ -65,24 +110,21 @@ static CUresult open_to_devices(struct shim_pool *pool, uint64_t base, uint64_t 
 	return shim_cuMemSetAccess(base, size, rights, n);
 }
 
-static CUresult segment_new(struct shim_pool *pool, uint64_t size, uint64_t *basep)
+/* Maps memory at addresses that are the pool's. */
+static CUresult map(struct shim_pool *pool, CUmemGenericAllocationHandle memory,
+	uint64_t size, uint64_t *basep)
 {
-	CUmemAllocationProp prop = prop_of(pool);
-	CUmemGenericAllocationHandle memory;
 	CUdeviceptr base;
 	CUresult result;
 
 	result = shim_cuMemAddressReserve(&base, size, 0, 0, 0);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = shim_cuMemCreate(&memory, size, &prop, 0);
-	if (result != CUDA_SUCCESS)
-		goto free_addresses;
 	result = shim_cuMemMap(base, size, 0, memory, 0);
-	/* Mapped memory stays as long as it is. */
-	shim_cuMemRelease(memory);
-	if (result != CUDA_SUCCESS)
-		goto free_addresses;
+	if (result != CUDA_SUCCESS) {
+		shim_cuMemAddressFree(base, size);
+		return result;
+	}
 	result = open_to_devices(pool, base, size);
 	if (result != CUDA_SUCCESS || !shim_range_set_owner(base, pool->handle)) {
 		segment_free(base, size);
@@ -90,9 +132,55 @@ static CUresult segment_new(struct shim_pool *pool, uint64_t size, uint64_t *bas
 	}
 	*basep = base;
 	return CUDA_SUCCESS;
+}
 
-free_addresses:
-	shim_cuMemAddressFree(base, size);
+/* Notes the token of a segment. Return: false without memory, or if another thread has
+ * mapped that memory in between. */
+static bool note_token(struct shim_pool *pool, uint64_t base, uint64_t size,
+	const uint8_t token[SHIM_TOKEN_SIZE])
+{
+	struct shim_pool_segment *segment = malloc(sizeof(*segment));
+
+	if (!segment || shim_pool_find_token(pool, token)) {
+		free(segment);
+		return false;
+	}
+	*segment = (struct shim_pool_segment){ pool->segments, base, size, {} };
+	memcpy(segment->token, token, SHIM_TOKEN_SIZE);
+	pool->segments = segment;
+	return true;
+}
+
+/* Adds what is mapped to the blocks. @token: NULL if the pool is not shared. */
+static bool add(struct shim_pool *pool, uint64_t base, uint64_t size,
+	const uint8_t token[SHIM_TOKEN_SIZE])
+{
+	SHIM_LOCKED(&pool->lock);
+	if (token && !note_token(pool, base, size, token))
+		return false;
+	if (!shim_blocks_add(pool->blocks, base, size)) {
+		forget(pool, base);
+		return false;
+	}
+	shim_pool_note_surplus(pool);
+	return true;
+}
+
+CUresult shim_pool_map(struct shim_pool *pool, CUmemGenericAllocationHandle memory,
+	uint64_t size, const uint8_t token[SHIM_TOKEN_SIZE])
+{
+	CUresult result;
+	uint64_t base;
+
+	result = map(pool, memory, size, &base);
+	if (result == CUDA_SUCCESS && !add(pool, base, size, token)) {
+		segment_free(base, size);
+		shim_lock(&pool->lock);
+		result = token && shim_pool_find_token(pool, token)
+				 ? CUDA_SUCCESS
+				 : CUDA_ERROR_OUT_OF_MEMORY;
+		shim_unlock(&pool->lock);
+	}
 	return result;
 }
 
@@ -106,22 +194,24 @@ static bool has_room(struct shim_pool *pool, uint64_t size)
 
 static CUresult add_segment(struct shim_pool *pool, uint64_t size)
 {
-	uint64_t base;
+	CUmemAllocationProp prop = prop_of(pool);
+	CUmemGenericAllocationHandle memory;
+	uint8_t token[SHIM_TOKEN_SIZE];
 	CUresult result;
-	bool is_added;
 
 	if (!has_room(pool, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = segment_new(pool, size, &base);
+	result = shim_cuMemCreate(&memory, size, &prop, 0);
 	if (result != CUDA_SUCCESS)
 		return result;
-	shim_lock(&pool->lock);
-	is_added = shim_blocks_add(pool->blocks, base, size);
-	shim_pool_note_surplus(pool);
-	shim_unlock(&pool->lock);
-	if (!is_added)
-		segment_free(base, size);
-	return is_added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (pool->is_exportable)
+		result = shim_share_export(memory, token);
+	if (result == CUDA_SUCCESS)
+		result = shim_pool_map(
+			pool, memory, size, pool->is_exportable ? token : NULL);
+	/* Mapped memory stays as long as it is. */
+	shim_cuMemRelease(memory);
+	return result;
 }
 
 CUresult shim_pool_grow(struct shim_pool *pool, uint64_t size)
@@ -146,9 +236,11 @@ void shim_pool_trim(struct shim_pool *pool, uint64_t keep)
 
 	do {
 		shim_lock(&pool->lock);
-		for (n = 0; n < TRIM_MAX; n++)
+		for (n = 0; n < TRIM_MAX; n++) {
 			if (!shim_blocks_remove(pool->blocks, keep, &bases[n], &sizes[n]))
 				break;
+			forget(pool, bases[n]);
+		}
 		shim_pool_note_surplus(pool);
 		shim_unlock(&pool->lock);
 		for (uint32_t i = 0; i < n; i++)

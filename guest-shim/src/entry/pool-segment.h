@@ -10,6 +10,24 @@
 
 #include "entry/pool.h"
 
+/* A segment of a pool that is shared with other processes. */
+struct shim_pool_segment {
+	struct shim_pool_segment *next;
+	uint64_t base;
+	uint64_t size;
+	uint8_t token[SHIM_TOKEN_SIZE];
+};
+
+/* Returns: the one with an address or with a token, or NULL. Under the pool's lock. */
+struct shim_pool_segment *shim_pool_find_segment(
+	const struct shim_pool *pool, uint64_t address);
+struct shim_pool_segment *shim_pool_find_token(
+	const struct shim_pool *pool, const uint8_t token[SHIM_TOKEN_SIZE]);
+
+/* Adds memory of another process, unless it is there already. */
+CUresult shim_pool_map(struct shim_pool *pool, CUmemGenericAllocationHandle memory,
+	uint64_t size, const uint8_t token[SHIM_TOKEN_SIZE]);
+
 /* Adds a segment that a block fits in; if memory is short, one that it fills. */
 CUresult shim_pool_grow(struct shim_pool *pool, uint64_t size);
 

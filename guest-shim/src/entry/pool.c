@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "entry/pool.h"
 #include "memory/blocks.h"
@@ -85,6 +86,7 @@ static void reset(
 	pool->adds_dependencies = true;
 	memset(pool->access, 0, sizeof(pool->access));
 	pool->access[device] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	pool->is_exportable = pool->is_import = false;
 	shim_blocks_reset_reserved_high(pool->blocks);
 	shim_blocks_reset_used_high(pool->blocks);
 }
@@ -130,17 +132,42 @@ static struct shim_pool *reuse_locked(CUdevice device, uint64_t max_size)
 	return NULL;
 }
 
-CUresult shim_pool_new(CUdevice device, uint64_t max_size, CUmemoryPool *handlep)
+static struct shim_pool *new_pool(CUdevice device, uint64_t max_size)
 {
 	struct shim_pool *pool;
 
-	shim_lock(&pools.lock);
+	SHIM_LOCKED(&pools.lock);
 	pool = reuse_locked(device, max_size);
-	if (!pool)
-		pool = make_locked(device, max_size);
-	shim_unlock(&pools.lock);
+	return pool ? pool : make_locked(device, max_size);
+}
+
+CUresult shim_pool_new(
+	CUdevice device, uint64_t max_size, bool is_exportable, CUmemoryPool *handlep)
+{
+	uint8_t id[SHIM_TOKEN_SIZE];
+	struct shim_pool *pool;
+
+	if (is_exportable && getrandom(id, sizeof(id), 0) != sizeof(id))
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	pool = new_pool(device, max_size);
 	if (!pool)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	pool->is_exportable = is_exportable;
+	if (is_exportable)
+		memcpy(pool->id, id, sizeof(id));
+	*handlep = public(pool);
+	return CUDA_SUCCESS;
+}
+
+CUresult shim_pool_new_import(
+	CUdevice device, const uint8_t id[SHIM_TOKEN_SIZE], CUmemoryPool *handlep)
+{
+	struct shim_pool *pool = new_pool(device, 0);
+
+	if (!pool)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pool->is_import = true;
+	memcpy(pool->id, id, sizeof(pool->id));
 	*handlep = public(pool);
 	return CUDA_SUCCESS;
 }
@@ -192,7 +219,7 @@ CUresult shim_pool_set_current(CUdevice device, CUmemoryPool handle)
 {
 	struct shim_pool *pool = shim_pool_find(handle);
 
-	if (!pool || pool->device != device)
+	if (!pool || pool->device != device || pool->is_import)
 		return CUDA_ERROR_INVALID_VALUE;
 	__atomic_store_n(&pools.current[device], pool, __ATOMIC_RELEASE);
 	return CUDA_SUCCESS;

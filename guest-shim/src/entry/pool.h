@@ -15,6 +15,7 @@
 #include "vgpu/cuda.h"
 #include "vgpu/handle.h"
 
+#include "memory/token-file.h"
 #include "wire/lock.h"
 
 struct shim_blocks;
@@ -36,13 +37,23 @@ struct shim_pool {
 	uint64_t release_threshold;
 	bool follows_events, is_opportunistic, adds_dependencies;
 	CUmemAccess_flags access[VGPU_DEVICES_MAX];
+	struct shim_pool_segment *segments; /* of a pool that is shared */
+
+	/* Constant in the pool's life: see pool-share.h. */
+	bool is_exportable, is_import;
+	uint8_t id[SHIM_TOKEN_SIZE];
 };
 
 /* How many pools have memory to give back; atomic. */
 extern uint32_t shim_pools_in_surplus;
 
-/* Makes a pool. @max_size: bytes, 0: no limit. */
-CUresult shim_pool_new(CUdevice device, uint64_t max_size, CUmemoryPool *handlep);
+/* Makes a pool. @max_size: bytes, 0: no limit. @is_exportable: to other processes. */
+CUresult shim_pool_new(
+	CUdevice device, uint64_t max_size, bool is_exportable, CUmemoryPool *handlep);
+
+/* Makes a pool for allocations of another process. */
+CUresult shim_pool_new_import(
+	CUdevice device, const uint8_t id[SHIM_TOKEN_SIZE], CUmemoryPool *handlep);
 
 /* Its memory is to be given back when its last block is free. Return: the pool; NULL for
  * what is none, or a default one, which stays. */

@@ -362,14 +362,9 @@ static bool split(struct shim_blocks *blocks, struct block *block, uint64_t size
 	return true;
 }
 
-static uint64_t use(
-	struct shim_blocks *blocks, struct block *block, uint64_t size, const void *owner)
+/* A block that is in no bin, and has the right size, is used. */
+static void note_used(struct shim_blocks *blocks, struct block *block, const void *owner)
 {
-	queue_remove(block);
-	if (!split(blocks, block, size)) {
-		queue_add(block->queue, block);
-		return 0;
-	}
 	block->queue = NULL;
 	block->owner = owner;
 	hash_add(blocks, block);
@@ -378,6 +373,17 @@ static uint64_t use(
 	blocks->counts.used += block->size;
 	if (blocks->counts.used > blocks->counts.used_high)
 		blocks->counts.used_high = blocks->counts.used;
+}
+
+static uint64_t use(
+	struct shim_blocks *blocks, struct block *block, uint64_t size, const void *owner)
+{
+	queue_remove(block);
+	if (!split(blocks, block, size)) {
+		queue_add(block->queue, block);
+		return 0;
+	}
+	note_used(blocks, block, owner);
 	return block->address;
 }
 
@@ -465,6 +471,68 @@ static void put(struct shim_blocks *blocks, struct block *block, struct queue *q
 		block = before;
 	}
 	queue_add(queue, block);
+}
+
+static struct segment *find_segment(const struct shim_blocks *blocks, uint64_t address)
+{
+	struct segment *segment = blocks->segments;
+
+	while (segment && address - segment->base >= segment->size)
+		segment = segment->next;
+	return segment;
+}
+
+/* The block with an address, if all from there to the end is free. */
+static struct block *find_free(
+	const struct segment *segment, uint64_t address, uint64_t size)
+{
+	struct block *block = segment->first, *last;
+
+	if (size > segment->size - (address - segment->base))
+		return NULL;
+	while (address - block->address >= block->size)
+		block = block->after;
+	for (last = block; last->queue; last = last->after)
+		if (address + size - last->address <= last->size)
+			return block;
+	return NULL;
+}
+
+/* Cuts a free block in two free ones. Return: the second, or NULL without memory. */
+static struct block *cut(struct shim_blocks *blocks, struct block *block, uint64_t size)
+{
+	bool is_done;
+
+	queue_remove(block);
+	is_done = split(blocks, block, size);
+	queue_add(block->queue, block);
+	return is_done ? block->after : NULL;
+}
+
+bool shim_blocks_take_at(
+	struct shim_blocks *blocks, uint64_t address, uint64_t size, const void *owner)
+{
+	const struct segment *segment = find_segment(blocks, address);
+	struct block *block, *last;
+
+	size = round_up(size);
+	block = segment && size ? find_free(segment, address, size) : NULL;
+	if (block && block->address != address)
+		block = cut(blocks, block, address - block->address);
+	if (!block)
+		return false;
+	for (last = block; address + size - last->address > last->size;)
+		last = last->after;
+	if (address + size - last->address < last->size &&
+		!cut(blocks, last, address + size - last->address))
+		return false;
+	queue_remove(block);
+	while (block->size < size) {
+		queue_remove(block->after);
+		absorb(blocks, block, block->after);
+	}
+	note_used(blocks, block, owner);
+	return true;
 }
 
 bool shim_blocks_give(
@@ -573,11 +641,9 @@ bool shim_blocks_remove(
 bool shim_blocks_find(const struct shim_blocks *blocks, uint64_t address, uint64_t *basep,
 	uint64_t *sizep)
 {
-	const struct segment *segment = blocks->segments;
+	const struct segment *segment = find_segment(blocks, address);
 	const struct block *block;
 
-	while (segment && address - segment->base >= segment->size)
-		segment = segment->next;
 	/* Usually an address is where a block begins. */
 	block = *hash_bucket(blocks, address);
 	while (block && block->address != address)

@@ -68,6 +68,17 @@ uint64_t shim_blocks_take(
 	struct shim_blocks *blocks, uint64_t size, uint64_t stream, const void *owner);
 
 /*
+ * Allocates just those addresses, whatever is pending there.
+ *
+ * @address:	a multiple of SHIM_BLOCK_UNIT
+ * @size:	is rounded up
+ *
+ * Return: whether they were free.
+ */
+bool shim_blocks_take_at(
+	struct shim_blocks *blocks, uint64_t address, uint64_t size, const void *owner);
+
+/*
  * Allocates a block that is pending in another stream of the same context, to which the
  * caller then lets its own wait.
  *

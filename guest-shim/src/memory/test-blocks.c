@@ -286,6 +286,35 @@ static void give_at_random(void)
 	check(give(address, stream, model.count[stream]));
 }
 
+TEST(given_addresses_are_taken_where_all_is_free)
+{
+	uint64_t base, size, block;
+
+	begin(16 * SHIM_BLOCK_UNIT);
+	check(shim_blocks_take_at(blocks, BASE + 4 * SHIM_BLOCK_UNIT, 1024, NULL));
+	check(shim_blocks_find(blocks, BASE + 5 * SHIM_BLOCK_UNIT, &base, &size));
+	check_eq(base, BASE + 4 * SHIM_BLOCK_UNIT);
+	check_eq(size, 2 * SHIM_BLOCK_UNIT);
+	/* In use, in part, and beyond the end. */
+	check(!shim_blocks_take_at(blocks, BASE + 5 * SHIM_BLOCK_UNIT, 1, NULL));
+	check(!shim_blocks_take_at(blocks, BASE + 3 * SHIM_BLOCK_UNIT, 1024, NULL));
+	check(!shim_blocks_take_at(blocks, BASE + 15 * SHIM_BLOCK_UNIT, 513, NULL));
+	check(!shim_blocks_take_at(blocks, BASE - SHIM_BLOCK_UNIT, 1, NULL));
+	check(!shim_blocks_take_at(blocks, BASE, 0, NULL));
+	check(!shim_blocks_take_at(blocks, BASE, UINT64_MAX, NULL));
+	check_eq(shim_blocks_counts(blocks)->used, 2 * SHIM_BLOCK_UNIT);
+	/* Of pieces that are pending in different streams, and ready. */
+	check(shim_blocks_take_at(blocks, BASE, 4 * SHIM_BLOCK_UNIT, NULL));
+	check(give(BASE, 1, 1));
+	check(give(BASE + 4 * SHIM_BLOCK_UNIT, 2, 1));
+	check(shim_blocks_take_at(blocks, BASE + 2 * SHIM_BLOCK_UNIT, 8 * 512, NULL));
+	check(shim_blocks_give(blocks, BASE + 2 * SHIM_BLOCK_UNIT, NULL));
+	/* What was cut off is pending where it was. */
+	block = take(2 * SHIM_BLOCK_UNIT, 1);
+	check_eq(block, BASE);
+	end();
+}
+
 TEST(random_blocks_are_exclusive)
 {
 	begin(UNITS * SHIM_BLOCK_UNIT);

@@ -16,22 +16,20 @@
 struct contents {
 	char magic[8];
 	uint32_t version;
-	uint32_t kind; /* enum shim_token_kind */
-	uint8_t token[SHIM_TOKEN_SIZE];
+	struct shim_token token;
 };
 
 static const char magic[8] = "vGPUtokn";
 
 #define VERSION 1u
 
-int shim_token_file_new(enum shim_token_kind kind, const uint8_t token[SHIM_TOKEN_SIZE])
+int shim_token_file_new(const struct shim_token *token)
 {
-	struct contents contents = { .version = VERSION, .kind = kind };
+	struct contents contents = { .version = VERSION, .token = *token };
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
 	int taken;
 
 	memcpy(contents.magic, magic, sizeof(magic));
-	memcpy(contents.token, token, SHIM_TOKEN_SIZE);
 	fd = memfd_create("vgpu-token", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || write(fd, &contents, sizeof(contents)) != sizeof(contents) ||
 		fcntl(fd, F_ADD_SEALS,
@@ -42,8 +40,7 @@ int shim_token_file_new(enum shim_token_kind kind, const uint8_t token[SHIM_TOKE
 	return taken;
 }
 
-bool shim_token_file_read(
-	int fd, enum shim_token_kind kind, uint8_t token[SHIM_TOKEN_SIZE])
+bool shim_token_file_read(int fd, enum shim_token_kind kind, struct shim_token *token)
 {
 	struct contents contents;
 
@@ -51,8 +48,8 @@ bool shim_token_file_read(
 	if (fcntl(fd, F_GET_SEALS) < 0 ||
 		pread(fd, &contents, sizeof(contents), 0) != sizeof(contents) ||
 		memcmp(contents.magic, magic, sizeof(magic)) ||
-		contents.version != VERSION || contents.kind != (uint32_t)kind)
+		contents.version != VERSION || contents.token.kind != (uint32_t)kind)
 		return false;
-	memcpy(token, contents.token, SHIM_TOKEN_SIZE);
+	*token = contents.token;
 	return true;
 }

@@ -19,9 +19,14 @@ enum shim_token_kind {
 	SHIM_TOKEN_POOL,
 };
 
+struct shim_token {
+	uint32_t kind;	/* enum shim_token_kind */
+	int32_t device; /* of a pool: the host's number */
+	uint8_t bytes[SHIM_TOKEN_SIZE];
+};
+
 /* Return: a descriptor, which is the caller's, or -1. */
-int shim_token_file_new(enum shim_token_kind kind, const uint8_t token[SHIM_TOKEN_SIZE]);
+int shim_token_file_new(const struct shim_token *token);
 
 /* Return: false for anything but a token of that kind. */
-bool shim_token_file_read(
-	int fd, enum shim_token_kind kind, uint8_t token[SHIM_TOKEN_SIZE]);
+bool shim_token_file_read(int fd, enum shim_token_kind kind, struct shim_token *token);
