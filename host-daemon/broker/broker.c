@@ -356,8 +356,10 @@ static int open_accounts(struct broker *broker)
 		return vgpu_error_origin(-ENOMEM);
 	for (unsigned int i = 0; i < config->n_vms; i++) {
 		account_init(&broker->accounts[i], config_vm_at(config, i), clock_now());
-		broker->accounts[i].n_images_max = images_n_max(config->n_vms);
-		broker->accounts[i].n_shares_max = shares_n_max(config->n_vms);
+		broker->accounts[i].n_images_max = account_fds_max(
+			IMAGE_STORE_FD_SHARE, config->n_vms, IMAGE_STORE_N_MAX);
+		broker->accounts[i].n_shares_max = account_fds_max(
+			SHARE_TABLE_FD_SHARE, config->n_vms, SHARE_TABLE_N_MAX);
 	}
 	return 0;
 }

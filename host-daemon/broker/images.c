@@ -8,24 +8,12 @@
  */
 
 #include <string.h>
-#include <sys/resource.h>
 
 #include "broker/images.h"
 #include "broker/state.h"
 #include "broker/vm.h"
 #include "vgpu/error.h"
 #include "vgpud/closer.h"
-
-uint32_t images_n_max(unsigned int n_vms)
-{
-	struct rlimit limit;
-	rlim_t n;
-
-	if (!n_vms || getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return 1;
-	n = limit.rlim_cur / IMAGE_STORE_FD_SHARE / n_vms;
-	return n < IMAGE_STORE_N_MAX ? n : IMAGE_STORE_N_MAX;
-}
 
 /* Processes that connect one by one are a VM that does not end with one of them. */
 static bool outlives_connection(const struct vm *vm)

@@ -11,9 +11,6 @@
 #include "broker/worker.h"
 #include "vgpud/link.h"
 
-/* Maximum of images per VM, so that all VMs together leave descriptors for other uses. */
-uint32_t images_n_max(unsigned int n_vms);
-
 /* Answers a worker's request for an image. */
 void images_handle_find(struct worker *worker, const struct control_image *wanted);
 

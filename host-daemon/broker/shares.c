@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "broker/shares.h"
@@ -24,17 +23,6 @@
 
 /* The largest file: more than any device's memory. */
 #define FILE_SIZE_MAX (1ull << 40)
-
-uint32_t shares_n_max(unsigned int n_vms)
-{
-	struct rlimit limit;
-	rlim_t n;
-
-	if (!n_vms || getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return 1;
-	n = limit.rlim_cur / SHARE_TABLE_FD_SHARE / n_vms;
-	return n < SHARE_TABLE_N_MAX ? n : SHARE_TABLE_N_MAX;
-}
 
 static struct account *account_of(const struct worker *worker)
 {

@@ -11,9 +11,6 @@
 #include "broker/worker.h"
 #include "vgpud/link.h"
 
-/* Maximum per VM, so that all VMs together leave descriptors for other uses. */
-uint32_t shares_n_max(unsigned int n_vms);
-
 /*
  * A worker shares memory.
  *

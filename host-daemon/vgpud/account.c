@@ -3,6 +3,8 @@
  * Account: the limits of one [vm NAME] on this host, and their use
  */
 
+#include <sys/resource.h>
+
 #include "vgpud/account.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
@@ -65,6 +67,17 @@ bool account_take_log_line(struct account *account)
 {
 	account_log_lost(account);
 	return budget_take(&account->log, clock_now());
+}
+
+uint32_t account_fds_max(unsigned int share, unsigned int n_vms, uint32_t n_max)
+{
+	struct rlimit limit;
+	rlim_t n;
+
+	if (!n_vms || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	n = limit.rlim_cur / share / n_vms;
+	return n < n_max ? (uint32_t)n : n_max;
 }
 
 uint64_t account_host_memory(const struct account *account)

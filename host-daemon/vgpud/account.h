@@ -53,5 +53,14 @@ bool account_take_log_line(struct account *account);
 /* Logs the number of dropped lines, once the budget allows. */
 void account_log_lost(struct account *account);
 
+/*
+ * How many descriptors of a kind each VM may have, so that descriptors remain for other
+ * uses.
+ *
+ * @share:	one in this many of the process's descriptors is for all VMs together
+ * @n_max:	no more than this many
+ */
+uint32_t account_fds_max(unsigned int share, unsigned int n_vms, uint32_t n_max);
+
 /* Return: the limit of private memory of all workers of a VM, in bytes. */
 uint64_t account_host_memory(const struct account *account);
