@@ -82,7 +82,8 @@ static CUresult round_up(const struct shim_pool *pool, uint64_t *sizep)
 		&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (*sizep > UINT64_MAX - granularity)
+	/* The driver's number. */
+	if (!granularity || *sizep > UINT64_MAX - granularity)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*sizep = (*sizep + granularity - 1) / granularity * granularity;
 	return CUDA_SUCCESS;
