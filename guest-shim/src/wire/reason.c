@@ -17,6 +17,7 @@
 #include "vgpu/reason.h"
 #include "vgpu/ring-layout.h"
 
+#include "wire/error-log.h"
 #include "wire/error.h"
 #include "wire/reason.h"
 
@@ -75,11 +76,15 @@ static void say(uint32_t key, const char *what, CUresult result, const char *tex
 	enum vgpu_log_level level = note_said(key) ? VGPU_LOG_ERROR : VGPU_LOG_INFO;
 	const char *name = shim_error_name(result);
 
+	char line[TEXT_SIZE + 128];
+
 	if (result != CUDA_SUCCESS)
-		vgpu_log(level, "%s fails with %s (%d): %s", what,
+		snprintf(line, sizeof(line), "%s fails with %s (%d): %s", what,
 			name ? name : "an error", result, text);
 	else
-		vgpu_log(level, "%s", text);
+		snprintf(line, sizeof(line), "%s", text);
+	vgpu_log(level, "%s", line);
+	shim_error_log_add(CU_LOG_LEVEL_ERROR, line);
 }
 
 void shim_reason_note(enum shim_reason kind, const char *format, ...)
@@ -143,6 +148,8 @@ static uint32_t key_of_host(CUresult result, uint32_t kind)
 
 bool shim_reason_is_wanted(CUresult result, uint32_t kind)
 {
+	if (shim_error_log_is_used())
+		return true;
 	if (!vgpu_log_enabled(VGPU_LOG_ERROR) ||
 		(kind == VGPU_REPLY_REASON_LIMIT && !is_chosen))
 		return false;
