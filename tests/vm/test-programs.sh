@@ -125,3 +125,18 @@ test_second_process_of_a_program_in_the_guest_sends_no_code() {
 	head -1 counts | grep -qE "^images_sent=1 images_found=0 image_bytes=[1-9]"
 	tail -1 counts | grep -qx "images_sent=0 images_found=1 image_bytes=0"
 }
+
+# Two processes, two workers, and a descriptor that travels inside the guest.
+test_processes_in_the_guest_share_memory() {
+	local program=$build/tests/e2e/e2e-test-share
+	[ -e "$program" ] || skip_option "no clang here"
+	cat >script <<-END
+		"\$1" || echo "ended with \$?"
+	END
+	"$top/scripts/vgpu-run" --vm --driver soft --log log --add script \
+		--add "$program" --env ASAN_OPTIONS=detect_leaks=0 -- \
+		sh "$PWD/script" "$program" >out
+	grep -q "^ok .*what_one_process_writes_the_other_reads" out
+	grep -q "^ok .*allocations_of_a_pool_are_shared" out
+	expect 1 grep -E "^not ok|ended with" out
+}
