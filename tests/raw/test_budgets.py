@@ -10,7 +10,9 @@ import re
 import signal
 import struct
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
@@ -219,6 +221,30 @@ def test_device_memory_that_is_shared(host, api):
     for channel in (owner, user, witness):
         channel.close()
     host.wait_for("session ended", ended + 3)
+
+
+def test_tokens_of_another_vm(host, api):
+    """A token is unknown to any other VM, and a worker that guesses holds nothing."""
+    before = os.environ["XDG_RUNTIME_DIR"]
+    with tempfile.TemporaryDirectory() as folder:
+        other = f"[vm other]\ntransport = socket\nsocket = {folder}/other\nsize = 256M\n"
+        with Host(host.build, vm=other) as both:
+            owner = Channel(api, both.socket)
+            stranger = Channel(api, Path(folder) / "other")
+            neighbour = Channel(api, both.socket)
+            for channel in (owner, stranger, neighbour):
+                prepare(channel)
+            result, out = owner.call(
+                "cuMemCreate", size=2 << 20, flags=0, device=0, is_exportable=1)
+            assert result == 0, result
+            result, out = owner.call("cuMemExportToShareableHandle", handle=out["handle"])
+            assert result == 0, result
+            for channel, expected in ((stranger, 1), (neighbour, 0), (stranger, 1)):
+                result, _ = channel.call("cuMemImportFromShareableHandle", token=out["token"])
+                assert result == expected, (expected, result)
+            for channel in (owner, stranger, neighbour):
+                channel.close()
+    os.environ["XDG_RUNTIME_DIR"] = before
 
 
 def test_device_memory_that_is_changed(host, api):
