@@ -58,7 +58,6 @@ static void tell_keeper(const struct worker *worker, enum link_type type,
 	if (share) {
 		memcpy(message.share.token, share->token, sizeof(share->token));
 		message.share.size = share->size;
-		message.share.is_file = share->is_file;
 	}
 	link_send(worker->broker->link, &message, share ? &share->fd : NULL,
 		type == LINK_SHARE);
@@ -85,7 +84,7 @@ static void answer(
 static struct share *add(
 	struct worker *worker, const struct control_share *shared, int fd)
 {
-	struct share template = { .size = shared->size, .fd = fd, .is_file = fd < 0 };
+	struct share template = { .size = shared->size, .fd = fd };
 	struct account *account = account_of(worker);
 
 	if (account->shares.n >= account->n_shares_max ||
@@ -173,7 +172,6 @@ void shares_restore(struct broker *broker, const struct link_message *message, i
 	struct share template = {
 		.size = message->share.size,
 		.fd = fd,
-		.is_file = message->share.is_file,
 	};
 	struct account *account = named_account(broker, message);
 

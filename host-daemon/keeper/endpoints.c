@@ -128,7 +128,6 @@ void endpoints_keep_share(
 	struct share template = {
 		.size = message->share.size,
 		.fd = fd,
-		.is_file = message->share.is_file,
 	};
 
 	memcpy(template.token, message->share.token, sizeof(template.token));
@@ -170,7 +169,6 @@ static void tell_share(
 		.share = {
 			.size = share->size,
 			.config_index = config_index,
-			.is_file = share->is_file,
 		},
 	};
 

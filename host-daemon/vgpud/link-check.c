@@ -33,7 +33,7 @@ bool link_is_sane(const struct link_message *message, size_t n_fds)
 	case LINK_QUOTA:
 		return n_fds == 1;
 	case LINK_SHARE:
-		return n_fds == 1 && message->share.size && message->share.is_file <= 1;
+		return n_fds == 1 && message->share.size;
 	case LINK_IMAGE:
 		return n_fds == 1 && image_is_sane(&message->image);
 	}

@@ -74,8 +74,6 @@ struct link_share {
 	uint64_t size;
 	uint32_t cookie;       /* the worker's */
 	uint32_t config_index; /* which [vm NAME] */
-	uint32_t is_file;      /* vgpud made it */
-	uint32_t reserved;
 };
 
 struct link_message {

@@ -113,7 +113,6 @@ int share_table_add(struct share_table *table, const struct share *template,
 	memcpy(share->token, template->token, CONTROL_TOKEN_SIZE);
 	share->size = template->size;
 	share->fd = template->fd;
-	share->is_file = template->is_file;
 	share->holders[0] = (struct share_holder){ worker, cookie };
 	share->n_holders = 1;
 	TAILQ_INSERT_TAIL(&table->shares, share, entry);
@@ -202,7 +201,7 @@ uint64_t share_table_host_memory(const struct share_table *table)
 	struct stat st;
 
 	TAILQ_FOREACH(share, &table->shares, entry)
-		if (share->is_file && !fstat(share->fd, &st))
+		if (!fstat(share->fd, &st) && S_ISREG(st.st_mode))
 			size += (uint64_t)st.st_blocks * S_BLKSIZE;
 	return size;
 }

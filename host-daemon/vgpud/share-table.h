@@ -39,7 +39,6 @@ struct share {
 	uint8_t token[CONTROL_TOKEN_SIZE];
 	uint64_t size;
 	int fd;
-	bool is_file; /* vgpud made it: host memory, which is counted */
 	/* The first is that of the worker that shared it, whether it has left or not. */
 	struct share_holder *holders;
 	uint32_t n_holders;
@@ -69,7 +68,7 @@ struct share *share_table_find_held(
 /*
  * Adds an entry.
  *
- * @template:	token, size, fd (owned by the table on success) and is_file are used
+ * @template:	token, size and fd (owned by the table on success) are used
  * @worker:	its first holder, or 0: it has left
  *
  * Return: 0, -EEXIST, -ENOSPC or -ENOMEM.
@@ -87,5 +86,6 @@ void share_table_leave(struct share_table *table, uint64_t worker, uint32_t cook
 /* The same for all that a worker holds. */
 void share_table_forget(struct share_table *table, uint64_t worker);
 
-/* Return: host memory of the files of all entries, in bytes. */
+/* Return: host memory of the entries that are memory files, in bytes. It is counted
+ * whatever a worker says: a compromised one may share any file that it has. */
 uint64_t share_table_host_memory(const struct share_table *table);

@@ -136,17 +136,22 @@ TEST(a_table_is_bounded)
 	check_eq(table.n_holders, 0);
 }
 
-TEST(only_files_that_vgpud_made_are_host_memory)
+TEST(only_memory_files_are_host_memory)
 {
-	int fd = memfd_create("test", MFD_CLOEXEC);
-	struct share share = { .size = 8192, .fd = fd, .is_file = true };
+	int fd = memfd_create("test", MFD_CLOEXEC), ends[2];
+	struct share share = { .size = 8192, .fd = fd };
 
 	check(fd >= 0);
 	check_eq(ftruncate(fd, 8192), 0);
 	check_eq(pwrite(fd, "x", 1, 0), 1);
 	share_table_init(&table);
 	check_eq(share_table_add(&table, &share, 7, 1), 0);
-	check_eq(add(1, 4096, 7, 2), 0);
+	/* What stands for memory of a device. */
+	check_eq(pipe(ends), 0);
+	close(ends[1]);
+	share.fd = ends[0];
+	share.token[0] = 1;
+	check_eq(share_table_add(&table, &share, 7, 2), 0);
 	check_eq(share_table_host_memory(&table), 4096);
 	share_table_clear(&table);
 }
