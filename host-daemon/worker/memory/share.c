@@ -36,7 +36,7 @@ static void leave(struct session *session, uint32_t cookie)
 /*
  * Sends a request and waits for its answer.
  *
- * @fd:		goes with the request, or -1
+ * @fd:		goes with the request, or NULL
  * @share:	its cookie is set, its token if the answer has one
  * @fdp:	that of the answer, or -1
  *
