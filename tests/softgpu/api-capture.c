@@ -104,10 +104,6 @@ TEST(calls_that_a_capture_forbids_invalidate_it)
 	check_cu(cuStreamQuery(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	check_invalid_end(stream);
 	begin(stream);
-	check_cu(cuStreamWriteValue32(stream, address, 1, 0),
-		CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	check_invalid_end(stream);
-	begin(stream);
 	check_cu(cuStreamAddCallback(stream, ignore_callback, NULL, 0),
 		CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	check_invalid_end(stream);

@@ -171,7 +171,7 @@ TEST(calls_are_found_by_name_and_version)
 	check(found == (void *)function);
 	check_ok(cuGetProcAddress("cuGraphInstantiate", &found, 11000, 0, NULL));
 	check(found != (void *)function);
-	check_ok(cuGetProcAddress("cuUserObjectCreate", &found, 13000, 0, &status));
+	check_ok(cuGetProcAddress("cuImportExternalMemory", &found, 13000, 0, &status));
 	check(!found && status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 	check_ok(cuGetProcAddress("malloc", &found, 13000, 0, NULL));
 	check(!found);

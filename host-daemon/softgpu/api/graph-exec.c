@@ -3,8 +3,9 @@
  * Executable graphs
  *
  * A graph is copied and flattened: a child graph becomes its nodes between two empty
- * ones. The scheduler's form can be launched any number of times and costs one operation
- * each time; it is only replaced when it is changed while launches are in flight.
+ * ones, a batch of operations one node for each. The scheduler's form can be launched any
+ * number of times and costs one operation each time; it is only replaced when it is
+ * changed while launches are in flight.
  */
 
 #include <stdlib.h>
@@ -30,6 +31,10 @@ static void build_size(CUgraph graph, size_t *n_nodesp, size_t *n_edgesp)
 	*n_edgesp += graph->n_edges;
 	TAILQ_FOREACH(node, &graph->nodes, link) {
 		++*n_nodesp;
+		if (node->work.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
+			*n_nodesp += node->work.batch.n - 1;
+			*n_edgesp += node->work.batch.n - 1;
+		}
 		if (node->work.type != CU_GRAPH_NODE_TYPE_GRAPH)
 			continue;
 		++*n_nodesp;
@@ -94,6 +99,23 @@ static CUresult build_child(struct build *build, CUgraphNode node)
 	return CUDA_SUCCESS;
 }
 
+/* One after the other. */
+static CUresult build_batch(struct build *build, CUgraphNode node)
+{
+	const struct graph_batch *batch = &node->work.batch;
+	CUresult result = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; i < batch->n && !result; i++) {
+		if (i) {
+			build_edge(build, node->last, build->n_nodes);
+			node->last = build->n_nodes++;
+		}
+		result = work_prepare_word(
+			&batch->ops[i], &build->graph->nodes[node->last]);
+	}
+	return result;
+}
+
 static CUresult build_node(struct build *build, CUgraphNode node)
 {
 	CUresult result;
@@ -102,7 +124,9 @@ static CUresult build_node(struct build *build, CUgraphNode node)
 	for (size_t i = 0; i < node->before.n; i++)
 		build_edge(build, node->before.nodes[i]->last, node->first);
 	result = build_context(build->exec, &node->work);
-	if (!result)
+	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+		result = build_batch(build, node);
+	else if (!result)
 		result = exec_prepare_node(node, &build->graph->nodes[node->first]);
 	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
 		result = build_child(build, node);
@@ -143,7 +167,8 @@ static CUresult build_graph(struct build *build, CUgraph graph)
 
 static bool kinds_have_memory(uint32_t kinds)
 {
-	return kinds & (1u << SCHED_COPY | 1u << SCHED_FILL);
+	return kinds & (1u << SCHED_COPY | 1u << SCHED_FILL | 1u << SCHED_WRITE |
+			       1u << SCHED_WAIT_VALUE);
 }
 
 CUresult exec_build(CUgraphExec exec, CUgraphNode *errorp)
@@ -162,6 +187,8 @@ CUresult exec_build(CUgraphExec exec, CUgraphNode *errorp)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	else
 		result = build_graph(&build, exec->graph);
+	if (!result)
+		result = users_keep(&build.graph->keep, exec->graph);
 	if (!result && sched_graph_finish(build.graph, build.edges, build.n_edges))
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	free(build.edges);

@@ -29,6 +29,9 @@ static CUresult exec_check_node(CUgraphExec exec, const struct CUgraphNode_st *o
 			result = CUDA_ERROR_INVALID_VALUE;
 	} else if (own->work.type == CU_GRAPH_NODE_TYPE_MEMSET) {
 		result = fill_prepare(&now.op.fill, &own->work.fill.fill);
+	} else if (own->work.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
+		for (unsigned int i = 0; i < own->work.batch.n && !result; i++)
+			result = word_describe(&now.op, &own->work.batch.ops[i]);
 	}
 	return result;
 }

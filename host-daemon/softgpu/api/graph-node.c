@@ -342,6 +342,60 @@ CUresult cuGraphMemsetNodeSetParams(
 }
 
 /*
+ * Batches of operations on words
+ */
+
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	API_CALL;
+	struct graph_work work;
+	CUresult result;
+
+	result = graph_enter();
+	if (result)
+		return result;
+	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+		work_batch(&work, nodeParams));
+}
+
+CUresult cuGraphBatchMemOpNodeGetParams(
+	CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
+{
+	API_CALL;
+	const struct graph_batch *batch;
+	CUresult result;
+
+	result = graph_enter();
+	if (result)
+		return result;
+	result = node_get(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, nodeParams_out);
+	if (result)
+		return graph_leave(result);
+	batch = &hNode->work.batch;
+	object_keep_for_thread(batch->block);
+	*nodeParams_out = (CUDA_BATCH_MEM_OP_NODE_PARAMS){
+		.ctx = batch->context,
+		.count = batch->n,
+		.paramArray = batch->ops,
+		.flags = batch->flags,
+	};
+	return graph_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphBatchMemOpNodeSetParams(
+	CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	API_CALL;
+	struct graph_work work;
+	CUresult result;
+
+	result = graph_enter();
+	return result ? result : node_set(hNode, &work, work_batch(&work, nodeParams));
+}
+
+/*
  * Functions of the program, children, events, and empty nodes
  */
 

@@ -41,6 +41,18 @@ static bool fill_is_alike(
 					 a->elementSize == b->elementSize);
 }
 
+/* Addresses, values and comparisons may change (CUDA manual,
+ * cuGraphExecBatchMemOpNodeSetParams()). */
+static bool batch_is_alike(const struct graph_batch *a, const struct graph_batch *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (unsigned int i = 0; i < a->n; i++)
+		if (a->ops[i].operation != b->ops[i].operation)
+			return false;
+	return true;
+}
+
 /* Return: whether a node of an exec can do the one instead of the other. */
 static bool work_fits(const struct graph_work *old, const struct graph_work *new)
 {
@@ -52,6 +64,8 @@ static bool work_fits(const struct graph_work *old, const struct graph_work *new
 		old_context != new_context || old_generation != new_generation)
 		return false;
 	switch (new->type) {
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return batch_is_alike(&old->batch, &new->batch);
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 		return copy_is_alike(&old->copy.copy, &new->copy.copy);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
@@ -107,8 +121,8 @@ static CUresult exec_refresh(CUgraphExec exec, CUgraphNode own)
 static CUresult exec_set(
 	CUgraphExec exec, CUgraphNode handle, struct graph_work *work, CUresult result)
 {
+	CUgraphNode own, error;
 	struct graph_work old;
-	CUgraphNode own;
 
 	if (result)
 		return graph_leave(result);
@@ -123,7 +137,11 @@ static CUresult exec_set(
 	}
 	old = own->work;
 	own->work = *work;
-	result = exec_refresh(exec, own);
+	/* A batch has several nodes of the scheduler. */
+	if (work->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+		result = exec_build(exec, &error);
+	else
+		result = exec_refresh(exec, own);
 	if (result)
 		own->work = old;
 	work_deinit(result ? work : &old);
@@ -192,6 +210,18 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 	result = graph_enter();
 	return result ? result
 		      : exec_set(hGraphExec, hNode, &work, work_host(&work, nodeParams));
+}
+
+CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	API_CALL;
+	struct graph_work work;
+	CUresult result;
+
+	result = graph_enter();
+	return result ? result
+		      : exec_set(hGraphExec, hNode, &work, work_batch(&work, nodeParams));
 }
 
 CUresult cuGraphExecEventRecordNodeSetEvent(
@@ -279,6 +309,14 @@ CUresult cuGraphNodeGetEnabled(
 struct update {
 	CUgraphExecUpdateResultInfo *info;
 	struct graph_list pairs; /* the new graph's, whose pair is the exec's */
+	STAILQ_HEAD(, update_users) users;
+};
+
+/* What a graph of the exec is to keep from now on, or kept before. */
+struct update_users {
+	CUgraph own;
+	struct user_refs users;
+	STAILQ_ENTRY(update_users) link;
 };
 
 static CUresult update_fail(struct update *update, CUgraphExecUpdateResult result,
@@ -345,12 +383,28 @@ static CUresult check_pair(struct update *update, CUgraphNode own, CUgraphNode n
 	return CUDA_SUCCESS;
 }
 
+/* Copies the references of a graph to objects of the program. */
+static CUresult pair_users(struct update *update, CUgraph own, CUgraph new)
+{
+	struct update_users *users = calloc(1, sizeof(*users));
+
+	if (!users)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	users->own = own;
+	STAILQ_INIT(&users->users);
+	STAILQ_INSERT_TAIL(&update->users, users, link);
+	return users_copy(&users->users, &new->users);
+}
+
 static CUresult pair_graphs(struct update *update, CUgraph own, CUgraph new)
 {
 	uint64_t walk = graph_walk();
 	size_t first = update->pairs.n;
 	CUresult result;
 
+	result = pair_users(update, own, new);
+	if (result)
+		return result;
 	if (own->n_nodes != new->n_nodes)
 		return update_fail(
 			update, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
@@ -410,6 +464,38 @@ static void update_swap_works(const struct update *update, struct graph_work *wo
 	}
 }
 
+/* The same of what graphs keep. */
+static void update_swap_users(struct update *update)
+{
+	struct update_users *users;
+	struct user_refs before;
+
+	STAILQ_INIT(&before);
+	STAILQ_FOREACH(users, &update->users, link) {
+		STAILQ_CONCAT(&before, &users->own->users);
+		STAILQ_CONCAT(&users->own->users, &users->users);
+		STAILQ_CONCAT(&users->users, &before);
+	}
+}
+
+static void update_init(struct update *update, CUgraphExecUpdateResultInfo *info)
+{
+	*update = (struct update){ .info = info };
+	STAILQ_INIT(&update->users);
+}
+
+static void update_deinit(struct update *update)
+{
+	struct update_users *users;
+
+	free(update->pairs.nodes);
+	while ((users = STAILQ_FIRST(&update->users))) {
+		STAILQ_REMOVE_HEAD(&update->users, link);
+		users_free(&users->users);
+		free(users);
+	}
+}
+
 /* Gives each node of the exec a copy of the work of its pair, and back what it had if
  * that cannot be run. */
 static CUresult update_apply(CUgraphExec exec, struct update *update)
@@ -423,9 +509,12 @@ static CUresult update_apply(CUgraphExec exec, struct update *update)
 	result = update_copy_works(update, works);
 	if (!result) {
 		update_swap_works(update, works);
+		update_swap_users(update);
 		result = exec_build(exec, &error);
-		if (result)
+		if (result) {
 			update_swap_works(update, works);
+			update_swap_users(update);
+		}
 	}
 	for (size_t i = 0; i < update->pairs.n; i++)
 		work_deinit(&works[i]);
@@ -440,7 +529,7 @@ CUresult cuGraphExecUpdate_v2(
 	CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
 {
 	API_CALL;
-	struct update update = { .info = resultInfo };
+	struct update update;
 	CUresult result;
 
 	result = graph_enter();
@@ -449,10 +538,11 @@ CUresult cuGraphExecUpdate_v2(
 	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || graph_get(hGraph) || !resultInfo)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	*resultInfo = (CUgraphExecUpdateResultInfo){ CU_GRAPH_EXEC_UPDATE_SUCCESS };
+	update_init(&update, resultInfo);
 	result = pair_graphs(&update, hGraphExec->graph, hGraph);
 	if (!result)
 		result = update_apply(hGraphExec, &update);
-	free(update.pairs.nodes);
+	update_deinit(&update);
 	if (result && !resultInfo->result)
 		resultInfo->result = CU_GRAPH_EXEC_UPDATE_ERROR;
 	return graph_leave(result);
@@ -483,13 +573,14 @@ CUresult cuGraphExecChildGraphNodeSetParams(
 {
 	API_CALL;
 	CUgraphExecUpdateResultInfo info = { 0 };
-	struct update update = { .info = &info };
+	struct update update;
 	CUgraphNode own;
 	CUresult result;
 
 	result = graph_enter();
 	if (result)
 		return result;
+	update_init(&update, &info);
 	result = exec_find(&own, hGraphExec, hNode);
 	if (!result && own->work.type != CU_GRAPH_NODE_TYPE_GRAPH)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -499,7 +590,7 @@ CUresult cuGraphExecChildGraphNodeSetParams(
 		result = pair_graphs(&update, own->work.child, childGraph);
 	if (!result)
 		result = update_apply(hGraphExec, &update);
-	free(update.pairs.nodes);
+	update_deinit(&update);
 	/* This call has no result code for the difference. */
 	if (result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)
 		result = CUDA_ERROR_INVALID_VALUE;

@@ -281,6 +281,47 @@ CUresult work_fill(
 	return CUDA_SUCCESS;
 }
 
+static CUresult batch_alloc(
+	struct graph_batch *batch, const CUstreamBatchMemOpParams *ops)
+{
+	size_t header = (sizeof(struct object) + 15) / 16 * 16;
+	uint8_t *block =
+		object_new(OBJECT_NONE, header + batch->n * sizeof(*batch->ops), NULL);
+
+	if (!block)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	batch->block = (struct object *)block;
+	batch->ops = (CUstreamBatchMemOpParams *)(block + header);
+	memcpy(batch->ops, ops, batch->n * sizeof(*batch->ops));
+	return CUDA_SUCCESS;
+}
+
+CUresult work_batch(struct graph_work *work, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	struct sched_op op;
+	CUcontext context;
+	CUresult result;
+
+	if (!params || !params->paramArray || !params->count ||
+		params->count > BATCH_OPS_MAX || params->flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = work_find_context(&context, params->ctx);
+	for (unsigned int i = 0; i < params->count && !result; i++)
+		result = word_describe(&op, &params->paramArray[i]);
+	if (result)
+		return result;
+	*work = (struct graph_work){
+		.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+		.batch = {
+			.context = context,
+			.generation = context_generation(context),
+			.n = params->count,
+			.flags = params->flags,
+		},
+	};
+	return batch_alloc(&work->batch, params->paramArray);
+}
+
 CUresult work_host(struct graph_work *work, const CUDA_HOST_NODE_PARAMS *params)
 {
 	if (!params || !params->fn)
@@ -342,11 +383,13 @@ CUresult work_any(struct graph_work *work, const CUgraphNodeParams *params)
 		return work_event(work, params->type, params->eventWait.event);
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
 		return work_event(work, params->type, params->eventRecord.event);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return work_batch(
+			work, (const CUDA_BATCH_MEM_OP_NODE_PARAMS *)&params->memOp);
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
-	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
@@ -367,6 +410,9 @@ CUresult work_clone(struct graph_work *work, const struct graph_work *from, bool
 	}
 	if (from->type == CU_GRAPH_NODE_TYPE_GRAPH)
 		return graph_copy(&work->child, from->child, is_shown);
+	/* What is in the block never changes. */
+	if (from->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+		object_ref(work->batch.block);
 	if (from->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
 		from->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT)
 		object_ref(&work->event->object);
@@ -382,6 +428,8 @@ void work_deinit(struct graph_work *work)
 	} else if (work->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
 		   work->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
 		object_unref(&work->event->object);
+	} else if (work->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
+		object_unref(work->batch.block);
 	} else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH) {
 		graph_free(work->child);
 	}
@@ -404,6 +452,10 @@ CUresult work_context(
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 		*contextp = work->fill.context;
 		*generationp = work->fill.generation;
+		break;
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		*contextp = work->batch.context;
+		*generationp = work->batch.generation;
 		break;
 	default:
 		return CUDA_SUCCESS;
@@ -446,5 +498,14 @@ CUresult work_prepare(const struct graph_work *work, struct sched_node *node)
 		break;
 	}
 	node->op.kind = node->kind;
+	return result;
+}
+
+CUresult work_prepare_word(
+	const CUstreamBatchMemOpParams *params, struct sched_node *node)
+{
+	CUresult result = word_describe(&node->op, params);
+
+	node->kind = node->op.kind;
 	return result;
 }

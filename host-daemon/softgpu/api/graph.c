@@ -266,6 +266,7 @@ CUresult graph_new(CUgraph *graphp, bool is_shown)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	graph->is_shown = is_shown;
 	TAILQ_INIT(&graph->nodes);
+	STAILQ_INIT(&graph->users);
 	*graphp = graph;
 	return CUDA_SUCCESS;
 }
@@ -278,6 +279,7 @@ void graph_free(CUgraph graph)
 		TAILQ_REMOVE(&graph->nodes, node, link);
 		node_free(node);
 	}
+	users_free(&graph->users);
 	graph_object_free(&graph->object);
 }
 
@@ -309,6 +311,7 @@ CUresult graph_copy(CUgraph *graphp, CUgraph from, bool is_shown)
 	result = graph_new(&to, is_shown);
 	if (result)
 		return result;
+	result = users_copy(&to->users, &from->users);
 	TAILQ_FOREACH(node, &from->nodes, link)
 		if (!result)
 			result = graph_copy_node(to, node);

@@ -25,6 +25,9 @@ struct capture;
 #define GRAPH_NODES_MAX (1u << 18)
 #define GRAPH_DEPTH_MAX 32u
 
+/* Operations on words that one call or node has. */
+#define BATCH_OPS_MAX 255u
+
 struct graph_kernel {
 	CUfunction function; /* its module is counted */
 	CUcontext context;
@@ -50,12 +53,22 @@ struct graph_fill {
 	uint64_t generation;
 };
 
+struct graph_batch {
+	CUcontext context;
+	uint64_t generation;
+	struct object *block; /* counted: the operations are in it */
+	CUstreamBatchMemOpParams *ops;
+	unsigned int n;
+	unsigned int flags;
+};
+
 struct graph_work {
 	CUgraphNodeType type;
 	union {
 		struct graph_kernel kernel;
 		struct graph_copy copy;
 		struct graph_fill fill;
+		struct graph_batch batch;
 		CUDA_HOST_NODE_PARAMS host;
 		CUevent event;
 		CUgraph child; /* its own */
@@ -84,6 +97,15 @@ struct CUgraphNode_st {
 	bool is_disabled;     /* in an exec */
 };
 
+/* References of a graph to objects of the program; user-object.c */
+struct user_ref {
+	CUuserObject object; /* a reference to its memory too */
+	uint64_t count;
+	STAILQ_ENTRY(user_ref) link;
+};
+
+STAILQ_HEAD(user_refs, user_ref);
+
 struct CUgraph_st {
 	struct object object;
 	bool is_shown; /* has handles */
@@ -93,6 +115,7 @@ struct CUgraph_st {
 	uint32_t depth;		 /* of children in children, at least */
 	CUgraphNode parent;	 /* whose child it is, or NULL */
 	struct capture *capture; /* that adds to it, or NULL */
+	struct user_refs users;
 };
 
 struct CUgraphExec_st {
@@ -136,6 +159,7 @@ CUresult work_fill(
 CUresult work_host(struct graph_work *work, const CUDA_HOST_NODE_PARAMS *params);
 CUresult work_event(struct graph_work *work, CUgraphNodeType type, CUevent event);
 CUresult work_child(struct graph_work *work, CUgraph child);
+CUresult work_batch(struct graph_work *work, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
 CUresult work_any(struct graph_work *work, const CUgraphNodeParams *params);
 CUresult work_clone(
 	struct graph_work *work, const struct graph_work *from, bool is_shown);
@@ -145,16 +169,32 @@ void work_deinit(struct graph_work *work);
 CUresult work_context(
 	const struct graph_work *work, CUcontext *contextp, uint64_t *generationp);
 
-/* Fills in a node of the scheduler; children are not for here. */
+/* Fills in a node of the scheduler; children and batches are not for here. */
 CUresult work_prepare(const struct graph_work *work, struct sched_node *node);
+
+/* The same for one operation of a batch. */
+CUresult work_prepare_word(
+	const CUstreamBatchMemOpParams *params, struct sched_node *node);
 
 CUresult kernel_set_attribute(struct graph_work *work, CUlaunchAttributeID id,
 	const CUlaunchAttributeValue *value);
 
-/* A function of the program as an operation; stream-op.c */
+/* A function of the program as an operation, and one operation on a word; stream-op.c */
 void host_describe(struct sched_host *host, CUhostFn fn, void *data);
+CUresult word_describe(struct sched_op *op, const CUstreamBatchMemOpParams *params);
 
 CUresult kernel_copy_attributes(struct graph_kernel *to, const struct graph_kernel *from);
+
+/*
+ * Objects of the program, with the lock
+ */
+
+CUresult users_copy(struct user_refs *to, const struct user_refs *from);
+void users_free(struct user_refs *users);
+
+/* References to all objects of a graph and its children, for launches; NULL where there
+ * are none. */
+CUresult users_keep(struct sched_keep **keepp, CUgraph graph);
 
 /* Graphs, with the lock */
 

@@ -56,6 +56,7 @@ enum object_kind {
 	OBJECT_GRAPH,
 	OBJECT_GRAPH_NODE,
 	OBJECT_GRAPH_EXEC,
+	OBJECT_USER,
 	OBJECT_ALLOCATION,
 	OBJECT_TEXTURE, /* found by its number, never by its address */
 	_OBJECT_N,

@@ -6,103 +6,36 @@
 
 #include "api/capture.h"
 
-static CUresult word_submit(CUstream handle, enum sched_kind kind, uint64_t address,
-	uint64_t value, uint32_t size, unsigned int compare)
-{
-	struct sched_op op = {
-		.kind = kind,
-		.word = {
-			.address = address,
-			.value = value,
-			.size = size,
-			.compare = compare,
-		},
-	};
-	struct sched_stream *stream;
-	CUresult result;
-
-	result = stream_get(handle, &stream);
-	if (result)
-		return result;
-	if (address % size || !context_reaches(address, size,
-				      kind == SCHED_WRITE ? SOFTGPU_WRITE : SOFTGPU_READ))
-		return CUDA_ERROR_INVALID_VALUE;
-	return sched_submit(stream, &op, false);
-}
-
-static CUresult word_write(CUstream stream, uint64_t address, uint64_t value,
-	uint32_t size, unsigned int flags)
-{
-	if (flags & ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
-		return CUDA_ERROR_INVALID_VALUE;
-	return word_submit(stream, SCHED_WRITE, address, value, size, 0);
-}
-
-static CUresult word_wait(CUstream stream, uint64_t address, uint64_t value,
-	uint32_t size, unsigned int flags)
+CUresult word_describe(struct sched_op *op, const CUstreamBatchMemOpParams *params)
 {
 	_Static_assert((int)SCHED_COMPARE_GEQ == CU_STREAM_WAIT_VALUE_GEQ &&
 			       (int)SCHED_COMPARE_EQ == CU_STREAM_WAIT_VALUE_EQ &&
 			       (int)SCHED_COMPARE_AND == CU_STREAM_WAIT_VALUE_AND &&
 			       (int)SCHED_COMPARE_NOR == CU_STREAM_WAIT_VALUE_NOR,
 		"passed on as they are");
-
-	if (flags & CU_STREAM_WAIT_VALUE_FLUSH)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	if (flags >= _SCHED_COMPARE_N)
-		return CUDA_ERROR_INVALID_VALUE;
-	return word_submit(stream, SCHED_WAIT_VALUE, address, value, size, flags);
-}
-
-CUresult cuStreamWriteValue32_v2(
-	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	API_CALL;
-
-	return word_write(stream, addr, value, 4, flags);
-}
-
-CUresult cuStreamWriteValue64_v2(
-	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	API_CALL;
-
-	return word_write(stream, addr, value, 8, flags);
-}
-
-CUresult cuStreamWaitValue32_v2(
-	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	API_CALL;
-
-	return word_wait(stream, addr, value, 4, flags);
-}
-
-CUresult cuStreamWaitValue64_v2(
-	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	API_CALL;
-
-	return word_wait(stream, addr, value, 8, flags);
-}
-
-/* Return: whether an operation of a batch can be carried out. */
-static CUresult batch_check(const CUstreamBatchMemOpParams *op)
-{
-	uint64_t address = op->writeValue.address;
+	const unsigned int flags = params->waitValue.flags;
+	uint64_t address = params->waitValue.address;
+	uint64_t value = params->waitValue.value64;
 	uint32_t size = 8;
-	bool is_wait;
+	bool is_wait = false;
 
-	switch (op->operation) {
+	op->kind = SCHED_NOTHING;
+	switch (params->operation) {
 	case CU_STREAM_MEM_OP_BARRIER:
-		if (op->memoryBarrier.flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU)
+		/* Operations of a stream see each other's writes anyway. */
+		if (params->memoryBarrier.flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU)
 			return CUDA_ERROR_INVALID_VALUE;
 		return CUDA_SUCCESS;
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+		is_wait = true;
+		/* fall through */
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
 		size = 4;
+		value = params->waitValue.value;
 		break;
 	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		is_wait = true;
+		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
 		break;
 	case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
@@ -110,62 +43,118 @@ static CUresult batch_check(const CUstreamBatchMemOpParams *op)
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	is_wait = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
-		  op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
-	if (is_wait) {
-		if (op->waitValue.flags & CU_STREAM_WAIT_VALUE_FLUSH)
-			return CUDA_ERROR_NOT_SUPPORTED;
-		if (op->waitValue.flags >= _SCHED_COMPARE_N)
-			return CUDA_ERROR_INVALID_VALUE;
-	} else if (op->writeValue.flags &
-		   ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) {
+	if (is_wait && flags & CU_STREAM_WAIT_VALUE_FLUSH)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (is_wait ? flags >= _SCHED_COMPARE_N
+		    : flags & ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
 		return CUDA_ERROR_INVALID_VALUE;
-	}
 	if (address % size ||
 		!context_reaches(address, size, is_wait ? SOFTGPU_READ : SOFTGPU_WRITE))
 		return CUDA_ERROR_INVALID_VALUE;
+	op->kind = is_wait ? SCHED_WAIT_VALUE : SCHED_WRITE;
+	op->word = (struct sched_word){
+		.address = address,
+		.value = value,
+		.size = size,
+		.compare = is_wait ? flags : 0,
+	};
 	return CUDA_SUCCESS;
 }
 
-static CUresult batch_submit(CUstream stream, const CUstreamBatchMemOpParams *op)
+static CUresult batch_capture(struct sched_stream *stream,
+	const CUstreamBatchMemOpParams *ops, unsigned int n, unsigned int flags)
 {
-	switch (op->operation) {
-	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-		return word_write(stream, op->writeValue.address, op->writeValue.value, 4,
-			op->writeValue.flags);
-	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-		return word_write(stream, op->writeValue.address, op->writeValue.value64,
-			8, op->writeValue.flags);
-	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-		return word_wait(stream, op->waitValue.address, op->waitValue.value, 4,
-			op->waitValue.flags);
-	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-		return word_wait(stream, op->waitValue.address, op->waitValue.value64, 8,
-			op->waitValue.flags);
-	default:
-		/* Operations of a stream see each other's writes anyway. */
-		return CUDA_SUCCESS;
-	}
+	const CUDA_BATCH_MEM_OP_NODE_PARAMS params = {
+		.ctx = stream_context(stream),
+		.count = n,
+		.paramArray = (CUstreamBatchMemOpParams *)ops,
+		.flags = flags,
+	};
+	struct graph_work work;
+	CUresult result;
+
+	result = work_batch(&work, &params);
+	return result ? result : capture_add(stream, &work);
 }
 
 /* All or none: the operations are checked before the first is submitted. */
+static CUresult batch_submit(CUstream handle, const CUstreamBatchMemOpParams *ops,
+	unsigned int n, unsigned int flags)
+{
+	struct sched_stream *stream;
+	struct sched_op op;
+	CUresult result;
+
+	result = stream_get_work(handle, &stream);
+	if (result)
+		return result;
+	if (!ops || !n || n > BATCH_OPS_MAX || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream_is_captured(stream))
+		return batch_capture(stream, ops, n, flags);
+	for (unsigned int i = 0; i < n && !result; i++)
+		result = word_describe(&op, &ops[i]);
+	for (unsigned int i = 0; i < n && !result; i++) {
+		result = word_describe(&op, &ops[i]);
+		if (!result && op.kind != SCHED_NOTHING)
+			result = sched_submit(stream, &op, false);
+	}
+	return result;
+}
+
+static CUresult word_submit(CUstream stream, CUstreamBatchMemOpType type,
+	uint64_t address, uint64_t value, unsigned int flags)
+{
+	CUstreamBatchMemOpParams op = {
+		.waitValue = {
+			.operation = type,
+			.address = address,
+			.value64 = value,
+			.flags = flags,
+		},
+	};
+
+	return batch_submit(stream, &op, 1, 0);
+}
+
+CUresult cuStreamWriteValue32_v2(
+	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	API_CALL;
+
+	return word_submit(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags);
+}
+
+CUresult cuStreamWriteValue64_v2(
+	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	API_CALL;
+
+	return word_submit(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags);
+}
+
+CUresult cuStreamWaitValue32_v2(
+	CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+	API_CALL;
+
+	return word_submit(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags);
+}
+
+CUresult cuStreamWaitValue64_v2(
+	CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+	API_CALL;
+
+	return word_submit(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags);
+}
+
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 	CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
 	API_CALL;
-	struct sched_stream *found;
-	CUresult result;
 
-	result = stream_get(stream, &found);
-	if (result)
-		return result;
-	if (!paramArray || !count || count > 255 || flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned int i = 0; i < count && !result; i++)
-		result = batch_check(&paramArray[i]);
-	for (unsigned int i = 0; i < count && !result; i++)
-		result = batch_submit(stream, &paramArray[i]);
-	return result;
+	return batch_submit(stream, paramArray, count, flags);
 }
 
 static void host_call_function(const struct sched_host *host, int status)

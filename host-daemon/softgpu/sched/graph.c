@@ -49,6 +49,9 @@ static void graph_free(struct sched_graph *graph)
 		if (graph->nodes[i].kind == SCHED_LAUNCH)
 			free(graph->nodes[i].op.grid.long_params);
 	turns_unref(graph->turns);
+	if (graph->keep &&
+		__atomic_sub_fetch(&graph->keep->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
+		sched_errand_add(graph->sched, &graph->keep->errand);
 	free(graph->nodes);
 	free(graph->after);
 	free(graph->events);
@@ -190,6 +193,10 @@ static int node_copy(struct sched_node *to, const struct sched_node *from)
 	case SCHED_HOST:
 		to->op.host = from->op.host;
 		return 0;
+	case SCHED_WRITE:
+	case SCHED_WAIT_VALUE:
+		to->op.word = from->op.word;
+		return 0;
 	case SCHED_LAUNCH:
 		break;
 	default:
@@ -227,6 +234,9 @@ int sched_graph_copy(struct sched_graph **graphp, struct sched_graph *from)
 	r = sched_graph_new(&to, from->sched, from->n_nodes, from);
 	if (r)
 		return r;
+	to->keep = from->keep;
+	if (to->keep)
+		__atomic_fetch_add(&to->keep->n_refs, 1, __ATOMIC_RELAXED);
 	sched_lock(from->sched);
 	for (uint32_t i = 0; i < from->n_nodes && !r; i++) {
 		r = node_copy(&to->nodes[i], &from->nodes[i]);

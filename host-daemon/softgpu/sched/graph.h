@@ -39,6 +39,12 @@ struct sched_turns {
 	TAILQ_HEAD(, sched_op) launches;
 };
 
+/* What the launches of a graph need besides. */
+struct sched_keep {
+	uint32_t n_refs;	    /* atomic: states of the graph */
+	struct sched_errand errand; /* done once no launch needs it any more */
+};
+
 struct sched_graph {
 	struct sched *sched;
 	uint32_t n_refs; /* atomic: its owner, and its launches */
@@ -49,6 +55,7 @@ struct sched_graph {
 	uint32_t *events; /* nodes of kind MARK and WAIT, in order */
 	struct sched_stream *lanes;
 	struct sched_turns *turns;
+	struct sched_keep *keep; /* a reference, or NULL */
 
 	/* the lock */
 	struct sched_streams idle; /* lanes */

@@ -29,6 +29,7 @@ int sched_init(struct sched *sched, uint32_t n_threads)
 	TAILQ_INIT(&sched->kicked);
 	TAILQ_INIT(&sched->copies);
 	TAILQ_INIT(&sched->hosts);
+	STAILQ_INIT(&sched->errands);
 	TAILQ_INIT(&sched->polling);
 	sched->poll_ns = SCHED_POLL_NS;
 	TAILQ_INIT(&sched->tasks);
@@ -134,6 +135,25 @@ static void *copy_main(void *argument)
 	return NULL;
 }
 
+void sched_errand_add(struct sched *sched, struct sched_errand *errand)
+{
+	STAILQ_INSERT_TAIL(&sched->errands, errand, link);
+}
+
+/* With the lock. Return: whether there was one. */
+static bool host_run_errand(struct sched *sched)
+{
+	struct sched_errand *errand = STAILQ_FIRST(&sched->errands);
+
+	if (!errand)
+		return false;
+	STAILQ_REMOVE_HEAD(&sched->errands, link);
+	sched_unlock(sched);
+	errand->run(errand);
+	sched_lock(sched);
+	return true;
+}
+
 static void *host_main(void *argument)
 {
 	struct sched *sched = argument;
@@ -145,6 +165,10 @@ static void *host_main(void *argument)
 	prctl(PR_SET_NAME, "softgpu-host");
 	sched_lock(sched);
 	for (;;) {
+		if (host_run_errand(sched)) {
+			nap = (struct vgpu_nap){};
+			continue;
+		}
 		stream = TAILQ_FIRST(&sched->hosts);
 		if (!stream) {
 			vgpu_nap_cond(&nap, &sched->host_work, &sched->lock);

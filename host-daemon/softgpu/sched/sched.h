@@ -182,6 +182,12 @@ struct sched_grid {
 	uint8_t params[SCHED_PARAMS_INLINE] __attribute__((aligned(16)));
 };
 
+/* What the host thread does besides: it is called once, without the lock. */
+struct sched_errand {
+	void (*run)(struct sched_errand *errand);
+	STAILQ_ENTRY(sched_errand) link;
+};
+
 /* A launch of a graph; graph.c's. */
 struct sched_run {
 	struct sched_graph *graph; /* a reference */
@@ -285,6 +291,7 @@ struct sched {
 	struct sched_streams kicked;
 	struct sched_streams copies;
 	struct sched_streams hosts;
+	STAILQ_HEAD(, sched_errand) errands;
 	struct sched_streams polling;
 	uint64_t poll_ns;	  /* until the next look at the words they wait for */
 	struct sched_tasks tasks; /* those first that wait longest */
@@ -334,6 +341,10 @@ void sched_staff_kernels(struct sched *sched);
 
 void sched_lock(struct sched *sched);
 void sched_unlock(struct sched *sched);
+
+/* With the lock: for the host thread, which the caller has made sure of (sched_staff()).
+ */
+void sched_errand_add(struct sched *sched, struct sched_errand *errand);
 
 /* With the lock: look at the stream again before the lock is released. */
 void sched_kick(struct sched_stream *stream);

@@ -292,7 +292,7 @@ void sched_unlock(struct sched *sched)
 		vgpu_wake_one(&sched->kernel_work);
 	if (!TAILQ_EMPTY(&sched->copies) || !TAILQ_EMPTY(&sched->polling))
 		vgpu_wake_one(&sched->copy_work);
-	if (!TAILQ_EMPTY(&sched->hosts))
+	if (!TAILQ_EMPTY(&sched->hosts) || !STAILQ_EMPTY(&sched->errands))
 		vgpu_wake_one(&sched->host_work);
 	pthread_mutex_unlock(&sched->lock);
 }
