@@ -93,6 +93,7 @@ ABSENT = {
     "graph": "INVALID_VALUE",
     "graph_node": "INVALID_VALUE",
     "graph_exec": "INVALID_VALUE",
+    "user_object": "INVALID_VALUE",
 }
 
 

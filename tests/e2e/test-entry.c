@@ -117,12 +117,10 @@ TEST(unknown_export_table_is_not_found)
 
 TEST(functions_not_remoted_say_so)
 {
-	CUuserObject object;
+	CUexternalSemaphore semaphore;
 
 	fixture_new();
-	check_cu(cuUserObjectCreate(
-			 &object, NULL, NULL, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
-		CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuImportExternalSemaphore(&semaphore, NULL), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 /* The forms that a runtime asks for by version and no header declares. */

@@ -14,8 +14,9 @@ from test_raw import (INVALID_HANDLE, INVALID_VALUE, allocate, main, prepare, re
                       still_serves)
 from wire import SLOT_SIZE, SLOTS_OFF, Channel  # pylint: disable=wrong-import-order
 
+OUT_OF_MEMORY = 2
 NOT_SUPPORTED = 801
-KERNEL, MEMCPY, MEMSET, EMPTY, WAIT_EVENT = 0, 1, 2, 5, 6
+KERNEL, MEMCPY, MEMSET, HOST, CHILD, EMPTY, WAIT_EVENT, BATCH = 0, 1, 2, 3, 4, 5, 6, 12
 N_CAPTURES = 196  # in the control page
 LISTS = {"dependencies_list", "from_list", "to_list"}
 BLOCKS = {"edges", "detail", "params", "value_bytes"}
@@ -153,9 +154,87 @@ def test_memory_of_nodes_is_the_guests_own(host, api):
     must(add(channel, graph, MEMCPY, node_context=context,
              detail=copy(p, channel.arena(), 4096, kind=1)))
     refused(add(channel, graph, MEMSET, node_context=context + 1, detail=fill(p))[0], 201)
-    for kind in (3, 4, 8, 13, -1, 1 << 30):
+    for kind in (8, 9, 10, 11, 13, -1, 1 << 30):
         refuse(kind, fill(p), NOT_SUPPORTED)
     refused(add(channel, graph, WAIT_EVENT, event=p)[0], INVALID_HANDLE)
+    channel.close()
+    still_serves(host, api)
+
+
+def words(*ops):
+    """An array of CUstreamBatchMemOpParams: operation, address, value."""
+    return b"".join(struct.pack("<IxxxxQQI20x", *op, 0) for op in ops)
+
+
+def test_batches_and_children_are_checked(host, api):
+    channel = opened(api, host)
+    graph, p = make_graph(channel), allocate(channel, 4096)
+    good, flags = (2, p, 1), bytes(4)
+
+    for ops in (
+        b"", words(good)[:-1], words(good) + b"\0", words((2, p + 4096, 1)),
+        words((5, p + 4092, 1)),
+        words((2, 0, 1)), words(good, (2, channel.window_base + channel.area, 1)),
+        words((1 << 31, p, 1)), words((0, p, 1)), words(*[good] * 257),
+    ):
+        refused(add(channel, graph, BATCH, detail=flags, params=ops)[0], INVALID_VALUE)
+    for detail in (b"", bytes(3), bytes(5), bytes(256)):
+        refused(add(channel, graph, BATCH, detail=detail, params=words(good))[0], INVALID_VALUE)
+    must(add(channel, graph, BATCH, detail=flags, params=words(good)))
+    for child in (0, p, graph + 1, graph ^ 1 << 40, (1 << 64) - 1):
+        refused(add(channel, graph, CHILD, child=child)[0], INVALID_VALUE)
+    # A graph inside itself, often: a named limit, and no dead worker.
+    inner = graph
+    for _ in range(100):
+        result, out = add(channel, inner, CHILD, child=graph)
+        if result:
+            break
+        result, out = channel.call("cuGraphChildGraphNodeGetGraph", hNode=out["phGraphNode"])
+        must((result, out))
+        inner = out["phGraph"]
+    refused(result, OUT_OF_MEMORY)
+    refused(channel.call("cuGraphDestroy", hGraph=inner)[0], INVALID_VALUE)
+    must(channel.call("cuGraphDestroy", hGraph=graph))
+    refused(channel.call("cuGraphDestroy", hGraph=inner)[0], INVALID_VALUE)
+    channel.close()
+    still_serves(host, api)
+
+
+def test_user_objects_are_counted(host, api):
+    channel = opened(api, host)
+    graph = make_graph(channel)
+
+    def create(n=1, flags=1, cookie=7):
+        return channel.call("cuUserObjectCreate", initialRefcount=n, flags=flags, cookie=cookie)
+
+    for n, flags in ((0, 1), (1, 0), (1, 2), (1 << 31, 1)):
+        refused(create(n, flags)[0], INVALID_VALUE)
+    user = must(create(3))["object_out"]
+    for wrong in (0, graph, user + 1, user ^ 1 << 40):
+        refused(channel.call("cuUserObjectRelease", object=wrong, count=1)[0], INVALID_VALUE)
+        refused(channel.call("cuUserObjectRetain", object=wrong, count=1)[0], INVALID_VALUE)
+        refused(channel.call("cuGraphRetainUserObject", graph=graph, object=wrong, count=1)[0],
+                INVALID_VALUE)
+    for n in (0, 4, 1 << 31, (1 << 32) - 1):
+        refused(channel.call("cuUserObjectRelease", object=user, count=n)[0], INVALID_VALUE)
+        refused(channel.call("cuGraphRetainUserObject", graph=graph, object=user, count=n,
+                             flags=1)[0], INVALID_VALUE)
+    refused(channel.call("cuGraphReleaseUserObject", graph=graph, object=user, count=1)[0],
+            INVALID_VALUE)
+    must(channel.call("cuGraphRetainUserObject", graph=graph, object=user, count=3, flags=1))
+    refused(channel.call("cuUserObjectRelease", object=user, count=1)[0], INVALID_VALUE)
+    must(channel.call("cuGraphDestroy", hGraph=graph))
+    # Its destructor is due, by the cookie that was given.
+    due = must(channel.call("vgpuCallbackNext"))
+    assert due["cookie"] == 7 and not due.get("is_void"), due
+    refused(channel.call("cuUserObjectRetain", object=user, count=1)[0], INVALID_VALUE)
+    # So is the cookie of a host node, as void, when its graph is destroyed.
+    graph = make_graph(channel)
+    must(add(channel, graph, HOST, cookie=8))
+    must(channel.call("cuGraphDestroy", hGraph=graph))
+    must(channel.call("vgpuCallbackDone", token=due["token"]))
+    due = must(channel.call("vgpuCallbackNext"))
+    assert due["cookie"] == 8 and due.get("is_void"), due
     channel.close()
     still_serves(host, api)
 

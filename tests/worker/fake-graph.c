@@ -22,6 +22,7 @@
 struct fake_graph {
 	bool is_live;
 	bool is_captured; /* in use by one call: no other may end or use it */
+	bool is_child;
 };
 
 struct fake_node {
@@ -33,6 +34,10 @@ struct fake_node {
 	CUDA_MEMCPY3D copy;
 	CUDA_MEMSET_NODE_PARAMS fill;
 	CUevent event;
+	CUDA_HOST_NODE_PARAMS host;
+	CUstreamBatchMemOpParams ops[256];
+	CUDA_BATCH_MEM_OP_NODE_PARAMS batch;
+	struct fake_graph *child;
 };
 
 struct fake_edge {
@@ -80,6 +85,11 @@ static struct fake_graph *use_graph(CUgraph handle)
 	return graph;
 }
 
+void fake_use_graph(CUgraph handle)
+{
+	use_graph(handle);
+}
+
 static struct fake_node *use_node(CUgraphNode handle)
 {
 	struct fake_node *node = (struct fake_node *)handle;
@@ -122,8 +132,12 @@ static struct fake_graph *make_graph(void)
 	return NULL;
 }
 
+static void end_graph(struct fake_graph *graph);
+
 static void end_node(struct fake_node *node)
 {
+	if (node->child)
+		end_graph(node->child);
 	for (uint32_t i = 0; i < N_EDGES; i++)
 		if (state.edges[i].from == node || state.edges[i].to == node)
 			state.edges[i].from = NULL;
@@ -135,6 +149,7 @@ static void end_graph(struct fake_graph *graph)
 	for (uint32_t i = 0; i < N_NODES; i++)
 		if (state.nodes[i].graph == graph)
 			end_node(&state.nodes[i]);
+	fake_users_forget_graph((CUgraph)graph);
 	graph->is_live = false;
 }
 
@@ -148,7 +163,7 @@ static CUresult fake_graph_destroy(CUgraph handle)
 {
 	struct fake_graph *graph = use_graph(handle);
 
-	if (graph->is_captured)
+	if (graph->is_captured || graph->is_child)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	end_graph(graph);
 	return CUDA_SUCCESS;
@@ -165,6 +180,16 @@ static struct fake_node *make_node(struct fake_graph *graph, CUgraphNodeType kin
 	return NULL;
 }
 
+/* What is in a child is of no matter here. */
+static struct fake_graph *make_child(void)
+{
+	struct fake_graph *child = make_graph();
+
+	if (child)
+		child->is_child = true;
+	return child;
+}
+
 static CUresult fake_graph_clone(CUgraph *clonep, CUgraph original)
 {
 	struct fake_graph *graph = use_graph(original), *clone = make_graph();
@@ -172,6 +197,10 @@ static CUresult fake_graph_clone(CUgraph *clonep, CUgraph original)
 
 	if (!clone)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (fake_users_copy(original, (CUgraph)clone) != CUDA_SUCCESS) {
+		end_graph(clone);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	for (uint32_t i = 0; i < N_NODES; i++) {
 		if (state.nodes[i].graph != graph)
 			continue;
@@ -182,6 +211,8 @@ static CUresult fake_graph_clone(CUgraph *clonep, CUgraph original)
 		}
 		*copy = state.nodes[i];
 		copy->graph = clone;
+		if (copy->child)
+			copy->child = make_child();
 	}
 	*clonep = (CUgraph)clone;
 	return CUDA_SUCCESS;
@@ -494,6 +525,103 @@ static CUresult fake_add_empty(
 	return add_node(added, graph, CU_GRAPH_NODE_TYPE_EMPTY, after, n);
 }
 
+static CUresult set_host(CUgraphNode handle, const CUDA_HOST_NODE_PARAMS *host)
+{
+	struct fake_node *node = use_node(handle);
+
+	if (node->kind != CU_GRAPH_NODE_TYPE_HOST)
+		return CUDA_ERROR_INVALID_VALUE;
+	node->host = *host;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_add_host(CUgraphNode *added, CUgraph graph, const CUgraphNode *after,
+	size_t n, const CUDA_HOST_NODE_PARAMS *host)
+{
+	CUresult result = add_node(added, graph, CU_GRAPH_NODE_TYPE_HOST, after, n);
+
+	return result == CUDA_SUCCESS ? set_host(*added, host) : result;
+}
+
+static CUresult fake_get_host(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *host)
+{
+	*host = use_node(handle)->host;
+	return CUDA_SUCCESS;
+}
+
+/* The function that was captured is that of a node from now on. */
+static CUresult fake_launch_host(CUstream stream, CUhostFn fn, void *data)
+{
+	const CUDA_HOST_NODE_PARAMS host = { fn, data };
+	struct fake_capture *capture = find_capture(stream);
+	CUgraphNode node;
+
+	return capture ? fake_add_host(&node, (CUgraph)capture->graph, NULL, 0, &host)
+		       : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult fake_add_child(CUgraphNode *added, CUgraph graph,
+	const CUgraphNode *after, size_t n, CUgraph child)
+{
+	CUresult result;
+
+	use_graph(child);
+	result = add_node(added, graph, CU_GRAPH_NODE_TYPE_GRAPH, after, n);
+	if (result == CUDA_SUCCESS) {
+		use_node(*added)->child = make_child();
+		if (!use_node(*added)->child) {
+			end_node(use_node(*added));
+			result = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	return result;
+}
+
+static CUresult fake_get_child(CUgraphNode handle, CUgraph *child)
+{
+	*child = (CUgraph)use_node(handle)->child;
+	return *child ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult set_batch(CUgraphNode handle, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	struct fake_node *node = use_node(handle);
+
+	for (unsigned int i = 0; i < batch->count; i++) {
+		const CUstreamBatchMemOpParams *op = &batch->paramArray[i];
+
+		if (op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64 ||
+			op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
+			fake_use_memory(op->writeValue.address, 8);
+		else if (op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+			 op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32)
+			fake_use_memory(op->writeValue.address, 4);
+	}
+	if (batch->ctx)
+		fake_use(batch->ctx, FAKE_CONTEXT);
+	if (node->kind != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+		return CUDA_ERROR_INVALID_VALUE;
+	node->batch = *batch;
+	memcpy(node->ops, batch->paramArray, batch->count * sizeof(*node->ops));
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_add_batch(CUgraphNode *added, CUgraph graph,
+	const CUgraphNode *after, size_t n, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	CUresult result =
+		add_node(added, graph, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, after, n);
+
+	return result == CUDA_SUCCESS ? set_batch(*added, batch) : result;
+}
+
+static CUresult fake_get_batch(CUgraphNode handle, CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	*batch = use_node(handle)->batch;
+	batch->paramArray = use_node(handle)->ops;
+	return CUDA_SUCCESS;
+}
+
 /*
  * Executable graphs
  */
@@ -566,6 +694,29 @@ static CUresult fake_exec_event(CUgraphExec exec, CUgraphNode node, CUevent even
 {
 	use_exec(exec);
 	return set_event(node, event);
+}
+
+static CUresult fake_exec_host(
+	CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
+{
+	use_exec(exec);
+	return use_node(node)->kind == CU_GRAPH_NODE_TYPE_HOST ? CUDA_SUCCESS
+							       : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult fake_exec_child(CUgraphExec exec, CUgraphNode node, CUgraph child)
+{
+	use_exec(exec);
+	use_node(node);
+	use_graph(child);
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_exec_batch(
+	CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	use_exec(exec);
+	return set_batch(node, batch);
 }
 
 static CUresult fake_set_enabled(CUgraphExec exec, CUgraphNode node, unsigned int on)
@@ -695,6 +846,7 @@ void fake_graphs_forget_stream(CUstream stream)
 void fake_graphs_init(struct vgpu_driver *table)
 {
 	memset(&state, 0, sizeof(state));
+	fake_users_init(table);
 	table->cuGraphCreate = fake_graph_create;
 	table->cuGraphDestroy = fake_graph_destroy;
 	table->cuGraphClone = fake_graph_clone;
@@ -734,6 +886,18 @@ void fake_graphs_init(struct vgpu_driver *table)
 	table->cuGraphExecMemsetNodeSetParams = fake_exec_fill;
 	table->cuGraphExecEventRecordNodeSetEvent = fake_exec_event;
 	table->cuGraphExecEventWaitNodeSetEvent = fake_exec_event;
+	table->cuLaunchHostFunc = fake_launch_host;
+	table->cuGraphAddHostNode = fake_add_host;
+	table->cuGraphHostNodeSetParams = set_host;
+	table->cuGraphHostNodeGetParams = fake_get_host;
+	table->cuGraphAddChildGraphNode = fake_add_child;
+	table->cuGraphChildGraphNodeGetGraph = fake_get_child;
+	table->cuGraphAddBatchMemOpNode = fake_add_batch;
+	table->cuGraphBatchMemOpNodeSetParams = set_batch;
+	table->cuGraphBatchMemOpNodeGetParams = fake_get_batch;
+	table->cuGraphExecHostNodeSetParams = fake_exec_host;
+	table->cuGraphExecChildGraphNodeSetParams = fake_exec_child;
+	table->cuGraphExecBatchMemOpNodeSetParams = fake_exec_batch;
 	table->cuGraphNodeSetEnabled = fake_set_enabled;
 	table->cuStreamBeginCapture_v2 = fake_begin_capture;
 	table->cuStreamBeginCaptureToGraph = fake_begin_to_graph;

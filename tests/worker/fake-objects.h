@@ -49,3 +49,10 @@ void fake_graphs_init(struct vgpu_driver *table);
 
 /* A stream is gone, and its capture with it. */
 void fake_graphs_forget_stream(CUstream stream);
+
+void fake_use_graph(CUgraph graph);
+
+/* User objects: makes the driver know them; a copy of a graph, and its end. */
+void fake_users_init(struct vgpu_driver *table);
+CUresult fake_users_copy(CUgraph graph, CUgraph clone);
+void fake_users_forget_graph(CUgraph graph);

@@ -7,6 +7,7 @@
 
 #include "process/call.h"
 #include "process/callback.h"
+#include "wait/capture.h"
 
 /* A driver that lacks the call reports so at the first; after that no reply is needed. */
 static CUresult send(struct shim_call *call, const ProtobufCMessage *request,
@@ -27,7 +28,7 @@ CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
 	Vgpu__CuLaunchHostFuncRequest request = VGPU__CU_LAUNCH_HOST_FUNC_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLaunchHostFunc);
-	const struct shim_callback callback = {
+	struct shim_callback callback = {
 		.host_function = fn,
 		.data = userData,
 		.stream = hStream,
@@ -38,6 +39,8 @@ CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 	result = shim_call_error(&call, fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 	if (result != CUDA_SUCCESS)
 		return result;
+	if (shim_capture_is_active(hStream))
+		callback.kind = SHIM_CALLBACK_OF_GRAPH;
 	result = shim_callback_add(&callback, &request.cookie);
 	if (result != CUDA_SUCCESS)
 		return result;

@@ -343,6 +343,109 @@ CUresult shim_cuGraphExecEventWaitNodeSetEvent(
 }
 
 /*
+ * Functions of the program
+ */
+
+CUresult shim_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return add(shim_graph_node_host(&node, nodeParams), phGraphNode, hGraph,
+		dependencies, numDependencies, &node);
+}
+
+CUresult shim_cuGraphHostNodeGetParams(
+	CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	return nodeParams ? shim_graph_node_get_host(hNode, nodeParams)
+			  : refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult shim_cuGraphHostNodeSetParams(
+	CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return set(shim_graph_node_host(&node, nodeParams), hNode, &node);
+}
+
+CUresult shim_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+	const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return set_in_exec(
+		shim_graph_node_host(&node, nodeParams), hGraphExec, hNode, &node);
+}
+
+/*
+ * Graphs in graphs
+ */
+
+CUresult shim_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies, CUgraph childGraph)
+{
+	const struct shim_node node = {
+		.kind = CU_GRAPH_NODE_TYPE_GRAPH,
+		.child = childGraph,
+	};
+
+	return add(
+		CUDA_SUCCESS, phGraphNode, hGraph, dependencies, numDependencies, &node);
+}
+
+CUresult shim_cuGraphExecChildGraphNodeSetParams(
+	CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
+{
+	const struct shim_node node = {
+		.kind = CU_GRAPH_NODE_TYPE_GRAPH,
+		.child = childGraph,
+	};
+
+	return set_in_exec(CUDA_SUCCESS, hGraphExec, hNode, &node);
+}
+
+/*
+ * Batches of operations on words
+ */
+
+CUresult shim_cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return add(shim_graph_node_batch(&node, nodeParams), phGraphNode, hGraph,
+		dependencies, numDependencies, &node);
+}
+
+CUresult shim_cuGraphBatchMemOpNodeGetParams(
+	CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
+{
+	return nodeParams_out ? shim_graph_node_get_batch(hNode, nodeParams_out)
+			      : refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult shim_cuGraphBatchMemOpNodeSetParams(
+	CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return set(shim_graph_node_batch(&node, nodeParams), hNode, &node);
+}
+
+CUresult shim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec,
+	CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+	struct shim_node node;
+
+	return set_in_exec(
+		shim_graph_node_batch(&node, nodeParams), hGraphExec, hNode, &node);
+}
+
+/*
  * Any kind
  */
 

@@ -5,14 +5,10 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/memop.h"
 #include "memory/range.h"
 #include "process/call.h"
 
-/* As many as the API takes at once. */
-#define OPS_MAX 255u
-
-/* Whether the words of an operation are the program's; which operations and flags there
- * are is the driver's affair. */
 static bool has_good_address(const CUstreamBatchMemOpParams *op)
 {
 	switch (op->operation) {
@@ -27,6 +23,16 @@ static bool has_good_address(const CUstreamBatchMemOpParams *op)
 	}
 }
 
+bool shim_memops_are_valid(const CUstreamBatchMemOpParams *ops, unsigned int n)
+{
+	if (!ops || !n || n > SHIM_MEMOPS_MAX)
+		return false;
+	for (unsigned int i = 0; i < n; i++)
+		if (!has_good_address(&ops[i]))
+			return false;
+	return true;
+}
+
 CUresult shim_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 	CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
@@ -38,11 +44,8 @@ CUresult shim_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 		.wants_result = true,
 	};
 
-	if (!paramArray || !count || count > OPS_MAX)
+	if (!shim_memops_are_valid(paramArray, count))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	for (unsigned int i = 0; i < count; i++)
-		if (!has_good_address(&paramArray[i]))
-			return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.stream = (uint64_t)(uintptr_t)stream;
 	request.count = count;
 	request.flags = flags;

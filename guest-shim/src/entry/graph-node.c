@@ -2,9 +2,9 @@
 /*
  * Nodes of graphs: what they do, to the host and back
  *
- * The parameters of a kernel node are read back into memory that belongs to the node's
- * handle, found by its index. It is given to the program, so once made it stays, and is
- * used again for the next node of that index.
+ * The parameters of a kernel node, and the operations of a batch, are read back into
+ * memory that belongs to the node's handle, found by its index. It is given to the
+ * program, so once made it stays, and is used again for the next node of that index.
  */
 
 #include <stdlib.h>
@@ -17,8 +17,10 @@
 #include "code/launch.h"
 #include "entry/graph-exec.h"
 #include "entry/graph-node.h"
+#include "entry/memop.h"
 #include "memory/copy.h"
 #include "process/call.h"
+#include "process/callback.h"
 #include "process/context.h"
 #include "wait/capture.h"
 #include "wait/event.h"
@@ -128,6 +130,56 @@ CUresult shim_graph_node_event(
 	return CUDA_SUCCESS;
 }
 
+CUresult shim_graph_node_host(struct shim_node *node, const CUDA_HOST_NODE_PARAMS *params)
+{
+	struct shim_callback callback = { .kind = SHIM_CALLBACK_OF_GRAPH };
+	CUresult result;
+
+	if (!params || !params->fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_call_check(VGPU_CALL_cuGraphAddNode_v2);
+	if (result != CUDA_SUCCESS)
+		return result;
+	callback.host_function = params->fn;
+	callback.data = params->userData;
+	*node = (struct shim_node){ .kind = CU_GRAPH_NODE_TYPE_HOST };
+	return shim_callback_add(&callback, &node->cookie);
+}
+
+CUresult shim_graph_node_batch(
+	struct shim_node *node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	static_assert(
+		SHIM_MEMOPS_MAX * sizeof(*params->paramArray) <= VGPU_LAUNCH_PARAMS_MAX,
+		"a batch fits the block of a kernel's parameters");
+	CUresult result = shim_call_check(VGPU_CALL_cuGraphAddNode_v2);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!params || !shim_memops_are_valid(params->paramArray, params->count))
+		return CUDA_ERROR_INVALID_VALUE;
+	*node = (struct shim_node){
+		.kind = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+		.context = params->ctx,
+		.detail_size = sizeof(node->detail.flags),
+		.detail.flags = params->flags,
+		.n_params = params->count * sizeof(*params->paramArray),
+	};
+	memcpy(shim_thread_get()->params, params->paramArray, node->n_params);
+	return CUDA_SUCCESS;
+}
+
+static CUresult child(struct shim_node *node, const CUDA_CHILD_GRAPH_NODE_PARAMS *params)
+{
+	if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*node = (struct shim_node){
+		.kind = CU_GRAPH_NODE_TYPE_GRAPH,
+		.child = params->graph,
+	};
+	return CUDA_SUCCESS;
+}
+
 static CUresult kernel_v3(
 	struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS_v3 *params)
 {
@@ -180,6 +232,14 @@ CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams
 			node, params->type, params->eventRecord.event);
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
 		return shim_graph_node_event(node, params->type, params->eventWait.event);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return shim_graph_node_host(
+			node, (const CUDA_HOST_NODE_PARAMS *)&params->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return child(node, &params->graph);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return shim_graph_node_batch(
+			node, (const CUDA_BATCH_MEM_OP_NODE_PARAMS *)&params->memOp);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		*node = (struct shim_node){ .kind = params->type };
 		return CUDA_SUCCESS;
@@ -200,11 +260,21 @@ CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams
 		(_request)->function = (uint64_t)(uintptr_t)(_node)->function;           \
 		(_request)->kernel = (uint64_t)(uintptr_t)(_node)->kernel;               \
 		(_request)->event = (uint64_t)(uintptr_t)(_node)->event;                 \
+		(_request)->child = (uint64_t)(uintptr_t)(_node)->child;                 \
+		(_request)->cookie = (_node)->cookie;                                    \
 		(_request)->detail.data = (uint8_t *)&(_node)->detail;                   \
 		(_request)->detail.len = (_node)->detail_size;                           \
 		(_request)->params.data = shim_thread_get()->params;                     \
 		(_request)->params.len = (_node)->n_params;                              \
 	} while (0)
+
+/* The host did not take the node. Return: the error. */
+static CUresult drop(const struct shim_node *node, CUresult error)
+{
+	if (node->kind == CU_GRAPH_NODE_TYPE_HOST)
+		shim_callback_withdraw(node->cookie);
+	return error;
+}
 
 static CUresult add(CUgraphNode *addedp, CUgraph graph, const struct shim_edges *after,
 	const struct shim_node *node)
@@ -250,14 +320,14 @@ CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
 	CUresult result;
 
 	if (!addedp || (after->n && !after->nodes))
-		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+		return drop(node, shim_call_error(&call, CUDA_ERROR_INVALID_VALUE));
 	if (shim_graph_edges_are_plain(after->data, after->n))
 		first.data = NULL;
 	if (first.n > VGPU_GRAPH_LIST_MAX)
 		first.n = VGPU_GRAPH_LIST_MAX;
 	result = add(&added, graph, &first, node);
 	if (result != CUDA_SUCCESS)
-		return result;
+		return drop(node, result);
 	result = add_more_edges(graph, added, after);
 	if (result == CUDA_SUCCESS)
 		*addedp = added;
@@ -271,11 +341,13 @@ CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node)
 	Vgpu__CuGraphNodeSetParamsRequest request =
 		VGPU__CU_GRAPH_NODE_SET_PARAMS_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphNodeSetParams);
+	CUresult result;
 
 	request.h_node = (uint64_t)(uintptr_t)handle;
 	SET_NODE(&request, node);
-	return shim_call_sync(&call, &request.base,
+	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_node_set_params_reply__descriptor, NULL);
+	return result == CUDA_SUCCESS ? CUDA_SUCCESS : drop(node, result);
 }
 
 CUresult shim_graph_node_set_in_exec(
@@ -284,13 +356,15 @@ CUresult shim_graph_node_set_in_exec(
 	Vgpu__CuGraphExecNodeSetParamsRequest request =
 		VGPU__CU_GRAPH_EXEC_NODE_SET_PARAMS_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphExecNodeSetParams);
+	CUresult result;
 
 	request.h_graph_exec = (uint64_t)(uintptr_t)exec;
 	request.h_node = (uint64_t)(uintptr_t)handle;
 	SET_NODE(&request, node);
 	shim_graph_exec_forget(exec);
-	return shim_call_sync(&call, &request.base,
+	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_exec_node_set_params_reply__descriptor, NULL);
+	return result == CUDA_SUCCESS ? CUDA_SUCCESS : drop(node, result);
 }
 
 /*
@@ -381,6 +455,7 @@ static CUresult make_room(struct params *params, uint32_t size)
 static CUresult take_params(
 	CUgraphNode handle, const Vgpu__VgpuGraphNodeReply *reply, struct params *params)
 {
+	const CUgraphNodeType kind = (CUgraphNodeType)reply->kind;
 	uint32_t n = reply->n_params, done = 0;
 	CUresult result = make_room(params, n);
 
@@ -391,7 +466,7 @@ static CUresult take_params(
 		done += (uint32_t)reply->params.len;
 		if (done == n)
 			break;
-		result = ask(handle, CU_GRAPH_NODE_TYPE_KERNEL, done, &reply);
+		result = ask(handle, kind, done, &reply);
 	}
 	return result;
 }
@@ -463,4 +538,44 @@ CUresult shim_graph_node_get_event(
 	if (result == CUDA_SUCCESS)
 		*eventp = (CUevent)(uintptr_t)reply->event;
 	return result;
+}
+
+CUresult shim_graph_node_get_host(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *params)
+{
+	const Vgpu__VgpuGraphNodeReply *reply;
+	struct shim_callback callback;
+	CUresult result = ask(handle, CU_GRAPH_NODE_TYPE_HOST, 0, &reply);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!shim_callback_find(reply->cookie, &callback))
+		return CUDA_ERROR_UNKNOWN;
+	*params = (CUDA_HOST_NODE_PARAMS){ callback.host_function, callback.data };
+	return CUDA_SUCCESS;
+}
+
+CUresult shim_graph_node_get_batch(
+	CUgraphNode handle, CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	CUDA_BATCH_MEM_OP_NODE_PARAMS told = {};
+	const Vgpu__VgpuGraphNodeReply *reply;
+	struct params *kept;
+	CUresult result;
+
+	result = ask(handle, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, 0, &reply);
+	if (result == CUDA_SUCCESS)
+		result = take_detail(reply, &told.flags, sizeof(told.flags));
+	if (result != CUDA_SUCCESS)
+		return result;
+	told.ctx = (CUcontext)(uintptr_t)reply->node_context;
+	told.count = reply->n_params / sizeof(*told.paramArray);
+	kept = find_params(handle);
+	if (!kept)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = take_params(handle, reply, kept);
+	if (result != CUDA_SUCCESS)
+		return result;
+	told.paramArray = (CUstreamBatchMemOpParams *)kept->block;
+	*params = told;
+	return CUDA_SUCCESS;
 }

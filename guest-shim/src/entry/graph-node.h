@@ -21,12 +21,15 @@ struct shim_node {
 	CUfunction function;
 	CUkernel kernel;
 	CUevent event;
+	CUgraph child;
+	uint64_t cookie; /* of a function of the program, see process/callback.h */
 	uint32_t detail_size;
 	uint32_t n_params; /* bytes in the thread's block of parameters */
 	union {
 		struct vgpu_launch_dims dims;
 		CUDA_MEMCPY3D copy;
 		CUDA_MEMSET_NODE_PARAMS fill;
+		unsigned int flags;
 	} detail;
 };
 
@@ -38,8 +41,9 @@ struct shim_edges {
 };
 
 /* Each describes a node. Return: 0, or why there is no such node, NULL for one. The
- * parameters of a kernel are left in the thread's block, so a description is good until
- * the thread launches or describes another. */
+ * parameters of a kernel and the operations of a batch are left in the thread's block, so
+ * a description is good until the thread launches or describes another. A function of the
+ * program is the node's from then on: a description is used once. */
 CUresult shim_graph_node_kernel(
 	struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS *params);
 CUresult shim_graph_node_copy(
@@ -48,6 +52,10 @@ CUresult shim_graph_node_fill(
 	struct shim_node *node, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context);
 CUresult shim_graph_node_event(
 	struct shim_node *node, CUgraphNodeType kind, CUevent event);
+CUresult shim_graph_node_host(
+	struct shim_node *node, const CUDA_HOST_NODE_PARAMS *params);
+CUresult shim_graph_node_batch(
+	struct shim_node *node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
 /* Any kind, as newer symbols of CUDA have it. */
 CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams *params);
 
@@ -59,13 +67,17 @@ CUresult shim_graph_node_set_in_exec(
 
 /*
  * Asks what a node does, in the words of a kind that it must be of. The pointers to a
- * kernel's parameters stay good as long as the node, and as its parameters.
+ * kernel's parameters, and to the operations of a batch, stay good as long as the node,
+ * and as its parameters.
  */
 CUresult shim_graph_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *params);
 CUresult shim_graph_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy);
 CUresult shim_graph_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill);
 CUresult shim_graph_node_get_event(
 	CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp);
+CUresult shim_graph_node_get_host(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *params);
+CUresult shim_graph_node_get_batch(
+	CUgraphNode handle, CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
 
 /* Whether edges are all of the ordinary kind. */
 bool shim_graph_edges_are_plain(const CUgraphEdgeData *data, size_t n);

@@ -39,6 +39,7 @@ static struct {
 	uint32_t max;
 	uint32_t first_free;
 	uint32_t n_live; /* the thread sleeps on it while it is 0 */
+	uint32_t n_of_streams;
 	bool has_thread;
 
 	/* The thread's own: what it runs, or 0. */
@@ -47,10 +48,23 @@ static struct {
 
 static bool start_thread(void);
 
+/* With the lock. */
+static bool has_room(enum shim_callback_kind kind)
+{
+	uint32_t n_of_graphs = callbacks.n_live - callbacks.n_of_streams;
+
+	return kind == SHIM_CALLBACK_OF_STREAM
+		       ? callbacks.n_of_streams < SHIM_CALLBACKS_MAX
+		       : n_of_graphs < SHIM_CALLBACKS_OF_GRAPHS_MAX;
+}
+
 /* With the lock. Returns: NULL where there are too many, or no memory. */
-static struct entry *take_entry(void)
+static struct entry *take_entry(enum shim_callback_kind kind)
 {
 	struct entry *entry;
+
+	if (!has_room(kind))
+		return NULL;
 
 	if (callbacks.first_free) {
 		entry = &callbacks.entries[callbacks.first_free - 1];
@@ -61,10 +75,6 @@ static struct entry *take_entry(void)
 		uint32_t max = callbacks.max ? callbacks.max * 2 : FIRST_ENTRIES;
 		struct entry *entries;
 
-		if (max > SHIM_CALLBACKS_MAX)
-			max = SHIM_CALLBACKS_MAX;
-		if (callbacks.n == max)
-			return NULL;
 		entries = realloc(callbacks.entries, max * sizeof(*entries));
 		if (!entries)
 			return NULL;
@@ -82,8 +92,9 @@ static bool try_add(const struct shim_callback *callback, uint64_t *cookiep)
 	bool is_first = false;
 
 	shim_lock(&callbacks.lock);
-	entry = take_entry();
+	entry = take_entry(callback->kind);
 	if (entry) {
+		callbacks.n_of_streams += callback->kind == SHIM_CALLBACK_OF_STREAM;
 		entry->callback = *callback;
 		entry->generation++;
 		entry->is_live = true;
@@ -101,27 +112,50 @@ static bool try_add(const struct shim_callback *callback, uint64_t *cookiep)
 /* With the lock. */
 static void release(struct entry *entry)
 {
+	callbacks.n_of_streams -= entry->callback.kind == SHIM_CALLBACK_OF_STREAM;
 	entry->is_live = false;
 	entry->next_free = callbacks.first_free;
 	callbacks.first_free = (uint32_t)(entry - callbacks.entries) + 1;
 	__atomic_fetch_sub(&callbacks.n_live, 1, __ATOMIC_RELAXED);
 }
 
-/* Takes the entry of a cookie out. Returns: false where there is none. */
-static bool take(uint64_t cookie, struct shim_callback *callback)
+/* With the lock. Returns: NULL where there is none with that cookie. */
+static struct entry *find(uint64_t cookie)
 {
 	uint32_t index = (uint32_t)cookie;
 	struct entry *entry;
-	SHIM_LOCKED(&callbacks.lock);
 
 	if (index >= callbacks.n)
-		return false;
+		return NULL;
 	entry = &callbacks.entries[index];
-	if (!entry->is_live || entry->generation != cookie >> 32)
+	return entry->is_live && entry->generation == cookie >> 32 ? entry : NULL;
+}
+
+/* Takes the entry of a cookie out, unless it is that of a function in a graph which is
+ * only due. Returns: false where there is none. */
+static bool take(uint64_t cookie, bool is_due, struct shim_callback *callback)
+{
+	struct entry *entry;
+	SHIM_LOCKED(&callbacks.lock);
+
+	entry = find(cookie);
+	if (!entry)
 		return false;
 	*callback = entry->callback;
-	release(entry);
+	if (!is_due || callback->kind != SHIM_CALLBACK_OF_GRAPH)
+		release(entry);
 	return true;
+}
+
+bool shim_callback_find(uint64_t cookie, struct shim_callback *callback)
+{
+	const struct entry *entry;
+	SHIM_LOCKED(&callbacks.lock);
+
+	entry = find(cookie);
+	if (entry)
+		*callback = entry->callback;
+	return entry;
 }
 
 CUresult shim_callback_add(const struct shim_callback *callback, uint64_t *cookiep)
@@ -130,8 +164,9 @@ CUresult shim_callback_add(const struct shim_callback *callback, uint64_t *cooki
 	bool starts;
 
 	while (!try_add(callback, cookiep)) {
-		if (__atomic_load_n(&callbacks.n_live, __ATOMIC_RELAXED) <
-			SHIM_CALLBACKS_MAX)
+		if (callback->kind != SHIM_CALLBACK_OF_STREAM ||
+			__atomic_load_n(&callbacks.n_of_streams, __ATOMIC_RELAXED) <
+				SHIM_CALLBACKS_MAX)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		if (!shim_wait_turn(&wait, &shim_channel))
 			return SHIM_ERROR_HOST_GONE;
@@ -151,7 +186,7 @@ void shim_callback_withdraw(uint64_t cookie)
 {
 	struct shim_callback callback;
 
-	take(cookie, &callback);
+	take(cookie, false, &callback);
 }
 
 static void await_any(void)
@@ -200,7 +235,7 @@ static CUresult serve_one(void)
 	due = (const Vgpu__VgpuCallbackNextReply *)reply;
 	status = (CUresult)due->status;
 	callbacks.token = due->token;
-	if (take(due->cookie, &callback) && !due->is_void)
+	if (take(due->cookie, !due->is_void, &callback) && !due->is_void)
 		run(&callback, status);
 	return report();
 }

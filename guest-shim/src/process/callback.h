@@ -2,19 +2,22 @@
 #pragma once
 
 /*
- * Callbacks: functions of the program that a stream calls
+ * Callbacks: functions of the program that a stream or a graph calls
  *
  * A function pointer never leaves the process. The host gets a number for it, a cookie,
  * and returns that when the function is due; one thread, started at first use, runs them
  * one after the other. In it the program may make no call that depends on a device, even
  * if the guest library could answer it.
  *
- * The host returns each cookie once: when the function is due, or as void if it will
- * never run, such as a host function whose context has a fault and ends. Only the host
+ * The host returns the cookie of a function in a stream once: when the function is due,
+ * or as void if it will never run, such as a host function whose context has a fault and
+ * ends; and that of a destructor when it is due. A function in a graph is due at each
+ * launch, and its cookie is void once no graph has it any more. Only the host
  * knows the order of events in a context that one thread destroys while another uses it,
  * so no entry is dropped here.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
@@ -23,7 +26,17 @@
  * run but not yet reported. */
 #define SHIM_CALLBACKS_MAX (63u << 10)
 
+/* In graphs and user objects at a time; the host has the same limit. */
+#define SHIM_CALLBACKS_OF_GRAPHS_MAX (64u << 10)
+
+enum shim_callback_kind {
+	SHIM_CALLBACK_OF_STREAM,
+	SHIM_CALLBACK_OF_GRAPH, /* may be due any number of times */
+	SHIM_CALLBACK_OF_OBJECT,
+};
+
 struct shim_callback {
+	enum shim_callback_kind kind;
 	CUhostFn host_function; /* or */
 	CUstreamCallback stream_callback;
 	void *data;
@@ -41,3 +54,6 @@ CUresult shim_callback_add(const struct shim_callback *callback, uint64_t *cooki
 
 /* The host did not take it. */
 void shim_callback_withdraw(uint64_t cookie);
+
+/* Return: false if there is none with that cookie. */
+bool shim_callback_find(uint64_t cookie, struct shim_callback *callback);

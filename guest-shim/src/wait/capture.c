@@ -53,6 +53,11 @@ static CUstreamCaptureStatus status_of(CUstream stream)
 		->capture_status;
 }
 
+bool shim_capture_is_active(CUstream stream)
+{
+	return status_of(stream) == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
 CUresult shim_capture_check_copy(CUstream stream, bool is_pageable, bool waits)
 {
 	CUstreamCaptureStatus status;

@@ -27,6 +27,9 @@
  */
 CUresult shim_capture_check_copy(CUstream stream, bool is_pageable, bool waits);
 
+/* Whether a stream is being captured, and the capture is valid. */
+bool shim_capture_is_active(CUstream stream);
+
 /*
  * Asked before memory is allocated or freed without the host: most modes of capture
  * forbid that (CUDA Driver API, cuThreadExchangeStreamCaptureMode).

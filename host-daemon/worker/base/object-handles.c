@@ -29,6 +29,7 @@ static CUresult no_such(enum vgpu_handle_kind kind)
 	case VGPU_HANDLE_GRAPH_NODE:
 	case VGPU_HANDLE_GRAPH_EXEC:
 	case VGPU_HANDLE_ALLOCATION:
+	case VGPU_HANDLE_USER_OBJECT:
 		return CUDA_ERROR_INVALID_VALUE;
 	default:
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -143,7 +144,7 @@ static bool is_free_standing(enum vgpu_handle_kind kind)
 	return kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL ||
 	       kind == VGPU_HANDLE_LINK || kind == VGPU_HANDLE_GRAPH ||
 	       kind == VGPU_HANDLE_GRAPH_NODE || kind == VGPU_HANDLE_GRAPH_EXEC ||
-	       kind == VGPU_HANDLE_ALLOCATION;
+	       kind == VGPU_HANDLE_ALLOCATION || kind == VGPU_HANDLE_USER_OBJECT;
 }
 
 CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,

@@ -307,6 +307,29 @@ uint32_t object_table_remove_owned(struct object_table *table, const void *owner
 	return n;
 }
 
+bool object_table_find_owned(
+	struct object_table *table, const void *owner, uint64_t *handlep)
+{
+	const struct object *object;
+	bool is_found = false;
+	uint32_t i;
+
+	pthread_mutex_lock(&table->lock);
+	for (i = 0; i <= VGPU_HANDLE_INDEX_MAX && !is_found; i++) {
+		object = object_table_entry(table, i);
+		if (!object) {
+			i += OBJECTS_CHUNK - 1;
+			continue;
+		}
+		is_found = object->generation &&
+			   (object->owner == owner || object->parent == owner);
+		if (is_found)
+			*handlep = object_handle(table, object);
+	}
+	pthread_mutex_unlock(&table->lock);
+	return is_found;
+}
+
 bool object_table_search(
 	struct object_table *table, const void *driver, uint64_t *handlep)
 {

@@ -157,6 +157,10 @@ bool object_table_find_driver(struct object_table *table, const void *driver,
 bool object_table_search(
 	struct object_table *table, const void *driver, uint64_t *handlep);
 
+/* Finds any object of an owner or parent. Return: false if there is none. */
+bool object_table_find_owned(
+	struct object_table *table, const void *owner, uint64_t *handlep);
+
 /* Removes all objects of an owner or parent. Return: their number. */
 uint32_t object_table_remove_owned(struct object_table *table, const void *owner);
 

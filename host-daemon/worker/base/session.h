@@ -24,6 +24,7 @@
 
 struct arena;
 struct callbacks;
+struct functions;
 struct captures;
 struct codes;
 struct debts;
@@ -95,6 +96,7 @@ struct session {
 	struct store *store;
 	struct codes *codes;
 	struct callbacks *callbacks;
+	struct functions *functions;
 	struct captures *captures;
 	struct prints *prints;
 };

@@ -11,9 +11,9 @@
 #include "worker/base/session.h"
 #include "worker/handle/callback.h"
 #include "worker/stream/callbacks.h"
+#include "worker/stream/capture.h"
+#include "worker/stream/functions.h"
 
-/* Captured callbacks are refused: they would be due at each launch of the graph, but an
- * entry here is due once. */
 static bool is_captured(struct call *call, CUstream stream)
 {
 	CUstreamCaptureStatus status;
@@ -23,6 +23,30 @@ static bool is_captured(struct call *call, CUstream stream)
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+/* A captured function becomes a host node. */
+static CUresult capture(struct call *call, CUstream stream, uint64_t cookie)
+{
+	struct capture_info info;
+	CUresult result;
+	void *token;
+
+	if (!call->driver->cuLaunchHostFunc)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = function_add(call->session, cookie, &token);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = call->driver->cuLaunchHostFunc(stream, function_run, token);
+	if (result != CUDA_SUCCESS) {
+		function_withdraw(call->session, token);
+		return result;
+	}
+	/* If the capture was spoilt meanwhile, the function stays until the session
+	 * ends. */
+	if (capture_ask(call, stream, &info) == CUDA_SUCCESS && info.graph)
+		function_tie(call->session, info.graph, token);
+	return CUDA_SUCCESS;
+}
+
 static CUresult submit(
 	struct call *call, uint64_t handle, uint64_t cookie, bool is_host_function)
 {
@@ -30,10 +54,10 @@ static CUresult submit(
 	void *stream;
 
 	result = object_get(call, VGPU_HANDLE_STREAM, handle, false, &stream);
-	if (result == CUDA_SUCCESS && is_captured(call, stream))
-		return CUDA_ERROR_NOT_SUPPORTED;
 	if (result != CUDA_SUCCESS)
 		return result;
+	if (is_captured(call, stream) && is_host_function)
+		return capture(call, stream, cookie);
 	return callbacks_submit(
 		call->session, stream, call->stream->context, cookie, is_host_function);
 }

@@ -16,32 +16,6 @@
 #include "worker/stream/capture.h"
 #include "worker/stream/graph.h"
 
-/* The driver's information about a capture. */
-struct info {
-	CUstreamCaptureStatus status;
-	cuuint64_t id;
-	CUgraph graph;
-	const CUgraphNode *nodes;
-	const CUgraphEdgeData *edges;
-	size_t n;
-};
-
-static CUresult ask(struct call *call, CUstream stream, struct info *info)
-{
-	const struct vgpu_driver *driver = call->driver;
-
-	*info = (struct info){};
-	if (driver->cuStreamGetCaptureInfo_v3)
-		return driver->cuStreamGetCaptureInfo_v3(stream, &info->status, &info->id,
-			&info->graph, &info->nodes, &info->edges, &info->n);
-	if (driver->cuStreamGetCaptureInfo_v2)
-		return driver->cuStreamGetCaptureInfo_v2(stream, &info->status, &info->id,
-			&info->graph, &info->nodes, &info->n);
-	if (!driver->cuStreamGetCaptureInfo)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	return driver->cuStreamGetCaptureInfo(stream, &info->status, &info->id);
-}
-
 CUresult handle_cuThreadExchangeStreamCaptureMode(struct call *call,
 	const Vgpu__CuThreadExchangeStreamCaptureModeRequest *request,
 	Vgpu__CuThreadExchangeStreamCaptureModeReply *reply)
@@ -85,9 +59,9 @@ static CUresult note(
 		.is_to_graph = is_to_graph,
 	};
 	CUgraph graph = NULL;
-	struct info info;
+	struct capture_info info;
 
-	if (ask(call, stream, &info) == CUDA_SUCCESS)
+	if (capture_ask(call, stream, &info) == CUDA_SUCCESS)
 		capture.id = info.id;
 	if (capture_add(call->session, &capture))
 		return CUDA_SUCCESS;
@@ -182,8 +156,8 @@ CUresult handle_cuStreamEndCapture(struct call *call,
 }
 
 /* One page of the nodes on which the next work depends. */
-static CUresult tell_nodes(struct call *call, const struct info *info, uint64_t first,
-	Vgpu__CuStreamGetCaptureInfoV3Reply *reply)
+static CUresult tell_nodes(struct call *call, const struct capture_info *info,
+	uint64_t first, Vgpu__CuStreamGetCaptureInfoV3Reply *reply)
 {
 	size_t n = first < info->n ? info->n - first : 0;
 	CUresult result = CUDA_SUCCESS;
@@ -216,13 +190,13 @@ CUresult handle_cuStreamGetCaptureInfo_v3(struct call *call,
 	const Vgpu__CuStreamGetCaptureInfoV3Request *request,
 	Vgpu__CuStreamGetCaptureInfoV3Reply *reply)
 {
-	struct info info;
+	struct capture_info info;
 	CUresult result;
 	void *stream;
 
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
 	if (result == CUDA_SUCCESS)
-		result = ask(call, stream, &info);
+		result = capture_ask(call, stream, &info);
 	if (result != CUDA_SUCCESS)
 		return result;
 	reply->capture_status_out = info.status;

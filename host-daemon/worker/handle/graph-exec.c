@@ -8,6 +8,7 @@
 #include "worker/base/call.h"
 #include "worker/base/context.h"
 #include "worker/base/object-handles.h"
+#include "worker/base/session.h"
 #include "worker/stream/graph.h"
 
 static CUresult make(struct call *call, const struct object *graph,
@@ -70,13 +71,26 @@ CUresult handle_cuGraphExecDestroy(struct call *call,
 	const Vgpu__CuGraphExecDestroyRequest *request,
 	Vgpu__CuGraphExecDestroyReply *reply)
 {
+	struct graph_exec functions = {};
+	struct object *object;
 	CUresult result;
 	void *exec;
 
 	if (!call->driver->cuGraphExecDestroy)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_take(call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, &exec);
-	return result == CUDA_SUCCESS ? call->driver->cuGraphExecDestroy(exec) : result;
+	pthread_mutex_lock(&call->session->destroy_lock);
+	result =
+		object_find(call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, &object);
+	if (result == CUDA_SUCCESS) {
+		graph_exec_take_functions((struct graph_exec *)object, &functions);
+		result = object_take(
+			call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, &exec);
+	}
+	pthread_mutex_unlock(&call->session->destroy_lock);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuGraphExecDestroy(exec);
+	graph_exec_retire_functions(call->session, &functions);
+	return result;
 }
 
 /* Drivers before CUDA 12.0 return only the error node. */
@@ -97,17 +111,23 @@ CUresult handle_cuGraphExecUpdate_v2(struct call *call,
 	Vgpu__CuGraphExecUpdateV2Reply *reply)
 {
 	CUgraphExecUpdateResultInfo info = {};
+	struct graph_exec functions = {};
+	struct object *graph, *exec;
 	CUresult result, told;
-	struct object *graph;
-	void *exec;
 
-	result = object_get(
-		call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, false, &exec);
+	result = object_find(call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, &exec);
 	if (result == CUDA_SUCCESS)
 		result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = update(call, exec, graph->driver, &info);
+	result = update(call, exec->driver, graph->driver, &info);
+	if (result == CUDA_SUCCESS) {
+		/* The graph's own functions have taken their place. */
+		pthread_mutex_lock(&call->session->destroy_lock);
+		graph_exec_take_functions((struct graph_exec *)exec, &functions);
+		pthread_mutex_unlock(&call->session->destroy_lock);
+		graph_exec_retire_functions(call->session, &functions);
+	}
 	reply->status = info.result;
 	told = graph_find_node(call, info.errorNode, graph, &reply->error_node);
 	if (told == CUDA_SUCCESS)
@@ -119,7 +139,8 @@ CUresult handle_cuGraphExecUpdate_v2(struct call *call,
 CUresult handle_cuGraphLaunch(struct call *call,
 	const Vgpu__CuGraphLaunchRequest *request, Vgpu__CuGraphLaunchReply *reply)
 {
-	struct object *exec;
+	struct graph_exec *exec;
+	struct object *object;
 	CUresult result;
 	void *stream;
 
@@ -128,12 +149,17 @@ CUresult handle_cuGraphLaunch(struct call *call,
 	result = object_get(call, VGPU_HANDLE_STREAM, request->h_stream, false, &stream);
 	if (result == CUDA_SUCCESS)
 		result = object_find(
-			call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph, &exec);
+			call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
-	call->is_large = vgpu_graph_is_large(((struct graph_exec *)exec)->n_nodes);
-	result = call->driver->cuGraphLaunch(exec->driver, stream);
-	if (result == CUDA_SUCCESS)
-		call->runner->n_launches++;
-	return result;
+	exec = (struct graph_exec *)object;
+	call->is_large = vgpu_graph_is_large(exec->n_nodes);
+	result = call->driver->cuGraphLaunch(object->driver, stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	call->runner->n_launches++;
+	__atomic_fetch_add(&exec->n_launches, 1, __ATOMIC_RELAXED);
+	if (session_is_capturing(call->session))
+		__atomic_store_n(&exec->is_copied, true, __ATOMIC_RELAXED);
+	return CUDA_SUCCESS;
 }

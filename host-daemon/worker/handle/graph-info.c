@@ -19,6 +19,7 @@
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/code/kernel.h"
+#include "worker/stream/functions.h"
 
 static uint64_t handle_of(struct object_table *table, const void *driver)
 {
@@ -103,6 +104,19 @@ static CUresult copy_params(struct call *call, const CUDA_KERNEL_NODE_PARAMS *pa
 	return CUDA_SUCCESS;
 }
 
+/* A page of n_params bytes. */
+static void tell_page(uint8_t *block, uint32_t first, Vgpu__VgpuGraphNodeReply *reply)
+{
+	uint32_t size = reply->n_params;
+
+	if (first >= size)
+		return;
+	reply->params.data = block + first;
+	reply->params.len = size - first < VGPU_GRAPH_PARAMS_PAGE
+				    ? size - first
+				    : VGPU_GRAPH_PARAMS_PAGE;
+}
+
 static CUresult tell_params(struct call *call, const CUDA_KERNEL_NODE_PARAMS *params,
 	struct kernel *kernel, uint32_t first, Vgpu__VgpuGraphNodeReply *reply)
 {
@@ -118,13 +132,9 @@ static CUresult tell_params(struct call *call, const CUDA_KERNEL_NODE_PARAMS *pa
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = copy_params(call, params, kernel, block, size);
 	reply->n_params = size;
-	if (result != CUDA_SUCCESS || first >= size)
-		return result;
-	reply->params.data = block + first;
-	reply->params.len = size - first < VGPU_GRAPH_PARAMS_PAGE
-				    ? size - first
-				    : VGPU_GRAPH_PARAMS_PAGE;
-	return CUDA_SUCCESS;
+	if (result == CUDA_SUCCESS)
+		tell_page(block, first, reply);
+	return result;
 }
 
 static CUresult tell_kernel(struct call *call, CUgraphNode node, uint32_t first,
@@ -207,6 +217,43 @@ static CUresult tell_event(struct call *call, CUgraphNode node, CUgraphNodeType 
 	return result;
 }
 
+static CUresult tell_host(
+	struct call *call, CUgraphNode node, Vgpu__VgpuGraphNodeReply *reply)
+{
+	CUDA_HOST_NODE_PARAMS host = {};
+	CUresult result;
+
+	if (!call->driver->cuGraphHostNodeGetParams)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = call->driver->cuGraphHostNodeGetParams(node, &host);
+	if (result == CUDA_SUCCESS &&
+		!function_find(call->session, host.userData, &reply->cookie))
+		result = CUDA_ERROR_INVALID_VALUE;
+	return result;
+}
+
+static CUresult tell_batch(struct call *call, CUgraphNode node, uint32_t first,
+	Vgpu__VgpuGraphNodeReply *reply)
+{
+	CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {};
+	CUresult result;
+	uint8_t *ops;
+
+	if (!call->driver->cuGraphBatchMemOpNodeGetParams)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = call->driver->cuGraphBatchMemOpNodeGetParams(node, &batch);
+	if (result != CUDA_SUCCESS)
+		return result;
+	reply->node_context = handle_of(&call->session->contexts.table, batch.ctx);
+	reply->n_params = batch.count * sizeof(*batch.paramArray);
+	ops = call_alloc(call, reply->n_params + 1);
+	if (!ops)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(ops, batch.paramArray, reply->n_params);
+	tell_page(ops, first, reply);
+	return tell_detail(call, reply, &batch.flags, sizeof(batch.flags));
+}
+
 CUresult handle_vgpuGraphNode(struct call *call,
 	const Vgpu__VgpuGraphNodeRequest *request, Vgpu__VgpuGraphNodeReply *reply)
 {
@@ -232,6 +279,10 @@ CUresult handle_vgpuGraphNode(struct call *call,
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
 		return tell_event(call, node, kind, reply);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return tell_host(call, node, reply);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return tell_batch(call, node, request->first, reply);
 	default:
 		return CUDA_SUCCESS;
 	}

@@ -10,8 +10,41 @@
 #include "g-handlers.h"
 #include "worker/base/call.h"
 #include "worker/base/object-handles.h"
+#include "worker/base/objects.h"
+#include "worker/base/session.h"
+#include "worker/stream/functions.h"
 #include "worker/stream/graph-node.h"
 #include "worker/stream/graph.h"
+
+/*
+ * A function that a node names, or the graph inside it: what has to be released once the
+ * node is destroyed or names another one.
+ */
+struct inside {
+	void *token;
+	CUgraph child;
+};
+
+/* With destroy_lock. */
+static struct inside look_inside(struct call *call, CUgraphNode node)
+{
+	const struct vgpu_driver *driver = call->driver;
+	CUDA_HOST_NODE_PARAMS host = {};
+	struct inside inside = {};
+	CUgraphNodeType type;
+
+	if (!driver->cuGraphNodeGetType ||
+		driver->cuGraphNodeGetType(node, &type) != CUDA_SUCCESS)
+		return inside;
+	if (type == CU_GRAPH_NODE_TYPE_HOST && driver->cuGraphHostNodeGetParams &&
+		driver->cuGraphHostNodeGetParams(node, &host) == CUDA_SUCCESS)
+		inside.token = host.userData;
+	if (type == CU_GRAPH_NODE_TYPE_GRAPH && driver->cuGraphChildGraphNodeGetGraph &&
+		driver->cuGraphChildGraphNodeGetGraph(node, &inside.child) !=
+			CUDA_SUCCESS)
+		inside.child = NULL;
+	return inside;
+}
 
 /* Calls the driver, if it has the function. */
 #define ASK(_function, ...)                                                              \
@@ -37,6 +70,15 @@ static CUresult add(struct call *call, CUgraph graph, const struct graph_names *
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
 		return ASK(cuGraphAddEventWaitNode, addedp, graph, after->nodes, after->n,
 			node->event);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return ASK(cuGraphAddHostNode, addedp, graph, after->nodes, after->n,
+			&node->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return ASK(cuGraphAddChildGraphNode, addedp, graph, after->nodes,
+			after->n, node->child);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return ASK(cuGraphAddBatchMemOpNode, addedp, graph, after->nodes,
+			after->n, &node->batch);
 	default:
 		return ASK(cuGraphAddEmptyNode, addedp, graph, after->nodes, after->n);
 	}
@@ -88,13 +130,71 @@ CUresult handle_cuGraphAddNode_v2(struct call *call,
 		result = graph_node_take(call, &given, &node);
 	if (result == CUDA_SUCCESS)
 		result = add_with_edges(call, graph->driver, &after, &node, &added);
-	if (result != CUDA_SUCCESS)
+	else
 		return result;
-	result = graph_keep_new(
-		call, VGPU_HANDLE_GRAPH_NODE, added, graph, &reply->ph_graph_node);
+	if (result != CUDA_SUCCESS) {
+		graph_node_drop(call, &node);
+		return result;
+	}
+	if (node.kind == CU_GRAPH_NODE_TYPE_HOST)
+		result = function_tie(call->session, graph->driver, node.host.userData);
+	if (result == CUDA_SUCCESS)
+		result = graph_keep_new(call, VGPU_HANDLE_GRAPH_NODE, added, graph,
+			&reply->ph_graph_node);
 	if (result != CUDA_SUCCESS)
 		call->driver->cuGraphDestroyNode(added);
 	return result;
+}
+
+/* A function that takes the place of another in a host node. */
+static CUresult set_host(
+	struct call *call, const struct object *object, const struct graph_node *node)
+{
+	struct session *session = call->session;
+	CUgraph graph =
+		object->parent ? ((const struct object *)object->parent)->driver : NULL;
+	struct inside before;
+	CUresult result;
+
+	if (!call->driver->cuGraphHostNodeSetParams || !graph)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	pthread_mutex_lock(&session->destroy_lock);
+	before = look_inside(call, object->driver);
+	result = function_tie(session, graph, node->host.userData);
+	if (result == CUDA_SUCCESS) {
+		result = call->driver->cuGraphHostNodeSetParams(
+			object->driver, &node->host);
+		function_untie(session, graph,
+			result == CUDA_SUCCESS ? before.token : node->host.userData);
+	}
+	pthread_mutex_unlock(&session->destroy_lock);
+	return result;
+}
+
+/* The driver's call for a node of a graph. */
+static CUresult set(
+	struct call *call, const struct object *object, const struct graph_node *node)
+{
+	CUgraphNode set = object->driver;
+
+	switch (node->kind) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return ASK(cuGraphKernelNodeSetParams_v2, set, &node->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return ASK(cuGraphMemcpyNodeSetParams, set, &node->copy);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return ASK(cuGraphMemsetNodeSetParams, set, &node->fill);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return ASK(cuGraphEventRecordNodeSetEvent, set, node->event);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return ASK(cuGraphEventWaitNodeSetEvent, set, node->event);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return set_host(call, object, node);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return ASK(cuGraphBatchMemOpNodeSetParams, set, &node->batch);
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 }
 
 CUresult handle_cuGraphNodeSetParams(struct call *call,
@@ -102,26 +202,44 @@ CUresult handle_cuGraphNodeSetParams(struct call *call,
 	Vgpu__CuGraphNodeSetParamsReply *reply)
 {
 	const struct graph_node_description given = GRAPH_NODE_DESCRIPTION(request);
+	struct object *object;
 	struct graph_node node;
 	CUresult result;
-	void *set;
 
-	result = object_get(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, false, &set);
+	result = object_find(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, &object);
 	if (result == CUDA_SUCCESS)
 		result = graph_node_take(call, &given, &node);
 	if (result != CUDA_SUCCESS)
 		return result;
-	switch (node.kind) {
+	result = set(call, object, &node);
+	if (result != CUDA_SUCCESS)
+		graph_node_drop(call, &node);
+	return result;
+}
+
+/* The driver's call for a node of an executable graph. */
+static CUresult set_in_exec(struct call *call, CUgraphExec exec, CUgraphNode set,
+	const struct graph_node *node)
+{
+	switch (node->kind) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
-		return ASK(cuGraphKernelNodeSetParams_v2, set, &node.kernel);
+		return ASK(cuGraphExecKernelNodeSetParams_v2, exec, set, &node->kernel);
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return ASK(cuGraphMemcpyNodeSetParams, set, &node.copy);
+		return ASK(cuGraphExecMemcpyNodeSetParams, exec, set, &node->copy,
+			node->context);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return ASK(cuGraphMemsetNodeSetParams, set, &node.fill);
+		return ASK(cuGraphExecMemsetNodeSetParams, exec, set, &node->fill,
+			node->context);
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		return ASK(cuGraphEventRecordNodeSetEvent, set, node.event);
+		return ASK(cuGraphExecEventRecordNodeSetEvent, exec, set, node->event);
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-		return ASK(cuGraphEventWaitNodeSetEvent, set, node.event);
+		return ASK(cuGraphExecEventWaitNodeSetEvent, exec, set, node->event);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return ASK(cuGraphExecHostNodeSetParams, exec, set, &node->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return ASK(cuGraphExecChildGraphNodeSetParams, exec, set, node->child);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return ASK(cuGraphExecBatchMemOpNodeSetParams, exec, set, &node->batch);
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -132,12 +250,12 @@ CUresult handle_cuGraphExecNodeSetParams(struct call *call,
 	Vgpu__CuGraphExecNodeSetParamsReply *reply)
 {
 	const struct graph_node_description given = GRAPH_NODE_DESCRIPTION(request);
-	void *exec, *set;
 	struct graph_node node;
+	struct object *exec;
 	CUresult result;
+	void *set;
 
-	result = object_get(
-		call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, false, &exec);
+	result = object_find(call, VGPU_HANDLE_GRAPH_EXEC, request->h_graph_exec, &exec);
 	if (result == CUDA_SUCCESS)
 		result = object_get(
 			call, VGPU_HANDLE_GRAPH_NODE, request->h_node, false, &set);
@@ -145,20 +263,71 @@ CUresult handle_cuGraphExecNodeSetParams(struct call *call,
 		result = graph_node_take(call, &given, &node);
 	if (result != CUDA_SUCCESS)
 		return result;
-	switch (node.kind) {
-	case CU_GRAPH_NODE_TYPE_KERNEL:
-		return ASK(cuGraphExecKernelNodeSetParams_v2, exec, set, &node.kernel);
-	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return ASK(cuGraphExecMemcpyNodeSetParams, exec, set, &node.copy,
-			node.context);
-	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return ASK(cuGraphExecMemsetNodeSetParams, exec, set, &node.fill,
-			node.context);
-	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		return ASK(cuGraphExecEventRecordNodeSetEvent, exec, set, node.event);
-	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-		return ASK(cuGraphExecEventWaitNodeSetEvent, exec, set, node.event);
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&call->session->destroy_lock);
+	if (node.kind == CU_GRAPH_NODE_TYPE_HOST)
+		result = graph_exec_make_room(call, (struct graph_exec *)exec);
+	if (result == CUDA_SUCCESS)
+		result = set_in_exec(call, exec->driver, set, &node);
+	if (result != CUDA_SUCCESS)
+		graph_node_drop(call, &node);
+	else if (node.kind == CU_GRAPH_NODE_TYPE_HOST)
+		graph_exec_set_function(
+			call, (struct graph_exec *)exec, set, node.host.userData);
+	pthread_mutex_unlock(&call->session->destroy_lock);
+	return result;
+}
+
+CUresult handle_cuGraphDestroyNode(struct call *call,
+	const Vgpu__CuGraphDestroyNodeRequest *request,
+	Vgpu__CuGraphDestroyNodeReply *reply)
+{
+	struct session *session = call->session;
+	const struct object *graph;
+	struct object *object;
+	struct inside inside;
+	CUresult result;
+	void *node;
+
+	if (!call->driver->cuGraphDestroyNode)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	pthread_mutex_lock(&session->destroy_lock);
+	result = object_find(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, &object);
+	if (result == CUDA_SUCCESS) {
+		inside = look_inside(call, object->driver);
+		result = call->driver->cuGraphDestroyNode(object->driver);
 	}
+	if (result == CUDA_SUCCESS) {
+		graph = object->parent;
+		if (inside.child)
+			graph_forget(session, inside.child);
+		if (inside.token && graph)
+			function_untie(session, graph->driver, inside.token);
+		result =
+			object_take(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, &node);
+	}
+	pthread_mutex_unlock(&session->destroy_lock);
+	return result;
+}
+
+CUresult handle_cuGraphChildGraphNodeGetGraph(struct call *call,
+	const Vgpu__CuGraphChildGraphNodeGetGraphRequest *request,
+	Vgpu__CuGraphChildGraphNodeGetGraphReply *reply)
+{
+	struct object *node;
+	CUresult result;
+	CUgraph child;
+
+	if (!call->driver->cuGraphChildGraphNodeGetGraph)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	/* So that the graph is not destroyed before it has its handle. */
+	pthread_mutex_lock(&call->session->destroy_lock);
+	result = object_find(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, &node);
+	if (result == CUDA_SUCCESS)
+		result =
+			call->driver->cuGraphChildGraphNodeGetGraph(node->driver, &child);
+	if (result == CUDA_SUCCESS)
+		result = object_add_child(
+			call, VGPU_HANDLE_GRAPH, child, node->parent, &reply->ph_graph);
+	pthread_mutex_unlock(&call->session->destroy_lock);
+	return result;
 }

@@ -94,26 +94,6 @@ CUresult handle_cuGraphNodeFindInClone(struct call *call,
 	return graph_keep_node(call, node, clone, &reply->ph_node);
 }
 
-CUresult handle_cuGraphDestroyNode(struct call *call,
-	const Vgpu__CuGraphDestroyNodeRequest *request,
-	Vgpu__CuGraphDestroyNodeReply *reply)
-{
-	CUresult result;
-	void *node;
-
-	if (!call->driver->cuGraphDestroyNode)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	pthread_mutex_lock(&call->session->destroy_lock);
-	result = object_get(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, false, &node);
-	if (result == CUDA_SUCCESS)
-		result = call->driver->cuGraphDestroyNode(node);
-	if (result == CUDA_SUCCESS)
-		result =
-			object_take(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, &node);
-	pthread_mutex_unlock(&call->session->destroy_lock);
-	return result;
-}
-
 /*
  * Edges
  */

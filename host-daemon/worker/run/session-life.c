@@ -35,6 +35,7 @@
 #include "worker/run/session-life.h"
 #include "worker/stream/callbacks.h"
 #include "worker/stream/capture.h"
+#include "worker/stream/functions.h"
 #include "worker/stream/graph.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/faults.h"
@@ -70,6 +71,7 @@ struct session_parts {
 	struct store store;
 	struct codes codes;
 	struct callbacks callbacks;
+	struct functions functions;
 	struct captures captures;
 	struct prints prints;
 };
@@ -92,6 +94,7 @@ static int make_parts(struct session *session)
 	session->store = &parts->store;
 	session->codes = &parts->codes;
 	session->callbacks = &parts->callbacks;
+	session->functions = &parts->functions;
 	session->captures = &parts->captures;
 	session->prints = &parts->prints;
 	return 0;
@@ -111,6 +114,7 @@ static int make_tables(struct session *session)
 		[VGPU_HANDLE_TEXTURE] = sizeof(struct texture),
 		[VGPU_HANDLE_SURFACE] = sizeof(struct texture),
 		[VGPU_HANDLE_GRAPH_EXEC] = sizeof(struct graph_exec),
+		[VGPU_HANDLE_USER_OBJECT] = sizeof(struct user_object),
 	};
 	uint32_t kind;
 	int r;
@@ -169,6 +173,7 @@ int session_prepare(struct session *session, const struct driver *driver)
 	codes_init(session->codes);
 	ask_driver(session);
 	callbacks_init(session);
+	functions_init(session);
 	captures_init(session);
 	uses_init(session);
 	print_init(session);
@@ -228,6 +233,7 @@ void session_deinit(struct session *session)
 		lane_free(session->lanes[i]);
 	contexts_deinit(session);
 	callbacks_deinit(session);
+	functions_deinit(session);
 	captures_deinit(session);
 	uses_deinit(session);
 	print_deinit(session);

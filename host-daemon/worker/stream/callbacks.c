@@ -13,8 +13,12 @@
 #include "worker/base/context.h"
 #include "worker/base/session.h"
 #include "worker/stream/callbacks.h"
+#include "worker/stream/functions.h"
 
 #define FIRST_ENTRIES 64u
+
+/* With those that are not submitted: as many functions as graphs name, and more. */
+#define ENTRIES_MAX (4 * CALLBACKS_MAX)
 
 static struct session *owner;
 
@@ -61,7 +65,7 @@ static bool grow(struct callbacks *callbacks)
 	uint32_t max = callbacks->max ? callbacks->max * 2 : FIRST_ENTRIES;
 	struct callback *entries;
 
-	if (max > CALLBACKS_MAX)
+	if (max > ENTRIES_MAX)
 		return false;
 	entries = realloc(callbacks->entries, max * sizeof(*entries));
 	if (!entries)
@@ -93,14 +97,16 @@ static bool add(struct callbacks *callbacks, const struct context *context,
 	struct callback *entry;
 
 	pthread_mutex_lock(&callbacks->lock);
-	entry = take_free(callbacks);
+	entry = callbacks->n_submitted < CALLBACKS_MAX ? take_free(callbacks) : NULL;
 	if (entry) {
 		*entry = (struct callback){
 			.state = CALLBACK_PENDING,
 			.sequence = entry->sequence + 1,
 			.cookie = cookie,
 			.context = context,
+			.is_submitted = true,
 		};
+		callbacks->n_submitted++;
 		*tokenp = token_of(callbacks, entry);
 	}
 	pthread_mutex_unlock(&callbacks->lock);
@@ -109,6 +115,7 @@ static bool add(struct callbacks *callbacks, const struct context *context,
 
 static void release(struct callbacks *callbacks, struct callback *entry)
 {
+	callbacks->n_submitted -= entry->is_submitted;
 	entry->state = CALLBACK_FREE;
 	entry->next = callbacks->first_free;
 	callbacks->first_free = (uint32_t)(entry - callbacks->entries) + 1;
@@ -139,25 +146,82 @@ static void put_due(struct callbacks *callbacks, struct callback *entry)
 	vgpu_wake_one(&callbacks->is_due);
 }
 
-/* On the driver's thread: makes the guest run the callback, and waits for its
- * completion. */
+/* With the lock, on the driver's thread: makes the guest run the callback, and waits for
+ * its completion. */
+static void run_due(struct callbacks *callbacks, struct callback *entry)
+{
+	uint64_t token = token_of(callbacks, entry);
+	struct vgpu_nap nap = {};
+
+	put_due(callbacks, entry);
+	/* The table may be reallocated while the lock is free. */
+	while (!(entry = find(callbacks, token, CALLBACK_DONE)))
+		vgpu_nap_cond(&nap, &callbacks->is_done, &callbacks->lock);
+	release(callbacks, entry);
+}
+
 static void call_guest(uint64_t token, CUresult status)
 {
 	struct callbacks *callbacks = owner->callbacks;
 	struct callback *entry;
-	struct vgpu_nap nap = {};
 
 	pthread_mutex_lock(&callbacks->lock);
 	entry = find(callbacks, token, CALLBACK_PENDING);
 	if (entry) {
 		entry->status = status;
-		put_due(callbacks, entry);
-		/* The table may be reallocated while the lock is free. */
-		while (!(entry = find(callbacks, token, CALLBACK_DONE)))
-			vgpu_nap_cond(&nap, &callbacks->is_done, &callbacks->lock);
-		release(callbacks, entry);
+		run_due(callbacks, entry);
 	}
 	pthread_mutex_unlock(&callbacks->lock);
+}
+
+/* With the lock. Return: a callback that was not submitted, or NULL without memory. */
+static struct callback *add_due(struct callbacks *callbacks, uint64_t cookie)
+{
+	struct callback *entry = take_free(callbacks);
+
+	if (entry)
+		*entry = (struct callback){
+			.sequence = entry->sequence + 1,
+			.cookie = cookie,
+		};
+	return entry;
+}
+
+void callbacks_call(struct session *session, uint64_t cookie)
+{
+	struct callbacks *callbacks = session->callbacks;
+	struct callback *entry;
+
+	pthread_mutex_lock(&callbacks->lock);
+	entry = add_due(callbacks, cookie);
+	if (entry)
+		run_due(callbacks, entry);
+	pthread_mutex_unlock(&callbacks->lock);
+}
+
+static void put_detached(struct session *session, uint64_t cookie, bool is_void)
+{
+	struct callbacks *callbacks = session->callbacks;
+	struct callback *entry;
+
+	pthread_mutex_lock(&callbacks->lock);
+	entry = add_due(callbacks, cookie);
+	if (entry) {
+		entry->is_void = is_void;
+		entry->is_detached = true;
+		put_due(callbacks, entry);
+	}
+	pthread_mutex_unlock(&callbacks->lock);
+}
+
+void callbacks_notify(struct session *session, uint64_t cookie)
+{
+	put_detached(session, cookie, false);
+}
+
+void callbacks_give_back(struct session *session, uint64_t cookie)
+{
+	put_detached(session, cookie, true);
 }
 
 static void run_host_function(void *data)
@@ -229,7 +293,7 @@ CUresult callbacks_done(struct session *session, uint64_t token)
 
 	pthread_mutex_lock(&callbacks->lock);
 	entry = find(callbacks, token, CALLBACK_RUNNING);
-	if (entry && entry->is_void) {
+	if (entry && entry->is_detached) {
 		release(callbacks, entry);
 	} else if (entry) {
 		entry->state = CALLBACK_DONE;
@@ -255,32 +319,9 @@ static bool has_any(struct callbacks *callbacks, const struct context *context)
 void callbacks_drain(
 	struct session *session, struct runner *runner, struct context *context)
 {
-	if (has_any(session->callbacks, context) &&
+	if ((has_any(session->callbacks, context) || functions_any(session)) &&
 		context_enter(session, runner, context) == CUDA_SUCCESS)
 		session->driver->table.cuCtxSynchronize();
-}
-
-static void put_void(struct callbacks *callbacks, struct callback *entry)
-{
-	entry->is_void = true;
-	entry->context = NULL;
-	put_due(callbacks, entry);
-}
-
-void callbacks_give_back(struct session *session, uint64_t cookie)
-{
-	struct callbacks *callbacks = session->callbacks;
-	struct callback *entry;
-	uint64_t token;
-
-	/* Only a guest that breaks the rules exceeds the table. */
-	if (!add(callbacks, NULL, cookie, &token))
-		return;
-	pthread_mutex_lock(&callbacks->lock);
-	entry = find(callbacks, token, CALLBACK_PENDING);
-	if (entry)
-		put_void(callbacks, entry);
-	pthread_mutex_unlock(&callbacks->lock);
 }
 
 void callbacks_forget_context(struct session *session, const struct context *context)
@@ -291,7 +332,11 @@ void callbacks_forget_context(struct session *session, const struct context *con
 	pthread_mutex_lock(&callbacks->lock);
 	for (i = 0; i < callbacks->n; i++)
 		if (callbacks->entries[i].state == CALLBACK_PENDING &&
-			callbacks->entries[i].context == context)
-			put_void(callbacks, &callbacks->entries[i]);
+			callbacks->entries[i].context == context) {
+			callbacks->entries[i].is_void = true;
+			callbacks->entries[i].is_detached = true;
+			callbacks->entries[i].context = NULL;
+			put_due(callbacks, &callbacks->entries[i]);
+		}
 	pthread_mutex_unlock(&callbacks->lock);
 }

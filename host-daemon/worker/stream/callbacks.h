@@ -33,8 +33,8 @@ struct context;
 struct runner;
 struct session;
 
-/* Outstanding callbacks of one session; the guest library waits before it has that
- * many. */
+/* Callbacks that are submitted to streams of one session and not yet run; the guest
+ * library waits before it has that many. */
 #define CALLBACKS_MAX (64u << 10)
 
 enum callback_state {
@@ -53,7 +53,9 @@ struct callback {
 	CUresult status;
 	uint64_t cookie;	       /* identifies it to the guest */
 	const struct context *context; /* NULL once destroyed */
-	bool is_void; /* must not run, and no thread of the driver waits */
+	bool is_void;		       /* must not run */
+	bool is_submitted;	       /* counts towards CALLBACKS_MAX */
+	bool is_detached;	       /* no thread of the driver waits */
 };
 
 struct callbacks {
@@ -63,6 +65,7 @@ struct callbacks {
 	struct callback *entries;
 	uint32_t n;
 	uint32_t max;
+	uint32_t n_submitted;
 	uint32_t first_free;
 	uint32_t first_due;
 	uint32_t last_due;
@@ -108,7 +111,18 @@ CUresult callbacks_done(struct session *session, uint64_t token);
 void callbacks_drain(
 	struct session *session, struct runner *runner, struct context *context);
 
-/* Returns a callback whose submission was refused in a call without a reply. */
+/*
+ * Callbacks that were not submitted to a stream, but are due at once; they do not count
+ * towards CALLBACKS_MAX, because no message of the guest waits for room. Without memory
+ * they are dropped.
+ *
+ * callbacks_call() waits until the guest has run the callback, on a thread of the driver;
+ * callbacks_notify() does not wait. callbacks_give_back() returns the cookie of one that
+ * will not run: its submission was refused in a call without a reply, or its graph has
+ * ended.
+ */
+void callbacks_call(struct session *session, uint64_t cookie);
+void callbacks_notify(struct session *session, uint64_t cookie);
 void callbacks_give_back(struct session *session, uint64_t cookie);
 
 /* After a context was destroyed: returns callbacks that the driver will never call. */

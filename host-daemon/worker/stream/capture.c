@@ -188,3 +188,19 @@ void captures_leave_lane(struct call *call, struct lane *lane)
 	__atomic_store_n(
 		&lane->capture_mode, CU_STREAM_CAPTURE_MODE_GLOBAL, __ATOMIC_RELAXED);
 }
+
+CUresult capture_ask(struct call *call, CUstream stream, struct capture_info *info)
+{
+	const struct vgpu_driver *driver = call->driver;
+
+	*info = (struct capture_info){};
+	if (driver->cuStreamGetCaptureInfo_v3)
+		return driver->cuStreamGetCaptureInfo_v3(stream, &info->status, &info->id,
+			&info->graph, &info->nodes, &info->edges, &info->n);
+	if (driver->cuStreamGetCaptureInfo_v2)
+		return driver->cuStreamGetCaptureInfo_v2(stream, &info->status, &info->id,
+			&info->graph, &info->nodes, &info->n);
+	if (!driver->cuStreamGetCaptureInfo)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return driver->cuStreamGetCaptureInfo(stream, &info->status, &info->id);
+}

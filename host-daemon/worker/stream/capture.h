@@ -38,6 +38,19 @@ struct captures {
 	struct capture *first;
 };
 
+/* The driver's information about a capture. */
+struct capture_info {
+	CUstreamCaptureStatus status;
+	cuuint64_t id;
+	CUgraph graph;
+	const CUgraphNode *nodes;
+	const CUgraphEdgeData *edges;
+	size_t n;
+};
+
+/* Asks the driver; what an old one does not say stays NULL. */
+CUresult capture_ask(struct call *call, CUstream stream, struct capture_info *info);
+
 void captures_init(struct session *session);
 void captures_deinit(struct session *session);
 

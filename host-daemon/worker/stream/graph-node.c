@@ -11,11 +11,14 @@
 #include "worker/base/context.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
+#include "worker/base/session.h"
 #include "worker/code/kernel.h"
 #include "worker/memory/access.h"
 #include "worker/memory/arena.h"
 #include "worker/memory/array.h"
+#include "worker/stream/functions.h"
 #include "worker/stream/graph-node.h"
+#include "worker/stream/memop.h"
 
 static CUresult take_detail(
 	const struct graph_node_description *given, void *to, size_t size)
@@ -286,6 +289,42 @@ static CUresult take_event(struct call *call, uint64_t handle, CUevent *eventp)
 	return result;
 }
 
+static CUresult take_child(struct call *call, uint64_t handle, CUgraph *childp)
+{
+	CUresult result;
+	void *child;
+
+	result = object_get(call, VGPU_HANDLE_GRAPH, handle, false, &child);
+	if (result == CUDA_SUCCESS)
+		*childp = child;
+	return result;
+}
+
+static CUresult take_host(struct call *call, uint64_t cookie, CUDA_HOST_NODE_PARAMS *host)
+{
+	host->fn = function_run;
+	return function_add(call->session, cookie, &host->userData);
+}
+
+static CUresult take_batch(struct call *call, const struct graph_node_description *given,
+	struct graph_node *node)
+{
+	CUresult result;
+
+	node->batch.ctx = node->context;
+	result = take_detail(given, &node->batch.flags, sizeof(node->batch.flags));
+	return result == CUDA_SUCCESS
+		       ? memops_take(call, &given->params, &node->batch.paramArray,
+				 &node->batch.count)
+		       : result;
+}
+
+void graph_node_drop(struct call *call, const struct graph_node *node)
+{
+	if (node->kind == CU_GRAPH_NODE_TYPE_HOST)
+		function_withdraw(call->session, node->host.userData);
+}
+
 CUresult graph_node_take(struct call *call, const struct graph_node_description *given,
 	struct graph_node *node)
 {
@@ -306,6 +345,12 @@ CUresult graph_node_take(struct call *call, const struct graph_node_description 
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
 		return take_event(call, given->event, &node->event);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return take_host(call, given->cookie, &node->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return take_child(call, given->child, &node->child);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return take_batch(call, given, node);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return CUDA_SUCCESS;
 	default:

@@ -21,6 +21,8 @@ struct graph_node_description {
 	uint64_t function;
 	uint64_t kernel;
 	uint64_t event;
+	uint64_t child;
+	uint64_t cookie;
 	ProtobufCBinaryData detail;
 	ProtobufCBinaryData params;
 };
@@ -29,7 +31,8 @@ struct graph_node_description {
 	{                                                                                \
 		.kind = (_request)->kind, .context = (_request)->node_context,           \
 		.function = (_request)->function, .kernel = (_request)->kernel,          \
-		.event = (_request)->event, .detail = (_request)->detail,                \
+		.event = (_request)->event, .child = (_request)->child,                  \
+		.cookie = (_request)->cookie, .detail = (_request)->detail,              \
 		.params = (_request)->params,                                            \
 	}
 
@@ -40,17 +43,24 @@ struct graph_node {
 	CUDA_KERNEL_NODE_PARAMS kernel;
 	CUDA_MEMCPY3D copy;
 	CUDA_MEMSET_NODE_PARAMS fill;
+	CUDA_HOST_NODE_PARAMS host; /* userData is the token of a new function */
+	CUDA_BATCH_MEM_OP_NODE_PARAMS batch;
 	CUevent event;
+	CUgraph child;
 	/* The parameters of a kernel, pointed at by kernel.extra. */
 	size_t params_size;
 	void *extra[5];
 };
 
 /*
- * Checks a description and looks up its handles.
+ * Checks a description and looks up its handles. If it succeeds, the caller either gives
+ * the node to the driver or calls graph_node_drop().
  *
  * *node must not be moved while it is used: it contains pointers to itself. Return:
  * CUDA_ERROR_NOT_SUPPORTED for kinds that are not remoted.
  */
 CUresult graph_node_take(struct call *call, const struct graph_node_description *given,
 	struct graph_node *node);
+
+/* The driver did not take the node. */
+void graph_node_drop(struct call *call, const struct graph_node *node);

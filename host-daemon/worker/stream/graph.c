@@ -80,9 +80,12 @@ void graph_forget_handle(struct session *session, uint64_t handle)
 {
 	struct object_table *table = &session->objects[VGPU_HANDLE_GRAPH];
 	const struct object *graph = object_table_find(table, handle);
+	uint64_t child;
 
 	if (!graph)
 		return;
+	while (object_table_find_owned(table, graph, &child))
+		graph_forget_handle(session, child);
 	object_table_remove_owned(&session->objects[VGPU_HANDLE_GRAPH_NODE], graph);
 	object_table_remove(table, handle, NULL);
 }
@@ -215,11 +218,50 @@ void graph_list_free(struct session *session, struct graph_list *taken)
 	*taken = (struct graph_list){};
 }
 
+static CUresult count(struct call *call, CUgraph graph, uint32_t depth, uint64_t *np);
+
+/* Adds the nodes of a node's child. */
+static CUresult count_child(
+	struct call *call, CUgraphNode node, uint32_t depth, uint64_t *np)
+{
+	CUgraphNodeType type;
+	CUgraph child;
+	CUresult result;
+
+	result = call->driver->cuGraphNodeGetType(node, &type);
+	if (result != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_GRAPH)
+		return result;
+	result = call->driver->cuGraphChildGraphNodeGetGraph(node, &child);
+	return result == CUDA_SUCCESS ? count(call, child, depth + 1, np) : result;
+}
+
+static CUresult count(struct call *call, CUgraph graph, uint32_t depth, uint64_t *np)
+{
+	struct graph_list list = {};
+	CUresult result;
+
+	if (depth > GRAPH_DEPTH_MAX)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = graph_list_take(call, VGPU_GRAPH_NODES, graph, &list);
+	if (result != CUDA_SUCCESS)
+		return result;
+	*np += list.n;
+	for (size_t i = 0; i < list.n && result == CUDA_SUCCESS; i++)
+		result = count_child(call, list.nodes[i], depth, np);
+	graph_list_free(call->session, &list);
+	return result;
+}
+
 CUresult graph_count(struct call *call, CUgraph graph, uint64_t *np)
 {
 	struct graph_list list = {};
-	CUresult result = ask(call, VGPU_GRAPH_NODES, graph, &list);
+	CUresult result;
 
+	*np = 0;
+	if (call->driver->cuGraphNodeGetType &&
+		call->driver->cuGraphChildGraphNodeGetGraph)
+		return count(call, graph, 0, np);
+	result = ask(call, VGPU_GRAPH_NODES, graph, &list);
 	*np = list.n;
 	return result;
 }

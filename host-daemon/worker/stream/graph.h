@@ -4,7 +4,8 @@
 /*
  * Graphs: the worker's entries
  *
- * Nodes have their graph as parent and are removed with it. Nodes created by a capture
+ * Nodes have their graph as parent and are removed with it, and so have the graphs inside
+ * child graph nodes. Nodes created by a capture
  * get an entry when the guest first gets their handle. Entries are found by the driver's
  * pointer, which a driver may reuse: an object that is known to be new replaces a stale
  * entry. Graphs belong to no context.
@@ -18,16 +19,31 @@
 #include "worker/base/call.h"
 #include "worker/base/objects.h"
 
+/* A function that was set in an executable graph. */
+struct graph_exec_function {
+	CUgraphNode node;
+	void *token;
+	uint64_t since; /* launches before */
+};
+
 /* An executable graph. */
 struct graph_exec {
 	struct object object;
-	uint64_t n_nodes; /* constant once the guest has its handle */
+	uint64_t n_nodes;    /* constant once the guest has its handle */
+	uint64_t n_launches; /* atomic */
+	bool is_copied;	     /* a capture has a copy of it; atomic */
+	/* destroy_lock */
+	struct graph_exec_function *functions;
+	uint32_t n_functions;
 };
 
 /* Memory of all lists of a session at a time: more than two million edges. Nodes count as
  * objects once the guest has their handles, but the number of nodes and edges of a
  * capture is unlimited. */
 #define GRAPH_LISTS_MAX (64ull << 20)
+
+/* Graphs in graphs. */
+#define GRAPH_DEPTH_MAX 64u
 
 /* Nodes or edges as the driver lists them. */
 struct graph_list {
@@ -76,8 +92,18 @@ CUresult graph_list_take(struct call *call, enum vgpu_graph_list list, void *dri
 	struct graph_list *taken);
 void graph_list_free(struct session *session, struct graph_list *taken);
 
-/* Counts the nodes of a graph. */
+/* Counts the nodes of a graph, including those of its children. */
 CUresult graph_count(struct call *call, CUgraph graph, uint64_t *np);
+
+/*
+ * Functions that are set in an executable graph, with destroy_lock; they are retired
+ * without it. graph_exec_make_room() comes before the driver's call.
+ */
+CUresult graph_exec_make_room(struct call *call, struct graph_exec *exec);
+void graph_exec_set_function(
+	struct call *call, struct graph_exec *exec, CUgraphNode node, void *token);
+void graph_exec_take_functions(struct graph_exec *exec, struct graph_exec *taken);
+void graph_exec_retire_functions(struct session *session, struct graph_exec *taken);
 
 /*
  * Resolves a list of node handles, and their edge data: none, or one for each.

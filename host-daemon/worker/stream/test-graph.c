@@ -62,6 +62,8 @@ static void begin(void)
 	fixture_enter(&fixture, 0);
 	fixture.driver.table.cuGraphGetNodes = list_nodes;
 	fixture.driver.table.cuGraphGetEdges_v2 = list_edges;
+	/* Handles here are made up. */
+	fixture.driver.table.cuGraphNodeGetType = NULL;
 }
 
 /* A call that handlers and what they use can be given. */

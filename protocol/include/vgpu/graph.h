@@ -40,7 +40,10 @@ enum vgpu_graph_list {
  *	kernel		struct vgpu_launch_dims, without flags
  *	memcpy		CUDA_MEMCPY3D, arrays being the guest's handles
  *	memset		CUDA_MEMSET_NODE_PARAMS
+ *	batch memop	the flags, an unsigned int; the operations are in `params`
  *	others		nothing
+ *
+ * A host node has the cookie of its function (vgpuCallbackNext).
  */
 #define VGPU_GRAPH_DETAIL_MAX 256u
 
