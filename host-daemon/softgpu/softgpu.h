@@ -102,6 +102,21 @@ int softgpu_configure(const struct softgpu_config *config);
 int softgpu_set_window(
 	uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size);
 
+/**
+ * softgpu_export() - make an allocation of cuMemAlloc() available to other processes
+ * @address:	in the allocation
+ * @basep:	the first byte of what the file holds: the allocation alone, or with other
+ *		small ones around it
+ * @sizep:	the size of the file, a multiple of what memory can be mapped by
+ * @fdp:	the file, which cuMemImportFromShareableHandle() takes; the caller's
+ *
+ * A file that was not made before is asked from `make_file`. What was exported remains so
+ * until it is freed. Kernels and copies under way are stopped for a moment.
+ *
+ * Return: 0, -EINVAL if nothing is allocated there, -ENOMEM or -errno.
+ */
+int softgpu_export(uint64_t address, uint64_t *basep, uint64_t *sizep, int *fdp);
+
 #ifdef __cplusplus
 }
 #endif

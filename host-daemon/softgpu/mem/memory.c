@@ -10,7 +10,10 @@
  * allocations, to the byte.
  */
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "vgpu/checked.h"
 #include "vgpu/error.h"
@@ -178,9 +181,14 @@ void memory_deinit(struct memory *memory)
 	for (size_t i = 0; i < memory->ranges.n_entries; i++)
 		if (memory->ranges.entries[i].kind == RANGE_MAPPED)
 			physical_unref_locked(memory, memory->ranges.entries[i].physical);
+	for (uint32_t i = 0; i < memory->n_parts; i++) {
+		struct part *part = &memory->parts[i];
+
+		for (size_t k = 0; k < part->n_shares; k++)
+			physical_unref_locked(memory, part->shares[k].physical);
+		part_deinit(part);
+	}
 	physicals_deinit(&memory->physicals);
-	for (uint32_t i = 0; i < memory->n_parts; i++)
-		part_deinit(&memory->parts[i]);
 	ranges_deinit(&memory->ranges);
 	ranges_deinit(&memory->reservations);
 	window_deinit(&memory->host);
@@ -264,6 +272,7 @@ static void memory_close_registered(struct memory *memory, const struct range *r
 static void memory_remove(struct memory *memory, const struct range *entry)
 {
 	struct range range = *entry;
+	struct physical *shared;
 	struct part *part;
 
 	ranges_remove(&memory->ranges, entry);
@@ -274,7 +283,9 @@ static void memory_remove(struct memory *memory, const struct range *entry)
 		return;
 	}
 	part = memory_part_at(memory, range.address);
-	part_give(part, range.address, range.size);
+	shared = part_give(part, range.address, range.size);
+	if (shared)
+		physical_unref_locked(memory, shared);
 	if (memory_counts(range.kind))
 		part->used -= memory_cost(range.size);
 }
@@ -372,4 +383,85 @@ void memory_info(
 	*freep = memory->limit - memory->parts[device].used;
 	*totalp = memory->limit;
 	pthread_mutex_unlock(&memory->lock);
+}
+
+/* What the pages hold, except for zeros: a file is zeros where nothing is written. */
+static void copy_pages(uint8_t *to, const uint8_t *from, uint64_t size)
+{
+	static const uint8_t zeros[4096];
+
+	for (uint64_t at = 0; at < size; at += sizeof(zeros))
+		if (memcmp(from + at, zeros, sizeof(zeros)))
+			memcpy(to + at, from + at, sizeof(zeros));
+}
+
+static int share_pages(
+	struct memory *memory, struct part *part, const struct part_share *share)
+{
+	const struct physical *physical = share->physical;
+	void *at;
+
+	at = mmap(NULL, share->size, PROT_READ | PROT_WRITE, MAP_SHARED, physical->fd, 0);
+	if (at == MAP_FAILED)
+		return vgpu_error_origin(-ENOMEM);
+	copy_pages(at, (const uint8_t *)(uintptr_t)share->address, share->size);
+	munmap(at, share->size);
+	return part_share(part, share, physical->fd);
+}
+
+/* With the lock. Return: 0 if memory that can be shared is allocated there. */
+static int share_find(struct memory *memory, uint64_t address, struct part **partp,
+	struct part_share *share)
+{
+	const struct range *entry = ranges_find(&memory->ranges, address);
+	const struct part_share *found;
+
+	if (!entry || entry->kind != RANGE_DEVICE)
+		return MEMORY_E_UNKNOWN;
+	*partp = memory_part_at(memory, entry->address);
+	*share = part_pages_of(*partp, entry->address, entry->size);
+	found = part_find_share(*partp, share->address);
+	if (found)
+		*share = *found;
+	share->device = entry->device;
+	return 0;
+}
+
+int memory_find_share(struct memory *memory, uint64_t address, struct memory_share *share)
+{
+	struct part_share found;
+	struct part *part;
+	int r;
+
+	pthread_mutex_lock(&memory->lock);
+	r = share_find(memory, address, &part, &found);
+	if (!r)
+		*share = (struct memory_share){
+			found.address,
+			found.size,
+			found.device,
+			found.physical ? physical_export(found.physical) : -1,
+		};
+	pthread_mutex_unlock(&memory->lock);
+	return r;
+}
+
+int memory_share(struct memory *memory, uint64_t address,
+	const struct memory_share *share, struct physical *physical)
+{
+	struct part_share found;
+	struct part *part;
+	int r;
+
+	pthread_mutex_lock(&memory->lock);
+	r = share_find(memory, address, &part, &found);
+	/* It may have been freed, or shared, in the meantime. */
+	if (!r && (found.physical || found.address != share->address ||
+			  found.size != share->size))
+		r = MEMORY_E_TWICE;
+	found.physical = physical;
+	if (!r)
+		r = share_pages(memory, part, &found);
+	pthread_mutex_unlock(&memory->lock);
+	return r;
 }

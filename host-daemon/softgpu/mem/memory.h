@@ -112,6 +112,37 @@ bool memory_find(struct memory *memory, uint64_t address, struct range *rangep);
 bool memory_covers(struct memory *memory, uint32_t device, unsigned int access,
 	uint64_t address, uint64_t size);
 
+/*
+ * Sharing allocations with other processes
+ *
+ * The pages of an allocation, or the chunk that small ones share, become a file that
+ * others map; they are ordinary memory again when all of them are given back.
+ */
+
+struct memory_share {
+	uint64_t address; /* of the pages */
+	uint64_t size;
+	uint32_t device;
+	int fd; /* the caller's, or -1: they are not shared yet */
+};
+
+/* Return: 0, or MEMORY_E_UNKNOWN: no device memory is allocated there. */
+int memory_find_share(
+	struct memory *memory, uint64_t address, struct memory_share *share);
+
+/*
+ * Puts a file in the place of pages; what they hold is copied, so that nothing may write
+ * them meanwhile.
+ *
+ * @physical:	of that size, and with is_import, because the allocations count already;
+ *		the reference is the memory's if it succeeds
+ *
+ * Return: 0, -ENOMEM, or MEMORY_E_UNKNOWN or MEMORY_E_TWICE if the pages are not what
+ * memory_find_share() has found.
+ */
+int memory_share(struct memory *memory, uint64_t address,
+	const struct memory_share *share, struct physical *physical);
+
 /* Return: whether it is an address of device memory, allocated or not. */
 bool memory_is_device(const struct memory *memory, uint64_t address);
 

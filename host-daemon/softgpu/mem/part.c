@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "vgpu/error.h"
+#include "vgpu/log.h"
 
 #include "exec/engine.h"
 #include "mem/chunk.h"
@@ -43,6 +44,7 @@ void part_deinit(struct part *part)
 	for (size_t i = 0; i < part->n_chunks; i++)
 		free(part->chunks[i]);
 	free(part->chunks);
+	free(part->shares);
 	spans_deinit(&part->spans);
 	window_deinit(&part->window);
 }
@@ -75,6 +77,75 @@ static void part_give_pages(struct part *part, uint64_t address, uint64_t n_page
 {
 	spans_give(&part->spans, (address - part->window.base) >> SOFTGPU_PAGE_SHIFT,
 		n_pages);
+}
+
+/*
+ * Shares
+ */
+
+struct part_share *part_find_share(const struct part *part, uint64_t address)
+{
+	for (size_t i = 0; i < part->n_shares; i++)
+		if (part->shares[i].address == address)
+			return &part->shares[i];
+	return NULL;
+}
+
+static const struct chunk *part_find_chunk(const struct part *part, uint64_t address)
+{
+	size_t i = 0;
+
+	while (address - part->chunks[i]->address >= CHUNK_SIZE)
+		i++;
+	return part->chunks[i];
+}
+
+struct part_share part_pages_of(const struct part *part, uint64_t address, uint64_t size)
+{
+	if (size <= CHUNK_ALLOCATION_MAX)
+		return (struct part_share){
+			.address = part_find_chunk(part, address)->address,
+			.size = CHUNK_SIZE,
+		};
+	return (struct part_share){
+		.address = address,
+		.size = part_pages(size) << SOFTGPU_PAGE_SHIFT,
+	};
+}
+
+int part_share(struct part *part, const struct part_share *share, int fd)
+{
+	struct part_share *shares;
+	int r;
+
+	shares = reallocarray(part->shares, part->n_shares + 1, sizeof(*shares));
+	if (!shares)
+		return vgpu_error_origin(-ENOMEM);
+	part->shares = shares;
+	r = window_map(&part->window, share->address, share->size, fd, 0);
+	if (r)
+		return vgpu_error_trace(r);
+	part->shares[part->n_shares++] = *share;
+	return 0;
+}
+
+/* Pages that are given back are ordinary memory again. *physicalp: the reference of their
+ * share, if they had one. Return: false if that cannot be: they must not be used again.
+ */
+static bool part_unshare(struct part *part, uint64_t address, struct physical **physicalp)
+{
+	struct part_share *share = part_find_share(part, address);
+
+	if (!share)
+		return true;
+	if (window_unmap(&part->window, share->address, share->size)) {
+		vgpu_log_error("%llu bytes of memory that was shared are lost",
+			(unsigned long long)share->size);
+		return false;
+	}
+	*physicalp = share->physical;
+	*share = part->shares[--part->n_shares];
+	return true;
 }
 
 static int part_add_chunk(struct part *part, struct chunk **chunkp)
@@ -125,8 +196,10 @@ static int part_take_small(struct part *part, uint64_t size, uint64_t *addressp)
 	return 0;
 }
 
-static void part_give_small(struct part *part, uint64_t address, uint64_t size)
+static struct physical *part_give_small(
+	struct part *part, uint64_t address, uint64_t size)
 {
+	struct physical *physical = NULL;
 	struct chunk *chunk;
 	size_t i = 0;
 
@@ -146,10 +219,12 @@ static void part_give_small(struct part *part, uint64_t address, uint64_t size)
 		window_drop(&part->window, start, SOFTGPU_PAGE_SIZE);
 	}
 	if (chunk->n_free < CHUNK_UNITS_MAX)
-		return;
-	part_give_pages(part, chunk->address, CHUNK_PAGES + 1);
+		return NULL;
+	if (part_unshare(part, chunk->address, &physical))
+		part_give_pages(part, chunk->address, CHUNK_PAGES + 1);
 	free(chunk);
 	part->chunks[i] = part->chunks[--part->n_chunks];
+	return physical;
 }
 
 int part_take(struct part *part, uint64_t size, uint64_t *addressp)
@@ -159,17 +234,18 @@ int part_take(struct part *part, uint64_t size, uint64_t *addressp)
 	return part_take_pages(part, part_open_pages(size) + 1, addressp);
 }
 
-void part_give(struct part *part, uint64_t address, uint64_t size)
+struct physical *part_give(struct part *part, uint64_t address, uint64_t size)
 {
 	uint64_t n_pages = part_open_pages(size);
+	struct physical *physical = NULL;
 
-	if (size <= CHUNK_ALLOCATION_MAX) {
-		part_give_small(part, address, size);
-		return;
-	}
+	if (size <= CHUNK_ALLOCATION_MAX)
+		return part_give_small(part, address, size);
 	window_forbid(&part->window, address, n_pages << SOFTGPU_PAGE_SHIFT);
 	window_drop(&part->window, address, n_pages << SOFTGPU_PAGE_SHIFT);
-	part_give_pages(part, address, n_pages + 1);
+	if (part_unshare(part, address, &physical))
+		part_give_pages(part, address, n_pages + 1);
+	return physical;
 }
 
 int part_take_range(struct part *part, uint64_t size, uint64_t alignment, uint64_t hint,

@@ -17,12 +17,23 @@
 #include "mem/window.h"
 
 struct chunk;
+struct physical;
+
+/* Pages that lie in a file, which other processes may map. */
+struct part_share {
+	uint64_t address;
+	uint64_t size;
+	uint32_t device;
+	struct physical *physical; /* a reference */
+};
 
 struct part {
 	struct window window;
 	struct spans spans; /* free pages */
 	struct chunk **chunks;
 	size_t n_chunks;
+	struct part_share *shares;
+	size_t n_shares;
 	uint64_t used; /* counts against the limit */
 };
 
@@ -37,7 +48,18 @@ void part_deinit(struct part *part);
 
 /* Takes addresses with memory, and gives them back. Return: 0 or -ENOMEM. */
 int part_take(struct part *part, uint64_t size, uint64_t *addressp);
-void part_give(struct part *part, uint64_t address, uint64_t size);
+/* Return: the reference of a share that has ended, which is the caller's, or NULL. */
+struct physical *part_give(struct part *part, uint64_t address, uint64_t size);
+
+/* The whole pages of an allocation, or the chunk that it shares. */
+struct part_share part_pages_of(const struct part *part, uint64_t address, uint64_t size);
+
+/* Return: the share of these pages, or NULL. */
+struct part_share *part_find_share(const struct part *part, uint64_t address);
+
+/* Puts a file, which has what the pages hold, in their place, as long as they are not
+ * given back. Takes ownership of the reference. Return: 0 or -ENOMEM. */
+int part_share(struct part *part, const struct part_share *share, int fd);
 
 /*
  * Takes addresses without guard pages around.

@@ -177,6 +177,7 @@ int physical_new(struct memory *memory, const struct physical *template,
 		.device = template->device,
 		.is_host = template->is_host,
 		.is_shared = template->is_shared,
+		.is_import = template->is_import,
 		.n_refs = 1,
 	};
 	if (physical->is_shared) {

@@ -55,7 +55,7 @@ void physicals_deinit(struct physicals *physicals);
 
 /**
  * physical_new() - create memory
- * @template:	size, device, is_host and is_shared are used
+ * @template:	size, device, is_host, is_shared and is_import are used
  * @physicalp:	with one reference
  *
  * Return: 0, -ENOMEM, MEMORY_E_FULL.

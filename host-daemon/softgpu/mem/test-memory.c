@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "mem/memory.h"
 #include "test.h"
@@ -293,5 +294,76 @@ TEST(devices_have_memory_of_their_own_and_some_together)
 	check_eq(free, total);
 	memory_info(&memory, 0, &free, &total);
 	check(free < total);
+	memory_deinit(&memory);
+}
+
+static struct physical *file_of(uint64_t size)
+{
+	const struct physical template = {
+		.size = size,
+		.is_shared = true,
+		.is_import = true,
+	};
+	struct physical *physical = NULL;
+
+	check_eq(physical_new(&memory, &template, &physical), 0);
+	return physical;
+}
+
+/* A word of a file, whose descriptor is closed. */
+static uint32_t *word_of(int fd, uint64_t offset)
+{
+	uint8_t *at = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	check(at != MAP_FAILED);
+	close(fd);
+	return (uint32_t *)(at + offset);
+}
+
+TEST(pages_that_are_shared_are_a_file_until_they_are_free)
+{
+	uint64_t large, small, neighbour, before;
+	struct memory_share share, again;
+	uint32_t *word;
+
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
+	large = must_alloc(3 << 20);
+	small = must_alloc(100);
+	neighbour = must_alloc(100);
+	*(uint32_t *)(uintptr_t)large = 1;
+	*(uint32_t *)(uintptr_t)small = 2;
+	*(uint32_t *)(uintptr_t)neighbour = 3;
+	before = free_memory();
+	check_eq(memory_find_share(&memory, large + 5, &share), 0);
+	check(share.address == large && share.size == 3 << 20 && share.fd < 0);
+	check_eq(memory_share(&memory, large, &share, file_of(4 << 20)), 0);
+	check_eq(memory_find_share(&memory, large, &again), 0);
+	check(again.fd >= 0);
+	word = word_of(again.fd, 0);
+	check_eq(*word, 1);
+	*word = 4;
+	check_eq(*(uint32_t *)(uintptr_t)large, 4);
+	/* Small ones share a chunk, which is shared whole. */
+	check_eq(memory_find_share(&memory, small, &share), 0);
+	check(share.address < small && share.size == 2 << 20);
+	check_eq(memory_share(&memory, small, &share, file_of(share.size)), 0);
+	check_eq(memory_find_share(&memory, neighbour, &again), 0);
+	check_eq(again.address, share.address);
+	check_eq(*word_of(again.fd, neighbour - share.address), 3);
+	check_eq(*(uint32_t *)(uintptr_t)small, 2);
+	check_eq(free_memory(), before);
+	/* Twice, or what is not there. */
+	check_eq(memory_share(&memory, small, &share, NULL), MEMORY_E_TWICE);
+	check_eq(memory_find_share(&memory, large + (3 << 20), &share), MEMORY_E_UNKNOWN);
+	must_free(small);
+	check_eq(*(uint32_t *)(uintptr_t)neighbour, 3);
+	must_free(neighbour);
+	must_free(large);
+	/* The same addresses are nobody else's any more. */
+	check_eq(must_alloc(3 << 20), large);
+	*(uint32_t *)(uintptr_t)large = 9;
+	check_eq(*word, 4);
+	check_eq(memory_find_share(&memory, large, &share), 0);
+	check(share.fd < 0);
 	memory_deinit(&memory);
 }

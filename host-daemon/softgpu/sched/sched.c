@@ -43,7 +43,39 @@ int sched_init(struct sched *sched, uint32_t n_threads)
 	pthread_cond_init(&sched->kernel_work, NULL);
 	pthread_cond_init(&sched->host_work, NULL);
 	pthread_cond_init(&sched->mark_done, NULL);
+	pthread_cond_init(&sched->stopped, NULL);
 	return 0;
+}
+
+void sched_stop(struct sched *sched)
+{
+	struct vgpu_nap nap = {};
+
+	sched_lock(sched);
+	sched->n_stops++;
+	/* Turns end as if another task waited. */
+	__atomic_fetch_add(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+	while (sched->n_at_work)
+		vgpu_nap_cond(&nap, &sched->stopped, &sched->lock);
+}
+
+void sched_resume(struct sched *sched)
+{
+	__atomic_fetch_sub(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+	if (!--sched->n_stops)
+		sched->n_wanted = sched->n_idle;
+	sched_unlock(sched);
+}
+
+void sched_work_begin(struct sched *sched)
+{
+	sched->n_at_work++;
+}
+
+void sched_work_end(struct sched *sched)
+{
+	if (!--sched->n_at_work && sched->n_stops)
+		vgpu_wake_all(&sched->stopped);
 }
 
 static void *kernel_main(void *argument)
@@ -58,7 +90,7 @@ static void *kernel_main(void *argument)
 	prctl(PR_SET_NAME, name);
 	sched_lock(sched);
 	for (;;) {
-		while (TAILQ_EMPTY(&sched->tasks)) {
+		while (TAILQ_EMPTY(&sched->tasks) || sched->n_stops) {
 			sched->n_idle++;
 			vgpu_nap_cond(&nap, &sched->kernel_work, &sched->lock);
 			sched->n_idle--;
@@ -109,16 +141,18 @@ static void *copy_main(void *argument)
 	prctl(PR_SET_NAME, "softgpu-copy");
 	sched_lock(sched);
 	for (;;) {
-		stream = TAILQ_FIRST(&sched->copies);
+		stream = sched->n_stops ? NULL : TAILQ_FIRST(&sched->copies);
 		if (stream) {
 			const struct sched_op *op = STAILQ_FIRST(&stream->ops);
 
 			TAILQ_REMOVE(&sched->copies, stream, wait_link);
 			stream->state = SCHED_STREAM_RUNNING;
+			sched_work_begin(sched);
 			sched_unlock(sched);
 			if (!sched_context_fault(stream->context))
 				sched_op_run(op, stream);
 			sched_lock(sched);
+			sched_work_end(sched);
 			sched_stream_complete(stream);
 			sched_poll(sched);
 		} else if (!TAILQ_EMPTY(&sched->polling)) {

@@ -313,6 +313,9 @@ struct sched {
 	uint32_t n_idle;   /* kernel threads that sleep */
 	uint32_t n_wanted; /* kernel threads that sched_unlock() shall wake */
 	uint32_t n_mark_waiters;
+	uint32_t n_at_work; /* threads that run an operation, without the lock */
+	uint32_t n_stops;   /* callers of sched_stop() */
+	pthread_cond_t stopped;
 	bool has_copy_thread, has_host_thread;
 };
 
@@ -341,6 +344,19 @@ void sched_staff_kernels(struct sched *sched);
 
 void sched_lock(struct sched *sched);
 void sched_unlock(struct sched *sched);
+
+/*
+ * Stops all operations between sched_stop() and sched_resume(): nothing writes memory of
+ * the device meanwhile. A kernel under way stops after its turn, a copy when it is done;
+ * host functions go on. sched_stop() returns with the lock, which sched_resume()
+ * releases.
+ */
+void sched_stop(struct sched *sched);
+void sched_resume(struct sched *sched);
+
+/* With the lock: a thread is about to run an operation without it, and has done so. */
+void sched_work_begin(struct sched *sched);
+void sched_work_end(struct sched *sched);
 
 /* With the lock: for the host thread, which the caller has made sure of (sched_staff()).
  */

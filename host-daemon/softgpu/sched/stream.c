@@ -322,13 +322,16 @@ static void stream_run_inline(struct sched_stream *stream, struct sched_op *op)
 {
 	struct sched *sched = stream->context->sched;
 
-	if (stream->state != SCHED_STREAM_QUEUED || STAILQ_FIRST(&stream->ops) != op)
+	if (sched->n_stops || stream->state != SCHED_STREAM_QUEUED ||
+		STAILQ_FIRST(&stream->ops) != op)
 		return;
 	TAILQ_REMOVE(&sched->copies, stream, wait_link);
 	stream->state = SCHED_STREAM_RUNNING;
+	sched_work_begin(sched);
 	sched_unlock(sched);
 	sched_op_run(op, stream);
 	sched_lock(sched);
+	sched_work_end(sched);
 	sched_stream_complete(stream);
 	streams_settle(sched);
 }

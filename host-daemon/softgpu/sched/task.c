@@ -303,6 +303,7 @@ void sched_task_serve(struct sched_worker *worker)
 	struct softgpu_fault fault = {};
 	enum sched_turn r;
 
+	sched_work_begin(sched);
 	sched_unlock(sched);
 	if (!task.scratch && !task.op->grid.is_cooperative) {
 		task.scratch = worker->scratch;
@@ -313,6 +314,7 @@ void sched_task_serve(struct sched_worker *worker)
 		task.together = sched_together_free(task.together);
 
 	sched_lock(sched);
+	sched_work_end(sched);
 	if (r == SCHED_TURN_FAULT)
 		sched_grid_fail(task.op, &fault);
 	if (r == SCHED_TURN_OVER)

@@ -831,6 +831,44 @@ TEST(kernels_that_never_end_leave_others_their_turn)
 	sched_context_deinit(&other);
 }
 
+TEST(nothing_is_at_work_while_all_is_stopped)
+{
+	struct sched_context context, other;
+	uint64_t counter = 0, others = 0, to = 0, from = 7;
+	struct work endless = { .counter = &counter, .works_ns = UINT64_MAX };
+	struct work work = { .counter = &others };
+	struct sched_op copy = {
+		.kind = SCHED_COPY,
+		.copy = {
+			.to = (uintptr_t)&to,
+			.from = (uintptr_t)&from,
+			.width = sizeof(to),
+			.height = 1,
+			.depth = 1,
+		},
+	};
+
+	start(&context);
+	sched_context_init(&other, &sched);
+	for (int i = 0; i < 4; i++)
+		check_eq(launch_alone(&context, &endless, 1), 0);
+	for (int i = 0; i < 100; i++) {
+		check_eq(launch(&other.legacy, &work, 10), 0);
+		sched_stop(&sched);
+		check_eq(sched.n_at_work, 0);
+		sched_resume(&sched);
+		check_eq(sched_submit(&other.legacy, &copy, i % 2), 0);
+	}
+	check_eq(sched_context_wait(&other), 0);
+	check_eq(others, 1000);
+	check_eq(to, 7);
+	check_eq(counter, 0);
+	sched_context_deinit(&context);
+	check_eq(sched.n_waiting, 0);
+	check_eq(sched.n_stops, 0);
+	sched_context_deinit(&other);
+}
+
 /* Two on one thread: each has the time limit to itself. */
 TEST(the_time_limit_counts_only_while_a_thread_is_at_work)
 {
