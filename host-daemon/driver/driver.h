@@ -24,6 +24,8 @@ struct driver {
 	int (*configure)(const struct softgpu_config *config);
 	int (*set_window)(
 		uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size);
+	/* softgpu's alone. */
+	int (*export)(uint64_t address, uint64_t *basep, uint64_t *sizep, int *fdp);
 };
 
 enum {

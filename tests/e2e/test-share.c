@@ -4,11 +4,8 @@
  */
 
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "e2e.h"
+#include "pair.h"
 
 #define FD CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
@@ -82,88 +79,6 @@ static unsigned int word_at(CUdeviceptr address)
 
 	check_ok(cuMemcpyDtoH(&word, address, sizeof(word)));
 	return word;
-}
-
-/*
- * The other process
- */
-
-static int line = -1;
-
-static void send_fd(int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = {}, byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	check_eq(sendmsg(line, &message, 0), 1);
-	close(fd);
-}
-
-static int receive_fd(void)
-{
-	char control[CMSG_SPACE(sizeof(int))], byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	int fd;
-
-	check_eq(recvmsg(line, &message, MSG_CMSG_CLOEXEC), 1);
-	check(CMSG_FIRSTHDR(&message));
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-	return fd;
-}
-
-static void tell(void)
-{
-	check_eq(write(line, "", 1), 1);
-}
-
-static void hear(void)
-{
-	char byte;
-
-	check_eq(read(line, &byte, 1), 1);
-}
-
-/* Starts the other process, before this one uses the library. */
-static pid_t start(void (*run)(void))
-{
-	int ends[2];
-	pid_t pid;
-
-	check_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	pid = fork();
-	check(pid >= 0);
-	line = ends[!pid];
-	close(ends[pid > 0]);
-	if (!pid) {
-		run();
-		_exit(0);
-	}
-	return pid;
-}
-
-static void finish(pid_t pid)
-{
-	int status;
-
-	check_eq(waitpid(pid, &status, 0), pid);
-	check_eq(status, 0);
 }
 
 /* Shares memory full of `value`, and finds `value + 1` there when it is told. */

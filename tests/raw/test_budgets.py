@@ -247,6 +247,54 @@ def test_tokens_of_another_vm(host, api):
     os.environ["XDG_RUNTIME_DIR"] = before
 
 
+def test_allocations_that_are_exported(host, api):
+    """Only allocations are, within a limit; what was freed is found by nobody."""
+    owner, other = Channel(api, host.socket), Channel(api, host.socket)
+    for channel in (owner, other):
+        prepare(channel)
+
+    def export(address):
+        result, out = owner.call("cuIpcGetMemHandle", dptr=address)
+        return result, out.get("token")
+
+    def opened(token):
+        result, out = other.call("cuMemImportFromShareableHandle", token=token)
+        if not result:
+            other.call("cuMemRelease", handle=out["handle"])
+        return result
+
+    size = 1 << 20
+    result, out = owner.call("cuMemAlloc_v2", bytesize=size)
+    assert result == 0, result
+    address = out["dptr"]
+    for wrong in (0, 1, address - 1, address + size, owner.window_base + owner.area,
+                  owner.arena(), (1 << 64) - 1):
+        assert export(wrong)[0] == 1, (hex(wrong), export(wrong))
+    result, token = export(address + 77)
+    assert result == 0 and len(token) == 16, (result, token)
+    assert export(address)[1] == token
+    assert opened(token) == 0
+    assert opened(bytes(16)) == 1
+    assert opened(token[:-1] + bytes([token[-1] ^ 1])) == 1
+    assert owner.call("cuMemFree_v2", dptr=address)[0] == 0
+    assert opened(token) == 1 and export(address)[0] == 1
+    # As many as there may be, and then as before.
+    results = []
+    for _ in range(1200):
+        result, out = owner.call("cuMemAlloc_v2", bytesize=40 << 10)
+        if result:
+            break
+        results.append((export(out["dptr"])[0], out["dptr"]))
+    assert {result for result, _ in results} <= {0, 2}, results
+    for _, address in results:
+        assert owner.call("cuMemFree_v2", dptr=address)[0] == 0
+    result, out = owner.call("cuMemAlloc_v2", bytesize=size)
+    assert result == 0 and export(out["dptr"])[0] == 0
+    for channel in (owner, other):
+        channel.close()
+    still_serves(host, api)
+
+
 def test_device_memory_that_is_changed(host, api):
     """A reload changes the limit of running and of new processes."""
     host.wait_for("session ended", len(re.findall("session opened", host.text())))

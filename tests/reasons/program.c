@@ -269,9 +269,7 @@ static CUresult load_crowded(void)
 
 static CUresult call_refused(void)
 {
-	CUipcMemHandle handle;
-
-	return cuIpcGetMemHandle(&handle, 0);
+	return cuDestroyExternalMemory(NULL);
 }
 
 static CUresult wait_for_end(void)

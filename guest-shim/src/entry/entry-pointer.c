@@ -40,6 +40,8 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		*(unsigned int *)data = is_managed;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		*(unsigned int *)data = range->kind == SHIM_RANGE_DEVICE;
+		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
 		*(unsigned int *)data = 0;

@@ -31,6 +31,7 @@ struct debts;
 struct device_memory;
 struct faults;
 struct growth;
+struct ipc;
 struct lane;
 struct managed;
 struct marks;
@@ -93,6 +94,7 @@ struct session {
 	struct managed *managed;
 	struct virtual_memory *virtual;
 	struct shares *shares;
+	struct ipc *ipc;
 	struct store *store;
 	struct codes *codes;
 	struct callbacks *callbacks;

@@ -17,6 +17,7 @@
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
 #include "worker/memory/device-memory.h"
+#include "worker/memory/ipc.h"
 #include "worker/memory/placement.h"
 
 /* Two workers that charge memory at the same time may see each other and both withdraw:
@@ -156,6 +157,7 @@ static bool in_window(const struct session *session, uint64_t address, uint64_t 
 
 static CUresult driver_free(struct session *session, uint64_t address)
 {
+	ipc_forget(session, address);
 	if (session->memory->placement)
 		return placement_release(session->memory->placement, address);
 	return session->driver->table.cuMemFree_v2(address);
@@ -347,6 +349,7 @@ void device_memory_forget(struct session *session, const struct context *context
 	while (!ranges_remove_owned(&session->ranges, context, &range)) {
 		if (range.kind != RANGE_MEMORY)
 			continue;
+		ipc_forget(session, range.start);
 		/* A driver frees its own allocations with the context, but not those that
 		 * were placed here. */
 		if (session->memory->placement)

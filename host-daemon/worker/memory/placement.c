@@ -37,15 +37,19 @@ struct placement {
 	uint64_t base;
 	uint64_t limit;
 	uint64_t granularity;
+	bool is_exportable;
 	pthread_mutex_t lock;
 	struct chunk *chunks;
 	struct ranges addresses; /* of chunks */
 };
 
-static CUmemAllocationProp properties(CUdevice device)
+static CUmemAllocationProp properties(CUdevice device, bool is_exportable)
 {
 	return (CUmemAllocationProp){
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = is_exportable
+						? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+						: CU_MEM_HANDLE_TYPE_NONE,
 		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device },
 	};
 }
@@ -64,10 +68,23 @@ static bool is_capable(const struct vgpu_driver *driver)
 	       can;
 }
 
+/* Whether chunks can be handed to other processes, of all devices. */
+static bool is_exportable(const struct vgpu_driver *driver, int n_devices)
+{
+	const CUdevice_attribute attribute =
+		CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+	int can = driver->cuMemExportToShareableHandle != NULL;
+
+	for (int i = 0; i < n_devices && can; i++)
+		if (driver->cuDeviceGetAttribute(&can, attribute, i) != CUDA_SUCCESS)
+			can = 0;
+	return can;
+}
+
 struct placement *placement_new(struct session *session)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
-	CUmemAllocationProp prop = properties(0);
+	CUmemAllocationProp prop = properties(0, false);
 	struct placement *placement;
 	size_t granularity;
 
@@ -86,6 +103,7 @@ struct placement *placement_new(struct session *session)
 	placement->base = session->window.base + session->shm_size;
 	placement->limit = session->window.base + session->window.size;
 	placement->granularity = granularity;
+	placement->is_exportable = is_exportable(driver, session->n_devices);
 	pthread_mutex_init(&placement->lock, NULL);
 	ranges_init(&placement->addresses);
 	/* The driver makes its own reservation, so these addresses must be unmapped. */
@@ -111,9 +129,10 @@ static void chunk_free(struct chunk *chunk)
 }
 
 /* Maps memory of the device at a reserved address. */
-static CUresult map_memory(const struct vgpu_driver *driver, struct chunk *chunk)
+static CUresult map_memory(const struct placement *placement, struct chunk *chunk)
 {
-	CUmemAllocationProp prop = properties(chunk->device);
+	const struct vgpu_driver *driver = placement->driver;
+	CUmemAllocationProp prop = properties(chunk->device, placement->is_exportable);
 	CUmemAccessDesc access = {
 		.location = prop.location,
 		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
@@ -171,7 +190,7 @@ static CUresult chunk_map(struct placement *placement, struct chunk *chunk)
 	if (result != CUDA_SUCCESS)
 		return result;
 	range.start = chunk->address;
-	result = map_memory(placement->driver, chunk);
+	result = map_memory(placement, chunk);
 	if (result == CUDA_SUCCESS && ranges_add(&placement->addresses, &range)) {
 		placement->driver->cuMemUnmap(chunk->address, chunk->size);
 		placement->driver->cuMemRelease(chunk->memory);
@@ -310,14 +329,43 @@ CUresult placement_take(
 	return result;
 }
 
-static CUresult release_locked(struct placement *placement, uint64_t address)
+static struct chunk *find_chunk(const struct placement *placement, uint64_t address)
 {
 	struct chunk *chunk;
-	uint32_t at, n;
 
 	for (chunk = placement->chunks; chunk; chunk = chunk->next)
 		if (vgpu_range_within(address, 1, chunk->address, chunk->size))
 			break;
+	return chunk;
+}
+
+CUresult placement_export(struct placement *placement, uint64_t address, uint64_t *basep,
+	uint64_t *sizep, int *fdp)
+{
+	const struct chunk *chunk;
+	CUresult result;
+
+	if (!placement->is_exportable)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	pthread_mutex_lock(&placement->lock);
+	chunk = find_chunk(placement, address);
+	result = chunk ? placement->driver->cuMemExportToShareableHandle(fdp,
+				 chunk->memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+				 0)
+		       : CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS) {
+		*basep = chunk->address;
+		*sizep = chunk->size;
+	}
+	pthread_mutex_unlock(&placement->lock);
+	return result;
+}
+
+static CUresult release_locked(struct placement *placement, uint64_t address)
+{
+	struct chunk *chunk = find_chunk(placement, address);
+	uint32_t at, n;
+
 	if (!chunk)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!chunk->taken)

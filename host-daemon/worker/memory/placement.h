@@ -29,4 +29,15 @@ CUresult placement_reserve(struct placement *placement, uint64_t size, uint64_t 
 	uint64_t hint, uint64_t *addressp);
 CUresult placement_unreserve(struct placement *placement, uint64_t address);
 
+/*
+ * Exports the chunk that holds an address: the allocation, or a slab with other small
+ * ones around it.
+ *
+ * @fdp:	a descriptor for cuMemImportFromShareableHandle(), the caller's
+ *
+ * Return: CUDA_ERROR_NOT_SUPPORTED if the device cannot export memory.
+ */
+CUresult placement_export(struct placement *placement, uint64_t address, uint64_t *basep,
+	uint64_t *sizep, int *fdp);
+
 CUresult placement_release(struct placement *placement, uint64_t address);

@@ -24,6 +24,7 @@ static struct piece {
 static unsigned int n_physical;
 static uint64_t moved_by; /* how far from where it was asked the driver reserves */
 static CUresult next_create;
+static unsigned int handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
 static struct piece *find(uint64_t address)
 {
@@ -64,6 +65,7 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
 {
 	check_eq(size % GRANULE, 0);
 	check_eq(prop->location.type, CU_MEM_LOCATION_TYPE_DEVICE);
+	check_eq(prop->requestedHandleTypes, handle_types);
 	if (next_create == CUDA_SUCCESS)
 		*handle = ++n_physical;
 	return next_create;
@@ -119,6 +121,16 @@ static CUresult synchronize(void)
 	return CUDA_SUCCESS;
 }
 
+static CUmemGenericAllocationHandle exported;
+
+static CUresult export_memory(void *handle, CUmemGenericAllocationHandle memory,
+	CUmemAllocationHandleType type, unsigned long long flags)
+{
+	exported = memory;
+	*(int *)handle = 77;
+	return CUDA_SUCCESS;
+}
+
 static struct driver driver = {
 	.table = {
 		.cuMemAddressReserve = reserve,
@@ -131,6 +143,7 @@ static struct driver driver = {
 		.cuMemGetAllocationGranularity = granularity,
 		.cuDeviceGetAttribute = attribute,
 		.cuCtxSynchronize = synchronize,
+		.cuMemExportToShareableHandle = export_memory,
 	},
 };
 
@@ -139,6 +152,7 @@ static struct session session;
 static struct placement *make(void)
 {
 	session.driver = &driver;
+	session.n_devices = 1;
 	session.window = (struct vgpu_window){ 0x550000000000ull, 1ull << 32 };
 	session.shm_size = 64ull << 20;
 	return placement_new(&session);
@@ -307,5 +321,33 @@ TEST(a_driver_that_reserves_elsewhere_gives_no_addresses)
 		CUDA_ERROR_OUT_OF_MEMORY);
 	moved_by = 0;
 	check_eq(placement_reserve(placement, GRANULE, 0, 0, &address), CUDA_SUCCESS);
+	placement_free(placement);
+}
+
+TEST(a_chunk_is_exported_whole)
+{
+	struct placement *placement = make();
+	uint64_t large, small, base, size;
+	int fd = -1;
+
+	large = take(placement, 5 << 20);
+	small = take(placement, 600);
+	check_eq(placement_export(placement, large + 9, &base, &size, &fd), CUDA_SUCCESS);
+	check(base == large && size == 3 * GRANULE && fd == 77 && exported == 1);
+	check_eq(placement_export(placement, small, &base, &size, &fd), CUDA_SUCCESS);
+	check(base <= small && size == GRANULE && exported == 2);
+	check_eq(placement_export(placement, small + GRANULE, &base, &size, &fd),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(placement_release(placement, large), CUDA_SUCCESS);
+	check_eq(placement_release(placement, small), CUDA_SUCCESS);
+	placement_free(placement);
+	/* A driver that cannot is not asked for memory that could be. */
+	driver.table.cuMemExportToShareableHandle = NULL;
+	handle_types = CU_MEM_HANDLE_TYPE_NONE;
+	placement = make();
+	large = take(placement, 5 << 20);
+	check_eq(placement_export(placement, large, &base, &size, &fd),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_eq(placement_release(placement, large), CUDA_SUCCESS);
 	placement_free(placement);
 }

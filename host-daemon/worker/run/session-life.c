@@ -28,6 +28,7 @@
 #include "worker/memory/array.h"
 #include "worker/memory/device-memory.h"
 #include "worker/memory/growth.h"
+#include "worker/memory/ipc.h"
 #include "worker/memory/managed.h"
 #include "worker/memory/share.h"
 #include "worker/memory/virtual.h"
@@ -68,6 +69,7 @@ struct session_parts {
 	struct managed managed;
 	struct virtual_memory virtual;
 	struct shares shares;
+	struct ipc ipc;
 	struct store store;
 	struct codes codes;
 	struct callbacks callbacks;
@@ -91,6 +93,7 @@ static int make_parts(struct session *session)
 	session->managed = &parts->managed;
 	session->virtual = &parts->virtual;
 	session->shares = &parts->shares;
+	session->ipc = &parts->ipc;
 	session->store = &parts->store;
 	session->codes = &parts->codes;
 	session->callbacks = &parts->callbacks;
@@ -169,6 +172,7 @@ int session_prepare(struct session *session, const struct driver *driver)
 	managed_init(session);
 	virtual_init(session);
 	shares_init(session);
+	ipc_init(session);
 	store_init(session->store);
 	codes_init(session->codes);
 	ask_driver(session);
@@ -238,6 +242,7 @@ void session_deinit(struct session *session)
 	uses_deinit(session);
 	print_deinit(session);
 	virtual_deinit(session);
+	ipc_deinit(session);
 	shares_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);
