@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * End to end: memory that one process allocates and another opens
+ * End to end: memory that one process allocates and another opens, and events
  */
 
 #include "pair.h"
@@ -128,7 +128,8 @@ TEST(what_one_process_allocates_the_other_opens)
 	again = receive_handle();
 	check(!memcmp(&handle, &again, sizeof(handle)));
 	/* The same memory has one address, until it was closed as often. */
-	twice = open_handle(again);
+	check_ok(CALL("cuIpcOpenMemHandle", 4010,
+		(CUdeviceptr *, CUipcMemHandle, unsigned int), &twice, again, LAZY));
 	check(twice == large);
 	check_ok(cuIpcCloseMemHandle(twice));
 	check_eq(device_word(large), 22);
@@ -250,4 +251,194 @@ TEST(only_device_memory_of_others_is_opened)
 	check(!other);
 	check_ok(cuMemFree(memory));
 	check_cu(cuIpcGetMemHandle(&handle, memory), CUDA_ERROR_INVALID_VALUE);
+}
+
+/*
+ * Events
+ */
+
+#define SHARED (CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING)
+
+static CUevent event_new(void)
+{
+	CUevent event = NULL;
+
+	check_ok(cuEventCreate(&event, SHARED));
+	check(event);
+	return event;
+}
+
+static void send_event(CUevent event)
+{
+	CUipcEventHandle handle;
+
+	memset(&handle, 0xaa, sizeof(handle));
+	check_ok(cuIpcGetEventHandle(&handle, event));
+	send_bytes(&handle, sizeof(handle));
+}
+
+static CUevent receive_event(void)
+{
+	CUipcEventHandle handle;
+	CUevent event = NULL;
+
+	receive_bytes(&handle, sizeof(handle));
+	check_ok(cuIpcOpenEventHandle(&event, handle));
+	check(event);
+	return event;
+}
+
+static CUstream stream_new(void)
+{
+	CUstream stream;
+
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	return stream;
+}
+
+/* Skips where there are no such events. */
+static struct fixture begin_events(void)
+{
+	struct fixture fixture = begin();
+	int is_supported = 0;
+
+	check_ok(cuDeviceGetAttribute(
+		&is_supported, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0));
+	if (!is_supported)
+		test_skip("the device has no interprocess events");
+	return fixture;
+}
+
+/* Writes memory behind a gate, and records an event for it, again and again. */
+static void record_and_check(void)
+{
+	CUdeviceptr memory, gate;
+	CUstream stream, other;
+	CUevent event, back;
+	void *word;
+
+	begin_events();
+	memory = memory_new(BYTES, 0);
+	event = event_new();
+	stream = stream_new();
+	other = stream_new();
+	check_ok(cuMemHostAlloc(&word, 4, 0));
+	gate = (CUdeviceptr)(uintptr_t)word;
+	*(volatile unsigned int *)word = 0;
+	/* It is not recorded yet: that is complete. */
+	check_ok(cuEventQuery(event));
+	send_memory(memory);
+	send_event(event);
+	back = receive_event();
+	for (unsigned int i = 1; i <= 150; i++) {
+		check_ok(cuStreamWaitValue32(stream, gate, i, CU_STREAM_WAIT_VALUE_GEQ));
+		check_ok(cuMemsetD32Async(memory, i, BYTES / 4, stream));
+		check_ok(cuEventRecord(event, stream));
+		check_cu(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+		tell();
+		hear();
+		__atomic_store_n((unsigned int *)word, i, __ATOMIC_RELEASE);
+		/* The other process has read it when its own event is complete. */
+		check_ok(cuEventSynchronize(back));
+		check_ok(cuEventQuery(event));
+	}
+	/* Its record is waited for by streams here, too. */
+	hear();
+	check_ok(cuStreamWaitEvent(other, back, 0));
+	check_ok(cuStreamSynchronize(other));
+	check_eq(device_word(memory + 4), 1000);
+	check_ok(cuEventDestroy(back));
+	check_ok(cuEventDestroy(event));
+	tell();
+}
+
+TEST(streams_of_one_process_wait_for_events_of_another)
+{
+	pid_t pid = start(record_and_check);
+	struct fixture fixture = begin_events();
+	CUdeviceptr memory, copy = memory_new(4, 0);
+	CUevent event, back = event_new();
+	CUstream stream = stream_new();
+
+	check_ok(cuCtxSetCurrent(fixture.context));
+	memory = open_handle(receive_handle());
+	event = receive_event();
+	check_ok(cuEventQuery(event));
+	send_event(back);
+	for (unsigned int i = 1; i <= 150; i++) {
+		hear();
+		check_cu(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+		check_ok(cuStreamWaitEvent(stream, event, 0));
+		check_ok(cuMemcpyDtoDAsync(copy, memory + BYTES - 4, 4, stream));
+		check_ok(cuEventRecord(back, stream));
+		check_cu(cuEventQuery(back), CUDA_ERROR_NOT_READY);
+		tell();
+		check_ok(cuEventSynchronize(back));
+		check_eq(device_word(copy), i);
+	}
+	check_ok(cuEventSynchronize(event));
+	check_ok(cuMemsetD32Async(memory + 4, 1000, 1, stream));
+	check_ok(cuEventRecordWithFlags(back, stream, 0));
+	tell();
+	hear();
+	finish(pid);
+	check_ok(cuEventDestroy(event));
+	check_ok(cuEventDestroy(back));
+	check_ok(cuIpcCloseMemHandle(memory));
+}
+
+/* More than there is room for at a time: places are used again. */
+TEST(interprocess_events_come_and_go)
+{
+	CUstream stream;
+	CUevent event;
+
+	begin_events();
+	stream = stream_new();
+	for (int i = 0; i < 5000; i++) {
+		event = event_new();
+		if (i % 64 == 0) {
+			check_ok(cuEventQuery(event));
+			check_ok(cuEventRecord(event, stream));
+			check_ok(cuEventSynchronize(event));
+		}
+		check_ok(cuEventDestroy(event));
+	}
+}
+
+TEST(wrong_uses_of_interprocess_events_are_refused)
+{
+	struct fixture fixture = begin_events();
+	CUevent event = event_new(), plain, other = NULL;
+	CUipcEventHandle handle, forged = {};
+	CUstream stream = stream_new();
+	CUgraph graph;
+	CUgraphNode node;
+	float ms;
+
+	check_ok(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+	check_cu(cuEventCreate(&other, CU_EVENT_INTERPROCESS), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuIpcGetEventHandle(&handle, plain), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuIpcGetEventHandle(NULL, event), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuIpcGetEventHandle(&handle, NULL), CUDA_ERROR_INVALID_HANDLE);
+	check_cu(cuIpcOpenEventHandle(&other, forged), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuIpcGetEventHandle(&handle, event));
+	check_cu(cuIpcOpenEventHandle(&other, handle), CUDA_ERROR_INVALID_CONTEXT);
+	check_cu(cuIpcOpenEventHandle(NULL, handle), CUDA_ERROR_INVALID_VALUE);
+	check(!other);
+	check_ok(cuEventRecord(event, stream));
+	check(cuEventElapsedTime(&ms, event, event) != CUDA_SUCCESS);
+	check_cu(cuCtxRecordEvent(fixture.context, event), CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuCtxWaitEvent(fixture.context, event), CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuGraphCreate(&graph, 0));
+	check_cu(cuGraphAddEventRecordNode(&node, graph, NULL, 0, event),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	check_cu(cuEventRecord(event, stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	check_cu(cuStreamWaitEvent(stream, event, 0),
+		CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	check_ok(cuStreamEndCapture(stream, &graph));
+	check_ok(cuEventDestroy(event));
+	check_cu(cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
+	check_cu(cuEventRecord(event, stream), CUDA_ERROR_INVALID_HANDLE);
 }

@@ -110,7 +110,7 @@ TEST(an_event_of_an_attribute_has_to_exist)
 	CUevent event;
 
 	shim_context_setup(1);
-	event = shim_event_new(shim_context_primary(0), CU_EVENT_DISABLE_TIMING);
+	event = shim_event_new(shim_context_primary(0), CU_EVENT_DISABLE_TIMING, NULL);
 	check(event);
 	attributes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
 	attributes[0].value.programmaticEvent.event = event;

@@ -7,20 +7,17 @@
  * once for all allocations in them.
  */
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "vgpu/checked.h"
 #include "vgpu/g-driver.pb-c.h"
 
-#include "entry/share.h"
+#include "entry/ipc.h"
 #include "memory/range.h"
 #include "process/call.h"
 #include "process/context.h"
 #include "process/device.h"
 #include "process/thread.h"
-#include "wire/lock.h"
 
 #define MAGIC 0x63706976u /* "vipc" */
 
@@ -36,32 +33,6 @@ struct contents {
 };
 
 _Static_assert(sizeof(struct contents) <= sizeof(CUipcMemHandle), "it fits in");
-
-/* Pages that are mapped. */
-struct pages {
-	struct pages *next;
-	uint8_t token[SHIM_TOKEN_SIZE];
-	uint64_t base;
-	uint64_t size;
-	uint32_t n_opens;
-};
-
-static struct {
-	struct shim_lock lock;
-	struct pages *pages;
-	uint64_t process; /* 0: not known yet */
-} ipc;
-
-/* Return: 0 if there are no random numbers. */
-static uint64_t process(void)
-{
-	uint64_t number = 0;
-
-	SHIM_LOCKED(&ipc.lock);
-	if (!ipc.process && getrandom(&number, sizeof(number), 0) == sizeof(number))
-		ipc.process = number;
-	return ipc.process;
-}
 
 CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
@@ -89,109 +60,10 @@ CUresult shim_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 	contents.pages_size = reply->pages_size;
 	contents.offset = reply->offset;
 	contents.size = reply->size;
-	contents.process = process();
+	contents.process = shim_ipc_process();
 	memset(pHandle, 0, sizeof(*pHandle));
 	memcpy(pHandle, &contents, sizeof(contents));
 	return CUDA_SUCCESS;
-}
-
-/* With the lock. */
-static struct pages *find(const uint8_t token[SHIM_TOKEN_SIZE])
-{
-	struct pages *pages;
-
-	for (pages = ipc.pages; pages; pages = pages->next)
-		if (!memcmp(pages->token, token, SHIM_TOKEN_SIZE))
-			break;
-	return pages;
-}
-
-static bool open_again(const struct contents *contents, uint64_t *basep)
-{
-	struct pages *pages;
-
-	SHIM_LOCKED(&ipc.lock);
-	pages = find(contents->token);
-	if (!pages)
-		return false;
-	pages->n_opens++;
-	*basep = pages->base;
-	return true;
-}
-
-/* Return: false if another thread has mapped them in between. */
-static bool add(struct pages *pages)
-{
-	SHIM_LOCKED(&ipc.lock);
-	if (find(pages->token))
-		return false;
-	pages->next = ipc.pages;
-	ipc.pages = pages;
-	return true;
-}
-
-static void unmap(uint64_t base, uint64_t size)
-{
-	shim_cuMemUnmap(base, size);
-	shim_cuMemAddressFree(base, size);
-}
-
-/* The context's device may use the memory of its own and of a peer. */
-static CUresult open_to(CUdevice device, uint64_t base, uint64_t size)
-{
-	const CUmemAccessDesc right = {
-		{ CU_MEM_LOCATION_TYPE_DEVICE, device },
-		CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-	};
-
-	return shim_cuMemSetAccess(base, size, &right, 1);
-}
-
-static CUresult map(const struct contents *contents, CUdevice device, uint64_t *basep)
-{
-	const uint64_t size = contents->pages_size;
-	CUmemGenericAllocationHandle memory;
-	CUdeviceptr base = 0;
-	CUresult result;
-
-	result = shim_share_import(contents->token, &memory);
-	if (result != CUDA_SUCCESS)
-		return result;
-	result = shim_cuMemAddressReserve(&base, size, 0, 0, 0);
-	if (result == CUDA_SUCCESS) {
-		result = shim_cuMemMap(base, size, 0, memory, 0);
-		if (result == CUDA_SUCCESS)
-			result = open_to(device, base, size);
-		if (result != CUDA_SUCCESS)
-			unmap(base, size);
-	}
-	/* Mapped memory stays as long as it is. */
-	shim_cuMemRelease(memory);
-	*basep = base;
-	return result;
-}
-
-static CUresult open_new(
-	const struct contents *contents, CUdevice device, uint64_t *basep)
-{
-	struct pages *pages = malloc(sizeof(*pages));
-	CUresult result;
-
-	if (!pages)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	*pages = (struct pages){ .size = contents->pages_size, .n_opens = 1 };
-	memcpy(pages->token, contents->token, sizeof(pages->token));
-	result = map(contents, device, &pages->base);
-	if (result == CUDA_SUCCESS) {
-		*basep = pages->base;
-		if (add(pages))
-			return CUDA_SUCCESS;
-		unmap(pages->base, pages->size);
-		result = open_again(contents, basep) ? CUDA_SUCCESS
-						     : CUDA_ERROR_INVALID_VALUE;
-	}
-	free(pages);
-	return result;
 }
 
 /* The handle is another process's: it may be anything. */
@@ -202,7 +74,8 @@ static CUresult check(const struct contents *contents)
 			contents->offset, contents->size, 0, contents->pages_size))
 		return CUDA_ERROR_INVALID_VALUE;
 	/* CUDA Runtime API, cudaIpcOpenMemHandle: for memory of the same process. */
-	return contents->process == process() ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+	return contents->process == shim_ipc_process() ? CUDA_ERROR_INVALID_CONTEXT
+						       : CUDA_SUCCESS;
 }
 
 CUresult shim_cuIpcOpenMemHandle_v2(
@@ -226,10 +99,8 @@ CUresult shim_cuIpcOpenMemHandle_v2(
 	/* Another process may see other devices. */
 	if (!shim_device_get(shim_device_from_host(contents.device)))
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (open_again(&contents, &base))
-		result = open_to(context->device, base, contents.pages_size);
-	else
-		result = open_new(&contents, context->device, &base);
+	result = shim_ipc_open(
+		contents.token, contents.pages_size, context->device, &base);
 	if (result == CUDA_SUCCESS)
 		*pdptr = base + contents.offset;
 	return result;
@@ -241,33 +112,8 @@ CUresult shim_cuIpcOpenMemHandle(
 	return shim_cuIpcOpenMemHandle_v2(pdptr, handle, Flags);
 }
 
-/* Gives up one use. Return: whether the address is in such pages. *lastp: they are to be
- * unmapped, and have been taken out of the list. */
-static bool close_one(uint64_t address, struct pages **lastp)
-{
-	struct pages **link = &ipc.pages;
-
-	SHIM_LOCKED(&ipc.lock);
-	while (*link && !vgpu_range_within(address, 1, (*link)->base, (*link)->size))
-		link = &(*link)->next;
-	if (!*link)
-		return false;
-	if (!--(*link)->n_opens) {
-		*lastp = *link;
-		*link = (*link)->next;
-	}
-	return true;
-}
-
 CUresult shim_cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
-	struct pages *last = NULL;
-
 	SHIM_CHECK_READY();
-	if (!close_one(dptr, &last))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (last)
-		unmap(last->base, last->size);
-	free(last);
-	return CUDA_SUCCESS;
+	return shim_ipc_close(dptr);
 }

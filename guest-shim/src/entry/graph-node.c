@@ -122,8 +122,13 @@ CUresult shim_graph_node_fill(
 CUresult shim_graph_node_event(
 	struct shim_node *node, CUgraphNodeType kind, CUevent event)
 {
-	if (!shim_event_exists(event))
+	const struct shim_event *found = shim_event_find(event);
+
+	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* Other processes would not learn of a record in a graph. */
+	if (found->share)
+		return CUDA_ERROR_NOT_SUPPORTED;
 	*node = (struct shim_node){ .kind = kind, .event = event };
 	if (kind == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
 		shim_event_note_graph(event);

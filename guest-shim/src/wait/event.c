@@ -59,7 +59,8 @@ static bool add_entry(uint32_t *indexp)
 	return true;
 }
 
-CUevent shim_event_new(struct shim_context *context, unsigned int flags)
+CUevent shim_event_new(
+	struct shim_context *context, unsigned int flags, struct shim_event_share *share)
 {
 	struct shim_event *event;
 	uint32_t index;
@@ -80,6 +81,7 @@ CUevent shim_event_new(struct shim_context *context, unsigned int flags)
 	event->context = context;
 	event->context_epoch = context ? context->epoch : 0;
 	event->flags = flags;
+	event->share = share;
 	__atomic_store_n(&event->record, SHIM_RECORD_NONE, __ATOMIC_RELAXED);
 	__atomic_store_n(&event->is_of_graph, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&event->is_asked_for, !!(flags & CU_EVENT_DISABLE_TIMING),

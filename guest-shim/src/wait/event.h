@@ -15,6 +15,7 @@
 #include "vgpu/cuda.h"
 
 struct shim_context;
+struct shim_event_share;
 
 struct shim_event {
 	/* Atomic: 0 while there is no such event. */
@@ -24,6 +25,9 @@ struct shim_event {
 	struct shim_context *context;
 	uint32_t context_epoch; /* the context's when the event was created */
 	unsigned int flags;
+	/* Of an event that other processes may use, which has no records here
+	 * (entry/event-share.h). */
+	struct shim_event_share *share;
 
 	/* Atomic: the last record, and whether the next one gets a word. */
 	uint64_t record;
@@ -38,8 +42,15 @@ struct shim_event {
 	uint32_t next_free; /* index + 1 */
 };
 
-/* Makes an event. Return: NULL without memory, or when there are 2^20 events. */
-CUevent shim_event_new(struct shim_context *context, unsigned int flags);
+/*
+ * Makes an event.
+ *
+ * @share:	of an event that other processes may use, or NULL
+ *
+ * Return: NULL without memory, or when there are 2^20 events.
+ */
+CUevent shim_event_new(
+	struct shim_context *context, unsigned int flags, struct shim_event_share *share);
 
 /* Gives an event up. Return: false where there is no such event. */
 bool shim_event_free(CUevent handle);

@@ -60,7 +60,7 @@ static void end(void)
 
 static CUevent new_event(void)
 {
-	return shim_event_new(context, CU_EVENT_DISABLE_TIMING);
+	return shim_event_new(context, CU_EVENT_DISABLE_TIMING, NULL);
 }
 
 /* Records an event, as far as the shim knows. Return: what the device has to write. */
@@ -81,7 +81,7 @@ static void land(uint64_t number)
 
 TEST(a_handle_is_live_until_it_is_freed)
 {
-	CUevent event = shim_event_new(NULL, 0);
+	CUevent event = shim_event_new(NULL, 0, NULL);
 
 	check(event);
 	check((uintptr_t)event > 0xffff);
@@ -96,7 +96,7 @@ TEST(a_handle_does_not_come_back)
 	CUevent seen[64];
 
 	for (int i = 0; i < 64; i++) {
-		seen[i] = shim_event_new(NULL, 0);
+		seen[i] = shim_event_new(NULL, 0, NULL);
 		for (int j = 0; j < i; j++)
 			check(seen[j] != seen[i]);
 		check(shim_event_free(seen[i]));
@@ -115,7 +115,7 @@ TEST(many_events_live_at_once)
 	static CUevent events[5000];
 
 	for (int i = 0; i < 5000; i++)
-		check((events[i] = shim_event_new(NULL, 0)));
+		check((events[i] = shim_event_new(NULL, 0, NULL)));
 	for (int i = 0; i < 5000; i++)
 		check(shim_event_exists(events[i]));
 	for (int i = 0; i < 5000; i += 2)
@@ -236,7 +236,7 @@ TEST(an_event_with_timing_gets_words_once_it_was_asked_for)
 	CUevent handle;
 
 	begin();
-	handle = shim_event_new(context, CU_EVENT_DEFAULT);
+	handle = shim_event_new(context, CU_EVENT_DEFAULT, NULL);
 	event = shim_event_find(handle);
 	check(!shim_record_has_word(record(handle)));
 	event->is_asked_for = true;
