@@ -128,14 +128,16 @@ test_second_process_of_a_program_in_the_guest_sends_no_code() {
 
 # Two processes, two workers, and a descriptor that travels inside the guest.
 test_processes_in_the_guest_share_memory() {
-	local program=$build/tests/e2e/e2e-test-share
-	[ -e "$program" ] || skip_option "no clang here"
+	local share=$build/tests/e2e/e2e-test-share ipc=$build/tests/e2e/e2e-test-ipc
+	[ -e "$share" ] || skip_option "no clang here"
 	cat >script <<-END
-		"\$1" || echo "ended with \$?"
+		for program; do "\$program" || echo "ended with \$?"; done
 	END
 	"$top/scripts/vgpu-run" --vm --driver soft --log log --add script \
-		--add "$program" --env ASAN_OPTIONS=detect_leaks=0 -- \
-		sh "$PWD/script" "$program" >out
+		--add "$share" --add "$ipc" --env ASAN_OPTIONS=detect_leaks=0 -- \
+		sh "$PWD/script" "$share" "$ipc" >out
+	grep -q "^ok .*what_one_process_allocates_the_other_opens" out
+	grep -q "^ok .*streams_of_one_process_wait_for_events_of_another" out
 	grep -q "^ok .*what_one_process_writes_the_other_reads" out
 	grep -q "^ok .*allocations_of_a_pool_are_shared" out
 	expect 1 grep -E "^not ok|ended with" out
