@@ -618,34 +618,6 @@ TEST(wrong_arguments_are_refused)
 	check_eq(count_nodes(graph), 0);
 }
 
-/* Only where the host is another machine is pageable memory out of a driver's reach. */
-TEST(a_pageable_side_is_copied_or_refused)
-{
-	struct fixture fixture = fixture_new();
-	CUdeviceptr x = memory_new(4);
-	CUDA_MEMCPY3D copy = word_copy(x, 0);
-	CUstream stream = stream_new();
-	CUgraph graph = graph_new();
-	unsigned int word = 5;
-	CUgraphNode node;
-	CUresult result;
-
-	copy.srcMemoryType = CU_MEMORYTYPE_HOST;
-	copy.srcHost = &word;
-	result = cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, fixture.context);
-	check(result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_SUPPORTED);
-	check_eq(count_nodes(graph), result == CUDA_SUCCESS);
-	if (result == CUDA_SUCCESS) {
-		launch_and_wait(exec_new(graph), stream);
-		check_eq(device_word(x), 5);
-	}
-	check_ok(cuGraphDestroy(graph));
-	capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-	check_eq(cuMemcpyHtoDAsync(x, &word, 4, stream), result);
-	graph = capture_end(stream);
-	check_eq(count_nodes(graph), result == CUDA_SUCCESS);
-}
-
 TEST(many_graphs_come_and_go)
 {
 	struct fixture fixture = fixture_new();

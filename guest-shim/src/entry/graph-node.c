@@ -17,12 +17,12 @@
 #include "code/launch.h"
 #include "entry/graph-exec.h"
 #include "entry/graph-node.h"
+#include "entry/graph-pageable.h"
 #include "entry/memop.h"
 #include "memory/copy.h"
 #include "process/call.h"
 #include "process/callback.h"
 #include "process/context.h"
-#include "wait/capture.h"
 #include "wait/event.h"
 #include "wire/lock.h"
 #include "wire/table.h"
@@ -99,10 +99,13 @@ CUresult shim_graph_node_copy(
 		.detail_size = sizeof(*copy),
 		.detail.copy = *copy,
 	};
-	if (is_pageable(copy->srcMemoryType, copy->srcHost, copy->srcDevice) ||
-		is_pageable(copy->dstMemoryType, copy->dstHost, copy->dstDevice))
-		return shim_capture_refuse_pageable();
-	return CUDA_SUCCESS;
+	if (!is_pageable(copy->srcMemoryType, copy->srcHost, copy->srcDevice) &&
+		!is_pageable(copy->dstMemoryType, copy->dstHost, copy->dstDevice))
+		return CUDA_SUCCESS;
+	node->kind = CU_GRAPH_NODE_TYPE_GRAPH;
+	node->is_pageable = true;
+	node->detail_size = 0;
+	return shim_graph_pageable_new(copy, context, &node->child);
 }
 
 CUresult shim_graph_node_fill(
@@ -135,20 +138,25 @@ CUresult shim_graph_node_event(
 	return CUDA_SUCCESS;
 }
 
+CUresult shim_graph_node_function(
+	struct shim_node *node, const struct shim_callback *callback)
+{
+	CUresult result = shim_call_check(VGPU_CALL_cuGraphAddNode_v2);
+
+	*node = (struct shim_node){ .kind = CU_GRAPH_NODE_TYPE_HOST };
+	return result == CUDA_SUCCESS ? shim_callback_add(callback, &node->cookie)
+				      : result;
+}
+
 CUresult shim_graph_node_host(struct shim_node *node, const CUDA_HOST_NODE_PARAMS *params)
 {
 	struct shim_callback callback = { .kind = SHIM_CALLBACK_OF_GRAPH };
-	CUresult result;
 
 	if (!params || !params->fn)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_call_check(VGPU_CALL_cuGraphAddNode_v2);
-	if (result != CUDA_SUCCESS)
-		return result;
 	callback.host_function = params->fn;
 	callback.data = params->userData;
-	*node = (struct shim_node){ .kind = CU_GRAPH_NODE_TYPE_HOST };
-	return shim_callback_add(&callback, &node->cookie);
+	return shim_graph_node_function(node, &callback);
 }
 
 CUresult shim_graph_node_batch(
@@ -273,12 +281,14 @@ CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams
 		(_request)->params.len = (_node)->n_params;                              \
 	} while (0)
 
-/* The host did not take the node. Return: the error. */
-static CUresult drop(const struct shim_node *node, CUresult error)
+/* The description was used. Return: the result. */
+static CUresult done(const struct shim_node *node, CUresult result)
 {
-	if (node->kind == CU_GRAPH_NODE_TYPE_HOST)
+	if (result != CUDA_SUCCESS && node->kind == CU_GRAPH_NODE_TYPE_HOST)
 		shim_callback_withdraw(node->cookie);
-	return error;
+	if (node->is_pageable)
+		shim_cuGraphDestroy(node->child);
+	return result;
 }
 
 static CUresult add(CUgraphNode *addedp, CUgraph graph, const struct shim_edges *after,
@@ -316,7 +326,7 @@ static CUresult add_more_edges(
 	return result;
 }
 
-CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
+static CUresult add_with_edges(CUgraphNode *addedp, CUgraph graph,
 	const struct shim_edges *after, const struct shim_node *node)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphAddNode_v2);
@@ -325,14 +335,14 @@ CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
 	CUresult result;
 
 	if (!addedp || (after->n && !after->nodes))
-		return drop(node, shim_call_error(&call, CUDA_ERROR_INVALID_VALUE));
+		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	if (shim_graph_edges_are_plain(after->data, after->n))
 		first.data = NULL;
 	if (first.n > VGPU_GRAPH_LIST_MAX)
 		first.n = VGPU_GRAPH_LIST_MAX;
 	result = add(&added, graph, &first, node);
 	if (result != CUDA_SUCCESS)
-		return drop(node, result);
+		return result;
 	result = add_more_edges(graph, added, after);
 	if (result == CUDA_SUCCESS)
 		*addedp = added;
@@ -341,18 +351,29 @@ CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
 	return result;
 }
 
-CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node)
+CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
+	const struct shim_edges *after, const struct shim_node *node)
+{
+	return done(node, add_with_edges(addedp, graph, after, node));
+}
+
+static CUresult set(CUgraphNode handle, const struct shim_node *node)
 {
 	Vgpu__CuGraphNodeSetParamsRequest request =
 		VGPU__CU_GRAPH_NODE_SET_PARAMS_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphNodeSetParams);
-	CUresult result;
 
+	if (node->is_pageable)
+		return shim_graph_pageable_set(handle, &node->detail.copy, node->context);
 	request.h_node = (uint64_t)(uintptr_t)handle;
 	SET_NODE(&request, node);
-	result = shim_call_sync(&call, &request.base,
+	return shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_node_set_params_reply__descriptor, NULL);
-	return result == CUDA_SUCCESS ? CUDA_SUCCESS : drop(node, result);
+}
+
+CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node)
+{
+	return done(node, set(handle, node));
 }
 
 CUresult shim_graph_node_set_in_exec(
@@ -369,7 +390,7 @@ CUresult shim_graph_node_set_in_exec(
 	shim_graph_exec_forget(exec);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_exec_node_set_params_reply__descriptor, NULL);
-	return result == CUDA_SUCCESS ? CUDA_SUCCESS : drop(node, result);
+	return done(node, result);
 }
 
 /*
@@ -523,7 +544,9 @@ CUresult shim_graph_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy)
 	const Vgpu__VgpuGraphNodeReply *reply;
 	CUresult result = ask(handle, CU_GRAPH_NODE_TYPE_MEMCPY, 0, &reply);
 
-	return result == CUDA_SUCCESS ? take_detail(reply, copy, sizeof(*copy)) : result;
+	if (result == CUDA_SUCCESS)
+		return take_detail(reply, copy, sizeof(*copy));
+	return shim_graph_pageable_find(handle, copy) ? CUDA_SUCCESS : result;
 }
 
 CUresult shim_graph_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill)
@@ -545,16 +568,24 @@ CUresult shim_graph_node_get_event(
 	return result;
 }
 
-CUresult shim_graph_node_get_host(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *params)
+CUresult shim_graph_node_get_function(CUgraphNode handle, struct shim_callback *callback)
 {
 	const Vgpu__VgpuGraphNodeReply *reply;
-	struct shim_callback callback;
 	CUresult result = ask(handle, CU_GRAPH_NODE_TYPE_HOST, 0, &reply);
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!shim_callback_find(reply->cookie, &callback))
-		return CUDA_ERROR_UNKNOWN;
+	return shim_callback_find(reply->cookie, callback) ? CUDA_SUCCESS
+							   : CUDA_ERROR_UNKNOWN;
+}
+
+CUresult shim_graph_node_get_host(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *params)
+{
+	struct shim_callback callback;
+	CUresult result = shim_graph_node_get_function(handle, &callback);
+
+	if (result != CUDA_SUCCESS)
+		return result;
 	*params = (CUDA_HOST_NODE_PARAMS){ callback.host_function, callback.data };
 	return CUDA_SUCCESS;
 }

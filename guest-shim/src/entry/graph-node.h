@@ -14,6 +14,8 @@
 #include "vgpu/cuda.h"
 #include "vgpu/graph.h"
 
+struct shim_callback;
+
 /* The parameters of a node in a message. */
 struct shim_node {
 	CUgraphNodeType kind;
@@ -22,7 +24,8 @@ struct shim_node {
 	CUkernel kernel;
 	CUevent event;
 	CUgraph child;
-	uint64_t cookie; /* of a function of the program, see process/callback.h */
+	uint64_t cookie;  /* of a function of the program, see process/callback.h */
+	bool is_pageable; /* a copy in `detail`, made of a child that is given up */
 	uint32_t detail_size;
 	uint32_t n_params; /* bytes in the thread's block of parameters */
 	union {
@@ -52,6 +55,9 @@ CUresult shim_graph_node_fill(
 	struct shim_node *node, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context);
 CUresult shim_graph_node_event(
 	struct shim_node *node, CUgraphNodeType kind, CUevent event);
+/* A function with its cookie, for internal use. */
+CUresult shim_graph_node_function(
+	struct shim_node *node, const struct shim_callback *callback);
 CUresult shim_graph_node_host(
 	struct shim_node *node, const CUDA_HOST_NODE_PARAMS *params);
 CUresult shim_graph_node_batch(
@@ -75,6 +81,7 @@ CUresult shim_graph_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy);
 CUresult shim_graph_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill);
 CUresult shim_graph_node_get_event(
 	CUgraphNode handle, CUgraphNodeType kind, CUevent *eventp);
+CUresult shim_graph_node_get_function(CUgraphNode handle, struct shim_callback *callback);
 CUresult shim_graph_node_get_host(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *params);
 CUresult shim_graph_node_get_batch(
 	CUgraphNode handle, CUDA_BATCH_MEM_OP_NODE_PARAMS *params);

@@ -18,6 +18,7 @@
 
 #include "code/function.h"
 #include "code/memo.h"
+#include "entry/graph-pageable.h"
 #include "entry/open.h"
 #include "entry/pool-block.h"
 #include "memory/arena.h"
@@ -32,6 +33,7 @@
 #include "process/shim.h"
 #include "process/stream.h"
 #include "process/thread.h"
+#include "wait/capture.h"
 #include "wait/record.h"
 #include "wire/lock.h"
 #include "wire/reason.h"
@@ -209,6 +211,7 @@ static CUresult try_to_open(void)
 	int r = 0;
 
 	shim_reason_setup();
+	shim_capture_set_copier(shim_graph_pageable_capture);
 	shim_reason_forget();
 	result = open_channel(&r);
 	if (result != CUDA_SUCCESS)

@@ -140,6 +140,34 @@ static CUresult copy_pieces(const struct shim_array_box *whole, CUstream stream)
 	return result;
 }
 
+/* The copy as a node of a graph has it. */
+static CUDA_MEMCPY3D node_of(const struct shim_array_box *box)
+{
+	const struct vgpu_array_side *to = &box->box.to, *from = &box->box.from;
+
+	return (CUDA_MEMCPY3D){
+		.srcXInBytes = from->x,
+		.srcY = from->y,
+		.srcZ = from->z,
+		.srcMemoryType = box->from ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = from->address,
+		.srcArray = box->from,
+		.srcPitch = from->pitch,
+		.srcHeight = from->rows,
+		.dstXInBytes = to->x,
+		.dstY = to->y,
+		.dstZ = to->z,
+		.dstMemoryType = box->to ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = to->address,
+		.dstArray = box->to,
+		.dstPitch = to->pitch,
+		.dstHeight = to->rows,
+		.WidthInBytes = box->box.width,
+		.Height = box->box.height,
+		.Depth = box->box.depth,
+	};
+}
+
 CUresult shim_copy_array(const struct shim_array_box *box, CUstream stream, bool waits)
 {
 	const struct vgpu_array_side *memory = box->to ? &box->box.from : &box->box.to;
@@ -150,9 +178,10 @@ CUresult shim_copy_array(const struct shim_array_box *box, CUstream stream, bool
 	if (!box->box.width || !box->box.height || !box->box.depth)
 		return CUDA_SUCCESS;
 	if (shim_channel_has_capture()) {
-		result = shim_capture_check_copy(
-			stream, place == SHIM_PLACE_PAGEABLE, waits);
-		if (result != CUDA_SUCCESS)
+		const CUDA_MEMCPY3D copy = node_of(box);
+
+		if (shim_capture_copy(
+			    stream, place == SHIM_PLACE_PAGEABLE, waits, &copy, &result))
 			return result;
 	}
 	if (place == SHIM_PLACE_PAGEABLE)

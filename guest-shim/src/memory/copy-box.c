@@ -254,17 +254,38 @@ static CUresult copy_box(const struct shim_box *box, CUstream stream, bool waits
 	return result;
 }
 
+static bool is_captured(
+	const struct shim_box *box, CUstream stream, bool waits, CUresult *resultp)
+{
+	const CUDA_MEMCPY3D copy = {
+		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = box->from.address,
+		.srcPitch = box->from.pitch,
+		.srcHeight = box->from.rows,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = box->to.address,
+		.dstPitch = box->to.pitch,
+		.dstHeight = box->to.rows,
+		.WidthInBytes = box->width,
+		.Height = box->height,
+		.Depth = box->depth,
+	};
+
+	return shim_capture_copy(stream,
+		box->width && box->height && box->depth &&
+			(shim_copy_place(box->to.address) == SHIM_PLACE_PAGEABLE ||
+				shim_copy_place(box->from.address) ==
+					SHIM_PLACE_PAGEABLE),
+		waits, &copy, resultp);
+}
+
 CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits)
 {
 	CUresult result = CUDA_SUCCESS;
 
-	if (shim_channel_has_capture())
-		result = shim_capture_check_copy(stream,
-			shim_copy_place(box->to.address) == SHIM_PLACE_PAGEABLE ||
-				shim_copy_place(box->from.address) == SHIM_PLACE_PAGEABLE,
-			waits);
-	if (result == CUDA_SUCCESS)
-		result = copy_box(box, stream, waits);
+	if (shim_channel_has_capture() && is_captured(box, stream, waits, &result))
+		return result;
+	result = copy_box(box, stream, waits);
 	return result == CUDA_SUCCESS && waits
 		       ? shim_copy_settle(box->to.address, box->from.address, stream)
 		       : result;

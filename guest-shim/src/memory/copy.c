@@ -345,17 +345,33 @@ CUresult shim_copy_settle(uint64_t to, uint64_t from, CUstream stream)
 	return shim_stream_synchronize(stream);
 }
 
+static bool is_captured(uint64_t to, uint64_t from, uint64_t size, CUstream stream,
+	bool waits, CUresult *resultp)
+{
+	const CUDA_MEMCPY3D copy = {
+		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = from,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = to,
+		.WidthInBytes = size,
+		.Height = 1,
+		.Depth = 1,
+	};
+
+	return shim_capture_copy(stream,
+		size && (shim_copy_place(to) == SHIM_PLACE_PAGEABLE ||
+				shim_copy_place(from) == SHIM_PLACE_PAGEABLE),
+		waits, &copy, resultp);
+}
+
 CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, bool waits)
 {
 	CUresult result = CUDA_SUCCESS;
 
-	if (shim_channel_has_capture())
-		result = shim_capture_check_copy(stream,
-			shim_copy_place(to) == SHIM_PLACE_PAGEABLE ||
-				shim_copy_place(from) == SHIM_PLACE_PAGEABLE,
-			waits);
-	if (result == CUDA_SUCCESS)
-		result = copy(to, from, size, stream, waits);
+	if (shim_channel_has_capture() &&
+		is_captured(to, from, size, stream, waits, &result))
+		return result;
+	result = copy(to, from, size, stream, waits);
 	return result == CUDA_SUCCESS && size && waits
 		       ? shim_copy_settle(to, from, stream)
 		       : result;

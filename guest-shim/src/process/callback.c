@@ -161,12 +161,13 @@ bool shim_callback_find(uint64_t cookie, struct shim_callback *callback)
 CUresult shim_callback_add(const struct shim_callback *callback, uint64_t *cookiep)
 {
 	struct shim_wait wait = {};
-	bool starts;
+	bool starts, is_full;
 
 	while (!try_add(callback, cookiep)) {
-		if (callback->kind != SHIM_CALLBACK_OF_STREAM ||
-			__atomic_load_n(&callbacks.n_of_streams, __ATOMIC_RELAXED) <
-				SHIM_CALLBACKS_MAX)
+		shim_lock(&callbacks.lock);
+		is_full = !has_room(callback->kind);
+		shim_unlock(&callbacks.lock);
+		if (!is_full)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		if (!shim_wait_turn(&wait, &shim_channel))
 			return SHIM_ERROR_HOST_GONE;
@@ -235,8 +236,12 @@ static CUresult serve_one(void)
 	due = (const Vgpu__VgpuCallbackNextReply *)reply;
 	status = (CUresult)due->status;
 	callbacks.token = due->token;
-	if (take(due->cookie, !due->is_void, &callback) && !due->is_void)
-		run(&callback, status);
+	if (take(due->cookie, !due->is_void, &callback)) {
+		if (!due->is_void)
+			run(&callback, status);
+		else if (callback.released)
+			callback.released(callback.data);
+	}
 	return report();
 }
 

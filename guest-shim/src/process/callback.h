@@ -26,8 +26,9 @@
  * run but not yet reported. */
 #define SHIM_CALLBACKS_MAX (63u << 10)
 
-/* In graphs and user objects at a time; the host has the same limit. */
-#define SHIM_CALLBACKS_OF_GRAPHS_MAX (64u << 10)
+/* In graphs and user objects. The host refuses more than half of it: the others are about
+ * to be returned, so that there is room soon. */
+#define SHIM_CALLBACKS_OF_GRAPHS_MAX (128u << 10)
 
 enum shim_callback_kind {
 	SHIM_CALLBACK_OF_STREAM,
@@ -37,6 +38,8 @@ enum shim_callback_kind {
 
 struct shim_callback {
 	enum shim_callback_kind kind;
+	/* Of a graph's: called with the data once no graph has it any more, or NULL. */
+	CUhostFn released;
 	CUhostFn host_function; /* or */
 	CUstreamCallback stream_callback;
 	void *data;

@@ -17,8 +17,9 @@ CUresult shim_capture_refuse_pageable(void)
 	static uint8_t was_logged;
 
 	if (!__atomic_exchange_n(&was_logged, 1, __ATOMIC_RELAXED))
-		vgpu_log_warning("a copy in a graph or capture names pageable memory, "
-				 "which is not supported: use cuMemHostAlloc");
+		vgpu_log_warning(
+			"a copy in a graph or capture is from pageable memory to "
+			"pageable memory, which is not supported: use cuMemHostAlloc");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -58,17 +59,30 @@ bool shim_capture_is_active(CUstream stream)
 	return status_of(stream) == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-CUresult shim_capture_check_copy(CUstream stream, bool is_pageable, bool waits)
+static shim_capture_copier copier;
+
+void shim_capture_set_copier(shim_capture_copier function)
+{
+	copier = function;
+}
+
+bool shim_capture_copy(CUstream stream, bool is_pageable, bool waits,
+	const CUDA_MEMCPY3D *copy, CUresult *resultp)
 {
 	CUstreamCaptureStatus status;
 
 	if (!is_pageable && !waits)
-		return CUDA_SUCCESS;
+		return false;
 	status = status_of(stream);
 	if (status == CU_STREAM_CAPTURE_STATUS_NONE)
-		return CUDA_SUCCESS;
+		return false;
 	if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
-		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	/* A wait has the same error, and the same effect on the capture. */
-	return waits ? shim_stream_synchronize(stream) : shim_capture_refuse_pageable();
+		*resultp = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	else if (waits)
+		/* A wait has the same error, and the same effect on the capture. */
+		*resultp = shim_stream_synchronize(stream);
+	else
+		*resultp = copier(stream, copy);
+	/* An invalid address may still be waited for: the copy itself reports it. */
+	return *resultp != CUDA_SUCCESS || !waits;
 }

@@ -18,14 +18,21 @@
 #include "process/shim.h"
 
 /*
- * Checks a copy while a capture is live: pageable memory is copied through staging
- * blocks, whose contents differ when the graph is launched again.
+ * Captures a copy of pageable memory while a capture is live: such memory is copied
+ * through staging blocks, whose contents differ when the graph is launched again.
  *
  * @waits:	the program waits for the copy to complete
+ * @copy:	as a node of a graph has it
  *
- * Return: the error of the copy if the stream is being captured and the copy cannot be.
+ * Return: whether the copy is dealt with: captured or refused, with that result. If not,
+ * it is sent as if there were no capture, and the host captures it.
  */
-CUresult shim_capture_check_copy(CUstream stream, bool is_pageable, bool waits);
+bool shim_capture_copy(CUstream stream, bool is_pageable, bool waits,
+	const CUDA_MEMCPY3D *copy, CUresult *resultp);
+
+/* What makes a node of such a copy, and puts it behind what the stream has captured. */
+typedef CUresult (*shim_capture_copier)(CUstream stream, const CUDA_MEMCPY3D *copy);
+void shim_capture_set_copier(shim_capture_copier copier);
 
 /* Whether a stream is being captured, and the capture is valid. */
 bool shim_capture_is_active(CUstream stream);
@@ -36,6 +43,6 @@ bool shim_capture_is_active(CUstream stream);
  */
 CUresult shim_capture_check_memory(void);
 
-/* Logs, once, that a node or a captured copy names pageable memory. Return:
+/* Logs, once, that a node or a captured copy has pageable memory on both sides. Return:
  * CUDA_ERROR_NOT_SUPPORTED. */
 CUresult shim_capture_refuse_pageable(void);

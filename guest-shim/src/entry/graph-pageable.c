@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of pageable memory in graphs
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpu/checked.h"
+
+#include "entry/graph-node.h"
+#include "entry/graph-pageable.h"
+#include "g-remote.h"
+#include "memory/arena.h"
+#include "memory/copy.h"
+#include "process/call.h"
+#include "process/callback.h"
+#include "wait/capture.h"
+
+/* Belongs to the function that moves it. */
+struct pageable {
+	CUDA_MEMCPY3D copy; /* the program's */
+	uint8_t *pinned;    /* rows and layers without gaps */
+	uint8_t *memory;    /* the program's: the first row */
+	uint64_t pitch;
+	uint64_t layer; /* bytes from layer to layer */
+};
+
+static void move_row(
+	const struct pageable *pageable, uint64_t y, uint64_t z, bool is_fill)
+{
+	const CUDA_MEMCPY3D *copy = &pageable->copy;
+	uint8_t *memory = pageable->memory + z * pageable->layer + y * pageable->pitch;
+	uint8_t *pinned = pageable->pinned + (z * copy->Height + y) * copy->WidthInBytes;
+
+	if (is_fill)
+		memcpy(pinned, memory, copy->WidthInBytes);
+	else
+		memcpy(memory, pinned, copy->WidthInBytes);
+}
+
+static void move_all(const struct pageable *pageable, bool is_fill)
+{
+	for (uint64_t z = 0; z < pageable->copy.Depth; z++)
+		for (uint64_t y = 0; y < pageable->copy.Height; y++)
+			move_row(pageable, y, z, is_fill);
+}
+
+static void fill(void *data)
+{
+	move_all(data, true);
+}
+
+static void drain(void *data)
+{
+	move_all(data, false);
+}
+
+static void release(void *data)
+{
+	struct pageable *pageable = data;
+
+	shim_arena_free(pageable->pinned);
+	free(pageable);
+}
+
+/* One side as the structure of the API describes it. */
+struct side {
+	CUmemorytype type;
+	uint64_t address;
+	uint64_t x, y, z, pitch, rows;
+};
+
+#define SIDE(_copy, _prefix)                                                             \
+	{                                                                                \
+		.type = (_copy)->_prefix##MemoryType,                                    \
+		.address = (_copy)->_prefix##MemoryType == CU_MEMORYTYPE_HOST            \
+				   ? shim_address((_copy)->_prefix##Host)                \
+				   : (_copy)->_prefix##Device,                           \
+		.x = (_copy)->_prefix##XInBytes, .y = (_copy)->_prefix##Y,               \
+		.z = (_copy)->_prefix##Z, .pitch = (_copy)->_prefix##Pitch,              \
+		.rows = (_copy)->_prefix##Height,                                        \
+	}
+
+static bool is_pageable(const struct side *side)
+{
+	return (side->type == CU_MEMORYTYPE_HOST ||
+		       side->type == CU_MEMORYTYPE_UNIFIED) &&
+	       shim_copy_place(side->address) == SHIM_PLACE_PAGEABLE;
+}
+
+/* Where the first row is, and how far it is to the next. Return: false if a row does not
+ * fit its pitch, or sizes overflow. */
+static bool locate(struct pageable *pageable, const struct side *side, uint64_t *sizep)
+{
+	const CUDA_MEMCPY3D *copy = &pageable->copy;
+	uint64_t rows = side->rows ? side->rows : copy->Height, offset, row;
+
+	pageable->pitch = side->pitch ? side->pitch : copy->WidthInBytes;
+	if (!copy->WidthInBytes || !copy->Height || !copy->Depth ||
+		copy->WidthInBytes > pageable->pitch || copy->Height > rows ||
+		!vgpu_mul_u64(pageable->pitch, rows, &pageable->layer) ||
+		!vgpu_mul_u64(side->z, pageable->layer, &offset) ||
+		!vgpu_mul_u64(side->y, pageable->pitch, &row) ||
+		!vgpu_add_u64(offset, row, &offset) ||
+		!vgpu_add_u64(offset, side->x, &offset) ||
+		!vgpu_add_u64(side->address, offset, &offset))
+		return false;
+	pageable->memory = shim_pointer(offset);
+	return vgpu_mul_u64(copy->WidthInBytes, copy->Height, sizep) &&
+	       vgpu_mul_u64(*sizep, copy->Depth, sizep);
+}
+
+static CUresult pageable_new(
+	const CUDA_MEMCPY3D *copy, const struct side *side, struct pageable **pageablep)
+{
+	struct pageable *pageable = calloc(1, sizeof(*pageable));
+	uint64_t size;
+
+	if (!pageable)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pageable->copy = *copy;
+	if (!locate(pageable, side, &size)) {
+		free(pageable);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	pageable->pinned = shim_arena_alloc(size);
+	if (!pageable->pinned) {
+		free(pageable);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*pageablep = pageable;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * The child graph
+ */
+
+/* Adds a node behind another one, or NULL. */
+static CUresult add(CUgraph graph, const CUgraphNode *after, const struct shim_node *node,
+	CUgraphNode *addedp)
+{
+	const struct shim_edges edges = { .nodes = after, .n = after ? 1 : 0 };
+
+	return shim_graph_node_add(addedp, graph, &edges, node);
+}
+
+static CUresult add_function(CUgraph graph, const CUgraphNode *after, CUhostFn function,
+	struct pageable *pageable, CUgraphNode *addedp)
+{
+	const struct shim_callback callback = {
+		.kind = SHIM_CALLBACK_OF_GRAPH,
+		.host_function = function,
+		.data = pageable,
+		.released = release,
+	};
+	struct shim_node node;
+	CUresult result;
+
+	result = shim_graph_node_function(&node, &callback);
+	if (result == CUDA_SUCCESS)
+		result = add(graph, after, &node, addedp);
+	if (result != CUDA_SUCCESS)
+		release(pageable);
+	return result;
+}
+
+static CUresult add_copy(CUgraph graph, const CUgraphNode *after,
+	const CUDA_MEMCPY3D *copy, CUcontext context, CUgraphNode *addedp)
+{
+	struct shim_node node;
+	CUresult result;
+
+	result = shim_graph_node_copy(&node, copy, context);
+	return result == CUDA_SUCCESS ? add(graph, after, &node, addedp) : result;
+}
+
+/* The device's copy, with pinned memory in the place of one side. */
+#define SET_PINNED(_copy, _prefix, _pageable)                                            \
+	do {                                                                             \
+		(_copy)->_prefix##MemoryType = CU_MEMORYTYPE_HOST;                       \
+		(_copy)->_prefix##Host = (_pageable)->pinned;                            \
+		(_copy)->_prefix##Device = 0;                                            \
+		(_copy)->_prefix##XInBytes = 0;                                          \
+		(_copy)->_prefix##Y = 0;                                                 \
+		(_copy)->_prefix##Z = 0;                                                 \
+		(_copy)->_prefix##Pitch = (_copy)->WidthInBytes;                         \
+		(_copy)->_prefix##Height = (_copy)->Height;                              \
+	} while (0)
+
+/* Adds both nodes to an empty graph. */
+static CUresult build(CUgraph graph, const CUDA_MEMCPY3D *given, CUcontext context)
+{
+	const struct side to = SIDE(given, dst), from = SIDE(given, src);
+	bool is_fill = is_pageable(&from);
+	struct pageable *pageable;
+	CUDA_MEMCPY3D copy = *given;
+	CUgraphNode first, second;
+	CUresult result;
+
+	if (is_fill && is_pageable(&to))
+		return shim_capture_refuse_pageable();
+	result = pageable_new(given, is_fill ? &from : &to, &pageable);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (is_fill) {
+		SET_PINNED(&copy, src, pageable);
+		result = add_function(graph, NULL, fill, pageable, &first);
+		return result == CUDA_SUCCESS
+			       ? add_copy(graph, &first, &copy, context, &second)
+			       : result;
+	}
+	SET_PINNED(&copy, dst, pageable);
+	result = add_copy(graph, NULL, &copy, context, &first);
+	if (result != CUDA_SUCCESS) {
+		release(pageable);
+		return result;
+	}
+	return add_function(graph, &first, drain, pageable, &second);
+}
+
+CUresult shim_graph_pageable_new(
+	const CUDA_MEMCPY3D *copy, CUcontext context, CUgraph *childp)
+{
+	CUgraph child;
+	CUresult result;
+
+	result = shim_cuGraphCreate(&child, 0);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = build(child, copy, context);
+	if (result == CUDA_SUCCESS)
+		*childp = child;
+	else
+		shim_cuGraphDestroy(child);
+	return result;
+}
+
+/*
+ * Nodes of the program
+ */
+
+/* Finds the nodes of a node's child. Return: false unless it is such a copy. */
+static bool look_inside(
+	CUgraphNode handle, CUgraph *childp, CUgraphNode nodes[2], CUDA_MEMCPY3D *copy)
+{
+	struct shim_callback callback;
+	CUgraphNodeType type;
+	size_t n = 2;
+
+	if (shim_remote_cuGraphNodeGetType(handle, &type) != CUDA_SUCCESS ||
+		type != CU_GRAPH_NODE_TYPE_GRAPH ||
+		shim_remote_cuGraphChildGraphNodeGetGraph(handle, childp) !=
+			CUDA_SUCCESS ||
+		shim_cuGraphGetNodes(*childp, nodes, &n) != CUDA_SUCCESS || n != 2)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (shim_graph_node_get_function(nodes[i], &callback) != CUDA_SUCCESS ||
+			callback.released != release)
+			continue;
+		*copy = ((const struct pageable *)callback.data)->copy;
+		return true;
+	}
+	return false;
+}
+
+bool shim_graph_pageable_find(CUgraphNode handle, CUDA_MEMCPY3D *copy)
+{
+	CUgraphNode nodes[2];
+	CUgraph child;
+
+	return look_inside(handle, &child, nodes, copy);
+}
+
+CUresult shim_graph_pageable_set(
+	CUgraphNode handle, const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	CUDA_MEMCPY3D before;
+	CUgraphNode nodes[2];
+	CUresult result;
+	CUgraph child;
+
+	if (!look_inside(handle, &child, nodes, &before))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* What cannot be made is noticed before anything is changed. */
+	for (int i = 0; i < 2; i++) {
+		result = shim_cuGraphDestroyNode(nodes[i]);
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
+	return build(child, copy, context);
+}
+
+CUresult shim_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
+{
+	CUDA_MEMCPY3D copy;
+	CUresult result;
+
+	result = shim_remote_cuGraphNodeGetType(hNode, type);
+	if (result == CUDA_SUCCESS && *type == CU_GRAPH_NODE_TYPE_GRAPH &&
+		shim_graph_pageable_find(hNode, &copy))
+		*type = CU_GRAPH_NODE_TYPE_MEMCPY;
+	return result;
+}
+
+CUresult shim_cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
+{
+	CUDA_MEMCPY3D copy;
+
+	return shim_graph_pageable_find(hNode, &copy)
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : shim_remote_cuGraphChildGraphNodeGetGraph(hNode, phGraph);
+}
+
+/*
+ * Captures
+ */
+
+CUresult shim_graph_pageable_capture(CUstream stream, const CUDA_MEMCPY3D *copy)
+{
+	const CUgraphNode *dependencies;
+	CUstreamCaptureStatus status;
+	struct shim_edges edges = {};
+	CUcontext context = NULL;
+	struct shim_node node;
+	CUgraphNode added;
+	CUresult result;
+	CUgraph graph;
+
+	result = shim_cuCtxGetCurrent(&context);
+	if (result == CUDA_SUCCESS)
+		result = shim_cuStreamGetCaptureInfo_v2(
+			stream, &status, NULL, &graph, &dependencies, &edges.n);
+	if (result != CUDA_SUCCESS)
+		return result;
+	edges.nodes = dependencies;
+	result = shim_graph_node_copy(&node, copy, context);
+	if (result == CUDA_SUCCESS)
+		result = shim_graph_node_add(&added, graph, &edges, &node);
+	return result == CUDA_SUCCESS
+		       ? shim_cuStreamUpdateCaptureDependencies(
+				 stream, &added, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+		       : result;
+}

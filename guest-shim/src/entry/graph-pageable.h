@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Copies of pageable memory in graphs
+ *
+ * The device cannot reach ordinary memory of the guest. So such a copy is a child graph
+ * of two nodes: the device copies pinned memory, and a function of the guest library
+ * fills that before, or drains it afterwards. To the program the node is a copy: its
+ * parameters are those that it gave. The pinned memory goes with the function
+ * (process/callback.h).
+ */
+
+#include <stdbool.h>
+
+#include "vgpu/cuda.h"
+
+/* Makes the child graph of a copy with pageable memory on one side. */
+CUresult shim_graph_pageable_new(
+	const CUDA_MEMCPY3D *copy, CUcontext context, CUgraph *childp);
+
+/* Return: whether a node is such a copy, with its parameters. */
+bool shim_graph_pageable_find(CUgraphNode handle, CUDA_MEMCPY3D *copy);
+
+/* Replaces the copy of a node of a graph. Return: CUDA_ERROR_INVALID_VALUE unless it is
+ * such a copy. */
+CUresult shim_graph_pageable_set(
+	CUgraphNode handle, const CUDA_MEMCPY3D *copy, CUcontext context);
+
+/* Makes a node of a copy in a stream that is captured. */
+CUresult shim_graph_pageable_capture(CUstream stream, const CUDA_MEMCPY3D *copy);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * End to end: copies of ordinary memory of the program in graphs
+ */
+
+#include <stdlib.h>
+
+#include "graph.h"
+
+static CUDA_MEMCPY3D to_device(CUdeviceptr to, const void *from, size_t size)
+{
+	return (CUDA_MEMCPY3D){
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = from,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = to,
+		.WidthInBytes = size,
+		.Height = 1,
+		.Depth = 1,
+	};
+}
+
+static CUDA_MEMCPY3D to_host(void *to, CUdeviceptr from, size_t size)
+{
+	return (CUDA_MEMCPY3D){
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = from,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = to,
+		.WidthInBytes = size,
+		.Height = 1,
+		.Depth = 1,
+	};
+}
+
+static CUgraphNode add_copy(CUgraph graph, const CUgraphNode *before,
+	const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	CUgraphNode node = NULL;
+
+	check_ok(cuGraphAddMemcpyNode(
+		&node, graph, before, before ? 1 : 0, copy, context));
+	check(node);
+	return node;
+}
+
+static CUgraphNode add_step(
+	CUgraph graph, const CUgraphNode *before, CUfunction step, CUdeviceptr x)
+{
+	int rounds = 1;
+	void *params[] = { &x, &rounds };
+	CUDA_KERNEL_NODE_PARAMS node_params = step_params(step, params);
+	CUgraphNode node = NULL;
+
+	check_ok(
+		cuGraphAddKernelNode(&node, graph, before, before ? 1 : 0, &node_params));
+	return node;
+}
+
+struct result {
+	unsigned int *word;
+	unsigned int n;
+	unsigned int seen;
+};
+
+static void look(void *data)
+{
+	struct result *result = data;
+
+	result->seen = *result->word;
+	result->n++;
+}
+
+/* In, a step, out, and a function of the program that finds the result. */
+TEST(a_launch_reads_and_writes_what_the_memory_is_then)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	CUdeviceptr x = memory_new(4);
+	unsigned int in = 0, out = 0;
+	struct result result = { .word = &out };
+	CUDA_MEMCPY3D in_copy = to_device(x, &in, 4), out_copy = to_host(&out, x, 4),
+		      told;
+	const CUDA_HOST_NODE_PARAMS host = { look, &result };
+	CUstream stream = stream_new();
+	CUgraphNode first, second, last, function;
+	CUgraphNodeType type;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	check_ok(cuGraphCreate(&graph, 0));
+	first = add_copy(graph, NULL, &in_copy, fixture.context);
+	second = add_step(graph, &first, step, x);
+	last = add_copy(graph, &second, &out_copy, fixture.context);
+	check_ok(cuGraphAddHostNode(&function, graph, &last, 1, &host));
+	check_eq(count_nodes(graph), 4);
+	check_ok(cuGraphNodeGetType(first, &type));
+	check_eq(type, CU_GRAPH_NODE_TYPE_MEMCPY);
+	check_ok(cuGraphMemcpyNodeGetParams(last, &told));
+	check(told.dstHost == &out && told.srcDevice == x && told.WidthInBytes == 4);
+	exec = exec_new(graph);
+	check_ok(cuGraphDestroy(graph));
+	for (unsigned int i = 1; i <= 20; i++) {
+		in = i;
+		out = 0;
+		launch_and_wait(exec, stream);
+		check_eq(out, 3 * i + 1);
+		check(result.n == i && result.seen == out);
+	}
+	check_ok(cuGraphExecDestroy(exec));
+}
+
+/* Two rows of 8 bytes in layers of three rows of 20, from the middle on. */
+TEST(boxes_keep_what_lies_between_their_rows)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr x = memory_new(64);
+	unsigned char memory[120], back[120];
+	CUDA_MEMCPY3D in = to_device(x, memory, 8), out = to_host(back, x, 8);
+	CUstream stream = stream_new();
+	CUgraphNode node;
+	CUgraph graph;
+
+	for (int i = 0; i < 120; i++)
+		memory[i] = (unsigned char)i;
+	memset(back, 0xee, sizeof(back));
+	in.srcXInBytes = out.dstXInBytes = 4;
+	in.srcY = out.dstY = 1;
+	in.srcPitch = out.dstPitch = 20;
+	in.srcHeight = out.dstHeight = 3;
+	in.dstPitch = out.srcPitch = 8;
+	in.dstHeight = out.srcHeight = 2;
+	in.Height = out.Height = 2;
+	in.Depth = out.Depth = 2;
+	check_ok(cuGraphCreate(&graph, 0));
+	node = add_copy(graph, NULL, &in, fixture.context);
+	add_copy(graph, &node, &out, fixture.context);
+	launch_and_wait(exec_new(graph), stream);
+	for (int z = 0; z < 2; z++)
+		for (int y = 0; y < 3; y++)
+			for (int b = 0; b < 20; b++) {
+				int at = z * 60 + y * 20 + b;
+				bool is_copied = y && b >= 4 && b < 12;
+
+				check_eq(back[at], is_copied ? at : 0xee);
+			}
+}
+
+TEST(copies_are_replaced)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr x = memory_new(8);
+	unsigned int one = 1, other = 2;
+	CUDA_MEMCPY3D copy = to_device(x, &one, 4), told;
+	CUgraphExecUpdateResultInfo info;
+	CUstream stream = stream_new();
+	CUgraphNode node, found;
+	CUgraph graph, clone;
+	CUgraphExec exec;
+
+	check_ok(cuGraphCreate(&graph, 0));
+	node = add_copy(graph, NULL, &copy, fixture.context);
+	exec = exec_new(graph);
+	check_ok(cuGraphClone(&clone, graph));
+	check_ok(cuGraphNodeFindInClone(&found, node, clone));
+	copy.srcHost = &other;
+	check_ok(cuGraphExecMemcpyNodeSetParams(exec, node, &copy, fixture.context));
+	launch_and_wait(exec, stream);
+	check_eq(device_word(x), 2);
+	copy.dstDevice = x + 4;
+	check_ok(cuGraphMemcpyNodeSetParams(node, &copy));
+	check_ok(cuGraphMemcpyNodeGetParams(node, &told));
+	check(told.srcHost == &other && told.dstDevice == x + 4);
+	check_ok(cuGraphMemcpyNodeGetParams(found, &told));
+	check(told.srcHost == &one && told.dstDevice == x);
+	check_ok(cuGraphExecUpdate(exec, graph, &info));
+	launch_and_wait(exec, stream);
+	check(device_word(x) == 2 && device_word(x + 4) == 2);
+	check_ok(cuGraphDestroy(graph));
+	launch_and_wait(exec_new(clone), stream);
+	check_eq(device_word(x), 1);
+}
+
+TEST(copies_are_captured)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	unsigned int *in = malloc(1 << 20), *out = malloc(1 << 20), rows[6] = {};
+	CUdeviceptr x = memory_new(1 << 20);
+	CUDA_MEMCPY2D box = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = x,
+		.srcPitch = 4,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = rows,
+		.dstPitch = 8,
+		.WidthInBytes = 4,
+		.Height = 3,
+	};
+	CUstream stream = stream_new();
+	CUgraphExec exec;
+	CUgraph graph;
+
+	check(in && out);
+	memset(in, 0, 1 << 20);
+	capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+	check_ok(cuMemcpyHtoDAsync(x, in, 1 << 20, stream));
+	check_ok(launch_step(step, x, 1, stream));
+	check_ok(cuMemcpyDtoHAsync(out, x, 1 << 20, stream));
+	check_ok(cuMemcpy2DAsync(&box, stream));
+	graph = capture_end(stream);
+	check_eq(count_nodes(graph), 4);
+	exec = exec_new(graph);
+	check_ok(cuGraphDestroy(graph));
+	for (unsigned int i = 0; i < 5; i++) {
+		in[0] = i;
+		in[1] = 100 + i;
+		in[(1 << 18) - 1] = 7 * i;
+		launch_and_wait(exec, stream);
+		check_eq(out[0], 3 * i + 1);
+		check_eq(out[1], 100 + i);
+		check_eq(out[(1 << 18) - 1], 7 * i);
+		check(rows[0] == out[0] && !rows[1] && rows[2] == out[1] && !rows[3]);
+	}
+	check_ok(cuGraphExecDestroy(exec));
+	free(in);
+	free(out);
+}
+
+/* The pinned memory that copies need is given back. */
+TEST(many_copies_come_and_go)
+{
+	struct fixture fixture = fixture_new();
+	const size_t size = 16 << 20;
+	CUdeviceptr x = memory_new(size);
+	unsigned char *memory = calloc(1, size);
+	CUDA_MEMCPY3D copy = to_device(x, memory, size);
+	CUstream stream = stream_new();
+
+	check(memory);
+	for (int i = 0; i < 100; i++) {
+		CUgraphExec exec;
+		CUgraph graph;
+
+		memory[size - 1] = (unsigned char)i;
+		check_ok(cuGraphCreate(&graph, 0));
+		add_copy(graph, NULL, &copy, fixture.context);
+		exec = exec_new(graph);
+		check_ok(cuGraphDestroy(graph));
+		launch_and_wait(exec, stream);
+		check_ok(cuGraphExecDestroy(exec));
+		check_eq(device_word(x + size - 4) >> 24, (unsigned int)i);
+	}
+	free(memory);
+}
