@@ -23,6 +23,8 @@
 
 /* How long waits for words may last, from the start of a program. */
 #define HOLD_NS 2000000
+#define NAP_NS 100000000
+#define HANG_NAPS 60 /* without anything new: a program hangs */
 
 static const char kernels[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -831,7 +833,21 @@ static struct {
 	size_t size;
 	uint32_t n_programs; /* that were begun */
 	uint32_t n_running;  /* lanes at work on the last */
+	/* What each lane does: 1 + the place of a call in the program, 0: nothing. */
+	size_t at[CALLS_LANES];
 } run = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* With the lock; bounded, as a wake-up may be lost (vgpu/wake.h). */
+static int wait_for_change(long ns)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += ns;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return pthread_cond_timedwait(&run.changed, &run.lock, &until);
+}
 
 /* A thread begins each program in a context of its choice. */
 static void lane_begin(uint32_t lane)
@@ -852,7 +868,7 @@ static void *lane_main(void *data)
 	for (;;) {
 		pthread_mutex_lock(&run.lock);
 		while (run.n_programs == n_programs)
-			pthread_cond_wait(&run.changed, &run.lock);
+			wait_for_change(NAP_NS);
 		n_programs = run.n_programs;
 		pthread_mutex_unlock(&run.lock);
 		lane_begin(lane);
@@ -860,9 +876,12 @@ static void *lane_main(void *data)
 			i += CALLS_CALL_SIZE) {
 			const uint8_t *call = run.program + i;
 
-			if (call[0] % CALLS_LANES == lane)
-				calls[call[1] % N_CALLS](call[2], call[3]);
+			if (call[0] % CALLS_LANES != lane)
+				continue;
+			__atomic_store_n(&run.at[lane], i + 1, __ATOMIC_RELAXED);
+			calls[call[1] % N_CALLS](call[2], call[3]);
 		}
+		__atomic_store_n(&run.at[lane], 0, __ATOMIC_RELAXED);
 		pthread_mutex_lock(&run.lock);
 		run.n_running--;
 		pthread_cond_broadcast(&run.changed);
@@ -923,19 +942,24 @@ void calls_start(void)
 			abort();
 }
 
+/* For the log of a program that hangs. */
+static void tell_lanes(void)
+{
+	for (unsigned int i = 0; i < CALLS_LANES; i++)
+		fprintf(stderr, "lane %u is in call %zu\n", i,
+			__atomic_load_n(&run.at[i], __ATOMIC_RELAXED) / CALLS_CALL_SIZE);
+}
+
 static void wait_for_lanes(void)
 {
-	struct timespec until;
+	int n_naps = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += HOLD_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	while (run.n_running && !pthread_cond_timedwait(&run.changed, &run.lock, &until))
-		;
+	while (run.n_running && !wait_for_change(HOLD_NS)) {
+	}
 	set_words(1);
 	while (run.n_running)
-		pthread_cond_wait(&run.changed, &run.lock);
+		if (wait_for_change(NAP_NS) && ++n_naps == HANG_NAPS)
+			tell_lanes();
 }
 
 /* The objects of the programs are destroyed, so all of its memory is free again. */
