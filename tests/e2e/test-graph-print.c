@@ -98,6 +98,35 @@ TEST(flags_add_parameters)
 	check_ok(cuGraphDestroy(graph));
 }
 
+static void do_nothing(void *data)
+{
+}
+
+TEST(functions_children_and_batches_are_printed)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr memory = memory_new(1024);
+	CUstreamBatchMemOpParams op = {
+		.writeValue = { CU_STREAM_MEM_OP_WRITE_VALUE_32, memory, { 1 } },
+	};
+	CUDA_BATCH_MEM_OP_NODE_PARAMS batch = { fixture.context, 1, &op, 0 };
+	const CUDA_HOST_NODE_PARAMS host = { do_nothing, NULL };
+	CUgraph child = make(&fixture, memory), graph = NULL;
+	CUgraphNode node;
+
+	check_ok(cuGraphCreate(&graph, 0));
+	check_ok(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+	check_ok(cuGraphAddHostNode(&node, graph, NULL, 0, &host));
+	check_ok(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &batch));
+	print(graph, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE);
+	check_eq(count("[label="), 3);
+	check_eq(count("\\nGRAPH\\n4 nodes"), 1);
+	check_eq(count("\\nHOST\\nfunction "), 1);
+	check_eq(count("\\nBATCH_MEM_OP\\n1 operations"), 1);
+	check_ok(cuGraphDestroy(child));
+	check_ok(cuGraphDestroy(graph));
+}
+
 TEST(an_empty_graph_has_no_nodes)
 {
 	CUgraph graph = NULL;

@@ -34,6 +34,12 @@ static const char *kind_name(CUgraphNodeType kind)
 		return "MEMCPY";
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 		return "MEMSET";
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return "HOST";
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return "GRAPH";
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return "BATCH_MEM_OP";
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return "EMPTY";
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
@@ -126,6 +132,47 @@ static CUresult print_event(const struct picture *picture, CUgraphNode node, boo
 	return result;
 }
 
+static CUresult print_host(const struct picture *picture, CUgraphNode node)
+{
+	CUDA_HOST_NODE_PARAMS host = {};
+	CUresult result = CUDA_SUCCESS;
+
+	if (!wants(picture, CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS))
+		return result;
+	result = shim_cuGraphHostNodeGetParams(node, &host);
+	if (result == CUDA_SUCCESS)
+		fprintf(picture->file, "\\nfunction %p (%p)", (void *)(uintptr_t)host.fn,
+			host.userData);
+	return result;
+}
+
+static CUresult print_batch(const struct picture *picture, CUgraphNode node)
+{
+	CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {};
+	CUresult result = CUDA_SUCCESS;
+
+	if (!wants(picture, CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS))
+		return result;
+	result = shim_cuGraphBatchMemOpNodeGetParams(node, &batch);
+	if (result == CUDA_SUCCESS)
+		fprintf(picture->file, "\\n%u operations", batch.count);
+	return result;
+}
+
+static CUresult print_child(const struct picture *picture, CUgraphNode node)
+{
+	CUgraph child = NULL;
+	CUresult result;
+	size_t n = 0;
+
+	result = shim_cuGraphChildGraphNodeGetGraph(node, &child);
+	if (result == CUDA_SUCCESS)
+		result = shim_cuGraphGetNodes(child, NULL, &n);
+	if (result == CUDA_SUCCESS)
+		fprintf(picture->file, "\\n%zu nodes", n);
+	return result;
+}
+
 static CUresult print_node(const struct picture *picture, size_t i)
 {
 	CUgraphNodeType kind = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -143,6 +190,12 @@ static CUresult print_node(const struct picture *picture, size_t i)
 		result = print_copy(picture, node);
 	else if (kind == CU_GRAPH_NODE_TYPE_MEMSET)
 		result = print_fill(picture, node);
+	else if (kind == CU_GRAPH_NODE_TYPE_HOST)
+		result = print_host(picture, node);
+	else if (kind == CU_GRAPH_NODE_TYPE_GRAPH)
+		result = print_child(picture, node);
+	else if (kind == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+		result = print_batch(picture, node);
 	else if (kind == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
 		 kind == CU_GRAPH_NODE_TYPE_WAIT_EVENT)
 		result = print_event(
