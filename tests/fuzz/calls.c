@@ -17,6 +17,7 @@
 #include <cuda.h>
 #endif
 
+#include "calls-graph.h"
 #include "calls-virtual.h"
 #include "calls.h"
 #include "slots.h"
@@ -26,13 +27,14 @@
 #define NAP_NS 100000000
 #define HANG_NAPS 60 /* without anything new: a program hangs */
 
+/* No kernel writes 0 to a word: what waits for it would wait for ever. */
 static const char kernels[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
 	".global .texref t;\n.global .surfref s;\n"
 	".visible .global .align 4 .u32 number = 42;\n"
 	".visible .entry write(.param .u64 p) { .reg .b64 %d; .reg .b32 %r;\n"
-	"ld.param.u64 %d, [p]; ld.global.u32 %r, [number]; st.global.u32 [%d], %r;\n"
-	"ret; }\n"
+	"ld.param.u64 %d, [p]; ld.global.u32 %r, [number]; or.b32 %r, %r, 1;\n"
+	"st.global.u32 [%d], %r; ret; }\n"
 	".visible .entry spin(.param .u64 p) { .reg .pred %p; .reg .b64 %d;\n"
 	".reg .b32 %r; ld.param.u64 %d, [p];\n"
 	"again: ld.volatile.global.u32 %r, [%d]; setp.eq.u32 %p, %r, 0;\n"
@@ -40,7 +42,7 @@ static const char kernels[] =
 	".visible .entry fetch(.param .u64 p) { .reg .b64 %d; .reg .b32 %r<4>;\n"
 	".reg .b32 %x; ld.param.u64 %d, [p]; mov.b32 %x, 0;\n"
 	"tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [t, {%x}];\n"
-	"st.global.u32 [%d], %r0; ret; }\n"
+	"or.b32 %r0, %r0, 1; st.global.u32 [%d], %r0; ret; }\n"
 	".visible .entry fault(.param .u64 p) { .reg .b32 %r;\n"
 	"ld.global.u32 %r, [16]; ret; }\n";
 static const char *const kernel_names[] = { "write", "spin", "write", "fetch", "write",
@@ -60,7 +62,7 @@ static struct {
  * Choices
  */
 
-static CUstream a_stream(uint8_t x)
+CUstream calls_stream(uint8_t x)
 {
 	switch (x % 16) {
 	case 0:
@@ -72,31 +74,32 @@ static CUstream a_stream(uint8_t x)
 	}
 }
 
-static CUdeviceptr a_word(uint8_t x)
+CUdeviceptr calls_word(uint8_t x)
 {
 	return world.words_at + 4 * (x % 4);
 }
 
-static CUdeviceptr a_place(uint8_t x)
+CUdeviceptr calls_place(uint8_t x)
 {
 	if (x % 8 == 7)
 		return calls_virtual_piece(x / 8);
-	return x % 2 ? (CUdeviceptr)(uintptr_t)slot_get(SLOT_MEMORY, x) : a_word(x) + 16;
+	return x % 2 ? (CUdeviceptr)(uintptr_t)slot_get(SLOT_MEMORY, x)
+		     : calls_word(x) + 16;
 }
 
-static CUfunction a_function(uint8_t x)
+CUfunction calls_function(uint8_t x)
 {
 	return slot_get(x % 4 ? SLOT_FUNCTION : SLOT_KERNEL, x / 4);
 }
 
-static void called_back(void *data)
+void calls_called_back(void *data)
 {
 	__atomic_fetch_add(&world.n_called, 1, __ATOMIC_RELAXED);
 }
 
 static void stream_called_back(CUstream stream, CUresult status, void *data)
 {
-	called_back(data);
+	calls_called_back(data);
 }
 
 /*
@@ -190,8 +193,8 @@ static void context_peer(uint8_t a, uint8_t b)
 		cuCtxEnablePeerAccess(context, 0);
 	else
 		cuCtxDisablePeerAccess(context);
-	cuMemcpyPeerAsync(a_place(a), context, a_place(b), slot_get(SLOT_CONTEXT, b), 4,
-		a_stream(b));
+	cuMemcpyPeerAsync(calls_place(a), context, calls_place(b),
+		slot_get(SLOT_CONTEXT, b), 4, calls_stream(b));
 }
 
 /*
@@ -214,14 +217,14 @@ static void stream_destroy(uint8_t a, uint8_t b)
 static void stream_wait(uint8_t a, uint8_t b)
 {
 	if (b % 4)
-		cuStreamSynchronize(a_stream(a));
+		cuStreamSynchronize(calls_stream(a));
 	else
-		cuStreamQuery(a_stream(a));
+		cuStreamQuery(calls_stream(a));
 }
 
 static void stream_ask(uint8_t a, uint8_t b)
 {
-	CUstream stream = a_stream(a);
+	CUstream stream = calls_stream(a);
 	CUstreamAttrValue value = { .syncPolicy = CU_SYNC_POLICY_SPIN };
 	unsigned long long id;
 	unsigned int flags;
@@ -234,30 +237,31 @@ static void stream_ask(uint8_t a, uint8_t b)
 	cuStreamGetCtx(stream, &context);
 	cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
 	cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
-	cuStreamCopyAttributes(a_stream(b), stream);
+	cuStreamCopyAttributes(calls_stream(b), stream);
 }
 
 static void stream_hold(uint8_t a, uint8_t b)
 {
-	cuStreamWaitValue32_v2(a_stream(a), a_word(b), 1, CU_STREAM_WAIT_VALUE_GEQ);
+	cuStreamWaitValue32_v2(
+		calls_stream(a), calls_word(b), 1, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
 static void stream_write(uint8_t a, uint8_t b)
 {
-	cuStreamWriteValue32_v2(a_stream(a), a_place(b), b, 0);
+	cuStreamWriteValue32_v2(calls_stream(a), calls_place(b), b, 0);
 }
 
 static void stream_call(uint8_t a, uint8_t b)
 {
 	if (b % 2)
-		cuLaunchHostFunc(a_stream(a), called_back, NULL);
+		cuLaunchHostFunc(calls_stream(a), calls_called_back, NULL);
 	else
-		cuStreamAddCallback(a_stream(a), stream_called_back, NULL, 0);
+		cuStreamAddCallback(calls_stream(a), stream_called_back, NULL, 0);
 }
 
 static void stream_wait_event(uint8_t a, uint8_t b)
 {
-	cuStreamWaitEvent(a_stream(a), slot_get(SLOT_EVENT, b), 0);
+	cuStreamWaitEvent(calls_stream(a), slot_get(SLOT_EVENT, b), 0);
 }
 
 static void event_create(uint8_t a, uint8_t b)
@@ -275,7 +279,7 @@ static void event_destroy(uint8_t a, uint8_t b)
 
 static void event_record(uint8_t a, uint8_t b)
 {
-	cuEventRecord(slot_get(SLOT_EVENT, a), a_stream(b));
+	cuEventRecord(slot_get(SLOT_EVENT, a), calls_stream(b));
 }
 
 static void event_wait(uint8_t a, uint8_t b)
@@ -315,8 +319,8 @@ static void memory_destroy(uint8_t a, uint8_t b)
 
 static void memory_use(uint8_t a, uint8_t b)
 {
-	CUdeviceptr place = a_place(a);
-	CUstream stream = a_stream(b);
+	CUdeviceptr place = calls_place(a);
+	CUstream stream = calls_stream(b);
 
 	switch (b % 8) {
 	case 0:
@@ -326,7 +330,7 @@ static void memory_use(uint8_t a, uint8_t b)
 		cuMemcpyDtoHAsync_v2(world.bytes, place, 256, stream);
 		break;
 	case 2:
-		cuMemcpyDtoDAsync_v2(place, a_place(b / 8), 256, stream);
+		cuMemcpyDtoDAsync_v2(place, calls_place(b / 8), 256, stream);
 		break;
 	case 3:
 		cuMemsetD32_v2(place, b, 64);
@@ -391,7 +395,7 @@ static void array_use(uint8_t a, uint8_t b)
 
 	cuArray3DGetDescriptor_v2(&shape, copy.dstArray);
 	if (b % 2)
-		cuMemcpy2DAsync_v2(&copy, a_stream(b));
+		cuMemcpy2DAsync_v2(&copy, calls_stream(b));
 	else
 		cuMemcpy2D_v2(&copy);
 }
@@ -455,7 +459,7 @@ static void reference_use(uint8_t a, uint8_t b)
 		slot_destroy(SLOT_OWN_TEXREF, a, b);
 		break;
 	case 1:
-		cuTexRefSetAddress_v2(&offset, reference, a_place(a | 1), 256);
+		cuTexRefSetAddress_v2(&offset, reference, calls_place(a | 1), 256);
 		break;
 	case 2:
 		cuTexRefGetArray(&array, reference);
@@ -529,7 +533,7 @@ static void library_use(uint8_t a, uint8_t b)
 
 static void function_ask(uint8_t a, uint8_t b)
 {
-	CUfunction function = a_function(a);
+	CUfunction function = calls_function(a);
 	const char *name;
 	CUmodule module;
 	int value;
@@ -545,11 +549,11 @@ static void function_ask(uint8_t a, uint8_t b)
 
 static void function_launch(uint8_t a, uint8_t b)
 {
-	CUdeviceptr where = a_word(b / 16);
+	CUdeviceptr where = calls_word(b / 16);
 	void *params[] = { &where };
 
-	cuLaunchKernel(
-		a_function(a), 1 + b % 3, 1, 1, 1, 1, 1, 0, a_stream(b), params, NULL);
+	cuLaunchKernel(calls_function(a), 1 + b % 3, 1, 1, 1, 1, 1, 0, calls_stream(b),
+		params, NULL);
 }
 
 static void link_use(uint8_t a, uint8_t b)
@@ -574,169 +578,6 @@ static void link_use(uint8_t a, uint8_t b)
 		slot_destroy(SLOT_LINK, a, b / 4);
 		break;
 	}
-}
-
-/*
- * Graphs and captures
- */
-
-static void graph_create(uint8_t a, uint8_t b)
-{
-	CUgraph made;
-
-	if (b % 4) {
-		if (!cuGraphCreate(&made, 0))
-			slot_put(SLOT_GRAPH, a, made);
-	} else if (!cuGraphClone(&made, slot_get(SLOT_GRAPH, b / 4))) {
-		slot_put(SLOT_GRAPH, a, made);
-	}
-}
-
-static void graph_destroy(uint8_t a, uint8_t b)
-{
-	slot_destroy(b % 2 ? SLOT_GRAPH : SLOT_EXEC, a, b / 2);
-}
-
-static CUresult node_add_work(CUgraphNode *nodep, CUgraph graph, uint8_t a, uint8_t b)
-{
-	CUdeviceptr where = a_word(b);
-	void *params[] = { &where };
-	const CUDA_KERNEL_NODE_PARAMS kernel = {
-		.func = a_function(a),
-		.gridDimX = 1,
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = 1,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.kernelParams = params,
-	};
-	const CUDA_MEMSET_NODE_PARAMS fill = {
-		.dst = a_place(a),
-		.value = b,
-		.elementSize = 1,
-		.width = 64,
-		.height = 1,
-	};
-	const CUDA_HOST_NODE_PARAMS host = { .fn = called_back };
-	CUgraphNode before = slot_get(SLOT_NODE, b);
-	size_t n_before = b & 64 ? 1 : 0;
-
-	switch (b % 8) {
-	case 0:
-		return cuGraphAddMemsetNode(nodep, graph, &before, n_before, &fill,
-			slot_get(SLOT_CONTEXT, a));
-	case 1:
-		return cuGraphAddHostNode(nodep, graph, &before, n_before, &host);
-	case 2:
-		return cuGraphAddEventRecordNode(
-			nodep, graph, &before, n_before, slot_get(SLOT_EVENT, a));
-	case 3:
-		return cuGraphAddEventWaitNode(
-			nodep, graph, &before, n_before, slot_get(SLOT_EVENT, a));
-	case 4:
-		return cuGraphAddChildGraphNode(
-			nodep, graph, &before, n_before, slot_get(SLOT_GRAPH, a));
-	default:
-		return cuGraphAddKernelNode_v2(nodep, graph, &before, n_before, &kernel);
-	}
-}
-
-static void node_add(uint8_t a, uint8_t b)
-{
-	CUgraphNode node;
-
-	if (!node_add_work(&node, slot_get(SLOT_GRAPH, a / 8), a, b))
-		slot_put(SLOT_NODE, a ^ b, node);
-}
-
-static void node_use(uint8_t a, uint8_t b)
-{
-	CUgraphNode node = slot_get(SLOT_NODE, a), nodes[4];
-	CUgraph graph = slot_get(SLOT_GRAPH, b / 8);
-	CUgraphExec exec = slot_get(SLOT_EXEC, b / 8);
-	CUDA_KERNEL_NODE_PARAMS params;
-	CUgraphNodeType type;
-	size_t n = 4;
-
-	switch (b % 8) {
-	case 0:
-		cuGraphDestroyNode(node);
-		break;
-	case 1:
-		cuGraphNodeGetType(node, &type);
-		break;
-	case 2:
-		cuGraphGetNodes(graph, nodes, &n);
-		break;
-	case 3:
-		cuGraphEventRecordNodeSetEvent(node, slot_get(SLOT_EVENT, b / 8));
-		if (!cuGraphKernelNodeGetParams_v2(node, &params) &&
-			*(const CUdeviceptr *)params.kernelParams[0] == 1)
-			abort();
-		break;
-	case 4:
-		cuGraphNodeSetEnabled(exec, node, a % 2);
-		break;
-	case 5:
-		cuGraphExecEventRecordNodeSetEvent(
-			exec, node, slot_get(SLOT_EVENT, b / 8));
-		break;
-	default:
-		if (!cuGraphGetRootNodes(graph, nodes, &n) && n)
-			slot_put(SLOT_NODE, a, nodes[0]);
-		break;
-	}
-}
-
-static void exec_create(uint8_t a, uint8_t b)
-{
-	CUgraph graph = slot_get(SLOT_GRAPH, b);
-	CUgraphExecUpdateResultInfo info;
-	CUgraphExec made;
-
-	if (b & 64)
-		cuGraphExecUpdate_v2(slot_get(SLOT_EXEC, a), graph, &info);
-	else if (!cuGraphInstantiateWithFlags(&made, graph, 0))
-		slot_put(SLOT_EXEC, a, made);
-}
-
-static void exec_launch(uint8_t a, uint8_t b)
-{
-	cuGraphLaunch(slot_get(SLOT_EXEC, a), a_stream(b));
-}
-
-static void capture_begin(uint8_t a, uint8_t b)
-{
-	static const CUstreamCaptureMode modes[] = { CU_STREAM_CAPTURE_MODE_RELAXED,
-		CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-		CU_STREAM_CAPTURE_MODE_GLOBAL };
-
-	cuStreamBeginCapture_v2(a_stream(a), modes[b % 4]);
-}
-
-static void capture_end(uint8_t a, uint8_t b)
-{
-	CUgraph graph = NULL;
-
-	if (!cuStreamEndCapture(a_stream(a), &graph) && graph)
-		slot_put(SLOT_GRAPH, b, graph);
-}
-
-static void capture_ask(uint8_t a, uint8_t b)
-{
-	CUstreamCaptureStatus status;
-	const CUgraphNode *nodes = NULL;
-	CUgraph graph = NULL;
-	cuuint64_t id;
-	size_t n = 0;
-
-	if (b % 2)
-		cuStreamIsCapturing(a_stream(a), &status);
-	else if (!cuStreamGetCaptureInfo_v2(
-			 a_stream(a), &status, &id, &graph, &nodes, &n) &&
-		 n && nodes)
-		slot_put(SLOT_NODE, b, nodes[n - 1]);
 }
 
 /*
@@ -810,19 +651,21 @@ static void (*const calls[])(uint8_t a, uint8_t b) = {
 	function_launch,
 	function_launch,
 	link_use,
-	graph_create,
-	graph_destroy,
-	node_add,
-	node_add,
-	node_add,
-	node_use,
-	exec_create,
-	exec_create,
-	exec_launch,
-	exec_launch,
-	capture_begin,
-	capture_end,
-	capture_ask,
+	calls_graph_create,
+	calls_graph_destroy,
+	calls_node_add,
+	calls_node_add,
+	calls_node_add,
+	calls_node_use,
+	calls_exec_create,
+	calls_exec_create,
+	calls_exec_launch,
+	calls_exec_launch,
+	calls_capture_begin,
+	calls_capture_end,
+	calls_capture_ask,
+	calls_user_create,
+	calls_user_use,
 };
 #define N_CALLS (sizeof(calls) / sizeof(*calls))
 

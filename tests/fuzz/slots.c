@@ -70,6 +70,10 @@ static void destroy(enum slot_kind kind, void *handle)
 	case SLOT_EXEC:
 		cuGraphExecDestroy(handle);
 		break;
+	case SLOT_USER:
+		while (!cuUserObjectRelease(handle, 1))
+			;
+		break;
 	/* The others are freed with the object that they are part of. */
 	default:
 		break;

@@ -32,6 +32,7 @@ enum slot_kind {
 	SLOT_GRAPH,
 	SLOT_EXEC,
 	SLOT_NODE,
+	SLOT_USER,
 	_SLOT_N,
 };
 

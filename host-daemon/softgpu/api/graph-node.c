@@ -449,6 +449,10 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	result = graph_enter();
 	if (result)
 		return result;
+	/* Before it is copied. */
+	if (!graph_get(hGraph) && !graph_get(childGraph) &&
+		!graph_has_room(hGraph, childGraph))
+		return graph_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		work_child(&work, childGraph));
 }

@@ -109,19 +109,29 @@ static void node_free(CUgraphNode node)
 	graph_object_free(&node->object);
 }
 
+bool graph_has_room(CUgraph graph, CUgraph child)
+{
+	size_t n = 1 + (child ? child->n_all : 0);
+	uint32_t depth = child ? child->depth + 1 : 0;
+
+	for (; graph; graph = graph->parent ? graph->parent->graph : NULL) {
+		if (graph->n_all + n > GRAPH_NODES_MAX || depth > GRAPH_DEPTH_MAX)
+			return false;
+		depth += !!child;
+	}
+	return true;
+}
+
 /* Return: whether a graph, and those that it is part of, have room for a node. */
 static bool graph_count(CUgraph graph, const struct graph_work *work)
 {
 	bool is_child = work->type == CU_GRAPH_NODE_TYPE_GRAPH;
 	size_t n = 1 + (is_child ? work->child->n_all : 0);
-	uint32_t depth = is_child ? work->child->depth + 1 : 0;
+	uint32_t depth;
 	CUgraph each;
 
-	for (each = graph; each; each = each->parent ? each->parent->graph : NULL) {
-		if (each->n_all + n > GRAPH_NODES_MAX || depth > GRAPH_DEPTH_MAX)
-			return false;
-		depth += is_child;
-	}
+	if (!graph_has_room(graph, is_child ? work->child : NULL))
+		return false;
 	depth = is_child ? work->child->depth + 1 : 0;
 	for (each = graph; each; each = each->parent ? each->parent->graph : NULL) {
 		each->n_all += n;

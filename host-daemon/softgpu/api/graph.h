@@ -21,8 +21,11 @@
 
 struct capture;
 
-/* No program needs as many; copies of children in children could soon be more. */
+/* No program needs as many; copies of children in children could soon be more. Fuzzers
+ * have fewer. */
+#ifndef GRAPH_NODES_MAX
 #define GRAPH_NODES_MAX (1u << 18)
+#endif
 #define GRAPH_DEPTH_MAX 32u
 
 /* Operations on words that one call or node has. */
@@ -212,6 +215,9 @@ CUresult graph_connect(CUgraphNode from, CUgraphNode to);
 void graph_disconnect(CUgraphNode from, CUgraphNode to);
 bool graph_is_connected(
 	const struct CUgraphNode_st *from, const struct CUgraphNode_st *to);
+
+/* Return: whether a node has room, with a copy of a child, or NULL. */
+bool graph_has_room(CUgraph graph, CUgraph child);
 
 /* Return: 0 if all are nodes of the graph, each once. */
 CUresult graph_check_nodes(CUgraph graph, const CUgraphNode *nodes, size_t n);
