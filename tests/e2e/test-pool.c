@@ -534,17 +534,3 @@ TEST(threads_share_a_pool)
 	check_eq(reserved(pool), 0);
 	check_ok(cuMemPoolDestroy(pool));
 }
-
-TEST(a_stream_in_capture_allocates_nothing)
-{
-	CUstream stream;
-	CUdeviceptr address;
-	CUgraph graph;
-
-	begin();
-	stream = stream_new(CU_STREAM_NON_BLOCKING);
-	check_ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-	check_cu(cuMemAllocAsync(&address, MIB, stream), CUDA_ERROR_NOT_SUPPORTED);
-	check_ok(cuStreamEndCapture(stream, &graph));
-	check_ok(cuMemFreeAsync(take(MIB, stream), stream));
-}

@@ -8,6 +8,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "g-remote.h"
 #include "process/call.h"
@@ -75,6 +76,7 @@ CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 	request.h_stream = number(hStream);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_stream_end_capture_reply__descriptor, &reply);
+	shim_graph_memory_end_capture(hStream, result == CUDA_SUCCESS);
 	if (result == CUDA_SUCCESS)
 		*phGraph =
 			(CUgraph)(uintptr_t)((const Vgpu__CuStreamEndCaptureReply *)reply)

@@ -14,6 +14,7 @@
 #include "vgpu/handle.h"
 
 #include "entry/graph-exec.h"
+#include "entry/graph-memory.h"
 #include "g-remote.h"
 #include "process/call.h"
 #include "process/context.h"
@@ -108,6 +109,9 @@ static CUresult instantiate(CUgraphExec *execp,
 	CUresult result;
 
 	*outcome = (struct outcome){ .result = CUDA_GRAPH_INSTANTIATE_ERROR };
+	result = shim_graph_memory_check_exec((CUgraph)(uintptr_t)request->h_graph);
+	if (result != CUDA_SUCCESS)
+		return result;
 	result = shim_call_sync(&call, &request->base,
 		&vgpu__cu_graph_instantiate_with_params_reply__descriptor, &message);
 	if (message) {
@@ -119,10 +123,13 @@ static CUresult instantiate(CUgraphExec *execp,
 		return result;
 	exec = (CUgraphExec)(uintptr_t)reply->ph_graph_exec;
 	result = keep(exec, reply->n_nodes);
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
 		*execp = exec;
-	else
+		shim_graph_memory_note_exec(
+			(CUgraph)(uintptr_t)request->h_graph, exec, request->flags);
+	} else {
 		shim_cuGraphExecDestroy(exec);
+	}
 	return result;
 }
 
@@ -192,6 +199,9 @@ CUresult shim_cuGraphExecUpdate_v2(
 
 	if (!resultInfo)
 		return refuse(CUDA_ERROR_INVALID_VALUE);
+	/* CUDA documents no update of what graphs allocate. */
+	if (shim_graph_memory_has(hGraph))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	request.h_graph_exec = (uint64_t)(uintptr_t)hGraphExec;
 	request.h_graph = (uint64_t)(uintptr_t)hGraph;
 	shim_graph_exec_forget(hGraphExec);
@@ -238,7 +248,10 @@ CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)
 	/* Forget it first: no launch without a reply may follow. */
 	if (exec)
 		__atomic_store_n(&exec->handle, NULL, __ATOMIC_RELAXED);
-	return shim_remote_cuGraphExecDestroy(hGraphExec);
+	result = shim_remote_cuGraphExecDestroy(hGraphExec);
+	if (result == CUDA_SUCCESS)
+		shim_graph_memory_drop_exec(hGraphExec);
+	return result;
 }
 
 /* Never 0. */
@@ -260,6 +273,9 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 		return result;
 	if (!exec)
 		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_graph_memory_check_launch(hGraph);
+	if (result != CUDA_SUCCESS)
+		return result;
 	thread = shim_thread_get();
 	if (vgpu_graph_is_large(exec->n_nodes)) {
 		result = shim_stream_admit_large(
@@ -274,6 +290,8 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 	result = shim_call_async(&call, &request.base, hStream);
 	if (call.wants_result && result == CUDA_SUCCESS)
 		__atomic_store_n(&exec->accepted, place, __ATOMIC_RELAXED);
+	if (result == CUDA_SUCCESS)
+		shim_graph_memory_note_launch(hGraph, hStream);
 	if (shim_environment.launches_block && result == CUDA_SUCCESS &&
 		!shim_channel_has_capture())
 		result = shim_stream_synchronize(hStream);

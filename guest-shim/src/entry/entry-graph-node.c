@@ -10,6 +10,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "process/call.h"
 
@@ -392,6 +393,8 @@ CUresult shim_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 		.child = childGraph,
 	};
 
+	if (shim_graph_memory_has(childGraph))
+		return refuse(CUDA_ERROR_NOT_SUPPORTED);
 	return add(
 		CUDA_SUCCESS, phGraphNode, hGraph, dependencies, numDependencies, &node);
 }
@@ -459,8 +462,15 @@ CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 		.n = numDependencies,
 	};
 	struct shim_node node;
-	CUresult result = shim_graph_node_generic(&node, nodeParams);
+	CUresult result;
 
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		return shim_graph_memory_add_alloc(phGraphNode, hGraph, &edges,
+			(CUDA_MEM_ALLOC_NODE_PARAMS *)&nodeParams->alloc);
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+		return shim_graph_memory_add_free(
+			phGraphNode, hGraph, &edges, nodeParams->free.dptr);
+	result = shim_graph_node_generic(&node, nodeParams);
 	return result == CUDA_SUCCESS
 		       ? shim_graph_node_add(phGraphNode, hGraph, &edges, &node)
 		       : refuse(result);

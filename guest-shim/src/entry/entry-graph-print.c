@@ -40,6 +40,10 @@ static const char *kind_name(CUgraphNodeType kind)
 		return "GRAPH";
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return "BATCH_MEM_OP";
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return "MEM_ALLOC";
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return "MEM_FREE";
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return "EMPTY";
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:

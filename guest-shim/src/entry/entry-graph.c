@@ -7,7 +7,9 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/graph-memory.h"
 #include "entry/graph-node.h"
+#include "g-remote.h"
 #include "process/call.h"
 
 /* Where a list is to go. Any of the arrays may be NULL. */
@@ -294,4 +296,33 @@ CUresult shim_cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from,
 	const CUgraphNode *to, size_t numDependencies)
 {
 	return shim_cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
+}
+
+/*
+ * Graphs themselves; what they allocate has one owner
+ */
+
+CUresult shim_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
+{
+	return shim_graph_memory_has(originalGraph)
+		       ? CUDA_ERROR_NOT_SUPPORTED
+		       : shim_remote_cuGraphClone(phGraphClone, originalGraph);
+}
+
+CUresult shim_cuGraphDestroy(CUgraph hGraph)
+{
+	CUresult result = shim_remote_cuGraphDestroy(hGraph);
+
+	if (result == CUDA_SUCCESS)
+		shim_graph_memory_drop_graph(hGraph);
+	return result;
+}
+
+CUresult shim_cuGraphDestroyNode(CUgraphNode hNode)
+{
+	CUgraphNodeType type;
+
+	return shim_graph_memory_type(hNode, &type)
+		       ? CUDA_ERROR_NOT_SUPPORTED
+		       : shim_remote_cuGraphDestroyNode(hNode);
 }

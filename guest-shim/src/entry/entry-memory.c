@@ -8,6 +8,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/graph-memory.h"
 #include "entry/pool-block.h"
 #include "g-remote.h"
 #include "memory/arena.h"
@@ -183,7 +184,7 @@ CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
 
 	if (result == CUDA_SUCCESS)
 		result = shim_capture_check_memory();
-	if (result != CUDA_SUCCESS || !dptr)
+	if (result != CUDA_SUCCESS || !dptr || shim_graph_memory_free(dptr, &result))
 		return result;
 	/* Forgotten first: once the host has freed it, its address may be given out
 	 * again to another thread. */

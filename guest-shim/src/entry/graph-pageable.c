@@ -8,6 +8,7 @@
 
 #include "vgpu/checked.h"
 
+#include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "entry/graph-pageable.h"
 #include "g-remote.h"
@@ -298,6 +299,8 @@ CUresult shim_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
 	CUresult result;
 
 	result = shim_remote_cuGraphNodeGetType(hNode, type);
+	if (result == CUDA_SUCCESS && *type == CU_GRAPH_NODE_TYPE_EMPTY)
+		shim_graph_memory_type(hNode, type);
 	if (result == CUDA_SUCCESS && *type == CU_GRAPH_NODE_TYPE_GRAPH &&
 		shim_graph_pageable_find(hNode, &copy))
 		*type = CU_GRAPH_NODE_TYPE_MEMCPY;

@@ -8,6 +8,7 @@
 
 #include "vgpu/log.h"
 
+#include "entry/graph-memory.h"
 #include "entry/pool-block.h"
 #include "entry/pool-segment.h"
 #include "g-remote.h"
@@ -158,19 +159,19 @@ static CUresult make_block(struct shim_pool *pool, const struct shim_stream *str
 	return result;
 }
 
-static CUresult check_capture(CUstream stream)
+static CUresult find_capture(CUstream stream, bool *is_capturedp)
 {
 	CUstreamCaptureStatus status;
 	CUresult result;
 
+	*is_capturedp = false;
 	if (!shim_channel_has_capture())
 		return CUDA_SUCCESS;
 	result = shim_cuStreamIsCapturing(stream, &status);
-	if (result != CUDA_SUCCESS)
-		return result;
-	/* Nodes for memory are not remoted. */
-	return status == CU_STREAM_CAPTURE_STATUS_NONE ? CUDA_SUCCESS
-						       : CUDA_ERROR_NOT_SUPPORTED;
+	if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+		result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	*is_capturedp = result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+	return result;
 }
 
 static bool is_full(struct shim_pool *pool)
@@ -187,22 +188,12 @@ static bool is_full(struct shim_pool *pool)
 	return is_full;
 }
 
-CUresult shim_pool_alloc(
-	struct shim_pool *pool, CUstream handle, uint64_t size, CUdeviceptr *addressp)
+static CUresult get_block(struct shim_pool *pool, struct shim_stream *stream,
+	CUstream handle, uint64_t size, CUdeviceptr *addressp)
 {
-	struct shim_stream *stream;
+	CUresult result = CUDA_SUCCESS;
 	uint64_t address;
-	CUresult result;
 
-	result = shim_stream_find_checked(handle, &stream);
-	if (result == CUDA_SUCCESS)
-		result = check_capture(handle);
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!pool)
-		pool = shim_pool_current(stream->context->device);
-	if (!pool)
-		return CUDA_ERROR_OUT_OF_MEMORY;
 	address = find_block(pool, stream, handle, size);
 	/* Another thread may take what was made. */
 	while (!address && result == CUDA_SUCCESS)
@@ -212,6 +203,37 @@ CUresult shim_pool_alloc(
 		return result;
 	*addressp = address;
 	return CUDA_SUCCESS;
+}
+
+CUresult shim_pool_alloc(
+	struct shim_pool *pool, CUstream handle, uint64_t size, CUdeviceptr *addressp)
+{
+	struct shim_stream *stream;
+	bool is_captured = false;
+	CUresult result;
+
+	result = shim_stream_find_checked(handle, &stream);
+	if (result == CUDA_SUCCESS)
+		result = find_capture(handle, &is_captured);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (is_captured)
+		return shim_graph_memory_capture_alloc(handle,
+			pool ? pool->device : stream->context->device, size, addressp);
+	if (!pool)
+		pool = shim_pool_current(stream->context->device);
+	return pool ? get_block(pool, stream, handle, size, addressp)
+		    : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult shim_pool_take(struct shim_pool *pool, uint64_t size, CUdeviceptr *addressp)
+{
+	struct shim_stream *stream;
+	CUresult result;
+
+	result = shim_stream_find_checked(NULL, &stream);
+	return result == CUDA_SUCCESS ? get_block(pool, stream, NULL, size, addressp)
+				      : result;
 }
 
 /* Returns: the pool that a range is a segment of, or NULL. */
@@ -263,13 +285,18 @@ static void trim_if_destroyed(struct shim_pool *pool)
 CUresult shim_pool_free_async(CUdeviceptr address, CUstream handle)
 {
 	struct shim_free_point point;
+	bool is_captured = false;
 	struct shim_stream *stream;
 	struct shim_pool *pool;
 	CUresult result;
 
 	result = shim_stream_find_checked(handle, &stream);
 	if (result == CUDA_SUCCESS)
-		result = check_capture(handle);
+		result = find_capture(handle, &is_captured);
+	if (result == CUDA_SUCCESS && is_captured)
+		return shim_graph_memory_capture_free(handle, address);
+	if (result == CUDA_SUCCESS && shim_graph_memory_free(address, &result))
+		return result;
 	/* The stream orders work of others, for which an operation has to be in it. */
 	if (result == CUDA_SUCCESS && shim_stream_is_barrier(stream))
 		result = order_after(handle, handle);

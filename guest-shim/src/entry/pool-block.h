@@ -18,6 +18,10 @@ CUresult shim_pool_alloc(
 	struct shim_pool *pool, CUstream stream, uint64_t size, CUdeviceptr *addressp);
 CUresult shim_pool_free_async(CUdeviceptr address, CUstream stream);
 
+/* Takes a block for no stream in particular: in a pool without streams all free blocks
+ * are ready. */
+CUresult shim_pool_take(struct shim_pool *pool, uint64_t size, CUdeviceptr *addressp);
+
 /* Frees a block whose work is complete. Return: false where no block of a pool begins. */
 bool shim_pool_free(CUdeviceptr address);
 

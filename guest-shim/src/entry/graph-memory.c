@@ -1,0 +1,795 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that graphs allocate
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "entry/graph-memory.h"
+#include "entry/graph-node.h"
+#include "entry/pool-block.h"
+#include "entry/pool-segment.h"
+#include "memory/range.h"
+#include "process/call.h"
+#include "process/device.h"
+#include "wire/channel.h"
+#include "wire/lock.h"
+
+struct graph {
+	struct graph *next;
+	CUgraph handle;	  /* NULL once it is destroyed */
+	CUgraphExec exec; /* or NULL */
+	CUstream capture; /* that makes it, if is_captured */
+	bool is_captured;
+	bool frees_at_launch;
+};
+
+struct memory {
+	struct memory *next;
+	struct graph *graph;
+	CUdeviceptr address;
+	bool is_freed_inside; /* a node of the graph frees it */
+	bool is_in_use;	      /* after a launch */
+};
+
+struct node {
+	struct node *next;
+	struct graph *graph;
+	CUgraphNode handle; /* NULL once the graph is destroyed */
+	bool is_alloc;
+	CUdeviceptr address;
+	CUDA_MEM_ALLOC_NODE_PARAMS params; /* accessDescs: owned */
+};
+
+static struct {
+	struct shim_lock lock;
+	struct graph *graphs;
+	struct memory *memories;
+	struct node *nodes;
+	uint32_t n_nodes; /* atomic: that there ever were, so that most programs pay
+			     nothing */
+	CUmemoryPool pools[VGPU_DEVICES_MAX];
+} state;
+
+static bool has_any(void)
+{
+	return __atomic_load_n(&state.n_nodes, __ATOMIC_RELAXED);
+}
+
+/*
+ * Look-ups, with the lock
+ */
+
+static struct graph *find_graph(CUgraph handle)
+{
+	struct graph *graph;
+
+	for (graph = state.graphs; graph; graph = graph->next)
+		if (handle && graph->handle == handle)
+			break;
+	return graph;
+}
+
+static struct graph *find_exec(CUgraphExec exec)
+{
+	struct graph *graph;
+
+	for (graph = state.graphs; graph; graph = graph->next)
+		if (exec && graph->exec == exec)
+			break;
+	return graph;
+}
+
+static struct memory *find_memory(CUdeviceptr address)
+{
+	struct memory *memory;
+
+	for (memory = state.memories; memory; memory = memory->next)
+		if (memory->address == address)
+			break;
+	return memory;
+}
+
+static struct node *find_node(CUgraphNode handle)
+{
+	struct node *node;
+
+	for (node = state.nodes; node; node = node->next)
+		if (handle && node->handle == handle)
+			break;
+	return node;
+}
+
+/*
+ * Ends
+ */
+
+static bool is_needed(const struct graph *graph)
+{
+	const struct memory *memory;
+
+	if (graph->handle || graph->exec)
+		return true;
+	for (memory = state.memories; memory; memory = memory->next)
+		if (memory->graph == graph && memory->is_in_use)
+			return true;
+	return false;
+}
+
+/* With the lock. */
+static void drop_nodes(const struct graph *graph)
+{
+	struct node **link = &state.nodes, *node;
+
+	while ((node = *link)) {
+		if (node->graph != graph) {
+			link = &node->next;
+			continue;
+		}
+		*link = node->next;
+		free((void *)node->params.accessDescs);
+		free(node);
+	}
+}
+
+/* Takes the memory of one graph that nothing needs any more. Return: whether there was
+ * one; *listp: its memory. */
+static bool take_ended(struct memory **listp)
+{
+	struct graph **link = &state.graphs, *graph;
+	struct memory **at = &state.memories, *memory;
+
+	SHIM_LOCKED(&state.lock);
+	while (*link && is_needed(*link))
+		link = &(*link)->next;
+	graph = *link;
+	if (!graph)
+		return false;
+	*link = graph->next;
+	*listp = NULL;
+	while ((memory = *at)) {
+		if (memory->graph != graph) {
+			at = &memory->next;
+			continue;
+		}
+		*at = memory->next;
+		memory->next = *listp;
+		*listp = memory;
+	}
+	drop_nodes(graph);
+	free(graph);
+	return true;
+}
+
+/* While a capture is live it cannot be waited for: then it is done another time. */
+static void settle(void)
+{
+	struct memory *list;
+
+	if (shim_channel_has_capture() || shim_cuCtxSynchronize() != CUDA_SUCCESS)
+		return;
+	while (take_ended(&list))
+		while (list) {
+			struct memory *next = list->next;
+
+			shim_pool_free(list->address);
+			free(list);
+			list = next;
+		}
+}
+
+/* Launches of an executable graph need the nodes after the graph itself is destroyed. */
+void shim_graph_memory_drop_graph(CUgraph handle)
+{
+	struct graph *graph;
+	struct node *node;
+
+	shim_lock(&state.lock);
+	graph = find_graph(handle);
+	if (graph)
+		graph->handle = NULL;
+	for (node = graph ? state.nodes : NULL; node; node = node->next)
+		if (node->graph == graph)
+			node->handle = NULL;
+	shim_unlock(&state.lock);
+	if (graph)
+		settle();
+}
+
+void shim_graph_memory_drop_exec(CUgraphExec exec)
+{
+	struct graph *graph;
+
+	shim_lock(&state.lock);
+	graph = find_exec(exec);
+	if (graph)
+		graph->exec = NULL;
+	shim_unlock(&state.lock);
+	if (graph)
+		settle();
+}
+
+/*
+ * Nodes
+ */
+
+/* With the lock: the entry of a graph, made here if there is none. */
+static struct graph *get_graph(CUgraph handle)
+{
+	struct graph *graph = find_graph(handle);
+
+	if (graph)
+		return graph;
+	graph = calloc(1, sizeof(*graph));
+	if (!graph)
+		return NULL;
+	graph->handle = handle;
+	graph->next = state.graphs;
+	state.graphs = graph;
+	return graph;
+}
+
+static CUresult add_empty(
+	CUgraphNode *nodep, CUgraph graph, const struct shim_edges *after)
+{
+	const struct shim_node node = { .kind = CU_GRAPH_NODE_TYPE_EMPTY };
+
+	return shim_graph_node_add(nodep, graph, after, &node);
+}
+
+static CUresult get_pool(CUdevice device, struct shim_pool **poolp)
+{
+	CUmemoryPool made = NULL;
+	CUresult result;
+
+	shim_lock(&state.lock);
+	made = state.pools[device];
+	shim_unlock(&state.lock);
+	if (!made) {
+		result = shim_pool_new(device, 0, false, &made);
+		if (result != CUDA_SUCCESS)
+			return result;
+		shim_lock(&state.lock);
+		/* Of two threads, the pool of one is never used. */
+		if (state.pools[device])
+			made = state.pools[device];
+		state.pools[device] = made;
+		shim_unlock(&state.lock);
+	}
+	*poolp = shim_pool_find(made);
+	return CUDA_SUCCESS;
+}
+
+/* A capture of this thread may forbid to allocate, but not for the capture itself. */
+static CUresult take_block(struct shim_pool *pool, size_t size, CUdeviceptr *addressp)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	bool is_relaxed = shim_channel_has_capture() &&
+			  shim_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+	CUresult result = shim_pool_take(pool, size, addressp);
+
+	if (is_relaxed)
+		shim_cuThreadExchangeStreamCaptureMode(&mode);
+	return result;
+}
+
+static CUresult check_params(const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	const CUmemPoolProps *props = &params->poolProps;
+
+	if (!params->bytesize || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+		(params->accessDescCount && !params->accessDescs))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+		props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return shim_device_get(props->location.id) ? CUDA_SUCCESS
+						   : CUDA_ERROR_INVALID_DEVICE;
+}
+
+static CUresult set_access(
+	struct shim_pool *pool, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (size_t i = 0; i < params->accessDescCount && result == CUDA_SUCCESS; i++) {
+		const CUmemAccessDesc *desc = &params->accessDescs[i];
+
+		if (desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+			result = CUDA_ERROR_INVALID_VALUE;
+		else if (!shim_device_get(desc->location.id))
+			result = CUDA_ERROR_INVALID_DEVICE;
+		else
+			result = shim_pool_set_access(
+				pool, desc->location.id, desc->flags);
+	}
+	return result;
+}
+
+/* Notes an allocation, with entries that the caller has made. Return: false without
+ * memory. */
+static bool note_alloc(CUgraph handle, struct node *node, struct memory *memory)
+{
+	struct graph *graph;
+
+	SHIM_LOCKED(&state.lock);
+	graph = get_graph(handle);
+	if (!graph)
+		return false;
+	node->graph = memory->graph = graph;
+	node->next = state.nodes;
+	state.nodes = node;
+	memory->next = state.memories;
+	state.memories = memory;
+	__atomic_fetch_add(&state.n_nodes, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* A copy of the parameters, with the rights that they point to. */
+static struct node *node_new(const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	struct node *node = calloc(1, sizeof(*node));
+	CUmemAccessDesc *descs;
+
+	if (!node || !params)
+		return node;
+	node->is_alloc = true;
+	node->params = *params;
+	descs = calloc(params->accessDescCount + 1, sizeof(*descs));
+	if (!descs) {
+		free(node);
+		return NULL;
+	}
+	if (params->accessDescCount)
+		memcpy(descs, params->accessDescs,
+			params->accessDescCount * sizeof(*descs));
+	node->params.accessDescs = descs;
+	return node;
+}
+
+static void node_free(struct node *node)
+{
+	if (node)
+		free((void *)node->params.accessDescs);
+	free(node);
+}
+
+/* The block is taken: adds the node. */
+static CUresult add_alloc(CUgraphNode *nodep, CUgraph graph,
+	const struct shim_edges *after, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	struct memory *memory = calloc(1, sizeof(*memory));
+	struct node *node = node_new(params);
+	CUresult result = memory && node ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (result == CUDA_SUCCESS)
+		result = add_empty(nodep, graph, after);
+	if (result == CUDA_SUCCESS) {
+		node->handle = *nodep;
+		node->address = memory->address = params->dptr;
+		if (note_alloc(graph, node, memory))
+			return CUDA_SUCCESS;
+		shim_cuGraphDestroyNode(*nodep);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	node_free(node);
+	free(memory);
+	return result;
+}
+
+CUresult shim_graph_memory_add_alloc(CUgraphNode *nodep, CUgraph graph,
+	const struct shim_edges *after, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	struct shim_pool *pool;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	if (!nodep || !params)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = check_params(params);
+	if (result == CUDA_SUCCESS)
+		result = get_pool(params->poolProps.location.id, &pool);
+	if (result == CUDA_SUCCESS)
+		result = set_access(pool, params);
+	if (result == CUDA_SUCCESS)
+		result = take_block(pool, params->bytesize, &params->dptr);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = add_alloc(nodep, graph, after, params);
+	if (result != CUDA_SUCCESS)
+		shim_pool_free(params->dptr);
+	return result;
+}
+
+/* With the lock. Return: whether a node of the graph may free what is there; *is_insidep:
+ * it is the graph's own. */
+static bool may_free(CUgraph graph, CUdeviceptr address, bool *is_insidep)
+{
+	const struct memory *memory = find_memory(address);
+	struct shim_range range;
+
+	*is_insidep = memory && memory->graph->handle == graph;
+	if (memory)
+		return !*is_insidep || !memory->is_freed_inside;
+	return shim_pool_find_range(address, &range) && range.base == address &&
+	       range.owner;
+}
+
+CUresult shim_graph_memory_add_free(CUgraphNode *nodep, CUgraph graph,
+	const struct shim_edges *after, CUdeviceptr address)
+{
+	struct node *node;
+	bool is_inside, is_legal;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	if (!nodep)
+		return CUDA_ERROR_INVALID_VALUE;
+	shim_lock(&state.lock);
+	is_legal = may_free(graph, address, &is_inside);
+	shim_unlock(&state.lock);
+	if (!is_legal)
+		return CUDA_ERROR_INVALID_VALUE;
+	node = node_new(NULL);
+	if (!node)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = add_empty(nodep, graph, after);
+	if (result != CUDA_SUCCESS) {
+		free(node);
+		return result;
+	}
+	node->handle = *nodep;
+	node->address = address;
+	shim_lock(&state.lock);
+	node->graph = get_graph(graph);
+	if (node->graph) {
+		node->next = state.nodes;
+		state.nodes = node;
+		__atomic_fetch_add(&state.n_nodes, 1, __ATOMIC_RELAXED);
+		if (is_inside)
+			find_memory(address)->is_freed_inside = true;
+	}
+	shim_unlock(&state.lock);
+	if (node->graph)
+		return CUDA_SUCCESS;
+	free(node);
+	shim_cuGraphDestroyNode(*nodep);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+bool shim_graph_memory_type(CUgraphNode handle, CUgraphNodeType *type)
+{
+	const struct node *node;
+
+	SHIM_LOCKED(&state.lock);
+	node = find_node(handle);
+	if (node)
+		*type = node->is_alloc ? CU_GRAPH_NODE_TYPE_MEM_ALLOC
+				       : CU_GRAPH_NODE_TYPE_MEM_FREE;
+	return node;
+}
+
+bool shim_graph_memory_has(CUgraph graph)
+{
+	SHIM_LOCKED(&state.lock);
+	return find_graph(graph);
+}
+
+/*
+ * Captures
+ */
+
+/* Adds a node by `add` behind what the stream has captured. */
+static CUresult capture(
+	CUstream stream, CUDA_MEM_ALLOC_NODE_PARAMS *params, CUdeviceptr address)
+{
+	const CUgraphNode *dependencies;
+	CUstreamCaptureStatus status;
+	struct shim_edges edges = {};
+	struct graph *found;
+	CUgraphNode added;
+	CUresult result;
+	CUgraph graph;
+
+	result = shim_cuStreamGetCaptureInfo_v2(
+		stream, &status, NULL, &graph, &dependencies, &edges.n);
+	if (result != CUDA_SUCCESS)
+		return result;
+	edges.nodes = dependencies;
+	result = params ? shim_graph_memory_add_alloc(&added, graph, &edges, params)
+			: shim_graph_memory_add_free(&added, graph, &edges, address);
+	if (result != CUDA_SUCCESS)
+		return result;
+	shim_lock(&state.lock);
+	found = find_graph(graph);
+	if (found) {
+		found->capture = stream;
+		found->is_captured = true;
+	}
+	shim_unlock(&state.lock);
+	return shim_cuStreamUpdateCaptureDependencies(
+		stream, &added, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+}
+
+CUresult shim_graph_memory_capture_alloc(
+	CUstream stream, CUdevice device, size_t size, CUdeviceptr *addressp)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS params = {
+		.poolProps = {
+			.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			.location = { CU_MEM_LOCATION_TYPE_DEVICE, device },
+		},
+		.bytesize = size,
+	};
+	CUresult result = capture(stream, &params, 0);
+
+	if (result == CUDA_SUCCESS)
+		*addressp = params.dptr;
+	return result;
+}
+
+CUresult shim_graph_memory_capture_free(CUstream stream, CUdeviceptr address)
+{
+	return capture(stream, NULL, address);
+}
+
+void shim_graph_memory_end_capture(CUstream stream, bool is_kept)
+{
+	CUgraph lost = NULL;
+	struct graph *graph;
+
+	shim_lock(&state.lock);
+	for (graph = state.graphs; graph; graph = graph->next)
+		if (graph->is_captured && graph->capture == stream) {
+			graph->is_captured = false;
+			if (!is_kept)
+				lost = graph->handle;
+		}
+	shim_unlock(&state.lock);
+	if (lost)
+		shim_graph_memory_drop_graph(lost);
+}
+
+/*
+ * Launches
+ */
+
+CUresult shim_graph_memory_check_exec(CUgraph handle)
+{
+	const struct graph *graph;
+	SHIM_LOCKED(&state.lock);
+
+	graph = find_graph(handle);
+	return graph && graph->exec ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
+void shim_graph_memory_note_exec(CUgraph handle, CUgraphExec exec, uint64_t flags)
+{
+	struct graph *graph;
+	SHIM_LOCKED(&state.lock);
+
+	graph = find_graph(handle);
+	if (graph) {
+		graph->exec = exec;
+		graph->frees_at_launch =
+			flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+	}
+}
+
+/* With the lock. Return: whether a node can do its work now. */
+static bool can_do(const struct graph *graph, const struct node *node)
+{
+	const struct memory *memory = find_memory(node->address);
+
+	if (node->is_alloc)
+		return memory && (!memory->is_in_use || graph->frees_at_launch);
+	/* What the same launch allocates, another graph has, or a pool. */
+	return !memory || memory->graph == graph || memory->is_in_use;
+}
+
+static CUresult check_launch(CUgraphExec exec)
+{
+	const struct graph *graph;
+	const struct node *node;
+	SHIM_LOCKED(&state.lock);
+
+	graph = find_exec(exec);
+	for (node = graph ? state.nodes : NULL; node; node = node->next)
+		if (node->graph == graph && !can_do(graph, node))
+			return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+CUresult shim_graph_memory_check_launch(CUgraphExec exec)
+{
+	return has_any() ? check_launch(exec) : CUDA_SUCCESS;
+}
+
+/* With the lock: whether the memory is in use after a launch. */
+static void note_node(const struct node *node)
+{
+	struct memory *memory = find_memory(node->address);
+
+	if (memory)
+		memory->is_in_use = node->is_alloc && !memory->is_freed_inside;
+}
+
+/* Return: whether there is an nth node that frees memory of a pool. */
+static bool find_pool_free(CUgraphExec exec, size_t nth, CUdeviceptr *addressp)
+{
+	const struct graph *graph;
+	const struct node *node;
+	SHIM_LOCKED(&state.lock);
+
+	graph = find_exec(exec);
+	for (node = graph ? state.nodes : NULL; node; node = node->next)
+		if (node->graph == graph && !find_memory(node->address) && !nth--) {
+			*addressp = node->address;
+			return true;
+		}
+	return false;
+}
+
+void shim_graph_memory_note_launch(CUgraphExec exec, CUstream stream)
+{
+	const struct graph *graph;
+	const struct node *node;
+	CUdeviceptr address;
+
+	if (!has_any())
+		return;
+	shim_lock(&state.lock);
+	graph = find_exec(exec);
+	for (node = graph ? state.nodes : NULL; node; node = node->next)
+		if (node->graph == graph)
+			note_node(node);
+	shim_unlock(&state.lock);
+	for (size_t i = 0; find_pool_free(exec, i, &address); i++)
+		shim_pool_free_async(address, stream);
+}
+
+bool shim_graph_memory_free(CUdeviceptr address, CUresult *resultp)
+{
+	struct memory *memory;
+
+	if (!has_any())
+		return false;
+	shim_lock(&state.lock);
+	memory = find_memory(address);
+	if (memory) {
+		*resultp = memory->is_in_use ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		memory->is_in_use = false;
+	}
+	shim_unlock(&state.lock);
+	if (memory && *resultp == CUDA_SUCCESS)
+		settle();
+	return memory;
+}
+
+/*
+ * Entry points
+ */
+
+CUresult shim_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies,
+	CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
+{
+	const struct shim_edges edges = { .nodes = dependencies, .n = numDependencies };
+
+	return shim_graph_memory_add_alloc(phGraphNode, hGraph, &edges, nodeParams);
+}
+
+CUresult shim_cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+	const CUgraphNode *dependencies, size_t numDependencies, CUdeviceptr dptr)
+{
+	const struct shim_edges edges = { .nodes = dependencies, .n = numDependencies };
+
+	return shim_graph_memory_add_free(phGraphNode, hGraph, &edges, dptr);
+}
+
+CUresult shim_cuGraphMemAllocNodeGetParams(
+	CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
+{
+	const struct node *node;
+
+	SHIM_CHECK_READY();
+	if (!params_out)
+		return CUDA_ERROR_INVALID_VALUE;
+	shim_lock(&state.lock);
+	node = find_node(hNode);
+	if (node && node->is_alloc)
+		*params_out = node->params;
+	shim_unlock(&state.lock);
+	return node && node->is_alloc ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult shim_cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
+{
+	const struct node *node;
+
+	SHIM_CHECK_READY();
+	if (!dptr_out)
+		return CUDA_ERROR_INVALID_VALUE;
+	shim_lock(&state.lock);
+	node = find_node(hNode);
+	if (node && !node->is_alloc)
+		*dptr_out = node->address;
+	shim_unlock(&state.lock);
+	return node && !node->is_alloc ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* The attributes of the pool say the same of it. */
+static bool pool_attribute(CUgraphMem_attribute attribute, CUmemPool_attribute *same)
+{
+	switch (attribute) {
+	case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
+		*same = CU_MEMPOOL_ATTR_USED_MEM_CURRENT;
+		return true;
+	case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+		*same = CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+		return true;
+	case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+		*same = CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
+		return true;
+	case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+		*same = CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static CUresult find_pool(CUdevice device, const void *value,
+	CUgraphMem_attribute attribute, CUmemPool_attribute *same,
+	struct shim_pool **poolp)
+{
+	if (!shim_device_get(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!value || !pool_attribute(attribute, same))
+		return CUDA_ERROR_INVALID_VALUE;
+	return get_pool(device, poolp);
+}
+
+CUresult shim_cuDeviceGetGraphMemAttribute(
+	CUdevice device, CUgraphMem_attribute attr, void *value)
+{
+	CUmemPool_attribute same;
+	struct shim_pool *pool;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	result = find_pool(device, value, attr, &same, &pool);
+	return result == CUDA_SUCCESS ? shim_pool_get_attribute(pool, same, value)
+				      : result;
+}
+
+CUresult shim_cuDeviceSetGraphMemAttribute(
+	CUdevice device, CUgraphMem_attribute attr, void *value)
+{
+	CUmemPool_attribute same;
+	struct shim_pool *pool;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	result = find_pool(device, value, attr, &same, &pool);
+	return result == CUDA_SUCCESS ? shim_pool_set_attribute(pool, same, value)
+				      : result;
+}
+
+CUresult shim_cuDeviceGraphMemTrim(CUdevice device)
+{
+	struct shim_pool *pool;
+	CUresult result;
+
+	SHIM_CHECK_READY();
+	if (!shim_device_get(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	result = get_pool(device, &pool);
+	if (result != CUDA_SUCCESS)
+		return result;
+	settle();
+	shim_pool_settle(pool);
+	shim_pool_trim(pool, 0);
+	return CUDA_SUCCESS;
+}
