@@ -273,10 +273,11 @@ TEST(graphs_with_memory_are_not_copied)
 {
 	struct fixture fixture = begin();
 	CUDA_MEM_ALLOC_NODE_PARAMS params = {};
-	CUgraph graph = graph_new(), other = graph_new(), clone;
+	CUgraph graph = graph_new(), other = graph_new(), empty = graph_new(), clone;
+	CUgraphNodeParams child = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
 	CUgraphExecUpdateResultInfo info;
+	CUgraphExec exec, second, holder;
 	CUgraphNode alloc, node, freed;
-	CUgraphExec exec, second;
 	CUdeviceptr memory, told;
 
 	check_ok(cuCtxSetCurrent(fixture.context));
@@ -288,6 +289,13 @@ TEST(graphs_with_memory_are_not_copied)
 		CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuGraphClone(&clone, graph), CUDA_ERROR_NOT_SUPPORTED);
 	check_cu(cuGraphAddChildGraphNode(&node, other, NULL, 0, graph),
+		CUDA_ERROR_NOT_SUPPORTED);
+	child.graph.graph = graph;
+	check_cu(cuGraphAddNode(&node, other, NULL, NULL, 0, &child),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuGraphAddChildGraphNode(&node, other, NULL, 0, empty));
+	holder = exec_new(other);
+	check_cu(cuGraphExecChildGraphNodeSetParams(holder, node, graph),
 		CUDA_ERROR_NOT_SUPPORTED);
 	check_cu(cuGraphDestroyNode(alloc), CUDA_ERROR_NOT_SUPPORTED);
 	exec = exec_new(graph);
@@ -311,6 +319,57 @@ TEST(graphs_with_memory_are_not_copied)
 	check_cu(cuDeviceSetGraphMemAttribute(
 			 0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &(cuuint64_t){ 0 }),
 		CUDA_ERROR_INVALID_VALUE);
+}
+
+/* The graph would become a child of the captured one. */
+TEST(graphs_with_memory_are_not_launched_into_a_capture)
+{
+	struct fixture fixture = begin();
+	CUstream stream = stream_new();
+	CUgraph graph = graph_new(), captured;
+	CUdeviceptr memory;
+	CUgraphNode alloc;
+	CUgraphExec exec;
+
+	alloc = add_alloc(graph, BYTES, &memory);
+	add_fill(graph, &alloc, memory, 3, fixture.context);
+	exec = exec_new(graph);
+	check_ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	check_cu(cuGraphLaunch(exec, stream), CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuStreamEndCapture(stream, &captured));
+	check_eq(count_nodes(captured), 0);
+	/* It has allocated nothing. */
+	launch_and_wait(exec, stream);
+	check_eq(device_word(memory), 3);
+	check_ok(cuMemFree(memory));
+}
+
+/* The context of the launch is not the one that gives the memory back. */
+TEST(memory_is_given_back_after_launches_of_another_context)
+{
+	struct fixture fixture = begin();
+	CUstream stream = stream_new();
+	CUgraph graph = graph_new();
+	CUdeviceptr memory;
+	CUgraphNode alloc;
+	CUgraphExec exec;
+	CUcontext other;
+
+	alloc = add_alloc(graph, BYTES, &memory);
+	alloc = add_fill(graph, &alloc, memory, 3, fixture.context);
+	check_ok(cuGraphAddMemFreeNode(&alloc, graph, &alloc, 1, memory));
+	exec = exec_new(graph);
+	check_ok(cuGraphDestroy(graph));
+	check_ok(cuCtxCreate(&other, NULL, 0, 0));
+	check_ok(cuCtxSetCurrent(fixture.context));
+	for (int i = 0; i < 10; i++)
+		check_ok(cuGraphLaunch(exec, stream));
+	check_ok(cuCtxSetCurrent(other));
+	check_ok(cuGraphExecDestroy(exec));
+	check_eq(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0);
+	check_ok(cuCtxDestroy(other));
+	check_ok(cuCtxSetCurrent(fixture.context));
+	check_ok(cuStreamQuery(stream));
 }
 
 /* Of every kind, through one call. */

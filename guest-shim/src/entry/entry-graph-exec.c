@@ -273,7 +273,7 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 		return result;
 	if (!exec)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_graph_memory_check_launch(hGraph);
+	result = shim_graph_memory_check_launch(hGraph, hStream);
 	if (result != CUDA_SUCCESS)
 		return result;
 	thread = shim_thread_get();

@@ -388,26 +388,19 @@ CUresult shim_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode h
 CUresult shim_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, size_t numDependencies, CUgraph childGraph)
 {
-	const struct shim_node node = {
-		.kind = CU_GRAPH_NODE_TYPE_GRAPH,
-		.child = childGraph,
-	};
+	struct shim_node node;
 
-	if (shim_graph_memory_has(childGraph))
-		return refuse(CUDA_ERROR_NOT_SUPPORTED);
-	return add(
-		CUDA_SUCCESS, phGraphNode, hGraph, dependencies, numDependencies, &node);
+	return add(shim_graph_node_child(&node, childGraph), phGraphNode, hGraph,
+		dependencies, numDependencies, &node);
 }
 
 CUresult shim_cuGraphExecChildGraphNodeSetParams(
 	CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
 {
-	const struct shim_node node = {
-		.kind = CU_GRAPH_NODE_TYPE_GRAPH,
-		.child = childGraph,
-	};
+	struct shim_node node;
 
-	return set_in_exec(CUDA_SUCCESS, hGraphExec, hNode, &node);
+	return set_in_exec(
+		shim_graph_node_child(&node, childGraph), hGraphExec, hNode, &node);
 }
 
 /*

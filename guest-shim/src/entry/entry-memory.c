@@ -184,7 +184,8 @@ CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
 
 	if (result == CUDA_SUCCESS)
 		result = shim_capture_check_memory();
-	if (result != CUDA_SUCCESS || !dptr || shim_graph_memory_free(dptr, &result))
+	if (result != CUDA_SUCCESS || !dptr ||
+		shim_graph_memory_free(dptr, NULL, &result))
 		return result;
 	/* Forgotten first: once the host has freed it, its address may be given out
 	 * again to another thread. */

@@ -12,7 +12,10 @@
 #include "entry/pool-segment.h"
 #include "memory/range.h"
 #include "process/call.h"
+#include "process/context.h"
 #include "process/device.h"
+#include "process/stream.h"
+#include "wait/capture.h"
 #include "wire/channel.h"
 #include "wire/lock.h"
 
@@ -21,6 +24,7 @@ struct graph {
 	CUgraph handle;	  /* NULL once it is destroyed */
 	CUgraphExec exec; /* or NULL */
 	CUstream capture; /* that makes it, if is_captured */
+	CUcontext user;	  /* whose work used its memory last; NULL for none */
 	bool is_captured;
 	bool frees_at_launch;
 };
@@ -134,8 +138,8 @@ static void drop_nodes(const struct graph *graph)
 }
 
 /* Takes the memory of one graph that nothing needs any more. Return: whether there was
- * one; *listp: its memory. */
-static bool take_ended(struct memory **listp)
+ * one; *listp: its memory; *userp: the graph's last user. */
+static bool take_ended(struct memory **listp, CUcontext *userp)
 {
 	struct graph **link = &state.graphs, *graph;
 	struct memory **at = &state.memories, *memory;
@@ -148,6 +152,7 @@ static bool take_ended(struct memory **listp)
 		return false;
 	*link = graph->next;
 	*listp = NULL;
+	*userp = graph->user;
 	while ((memory = *at)) {
 		if (memory->graph != graph) {
 			at = &memory->next;
@@ -162,21 +167,40 @@ static bool take_ended(struct memory **listp)
 	return true;
 }
 
-/* While a capture is live it cannot be waited for: then it is done another time. */
+/* Return: whether work of a context is complete, or has ended with the context. */
+static bool wait_for(CUcontext user)
+{
+	CUresult result = user ? shim_cuCtxSynchronize_v2(user) : CUDA_SUCCESS;
+
+	return result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_CONTEXT ||
+	       result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+/*
+ * Gives memory back. Launches of one executable graph follow each other, and what frees
+ * the memory follows its users: the context of the last of these is all that is waited
+ * for. It cannot be while a capture is live; then this is done another time. After a
+ * fault the memory stays in use, as all of the context's.
+ */
 static void settle(void)
 {
 	struct memory *list;
+	CUcontext user;
 
-	if (shim_channel_has_capture() || shim_cuCtxSynchronize() != CUDA_SUCCESS)
+	if (shim_channel_has_capture())
 		return;
-	while (take_ended(&list))
+	while (take_ended(&list, &user)) {
+		bool is_complete = wait_for(user);
+
 		while (list) {
 			struct memory *next = list->next;
 
-			shim_pool_free(list->address);
+			if (is_complete)
+				shim_pool_free(list->address);
 			free(list);
 			list = next;
 		}
+	}
 }
 
 /* Launches of an executable graph need the nodes after the graph itself is destroyed. */
@@ -588,6 +612,12 @@ static bool can_do(const struct graph *graph, const struct node *node)
 	return !memory || memory->graph == graph || memory->is_in_use;
 }
 
+static bool has_memory(CUgraphExec exec)
+{
+	SHIM_LOCKED(&state.lock);
+	return find_exec(exec);
+}
+
 static CUresult check_launch(CUgraphExec exec)
 {
 	const struct graph *graph;
@@ -601,9 +631,13 @@ static CUresult check_launch(CUgraphExec exec)
 	return CUDA_SUCCESS;
 }
 
-CUresult shim_graph_memory_check_launch(CUgraphExec exec)
+/* A launch into a stream in capture would become a child graph. */
+CUresult shim_graph_memory_check_launch(CUgraphExec exec, CUstream stream)
 {
-	return has_any() ? check_launch(exec) : CUDA_SUCCESS;
+	if (!has_any() || !has_memory(exec))
+		return CUDA_SUCCESS;
+	return shim_capture_is_active(stream) ? CUDA_ERROR_NOT_SUPPORTED
+					      : check_launch(exec);
 }
 
 /* With the lock: whether the memory is in use after a launch. */
@@ -631,16 +665,29 @@ static bool find_pool_free(CUgraphExec exec, size_t nth, CUdeviceptr *addressp)
 	return false;
 }
 
+static CUcontext context_of(CUstream handle)
+{
+	struct shim_stream *stream;
+
+	return shim_stream_find_checked(handle, &stream) == CUDA_SUCCESS
+		       ? shim_context_public(stream->context)
+		       : NULL;
+}
+
 void shim_graph_memory_note_launch(CUgraphExec exec, CUstream stream)
 {
-	const struct graph *graph;
 	const struct node *node;
+	struct graph *graph;
 	CUdeviceptr address;
+	CUcontext user;
 
 	if (!has_any())
 		return;
+	user = context_of(stream);
 	shim_lock(&state.lock);
 	graph = find_exec(exec);
+	if (graph)
+		graph->user = user;
 	for (node = graph ? state.nodes : NULL; node; node = node->next)
 		if (node->graph == graph)
 			note_node(node);
@@ -649,7 +696,8 @@ void shim_graph_memory_note_launch(CUgraphExec exec, CUstream stream)
 		shim_pool_free_async(address, stream);
 }
 
-bool shim_graph_memory_free(CUdeviceptr address, CUresult *resultp)
+bool shim_graph_memory_free(
+	CUdeviceptr address, const struct shim_context *user, CUresult *resultp)
 {
 	struct memory *memory;
 
@@ -660,6 +708,8 @@ bool shim_graph_memory_free(CUdeviceptr address, CUresult *resultp)
 	if (memory) {
 		*resultp = memory->is_in_use ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 		memory->is_in_use = false;
+		if (user)
+			memory->graph->user = shim_context_public(user);
 	}
 	shim_unlock(&state.lock);
 	if (memory && *resultp == CUDA_SUCCESS)

@@ -15,6 +15,7 @@
 
 #include "vgpu/cuda.h"
 
+struct shim_context;
 struct shim_edges;
 
 CUresult shim_graph_memory_add_alloc(CUgraphNode *nodep, CUgraph graph,
@@ -44,8 +45,10 @@ void shim_graph_memory_drop_graph(CUgraph graph);
 void shim_graph_memory_drop_exec(CUgraphExec exec);
 
 /* A launch is about to be sent, and has been. */
-CUresult shim_graph_memory_check_launch(CUgraphExec exec);
+CUresult shim_graph_memory_check_launch(CUgraphExec exec, CUstream stream);
 void shim_graph_memory_note_launch(CUgraphExec exec, CUstream stream);
 
-/* The program frees memory. Return: false if it is not a graph's. */
-bool shim_graph_memory_free(CUdeviceptr address, CUresult *resultp);
+/* The program frees memory, after work of `user`, or NULL if all work with it is
+ * complete. Return: false if it is not a graph's. */
+bool shim_graph_memory_free(
+	CUdeviceptr address, const struct shim_context *user, CUresult *resultp);

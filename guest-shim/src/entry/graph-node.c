@@ -16,6 +16,7 @@
 #include "code/function.h"
 #include "code/launch.h"
 #include "entry/graph-exec.h"
+#include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "entry/graph-pageable.h"
 #include "entry/memop.h"
@@ -182,13 +183,13 @@ CUresult shim_graph_node_batch(
 	return CUDA_SUCCESS;
 }
 
-static CUresult child(struct shim_node *node, const CUDA_CHILD_GRAPH_NODE_PARAMS *params)
+CUresult shim_graph_node_child(struct shim_node *node, CUgraph child)
 {
-	if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+	if (shim_graph_memory_has(child))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	*node = (struct shim_node){
 		.kind = CU_GRAPH_NODE_TYPE_GRAPH,
-		.child = params->graph,
+		.child = child,
 	};
 	return CUDA_SUCCESS;
 }
@@ -249,7 +250,9 @@ CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams
 		return shim_graph_node_host(
 			node, (const CUDA_HOST_NODE_PARAMS *)&params->host);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
-		return child(node, &params->graph);
+		if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		return shim_graph_node_child(node, params->graph.graph);
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return shim_graph_node_batch(
 			node, (const CUDA_BATCH_MEM_OP_NODE_PARAMS *)&params->memOp);

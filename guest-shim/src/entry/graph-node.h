@@ -62,6 +62,8 @@ CUresult shim_graph_node_host(
 	struct shim_node *node, const CUDA_HOST_NODE_PARAMS *params);
 CUresult shim_graph_node_batch(
 	struct shim_node *node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
+/* A copy of `child`, which must not allocate or free memory. */
+CUresult shim_graph_node_child(struct shim_node *node, CUgraph child);
 /* Any kind, as newer symbols of CUDA have it. */
 CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams *params);
 

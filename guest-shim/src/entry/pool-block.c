@@ -295,7 +295,8 @@ CUresult shim_pool_free_async(CUdeviceptr address, CUstream handle)
 		result = find_capture(handle, &is_captured);
 	if (result == CUDA_SUCCESS && is_captured)
 		return shim_graph_memory_capture_free(handle, address);
-	if (result == CUDA_SUCCESS && shim_graph_memory_free(address, &result))
+	if (result == CUDA_SUCCESS &&
+		shim_graph_memory_free(address, stream->context, &result))
 		return result;
 	/* The stream orders work of others, for which an operation has to be in it. */
 	if (result == CUDA_SUCCESS && shim_stream_is_barrier(stream))
