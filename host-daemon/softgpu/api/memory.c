@@ -3,6 +3,9 @@
  * Device memory, and host memory that the device can see
  */
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "vgpu/checked.h"
 
 #include "api/capture.h"
@@ -197,6 +200,17 @@ CUresult cuMemFreeHost(void *p)
 	(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |                    \
 		CU_MEMHOSTREGISTER_READ_ONLY)
 
+/* With MS_ASYNC alone, msync(2) only looks. */
+static bool is_mapped(const void *p, size_t size)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)p & ~(page - 1);
+	uint64_t end;
+
+	return vgpu_add_u64((uintptr_t)p, size, &end) &&
+	       !msync((void *)start, end - start, MS_ASYNC);
+}
+
 CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
 	API_CALL;
@@ -228,9 +242,12 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 	case 0:
 		return CUDA_SUCCESS;
 	case MEMORY_E_OUTSIDE:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return is_mapped(p, bytesize) ? CUDA_ERROR_NOT_SUPPORTED
+					      : CUDA_ERROR_INVALID_VALUE;
 	case MEMORY_E_TWICE:
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	case MEMORY_E_USED:
+		return CUDA_ERROR_INVALID_VALUE;
 	case MEMORY_E_FULL:
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	default:

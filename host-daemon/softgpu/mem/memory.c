@@ -314,19 +314,33 @@ void memory_free_owner(struct memory *memory, const void *owner)
 	pthread_mutex_unlock(&memory->lock);
 }
 
+/* With the lock. */
+static int check_unregistered(struct memory *memory, const struct range *range)
+{
+	const struct range *there = ranges_find(&memory->ranges, range->address);
+
+	if (there && there->kind != RANGE_HOST && there->kind != RANGE_REGISTERED)
+		return MEMORY_E_USED;
+	if (there || ranges_overlap(&memory->ranges, range->address, range->size))
+		return MEMORY_E_TWICE;
+	return vgpu_range_within(
+		       range->address, range->size, memory->host.base, memory->host.size)
+		       ? 0
+		       : MEMORY_E_OUTSIDE;
+}
+
 int memory_register(struct memory *memory, const struct range *template)
 {
 	struct range range = *template;
-	int r = 0;
+	uint64_t end;
+	int r;
 
-	if (!range.size || !vgpu_range_within(range.address, range.size,
-				   memory->host.base, memory->host.size))
+	if (!range.size || !vgpu_add_u64(range.address, range.size, &end))
 		return MEMORY_E_OUTSIDE;
 	range.kind = RANGE_REGISTERED;
 	pthread_mutex_lock(&memory->lock);
-	if (ranges_overlap(&memory->ranges, range.address, range.size)) {
-		r = MEMORY_E_TWICE;
-	} else {
+	r = check_unregistered(memory, &range);
+	if (!r) {
 		range.id = memory->next_id++;
 		r = ranges_insert(&memory->ranges, &range);
 		if (!r)

@@ -97,7 +97,8 @@ int memory_free(struct memory *memory, uint64_t address, unsigned int kinds);
 /* Frees all that an owner has, registrations included. */
 void memory_free_owner(struct memory *memory, const void *owner);
 
-/* Return: 0, -ENOMEM, MEMORY_E_OUTSIDE, MEMORY_E_TWICE. */
+/* Return: 0, -ENOMEM, MEMORY_E_OUTSIDE, MEMORY_E_TWICE, or MEMORY_E_USED if there is
+ * memory of another kind. */
 int memory_register(struct memory *memory, const struct range *template);
 int memory_unregister(struct memory *memory, uint64_t address);
 

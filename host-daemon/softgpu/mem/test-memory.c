@@ -263,6 +263,8 @@ TEST(registered_pages_of_the_host_window_are_open_until_unregistered)
 
 	range.address = base + (1 << 20) - 4096;
 	check_eq(memory_register(&memory, &range), MEMORY_E_OUTSIDE);
+	range.address = must_alloc(100000);
+	check_eq(memory_register(&memory, &range), MEMORY_E_USED);
 	check(must_alloc(100000) >= base + (1 << 20));
 	memory_deinit(&memory);
 	munmap(whole, 2 * size);
