@@ -20,8 +20,6 @@ NEVER_SUCCEED = {
     "cuMipmappedArrayGetSparseProperties",
     "cuArrayGetMemoryRequirements",
     "cuMipmappedArrayGetMemoryRequirements",
-    # Needs registered memory, which is refused.
-    "cuMemHostUnregister",
 }
 
 

@@ -326,15 +326,6 @@ TEST(pointer_attributes_tell_device_from_host)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(registering_ordinary_memory_is_refused_openly)
-{
-	void *memory = malloc(8192);
-
-	fixture_new();
-	check_cu(cuMemHostRegister(memory, 8192, 0), CUDA_ERROR_NOT_SUPPORTED);
-	free(memory);
-}
-
 TEST(pitched_fills_and_copies_run_on_a_stream)
 {
 	uint16_t out[8 * 64], in[8 * 64] = {};

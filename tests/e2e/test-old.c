@@ -263,6 +263,22 @@ TEST(functions_keep_what_the_next_launch_takes)
 	check_cu(cuLaunch(dynamic), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST(memory_is_registered_by_the_old_form)
+{
+	void *memory = malloc(8192);
+	int has = 0;
+
+	fixture_new();
+	check_ok(cuDeviceGetAttribute(
+		&has, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 0));
+	if (!has)
+		test_skip("the device cannot have memory registered in this process");
+	check_ok(CALL("cuMemHostRegister", 4000, (void *, size_t, unsigned int), memory,
+		8192, 0));
+	check_ok(cuMemHostUnregister(memory));
+	free(memory);
+}
+
 TEST(parameters_of_old_launches_lie_where_they_are_put)
 {
 	struct fixture fixture = fixture_new();

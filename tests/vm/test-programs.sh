@@ -142,3 +142,15 @@ test_processes_in_the_guest_share_memory() {
 	grep -q "^ok .*allocations_of_a_pool_are_shared" out
 	expect 1 grep -E "^not ok|ended with" out
 }
+
+# The shared memory is that of a PCI device here, not a memfd.
+test_memory_of_programs_in_the_guest_is_registered() {
+	local program=$build/tests/e2e/e2e-test-register
+	[ -e "$program" ] || skip_option "no clang here"
+	"$top/scripts/vgpu-run" --vm --driver soft --log log --add "$program" \
+		--env ASAN_OPTIONS=detect_leaks=0 -- "$program" >out
+	grep -q "^ok .*kernels_and_program_share_registered_memory" out
+	grep -q "^ok .*neighbours_of_registered_memory_keep_their_bytes" out
+	grep -q "^ok .*a_forked_child_has_its_own_copy" out
+	expect 1 grep -E "^not ok|SKIP" out
+}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory/mover.h"
 #include "process/device.h"
 #include "process/shim.h"
 
@@ -90,6 +91,10 @@ CUresult shim_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice 
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!shim_device_attribute(GET_DEVICE(dev), (int)attrib, pi))
 		return CUDA_ERROR_INVALID_VALUE;
+	/* The rest of that is up to this process. */
+	if (attrib == CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED &&
+		!shim_mover_is_possible())
+		*pi = 0;
 	return CUDA_SUCCESS;
 }
 

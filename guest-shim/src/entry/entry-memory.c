@@ -14,6 +14,7 @@
 #include "memory/arena.h"
 #include "memory/copy.h"
 #include "memory/range.h"
+#include "memory/registered.h"
 #include "process/call.h"
 #include "process/context.h"
 #include "wait/capture.h"
@@ -22,6 +23,9 @@
 #define HOST_ALLOC_FLAGS                                                                 \
 	(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |                          \
 		CU_MEMHOSTALLOC_WRITECOMBINED)
+#define HOST_REGISTER_FLAGS                                                              \
+	(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |                    \
+		CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
 
 /* The current context, or the error of a call that needs one. */
 static CUresult current(struct shim_context **contextp)
@@ -262,53 +266,115 @@ CUresult shim_cuMemFreeHost(void *p)
 	return free_in_arena(&range);
 }
 
-static CUresult find_pinned(const void *p, struct shim_range *range)
+/* *devicep: the same address unless the memory is registered */
+static CUresult find_pinned(const void *p, struct shim_range *range, CUdeviceptr *devicep)
 {
 	struct shim_context *context;
 	CUresult result = current(&context);
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!shim_range_find((uint64_t)(uintptr_t)p, range) ||
-		range->kind != SHIM_RANGE_PINNED)
+	*devicep = shim_registered_reach(shim_address(p), 1);
+	if (!shim_range_find(*devicep, range) || !shim_range_is_on_host(range))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
 
-/* Pinned memory has the same address on the device. */
 CUresult shim_cuMemHostGetDevicePointer_v2(
 	CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
 	struct shim_range range;
-	CUresult result = find_pinned(p, &range);
+	CUdeviceptr address;
+	CUresult result = find_pinned(p, &range, &address);
 
 	if (result == CUDA_SUCCESS && (!pdptr || Flags))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS)
-		*pdptr = (CUdeviceptr)(uintptr_t)p;
+		*pdptr = address;
 	return result;
 }
 
-/* Registration is refused, so that no memory ever is registered. */
-CUresult shim_cuMemHostUnregister(void *p)
+/* Whether memory can be registered at all. */
+static CUresult check_registration(uint64_t address, size_t size, unsigned int flags)
 {
-	struct shim_thread *thread;
-	CUresult result;
+	if (!address || !size || flags & ~(unsigned int)HOST_REGISTER_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Neither is there on this device, see its attributes. */
+	if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	switch (shim_copy_place(address)) {
+	case SHIM_PLACE_ARENA:
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	case SHIM_PLACE_DEVICE:
+		return CUDA_ERROR_INVALID_VALUE;
+	default:
+		return CUDA_SUCCESS;
+	}
+}
 
-	SHIM_CHECK_READY();
-	thread = shim_thread_get();
-	if (!thread)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = shim_context_check(shim_thread_context(thread));
+CUresult shim_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+	struct shim_context *context;
+	CUresult result = current(&context);
+
+	if (result == CUDA_SUCCESS)
+		result = check_registration(shim_address(p), bytesize, Flags);
+	if (result == CUDA_SUCCESS)
+		result = shim_capture_check_memory();
 	if (result != CUDA_SUCCESS)
 		return result;
-	return p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+	return shim_registered_add(shim_address(p), bytesize, Flags, context);
+}
+
+CUresult shim_cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+	return shim_cuMemHostRegister_v2(p, bytesize, Flags);
+}
+
+/* The range that the device has of memory registered at an address. */
+static bool find_registered(const void *p, struct shim_range *range)
+{
+	uint64_t device;
+
+	return shim_registered_find(shim_address(p), 1, &device) &&
+	       shim_range_find(device, range) && range->base == device;
+}
+
+/* What the device has written has to be in the memory before it is moved, and no
+ * capture, of which that is unknown, may be spoilt by a wait. */
+CUresult shim_cuMemHostUnregister(void *p)
+{
+	CUresult result, waited = CUDA_SUCCESS;
+	struct shim_context *context;
+	struct shim_range range;
+	void *home = NULL;
+
+	result = current(&context);
+	if (result == CUDA_SUCCESS && !p)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS && !find_registered(p, &range))
+		result = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	if (result == CUDA_SUCCESS)
+		result = shim_capture_check_memory();
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!shim_channel_has_capture()) {
+		waited = shim_cuCtxSynchronize();
+		wait_elsewhere(&range);
+	}
+	result = shim_registered_remove(shim_address(p), &home);
+	if (result != CUDA_SUCCESS || !home)
+		return result;
+	range.base = shim_address(home);
+	result = free_in_arena(&range);
+	return waited != CUDA_SUCCESS ? waited : result;
 }
 
 CUresult shim_cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
 	struct shim_range range;
-	CUresult result = find_pinned(p, &range);
+	CUdeviceptr address;
+	CUresult result = find_pinned(p, &range, &address);
 
 	if (result == CUDA_SUCCESS && !pFlags)
 		result = CUDA_ERROR_INVALID_VALUE;

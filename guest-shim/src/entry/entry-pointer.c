@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "entry/pool-block.h"
+#include "memory/copy.h"
 #include "memory/range.h"
+#include "memory/registered.h"
 #include "process/context.h"
 #include "process/shim.h"
 #include "process/thread.h"
@@ -15,7 +17,7 @@
 static CUresult answer(const struct shim_range *range, CUpointer_attribute attribute,
 	uint64_t address, void *data)
 {
-	bool is_pinned = range->kind == SHIM_RANGE_PINNED;
+	bool is_pinned = shim_range_is_on_host(range);
 	bool is_managed = shim_range_is_managed(range);
 	bool is_on_host = is_pinned || is_managed;
 
@@ -31,7 +33,9 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		*(CUdeviceptr *)data = address;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		*(void **)data = is_on_host ? (void *)(uintptr_t)address : NULL;
+		*(void **)data = is_on_host
+					 ? shim_pointer(shim_registered_on_host(address))
+					 : NULL;
 		return is_on_host ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		*(unsigned int *)data = range->syncs;
@@ -121,6 +125,14 @@ static bool answer_unknown(CUpointer_attribute attribute, void *data)
 	}
 }
 
+/* Finds what is known of an address. *addressp becomes the device's if the program has
+ * registered the memory. */
+static bool find(CUdeviceptr *addressp, struct shim_range *range)
+{
+	*addressp = shim_registered_reach(*addressp, 1);
+	return shim_pool_find_range(*addressp, range);
+}
+
 CUresult shim_cuPointerGetAttribute(
 	void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
@@ -129,7 +141,7 @@ CUresult shim_cuPointerGetAttribute(
 	SHIM_CHECK_READY();
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!shim_pool_find_range(ptr, &range))
+	if (!find(&ptr, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	return answer(&range, attribute, ptr, data);
 }
@@ -144,7 +156,7 @@ CUresult shim_cuPointerGetAttributes(unsigned int numAttributes,
 	SHIM_CHECK_READY();
 	if (!numAttributes || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
-	is_known = shim_pool_find_range(ptr, &range);
+	is_known = find(&ptr, &range);
 	for (unsigned int i = 0; i < numAttributes; i++) {
 		if (!data[i])
 			return CUDA_ERROR_INVALID_VALUE;
@@ -167,7 +179,7 @@ CUresult shim_cuPointerSetAttribute(
 	SHIM_CHECK_READY();
 	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!shim_pool_find_range(ptr, &range) || range.kind == SHIM_RANGE_PINNED ||
+	if (!find(&ptr, &range) || shim_range_is_on_host(&range) ||
 		!shim_range_set_syncs(ptr, *(const unsigned int *)value != 0))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;

@@ -23,6 +23,7 @@
 #include "entry/pool-block.h"
 #include "memory/arena.h"
 #include "memory/range.h"
+#include "memory/registered.h"
 #include "memory/share.h"
 #include "memory/staging.h"
 #include "process/call.h"
@@ -71,6 +72,7 @@ static void drop_context(struct shim_context *context)
 	shim_share_drop_context(context);
 	shim_staging_drop_context(context);
 	shim_record_drop_context(context);
+	shim_registered_drop_context(context);
 	shim_range_drop_context(context);
 	shim_pools_drop_context(context);
 	shim_function_forget_launches();
@@ -102,6 +104,8 @@ static int set_up_once(void)
 	r = shim_thread_setup(end_lane, shim_stream_drop_thread);
 	if (!r)
 		r = -pthread_atfork(NULL, NULL, after_fork_in_child);
+	if (!r)
+		r = shim_registered_setup();
 	if (r)
 		return vgpu_error_origin(r);
 
@@ -249,5 +253,7 @@ __attribute__((__destructor__)) static void close_at_exit(void)
 	if (thread)
 		shim_print_check(thread, &shim_channel);
 	set_state(SHIM_CLOSED);
+	/* What the program still uses, the host is about to have again. */
+	shim_registered_drop();
 	shim_channel_close(&shim_channel);
 }

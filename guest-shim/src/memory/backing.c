@@ -2,9 +2,9 @@
 /*
  * Backing: the file that memory of the program is mapped from
  *
- * The kernel lists mappings in /proc/self/maps (proc_pid_maps(5)), with device and inode
- * of the file; the file that has that path now must be the same one. If the mapping's
- * device differs from that of stat(2), as with btrfs, the backing is unknown.
+ * The list of mappings has device and inode of the file; the file that has that path now
+ * must be the same one. If the mapping's device differs from that of stat(2), as with
+ * btrfs, the backing is unknown.
  */
 
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #include "vgpu/cleanup.h"
 
 #include "memory/backing.h"
+#include "memory/mapping.h"
 
 /* Coarser than the time stamps of file systems, and than clocks that two hosts share. */
 #define SETTLED_S 2
@@ -27,32 +28,6 @@
 #define PAGE_SWAPPED (1ull << 62)
 #define PAGE_PRESENT (1ull << 63)
 #define PAGES_AT_ONCE 512u
-
-struct mapping {
-	uint64_t start, end, offset, inode;
-	unsigned int major, minor;
-	char permissions[5];
-	char *path; /* within the line */
-};
-
-static void close_file(FILE **filep)
-{
-	if (*filep)
-		fclose(*filep);
-}
-
-static bool parse(char *line, struct mapping *mapping)
-{
-	int path = 0;
-
-	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &mapping->start, &mapping->end,
-		    mapping->permissions, &mapping->offset, &mapping->major,
-		    &mapping->minor, &mapping->inode, &path) != 7)
-		return false;
-	mapping->path = line + path;
-	mapping->path[strcspn(mapping->path, "\n")] = '\0';
-	return true;
-}
 
 /* Whether the mapping of a line contains an address; fast, because there may be thousands
  * of lines. */
@@ -64,7 +39,7 @@ static bool covers(const char *line, uint64_t address)
 	return start <= address && *end == '-' && address < strtoull(end + 1, NULL, 16);
 }
 
-static bool is_unwritable_file(const struct mapping *mapping)
+static bool is_unwritable_file(const struct shim_mapping *mapping)
 {
 	return mapping->permissions[0] == 'r' && mapping->permissions[1] == '-' &&
 	       mapping->permissions[3] == 'p' && mapping->inode &&
@@ -85,7 +60,7 @@ void shim_backing_of(const struct stat *info, struct shim_backing *backing)
 }
 
 /* A path that has changed hands names another file. */
-static bool identify(const struct mapping *mapping, struct shim_backing *backing)
+static bool identify(const struct shim_mapping *mapping, struct shim_backing *backing)
 {
 	struct stat st;
 
@@ -126,11 +101,11 @@ static bool is_unchanged(uint64_t first, uint64_t last)
 
 bool shim_backing_find(const void *data, uint64_t size, struct shim_backing *backing)
 {
-	_vgpu_cleanup_(close_file) FILE *file = fopen("/proc/self/maps", "re");
+	_vgpu_cleanup_(shim_mapping_closep) FILE *file = shim_mapping_open();
 	_vgpu_cleanup_(vgpu_freep) char *line = NULL;
 	const uint64_t address = (uint64_t)(uintptr_t)data;
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	struct mapping mapping;
+	struct shim_mapping mapping;
 	size_t room = 0;
 
 	if (!file || !size)
@@ -138,7 +113,7 @@ bool shim_backing_find(const void *data, uint64_t size, struct shim_backing *bac
 	while (getline(&line, &room, file) > 0)
 		if (covers(line, address))
 			break;
-	if (!line || !covers(line, address) || !parse(line, &mapping) ||
+	if (!line || !covers(line, address) || !shim_mapping_parse(line, &mapping) ||
 		size > mapping.end - address || !is_unwritable_file(&mapping) ||
 		!identify(&mapping, backing))
 		return false;

@@ -168,25 +168,46 @@ static CUDA_MEMCPY3D node_of(const struct shim_array_box *box)
 	};
 }
 
-CUresult shim_copy_array(const struct shim_array_box *box, CUstream stream, bool waits)
+/* The address of a side in registered memory becomes the one that the device has. */
+static void reach(struct shim_array_box *box)
 {
-	const struct vgpu_array_side *memory = box->to ? &box->box.from : &box->box.to;
-	enum shim_place place = box->to && box->from ? SHIM_PLACE_DEVICE
-						     : shim_copy_place(memory->address);
+	struct vgpu_array_side *memory = box->to ? &box->box.from : &box->box.to;
+	struct shim_side side = {
+		.address = memory->address,
+		.pitch = memory->pitch,
+		.rows = memory->rows,
+	};
+
+	shim_side_reach(&side, box->box.width, box->box.height, box->box.depth);
+	memory->address = side.address;
+}
+
+CUresult shim_copy_array(const struct shim_array_box *given, CUstream stream, bool waits)
+{
+	struct shim_array_box box = *given;
+	bool is_within = box.to && box.from;
+	const struct vgpu_array_side *memory = box.to ? &box.box.from : &box.box.to;
+	enum shim_place place = SHIM_PLACE_DEVICE;
 	CUresult result;
 
-	if (!box->box.width || !box->box.height || !box->box.depth)
+	if (!box.box.width || !box.box.height || !box.box.depth)
 		return CUDA_SUCCESS;
+	if (!is_within)
+		place = shim_copy_place(memory->address);
 	if (shim_channel_has_capture()) {
-		const CUDA_MEMCPY3D copy = node_of(box);
+		const CUDA_MEMCPY3D copy = node_of(&box);
 
 		if (shim_capture_copy(
 			    stream, place == SHIM_PLACE_PAGEABLE, waits, &copy, &result))
 			return result;
 	}
+	if (place == SHIM_PLACE_PAGEABLE) {
+		reach(&box);
+		place = shim_copy_place(memory->address);
+	}
 	if (place == SHIM_PLACE_PAGEABLE)
-		return copy_pieces(box, stream);
-	result = send_piece(box, NULL, stream);
+		return copy_pieces(&box, stream);
+	result = send_piece(&box, NULL, stream);
 	if (result == CUDA_SUCCESS && waits && place == SHIM_PLACE_ARENA)
 		result = shim_stream_synchronize(stream);
 	return result;

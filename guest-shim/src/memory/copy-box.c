@@ -14,6 +14,7 @@
 
 #include "memory/copy.h"
 #include "memory/range.h"
+#include "memory/registered.h"
 #include "memory/staging.h"
 #include "process/call.h"
 #include "process/stream.h"
@@ -23,18 +24,35 @@
  * the device's driver decides. */
 #define PITCH_MAX INT32_MAX
 
+static bool find_size(const struct shim_side *side, uint64_t width, uint64_t height,
+	uint64_t depth, uint64_t *sizep)
+{
+	uint64_t n_rows;
+
+	return vgpu_mul_u64(side->rows, depth - 1, &n_rows) &&
+	       vgpu_add_u64(n_rows, height - 1, &n_rows) &&
+	       vgpu_mul_u64(side->pitch, n_rows, sizep) &&
+	       vgpu_add_u64(*sizep, width, sizep);
+}
+
 bool shim_side_is_known(
 	const struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth)
 {
-	uint64_t n_rows, size;
+	uint64_t size;
 
 	if (!width || !height || !depth)
 		return true;
-	return vgpu_mul_u64(side->rows, depth - 1, &n_rows) &&
-	       vgpu_add_u64(n_rows, height - 1, &n_rows) &&
-	       vgpu_mul_u64(side->pitch, n_rows, &size) &&
-	       vgpu_add_u64(size, width, &size) && side->pitch <= PITCH_MAX &&
+	return find_size(side, width, height, depth, &size) && side->pitch <= PITCH_MAX &&
 	       shim_range_covers(side->address, size);
+}
+
+void shim_side_reach(
+	struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth)
+{
+	uint64_t size;
+
+	if (width && height && depth && find_size(side, width, height, depth, &size))
+		side->address = shim_registered_reach(side->address, size);
 }
 
 /* A block is no allocation, but certainly good. */
@@ -281,12 +299,15 @@ static bool is_captured(
 
 CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits)
 {
+	struct shim_box reached = *box;
 	CUresult result = CUDA_SUCCESS;
 
 	if (shim_channel_has_capture() && is_captured(box, stream, waits, &result))
 		return result;
-	result = copy_box(box, stream, waits);
-	return result == CUDA_SUCCESS && waits
-		       ? shim_copy_settle(box->to.address, box->from.address, stream)
-		       : result;
+	shim_side_reach(&reached.to, box->width, box->height, box->depth);
+	shim_side_reach(&reached.from, box->width, box->height, box->depth);
+	result = copy_box(&reached, stream, waits);
+	return result == CUDA_SUCCESS && waits ? shim_copy_settle(reached.to.address,
+							 reached.from.address, stream)
+					       : result;
 }

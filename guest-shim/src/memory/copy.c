@@ -18,6 +18,7 @@
 
 #include "memory/copy.h"
 #include "memory/range.h"
+#include "memory/registered.h"
 #include "memory/share.h"
 #include "memory/staging.h"
 #include "process/call.h"
@@ -371,6 +372,8 @@ CUresult shim_copy(uint64_t to, uint64_t from, uint64_t size, CUstream stream, b
 	if (shim_channel_has_capture() &&
 		is_captured(to, from, size, stream, waits, &result))
 		return result;
+	to = shim_registered_reach(to, size);
+	from = shim_registered_reach(from, size);
 	result = copy(to, from, size, stream, waits);
 	return result == CUDA_SUCCESS && size && waits
 		       ? shim_copy_settle(to, from, stream)

@@ -75,3 +75,7 @@ CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits);
  * it. */
 bool shim_side_is_known(
 	const struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth);
+
+/* Of a box in registered memory: the address becomes the one that the device has. */
+void shim_side_reach(
+	struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth);

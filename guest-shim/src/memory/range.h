@@ -19,6 +19,7 @@ struct shim_context;
 enum shim_range_kind {
 	SHIM_RANGE_DEVICE,
 	SHIM_RANGE_PINNED,
+	SHIM_RANGE_REGISTERED, /* of cuMemHostRegister, where the device has it */
 	SHIM_RANGE_VARIABLE,
 	SHIM_RANGE_MANAGED,	     /* of cuMemAllocManaged */
 	SHIM_RANGE_MANAGED_VARIABLE, /* of a module or library, in the arena too */
@@ -30,7 +31,7 @@ struct shim_range {
 	uint64_t size;
 	enum shim_range_kind kind;
 	struct shim_context *context;
-	unsigned int flags; /* pinned: of cuMemHostAlloc */
+	unsigned int flags; /* pinned, registered: of the call */
 	CUdevice device;    /* mapped: whose memory it is */
 	uint64_t closed_to; /* mapped, bit n: device n may not both read and write it */
 	bool is_exportable; /* mapped: to other processes */
@@ -43,6 +44,12 @@ static inline bool shim_range_is_managed(const struct shim_range *range)
 {
 	return range->kind == SHIM_RANGE_MANAGED ||
 	       range->kind == SHIM_RANGE_MANAGED_VARIABLE;
+}
+
+/* Whether the program has it too, in memory that was pinned for it. */
+static inline bool shim_range_is_on_host(const struct shim_range *range)
+{
+	return range->kind == SHIM_RANGE_PINNED || range->kind == SHIM_RANGE_REGISTERED;
 }
 
 /* Adds a range; one that is there already stays as it is. Return: false without memory.

@@ -37,6 +37,7 @@ enum shim_reason {
 	SHIM_REASON_LOAD_ROOM,	  /* none for it in the shared memory */
 	SHIM_REASON_ATTRIBUTE,	  /* of a launch, that does not travel */
 	SHIM_REASON_ARENA,	  /* no shared memory is left */
+	SHIM_REASON_REGISTER,	  /* memory that cannot be registered */
 	SHIM_REASON_TABLE,	  /* of functions, that is not here */
 	SHIM_REASON_ENDED,	  /* the session, by the host */
 	SHIM_REASON_UNKNOWN_INIT, /* no other reason is known */
