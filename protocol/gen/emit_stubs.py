@@ -4,7 +4,7 @@
 One file for each file of the description, and g-stubs.h, which they all include;
 g-remote.h declares generated functions for entry points that are written by hand.
 Calls nothing but guest-shim/src/process/call.h, which has to provide the following, memo.h,
-shim_range_covers(address, size) of range.h, shim_event_exists(event) of event.h, and
+shim_range_holds(address, size, is_deniedp) of range.h, shim_event_exists(event) of event.h, and
 shim_device_to_host(), shim_device_from_host() of device.h:
 
 	struct shim_call, SHIM_CALL_INIT(enum vgpu_call)
@@ -123,10 +123,10 @@ def range_condition(p):
     """The range is the program's; counted in elements, it starts at a multiple of one."""
     factors = p.bytes.split("*")
     if len(factors) == 1:
-        return [f"!shim_range_covers({p.name}, {factors[0]})"]
+        return [f"!shim_range_holds({p.name}, {factors[0]}, &call.wants_result)"]
     aligned = [f"{p.name} % {factor}" for factor in factors if factor.isdigit()]
     return aligned + [f"!vgpu_mul_u64({factors[0]}, {factors[1]}, &n_bytes)",
-                      f"!shim_range_covers({p.name}, n_bytes)"]
+                      f"!shim_range_holds({p.name}, n_bytes, &call.wants_result)"]
 
 
 def pack_argument(p):

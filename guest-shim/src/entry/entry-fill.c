@@ -24,8 +24,8 @@ static CUresult finish(CUresult result, CUdeviceptr address, CUstream stream)
 }
 
 /* Whether a rectangle of elements can be filled. Returns: the error or success. */
-static CUresult check_rectangle(
-	CUdeviceptr address, size_t pitch, size_t width, size_t element, size_t height)
+static CUresult check_rectangle(struct shim_call *call, CUdeviceptr address, size_t pitch,
+	size_t width, size_t element, size_t height)
 {
 	struct shim_side side = { .address = address, .pitch = pitch, .rows = height };
 	uint64_t size;
@@ -33,8 +33,9 @@ static CUresult check_rectangle(
 	if (address % element || (pitch % element && height > 1) ||
 		!vgpu_mul_u64(width, element, &size) || (pitch < size && height > 1))
 		return CUDA_ERROR_INVALID_VALUE;
-	return shim_side_is_known(&side, size, height, 1) ? CUDA_SUCCESS
-							  : CUDA_ERROR_INVALID_VALUE;
+	return shim_side_is_held(&side, size, height, 1, &call->wants_result)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* All three forms of a fill in two dimensions name their fields alike. */
@@ -42,7 +43,7 @@ static CUresult check_rectangle(
 	_height, _stream)                                                                \
 	({                                                                               \
 		CUresult result_ = check_rectangle(                                      \
-			(_address), (_pitch), (_width), (_element), (_height));          \
+			(_call), (_address), (_pitch), (_width), (_element), (_height)); \
 		(_request)->dst_device = (_address);                                     \
 		(_request)->dst_pitch = (_pitch);                                        \
 		(_request)->_field = (_value);                                           \

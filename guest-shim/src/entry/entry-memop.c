@@ -11,13 +11,15 @@
 
 static bool has_good_address(const CUstreamBatchMemOpParams *op)
 {
+	bool is_denied;
+
 	switch (op->operation) {
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-		return shim_range_covers(op->writeValue.address, 4);
+		return shim_range_holds(op->writeValue.address, 4, &is_denied);
 	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
 	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-		return shim_range_covers(op->writeValue.address, 8);
+		return shim_range_holds(op->writeValue.address, 8, &is_denied);
 	default:
 		return true;
 	}

@@ -35,15 +35,24 @@ static bool find_size(const struct shim_side *side, uint64_t width, uint64_t hei
 	       vgpu_add_u64(*sizep, width, sizep);
 }
 
-bool shim_side_is_known(
-	const struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth)
+bool shim_side_is_held(const struct shim_side *side, uint64_t width, uint64_t height,
+	uint64_t depth, bool *is_deniedp)
 {
 	uint64_t size;
 
+	*is_deniedp = false;
 	if (!width || !height || !depth)
 		return true;
 	return find_size(side, width, height, depth, &size) && side->pitch <= PITCH_MAX &&
-	       shim_range_covers(side->address, size);
+	       shim_range_holds(side->address, size, is_deniedp);
+}
+
+bool shim_side_is_known(
+	const struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth)
+{
+	bool is_denied;
+
+	return shim_side_is_held(side, width, height, depth, &is_denied) && !is_denied;
 }
 
 void shim_side_reach(

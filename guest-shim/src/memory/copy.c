@@ -40,8 +40,10 @@ enum shim_place shim_copy_place(uint64_t address)
 {
 	if (shim_window_is_arena(&shim_channel.window, address))
 		return SHIM_PLACE_ARENA;
-	return shim_window_is_device(&shim_channel.window, address) ? SHIM_PLACE_DEVICE
-								    : SHIM_PLACE_PAGEABLE;
+	return shim_window_is_device(&shim_channel.window, address) ||
+			       shim_range_is_variable(address)
+		       ? SHIM_PLACE_DEVICE
+		       : SHIM_PLACE_PAGEABLE;
 }
 
 /* One copy between arena and device, or within either. The word is optional. */

@@ -71,7 +71,12 @@ struct shim_box {
 
 CUresult shim_copy_box(const struct shim_box *box, CUstream stream, bool waits);
 
-/* Returns: whether such a box is within one allocation, so that the host cannot refuse
+/* Returns: whether such a box is within one allocation. @is_deniedp: see
+ * shim_range_holds() */
+bool shim_side_is_held(const struct shim_side *side, uint64_t width, uint64_t height,
+	uint64_t depth, bool *is_deniedp);
+
+/* Returns: the same, and no device is denied any of it, so that the host cannot refuse
  * it. */
 bool shim_side_is_known(
 	const struct shim_side *side, uint64_t width, uint64_t height, uint64_t depth);

@@ -10,6 +10,7 @@
 
 #include "memory/arena.h"
 #include "memory/range.h"
+#include "wire/channel.h"
 #include "wire/lock.h"
 
 #define RANGES_FIRST 256u
@@ -22,6 +23,8 @@ static struct {
 	uint64_t n_ids;
 	/* Atomic: how often shim_range_set_syncs() was asked for anything at all. */
 	uint32_t n_syncs;
+	/* Atomic: variables that are not in the window. */
+	uint32_t n_outside;
 } ranges;
 
 /* Returns: the number of ranges that begin at or before the address. */
@@ -61,8 +64,18 @@ static bool grow(void)
 	return true;
 }
 
+static bool is_outside(const struct shim_range *range)
+{
+	return (range->kind == SHIM_RANGE_VARIABLE ||
+		       range->kind == SHIM_RANGE_MANAGED_VARIABLE) &&
+	       !shim_window_is_arena(&shim_channel.window, range->base) &&
+	       !shim_window_is_device(&shim_channel.window, range->base);
+}
+
 static void remove_at(uint32_t i)
 {
+	__atomic_sub_fetch(
+		&ranges.n_outside, is_outside(&ranges.all[i]), __ATOMIC_RELAXED);
 	memmove(&ranges.all[i], &ranges.all[i + 1],
 		(ranges.n - i - 1) * sizeof(*ranges.all));
 	ranges.n--;
@@ -81,6 +94,7 @@ bool shim_range_add(const struct shim_range *range)
 	memmove(&ranges.all[i + 1], &ranges.all[i], (ranges.n - i) * sizeof(*ranges.all));
 	ranges.all[i] = *range;
 	ranges.all[i].id = ++ranges.n_ids;
+	__atomic_add_fetch(&ranges.n_outside, is_outside(range), __ATOMIC_RELAXED);
 	ranges.n++;
 	return true;
 }
@@ -96,27 +110,45 @@ bool shim_range_find(uint64_t address, struct shim_range *rangep)
 	return range;
 }
 
-bool shim_range_covers(uint64_t address, uint64_t size)
+bool shim_range_holds(uint64_t address, uint64_t size, bool *is_deniedp)
 {
 	const struct shim_range *range, *last;
 	uint64_t rest;
 
 	SHIM_LOCKED(&ranges.lock);
+	*is_deniedp = false;
 	range = find(address);
-	if (!range || range->closed_to)
+	if (!range)
 		return false;
 	last = &ranges.all[ranges.n - 1];
 	rest = range->size - (address - range->base);
+	*is_deniedp = range->closed_to;
 	while (size > rest) {
 		/* Mappings side by side are one array for programs. */
 		if (range->kind != SHIM_RANGE_MAPPED || range == last ||
-			range[1].kind != SHIM_RANGE_MAPPED || range[1].closed_to ||
+			range[1].kind != SHIM_RANGE_MAPPED ||
 			range[1].base != range->base + range->size)
 			return false;
 		range++;
 		rest += range->size;
+		*is_deniedp |= range->closed_to;
 	}
 	return true;
+}
+
+bool shim_range_is_variable(uint64_t address)
+{
+	const struct shim_range *range;
+	bool result;
+
+	/* There are none with softgpu, and then every copy would take the lock. */
+	if (!__atomic_load_n(&ranges.n_outside, __ATOMIC_RELAXED))
+		return false;
+	shim_lock(&ranges.lock);
+	range = find(address);
+	result = range && is_outside(range);
+	shim_unlock(&ranges.lock);
+	return result;
 }
 
 void shim_range_set_access(

@@ -59,9 +59,26 @@ bool shim_range_add(const struct shim_range *range);
 /* Finds the range that contains an address. */
 bool shim_range_find(uint64_t address, struct shim_range *rangep);
 
-/* Returns: whether [address, address + size) is within one range, or within mappings
- * without gaps between that no device is denied: then the host cannot refuse a copy. */
-bool shim_range_covers(uint64_t address, uint64_t size);
+/*
+ * Whether [address, address + size) is within one range, or within mappings without gaps
+ * between.
+ *
+ * @is_deniedp:	whether a device is denied any of them: then the host, which knows the
+ *		device, may refuse to use them
+ */
+bool shim_range_holds(uint64_t address, uint64_t size, bool *is_deniedp);
+
+/* Returns: the same, and no device is denied any: the host cannot refuse a copy. */
+static inline bool shim_range_covers(uint64_t address, uint64_t size)
+{
+	bool is_denied;
+
+	return shim_range_holds(address, size, &is_denied) && !is_denied;
+}
+
+/* Returns: whether a variable is there although the address is not in the window. The
+ * driver of a host may place variables of modules anywhere. */
+bool shim_range_is_variable(uint64_t address);
 
 /* Removes the range that begins there. */
 bool shim_range_remove(

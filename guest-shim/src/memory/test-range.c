@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "memory/range.h"
+#include "wire/channel.h"
 
 static bool add(uint64_t base, uint64_t size)
 {
@@ -122,19 +123,52 @@ TEST(mappings_side_by_side_are_one)
 
 TEST(a_mapping_that_a_device_is_denied_is_not_known)
 {
+	bool is_denied = false;
+
 	add_mapping(0x1000, 0x1000, 3);
 	add_mapping(0x2000, 0x1000, 3);
 	check(!shim_range_covers(0x1000, 1));
+	check(shim_range_holds(0x1000, 0x2000, &is_denied));
+	check(is_denied);
+	check(!shim_range_holds(0x1000, 0x2001, &is_denied));
 	shim_range_set_access(0x1000, 0x2000, 1, true);
 	check(!shim_range_covers(0x1000, 1));
 	shim_range_set_access(0x1000, 0x1000, 2, true);
 	check(shim_range_covers(0x1000, 0x1000));
+	check(shim_range_holds(0x1000, 0x1000, &is_denied) && !is_denied);
+	check(shim_range_holds(0x1000, 0x1001, &is_denied) && is_denied);
 	check(!shim_range_covers(0x1000, 0x1001));
 	shim_range_set_access(0x2000, 0x1000, 2, true);
 	check(shim_range_covers(0x1000, 0x2000));
 	shim_range_set_access(0x1000, 0x1000, 1, false);
 	check(!shim_range_covers(0x1000, 1));
 	check(shim_range_covers(0x2000, 1));
+}
+
+TEST(variables_outside_the_window_are_known)
+{
+	struct shim_range variable = {
+		.base = 0x7000,
+		.size = 0x100,
+		.kind = SHIM_RANGE_VARIABLE,
+	};
+
+	shim_channel.window = (struct shim_window){
+		.base = 0x100000,
+		.size = 0x100000,
+		.shm_size = 0x1000,
+	};
+	check(add(0x7100, 0x100));
+	check(!shim_range_is_variable(0x7100));
+	check(shim_range_add(&variable));
+	check(shim_range_is_variable(0x7000));
+	check(shim_range_is_variable(0x70ff));
+	check(!shim_range_is_variable(0x7100));
+	check(shim_range_remove(0x7000, SHIM_RANGE_VARIABLE, &variable));
+	check(!shim_range_is_variable(0x7000));
+	variable.base = 0x180000;
+	check(shim_range_add(&variable));
+	check(!shim_range_is_variable(0x180000));
 }
 
 TEST(unmapping_removes_mappings_and_nothing_else)

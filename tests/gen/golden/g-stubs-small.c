@@ -55,7 +55,7 @@ CUresult shim_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t 
 	uint64_t n_bytes;
 
 	if (dstDevice % 2 || !vgpu_mul_u64(N, 2, &n_bytes) ||
-		!shim_range_covers(dstDevice, n_bytes))
+		!shim_range_holds(dstDevice, n_bytes, &call.wants_result))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	request.dst_device = dstDevice;
 	request.us = us;
