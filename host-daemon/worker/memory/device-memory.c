@@ -155,12 +155,32 @@ static bool in_window(const struct session *session, uint64_t address, uint64_t 
 		session->window.size - session->shm_size);
 }
 
+/*
+ * Whether memory may be allocated and freed while streams are captured. Placement makes
+ * none of the calls that the modes of a capture forbid, so the driver is asked by one,
+ * and invalidates the capture if it has to. If it permits them, its cuMemFree has waited
+ * for the context.
+ */
+static CUresult check_capture(const struct session *session)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	CUdeviceptr address;
+	CUresult result;
+
+	result = driver->cuMemAlloc_v2(&address, 1);
+	return result == CUDA_SUCCESS ? driver->cuMemFree_v2(address) : result;
+}
+
 static CUresult driver_free(struct session *session, uint64_t address)
 {
 	ipc_forget(session, address);
-	if (session->memory->placement)
-		return placement_release(session->memory->placement, address);
-	return session->driver->table.cuMemFree_v2(address);
+	if (!session->memory->placement)
+		return session->driver->table.cuMemFree_v2(address);
+	/* Unlike cuMemFree, unmapping does not wait: work that uses the memory must be
+	 * complete. */
+	if (!session_is_capturing(session))
+		session->driver->table.cuCtxSynchronize();
+	return placement_release(session->memory->placement, address);
 }
 
 static CUresult driver_alloc(
@@ -170,8 +190,13 @@ static CUresult driver_alloc(
 	CUdeviceptr address;
 	CUresult result;
 
-	if (session->memory->placement)
-		return placement_take(session->memory->placement, device, size, addressp);
+	if (session->memory->placement) {
+		result = session_is_capturing(session) ? check_capture(session)
+						       : CUDA_SUCCESS;
+		return result == CUDA_SUCCESS ? placement_take(session->memory->placement,
+							device, size, addressp)
+					      : result;
+	}
 	result = session->driver->table.cuMemAlloc_v2(&address, size);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -271,6 +296,11 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 
 	if (!address)
 		return CUDA_SUCCESS;
+	if (session_is_capturing(session)) {
+		result = check_capture(session);
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
 	/* Remove the range before the driver can reuse the address. */
 	if (ranges_remove(&session->ranges, RANGE_MEMORY, address, &range))
 		return CUDA_ERROR_INVALID_VALUE;

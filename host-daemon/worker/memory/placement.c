@@ -17,6 +17,8 @@
 /* cuMemAlloc guarantees an alignment of 256; kernels run faster with more. */
 #define UNIT 512u
 #define UNITS_MAX 8192u
+/* Gaps of the window that are tried, of which the driver may use the first ones. */
+#define RESERVE_TRIES 8u
 
 /* One mapped piece of physical memory, in an unsorted list. */
 struct chunk {
@@ -153,32 +155,43 @@ static CUresult map_memory(const struct placement *placement, struct chunk *chun
 	return result;
 }
 
-/* Has the driver reserve exactly that address, or nothing. */
-static CUresult reserve_at(struct placement *placement, uint64_t address, uint64_t size)
+/*
+ * Has the driver reserve addresses in the window: those of the hint, or others. An
+ * address that the driver uses itself is only known by what it answers: any other in the
+ * window will do, and if there is none, the next gap is tried.
+ *
+ * @hint:	0: none
+ */
+static CUresult reserve(struct placement *placement, uint64_t size, uint64_t alignment,
+	uint64_t hint, uint64_t *addressp)
 {
 	const struct vgpu_driver *driver = placement->driver;
-	CUdeviceptr reserved;
+	uint64_t from = placement->base, wanted = hint;
+	CUdeviceptr reserved = 0;
 	CUresult result;
 
-	result = driver->cuMemAddressReserve(
-		&reserved, size, placement->granularity, address, 0);
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (reserved == address)
-		return CUDA_SUCCESS;
-	driver->cuMemAddressFree(reserved, size);
-	vgpu_log_error("the driver reserves %#llx instead of %#llx", reserved,
-		(unsigned long long)address);
+	for (uint32_t i = 0; i < RESERVE_TRIES; i++) {
+		if (!wanted)
+			wanted = ranges_find_gap(&placement->addresses, from,
+				placement->limit, size, alignment);
+		if (!wanted)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		result = driver->cuMemAddressReserve(
+			&reserved, size, alignment, wanted, 0);
+		if (result != CUDA_SUCCESS)
+			return result;
+		if (vgpu_range_within(reserved, size, placement->base,
+			    placement->limit - placement->base)) {
+			*addressp = reserved;
+			return CUDA_SUCCESS;
+		}
+		driver->cuMemAddressFree(reserved, size);
+		from = wanted + size;
+		wanted = 0;
+	}
+	vgpu_log_error(
+		"the driver reserves %#llx instead of addresses in the window", reserved);
 	return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static CUresult reserve(struct placement *placement, struct chunk *chunk)
-{
-	chunk->address = ranges_find_gap(&placement->addresses, placement->base,
-		placement->limit, chunk->size, placement->granularity);
-	if (!chunk->address)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return reserve_at(placement, chunk->address, chunk->size);
 }
 
 static CUresult chunk_map(struct placement *placement, struct chunk *chunk)
@@ -186,7 +199,8 @@ static CUresult chunk_map(struct placement *placement, struct chunk *chunk)
 	struct range range = { .size = chunk->size, .owner = chunk };
 	CUresult result;
 
-	result = reserve(placement, chunk);
+	result = reserve(
+		placement, chunk->size, placement->granularity, 0, &chunk->address);
 	if (result != CUDA_SUCCESS)
 		return result;
 	range.start = chunk->address;
@@ -383,9 +397,6 @@ CUresult placement_release(struct placement *placement, uint64_t address)
 	CUresult result;
 
 	pthread_mutex_lock(&placement->lock);
-	/* Unlike cuMemFree, unmapping does not wait: work that uses the memory must be
-	 * complete. */
-	placement->driver->cuCtxSynchronize();
 	result = release_locked(placement, address);
 	pthread_mutex_unlock(&placement->lock);
 	return result;
@@ -404,14 +415,9 @@ static CUresult reserve_locked(struct placement *placement, struct range *range,
 {
 	CUresult result;
 
-	if (hint && hint % alignment == 0 && is_free(placement, hint, range->size))
-		range->start = hint;
-	else
-		range->start = ranges_find_gap(&placement->addresses, placement->base,
-			placement->limit, range->size, alignment);
-	if (!range->start)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = reserve_at(placement, range->start, range->size);
+	if (hint % alignment || !is_free(placement, hint, range->size))
+		hint = 0;
+	result = reserve(placement, range->size, alignment, hint, &range->start);
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (ranges_add(&placement->addresses, range)) {

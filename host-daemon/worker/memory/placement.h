@@ -40,4 +40,5 @@ CUresult placement_unreserve(struct placement *placement, uint64_t address);
 CUresult placement_export(struct placement *placement, uint64_t address, uint64_t *basep,
 	uint64_t *sizep, int *fdp);
 
+/* All work that uses the memory is complete. */
 CUresult placement_release(struct placement *placement, uint64_t address);

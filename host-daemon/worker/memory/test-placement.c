@@ -116,11 +116,6 @@ static CUresult attribute(int *value, CUdevice_attribute which, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-static CUresult synchronize(void)
-{
-	return CUDA_SUCCESS;
-}
-
 static CUmemGenericAllocationHandle exported;
 
 static CUresult export_memory(void *handle, CUmemGenericAllocationHandle memory,
@@ -142,7 +137,6 @@ static struct driver driver = {
 		.cuMemSetAccess = set_access,
 		.cuMemGetAllocationGranularity = granularity,
 		.cuDeviceGetAttribute = attribute,
-		.cuCtxSynchronize = synchronize,
 		.cuMemExportToShareableHandle = export_memory,
 	},
 };
@@ -232,12 +226,30 @@ TEST(a_full_slab_is_followed_by_another)
 	placement_free(placement);
 }
 
+TEST(memory_is_where_in_the_window_the_driver_reserves)
+{
+	struct placement *placement = make();
+	uint64_t first, other;
+
+	check_eq(placement_take(placement, 0, GRANULE, &first), CUDA_SUCCESS);
+	moved_by = GRANULE;
+	check_eq(placement_take(placement, 0, GRANULE, &other), CUDA_SUCCESS);
+	check_eq(other, first + 2 * GRANULE);
+	moved_by = 2 * GRANULE;
+	check_eq(placement_reserve(placement, GRANULE, 0, 0, &other), CUDA_SUCCESS);
+	moved_by = 0;
+	check(find(other));
+	check_eq(placement_unreserve(placement, other), CUDA_SUCCESS);
+	check(!find(other));
+	placement_free(placement);
+}
+
 TEST(a_driver_that_reserves_elsewhere_gives_no_memory)
 {
 	struct placement *placement = make();
 	uint64_t address;
 
-	moved_by = GRANULE;
+	moved_by = 1ull << 46;
 	check_eq(placement_take(placement, 0, GRANULE, &address),
 		CUDA_ERROR_OUT_OF_MEMORY);
 	moved_by = 0;
@@ -316,7 +328,7 @@ TEST(a_driver_that_reserves_elsewhere_gives_no_addresses)
 	struct placement *placement = make();
 	uint64_t address = 0;
 
-	moved_by = GRANULE;
+	moved_by = 1ull << 46;
 	check_eq(placement_reserve(placement, GRANULE, 0, 0, &address),
 		CUDA_ERROR_OUT_OF_MEMORY);
 	moved_by = 0;
