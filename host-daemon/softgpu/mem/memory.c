@@ -162,8 +162,10 @@ int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint6
 	pthread_mutex_init(&memory->lock, NULL);
 	wanted = part_pages(wanted) << SOFTGPU_PAGE_SHIFT;
 	part_size = size / memory->n_parts / SOFTGPU_PAGE_SIZE * SOFTGPU_PAGE_SIZE;
+	/* What is shared has the first addresses. */
 	for (uint32_t i = 0; i < memory->n_parts && !r; i++)
-		r = part_init(&memory->parts[i], base + i * part_size, part_size, wanted,
+		r = part_init(&memory->parts[i],
+			base + (i + 1) % memory->n_parts * part_size, part_size, wanted,
 			i < n_devices ? 1 : n_devices);
 	if (!r && host_size)
 		r = window_init(&memory->host, host_base, host_size, 1);
