@@ -12,6 +12,7 @@
 #include "code/load.h"
 #include "code/memo.h"
 #include "g-remote.h"
+#include "memory/mirror.h"
 #include "memory/range.h"
 #include "process/call.h"
 #include "process/context.h"
@@ -136,9 +137,11 @@ struct variable {
 	uint64_t owner; /* the module or library */
 	uint64_t address;
 	uint64_t size;
-	/* Of managed ones: the run of extents they lie in. */
+	/* Of managed ones: the run of extents they lie in, or the pieces that mirror
+	 * them. */
 	uint32_t first_extent;
 	uint32_t n_extents;
+	const ProtobufCBinaryData *pieces;
 };
 
 /*
@@ -148,24 +151,29 @@ struct variable {
  */
 static CUresult keep_variable(const struct variable *variable)
 {
+	bool is_managed = variable->n_extents || variable->pieces->len;
 	struct shim_range range = {
 		.base = variable->address,
 		.size = variable->size,
-		.kind = variable->n_extents ? SHIM_RANGE_MANAGED_VARIABLE
-					    : SHIM_RANGE_VARIABLE,
+		.kind = is_managed ? SHIM_RANGE_MANAGED_VARIABLE : SHIM_RANGE_VARIABLE,
 		.owner = variable->owner,
 	};
+	CUresult result = CUDA_SUCCESS;
 	struct shim_range known;
 
 	/* One of a library is the same in all contexts, and there before any of them. */
-	if (!variable->n_extents)
+	if (!is_managed)
 		range.context = shim_thread_context(shim_thread_get());
-	if (variable->n_extents && !shim_range_find(range.base, &known) &&
-		shim_channel_map_extents(
-			&shim_channel, variable->first_extent, variable->n_extents))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return shim_range_add(&range) || !variable->n_extents ? CUDA_SUCCESS
-							      : CUDA_ERROR_OUT_OF_MEMORY;
+	else if (variable->pieces->len)
+		result = shim_mirror_map(variable->pieces->data, variable->pieces->len);
+	else if (!shim_range_find(range.base, &known) &&
+		 shim_channel_map_extents(
+			 &shim_channel, variable->first_extent, variable->n_extents))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (result != CUDA_SUCCESS)
+		return result;
+	return shim_range_add(&range) || !is_managed ? CUDA_SUCCESS
+						     : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* Takes an answer apart; all three are alike. */
@@ -176,6 +184,7 @@ static CUresult keep_variable(const struct variable *variable)
 		.size = (_reply)->bytes,                                                 \
 		.first_extent = (_reply)->first_extent,                                  \
 		.n_extents = (_reply)->n_extents,                                        \
+		.pieces = &(_reply)->pieces,                                             \
 	})
 
 static CUresult give_variable(

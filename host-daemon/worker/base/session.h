@@ -35,6 +35,7 @@ struct ipc;
 struct lane;
 struct managed;
 struct marks;
+struct mirrors;
 struct prints;
 struct shares;
 struct store;
@@ -92,6 +93,7 @@ struct session {
 	struct growth *growth;
 	struct device_memory *memory;
 	struct managed *managed;
+	struct mirrors *mirrors;
 	struct virtual_memory *virtual;
 	struct shares *shares;
 	struct ipc *ipc;

@@ -20,6 +20,7 @@
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
 #include "worker/handle/call-finish.h"
+#include "worker/memory/mirror.h"
 #include "worker/output/driver-output.h"
 #include "worker/wait/faults.h"
 #include "worker/wait/marks.h"
@@ -139,6 +140,12 @@ int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult resul
 		/* After a wait for kernels the guest finds their output. */
 		if (vgpu_call_flags[call->frame->call] & VGPU_CALL_F_MAY_BLOCK)
 			driver_output_collect();
+		/* After waits and queries it finds its managed variables. */
+		if (__builtin_expect(mirror_is_any(call->session), 0) &&
+			result == CUDA_SUCCESS &&
+			!(vgpu_call_flags[call->frame->call] &
+				VGPU_CALL_F_STREAM_ORDERED))
+			mirror_pull(call->session);
 		reply_with(call, reply, result);
 	}
 	/* Discards the reason of a call that has no reply, or that succeeded

@@ -12,6 +12,7 @@
 #include "worker/handle/context-end.h"
 #include "worker/memory/arena.h"
 #include "worker/memory/device-memory.h"
+#include "worker/memory/mirror.h"
 #include "worker/stream/callbacks.h"
 #include "worker/stream/capture.h"
 #include "worker/wait/debts.h"
@@ -99,6 +100,7 @@ CUresult context_reset(struct session *session, struct context *context)
 	const struct vgpu_driver *driver = &session->driver->table;
 	CUcontext retained;
 	CUresult result;
+	bool is_held;
 
 	if (!begin_leaving(session, context,
 		    object_handle(&session->contexts.table, &context->object)))
@@ -114,7 +116,9 @@ CUresult context_reset(struct session *session, struct context *context)
 	forget_contents(session, context);
 	__atomic_store_n(&context->object.driver, NULL, __ATOMIC_RELEASE);
 	driver->cuCtxSetCurrent(NULL);
+	is_held = mirror_before_unload(session);
 	result = driver->cuDevicePrimaryCtxRelease_v2(context->device);
+	mirror_after_unload(session, is_held);
 	end_leaving(session, context);
 	return result;
 }
@@ -123,6 +127,8 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 {
 	struct context *context = context_find(session, handle);
 	CUcontext driver_context;
+	CUresult result;
+	bool is_held;
 
 	/* Another thread may have been faster. */
 	if (!context || context->primary || !begin_leaving(session, context, handle))
@@ -133,5 +139,8 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 	forget_contents(session, context);
 	end_leaving(session, context);
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
-	return session->driver->table.cuCtxDestroy_v2(driver_context);
+	is_held = mirror_before_unload(session);
+	result = session->driver->table.cuCtxDestroy_v2(driver_context);
+	mirror_after_unload(session, is_held);
+	return result;
 }

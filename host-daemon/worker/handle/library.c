@@ -15,16 +15,19 @@
 #include "worker/code/images.h"
 #include "worker/code/kernel.h"
 #include "worker/code/load.h"
-#include "worker/memory/device-memory.h"
+#include "worker/handle/variable.h"
 #include "worker/memory/managed.h"
+#include "worker/memory/mirror.h"
 
 /* Take the code first: after the unload the driver may reuse the handle. If the unload
  * fails, the code remains. */
 static CUresult unload_library(struct call *call, CUlibrary library)
 {
 	struct code *code = code_take(call->session, library);
+	bool is_held = mirror_before_unload(call->session);
 	CUresult result = call->driver->cuLibraryUnload(library);
 
+	mirror_after_unload(call->session, is_held);
 	if (result == CUDA_SUCCESS)
 		code_free(call->session, code);
 	else if (code)
@@ -183,7 +186,6 @@ CUresult handle_cuLibraryGetGlobal(struct call *call,
 	const Vgpu__CuLibraryGetGlobalRequest *request,
 	Vgpu__CuLibraryGetGlobalReply *reply)
 {
-	struct managed_run run;
 	CUdeviceptr address = 0;
 	struct object *object;
 	size_t size = 0;
@@ -195,16 +197,9 @@ CUresult handle_cuLibraryGetGlobal(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetGlobal(
 			&address, &size, object->driver, request->name);
-	if (result != CUDA_SUCCESS)
-		return result;
-	reply->dptr = address;
-	reply->bytes = size;
-	if (managed_find(call->session, address, size, &run)) {
-		reply->first_extent = run.first;
-		reply->n_extents = run.n_extents;
-		return CUDA_SUCCESS;
-	}
-	return device_memory_publish_global(call, address, size, object);
+	return result == CUDA_SUCCESS ? variable_publish(call, object, address, size,
+						false, VARIABLE_REPLY(reply))
+				      : result;
 }
 
 CUresult handle_cuLibraryGetManaged(struct call *call,
@@ -212,7 +207,6 @@ CUresult handle_cuLibraryGetManaged(struct call *call,
 	Vgpu__CuLibraryGetManagedReply *reply)
 {
 	CUdeviceptr address = 0;
-	struct managed_run run;
 	struct object *object;
 	size_t size = 0;
 	CUresult result;
@@ -223,16 +217,9 @@ CUresult handle_cuLibraryGetManaged(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetManaged(
 			&address, &size, object->driver, request->name);
-	if (result != CUDA_SUCCESS)
-		return result;
-	/* NVIDIA's driver places managed variables where no guest can access them. */
-	if (!managed_find(call->session, address, size, &run))
-		return CUDA_ERROR_NOT_SUPPORTED;
-	reply->dptr = address;
-	reply->bytes = size;
-	reply->first_extent = run.first;
-	reply->n_extents = run.n_extents;
-	return CUDA_SUCCESS;
+	return result == CUDA_SUCCESS ? variable_publish(call, object, address, size,
+						true, VARIABLE_REPLY(reply))
+				      : result;
 }
 
 CUresult handle_cuKernelGetName(struct call *call,

@@ -11,8 +11,9 @@
 #include "worker/code/images.h"
 #include "worker/code/kernel.h"
 #include "worker/code/load.h"
-#include "worker/memory/device-memory.h"
+#include "worker/handle/variable.h"
 #include "worker/memory/managed.h"
+#include "worker/memory/mirror.h"
 
 static CUresult load_module(struct call *call, struct load *load, uint64_t *handlep)
 {
@@ -51,10 +52,16 @@ CUresult handle_cuModuleUnload(struct call *call,
 {
 	CUresult result;
 	void *module;
+	bool is_held;
 
 	/* The module of a library is unloaded with the library only. */
 	result = object_take_parent(call, VGPU_HANDLE_MODULE, request->hmod, &module);
-	return result == CUDA_SUCCESS ? call->driver->cuModuleUnload(module) : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	is_held = mirror_before_unload(call->session);
+	result = call->driver->cuModuleUnload(module);
+	mirror_after_unload(call->session, is_held);
+	return result;
 }
 
 CUresult handle_cuModuleGetFunction(struct call *call,
@@ -106,7 +113,6 @@ CUresult handle_cuModuleGetGlobal_v2(struct call *call,
 	const Vgpu__CuModuleGetGlobalV2Request *request,
 	Vgpu__CuModuleGetGlobalV2Reply *reply)
 {
-	struct managed_run run;
 	CUdeviceptr address = 0;
 	struct object *object;
 	size_t size = 0;
@@ -116,14 +122,7 @@ CUresult handle_cuModuleGetGlobal_v2(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetGlobal_v2(
 			&address, &size, object->driver, request->name);
-	if (result != CUDA_SUCCESS)
-		return result;
-	reply->dptr = address;
-	reply->bytes = size;
-	if (managed_find(call->session, address, size, &run)) {
-		reply->first_extent = run.first;
-		reply->n_extents = run.n_extents;
-		return CUDA_SUCCESS;
-	}
-	return device_memory_publish_global(call, address, size, object);
+	return result == CUDA_SUCCESS ? variable_publish(call, object, address, size,
+						false, VARIABLE_REPLY(reply))
+				      : result;
 }

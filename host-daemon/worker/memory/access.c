@@ -9,11 +9,13 @@
 #include "worker/base/session.h"
 #include "worker/memory/access.h"
 #include "worker/memory/arena.h"
+#include "worker/memory/mirror.h"
 
 CUresult access_check(struct call *call, uint64_t address, uint64_t size)
 {
 	return ranges_cover(&call->session->ranges, address, size) ||
-			       arena_covers(call->session, address, size)
+			       arena_covers(call->session, address, size) ||
+			       mirror_covers(call->session, address, size)
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_VALUE;
 }

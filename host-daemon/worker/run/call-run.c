@@ -16,6 +16,7 @@
 #include "worker/handle/callback.h"
 #include "worker/handle/copy.h"
 #include "worker/handle/generated.h"
+#include "worker/memory/mirror.h"
 #include "worker/run/call-run.h"
 #include "worker/wait/faults.h"
 
@@ -50,6 +51,8 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 
 	runner->n_calls++;
 	call_init(&call, session, runner, lane, context, frame);
+	if (__builtin_expect(mirror_is_any(session), 0))
+		mirror_push(session);
 	if (flags & VGPU_CALL_F_CONTEXT)
 		result = enter(&call, context);
 	if (result == CUDA_SUCCESS) {

@@ -30,6 +30,7 @@
 #include "worker/memory/growth.h"
 #include "worker/memory/ipc.h"
 #include "worker/memory/managed.h"
+#include "worker/memory/mirror.h"
 #include "worker/memory/share.h"
 #include "worker/memory/virtual.h"
 #include "worker/output/print.h"
@@ -67,6 +68,7 @@ struct session_parts {
 	struct growth growth;
 	struct device_memory memory;
 	struct managed managed;
+	struct mirrors mirrors;
 	struct virtual_memory virtual;
 	struct shares shares;
 	struct ipc ipc;
@@ -91,6 +93,7 @@ static int make_parts(struct session *session)
 	session->growth = &parts->growth;
 	session->memory = &parts->memory;
 	session->managed = &parts->managed;
+	session->mirrors = &parts->mirrors;
 	session->virtual = &parts->virtual;
 	session->shares = &parts->shares;
 	session->ipc = &parts->ipc;
@@ -170,6 +173,7 @@ int session_prepare(struct session *session, const struct driver *driver)
 	growth_init(session);
 	ranges_init(&session->ranges);
 	managed_init(session);
+	mirror_init(session);
 	virtual_init(session);
 	shares_init(session);
 	ipc_init(session);
@@ -246,6 +250,7 @@ void session_deinit(struct session *session)
 	shares_deinit(session);
 	ranges_deinit(&session->ranges);
 	device_memory_deinit(session);
+	mirror_deinit(session);
 	managed_deinit(session);
 	codes_deinit(session);
 	store_deinit(session->store);
