@@ -139,32 +139,10 @@ static const char *const instructions[] = {
 	"cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f2",
 	"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 "
 	"[%r1], %r2, [%r3]",
-	"cp.async.ca.shared.global [%r1], [%d1], 16",
-	"cp.async.cg.shared.global [%r1], [%d1], 16, %r2",
-	"cp.async.commit_group",
-	"cp.async.wait_group 0",
-	"cp.async.wait_all",
-	"cp.async.mbarrier.arrive.noinc.shared.b64 [%r1]",
-	"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-	"[%r1], [%d1], %r2, [%r3]",
-	"cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], %r2",
-	"cp.async.bulk.commit_group",
-	"cp.async.bulk.wait_group.read 0",
 	"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], "
 	"[%r1], %r2",
-	"cp.async.bulk.prefetch.L2.global [%d1], %r2",
 	"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
 	"complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4]",
-	"mbarrier.init.shared.b64 [%r1], %r2",
-	"mbarrier.inval.shared.b64 [%r1]",
-	"mbarrier.arrive.shared.b64 %d1, [%r1]",
-	"mbarrier.arrive.noComplete.shared.b64 %d1, [%r1], 1",
-	"mbarrier.arrive_drop.shared.b64 %d1, [%r1]",
-	"mbarrier.test_wait.shared.b64 %p1, [%r1], %d1",
-	"mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2",
-	"mbarrier.arrive.expect_tx.shared.b64 %d1, [%r1], %r2",
-	"mbarrier.expect_tx.relaxed.cta.shared.b64 [%r1], %r2",
-	"mbarrier.pending_count.b64 %r1, %d1",
 	"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::"
 	"bytes.add.u32 [%r1], %r2, [%r3]",
 	"multimem.ld_reduce.global.add.f32 %f1, [%d1]",

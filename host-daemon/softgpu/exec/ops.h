@@ -320,6 +320,23 @@
 	X(STACK_SET, "-x----")
 
 /*
+ * async.c: addresses in a, of the source in b; of barriers the operand in b. reserved as
+ * in memory.c, and MBARRIER_YIELDS.
+ */
+#define SOFTGPU_OPS_ASYNC(X)                                                             \
+	X(CP_ASYNC, "-xxw--") /* c: bytes that are copied, the others are 0 */           \
+	X(CP_BULK, "-xxw--")                                                             \
+	X(MBARRIER_INIT, "-xw---")                                                       \
+	X(MBARRIER_INVAL, "-xw---") /* b: any */                                         \
+	X(MBARRIER_EXPECT, "-xw---")                                                     \
+	X(MBARRIER_COMPLETE, "-xw---")                                                   \
+	X(MBARRIER_ARRIVE, "Xxw---") /* d: the state */                                  \
+	X(MBARRIER_DROP, "Xxw---")                                                       \
+	X(MBARRIER_TEST, "Pxx---") /* b: a state */                                      \
+	X(MBARRIER_PARITY, "Pxw---")                                                     \
+	X(MBARRIER_PENDING, "Wx----") /* a: a state */
+
+/*
  * The rest, written by hand: X(name, signature)
  *
  * A load has its elements in d, b, e, f and the address in a; a store has its
@@ -329,6 +346,7 @@
 #define SOFTGPU_OPS_OTHER(X)                                                             \
 	SOFTGPU_OPS_TEXTURE(X)                                                           \
 	SOFTGPU_OPS_NEWER(X)                                                             \
+	SOFTGPU_OPS_ASYNC(X)                                                             \
 	/* video.c; imm: enum video */                                                   \
 	X(VIDEO, "Wwww--")                                                               \
 	X(VIDEO_MAD, "Wwww--")                                                           \
@@ -583,6 +601,9 @@ enum redux {
 
 /* reserved of LDS_*: it is what a waiting thread does */
 #define ACCESS_POLLS 1u
+
+/* reserved of MBARRIER_TEST and MBARRIER_PARITY: a thread that waits lets others run */
+#define MBARRIER_YIELDS 1u
 
 enum access_space {
 	ACCESS_GENERIC, /* and global: the same addresses */

@@ -358,6 +358,17 @@ int translate_warp(struct lowering *l);
 int translate_texture(struct lowering *l);
 int translate_video(struct lowering *l);
 int translate_stack(struct lowering *l);
+int translate_async(struct lowering *l);
+
+/* memory.c: the address that an operand names, for accesses lane by lane */
+struct lower_address {
+	uint32_t value; /* of 64 bits */
+	uint32_t off;	/* of the instruction */
+	uint16_t space; /* bits of struct insn.reserved */
+};
+
+int lower_address(struct lowering *l, unsigned int i, unsigned int space,
+	struct lower_address *address);
 
 /* wide.c: operands of 128 bits, in halves */
 bool lower_is_wide(const struct lowering *l);

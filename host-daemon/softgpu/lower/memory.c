@@ -67,15 +67,17 @@ static int64_t element_base(
 	return lower_space_base(own);
 }
 
-/* Where operand @i points to, before the space is taken into account. */
-static int find_place(struct lowering *l, unsigned int i, struct place *place)
+/* Where operand @i points to in @named, the space that the instruction names, before the
+ * space is taken into account. */
+static int find_place_in(
+	struct lowering *l, unsigned int i, unsigned int named, struct place *place)
 {
 	const struct ptx_operand *operand = &l->operands[i];
 	enum ptx_space space;
 	bool is_shared_end;
 	uint64_t at;
 
-	*place = (struct place){ .space = fold_space(l->instr->spaces[0]) };
+	*place = (struct place){ .space = fold_space(named) };
 	switch (operand->kind) {
 	case PTX_OPERAND_ADDRESS_REG:
 		place->value = l->frame->first_register + operand->index;
@@ -125,6 +127,11 @@ static int find_place(struct lowering *l, unsigned int i, struct place *place)
 	}
 }
 
+static int find_place(struct lowering *l, unsigned int i, struct place *place)
+{
+	return find_place_in(l, i, l->instr->spaces[0], place);
+}
+
 static uint32_t to_class(struct lowering *l, uint32_t value, enum value_class class)
 {
 	uint32_t t;
@@ -149,6 +156,25 @@ static void make_single(struct lowering *l, struct place *place)
 		place->value = add_off(l, place->value, place->off);
 		place->off = 0;
 	}
+}
+
+int lower_address(struct lowering *l, unsigned int i, unsigned int space,
+	struct lower_address *address)
+{
+	struct place place;
+	int r = find_place_in(l, i, space, &place);
+
+	if (r)
+		return r;
+	if (place.is_fixed || place.space == PTX_SPACE_PARAM)
+		return lower_unsupported(l);
+	make_single(l, &place);
+	*address = (struct lower_address){
+		.value = place.value,
+		.off = (uint32_t)place.off,
+		.space = (uint16_t)(access_space(place.space) << ACCESS_SPACE_SHIFT),
+	};
+	return 0;
 }
 
 static bool is_ordered(unsigned int sem)

@@ -65,6 +65,7 @@ static int (*const families[_PTX_FAMILY_N])(struct lowering *l) = {
 	[PTX_FAMILY_CALL] = translate_call,
 	[PTX_FAMILY_STACK] = translate_stack,
 	[PTX_FAMILY_VIDEO] = translate_video,
+	[PTX_FAMILY_ASYNC] = translate_async,
 	[PTX_FAMILY_HINT] = translate_hint,
 };
 

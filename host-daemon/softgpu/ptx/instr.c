@@ -58,25 +58,29 @@ static int keep_name(
 	return ptx_names_add(b->op_names, &entry);
 }
 
-/* A second word that makes another instruction of the first: st.bulk is not a st. */
-static int take_second_word(
-	struct ptx_body_parser *b, struct ptx_instr *instr, struct op_text *name)
+/* Later words that make another instruction of the first: st.bulk is not a st. There is
+ * no instruction of the first word alone if that is not decoded. */
+static int take_more_words(struct ptx_body_parser *b, struct ptx_instr *instr,
+	struct op_text *name, bool *decodedp)
 {
-	struct op_text both = *name;
+	bool has_longer =
+		!*decodedp || instr->op == PTX_OP_ST || instr->op == PTX_OP_BARRIER;
+	struct op_text longer;
 	uint16_t op;
 	int r;
 
-	if ((instr->op != PTX_OP_ST && instr->op != PTX_OP_BARRIER) ||
-		b->p.token.kind != PTX_TOKEN_DOT)
-		return 0;
-	r = add_word(&b->p, &both);
-	if (r)
-		return r;
-	if (ptx_opcode_find(both.text, both.size, &op) != PTX_OPCODE_DECODED)
-		return 0;
-	instr->op = op;
-	*name = both;
-	ptx_next(&b->p);
+	while (has_longer && b->p.token.kind == PTX_TOKEN_DOT) {
+		longer = *name;
+		r = add_word(&b->p, &longer);
+		if (r)
+			return r;
+		if (ptx_opcode_find(longer.text, longer.size, &op) != PTX_OPCODE_DECODED)
+			break;
+		instr->op = op;
+		*name = longer;
+		*decodedp = true;
+		ptx_next(&b->p);
+	}
 	return 0;
 }
 
@@ -199,7 +203,7 @@ int ptx_parse_instr(struct ptx_body_parser *b, const struct ptx_token *opcode,
 	}
 	memcpy(name.text, opcode->text, opcode->size);
 	name.size = opcode->size;
-	r = take_second_word(b, &instr, &name);
+	r = take_more_words(b, &instr, &name, &decoded);
 	if (!r)
 		r = parse_modifiers(b, &instr, &name, &decoded, &has_policy);
 	if (r)

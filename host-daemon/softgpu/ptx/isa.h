@@ -28,6 +28,7 @@ enum ptx_family {
 	PTX_FAMILY_CALL,
 	PTX_FAMILY_STACK,
 	PTX_FAMILY_VIDEO,
+	PTX_FAMILY_ASYNC,
 	PTX_FAMILY_HINT,
 	_PTX_FAMILY_N,
 };
@@ -53,7 +54,7 @@ enum ptx_family {
  *	y	source register, possibly negated, or parts of it; or an immediate
  *	?	all that follow may be missing
  *
- * An opcode of two words is one where the second word makes another instruction of it.
+ * An opcode of several words is one where the later ones make another instruction of it.
  * Cache policies (the operand of .L2::cache_hint) and cache modifiers are dropped.
  *
  * X(enumerator, spelling, operands, family)
@@ -84,6 +85,15 @@ enum ptx_family {
 	X(CNOT, "cnot", "ds", INTEGER) \
 	X(COPYSIGN, "copysign", "dss", REAL) \
 	X(COS, "cos", "ds", REAL) \
+	X(CP_ASYNC, "cp.async", "aas?ss", ASYNC) /* to, from, bytes, bytes of these */ \
+	X(CP_ASYNC_BULK, "cp.async.bulk", "aas?As", ASYNC) /* last: barrier */ \
+	X(CP_ASYNC_BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "", HINT) \
+	X(CP_ASYNC_BULK_PREFETCH, "cp.async.bulk.prefetch", "as", HINT) \
+	X(CP_ASYNC_BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "s", HINT) \
+	X(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "", HINT) \
+	X(CP_ASYNC_MBARRIER, "cp.async.mbarrier", "a", ASYNC) \
+	X(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "", HINT) \
+	X(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "s", HINT) \
 	X(CREATEPOLICY, "createpolicy", "d?Ass", MEMORY) \
 	X(CVT, "cvt", "ds?ss", CONVERT) /* types: destination, source; .pack has more */ \
 	X(CVTA, "cvta", "ds", CONVERT) \
@@ -111,6 +121,15 @@ enum ptx_family {
 	X(MAPA, "mapa", "dss", CONTROL) \
 	X(MATCH, "match", "dqss", WARP) \
 	X(MAX, "max", "dss?s", ARITHMETIC) \
+	X(MBARRIER_ARRIVE, "mbarrier.arrive", "da?s", ASYNC) /* state, barrier, count */ \
+	X(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop", "da?s", ASYNC) \
+	X(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx", "as", ASYNC) \
+	X(MBARRIER_EXPECT_TX, "mbarrier.expect_tx", "as", ASYNC) \
+	X(MBARRIER_INIT, "mbarrier.init", "as", ASYNC) \
+	X(MBARRIER_INVAL, "mbarrier.inval", "a", ASYNC) \
+	X(MBARRIER_PENDING_COUNT, "mbarrier.pending_count", "ds", ASYNC) \
+	X(MBARRIER_TEST_WAIT, "mbarrier.test_wait", "das", ASYNC) /* state or parity */ \
+	X(MBARRIER_TRY_WAIT, "mbarrier.try_wait", "das?s", ASYNC) /* last: time limit */ \
 	X(MEMBAR, "membar", "", MEMORY) \
 	X(MIN, "min", "dss?s", ARITHMETIC) \
 	X(MOV, "mov", "DS", INTEGER) \
@@ -414,6 +433,12 @@ enum ptx_mode {
 	PTX_MODE_TLD4_G,
 	PTX_MODE_TLD4_B,
 	PTX_MODE_TLD4_A,
+	PTX_MODE_ASYNC_EXPECT_TX, /* mbarrier.arrive: bytes instead of a count */
+	PTX_MODE_ASYNC_NO_COMPLETE,
+	PTX_MODE_ASYNC_PARITY,	    /* of test_wait and try_wait */
+	PTX_MODE_ASYNC_NOINC,	    /* cp.async.mbarrier.arrive counts as an arrival */
+	PTX_MODE_ASYNC_COMPLETE_TX, /* cp.async.bulk signals a barrier */
+	PTX_MODE_ASYNC_BULK_GROUP,
 	_PTX_MODE_N,
 };
 
