@@ -121,6 +121,38 @@ TEST(primary_context_can_be_reset_and_used_again)
 	check_eq(device_word(p + 4092), 7);
 }
 
+TEST(a_reset_releases_no_retain)
+{
+	struct fixture fixture = fixture_new();
+	unsigned int flags;
+	int active = -1;
+	CUcontext context;
+	CUdeviceptr p;
+
+	/* Two modules of the program have retained it, and one of them resets it. */
+	check_ok(cuDevicePrimaryCtxRetain(&context, fixture.device));
+	check_ok(cuDevicePrimaryCtxReset(fixture.device));
+	check_ok(cuDevicePrimaryCtxRelease(fixture.device));
+	check_ok(cuDevicePrimaryCtxRetain(&context, fixture.device));
+	check(context == fixture.context);
+	check_ok(cuMemAlloc(&p, 4096));
+	check_ok(cuDevicePrimaryCtxRelease(fixture.device));
+	check_ok(cuMemFree(p));
+	check_ok(cuDevicePrimaryCtxRelease(fixture.device));
+	check_ok(cuDevicePrimaryCtxGetState(fixture.device, &flags, &active));
+	check_eq(active, 0);
+	check(cuMemAlloc(&p, 4096) != CUDA_SUCCESS);
+	check_cu(cuDevicePrimaryCtxRelease(fixture.device), CUDA_ERROR_INVALID_CONTEXT);
+
+	/* The last release may come after the reset, and then nothing is left. */
+	check_ok(cuDevicePrimaryCtxRetain(&context, fixture.device));
+	check_ok(cuDevicePrimaryCtxReset(fixture.device));
+	check_ok(cuDevicePrimaryCtxRelease(fixture.device));
+	check_cu(cuDevicePrimaryCtxRelease(fixture.device), CUDA_ERROR_INVALID_CONTEXT);
+	check_ok(cuDevicePrimaryCtxRetain(&context, fixture.device));
+	check_ok(cuMemAlloc(&p, 4096));
+}
+
 static void *thread_without_context(void *argument)
 {
 	CUcontext current = (CUcontext)1;

@@ -116,7 +116,9 @@ void shim_context_wipe(struct shim_context *context)
 	struct shim_local *locals;
 
 	shim_lock(&contexts.lock);
-	__atomic_store_n(&context->is_live, 0, __ATOMIC_RELEASE);
+	/* A primary context may be retained again by now. */
+	if (!context->is_primary)
+		__atomic_store_n(&context->is_live, 0, __ATOMIC_RELEASE);
 	context->epoch++;
 	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
 	locals = context->locals;
@@ -194,7 +196,7 @@ CUresult shim_context_retain(struct shim_context *context)
 	/* Held while the host makes the context: a second retainer waits for it. */
 	SHIM_LOCKED(&context->retain_lock);
 
-	if (!context->n_retains)
+	if (!__atomic_load_n(&context->is_live, __ATOMIC_RELAXED))
 		result = retain_on_host(context);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -208,7 +210,9 @@ CUresult shim_context_release(struct shim_context *context)
 	CUresult result;
 
 	shim_lock(&context->retain_lock);
-	if (context->n_retains != 1) {
+	/* The last retain of a context that was reset: nothing is left to destroy. */
+	if (context->n_retains != 1 ||
+		!__atomic_load_n(&context->is_live, __ATOMIC_RELAXED)) {
 		result = context->n_retains ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 		context->n_retains -= context->n_retains != 0;
 		shim_unlock(&context->retain_lock);
@@ -216,6 +220,7 @@ CUresult shim_context_release(struct shim_context *context)
 	}
 	result = release_on_host(context);
 	context->n_retains = 0;
+	__atomic_store_n(&context->is_live, 0, __ATOMIC_RELEASE);
 	shim_unlock(&context->retain_lock);
 	shim_context_wipe(context);
 	return result;
@@ -224,7 +229,7 @@ CUresult shim_context_release(struct shim_context *context)
 void shim_context_reset(struct shim_context *context)
 {
 	shim_lock(&context->retain_lock);
-	context->n_retains = 0;
+	__atomic_store_n(&context->is_live, 0, __ATOMIC_RELEASE);
 	shim_unlock(&context->retain_lock);
 	shim_context_wipe(context);
 }

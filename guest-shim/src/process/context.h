@@ -89,11 +89,13 @@ void shim_context_wipe(struct shim_context *context);
 typedef void (*shim_context_wiped_fn)(struct shim_context *context);
 void shim_context_on_wipe(shim_context_wiped_fn fn);
 
-/* Primary contexts: the first retain and the last release are messages to the host. */
+/* Primary contexts: the retain that makes one live and its last release are messages to
+ * the host. */
 CUresult shim_context_retain(struct shim_context *context);
 CUresult shim_context_release(struct shim_context *context);
 
-/* The host has reset a primary context: its reference count is 0. */
+/* The host has reset a primary context: it is not live until the next retain. Earlier
+ * retains have still to be released, as the manual of cuDevicePrimaryCtxReset says. */
 void shim_context_reset(struct shim_context *context);
 
 static inline CUcontext shim_context_public(const struct shim_context *context)
