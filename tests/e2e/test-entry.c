@@ -106,6 +106,53 @@ TEST(export_tables_tell_contexts_and_streams_apart)
 	check(get_inner(fixture.context, streams[1], &inner) != CUDA_SUCCESS);
 }
 
+static void check_module(CUmodule module)
+{
+	CUfunction function;
+	CUdeviceptr p;
+
+	check_ok(cuMemAlloc(&p, 4));
+	check_ok(cuModuleGetFunction(&function, module, "fill"));
+	check_ok(launch_fill(function, p, 6, 1, NULL));
+	check_eq(device_word(p), 6);
+	check_ok(cuModuleUnload(module));
+	check_ok(cuMemFree(p));
+}
+
+/* As runtimes 11 do, each in its own way; those from 13.1 on call the last slot. */
+TEST(export_table_of_the_runtime_loads_code)
+{
+	CUuuid id = { "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd"
+		      "\x9d\xf9" };
+	CUresult (*load)(CUmodule *, const void *);
+	CUresult (*load_by)(
+		CUmodule *, const void *, const void *, const void *, unsigned);
+	CUresult (*load_from)(
+		const void *, CUmodule *, const void *, const void *, unsigned);
+	CUresult (*prepare)(void);
+	const void *table = NULL;
+	void *const *slots;
+	CUmodule module;
+
+	fixture_new();
+	check_ok(cuGetExportTable(&table, &id));
+	slots = table;
+	load = slots[1];
+	load_by = slots[6];
+	load_from = slots[8];
+	prepare = slots[12];
+	check_ok(load(&module, kernels_ptx));
+	check_module(module);
+	check_ok(load_by(&module, kernels_ptx, NULL, NULL, 0));
+	check_module(module);
+	check_ok(load_from(kernels_ptx, &module, NULL, NULL, 0));
+	check_module(module);
+	check_cu(load(&module, "no image"), CUDA_ERROR_INVALID_IMAGE);
+	check_cu(load(NULL, kernels_ptx), CUDA_ERROR_INVALID_VALUE);
+	check_cu(load_by(&module, kernels_ptx, NULL, NULL, 1), CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(prepare());
+}
+
 TEST(unknown_export_table_is_not_found)
 {
 	const void *table = NULL;

@@ -4,9 +4,10 @@
  *
  * Tables of functions, each under a UUID, that NVIDIA's runtime library requests when it
  * starts. By convention slot 0 is the size of the table in bytes; the table of local
- * storage has none. The slots that an unmodified runtime of version 13 calls were found
- * by observation; those are implemented, and every other slot of a table returns
- * CUDA_ERROR_NOT_SUPPORTED, so that a caller gets an error instead of a crash.
+ * storage has none. The slots that unmodified runtimes from 11.7 to 13.5 call were found
+ * by observation, and the meaning of those of version 11 is published by the projects
+ * that selftest.c names; these slots are implemented, and every other slot of a table
+ * returns CUDA_ERROR_NOT_SUPPORTED, so that a caller gets an error instead of a crash.
  */
 
 #include <stdbool.h>
@@ -43,6 +44,38 @@ static CUresult get_primary_context(CUcontext *contextp, CUdevice device)
 	if (!contextp || !context)
 		return contextp ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
 	*contextp = shim_context_public(context);
+	return CUDA_SUCCESS;
+}
+
+/* Runtimes 11 load a fat binary in the current context by this, of which they describe
+ * the options by three arguments: they never have any. */
+static CUresult load_module(CUmodule *modulep, const void *image, const void *names,
+	const void *values, unsigned int n_options)
+{
+	if (names || values || n_options)
+		return not_supported();
+	return shim_cuModuleLoadData(modulep, image);
+}
+
+static CUresult load_plain_module(CUmodule *modulep, const void *image)
+{
+	return shim_cuModuleLoadData(modulep, image);
+}
+
+static CUresult load_container(const void *image, CUmodule *modulep, const void *names,
+	const void *values, unsigned int n_options)
+{
+	return load_module(modulep, image, names, values, n_options);
+}
+
+/* Runtimes 11 call it for each fat binary at the end of the process. */
+static void forget_image(size_t image)
+{
+}
+
+/* Runtimes from 13.1 on have the driver load its compilers early; they are the host's. */
+static CUresult load_compilers(void)
+{
 	return CUDA_SUCCESS;
 }
 
@@ -162,9 +195,14 @@ static CUresult get_inner_id(CUcontext context, CUstream inner, unsigned long lo
 
 static const void *const runtime_table[13] = {
 	[0] = (const void *)sizeof(runtime_table),
-	[1] = UNUSED,
+	[1] = (const void *)load_plain_module,
 	[2] = (const void *)get_primary_context,
-	[3 ... 12] = UNUSED,
+	[3 ... 5] = UNUSED,
+	[6] = (const void *)load_module,
+	[7] = (const void *)forget_image,
+	[8] = (const void *)load_container,
+	[9 ... 11] = UNUSED,
+	[12] = (const void *)load_compilers,
 };
 
 static const void *const hooks_table[7] = {

@@ -407,8 +407,9 @@ void shim_selftest_hmac_md2(const uint8_t *key, size_t key_size, const uint8_t *
 
 static CUresult answer(uint32_t version, uint64_t time, uint8_t reply[16]);
 
-/* Slot 0 is the size in bytes. */
-static const void *const table[2] = { (const void *)sizeof(table), (const void *)answer };
+/* Slot 0 is the size in bytes. Runtimes 11 refuse a table without a third slot, which no
+ * runtime calls. */
+static const void *const table[3] = { (const void *)sizeof(table), (const void *)answer };
 
 static int32_t attribute(const struct vgpu_device_info *device, int number)
 {
