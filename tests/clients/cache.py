@@ -166,8 +166,10 @@ class Cache:
         self.apt(f"the source of {package}", "source", "--download-only", package,
                  folder=place, options=options)
 
-    def wheel(self, name):
-        """Unpacks a package of PyPI, without its dependencies."""
+    def wheel(self, name, version=None):
+        """Unpacks a package of PyPI, without its dependencies; the newest unless told."""
+        if version:
+            name = f"{name}=={version}"
         place = self.folder(f"pypi/{name}")
         if any(place.glob("*.dist-info")):
             return place

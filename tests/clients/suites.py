@@ -2,6 +2,7 @@
 """All suites, by their names."""
 
 from suite_clang import Clang
+from suite_cudart import Cudart
 from suite_example import Example
 from suite_ffmpeg import Ffmpeg
 from suite_halide import Halide
@@ -11,5 +12,5 @@ from suite_pygpu import Pygpu
 from suite_samples import Samples
 
 SUITES = {suite.name: suite for suite in (
-    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Samples, Example,
+    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Samples, Example,
 )}
