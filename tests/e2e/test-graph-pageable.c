@@ -227,6 +227,34 @@ TEST(copies_are_captured)
 	free(out);
 }
 
+/* The host grants more pinned memory, which it registers, while a stream is captured: the
+ * prohibition of that is for the program. */
+TEST(a_capture_gets_pinned_memory_that_is_granted_meanwhile)
+{
+	const size_t size = 80 << 20; /* more than the first grant */
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	unsigned int *data = calloc(1, size);
+	CUdeviceptr x = memory_new(size);
+	CUstream stream = stream_new();
+	CUgraphExec exec;
+
+	check(data);
+	data[0] = 4;
+	data[size / 4 - 1] = 77;
+	capture_begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	check_ok(cuMemcpyHtoDAsync(x, data, size, stream));
+	check_ok(launch_step(step, x, 1, stream));
+	check_ok(cuMemcpyDtoHAsync(data, x, size, stream));
+	exec = exec_new(capture_end(stream));
+	launch_and_wait(exec, stream);
+	check_eq(data[0], 13);
+	check_eq(data[size / 4 - 1], 77);
+	check_ok(cuGraphExecDestroy(exec));
+	check_ok(cuMemFree(x));
+	free(data);
+}
+
 /* The pinned memory that copies need is given back. */
 TEST(many_copies_come_and_go)
 {

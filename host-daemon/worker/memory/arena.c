@@ -64,15 +64,22 @@ void arena_deinit(struct session *session)
 	pthread_mutex_destroy(&session->arena->lock);
 }
 
+/* A capture prohibits that the program registers memory, which this is not. */
 static CUresult register_range(struct session *session, uint64_t address, uint64_t size)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	bool is_relaxed;
 	CUresult result;
 
 	if (!driver->cuMemHostRegister_v2)
 		return CUDA_ERROR_NOT_SUPPORTED;
+	is_relaxed = driver->cuThreadExchangeStreamCaptureMode &&
+		     driver->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
 	result = driver->cuMemHostRegister_v2((void *)(uintptr_t)address, size,
 		CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+	if (is_relaxed)
+		driver->cuThreadExchangeStreamCaptureMode(&mode);
 	if (result != CUDA_SUCCESS)
 		vgpu_log_error(
 			"the driver refuses to register %llu bytes of shared memory: %d",
