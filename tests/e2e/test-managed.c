@@ -122,6 +122,31 @@ TEST(freed_managed_memory_is_given_out_again)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
+static bool is_zero(const unsigned char *bytes, size_t size)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, size - 1);
+}
+
+/* Programs count on it, as the system's memory is empty where a driver pins that. */
+TEST(memory_that_is_given_out_again_is_empty)
+{
+	const size_t size = 1 << 20;
+	CUdeviceptr p;
+	void *pinned;
+
+	fixture_new();
+	for (int i = 0; i < 3; i++) {
+		check_ok(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL));
+		check(is_zero(host_of(p), size));
+		memset(host_of(p), 0x5a, size);
+		check_ok(cuMemFree(p));
+		check_ok(cuMemHostAlloc(&pinned, size - 4096, 0));
+		check(is_zero(pinned, size - 4096));
+		memset(pinned, 0x5a, size - 4096);
+		check_ok(cuMemFreeHost(pinned));
+	}
+}
+
 TEST(pointer_attributes_tell_of_managed_memory)
 {
 	struct fixture fixture = fixture_new();

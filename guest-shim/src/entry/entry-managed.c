@@ -49,7 +49,7 @@ CUresult shim_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 	result = shim_capture_check_memory();
 	if (result != CUDA_SUCCESS)
 		return result;
-	pointer = shim_arena_alloc(bytesize);
+	pointer = shim_arena_alloc_zeroed(bytesize);
 	if (!pointer)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	range.base = (uint64_t)(uintptr_t)pointer;

@@ -228,7 +228,7 @@ CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 	result = shim_capture_check_memory();
 	if (result != CUDA_SUCCESS)
 		return result;
-	pointer = shim_arena_alloc(bytesize);
+	pointer = shim_arena_alloc_zeroed(bytesize);
 	if (!pointer)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	range.base = (uint64_t)(uintptr_t)pointer;

@@ -5,10 +5,14 @@
  * One list of pieces, free and taken, in the order of addresses; neighbours that are
  * free and adjoin are one piece. No allocation crosses the end of a run, because runs
  * that adjoin by chance are registered with the driver one by one.
+ *
+ * Extents are granted empty. Each piece knows how much of its beginning may have been
+ * written since, so that memory that was never used is not cleared again.
  */
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "vgpu/checked.h"
 #include "vgpu/error.h"
@@ -29,6 +33,7 @@
 struct piece {
 	uint8_t *start;
 	uint64_t size;
+	uint64_t used_size; /* from its start: of those bytes alone, some may not be 0 */
 	uint32_t run;
 	bool is_taken;
 	struct piece *previous;
@@ -67,6 +72,8 @@ static void merge_with_next(struct piece *piece)
 {
 	struct piece *next = piece->next;
 
+	if (next->used_size)
+		piece->used_size = piece->size + next->used_size;
 	piece->size += next->size;
 	piece->next = next->next;
 	if (next->next)
@@ -117,7 +124,7 @@ int shim_arena_setup(void)
 }
 
 /* Takes the first free piece that is large enough; what is too much stays free. */
-static void *take(uint64_t size)
+static void *take(uint64_t size, uint64_t *used_sizep)
 {
 	struct piece *piece, *rest;
 
@@ -132,9 +139,14 @@ static void *take(uint64_t size)
 		if (!rest)
 			return NULL;
 		piece->size = size;
+		if (piece->used_size > size) {
+			rest->used_size = piece->used_size - size;
+			piece->used_size = size;
+		}
 		link_after(rest, piece);
 	}
 	piece->is_taken = true;
+	*used_sizep = piece->used_size;
 	return piece->start;
 }
 
@@ -165,27 +177,27 @@ static bool grow(uint64_t size)
 }
 
 /* Another thread may have made room meanwhile. */
-static void *take_more(uint64_t size)
+static void *take_more(uint64_t size, uint64_t *used_sizep)
 {
 	void *pointer;
 	SHIM_LOCKED(&arena.grow_lock);
 
-	pointer = take(size);
+	pointer = take(size, used_sizep);
 	if (!pointer && grow(size))
-		pointer = take(size);
+		pointer = take(size, used_sizep);
 	return pointer;
 }
 
-void *shim_arena_alloc(uint64_t size)
+static void *alloc(uint64_t size, uint64_t *used_sizep)
 {
 	void *pointer;
 
 	if (!size || !vgpu_align_u64(size, PIECE_ALIGN, &size))
 		return NULL;
-	pointer = take(size);
+	pointer = take(size, used_sizep);
 	if (pointer)
 		return pointer;
-	pointer = take_more(size);
+	pointer = take_more(size, used_sizep);
 	if (!pointer)
 		shim_reason_tell(SHIM_REASON_ARENA,
 			"no %llu KiB of shared memory in a row are left for pinned "
@@ -193,6 +205,23 @@ void *shim_arena_alloc(uint64_t size)
 			"code and copies: free some, or raise size = of this virtual "
 			"machine in vgpud.conf on the host",
 			(unsigned long long)size >> 10);
+	return pointer;
+}
+
+void *shim_arena_alloc(uint64_t size)
+{
+	uint64_t used_size;
+
+	return alloc(size, &used_size);
+}
+
+void *shim_arena_alloc_zeroed(uint64_t size)
+{
+	uint64_t used_size;
+	void *pointer = alloc(size, &used_size);
+
+	if (pointer)
+		memset(pointer, 0, used_size);
 	return pointer;
 }
 
@@ -207,6 +236,7 @@ void shim_arena_free(void *pointer)
 	if (!piece)
 		return;
 	piece->is_taken = false;
+	piece->used_size = piece->size;
 	if (can_merge(piece, piece->next))
 		merge_with_next(piece);
 	if (can_merge(piece->previous, piece))

@@ -19,5 +19,9 @@ int shim_arena_setup(void);
  * Return: NULL when it refuses. */
 void *shim_arena_alloc(uint64_t size);
 
+/* The same, of zeros, as is new memory of the system that a driver pins: programs rely on
+ * it without knowing. */
+void *shim_arena_alloc_zeroed(uint64_t size);
+
 /* Gives it back. Neither host nor device may use it any more. */
 void shim_arena_free(void *pointer);

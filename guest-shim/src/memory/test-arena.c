@@ -132,6 +132,38 @@ TEST(freed_neighbours_are_one_piece_again)
 	check(shim_arena_alloc(64 * MIB) == pieces[0]);
 }
 
+static bool is_zero(const uint8_t *bytes, uint64_t size)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, size - 1);
+}
+
+TEST(memory_that_was_used_is_cleared_on_request)
+{
+	uint8_t *pieces[3], *last, *whole;
+
+	begin(0);
+	check_eq(shim_channel_map_extents(&shim_channel, 0, N_FIRST), 0);
+	for (int i = 0; i < 3; i++) {
+		pieces[i] = shim_arena_alloc(MIB);
+		memset(pieces[i], 0x5a, MIB);
+	}
+	shim_arena_free(pieces[1]);
+	/* Part of a piece, then the rest of it, whose size is not all there is. */
+	check(shim_arena_alloc_zeroed(4096) == (void *)pieces[1]);
+	check(is_zero(pieces[1], 4096));
+	last = shim_arena_alloc_zeroed(MIB - 8192);
+	check(last == pieces[1] + 4096 && is_zero(last, MIB - 8192));
+	check_eq(last[MIB - 8192], 0x5a);
+	memset(pieces[1], 0x5a, MIB);
+	shim_arena_free(pieces[1]);
+	shim_arena_free(last);
+	shim_arena_free(pieces[0]);
+	/* Pieces that were merged, the last with memory that was never used. */
+	shim_arena_free(pieces[2]);
+	whole = shim_arena_alloc_zeroed(64 * MIB);
+	check(whole == pieces[0] && is_zero(whole, 64 * MIB));
+}
+
 TEST(what_was_not_allocated_is_not_freed)
 {
 	uint8_t *piece;
