@@ -7,10 +7,11 @@ from suite_example import Example
 from suite_ffmpeg import Ffmpeg
 from suite_halide import Halide
 from suite_hashcat import Hashcat
+from suite_jit import Jit
 from suite_libgomp import Libgomp
 from suite_pygpu import Pygpu
 from suite_samples import Samples
 
 SUITES = {suite.name: suite for suite in (
-    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Samples, Example,
+    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Jit, Samples, Example,
 )}
