@@ -149,6 +149,29 @@ TEST(memory_is_used_in_the_order_of_its_stream)
 	check_ok(cuStreamSynchronize(stream));
 }
 
+/* As the programming guide shows it, and cuSPARSE does. */
+TEST(memory_of_no_pool_is_freed_in_the_order_of_a_stream)
+{
+	struct fixture fixture = begin();
+	CUstream stream = stream_new(CU_STREAM_NON_BLOCKING);
+	CUdeviceptr plain, b = take(MIB, stream);
+	size_t before, after, total;
+
+	check_ok(cuMemGetInfo(&before, &total));
+	check_ok(cuMemAlloc(&plain, 64 * MIB));
+	fill(&fixture, plain, 9, stream);
+	check_ok(cuMemcpyDtoDAsync(b, plain, MIB, stream));
+	check_cu(cuMemFreeAsync(plain + 512, stream), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemFreeAsync(plain, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_words(b, 9);
+	check_ok(cuMemGetInfo(&after, &total));
+	check_eq(after, before);
+	check_cu(cuMemFreeAsync(plain, stream), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMemFree(plain), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemFreeAsync(0, stream));
+}
+
 TEST(a_freed_block_is_used_again_in_its_stream_without_a_wait)
 {
 	struct fixture fixture = begin();

@@ -282,6 +282,19 @@ static void trim_if_destroyed(struct shim_pool *pool)
 		shim_pool_trim(pool, 0);
 }
 
+/* Memory of cuMemAlloc, whose free waits anyway: here for the stream at least. */
+static CUresult free_plain(CUdeviceptr address, CUstream handle)
+{
+	struct shim_range range;
+	CUresult result;
+
+	if (!shim_range_find(address, &range) || range.kind != SHIM_RANGE_DEVICE ||
+		range.base != address)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_cuStreamSynchronize(handle);
+	return result == CUDA_SUCCESS ? shim_cuMemFree_v2(address) : result;
+}
+
 CUresult shim_pool_free_async(CUdeviceptr address, CUstream handle)
 {
 	struct shim_free_point point;
@@ -295,6 +308,9 @@ CUresult shim_pool_free_async(CUdeviceptr address, CUstream handle)
 		result = find_capture(handle, &is_captured);
 	if (result == CUDA_SUCCESS && is_captured)
 		return shim_graph_memory_capture_free(handle, address);
+	/* As cuMemFree does with nothing; cuSPARSE expects it of this one too. */
+	if (result == CUDA_SUCCESS && !address)
+		return CUDA_SUCCESS;
 	if (result == CUDA_SUCCESS &&
 		shim_graph_memory_free(address, stream->context, &result))
 		return result;
@@ -312,7 +328,7 @@ CUresult shim_pool_free_async(CUdeviceptr address, CUstream handle)
 	pool = give_somewhere(
 		shim_pool_current(stream->context->device), address, &point);
 	if (!pool)
-		return CUDA_ERROR_INVALID_VALUE;
+		return free_plain(address, handle);
 	trim_if_destroyed(pool);
 	return CUDA_SUCCESS;
 }

@@ -16,6 +16,8 @@ struct shim_range;
 /* @pool: NULL for the current one of the stream's device */
 CUresult shim_pool_alloc(
 	struct shim_pool *pool, CUstream stream, uint64_t size, CUdeviceptr *addressp);
+
+/* Frees memory of a pool; that of cuMemAlloc too, as NVIDIA's cuSPARSE expects. */
 CUresult shim_pool_free_async(CUdeviceptr address, CUstream stream);
 
 /* Takes a block for no stream in particular: in a pool without streams all free blocks
