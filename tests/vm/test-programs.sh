@@ -16,6 +16,32 @@ test_programs_of_nvcc_compute_in_the_guest() {
 	same "programs that are right" "$(grep -c ': right in the guest' out)" 3
 }
 
+# A program for each family of memory, and for the graphs that use it.
+families_compute() {
+	local runtime=$1 name programs=() words=()
+	for name in ipc managed memory-nodes nodes pool register virtual; do
+		programs+=("$build/tests/e2e/nvcc/nvcc-$name-$runtime")
+		words+=(--add "$build/tests/e2e/nvcc/nvcc-$name-$runtime")
+	done
+	[ -e "${programs[0]}" ] || skip_option "no nvcc here"
+	cat >script <<-END
+		for program; do "\$program" || echo "\$program ended with \$?"; done
+	END
+	timeout -k 5 300 "$top/scripts/vgpu-run" --vm --timeout 280 --driver soft \
+		--add script "${words[@]}" "${@:2}" -- \
+		sh "$PWD/script" "${programs[@]}" >out
+	same "programs that are right" "$(grep -c ', 0 wrong: PASS' out)" ${#programs[@]}
+	expect 1 grep "ended with" out
+}
+
+test_families_of_the_runtime_compute_in_the_guest() { families_compute static; }
+
+test_families_of_the_shared_runtime_compute_in_the_guest() {
+	local library=/usr/local/cuda/lib64/libcudart.so.13
+	[ -e "$library" ] || skip_option "no libcudart.so.13 here"
+	families_compute shared --add "$(realpath "$library"):$library"
+}
+
 test_programs_compute_in_the_guest_when_every_call_waits() {
 	VGPU_SYNC=1 demo --programs plain >out || { cat out && return 1; }
 	same "programs that are right" "$(grep -c ': right in the guest' out)" 3
