@@ -51,6 +51,10 @@ TEST(primary_contexts_are_set_reset_and_released)
 	check_ok(CALL("cuDevicePrimaryCtxReset", 7000, (CUdevice), 0));
 	check_ok(cuDevicePrimaryCtxRetain(&context, 0));
 	check_cu(cuMemFree(p), CUDA_ERROR_INVALID_VALUE);
+	/* A reset releases no retain. */
+	check_ok(CALL("cuDevicePrimaryCtxRelease", 7000, (CUdevice), 0));
+	check_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
+	check_eq(active, 1);
 	check_ok(CALL("cuDevicePrimaryCtxRelease", 7000, (CUdevice), 0));
 	check_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
 	check_eq(active, 0);
