@@ -155,9 +155,12 @@ class Runtime:
     """One copy of the library, with a fat binary registered."""
 
     def __init__(self, path):
+        self.path = path
         self.library = ctypes.CDLL(path)
-        self.library.cudaGetErrorName.restype = ctypes.c_char_p
-        self.library.__getattr__("__cudaRegisterFatBinary").restype = c_void_p
+        # A static library in a shared one hides its functions; that one finds them.
+        self.find = getattr(self.library, "find_function", None)
+        if self.find:
+            self.find.restype = c_void_p
         self.binary = FatBinary(PTX)
         # The addresses of the program's own copies identify functions and variables.
         self.functions = {name: ctypes.create_string_buffer(1)
@@ -179,16 +182,25 @@ class Runtime:
         self.hidden("RegisterFatBinaryEnd", binary)
         self.handle = binary
 
+    def function(self, name, restype=c_int):
+        if self.find:
+            address = self.find(name.encode())
+            check(address, f"there is no {name}")
+            return ctypes.CFUNCTYPE(restype)(address)
+        function = getattr(self.library, name)
+        function.restype = restype
+        return function
+
     def hidden(self, name, *arguments):
-        return getattr(self.library, f"__cuda{name}")(*arguments)
+        return self.function(f"__cuda{name}", c_void_p)(*arguments)
 
     def result(self, name, *arguments):
-        return getattr(self.library, f"cuda{name}")(*arguments)
+        return self.function(f"cuda{name}")(*arguments)
 
     def call(self, name, *arguments):
         result = self.result(name, *arguments)
         if result:
-            said = self.library.cudaGetErrorName(result)
+            said = self.function("cudaGetErrorName", ctypes.c_char_p)(result)
             raise Failure(f"cuda{name}: {result} {said.decode() if said else ''}")
 
     def expect(self, wanted, name, *arguments):
@@ -611,7 +623,7 @@ def test_ipc(rt):
     memory, shared = Handle(), Handle()
     rt.call("IpcGetMemHandle", byref(memory), place)
     rt.call("IpcGetEventHandle", byref(shared), event)
-    done = subprocess.run([sys.executable, __file__, "child", rt.library._name,
+    done = subprocess.run([sys.executable, __file__, "child", rt.path,
                            bytes(memory).hex(), bytes(shared).hex()], check=False)
     check(done.returncode == 0, f"the other process: {done.returncode}")
     rt.call("EventSynchronize", event)
