@@ -23,7 +23,7 @@
 #define DEVICE_MEMORY (4ull << 30)
 #define DEVICE_MEMORY_MIN (1ull << 20)
 #define DEVICE_MEMORY_MAX (1ull << 40)
-#define DEVICE_THREADS_MAX 256
+#define DEVICE_THREADS_MAX SCHED_THREADS_MAX
 #define DEVICE_TIMEOUT_MS 0
 
 /*

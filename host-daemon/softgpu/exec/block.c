@@ -53,6 +53,11 @@ int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
 	return SOFTGPU_SUCCESS;
 }
 
+void softgpu_scratch_move(struct softgpu_scratch *scratch, uint32_t smid)
+{
+	scratch->smid = smid;
+}
+
 size_t softgpu_scratch_size(const struct softgpu_scratch *scratch)
 {
 	return sizeof(*scratch) + scratch->regs_size + scratch->preds_size +

@@ -333,6 +333,9 @@ int softgpu_launch_check(const struct softgpu_launch *launch);
  * Grows at the first block of a launch to what that needs, and keeps it.
  */
 int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid);
+
+/* For another thread, whose %smid this is. */
+void softgpu_scratch_move(struct softgpu_scratch *scratch, uint32_t smid);
 struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch);
 
 /*

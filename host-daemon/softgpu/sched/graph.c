@@ -309,6 +309,8 @@ static void graph_push(
 		lane = TAILQ_FIRST(&graph->idle);
 		TAILQ_REMOVE(&graph->idle, lane, link);
 		lane->context = graph->launch->stream->context;
+		lane->is_confined = graph->launch->stream->is_confined;
+		lane->sms = graph->launch->stream->sms;
 		TAILQ_INSERT_TAIL(&lane->context->lanes, lane, link);
 	}
 	node->n_left = node->n_before;

@@ -26,13 +26,40 @@ static bool grid_take_workspace(struct sched *sched, struct sched_grid *grid)
 	return false;
 }
 
+uint32_t sched_sms_count(const struct sched_sms *sms)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < SCHED_THREADS_MAX / 64; i++)
+		n += (uint32_t)__builtin_popcountll(sms->words[i]);
+	return n;
+}
+
+/* Return: how many threads there have to be for all of a set to exist. */
+static uint32_t sms_end(const struct sched_sms *sms)
+{
+	uint32_t end = SCHED_THREADS_MAX;
+
+	while (end && !sched_sms_has(sms, end - 1))
+		end--;
+	return end;
+}
+
 static void grid_offer(struct sched *sched, struct sched_grid *grid)
 {
+	const struct sched_stream *stream = grid->task.op->stream;
+
 	grid->is_listed = true;
 	sched_task_push(sched, &grid->task);
-	sched->n_wanted += grid->n_useful;
+	sched_grid_want(sched, grid, grid->n_useful);
 	sched->n_useful += grid->n_useful;
-	sched_staff_kernels(sched);
+	sched_staff_kernels(sched, stream->is_confined ? sms_end(&stream->sms) : 0);
+}
+
+/* The threads of a set cannot be woken alone. */
+void sched_grid_want(struct sched *sched, const struct sched_grid *grid, uint32_t n)
+{
+	sched->n_wanted += grid->task.op->stream->is_confined ? sched->n_threads : n;
 }
 
 void sched_grid_begin(struct sched *sched, struct sched_op *op)
@@ -50,10 +77,14 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 	grid->is_begun = false;
 	grid->workspace = 0;
 	grid->task = (struct sched_task){ .op = op, .is_grid = true };
-	if (grid->resident_max < sched->n_threads)
-		grid->resident_max = sched->n_threads;
-	grid->n_useful = grid->n_blocks < sched->n_threads ? (uint32_t)grid->n_blocks
-							   : sched->n_threads;
+	grid->n_sms = op->stream->is_confined ? sched_sms_count(&op->stream->sms)
+					      : sched->n_threads;
+	grid->begun_max =
+		(uint32_t)((uint64_t)grid->resident_max * grid->n_sms / sched->n_threads);
+	if (grid->begun_max < grid->n_sms)
+		grid->begun_max = grid->n_sms;
+	grid->n_useful =
+		grid->n_blocks < grid->n_sms ? (uint32_t)grid->n_blocks : grid->n_sms;
 	if (grid->is_cooperative)
 		grid->n_useful = 1;
 	if (grid->is_cooperative && !grid_take_workspace(sched, grid))

@@ -90,7 +90,7 @@ static void *kernel_main(void *argument)
 	prctl(PR_SET_NAME, name);
 	sched_lock(sched);
 	for (;;) {
-		while (TAILQ_EMPTY(&sched->tasks) || sched->n_stops) {
+		while (!sched_task_is_there(&worker) || sched->n_stops) {
 			sched->n_idle++;
 			vgpu_nap_cond(&nap, &sched->kernel_work, &sched->lock);
 			sched->n_idle--;
@@ -297,9 +297,10 @@ int sched_staff(struct sched *sched, enum sched_kind kind)
 	}
 }
 
-void sched_staff_kernels(struct sched *sched)
+void sched_staff_kernels(struct sched *sched, uint32_t n_min)
 {
-	while (sched->n_alive < sched->n_threads && sched->n_alive < sched->n_useful)
+	while (sched->n_alive < sched->n_threads &&
+		(sched->n_alive < sched->n_useful || sched->n_alive < n_min))
 		if (sched_kernel_thread(sched))
 			return;
 }

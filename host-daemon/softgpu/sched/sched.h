@@ -15,6 +15,9 @@
  *	  Tickets are drawn in order of submission, so these waits cannot form a ring.
  *	- Operations WAIT_VALUE wait for a word in memory.
  *
+ * Kernels of a stream may be confined to a set of kernel threads. Such a stream has
+ * another legacy stream, with which the second rule applies to it.
+ *
  * Threads: kernel threads, the multiprocessors, run blocks of launches, in turns if there
  * are more kernels than threads (task.c); one copy thread copies and fills, so that a
  * copy can end the wait of a kernel; one host thread calls functions of the program. Each
@@ -41,6 +44,9 @@
 #include <sys/queue.h>
 
 #include "exec/engine.h"
+
+/* Kernel threads of one scheduler. */
+#define SCHED_THREADS_MAX 256
 
 /* Operations that a stream takes before a submission blocks; real drivers hold about as
  * many. */
@@ -165,9 +171,13 @@ TAILQ_HEAD(sched_tasks, sched_task);
 struct sched_grid {
 	struct softgpu_launch launch;
 	uint64_t n_blocks;
-	uint32_t resident_max; /* blocks that may be begun and not done */
-	uint32_t n_useful;     /* threads it can keep busy; set where it begins */
-	uint64_t next;	       /* atomic: first block not taken */
+	uint32_t resident_max; /* blocks that may be begun and not done, on all threads */
+	/* Set where it begins: the threads that it may use, and of those the ones that it
+	 * can keep busy; the blocks that may be begun and not done on them. */
+	uint32_t n_sms;
+	uint32_t n_useful;
+	uint32_t begun_max;
+	uint64_t next; /* atomic: first block not taken */
 	uint32_t
 		n_begun_aside; /* atomic: blocks that are begun and set aside; the lock */
 	uint32_t n_aside;   /* its tasks in sched.tasks but for its own; all the lock */
@@ -213,6 +223,11 @@ struct sched_op {
 	};
 };
 
+/* A set of kernel threads, by what %smid reads in them. */
+struct sched_sms {
+	uint64_t words[SCHED_THREADS_MAX / 64];
+};
+
 enum sched_state {
 	SCHED_STREAM_IDLE,    /* empty, or kicked */
 	SCHED_STREAM_HELD,    /* by the legacy rule, or by other launches of a graph */
@@ -227,6 +242,9 @@ struct sched_stream {
 	uint32_t n_refs;  /* atomic: who made it, and its place in the context */
 	bool is_blocking; /* follows the legacy rule */
 	bool is_legacy;
+	struct sched_stream *legacy; /* with this one; a reference unless the context's */
+	bool is_confined;	     /* kernels run on these threads alone */
+	struct sched_sms sms;
 	int priority;
 	unsigned int flags;	  /* the caller's */
 	unsigned int wait_policy; /* the caller's, CUsynchronizationPolicy; 0: not set */
@@ -338,9 +356,9 @@ int sched_init(struct sched *sched, uint32_t n_threads);
  */
 int sched_staff(struct sched *sched, enum sched_kind kind);
 
-/* With the lock: starts kernel threads until there are enough, or no more can be
- * created. */
-void sched_staff_kernels(struct sched *sched);
+/* With the lock: starts kernel threads until there are enough and at least so many, or no
+ * more can be created. */
+void sched_staff_kernels(struct sched *sched, uint32_t n_min);
 
 void sched_lock(struct sched *sched);
 void sched_unlock(struct sched *sched);
@@ -400,6 +418,15 @@ int sched_context_wait(struct sched_context *context);
 /* Return: 0, -ENOMEM, or -ECANCELED: the context is closed. */
 int sched_stream_new(struct sched_stream **streamp, struct sched_context *context,
 	bool is_blocking, int priority);
+
+/*
+ * Confines the kernels of a stream, which has no operations yet.
+ *
+ * @legacy:	the stream with which the legacy rule applies to it; NULL: it is that
+ *		stream for others
+ */
+void sched_stream_confine(struct sched_stream *stream, const struct sched_sms *sms,
+	struct sched_stream *legacy);
 
 /* Queued work is still done, and no more accepted. Other threads may wait for it
  * meanwhile. */
@@ -478,14 +505,36 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op);
 void sched_grid_join(struct sched *sched, struct sched_op *op);
 void sched_grid_leave(struct sched *sched, struct sched_op *op);
 
+/* With the lock: sched_unlock() wakes so many threads that may work on it. */
+void sched_grid_want(struct sched *sched, const struct sched_grid *grid, uint32_t n);
+
 /* With the lock: its blocks are taken, or shall not be. */
 void sched_grid_unlist(struct sched *sched, struct sched_op *op);
 
 /* With the lock: the context's kernels end by this. */
 void sched_grid_fail(struct sched_op *op, const struct softgpu_fault *fault);
 
-/* With the lock: a kernel thread takes up the task that waits longest, for a while. */
+/* With the lock: whether there is a task that a kernel thread may take. */
+bool sched_task_is_there(const struct sched_worker *worker);
+
+/* With the lock: the thread takes up the one that waits longest, for a while. */
 void sched_task_serve(struct sched_worker *worker);
+
+/*
+ * Sets of kernel threads
+ */
+
+static inline void sched_sms_add(struct sched_sms *sms, uint32_t smid)
+{
+	sms->words[smid / 64] |= UINT64_C(1) << smid % 64;
+}
+
+static inline bool sched_sms_has(const struct sched_sms *sms, uint32_t smid)
+{
+	return sms->words[smid / 64] >> smid % 64 & 1;
+}
+
+uint32_t sched_sms_count(const struct sched_sms *sms);
 
 /* A slice of a thread that begins now. */
 struct softgpu_slice sched_slice(const struct sched *sched);

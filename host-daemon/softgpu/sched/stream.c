@@ -19,6 +19,7 @@
 static void stream_init(struct sched_stream *stream, struct sched_context *context)
 {
 	stream->context = context;
+	stream->legacy = &context->legacy;
 	STAILQ_INIT(&stream->ops);
 	pthread_cond_init(&stream->done, NULL);
 	stream->id = context->sched->next_stream_id++;
@@ -50,6 +51,21 @@ int sched_stream_new(struct sched_stream **streamp, struct sched_context *contex
 	return 0;
 }
 
+void sched_stream_confine(struct sched_stream *stream, const struct sched_sms *sms,
+	struct sched_stream *legacy)
+{
+	struct sched *sched = stream->context->sched;
+
+	sched_lock(sched);
+	stream->is_confined = true;
+	stream->sms = *sms;
+	stream->is_legacy = !legacy;
+	stream->legacy = legacy;
+	if (legacy)
+		__atomic_fetch_add(&legacy->n_refs, 1, __ATOMIC_RELAXED);
+	sched_unlock(sched);
+}
+
 void sched_stream_end(struct sched_stream *stream)
 {
 	struct sched *sched = stream->context->sched;
@@ -68,10 +84,15 @@ void sched_stream_end(struct sched_stream *stream)
 
 void sched_stream_unref(struct sched_stream *stream)
 {
+	struct sched_stream *legacy = stream->is_confined ? stream->legacy : NULL;
+
 	if (__atomic_sub_fetch(&stream->n_refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	pthread_cond_destroy(&stream->done);
 	free(stream);
+	/* Which has none itself. */
+	if (legacy)
+		sched_stream_unref(legacy);
 }
 
 void sched_stream_free(struct sched_stream *stream)
@@ -91,7 +112,7 @@ static void stream_leave_context(struct sched_stream *stream)
 	stream->is_kicked = false;
 	if (stream->context->n_waiters)
 		vgpu_wake_all(&stream->context->done);
-	if (!stream->is_legacy)
+	if (stream != &stream->context->legacy)
 		sched_stream_unref(stream);
 }
 
@@ -133,12 +154,13 @@ static bool stream_is_held(const struct sched_stream *stream, uint64_t ticket)
 	if (!stream->is_blocking)
 		return false;
 	if (!stream->is_legacy) {
-		op = STAILQ_FIRST(&context->legacy.ops);
+		op = STAILQ_FIRST(&stream->legacy->ops);
 		return op && op->ticket < ticket;
 	}
 	TAILQ_FOREACH(other, &context->streams, link) {
 		op = STAILQ_FIRST(&other->ops);
-		if (other->is_blocking && !other->is_legacy && op && op->ticket < ticket)
+		if (other->is_blocking && other->legacy == stream && op &&
+			op->ticket < ticket)
 			return true;
 	}
 	return false;
@@ -152,8 +174,8 @@ static void stream_kick_held(struct sched_stream *stream)
 	if (!stream->is_blocking)
 		return;
 	if (!stream->is_legacy) {
-		if (context->legacy.state == SCHED_STREAM_HELD)
-			sched_kick(&context->legacy);
+		if (stream->legacy->state == SCHED_STREAM_HELD)
+			sched_kick(stream->legacy);
 		return;
 	}
 	TAILQ_FOREACH(other, &context->streams, link)

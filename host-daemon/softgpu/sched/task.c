@@ -76,9 +76,9 @@ static bool polls_long_enough(struct turn *turn)
 	bool is_wanted_now = is_wanted(turn), more;
 	uint64_t now;
 
-	more = has_more(turn) && __atomic_load_n(&grid->n_begun_aside, __ATOMIC_RELAXED) +
-						 turn->worker->sched->n_threads <=
-					 grid->resident_max;
+	more = has_more(turn) &&
+	       __atomic_load_n(&grid->n_begun_aside, __ATOMIC_RELAXED) + grid->n_sms <=
+		       grid->begun_max;
 	if (!is_wanted_now && !more)
 		return false;
 	now = sched_now_ns();
@@ -185,7 +185,7 @@ static void set_aside(struct sched *sched, struct sched_task *task)
 						    : softgpu_scratch_size(task->scratch);
 	}
 	sched_task_push(sched, task);
-	sched->n_wanted++;
+	sched_grid_want(sched, grid, 1);
 }
 
 /* With the lock: leaves what is to be gone on with in the list. */
@@ -223,24 +223,49 @@ static bool has_room(const struct sched *sched, const struct sched_task *task)
 	if (sched->n_aside >= SCHED_ASIDE_MANY &&
 		sched->aside_size >= SCHED_ASIDE_SIZE_MANY)
 		return false;
-	return grid->n_begun_aside + grid->n_threads < grid->resident_max;
+	return grid->n_begun_aside + grid->n_threads < grid->begun_max;
 }
 
-/* Where there is no room for any more blocks, one that is begun waits for its turn. */
-static struct sched_task *choose(struct sched *sched)
+/* Whether the thread is one of those to which the stream is confined. Without any of
+ * these, because none could be created, all others are. */
+static bool is_allowed(
+	const struct sched_worker *worker, const struct sched_stream *stream)
 {
-	struct sched_task *task;
+	if (!stream->is_confined || sched_sms_has(&stream->sms, worker->smid))
+		return true;
+	for (uint32_t smid = 0; smid < worker->sched->n_alive; smid++)
+		if (sched_sms_has(&stream->sms, smid))
+			return false;
+	return true;
+}
 
-	TAILQ_FOREACH(task, &sched->tasks, link)
-		if (has_room(sched, task))
+/* Where there is no room for any more blocks, one that is begun waits for its turn.
+ * Return: NULL if all tasks are for other threads. */
+static struct sched_task *choose(const struct sched_worker *worker)
+{
+	struct sched_task *task, *first = NULL;
+
+	TAILQ_FOREACH(task, &worker->sched->tasks, link) {
+		if (!is_allowed(worker, task->op->stream))
+			continue;
+		if (has_room(worker->sched, task))
 			return task;
-	return TAILQ_FIRST(&sched->tasks);
+		if (!first)
+			first = task;
+	}
+	return first;
+}
+
+bool sched_task_is_there(const struct sched_worker *worker)
+{
+	return choose(worker);
 }
 
 /* Takes what waits longest. */
-static struct sched_task take(struct sched *sched)
+static struct sched_task take(struct sched_worker *worker)
 {
-	struct sched_task *chosen = choose(sched), task = *chosen;
+	struct sched *sched = worker->sched;
+	struct sched_task *chosen = choose(worker), task = *chosen;
 	struct sched_grid *grid = &task.op->grid;
 
 	TAILQ_REMOVE(&sched->tasks, chosen, link);
@@ -298,7 +323,7 @@ static enum sched_turn run(struct sched_worker *worker, struct sched_task *task,
 void sched_task_serve(struct sched_worker *worker)
 {
 	struct sched *sched = worker->sched;
-	struct sched_task task = take(sched);
+	struct sched_task task = take(worker);
 	struct leftovers left = {};
 	struct softgpu_fault fault = {};
 	enum sched_turn r;
@@ -309,6 +334,8 @@ void sched_task_serve(struct sched_worker *worker)
 		task.scratch = worker->scratch;
 		worker->scratch = NULL;
 	}
+	if (task.scratch)
+		softgpu_scratch_move(task.scratch, worker->smid);
 	r = run(worker, &task, &left, &fault);
 	if (r != SCHED_TURN_OVER)
 		task.together = sched_together_free(task.together);

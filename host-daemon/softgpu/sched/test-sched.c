@@ -27,6 +27,8 @@ struct work {
 	uint64_t works_ns;     /* runs for so long, without polling */
 	uint64_t *done;	       /* blocks: each waits for those before it */
 	struct charge *charge; /* runs, on the only thread, until it is charged often */
+	const struct sched_sms *sms; /* counts blocks that are on other threads */
+	uint32_t *n_outside;
 	int fault;
 };
 
@@ -42,6 +44,7 @@ static struct sched sched;
 
 struct softgpu_scratch {
 	const struct softgpu_launch *launch;
+	uint32_t smid;
 	uint64_t block;
 	uint64_t begun_ns;
 	uint64_t run_ns;     /* that it was at work */
@@ -52,6 +55,7 @@ struct softgpu_scratch {
 int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
 {
 	*scratchp = calloc(1, sizeof(**scratchp));
+	(*scratchp)->smid = smid;
 	return 0;
 }
 
@@ -59,6 +63,11 @@ struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
 {
 	free(scratch);
 	return NULL;
+}
+
+void softgpu_scratch_move(struct softgpu_scratch *scratch, uint32_t smid)
+{
+	scratch->smid = smid;
 }
 
 size_t softgpu_scratch_size(const struct softgpu_scratch *scratch)
@@ -74,6 +83,7 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 
 	*scratch = (struct softgpu_scratch){
 		.launch = launch,
+		.smid = scratch->smid,
 		.block = block,
 		.begun_ns = sched_now_ns(),
 	};
@@ -162,6 +172,8 @@ enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
 	const struct work *work = launch->params;
 	bool is_done = work_on(scratch, slice);
 
+	if (work->sms && !sched_sms_has(work->sms, scratch->smid))
+		__atomic_fetch_add(work->n_outside, 1, __ATOMIC_RELAXED);
 	fault->kernel = "work";
 	fault->code = (int)__atomic_load_n(launch->stop, __ATOMIC_RELAXED);
 	if (!fault->code && launch->deadline_ns && sched_now_ns() >= launch->deadline_ns)
@@ -753,6 +765,81 @@ TEST(blocks_of_a_grid_wait_for_each_other_as_far_as_there_is_room)
 	check_eq(submit(&context.legacy, &op), 0);
 	check_eq(sched_context_wait(&context), 0);
 	check_eq(counter, N);
+	sched_context_deinit(&context);
+}
+
+TEST(blocks_of_a_confined_stream_stay_on_its_threads)
+{
+	enum { N = 2000 };
+	struct sched_sms pair = {}, single = {};
+	struct sched_stream *first, *second;
+	struct sched_context context;
+	uint32_t n_outside = 0;
+	uint64_t counter = 0;
+	struct work work = { .counter = &counter, .n_outside = &n_outside };
+
+	start(&context);
+	sched_sms_add(&pair, 0);
+	sched_sms_add(&pair, 2);
+	sched_sms_add(&single, 1);
+	first = stream_new(&context, false);
+	second = stream_new(&context, false);
+	sched_stream_confine(first, &pair, NULL);
+	sched_stream_confine(second, &single, NULL);
+	/* At first there are no threads, then scratches that others have left. */
+	for (int i = 0; i < 5; i++) {
+		work.sms = &pair;
+		work.works_ns = 1000;
+		check_eq(launch(first, &work, N), 0);
+		work.sms = &single;
+		check_eq(launch(second, &work, N), 0);
+		work.sms = NULL;
+		work.works_ns = 2 * SCHED_SLICE_NS;
+		check_eq(launch(&context.legacy, &work, 10), 0);
+		check_eq(sched_context_wait(&context), 0);
+	}
+	check_eq(counter, 5 * (2 * N + 10));
+	check_eq(n_outside, 0);
+	sched_stream_free(first);
+	sched_stream_free(second);
+	sched_context_deinit(&context);
+}
+
+/* It has its own default stream, which waits for its blocking streams and no others. */
+TEST(confined_streams_follow_their_own_legacy_stream)
+{
+	struct sched_stream *own, *blocking, *other;
+	struct sched_sms all = { .words = { 7 } };
+	struct sched_context context;
+	uint32_t gate = 0, second = 0;
+	uint64_t counter = 0, word = 0;
+	struct work waits = { .counter = &counter, .gate = &gate };
+	struct work opens = { .counter = &counter, .opens = &gate };
+	struct work others = { .counter = &counter, .gate = &second };
+
+	start(&context);
+	own = stream_new(&context, true);
+	sched_stream_confine(own, &all, NULL);
+	blocking = stream_new(&context, true);
+	sched_stream_confine(blocking, &all, own);
+	other = stream_new(&context, true);
+	check_eq(launch(other, &others, 1), 0);
+	check_eq(launch(blocking, &waits, 1), 0);
+	check_eq(write_word(own, &word, 1), 0);
+	check(!sched_stream_is_idle(own));
+	check_eq(__atomic_load_n(&word, __ATOMIC_SEQ_CST), 0);
+	/* Which waits for `other` alone. */
+	check_eq(launch(&context.legacy, &opens, 1), 0);
+	check(!sched_stream_is_idle(&context.legacy));
+	check_eq(__atomic_load_n(&word, __ATOMIC_SEQ_CST), 0);
+	__atomic_store_n(&second, 1, __ATOMIC_SEQ_CST);
+	check_eq(sched_stream_wait(own), 0);
+	check_eq(__atomic_load_n(&word, __ATOMIC_SEQ_CST), 1);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, 3);
+	sched_stream_free(own);
+	sched_stream_free(blocking);
+	sched_stream_free(other);
 	sched_context_deinit(&context);
 }
 
