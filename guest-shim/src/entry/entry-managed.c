@@ -220,6 +220,112 @@ CUresult shim_cuMemPrefetchAsync(
 }
 
 /*
+ * Batches
+ *
+ * CUDA documents an error for them if a device lacks concurrent managed access, whatever
+ * the operations name.
+ */
+
+/* The rules for the two arrays of locations. */
+static bool has_legal_locations(
+	size_t count, const CUmemLocation *locations, const size_t *first_ops, size_t n)
+{
+	if (!locations || !first_ops || !n || n > count || first_ops[0])
+		return false;
+	for (size_t i = 1; i < n; i++)
+		if (first_ops[i] <= first_ops[i - 1] || first_ops[i] >= count)
+			return false;
+	return true;
+}
+
+static CUresult check_batch(uint32_t call, const CUdeviceptr *addresses,
+	const size_t *sizes, size_t count, unsigned long long flags, CUstream stream)
+{
+	CUresult result = shim_call_check((uint16_t)call);
+
+	if (result == CUDA_SUCCESS)
+		result = shim_stream_check(stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!addresses || !sizes || !count || flags || !stream ||
+		stream == CU_STREAM_LEGACY)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++)
+		if (!is_managed(addresses[i], sizes[i]))
+			return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult check_access(void)
+{
+	for (int device = 0; device < shim_device_n(); device++)
+		if (!device_has(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))
+			return CUDA_ERROR_INVALID_DEVICE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult check_prefetches(
+	size_t count, const CUmemLocation *locations, const size_t *first_ops, size_t n)
+{
+	CUresult result;
+
+	if (!has_legal_locations(count, locations, first_ops, n))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = check_access();
+	for (size_t i = 0; result == CUDA_SUCCESS && i < n; i++)
+		result = check_location(&locations[i]);
+	return result;
+}
+
+static CUresult prefetch_all(const CUdeviceptr *addresses, const size_t *sizes,
+	size_t count, const CUmemLocation *locations, const size_t *first_ops, size_t n)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (at + 1 < n && first_ops[at + 1] == i)
+			at++;
+		if (!shim_advice_change(
+			    addresses[i], sizes[i], note_prefetch, &locations[at]))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult shim_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+	CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs,
+	unsigned long long flags, CUstream hStream)
+{
+	CUresult result = check_batch(
+		VGPU_CALL_cuMemPrefetchBatchAsync, dptrs, sizes, count, flags, hStream);
+
+	if (result == CUDA_SUCCESS)
+		result = check_prefetches(
+			count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs);
+	return result == CUDA_SUCCESS ? prefetch_all(dptrs, sizes, count, prefetchLocs,
+						prefetchLocIdxs, numPrefetchLocs)
+				      : result;
+}
+
+/* Contents that nobody will read may as well stay. */
+CUresult shim_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+	unsigned long long flags, CUstream hStream)
+{
+	CUresult result = check_batch(
+		VGPU_CALL_cuMemDiscardBatchAsync, dptrs, sizes, count, flags, hStream);
+
+	return result == CUDA_SUCCESS ? check_access() : result;
+}
+
+CUresult shim_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes,
+	size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+	size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+	return shim_cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs,
+		prefetchLocIdxs, numPrefetchLocs, flags, hStream);
+}
+
+/*
  * Attachment
  *
  * It restricts who may touch managed memory while a stream works. Here everybody may at
