@@ -186,6 +186,7 @@ uint64_t shim_function_shape(
 	if (depends_on_grid(launch)) {
 		hash = mix(hash, (uint64_t)dims->axis[0].grid << 32 | dims->axis[1].grid);
 		hash = mix(hash, dims->axis[2].grid);
+		hash = mix(hash, shim_stream_partition(launch->stream));
 	}
 	return hash ? hash : 1;
 }

@@ -169,7 +169,7 @@ CUresult shim_launch(const struct shim_launch *launch)
 	if (result != CUDA_SUCCESS)
 		return result;
 	thread = call.thread;
-	context = shim_thread_context(thread);
+	context = shim_thread_top(thread);
 	result = shim_function_get(launch->function, &function);
 	if (result != CUDA_SUCCESS)
 		return shim_runtime_function_result(launch->function, result);

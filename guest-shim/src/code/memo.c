@@ -84,7 +84,7 @@ static void make_key(struct key *key, const struct shim_thread *thread, uint16_t
 	assert(vgpu_call_request_max[call] <= REQUEST_MAX);
 	/* Each thread has its own default stream. */
 	key->lane = vgpu_call_remembers[call] == VGPU_REMEMBERS_STREAM ? thread->lane : 0;
-	key->context = has_context ? shim_context_handle(shim_thread_context(thread)) : 0;
+	key->context = has_context ? shim_context_handle(shim_thread_top(thread)) : 0;
 	key->call = call;
 	key->size = (uint16_t)vgpu_message_pack(request, key->request);
 }

@@ -21,7 +21,7 @@ static struct shim_context *current(void)
 {
 	struct shim_thread *thread = shim_thread_get();
 
-	return thread ? shim_thread_context(thread) : NULL;
+	return thread ? shim_thread_top(thread) : NULL;
 }
 
 /* NULL means the current context. */
@@ -158,8 +158,10 @@ CUresult shim_cuCtxDestroy_v2(CUcontext ctx)
 
 	SHIM_CHECK_READY();
 	context = shim_context_find(ctx);
-	/* A primary context ends by cuDevicePrimaryCtxRelease. */
-	if (!context || context->is_primary || shim_context_check(context))
+	/* A primary context ends by cuDevicePrimaryCtxRelease, a green one by
+	 * cuGreenCtxDestroy. */
+	if (!context || context->is_primary || context->green ||
+		shim_context_check(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (current() == context)
 		shim_context_pop(&(struct shim_context *){ NULL });
@@ -180,7 +182,7 @@ CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!pctx || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (context->is_primary)
+	if (context->is_primary || context->green)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	__atomic_add_fetch(&context->n_attached, 1, __ATOMIC_RELAXED);
 	*pctx = shim_context_public(context);
@@ -193,7 +195,7 @@ CUresult shim_cuCtxDetach(CUcontext ctx)
 
 	SHIM_CHECK_READY();
 	context = shim_context_find(ctx);
-	if (!context || context->is_primary)
+	if (!context || context->is_primary || context->green)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (__atomic_load_n(&context->n_attached, __ATOMIC_RELAXED)) {
 		__atomic_sub_fetch(&context->n_attached, 1, __ATOMIC_RELAXED);
@@ -297,7 +299,7 @@ CUresult shim_cuCtxSetFlags(unsigned int flags)
 	return result;
 }
 
-/* No context is made with less than all multiprocessors. */
+/* Only green contexts have less than all multiprocessors. */
 CUresult shim_cuCtxGetExecAffinity(
 	CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
@@ -317,7 +319,8 @@ CUresult shim_cuCtxGetExecAffinity(
 		return CUDA_ERROR_NOT_SUPPORTED;
 	*pExecAffinity = (CUexecAffinityParam){
 		.type = type,
-		.param.smCount.val = (unsigned int)n,
+		.param.smCount.val =
+			current()->green ? current()->n_sms : (unsigned int)n,
 	};
 	return CUDA_SUCCESS;
 }

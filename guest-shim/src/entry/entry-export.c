@@ -105,10 +105,13 @@ static CUresult get_thread_context(CUcontext *contextp)
 /* NULL means the current context. */
 static struct shim_context *find_or_current(CUcontext handle)
 {
+	struct shim_context *context;
 	struct shim_thread *thread;
 
-	if (handle)
-		return shim_context_find(handle);
+	if (handle) {
+		context = shim_context_find(handle);
+		return context ? shim_context_home(context) : NULL;
+	}
 	thread = shim_thread_get();
 	return thread ? shim_thread_context(thread) : NULL;
 }

@@ -283,7 +283,7 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
-	place = place_of(shim_thread_context(thread));
+	place = place_of(shim_thread_top(thread));
 	call.wants_result = __atomic_load_n(&exec->accepted, __ATOMIC_RELAXED) != place;
 	request.h_graph = (uint64_t)(uintptr_t)hGraph;
 	request.h_stream = (uint64_t)(uintptr_t)hStream;

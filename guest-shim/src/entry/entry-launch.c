@@ -167,6 +167,14 @@ CUresult shim_cuOccupancyAvailableDynamicSMemPerBlock(
 			      dynamicSmemSize, func, numBlocks, blockSize));
 }
 
+static int n_sms_of(
+	const struct shim_context *context, const struct vgpu_device_info *device)
+{
+	return context->green
+		       ? (int)context->n_sms
+		       : device->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+}
+
 /* The block size with the most threads resident on a multiprocessor, tried downwards warp
  * by warp; a callback of the program gives the shared memory of a size. */
 CUresult shim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize,
@@ -211,8 +219,7 @@ CUresult shim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *b
 			break;
 	}
 	*blockSize = best;
-	*minGridSize = best_blocks *
-		       device->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+	*minGridSize = best_blocks * n_sms_of(shim_thread_top(thread), device);
 	return CUDA_SUCCESS;
 }
 

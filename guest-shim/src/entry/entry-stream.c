@@ -35,7 +35,7 @@ CUresult shim_cuStreamCreateWithPriority(
 	stream = (CUstream)(uintptr_t)((const Vgpu__CuStreamCreateWithPriorityReply *)
 					       reply)
 			 ->ph_stream;
-	result = shim_stream_add(shim_thread_context(shim_thread_get()), stream, flags);
+	result = shim_stream_add(shim_thread_top(shim_thread_get()), stream, flags);
 	if (result == CUDA_SUCCESS)
 		*phStream = stream;
 	return result;
@@ -77,17 +77,40 @@ CUresult shim_cuStreamSynchronize(CUstream hStream)
 	return result;
 }
 
-/* A stream of a green context cannot be made. */
-CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+/* Finds the green context of a stream, or NULL, and the context that it shares with
+ * others.
+ */
+static CUresult find_contexts(CUstream handle, CUcontext *contextp, CUgreenCtx *greenp)
 {
+	const struct shim_context *green;
+	struct shim_stream *stream;
 	CUresult result;
 
+	result = shim_stream_find_checked(handle, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	green = stream->context->green ? stream->context : stream->green;
+	*greenp = green ? (CUgreenCtx)(uintptr_t)green->green : NULL;
+	*contextp = shim_context_public(shim_context_home(stream->context));
+	return CUDA_SUCCESS;
+}
+
+CUresult shim_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+	SHIM_CHECK_READY();
 	if (!pCtx || !pGreenCtx)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = shim_cuStreamGetCtx(hStream, pCtx);
-	if (result == CUDA_SUCCESS)
-		*pGreenCtx = NULL;
-	return result;
+	return find_contexts(hStream, pCtx, pGreenCtx);
+}
+
+CUresult shim_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
+{
+	CUcontext context;
+
+	SHIM_CHECK_READY();
+	if (!phCtx)
+		return CUDA_ERROR_INVALID_VALUE;
+	return find_contexts(hStream, &context, phCtx);
 }
 
 CUresult shim_cuStreamGetAttribute(

@@ -13,6 +13,7 @@
 #include "entry/share.h"
 #include "g-remote.h"
 #include "memory/blocks.h"
+#include "process/context.h"
 #include "process/thread.h"
 
 /* What is in CUmemPoolPtrExportData, which is opaque to programs. */

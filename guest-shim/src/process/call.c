@@ -204,7 +204,7 @@ static __attribute__((__noinline__)) bool send_context(
 /* Lets the worker know what is current in this thread, if it does not know yet. */
 STEP bool submit_context(struct shim_thread *thread)
 {
-	uint64_t handle = shim_context_handle(shim_thread_context(thread));
+	uint64_t handle = shim_context_handle(shim_thread_top(thread));
 
 	return __builtin_expect(handle == thread->lane_context, 1) ||
 	       send_context(thread, handle);

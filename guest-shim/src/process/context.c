@@ -47,6 +47,7 @@ static void context_init(struct shim_context *context, uint64_t handle, CUdevice
 		.handle = handle,
 		.id = ++contexts.n_created,
 		.device = device,
+		.home = context,
 		.epoch = 1,
 		.default_stream.word = SHIM_WORD_NONE,
 	};
@@ -106,19 +107,81 @@ struct shim_context *shim_context_add(
 	return context;
 }
 
+struct shim_context *shim_context_add_green(
+	uint64_t handle, uint64_t green, unsigned int n_sms, struct shim_context *home)
+{
+	struct shim_context *context = malloc(sizeof(*context));
+
+	if (!context)
+		return NULL;
+	shim_lock(&contexts.lock);
+	context_init(context, handle, home->device);
+	context->home = home;
+	context->green = green;
+	context->n_sms = n_sms;
+	context->flags = home->flags;
+	context->is_live = 1;
+	context->next = contexts.created;
+	__atomic_store_n(&contexts.created, context, __ATOMIC_RELEASE);
+	shim_unlock(&contexts.lock);
+	return context;
+}
+
+struct shim_context *shim_context_find_green(CUgreenCtx handle)
+{
+	uint64_t number = (uint64_t)(uintptr_t)handle;
+	struct shim_context *context =
+		__atomic_load_n(&contexts.created, __ATOMIC_ACQUIRE);
+
+	if (vgpu_handle_kind(number) != VGPU_HANDLE_GREEN)
+		return NULL;
+	while (context && context->green != number)
+		context = context->next;
+	return context;
+}
+
 void shim_context_on_wipe(shim_context_wiped_fn fn)
 {
 	wiped_fn = fn;
+}
+
+/* Green contexts end with their primary context. Return: how many retains they had. */
+static uint32_t end_greens(const struct shim_context *home)
+{
+	struct shim_context *context =
+		__atomic_load_n(&contexts.created, __ATOMIC_ACQUIRE);
+	uint32_t n = 0;
+
+	/* Partner: the exchange in shim_cuGreenCtxDestroy(). */
+	for (; context; context = context->next)
+		if (context->green && shim_context_home(context) == home)
+			n += __atomic_exchange_n(&context->is_live, 0, __ATOMIC_ACQ_REL);
+	return n;
+}
+
+static void wipe_greens(const struct shim_context *home)
+{
+	struct shim_context *context =
+		__atomic_load_n(&contexts.created, __ATOMIC_ACQUIRE);
+
+	/* Not those of the next life. */
+	for (; context; context = context->next)
+		if (context->green && shim_context_home(context) == home &&
+			!__atomic_load_n(&context->is_live, __ATOMIC_ACQUIRE))
+			shim_context_wipe(context);
 }
 
 void shim_context_wipe(struct shim_context *context)
 {
 	struct shim_local *locals;
 
+	if (context->is_primary)
+		wipe_greens(context);
 	shim_lock(&contexts.lock);
 	/* A primary context may be retained again by now. */
 	if (!context->is_primary)
 		__atomic_store_n(&context->is_live, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&context->home, context, __ATOMIC_RELAXED);
 	context->epoch++;
 	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
 	locals = context->locals;
@@ -221,6 +284,8 @@ CUresult shim_context_release(struct shim_context *context)
 	result = release_on_host(context);
 	context->n_retains = 0;
 	__atomic_store_n(&context->is_live, 0, __ATOMIC_RELEASE);
+	/* Of which there are some if the program has released what they held. */
+	end_greens(context);
 	shim_unlock(&context->retain_lock);
 	shim_context_wipe(context);
 	return result;
@@ -228,8 +293,13 @@ CUresult shim_context_release(struct shim_context *context)
 
 void shim_context_reset(struct shim_context *context)
 {
+	uint32_t n_greens;
+
 	shim_lock(&context->retain_lock);
 	__atomic_store_n(&context->is_live, 0, __ATOMIC_RELEASE);
+	n_greens = end_greens(context);
+	context->n_retains -=
+		n_greens < context->n_retains ? n_greens : context->n_retains;
 	shim_unlock(&context->retain_lock);
 	shim_context_wipe(context);
 }

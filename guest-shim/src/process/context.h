@@ -8,6 +8,9 @@
  * the worker learns of a change with the next call. A primary context has the same handle
  * for life, whether it is retained or not. Context-local storage, where CUDA runtimes
  * keep their state, never leaves the process.
+ *
+ * The context that a green context is converted to is the primary one with another
+ * default stream: memory, code, events and local storage are those of its `home`.
  */
 
 #include <stdbool.h>
@@ -17,6 +20,7 @@
 
 #include "process/shim.h"
 #include "process/stream.h"
+#include "process/thread.h"
 #include "wire/channel.h"
 #include "wire/lock.h"
 
@@ -35,6 +39,13 @@ struct shim_context {
 	uint64_t id;
 	CUdevice device;
 	bool is_primary;
+
+	/* Whose contents it shares: of a green context the primary one, until it is
+	 * destroyed; else itself. Atomic. */
+	struct shim_context *home;
+	/* Of a green context: its own handle, and its multiprocessors. */
+	uint64_t green;
+	unsigned int n_sms;
 
 	/* Grows whenever all that lives in the context is destroyed. */
 	uint32_t epoch;
@@ -80,6 +91,13 @@ struct shim_context *shim_context_primary(CUdevice device);
 struct shim_context *shim_context_add(
 	uint64_t handle, CUdevice device, unsigned int flags);
 
+/* The same for a green context, which the primary one holds. */
+struct shim_context *shim_context_add_green(
+	uint64_t handle, uint64_t green, unsigned int n_sms, struct shim_context *home);
+
+/* Returns: the context of a green context, live or not, or NULL. */
+struct shim_context *shim_context_find_green(CUgreenCtx handle);
+
 /* All that lives in the context is gone: its streams, its memory, its local storage. The
  * destructors of the latter run before this returns. */
 void shim_context_wipe(struct shim_context *context);
@@ -97,6 +115,19 @@ CUresult shim_context_release(struct shim_context *context);
 /* The host has reset a primary context: it is not live until the next retain. Earlier
  * retains have still to be released, as the manual of cuDevicePrimaryCtxReset says. */
 void shim_context_reset(struct shim_context *context);
+
+static inline struct shim_context *shim_context_home(const struct shim_context *context)
+{
+	return __atomic_load_n(&context->home, __ATOMIC_RELAXED);
+}
+
+/* Returns: the context whose memory and code the current one uses, or NULL. */
+static inline struct shim_context *shim_thread_context(const struct shim_thread *thread)
+{
+	const struct shim_context *top = shim_thread_top(thread);
+
+	return top ? shim_context_home(top) : NULL;
+}
 
 static inline CUcontext shim_context_public(const struct shim_context *context)
 {
@@ -133,6 +164,7 @@ static inline CUresult shim_context_fault(struct shim_context *context)
 {
 	uint32_t n_faults = shim_channel_n_faults(&shim_channel);
 
+	context = shim_context_home(context);
 	if (__builtin_expect(n_faults == __atomic_load_n(&context->n_faults_known,
 						 __ATOMIC_ACQUIRE),
 		    1))

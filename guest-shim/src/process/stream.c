@@ -49,6 +49,18 @@ static struct shim_stream *find_created(CUstream handle)
 	return stream && stream->handle == handle && stream->is_live ? stream : NULL;
 }
 
+/* The streams of a green context are left when it is destroyed. */
+static CUresult why_not_found(CUstream handle)
+{
+	const struct shim_stream *stream = NULL;
+
+	if (vgpu_handle_kind(key(handle)) == VGPU_HANDLE_STREAM)
+		stream = shim_table_get(&streams, vgpu_handle_index(key(handle)));
+	return stream && stream->handle == handle && stream->is_orphan
+		       ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+		       : CUDA_ERROR_INVALID_HANDLE;
+}
+
 static struct shim_stream *find_per_thread(
 	struct shim_thread *thread, struct shim_context *context)
 {
@@ -88,7 +100,10 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 	stream->completed = 0;
 	stream->marked = 0;
 	stream->n_large = 0;
-	stream->word = shim_words_take();
+	/* The default stream of a green context has none: the dispatcher would have to
+	 * make the context current for marks, and CUDA allows that in one thread at a
+	 * time. */
+	stream->word = context->green ? SHIM_WORD_NONE : shim_words_take();
 	if (stream->word != SHIM_WORD_NONE) {
 		request.stream = key(stream->handle);
 		request.word = stream->word;
@@ -122,12 +137,15 @@ static CUresult bind_default(struct shim_context *context, struct shim_stream *s
 static __attribute__((__noinline__)) CUresult find_default(
 	struct shim_thread *thread, CUstream handle, struct shim_stream **streamp)
 {
-	struct shim_context *context = shim_thread_context(thread);
+	struct shim_context *context = shim_thread_top(thread);
 
 	if (is_default(handle)) {
 		*streamp = &context->default_stream;
 		return bind_default(context, *streamp);
 	}
+	/* As cuStreamGetCtx_v2 documents. */
+	if (context->green)
+		return CUDA_ERROR_INVALID_HANDLE;
 	*streamp = find_per_thread(thread, context);
 	return *streamp ? bind_default(context, *streamp) : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -138,7 +156,7 @@ static inline CUresult find(
 	if (is_default(handle) || handle == CU_STREAM_PER_THREAD)
 		return find_default(thread, handle, streamp);
 	*streamp = find_created(handle);
-	return *streamp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return *streamp ? CUDA_SUCCESS : why_not_found(handle);
 }
 
 /* Returns: a number that at least so many of the stream's operations have reached. */
@@ -172,7 +190,7 @@ static uint64_t submitted(const struct shim_stream *stream)
  */
 static bool has_own_progress(const struct shim_stream *stream)
 {
-	return shim_words_answer() &&
+	return shim_words_answer() && !stream->context->green &&
 	       (!is_default(stream->handle) ||
 		       !__atomic_load_n(
 			       &stream->context->has_blocking_streams, __ATOMIC_RELAXED));
@@ -394,7 +412,14 @@ struct shim_context *shim_stream_context(CUstream handle)
 
 	if (stream)
 		return stream->context;
-	return thread ? shim_thread_context(thread) : NULL;
+	return thread ? shim_thread_top(thread) : NULL;
+}
+
+uint64_t shim_stream_partition(CUstream handle)
+{
+	const struct shim_stream *stream = find_created(handle);
+
+	return stream && stream->green ? stream->green->id : 0;
 }
 
 /* Whether a wait is a message from the start: if words may not answer, or if it would
@@ -402,7 +427,7 @@ struct shim_context *shim_stream_context(CUstream handle)
 static bool waits_by_message(
 	const struct shim_thread *thread, const struct shim_stream *stream)
 {
-	return !shim_words_answer() || !thread->has_lane ||
+	return !shim_words_answer() || !thread->has_lane || stream->context->green ||
 	       shim_context_blocks(stream->context);
 }
 
@@ -499,11 +524,13 @@ CUresult shim_stream_add(
 	}
 	if (stream) {
 		stream->handle = handle;
-		stream->context = context;
+		stream->context = shim_context_home(context);
+		stream->green = context->green ? context : NULL;
+		stream->is_orphan = false;
 		stream->is_blocking = !(flags & CU_STREAM_NON_BLOCKING);
 	}
 	shim_unlock(&streams_lock);
-	return stream ? bind(context, stream) : CUDA_ERROR_OUT_OF_MEMORY;
+	return stream ? bind(stream->context, stream) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* A word that the device may still write is never reused: only the last mark in the word
@@ -522,7 +549,7 @@ CUresult shim_stream_remove(CUstream handle)
 	struct shim_stream *stream = find_created(handle);
 
 	if (!stream)
-		return CUDA_ERROR_INVALID_HANDLE;
+		return why_not_found(handle);
 	retire(stream);
 	return CUDA_SUCCESS;
 }
@@ -539,8 +566,10 @@ static void drop_if_of_context(void *entry, void *context)
 {
 	struct shim_stream *stream = entry;
 
-	if (stream->is_live && stream->context == context)
+	if (stream->is_live && (stream->context == context || stream->green == context)) {
+		stream->is_orphan = stream->green == context;
 		drop(stream);
+	}
 }
 
 void shim_stream_drop_context(struct shim_context *context)

@@ -27,8 +27,10 @@ struct shim_thread;
 struct shim_stream {
 	CUstream handle;
 	struct shim_context *context;
-	uint64_t id;		/* of this life; no other stream has it */
-	uint32_t context_epoch; /* the context's when this stream was bound */
+	struct shim_context *green; /* the green context that it is in, or NULL */
+	bool is_orphan;		    /* it ended with that */
+	uint64_t id;		    /* of this life; no other stream has it */
+	uint32_t context_epoch;	    /* the context's when this stream was bound */
 	bool is_live;
 	bool is_blocking; /* the default stream waits for it */
 	uint32_t word;	  /* SHIM_WORD_NONE where none was left */
@@ -117,10 +119,14 @@ CUresult shim_stream_query(CUstream handle);
  * spun already: it sleeps until the driver's own wait is over. */
 CUresult shim_stream_park(CUstream handle);
 
-/* Returns: the context of a stream, or the current one for what is no created stream. */
+/* Returns: the context of a stream, or the current one, maybe a green one, for what is no
+ * created stream. */
 struct shim_context *shim_stream_context(CUstream handle);
 
-/* Makes a stream known that the host created in the current context. */
+/* Returns: the number of the green context of a created stream, 0 if it is in none. */
+uint64_t shim_stream_partition(CUstream handle);
+
+/* Makes a stream known that the host created in a context, maybe a green one. */
 CUresult shim_stream_add(
 	struct shim_context *context, CUstream handle, unsigned int flags);
 

@@ -109,8 +109,8 @@ static inline bool shim_thread_must_not_call(void)
 	return __builtin_expect(shim_thread_is_in_callback, 0) && shim_is_ready();
 }
 
-/* Returns: the current context or NULL. */
-static inline struct shim_context *shim_thread_context(const struct shim_thread *thread)
+/* Returns: the current context, which may be a green one, or NULL. */
+static inline struct shim_context *shim_thread_top(const struct shim_thread *thread)
 {
 	return thread->n_contexts ? thread->contexts[thread->n_contexts - 1] : NULL;
 }

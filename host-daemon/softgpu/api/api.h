@@ -6,6 +6,8 @@
  *
  *	device		one per process, made by cuInit
  *	context		primary or explicit: streams, memory and modules of a program
+ *	green context	the primary context with a part of the multiprocessors and another
+ *			default stream; both its handles are looked up in green.c
  *	module		an image in one context: variables are placed, kernels runnable
  *	library		an image without a context; a module of it is made in each
  *			context that uses one of its kernels
@@ -144,6 +146,20 @@ struct CUstream_st {
 	struct object object;
 	struct sched_stream *sched; /* a reference */
 	pid_t thread;		    /* the thread whose default stream it is, 0: none */
+	CUgreenCtx green;	    /* a reference, or NULL */
+};
+
+/* Belongs to a primary context, and so do its streams. */
+struct CUgreenCtx_st {
+	struct object object;
+	struct object face; /* what its CUcontext points to: a part */
+	uint64_t id;
+	struct sched_sms sms;
+	uint32_t n_sms;
+	bool is_destroyed;	    /* by cuGreenCtxDestroy */
+	struct CUstream_st *stream; /* its default stream; a reference */
+	struct sched_mark
+		*gate; /* new streams wait for it first, or NULL; context.lock */
 };
 
 struct CUevent_st {
@@ -243,8 +259,9 @@ CUresult context_current(CUcontext *contextp);
 /* The same without looking at faults. */
 CUresult context_current_raw(CUcontext *contextp);
 
-/* Makes a new stream wait for the events that all streams of its context wait for. */
-CUresult event_gate(CUcontext context, struct sched_stream *stream);
+/* Makes a new stream wait for the events that all streams of its context wait for, and
+ * those of its green context. */
+CUresult event_gate(CUcontext context, CUgreenCtx green, struct sched_stream *stream);
 
 /* Whether a launch may record the event in the stream. Return: 0, or why not. */
 CUresult event_check_untimed(CUevent event, struct sched_stream *stream);
@@ -280,6 +297,10 @@ CUresult context_alloc(
  * write (SOFTGPU_READ, SOFTGPU_WRITE). */
 bool context_reaches(uint64_t address, uint64_t size, unsigned int access);
 
+/* Holds a context. Return: the primary one for a green context, which *greenp is then, or
+ * else NULL; NULL for what is no context. */
+CUcontext context_hold(CUcontext handle, CUgreenCtx *greenp);
+
 /* For a new context, before kernels can have its space. */
 void context_make_space(CUcontext context);
 
@@ -289,8 +310,12 @@ void context_open_space(CUcontext context);
 /* The top of the calling thread's stack, NULL if it is empty. */
 CUcontext stack_top(void);
 
-/* The same, held. Return: NULL where it is gone too. */
+/* The same, held. Return: NULL where it is gone too. Of a green context these are the
+ * primary context. */
 CUcontext stack_hold(void);
+
+/* Return: the current green context, held, or NULL. */
+CUgreenCtx stack_green(void);
 CUresult stack_push(CUcontext context);
 CUresult stack_pop(CUcontext *contextp);
 CUresult stack_set(CUcontext context);
@@ -338,6 +363,27 @@ CUresult stream_get(CUstream handle, struct sched_stream **streamp);
 /* The same for work: the stream may be captured, and the work is to be then. */
 CUresult stream_get_work(CUstream handle, struct sched_stream **streamp);
 CUcontext stream_context(const struct sched_stream *stream);
+
+/* In a green context if there is one; @thread: whose default stream it is, 0: none. */
+CUresult stream_new(CUstream *streamp, CUcontext context, CUgreenCtx green,
+	unsigned int flags, pid_t thread);
+
+/* The multiprocessors that kernels of the current context can use. */
+uint32_t green_current_sms(void);
+
+/* Makes a stream wait for all work of a green context. With context.lock. */
+CUresult green_join(CUgreenCtx green, struct sched_stream *stream);
+
+/* Waits for all of it. */
+CUresult green_synchronize(CUgreenCtx green);
+
+/* Makes a stream wait for all that another one has now, and for a mark. */
+CUresult event_join(struct sched_stream *stream, struct sched_stream *other);
+CUresult event_hold(struct sched_stream *stream, struct sched_mark *mark);
+
+/* With context.lock: streams that are yet to come wait for a mark too. */
+CUresult event_gate_add(
+	CUcontext context, struct sched_mark **gatep, struct sched_mark *mark);
 
 /*
  * Modules, libraries, functions

@@ -57,6 +57,24 @@ static CUresult capture_refuse_streams(
 	return graph_leave(result);
 }
 
+CUresult capture_refuse_green(const struct sched_stream *legacy)
+{
+	struct capture_lane *lane;
+	struct capture *capture;
+	CUresult result = CUDA_SUCCESS;
+
+	if (!capture_is_any())
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&graph_lock);
+	TAILQ_FOREACH(capture, &captures, link)
+		TAILQ_FOREACH(lane, &capture->lanes, link)
+			if (lane->stream && lane->stream->legacy == legacy) {
+				capture->is_invalid = true;
+				result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+			}
+	return graph_leave(result);
+}
+
 CUresult capture_refuse_legacy(CUcontext context)
 {
 	/* Partner: capture_lane_new(). */

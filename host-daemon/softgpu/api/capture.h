@@ -33,6 +33,9 @@ CUresult capture_refuse_legacy(CUcontext context);
 /* Return: 0, or UNSUPPORTED where a stream of the context is captured. */
 CUresult capture_refuse_context(CUcontext context);
 
+/* The same for a green context, whose default stream that is. */
+CUresult capture_refuse_green(const struct sched_stream *legacy);
+
 /* For calls that may wait for the device in their own way: whether the calling thread may
  * use them now. Return: 0 or UNSUPPORTED. */
 CUresult capture_refuse_unsafe(void);

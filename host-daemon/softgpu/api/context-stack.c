@@ -12,6 +12,7 @@
  * stay on the stacks of all threads. */
 static __thread struct {
 	struct {
+		CUcontext handle; /* of the context, or of a green one in it */
 		CUcontext context;
 		uint64_t id;
 	} entries[STACK_MAX];
@@ -25,20 +26,41 @@ CUcontext stack_top(void)
 
 CUcontext stack_hold(void)
 {
-	CUcontext context = stack_top();
+	CUgreenCtx green;
+	CUcontext context;
 
-	return context && object_hold(context, OBJECT_CONTEXT) &&
-			       context->id == stack.entries[stack.n - 1].id
+	if (!stack.n)
+		return NULL;
+	context = context_hold(stack.entries[stack.n - 1].handle, &green);
+	return context && (green ? green->id : context->id) ==
+				       stack.entries[stack.n - 1].id
 		       ? context
 		       : NULL;
 }
 
-CUresult stack_push(CUcontext context)
+CUgreenCtx stack_green(void)
 {
+	CUgreenCtx green = NULL;
+
+	if (stack.n)
+		context_hold(stack.entries[stack.n - 1].handle, &green);
+	return green && green->id == stack.entries[stack.n - 1].id ? green : NULL;
+}
+
+/* With the handle of a context that the call holds. */
+CUresult stack_push(CUcontext handle)
+{
+	CUgreenCtx green;
+	CUcontext context;
+
 	if (stack.n == STACK_MAX)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	context = context_hold(handle, &green);
+	if (!context)
+		context = handle;
+	stack.entries[stack.n].handle = handle;
 	stack.entries[stack.n].context = context;
-	stack.entries[stack.n++].id = context->id;
+	stack.entries[stack.n++].id = green ? green->id : context->id;
 	return CUDA_SUCCESS;
 }
 
@@ -46,7 +68,7 @@ CUresult stack_pop(CUcontext *contextp)
 {
 	if (!stack.n)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*contextp = stack.entries[--stack.n].context;
+	*contextp = stack.entries[--stack.n].handle;
 	return CUDA_SUCCESS;
 }
 
@@ -60,13 +82,13 @@ CUresult stack_set(CUcontext context)
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	API_CALL;
+	CUgreenCtx green;
 	CUresult result;
 
 	result = device_check();
 	if (result)
 		return result;
-	return object_hold(ctx, OBJECT_CONTEXT) ? stack_push(ctx)
-						: CUDA_ERROR_INVALID_CONTEXT;
+	return context_hold(ctx, &green) ? stack_push(ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
@@ -87,12 +109,13 @@ CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 CUresult cuCtxSetCurrent(CUcontext ctx)
 {
 	API_CALL;
+	CUgreenCtx green;
 	CUresult result;
 
 	result = device_check();
 	if (result)
 		return result;
-	if (ctx && !object_hold(ctx, OBJECT_CONTEXT))
+	if (ctx && !context_hold(ctx, &green))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return stack_set(ctx);
 }
@@ -107,22 +130,20 @@ CUresult cuCtxGetCurrent(CUcontext *pctx)
 		return result;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pctx = stack_top();
+	*pctx = stack.n ? stack.entries[stack.n - 1].handle : NULL;
 	return CUDA_SUCCESS;
 }
 
 /* Return: the context named, or the current one where none is. */
 static CUresult stack_resolve(CUcontext ctx, CUcontext *contextp)
 {
+	CUgreenCtx green;
 	CUresult result;
 
 	result = device_check();
 	if (result)
 		return result;
-	if (!ctx)
-		ctx = stack_hold();
-	else if (!object_hold(ctx, OBJECT_CONTEXT))
-		ctx = NULL;
+	ctx = ctx ? context_hold(ctx, &green) : stack_hold();
 	*contextp = ctx;
 	return ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -162,13 +183,12 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 	return CUDA_SUCCESS;
 }
 
-/* A context always has the whole device. */
+/* Only green contexts have less than the whole device. */
 CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
 	API_CALL;
 	CUcontext context;
 	CUresult result;
-	int n;
 
 	result = stack_resolve(NULL, &context);
 	if (result)
@@ -177,13 +197,9 @@ CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinity
 		return CUDA_ERROR_INVALID_VALUE;
 	if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
 		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-	result = cuDeviceGetAttribute(
-		&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
-	if (result)
-		return result;
 	*pExecAffinity = (CUexecAffinityParam){
 		.type = type,
-		.param.smCount.val = n,
+		.param.smCount.val = green_current_sms(),
 	};
 	return CUDA_SUCCESS;
 }
@@ -200,6 +216,7 @@ CUresult cuCtxResetPersistingL2Cache(void)
 CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
 	API_CALL;
+	CUgreenCtx green = NULL;
 	CUcontext context;
 	CUresult result;
 
@@ -208,7 +225,11 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 		return result;
 	if (!ctxId)
 		return CUDA_ERROR_INVALID_VALUE;
-	*ctxId = context->id;
+	if (ctx)
+		context_hold(ctx, &green);
+	else
+		green = stack_green();
+	*ctxId = green ? green->id : context->id;
 	return CUDA_SUCCESS;
 }
 

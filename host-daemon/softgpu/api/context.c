@@ -495,16 +495,22 @@ static CUresult context_synchronize(CUcontext context)
 CUresult cuCtxSynchronize(void)
 {
 	API_CALL;
+	CUgreenCtx green;
 	CUcontext context;
 	CUresult result;
 
 	result = context_current_raw(&context);
-	return result ? result : context_synchronize(context);
+	if (result)
+		return result;
+	green = stack_green();
+	return green ? green_synchronize(green) : context_synchronize(context);
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
 	API_CALL;
+	CUcontext context;
+	CUgreenCtx green;
 	CUresult result;
 
 	if (!ctx)
@@ -512,10 +518,12 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 	result = device_check();
 	if (result)
 		return result;
-	if (!object_hold(ctx, OBJECT_CONTEXT))
+	context = context_hold(ctx, &green);
+	if (!context)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return context_is_active(ctx) ? context_synchronize(ctx)
-				      : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (!context_is_active(context))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return green ? green_synchronize(green) : context_synchronize(context);
 }
 
 /* All that are documented, but one: a grid that waits for its children has been no part

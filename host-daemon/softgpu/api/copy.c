@@ -424,11 +424,15 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
  * Addresses are unique among devices, so the contexts matter only for ordering.
  */
 
-static CUresult copy_check_contexts(CUcontext to, CUcontext from)
+static CUresult copy_check_contexts(CUcontext *top, CUcontext *fromp)
 {
-	if (!object_hold(to, OBJECT_CONTEXT) || !object_hold(from, OBJECT_CONTEXT))
+	CUgreenCtx green;
+
+	*top = context_hold(*top, &green);
+	*fromp = context_hold(*fromp, &green);
+	if (!*top || !*fromp)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!context_is_active(to) || !context_is_active(from))
+	if (!context_is_active(*top) || !context_is_active(*fromp))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	return CUDA_SUCCESS;
 }
@@ -441,7 +445,7 @@ static CUresult copy_wait_contexts(CUcontext to, CUcontext from)
 
 	result = context_current(&context);
 	if (!result)
-		result = copy_check_contexts(to, from);
+		result = copy_check_contexts(&to, &from);
 	if (!result)
 		result = sched_context_wait(&to->sched);
 	if (!result)
@@ -455,7 +459,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
 	API_CALL;
 	CUresult result;
 
-	result = copy_check_contexts(dstContext, srcContext);
+	result = copy_check_contexts(&dstContext, &srcContext);
 	if (result)
 		return result;
 	return copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
@@ -514,7 +518,8 @@ CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 	if (!result && !pCopy)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
-		result = copy_check_contexts(pCopy->dstContext, pCopy->srcContext);
+		result = copy_check_contexts(&(CUcontext){ pCopy->dstContext },
+			&(CUcontext){ pCopy->srcContext });
 	return result ? result : copy_3d_peer(pCopy, hStream, false);
 }
 

@@ -260,7 +260,7 @@ CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
  * Events of whole contexts
  */
 
-static CUresult hold(struct sched_stream *stream, struct sched_mark *mark)
+CUresult event_hold(struct sched_stream *stream, struct sched_mark *mark)
 {
 	struct sched_op op = { .kind = SCHED_WAIT, .mark = sched_mark_ref(mark) };
 
@@ -268,7 +268,7 @@ static CUresult hold(struct sched_stream *stream, struct sched_mark *mark)
 }
 
 /* Lets a stream wait for all that another one has now. */
-static CUresult join(struct sched_stream *stream, struct sched_stream *other)
+CUresult event_join(struct sched_stream *stream, struct sched_stream *other)
 {
 	struct sched_op op = { .kind = SCHED_MARK };
 	struct sched_mark *mark;
@@ -280,7 +280,7 @@ static CUresult join(struct sched_stream *stream, struct sched_stream *other)
 	op.mark = sched_mark_ref(mark);
 	result = sched_submit(other, &op, false);
 	if (!result)
-		result = hold(stream, mark);
+		result = event_hold(stream, mark);
 	sched_mark_unref(mark);
 	return result;
 }
@@ -306,8 +306,12 @@ CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 	API_CALL;
 	struct sched_stream *stream;
 	struct object *object;
+	CUgreenCtx green;
 	CUresult result;
 
+	context_hold(hCtx, &green);
+	if (green)
+		return cuGreenCtxRecordEvent(green, hEvent);
 	result = whole_check(hCtx, hEvent);
 	if (result)
 		return result;
@@ -316,10 +320,10 @@ CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 	if (sched_stream_new(&stream, &hCtx->sched, false, 0))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&hCtx->lock);
-	result = join(stream, &hCtx->sched.legacy);
+	result = event_join(stream, &hCtx->sched.legacy);
 	TAILQ_FOREACH(object, &hCtx->objects, link)
 		if (!result && object->kind == OBJECT_STREAM)
-			result = join(stream, ((CUstream)object)->sched);
+			result = event_join(stream, ((CUstream)object)->sched);
 	pthread_mutex_unlock(&hCtx->lock);
 	if (!result)
 		result = event_record(hEvent, stream);
@@ -327,9 +331,9 @@ CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 	return result;
 }
 
-/* With the context's lock: streams that are yet to come wait too, for this mark and for
- * those before it. */
-static CUresult gate_add(CUcontext context, struct sched_mark *mark)
+/* They wait for this mark and for those before it. */
+CUresult event_gate_add(
+	CUcontext context, struct sched_mark **gatep, struct sched_mark *mark)
 {
 	struct sched_op op = { .kind = SCHED_MARK };
 	struct sched_stream *stream;
@@ -341,17 +345,17 @@ static CUresult gate_add(CUcontext context, struct sched_mark *mark)
 		sched_mark_unref(both);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (context->gate)
-		result = hold(stream, context->gate);
+	if (*gatep)
+		result = event_hold(stream, *gatep);
 	if (!result)
-		result = hold(stream, mark);
+		result = event_hold(stream, mark);
 	op.mark = sched_mark_ref(both);
 	if (!result)
 		result = sched_submit(stream, &op, false);
 	else
 		sched_mark_unref(op.mark);
-	sched_mark_unref(context->gate);
-	context->gate = both;
+	sched_mark_unref(*gatep);
+	*gatep = both;
 	sched_stream_free(stream);
 	return result;
 }
@@ -361,8 +365,12 @@ CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 	API_CALL;
 	struct sched_mark *mark;
 	struct object *object;
+	CUgreenCtx green;
 	CUresult result;
 
+	context_hold(hCtx, &green);
+	if (green)
+		return cuGreenCtxWaitEvent(green, hEvent);
 	result = whole_check(hCtx, hEvent);
 	if (result)
 		return result;
@@ -370,24 +378,26 @@ CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 	if (!mark)
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&hCtx->lock);
-	result = gate_add(hCtx, mark);
+	result = event_gate_add(hCtx, &hCtx->gate, mark);
 	if (!result)
-		result = hold(&hCtx->sched.legacy, mark);
+		result = event_hold(&hCtx->sched.legacy, mark);
 	TAILQ_FOREACH(object, &hCtx->objects, link)
 		if (!result && object->kind == OBJECT_STREAM)
-			result = hold(((CUstream)object)->sched, mark);
+			result = event_hold(((CUstream)object)->sched, mark);
 	pthread_mutex_unlock(&hCtx->lock);
 	sched_mark_unref(mark);
 	return result;
 }
 
-CUresult event_gate(CUcontext context, struct sched_stream *stream)
+CUresult event_gate(CUcontext context, CUgreenCtx green, struct sched_stream *stream)
 {
 	CUresult result = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&context->lock);
 	if (context->gate && !sched_mark_is_done(context->gate))
-		result = hold(stream, context->gate);
+		result = event_hold(stream, context->gate);
+	if (!result && green && green->gate && !sched_mark_is_done(green->gate))
+		result = event_hold(stream, green->gate);
 	pthread_mutex_unlock(&context->lock);
 	return result;
 }

@@ -84,10 +84,12 @@ static CUkernel kernel_behind(CUfunction function, const CUDA_KERNEL_NODE_PARAMS
 {
 	CUcontext context = params->ctx;
 	CUfunction own = NULL;
+	CUgreenCtx green;
 
 	if (!object_hold(params->kern, OBJECT_KERNEL) ||
 		(!context && context_current(&context)) ||
-		!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context) ||
+		!(context = context_hold(context, &green)) ||
+		!context_is_active(context) ||
 		library_function(params->kern, context, &own))
 		return NULL;
 	return own == function ? params->kern : NULL;
@@ -97,6 +99,7 @@ static CUresult kernel_find(
 	CUfunction *functionp, CUkernel *kernelp, const CUDA_KERNEL_NODE_PARAMS *params)
 {
 	CUcontext context = params->ctx;
+	CUgreenCtx green;
 	CUresult result;
 
 	if (object_hold(params->func, OBJECT_FUNCTION)) {
@@ -111,8 +114,10 @@ static CUresult kernel_find(
 		result = context_current(&context);
 		if (result)
 			return result;
-	} else if (!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context)) {
-		return CUDA_ERROR_INVALID_CONTEXT;
+	} else {
+		context = context_hold(context, &green);
+		if (!context || !context_is_active(context))
+			return CUDA_ERROR_INVALID_CONTEXT;
 	}
 	result = library_function(*kernelp, context, functionp);
 	return result ? result : function_load(*functionp);
@@ -234,9 +239,12 @@ static CUresult kernel_prepare(const struct graph_kernel *kernel, struct sched_o
 
 static CUresult work_find_context(CUcontext *contextp, CUcontext context)
 {
+	CUgreenCtx green;
+
 	if (!context)
 		return context_current(contextp);
-	if (!object_hold(context, OBJECT_CONTEXT) || !context_is_active(context))
+	context = context_hold(context, &green);
+	if (!context || !context_is_active(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*contextp = context;
 	return CUDA_SUCCESS;

@@ -120,6 +120,21 @@ void launch_describe(
 			launch->shared_size);
 }
 
+/* The multiprocessors of a green context are fewer than launch_check() knows. */
+static CUresult launch_check_confined(CUfunction function, const struct launch *launch,
+	const struct sched_stream *stream)
+{
+	uint64_t n_threads =
+		(uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+
+	if (launch->is_cooperative && stream->is_confined &&
+		launch_blocks(launch) > (uint64_t)sched_sms_count(&stream->sms) *
+						occupancy_blocks(function, n_threads,
+							launch->shared_size))
+		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	return CUDA_SUCCESS;
+}
+
 static CUresult launch_check_events(
 	const struct launch *launch, struct sched_stream *stream)
 {
@@ -195,6 +210,8 @@ static CUresult launch_submit(
 		result = function_get(handle, &function);
 	if (!result)
 		result = launch_check(function, launch);
+	if (!result)
+		result = launch_check_confined(function, launch, stream);
 	if (!result)
 		result = launch_check_events(launch, stream);
 	if (result)

@@ -58,7 +58,10 @@ enum object_kind {
 	OBJECT_GRAPH_EXEC,
 	OBJECT_USER,
 	OBJECT_ALLOCATION,
-	OBJECT_TEXTURE, /* found by its number, never by its address */
+	OBJECT_GREEN,
+	OBJECT_ORPHAN,	      /* a stream that was left in a green context */
+	OBJECT_GREEN_CONTEXT, /* the part of it that is a CUcontext */
+	OBJECT_TEXTURE,	      /* found by its number, never by its address */
 	_OBJECT_N,
 };
 

@@ -91,7 +91,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
 		}
 	}
 	*blockSize = best_threads;
-	*minGridSize = best_blocks * softgpu_device.n_threads;
+	*minGridSize = best_blocks * green_current_sms();
 	return CUDA_SUCCESS;
 }
 
@@ -173,9 +173,8 @@ CUresult cuOccupancyMaxActiveClusters(
 	if (!size || size->clusterDim.x != 1 || size->clusterDim.y != 1 ||
 		size->clusterDim.z != 1)
 		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-	*numClusters =
-		(int)(softgpu_device.n_threads *
-			occupancy_blocks(function, n_threads, config->sharedMemBytes));
+	*numClusters = (int)(green_current_sms() * occupancy_blocks(function, n_threads,
+							   config->sharedMemBytes));
 	return CUDA_SUCCESS;
 }
 

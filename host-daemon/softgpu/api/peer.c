@@ -175,15 +175,16 @@ static struct peer *peer_free_entry(CUcontext context)
 	return NULL;
 }
 
-static CUresult peer_check(CUcontext peer, CUcontext *contextp)
+static CUresult peer_check(CUcontext *peerp, CUcontext *contextp)
 {
+	CUgreenCtx green;
 	CUresult result;
 
 	result = context_current(contextp);
 	if (result)
 		return result;
-	if (!object_hold(peer, OBJECT_CONTEXT) || !context_is_active(peer) ||
-		peer == *contextp)
+	*peerp = context_hold(*peerp, &green);
+	if (!*peerp || !context_is_active(*peerp) || *peerp == *contextp)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return CUDA_SUCCESS;
 }
@@ -195,7 +196,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 	struct peer *peer;
 	CUresult result;
 
-	result = peer_check(peerContext, &context);
+	result = peer_check(&peerContext, &context);
 	if (result)
 		return result;
 	if (Flags)
@@ -227,7 +228,7 @@ CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
 	struct peer *peer;
 	CUresult result;
 
-	result = peer_check(peerContext, &context);
+	result = peer_check(&peerContext, &context);
 	if (result)
 		return result;
 	result = sched_context_wait(&context->sched);

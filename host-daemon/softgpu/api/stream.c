@@ -24,28 +24,42 @@ static void stream_end(struct object *object)
 
 static void stream_release(struct object *object)
 {
-	sched_stream_unref(((CUstream)object)->sched);
+	CUstream stream = (CUstream)object;
+
+	sched_stream_unref(stream->sched);
+	if (stream->green)
+		object_unref(&stream->green->object);
 }
 
-static CUresult stream_new(CUstream *streamp, CUcontext context, bool is_blocking,
-	unsigned int flags, int priority, pid_t thread)
+/* There is one priority, so any other is clamped to it. */
+CUresult stream_new(CUstream *streamp, CUcontext context, CUgreenCtx green,
+	unsigned int flags, pid_t thread)
 {
+	bool is_blocking = !(flags & CU_STREAM_NON_BLOCKING);
 	CUstream stream;
 	CUresult result;
 
 	stream = object_new(OBJECT_STREAM, sizeof(*stream), context);
 	if (!stream)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (sched_stream_new(&stream->sched, &context->sched, is_blocking, priority)) {
+	if (sched_stream_new(&stream->sched, &context->sched, is_blocking, 0)) {
 		object_unref(&stream->object);
 		return context_is_active(context) ? CUDA_ERROR_OUT_OF_MEMORY
 						  : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	}
+	/* The first stream of a green context is its default stream. */
+	if (green) {
+		sched_stream_confine(stream->sched, &green->sms,
+			green->stream ? green->stream->sched : NULL);
+		stream->green = green->stream ? green : NULL;
+		if (stream->green)
+			object_ref(&green->object);
 	}
 	stream->object.release = stream_release;
 	stream->object.end = stream_end;
 	stream->sched->flags = flags;
 	stream->thread = thread;
-	result = event_gate(context, stream->sched);
+	result = event_gate(context, green, stream->sched);
 	if (!result)
 		result = context_add(&stream->object);
 	if (result)
@@ -89,7 +103,7 @@ static CUresult stream_of_thread(CUcontext context, struct sched_stream **stream
 		cached = stream_find_thread(context, thread);
 		if (!cached) {
 			result = stream_new(
-				&cached, context, true, CU_STREAM_DEFAULT, 0, thread);
+				&cached, context, NULL, CU_STREAM_DEFAULT, thread);
 			if (result)
 				return result;
 			if (!object_hold(cached, OBJECT_STREAM))
@@ -106,9 +120,16 @@ CUcontext stream_context(const struct sched_stream *stream)
 	return (CUcontext)((char *)stream->context - offsetof(struct CUctx_st, sched));
 }
 
+static CUresult why_not_found(CUstream handle)
+{
+	return object_is(handle, OBJECT_ORPHAN) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+						: CUDA_ERROR_INVALID_HANDLE;
+}
+
 CUresult stream_find(CUstream handle, struct sched_stream **streamp)
 {
 	CUcontext context;
+	CUgreenCtx green;
 	CUresult result;
 
 	if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
@@ -116,16 +137,19 @@ CUresult stream_find(CUstream handle, struct sched_stream **streamp)
 		if (result)
 			return result;
 		if (!object_hold(handle, OBJECT_STREAM))
-			return CUDA_ERROR_INVALID_HANDLE;
+			return why_not_found(handle);
 		*streamp = handle->sched;
 		return sched_context_fault(handle->sched->context);
 	}
 	result = context_current(&context);
 	if (result)
 		return result;
+	green = stack_green();
+	/* As cuStreamGetCtx_v2 documents. */
 	if (handle == CU_STREAM_PER_THREAD)
-		return stream_of_thread(context, streamp);
-	*streamp = &context->sched.legacy;
+		return green ? CUDA_ERROR_INVALID_HANDLE
+			     : stream_of_thread(context, streamp);
+	*streamp = green ? green->stream->sched : &context->sched.legacy;
 	return CUDA_SUCCESS;
 }
 
@@ -158,9 +182,7 @@ CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int 
 		return result;
 	if (!phStream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* There is one priority, so any other is clamped to it. */
-	return stream_new(
-		phStream, context, !(flags & CU_STREAM_NON_BLOCKING), flags, 0, 0);
+	return stream_new(phStream, context, stack_green(), flags, 0);
 }
 
 CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
@@ -177,7 +199,7 @@ CUresult cuStreamDestroy_v2(CUstream hStream)
 	if (result)
 		return result;
 	if (!object_hold(hStream, OBJECT_STREAM) || !context_remove(&hStream->object))
-		return CUDA_ERROR_INVALID_HANDLE;
+		return why_not_found(hStream);
 	object_end(&hStream->object);
 	return CUDA_SUCCESS;
 }
@@ -258,10 +280,19 @@ CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 	return CUDA_SUCCESS;
 }
 
+/* The green context of a stream that was found, or NULL. */
+static CUgreenCtx green_of(CUstream handle)
+{
+	return handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD
+		       ? handle->green
+		       : stack_green();
+}
+
 CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
 	API_CALL;
 	struct sched_stream *stream;
+	CUgreenCtx green;
 	CUresult result;
 
 	result = stream_find(hStream, &stream);
@@ -269,20 +300,38 @@ CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 		return result;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pctx = stream_context(stream);
+	green = green_of(hStream);
+	*pctx = green ? (CUcontext)&green->face : stream_context(stream);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
 	API_CALL;
+	struct sched_stream *stream;
 	CUresult result;
 
-	if (!pGreenCtx)
+	if (!pCtx || !pGreenCtx)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = cuStreamGetCtx(hStream, pCtx);
+	result = stream_find(hStream, &stream);
+	if (result)
+		return result;
+	*pCtx = stream_context(stream);
+	*pGreenCtx = green_of(hStream);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
+{
+	API_CALL;
+	struct sched_stream *stream;
+	CUresult result;
+
+	if (!phCtx)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = stream_find(hStream, &stream);
 	if (!result)
-		*pGreenCtx = NULL;
+		*phCtx = green_of(hStream);
 	return result;
 }
 

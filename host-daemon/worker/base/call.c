@@ -22,8 +22,12 @@ void call_init(struct call *call, struct session *session, struct runner *runner
 	call->driver = &session->driver->table;
 	call->lane = lane;
 	call->runner = runner;
-	call->context = context ? context_find(session, context) : NULL;
-	call->context_generation = vgpu_handle_generation(context);
+	call->current = context ? context_find(session, context) : NULL;
+	call->context = context_home(call->current);
+	call->context_generation =
+		call->context ? __atomic_load_n(&call->context->object.generation,
+					__ATOMIC_RELAXED)
+			      : 0;
 	call->context_life =
 		call->context ? __atomic_load_n(&call->context->life, __ATOMIC_RELAXED)
 			      : 0;

@@ -43,6 +43,8 @@ struct call {
 	/* Current context of that lane; NULL if none. Made current in the driver
 	 * before dispatch_call() for calls that need one. */
 	struct context *context;
+	/* The context to enter: a green one whose home is `context`, or the same. */
+	struct context *current;
 	/* Identify that context as of the start of the call, see
 	 * call_context_is_same(). */
 	uint32_t context_generation;

@@ -53,6 +53,14 @@ void context_left(struct runner *runner)
 	runner->entered = NULL;
 }
 
+void context_leave_green(struct session *session, struct runner *runner)
+{
+	if (!runner->entered || !runner->entered->home)
+		return;
+	session->driver->table.cuCtxSetCurrent(NULL);
+	context_left(runner);
+}
+
 static bool has_home(const struct session *session)
 {
 	return __atomic_load_n(&session->home, __ATOMIC_ACQUIRE);
@@ -153,4 +161,16 @@ CUresult context_add(struct session *session, CUcontext driver_context, CUdevice
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*handlep = object_handle(&session->contexts.table, object);
 	return CUDA_SUCCESS;
+}
+
+struct context *context_add_green(
+	struct session *session, CUcontext driver_context, struct context *home)
+{
+	struct context like = { .device = home->device, .home = home };
+	struct object *object;
+
+	if (object_table_add(&session->contexts.table, driver_context, NULL, NULL,
+		    &like.object, &object))
+		return NULL;
+	return (struct context *)object;
 }

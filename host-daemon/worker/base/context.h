@@ -14,6 +14,11 @@
  * and forgets all objects of the context. A lane that needs the context again in the
  * meantime waits; a call on the dispatcher, which must not block, is refused as if the
  * context were destroyed just after it.
+ *
+ * A green context is the primary one of its device with a part of the multiprocessors and
+ * another default stream. It has an entry here, with the context to which the driver
+ * converts it, and owns nothing but its streams: everything else belongs to its `home`.
+ * CUDA lets it be current in one thread at a time, so a runner leaves it after each call.
  */
 
 #include <pthread.h>
@@ -30,7 +35,8 @@ struct session;
 struct stream {
 	struct object object;
 	struct context *context;
-	bool is_entry; /* in the object table: valid as long as its handle */
+	struct context *green; /* the green context that it was created in, or NULL */
+	bool is_entry;	       /* in the object table: valid as long as its handle */
 	bool has_word;
 	uint32_t word; /* completion word that marks write */
 	bool due;      /* a mark was put off, see wait/marks.h */
@@ -57,6 +63,7 @@ struct kernel {
 struct context {
 	struct object object; /* driver: NULL while a primary context is not retained */
 	CUdevice device;
+	struct context *home; /* of a green context: the primary one; else NULL */
 	bool primary;
 	uint32_t n_retains; /* of the guest, for a primary context */
 	bool is_leaving;    /* a thread is destroying it; contexts.lock */
@@ -64,6 +71,13 @@ struct context {
 	uint32_t fault; /* the first CUresult that broke it; atomic */
 	struct stream legacy; /* stream 0 */
 	uint64_t array_bytes; /* charged for its arrays; contexts.lock */
+};
+
+/* The driver's green context, and the entry of the context that it was converted to. */
+struct green {
+	struct object object;
+	struct context *context;
+	uint64_t context_handle;
 };
 
 /* State of one thread that calls the driver; no other thread uses it. */
@@ -110,6 +124,12 @@ static inline bool stream_is_live(const struct stream *stream)
 				: stream->context != NULL;
 }
 
+/* The context that owns memory, code and events: itself unless it is a green one. */
+static inline struct context *context_home(struct context *context)
+{
+	return context && context->home ? context->home : context;
+}
+
 /* Return: 0 or -errno. */
 int contexts_init(struct session *session);
 void contexts_deinit(struct session *session);
@@ -125,6 +145,9 @@ CUresult context_enter(
 /* Invalidates the cached context: the driver's current context has changed. */
 void context_left(struct runner *runner);
 
+/* Makes no context current if a green one is. */
+void context_leave_green(struct session *session, struct runner *runner);
+
 /* Return: the live context of that handle, or NULL. */
 struct context *context_find(struct session *session, uint64_t handle);
 
@@ -137,3 +160,8 @@ CUresult context_ensure(
 /* Adds a context that the driver created. */
 CUresult context_add(struct session *session, CUcontext driver_context, CUdevice device,
 	uint64_t *handlep);
+
+/* Adds the context of a green one. The caller holds contexts.lock. Return: NULL beyond
+ * the session's limits. */
+struct context *context_add_green(
+	struct session *session, CUcontext driver_context, struct context *home);

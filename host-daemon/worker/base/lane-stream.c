@@ -91,6 +91,9 @@ CUresult lane_stream(struct call *call, struct stream **streamp)
 
 	if (!call->context)
 		return CUDA_ERROR_INVALID_CONTEXT;
+	/* As cuStreamGetCtx_v2 documents. */
+	if (call->current != call->context)
+		return CUDA_ERROR_INVALID_HANDLE;
 	*streamp = find_stream(lane, call->context);
 	if (*streamp)
 		return CUDA_SUCCESS;

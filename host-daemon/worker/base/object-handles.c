@@ -23,6 +23,7 @@ static CUresult no_such(enum vgpu_handle_kind kind)
 {
 	switch (kind) {
 	case VGPU_HANDLE_CONTEXT:
+	case VGPU_HANDLE_GREEN:
 		return CUDA_ERROR_INVALID_CONTEXT;
 	/* The only error that CUDA documents for them. */
 	case VGPU_HANDLE_GRAPH:
@@ -51,12 +52,12 @@ static CUresult find_stream(struct call *call, uint64_t handle, struct stream **
 			table_of(call, VGPU_HANDLE_STREAM), handle);
 		return *streamp ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 	}
-	if (!call->context)
+	if (!call->current)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*streamp = &call->context->legacy;
+	*streamp = &call->current->legacy;
 	/* Set at the first use, before the stream can have marks or debts. */
 	if (!(*streamp)->context)
-		(*streamp)->context = call->context;
+		(*streamp)->context = call->current;
 	return CUDA_SUCCESS;
 }
 
@@ -96,7 +97,7 @@ static CUresult name_context(struct call *call, struct context *context)
 	result = context_ensure(call->session, call->runner, context);
 	if (result == CUDA_SUCCESS &&
 		vgpu_call_flags[call->frame->call] & VGPU_CALL_F_CONTEXT)
-		result = context_enter(call->session, call->runner, call->context);
+		result = context_enter(call->session, call->runner, call->current);
 	return result;
 }
 
@@ -179,8 +180,16 @@ CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
 CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, uint64_t *handlep)
 {
-	const struct stream stream = { .context = call->context, .is_entry = true };
+	struct context *green = call->current == call->context ? NULL : call->current;
+	const struct stream stream = {
+		.context = call->context,
+		.green = green,
+		.is_entry = true,
+	};
 
+	/* A green context takes its streams along. */
+	if (kind == VGPU_HANDLE_STREAM && green)
+		parent = &green->object;
 	return object_add_like(call, kind, driver_handle, parent,
 		kind == VGPU_HANDLE_STREAM ? &stream.object : NULL, handlep);
 }

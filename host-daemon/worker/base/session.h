@@ -69,6 +69,7 @@ struct session {
 	struct contexts contexts;
 	struct object_table objects[_VGPU_HANDLE_N]; /* all kinds but contexts */
 	struct object_totals totals;
+	uint32_t n_descriptors; /* of resources, see handle/green.c; atomic */
 	struct ranges ranges;
 	struct lane *lanes[VGPU_SLOTS_MAX]; /* created by the dispatcher, atomic */
 	uint64_t image_bytes;		    /* copied for loads in progress; atomic */

@@ -94,8 +94,74 @@ static void end_leaving(struct session *session, struct context *context)
 	vgpu_wake_all(&session->contexts.left);
 }
 
+/*
+ * Green contexts
+ */
+
+/* No stream is added any more. The program should have destroyed them: a driver does not,
+ * and nobody could do it later. */
+static void end_streams(struct session *session, const struct context *context)
+{
+	struct object_table *streams = &session->objects[VGPU_HANDLE_STREAM];
+	struct object *stream;
+	uint64_t handle;
+	void *driver;
+
+	while (object_table_find_owned(streams, context, &handle)) {
+		stream = object_table_find(streams, handle);
+		if (!object_table_remove(streams, handle, &driver))
+			continue;
+		marks_forget(session, (struct stream *)stream);
+		debts_forget(session, (struct stream *)stream);
+		capture_remove(session, (struct stream *)stream, false);
+		session->driver->table.cuStreamDestroy_v2(driver);
+	}
+}
+
+CUresult green_destroy(struct session *session, struct runner *runner, uint64_t handle)
+{
+	struct object_table *greens = &session->objects[VGPU_HANDLE_GREEN];
+	const struct green *green =
+		(const struct green *)object_table_find(greens, handle);
+	struct context *context;
+	uint64_t context_handle;
+	CUgreenCtx driver;
+
+	if (!green)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	context = green->context;
+	context_handle = green->context_handle;
+	driver = green->object.driver;
+	if (!object_is(&green->object, handle) ||
+		!begin_leaving(session, context, context_handle))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	/* The guest library counts on it, as for all contexts. */
+	if (context_enter(session, runner, context) == CUDA_SUCCESS)
+		session->driver->table.cuCtxSynchronize();
+	session->driver->table.cuCtxSetCurrent(NULL);
+	context_left(runner);
+	end_streams(session, context);
+	callbacks_forget_context(session, context);
+	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
+	object_table_remove(greens, handle, NULL);
+	end_leaving(session, context);
+	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
+	return session->driver->table.cuGreenCtxDestroy(driver);
+}
+
+static void end_greens(
+	struct session *session, struct runner *runner, const struct context *home)
+{
+	uint64_t handle;
+
+	while (object_table_find_owned(
+		&session->objects[VGPU_HANDLE_GREEN], home, &handle))
+		green_destroy(session, runner, handle);
+}
+
 /* The worker holds the only retain, so its release destroys the driver's context. */
-CUresult context_reset(struct session *session, struct context *context)
+CUresult context_reset(
+	struct session *session, struct runner *runner, struct context *context)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
 	CUcontext retained;
@@ -105,6 +171,7 @@ CUresult context_reset(struct session *session, struct context *context)
 	if (!begin_leaving(session, context,
 		    object_handle(&session->contexts.table, &context->object)))
 		return CUDA_SUCCESS;
+	end_greens(session, runner, context);
 	retained = context->object.driver;
 	result = driver->cuCtxSetCurrent(retained);
 	if (result == CUDA_SUCCESS) {
@@ -131,7 +198,8 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 	bool is_held;
 
 	/* Another thread may have been faster. */
-	if (!context || context->primary || !begin_leaving(session, context, handle))
+	if (!context || context->primary || context->home ||
+		!begin_leaving(session, context, handle))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	driver_context = context->object.driver;
 	/* The contents first: once the entry is free, its next context may own objects.

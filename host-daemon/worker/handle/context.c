@@ -61,7 +61,7 @@ CUresult handle_cuDevicePrimaryCtxRelease_v2(struct call *call,
 		return CUDA_SUCCESS;
 	callbacks_drain(call->session, call->runner, context);
 	context_left(call->runner);
-	return context_reset(call->session, context);
+	return context_reset(call->session, call->runner, context);
 }
 
 CUresult handle_cuDevicePrimaryCtxSetFlags_v2(struct call *call,
@@ -86,7 +86,7 @@ CUresult handle_cuDevicePrimaryCtxReset_v2(struct call *call,
 		return CUDA_ERROR_INVALID_DEVICE;
 	callbacks_drain(call->session, call->runner, context);
 	context_left(call->runner);
-	return context_reset(call->session, context);
+	return context_reset(call->session, call->runner, context);
 }
 
 static CUresult create(struct call *call, uint32_t sm_count, uint32_t flags,
@@ -175,7 +175,8 @@ CUresult handle_cuCtxSynchronize_v2(struct call *call,
 CUresult handle_vgpuContextFault(struct call *call,
 	const Vgpu__VgpuContextFaultRequest *request, Vgpu__VgpuContextFaultReply *reply)
 {
-	const struct context *context = context_find(call->session, request->context);
+	const struct context *context =
+		context_home(context_find(call->session, request->context));
 
 	if (!context)
 		return CUDA_ERROR_INVALID_CONTEXT;

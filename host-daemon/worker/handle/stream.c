@@ -76,7 +76,8 @@ CUresult handle_cuStreamGetCtx(struct call *call,
 		return result;
 	/* Another thread may have just destroyed the context of a per-thread default
 	 * stream. */
-	context = __atomic_load_n(&stream->context, __ATOMIC_RELAXED);
+	context = stream->green ? stream->green
+				: __atomic_load_n(&stream->context, __ATOMIC_RELAXED);
 	if (!context)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	reply->pctx = object_handle(&call->session->contexts.table, &context->object);
@@ -166,7 +167,7 @@ CUresult handle_cuStreamQuery(struct call *call,
 	if (call->runner->is_dispatcher) {
 		mark_cover(call->session, stream, request->target);
 		mark_stream(call->session, call->runner, stream);
-		result = context_enter(call->session, call->runner, call->context);
+		result = context_enter(call->session, call->runner, call->current);
 	}
 	return result == CUDA_SUCCESS ? call->driver->cuStreamQuery(stream->object.driver)
 				      : result;

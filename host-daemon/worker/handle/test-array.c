@@ -161,7 +161,7 @@ TEST(the_end_of_a_context_releases_the_memory_of_its_arrays)
 	begin(1u << 20);
 	check(create(256, 256, 0));
 	check_eq(fixture.session.memory->used, 1u << 20);
-	check_eq(context_reset(&fixture.session,
+	check_eq(context_reset(&fixture.session, &fixture.session.runner,
 			 context_find(&fixture.session, fixture.context)),
 		CUDA_SUCCESS);
 	check_eq(fixture.session.memory->used, 0);

@@ -191,8 +191,8 @@ static void end_context(void)
 	if (ends == other)
 		check_eq(context_destroy(&fixture.session, ends), CUDA_SUCCESS);
 	else
-		check_eq(context_reset(
-				 &fixture.session, context_find(&fixture.session, ends)),
+		check_eq(context_reset(&fixture.session, &fixture.session.runner,
+				 context_find(&fixture.session, ends)),
 			CUDA_SUCCESS);
 }
 
@@ -271,7 +271,8 @@ TEST(the_dispatcher_does_not_wait_for_the_end_of_a_context)
 	context = context_find(&fixture.session, fixture.context);
 	fixture.driver.table.cuDevicePrimaryCtxRelease_v2 = release_and_look;
 	check_eq(wait_for(0), CUDA_SUCCESS);
-	check_eq(context_reset(&fixture.session, context), CUDA_SUCCESS);
+	check_eq(context_reset(&fixture.session, &fixture.session.runner, context),
+		CUDA_SUCCESS);
 	check(is_free);
 	check_eq(refused, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	/* Afterwards it is there anew. */

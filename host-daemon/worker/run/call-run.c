@@ -22,9 +22,9 @@
 
 static CUresult enter(struct call *call, uint64_t context)
 {
-	if (context && !call->context)
+	if (context && !call->current)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	return context_enter(call->session, call->runner, call->context);
+	return context_enter(call->session, call->runner, call->current);
 }
 
 /* Refused calls without a reply are counted and logged. */
@@ -62,6 +62,7 @@ int call_run(struct session *session, struct runner *runner, struct lane *lane,
 		r = call_finish(&call, NULL, result);
 	}
 	uses_end(&call);
+	context_leave_green(session, runner);
 	if (!r && call.result != CUDA_SUCCESS && !(frame->flags & VGPU_FRAME_REPLY))
 		callback_give_back(&call);
 	if (r) {

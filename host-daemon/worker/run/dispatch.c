@@ -108,11 +108,12 @@ static bool mark_and_query(
 	const Vgpu__CuStreamSynchronizeRequest *request;
 	struct stream *stream;
 	struct call call;
+	bool is_complete;
 
 	if (frame->call != VGPU_CALL_cuStreamSynchronize)
 		return false;
 	call_init(&call, session, &session->runner, lane, lane->context, frame);
-	if (context_enter(session, call.runner, call.context) != CUDA_SUCCESS)
+	if (context_enter(session, call.runner, call.current) != CUDA_SUCCESS)
 		return false;
 	request = (const Vgpu__CuStreamSynchronizeRequest *)call_unpack(
 		&call, &vgpu__cu_stream_synchronize_request__descriptor);
@@ -122,8 +123,10 @@ static bool mark_and_query(
 		return false;
 	mark_cover(session, stream, request->target);
 	mark_stream(session, call.runner, stream);
-	return call.driver->cuStreamQuery &&
-	       call.driver->cuStreamQuery(stream->object.driver) == CUDA_SUCCESS;
+	is_complete = call.driver->cuStreamQuery &&
+		      call.driver->cuStreamQuery(stream->object.driver) == CUDA_SUCCESS;
+	context_leave_green(session, call.runner);
+	return is_complete;
 }
 
 int dispatch_frame(

@@ -121,6 +121,7 @@ static int make_tables(struct session *session)
 		[VGPU_HANDLE_SURFACE] = sizeof(struct texture),
 		[VGPU_HANDLE_GRAPH_EXEC] = sizeof(struct graph_exec),
 		[VGPU_HANDLE_USER_OBJECT] = sizeof(struct user_object),
+		[VGPU_HANDLE_GREEN] = sizeof(struct green),
 	};
 	uint32_t kind;
 	int r;

@@ -275,7 +275,7 @@ static CUresult take_context(struct call *call, uint64_t handle, CUcontext *cont
 		return result;
 	*contextp = context;
 	context_left(call->runner);
-	return context_enter(call->session, call->runner, call->context);
+	return context_enter(call->session, call->runner, call->current);
 }
 
 static CUresult take_event(struct call *call, uint64_t handle, CUevent *eventp)

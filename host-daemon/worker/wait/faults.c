@@ -38,6 +38,7 @@ void fault_note(struct session *session, struct context *context, CUresult resul
 	struct vgpu_channel_control *control = session_control(session);
 	bool is_known;
 
+	context = context_home(context);
 	/* A second thread with the same fault may reply first, so it waits until the
 	 * first thread has published the fault. */
 	pthread_mutex_lock(&session->faults->lock);

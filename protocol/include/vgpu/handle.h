@@ -43,6 +43,7 @@ enum vgpu_handle_kind {
 	VGPU_HANDLE_GRAPH_EXEC,
 	VGPU_HANDLE_ALLOCATION, /* of cuMemCreate */
 	VGPU_HANDLE_USER_OBJECT,
+	VGPU_HANDLE_GREEN,
 	_VGPU_HANDLE_N,
 };
 
