@@ -18,6 +18,7 @@
 #endif
 
 #include "calls-graph.h"
+#include "calls-green.h"
 #include "calls-virtual.h"
 #include "calls.h"
 #include "slots.h"
@@ -666,6 +667,14 @@ static void (*const calls[])(uint8_t a, uint8_t b) = {
 	calls_capture_ask,
 	calls_user_create,
 	calls_user_use,
+	calls_green_create,
+	calls_green_create,
+	calls_green_destroy,
+	calls_green_current,
+	calls_green_current,
+	calls_green_use,
+	calls_green_use,
+	calls_tensor_use,
 };
 #define N_CALLS (sizeof(calls) / sizeof(*calls))
 

@@ -25,6 +25,9 @@ static void destroy(enum slot_kind kind, void *handle)
 	case SLOT_CONTEXT:
 		cuCtxDestroy_v2(handle);
 		break;
+	case SLOT_GREEN:
+		cuGreenCtxDestroy(handle);
+		break;
 	case SLOT_STREAM:
 		cuStreamDestroy_v2(handle);
 		break;

@@ -12,6 +12,7 @@
 
 enum slot_kind {
 	SLOT_CONTEXT,
+	SLOT_GREEN,
 	SLOT_STREAM,
 	SLOT_EVENT,
 	SLOT_MEMORY,
