@@ -29,8 +29,9 @@ shim_device_to_host(), shim_device_from_host() of device.h:
 		A local check failed: returns error, or one that precedes it
 		(CUDA_ERROR_NOT_INITIALIZED, a fault, a child after fork).
 
-	CUresult shim_call_refused(enum vgpu_call call);
-		Not remoted: logs it once, returns CUDA_ERROR_NOT_SUPPORTED.
+	CUresult shim_call_refused(enum vgpu_call call, const char *why);
+		Not remoted: logs it once, with the reason if there is one, and returns
+		CUDA_ERROR_NOT_SUPPORTED.
 
 	void shim_function_forget_launches(void);
 		A property changed that decides whether a launch is accepted.
@@ -204,7 +205,9 @@ def emit_body(w, call):
 def emit_refusal(w, call, symbol):
     w.line(prototype(call, PREFIX + symbol, head="CUresult ", end=""))
     w.line("{")
-    w.line(f"\treturn shim_call_refused(VGPU_CALL_{call.symbol});")
+    why = f'"{call.why}"' if call.why else "NULL"
+    w.line(f"\treturn shim_call_refused(VGPU_CALL_{call.symbol},")
+    w.line(f"\t\t{why});")
     w.line("}")
     w.blank()
 

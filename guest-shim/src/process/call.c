@@ -389,13 +389,14 @@ CUresult shim_call_invalid(enum vgpu_call id)
 	return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
-CUresult shim_call_refused(enum vgpu_call id)
+CUresult shim_call_refused(enum vgpu_call id, const char *why)
 {
 	static uint8_t was_logged[_VGPU_CALL_N];
 
 	SHIM_CHECK_READY();
 	if (!__atomic_exchange_n(&was_logged[id], 1, __ATOMIC_RELAXED))
-		vgpu_log_warning("%s is not supported", vgpu_call_name(id));
+		vgpu_log_warning("%s is not supported%s%s", vgpu_call_name(id),
+			why ? ": " : "", why ? why : "");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 

@@ -83,8 +83,9 @@ CUresult shim_call_error(const struct shim_call *call, CUresult error);
 /* The same for CUDA_ERROR_INVALID_VALUE. */
 CUresult shim_call_invalid(enum vgpu_call id);
 
-/* Logs, once for each call, that it is not remoted. Return: CUDA_ERROR_NOT_SUPPORTED. */
-CUresult shim_call_refused(enum vgpu_call id);
+/* Logs, once for each call, that it is not remoted, and why; NULL: it is only not done.
+ * Return: CUDA_ERROR_NOT_SUPPORTED. */
+CUresult shim_call_refused(enum vgpu_call id, const char *why);
 
 /* Reports the end of a thread to the host. */
 void shim_call_lane_exit(struct shim_thread *thread);

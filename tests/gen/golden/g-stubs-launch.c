@@ -11,10 +11,12 @@ CUresult shim_cuLaunch_ptsz(void **params, CUstream hStream)
 
 CUresult shim_cuGraphLaunch(CUgraph graph, CUstream hStream)
 {
-	return shim_call_refused(VGPU_CALL_cuGraphLaunch);
+	return shim_call_refused(VGPU_CALL_cuGraphLaunch,
+		NULL);
 }
 
 CUresult shim_cuGraphLaunch_ptsz(CUgraph graph, CUstream hStream)
 {
-	return shim_call_refused(VGPU_CALL_cuGraphLaunch);
+	return shim_call_refused(VGPU_CALL_cuGraphLaunch,
+		NULL);
 }

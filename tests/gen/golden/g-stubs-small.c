@@ -72,7 +72,8 @@ CUresult shim_cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us, si
 
 CUresult shim_cuMemAlloc(unsigned int *dptr, unsigned int bytesize)
 {
-	return shim_call_refused(VGPU_CALL_cuMemAlloc);
+	return shim_call_refused(VGPU_CALL_cuMemAlloc,
+		NULL);
 }
 
 /* Allocate linear device memory. */
