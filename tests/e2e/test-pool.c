@@ -245,6 +245,118 @@ TEST(without_internal_dependencies_a_pool_grows)
 	check_ok(cuMemPoolDestroy(pool));
 }
 
+static CUmemoryPool pool_of_events(void)
+{
+	CUmemoryPool pool = pool_new(0);
+
+	set_flag(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0);
+	set_flag(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, 0);
+	return pool;
+}
+
+static void order(CUstream stream, CUevent event, CUstream after)
+{
+	check_ok(cuEventRecord(event, after));
+	check_ok(cuStreamWaitEvent(stream, event, 0));
+}
+
+TEST(a_block_is_used_again_after_the_events_of_the_program)
+{
+	struct fixture fixture = begin();
+	CUstream a = stream_new(CU_STREAM_NON_BLOCKING);
+	CUstream b = stream_new(CU_STREAM_NON_BLOCKING);
+	CUstream c = stream_new(CU_STREAM_NON_BLOCKING);
+	CUmemoryPool pool = pool_of_events();
+	CUdeviceptr first = take_from(pool, 32 * MIB, a), second;
+	CUevent event, next;
+	uint32_t *gate;
+
+	check_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	check_ok(cuEventCreate(&next, CU_EVENT_DEFAULT));
+	gate = close_gate(a);
+	fill(&fixture, first, 1, a);
+	check_ok(cuMemFreeAsync(first, a));
+	order(b, event, a);
+	/* In the order of a stream that waits for the one that waits. */
+	order(c, next, b);
+	second = take_from(pool, 32 * MIB, c);
+	check_eq(second, first);
+	check_eq(reserved(pool), 32 * MIB);
+	fill(&fixture, second, 2, c);
+	check_cu(cuStreamQuery(c), CUDA_ERROR_NOT_READY);
+	open_gate(gate);
+	check_ok(cuStreamSynchronize(c));
+	check_words(second, 2);
+	check_ok(cuMemFreeAsync(second, c));
+	/* Nothing is forbidden to the stream that waits for itself. */
+	check_eq(take_from(pool, 32 * MIB, c), first);
+	check_ok(cuMemPoolDestroy(pool));
+}
+
+TEST(a_block_is_not_used_after_other_events)
+{
+	struct fixture fixture = begin();
+	CUstream a = stream_new(CU_STREAM_NON_BLOCKING);
+	CUstream b = stream_new(CU_STREAM_NON_BLOCKING);
+	CUstream c = stream_new(CU_STREAM_NON_BLOCKING);
+	CUmemoryPool pool = pool_of_events();
+	CUdeviceptr first = take_from(pool, 32 * MIB, a), early;
+	CUevent event;
+	uint32_t *gate;
+
+	check_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	early = take_from(pool, 32 * MIB, a);
+	check_ok(cuMemFreeAsync(early, a));
+	/* In front of the work, and of the free. */
+	order(b, event, a);
+	gate = close_gate(a);
+	fill(&fixture, first, 1, a);
+	check_ok(cuMemFreeAsync(first, a));
+	check_eq(take_from(pool, 32 * MIB, b), early);
+	check(take_from(pool, 32 * MIB, b) != first);
+	/* Recorded behind the free, and then elsewhere before the wait. */
+	check_ok(cuEventRecord(event, a));
+	order(b, event, c);
+	check(take_from(pool, 32 * MIB, b) != first);
+	check_eq(reserved(pool), 4 * 32 * MIB);
+	/* A pool that does not follow events. */
+	set_flag(pool, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, 0);
+	order(b, event, a);
+	check(take_from(pool, 32 * MIB, b) != first);
+	set_flag(pool, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, 1);
+	check_eq(take_from(pool, 32 * MIB, b), first);
+	open_gate(gate);
+	check_ok(cuCtxSynchronize());
+}
+
+/* A stream of the same handle knows nothing of what an earlier one waited for. */
+TEST(a_new_stream_has_waited_for_nothing)
+{
+	struct fixture fixture = begin();
+	CUstream a = stream_new(CU_STREAM_NON_BLOCKING);
+	CUstream b = stream_new(CU_STREAM_NON_BLOCKING);
+	CUmemoryPool pool = pool_of_events();
+	CUdeviceptr first = take_from(pool, 32 * MIB, a);
+	uint32_t *gate;
+	CUevent event;
+
+	check_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	gate = close_gate(a);
+	fill(&fixture, first, 1, a);
+	check_ok(cuMemFreeAsync(first, a));
+	order(b, event, a);
+	check_ok(cuStreamDestroy(b));
+	b = stream_new(CU_STREAM_NON_BLOCKING);
+	check(take_from(pool, 32 * MIB, b) != first);
+	/* Nor does an event. */
+	check_ok(cuEventDestroy(event));
+	check_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	check_ok(cuStreamWaitEvent(b, event, 0));
+	check(take_from(pool, 32 * MIB, b) != first);
+	open_gate(gate);
+	check_ok(cuCtxSynchronize());
+}
+
 TEST(the_default_stream_orders_what_blocking_streams_do_with_a_block)
 {
 	struct fixture fixture = begin();

@@ -5,6 +5,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/event-order.h"
 #include "entry/event-share.h"
 #include "entry/pool-block.h"
 #include "g-remote.h"
@@ -92,10 +93,13 @@ static CUresult send_record(struct shim_call *call, const ProtobufCMessage *requ
 	struct shim_event *event, CUstream stream, uint64_t *wordp)
 {
 	uint64_t record = shim_event_record_begin(event);
+	struct shim_event_order order;
 	CUresult result;
 
 	*wordp = shim_record_has_word(record) ? record : SHIM_RECORD_NONE;
+	shim_event_order_begin_record(&order, event, stream);
 	result = shim_call_async(call, request, stream);
+	shim_event_order_end_record(&order, result);
 	if (result == CUDA_SUCCESS)
 		shim_event_record_done(event, record);
 	else
@@ -150,20 +154,28 @@ CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamWaitEvent);
 	struct shim_event_share *share = share_of(hEvent);
+	struct shim_event_order order;
+	CUresult result;
 
 	if (!has_legal_flags(Flags))
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
 	if (share)
 		return shim_event_share_wait(share, hStream);
-	return shim_remote_cuStreamWaitEvent(hStream, hEvent, Flags);
+	shim_event_order_begin_wait(&order, hEvent, hStream);
+	result = shim_remote_cuStreamWaitEvent(hStream, hEvent, Flags);
+	shim_event_order_end_wait(&order, result);
+	return result;
 }
 
 CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {
+	struct shim_event *event = shim_event_find(hEvent);
 	CUresult result;
 
 	if (share_of(hEvent))
 		return CUDA_ERROR_NOT_SUPPORTED;
+	if (event)
+		shim_event_forget_order(event);
 	result = shim_remote_cuCtxRecordEvent(hCtx, hEvent);
 	if (result == CUDA_SUCCESS)
 		shim_event_note_elsewhere(hEvent);

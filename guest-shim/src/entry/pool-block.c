@@ -56,6 +56,24 @@ static uint64_t take(
 	return address;
 }
 
+/* Takes a block that is pending in a stream for which this one waits anyway, because of
+ * the program's events. */
+static uint64_t take_after(
+	struct shim_pool *pool, struct shim_stream *stream, uint64_t size)
+{
+	struct shim_order order;
+	uint64_t address;
+
+	shim_stream_get_order(stream, &order);
+	if (!order.n)
+		return 0;
+	shim_lock(&pool->lock);
+	address = shim_blocks_take_after(pool->blocks, size, &order, stream->context);
+	shim_pool_note_surplus(pool);
+	shim_unlock(&pool->lock);
+	return address;
+}
+
 /* Lets a stream wait for another, or only puts a mark into one. */
 static CUresult order_after(CUstream stream, CUstream other)
 {
@@ -101,11 +119,13 @@ static uint64_t borrow(struct shim_pool *pool, const struct shim_stream *stream,
 }
 
 /* Returns: a block of memory that is there already, or 0. */
-static uint64_t find_block(struct shim_pool *pool, const struct shim_stream *stream,
+static uint64_t find_block(struct shim_pool *pool, struct shim_stream *stream,
 	CUstream handle, uint64_t size)
 {
 	uint64_t address = take(pool, stream, size);
 
+	if (!address && pool->follows_events)
+		address = take_after(pool, stream, size);
 	if (!address && pool->is_opportunistic) {
 		shim_pool_settle(pool);
 		address = take(pool, stream, size);

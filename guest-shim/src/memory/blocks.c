@@ -288,6 +288,28 @@ static struct block *queue_find(const struct queue *queue, uint64_t size)
 	return bin < BINS ? queue->bins[bin] : NULL;
 }
 
+/* One of the first blocks of a bin that is large enough and was freed early enough. */
+static struct block *bin_find_until(struct block *first, uint64_t size, uint64_t count)
+{
+	uint32_t tries = TRIES;
+
+	for (struct block *block = first; block && tries--; block = block->next)
+		if (block->size >= size && block->count <= count)
+			return block;
+	return NULL;
+}
+
+static struct block *queue_find_until(
+	const struct queue *queue, uint64_t size, uint64_t count)
+{
+	struct block *block = NULL;
+
+	for (uint32_t bin = queue_next_bin(queue, bin_of(size)); bin < BINS && !block;
+		bin = queue_next_bin(queue, bin + 1))
+		block = bin_find_until(queue->bins[bin], size, count);
+	return block;
+}
+
 static struct queue *find_queue(const struct shim_blocks *blocks, uint64_t stream)
 {
 	struct queue *queue = blocks->queues[stream % QUEUE_BUCKETS];
@@ -408,6 +430,23 @@ uint64_t shim_blocks_take(
 		block = queue_find(queue, size);
 	if (!block)
 		block = queue_find(&blocks->ready, size);
+	return block ? use(blocks, block, size, owner) : 0;
+}
+
+uint64_t shim_blocks_take_after(struct shim_blocks *blocks, uint64_t size,
+	const struct shim_order *order, const void *owner)
+{
+	struct block *block = NULL;
+
+	size = round_up(size);
+	if (!size)
+		return 0;
+	for (uint32_t i = 0; i < order->n && !block; i++) {
+		const struct queue *queue = find_queue(blocks, order->points[i].stream);
+
+		if (queue && queue->n)
+			block = queue_find_until(queue, size, order->points[i].count);
+	}
 	return block ? use(blocks, block, size, owner) : 0;
 }
 

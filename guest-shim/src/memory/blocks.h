@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "process/order.h"
+
 /* Sizes are rounded up to this, and addresses are multiples of it. */
 #define SHIM_BLOCK_UNIT 512u
 
@@ -66,6 +68,15 @@ bool shim_blocks_add(struct shim_blocks *blocks, uint64_t base, uint64_t size);
  */
 uint64_t shim_blocks_take(
 	struct shim_blocks *blocks, uint64_t size, uint64_t stream, const void *owner);
+
+/*
+ * Allocates a block that is pending in another stream, if the work in front is complete
+ * before the caller's stream goes on.
+ *
+ * Return: its address, or 0 where there is none.
+ */
+uint64_t shim_blocks_take_after(struct shim_blocks *blocks, uint64_t size,
+	const struct shim_order *order, const void *owner);
 
 /*
  * Allocates just those addresses, whatever is pending there.

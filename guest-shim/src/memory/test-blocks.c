@@ -124,6 +124,35 @@ TEST(a_borrowed_block_comes_with_its_point)
 	end();
 }
 
+TEST(a_block_is_taken_after_the_work_in_front_of_its_free)
+{
+	struct shim_order order = {};
+	uint64_t all[3];
+
+	begin(MIB);
+	for (int i = 0; i < 3; i++)
+		all[i] = take(MIB / 4, 1);
+	check(take(MIB / 4, 1));
+	/* Not neighbours, which would be one block. */
+	check(give(all[0], 1, 5));
+	check(give(all[2], 1, 7));
+	check(!shim_blocks_take_after(blocks, MIB / 4, &order, NULL));
+	shim_order_note(&order, 2, 100);
+	shim_order_note(&order, 1, 4);
+	check(!shim_blocks_take_after(blocks, MIB / 4, &order, NULL));
+	shim_order_note(&order, 1, 6);
+	check(!shim_blocks_take_after(blocks, MIB / 2, &order, NULL));
+	check_eq(shim_blocks_take_after(blocks, MIB / 8, &order, NULL), all[0]);
+	/* The rest of it. */
+	check_eq(shim_blocks_take_after(blocks, MIB / 8, &order, NULL), all[0] + MIB / 8);
+	check(!shim_blocks_take_after(blocks, MIB / 8, &order, NULL));
+	shim_order_note(&order, 1, 7);
+	check_eq(shim_blocks_take_after(blocks, MIB / 4, &order, NULL), all[2]);
+	check(!shim_blocks_take_after(blocks, 0, &order, NULL));
+	check(!shim_blocks_take_after(blocks, UINT64_MAX, &order, NULL));
+	end();
+}
+
 TEST(free_neighbours_are_one_block)
 {
 	uint64_t all[4];
@@ -222,9 +251,9 @@ TEST(a_pool_has_a_limited_number_of_blocks)
 	end();
 }
 
-/* Random blocks in random streams: each byte belongs to one block at most, and to another
- * stream only after the work in front of its free. */
-enum { UNITS = 512, STREAMS = 5 };
+/* Random blocks in random streams, which wait for random events: each byte belongs to one
+ * block at most, and to another stream only after the work in front of its free. */
+enum { UNITS = 512, STREAMS = 14, EVENTS = 6 };
 
 static struct {
 	uint8_t is_used[UNITS];
@@ -235,6 +264,12 @@ static struct {
 	uint64_t live[UNITS];
 	uint64_t sizes[UNITS];
 	uint32_t n_live;
+	/* What streams wait for, all of it here and the last of it there. */
+	struct {
+		uint64_t counts[STREAMS];
+		struct shim_order order;
+	} streams[STREAMS], events[EVENTS];
+	uint32_t n_after;
 } model;
 
 static bool is_past_in_model(const struct shim_free_point *point, void *data)
@@ -247,16 +282,25 @@ static void take_at_random(void)
 {
 	uint64_t stream = 1 + (uint64_t)rand() % (STREAMS - 1);
 	uint64_t units = 1 + (uint64_t)rand() % 40;
-	uint64_t address = take(units * SHIM_BLOCK_UNIT, stream);
-	uint64_t first = (address - BASE) / SHIM_BLOCK_UNIT;
+	uint64_t address = 0, first;
 
+	if (rand() % 2)
+		address = shim_blocks_take_after(blocks, units * SHIM_BLOCK_UNIT,
+			&model.streams[stream].order, NULL);
+	model.n_after += address != 0;
+	if (!address)
+		address = take(units * SHIM_BLOCK_UNIT, stream);
+	first = (address - BASE) / SHIM_BLOCK_UNIT;
 	if (!address)
 		return;
 	check(first + units <= UNITS);
 	for (uint64_t i = first; i < first + units; i++) {
+		uint64_t other = model.freed_in[i];
+
 		check(!model.is_used[i]);
-		check(!model.freed_in[i] || model.freed_in[i] == stream ||
-			model.freed_at[i] <= model.done[model.freed_in[i]]);
+		check(!other || other == stream ||
+			model.freed_at[i] <= model.done[other] ||
+			model.freed_at[i] <= model.streams[stream].counts[other]);
 		model.is_used[i] = 1;
 	}
 	model.sizes[model.n_live] = units;
@@ -284,6 +328,23 @@ static void give_at_random(void)
 		model.freed_at[j] = model.count[stream];
 	}
 	check(give(address, stream, model.count[stream]));
+}
+
+/* A record of an event, or a wait. */
+static void order_at_random(uint64_t stream)
+{
+	uint32_t event = (uint32_t)rand() % EVENTS;
+
+	if (rand() % 2) {
+		model.events[event] = model.streams[stream];
+		model.events[event].counts[stream] = model.count[stream];
+		shim_order_note(&model.events[event].order, stream, model.count[stream]);
+		return;
+	}
+	for (int i = 0; i < STREAMS; i++)
+		if (model.streams[stream].counts[i] < model.events[event].counts[i])
+			model.streams[stream].counts[i] = model.events[event].counts[i];
+	shim_order_add(&model.streams[stream].order, &model.events[event].order);
 }
 
 TEST(given_addresses_are_taken_where_all_is_free)
@@ -319,6 +380,8 @@ TEST(random_blocks_are_exclusive)
 {
 	begin(UNITS * SHIM_BLOCK_UNIT);
 	srand(1);
+	for (uint64_t i = 0; i < STREAMS; i++)
+		model.streams[i].order.life = i;
 	for (int i = 0; i < 200000; i++) {
 		uint64_t stream = 1 + (uint64_t)rand() % (STREAMS - 1);
 
@@ -327,11 +390,14 @@ TEST(random_blocks_are_exclusive)
 			take_at_random();
 		else
 			give_at_random();
+		if (!(rand() % 8))
+			order_at_random(stream);
 		if (!(rand() % 50)) {
 			model.done[stream] = model.count[stream];
 			shim_blocks_settle(blocks, is_past_in_model, NULL);
 		}
 	}
+	check(model.n_after > 1000);
 	while (model.n_live)
 		give_at_random();
 	for (int i = 0; i < STREAMS; i++)

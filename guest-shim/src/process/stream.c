@@ -81,6 +81,14 @@ static struct shim_stream *find_per_thread(
 	return stream;
 }
 
+/* A stream that begins a life knows nothing of others. */
+static void begin_order(struct shim_stream *stream)
+{
+	SHIM_LOCKED(&stream->order_lock);
+	stream->order.life = stream->id;
+	stream->order.n = stream->order.next = 0;
+}
+
 /* Binds a word to the stream and tells the worker its number; counting starts again with
  * the context. */
 static CUresult bind(struct shim_context *context, struct shim_stream *stream)
@@ -96,6 +104,7 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 		__ATOMIC_RELAXED);
 	/* Before the counts: shim_stream_progress() reads it after them. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
+	begin_order(stream);
 	stream->submitted = 0;
 	stream->completed = 0;
 	stream->marked = 0;
@@ -375,6 +384,25 @@ CUresult shim_stream_find_checked(CUstream handle, struct shim_stream **streamp)
 uint64_t shim_stream_submitted(const struct shim_stream *stream)
 {
 	return submitted(stream);
+}
+
+uint64_t shim_stream_reach(const struct shim_stream *stream)
+{
+	return reach(stream);
+}
+
+void shim_stream_get_order(struct shim_stream *stream, struct shim_order *orderp)
+{
+	SHIM_LOCKED(&stream->order_lock);
+	*orderp = stream->order;
+}
+
+void shim_stream_add_order(
+	struct shim_stream *stream, uint64_t life, const struct shim_order *other)
+{
+	SHIM_LOCKED(&stream->order_lock);
+	if (stream->order.life == life)
+		shim_order_add(&stream->order, other);
 }
 
 bool shim_stream_is_barrier(const struct shim_stream *stream)

@@ -14,6 +14,9 @@
 
 #include "vgpu/cuda.h"
 
+#include "process/order.h"
+#include "wire/lock.h"
+
 struct shim_context;
 struct shim_thread;
 
@@ -52,6 +55,9 @@ struct shim_stream {
 	uint32_t n_large;
 	uint64_t large[SHIM_STREAM_LARGE_MAX];
 
+	struct shim_lock order_lock;
+	struct shim_order order;
+
 	/* Nodes of its capture that were returned to the program, see entry-capture.c. */
 	struct shim_capture_list *capture_list;
 };
@@ -81,6 +87,15 @@ CUresult shim_stream_check(CUstream handle);
 
 /* Returns: how many operations were submitted to a stream. */
 uint64_t shim_stream_submitted(const struct shim_stream *stream);
+
+/* Returns: how many of them any later operation, of any thread, is behind on the host. */
+uint64_t shim_stream_reach(const struct shim_stream *stream);
+
+/* Reads what a stream knows of the order of others; adds to it, if it is still in that
+ * life. */
+void shim_stream_get_order(struct shim_stream *stream, struct shim_order *orderp);
+void shim_stream_add_order(
+	struct shim_stream *stream, uint64_t life, const struct shim_order *other);
 
 /* Whether a stream waits for all blocking streams of its context, and they for it. */
 bool shim_stream_is_barrier(const struct shim_stream *stream);

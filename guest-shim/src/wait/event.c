@@ -82,6 +82,7 @@ CUevent shim_event_new(
 	event->context_epoch = context ? context->epoch : 0;
 	event->flags = flags;
 	event->share = share;
+	shim_event_forget_order(event);
 	__atomic_store_n(&event->record, SHIM_RECORD_NONE, __ATOMIC_RELAXED);
 	__atomic_store_n(&event->is_of_graph, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&event->is_asked_for, !!(flags & CU_EVENT_DISABLE_TIMING),
@@ -153,8 +154,10 @@ void shim_event_note_elsewhere(CUevent handle)
 {
 	struct shim_event *event = shim_event_find(handle);
 
-	if (event)
-		shim_event_record_done(event, wordless(event));
+	if (!event)
+		return;
+	shim_event_forget_order(event);
+	shim_event_record_done(event, wordless(event));
 }
 
 void shim_event_note_graph(CUevent handle)
@@ -170,6 +173,36 @@ void shim_event_note_over(struct shim_event *event, uint64_t record)
 	/* Unless it was recorded again meanwhile. */
 	__atomic_compare_exchange_n(&event->record, &record, SHIM_RECORD_NONE, false,
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+uint32_t shim_event_forget_order(struct shim_event *event)
+{
+	SHIM_LOCKED(&event->order_lock);
+	event->order.n = 0;
+	return ++event->n_records;
+}
+
+void shim_event_set_order(
+	struct shim_event *event, uint32_t n_records, const struct shim_order *order)
+{
+	SHIM_LOCKED(&event->order_lock);
+	if (event->n_records == n_records)
+		event->order = *order;
+}
+
+bool shim_event_get_order(
+	struct shim_event *event, uint32_t *n_recordsp, struct shim_order *orderp)
+{
+	SHIM_LOCKED(&event->order_lock);
+	*n_recordsp = event->n_records;
+	*orderp = event->order;
+	return event->order.n;
+}
+
+bool shim_event_has_order(struct shim_event *event, uint32_t n_records)
+{
+	SHIM_LOCKED(&event->order_lock);
+	return event->n_records == n_records;
 }
 
 /* Checks a program's event handle as the host would. */

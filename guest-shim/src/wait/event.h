@@ -14,6 +14,9 @@
 
 #include "vgpu/cuda.h"
 
+#include "process/order.h"
+#include "wire/lock.h"
+
 struct shim_context;
 struct shim_event_share;
 
@@ -36,6 +39,12 @@ struct shim_event {
 	bool is_of_graph;
 	/* Atomic: counts records without a word, which are numbered as well. */
 	uint32_t n_wordless;
+
+	/* What was in front of the last record, if it is known: see entry/event-order.h.
+	 */
+	struct shim_lock order_lock;
+	uint32_t n_records;
+	struct shim_order order;
 
 	/* Under the lock of events. */
 	uint32_t generation;
@@ -75,6 +84,21 @@ void shim_event_note_elsewhere(CUevent handle);
 
 /* A node of a graph records the event: from now on the host is asked. */
 void shim_event_note_graph(CUevent handle);
+
+/* What was in front of the last record is unknown from now on. Return: a number of this
+ * state, until it is forgotten the next time. */
+uint32_t shim_event_forget_order(struct shim_event *event);
+
+/* Sets it unless it was forgotten again. */
+void shim_event_set_order(
+	struct shim_event *event, uint32_t n_records, const struct shim_order *order);
+
+/* Reads it. Return: whether anything is known. */
+bool shim_event_get_order(
+	struct shim_event *event, uint32_t *n_recordsp, struct shim_order *orderp);
+
+/* Returns: whether it is still of that number. */
+bool shim_event_has_order(struct shim_event *event, uint32_t n_records);
 
 /* That record of the event is over, says the host. */
 void shim_event_note_over(struct shim_event *event, uint64_t record);
