@@ -102,6 +102,12 @@ int softgpu_configure(const struct softgpu_config *config);
 int softgpu_set_window(
 	uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size);
 
+/*
+ * cuMemHostRegister() also takes memory at addresses of cuMemAddressReserve() where
+ * nothing is mapped: the caller has put it there, in whole units of the granularity, and
+ * puts ordinary memory, readable and writable, in its place after cuMemHostUnregister().
+ */
+
 /**
  * softgpu_export() - make an allocation of cuMemAlloc() available to other processes
  * @address:	in the allocation

@@ -308,3 +308,37 @@ TEST(an_invisible_device_is_refused_by_queries_of_arrays)
 	check_cu(cuMipmappedArrayGetMemoryRequirements(&requirements, mipmap, 1),
 		CUDA_ERROR_INVALID_DEVICE);
 }
+
+TEST(memory_on_the_host_is_for_both_devices)
+{
+	const CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_HOST },
+	};
+	const CUmemAccessDesc rights[] = {
+		{ { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+			CU_MEM_ACCESS_FLAGS_PROT_READWRITE },
+		{ { CU_MEM_LOCATION_TYPE_DEVICE, 1 },
+			CU_MEM_ACCESS_FLAGS_PROT_READWRITE },
+		{ { CU_MEM_LOCATION_TYPE_HOST, 0 }, CU_MEM_ACCESS_FLAGS_PROT_READ },
+	};
+	CUmemGenericAllocationHandle handle = 0;
+	CUdeviceptr address = 0;
+	unsigned int *words;
+
+	begin();
+	check_ok(cuMemCreate(&handle, 2 << 20, &prop, 0));
+	check_ok(cuMemAddressReserve(&address, 2 << 20, 0, 0, 0));
+	check_ok(cuMemMap(address, 2 << 20, 0, handle, 0));
+	check_ok(cuMemSetAccess(address, 2 << 20, rights, 3));
+	words = (unsigned int *)(uintptr_t)address;
+	check_ok(launch_fill(a.fill, address, 5, N, NULL));
+	check_ok(cuCtxSynchronize());
+	check_eq(words[N - 1], 5);
+	check_ok(cuCtxSetCurrent(b.context));
+	check_ok(launch_fill(b.fill, address, 6, N, NULL));
+	check_ok(cuCtxSynchronize());
+	check_eq(words[N - 1], 6);
+	check_ok(cuMemUnmap(address, 2 << 20));
+	check_ok(cuMemRelease(handle));
+}

@@ -21,6 +21,7 @@
 #define POSIX CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 static const CUmemLocation first_device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+static const CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
 
 static CUdeviceptr reserved; /* 0: the driver has no virtual memory */
 
@@ -84,7 +85,7 @@ void calls_virtual_release(uint8_t a, uint8_t b)
 void calls_virtual_map(uint8_t a, uint8_t b)
 {
 	const CUmemAccessDesc desc = {
-		.location = first_device,
+		.location = b % 16 == 14 ? host : first_device,
 		.flags = b % 16 == 15 ? CU_MEM_ACCESS_FLAGS_PROT_READ
 				      : CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
 	};
@@ -125,6 +126,7 @@ void calls_virtual_ask(uint8_t a, uint8_t b)
 		break;
 	case 1:
 		cuMemGetAccess(&flags, &first_device, calls_virtual_piece(a));
+		cuMemGetAccess(&flags, &host, calls_virtual_piece(a));
 		cuMemGetAllocationPropertiesFromHandle(&prop, a_handle(a));
 		break;
 	default:

@@ -17,6 +17,7 @@
  *	program alloc BYTES		cuMemAlloc until one is refused
  *	program streams			cuStreamCreate until one is refused
  *	program pinned BYTES		cuMemAllocHost until one is refused
+ *	program create-host BYTES	cuMemCreate on the host until one is refused
  *	program option FILE		cuModuleLoadDataEx with an option that points
  *	program crowded FILE		cuModuleLoad when pinned memory has taken all
  *	program refused			a call that is not remoted
@@ -247,6 +248,20 @@ static CUresult allocate_pinned(void)
 	return result;
 }
 
+static CUresult create_on_host(void)
+{
+	const CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_HOST },
+	};
+	CUmemGenericAllocationHandle handle;
+	CUresult result = CUDA_SUCCESS;
+
+	while (result == CUDA_SUCCESS)
+		result = cuMemCreate(&handle, strtoull(words[0], NULL, 0), &prop, 0);
+	return result;
+}
+
 static CUresult load_with_option(void)
 {
 	CUjit_option options[] = { CU_JIT_REFERENCED_KERNEL_COUNT };
@@ -401,6 +416,7 @@ static const struct mode {
 	{ "alloc", allocate, 1 },
 	{ "streams", make_streams, 1 },
 	{ "pinned", allocate_pinned, 1 },
+	{ "create-host", create_on_host, 1 },
 	{ "option", load_with_option, 1 },
 	{ "crowded", load_crowded, 1 },
 	{ "refused", call_refused, 1 },

@@ -609,6 +609,7 @@ def test_mappings(expected):
 def test_shared_memory(expected):
     with host() as found:
         run(found.socket, "pinned", 30 << 20).check(expected)
+        run(found.socket, "create-host", 30 << 20).check(expected)
 
 
 #

@@ -10,14 +10,22 @@
 #include "memory/range.h"
 #include "memory/registered.h"
 #include "process/context.h"
+#include "process/device.h"
 #include "process/shim.h"
 #include "process/thread.h"
+
+/* Pinned and registered memory, and what is created or pooled on the host. */
+static bool is_host_memory(const struct shim_range *range)
+{
+	return shim_range_is_on_host(range) ||
+	       (range->kind == SHIM_RANGE_MAPPED && range->device == SHIM_NO_DEVICE);
+}
 
 /* Writes one attribute of a range to where the program wants it. */
 static CUresult answer(const struct shim_range *range, CUpointer_attribute attribute,
 	uint64_t address, void *data)
 {
-	bool is_pinned = shim_range_is_on_host(range);
+	bool is_pinned = is_host_memory(range);
 	bool is_managed = shim_range_is_managed(range);
 	bool is_on_host = is_pinned || is_managed;
 
@@ -38,7 +46,7 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 					 : NULL;
 		return is_on_host ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		*(unsigned int *)data = range->syncs;
+		*(unsigned int *)data = range->syncs && !is_pinned;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 		*(unsigned int *)data = is_managed;
@@ -60,8 +68,11 @@ static CUresult answer(const struct shim_range *range, CUpointer_attribute attri
 		*(unsigned long long *)data = range->id;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		/* A managed variable of a library is no device's: the first has it. */
-		*(int *)data = range->context ? range->context->device : range->device;
+		/* A managed variable of a library is no device's, nor is memory that is
+		 * created on the host: the first has it. */
+		*(int *)data = range->context ? range->context->device
+			       : is_pinned    ? 0
+					      : range->device;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -179,7 +190,7 @@ CUresult shim_cuPointerSetAttribute(
 	SHIM_CHECK_READY();
 	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!find(&ptr, &range) || shim_range_is_on_host(&range) ||
+	if (!find(&ptr, &range) || is_host_memory(&range) ||
 		!shim_range_set_syncs(ptr, *(const unsigned int *)value != 0))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;

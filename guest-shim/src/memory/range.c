@@ -21,7 +21,7 @@ static struct {
 	uint32_t n;
 	uint32_t max;
 	uint64_t n_ids;
-	/* Atomic: how often shim_range_set_syncs() was asked for anything at all. */
+	/* Atomic: how often ranges were added, or set, that calls wait for. */
 	uint32_t n_syncs;
 	/* Atomic: variables that are not in the window. */
 	uint32_t n_outside;
@@ -95,6 +95,7 @@ bool shim_range_add(const struct shim_range *range)
 	ranges.all[i] = *range;
 	ranges.all[i].id = ++ranges.n_ids;
 	__atomic_add_fetch(&ranges.n_outside, is_outside(range), __ATOMIC_RELAXED);
+	__atomic_add_fetch(&ranges.n_syncs, range->syncs, __ATOMIC_RELAXED);
 	ranges.n++;
 	return true;
 }
@@ -177,6 +178,20 @@ bool shim_range_set_owner(uint64_t base, uint64_t owner)
 		return false;
 	range->owner = owner;
 	return true;
+}
+
+bool shim_range_find_on_host(uint64_t from, uint64_t to, struct shim_range *rangep)
+{
+	SHIM_LOCKED(&ranges.lock);
+	for (uint32_t i = from ? rank(from - 1) : 0; i < ranges.n; i++) {
+		if (ranges.all[i].base >= to)
+			break;
+		if (!ranges.all[i].arena)
+			continue;
+		*rangep = ranges.all[i];
+		return true;
+	}
+	return false;
 }
 
 void shim_range_drop_mapped(uint64_t address, uint64_t size)

@@ -32,8 +32,9 @@ struct shim_range {
 	enum shim_range_kind kind;
 	struct shim_context *context;
 	unsigned int flags; /* pinned, registered: of the call */
-	CUdevice device;    /* mapped: whose memory it is */
+	CUdevice device; /* mapped: whose memory it is, or SHIM_NO_DEVICE: the host's */
 	uint64_t closed_to; /* mapped, bit n: device n may not both read and write it */
+	uint64_t arena;	    /* mapped, of cuMemCreate on the host: its place there */
 	bool is_exportable; /* mapped: to other processes */
 	bool syncs;	    /* calls that are not asynchronous wait for their work */
 	uint64_t owner;	    /* variable: the module or library; mapped: the pool */
@@ -90,6 +91,10 @@ void shim_range_set_access(
 
 /* Notes to which pool a mapping belongs, or 0. Return: false where no mapping begins. */
 bool shim_range_set_owner(uint64_t base, uint64_t owner);
+
+/* Finds the first mapping of memory on the host that begins in [from, to), but not those
+ * of pools. */
+bool shim_range_find_on_host(uint64_t from, uint64_t to, struct shim_range *rangep);
 
 /* Removes the mappings that begin in [address, address + size). */
 void shim_range_drop_mapped(uint64_t address, uint64_t size);

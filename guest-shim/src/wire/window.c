@@ -89,6 +89,13 @@ void shim_window_release(struct shim_window *window)
 	window->size = 0;
 }
 
+/* Neither a forked child nor a core dump touches what the device may write. */
+static void hide(void *place, uint64_t size)
+{
+	madvise(place, size, MADV_DONTFORK);
+	madvise(place, size, MADV_DONTDUMP);
+}
+
 int shim_window_map(
 	const struct shim_window *window, int shm_fd, uint64_t offset, uint64_t size)
 {
@@ -97,8 +104,36 @@ int shim_window_map(
 	if (mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shm_fd,
 		    (off_t)offset) == MAP_FAILED)
 		return vgpu_error_origin(-errno);
-	/* Neither a forked child nor a core dump touches what the device may write. */
-	madvise(place, size, MADV_DONTFORK);
-	madvise(place, size, MADV_DONTDUMP);
+	hide(place, size);
 	return 0;
+}
+
+int shim_window_map_at(int shm_fd, uint64_t address, uint64_t offset, uint64_t size)
+{
+	void *place = (void *)(uintptr_t)address;
+
+	if (mmap(place, size, PROT_NONE, MAP_SHARED | MAP_FIXED, shm_fd, (off_t)offset) ==
+		MAP_FAILED)
+		return vgpu_error_origin(-errno);
+	hide(place, size);
+	return 0;
+}
+
+int shim_window_protect(uint64_t address, uint64_t size, int protection)
+{
+	if (mprotect((void *)(uintptr_t)address, size, protection))
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
+void shim_window_unmap_at(uint64_t address, uint64_t size)
+{
+	void *place = (void *)(uintptr_t)address;
+
+	/* If the kernel lacks memory for that, the pages stay where the program was told
+	 * not to look for them. */
+	if (mmap(place, size, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		    0) != MAP_FAILED)
+		madvise(place, size, MADV_DONTDUMP);
 }

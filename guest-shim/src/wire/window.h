@@ -38,6 +38,17 @@ void shim_window_release(struct shim_window *window);
 int shim_window_map(
 	const struct shim_window *window, int shm_fd, uint64_t offset, uint64_t size);
 
+/*
+ * Maps [offset, offset + size) of the shared memory at another address of the window as
+ * well, without access for the program; sets its access (PROT_READ, PROT_WRITE); and
+ * reserves these addresses again.
+ *
+ * Return: 0 or -errno.
+ */
+int shim_window_map_at(int shm_fd, uint64_t address, uint64_t offset, uint64_t size);
+int shim_window_protect(uint64_t address, uint64_t size, int protection);
+void shim_window_unmap_at(uint64_t address, uint64_t size);
+
 static inline void *shim_window_pointer(const struct shim_window *window, uint64_t offset)
 {
 	return (void *)(uintptr_t)(window->base + offset);

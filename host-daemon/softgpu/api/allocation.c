@@ -92,7 +92,12 @@ static CUresult check_prop(const CUmemAllocationProp *prop, uint32_t *devicep)
 {
 	CUresult result;
 
-	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+		prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* CUDA's manual: that memory cannot be shared, whatever the type. */
+	if (prop->location.type == CU_MEM_LOCATION_TYPE_HOST &&
+		prop->requestedHandleTypes)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = location_get(&prop->location, devicep);
 	if (result)

@@ -250,16 +250,24 @@ int memory_alloc(struct memory *memory, const struct range *template, uint64_t *
 	return r;
 }
 
+/* That of a registration. */
+static struct window *memory_window_of(struct memory *memory, const struct range *range)
+{
+	return window_has(&memory->host, range->address) ? &memory->host
+							 : &memory_shared(memory)->window;
+}
+
 static void memory_open_registered(struct memory *memory, const struct range *range)
 {
 	if (!memory->is_checked)
-		window_allow(&memory->host, range->address, range->size);
+		window_allow(
+			memory_window_of(memory, range), range->address, range->size);
 }
 
 /* Neighbours that share a page with a registration keep that page open. */
 static void memory_close_registered(struct memory *memory, const struct range *range)
 {
-	window_forbid(&memory->host, range->address, range->size);
+	window_forbid(memory_window_of(memory, range), range->address, range->size);
 	for (size_t i = 0; i < memory->ranges.n_entries; i++) {
 		const struct range *other = &memory->ranges.entries[i];
 
@@ -316,6 +324,20 @@ void memory_free_owner(struct memory *memory, const void *owner)
 	pthread_mutex_unlock(&memory->lock);
 }
 
+/* With the lock. Return: whether it is in the host window, or all within reserved
+ * addresses, where the program has put memory of its own. */
+static bool is_registrable(struct memory *memory, const struct range *range)
+{
+	const struct range *reserved;
+
+	if (vgpu_range_within(
+		    range->address, range->size, memory->host.base, memory->host.size))
+		return true;
+	reserved = ranges_find(&memory->reservations, range->address);
+	return reserved && vgpu_range_within(range->address, range->size,
+				   reserved->address, reserved->size);
+}
+
 /* With the lock. */
 static int check_unregistered(struct memory *memory, const struct range *range)
 {
@@ -325,10 +347,7 @@ static int check_unregistered(struct memory *memory, const struct range *range)
 		return MEMORY_E_USED;
 	if (there || ranges_overlap(&memory->ranges, range->address, range->size))
 		return MEMORY_E_TWICE;
-	return vgpu_range_within(
-		       range->address, range->size, memory->host.base, memory->host.size)
-		       ? 0
-		       : MEMORY_E_OUTSIDE;
+	return is_registrable(memory, range) ? 0 : MEMORY_E_OUTSIDE;
 }
 
 int memory_register(struct memory *memory, const struct range *template)

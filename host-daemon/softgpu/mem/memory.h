@@ -28,7 +28,7 @@ enum {
 	_MEMORY_E_SUCCESS,
 	MEMORY_E_FULL,	  /* beyond the limit, or the window is */
 	MEMORY_E_UNKNOWN, /* no allocation of that kind starts there */
-	MEMORY_E_OUTSIDE, /* not in the host window */
+	MEMORY_E_OUTSIDE, /* neither in the host window nor at reserved addresses */
 	MEMORY_E_TWICE,	  /* part of it is registered, or mapped, already */
 	MEMORY_E_USED,	  /* something is mapped there */
 };

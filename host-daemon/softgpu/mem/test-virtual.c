@@ -388,3 +388,39 @@ TEST(host_memory_does_not_count)
 	physical_unref(&memory, physical);
 	end();
 }
+
+/* The caller's own memory is there, as long as it is registered. */
+TEST(memory_at_reserved_addresses_can_be_registered)
+{
+	struct range range = { .size = UNIT };
+	struct physical *physical;
+	uint64_t address;
+
+	begin(2);
+	address = must_reserve(3 * UNIT);
+	physical = must_create(UNIT);
+	range.address = address + 3 * UNIT;
+	check_eq(memory_register(&memory, &range), MEMORY_E_OUTSIDE);
+	range.address = address + 2 * UNIT + 4096;
+	check_eq(memory_register(&memory, &range), MEMORY_E_OUTSIDE);
+	range.address = address + UNIT;
+	check(!may(0, range.address, 1, SOFTGPU_READ));
+	check_eq(memory_register(&memory, &range), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		check(may(i, range.address, UNIT, SOFTGPU_READ | SOFTGPU_WRITE));
+		check(memory_covers(&memory, i, SOFTGPU_WRITE, range.address, UNIT));
+	}
+	check_eq(memory_register(&memory, &range), MEMORY_E_TWICE);
+	check_eq(virtual_map(&memory, range.address, UNIT, 0, physical), MEMORY_E_TWICE);
+	check_eq(virtual_unmap(&memory, range.address, UNIT), MEMORY_E_UNKNOWN);
+	check_eq(virtual_free(&memory, address, 3 * UNIT), MEMORY_E_USED);
+	check_eq(memory_unregister(&memory, range.address), 0);
+	check(!may(0, range.address, 1, SOFTGPU_READ));
+	check(!may(1, range.address, 1, SOFTGPU_READ));
+	check_eq(virtual_map(&memory, range.address, UNIT, 0, physical), 0);
+	check_eq(memory_register(&memory, &range), MEMORY_E_USED);
+	check_eq(virtual_unmap(&memory, range.address, UNIT), 0);
+	physical_unref(&memory, physical);
+	check_eq(virtual_free(&memory, address, 3 * UNIT), 0);
+	end();
+}

@@ -7,6 +7,7 @@
 #include "vgpu/handle.h"
 #include "worker/handle/device-info.h"
 #include "worker/handle/generated.h"
+#include "worker/memory/host-mapping.h"
 
 static struct {
 	bool is_loaded;
@@ -14,6 +15,19 @@ static struct {
 	CUresult results[VGPU_DEVICES_MAX];
 	struct vgpu_device_info infos[VGPU_DEVICES_MAX];
 } devices;
+
+/* Memory of the host at addresses of the program is the worker's work: what the driver
+ * says of its own does not count. */
+static bool is_of_host_mappings(int attribute)
+{
+	switch (attribute) {
+	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+		return true;
+	default:
+		return false;
+	}
+}
 
 static void ask_attributes(
 	const struct vgpu_driver *driver, CUdevice device, struct vgpu_device_info *info)
@@ -25,6 +39,8 @@ static void ask_attributes(
 		if (!attribute_answer(i, &value) &&
 			driver->cuDeviceGetAttribute(&value, i, device) != CUDA_SUCCESS)
 			continue;
+		if (is_of_host_mappings(i))
+			value = host_mapping_is_possible(driver, device);
 		info->attributes[i] = value;
 		info->known[i / 8] |= 1 << i % 8;
 	}

@@ -22,6 +22,12 @@ static bool is_device(const struct call *call, int32_t device)
 	return device >= 0 && device < call->session->n_devices;
 }
 
+/* A device, or the guest's processors. */
+static bool has_rights(const struct call *call, int32_t device)
+{
+	return device == -1 || is_device(call, device);
+}
+
 CUresult handle_cuMemAddressReserve(struct call *call,
 	const Vgpu__CuMemAddressReserveRequest *request,
 	Vgpu__CuMemAddressReserveReply *reply)
@@ -47,10 +53,13 @@ CUresult handle_cuMemCreate(struct call *call, const Vgpu__CuMemCreateRequest *r
 {
 	if (!is_capable(call))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (!is_device(call, request->device))
+	if (!request->arena_address && !is_device(call, request->device))
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (request->flags)
+	if (request->flags || (request->arena_address && request->is_exportable))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (request->arena_address)
+		return virtual_create_host(
+			call, request->size, request->arena_address, &reply->handle);
 	return virtual_create(call, request->size, request->device,
 		request->is_exportable, &reply->handle);
 }
@@ -132,7 +141,6 @@ CUresult handle_cuMemUnmap(struct call *call, const Vgpu__CuMemUnmapRequest *req
 CUresult handle_cuMemSetAccess(struct call *call,
 	const Vgpu__CuMemSetAccessRequest *request, Vgpu__CuMemSetAccessReply *reply)
 {
-	CUmemAccessDesc descs[VGPU_RIGHTS_MAX];
 	struct vgpu_right rights[VGPU_RIGHTS_MAX];
 	size_t n = request->rights.len / sizeof(rights[0]);
 
@@ -141,15 +149,10 @@ CUresult handle_cuMemSetAccess(struct call *call,
 	if (!n || n > VGPU_RIGHTS_MAX || request->rights.len % sizeof(rights[0]))
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(rights, request->rights.data, request->rights.len);
-	for (size_t i = 0; i < n; i++) {
-		if (!is_device(call, rights[i].device))
+	for (size_t i = 0; i < n; i++)
+		if (!has_rights(call, rights[i].device))
 			return CUDA_ERROR_INVALID_DEVICE;
-		descs[i] = (CUmemAccessDesc){
-			.location = { CU_MEM_LOCATION_TYPE_DEVICE, rights[i].device },
-			.flags = (CUmemAccess_flags)rights[i].flags,
-		};
-	}
-	return virtual_set_access(call, request->ptr, request->size, descs, n);
+	return virtual_set_access(call, request->ptr, request->size, rights, n);
 }
 
 CUresult handle_cuMemGetAccess(struct call *call,
@@ -160,7 +163,7 @@ CUresult handle_cuMemGetAccess(struct call *call,
 
 	if (!is_capable(call))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (!is_device(call, request->device))
+	if (!has_rights(call, request->device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	result = virtual_get_access(call, request->ptr, request->device, &flags);
 	reply->flags = flags;
@@ -173,14 +176,16 @@ CUresult handle_cuMemGetAllocationGranularity(struct call *call,
 {
 	const CUmemAllocationProp prop = {
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = { CU_MEM_LOCATION_TYPE_DEVICE, request->device },
+		/* Memory of the host is mapped where memory of any device could be. */
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE,
+			request->device == -1 ? 0 : request->device },
 	};
 	size_t granularity = 0;
 	CUresult result;
 
 	if (!is_capable(call))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (!is_device(call, request->device))
+	if (!has_rights(call, request->device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	result = call->driver->cuMemGetAllocationGranularity(
 		&granularity, &prop, (CUmemAllocationGranularity_flags)request->option);

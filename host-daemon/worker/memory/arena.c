@@ -109,6 +109,22 @@ static CUresult register_words(struct session *session)
 	return result;
 }
 
+static CUresult register_aliases(struct session *session)
+{
+	struct arena_alias *alias;
+	CUresult result;
+
+	for (alias = session->arena->aliases; alias; alias = alias->next) {
+		if (!alias->is_open || alias->registered)
+			continue;
+		result = register_range(session, alias->address, alias->size);
+		if (result != CUDA_SUCCESS)
+			return result;
+		alias->registered = true;
+	}
+	return CUDA_SUCCESS;
+}
+
 static CUresult register_locked(struct session *session)
 {
 	struct arena *arena = session->arena;
@@ -129,7 +145,7 @@ static CUresult register_locked(struct session *session)
 			return result;
 		run->registered = true;
 	}
-	return CUDA_SUCCESS;
+	return register_aliases(session);
 }
 
 CUresult arena_register(struct session *session, struct context *context)
@@ -158,6 +174,18 @@ CUresult arena_register_growth(struct session *session, struct runner *runner)
 	return result == CUDA_SUCCESS ? arena_register(session, home) : result;
 }
 
+static void unregister_aliases(struct session *session)
+{
+	struct arena_alias *alias;
+
+	for (alias = session->arena->aliases; alias; alias = alias->next) {
+		if (alias->registered && session->driver->table.cuMemHostUnregister)
+			session->driver->table.cuMemHostUnregister(
+				(void *)(uintptr_t)alias->address);
+		alias->registered = false;
+	}
+}
+
 void arena_unregister(struct session *session, struct context *context)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
@@ -175,6 +203,7 @@ void arena_unregister(struct session *session, struct context *context)
 			driver->cuMemHostUnregister(session->area + word_pieces[i].off);
 	}
 	if (session->home == context) {
+		unregister_aliases(session);
 		for (i = 0; i < arena->n_runs; i++)
 			arena->runs[i].registered = false;
 		arena->n_words_registered = 0;
@@ -242,4 +271,81 @@ bool arena_covers(const struct session *session, uint64_t address, uint64_t size
 		if (!__atomic_load_n(&arena->owned[i], __ATOMIC_ACQUIRE))
 			return false;
 	return true;
+}
+
+/*
+ * Aliases
+ */
+
+int arena_map_at(
+	struct session *session, uint64_t address, uint64_t size, uint64_t arena_address)
+{
+	if (mmap((void *)(uintptr_t)address, size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_FIXED, session->arena->memfd,
+		    (off_t)(arena_address - session->window.base)) == MAP_FAILED)
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
+void arena_add_alias(struct session *session, struct arena_alias *alias)
+{
+	struct arena *arena = session->arena;
+
+	pthread_mutex_lock(&arena->lock);
+	alias->next = arena->aliases;
+	if (alias->next)
+		alias->next->previous = alias;
+	arena->aliases = alias;
+	pthread_mutex_unlock(&arena->lock);
+}
+
+CUresult arena_open_alias(
+	struct session *session, struct runner *runner, struct arena_alias *alias)
+{
+	struct arena *arena = session->arena;
+	CUresult result;
+
+	pthread_mutex_lock(&arena->lock);
+	alias->is_open = true;
+	pthread_mutex_unlock(&arena->lock);
+	result = arena_register_growth(session, runner);
+	if (result == CUDA_SUCCESS)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&arena->lock);
+	alias->is_open = alias->registered;
+	pthread_mutex_unlock(&arena->lock);
+	return result;
+}
+
+void arena_close_alias(
+	struct session *session, struct runner *runner, struct arena_alias *alias)
+{
+	struct context *home = __atomic_load_n(&session->home, __ATOMIC_ACQUIRE);
+	struct arena *arena = session->arena;
+	bool was_registered;
+
+	pthread_mutex_lock(&arena->lock);
+	was_registered = alias->registered;
+	alias->is_open = alias->registered = false;
+	pthread_mutex_unlock(&arena->lock);
+	/* Without the lock, because the driver waits for work. Registrations end with the
+	 * home; a fault of it is returned by other calls. */
+	if (was_registered && home &&
+		context_enter(session, runner, home) == CUDA_SUCCESS)
+		session->driver->table.cuMemHostUnregister(
+			(void *)(uintptr_t)alias->address);
+}
+
+void arena_remove_alias(struct session *session, struct arena_alias *alias)
+{
+	struct arena *arena = session->arena;
+
+	pthread_mutex_lock(&arena->lock);
+	if (alias->previous)
+		alias->previous->next = alias->next;
+	else
+		arena->aliases = alias->next;
+	if (alias->next)
+		alias->next->previous = alias->previous;
+	pthread_mutex_unlock(&arena->lock);
 }

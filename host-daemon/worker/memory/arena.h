@@ -9,8 +9,8 @@
  * here. Extents are only added while a session lives, so a look-up reads a table of bytes
  * without a lock.
  *
- * Words and extents are registered with the driver (portable, mapped) under the worker's
- * own retain of a primary context, the arena's home, once there is one.
+ * Words, extents and aliases are registered with the driver (portable, mapped) under the
+ * worker's own retain of a primary context, the arena's home, once there is one.
  */
 
 #include <pthread.h>
@@ -30,6 +30,15 @@ struct arena_run {
 	bool registered;
 };
 
+/* A second address of some pages, for one mapping of the guest (host-mapping.h). */
+struct arena_alias {
+	uint64_t address;
+	uint64_t size;
+	bool is_open;	 /* to be registered */
+	bool registered; /* by the home */
+	struct arena_alias *previous, *next;
+};
+
 /* Runs grow by at least 64 MiB on request, so a window of some TiB stays below. */
 #define ARENA_RUNS_MAX 1024u
 
@@ -46,6 +55,7 @@ struct arena {
 	struct arena_run runs[ARENA_RUNS_MAX];
 	uint32_t n_runs;
 	uint32_t n_words_registered; /* of ARENA_WORD_PIECES */
+	struct arena_alias *aliases;
 };
 
 /* Maps the channel's area and its first extents into the window reserved before. */
@@ -72,3 +82,19 @@ CUresult arena_register_growth(struct session *session, struct runner *runner);
 /* Unregisters all memory if `context` is the home, which is about to be destroyed and
  * current. */
 void arena_unregister(struct session *session, struct context *context);
+
+/* Maps pages that the session has at another address of the window. Return: 0, -errno. */
+int arena_map_at(
+	struct session *session, uint64_t address, uint64_t size, uint64_t arena_address);
+
+/*
+ * Makes an alias known, opens it to devices, closes it, and forgets it. One thread at a
+ * time has an alias; closing waits for work of the home. Opening returns the driver's
+ * result.
+ */
+void arena_add_alias(struct session *session, struct arena_alias *alias);
+CUresult arena_open_alias(
+	struct session *session, struct runner *runner, struct arena_alias *alias);
+void arena_close_alias(
+	struct session *session, struct runner *runner, struct arena_alias *alias);
+void arena_remove_alias(struct session *session, struct arena_alias *alias);

@@ -444,6 +444,17 @@ CUresult placement_reserve(struct placement *placement, uint64_t size, uint64_t 
 	return result;
 }
 
+/* The owner of a reservation that the driver does not have. */
+static const char lent;
+
+static CUresult give_up(struct placement *placement, const struct range *range)
+{
+	if (range->owner != &lent)
+		return placement->driver->cuMemAddressFree(range->start, range->size);
+	munmap((void *)(uintptr_t)range->start, range->size);
+	return CUDA_SUCCESS;
+}
+
 CUresult placement_unreserve(struct placement *placement, uint64_t address)
 {
 	struct range range;
@@ -451,7 +462,85 @@ CUresult placement_unreserve(struct placement *placement, uint64_t address)
 
 	pthread_mutex_lock(&placement->lock);
 	if (!ranges_remove(&placement->addresses, RANGE_MAPPED, address, &range))
-		result = placement->driver->cuMemAddressFree(range.start, range.size);
+		result = give_up(placement, &range);
 	pthread_mutex_unlock(&placement->lock);
 	return result;
+}
+
+/* Has the driver reserve exactly these addresses, or nothing. */
+static CUresult reserve_again(struct placement *placement, const struct range *range)
+{
+	CUdeviceptr reserved;
+	CUresult result;
+
+	result = placement->driver->cuMemAddressReserve(
+		&reserved, range->size, placement->granularity, range->start, 0);
+	if (result != CUDA_SUCCESS || reserved == range->start)
+		return result;
+	placement->driver->cuMemAddressFree(reserved, range->size);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult take_over(struct placement *placement, const struct range *range)
+{
+	const int flags =
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+	void *place = (void *)(uintptr_t)range->start;
+	void *map;
+
+	if (range->owner != &lent)
+		return reserve_again(placement, range);
+	map = mmap(place, range->size, PROT_NONE, flags, -1, 0);
+	if (map == place)
+		return CUDA_SUCCESS;
+	if (map != MAP_FAILED)
+		munmap(map, range->size);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The addresses change hands; if the new owner cannot have them, the old one takes them
+ * again. */
+static CUresult lend_locked(
+	struct placement *placement, const struct range *range, const void *owner)
+{
+	struct range next = *range;
+	CUresult result;
+
+	next.owner = owner;
+	result = give_up(placement, range);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = take_over(placement, &next);
+	if (result != CUDA_SUCCESS) {
+		take_over(placement, range);
+		return result;
+	}
+	/* Neither fails: there is room for what was removed. */
+	ranges_remove(&placement->addresses, RANGE_MAPPED, range->start, &next);
+	next.owner = owner;
+	ranges_add(&placement->addresses, &next);
+	return CUDA_SUCCESS;
+}
+
+CUresult placement_lend(struct placement *placement, uint64_t address, bool is_lent)
+{
+	const void *owner = is_lent ? &lent : NULL;
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+	struct range range;
+
+	pthread_mutex_lock(&placement->lock);
+	if (ranges_find(&placement->addresses, address, &range) &&
+		range.start == address && range.kind == RANGE_MAPPED)
+		result = range.owner == owner ? CUDA_SUCCESS
+					      : lend_locked(placement, &range, owner);
+	pthread_mutex_unlock(&placement->lock);
+	return result;
+}
+
+bool placement_is_lent(struct placement *placement, uint64_t address)
+{
+	struct range range;
+
+	return ranges_find(&placement->addresses, address, &range) &&
+	       range.start == address && range.owner == &lent;
 }

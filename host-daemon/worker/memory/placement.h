@@ -11,6 +11,7 @@
  * cuMemAlloc is tried instead.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "vgpu/cuda.h"
@@ -28,6 +29,16 @@ CUresult placement_take(
 CUresult placement_reserve(struct placement *placement, uint64_t size, uint64_t alignment,
 	uint64_t hint, uint64_t *addressp);
 CUresult placement_unreserve(struct placement *placement, uint64_t address);
+
+/*
+ * Gives a reservation's addresses to the worker, which maps memory of the host there, or
+ * back to the driver. Nothing is mapped in it.
+ *
+ * Return: CUDA_ERROR_OUT_OF_MEMORY if another mapping of the process is there; then the
+ * addresses stay where they were.
+ */
+CUresult placement_lend(struct placement *placement, uint64_t address, bool is_lent);
+bool placement_is_lent(struct placement *placement, uint64_t address);
 
 /*
  * Exports the chunk that holds an address: the allocation, or a slab with other small

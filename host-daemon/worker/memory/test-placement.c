@@ -4,6 +4,7 @@
  */
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "test.h"
 #include "vgpu/checked.h"
@@ -320,6 +321,46 @@ TEST(addresses_of_the_guest_are_reserved_beside_chunks)
 	check_eq(placement_unreserve(placement, chunk), CUDA_ERROR_INVALID_VALUE);
 	check_eq(placement_release(placement, chunk), CUDA_SUCCESS);
 	check_eq(placement_release(placement, behind), CUDA_SUCCESS);
+	placement_free(placement);
+}
+
+TEST(reserved_addresses_are_lent_to_the_worker_and_given_back)
+{
+	struct placement *placement = make();
+	uint64_t chunk = take(placement, GRANULE), address = 0, other = 0;
+	void *map;
+
+	check_eq(placement_reserve(placement, 2 * GRANULE, 0, 0, &address), CUDA_SUCCESS);
+	check_eq(placement_lend(placement, chunk, true), CUDA_ERROR_INVALID_VALUE);
+	check_eq(placement_lend(placement, address + GRANULE, true),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(placement_lend(placement, address, true), CUDA_SUCCESS);
+	check(!find(address));
+	check_eq(placement_lend(placement, address, true), CUDA_SUCCESS);
+	/* Nobody else gets them: no chunk, no reservation, no mapping of the process. */
+	check_eq(placement_reserve(placement, GRANULE, 0, address, &other), CUDA_SUCCESS);
+	check(other != address);
+	map = mmap((void *)(uintptr_t)address, 4096, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	check(map == MAP_FAILED);
+	check_eq(placement_lend(placement, address, false), CUDA_SUCCESS);
+	check(find(address));
+	check_eq(placement_lend(placement, address, true), CUDA_SUCCESS);
+	check_eq(placement_unreserve(placement, address), CUDA_SUCCESS);
+	check_eq(placement_unreserve(placement, address), CUDA_ERROR_INVALID_VALUE);
+
+	/* Addresses that the process uses otherwise stay the driver's. */
+	check_eq(placement_reserve(placement, 2 * GRANULE, 0, address, &other),
+		CUDA_SUCCESS);
+	check_eq(other, address);
+	map = mmap((void *)(uintptr_t)address, 4096, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	check(map != MAP_FAILED);
+	check_eq(placement_lend(placement, address, true), CUDA_ERROR_OUT_OF_MEMORY);
+	check(find(address));
+	munmap(map, 4096);
+	check_eq(placement_unreserve(placement, address), CUDA_SUCCESS);
+	check(!find(address));
 	placement_free(placement);
 }
 

@@ -7,6 +7,7 @@
 #include "test.h"
 #include "worker/base/ranges.h"
 #include "worker/memory/device-memory.h"
+#include "worker/memory/virtual.h"
 
 #define UNIT (2ull << 20)
 
@@ -20,6 +21,9 @@ static struct {
 	int n_mapped; /* units */
 	int n_calls;
 	CUresult result; /* of the next call */
+	/* What is registered outside of the arena. */
+	int n_registered;
+	uint64_t registered;
 } driver;
 
 static CUresult answer(void)
@@ -89,6 +93,37 @@ static CUresult set_access(
 	return answer();
 }
 
+static CUresult granularity(size_t *size, const CUmemAllocationProp *prop,
+	CUmemAllocationGranularity_flags option)
+{
+	check_eq(prop->location.type, CU_MEM_LOCATION_TYPE_DEVICE);
+	*size = UNIT;
+	return CUDA_SUCCESS;
+}
+
+static bool is_of_reservation(const void *memory)
+{
+	return (uintptr_t)memory >= fixture.window.base + FIXTURE_SHM_SIZE;
+}
+
+static CUresult enroll(void *memory, size_t size, unsigned int flags)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (!is_of_reservation(memory))
+		return CUDA_SUCCESS;
+	result = answer();
+	driver.registered = (uintptr_t)memory;
+	driver.n_registered += !result;
+	return result;
+}
+
+static CUresult dismiss(void *memory)
+{
+	driver.n_registered -= is_of_reservation(memory);
+	return CUDA_SUCCESS;
+}
+
 static void begin(void)
 {
 	struct vgpu_driver *table = &fixture.driver.table;
@@ -101,6 +136,9 @@ static void begin(void)
 	table->cuMemMap = map;
 	table->cuMemUnmap = unmap;
 	table->cuMemSetAccess = set_access;
+	table->cuMemGetAllocationGranularity = granularity;
+	table->cuMemHostRegister_v2 = enroll;
+	table->cuMemHostUnregister = dismiss;
 	driver.next = fixture.window.base + FIXTURE_SHM_SIZE;
 }
 
@@ -372,5 +410,220 @@ TEST(a_driver_without_virtual_memory_is_not_called)
 	check_eq(release_range(0, UNIT), CUDA_ERROR_NOT_SUPPORTED);
 	check_eq(retain(0, &handle), CUDA_ERROR_NOT_SUPPORTED);
 	check_eq(set_rights(0, UNIT, &handle, 8), CUDA_ERROR_NOT_SUPPORTED);
+	fixture_deinit(&fixture);
+}
+
+/*
+ * Memory on the host
+ */
+
+static CUresult make_host_memory(uint64_t size, uint64_t arena, uint64_t *handlep)
+{
+	Vgpu__CuMemCreateRequest request = VGPU__CU_MEM_CREATE_REQUEST__INIT;
+	Vgpu__CuMemCreateReply *got;
+
+	request.size = size;
+	request.device = -1;
+	request.arena_address = arena;
+	if (run(VGPU_CALL_cuMemCreate, &request.base) != CUDA_SUCCESS)
+		return fixture.result;
+	got = (void *)reply(&vgpu__cu_mem_create_reply__descriptor);
+	*handlep = got->handle;
+	protobuf_c_message_free_unpacked(&got->base, NULL);
+	return CUDA_SUCCESS;
+}
+
+/* Of the guest's processors, or of a device: read and write, or nothing. */
+static CUresult open_to(int32_t who, uint64_t address, uint64_t size, bool is_open)
+{
+	const struct vgpu_right right = { who, is_open ? 3 : 0 };
+
+	return set_rights(address, size, &right, sizeof(right));
+}
+
+static uint64_t access_of(uint64_t address, int32_t who)
+{
+	Vgpu__CuMemGetAccessRequest request = VGPU__CU_MEM_GET_ACCESS_REQUEST__INIT;
+	Vgpu__CuMemGetAccessReply *got;
+	uint64_t flags;
+
+	request.ptr = address;
+	request.device = who;
+	check_eq(run(VGPU_CALL_cuMemGetAccess, &request.base), CUDA_SUCCESS);
+	got = (void *)reply(&vgpu__cu_mem_get_access_reply__descriptor);
+	flags = got->flags;
+	protobuf_c_message_free_unpacked(&got->base, NULL);
+	return flags;
+}
+
+static uint32_t *at(uint64_t address)
+{
+	return (uint32_t *)(uintptr_t)address;
+}
+
+/* The first call in a context registers the arena. */
+static void begin_context(void)
+{
+	Vgpu__CuCtxSynchronizeRequest request = VGPU__CU_CTX_SYNCHRONIZE_REQUEST__INIT;
+
+	fixture_enter(&fixture, 0);
+	check_eq(run(VGPU_CALL_cuCtxSynchronize, &request.base), CUDA_SUCCESS);
+}
+
+TEST(only_the_sessions_own_arena_is_memory_on_the_host)
+{
+	uint64_t handle = 0;
+
+	begin();
+	check_eq(make_host_memory(UNIT, fixture.arena - UNIT, &handle),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(make_host_memory(UNIT, fixture.window.base, &handle),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(make_host_memory(UNIT, fixture.arena + 1, &handle),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(make_host_memory((FIXTURE_N_EXTENTS + 1) * UNIT, fixture.arena, &handle),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(make_host_memory(
+			 UNIT, fixture.arena + FIXTURE_N_EXTENTS * UNIT - 4096, &handle),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(make_host_memory(-UNIT, fixture.arena, &handle),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(make_host_memory(UNIT, -UNIT, &handle), CUDA_ERROR_INVALID_VALUE);
+	check_eq(make_host_memory(0, fixture.arena, &handle), CUDA_ERROR_INVALID_VALUE);
+	check_eq(
+		make_host_memory(4096, fixture.arena, &handle), CUDA_ERROR_INVALID_VALUE);
+	check_eq(make_host_memory(FIXTURE_N_EXTENTS * UNIT, fixture.arena, &handle),
+		CUDA_SUCCESS);
+	check_eq(release_memory(handle), CUDA_SUCCESS);
+	check_eq(release_memory(handle), CUDA_ERROR_INVALID_VALUE);
+	check_eq(fixture.stats.device_memory, 0);
+	fixture_deinit(&fixture);
+}
+
+TEST(memory_on_the_host_is_at_both_addresses_and_registered_while_open)
+{
+	uint64_t address, handle = 0;
+
+	begin();
+	begin_context();
+	address = must_reserve(4 * UNIT);
+	check_eq(make_host_memory(2 * UNIT, fixture.arena + UNIT, &handle), CUDA_SUCCESS);
+	check_eq(map_memory(address + UNIT, 2 * UNIT, handle), CUDA_SUCCESS);
+	check(ranges_cover(&fixture.session.ranges, address + UNIT, 2 * UNIT));
+	check_eq(map_memory(address + UNIT, UNIT, handle), CUDA_ERROR_INVALID_VALUE);
+	check_eq(map_memory(address, 3 * UNIT, handle), CUDA_ERROR_INVALID_VALUE);
+	check_eq(map_memory(address, 2 * UNIT, handle), CUDA_ERROR_INVALID_VALUE);
+	check_eq(map_memory(address, 4096, handle), CUDA_ERROR_INVALID_VALUE);
+	*at(fixture.arena + UNIT + 40) = 7;
+	check_eq(*at(address + UNIT + 40), 7);
+	check_eq(driver.n_registered, 0);
+	check_eq(access_of(address + UNIT, 0), 0);
+
+	check_eq(open_to(-1, address + UNIT, 2 * UNIT, true), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 0);
+	check_eq(access_of(address + UNIT, -1), 3);
+	check_eq(open_to(0, address + UNIT, 2 * UNIT, true), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 1);
+	check_eq(driver.registered, address + UNIT);
+	check_eq(access_of(address + 3 * UNIT - 1, 0), 3);
+	check_eq(open_to(0, address + UNIT, 2 * UNIT, true), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 1);
+	check_eq(open_to(0, address + UNIT, 2 * UNIT, false), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 0);
+	check_eq(open_to(-2, address + UNIT, 2 * UNIT, true), CUDA_ERROR_INVALID_DEVICE);
+	check_eq(open_to(0, address + UNIT, UNIT, true), CUDA_ERROR_INVALID_VALUE);
+
+	check_eq(open_to(0, address + UNIT, 2 * UNIT, true), CUDA_SUCCESS);
+	check_eq(release_memory(handle), CUDA_SUCCESS);
+	check_eq(*at(address + UNIT + 40), 7);
+	check_eq(unmap_memory(address + UNIT, 2 * UNIT), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 0);
+	/* Ordinary memory, which the driver may use. */
+	check_eq(*at(address + UNIT + 40), 0);
+	check_eq(*at(fixture.arena + UNIT + 40), 7);
+	check_eq(release_range(address, 4 * UNIT), CUDA_SUCCESS);
+	check_eq(driver.n_memories, 0);
+	check_eq(driver.n_mapped, 0);
+	fixture_deinit(&fixture);
+}
+
+TEST(rights_begin_with_the_first_context)
+{
+	uint64_t address, handle = 0;
+
+	begin();
+	address = must_reserve(UNIT);
+	check_eq(make_host_memory(UNIT, fixture.arena, &handle), CUDA_SUCCESS);
+	check_eq(map_memory(address, UNIT, handle), CUDA_SUCCESS);
+	check_eq(open_to(0, address, UNIT, true), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 0);
+	begin_context();
+	check_eq(driver.n_registered, 1);
+	check_eq(unmap_memory(address, UNIT), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 0);
+	check_eq(release_memory(handle), CUDA_SUCCESS);
+	fixture_deinit(&fixture);
+}
+
+TEST(a_refused_registration_gives_no_access)
+{
+	uint64_t address, handle = 0;
+
+	begin();
+	begin_context();
+	address = must_reserve(UNIT);
+	check_eq(make_host_memory(UNIT, fixture.arena, &handle), CUDA_SUCCESS);
+	check_eq(map_memory(address, UNIT, handle), CUDA_SUCCESS);
+	driver.result = CUDA_ERROR_OUT_OF_MEMORY;
+	check_eq(open_to(0, address, UNIT, true), CUDA_ERROR_OUT_OF_MEMORY);
+	check_eq(access_of(address, 0), 0);
+	check_eq(driver.n_registered, 0);
+	check_eq(open_to(0, address, UNIT, true), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 1);
+	check_eq(unmap_memory(address, UNIT), CUDA_SUCCESS);
+	check_eq(release_memory(handle), CUDA_SUCCESS);
+	fixture_deinit(&fixture);
+}
+
+TEST(memory_of_both_kinds_is_unmapped_piece_by_piece)
+{
+	uint64_t address, here = 0, there = 0;
+
+	begin();
+	begin_context();
+	address = must_reserve(3 * UNIT);
+	check_eq(make_host_memory(UNIT, fixture.arena, &here), CUDA_SUCCESS);
+	check_eq(make_memory(UNIT, &there), CUDA_SUCCESS);
+	check_eq(map_memory(address, UNIT, here), CUDA_SUCCESS);
+	check_eq(map_memory(address + UNIT, UNIT, there), CUDA_SUCCESS);
+	check_eq(map_memory(address + 2 * UNIT, UNIT, here), CUDA_SUCCESS);
+	check_eq(open_to(-1, address, 3 * UNIT, true), CUDA_ERROR_INVALID_VALUE);
+	check_eq(open_to(-1, address + UNIT, UNIT, true), CUDA_ERROR_INVALID_VALUE);
+	check_eq(open_to(0, address, 3 * UNIT, true), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 2);
+	check_eq(unmap_memory(address, 3 * UNIT), CUDA_SUCCESS);
+	check_eq(driver.n_registered, 0);
+	check_eq(driver.n_mapped, 0);
+	check(!ranges_cover(&fixture.session.ranges, address, 1));
+	check_eq(release_memory(here), CUDA_SUCCESS);
+	check_eq(release_memory(there), CUDA_SUCCESS);
+	check_eq(driver.n_memories, 0);
+	fixture_deinit(&fixture);
+}
+
+TEST(pieces_on_the_host_are_limited)
+{
+	static uint64_t handles[VIRTUAL_HOST_MAX];
+	uint64_t last = 0;
+
+	begin();
+	for (uint32_t i = 0; i < VIRTUAL_HOST_MAX; i++)
+		check_eq(
+			make_host_memory(UNIT, fixture.arena, &handles[i]), CUDA_SUCCESS);
+	check_eq(make_host_memory(UNIT, fixture.arena, &last), CUDA_ERROR_OUT_OF_MEMORY);
+	check_eq(release_memory(handles[7]), CUDA_SUCCESS);
+	check_eq(make_host_memory(UNIT, fixture.arena, &handles[7]), CUDA_SUCCESS);
+	for (uint32_t i = 0; i < VIRTUAL_HOST_MAX; i++)
+		check_eq(release_memory(handles[i]), CUDA_SUCCESS);
 	fixture_deinit(&fixture);
 }

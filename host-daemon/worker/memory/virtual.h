@@ -10,6 +10,9 @@
  * set rights of are those that it has reserved: all others in the window are the
  * worker's. What is mapped is in the session's ranges.
  *
+ * Memory of the host is a piece of the arena, which the guest has and chooses: it is not
+ * charged again, and has no handle of the driver (host-mapping.h).
+ *
  * Lanes only: the lock is held during calls of the driver.
  */
 
@@ -19,6 +22,7 @@
 
 #include "control/control.h"
 #include "vgpu/cuda.h"
+#include "vgpu/right.h"
 #include "worker/base/ranges.h"
 
 struct call;
@@ -27,12 +31,15 @@ struct session;
 /* Of a session: each takes memory of the worker, mappings also of the kernel. */
 #define VIRTUAL_RESERVATIONS_MAX 4096u
 #define VIRTUAL_MAPPINGS_MAX 16384u
+/* Pieces of memory of the host, which take memory of the worker only. */
+#define VIRTUAL_HOST_MAX 16384u
 
 struct virtual_memory {
 	pthread_mutex_t lock;
 	struct ranges reservations;
 	uint32_t n_reservations;
 	uint32_t n_mappings;
+	uint32_t n_host; /* pieces of memory of the host */
 };
 
 void virtual_init(struct session *session);
@@ -45,6 +52,10 @@ CUresult virtual_unreserve(struct call *call, uint64_t address, uint64_t size);
 /* Creates memory of a device, charged to the VM. @is_exportable: to other processes. */
 CUresult virtual_create(struct call *call, uint64_t size, CUdevice device,
 	bool is_exportable, uint64_t *handlep);
+
+/* Makes a piece of the arena memory that can be mapped. */
+CUresult virtual_create_host(
+	struct call *call, uint64_t size, uint64_t arena_address, uint64_t *handlep);
 CUresult virtual_release(struct call *call, uint64_t handle);
 
 /* One handle more for what is mapped at an address. */
@@ -65,12 +76,14 @@ CUresult virtual_import(
 CUresult virtual_properties(
 	struct call *call, uint64_t handle, CUmemAllocationProp *prop);
 
-/* Maps memory, without access for any device. *devicep: whose memory it is. */
+/* Maps memory, without access for any device. *devicep: whose memory it is, or -1. */
 CUresult virtual_map(struct call *call, uint64_t address, uint64_t size, uint64_t offset,
 	uint64_t handle, CUdevice *devicep, bool *is_exportablep);
 CUresult virtual_unmap(struct call *call, uint64_t address, uint64_t size);
 
+/* @rights:	of devices; of the guest's processors (-1) where all memory is the host's
+ */
 CUresult virtual_set_access(struct call *call, uint64_t address, uint64_t size,
-	const CUmemAccessDesc *descs, size_t n);
+	const struct vgpu_right *rights, size_t n);
 CUresult virtual_get_access(
-	struct call *call, uint64_t address, CUdevice device, unsigned long long *flagsp);
+	struct call *call, uint64_t address, int32_t device, unsigned long long *flagsp);

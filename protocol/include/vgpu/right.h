@@ -10,7 +10,7 @@
 #include "vgpu/cuda.h"
 
 struct vgpu_right {
-	int32_t device; /* the host's number */
+	int32_t device; /* the host's number, or -1: the guest's processors */
 	uint32_t flags; /* CUmemAccess_flags */
 };
 
