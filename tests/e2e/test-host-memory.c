@@ -571,3 +571,154 @@ TEST(threads_map_and_unmap_at_once)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 }
+
+/*
+ * Pools
+ */
+
+static struct fixture begin_pool(void)
+{
+	return begin(CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED);
+}
+
+static CUmemoryPool pool_new(CUmemLocationType type, size_t max_size)
+{
+	const CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { type, 0 },
+		.maxSize = max_size,
+	};
+	CUmemoryPool pool = NULL;
+
+	check_ok(cuMemPoolCreate(&pool, &props));
+	check(pool);
+	return pool;
+}
+
+static uint64_t number(CUmemoryPool pool, CUmemPool_attribute attribute)
+{
+	cuuint64_t value = 12345;
+
+	check_ok(cuMemPoolGetAttribute(pool, attribute, &value));
+	return value;
+}
+
+TEST(a_pool_on_the_host_is_for_program_and_kernels)
+{
+	struct fixture fixture = begin_pool();
+	CUmemoryPool pool = pool_new(CU_MEM_LOCATION_TYPE_HOST, 0), found = NULL;
+	CUdeviceptr a = 0, b = 0, base = 0;
+	unsigned int type = 0;
+	CUstream stream;
+
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuMemPoolSetAccess(pool, full_access, 2));
+	check_ok(cuMemAllocFromPoolAsync(&a, MIB, pool, stream));
+	check_ok(cuMemAllocFromPoolAsync(&b, MIB, pool, stream));
+	check(a && b && (a + MIB <= b || b + MIB <= a));
+	check_eq(number(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 2 * MIB);
+	check(number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 2 * MIB);
+	*words(a) = 4;
+	check_ok(launch_step(fixture_function(&fixture, "step"), a, 2, stream));
+	check_ok(cuMemcpyDtoDAsync(b + 64, a, 4, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(words(b)[16], stepped(4, 2));
+	check_ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, b + 5));
+	check_eq(type, CU_MEMORYTYPE_HOST);
+	check_ok(cuPointerGetAttribute(
+		&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, b + 5));
+	check_eq(base, b);
+	check_ok(cuPointerGetAttribute(&found, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, b));
+	check(found == pool);
+	check_ok(cuMemFreeAsync(a, stream));
+	check_ok(cuMemFreeAsync(b, stream));
+	check_ok(cuStreamSynchronize(stream));
+	check_eq(number(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
+	check_eq(number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+	check_cu(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, b),
+		CUDA_ERROR_INVALID_VALUE);
+	/* Far more than there is, one after the other. */
+	for (int i = 0; i < 200; i++) {
+		check_ok(cuMemAllocFromPoolAsync(&a, 16 * MIB, pool, stream));
+		check_ok(cuMemFreeAsync(a, stream));
+		check_ok(cuStreamSynchronize(stream));
+	}
+	check_ok(cuMemPoolDestroy(pool));
+}
+
+TEST(a_location_on_the_host_has_a_default_pool_and_a_current_one)
+{
+	CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+	CUmemLocation node = { CU_MEM_LOCATION_TYPE_HOST_NUMA, 0 };
+	CUmemLocation other = { CU_MEM_LOCATION_TYPE_HOST_NUMA, 1 };
+	const CUmemAllocationType pinned = CU_MEM_ALLOCATION_TYPE_PINNED;
+	CUmemoryPool first = NULL, second = NULL, found = NULL, mine;
+	CUmemAccess_flags flags = 99;
+
+	begin_pool();
+	check_ok(cuMemGetDefaultMemPool(&first, &host, pinned));
+	check_ok(cuMemGetDefaultMemPool(&second, &node, pinned));
+	check(first && second && first != second);
+	check_ok(cuMemGetMemPool(&found, &node, pinned));
+	check(found == second);
+	mine = pool_new(CU_MEM_LOCATION_TYPE_HOST_NUMA, 0);
+	check_cu(cuMemSetMemPool(&host, pinned, mine), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemSetMemPool(&node, pinned, mine));
+	check_ok(cuMemGetMemPool(&found, &node, pinned));
+	check(found == mine);
+	check_ok(cuMemPoolDestroy(mine));
+	check_ok(cuMemGetMemPool(&found, &node, pinned));
+	check(found == second);
+	check_cu(cuMemPoolDestroy(first), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMemGetMemPool(&found, &other, pinned), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMemGetMemPool(&found, &host, CU_MEM_ALLOCATION_TYPE_MANAGED),
+		CUDA_ERROR_NOT_SUPPORTED);
+
+	/* The host always has access, and a device if it was given. */
+	check_ok(cuMemPoolGetAccess(&flags, first, &host));
+	check_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	other.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	other.id = 0;
+	check_ok(cuMemPoolGetAccess(&flags, first, &other));
+	check_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+	check_ok(cuMemPoolSetAccess(first, full_access, 1));
+	check_ok(cuMemPoolGetAccess(&flags, first, &other));
+	check_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
+TEST(a_pool_on_the_host_ends_where_its_memory_ends)
+{
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_HOST },
+		.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+	};
+	CUmemoryPool pool, limited;
+	CUdeviceptr address = 0;
+
+	begin_pool();
+	check_cu(cuMemPoolCreate(&pool, &props), CUDA_ERROR_INVALID_VALUE);
+	props.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+	check_cu(cuMemPoolCreate(&pool, &props), CUDA_ERROR_NOT_SUPPORTED);
+	props.handleTypes = 0;
+	props.location.id = 3;
+	check_cu(cuMemPoolCreate(&pool, &props), CUDA_ERROR_INVALID_VALUE);
+	props.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+	check_cu(cuMemPoolCreate(&pool, &props), CUDA_ERROR_INVALID_VALUE);
+	props.location.type = CU_MEM_LOCATION_TYPE_HOST;
+	props.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+	check_cu(cuMemPoolCreate(&pool, &props), CUDA_ERROR_NOT_SUPPORTED);
+	pool = pool_new(CU_MEM_LOCATION_TYPE_HOST, 0);
+	limited = pool_new(CU_MEM_LOCATION_TYPE_HOST, 2 * MIB);
+	check_cu(cuMemAllocFromPoolAsync(&address, 3 * MIB, limited, NULL),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	check_cu(cuMemAllocFromPoolAsync(&address, 1ull << 40, pool, NULL),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	check_ok(cuMemAllocFromPoolAsync(&address, 2 * MIB, limited, NULL));
+	check_ok(cuCtxSynchronize());
+	words(address)[5] = 6;
+	check_eq(device_word(address + 20), 6);
+	check_ok(cuMemFree(address));
+	check_ok(cuMemPoolDestroy(limited));
+	check_ok(cuMemPoolDestroy(pool));
+}

@@ -3,6 +3,9 @@
  * End to end: two devices, copies between them, and kernels of one in the other's memory
  */
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "e2e.h"
 
 #define N 1024
@@ -307,6 +310,61 @@ TEST(an_invisible_device_is_refused_by_queries_of_arrays)
 		CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuMipmappedArrayGetMemoryRequirements(&requirements, mipmap, 1),
 		CUDA_ERROR_INVALID_DEVICE);
+}
+
+enum { SEGMENTS = 4, SEGMENT = 32 << 20 };
+
+static CUdeviceptr blocks[SEGMENTS];
+
+static void *grow(void *pool)
+{
+	check_ok(cuCtxSetCurrent(a.context));
+	for (int i = 0; i < SEGMENTS; i++)
+		check_ok(cuMemAllocFromPoolAsync(&blocks[i], SEGMENT, pool, NULL));
+	check_ok(cuStreamSynchronize(NULL));
+	return NULL;
+}
+
+static void *trim(void *pool)
+{
+	check_ok(cuCtxSetCurrent(a.context));
+	for (int i = 0; i < SEGMENTS; i++)
+		check_ok(cuMemPoolTrimTo(pool, 0));
+	return NULL;
+}
+
+/* Whichever thread comes first: all of the pool has the rights, once they are given. */
+TEST(a_pool_that_grows_has_one_set_of_rights)
+{
+	const CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	const CUmemAccessDesc right = { { CU_MEM_LOCATION_TYPE_DEVICE, 1 },
+		CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	pthread_t threads[2];
+	CUmemoryPool pool;
+
+	begin();
+	for (int round = 0; round < 40; round++) {
+		check_ok(cuMemPoolCreate(&pool, &props));
+		check_eq(pthread_create(&threads[0], NULL, grow, pool), 0);
+		check_eq(pthread_create(&threads[1], NULL, trim, pool), 0);
+		for (int i = 0; i < round % 8; i++)
+			sched_yield();
+		check_ok(cuMemPoolSetAccess(pool, &right, 1));
+		for (int i = 0; i < 2; i++)
+			pthread_join(threads[i], NULL);
+		check_ok(cuCtxSetCurrent(b.context));
+		for (int i = 0; i < SEGMENTS; i++)
+			check_ok(cuMemcpyDtoD(blocks[i], b.words, 16));
+		check_ok(cuCtxSynchronize());
+		check_ok(cuCtxSetCurrent(a.context));
+		for (int i = 0; i < SEGMENTS; i++)
+			check_ok(cuMemFreeAsync(blocks[i], NULL));
+		check_ok(cuMemPoolDestroy(pool));
+		check_ok(cuStreamSynchronize(NULL));
+	}
 }
 
 TEST(memory_on_the_host_is_for_both_devices)

@@ -2,7 +2,8 @@
 /*
  * Entry points: pools of memory that is allocated in the order of streams
  *
- * Pools have memory of one device. Those of other processes are in entry-share.c.
+ * Pools have memory of one device, or of the host. Those of other processes are in
+ * entry-share.c.
  */
 
 #include "entry/pool-block.h"
@@ -10,41 +11,39 @@
 #include "process/call.h"
 #include "process/device.h"
 
-/* The device of a place that pools may be of. */
-static CUresult find_device(
-	const CUmemLocation *location, CUmemAllocationType type, CUdevice *devicep)
+/* The location of pools. Managed ones are for devices that migrate memory. */
+static CUresult find_location(
+	const CUmemLocation *location, CUmemAllocationType type, int *numberp)
 {
-	if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED)
+	if (!location)
 		return CUDA_ERROR_INVALID_VALUE;
-	switch (location->type) {
-	case CU_MEM_LOCATION_TYPE_DEVICE:
-		*devicep = location->id;
-		return shim_device_get(location->id) ? CUDA_SUCCESS
-						     : CUDA_ERROR_INVALID_DEVICE;
-	case CU_MEM_LOCATION_TYPE_HOST:
-	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+	if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
-	}
+	return type == CU_MEM_ALLOCATION_TYPE_PINNED
+		       ? shim_location_find_new(location, numberp)
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
-	CUdevice device;
 	CUresult result;
+	int location;
 
 	SHIM_CHECK_READY();
 	if (!pool || !poolProps)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = find_device(&poolProps->location, poolProps->allocType, &device);
+	result = find_location(&poolProps->location, poolProps->allocType, &location);
 	if (result != CUDA_SUCCESS)
 		return result;
+	/* CUDA's manual: such a pool cannot be shared, whatever the type. */
+	if (location == SHIM_LOCATION_HOST && poolProps->handleTypes)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (poolProps->usage || (unsigned int)poolProps->handleTypes &
 					~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return shim_pool_new(device, poolProps->maxSize,
+	if (shim_location_is_host(location) && poolProps->handleTypes)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return shim_pool_new(location, poolProps->maxSize,
 		poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE, pool);
 }
 
@@ -100,19 +99,16 @@ CUresult shim_cuMemPoolSetAccess(
 {
 	CUresult result = CUDA_SUCCESS;
 	struct shim_pool *found;
+	int location;
 
 	SHIM_CHECK_READY();
 	found = shim_pool_find(pool);
 	if (!found || !map || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
-		if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-			result = CUDA_ERROR_INVALID_VALUE;
-		else if (!shim_device_get(map[i].location.id))
-			result = CUDA_ERROR_INVALID_DEVICE;
-		else
-			result = shim_pool_set_access(
-				found, map[i].location.id, map[i].flags);
+		result = shim_location_find(&map[i].location, &location);
+		if (result == CUDA_SUCCESS)
+			result = shim_pool_set_access(found, location, map[i].flags);
 	}
 	return result;
 }
@@ -121,16 +117,16 @@ CUresult shim_cuMemPoolGetAccess(
 	CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
 {
 	struct shim_pool *found;
+	CUresult result;
+	int number;
 
 	SHIM_CHECK_READY();
 	found = shim_pool_find(memPool);
-	if (!found || !flags || !location ||
-		location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if (!found || !flags || !location)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!shim_device_get(location->id))
-		return CUDA_ERROR_INVALID_DEVICE;
-	*flags = shim_pool_get_access(found, location->id);
-	return CUDA_SUCCESS;
+	result = shim_location_find(location, &number);
+	return result == CUDA_SUCCESS ? shim_pool_get_access(found, number, flags)
+				      : result;
 }
 
 /*
@@ -165,35 +161,38 @@ CUresult shim_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 CUresult shim_cuMemGetDefaultMemPool(
 	CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
 {
-	CUdevice device;
 	CUresult result;
+	int number;
 
 	SHIM_CHECK_READY();
-	result = find_device(location, type, &device);
-	return result == CUDA_SUCCESS ? shim_cuDeviceGetDefaultMemPool(pool_out, device)
-				      : result;
+	if (!pool_out)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = find_location(location, type, &number);
+	return result == CUDA_SUCCESS ? shim_pool_get_default(number, pool_out) : result;
 }
 
 CUresult shim_cuMemGetMemPool(
 	CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-	CUdevice device;
 	CUresult result;
+	int number;
 
 	SHIM_CHECK_READY();
-	result = find_device(location, type, &device);
-	return result == CUDA_SUCCESS ? shim_cuDeviceGetMemPool(pool, device) : result;
+	if (!pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = find_location(location, type, &number);
+	return result == CUDA_SUCCESS ? shim_pool_get_current(number, pool) : result;
 }
 
 CUresult shim_cuMemSetMemPool(
 	CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
-	CUdevice device;
 	CUresult result;
+	int number;
 
 	SHIM_CHECK_READY();
-	result = find_device(location, type, &device);
-	return result == CUDA_SUCCESS ? shim_pool_set_current(device, pool) : result;
+	result = find_location(location, type, &number);
+	return result == CUDA_SUCCESS ? shim_pool_set_current(number, pool) : result;
 }
 
 /*

@@ -118,7 +118,7 @@ CUresult shim_cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool po
 		handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(token.bytes, found->id, sizeof(token.bytes));
-	token.device = shim_device_to_host(found->device);
+	token.device = shim_device_to_host(found->location);
 	fd = shim_token_file_new(&token);
 	if (fd < 0)
 		return CUDA_ERROR_OPERATING_SYSTEM;

@@ -146,18 +146,25 @@ static void wait_for_all(void)
 		shim_pool_settle(shim_pool_at(i));
 }
 
-/* Gives back what no pool of the device uses. */
-static void trim_device(CUdevice device)
+static bool has_same_memory(const struct shim_pool *pool, const struct shim_pool *other)
+{
+	return pool->location == other->location ||
+	       (shim_location_is_host(pool->location) &&
+		       shim_location_is_host(other->location));
+}
+
+/* Gives back what no pool of that memory uses. */
+static void trim_all(const struct shim_pool *pool)
 {
 	uint32_t n = shim_pools_n();
 
 	for (uint32_t i = 0; i < n; i++)
-		if (shim_pool_at(i)->device == device)
+		if (has_same_memory(pool, shim_pool_at(i)))
 			shim_pool_trim(shim_pool_at(i), 0);
 }
 
 /* Makes memory for a block, whatever it costs: the pool grows, waits for what is pending,
- * and grows from what all pools of the device do not use. */
+ * and grows from what all pools of that memory do not use. */
 static CUresult make_block(struct shim_pool *pool, const struct shim_stream *stream,
 	uint64_t size, uint64_t *addressp)
 {
@@ -172,7 +179,7 @@ static CUresult make_block(struct shim_pool *pool, const struct shim_stream *str
 	*addressp = take(pool, stream, size);
 	if (*addressp)
 		return CUDA_SUCCESS;
-	trim_device(pool->device);
+	trim_all(pool);
 	result = shim_pool_grow(pool, size);
 	if (result == CUDA_SUCCESS)
 		*addressp = take(pool, stream, size);
@@ -237,9 +244,11 @@ CUresult shim_pool_alloc(
 		result = find_capture(handle, &is_captured);
 	if (result != CUDA_SUCCESS)
 		return result;
+	if (is_captured && pool && shim_location_is_host(pool->location))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	if (is_captured)
 		return shim_graph_memory_capture_alloc(handle,
-			pool ? pool->device : stream->context->device, size, addressp);
+			pool ? pool->location : stream->context->device, size, addressp);
 	if (!pool)
 		pool = shim_pool_current(stream->context->device);
 	return pool ? get_block(pool, stream, handle, size, addressp)

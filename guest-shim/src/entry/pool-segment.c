@@ -9,6 +9,7 @@
 #include "entry/pool-segment.h"
 #include "entry/share.h"
 #include "g-remote.h"
+#include "memory/arena.h"
 #include "memory/blocks.h"
 #include "memory/range.h"
 #include "process/device.h"
@@ -17,6 +18,10 @@
 /* Blocks that are smaller share segments of this size, as on current drivers, where
  * CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT shows it. */
 #define SEGMENT_SIZE (32ull << 20)
+
+/* The same on the host, where the arena grows by 64 MiB and is for others, too. */
+#define HOST_SEGMENT_SIZE (8ull << 20)
+#define HOST_UNIT 4096u /* pages of the arena */
 
 /* Segments that are given back at once, without the lock. */
 #define TRIM_MAX 16u
@@ -28,7 +33,7 @@ static CUmemAllocationProp prop_of(const struct shim_pool *pool)
 		.requestedHandleTypes = pool->is_exportable
 						? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 						: CU_MEM_HANDLE_TYPE_NONE,
-		.location = { CU_MEM_LOCATION_TYPE_DEVICE, pool->device },
+		.location = shim_location_public(pool->location),
 	};
 }
 
@@ -75,11 +80,12 @@ static void forget(struct shim_pool *pool, uint64_t base)
 static CUresult round_up(const struct shim_pool *pool, uint64_t *sizep)
 {
 	CUmemAllocationProp prop = prop_of(pool);
-	size_t granularity;
-	CUresult result;
+	CUresult result = CUDA_SUCCESS;
+	size_t granularity = HOST_UNIT;
 
-	result = shim_cuMemGetAllocationGranularity(
-		&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+	if (!shim_location_is_host(pool->location))
+		result = shim_cuMemGetAllocationGranularity(
+			&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
 	if (result != CUDA_SUCCESS)
 		return result;
 	/* The driver's number. */
@@ -89,8 +95,15 @@ static CUresult round_up(const struct shim_pool *pool, uint64_t *sizep)
 	return CUDA_SUCCESS;
 }
 
-static void segment_free(uint64_t base, uint64_t size)
+static void segment_free(const struct shim_pool *pool, uint64_t base, uint64_t size)
 {
+	struct shim_range range;
+
+	if (shim_location_is_host(pool->location)) {
+		shim_range_remove(base, SHIM_RANGE_MAPPED, &range);
+		shim_arena_free((void *)(uintptr_t)base);
+		return;
+	}
 	shim_range_set_owner(base, 0);
 	shim_cuMemUnmap(base, size);
 	shim_cuMemAddressFree(base, size);
@@ -112,8 +125,7 @@ static CUresult open_to_devices(struct shim_pool *pool, uint64_t base, uint64_t 
 }
 
 /* Maps memory at addresses that are the pool's. */
-static CUresult map(struct shim_pool *pool, CUmemGenericAllocationHandle memory,
-	uint64_t size, uint64_t *basep)
+static CUresult map(CUmemGenericAllocationHandle memory, uint64_t size, uint64_t *basep)
 {
 	CUdeviceptr base;
 	CUresult result;
@@ -122,17 +134,10 @@ static CUresult map(struct shim_pool *pool, CUmemGenericAllocationHandle memory,
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = shim_cuMemMap(base, size, 0, memory, 0);
-	if (result != CUDA_SUCCESS) {
+	if (result != CUDA_SUCCESS)
 		shim_cuMemAddressFree(base, size);
-		return result;
-	}
-	result = open_to_devices(pool, base, size);
-	if (result != CUDA_SUCCESS || !shim_range_set_owner(base, pool->handle)) {
-		segment_free(base, size);
-		return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	*basep = base;
-	return CUDA_SUCCESS;
+	return result;
 }
 
 /* Notes the token of a segment. Return: false without memory, or if another thread has
@@ -167,22 +172,43 @@ static bool add(struct shim_pool *pool, uint64_t base, uint64_t size,
 	return true;
 }
 
+/* What is mapped gets the rights that the pool has, and nobody changes these before it
+ * is the pool's. */
+static CUresult open_and_add(struct shim_pool *pool, uint64_t base, uint64_t size,
+	const uint8_t token[SHIM_TOKEN_SIZE])
+{
+	CUresult result;
+
+	SHIM_LOCKED(&pool->segments_lock);
+	result = open_to_devices(pool, base, size);
+	if (result != CUDA_SUCCESS)
+		return result;
+	return shim_range_set_owner(base, pool->handle) && add(pool, base, size, token)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Whether another thread has mapped memory with that token. */
+static bool has_token(struct shim_pool *pool, const uint8_t token[SHIM_TOKEN_SIZE])
+{
+	SHIM_LOCKED(&pool->lock);
+	return token && shim_pool_find_token(pool, token);
+}
+
 CUresult shim_pool_map(struct shim_pool *pool, CUmemGenericAllocationHandle memory,
 	uint64_t size, const uint8_t token[SHIM_TOKEN_SIZE])
 {
 	CUresult result;
 	uint64_t base;
 
-	result = map(pool, memory, size, &base);
-	if (result == CUDA_SUCCESS && !add(pool, base, size, token)) {
-		segment_free(base, size);
-		shim_lock(&pool->lock);
-		result = token && shim_pool_find_token(pool, token)
-				 ? CUDA_SUCCESS
-				 : CUDA_ERROR_OUT_OF_MEMORY;
-		shim_unlock(&pool->lock);
-	}
-	return result;
+	result = map(memory, size, &base);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = open_and_add(pool, base, size, token);
+	if (result == CUDA_SUCCESS)
+		return CUDA_SUCCESS;
+	segment_free(pool, base, size);
+	return has_token(pool, token) ? CUDA_SUCCESS : result;
 }
 
 static bool has_room(struct shim_pool *pool, uint64_t size)
@@ -215,19 +241,68 @@ static CUresult add_segment(struct shim_pool *pool, uint64_t size)
 	return result;
 }
 
+/* A piece of the arena, which all devices reach. */
+static CUresult add_host_segment(struct shim_pool *pool, uint64_t size)
+{
+	struct shim_range range = {
+		.size = size,
+		.kind = SHIM_RANGE_MAPPED,
+		.device = SHIM_NO_DEVICE,
+		.owner = pool->handle,
+	};
+	void *memory;
+
+	if (!has_room(pool, size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memory = shim_arena_alloc(size);
+	range.base = (uintptr_t)memory;
+	if (!memory)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!shim_range_add(&range)) {
+		shim_arena_free(memory);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (add(pool, range.base, size, NULL))
+		return CUDA_SUCCESS;
+	segment_free(pool, range.base, size);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult shim_pool_grow(struct shim_pool *pool, uint64_t size)
 {
+	bool is_host = shim_location_is_host(pool->location);
+	uint64_t usual = is_host ? HOST_SEGMENT_SIZE : SEGMENT_SIZE;
+	CUresult (*add_one)(struct shim_pool *, uint64_t) =
+		is_host ? add_host_segment : add_segment;
 	CUresult result;
 
 	result = round_up(pool, &size);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (size < SEGMENT_SIZE) {
-		result = add_segment(pool, SEGMENT_SIZE);
+	if (size < usual) {
+		result = add_one(pool, usual);
 		if (result != CUDA_ERROR_OUT_OF_MEMORY)
 			return result;
 	}
-	return add_segment(pool, size);
+	return add_one(pool, size);
+}
+
+static uint32_t take_out(struct shim_pool *pool, uint64_t keep, uint64_t bases[TRIM_MAX],
+	uint64_t sizes[TRIM_MAX])
+{
+	uint32_t n;
+
+	shim_lock(&pool->segments_lock);
+	shim_lock(&pool->lock);
+	for (n = 0; n < TRIM_MAX; n++) {
+		if (!shim_blocks_remove(pool->blocks, keep, &bases[n], &sizes[n]))
+			break;
+		forget(pool, bases[n]);
+	}
+	shim_pool_note_surplus(pool);
+	shim_unlock(&pool->lock);
+	shim_unlock(&pool->segments_lock);
+	return n;
 }
 
 void shim_pool_trim(struct shim_pool *pool, uint64_t keep)
@@ -236,16 +311,9 @@ void shim_pool_trim(struct shim_pool *pool, uint64_t keep)
 	uint32_t n;
 
 	do {
-		shim_lock(&pool->lock);
-		for (n = 0; n < TRIM_MAX; n++) {
-			if (!shim_blocks_remove(pool->blocks, keep, &bases[n], &sizes[n]))
-				break;
-			forget(pool, bases[n]);
-		}
-		shim_pool_note_surplus(pool);
-		shim_unlock(&pool->lock);
+		n = take_out(pool, keep, bases, sizes);
 		for (uint32_t i = 0; i < n; i++)
-			segment_free(bases[i], sizes[i]);
+			segment_free(pool, bases[i], sizes[i]);
 	} while (n == TRIM_MAX);
 }
 
@@ -274,36 +342,92 @@ static void note_segment(uint64_t base, uint64_t size, void *data)
 	list->all[list->n++][1] = size;
 }
 
-CUresult shim_pool_set_access(
-	struct shim_pool *pool, CUdevice device, CUmemAccess_flags flags)
+/* With the lock of the segments: the other lock is not held during calls. */
+static CUresult set_access_of_segments(
+	struct shim_pool *pool, const CUmemAccessDesc *right)
 {
-	const CUmemAccessDesc right = { { CU_MEM_LOCATION_TYPE_DEVICE, device }, flags };
 	CUresult result = CUDA_SUCCESS;
 	struct list list = {};
-	int can_access = 0;
 
-	/* A device keeps the access to its own pools. */
-	if (device == pool->device)
-		return flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-			       ? CUDA_SUCCESS
-			       : CUDA_ERROR_INVALID_VALUE;
-	result = shim_cuDeviceCanAccessPeer(&can_access, device, pool->device);
-	if (result != CUDA_SUCCESS || !can_access)
-		return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_DEVICE;
 	shim_lock(&pool->lock);
-	pool->access[device] = flags;
 	shim_blocks_each_segment(pool->blocks, note_segment, &list);
 	shim_unlock(&pool->lock);
 	if (list.is_short)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; result == CUDA_SUCCESS && i < list.n; i++)
-		result = shim_cuMemSetAccess(list.all[i][0], list.all[i][1], &right, 1);
+		result = shim_cuMemSetAccess(list.all[i][0], list.all[i][1], right, 1);
 	free(list.all);
 	return result;
 }
 
-CUmemAccess_flags shim_pool_get_access(struct shim_pool *pool, CUdevice device)
+static CUresult set_device_access(
+	struct shim_pool *pool, CUdevice device, CUmemAccess_flags flags)
+{
+	const CUmemAccessDesc right = { { CU_MEM_LOCATION_TYPE_DEVICE, device }, flags };
+	CUresult result;
+
+	SHIM_LOCKED(&pool->segments_lock);
+	result = set_access_of_segments(pool, &right);
+	if (result == CUDA_SUCCESS) {
+		shim_lock(&pool->lock);
+		pool->access[device] = flags;
+		shim_unlock(&pool->lock);
+	}
+	return result;
+}
+
+static bool is_access(CUmemAccess_flags flags)
+{
+	return flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
+	       flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+	       flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+}
+
+static CUresult set_access_to_host(
+	struct shim_pool *pool, int location, CUmemAccess_flags flags)
+{
+	if (!is_access(flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (shim_location_is_host(location))
+		return flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_VALUE;
+	shim_lock(&pool->lock);
+	pool->access[location] = flags;
+	shim_unlock(&pool->lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult shim_pool_set_access(
+	struct shim_pool *pool, int location, CUmemAccess_flags flags)
+{
+	CUresult result;
+	int can_access = 0;
+
+	if (shim_location_is_host(pool->location))
+		return set_access_to_host(pool, location, flags);
+	/* A device keeps the access to its own pools. */
+	if (location == pool->location)
+		return flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_VALUE;
+	if (shim_location_is_host(location))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_cuDeviceCanAccessPeer(&can_access, location, pool->location);
+	if (result != CUDA_SUCCESS || !can_access)
+		return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_DEVICE;
+	return set_device_access(pool, location, flags);
+}
+
+CUresult shim_pool_get_access(
+	struct shim_pool *pool, int location, CUmemAccess_flags *flagsp)
 {
 	SHIM_LOCKED(&pool->lock);
-	return pool->access[device];
+	if (!shim_location_is_host(location))
+		*flagsp = pool->access[location];
+	else if (shim_location_is_host(pool->location))
+		*flagsp = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	else
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }

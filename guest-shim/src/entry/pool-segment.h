@@ -2,8 +2,11 @@
 #pragma once
 
 /*
- * Segments of pools: device memory that is mapped for them, and which devices may access
- * it
+ * Segments of pools: memory that is mapped for them, or pieces of the arena, and which
+ * devices may access it
+ *
+ * Every device reaches the arena: what a program sets for a pool on the host is only
+ * noted.
  */
 
 #include <stdint.h>
@@ -34,6 +37,8 @@ CUresult shim_pool_grow(struct shim_pool *pool, uint64_t size);
 /* Gives segments back that are not used, as long as the pool keeps so many bytes. */
 void shim_pool_trim(struct shim_pool *pool, uint64_t keep);
 
+/* @location: that accesses it; the host only its own pools, which it always may */
 CUresult shim_pool_set_access(
-	struct shim_pool *pool, CUdevice device, CUmemAccess_flags flags);
-CUmemAccess_flags shim_pool_get_access(struct shim_pool *pool, CUdevice device);
+	struct shim_pool *pool, int location, CUmemAccess_flags flags);
+CUresult shim_pool_get_access(
+	struct shim_pool *pool, int location, CUmemAccess_flags *flagsp);

@@ -20,8 +20,8 @@ static struct {
 	struct shim_lock lock; /* guards what is not atomic */
 	struct shim_table all;
 	uint32_t n;				      /* atomic */
-	struct shim_pool *defaults[VGPU_DEVICES_MAX]; /* atomic */
-	struct shim_pool *current[VGPU_DEVICES_MAX];  /* atomic */
+	struct shim_pool *defaults[SHIM_LOCATIONS_N]; /* atomic */
+	struct shim_pool *current[SHIM_LOCATIONS_N];  /* atomic */
 } pools;
 
 struct shim_pool *shim_pool_at(uint32_t index)
@@ -75,23 +75,24 @@ void shim_pool_note_surplus(struct shim_pool *pool)
 
 /* What the manual says a pool begins with. */
 static void reset(
-	struct shim_pool *pool, uint64_t handle, CUdevice device, uint64_t max_size)
+	struct shim_pool *pool, uint64_t handle, int location, uint64_t max_size)
 {
 	pool->handle = handle;
-	pool->device = device;
+	pool->location = location;
 	pool->max_size = max_size;
 	pool->release_threshold = 0;
 	pool->follows_events = true;
 	pool->is_opportunistic = true;
 	pool->adds_dependencies = true;
 	memset(pool->access, 0, sizeof(pool->access));
-	pool->access[device] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	if (!shim_location_is_host(location))
+		pool->access[location] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 	pool->is_exportable = pool->is_import = false;
 	shim_blocks_reset_reserved_high(pool->blocks);
 	shim_blocks_reset_used_high(pool->blocks);
 }
 
-static struct shim_pool *make_locked(CUdevice device, uint64_t max_size)
+static struct shim_pool *make_locked(int location, uint64_t max_size)
 {
 	struct shim_pool *pool = calloc(1, sizeof(*pool));
 
@@ -100,7 +101,7 @@ static struct shim_pool *make_locked(CUdevice device, uint64_t max_size)
 	pool->blocks = shim_blocks_new();
 	if (!pool->blocks)
 		goto fail;
-	reset(pool, vgpu_handle_make(VGPU_HANDLE_POOL, pools.n, 1), device, max_size);
+	reset(pool, vgpu_handle_make(VGPU_HANDLE_POOL, pools.n, 1), location, max_size);
 	if (!shim_table_set(&pools.all, pools.n, pool))
 		goto fail;
 	__atomic_store_n(&pools.n, pools.n + 1, __ATOMIC_RELEASE);
@@ -114,7 +115,7 @@ fail:
 }
 
 /* A structure of a destroyed pool without memory is used again. */
-static struct shim_pool *reuse_locked(CUdevice device, uint64_t max_size)
+static struct shim_pool *reuse_locked(int location, uint64_t max_size)
 {
 	for (uint32_t i = 0; i < pools.n; i++) {
 		struct shim_pool *pool = shim_pool_at(i);
@@ -123,8 +124,8 @@ static struct shim_pool *reuse_locked(CUdevice device, uint64_t max_size)
 		if (!pool->is_destroyed || shim_blocks_counts(pool->blocks)->reserved)
 			continue;
 		shim_lock(&pool->lock);
-		reset(pool, vgpu_handle_make(VGPU_HANDLE_POOL, i, generation + 1), device,
-			max_size);
+		reset(pool, vgpu_handle_make(VGPU_HANDLE_POOL, i, generation + 1),
+			location, max_size);
 		__atomic_store_n(&pool->is_destroyed, false, __ATOMIC_RELAXED);
 		shim_unlock(&pool->lock);
 		return pool;
@@ -132,24 +133,24 @@ static struct shim_pool *reuse_locked(CUdevice device, uint64_t max_size)
 	return NULL;
 }
 
-static struct shim_pool *new_pool(CUdevice device, uint64_t max_size)
+static struct shim_pool *new_pool(int location, uint64_t max_size)
 {
 	struct shim_pool *pool;
 
 	SHIM_LOCKED(&pools.lock);
-	pool = reuse_locked(device, max_size);
-	return pool ? pool : make_locked(device, max_size);
+	pool = reuse_locked(location, max_size);
+	return pool ? pool : make_locked(location, max_size);
 }
 
 CUresult shim_pool_new(
-	CUdevice device, uint64_t max_size, bool is_exportable, CUmemoryPool *handlep)
+	int location, uint64_t max_size, bool is_exportable, CUmemoryPool *handlep)
 {
 	uint8_t id[SHIM_TOKEN_SIZE];
 	struct shim_pool *pool;
 
 	if (is_exportable && getrandom(id, sizeof(id), 0) != sizeof(id))
 		return CUDA_ERROR_OPERATING_SYSTEM;
-	pool = new_pool(device, max_size);
+	pool = new_pool(location, max_size);
 	if (!pool)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pool->is_exportable = is_exportable;
@@ -160,9 +161,9 @@ CUresult shim_pool_new(
 }
 
 CUresult shim_pool_new_import(
-	CUdevice device, const uint8_t id[SHIM_TOKEN_SIZE], CUmemoryPool *handlep)
+	int location, const uint8_t id[SHIM_TOKEN_SIZE], CUmemoryPool *handlep)
 {
-	struct shim_pool *pool = new_pool(device, 0);
+	struct shim_pool *pool = new_pool(location, 0);
 
 	if (!pool)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -172,56 +173,56 @@ CUresult shim_pool_new_import(
 	return CUDA_SUCCESS;
 }
 
-static struct shim_pool *get_default(CUdevice device)
+static struct shim_pool *get_default(int location)
 {
 	struct shim_pool *pool =
-		__atomic_load_n(&pools.defaults[device], __ATOMIC_ACQUIRE);
+		__atomic_load_n(&pools.defaults[location], __ATOMIC_ACQUIRE);
 
 	if (pool)
 		return pool;
 	shim_lock(&pools.lock);
-	pool = pools.defaults[device];
+	pool = pools.defaults[location];
 	if (!pool)
-		pool = make_locked(device, 0);
+		pool = make_locked(location, 0);
 	if (pool) {
 		pool->is_default = true;
-		__atomic_store_n(&pools.defaults[device], pool, __ATOMIC_RELEASE);
+		__atomic_store_n(&pools.defaults[location], pool, __ATOMIC_RELEASE);
 	}
 	shim_unlock(&pools.lock);
 	return pool;
 }
 
-struct shim_pool *shim_pool_current(CUdevice device)
+struct shim_pool *shim_pool_current(int location)
 {
 	struct shim_pool *pool =
-		__atomic_load_n(&pools.current[device], __ATOMIC_ACQUIRE);
+		__atomic_load_n(&pools.current[location], __ATOMIC_ACQUIRE);
 
-	return pool ? pool : get_default(device);
+	return pool ? pool : get_default(location);
 }
 
-CUresult shim_pool_get_default(CUdevice device, CUmemoryPool *handlep)
+CUresult shim_pool_get_default(int location, CUmemoryPool *handlep)
 {
-	const struct shim_pool *pool = get_default(device);
+	const struct shim_pool *pool = get_default(location);
 
 	*handlep = pool ? public(pool) : NULL;
 	return pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult shim_pool_get_current(CUdevice device, CUmemoryPool *handlep)
+CUresult shim_pool_get_current(int location, CUmemoryPool *handlep)
 {
-	const struct shim_pool *pool = shim_pool_current(device);
+	const struct shim_pool *pool = shim_pool_current(location);
 
 	*handlep = pool ? public(pool) : NULL;
 	return pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult shim_pool_set_current(CUdevice device, CUmemoryPool handle)
+CUresult shim_pool_set_current(int location, CUmemoryPool handle)
 {
 	struct shim_pool *pool = shim_pool_find(handle);
 
-	if (!pool || pool->device != device || pool->is_import)
+	if (!pool || pool->location != location || pool->is_import)
 		return CUDA_ERROR_INVALID_VALUE;
-	__atomic_store_n(&pools.current[device], pool, __ATOMIC_RELEASE);
+	__atomic_store_n(&pools.current[location], pool, __ATOMIC_RELEASE);
 	return CUDA_SUCCESS;
 }
 
@@ -232,9 +233,9 @@ struct shim_pool *shim_pool_destroy(CUmemoryPool handle)
 
 	if (!pool || pool->is_default)
 		return NULL;
-	/* The device has its default pool again. */
-	__atomic_compare_exchange_n(&pools.current[pool->device], &expected, NULL, false,
-		__ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	/* The location has its default pool again. */
+	__atomic_compare_exchange_n(&pools.current[pool->location], &expected, NULL,
+		false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	shim_lock(&pool->lock);
 	__atomic_store_n(&pool->is_destroyed, true, __ATOMIC_RELAXED);
 	shim_pool_note_surplus(pool);
