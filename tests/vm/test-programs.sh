@@ -180,3 +180,13 @@ test_memory_of_programs_in_the_guest_is_registered() {
 	grep -q "^ok .*a_forked_child_has_its_own_copy" out
 	expect 1 grep -E "^not ok|SKIP" out
 }
+
+test_memory_on_the_host_is_mapped_in_the_guest() {
+	local program=$build/tests/e2e/e2e-test-host-memory
+	[ -e "$program" ] || skip_option "no clang here"
+	"$top/scripts/vgpu-run" --vm --driver soft --log log --add "$program" \
+		--env ASAN_OPTIONS=detect_leaks=0 -- "$program" >out
+	grep -q "^ok .*program_and_kernel_share_memory_at_one_address" out
+	grep -q "^ok .*program_and_device_have_the_rights_that_were_set" out
+	expect 1 grep -E "^not ok|SKIP" out
+}
