@@ -126,6 +126,7 @@ TEST(program_and_kernel_share_memory_at_one_address)
 	const size_t n_words = 2 * unit / 4;
 
 	map(array, 2, handle);
+	check_eq(*words(array), 0);
 	*words(array) = 4;
 	check_ok(launch_step(step, array, 3, NULL));
 	check_ok(cuCtxSynchronize());

@@ -87,6 +87,20 @@ static CUresult register_range(struct session *session, uint64_t address, uint64
 	return result;
 }
 
+/* The same for memory that one mapping of the guest had. */
+static void unregister_range(struct session *session, uint64_t address)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	bool is_relaxed;
+
+	is_relaxed = driver->cuThreadExchangeStreamCaptureMode &&
+		     driver->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+	driver->cuMemHostUnregister((void *)(uintptr_t)address);
+	if (is_relaxed)
+		driver->cuThreadExchangeStreamCaptureMode(&mode);
+}
+
 static uint64_t run_address(const struct session *session, const struct arena_run *run)
 {
 	return session->arena->base + (uint64_t)run->first * VGPU_EXTENT_SIZE;
@@ -332,8 +346,7 @@ void arena_close_alias(
 	 * home; a fault of it is returned by other calls. */
 	if (was_registered && home &&
 		context_enter(session, runner, home) == CUDA_SUCCESS)
-		session->driver->table.cuMemHostUnregister(
-			(void *)(uintptr_t)alias->address);
+		unregister_range(session, alias->address);
 }
 
 void arena_remove_alias(struct session *session, struct arena_alias *alias)
