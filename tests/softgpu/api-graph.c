@@ -414,7 +414,7 @@ TEST(nodes_of_any_kind_are_added_by_one_call)
 	memset(&params, 0, sizeof(params));
 	params.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
 	check_cu(cuGraphAddNode(&node, graph, NULL, NULL, 0, &params),
-		CUDA_ERROR_NOT_SUPPORTED);
+		CUDA_ERROR_INVALID_VALUE);
 	params.type = 99;
 	check_cu(cuGraphAddNode(&node, graph, NULL, NULL, 0, &params),
 		CUDA_ERROR_INVALID_VALUE);

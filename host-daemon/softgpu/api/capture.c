@@ -141,7 +141,7 @@ static CUresult capture_new(struct capture **capturep, CUgraph graph,
 		free(capture);
 		return result;
 	}
-	capture->graph->capture = capture;
+	graph_set_capture(capture->graph, capture);
 	TAILQ_INSERT_TAIL(&captures, capture, link);
 	__atomic_add_fetch(&n_captures, 1, __ATOMIC_RELEASE);
 	*capturep = capture;
@@ -156,7 +156,7 @@ static void capture_end(struct capture *capture)
 	TAILQ_REMOVE(&captures, capture, link);
 	__atomic_sub_fetch(&n_captures, 1, __ATOMIC_RELEASE);
 	capture->is_over = true;
-	capture->graph->capture = NULL;
+	graph_set_capture(capture->graph, NULL);
 	capture->graph = NULL;
 	capture->origin = NULL;
 	capture_unref(capture);
@@ -174,7 +174,7 @@ void capture_abandon(struct capture *capture)
 static CUresult begin(struct sched_stream *stream, CUgraph graph,
 	const CUgraphNode *before, size_t n_before, CUstreamCaptureMode mode)
 {
-	struct capture *capture;
+	struct capture *capture = NULL;
 	CUresult result;
 
 	if ((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
@@ -186,8 +186,9 @@ static CUresult begin(struct sched_stream *stream, CUgraph graph,
 	if (graph) {
 		if (graph->capture)
 			return CUDA_ERROR_INVALID_VALUE;
-		/* A child could go with its node meanwhile. */
-		if (graph->parent)
+		/* Bodies are filled in this way, children are complete. */
+		if (graph->parent &&
+			graph->parent->work.type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		result = graph_check_nodes(graph, before, n_before);
 		if (result)

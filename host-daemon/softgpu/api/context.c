@@ -128,6 +128,11 @@ static void heap_free(void *data, uint64_t address)
 	pthread_mutex_unlock(&heap->lock);
 }
 
+static bool set_condition(void *conditions, uint64_t handle, uint32_t value)
+{
+	return sched_condition_set(conditions, handle, value);
+}
+
 /* Of an explicit context; a primary one never ends. */
 static void context_end(struct object *object)
 {
@@ -168,6 +173,8 @@ static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int f
 	context->hooks.malloc = heap_malloc;
 	context->hooks.free = heap_free;
 	context->hooks.heap = context;
+	context->hooks.set_condition = set_condition;
+	context->hooks.conditions = &context->sched;
 	heap_init(&context->heap);
 	context_make_space(context);
 	*contextp = context;

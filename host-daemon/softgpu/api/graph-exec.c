@@ -2,10 +2,10 @@
 /*
  * Executable graphs
  *
- * A graph is copied and flattened: a child graph becomes its nodes between two empty
- * ones, a batch of operations one node for each. The scheduler's form can be launched any
- * number of times and costs one operation each time; it is only replaced when it is
- * changed while launches are in flight.
+ * A graph is copied and flattened: a child graph or a body becomes its nodes between two
+ * empty ones, a batch of operations one node for each. The scheduler's form can be
+ * launched any number of times and costs one operation each time; it is only replaced
+ * when it is changed while launches are in flight.
  */
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct build {
 	struct sched_graph *graph;
 	struct sched_edge *edges;
 	uint32_t n_nodes, n_edges;
-	CUgraphNode error;
+	struct exec_error error;
 };
 
 static void build_size(CUgraph graph, size_t *n_nodesp, size_t *n_edgesp)
@@ -35,12 +35,15 @@ static void build_size(CUgraph graph, size_t *n_nodesp, size_t *n_edgesp)
 			*n_nodesp += node->work.batch.n - 1;
 			*n_edgesp += node->work.batch.n - 1;
 		}
-		if (node->work.type != CU_GRAPH_NODE_TYPE_GRAPH)
-			continue;
-		++*n_nodesp;
-		/* Between its nodes and its ends, or from end to end. */
-		*n_edgesp += 2 * node->work.child->n_nodes + 1;
-		build_size(node->work.child, n_nodesp, n_edgesp);
+		for (unsigned int i = 0; i < work_n_inside(&node->work); i++) {
+			CUgraph inside = work_inside(&node->work)[i];
+
+			/* The node is the beginning of a child, not of bodies. */
+			*n_nodesp += node->work.type == CU_GRAPH_NODE_TYPE_GRAPH ? 1 : 2;
+			/* Between its nodes and its ends, or from end to end. */
+			*n_edgesp += 2 * inside->n_nodes + 1;
+			build_size(inside, n_nodesp, n_edgesp);
+		}
 	}
 }
 
@@ -50,8 +53,9 @@ static void build_edge(struct build *build, uint32_t from, uint32_t to)
 }
 
 /* All work of a graph is done in one context. */
-static CUresult build_context(CUgraphExec exec, const struct graph_work *work)
+static CUresult build_context(struct build *build, const struct graph_work *work)
 {
+	CUgraphExec exec = build->exec;
 	uint64_t generation;
 	CUcontext context;
 	CUresult result;
@@ -59,8 +63,10 @@ static CUresult build_context(CUgraphExec exec, const struct graph_work *work)
 	result = work_context(work, &context, &generation);
 	if (result || !context)
 		return result;
-	if (exec->context && exec->context != context)
+	if (exec->context && exec->context != context) {
+		build->error.result = CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
 		return CUDA_ERROR_NOT_SUPPORTED;
+	}
 	exec->context = context;
 	exec->generation = generation;
 	return CUDA_SUCCESS;
@@ -78,25 +84,44 @@ CUresult exec_prepare_node(const struct CUgraphNode_st *own, struct sched_node *
 
 static CUresult build_graph(struct build *build, CUgraph graph);
 
-static CUresult build_child(struct build *build, CUgraphNode node)
+/* The nodes of a graph behind a first one, and a last one behind them. */
+static CUresult build_inside(
+	struct build *build, CUgraph inside, uint32_t first, uint32_t *lastp)
 {
-	CUgraph child = node->work.child;
 	CUgraphNode each;
 	CUresult result;
 
-	result = build_graph(build, child);
+	result = build_graph(build, inside);
 	if (result)
 		return result;
-	node->last = build->n_nodes++;
-	TAILQ_FOREACH(each, &child->nodes, link) {
+	*lastp = build->n_nodes++;
+	TAILQ_FOREACH(each, &inside->nodes, link) {
 		if (!each->before.n)
-			build_edge(build, node->first, each->first);
+			build_edge(build, first, each->first);
 		if (!each->after.n)
-			build_edge(build, each->last, node->last);
+			build_edge(build, each->last, *lastp);
 	}
-	if (!child->n_nodes)
-		build_edge(build, node->first, node->last);
+	if (!inside->n_nodes)
+		build_edge(build, first, *lastp);
 	return CUDA_SUCCESS;
+}
+
+static CUresult build_bodies(struct build *build, CUgraphNode node)
+{
+	const struct graph_conditional *conditional = &node->work.conditional;
+	struct sched_node *nodes = build->graph->nodes;
+	CUresult result = CUDA_SUCCESS;
+	uint32_t first, last;
+
+	for (unsigned int i = 0; i < conditional->n_bodies && !result; i++) {
+		first = build->n_nodes++;
+		nodes[first].is_body = true;
+		nodes[node->first].op.choice.bodies[i] = first;
+		result = build_inside(build, conditional->bodies[i], first, &last);
+		if (!result)
+			nodes[last].returns_to = node->first + 1;
+	}
+	return result;
 }
 
 /* One after the other. */
@@ -123,15 +148,17 @@ static CUresult build_node(struct build *build, CUgraphNode node)
 	node->first = node->last = build->n_nodes++;
 	for (size_t i = 0; i < node->before.n; i++)
 		build_edge(build, node->before.nodes[i]->last, node->first);
-	result = build_context(build->exec, &node->work);
+	result = build_context(build, &node->work);
 	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 		result = build_batch(build, node);
 	else if (!result)
 		result = exec_prepare_node(node, &build->graph->nodes[node->first]);
 	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-		result = build_child(build, node);
-	if (result && !build->error)
-		build->error = node;
+		result = build_inside(build, node->work.child, node->first, &node->last);
+	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		result = build_bodies(build, node);
+	if (result && !build->error.node)
+		build->error.node = node;
 	return result;
 }
 
@@ -158,8 +185,9 @@ static CUresult build_graph(struct build *build, CUgraph graph)
 	free(ready);
 	if (!result && n != graph->n_nodes) {
 		result = CUDA_ERROR_INVALID_VALUE;
-		TAILQ_FOREACH(build->error, &graph->nodes, link)
-			if (build->error->n_left)
+		build->error.result = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+		TAILQ_FOREACH(build->error.node, &graph->nodes, link)
+			if (build->error.node->n_left)
 				break;
 	}
 	return result;
@@ -171,9 +199,12 @@ static bool kinds_have_memory(uint32_t kinds)
 			       1u << SCHED_WAIT_VALUE);
 }
 
-CUresult exec_build(CUgraphExec exec, CUgraphNode *errorp)
+CUresult exec_build(CUgraphExec exec, struct exec_error *error)
 {
-	struct build build = { .exec = exec };
+	struct build build = {
+		.exec = exec,
+		.error.result = CUDA_GRAPH_INSTANTIATE_ERROR,
+	};
 	uint64_t ends = memory_ends(&softgpu_device.memory);
 	uint64_t unloads = __atomic_load_n(&softgpu_device.n_unloads, __ATOMIC_ACQUIRE);
 	size_t n_nodes = 0, n_edges = 0;
@@ -192,7 +223,7 @@ CUresult exec_build(CUgraphExec exec, CUgraphNode *errorp)
 	if (!result && sched_graph_finish(build.graph, build.edges, build.n_edges))
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	free(build.edges);
-	*errorp = build.error;
+	*error = build.error;
 	if (result) {
 		sched_graph_unref(build.graph);
 		return result;
@@ -215,8 +246,8 @@ static void exec_list(CUgraphExec exec, CUgraph graph)
 
 	TAILQ_FOREACH(node, &graph->nodes, link) {
 		exec->nodes[exec->n_nodes++] = node;
-		if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-			exec_list(exec, node->work.child);
+		for (unsigned int i = 0; i < work_n_inside(&node->work); i++)
+			exec_list(exec, work_inside(&node->work)[i]);
 	}
 }
 
@@ -278,8 +309,8 @@ static CUgraphNode graph_find_origin(CUgraph graph, uint64_t origin)
 	TAILQ_FOREACH(node, &graph->nodes, link) {
 		if (node->id == origin)
 			return node;
-		if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-			found = graph_find_origin(node->work.child, origin);
+		for (unsigned int i = 0; i < work_n_inside(&node->work) && !found; i++)
+			found = graph_find_origin(work_inside(&node->work)[i], origin);
 		if (found)
 			return found;
 	}
@@ -293,6 +324,8 @@ static CUgraphNode graph_find_origin(CUgraph graph, uint64_t origin)
 static void exec_free(CUgraphExec exec)
 {
 	sched_graph_unref(exec->sched);
+	if (exec->source)
+		exec->source->instance = NULL;
 	if (exec->graph)
 		graph_free(exec->graph);
 	free(exec->nodes);
@@ -300,36 +333,65 @@ static void exec_free(CUgraphExec exec)
 	object_unref(&exec->object);
 }
 
-/* With the lock. */
-static CUresult exec_new(
-	CUgraphExec *execp, CUgraph graph, unsigned long long flags, CUgraphNode *errorp)
+/* Return: 0 if the graph may have an executable graph, and one more. */
+static CUresult exec_check_graph(
+	CUgraph graph, unsigned long long flags, struct exec_error *error)
 {
-	CUgraphNode error = NULL;
-	CUgraphExec exec;
-	CUresult result;
-
-	*errorp = NULL;
-	if (!execp || graph_get(graph))
+	if (graph_get(graph) || graph_is_body(graph))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	exec = object_new(OBJECT_GRAPH_EXEC, sizeof(*exec), NULL);
-	if (!exec)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	exec->flags = flags;
+	if (graph_has_unused_condition(graph)) {
+		error->result = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	/* Two would have one value of each condition. */
+	return graph->instance ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
+static CUresult exec_make(CUgraphExec exec, CUgraph graph, struct exec_error *error)
+{
+	CUresult result;
+
 	result = graph_copy(&exec->graph, graph, false);
 	if (!result)
 		result = exec_index(exec);
 	if (!result)
-		result = exec_build(exec, &error);
+		result = exec_build(exec, error);
 	if (!result && object_enter(&exec->object))
 		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (error->node)
+		error->node = graph_find_origin(graph, error->node->origin);
+	return result;
+}
+
+/* With the lock. */
+static CUresult exec_new(CUgraphExec *execp, CUgraph graph, unsigned long long flags,
+	struct exec_error *error)
+{
+	CUgraphExec exec;
+	CUresult result;
+
+	*error = (struct exec_error){ .result = CUDA_GRAPH_INSTANTIATE_ERROR };
+	if (!execp)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = exec_check_graph(graph, flags, error);
+	if (result)
+		return result;
+	exec = object_new(OBJECT_GRAPH_EXEC, sizeof(*exec), NULL);
+	if (!exec)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	exec->flags = flags;
+	result = exec_make(exec, graph, error);
 	if (result) {
-		if (error)
-			*errorp = graph_find_origin(graph, error->origin);
 		exec_free(exec);
 		return result;
 	}
+	if (graph->n_conditionals) {
+		exec->source = graph;
+		graph->instance = exec;
+	}
+	error->result = CUDA_GRAPH_INSTANTIATE_SUCCESS;
 	*execp = exec;
 	return CUDA_SUCCESS;
 }
@@ -342,7 +404,7 @@ CUresult cuGraphInstantiateWithFlags(
 	const unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
 					 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
 					 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
-	CUgraphNode error;
+	struct exec_error error;
 	CUresult result;
 
 	result = graph_enter();
@@ -357,7 +419,7 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
 	API_CALL;
-	CUgraphNode error;
+	struct exec_error error;
 	CUresult result;
 
 	result = graph_enter();
@@ -365,7 +427,7 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 		return result;
 	result = exec_new(phGraphExec, hGraph, 0, &error);
 	if (phErrorNode)
-		*phErrorNode = error;
+		*phErrorNode = error.node;
 	if (logBuffer && bufferSize)
 		*logBuffer = '\0';
 	return graph_leave(result);
@@ -378,20 +440,6 @@ CUresult cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
 		phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
 
-static CUgraphInstantiateResult exec_result(CUresult result)
-{
-	switch (result) {
-	case CUDA_SUCCESS:
-		return CUDA_GRAPH_INSTANTIATE_SUCCESS;
-	case CUDA_ERROR_INVALID_VALUE:
-		return CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
-	case CUDA_ERROR_NOT_SUPPORTED:
-		return CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
-	default:
-		return CUDA_GRAPH_INSTANTIATE_ERROR;
-	}
-}
-
 CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 	CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
@@ -401,6 +449,7 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 					 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
 					 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 	struct sched_stream *stream;
+	struct exec_error error;
 	CUresult result;
 
 	if (!instantiateParams || instantiateParams->flags & ~known)
@@ -413,9 +462,11 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 	result = graph_enter();
 	if (result)
 		return result;
-	result = exec_new(phGraphExec, hGraph, instantiateParams->flags,
-		&instantiateParams->hErrNode_out);
-	instantiateParams->result_out = exec_result(result);
+	result = exec_new(phGraphExec, hGraph, instantiateParams->flags, &error);
+	instantiateParams->result_out = error.result;
+	/* With this result there is none (CUDA manual). */
+	instantiateParams->hErrNode_out =
+		error.result == CUDA_GRAPH_INSTANTIATE_ERROR ? NULL : error.node;
 	return graph_leave(result);
 }
 

@@ -156,9 +156,12 @@ static CUresult exec_capture(CUgraphExec exec, struct sched_stream *stream)
 	result = graph_enter();
 	if (result)
 		return result;
-	result = object_is(exec, OBJECT_GRAPH_EXEC)
-			 ? graph_copy(&work.child, exec->graph, true)
-			 : CUDA_ERROR_INVALID_VALUE;
+	result = object_is(exec, OBJECT_GRAPH_EXEC) ? CUDA_SUCCESS
+						    : CUDA_ERROR_INVALID_VALUE;
+	if (!result && exec->graph->n_conditionals)
+		result = CUDA_ERROR_NOT_SUPPORTED;
+	if (!result)
+		result = graph_copy(&work.child, exec->graph, true);
 	graph_leave(result);
 	return result ? result : capture_add(stream, &work);
 }

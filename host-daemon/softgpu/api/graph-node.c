@@ -7,13 +7,6 @@
 
 #include "api/graph.h"
 
-static bool is_within(const struct CUgraph_st *graph, const struct CUgraph_st *other)
-{
-	while (graph && graph != other)
-		graph = graph->parent ? graph->parent->graph : NULL;
-	return graph;
-}
-
 /* With the lock, which it releases: work that was made, or r why it was not. */
 static CUresult node_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
 	size_t n, struct graph_work *work, CUresult result)
@@ -24,7 +17,7 @@ static CUresult node_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *b
 	/* The handle of a graph that was destroyed may be the address of a copy that was
 	 * made for this very node. */
 	if (!result && work->type == CU_GRAPH_NODE_TYPE_GRAPH &&
-		is_within(graph, work->child))
+		graph_is_within(graph, work->child))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		result = graph_add(nodep, graph, before, n, work);
@@ -569,6 +562,23 @@ CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
  * Nodes of any kind
  */
 
+/* With the lock, which it releases. */
+static CUresult conditional_add(CUgraphNode *nodep, CUgraph graph,
+	const CUgraphNode *before, size_t n, CUDA_CONDITIONAL_NODE_PARAMS *params)
+{
+	struct graph_work work = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
+	CUgraph *bodies;
+	CUresult result;
+
+	result = work_conditional(&work, graph, params);
+	bodies = work.conditional.bodies;
+	result = node_add(nodep, graph, before, n, &work, result);
+	/* The array is the node's, and as valid. */
+	if (!result)
+		params->phGraph_out = bodies;
+	return result;
+}
+
 CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
 	size_t numDependencies, CUgraphNodeParams *nodeParams)
@@ -582,6 +592,9 @@ CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	result = graph_enter();
 	if (result)
 		return result;
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return conditional_add(phGraphNode, hGraph, dependencies, numDependencies,
+			&nodeParams->conditional);
 	return node_add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		work_any(&work, nodeParams));
 }

@@ -66,6 +66,9 @@ static bool work_fits(const struct graph_work *old, const struct graph_work *new
 	switch (new->type) {
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return batch_is_alike(&old->batch, &new->batch);
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return old->conditional.type == new->conditional.type &&
+		       old->conditional.n_bodies == new->conditional.n_bodies;
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 		return copy_is_alike(&old->copy.copy, &new->copy.copy);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
@@ -121,8 +124,9 @@ static CUresult exec_refresh(CUgraphExec exec, CUgraphNode own)
 static CUresult exec_set(
 	CUgraphExec exec, CUgraphNode handle, struct graph_work *work, CUresult result)
 {
-	CUgraphNode own, error;
+	struct exec_error error;
 	struct graph_work old;
+	CUgraphNode own;
 
 	if (result)
 		return graph_leave(result);
@@ -308,6 +312,7 @@ CUresult cuGraphNodeGetEnabled(
 
 struct update {
 	CUgraphExecUpdateResultInfo *info;
+	bool has_priorities;	 /* that no kernel may change */
 	struct graph_list pairs; /* the new graph's, whose pair is the exec's */
 	STAILQ_HEAD(, update_users) users;
 };
@@ -365,22 +370,51 @@ static CUresult pair_ends(struct update *update, CUgraph own, CUgraph new, uint6
 
 static CUresult pair_graphs(struct update *update, CUgraph own, CUgraph new);
 
+/* As it was asked for, before it is clamped (CUDA manual, cuGraphExecUpdate()). */
+static int priority_of(const struct graph_kernel *kernel)
+{
+	for (size_t i = 0; i < kernel->n_attributes; i++)
+		if (kernel->attributes[i].id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+			return kernel->attributes[i].value.priority;
+	return 0;
+}
+
+static CUgraphExecUpdateResult check_kernels(const struct update *update,
+	const struct graph_kernel *own, const struct graph_kernel *new)
+{
+	if (own->launch.is_cooperative != new->launch.is_cooperative ||
+		(update->has_priorities && priority_of(own) != priority_of(new)))
+		return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* Of a node by itself. */
+static CUgraphExecUpdateResult check_works(const struct update *update,
+	const struct graph_work *own, const struct graph_work *new)
+{
+	if (own->type != new->type)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+	/* A kernel's context is all that must be the same. */
+	if (!work_fits(own, new))
+		return own->type == CU_GRAPH_NODE_TYPE_KERNEL
+			       ? CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
+			       : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+	return own->type == CU_GRAPH_NODE_TYPE_KERNEL
+		       ? check_kernels(update, &own->kernel, &new->kernel)
+		       : CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
 static CUresult check_pair(struct update *update, CUgraphNode own, CUgraphNode new)
 {
-	if (own->work.type != new->work.type)
-		return update_fail(
-			update, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, new, NULL);
-	if (own->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-		return pair_graphs(update, own->work.child, new->work.child);
-	if (!work_fits(&own->work, &new->work))
-		return update_fail(
-			update, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, new, NULL);
-	if (own->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&
-		own->work.kernel.launch.is_cooperative !=
-			new->work.kernel.launch.is_cooperative)
-		return update_fail(
-			update, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, new, NULL);
-	return CUDA_SUCCESS;
+	CUgraphExecUpdateResult difference = check_works(update, &own->work, &new->work);
+	CUresult result = CUDA_SUCCESS;
+
+	if (difference != CU_GRAPH_EXEC_UPDATE_SUCCESS)
+		return update_fail(update, difference, new, NULL);
+	for (unsigned int i = 0; i < work_n_inside(&own->work) && !result; i++)
+		result = pair_graphs(
+			update, work_inside(&own->work)[i], work_inside(&new->work)[i]);
+	return result;
 }
 
 /* Copies the references of a graph to objects of the program. */
@@ -430,8 +464,17 @@ static CUresult pair_graphs(struct update *update, CUgraph own, CUgraph new)
 	return result;
 }
 
-/* Copies the work of the new graph's nodes; the nodes of children are copied one by
- * one. */
+/* The condition alone: with the parameters of its kernels an executable graph takes over
+ * the handles that these set. */
+static void copy_condition(struct graph_work *work, const struct graph_work *from)
+{
+	*work = *from;
+	work->conditional.n_bodies = 0;
+	work->conditional.bodies = NULL;
+	sched_condition_ref(work->conditional.condition);
+}
+
+/* Copies the work of the new graph's nodes; nodes inside nodes are copied one by one. */
 static CUresult update_copy_works(const struct update *update, struct graph_work *works)
 {
 	CUresult result = CUDA_SUCCESS;
@@ -443,6 +486,10 @@ static CUresult update_copy_works(const struct update *update, struct graph_work
 
 		if (from->type == CU_GRAPH_NODE_TYPE_GRAPH)
 			continue;
+		if (from->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+			copy_condition(&works[i], from);
+			continue;
+		}
 		result = work_clone(&works[i], from, false);
 		if (result)
 			works[i].type = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -459,6 +506,11 @@ static void update_swap_works(const struct update *update, struct graph_work *wo
 
 		if (work.type == CU_GRAPH_NODE_TYPE_GRAPH)
 			continue;
+		if (work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+			own->work.conditional.condition = works[i].conditional.condition;
+			works[i].conditional.condition = work.conditional.condition;
+			continue;
+		}
 		own->work = works[i];
 		works[i] = work;
 	}
@@ -501,7 +553,7 @@ static void update_deinit(struct update *update)
 static CUresult update_apply(CUgraphExec exec, struct update *update)
 {
 	struct graph_work *works = calloc(update->pairs.n + 1, sizeof(*works));
-	CUgraphNode error = NULL;
+	struct exec_error error = { .node = NULL };
 	CUresult result;
 
 	if (!works)
@@ -519,9 +571,9 @@ static CUresult update_apply(CUgraphExec exec, struct update *update)
 	for (size_t i = 0; i < update->pairs.n; i++)
 		work_deinit(&works[i]);
 	free(works);
-	if (error)
+	if (error.node)
 		return update_fail(update, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
-			error->pair, NULL);
+			error.node->pair, NULL);
 	return result;
 }
 
@@ -535,10 +587,15 @@ CUresult cuGraphExecUpdate_v2(
 	result = graph_enter();
 	if (result)
 		return result;
-	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || graph_get(hGraph) || !resultInfo)
+	if (!resultInfo)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
-	*resultInfo = (CUgraphExecUpdateResultInfo){ CU_GRAPH_EXEC_UPDATE_SUCCESS };
+	*resultInfo = (CUgraphExecUpdateResultInfo){ CU_GRAPH_EXEC_UPDATE_ERROR };
+	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || graph_get(hGraph))
+		return graph_leave(CUDA_ERROR_INVALID_VALUE);
+	resultInfo->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
 	update_init(&update, resultInfo);
+	update.has_priorities =
+		hGraphExec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 	result = pair_graphs(&update, hGraphExec->graph, hGraph);
 	if (!result)
 		result = update_apply(hGraphExec, &update);

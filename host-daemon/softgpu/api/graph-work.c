@@ -355,6 +355,8 @@ CUresult work_child(struct graph_work *work, CUgraph child)
 	CUresult result;
 
 	result = graph_get(child);
+	if (!result && child->n_conditionals)
+		result = CUDA_ERROR_NOT_SUPPORTED;
 	if (result)
 		return result;
 	*work = (struct graph_work){ .type = CU_GRAPH_NODE_TYPE_GRAPH };
@@ -418,6 +420,8 @@ CUresult work_clone(struct graph_work *work, const struct graph_work *from, bool
 	}
 	if (from->type == CU_GRAPH_NODE_TYPE_GRAPH)
 		return graph_copy(&work->child, from->child, is_shown);
+	if (from->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return conditional_clone(&work->conditional, is_shown);
 	/* What is in the block never changes. */
 	if (from->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 		object_ref(work->batch.block);
@@ -440,7 +444,22 @@ void work_deinit(struct graph_work *work)
 		object_unref(work->batch.block);
 	} else if (work->type == CU_GRAPH_NODE_TYPE_GRAPH) {
 		graph_free(work->child);
+	} else if (work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+		conditional_deinit(&work->conditional);
 	}
+}
+
+unsigned int work_n_inside(const struct graph_work *work)
+{
+	if (work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return work->conditional.n_bodies;
+	return work->type == CU_GRAPH_NODE_TYPE_GRAPH;
+}
+
+CUgraph *work_inside(struct graph_work *work)
+{
+	return work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? work->conditional.bodies
+							    : &work->child;
 }
 
 CUresult work_context(
@@ -464,6 +483,10 @@ CUresult work_context(
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		*contextp = work->batch.context;
 		*generationp = work->batch.generation;
+		break;
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		*contextp = work->conditional.context;
+		*generationp = work->conditional.generation;
 		break;
 	default:
 		return CUDA_SUCCESS;
@@ -500,6 +523,9 @@ CUresult work_prepare(const struct graph_work *work, struct sched_node *node)
 		node->kind = work->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ? SCHED_MARK
 									   : SCHED_WAIT;
 		node->event = work->event;
+		break;
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		result = conditional_prepare(&work->conditional, node);
 		break;
 	default:
 		node->kind = SCHED_NOTHING;

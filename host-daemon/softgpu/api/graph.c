@@ -101,55 +101,109 @@ static void graph_object_free(struct object *object)
  * Nodes
  */
 
+/* Its handle may be another node's then. */
+static void release_condition(CUgraphNode node)
+{
+	struct sched_condition *condition;
+
+	if (node->work.type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return;
+	condition = node->work.conditional.condition;
+	if (condition->user == node)
+		condition->user = NULL;
+}
+
 static void node_free(CUgraphNode node)
 {
+	release_condition(node);
 	work_deinit(&node->work);
 	free(node->before.nodes);
 	free(node->after.nodes);
 	graph_object_free(&node->object);
 }
 
-bool graph_has_room(CUgraph graph, CUgraph child)
+/* How much a node is, with all that is inside it. */
+struct weight {
+	size_t n_all, n_conditionals;
+	uint32_t depth;
+};
+
+static struct weight weight_of(const struct graph_work *work)
 {
-	size_t n = 1 + (child ? child->n_all : 0);
-	uint32_t depth = child ? child->depth + 1 : 0;
+	bool is_conditional = work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+	unsigned int n = work_n_inside(work);
+	/* The ends of each body. */
+	struct weight weight = { 1 + (is_conditional ? 2 * n : 0), is_conditional, 0 };
+
+	for (unsigned int i = 0; i < n; i++) {
+		const struct CUgraph_st *inside =
+			work_inside((struct graph_work *)work)[i];
+
+		weight.n_all += inside->n_all;
+		weight.n_conditionals += inside->n_conditionals;
+		if (weight.depth <= inside->depth)
+			weight.depth = inside->depth + 1;
+	}
+	return weight;
+}
+
+/* Return: whether a graph, and those that it is part of, have room. */
+static bool has_room(const struct CUgraph_st *graph, const struct weight *weight)
+{
+	uint32_t depth = weight->depth;
 
 	for (; graph; graph = graph->parent ? graph->parent->graph : NULL) {
-		if (graph->n_all + n > GRAPH_NODES_MAX || depth > GRAPH_DEPTH_MAX)
+		if (weight->n_all > GRAPH_NODES_MAX ||
+			graph->n_all > GRAPH_NODES_MAX - weight->n_all ||
+			depth > GRAPH_DEPTH_MAX)
 			return false;
-		depth += !!child;
+		depth += !!depth;
 	}
 	return true;
 }
 
-/* Return: whether a graph, and those that it is part of, have room for a node. */
+bool graph_has_room(CUgraph graph, CUgraph child)
+{
+	struct weight weight = {
+		.n_all = 1 + (child ? child->n_all : 0),
+		.depth = child ? child->depth + 1 : 0,
+	};
+
+	return has_room(graph, &weight);
+}
+
 static bool graph_count(CUgraph graph, const struct graph_work *work)
 {
-	bool is_child = work->type == CU_GRAPH_NODE_TYPE_GRAPH;
-	size_t n = 1 + (is_child ? work->child->n_all : 0);
-	uint32_t depth;
-	CUgraph each;
+	struct weight weight = weight_of(work);
+	uint32_t depth = weight.depth;
 
-	if (!graph_has_room(graph, is_child ? work->child : NULL))
+	if (!has_room(graph, &weight))
 		return false;
-	depth = is_child ? work->child->depth + 1 : 0;
-	for (each = graph; each; each = each->parent ? each->parent->graph : NULL) {
-		each->n_all += n;
-		if (each->depth < depth)
-			each->depth = depth;
-		depth += is_child;
+	for (; graph; graph = graph->parent ? graph->parent->graph : NULL) {
+		graph->n_all += weight.n_all;
+		graph->n_conditionals += weight.n_conditionals;
+		if (graph->depth < depth)
+			graph->depth = depth;
+		depth += !!depth;
 	}
 	return true;
 }
 
 static void graph_uncount(CUgraph graph, const struct graph_work *work)
 {
-	size_t n = 1;
+	struct weight weight = weight_of(work);
 
-	if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
-		n += work->child->n_all;
+	for (; graph; graph = graph->parent ? graph->parent->graph : NULL) {
+		graph->n_all -= weight.n_all;
+		graph->n_conditionals -= weight.n_conditionals;
+	}
+}
+
+void graph_set_capture(CUgraph graph, struct capture *capture)
+{
+	graph->capture = capture;
 	for (; graph; graph = graph->parent ? graph->parent->graph : NULL)
-		graph->n_all -= n;
+		graph->n_captures += capture ? 1 : -1;
 }
 
 /* Takes the work over if it succeeds. */
@@ -168,8 +222,8 @@ static CUresult node_new(CUgraphNode *nodep, CUgraph graph, struct graph_work *w
 	node->graph = graph;
 	node->id = ++ids;
 	node->work = *work;
-	if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)
-		work->child->parent = node;
+	for (unsigned int i = 0; i < work_n_inside(&node->work); i++)
+		work_inside(&node->work)[i]->parent = node;
 	TAILQ_INSERT_TAIL(&graph->nodes, node, link);
 	graph->n_nodes++;
 	*nodep = node;
@@ -249,6 +303,8 @@ CUresult graph_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
 
 	result = graph_check_nodes(graph, before, n_before);
 	if (!result)
+		result = graph_check_body(graph, work);
+	if (!result)
 		result = node_new(&node, graph, work);
 	if (result)
 		return result;
@@ -260,6 +316,8 @@ CUresult graph_add(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
 		node_free(node);
 		return result;
 	}
+	if (work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		work->conditional.condition->user = node;
 	*nodep = node;
 	return CUDA_SUCCESS;
 }
@@ -289,6 +347,9 @@ void graph_free(CUgraph graph)
 		TAILQ_REMOVE(&graph->nodes, node, link);
 		node_free(node);
 	}
+	if (graph->instance)
+		graph->instance->source = NULL;
+	conditions_free(graph);
 	users_free(&graph->users);
 	graph_object_free(&graph->object);
 }
@@ -355,12 +416,13 @@ CUresult cuGraphCreate(CUgraph *phGraph, unsigned int flags)
 	return graph_leave(graph_new(phGraph, true));
 }
 
-/* Return: 0 unless the graph belongs to a node or to a capture. */
+/* Return: 0 unless the graph belongs to a node, or a capture adds to it. */
 static CUresult graph_check_free(CUgraph graph)
 {
 	if (graph_get(graph))
 		return CUDA_ERROR_INVALID_VALUE;
-	return graph->parent || graph->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	return graph->parent || graph->n_captures ? CUDA_ERROR_INVALID_VALUE
+						  : CUDA_SUCCESS;
 }
 
 CUresult cuGraphDestroy(CUgraph hGraph)
@@ -386,6 +448,8 @@ CUresult cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
 	if (result)
 		return result;
 	result = graph_get(originalGraph);
+	if (!result && originalGraph->n_conditionals)
+		result = CUDA_ERROR_NOT_SUPPORTED;
 	if (!result)
 		result = phGraphClone ? graph_copy(phGraphClone, originalGraph, true)
 				      : CUDA_ERROR_INVALID_VALUE;
@@ -416,6 +480,14 @@ CUresult cuGraphNodeFindInClone(
 	return graph_leave(result);
 }
 
+static bool is_captured(CUgraphNode node)
+{
+	for (unsigned int i = 0; i < work_n_inside(&node->work); i++)
+		if (work_inside(&node->work)[i]->n_captures)
+			return true;
+	return false;
+}
+
 CUresult cuGraphDestroyNode(CUgraphNode hNode)
 {
 	API_CALL;
@@ -425,7 +497,7 @@ CUresult cuGraphDestroyNode(CUgraphNode hNode)
 	if (result)
 		return result;
 	result = graph_get_node(hNode);
-	if (!result && hNode->graph->capture)
+	if (!result && (hNode->graph->capture || is_captured(hNode)))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		graph_remove(hNode);

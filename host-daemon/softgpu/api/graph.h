@@ -28,6 +28,9 @@ struct capture;
 #endif
 #define GRAPH_DEPTH_MAX 32u
 
+/* Of one conditional node. Each is an object, whether it has nodes or not. */
+#define CONDITIONAL_BODIES_MAX 1024u
+
 /* Operations on words that one call or node has. */
 #define BATCH_OPS_MAX 255u
 
@@ -65,6 +68,15 @@ struct graph_batch {
 	unsigned int flags;
 };
 
+struct graph_conditional {
+	CUcontext context;
+	uint64_t generation;
+	struct sched_condition *condition; /* a reference */
+	CUgraphConditionalNodeType type;
+	unsigned int n_bodies;
+	CUgraph *bodies; /* its own */
+};
+
 struct graph_work {
 	CUgraphNodeType type;
 	union {
@@ -75,6 +87,7 @@ struct graph_work {
 		CUDA_HOST_NODE_PARAMS host;
 		CUevent event;
 		CUgraph child; /* its own */
+		struct graph_conditional conditional;
 	};
 };
 
@@ -114,10 +127,14 @@ struct CUgraph_st {
 	bool is_shown; /* has handles */
 	TAILQ_HEAD(, CUgraphNode_st) nodes;
 	size_t n_nodes, n_edges;
-	size_t n_all;		 /* nodes, including those of children */
-	uint32_t depth;		 /* of children in children, at least */
-	CUgraphNode parent;	 /* whose child it is, or NULL */
-	struct capture *capture; /* that adds to it, or NULL */
+	size_t n_all;			    /* nodes, including those inside them */
+	size_t n_conditionals;		    /* of these */
+	uint32_t depth;			    /* of graphs in graphs, at least */
+	uint32_t n_captures;		    /* that add to it, or to what is inside it */
+	CUgraphNode parent;		    /* that it is inside of, or NULL */
+	struct capture *capture;	    /* that adds to it, or NULL */
+	struct sched_condition *conditions; /* made for it: references */
+	CUgraphExec instance; /* with conditional nodes: the only one, or NULL */
 	struct user_refs users;
 };
 
@@ -125,6 +142,7 @@ struct CUgraphExec_st {
 	struct object object;
 	unsigned long long flags;
 	CUgraph graph;
+	CUgraph source; /* whose instance it is, or NULL */
 	struct sched_graph *sched;
 	CUcontext context; /* NULL: its work needs none */
 	uint64_t generation;
@@ -163,16 +181,23 @@ CUresult work_host(struct graph_work *work, const CUDA_HOST_NODE_PARAMS *params)
 CUresult work_event(struct graph_work *work, CUgraphNodeType type, CUevent event);
 CUresult work_child(struct graph_work *work, CUgraph child);
 CUresult work_batch(struct graph_work *work, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
+CUresult work_conditional(struct graph_work *work, CUgraph graph,
+	const CUDA_CONDITIONAL_NODE_PARAMS *params);
+/* All kinds but conditional ones. */
 CUresult work_any(struct graph_work *work, const CUgraphNodeParams *params);
 CUresult work_clone(
 	struct graph_work *work, const struct graph_work *from, bool is_shown);
 void work_deinit(struct graph_work *work);
 
+/* The graphs inside a node: a child, or bodies. */
+unsigned int work_n_inside(const struct graph_work *work);
+CUgraph *work_inside(struct graph_work *work);
+
 /* The context that it needs. Return: 0, or that it is gone. */
 CUresult work_context(
 	const struct graph_work *work, CUcontext *contextp, uint64_t *generationp);
 
-/* Fills in a node of the scheduler; children and batches are not for here. */
+/* Fills in a node of the scheduler; what is inside, and batches, are not for here. */
 CUresult work_prepare(const struct graph_work *work, struct sched_node *node);
 
 /* The same for one operation of a batch. */
@@ -199,6 +224,30 @@ void users_free(struct user_refs *users);
  * are none. */
 CUresult users_keep(struct sched_keep **keepp, CUgraph graph);
 
+/*
+ * Conditional nodes, with the lock; graph-conditional.c
+ */
+
+CUresult conditional_clone(struct graph_conditional *conditional, bool is_shown);
+void conditional_deinit(struct graph_conditional *conditional);
+CUresult conditional_prepare(
+	const struct graph_conditional *conditional, struct sched_node *node);
+
+/* The graph ends. */
+void conditions_free(CUgraph graph);
+
+/* Return: whether a condition was made for which there is no node. */
+bool graph_has_unused_condition(CUgraph graph);
+
+/* Return: whether one graph is the other, or inside it. */
+bool graph_is_within(const struct CUgraph_st *graph, const struct CUgraph_st *other);
+
+/* Return: whether a graph is a body, or inside one. */
+bool graph_is_body(const struct CUgraph_st *graph);
+
+/* Return: 0, or that no body may have such a node. */
+CUresult graph_check_body(const struct CUgraph_st *graph, const struct graph_work *work);
+
 /* Graphs, with the lock */
 
 CUresult graph_new(CUgraph *graphp, bool is_shown);
@@ -219,6 +268,9 @@ bool graph_is_connected(
 /* Return: whether a node has room, with a copy of a child, or NULL. */
 bool graph_has_room(CUgraph graph, CUgraph child);
 
+/* A capture begins to add to it, or NULL: it no longer does. */
+void graph_set_capture(CUgraph graph, struct capture *capture);
+
 /* Return: 0 if all are nodes of the graph, each once. */
 CUresult graph_check_nodes(CUgraph graph, const CUgraphNode *nodes, size_t n);
 CUresult graph_list_add(struct graph_list *list, CUgraphNode node);
@@ -230,9 +282,15 @@ bool graph_edges_are_plain(const CUgraphEdgeData *data, size_t n);
  * Executable graphs
  */
 
-/* Makes what the scheduler runs anew, from the exec's own graph. *errorp is set to the
- * node of that graph that does not work, or NULL. */
-CUresult exec_build(CUgraphExec exec, CUgraphNode *errorp);
+/* Why a graph cannot be made executable. */
+struct exec_error {
+	CUgraphInstantiateResult result;
+	CUgraphNode node; /* that does not work, or NULL */
+};
+
+/* Makes what the scheduler runs anew, from the exec's own graph, whose node is at fault
+ * if there is one. */
+CUresult exec_build(CUgraphExec exec, struct exec_error *error);
 
 /* Return: 0 with the exec's own node for one of the graph that it was made from. */
 CUresult exec_find(CUgraphNode *ownp, CUgraphExec exec, CUgraphNode node);

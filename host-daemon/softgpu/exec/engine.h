@@ -199,6 +199,9 @@ struct softgpu_hooks {
 	uint64_t (*malloc)(void *heap, uint64_t size);
 	void (*free)(void *heap, uint64_t address);
 	void *heap;
+	/* Sets the condition of a graph. Return: whether there is such a condition. */
+	bool (*set_condition)(void *conditions, uint64_t handle, uint32_t value);
+	void *conditions;
 };
 
 /* Which warp of a block runs how long before the next. */

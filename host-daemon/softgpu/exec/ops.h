@@ -528,6 +528,7 @@
 	X(ASSERT_FAIL, "-xxwx-") /* message, file, line, function */                     \
 	X(MALLOC, "Xx----")                                                              \
 	X(FREE, "-x----")                                                                \
+	X(SET_CONDITION, "-xw---") /* handle, value */                                   \
 	/* control.c */                                                                  \
 	X(BRA, "------")                                                                 \
 	X(BRX, "-w----") /* off: first of the kernel's targets, e: how many */           \

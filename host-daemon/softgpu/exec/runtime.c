@@ -2,10 +2,10 @@
 /*
  * Handlers: services of the runtime
  *
- * printf(), assert(), malloc() and free() of device code. Format, strings and arguments
- * are in device memory and as hostile as all of it: every byte is read through the
- * checked windows, the format is parsed here and only single conversions written by this
- * file reach the C library.
+ * printf(), assert(), malloc() and free() of device code, and the conditions of graphs.
+ * Format, strings and arguments are in device memory and as hostile as all of it: every
+ * byte is read through the checked windows, the format is parsed here and only single
+ * conversions written by this file reach the C library.
  */
 
 #include <stdio.h>
@@ -313,5 +313,20 @@ HANDLER(FREE)
 	EACH_SET_LANE(i, mask)
 	if (address[i] && hooks && hooks->malloc && hooks->free)
 		hooks->free(hooks->heap, address[i]);
+	return ip + 1;
+}
+
+HANDLER(SET_CONDITION)
+{
+	const struct softgpu_hooks *hooks = w->block->launch->hooks;
+	const uint64_t *handle = REG(uint64_t, ip->a);
+	const uint32_t *value = REG(uint32_t, ip->b);
+
+	EACH_SET_LANE(i, mask)
+	if (!hooks || !hooks->set_condition ||
+		!hooks->set_condition(hooks->conditions, handle[i], value[i]))
+		return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_ADDRESS, i, handle[i],
+			"sets a condition that no graph of its context has, by the "
+			"handle");
 	return ip + 1;
 }

@@ -444,6 +444,8 @@ static const struct runtime_function runtime_functions[] = {
 		PTX_TYPE_NONE, { FIELD_A, FIELD_B, FIELD_C, FIELD_E } },
 	{ "malloc", OP_MALLOC, 1, { PTX_TYPE_B64 }, PTX_TYPE_B64, { FIELD_A } },
 	{ "free", OP_FREE, 1, { PTX_TYPE_B64 }, PTX_TYPE_NONE, { FIELD_A } },
+	{ "cudaGraphSetConditional", OP_SET_CONDITION, 2, { PTX_TYPE_B64, PTX_TYPE_B32 },
+		PTX_TYPE_NONE, { FIELD_A, FIELD_B } },
 };
 
 uint32_t lower_local_address(struct lowering *l, uint32_t place)

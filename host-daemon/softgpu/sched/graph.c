@@ -4,6 +4,7 @@
  */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,16 @@ static void turns_unref(struct sched_turns *turns)
 		free(turns);
 }
 
+static void node_deinit(struct sched_node *node)
+{
+	if (node->kind == SCHED_LAUNCH)
+		free(node->op.grid.long_params);
+	if (node->kind == SCHED_CHOICE) {
+		sched_condition_unref(node->op.choice.condition);
+		free(node->op.choice.bodies);
+	}
+}
+
 /* With the lock, or before the first launch. */
 static void graph_free(struct sched_graph *graph)
 {
@@ -46,8 +57,7 @@ static void graph_free(struct sched_graph *graph)
 		pthread_cond_destroy(&lane->done);
 	}
 	for (uint32_t i = 0; i < graph->n_nodes; i++)
-		if (graph->nodes[i].kind == SCHED_LAUNCH)
-			free(graph->nodes[i].op.grid.long_params);
+		node_deinit(&graph->nodes[i]);
 	turns_unref(graph->turns);
 	if (graph->keep &&
 		__atomic_sub_fetch(&graph->keep->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
@@ -55,6 +65,7 @@ static void graph_free(struct sched_graph *graph)
 	free(graph->nodes);
 	free(graph->after);
 	free(graph->events);
+	free(graph->choices);
 	free(graph->lanes);
 	free(graph);
 }
@@ -80,6 +91,11 @@ int sched_graph_new(struct sched_graph **graphp, struct sched *sched, uint32_t n
 	return 0;
 }
 
+static bool is_root(const struct sched_node *node)
+{
+	return !node->n_before && !node->is_body;
+}
+
 static int graph_connect(
 	struct sched_graph *graph, const struct sched_edge *edges, uint32_t n_edges)
 {
@@ -90,13 +106,13 @@ static int graph_connect(
 		graph->nodes[edges[i].to].n_before++;
 	}
 	for (uint32_t i = 0; i < graph->n_nodes; i++)
-		graph->n_roots += !graph->nodes[i].n_before;
+		graph->n_roots += is_root(&graph->nodes[i]);
 	graph->after = calloc((size_t)graph->n_roots + n_edges + 1, sizeof(uint32_t));
 	if (!graph->after)
 		return vgpu_error_origin(-ENOMEM);
 	at = 0;
 	for (uint32_t i = 0; i < graph->n_nodes; i++)
-		if (!graph->nodes[i].n_before)
+		if (is_root(&graph->nodes[i]))
 			graph->after[at++] = i;
 	for (uint32_t i = 0; i < graph->n_nodes; i++) {
 		graph->nodes[i].first_after = at;
@@ -112,14 +128,17 @@ static int graph_connect(
 	return 0;
 }
 
-/* As many lanes as nodes can be under way at once: a node that ends leaves one free. */
+/* As many lanes as nodes can be under way at once: a node that ends leaves one free. A
+ * choice keeps its own while a body is. */
 static uint32_t graph_width(const struct sched_graph *graph)
 {
 	uint64_t n = graph->n_roots;
 
-	for (uint32_t i = 0; i < graph->n_nodes; i++)
+	for (uint32_t i = 0; i < graph->n_nodes; i++) {
+		n += graph->nodes[i].is_body;
 		if (graph->nodes[i].n_after)
 			n += graph->nodes[i].n_after - 1;
+	}
 	return n < graph->n_nodes ? n : graph->n_nodes;
 }
 
@@ -140,18 +159,18 @@ static int graph_add_lanes(struct sched_graph *graph, uint32_t n)
 	return 0;
 }
 
-static int graph_list_events(struct sched_graph *graph)
+/* Lists the nodes of some kinds. */
+static int graph_list(
+	const struct sched_graph *graph, uint32_t kinds, uint32_t **listp, uint32_t *np)
 {
 	for (uint32_t i = 0; i < graph->n_nodes; i++)
-		graph->n_events += graph->nodes[i].kind == SCHED_MARK ||
-				   graph->nodes[i].kind == SCHED_WAIT;
-	graph->events = calloc(graph->n_events + 1, sizeof(*graph->events));
-	if (!graph->events)
+		*np += kinds >> graph->nodes[i].kind & 1;
+	*listp = calloc(*np + 1, sizeof(**listp));
+	if (!*listp)
 		return vgpu_error_origin(-ENOMEM);
 	for (uint32_t i = 0, n = 0; i < graph->n_nodes; i++)
-		if (graph->nodes[i].kind == SCHED_MARK ||
-			graph->nodes[i].kind == SCHED_WAIT)
-			graph->events[n++] = i;
+		if (kinds >> graph->nodes[i].kind & 1)
+			(*listp)[n++] = i;
 	return 0;
 }
 
@@ -165,7 +184,32 @@ int sched_graph_finish(
 	r = graph_connect(graph, edges, n_edges);
 	if (!r)
 		r = graph_add_lanes(graph, graph_width(graph));
-	return r ? r : graph_list_events(graph);
+	if (!r)
+		r = graph_list(graph, 1u << SCHED_MARK | 1u << SCHED_WAIT, &graph->events,
+			&graph->n_events);
+	return r ? r
+		 : graph_list(
+			   graph, 1u << SCHED_CHOICE, &graph->choices, &graph->n_choices);
+}
+
+static uint32_t *array_copy(const uint32_t *from, size_t n)
+{
+	uint32_t *to = malloc((n + 1) * sizeof(*to));
+
+	if (to)
+		memcpy(to, from, n * sizeof(*to));
+	return to;
+}
+
+static int choice_copy(struct sched_choice *to, const struct sched_choice *from)
+{
+	*to = (struct sched_choice){
+		.condition = sched_condition_ref(from->condition),
+		.kind = from->kind,
+		.n_bodies = from->n_bodies,
+		.bodies = array_copy(from->bodies, from->n_bodies),
+	};
+	return to->bodies ? 0 : vgpu_error_origin(-ENOMEM);
 }
 
 /* With the lock: a launch under way changes what is not copied here. */
@@ -181,6 +225,8 @@ static int node_copy(struct sched_node *to, const struct sched_node *from)
 		.n_left = from->n_before,
 		.n_after = from->n_after,
 		.first_after = from->first_after,
+		.returns_to = from->returns_to,
+		.is_body = from->is_body,
 		.event = from->event,
 	};
 	switch (from->kind) {
@@ -197,6 +243,8 @@ static int node_copy(struct sched_node *to, const struct sched_node *from)
 	case SCHED_WAIT_VALUE:
 		to->op.word = from->op.word;
 		return 0;
+	case SCHED_CHOICE:
+		return choice_copy(&to->op.choice, &from->op.choice);
 	case SCHED_LAUNCH:
 		break;
 	default:
@@ -214,15 +262,6 @@ static int node_copy(struct sched_node *to, const struct sched_node *from)
 	}
 	memcpy((void *)to->op.grid.launch.params, grid->launch.params, size);
 	return 0;
-}
-
-static uint32_t *array_copy(const uint32_t *from, size_t n)
-{
-	uint32_t *to = malloc((n + 1) * sizeof(*to));
-
-	if (to)
-		memcpy(to, from, n * sizeof(*to));
-	return to;
 }
 
 int sched_graph_copy(struct sched_graph **graphp, struct sched_graph *from)
@@ -248,7 +287,9 @@ int sched_graph_copy(struct sched_graph **graphp, struct sched_graph *from)
 	to->kinds = from->kinds;
 	to->after = array_copy(from->after, from->n_roots + n_edges);
 	to->events = array_copy(from->events, from->n_events);
-	if (!to->after || !to->events)
+	to->n_choices = from->n_choices;
+	to->choices = array_copy(from->choices, from->n_choices);
+	if (!to->after || !to->events || !to->choices)
 		r = vgpu_error_origin(-ENOMEM);
 	if (!r)
 		r = graph_add_lanes(to, from->n_lanes);
@@ -300,6 +341,12 @@ void sched_graph_enlist(struct sched_op *launch)
 	TAILQ_INSERT_TAIL(&launch->run.graph->turns->launches, launch, run.link);
 }
 
+static bool takes_thread(enum sched_kind kind)
+{
+	return kind == SCHED_LAUNCH || kind == SCHED_COPY || kind == SCHED_FILL ||
+	       kind == SCHED_HOST;
+}
+
 static void graph_push(
 	struct sched_graph *graph, uint32_t index, struct sched_stream *lane)
 {
@@ -313,7 +360,11 @@ static void graph_push(
 		lane->sms = graph->launch->stream->sms;
 		TAILQ_INSERT_TAIL(&lane->context->lanes, lane, link);
 	}
+	graph->n_live++;
+	graph->n_works += takes_thread(node->op.kind);
 	node->n_left = node->n_before;
+	if (node->op.kind == SCHED_CHOICE)
+		node->op.choice.is_inside = node->op.choice.is_due = false;
 	node->op.stream = lane;
 	node->op.ticket = graph->launch->ticket;
 	STAILQ_INSERT_TAIL(&lane->ops, &node->op, next);
@@ -337,7 +388,7 @@ bool sched_graph_begin(struct sched_op *launch)
 	if (TAILQ_FIRST(&graph->turns->launches) != launch)
 		return false;
 	graph->launch = launch;
-	graph->n_done = 0;
+	graph->n_live = 0;
 	launch->stream->state = SCHED_STREAM_RUNNING;
 	for (uint32_t i = 0; i < graph->n_events; i++) {
 		struct sched_node *node = &graph->nodes[graph->events[i]];
@@ -346,11 +397,83 @@ bool sched_graph_begin(struct sched_op *launch)
 		node->op.mark = launch->run.marks[i];
 		node->op.kind = node->op.mark ? node->kind : SCHED_NOTHING;
 	}
+	for (uint32_t i = 0; i < graph->n_choices; i++)
+		sched_condition_begin(
+			graph->nodes[graph->choices[i]].op.choice.condition);
 	for (uint32_t i = 0; i < graph->n_roots; i++)
 		graph_push(graph, graph->after[i], NULL);
 	if (!graph->n_nodes)
 		graph_end(graph);
 	return true;
+}
+
+/*
+ * Choices
+ */
+
+/* A body is done: the choice has its next turn. */
+static void choice_return(struct sched_op *op)
+{
+	op->stream->state = SCHED_STREAM_IDLE;
+	sched_kick(op->stream);
+}
+
+/* Return: whether the condition is for a body, and which. */
+static bool choice_find(const struct sched_choice *choice, uint32_t *bodyp)
+{
+	uint32_t value = sched_condition_value(choice->condition), body = 0;
+
+	if (choice->kind == SCHED_CHOICE_SWITCH)
+		body = value;
+	else if (!value)
+		body = choice->kind == SCHED_CHOICE_IF ? 1 : choice->n_bodies;
+	if (body >= choice->n_bodies)
+		return false;
+	*bodyp = choice->bodies[body];
+	return true;
+}
+
+/* The time limit of kernels is that of a loop, too. Return: whether it is over. */
+static bool choice_is_late(struct sched_op *op, const struct sched *sched)
+{
+	struct softgpu_fault fault = { .code = SOFTGPU_ERROR_LAUNCH_TIMEOUT };
+
+	if (!sched->timeout_ns ||
+		sched_now_ns() - op->choice.begun_ns < sched->timeout_ns)
+		return false;
+	snprintf(fault.text, sizeof(fault.text),
+		"a conditional node of a graph has looped for more than %llu ms",
+		(unsigned long long)sched->timeout_ns / 1000000);
+	sched_grid_fail(op, &fault);
+	return true;
+}
+
+bool sched_graph_choose(struct sched_op *op)
+{
+	struct sched_stream *lane = op->stream;
+	struct sched_graph *graph = lane->graph;
+	struct sched_choice *choice = &op->choice;
+	uint32_t body;
+
+	if (choice->is_inside && choice->kind != SCHED_CHOICE_WHILE)
+		return true;
+	if (!choice_find(choice, &body))
+		return true;
+	if (!choice->is_inside)
+		choice->begun_ns = sched_now_ns();
+	else if (choice_is_late(op, graph->sched))
+		return true;
+	if (choice->is_inside && !choice->is_due && choice->n_works == graph->n_works) {
+		lane->state = SCHED_STREAM_POLLING;
+		TAILQ_INSERT_TAIL(&graph->sched->polling, lane, wait_link);
+		return false;
+	}
+	choice->is_inside = true;
+	choice->is_due = false;
+	choice->n_works = graph->n_works;
+	lane->state = SCHED_STREAM_RUNNING;
+	graph_push(graph, body, NULL);
+	return false;
 }
 
 void sched_graph_step(struct sched_stream *lane)
@@ -370,7 +493,9 @@ void sched_graph_step(struct sched_stream *lane)
 		TAILQ_REMOVE(&lane->context->lanes, lane, link);
 		TAILQ_INSERT_HEAD(&graph->idle, lane, link);
 	}
-	if (++graph->n_done == graph->n_nodes)
+	if (node->returns_to)
+		choice_return(&graph->nodes[node->returns_to - 1].op);
+	if (!--graph->n_live)
 		graph_end(graph);
 }
 

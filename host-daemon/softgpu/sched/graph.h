@@ -16,8 +16,15 @@
  * needs creates a new one, which shares the turns of the old.
  *
  * Nodes that record events or wait for them get the marks that their launch brings.
+ *
+ * A conditional node chooses one of its bodies by the value of its condition. The nodes
+ * of bodies are nodes of the graph; each body has a first one, which the choice begins,
+ * and a last one, which returns to it. The choice holds its lane meanwhile. Between two
+ * turns of a loop in which no thread had work to do the copy thread has its turn, so that
+ * a loop without end keeps nobody from the lock.
  */
 
+#include "sched/condition.h"
 #include "sched/sched.h"
 
 struct sched_node {
@@ -27,6 +34,8 @@ struct sched_node {
 	uint32_t n_left;      /* of them, in the launch under way */
 	uint32_t n_after;
 	uint32_t first_after; /* in graph.after */
+	uint32_t returns_to;  /* of a body's last node: its choice + 1; else 0 */
+	bool is_body;	      /* a body's first node: a choice begins it */
 	void *event;	      /* the caller's */
 };
 
@@ -53,6 +62,8 @@ struct sched_graph {
 	struct sched_node *nodes;
 	uint32_t *after;  /* the dependencies, beginning with the roots */
 	uint32_t *events; /* nodes of kind MARK and WAIT, in order */
+	uint32_t n_choices;
+	uint32_t *choices; /* nodes of kind CHOICE, in order */
 	struct sched_stream *lanes;
 	struct sched_turns *turns;
 	struct sched_keep *keep; /* a reference, or NULL */
@@ -60,7 +71,8 @@ struct sched_graph {
 	/* the lock */
 	struct sched_streams idle; /* lanes */
 	struct sched_op *launch;   /* under way, or NULL */
-	uint32_t n_done;
+	uint32_t n_live;	   /* nodes that are begun and not done */
+	uint64_t n_works;	   /* nodes so far that take a thread */
 };
 
 /*
@@ -99,6 +111,9 @@ void sched_graph_enlist(struct sched_op *launch);
 
 /* A launch at the head of its stream. Return: whether it has begun. */
 bool sched_graph_begin(struct sched_op *launch);
+
+/* A choice at the head of its lane: begins a body. Return: whether it is done. */
+bool sched_graph_choose(struct sched_op *op);
 
 /* The node at the head of a lane is done. */
 void sched_graph_step(struct sched_stream *lane);

@@ -104,13 +104,22 @@ static void *kernel_main(void *argument)
 	return NULL;
 }
 
+/* Return: whether what a stream waits for has come: a word, or the turn of a loop. */
+static bool is_met(struct sched_op *op)
+{
+	if (op->kind != SCHED_CHOICE)
+		return sched_word_is_met(&op->word);
+	op->choice.is_due = true;
+	return true;
+}
+
 /* With the lock: reads every word that a stream waits for. */
 static void sched_poll(struct sched *sched)
 {
 	struct sched_stream *stream;
 
 	TAILQ_FOREACH(stream, &sched->polling, wait_link)
-		if (sched_word_is_met(&STAILQ_FIRST(&stream->ops)->word))
+		if (is_met(STAILQ_FIRST(&stream->ops)))
 			sched_kick(stream);
 }
 
@@ -286,6 +295,7 @@ int sched_staff(struct sched *sched, enum sched_kind kind)
 	case SCHED_COPY:
 	case SCHED_FILL:
 	case SCHED_WAIT_VALUE:
+	case SCHED_CHOICE:
 		return sched_one_thread(sched, &sched->has_copy_thread, copy_main);
 	case SCHED_HOST:
 		return sched_one_thread(sched, &sched->has_host_thread, host_main);

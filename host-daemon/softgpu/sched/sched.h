@@ -89,6 +89,7 @@
 #define SCHED_WORKSPACES 128
 
 struct sched;
+struct sched_condition;
 struct sched_context;
 struct sched_graph;
 struct sched_mark;
@@ -106,6 +107,7 @@ enum sched_kind {
 	SCHED_LAUNCH,
 	SCHED_HOST,
 	SCHED_GRAPH,
+	SCHED_CHOICE, /* in graphs only */
 	_SCHED_N,
 };
 
@@ -207,6 +209,28 @@ struct sched_run {
 	TAILQ_ENTRY(sched_op) link; /* in the turns */
 };
 
+/* With the numbers of CUgraphConditionalNodeType. */
+enum sched_choice_kind {
+	SCHED_CHOICE_IF,
+	SCHED_CHOICE_WHILE,
+	SCHED_CHOICE_SWITCH,
+	_SCHED_CHOICE_N,
+};
+
+/* A conditional node of a graph; graph.c's. */
+struct sched_choice {
+	struct sched_condition *condition; /* a reference */
+	enum sched_choice_kind kind;
+	uint32_t n_bodies;
+	uint32_t *bodies; /* owned: the first node of each */
+
+	/* the lock, in the launch under way */
+	bool is_inside;	   /* a body has been begun */
+	bool is_due;	   /* the next turn need not wait */
+	uint64_t n_works;  /* sched_graph.n_works when it was */
+	uint64_t begun_ns; /* the first one */
+};
+
 struct sched_op {
 	enum sched_kind kind;
 	uint64_t ticket;
@@ -219,6 +243,7 @@ struct sched_op {
 		struct sched_word word;
 		struct sched_host host;
 		struct sched_run run;
+		struct sched_choice choice;
 		struct sched_grid grid;
 	};
 };
@@ -232,7 +257,7 @@ enum sched_state {
 	SCHED_STREAM_IDLE,    /* empty, or kicked */
 	SCHED_STREAM_HELD,    /* by the legacy rule, or by other launches of a graph */
 	SCHED_STREAM_WAITING, /* for a mark: in its list */
-	SCHED_STREAM_POLLING, /* waits for a word: in sched.polling */
+	SCHED_STREAM_POLLING, /* waits for a word or a turn: in sched.polling */
 	SCHED_STREAM_QUEUED,  /* for a thread: in sched.copies or sched.hosts */
 	SCHED_STREAM_RUNNING,
 };

@@ -250,6 +250,8 @@ static bool stream_begin(struct sched_stream *stream, struct sched_op *op)
 		if (!sched_graph_begin(op))
 			stream->state = SCHED_STREAM_HELD;
 		return false;
+	case SCHED_CHOICE:
+		return sched_graph_choose(op);
 	default:
 		stream_enter(stream, SCHED_STREAM_QUEUED, &sched->copies);
 		return false;
