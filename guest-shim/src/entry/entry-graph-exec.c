@@ -119,6 +119,9 @@ static CUresult instantiate(CUgraphExec *execp,
 		outcome->error_node = (CUgraphNode)(uintptr_t)reply->error_node;
 		outcome->result = (CUgraphInstantiateResult)reply->status;
 	}
+	/* Of a call that never came to the driver. */
+	if (result != CUDA_SUCCESS && !outcome->result)
+		outcome->result = CUDA_GRAPH_INSTANTIATE_ERROR;
 	if (result != CUDA_SUCCESS || !reply)
 		return result;
 	exec = (CUgraphExec)(uintptr_t)reply->ph_graph_exec;
@@ -180,11 +183,16 @@ CUresult shim_cuGraphInstantiateWithParams_on(CUgraphExec *phGraphExec, CUgraph 
 CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 	CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
-	if (phErrorNode)
-		*phErrorNode = NULL;
+	CUDA_GRAPH_INSTANTIATE_PARAMS params = {};
+	CUresult result;
+
 	if (logBuffer && bufferSize)
 		*logBuffer = '\0';
-	return shim_cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0);
+	if (!phErrorNode)
+		return shim_cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0);
+	result = instantiate_with_params(phGraphExec, hGraph, &params, NULL);
+	*phErrorNode = params.hErrNode_out;
+	return result;
 }
 
 CUresult shim_cuGraphExecUpdate_v2(
@@ -199,6 +207,7 @@ CUresult shim_cuGraphExecUpdate_v2(
 
 	if (!resultInfo)
 		return refuse(CUDA_ERROR_INVALID_VALUE);
+	*resultInfo = (CUgraphExecUpdateResultInfo){ CU_GRAPH_EXEC_UPDATE_ERROR };
 	/* CUDA documents no update of what graphs allocate. */
 	if (shim_graph_memory_has(hGraph))
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -215,6 +224,9 @@ CUresult shim_cuGraphExecUpdate_v2(
 		.errorNode = (CUgraphNode)(uintptr_t)reply->error_node,
 		.errorFromNode = (CUgraphNode)(uintptr_t)reply->error_from_node,
 	};
+	/* Of a call that never came to the driver. */
+	if (result != CUDA_SUCCESS && !resultInfo->result)
+		resultInfo->result = CU_GRAPH_EXEC_UPDATE_ERROR;
 	return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/graph-inside.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "process/call.h"
@@ -445,6 +446,29 @@ CUresult shim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec,
  * Any kind
  */
 
+static CUresult add_conditional(CUgraphNode *addedp, CUgraph graph,
+	const struct shim_edges *edges, CUDA_CONDITIONAL_NODE_PARAMS *params)
+{
+	CUgraph bodies[VGPU_GRAPH_BODIES_MAX];
+	struct shim_node node;
+	CUgraphNode added;
+	CUresult result;
+
+	result = addedp ? shim_graph_node_conditional(&node, params, bodies)
+			: CUDA_ERROR_INVALID_VALUE;
+	if (result != CUDA_SUCCESS)
+		return refuse(result);
+	result = shim_graph_node_add(&added, graph, edges, &node);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!shim_graph_inside_keep(added, params, bodies)) {
+		shim_cuGraphDestroyNode(added);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*addedp = added;
+	return CUDA_SUCCESS;
+}
+
 CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
 	size_t numDependencies, CUgraphNodeParams *nodeParams)
@@ -463,6 +487,9 @@ CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
 		return shim_graph_memory_add_free(
 			phGraphNode, hGraph, &edges, nodeParams->free.dptr);
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return add_conditional(
+			phGraphNode, hGraph, &edges, &nodeParams->conditional);
 	result = shim_graph_node_generic(&node, nodeParams);
 	return result == CUDA_SUCCESS
 		       ? shim_graph_node_add(phGraphNode, hGraph, &edges, &node)

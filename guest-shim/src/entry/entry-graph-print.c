@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "entry/graph-inside.h"
 #include "process/shim.h"
 
 /* The graph to be printed. */
@@ -44,6 +45,8 @@ static const char *kind_name(CUgraphNodeType kind)
 		return "MEM_ALLOC";
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		return "MEM_FREE";
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return "CONDITIONAL";
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return "EMPTY";
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
@@ -177,6 +180,38 @@ static CUresult print_child(const struct picture *picture, CUgraphNode node)
 	return result;
 }
 
+static const char *choice_name(CUgraphConditionalNodeType type)
+{
+	switch (type) {
+	case CU_GRAPH_COND_TYPE_IF:
+		return "IF";
+	case CU_GRAPH_COND_TYPE_WHILE:
+		return "WHILE";
+	default:
+		return "SWITCH";
+	}
+}
+
+static CUresult print_conditional(const struct picture *picture, CUgraphNode node)
+{
+	CUDA_CONDITIONAL_NODE_PARAMS params = {};
+	CUresult result = CUDA_SUCCESS;
+	size_t n;
+
+	if (!shim_graph_inside_find(node, &params))
+		return CUDA_ERROR_INVALID_VALUE;
+	fprintf(picture->file, "\\n%s", choice_name(params.type));
+	for (unsigned int i = 0; i < params.size && result == CUDA_SUCCESS; i++) {
+		result = shim_cuGraphGetNodes(params.phGraph_out[i], NULL, &n);
+		if (result == CUDA_SUCCESS)
+			fprintf(picture->file, "\\nbody %u: %zu nodes", i, n);
+	}
+	if (wants(picture, CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS))
+		fprintf(picture->file, "\\nhandle 0x%llx",
+			(unsigned long long)params.handle);
+	return result;
+}
+
 static CUresult print_node(const struct picture *picture, size_t i)
 {
 	CUgraphNodeType kind = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -198,6 +233,8 @@ static CUresult print_node(const struct picture *picture, size_t i)
 		result = print_host(picture, node);
 	else if (kind == CU_GRAPH_NODE_TYPE_GRAPH)
 		result = print_child(picture, node);
+	else if (kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		result = print_conditional(picture, node);
 	else if (kind == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 		result = print_batch(picture, node);
 	else if (kind == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "entry/graph-inside.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "entry/pool-block.h"
@@ -411,6 +412,9 @@ CUresult shim_graph_memory_add_alloc(CUgraphNode *nodep, CUgraph graph,
 	SHIM_CHECK_READY();
 	if (!nodep || !params)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* CUDA Driver API, CUDA_CONDITIONAL_NODE_PARAMS, cuGraphAddChildGraphNode. */
+	if (shim_graph_is_inside(graph))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	result = check_params(params);
 	if (result == CUDA_SUCCESS)
 		result = get_pool(params->poolProps.location.id, &pool);
@@ -450,6 +454,8 @@ CUresult shim_graph_memory_add_free(CUgraphNode *nodep, CUgraph graph,
 	SHIM_CHECK_READY();
 	if (!nodep)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (shim_graph_is_inside(graph))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	shim_lock(&state.lock);
 	is_legal = may_free(graph, address, &is_inside);
 	shim_unlock(&state.lock);

@@ -194,6 +194,25 @@ CUresult shim_graph_node_child(struct shim_node *node, CUgraph child)
 	return CUDA_SUCCESS;
 }
 
+CUresult shim_graph_node_conditional(struct shim_node *node,
+	const CUDA_CONDITIONAL_NODE_PARAMS *params, CUgraph *bodies)
+{
+	if (!params->size || params->size > VGPU_GRAPH_BODIES_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	*node = (struct shim_node){
+		.kind = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+		.context = params->ctx,
+		.bodies = bodies,
+		.detail_size = sizeof(node->detail.conditional),
+		.detail.conditional = {
+			.handle = params->handle,
+			.type = (int32_t)params->type,
+			.n_bodies = params->size,
+		},
+	};
+	return CUDA_SUCCESS;
+}
+
 static CUresult kernel_v3(
 	struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS_v3 *params)
 {
@@ -294,6 +313,19 @@ static CUresult done(const struct shim_node *node, CUresult result)
 	return result;
 }
 
+static CUresult take_added(const Vgpu__CuGraphAddNodeV2Reply *reply,
+	const struct shim_node *node, CUgraphNode *addedp)
+{
+	size_t n = node->bodies ? node->detail.conditional.n_bodies : 0;
+
+	if (reply->bodies.len != n * sizeof(*node->bodies))
+		return CUDA_ERROR_UNKNOWN;
+	if (n)
+		memcpy(node->bodies, reply->bodies.data, reply->bodies.len);
+	*addedp = (CUgraphNode)(uintptr_t)reply->ph_graph_node;
+	return CUDA_SUCCESS;
+}
+
 static CUresult add(CUgraphNode *addedp, CUgraph graph, const struct shim_edges *after,
 	const struct shim_node *node)
 {
@@ -310,11 +342,10 @@ static CUresult add(CUgraphNode *addedp, CUgraph graph, const struct shim_edges 
 	SET_NODE(&request, node);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_add_node_v2_reply__descriptor, &reply);
-	if (result == CUDA_SUCCESS)
-		*addedp = (CUgraphNode)(uintptr_t)((const Vgpu__CuGraphAddNodeV2Reply *)
-							   reply)
-				  ->ph_graph_node;
-	return result;
+	return result == CUDA_SUCCESS
+		       ? take_added(
+				 (const Vgpu__CuGraphAddNodeV2Reply *)reply, node, addedp)
+		       : result;
 }
 
 /* Adds the edges that had no room in the message. */

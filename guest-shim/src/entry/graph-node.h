@@ -24,6 +24,7 @@ struct shim_node {
 	CUkernel kernel;
 	CUevent event;
 	CUgraph child;
+	CUgraph *bodies;  /* of a conditional node: where their handles go */
 	uint64_t cookie;  /* of a function of the program, see process/callback.h */
 	bool is_pageable; /* a copy in `detail`, made of a child that is given up */
 	uint32_t detail_size;
@@ -33,6 +34,7 @@ struct shim_node {
 		CUDA_MEMCPY3D copy;
 		CUDA_MEMSET_NODE_PARAMS fill;
 		unsigned int flags;
+		struct vgpu_graph_conditional conditional;
 	} detail;
 };
 
@@ -64,7 +66,11 @@ CUresult shim_graph_node_batch(
 	struct shim_node *node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
 /* A copy of `child`, which must not allocate or free memory. */
 CUresult shim_graph_node_child(struct shim_node *node, CUgraph child);
-/* Any kind, as newer symbols of CUDA have it. */
+/* The caller reads the handles of the graphs inside it in `bodies`, which has room for
+ * VGPU_GRAPH_BODIES_MAX. */
+CUresult shim_graph_node_conditional(struct shim_node *node,
+	const CUDA_CONDITIONAL_NODE_PARAMS *params, CUgraph *bodies);
+/* Any other kind, as newer symbols of CUDA have it. */
 CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams *params);
 
 CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,

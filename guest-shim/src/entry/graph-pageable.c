@@ -8,6 +8,7 @@
 
 #include "vgpu/checked.h"
 
+#include "entry/graph-inside.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "entry/graph-pageable.h"
@@ -310,10 +311,14 @@ CUresult shim_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
 CUresult shim_cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 {
 	CUDA_MEMCPY3D copy;
+	CUresult result;
 
-	return shim_graph_pageable_find(hNode, &copy)
-		       ? CUDA_ERROR_INVALID_VALUE
-		       : shim_remote_cuGraphChildGraphNodeGetGraph(hNode, phGraph);
+	if (shim_graph_pageable_find(hNode, &copy))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = shim_remote_cuGraphChildGraphNodeGetGraph(hNode, phGraph);
+	return result == CUDA_SUCCESS && !shim_graph_inside_note(*phGraph)
+		       ? CUDA_ERROR_OUT_OF_MEMORY
+		       : result;
 }
 
 /*

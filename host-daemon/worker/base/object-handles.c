@@ -31,6 +31,7 @@ static CUresult no_such(enum vgpu_handle_kind kind)
 	case VGPU_HANDLE_GRAPH_EXEC:
 	case VGPU_HANDLE_ALLOCATION:
 	case VGPU_HANDLE_USER_OBJECT:
+	case VGPU_HANDLE_CONDITION:
 		return CUDA_ERROR_INVALID_VALUE;
 	default:
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -145,7 +146,8 @@ static bool is_free_standing(enum vgpu_handle_kind kind)
 	return kind == VGPU_HANDLE_LIBRARY || kind == VGPU_HANDLE_KERNEL ||
 	       kind == VGPU_HANDLE_LINK || kind == VGPU_HANDLE_GRAPH ||
 	       kind == VGPU_HANDLE_GRAPH_NODE || kind == VGPU_HANDLE_GRAPH_EXEC ||
-	       kind == VGPU_HANDLE_ALLOCATION || kind == VGPU_HANDLE_USER_OBJECT;
+	       kind == VGPU_HANDLE_ALLOCATION || kind == VGPU_HANDLE_USER_OBJECT ||
+	       kind == VGPU_HANDLE_CONDITION;
 }
 
 CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,

@@ -52,9 +52,12 @@ CUresult handle_cuGraphInstantiateWithParams(struct call *call,
 	struct object *graph;
 	CUresult result;
 
+	/* So that no node is destroyed while those inside it are counted. */
+	pthread_mutex_lock(&call->session->destroy_lock);
 	result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
 	if (result == CUDA_SUCCESS)
 		result = graph_count(call, graph->driver, &reply->n_nodes);
+	pthread_mutex_unlock(&call->session->destroy_lock);
 	if (result == CUDA_SUCCESS)
 		result = make(call, graph, request, reply, &exec);
 	if (result != CUDA_SUCCESS)

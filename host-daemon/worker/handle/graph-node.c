@@ -6,6 +6,8 @@
  * three messages with the same fields.
  */
 
+#include <string.h>
+
 #include "driver/driver.h"
 #include "g-handlers.h"
 #include "worker/base/call.h"
@@ -17,18 +19,22 @@
 #include "worker/stream/graph.h"
 
 /*
- * A function that a node names, or the graph inside it: what has to be released once the
+ * A function that a node names, or the graphs inside it: what has to be released once the
  * node is destroyed or names another one.
  */
 struct inside {
 	void *token;
 	CUgraph child;
+	uint32_t n_bodies;
+	CUgraph bodies[VGPU_GRAPH_BODIES_MAX];
 };
 
 /* With destroy_lock. */
-static struct inside look_inside(struct call *call, CUgraphNode node)
+static struct inside look_inside(struct call *call, const struct object *object)
 {
+	const struct graph_entry *entry = (const struct graph_entry *)object;
 	const struct vgpu_driver *driver = call->driver;
+	CUgraphNode node = object->driver;
 	CUDA_HOST_NODE_PARAMS host = {};
 	struct inside inside = {};
 	CUgraphNodeType type;
@@ -43,6 +49,10 @@ static struct inside look_inside(struct call *call, CUgraphNode node)
 		driver->cuGraphChildGraphNodeGetGraph(node, &inside.child) !=
 			CUDA_SUCCESS)
 		inside.child = NULL;
+	inside.n_bodies = entry->n_bodies;
+	if (entry->n_bodies)
+		memcpy(inside.bodies, entry->bodies,
+			entry->n_bodies * sizeof(*inside.bodies));
 	return inside;
 }
 
@@ -51,8 +61,23 @@ static struct inside look_inside(struct call *call, CUgraphNode node)
 	(call->driver->_function ? call->driver->_function(__VA_ARGS__)                  \
 				 : CUDA_ERROR_NOT_SUPPORTED)
 
+static CUresult add_conditional(struct call *call, CUgraph graph,
+	const struct graph_names *after, struct graph_node *node, CUgraphNode *addedp)
+{
+	CUgraphNodeParams params = {
+		.type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+		.conditional = node->conditional,
+	};
+	CUresult result;
+
+	result = ASK(
+		cuGraphAddNode_v2, addedp, graph, after->nodes, NULL, after->n, &params);
+	node->conditional.phGraph_out = params.conditional.phGraph_out;
+	return result;
+}
+
 static CUresult add(struct call *call, CUgraph graph, const struct graph_names *after,
-	const struct graph_node *node, CUgraphNode *addedp)
+	struct graph_node *node, CUgraphNode *addedp)
 {
 	switch (node->kind) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -79,6 +104,8 @@ static CUresult add(struct call *call, CUgraph graph, const struct graph_names *
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return ASK(cuGraphAddBatchMemOpNode, addedp, graph, after->nodes,
 			after->n, &node->batch);
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return add_conditional(call, graph, after, node, addedp);
 	default:
 		return ASK(cuGraphAddEmptyNode, addedp, graph, after->nodes, after->n);
 	}
@@ -86,8 +113,7 @@ static CUresult add(struct call *call, CUgraph graph, const struct graph_names *
 
 /* Edges with data are added after the node. */
 static CUresult add_with_edges(struct call *call, CUgraph graph,
-	const struct graph_names *after, const struct graph_node *node,
-	CUgraphNode *addedp)
+	const struct graph_names *after, struct graph_node *node, CUgraphNode *addedp)
 {
 	static const struct graph_names nobody;
 	CUgraphNode *to;
@@ -112,6 +138,42 @@ static CUresult add_with_edges(struct call *call, CUgraph graph,
 	return result;
 }
 
+/* So that neither the graph nor the node is destroyed before all have their handles. */
+static CUresult keep_conditional(struct call *call,
+	const Vgpu__CuGraphAddNodeV2Request *request, const struct graph_names *after,
+	const struct graph_node_description *given, Vgpu__CuGraphAddNodeV2Reply *reply)
+{
+	CUgraphNode added = NULL;
+	struct graph_node node;
+	struct object *graph;
+	CUresult result;
+
+	result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+	if (result == CUDA_SUCCESS)
+		result = graph_node_take_conditional(call, given, graph, &node);
+	if (result == CUDA_SUCCESS)
+		result = add_with_edges(call, graph->driver, after, &node, &added);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = graph_keep_conditional(call, added, &node.conditional, graph,
+		&reply->ph_graph_node, &reply->bodies);
+	if (result != CUDA_SUCCESS)
+		call->driver->cuGraphDestroyNode(added);
+	return result;
+}
+
+static CUresult add_conditional_node(struct call *call,
+	const Vgpu__CuGraphAddNodeV2Request *request, const struct graph_names *after,
+	const struct graph_node_description *given, Vgpu__CuGraphAddNodeV2Reply *reply)
+{
+	CUresult result;
+
+	pthread_mutex_lock(&call->session->destroy_lock);
+	result = keep_conditional(call, request, after, given, reply);
+	pthread_mutex_unlock(&call->session->destroy_lock);
+	return result;
+}
+
 CUresult handle_cuGraphAddNode_v2(struct call *call,
 	const Vgpu__CuGraphAddNodeV2Request *request, Vgpu__CuGraphAddNodeV2Reply *reply)
 {
@@ -126,6 +188,8 @@ CUresult handle_cuGraphAddNode_v2(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = graph_names_take(
 			call, &request->dependencies_list, &request->edges, &after);
+	if (result == CUDA_SUCCESS && given.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return add_conditional_node(call, request, &after, &given, reply);
 	if (result == CUDA_SUCCESS)
 		result = graph_node_take(call, &given, &node);
 	if (result == CUDA_SUCCESS)
@@ -159,7 +223,7 @@ static CUresult set_host(
 	if (!call->driver->cuGraphHostNodeSetParams || !graph)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&session->destroy_lock);
-	before = look_inside(call, object->driver);
+	before = look_inside(call, object);
 	result = function_tie(session, graph, node->host.userData);
 	if (result == CUDA_SUCCESS) {
 		result = call->driver->cuGraphHostNodeSetParams(
@@ -293,13 +357,15 @@ CUresult handle_cuGraphDestroyNode(struct call *call,
 	pthread_mutex_lock(&session->destroy_lock);
 	result = object_find(call, VGPU_HANDLE_GRAPH_NODE, request->h_node, &object);
 	if (result == CUDA_SUCCESS) {
-		inside = look_inside(call, object->driver);
+		inside = look_inside(call, object);
 		result = call->driver->cuGraphDestroyNode(object->driver);
 	}
 	if (result == CUDA_SUCCESS) {
 		graph = object->parent;
 		if (inside.child)
 			graph_forget(session, inside.child);
+		for (uint32_t i = 0; i < inside.n_bodies; i++)
+			graph_forget(session, inside.bodies[i]);
 		if (inside.token && graph)
 			function_untie(session, graph->driver, inside.token);
 		result =

@@ -7,6 +7,7 @@
 
 #include "g-handlers.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
@@ -26,6 +27,39 @@ CUresult handle_cuGraphCreate(struct call *call,
 	result = graph_keep_new(call, VGPU_HANDLE_GRAPH, graph, NULL, &reply->ph_graph);
 	if (result != CUDA_SUCCESS)
 		call->driver->cuGraphDestroy(graph);
+	return result;
+}
+
+/* A condition that gets no entry cannot be destroyed, but nothing names it. */
+CUresult handle_cuGraphConditionalHandleCreate(struct call *call,
+	const Vgpu__CuGraphConditionalHandleCreateRequest *request,
+	Vgpu__CuGraphConditionalHandleCreateReply *reply)
+{
+	CUgraphConditionalHandle condition;
+	struct object *graph;
+	void *context;
+	CUresult result;
+
+	if (!call->driver->cuGraphConditionalHandleCreate)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = object_get(call, VGPU_HANDLE_CONTEXT, request->ctx, true, &context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Retaining it may have changed the current context. */
+	context_left(call->runner);
+	result = context_enter(call->session, call->runner, call->context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&call->session->destroy_lock);
+	result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+	if (result == CUDA_SUCCESS)
+		result = call->driver->cuGraphConditionalHandleCreate(&condition,
+			graph->driver, context, request->default_launch_value,
+			request->flags);
+	if (result == CUDA_SUCCESS)
+		result = graph_keep_condition(call, condition, graph);
+	pthread_mutex_unlock(&call->session->destroy_lock);
+	reply->p_handle_out = result == CUDA_SUCCESS ? condition : 0;
 	return result;
 }
 

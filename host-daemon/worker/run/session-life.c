@@ -119,6 +119,7 @@ static int make_tables(struct session *session)
 		[VGPU_HANDLE_SURFREF] = sizeof(struct texture),
 		[VGPU_HANDLE_TEXTURE] = sizeof(struct texture),
 		[VGPU_HANDLE_SURFACE] = sizeof(struct texture),
+		[VGPU_HANDLE_GRAPH_NODE] = sizeof(struct graph_entry),
 		[VGPU_HANDLE_GRAPH_EXEC] = sizeof(struct graph_exec),
 		[VGPU_HANDLE_USER_OBJECT] = sizeof(struct user_object),
 		[VGPU_HANDLE_GREEN] = sizeof(struct green),
@@ -133,7 +134,8 @@ static int make_tables(struct session *session)
 			      kind == VGPU_HANDLE_KERNEL || kind == VGPU_HANDLE_MODULE ||
 			      kind == VGPU_HANDLE_ARRAY || kind == VGPU_HANDLE_TEXREF ||
 			      kind == VGPU_HANDLE_SURFREF || kind == VGPU_HANDLE_GRAPH ||
-			      kind == VGPU_HANDLE_GRAPH_NODE || numbered;
+			      kind == VGPU_HANDLE_GRAPH_NODE ||
+			      kind == VGPU_HANDLE_CONDITION || numbered;
 
 		r = object_table_init(&session->objects[kind], kind,
 			entry_sizes[kind] ? entry_sizes[kind] : sizeof(struct object), 0,

@@ -18,6 +18,7 @@
 #include "worker/memory/array.h"
 #include "worker/stream/functions.h"
 #include "worker/stream/graph-node.h"
+#include "worker/stream/graph.h"
 #include "worker/stream/memop.h"
 
 static CUresult take_detail(
@@ -317,6 +318,32 @@ static CUresult take_batch(struct call *call, const struct graph_node_descriptio
 		       ? memops_take(call, &given->params, &node->batch.paramArray,
 				 &node->batch.count)
 		       : result;
+}
+
+CUresult graph_node_take_conditional(struct call *call,
+	const struct graph_node_description *given, const struct object *graph,
+	struct graph_node *node)
+{
+	struct vgpu_graph_conditional conditional;
+	CUresult result;
+
+	*node = (struct graph_node){ .kind = given->kind };
+	result = take_detail(given, &conditional, sizeof(conditional));
+	if (result == CUDA_SUCCESS &&
+		(!conditional.n_bodies || conditional.n_bodies > VGPU_GRAPH_BODIES_MAX ||
+			conditional.type < CU_GRAPH_COND_TYPE_IF ||
+			conditional.type > CU_GRAPH_COND_TYPE_SWITCH ||
+			!graph_has_condition(call, conditional.handle, graph)))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS && given->context)
+		result = take_context(call, given->context, &node->context);
+	node->conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
+		.handle = conditional.handle,
+		.type = conditional.type,
+		.size = conditional.n_bodies,
+		.ctx = node->context,
+	};
+	return result;
 }
 
 void graph_node_drop(struct call *call, const struct graph_node *node)

@@ -47,6 +47,8 @@ struct graph_node {
 	CUDA_BATCH_MEM_OP_NODE_PARAMS batch;
 	CUevent event;
 	CUgraph child;
+	struct object *moved; /* the child's entry, if the node takes it over */
+	CUDA_CONDITIONAL_NODE_PARAMS conditional;
 	/* The parameters of a kernel, pointed at by kernel.extra. */
 	size_t params_size;
 	void *extra[5];
@@ -60,6 +62,11 @@ struct graph_node {
  * CUDA_ERROR_NOT_SUPPORTED for kinds that are not remoted.
  */
 CUresult graph_node_take(struct call *call, const struct graph_node_description *given,
+	struct graph_node *node);
+
+/* The same for a conditional node, which belongs to a graph from the beginning. */
+CUresult graph_node_take_conditional(struct call *call,
+	const struct graph_node_description *given, const struct object *graph,
 	struct graph_node *node);
 
 /* The driver did not take the node. */

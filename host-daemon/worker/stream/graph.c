@@ -44,6 +44,70 @@ CUresult graph_keep_node(struct call *call, CUgraphNode node, const struct objec
 	return object_add_child(call, VGPU_HANDLE_GRAPH_NODE, node, graph, handlep);
 }
 
+CUresult graph_keep_conditional(struct call *call, CUgraphNode node,
+	const CUDA_CONDITIONAL_NODE_PARAMS *params, const struct object *graph,
+	uint64_t *handlep, ProtobufCBinaryData *bodies)
+{
+	const struct graph_entry like = {
+		.bodies = params->phGraph_out,
+		.n_bodies = params->size,
+	};
+	uint64_t *handles = call_alloc(call, params->size * sizeof(*handles));
+	CUresult result;
+	uint32_t n = 0;
+
+	if (!handles || !params->phGraph_out)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	drop_stale(call->session, VGPU_HANDLE_GRAPH_NODE, node);
+	result = object_add_like(
+		call, VGPU_HANDLE_GRAPH_NODE, node, graph, &like.object, handlep);
+	for (; n < params->size && result == CUDA_SUCCESS; n++)
+		result = graph_keep_new(call, VGPU_HANDLE_GRAPH, params->phGraph_out[n],
+			graph, &handles[n]);
+	if (result != CUDA_SUCCESS) {
+		while (n--)
+			graph_forget(call->session, params->phGraph_out[n]);
+		drop_stale(call->session, VGPU_HANDLE_GRAPH_NODE, node);
+		return result;
+	}
+	bodies->data = (uint8_t *)handles;
+	bodies->len = n * sizeof(*handles);
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Conditions
+ */
+
+static void *condition_key(uint64_t value)
+{
+	return (void *)(uintptr_t)value;
+}
+
+CUresult graph_keep_condition(
+	struct call *call, uint64_t value, const struct object *graph)
+{
+	uint64_t handle;
+
+	return graph_keep_new(
+		call, VGPU_HANDLE_CONDITION, condition_key(value), graph, &handle);
+}
+
+bool graph_has_condition(struct call *call, uint64_t value, const struct object *graph)
+{
+	struct object_table *table = &call->session->objects[VGPU_HANDLE_CONDITION];
+	uint32_t depth = 0;
+	struct object found;
+
+	if (!object_table_find_driver(
+		    table, condition_key(value), NULL, &found, sizeof(found)))
+		return false;
+	/* Entries that are reused meanwhile could form a cycle. */
+	while (graph && graph != found.parent && depth++ < GRAPH_DEPTH_MAX)
+		graph = graph->parent;
+	return graph && graph == found.parent;
+}
+
 static bool lists(const struct graph_list *list, CUgraphNode node)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -87,6 +151,7 @@ void graph_forget_handle(struct session *session, uint64_t handle)
 	while (object_table_find_owned(table, graph, &child))
 		graph_forget_handle(session, child);
 	object_table_remove_owned(&session->objects[VGPU_HANDLE_GRAPH_NODE], graph);
+	object_table_remove_owned(&session->objects[VGPU_HANDLE_CONDITION], graph);
 	object_table_remove(table, handle, NULL);
 }
 
@@ -220,8 +285,22 @@ void graph_list_free(struct session *session, struct graph_list *taken)
 
 static CUresult count(struct call *call, CUgraph graph, uint32_t depth, uint64_t *np);
 
-/* Adds the nodes of a node's child. */
-static CUresult count_child(
+static CUresult count_bodies(
+	struct call *call, CUgraphNode node, uint32_t depth, uint64_t *np)
+{
+	struct object_table *table = &call->session->objects[VGPU_HANDLE_GRAPH_NODE];
+	struct graph_entry entry;
+	CUresult result = CUDA_SUCCESS;
+
+	if (!object_table_find_driver(table, node, NULL, &entry.object, sizeof(entry)))
+		return CUDA_SUCCESS;
+	for (uint32_t i = 0; i < entry.n_bodies && result == CUDA_SUCCESS; i++)
+		result = count(call, entry.bodies[i], depth + 1, np);
+	return result;
+}
+
+/* Adds the nodes inside a node. */
+static CUresult count_inside(
 	struct call *call, CUgraphNode node, uint32_t depth, uint64_t *np)
 {
 	CUgraphNodeType type;
@@ -229,6 +308,8 @@ static CUresult count_child(
 	CUresult result;
 
 	result = call->driver->cuGraphNodeGetType(node, &type);
+	if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return count_bodies(call, node, depth, np);
 	if (result != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_GRAPH)
 		return result;
 	result = call->driver->cuGraphChildGraphNodeGetGraph(node, &child);
@@ -247,7 +328,7 @@ static CUresult count(struct call *call, CUgraph graph, uint32_t depth, uint64_t
 		return result;
 	*np += list.n;
 	for (size_t i = 0; i < list.n && result == CUDA_SUCCESS; i++)
-		result = count_child(call, list.nodes[i], depth, np);
+		result = count_inside(call, list.nodes[i], depth, np);
 	graph_list_free(call->session, &list);
 	return result;
 }

@@ -9,6 +9,10 @@
  * get an entry when the guest first gets their handle. Entries are found by the driver's
  * pointer, which a driver may reuse: an object that is known to be new replaces a stale
  * entry. Graphs belong to no context.
+ *
+ * The handle of a condition is the driver's own value, which the guest gives to kernels;
+ * a conditional node names only one that has an entry, whose parent is the graph that it
+ * was created for.
  */
 
 #include <stdbool.h>
@@ -18,6 +22,14 @@
 #include "vgpu/graph.h"
 #include "worker/base/call.h"
 #include "worker/base/objects.h"
+
+/* A node. */
+struct graph_entry {
+	struct object object;
+	/* Of a conditional node: the driver's array, which lives as long as the node. */
+	CUgraph *bodies;
+	uint32_t n_bodies;
+};
 
 /* A function that was set in an executable graph. */
 struct graph_exec_function {
@@ -69,6 +81,19 @@ CUresult graph_keep(struct call *call, CUgraph graph, uint64_t *handlep);
 CUresult graph_keep_new(struct call *call, enum vgpu_handle_kind kind, void *driver,
 	const struct object *parent, uint64_t *handlep);
 
+/* The handles of a conditional node that the driver has just created and of the graphs
+ * inside it, with destroy_lock. */
+CUresult graph_keep_conditional(struct call *call, CUgraphNode node,
+	const CUDA_CONDITIONAL_NODE_PARAMS *params, const struct object *graph,
+	uint64_t *handlep, ProtobufCBinaryData *bodies);
+
+/* Notes the driver's value of a new condition. */
+CUresult graph_keep_condition(
+	struct call *call, uint64_t value, const struct object *graph);
+
+/* Return: whether there is such a condition, of this graph or of one around it. */
+bool graph_has_condition(struct call *call, uint64_t value, const struct object *graph);
+
 /* The handle of a node that the driver lists in this graph. */
 CUresult graph_keep_node(struct call *call, CUgraphNode node, const struct object *graph,
 	uint64_t *handlep);
@@ -92,7 +117,7 @@ CUresult graph_list_take(struct call *call, enum vgpu_graph_list list, void *dri
 	struct graph_list *taken);
 void graph_list_free(struct session *session, struct graph_list *taken);
 
-/* Counts the nodes of a graph, including those of its children. */
+/* Counts the nodes of a graph, including those inside them, with destroy_lock. */
 CUresult graph_count(struct call *call, CUgraph graph, uint64_t *np);
 
 /*

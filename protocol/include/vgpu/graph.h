@@ -41,11 +41,22 @@ enum vgpu_graph_list {
  *	memcpy		CUDA_MEMCPY3D, arrays being the guest's handles
  *	memset		CUDA_MEMSET_NODE_PARAMS
  *	batch memop	the flags, an unsigned int; the operations are in `params`
+ *	graph		the ownership, an unsigned int
+ *	conditional	struct vgpu_graph_conditional
  *	others		nothing
  *
  * A host node has the cookie of its function (vgpuCallbackNext).
  */
 #define VGPU_GRAPH_DETAIL_MAX 256u
+
+struct vgpu_graph_conditional {
+	uint64_t handle;
+	int32_t type;
+	uint32_t n_bodies;
+};
+
+/* Graphs inside a conditional node: their handles fit the reply slot. */
+#define VGPU_GRAPH_BODIES_MAX 128u
 
 static_assert(sizeof(CUDA_MEMCPY3D) <= VGPU_GRAPH_DETAIL_MAX, "fits");
 static_assert(sizeof(CUgraphEdgeData) == 8, "as long as a handle");

@@ -44,6 +44,7 @@ enum vgpu_handle_kind {
 	VGPU_HANDLE_ALLOCATION, /* of cuMemCreate */
 	VGPU_HANDLE_USER_OBJECT,
 	VGPU_HANDLE_GREEN,
+	VGPU_HANDLE_CONDITION, /* of a graph; guests hold the driver's own value */
 	_VGPU_HANDLE_N,
 };
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Graphs inside nodes: bodies of conditional nodes, and child graphs
+ *
+ * The array of a conditional node's bodies is the library's, and the program may read it
+ * as long as the node lives. A host has no query for it, so it is kept here, found by the
+ * index of the node's handle, and used again for the next node of that index.
+ */
+
+#include <stdbool.h>
+
+#include "vgpu/cuda.h"
+
+/* Keeps what a new node was made of, with the handles of its bodies; phGraph_out becomes
+ * the kept array. Return: false without memory. */
+bool shim_graph_inside_keep(
+	CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params, const CUgraph *bodies);
+
+/* Return: whether a node is a conditional one, with its parameters. */
+bool shim_graph_inside_find(CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params);
+
+/* A graph that the program learns of is inside a node. Return: false without memory. */
+bool shim_graph_inside_note(CUgraph graph);
+
+/* Return: whether a graph is known to be inside a node. */
+bool shim_graph_is_inside(CUgraph graph);
