@@ -375,6 +375,13 @@ TEST(a_body_is_filled_by_a_capture)
 	check_ok(cuStreamEndCapture(stream, &ended));
 	check(ended == body);
 	check_eq(count_nodes(body), 2);
+	/* The program has the graph, and need not ask for it. */
+	check_ok(cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0,
+		CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	check_ok(cuStreamEndCapture(stream, NULL));
+	capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+	check_cu(cuStreamEndCapture(stream, NULL), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuGraphDestroy(capture_end(stream)));
 	exec = exec_new(graph);
 	launch_and_wait(exec, stream);
 	check_eq(value_of(1), 6);
@@ -477,7 +484,7 @@ TEST(conditional_nodes_are_refused)
 	params = conditional_params(handle, CU_GRAPH_COND_TYPE_WHILE, 2);
 	check_refused(graph, params, CUDA_ERROR_INVALID_VALUE);
 	params = conditional_params(handle, CU_GRAPH_COND_TYPE_SWITCH, 1u << 31);
-	check_refused(graph, params, CUDA_ERROR_INVALID_VALUE);
+	check_refused(graph, params, CUDA_ERROR_OUT_OF_MEMORY);
 	params = conditional_params(handle, 3, 1);
 	check_refused(graph, params, CUDA_ERROR_INVALID_VALUE);
 	/* No handle, another graph's, and one that was made up. */

@@ -125,6 +125,73 @@ void calls_node_use(uint8_t a, uint8_t b)
 	}
 }
 
+/*
+ * Conditional nodes
+ */
+
+/* Handles of conditions, atomic, also of those that have ended. Their values stay 0, so
+ * that no loop is without end. */
+static uint64_t conditions[8];
+
+static CUgraphConditionalHandle condition_get(uint8_t which)
+{
+	return __atomic_load_n(&conditions[which % 8], __ATOMIC_RELAXED);
+}
+
+void calls_condition_create(uint8_t a, uint8_t b)
+{
+	CUgraphConditionalHandle made;
+
+	if (!cuGraphConditionalHandleCreate(&made, slot_get(SLOT_GRAPH, a),
+		    b & 8 ? slot_get(SLOT_CONTEXT, b / 16) : NULL, 0,
+		    b & 64 ? CU_GRAPH_COND_ASSIGN_DEFAULT : 0))
+		__atomic_store_n(&conditions[b % 8], made, __ATOMIC_RELAXED);
+}
+
+/* A kernel that sets a condition, before a node or in its body. */
+static void condition_set(CUgraph graph, uint8_t a, uint8_t b)
+{
+	CUgraphConditionalHandle handle = condition_get(b);
+	void *params[] = { &handle };
+	const CUDA_KERNEL_NODE_PARAMS kernel = {
+		.func = calls_function(a),
+		.gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 1,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.kernelParams = params,
+	};
+	CUgraphNode node;
+
+	if (!cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel))
+		slot_put(SLOT_NODE, a ^ b, node);
+}
+
+void calls_conditional_add(uint8_t a, uint8_t b)
+{
+	CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+	CUgraph graph = slot_get(SLOT_GRAPH, a / 8), body;
+	CUgraphNode node;
+
+	if (b % 4 == 3) {
+		condition_set(graph, a, b);
+		return;
+	}
+	params.conditional.handle = condition_get(b / 32);
+	params.conditional.type = (CUgraphConditionalNodeType)(b % 4);
+	params.conditional.size = 1 + (b / 4) % 4;
+	params.conditional.ctx = b & 16 ? slot_get(SLOT_CONTEXT, a) : NULL;
+	if (cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params))
+		return;
+	/* A body remains after it is put out of its slot, but only as long as its node.
+	 */
+	body = params.conditional.phGraph_out[a % params.conditional.size];
+	slot_put(SLOT_GRAPH, a ^ b, body);
+	slot_put(SLOT_NODE, a ^ b, node);
+}
+
 void calls_exec_create(uint8_t a, uint8_t b)
 {
 	CUgraph graph = slot_get(SLOT_GRAPH, b);
@@ -148,7 +215,11 @@ void calls_capture_begin(uint8_t a, uint8_t b)
 		CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
 		CU_STREAM_CAPTURE_MODE_GLOBAL };
 
-	cuStreamBeginCapture_v2(calls_stream(a), modes[b % 4]);
+	if (b & 64)
+		cuStreamBeginCaptureToGraph(calls_stream(a), slot_get(SLOT_GRAPH, b / 4),
+			NULL, NULL, 0, modes[b % 4]);
+	else
+		cuStreamBeginCapture_v2(calls_stream(a), modes[b % 4]);
 }
 
 void calls_capture_end(uint8_t a, uint8_t b)

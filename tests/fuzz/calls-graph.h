@@ -26,6 +26,8 @@ void calls_graph_create(uint8_t a, uint8_t b);
 void calls_graph_destroy(uint8_t a, uint8_t b);
 void calls_node_add(uint8_t a, uint8_t b);
 void calls_node_use(uint8_t a, uint8_t b);
+void calls_condition_create(uint8_t a, uint8_t b);
+void calls_conditional_add(uint8_t a, uint8_t b);
 void calls_exec_create(uint8_t a, uint8_t b);
 void calls_exec_launch(uint8_t a, uint8_t b);
 void calls_capture_begin(uint8_t a, uint8_t b);

@@ -45,8 +45,13 @@ static const char kernels[] =
 	"tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [t, {%x}];\n"
 	"or.b32 %r0, %r0, 1; st.global.u32 [%d], %r0; ret; }\n"
 	".visible .entry fault(.param .u64 p) { .reg .b32 %r;\n"
-	"ld.global.u32 %r, [16]; ret; }\n";
-static const char *const kernel_names[] = { "write", "spin", "write", "fetch", "write",
+	"ld.global.u32 %r, [16]; ret; }\n"
+	".extern .func cudaGraphSetConditional (.param .b64 a, .param .b32 b);\n"
+	".visible .entry choose(.param .u64 p) { .reg .b64 %d;\n"
+	"ld.param.u64 %d, [p]; { .param .b64 a; st.param.b64 [a], %d;\n"
+	".param .b32 b; st.param.b32 [b], 0;\n"
+	"call.uni cudaGraphSetConditional, (a, b); } ret; }\n";
+static const char *const kernel_names[] = { "write", "spin", "write", "fetch", "choose",
 	"spin", "write", "fault" };
 
 static struct {
@@ -658,6 +663,9 @@ static void (*const calls[])(uint8_t a, uint8_t b) = {
 	calls_node_add,
 	calls_node_add,
 	calls_node_use,
+	calls_condition_create,
+	calls_conditional_add,
+	calls_conditional_add,
 	calls_exec_create,
 	calls_exec_create,
 	calls_exec_launch,

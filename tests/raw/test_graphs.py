@@ -17,6 +17,7 @@ from wire import SLOT_SIZE, SLOTS_OFF, Channel  # pylint: disable=wrong-import-o
 OUT_OF_MEMORY = 2
 NOT_SUPPORTED = 801
 KERNEL, MEMCPY, MEMSET, HOST, CHILD, EMPTY, WAIT_EVENT, BATCH = 0, 1, 2, 3, 4, 5, 6, 12
+CONDITIONAL = 13
 N_CAPTURES = 196  # in the control page
 LISTS = {"dependencies_list", "from_list", "to_list"}
 BLOCKS = {"edges", "detail", "params", "value_bytes"}
@@ -125,6 +126,90 @@ def test_lists_of_nodes_are_checked(host, api):
     still_serves(host, api)
 
 
+def make_condition(channel, graph):
+    return must(channel.call("cuGraphConditionalHandleCreate", hGraph=graph,
+                             defaultLaunchValue=1, flags=1), "pHandle_out")
+
+
+def add_conditional(channel, graph, condition, kind=0, n_bodies=1):
+    return add(channel, graph, CONDITIONAL,
+               detail=struct.pack("<QiI", condition, kind, n_bodies))
+
+
+def test_conditions_are_the_guests_own(host, api):
+    channel = opened(api, host)
+    graph, other = make_graph(channel), make_graph(channel)
+    condition, foreign = make_condition(channel, graph), make_condition(channel, other)
+    for wrong in (0, 1, graph, foreign, condition + 1, condition + (1 << 32), condition ^ 1 << 63,
+                  (1 << 64) - 1):
+        refused(add_conditional(channel, graph, wrong)[0], INVALID_VALUE)
+    for kind, n_bodies in ((-1, 1), (3, 1), (1 << 30, 1), (0, 0), (0, 3), (1, 2), (2, 0), (2, 129),
+                           (2, (1 << 32) - 1)):
+        refused(add_conditional(channel, graph, condition, kind, n_bodies)[0], INVALID_VALUE)
+    for length in (0, 8, 15, 17, 256):
+        refused(add(channel, graph, CONDITIONAL,
+                    detail=struct.pack("<QiI", condition, 0, 1).ljust(256, b"\0")[:length])[0],
+                INVALID_VALUE)
+    for wrong in (0, 1, condition, graph + (1 << 20)):
+        refused(channel.call("cuGraphConditionalHandleCreate", hGraph=wrong, flags=1)[0],
+                INVALID_VALUE)
+        refused(add_conditional(channel, wrong, condition)[0], INVALID_VALUE)
+    refused(channel.call("cuGraphConditionalHandleCreate", hGraph=graph, ctx=7)[0], 201)
+    # A node has its bodies, and a body no node of another graph before it.
+    out = must(add_conditional(channel, graph, condition, 2, 128))
+    bodies = struct.unpack("<128Q", out["bodies"])
+    assert len(set(bodies)) == 128 and 0 not in bodies
+    refused(add(channel, bodies[0], dependencies_list=handles(out["phGraphNode"]))[0],
+            INVALID_VALUE)
+    refused(add_conditional(channel, bodies[5], condition)[0], INVALID_VALUE)
+    refused(add(channel, bodies[5], CHILD, child=graph)[0], NOT_SUPPORTED)
+    refused(add(channel, bodies[5], HOST, cookie=5)[0], NOT_SUPPORTED)
+    refused(channel.call("cuGraphDestroy", hGraph=bodies[5])[0], INVALID_VALUE)
+    inner = make_condition(channel, bodies[5])
+    refused(add_conditional(channel, graph, inner)[0], INVALID_VALUE)
+    nested = must(add_conditional(channel, bodies[5], inner))
+    deepest = struct.unpack("<Q", nested["bodies"])[0]
+    add_empty(channel, deepest)
+    refused(channel.call("cuGraphNodeSetParams", hNode=nested["phGraphNode"], kind=CONDITIONAL,
+                         detail=struct.pack("<QiI", inner, 1, 1))[0], NOT_SUPPORTED)
+    # All of them end with the node, and conditions with their graph.
+    must(channel.call("cuGraphDestroyNode", hNode=out["phGraphNode"]))
+    for gone in (*bodies, deepest):
+        refused(add(channel, gone)[0], INVALID_VALUE)
+    refused(add_conditional(channel, graph, inner)[0], INVALID_VALUE)
+    must(channel.call("cuGraphDestroy", hGraph=other))
+    refused(add_conditional(channel, graph, foreign)[0], INVALID_VALUE)
+    channel.close()
+    still_serves(host, api)
+
+
+def test_conditional_nodes_have_an_end_in_number_and_depth(host, api):
+    channel = opened(api, host)
+    graph = make_graph(channel)
+    inside, depth = graph, 0
+    while True:
+        result, out = add_conditional(channel, inside, make_condition(channel, graph))
+        if result:
+            break
+        inside, depth = struct.unpack("<Q", out["bodies"])[0], depth + 1
+    refused(result, OUT_OF_MEMORY)
+    assert 8 <= depth <= 64, depth
+    must(channel.call("cuGraphDestroy", hGraph=graph))
+    # The handles of a session are all that there is.
+    graph = make_graph(channel)
+    for n in range(1 << 20):
+        result, out = channel.call("cuGraphConditionalHandleCreate", hGraph=graph, flags=1)
+        if result:
+            break
+    refused(result, OUT_OF_MEMORY)
+    assert n > 1000, n
+    refused(channel.call("cuGraphInstantiateWithParams", hGraph=graph)[0], INVALID_VALUE)
+    must(channel.call("cuGraphDestroy", hGraph=graph))
+    make_condition(channel, make_graph(channel))
+    channel.close()
+    still_serves(host, api)
+
+
 def test_memory_of_nodes_is_the_guests_own(host, api):
     channel = opened(api, host)
     graph, p = make_graph(channel), allocate(channel, 4096)
@@ -154,7 +239,7 @@ def test_memory_of_nodes_is_the_guests_own(host, api):
     must(add(channel, graph, MEMCPY, node_context=context,
              detail=copy(p, channel.arena(), 4096, kind=1)))
     refused(add(channel, graph, MEMSET, node_context=context + 1, detail=fill(p))[0], 201)
-    for kind in (8, 9, 10, 11, 13, -1, 1 << 30):
+    for kind in (8, 9, 10, 11, -1, 1 << 30):
         refuse(kind, fill(p), NOT_SUPPORTED)
     refused(add(channel, graph, WAIT_EVENT, event=p)[0], INVALID_HANDLE)
     channel.close()

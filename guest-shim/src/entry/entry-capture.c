@@ -43,6 +43,8 @@ CUresult shim_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
 	Vgpu__CuStreamBeginCaptureToGraphRequest request =
 		VGPU__CU_STREAM_BEGIN_CAPTURE_TO_GRAPH_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamBeginCaptureToGraph);
+	struct shim_stream *stream;
+	CUresult result;
 
 	if (numDependencies && !dependencies)
 		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
@@ -58,8 +60,31 @@ CUresult shim_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
 		request.edges.data = (uint8_t *)dependencyData;
 		request.edges.len = numDependencies * sizeof(*dependencyData);
 	}
-	return shim_call_sync(&call, &request.base,
+	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_stream_begin_capture_to_graph_reply__descriptor, NULL);
+	if (result == CUDA_SUCCESS && shim_stream_find(hStream, &stream) == CUDA_SUCCESS)
+		stream->captures_to_graph = true;
+	return result;
+}
+
+/* Return: whether the program has the graph of a capture. */
+static bool has_graph(CUstream handle)
+{
+	struct shim_stream *stream;
+
+	return shim_stream_find(handle, &stream) == CUDA_SUCCESS &&
+	       stream->captures_to_graph;
+}
+
+/* These results leave the stream in its capture. */
+static void note_end(CUstream handle, CUresult result)
+{
+	struct shim_stream *stream;
+
+	if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD &&
+		result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
+		shim_stream_find(handle, &stream) == CUDA_SUCCESS)
+		stream->captures_to_graph = false;
 }
 
 CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
@@ -70,14 +95,19 @@ CUresult shim_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 	const ProtobufCMessage *reply;
 	CUresult result;
 
-	if (!phGraph)
-		return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
-	*phGraph = NULL;
+	result = shim_call_check(call.id);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!phGraph && !has_graph(hStream))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (phGraph)
+		*phGraph = NULL;
 	request.h_stream = number(hStream);
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_stream_end_capture_reply__descriptor, &reply);
 	shim_graph_memory_end_capture(hStream, result == CUDA_SUCCESS);
-	if (result == CUDA_SUCCESS)
+	note_end(hStream, result);
+	if (result == CUDA_SUCCESS && phGraph)
 		*phGraph =
 			(CUgraph)(uintptr_t)((const Vgpu__CuStreamEndCaptureReply *)reply)
 				->ph_graph;

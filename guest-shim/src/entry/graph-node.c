@@ -197,8 +197,10 @@ CUresult shim_graph_node_child(struct shim_node *node, CUgraph child)
 CUresult shim_graph_node_conditional(struct shim_node *node,
 	const CUDA_CONDITIONAL_NODE_PARAMS *params, CUgraph *bodies)
 {
-	if (!params->size || params->size > VGPU_GRAPH_BODIES_MAX)
-		return CUDA_ERROR_INVALID_VALUE;
+	if (params->size > VGPU_GRAPH_BODIES_MAX)
+		return params->type == CU_GRAPH_COND_TYPE_SWITCH
+			       ? CUDA_ERROR_OUT_OF_MEMORY
+			       : CUDA_ERROR_INVALID_VALUE;
 	*node = (struct shim_node){
 		.kind = CU_GRAPH_NODE_TYPE_CONDITIONAL,
 		.context = params->ctx,

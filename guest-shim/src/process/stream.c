@@ -109,6 +109,7 @@ static CUresult bind(struct shim_context *context, struct shim_stream *stream)
 	stream->completed = 0;
 	stream->marked = 0;
 	stream->n_large = 0;
+	stream->captures_to_graph = false;
 	/* The default stream of a green context has none: the dispatcher would have to
 	 * make the context current for marks, and CUDA allows that in one thread at a
 	 * time. */

@@ -57,6 +57,7 @@ struct shim_stream {
 
 	struct shim_lock order_lock;
 	struct shim_order order;
+	bool captures_to_graph; /* of the program, which need not ask for it again */
 
 	/* Nodes of its capture that were returned to the program, see entry-capture.c. */
 	struct shim_capture_list *capture_list;

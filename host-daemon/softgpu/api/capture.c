@@ -287,6 +287,9 @@ static CUresult end(struct sched_stream *stream, CUgraph *graphp)
 	if (!lane)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	capture = lane->capture;
+	/* A program that gave the graph has it. */
+	if (!graphp && !capture->has_graph)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (lane != capture->origin) {
 		capture->is_invalid = true;
 		return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
@@ -300,7 +303,8 @@ static CUresult end(struct sched_stream *stream, CUgraph *graphp)
 		capture_abandon(capture);
 		return result;
 	}
-	*graphp = capture->graph;
+	if (graphp)
+		*graphp = capture->graph;
 	capture_end(capture);
 	return CUDA_SUCCESS;
 }
@@ -314,9 +318,8 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 	result = stream_find(hStream, &stream);
 	if (result)
 		return result;
-	if (!phGraph)
-		return CUDA_ERROR_INVALID_VALUE;
-	*phGraph = NULL;
+	if (phGraph)
+		*phGraph = NULL;
 	result = graph_enter();
 	return result ? result : graph_leave(end(stream, phGraph));
 }

@@ -104,32 +104,38 @@ bool graph_is_within(const struct CUgraph_st *graph, const struct CUgraph_st *ot
 
 static CUresult check_params(const CUDA_CONDITIONAL_NODE_PARAMS *params)
 {
-	unsigned int n_max = CONDITIONAL_BODIES_MAX;
+	bool is_legal = params->size;
 
-	switch (params->type) {
-	case CU_GRAPH_COND_TYPE_IF:
-		n_max = 2;
-		break;
-	case CU_GRAPH_COND_TYPE_WHILE:
-		n_max = 1;
-		break;
-	case CU_GRAPH_COND_TYPE_SWITCH:
-		break;
-	default:
+	if (params->type == CU_GRAPH_COND_TYPE_IF)
+		is_legal &= params->size <= 2;
+	else if (params->type == CU_GRAPH_COND_TYPE_WHILE)
+		is_legal &= params->size == 1;
+	else
+		is_legal &= params->type == CU_GRAPH_COND_TYPE_SWITCH;
+	if (!is_legal)
 		return CUDA_ERROR_INVALID_VALUE;
-	}
-	return params->size && params->size <= n_max ? CUDA_SUCCESS
-						     : CUDA_ERROR_INVALID_VALUE;
+	return params->size <= CONDITIONAL_BODIES_MAX ? CUDA_SUCCESS
+						      : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult list_alloc(struct graph_conditional *conditional, unsigned int n)
+{
+	size_t header = (sizeof(struct object) + 15) / 16 * 16;
+	uint8_t *block = object_new(OBJECT_NONE, header + n * sizeof(CUgraph), NULL);
+
+	if (!block)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	conditional->block = (struct object *)block;
+	conditional->bodies = (CUgraph *)(block + header);
+	return CUDA_SUCCESS;
 }
 
 static CUresult make_bodies(struct graph_conditional *conditional, unsigned int n)
 {
-	CUresult result = CUDA_SUCCESS;
+	CUresult result;
 
-	conditional->bodies = calloc(n, sizeof(CUgraph));
-	if (!conditional->bodies)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	while (conditional->n_bodies < n && !result) {
+	result = list_alloc(conditional, n);
+	while (!result && conditional->n_bodies < n) {
 		result = graph_new(&conditional->bodies[conditional->n_bodies], true);
 		conditional->n_bodies += !result;
 	}
@@ -172,14 +178,13 @@ CUresult work_conditional(struct graph_work *work, CUgraph graph,
 CUresult conditional_clone(struct graph_conditional *conditional, bool is_shown)
 {
 	const struct graph_conditional from = *conditional;
-	CUresult result = CUDA_SUCCESS;
+	CUresult result;
 
-	conditional->n_bodies = 0;
-	conditional->bodies = calloc(from.n_bodies, sizeof(CUgraph));
-	if (!conditional->bodies)
-		return CUDA_ERROR_OUT_OF_MEMORY;
 	sched_condition_ref(conditional->condition);
-	while (conditional->n_bodies < from.n_bodies && !result) {
+	conditional->block = NULL;
+	conditional->n_bodies = 0;
+	result = list_alloc(conditional, from.n_bodies);
+	while (!result && conditional->n_bodies < from.n_bodies) {
 		result = graph_copy(&conditional->bodies[conditional->n_bodies],
 			from.bodies[conditional->n_bodies], is_shown);
 		conditional->n_bodies += !result;
@@ -193,7 +198,8 @@ void conditional_deinit(struct graph_conditional *conditional)
 {
 	while (conditional->n_bodies)
 		graph_free(conditional->bodies[--conditional->n_bodies]);
-	free(conditional->bodies);
+	if (conditional->block)
+		object_unref(conditional->block);
 	sched_condition_unref(conditional->condition);
 }
 

@@ -571,9 +571,12 @@ static CUresult conditional_add(CUgraphNode *nodep, CUgraph graph,
 	CUresult result;
 
 	result = work_conditional(&work, graph, params);
+	if (result)
+		return graph_leave(result);
+	/* The list is as valid as the node, and so long for this thread. */
+	object_keep_for_thread(work.conditional.block);
 	bodies = work.conditional.bodies;
-	result = node_add(nodep, graph, before, n, &work, result);
-	/* The array is the node's, and as valid. */
+	result = node_add(nodep, graph, before, n, &work, CUDA_SUCCESS);
 	if (!result)
 		params->phGraph_out = bodies;
 	return result;

@@ -470,7 +470,7 @@ static void copy_condition(struct graph_work *work, const struct graph_work *fro
 {
 	*work = *from;
 	work->conditional.n_bodies = 0;
-	work->conditional.bodies = NULL;
+	work->conditional.block = NULL;
 	sched_condition_ref(work->conditional.condition);
 }
 

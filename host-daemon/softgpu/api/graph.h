@@ -73,6 +73,7 @@ struct graph_conditional {
 	uint64_t generation;
 	struct sched_condition *condition; /* a reference */
 	CUgraphConditionalNodeType type;
+	struct object *block; /* counted: the list of bodies is in it */
 	unsigned int n_bodies;
 	CUgraph *bodies; /* its own */
 };
