@@ -376,8 +376,8 @@ TEST(a_body_is_filled_by_a_capture)
 	check(ended == body);
 	check_eq(count_nodes(body), 2);
 	/* The program has the graph, and need not ask for it. */
-	check_ok(cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0,
-		CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	check_ok(cuStreamBeginCaptureToGraph(
+		stream, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	check_ok(cuStreamEndCapture(stream, NULL));
 	capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 	check_cu(cuStreamEndCapture(stream, NULL), CUDA_ERROR_INVALID_VALUE);
