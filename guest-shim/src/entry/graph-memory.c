@@ -9,6 +9,7 @@
 #include "entry/graph-inside.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-node.h"
+#include "entry/graph-record.h"
 #include "entry/pool-block.h"
 #include "entry/pool-segment.h"
 #include "memory/range.h"
@@ -20,40 +21,10 @@
 #include "wire/channel.h"
 #include "wire/lock.h"
 
-struct graph {
-	struct graph *next;
-	CUgraph handle;	  /* NULL once it is destroyed */
-	CUgraphExec exec; /* or NULL */
-	CUstream capture; /* that makes it, if is_captured */
-	CUcontext user;	  /* whose work used its memory last; NULL for none */
-	bool is_captured;
-	bool frees_at_launch;
-};
-
-struct memory {
-	struct memory *next;
-	struct graph *graph;
-	CUdeviceptr address;
-	bool is_freed_inside; /* a node of the graph frees it */
-	bool is_in_use;	      /* after a launch */
-};
-
-struct node {
-	struct node *next;
-	struct graph *graph;
-	CUgraphNode handle; /* NULL once the graph is destroyed */
-	bool is_alloc;
-	CUdeviceptr address;
-	CUDA_MEM_ALLOC_NODE_PARAMS params; /* accessDescs: owned */
-};
-
 static struct {
-	struct shim_lock lock;
-	struct graph *graphs;
-	struct memory *memories;
-	struct node *nodes;
-	uint32_t n_nodes; /* atomic: that there ever were, so that most programs pay
-			     nothing */
+	struct shim_lock lock; /* of the records, too */
+	uint32_t n_nodes;      /* atomic: that there ever were, so that most programs pay
+				  nothing */
 	CUmemoryPool pools[VGPU_DEVICES_MAX];
 } state;
 
@@ -63,108 +34,28 @@ static bool has_any(void)
 }
 
 /*
- * Look-ups, with the lock
- */
-
-static struct graph *find_graph(CUgraph handle)
-{
-	struct graph *graph;
-
-	for (graph = state.graphs; graph; graph = graph->next)
-		if (handle && graph->handle == handle)
-			break;
-	return graph;
-}
-
-static struct graph *find_exec(CUgraphExec exec)
-{
-	struct graph *graph;
-
-	for (graph = state.graphs; graph; graph = graph->next)
-		if (exec && graph->exec == exec)
-			break;
-	return graph;
-}
-
-static struct memory *find_memory(CUdeviceptr address)
-{
-	struct memory *memory;
-
-	for (memory = state.memories; memory; memory = memory->next)
-		if (memory->address == address)
-			break;
-	return memory;
-}
-
-static struct node *find_node(CUgraphNode handle)
-{
-	struct node *node;
-
-	for (node = state.nodes; node; node = node->next)
-		if (handle && node->handle == handle)
-			break;
-	return node;
-}
-
-/*
  * Ends
  */
 
-static bool is_needed(const struct graph *graph)
+static bool is_needed(const struct shim_record *graph)
 {
-	const struct memory *memory;
-
-	if (graph->handle || graph->exec)
-		return true;
-	for (memory = state.memories; memory; memory = memory->next)
-		if (memory->graph == graph && memory->is_in_use)
-			return true;
-	return false;
-}
-
-/* With the lock. */
-static void drop_nodes(const struct graph *graph)
-{
-	struct node **link = &state.nodes, *node;
-
-	while ((node = *link)) {
-		if (node->graph != graph) {
-			link = &node->next;
-			continue;
-		}
-		*link = node->next;
-		free((void *)node->params.accessDescs);
-		free(node);
-	}
+	return graph->handle.value || graph->exec.value || graph->n_in_use;
 }
 
 /* Takes the memory of one graph that nothing needs any more. Return: whether there was
  * one; *listp: its memory; *userp: the graph's last user. */
-static bool take_ended(struct memory **listp, CUcontext *userp)
+static bool take_ended(struct shim_record_memory **listp, CUcontext *userp)
 {
-	struct graph **link = &state.graphs, *graph;
-	struct memory **at = &state.memories, *memory;
+	struct shim_record *graph;
 
 	SHIM_LOCKED(&state.lock);
-	while (*link && is_needed(*link))
-		link = &(*link)->next;
-	graph = *link;
+	graph = shim_record_first();
+	while (graph && is_needed(graph))
+		graph = graph->next;
 	if (!graph)
 		return false;
-	*link = graph->next;
-	*listp = NULL;
 	*userp = graph->user;
-	while ((memory = *at)) {
-		if (memory->graph != graph) {
-			at = &memory->next;
-			continue;
-		}
-		*at = memory->next;
-		memory->next = *listp;
-		*listp = memory;
-	}
-	drop_nodes(graph);
-	free(graph);
+	*listp = shim_record_free(graph);
 	return true;
 }
 
@@ -185,7 +76,7 @@ static bool wait_for(CUcontext user)
  */
 static void settle(void)
 {
-	struct memory *list;
+	struct shim_record_memory *list;
 	CUcontext user;
 
 	if (shim_channel_has_capture())
@@ -194,29 +85,24 @@ static void settle(void)
 		bool is_complete = wait_for(user);
 
 		while (list) {
-			struct memory *next = list->next;
+			struct shim_record_memory *next = list->next;
 
 			if (is_complete)
-				shim_pool_free(list->address);
+				shim_pool_free(list->address.value);
 			free(list);
 			list = next;
 		}
 	}
 }
 
-/* Launches of an executable graph need the nodes after the graph itself is destroyed. */
 void shim_graph_memory_drop_graph(CUgraph handle)
 {
-	struct graph *graph;
-	struct node *node;
+	struct shim_record *graph;
 
 	shim_lock(&state.lock);
-	graph = find_graph(handle);
+	graph = shim_record_find(handle);
 	if (graph)
-		graph->handle = NULL;
-	for (node = graph ? state.nodes : NULL; node; node = node->next)
-		if (node->graph == graph)
-			node->handle = NULL;
+		shim_record_drop_handles(graph);
 	shim_unlock(&state.lock);
 	if (graph)
 		settle();
@@ -224,12 +110,12 @@ void shim_graph_memory_drop_graph(CUgraph handle)
 
 void shim_graph_memory_drop_exec(CUgraphExec exec)
 {
-	struct graph *graph;
+	struct shim_record *graph;
 
 	shim_lock(&state.lock);
-	graph = find_exec(exec);
+	graph = shim_record_find_exec(exec);
 	if (graph)
-		graph->exec = NULL;
+		shim_record_set_exec(graph, NULL);
 	shim_unlock(&state.lock);
 	if (graph)
 		settle();
@@ -238,22 +124,6 @@ void shim_graph_memory_drop_exec(CUgraphExec exec)
 /*
  * Nodes
  */
-
-/* With the lock: the entry of a graph, made here if there is none. */
-static struct graph *get_graph(CUgraph handle)
-{
-	struct graph *graph = find_graph(handle);
-
-	if (graph)
-		return graph;
-	graph = calloc(1, sizeof(*graph));
-	if (!graph)
-		return NULL;
-	graph->handle = handle;
-	graph->next = state.graphs;
-	state.graphs = graph;
-	return graph;
-}
 
 static CUresult add_empty(
 	CUgraphNode *nodep, CUgraph graph, const struct shim_edges *after)
@@ -334,71 +204,39 @@ static CUresult set_access(
 
 /* Notes an allocation, with entries that the caller has made. Return: false without
  * memory. */
-static bool note_alloc(CUgraph handle, struct node *node, struct memory *memory)
+static bool note_alloc(CUgraph handle, CUgraphNode node_handle,
+	struct shim_record_node *node, struct shim_record_memory *memory)
 {
-	struct graph *graph;
+	struct shim_record *graph;
 
 	SHIM_LOCKED(&state.lock);
-	graph = get_graph(handle);
+	graph = shim_record_get(handle);
 	if (!graph)
 		return false;
-	node->graph = memory->graph = graph;
-	node->next = state.nodes;
-	state.nodes = node;
-	memory->next = state.memories;
-	state.memories = memory;
+	node->address = node->params.dptr;
+	shim_record_add_memory(graph, memory, node->address);
+	shim_record_add_node(graph, node, node_handle);
 	__atomic_fetch_add(&state.n_nodes, 1, __ATOMIC_RELAXED);
 	return true;
-}
-
-/* A copy of the parameters, with the rights that they point to. */
-static struct node *node_new(const CUDA_MEM_ALLOC_NODE_PARAMS *params)
-{
-	struct node *node = calloc(1, sizeof(*node));
-	CUmemAccessDesc *descs;
-
-	if (!node || !params)
-		return node;
-	node->is_alloc = true;
-	node->params = *params;
-	descs = calloc(params->accessDescCount + 1, sizeof(*descs));
-	if (!descs) {
-		free(node);
-		return NULL;
-	}
-	if (params->accessDescCount)
-		memcpy(descs, params->accessDescs,
-			params->accessDescCount * sizeof(*descs));
-	node->params.accessDescs = descs;
-	return node;
-}
-
-static void node_free(struct node *node)
-{
-	if (node)
-		free((void *)node->params.accessDescs);
-	free(node);
 }
 
 /* The block is taken: adds the node. */
 static CUresult add_alloc(CUgraphNode *nodep, CUgraph graph,
 	const struct shim_edges *after, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
-	struct memory *memory = calloc(1, sizeof(*memory));
-	struct node *node = node_new(params);
+	struct shim_record_memory *memory = calloc(1, sizeof(*memory));
+	struct shim_record_node *node = shim_record_node_new(params);
 	CUresult result = memory && node ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (result == CUDA_SUCCESS)
 		result = add_empty(nodep, graph, after);
 	if (result == CUDA_SUCCESS) {
-		node->handle = *nodep;
-		node->address = memory->address = params->dptr;
-		if (note_alloc(graph, node, memory))
+		if (note_alloc(graph, *nodep, node, memory))
 			return CUDA_SUCCESS;
 		shim_cuGraphDestroyNode(*nodep);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	node_free(node);
+	shim_record_node_free(node);
 	free(memory);
 	return result;
 }
@@ -434,20 +272,39 @@ CUresult shim_graph_memory_add_alloc(CUgraphNode *nodep, CUgraph graph,
  * it is the graph's own. */
 static bool may_free(CUgraph graph, CUdeviceptr address, bool *is_insidep)
 {
-	const struct memory *memory = find_memory(address);
+	const struct shim_record_memory *memory = shim_record_find_memory(address);
 	struct shim_range range;
 
-	*is_insidep = memory && memory->graph->handle == graph;
+	*is_insidep = memory && memory->graph == shim_record_find(graph);
 	if (memory)
 		return !*is_insidep || !memory->is_freed_inside;
 	return shim_pool_find_range(address, &range) && range.base == address &&
 	       range.owner;
 }
 
+/* Notes a node that frees memory. Return: false without memory. */
+static bool note_free(CUgraph handle, CUgraphNode node_handle,
+	struct shim_record_node *node, bool is_inside)
+{
+	struct shim_record_memory *memory;
+	struct shim_record *graph;
+
+	SHIM_LOCKED(&state.lock);
+	graph = shim_record_get(handle);
+	if (!graph)
+		return false;
+	shim_record_add_node(graph, node, node_handle);
+	__atomic_fetch_add(&state.n_nodes, 1, __ATOMIC_RELAXED);
+	memory = is_inside ? shim_record_find_memory(node->address) : NULL;
+	if (memory)
+		memory->is_freed_inside = true;
+	return true;
+}
+
 CUresult shim_graph_memory_add_free(CUgraphNode *nodep, CUgraph graph,
 	const struct shim_edges *after, CUdeviceptr address)
 {
-	struct node *node;
+	struct shim_record_node *node;
 	bool is_inside, is_legal;
 	CUresult result;
 
@@ -461,39 +318,26 @@ CUresult shim_graph_memory_add_free(CUgraphNode *nodep, CUgraph graph,
 	shim_unlock(&state.lock);
 	if (!is_legal)
 		return CUDA_ERROR_INVALID_VALUE;
-	node = node_new(NULL);
+	node = shim_record_node_new(NULL);
 	if (!node)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = add_empty(nodep, graph, after);
-	if (result != CUDA_SUCCESS) {
-		free(node);
-		return result;
-	}
-	node->handle = *nodep;
 	node->address = address;
-	shim_lock(&state.lock);
-	node->graph = get_graph(graph);
-	if (node->graph) {
-		node->next = state.nodes;
-		state.nodes = node;
-		__atomic_fetch_add(&state.n_nodes, 1, __ATOMIC_RELAXED);
-		if (is_inside)
-			find_memory(address)->is_freed_inside = true;
+	result = add_empty(nodep, graph, after);
+	if (result == CUDA_SUCCESS && !note_free(graph, *nodep, node, is_inside)) {
+		shim_cuGraphDestroyNode(*nodep);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	shim_unlock(&state.lock);
-	if (node->graph)
-		return CUDA_SUCCESS;
-	free(node);
-	shim_cuGraphDestroyNode(*nodep);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	if (result != CUDA_SUCCESS)
+		shim_record_node_free(node);
+	return result;
 }
 
 bool shim_graph_memory_type(CUgraphNode handle, CUgraphNodeType *type)
 {
-	const struct node *node;
+	const struct shim_record_node *node;
 
 	SHIM_LOCKED(&state.lock);
-	node = find_node(handle);
+	node = shim_record_find_node(handle);
 	if (node)
 		*type = node->is_alloc ? CU_GRAPH_NODE_TYPE_MEM_ALLOC
 				       : CU_GRAPH_NODE_TYPE_MEM_FREE;
@@ -503,7 +347,7 @@ bool shim_graph_memory_type(CUgraphNode handle, CUgraphNodeType *type)
 bool shim_graph_memory_has(CUgraph graph)
 {
 	SHIM_LOCKED(&state.lock);
-	return find_graph(graph);
+	return shim_record_find(graph);
 }
 
 /*
@@ -517,7 +361,7 @@ static CUresult capture(
 	const CUgraphNode *dependencies;
 	CUstreamCaptureStatus status;
 	struct shim_edges edges = {};
-	struct graph *found;
+	struct shim_record *found;
 	CUgraphNode added;
 	CUresult result;
 	CUgraph graph;
@@ -532,7 +376,7 @@ static CUresult capture(
 	if (result != CUDA_SUCCESS)
 		return result;
 	shim_lock(&state.lock);
-	found = find_graph(graph);
+	found = shim_record_find(graph);
 	if (found) {
 		found->capture = stream;
 		found->is_captured = true;
@@ -567,14 +411,14 @@ CUresult shim_graph_memory_capture_free(CUstream stream, CUdeviceptr address)
 void shim_graph_memory_end_capture(CUstream stream, bool is_kept)
 {
 	CUgraph lost = NULL;
-	struct graph *graph;
+	struct shim_record *graph;
 
 	shim_lock(&state.lock);
-	for (graph = state.graphs; graph; graph = graph->next)
+	for (graph = shim_record_first(); graph; graph = graph->next)
 		if (graph->is_captured && graph->capture == stream) {
 			graph->is_captured = false;
 			if (!is_kept)
-				lost = graph->handle;
+				lost = (CUgraph)(uintptr_t)graph->handle.value;
 		}
 	shim_unlock(&state.lock);
 	if (lost)
@@ -587,30 +431,30 @@ void shim_graph_memory_end_capture(CUstream stream, bool is_kept)
 
 CUresult shim_graph_memory_check_exec(CUgraph handle)
 {
-	const struct graph *graph;
+	const struct shim_record *graph;
 	SHIM_LOCKED(&state.lock);
 
-	graph = find_graph(handle);
-	return graph && graph->exec ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	graph = shim_record_find(handle);
+	return graph && graph->exec.value ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
 void shim_graph_memory_note_exec(CUgraph handle, CUgraphExec exec, uint64_t flags)
 {
-	struct graph *graph;
+	struct shim_record *graph;
 	SHIM_LOCKED(&state.lock);
 
-	graph = find_graph(handle);
+	graph = shim_record_find(handle);
 	if (graph) {
-		graph->exec = exec;
+		shim_record_set_exec(graph, exec);
 		graph->frees_at_launch =
 			flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
 	}
 }
 
 /* With the lock. Return: whether a node can do its work now. */
-static bool can_do(const struct graph *graph, const struct node *node)
+static bool can_do(const struct shim_record *graph, const struct shim_record_node *node)
 {
-	const struct memory *memory = find_memory(node->address);
+	const struct shim_record_memory *memory = shim_record_find_memory(node->address);
 
 	if (node->is_alloc)
 		return memory && (!memory->is_in_use || graph->frees_at_launch);
@@ -621,18 +465,18 @@ static bool can_do(const struct graph *graph, const struct node *node)
 static bool has_memory(CUgraphExec exec)
 {
 	SHIM_LOCKED(&state.lock);
-	return find_exec(exec);
+	return shim_record_find_exec(exec);
 }
 
 static CUresult check_launch(CUgraphExec exec)
 {
-	const struct graph *graph;
-	const struct node *node;
+	const struct shim_record *graph;
+	const struct shim_record_node *node;
 	SHIM_LOCKED(&state.lock);
 
-	graph = find_exec(exec);
-	for (node = graph ? state.nodes : NULL; node; node = node->next)
-		if (node->graph == graph && !can_do(graph, node))
+	graph = shim_record_find_exec(exec);
+	for (node = graph ? graph->nodes : NULL; node; node = node->next)
+		if (!can_do(graph, node))
 			return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -647,28 +491,30 @@ CUresult shim_graph_memory_check_launch(CUgraphExec exec, CUstream stream)
 }
 
 /* With the lock: whether the memory is in use after a launch. */
-static void note_node(const struct node *node)
+static void note_node(const struct shim_record_node *node)
 {
-	struct memory *memory = find_memory(node->address);
+	struct shim_record_memory *memory = shim_record_find_memory(node->address);
 
 	if (memory)
-		memory->is_in_use = node->is_alloc && !memory->is_freed_inside;
+		shim_record_set_in_use(
+			memory, node->is_alloc && !memory->is_freed_inside);
 }
 
-/* Return: whether there is an nth node that frees memory of a pool. */
-static bool find_pool_free(CUgraphExec exec, size_t nth, CUdeviceptr *addressp)
+/* Some of the nodes that free memory of a pool: how many are after the first ones. */
+static size_t find_pool_frees(
+	CUgraphExec exec, size_t first, CUdeviceptr *addresses, size_t n_max)
 {
-	const struct graph *graph;
-	const struct node *node;
+	const struct shim_record *graph;
+	const struct shim_record_node *node;
+	size_t n = 0;
 	SHIM_LOCKED(&state.lock);
 
-	graph = find_exec(exec);
-	for (node = graph ? state.nodes : NULL; node; node = node->next)
-		if (node->graph == graph && !find_memory(node->address) && !nth--) {
-			*addressp = node->address;
-			return true;
-		}
-	return false;
+	graph = shim_record_find_exec(exec);
+	for (node = graph ? graph->nodes : NULL; node && n < n_max; node = node->next)
+		if (!node->is_alloc && !shim_record_find_memory(node->address) &&
+			(!first || !first--))
+			addresses[n++] = node->address;
+	return n;
 }
 
 static CUcontext context_of(CUstream handle)
@@ -682,38 +528,42 @@ static CUcontext context_of(CUstream handle)
 
 void shim_graph_memory_note_launch(CUgraphExec exec, CUstream stream)
 {
-	const struct node *node;
-	struct graph *graph;
-	CUdeviceptr address;
+	const struct shim_record_node *node;
+	CUdeviceptr addresses[64];
+	struct shim_record *graph;
+	size_t n, first = 0;
 	CUcontext user;
 
 	if (!has_any())
 		return;
 	user = context_of(stream);
 	shim_lock(&state.lock);
-	graph = find_exec(exec);
+	graph = shim_record_find_exec(exec);
 	if (graph)
 		graph->user = user;
-	for (node = graph ? state.nodes : NULL; node; node = node->next)
-		if (node->graph == graph)
-			note_node(node);
+	for (node = graph ? graph->nodes : NULL; node; node = node->next)
+		note_node(node);
 	shim_unlock(&state.lock);
-	for (size_t i = 0; find_pool_free(exec, i, &address); i++)
-		shim_pool_free_async(address, stream);
+	do {
+		n = graph ? find_pool_frees(exec, first, addresses, 64) : 0;
+		for (size_t i = 0; i < n; i++)
+			shim_pool_free_async(addresses[i], stream);
+		first += n;
+	} while (n == 64);
 }
 
 bool shim_graph_memory_free(
 	CUdeviceptr address, const struct shim_context *user, CUresult *resultp)
 {
-	struct memory *memory;
+	struct shim_record_memory *memory;
 
 	if (!has_any())
 		return false;
 	shim_lock(&state.lock);
-	memory = find_memory(address);
+	memory = shim_record_find_memory(address);
 	if (memory) {
 		*resultp = memory->is_in_use ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-		memory->is_in_use = false;
+		shim_record_set_in_use(memory, false);
 		if (user)
 			memory->graph->user = shim_context_public(user);
 	}
@@ -747,13 +597,13 @@ CUresult shim_cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult shim_cuGraphMemAllocNodeGetParams(
 	CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
 {
-	const struct node *node;
+	const struct shim_record_node *node;
 
 	SHIM_CHECK_READY();
 	if (!params_out)
 		return CUDA_ERROR_INVALID_VALUE;
 	shim_lock(&state.lock);
-	node = find_node(hNode);
+	node = shim_record_find_node(hNode);
 	if (node && node->is_alloc)
 		*params_out = node->params;
 	shim_unlock(&state.lock);
@@ -762,13 +612,13 @@ CUresult shim_cuGraphMemAllocNodeGetParams(
 
 CUresult shim_cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
 {
-	const struct node *node;
+	const struct shim_record_node *node;
 
 	SHIM_CHECK_READY();
 	if (!dptr_out)
 		return CUDA_ERROR_INVALID_VALUE;
 	shim_lock(&state.lock);
-	node = find_node(hNode);
+	node = shim_record_find_node(hNode);
 	if (node && !node->is_alloc)
 		*dptr_out = node->address;
 	shim_unlock(&state.lock);
