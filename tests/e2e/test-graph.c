@@ -514,6 +514,65 @@ TEST(kernel_nodes_have_attributes)
 	check_eq(told.cooperative, 1);
 }
 
+static int priority_of(CUgraphNode node)
+{
+	CUkernelNodeAttrValue value = { .priority = 99 };
+
+	check_ok(cuGraphKernelNodeGetAttribute(
+		node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	return value.priority;
+}
+
+TEST(kernel_nodes_have_priorities)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	CUkernelNodeAttrValue value = { .priority = -1 };
+	CUgraphExecUpdateResultInfo info;
+	CUdeviceptr x = memory_new(4);
+	CUstream stream = stream_new();
+	int rounds = 1;
+	void *params[] = { &x, &rounds };
+	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
+	const CUlaunchConfig config = { 1, 1, 1, 1, 1, 1, 0, stream, &attribute, 1 };
+	CUgraph graph = graph_new(), captured, ordinary = graph_new();
+	CUgraphNode node, other;
+	cuuint64_t flags = 0;
+	CUgraphExec exec;
+
+	node = add_step(graph, NULL, 0, step, x, 1);
+	other = add_step(ordinary, NULL, 0, step, x, 1);
+	check_eq(priority_of(node), 0);
+	check_ok(cuGraphKernelNodeSetAttribute(
+		node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	check_eq(priority_of(node), -1);
+	/* That of a captured launch is its node's. */
+	attribute.value.priority = -1;
+	capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+	check_ok(cuLaunchKernelEx(&config, step, params, NULL));
+	captured = capture_end(stream);
+	check_ok(cuGraphGetNodes(captured, &node, &(size_t){ 1 }));
+	check_eq(priority_of(node), -1);
+	/* It does not change where it counts. */
+	check_ok(cuGraphInstantiateWithFlags(
+		&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY));
+	check_ok(cuGraphExecGetFlags(exec, &flags));
+	check_eq(flags, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
+	check_ok(cuGraphExecUpdate(exec, captured, &info));
+	check_cu(cuGraphExecUpdate(exec, ordinary, &info),
+		CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+	check_eq(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED);
+	check(info.errorNode == other);
+	check_ok(cuGraphKernelNodeCopyAttributes(other, node));
+	check_eq(priority_of(other), -1);
+	check_ok(cuGraphExecUpdate(exec, ordinary, &info));
+	launch_and_wait(exec, stream);
+	check_eq(device_word(x), 1);
+	/* Of a call that never came to the graphs. */
+	check_cu(cuGraphExecUpdate(exec, NULL, &info), CUDA_ERROR_INVALID_VALUE);
+	check_eq(info.result, CU_GRAPH_EXEC_UPDATE_ERROR);
+}
+
 TEST(graphs_record_and_wait_for_events)
 {
 	struct fixture fixture = fixture_new();

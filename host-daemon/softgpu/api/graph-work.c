@@ -73,6 +73,9 @@ CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kern
 	result = launch_params(function, params, extra, work->kernel.params);
 	if (!result)
 		result = kernel_check(&work->kernel);
+	if (!result && launch->priority)
+		result = kernel_set_attribute(work, CU_LAUNCH_ATTRIBUTE_PRIORITY,
+			&(CUlaunchAttributeValue){ .priority = launch->priority });
 	if (result)
 		work_deinit(work);
 	return result;

@@ -324,9 +324,12 @@ CUresult launch_attribute(struct launch *launch, const CUlaunchAttribute *attrib
 					 !value->memSyncDomainMap.remote);
 	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
 		return launch_check_that(value->nvlinkUtilCentricScheduling <= 1);
-	case CU_LAUNCH_ATTRIBUTE_IGNORE:
-	/* There is one priority, so any other is clamped to it. */
+	/* There is one priority, so any other is clamped to it; nodes tell what was asked
+	 * for. */
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		launch->priority = value->priority;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_IGNORE:
 	/* A kernel that starts after the one before it has ended keeps this promise. */
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
 		return CUDA_SUCCESS;
