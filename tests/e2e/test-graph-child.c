@@ -105,6 +105,61 @@ TEST(children_of_executable_graphs_are_replaced)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST(a_child_graph_is_moved_into_its_node)
+{
+	struct fixture fixture = fixture_new();
+	CUfunction step = fixture_function(&fixture, "step");
+	CUdeviceptr x = memory_new(4);
+	CUstream stream = stream_new();
+	CUgraph child = steps_new(step, x, 2), graph, other, inner = NULL;
+	CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
+	CUgraphExecUpdateResultInfo info;
+	CUgraphNode node, second = NULL;
+	CUgraphExec exec, made;
+
+	check_ok(cuGraphCreate(&graph, 0));
+	check_ok(cuGraphCreate(&other, 0));
+	params.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+	/* Into itself, from nothing, behind a node that is not there. */
+	params.graph.graph = graph;
+	check_cu(cuGraphAddNode(&node, graph, NULL, NULL, 0, &params),
+		CUDA_ERROR_INVALID_VALUE);
+	params.graph.graph = NULL;
+	check_cu(cuGraphAddNode(&node, graph, NULL, NULL, 0, &params),
+		CUDA_ERROR_INVALID_VALUE);
+	params.graph.graph = child;
+	check_cu(cuGraphAddNode(&node, graph, &second, NULL, 1, &params),
+		CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuGraphAddNode(&node, graph, NULL, NULL, 0, &params));
+	check_ok(cuGraphChildGraphNodeGetGraph(node, &inner));
+	check(inner == child);
+	exec = exec_new(graph);
+	launch_and_wait(exec, stream);
+	check_eq(device_word(x), 4);
+	/* It is the graph's, and nobody else's. */
+	check_cu(cuGraphDestroy(child), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGraphInstantiate(&made, child, 0), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGraphAddChildGraphNode(&second, other, NULL, 0, child),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGraphAddNode(&second, other, NULL, NULL, 0, &params),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGraphExecUpdate(exec, child, &info), CUDA_ERROR_INVALID_VALUE);
+	params.graph.graph = graph;
+	check_cu(cuGraphAddNode(&second, child, NULL, NULL, 0, &params),
+		CUDA_ERROR_INVALID_VALUE);
+	params.graph.ownership = (CUgraphChildGraphNodeOwnership)9;
+	check_cu(cuGraphAddNode(&second, other, NULL, NULL, 0, &params),
+		CUDA_ERROR_INVALID_VALUE);
+	/* More nodes may be added, and it ends with the node. */
+	add_step(child, NULL, step, x + 0, 1);
+	check_eq(count_nodes(child), 3);
+	check_ok(cuGraphDestroyNode(node));
+	check_cu(cuGraphGetNodes(child, NULL, &(size_t){ 0 }), CUDA_ERROR_INVALID_VALUE);
+	launch_and_wait(exec, stream);
+	check_eq(device_word(x), 40);
+	check_ok(cuGraphDestroy(graph));
+}
+
 /* A launch that is captured is a child, too; and so is a child's child. */
 TEST(a_captured_launch_is_a_child)
 {

@@ -396,3 +396,50 @@ TEST(nodes_are_added_by_one_call_for_all)
 	launch_and_wait(exec_new(graph), stream);
 	check_ok(cuGraphDestroy(graph));
 }
+
+/* A child with such nodes cannot be copied, but moved; its memory is the graph's then. */
+TEST(a_child_that_is_moved_brings_its_memory)
+{
+	struct fixture fixture = begin();
+	CUgraph graph = graph_new(), child = graph_new(), late = graph_new();
+	CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
+	CUdeviceptr own, memory, out = memory_new(8);
+	CUgraphNode first, node, added, freed;
+	CUstream stream = stream_new();
+	CUgraphNodeType type;
+	CUgraphExec exec;
+
+	first = add_alloc(graph, BYTES, &own);
+	added = add_alloc(child, BYTES, &memory);
+	node = add_fill(child, &added, memory, 7, fixture.context);
+	node = add_copy(child, &node, out, memory, fixture.context);
+	check_ok(cuGraphAddMemFreeNode(&freed, child, &node, 1, memory));
+	params.graph.graph = child;
+	check_cu(cuGraphAddNode(&node, graph, &first, NULL, 1, &params),
+		CUDA_ERROR_NOT_SUPPORTED);
+	params.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+	check_ok(cuGraphAddNode(&node, graph, &first, NULL, 1, &params));
+	check_ok(cuGraphNodeGetType(added, &type));
+	check_eq(type, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+	check_cu(cuGraphDestroyNode(node), CUDA_ERROR_NOT_SUPPORTED);
+	check_cu(cuGraphAddMemFreeNode(&freed, child, NULL, 0, own),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_ok(cuGraphAddMemFreeNode(&freed, graph, &node, 1, own));
+	exec = exec_new(graph);
+	for (int i = 0; i < 3; i++) {
+		check_ok(cuMemsetD32(out, 0, 1));
+		launch_and_wait(exec, stream);
+		check_eq(device_word(out), 7);
+	}
+	/* An executable graph that is there would not have what is moved now. */
+	add_alloc(late, BYTES, &memory);
+	params.graph.graph = late;
+	check_cu(cuGraphAddNode(&node, graph, NULL, NULL, 0, &params),
+		CUDA_ERROR_NOT_SUPPORTED);
+	check_eq(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 3 * BYTES);
+	check_ok(cuGraphDestroy(late));
+	check_ok(cuGraphDestroy(graph));
+	launch_and_wait(exec, stream);
+	check_ok(cuGraphExecDestroy(exec));
+	check_eq(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0);
+}

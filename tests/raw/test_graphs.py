@@ -183,6 +183,39 @@ def test_conditions_are_the_guests_own(host, api):
     still_serves(host, api)
 
 
+def move(channel, graph, child, ownership=1):
+    return add(channel, graph, CHILD, child=child, detail=struct.pack("<I", ownership))
+
+
+def test_children_are_moved_once_and_never_in_a_circle(host, api):
+    channel = opened(api, host)
+    graphs = [make_graph(channel) for _ in range(4)]
+    node = add_empty(channel, graphs[3])
+    for child in (graphs[0], 0, node, graphs[1] + (1 << 20)):
+        refused(move(channel, graphs[0], child)[0], INVALID_VALUE)
+    for ownership in (2, (1 << 32) - 1):
+        refused(move(channel, graphs[0], graphs[1], ownership)[0], INVALID_VALUE)
+    for detail in (b"\1", bytes(3), bytes(5), bytes(256)):
+        refused(add(channel, graphs[0], CHILD, child=graphs[1], detail=detail)[0],
+                INVALID_VALUE)
+    refused(add(channel, graphs[0], CHILD, child=graphs[1], detail=struct.pack("<I", 1),
+                dependencies_list=handles(node))[0], INVALID_VALUE)
+    must(move(channel, graphs[0], graphs[1]))
+    must(move(channel, graphs[1], graphs[2]))
+    for graph, child in ((graphs[1], graphs[0]), (graphs[2], graphs[0]), (graphs[2], graphs[1]),
+                         (graphs[3], graphs[1]), (graphs[3], graphs[2])):
+        refused(move(channel, graph, child)[0], INVALID_VALUE)
+        refused(add(channel, graph, CHILD, child=child)[0],
+                *((INVALID_VALUE,) if child != graphs[0] else (0,)))
+    refused(channel.call("cuGraphDestroy", hGraph=graphs[2])[0], INVALID_VALUE)
+    must(channel.call("cuGraphDestroy", hGraph=graphs[0]))
+    for gone in graphs[:3]:
+        refused(add(channel, gone)[0], INVALID_VALUE)
+    add_empty(channel, graphs[3])
+    channel.close()
+    still_serves(host, api)
+
+
 def test_conditional_nodes_have_an_end_in_number_and_depth(host, api):
     channel = opened(api, host)
     graph = make_graph(channel)

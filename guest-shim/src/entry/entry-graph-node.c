@@ -446,6 +446,31 @@ CUresult shim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec,
  * Any kind
  */
 
+/* The memory of a child that is moved becomes that of the graph around it. */
+static CUresult add_moved(
+	CUgraphNode *addedp, CUgraph graph, const struct shim_edges *edges, CUgraph child)
+{
+	struct shim_node node;
+	CUgraphNode added;
+	CUresult result;
+
+	result = addedp ? shim_graph_memory_check_move(child, graph)
+			: CUDA_ERROR_INVALID_VALUE;
+	if (result != CUDA_SUCCESS)
+		return refuse(result);
+	if (!shim_graph_inside_prepare(child))
+		return refuse(CUDA_ERROR_OUT_OF_MEMORY);
+	result = shim_graph_node_moved(&node, child);
+	if (result == CUDA_SUCCESS)
+		result = shim_graph_node_add(&added, graph, edges, &node);
+	if (result != CUDA_SUCCESS)
+		return result;
+	shim_graph_inside_note(child);
+	shim_graph_memory_move(child, graph);
+	*addedp = added;
+	return CUDA_SUCCESS;
+}
+
 static CUresult add_conditional(CUgraphNode *addedp, CUgraph graph,
 	const struct shim_edges *edges, CUDA_CONDITIONAL_NODE_PARAMS *params)
 {
@@ -487,6 +512,9 @@ CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
 		return shim_graph_memory_add_free(
 			phGraphNode, hGraph, &edges, nodeParams->free.dptr);
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+		nodeParams->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+		return add_moved(phGraphNode, hGraph, &edges, nodeParams->graph.graph);
 	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		return add_conditional(
 			phGraphNode, hGraph, &edges, &nodeParams->conditional);

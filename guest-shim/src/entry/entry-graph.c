@@ -321,8 +321,13 @@ CUresult shim_cuGraphDestroy(CUgraph hGraph)
 CUresult shim_cuGraphDestroyNode(CUgraphNode hNode)
 {
 	CUgraphNodeType type;
+	CUgraph child;
 
-	return shim_graph_memory_type(hNode, &type)
-		       ? CUDA_ERROR_NOT_SUPPORTED
-		       : shim_remote_cuGraphDestroyNode(hNode);
+	if (shim_graph_memory_type(hNode, &type) ||
+		(shim_graph_memory_has_any() &&
+			shim_remote_cuGraphChildGraphNodeGetGraph(hNode, &child) ==
+				CUDA_SUCCESS &&
+			shim_graph_memory_was_moved(child)))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return shim_remote_cuGraphDestroyNode(hNode);
 }

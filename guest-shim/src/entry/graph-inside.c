@@ -82,6 +82,13 @@ bool shim_graph_inside_find(CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *para
 	return true;
 }
 
+bool shim_graph_inside_prepare(CUgraph graph)
+{
+	SHIM_LOCKED(&inside.lock);
+	return shim_table_get(&inside.graphs, index_of(graph)) ||
+	       shim_table_set(&inside.graphs, index_of(graph), NULL);
+}
+
 bool shim_graph_inside_note(CUgraph graph)
 {
 	SHIM_LOCKED(&inside.lock);

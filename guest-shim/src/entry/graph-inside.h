@@ -21,6 +21,9 @@ bool shim_graph_inside_keep(
 /* Return: whether a node is a conditional one, with its parameters. */
 bool shim_graph_inside_find(CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params);
 
+/* Makes room for shim_graph_inside_note() of a graph. Return: false without memory. */
+bool shim_graph_inside_prepare(CUgraph graph);
+
 /* A graph that the program learns of is inside a node. Return: false without memory. */
 bool shim_graph_inside_note(CUgraph graph);
 

@@ -20,15 +20,17 @@
 #include "wait/capture.h"
 #include "wire/channel.h"
 #include "wire/lock.h"
+#include "wire/table.h"
 
 static struct {
 	struct shim_lock lock; /* of the records, too */
 	uint32_t n_nodes;      /* atomic: that there ever were, so that most programs pay
 				  nothing */
 	CUmemoryPool pools[VGPU_DEVICES_MAX];
+	struct shim_table moved; /* children that had such nodes */
 } state;
 
-static bool has_any(void)
+bool shim_graph_memory_has_any(void)
 {
 	return __atomic_load_n(&state.n_nodes, __ATOMIC_RELAXED);
 }
@@ -351,6 +353,51 @@ bool shim_graph_memory_has(CUgraph graph)
 }
 
 /*
+ * Children that are moved
+ */
+
+CUresult shim_graph_memory_check_move(CUgraph child, CUgraph graph)
+{
+	const struct shim_record *record, *around;
+	SHIM_LOCKED(&state.lock);
+
+	record = shim_record_find(child);
+	if (!record)
+		return CUDA_SUCCESS;
+	around = shim_record_find(graph);
+	/* Launches of executable graphs that are there already do not have the nodes. */
+	return shim_graph_is_inside(graph) || record->exec.value || record->is_captured ||
+			       (around && around->exec.value)
+		       ? CUDA_ERROR_NOT_SUPPORTED
+		       : CUDA_SUCCESS;
+}
+
+/* The record of the graph, if it has none, is the child's. */
+void shim_graph_memory_move(CUgraph child, CUgraph graph)
+{
+	struct shim_record *record, *around;
+	SHIM_LOCKED(&state.lock);
+
+	record = shim_record_find(child);
+	if (!record)
+		return;
+	around = shim_record_find(graph);
+	shim_table_set(
+		&state.moved, vgpu_handle_index((uint64_t)(uintptr_t)child), child);
+	if (around)
+		shim_record_merge(around, record);
+	else
+		shim_record_set_handle(record, graph);
+}
+
+bool shim_graph_memory_was_moved(CUgraph child)
+{
+	return shim_graph_memory_has_any() &&
+	       shim_table_get(&state.moved,
+		       vgpu_handle_index((uint64_t)(uintptr_t)child)) == child;
+}
+
+/*
  * Captures
  */
 
@@ -484,7 +531,7 @@ static CUresult check_launch(CUgraphExec exec)
 /* A launch into a stream in capture would become a child graph. */
 CUresult shim_graph_memory_check_launch(CUgraphExec exec, CUstream stream)
 {
-	if (!has_any() || !has_memory(exec))
+	if (!shim_graph_memory_has_any() || !has_memory(exec))
 		return CUDA_SUCCESS;
 	return shim_capture_is_active(stream) ? CUDA_ERROR_NOT_SUPPORTED
 					      : check_launch(exec);
@@ -534,7 +581,7 @@ void shim_graph_memory_note_launch(CUgraphExec exec, CUstream stream)
 	size_t n, first = 0;
 	CUcontext user;
 
-	if (!has_any())
+	if (!shim_graph_memory_has_any())
 		return;
 	user = context_of(stream);
 	shim_lock(&state.lock);
@@ -557,7 +604,7 @@ bool shim_graph_memory_free(
 {
 	struct shim_record_memory *memory;
 
-	if (!has_any())
+	if (!shim_graph_memory_has_any())
 		return false;
 	shim_lock(&state.lock);
 	memory = shim_record_find_memory(address);

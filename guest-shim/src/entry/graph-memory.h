@@ -23,8 +23,21 @@ CUresult shim_graph_memory_add_alloc(CUgraphNode *nodep, CUgraph graph,
 CUresult shim_graph_memory_add_free(CUgraphNode *nodep, CUgraph graph,
 	const struct shim_edges *after, CUdeviceptr address);
 
+/* Return: whether there ever were such nodes: most programs have none, and pay nothing.
+ */
+bool shim_graph_memory_has_any(void);
+
 /* Return: whether the host's empty node is one of these, and which. */
 bool shim_graph_memory_type(CUgraphNode node, CUgraphNodeType *type);
+
+/* Return: 0 if a child with such nodes may become a part of a graph. */
+CUresult shim_graph_memory_check_move(CUgraph child, CUgraph graph);
+
+/* It has, inside a node. */
+void shim_graph_memory_move(CUgraph child, CUgraph graph);
+
+/* Return: whether a child was moved with such nodes. */
+bool shim_graph_memory_was_moved(CUgraph child);
 
 /* Return: whether a graph has such nodes: it is neither copied nor updated. */
 bool shim_graph_memory_has(CUgraph graph);

@@ -215,6 +215,17 @@ CUresult shim_graph_node_conditional(struct shim_node *node,
 	return CUDA_SUCCESS;
 }
 
+CUresult shim_graph_node_moved(struct shim_node *node, CUgraph child)
+{
+	*node = (struct shim_node){
+		.kind = CU_GRAPH_NODE_TYPE_GRAPH,
+		.child = child,
+		.detail_size = sizeof(node->detail.flags),
+		.detail.flags = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE,
+	};
+	return CUDA_SUCCESS;
+}
+
 static CUresult kernel_v3(
 	struct shim_node *node, const CUDA_KERNEL_NODE_PARAMS_v3 *params)
 {
@@ -272,7 +283,7 @@ CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams
 			node, (const CUDA_HOST_NODE_PARAMS *)&params->host);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
 		if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
-			return CUDA_ERROR_NOT_SUPPORTED;
+			return CUDA_ERROR_INVALID_VALUE;
 		return shim_graph_node_child(node, params->graph.graph);
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return shim_graph_node_batch(

@@ -66,6 +66,8 @@ CUresult shim_graph_node_batch(
 	struct shim_node *node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
 /* A copy of `child`, which must not allocate or free memory. */
 CUresult shim_graph_node_child(struct shim_node *node, CUgraph child);
+/* The child itself, which may. */
+CUresult shim_graph_node_moved(struct shim_node *node, CUgraph child);
 /* The caller reads the handles of the graphs inside it in `bodies`, which has room for
  * VGPU_GRAPH_BODIES_MAX. */
 CUresult shim_graph_node_conditional(struct shim_node *node,

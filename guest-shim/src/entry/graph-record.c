@@ -118,6 +118,11 @@ struct shim_record *shim_record_get(CUgraph handle)
 	return record;
 }
 
+void shim_record_set_handle(struct shim_record *record, CUgraph handle)
+{
+	key_set(all.graphs, &record->handle, number(handle));
+}
+
 void shim_record_set_exec(struct shim_record *record, CUgraphExec exec)
 {
 	key_set(all.execs, &record->exec, number(exec));

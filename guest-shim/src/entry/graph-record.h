@@ -63,6 +63,8 @@ struct shim_record *shim_record_get(CUgraph handle);
 /* The first of all records, linked by `next`. */
 struct shim_record *shim_record_first(void);
 
+void shim_record_set_handle(struct shim_record *record, CUgraph handle);
+
 /* An executable graph is made of it, or NULL: it has ended. */
 void shim_record_set_exec(struct shim_record *record, CUgraphExec exec);
 

@@ -337,7 +337,7 @@ static void exec_free(CUgraphExec exec)
 static CUresult exec_check_graph(
 	CUgraph graph, unsigned long long flags, struct exec_error *error)
 {
-	if (graph_get(graph) || graph_is_body(graph))
+	if (graph_get(graph) || graph->is_moved || graph_is_body(graph))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
 		return CUDA_ERROR_NOT_SUPPORTED;

@@ -582,6 +582,26 @@ static CUresult conditional_add(CUgraphNode *nodep, CUgraph graph,
 	return result;
 }
 
+/* With the lock: the child itself is inside the node, which cannot be changed back. */
+static CUresult move_child(CUgraphNode *nodep, CUgraph graph, const CUgraphNode *before,
+	size_t n, CUgraph child)
+{
+	struct graph_work work = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .child = child };
+	CUresult result;
+
+	if (!nodep || graph_get(graph) || graph_get(child) || child->parent ||
+		child->n_captures || graph_is_within(graph, child))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (child->n_conditionals)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = graph_add(nodep, graph, before, n, &work);
+	if (result)
+		child->parent = NULL;
+	else
+		child->is_moved = true;
+	return result;
+}
+
 CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
 	size_t numDependencies, CUgraphNodeParams *nodeParams)
@@ -595,6 +615,10 @@ CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 	result = graph_enter();
 	if (result)
 		return result;
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+		nodeParams->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+		return graph_leave(move_child(phGraphNode, hGraph, dependencies,
+			numDependencies, nodeParams->graph.graph));
 	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		return conditional_add(phGraphNode, hGraph, dependencies, numDependencies,
 			&nodeParams->conditional);

@@ -590,7 +590,8 @@ CUresult cuGraphExecUpdate_v2(
 	if (!resultInfo)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	*resultInfo = (CUgraphExecUpdateResultInfo){ CU_GRAPH_EXEC_UPDATE_ERROR };
-	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || graph_get(hGraph))
+	if (!object_is(hGraphExec, OBJECT_GRAPH_EXEC) || graph_get(hGraph) ||
+		hGraph->is_moved)
 		return graph_leave(CUDA_ERROR_INVALID_VALUE);
 	resultInfo->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
 	update_init(&update, resultInfo);

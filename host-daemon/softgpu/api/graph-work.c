@@ -358,6 +358,8 @@ CUresult work_child(struct graph_work *work, CUgraph child)
 	CUresult result;
 
 	result = graph_get(child);
+	if (!result && child->is_moved)
+		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result && child->n_conditionals)
 		result = CUDA_ERROR_NOT_SUPPORTED;
 	if (result)
@@ -387,7 +389,7 @@ CUresult work_any(struct graph_work *work, const CUgraphNodeParams *params)
 		return work_host(work, (const CUDA_HOST_NODE_PARAMS *)&params->host);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
 		if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
-			return CUDA_ERROR_NOT_SUPPORTED;
+			return CUDA_ERROR_INVALID_VALUE;
 		return work_child(work, params->graph.graph);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		*work = (struct graph_work){ .type = CU_GRAPH_NODE_TYPE_EMPTY };

@@ -126,6 +126,7 @@ STAILQ_HEAD(user_refs, user_ref);
 struct CUgraph_st {
 	struct object object;
 	bool is_shown; /* has handles */
+	bool is_moved; /* was a graph of its own until its node took it over */
 	TAILQ_HEAD(, CUgraphNode_st) nodes;
 	size_t n_nodes, n_edges;
 	size_t n_all;			    /* nodes, including those inside them */

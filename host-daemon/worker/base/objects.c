@@ -253,6 +253,20 @@ int object_table_add_at(struct object_table *table, uint64_t handle, void *drive
 	return r;
 }
 
+bool object_table_adopt(struct object_table *table, uint64_t handle, const void *parent)
+{
+	struct object *object;
+	bool is_adopted;
+
+	pthread_mutex_lock(&table->lock);
+	object = object_table_find(table, handle);
+	is_adopted = object && !object->parent;
+	if (is_adopted)
+		object->parent = parent;
+	pthread_mutex_unlock(&table->lock);
+	return is_adopted;
+}
+
 bool object_table_remove(struct object_table *table, uint64_t handle, void **driverp)
 {
 	struct object *object;

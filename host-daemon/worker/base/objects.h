@@ -140,6 +140,10 @@ int object_table_add(struct object_table *table, void *driver, const void *owner
 int object_table_add_at(struct object_table *table, uint64_t handle, void *driver,
 	const void *owner, const struct object *like, struct object **objectp);
 
+/* Makes an object one that is removed with `parent`. Return: false if no live object has
+ * that handle, or it has a parent. */
+bool object_table_adopt(struct object_table *table, uint64_t handle, const void *parent);
+
 /* Frees an entry. Return: false if no live object has that handle. */
 bool object_table_remove(struct object_table *table, uint64_t handle, void **driverp);
 

@@ -76,6 +76,19 @@ static CUresult add_conditional(struct call *call, CUgraph graph,
 	return result;
 }
 
+static CUresult add_moved(struct call *call, CUgraph graph,
+	const struct graph_names *after, const struct graph_node *node,
+	CUgraphNode *addedp)
+{
+	CUgraphNodeParams params = {
+		.type = CU_GRAPH_NODE_TYPE_GRAPH,
+		.graph = { node->child, node->ownership },
+	};
+
+	return ASK(
+		cuGraphAddNode_v2, addedp, graph, after->nodes, NULL, after->n, &params);
+}
+
 static CUresult add(struct call *call, CUgraph graph, const struct graph_names *after,
 	struct graph_node *node, CUgraphNode *addedp)
 {
@@ -99,6 +112,8 @@ static CUresult add(struct call *call, CUgraph graph, const struct graph_names *
 		return ASK(cuGraphAddHostNode, addedp, graph, after->nodes, after->n,
 			&node->host);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
+		if (node->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+			return add_moved(call, graph, after, node, addedp);
 		return ASK(cuGraphAddChildGraphNode, addedp, graph, after->nodes,
 			after->n, node->child);
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
@@ -162,6 +177,51 @@ static CUresult keep_conditional(struct call *call,
 	return result;
 }
 
+/* A child that its node takes over ends with the graph around it, as its entry does. */
+static CUresult keep_moved(struct call *call,
+	const Vgpu__CuGraphAddNodeV2Request *request, const struct graph_names *after,
+	struct graph_node *node, Vgpu__CuGraphAddNodeV2Reply *reply)
+{
+	struct object_table *table = &call->session->objects[VGPU_HANDLE_GRAPH];
+	struct object *graph, *child;
+	CUgraphNode added = NULL;
+	CUresult result;
+
+	result = object_find(call, VGPU_HANDLE_GRAPH, request->h_graph, &graph);
+	if (result == CUDA_SUCCESS)
+		result = object_find(call, VGPU_HANDLE_GRAPH, request->child, &child);
+	if (result == CUDA_SUCCESS &&
+		(child->driver != node->child || graph_is_around(child, graph) ||
+			!object_table_adopt(table, request->child, graph)))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = add_with_edges(call, graph->driver, after, node, &added);
+	if (result != CUDA_SUCCESS) {
+		child->parent = NULL;
+		return result;
+	}
+	result = graph_keep_new(
+		call, VGPU_HANDLE_GRAPH_NODE, added, graph, &reply->ph_graph_node);
+	if (result != CUDA_SUCCESS) {
+		call->driver->cuGraphDestroyNode(added);
+		graph_forget_handle(call->session, request->child);
+	}
+	return result;
+}
+
+static CUresult add_moved_node(struct call *call,
+	const Vgpu__CuGraphAddNodeV2Request *request, const struct graph_names *after,
+	struct graph_node *node, Vgpu__CuGraphAddNodeV2Reply *reply)
+{
+	CUresult result;
+
+	pthread_mutex_lock(&call->session->destroy_lock);
+	result = keep_moved(call, request, after, node, reply);
+	pthread_mutex_unlock(&call->session->destroy_lock);
+	return result;
+}
+
 static CUresult add_conditional_node(struct call *call,
 	const Vgpu__CuGraphAddNodeV2Request *request, const struct graph_names *after,
 	const struct graph_node_description *given, Vgpu__CuGraphAddNodeV2Reply *reply)
@@ -192,6 +252,9 @@ CUresult handle_cuGraphAddNode_v2(struct call *call,
 		return add_conditional_node(call, request, &after, &given, reply);
 	if (result == CUDA_SUCCESS)
 		result = graph_node_take(call, &given, &node);
+	if (result == CUDA_SUCCESS &&
+		node.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+		return add_moved_node(call, request, &after, &node, reply);
 	if (result == CUDA_SUCCESS)
 		result = add_with_edges(call, graph->driver, &after, &node, &added);
 	else

@@ -290,15 +290,24 @@ static CUresult take_event(struct call *call, uint64_t handle, CUevent *eventp)
 	return result;
 }
 
-static CUresult take_child(struct call *call, uint64_t handle, CUgraph *childp)
+static CUresult take_child(struct call *call, const struct graph_node_description *given,
+	struct graph_node *node)
 {
-	CUresult result;
+	unsigned int ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE;
+	CUresult result = CUDA_SUCCESS;
 	void *child;
 
-	result = object_get(call, VGPU_HANDLE_GRAPH, handle, false, &child);
+	if (given->detail.len)
+		result = take_detail(given, &ownership, sizeof(ownership));
+	if (result == CUDA_SUCCESS && ownership > CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS)
-		*childp = child;
-	return result;
+		result = object_get(call, VGPU_HANDLE_GRAPH, given->child, false, &child);
+	if (result != CUDA_SUCCESS)
+		return result;
+	node->child = child;
+	node->ownership = (CUgraphChildGraphNodeOwnership)ownership;
+	return CUDA_SUCCESS;
 }
 
 static CUresult take_host(struct call *call, uint64_t cookie, CUDA_HOST_NODE_PARAMS *host)
@@ -375,7 +384,7 @@ CUresult graph_node_take(struct call *call, const struct graph_node_description 
 	case CU_GRAPH_NODE_TYPE_HOST:
 		return take_host(call, given->cookie, &node->host);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
-		return take_child(call, given->child, &node->child);
+		return take_child(call, given, node);
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return take_batch(call, given, node);
 	case CU_GRAPH_NODE_TYPE_EMPTY:

@@ -47,7 +47,7 @@ struct graph_node {
 	CUDA_BATCH_MEM_OP_NODE_PARAMS batch;
 	CUevent event;
 	CUgraph child;
-	struct object *moved; /* the child's entry, if the node takes it over */
+	CUgraphChildGraphNodeOwnership ownership; /* of the child */
 	CUDA_CONDITIONAL_NODE_PARAMS conditional;
 	/* The parameters of a kernel, pointed at by kernel.extra. */
 	size_t params_size;

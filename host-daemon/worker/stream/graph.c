@@ -75,6 +75,17 @@ CUresult graph_keep_conditional(struct call *call, CUgraphNode node,
 	return CUDA_SUCCESS;
 }
 
+bool graph_is_around(const struct object *graph, const struct object *other)
+{
+	/* Entries that are reused meanwhile could form a cycle. */
+	for (uint32_t depth = 0; other && depth <= GRAPH_DEPTH_MAX; depth++) {
+		if (other == graph)
+			return true;
+		other = other->parent;
+	}
+	return false;
+}
+
 /*
  * Conditions
  */
@@ -96,16 +107,12 @@ CUresult graph_keep_condition(
 bool graph_has_condition(struct call *call, uint64_t value, const struct object *graph)
 {
 	struct object_table *table = &call->session->objects[VGPU_HANDLE_CONDITION];
-	uint32_t depth = 0;
 	struct object found;
 
 	if (!object_table_find_driver(
 		    table, condition_key(value), NULL, &found, sizeof(found)))
 		return false;
-	/* Entries that are reused meanwhile could form a cycle. */
-	while (graph && graph != found.parent && depth++ < GRAPH_DEPTH_MAX)
-		graph = graph->parent;
-	return graph && graph == found.parent;
+	return graph_is_around(found.parent, graph);
 }
 
 static bool lists(const struct graph_list *list, CUgraphNode node)

@@ -87,6 +87,9 @@ CUresult graph_keep_conditional(struct call *call, CUgraphNode node,
 	const CUDA_CONDITIONAL_NODE_PARAMS *params, const struct object *graph,
 	uint64_t *handlep, ProtobufCBinaryData *bodies);
 
+/* Return: whether a graph is the other, or one around it. */
+bool graph_is_around(const struct object *graph, const struct object *other);
+
 /* Notes the driver's value of a new condition. */
 CUresult graph_keep_condition(
 	struct call *call, uint64_t value, const struct object *graph);
