@@ -281,3 +281,123 @@ TEST(many_copies_come_and_go)
 	}
 	free(memory);
 }
+
+static CUDA_MEMCPY3D on_host(void *to, const void *from, size_t size)
+{
+	CUDA_MEMCPY3D copy = to_device(0, from, size);
+
+	copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+	copy.dstHost = to;
+	return copy;
+}
+
+TEST(both_sides_may_be_memory_of_the_program)
+{
+	struct fixture fixture = fixture_new();
+	unsigned int in[6] = { 1, 2, 3, 4, 5, 6 }, out[8] = { 0 }, *pinned;
+	CUDA_MEMCPY3D copy = on_host(out, in, 8), told;
+	CUstream stream = stream_new();
+	CUgraphNode node, other;
+	CUgraphNodeType type;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	check_ok(cuMemAllocHost((void **)&pinned, 64));
+	check_ok(cuGraphCreate(&graph, 0));
+	/* Two rows of two words, of rows of three, to every fourth. */
+	copy.Height = 2;
+	copy.srcPitch = 12;
+	copy.dstPitch = 16;
+	node = add_copy(graph, NULL, &copy, fixture.context);
+	check_ok(cuGraphNodeGetType(node, &type));
+	check_eq(type, CU_GRAPH_NODE_TYPE_MEMCPY);
+	copy = on_host(pinned, out, 4);
+	other = add_copy(graph, &node, &copy, fixture.context);
+	exec = exec_new(graph);
+	for (unsigned int i = 0; i < 3; i++) {
+		in[0] = 10 + i;
+		launch_and_wait(exec, stream);
+		check(out[0] == 10 + i && out[1] == 2 && !out[2] && !out[3]);
+		check(out[4] == 4 && out[5] == 5 && !out[6] && !out[7]);
+		check_eq(*pinned, 10 + i);
+	}
+	check_ok(cuGraphMemcpyNodeGetParams(other, &told));
+	check(told.dstHost == pinned && told.srcHost == out);
+	copy = on_host(out + 7, in + 5, 4);
+	check_ok(cuGraphExecMemcpyNodeSetParams(exec, other, &copy, fixture.context));
+	launch_and_wait(exec, stream);
+	check_eq(out[7], 6);
+}
+
+TEST(a_copy_becomes_one_of_pinned_memory)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr x = memory_new(16);
+	unsigned int in = 3, out = 0, *pinned;
+	CUDA_MEMCPY3D copies[2] = { to_device(x, &in, 4), to_host(&out, x, 4) }, copy,
+		      told;
+	CUstream stream = stream_new();
+	CUgraphNode nodes[2];
+	CUgraphExec exec;
+	CUgraph graph;
+
+	check_ok(cuMemAllocHost((void **)&pinned, 64));
+	memset(pinned, 0, 64);
+	check_ok(cuGraphCreate(&graph, 0));
+	nodes[0] = add_copy(graph, NULL, &copies[0], fixture.context);
+	nodes[1] = add_copy(graph, &nodes[0], &copies[1], fixture.context);
+	exec = exec_new(graph);
+	/* In the executable graph, there and back. */
+	pinned[0] = 7;
+	copy = to_device(x, pinned, 4);
+	check_ok(cuGraphExecMemcpyNodeSetParams(exec, nodes[0], &copy, fixture.context));
+	copy = to_host(pinned + 1, x, 4);
+	check_ok(cuGraphExecMemcpyNodeSetParams(exec, nodes[1], &copy, fixture.context));
+	launch_and_wait(exec, stream);
+	check(pinned[1] == 7 && out == 0);
+	check_ok(cuGraphExecMemcpyNodeSetParams(
+		exec, nodes[0], &copies[0], fixture.context));
+	check_ok(cuGraphExecMemcpyNodeSetParams(
+		exec, nodes[1], &copies[1], fixture.context));
+	launch_and_wait(exec, stream);
+	check(pinned[1] == 7 && out == 3);
+	/* In the graph. */
+	pinned[0] = 8;
+	copy = to_device(x, pinned, 4);
+	check_ok(cuGraphMemcpyNodeSetParams(nodes[0], &copy));
+	check_ok(cuGraphMemcpyNodeGetParams(nodes[0], &told));
+	check(told.srcHost == pinned);
+	copy = on_host(pinned + 2, pinned, 4);
+	check_ok(cuGraphMemcpyNodeSetParams(nodes[1], &copy));
+	check_ok(cuGraphExecDestroy(exec));
+	exec = exec_new(graph);
+	launch_and_wait(exec, stream);
+	check(device_word(x) == 8 && pinned[2] == 8 && out == 3);
+	/* What cannot be is refused, and changes nothing. */
+	copy.WidthInBytes = 0;
+	check_cu(cuGraphMemcpyNodeSetParams(nodes[1], &copy), CUDA_ERROR_INVALID_VALUE);
+	pinned[0] = 9;
+	launch_and_wait(exec_new(graph), stream);
+	check_eq(pinned[2], 9);
+}
+
+TEST(a_capture_takes_copies_within_the_host)
+{
+	unsigned int in = 5, out = 0;
+	CUstream stream;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	fixture_new();
+	stream = stream_new();
+	capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+	check_ok(cuMemcpyAsync(
+		(CUdeviceptr)(uintptr_t)&out, (CUdeviceptr)(uintptr_t)&in, 4, stream));
+	graph = capture_end(stream);
+	check_eq(count_nodes(graph), 1);
+	exec = exec_new(graph);
+	for (in = 6; in < 9; in++) {
+		launch_and_wait(exec, stream);
+		check_eq(out, in);
+	}
+}

@@ -404,7 +404,24 @@ CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
 	return done(node, add_with_edges(addedp, graph, after, node));
 }
 
-static CUresult set(CUgraphNode handle, const struct shim_node *node)
+/* A copy without pageable memory, for a node whose copy had some. Return: false if it is
+ * for another node. */
+static bool make_pageable(
+	CUgraphNode handle, const struct shim_node *node, struct shim_node *made)
+{
+	CUDA_MEMCPY3D before;
+
+	*made = *node;
+	made->kind = CU_GRAPH_NODE_TYPE_GRAPH;
+	made->is_pageable = true;
+	made->detail_size = 0;
+	return node->kind == CU_GRAPH_NODE_TYPE_MEMCPY &&
+	       shim_graph_pageable_find(handle, &before) &&
+	       shim_graph_pageable_new(&node->detail.copy, node->context, &made->child) ==
+		       CUDA_SUCCESS;
+}
+
+static CUresult send_set(CUgraphNode handle, const struct shim_node *node)
 {
 	Vgpu__CuGraphNodeSetParamsRequest request =
 		VGPU__CU_GRAPH_NODE_SET_PARAMS_REQUEST__INIT;
@@ -418,12 +435,22 @@ static CUresult set(CUgraphNode handle, const struct shim_node *node)
 		&vgpu__cu_graph_node_set_params_reply__descriptor, NULL);
 }
 
-CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node)
+static CUresult set(CUgraphNode handle, const struct shim_node *node)
 {
-	return done(node, set(handle, node));
+	return done(node, send_set(handle, node));
 }
 
-CUresult shim_graph_node_set_in_exec(
+CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node)
+{
+	CUresult result = set(handle, node);
+	struct shim_node made;
+
+	return result == CUDA_ERROR_INVALID_VALUE && make_pageable(handle, node, &made)
+		       ? set(handle, &made)
+		       : result;
+}
+
+static CUresult set_in_exec(
 	CUgraphExec exec, CUgraphNode handle, const struct shim_node *node)
 {
 	Vgpu__CuGraphExecNodeSetParamsRequest request =
@@ -438,6 +465,17 @@ CUresult shim_graph_node_set_in_exec(
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_exec_node_set_params_reply__descriptor, NULL);
 	return done(node, result);
+}
+
+CUresult shim_graph_node_set_in_exec(
+	CUgraphExec exec, CUgraphNode handle, const struct shim_node *node)
+{
+	CUresult result = set_in_exec(exec, handle, node);
+	struct shim_node made;
+
+	return result == CUDA_ERROR_INVALID_VALUE && make_pageable(handle, node, &made)
+		       ? set_in_exec(exec, handle, &made)
+		       : result;
 }
 
 /*

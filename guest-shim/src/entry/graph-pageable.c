@@ -17,52 +17,48 @@
 #include "memory/copy.h"
 #include "process/call.h"
 #include "process/callback.h"
-#include "wait/capture.h"
 
-/* Belongs to the function that moves it. */
-struct pageable {
-	CUDA_MEMCPY3D copy; /* the program's */
-	uint8_t *pinned;    /* rows and layers without gaps */
-	uint8_t *memory;    /* the program's: the first row */
+/* One side in memory that a processor reaches: rows, and how far they are apart. */
+struct place {
+	uint8_t *memory; /* the first row */
 	uint64_t pitch;
 	uint64_t layer; /* bytes from layer to layer */
 };
 
-static void move_row(
-	const struct pageable *pageable, uint64_t y, uint64_t z, bool is_fill)
+/* Belongs to the function that moves it. */
+struct pageable {
+	CUDA_MEMCPY3D copy; /* the program's */
+	uint8_t *pinned;    /* rows and layers without gaps, or NULL */
+	struct place to, from;
+};
+
+static uint8_t *row_of(const struct place *place, uint64_t y, uint64_t z)
 {
+	return place->memory + z * place->layer + y * place->pitch;
+}
+
+static void move(void *data)
+{
+	const struct pageable *pageable = data;
 	const CUDA_MEMCPY3D *copy = &pageable->copy;
-	uint8_t *memory = pageable->memory + z * pageable->layer + y * pageable->pitch;
-	uint8_t *pinned = pageable->pinned + (z * copy->Height + y) * copy->WidthInBytes;
 
-	if (is_fill)
-		memcpy(pinned, memory, copy->WidthInBytes);
-	else
-		memcpy(memory, pinned, copy->WidthInBytes);
+	for (uint64_t z = 0; z < copy->Depth; z++)
+		for (uint64_t y = 0; y < copy->Height; y++)
+			memmove(row_of(&pageable->to, y, z),
+				row_of(&pageable->from, y, z), copy->WidthInBytes);
 }
 
-static void move_all(const struct pageable *pageable, bool is_fill)
+/* The device reaches both sides. */
+static void skip(void *data)
 {
-	for (uint64_t z = 0; z < pageable->copy.Depth; z++)
-		for (uint64_t y = 0; y < pageable->copy.Height; y++)
-			move_row(pageable, y, z, is_fill);
-}
-
-static void fill(void *data)
-{
-	move_all(data, true);
-}
-
-static void drain(void *data)
-{
-	move_all(data, false);
 }
 
 static void release(void *data)
 {
 	struct pageable *pageable = data;
 
-	shim_arena_free(pageable->pinned);
+	if (pageable->pinned)
+		shim_arena_free(pageable->pinned);
 	free(pageable);
 }
 
@@ -91,48 +87,83 @@ static bool is_pageable(const struct side *side)
 	       shim_copy_place(side->address) == SHIM_PLACE_PAGEABLE;
 }
 
-/* Where the first row is, and how far it is to the next. Return: false if a row does not
- * fit its pitch, or sizes overflow. */
-static bool locate(struct pageable *pageable, const struct side *side, uint64_t *sizep)
+/* Return: whether a processor reaches it, too. */
+static bool is_of_host(const struct side *side)
 {
-	const CUDA_MEMCPY3D *copy = &pageable->copy;
+	return is_pageable(side) ||
+	       (side->type == CU_MEMORYTYPE_HOST &&
+		       shim_copy_place(side->address) == SHIM_PLACE_ARENA);
+}
+
+/* Return: false if a row does not fit its pitch, or sizes overflow. */
+static bool locate(
+	const CUDA_MEMCPY3D *copy, const struct side *side, struct place *place)
+{
 	uint64_t rows = side->rows ? side->rows : copy->Height, offset, row;
 
-	pageable->pitch = side->pitch ? side->pitch : copy->WidthInBytes;
-	if (!copy->WidthInBytes || !copy->Height || !copy->Depth ||
-		copy->WidthInBytes > pageable->pitch || copy->Height > rows ||
-		!vgpu_mul_u64(pageable->pitch, rows, &pageable->layer) ||
-		!vgpu_mul_u64(side->z, pageable->layer, &offset) ||
-		!vgpu_mul_u64(side->y, pageable->pitch, &row) ||
+	place->pitch = side->pitch ? side->pitch : copy->WidthInBytes;
+	if (copy->WidthInBytes > place->pitch || copy->Height > rows ||
+		!vgpu_mul_u64(place->pitch, rows, &place->layer) ||
+		!vgpu_mul_u64(side->z, place->layer, &offset) ||
+		!vgpu_mul_u64(side->y, place->pitch, &row) ||
 		!vgpu_add_u64(offset, row, &offset) ||
 		!vgpu_add_u64(offset, side->x, &offset) ||
 		!vgpu_add_u64(side->address, offset, &offset))
 		return false;
-	pageable->memory = shim_pointer(offset);
-	return vgpu_mul_u64(copy->WidthInBytes, copy->Height, sizep) &&
-	       vgpu_mul_u64(*sizep, copy->Depth, sizep);
+	place->memory = shim_pointer(offset);
+	return true;
 }
 
-static CUresult pageable_new(
-	const CUDA_MEMCPY3D *copy, const struct side *side, struct pageable **pageablep)
+/* Pinned memory for the device's part of the copy. */
+static CUresult make_pinned(struct pageable *pageable, struct place *place)
+{
+	const CUDA_MEMCPY3D *copy = &pageable->copy;
+	uint64_t size;
+
+	if (!vgpu_mul_u64(copy->WidthInBytes, copy->Height, &size) ||
+		!vgpu_mul_u64(size, copy->Depth, &size))
+		return CUDA_ERROR_INVALID_VALUE;
+	pageable->pinned = shim_arena_alloc(size);
+	*place = (struct place){
+		.memory = pageable->pinned,
+		.pitch = copy->WidthInBytes,
+		.layer = copy->WidthInBytes * copy->Height,
+	};
+	return pageable->pinned ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Locates the sides that are the host's; the other one is pinned memory. */
+static CUresult place_sides(
+	struct pageable *pageable, const struct side *to, const struct side *from)
+{
+	const CUDA_MEMCPY3D *copy = &pageable->copy;
+
+	if (!copy->WidthInBytes || !copy->Height || !copy->Depth ||
+		(is_of_host(to) && !locate(copy, to, &pageable->to)) ||
+		(is_of_host(from) && !locate(copy, from, &pageable->from)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (is_pageable(from) && !is_of_host(to))
+		return make_pinned(pageable, &pageable->to);
+	if (is_pageable(to) && !is_of_host(from))
+		return make_pinned(pageable, &pageable->from);
+	return CUDA_SUCCESS;
+}
+
+static CUresult pageable_new(const CUDA_MEMCPY3D *copy, const struct side *to,
+	const struct side *from, struct pageable **pageablep)
 {
 	struct pageable *pageable = calloc(1, sizeof(*pageable));
-	uint64_t size;
+	CUresult result;
 
 	if (!pageable)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pageable->copy = *copy;
-	if (!locate(pageable, side, &size)) {
-		free(pageable);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	pageable->pinned = shim_arena_alloc(size);
-	if (!pageable->pinned) {
-		free(pageable);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	*pageablep = pageable;
-	return CUDA_SUCCESS;
+	result = place_sides(pageable, to, from);
+	if (result == CUDA_SUCCESS)
+		*pageablep = pageable;
+	else
+		release(pageable);
+	return result;
 }
 
 /*
@@ -191,35 +222,63 @@ static CUresult add_copy(CUgraph graph, const CUgraphNode *after,
 		(_copy)->_prefix##Height = (_copy)->Height;                              \
 	} while (0)
 
+/* What the function and the device do, which of them first. */
+struct plan {
+	CUhostFn function;
+	bool is_by_host; /* the function does all; the device's node is an empty one */
+	bool is_function_last;
+	CUDA_MEMCPY3D copy; /* the device's */
+};
+
+static void make_plan(struct plan *plan, const struct pageable *pageable,
+	const struct side *to, const struct side *from)
+{
+	plan->copy = pageable->copy;
+	plan->is_by_host = is_of_host(to) && is_of_host(from);
+	plan->is_function_last = is_of_host(to) && !is_of_host(from);
+	plan->function = pageable->pinned || plan->is_by_host ? move : skip;
+	if (!pageable->pinned)
+		return;
+	if (plan->is_function_last)
+		SET_PINNED(&plan->copy, dst, pageable);
+	else
+		SET_PINNED(&plan->copy, src, pageable);
+}
+
+static CUresult add_device(CUgraph graph, const CUgraphNode *after,
+	const struct plan *plan, CUcontext context, CUgraphNode *addedp)
+{
+	const struct shim_node empty = { .kind = CU_GRAPH_NODE_TYPE_EMPTY };
+
+	return plan->is_by_host ? add(graph, after, &empty, addedp)
+				: add_copy(graph, after, &plan->copy, context, addedp);
+}
+
 /* Adds both nodes to an empty graph. */
 static CUresult build(CUgraph graph, const CUDA_MEMCPY3D *given, CUcontext context)
 {
 	const struct side to = SIDE(given, dst), from = SIDE(given, src);
-	bool is_fill = is_pageable(&from);
 	struct pageable *pageable;
-	CUDA_MEMCPY3D copy = *given;
 	CUgraphNode first, second;
+	struct plan plan;
 	CUresult result;
 
-	if (is_fill && is_pageable(&to))
-		return shim_capture_refuse_pageable();
-	result = pageable_new(given, is_fill ? &from : &to, &pageable);
+	result = pageable_new(given, &to, &from, &pageable);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (is_fill) {
-		SET_PINNED(&copy, src, pageable);
-		result = add_function(graph, NULL, fill, pageable, &first);
+	make_plan(&plan, pageable, &to, &from);
+	if (!plan.is_function_last) {
+		result = add_function(graph, NULL, plan.function, pageable, &first);
 		return result == CUDA_SUCCESS
-			       ? add_copy(graph, &first, &copy, context, &second)
+			       ? add_device(graph, &first, &plan, context, &second)
 			       : result;
 	}
-	SET_PINNED(&copy, dst, pageable);
-	result = add_copy(graph, NULL, &copy, context, &first);
+	result = add_device(graph, NULL, &plan, context, &first);
 	if (result != CUDA_SUCCESS) {
 		release(pageable);
 		return result;
 	}
-	return add_function(graph, &first, drain, pageable, &second);
+	return add_function(graph, &first, plan.function, pageable, &second);
 }
 
 CUresult shim_graph_pageable_new(

@@ -6,16 +6,17 @@
  *
  * The device cannot reach ordinary memory of the guest. So such a copy is a child graph
  * of two nodes: the device copies pinned memory, and a function of the guest library
- * fills that before, or drains it afterwards. To the program the node is a copy: its
- * parameters are those that it gave. The pinned memory goes with the function
- * (process/callback.h).
+ * fills that before, or drains it afterwards. If both sides are the host's the function
+ * does all, and the device's node is an empty one; if neither is pageable any more, the
+ * device does. To the program the node is a copy: its parameters are those that it gave.
+ * The pinned memory goes with the function (process/callback.h).
  */
 
 #include <stdbool.h>
 
 #include "vgpu/cuda.h"
 
-/* Makes the child graph of a copy with pageable memory on one side. */
+/* Makes the child graph of a copy, which need not have pageable memory. */
 CUresult shim_graph_pageable_new(
 	const CUDA_MEMCPY3D *copy, CUcontext context, CUgraph *childp);
 

@@ -6,22 +6,10 @@
 #include <stdint.h>
 
 #include "vgpu/g-driver.pb-c.h"
-#include "vgpu/log.h"
 
 #include "process/call.h"
 #include "process/stream.h"
 #include "wait/capture.h"
-
-CUresult shim_capture_refuse_pageable(void)
-{
-	static uint8_t was_logged;
-
-	if (!__atomic_exchange_n(&was_logged, 1, __ATOMIC_RELAXED))
-		vgpu_log_warning(
-			"a copy in a graph or capture is from pageable memory to "
-			"pageable memory, which is not supported: use cuMemHostAlloc");
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
 
 CUresult shim_capture_check_memory(void)
 {

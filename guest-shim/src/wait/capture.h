@@ -42,7 +42,3 @@ bool shim_capture_is_active(CUstream stream);
  * forbid that (CUDA Driver API, cuThreadExchangeStreamCaptureMode).
  */
 CUresult shim_capture_check_memory(void);
-
-/* Logs, once, that a node or a captured copy has pageable memory on both sides. Return:
- * CUDA_ERROR_NOT_SUPPORTED. */
-CUresult shim_capture_refuse_pageable(void);
