@@ -127,6 +127,33 @@ TEST(functions_children_and_batches_are_printed)
 	check_ok(cuGraphDestroy(graph));
 }
 
+TEST(conditional_nodes_are_printed)
+{
+	CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+	CUgraphConditionalHandle handle;
+	struct fixture fixture = fixture_new();
+	char expected[100];
+	CUgraph graph = NULL;
+	CUgraphNode node;
+
+	check_ok(cuGraphCreate(&graph, 0));
+	check_ok(cuGraphConditionalHandleCreate(&handle, graph, fixture.context, 0, 0));
+	params.conditional.handle = handle;
+	params.conditional.type = CU_GRAPH_COND_TYPE_SWITCH;
+	params.conditional.size = 2;
+	params.conditional.ctx = fixture.context;
+	check_ok(cuGraphAddNode(&node, graph, NULL, NULL, 0, &params));
+	check_ok(cuGraphAddEmptyNode(&node, params.conditional.phGraph_out[1], NULL, 0));
+	print(graph, 0);
+	check_eq(count("\\nCONDITIONAL\\nSWITCH\\nbody 0: 0 nodes\\nbody 1: 1 nodes\""),
+		1);
+	print(graph, CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS);
+	snprintf(expected, sizeof(expected), "\\nhandle 0x%llx\"",
+		(unsigned long long)handle);
+	check_eq(count(expected), 1);
+	check_ok(cuGraphDestroy(graph));
+}
+
 TEST(an_empty_graph_has_no_nodes)
 {
 	CUgraph graph = NULL;

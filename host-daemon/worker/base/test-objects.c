@@ -90,6 +90,22 @@ TEST(an_owner_takes_its_objects_with_it)
 	object_table_deinit(&table);
 }
 
+TEST(an_object_is_adopted_once)
+{
+	int parent, other;
+	uint64_t handle;
+
+	setup(false);
+	handle = add(1, NULL);
+	check(!object_table_adopt(&table, handle + (1 << 20), &parent));
+	check(object_table_adopt(&table, handle, &parent));
+	check(!object_table_adopt(&table, handle, &other));
+	check_eq(object_table_remove_owned(&table, &other), 0);
+	check_eq(object_table_remove_owned(&table, &parent), 1);
+	check(!object_table_adopt(&table, handle, &parent));
+	object_table_deinit(&table);
+}
+
 TEST(a_unique_table_gives_a_driver_object_one_handle)
 {
 	uint64_t a, b;
