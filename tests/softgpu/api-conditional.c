@@ -109,6 +109,38 @@ TEST(nested_loops_end_with_their_context)
 	check_ok(cuCtxDestroy(context));
 }
 
+/* A kernel in one loop fails while others go round, with kernels or with nothing. */
+static void check_fault(CUgraphConditionalNodeType type, bool is_empty)
+{
+	CUgraph graph, body, inner, other;
+	CUcontext context;
+
+	check_ok(cuInit(0));
+	check_ok(cuCtxCreate(&context, NULL, 0, 0));
+	graph = loop_new(&body);
+	check_ok(conditional_add(body, handle_new(graph), type, 1, &inner));
+	check_ok(conditional_add(
+		graph, handle_new(graph), CU_GRAPH_COND_TYPE_WHILE, 1, &other));
+	if (!is_empty)
+		add_store(other, NULL, 0, device_memory(4), 1);
+	add_store(inner, NULL, 0, 16, 1);
+	check_ok(cuGraphLaunch(exec_new(graph), NULL));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_cu(cuStreamQuery(NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+	check_ok(cuGraphDestroy(graph));
+	check_ok(cuCtxDestroy(context));
+}
+
+TEST(a_fault_in_a_branch_ends_all_loops)
+{
+	check_fault(CU_GRAPH_COND_TYPE_IF, false);
+}
+
+TEST(a_fault_in_a_loop_ends_all_loops)
+{
+	check_fault(CU_GRAPH_COND_TYPE_WHILE, true);
+}
+
 TEST(conditional_nodes_have_limits)
 {
 	CUgraph graph, body;
