@@ -29,6 +29,26 @@ def setup(source, folder, *options):
         for what in ("--targets", "--tests")]
 
 
+def installed_runtimes(folder):
+    """Returns the places where libcudart.so.N is installed, by name."""
+    plan = json.loads(subprocess.run([*MESON, "introspect", folder, "--installed"],
+                                     stdout=subprocess.PIPE, check=True).stdout)
+    places = {os.path.basename(place): os.path.dirname(place) for place in plan.values()}
+    return {name: place for name, place in places.items()
+            if re.fullmatch(r"libcudart\.so\.\d+", name)}
+
+
+def check_runtimes(folder):
+    """Our CUDA runtime is in folders that no configuration of the loader names."""
+    places = installed_runtimes(folder)
+    assert set(places) == {"libcudart.so.12", "libcudart.so.13"}, places
+    for name, place in places.items():
+        assert place.endswith(f"/vgpu/runtime/{name.rpartition('.')[2]}"), places
+    with open(f"{folder}/docs/vgpu.conf", encoding="utf-8") as f:
+        searched = [line.strip() for line in f if not line.startswith("#")]
+    assert searched and not set(searched) & set(places.values()), (searched, places)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="vgpu-setup-") as folder:
         targets, tests = setup(sys.argv[1], f"{folder}/all")
@@ -39,6 +59,9 @@ def main():
         left = {name for name in targets
                 if re.search(r"^(test|e2e|fuzz|make-seeds|nvcc)-|-fixture$|bench|checked", name)}
         assert not left, left
+        assert not installed_runtimes(f"{folder}/product")
+        setup(sys.argv[1], f"{folder}/runtime", "-Dtests=disabled", "-Druntime=enabled")
+        check_runtimes(f"{folder}/runtime")
         targets, tests = setup(sys.argv[1], f"{folder}/guest", "-Dhost_daemon=disabled")
         assert {"cuda", "libcuda-check", "test-ring"} <= targets and tests, targets
         assert not targets & {"vgpud", "vgpu-worker", "vgpu-softgpu"}, targets

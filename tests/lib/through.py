@@ -4,7 +4,7 @@
 
     through.py [--driver D] [--sync] [--expect NAME=N]... [--host-set NAME=VALUE]... \
         [--claims SOURCE [--once]] [--log PATTERN]... [--copies FOLDER] \
-        [--vm LINE]... [--races] BUILD -- PROGRAM [ARGUMENT...]
+        [--vm LINE]... [--races] [--runtime FOLDER] BUILD -- PROGRAM [ARGUMENT...]
 
 The program is found a libcuda.so.1 by LD_LIBRARY_PATH and nothing else. After it
 ended, vgpud's line on each session must show at least N of NAME (launches,
@@ -44,6 +44,15 @@ def sessions(text):
     for line in re.findall(r"session ended (.*)", text):
         found.append(dict(re.findall(r"(\w+)=(\S+)", line)))
     return found
+
+
+def check_runtime(runtime, folder):
+    """Returns a sentence if another CUDA runtime was loaded than that of the folder."""
+    text = "".join(path.read_text(errors="replace") for path in Path(folder).glob("libs.*"))
+    loaded = set(re.findall(r"calling init: (\S*libcudart\.so\S*)", text))
+    if {os.path.dirname(path) for path in loaded} == {runtime}:
+        return []
+    return [f"the CUDA runtimes that were loaded are {loaded or 'none'}"]
 
 
 def check_books(books, expected, faults, races):
@@ -86,6 +95,8 @@ def main():
     parser.add_argument("--preload", metavar="LIBRARY", help="into program and worker alike")
     parser.add_argument("--copies", metavar="FOLDER",
                         help="where another vgpud is, with its worker and both libraries")
+    parser.add_argument("--runtime", metavar="FOLDER",
+                        help="where the program is to find a CUDA runtime")
     parser.add_argument("build")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
@@ -105,6 +116,9 @@ def main():
         library = options.copies or os.path.join(options.build, "guest-shim")
         library = os.path.abspath(library)
         environment["LD_LIBRARY_PATH"] = library
+        if options.runtime:
+            environment["LD_LIBRARY_PATH"] += ":" + options.runtime
+            environment.update(LD_DEBUG="libs", LD_DEBUG_OUTPUT=f"{counts.name}/libs")
         if options.sync:
             environment["VGPU_SYNC"] = "1"
         if options.claims or options.races:
@@ -118,6 +132,8 @@ def main():
         if options.races and not code:
             trace = Path(environment["VGPU_TRACE"]).read_text(encoding="utf-8")
             unproved += check_results(trace)
+        if options.runtime:
+            unproved += check_runtime(options.runtime, counts.name)
         folder = host.folder.name
         n_open = len(re.findall(r"session opened", host.text()))
         host.wait_for(r"session ended", n_open) if n_open else None
