@@ -155,14 +155,28 @@ static int enter_device(struct device *device)
 	return 0;
 }
 
+/* Another runtime in the process may have reset the device. */
+static bool is_alive(CUcontext context)
+{
+	unsigned int version;
+	CUresult result = rt_driver.cuCtxGetApiVersion(context, &version);
+
+	/* A context that a fault ended is still the one to report it. */
+	return result != CUDA_ERROR_INVALID_CONTEXT &&
+	       result != CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 static int enter_slowly(CUcontext current)
 {
 	struct device *device = &devices[rt_thread.device];
 	int error = 0;
 
 	pthread_mutex_lock(&lock);
-	if (current)
+	if (current) {
 		device = find_device(current);
+		if (device && !is_alive(current))
+			device->is_retained = false;
+	}
 	if (device) {
 		error = enter_device(device);
 	} else {
@@ -184,7 +198,8 @@ int rt_enter_context(void)
 	if (error)
 		return error;
 	if (current && current == rt_thread.context &&
-		rt_thread.epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE))
+		rt_thread.epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE) &&
+		is_alive(current))
 		return 0;
 	return enter_slowly(current);
 }

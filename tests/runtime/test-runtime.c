@@ -526,6 +526,19 @@ TEST(a_reset_is_seen_by_all_threads)
 	unregister_code(handle);
 }
 
+TEST(a_reset_by_another_runtime_is_noticed)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	CUresult (*reset)(CUdevice) = dlsym(driver, "cuDevicePrimaryCtxReset_v2");
+	void *p = allocate(4);
+
+	check(reset);
+	check_eq(reset(0), CUDA_SUCCESS);
+	OK(CALL(cudaMalloc, void **, size_t)(&p, 4));
+	write_word(p);
+	check_eq(read_word(p), 3);
+}
+
 TEST(a_context_of_the_driver_api_is_used)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *p;
