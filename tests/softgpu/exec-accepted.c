@@ -130,13 +130,7 @@ TEST(vectors_are_arguments)
 
 static const char *const instructions[] = {
 	"fma.rn.oob.f16x2 %r1, %r2, %r3, %r4",
-	"cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2",
-	"cvt.rn.satfinite.e5m2x2.f32 %h1, %f1, %f2",
-	"cvt.rn.satfinite.e4m3x2.f16x2 %h1, %r1",
-	"cvt.rn.f16x2.e4m3x2 %r1, %h1",
-	"cvt.rn.f16x2.e5m2x2 %r1, %h1",
 	"cvt.rs.f16x2.f32 %r1, %f1, %f2, %r3",
-	"cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f2",
 	"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 "
 	"[%r1], %r2, [%r3]",
 	"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], "
@@ -146,32 +140,11 @@ static const char *const instructions[] = {
 	"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::"
 	"bytes.add.u32 [%r1], %r2, [%r3]",
 	"multimem.ld_reduce.global.add.f32 %f1, [%d1]",
-	"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, "
-	"[%r5]",
-	"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [%r5]",
-	"stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r5], {%r1, %r2}",
-	"movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2",
-	"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, "
-	"%f4, %f5, %f6, %f7, %f8}, {%r1, %r2}, {%r3, %r4}, {%f1, %f2, %f3, "
-	"%f4, %f5, %f6, %f7, %f8}",
-	"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, "
-	"%f4}, {%r1, %r2}, {%r3}, {%f1, %f2, %f3, %f4}",
-	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1, %f2, "
-	"%f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}",
-	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, "
-	"%f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}",
-	"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, "
-	"%r4}, {%r5, %r6, %r7, %r8}, {%r5, %r6}, {%r1, %r2, %r3, %r4}",
-	"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f1, %f2, "
-	"%f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}",
-	"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%e1, %e2}, "
-	"{%e3}, {%e4}, {%e1, %e2}",
-	"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, "
-	"%f3, %f4}, {%r1, %r2}, {%r3, %r4}, {%f1, %f2, %f3, %f4}, %r5, 0x0",
-	"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2, %r3, "
-	"%r4, %r5, %r6, %r7, %r8}, [%d1], %r9",
-	"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d1], {%f1, "
-	"%f2, %f3, %f4, %f5, %f6, %f7, %f8}, %r9",
+	/* Matrices of other devices. */
+	"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r5]",
+	"stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r5], {%r1}",
+	"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 "
+	"{%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}",
 	"wgmma.fence.sync.aligned",
 	"wgmma.commit_group.sync.aligned",
 	"tcgen05.wait::ld.sync.aligned",

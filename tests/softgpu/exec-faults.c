@@ -152,14 +152,13 @@ TEST(a_stop_flag_ends_running_blocks)
 TEST(unsupported_instructions_are_named)
 {
 	struct softgpu_message message = {};
-	static const char strange[] =
-		ENTRY("movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r0;\n");
+	static const char strange[] = ENTRY("wgmma.fence.sync.aligned;\n");
 	static const char misfit[] = ENTRY("add.u64 %r4, %r0, %r1;\n");
 	static const char missing[] =
 		HEADER ".extern .func f();\n.entry k() { call f, (); ret; }\n";
 
 	check_eq(rig_lookup(strange, "k", &message), 801);
-	check(strstr(message.text, "movmatrix.sync") && strstr(message.text, "line 8"));
+	check(strstr(message.text, "wgmma.fence") && strstr(message.text, "line 8"));
 	check_eq(rig_lookup(misfit, "k", &message), 218);
 	check(strstr(message.text, "line 8"));
 	check_eq(rig_lookup(missing, "k", &message), 801);

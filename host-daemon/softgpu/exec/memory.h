@@ -57,7 +57,7 @@ static inline uint64_t generic_address(const struct insn *ip, uint64_t address)
 		[ACCESS_LOCAL] = SOFTGPU_GENERIC_LOCAL,
 		[ACCESS_PARAM] = SOFTGPU_GENERIC_PARAM,
 	};
-	uint32_t space = ip->reserved >> ACCESS_SPACE_SHIFT;
+	uint32_t space = ip->reserved >> ACCESS_SPACE_SHIFT & 3;
 	uint64_t at = address + (uint64_t)(int64_t)ip->off;
 
 	return space ? bases[space] + (uint64_t)(uint32_t)at : at;

@@ -523,6 +523,22 @@
 	X(REDUX_XOR, "Ww--w-")                                                           \
 	X(ACTIVEMASK, "W-----")                                                          \
 	X(WARP_SYNC, "----w-")                                                           \
+	/* fragment.c; reserved of the first two: the space, and MATRIX_COUNT */         \
+	X(LDMATRIX, "WxW-WW")                                                            \
+	X(STMATRIX, "-xwwww")                                                            \
+	X(MOVMATRIX, "Ww----")                                                           \
+	X(MATRIX_PUT, "-wwwww") /* off: rows of block.matrix, in fives */                \
+	X(MATRIX_PUT_64, "-xxxxx")                                                       \
+	X(MATRIX_TAKE, "WWWW--") /* imm: rows, in fours */                               \
+	X(MATRIX_TAKE_64, "XXXX--")                                                      \
+	X(MATRIX_LOAD, "-xw---") /* stride; reserved: the space; e: see MATRIX_SHAPE */  \
+	X(MATRIX_STORE, "-xw---")                                                        \
+	/* product.c; imm: enum matrix_field */                                          \
+	X(MMA_REAL, "------")                                                            \
+	X(MMA_INTEGER, "------")                                                         \
+	X(MMA_BITS, "------")                                                            \
+	X(MMA_QUADS, "------")                                                           \
+	X(MMA_F64, "------") /* double.c */                                              \
 	/* runtime.c */                                                                  \
 	X(VPRINTF, "Wxx---") /* format, argument block */                                \
 	X(ASSERT_FAIL, "-xxwx-") /* message, file, line, function */                     \
@@ -647,6 +663,62 @@ enum video_op {
 	VIDEO_SHR,
 	VIDEO_SET,
 	VIDEO_AVRG,
+};
+
+/* reserved of LDMATRIX and STMATRIX */
+enum matrix_access {
+	MATRIX_COUNT = 7, /* mask: matrices */
+	MATRIX_TRANS = 8,
+};
+
+/* What the elements of a matrix are. */
+enum matrix_type {
+	MATRIX_F16,
+	MATRIX_BF16,
+	MATRIX_TF32,
+	MATRIX_E4M3,
+	MATRIX_E5M2,
+	MATRIX_F32,
+	MATRIX_F64,
+	MATRIX_U8,
+	MATRIX_S8,
+	MATRIX_U4,
+	MATRIX_S4,
+	MATRIX_S32,
+	MATRIX_B1,
+};
+
+/* imm of MMA_*: where each field is; those without a width are one bit */
+enum matrix_field {
+	MATRIX_M = 0,  /* 3 bits: rows of the result, in eights */
+	MATRIX_N = 3,  /* 3 bits: columns, in eights */
+	MATRIX_K = 6,  /* 10 bits: columns of A, rows of B */
+	MATRIX_A = 16, /* 4 bits each: enum matrix_type */
+	MATRIX_B = 20,
+	MATRIX_C = 24,
+	MATRIX_D = 28,
+	MATRIX_SATFINITE = 32,
+	MATRIX_AND = 33, /* of bits: else exclusive or */
+	MATRIX_SPARSE = 34,
+	MATRIX_SELECTOR = 35, /* 2 bits: lanes of four with the metadata */
+	MATRIX_COL_A = 37,    /* of MMA_QUADS: the order of the fragment */
+	MATRIX_COL_B = 38,
+	MATRIX_ROUND = 40, /* 8 bits: enum ptx_round */
+};
+
+/* imm of MATRIX_LOAD and MATRIX_STORE: MATRIX_M, _N and _K as above, 32 bits higher, and
+ */
+enum matrix_place {
+	MATRIX_SHAPE = 32,
+	MATRIX_ROLE = 48, /* 2 bits: enum matrix_role */
+	MATRIX_TYPE = 50, /* 4 bits */
+	MATRIX_COL = 54,  /* columns are contiguous in memory */
+};
+
+enum matrix_role {
+	MATRIX_ROLE_A,
+	MATRIX_ROLE_B,
+	MATRIX_ROLE_C, /* and D */
 };
 
 /* imm of CARRY_*: how the sum is made */

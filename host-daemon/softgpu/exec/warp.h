@@ -33,6 +33,12 @@
 /* The operands that TEX_PUT stores: coordinates, layer and level, then two gradients. */
 #define TEXTURE_ROWS 15
 
+/*
+ * The operands of a matrix instruction: fragments of A, B and C, at most 8 registers
+ * each, and the metadata, in fives; or of 64 bits, at most 16, in fives.
+ */
+#define MATRIX_ROWS 40
+
 #define LEAVE ((const struct insn *)UINTPTR_MAX)
 
 /* Taken back-edges between two looks around. */
@@ -131,6 +137,7 @@ struct block {
 	uint32_t n_dead; /* lanes of all warps */
 	struct barrier barriers[BARRIERS + 1];
 	uint32_t texture_operands[TEXTURE_ROWS][LANES] __attribute__((aligned(64)));
+	uint32_t matrix[MATRIX_ROWS][LANES] __attribute__((aligned(64)));
 	struct warp warps[WARPS_MAX];
 };
 
@@ -240,5 +247,16 @@ static inline const struct insn *warp_fault(struct warp *w, const struct insn *i
 	w->fault_text = text;
 	return LEAVE;
 }
+
+/* Of a matrix each lane has a part: PTX leaves the result undefined if one is missing. */
+#define WHOLE_WARP                                                                       \
+	do {                                                                             \
+		if (!mask)                                                               \
+			return ip + 1;                                                   \
+		if (mask != UINT32_MAX)                                                  \
+			return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_INSTRUCTION,      \
+				(u32)__builtin_ctz(mask), mask,                          \
+				"a matrix instruction without all lanes of its warp");   \
+	} while (0)
 
 #endif

@@ -9,6 +9,7 @@
  *			memory.c, control.c and convert.c do the families)
  *	call.c		calls: written out in place, or of subroutines
  *	wide.c		values of 128 bits
+ *	matrix.c	products of matrices, and their fragments
  *	stack.c		memory that a function takes from the stack
  *	pointed.c	functions that pointers may lead to
  *	common.c	the subroutines of those, once for all kernels of a module
@@ -355,6 +356,7 @@ int translate_convert(struct lowering *l);
 int translate_memory(struct lowering *l);
 int translate_control(struct lowering *l);
 int translate_warp(struct lowering *l);
+int translate_matrix(struct lowering *l);
 int translate_texture(struct lowering *l);
 int translate_video(struct lowering *l);
 int translate_stack(struct lowering *l);

@@ -61,6 +61,7 @@ static int (*const families[_PTX_FAMILY_N])(struct lowering *l) = {
 	[PTX_FAMILY_MEMORY] = translate_memory,
 	[PTX_FAMILY_TEXTURE] = translate_texture,
 	[PTX_FAMILY_WARP] = translate_warp,
+	[PTX_FAMILY_MATRIX] = translate_matrix,
 	[PTX_FAMILY_CONTROL] = translate_control,
 	[PTX_FAMILY_CALL] = translate_call,
 	[PTX_FAMILY_STACK] = translate_stack,
@@ -100,6 +101,10 @@ static bool has_strange_modifier(const struct ptx_instr *in)
 	switch (in->op) {
 	case PTX_OP_CVT:
 	case PTX_OP_REDUX:
+	case PTX_OP_MMA:
+	case PTX_OP_MMA_SP:
+	case PTX_OP_MMA_SP_ORDERED:
+	case PTX_OP_WMMA_MMA:
 		return false;
 	case PTX_OP_MIN:
 	case PTX_OP_MAX:

@@ -63,8 +63,8 @@ static int keep_name(
 static int take_more_words(struct ptx_body_parser *b, struct ptx_instr *instr,
 	struct op_text *name, bool *decodedp)
 {
-	bool has_longer =
-		!*decodedp || instr->op == PTX_OP_ST || instr->op == PTX_OP_BARRIER;
+	bool has_longer = !*decodedp || instr->op == PTX_OP_ST ||
+			  instr->op == PTX_OP_BARRIER || instr->op == PTX_OP_MMA;
 	struct op_text longer;
 	uint16_t op;
 	int r;

@@ -24,6 +24,7 @@ enum ptx_family {
 	PTX_FAMILY_MEMORY,
 	PTX_FAMILY_TEXTURE,
 	PTX_FAMILY_WARP,
+	PTX_FAMILY_MATRIX,
 	PTX_FAMILY_CONTROL,
 	PTX_FAMILY_CALL,
 	PTX_FAMILY_STACK,
@@ -112,6 +113,7 @@ enum ptx_family {
 	X(ISSPACEP, "isspacep", "ds", MEMORY) \
 	X(ISTYPEP, "istypep", "ds", MEMORY) \
 	X(LD, "ld", "Da", MEMORY) \
+	X(LDMATRIX, "ldmatrix", "Da", MATRIX) \
 	X(LDU, "ldu", "Da", MEMORY) \
 	X(LG2, "lg2", "ds", REAL) \
 	X(LOP3, "lop3", "dqssss?p", INTEGER) /* last: source of the .BoolOp form */ \
@@ -132,7 +134,11 @@ enum ptx_family {
 	X(MBARRIER_TRY_WAIT, "mbarrier.try_wait", "das?s", ASYNC) /* last: time limit */ \
 	X(MEMBAR, "membar", "", MEMORY) \
 	X(MIN, "min", "dss?s", ARITHMETIC) \
+	X(MMA, "mma", "DSSS", MATRIX) /* types: d, a, b, c */ \
+	X(MMA_SP, "mma.sp", "DSSSss", MATRIX) /* last: metadata, selector */ \
+	X(MMA_SP_ORDERED, "mma.sp::ordered_metadata", "DSSSss", MATRIX) \
 	X(MOV, "mov", "DS", INTEGER) \
+	X(MOVMATRIX, "movmatrix", "ds", MATRIX) \
 	X(MUL, "mul", "dss", ARITHMETIC) \
 	X(MUL24, "mul24", "dss", INTEGER) \
 	X(NANOSLEEP, "nanosleep", "s", CONTROL) \
@@ -166,6 +172,7 @@ enum ptx_family {
 	X(ST_BULK, "st.bulk", "ass", MEMORY) /* bytes, the value 0 */ \
 	X(STACKRESTORE, "stackrestore", "s", STACK) \
 	X(STACKSAVE, "stacksave", "d", STACK) \
+	X(STMATRIX, "stmatrix", "aS", MATRIX) \
 	X(SUB, "sub", "dss", ARITHMETIC) \
 	X(SUBC, "subc", "dss", INTEGER) \
 	X(SULD, "suld", "Dt", TEXTURE) \
@@ -203,6 +210,9 @@ enum ptx_family {
 	X(VSUB, "vsub", "xyy?s", VIDEO) \
 	X(VSUB2, "vsub2", "xyys", VIDEO) \
 	X(VSUB4, "vsub4", "xyys", VIDEO) \
+	X(WMMA_LOAD, "wmma.load", "Da?s", MATRIX) /* last: stride */ \
+	X(WMMA_MMA, "wmma.mma", "DSSS", MATRIX) /* types: as mma, or of d and c */ \
+	X(WMMA_STORE, "wmma.store", "aS?s", MATRIX) \
 	X(XOR, "xor", "dss", INTEGER)
 /* clang-format on */
 
@@ -254,10 +264,21 @@ enum ptx_op {
 	X(TEXREF, "texref", 8)                                                           \
 	X(SAMPLERREF, "samplerref", 8)                                                   \
 	X(SURFREF, "surfref", 8)                                                         \
-	X(U2, "u2", 1) /* from here: of cvt.pack alone */                                \
+	X(U2, "u2", 1) /* from here: of instructions alone */                            \
 	X(U4, "u4", 1)                                                                   \
 	X(S2, "s2", 1)                                                                   \
-	X(S4, "s4", 1)
+	X(S4, "s4", 1)                                                                   \
+	X(B1, "b1", 1)                                                                   \
+	X(E4M3, "e4m3", 1)                                                               \
+	X(E5M2, "e5m2", 1)                                                               \
+	X(E2M3, "e2m3", 1)                                                               \
+	X(E3M2, "e3m2", 1)                                                               \
+	X(E2M1, "e2m1", 1)                                                               \
+	X(UE8M0, "ue8m0", 1)                                                             \
+	X(E2M3X2, "e2m3x2", 2)                                                           \
+	X(E3M2X2, "e3m2x2", 2)                                                           \
+	X(E2M1X2, "e2m1x2", 1)                                                           \
+	X(UE8M0X2, "ue8m0x2", 2)
 
 enum ptx_type {
 	PTX_TYPE_NONE,
@@ -439,6 +460,10 @@ enum ptx_mode {
 	PTX_MODE_ASYNC_NOINC,	    /* cp.async.mbarrier.arrive counts as an arrival */
 	PTX_MODE_ASYNC_COMPLETE_TX, /* cp.async.bulk signals a barrier */
 	PTX_MODE_ASYNC_BULK_GROUP,
+	PTX_MODE_MATRIX_A, /* wmma.load, wmma.store */
+	PTX_MODE_MATRIX_B,
+	PTX_MODE_MATRIX_C,
+	PTX_MODE_MATRIX_D,
 	_PTX_MODE_N,
 };
 
@@ -463,6 +488,43 @@ enum ptx_geometry {
 	PTX_GEOMETRY_CUBE,
 	PTX_GEOMETRY_ACUBE,
 	_PTX_GEOMETRY_N,
+};
+
+/*
+ * The shapes of matrices: rows and columns of the result, and how many products each of
+ * its elements is the sum of; 0 where no product is made
+ */
+#define PTX_SHAPES(X)                                                                    \
+	X(8, 8, 0)                                                                       \
+	X(8, 8, 4)                                                                       \
+	X(8, 8, 16)                                                                      \
+	X(8, 8, 32)                                                                      \
+	X(8, 8, 128)                                                                     \
+	X(16, 8, 4)                                                                      \
+	X(16, 8, 8)                                                                      \
+	X(16, 8, 16)                                                                     \
+	X(16, 8, 32)                                                                     \
+	X(16, 8, 64)                                                                     \
+	X(16, 8, 128)                                                                    \
+	X(16, 8, 256)                                                                    \
+	X(16, 16, 8)                                                                     \
+	X(16, 16, 16)                                                                    \
+	X(32, 8, 16)                                                                     \
+	X(8, 32, 16)
+
+enum ptx_shape {
+	PTX_SHAPE_NONE,
+#define PTX_SHAPE_ENUM(_m, _n, _k) PTX_SHAPE_M##_m##N##_n##K##_k,
+	PTX_SHAPES(PTX_SHAPE_ENUM)
+#undef PTX_SHAPE_ENUM
+		_PTX_SHAPE_N,
+};
+
+/* The order of a matrix in memory. */
+enum ptx_layout {
+	PTX_LAYOUT_NONE,
+	PTX_LAYOUT_ROW,
+	PTX_LAYOUT_COL,
 };
 
 /* The queries of txq and suq. */
@@ -503,6 +565,8 @@ enum ptx_flag {
 	PTX_FLAG_FORMATTED = 1u << 15, /* suld, sust, sured: .p instead of .b */
 	PTX_FLAG_PACK = 1u << 16,      /* cvt */
 	PTX_FLAG_PLUS_ONE = 1u << 17,  /* vmad.po */
+	PTX_FLAG_TRANS = 1u << 18,     /* ldmatrix, stmatrix, movmatrix */
+	PTX_FLAG_POPC = 1u << 19,      /* mma of bits */
 };
 
 /*

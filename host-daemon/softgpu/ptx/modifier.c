@@ -37,6 +37,7 @@ enum group {
 	G_TEX,
 	G_SCALE,
 	G_CLUSTER,
+	G_MATRIX,
 	G_TLD4,
 	G_ASYNC,
 	G_FTZ, /* groups from here to FORMATTED are flags */
@@ -56,9 +57,14 @@ enum group {
 	G_NOFTZ,
 	G_PACK,
 	G_PLUS_ONE,
+	G_TRANS,
+	G_POPC,
 	G_FORMATTED,
 	G_GEOMETRY,
 	G_QUERY,
+	G_SHAPE,
+	G_LAYOUT,
+	G_COUNT,   /* of matrices, in the field of .v2 and .v4 */
 	G_BOUNDS,  /* of surfaces, in the field of .clamp and .wrap */
 	G_CACHE,   /* cache modifiers: dropped */
 	G_IGNORED, /* words without effect here: dropped */
@@ -80,6 +86,7 @@ static const struct modifier modifiers[] = {
 	{ "3d", G_GEOMETRY, PTX_GEOMETRY_3D },
 	{ "NaN", G_NAN, PTX_FLAG_NAN },
 	{ "a", G_TLD4, PTX_MODE_TLD4_A },
+	{ "a", G_MATRIX, PTX_MODE_MATRIX_A },
 	{ "a1d", G_GEOMETRY, PTX_GEOMETRY_A1D },
 	{ "a2d", G_GEOMETRY, PTX_GEOMETRY_A2D },
 	{ "abs", G_ABS, PTX_FLAG_ABS },
@@ -104,7 +111,9 @@ static const struct modifier modifiers[] = {
 	{ "async", G_IGNORED, 0 },
 	{ "async::generic", G_IGNORED, 0 },
 	{ "b", G_TLD4, PTX_MODE_TLD4_B },
+	{ "b", G_MATRIX, PTX_MODE_MATRIX_B },
 	{ "b", G_IGNORED, 0 },
+	{ "b1", G_TYPE, PTX_TYPE_B1 },
 	{ "b128", G_TYPE, PTX_TYPE_B128 },
 	{ "b16", G_TYPE, PTX_TYPE_B16 },
 	{ "b32", G_TYPE, PTX_TYPE_B32 },
@@ -117,6 +126,7 @@ static const struct modifier modifiers[] = {
 	{ "bf16x2", G_TYPE, PTX_TYPE_BF16X2 },
 	{ "bfly", G_SHFL, PTX_MODE_SHFL_BFLY },
 	{ "bulk_group", G_ASYNC, PTX_MODE_ASYNC_BULK_GROUP },
+	{ "c", G_MATRIX, PTX_MODE_MATRIX_C },
 	{ "ca", G_CACHE, 0 },
 	{ "cas", G_ATOM, PTX_ATOM_CAS },
 	{ "cc", G_CC, PTX_FLAG_CC },
@@ -126,6 +136,7 @@ static const struct modifier modifiers[] = {
 	{ "clamp", G_WRAP, PTX_WRAP_CLAMP },
 	{ "clamp", G_BOUNDS, PTX_WRAP_CLAMP },
 	{ "cluster", G_SCOPE, PTX_SCOPE_CLUSTER },
+	{ "col", G_LAYOUT, PTX_LAYOUT_COL },
 	{ "const", G_SPACE, PTX_SPACE_CONST },
 	{ "cs", G_CACHE, 0 },
 	{ "cta", G_IGNORED, 0 },
@@ -133,10 +144,16 @@ static const struct modifier modifiers[] = {
 	{ "cube", G_GEOMETRY, PTX_GEOMETRY_CUBE },
 	{ "cv", G_CACHE, 0 },
 	{ "cvt", G_IGNORED, 0 },
+	{ "d", G_MATRIX, PTX_MODE_MATRIX_D },
 	{ "dec", G_ATOM, PTX_ATOM_DEC },
 	{ "depth", G_QUERY, PTX_QUERY_DEPTH },
 	{ "down", G_SHFL, PTX_MODE_SHFL_DOWN },
+	{ "e2m1x2", G_TYPE, PTX_TYPE_E2M1X2 },
+	{ "e2m3x2", G_TYPE, PTX_TYPE_E2M3X2 },
+	{ "e3m2x2", G_TYPE, PTX_TYPE_E3M2X2 },
+	{ "e4m3", G_TYPE, PTX_TYPE_E4M3 },
 	{ "e4m3x2", G_TYPE, PTX_TYPE_E4M3X2 },
+	{ "e5m2", G_TYPE, PTX_TYPE_E5M2 },
 	{ "e5m2x2", G_TYPE, PTX_TYPE_E5M2X2 },
 	{ "ecl", G_PRMT, PTX_MODE_PRMT_ECL },
 	{ "ecr", G_PRMT, PTX_MODE_PRMT_ECR },
@@ -184,6 +201,22 @@ static const struct modifier modifiers[] = {
 	{ "lt", G_CMP, PTX_CMP_LT },
 	{ "ltu", G_CMP, PTX_CMP_LTU },
 	{ "lu", G_CACHE, 0 },
+	{ "m16n16k16", G_SHAPE, PTX_SHAPE_M16N16K16 },
+	{ "m16n16k8", G_SHAPE, PTX_SHAPE_M16N16K8 },
+	{ "m16n8k128", G_SHAPE, PTX_SHAPE_M16N8K128 },
+	{ "m16n8k16", G_SHAPE, PTX_SHAPE_M16N8K16 },
+	{ "m16n8k256", G_SHAPE, PTX_SHAPE_M16N8K256 },
+	{ "m16n8k32", G_SHAPE, PTX_SHAPE_M16N8K32 },
+	{ "m16n8k4", G_SHAPE, PTX_SHAPE_M16N8K4 },
+	{ "m16n8k64", G_SHAPE, PTX_SHAPE_M16N8K64 },
+	{ "m16n8k8", G_SHAPE, PTX_SHAPE_M16N8K8 },
+	{ "m32n8k16", G_SHAPE, PTX_SHAPE_M32N8K16 },
+	{ "m8n32k16", G_SHAPE, PTX_SHAPE_M8N32K16 },
+	{ "m8n8", G_SHAPE, PTX_SHAPE_M8N8K0 },
+	{ "m8n8k128", G_SHAPE, PTX_SHAPE_M8N8K128 },
+	{ "m8n8k16", G_SHAPE, PTX_SHAPE_M8N8K16 },
+	{ "m8n8k32", G_SHAPE, PTX_SHAPE_M8N8K32 },
+	{ "m8n8k4", G_SHAPE, PTX_SHAPE_M8N8K4 },
 	{ "mask", G_IGNORED, 0 },
 	{ "max", G_ATOM, PTX_ATOM_MAX },
 	{ "mbarrier::complete_tx::bytes", G_ASYNC, PTX_MODE_ASYNC_COMPLETE_TX },
@@ -214,6 +247,7 @@ static const struct modifier modifiers[] = {
 	{ "parity", G_ASYNC, PTX_MODE_ASYNC_PARITY },
 	{ "po", G_PLUS_ONE, PTX_FLAG_PLUS_ONE },
 	{ "popc", G_ATOM, PTX_ATOM_POPC },
+	{ "popc", G_POPC, PTX_FLAG_POPC },
 	{ "pred", G_TYPE, PTX_TYPE_PRED },
 	{ "proxy", G_IGNORED, 0 },
 	{ "r", G_SHF, PTX_MODE_SHF_R },
@@ -231,6 +265,7 @@ static const struct modifier modifiers[] = {
 	{ "rn", G_ROUND, PTX_ROUND_RN },
 	{ "rna", G_ROUND, PTX_ROUND_RNA },
 	{ "rni", G_ROUND, PTX_ROUND_RNI },
+	{ "row", G_LAYOUT, PTX_LAYOUT_ROW },
 	{ "rp", G_ROUND, PTX_ROUND_RP },
 	{ "rpi", G_ROUND, PTX_ROUND_RPI },
 	{ "rz", G_ROUND, PTX_ROUND_RZ },
@@ -264,6 +299,7 @@ static const struct modifier modifiers[] = {
 	{ "texref", G_TYPE, PTX_TYPE_TEXREF },
 	{ "tf32", G_TYPE, PTX_TYPE_TF32 },
 	{ "to", G_TO, PTX_FLAG_TO },
+	{ "trans", G_TRANS, PTX_FLAG_TRANS },
 	{ "trap", G_BOUNDS, PTX_WRAP_TRAP },
 	{ "u16", G_TYPE, PTX_TYPE_U16 },
 	{ "u16x2", G_TYPE, PTX_TYPE_U16X2 },
@@ -272,6 +308,7 @@ static const struct modifier modifiers[] = {
 	{ "u4", G_TYPE, PTX_TYPE_U4 },
 	{ "u64", G_TYPE, PTX_TYPE_U64 },
 	{ "u8", G_TYPE, PTX_TYPE_U8 },
+	{ "ue8m0x2", G_TYPE, PTX_TYPE_UE8M0X2 },
 	{ "uni", G_UNI, PTX_FLAG_UNI },
 	{ "uni", G_VOTE, PTX_MODE_UNI },
 	{ "unified", G_CACHE, 0 },
@@ -289,6 +326,9 @@ static const struct modifier modifiers[] = {
 	{ "width", G_QUERY, PTX_QUERY_WIDTH },
 	{ "wrap", G_WRAP, PTX_WRAP_WRAP },
 	{ "wt", G_CACHE, 0 },
+	{ "x1", G_COUNT, 1 },
+	{ "x2", G_COUNT, 2 },
+	{ "x4", G_COUNT, 4 },
 	{ "xor", G_ATOM, PTX_ATOM_XOR },
 	{ "xor", G_BOOL, PTX_BOOL_XOR },
 	{ "xorsign", G_XORSIGN, PTX_FLAG_XORSIGN },
@@ -310,6 +350,8 @@ static const uint8_t group_fields[_G_N] = {
 	[G_BOUNDS] = offsetof(struct ptx_instr, wrap),
 	[G_GEOMETRY] = offsetof(struct ptx_instr, geometry),
 	[G_QUERY] = offsetof(struct ptx_instr, query),
+	[G_SHAPE] = offsetof(struct ptx_instr, shape),
+	[G_COUNT] = offsetof(struct ptx_instr, vector),
 	[G_BAR... G_ASYNC] = offsetof(struct ptx_instr, mode),
 };
 
@@ -376,6 +418,9 @@ static const struct {
 	[PTX_OP_LD] = { M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_VECTOR) | M(G_NC) |
 				M(G_CACHE),
 		1, 1 },
+	[PTX_OP_LDMATRIX] = { M(G_SHAPE) | M(G_COUNT) | M(G_TRANS) | M(G_SPACE) |
+				      M(G_SYNC) | M(G_ALIGNED),
+		1, 1 },
 	[PTX_OP_LDU] = { M(G_SPACE) | M(G_VECTOR), 1, 1 },
 	[PTX_OP_LG2] = { M(G_APPROX) | M(G_FTZ), 1, 1 },
 	[PTX_OP_LOP3] = { M(G_BOOL), 1, 1 },
@@ -402,7 +447,17 @@ static const struct {
 	[PTX_OP_MEMBAR] = { M(G_SCOPE) | M(G_IGNORED), 0, 0 },
 	[PTX_OP_MIN] = { M(G_FTZ) | M(G_NAN) | M(G_XORSIGN) | M(G_ABS) | M(G_RELU), 1,
 		1 },
+	[PTX_OP_MMA] = { M(G_SHAPE) | M(G_LAYOUT) | M(G_SYNC) | M(G_ALIGNED) |
+				 M(G_SATFINITE) | M(G_ROUND) | M(G_BOOL) | M(G_POPC),
+		4, 4 },
+	[PTX_OP_MMA_SP] = { M(G_SHAPE) | M(G_LAYOUT) | M(G_SYNC) | M(G_ALIGNED) |
+				    M(G_SATFINITE),
+		4, 4 },
+	[PTX_OP_MMA_SP_ORDERED] = { M(G_SHAPE) | M(G_LAYOUT) | M(G_SYNC) | M(G_ALIGNED) |
+					    M(G_SATFINITE),
+		4, 4 },
 	[PTX_OP_MOV] = { M(G_VECTOR), 1, 1 },
+	[PTX_OP_MOVMATRIX] = { M(G_SHAPE) | M(G_TRANS) | M(G_SYNC) | M(G_ALIGNED), 1, 1 },
 	[PTX_OP_MUL] = { M(G_MUL) | M(G_ROUND) | M(G_FTZ) | M(G_SAT), 1, 1 },
 	[PTX_OP_MUL24] = { M(G_MUL) | M(G_SAT), 1, 1 },
 	[PTX_OP_NANOSLEEP] = { 0, 1, 1 },
@@ -440,6 +495,9 @@ static const struct {
 	[PTX_OP_ST_BULK] = { M(G_SEM) | M(G_SPACE), 0, 0 },
 	[PTX_OP_STACKRESTORE] = { 0, 1, 1 },
 	[PTX_OP_STACKSAVE] = { 0, 1, 1 },
+	[PTX_OP_STMATRIX] = { M(G_SHAPE) | M(G_COUNT) | M(G_TRANS) | M(G_SPACE) |
+				      M(G_SYNC) | M(G_ALIGNED),
+		1, 1 },
 	[PTX_OP_SUB] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_CC), 1, 2 },
 	[PTX_OP_SUBC] = { M(G_CC), 1, 1 },
 	[PTX_OP_SULD] = { M(G_IGNORED) | M(G_FORMATTED) | M(G_GEOMETRY) | M(G_VECTOR) |
@@ -483,6 +541,15 @@ static const struct {
 	[PTX_OP_VSUB] = { M(G_SAT) | M(G_ATOM), 3, 3 },
 	[PTX_OP_VSUB2] = { M(G_SAT) | M(G_ATOM), 3, 3 },
 	[PTX_OP_VSUB4] = { M(G_SAT) | M(G_ATOM), 3, 3 },
+	[PTX_OP_WMMA_LOAD] = { M(G_MATRIX) | M(G_SHAPE) | M(G_LAYOUT) | M(G_SPACE) |
+				       M(G_SYNC) | M(G_ALIGNED),
+		1, 1 },
+	[PTX_OP_WMMA_MMA] = { M(G_SHAPE) | M(G_LAYOUT) | M(G_SYNC) | M(G_ALIGNED) |
+				      M(G_SATFINITE) | M(G_ROUND) | M(G_BOOL) | M(G_POPC),
+		2, 4 },
+	[PTX_OP_WMMA_STORE] = { M(G_MATRIX) | M(G_SHAPE) | M(G_LAYOUT) | M(G_SPACE) |
+					M(G_SYNC) | M(G_ALIGNED),
+		1, 1 },
 	[PTX_OP_XOR] = { 0, 1, 1 },
 };
 
@@ -497,18 +564,8 @@ static const struct {
 
 /* Instructions of PTX ISA 9.0 that are not decoded, sorted. */
 static const char *const unsupported[] = {
-	"clusterlaunchcontrol",
-	"cp",
-	"ldmatrix",
-	"mbarrier",
-	"mma",
-	"movmatrix",
-	"multimem",
-	"stmatrix",
-	"tcgen05",
-	"tensormap",
-	"wgmma",
-	"wmma",
+	"clusterlaunchcontrol", "cp", "mbarrier", "multimem", "tcgen05", "tensormap",
+	"wgmma", "wmma", /* its second word makes an instruction of it */
 };
 
 #define N_MODIFIERS (sizeof(modifiers) / sizeof(*modifiers))
@@ -615,6 +672,11 @@ static enum ptx_modifier_result enter(
 		if (instr->spaces[1])
 			return PTX_MODIFIER_REPEATED;
 		instr->spaces[instr->spaces[0] != 0] = modifier->value;
+		return PTX_MODIFIER_OK;
+	case G_LAYOUT:
+		if (instr->layouts[1])
+			return PTX_MODIFIER_REPEATED;
+		instr->layouts[instr->layouts[0] != 0] = modifier->value;
 		return PTX_MODIFIER_OK;
 	case G_FTZ ... G_FORMATTED:
 		if (instr->flags & modifier->value)

@@ -137,7 +137,7 @@ struct ptx_operand {
 struct ptx_instr {
 	uint16_t op; /* enum ptx_op */
 	uint8_t n_types;
-	uint8_t types[3]; /* in the order written */
+	uint8_t types[4]; /* in the order written */
 	uint8_t n_operands;
 	uint8_t guard_negated;	/* runs where the guard is false */
 	uint32_t guard;		/* register of the predicate, PTX_INDEX_NONE: always */
@@ -145,21 +145,23 @@ struct ptx_instr {
 	uint32_t line;		/* of the PTX text */
 	uint32_t name;		/* offset in ptx_body.names: opcode with its modifiers */
 
-	uint32_t flags;	   /* enum ptx_flag */
-	uint8_t round;	   /* enum ptx_round */
-	uint8_t approx;	   /* enum ptx_approx */
-	uint8_t cmp;	   /* enum ptx_cmp */
-	uint8_t bool_op;   /* enum ptx_bool */
-	uint8_t spaces[2]; /* enum ptx_space, in the order written */
-	uint8_t vector;	   /* 1, 2, 4 or 8 elements: ld, st, mov, atom, red */
-	uint8_t sem;	   /* enum ptx_sem */
-	uint8_t scope;	   /* enum ptx_scope */
-	uint8_t atom;	   /* enum ptx_atom */
-	uint8_t mode;	   /* enum ptx_mode */
-	uint8_t mul;	   /* enum ptx_mul; also lo/hi of dp2a */
-	uint8_t wrap;	   /* enum ptx_wrap */
-	uint8_t geometry;  /* enum ptx_geometry */
-	uint8_t query;	   /* enum ptx_query */
+	uint32_t flags;	    /* enum ptx_flag */
+	uint8_t round;	    /* enum ptx_round */
+	uint8_t approx;	    /* enum ptx_approx */
+	uint8_t cmp;	    /* enum ptx_cmp */
+	uint8_t bool_op;    /* enum ptx_bool */
+	uint8_t spaces[2];  /* enum ptx_space, in the order written */
+	uint8_t vector;	    /* 1, 2, 4 or 8 elements: ld, st, mov, atom, red, ldmatrix */
+	uint8_t sem;	    /* enum ptx_sem */
+	uint8_t scope;	    /* enum ptx_scope */
+	uint8_t atom;	    /* enum ptx_atom */
+	uint8_t mode;	    /* enum ptx_mode */
+	uint8_t mul;	    /* enum ptx_mul; also lo/hi of dp2a */
+	uint8_t wrap;	    /* enum ptx_wrap */
+	uint8_t geometry;   /* enum ptx_geometry */
+	uint8_t query;	    /* enum ptx_query */
+	uint8_t shape;	    /* enum ptx_shape */
+	uint8_t layouts[2]; /* enum ptx_layout, in the order written */
 };
 
 /*

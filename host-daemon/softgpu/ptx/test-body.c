@@ -368,7 +368,7 @@ TEST(vector_registers_have_components)
 TEST(modifiers_that_are_not_decoded_keep_their_names)
 {
 	PARSE("mov.u32 %r1, 0;\n"
-	      "@%p1 wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f1}, {%r1}, {%r2}, "
+	      "@%p1 wmma.mma.future.aligned.row.col.m16n16k16.f32 {%f1}, {%r1}, {%r2}, "
 	      "{%f2};\n"
 	      "add.future.s32 %r1, %r2, %r3;\nbarrier.cluster.future.aligned;\nret;");
 
@@ -376,7 +376,7 @@ TEST(modifiers_that_are_not_decoded_keep_their_names)
 	check_eq(p.body->first_unsupported, 1);
 	check_eq(instr_at(&p, 1)->op, PTX_OP_UNSUPPORTED);
 	check_str(ptx_instr_name(p.body, instr_at(&p, 1)),
-		"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32");
+		"wmma.mma.future.aligned.row.col.m16n16k16.f32");
 	check(instr_at(&p, 1)->guard != PTX_INDEX_NONE);
 	check_eq(instr_at(&p, 2)->op, PTX_OP_UNSUPPORTED);
 	check_eq(instr_at(&p, 3)->op, PTX_OP_UNSUPPORTED);
@@ -384,6 +384,34 @@ TEST(modifiers_that_are_not_decoded_keep_their_names)
 		"barrier.cluster.future.aligned");
 	check_eq(instr_at(&p, 3)->line, 7);
 	check_eq(instr_at(&p, 4)->op, PTX_OP_RET);
+}
+
+TEST(matrices_have_a_shape_two_layouts_and_four_types)
+{
+	PARSE("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.satfinite.s32.s8."
+	      "u8."
+	      "s32 {%r1, %r2, %r3, %r4}, {%r1, %r2}, {%r3, %r4}, {%r1, %r2, %r3, %r4}, "
+	      "%r5, 1;\n"
+	      "wmma.load.b.sync.aligned.col.m8n32k16.shared.u8 {%r1, %r2, %r3, %r4}, "
+	      "[%rd1], %r5;\n"
+	      "ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%r1, %r2}, [%r3];");
+	const struct ptx_instr *sparse = instr_at(&p, 0), *load = instr_at(&p, 1);
+	const struct ptx_instr *small = instr_at(&p, 2);
+
+	check_eq(sparse->op, PTX_OP_MMA_SP_ORDERED);
+	check_eq(sparse->shape, PTX_SHAPE_M16N8K32);
+	check_eq(sparse->layouts[0], PTX_LAYOUT_ROW);
+	check_eq(sparse->layouts[1], PTX_LAYOUT_COL);
+	check_eq(sparse->n_types, 4);
+	check_eq(sparse->types[2], PTX_TYPE_U8);
+	check(sparse->flags & PTX_FLAG_SATFINITE);
+	check_eq(load->op, PTX_OP_WMMA_LOAD);
+	check_eq(load->mode, PTX_MODE_MATRIX_B);
+	check_eq(load->shape, PTX_SHAPE_M8N32K16);
+	check_eq(small->op, PTX_OP_LDMATRIX);
+	check_eq(small->shape, PTX_SHAPE_M8N8K0);
+	check_eq(small->vector, 2);
+	check(small->flags & PTX_FLAG_TRANS);
 }
 
 TEST(cache_policies_are_dropped)

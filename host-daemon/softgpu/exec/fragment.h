@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Fragments: how a warp's registers hold a matrix
+ *
+ * A register of 32 bits holds one or several adjacent elements, "e" below. A matrix is
+ * cut into tiles of 8 rows (A) or 8 columns (B) by 4 e elements along k; a tile is one
+ * register of each lane. Lane 4 g + t has the elements t e to t e + e - 1 of row or
+ * column g. Tiles are numbered along the rows first in A, along k first in B. C and D are
+ * cut into tiles of 8 by 8, numbered along the rows first, of which a lane has two
+ * adjacent elements: columns 2 t and 2 t + 1 of row g. These are the fragments that PTX
+ * defines for mma, and those of wmma, which it leaves open, follow the same rule.
+ *
+ * An exception are the fragments of m8n8k4 of f16: see product.c.
+ */
+
+#include <stdint.h>
+
+#include "exec/ops.h"
+
+/* The greatest numbers of elements: of A without zeros, of B, and of C. */
+#define MATRIX_A_MAX 1024
+#define MATRIX_B_MAX 1024
+#define MATRIX_C_MAX 256
+#define MATRIX_K_MAX 128 /* but of bits */
+
+/* Returns: elements in a register. */
+static inline uint32_t matrix_elements(unsigned int type)
+{
+	switch (type) {
+	case MATRIX_F16:
+	case MATRIX_BF16:
+		return 2;
+	case MATRIX_E4M3:
+	case MATRIX_E5M2:
+	case MATRIX_U8:
+	case MATRIX_S8:
+		return 4;
+	case MATRIX_U4:
+	case MATRIX_S4:
+		return 8;
+	case MATRIX_B1:
+		return 32;
+	default:
+		return 1;
+	}
+}
+
+/* Returns: the size of an element in bits. */
+static inline uint32_t matrix_bits(unsigned int type)
+{
+	return type == MATRIX_F64 ? 64 : 32 / matrix_elements(type);
+}
+
+/* Returns: registers of a fragment; @m, @n and @k in elements. */
+static inline uint32_t matrix_registers(
+	unsigned int role, unsigned int type, uint32_t m, uint32_t n, uint32_t k)
+{
+	uint32_t e = matrix_elements(type);
+
+	if (role == MATRIX_ROLE_C)
+		return m * n / 32 / e;
+	return (role == MATRIX_ROLE_A ? m : n) / 8 * (k / (4 * e));
+}
