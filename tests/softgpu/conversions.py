@@ -20,10 +20,20 @@ FLOATS = {
     "f32": (32, 23, 127, -126),
     "f64": (64, 52, 1023, -1022),
 }
+# the same; how far the two of a pair are apart
+SMALL = {
+    "e4m3": (8, 3, 8, -6),
+    "e5m2": (8, 2, 15, -14),
+    "e2m3": (6, 3, 2, 0),
+    "e3m2": (6, 2, 4, -2),
+    "e2m1": (4, 1, 2, 0),
+}
+SMALL_STEPS = {"e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 4, "ue8m0": 8}
 CANONICAL_NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "tf32": 0x7FFFFFFF, "f32": 0x7FFFFFFF}
 INTEGER_ROUNDS = ["rni", "rzi", "rmi", "rpi"]
 FLOAT_ROUNDS = ["rn", "rz", "rm", "rp"]
 CASES = 150
+CASES_MAX = 512  # of one form
 
 
 def bits_of(name):
@@ -134,6 +144,90 @@ def largest(name, negative):
     _, mantissa, high, _ = FLOATS[name]
     n = (1 << (mantissa + 1)) - 1
     return Number(-n if negative else n, high - mantissa)
+
+
+#
+# Floats of 8 bits and less: ue8m0 is a power of two, of the others e5m2 alone has
+# infinities, and e4m3 a NaN where its infinity would be
+#
+
+
+def largest_small(name):
+    """The greatest number: of e4m3 the last mantissa is a NaN."""
+    _, mantissa, high, _ = SMALL[name]
+    n = (1 << (mantissa + 1)) - (2 if name == "e4m3" else 1)
+    return Number(n, high - mantissa)
+
+
+def decode_small(name, bits):
+    if name == "ue8m0":
+        return Number() if bits == 255 else Number(1, bits - 127)
+    width, mantissa, _, low = SMALL[name]
+    negative = bool(bits >> (width - 1) & 1)
+    part = bits & ((1 << (width - 1)) - 1)
+    if name == "e5m2" and part >= 0x7C:
+        return Number(None, 0, negative, part == 0x7C)
+    if name == "e4m3" and part == 0x7F:
+        return Number()
+    exponent, fraction = part >> mantissa, part & ((1 << mantissa) - 1)
+    n = fraction + (1 << mantissa) if exponent else fraction
+    return Number(-n if negative else n, max(exponent, 1) - 1 + low - mantissa, negative)
+
+
+def all_small(name):
+    """Each number of the format that is not negative, with its bits."""
+    width = SMALL[name][0]
+    numbers = [(decode_small(name, bits), bits) for bits in range(1 << (width - 1))]
+    return [(number, bits) for number, bits in numbers if number.n is not None]
+
+
+def below_or_equal(one, other):
+    e = min(one.e, other.e)
+    return abs(one.n) << (one.e - e) <= abs(other.n) << (other.e - e)
+
+
+def twice_is_above(number, low, high):
+    """-1, 0 or 1: where the number is in relation to the middle of two others."""
+    e = min(number.e, low.e, high.e)
+    double = 2 * abs(number.n) << (number.e - e)
+    middle = (low.n << (low.e - e)) + (high.n << (high.e - e))
+    return (double > middle) - (double < middle)
+
+
+def to_scale(number, words):
+    """ue8m0: the power of two above or below, without a sign."""
+    greatest = 254 if words["satfinite"] else 255
+    if number.is_nan():
+        return 255
+    if number.infinite:
+        return greatest
+    if number.n == 0:
+        return 0
+    top = number.top()
+    exact = abs(number.n).bit_count() == 1
+    power = top if words["round"] == "rz" or exact else top + 1
+    return greatest if power > 127 else max(power, -127) + 127
+
+
+def to_small(name, number, words):
+    """The nearest number of all there are, by a search."""
+    if name == "ue8m0":
+        return to_scale(number, words)
+    width = SMALL[name][0]
+    if number.is_nan():
+        if name in ("e4m3", "e5m2"):
+            return 0x7F
+        number = largest_small(name)
+    if words["relu"] and (number.negative or number.n == 0):
+        return 0
+    sign = int(number.negative) << (width - 1)
+    numbers = all_small(name)
+    if number.infinite or below_or_equal(numbers[-1][0], number):
+        return sign | numbers[-1][1]
+    index = max(i for i, (x, _) in enumerate(numbers) if below_or_equal(x, number))
+    (low, bits), (high, _) = numbers[index], numbers[index + 1]
+    above = twice_is_above(number, low, high)
+    return sign | bits + (above > 0 or (above == 0 and bits % 2))
 
 
 def flush(number):
@@ -286,6 +380,21 @@ def forms_of_floats():
     return forms
 
 
+def forms_of_small():
+    """With those that ptxas 13.0 takes for sm_121a alone."""
+    limits = [".satfinite", ".relu.satfinite", ".satfinite.relu"]
+    forms = []
+    for small in SMALL:
+        forms += with_flags(["rn"], limits, f"{small}x2.f32")
+        if small not in ("e2m3", "e3m2"):
+            forms += with_flags(["rn"], limits, f"{small}x2.f16x2")
+        forms += with_flags(["rn"], ["", ".relu"], f"f16x2.{small}x2")
+    for source in ("f32", "bf16x2"):
+        forms += with_flags(["rz", "rp"], ["", ".satfinite"], f"ue8m0x2.{source}")
+    forms += with_flags(["rn"], [""], "bf16x2.ue8m0x2")
+    return forms
+
+
 def all_forms():
     return forms_of_integers() + forms_between_kinds() + forms_of_floats()
 
@@ -354,6 +463,61 @@ def sources_of(name, edges):
     return edges[:24] + rest + [random.getrandbits(bits_of(name)) for _ in range(20)]
 
 
+def edges_of_small(name):
+    """All numbers, the middles between them and their neighbours, as f32."""
+    found = {}
+    numbers = [decode_small("ue8m0", i) for i in (0, 1, 2, 126, 127, 128, 253, 254)]
+    if name != "ue8m0":
+        numbers = [number for number, _ in all_small(name)]
+    for low, high in zip(numbers, numbers[1:] + [Number(numbers[-1].n * 2, numbers[-1].e)]):
+        e = min(low.e, high.e) - 1
+        middle = Number(((low.n << (low.e - e)) + (high.n << (high.e - e))) // 2, e)
+        for number in (low, middle):
+            bits = encode_float("f32", round_to("f32", number, "rn"))
+            for near in (bits, bits + 1, max(bits - 1, 0)):
+                found[near] = found[near | 1 << 31] = True
+    return list(found)
+
+
+def print_small(form, edges, out):
+    """Pairs of small floats, from or to pairs of others."""
+    to, source, words = parse(form)
+    if source == "f32":
+        one = to.removesuffix("x2")
+        step = SMALL_STEPS[one]
+        sources = edges_of_small(one) + sources_of("f32", edges["f32"])
+        results = [to_small(one, decode_float("f32", bits), words) for bits in sources]
+        sources = [bits for bits, _ in zip(sources, range(CASES_MAX))]
+        print("form", form, 2 * step, 32, 2, file=out)
+        for i, bits in enumerate(sources):
+            low = (i + 1) % len(sources)
+            print(f"{bits:x} {sources[low]:x} {results[i] << step | results[low]:x}", file=out)
+        return
+    if to.removesuffix("x2") in SMALL_STEPS:
+        one, wide = to.removesuffix("x2"), source.removesuffix("x2")
+        step = SMALL_STEPS[one]
+        sources = sources_of(wide, edges[wide])
+        sources += [encode_float(wide, round_to(wide, decode_float("f32", bits), "rz"))
+                    for bits in edges_of_small(one)]
+        results = [to_small(one, decode_float(wide, bits), words) for bits in sources]
+        print("form", form, 2 * step, 32, 1, file=out)
+        for i, bits in enumerate(sources[:CASES_MAX]):
+            low = (i + 1) % len(sources)
+            result = results[i] << step | results[low]
+            print(f"{bits << 16 | sources[low]:x} {result:x}", file=out)
+        return
+    one, wide = source.removesuffix("x2"), to.removesuffix("x2")
+    step = SMALL_STEPS[one]
+    print("form", form, 32, 2 * step, 1, file=out)
+    for high in range(1 << step):
+        low = (high * 7 + 3) % (1 << step)
+        # bits that no format has are not defined to be anything
+        if one in ("e2m3", "e3m2"):
+            high, low = high & 63, low & 63
+        parts = [to_float(wide, wide, decode_small(one, bits), words) for bits in (high, low)]
+        print(f"{high << step | low:x} {parts[0] << 16 | parts[1]:x}", file=out)
+
+
 def main():
     random.seed(1)
     numbers = [near for n, e in interesting() for near in around(n, e)]
@@ -376,6 +540,8 @@ def main():
                     print(f"{bits:x} nan", file=out)
                 else:
                     print(f"{bits:x} {results[i]:x}", file=out)
+        for form in forms_of_small():
+            print_small(form, edges, out)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,16 @@ struct value {
 	f64 real;
 };
 
+/* Floats of 8 bits and less. */
+static bool is_small(unsigned int type)
+{
+	return type >= PTX_TYPE_E4M3 && type <= PTX_TYPE_UE8M0;
+}
+
 static bool type_is_float(unsigned int type)
 {
 	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_TF32 ||
-	       type == PTX_TYPE_F32 || type == PTX_TYPE_F64;
+	       type == PTX_TYPE_F32 || type == PTX_TYPE_F64 || is_small(type);
 }
 
 static f64 f64_from_half(u16 h)
@@ -52,6 +58,16 @@ static struct format format_of(unsigned int type)
 		return (struct format){ 10, -14, 65504.0 };
 	case PTX_TYPE_BF16:
 		return (struct format){ 7, -126, 0x1.fep127 };
+	case PTX_TYPE_E4M3:
+		return (struct format){ 3, -6, 448.0 };
+	case PTX_TYPE_E5M2:
+		return (struct format){ 2, -14, 57344.0 };
+	case PTX_TYPE_E2M3:
+		return (struct format){ 3, 0, 7.5 };
+	case PTX_TYPE_E3M2:
+		return (struct format){ 2, -2, 28.0 };
+	case PTX_TYPE_E2M1:
+		return (struct format){ 1, 0, 6.0 };
 	default:
 		return (struct format){ 10, -126, 0x1.ffcp127 }; /* TF32 */
 	}
@@ -96,6 +112,65 @@ static u16 half_bits(f64 x)
 	return (u16)(sign | (u16)((e + 14) << 10) | ((u16)ldexp(a, 11 - e) & 1023));
 }
 
+/* Bits of a small float, the sign included. */
+static int small_size(unsigned int type)
+{
+	return type == PTX_TYPE_E2M1 ? 4 : type <= PTX_TYPE_E5M2 ? 8 : 6;
+}
+
+/* The value is one of the format; only two formats have a NaN. */
+static u64 small_bits(unsigned int type, f64 x)
+{
+	struct format format = format_of(type);
+	u64 sign = signbit(x) ? UINT64_C(1) << (small_size(type) - 1) : 0;
+	f64 a = fabs(x);
+	int e;
+
+	if (isnan(x))
+		return 0x7f;
+	if (a < ldexp(1, format.low))
+		return sign | (u64)ldexp(a, format.mantissa - format.low);
+	(void)frexp(a, &e);
+	/* The leading bit of the mantissa adds one to the exponent. */
+	return sign | (((u64)(e - 1 - format.low) << format.mantissa) +
+			      (u64)ldexp(a, format.mantissa - e + 1));
+}
+
+static f64 f64_from_small(unsigned int type, u64 bits)
+{
+	struct format format = format_of(type);
+	u64 sign = bits >> (small_size(type) - 1) & 1;
+	u64 a = bits & ((UINT64_C(1) << (small_size(type) - 1)) - 1);
+	u64 m = a & ((UINT64_C(1) << format.mantissa) - 1);
+	int e = (int)(a >> format.mantissa);
+	f64 r;
+
+	if ((type == PTX_TYPE_E4M3 && a == 0x7f) || (type == PTX_TYPE_E5M2 && a > 0x7c))
+		return (f64)NAN;
+	if (type == PTX_TYPE_E5M2 && a == 0x7c)
+		return sign ? -(f64)INFINITY : (f64)INFINITY;
+	r = ldexp((f64)(e ? m + (UINT64_C(1) << format.mantissa) : m),
+		(e ? e - 1 : 0) + format.low - format.mantissa);
+	return sign ? -r : r;
+}
+
+/* A power of two without a sign; what is less than the least becomes that. */
+static u64 scale_bits(f64 x, unsigned int round, bool satfinite)
+{
+	f64 a = fabs(x);
+	int e;
+
+	if (isnan(x))
+		return 255;
+	if (a <= 0x1p-127)
+		return 0;
+	if (a > 0x1p127 && (isinf(a) || round == PTX_ROUND_RP || a >= 0x1p128))
+		return satfinite ? 254 : 255;
+	(void)frexp(a, &e);
+	e--;
+	return (u64)(e + 127 + (round == PTX_ROUND_RP && a > ldexp(1, e)));
+}
+
 static struct value load(unsigned int type, u64 bits, bool flush)
 {
 	struct value v = { .is_float = type_is_float(type) };
@@ -112,6 +187,17 @@ static struct value load(unsigned int type, u64 bits, bool flush)
 		return v;
 	case PTX_TYPE_F64:
 		v.real = make_f64(bits);
+		return v;
+	case PTX_TYPE_E4M3:
+	case PTX_TYPE_E5M2:
+	case PTX_TYPE_E2M3:
+	case PTX_TYPE_E3M2:
+	case PTX_TYPE_E2M1:
+		v.real = f64_from_small(type, bits);
+		return v;
+	case PTX_TYPE_UE8M0:
+		bits &= 255;
+		v.real = bits == 255 ? (f64)NAN : ldexp(1, (int)bits - 127);
 		return v;
 	case PTX_TYPE_S8:
 		v.integer = (u64)(s64)(s8)bits;
@@ -205,7 +291,8 @@ static f64 odd_integer(const struct value *v)
 
 static bool is_narrow(unsigned int type)
 {
-	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_TF32;
+	return type == PTX_TYPE_F16 || type == PTX_TYPE_BF16 || type == PTX_TYPE_TF32 ||
+	       is_small(type);
 }
 
 /* The value as a float of the type, in a double, which holds each of them. */
@@ -242,8 +329,11 @@ static f64 rounded(unsigned int type, const struct value *v, unsigned int round)
 static u64 store_float(
 	unsigned int type, const struct value *v, unsigned int round, u64 imm)
 {
-	f64 x = rounded(type, v, round);
+	f64 x;
 
+	if (type == PTX_TYPE_UE8M0)
+		return scale_bits(v->real, round, imm & CONVERT_SATFINITE);
+	x = rounded(type, v, round);
 	if (imm & CONVERT_SAT)
 		x = sat_f64(x);
 	if (imm & CONVERT_RELU && x <= 0)
@@ -251,6 +341,13 @@ static u64 store_float(
 	if (imm & CONVERT_SATFINITE && fabs(x) > format_of(type).greatest)
 		x = copysign(format_of(type).greatest, x);
 	switch (type) {
+	case PTX_TYPE_E4M3:
+	case PTX_TYPE_E5M2:
+		return small_bits(type, x);
+	case PTX_TYPE_E2M3:
+	case PTX_TYPE_E3M2:
+	case PTX_TYPE_E2M1:
+		return small_bits(type, isnan(x) ? format_of(type).greatest : x);
 	case PTX_TYPE_F16:
 		return half_bits(x);
 	case PTX_TYPE_BF16:

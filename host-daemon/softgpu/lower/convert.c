@@ -276,6 +276,116 @@ static int pack(struct lowering *l)
 	return l->error;
 }
 
+/*
+ * Floats of 8 bits and less, in pairs
+ */
+
+/* Returns: the type of one element, 0 for another type. */
+static unsigned int small_of(unsigned int pair)
+{
+	switch (pair) {
+	case PTX_TYPE_E4M3X2:
+		return PTX_TYPE_E4M3;
+	case PTX_TYPE_E5M2X2:
+		return PTX_TYPE_E5M2;
+	case PTX_TYPE_E2M3X2:
+		return PTX_TYPE_E2M3;
+	case PTX_TYPE_E3M2X2:
+		return PTX_TYPE_E3M2;
+	case PTX_TYPE_E2M1X2:
+		return PTX_TYPE_E2M1;
+	case PTX_TYPE_UE8M0X2:
+		return PTX_TYPE_UE8M0;
+	default:
+		return 0;
+	}
+}
+
+/* Bits from one element of a pair to the other. */
+static unsigned int small_step(unsigned int small)
+{
+	return small == PTX_TYPE_E2M1 ? 4 : 8;
+}
+
+/* What ptxas 13.0 takes for sm_121a. */
+static bool is_to_small(const struct ptx_instr *in, unsigned int small)
+{
+	unsigned int from = in->types[1];
+
+	if (small == PTX_TYPE_UE8M0)
+		return (from == PTX_TYPE_F32 || from == PTX_TYPE_BF16X2) &&
+		       (in->round == PTX_ROUND_RZ || in->round == PTX_ROUND_RP) &&
+		       !(in->flags & ~PTX_FLAG_SATFINITE);
+	if (from == PTX_TYPE_F16X2 && (small == PTX_TYPE_E2M3 || small == PTX_TYPE_E3M2))
+		return false;
+	return (from == PTX_TYPE_F32 || from == PTX_TYPE_F16X2) &&
+	       in->round == PTX_ROUND_RN && in->flags & PTX_FLAG_SATFINITE &&
+	       !(in->flags & ~(PTX_FLAG_SATFINITE | PTX_FLAG_RELU));
+}
+
+static bool is_from_small(const struct ptx_instr *in, unsigned int small)
+{
+	bool is_scale = small == PTX_TYPE_UE8M0;
+
+	return in->types[0] == (is_scale ? PTX_TYPE_BF16X2 : PTX_TYPE_F16X2) &&
+	       in->round == PTX_ROUND_RN &&
+	       !(in->flags & ~(is_scale ? 0u : (unsigned int)PTX_FLAG_RELU));
+}
+
+/* cvt.rn.satfinite.e4m3x2.f32 d, high, low; or of a pair of 16 bits */
+static int to_small(struct lowering *l, unsigned int small)
+{
+	unsigned int from = l->instr->types[1], one = from;
+	uint32_t parts[2], d, t;
+
+	if (!is_to_small(l->instr, small) ||
+		lower_has_operand(l, 2) != (from == PTX_TYPE_F32))
+		return lower_unsupported(l);
+	if (from == PTX_TYPE_F32) {
+		parts[0] = lower_source(l, 2, from);
+		parts[1] = lower_source(l, 1, from);
+	} else {
+		one = from == PTX_TYPE_F16X2 ? PTX_TYPE_F16 : PTX_TYPE_BF16;
+		parts[0] = lower_source(l, 1, PTX_TYPE_B32);
+		parts[1] = lower_temporary(l, CLASS_32);
+		lower_emit(l, OP_HIGH_32, parts[1], parts[0], 0, 0);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		t = lower_temporary(l, CLASS_32);
+		lower_emit_imm(l, OP_CVT_32_32, t, parts[i], 0, 0,
+			conversion(l->instr, small, one));
+		parts[i] = t;
+	}
+	lower_emit(l, OP_SHL_32, parts[1], parts[1],
+		lower_constant(l, CLASS_32, small_step(small)), 0);
+	d = lower_destination(l, 0, PTX_TYPE_B16);
+	lower_emit(l, OP_OR_32, d, parts[0], parts[1], 0);
+	return l->error;
+}
+
+static int from_small(struct lowering *l, unsigned int small)
+{
+	unsigned int one =
+		l->instr->types[0] == PTX_TYPE_F16X2 ? PTX_TYPE_F16 : PTX_TYPE_BF16;
+	uint32_t parts[2], t;
+
+	if (!is_from_small(l->instr, small) || lower_has_operand(l, 2))
+		return lower_unsupported(l);
+	parts[0] = lower_source(l, 1, PTX_TYPE_B16);
+	parts[1] = lower_temporary(l, CLASS_32);
+	lower_emit(l, OP_SHR_U32, parts[1], parts[0],
+		lower_constant(l, CLASS_32, small_step(small)), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		t = lower_temporary(l, CLASS_32);
+		lower_emit_imm(l, OP_CVT_32_32, t, parts[i], 0, 0,
+			conversion(l->instr, one, small));
+		parts[i] = t;
+	}
+	lower_emit(l, OP_PACK_32, lower_destination(l, 0, PTX_TYPE_B32), parts[0],
+		parts[1], 0);
+	return l->error;
+}
+
 static int convert(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
@@ -284,6 +394,10 @@ static int convert(struct lowering *l)
 
 	if (in->flags & PTX_FLAG_PACK)
 		return pack(l);
+	if (in->n_types == 2 && small_of(to))
+		return to_small(l, small_of(to));
+	if (in->n_types == 2 && small_of(from))
+		return from_small(l, small_of(from));
 	if (in->n_types != 2 || ((in->flags & (PTX_FLAG_RELU | PTX_FLAG_SATFINITE)) &&
 					!takes_limits(to, from)))
 		return lower_unsupported(l);
