@@ -140,6 +140,10 @@ static const char *const instructions[] = {
 	"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::"
 	"bytes.add.u32 [%r1], %r2, [%r3]",
 	"multimem.ld_reduce.global.add.f32 %f1, [%d1]",
+	/* Of pairs of integers there are sums, minima and maxima only. */
+	"neg.s16x2 %r1, %r2",
+	"mul.lo.u16x2 %r1, %r2, %r3",
+	"shl.u16x2 %r1, %r2, %r3",
 	/* Matrices of other devices. */
 	"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r5]",
 	"stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r5], {%r1}",

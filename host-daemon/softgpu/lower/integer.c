@@ -541,11 +541,20 @@ static int move(struct lowering *l, unsigned int type)
 	return unary(l, PICK_WIDTH(MOV, type), type, type, 0);
 }
 
+/* Only these compute with pairs of 16 bits; as 32 bits the others would be wrong. */
+static bool takes_pairs(unsigned int op)
+{
+	return op == PTX_OP_ADD || op == PTX_OP_SUB || op == PTX_OP_MIN ||
+	       op == PTX_OP_MAX;
+}
+
 int translate_integer(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	unsigned int type = in->types[0];
 
+	if ((type == PTX_TYPE_U16X2 || type == PTX_TYPE_S16X2) && !takes_pairs(in->op))
+		return lower_unsupported(l);
 	switch (in->op) {
 	case PTX_OP_MOV:
 		return move(l, type);
