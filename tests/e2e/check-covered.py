@@ -13,13 +13,16 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 # Always errors: arrays of softgpu have no planes and only the memory that they were created
-# with.
+# with, and no device of a guest has concurrent managed access.
 NEVER_SUCCEED = {
     "cuArrayGetPlane",
     "cuArrayGetSparseProperties",
     "cuMipmappedArrayGetSparseProperties",
     "cuArrayGetMemoryRequirements",
     "cuMipmappedArrayGetMemoryRequirements",
+    "cuMemPrefetchBatchAsync",
+    "cuMemDiscardBatchAsync",
+    "cuMemDiscardAndPrefetchBatchAsync",
 }
 
 

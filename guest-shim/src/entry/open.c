@@ -251,7 +251,7 @@ __attribute__((__destructor__)) static void close_at_exit(void)
 		return;
 	thread = shim_thread_get();
 	if (thread)
-		shim_print_check(thread, &shim_channel);
+		shim_print_finish(thread);
 	set_state(SHIM_CLOSED);
 	/* What the program still uses, the host is about to have again. */
 	shim_registered_drop();

@@ -42,13 +42,14 @@ static bool fetch_piece(uint64_t *positionp)
 	return piece->text.len;
 }
 
-static void fetch(const struct vgpu_channel_control *control)
+/* @asks: whether the host is asked even if it has announced nothing */
+static void fetch(const struct vgpu_channel_control *control, bool asks)
 {
 	uint64_t position = shim_print_position;
 	/* Up to here: what kernels print meanwhile is for the next to wait. */
 	uint64_t end = __atomic_load_n(&control->printed, __ATOMIC_ACQUIRE);
 
-	while (position < end && fetch_piece(&position))
+	while ((asks || position < end) && fetch_piece(&position))
 		;
 	/* The program may redirect stdout next, and unbuffered output must not be
 	 * delayed. */
@@ -57,7 +58,7 @@ static void fetch(const struct vgpu_channel_control *control)
 	__atomic_store_n(&shim_print_position, position, __ATOMIC_RELEASE);
 }
 
-void shim_print_fetch(struct shim_thread *thread)
+static void fetch_in_thread(struct shim_thread *thread, bool asks)
 {
 	int cancel_state;
 
@@ -67,9 +68,19 @@ void shim_print_fetch(struct shim_thread *thread)
 	thread->is_fetching = true;
 	thread->arena_kept = thread->arena_used;
 	shim_lock(&print_lock);
-	fetch(shim_channel.control);
+	fetch(shim_channel.control, asks);
 	shim_unlock(&print_lock);
 	thread->arena_kept = 0;
 	thread->is_fetching = false;
 	pthread_setcancelstate(cancel_state, NULL);
+}
+
+void shim_print_fetch(struct shim_thread *thread)
+{
+	fetch_in_thread(thread, false);
+}
+
+void shim_print_finish(struct shim_thread *thread)
+{
+	fetch_in_thread(thread, shim_print_is_owed(&shim_channel));
 }

@@ -20,6 +20,10 @@ struct shim_thread;
 
 void shim_print_fetch(struct shim_thread *thread);
 
+/* At the end of the process, which waits for no kernel: also writes out what the driver
+ * has written and the host has not announced yet. */
+void shim_print_finish(struct shim_thread *thread);
+
 /* Bytes that were fetched; the rest of the count is new. */
 extern uint64_t shim_print_position;
 

@@ -19,6 +19,7 @@
 #include "worker/memory/arena.h"
 #include "worker/memory/device-memory.h"
 #include "worker/memory/growth.h"
+#include "worker/output/driver-output.h"
 #include "worker/output/print.h"
 #include "worker/stream/capture.h"
 #include "worker/wait/debts.h"
@@ -176,6 +177,7 @@ CUresult handle_vgpuPrintFetch(struct call *call,
 
 	if (!piece)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	driver_output_collect();
 	print_fetch(call->session, piece);
 	reply->position = piece->position;
 	reply->lost = piece->lost;

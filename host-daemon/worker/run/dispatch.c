@@ -81,6 +81,8 @@ static int post(struct session *session, struct lane *lane,
 	bool ordered = vgpu_call_flags[frame->call] & VGPU_CALL_F_STREAM_ORDERED;
 	int r;
 
+	/* The session may end after the reply, which is the lane's. */
+	session_count_own(session, &session->runner);
 	/* Calls without a reply must keep ring order, so wait here. */
 	if (frame->flags & VGPU_FRAME_REPLY)
 		r = lane_post(lane, frame, ordered);

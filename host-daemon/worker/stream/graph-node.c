@@ -333,7 +333,7 @@ CUresult graph_node_take_conditional(struct call *call,
 	const struct graph_node_description *given, const struct object *graph,
 	struct graph_node *node)
 {
-	struct vgpu_graph_conditional conditional;
+	struct vgpu_graph_conditional conditional = {};
 	CUresult result;
 
 	*node = (struct graph_node){ .kind = given->kind };
