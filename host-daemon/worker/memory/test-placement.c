@@ -230,18 +230,20 @@ TEST(a_full_slab_is_followed_by_another)
 TEST(memory_is_where_in_the_window_the_driver_reserves)
 {
 	struct placement *placement = make();
-	uint64_t first, other;
+	uint64_t first, second, other;
 
 	check_eq(placement_take(placement, 0, GRANULE, &first), CUDA_SUCCESS);
 	moved_by = GRANULE;
-	check_eq(placement_take(placement, 0, GRANULE, &other), CUDA_SUCCESS);
-	check_eq(other, first + 2 * GRANULE);
+	check_eq(placement_take(placement, 0, GRANULE, &second), CUDA_SUCCESS);
+	check_eq(second, first + 2 * GRANULE);
 	moved_by = 2 * GRANULE;
 	check_eq(placement_reserve(placement, GRANULE, 0, 0, &other), CUDA_SUCCESS);
 	moved_by = 0;
 	check(find(other));
 	check_eq(placement_unreserve(placement, other), CUDA_SUCCESS);
 	check(!find(other));
+	check_eq(placement_release(placement, first), CUDA_SUCCESS);
+	check_eq(placement_release(placement, second), CUDA_SUCCESS);
 	placement_free(placement);
 }
 
@@ -361,6 +363,7 @@ TEST(reserved_addresses_are_lent_to_the_worker_and_given_back)
 	munmap(map, 4096);
 	check_eq(placement_unreserve(placement, address), CUDA_SUCCESS);
 	check(!find(address));
+	check_eq(placement_release(placement, chunk), CUDA_SUCCESS);
 	placement_free(placement);
 }
 
