@@ -16,10 +16,11 @@ test_programs_of_nvcc_compute_in_the_guest() {
 	same "programs that are right" "$(grep -c ': right in the guest' out)" 3
 }
 
-# A program for each family of memory, and for the graphs that use it.
+# A program for each family of memory, for graphs, and for parts of a device.
 families_compute() {
 	local runtime=$1 name programs=() words=()
-	for name in ipc managed memory-nodes nodes pool register virtual; do
+	for name in conditional host-memory ipc managed memory-nodes nodes partition \
+		pool register virtual; do
 		programs+=("$build/tests/e2e/nvcc/nvcc-$name-$runtime")
 		words+=(--add "$build/tests/e2e/nvcc/nvcc-$name-$runtime")
 	done
