@@ -93,6 +93,17 @@ CUresult shim_cuDeviceGetDevResource(
 	return result;
 }
 
+static void set_of(const struct shim_context *context, CUdevResource *resource,
+	const struct shim_resource_counts *counts)
+{
+	const struct shim_origin origin = {
+		.device = context->device,
+		.green = context->green,
+	};
+
+	shim_resource_set(resource, &origin, counts);
+}
+
 CUresult shim_cuCtxGetDevResource(
 	CUcontext hCtx, CUdevResource *resource, CUdevResourceType type)
 {
@@ -101,7 +112,6 @@ CUresult shim_cuCtxGetDevResource(
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuCtxGetDevResource);
 	const struct shim_context *context;
 	const ProtobufCMessage *message;
-	struct shim_origin origin = {};
 	CUresult result;
 
 	result = check(&call, resource, type);
@@ -116,9 +126,7 @@ CUresult shim_cuCtxGetDevResource(
 	context = shim_context_find(hCtx);
 	if (!context)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	origin.device = context->device;
-	origin.green = context->green;
-	shim_resource_set(resource, &origin,
+	set_of(context, resource,
 		COUNTS_OF((const Vgpu__CuCtxGetDevResourceReply *)message));
 	return CUDA_SUCCESS;
 }
@@ -131,7 +139,6 @@ CUresult shim_cuGreenCtxGetDevResource(
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGreenCtxGetDevResource);
 	const struct shim_context *context;
 	const ProtobufCMessage *message;
-	struct shim_origin origin = {};
 	CUresult result;
 
 	result = check(&call, resource, type);
@@ -146,9 +153,7 @@ CUresult shim_cuGreenCtxGetDevResource(
 		&vgpu__cu_green_ctx_get_dev_resource_reply__descriptor, &message);
 	if (result != CUDA_SUCCESS)
 		return result;
-	origin.device = context->device;
-	origin.green = context->green;
-	shim_resource_set(resource, &origin,
+	set_of(context, resource,
 		COUNTS_OF((const Vgpu__CuGreenCtxGetDevResourceReply *)message));
 	return CUDA_SUCCESS;
 }
