@@ -4,9 +4,7 @@
  * in the default stream of a green context, which shares memory with all others
  */
 
-#include <cuda.h>
-
-#include "runtime.h"
+#include "driver.h"
 
 #define N 256
 
@@ -22,30 +20,6 @@ static struct {
 	CUresult (*stream)(CUstream *, CUgreenCtx, unsigned int, int);
 	CUresult (*current)(CUcontext);
 } driver;
-
-#define DRIVER(_call)                                                                    \
-	do {                                                                             \
-		CUresult r_ = (_call);                                                   \
-		if (r_ != CUDA_SUCCESS) {                                                \
-			fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #_call,   \
-				r_);                                                     \
-			exit(EXIT_FAILURE);                                              \
-		}                                                                        \
-	} while (0)
-
-template <typename Function> static void find(Function *&function, const char *name)
-{
-	cudaDriverEntryPointQueryResult found;
-	void *pointer = NULL;
-
-	CUDA(cudaGetDriverEntryPointByVersion(
-		name, &pointer, 12050, cudaEnableDefault, &found));
-	if (found != cudaDriverEntryPointSuccess) {
-		fprintf(stderr, "no %s\n", name);
-		exit(EXIT_FAILURE);
-	}
-	function = (Function *)pointer;
-}
 
 __global__ void where(unsigned int *out, unsigned int *sum)
 {

@@ -4,9 +4,7 @@
  * is needed, and neither kernels nor copies see where one piece ends
  */
 
-#include <cuda.h>
-
-#include "runtime.h"
+#include "driver.h"
 
 /* The driver's functions, as programs that link the runtime alone get them. */
 static struct {
@@ -23,30 +21,6 @@ static struct {
 	CUresult (*granularity)(
 		size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags);
 } driver;
-
-#define DRIVER(_call)                                                                    \
-	do {                                                                             \
-		CUresult r_ = (_call);                                                   \
-		if (r_ != CUDA_SUCCESS) {                                                \
-			fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #_call,   \
-				r_);                                                     \
-			exit(EXIT_FAILURE);                                              \
-		}                                                                        \
-	} while (0)
-
-template <typename Function> static void find(Function *&function, const char *name)
-{
-	cudaDriverEntryPointQueryResult found;
-	void *pointer = NULL;
-
-	CUDA(cudaGetDriverEntryPointByVersion(
-		name, &pointer, 12000, cudaEnableDefault, &found));
-	if (found != cudaDriverEntryPointSuccess) {
-		fprintf(stderr, "no %s\n", name);
-		exit(EXIT_FAILURE);
-	}
-	function = (Function *)pointer;
-}
 
 static void find_all()
 {
