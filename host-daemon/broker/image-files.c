@@ -95,7 +95,7 @@ void image_files_take_back(struct image_files *files, uint32_t cookie)
 	}
 }
 
-bool image_files_claim(struct image_files *files, int fd)
+bool image_files_claim(struct image_files *files, int fd, uint64_t *countedp)
 {
 	struct stat st, other;
 
@@ -105,13 +105,12 @@ bool image_files_claim(struct image_files *files, int fd)
 		if (fstat(files->given[i].fd, &other) < 0 || other.st_dev != st.st_dev ||
 			other.st_ino != st.st_ino)
 			continue;
+		*countedp = image_store_memory(files->given[i].size);
 		remove_at(files, i);
 		return true;
 	}
-	if (!files->is_partial)
-		return false;
-	files->size += image_store_memory((uint64_t)st.st_size);
-	return true;
+	*countedp = 0;
+	return files->is_partial;
 }
 
 static uint64_t bit_of(const struct stored_image *image)
@@ -124,9 +123,10 @@ void image_files_see(struct image_files *files, const struct stored_image *image
 	files->seen[image->slot / 64] |= bit_of(image);
 }
 
-void image_files_stored(struct image_files *files, const struct stored_image *image)
+void image_files_stored(
+	struct image_files *files, const struct stored_image *image, uint64_t counted)
 {
-	files->size -= image_store_memory(image->size);
+	files->size -= counted;
 	image_files_see(files, image);
 }
 

@@ -66,12 +66,15 @@ void image_files_take_back(struct image_files *files, uint32_t cookie);
  * Takes a file that the worker has sealed off the list. It counts until
  * image_files_stored().
  *
+ * @countedp:	memory for which it counts, in bytes; 0: an earlier broker gave it
+ *
  * Return: false for a file that no broker can have given to this worker.
  */
-bool image_files_claim(struct image_files *files, int fd);
+bool image_files_claim(struct image_files *files, int fd, uint64_t *countedp);
 
 /* It is in the store now. */
-void image_files_stored(struct image_files *files, const struct stored_image *image);
+void image_files_stored(
+	struct image_files *files, const struct stored_image *image, uint64_t counted);
 
 /* The worker was given what is in the store. */
 void image_files_see(struct image_files *files, const struct stored_image *image);

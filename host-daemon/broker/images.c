@@ -167,8 +167,9 @@ void images_forget_worker(struct worker *worker)
 	}
 }
 
-static void keep(
-	struct vm *vm, struct worker *worker, const struct control_image *given, int *fdp)
+/* @counted:	of the file, for the worker */
+static void keep(struct vm *vm, struct worker *worker, const struct control_image *given,
+	uint64_t counted, int *fdp)
 {
 	struct image_store *store = &vm->account->images;
 	struct stored_image *image;
@@ -178,21 +179,22 @@ static void keep(
 		return;
 	*fdp = -1;
 	image = TAILQ_LAST(&store->images, stored_images);
-	image_files_stored(&worker->files, image);
+	image_files_stored(&worker->files, image, counted);
 	tell_keeper(vm, LINK_IMAGE, image, &image->fd);
 }
 
 bool images_handle_keep(struct worker *worker, const struct control_image *given, int fd)
 {
 	struct vm *vm = vm_of(worker);
+	uint64_t counted;
 	bool is_sane;
 
 	is_sane = worker->channel && image_store_accepts(fd, given->size);
 	/* A file that is there already: the broker before this one stored it, and died.
 	 */
 	if (is_sane && vm && !image_store_has_file(&vm->account->images, fd) &&
-		image_files_claim(&worker->files, fd))
-		keep(vm, worker, given, &fd);
+		image_files_claim(&worker->files, fd, &counted))
+		keep(vm, worker, given, counted, &fd);
 	closer_close(fd);
 	return is_sane;
 }

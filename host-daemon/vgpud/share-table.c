@@ -64,7 +64,7 @@ static struct share *find(
 }
 
 struct share *share_table_find(
-	struct share_table *table, const uint8_t token[CONTROL_TOKEN_SIZE])
+	const struct share_table *table, const uint8_t token[CONTROL_TOKEN_SIZE])
 {
 	struct share *share = find(table, token);
 

@@ -59,7 +59,7 @@ void share_table_move(struct share_table *to, struct share_table *from);
 
 /* Return: the entry, or NULL for an unknown token, or one whose first holder has left. */
 struct share *share_table_find(
-	struct share_table *table, const uint8_t token[CONTROL_TOKEN_SIZE]);
+	const struct share_table *table, const uint8_t token[CONTROL_TOKEN_SIZE]);
 
 /* Return: the entry that a worker holds under that cookie, or NULL. */
 struct share *share_table_find_held(

@@ -61,6 +61,17 @@ static void check_store(struct stage *stage, const struct account *account)
 		stage_check(n == count_kept(stage, account->config->index));
 }
 
+/* Broker and keeper have the same. */
+static void check_shares(const struct stage *stage, const struct account *account)
+{
+	const struct share_table *kept = &stage->shares[account->config->index];
+	const struct share_table *shares = &account->shares;
+
+	stage_check(shares->n <= account->n_shares_max);
+	stage_check(shares->n == kept->n && shares->n_holders == kept->n_holders &&
+		    shares->unpaid == kept->unpaid);
+}
+
 /* Memory that this broker gave to a worker, which still has bytes and is not, nor was, in
  * a store. */
 static uint64_t count_given(const struct stage *stage, uint64_t worker)
@@ -97,8 +108,8 @@ static void check_files(
 	if (worker->is_condemned || seen->control < 0 || seen->is_deaf ||
 		stage->n_images == STAGE_IMAGES)
 		return;
-	/* A worker that an earlier broker had is charged twice for a file that it keeps
-	 * after this broker could not take it back. */
+	/* A file of a worker that an earlier broker had counts twice if it is kept after
+	 * this broker could not take it back. */
 	if (files->is_partial)
 		stage_check(count_given(stage, worker->id) <= files->size);
 	else
@@ -219,6 +230,7 @@ void stage_books_check(struct stage *stage)
 	for (unsigned int i = 0; i < STAGE_VMS; i++) {
 		check_slots(stage, &stage->broker.accounts[i]);
 		check_store(stage, &stage->broker.accounts[i]);
+		check_shares(stage, &stage->broker.accounts[i]);
 	}
 }
 

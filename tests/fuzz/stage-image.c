@@ -164,10 +164,29 @@ static struct stage_image *find_kept(struct stage *stage, const struct link_imag
 	return NULL;
 }
 
+/* A file that no broker gave: a worker of an earlier broker may pass one that it has. */
+static struct stage_image *find_strange(
+	struct stage *stage, const struct link_message *message, int fd)
+{
+	struct stat st;
+
+	if (!stage->n_restarts || stage->n_images == STAGE_IMAGES || fstat(fd, &st))
+		return NULL;
+	stage->images[stage->n_images] = (struct stage_image){
+		.inode = st.st_ino,
+		.section = message->image.config_index,
+		.own = -1,
+		.kept = -1,
+	};
+	return &stage->images[stage->n_images++];
+}
+
 void stage_image_kept(struct stage *stage, const struct link_message *message, int fd)
 {
 	struct stage_image *image = find(stage, fd);
 
+	if (stage->honest && !image)
+		image = find_strange(stage, message, fd);
 	if (stage->honest) {
 		stage_check((fcntl(fd, F_GET_SEALS) & STAGE_SEALS) == STAGE_SEALS);
 		stage_check(image || stage->n_images == STAGE_IMAGES);

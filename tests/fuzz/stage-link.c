@@ -59,8 +59,7 @@ static void hear(struct stage *stage, const struct link_message *message, const 
 	case LINK_SHARE:
 	case LINK_SHARE_HELD:
 	case LINK_SHARE_LEFT:
-		/* A worker that the broker knows. */
-		stage_check(message->id && message->share.config_index < STAGE_VMS);
+		stage_share_hear(stage, message, fds[0]);
 		return;
 	case LINK_PONG:
 		if (stage->honest)

@@ -130,6 +130,7 @@ static void reap(struct stage *stage, struct stage_worker *worker, int status)
 	worker->status = status;
 	forget_extents(stage, worker);
 	stage_image_forget(stage, worker->id);
+	stage_share_forget(stage, worker->id);
 	link_send(stage->link, &message, NULL, 0);
 }
 
@@ -203,6 +204,8 @@ void stage_worker_say(struct stage *stage)
 		message->share.size = 4096;
 	if (message->type >= CONTROL_SHARE && message->type <= CONTROL_LEAVE)
 		message->share.cookie %= 8;
+	if (message->type == CONTROL_TAKE && !(shape & 0x20))
+		stage_share_choose(stage, message->share.token);
 	packet_send(worker->control, &packet, size ? size : 1, fds, n_fds);
 	for (int i = 0; i < n_fds; i++)
 		close(fds[i]);
@@ -346,6 +349,9 @@ static void check_message(struct stage *stage, struct stage_worker *worker,
 		return;
 	case CONTROL_IMAGE:
 		stage_check(worker->vm >= 0 && message->n_fds <= 1);
+		return;
+	case CONTROL_SHARED:
+		stage_share_check(stage, worker, message);
 		return;
 	}
 	stage_check(message->type == CONTROL_STOP || message->type == CONTROL_WINDOW);

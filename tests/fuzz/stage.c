@@ -218,6 +218,7 @@ static void start_broker(struct stage *stage)
 		if (all_vms[i].id)
 			tell_vm(stage, &all_vms[i]);
 	stage_image_tell_all(stage);
+	stage_share_tell_all(stage);
 	for (unsigned int i = 0; i < STAGE_WORKERS; i++)
 		if (stage->workers[i].id)
 			stage_worker_tell(stage, &stage->workers[i]);
@@ -467,6 +468,7 @@ static void end(struct stage *stage)
 		if (stage->workers[i].id)
 			stage_worker_free(&stage->workers[i]);
 	stage_image_end(stage);
+	stage_share_end(stage);
 	for (unsigned int i = 0; i < STAGE_VMS; i++)
 		all_vms[i].id = 0;
 }
@@ -492,6 +494,7 @@ void stage_play(const uint8_t *data, size_t size, enum stage_kind kind)
 	}
 	how = reader_u8(&stage.reader);
 	stage.honest = kind == STAGE_HONEST || !(how & BAD_KEEPER);
+	stage_share_begin(&stage);
 	start_broker(&stage);
 	for (unsigned int i = 0; i < STAGE_VMS; i++)
 		if (how & 1u << i)

@@ -23,6 +23,7 @@
 #include "control/control.h"
 #include "reader.h"
 #include "vgpud/layout.h"
+#include "vgpud/share-table.h"
 
 /* For a file that can no longer be changed. */
 #define STAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
@@ -86,6 +87,7 @@ struct stage {
 	struct stage_worker workers[STAGE_WORKERS];
 	struct stage_image images[STAGE_IMAGES];
 	unsigned int n_images;
+	struct share_table shares[STAGE_VMS]; /* the keeper's */
 };
 
 enum stage_kind {
@@ -149,6 +151,29 @@ void stage_image_tell_all(struct stage *stage);
 void stage_image_lose(struct stage *stage, uint64_t owner);
 
 void stage_image_end(struct stage *stage);
+
+/*
+ * stage-share.c
+ */
+
+void stage_share_begin(struct stage *stage);
+void stage_share_end(struct stage *stage);
+
+/* The token[0]-th of all tokens; unchanged if there are not that many. */
+void stage_share_choose(const struct stage *stage, uint8_t token[CONTROL_TOKEN_SIZE]);
+
+/* An answer to a worker. */
+void stage_share_check(const struct stage *stage, const struct stage_worker *worker,
+	const struct control_message *message);
+
+/* The worker has ended. */
+void stage_share_forget(struct stage *stage, uint64_t worker);
+
+/* The broker's messages about shares to the keeper. The callee owns the descriptor. */
+void stage_share_hear(struct stage *stage, const struct link_message *message, int fd);
+
+/* To a new broker. */
+void stage_share_tell_all(const struct stage *stage);
 
 /*
  * stage-link.c
