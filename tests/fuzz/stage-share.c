@@ -62,7 +62,8 @@ void stage_share_forget(struct stage *stage, uint64_t worker)
 
 void stage_share_hear(struct stage *stage, const struct link_message *message, int fd)
 {
-	const uint32_t index = message->share.config_index, cookie = message->share.cookie;
+	const uint32_t index = message->share.config_index,
+		       cookie = message->share.cookie;
 	struct share template = { .size = message->share.size, .fd = fd };
 	struct share *share;
 
@@ -70,7 +71,8 @@ void stage_share_hear(struct stage *stage, const struct link_message *message, i
 	switch (message->type) {
 	case LINK_SHARE:
 		memcpy(template.token, message->share.token, sizeof(template.token));
-		if (share_table_add(&stage->shares[index], &template, message->id, cookie))
+		if (share_table_add(
+			    &stage->shares[index], &template, message->id, cookie))
 			close(fd);
 		return;
 	case LINK_SHARE_HELD:
