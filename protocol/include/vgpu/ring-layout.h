@@ -11,6 +11,7 @@
  *
  *	0		header, one page
  *	4 KiB		channel table, n_channels entries
+ *	status_off	what the GPUs are and do, for NVML: see status.h
  *	area_off	n_channels channel areas of VGPU_AREA_SIZE bytes
  *	extents_off	the arena: n_extents extents of VGPU_EXTENT_SIZE bytes
  *
@@ -72,7 +73,7 @@ struct vgpu_shm_header {
 	uint32_t n_extents;
 	uint32_t reserved0;
 	uint64_t features;
-	uint64_t reserved1;
+	uint64_t status_off; /* of struct vgpu_status, see status.h; 0: there is none */
 
 	/* Host, alive: grows at least every VGPU_HEARTBEAT_MS; generation grows when
 	 * the host side starts afresh and knows no channel of the old one. */
