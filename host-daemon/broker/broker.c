@@ -20,6 +20,7 @@
 #include "broker/pool.h"
 #include "broker/scan.h"
 #include "broker/slots.h"
+#include "broker/status.h"
 #include "broker/vm.h"
 #include "broker/worker-control.h"
 #include "broker/worker.h"
@@ -70,6 +71,7 @@ static int handle_heartbeat(struct loop_timer *timer)
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)
 		account_log_lost(&broker->accounts[i]);
 	host_memory_check(broker);
+	status_renew(broker);
 	update_heartbeat(broker);
 	return 0;
 }
@@ -122,6 +124,7 @@ static int handle_vm(struct broker *broker, const struct link_message *message,
 	r = scan_listen(vm);
 	if (!r)
 		scan_look(vm);
+	pool_update(broker);
 	return r;
 }
 
@@ -462,6 +465,7 @@ void broker_deinit(struct broker *broker)
 	for (unsigned int i = 0; broker->accounts && i < broker->config->n_vms; i++)
 		account_deinit(&broker->accounts[i]);
 	free(broker->accounts);
+	status_deinit(broker);
 }
 
 int broker_run(const struct config *config, int link)

@@ -13,6 +13,7 @@
 #include "broker/channel.h"
 #include "broker/pool.h"
 #include "broker/state.h"
+#include "broker/status.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
 #include "vgpu/error.h"
@@ -223,6 +224,9 @@ static unsigned int count_wanted(const struct broker *broker, unsigned int n_idl
 		n_spare = 0;
 	else if (broker->pool.rest.loop)
 		n_spare = min(n_spare, rest(n_idle, n_waiting));
+	else if (!n_spare && !n_waiting && !TAILQ_EMPTY(&broker->vms) &&
+		 !status_is_known(broker))
+		n_spare = 1; /* which finds the devices */
 	return n_waiting + n_spare;
 }
 

@@ -61,7 +61,8 @@ struct vm {
 	struct loop_bell interrupt; /* of vector 0 */
 	struct loop_timer rest;	    /* while doorbell 0 is ignored */
 
-	uint32_t n_scans; /* by doorbell, since the last tick */
+	uint32_t status_sequence; /* of the status published last */
+	uint32_t n_scans;	  /* by doorbell, since the last tick */
 };
 
 /*

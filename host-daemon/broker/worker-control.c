@@ -18,6 +18,7 @@
 #include "broker/shares.h"
 #include "broker/slots.h"
 #include "broker/state.h"
+#include "broker/status.h"
 #include "broker/vm.h"
 #include "broker/worker-control.h"
 #include "broker/worker.h"
@@ -72,6 +73,7 @@ static bool handle_ready(struct worker *worker, const struct control_message *me
 		(int)worker->pid, ready->driver, ready->driver_version, ready->n_devices);
 	worker->driver_version = ready->driver_version;
 	worker->state = WORKER_WARM;
+	status_learn(broker, worker);
 	broker->pool.is_version_told = false;
 	broker->pool.n_failures = 0;
 	loop_clear_timer(&broker->pool.pause);

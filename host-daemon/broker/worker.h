@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "broker/busy-time.h"
 #include "broker/image-files.h"
 #include "broker/loop.h"
 #include "broker/worker-log.h"
@@ -51,6 +52,8 @@ struct worker {
 	struct image_files files;   /* image files that it may have */
 	uint64_t host_memory;	    /* bytes of private memory at the last check */
 	int32_t driver_version;
+	struct busy_time busy; /* of the processor, while it has a session */
+	uint64_t shown_us;     /* when that session was first published; 0: not yet */
 };
 
 /*

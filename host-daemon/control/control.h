@@ -65,8 +65,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vgpu/device-info.h"
+#include "vgpu/handle.h"
+
 /* Changes with anything in this file that the other side would misread. */
-#define CONTROL_VERSION 3
+#define CONTROL_VERSION 4
 
 #define CONTROL_STOP_MS 1000
 #define CONTROL_VM_NAME_MAX 64 /* including the NUL */
@@ -217,8 +220,9 @@ static_assert(sizeof(struct control_ready) <= 244, "leaves room for the version"
 static_assert(sizeof(struct control_assign) <= 244, "leaves room for the version");
 
 /*
- * Counters of one worker, in the first page of a sealed memfd that both sides share.
- * The worker adds, vgpud reads, also after the worker was killed.
+ * What both sides know of one worker, at the start of a sealed memfd that they share:
+ * counters, to which the worker adds and which vgpud reads, also after the worker was
+ * killed; and its devices, which the worker writes before READY.
  */
 struct worker_stats {
 	uint64_t launches;
@@ -242,9 +246,25 @@ struct worker_stats {
 
 static_assert(sizeof(struct worker_stats) == 256, "fixed size");
 
-#define WORKER_STATS_SIZE 4096u
+enum {
+	WORKER_DEVICES_SOFTGPU = 1u << 0, /* they are software */
+};
 
-/* Length of the file: after the counters is the memory that softgpu maps at addresses of
+struct worker_devices {
+	uint32_t n;
+	uint32_t flags;	  /* WORKER_DEVICES_* */
+	uint32_t n_units; /* of software that work at the same time */
+	uint32_t reserved;
+	struct vgpu_device_info infos[VGPU_DEVICES_MAX];
+};
+
+#define WORKER_DEVICES_OFF 4096u
+#define WORKER_STATS_SIZE (68u << 10)
+
+static_assert(WORKER_DEVICES_OFF + sizeof(struct worker_devices) <= WORKER_STATS_SIZE,
+	"they have room");
+
+/* Length of the file: after these is the memory that softgpu maps at addresses of
  * the guest's choice. Only pages in use take memory, which vgpud counts by the size of
  * the file, mapped or not. */
 #define WORKER_MEMORY_SIZE (1ull << 40)

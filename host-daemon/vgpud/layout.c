@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "vgpud/layout.h"
 #include "vgpu/error.h"
+#include "vgpu/status.h"
+#include "vgpud/layout.h"
 
 uint64_t layout_n_channels(uint64_t size)
 {
@@ -56,9 +57,11 @@ int layout_format(const struct layout *layout, int fd, uint64_t generation)
 		.area_off = layout->area_off,
 		.extents_off = layout->extents_off,
 		.n_extents = layout->n_extents,
+		.status_off = VGPU_STATUS_OFF,
 		.heartbeat = 1,
 		.generation = generation,
 	};
+	static const uint8_t no_status[offsetof(struct vgpu_status, devices)];
 	const uint64_t magic = VGPU_SHM_MAGIC;
 	int r;
 
@@ -68,6 +71,9 @@ int layout_format(const struct layout *layout, int fd, uint64_t generation)
 	if (r)
 		return vgpu_error_trace(r);
 	r = write_at(fd, no_entries, sizeof(no_entries), VGPU_SHM_TABLE_OFF);
+	if (r)
+		return vgpu_error_trace(r);
+	r = write_at(fd, no_status, sizeof(no_status), VGPU_STATUS_OFF);
 	if (r)
 		return vgpu_error_trace(r);
 	r = write_at(fd, &magic, sizeof(magic), offsetof(struct vgpu_shm_header, magic));

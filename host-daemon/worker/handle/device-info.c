@@ -78,6 +78,16 @@ void device_info_load(const struct vgpu_driver *driver, int n_devices)
 	devices.is_loaded = true;
 }
 
+void device_info_publish(struct worker_devices *published)
+{
+	for (int i = 0; i < devices.n; i++)
+		published->infos[i] = devices.infos[i];
+	published->n = (uint32_t)devices.n;
+	published->n_units =
+		(uint32_t)devices.infos[0]
+			.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+}
+
 CUresult device_info_get(int device, struct vgpu_device_info *info)
 {
 	if (device < 0 || device >= devices.n)

@@ -8,11 +8,15 @@
  * guest. Written by the first thread, before the session starts.
  */
 
+#include "control/control.h"
 #include "driver/driver.h"
 #include "vgpu/device-info.h"
 
 /* Queries the driver for all devices, once. */
 void device_info_load(const struct vgpu_driver *driver, int n_devices);
+
+/* Writes them for vgpud. */
+void device_info_publish(struct worker_devices *devices);
 
 /*
  * Copies the properties of a device.

@@ -91,6 +91,17 @@ static int begin_sandbox(struct worker_process *w)
 	return r;
 }
 
+/* vgpud shows them to guests that have no worker. */
+static void publish_devices(struct worker_process *w)
+{
+	struct worker_devices *devices =
+		(struct worker_devices *)(void *)((uint8_t *)w->stats +
+						  WORKER_DEVICES_OFF);
+
+	device_info_publish(devices);
+	devices->flags = w->driver.configure ? WORKER_DEVICES_SOFTGPU : 0;
+}
+
 /* Opens the driver and reports the result to vgpud. */
 static int make_ready(struct worker_process *w)
 {
@@ -112,6 +123,7 @@ static int make_ready(struct worker_process *w)
 			driver->cuDriverGetVersion(&ready->driver_version);
 		ready->n_devices = n_devices;
 		device_info_load(driver, n_devices);
+		publish_devices(w);
 		r = session_prepare(&w->session, &w->driver);
 	}
 	if (!r) {

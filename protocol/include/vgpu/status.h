@@ -27,6 +27,7 @@
 /* From the start of the memory; between the channel table and the first area. */
 #define VGPU_STATUS_OFF (64u << 10)
 #define VGPU_STATUS_PROCESSES_MAX 128u
+#define VGPU_STATUS_UNKNOWN UINT32_MAX
 
 /* Values of a device that only its driver's NVML knows; units as in NVML. */
 enum vgpu_status_sensor {
@@ -70,7 +71,8 @@ struct vgpu_status_device {
 	 * devices together, so each shows the use of all. */
 	uint64_t memory_total;
 	uint64_t memory_used;
-	/* % of the time during the last second, by the VM's processes. */
+	/* % of the time during the last second, by the VM's processes; or
+	 * VGPU_STATUS_UNKNOWN. */
 	uint32_t utilisation;
 	uint32_t memory_utilisation;
 	uint64_t sensors_known; /* bits 1 << enum vgpu_status_sensor */
@@ -87,7 +89,7 @@ struct vgpu_status_process {
 	char comm[16];
 	uint64_t opened_us;   /* host's clock, see updated_us */
 	uint64_t memory_used; /* device memory, bytes */
-	uint32_t utilisation; /* % during the last second */
+	uint32_t utilisation; /* as of the device */
 	uint32_t memory_utilisation;
 };
 

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page with the state of the GPUs, read as docs/protocol.md describes it.
+
+    test_status.py BUILD SOURCE [TEST...]
+"""
+
+import mmap
+import os
+import re
+import signal
+import socket
+import struct
+import sys
+import time
+
+from test_raw import allocate, prepare, still_serves
+import wire  # pylint: disable=wrong-import-order
+from wire import Channel
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+
+import proc  # noqa: E402
+import tap  # noqa: E402
+from host import Host  # noqa: E402
+
+STATUS_OFF_OFF = 56
+DEVICE_OFF, DEVICE_SIZE, DEVICES_MAX = 192, 1360, 64
+PROCESS_OFF, PROCESS_SIZE = DEVICE_OFF + DEVICES_MAX * DEVICE_SIZE, 64
+INFO_SIZE = 944
+UNKNOWN = (1 << 32) - 1
+QUOTA = 48 << 20
+
+
+class Looker:
+    """A process that has no channel, and only looks."""
+
+    def __init__(self, host):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.connect(str(host.socket))
+        _, self.fds, _, _ = socket.recv_fds(self.socket, 16, 3)
+        self.memory = mmap.mmap(self.fds[0], 1 << 20)
+        self.at = self.get("Q", STATUS_OFF_OFF)[0]
+        assert wire.TABLE_OFF + 31 * wire.ENTRY_SIZE <= self.at < 1 << 20, self.at
+
+    def get(self, layout, offset):
+        return struct.unpack_from("<" + layout, self.memory, offset)
+
+    def status(self):
+        """A consistent copy."""
+        while True:
+            before = self.get("I", self.at)[0]
+            copy = bytes(self.memory[self.at : self.at + PROCESS_OFF + 128 * PROCESS_SIZE])
+            if before % 2 == 0 and before == self.get("I", self.at)[0]:
+                return Status(copy)
+
+    def wait(self, done, what):
+        end = time.monotonic() + 60
+        while not done(status := self.status()):
+            assert time.monotonic() < end, f"waited for {what}: {status}"
+            time.sleep(0.01)
+        return status
+
+    def close(self):
+        self.memory.close()
+        self.socket.close()
+        for fd in self.fds:
+            os.close(fd)
+
+
+class Status:
+    """Its fields."""
+
+    def __init__(self, copy):
+        _, self.flags, self.updated_us, n_devices, n_processes, self.cuda_version, _ = (
+            struct.unpack_from("<IIQIIiI", copy))
+        self.driver_version = copy[32:112].split(b"\0")[0].decode()
+        self.devices = [self._device(copy, DEVICE_OFF + i * DEVICE_SIZE)
+                        for i in range(n_devices)]
+        self.processes = {}
+        for i in range(n_processes):
+            process = self._process(copy, PROCESS_OFF + i * PROCESS_SIZE)
+            self.processes.setdefault(process["pid"], []).append(process)
+
+    @staticmethod
+    def _device(copy, at):
+        total, used, utilisation, memory, sensors = struct.unpack_from(
+            "<QQIIQ", copy, at + INFO_SIZE)
+        return {"name": copy[at : at + 256].split(b"\0")[0].decode(),
+                "uuid": copy[at + 256 : at + 272], "total": total, "used": used,
+                "utilisation": utilisation, "memory_utilisation": memory, "sensors": sensors}
+
+    @staticmethod
+    def _process(copy, at):
+        pid, uid, start, namespace, comm, opened, used, utilisation, _ = struct.unpack_from(
+            "<IIQQ16sQQII", copy, at)
+        return {"pid": pid, "uid": uid, "start_time": start, "namespace": namespace,
+                "comm": comm.split(b"\0")[0].decode(), "opened_us": opened, "used": used,
+                "utilisation": utilisation}
+
+    def __repr__(self):
+        return str(vars(self))
+
+
+def look(host):
+    looker = Looker(host)
+    looker.wait(lambda s: s.devices, "the devices")
+    return looker
+
+
+def test_it_has_the_devices_that_a_channel_gets(host, api):
+    looker, channel = look(host), Channel(api, host.socket)
+    status = looker.status()
+    result, out = channel.call("vgpuDeviceInfo", device=0)
+    assert result == 0
+    assert [d["name"] for d in status.devices] == [out["device_name"].decode()], status
+    assert status.devices[0]["uuid"] == out["uuid"]
+    assert status.flags == 1 and status.cuda_version >= 13000, status
+    assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", status.driver_version), status
+    assert status.devices[0]["sensors"] == 0
+    assert status.devices[0]["memory_utilisation"] == UNKNOWN
+    channel.close()
+    looker.close()
+
+
+def test_memory_is_the_share_of_the_machine(host, api):
+    looker, channel = look(host), Channel(api, host.socket)
+    prepare(channel)
+    allocate(channel, 8 << 20)
+    status = looker.wait(lambda s: s.devices[0]["used"] >= 8 << 20, "its memory")
+    result, out = channel.call("cuMemGetInfo_v2")
+    assert result == 0
+    assert status.devices[0]["total"] == out["total"] == QUOTA
+    assert status.devices[0]["used"] == out["total"] - out["free"]
+    channel.close()
+    looker.wait(lambda s: s.devices[0]["used"] == 0, "the end of its memory")
+    looker.close()
+
+
+def test_processes_come_and_go(host, api):
+    looker = look(host)
+    looker.wait(lambda s: not s.processes, "no process")
+    channels = [Channel(api, host.socket) for _ in range(2)]
+    for i, channel in enumerate(channels):
+        prepare(channel)
+        allocate(channel, (i + 1) << 20)
+    status = looker.wait(
+        lambda s: sorted(p["used"] >> 20 for p in s.processes.get(os.getpid(), [])) == [1, 2],
+        "both processes")
+    for process in status.processes[os.getpid()]:
+        assert process["uid"] == os.getuid() and process["start_time"] == 1, process
+        assert process["comm"] == "raw?test", process  # as in the log
+        assert 0 < process["opened_us"] <= status.updated_us, status
+        assert process["utilisation"] <= 100, process
+    channels[0].close()
+    looker.wait(lambda s: len(s.processes[os.getpid()]) == 1, "the end of one")
+    channels[1].close()
+    looker.wait(lambda s: not s.processes, "the end of both")
+    looker.close()
+
+
+def test_who_looks_is_no_process(host, api):
+    lookers = [look(host) for _ in range(8)]
+    n_ready = len(re.findall("session opened", host.text()))
+    for looker in lookers:
+        assert not looker.status().processes
+        looker.close()
+    assert len(re.findall("session opened", host.text())) == n_ready
+    still_serves(host, api)
+
+
+def test_it_stays_alive(host, _api):
+    looker = look(host)
+    first = looker.status().updated_us
+    looker.wait(lambda s: s.updated_us > first, "the next one")
+    looker.close()
+
+
+def test_a_guest_that_writes_into_it_hurts_only_itself(host, api):
+    looker, other = look(host), look(host)
+    size = PROCESS_OFF + 128 * PROCESS_SIZE
+    for garbage in (b"\xff", b"\x00", b"\x01"):
+        looker.memory[looker.at : looker.at + size] = garbage * size
+        looker.wait(lambda s: len(s.devices) == 1, "it to be renewed")
+    assert len(other.status().devices) == 1
+    still_serves(host, api)
+    looker.close()
+    other.close()
+
+
+def test_another_broker_goes_on(host, api):
+    looker, channel = look(host), Channel(api, host.socket)
+    prepare(channel)
+    allocate(channel, 3 << 20)
+    looker.wait(lambda s: s.processes, "the process")
+    os.kill(proc.broker_of(host), signal.SIGKILL)
+    then = looker.status().updated_us
+    status = looker.wait(lambda s: s.updated_us > then + 400_000, "the next broker")
+    assert status.processes[os.getpid()][0]["used"] == 3 << 20, status
+    channel.close()
+    looker.wait(lambda s: not s.processes, "the end of the process")
+    looker.close()
+
+
+def test_a_host_without_warm_workers_finds_its_devices(host, _api):
+    with Host(host.build, extra="warm-workers = 0") as cold:
+        looker = look(cold)
+        assert looker.status().devices
+        looker.close()
+
+
+def main():
+    build, source, *wanted = sys.argv[1:]
+    api = wire.Api(os.path.join(source, "protocol/api"))
+    with Host(build, vm=f"device-memory = {QUOTA >> 20}M") as host:
+        return tap.run(tap.functions(globals(), host, api, only=wanted),
+                       lambda: print(host.text()[-4000:], file=sys.stderr))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
