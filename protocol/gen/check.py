@@ -46,7 +46,7 @@ def symbols_are_unique(api):
 
 def names_start_with_their_layer(api):
     for call in api.calls:
-        prefix = "vgpu" if call.internal else "cu"
+        prefix = "vgpu" if call.internal else api.library.prefix
         if not call.symbol.startswith(prefix):
             refuse(call, f"{call.symbol} does not start with {prefix!r}")
         if not call.symbol.startswith(call.name):
@@ -344,7 +344,7 @@ def answers_are_of_device_attributes(api):
 
 
 def types_are_described(api):
-    """Every CU... type in a prototype or a structure is defined in the description."""
+    """Every type of the library in a prototype or a structure is defined in the description."""
     def members(fields):
         for f in fields:
             yield from members(f.fields) if f.fields else [f]
@@ -352,9 +352,31 @@ def types_are_described(api):
     users = [param for call in api.public for param in call.params]
     users += [f for found in api.types.values() for f in members(found.fields)]
     for user in users:
-        for word in re.findall(r"\b(?:CU|cu)[A-Za-z0-9_]+\b", user.type):
+        for word in re.findall(api.library.type_names, user.type):
             if word not in api.types:
                 refuse(user, f"type {word} is not described")
+
+
+def words_of_nvml_stay_there(api):
+    for call in api.calls:
+        for name in ("code", "before_init", "returns"):
+            if getattr(call, name):
+                attribute = "init" if name == "before_init" else name
+                refuse(call, f"{call.symbol}: {attribute}= is for calls of NVML")
+
+
+def nothing_travels(api):
+    for call in api.calls:
+        if call.reply not in ("local", "refused") or call.id or call.internal:
+            refuse(call, f"{call.symbol} is of a library whose calls stay in the guest")
+
+
+def refusals_have_a_reason(api):
+    for call in api.calls:
+        if call.reply == "refused" and not call.why:
+            refuse(call, f"{call.symbol} is refused and needs why=, the reason")
+        if call.reply != "refused" and call.code:
+            refuse(call, f"{call.symbol} is {call.reply}: code= has no meaning there")
 
 
 RULES = (
@@ -391,11 +413,28 @@ RULES = (
     messages_fit,
     message_names_differ,
     one_symbol_per_macro,
+    words_of_nvml_stay_there,
+)
+
+# Of a library whose calls stay in the guest.
+LOCAL_RULES = (
+    aliases_lead_somewhere,
+    enumerators_are_unique,
+    symbols_are_unique,
+    names_start_with_their_layer,
+    every_call_has_a_brief,
+    types_are_described,
+    parameters_are_unique,
+    nothing_travels,
+    reasons_are_of_refusals,
+    refusals_have_a_reason,
+    forwarded_calls_fit,
+    one_symbol_per_macro,
 )
 
 
 def check(api):
-    for rule in RULES:
+    for rule in RULES if api.library.travels else LOCAL_RULES:
         rule(api)
 
 

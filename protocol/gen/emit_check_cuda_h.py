@@ -21,7 +21,9 @@ HEAD = """
 #if CUDA_VERSION != 13000
 #error "the description is of CUDA 13.0"
 #endif
+"""
 
+SAME = """
 #define SAME_TYPE(_a, _b) \\
 	_Static_assert(__builtin_types_compatible_p(__typeof__(_a), _b), #_a)
 #define SAME_VALUE(_a, _b) _Static_assert((_a) == (_b), #_a)
@@ -63,18 +65,13 @@ def is_number(text):
     return text.strip("-")[:1].isdigit()
 
 
-def emit(api):
-    w = Writer()
-    w.head(api, "The description against NVIDIA's cuda.h")
-    w.text(HEAD)
-    w.blank()
-    calls = [c for c in api.public if not c.header]
-    w.line("#ifndef CHECK_MACROS")
-    w.blank()
+def emit_description(w, api, calls, result):
+    """The checks of signatures, numbers and layouts."""
     for call in calls:
         params = ", ".join(declare(p.c_type, "").rstrip() for p in call.params) or "void"
         for symbol in [call.symbol] + ([call.pt_symbol] if call.pt else []):
-            w.line(wrap("SAME_TYPE(", [symbol, f"CUresult({params})"], ");"))
+            of_type = f"{call.returns or result}({params})"
+            w.line(wrap("SAME_TYPE(", [symbol, of_type], ");"))
     w.blank()
     for t in api.types.values():
         for name, value, _ in t.values:
@@ -99,6 +96,19 @@ def emit(api):
     for t in api.types.values():
         if t.kind in ("struct", "union"):
             emit_layout(w, t)
+
+
+def emit(api):
+    w = Writer()
+    w.head(api, "The description against NVIDIA's cuda.h")
+    w.text(HEAD)
+    w.blank()
+    w.text(SAME)
+    w.blank()
+    calls = [c for c in api.public if not c.header]
+    w.line("#ifndef CHECK_MACROS")
+    w.blank()
+    emit_description(w, api, calls, "CUresult")
     w.line("#else /* CHECK_MACROS */")
     w.blank()
     w.text(MACROS)

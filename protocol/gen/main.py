@@ -23,6 +23,7 @@ import emit_driver
 import emit_entries
 import emit_packers
 import emit_proto
+import emit_nvml
 import emit_rows
 import emit_stubs
 import emit_symbols
@@ -49,6 +50,11 @@ PRODUCTS = {
     "coverage.md": emit_docs.emit,
     "attributes.md": emit_rows.emit_page,
     "attribute-rows.h": emit_rows.emit_header,
+    "nvml.h": emit_nvml.emit_header,
+    "nvml-answers.h": emit_nvml.emit_answers,
+    "nvml-entries.c": emit_nvml.emit_entries,
+    "nvml-check.c": emit_nvml.emit_check,
+    "nvml-coverage.md": emit_nvml.emit_page,
 }
 # Products of several files: their names and texts.
 SETS = {
@@ -108,6 +114,13 @@ def write_set(texts, product, outputs):
 
 
 def write_file(path, text):
+    """A file that has this text already stays as it is, and what is made of it too."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return
+    except OSError:
+        pass
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 

@@ -25,6 +25,21 @@ class Place:
         return f"{self.file}:{self.line}"
 
 
+@dataclass(frozen=True)
+class Library:
+    """What a description is of."""
+
+    prefix: str  # of its symbols
+    type_names: str  # pattern of the names that have to be described
+    travels: bool  # whether calls may be sent to the host, so have numbers
+
+
+LIBRARIES = {
+    "": Library("cu", r"\b(?:CU|cu)[A-Za-z0-9_]+\b", True),
+    "nvml": Library("nvml", r"\bnvml[A-Za-z0-9_]+\b", False),
+}
+
+
 @dataclass
 class Type:
     """A name that C code may use for a type; kind determines the valid fields."""
@@ -205,6 +220,9 @@ class Call:
     internal: bool = False
     in_callback: bool = False  # may be made by a function that a stream calls
     why: str = ""
+    code: str = ""  # of a refused call of NVML, if not NVML_ERROR_NOT_SUPPORTED
+    before_init: bool = False  # NVML: may be called before nvmlInit
+    returns: str = ""  # the C type of the result, if not the usual one
     brief: str = ""
     family: str = ""
     params: list = field(default_factory=list)  # of the prototype
@@ -286,6 +304,7 @@ class Call:
 
 @dataclass
 class Api:
+    library: Library = LIBRARIES[""]
     types: dict = field(default_factory=dict)
     defines: list = field(default_factory=list)
     calls: list = field(default_factory=list)

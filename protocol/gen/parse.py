@@ -11,6 +11,7 @@ from xml.parsers import expat
 
 from model import (
     EXTRA_NUMBER,
+    LIBRARIES,
     Answer,
     Api,
     AttributeTable,
@@ -70,12 +71,16 @@ CALL_FORM = {
     "internal": YES,
     "callback": ("allowed",),
     "why": None,
+    "code": ("NVML_ERROR_INVALID_ARGUMENT", "NVML_ERROR_NO_PERMISSION"),
+    "init": ("no",),
+    "returns": None,
 }
 
 # element: (attributes that must be there, form of all attributes, children)
 VOCABULARY = {
-    "api": ((), {}, ("handle", "enum", "struct", "union", "scalar", "alias", "callback",
-                     "define", "call", "attributes")),
+    "api": ((), {"library": ("nvml",)},
+            ("handle", "enum", "struct", "union", "scalar", "alias", "callback",
+             "define", "call", "attributes")),
     "handle": (("name", "tag"),
                {"name": NAME, "tag": NAME, "kind": NAME}, ()),
     "enum": (("name",), {"name": NAME, "tag": NAME}, ("value",)),
@@ -130,7 +135,7 @@ def read_nodes(path, shown):
 
     def start(tag, attributes):
         node = Node(tag, attributes, Place(shown, parser.CurrentLineNumber))
-        check_node(node, stack[-1] if stack else None)
+        check_node(node, stack[-1] if stack else None, roots[0] if roots else node)
         if stack:
             stack[-1].children.append(node)
         else:
@@ -161,7 +166,7 @@ def read_nodes(path, shown):
     return roots[0]
 
 
-def check_node(node, parent):
+def check_node(node, parent, root):
     """Refuses what the vocabulary does not have."""
     if parent is None and node.tag != "api":
         raise DescriptionError(node.place, f"the root element is <{node.tag}>, not <api>")
@@ -172,6 +177,8 @@ def check_node(node, parent):
             node.place, f"<{node.tag}> is not allowed inside <{parent.tag}>")
     required, form, _ = VOCABULARY[node.tag]
     for name in required:
+        if name == "id" and not LIBRARIES[root.get("library")].travels:
+            continue
         if not node.get(name):
             raise DescriptionError(
                 node.place, f"<{node.tag}> needs the attribute {name!r}")
@@ -298,6 +305,9 @@ def build_call(api, node, family):
         internal=node.get("internal") == "yes",
         in_callback=node.get("callback") == "allowed",
         why=node.get("why"),
+        code=node.get("code"),
+        before_init=node.get("init") == "no",
+        returns=node.get("returns"),
         family=family,
     )
     for child in node.children:
@@ -322,9 +332,16 @@ def load(paths, shown=None):
     for path in paths:
         name = shown(path) if shown else path
         api.files.append(name)
-        for node in read_nodes(path, name).children:
+        root = read_nodes(path, name)
+        library = LIBRARIES[root.get("library")]
+        if api.files[1:] and library is not api.library:
+            raise DescriptionError(root.place, "this file describes another library than "
+                                               f"{api.files[0]}")
+        api.library = library
+        for node in root.children:
             if node.tag == "call":
-                pending.append((node, re.sub(r"^driver-|\.xml$", "", name.split("/")[-1])))
+                family = re.sub(r"^(driver|nvml)-|\.xml$", "", name.split("/")[-1])
+                pending.append((node, family))
             elif node.tag == "attributes":
                 api.tables.append(build_table(node))
             elif node.tag == "define":

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the generator and of the API description.
 
-	test_gen.py --root SOURCE [--xml FILE...]	runs all
+	test_gen.py --root SOURCE [--xml FILE...] [--nvml FILE...]	runs all
 	test_gen.py --root SOURCE --update		rewrites the golden files and the
-							list of symbols, for a look at git diff
+							lists of symbols, for a look at git diff
 """
 
 import argparse
@@ -48,6 +48,17 @@ GOLDEN_SETS = {
 }
 GOLDEN_XML = ["small.xml", "driver-launch.xml"]
 
+# The same of a description of NVML.
+GOLDEN_NVML = {
+    "nvml.h": "nvml.h",
+    "g-nvml-answers.h": "nvml-answers.h",
+    "g-nvml-check.c": "nvml-check.c",
+    "g-nvml-coverage.md": "nvml-coverage.md",
+    "g-nvml-entries.c": "nvml-entries.c",
+    "libnvidia-ml.map": "map",
+}
+NVML_XML = ["nvml-small.xml"]
+
 arguments = None
 
 
@@ -83,6 +94,8 @@ def golden_texts():
     where = folder("tests", "gen", "golden")
     for name, product in GOLDEN.items():
         yield name, product_text(product, GOLDEN_XML, where)
+    for name, product in GOLDEN_NVML.items():
+        yield name, product_text(product, NVML_XML, where)
     for product, names in GOLDEN_SETS.items():
         yield from zip(names, product_texts(product, names, GOLDEN_XML, where))
 
@@ -164,6 +177,26 @@ class Description(unittest.TestCase):
         self.assertEqual(product_text("symbols", arguments.xml, folder()),
                          read(folder("protocol", "api", "symbols.txt")))
 
+        self.assertEqual(product_text("symbols", arguments.nvml, folder()),
+                         read(folder("protocol", "api", "nvml-symbols.txt")))
+
+    def test_one_run_reads_one_library(self):
+        status, said = generate("proto", [os.devnull], ["small.xml", *NVML_XML],
+                                folder("tests", "gen", "golden"))
+        self.assertEqual((status, said), (
+            1, "nvml-small.xml:4: this file describes another library than small.xml\n"))
+
+    def test_a_file_that_stays_the_same_is_not_written(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = os.path.join(scratch, "out")
+            where = folder("tests", "gen", "golden")
+            generate("map", [path], NVML_XML, where)
+            os.utime(path, (1, 1))
+            generate("map", [path], NVML_XML, where)
+            self.assertEqual(os.stat(path).st_mtime, 1)
+            generate("symbols", [path], NVML_XML, where)
+            self.assertNotEqual(os.stat(path).st_mtime, 1)
+
     def test_every_word_of_the_vocabulary_is_explained(self):
         import parse
         text = read(folder("protocol", "api", "vocabulary.md"))
@@ -186,10 +219,11 @@ def update():
     for name, text in golden_texts():
         with open(os.path.join(where, name), "w", encoding="utf-8") as file:
             file.write(text)
-    if not arguments.xml:
-        return  # the list of symbols is made of the whole description
-    with open(folder("protocol", "api", "symbols.txt"), "w", encoding="utf-8") as file:
-        file.write(product_text("symbols", arguments.xml, folder()))
+    # The lists of symbols are made of the whole descriptions.
+    for name, xml in (("symbols.txt", arguments.xml), ("nvml-symbols.txt", arguments.nvml)):
+        if xml:
+            with open(folder("protocol", "api", name), "w", encoding="utf-8") as file:
+                file.write(product_text("symbols", xml, folder()))
 
 
 def main():
@@ -198,9 +232,11 @@ def main():
     parser.add_argument("--root", required=True, help="top of the source tree")
     parser.add_argument("--update", action="store_true", help="rewrite what is compared")
     parser.add_argument("--xml", nargs="+", default=[], help="files of the description")
+    parser.add_argument("--nvml", nargs="+", default=[], help="those of NVML")
     arguments = parser.parse_args()
     arguments.root = os.path.abspath(arguments.root)
     arguments.xml = [os.path.abspath(path) for path in arguments.xml]
+    arguments.nvml = [os.path.abspath(path) for path in arguments.nvml]
     sys.dont_write_bytecode = True
     sys.path.insert(0, folder("protocol", "gen"))
     if arguments.update:
