@@ -315,6 +315,8 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 		return handle_quota(broker, message, fds[0]);
 	case LINK_NO_WORKER:
 		return handle_no_worker(broker, message->no_worker.error);
+	case LINK_SENSORS:
+		return status_use_sensors(broker, fds[0]);
 	case LINK_EXITED:
 		return handle_exited(broker, message);
 	case LINK_SYNC:

@@ -16,6 +16,7 @@
 #include "vgpud/wiper.h"
 
 struct channel;
+struct sensors_page;
 struct vgpu_status;
 struct vm;
 struct worker;
@@ -47,7 +48,9 @@ struct broker {
 	struct loop_timer heartbeat;
 	struct wiper wiper; /* of released memory of its VMs */
 	struct loop_source wiper_source;
-	int64_t memory_checked;	    /* ms: the last check of host memory */
+	int64_t memory_checked;	       /* ms: the last check of host memory */
+	struct sensors_page *sensors;  /* shared, NULL: there are none */
+	struct sensors_page *measured; /* the last copy of it */
 	struct vgpu_status *status; /* of the last VM; NULL: no devices are known yet */
 	uint32_t n_units;	    /* of softgpu that work at the same time */
 	int64_t status_renewed;	    /* ms */

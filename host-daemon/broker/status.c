@@ -6,14 +6,16 @@
  * may be compromised. Until there was one, a VM's status remains as the broker before
  * this one left it.
  *
- * softgpu is busy while its workers use the CPU. How busy another driver's devices are is
- * not known here.
+ * softgpu is busy while its workers use the CPU. What NVIDIA's devices do is known from
+ * the process that reads their sensors, if there is one.
  */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +23,9 @@
 #include "broker/status.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
+#include "control/sensors.h"
 #include "vgpu/cleanup.h"
+#include "vgpu/error.h"
 #include "vgpu/log.h"
 #include "vgpu/status.h"
 #include "vgpud/clock.h"
@@ -91,10 +95,110 @@ bool status_is_known(const struct broker *broker)
 	return broker->status && broker->status->n_devices;
 }
 
+int status_use_sensors(struct broker *broker, int fd)
+{
+	_vgpu_cleanup_(vgpu_closep) int own = fd;
+	struct stat st;
+	int r;
+
+	/* A file that can shrink would end this process. */
+	if (broker->sensors || fstat(own, &st) < 0 ||
+		(size_t)st.st_size != sizeof(struct sensors_page) ||
+		!(fcntl(own, F_GET_SEALS) & F_SEAL_SHRINK))
+		return vgpu_error_origin(-EPROTO);
+	broker->measured = calloc(1, sizeof(*broker->measured));
+	if (!broker->measured)
+		return vgpu_error_origin(-ENOMEM);
+	r = sensors_map(&broker->sensors, own);
+	return r ? vgpu_error_trace(r) : 0;
+}
+
 void status_deinit(struct broker *broker)
 {
+	broker->sensors = sensors_unmap(broker->sensors);
+	free(broker->measured);
 	free(broker->status);
 	broker->status = NULL;
+}
+
+/*
+ * Sensors of NVIDIA's devices
+ */
+
+static bool is_same(
+	const struct sensors_device *device, const struct vgpu_device_info *info)
+{
+	return !memcmp(device->uuid, info->uuid, sizeof(device->uuid));
+}
+
+/* Return: its index, or n_devices. */
+static uint32_t find_device(
+	const struct sensors_page *sensors, const struct vgpu_device_info *info)
+{
+	uint32_t i = 0;
+
+	while (i < sensors->n_devices && !is_same(&sensors->devices[i], info))
+		i++;
+	return i;
+}
+
+/* Once for all VMs. */
+static void fill_sensors(struct vgpu_status *status, const struct sensors_page *sensors)
+{
+	for (uint32_t i = 0; i < status->n_devices; i++) {
+		struct vgpu_status_device *device = &status->devices[i];
+		const uint32_t k = find_device(sensors, &device->info);
+
+		device->sensors_known = 0;
+		if (k == sensors->n_devices)
+			continue;
+		device->sensors_known = sensors->devices[k].known;
+		memcpy(device->sensors, sensors->devices[k].values,
+			sizeof(device->sensors));
+	}
+	if (*sensors->driver_version)
+		memcpy(status->driver_version, sensors->driver_version,
+			sizeof(status->driver_version));
+}
+
+/* What was being written is read the next time. */
+static void read_sensors(struct broker *broker)
+{
+	__atomic_add_fetch(
+		&broker->sensors->wanted, !TAILQ_EMPTY(&broker->vms), __ATOMIC_RELAXED);
+	if (sensors_read(broker->sensors, broker->measured))
+		fill_sensors(broker->status, broker->measured);
+}
+
+/* Adds to a share, which was unknown before. */
+static void add_share(uint32_t *sump, uint32_t part)
+{
+	if (part == VGPU_STATUS_UNKNOWN)
+		return;
+	*sump = *sump == VGPU_STATUS_UNKNOWN ? part : *sump + part;
+	*sump = *sump < 100 ? *sump : 100;
+}
+
+/* A process of several devices has the sum, of at most 100. */
+static void use_sensors(struct vgpu_status *status, const struct sensors_page *sensors,
+	struct vgpu_status_process *process, pid_t pid)
+{
+	for (uint32_t i = 0; sensors && i < sensors->n_processes; i++) {
+		const struct sensors_process *seen = &sensors->processes[i];
+
+		if (seen->pid != (uint32_t)pid)
+			continue;
+		add_share(&process->utilisation, seen->utilisation);
+		add_share(&process->memory_utilisation, seen->memory_utilisation);
+		for (uint32_t k = 0; k < status->n_devices; k++) {
+			struct vgpu_status_device *device = &status->devices[k];
+
+			if (find_device(sensors, &device->info) != seen->device)
+				continue;
+			add_share(&device->utilisation, seen->utilisation);
+			add_share(&device->memory_utilisation, seen->memory_utilisation);
+		}
+	}
 }
 
 /*
@@ -125,6 +229,15 @@ static uint64_t memory_of(const struct channel *channel)
 	return slot ? __atomic_load_n(&page->used[slot - 1], __ATOMIC_RELAXED) : 0;
 }
 
+/* All devices of softgpu are the same processors. */
+static void use_busy_time(const struct broker *broker,
+	struct vgpu_status_process *process, const struct worker *worker)
+{
+	process->utilisation = busy_time_percent(&worker->busy, broker->n_units);
+	for (uint32_t i = 0; i < broker->status->n_devices; i++)
+		add_share(&broker->status->devices[i].utilisation, process->utilisation);
+}
+
 static void fill_process(const struct broker *broker, struct vgpu_status_process *process,
 	const struct worker *worker)
 {
@@ -149,7 +262,9 @@ static void fill_process(const struct broker *broker, struct vgpu_status_process
 			__atomic_load_n(&entry->pid_namespace, __ATOMIC_RELAXED);
 	}
 	if (broker->status->flags & VGPU_STATUS_SOFTGPU)
-		process->utilisation = busy_time_percent(&worker->busy, broker->n_units);
+		use_busy_time(broker, process, worker);
+	else
+		use_sensors(broker->status, broker->measured, process, worker->pid);
 }
 
 static void sample_workers(struct broker *broker, uint64_t now_us)
@@ -182,17 +297,6 @@ static void find_processes(struct broker *broker, const struct account *account)
  * The VM's share
  */
 
-static uint32_t sum_of_utilisation(const struct vgpu_status *status)
-{
-	uint32_t sum = 0;
-
-	if (!(status->flags & VGPU_STATUS_SOFTGPU))
-		return VGPU_STATUS_UNKNOWN;
-	for (uint32_t i = 0; i < status->n_processes; i++)
-		sum += status->processes[i].utilisation;
-	return sum < 100 ? sum : 100;
-}
-
 /* As device_memory_info() of a worker. */
 static void fill_share(struct vgpu_status *status, const struct account *account)
 {
@@ -207,7 +311,10 @@ static void fill_share(struct vgpu_status *status, const struct account *account
 			device->memory_total = limit;
 		device->memory_used =
 			used < device->memory_total ? used : device->memory_total;
-		device->utilisation = sum_of_utilisation(status);
+		/* The processes add their shares. */
+		device->utilisation =
+			status->flags & VGPU_STATUS_SOFTGPU ? 0 : VGPU_STATUS_UNKNOWN;
+		device->memory_utilisation = VGPU_STATUS_UNKNOWN;
 	}
 }
 
@@ -267,9 +374,11 @@ void status_renew(struct broker *broker)
 	broker->status_renewed = clock_now();
 	broker->status->updated_us = real_time_us();
 	sample_workers(broker, broker->status->updated_us);
+	if (broker->sensors)
+		read_sensors(broker);
 	for (unsigned int i = 0; i < broker->config->n_vms; i++) {
-		find_processes(broker, &broker->accounts[i]);
 		fill_share(broker->status, &broker->accounts[i]);
+		find_processes(broker, &broker->accounts[i]);
 		publish_all(broker, &broker->accounts[i]);
 	}
 }

@@ -14,6 +14,15 @@ struct worker;
 void status_learn(struct broker *broker, const struct worker *worker);
 bool status_is_known(const struct broker *broker);
 
+/*
+ * The page of sensors, from the keeper.
+ *
+ * @fd:	takes ownership in any case
+ *
+ * Return: 0 or -errno.
+ */
+int status_use_sensors(struct broker *broker, int fd);
+
 /* Renews the status in all VMs, at a limited rate. */
 void status_renew(struct broker *broker);
 

@@ -41,18 +41,10 @@ static void add_option(struct args *args, const char *name, const char *value)
 
 static void make_args(struct args *args, const struct config *config, uid_t uid)
 {
-	static const char *const levels[_VGPU_LOG_N] = {
-		[VGPU_LOG_NONE] = "none",
-		[VGPU_LOG_ERROR] = "error",
-		[VGPU_LOG_WARNING] = "warning",
-		[VGPU_LOG_INFO] = "info",
-		[VGPU_LOG_DEBUG] = "debug",
-	};
-
 	*args = (struct args){ .argv = { "vgpu-worker" }, .n = 1 };
 	add_option(args, "--control", "3");
 	add_option(args, "--stats", "4");
-	add_option(args, "--log-level", levels[vgpu_log_get_level()]);
+	add_option(args, "--log-level", vgpu_log_level_name(vgpu_log_get_level()));
 	add_option(args, "--sandbox", config->sandbox ? "yes" : "no");
 	add_option(
 		args, "--allow-unprivileged", config->allow_unprivileged ? "yes" : "no");

@@ -39,6 +39,7 @@
 
 #include "keeper/child.h"
 #include "keeper/endpoints.h"
+#include "keeper/held-sensors.h"
 #include "keeper/held-worker.h"
 #include "keeper/keeper.h"
 #include "keeper/watch.h"
@@ -80,6 +81,7 @@ struct keeper {
 	uint64_t last_worker;
 	unsigned int last_uid; /* place in the range, from 1 */
 	int network;	       /* namespace without any network, or -1 */
+	struct held_sensors sensors;
 
 	pid_t broker; /* 0: none runs */
 	int link;
@@ -148,6 +150,7 @@ static int start_broker(struct keeper *keeper)
 
 	watch_begin(&keeper->watch, keeper->broker, clock_now());
 	keeper->endpoints.link = keeper->link;
+	held_sensors_tell(&keeper->sensors, keeper->link);
 	endpoints_announce_all(&keeper->endpoints);
 	TAILQ_FOREACH(worker, &keeper->workers, entry) {
 		held_worker_tell(worker, keeper->link);
@@ -373,7 +376,7 @@ static bool is_used(const struct keeper *keeper, uid_t uid)
 	TAILQ_FOREACH(worker, &keeper->workers, entry)
 		if (worker->uid == uid)
 			return true;
-	return false;
+	return keeper->sensors.pid && keeper->sensors.uid == uid;
 }
 
 /* A user id that no worker has; config-check.c ensures that there are enough. */
@@ -429,6 +432,8 @@ static void reap(struct keeper *keeper)
 			handle_broker_exit(keeper, status);
 			continue;
 		}
+		if (held_sensors_handle_exit(&keeper->sensors, pid, status))
+			continue;
 		TAILQ_FOREACH(worker, &keeper->workers, entry) {
 			if (worker->pid != pid || worker->exited)
 				continue;
@@ -633,6 +638,7 @@ static void reload(struct keeper *keeper)
 		return;
 	}
 	prepare_sandbox(keeper);
+	held_sensors_reload(&keeper->sensors);
 	replace_broker(keeper);
 	/* The link has messages about the old configuration. */
 	close_link(keeper);
@@ -714,6 +720,10 @@ static void dispatch(struct keeper *keeper)
 		endpoints_scan_plain(&keeper->endpoints);
 	if (!keeper->draining && keeper->start_at && clock_now() >= keeper->start_at)
 		start_next_broker(keeper);
+	if (!keeper->draining && keeper->ready &&
+		held_sensors_is_due(&keeper->sensors, *keeper->configp, clock_now()))
+		held_sensors_start(&keeper->sensors, *keeper->configp, pick_uid(keeper),
+			keeper->network);
 	watch_broker(keeper);
 	tell_broker(keeper, keeper->endpoints.link_result);
 	keeper->endpoints.link_result = 0;
@@ -810,6 +820,7 @@ static int keeper_init(struct keeper *keeper, const char *text)
 		r = closer_start();
 	if (!r)
 		r = endpoints_init(&keeper->endpoints, config);
+	held_sensors_init(&keeper->sensors);
 	if (!r)
 		r = start_broker(keeper);
 	return r;
@@ -826,6 +837,7 @@ static void keeper_deinit(struct keeper *keeper)
 	}
 	while ((worker = TAILQ_FIRST(&keeper->workers)))
 		forget_worker(keeper, worker);
+	held_sensors_deinit(&keeper->sensors);
 	endpoints_deinit(&keeper->endpoints);
 	free(keeper->polls);
 	vgpu_close(keeper->link);
@@ -843,6 +855,7 @@ int keeper_run(struct config **configp, const char *text, const char *path)
 		.signals = -1,
 		.link = -1,
 		.network = -1,
+		.sensors = HELD_SENSORS_NULL,
 		.endpoints.vms = TAILQ_HEAD_INITIALIZER(keeper.endpoints.vms),
 		.endpoints.leaving = TAILQ_HEAD_INITIALIZER(keeper.endpoints.leaving),
 		.endpoints.wiper = WIPER_NULL,

@@ -156,6 +156,16 @@ static int parse_driver(struct parser *parser, void *field, const char *value)
 	return parse_string(parser, field, value);
 }
 
+static int parse_nvml(struct parser *parser, void *field, const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "no") && *value != '/')
+		return invalid(parser,
+			"nvml is auto, no or the absolute path of a "
+			"libnvidia-ml.so.1, not \"%s\"",
+			value);
+	return parse_string(parser, field, value);
+}
+
 static int parse_level(struct parser *parser, void *field, const char *value)
 {
 	int level = vgpu_log_level_from_string(value);
@@ -359,6 +369,8 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("worker", worker, parse_path),
 	VGPUD_KEY("softgpu", softgpu, parse_path),
 	VGPUD_KEY("null-driver", null_driver, parse_path),
+	VGPUD_KEY("sensors", sensors, parse_path),
+	VGPUD_KEY("nvml", nvml, parse_nvml),
 	VGPUD_KEY("log-file", log_file, parse_path),
 	VGPUD_KEY("log-level", log_level, parse_level),
 	VGPUD_KEY("warm-workers", warm_workers, parse_warm),
@@ -590,7 +602,8 @@ static struct config *config_new(void)
 	config->sandbox = true;
 	config->worker_uids = (struct config_range){ 70000, 74095 };
 	config->driver = strdup("auto");
-	return config->driver ? config : config_free(config);
+	config->nvml = strdup("auto");
+	return config->driver && config->nvml ? config : config_free(config);
 }
 
 int config_new_from_text(
@@ -639,6 +652,8 @@ struct config *config_free(struct config *config)
 	free(config->worker);
 	free(config->softgpu);
 	free(config->null_driver);
+	free(config->sensors);
+	free(config->nvml);
 	free(config->log_file);
 	free(config->softgpu_name);
 	free(config->softgpu_schedule);

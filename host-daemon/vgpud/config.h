@@ -63,6 +63,8 @@ struct config {
 	char *worker;
 	char *softgpu;
 	char *null_driver;
+	char *sensors; /* the program that reads them */
+	char *nvml;    /* auto, no, or the path of a libnvidia-ml.so.1 */
 	char *log_file;
 	enum vgpu_log_level log_level;
 	unsigned int warm_workers;

@@ -31,6 +31,7 @@ bool link_is_sane(const struct link_message *message, size_t n_fds)
 	case LINK_WORKER:
 		return n_fds == 3;
 	case LINK_QUOTA:
+	case LINK_SENSORS:
 		return n_fds == 1;
 	case LINK_SHARE:
 		return n_fds == 1 && message->share.size;

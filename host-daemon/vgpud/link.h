@@ -22,7 +22,7 @@
 /* Change it with anything in this file or in ledger.h. It includes the version of the
  * control protocol, because workers keep running: a broker of another build refuses to
  * run instead of misreading data. */
-#define LINK_VERSION "5." LINK_STRING(CONTROL_VERSION)
+#define LINK_VERSION "6." LINK_STRING(CONTROL_VERSION)
 
 enum link_type {
 	_LINK_NONE,
@@ -36,6 +36,7 @@ enum link_type {
 	LINK_DRAIN,	/* end all workers, then exit with 0 */
 	LINK_QUOTA,	/* section; fd: its quota page. Before all VMs */
 	LINK_PING,	/* id: a count; answer LINK_PONG */
+	LINK_SENSORS,	/* fd: their page. Before all VMs, or never */
 	/* either way */
 	LINK_IMAGE, /* id, image; fd: code to be kept for the VM's next process */
 	LINK_SHARE, /* id: its worker, or 0: gone; share; fd: memory that it shares */

@@ -16,6 +16,7 @@
 /* Places relative to vgpud's folder: in a build tree, or moved together. */
 static const char *const dirs[] = {
 	"../worker",
+	"../worker/sensors",
 	"../softgpu",
 	"../softgpu/api",
 	"../driver",
@@ -59,6 +60,8 @@ int paths_complete(struct config *config)
 	*strrchr(dir, '/') = '\0';
 
 	r = complete(&config->worker, dir, VGPUD_LIBEXECDIR, "vgpu-worker");
+	if (!r)
+		r = complete(&config->sensors, dir, VGPUD_LIBEXECDIR, "vgpu-sensors");
 	if (!r)
 		r = complete(&config->softgpu, dir, VGPUD_LIBDIR, "libvgpu-softgpu.so");
 	if (!r)

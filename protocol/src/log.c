@@ -60,6 +60,11 @@ int vgpu_log_level_from_string(const char *name)
 	return -1;
 }
 
+const char *vgpu_log_level_name(enum vgpu_log_level level)
+{
+	return level_names[level];
+}
+
 void vgpu_log_init(const char *ident, enum vgpu_log_level level)
 {
 	const char *name = getenv("VGPU_LOG");

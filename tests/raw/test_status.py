@@ -5,18 +5,15 @@
     test_status.py BUILD SOURCE [TEST...]
 """
 
-import mmap
 import os
 import re
 import signal
-import socket
-import struct
 import sys
-import time
 
+import wire
+from status import STATUS_SIZE, UNKNOWN, look
 from test_raw import allocate, prepare, still_serves
-import wire  # pylint: disable=wrong-import-order
-from wire import Channel
+from wire import Channel  # pylint: disable=wrong-import-order
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 
@@ -24,88 +21,7 @@ import proc  # noqa: E402
 import tap  # noqa: E402
 from host import Host  # noqa: E402
 
-STATUS_OFF_OFF = 56
-DEVICE_OFF, DEVICE_SIZE, DEVICES_MAX = 192, 1360, 64
-PROCESS_OFF, PROCESS_SIZE = DEVICE_OFF + DEVICES_MAX * DEVICE_SIZE, 64
-INFO_SIZE = 944
-UNKNOWN = (1 << 32) - 1
 QUOTA = 48 << 20
-
-
-class Looker:
-    """A process that has no channel, and only looks."""
-
-    def __init__(self, host):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.connect(str(host.socket))
-        _, self.fds, _, _ = socket.recv_fds(self.socket, 16, 3)
-        self.memory = mmap.mmap(self.fds[0], 1 << 20)
-        self.at = self.get("Q", STATUS_OFF_OFF)[0]
-        assert wire.TABLE_OFF + 31 * wire.ENTRY_SIZE <= self.at < 1 << 20, self.at
-
-    def get(self, layout, offset):
-        return struct.unpack_from("<" + layout, self.memory, offset)
-
-    def status(self):
-        """A consistent copy."""
-        while True:
-            before = self.get("I", self.at)[0]
-            copy = bytes(self.memory[self.at : self.at + PROCESS_OFF + 128 * PROCESS_SIZE])
-            if before % 2 == 0 and before == self.get("I", self.at)[0]:
-                return Status(copy)
-
-    def wait(self, done, what):
-        end = time.monotonic() + 60
-        while not done(status := self.status()):
-            assert time.monotonic() < end, f"waited for {what}: {status}"
-            time.sleep(0.01)
-        return status
-
-    def close(self):
-        self.memory.close()
-        self.socket.close()
-        for fd in self.fds:
-            os.close(fd)
-
-
-class Status:
-    """Its fields."""
-
-    def __init__(self, copy):
-        _, self.flags, self.updated_us, n_devices, n_processes, self.cuda_version, _ = (
-            struct.unpack_from("<IIQIIiI", copy))
-        self.driver_version = copy[32:112].split(b"\0")[0].decode()
-        self.devices = [self._device(copy, DEVICE_OFF + i * DEVICE_SIZE)
-                        for i in range(n_devices)]
-        self.processes = {}
-        for i in range(n_processes):
-            process = self._process(copy, PROCESS_OFF + i * PROCESS_SIZE)
-            self.processes.setdefault(process["pid"], []).append(process)
-
-    @staticmethod
-    def _device(copy, at):
-        total, used, utilisation, memory, sensors = struct.unpack_from(
-            "<QQIIQ", copy, at + INFO_SIZE)
-        return {"name": copy[at : at + 256].split(b"\0")[0].decode(),
-                "uuid": copy[at + 256 : at + 272], "total": total, "used": used,
-                "utilisation": utilisation, "memory_utilisation": memory, "sensors": sensors}
-
-    @staticmethod
-    def _process(copy, at):
-        pid, uid, start, namespace, comm, opened, used, utilisation, _ = struct.unpack_from(
-            "<IIQQ16sQQII", copy, at)
-        return {"pid": pid, "uid": uid, "start_time": start, "namespace": namespace,
-                "comm": comm.split(b"\0")[0].decode(), "opened_us": opened, "used": used,
-                "utilisation": utilisation}
-
-    def __repr__(self):
-        return str(vars(self))
-
-
-def look(host):
-    looker = Looker(host)
-    looker.wait(lambda s: s.devices, "the devices")
-    return looker
 
 
 def test_it_has_the_devices_that_a_channel_gets(host, api):
@@ -117,7 +33,7 @@ def test_it_has_the_devices_that_a_channel_gets(host, api):
     assert status.devices[0]["uuid"] == out["uuid"]
     assert status.flags == 1 and status.cuda_version >= 13000, status
     assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", status.driver_version), status
-    assert status.devices[0]["sensors"] == 0
+    assert status.devices[0]["sensors"] == {}
     assert status.devices[0]["memory_utilisation"] == UNKNOWN
     channel.close()
     looker.close()
@@ -178,9 +94,8 @@ def test_it_stays_alive(host, _api):
 
 def test_a_guest_that_writes_into_it_hurts_only_itself(host, api):
     looker, other = look(host), look(host)
-    size = PROCESS_OFF + 128 * PROCESS_SIZE
     for garbage in (b"\xff", b"\x00", b"\x01"):
-        looker.memory[looker.at : looker.at + size] = garbage * size
+        looker.memory[looker.at : looker.at + STATUS_SIZE] = garbage * STATUS_SIZE
         looker.wait(lambda s: len(s.devices) == 1, "it to be renewed")
     assert len(other.status().devices) == 1
     still_serves(host, api)

@@ -23,6 +23,7 @@ enum vgpu_log_level {
 
 /* Returns: the level of that name, or -1. */
 int vgpu_log_level_from_string(const char *name);
+const char *vgpu_log_level_name(enum vgpu_log_level level);
 
 /*
  * Sets the level and the prefix of each line (a static string). A level in VGPU_LOG
