@@ -37,8 +37,8 @@ class Api:
 
     def __init__(self, folder):
         self.ids, self.fields, self.fixed, self.inputs = {}, {}, {}, {}
-        paths = sorted(path for path in Path(folder).glob("*.xml")
-                       if not path.name.startswith("nvml-"))
+        # All but nvml-*.xml.
+        paths = sorted(Path(folder).glob("[!n]*.xml"))
         roots = [ElementTree.parse(path).getroot() for path in paths]
         # Types that travel in eight bytes: handles, addresses, and their other names.
         types = {t.get("name") for r in roots for t in r.iter("handle")}
