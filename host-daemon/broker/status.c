@@ -92,7 +92,7 @@ void status_learn(struct broker *broker, const struct worker *worker)
 
 bool status_is_known(const struct broker *broker)
 {
-	return broker->status && broker->status->n_devices;
+	return broker->status;
 }
 
 int status_use_sensors(struct broker *broker, int fd)

@@ -12,6 +12,7 @@ struct worker;
 
 /* The devices of the host, from a worker that is ready and has no guest yet. */
 void status_learn(struct broker *broker, const struct worker *worker);
+/* Whether there was one. */
 bool status_is_known(const struct broker *broker);
 
 /*

@@ -18,6 +18,8 @@ bool link_is_sane(const struct link_message *message, size_t n_fds)
 		return n_fds == 3;
 	case LINK_IMAGE:
 	case LINK_QUOTA:
+	case LINK_SENSORS:
+	case LINK_SHARE:
 		return n_fds == 1;
 	}
 	return message->type < _LINK_N && !n_fds;

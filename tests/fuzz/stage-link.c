@@ -149,6 +149,7 @@ static size_t count_fds(const struct link_message *message, uint8_t shape)
 	case LINK_IMAGE:
 	case LINK_SHARE:
 	case LINK_QUOTA:
+	case LINK_SENSORS:
 		return 1;
 	}
 	return 0;

@@ -20,16 +20,17 @@ COMMANDS = {
     "scripts/vgpu-run": 125, "qemu/make-guest": 125, "qemu/run-guest": 125,
     "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
-    "vgpu-worker": 2, "vgpu-bench": 125,
+    "vgpu-worker": 2, "vgpu-bench": 125, "vgpu-cdi": 125, "vgpu-sensors": 125,
 }
-WITHOUT_SHORT_HELP = {"vgpu-worker", "vgpu-bench"}
+WITHOUT_SHORT_HELP = {"vgpu-worker", "vgpu-bench", "vgpu-sensors"}
 # Options that need a value, one of each command that has one.
 VALUES = {
     "scripts/demo": "--driver", "scripts/fuzz": "--corpus", "scripts/test": "--fuzz-seconds",
     "scripts/make-guest-package": "--output", "scripts/vgpu-run": "--driver",
     "qemu/make-guest": "--dir", "qemu/run-guest": "--memory", "scripts/soak": "--kills",
     "scripts/clients": "--only", "guest-shim/package/install.sh": "--user",
-    "guest-shim/package/uninstall.sh": "--root",
+    "guest-shim/package/uninstall.sh": "--root", "vgpu-cdi": "--lib",
+    "vgpu-sensors": "--library",
 }
 
 

@@ -114,10 +114,12 @@ static void parse(struct options *options, int argc, char **argv)
 			exit(EXIT_USAGE);
 		}
 	}
-	if (options->page >= 0 && optind == argc)
+	if (optind < argc)
+		fprintf(stderr, "vgpu-sensors: unexpected argument '%s'\n", argv[optind]);
+	else if (options->page < 0)
+		fprintf(stderr, "vgpu-sensors: --page is missing (see --help)\n");
+	else
 		return;
-	fprintf(stderr,
-		"vgpu-sensors: --page is missing, or there is more (see --help)\n");
 	exit(EXIT_USAGE);
 }
 
