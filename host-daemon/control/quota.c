@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "vgpu/checked.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
+#include "vgpu/wake.h"
 
 static_assert(sizeof(struct quota_page) == 65536, "whole pages");
 
@@ -48,12 +50,29 @@ struct quota_page *quota_unmap(struct quota_page *page)
 
 void quota_set_limit(struct quota_page *page, uint64_t limit)
 {
-	__atomic_store_n(&page->limit, limit, __ATOMIC_RELAXED);
+	/* Partner: quota_limit(). seq_cst: a worker that adds up the slots after it has
+	 * seen this limit misses no memory that was charged by the previous one. */
+	if (__atomic_exchange_n(&page->limit, limit, __ATOMIC_SEQ_CST) == limit)
+		return;
+	/* A broker that dies here leaves workers asleep until the end of their nap. */
+	__atomic_fetch_add(&page->n_changes, 1, __ATOMIC_SEQ_CST);
+	vgpu_wake_shared_word(&page->n_changes, INT_MAX);
 }
 
 uint64_t quota_limit(const struct quota_page *page)
 {
-	return __atomic_load_n(&page->limit, __ATOMIC_RELAXED);
+	return __atomic_load_n(&page->limit, __ATOMIC_SEQ_CST);
+}
+
+uint32_t quota_n_changes(const struct quota_page *page)
+{
+	/* Partner: the addition in quota_set_limit(). */
+	return __atomic_load_n(&page->n_changes, __ATOMIC_SEQ_CST);
+}
+
+void quota_nap(struct quota_page *page, uint32_t n_changes, uint32_t ms)
+{
+	vgpu_nap_shared_word(&page->n_changes, n_changes, ms);
 }
 
 void quota_set_shared(struct quota_page *page, uint64_t size)

@@ -11,21 +11,26 @@
  * broker clears a slot after its worker was reaped, however the worker ended.
  *
  * The limit is in the page, too: the broker writes it, so a limit that a reload of the
- * configuration changes applies to running sessions at once.
+ * configuration changes applies to running sessions at once. A worker whose guest is to
+ * be told of a lower limit sleeps on n_changes (worker/memory/notice.h).
  *
  * Workers map the whole page, and a compromised one may write anything anywhere in it. So
- * the numbers are used only for decisions about device memory of the same VM.
+ * the numbers are used only for decisions about device memory of the same VM, and for
+ * notices to its processes.
  */
 
 #include <stdint.h>
 
-#define QUOTA_SLOTS 8189u
+#define QUOTA_SLOTS 8188u
 
 struct quota_page {
 	uint64_t limit;	  /* bytes of all slots together, 0: no limit */
 	uint64_t n_slots; /* the highest slot assigned so far */
 	uint64_t shared;  /* bytes of no worker: those that shared them are gone */
 	uint64_t used[QUOTA_SLOTS]; /* bytes; of slot n at n - 1 */
+	/* Last, where a worker of an earlier build has a slot that is never assigned. */
+	uint32_t n_changes; /* of the limit */
+	uint32_t reserved;
 };
 
 /* Creates a memfd with a sealed size. Return: 0 or -errno. */
@@ -36,9 +41,14 @@ int quota_map(struct quota_page **pagep, int fd);
 struct quota_page *quota_unmap(struct quota_page *page);
 
 /* For the broker: at its start, and whenever a worker that could have changed it has
- * exited. */
+ * exited. Wakes workers that sleep until it changes. */
 void quota_set_limit(struct quota_page *page, uint64_t limit);
 uint64_t quota_limit(const struct quota_page *page);
+
+/* For workers: sleeps until the limit has changed since n_changes had that value, for at
+ * most that time. */
+uint32_t quota_n_changes(const struct quota_page *page);
+void quota_nap(struct quota_page *page, uint32_t n_changes, uint32_t ms);
 
 /* For the broker, like the limit: memory whose first owner is gone, see share-table.h. */
 void quota_set_shared(struct quota_page *page, uint64_t size);

@@ -58,6 +58,13 @@ void vgpu_nap_word(uint32_t *word, uint32_t value, uint32_t ms)
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
 }
 
+void vgpu_nap_shared_word(uint32_t *word, uint32_t value, uint32_t ms)
+{
+	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+
+	syscall(SYS_futex, word, FUTEX_WAIT, value, &time, NULL, 0);
+}
+
 void vgpu_wake_word(uint32_t *word, int n)
 {
 	if (!vgpu_wake_is_lost())

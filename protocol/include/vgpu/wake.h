@@ -54,6 +54,9 @@ int vgpu_nap_cond_until(struct vgpu_nap *nap, pthread_cond_t *cond, pthread_mute
  * that time. */
 void vgpu_nap_word(uint32_t *word, uint32_t value, uint32_t ms);
 
+/* The same for a word that processes share. */
+void vgpu_nap_shared_word(uint32_t *word, uint32_t value, uint32_t ms);
+
 /* Wakes up to that many threads, of this or any process, that sleep on a word by
  * futex(2). */
 void vgpu_wake_word(uint32_t *word, int n);
