@@ -53,8 +53,7 @@ int device_memory_share(struct session *session, int fd, uint32_t slot)
 	return r ? vgpu_error_trace(r) : 0;
 }
 
-/* The limit of all workers of the VM together; UINT64_MAX: none. */
-static uint64_t quota(const struct session *session)
+uint64_t device_memory_quota(const struct session *session)
 {
 	const struct quota_page *page = session->memory->page;
 	uint64_t limit = page ? quota_limit(page) : 0;
@@ -64,7 +63,7 @@ static uint64_t quota(const struct session *session)
 
 uint64_t device_memory_limit(const struct session *session, uint64_t total)
 {
-	const uint64_t limit = quota(session);
+	const uint64_t limit = device_memory_quota(session);
 
 	return limit < total ? limit : total;
 }
@@ -100,12 +99,15 @@ enum charge {
 static enum charge charge_locked(struct session *session, uint64_t size)
 {
 	struct device_memory *memory = session->memory;
-	const uint64_t before = memory->used, limit = quota(session);
-	uint64_t used;
+	const uint64_t before = memory->used;
+	uint64_t used, limit;
 
-	if (!vgpu_add_u64(before, size, &used) || used > limit)
+	if (!vgpu_add_u64(before, size, &used) || used > device_memory_quota(session))
 		return CHARGE_REFUSED;
 	set_locked(memory, used);
+	/* Read after the charge is visible: either this is the limit of now, or whoever
+	 * lowers it counts the charge. Partner: quota_set_limit(). */
+	limit = device_memory_quota(session);
 	if (fits(session, used, limit))
 		return CHARGE_DONE;
 	set_locked(memory, before);
@@ -137,8 +139,8 @@ void device_memory_refund(struct session *session, uint64_t size)
 	session_count(session, device_memory, -size);
 }
 
-/* The free part of the VM's device memory. */
-static uint64_t left_of(struct session *session, uint64_t limit)
+/* The device memory that all workers of the VM use. */
+static uint64_t used_by_all(struct session *session)
 {
 	uint64_t used;
 
@@ -146,7 +148,18 @@ static uint64_t left_of(struct session *session, uint64_t limit)
 	if (!vgpu_add_u64(session->memory->used, of_others(session->memory), &used))
 		used = UINT64_MAX;
 	pthread_mutex_unlock(&session->memory->lock);
-	return used < limit ? limit - used : 0;
+	return used;
+}
+
+uint64_t device_memory_excess(struct session *session)
+{
+	const uint64_t limit = device_memory_quota(session);
+	uint64_t used;
+
+	if (limit == UINT64_MAX)
+		return 0;
+	used = used_by_all(session);
+	return used > limit ? used - limit : 0;
 }
 
 static bool in_window(const struct session *session, uint64_t address, uint64_t size)
@@ -219,7 +232,8 @@ CUresult device_memory_refuse(const struct session *session, uint64_t size, bool
 			"%llu bytes more would pass the %llu bytes of device memory that "
 			"this VM may have: device-memory = in vgpud.conf on the host "
 			"sets that",
-			(unsigned long long)size, (unsigned long long)quota(session));
+			(unsigned long long)size,
+			(unsigned long long)device_memory_quota(session));
 	else
 		reason_say(VGPU_REPLY_REASON_LIMIT,
 			"the device has no %llu bytes of free memory in a row: free "
@@ -341,20 +355,21 @@ CUresult device_memory_info(struct call *call, size_t *freep, size_t *totalp)
 {
 	struct session *session = call->session;
 	size_t free_size = 0, total = 0;
-	uint64_t limit, left;
+	uint64_t limit, used, left;
 	CUresult result;
 
 	result = call->driver->cuMemGetInfo_v2(&free_size, &total);
 	if (result != CUDA_SUCCESS)
 		return result;
-	limit = quota(session);
+	limit = device_memory_quota(session);
 	*freep = free_size;
 	*totalp = limit < total ? limit : total;
 	/* A quota covers all devices together; without one each reports its own
 	 * memory. */
 	if (limit == UINT64_MAX)
 		return CUDA_SUCCESS;
-	left = left_of(session, limit);
+	used = used_by_all(session);
+	left = used < limit ? limit - used : 0;
 	if (left < free_size)
 		*freep = left;
 	return CUDA_SUCCESS;

@@ -53,6 +53,13 @@ void device_memory_refund(struct session *session, uint64_t size);
 CUresult device_memory_refuse(
 	const struct session *session, uint64_t size, bool is_quota);
 
+/* The limit of all workers of the VM together; UINT64_MAX: none. */
+uint64_t device_memory_quota(const struct session *session);
+
+/* The bytes by which the VM's use exceeds its limit now. Any worker's charge that will be
+ * withdrawn counts for the moment. */
+uint64_t device_memory_excess(struct session *session);
+
 CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *addressp);
 CUresult device_memory_free(struct call *call, uint64_t address);
 
