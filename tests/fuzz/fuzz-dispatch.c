@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "worker/memory/notice.h"
 #include "worker/stream/callbacks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -49,9 +50,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fixture_enter(&fixture, 0);
 	/* For seeds: an image that is not empty, where the arena begins. */
 	memset((void *)(uintptr_t)fixture.arena, 'x', IMAGE_SIZE);
-	/* A request for callbacks blocks until one is due: another thread already waits
-	 * for them. */
+	/* A request for callbacks or notices blocks until one is due: another thread
+	 * already waits for them. */
 	fixture.session.callbacks->is_asked = true;
+	fixture.session.notices->is_asked = true;
 	do {
 		taken = run_frame(data + offset, size - offset);
 		offset += taken;

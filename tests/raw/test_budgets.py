@@ -23,7 +23,7 @@ from host import Host, cpu_ticks  # noqa: E402
 from test_raw import must_die, prepare, still_serves  # noqa: E402
 from wire import EXTENT_SIZE, RING_SIZE, Channel  # noqa: E402
 
-OUT_OF_MEMORY = 2
+OUT_OF_MEMORY, INVALID_DEVICE, NOT_PERMITTED = 2, 101, 800
 PTX = b"""
 .version 7.0
 .target sm_70
@@ -322,6 +322,41 @@ def test_device_memory_that_is_changed(host, api):
     hold(newer, 5)
     newer.close()
     newest.close()
+
+
+def test_notices(host, api):
+    """Who waits for notices: one lane, once it is armed; all others are refused."""
+    channel = Channel(api, host.socket)
+    prepare(channel)
+    hold(channel, 8)
+    call = api.ids["vgpuNoticeNext"]
+    assert channel.call("vgpuNoticeNext", 1)[0] == NOT_PERMITTED
+    for device in (-1, 1, 64, 1 << 31):
+        result, _ = channel.call("cuDeviceRegisterAsyncNotification", device=device)
+        assert result == INVALID_DEVICE, result
+    assert channel.call("vgpuNoticeNext", 1)[0] == NOT_PERMITTED
+    for _ in range(2000):
+        result, _ = channel.call("cuDeviceRegisterAsyncNotification", device=0)
+        assert result == 0, result
+    slots = {lane: channel.area + wire.SLOTS_OFF + lane * wire.SLOT_SIZE
+             for lane in range(1, 200)}
+    before = {lane: channel.u32(slot) for lane, slot in slots.items()}
+    for lane in slots:
+        channel.submit(call, lane=lane)
+    channel.wait(lambda: sum(channel.u32(slots[lane]) != before[lane] for lane in slots)
+                 == len(slots) - 1, "all but one are refused")
+    waiting, = [lane for lane in slots if channel.u32(slots[lane]) == before[lane]]
+    for lane in slots:
+        if lane != waiting:
+            assert channel.reply(lane).get(1, 0) == NOT_PERMITTED
+    host.reload(("device-memory = 64M", "device-memory = 40M"))
+    excess = api.fields["vgpuNoticeNext"]["bytes_over_budget"]
+    assert channel.reply(waiting)[excess] == 24 << 20
+    # A lane that waits when its session ends.
+    channel.submit(call, lane=waiting)
+    channel.close()
+    host.reload(("device-memory = 40M", "device-memory = 64M"))
+    still_serves(host, api)
 
 
 def test_arena(host, api):

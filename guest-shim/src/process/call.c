@@ -252,6 +252,15 @@ STEP CUresult begin(uint16_t id, struct shim_thread **threadp)
 	return CUDA_SUCCESS;
 }
 
+static bool await_reply(struct shim_thread *thread, const struct shim_call *call,
+	struct vgpu_reply_slot *slot)
+{
+	if (call->rests)
+		return shim_wait_rest(&shim_channel, slot, thread->sequence);
+	return shim_wait_reply(
+		&shim_channel, &thread->pace, slot, thread->sequence, call->parks);
+}
+
 /* @reasonp:	set where there is a reply: whether the host knows why the call failed */
 static CUresult receive(struct shim_thread *thread, const struct shim_call *call,
 	const ProtobufCMessageDescriptor *reply_type, const ProtobufCMessage **replyp,
@@ -260,8 +269,7 @@ static CUresult receive(struct shim_thread *thread, const struct shim_call *call
 	struct vgpu_reply_slot *slot = shim_channel_slot(&shim_channel, thread->lane);
 	const struct reply_head *reply;
 
-	if (!shim_wait_reply(
-		    &shim_channel, &thread->pace, slot, thread->sequence, call->parks))
+	if (!await_reply(thread, call, slot))
 		return SHIM_ERROR_HOST_GONE;
 	shim_thread_reset_arena(thread);
 	*reasonp = slot->reason;

@@ -38,6 +38,8 @@ struct shim_call {
 	struct shim_thread *thread;
 	/* A call that waits for what its caller has spun for already. */
 	bool parks;
+	/* A call that waits for what may never happen; see shim_wait_rest(). */
+	bool rests;
 };
 
 #define SHIM_CALL_INIT(_id)                                                              \

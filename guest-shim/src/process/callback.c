@@ -9,7 +9,6 @@
  */
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "vgpu/g-driver.pb-c.h"
@@ -46,7 +45,7 @@ static struct {
 	uint64_t token;
 } callbacks;
 
-static bool start_thread(void);
+static void *serve(void *unused);
 
 /* With the lock. */
 static bool has_room(enum shim_callback_kind kind)
@@ -176,7 +175,7 @@ CUresult shim_callback_add(const struct shim_callback *callback, uint64_t *cooki
 	starts = !callbacks.has_thread;
 	callbacks.has_thread = true;
 	shim_unlock(&callbacks.lock);
-	if (!starts || start_thread())
+	if (!starts || shim_thread_start(serve))
 		return CUDA_SUCCESS;
 	__atomic_store_n(&callbacks.has_thread, false, __ATOMIC_RELAXED);
 	shim_callback_withdraw(*cookiep);
@@ -251,7 +250,7 @@ static void hand_over(void *unused)
 	shim_thread_is_in_callback = false;
 	if (!shim_is_ready())
 		return;
-	if ((!callbacks.token || report() == CUDA_SUCCESS) && start_thread())
+	if ((!callbacks.token || report() == CUDA_SUCCESS) && shim_thread_start(serve))
 		return;
 	__atomic_store_n(&callbacks.has_thread, false, __ATOMIC_RELAXED);
 }
@@ -269,23 +268,4 @@ static void *serve(void *unused)
 	if (result != CUDA_ERROR_DEINITIALIZED)
 		vgpu_log_info("callbacks are run no more: %s", shim_error_name(result));
 	return NULL;
-}
-
-static bool start_thread(void)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
-
-	if (pthread_attr_init(&attributes))
-		return false;
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	/* The program's signals are for its own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, &attributes, serve, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return !r;
 }

@@ -9,6 +9,7 @@
  */
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "vgpu/error.h"
@@ -153,6 +154,25 @@ struct shim_thread *shim_thread_make(void)
 {
 	shim_current_thread = thread_new();
 	return shim_current_thread;
+}
+
+bool shim_thread_start(void *(*main_fn)(void *))
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	if (pthread_attr_init(&attributes))
+		return false;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	/* The program's signals are for its own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, &attributes, main_fn, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return !r;
 }
 
 uint32_t shim_thread_n_messages(void)

@@ -86,6 +86,9 @@ static inline struct shim_thread *shim_thread_get(void)
 	return __builtin_expect(thread != NULL, 1) ? thread : shim_thread_make();
 }
 
+/* Starts a thread of the library's own, detached. Return: false without memory for it. */
+bool shim_thread_start(void *(*main_fn)(void *));
+
 /* Returns: how many messages the calling thread has sent. */
 uint32_t shim_thread_n_messages(void);
 

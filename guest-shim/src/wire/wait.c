@@ -262,6 +262,37 @@ bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 	return true;
 }
 
+static void rest_for(struct shim_channel *channel, struct vgpu_reply_slot *slot,
+	uint32_t sequence, uint32_t ms)
+{
+	const struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
+
+	/* The transport's own sleep looks a thousand times a second there. */
+	if (channel->transport.ops->can_be_woken)
+		sleep_for(channel, slot, sequence, ms);
+	else
+		nanosleep(&pause, NULL);
+}
+
+bool shim_wait_rest(
+	struct shim_channel *channel, struct vgpu_reply_slot *slot, uint32_t sequence)
+{
+	struct vgpu_nap nap = {};
+	bool is_dead = false;
+
+	while (!has_come(slot, sequence)) {
+		/* As in shim_wait_reply(): one more look decides. */
+		if (is_dead)
+			return false;
+		rest_for(channel, slot, sequence, vgpu_nap_ms(&nap));
+		if (has_come(slot, sequence))
+			break;
+		ring_if_missed(channel);
+		is_dead = shim_channel_find_dead(channel);
+	}
+	return true;
+}
+
 bool shim_wait_take_poll(struct shim_pace *pace)
 {
 	/* As exact as the timer, which is enough, and cheap. */

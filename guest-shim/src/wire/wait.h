@@ -62,6 +62,11 @@ bool shim_wait_work(
 bool shim_wait_reply(struct shim_channel *channel, struct shim_pace *pace,
 	struct vgpu_reply_slot *slot, uint32_t sequence, bool parks);
 
+/* The same for a reply that may take hours and is not urgent: it is noticed up to a
+ * second late where the host cannot wake this thread. */
+bool shim_wait_rest(
+	struct shim_channel *channel, struct vgpu_reply_slot *slot, uint32_t sequence);
+
 /* Takes a query that a word which was not written yet may answer. Return: false where
  * this one is to be sent, as one is at intervals. */
 bool shim_wait_take_poll(struct shim_pace *pace);

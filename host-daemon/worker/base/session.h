@@ -36,6 +36,7 @@ struct lane;
 struct managed;
 struct marks;
 struct mirrors;
+struct notices;
 struct prints;
 struct shares;
 struct store;
@@ -93,6 +94,7 @@ struct session {
 	struct arena *arena;
 	struct growth *growth;
 	struct device_memory *memory;
+	struct notices *notices;
 	struct managed *managed;
 	struct mirrors *mirrors;
 	struct virtual_memory *virtual;

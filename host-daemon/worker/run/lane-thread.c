@@ -50,10 +50,11 @@ static void release_item(struct lane *lane, struct lane_item *item)
 }
 
 /* Whether a call may submit work to streams, and its guest thread will send more calls
- * after the reply. Not so for the lane that always waits for callbacks. */
+ * after the reply. Not so for the lanes that always wait for callbacks and notices. */
 static bool gives_work(const struct vgpu_frame *frame)
 {
-	return frame->call != VGPU_CALL_vgpuCallbackNext;
+	return frame->call != VGPU_CALL_vgpuCallbackNext &&
+	       frame->call != VGPU_CALL_vgpuNoticeNext;
 }
 
 static void *lane_main(void *data)

@@ -31,6 +31,7 @@
 #include "worker/memory/ipc.h"
 #include "worker/memory/managed.h"
 #include "worker/memory/mirror.h"
+#include "worker/memory/notice.h"
 #include "worker/memory/share.h"
 #include "worker/memory/virtual.h"
 #include "worker/output/print.h"
@@ -67,6 +68,7 @@ struct session_parts {
 	struct faults faults;
 	struct growth growth;
 	struct device_memory memory;
+	struct notices notices;
 	struct managed managed;
 	struct mirrors mirrors;
 	struct virtual_memory virtual;
@@ -92,6 +94,7 @@ static int make_parts(struct session *session)
 	session->faults = &parts->faults;
 	session->growth = &parts->growth;
 	session->memory = &parts->memory;
+	session->notices = &parts->notices;
 	session->managed = &parts->managed;
 	session->mirrors = &parts->mirrors;
 	session->virtual = &parts->virtual;
@@ -217,6 +220,7 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 	session->stats = stats;
 	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);
 	device_memory_init(session);
+	notices_init(session);
 	words_init(session);
 	marks_init(session);
 	debts_init(session);
@@ -252,6 +256,7 @@ void session_deinit(struct session *session)
 	ipc_deinit(session);
 	shares_deinit(session);
 	ranges_deinit(&session->ranges);
+	notices_deinit(session);
 	device_memory_deinit(session);
 	mirror_deinit(session);
 	managed_deinit(session);
