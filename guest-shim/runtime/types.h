@@ -41,6 +41,9 @@ typedef CUhostFn cudaHostFn_t;
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, int status, void *data);
 typedef void (*cudaLogsCallback_t)(
 	void *data, CUlogLevel level, char *message, size_t size);
+typedef CUasyncCallbackHandle cudaAsyncCallbackHandle_t;
+typedef CUasyncNotificationInfo cudaAsyncNotificationInfo_t;
+typedef CUasyncCallback cudaAsyncCallback;
 typedef CUgraphConditionalHandle cudaGraphConditionalHandle;
 
 typedef CUdevice_attribute cudaDeviceAttr;

@@ -563,6 +563,25 @@ TEST(a_context_of_the_driver_api_is_used)
 	check(found && found != context);
 }
 
+static void never_called(void *info, void *data, void *handle)
+{
+	abort();
+}
+
+TEST(notifications_are_the_drivers)
+{
+	void *handle = NULL;
+
+	OK(CALL(cudaDeviceRegisterAsyncNotification, int,
+		void (*)(void *, void *, void *), void *,
+		void **)(0, never_called, NULL, &handle));
+	check(handle);
+	OK(CALL(cudaDeviceUnregisterAsyncNotification, int, void *)(0, handle));
+	check_eq(CALL(cudaDeviceUnregisterAsyncNotification, int, void *)(0, handle),
+		cudaErrorInvalidValue);
+	check_eq(last_error(), cudaErrorInvalidValue);
+}
+
 TEST(refused_calls_say_so)
 {
 	static const char *const names[] = {
