@@ -5,6 +5,9 @@
  * The host reads and writes both through the pointer that kernels use.
  */
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "e2e.h"
 
 /* `count` is managed, `plain` is not; add() adds to both and returns the address of
@@ -427,4 +430,137 @@ TEST(a_managed_variable_of_a_module_is_shared_too)
 	check(again == address);
 	check_eq(*(unsigned int *)host_of(again), 41);
 	check(fixture.context);
+}
+
+/*
+ * Threads that look up a variable while another ends what it is part of
+ */
+
+#define N_ROUNDS 200
+#define N_LOOKERS 3
+
+static const char large_ptx[] =
+	".version 7.0\n"
+	".target sm_70\n"
+	".address_size 64\n"
+	".global .attribute(.managed) .align 8 .b8 large[3000000];\n"
+	".visible .entry nothing() { ret; }\n";
+
+static struct {
+	CUcontext context;
+	/* What the threads use, and how often they have; atomic. */
+	CUmodule module;
+	CUlibrary library;
+	unsigned int n_looks, n_found;
+	bool is_over;
+} race;
+
+static bool is_race_result(CUresult result)
+{
+	return result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_HANDLE ||
+	       result == CUDA_ERROR_NOT_FOUND ||
+	       result == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+	       result == CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static void *look_up(void *unused)
+{
+	CUdeviceptr address;
+	CUmodule module;
+	CUlibrary library;
+	CUresult result;
+	size_t size;
+
+	check_ok(cuCtxSetCurrent(race.context));
+	while (!__atomic_load_n(&race.is_over, __ATOMIC_ACQUIRE)) {
+		module = __atomic_load_n(&race.module, __ATOMIC_ACQUIRE);
+		library = __atomic_load_n(&race.library, __ATOMIC_ACQUIRE);
+		result = CUDA_ERROR_NOT_FOUND;
+		if (module)
+			result = cuModuleGetGlobal(&address, &size, module, "large");
+		else if (library)
+			result = cuLibraryGetManaged(&address, &size, library, "large");
+		check(is_race_result(result));
+		check(result != CUDA_SUCCESS || (address && size == 3000000));
+		__atomic_add_fetch(&race.n_found, !result, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&race.n_looks, 1, __ATOMIC_RELEASE);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void start_lookers(pthread_t *threads)
+{
+	for (int i = 0; i < N_LOOKERS; i++)
+		check_eq(pthread_create(&threads[i], NULL, look_up, NULL), 0);
+}
+
+static void end_lookers(const pthread_t *threads)
+{
+	__atomic_store_n(&race.is_over, true, __ATOMIC_RELEASE);
+	for (int i = 0; i < N_LOOKERS; i++)
+		check_eq(pthread_join(threads[i], NULL), 0);
+	check(race.n_found);
+}
+
+/* Lets the threads get to some place in a look-up, another one each time. */
+static void wait_for_looks(int round)
+{
+	const unsigned int n = __atomic_load_n(&race.n_looks, __ATOMIC_ACQUIRE);
+
+	while (__atomic_load_n(&race.n_looks, __ATOMIC_ACQUIRE) - n <
+		(unsigned int)round % 4)
+		sched_yield();
+}
+
+TEST(a_managed_variable_is_looked_up_while_its_module_is_unloaded)
+{
+	pthread_t threads[N_LOOKERS];
+	CUmodule module;
+
+	race.context = fixture_new().context;
+	start_lookers(threads);
+	for (int i = 0; i < N_ROUNDS; i++) {
+		check_ok(cuModuleLoadData(&module, large_ptx));
+		__atomic_store_n(&race.module, module, __ATOMIC_RELEASE);
+		wait_for_looks(i);
+		check_ok(cuModuleUnload(module));
+	}
+	end_lookers(threads);
+}
+
+TEST(a_managed_variable_is_looked_up_while_its_library_is_unloaded)
+{
+	pthread_t threads[N_LOOKERS];
+	CUlibrary library;
+
+	race.context = fixture_new().context;
+	start_lookers(threads);
+	for (int i = 0; i < N_ROUNDS; i++) {
+		check_ok(cuLibraryLoadData(
+			&library, large_ptx, NULL, NULL, 0, NULL, NULL, 0));
+		__atomic_store_n(&race.library, library, __ATOMIC_RELEASE);
+		wait_for_looks(i);
+		check_ok(cuLibraryUnload(library));
+	}
+	end_lookers(threads);
+}
+
+/* A reset takes the modules along. The threads stay in the context. */
+TEST(a_managed_variable_is_looked_up_while_its_context_is_reset)
+{
+	struct fixture fixture = fixture_new();
+	pthread_t threads[N_LOOKERS];
+	CUmodule module;
+
+	race.context = fixture.context;
+	start_lookers(threads);
+	for (int i = 0; i < N_ROUNDS / 4; i++) {
+		check_ok(cuDevicePrimaryCtxRetain(&fixture.context, fixture.device));
+		check_ok(cuModuleLoadData(&module, large_ptx));
+		__atomic_store_n(&race.module, module, __ATOMIC_RELEASE);
+		wait_for_looks(i);
+		check_ok(cuDevicePrimaryCtxReset(fixture.device));
+	}
+	end_lookers(threads);
 }

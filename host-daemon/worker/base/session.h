@@ -33,6 +33,7 @@ struct faults;
 struct growth;
 struct ipc;
 struct lane;
+struct lookups;
 struct managed;
 struct marks;
 struct mirrors;
@@ -86,6 +87,8 @@ struct session {
 	/* Registers the shared memory with the driver. The context is current, and
 	 * becomes the home if there is none yet. */
 	CUresult (*register_fn)(struct session *session, struct context *context);
+
+	struct lookups *lookups; /* see lookup.h */
 
 	/* State of higher layers; each layer accesses only its own. */
 	struct marks *marks;

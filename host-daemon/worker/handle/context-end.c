@@ -6,6 +6,7 @@
 #include "vgpu/wake.h"
 #include "worker/base/context.h"
 #include "worker/base/lane-stream.h"
+#include "worker/base/lookup.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
 #include "worker/base/uses.h"
@@ -50,6 +51,8 @@ static void forget_contents(struct session *session, struct context *context)
 	device_memory_refund(session, array_bytes);
 	callbacks_forget_context(session, context);
 	captures_forget_context(session, context);
+	/* While the context can still be entered, which they may have to. */
+	lookups_await_context(session, context);
 	__atomic_store_n(&context->fault, CUDA_SUCCESS, __ATOMIC_RELAXED);
 	/* No marks for stream 0 until the guest binds a word again, which resets the
 	 * count. */
@@ -183,9 +186,9 @@ CUresult context_reset(
 	forget_contents(session, context);
 	__atomic_store_n(&context->object.driver, NULL, __ATOMIC_RELEASE);
 	driver->cuCtxSetCurrent(NULL);
-	is_held = mirror_before_unload(session);
+	is_held = mirror_before_context(session, context);
 	result = driver->cuDevicePrimaryCtxRelease_v2(context->device);
-	mirror_after_unload(session, is_held);
+	mirror_after_context(session, is_held);
 	end_leaving(session, context);
 	return result;
 }
@@ -207,8 +210,8 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 	forget_contents(session, context);
 	end_leaving(session, context);
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
-	is_held = mirror_before_unload(session);
+	is_held = mirror_before_context(session, context);
 	result = session->driver->table.cuCtxDestroy_v2(driver_context);
-	mirror_after_unload(session, is_held);
+	mirror_after_context(session, is_held);
 	return result;
 }

@@ -7,7 +7,9 @@
  */
 
 #include "g-handlers.h"
+#include "vgpu/cleanup.h"
 #include "worker/base/call.h"
+#include "worker/base/lookup.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
@@ -24,10 +26,11 @@
 static CUresult unload_library(struct call *call, CUlibrary library)
 {
 	struct code *code = code_take(call->session, library);
-	bool is_held = mirror_before_unload(call->session);
-	CUresult result = call->driver->cuLibraryUnload(library);
+	CUresult result;
 
-	mirror_after_unload(call->session, is_held);
+	lookups_await(call->session, library);
+	mirror_forget(call->session, library);
+	result = call->driver->cuLibraryUnload(library);
 	if (result == CUDA_SUCCESS)
 		code_free(call->session, code);
 	else if (code)
@@ -186,6 +189,7 @@ CUresult handle_cuLibraryGetGlobal(struct call *call,
 	const Vgpu__CuLibraryGetGlobalRequest *request,
 	Vgpu__CuLibraryGetGlobalReply *reply)
 {
+	_vgpu_cleanup_(lookup_end) struct lookup lookup = {};
 	CUdeviceptr address = 0;
 	struct object *object;
 	size_t size = 0;
@@ -193,12 +197,13 @@ CUresult handle_cuLibraryGetGlobal(struct call *call,
 
 	if (!call->driver->cuLibraryGetGlobal)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	result = lookup_begin(
+		&lookup, call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetGlobal(
 			&address, &size, object->driver, request->name);
-	return result == CUDA_SUCCESS ? variable_publish(call, object, address, size,
-						false, VARIABLE_REPLY(reply))
+	return result == CUDA_SUCCESS ? variable_publish(call, &lookup, object, address,
+						size, false, VARIABLE_REPLY(reply))
 				      : result;
 }
 
@@ -206,6 +211,7 @@ CUresult handle_cuLibraryGetManaged(struct call *call,
 	const Vgpu__CuLibraryGetManagedRequest *request,
 	Vgpu__CuLibraryGetManagedReply *reply)
 {
+	_vgpu_cleanup_(lookup_end) struct lookup lookup = {};
 	CUdeviceptr address = 0;
 	struct object *object;
 	size_t size = 0;
@@ -213,12 +219,13 @@ CUresult handle_cuLibraryGetManaged(struct call *call,
 
 	if (!call->driver->cuLibraryGetManaged)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = object_find(call, VGPU_HANDLE_LIBRARY, request->library, &object);
+	result = lookup_begin(
+		&lookup, call, VGPU_HANDLE_LIBRARY, request->library, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuLibraryGetManaged(
 			&address, &size, object->driver, request->name);
-	return result == CUDA_SUCCESS ? variable_publish(call, object, address, size,
-						true, VARIABLE_REPLY(reply))
+	return result == CUDA_SUCCESS ? variable_publish(call, &lookup, object, address,
+						size, true, VARIABLE_REPLY(reply))
 				      : result;
 }
 

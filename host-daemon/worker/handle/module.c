@@ -5,7 +5,9 @@
 
 #include "driver/driver.h"
 #include "g-handlers.h"
+#include "vgpu/cleanup.h"
 #include "worker/base/call.h"
+#include "worker/base/lookup.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/code/images.h"
@@ -52,16 +54,14 @@ CUresult handle_cuModuleUnload(struct call *call,
 {
 	CUresult result;
 	void *module;
-	bool is_held;
 
 	/* The module of a library is unloaded with the library only. */
 	result = object_take_parent(call, VGPU_HANDLE_MODULE, request->hmod, &module);
 	if (result != CUDA_SUCCESS)
 		return result;
-	is_held = mirror_before_unload(call->session);
-	result = call->driver->cuModuleUnload(module);
-	mirror_after_unload(call->session, is_held);
-	return result;
+	lookups_await(call->session, module);
+	mirror_forget(call->session, module);
+	return call->driver->cuModuleUnload(module);
 }
 
 CUresult handle_cuModuleGetFunction(struct call *call,
@@ -113,16 +113,17 @@ CUresult handle_cuModuleGetGlobal_v2(struct call *call,
 	const Vgpu__CuModuleGetGlobalV2Request *request,
 	Vgpu__CuModuleGetGlobalV2Reply *reply)
 {
+	_vgpu_cleanup_(lookup_end) struct lookup lookup = {};
 	CUdeviceptr address = 0;
 	struct object *object;
 	size_t size = 0;
 	CUresult result;
 
-	result = object_find(call, VGPU_HANDLE_MODULE, request->hmod, &object);
+	result = lookup_begin(&lookup, call, VGPU_HANDLE_MODULE, request->hmod, &object);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuModuleGetGlobal_v2(
 			&address, &size, object->driver, request->name);
-	return result == CUDA_SUCCESS ? variable_publish(call, object, address, size,
-						false, VARIABLE_REPLY(reply))
+	return result == CUDA_SUCCESS ? variable_publish(call, &lookup, object, address,
+						size, false, VARIABLE_REPLY(reply))
 				      : result;
 }

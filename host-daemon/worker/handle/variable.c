@@ -21,8 +21,8 @@ static bool ask_managed(const struct call *call, CUdeviceptr address)
 	       is_managed;
 }
 
-CUresult variable_publish(struct call *call, const struct object *parent,
-	CUdeviceptr address, size_t size, bool is_managed,
+CUresult variable_publish(struct call *call, const struct lookup *lookup,
+	const struct object *parent, CUdeviceptr address, size_t size, bool is_managed,
 	const struct variable_reply *reply)
 {
 	const size_t room = VGPU_MIRROR_PIECES_MAX * sizeof(struct vgpu_mirror_piece);
@@ -42,8 +42,8 @@ CUresult variable_publish(struct call *call, const struct object *parent,
 	reply->pieces->data = call_alloc(call, room);
 	if (!reply->pieces->data)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = mirror_add(
-		call, address, size, (struct vgpu_mirror_piece *)reply->pieces->data, &n);
+	result = mirror_add(call, lookup, address, size,
+		(struct vgpu_mirror_piece *)reply->pieces->data, &n);
 	reply->pieces->len = n * sizeof(struct vgpu_mirror_piece);
 	return result;
 }

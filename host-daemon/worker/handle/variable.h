@@ -12,6 +12,7 @@
 #include "vgpu/cuda.h"
 
 struct call;
+struct lookup;
 struct object;
 
 /* The fields that the replies of all look-ups have. */
@@ -36,9 +37,10 @@ struct variable_reply {
  * Lets the guest access a variable: on the device, or, if it is managed, in the arena,
  * where softgpu has placed it and other drivers' are mirrored.
  *
+ * @lookup:	that found it, and has not ended
  * @parent:	the module or library
  * @is_managed:	of those for which the driver has to be asked, false
  */
-CUresult variable_publish(struct call *call, const struct object *parent,
-	CUdeviceptr address, size_t size, bool is_managed,
+CUresult variable_publish(struct call *call, const struct lookup *lookup,
+	const struct object *parent, CUdeviceptr address, size_t size, bool is_managed,
 	const struct variable_reply *reply);

@@ -12,6 +12,7 @@
 #include "vgpu/log.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
+#include "worker/base/lookup.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
 #include "worker/memory/managed.h"
@@ -214,12 +215,17 @@ static const struct mirror_variable *find(
 	return NULL;
 }
 
-static CUresult add(struct call *call, uint64_t address, uint64_t size,
-	struct vgpu_mirror_piece *pieces, uint32_t *np)
+static CUresult add(struct call *call, const struct lookup *lookup, uint64_t address,
+	uint64_t size, struct vgpu_mirror_piece *pieces, uint32_t *np)
 {
 	struct session *session = call->session;
 	struct mirrors *mirrors = session->mirrors;
-	struct mirror_variable variable = { .address = address, .size = size };
+	struct mirror_variable variable = {
+		.address = address,
+		.size = size,
+		.parent = lookup->parent,
+		.owner = lookup->owner,
+	};
 	const struct mirror_variable *known = find(mirrors, address, size);
 	CUresult result;
 
@@ -246,8 +252,8 @@ static CUresult add(struct call *call, uint64_t address, uint64_t size,
 	return CUDA_SUCCESS;
 }
 
-CUresult mirror_add(struct call *call, uint64_t address, uint64_t size,
-	struct vgpu_mirror_piece *pieces, uint32_t *np)
+CUresult mirror_add(struct call *call, const struct lookup *lookup, uint64_t address,
+	uint64_t size, struct vgpu_mirror_piece *pieces, uint32_t *np)
 {
 	struct session *session = call->session;
 	uint64_t end;
@@ -263,7 +269,7 @@ CUresult mirror_add(struct call *call, uint64_t address, uint64_t size,
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	pthread_mutex_lock(&session->mirrors->lock);
-	result = add(call, address, size, pieces, np);
+	result = add(call, lookup, address, size, pieces, np);
 	pthread_mutex_unlock(&session->mirrors->lock);
 	/* The pieces may be in extents that the driver does not know yet. */
 	return result == CUDA_SUCCESS ? managed_register(call) : result;
@@ -284,11 +290,29 @@ bool mirror_covers(struct session *session, uint64_t address, uint64_t size)
 	return result;
 }
 
-bool mirror_before_unload(struct session *session)
+void mirror_forget(struct session *session, const void *parent)
 {
+	struct mirrors *mirrors = session->mirrors;
+
+	if (!mirror_is_any(session))
+		return;
+	pthread_mutex_lock(&mirrors->lock);
+	for (uint32_t i = mirrors->n_variables; i-- > 0;)
+		if (mirrors->variables[i].parent == parent)
+			forget(mirrors, i);
+	pthread_mutex_unlock(&mirrors->lock);
+}
+
+bool mirror_before_context(struct session *session, const struct context *context)
+{
+	struct mirrors *mirrors = session->mirrors;
+
 	if (!mirror_is_any(session))
 		return false;
-	pthread_mutex_lock(&session->mirrors->lock);
+	pthread_mutex_lock(&mirrors->lock);
+	for (uint32_t i = mirrors->n_variables; i-- > 0;)
+		if (mirrors->variables[i].owner == context)
+			forget(mirrors, i);
 	return true;
 }
 
@@ -307,7 +331,7 @@ static void forget_freed(struct session *session)
 			forget(mirrors, i);
 }
 
-void mirror_after_unload(struct session *session, bool is_held)
+void mirror_after_context(struct session *session, bool is_held)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
 	struct context *home = __atomic_load_n(&session->home, __ATOMIC_ACQUIRE);

@@ -16,8 +16,9 @@
  * learns that are sent to the host once it has such a variable. The driver's own device
  * has to have concurrent access, because the worker does not know when kernels run.
  *
- * The lock is held while memory of variables is accessed, and while the driver may free
- * it.
+ * The lock is held while memory of variables is accessed, and while a context ends, with
+ * which the driver may free it. Variables of a module or library are forgotten before it
+ * is unloaded, so nobody waits for the kernels for which that waits.
  */
 
 #include <pthread.h>
@@ -29,6 +30,8 @@
 #include "worker/base/session.h"
 
 struct call;
+struct context;
+struct lookup;
 
 /* Programs have a handful of such variables; each is compared at every wait. */
 #define MIRROR_VARIABLES_MAX 1024u
@@ -39,6 +42,9 @@ struct mirror_variable {
 	uint64_t address;
 	uint64_t size;
 	uint8_t *last; /* what both sides had when they were compared last */
+	/* As in struct lookup. */
+	const void *parent;
+	const struct context *owner;
 };
 
 struct mirrors {
@@ -63,12 +69,13 @@ void mirror_deinit(struct session *session);
 /*
  * Has the guest share a managed variable.
  *
+ * @lookup:	that found it, and has not ended
  * @pieces:	room for VGPU_MIRROR_PIECES_MAX pieces that hold it
  *
  * Return: CUDA_ERROR_NOT_SUPPORTED without concurrent access, or beyond the limits.
  */
-CUresult mirror_add(struct call *call, uint64_t address, uint64_t size,
-	struct vgpu_mirror_piece *pieces, uint32_t *np);
+CUresult mirror_add(struct call *call, const struct lookup *lookup, uint64_t address,
+	uint64_t size, struct vgpu_mirror_piece *pieces, uint32_t *np);
 
 /* Whether [address, address + size) is within one variable. */
 bool mirror_covers(struct session *session, uint64_t address, uint64_t size);
@@ -79,10 +86,15 @@ void mirror_push(struct session *session);
 /* Copies what the device has changed, after a call that waited. */
 void mirror_pull(struct session *session);
 
+/* Forgets the variables of a module or library of the driver, which is about to be
+ * unloaded: after the look-ups in it. */
+void mirror_forget(struct session *session, const void *parent);
+
 /*
- * Around a call of the driver that may free variables; those that it frees are forgotten.
+ * Around the end of a context in the driver: forgets the variables of its modules, and
+ * those of libraries that the driver frees with it.
  *
- * Return: what mirror_after_unload() takes.
+ * Return: what mirror_after_context() takes.
  */
-bool mirror_before_unload(struct session *session);
-void mirror_after_unload(struct session *session, bool is_held);
+bool mirror_before_context(struct session *session, const struct context *context);
+void mirror_after_context(struct session *session, bool is_held);

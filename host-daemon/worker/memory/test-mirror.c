@@ -12,6 +12,7 @@
 #include "fixture.h"
 #include "test.h"
 #include "worker/base/call.h"
+#include "worker/base/lookup.h"
 #include "worker/memory/arena.h"
 #include "worker/memory/managed.h"
 #include "worker/memory/mirror.h"
@@ -21,11 +22,13 @@
 
 static struct fixture fixture;
 static struct call call;
+static struct lookup lookup;
 static uint8_t *own;   /* what the driver has */
 static uint8_t *arena; /* what the guest has */
 static int concurrent_access;
 static uint64_t freed; /* of which the driver no longer knows */
 static struct session before;
+static struct context other_context;
 static uint64_t arena_base;
 
 static CUresult get_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
@@ -83,6 +86,7 @@ static void begin(void)
 	session->managed->runs[0] = (struct managed_run){ .n_extents = 1 };
 	session->managed->n_runs = session->managed->n_registered = 1;
 	call.session = session;
+	lookup = (struct lookup){};
 	concurrent_access = 1;
 }
 
@@ -111,7 +115,8 @@ static struct vgpu_mirror_piece add(uint8_t *variable, uint64_t size)
 	struct vgpu_mirror_piece found[VGPU_MIRROR_PIECES_MAX];
 	uint32_t n;
 
-	check_eq(mirror_add(&call, (uintptr_t)variable, size, found, &n), CUDA_SUCCESS);
+	check_eq(mirror_add(&call, &lookup, (uintptr_t)variable, size, found, &n),
+		CUDA_SUCCESS);
 	check_eq(n, 1);
 	return found[0];
 }
@@ -161,19 +166,19 @@ TEST(variables_share_the_pages_that_they_share)
 	second = add(own + PAGE + 64, 16);
 	check(!memcmp(&first, &second, sizeof(first)));
 	/* It begins in the page before, and ends in the one behind. */
-	check_eq(mirror_add(&call, (uintptr_t)own + 100, 2 * PAGE, found, &n),
+	check_eq(mirror_add(&call, &lookup, (uintptr_t)own + 100, 2 * PAGE, found, &n),
 		CUDA_ERROR_INVALID_VALUE);
-	check_eq(mirror_add(&call, (uintptr_t)own + PAGE + 128, PAGE, found, &n),
+	check_eq(mirror_add(&call, &lookup, (uintptr_t)own + PAGE + 128, PAGE, found, &n),
 		CUDA_SUCCESS);
 	check_eq(n, 2);
 	check(!memcmp(&found[0], &first, sizeof(first)));
 	check_eq(found[1].address, (uintptr_t)own + 2 * PAGE);
 	check_eq(found[1].size, PAGE);
 	/* One that is known already. */
-	check_eq(mirror_add(&call, (uintptr_t)own + PAGE + 64, 16, found, &n),
+	check_eq(mirror_add(&call, &lookup, (uintptr_t)own + PAGE + 64, 16, found, &n),
 		CUDA_SUCCESS);
 	check_eq(n, 1);
-	check_eq(mirror_add(&call, (uintptr_t)own + PAGE + 64, 17, found, &n),
+	check_eq(mirror_add(&call, &lookup, (uintptr_t)own + PAGE + 64, 17, found, &n),
 		CUDA_ERROR_INVALID_VALUE);
 	check(mirror_covers(call.session, (uintptr_t)own + PAGE + 64, 16));
 	check(!mirror_covers(call.session, (uintptr_t)own + PAGE + 64, 17));
@@ -188,16 +193,16 @@ TEST(freed_variables_are_not_accessed)
 	bool is_held;
 
 	begin();
-	is_held = mirror_before_unload(call.session);
+	is_held = mirror_before_context(call.session, &other_context);
 	check(!is_held);
-	mirror_after_unload(call.session, is_held);
+	mirror_after_context(call.session, is_held);
 	piece = add(own, 8);
 	add(own + 2 * PAGE, 8);
 	guest = copy(&piece, own);
 	freed = (uintptr_t)own;
-	is_held = mirror_before_unload(call.session);
+	is_held = mirror_before_context(call.session, &other_context);
 	check(is_held);
-	mirror_after_unload(call.session, is_held);
+	mirror_after_context(call.session, is_held);
 	check(!mirror_covers(call.session, (uintptr_t)own, 1));
 	check(mirror_covers(call.session, (uintptr_t)own + 2 * PAGE, 1));
 	check(!mprotect(own, PAGE, PROT_NONE));
@@ -214,24 +219,56 @@ TEST(freed_variables_are_not_accessed)
 	end();
 }
 
+TEST(variables_go_with_what_they_are_part_of)
+{
+	static struct context context;
+	const int module = 0, second = 0, library = 0;
+	bool is_held;
+
+	begin();
+	lookup.parent = &module;
+	lookup.owner = &context;
+	add(own, 8);
+	add(own + 64, 8);
+	lookup.parent = &second;
+	add(own + PAGE, 8);
+	lookup.parent = &library;
+	lookup.owner = NULL;
+	add(own + 2 * PAGE, 8);
+	/* The driver is not asked: it may have given the memory to the next module. */
+	mirror_forget(call.session, &module);
+	check(!mirror_covers(call.session, (uintptr_t)own, 1));
+	check(!mirror_covers(call.session, (uintptr_t)own + 64, 1));
+	check(mirror_covers(call.session, (uintptr_t)own + PAGE, 1));
+	is_held = mirror_before_context(call.session, &context);
+	mirror_after_context(call.session, is_held);
+	check(!mirror_covers(call.session, (uintptr_t)own + PAGE, 1));
+	check(mirror_covers(call.session, (uintptr_t)own + 2 * PAGE, 1));
+	mirror_forget(call.session, &library);
+	check(!mirror_is_any(call.session));
+	end();
+}
+
 TEST(there_is_a_limit_and_a_condition)
 {
 	struct vgpu_mirror_piece found[VGPU_MIRROR_PIECES_MAX];
 	uint32_t n;
 
 	begin();
-	check_eq(mirror_add(&call, (uintptr_t)own, 0, found, &n),
+	check_eq(mirror_add(&call, &lookup, (uintptr_t)own, 0, found, &n),
 		CUDA_ERROR_INVALID_VALUE);
-	check_eq(mirror_add(&call, UINT64_MAX, 2, found, &n), CUDA_ERROR_INVALID_VALUE);
-	check_eq(mirror_add(&call, (uintptr_t)own, MIRROR_BYTES_MAX + 1, found, &n),
+	check_eq(mirror_add(&call, &lookup, UINT64_MAX, 2, found, &n),
+		CUDA_ERROR_INVALID_VALUE);
+	check_eq(mirror_add(
+			 &call, &lookup, (uintptr_t)own, MIRROR_BYTES_MAX + 1, found, &n),
 		CUDA_ERROR_OUT_OF_MEMORY);
 	for (uint32_t i = 0; i < MIRROR_VARIABLES_MAX; i++)
 		add(own + i * 8, 8);
-	check_eq(mirror_add(
-			 &call, (uintptr_t)own + MIRROR_VARIABLES_MAX * 8, 8, found, &n),
+	check_eq(mirror_add(&call, &lookup, (uintptr_t)own + MIRROR_VARIABLES_MAX * 8, 8,
+			 found, &n),
 		CUDA_ERROR_OUT_OF_MEMORY);
 	concurrent_access = 0;
-	check_eq(mirror_add(&call, (uintptr_t)own, 8, found, &n),
+	check_eq(mirror_add(&call, &lookup, (uintptr_t)own, 8, found, &n),
 		CUDA_ERROR_NOT_SUPPORTED);
 	end();
 }

@@ -14,6 +14,7 @@
 #include "vgpu/log.h"
 #include "worker/base/context.h"
 #include "worker/base/lane.h"
+#include "worker/base/lookup.h"
 #include "worker/base/objects.h"
 #include "worker/base/ranges.h"
 #include "worker/base/scratch.h"
@@ -63,6 +64,7 @@ static int check_layout(
 /* State of higher layers, to which the session has pointers. */
 struct session_parts {
 	struct arena arena; /* first: the block is freed by its address */
+	struct lookups lookups;
 	struct marks marks;
 	struct debts debts;
 	struct faults faults;
@@ -89,6 +91,7 @@ static int make_parts(struct session *session)
 	if (!parts)
 		return vgpu_error_origin(-ENOMEM);
 	session->arena = &parts->arena;
+	session->lookups = &parts->lookups;
 	session->marks = &parts->marks;
 	session->debts = &parts->debts;
 	session->faults = &parts->faults;
@@ -190,6 +193,7 @@ int session_prepare(struct session *session, const struct driver *driver)
 	functions_init(session);
 	captures_init(session);
 	uses_init(session);
+	lookups_init(session);
 	print_init(session);
 	session->runner.is_dispatcher = true;
 	r = scratch_init(&session->runner.scratch);
@@ -251,6 +255,7 @@ void session_deinit(struct session *session)
 	functions_deinit(session);
 	captures_deinit(session);
 	uses_deinit(session);
+	lookups_deinit(session);
 	print_deinit(session);
 	virtual_deinit(session);
 	ipc_deinit(session);
