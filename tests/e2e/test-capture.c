@@ -329,6 +329,84 @@ TEST(a_thread_may_exchange_its_mode)
 	}
 }
 
+/* Calls that are unsafe in a capture, by a thread of that mode. */
+struct unsafe {
+	CUcontext context;
+	CUstreamCaptureMode mode;
+	CUdeviceptr memory; /* to be freed */
+	CUresult expected;
+};
+
+static void *make_unsafe_calls(void *data)
+{
+	const struct unsafe *unsafe = data;
+	CUstreamCaptureMode mode = unsafe->mode;
+	CUdeviceptr memory = 0;
+	void *pinned = NULL;
+
+	check_ok(cuCtxSetCurrent(unsafe->context));
+	check_ok(cuThreadExchangeStreamCaptureMode(&mode));
+	check_cu(cuMemFree(unsafe->memory), unsafe->expected);
+	check_cu(cuMemAlloc(&memory, 64), unsafe->expected);
+	check_cu(cuMemHostAlloc(&pinned, 64, 0), unsafe->expected);
+	if (unsafe->expected == CUDA_SUCCESS) {
+		check_ok(cuMemFree(memory));
+		check_ok(cuMemFreeHost(pinned));
+	}
+	check_ok(cuThreadExchangeStreamCaptureMode(&mode));
+	check_eq(mode, unsafe->mode);
+	return NULL;
+}
+
+/* CUDA Driver API, cuThreadExchangeStreamCaptureMode(). */
+static bool is_forbidden(
+	CUstreamCaptureMode capture, CUstreamCaptureMode thread, bool is_own)
+{
+	if (thread == CU_STREAM_CAPTURE_MODE_RELAXED ||
+		capture == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return false;
+	return is_own || (thread == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+				 capture == CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+static void check_modes(const struct fixture *fixture, CUstream stream,
+	CUstreamCaptureMode capture, CUstreamCaptureMode thread, bool is_own)
+{
+	const bool forbidden = is_forbidden(capture, thread, is_own);
+	struct unsafe unsafe = {
+		.context = fixture->context,
+		.mode = thread,
+		.memory = memory_new(64),
+		.expected =
+			forbidden ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS,
+	};
+
+	capture_begin(stream, capture);
+	if (is_own)
+		make_unsafe_calls(&unsafe);
+	else
+		run_thread(make_unsafe_calls, &unsafe);
+	check_eq(capture_status(stream), forbidden ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+						   : CU_STREAM_CAPTURE_STATUS_ACTIVE);
+	if (forbidden) {
+		capture_end_in_vain(stream);
+		check_ok(cuMemFree(unsafe.memory));
+	} else {
+		check_ok(cuGraphDestroy(capture_end(stream)));
+	}
+}
+
+TEST(allocations_obey_the_table_of_modes)
+{
+	struct fixture fixture = fixture_new();
+	CUstream stream = stream_new();
+
+	for (int capture = 0; capture <= CU_STREAM_CAPTURE_MODE_RELAXED; capture++)
+		for (int thread = 0; thread <= CU_STREAM_CAPTURE_MODE_RELAXED; thread++)
+			for (int is_own = 0; is_own < 2; is_own++)
+				check_modes(&fixture, stream, capture, thread, is_own);
+}
+
 static void *end_elsewhere(void *data)
 {
 	struct other *other = data;

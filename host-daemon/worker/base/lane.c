@@ -36,6 +36,20 @@ void lane_free(struct lane *lane)
 	free(lane);
 }
 
+bool lane_is_forbidden_unsafe(const struct lane *lane)
+{
+	const CUstreamCaptureMode mode =
+		__atomic_load_n(&lane->capture_mode, __ATOMIC_RELAXED);
+
+	if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return false;
+	/* Partners: the additions in note_mode() of stream/capture.c. */
+	return __atomic_load_n(&lane->n_captures, __ATOMIC_SEQ_CST) ||
+	       (mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+		       __atomic_load_n(
+			       &lane->session->n_global_captures, __ATOMIC_SEQ_CST));
+}
+
 struct lane *lane_get(struct session *session, uint32_t index)
 {
 	struct lane *lane = __atomic_load_n(&session->lanes[index], __ATOMIC_RELAXED);

@@ -42,6 +42,9 @@ struct lane {
 	/* Written by the lane's thread; atomic: the dispatcher reads it when the guest
 	 * thread ends. */
 	CUstreamCaptureMode capture_mode;
+	/* Live captures that the thread began, except relaxed ones; see stream/capture.h.
+	 * Atomic. */
+	uint32_t n_captures;
 
 	/* Per-thread default streams, one per context; created under `lock`; the count is
 	 * published last. */
@@ -69,6 +72,11 @@ struct lane {
 
 /* Return: the lane, created if need be, or NULL without memory. */
 struct lane *lane_get(struct session *session, uint32_t index);
+
+/* Whether a live capture forbids the lane's thread the calls that are unsafe in captures
+ * (CUDA Driver API, cuThreadExchangeStreamCaptureMode). The driver invalidates it then.
+ */
+bool lane_is_forbidden_unsafe(const struct lane *lane);
 
 /* For tests: frees a lane whose thread was never started. */
 void lane_free(struct lane *lane);

@@ -81,9 +81,10 @@ struct session {
 	pthread_mutex_t destroy_lock;
 
 	/* State of higher layers that every call reads; written by these layers. */
-	bool writes_words;    /* the device can, see wait/words.h; constant */
-	uint32_t n_captures;  /* live captures, see stream/capture.h; atomic */
-	struct context *home; /* the arena's, see memory/arena.h; atomic */
+	bool writes_words;	    /* the device can, see wait/words.h; constant */
+	uint32_t n_captures;	    /* live captures, see stream/capture.h; atomic */
+	uint32_t n_global_captures; /* those in global mode; atomic */
+	struct context *home;	    /* the arena's, see memory/arena.h; atomic */
 	/* Registers the shared memory with the driver. The context is current, and
 	 * becomes the home if there is none yet. */
 	CUresult (*register_fn)(struct session *session, struct context *context);

@@ -33,7 +33,8 @@ CUresult handle_cuThreadExchangeStreamCaptureMode(struct call *call,
 	return result;
 }
 
-/* The driver has no such query, so this makes a small call that a capture prohibits. */
+/* The driver has no such query. So if the modes of the captures forbid it, this makes a
+ * small call that they forbid: the driver refuses and invalidates. */
 CUresult handle_vgpuCaptureCheck(struct call *call,
 	const Vgpu__VgpuCaptureCheckRequest *request, Vgpu__VgpuCaptureCheckReply *reply)
 {
@@ -42,6 +43,8 @@ CUresult handle_vgpuCaptureCheck(struct call *call,
 
 	if (!call->driver->cuMemHostAlloc || !call->driver->cuMemFreeHost)
 		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!lane_is_forbidden_unsafe(call->lane))
+		return CUDA_SUCCESS;
 	result = call->driver->cuMemHostAlloc(&memory, 1, 0);
 	if (result == CUDA_SUCCESS)
 		call->driver->cuMemFreeHost(memory);

@@ -13,6 +13,7 @@
 #include "vgpu/rate.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
+#include "worker/base/lane.h"
 #include "worker/base/ranges.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
@@ -168,13 +169,9 @@ static bool in_window(const struct session *session, uint64_t address, uint64_t 
 		session->window.size - session->shm_size);
 }
 
-/*
- * Whether memory may be allocated and freed while streams are captured. Placement makes
- * none of the calls that the modes of a capture forbid, so the driver is asked by one,
- * and invalidates the capture if it has to. If it permits them, its cuMemFree has waited
- * for the context.
- */
-static CUresult check_capture(const struct session *session)
+/* A call that captures may forbid. The driver invalidates these then; otherwise it has
+ * waited for the context. */
+static CUresult make_unsafe_call(const struct session *session)
 {
 	const struct vgpu_driver *driver = &session->driver->table;
 	CUdeviceptr address;
@@ -182,6 +179,23 @@ static CUresult check_capture(const struct session *session)
 
 	result = driver->cuMemAlloc_v2(&address, 1);
 	return result == CUDA_SUCCESS ? driver->cuMemFree_v2(address) : result;
+}
+
+/* Whether memory may be allocated while streams are captured. Placement makes none of the
+ * calls that the modes of a capture forbid, so one is made for the driver to refuse. */
+static CUresult check_alloc(const struct call *call)
+{
+	return lane_is_forbidden_unsafe(call->lane) ? make_unsafe_call(call->session)
+						    : CUDA_SUCCESS;
+}
+
+/* The same for memory that is freed. Unmapping does not wait for the work in flight, and
+ * during a capture no other call may. */
+static CUresult check_free(const struct call *call)
+{
+	return call->session->memory->placement && session_is_capturing(call->session)
+		       ? make_unsafe_call(call->session)
+		       : check_alloc(call);
 }
 
 static CUresult driver_free(struct session *session, uint64_t address)
@@ -196,19 +210,19 @@ static CUresult driver_free(struct session *session, uint64_t address)
 	return placement_release(session->memory->placement, address);
 }
 
-static CUresult driver_alloc(
-	struct session *session, CUdevice device, uint64_t size, uint64_t *addressp)
+static CUresult driver_alloc(struct call *call, uint64_t size, uint64_t *addressp)
 {
+	struct session *session = call->session;
 	static struct rate rate;
 	CUdeviceptr address;
 	CUresult result;
 
 	if (session->memory->placement) {
-		result = session_is_capturing(session) ? check_capture(session)
-						       : CUDA_SUCCESS;
-		return result == CUDA_SUCCESS ? placement_take(session->memory->placement,
-							device, size, addressp)
-					      : result;
+		result = check_alloc(call);
+		return result == CUDA_SUCCESS
+			       ? placement_take(session->memory->placement,
+					 call->context->device, size, addressp)
+			       : result;
 	}
 	result = session->driver->table.cuMemAlloc_v2(&address, size);
 	if (result != CUDA_SUCCESS)
@@ -279,7 +293,7 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_memory_charge(session, size))
 		return device_memory_refuse(session, size, true);
-	result = driver_alloc(session, call->context->device, size, &range.start);
+	result = driver_alloc(call, size, &range.start);
 	if (result == CUDA_ERROR_OUT_OF_MEMORY)
 		device_memory_refuse(session, size, false);
 	if (result != CUDA_SUCCESS)
@@ -310,11 +324,9 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 
 	if (!address)
 		return CUDA_SUCCESS;
-	if (session_is_capturing(session)) {
-		result = check_capture(session);
-		if (result != CUDA_SUCCESS)
-			return result;
-	}
+	result = check_free(call);
+	if (result != CUDA_SUCCESS)
+		return result;
 	/* Remove the range before the driver can reuse the address. */
 	if (ranges_remove(&session->ranges, RANGE_MEMORY, address, &range))
 		return CUDA_ERROR_INVALID_VALUE;

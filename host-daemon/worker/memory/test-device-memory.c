@@ -8,6 +8,7 @@
 #include "control/quota.h"
 #include "fixture.h"
 #include "test.h"
+#include "worker/base/lane.h"
 #include "worker/memory/device-memory.h"
 
 #define MINE 3
@@ -130,5 +131,48 @@ TEST(a_slot_that_is_none_is_refused)
 	check_eq(device_memory_share(&fixture.session, fd, 0), -EINVAL);
 	check_eq(quota_make(&fd), 0);
 	check_eq(device_memory_share(&fixture.session, fd, QUOTA_SLOTS + 1), -EINVAL);
+	fixture_deinit(&fixture);
+}
+
+static CUresult (*alloc)(CUdeviceptr *address, size_t size);
+static unsigned int n_allocs;
+
+static CUresult count_alloc(CUdeviceptr *address, size_t size)
+{
+	n_allocs++;
+	return alloc(address, size);
+}
+
+TEST(a_capture_that_forbids_nothing_costs_no_call_of_the_driver)
+{
+	const struct vgpu_frame frame = { .size = sizeof(frame) };
+	struct session *session = &fixture.session;
+	uint64_t address[3];
+	struct lane *lane;
+	struct call call;
+
+	fixture_init(&fixture);
+	fixture_enter(&fixture, 0);
+	alloc = fixture.driver.table.cuMemAlloc_v2;
+	fixture.driver.table.cuMemAlloc_v2 = count_alloc;
+	lane = lane_get(session, 0);
+	call_init(&call, session, &session->runner, lane, fixture.context, &frame);
+	check_eq(context_enter(session, call.runner, call.current), CUDA_SUCCESS);
+	for (int i = 0; i < 3; i++)
+		check_eq(device_memory_alloc(&call, 4096, &address[i]), CUDA_SUCCESS);
+	check_eq(n_allocs, 3);
+	/* Of another thread, and not global. */
+	session->n_captures = 1;
+	check_eq(device_memory_free(&call, address[0]), CUDA_SUCCESS);
+	check_eq(n_allocs, 3);
+	/* Its own, and a global one: the driver would refuse. */
+	lane->n_captures = 1;
+	check_eq(device_memory_free(&call, address[1]), CUDA_SUCCESS);
+	check_eq(n_allocs, 4);
+	lane->n_captures = 0;
+	session->n_global_captures = 1;
+	check_eq(device_memory_free(&call, address[2]), CUDA_SUCCESS);
+	check_eq(n_allocs, 5);
+	session->n_captures = session->n_global_captures = 0;
 	fixture_deinit(&fixture);
 }

@@ -47,6 +47,16 @@ static void set_count(struct session *session, uint32_t n)
 	__atomic_store_n(&control->n_captures, n, __ATOMIC_RELEASE);
 }
 
+/* With the lock: counts a capture for the threads that its mode concerns. */
+static void note_mode(struct session *session, const struct capture *capture, uint32_t by)
+{
+	/* Partners: the loads in lane_is_forbidden_unsafe(). */
+	if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+		__atomic_add_fetch(&capture->lane->n_captures, by, __ATOMIC_SEQ_CST);
+	if (capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL)
+		__atomic_add_fetch(&session->n_global_captures, by, __ATOMIC_SEQ_CST);
+}
+
 static void change_count(struct session *session, uint32_t by)
 {
 	struct captures *captures = session->captures;
@@ -85,6 +95,7 @@ bool capture_add(struct session *session, const struct capture *capture)
 	added->next = captures->first;
 	captures->first = added;
 	set_count(session, session->n_captures + 1);
+	note_mode(session, added, 1);
 	pthread_mutex_unlock(&captures->lock);
 	return true;
 }
@@ -119,6 +130,7 @@ static struct capture *take(struct session *session, const struct stream *stream
 		capture->next = taken;
 		taken = capture;
 		set_count(session, session->n_captures - 1);
+		note_mode(session, capture, -1u);
 	}
 	pthread_mutex_unlock(&captures->lock);
 	return taken;

@@ -26,7 +26,7 @@ struct stream;
 struct capture {
 	struct capture *next;
 	struct stream *stream; /* its origin */
-	const struct lane *lane;
+	struct lane *lane;
 	CUstreamCaptureMode mode;
 	uint64_t id;	  /* the driver's; 0 if it has none */
 	bool is_to_graph; /* into a graph that the guest has already */
