@@ -400,3 +400,64 @@ TEST(memory_on_the_host_is_for_both_devices)
 	check_ok(cuMemUnmap(address, 2 << 20));
 	check_ok(cuMemRelease(handle));
 }
+
+/* Memory of a device that the other has no access to. */
+static CUdeviceptr map_for(CUdevice device)
+{
+	const CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, device },
+	};
+	const CUmemAccessDesc right = { prop.location,
+		CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	CUmemGenericAllocationHandle handle = 0;
+	CUdeviceptr address = 0;
+
+	check_ok(cuMemCreate(&handle, 2 << 20, &prop, 0));
+	check_ok(cuMemAddressReserve(&address, 2 << 20, 0, 0, 0));
+	check_ok(cuMemMap(address, 2 << 20, 0, handle, 0));
+	check_ok(cuMemSetAccess(address, 2 << 20, &right, 1));
+	check_ok(cuMemRelease(handle));
+	return address;
+}
+
+TEST(each_side_of_a_copy_is_accessed_by_its_own_device)
+{
+	CUDA_MEMCPY3D_PEER box = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.WidthInBytes = 32,
+		.Height = 1,
+		.Depth = 1,
+	};
+	CUdeviceptr of_a, of_b;
+
+	begin();
+	of_a = map_for(a.device);
+	of_b = map_for(b.device);
+	check_ok(cuMemsetD32(of_a, 71, N));
+	check_cu(cuMemsetD32(of_b, 72, N), CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMemcpyDtoD(of_b, of_a, 64), CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuMemcpyPeer(of_b, b.context, of_a, a.context, N * 4));
+	/* With the wrong device for either side. */
+	check_cu(cuMemcpyPeer(of_b, a.context, of_a, a.context, 64),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuMemcpyPeer(of_b, b.context, of_a, b.context, 64),
+		CUDA_ERROR_INVALID_VALUE);
+	check_ok(cuCtxSetCurrent(b.context));
+	check_eq(device_word(of_b + N * 4 - 4), 71);
+	check_ok(cuMemsetD32(of_b, 73, N));
+	check_ok(cuCtxSynchronize());
+	check_ok(cuMemcpyPeerAsync(of_a, a.context, of_b, b.context, 64, NULL));
+	check_ok(cuCtxSynchronize());
+	check_ok(cuCtxSetCurrent(a.context));
+	check_eq(device_word(of_a + 60), 73);
+	check_eq(device_word(of_a + 64), 71);
+	box.srcContext = b.context, box.srcDevice = of_b;
+	box.dstContext = a.context, box.dstDevice = of_a + 64;
+	check_ok(cuMemcpy3DPeer(&box));
+	check_eq(device_word(of_a + 92), 73);
+	check_eq(device_word(of_a + 96), 71);
+	box.srcContext = a.context;
+	check_cu(cuMemcpy3DPeer(&box), CUDA_ERROR_INVALID_VALUE);
+}

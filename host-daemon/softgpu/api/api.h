@@ -293,9 +293,10 @@ bool context_remove(struct object *object);
 CUresult context_alloc(
 	struct range *range, CUcontext context, uint64_t generation, uint64_t *addressp);
 
-/* Return: whether copies of the current context may access all of that memory, to read or
- * write (SOFTGPU_READ, SOFTGPU_WRITE). */
-bool context_reaches(uint64_t address, uint64_t size, unsigned int access);
+/* Return: whether copies of a context, or if NULL of the current one, may access all of
+ * that memory, to read or write (SOFTGPU_READ, SOFTGPU_WRITE). */
+bool context_reaches(
+	CUcontext context, uint64_t address, uint64_t size, unsigned int access);
 
 /* Holds a context. Return: the primary one for a green context, which *greenp is then, or
  * else NULL; NULL for what is no context. */

@@ -239,10 +239,11 @@ CUresult context_alloc(
 	return result;
 }
 
-bool context_reaches(uint64_t address, uint64_t size, unsigned int access)
+bool context_reaches(
+	CUcontext context, uint64_t address, uint64_t size, unsigned int access)
 {
-	CUcontext context = stack_hold();
-
+	if (!context)
+		context = stack_hold();
 	return memory_covers(&softgpu_device.memory,
 		context ? (uint32_t)context->device : 0, access, address, size);
 }

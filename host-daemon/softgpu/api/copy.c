@@ -27,6 +27,8 @@ struct copy_place {
 	uint64_t address;
 	uint64_t pitch; /* from row to row */
 	uint64_t rows;	/* from layer to layer */
+	/* Whose device has to have access, held by the call; NULL: the current one. */
+	CUcontext context;
 };
 
 struct copy_extent {
@@ -46,7 +48,8 @@ static bool copy_check(const struct copy_place *place, const struct copy_extent 
 		!vgpu_add_u64(size, extent->width, &size) ||
 		!vgpu_add_u64(place->address, size, &end))
 		return false;
-	if (place->side == COPY_ARRAY || context_reaches(place->address, size, access))
+	if (place->side == COPY_ARRAY ||
+		context_reaches(place->context, place->address, size, access))
 		return true;
 	if (memory_is_device(&softgpu_device.memory, place->address))
 		return false;
@@ -141,20 +144,26 @@ static CUresult copy_capture_linear(struct sched_stream *stream,
 	return copy_capture(stream, &copy);
 }
 
-static CUresult copy_linear(CUstream handle, enum copy_side to_side, uint64_t to,
-	enum copy_side from_side, uint64_t from, size_t size, bool wait)
+static CUresult copy_row(CUstream handle, const struct copy_place *to,
+	const struct copy_place *from, size_t size, bool wait)
 {
-	const struct copy_place to_place = { .side = to_side, .address = to };
-	const struct copy_place from_place = { .side = from_side, .address = from };
 	const struct copy_extent extent = { size, 1, 1 };
 	struct sched_stream *stream;
 	CUresult result;
 
 	result = stream_get_work(handle, &stream);
 	if (!result && stream_is_captured(stream))
-		return copy_capture_linear(stream, &to_place, &from_place, size);
-	return result ? result
-		      : copy_submit(stream, &to_place, &from_place, &extent, wait);
+		return copy_capture_linear(stream, to, from, size);
+	return result ? result : copy_submit(stream, to, from, &extent, wait);
+}
+
+static CUresult copy_linear(CUstream handle, enum copy_side to_side, uint64_t to,
+	enum copy_side from_side, uint64_t from, size_t size, bool wait)
+{
+	const struct copy_place to_place = { .side = to_side, .address = to };
+	const struct copy_place from_place = { .side = from_side, .address = from };
+
+	return copy_row(handle, &to_place, &from_place, size, wait);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
@@ -320,7 +329,7 @@ CUresult copy_prepare(struct sched_copy *to, const CUDA_MEMCPY3D *copy, bool *pa
 {
 	const struct copy_extent extent = { copy->WidthInBytes, copy->Height,
 		copy->Depth };
-	struct copy_place to_place, from_place;
+	struct copy_place to_place = {}, from_place = {};
 	bool pageable;
 	CUresult result;
 
@@ -333,9 +342,12 @@ CUresult copy_prepare(struct sched_copy *to, const CUDA_MEMCPY3D *copy, bool *pa
 	return result;
 }
 
-static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool wait)
+/* @to_context, @from_context:	as in struct copy_place */
+static CUresult copy_box(const CUDA_MEMCPY3D *copy, CUcontext to_context,
+	CUcontext from_context, CUstream handle, bool wait)
 {
-	struct copy_place to, from;
+	struct copy_place to = { .context = to_context };
+	struct copy_place from = { .context = from_context };
 	struct copy_extent extent;
 	struct sched_stream *stream;
 	CUresult result;
@@ -350,6 +362,11 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool wait)
 	extent = (struct copy_extent){ copy->WidthInBytes, copy->Height, copy->Depth };
 	result = copy_find(&to, &from, &extent, copy);
 	return result ? result : copy_submit(stream, &to, &from, &extent, wait);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool wait)
+{
+	return copy_box(copy, NULL, NULL, handle, wait);
 }
 
 /* A box that is one rectangle. */
@@ -421,9 +438,11 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 /*
  * Between contexts
  *
- * Addresses are unique among devices, so the contexts matter only for ordering.
+ * Addresses are unique among devices, so the contexts matter for the order alone, and
+ * for mapped memory, to which the device of its side has to have access.
  */
 
+/* Replaces each by the context itself, which the call holds. */
 static CUresult copy_check_contexts(CUcontext *top, CUcontext *fromp)
 {
 	CUgreenCtx green;
@@ -438,19 +457,36 @@ static CUresult copy_check_contexts(CUcontext *top, CUcontext *fromp)
 }
 
 /* The calls that are not asynchronous come after all that was begun on either side. */
-static CUresult copy_wait_contexts(CUcontext to, CUcontext from)
+static CUresult copy_wait_contexts(CUcontext *top, CUcontext *fromp)
 {
 	CUcontext context;
 	CUresult result;
 
 	result = context_current(&context);
 	if (!result)
-		result = copy_check_contexts(&to, &from);
+		result = copy_check_contexts(top, fromp);
 	if (!result)
-		result = sched_context_wait(&to->sched);
+		result = sched_context_wait(&(*top)->sched);
 	if (!result)
-		result = sched_context_wait(&from->sched);
+		result = sched_context_wait(&(*fromp)->sched);
 	return result;
+}
+
+static CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+	CUcontext from_context, size_t size, CUstream handle, bool wait)
+{
+	const struct copy_place to_place = {
+		.side = COPY_DEVICE,
+		.address = to,
+		.context = to_context,
+	};
+	const struct copy_place from_place = {
+		.side = COPY_DEVICE,
+		.address = from,
+		.context = from_context,
+	};
+
+	return copy_row(handle, &to_place, &from_place, size, wait);
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
@@ -462,8 +498,8 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
 	result = copy_check_contexts(&dstContext, &srcContext);
 	if (result)
 		return result;
-	return copy_linear(hStream, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice,
-		ByteCount, false);
+	return copy_peer(
+		dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream, false);
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
@@ -472,14 +508,15 @@ CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr s
 	API_CALL;
 	CUresult result;
 
-	result = copy_wait_contexts(dstContext, srcContext);
+	result = copy_wait_contexts(&dstContext, &srcContext);
 	if (result)
 		return result;
-	return copy_linear(
-		NULL, COPY_DEVICE, dstDevice, COPY_DEVICE, srcDevice, ByteCount, true);
+	return copy_peer(
+		dstDevice, dstContext, srcDevice, srcContext, ByteCount, NULL, true);
 }
 
-static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bool wait)
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUcontext to, CUcontext from,
+	CUstream handle, bool wait)
 {
 	const CUDA_MEMCPY3D box = {
 		.srcXInBytes = copy->srcXInBytes,
@@ -505,31 +542,37 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bo
 		.Depth = copy->Depth,
 	};
 
-	return copy_3d(&box, handle, wait);
+	return copy_box(&box, to, from, handle, wait);
 }
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
 	API_CALL;
 	struct sched_stream *stream;
+	CUcontext to, from;
 	CUresult result;
 
 	result = stream_get_work(hStream, &stream);
 	if (!result && !pCopy)
 		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		result = copy_check_contexts(&(CUcontext){ pCopy->dstContext },
-			&(CUcontext){ pCopy->srcContext });
-	return result ? result : copy_3d_peer(pCopy, hStream, false);
+	if (result)
+		return result;
+	to = pCopy->dstContext;
+	from = pCopy->srcContext;
+	result = copy_check_contexts(&to, &from);
+	return result ? result : copy_3d_peer(pCopy, to, from, hStream, false);
 }
 
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
 	API_CALL;
+	CUcontext to, from;
 	CUresult result;
 
 	if (!pCopy)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = copy_wait_contexts(pCopy->dstContext, pCopy->srcContext);
-	return result ? result : copy_3d_peer(pCopy, NULL, true);
+	to = pCopy->dstContext;
+	from = pCopy->srcContext;
+	result = copy_wait_contexts(&to, &from);
+	return result ? result : copy_3d_peer(pCopy, to, from, NULL, true);
 }

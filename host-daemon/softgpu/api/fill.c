@@ -17,7 +17,7 @@ static CUresult fill_check(const struct sched_fill *fill)
 			(fill->pitch < row || fill->pitch % fill->element)) ||
 		!vgpu_mul_u64(fill->pitch, fill->height - 1, &size) ||
 		!vgpu_add_u64(size, row, &size) ||
-		!context_reaches(fill->to, size, SOFTGPU_WRITE))
+		!context_reaches(NULL, fill->to, size, SOFTGPU_WRITE))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

@@ -48,8 +48,8 @@ CUresult word_describe(struct sched_op *op, const CUstreamBatchMemOpParams *para
 	if (is_wait ? flags >= _SCHED_COMPARE_N
 		    : flags & ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (address % size ||
-		!context_reaches(address, size, is_wait ? SOFTGPU_READ : SOFTGPU_WRITE))
+	if (address % size || !context_reaches(NULL, address, size,
+				      is_wait ? SOFTGPU_READ : SOFTGPU_WRITE))
 		return CUDA_ERROR_INVALID_VALUE;
 	op->kind = is_wait ? SCHED_WAIT_VALUE : SCHED_WRITE;
 	op->word = (struct sched_word){

@@ -162,7 +162,7 @@ static CUresult set_linear(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *
 		return result;
 	n = size / (texel_channel_size(t->format) * t->n_channels);
 	if (!n || n > TEXTURE_LINEAR_MAX || address % TEXTURE_ALIGNMENT ||
-		!context_reaches(address, size, SOFTGPU_READ))
+		!context_reaches(NULL, address, size, SOFTGPU_READ))
 		return CUDA_ERROR_INVALID_VALUE;
 	t->n_levels = 1;
 	t->n_dimensions = 1;
@@ -188,7 +188,7 @@ static CUresult set_pitch2d(struct softgpu_texture *t, const CUDA_RESOURCE_DESC 
 		pitch < row || pitch % TEXTURE_PITCH_ALIGNMENT ||
 		address % TEXTURE_ALIGNMENT || !vgpu_mul_u64(pitch, height - 1, &size) ||
 		!vgpu_add_u64(size, row, &size) ||
-		!context_reaches(address, size, SOFTGPU_READ))
+		!context_reaches(NULL, address, size, SOFTGPU_READ))
 		return CUDA_ERROR_INVALID_VALUE;
 	t->n_levels = 1;
 	t->n_dimensions = 2;
