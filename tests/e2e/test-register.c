@@ -267,6 +267,13 @@ TEST(memory_that_cannot_be_registered_is_refused)
 		CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 	check_cu(cuMemHostRegister(bytes, 4 * PAGE, 0),
 		CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	/* Other bytes, in a page of it. */
+	check_ok(cuMemHostUnregister(bytes + PAGE));
+	check_ok(cuMemHostRegister(bytes + PAGE + 100, PAGE, 0));
+	check_cu(cuMemHostRegister(bytes + PAGE, 100, 0),
+		CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	check_ok(cuMemHostUnregister(bytes + PAGE + 100));
+	check_ok(cuMemHostRegister(bytes + PAGE, 2 * PAGE, 0));
 	check_cu(cuMemHostUnregister(bytes), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	check_cu(cuMemHostUnregister(bytes + 2 * PAGE),
 		CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);

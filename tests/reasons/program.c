@@ -35,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -262,6 +263,32 @@ static CUresult create_on_host(void)
 	return result;
 }
 
+/* Memory that other processes may have. */
+static CUresult register_shared(void)
+{
+	void *memory = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return cuMemHostRegister(memory, 4096, 0);
+}
+
+/* Two halves of a page. */
+static CUresult register_halves(void)
+{
+	char *memory = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int has = 0;
+	CUresult result = cuDeviceGetAttribute(
+		&has, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 0);
+
+	if (result == CUDA_SUCCESS && !has)
+		puts("unsupported");
+	if (result == CUDA_SUCCESS)
+		result = cuMemHostRegister(memory, 2048, 0);
+	return result == CUDA_SUCCESS ? cuMemHostRegister(memory + 2048, 2048, 0)
+				      : result;
+}
+
 static CUresult load_with_option(void)
 {
 	CUjit_option options[] = { CU_JIT_REFERENCED_KERNEL_COUNT };
@@ -417,6 +444,8 @@ static const struct mode {
 	{ "streams", make_streams, 1 },
 	{ "pinned", allocate_pinned, 1 },
 	{ "create-host", create_on_host, 1 },
+	{ "register", register_shared, 1 },
+	{ "register-page", register_halves, 1 },
 	{ "option", load_with_option, 1 },
 	{ "crowded", load_crowded, 1 },
 	{ "refused", call_refused, 1 },

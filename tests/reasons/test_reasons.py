@@ -612,6 +612,21 @@ def test_shared_memory(expected):
         run(found.socket, "create-host", 30 << 20).check(expected)
 
 
+@row("register")
+def test_register(expected):
+    with host() as found:
+        run(found.socket, "register").check(expected)
+
+
+@row("register-page")
+def test_register_page(expected):
+    with host() as found:
+        result = run(found.socket, "register-page")
+        if "unsupported" in result.out:
+            raise Skip("this process may not use userfaultfd(2)")
+        result.check(expected)
+
+
 #
 # Ends of sessions
 #

@@ -58,17 +58,35 @@ static bool overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 	return a < b + b_size && b < a + a_size;
 }
 
-static bool is_taken(const struct shim_moved *moved)
+/* Whether other registrations have pages of this one. @is_of_pages: they have none of its
+ * bytes. */
+static bool is_taken(const struct registration *wanted, bool *is_of_pages)
 {
-	const struct registration *registration;
-
+	const struct shim_moved *moved = &wanted->moved;
+	const struct registration *other;
+	bool is_taken = false;
 	SHIM_LOCKED(&registered.lock);
-	for (registration = registered.all; registration;
-		registration = registration->next)
-		if (overlap(moved->address, moved->size, registration->moved.address,
-			    registration->moved.size))
-			return true;
-	return false;
+
+	*is_of_pages = true;
+	for (other = registered.all; other; other = other->next)
+		if (overlap(moved->address, moved->size, other->moved.address,
+			    other->moved.size)) {
+			is_taken = true;
+			*is_of_pages &= !overlap(wanted->address, wanted->size,
+				other->address, other->size);
+		}
+	return is_taken;
+}
+
+static CUresult refuse_taken(const struct registration *wanted, bool is_of_pages)
+{
+	if (is_of_pages)
+		shim_reason_tell(SHIM_REASON_REGISTER_PAGE,
+			"memory at %#llx cannot be registered, because other registered "
+			"memory is in the same pages of %ld bytes: register both at "
+			"once, or align them to pages",
+			(unsigned long long)wanted->address, sysconf(_SC_PAGESIZE));
+	return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 }
 
 static struct registration *registration_new(void)
@@ -138,10 +156,11 @@ static CUresult result_of(int r)
 static CUresult add(struct registration *registration, const struct shim_range *range)
 {
 	const struct shim_moved moved = registration->moved;
+	bool is_of_pages;
 	CUresult result;
 
-	if (is_taken(&moved))
-		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	if (is_taken(registration, &is_of_pages))
+		return refuse_taken(registration, is_of_pages);
 	if (!shim_range_add(range))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = result_of(shim_mover_take(&moved));

@@ -24,23 +24,24 @@ struct vgpu_channel_entry;
 
 /* Kinds of reasons of this side; those of the host are distinguished by result. */
 enum shim_reason {
-	SHIM_REASON_TRANSPORT,	  /* none works */
-	SHIM_REASON_VERSION,	  /* of the protocol */
-	SHIM_REASON_REFUSED,	  /* by the host */
-	SHIM_REASON_SILENT,	  /* no answer from the host */
-	SHIM_REASON_ADDRESSES,	  /* no window */
-	SHIM_REASON_VISIBLE,	  /* CUDA_VISIBLE_DEVICES */
-	SHIM_REASON_FORKED,	  /* from a process that used CUDA */
-	SHIM_REASON_LOAD,	  /* code that is refused here */
-	SHIM_REASON_FILE,	  /* of code, that cannot be read */
-	SHIM_REASON_OPTION,	  /* of the compiler, that does not travel */
-	SHIM_REASON_LOAD_ROOM,	  /* none for it in the shared memory */
-	SHIM_REASON_ATTRIBUTE,	  /* of a launch, that does not travel */
-	SHIM_REASON_ARENA,	  /* no shared memory is left */
-	SHIM_REASON_REGISTER,	  /* memory that cannot be registered */
-	SHIM_REASON_TABLE,	  /* of functions, that is not here */
-	SHIM_REASON_ENDED,	  /* the session, by the host */
-	SHIM_REASON_UNKNOWN_INIT, /* no other reason is known */
+	SHIM_REASON_TRANSPORT,	   /* none works */
+	SHIM_REASON_VERSION,	   /* of the protocol */
+	SHIM_REASON_REFUSED,	   /* by the host */
+	SHIM_REASON_SILENT,	   /* no answer from the host */
+	SHIM_REASON_ADDRESSES,	   /* no window */
+	SHIM_REASON_VISIBLE,	   /* CUDA_VISIBLE_DEVICES */
+	SHIM_REASON_FORKED,	   /* from a process that used CUDA */
+	SHIM_REASON_LOAD,	   /* code that is refused here */
+	SHIM_REASON_FILE,	   /* of code, that cannot be read */
+	SHIM_REASON_OPTION,	   /* of the compiler, that does not travel */
+	SHIM_REASON_LOAD_ROOM,	   /* none for it in the shared memory */
+	SHIM_REASON_ATTRIBUTE,	   /* of a launch, that does not travel */
+	SHIM_REASON_ARENA,	   /* no shared memory is left */
+	SHIM_REASON_REGISTER,	   /* memory that cannot be registered */
+	SHIM_REASON_REGISTER_PAGE, /* with other memory in its pages that is */
+	SHIM_REASON_TABLE,	   /* of functions, that is not here */
+	SHIM_REASON_ENDED,	   /* the session, by the host */
+	SHIM_REASON_UNKNOWN_INIT,  /* no other reason is known */
 };
 
 /* Reads VGPU_LOG. */
