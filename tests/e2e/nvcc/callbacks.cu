@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of the program in streams, by both calls of the Runtime API
+ * Functions of the program in streams, by both calls of the Runtime API, and such that
+ * are called if the budget is exceeded: here it is not
  */
 
 #include "runtime.h"
@@ -51,6 +52,32 @@ static void run(struct log *log, cudaStream_t stream)
 	cudaGetLastError();
 }
 
+#if CUDART_VERSION >= 12040
+static void CUDART_CB never(
+	cudaAsyncNotificationInfo_t *info, void *data, cudaAsyncCallbackHandle_t handle)
+{
+	abort();
+}
+
+static void register_and_unregister(struct log *log)
+{
+	cudaAsyncCallbackHandle_t handle = NULL;
+
+	CUDA(cudaDeviceRegisterAsyncNotification(0, never, log, &handle));
+	log->n_wrong += !handle;
+	CUDA(cudaDeviceUnregisterAsyncNotification(0, handle));
+	log->n_wrong +=
+		cudaDeviceUnregisterAsyncNotification(0, handle) != cudaErrorInvalidValue;
+	log->n_wrong +=
+		cudaDeviceRegisterAsyncNotification(0, NULL, log, &handle) == cudaSuccess;
+	cudaGetLastError();
+}
+#else
+static void register_and_unregister(struct log *log)
+{
+}
+#endif
+
 int main()
 {
 	struct log log = {};
@@ -61,6 +88,7 @@ int main()
 	run(&log, stream);
 	run(&log, 0);
 	run(&log, cudaStreamPerThread);
+	register_and_unregister(&log);
 	log.n_wrong += log.n_functions != 300 || log.n_callbacks != 300;
 	return result("callbacks", 300, log.n_wrong);
 }
