@@ -3,6 +3,7 @@
  * Faulting kernels: the report, and that no other memory is changed
  */
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -75,6 +76,33 @@ TEST(a_fault_names_kernel_block_thread_and_line)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check_fault(&rows[i]);
+}
+
+static void describe(void *data, uint64_t address, char *text, size_t size)
+{
+	snprintf(text, size, "%llu bytes into %s",
+		(unsigned long long)(address - (uintptr_t)data), "the test's memory");
+}
+
+TEST(a_fault_names_the_source_and_what_is_near)
+{
+	static const char ptx[] =
+		ENTRY(".loc 1 7 3\n.loc 1 2 9, function_name f, inlined_at 1 7 3\n"
+		      "st.global.u32 [%rd0+RIG], %r0;\n") ".file 1 \"/tmp/a.cu\"\n";
+	char text[sizeof(ptx) + 16];
+	const char *at = strstr(ptx, "RIG");
+	CLEAN_RIG rig = NULL;
+	void *memory;
+
+	snprintf(text, sizeof(text), "%.*s%llu%s", (int)(at - ptx), ptx,
+		(unsigned long long)(RIG_MEMORY + 4), at + 3);
+	rig = rig_new(text);
+	rig->space.describe = describe;
+	rig->space.data = memory = rig->memory;
+	check_eq(rig_run(rig, "k", 1, 32, &memory, sizeof(memory)), 700);
+	check(strstr(rig->fault.text,
+		"block (0, 0, 0), thread (0, 0, 0), line 10, a.cu:2, inlined at a.cu:7; "
+		"the address is 8388612 bytes into the test's memory"));
 }
 
 TEST(a_page_without_permission_faults)

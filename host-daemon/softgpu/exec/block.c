@@ -9,6 +9,7 @@
  * that reads an unwritten register does not see a value of another kernel.
  */
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include "exec/warp.h"
 #include "ptx/isa.h"
+#include "ptx/place.h"
 #include "vgpu/cleanup.h"
 
 struct softgpu_scratch {
@@ -433,6 +435,33 @@ static void describe_block(struct softgpu_fault *faultp, int code,
 		faultp->kernel, block->ctaid[0], block->ctaid[1], block->ctaid[2]);
 }
 
+/* Appends to a sentence; what does not fit is left out. */
+__attribute__((__format__(__printf__, 2, 3))) static void add_words(
+	struct softgpu_fault *faultp, const char *format, ...)
+{
+	size_t n = strlen(faultp->text);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(faultp->text + n, sizeof(faultp->text) - n, format, ap);
+	va_end(ap);
+}
+
+/* The place in the program's source, and the allocation near the address. */
+static void describe_surroundings(
+	struct softgpu_fault *faultp, const struct block *block, bool has_address)
+{
+	const struct softgpu_space *space = &block->space;
+	char text[192];
+
+	if (ptx_place_find(block->kernel->text, faultp->line, text, sizeof(text)))
+		add_words(faultp, ", %s", text);
+	if (!has_address || !space->describe || faultp->address < SOFTGPU_GLOBAL_LOWEST)
+		return;
+	space->describe(space->data, faultp->address, text, sizeof(text));
+	add_words(faultp, "; the address is %s", text);
+}
+
 static void describe_fault(
 	struct softgpu_fault *faultp, const struct block *block, const struct warp *w)
 {
@@ -450,6 +479,9 @@ static void describe_fault(
 		w->fault_text, (unsigned long long)w->fault_address, faultp->kernel,
 		block->ctaid[0], block->ctaid[1], block->ctaid[2], faultp->thread[0],
 		faultp->thread[1], faultp->thread[2], faultp->line);
+	describe_surroundings(faultp, block,
+		w->fault_code == SOFTGPU_ERROR_ILLEGAL_ADDRESS ||
+			w->fault_code == SOFTGPU_ERROR_MISALIGNED_ADDRESS);
 }
 
 /* A kernel that is ended: by the clock at a place worth to know, else by someone else. */

@@ -137,6 +137,7 @@ struct softgpu_kernel {
 	/* Ends with an exit, so that running off the end ends the thread. */
 	struct insn *code;
 	uint32_t *lines;
+	const char *text; /* of the module, to which the lines refer */
 
 	struct code_constant *constants;
 	uint32_t n_constants;

@@ -134,7 +134,10 @@ struct softgpu_space {
 	/* Or NULL: called for addresses within a window but in a closed page. Any
 	 * thread. */
 	bool (*covers)(void *data, uint64_t address, uint64_t size, unsigned int access);
-	void *covers_data;
+	/* Or NULL: says what is at an address, for the description of a fault. Any
+	 * thread. */
+	void (*describe)(void *data, uint64_t address, char *text, size_t size);
+	void *data;
 };
 
 /* Variables that hold the number of an object, for kernels to use by their name. */
@@ -248,7 +251,7 @@ struct softgpu_fault {
 	uint32_t thread[3];
 	uint32_t line;	  /* in the PTX text */
 	uint64_t address; /* for 700, 716, 717 */
-	char text[512];	  /* a sentence for the log */
+	char text[640];	  /* a sentence for the log */
 };
 
 /* The result of softgpu_block_resume(). */
@@ -413,7 +416,7 @@ static inline bool softgpu_space_check(const struct softgpu_space *space,
 			    softgpu_window_allows(window, address + size - 1, access),
 		    1))
 		return true;
-	return space->covers && space->covers(space->covers_data, address, size, access);
+	return space->covers && space->covers(space->data, address, size, access);
 }
 
 /* The same for any size: looks at each page. Empty ranges are allowed everywhere. */
@@ -431,6 +434,6 @@ static inline bool softgpu_space_check_range(const struct softgpu_space *space,
 		at = (at | (SOFTGPU_PAGE_SIZE - 1)) + 1)
 		if (!softgpu_window_allows(window, at, access))
 			return space->covers &&
-			       space->covers(space->covers_data, address, size, access);
+			       space->covers(space->data, address, size, access);
 	return true;
 }

@@ -281,6 +281,7 @@ static int decode(struct softgpu_program *program, struct entry *entry,
 	if (r)
 		return r;
 	kernel->info.const_size = program->const_size;
+	kernel->text = program->module->text;
 	kernel->serial = __atomic_add_fetch(&next_serial, 1, __ATOMIC_RELAXED);
 	entry->kernel = kernel;
 	return SOFTGPU_SUCCESS;

@@ -131,6 +131,13 @@ static bool memory_reaches(
 	return memory_has(view->memory, address, size, &demand);
 }
 
+static void memory_tell(void *data, uint64_t address, char *text, size_t size)
+{
+	const struct memory_view *view = data;
+
+	memory_describe(view->memory, address, text, size);
+}
+
 void memory_space(struct memory *memory, uint32_t device, uint32_t devices,
 	struct softgpu_space *space)
 {
@@ -141,10 +148,10 @@ void memory_space(struct memory *memory, uint32_t device, uint32_t devices,
 	if (memory->n_parts > memory->n_devices)
 		memory_add_window(space, &memory_shared(memory)->window, device);
 	memory_add_window(space, &memory->host, 0);
-	if (memory->is_checked) {
+	space->describe = memory_tell;
+	space->data = &memory->views[device];
+	if (memory->is_checked)
 		space->covers = memory_reaches;
-		space->covers_data = &memory->views[device];
-	}
 }
 
 int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint64_t base,
@@ -279,6 +286,14 @@ static void memory_close_registered(struct memory *memory, const struct range *r
 	}
 }
 
+static void memory_note_end(struct memory *memory, const struct range *range)
+{
+	memory->ended[memory->n_ends % MEMORY_ENDED_MAX] =
+		(struct memory_ended){ range->address, range->size };
+	/* Partner: memory_ends(). */
+	__atomic_add_fetch(&memory->n_ends, 1, __ATOMIC_RELEASE);
+}
+
 static void memory_remove(struct memory *memory, const struct range *entry)
 {
 	struct range range = *entry;
@@ -286,8 +301,7 @@ static void memory_remove(struct memory *memory, const struct range *entry)
 	struct part *part;
 
 	ranges_remove(&memory->ranges, entry);
-	/* Partner: memory_ends(). */
-	__atomic_add_fetch(&memory->n_ends, 1, __ATOMIC_RELEASE);
+	memory_note_end(memory, &range);
 	if (range.kind == RANGE_REGISTERED) {
 		memory_close_registered(memory, &range);
 		return;

@@ -39,6 +39,14 @@ _Static_assert(MEMORY_DEVICES_MAX + 2 <= SOFTGPU_WINDOWS_MAX, "a space holds all
 _Static_assert(MEMORY_DEVICES_MAX <= WINDOW_MAPS_MAX, "a map for each");
 _Static_assert(MEMORY_DEVICES_MAX <= RANGE_HOST_ACCESS, "rights for each");
 
+/* Of so many allocations it is known that they were freed, for descriptions. */
+#define MEMORY_ENDED_MAX 256u
+
+struct memory_ended {
+	uint64_t address;
+	uint64_t size;
+};
+
 /* What kernels of one device ask for with checked memory. */
 struct memory_view {
 	struct memory *memory;
@@ -60,6 +68,7 @@ struct memory {
 	struct part parts[MEMORY_DEVICES_MAX + 1];
 	uint64_t next_id;
 	uint64_t n_ends; /* atomic: of allocations and registrations */
+	struct memory_ended ended[MEMORY_ENDED_MAX]; /* the last ones, by n_ends */
 };
 
 /* Changes whenever something ends: what memory_covers() found before may be untrue. */
@@ -104,6 +113,12 @@ int memory_unregister(struct memory *memory, uint64_t address);
 
 /* Return: whether something is allocated or registered at that address. */
 bool memory_find(struct memory *memory, uint64_t address, struct range *rangep);
+
+/*
+ * Describes an address, as what it is: "16 bytes past the end of an allocation of 4096
+ * bytes at 0x7f0000000000". For any address, whose memory may have ended.
+ */
+void memory_describe(struct memory *memory, uint64_t address, char *text, size_t size);
 
 /*
  * Return: whether copies of a device may access all of [address, address + size), to read

@@ -3,6 +3,7 @@
  * Device memory: exactly the allocated memory may be accessed
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -367,5 +368,51 @@ TEST(pages_that_are_shared_are_a_file_until_they_are_free)
 	check_eq(*word, 4);
 	check_eq(memory_find_share(&memory, large, &share), 0);
 	check(share.fd < 0);
+	memory_deinit(&memory);
+}
+
+static void check_described(uint64_t address, const char *beginning, uint64_t of)
+{
+	char text[192], expected[192];
+
+	snprintf(expected, sizeof(expected), "%s 0x%llx", beginning,
+		(unsigned long long)of);
+	memory_describe(&memory, address, text, sizeof(text));
+	check(!strncmp(text, expected, strlen(expected)));
+}
+
+static void check_far(uint64_t address)
+{
+	char text[192];
+
+	memory_describe(&memory, address, text, sizeof(text));
+	check_str(text, "far from all allocations");
+}
+
+TEST(an_address_is_described_by_what_is_near)
+{
+	uint64_t first, second;
+
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
+	check_far(0x1000);
+	first = must_alloc(1 << 20);
+	check_described(
+		first + 5, "5 bytes into an allocation of 1048576 bytes at", first);
+	check_described(
+		first - 4, "4 bytes before an allocation of 1048576 bytes at", first);
+	check_described(first + (1 << 20),
+		"0 bytes past the end of an allocation of 1048576 bytes at", first);
+	second = must_alloc(1 << 16);
+	check(second > first);
+	check_described(
+		second - 1, "1 bytes before an allocation of 65536 bytes at", second);
+	must_free(first);
+	check_described(first + 7, "7 bytes into memory of 1048576 bytes at", first);
+	check_described(second + 65536 + 100,
+		"100 bytes past the end of an allocation of 65536 bytes at", second);
+	must_free(second);
+	for (unsigned int i = 0; i < 2 * MEMORY_ENDED_MAX; i++)
+		must_free(must_alloc(1));
+	check_far(second);
 	memory_deinit(&memory);
 }
