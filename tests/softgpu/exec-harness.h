@@ -30,6 +30,7 @@ struct rig {
 	uint8_t schedule; /* enum softgpu_schedule; by RIG_SCHEDULE=fair, unless set */
 	struct softgpu_hooks hooks;
 	const struct softgpu_textures *textures; /* or NULL */
+	const struct softgpu_checks *checks;	 /* or NULL */
 };
 
 struct rig *rig_new(const char *ptx);

@@ -9,15 +9,13 @@
  * that reads an unwritten register does not see a value of another kernel.
  */
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "exec/warp.h"
+#include "exec/report.h"
+#include "exec/watch.h"
 #include "ptx/isa.h"
-#include "ptx/place.h"
 #include "vgpu/cleanup.h"
 
 struct softgpu_scratch {
@@ -42,6 +40,7 @@ struct softgpu_scratch {
 	size_t calls_size;
 	uint8_t *params;
 	size_t params_size;
+	struct watch *watch;
 };
 
 int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
@@ -64,7 +63,7 @@ size_t softgpu_scratch_size(const struct softgpu_scratch *scratch)
 {
 	return sizeof(*scratch) + scratch->regs_size + scratch->preds_size +
 	       scratch->shared_size + scratch->local_size + scratch->calls_size +
-	       scratch->params_size;
+	       scratch->params_size + softgpu_watch_size(scratch->watch);
 }
 
 struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
@@ -77,6 +76,7 @@ struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
 	free(scratch->local);
 	free(scratch->calls);
 	free(scratch->params);
+	softgpu_watch_free(scratch->watch);
 	free(scratch);
 	return NULL;
 }
@@ -394,6 +394,24 @@ static void prepare_warps(struct softgpu_scratch *scratch)
 	}
 }
 
+/* What the runtime has in shared memory is its own matter. */
+static int prepare_watch(
+	struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
+{
+	struct block *block = &scratch->block;
+	uint32_t size =
+		launch->kernel->info.static_shared_size + launch->dynamic_shared_size;
+	int r;
+
+	block->watch = NULL;
+	if (!launch->checks || !launch->kernel->reported)
+		return SOFTGPU_SUCCESS;
+	r = softgpu_watch_prepare(&scratch->watch, launch, size);
+	if (!r)
+		block->watch = scratch->watch;
+	return r;
+}
+
 static int prepare(struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
 {
 	struct block *block = &scratch->block;
@@ -402,8 +420,9 @@ static int prepare(struct softgpu_scratch *scratch, const struct softgpu_launch 
 	block->launch = launch;
 	block->kernel = launch->kernel;
 	block->space = *launch->space;
-	if (is_prepared(scratch, launch))
-		return SOFTGPU_SUCCESS;
+	r = prepare_watch(scratch, launch);
+	if (r || is_prepared(scratch, launch))
+		return r;
 	scratch->kernel = NULL;
 	r = prepare_buffers(scratch, launch);
 	if (r)
@@ -422,74 +441,15 @@ static int prepare(struct softgpu_scratch *scratch, const struct softgpu_launch 
 }
 
 /*
- * Faults
+ * Running
  */
-
-static void describe_block(struct softgpu_fault *faultp, int code,
-	const struct block *block, const char *text)
-{
-	*faultp = (struct softgpu_fault){ .code = code,
-		.kernel = block->kernel->info.name };
-	memcpy(faultp->block, block->ctaid, sizeof(faultp->block));
-	snprintf(faultp->text, sizeof(faultp->text), "%s in %s, block (%u, %u, %u)", text,
-		faultp->kernel, block->ctaid[0], block->ctaid[1], block->ctaid[2]);
-}
-
-/* Appends to a sentence; what does not fit is left out. */
-__attribute__((__format__(__printf__, 2, 3))) static void add_words(
-	struct softgpu_fault *faultp, const char *format, ...)
-{
-	size_t n = strlen(faultp->text);
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(faultp->text + n, sizeof(faultp->text) - n, format, ap);
-	va_end(ap);
-}
-
-/* The place in the program's source, and the allocation near the address. */
-static void describe_surroundings(
-	struct softgpu_fault *faultp, const struct block *block, bool has_address)
-{
-	const struct softgpu_space *space = &block->space;
-	char text[192];
-
-	if (ptx_place_find(block->kernel->text, faultp->line, text, sizeof(text)))
-		add_words(faultp, ", %s", text);
-	if (!has_address || !space->describe || faultp->address < SOFTGPU_GLOBAL_LOWEST)
-		return;
-	space->describe(space->data, faultp->address, text, sizeof(text));
-	add_words(faultp, "; the address is %s", text);
-}
-
-static void describe_fault(
-	struct softgpu_fault *faultp, const struct block *block, const struct warp *w)
-{
-	const uint32_t *dim = block->launch->block;
-	uint32_t thread = w->first_thread + w->fault_lane;
-
-	describe_block(faultp, w->fault_code, block, w->fault_text);
-	faultp->thread[0] = thread % dim[0];
-	faultp->thread[1] = thread / dim[0] % dim[1];
-	faultp->thread[2] = thread / dim[0] / dim[1];
-	faultp->line = block->kernel->lines[w->at - block->kernel->code];
-	faultp->address = w->fault_address;
-	snprintf(faultp->text, sizeof(faultp->text),
-		"%s (0x%llx) in %.48s, block (%u, %u, %u), thread (%u, %u, %u), line %u",
-		w->fault_text, (unsigned long long)w->fault_address, faultp->kernel,
-		block->ctaid[0], block->ctaid[1], block->ctaid[2], faultp->thread[0],
-		faultp->thread[1], faultp->thread[2], faultp->line);
-	describe_surroundings(faultp, block,
-		w->fault_code == SOFTGPU_ERROR_ILLEGAL_ADDRESS ||
-			w->fault_code == SOFTGPU_ERROR_MISALIGNED_ADDRESS);
-}
 
 /* A kernel that is ended: by the clock at a place worth to know, else by someone else. */
 static void describe_end(
 	struct softgpu_fault *faultp, int code, const struct block *block, struct warp *w)
 {
 	if (code != SOFTGPU_ERROR_LAUNCH_TIMEOUT) {
-		describe_block(faultp, code, block, "stopped");
+		softgpu_report_block(faultp, code, block, "stopped");
 		return;
 	}
 	w->fault_code = code;
@@ -499,7 +459,7 @@ static void describe_end(
 	for (uint32_t i = 0; i < w->n_groups; i++)
 		if (w->groups[i].ip == w->at)
 			w->fault_lane = (uint32_t)__builtin_ctz(w->groups[i].mask);
-	describe_fault(faultp, block, w);
+	softgpu_report_fault(faultp, block, w);
 }
 
 static uint64_t now_ns(void)
@@ -529,10 +489,6 @@ static bool is_over(const struct softgpu_slice *slice)
 	       now_ns() >= slice->end_ns;
 }
 
-/*
- * Running
- */
-
 int softgpu_block_begin(struct softgpu_scratch *scratch,
 	const struct softgpu_launch *launch, uint64_t number,
 	struct softgpu_fault *faultp)
@@ -544,7 +500,7 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 	block->ctaid[1] = (uint32_t)(number / launch->grid[0] % launch->grid[1]);
 	block->ctaid[2] = (uint32_t)(number / launch->grid[0] / launch->grid[1]);
 	if (r) {
-		describe_block(faultp, r, block, "no memory to run a block");
+		softgpu_report_block(faultp, r, block, "no memory to run a block");
 		return r;
 	}
 	if (block->params_size)
@@ -554,6 +510,8 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 	block->n_dead = block->n_warps * LANES - block->n_threads;
 	block->next_warp = 0;
 	memset(block->barriers, 0, sizeof(block->barriers));
+	if (block->watch)
+		softgpu_watch_begin(block->watch);
 	for (uint32_t i = 0; i < block->n_warps; i++) {
 		struct warp *w = &block->warps[i];
 		uint32_t n = block->n_threads - w->first_thread;
@@ -588,7 +546,7 @@ static int run_warp(struct block *block, struct warp *w,
 	do {
 		event = steps ? softgpu_warp_step(w) : softgpu_warp_run(w);
 		if (event == EVENT_FAULT) {
-			describe_fault(faultp, block, w);
+			softgpu_report_fault(faultp, block, w);
 			return faultp->code;
 		}
 		if (event != EVENT_SPENT)
@@ -639,7 +597,7 @@ enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
 			yielded |= w->yields;
 		}
 		if (alive && !ran) {
-			describe_block(faultp, SOFTGPU_ERROR_LAUNCH_TIMEOUT, block,
+			softgpu_report_block(faultp, SOFTGPU_ERROR_LAUNCH_TIMEOUT, block,
 				"all threads wait at barriers that cannot open");
 			return SOFTGPU_BLOCK_FAULTED;
 		}
@@ -666,7 +624,7 @@ int softgpu_run_blocks(struct softgpu_scratch *scratch,
 		r = launch->stop ? (int)__atomic_load_n(launch->stop, __ATOMIC_RELAXED)
 				 : 0;
 		if (r) {
-			describe_block(faultp, r, &scratch->block, "stopped");
+			softgpu_report_block(faultp, r, &scratch->block, "stopped");
 			return r;
 		}
 	}

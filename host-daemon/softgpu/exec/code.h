@@ -138,6 +138,12 @@ struct softgpu_kernel {
 	struct insn *code;
 	uint32_t *lines;
 	const char *text; /* of the module, to which the lines refer */
+	uint32_t n_code;  /* with the shared part */
+
+	/* Of a kernel that can be watched: the handlers that do the work, and for each
+	 * instruction what was reported about it, atomic. Else NULL. */
+	const insn_fn *handlers;
+	uint8_t *reported;
 
 	struct code_constant *constants;
 	uint32_t n_constants;

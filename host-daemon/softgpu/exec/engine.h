@@ -39,6 +39,7 @@
 #include <stdint.h>
 
 struct ptx_module;
+struct softgpu_fault;
 struct softgpu_kernel;
 struct softgpu_program;
 struct softgpu_scratch;
@@ -126,6 +127,9 @@ struct softgpu_window {
 	uint64_t base;
 	uint64_t size;
 	const uint8_t *pages;
+	/* Or NULL: a bit for each byte, atomic; 1: nothing has written it since it was
+	 * allocated. For SOFTGPU_CHECK_UNWRITTEN. */
+	uint8_t *unwritten;
 };
 
 struct softgpu_space {
@@ -207,6 +211,22 @@ struct softgpu_hooks {
 	void *conditions;
 };
 
+/*
+ * What kernels are watched for besides faults: hazards between warps in shared memory,
+ * and loads of memory that nothing has written. Their code is another then, which
+ * softgpu_program_watch() asks for.
+ */
+#define SOFTGPU_CHECK_RACES 1u
+#define SOFTGPU_CHECK_UNWRITTEN 2u
+#define SOFTGPU_CHECK_FATAL 4u /* a finding ends the kernel, with 719 */
+
+struct softgpu_checks {
+	unsigned int kinds;
+	/* Called from the thread that runs the block, for each instruction once. */
+	void (*report)(void *data, const struct softgpu_fault *finding);
+	void *data;
+};
+
 /* Which warp of a block runs how long before the next. */
 enum softgpu_schedule {
 	SOFTGPU_SCHEDULE_LONG, /* until it waits or polls, or its slice is over */
@@ -228,6 +248,7 @@ struct softgpu_launch {
 	const struct softgpu_space *space;
 	const struct softgpu_hooks *hooks;	 /* or NULL */
 	const struct softgpu_textures *textures; /* or NULL */
+	const struct softgpu_checks *checks;	 /* or NULL */
 
 	/* %envreg<n>; NULL reads as 0. 1 and 2 point to the grid-sync workspace. */
 	const uint32_t *envreg;
@@ -291,6 +312,9 @@ const struct softgpu_variable *softgpu_program_variable(
 /* Sets the address of a variable. Before the first kernel look-up, for every variable. */
 void softgpu_program_place(
 	struct softgpu_program *program, size_t index, uint64_t address);
+
+/* Kernels can be watched. Before the first kernel look-up. Return: 0 or 2. */
+int softgpu_program_watch(struct softgpu_program *program);
 
 /*
  * Writes a variable's initial value (zeros included) to @to, which has room for its

@@ -168,7 +168,7 @@ static void describe(const struct insn *ip, struct access *a)
 	uint64_t imm = ip->imm >> MATRIX_SHAPE;
 	uint32_t m = 8 * (imm >> MATRIX_M & 7), n = 8 * (imm >> MATRIX_N & 7);
 	uint32_t k = imm >> MATRIX_K & 1023, type = ip->imm >> MATRIX_TYPE & 15;
-	uint32_t rows, columns, fragment;
+	uint32_t fragment;
 	bool by_columns = ip->imm >> MATRIX_COL & 1;
 
 	a->role = ip->imm >> MATRIX_ROLE & 3;
@@ -180,11 +180,8 @@ static void describe(const struct insn *ip, struct access *a)
 	a->e = a->role == MATRIX_ROLE_C ? 2 : matrix_elements(type);
 	a->n_tiles = a->role == MATRIX_ROLE_C ? m * n / 64 : a->n_registers;
 	a->tiles = a->role == MATRIX_ROLE_B ? k / (4 * a->e) : m / 8;
-	rows = a->role == MATRIX_ROLE_B ? k : m;
-	columns = a->role == MATRIX_ROLE_A ? k : n;
 	a->is_along = by_columns == (a->role == MATRIX_ROLE_B);
-	a->n_lines = by_columns ? columns : rows;
-	a->line_size = (by_columns ? rows : columns) * a->bits / 8;
+	matrix_lines(ip->imm, &a->n_lines, &a->line_size);
 }
 
 /* Where tile @r begins, across its adjacent elements and along them. */

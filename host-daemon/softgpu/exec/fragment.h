@@ -15,6 +15,7 @@
  * An exception are the fragments of m8n8k4 of f16: see product.c.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "exec/ops.h"
@@ -62,4 +63,19 @@ static inline uint32_t matrix_registers(
 	if (role == MATRIX_ROLE_C)
 		return m * n / 32 / e;
 	return (role == MATRIX_ROLE_A ? m : n) / 8 * (k / (4 * e));
+}
+
+/* The lines of a matrix in memory that MATRIX_LOAD and MATRIX_STORE access: its rows or
+ * its columns, of @sizep bytes. */
+static inline void matrix_lines(uint64_t imm, uint32_t *np, uint32_t *sizep)
+{
+	uint64_t shape = imm >> MATRIX_SHAPE;
+	uint32_t m = 8 * (shape >> MATRIX_M & 7), n = 8 * (shape >> MATRIX_N & 7);
+	uint32_t k = shape >> MATRIX_K & 1023, role = imm >> MATRIX_ROLE & 3;
+	uint32_t rows = role == MATRIX_ROLE_B ? k : m;
+	uint32_t columns = role == MATRIX_ROLE_A ? k : n;
+	bool by_columns = imm >> MATRIX_COL & 1;
+
+	*np = by_columns ? columns : rows;
+	*sizep = (by_columns ? rows : columns) * matrix_bits(imm >> MATRIX_TYPE & 15) / 8;
 }

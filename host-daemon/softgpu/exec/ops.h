@@ -616,7 +616,7 @@ enum redux {
 #define ACCESS_ALIGN 255u
 #define ACCESS_SPACE_SHIFT 8 /* two bits */
 
-/* reserved of LDS_*: it is what a waiting thread does */
+/* reserved of LDS_*, and of STS_*: it has a memory order, as where a thread waits */
 #define ACCESS_POLLS 1u
 
 /* reserved of MBARRIER_TEST and MBARRIER_PARITY: a thread that waits lets others run */

@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "exec/warp.h"
+#include "exec/watch.h"
 
 static void add_group(struct warp *w, const struct insn *ip, uint32_t mask,
 	enum group_state state, unsigned int barrier)
@@ -159,6 +159,8 @@ static void release_barrier(struct block *block, unsigned int id)
 {
 	struct barrier *b = &block->barriers[id];
 
+	if (block->watch)
+		softgpu_watch_open(block, id);
 	for (uint32_t i = 0; i < block->n_warps; i++) {
 		struct warp *w = &block->warps[i];
 

@@ -61,6 +61,8 @@ enum group_state {
 	GROUP_BARRIER,
 };
 
+struct watch;
+
 struct group {
 	const struct insn *ip;
 	uint32_t mask;
@@ -136,6 +138,7 @@ struct block {
 	bool is_preempted;
 	uint32_t n_dead; /* lanes of all warps */
 	struct barrier barriers[BARRIERS + 1];
+	struct watch *watch; /* or NULL; see watch.h */
 	uint32_t texture_operands[TEXTURE_ROWS][LANES] __attribute__((aligned(64)));
 	uint32_t matrix[MATRIX_ROWS][LANES] __attribute__((aligned(64)));
 	struct warp warps[WARPS_MAX];

@@ -216,6 +216,7 @@ static int emit_code(
 	if (r)
 		return r;
 	kernel->code = base;
+	kernel->n_code = l->base[TABLE_CODE] + l->n_ops + 1;
 	code = room;
 	r = lower_room(l, TABLE_LINES, l->n_ops + 1, &base, &room);
 	if (r)

@@ -162,6 +162,7 @@ struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel)
 	free((void *)kernel->info.params);
 	free(kernel->constants);
 	free(kernel->sregs);
+	free(kernel->reported);
 	if (!kernel->is_shared)
 		free_tables(kernel);
 	free(kernel);

@@ -295,7 +295,7 @@ static void whole_access(struct lowering *l, struct place *place,
 	}
 	o = lower_emit(l, rows[row][access], 0, place->value, 0, 0);
 	o->imm = (uint32_t)place->off;
-	if (rows == loads && shared && is_ordered(l->instr->sem))
+	if (shared && is_ordered(l->instr->sem))
 		o->reserved = ACCESS_POLLS;
 	for (unsigned int i = 0; i < n; i++)
 		o->field[fields[i]] = elements[i];

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/warp.h"
+#include "exec/check.h"
 #include "lower/lower.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
@@ -27,6 +27,7 @@ struct entry {
 struct softgpu_program {
 	struct ptx_module *module;
 	const insn_fn *handlers;
+	insn_fn *checked; /* instead of those, where kernels can be watched; or NULL */
 
 	struct softgpu_variable *variables;
 	uint32_t *numbers; /* of each, in the module */
@@ -173,6 +174,7 @@ struct softgpu_program *softgpu_program_free(struct softgpu_program *program)
 	free(program->numbers);
 	free(program->addresses);
 	free(program->entries);
+	free(program->checked);
 	free(program);
 	return NULL;
 }
@@ -192,6 +194,19 @@ void softgpu_program_place(
 	struct softgpu_program *program, size_t index, uint64_t address)
 {
 	program->addresses[program->numbers[index]] = address;
+}
+
+int softgpu_program_watch(struct softgpu_program *program)
+{
+	program->checked = calloc(_OP_N, sizeof(*program->checked));
+	if (!program->checked)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	for (unsigned int i = 0; i < _OP_N; i++) {
+		insn_fn checked = softgpu_checked_handler(i);
+
+		program->checked[i] = checked ? checked : program->handlers[i];
+	}
+	return SOFTGPU_SUCCESS;
 }
 
 static int relocate(const struct softgpu_program *program, const struct ptx_variable *v,
@@ -260,6 +275,20 @@ const char *softgpu_program_kernel_name(
 	return program->module->functions[program->entries[index].function].name;
 }
 
+/* Frees the kernel if there is no memory. */
+static int make_watchable(
+	struct softgpu_program *program, struct softgpu_kernel **kernelp)
+{
+	struct softgpu_kernel *kernel = *kernelp;
+
+	kernel->handlers = program->handlers;
+	kernel->reported = calloc(kernel->n_code, 1);
+	if (kernel->reported)
+		return SOFTGPU_SUCCESS;
+	*kernelp = lower_kernel_free(kernel);
+	return SOFTGPU_ERROR_OUT_OF_MEMORY;
+}
+
 /* Called with the lock held. */
 static int decode(struct softgpu_program *program, struct entry *entry,
 	struct softgpu_message *messagep)
@@ -273,7 +302,10 @@ static int decode(struct softgpu_program *program, struct entry *entry,
 		return entry->refusal;
 	}
 	r = lower_kernel(&kernel, program->module, entry->function, program->addresses,
-		&program->cache, program->handlers, messagep);
+		&program->cache, program->checked ? program->checked : program->handlers,
+		messagep);
+	if (!r && program->checked)
+		r = make_watchable(program, &kernel);
 	if (r && r != SOFTGPU_ERROR_OUT_OF_MEMORY) {
 		entry->refusal = r;
 		entry->reason = strdup(messagep->text);
