@@ -78,8 +78,7 @@ static void make_args(struct args *args, const struct config *config, uid_t uid)
 		add_option(args, "--softgpu-devices", args->devices);
 	}
 	add_option(args, "--softgpu-schedule", config->softgpu_schedule);
-	if (config->softgpu_check)
-		add_option(args, "--softgpu-check", "yes");
+	add_option(args, "--softgpu-check", config->softgpu_check);
 }
 
 static int make_stats(int *fdp)

@@ -16,8 +16,9 @@
  *	VGPU_SOFTGPU_DEVICES	how many devices there are, 1 unless given, at most 8
  *	VGPU_SOFTGPU_TIMEOUT	milliseconds a kernel may run; 0: for ever
  *	VGPU_SOFTGPU_SCHEDULE	long or fair: how long a warp runs before the next
- *	VGPU_SOFTGPU_CHECK	1: an access outside of an allocation is a fault, to the
- *				byte; unless given, one that misses by a little is not
+ *	VGPU_SOFTGPU_CHECK	what kernels are watched for: a list of memory, race,
+ *				uninitialised and fatal, with commas (docs/softgpu.md);
+ *				yes and 1 are memory
  *
  * The address of device memory is its address in this process.
  */
@@ -46,7 +47,7 @@ struct softgpu_config {
 	uint32_t n_threads;
 	uint32_t n_devices; /* 1 to 8, which look alike */
 	uint32_t timeout_ms;
-	uint32_t is_checked; /* 1: accesses to the byte */
+	const char *check; /* as VGPU_SOFTGPU_CHECK */
 	const char *name;
 	/* Receives what kernels print; called by those that wait for
 	 * kernels and by others. Else: stdout. */

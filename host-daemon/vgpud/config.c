@@ -238,6 +238,31 @@ static int parse_schedule(struct parser *parser, void *field, const char *value)
 	return parse_string(parser, field, value);
 }
 
+/* yes, no, or a list: softgpu reads it, and knows the same words. */
+static int parse_check(struct parser *parser, void *field, const char *value)
+{
+	static const char *const words[] = { "memory", "race", "uninitialised", "fatal" };
+	const char *at = value;
+	size_t n, i;
+
+	if (!strcmp(value, "yes") || !strcmp(value, "no"))
+		return parse_string(parser, field, value);
+	for (;; at += strspn(at, " ")) {
+		n = strcspn(at, ",");
+		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (strlen(words[i]) == n && !strncmp(words[i], at, n))
+				break;
+		if (i == sizeof(words) / sizeof(words[0]))
+			return invalid(parser,
+				"softgpu-check is yes, no, or a list of memory, race, "
+				"uninitialised and fatal, not \"%s\"",
+				value);
+		at += n;
+		if (!*at++)
+			return parse_string(parser, field, value);
+	}
+}
+
 static int parse_yes_no(struct parser *parser, void *field, const char *value)
 {
 	if (strcmp(value, "yes") && strcmp(value, "no"))
@@ -385,7 +410,7 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_kernel_timeout),
 	VGPUD_KEY("softgpu-devices", softgpu_devices, parse_devices),
 	VGPUD_KEY("softgpu-schedule", softgpu_schedule, parse_schedule),
-	VGPUD_KEY("softgpu-check", softgpu_check, parse_yes_no),
+	VGPUD_KEY("softgpu-check", softgpu_check, parse_check),
 	{ 0 },
 };
 
@@ -657,6 +682,7 @@ struct config *config_free(struct config *config)
 	free(config->log_file);
 	free(config->softgpu_name);
 	free(config->softgpu_schedule);
+	free(config->softgpu_check);
 	free(config->softgpu_cc);
 	free(config);
 	return NULL;

@@ -83,7 +83,7 @@ struct config {
 	unsigned int softgpu_kernel_timeout; /* seconds, 0: none */
 	unsigned int softgpu_devices;
 	char *softgpu_schedule; /* long, fair, or NULL */
-	bool softgpu_check;
+	char *softgpu_check;	/* a list with commas, or NULL */
 
 	TAILQ_HEAD(, config_vm) vms;
 	unsigned int n_vms;

@@ -21,7 +21,8 @@ TEST(a_full_file_is_understood)
 		"warm-workers = 0\nmax-workers = 7\n"
 		"softgpu-name = a b\nsoftgpu-cc = 9.0\nsoftgpu-memory = "
 		"2G\nsoftgpu-threads=3\nsoftgpu-kernel-timeout = 7\n"
-		"softgpu-devices = 2\nsoftgpu-schedule = fair\nsoftgpu-check = yes\n"
+		"softgpu-devices = 2\nsoftgpu-schedule = fair\nsoftgpu-check = memory, "
+		"race\n"
 		"\n"
 		"[vm one]\n"
 		"socket = /run/one\nsize = 1G\ndevice-memory = 512M\nmax-processes = 3\n"
@@ -47,7 +48,7 @@ TEST(a_full_file_is_understood)
 	check_eq(config->softgpu_kernel_timeout, 7);
 	check_eq(config->softgpu_devices, 2);
 	check_str(config->softgpu_schedule, "fair");
-	check(config->softgpu_check);
+	check_str(config->softgpu_check, "memory, race");
 	check_eq(config->n_vms, 3);
 	vm = config_vm_at(config, 0);
 	check_str(vm->name, "one");
@@ -103,7 +104,12 @@ static const struct {
 		"f:2: \"12.1x\" is not a compute capability like 12.1" },
 	{ "[vgpud]\nsoftgpu-schedule = fare\n",
 		"f:2: softgpu-schedule is long or fair, not \"fare\"" },
-	{ "[vgpud]\nsoftgpu-check = 1\n", "f:2: \"1\" is neither yes nor no" },
+	{ "[vgpud]\nsoftgpu-check = 1\n", "f:2: softgpu-check is yes, no, or a list of "
+					  "memory, race, uninitialised and "
+					  "fatal, not \"1\"" },
+	{ "[vgpud]\nsoftgpu-check = memory,\n", "f:2: softgpu-check is yes, no, or a "
+						"list of memory, race, uninitialised and "
+						"fatal, not \"memory,\"" },
 	{ "[vgpud]\nsoftgpu-devices = 9\n", "f:2: \"9\" is not a number from 1 to 8" },
 	{ "[vgpud]\nsoftgpu-memory = 0\n",
 		"f:2: \"0\" is not a size like 4G, 512M or 65536" },

@@ -66,7 +66,9 @@ struct device {
 	uint32_t n_threads;
 	uint32_t timeout_ms;
 	uint32_t schedule; /* enum softgpu_config_schedule; 0: not chosen yet */
+	bool has_check;	   /* the configuration says what is checked */
 	bool is_checked;   /* each access, to the byte */
+	struct softgpu_checks checks; /* constant */
 	CUuuid uuids[MEMORY_DEVICES_MAX];
 	struct softgpu_hooks hooks;
 	void *(*managed_alloc)(void *data, uint64_t size);

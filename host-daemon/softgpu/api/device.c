@@ -15,6 +15,7 @@
 
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "vgpu/rate.h"
 
 #include "api/api.h"
 
@@ -157,6 +158,53 @@ static bool device_parse_schedule(const char *text)
 							   : 0);
 }
 
+/* A list with commas, or yes or no. */
+static bool device_set_check(const char *text)
+{
+	static const struct {
+		const char *word;
+		bool is_memory;
+		unsigned int kind;
+	} words[] = {
+		{ "no", false, 0 },
+		{ "0", false, 0 },
+		{ "yes", true, 0 },
+		{ "1", true, 0 },
+		{ "memory", true, 0 },
+		{ "race", false, SOFTGPU_CHECK_RACES },
+		{ "uninitialised", false, SOFTGPU_CHECK_UNWRITTEN },
+		{ "fatal", false, SOFTGPU_CHECK_FATAL },
+	};
+	struct device *device = &softgpu_device;
+
+	device->is_checked = false;
+	device->checks.kinds = 0;
+	for (;;) {
+		size_t n = strcspn(text, ","), i = 0;
+
+		while (i < sizeof(words) / sizeof(words[0]) &&
+			(strlen(words[i].word) != n || strncmp(words[i].word, text, n)))
+			i++;
+		if (i == sizeof(words) / sizeof(words[0]))
+			return false;
+		device->is_checked |= words[i].is_memory;
+		device->checks.kinds |= words[i].kind;
+		if (!text[n])
+			return true;
+		text += n + 1;
+		text += strspn(text, " ");
+	}
+}
+
+/* Each instruction has one, but of very many a part is enough. */
+static void device_report(void *data, const struct softgpu_fault *finding)
+{
+	static struct rate rate;
+
+	if (rate_allows(&rate))
+		vgpu_log_error("softgpu-check: %s", finding->text);
+}
+
 static void device_read_environment(void)
 {
 	const char *cc = getenv("VGPU_SOFTGPU_CC");
@@ -189,8 +237,10 @@ static void device_read_environment(void)
 	if (schedule && !device->schedule && !device_parse_schedule(schedule))
 		vgpu_log_warning(
 			"VGPU_SOFTGPU_SCHEDULE=%s is neither long nor fair", schedule);
-	if (check && strtoul(check, NULL, 10))
-		device->is_checked = true;
+	if (check && !device->has_check && !device_set_check(check))
+		vgpu_log_warning("VGPU_SOFTGPU_CHECK=%s is not a list of memory, race, "
+				 "uninitialised and fatal",
+			check);
 	if (timeout && !device->timeout_ms)
 		device->timeout_ms = strtoul(timeout, NULL, 10);
 }
@@ -235,6 +285,7 @@ static void device_complete(void)
 		device_set_threads(n_cpus > 0 ? (uint64_t)n_cpus : 1);
 	if (!device->timeout_ms)
 		device->timeout_ms = DEVICE_TIMEOUT_MS;
+	device->checks.report = device_report;
 	print_setup(&device->hooks);
 	if (!device->n_devices)
 		device_set_number(1);
@@ -269,11 +320,12 @@ int softgpu_configure(const struct softgpu_config *config)
 		 (config->n_threads && !device_set_threads(config->n_threads)) ||
 		 (config->n_devices && !device_set_number(config->n_devices)) ||
 		 (config->schedule && !device_set_schedule(config->schedule)) ||
-		 (config->name && !device_set_name(config->name)))
+		 (config->name && !device_set_name(config->name)) ||
+		 (config->check && !device_set_check(config->check)))
 		r = -EINVAL;
 	if (!r) {
 		device->timeout_ms = config->timeout_ms;
-		device->is_checked = config->is_checked;
+		device->has_check = config->check;
 		device->hooks.print = config->print;
 		device->hooks.print_error = config->print_error;
 		device->hooks.data = config->print_data;
@@ -346,12 +398,20 @@ CUresult device_start(void)
 		if (r)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		device->memory.is_checked = device->is_checked;
+		if (device->checks.kinds & SOFTGPU_CHECK_UNWRITTEN &&
+			memory_watch(&device->memory)) {
+			memory_deinit(&device->memory);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
 		device->memory.physicals.fd = device->memory_fd;
 		device->memory.physicals.offset = device->memory_offset;
 		device->memory.physicals.size = device->memory_size;
 		device->memory.physicals.make_file = device->make_file;
 		device->memory.physicals.make_file_data = device->make_file_data;
 		sched_init(&device->sched, device->n_threads);
+		if (device->checks.kinds & SOFTGPU_CHECK_UNWRITTEN)
+			memory_space(&device->memory, 0, (1u << device->n_devices) - 1,
+				&device->sched.watched);
 		r = memory_alloc(&device->memory, &workspaces, &device->sched.workspaces);
 		if (r) {
 			memory_deinit(&device->memory);

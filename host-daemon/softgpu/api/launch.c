@@ -101,6 +101,7 @@ void launch_describe(
 		.space = &context->space,
 		.hooks = &context->hooks,
 		.textures = texture_table(),
+		.checks = softgpu_device.checks.kinds ? &softgpu_device.checks : NULL,
 		.n_sms = softgpu_device.n_threads,
 		.schedule = softgpu_device.schedule == SOFTGPU_CONFIG_FAIR
 				    ? SOFTGPU_SCHEDULE_FAIR

@@ -170,6 +170,8 @@ static CUresult module_build(CUmodule module, CUcontext context,
 		result = managed_fill(module->managed, &message);
 	if (!result)
 		result = softgpu_program_new(&module->program, module->ptx, &message);
+	if (!result && softgpu_device.checks.kinds)
+		result = softgpu_program_watch(module->program);
 	if (!result)
 		result = module_place(module, context, &message);
 	if (!result)

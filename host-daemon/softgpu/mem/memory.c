@@ -31,12 +31,30 @@ static bool memory_counts(enum range_kind kind)
 	       kind == RANGE_ARRAY;
 }
 
-/* Returns: bytes that count against the limit. */
-static uint64_t memory_cost(uint64_t size)
+/* Returns: bytes of addresses for an allocation. Large ones have a closed page after them
+ * anyway. */
+static uint64_t memory_taken(const struct memory *memory, uint64_t size)
 {
+	return memory->is_checked && size <= CHUNK_ALLOCATION_MAX ? size + CHUNK_UNIT
+								  : size;
+}
+
+static bool memory_is_watched(const struct memory *memory, const struct range *range)
+{
+	return range->kind == RANGE_DEVICE &&
+	       memory->parts[range->device].window.unwritten;
+}
+
+/* Returns: bytes that count against the limit. */
+static uint64_t memory_cost(const struct memory *memory, const struct range *range)
+{
+	uint64_t size = memory_taken(memory, range->size), cost;
+
 	if (size <= CHUNK_ALLOCATION_MAX)
-		return (size + CHUNK_UNIT - 1) / CHUNK_UNIT * CHUNK_UNIT;
-	return part_pages(size) << SOFTGPU_PAGE_SHIFT;
+		cost = (size + CHUNK_UNIT - 1) / CHUNK_UNIT * CHUNK_UNIT;
+	else
+		cost = part_pages(size) << SOFTGPU_PAGE_SHIFT;
+	return memory_is_watched(memory, range) ? cost + cost / 8 : cost;
 }
 
 static void memory_add_window(
@@ -48,6 +66,7 @@ static void memory_add_window(
 		.base = window->base,
 		.size = window->size,
 		.pages = window->maps[map],
+		.unwritten = window->unwritten,
 	};
 	space->n_windows++;
 }
@@ -185,6 +204,17 @@ int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint6
 	return 0;
 }
 
+int memory_watch(struct memory *memory)
+{
+	for (uint32_t i = 0; i < memory->n_parts; i++) {
+		int r = window_watch(&memory->parts[i].window);
+
+		if (r)
+			return vgpu_error_trace(r);
+	}
+	return 0;
+}
+
 void memory_deinit(struct memory *memory)
 {
 	for (size_t i = 0; i < memory->ranges.n_entries; i++)
@@ -220,22 +250,27 @@ static int memory_alloc_locked(struct memory *memory, struct range *range)
 {
 	bool counts = memory_counts(range->kind);
 	struct part *part = memory_part_for(memory, range);
-	uint64_t cost = memory_cost(range->size);
+	uint64_t cost = memory_cost(memory, range), taken;
 	int r;
 
 	/* Host memory has no separate limit: the window is its limit. */
 	if (range->size > part->window.size ||
 		(counts && cost > memory->limit - part->used))
 		return MEMORY_E_FULL;
-	r = part_take(part, range->size, &range->address);
+	taken = memory_taken(memory, range->size);
+	r = part_take(part, taken, &range->address);
+	if (r && quarantine_flush(memory))
+		r = part_take(part, taken, &range->address);
 	if (r)
 		return r == -ENOMEM ? MEMORY_E_FULL : r;
 	range->id = memory->next_id++;
 	r = ranges_insert(&memory->ranges, range);
 	if (r) {
-		part_give(part, range->address, range->size);
+		part_give(part, range->address, taken);
 		return vgpu_error_trace(r);
 	}
+	if (memory_is_watched(memory, range))
+		window_set_unwritten(&part->window, range->address, range->size);
 	memory_open(memory, part, range);
 	if (counts)
 		part->used += cost;
@@ -294,10 +329,26 @@ static void memory_note_end(struct memory *memory, const struct range *range)
 	__atomic_add_fetch(&memory->n_ends, 1, __ATOMIC_RELEASE);
 }
 
+/* The addresses and the memory of an allocation that has ended. */
+static void memory_give(
+	struct memory *memory, struct part *part, const struct range *range)
+{
+	uint64_t taken = memory_taken(memory, range->size);
+	struct part_share pages = part_pages_of(part, range->address, taken);
+	struct physical *shared;
+
+	if (memory->is_checked && !part_find_share(part, pages.address)) {
+		quarantine_put(memory, part, range->address, taken);
+		return;
+	}
+	shared = part_give(part, range->address, taken);
+	if (shared)
+		physical_unref_locked(memory, shared);
+}
+
 static void memory_remove(struct memory *memory, const struct range *entry)
 {
 	struct range range = *entry;
-	struct physical *shared;
 	struct part *part;
 
 	ranges_remove(&memory->ranges, entry);
@@ -307,11 +358,11 @@ static void memory_remove(struct memory *memory, const struct range *entry)
 		return;
 	}
 	part = memory_part_at(memory, range.address);
-	shared = part_give(part, range.address, range.size);
-	if (shared)
-		physical_unref_locked(memory, shared);
+	if (memory_is_watched(memory, &range))
+		window_set_written(&part->window, range.address, range.size);
+	memory_give(memory, part, &range);
 	if (memory_counts(range.kind))
-		part->used -= memory_cost(range.size);
+		part->used -= memory_cost(memory, &range);
 }
 
 int memory_free(struct memory *memory, uint64_t address, unsigned int kinds)
@@ -468,7 +519,7 @@ static int share_find(struct memory *memory, uint64_t address, struct part **par
 	if (!entry || entry->kind != RANGE_DEVICE)
 		return MEMORY_E_UNKNOWN;
 	*partp = memory_part_at(memory, entry->address);
-	*share = part_pages_of(*partp, entry->address, entry->size);
+	*share = part_pages_of(*partp, entry->address, memory_taken(memory, entry->size));
 	found = part_find_share(*partp, share->address);
 	if (found)
 		*share = *found;
@@ -511,6 +562,9 @@ int memory_share(struct memory *memory, uint64_t address,
 	found.physical = physical;
 	if (!r)
 		r = share_pages(memory, part, &found);
+	/* Who else writes them is not known. */
+	if (!r)
+		window_set_written(&part->window, share->address, share->size);
 	pthread_mutex_unlock(&memory->lock);
 	return r;
 }

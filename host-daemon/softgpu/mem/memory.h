@@ -20,6 +20,7 @@
 #include "exec/engine.h"
 #include "mem/part.h"
 #include "mem/physical.h"
+#include "mem/quarantine.h"
 #include "mem/ranges.h"
 #include "mem/window.h"
 
@@ -55,8 +56,10 @@ struct memory_view {
 
 struct memory {
 	struct window host;
-	bool is_checked; /* to the byte; set before the first allocation */
-	uint64_t limit;	 /* of each device */
+	/* To the byte, with unused memory around each allocation, and freed memory is not
+	 * used again for a while; set before the first allocation. */
+	bool is_checked;
+	uint64_t limit; /* of each device */
 	uint32_t n_devices;
 	uint32_t n_parts;
 
@@ -68,6 +71,7 @@ struct memory {
 	struct part parts[MEMORY_DEVICES_MAX + 1];
 	uint64_t next_id;
 	uint64_t n_ends; /* atomic: of allocations and registrations */
+	struct quarantine quarantine;
 	struct memory_ended ended[MEMORY_ENDED_MAX]; /* the last ones, by n_ends */
 };
 
@@ -84,6 +88,10 @@ static inline uint64_t memory_ends(const struct memory *memory)
 int memory_init(struct memory *memory, uint32_t n_devices, uint64_t limit, uint64_t base,
 	uint64_t size, uint64_t host_base, uint64_t host_size);
 void memory_deinit(struct memory *memory);
+
+/* Keeps what nothing has written (struct softgpu_window), of allocations for devices.
+ * Before the first one. Return: 0 or -ENOMEM. */
+int memory_watch(struct memory *memory);
 
 /* The memory that kernels of a device with access to those devices may use: bit n is
  * device n. */

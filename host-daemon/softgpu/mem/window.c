@@ -8,7 +8,7 @@
 
 #include "vgpu/error.h"
 
-#include "exec/engine.h"
+#include "exec/bits.h"
 #include "mem/window.h"
 
 /* The high-water mark moves in steps of this: few system calls, one mapping. */
@@ -58,12 +58,53 @@ void window_deinit(struct window *window)
 {
 	for (uint32_t i = 0; i < window->n_maps; i++)
 		munmap(window->maps[i], window->size / SOFTGPU_PAGE_SIZE);
+	if (window->unwritten)
+		munmap(window->unwritten, window->size / 8);
 	if (window->reservation)
 		munmap(window->reservation, window->reservation_size);
 	else if (window->committed)
 		mmap((void *)(uintptr_t)window->base, window->committed, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	*window = (struct window){ 0 };
+}
+
+int window_watch(struct window *window)
+{
+	void *bits;
+
+	if (!window->size)
+		return 0;
+	/* Sparse, as the maps of pages are. */
+	bits = mmap(NULL, window->size / 8, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (bits == MAP_FAILED)
+		return vgpu_error_origin(-ENOMEM);
+	window->unwritten = bits;
+	return 0;
+}
+
+void window_set_unwritten(struct window *window, uint64_t address, uint64_t size)
+{
+	if (window->unwritten)
+		softgpu_bits_set(window->unwritten, address - window->base, size, true);
+}
+
+void window_set_written(struct window *window, uint64_t address, uint64_t size)
+{
+	uint64_t first = address - window->base, end = first + size;
+	/* Bits of whole pages are given back to the system. */
+	uint64_t unit = 8ull * 4096, from = (first + unit - 1) / unit * unit;
+	uint64_t to = end / unit * unit;
+
+	if (!window->unwritten)
+		return;
+	if (from >= to) {
+		softgpu_bits_set(window->unwritten, first, size, false);
+		return;
+	}
+	softgpu_bits_set(window->unwritten, first, from - first, false);
+	madvise(window->unwritten + from / 8, (to - from) / 8, MADV_DONTNEED);
+	softgpu_bits_set(window->unwritten, to, end - to, false);
 }
 
 static int map_ordinary(uint64_t address, uint64_t size)

@@ -21,6 +21,8 @@ struct window {
 	/* One for each device whose kernels do not access all pages alike. */
 	uint8_t *maps[WINDOW_MAPS_MAX];
 	uint32_t n_maps;
+	/* See struct softgpu_window; NULL: it is not kept. */
+	uint8_t *unwritten;
 	uint64_t committed; /* bytes from base that are mapped */
 	void *reservation;  /* the reservation made here, or NULL */
 	uint64_t reservation_size;
@@ -32,6 +34,14 @@ int window_init(struct window *window, uint64_t base, uint64_t size, uint32_t n_
 /* Reserves a range of that size anywhere. Return: 0 or -ENOMEM. */
 int window_init_reserve(struct window *window, uint64_t size, uint32_t n_maps);
 void window_deinit(struct window *window);
+
+/* Keeps from now on which memory nothing has written. Return: 0 or -ENOMEM. */
+int window_watch(struct window *window);
+
+/* Memory is allocated that nothing has written; or is none of which that matters. No
+ * effect in a window that is not watched. */
+void window_set_unwritten(struct window *window, uint64_t address, uint64_t size);
+void window_set_written(struct window *window, uint64_t address, uint64_t size);
 
 /* Makes [base, base + end) memory. Return: 0 or -ENOMEM. */
 int window_commit(struct window *window, uint64_t end);

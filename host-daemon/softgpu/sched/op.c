@@ -9,6 +9,7 @@
 
 #include "vgpu/bulk.h"
 
+#include "exec/bits.h"
 #include "sched/graph.h"
 #include "sched/sched.h"
 
@@ -120,6 +121,8 @@ static void sched_copy_run(const struct sched_copy *copy, struct sched_stream *s
 
 			sched_row_run((void *)(uintptr_t)to,
 				(const void *)(uintptr_t)from, copy->width, past_caches);
+			softgpu_space_wrote(
+				&stream->context->sched->watched, to, copy->width);
 		}
 }
 
@@ -149,9 +152,13 @@ void sched_op_run(const struct sched_op *op, struct sched_stream *stream)
 		sched_copy_run(&op->copy, stream);
 		return;
 	}
-	for (uint64_t y = 0; y < op->fill.height; y++)
-		sched_fill_row(
-			(void *)(uintptr_t)(op->fill.to + y * op->fill.pitch), &op->fill);
+	for (uint64_t y = 0; y < op->fill.height; y++) {
+		uint64_t to = op->fill.to + y * op->fill.pitch;
+
+		sched_fill_row((void *)(uintptr_t)to, &op->fill);
+		softgpu_space_wrote(&stream->context->sched->watched, to,
+			op->fill.width * op->fill.element);
+	}
 }
 
 void sched_word_write(const struct sched_word *word)

@@ -327,6 +327,8 @@ struct sched {
 	uint32_t n_threads;  /* for kernels, at most */
 	uint64_t timeout_ns; /* of a kernel, 0: none */
 	uint64_t workspaces; /* device memory, of all of them */
+	/* Where it is kept what nothing has written: operations write, too. */
+	struct softgpu_space watched;
 
 	pthread_mutex_t lock; /* for all below */
 	uint64_t next_stream_id;

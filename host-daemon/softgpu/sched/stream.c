@@ -13,6 +13,7 @@
 #include "vgpu/error.h"
 #include "vgpu/wake.h"
 
+#include "exec/bits.h"
 #include "sched/graph.h"
 #include "sched/sched.h"
 
@@ -231,6 +232,7 @@ static bool stream_begin(struct sched_stream *stream, struct sched_op *op)
 		return false;
 	case SCHED_WRITE:
 		sched_word_write(&op->word);
+		softgpu_space_wrote(&sched->watched, op->word.address, op->word.size);
 		return true;
 	case SCHED_WAIT_VALUE:
 		if (sched_word_is_met(&op->word))

@@ -34,7 +34,8 @@ static const char help[] =
 	"  --softgpu-timeout MS   time limit of a kernel, 0: none\n"
 	"  --softgpu-devices N    number of software devices\n"
 	"  --softgpu-schedule long|fair  the order of the warps of a block\n"
-	"  --softgpu-check yes|no every access outside allocations is a fault\n"
+	"  --softgpu-check LIST   what kernels are watched for: memory, race,\n"
+	"                         uninitialised, fatal; yes: memory\n"
 	"  --help                 print this and exit\n"
 	"  --version              print the version and exit\n"
 	"\n"
@@ -137,9 +138,6 @@ static int parse_schedule(const char *value, uint32_t *schedulep)
 
 static int parse_softgpu(struct softgpu_config *config, int option, const char *value)
 {
-	bool yes = false;
-	int r;
-
 	switch (option) {
 	case OPTION_NAME:
 		config->name = value;
@@ -157,9 +155,8 @@ static int parse_softgpu(struct softgpu_config *config, int option, const char *
 	case OPTION_SCHEDULE:
 		return parse_schedule(value, &config->schedule);
 	case OPTION_CHECK:
-		r = parse_yes_no(value, &yes);
-		config->is_checked = yes;
-		return r;
+		config->check = value;
+		return 0;
 	default:
 		return OPTIONS_E_INVALID;
 	}
