@@ -5,7 +5,8 @@
  * The input becomes a kernel whose every step is known, see grammar.h. It has to lower
  * and to run; if a thread accesses memory outside its own the launch ends by a fault and
  * no other memory changes, otherwise all registers and all memory have the expected
- * values.
+ * values. The same if it is watched, and it has no hazard: no thread accesses memory of
+ * another one.
  */
 
 #include <stdio.h>
@@ -105,13 +106,24 @@ static void check_thread(const struct grammar_thread *thread, uint32_t tid)
 	need(!memcmp(result, thread->registers, sizeof(thread->registers)));
 }
 
-static int run(struct softgpu_program *program)
+static void find(void *data, const struct softgpu_fault *finding)
+{
+	need(strstr(finding->text, "that nothing has written"));
+}
+
+static const struct softgpu_checks checks = {
+	.kinds = SOFTGPU_CHECK_RACES | SOFTGPU_CHECK_UNWRITTEN,
+	.report = find,
+};
+
+static int run(struct softgpu_program *program, bool is_watched)
 {
 	struct softgpu_launch launch = {
 		.grid = { 1, 1, 1 },
 		.block = { GRAMMAR_THREADS, 1, 1 },
 		.params = text,
 		.space = &device.space,
+		.checks = is_watched ? &checks : NULL,
 		.n_sms = 1,
 		.stack_size = 1024,
 	};
@@ -130,30 +142,26 @@ static int run(struct softgpu_program *program)
 	return code;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_text(const struct grammar *grammar, size_t size, bool is_watched)
 {
-	struct reader reader = { data, size };
-	struct softgpu_message message = { "" };
 	struct grammar_thread threads[GRAMMAR_THREADS];
+	struct softgpu_message message = { "" };
 	struct softgpu_program *program;
 	struct ptx_module *module;
 	struct ptx_error error;
-	struct grammar grammar;
 	bool faults = false;
 	int code;
 
-	if (!device.memory)
-		begin();
 	memset(device.memory, 0, SLOTS_SIZE);
 	memset(device.memory + SOFTGPU_PAGE_SIZE, 0, SLOTS_SIZE);
 	memset(device.host, 0xa5, HOST_SIZE);
-	grammar_read(&grammar, &reader);
-	size = grammar_write(&grammar, &device.places, text);
 	need(!ptx_module_new(&module, text, size, 121, &error));
 	need(!softgpu_program_new(&program, module, &message));
-	code = run(program);
+	if (is_watched)
+		need(!softgpu_program_watch(program));
+	code = run(program, is_watched);
 	for (uint32_t i = 0; i < GRAMMAR_THREADS; i++) {
-		grammar_run(&grammar, i, &threads[i]);
+		grammar_run(grammar, i, &threads[i]);
 		faults |= threads[i].faults;
 	}
 	need(faults == (code != 0));
@@ -162,5 +170,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_outside();
 	softgpu_program_free(program);
 	ptx_module_free(module);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct reader reader = { data, size };
+	struct grammar grammar;
+
+	if (!device.memory)
+		begin();
+	grammar_read(&grammar, &reader);
+	size = grammar_write(&grammar, &device.places, text);
+	run_text(&grammar, size, false);
+	run_text(&grammar, size, true);
 	return 0;
 }

@@ -5,7 +5,8 @@
  * The input is a PTX text. Its kernels end at the deadline at the latest, and access only
  * the engine's own memory and one window between closed pages. Their first parameter
  * points into that window, the second is a texture, the third a surface; the fourth is
- * the number 1.
+ * the number 1. Texts of an odd size are watched for hazards, and for loads of the
+ * window, nothing of which is written.
  */
 
 #include <stdlib.h>
@@ -30,7 +31,14 @@ static struct {
 	struct softgpu_texture objects[TEXTURE_CHUNK];
 	struct softgpu_textures textures;
 	struct softgpu_scratch *scratch;
+	uint8_t unwritten[N_PAGES * SOFTGPU_PAGE_SIZE / 8];
+	struct softgpu_checks checks;
+	bool is_watched;
 } device;
+
+static void ignore(void *data, const struct softgpu_fault *finding)
+{
+}
 
 static void set_object(struct softgpu_texture *object, uint64_t number)
 {
@@ -70,7 +78,12 @@ static void begin(void)
 	memset(device.pages + 1, SOFTGPU_READ | SOFTGPU_WRITE, N_PAGES - 2);
 	device.space = (struct softgpu_space){
 		.n_windows = 1,
-		.windows[0] = { base, N_PAGES * SOFTGPU_PAGE_SIZE, device.pages },
+		.windows[0] = { base, N_PAGES * SOFTGPU_PAGE_SIZE, device.pages,
+			device.unwritten },
+	};
+	device.checks = (struct softgpu_checks){
+		.kinds = SOFTGPU_CHECK_RACES | SOFTGPU_CHECK_UNWRITTEN,
+		.report = ignore,
 	};
 	device.textures.chunks[0] = device.objects;
 	set_object(&device.objects[0], UINT64_C(1) << TEXTURE_INDEX_BITS);
@@ -128,6 +141,7 @@ static void run(struct softgpu_program *program, const char *name)
 		.params = params,
 		.space = &device.space,
 		.textures = &device.textures,
+		.checks = device.is_watched ? &device.checks : NULL,
 		.n_sms = 1,
 		.stack_size = 4096,
 	};
@@ -156,10 +170,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!device.memory)
 		begin();
 	memset(device.memory, 0, SOFTGPU_PAGE_SIZE);
+	device.is_watched = size % 2;
+	if (device.is_watched)
+		memset(device.unwritten, 0xff, sizeof(device.unwritten));
 	if (ptx_module_new(&module, (const char *)data, size, 121, &error))
 		return 0;
 	if (!softgpu_program_new(&program, module, &message)) {
-		if (place_variables(program))
+		if (place_variables(program) &&
+			!(device.is_watched && softgpu_program_watch(program)))
 			for (size_t i = 0; i < softgpu_program_n_kernels(program); i++)
 				run(program, softgpu_program_kernel_name(program, i));
 		softgpu_program_free(program);
