@@ -189,6 +189,7 @@ bool bench_thread(pthread_t *threadp, int cpu, void *(*run)(void *), void *userd
 void bench_round_trips(const struct bench_sink *sink); /* limits.c */
 void bench_ring(const struct bench_sink *sink);	       /* ring.c */
 void bench_memory(const struct bench_sink *sink);      /* memory.c */
+void bench_native(const struct bench_sink *sink);      /* kernels.c */
 
 /*
  * A private vgpud

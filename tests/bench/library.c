@@ -101,6 +101,7 @@ int bench_calls(const struct bench_sink *sink, const char *path,
 		measure_threads(&bench);
 		measure_iterations(&bench);
 		measure_processor(&bench);
+		measure_soft(&bench);
 		if (cuda.has_copies) {
 			measure_pin(&bench);
 			measure_copies(&bench);

@@ -162,3 +162,4 @@ void measure_copies(struct bench *bench);     /* copies.c */
 void measure_pin(struct bench *bench);	      /* copies.c */
 void measure_pin_cold(struct bench *bench);   /* copies.c */
 void measure_processor(struct bench *bench);  /* processor.c */
+void measure_soft(struct bench *bench);	      /* kernels.c */

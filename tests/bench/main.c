@@ -64,6 +64,7 @@ static int run_limits(const struct bench_sink *sink, const struct job *job)
 	bench_round_trips(sink);
 	bench_ring(sink);
 	bench_memory(sink);
+	bench_native(sink);
 	return 0;
 }
 
