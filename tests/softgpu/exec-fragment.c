@@ -471,7 +471,7 @@ static int run_fault(const char *body, unsigned int block, char *text, size_t si
 	rig = rig_new(ptx);
 	memory = rig_alloc(rig, 512);
 	r = rig_run(rig, "k", 1, block, (void *[]){ memory, memory }, 16);
-	snprintf(text, size, "%s", r ? rig->fault.text : "");
+	snprintf(text, size, "%.500s", r ? rig->fault.text : "");
 	return r;
 }
 
