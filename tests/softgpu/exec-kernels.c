@@ -384,9 +384,9 @@ TEST(kernels_allocate_and_assert)
 
 TEST(handlers_follow_what_the_machine_has)
 {
-	const char *plain = NULL, *best = NULL;
-	const insn_fn *base = softgpu_handlers_for(false, &plain);
-	const insn_fn *table = softgpu_handlers_for(true, &best);
+	const char *plain = NULL, *best = NULL, *wide = NULL;
+	const insn_fn *base = softgpu_handlers_for(MACHINE_BASE, &plain);
+	const insn_fn *table = softgpu_handlers_for(MACHINE_V3, &best);
 
 	check(base == softgpu_handlers_base);
 	check(plain && best);
@@ -394,6 +394,9 @@ TEST(handlers_follow_what_the_machine_has)
 	check_str(plain, "x86-64");
 	check_str(best, "x86-64-v3");
 	check(table != base);
+	check(!softgpu_uses_512);
+	check(softgpu_handlers_for(MACHINE_512, &wide) == table);
+	check(softgpu_uses_512 && strcmp(wide, best));
 	for (int i = 0; i < _OP_N; i++)
 		check(!base[i] == !table[i] && (!base[i] || base[i] != table[i]));
 #else

@@ -5,12 +5,14 @@
 
 #include "exec/warp.h"
 
-bool softgpu_machine_has_v3(void)
+bool softgpu_uses_512;
+
+enum machine softgpu_machine(void)
 {
-	return false;
+	return MACHINE_BASE;
 }
 
-const insn_fn *softgpu_handlers_for(bool has_v3, const char **namep)
+const insn_fn *softgpu_handlers_for(enum machine machine, const char **namep)
 {
 	*namep = "any processor";
 	return softgpu_handlers_base;

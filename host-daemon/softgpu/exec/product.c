@@ -22,6 +22,8 @@
 
 #ifdef __FMA__
 #include <immintrin.h>
+
+#include "exec/half-product.h"
 #endif
 
 /* Sums that are made at once: of four rows by two vectors, all in registers. */
@@ -84,33 +86,31 @@ static void find_order(struct product *p)
 						   t);
 }
 
-static struct product product_of(const struct warp *w, uint64_t imm)
+/* But for the order. */
+SCALAR void product_init(struct product *p, const struct warp *w, uint64_t imm)
 {
-	struct product p = {
-		.m = 8 * (imm >> MATRIX_M & 7),
-		.n = 8 * (imm >> MATRIX_N & 7),
-		.k = imm >> MATRIX_K & 1023,
-		.a = imm >> MATRIX_A & 15,
-		.b = imm >> MATRIX_B & 15,
-		.c = imm >> MATRIX_C & 15,
-		.d = imm >> MATRIX_D & 15,
-		.selector = imm >> MATRIX_SELECTOR & 3,
-		.satfinite = imm >> MATRIX_SATFINITE & 1,
-		.is_and = imm >> MATRIX_AND & 1,
-	};
 	bool sparse = imm >> MATRIX_SPARSE & 1;
 
-	p.e = matrix_elements(p.a);
-	p.depth = sparse ? p.k / 2 : p.k;
-	p.rows_a = w->block->matrix;
-	p.rows_b = p.rows_a + matrix_registers(MATRIX_ROLE_A, p.a, p.m, p.n, p.depth);
-	p.rows_c = p.rows_b + matrix_registers(MATRIX_ROLE_B, p.b, p.m, p.n, p.k);
+	p->m = 8 * (imm >> MATRIX_M & 7);
+	p->n = 8 * (imm >> MATRIX_N & 7);
+	p->k = imm >> MATRIX_K & 1023;
+	p->a = imm >> MATRIX_A & 15;
+	p->b = imm >> MATRIX_B & 15;
+	p->c = imm >> MATRIX_C & 15;
+	p->d = imm >> MATRIX_D & 15;
+	p->selector = imm >> MATRIX_SELECTOR & 3;
+	p->satfinite = imm >> MATRIX_SATFINITE & 1;
+	p->is_and = imm >> MATRIX_AND & 1;
+	p->e = matrix_elements(p->a);
+	p->depth = sparse ? p->k / 2 : p->k;
+	p->rows_a = w->block->matrix;
+	p->rows_b =
+		p->rows_a + matrix_registers(MATRIX_ROLE_A, p->a, p->m, p->n, p->depth);
+	p->rows_c = p->rows_b + matrix_registers(MATRIX_ROLE_B, p->b, p->m, p->n, p->k);
+	p->metadata = NULL;
 	if (sparse)
-		p.metadata =
-			p.rows_c[matrix_registers(MATRIX_ROLE_C, p.c, p.m, p.n, p.k)];
-	if (p.a != MATRIX_B1)
-		find_order(&p);
-	return p;
+		p->metadata = p->rows_c[matrix_registers(
+			MATRIX_ROLE_C, p->c, p->m, p->n, p->k)];
 }
 
 /*
@@ -422,14 +422,47 @@ static void sum_sparse_integers(const struct product *p, const s32 *a, const s32
 	memcpy(&d[row * p->n], &sums, sizeof(sums));
 }
 
-HANDLER(MMA_REAL)
+#ifdef __FMA__
+#define TYPES(_ab)                                                                       \
+	((uint64_t)(_ab) << MATRIX_A | (uint64_t)(_ab) << MATRIX_B |                     \
+		(uint64_t)MATRIX_F32 << MATRIX_C | (uint64_t)MATRIX_F32 << MATRIX_D)
+
+/* Returns: false if it is no such product, and nothing was done. */
+SCALAR bool multiply_halves(struct warp *w, uint64_t imm)
+{
+	const uint64_t mask = UINT64_C(0xffff) << MATRIX_A | UINT64_C(1) << MATRIX_SPARSE;
+	uint64_t types = imm & mask;
+	struct half_product p = {
+		.m = imm >> MATRIX_M & 7,
+		.n = imm >> MATRIX_N & 7,
+		.k = (imm >> MATRIX_K & 1023) / 8,
+		.is_bf16 = types == TYPES(MATRIX_BF16),
+		.a = w->block->matrix,
+		.d = w->block->matrix,
+	};
+
+	if (types != TYPES(MATRIX_F16) && !p.is_bf16)
+		return false;
+	p.b = p.a + p.m * p.k;
+	p.c = p.b + p.n * p.k;
+	/* Partner: softgpu_handlers_for(). */
+	if (__atomic_load_n(&softgpu_uses_512, __ATOMIC_RELAXED))
+		half_multiply_512(&p);
+	else
+		half_multiply(&p);
+	return true;
+}
+#endif
+
+/* For all types. Not inlined: the stack that it needs is only for those who call it. */
+__attribute__((noinline)) static void multiply_reals(struct warp *w, uint64_t imm)
 {
 	f64 a[MATRIX_A_MAX], b[MATRIX_B_MAX], c[MATRIX_C_MAX];
 	uint8_t from[16][MATRIX_K_MAX / 2];
 	struct product p;
 
-	WHOLE_WARP;
-	p = product_of(w, ip->imm);
+	product_init(&p, w, imm);
+	find_order(&p);
 	read_reals_a(&p, a);
 	read_reals_b(&p, b);
 	read_reals_c(&p, c);
@@ -444,6 +477,16 @@ HANDLER(MMA_REAL)
 				sum_reals(&p, a, b, c, row, column);
 	}
 	write_reals_d(&p, w->block->matrix, c);
+}
+
+HANDLER(MMA_REAL)
+{
+	WHOLE_WARP;
+#ifdef __FMA__
+	if (multiply_halves(w, ip->imm))
+		return ip + 1;
+#endif
+	multiply_reals(w, ip->imm);
 	return ip + 1;
 }
 
@@ -474,7 +517,8 @@ HANDLER(MMA_INTEGER)
 	struct product p;
 
 	WHOLE_WARP;
-	p = product_of(w, ip->imm);
+	product_init(&p, w, ip->imm);
+	find_order(&p);
 	read_integers_a(&p, a);
 	read_integers_b(&p, b);
 	if (p.metadata) {
@@ -497,7 +541,7 @@ HANDLER(MMA_BITS)
 	uint32_t down;
 
 	WHOLE_WARP;
-	p = product_of(w, ip->imm);
+	product_init(&p, w, ip->imm);
 	down = p.m / 8;
 	for (uint32_t row = 0; row < p.m; row++)
 		for (uint32_t column = 0; column < p.n; column++) {

@@ -147,11 +147,21 @@ struct block {
 /* Handlers of one instruction set; see table.c. */
 extern const insn_fn softgpu_handlers_base[_OP_N];
 
-/* All features of x86-64-v3, for which those handlers are compiled (best-*.c). */
-bool softgpu_machine_has_v3(void);
+/* What a machine has (best-*.c): all features of x86-64-v3, for which handlers are
+ * compiled, and the vectors of 512 bits that some of these use. */
+enum machine {
+	MACHINE_BASE,
+	MACHINE_V3,
+	MACHINE_512,
+};
 
-/* Returns: the best handlers for a machine that has it or not; *namep is for the log. */
-const insn_fn *softgpu_handlers_for(bool has_v3, const char **namep);
+enum machine softgpu_machine(void);
+
+/* Returns: the best handlers for such a machine; *namep is for the log. */
+const insn_fn *softgpu_handlers_for(enum machine machine, const char **namep);
+
+/* Whether those handlers may use vectors of 512 bits; atomic, the same at each call. */
+extern bool softgpu_uses_512;
 
 /* Starts the warp anew at the kernel's first instruction. */
 void softgpu_warp_start(struct warp *w);

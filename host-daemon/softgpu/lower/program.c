@@ -43,15 +43,20 @@ struct softgpu_program {
 
 static uint64_t next_serial;
 
-/* The best handlers for this machine; SOFTGPU_ISA=base is for tests of the plain set. */
+/* The best handlers for this machine; SOFTGPU_ISA=base and =v3 are for tests of the plain
+ * set, and of the other without vectors of 512 bits. */
 static const insn_fn *choose_handlers(void)
 {
 	static bool is_told;
 	const char *wanted = getenv("SOFTGPU_ISA"), *name;
-	bool is_plain = wanted && !strcmp(wanted, "base");
-	const insn_fn *handlers =
-		softgpu_handlers_for(!is_plain && softgpu_machine_has_v3(), &name);
+	enum machine machine = softgpu_machine();
+	const insn_fn *handlers;
 
+	if (wanted && !strcmp(wanted, "base"))
+		machine = MACHINE_BASE;
+	if (wanted && !strcmp(wanted, "v3") && machine > MACHINE_V3)
+		machine = MACHINE_V3;
+	handlers = softgpu_handlers_for(machine, &name);
 	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
 		vgpu_log_debug("kernels are run by handlers for %s", name);
 	return handlers;
