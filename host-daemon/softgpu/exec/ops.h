@@ -191,6 +191,7 @@
 	X(SUB_F32, f32, f32, f32, canon(a - b))                                          \
 	X(MUL_F32, f32, f32, f32, canon(a *b))                                           \
 	X(DIV_F32, f32, f32, f32, canon(a / b))                                          \
+	X(DIV_APPROX_F32, f32, f32, f32, canon(a / approx_divisor(b)))                   \
 	X(MIN_F32, f32, f32, f32, min_f32(a, b))                                         \
 	X(MAX_F32, f32, f32, f32, max_f32(a, b))                                         \
 	X(NAN_F32, f32, f32, f32, nan_f32(a, b, 0.0f))                                   \

@@ -370,6 +370,16 @@ SCALAR f32 canon(f32 x)
 	return x != x ? make_f32(0x7fffffffu) : x;
 }
 
+/* The reciprocal of a divisor above 2^126 is 0 where it is taken by itself. */
+SCALAR f32 approx_divisor(f32 b)
+{
+	u32 a = bits_f32(b) & 0x7fffffffu;
+
+	return a > 0x7e800000u && a < 0x7f800000u
+		       ? make_f32((bits_f32(b) & 0x80000000u) | 0x7f800000u)
+		       : b;
+}
+
 SCALAR f32 sat_f32(f32 x)
 {
 	x = x > 0.0f ? x : 0.0f; /* also NaN and -0 */

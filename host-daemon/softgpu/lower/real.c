@@ -3,9 +3,9 @@
  * Translate: floating point
  *
  * .approx and .full are computed as the rounded operation or by libm: closer to the true
- * value than PTX requires. Halves are widened, computed, and rounded once: with 24 bits a
- * sum or product of two of 11 bits is not rounded twice; an fma uses a double that is
- * rounded to odd.
+ * value than PTX requires. Only div.approx has documented results that are not quotients.
+ * Halves are widened, computed, and rounded once: with 24 bits a sum or product of two of
+ * 11 bits is not rounded twice; an fma uses a double that is rounded to odd.
  */
 
 #include "lower/lower.h"
@@ -115,7 +115,10 @@ static int arithmetic_f32(struct lowering *l)
 			   : simple(l, ftz ? OP_FMA_FTZ_F32 : OP_FMA_F32, type, 3);
 	case PTX_OP_DIV:
 		return dir ? directed(l, OP_ROUND_DIV_F32, type, 2, false)
-			   : flushing(l, OP_DIV_F32, 2);
+			   : flushing(l,
+				     in->approx == PTX_APPROX_APPROX ? OP_DIV_APPROX_F32
+								     : OP_DIV_F32,
+				     2);
 	case PTX_OP_RCP:
 		return dir ? directed(l, OP_ROUND_DIV_F32, type, 2, true)
 			   : flushing(l, OP_RCP_F32, 1);
