@@ -3,13 +3,18 @@
  * Fuzz target: images
  *
  * The input is what a program handed to a module call. Each entry of a container
- * is unpacked, and the choice is made down to the lowest image.
+ * is unpacked, and the choice is made down to the lowest image. An ELF file may be a
+ * stand-in for a cubin, and a message says what machine code there is.
  */
 
 #include <stdlib.h>
 
+#include <string.h>
+
+#include "fatbin/elf-file.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/image.h"
+#include "fatbin/machine-code.h"
 
 #define UNPACK_MAX (1u << 20) /* keeps an execution short */
 
@@ -36,8 +41,14 @@ static void walk(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct softgpu_image image;
+	char code[MACHINE_CODE_TEXT_MAX];
 	unsigned int below = 0;
 
+	machine_code_describe(data, size, code);
+	if (!memchr(code, 0, sizeof(code)))
+		abort();
+	if (size >= ELF_HEADER_SIZE && elf_is_file(data, size))
+		elf_extent(data, size);
 	walk(data, size);
 	while (!softgpu_image_select(data, size, 121, below, &image)) {
 		if (below && image.arch >= below)

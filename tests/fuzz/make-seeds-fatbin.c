@@ -5,23 +5,24 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fatbin/fatbin.h"
+#include "fatbin/standin.h"
 #include "fatbin/test-builder.h"
 
 static const char text[] =
 	".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{ ret; }\n";
 
 static void write_seed(
-	const char *folder, const char *name, const struct builder *builder)
+	const char *folder, const char *name, const uint8_t *bytes, size_t size)
 {
 	char path[4096];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	file = fopen(path, "wb");
-	if (!file || fwrite(builder->bytes, 1, builder->size, file) != builder->size ||
-		fclose(file)) {
+	if (!file || fwrite(bytes, 1, size, file) != size || fclose(file)) {
 		perror(path);
 		exit(EXIT_FAILURE);
 	}
@@ -35,7 +36,7 @@ static void seed_of_one(
 	builder_init(&builder);
 	builder_add(&builder, FATBIN_KIND_PTX, 50, 0, 70, packing, text);
 	builder_close(&builder);
-	write_seed(folder, name, &builder);
+	write_seed(folder, name, builder.bytes, builder.size);
 	builder_deinit(&builder);
 }
 
@@ -51,8 +52,21 @@ static void seed_of_many(const char *folder)
 	builder_add(&builder, FATBIN_KIND_PTX, 120, FATBIN_FLAG_FAMILY, 90, BUILDER_PLAIN,
 		text);
 	builder_close(&builder);
-	write_seed(folder, "many", &builder);
+	write_seed(folder, "many", builder.bytes, builder.size);
 	builder_deinit(&builder);
+}
+
+static void seed_of_standin(const char *folder)
+{
+	uint8_t *bytes;
+	size_t size;
+
+	if (standin_new(90, text, strlen(text), "k\n", &bytes, &size)) {
+		perror("standin");
+		exit(EXIT_FAILURE);
+	}
+	write_seed(folder, "standin", bytes, size);
+	free(bytes);
 }
 
 int main(int argc, char **argv)
@@ -65,5 +79,6 @@ int main(int argc, char **argv)
 	seed_of_one(argv[1], "lz4", BUILDER_LZ4);
 	seed_of_one(argv[1], "zstd", BUILDER_ZSTD);
 	seed_of_many(argv[1]);
+	seed_of_standin(argv[1]);
 	return EXIT_SUCCESS;
 }

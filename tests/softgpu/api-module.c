@@ -4,8 +4,12 @@
  */
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "api.h"
+#include "fatbin/standin.h"
 
 TEST(variables_have_their_values_and_keep_what_is_written)
 {
@@ -72,6 +76,45 @@ TEST(images_that_cannot_be_run_have_their_codes)
 	check_cu(cuModuleLoadData(&module, target), CUDA_ERROR_NO_BINARY_FOR_GPU);
 	check_cu(cuModuleLoadData(&module, NULL), CUDA_ERROR_INVALID_VALUE);
 	check_cu(cuModuleLoad(&module, "/nonexistent/file"), CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+TEST(ptx_in_place_of_a_cubin_is_loaded_and_run)
+{
+	static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+				  ".visible .entry k(.param .u64 p) { .reg .b64 %d;\n"
+				  "ld.param.u64 %d, [p]; st.global.u32 [%d], 7; ret; }\n";
+	char path[] = "/tmp/vgpu-standin-XXXXXX";
+	uint32_t word = 0;
+	CUfunction kernel;
+	CUdeviceptr memory;
+	CUmodule module;
+	uint8_t *bytes;
+	size_t size;
+	int fd;
+
+	context_new();
+	check(!standin_new(90, ptx, strlen(ptx), "k\n", &bytes, &size));
+	check_cu(cuModuleLoadData(&module, bytes), CUDA_SUCCESS);
+	check_cu(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
+	check_cu(cuMemAlloc(&memory, sizeof(word)), CUDA_SUCCESS);
+	check_cu(cuLaunchKernel(
+			 kernel, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &memory }, NULL),
+		CUDA_SUCCESS);
+	check_cu(cuMemcpyDtoH(&word, memory, sizeof(word)), CUDA_SUCCESS);
+	check_eq(word, 7);
+	/* A file may end before its tables say. */
+	fd = mkstemp(path);
+	check(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+	check_cu(cuModuleLoad(&module, path), CUDA_SUCCESS);
+	check(!ftruncate(fd, size - 1));
+	check_cu(cuModuleLoad(&module, path), CUDA_ERROR_INVALID_IMAGE);
+	check(!ftruncate(fd, 70));
+	check_cu(cuModuleLoad(&module, path), CUDA_ERROR_INVALID_IMAGE);
+	check(!ftruncate(fd, 8));
+	check_cu(cuModuleLoad(&module, path), CUDA_ERROR_INVALID_IMAGE);
+	unlink(path);
+	close(fd);
+	free(bytes);
 }
 
 TEST(the_error_log_has_the_reason)

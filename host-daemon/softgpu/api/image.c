@@ -20,8 +20,10 @@
 
 #include "api/api.h"
 #include "api/image.h"
+#include "fatbin/elf-file.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/image.h"
+#include "fatbin/machine-code.h"
 #include "link/link.h"
 #include "ptx/module.h"
 
@@ -43,7 +45,6 @@ struct image {
 
 static size_t image_size(const void *data)
 {
-	static const char elf[] = { 0x7f, 'E', 'L', 'F' };
 	uint64_t size;
 
 	if (!memcmp(data, &(uint32_t){ FATBIN_MAGIC }, 4)) {
@@ -51,10 +52,18 @@ static size_t image_size(const void *data)
 		return size > SOFTGPU_IMAGE_SIZE_MAX ? SIZE_MAX
 						     : size + FATBIN_HEADER_SIZE;
 	}
-	/* Machine code is refused by its first bytes. */
-	if (!memcmp(data, elf, sizeof(elf)))
-		return sizeof(elf);
+	if (!memcmp(data, ELF_MAGIC, sizeof(ELF_MAGIC) - 1))
+		return elf_extent(data, SIZE_MAX);
 	return strlen(data) + 1;
+}
+
+bool image_is_whole(const void *data, size_t size)
+{
+	if (elf_is_file(data, size))
+		return size >= ELF_HEADER_SIZE && elf_extent(data, size) <= size;
+	if (fatbin_is_container(data, size))
+		return size >= FATBIN_HEADER_SIZE && image_size(data) <= size;
+	return true;
 }
 
 static int image_select(const void *data, struct softgpu_image *ptx)
@@ -139,18 +148,31 @@ static int image_select_any(
 	return r;
 }
 
-/* Says what is wrong with an image, and what its owner can do. */
-static void describe(int condition, struct image_log *log)
+/* The code of a program that nothing here can run. */
+static void describe_machine_code(const void *data, struct image_log *log)
 {
 	const unsigned int cc = softgpu_device.cc;
+	char code[MACHINE_CODE_TEXT_MAX];
+	struct wrapper wrapper;
 
+	if (!memcmp(data, &(uint32_t){ WRAPPER_MAGIC }, 4)) {
+		memcpy(&wrapper, data, sizeof(wrapper));
+		data = wrapper.container;
+	}
+	machine_code_describe(data, image_size(data), code);
+	snprintf(log->text, sizeof(log->text),
+		"the image has no PTX that compute capability %u.%u can run, and softgpu "
+		"runs nothing but PTX%s%s: \"Machine code only\" in softgpu.md has the "
+		"switch of each compiler that keeps PTX",
+		cc / 10, cc % 10, *code ? "; it has " : "", code);
+}
+
+/* Says what is wrong with an image, and what its owner can do. */
+static void describe(int condition, const void *data, struct image_log *log)
+{
 	switch (condition) {
 	case SOFTGPU_IMAGE_E_NO_BINARY:
-		snprintf(log->text, sizeof(log->text),
-			"the image has no PTX that compute capability %u.%u can run, and "
-			"softgpu runs nothing but PTX: build it with nvcc -gencode "
-			"arch=compute_75,code=compute_75, or use a GPU",
-			cc / 10, cc % 10);
+		describe_machine_code(data, log);
 		return;
 	case SOFTGPU_IMAGE_E_VERSION:
 		snprintf(log->text, sizeof(log->text),
@@ -181,7 +203,7 @@ CUresult image_new(struct image **imagep, const void *data, struct image_log *lo
 		result = n < 0 ? CUDA_ERROR_OUT_OF_MEMORY
 			       : (CUresult)softgpu_image_result(n);
 		if (n > 0 && !*log->text)
-			describe(n, log);
+			describe(n, data, log);
 		if (n > 0)
 			image_warn(result, log);
 		return result;

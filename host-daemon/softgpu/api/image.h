@@ -35,6 +35,9 @@ struct image_log image_log_begin(void);
 CUresult image_new(struct image **imagep, const void *data, struct image_log *log);
 struct image *image_free(struct image *image);
 
+/* Returns: whether the lengths in an image are within the bytes of its file. */
+bool image_is_whole(const void *data, size_t size);
+
 /* Return: the declarations of an image, to be freed by ptx_module_free(). */
 CUresult image_parse(
 	const struct image *image, struct ptx_module **ptxp, struct image_log *log);

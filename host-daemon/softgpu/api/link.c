@@ -129,6 +129,8 @@ static CUresult add(CUlinkState state, CUjitInputType type, const void *data, si
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	memcpy(copy, data, size);
 	memset(copy + size, 0, 16);
+	if (!image_is_whole(copy, size))
+		return CUDA_ERROR_INVALID_IMAGE;
 	result = image_new(&image, copy, log);
 	/* The caller says that this is PTX. */
 	if (result == CUDA_ERROR_INVALID_IMAGE && type == CU_JIT_INPUT_PTX)

@@ -302,11 +302,13 @@ CUresult module_read_file(const char *name, char **textp)
 	if (!fseek(file, 0, SEEK_END) && (size = ftell(file)) >= 0) {
 		rewind(file);
 		text = calloc(1, (size_t)size + 16);
-		if (text && fread(text, 1, size, file) == (size_t)size) {
-			*textp = text;
-			text = NULL;
-			result = CUDA_SUCCESS;
-		}
+		if (text && fread(text, 1, size, file) == (size_t)size)
+			result = image_is_whole(text, size) ? CUDA_SUCCESS
+							    : CUDA_ERROR_INVALID_IMAGE;
+	}
+	if (!result) {
+		*textp = text;
+		text = NULL;
 	}
 	free(text);
 	fclose(file);

@@ -9,8 +9,10 @@
 
 #include "vgpu/error.h"
 
+#include "fatbin/elf-file.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/image.h"
+#include "fatbin/standin.h"
 #include "ptx/module.h"
 
 /* Returns: how well PTX suits the device, 0 not at all. */
@@ -114,15 +116,19 @@ static int copy_text(const char *text, size_t size, struct softgpu_image *image)
 int softgpu_image_select(const void *bytes, size_t size, unsigned int cc,
 	unsigned int below, struct softgpu_image *image)
 {
-	static const char elf[] = { 0x7f, 'E', 'L', 'F' };
+	const char *text;
+	size_t text_size;
 
 	*image = (struct softgpu_image){};
 	if (size > SOFTGPU_IMAGE_SIZE_MAX)
 		return SOFTGPU_IMAGE_E_INVALID;
 	if (fatbin_is_container(bytes, size))
 		return unpack_container(bytes, size, cc, below, image);
-	if (size >= sizeof(elf) && !memcmp(bytes, elf, sizeof(elf)))
-		return SOFTGPU_IMAGE_E_NO_BINARY;
+	if (elf_is_file(bytes, size)) {
+		if (below || !standin_find(bytes, size, &text, &text_size))
+			return SOFTGPU_IMAGE_E_NO_BINARY;
+		return copy_text(text, text_size, image);
+	}
 	if (is_ptx(bytes, size))
 		return below ? SOFTGPU_IMAGE_E_NO_BINARY : copy_text(bytes, size, image);
 	return SOFTGPU_IMAGE_E_INVALID;

@@ -30,8 +30,8 @@ struct softgpu_image {
 
 /**
  * softgpu_image_select() - find the PTX to run in an image
- * @bytes:	a fatbin container, PTX text, or a cubin (which is refused); a private
- *		copy that nobody changes meanwhile
+ * @bytes:	a fatbin container, PTX text, a stand-in for a cubin (standin.h), or a
+ *		cubin (which is refused); a private copy that nobody changes meanwhile
  * @size:	bytes that may be read; what follows the image is ignored
  * @cc:		compute capability of the device, 121 for 12.1
  * @below:	only architectures below this one, 0 for any: with the arch of an
