@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 MESON = os.environ.get("MESON", "meson").split()
-PRODUCTS = {"vgpud", "vgpu-worker", "cuda", "vgpu-softgpu", "vgpu-null", "libcuda-check"}
+PRODUCTS = {"vgpud", "vgpu-worker", "cuda", "vgpu-softgpu", "vgpu-null", "libcuda-check",
+            "vgpu-softgpu-info", "vgpu-ptxas"}
 
 
 def setup(source, folder, *options):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and --help are complete: test_manual.py SOURCE VGPUD WORKER
+"""Manual pages and --help are complete: test_manual.py SOURCE VGPUD WORKER INFO PTXAS
 
 Keys of the configuration, options of the programs and variables of the environment that are
 in the sources have to be in the page, and in the help, of the program that reads them.
@@ -76,6 +76,13 @@ def main():
     lacks += check("variable", found(VARIABLE, *shim, *protocol),
                    page=page("vgpu-shim.7"))
     lacks += check("variable", found(VARIABLE, *drivers), page=page("vgpu-worker.8"))
+    tool = host / "softgpu/tool"
+    lacks += check("option", {f"--{name}" for name in found(option, tool / "info.c")},
+                   page=page("vgpu-softgpu-info.1"), help=said(sys.argv[4]))
+    # of ptxas, those that have an effect
+    effective = r'\{ "([\w-]+)",\s*"[\w-]+",\s*\w+,\s*(?!NONE)\w+ \}'
+    lacks += check("option", {f"--{name}" for name in found(effective, tool / "ptxas-options.c")},
+                   page=page("vgpu-ptxas.1"), help=said(sys.argv[5]))
     packages = (SOURCE / "scripts/lib/packages.sh").read_text()
     build = re.search(r"packages_build=\((.*?)\)", packages, re.S)[1].split()
     lacks += check("package", set(build),

@@ -27,6 +27,8 @@ EXPECTED = {
     "vgpu-sensors": "libexec/vgpu",
     "vgpu-worker": "libexec/vgpu",
     "vgpu-cdi": "bin",
+    "vgpu-ptxas": "bin",
+    "vgpu-softgpu-info": "bin",
     "vgpud": "sbin",
     "libcuda.map": "share/vgpu",
     "libcuda-symbols.json": "share/vgpu",
@@ -34,6 +36,8 @@ EXPECTED = {
     "vgpud.conf": "share/doc/vgpu",
     "vgpu-cdi.1": "share/man/man1",
     "vgpu-sensors.8": "share/man/man8",
+    "vgpu-ptxas.1": "share/man/man1",
+    "vgpu-softgpu-info.1": "share/man/man1",
     "vgpu-worker.8": "share/man/man8",
     "vgpud.8": "share/man/man8",
 }

@@ -21,6 +21,7 @@ COMMANDS = {
     "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
     "vgpu-worker": 2, "vgpu-bench": 125, "vgpu-cdi": 125, "vgpu-sensors": 125,
+    "vgpu-softgpu-info": 125, "vgpu-ptxas": 255,
 }
 WITHOUT_SHORT_HELP = {"vgpu-worker", "vgpu-bench", "vgpu-sensors"}
 # Options that need a value, one of each command that has one.
@@ -68,7 +69,8 @@ def check(name, program, version):
             yield f"{name} nonsense: {done}"
 
 
-    if not any(part in name for part in ("/", "libcuda-check")):
+    # An argument of the others is a file.
+    if not any(part in name for part in ("/", "libcuda-check", "softgpu-info", "ptxas")):
         done = run(program, "nonsense")
         if done.returncode != status or len(done.stderr.splitlines()) > 2 or \
                 "unexpected argument 'nonsense'" not in done.stderr:
