@@ -182,6 +182,8 @@ TEST(unsupported_instructions_are_named)
 	struct softgpu_message message = {};
 	static const char strange[] = ENTRY("wgmma.fence.sync.aligned;\n");
 	static const char misfit[] = ENTRY("add.u64 %r4, %r0, %r1;\n");
+	/* A special register that is a predicate, in place of a word. */
+	static const char predicate[] = ENTRY("mov.u32 %r4, %is_explicit_cluster;\n");
 	static const char missing[] =
 		HEADER ".extern .func f();\n.entry k() { call f, (); ret; }\n";
 
@@ -189,6 +191,8 @@ TEST(unsupported_instructions_are_named)
 	check(strstr(message.text, "wgmma.fence") && strstr(message.text, "line 8"));
 	check_eq(rig_lookup(misfit, "k", &message), 218);
 	check(strstr(message.text, "line 8"));
+	check_eq(rig_lookup(predicate, "k", &message), 218);
+	check(strstr(message.text, "does not fit"));
 	check_eq(rig_lookup(missing, "k", &message), 801);
 	check(strstr(message.text, "not defined"));
 	check_eq(rig_lookup(strange, "other", &message), 500);

@@ -412,6 +412,7 @@ uint32_t lower_source_of(
 	struct lowering *l, const struct ptx_operand *operand, unsigned int type)
 {
 	enum value_class class = lower_class_of(type);
+	struct value value;
 	uint32_t v, d;
 
 	switch (operand->kind) {
@@ -439,16 +440,18 @@ uint32_t lower_source_of(
 		lower_unsupported(l);
 		return VALUE_NONE;
 	}
-	if (l->values[v & ~VALUE_NEGATED].class == class &&
-		!l->values[v & ~VALUE_NEGATED].high)
+	/* A special register that is a predicate may be negated, too. */
+	value = l->values[v & ~VALUE_NEGATED];
+	if (value.class == class && !value.high)
 		return v;
 	/* The low part of a register that is wider than the type. */
-	if (class == CLASS_32 && l->values[v].class == CLASS_64 && !l->values[v].high) {
+	if (class == CLASS_32 && value.class == CLASS_64 && !value.high) {
 		d = lower_temporary(l, CLASS_32);
 		lower_emit(l, OP_LOW_64, d, v, 0, 0);
 		return d;
 	}
-	if (class == CLASS_64 && operand->kind == PTX_OPERAND_SREG) {
+	if (class == CLASS_64 && value.class == CLASS_32 &&
+		operand->kind == PTX_OPERAND_SREG) {
 		d = lower_temporary(l, CLASS_64);
 		lower_emit(l, OP_EXT_U32_64, d, v, 0, 0);
 		return d;
