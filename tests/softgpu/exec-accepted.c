@@ -201,6 +201,56 @@ TEST(an_unknown_instruction_concerns_its_kernel_alone)
 	}
 }
 
+static uint32_t same(uint32_t x)
+{
+	return x;
+}
+
+TEST(special_registers_have_a_fourth_component_of_zero)
+{
+	run("", "mov.u32 %r2, %tid.w; add.u32 %r2, %r2, %r1;", same);
+	run("", "add.u32 %r2, %nctaid.w, %r1; cvt.u64.u32 %rd3, %ctaid.w;", same);
+	run("", "mov.u64 %rd3, %pm3_64; cvt.u32.u64 %r3, %rd3; add.u32 %r2, %r1, %r3;",
+		same);
+}
+
+TEST(addresses_are_unified_or_have_32_bits)
+{
+	run("",
+		"st.global.u32 [%rd1], %r1; ld.global.u32 %r2, [%rd1].unified;\n"
+		"ld.relaxed.gpu.u32 %r3, [%rd1+0].unified; and.b32 %r2, %r2, %r3;",
+		same);
+	run(".shared .u32 s[4];",
+		"mov.u64 %rd3, s; cvta.shared.u64 %rd3, %rd3; mov.u32 %r3, 1;\n"
+		"isspacep.shared %p1, %r3; isspacep.shared %p2, %rd3;\n"
+		"selp.u32 %r2, 77, %r1, %p1; @!%p2 mov.u32 %r2, 78;",
+		same);
+}
+
+/* It is the one special register that is a predicate. */
+TEST(a_predicate_is_not_read_as_a_number)
+{
+	static const char *const uses[] = { "mov.u32 %r1", "mov.b16 %h1", "mov.u64 %d1",
+		"cvt.u64.u32 %d1", "add.u32 %r1, %r2", "st.global.u32 [%d1]" };
+	struct softgpu_message message;
+	char ptx[512];
+
+	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+		snprintf(ptx, sizeof(ptx),
+			HEADER
+			".visible .entry k() { .reg .b32 %%r<3>; .reg .b64 %%d<2>;\n"
+			".reg .b16 %%h<2>; %s, %%is_explicit_cluster; ret; }\n",
+			uses[i]);
+		memset(&message, 0, sizeof(message));
+		check_eq(rig_lookup(ptx, "k", &message), SOFTGPU_ERROR_INVALID_PTX);
+		check(strstr(message.text, "does not fit"));
+	}
+	run("",
+		"mov.pred %p1, %is_explicit_cluster; mov.u32 %r2, %r1;\n"
+		"@%p1 mov.u32 %r2, 77;",
+		same);
+}
+
 TEST(vectors_are_declared_by_their_number)
 {
 	run("",

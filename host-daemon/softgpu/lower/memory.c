@@ -736,10 +736,23 @@ static int atomic(struct lowering *l)
 	return l->error;
 }
 
+/* A register of 32 bits is an address, too. */
+static uint32_t generic_address(struct lowering *l, unsigned int i)
+{
+	const struct ptx_operand *operand = &l->operands[i];
+	uint32_t wide;
+
+	if (operand->kind != PTX_OPERAND_REG ||
+		l->values[l->frame->first_register + operand->index].class != CLASS_32)
+		return lower_source(l, i, PTX_TYPE_U64);
+	wide = lower_temporary(l, CLASS_64);
+	lower_emit(l, OP_EXT_U32_64, wide, lower_source(l, i, PTX_TYPE_U32), 0, 0);
+	return wide;
+}
+
 static int isspacep(struct lowering *l)
 {
-	uint32_t a = lower_source(l, 1, PTX_TYPE_U64),
-		 d = lower_destination(l, 0, PTX_TYPE_PRED);
+	uint32_t a = generic_address(l, 1), d = lower_destination(l, 0, PTX_TYPE_PRED);
 
 	/* Constants lie among the global variables: both spaces claim such an address. */
 	lower_emit_imm(l, OP_ISSPACEP, d, a, 0, 0, lower_space_base(l->instr->spaces[0]));

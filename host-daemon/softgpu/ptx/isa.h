@@ -605,6 +605,14 @@ enum ptx_flag {
 	X(GLOBALTIMER_HI, "globaltimer_hi", U32)                                         \
 	X(ENVREG, "envreg", B32) /* operand.imm: the number, 0 to 31 */                  \
 	X(PM, "pm", U32)	 /* operand.imm: the number, 0 to 7 */                   \
+	X(PM0_64, "pm0_64", U64)                                                         \
+	X(PM1_64, "pm1_64", U64)                                                         \
+	X(PM2_64, "pm2_64", U64)                                                         \
+	X(PM3_64, "pm3_64", U64)                                                         \
+	X(PM4_64, "pm4_64", U64)                                                         \
+	X(PM5_64, "pm5_64", U64)                                                         \
+	X(PM6_64, "pm6_64", U64)                                                         \
+	X(PM7_64, "pm7_64", U64)                                                         \
 	X(DYNAMIC_SMEM_SIZE, "dynamic_smem_size", U32)                                   \
 	X(TOTAL_SMEM_SIZE, "total_smem_size", U32)                                       \
 	X(AGGR_SMEM_SIZE, "aggr_smem_size", U32)                                         \

@@ -145,13 +145,27 @@ static unsigned int numbered_count(unsigned int sreg)
 	}
 }
 
-/* To the lexer %tid.x is a name and a modifier: here it is one word again. */
+/* Return: whether @sreg is spelled like that; the fourth component like the first. */
+static bool is_spelled(unsigned int sreg, const char *text, uint32_t size, bool is_fourth)
+{
+	const char *name = sregs[sreg].text;
+
+	if (sregs[sreg].size != size || memcmp(name, text, size - is_fourth))
+		return false;
+	return !is_fourth || (name[size - 2] == '.' && name[size - 1] == 'x');
+}
+
+/*
+ * To the lexer %tid.x is a name and a modifier: here it is one word again. A fourth
+ * component is 0.
+ */
 static bool find_sreg(struct ptx_parser *p, struct ptx_operand *operand)
 {
 	const char *text = p->token.text + 1;
 	uint32_t size = p->token.size - 1, number = 0;
-	bool dotted = *p->lexer.pos == '.' && p->lexer.pos[1] >= 'x' &&
+	bool dotted = *p->lexer.pos == '.' && p->lexer.pos[1] >= 'w' &&
 		      p->lexer.pos[1] <= 'z' && p->lexer.pos == text + size;
+	bool is_fourth = dotted && p->lexer.pos[1] == 'w';
 	uint32_t digits = size;
 
 	if (*p->token.text != '%')
@@ -165,12 +179,12 @@ static bool find_sreg(struct ptx_parser *p, struct ptx_operand *operand)
 		unsigned int n = numbered_count(i);
 		uint32_t wanted = n ? digits : size;
 
-		if (sregs[i].size != wanted || memcmp(sregs[i].text, text, wanted))
+		if (!is_spelled(i, text, wanted, is_fourth))
 			continue;
 		if (n && (digits == size || number >= n))
 			return false;
-		operand->kind = PTX_OPERAND_SREG;
-		operand->index = i;
+		operand->kind = is_fourth ? PTX_OPERAND_INT : PTX_OPERAND_SREG;
+		operand->index = is_fourth ? 0 : i;
 		operand->imm = n ? number : 0;
 		ptx_next(p);
 		if (dotted)
@@ -409,6 +423,16 @@ static int parse_element_address(struct ptx_body_parser *b, struct ptx_operand *
 	return 0;
 }
 
+/* `].unified`: the address is the same on the host, which has no effect here. */
+static int end_address(struct ptx_parser *p)
+{
+	int r = ptx_expect(p, ']');
+
+	if (!r && ptx_token_is(&p->token, PTX_TOKEN_DOT, "unified"))
+		ptx_next(p);
+	return r;
+}
+
 int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	struct ptx_parser *p = &b->p;
@@ -441,7 +465,7 @@ int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
 	default:
 		return ptx_fail(p, "this cannot be an address");
 	}
-	return ptx_expect(p, ']');
+	return end_address(p);
 }
 
 /*
