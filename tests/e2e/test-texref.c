@@ -41,6 +41,9 @@ static const char old_ptx[] =
 static const char reference_ptx[] =
 	".version 3.1\n.target sm_20\n.address_size 64\n"
 	".global .texref t;\n.global .texref u;\n.global .surfref s;\n"
+	".global .texref initial = { width = 64, channel_data_type = signed_int8,\n"
+	" addr_mode_0 = wrap, addr_mode_1 = mirror, addr_mode_2 = clamp_to_border,\n"
+	" filter_mode = linear, normalized_coords = 1 };\n"
 	".global .u64 plain;\n"
 	KERNEL("tex_1d", "tex.1d.v4.f32.f32 " RESULT ", [t, {%r8}];\n")
 	KERNEL("tex_2d", "tex.2d.v4.f32.f32 " RESULT ", [t, {%r8, %r9}];\n")
@@ -442,6 +445,31 @@ TEST(references_return_what_was_set)
 	check_ok(cuTexRefGetFlags(&flags, bench.t));
 	check_ok(cuModuleUnload(bench.module));
 	check_cu(cuTexRefGetFlags(&flags, bench.t), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST(a_reference_begins_with_the_fields_that_its_module_sets)
+{
+	static const CUaddress_mode modes[3] = { CU_TR_ADDRESS_MODE_WRAP,
+		CU_TR_ADDRESS_MODE_MIRROR, CU_TR_ADDRESS_MODE_BORDER };
+	struct bench bench = bench_new();
+	CUaddress_mode mode;
+	CUfilter_mode filter;
+	unsigned int flags;
+	CUtexref reference;
+
+	check_ok(cuModuleGetTexRef(&reference, bench.module, "initial"));
+	for (int i = 0; i < 3; i++) {
+		check_ok(cuTexRefGetAddressMode(&mode, reference, i));
+		check_eq(mode, modes[i]);
+	}
+	check_ok(cuTexRefGetFilterMode(&filter, reference));
+	check_eq(filter, CU_TR_FILTER_MODE_LINEAR);
+	check_ok(cuTexRefGetFlags(&flags, reference));
+	check_eq(flags, CU_TRSF_NORMALIZED_COORDINATES);
+	check_ok(cuTexRefSetFilterMode(reference, CU_TR_FILTER_MODE_POINT));
+	check_ok(cuModuleGetTexRef(&reference, bench.module, "initial"));
+	check_ok(cuTexRefGetFilterMode(&filter, reference));
+	check_eq(filter, CU_TR_FILTER_MODE_POINT);
 }
 
 TEST(references_are_found_by_kind_and_name)

@@ -156,9 +156,6 @@ static const char *const instructions[] = {
 	"%r4}]",
 	"tex.a2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r0, %r1, %r2, "
 	"%r3}]",
-	"sured.p.add.1d.b32.trap [%d1, {%r5}], %r1",
-	"txq.num_samples.b32 %r1, [%d1]",
-	"suq.memory_layout.b32 %r1, [%d1]",
 	/* Forms that later versions may have. */
 	"add.f32.f16.f16 %f1, %h1, %h2",
 	"add.s32.s64 %r1, %r2, %d1",

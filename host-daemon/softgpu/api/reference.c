@@ -19,6 +19,7 @@
 
 #include "api/array.h"
 #include "api/texture.h"
+#include "ptx/isa.h"
 
 struct reference {
 	struct object object;
@@ -84,9 +85,9 @@ void reference_forget(CUmodule module)
 	}
 }
 
-/* Return: 0 with the place of the variable, or NOT_FOUND. */
-static CUresult find_variable(
-	CUmodule module, const char *name, bool is_surface, uint64_t **variablep)
+/* Return: 0 with the variable and its place, or NOT_FOUND. */
+static CUresult find_variable(CUmodule module, const char *name, bool is_surface,
+	const struct softgpu_variable **variablep, uint64_t **placep)
 {
 	unsigned int kind =
 		is_surface ? SOFTGPU_SURFACE_REFERENCE : SOFTGPU_TEXTURE_REFERENCE;
@@ -98,15 +99,29 @@ static CUresult find_variable(
 
 		if (variable->reference != kind || strcmp(variable->name, name))
 			continue;
-		*variablep = (uint64_t *)(uintptr_t)module->addresses[i];
+		*variablep = variable;
+		*placep = (uint64_t *)(uintptr_t)module->addresses[i];
 		return CUDA_SUCCESS;
 	}
 	return CUDA_ERROR_NOT_FOUND;
 }
 
+/* What the module says about a texture, until calls change it. */
+static void set_initial(CUDA_TEXTURE_DESC *texture, uint32_t sampling)
+{
+	if (!(sampling & PTX_SAMPLING_GIVEN))
+		return;
+	for (unsigned int i = 0; i < 3; i++)
+		texture->addressMode[i] = (CUaddress_mode)(sampling >> 2 * i & 3);
+	if (sampling & PTX_SAMPLING_LINEAR)
+		texture->filterMode = CU_TR_FILTER_MODE_LINEAR;
+	if (sampling & PTX_SAMPLING_NORMALIZED)
+		texture->flags = CU_TRSF_NORMALIZED_COORDINATES;
+}
+
 /* With module.lock. */
 static CUresult module_reference(CUmodule module, uint64_t *variable, bool is_surface,
-	struct reference **referencep)
+	uint32_t sampling, struct reference **referencep)
 {
 	struct reference *reference;
 
@@ -123,6 +138,7 @@ static CUresult module_reference(CUmodule module, uint64_t *variable, bool is_su
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	reference->module = module;
 	reference->variable = variable;
+	set_initial(&reference->texture, sampling);
 	if (object_enter(&reference->object)) {
 		object_unref(&reference->object);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -136,8 +152,9 @@ static CUresult module_reference(CUmodule module, uint64_t *variable, bool is_su
 static CUresult module_get(
 	CUmodule module, const char *name, bool is_surface, struct reference **referencep)
 {
-	uint64_t *variable;
+	const struct softgpu_variable *variable;
 	CUcontext context;
+	uint64_t *place;
 	CUresult result;
 
 	result = context_current(&context);
@@ -147,11 +164,12 @@ static CUresult module_get(
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!object_hold(module, OBJECT_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
-	result = find_variable(module, name, is_surface, &variable);
+	result = find_variable(module, name, is_surface, &variable, &place);
 	if (result)
 		return result;
 	pthread_mutex_lock(&module->lock);
-	result = module_reference(module, variable, is_surface, referencep);
+	result = module_reference(
+		module, place, is_surface, variable->sampling, referencep);
 	pthread_mutex_unlock(&module->lock);
 	return result;
 }

@@ -161,6 +161,7 @@ struct softgpu_variable {
 	bool is_local_symbol; /* neither .visible nor .weak */
 	bool has_init;	      /* else it is zero-filled */
 	uint8_t reference;    /* enum softgpu_reference */
+	uint16_t sampling;    /* of a texture reference: enum ptx_sampling */
 };
 
 struct softgpu_message {

@@ -106,8 +106,8 @@ static inline bool fetch_init(
 	struct texture_level level = t->levels[0];
 	bool reads_integers = t->reads_integers, filters = t->filters_linearly;
 
-	if (options & (TEX_GATHER | TEX_GRADIENT) || shape >= TEXTURE_CUBE ||
-		t->is_cube || t->is_srgb || t->n_levels > 1)
+	if (options & (TEX_GATHER | TEX_GRADIENT | TEX_OFFSETS | TEX_SAMPLER) ||
+		shape >= TEXTURE_CUBE || t->is_cube || t->is_srgb || t->n_levels > 1)
 		return false;
 	f->format = t->format;
 	f->n_channels = t->n_channels;

@@ -585,13 +585,16 @@ enum op {
 
 /* off of TEX */
 enum texture_option {
-	TEX_SHAPE = 7,	       /* mask: enum texture_shape */
-	TEX_INTEGER = 8,       /* coordinates are */
-	TEX_GRADIENT = 16,     /* instead of a level */
-	TEX_F16 = 32,	       /* results are f16 */
-	TEX_F16X2 = 64,	       /* results are two pairs of f16 */
-	TEX_GATHER = 128,      /* one channel of four texels */
-	TEX_CHANNEL_SHIFT = 8, /* which one */
+	TEX_SHAPE = 7,		/* mask: enum texture_shape */
+	TEX_INTEGER = 8,	/* coordinates are */
+	TEX_GRADIENT = 16,	/* instead of a level */
+	TEX_F16 = 32,		/* results are f16 */
+	TEX_F16X2 = 64,		/* results are two pairs of f16 */
+	TEX_GATHER = 128,	/* one channel of four texels */
+	TEX_CHANNEL_SHIFT = 8,	/* which one */
+	TEX_OFFSETS = 1 << 10,	/* of texels, are added to the coordinates */
+	TEX_SAMPLER = 1 << 11,	/* there is a separate one: */
+	TEX_SAMPLER_SHIFT = 12, /* enum ptx_sampling, 8 bits */
 };
 
 /* off of SULD_*, SUST_*, SURED_* */
@@ -602,6 +605,7 @@ enum surface_option {
 	SURFACE_COUNT_SHIFT = 7,  /* 3 bits: elements */
 	SURFACE_ATOM_SHIFT = 10,  /* 4 bits: enum ptx_atom */
 	SURFACE_SIGNED = 1 << 14,
+	SURFACE_FORMATTED = 1 << 15, /* SURED_*: texels of the surface's format */
 };
 
 /* off of TXQ: the object is a surface */

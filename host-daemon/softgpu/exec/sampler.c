@@ -141,26 +141,25 @@ struct axis {
 	uint32_t weight;
 };
 
-static struct axis axis_point(
-	const struct softgpu_texture *t, float x, uint32_t size, unsigned int mode)
+static struct axis axis_point(const struct softgpu_texture *t, float x, int offset,
+	uint32_t size, unsigned int mode)
 {
-	int32_t i = to_index(floorf(scale(t, x, size, mode)));
+	int64_t i = (int64_t)to_index(floorf(scale(t, x, size, mode))) + offset;
 
 	return (struct axis){ .index = { place_index(i, size, mode), 0 } };
 }
 
-static struct axis axis_linear(
-	const struct softgpu_texture *t, float x, uint32_t size, unsigned int mode)
+static struct axis axis_linear(const struct softgpu_texture *t, float x, int offset,
+	uint32_t size, unsigned int mode)
 {
 	float at = scale(t, x, size, mode) - 0.5f, whole = floorf(at);
-	int32_t i = to_index(whole);
+	int64_t i = (int64_t)to_index(whole) + offset;
 	float part = at - whole;
 
 	/* Of an infinite coordinate there is no part. */
 	part = part >= 0.0f && part <= 1.0f ? part : 0.0f;
 	return (struct axis){
-		.index = { place_index(i, size, mode),
-			place_index((int64_t)i + 1, size, mode) },
+		.index = { place_index(i, size, mode), place_index(i + 1, size, mode) },
 		.weight = (uint32_t)(part * 256.0f + 0.5f),
 	};
 }
@@ -331,7 +330,8 @@ static struct texel fetch_integer(struct fetch *fetch, const struct place *place
 	int64_t at[3] = { 0, 0, place->slice };
 
 	for (unsigned int i = 0; i < place->n_axes && i < 3; i++) {
-		at[i] = (int32_t)fetch->query->coordinates[i];
+		at[i] = (int64_t)(int32_t)fetch->query->coordinates[i] +
+			fetch->query->offset[i];
 		if (at[i] < 0 || at[i] >= size_of(fetch->level, i))
 			return (struct texel){};
 	}
@@ -354,8 +354,10 @@ static struct texel fetch_level(
 		/* Faces have edges, whatever the modes say. */
 		unsigned int mode = t->is_cube ? TEXTURE_CLAMP : mode_of(t, i);
 
-		axes[i] = linear ? axis_linear(t, place->at[i], size, mode)
-				 : axis_point(t, place->at[i], size, mode);
+		int offset = fetch->query->offset[i];
+
+		axes[i] = linear ? axis_linear(t, place->at[i], offset, size, mode)
+				 : axis_point(t, place->at[i], offset, size, mode);
 	}
 	return fetch->query->gather >= 0 ? gather(fetch, axes)
 					 : read_filtered(fetch, axes);
@@ -525,6 +527,10 @@ uint32_t softgpu_texture_property(
 	case TEXTURE_ADDRESS_1:
 	case TEXTURE_ADDRESS_2:
 		return t->address_modes[property - TEXTURE_ADDRESS_0];
+	case TEXTURE_N_SAMPLES:
+		return 1;
+	case TEXTURE_IS_LINEAR:
+		return t->is_linear_memory;
 	default:
 		return 0;
 	}

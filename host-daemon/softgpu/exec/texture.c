@@ -24,6 +24,7 @@ enum row {
 	ROW_LAYER,
 	ROW_LEVEL,
 	ROW_GRADIENT, /* two of three */
+	ROW_OFFSET = ROW_GRADIENT + 6,
 };
 
 HANDLER(TEX_PUT)
@@ -58,6 +59,10 @@ static void take_operands(
 	query->layer = rows[ROW_LAYER][lane];
 	query->level = options & TEX_INTEGER ? (float)(s32)rows[ROW_LEVEL][lane]
 					     : make_f32(rows[ROW_LEVEL][lane]);
+	/* PTX defines offsets from -8 to 7: four bits of two's complement. */
+	for (unsigned int i = 0; options & TEX_OFFSETS && i < 3; i++)
+		query->offset[i] =
+			(int8_t)((s32)(rows[ROW_OFFSET + i][lane] << 28) >> 28);
 	if (!(options & TEX_GRADIENT))
 		return;
 	for (unsigned int i = 0; i < 6; i++)
@@ -115,6 +120,20 @@ static bool fetch_at_once(struct warp *w, const struct insn *ip, uint32_t mask)
 	return true;
 }
 
+/* The texture as another sampler sees it. */
+static void override_sampling(
+	struct softgpu_texture *own, const struct softgpu_texture *t, int32_t options)
+{
+	uint32_t sampling = (uint32_t)options >> TEX_SAMPLER_SHIFT;
+
+	*own = *t;
+	for (unsigned int i = 0; i < 3; i++)
+		own->address_modes[i] = sampling >> 2 * i & 3;
+	own->filters_linearly = sampling & PTX_SAMPLING_LINEAR;
+	if (sampling & PTX_SAMPLING_UNNORMALIZED)
+		own->is_normalized = false;
+}
+
 HANDLER(TEX)
 {
 	const uint64_t *number = REG(uint64_t, ip->a);
@@ -127,6 +146,7 @@ HANDLER(TEX)
 		.is_integer = ip->off & TEX_INTEGER,
 		.has_gradient = ip->off & TEX_GRADIENT,
 	};
+	struct softgpu_texture own;
 	uint32_t result[4];
 	uint64_t at;
 
@@ -141,6 +161,10 @@ HANDLER(TEX)
 			return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_ADDRESS, i,
 				number[i], NO_OBJECT);
 		take_operands(w, i, ip->off, &query);
+		if (ip->off & TEX_SAMPLER) {
+			override_sampling(&own, query.texture, ip->off);
+			query.texture = &own;
+		}
 		if (!softgpu_texture_sample(&query, result, &at))
 			return warp_fault(w, ip, SOFTGPU_ERROR_ILLEGAL_ADDRESS, i, at,
 				"a texture outside of device memory");
@@ -246,12 +270,33 @@ static int find_texel(const struct warp *w, const struct insn *ip, uint32_t lane
 	return find_bytes(w, ip, surface, &place, size, atp);
 }
 
+/* Of a reduction of texels. Return: as find_place(); a format of other numbers is one. */
+static int find_integers(const struct warp *w, const struct insn *ip, uint32_t lane,
+	uint32_t size, uint64_t *atp, bool *is_signedp)
+{
+	const struct softgpu_texture *surface =
+		find_object(w, REG(uint64_t, ip->a)[lane], true);
+	unsigned int format;
+
+	*atp = REG(uint64_t, ip->a)[lane];
+	if (!surface)
+		return SOFTGPU_ERROR_ILLEGAL_ADDRESS;
+	format = surface->format;
+	if ((format != TEXEL_U32 && format != TEXEL_S32) ||
+		surface->n_channels * sizeof(u32) != size)
+		return SOFTGPU_ERROR_ILLEGAL_INSTRUCTION;
+	*is_signedp = format == TEXEL_S32;
+	return find_texel(w, ip, lane, surface, size, atp);
+}
+
 static const struct insn *surface_fault(
 	struct warp *w, const struct insn *ip, int code, uint32_t lane, uint64_t at)
 {
 	return warp_fault(w, ip, code, lane, at,
 		code == SOFTGPU_ERROR_MISALIGNED_ADDRESS ? "misaligned surface access"
-							 : "illegal surface access");
+		: code == SOFTGPU_ERROR_ILLEGAL_INSTRUCTION
+			? "a reduction of texels that are no integers of its size"
+			: "illegal surface access");
 }
 
 #define SURFACE_LOAD(_op, _R)                                                            \
@@ -385,6 +430,7 @@ COMBINE(u64, s64)
 	{                                                                                \
 		const _R *s = REG(_R, ip->b);                                            \
 		uint32_t atom = (uint32_t)ip->off >> SURFACE_ATOM_SHIFT & 15;            \
+		bool is_signed = ip->off & SURFACE_SIGNED;                               \
 		uint64_t at;                                                             \
 		int code;                                                                \
                                                                                          \
@@ -392,7 +438,10 @@ COMBINE(u64, s64)
 		{                                                                        \
 			_R *p, old, new;                                                 \
                                                                                          \
-			code = find_place(w, ip, i, &at);                                \
+			code = ip->off & SURFACE_FORMATTED                               \
+				       ? find_integers(                                  \
+						 w, ip, i, sizeof(_R), &at, &is_signed)  \
+				       : find_place(w, ip, i, &at);                      \
 			if (!code && at & (sizeof(_R) - 1))                              \
 				code = SOFTGPU_ERROR_MISALIGNED_ADDRESS;                 \
 			if (code)                                                        \
@@ -402,8 +451,7 @@ COMBINE(u64, s64)
 			p = (_R *)(uintptr_t)at;                                         \
 			old = __atomic_load_n(p, __ATOMIC_RELAXED);                      \
 			do                                                               \
-				new = combine_##_R(                                      \
-					atom, ip->off & SURFACE_SIGNED, old, s[i]);      \
+				new = combine_##_R(atom, is_signed, old, s[i]);          \
 			while (!__atomic_compare_exchange_n(p, &old, new, true,          \
 				__ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                    \
 		}                                                                        \

@@ -125,6 +125,7 @@ struct texture_query {
 	bool has_gradient;
 	uint32_t layer;
 	uint32_t coordinates[3]; /* bits of float or int */
+	int8_t offset[3];	 /* texels, added to the indices */
 	float level;
 	float gradient[2][3];
 };
@@ -177,6 +178,9 @@ enum texture_property {
 	TEXTURE_ADDRESS_0,
 	TEXTURE_ADDRESS_1,
 	TEXTURE_ADDRESS_2,
+	TEXTURE_N_SAMPLES,
+	TEXTURE_IS_LINEAR,
+	TEXTURE_IS_UNNORMALIZED,
 	_TEXTURE_PROPERTIES,
 };
 

@@ -30,7 +30,10 @@
 #define BARRIERS 16
 #define CLUSTER_BARRIER BARRIERS /* after those of the block */
 
-/* The operands that TEX_PUT stores: coordinates, layer and level, then two gradients. */
+/*
+ * The operands that TEX_PUT stores: coordinates, layer and level, then two gradients and
+ * the offsets of texels.
+ */
 #define TEXTURE_ROWS 15
 
 /*

@@ -30,6 +30,14 @@ int lower_unsupported(struct lowering *l)
 		l->instr->line, ptx_instr_name(l->frame->body, l->instr));
 }
 
+int lower_refuse(struct lowering *l, const char *reason)
+{
+	return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
+		"%.80s, line %u: instruction %.80s is not supported: %s",
+		l->frame->ptx->name, l->instr->line,
+		ptx_instr_name(l->frame->body, l->instr), reason);
+}
+
 int lower_reserve(void *arrayp, uint32_t *capacityp, uint32_t need, size_t size)
 {
 	uint32_t capacity = *capacityp ? *capacityp : 256;

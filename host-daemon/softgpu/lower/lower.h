@@ -309,6 +309,7 @@ int lower_room(struct lowering *l, enum lower_table table, uint32_t n, void **ba
 __attribute__((__format__(__printf__, 3, 4))) int lower_fail(
 	struct lowering *l, int code, const char *format, ...);
 int lower_unsupported(struct lowering *l);
+int lower_refuse(struct lowering *l, const char *reason);
 int lower_reserve(void *arrayp, uint32_t *capacityp, uint32_t need, size_t size);
 
 enum value_class lower_class_of(unsigned int type);

@@ -118,6 +118,7 @@ static int note_variable(struct softgpu_program *program, uint32_t number,
 		.is_local_symbol = v->linkage == PTX_LINKAGE_NONE,
 		.has_init = v->init_size || v->n_relocs,
 		.reference = reference_of(v),
+		.sampling = v->sampling,
 	};
 	return 0;
 }

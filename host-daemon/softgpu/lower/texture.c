@@ -110,19 +110,18 @@ static int put_coordinates(struct lowering *l, unsigned int at, uint32_t level)
 	return l->error;
 }
 
-static int find_gradients(struct lowering *l, uint32_t all[10])
+static int find_gradients(struct lowering *l, uint32_t rows[6])
 {
 	unsigned int n = n_coordinates(l->instr->geometry);
 
-	for (unsigned int i = 0; i < 10; i++)
-		all[i] = lower_constant(l, CLASS_32, 0);
 	for (unsigned int k = 0; k < 2; k++) {
 		struct operands from = elements_of(l, 5 + k);
 
 		if (from.n < n)
 			return lower_unsupported(l);
 		for (unsigned int i = 0; i < n; i++)
-			all[3 * k + i] = lower_source_of(l, &from.items[i], PTX_TYPE_F32);
+			rows[3 * k + i] =
+				lower_source_of(l, &from.items[i], PTX_TYPE_F32);
 	}
 	return l->error;
 }
@@ -163,60 +162,167 @@ static int fetch(struct lowering *l, uint32_t number, uint32_t options)
 	return l->error;
 }
 
-/* Offsets and depth comparison are not implemented; nor are separate samplers. */
-static bool has_more(const struct lowering *l, unsigned int n)
+/* Whether a single operand behind the coordinates is no depth: that would be a float. */
+static bool is_offset(const struct lowering *l, unsigned int i)
 {
-	if (lower_has_operand(l, 3))
+	const struct ptx_operand *operand = &l->operands[i];
+
+	if (operand->kind == PTX_OPERAND_VECTOR || operand->kind == PTX_OPERAND_INT ||
+		l->instr->types[1] == PTX_TYPE_S32)
 		return true;
-	for (unsigned int i = 5 + n; i < l->instr->n_operands; i++)
-		if (lower_has_operand(l, i))
-			return true;
-	return false;
+	return operand->kind == PTX_OPERAND_REG &&
+	       (l->frame->body->registers[operand->index] == PTX_TYPE_S32 ||
+		       l->frame->body->registers[operand->index] == PTX_TYPE_U32);
+}
+
+/*
+ * The operands from @at on: offsets of texels, in braces unless there is one only, and a
+ * depth to compare with. @rows is where the offsets go.
+ */
+static int find_offsets(
+	struct lowering *l, unsigned int at, uint32_t rows[3], uint32_t *optionsp)
+{
+	unsigned int geometry = l->instr->geometry, n = n_coordinates(geometry);
+	struct operands from;
+
+	if (!lower_has_operand(l, at))
+		return 0;
+	if (!is_offset(l, at) || lower_has_operand(l, at + 1))
+		return lower_refuse(l, "CUDA makes no textures of depths");
+	from = elements_of(l, at);
+	if (geometry == PTX_GEOMETRY_CUBE || geometry == PTX_GEOMETRY_ACUBE)
+		return lower_refuse(l, "a cube has no offsets");
+	if (from.n < n)
+		return lower_refuse(l, "there are fewer offsets than coordinates");
+	for (unsigned int i = 0; i < n; i++)
+		rows[i] = lower_source_of(l, &from.items[i], PTX_TYPE_B32);
+	*optionsp |= TEX_OFFSETS;
+	return l->error;
+}
+
+/* The variable that operand @i names, if it is a sampler; or NULL. */
+static const struct ptx_variable *sampler_variable(
+	const struct lowering *l, unsigned int i)
+{
+	const struct ptx_operand *operand = &l->operands[i];
+	const struct ptx_variable *variable;
+
+	if ((operand->kind != PTX_OPERAND_SYMBOL &&
+		    operand->kind != PTX_OPERAND_ADDRESS_SYMBOL) ||
+		operand->symbol != PTX_SYMBOL_VARIABLE || operand->imm ||
+		operand->index >= l->module->n_variables)
+		return NULL;
+	variable = &l->module->variables[operand->index];
+	return variable->type == PTX_TYPE_SAMPLERREF &&
+			       variable->linkage != PTX_LINKAGE_EXTERN &&
+			       variable->size == ptx_type_size(PTX_TYPE_SAMPLERREF)
+		       ? variable
+		       : NULL;
+}
+
+/* A sampler beside the texture: nothing but its initial value determines it. */
+static int find_sampler(struct lowering *l, uint32_t *optionsp)
+{
+	const struct ptx_variable *variable;
+
+	if (!lower_has_operand(l, 3))
+		return 0;
+	variable = sampler_variable(l, 3);
+	if (!variable)
+		return lower_refuse(l, "the sampler is no variable of the module");
+	*optionsp |= TEX_SAMPLER | (uint32_t)(variable->sampling & 0xff)
+					   << TEX_SAMPLER_SHIFT;
+	return 0;
 }
 
 static int texture(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	bool level = in->mode == PTX_MODE_TEX_LEVEL, grad = in->mode == PTX_MODE_TEX_GRAD;
-	bool integer = in->types[1] == PTX_TYPE_S32;
-	uint32_t lod = lower_constant(l, CLASS_32, 0), number, gradients[10];
-	int r = 0;
+	uint32_t options = shape_of(in), number, rows[10];
+	uint32_t lod = lower_constant(l, CLASS_32, 0);
+	int r;
 
-	if (!in->geometry || has_more(l, grad ? 2 : level) ||
-		(!integer && in->types[1] != PTX_TYPE_F32))
+	if (in->geometry > PTX_GEOMETRY_ACUBE)
+		return lower_refuse(l, "CUDA makes no textures of several samples");
+	if (!in->geometry ||
+		(in->types[1] != PTX_TYPE_S32 && in->types[1] != PTX_TYPE_F32))
 		return lower_unsupported(l);
+	options |= in->types[1] == PTX_TYPE_S32 ? TEX_INTEGER : 0;
+	options |= grad ? TEX_GRADIENT : 0;
+	for (unsigned int i = 0; i < 10; i++)
+		rows[i] = lower_constant(l, CLASS_32, 0);
+	r = find_sampler(l, &options);
+	if (!r)
+		r = find_offsets(l, grad ? 7 : level ? 6 : 5, rows + 6, &options);
+	if (!r && grad)
+		r = find_gradients(l, rows);
+	if (r)
+		return r;
 	if (level)
 		lod = lower_source(l, 5, PTX_TYPE_B32);
 	number = object_number(l, 2);
-	if (grad)
-		r = find_gradients(l, gradients);
-	if (!r)
-		r = put_coordinates(l, 4, lod);
+	r = put_coordinates(l, 4, lod);
 	if (r)
 		return r;
-	if (grad) {
-		put(l, gradients, 1);
-		put(l, gradients + 5, 2);
-	}
-	return fetch(l, number,
-		shape_of(in) | (integer ? TEX_INTEGER : 0) | (grad ? TEX_GRADIENT : 0));
+	if (grad)
+		put(l, rows, 1);
+	if (options & (TEX_GRADIENT | TEX_OFFSETS))
+		put(l, rows + 5, 2);
+	return fetch(l, number, options);
 }
 
 static int gather(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	uint32_t number;
+	uint32_t options = shape_of(in) | TEX_GATHER, zero, number, rows[5];
 	int r;
 
-	if (!in->geometry || !in->mode || has_more(l, 0) || in->types[1] != PTX_TYPE_F32)
+	if (!in->geometry || in->geometry > PTX_GEOMETRY_ACUBE || !in->mode ||
+		in->types[1] != PTX_TYPE_F32)
 		return lower_unsupported(l);
-	number = object_number(l, 2);
-	r = put_coordinates(l, 4, lower_constant(l, CLASS_32, 0));
+	options |= (uint32_t)(in->mode - PTX_MODE_TLD4_R) << TEX_CHANNEL_SHIFT;
+	zero = lower_constant(l, CLASS_32, 0);
+	for (unsigned int i = 0; i < 5; i++)
+		rows[i] = zero;
+	r = find_sampler(l, &options);
+	if (!r)
+		r = find_offsets(l, 5, rows + 1, &options);
 	if (r)
 		return r;
-	return fetch(l, number,
-		shape_of(in) | TEX_GATHER |
-			(uint32_t)(in->mode - PTX_MODE_TLD4_R) << TEX_CHANNEL_SHIFT);
+	number = object_number(l, 2);
+	r = put_coordinates(l, 4, zero);
+	if (r)
+		return r;
+	if (options & TEX_OFFSETS)
+		put(l, rows, 2);
+	return fetch(l, number, options);
+}
+
+/* A field of a sampler variable, which is known now. */
+static int query_sampler(struct lowering *l, const struct ptx_variable *variable)
+{
+	uint32_t sampling = variable->sampling, value, d;
+
+	switch (l->instr->query) {
+	case PTX_QUERY_ADDRESS_0:
+	case PTX_QUERY_ADDRESS_1:
+	case PTX_QUERY_ADDRESS_2:
+		value = sampling >> 2 * (l->instr->query - PTX_QUERY_ADDRESS_0) & 3;
+		break;
+	case PTX_QUERY_FILTER:
+		value = sampling & PTX_SAMPLING_LINEAR ? 1 : 0;
+		break;
+	case PTX_QUERY_IS_UNNORMALIZED:
+		value = sampling & PTX_SAMPLING_UNNORMALIZED ? 1 : 0;
+		break;
+	default:
+		return lower_unsupported(l);
+	}
+	d = lower_destination(l, 0, PTX_TYPE_B32);
+	lower_emit(l, OP_MOV_32, d, lower_constant(l, CLASS_32, value), 0, 0);
+	lower_finish(l, 0, PTX_TYPE_B32, d);
+	return l->error;
 }
 
 static int query(struct lowering *l)
@@ -226,6 +332,8 @@ static int query(struct lowering *l)
 
 	if (!in->query || (in->mode && in->mode != PTX_MODE_TEX_LEVEL))
 		return lower_unsupported(l);
+	if (sampler_variable(l, 1))
+		return query_sampler(l, sampler_variable(l, 1));
 	if (in->mode && lower_has_operand(l, 2))
 		level = lower_source(l, 2, PTX_TYPE_B32);
 	number = object_number(l, 1);
@@ -334,19 +442,30 @@ static int surface_store(struct lowering *l)
 	return l->error;
 }
 
+/* sured.p: whether the integers are signed is in the surface's format. */
+static bool is_formatted_reduction(const struct ptx_instr *in)
+{
+	if (!in->geometry || in->geometry >= PTX_GEOMETRY_CUBE ||
+		!(in->flags & PTX_FLAG_FORMATTED))
+		return false;
+	return in->types[0] == PTX_TYPE_B32 ||
+	       (in->types[0] == PTX_TYPE_B64 &&
+		       (in->atom == PTX_ATOM_MIN || in->atom == PTX_ATOM_MAX));
+}
+
 static int surface_reduction(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
 	unsigned int type = in->types[0];
+	bool formatted = is_formatted_reduction(in), is_known;
 	uint32_t number, value;
-	bool is_known;
 	int r;
 
 	is_known = in->atom == PTX_ATOM_ADD || in->atom == PTX_ATOM_MIN ||
 		   in->atom == PTX_ATOM_MAX || in->atom == PTX_ATOM_AND ||
 		   in->atom == PTX_ATOM_OR;
-	if (!is_surface_access(in) || lower_has_operand(l, 1) || !is_known ||
-		ptx_type_size(type) < 4)
+	if ((!formatted && !is_surface_access(in)) || lower_has_operand(l, 1) ||
+		!is_known || ptx_type_size(type) < 4)
 		return lower_unsupported(l);
 	value = lower_source(l, 3, type);
 	number = object_number(l, 0);
@@ -356,7 +475,8 @@ static int surface_reduction(struct lowering *l)
 	lower_emit_imm(l, lower_class_of(type) == CLASS_64 ? OP_SURED_64 : OP_SURED_32, 0,
 		number, value, 0,
 		surface_options(in, 1) | (uint32_t)in->atom << SURFACE_ATOM_SHIFT |
-			(lower_type_is_signed(type) ? SURFACE_SIGNED : 0));
+			(lower_type_is_signed(type) ? SURFACE_SIGNED : 0) |
+			(formatted ? SURFACE_FORMATTED : 0));
 	return l->error;
 }
 

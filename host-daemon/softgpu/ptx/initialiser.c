@@ -220,9 +220,11 @@ int ptx_parse_initialiser(struct ptx_parser *p, const struct ptx_declaration *de
 	if (declaration->space != PTX_SPACE_GLOBAL &&
 		declaration->space != PTX_SPACE_CONST)
 		return ptx_fail(p, "only .global and .const variables have initialisers");
-	/* of a texture, sampler or surface: names and values in braces */
+	/* An array of them has no use for the host, and no instruction names its
+	 * elements. */
 	if (declaration->type >= PTX_TYPE_TEXREF)
-		return ptx_skip_braces(p);
+		return declaration->is_array ? ptx_skip_braces(p)
+					     : ptx_parse_opaque(p, variable);
 	variable->first_reloc = p->relocs.n;
 	r = parse_elements(&in);
 	if (!r)

@@ -182,7 +182,7 @@ enum ptx_family {
 	X(SZEXT, "szext", "dss", INTEGER) \
 	X(TANH, "tanh", "ds", REAL) \
 	X(TESTP, "testp", "ds", COMPARE) \
-	X(TEX, "tex", "Dqt?SS", TEXTURE) \
+	X(TEX, "tex", "Dqt?SSSS", TEXTURE) \
 	X(TLD4, "tld4", "Dqt?SS", TEXTURE) \
 	X(TRAP, "trap", "", CONTROL) \
 	X(TXQ, "txq", "da?s", TEXTURE) \
@@ -487,6 +487,8 @@ enum ptx_geometry {
 	PTX_GEOMETRY_A2D,
 	PTX_GEOMETRY_CUBE,
 	PTX_GEOMETRY_ACUBE,
+	PTX_GEOMETRY_2DMS, /* of several samples */
+	PTX_GEOMETRY_A2DMS,
 	_PTX_GEOMETRY_N,
 };
 
@@ -527,6 +529,18 @@ enum ptx_layout {
 	PTX_LAYOUT_COL,
 };
 
+/*
+ * The initial value of a .texref or .samplerref. From bit 0 there are two bits for each
+ * axis, its address mode by the number of the Driver API.
+ */
+enum ptx_sampling {
+	PTX_SAMPLING_MODES = 0x3f,
+	PTX_SAMPLING_LINEAR = 1 << 6,
+	PTX_SAMPLING_UNNORMALIZED = 1 << 7, /* coordinates, whatever the texture says */
+	PTX_SAMPLING_NORMALIZED = 1 << 8,
+	PTX_SAMPLING_GIVEN = 1 << 9, /* there is an initial value */
+};
+
 /* The queries of txq and suq. */
 enum ptx_query {
 	PTX_QUERY_NONE,
@@ -542,6 +556,9 @@ enum ptx_query {
 	PTX_QUERY_ADDRESS_0,
 	PTX_QUERY_ADDRESS_1,
 	PTX_QUERY_ADDRESS_2,
+	PTX_QUERY_N_SAMPLES,
+	PTX_QUERY_IS_LINEAR,
+	PTX_QUERY_IS_UNNORMALIZED,
 	_PTX_QUERY_N,
 };
 

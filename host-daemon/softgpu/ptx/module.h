@@ -195,9 +195,10 @@ struct ptx_variable {
 	uint8_t vector;	 /* 1, 2, 4 or 8 */
 	uint8_t linkage; /* enum ptx_linkage */
 	bool managed;
-	bool unsized;	/* extern .shared x[]: starts where static shared memory ends */
-	uint32_t align; /* a power of two */
-	uint64_t size;	/* bytes; 0 if unsized */
+	bool unsized; /* extern .shared x[]: starts where static shared memory ends */
+	uint16_t sampling; /* enum ptx_sampling of a .texref or .samplerref */
+	uint32_t align;	   /* a power of two */
+	uint64_t size;	   /* bytes; 0 if unsized */
 	/*
 	 * For a variable in a body: its offset in the body's .local, .shared or .param
 	 * block. The caller places module variables.

@@ -146,6 +146,9 @@ int ptx_parse_params(
 int ptx_parse_initialiser(struct ptx_parser *p, const struct ptx_declaration *declaration,
 	struct ptx_variable *variable);
 
+/* The same of a texture, sampler or surface. */
+int ptx_parse_opaque(struct ptx_parser *p, struct ptx_variable *variable);
+
 /*
  * Bodies
  */

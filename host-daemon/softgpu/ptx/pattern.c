@@ -11,7 +11,7 @@
 #include "ptx/modifier.h"
 #include "ptx/parser.h"
 
-#define OPERANDS_MAX 8 /* of one instruction */
+#define OPERANDS_MAX 9 /* of one instruction */
 
 static int parse_label(
 	struct ptx_body_parser *b, struct ptx_operand *operand, uint32_t place)
