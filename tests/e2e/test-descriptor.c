@@ -277,7 +277,8 @@ TEST(errors_that_depend_on_the_resource_are_as_documented)
 	check_cu(cuTexObjectCreate(&object, &linear, &texture, NULL),
 		CUDA_ERROR_INVALID_VALUE);
 	/* Cubes alone have seams. */
-	texture = (CUDA_TEXTURE_DESC){ .flags = CU_TRSF_SEAMLESS_CUBEMAP };
+	texture = (CUDA_TEXTURE_DESC){ .flags = CU_TRSF_SEAMLESS_CUBEMAP,
+		.filterMode = CU_TR_FILTER_MODE_LINEAR };
 	check_ok(cuTexObjectCreate(&object, &cube, &texture, NULL));
 	check_ok(cuTexObjectDestroy(object));
 	/* Handles of the wrong kind, and invalid ones. */

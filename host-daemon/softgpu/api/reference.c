@@ -657,13 +657,12 @@ CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 			sizeof(reference->texture.borderColor)));
 }
 
-/* Cubes are filtered within each face. */
 CUresult cuTexRefSetFlags(CUtexref hTexRef, unsigned int Flags)
 {
 	API_CALL;
-	const unsigned int known = CU_TRSF_READ_AS_INTEGER |
-				   CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
-				   CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
+	const unsigned int known =
+		CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
+		CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP;
 
 	SET(hTexRef, !(Flags & ~known), CUDA_ERROR_NOT_SUPPORTED,
 		reference->texture.flags = Flags);

@@ -330,13 +330,9 @@ static CUresult check_flags(
 {
 	if (texture->flags & ~(unsigned int)TEXTURE_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!(texture->flags & CU_TRSF_SEAMLESS_CUBEMAP))
-		return CUDA_SUCCESS;
-	if (!t->is_cube)
-		return CUDA_ERROR_INVALID_VALUE;
-	/* Faces have edges here, over which a filter does not reach. */
-	return texture->filterMode == CU_TR_FILTER_MODE_LINEAR ? CUDA_ERROR_NOT_SUPPORTED
-							       : CUDA_SUCCESS;
+	return texture->flags & CU_TRSF_SEAMLESS_CUBEMAP && !t->is_cube
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
 }
 
 /* Texels of linear memory are indexed: modes have no effect there. */
@@ -369,6 +365,10 @@ static CUresult set_sampling(struct softgpu_texture *t, const CUDA_TEXTURE_DESC 
 	t->is_normalized = texture->flags & CU_TRSF_NORMALIZED_COORDINATES;
 	t->reads_integers = texture->flags & CU_TRSF_READ_AS_INTEGER;
 	t->is_srgb = texture->flags & CU_TRSF_SRGB;
+	t->is_seamless = texture->flags & CU_TRSF_SEAMLESS_CUBEMAP;
+	/* More probes than 16 are as many as 16. */
+	t->max_anisotropy =
+		(uint8_t)(texture->maxAnisotropy < 16 ? texture->maxAnisotropy : 16);
 	/* Levels are found by coordinates that are the same in each. */
 	if (t->n_levels > 1 && !t->is_normalized)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -11,8 +11,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "exec/cube.h"
 #include "exec/half.h"
 #include "exec/texture.h"
+
+/* Beside enum texture_address: indices outside of the texture are kept. */
+#define KEEP_OUTSIDE (TEXTURE_BORDER + 1)
+
+#define ANISOTROPY_MAX 16u
 
 /* Coordinates beyond this are as far outside as any. */
 #define FAR 1073741824.0f
@@ -117,6 +123,8 @@ static int64_t place_index(int64_t i, uint32_t size, unsigned int mode)
 		return i < n ? i : 2 * n - 1 - i;
 	case TEXTURE_CLAMP:
 		return i < 0 ? 0 : n - 1;
+	case KEEP_OUTSIDE:
+		return i;
 	default:
 		return -1;
 	}
@@ -126,7 +134,7 @@ static int64_t place_index(int64_t i, uint32_t size, unsigned int mode)
 static float scale(
 	const struct softgpu_texture *t, float x, uint32_t size, unsigned int mode)
 {
-	if (!t->is_normalized)
+	if (!t->is_normalized && !t->is_cube)
 		return x;
 	if (mode == TEXTURE_WRAP)
 		x -= floorf(x);
@@ -254,42 +262,24 @@ static struct texel gather(struct fetch *fetch, const struct axis axes[3])
 	return texel;
 }
 
-/*
- * Cubes: the longest component selects the face, the others the position on it
- */
-
-static uint32_t cube_face(const float r[3], float st[2])
-{
-	float x = fabsf(r[0]), y = fabsf(r[1]), z = fabsf(r[2]), longest, s, t;
-	uint32_t face;
-
-	if (x >= y && x >= z) {
-		face = r[0] < 0 ? 1 : 0;
-		longest = x;
-		s = r[0] < 0 ? r[2] : -r[2];
-		t = -r[1];
-	} else if (y >= z) {
-		face = r[1] < 0 ? 3 : 2;
-		longest = y;
-		s = r[0];
-		t = r[1] < 0 ? -r[2] : r[2];
-	} else {
-		face = r[2] < 0 ? 5 : 4;
-		longest = z;
-		s = r[2] < 0 ? -r[0] : r[0];
-		t = -r[1];
-	}
-	st[0] = (s / longest + 1.0f) * 0.5f;
-	st[1] = (t / longest + 1.0f) * 0.5f;
-	return face;
-}
-
 /* A query in terms of axes, with layers resolved. */
 struct place {
 	float at[3];
+	float gradient[2][3];
 	uint32_t slice; /* layer and face */
 	unsigned int n_axes;
 };
+
+static void find_on_cube(struct place *place, const struct texture_query *query)
+{
+	const float direction[3] = { place->at[0], place->at[1], place->at[2] };
+	struct cube_place on = cube_find(direction);
+
+	memcpy(place->at, on.at, sizeof(on.at));
+	place->slice += on.face;
+	for (unsigned int k = 0; query->has_gradient && k < 2; k++)
+		cube_gradient(direction, on.face, query->gradient[k], place->gradient[k]);
+}
 
 static struct place find_place(const struct texture_query *query)
 {
@@ -307,12 +297,10 @@ static struct place find_place(const struct texture_query *query)
 	if (is_layered && n_layers)
 		layer = query->layer < n_layers ? query->layer : n_layers - 1;
 	place.slice = layer * per_layer;
-	if (is_cube) {
-		float r[3];
-
-		memcpy(r, place.at, sizeof(r));
-		place.slice += cube_face(r, place.at);
-	}
+	if (query->has_gradient)
+		memcpy(place.gradient, query->gradient, sizeof(place.gradient));
+	if (is_cube)
+		find_on_cube(&place, query);
 	return place;
 }
 
@@ -322,6 +310,14 @@ static uint32_t size_of(const struct texture_level *level, unsigned int axis)
 		axis == 0 ? level->width : (axis == 1 ? level->height : level->depth);
 
 	return size ? size : 1;
+}
+
+static float bounded(float x, float low, float high)
+{
+	/* NaN is low. */
+	if (!(x > low))
+		return low;
+	return x < high ? x : high;
 }
 
 /* A texel by integer coordinates: outside of the texture there are zeros. */
@@ -338,6 +334,59 @@ static struct texel fetch_integer(struct fetch *fetch, const struct place *place
 	return read_texel(fetch, at[0], at[1], at[2]);
 }
 
+/*
+ * Four texels of a cube, counter-clockwise from the upper left, some of them on other
+ * faces. Where three faces meet there is no fourth texel, but the mean of the others.
+ */
+static void read_corners(struct fetch *fetch, const struct axis axes[2], uint32_t slice,
+	uint32_t n, struct texel texels[4])
+{
+	static const uint8_t xs[4] = { 0, 1, 1, 0 }, ys[4] = { 0, 0, 1, 1 };
+	uint32_t missing = 4;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		int64_t at[2] = { axes[0].index[xs[i]], axes[1].index[ys[i]] };
+		bool outside[2] = { at[0] < 0 || at[0] >= n, at[1] < 0 || at[1] >= n };
+		uint32_t face = slice % 6;
+
+		if (outside[0] && outside[1]) {
+			missing = i;
+			continue;
+		}
+		if (outside[0] || outside[1])
+			cube_neighbour(&face, at, n);
+		texels[i] = read_texel(fetch, at[0], at[1], slice - slice % 6 + face);
+	}
+	for (unsigned int k = 0; missing < 4 && k < 4; k++) {
+		float sum = 0.0f;
+
+		for (uint32_t i = 1; i < 4; i++)
+			sum += make_f32(texels[(missing + i) % 4].bits[k]);
+		texels[missing].bits[k] = bits_f32(canon(sum / 3.0f));
+	}
+}
+
+/* A filter or a gather that goes on over the edges of faces. */
+static struct texel fetch_seamless(struct fetch *fetch, const struct place *place)
+{
+	const struct texture_query *query = fetch->query;
+	uint32_t n = size_of(fetch->level, 0);
+	struct texel texels[4], gathered;
+	struct axis axes[2];
+
+	for (unsigned int i = 0; i < 2; i++)
+		axes[i] = axis_linear(query->texture, bounded(place->at[i], 0.0f, 1.0f),
+			0, n, KEEP_OUTSIDE);
+	read_corners(fetch, axes, place->slice, n, texels);
+	if (query->gather >= 0) {
+		for (unsigned int i = 0; i < 4; i++)
+			gathered.bits[i] = texels[3 - i].bits[query->gather & 3];
+		return gathered;
+	}
+	return mix(mix(texels[0], texels[1], axes[0].weight),
+		mix(texels[3], texels[2], axes[0].weight), axes[1].weight);
+}
+
 static struct texel fetch_level(
 	struct fetch *fetch, const struct place *place, uint32_t number)
 {
@@ -349,6 +398,9 @@ static struct texel fetch_level(
 	fetch->level = &t->levels[number < TEXTURE_LEVELS_MAX ? number : 0];
 	if (fetch->query->is_integer)
 		return fetch_integer(fetch, place);
+	if (t->is_seamless && linear && fetch->floats &&
+		fetch->query->shape >= TEXTURE_CUBE)
+		return fetch_seamless(fetch, place);
 	for (unsigned int i = 0; i < place->n_axes && i < 3; i++) {
 		uint32_t size = size_of(fetch->level, i);
 		/* Faces have edges, whatever the modes say. */
@@ -367,41 +419,57 @@ static struct texel fetch_level(
  * Levels
  */
 
-/* The level at which neighbouring fetches are one texel apart. */
-static float level_of_gradient(const struct texture_query *query, unsigned int n_axes)
+/* How long a gradient is in texels of the first level. */
+static float length_of(
+	const struct texture_level *level, const float gradient[3], unsigned int n_axes)
 {
-	const struct texture_level *level = &query->texture->levels[0];
-	float longest = 0.0f;
+	float sum = 0.0f;
 
-	for (unsigned int k = 0; k < 2; k++) {
-		float sum = 0.0f;
+	for (unsigned int i = 0; i < n_axes && i < 3; i++) {
+		float d = gradient[i] * (float)size_of(level, i);
 
-		for (unsigned int i = 0; i < n_axes && i < 3; i++) {
-			float d = query->gradient[k][i] * (float)size_of(level, i);
-
-			sum += d * d;
-		}
-		longest = fmaxf(longest, sqrtf(sum));
+		sum += d * d;
 	}
-	return longest > 0.0f ? log2f(longest) : -INFINITY;
+	return sqrtf(sum);
 }
 
-static float bounded(float x, float low, float high)
+/*
+ * The footprint of a fetch with gradients: a row of @n_probes along the longer one, each
+ * as wide as the row is long divided by their number.
+ */
+struct footprint {
+	uint32_t n_probes;
+	unsigned int longer;
+	float level; /* at which neighbouring probes are one texel apart */
+};
+
+static struct footprint find_footprint(
+	const struct softgpu_texture *t, const struct place *place, bool is_anisotropic)
 {
-	/* NaN is low. */
-	if (!(x > low))
-		return low;
-	return x < high ? x : high;
+	float lengths[2], longest, ratio, most = 1.0f;
+	struct footprint footprint = { .n_probes = 1 };
+
+	for (unsigned int k = 0; k < 2; k++)
+		lengths[k] = length_of(&t->levels[0], place->gradient[k], place->n_axes);
+	footprint.longer = lengths[1] > lengths[0];
+	longest = fmaxf(lengths[0], lengths[1]);
+	if (is_anisotropic && longest > 0.0f && longest < INFINITY) {
+		most = (float)(t->max_anisotropy < ANISOTROPY_MAX ? t->max_anisotropy
+								  : ANISOTROPY_MAX);
+		ratio = longest / lengths[!footprint.longer];
+		footprint.n_probes = (uint32_t)ceilf(bounded(ratio, 1.0f, most));
+	}
+	longest /= (float)footprint.n_probes;
+	footprint.level = longest > 0.0f ? log2f(longest) : -INFINITY;
+	return footprint;
 }
 
-static struct texel fetch_levels(struct fetch *fetch, const struct place *place)
+/* One probe: a level, or two mixed. */
+static struct texel fetch_probe(
+	struct fetch *fetch, const struct place *place, float level, uint32_t last)
 {
 	const struct texture_query *query = fetch->query;
 	const struct softgpu_texture *t = query->texture;
-	uint32_t last =
-		t->n_levels && t->n_levels <= TEXTURE_LEVELS_MAX ? t->n_levels - 1 : 0;
-	float level = query->has_gradient ? level_of_gradient(query, place->n_axes)
-					  : query->level;
 	uint32_t low, weight;
 	struct texel a;
 
@@ -417,6 +485,46 @@ static struct texel fetch_levels(struct fetch *fetch, const struct place *place)
 	a = fetch_level(fetch, place, low);
 	return weight && low < last ? mix(a, fetch_level(fetch, place, low + 1), weight)
 				    : a;
+}
+
+/* The mean of the probes of a footprint. */
+static struct texel fetch_probes(struct fetch *fetch, const struct place *place,
+	const struct footprint *footprint, uint32_t last)
+{
+	const float n = (float)footprint->n_probes;
+	float sums[4] = { 0.0f };
+	struct texel texel;
+
+	for (uint32_t i = 0; i < footprint->n_probes; i++) {
+		struct place probe = *place;
+
+		for (unsigned int k = 0; k < place->n_axes && k < 3; k++)
+			probe.at[k] += place->gradient[footprint->longer][k] *
+				       (((float)i + 0.5f) / n - 0.5f);
+		texel = fetch_probe(fetch, &probe, footprint->level, last);
+		for (unsigned int k = 0; k < 4; k++)
+			sums[k] += make_f32(texel.bits[k]);
+	}
+	for (unsigned int k = 0; k < 4; k++)
+		texel.bits[k] = bits_f32(canon(sums[k] / n));
+	return texel;
+}
+
+static struct texel fetch_levels(struct fetch *fetch, const struct place *place)
+{
+	const struct texture_query *query = fetch->query;
+	const struct softgpu_texture *t = query->texture;
+	uint32_t last =
+		t->n_levels && t->n_levels <= TEXTURE_LEVELS_MAX ? t->n_levels - 1 : 0;
+	struct footprint footprint = { .n_probes = 1, .level = query->level };
+
+	if (query->has_gradient)
+		footprint = find_footprint(t, place,
+			t->max_anisotropy > 1 && t->filters_linearly && fetch->floats &&
+				t->is_normalized && !query->is_integer);
+	if (footprint.n_probes > 1)
+		return fetch_probes(fetch, place, &footprint, last);
+	return fetch_probe(fetch, place, footprint.level, last);
 }
 
 bool softgpu_texture_sample(

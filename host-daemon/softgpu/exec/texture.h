@@ -72,6 +72,8 @@ struct softgpu_texture {
 	bool is_srgb;
 	bool filters_linearly;
 	bool filters_levels;
+	bool is_seamless;	  /* filters reach over the edges of a cube's faces */
+	uint8_t max_anisotropy;	  /* the most probes of a fetch with gradients */
 	uint8_t address_modes[3]; /* enum texture_address */
 	float level_bias;
 	float level_min;
