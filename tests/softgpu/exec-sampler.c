@@ -23,7 +23,7 @@ enum { WIDTH = 9, HEIGHT = 7, DEPTH = 5, LAYERS = DEPTH, PITCH = 64 };
 	"ld.param.u64 %d2, [out]; mov.u32 %r0, %tid.x;\n"                                \
 	"mul.wide.u32 %d3, %r0, 16; add.s64 %d1, %d1, %d3; add.s64 %d2, %d2, %d3;\n"     \
 	"ld.global.v4.b32 {%r8, %r9, %r10, %r11}, [%d1];\n"                              \
-	"mov.b32 %f8, %r8; mov.b32 %f9, %r9; mov.b32 %f10, %r10; mov.b32 %f11, %r11;\n"  \
+	"mov.b32 %f8, %r8; mov.b32 %f9, %r9; mov.b32 %f10, %r10;\n"                      \
 	"mov.b32 %r4, 0; mov.b32 %r5, 0; mov.b32 %r6, 0; mov.b32 %r7, 0;\n" _text        \
 	"\nst.global.v4.b32 [%d2], {%r4, %r5, %r6, %r7}; ret; }\n"
 
@@ -264,16 +264,24 @@ static const char samplers_ptx[] = ".version 9.0\n.target sm_121, texmode_indepe
 	KERNEL("mixes", "tex.2d.v4.f32.f32 " TO "[%d0, s_mixes, {%f8, %f9}];")
 	KERNEL("bound", "st.global.u64 [t], %d0;\n"
 		"tex.2d.v4.f32.f32 " TO "[t, s_mixes, {%f8, %f9}];")
-	KERNEL("queries", "txq.addr_mode_0.b32 %r4, [s_mixes]; txq.addr_mode_1.b32 %r5, "
-		"[s_mixes];\ntxq.addr_mode_2.b32 %r6, [s_mixes]; txq.filter_mode.b32 %r7, "
-		"[s_mixes];")
+	KERNEL("pointed", "st.global.u64 [t], %d0; mov.u64 %d4, t;\n"
+		"tex.2d.v4.f32.f32 " TO "[%d4, s_mixes, {%f8, %f9}];")
+	KERNEL("wrong", "mov.u64 %d4, t; add.u64 %d4, %d4, 4;\n"
+		"tex.2d.v4.f32.f32 " TO "[%d4, s_mixes, {%f8, %f9}];")
+	KERNEL("queries", "txq.addr_mode_0.b32 %r4, [s_mixes];\n"
+		"txq.addr_mode_1.b32 %r5, [s_mixes];\n"
+		"txq.addr_mode_2.b32 %r6, [s_mixes];\n"
+		"txq.filter_mode.b32 %r7, [s_mixes];")
 	KERNEL("more", "txq.force_unnormalized_coords.b32 %r4, [s_mixes];\n"
 		"txq.force_unnormalized_coords.b32 %r5, [s_wraps];\n"
-		"txq.addr_mode_1.b32 %r6, [s_wraps]; txq.addr_mode_0.b32 %r7, [s_plain];");
+		"txq.addr_mode_1.b32 %r6, [s_wraps];\n"
+		"txq.addr_mode_0.b32 %r7, [s_plain];");
 /* clang-format on */
 
+/* The texture is a number, a reference, or the address of one. */
 TEST(a_sampler_decides_how_a_texture_is_fetched)
 {
+	static const char *const names[] = { "mixes", "bound", "pointed" };
 	static struct bench bench;
 	struct softgpu_texture *t;
 
@@ -291,12 +299,12 @@ TEST(a_sampler_decides_how_a_texture_is_fetched)
 
 		check(bench.out[i].f[0] == texel(i % 9, y < 7 ? y : 13 - y, 0));
 	}
-	for (unsigned int named = 0; named < 2; named++) {
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
 		for (int i = 0; i < THREADS; i++) {
 			bench.in[i].f[0] = (float)i - 5.25f;
 			bench.in[i].f[1] = (float)(i % 6) + 0.5f;
 		}
-		launch(&bench, named ? "bound" : "mixes");
+		launch(&bench, names[k]);
 		for (int i = 0; i < THREADS; i++) {
 			int x = i - 6;
 			float low = texel(bounded(x, WIDTH), i % 6, 0);
@@ -312,6 +320,7 @@ TEST(a_sampler_decides_how_a_texture_is_fetched)
 	bench.in[0].f[1] = -4.0f;
 	launch(&bench, "mixes");
 	check(bench.out[0].f[0] == 7.0f);
+	check_eq(run(&bench, "wrong"), SOFTGPU_ERROR_ILLEGAL_ADDRESS);
 	rig_free(bench.rig);
 }
 
@@ -471,6 +480,7 @@ TEST(textures_that_do_not_exist_are_refused_by_name)
 		{ "tex.a2dms.v4.f32.s32 " TO "[%d0, {%r8, %r9, %r10, %r11}];",
 			"samples" },
 		{ "tex.2d.v4.f32.f32 " TO "[%d0, %d1, {%f8, %f9}];", "no variable" },
+		{ "tex.2d.v4.f32.f32 " TO "[given, {%f8, %f9}];", "no variable" },
 		{ "tex.2d.v4.f32.f32 " TO "[%d0, {%f8, %f9}], 1;", "fewer offsets" },
 		{ "tex.cube.v4.f32.f32 " TO "[%d0, {%f8, %f9, %f8, %f8}], 1;",
 			"no offsets" },
@@ -480,8 +490,9 @@ TEST(textures_that_do_not_exist_are_refused_by_name)
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		snprintf(ptx, sizeof(ptx),
-			HEADER ".visible .entry k() { .reg .b32 %%r<12>; .reg .f32 "
-			       "%%f<12>;\n.reg .b64 %%d<2>; %s ret; }\n",
+			HEADER
+			".visible .entry k(.param .texref given) { .reg .b32 "
+			"%%r<12>;\n.reg .f32 %%f<12>; .reg .b64 %%d<2>; %s ret; }\n",
 			forms[i][0]);
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(forms[i][0], " "),
 			forms[i][0]);

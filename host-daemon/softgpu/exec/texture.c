@@ -41,12 +41,21 @@ HANDLER(TEX_PUT)
 	return ip->fn(w, ip, mask);
 }
 
+/* An object's number, or the address of a reference, which holds one. */
 SCALAR const struct softgpu_texture *find_object(
 	const struct warp *w, uint64_t number, bool is_surface)
 {
-	if (!(number & TEXTURE_SURFACE_BIT) == is_surface)
-		return NULL;
-	return softgpu_texture_find(w->block->launch->textures, number);
+	const struct softgpu_textures *all = w->block->launch->textures;
+	const struct softgpu_texture *found = softgpu_texture_find(all, number);
+
+	if (!found && !(number % sizeof(number)) &&
+		softgpu_space_check(
+			&w->block->space, number, sizeof(number), SOFTGPU_READ)) {
+		number = __atomic_load_n(
+			(const uint64_t *)(uintptr_t)number, __ATOMIC_RELAXED);
+		found = softgpu_texture_find(all, number);
+	}
+	return !(number & TEXTURE_SURFACE_BIT) == is_surface ? NULL : found;
 }
 
 static void take_operands(

@@ -42,6 +42,10 @@ static uint32_t object_number(struct lowering *l, unsigned int i)
 		break;
 	case PTX_OPERAND_SYMBOL:
 	case PTX_OPERAND_ADDRESS_SYMBOL:
+		if (operand->symbol != PTX_SYMBOL_VARIABLE) {
+			lower_refuse(l, "the texture is no variable of the module");
+			return VALUE_NONE;
+		}
 		value = lower_symbol_value(l, operand, CLASS_64);
 		t = lower_temporary(l, CLASS_64);
 		lower_emit(l, OP_LDG_64, t, value, 0, 0);
