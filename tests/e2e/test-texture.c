@@ -794,6 +794,84 @@ TEST(formatted_stores_convert_to_the_format_of_the_surface)
 	}
 }
 
+struct fraction {
+	CUarray_format format;
+	unsigned int n;
+	double least, most;
+};
+
+/* Stores a fraction by a surface in each texel, and fetches it by a texture. */
+static void check_fractions(struct bench *bench, const struct fraction *fraction)
+{
+	static const float given[] = { 0, 1, -1, 0.5f, -0.5f, 0.251f, 3, -7, 1e-4f, NAN };
+	union four in[THREADS] = {}, out[THREADS];
+	CUarray array = make_array(
+		8, 4, 0, fraction->format, fraction->n, CUDA_ARRAY3D_SURFACE_LDST);
+	CUsurfObject surface = make_surface(array);
+	CUDA_RESOURCE_DESC resource = over_array(array);
+	/* That integers are wanted has no effect. */
+	CUtexObject object = make_texture(&resource, CU_TR_ADDRESS_MODE_CLAMP,
+		CU_TR_FILTER_MODE_POINT, CU_TRSF_READ_AS_INTEGER);
+
+	for (int i = 0; i < THREADS; i++) {
+		in[i].s[0] = i % 8;
+		in[i].s[1] = i / 8;
+		in[i].f[2] = given[i % 10];
+		in[i].f[3] = given[(i + 3) % 10];
+	}
+	check_ok(run(bench, "store_texels", surface, in, out));
+	for (int i = 0; i < THREADS; i++) {
+		in[i].f[0] = (float)(i % 8);
+		in[i].f[1] = (float)(i / 8);
+	}
+	check_ok(run(bench, "tex_2d", object, in, out));
+	for (int i = 0; i < THREADS; i++)
+		for (unsigned int k = 0; k < 4; k++) {
+			double x = (double)in[i].f[k == 0 || k == 3 ? 2 : 3];
+			double want = k == 3;
+
+			/* What is no number is the least. */
+			x = x > fraction->least ? x : fraction->least;
+			x = x < 1 ? x : 1;
+			if (k < fraction->n)
+				want = round(x * fraction->most) / fraction->most;
+			if (fabs((double)out[i].f[k] - want) > 1e-6)
+				test_fail(__FILE__, __LINE__,
+					"format %d texel %d channel %u: %g, not %g",
+					fraction->format, i, k, (double)out[i].f[k],
+					want);
+		}
+	check_ok(cuTexObjectDestroy(object));
+	check_ok(cuSurfObjectDestroy(surface));
+	check_ok(cuArrayDestroy(array));
+}
+
+TEST(formats_of_fractions_are_stored_rounded_and_read_as_floats)
+{
+	static const struct fraction fractions[] = {
+		{ CU_AD_FORMAT_UNORM_INT8X1, 1, 0, 255 },
+		{ CU_AD_FORMAT_UNORM_INT8X2, 2, 0, 255 },
+		{ CU_AD_FORMAT_UNORM_INT8X4, 4, 0, 255 },
+		{ CU_AD_FORMAT_UNORM_INT16X1, 1, 0, 65535 },
+		{ CU_AD_FORMAT_UNORM_INT16X2, 2, 0, 65535 },
+		{ CU_AD_FORMAT_UNORM_INT16X4, 4, 0, 65535 },
+		{ CU_AD_FORMAT_SNORM_INT8X1, 1, -1, 127 },
+		{ CU_AD_FORMAT_SNORM_INT8X2, 2, -1, 127 },
+		{ CU_AD_FORMAT_SNORM_INT8X4, 4, -1, 127 },
+		{ CU_AD_FORMAT_SNORM_INT16X1, 1, -1, 32767 },
+		{ CU_AD_FORMAT_SNORM_INT16X2, 2, -1, 32767 },
+		{ CU_AD_FORMAT_SNORM_INT16X4, 4, -1, 32767 },
+	};
+	struct bench bench = bench_new();
+	CUDA_ARRAY3D_DESCRIPTOR descriptor = { 8, 4, 0, CU_AD_FORMAT_UNORM_INT8X2, 4, 0 };
+	CUarray array;
+
+	for (size_t i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++)
+		check_fractions(&bench, &fractions[i]);
+	/* The format has a number of channels. */
+	check_cu(cuArray3DCreate(&array, &descriptor), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST(surfaces_have_slices_layers_and_edges)
 {
 	uint32_t words[64] = {}, expected[64] = {};

@@ -14,8 +14,47 @@
 	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP |       \
 		CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT)
 
+/* Fractions from 0 or -1 to 1; such a format determines the number of channels, too. */
+static const struct {
+	uint8_t texel;
+	uint8_t n_channels;
+} fractions[] = {
+	[CU_AD_FORMAT_UNORM_INT8X1 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_U8, 1 },
+	[CU_AD_FORMAT_UNORM_INT8X2 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_U8, 2 },
+	[CU_AD_FORMAT_UNORM_INT8X4 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_U8, 4 },
+	[CU_AD_FORMAT_UNORM_INT16X1 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_U16, 1 },
+	[CU_AD_FORMAT_UNORM_INT16X2 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_U16, 2 },
+	[CU_AD_FORMAT_UNORM_INT16X4 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_U16, 4 },
+	[CU_AD_FORMAT_SNORM_INT8X1 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_S8, 1 },
+	[CU_AD_FORMAT_SNORM_INT8X2 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_S8, 2 },
+	[CU_AD_FORMAT_SNORM_INT8X4 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_S8, 4 },
+	[CU_AD_FORMAT_SNORM_INT16X1 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_S16, 1 },
+	[CU_AD_FORMAT_SNORM_INT16X2 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_S16, 2 },
+	[CU_AD_FORMAT_SNORM_INT16X4 - CU_AD_FORMAT_UNORM_INT8X1] = { TEXEL_S16, 4 },
+};
+
+bool array_format_is_fraction(CUarray_format format)
+{
+	return format >= CU_AD_FORMAT_UNORM_INT8X1 &&
+	       format <= CU_AD_FORMAT_SNORM_INT16X4;
+}
+
+bool array_format_has(CUarray_format format, unsigned int n_channels)
+{
+	if (array_format_is_fraction(format))
+		return n_channels ==
+		       fractions[format - CU_AD_FORMAT_UNORM_INT8X1].n_channels;
+	return n_channels == 1 || n_channels == 2 || n_channels == 4;
+}
+
 bool array_format(CUarray_format format, enum texel_format *formatp)
 {
+	if (array_format_is_fraction(format)) {
+		*formatp =
+			(enum texel_format)fractions[format - CU_AD_FORMAT_UNORM_INT8X1]
+				.texel;
+		return true;
+	}
 	switch (format) {
 	case CU_AD_FORMAT_UNSIGNED_INT8:
 		*formatp = TEXEL_U8;
@@ -53,8 +92,6 @@ CUresult array_format_refusal(CUarray_format format)
 		(format >= CU_AD_FORMAT_P016 && format <= CU_AD_FORMAT_Y410) ||
 		(format >= CU_AD_FORMAT_NV12 &&
 			format <= CU_AD_FORMAT_YUV444_16bit_SemiPlanar) ||
-		(format >= CU_AD_FORMAT_UNORM_INT8X1 &&
-			format <= CU_AD_FORMAT_SNORM_INT16X4) ||
 		format == CU_AD_FORMAT_UNORM_INT_101010_2;
 
 	return is_known ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
@@ -105,7 +142,7 @@ static bool shape_fits(const CUDA_ARRAY3D_DESCRIPTOR *d)
 
 static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-	if (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4)
+	if (!array_format_has(d->Format, d->NumChannels))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!texel_size(d))
 		return array_format_refusal(d->Format);

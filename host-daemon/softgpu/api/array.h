@@ -47,6 +47,12 @@ struct CUmipmappedArray_st {
 /* Return: whether channels are stored so. */
 bool array_format(CUarray_format format, enum texel_format *formatp);
 
+/* Return: whether they are fractions, whatever a texture reads. */
+bool array_format_is_fraction(CUarray_format format);
+
+/* Return: whether there may be as many channels. */
+bool array_format_has(CUarray_format format, unsigned int n_channels);
+
 /* Return: why they are not: CUDA_ERROR_NOT_SUPPORTED of a format that CUDA has. */
 CUresult array_format_refusal(CUarray_format format);
 

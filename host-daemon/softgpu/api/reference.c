@@ -591,8 +591,7 @@ CUresult cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedCo
 
 	SET(hTexRef,
 		array_format(fmt, &unused) &&
-			(NumPackedComponents == 1 || NumPackedComponents == 2 ||
-				NumPackedComponents == 4),
+			array_format_has(fmt, (unsigned int)NumPackedComponents),
 		CUDA_ERROR_INVALID_VALUE, {
 			reference->format = fmt;
 			reference->n_channels = (unsigned int)NumPackedComponents;

@@ -130,11 +130,12 @@ static CUresult set_format(
 {
 	enum texel_format texel;
 
-	if (n_channels != 1 && n_channels != 2 && n_channels != 4)
+	if (!array_format_has(format, n_channels))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!array_format(format, &texel))
 		return array_format_refusal(format);
 	t->format = texel;
+	t->is_fraction = array_format_is_fraction(format);
 	t->n_channels = n_channels;
 	return CUDA_SUCCESS;
 }
@@ -252,6 +253,7 @@ static CUresult view_format(struct softgpu_texture *t, CUresourceViewFormat form
 		return CUDA_ERROR_INVALID_VALUE;
 	if (format > CU_RES_VIEW_FORMAT_FLOAT_4X32)
 		return CUDA_ERROR_NOT_SUPPORTED; /* compressed blocks */
+	t->is_fraction = false;
 	t->format = texels[number / 3];
 	t->n_channels = channels[number % 3];
 	if (texel_channel_size(t->format) * t->n_channels != size)
@@ -363,7 +365,7 @@ static CUresult set_sampling(struct softgpu_texture *t, const CUDA_TEXTURE_DESC 
 	if (result)
 		return result;
 	t->is_normalized = texture->flags & CU_TRSF_NORMALIZED_COORDINATES;
-	t->reads_integers = texture->flags & CU_TRSF_READ_AS_INTEGER;
+	t->reads_integers = texture->flags & CU_TRSF_READ_AS_INTEGER && !t->is_fraction;
 	t->is_srgb = texture->flags & CU_TRSF_SRGB;
 	t->is_seamless = texture->flags & CU_TRSF_SEAMLESS_CUBEMAP;
 	/* More probes than 16 are as many as 16. */
@@ -434,7 +436,7 @@ static CUresult set_surface(struct softgpu_texture *t, const CUDA_RESOURCE_DESC 
 		return result;
 	if (!(resource->res.array.hArray->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST))
 		return CUDA_ERROR_INVALID_VALUE;
-	t->reads_integers = true;
+	t->reads_integers = !t->is_fraction;
 	return CUDA_SUCCESS;
 }
 

@@ -357,10 +357,30 @@ static const struct insn *surface_fault(
 		return ip + 1;                                                           \
 	}
 
-/* A channel of the surface; integers are limited to what it holds. */
-SCALAR u32 encode_channel(unsigned int format, u32 x)
+/* A fraction as the nearest of -@most to @most. */
+SCALAR s32 encode_fraction(float x, float least, float most)
+{
+	x = x > least ? x : least; /* NaN is the least */
+	x = x < 1.0f ? x : 1.0f;
+	return (s32)(x * most + (x < 0.0f ? -0.5f : 0.5f));
+}
+
+/* A channel of the surface; numbers are limited to those it holds. */
+SCALAR u32 encode_channel(unsigned int format, bool is_fraction, u32 x)
 {
 	s32 s = (s32)x;
+
+	if (is_fraction)
+		switch (format) {
+		case TEXEL_U8:
+			return (u32)encode_fraction(make_f32(x), 0.0f, 255.0f);
+		case TEXEL_U16:
+			return (u32)encode_fraction(make_f32(x), 0.0f, 65535.0f);
+		case TEXEL_S8:
+			return (u32)encode_fraction(make_f32(x), -1.0f, 127.0f);
+		default:
+			return (u32)encode_fraction(make_f32(x), -1.0f, 32767.0f);
+		}
 
 	switch (format) {
 	case TEXEL_U8:
@@ -400,7 +420,8 @@ HANDLER(SUST_P)
 		if (code)
 			return surface_fault(w, ip, code, i, at);
 		for (uint32_t k = 0; at && k < n; k++) {
-			x = encode_channel(surface->format, s[k][i]);
+			x = encode_channel(
+				surface->format, surface->is_fraction, s[k][i]);
 			memcpy((void *)(uintptr_t)(at + k * channel), &x, channel);
 		}
 	}

@@ -62,6 +62,7 @@ struct softgpu_texture {
 	uint8_t format; /* enum texel_format */
 	uint8_t n_channels;
 	uint8_t n_dimensions; /* without layers */
+	bool is_fraction;     /* the format is: integers that are never read as such */
 	bool is_layered;
 	bool is_cube;
 
