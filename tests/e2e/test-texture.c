@@ -621,6 +621,67 @@ TEST(levels_are_chosen_mixed_and_viewed)
 		(uintptr_t)resource.res.mipmap.hMipmappedArray);
 }
 
+/* 4 x 4 texels of one colour each, in an array of 2 x 2 pairs of integers. */
+TEST(blocks_are_viewed_in_arrays_of_integers)
+{
+	static const uint32_t colours[4] = { 0xf800, 0x07e0, 0x001f, 0xffff };
+	static const float channels[4][3] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 },
+		{ 1, 1, 1 } };
+	uint32_t blocks[4][2];
+	CUDA_RESOURCE_VIEW_DESC view = {
+		.format = CU_RES_VIEW_FORMAT_UNSIGNED_BC1, .width = 8, .height = 8
+	};
+	const CUDA_TEXTURE_DESC texture = {
+		.addressMode = { CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP },
+		.filterMode = CU_TR_FILTER_MODE_LINEAR,
+	};
+	union four in[THREADS] = {}, out[THREADS];
+	struct bench bench = bench_new();
+	CUDA_RESOURCE_DESC resource =
+		over_array(make_array(2, 2, 0, CU_AD_FORMAT_UNSIGNED_INT32, 2, 0));
+	CUtexObject object;
+
+	for (int i = 0; i < 4; i++) {
+		blocks[i][0] = colours[i] << 16 | colours[i];
+		blocks[i][1] = 0;
+	}
+	fill_array(resource.res.array.hArray, blocks, sizeof(blocks[0]) * 2, 2, 1);
+	check_ok(cuTexObjectCreate(&object, &resource, &texture, &view));
+	for (int i = 0; i < THREADS; i++) {
+		in[i].f[0] = (float)(i % 8) + 0.5f;
+		in[i].f[1] = (float)(i / 8 * 2) + 0.5f;
+	}
+	/* Between the blocks of a row, as between any two texels. */
+	in[31].f[0] = 4.0f;
+	check_ok(run(&bench, "tex_2d", object, in, out));
+	for (int i = 0; i < THREADS - 1; i++)
+		for (int k = 0; k < 3; k++)
+			check_near(out[i].f[k], channels[i % 8 / 4 + i / 16 * 2][k]);
+	for (int k = 0; k < 3; k++)
+		check_near(out[31].f[k], 0.5f * (channels[2][k] + channels[3][k]));
+	check_ok(run(&bench, "sizes", object, in, out));
+	check_eq(out[0].u[0], 8);
+	check_eq(out[0].u[1], 8);
+	check_ok(cuTexObjectDestroy(object));
+	/* The sizes are those in texels, and a block of BC2 has 16 bytes. */
+	view.width = 2;
+	check_cu(cuTexObjectCreate(&object, &resource, &texture, &view),
+		CUDA_ERROR_INVALID_VALUE);
+	view.width = 8;
+	view.format = CU_RES_VIEW_FORMAT_UNSIGNED_BC2;
+	check_cu(cuTexObjectCreate(&object, &resource, &texture, &view),
+		CUDA_ERROR_INVALID_VALUE);
+	resource = over_array(make_array(2, 2, 0, CU_AD_FORMAT_FLOAT, 2, 0));
+	view.format = CU_RES_VIEW_FORMAT_UNSIGNED_BC1;
+	check_cu(cuTexObjectCreate(&object, &resource, &texture, &view),
+		CUDA_ERROR_INVALID_VALUE);
+	/* An array of blocks itself. */
+	check_cu(cuArray3DCreate(&resource.res.array.hArray,
+			 &(CUDA_ARRAY3D_DESCRIPTOR){
+				 8, 8, 0, CU_AD_FORMAT_BC7_UNORM, 4, 0 }),
+		CUDA_ERROR_NOT_SUPPORTED);
+}
+
 TEST(gathers_return_four_texels_of_a_channel)
 {
 	float texels[3][3][2];

@@ -14,6 +14,7 @@
 
 #include "api/array.h"
 #include "api/texture.h"
+#include "exec/texel-block.h"
 
 /* The results of calls that return descriptions. */
 struct texture_object {
@@ -239,6 +240,27 @@ static CUresult set_resource(
  * Views: the same texels under another format, some of the levels and layers
  */
 
+/* Compressed blocks are seen in an array whose texels are as large, of 32-bit integers.
+ */
+static CUresult view_blocks(struct softgpu_texture *t, CUresourceViewFormat format)
+{
+	static const uint8_t blocks[] = { TEXEL_BLOCK_BC1, TEXEL_BLOCK_BC2,
+		TEXEL_BLOCK_BC3, TEXEL_BLOCK_BC4_UNSIGNED, TEXEL_BLOCK_BC4_SIGNED,
+		TEXEL_BLOCK_BC5_UNSIGNED, TEXEL_BLOCK_BC5_SIGNED,
+		TEXEL_BLOCK_BC6H_UNSIGNED, TEXEL_BLOCK_BC6H_SIGNED, TEXEL_BLOCK_BC7 };
+	uint8_t block = blocks[format - CU_RES_VIEW_FORMAT_UNSIGNED_BC1];
+
+	if (t->format != TEXEL_U32 || t->n_dimensions < 2 ||
+		t->n_channels * sizeof(uint32_t) != texel_block_size(block))
+		return CUDA_ERROR_INVALID_VALUE;
+	t->block = block;
+	for (uint32_t i = 0; i < t->n_levels; i++) {
+		t->levels[i].width *= TEXEL_BLOCK_SIDE;
+		t->levels[i].height *= TEXEL_BLOCK_SIDE;
+	}
+	return CUDA_SUCCESS;
+}
+
 static CUresult view_format(struct softgpu_texture *t, CUresourceViewFormat format)
 {
 	static const uint8_t texels[8] = { TEXEL_U8, TEXEL_S8, TEXEL_U16, TEXEL_S16,
@@ -252,7 +274,7 @@ static CUresult view_format(struct softgpu_texture *t, CUresourceViewFormat form
 	if (format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (format > CU_RES_VIEW_FORMAT_FLOAT_4X32)
-		return CUDA_ERROR_NOT_SUPPORTED; /* compressed blocks */
+		return view_blocks(t, format);
 	t->is_fraction = false;
 	t->format = texels[number / 3];
 	t->n_channels = channels[number % 3];
@@ -297,15 +319,16 @@ static CUresult set_view(struct softgpu_texture *t, const CUDA_RESOURCE_DESC *re
 	CUresult result;
 
 	/* Of memory there is no other view than its own. */
-	if ((resource->resType != CU_RESOURCE_TYPE_ARRAY &&
-		    resource->resType != CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) ||
-		view->width != t->levels[0].width ||
-		view->height != t->levels[0].height ||
-		(t->n_dimensions == 3 && view->depth != t->levels[0].depth))
+	if (resource->resType != CU_RESOURCE_TYPE_ARRAY &&
+		resource->resType != CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = view_format(t, view->format);
-	if (!result)
-		result = view_levels(t, view);
+	if (result)
+		return result;
+	if (view->width != t->levels[0].width || view->height != t->levels[0].height ||
+		(t->n_dimensions == 3 && view->depth != t->levels[0].depth))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = view_levels(t, view);
 	return result ? result : view_layers(t, view);
 }
 

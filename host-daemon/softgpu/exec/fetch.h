@@ -6,9 +6,9 @@
  *
  * The arithmetic is the sampler's, with one loop over the lanes for each of its steps,
  * and its results are identical to the bit. It handles nearly all fetches: every lane
- * uses the same texture, which has one level, is not a cube and has no sRGB conversion.
- * The sampler handles all others, lane by lane, and also a fetch with an unreadable
- * texel, because it finds the lane and the address.
+ * uses the same texture, which has one level, is no cube, and has neither compressed
+ * blocks nor a conversion from sRGB. The sampler handles all others, lane by lane, and
+ * also a fetch with an unreadable texel, because it finds the lane and the address.
  */
 
 #include "exec/half.h"
@@ -107,7 +107,8 @@ static inline bool fetch_init(
 	bool reads_integers = t->reads_integers, filters = t->filters_linearly;
 
 	if (options & (TEX_GATHER | TEX_GRADIENT | TEX_OFFSETS | TEX_SAMPLER) ||
-		shape >= TEXTURE_CUBE || t->is_cube || t->is_srgb || t->n_levels > 1)
+		shape >= TEXTURE_CUBE || t->is_cube || t->is_srgb || t->block ||
+		t->n_levels > 1)
 		return false;
 	f->format = t->format;
 	f->n_channels = t->n_channels;

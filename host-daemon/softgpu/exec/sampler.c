@@ -13,6 +13,7 @@
 
 #include "exec/cube.h"
 #include "exec/half.h"
+#include "exec/texel-block.h"
 #include "exec/texture.h"
 
 /* Beside enum texture_address: indices outside of the texture are kept. */
@@ -37,6 +38,8 @@ uint32_t texel_channel_size(unsigned int format)
 /* Whether channels are read as floats: what filters needs that. */
 static bool reads_floats(const struct softgpu_texture *t)
 {
+	if (t->block)
+		return true;
 	switch (t->format) {
 	case TEXEL_F16:
 	case TEXEL_F32:
@@ -184,12 +187,49 @@ struct fetch {
 	uint64_t fault;
 };
 
+/* Return: whether that is device memory. */
+static bool is_readable(struct fetch *fetch, uint64_t address, uint32_t size)
+{
+	if (softgpu_space_check(fetch->query->space, address, size, SOFTGPU_READ))
+		return true;
+	fetch->failed = true;
+	fetch->fault = address;
+	return false;
+}
+
+/* Rows and columns of a level count texels, its pitch is of a row of blocks. */
+static struct texel read_block(
+	struct fetch *fetch, unsigned int block, int64_t x, int64_t y, int64_t z)
+{
+	const struct texture_level *level = fetch->level;
+	uint32_t size = texel_block_size(block);
+	struct texel texel = {};
+	float channels[4];
+	uint64_t address;
+
+	address = level->address + (uint64_t)z * level->slice +
+		  (uint64_t)(y / TEXEL_BLOCK_SIDE) * level->pitch +
+		  (uint64_t)(x / TEXEL_BLOCK_SIDE) * size;
+	if (!is_readable(fetch, address, size))
+		return texel;
+	texel_block_read(block, (const uint8_t *)(uintptr_t)address,
+		(unsigned int)(y % TEXEL_BLOCK_SIDE * TEXEL_BLOCK_SIDE +
+			       x % TEXEL_BLOCK_SIDE),
+		channels);
+	for (unsigned int i = 0; i < 3 && fetch->query->texture->is_srgb; i++)
+		channels[i] = from_srgb(channels[i]);
+	for (unsigned int i = 0; i < 4; i++)
+		texel.bits[i] = bits_f32(channels[i]);
+	return texel;
+}
+
 /* Return: the texel at those indices; a negative index means the border. */
 static struct texel read_texel(struct fetch *fetch, int64_t x, int64_t y, int64_t z)
 {
 	const struct softgpu_texture *t = fetch->query->texture;
 	/* Read once: the size that is checked is the size that is read. */
 	unsigned int format = __atomic_load_n(&t->format, __ATOMIC_RELAXED);
+	unsigned int block = __atomic_load_n(&t->block, __ATOMIC_RELAXED);
 	uint32_t channel = texel_channel_size(format);
 	uint32_t n = t->n_channels <= 4 ? t->n_channels : 4, size = channel * n;
 	struct texel texel = { .bits = { 0, 0, 0, fetch->floats ? bits_f32(1.0f) : 1 } };
@@ -199,13 +239,12 @@ static struct texel read_texel(struct fetch *fetch, int64_t x, int64_t y, int64_
 		memcpy(texel.bits, t->border, sizeof(texel.bits));
 		return texel;
 	}
+	if (block)
+		return read_block(fetch, block, x, y, z);
 	address = fetch->level->address + (uint64_t)z * fetch->level->slice +
 		  (uint64_t)y * fetch->level->pitch + (uint64_t)x * size;
-	if (!softgpu_space_check(fetch->query->space, address, size, SOFTGPU_READ)) {
-		fetch->failed = true;
-		fetch->fault = address;
+	if (!is_readable(fetch, address, size))
 		return texel;
-	}
 	for (uint32_t i = 0; i < n; i++)
 		texel.bits[i] = decode_channel(t, format,
 			(const uint8_t *)(uintptr_t)address + (size_t)i * channel,
@@ -583,6 +622,21 @@ int softgpu_surface_find(const struct softgpu_texture *surface, unsigned int sha
  * Properties: the numbers of types and orders are those of OpenCL, as in PTX
  */
 
+/* The plain format that comes closest to what is decoded. */
+static unsigned int data_format_of_blocks(unsigned int block)
+{
+	switch (block) {
+	case TEXEL_BLOCK_BC4_SIGNED:
+	case TEXEL_BLOCK_BC5_SIGNED:
+		return TEXEL_S8;
+	case TEXEL_BLOCK_BC6H_UNSIGNED:
+	case TEXEL_BLOCK_BC6H_SIGNED:
+		return TEXEL_F16;
+	default:
+		return TEXEL_U8;
+	}
+}
+
 static uint32_t data_type(const struct softgpu_texture *t)
 {
 	static const uint16_t read_as_integer[_TEXEL_N] = { 0x10da, 0x10d7, 0x10db,
@@ -591,6 +645,8 @@ static uint32_t data_type(const struct softgpu_texture *t)
 		0x10dc, 0x10d9, 0x10dd, 0x10de };
 	unsigned int format = t->format < _TEXEL_N ? t->format : 0;
 
+	if (t->block)
+		format = data_format_of_blocks(t->block);
 	return t->reads_integers ? read_as_integer[format] : read_as_float[format];
 }
 

@@ -60,6 +60,7 @@ struct softgpu_texture {
 	uint32_t n_levels;
 	struct texture_level levels[TEXTURE_LEVELS_MAX];
 	uint8_t format; /* enum texel_format */
+	uint8_t block;	/* enum texel_block; levels have sizes in texels all the same */
 	uint8_t n_channels;
 	uint8_t n_dimensions; /* without layers */
 	bool is_fraction;     /* the format is: integers that are never read as such */
