@@ -365,6 +365,8 @@ static void graph_push(
 	node->n_left = node->n_before;
 	if (node->op.kind == SCHED_CHOICE)
 		node->op.choice.is_inside = node->op.choice.is_due = false;
+	else if (node->op.kind == SCHED_LAUNCH)
+		node->op.grid.is_over = false;
 	node->op.stream = lane;
 	node->op.ticket = graph->launch->ticket;
 	STAILQ_INSERT_TAIL(&lane->ops, &node->op, next);

@@ -6,12 +6,14 @@
  * block has been taken. Threads take its blocks one by one, in ascending order: a block
  * may wait for those before it, as in a scan by decoupled look-back, and the first one
  * that is not done has always been begun. The launch is complete when no thread works on
- * it and none of it is set aside; the thread that finds so completes the operation.
+ * it and none of it is set aside; the thread that finds so completes the operation,
+ * unless the grid has launched others.
  */
 
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 
+#include "sched/children.h"
 #include "sched/sched.h"
 
 /* Return: whether there is a place where the blocks of the grid can meet. */
@@ -75,6 +77,7 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 	grid->launch.grid_id = sched->next_grid_id++;
 	grid->launch.deadline_ns = 0;
 	grid->is_begun = false;
+	grid->children = NULL;
 	grid->workspace = 0;
 	grid->task = (struct sched_task){ .op = op, .is_grid = true };
 	grid->n_sms = op->stream->is_confined ? sched_sms_count(&op->stream->sms)
@@ -162,5 +165,6 @@ void sched_grid_leave(struct sched *sched, struct sched_op *op)
 		return;
 	sched->n_useful -= grid->n_useful;
 	grid_give_workspace(sched, grid);
-	sched_stream_complete(op->stream);
+	if (sched_children_end(op))
+		sched_stream_complete(op->stream);
 }

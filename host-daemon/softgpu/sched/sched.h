@@ -89,6 +89,7 @@
 #define SCHED_WORKSPACES 128
 
 struct sched;
+struct sched_children; /* children.h */
 struct sched_condition;
 struct sched_context;
 struct sched_graph;
@@ -190,7 +191,9 @@ struct sched_grid {
 	bool is_cooperative; /* all blocks side by side */
 	uint32_t workspace;  /* of a cooperative grid, + 1; 0: none */
 	struct sched_task task;
-	void *long_params; /* to be freed, where they are not in params */
+	struct sched_children *children; /* or NULL; the lock */
+	bool is_over;			 /* its children are complete, too */
+	void *long_params;		 /* to be freed, where they are not in params */
 	uint8_t params[SCHED_PARAMS_INLINE] __attribute__((aligned(16)));
 };
 
@@ -276,7 +279,8 @@ struct sched_stream {
 	void *capture;		  /* the caller's */
 	bool is_ended;		  /* the caller's: for captures */
 	uint64_t id;
-	struct sched_graph *graph; /* whose lane it is, or NULL */
+	struct sched_graph *graph;	 /* whose lane it is, or NULL */
+	struct sched_children *children; /* whose lane it is, or NULL */
 
 	/* used by the thread that runs the operation at the head: the end of the last
 	 * piece of a copy, and the total so far */
@@ -315,7 +319,8 @@ struct sched_context {
 	struct sched *sched;
 	struct sched_stream legacy;
 	struct sched_streams streams; /* all, legacy too */
-	struct sched_streams lanes;   /* of graphs, those that hold a node */
+	struct sched_streams lanes;   /* of graphs and grids, those that hold anything */
+	uint64_t n_pending;	      /* operations in those of grids */
 	uint64_t next_ticket;
 	int fault;     /* sticky; written under the lock, read anywhere */
 	uint32_t stop; /* what engine.h calls *stop */

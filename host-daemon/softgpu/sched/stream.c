@@ -14,6 +14,7 @@
 #include "vgpu/wake.h"
 
 #include "exec/bits.h"
+#include "sched/children.h"
 #include "sched/graph.h"
 #include "sched/sched.h"
 
@@ -145,13 +146,16 @@ static void stream_enter(
 	TAILQ_INSERT_TAIL(list, stream, wait_link);
 }
 
-/* The legacy rule: whether the other side has an operation with a lower ticket. */
+/* The legacy rule: whether the other side has an operation with a lower ticket. Lanes of
+ * a grid have another rule. */
 static bool stream_is_held(const struct sched_stream *stream, uint64_t ticket)
 {
 	struct sched_context *context = stream->context;
 	const struct sched_stream *other;
 	const struct sched_op *op;
 
+	if (stream->children)
+		return sched_children_hold(stream);
 	if (!stream->is_blocking)
 		return false;
 	if (!stream->is_legacy) {
@@ -192,6 +196,10 @@ static void stream_pop(struct sched_stream *stream)
 
 	if (stream->graph) {
 		sched_graph_step(stream);
+		return;
+	}
+	if (stream->children) {
+		sched_children_step(stream);
 		return;
 	}
 	STAILQ_REMOVE_HEAD(&stream->ops, next);
@@ -243,6 +251,8 @@ static bool stream_begin(struct sched_stream *stream, struct sched_op *op)
 		stream_enter(stream, SCHED_STREAM_QUEUED, &sched->hosts);
 		return false;
 	case SCHED_LAUNCH:
+		if (op->grid.is_over)
+			return true;
 		stream->state = SCHED_STREAM_RUNNING;
 		sched_grid_begin(sched, op);
 		return false;
@@ -271,7 +281,9 @@ static void stream_advance(struct sched_stream *stream)
 		stream_leave(stream);
 		op = STAILQ_FIRST(&stream->ops);
 		if (!op) {
-			if (stream->is_destroyed && !stream->n_waiters)
+			if (stream->children)
+				sched_children_leave(stream);
+			else if (stream->is_destroyed && !stream->n_waiters)
 				stream_leave_context(stream);
 			return;
 		}
