@@ -11,6 +11,7 @@
  *	program launch FILE NAME	cuLaunchKernel of a kernel of a library
  *	program clusters FILE NAME	cuLaunchKernelEx of clusters of two blocks
  *	program updatable FILE NAME	of a node that the device may update
+ *	program graph			cuGraphInstantiate of one for kernels to launch
  *	program modules FILE		the same module until one is refused
  *	program link FILE...		cuLinkAddFile, cuLinkComplete
  *	program table UUID...		cuGetExportTable for each (32 hex digits)
@@ -174,6 +175,17 @@ static CUresult launch_clusters(void)
 static CUresult launch_updatable(void)
 {
 	return launch_with(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
+}
+
+static CUresult instantiate_for_kernels(void)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+	CUresult result = cuGraphCreate(&graph, 0);
+
+	return result == CUDA_SUCCESS ? cuGraphInstantiateWithFlags(&exec, graph,
+						CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+				      : result;
 }
 
 static CUresult load_many(void)
@@ -437,6 +449,7 @@ static const struct mode {
 	{ "launch", launch, 1 },
 	{ "clusters", launch_clusters, 1 },
 	{ "updatable", launch_updatable, 1 },
+	{ "graph", instantiate_for_kernels, 1 },
 	{ "modules", load_many, 1 },
 	{ "link", link_files, 1 },
 	{ "table", get_tables, 1 },

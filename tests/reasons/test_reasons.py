@@ -469,6 +469,12 @@ def test_launching(expected):
         run(found.socket, "function", paths["ptx"], "k").check(expected)
 
 
+@row("device-graph")
+def test_device_graph(expected):
+    with host() as found:
+        run(found.socket, "graph").check(expected)
+
+
 @row("large")
 def test_large(expected):
     n = 66000

@@ -121,8 +121,7 @@ TEST(limits_are_kept)
 
 TEST(limits_of_what_there_is_not_are_zero_and_stay_so)
 {
-	static const CUlimit absent[] = { CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
-		CU_LIMIT_SHMEM_SIZE, CU_LIMIT_CIG_ENABLED,
+	static const CUlimit absent[] = { CU_LIMIT_SHMEM_SIZE, CU_LIMIT_CIG_ENABLED,
 		CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED };
 	size_t value;
 

@@ -142,6 +142,7 @@ struct CUctx_st {
 	struct softgpu_hooks hooks; /* of its kernels; constant */
 	struct print_fifo fifo;
 	struct heap heap;
+	struct heap parameters; /* of launches that kernels are making */
 };
 
 struct CUstream_st {
@@ -304,6 +305,12 @@ bool context_reaches(
  * else NULL; NULL for what is no context. */
 CUcontext context_hold(CUcontext handle, CUgreenCtx *greenp);
 
+bool context_has_limit(CUlimit limit);
+
+/* Takes from a heap of the context, which gets its memory at the first time. */
+uint64_t context_heap_take(
+	CUcontext context, struct heap *heap, uint64_t heap_size, uint64_t size);
+
 /* For a new context, before kernels can have its space. */
 void context_make_space(CUcontext context);
 
@@ -433,6 +440,9 @@ CUresult function_get(CUfunction handle, CUfunction *functionp);
 
 /* Decodes the function unless that was done, and reports why it cannot be run. */
 CUresult function_load(CUfunction function);
+
+/* The same for a launch by a kernel: the reason goes to the log alone. */
+CUresult function_load_logged(CUfunction function);
 
 /* The same for who only looks for it: that it cannot be run is no error yet. */
 CUresult function_look_up(CUfunction function);

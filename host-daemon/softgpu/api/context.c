@@ -14,6 +14,7 @@
 #include "vgpu/log.h"
 
 #include "api/capture.h"
+#include "api/child.h"
 
 /* With device.lock. */
 static void context_setup(CUcontext context)
@@ -27,6 +28,8 @@ static void context_setup(CUcontext context)
 	setting_set(context->limits[CU_LIMIT_STACK_SIZE], 1024);
 	context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1u << 20;
 	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8u << 20;
+	context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] =
+		CHILD_PENDING_DEFAULT;
 	context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
 	setting_set(context->cache_config, CU_FUNC_CACHE_PREFER_NONE);
 	/* Partners: object_new() and context_is_active(). */
@@ -79,6 +82,7 @@ static void context_teardown(CUcontext context)
 	while ((object = take_first(context)))
 		object_end(object);
 	heap_reset(&context->heap);
+	heap_reset(&context->parameters);
 	memory_free_owner(&softgpu_device.memory, context);
 }
 
@@ -87,36 +91,44 @@ static void context_teardown(CUcontext context)
  * whose kernels have none lose no memory to it
  */
 
-static void heap_fill(CUcontext context)
+/* With the heap's lock. */
+static void heap_fill(CUcontext context, struct heap *heap, uint64_t size)
 {
 	struct range range = {
-		.size = context->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
+		.size = size,
 		.kind = RANGE_ARRAY, /* it counts, and calls do not reach it */
 		.device = context->device,
 		.owner = context,
 	};
 	uint64_t address;
 
-	if (!range.size || memory_alloc(&softgpu_device.memory, &range, &address))
-		vgpu_log_warning("no memory for a heap of %llu bytes",
-			(unsigned long long)range.size);
-	else if (heap_begin(&context->heap, address, range.size))
+	if (!size || memory_alloc(&softgpu_device.memory, &range, &address))
+		vgpu_log_warning(
+			"no memory for a heap of %llu bytes", (unsigned long long)size);
+	else if (heap_begin(heap, address, size))
 		memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_ARRAY));
+}
+
+uint64_t context_heap_take(
+	CUcontext context, struct heap *heap, uint64_t heap_size, uint64_t size)
+{
+	uint64_t address;
+
+	pthread_mutex_lock(&heap->lock);
+	if (!heap->is_begun)
+		heap_fill(context, heap, heap_size);
+	heap->is_begun = true;
+	address = heap_take(heap, size);
+	pthread_mutex_unlock(&heap->lock);
+	return address;
 }
 
 static uint64_t heap_malloc(void *data, uint64_t size)
 {
 	CUcontext context = data;
-	struct heap *heap = &context->heap;
-	uint64_t address;
 
-	pthread_mutex_lock(&heap->lock);
-	if (!heap->is_begun)
-		heap_fill(context);
-	heap->is_begun = true;
-	address = heap_take(heap, size);
-	pthread_mutex_unlock(&heap->lock);
-	return address;
+	return context_heap_take(context, &context->heap,
+		setting_get(context->limits[CU_LIMIT_MALLOC_HEAP_SIZE]), size);
 }
 
 static void heap_free(void *data, uint64_t address)
@@ -145,6 +157,7 @@ static void context_release(struct object *object)
 
 	sched_context_free(&context->sched);
 	heap_deinit(&context->heap);
+	heap_deinit(&context->parameters);
 	print_deinit(context);
 	pthread_mutex_destroy(&context->lock);
 }
@@ -175,7 +188,9 @@ static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int f
 	context->hooks.heap = context;
 	context->hooks.set_condition = set_condition;
 	context->hooks.conditions = &context->sched;
+	context->hooks.serve = child_serve;
 	heap_init(&context->heap);
+	heap_init(&context->parameters);
 	context_make_space(context);
 	*contextp = context;
 	return CUDA_SUCCESS;
@@ -537,18 +552,19 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 /* All that are documented, but one: a grid that waits for its children has been no part
  * of devices since compute capability 9.0.
  */
-static bool context_has_limit(CUlimit limit)
+bool context_has_limit(CUlimit limit)
 {
 	return (unsigned int)limit < CU_LIMIT_MAX &&
 	       limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
 }
 
-/* The other limits are of features that do not exist: launches by kernels, persisting
- * cache lines, and contexts shared with a graphics API (CIG). They stay 0. */
+/* The other limits are of features that do not exist: persisting cache lines, and
+ * contexts shared with a graphics API (CIG). They stay 0. */
 static bool context_may_set(CUlimit limit)
 {
 	return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
 	       limit == CU_LIMIT_MALLOC_HEAP_SIZE ||
+	       limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT ||
 	       limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY;
 }
 
@@ -575,6 +591,9 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 		if (value > API_PRINT_FIFO_MAX)
 			value = API_PRINT_FIFO_MAX;
 	}
+	if (limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT &&
+		value > CHILD_PENDING_MAX)
+		value = CHILD_PENDING_MAX;
 	/* Pointers into the heap may be anywhere: it stays as it is once it is in use. */
 	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && heap_has_begun(&context->heap))
 		return CUDA_ERROR_INVALID_VALUE;

@@ -47,23 +47,37 @@ CUresult function_look_up(CUfunction function)
 	return result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_SUCCESS;
 }
 
-CUresult function_load(CUfunction function)
+static CUresult decode_or_log(CUfunction function, struct softgpu_message *message)
 {
 	static struct rate rate;
+	CUresult result = function_decode(function, message);
+
+	if (result && rate_allows(&rate))
+		vgpu_log_error("kernel %s cannot be run, CUDA error %d: %s",
+			function->name, result, message->text);
+	return result;
+}
+
+CUresult function_load_logged(CUfunction function)
+{
+	struct softgpu_message message = { 0 };
+
+	return decode_or_log(function, &message);
+}
+
+CUresult function_load(CUfunction function)
+{
 	struct softgpu_message message = { 0 };
 	char text[512];
 	CUresult result;
 
-	result = function_decode(function, &message);
+	result = decode_or_log(function, &message);
 	if (!result)
 		return CUDA_SUCCESS;
 	snprintf(text, sizeof(text), "softgpu cannot run kernel %.200s: %s%s",
 		function->name, message.text,
 		result == CUDA_ERROR_NOT_SUPPORTED ? "; a host with a GPU can" : "");
 	device_explain(text);
-	if (rate_allows(&rate))
-		vgpu_log_error("kernel %s cannot be run, CUDA error %d: %s",
-			function->name, result, message.text);
 	return result;
 }
 

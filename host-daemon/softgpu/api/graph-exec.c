@@ -339,8 +339,11 @@ static CUresult exec_check_graph(
 {
 	if (graph_get(graph) || graph->is_moved || graph_is_body(graph))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) {
+		device_explain("softgpu's kernels cannot launch graphs; those of a host "
+			       "with a GPU can");
 		return CUDA_ERROR_NOT_SUPPORTED;
+	}
 	if (graph_has_unused_condition(graph)) {
 		error->result = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
 		return CUDA_ERROR_INVALID_VALUE;

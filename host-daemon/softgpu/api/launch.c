@@ -102,6 +102,7 @@ void launch_describe(
 		.hooks = &context->hooks,
 		.textures = texture_table(),
 		.checks = softgpu_device.checks.kinds ? &softgpu_device.checks : NULL,
+		.owner = function->module,
 		.n_sms = softgpu_device.n_threads,
 		.schedule = softgpu_device.schedule == SOFTGPU_CONFIG_FAIR
 				    ? SOFTGPU_SCHEDULE_FAIR

@@ -112,7 +112,7 @@ struct code_subroutine {
 };
 
 struct code_call {
-	uint32_t subroutine;	  /* of CALL */
+	uint32_t subroutine;	  /* of CALL; of SERVE the service */
 	uint32_t first_candidate; /* of CALL_POINTER: subroutine + 1 by function */
 	uint32_t n_candidates;
 	uint32_t frame_end;  /* of the caller, where the new frame begins */

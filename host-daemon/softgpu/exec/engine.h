@@ -41,7 +41,9 @@
 struct ptx_module;
 struct softgpu_fault;
 struct softgpu_kernel;
+struct softgpu_launch;
 struct softgpu_program;
+struct softgpu_request; /* exec/service.h */
 struct softgpu_scratch;
 struct softgpu_textures; /* exec/texture.h */
 
@@ -210,6 +212,9 @@ struct softgpu_hooks {
 	/* Sets the condition of a graph. Return: whether there is such a condition. */
 	bool (*set_condition)(void *conditions, uint64_t handle, uint32_t value);
 	void *conditions;
+	/* Carries out a call of the device runtime. Return: a code of exec/service.h. */
+	int (*serve)(
+		const struct softgpu_launch *launch, struct softgpu_request *request);
 };
 
 /*
@@ -250,6 +255,7 @@ struct softgpu_launch {
 	const struct softgpu_hooks *hooks;	 /* or NULL */
 	const struct softgpu_textures *textures; /* or NULL */
 	const struct softgpu_checks *checks;	 /* or NULL */
+	void *owner; /* the caller's: for hooks that get the launch */
 
 	/* %envreg<n>; NULL reads as 0. 1 and 2 point to the grid-sync workspace. */
 	const uint32_t *envreg;
@@ -343,6 +349,11 @@ int softgpu_program_kernel(struct softgpu_program *program, const char *name,
 
 /* Returns: whether PTX may call a function of that name without a definition. */
 bool softgpu_has_function(const char *name);
+
+/* Returns: the number among the kernels, as softgpu_program_kernel_name() takes it, of
+ * the one whose address in kernels that is, or SIZE_MAX. */
+size_t softgpu_program_find_kernel(
+	const struct softgpu_program *program, uint64_t address);
 
 /*
  * Returns: whether NVIDIA's driver has a function of that name for kernels that launch

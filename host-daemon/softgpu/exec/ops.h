@@ -546,6 +546,7 @@
 	X(MALLOC, "Xx----")                                                              \
 	X(FREE, "-x----")                                                                \
 	X(SET_CONDITION, "-xw---") /* handle, value */                                   \
+	X(SERVE, "------")         /* service.c; off: the call */                        \
 	/* control.c */                                                                  \
 	X(BRA, "------")                                                                 \
 	X(BRX, "-w----") /* off: first of the kernel's targets, e: how many */           \

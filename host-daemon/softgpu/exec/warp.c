@@ -405,6 +405,7 @@ void softgpu_warp_start(struct warp *w)
 	if (w->block->kernel->calls) {
 		memset(w->frame, 0, sizeof(w->frame));
 		memset(w->calls_top, 0, sizeof(w->calls_top));
+		memset(w->last_error, 0, sizeof(w->last_error));
 	}
 	w->arrived = 0;
 	for (uint32_t i = 0; i < LANES; i++)

@@ -113,6 +113,8 @@ struct warp {
 	uint32_t calls_top[LANES];
 	uint32_t stack_top[LANES]; /* in local memory: what is above was allocated */
 
+	uint32_t last_error[LANES]; /* of the device runtime; see service.c */
+
 	/* EVENT_FAULT */
 	int fault_code;
 	uint32_t fault_lane;

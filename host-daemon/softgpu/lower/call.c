@@ -14,7 +14,8 @@
  * whose address the module takes. All subroutines precede the entry function's own code,
  * so that lanes in a call run, and return, before those that wait after the call.
  *
- * Functions of the runtime (printf() and its kind) are operations.
+ * Functions of the runtime (printf() and its kind) and of the device runtime (service.c)
+ * are operations.
  */
 
 #include <stdio.h>
@@ -502,12 +503,28 @@ static const struct runtime_function *find_runtime(const char *name)
 
 bool softgpu_has_function(const char *name)
 {
-	return find_runtime(name) != NULL;
+	return find_runtime(name) || lower_is_service(name);
 }
 
 bool softgpu_is_device_runtime(const char *name)
 {
-	return !strncmp(name, "__cuda_syscall_", 15) || !strncmp(name, "cnp", 3);
+	return !strncmp(name, "__cuda_syscall_", 15) || !strncmp(name, "cnp", 3) ||
+	       !strncmp(name, "cudaGraph", 9);
+}
+
+/* Arguments and result stay where the caller has them; nothing is saved. */
+static int call_service(
+	struct lowering *l, uint32_t service, const struct ptx_function *callee)
+{
+	struct code_call call = { .subroutine = service };
+	int r = add_call(l, callee->params, callee->n_params, callee->returns,
+		callee->n_returns, &call);
+
+	if (r)
+		return r;
+	lower_emit_imm(l, OP_SERVE, 0, 0, 0, 0, l->n_calls - 1);
+	lower_load_results(l, callee->returns, callee->n_returns);
+	return l->error;
 }
 
 static bool fits_params(
@@ -588,6 +605,7 @@ int translate_call(struct lowering *l)
 	const struct runtime_function *runtime;
 	const struct ptx_operand *callee = &l->operands[1];
 	const struct ptx_function *function;
+	uint32_t service;
 
 	if (callee->kind != PTX_OPERAND_SYMBOL || callee->symbol != PTX_SYMBOL_FUNCTION)
 		return call_indirect(l);
@@ -595,12 +613,15 @@ int translate_call(struct lowering *l)
 	runtime = function->is_defined ? NULL : find_runtime(function->name);
 	if (runtime)
 		return call_runtime(l, runtime);
+	service = lower_service_of(function);
+	if (service != SERVICE_NONE)
+		return call_service(l, service, function);
 	if (!function->is_defined)
 		return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
 			"%.80s, line %u: calls %.80s, which %s", l->frame->ptx->name,
 			l->instr->line, function->name,
 			softgpu_is_device_runtime(function->name)
-				? "only a GPU's driver has (dynamic parallelism)"
+				? "only a GPU's driver has"
 				: "is not defined");
 	if (l->subroutines_of[callee->index] || l->n_ops > INLINE_OPS_MAX ||
 		is_recursive(l, callee->index))

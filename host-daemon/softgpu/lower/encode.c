@@ -119,7 +119,7 @@ static void emit_insn(struct lowering *l, const struct operation *o, struct insn
 		insn->target = (int32_t)l->labels[o->target] - (int32_t)at;
 	else if (o->op == OP_BRX)
 		insn->off += (int32_t)l->base[TABLE_TARGETS];
-	else if (o->op == OP_CALL || o->op == OP_CALL_POINTER)
+	else if (o->op == OP_CALL || o->op == OP_CALL_POINTER || o->op == OP_SERVE)
 		insn->off += (int32_t)l->base[TABLE_CALLS];
 }
 

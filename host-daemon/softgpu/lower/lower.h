@@ -11,6 +11,7 @@
  *	wide.c		values of 128 bits
  *	matrix.c	products of matrices, and their fragments
  *	stack.c		memory that a function takes from the stack
+ *	service.c	calls of the device runtime
  *	pointed.c	functions that pointers may lead to
  *	common.c	the subroutines of those, once for all kernels of a module
  *	liveness.c	from where to where each value is needed
@@ -402,6 +403,11 @@ int translate_subroutines(struct lowering *l);
 /* Subroutines without an entry function: for each of them, then once. */
 int lower_wanted(struct lowering *l, uint32_t function);
 int lower_wanted_done(struct lowering *l);
+
+/* service.c: a number of exec/service.h, with its flag */
+#define SERVICE_NONE UINT32_MAX
+uint32_t lower_service_of(const struct ptx_function *function);
+bool lower_is_service(const char *name);
 
 /*
  * pointed.c: for each function whose address is taken anywhere in the module the number

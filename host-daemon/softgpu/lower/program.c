@@ -295,6 +295,23 @@ static int make_watchable(
 	return SOFTGPU_ERROR_OUT_OF_MEMORY;
 }
 
+size_t softgpu_program_find_kernel(
+	const struct softgpu_program *program, uint64_t address)
+{
+	uint64_t number = address - FUNCTION_HANDLE_BASE;
+	uint32_t function;
+
+	if (number >= program->module->n_functions)
+		return SIZE_MAX;
+	/* Declared before it was defined, it has two numbers. */
+	function = ptx_module_find_function(
+		program->module, program->module->functions[number].name);
+	for (uint32_t i = 0; i < program->n_entries; i++)
+		if (program->entries[i].function == function)
+			return i;
+	return SIZE_MAX;
+}
+
 /* Called with the lock held. */
 static int decode(struct softgpu_program *program, struct entry *entry,
 	struct softgpu_message *messagep)

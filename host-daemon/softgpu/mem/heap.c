@@ -51,6 +51,17 @@ bool heap_has_begun(struct heap *heap)
 	return is_begun;
 }
 
+bool heap_holds(struct heap *heap, uint64_t address)
+{
+	bool holds;
+
+	pthread_mutex_lock(&heap->lock);
+	holds = heap->base && address - heap->base < (uint64_t)heap->n_units
+							     << HEAP_UNIT_SHIFT;
+	pthread_mutex_unlock(&heap->lock);
+	return holds;
+}
+
 static void list_add(struct heap *heap, uint32_t unit, unsigned int order)
 {
 	uint32_t first = heap->first[order];

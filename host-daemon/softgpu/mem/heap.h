@@ -6,9 +6,10 @@
  *
  * One for each context, of CU_LIMIT_MALLOC_HEAP_SIZE bytes of device memory that are
  * allocated, and counted, when a kernel allocates for the first time; they are freed with
- * the context. A buddy system whose tables are outside of device memory: whatever a
- * kernel writes, and whatever it frees, they stay consistent. Freeing a number that is
- * not the start of an allocated piece has no effect.
+ * the context. Another one has the parameters of launches by kernels. A buddy system
+ * whose tables are outside of device memory: whatever a kernel writes, and whatever it
+ * frees, they stay consistent. Freeing a number that is not the start of an allocated
+ * piece has no effect.
  *
  * The lock guards everything; kernels of several threads allocate concurrently.
  */
@@ -41,6 +42,9 @@ void heap_deinit(struct heap *heap);
 
 /* Return: whether a kernel has allocated, so that the size cannot change any more. */
 bool heap_has_begun(struct heap *heap);
+
+/* Return: whether the address is in the memory that it gives out. */
+bool heap_holds(struct heap *heap, uint64_t address);
 
 /* Gives the heap its memory: units of 64 bytes from @base on. Return: 0 or -ENOMEM. */
 int heap_begin(struct heap *heap, uint64_t base, uint64_t size);
