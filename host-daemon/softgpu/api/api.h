@@ -411,7 +411,7 @@ CUresult module_get_variable(
 CUresult module_delete(CUmodule module);
 
 /* Reads an image from a file and appends a NUL; the caller frees it. */
-CUresult module_read_file(const char *name, char **textp);
+CUresult module_read_file(const char *name, char **textp, size_t *sizep);
 
 /*
  * Managed variables

@@ -235,8 +235,9 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 	unsigned int numLibraryOptions)
 {
 	API_CALL;
-	char *text;
 	CUresult result;
+	size_t size;
+	char *text;
 
 	result = device_check();
 	if (result)
@@ -246,7 +247,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 	for (unsigned int i = 0; libraryOptions && i < numLibraryOptions; i++)
 		if (libraryOptions[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
 			return CUDA_ERROR_INVALID_VALUE;
-	result = module_read_file(fileName, &text);
+	result = module_read_file(fileName, &text, &size);
 	if (result)
 		return result;
 	result = cuLibraryLoadData(library, text, jitOptions, jitOptionsValues,

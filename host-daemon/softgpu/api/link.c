@@ -16,6 +16,8 @@
 
 #include "api/api.h"
 #include "api/image.h"
+#include "fatbin/image.h"
+#include "fatbin/object.h"
 #include "link/link.h"
 #include "ptx/module.h"
 
@@ -115,9 +117,19 @@ CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 	return CUDA_SUCCESS;
 }
 
+/* Puts the name of the input before what is wrong with it. */
+static void name_input(const char *name, struct image_log *log)
+{
+	struct image_log unnamed = *log;
+
+	if (name && *name)
+		snprintf(log->text, sizeof(log->text), "%.100s: %.400s", name,
+			unnamed.text);
+}
+
 /* PTX, or a container with PTX; machine code does not match any device. */
 static CUresult add(CUlinkState state, CUjitInputType type, const void *data, size_t size,
-	const char *name, struct image_log *log)
+	struct image_log *log)
 {
 	_vgpu_cleanup_(vgpu_freep) char *copy = malloc(size + 16);
 	struct ptx_error error = { 0 };
@@ -142,13 +154,80 @@ static CUresult add(CUlinkState state, CUjitInputType type, const void *data, si
 		image_report(link_add(state->link, text, size, softgpu_device.cc, &error),
 			&error, log);
 	image_free(image);
-	if (result && name && *name) {
-		struct image_log unnamed = *log;
-
-		snprintf(log->text, sizeof(log->text), "%.100s: %.400s", name,
-			unnamed.text);
-	}
 	return result;
+}
+
+/* What the walk over an object's containers needs. */
+struct parts {
+	CUlinkState state;
+	struct image_log *log;
+	uint32_t n; /* containers with PTX */
+	CUresult result;
+};
+
+static int add_container(void *data, const void *container, size_t size)
+{
+	const unsigned int cc = softgpu_device.cc;
+	struct parts *parts = data;
+	struct softgpu_image found = { 0 };
+	struct ptx_error error = { 0 };
+	int r;
+
+	r = softgpu_image_select(container, size, cc, 0, &found);
+	if (r == SOFTGPU_IMAGE_E_NO_BINARY)
+		return 0;
+	parts->n++;
+	if (r > 0)
+		parts->result = (CUresult)softgpu_image_result(r);
+	else if (r < 0)
+		parts->result = CUDA_ERROR_OUT_OF_MEMORY;
+	else
+		parts->result = image_report(
+			link_add(parts->state->link, found.text, found.size, cc, &error),
+			&error, parts->log);
+	softgpu_image_deinit(&found);
+	return parts->result;
+}
+
+/* All of a library is linked: what nothing refers to does no harm. */
+static CUresult add_objects(CUlinkState state, CUjitInputType type, const void *data,
+	size_t size, struct image_log *log)
+{
+	struct parts parts = { .state = state, .log = log };
+	int r;
+
+	if (type == CU_JIT_INPUT_LIBRARY)
+		r = archive_walk(data, size, add_container, &parts);
+	else
+		r = object_walk(data, size, add_container, &parts);
+	if (parts.result)
+		return parts.result;
+	if (r) {
+		snprintf(log->text, sizeof(log->text),
+			"no object file of the host, or a damaged one");
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+	if (parts.n)
+		return CUDA_SUCCESS;
+	snprintf(log->text, sizeof(log->text),
+		"has no PTX for this device, and only PTX can be linked");
+	return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+static CUresult add_any(CUlinkState state, CUjitInputType type, const void *data,
+	size_t size, struct image_log *log)
+{
+	switch (type) {
+	case CU_JIT_INPUT_PTX:
+	case CU_JIT_INPUT_FATBINARY:
+		return add(state, type, data, size, log);
+	case CU_JIT_INPUT_OBJECT:
+	case CU_JIT_INPUT_LIBRARY:
+		return add_objects(state, type, data, size, log);
+	default:
+		snprintf(log->text, sizeof(log->text), "only PTX can be linked");
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	}
 }
 
 CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
@@ -170,12 +249,9 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 		(numOptions && (!options || !optionValues)) ||
 		(unsigned int)type >= CU_JIT_NUM_INPUT_TYPES)
 		return link_leave(state, CUDA_ERROR_INVALID_VALUE);
-	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
-		snprintf(log.text, sizeof(log.text), "only PTX can be linked");
-		result = CUDA_ERROR_NO_BINARY_FOR_GPU;
-	} else {
-		result = add(state, type, data, size, name, &log);
-	}
+	result = add_any(state, type, data, size, &log);
+	if (result)
+		name_input(name, &log);
 	report(state, &log, result != CUDA_SUCCESS);
 	return link_leave(state, result);
 }
@@ -185,6 +261,7 @@ CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *pa
 {
 	API_CALL;
 	CUresult result;
+	size_t size;
 	char *text;
 
 	result = device_check();
@@ -194,10 +271,11 @@ CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *pa
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!path)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = module_read_file(path, &text);
+	result = module_read_file(path, &text, &size);
 	if (result)
 		return result;
-	result = cuLinkAddData_v2(state, type, text, strlen(text) + 1, path, numOptions,
+	/* An empty file is an invalid one, no missing argument: its NUL is passed. */
+	result = cuLinkAddData_v2(state, type, text, size ? size : 1, path, numOptions,
 		options, optionValues);
 	free(text);
 	return result;

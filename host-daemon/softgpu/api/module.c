@@ -289,7 +289,7 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 	return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
 }
 
-CUresult module_read_file(const char *name, char **textp)
+CUresult module_read_file(const char *name, char **textp, size_t *sizep)
 {
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 	char *text = NULL;
@@ -308,6 +308,7 @@ CUresult module_read_file(const char *name, char **textp)
 	}
 	if (!result) {
 		*textp = text;
+		*sizep = (size_t)size;
 		text = NULL;
 	}
 	free(text);
@@ -319,15 +320,16 @@ CUresult cuModuleLoad(CUmodule *module, const char *fname)
 {
 	API_CALL;
 	CUcontext context;
-	char *text;
 	CUresult result;
+	size_t size;
+	char *text;
 
 	result = context_current(&context);
 	if (result)
 		return result;
 	if (!module || !fname)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = module_read_file(fname, &text);
+	result = module_read_file(fname, &text, &size);
 	if (result)
 		return result;
 	result = cuModuleLoadData(module, text);
