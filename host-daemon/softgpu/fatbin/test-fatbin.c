@@ -159,7 +159,7 @@ TEST(empty_container_is_no_binary_for_us)
 TEST(newer_isa_is_recognised_and_skipped)
 {
 	BUILDER(b);
-	builder_add(&b, 1, 120, 0, 91, BUILDER_PLAIN, "9.1");
+	builder_add(&b, 1, 120, 0, 92, BUILDER_PLAIN, "9.2");
 	builder_close(&b);
 	refuses(b.bytes, b.size, SOFTGPU_IMAGE_E_VERSION);
 	add_ptx(&b, 75, "9.0");

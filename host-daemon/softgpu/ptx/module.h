@@ -49,7 +49,7 @@
 #define PTX_LOCAL_SIZE_MAX (512u << 10) /* bytes of .local a thread: CUDA's limit */
 #define PTX_SHARED_SIZE_MAX (227u << 10) /* bytes of static .shared of one body */
 
-#define PTX_VERSION_MAX 90 /* PTX ISA 9.0 as major * 10 + minor */
+#define PTX_VERSION_MAX 91 /* PTX ISA 9.1 as major * 10 + minor */
 
 #define PTX_INDEX_NONE UINT32_MAX
 

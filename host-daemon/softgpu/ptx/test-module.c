@@ -295,7 +295,7 @@ TEST(bad_heads_are_refused)
 	fails("", PTX_E_INVALID, 1, "does not start with .version");
 	fails("hello", PTX_E_INVALID, 1, "does not start with .version");
 	fails(".version 9\n", PTX_E_INVALID, 1, "two numbers");
-	fails(".version 9.1\n.target sm_90\n", PTX_E_VERSION, 1, "9.1 is newer than 9.0");
+	fails(".version 9.2\n.target sm_90\n", PTX_E_VERSION, 1, "9.2 is newer than 9.1");
 	fails(".version 10.0\n.target sm_90\n", PTX_E_VERSION, 1, "newer");
 	fails(".version 9.0\n.entry k { }\n", PTX_E_INVALID, 2, ".target is missing");
 	fails(".version 9.0\n.target debug\n", PTX_E_INVALID, 3, "names no sm_");
