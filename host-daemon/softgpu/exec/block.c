@@ -485,8 +485,9 @@ static int look_around(const struct softgpu_launch *launch)
 
 static bool is_over(const struct softgpu_slice *slice)
 {
-	return slice && __atomic_load_n(slice->wanted, __ATOMIC_RELAXED) &&
-	       now_ns() >= slice->end_ns;
+	return slice && now_ns() >= (__atomic_load_n(slice->wanted, __ATOMIC_RELAXED)
+						    ? slice->end_ns
+						    : slice->last_ns);
 }
 
 int softgpu_block_begin(struct softgpu_scratch *scratch,
@@ -532,16 +533,20 @@ static bool warp_can_run(const struct warp *w)
 	return false;
 }
 
+/* Looks around after which the next warp of the block has its turn: a warp may wait for
+ * it without polling. About a tenth of a second. */
+#define TURN_QUIET 256
+
 /*
- * Runs one warp until it waits, ends or wants others to run, or the slice is over.
- * Returns: 0 or a code.
+ * Runs one warp until it waits, ends, wants others to run or has run for very long, or
+ * the slice is over. Returns: 0 or a code.
  */
 static int run_warp(struct block *block, struct warp *w,
 	const struct softgpu_slice *slice, struct softgpu_fault *faultp)
 {
 	bool steps = block->launch->schedule == SOFTGPU_SCHEDULE_FAIR;
 	enum event event;
-	int code;
+	int code, n = 0;
 
 	do {
 		event = steps ? softgpu_warp_step(w) : softgpu_warp_run(w);
@@ -557,7 +562,7 @@ static int run_warp(struct block *block, struct warp *w,
 			return code;
 		}
 		block->is_preempted = is_over(slice);
-	} while (!w->yields && !block->is_preempted);
+	} while (!w->yields && !block->is_preempted && ++n < TURN_QUIET);
 	return SOFTGPU_SUCCESS;
 }
 

@@ -291,12 +291,13 @@ enum softgpu_progress {
 };
 
 /*
- * How long a block runs where others want its thread, so looked at as often as *stop:
- * until the time has come (CLOCK_MONOTONIC), and *wanted (relaxed) is not 0.
+ * How long a block runs, looked at as often as *stop: until the time has come
+ * (CLOCK_MONOTONIC) at which it ends where *wanted (relaxed) is not 0, or the last time.
  */
 struct softgpu_slice {
 	const uint32_t *wanted;
 	uint64_t end_ns;
+	uint64_t last_ns;
 };
 
 /*

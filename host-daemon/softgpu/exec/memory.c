@@ -560,8 +560,10 @@ HANDLER(ISSPACEP)
 	return ip + 1;
 }
 
+/* A thread that orders its accesses may wait for another one, by plain loads. */
 HANDLER(FENCE)
 {
+	w->polled = true;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return ip + 1;
 }

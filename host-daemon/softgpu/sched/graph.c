@@ -254,6 +254,9 @@ static int node_copy(struct sched_node *to, const struct sched_node *from)
 	to->op.grid.launch.params = to->op.grid.params;
 	to->op.grid.n_blocks = grid->n_blocks;
 	to->op.grid.is_cooperative = grid->is_cooperative;
+	to->op.grid.resident_max = grid->resident_max;
+	to->op.grid.has_priority = grid->has_priority;
+	to->op.grid.priority = grid->priority;
 	if (grid->long_params) {
 		to->op.grid.long_params = malloc(size);
 		if (!to->op.grid.long_params)
@@ -358,6 +361,8 @@ static void graph_push(
 		lane->context = graph->launch->stream->context;
 		lane->is_confined = graph->launch->stream->is_confined;
 		lane->sms = graph->launch->stream->sms;
+		sched_stream_set_priority(
+			lane, sched_stream_priority(graph->launch->stream));
 		TAILQ_INSERT_TAIL(&lane->context->lanes, lane, link);
 	}
 	graph->n_live++;

@@ -64,6 +64,15 @@ void sched_grid_want(struct sched *sched, const struct sched_grid *grid, uint32_
 	sched->n_wanted += grid->task.op->stream->is_confined ? sched->n_threads : n;
 }
 
+/* The priority is read once: a change of the stream's is for later launches. */
+static uint32_t level_of(const struct sched_op *op)
+{
+	int priority = op->grid.has_priority ? op->grid.priority
+					     : sched_stream_priority(op->stream);
+
+	return (uint32_t)(sched_priority_clamp(priority) - SCHED_PRIORITY_GREATEST);
+}
+
 void sched_grid_begin(struct sched *sched, struct sched_op *op)
 {
 	struct sched_grid *grid = &op->grid;
@@ -79,6 +88,7 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 	grid->is_begun = false;
 	grid->children = NULL;
 	grid->workspace = 0;
+	grid->level = level_of(op);
 	grid->task = (struct sched_task){ .op = op, .is_grid = true };
 	grid->n_sms = op->stream->is_confined ? sched_sms_count(&op->stream->sms)
 					      : sched->n_threads;
@@ -96,10 +106,22 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 		grid_offer(sched, grid);
 }
 
-/* Its place passes to the grid that has waited longest for one. */
+/* Return: the grid that has waited longest for a place, of the highest priority; NULL:
+ * none waits. */
+static struct sched_task *first_held(const struct sched *sched)
+{
+	struct sched_task *task, *first = NULL;
+
+	TAILQ_FOREACH(task, &sched->held, link)
+		if (!first || task->op->grid.level < first->op->grid.level)
+			first = task;
+	return first;
+}
+
+/* Its place passes to another grid. */
 static void grid_give_workspace(struct sched *sched, struct sched_grid *grid)
 {
-	struct sched_task *next = TAILQ_FIRST(&sched->held);
+	struct sched_task *next = first_held(sched);
 
 	if (!grid->workspace)
 		return;
@@ -122,11 +144,14 @@ void sched_grid_fail(struct sched_op *op, const struct softgpu_fault *fault)
 	sched_context_set_fault(context, fault->code);
 }
 
+/* By a thread that is at work on it. */
 void sched_grid_unlist(struct sched *sched, struct sched_op *op)
 {
-	if (op->grid.is_listed)
-		TAILQ_REMOVE(&sched->tasks, &op->grid.task, link);
-	op->grid.is_listed = false;
+	struct sched_grid *grid = &op->grid;
+
+	if (grid->is_listed)
+		TAILQ_REMOVE(&sched->grids[grid->level], &grid->task, link);
+	grid->is_listed = false;
 }
 
 /* The time limit counts from the first block, not from the place among the tasks, and
@@ -146,7 +171,7 @@ void sched_grid_join(struct sched *sched, struct sched_op *op)
 
 	grid_wind_up(sched, grid);
 	if (grid->is_listed && !grid->n_threads)
-		__atomic_fetch_sub(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+		sched->n_idle_grids[grid->level]--;
 	grid->n_threads++;
 }
 
@@ -160,7 +185,7 @@ void sched_grid_leave(struct sched *sched, struct sched_op *op)
 	if (grid->launch.deadline_ns)
 		grid->idle_since_ns = sched_now_ns();
 	if (grid->is_listed)
-		__atomic_fetch_add(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+		sched->n_idle_grids[grid->level]++;
 	if (grid->is_listed || grid->n_aside)
 		return;
 	sched->n_useful -= grid->n_useful;

@@ -32,8 +32,11 @@ int sched_init(struct sched *sched, uint32_t n_threads)
 	STAILQ_INIT(&sched->errands);
 	TAILQ_INIT(&sched->polling);
 	sched->poll_ns = SCHED_POLL_NS;
-	TAILQ_INIT(&sched->tasks);
+	TAILQ_INIT(&sched->begun);
+	for (uint32_t i = 0; i < SCHED_LEVELS; i++)
+		TAILQ_INIT(&sched->grids[i]);
 	TAILQ_INIT(&sched->held);
+	sched->top = SCHED_LEVELS;
 	STAILQ_INIT(&sched->spare);
 	pthread_mutex_init(&sched->lock, NULL);
 	pthread_condattr_init(&monotonic);
@@ -53,15 +56,13 @@ void sched_stop(struct sched *sched)
 
 	sched_lock(sched);
 	sched->n_stops++;
-	/* Turns end as if another task waited. */
-	__atomic_fetch_add(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+	sched_tasks_publish(sched);
 	while (sched->n_at_work)
 		vgpu_nap_cond(&nap, &sched->stopped, &sched->lock);
 }
 
 void sched_resume(struct sched *sched)
 {
-	__atomic_fetch_sub(&sched->n_waiting, 1, __ATOMIC_RELAXED);
 	if (!--sched->n_stops)
 		sched->n_wanted = sched->n_idle;
 	sched_unlock(sched);

@@ -19,12 +19,13 @@
  * another legacy stream, with which the second rule applies to it.
  *
  * Threads: kernel threads, the multiprocessors, run blocks of launches, in turns if there
- * are more kernels than threads (task.c); one copy thread copies and fills, so that a
- * copy can end the wait of a kernel; one host thread calls functions of the program. Each
- * is started when it first has work, and as many kernel threads as the launches in flight
- * have blocks for: a process that launches little has few. The caller does small copies
- * into an idle stream and synchronous ones. Everything else (marks, waits, words) is done
- * at once by the thread that finds it at the head of a stream.
+ * are more kernels than threads, those of a high priority first (task.c); one copy thread
+ *copies and fills, so that a copy can end the wait of a kernel; one host thread calls
+ *functions of the program. Each is started when it first has work, and as many kernel
+ *threads as the launches in flight have blocks for: a process that launches little has
+ *few. The caller does small copies into an idle stream and synchronous ones. Everything
+ *else (marks, waits, words) is done at once by the thread that finds it at the head of a
+ *stream.
  *
  * One lock guards streams, marks and contexts; it is never held while a kernel, a
  * copy or a host function runs. A change under the lock kicks the streams that it
@@ -72,12 +73,23 @@
 /* Operations that are kept for reuse. */
 #define SCHED_SPARE_MAX 4096
 
-/* Kernels of one priority share the kernel threads in slices of this length. */
+/* Lower numbers are higher priorities; the range is that of NVIDIA's devices. */
+#define SCHED_PRIORITY_LEAST 0
+#define SCHED_PRIORITY_GREATEST (-5)
+#define SCHED_LEVELS (SCHED_PRIORITY_LEAST - SCHED_PRIORITY_GREATEST + 1)
+
+/* Kernels share the kernel threads in slices of this length. */
 #define SCHED_SLICE_NS 2000000
 /* A block that polls memory or a clock has its turn for so long if others want it. */
 #define SCHED_SLICE_POLLING_NS 200000
 /* And for so long before blocks of the same grid are begun that it may wait for. */
 #define SCHED_POLLING_NS 1000000
+/* A turn ends after this at the latest: a block may wait for others without polling, or
+ * keep the blocks of a lower priority from beginning. */
+#define SCHED_TURN_NS 100000000
+/* A grid that has waited as long, and was passed over as often, has a turn before those
+ * of higher priority. */
+#define SCHED_PASSES 16
 
 /* Where so many blocks are set aside and hold so much memory, no others are begun before
  * one of them is done. */
@@ -166,7 +178,8 @@ struct sched_task {
 	bool has_block; /* one is begun in scratch */
 	struct softgpu_scratch *scratch;
 	struct sched_together *together;
-	TAILQ_ENTRY(sched_task) link; /* in sched.tasks */
+	uint64_t number;	      /* a lower one waits longer */
+	TAILQ_ENTRY(sched_task) link; /* in sched.begun, grids or held */
 };
 
 TAILQ_HEAD(sched_tasks, sched_task);
@@ -175,6 +188,8 @@ struct sched_grid {
 	struct softgpu_launch launch;
 	uint64_t n_blocks;
 	uint32_t resident_max; /* blocks that may be begun and not done, on all threads */
+	bool has_priority;     /* otherwise the stream's counts */
+	int priority;
 	/* Set where it begins: the threads that it may use, and of those the ones that it
 	 * can keep busy; the blocks that may be begun and not done on them. */
 	uint32_t n_sms;
@@ -183,10 +198,13 @@ struct sched_grid {
 	uint64_t next; /* atomic: first block not taken */
 	uint32_t
 		n_begun_aside; /* atomic: blocks that are begun and set aside; the lock */
-	uint32_t n_aside;   /* its tasks in sched.tasks but for its own; all the lock */
-	uint32_t n_threads; /* at work on it */
+	uint32_t n_aside;      /* its tasks in sched.begun; all the lock */
+	uint32_t n_threads;    /* at work on it */
+	uint32_t level;	       /* of its priority: 0 is the highest */
+	uint64_t listed_ns;    /* when its own task took its place in the list */
+	uint64_t n_turns;      /* sched.n_turns then */
 	uint64_t idle_since_ns;
-	bool is_listed; /* its own task is in sched.tasks */
+	bool is_listed; /* its own task is in sched.grids */
 	bool is_begun;
 	bool is_cooperative; /* all blocks side by side */
 	uint32_t workspace;  /* of a cooperative grid, + 1; 0: none */
@@ -273,7 +291,7 @@ struct sched_stream {
 	struct sched_stream *legacy; /* with this one; a reference unless the context's */
 	bool is_confined;	     /* kernels run on these threads alone */
 	struct sched_sms sms;
-	int priority;
+	int priority;		  /* atomic; within the range */
 	unsigned int flags;	  /* the caller's */
 	unsigned int wait_policy; /* the caller's, CUsynchronizationPolicy; 0: not set */
 	void *capture;		  /* the caller's */
@@ -344,12 +362,22 @@ struct sched {
 	STAILQ_HEAD(, sched_errand) errands;
 	struct sched_streams polling;
 	uint64_t poll_ns;	  /* until the next look at the words they wait for */
-	struct sched_tasks tasks; /* those first that wait longest */
-	struct sched_tasks held;  /* cooperative grids without a workspace */
+	struct sched_tasks begun; /* those first that wait longest; here, too: */
+	struct sched_tasks grids[SCHED_LEVELS];
+	struct sched_tasks held;	      /* cooperative grids without a workspace */
 	bool has_workspace[SCHED_WORKSPACES]; /* which are taken */
-	/* Read without the lock: tasks at which no thread works. Partner: the engine,
-	 * and sched_task_run(), whose turn ends by it. */
+	uint64_t n_tasks;		      /* so far */
+	uint64_t n_turns;		      /* at grids, so far */
+	uint32_t n_begun;
+	uint32_t n_idle_grids[SCHED_LEVELS]; /* at which no thread works */
+	/*
+	 * Read without the lock; sched_tasks_publish() writes. What could have the thread
+	 * now; what could once no higher priority has blocks to begin; the highest level
+	 * that has such. Partner: the engine, and turn_run(), whose turn ends by them.
+	 */
 	uint32_t n_waiting;
+	uint32_t n_passed;
+	uint32_t top;
 	uint32_t n_aside;    /* tasks that are set aside with blocks in them */
 	uint64_t aside_size; /* what those hold */
 	struct softgpu_scratch *scratches[SCHED_SPARE_SCRATCHES];
@@ -459,6 +487,11 @@ int sched_stream_new(struct sched_stream **streamp, struct sched_context *contex
  */
 void sched_stream_confine(struct sched_stream *stream, const struct sched_sms *sms,
 	struct sched_stream *legacy);
+
+/* Within the range: any other number is clamped to it. Counts for kernels that have not
+ * reached the head of the stream. */
+void sched_stream_set_priority(struct sched_stream *stream, int priority);
+int sched_stream_priority(const struct sched_stream *stream);
 
 /* Queued work is still done, and no more accepted. Other threads may wait for it
  * meanwhile. */
@@ -573,6 +606,16 @@ struct softgpu_slice sched_slice(const struct sched *sched);
 
 /* With the lock: appends a task. */
 void sched_task_push(struct sched *sched, struct sched_task *task);
+
+/* With the lock: tells running turns of what waits. */
+void sched_tasks_publish(struct sched *sched);
+
+static inline int sched_priority_clamp(int priority)
+{
+	if (priority > SCHED_PRIORITY_LEAST)
+		return SCHED_PRIORITY_LEAST;
+	return priority < SCHED_PRIORITY_GREATEST ? SCHED_PRIORITY_GREATEST : priority;
+}
 
 /* How a turn at a task ended. */
 enum sched_turn {

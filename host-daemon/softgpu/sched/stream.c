@@ -38,7 +38,7 @@ int sched_stream_new(struct sched_stream **streamp, struct sched_context *contex
 	if (!stream)
 		return vgpu_error_origin(-ENOMEM);
 	stream->is_blocking = is_blocking;
-	stream->priority = priority;
+	stream->priority = sched_priority_clamp(priority);
 	stream->n_refs = 2;
 	sched_lock(context->sched);
 	is_open = !context->legacy.is_destroyed;
@@ -66,6 +66,17 @@ void sched_stream_confine(struct sched_stream *stream, const struct sched_sms *s
 	if (legacy)
 		__atomic_fetch_add(&legacy->n_refs, 1, __ATOMIC_RELAXED);
 	sched_unlock(sched);
+}
+
+void sched_stream_set_priority(struct sched_stream *stream, int priority)
+{
+	__atomic_store_n(
+		&stream->priority, sched_priority_clamp(priority), __ATOMIC_RELAXED);
+}
+
+int sched_stream_priority(const struct sched_stream *stream)
+{
+	return __atomic_load_n(&stream->priority, __ATOMIC_RELAXED);
 }
 
 void sched_stream_end(struct sched_stream *stream)
@@ -324,6 +335,7 @@ void sched_unlock(struct sched *sched)
 	uint32_t n_wake;
 
 	streams_settle(sched);
+	sched_tasks_publish(sched);
 	n_wake = sched->n_wanted < sched->n_idle ? sched->n_wanted : sched->n_idle;
 	sched->n_wanted = 0;
 	while (n_wake--)

@@ -2,16 +2,21 @@
 /*
  * Tasks: what the kernel threads take up in turn
  *
- * The runnable tasks are in one list, and each thread takes the first: a grid with
- * untaken blocks, which moves to the end of the list so that other threads may join, or a
- * block that was set aside. A thread keeps its task until that is complete or, if there
- * are tasks without a thread, until its time slice is over. Then the block it runs is set
- * aside with its scratch, and continues later on any thread. So a kernel can wait for any
- * other one, and one that never ends takes only its share.
+ * A task is a grid with untaken blocks, or a block that was set aside. Each thread takes
+ * the one that waits longest; a grid moves to the end so that other threads may join. A
+ * thread keeps its task until that is complete or, if there are tasks without a thread,
+ * until its time slice is over. Then the block it runs is set aside with its scratch, and
+ * continues later on any thread. So a kernel can wait for any other one, and one that
+ * never ends takes only its share.
+ *
+ * Priorities decide which blocks begin: none does while a grid of higher priority has one
+ * that could. A block that is begun has its turns like any other, whatever its priority,
+ * as on a device, where it is resident. A grid that was passed over for long has a turn
+ * all the same: a stream of kernels without end may wait for it.
  *
  * The blocks of a grid may wait for each other, too, if no more of them are begun than
- * fit on a device: a block that has polled for long is set aside for the next ones of its
- * grid.
+ * fit on a device: a block that has polled for long, or has run for very long, is set
+ * aside for the next ones of its grid.
  */
 
 #include <stdlib.h>
@@ -19,10 +24,28 @@
 
 #include "sched/sched.h"
 
+/* The last one in its list. */
+static void task_append(struct sched *sched, struct sched_task *task)
+{
+	struct sched_grid *grid = &task->op->grid;
+
+	task->number = sched->n_tasks++;
+	if (!task->is_grid) {
+		TAILQ_INSERT_TAIL(&sched->begun, task, link);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&sched->grids[grid->level], task, link);
+	grid->listed_ns = sched_now_ns();
+	grid->n_turns = sched->n_turns;
+}
+
 void sched_task_push(struct sched *sched, struct sched_task *task)
 {
-	TAILQ_INSERT_TAIL(&sched->tasks, task, link);
-	__atomic_fetch_add(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+	task_append(sched, task);
+	if (task->is_grid)
+		sched->n_idle_grids[task->op->grid.level]++;
+	else
+		sched->n_begun++;
 }
 
 /*
@@ -55,6 +78,7 @@ struct turn {
 	struct sched_grid *grid;
 	struct softgpu_slice slice;
 	uint64_t polls_since_ns; /* the block, in this turn; 0: it does not */
+	bool has_run;		 /* a block, to its end */
 	struct softgpu_fault fault;
 };
 
@@ -63,22 +87,43 @@ static bool is_wanted(const struct turn *turn)
 	return __atomic_load_n(turn->slice.wanted, __ATOMIC_RELAXED);
 }
 
+/* Whether grids wait that are passed over as long as others can begin a block. */
+static bool is_passing(const struct turn *turn)
+{
+	/* Partner: sched_tasks_publish(). */
+	return __atomic_load_n(&turn->worker->sched->n_passed, __ATOMIC_RELAXED);
+}
+
 static bool has_more(const struct turn *turn)
 {
 	return __atomic_load_n(&turn->grid->next, __ATOMIC_RELAXED) <
 	       turn->grid->n_blocks;
 }
 
+/* Between two blocks. Return: whether another task shall have the thread now. */
+static bool is_over(const struct turn *turn)
+{
+	/* Partner: sched_tasks_publish(). */
+	uint32_t top = __atomic_load_n(&turn->worker->sched->top, __ATOMIC_RELAXED);
+
+	if (turn->has_run && top < turn->grid->level)
+		return true;
+	if (is_wanted(turn) && sched_now_ns() >= turn->slice.end_ns)
+		return true;
+	return turn->has_run && is_passing(turn) && sched_now_ns() >= turn->slice.last_ns;
+}
+
 /* A block polls. Return: whether others shall have its thread. */
 static bool polls_long_enough(struct turn *turn)
 {
 	const struct sched_grid *grid = turn->grid;
-	bool is_wanted_now = is_wanted(turn), more;
+	bool is_wanted_now, more;
 	uint64_t now;
 
 	more = has_more(turn) &&
 	       __atomic_load_n(&grid->n_begun_aside, __ATOMIC_RELAXED) + grid->n_sms <=
 		       grid->begun_max;
+	is_wanted_now = is_wanted(turn) || (is_passing(turn) && !more);
 	if (!is_wanted_now && !more)
 		return false;
 	now = sched_now_ns();
@@ -110,7 +155,7 @@ static enum sched_turn turn_run(struct turn *turn)
 		if (__atomic_load_n(launch->stop, __ATOMIC_RELAXED))
 			return SCHED_TURN_DONE;
 		if (!task->has_block) {
-			if (is_wanted(turn) && sched_now_ns() >= turn->slice.end_ns)
+			if (is_over(turn))
 				return SCHED_TURN_OVER;
 			if (!next_block(turn, &block))
 				return SCHED_TURN_DONE;
@@ -122,6 +167,7 @@ static enum sched_turn turn_run(struct turn *turn)
 		switch (softgpu_block_resume(scratch, &turn->slice, &turn->fault)) {
 		case SOFTGPU_BLOCK_DONE:
 			task->has_block = false;
+			turn->has_run = true;
 			break;
 		case SOFTGPU_BLOCK_FAULTED:
 			return SCHED_TURN_FAULT;
@@ -188,7 +234,7 @@ static void set_aside(struct sched *sched, struct sched_task *task)
 	sched_grid_want(sched, grid, 1);
 }
 
-/* With the lock: leaves what is to be gone on with in the list. */
+/* With the lock: leaves what is to be gone on with in the lists. */
 static void put_back(
 	struct sched_worker *worker, struct sched_task *task, struct leftovers *left)
 {
@@ -210,19 +256,19 @@ static void put_back(
 }
 
 /*
- * The list
+ * The lists
  */
 
-/* Whether it may be begun: a grid has no more blocks under way than there is room for. */
-static bool has_room(const struct sched *sched, const struct sched_task *task)
+/* Whether so much is set aside that no block is begun. */
+static bool is_full(const struct sched *sched)
 {
-	const struct sched_grid *grid = &task->op->grid;
+	return sched->n_aside >= SCHED_ASIDE_MANY &&
+	       sched->aside_size >= SCHED_ASIDE_SIZE_MANY;
+}
 
-	if (task->scratch || task->together)
-		return true;
-	if (sched->n_aside >= SCHED_ASIDE_MANY &&
-		sched->aside_size >= SCHED_ASIDE_SIZE_MANY)
-		return false;
+/* A grid has no more blocks under way than there is room for. */
+static bool has_room(const struct sched_grid *grid)
+{
 	return grid->n_begun_aside + grid->n_threads < grid->begun_max;
 }
 
@@ -239,21 +285,77 @@ static bool is_allowed(
 	return true;
 }
 
-/* Where there is no room for any more blocks, one that is begun waits for its turn.
- * Return: NULL if all tasks are for other threads. */
+static bool may_begin(const struct sched_worker *worker, const struct sched_task *task)
+{
+	return is_allowed(worker, task->op->stream) && has_room(&task->op->grid);
+}
+
+/* Grids of higher priority have kept it waiting. */
+static bool is_passed_over(const struct sched *sched, const struct sched_grid *grid)
+{
+	return sched->n_turns - grid->n_turns >= SCHED_PASSES &&
+	       sched_now_ns() - grid->listed_ns >= SCHED_TURN_NS;
+}
+
+static struct sched_task *choose_of_level(
+	const struct sched_worker *worker, uint32_t level)
+{
+	struct sched_task *task;
+
+	TAILQ_FOREACH(task, &worker->sched->grids[level], link)
+		if (may_begin(worker, task))
+			return task;
+	return NULL;
+}
+
+/* Return: NULL if none can begin a block on this thread. */
+static struct sched_task *choose_grid(const struct sched_worker *worker)
+{
+	struct sched_task *task, *chosen = NULL;
+
+	for (uint32_t level = 0; level < SCHED_LEVELS && !is_full(worker->sched);
+		level++) {
+		task = choose_of_level(worker, level);
+		if (!chosen)
+			chosen = task;
+		else if (task && is_passed_over(worker->sched, &task->op->grid))
+			return task;
+	}
+	return chosen;
+}
+
+static struct sched_task *choose_begun(const struct sched_worker *worker)
+{
+	struct sched_task *task;
+
+	TAILQ_FOREACH(task, &worker->sched->begun, link)
+		if (is_allowed(worker, task->op->stream))
+			return task;
+	return NULL;
+}
+
+/* Where no block that is begun is for this thread, a grid goes on without room. */
+static struct sched_task *choose_any(const struct sched_worker *worker)
+{
+	struct sched_task *task;
+
+	for (uint32_t level = 0; level < SCHED_LEVELS; level++)
+		TAILQ_FOREACH(task, &worker->sched->grids[level], link)
+			if (is_allowed(worker, task->op->stream))
+				return task;
+	return NULL;
+}
+
+/* Return: NULL if all tasks are for other threads. */
 static struct sched_task *choose(const struct sched_worker *worker)
 {
-	struct sched_task *task, *first = NULL;
+	struct sched_task *begun = choose_begun(worker), *grid = choose_grid(worker);
 
-	TAILQ_FOREACH(task, &worker->sched->tasks, link) {
-		if (!is_allowed(worker, task->op->stream))
-			continue;
-		if (has_room(worker->sched, task))
-			return task;
-		if (!first)
-			first = task;
-	}
-	return first;
+	if (begun && grid)
+		return begun->number < grid->number ? begun : grid;
+	if (begun)
+		return begun;
+	return grid ? grid : choose_any(worker);
 }
 
 bool sched_task_is_there(const struct sched_worker *worker)
@@ -261,22 +363,58 @@ bool sched_task_is_there(const struct sched_worker *worker)
 	return choose(worker);
 }
 
-/* Takes what waits longest. */
-static struct sched_task take(struct sched_worker *worker)
+/* Whether a grid of that level could begin a block: on a thread that is at work on it as
+ * soon as the one before is done. */
+static bool level_has_room(const struct sched *sched, uint32_t level)
 {
-	struct sched *sched = worker->sched;
-	struct sched_task *chosen = choose(worker), task = *chosen;
-	struct sched_grid *grid = &task.op->grid;
+	const struct sched_task *task;
 
-	TAILQ_REMOVE(&sched->tasks, chosen, link);
-	if (task.is_grid) {
-		TAILQ_INSERT_TAIL(&sched->tasks, chosen, link);
-		sched_grid_join(sched, task.op);
-		if (grid->is_cooperative)
-			sched_grid_unlist(sched, task.op);
-		return task;
+	TAILQ_FOREACH(task, &sched->grids[level], link)
+		if (task->op->grid.n_begun_aside < task->op->grid.begun_max)
+			return !is_full(sched);
+	return false;
+}
+
+void sched_tasks_publish(struct sched *sched)
+{
+	uint32_t top = SCHED_LEVELS, n_waiting = sched->n_begun + sched->n_stops;
+	uint32_t n_passed = 0;
+
+	for (uint32_t level = 0; level < SCHED_LEVELS; level++) {
+		if (top == SCHED_LEVELS)
+			n_waiting += sched->n_idle_grids[level];
+		else
+			n_passed += sched->n_idle_grids[level];
+		if (top == SCHED_LEVELS && level_has_room(sched, level))
+			top = level;
 	}
-	__atomic_fetch_sub(&sched->n_waiting, 1, __ATOMIC_RELAXED);
+	/* Partner: the engine, and is_over(). */
+	__atomic_store_n(&sched->n_waiting, n_waiting, __ATOMIC_RELAXED);
+	__atomic_store_n(&sched->n_passed, n_passed, __ATOMIC_RELAXED);
+	__atomic_store_n(&sched->top, top, __ATOMIC_RELAXED);
+}
+
+static struct sched_task take_grid(struct sched *sched, struct sched_task *chosen)
+{
+	struct sched_grid *grid = &chosen->op->grid;
+	struct sched_task task = *chosen;
+
+	TAILQ_REMOVE(&sched->grids[grid->level], chosen, link);
+	sched->n_turns++;
+	task_append(sched, chosen);
+	sched_grid_join(sched, task.op);
+	if (grid->is_cooperative)
+		sched_grid_unlist(sched, task.op);
+	return task;
+}
+
+static struct sched_task take_begun(struct sched *sched, struct sched_task *chosen)
+{
+	struct sched_grid *grid = &chosen->op->grid;
+	struct sched_task task = *chosen;
+
+	TAILQ_REMOVE(&sched->begun, chosen, link);
+	sched->n_begun--;
 	grid->n_aside--;
 	if (task.has_block)
 		__atomic_fetch_sub(&grid->n_begun_aside, 1, __ATOMIC_RELAXED);
@@ -290,11 +428,23 @@ static struct sched_task take(struct sched_worker *worker)
 	return task;
 }
 
+/* Takes what waits longest. */
+static struct sched_task take(struct sched_worker *worker)
+{
+	struct sched_task *chosen = choose(worker);
+
+	return chosen->is_grid ? take_grid(worker->sched, chosen)
+			       : take_begun(worker->sched, chosen);
+}
+
 struct softgpu_slice sched_slice(const struct sched *sched)
 {
+	uint64_t now = sched_now_ns();
+
 	return (struct softgpu_slice){
 		.wanted = &sched->n_waiting,
-		.end_ns = sched_now_ns() + SCHED_SLICE_NS,
+		.end_ns = now + SCHED_SLICE_NS,
+		.last_ns = now + SCHED_TURN_NS,
 	};
 }
 
