@@ -376,7 +376,7 @@ CUcontext stream_context(const struct sched_stream *stream);
 
 /* In a green context if there is one; @thread: whose default stream it is, 0: none. */
 CUresult stream_new(CUstream *streamp, CUcontext context, CUgreenCtx green,
-	unsigned int flags, pid_t thread);
+	unsigned int flags, int priority, pid_t thread);
 
 /* The multiprocessors that kernels of the current context can use. */
 uint32_t green_current_sms(void);

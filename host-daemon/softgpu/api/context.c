@@ -693,8 +693,8 @@ CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 	if (result)
 		return result;
 	if (leastPriority)
-		*leastPriority = 0;
+		*leastPriority = SCHED_PRIORITY_LEAST;
 	if (greatestPriority)
-		*greatestPriority = 0;
+		*greatestPriority = SCHED_PRIORITY_GREATEST;
 	return CUDA_SUCCESS;
 }

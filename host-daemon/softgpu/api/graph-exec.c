@@ -72,11 +72,16 @@ static CUresult build_context(struct build *build, const struct graph_work *work
 	return CUDA_SUCCESS;
 }
 
-CUresult exec_prepare_node(const struct CUgraphNode_st *own, struct sched_node *node)
+CUresult exec_prepare_node(const struct CUgraphExec_st *exec,
+	const struct CUgraphNode_st *own, struct sched_node *node)
 {
 	CUresult result;
 
 	result = work_prepare(&own->work, node);
+	/* Otherwise that of the stream in which the graph is launched. */
+	if (node->kind == SCHED_LAUNCH)
+		node->op.grid.has_priority =
+			exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 	if (own->is_disabled)
 		node->op.kind = SCHED_NOTHING;
 	return result;
@@ -152,7 +157,8 @@ static CUresult build_node(struct build *build, CUgraphNode node)
 	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 		result = build_batch(build, node);
 	else if (!result)
-		result = exec_prepare_node(node, &build->graph->nodes[node->first]);
+		result = exec_prepare_node(
+			build->exec, node, &build->graph->nodes[node->first]);
 	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
 		result = build_inside(build, node->work.child, node->first, &node->last);
 	if (!result && node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)

@@ -96,7 +96,7 @@ static CUresult exec_refresh(CUgraphExec exec, CUgraphNode own)
 	struct sched_graph *copy;
 	CUresult result;
 
-	result = exec_prepare_node(own, &next);
+	result = exec_prepare_node(exec, own, &next);
 	if (!result && sched_graph_is_busy(exec->sched)) {
 		if (sched_graph_copy(&copy, exec->sched)) {
 			result = CUDA_ERROR_OUT_OF_MEMORY;

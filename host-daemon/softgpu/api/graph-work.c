@@ -73,7 +73,7 @@ CUresult work_launch(struct graph_work *work, CUfunction function, CUkernel kern
 	result = launch_params(function, params, extra, work->kernel.params);
 	if (!result)
 		result = kernel_check(&work->kernel);
-	if (!result && launch->priority)
+	if (!result && launch->has_priority)
 		result = kernel_set_attribute(work, CU_LAUNCH_ATTRIBUTE_PRIORITY,
 			&(CUlaunchAttributeValue){ .priority = launch->priority });
 	if (result)
@@ -194,6 +194,8 @@ CUresult kernel_copy_attributes(struct graph_kernel *to, const struct graph_kern
 	to->attributes = attributes;
 	to->n_attributes = n;
 	to->launch.is_cooperative = from->launch.is_cooperative;
+	to->launch.has_priority = from->launch.has_priority;
+	to->launch.priority = from->launch.priority;
 	return CUDA_SUCCESS;
 }
 

@@ -298,4 +298,5 @@ CUresult exec_build(CUgraphExec exec, struct exec_error *error);
 CUresult exec_find(CUgraphNode *ownp, CUgraphExec exec, CUgraphNode node);
 
 /* The operation of one of its own nodes. */
-CUresult exec_prepare_node(const struct CUgraphNode_st *own, struct sched_node *node);
+CUresult exec_prepare_node(const struct CUgraphExec_st *exec,
+	const struct CUgraphNode_st *own, struct sched_node *node);

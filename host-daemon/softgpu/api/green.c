@@ -148,7 +148,7 @@ static CUresult green_new(
 	green->id = next_id();
 	/* Until it is in the list of the primary context, only the caller can end it. */
 	green->is_destroyed = true;
-	result = stream_new(&stream, context, green, CU_STREAM_DEFAULT, 0);
+	result = stream_new(&stream, context, green, CU_STREAM_DEFAULT, 0, 0);
 	if (!result) {
 		object_ref(&stream->object);
 		green->stream = stream;
@@ -268,7 +268,8 @@ CUresult cuGreenCtxStreamCreate(
 		return result;
 	if (!phStream || flags != CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
-	return stream_new(phStream, greenCtx->object.context, greenCtx, flags, 0);
+	return stream_new(
+		phStream, greenCtx->object.context, greenCtx, flags, priority, 0);
 }
 
 CUresult green_join(CUgreenCtx green, struct sched_stream *stream)

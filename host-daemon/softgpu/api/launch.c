@@ -114,6 +114,8 @@ void launch_describe(
 	memcpy(grid->launch.block, launch->block, sizeof(launch->block));
 	grid->n_blocks = launch_blocks(launch);
 	grid->is_cooperative = launch->is_cooperative;
+	grid->has_priority = launch->has_priority;
+	grid->priority = launch->priority;
 	/* As many as occupancy says, since programs count on that. */
 	grid->resident_max =
 		softgpu_device.n_threads *
@@ -165,9 +167,16 @@ static CUresult launch_capture(CUfunction handle, CUfunction function,
 {
 	struct graph_work work;
 	CUkernel kernel = handle == function ? NULL : (CUkernel)handle;
+	struct launch captured = *launch;
 	CUresult result;
 
-	result = work_launch(&work, function, kernel, launch, params, extra);
+	/* A captured node has the priority of the stream (CUDA manual,
+	 * cuGraphInstantiateWithFlags()). */
+	if (!captured.has_priority) {
+		captured.priority = sched_stream_priority(stream);
+		captured.has_priority = captured.priority;
+	}
+	result = work_launch(&work, function, kernel, &captured, params, extra);
 	if (!result)
 		result = capture_add(stream, &work);
 	return result;
@@ -326,9 +335,9 @@ CUresult launch_attribute(struct launch *launch, const CUlaunchAttribute *attrib
 					 !value->memSyncDomainMap.remote);
 	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
 		return launch_check_that(value->nvlinkUtilCentricScheduling <= 1);
-	/* There is one priority, so any other is clamped to it; nodes tell what was asked
-	 * for. */
+	/* The scheduler clamps it to the range; nodes tell what was asked for. */
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		launch->has_priority = true;
 		launch->priority = value->priority;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_IGNORE:

@@ -12,7 +12,8 @@ struct launch {
 	uint32_t block[3];
 	uint32_t shared_size;
 	bool is_cooperative;
-	int priority; /* as it was asked for */
+	bool has_priority; /* of its own, not the stream's */
+	int priority;	   /* as it was asked for */
 	CUstream stream;
 	/*
 	 * Recorded by the launch, or NULL. A device may record them as soon as all blocks

@@ -31,9 +31,8 @@ static void stream_release(struct object *object)
 		object_unref(&stream->green->object);
 }
 
-/* There is one priority, so any other is clamped to it. */
 CUresult stream_new(CUstream *streamp, CUcontext context, CUgreenCtx green,
-	unsigned int flags, pid_t thread)
+	unsigned int flags, int priority, pid_t thread)
 {
 	bool is_blocking = !(flags & CU_STREAM_NON_BLOCKING);
 	CUstream stream;
@@ -42,7 +41,7 @@ CUresult stream_new(CUstream *streamp, CUcontext context, CUgreenCtx green,
 	stream = object_new(OBJECT_STREAM, sizeof(*stream), context);
 	if (!stream)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (sched_stream_new(&stream->sched, &context->sched, is_blocking, 0)) {
+	if (sched_stream_new(&stream->sched, &context->sched, is_blocking, priority)) {
 		object_unref(&stream->object);
 		return context_is_active(context) ? CUDA_ERROR_OUT_OF_MEMORY
 						  : CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -103,7 +102,7 @@ static CUresult stream_of_thread(CUcontext context, struct sched_stream **stream
 		cached = stream_find_thread(context, thread);
 		if (!cached) {
 			result = stream_new(
-				&cached, context, NULL, CU_STREAM_DEFAULT, thread);
+				&cached, context, NULL, CU_STREAM_DEFAULT, 0, thread);
 			if (result)
 				return result;
 			if (!object_hold(cached, OBJECT_STREAM))
@@ -182,7 +181,7 @@ CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int 
 		return result;
 	if (!phStream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
-	return stream_new(phStream, context, stack_green(), flags, 0);
+	return stream_new(phStream, context, stack_green(), flags, priority, 0);
 }
 
 CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
@@ -246,7 +245,7 @@ CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 		return result;
 	if (!priority)
 		return CUDA_ERROR_INVALID_VALUE;
-	*priority = stream->priority;
+	*priority = sched_stream_priority(stream);
 	return CUDA_SUCCESS;
 }
 
@@ -393,7 +392,7 @@ CUresult cuStreamGetAttribute(
 		value->syncPolicy = policy ? policy : CU_SYNC_POLICY_AUTO;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-		value->priority = stream->priority;
+		value->priority = sched_stream_priority(stream);
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
 		value->memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
@@ -430,7 +429,7 @@ CUresult cuStreamSetAttribute(
 			&stream->wait_policy, value->syncPolicy, __ATOMIC_RELAXED);
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-		/* There is one priority, so any other is clamped to it. */
+		sched_stream_set_priority(stream, value->priority);
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
 		if (value->memSyncDomain != CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT)
@@ -464,5 +463,6 @@ CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
 		return result;
 	__atomic_store_n(&to->wait_policy,
 		__atomic_load_n(&from->wait_policy, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	sched_stream_set_priority(to, sched_stream_priority(from));
 	return CUDA_SUCCESS;
 }
