@@ -4,6 +4,8 @@
  */
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "graph.h"
 
@@ -400,4 +402,117 @@ TEST(a_capture_takes_copies_within_the_host)
 		launch_and_wait(exec, stream);
 		check_eq(out, in);
 	}
+}
+
+/* In, out, and within the host. */
+struct three {
+	CUgraph graph;
+	CUgraphNode nodes[3];
+	CUgraphExec exec;
+};
+
+static struct three three_new(CUdeviceptr x, const unsigned int *in, unsigned int *out,
+	unsigned int *other, CUcontext context)
+{
+	CUDA_MEMCPY3D copies[3] = {
+		to_device(x, in, 4),
+		to_host(out, x, 4),
+		on_host(other, in, 4),
+	};
+	struct three three;
+
+	check_ok(cuGraphCreate(&three.graph, 0));
+	for (int i = 0; i < 3; i++)
+		three.nodes[i] = add_copy(
+			three.graph, i ? &three.nodes[i - 1] : NULL, &copies[i], context);
+	three.exec = exec_new(three.graph);
+	return three;
+}
+
+static void check_enabled(CUgraphExec exec, CUgraphNode node, unsigned int expected)
+{
+	unsigned int is_enabled = 9;
+
+	check_ok(cuGraphNodeGetEnabled(exec, node, &is_enabled));
+	check_eq(is_enabled, expected);
+}
+
+TEST(copies_are_disabled_one_by_one)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr x = memory_new(4);
+	unsigned int in, out, other, is_enabled;
+	struct three three = three_new(x, &in, &out, &other, fixture.context);
+	struct three foreign = three_new(x, &in, &out, &other, fixture.context);
+	CUstream stream = stream_new();
+	CUgraphExecUpdateResultInfo info;
+	CUDA_MEMCPY3D copy;
+
+	/* All that are named in i are enabled. */
+	for (unsigned int i = 0; i < 8; i++) {
+		for (unsigned int bit = 0; bit < 3; bit++)
+			check_ok(cuGraphNodeSetEnabled(
+				three.exec, three.nodes[bit], i >> bit & 1));
+		/* Which an update keeps. */
+		if (i & 1)
+			check_ok(cuGraphExecUpdate(three.exec, three.graph, &info));
+		for (unsigned int bit = 0; bit < 3; bit++)
+			check_enabled(three.exec, three.nodes[bit], i >> bit & 1);
+		check_ok(cuMemsetD32(x, 7, 1));
+		in = 100 + i;
+		out = other = 55;
+		launch_and_wait(three.exec, stream);
+		check_eq(device_word(x), i & 1 ? in : 7);
+		check_eq(out, i & 2 ? device_word(x) : 55);
+		check_eq(other, i & 4 ? in : 55);
+	}
+	check_cu(cuGraphNodeSetEnabled(three.exec, foreign.nodes[0], 0),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGraphNodeGetEnabled(three.exec, foreign.nodes[0], &is_enabled),
+		CUDA_ERROR_INVALID_VALUE);
+	check_cu(cuGraphNodeGetEnabled(three.exec, three.nodes[0], NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	/* Other executable graphs of the graph are not concerned. */
+	check_ok(cuGraphNodeSetEnabled(three.exec, three.nodes[1], 0));
+	check_enabled(exec_new(three.graph), three.nodes[1], 1);
+	/* The node has other parameters, and is the same. */
+	copy = to_host(&other, x, 4);
+	check_ok(cuGraphMemcpyNodeSetParams(three.nodes[1], &copy));
+	check_enabled(three.exec, three.nodes[1], 0);
+	check_ok(cuGraphNodeSetEnabled(three.exec, three.nodes[1], 1));
+	out = 55;
+	launch_and_wait(three.exec, stream);
+	check_eq(out, in);
+}
+
+/* Its memory may be gone, and comes back. */
+TEST(a_disabled_copy_accesses_no_memory)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr x = memory_new(4);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned int *memory = mmap(
+		NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct three three;
+	CUstream stream = stream_new();
+
+	check(memory != MAP_FAILED);
+	three = three_new(x, memory, memory + 1, memory + 2, fixture.context);
+	memory[0] = 4;
+	launch_and_wait(three.exec, stream);
+	check(memory[1] == 4 && memory[2] == 4);
+	for (int i = 0; i < 3; i++)
+		check_ok(cuGraphNodeSetEnabled(three.exec, three.nodes[i], 0));
+	check_eq(munmap(memory, page), 0);
+	launch_and_wait(three.exec, stream);
+	check(mmap(memory, page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+		      0) == memory);
+	launch_and_wait(three.exec, stream);
+	check(!memory[0] && !memory[1] && !memory[2]);
+	for (int i = 0; i < 3; i++)
+		check_ok(cuGraphNodeSetEnabled(three.exec, three.nodes[i], 1));
+	memory[0] = 6;
+	launch_and_wait(three.exec, stream);
+	check(memory[1] == 6 && memory[2] == 6);
 }

@@ -15,6 +15,7 @@
 
 #include "entry/graph-exec.h"
 #include "entry/graph-memory.h"
+#include "entry/graph-pageable.h"
 #include "g-remote.h"
 #include "process/call.h"
 #include "process/context.h"
@@ -246,8 +247,28 @@ CUresult shim_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
 CUresult shim_cuGraphNodeSetEnabled(
 	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
 {
+	CUgraphNode inner;
+	CUresult result;
+
 	shim_graph_exec_forget(hGraphExec);
-	return shim_remote_cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled);
+	result = shim_remote_cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled);
+	return result == CUDA_ERROR_INVALID_VALUE &&
+			       shim_graph_pageable_find_copy(hNode, &inner)
+		       ? shim_remote_cuGraphNodeSetEnabled(hGraphExec, inner, isEnabled)
+		       : result;
+}
+
+CUresult shim_cuGraphNodeGetEnabled(
+	CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled)
+{
+	CUgraphNode inner;
+	CUresult result;
+
+	result = shim_remote_cuGraphNodeGetEnabled(hGraphExec, hNode, isEnabled);
+	return result == CUDA_ERROR_INVALID_VALUE && isEnabled &&
+			       shim_graph_pageable_find_copy(hNode, &inner)
+		       ? shim_remote_cuGraphNodeGetEnabled(hGraphExec, inner, isEnabled)
+		       : result;
 }
 
 CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)

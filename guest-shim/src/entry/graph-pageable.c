@@ -6,159 +6,81 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vgpu/checked.h"
-
 #include "entry/graph-inside.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "entry/graph-pageable.h"
+#include "entry/graph-shadow.h"
 #include "g-remote.h"
-#include "memory/arena.h"
-#include "memory/copy.h"
 #include "process/call.h"
 #include "process/callback.h"
 
-/* One side in memory that a processor reaches: rows, and how far they are apart. */
-struct place {
-	uint8_t *memory; /* the first row */
-	uint64_t pitch;
-	uint64_t layer; /* bytes from layer to layer */
-};
-
-/* Belongs to the function that moves it. */
+/* Belongs to the functions that fill and drain. */
 struct pageable {
+	uint32_t n_refs;    /* atomic */
 	CUDA_MEMCPY3D copy; /* the program's */
-	uint8_t *pinned;    /* rows and layers without gaps, or NULL */
-	struct place to, from;
+	struct shim_shadow to, from;
 };
 
-static uint8_t *row_of(const struct place *place, uint64_t y, uint64_t z)
+static void fill(void *data)
 {
-	return place->memory + z * place->layer + y * place->pitch;
+	struct pageable *pageable = data;
+
+	if (pageable->to.pinned)
+		shim_shadow_fill(&pageable->to);
+	if (pageable->from.pinned)
+		shim_shadow_fill(&pageable->from);
 }
 
-static void move(void *data)
+static void drain(void *data)
 {
-	const struct pageable *pageable = data;
-	const CUDA_MEMCPY3D *copy = &pageable->copy;
+	struct pageable *pageable = data;
 
-	for (uint64_t z = 0; z < copy->Depth; z++)
-		for (uint64_t y = 0; y < copy->Height; y++)
-			memmove(row_of(&pageable->to, y, z),
-				row_of(&pageable->from, y, z), copy->WidthInBytes);
+	if (pageable->to.pinned)
+		shim_shadow_drain(&pageable->to);
 }
 
-/* The device reaches both sides. */
-static void skip(void *data)
-{
-}
-
+/* Drops one reference. */
 static void release(void *data)
 {
 	struct pageable *pageable = data;
 
-	if (pageable->pinned)
-		shim_arena_free(pageable->pinned);
+	if (__atomic_sub_fetch(&pageable->n_refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	shim_shadow_deinit(&pageable->to);
+	shim_shadow_deinit(&pageable->from);
 	free(pageable);
 }
 
-/* One side as the structure of the API describes it. */
-struct side {
-	CUmemorytype type;
-	uint64_t address;
-	uint64_t x, y, z, pitch, rows;
-};
-
-#define SIDE(_copy, _prefix)                                                             \
-	{                                                                                \
-		.type = (_copy)->_prefix##MemoryType,                                    \
-		.address = (_copy)->_prefix##MemoryType == CU_MEMORYTYPE_HOST            \
-				   ? shim_address((_copy)->_prefix##Host)                \
-				   : (_copy)->_prefix##Device,                           \
-		.x = (_copy)->_prefix##XInBytes, .y = (_copy)->_prefix##Y,               \
-		.z = (_copy)->_prefix##Z, .pitch = (_copy)->_prefix##Pitch,              \
-		.rows = (_copy)->_prefix##Height,                                        \
-	}
-
-static bool is_pageable(const struct side *side)
+/* A shadow for a side, if that is pageable. */
+static CUresult add_shadow(struct shim_shadow *shadow, const CUDA_MEMCPY3D *copy,
+	const struct shim_graph_side *side, bool is_written)
 {
-	return (side->type == CU_MEMORYTYPE_HOST ||
-		       side->type == CU_MEMORYTYPE_UNIFIED) &&
-	       shim_copy_place(side->address) == SHIM_PLACE_PAGEABLE;
+	struct shim_rows box;
+	CUresult result;
+
+	if (!shim_graph_side_is_pageable(side))
+		return CUDA_SUCCESS;
+	result = shim_graph_side_locate(side, copy, &box);
+	return result == CUDA_SUCCESS ? shim_shadow_init(shadow, &box, is_written)
+				      : result;
 }
 
-/* Return: whether a processor reaches it, too. */
-static bool is_of_host(const struct side *side)
+/* With one reference. */
+static CUresult pageable_new(const CUDA_MEMCPY3D *copy, struct pageable **pageablep)
 {
-	return is_pageable(side) ||
-	       (side->type == CU_MEMORYTYPE_HOST &&
-		       shim_copy_place(side->address) == SHIM_PLACE_ARENA);
-}
-
-/* Return: false if a row does not fit its pitch, or sizes overflow. */
-static bool locate(
-	const CUDA_MEMCPY3D *copy, const struct side *side, struct place *place)
-{
-	uint64_t rows = side->rows ? side->rows : copy->Height, offset, row;
-
-	place->pitch = side->pitch ? side->pitch : copy->WidthInBytes;
-	if (copy->WidthInBytes > place->pitch || copy->Height > rows ||
-		!vgpu_mul_u64(place->pitch, rows, &place->layer) ||
-		!vgpu_mul_u64(side->z, place->layer, &offset) ||
-		!vgpu_mul_u64(side->y, place->pitch, &row) ||
-		!vgpu_add_u64(offset, row, &offset) ||
-		!vgpu_add_u64(offset, side->x, &offset) ||
-		!vgpu_add_u64(side->address, offset, &offset))
-		return false;
-	place->memory = shim_pointer(offset);
-	return true;
-}
-
-/* Pinned memory for the device's part of the copy. */
-static CUresult make_pinned(struct pageable *pageable, struct place *place)
-{
-	const CUDA_MEMCPY3D *copy = &pageable->copy;
-	uint64_t size;
-
-	if (!vgpu_mul_u64(copy->WidthInBytes, copy->Height, &size) ||
-		!vgpu_mul_u64(size, copy->Depth, &size))
-		return CUDA_ERROR_INVALID_VALUE;
-	pageable->pinned = shim_arena_alloc(size);
-	*place = (struct place){
-		.memory = pageable->pinned,
-		.pitch = copy->WidthInBytes,
-		.layer = copy->WidthInBytes * copy->Height,
-	};
-	return pageable->pinned ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-/* Locates the sides that are the host's; the other one is pinned memory. */
-static CUresult place_sides(
-	struct pageable *pageable, const struct side *to, const struct side *from)
-{
-	const CUDA_MEMCPY3D *copy = &pageable->copy;
-
-	if (!copy->WidthInBytes || !copy->Height || !copy->Depth ||
-		(is_of_host(to) && !locate(copy, to, &pageable->to)) ||
-		(is_of_host(from) && !locate(copy, from, &pageable->from)))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (is_pageable(from) && !is_of_host(to))
-		return make_pinned(pageable, &pageable->to);
-	if (is_pageable(to) && !is_of_host(from))
-		return make_pinned(pageable, &pageable->from);
-	return CUDA_SUCCESS;
-}
-
-static CUresult pageable_new(const CUDA_MEMCPY3D *copy, const struct side *to,
-	const struct side *from, struct pageable **pageablep)
-{
+	const struct shim_graph_side to = shim_graph_side_to(copy),
+				     from = shim_graph_side_from(copy);
 	struct pageable *pageable = calloc(1, sizeof(*pageable));
 	CUresult result;
 
 	if (!pageable)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	pageable->n_refs = 1;
 	pageable->copy = *copy;
-	result = place_sides(pageable, to, from);
+	result = add_shadow(&pageable->to, copy, &to, true);
+	if (result == CUDA_SUCCESS)
+		result = add_shadow(&pageable->from, copy, &from, false);
 	if (result == CUDA_SUCCESS)
 		*pageablep = pageable;
 	else
@@ -170,17 +92,25 @@ static CUresult pageable_new(const CUDA_MEMCPY3D *copy, const struct side *to,
  * The child graph
  */
 
-/* Adds a node behind another one, or NULL. */
-static CUresult add(CUgraph graph, const CUgraphNode *after, const struct shim_node *node,
-	CUgraphNode *addedp)
-{
-	const struct shim_edges edges = { .nodes = after, .n = after ? 1 : 0 };
+/* The nodes of the child, in their order. The last one is only there if the memory that
+ * is written may be the program's. */
+#define NODES_MAX 3
 
-	return shim_graph_node_add(addedp, graph, &edges, node);
+struct child {
+	CUgraph graph;
+	CUgraphNode nodes[NODES_MAX]; /* fill, copy, drain */
+	size_t n;
+};
+
+static bool has_drain(const CUDA_MEMCPY3D *copy)
+{
+	const struct shim_graph_side to = shim_graph_side_to(copy);
+
+	return shim_graph_side_may_be_host(&to);
 }
 
-static CUresult add_function(CUgraph graph, const CUgraphNode *after, CUhostFn function,
-	struct pageable *pageable, CUgraphNode *addedp)
+static CUresult describe_function(
+	struct shim_node *node, CUhostFn function, struct pageable *pageable)
 {
 	const struct shim_callback callback = {
 		.kind = SHIM_CALLBACK_OF_GRAPH,
@@ -188,97 +118,76 @@ static CUresult add_function(CUgraph graph, const CUgraphNode *after, CUhostFn f
 		.data = pageable,
 		.released = release,
 	};
-	struct shim_node node;
 	CUresult result;
 
-	result = shim_graph_node_function(&node, &callback);
-	if (result == CUDA_SUCCESS)
-		result = add(graph, after, &node, addedp);
+	__atomic_fetch_add(&pageable->n_refs, 1, __ATOMIC_RELAXED);
+	result = shim_graph_node_function(node, &callback);
 	if (result != CUDA_SUCCESS)
 		release(pageable);
 	return result;
 }
 
-static CUresult add_copy(CUgraph graph, const CUgraphNode *after,
-	const CUDA_MEMCPY3D *copy, CUcontext context, CUgraphNode *addedp)
+/* The device's copy, with pinned memory in the place of the program's. */
+static CUresult describe_copy(
+	struct shim_node *node, const struct pageable *pageable, CUcontext context)
 {
+	CUDA_MEMCPY3D copy = pageable->copy;
+
+	if (pageable->to.pinned)
+		shim_graph_side_replace_to(
+			&copy, pageable->to.pinned, copy.WidthInBytes, copy.Height);
+	if (pageable->from.pinned)
+		shim_graph_side_replace_from(
+			&copy, pageable->from.pinned, copy.WidthInBytes, copy.Height);
+	return shim_graph_node_copy(node, &copy, context);
+}
+
+static CUresult describe(struct shim_node *node, struct pageable *pageable,
+	CUcontext context, size_t which)
+{
+	if (which == 1)
+		return describe_copy(node, pageable, context);
+	return describe_function(node, which ? drain : fill, pageable);
+}
+
+/* Adds a node behind the one before. The host drops the reference of a function that was
+ * not added. */
+static CUresult add_next(
+	struct child *child, struct pageable *pageable, CUcontext context)
+{
+	const struct shim_edges edges = {
+		.nodes = child->n ? &child->nodes[child->n - 1] : NULL,
+		.n = child->n ? 1 : 0,
+	};
 	struct shim_node node;
 	CUresult result;
 
-	result = shim_graph_node_copy(&node, copy, context);
-	return result == CUDA_SUCCESS ? add(graph, after, &node, addedp) : result;
-}
-
-/* The device's copy, with pinned memory in the place of one side. */
-#define SET_PINNED(_copy, _prefix, _pageable)                                            \
-	do {                                                                             \
-		(_copy)->_prefix##MemoryType = CU_MEMORYTYPE_HOST;                       \
-		(_copy)->_prefix##Host = (_pageable)->pinned;                            \
-		(_copy)->_prefix##Device = 0;                                            \
-		(_copy)->_prefix##XInBytes = 0;                                          \
-		(_copy)->_prefix##Y = 0;                                                 \
-		(_copy)->_prefix##Z = 0;                                                 \
-		(_copy)->_prefix##Pitch = (_copy)->WidthInBytes;                         \
-		(_copy)->_prefix##Height = (_copy)->Height;                              \
-	} while (0)
-
-/* What the function and the device do, which of them first. */
-struct plan {
-	CUhostFn function;
-	bool is_by_host; /* the function does all; the device's node is an empty one */
-	bool is_function_last;
-	CUDA_MEMCPY3D copy; /* the device's */
-};
-
-static void make_plan(struct plan *plan, const struct pageable *pageable,
-	const struct side *to, const struct side *from)
-{
-	plan->copy = pageable->copy;
-	plan->is_by_host = is_of_host(to) && is_of_host(from);
-	plan->is_function_last = is_of_host(to) && !is_of_host(from);
-	plan->function = pageable->pinned || plan->is_by_host ? move : skip;
-	if (!pageable->pinned)
-		return;
-	if (plan->is_function_last)
-		SET_PINNED(&plan->copy, dst, pageable);
-	else
-		SET_PINNED(&plan->copy, src, pageable);
-}
-
-static CUresult add_device(CUgraph graph, const CUgraphNode *after,
-	const struct plan *plan, CUcontext context, CUgraphNode *addedp)
-{
-	const struct shim_node empty = { .kind = CU_GRAPH_NODE_TYPE_EMPTY };
-
-	return plan->is_by_host ? add(graph, after, &empty, addedp)
-				: add_copy(graph, after, &plan->copy, context, addedp);
-}
-
-/* Adds both nodes to an empty graph. */
-static CUresult build(CUgraph graph, const CUDA_MEMCPY3D *given, CUcontext context)
-{
-	const struct side to = SIDE(given, dst), from = SIDE(given, src);
-	struct pageable *pageable;
-	CUgraphNode first, second;
-	struct plan plan;
-	CUresult result;
-
-	result = pageable_new(given, &to, &from, &pageable);
+	result = describe(&node, pageable, context, child->n);
 	if (result != CUDA_SUCCESS)
 		return result;
-	make_plan(&plan, pageable, &to, &from);
-	if (!plan.is_function_last) {
-		result = add_function(graph, NULL, plan.function, pageable, &first);
-		return result == CUDA_SUCCESS
-			       ? add_device(graph, &first, &plan, context, &second)
-			       : result;
-	}
-	result = add_device(graph, NULL, &plan, context, &first);
-	if (result != CUDA_SUCCESS) {
+	result =
+		shim_graph_node_add(&child->nodes[child->n], child->graph, &edges, &node);
+	if (result != CUDA_SUCCESS && node.kind == CU_GRAPH_NODE_TYPE_HOST)
 		release(pageable);
+	child->n += result == CUDA_SUCCESS;
+	return result;
+}
+
+/* Adds all nodes to an empty graph. */
+static CUresult build(CUgraph graph, const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	const size_t n = has_drain(copy) ? NODES_MAX : NODES_MAX - 1;
+	struct child child = { .graph = graph };
+	struct pageable *pageable;
+	CUresult result;
+
+	result = pageable_new(copy, &pageable);
+	if (result != CUDA_SUCCESS)
 		return result;
-	}
-	return add_function(graph, &first, plan.function, pageable, &second);
+	while (child.n < n && result == CUDA_SUCCESS)
+		result = add_next(&child, pageable, context);
+	release(pageable);
+	return result;
 }
 
 CUresult shim_graph_pageable_new(
@@ -302,55 +211,112 @@ CUresult shim_graph_pageable_new(
  * Nodes of the program
  */
 
-/* Finds the nodes of a node's child. Return: false unless it is such a copy. */
-static bool look_inside(
-	CUgraphNode handle, CUgraph *childp, CUgraphNode nodes[2], CUDA_MEMCPY3D *copy)
+/* Puts a node in its place. Return: whether it is one of such a copy. */
+static bool sort_node(struct child *child, CUgraphNode node, CUDA_MEMCPY3D *copy)
 {
 	struct shim_callback callback;
-	CUgraphNodeType type;
-	size_t n = 2;
+	size_t place = 1;
 
+	if (shim_graph_node_get_function(node, &callback) == CUDA_SUCCESS) {
+		if (callback.released != release)
+			return false;
+		*copy = ((const struct pageable *)callback.data)->copy;
+		place = callback.host_function == drain ? 2 : 0;
+	}
+	if (child->nodes[place])
+		return false;
+	child->nodes[place] = node;
+	return true;
+}
+
+/* Finds the nodes of a node's child. Return: false unless it is such a copy. */
+static bool look_inside(CUgraphNode handle, struct child *child, CUDA_MEMCPY3D *copy)
+{
+	CUgraphNode nodes[NODES_MAX + 1];
+	size_t n = NODES_MAX + 1;
+	CUgraphNodeType type;
+
+	*child = (struct child){};
 	if (shim_remote_cuGraphNodeGetType(handle, &type) != CUDA_SUCCESS ||
 		type != CU_GRAPH_NODE_TYPE_GRAPH ||
-		shim_remote_cuGraphChildGraphNodeGetGraph(handle, childp) !=
+		shim_remote_cuGraphChildGraphNodeGetGraph(handle, &child->graph) !=
 			CUDA_SUCCESS ||
-		shim_cuGraphGetNodes(*childp, nodes, &n) != CUDA_SUCCESS || n != 2)
+		shim_cuGraphGetNodes(child->graph, nodes, &n) != CUDA_SUCCESS ||
+		n < NODES_MAX - 1 || n > NODES_MAX)
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (shim_graph_node_get_function(nodes[i], &callback) != CUDA_SUCCESS ||
-			callback.released != release)
-			continue;
-		*copy = ((const struct pageable *)callback.data)->copy;
-		return true;
-	}
-	return false;
+	for (; child->n < n; child->n++)
+		if (!sort_node(child, nodes[child->n], copy))
+			return false;
+	return child->nodes[0] && child->nodes[1];
 }
 
 bool shim_graph_pageable_find(CUgraphNode handle, CUDA_MEMCPY3D *copy)
 {
-	CUgraphNode nodes[2];
-	CUgraph child;
+	struct child child;
 
-	return look_inside(handle, &child, nodes, copy);
+	return look_inside(handle, &child, copy);
+}
+
+bool shim_graph_pageable_find_copy(CUgraphNode handle, CUgraphNode *innerp)
+{
+	CUDA_MEMCPY3D copy;
+	struct child child;
+
+	if (!look_inside(handle, &child, &copy))
+		return false;
+	*innerp = child.nodes[1];
+	return true;
+}
+
+/* The nodes stay, so that executable graphs still know them. */
+static CUresult change(
+	const struct child *child, const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	static const size_t order[NODES_MAX] = { 1, 0, 2 };
+	struct pageable *pageable;
+	struct shim_node node;
+	CUresult result;
+
+	result = pageable_new(copy, &pageable);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* The copy first: what cannot be made changes nothing. */
+	for (size_t i = 0; i < child->n && result == CUDA_SUCCESS; i++) {
+		result = describe(&node, pageable, context, order[i]);
+		if (result != CUDA_SUCCESS)
+			break;
+		result = shim_graph_node_set(child->nodes[order[i]], &node);
+		if (result != CUDA_SUCCESS && order[i] != 1)
+			release(pageable);
+	}
+	release(pageable);
+	return result;
+}
+
+/* Return: whether the nodes of one copy can do the other. */
+static bool is_alike(const CUDA_MEMCPY3D *one, const CUDA_MEMCPY3D *other)
+{
+	return has_drain(one) == has_drain(other);
 }
 
 CUresult shim_graph_pageable_set(
 	CUgraphNode handle, const CUDA_MEMCPY3D *copy, CUcontext context)
 {
 	CUDA_MEMCPY3D before;
-	CUgraphNode nodes[2];
+	struct child child;
 	CUresult result;
-	CUgraph child;
 
-	if (!look_inside(handle, &child, nodes, &before))
+	if (!look_inside(handle, &child, &before))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (is_alike(copy, &before))
+		return change(&child, copy, context);
 	/* What cannot be made is noticed before anything is changed. */
-	for (int i = 0; i < 2; i++) {
-		result = shim_cuGraphDestroyNode(nodes[i]);
+	for (size_t i = 0; i < child.n; i++) {
+		result = shim_cuGraphDestroyNode(child.nodes[i]);
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
-	return build(child, copy, context);
+	return build(child.graph, copy, context);
 }
 
 CUresult shim_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)

@@ -4,12 +4,12 @@
 /*
  * Copies of pageable memory in graphs
  *
- * The device cannot reach ordinary memory of the guest. So such a copy is a child graph
- * of two nodes: the device copies pinned memory, and a function of the guest library
- * fills that before, or drains it afterwards. If both sides are the host's the function
- * does all, and the device's node is an empty one; if neither is pageable any more, the
- * device does. To the program the node is a copy: its parameters are those that it gave.
- * The pinned memory goes with the function (process/callback.h).
+ * The device cannot reach ordinary memory of the guest. So such a copy is a child graph:
+ * the device copies pinned memory, which a function of the guest library fills before,
+ * and another one drains afterwards if the memory that is written may be the program's
+ * (graph-shadow.h). To the program the node is a copy: its parameters are those that it
+ * gave, and it is disabled if the device's copy is. The pinned memory goes with the
+ * functions (process/callback.h).
  */
 
 #include <stdbool.h>
@@ -22,6 +22,9 @@ CUresult shim_graph_pageable_new(
 
 /* Return: whether a node is such a copy, with its parameters. */
 bool shim_graph_pageable_find(CUgraphNode handle, CUDA_MEMCPY3D *copy);
+
+/* Return: whether a node is such a copy, with the node inside it that is the device's. */
+bool shim_graph_pageable_find_copy(CUgraphNode handle, CUgraphNode *innerp);
 
 /* Replaces the copy of a node of a graph. Return: CUDA_ERROR_INVALID_VALUE unless it is
  * such a copy. */

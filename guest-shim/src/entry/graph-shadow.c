@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shadows: pinned memory that graphs copy in the place of the program's
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vgpu/checked.h"
+
+#include "entry/graph-shadow.h"
+#include "memory/arena.h"
+#include "memory/copy.h"
+
+/* Bytes that are compared at once. */
+#define CHUNK 64u
+
+static uint8_t *row_of(const struct shim_rows *box, uint64_t y, uint64_t z)
+{
+	return box->memory + z * box->layer + y * box->pitch;
+}
+
+uint64_t shim_rows_span(const struct shim_rows *box)
+{
+	return (uint64_t)(row_of(box, box->height - 1, box->depth - 1) - box->memory) +
+	       box->width;
+}
+
+CUresult shim_shadow_init(
+	struct shim_shadow *shadow, const struct shim_rows *box, bool is_written)
+{
+	uint64_t size;
+
+	*shadow = (struct shim_shadow){ .box = *box };
+	if (!vgpu_mul_u64(box->width, box->height, &size) ||
+		!vgpu_mul_u64(size, box->depth, &size))
+		return CUDA_ERROR_INVALID_VALUE;
+	shadow->pinned = shim_arena_alloc(size);
+	shadow->before = shadow->pinned && is_written ? malloc(size) : NULL;
+	if (shadow->pinned && (shadow->before || !is_written))
+		return CUDA_SUCCESS;
+	shim_shadow_deinit(shadow);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void shim_shadow_deinit(struct shim_shadow *shadow)
+{
+	if (shadow->pinned)
+		shim_arena_free(shadow->pinned);
+	free(shadow->before);
+	*shadow = (struct shim_shadow){};
+}
+
+/* The program may have unmapped memory of a node that is disabled. */
+static bool is_mapped(const uint8_t *memory, uint64_t size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = (uintptr_t)memory & ~(page - 1);
+
+	/* Which does nothing else to memory on Linux. */
+	return !msync((void *)first, (uintptr_t)memory + size - first, MS_ASYNC) ||
+	       errno != ENOMEM;
+}
+
+void shim_shadow_fill(struct shim_shadow *shadow)
+{
+	const struct shim_rows *box = &shadow->box;
+	const bool is_whole = is_mapped(box->memory, shim_rows_span(box));
+	uint8_t *to = shadow->pinned;
+
+	for (uint64_t z = 0; z < box->depth; z++)
+		for (uint64_t y = 0; y < box->height; y++, to += box->width)
+			if (is_whole || is_mapped(row_of(box, y, z), box->width))
+				memcpy(to, row_of(box, y, z), box->width);
+	if (shadow->before)
+		memcpy(shadow->before, shadow->pinned, (size_t)(to - shadow->pinned));
+}
+
+static void write_changed(
+	uint8_t *to, const uint8_t *now, const uint8_t *before, uint64_t size)
+{
+	for (uint64_t at = 0; at < size; at += CHUNK) {
+		uint64_t n = size - at < CHUNK ? size - at : CHUNK;
+
+		if (!memcmp(now + at, before + at, n))
+			continue;
+		for (uint64_t i = at; i < at + n; i++)
+			if (now[i] != before[i])
+				to[i] = now[i];
+	}
+}
+
+void shim_shadow_drain(struct shim_shadow *shadow)
+{
+	const struct shim_rows *box = &shadow->box;
+	uint64_t at = 0;
+
+	if (!shadow->before)
+		return;
+	for (uint64_t z = 0; z < box->depth; z++)
+		for (uint64_t y = 0; y < box->height; y++, at += box->width)
+			write_changed(row_of(box, y, z), shadow->pinned + at,
+				shadow->before + at, box->width);
+}
+
+/*
+ * Sides of copies
+ */
+
+#define SIDE(_copy, _prefix)                                                             \
+	{                                                                                \
+		.type = (_copy)->_prefix##MemoryType,                                    \
+		.address = (_copy)->_prefix##MemoryType == CU_MEMORYTYPE_HOST            \
+				   ? shim_address((_copy)->_prefix##Host)                \
+				   : (_copy)->_prefix##Device,                           \
+		.x = (_copy)->_prefix##XInBytes, .y = (_copy)->_prefix##Y,               \
+		.z = (_copy)->_prefix##Z, .pitch = (_copy)->_prefix##Pitch,              \
+		.rows = (_copy)->_prefix##Height,                                        \
+	}
+
+struct shim_graph_side shim_graph_side_to(const CUDA_MEMCPY3D *copy)
+{
+	return (struct shim_graph_side)SIDE(copy, dst);
+}
+
+struct shim_graph_side shim_graph_side_from(const CUDA_MEMCPY3D *copy)
+{
+	return (struct shim_graph_side)SIDE(copy, src);
+}
+
+bool shim_graph_side_may_be_host(const struct shim_graph_side *side)
+{
+	return side->type == CU_MEMORYTYPE_HOST || side->type == CU_MEMORYTYPE_UNIFIED;
+}
+
+bool shim_graph_side_is_pageable(const struct shim_graph_side *side)
+{
+	return shim_graph_side_may_be_host(side) &&
+	       shim_copy_place(side->address) == SHIM_PLACE_PAGEABLE;
+}
+
+CUresult shim_graph_side_locate(const struct shim_graph_side *side,
+	const CUDA_MEMCPY3D *copy, struct shim_rows *box)
+{
+	uint64_t rows = side->rows ? side->rows : copy->Height, offset, row, layers, end;
+
+	*box = (struct shim_rows){
+		.width = copy->WidthInBytes,
+		.height = copy->Height,
+		.depth = copy->Depth,
+		.pitch = side->pitch ? side->pitch : copy->WidthInBytes,
+	};
+	if (!box->width || !box->height || !box->depth || box->width > box->pitch ||
+		box->height > rows || !vgpu_mul_u64(box->pitch, rows, &box->layer) ||
+		!vgpu_mul_u64(side->z, box->layer, &offset) ||
+		!vgpu_mul_u64(side->y, box->pitch, &row) ||
+		!vgpu_add_u64(offset, row, &offset) ||
+		!vgpu_add_u64(offset, side->x, &offset) ||
+		!vgpu_add_u64(side->address, offset, &offset) ||
+		!vgpu_mul_u64(box->depth, box->layer, &layers) ||
+		!vgpu_add_u64(offset, layers, &end))
+		return CUDA_ERROR_INVALID_VALUE;
+	box->memory = shim_pointer(offset);
+	return CUDA_SUCCESS;
+}
+
+#define REPLACE(_copy, _prefix, _memory, _pitch, _rows)                                  \
+	do {                                                                             \
+		(_copy)->_prefix##MemoryType = CU_MEMORYTYPE_HOST;                       \
+		(_copy)->_prefix##Host = (_memory);                                      \
+		(_copy)->_prefix##Device = 0;                                            \
+		(_copy)->_prefix##XInBytes = 0;                                          \
+		(_copy)->_prefix##Y = 0;                                                 \
+		(_copy)->_prefix##Z = 0;                                                 \
+		(_copy)->_prefix##Pitch = (_pitch);                                      \
+		(_copy)->_prefix##Height = (_rows);                                      \
+	} while (0)
+
+void shim_graph_side_replace_to(
+	CUDA_MEMCPY3D *copy, void *memory, uint64_t pitch, uint64_t rows)
+{
+	REPLACE(copy, dst, memory, pitch, rows);
+}
+
+void shim_graph_side_replace_from(
+	CUDA_MEMCPY3D *copy, void *memory, uint64_t pitch, uint64_t rows)
+{
+	REPLACE(copy, src, memory, pitch, rows);
+}
