@@ -3,6 +3,8 @@
  * End to end: conditional nodes of graphs
  */
 
+#include <stdlib.h>
+
 #include "graph.h"
 
 /* nvcc compiles a call of cudaGraphSetConditional() to one of a function of this name,
@@ -717,4 +719,233 @@ TEST(a_loop_without_end_keeps_nobody_waiting)
 TEST(an_empty_loop_without_end_keeps_nobody_waiting)
 {
 	run_forever(true);
+}
+
+/*
+ * Copies of the program's memory in bodies
+ */
+
+static CUDA_MEMCPY3D copy_in(int i, const unsigned int *from, size_t n)
+{
+	return (CUDA_MEMCPY3D){
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = from,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = word(i),
+		.WidthInBytes = 4 * n,
+		.Height = 1,
+		.Depth = 1,
+	};
+}
+
+static CUDA_MEMCPY3D copy_out(unsigned int *to, int i, size_t n)
+{
+	return (CUDA_MEMCPY3D){
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = word(i),
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = to,
+		.WidthInBytes = 4 * n,
+		.Height = 1,
+		.Depth = 1,
+	};
+}
+
+static CUgraphNode add_copy(
+	CUgraph graph, const CUgraphNode *before, const CUDA_MEMCPY3D *copy)
+{
+	CUgraphNode node = NULL;
+
+	check_ok(cuGraphAddMemcpyNode(
+		&node, graph, before, before ? 1 : 0, copy, context));
+	return node;
+}
+
+static size_t count_edges(CUgraph graph)
+{
+	size_t n = 0;
+
+	check_ok(cuGraphGetEdges(graph, NULL, NULL, NULL, &n));
+	return n;
+}
+
+/* In, one more, out, five times: each turn finds what the one before has left. */
+TEST(copies_in_a_loop_carry_memory_of_the_program)
+{
+	unsigned int x = 0, told = 0;
+	CUDA_MEMCPY3D in, out, got;
+	CUgraphConditionalHandle handle;
+	CUgraph graph, body;
+	CUgraphNodeType type;
+	CUgraphNode node;
+	CUgraphExec exec;
+
+	setup();
+	in = copy_in(1, &x, 1);
+	out = copy_out(&x, 1, 1);
+	graph = graph_new();
+	handle = handle_new(graph, 1, true);
+	conditional_new(graph, NULL, handle, CU_GRAPH_COND_TYPE_WHILE, 1, &body);
+	node = add_copy(body, NULL, &in);
+	check_ok(cuGraphNodeGetType(node, &type));
+	check_eq(type, CU_GRAPH_NODE_TYPE_MEMCPY);
+	node = add_count(body, &node, 1, 1);
+	node = add_copy(body, &node, &out);
+	check_ok(cuGraphMemcpyNodeGetParams(node, &got));
+	check(got.dstHost == &x && got.srcDevice == word(1) && got.WidthInBytes == 4);
+	add_decide(body, &node, handle, 0, -1);
+	exec = exec_new(graph);
+	check(count_nodes(graph) == 1 && !count_edges(graph) && count_nodes(body) == 4);
+	for (unsigned int i = 0; i < 3; i++) {
+		set_word(0, 5);
+		x = 100 * i;
+		launch_and_wait(exec, stream);
+		check_eq(x, 100 * i + 5);
+	}
+	/* Elsewhere, by an update. */
+	out = copy_out(&told, 1, 1);
+	check_ok(cuGraphMemcpyNodeSetParams(node, &out));
+	check_ok(cuGraphExecUpdate(exec, graph, &(CUgraphExecUpdateResultInfo){ 0 }));
+	set_word(0, 5);
+	launch_and_wait(exec, stream);
+	check(x == 205 && told == 206);
+	/* It is an ordinary copy again. */
+	out.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+	out.dstHost = NULL;
+	out.dstDevice = word(2);
+	check_ok(cuGraphMemcpyNodeSetParams(node, &out));
+	check_ok(cuGraphExecDestroy(exec));
+	set_word(0, 5);
+	x = 7;
+	launch_and_wait(exec_new(graph), stream);
+	check(x == 7 && told == 206 && value_of(2) == 8);
+}
+
+/* Functions of the program before and behind see the memory in order. */
+struct watch {
+	unsigned int *memory;
+	unsigned int given, seen;
+};
+
+static void give(void *data)
+{
+	struct watch *watch = data;
+
+	*watch->memory = watch->given;
+}
+
+static void see(void *data)
+{
+	struct watch *watch = data;
+
+	watch->seen = *watch->memory;
+}
+
+TEST(functions_before_and_behind_a_body_see_its_copies)
+{
+	unsigned int x = 1;
+	struct watch watch = { .memory = &x };
+	const CUDA_HOST_NODE_PARAMS before = { give, &watch }, behind = { see, &watch };
+	CUDA_MEMCPY3D in, out;
+	CUgraphConditionalHandle handle;
+	CUgraphNode first, node, last;
+	CUgraph graph, body;
+	CUgraphExec exec;
+
+	setup();
+	in = copy_in(1, &x, 1);
+	out = copy_out(&x, 1, 1);
+	graph = graph_new();
+	check_ok(cuGraphAddHostNode(&first, graph, NULL, 0, &before));
+	first = add_decide(graph, &first, handle = handle_new(graph, 0, true), 0, 0);
+	node = conditional_new(graph, &first, handle, CU_GRAPH_COND_TYPE_IF, 1, &body);
+	check_ok(cuGraphAddHostNode(&last, graph, &node, 1, &behind));
+	node = add_copy(body, NULL, &in);
+	node = add_count(body, &node, 1, 1);
+	add_copy(body, &node, &out);
+	exec = exec_new(graph);
+	check(count_nodes(graph) == 4 && count_edges(graph) == 3);
+	for (unsigned int i = 0; i < 4; i++) {
+		set_word(0, i & 1);
+		watch.given = 10 * (i + 1);
+		launch_and_wait(exec, stream);
+		check_eq(watch.seen, watch.given + (i & 1));
+	}
+}
+
+/* What a body that is not chosen would write, the program may write meanwhile. */
+TEST(copies_of_a_body_that_is_not_chosen_change_nothing)
+{
+	unsigned int memory[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	CUgraphConditionalHandle handle;
+	CUgraph graph, bodies[2];
+	CUDA_MEMCPY3D out;
+	CUgraphExec exec;
+
+	setup();
+	/* Two rows of one word, two words apart. */
+	for (int i = 0; i < 4; i++)
+		set_word(4 + i, 40 + (unsigned int)i);
+	out = copy_out(memory, 4, 1);
+	out.Height = 2;
+	out.srcPitch = 4;
+	out.dstPitch = 12;
+	out.dstXInBytes = 4;
+	graph = graph_new();
+	handle = handle_new(graph, 0, false);
+	conditional_new(graph, NULL, handle, CU_GRAPH_COND_TYPE_IF, 2, bodies);
+	add_copy(bodies[0], NULL, &out);
+	out = copy_out(memory + 6, 6, 2);
+	add_copy(bodies[1], NULL, &out);
+	exec = exec_new(graph);
+	check_ok(launch_decide(handle, 0, 1));
+	launch_and_wait(exec, stream);
+	check(memory[0] == 1 && memory[1] == 40 && memory[2] == 3 && memory[3] == 4);
+	check(memory[4] == 41 && memory[5] == 6 && memory[6] == 7 && memory[7] == 8);
+	memory[1] = memory[4] = 9;
+	check_ok(launch_decide(handle, 0, -1));
+	launch_and_wait(exec, stream);
+	check(memory[1] == 9 && memory[4] == 9 && memory[6] == 42 && memory[7] == 43);
+}
+
+TEST(copies_in_nested_bodies_are_captured_and_disabled)
+{
+	unsigned int *in = malloc(4096), *out = malloc(4096), is_enabled = 9;
+	CUgraphConditionalHandle outer, inner;
+	CUgraph graph, body, nested;
+	CUgraphNode nodes[3];
+	CUgraphExec exec;
+	size_t n = 3;
+
+	check(in && out);
+	setup();
+	graph = graph_new();
+	outer = handle_new(graph, 1, true);
+	inner = handle_new(graph, 1, true);
+	conditional_new(graph, NULL, outer, CU_GRAPH_COND_TYPE_IF, 1, &body);
+	conditional_new(body, NULL, inner, CU_GRAPH_COND_TYPE_IF, 1, &nested);
+	check_ok(cuStreamBeginCaptureToGraph(
+		stream, nested, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	check_ok(cuMemcpyHtoDAsync(word(0), in, 4096, stream));
+	check_ok(cuMemcpyDtoHAsync(out, word(0), 4096, stream));
+	check_ok(cuStreamEndCapture(stream, NULL));
+	check_ok(cuGraphGetNodes(nested, nodes, &n));
+	check_eq(n, 2);
+	exec = exec_new(graph);
+	for (unsigned int i = 0; i < 8; i++) {
+		memset(out, 0xee, 4096);
+		for (unsigned int j = 0; j < 1024; j++)
+			in[j] = i * j;
+		check_ok(cuGraphNodeSetEnabled(exec, nodes[1], i & 1));
+		check_ok(cuGraphNodeGetEnabled(exec, nodes[1], &is_enabled));
+		check_eq(is_enabled, i & 1);
+		launch_and_wait(exec, stream);
+		check_eq(value_of(1023), 1023 * i);
+		for (unsigned int j = 0; j < 1024; j++)
+			check_eq(out[j], i & 1 ? i * j : 0xeeeeeeee);
+	}
+	check_ok(cuGraphExecDestroy(exec));
+	check_ok(cuGraphDestroy(graph));
+	free(in);
+	free(out);
 }

@@ -516,3 +516,81 @@ TEST(a_disabled_copy_accesses_no_memory)
 	launch_and_wait(three.exec, stream);
 	check(memory[1] == 6 && memory[2] == 6);
 }
+
+/* In and out of pinned memory, which the node has at first. */
+TEST(ordinary_copies_become_ones_of_pageable_memory)
+{
+	struct fixture fixture = fixture_new();
+	CUdeviceptr x = memory_new(4);
+	unsigned int in = 0, out = 0, *pinned;
+	struct result result = { .word = &out };
+	const CUDA_HOST_NODE_PARAMS host = { look, &result };
+	CUDA_MEMCPY3D ordinary[2],
+		pageable[2] = { to_device(x, &in, 4), to_host(&out, x, 4) }, told;
+	CUstream stream = stream_new();
+	CUgraphNode nodes[2], function;
+	CUgraphExecUpdateResultInfo info;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	check_ok(cuMemAllocHost((void **)&pinned, 64));
+	memset(pinned, 0, 64);
+	ordinary[0] = to_device(x, pinned, 4);
+	ordinary[1] = to_host(pinned + 1, x, 4);
+	check_ok(cuGraphCreate(&graph, 0));
+	nodes[0] = add_copy(graph, NULL, &ordinary[0], fixture.context);
+	nodes[1] = add_copy(graph, &nodes[0], &ordinary[1], fixture.context);
+	check_ok(cuGraphAddHostNode(&function, graph, &nodes[1], 1, &host));
+	exec = exec_new(graph);
+	for (unsigned int i = 1; i < 20; i++) {
+		/* In the executable graph: none, one of them, or both. */
+		for (unsigned int side = 0; side < 2; side++)
+			check_ok(cuGraphExecMemcpyNodeSetParams(exec, nodes[side],
+				i >> side & 1 ? &pageable[side] : &ordinary[side],
+				fixture.context));
+		in = 100 + i;
+		pinned[0] = 200 + i;
+		pinned[1] = out = 0;
+		/* The memory is read at each launch. */
+		launch_and_wait(exec, stream);
+		in++;
+		pinned[0]++;
+		launch_and_wait(exec, stream);
+		check_eq(device_word(x), i & 1 ? in : pinned[0]);
+		check_eq(out, i & 2 ? device_word(x) : 0);
+		check_eq(pinned[1], i & 2 ? 0 : device_word(x));
+	}
+	/* In the graph, where a function behind sees it. */
+	for (int side = 0; side < 2; side++) {
+		check_ok(cuGraphMemcpyNodeSetParams(nodes[side], &pageable[side]));
+		check_ok(cuGraphMemcpyNodeGetParams(nodes[side], &told));
+		check(!memcmp(&told, &pageable[side], sizeof(told)));
+	}
+	check_eq(count_nodes(graph), 3);
+	exec = exec_new(graph);
+	check_eq(count_nodes(graph), 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		in = 300 + i;
+		out = pinned[1] = 0;
+		launch_and_wait(exec, stream);
+		check(out == in && result.seen == in && !pinned[1]);
+	}
+	check_ok(cuGraphNodeSetEnabled(exec, nodes[1], 0));
+	in = 400;
+	launch_and_wait(exec, stream);
+	check(device_word(x) == 400 && out == 302);
+	check_ok(cuGraphNodeSetEnabled(exec, nodes[1], 1));
+	check_ok(cuGraphExecUpdate(exec, graph, &info));
+	launch_and_wait(exec, stream);
+	check(out == 400 && result.seen == 400);
+	/* And back. */
+	for (int side = 0; side < 2; side++)
+		check_ok(cuGraphMemcpyNodeSetParams(nodes[side], &ordinary[side]));
+	check_ok(cuGraphMemcpyNodeGetParams(nodes[0], &told));
+	check(told.srcHost == pinned);
+	pinned[0] = 500;
+	launch_and_wait(exec_new(graph), stream);
+	check(pinned[1] == 500 && out == 400);
+	check_ok(cuGraphExecDestroy(exec));
+	check_ok(cuGraphDestroy(graph));
+}

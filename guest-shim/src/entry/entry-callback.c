@@ -5,6 +5,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/callback.h"
 #include "process/call.h"
 #include "process/callback.h"
 #include "wait/capture.h"
@@ -24,16 +25,44 @@ static CUresult send(struct shim_call *call, const ProtobufCMessage *request,
 	return result;
 }
 
-CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+static CUresult launch(const struct shim_callback *callback)
 {
 	Vgpu__CuLaunchHostFuncRequest request = VGPU__CU_LAUNCH_HOST_FUNC_REQUEST__INIT;
+	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLaunchHostFunc);
+	static bool is_known;
+	CUresult result;
+
+	result = shim_callback_add(callback, &request.cookie);
+	if (result != CUDA_SUCCESS)
+		return result;
+	request.h_stream = (uint64_t)(uintptr_t)callback->stream;
+	return send(&call, &request.base, callback->stream, request.cookie, &is_known);
+}
+
+CUresult shim_callback_launch(
+	CUstream stream, CUhostFn function, CUhostFn released, void *data)
+{
+	const struct shim_callback callback = {
+		.released = released,
+		.host_function = function,
+		.data = data,
+		.stream = stream,
+	};
+	CUresult result = launch(&callback);
+
+	if (result != CUDA_SUCCESS)
+		released(data);
+	return result;
+}
+
+CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuLaunchHostFunc);
 	struct shim_callback callback = {
 		.host_function = fn,
 		.data = userData,
 		.stream = hStream,
 	};
-	static bool is_known;
 	CUresult result;
 
 	result = shim_call_error(&call, fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
@@ -41,11 +70,7 @@ CUresult shim_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 		return result;
 	if (shim_capture_is_active(hStream))
 		callback.kind = SHIM_CALLBACK_OF_GRAPH;
-	result = shim_callback_add(&callback, &request.cookie);
-	if (result != CUDA_SUCCESS)
-		return result;
-	request.h_stream = (uint64_t)(uintptr_t)hStream;
-	return send(&call, &request.base, hStream, request.cookie, &is_known);
+	return launch(&callback);
 }
 
 CUresult shim_cuStreamAddCallback(

@@ -13,7 +13,9 @@
 #include "vgpu/graph.h"
 #include "vgpu/handle.h"
 
+#include "entry/graph-around.h"
 #include "entry/graph-exec.h"
+#include "entry/graph-launch.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-pageable.h"
 #include "g-remote.h"
@@ -106,11 +108,16 @@ static CUresult instantiate(CUgraphExec *execp,
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphInstantiateWithParams);
 	const Vgpu__CuGraphInstantiateWithParamsReply *reply = NULL;
 	const ProtobufCMessage *message;
+	CUgraph graph = (CUgraph)(uintptr_t)request->h_graph;
+	struct shim_graph_wrap wrap;
+	uint64_t n_nodes;
 	CUgraphExec exec;
 	CUresult result;
 
 	*outcome = (struct outcome){ .result = CUDA_GRAPH_INSTANTIATE_ERROR };
-	result = shim_graph_memory_check_exec((CUgraph)(uintptr_t)request->h_graph);
+	result = shim_graph_memory_check_exec(graph);
+	if (result == CUDA_SUCCESS)
+		result = shim_graph_around_wrap(graph, &wrap);
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = shim_call_sync(&call, &request->base,
@@ -123,14 +130,16 @@ static CUresult instantiate(CUgraphExec *execp,
 	/* Of a call that never came to the driver. */
 	if (result != CUDA_SUCCESS && !outcome->result)
 		outcome->result = CUDA_GRAPH_INSTANTIATE_ERROR;
-	if (result != CUDA_SUCCESS || !reply)
+	exec = reply ? (CUgraphExec)(uintptr_t)reply->ph_graph_exec : NULL;
+	n_nodes = reply ? reply->n_nodes : 0;
+	/* The thread's reply is another one then. */
+	shim_graph_around_unwrap(&wrap);
+	if (result != CUDA_SUCCESS || !exec)
 		return result;
-	exec = (CUgraphExec)(uintptr_t)reply->ph_graph_exec;
-	result = keep(exec, reply->n_nodes);
+	result = keep(exec, n_nodes);
 	if (result == CUDA_SUCCESS) {
 		*execp = exec;
-		shim_graph_memory_note_exec(
-			(CUgraph)(uintptr_t)request->h_graph, exec, request->flags);
+		shim_graph_memory_note_exec(graph, exec, request->flags);
 	} else {
 		shim_cuGraphExecDestroy(exec);
 	}
@@ -204,6 +213,7 @@ CUresult shim_cuGraphExecUpdate_v2(
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphExecUpdate_v2);
 	const Vgpu__CuGraphExecUpdateV2Reply *reply;
 	const ProtobufCMessage *message;
+	struct shim_graph_wrap wrap;
 	CUresult result;
 
 	if (!resultInfo)
@@ -215,16 +225,24 @@ CUresult shim_cuGraphExecUpdate_v2(
 	request.h_graph_exec = (uint64_t)(uintptr_t)hGraphExec;
 	request.h_graph = (uint64_t)(uintptr_t)hGraph;
 	shim_graph_exec_forget(hGraphExec);
+	result = shim_graph_around_wrap(hGraph, &wrap);
+	if (result != CUDA_SUCCESS)
+		return result;
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_exec_update_v2_reply__descriptor, &message);
+	if (message) {
+		reply = (const Vgpu__CuGraphExecUpdateV2Reply *)message;
+		*resultInfo = (CUgraphExecUpdateResultInfo){
+			.result = (CUgraphExecUpdateResult)reply->status,
+			.errorNode = (CUgraphNode)(uintptr_t)reply->error_node,
+			.errorFromNode = (CUgraphNode)(uintptr_t)reply->error_from_node,
+		};
+	}
+	shim_graph_around_unwrap(&wrap);
+	if (result == CUDA_SUCCESS)
+		shim_graph_launch_drop(hGraphExec);
 	if (!message)
 		return result;
-	reply = (const Vgpu__CuGraphExecUpdateV2Reply *)message;
-	*resultInfo = (CUgraphExecUpdateResultInfo){
-		.result = (CUgraphExecUpdateResult)reply->status,
-		.errorNode = (CUgraphNode)(uintptr_t)reply->error_node,
-		.errorFromNode = (CUgraphNode)(uintptr_t)reply->error_from_node,
-	};
 	/* Of a call that never came to the driver. */
 	if (result != CUDA_SUCCESS && !resultInfo->result)
 		resultInfo->result = CU_GRAPH_EXEC_UPDATE_ERROR;
@@ -282,8 +300,10 @@ CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)
 	if (exec)
 		__atomic_store_n(&exec->handle, NULL, __ATOMIC_RELAXED);
 	result = shim_remote_cuGraphExecDestroy(hGraphExec);
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
 		shim_graph_memory_drop_exec(hGraphExec);
+		shim_graph_launch_drop(hGraphExec);
+	}
 	return result;
 }
 
@@ -299,6 +319,7 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphLaunch);
 	CUresult result = shim_call_check(call.id);
 	struct exec *exec = find(hGraph);
+	struct shim_graph_launch *around;
 	struct shim_thread *thread;
 	uint64_t place;
 
@@ -317,6 +338,9 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 			return result;
 	}
 	place = place_of(shim_thread_top(thread));
+	result = shim_graph_launch_begin(hGraph, hStream, &around);
+	if (result != CUDA_SUCCESS)
+		return result;
 	call.wants_result = __atomic_load_n(&exec->accepted, __ATOMIC_RELAXED) != place;
 	request.h_graph = (uint64_t)(uintptr_t)hGraph;
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
@@ -325,6 +349,7 @@ CUresult shim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 		__atomic_store_n(&exec->accepted, place, __ATOMIC_RELAXED);
 	if (result == CUDA_SUCCESS)
 		shim_graph_memory_note_launch(hGraph, hStream);
+	result = shim_graph_launch_end(hStream, around, result);
 	if (shim_environment.launches_block && result == CUDA_SUCCESS &&
 		!shim_channel_has_capture())
 		result = shim_stream_synchronize(hStream);

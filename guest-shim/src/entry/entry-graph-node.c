@@ -10,6 +10,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/graph-edit.h"
 #include "entry/graph-inside.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-node.h"
@@ -29,20 +30,20 @@ static CUresult add(CUresult described, CUgraphNode *addedp, CUgraph graph,
 	const struct shim_edges edges = { .nodes = after, .n = n_after };
 
 	return described == CUDA_SUCCESS
-		       ? shim_graph_node_add(addedp, graph, &edges, node)
+		       ? shim_graph_edit_add(addedp, graph, &edges, node)
 		       : refuse(described);
 }
 
 static CUresult set(CUresult described, CUgraphNode handle, const struct shim_node *node)
 {
-	return described == CUDA_SUCCESS ? shim_graph_node_set(handle, node)
+	return described == CUDA_SUCCESS ? shim_graph_edit_set(handle, node)
 					 : refuse(described);
 }
 
 static CUresult set_in_exec(CUresult described, CUgraphExec exec, CUgraphNode handle,
 	const struct shim_node *node)
 {
-	return described == CUDA_SUCCESS ? shim_graph_node_set_in_exec(exec, handle, node)
+	return described == CUDA_SUCCESS ? shim_graph_edit_set_in_exec(exec, handle, node)
 					 : refuse(described);
 }
 
@@ -199,7 +200,7 @@ CUresult shim_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 
 CUresult shim_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
-	return nodeParams ? shim_graph_node_get_copy(hNode, nodeParams)
+	return nodeParams ? shim_graph_edit_get_copy(hNode, nodeParams)
 			  : refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -462,7 +463,7 @@ static CUresult add_moved(
 		return refuse(CUDA_ERROR_OUT_OF_MEMORY);
 	result = shim_graph_node_moved(&node, child);
 	if (result == CUDA_SUCCESS)
-		result = shim_graph_node_add(&added, graph, edges, &node);
+		result = shim_graph_edit_add(&added, graph, edges, &node);
 	if (result != CUDA_SUCCESS)
 		return result;
 	shim_graph_inside_note(child);
@@ -483,10 +484,10 @@ static CUresult add_conditional(CUgraphNode *addedp, CUgraph graph,
 			: CUDA_ERROR_INVALID_VALUE;
 	if (result != CUDA_SUCCESS)
 		return refuse(result);
-	result = shim_graph_node_add(&added, graph, edges, &node);
+	result = shim_graph_edit_add(&added, graph, edges, &node);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!shim_graph_inside_keep(added, params, bodies)) {
+	if (!shim_graph_inside_keep(added, graph, params, bodies)) {
 		shim_cuGraphDestroyNode(added);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -520,7 +521,7 @@ CUresult shim_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 			phGraphNode, hGraph, &edges, &nodeParams->conditional);
 	result = shim_graph_node_generic(&node, nodeParams);
 	return result == CUDA_SUCCESS
-		       ? shim_graph_node_add(phGraphNode, hGraph, &edges, &node)
+		       ? shim_graph_edit_add(phGraphNode, hGraph, &edges, &node)
 		       : refuse(result);
 }
 

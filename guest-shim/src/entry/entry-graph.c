@@ -7,6 +7,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "entry/graph-around.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-node.h"
 #include "g-remote.h"
@@ -123,8 +124,12 @@ static CUresult list_of_node(
 CUresult shim_cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes)
 {
 	struct destination to = { .nodes = nodes };
+	CUresult result;
 
-	return list_of_graph(VGPU_GRAPH_NODES, hGraph, &to, numNodes);
+	result = list_of_graph(VGPU_GRAPH_NODES, hGraph, &to, numNodes);
+	for (size_t i = 0; result == CUDA_SUCCESS && nodes && i < *numNodes; i++)
+		shim_graph_around_note(nodes[i], hGraph);
+	return result;
 }
 
 CUresult shim_cuGraphGetRootNodes(
@@ -304,7 +309,8 @@ CUresult shim_cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from,
 
 CUresult shim_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
 {
-	return shim_graph_memory_has(originalGraph)
+	return shim_graph_memory_has(originalGraph) ||
+			       shim_graph_around_has(originalGraph)
 		       ? CUDA_ERROR_NOT_SUPPORTED
 		       : shim_remote_cuGraphClone(phGraphClone, originalGraph);
 }
@@ -313,14 +319,17 @@ CUresult shim_cuGraphDestroy(CUgraph hGraph)
 {
 	CUresult result = shim_remote_cuGraphDestroy(hGraph);
 
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
 		shim_graph_memory_drop_graph(hGraph);
+		shim_graph_around_drop_graph(hGraph);
+	}
 	return result;
 }
 
 CUresult shim_cuGraphDestroyNode(CUgraphNode hNode)
 {
 	CUgraphNodeType type;
+	CUresult result;
 	CUgraph child;
 
 	if (shim_graph_memory_type(hNode, &type) ||
@@ -329,5 +338,8 @@ CUresult shim_cuGraphDestroyNode(CUgraphNode hNode)
 				CUDA_SUCCESS &&
 			shim_graph_memory_was_moved(child)))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return shim_remote_cuGraphDestroyNode(hNode);
+	result = shim_remote_cuGraphDestroyNode(hNode);
+	if (result == CUDA_SUCCESS)
+		shim_graph_around_drop_node(hNode);
+	return result;
 }

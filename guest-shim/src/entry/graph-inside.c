@@ -15,6 +15,7 @@
 
 struct conditional {
 	CUgraphNode node;
+	CUgraph graph;
 	CUDA_CONDITIONAL_NODE_PARAMS params;
 	CUgraph bodies[VGPU_GRAPH_BODIES_MAX];
 };
@@ -23,6 +24,7 @@ static struct {
 	struct shim_lock lock;
 	struct shim_table conditionals;
 	struct shim_table graphs; /* the handles themselves */
+	struct shim_table owners; /* of bodies: their conditional nodes */
 } inside;
 
 static uint32_t index_of(const void *handle)
@@ -45,8 +47,8 @@ static struct conditional *get_entry(uint32_t index)
 	return entry;
 }
 
-static bool keep(
-	CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params, const CUgraph *bodies)
+static bool keep(CUgraphNode node, CUgraph graph, CUDA_CONDITIONAL_NODE_PARAMS *params,
+	const CUgraph *bodies)
 {
 	struct conditional *entry;
 
@@ -58,16 +60,20 @@ static bool keep(
 	params->phGraph_out = entry->bodies;
 	entry->params = *params;
 	entry->node = node;
+	entry->graph = graph;
+	for (unsigned int i = 0; i < params->size; i++)
+		if (!shim_table_set(&inside.owners, index_of(bodies[i]), entry))
+			return false;
 	return true;
 }
 
-bool shim_graph_inside_keep(
-	CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params, const CUgraph *bodies)
+bool shim_graph_inside_keep(CUgraphNode node, CUgraph graph,
+	CUDA_CONDITIONAL_NODE_PARAMS *params, const CUgraph *bodies)
 {
 	for (unsigned int i = 0; i < params->size; i++)
 		if (!shim_graph_inside_note(bodies[i]))
 			return false;
-	return keep(node, params, bodies);
+	return keep(node, graph, params, bodies);
 }
 
 bool shim_graph_inside_find(CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params)
@@ -79,6 +85,34 @@ bool shim_graph_inside_find(CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *para
 	if (!entry || entry->node != node)
 		return false;
 	*params = entry->params;
+	return true;
+}
+
+/* With the lock. Return: the conditional node of a body, or NULL. */
+static const struct conditional *find_owner(CUgraph body)
+{
+	const struct conditional *owner =
+		body ? shim_table_get(&inside.owners, index_of(body)) : NULL;
+
+	for (unsigned int i = 0; owner && i < owner->params.size; i++)
+		if (owner->bodies[i] == body)
+			return owner;
+	return NULL;
+}
+
+bool shim_graph_inside_root(CUgraph graph, CUgraph *rootp, CUgraphNode *nodep)
+{
+	const struct conditional *owner, *outermost = NULL;
+
+	SHIM_LOCKED(&inside.lock);
+	while ((owner = find_owner(graph))) {
+		outermost = owner;
+		graph = owner->graph;
+	}
+	if (!outermost)
+		return false;
+	*rootp = outermost->graph;
+	*nodep = outermost->node;
 	return true;
 }
 

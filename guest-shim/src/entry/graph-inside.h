@@ -13,10 +13,14 @@
 
 #include "vgpu/cuda.h"
 
-/* Keeps what a new node was made of, with the handles of its bodies; phGraph_out becomes
- * the kept array. Return: false without memory. */
-bool shim_graph_inside_keep(
-	CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params, const CUgraph *bodies);
+/* Keeps what a new node of a graph was made of, with the handles of its bodies;
+ * phGraph_out becomes the kept array. Return: false without memory. */
+bool shim_graph_inside_keep(CUgraphNode node, CUgraph graph,
+	CUDA_CONDITIONAL_NODE_PARAMS *params, const CUgraph *bodies);
+
+/* Return: whether a graph is a body, with the graph around all conditional nodes that it
+ * is inside of, and the outermost of these. */
+bool shim_graph_inside_root(CUgraph graph, CUgraph *rootp, CUgraphNode *nodep);
 
 /* Return: whether a node is a conditional one, with its parameters. */
 bool shim_graph_inside_find(CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params);

@@ -18,9 +18,8 @@
 #include "entry/graph-exec.h"
 #include "entry/graph-memory.h"
 #include "entry/graph-node.h"
-#include "entry/graph-pageable.h"
+#include "entry/graph-shadow.h"
 #include "entry/memop.h"
-#include "memory/copy.h"
 #include "process/call.h"
 #include "process/callback.h"
 #include "process/context.h"
@@ -77,16 +76,12 @@ CUresult shim_graph_node_kernel(
 }
 
 /* Whether one side of a copy is ordinary memory of the program. */
-static bool is_pageable(CUmemorytype type, const void *host, CUdeviceptr device)
+static bool is_pageable(const CUDA_MEMCPY3D *copy)
 {
-	switch (type) {
-	case CU_MEMORYTYPE_HOST:
-		return shim_copy_place((uint64_t)(uintptr_t)host) == SHIM_PLACE_PAGEABLE;
-	case CU_MEMORYTYPE_UNIFIED:
-		return shim_copy_place(device) == SHIM_PLACE_PAGEABLE;
-	default:
-		return false;
-	}
+	const struct shim_graph_side to = shim_graph_side_to(copy);
+	const struct shim_graph_side from = shim_graph_side_from(copy);
+
+	return shim_graph_side_is_pageable(&to) || shim_graph_side_is_pageable(&from);
 }
 
 CUresult shim_graph_node_copy(
@@ -100,13 +95,8 @@ CUresult shim_graph_node_copy(
 		.detail_size = sizeof(*copy),
 		.detail.copy = *copy,
 	};
-	if (!is_pageable(copy->srcMemoryType, copy->srcHost, copy->srcDevice) &&
-		!is_pageable(copy->dstMemoryType, copy->dstHost, copy->dstDevice))
-		return CUDA_SUCCESS;
-	node->kind = CU_GRAPH_NODE_TYPE_GRAPH;
-	node->is_pageable = true;
-	node->detail_size = 0;
-	return shim_graph_pageable_new(copy, context, &node->child);
+	node->is_pageable = is_pageable(copy);
+	return CUDA_SUCCESS;
 }
 
 CUresult shim_graph_node_fill(
@@ -321,8 +311,6 @@ static CUresult done(const struct shim_node *node, CUresult result)
 {
 	if (result != CUDA_SUCCESS && node->kind == CU_GRAPH_NODE_TYPE_HOST)
 		shim_callback_withdraw(node->cookie);
-	if (node->is_pageable)
-		shim_cuGraphDestroy(node->child);
 	return result;
 }
 
@@ -404,53 +392,21 @@ CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
 	return done(node, add_with_edges(addedp, graph, after, node));
 }
 
-/* A copy without pageable memory, for a node whose copy had some. Return: false if it is
- * for another node. */
-static bool make_pageable(
-	CUgraphNode handle, const struct shim_node *node, struct shim_node *made)
-{
-	CUDA_MEMCPY3D before;
-
-	*made = *node;
-	made->kind = CU_GRAPH_NODE_TYPE_GRAPH;
-	made->is_pageable = true;
-	made->detail_size = 0;
-	return node->kind == CU_GRAPH_NODE_TYPE_MEMCPY &&
-	       shim_graph_pageable_find(handle, &before) &&
-	       shim_graph_pageable_new(&node->detail.copy, node->context, &made->child) ==
-		       CUDA_SUCCESS;
-}
-
-static CUresult send_set(CUgraphNode handle, const struct shim_node *node)
+CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node)
 {
 	Vgpu__CuGraphNodeSetParamsRequest request =
 		VGPU__CU_GRAPH_NODE_SET_PARAMS_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuGraphNodeSetParams);
+	CUresult result;
 
-	if (node->is_pageable)
-		return shim_graph_pageable_set(handle, &node->detail.copy, node->context);
 	request.h_node = (uint64_t)(uintptr_t)handle;
 	SET_NODE(&request, node);
-	return shim_call_sync(&call, &request.base,
+	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_node_set_params_reply__descriptor, NULL);
+	return done(node, result);
 }
 
-static CUresult set(CUgraphNode handle, const struct shim_node *node)
-{
-	return done(node, send_set(handle, node));
-}
-
-CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node)
-{
-	CUresult result = set(handle, node);
-	struct shim_node made;
-
-	return result == CUDA_ERROR_INVALID_VALUE && make_pageable(handle, node, &made)
-		       ? set(handle, &made)
-		       : result;
-}
-
-static CUresult set_in_exec(
+CUresult shim_graph_node_set_in_exec(
 	CUgraphExec exec, CUgraphNode handle, const struct shim_node *node)
 {
 	Vgpu__CuGraphExecNodeSetParamsRequest request =
@@ -465,17 +421,6 @@ static CUresult set_in_exec(
 	result = shim_call_sync(&call, &request.base,
 		&vgpu__cu_graph_exec_node_set_params_reply__descriptor, NULL);
 	return done(node, result);
-}
-
-CUresult shim_graph_node_set_in_exec(
-	CUgraphExec exec, CUgraphNode handle, const struct shim_node *node)
-{
-	CUresult result = set_in_exec(exec, handle, node);
-	struct shim_node made;
-
-	return result == CUDA_ERROR_INVALID_VALUE && make_pageable(handle, node, &made)
-		       ? set_in_exec(exec, handle, &made)
-		       : result;
 }
 
 /*
@@ -627,11 +572,10 @@ CUresult shim_graph_node_get_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS 
 CUresult shim_graph_node_get_copy(CUgraphNode handle, CUDA_MEMCPY3D *copy)
 {
 	const Vgpu__VgpuGraphNodeReply *reply;
-	CUresult result = ask(handle, CU_GRAPH_NODE_TYPE_MEMCPY, 0, &reply);
+	CUresult result;
 
-	if (result == CUDA_SUCCESS)
-		return take_detail(reply, copy, sizeof(*copy));
-	return shim_graph_pageable_find(handle, copy) ? CUDA_SUCCESS : result;
+	result = ask(handle, CU_GRAPH_NODE_TYPE_MEMCPY, 0, &reply);
+	return result == CUDA_SUCCESS ? take_detail(reply, copy, sizeof(*copy)) : result;
 }
 
 CUresult shim_graph_node_get_fill(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill)

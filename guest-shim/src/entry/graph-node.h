@@ -26,7 +26,7 @@ struct shim_node {
 	CUgraph child;
 	CUgraph *bodies;  /* of a conditional node: where their handles go */
 	uint64_t cookie;  /* of a function of the program, see process/callback.h */
-	bool is_pageable; /* a copy in `detail`, made of a child that is given up */
+	bool is_pageable; /* a copy with memory that the device cannot reach */
 	uint32_t detail_size;
 	uint32_t n_params; /* bytes in the thread's block of parameters */
 	union {
@@ -75,6 +75,7 @@ CUresult shim_graph_node_conditional(struct shim_node *node,
 /* Any other kind, as newer symbols of CUDA have it. */
 CUresult shim_graph_node_generic(struct shim_node *node, const CUgraphNodeParams *params);
 
+/* As the host has them; for programs see graph-edit.h. */
 CUresult shim_graph_node_add(CUgraphNode *addedp, CUgraph graph,
 	const struct shim_edges *after, const struct shim_node *node);
 CUresult shim_graph_node_set(CUgraphNode handle, const struct shim_node *node);

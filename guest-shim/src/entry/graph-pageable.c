@@ -56,13 +56,13 @@ static void release(void *data)
 static CUresult add_shadow(struct shim_shadow *shadow, const CUDA_MEMCPY3D *copy,
 	const struct shim_graph_side *side, bool is_written)
 {
-	struct shim_rows box;
+	struct shim_rows rows;
 	CUresult result;
 
 	if (!shim_graph_side_is_pageable(side))
 		return CUDA_SUCCESS;
-	result = shim_graph_side_locate(side, copy, &box);
-	return result == CUDA_SUCCESS ? shim_shadow_init(shadow, &box, is_written)
+	result = shim_graph_side_locate(side, copy, &rows);
+	return result == CUDA_SUCCESS ? shim_shadow_init(shadow, &rows, is_written)
 				      : result;
 }
 
@@ -343,36 +343,5 @@ CUresult shim_cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 	result = shim_remote_cuGraphChildGraphNodeGetGraph(hNode, phGraph);
 	return result == CUDA_SUCCESS && !shim_graph_inside_note(*phGraph)
 		       ? CUDA_ERROR_OUT_OF_MEMORY
-		       : result;
-}
-
-/*
- * Captures
- */
-
-CUresult shim_graph_pageable_capture(CUstream stream, const CUDA_MEMCPY3D *copy)
-{
-	const CUgraphNode *dependencies;
-	CUstreamCaptureStatus status;
-	struct shim_edges edges = {};
-	CUcontext context = NULL;
-	struct shim_node node;
-	CUgraphNode added;
-	CUresult result;
-	CUgraph graph;
-
-	result = shim_cuCtxGetCurrent(&context);
-	if (result == CUDA_SUCCESS)
-		result = shim_cuStreamGetCaptureInfo_v2(
-			stream, &status, NULL, &graph, &dependencies, &edges.n);
-	if (result != CUDA_SUCCESS)
-		return result;
-	edges.nodes = dependencies;
-	result = shim_graph_node_copy(&node, copy, context);
-	if (result == CUDA_SUCCESS)
-		result = shim_graph_node_add(&added, graph, &edges, &node);
-	return result == CUDA_SUCCESS
-		       ? shim_cuStreamUpdateCaptureDependencies(
-				 stream, &added, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES)
 		       : result;
 }

@@ -30,6 +30,3 @@ bool shim_graph_pageable_find_copy(CUgraphNode handle, CUgraphNode *innerp);
  * such a copy. */
 CUresult shim_graph_pageable_set(
 	CUgraphNode handle, const CUDA_MEMCPY3D *copy, CUcontext context);
-
-/* Makes a node of a copy in a stream that is captured. */
-CUresult shim_graph_pageable_capture(CUstream stream, const CUDA_MEMCPY3D *copy);

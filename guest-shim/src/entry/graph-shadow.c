@@ -18,25 +18,26 @@
 /* Bytes that are compared at once. */
 #define CHUNK 64u
 
-static uint8_t *row_of(const struct shim_rows *box, uint64_t y, uint64_t z)
+static uint8_t *row_of(const struct shim_rows *rows, uint64_t y, uint64_t z)
 {
-	return box->memory + z * box->layer + y * box->pitch;
+	return rows->memory + z * rows->layer + y * rows->pitch;
 }
 
-uint64_t shim_rows_span(const struct shim_rows *box)
+uint64_t shim_rows_span(const struct shim_rows *rows)
 {
-	return (uint64_t)(row_of(box, box->height - 1, box->depth - 1) - box->memory) +
-	       box->width;
+	return (uint64_t)(row_of(rows, rows->height - 1, rows->depth - 1) -
+			  rows->memory) +
+	       rows->width;
 }
 
 CUresult shim_shadow_init(
-	struct shim_shadow *shadow, const struct shim_rows *box, bool is_written)
+	struct shim_shadow *shadow, const struct shim_rows *rows, bool is_written)
 {
 	uint64_t size;
 
-	*shadow = (struct shim_shadow){ .box = *box };
-	if (!vgpu_mul_u64(box->width, box->height, &size) ||
-		!vgpu_mul_u64(size, box->depth, &size))
+	*shadow = (struct shim_shadow){ .rows = *rows };
+	if (!vgpu_mul_u64(rows->width, rows->height, &size) ||
+		!vgpu_mul_u64(size, rows->depth, &size))
 		return CUDA_ERROR_INVALID_VALUE;
 	shadow->pinned = shim_arena_alloc(size);
 	shadow->before = shadow->pinned && is_written ? malloc(size) : NULL;
@@ -67,14 +68,14 @@ static bool is_mapped(const uint8_t *memory, uint64_t size)
 
 void shim_shadow_fill(struct shim_shadow *shadow)
 {
-	const struct shim_rows *box = &shadow->box;
-	const bool is_whole = is_mapped(box->memory, shim_rows_span(box));
+	const struct shim_rows *rows = &shadow->rows;
+	const bool is_whole = is_mapped(rows->memory, shim_rows_span(rows));
 	uint8_t *to = shadow->pinned;
 
-	for (uint64_t z = 0; z < box->depth; z++)
-		for (uint64_t y = 0; y < box->height; y++, to += box->width)
-			if (is_whole || is_mapped(row_of(box, y, z), box->width))
-				memcpy(to, row_of(box, y, z), box->width);
+	for (uint64_t z = 0; z < rows->depth; z++)
+		for (uint64_t y = 0; y < rows->height; y++, to += rows->width)
+			if (is_whole || is_mapped(row_of(rows, y, z), rows->width))
+				memcpy(to, row_of(rows, y, z), rows->width);
 	if (shadow->before)
 		memcpy(shadow->before, shadow->pinned, (size_t)(to - shadow->pinned));
 }
@@ -95,15 +96,15 @@ static void write_changed(
 
 void shim_shadow_drain(struct shim_shadow *shadow)
 {
-	const struct shim_rows *box = &shadow->box;
+	const struct shim_rows *rows = &shadow->rows;
 	uint64_t at = 0;
 
 	if (!shadow->before)
 		return;
-	for (uint64_t z = 0; z < box->depth; z++)
-		for (uint64_t y = 0; y < box->height; y++, at += box->width)
-			write_changed(row_of(box, y, z), shadow->pinned + at,
-				shadow->before + at, box->width);
+	for (uint64_t z = 0; z < rows->depth; z++)
+		for (uint64_t y = 0; y < rows->height; y++, at += rows->width)
+			write_changed(row_of(rows, y, z), shadow->pinned + at,
+				shadow->before + at, rows->width);
 }
 
 /*
@@ -143,27 +144,29 @@ bool shim_graph_side_is_pageable(const struct shim_graph_side *side)
 }
 
 CUresult shim_graph_side_locate(const struct shim_graph_side *side,
-	const CUDA_MEMCPY3D *copy, struct shim_rows *box)
+	const CUDA_MEMCPY3D *copy, struct shim_rows *rows)
 {
-	uint64_t rows = side->rows ? side->rows : copy->Height, offset, row, layers, end;
+	uint64_t n_rows = side->rows ? side->rows : copy->Height, offset, row, layers,
+		 end;
 
-	*box = (struct shim_rows){
+	*rows = (struct shim_rows){
 		.width = copy->WidthInBytes,
 		.height = copy->Height,
 		.depth = copy->Depth,
 		.pitch = side->pitch ? side->pitch : copy->WidthInBytes,
 	};
-	if (!box->width || !box->height || !box->depth || box->width > box->pitch ||
-		box->height > rows || !vgpu_mul_u64(box->pitch, rows, &box->layer) ||
-		!vgpu_mul_u64(side->z, box->layer, &offset) ||
-		!vgpu_mul_u64(side->y, box->pitch, &row) ||
+	if (!rows->width || !rows->height || !rows->depth || rows->width > rows->pitch ||
+		rows->height > n_rows ||
+		!vgpu_mul_u64(rows->pitch, n_rows, &rows->layer) ||
+		!vgpu_mul_u64(side->z, rows->layer, &offset) ||
+		!vgpu_mul_u64(side->y, rows->pitch, &row) ||
 		!vgpu_add_u64(offset, row, &offset) ||
 		!vgpu_add_u64(offset, side->x, &offset) ||
 		!vgpu_add_u64(side->address, offset, &offset) ||
-		!vgpu_mul_u64(box->depth, box->layer, &layers) ||
+		!vgpu_mul_u64(rows->depth, rows->layer, &layers) ||
 		!vgpu_add_u64(offset, layers, &end))
 		return CUDA_ERROR_INVALID_VALUE;
-	box->memory = shim_pointer(offset);
+	rows->memory = shim_pointer(offset);
 	return CUDA_SUCCESS;
 }
 

@@ -23,14 +23,14 @@ struct shim_rows {
 };
 
 struct shim_shadow {
-	struct shim_rows box; /* of the program */
-	uint8_t *pinned;      /* its rows without gaps; NULL: there is no shadow */
-	uint8_t *before;      /* what it was filled with; NULL: it is only read */
+	struct shim_rows rows; /* of the program */
+	uint8_t *pinned;       /* its rows without gaps; NULL: there is no shadow */
+	uint8_t *before;       /* what it was filled with; NULL: it is only read */
 };
 
 /* Return: 0, or why there is none. */
 CUresult shim_shadow_init(
-	struct shim_shadow *shadow, const struct shim_rows *box, bool is_written);
+	struct shim_shadow *shadow, const struct shim_rows *rows, bool is_written);
 void shim_shadow_deinit(struct shim_shadow *shadow);
 
 void shim_shadow_fill(struct shim_shadow *shadow);
@@ -58,10 +58,10 @@ bool shim_graph_side_may_be_host(const struct shim_graph_side *side);
 /* Locates what is copied. Return: INVALID_VALUE if a row does not fit its pitch, nothing
  * is copied, or sizes overflow. */
 CUresult shim_graph_side_locate(const struct shim_graph_side *side,
-	const CUDA_MEMCPY3D *copy, struct shim_rows *box);
+	const CUDA_MEMCPY3D *copy, struct shim_rows *rows);
 
-/* Bytes from the first one of a box to behind its last one. */
-uint64_t shim_rows_span(const struct shim_rows *box);
+/* Bytes from the first one to behind the last one. */
+uint64_t shim_rows_span(const struct shim_rows *rows);
 
 /* Puts memory of the host in the place of a side: the first row, and how far rows and
  * layers are apart, in bytes and rows. */

@@ -18,7 +18,7 @@
 
 #include "code/function.h"
 #include "code/memo.h"
-#include "entry/graph-pageable.h"
+#include "entry/graph-edit.h"
 #include "entry/open.h"
 #include "entry/pool-block.h"
 #include "memory/arena.h"
@@ -215,7 +215,7 @@ static CUresult try_to_open(void)
 	int r = 0;
 
 	shim_reason_setup();
-	shim_capture_set_copier(shim_graph_pageable_capture);
+	shim_capture_set_copier(shim_graph_edit_capture);
 	shim_reason_forget();
 	result = open_channel(&r);
 	if (result != CUDA_SUCCESS)

@@ -38,7 +38,8 @@ enum shim_callback_kind {
 
 struct shim_callback {
 	enum shim_callback_kind kind;
-	/* Of a graph's: called with the data once no graph has it any more, or NULL. */
+	/* Called with the data once no graph has it any more, or if it will never run in
+	 * its stream; or NULL. */
 	CUhostFn released;
 	CUhostFn host_function; /* or */
 	CUstreamCallback stream_callback;
