@@ -369,6 +369,7 @@ struct sched {
 	uint64_t n_tasks;		      /* so far */
 	uint64_t n_turns;		      /* at grids, so far */
 	uint32_t n_begun;
+	bool was_grid;			     /* the last one that was taken */
 	uint32_t n_idle_grids[SCHED_LEVELS]; /* at which no thread works */
 	/*
 	 * Read without the lock; sched_tasks_publish() writes. What could have the thread

@@ -346,13 +346,23 @@ static struct sched_task *choose_any(const struct sched_worker *worker)
 	return NULL;
 }
 
+/* A grid does not wait for the turns of all blocks of lower priority, which may be many;
+ * they have every other one. */
+static bool goes_first(const struct sched_worker *worker, const struct sched_task *grid,
+	const struct sched_task *begun)
+{
+	return grid->op->grid.level < begun->op->grid.level && !worker->sched->was_grid;
+}
+
 /* Return: NULL if all tasks are for other threads. */
 static struct sched_task *choose(const struct sched_worker *worker)
 {
 	struct sched_task *begun = choose_begun(worker), *grid = choose_grid(worker);
 
 	if (begun && grid)
-		return begun->number < grid->number ? begun : grid;
+		return begun->number < grid->number && !goes_first(worker, grid, begun)
+			       ? begun
+			       : grid;
 	if (begun)
 		return begun;
 	return grid ? grid : choose_any(worker);
@@ -433,6 +443,7 @@ static struct sched_task take(struct sched_worker *worker)
 {
 	struct sched_task *chosen = choose(worker);
 
+	worker->sched->was_grid = chosen->is_grid;
 	return chosen->is_grid ? take_grid(worker->sched, chosen)
 			       : take_begun(worker->sched, chosen);
 }

@@ -152,9 +152,15 @@ static bool work_on(struct softgpu_scratch *scratch, const struct softgpu_slice 
 enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
 	const struct softgpu_slice *slice, struct softgpu_fault *fault)
 {
+	static const struct softgpu_scratch *last;
 	const struct softgpu_launch *launch = scratch->launch;
 	const struct work *work = launch->params;
-	bool is_done = work_on(scratch, slice);
+	bool is_done;
+
+	if (work->turns &&
+		__atomic_exchange_n(&last, scratch, __ATOMIC_RELAXED) != scratch)
+		__atomic_fetch_add(work->turns, 1, __ATOMIC_RELAXED);
+	is_done = work_on(scratch, slice);
 
 	if (work->sms && !sched_sms_has(work->sms, scratch->smid))
 		__atomic_fetch_add(work->n_outside, 1, __ATOMIC_RELAXED);

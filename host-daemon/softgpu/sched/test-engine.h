@@ -28,6 +28,7 @@ struct work {
 	const struct sched_sms *sms; /* counts blocks that are on other threads */
 	uint32_t *n_outside;
 	bool is_quiet;	       /* what it waits for, it awaits without polling */
+	uint64_t *turns;       /* is incremented at each turn of a block */
 	uint64_t *numbers;     /* each block takes the next one as it begins */
 	struct numbers *notes; /* of the blocks of this launch */
 	int fault;

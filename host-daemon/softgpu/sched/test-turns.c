@@ -160,6 +160,45 @@ TEST(a_launch_may_have_another_priority_than_its_stream)
 	end(&context);
 }
 
+/* The only thread has many blocks that are begun, and wait for a gate. */
+TEST(a_kernel_of_high_priority_begins_before_many_blocks_have_their_turns)
+{
+	enum { N = 60 };
+	struct numbers high = {};
+	struct sched_context context;
+	uint64_t counter = 0, turns = 0, before;
+	uint32_t gate = 0, met = 0;
+	struct work low = {
+		.counter = &counter,
+		.met = &met,
+		.gate = &gate,
+		.turns = &turns,
+	};
+	struct work other = {
+		.counter = &counter,
+		.numbers = &turns,
+		.notes = &high,
+	};
+	struct sched_op op = launch_of(&low, N);
+	struct sched_stream *stream;
+
+	start_threads(&context, 1);
+	op.grid.resident_max = N;
+	check_eq(submit_alone(&context, &op), 0);
+	while (__atomic_load_n(&met, __ATOMIC_ACQUIRE) < N)
+		sched_yield();
+	stream = stream_of(&context, -1);
+	check_eq(launch(stream, &other, 1), 0);
+	before = load(&turns);
+	check_eq(sched_stream_wait(stream), 0);
+	check(high.first < before + N / 2);
+	open_gate(&gate);
+	check_eq(sched_context_wait(&context), 0);
+	check_eq(counter, N + 1);
+	sched_stream_free(stream);
+	end(&context);
+}
+
 /* A block that is begun goes on; the next one has to wait. */
 TEST(a_kernel_gives_way_between_its_blocks)
 {
