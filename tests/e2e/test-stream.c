@@ -391,6 +391,47 @@ TEST(priority_is_an_attribute_too)
 	check_eq(value.priority, least);
 }
 
+static int priority_of(CUstream stream)
+{
+	int priority = 77;
+
+	check_ok(cuStreamGetPriority(stream, &priority));
+	return priority;
+}
+
+TEST(priorities_are_clamped_and_copied)
+{
+	CUstream low, high;
+	CUstreamAttrValue value = {};
+	int least, greatest;
+
+	fixture_new();
+	check_ok(cuCtxGetStreamPriorityRange(&least, &greatest));
+	check_ok(cuStreamCreateWithPriority(&low, CU_STREAM_DEFAULT, least + 3));
+	check_ok(cuStreamCreateWithPriority(&high, CU_STREAM_DEFAULT, greatest - 3));
+	check_eq(priority_of(low), least);
+	check_eq(priority_of(high), greatest);
+	value.priority = least + 9;
+	check_ok(cuStreamSetAttribute(high, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	check_eq(priority_of(high), least);
+	value.priority = greatest - 9;
+	check_ok(cuStreamSetAttribute(high, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	check_eq(priority_of(high), greatest);
+	check_ok(cuStreamCopyAttributes(low, high));
+	check_eq(priority_of(low), greatest);
+}
+
+TEST(priorities_are_supported_if_there_are_several)
+{
+	int least, greatest, is_supported = 9;
+
+	fixture_new();
+	check_ok(cuCtxGetStreamPriorityRange(&least, &greatest));
+	check_ok(cuDeviceGetAttribute(
+		&is_supported, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 0));
+	check_eq(is_supported, least != greatest);
+}
+
 TEST(no_stream_is_of_a_green_context)
 {
 	struct fixture fixture = fixture_new();

@@ -80,10 +80,10 @@ static cudaGraphNode_t add_kernel(
 	return node;
 }
 
-/* A loop whose body is captured. */
+/* A loop whose body is captured, with a copy to ordinary memory. */
 static size_t loop(cudaStream_t stream)
 {
-	unsigned int host[N], *numbers, *steps;
+	unsigned int host[N], seen[N], *numbers, *steps;
 	cudaGraphConditionalHandle handle;
 	cudaGraphExec_t exec;
 	cudaGraph_t graph, body;
@@ -99,6 +99,7 @@ static size_t loop(cudaStream_t stream)
 		stream, body, NULL, NULL, 0, cudaStreamCaptureModeRelaxed));
 	collatz<<<1, N, 0, stream>>>(handle, numbers, steps);
 	CUDA(cudaGetLastError());
+	CUDA(cudaMemcpyAsync(seen, steps, sizeof(seen), cudaMemcpyDeviceToHost, stream));
 	CUDA(cudaStreamEndCapture(stream, NULL));
 	CUDA(cudaGraphInstantiate(&exec, graph, 0));
 	for (unsigned int round = 0; round < 2; round++) {
@@ -110,7 +111,8 @@ static size_t loop(cudaStream_t stream)
 		CUDA(cudaStreamSynchronize(stream));
 		CUDA(cudaMemcpy(host, steps, sizeof(host), cudaMemcpyDeviceToHost));
 		for (unsigned int i = 0; i < N; i++)
-			n_wrong += host[i] != expected(1000 * round + i);
+			n_wrong += host[i] != expected(1000 * round + i) ||
+				   seen[i] != host[i];
 	}
 	CUDA(cudaGraphExecDestroy(exec));
 	CUDA(cudaGraphDestroy(graph));
