@@ -211,7 +211,8 @@ static void stream_create(uint8_t a, uint8_t b)
 {
 	CUstream made;
 
-	if (!cuStreamCreate(&made, b % 2 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT))
+	if (!cuStreamCreateWithPriority(&made,
+		    b % 2 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, -(b / 2 % 8)))
 		slot_put(SLOT_STREAM, a, made);
 }
 
@@ -244,6 +245,8 @@ static void stream_ask(uint8_t a, uint8_t b)
 	cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
 	cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
 	cuStreamCopyAttributes(calls_stream(b), stream);
+	value.priority = -(b % 8);
+	cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
 }
 
 static void stream_hold(uint8_t a, uint8_t b)

@@ -134,7 +134,7 @@ TEST(threads_of_many_streams_share_atomic_words)
 	counts = rig_alloc(rig, sizeof(*counts));
 	for (int i = 0; i < N_STREAMS; i++) {
 		submitters[i].counts = counts;
-		check_eq(sched_stream_new(&submitters[i].stream, &context, i & 1, 0), 0);
+		check_eq(sched_stream_new(&submitters[i].stream, &context, i & 1, -i), 0);
 		check_eq(pthread_create(&threads[i], NULL, submit, &submitters[i]), 0);
 	}
 	for (int i = 0; i < N_STREAMS; i++) {
@@ -271,7 +271,7 @@ TEST(threads_that_launch_one_graph_take_turns)
 	graph = diamond(counts);
 	for (int i = 0; i < GRAPH_THREADS; i++) {
 		launchers[i].graph = sched_graph_ref(graph);
-		check_eq(sched_stream_new(&launchers[i].stream, &context, false, 0), 0);
+		check_eq(sched_stream_new(&launchers[i].stream, &context, false, -i), 0);
 		check_eq(pthread_create(&threads[i], NULL, launch_graph, &launchers[i]),
 			0);
 	}
