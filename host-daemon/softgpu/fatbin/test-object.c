@@ -204,7 +204,7 @@ static size_t add_member(uint8_t *to, const char *size, const void *bytes, size_
 {
 	char header[sizeof(struct ar_hdr) + 1];
 
-	snprintf(header, sizeof(header), "%-48s%-10s%s", "member.o/", size, ARFMAG);
+	snprintf(header, sizeof(header), "%-48s%-10.10s%s", "member.o/", size, ARFMAG);
 	memcpy(to, header, sizeof(struct ar_hdr));
 	memcpy(to + sizeof(struct ar_hdr), bytes, n);
 	return sizeof(struct ar_hdr) + n;

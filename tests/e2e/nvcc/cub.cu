@@ -4,6 +4,9 @@
  * compared with that of the C++ library
  */
 
+/* An ArgMin that all versions of CUB have. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
