@@ -48,15 +48,28 @@ struct quota_page *quota_unmap(struct quota_page *page)
 	return NULL;
 }
 
+/* Limits in their order: 0 is none. */
+static bool is_lower(uint64_t limit, uint64_t other)
+{
+	return limit && (!other || limit < other);
+}
+
 void quota_set_limit(struct quota_page *page, uint64_t limit)
 {
+	const uint64_t before = __atomic_load_n(&page->counted, __ATOMIC_RELAXED);
+
 	/* Partner: quota_limit(). seq_cst: a worker that adds up the slots after it has
 	 * seen this limit misses no memory that was charged by the previous one. */
-	if (__atomic_exchange_n(&page->limit, limit, __ATOMIC_SEQ_CST) == limit)
+	__atomic_store_n(&page->limit, limit, __ATOMIC_SEQ_CST);
+	if (limit == before)
 		return;
-	/* A broker that dies here leaves workers asleep until the end of their nap. */
-	__atomic_fetch_add(&page->n_changes, 1, __ATOMIC_SEQ_CST);
-	vgpu_wake_shared_word(&page->n_changes, INT_MAX);
+	/* After the limit, which whoever sees the number sees, too. Before it is noted,
+	 * so that the next broker counts it if this one dies. */
+	if (is_lower(limit, before)) {
+		__atomic_fetch_add(&page->n_lowered, 1, __ATOMIC_SEQ_CST);
+		vgpu_wake_shared_word(&page->n_lowered, INT_MAX);
+	}
+	__atomic_store_n(&page->counted, limit, __ATOMIC_RELEASE);
 }
 
 uint64_t quota_limit(const struct quota_page *page)
@@ -64,15 +77,15 @@ uint64_t quota_limit(const struct quota_page *page)
 	return __atomic_load_n(&page->limit, __ATOMIC_SEQ_CST);
 }
 
-uint32_t quota_n_changes(const struct quota_page *page)
+uint32_t quota_n_lowered(const struct quota_page *page)
 {
 	/* Partner: the addition in quota_set_limit(). */
-	return __atomic_load_n(&page->n_changes, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&page->n_lowered, __ATOMIC_SEQ_CST);
 }
 
-void quota_nap(struct quota_page *page, uint32_t n_changes, uint32_t ms)
+void quota_nap(struct quota_page *page, uint32_t n_lowered, uint32_t ms)
 {
-	vgpu_nap_shared_word(&page->n_changes, n_changes, ms);
+	vgpu_nap_shared_word(&page->n_lowered, n_lowered, ms);
 }
 
 void quota_set_shared(struct quota_page *page, uint64_t size)

@@ -12,7 +12,7 @@
  *
  * The limit is in the page, too: the broker writes it, so a limit that a reload of the
  * configuration changes applies to running sessions at once. A worker whose guest is to
- * be told of a lower limit sleeps on n_changes (worker/memory/notice.h).
+ * be told of a lower limit sleeps on n_lowered (worker/memory/notice.h).
  *
  * Workers map the whole page, and a compromised one may write anything anywhere in it. So
  * the numbers are used only for decisions about device memory of the same VM, and for
@@ -21,15 +21,16 @@
 
 #include <stdint.h>
 
-#define QUOTA_SLOTS 8188u
+#define QUOTA_SLOTS 8187u
 
 struct quota_page {
 	uint64_t limit;	  /* bytes of all slots together, 0: no limit */
 	uint64_t n_slots; /* the highest slot assigned so far */
 	uint64_t shared;  /* bytes of no worker: those that shared them are gone */
 	uint64_t used[QUOTA_SLOTS]; /* bytes; of slot n at n - 1 */
-	/* Last, where a worker of an earlier build has a slot that is never assigned. */
-	uint32_t n_changes; /* of the limit */
+	/* Last, where a worker of an earlier build has slots that are never assigned. */
+	uint64_t counted;   /* the limit that n_lowered takes into account */
+	uint32_t n_lowered; /* how often the limit became lower */
 	uint32_t reserved;
 };
 
@@ -41,14 +42,15 @@ int quota_map(struct quota_page **pagep, int fd);
 struct quota_page *quota_unmap(struct quota_page *page);
 
 /* For the broker: at its start, and whenever a worker that could have changed it has
- * exited. Wakes workers that sleep until it changes. */
+ * exited. Wakes workers that sleep until it is lowered. One that dies meanwhile leaves it
+ * to the next to count and wake, or to do it again. */
 void quota_set_limit(struct quota_page *page, uint64_t limit);
 uint64_t quota_limit(const struct quota_page *page);
 
-/* For workers: sleeps until the limit has changed since n_changes had that value, for at
+/* For workers: sleeps until the limit was lowered since n_lowered had that value, for at
  * most that time. */
-uint32_t quota_n_changes(const struct quota_page *page);
-void quota_nap(struct quota_page *page, uint32_t n_changes, uint32_t ms);
+uint32_t quota_n_lowered(const struct quota_page *page);
+void quota_nap(struct quota_page *page, uint32_t n_lowered, uint32_t ms);
 
 /* For the broker, like the limit: memory whose first owner is gone, see share-table.h. */
 void quota_set_shared(struct quota_page *page, uint64_t size);

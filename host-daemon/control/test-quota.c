@@ -4,6 +4,7 @@
  */
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +65,56 @@ TEST(nonsense_in_the_page_is_no_more_than_too_much)
 	check_eq(quota_of_others(page, 1), UINT64_MAX);
 	quota_open(page, 2);
 	check_eq(quota_of_others(page, 6), 2);
+	end(fd);
+}
+
+TEST(each_lower_limit_is_counted_once)
+{
+	int fd = begin();
+	uint32_t n;
+
+	quota_set_limit(page, 500);
+	n = quota_n_lowered(page);
+	quota_set_limit(page, 500);
+	quota_set_limit(page, 600);
+	quota_set_limit(page, 0);
+	check_eq(quota_n_lowered(page), n);
+	quota_set_limit(page, 700);
+	check_eq(quota_n_lowered(page), n + 1);
+	quota_set_limit(page, 699);
+	quota_set_limit(page, 699);
+	check_eq(quota_n_lowered(page), n + 2);
+	/* A broker that died before it counted, and a worker that changed the limit. */
+	page->limit = 300;
+	quota_set_limit(page, 300);
+	check_eq(quota_n_lowered(page), n + 3);
+	page->limit = 1;
+	quota_set_limit(page, 300);
+	check_eq(quota_n_lowered(page), n + 3);
+	check_eq(quota_limit(page), 300);
+	end(fd);
+}
+
+static void *nap(void *n_lowered)
+{
+	while (quota_n_lowered(page) == *(const uint32_t *)n_lowered)
+		quota_nap(page, *(const uint32_t *)n_lowered, 1000000);
+	return NULL;
+}
+
+TEST(a_lower_limit_wakes_all_who_wait)
+{
+	int fd = begin();
+	pthread_t threads[3];
+	uint32_t n_lowered;
+
+	quota_set_limit(page, 500);
+	n_lowered = quota_n_lowered(page);
+	for (int i = 0; i < 3; i++)
+		check_eq(pthread_create(&threads[i], NULL, nap, &n_lowered), 0);
+	quota_set_limit(page, 499);
+	for (int i = 0; i < 3; i++)
+		check_eq(pthread_join(threads[i], NULL), 0);
 	end(fd);
 }
 

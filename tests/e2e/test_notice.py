@@ -3,15 +3,17 @@
 """A configuration that lowers the device memory of a VM below its use: the program's
 callbacks get the number of bytes.
 
-    test_notice.py BUILD PROGRAM
+    test_notice.py BUILD PROGRAM [COPIES]
 
-That there is no notice is seen by the next one: notices come in order.
+COPIES is a folder with another vgpud, its worker and the guest library. That there is no
+notice is seen by the next one: notices come in order.
 """
 
 import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -21,6 +23,7 @@ import tap  # pylint: disable=wrong-import-position
 from host import Host  # pylint: disable=wrong-import-position
 
 BUILD, PROGRAM = Path(sys.argv[1]), sys.argv[2]
+COPIES = Path(sys.argv[3]) if len(sys.argv) > 3 else None
 MIB = 1 << 20
 NOT_PERMITTED, INVALID_VALUE, INVALID_DEVICE, UNKNOWN = 800, 1, 101, 999
 
@@ -30,7 +33,7 @@ class Program:
 
     def __init__(self, host, **environment):
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket), **environment)
-        environment["LD_LIBRARY_PATH"] = str(BUILD / "guest-shim")
+        environment["LD_LIBRARY_PATH"] = str(COPIES or BUILD / "guest-shim")
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
         self.process = subprocess.Popen([PROGRAM], env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -70,19 +73,24 @@ class Program:
 class Notice(unittest.TestCase):
     def start(self, memory="256M", environment=None):
         self.memory = memory
-        host = Host(BUILD, vm=f"device-memory = {memory}", environment=environment)
+        host = Host(BUILD, vm=f"device-memory = {memory}", environment=environment,
+                    vgpud=COPIES and COPIES / "vgpud")
         self.host = host.__enter__()
         self.addCleanup(host.__exit__, None, None, None)
 
     def program(self, **environment):
         program = Program(self.host, **environment)
+        self.last = program
         self.addCleanup(program.process.stdout.close)
         self.addCleanup(program.process.kill)
         return program
 
     def reload(self, memory):
+        """Another limit, which the program that was started last sees when this returns."""
         self.host.reload((f"device-memory = {self.memory}", f"device-memory = {memory}"))
         self.memory = memory
+        while self.last.result("limit") != int(memory[:-1]):
+            time.sleep(0.01)
 
     def expect(self, program, *lines):
         self.assertEqual([program.said() for _ in lines], list(lines))

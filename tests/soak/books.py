@@ -92,7 +92,7 @@ def quota_in_use(keeper):
     used = 0
     for path, link in proc.descriptors(keeper):
         if link.startswith("/memfd:vgpu-quota "):
-            used += sum(n for n, in struct.iter_unpack("<Q", read(path)[16:-8]))
+            used += sum(n for n, in struct.iter_unpack("<Q", read(path)[16:-16]))
     return used
 
 

@@ -35,7 +35,7 @@ CUresult notices_arm(struct session *session)
 	pthread_mutex_lock(&notices->lock);
 	/* Not again: a limit that the waiting lane is about to look at would be lost. */
 	if (!notices->is_armed)
-		notices->limit = device_memory_quota(session);
+		notices->n_lowered = quota_n_lowered(session->memory->page);
 	notices->is_armed = true;
 	pthread_mutex_unlock(&notices->lock);
 	return CUDA_SUCCESS;
@@ -60,18 +60,18 @@ static void end_turn(struct notices *notices)
 	pthread_mutex_unlock(&notices->lock);
 }
 
-/* Return: whether the limit is lower than at the last look. */
-static bool look(struct session *session)
+/* Return: whether the limit was lowered since the last look. */
+static bool look(struct session *session, uint32_t *n_loweredp)
 {
-	const uint64_t limit = device_memory_quota(session);
 	struct notices *notices = session->notices;
-	bool is_lower;
+	bool was_lowered;
 
 	pthread_mutex_lock(&notices->lock);
-	is_lower = limit < notices->limit;
-	notices->limit = limit;
+	*n_loweredp = quota_n_lowered(session->memory->page);
+	was_lowered = *n_loweredp != notices->n_lowered;
+	notices->n_lowered = *n_loweredp;
 	pthread_mutex_unlock(&notices->lock);
-	return is_lower;
+	return was_lowered;
 }
 
 static uint64_t lasting_excess(struct session *session)
@@ -92,21 +92,18 @@ static uint64_t lasting_excess(struct session *session)
 
 CUresult notices_next(struct session *session, uint64_t *excessp)
 {
-	struct quota_page *page = session->memory->page;
 	struct notices *notices = session->notices;
 	struct vgpu_nap nap = {};
+	uint32_t n_lowered;
 
 	if (!take_turn(notices))
 		return CUDA_ERROR_NOT_PERMITTED;
 	*excessp = 0;
 	while (!*excessp) {
-		/* Before the look: a later change ends the nap. */
-		const uint32_t n_changes = quota_n_changes(page);
-
-		if (look(session))
+		if (look(session, &n_lowered))
 			*excessp = lasting_excess(session);
 		else
-			quota_nap(page, n_changes, vgpu_nap_ms(&nap));
+			quota_nap(session->memory->page, n_lowered, vgpu_nap_ms(&nap));
 	}
 	end_turn(notices);
 	return CUDA_SUCCESS;

@@ -8,7 +8,7 @@
  * broker changes when a new configuration lowers the limit. A session whose guest never
  * asks has no such lane, and no call reads anything for notices.
  *
- * A notice is due when the limit is lower than at the last look, and the VM uses more
+ * A notice is due when the limit was lowered since the last look, and the VM uses more
  * than it. The last look is the one for the last notice, or that of notices_arm(). So a
  * guest is told once of each lowering; of several before it looks, it is told of the last
  * one, with the number of that time.
@@ -25,8 +25,8 @@ struct session;
 struct notices {
 	pthread_mutex_t lock; /* guards the rest; not held while a lane sleeps */
 	bool is_armed;
-	bool is_asked;	/* a lane waits */
-	uint64_t limit; /* at the last look */
+	bool is_asked;	    /* a lane waits */
+	uint32_t n_lowered; /* of the quota page, at the last look */
 };
 
 void notices_init(struct session *session);

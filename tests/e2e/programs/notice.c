@@ -41,6 +41,13 @@ static CUresult free_all(void)
 	return r;
 }
 
+static int limit_in_mib(void)
+{
+	size_t left = 0, total = 0;
+
+	return cuMemGetInfo(&left, &total) ? 0 : (int)(total >> 20);
+}
+
 /* The two calls that CUDA forbids here, and some that it does not. */
 static void make_calls(const struct callback *callback)
 {
@@ -130,7 +137,7 @@ static CUresult use_callback(const char *command, int number, int device, char m
 		device, note, callback, &callback->handle);
 }
 
-static CUresult run(
+static int run(
 	const char *command, unsigned long long number, int device, const char *manner)
 {
 	if (!strcmp(command, "begin"))
@@ -139,6 +146,8 @@ static CUresult run(
 		return cuMemAlloc(&blocks[n_blocks++ % N_BLOCKS], number);
 	if (!strcmp(command, "free"))
 		return free_all();
+	if (!strcmp(command, "limit"))
+		return limit_in_mib();
 	if (!strcmp(command, "reset")) {
 		n_blocks = 0;
 		return cuDevicePrimaryCtxReset(0);
