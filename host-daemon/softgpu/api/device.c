@@ -15,9 +15,11 @@
 
 #include "vgpu/error.h"
 #include "vgpu/log.h"
-#include "vgpu/rate.h"
 
 #include "api/api.h"
+
+/* Lines about watched kernels that a process may cause in the log. */
+#define DEVICE_FINDINGS_MAX 100u
 
 #define DEVICE_NAME "vGPU softgpu (CPU)"
 #define DEVICE_CC 121
@@ -196,13 +198,21 @@ static bool device_set_check(const char *text)
 	}
 }
 
-/* Each instruction has one, but of very many a part is enough. */
+/* Each instruction has one of each kind at most, but a guest may have many. */
 static void device_report(void *data, const struct softgpu_fault *finding)
 {
-	static struct rate rate;
+	static uint32_t n_reported; /* atomic */
+	uint32_t n = __atomic_load_n(&n_reported, __ATOMIC_RELAXED);
 
-	if (rate_allows(&rate))
+	do {
+		if (n > DEVICE_FINDINGS_MAX)
+			return;
+	} while (!__atomic_compare_exchange_n(
+		&n_reported, &n, n + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	if (n < DEVICE_FINDINGS_MAX)
 		vgpu_log_error("softgpu-check: %s", finding->text);
+	else
+		vgpu_log_error("softgpu-check: more is not logged, after %u findings", n);
 }
 
 static void device_read_environment(void)

@@ -51,6 +51,17 @@ __global__ void read_tile(int *to)
 	to[threadIdx.x] = tile[threadIdx.x];
 }
 
+/* Many mistakes at once. */
+__global__ void sum_columns(const int *from, int *to)
+{
+	int sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < 12; i++)
+		sum += from[i * 16 + threadIdx.x] * i;
+	to[threadIdx.x] = sum;
+}
+
 static int run_clean(int *data, int *other)
 {
 	unsigned int *bins, counts[4];
@@ -92,6 +103,8 @@ int main(int argc, char **argv)
 		read_tile<<<1, N, N * sizeof(int)>>>(data);
 	if (!strcmp(mistake, "beyond"))
 		read_tile<<<1, N, (N - 1) * sizeof(int)>>>(data);
+	if (!strcmp(mistake, "many"))
+		sum_columns<<<1, 16>>>(other, data);
 	CUDA(cudaDeviceSynchronize());
 	return 0;
 }

@@ -63,6 +63,9 @@ def main():
     check(run("uninitialised", *ALL), 1, 2 * [
         rf"softgpu-check: a load of memory that nothing has written .*{place}"])
     check(run("uninitialised", "--check-races"), 0, [])
+    columns = line_of("sum += from[i * 16")
+    check(run("many", "--check-uninitialised"), 1, 11 * [
+        rf"softgpu-check: a load of memory that nothing has written .*:{columns}; "])
     check(run("uninitialised", "--check-uninitialised", "--check-fatal"), 1, [
         r"CUDA error 719: a load of memory that nothing has written",
         r"softgpu-check: a load of memory that nothing has written"])
