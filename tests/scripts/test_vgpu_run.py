@@ -103,6 +103,14 @@ class VgpuRun(unittest.TestCase):
             self.assertEqual(done.returncode, status, done)
             self.assertEqual(len(done.stderr.splitlines()), 1, done)
 
+    def test_kernels_are_watched_on_the_software_gpu_alone(self):
+        done = self.run_it("--check-memory", "--check-races", "--check-uninitialised", "true")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for options in (["--check-fatal"], ["--check-races", "--driver", "null"]):
+            done = self.run_it(*options, "true")
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn("vgpu-run: ", done.stderr)
+
     def test_a_script_without_its_first_line_runs(self):
         script = self.place / "script"
         script.write_text("echo it runs\n")
