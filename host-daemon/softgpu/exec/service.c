@@ -9,6 +9,7 @@
 
 #include "exec/memory.h"
 #include "exec/service.h"
+#include "exec/watch.h"
 
 static const uint32_t in_sizes[_SERVICE_N] = {
 #define X(_number, _name, _sizes, _in_size) [SERVICE_##_number] = _in_size,
@@ -85,6 +86,8 @@ static int serve(struct warp *w, uint32_t lane, const struct code_call *call,
 	if (!to)
 		return code;
 	memcpy(to, request->out, request->out_size);
+	if (w->block->watch)
+		softgpu_watch_wrote(w, at, request->out_size);
 	return 0;
 }
 

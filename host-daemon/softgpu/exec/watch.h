@@ -93,6 +93,10 @@ void softgpu_watch_order(struct warp *w, uint64_t address, enum watch_kind kind)
 const char *softgpu_watch_access(struct warp *w, const struct insn *ip, uint32_t lane,
 	const struct watch_what *what, struct watch_access *otherp);
 
+/* Something other than an instruction's own access has written at a generic address,
+ * where there is memory. */
+void softgpu_watch_wrote(struct warp *w, uint64_t address, uint32_t size);
+
 #define WATCH_CODE_BITS 21
 #define WATCH_CODE(_who) ((_who) & ((1u << WATCH_CODE_BITS) - 1))
 #define WATCH_WARP(_who) ((_who) >> WATCH_CODE_BITS & 31)
