@@ -28,6 +28,8 @@ def main():
     assert status(build, program, "") == 0
     assert status(build, program, "softgpu-check = no") == 0
     assert status(build, program, "softgpu-check = yes") == 1
+    assert status(build, program, "softgpu-check = race, uninitialised, fatal") == 0
+    assert status(build, program, "softgpu-check = memory, race") == 1
 
 
 if __name__ == "__main__":

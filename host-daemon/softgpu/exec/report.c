@@ -30,7 +30,7 @@ void softgpu_report_add(struct softgpu_fault *faultp, const char *format, ...)
 	va_end(ap);
 }
 
-/* The place in the program's source, and the allocation near the address. */
+/* The place in the program's source, and what there is near the address. */
 static void describe_surroundings(
 	struct softgpu_fault *faultp, const struct block *block, bool has_address)
 {
@@ -39,6 +39,13 @@ static void describe_surroundings(
 
 	if (ptx_place_find(block->kernel->text, faultp->line, text, sizeof(text)))
 		softgpu_report_add(faultp, ", %s", text);
+	if (has_address && faultp->address < SOFTGPU_GLOBAL_LOWEST &&
+		ptx_line_has(block->kernel->text, faultp->line, ".shared"))
+		softgpu_report_add(faultp,
+			"; shared memory has %u bytes, %u of them dynamic",
+			block->kernel->info.static_shared_size +
+				block->launch->dynamic_shared_size,
+			block->launch->dynamic_shared_size);
 	if (!has_address || !space->describe || faultp->address < SOFTGPU_GLOBAL_LOWEST)
 		return;
 	space->describe(space->data, faultp->address, text, sizeof(text));

@@ -7,7 +7,6 @@
  * the function has described before if that was inlined itself.
  */
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,4 +190,12 @@ size_t ptx_place_find(const char *text, uint32_t line, char *to, size_t size)
 			break;
 	}
 	return strlen(to);
+}
+
+bool ptx_line_has(const char *text, uint32_t line, const char *word)
+{
+	for (uint32_t i = 1; text && i < line; i++)
+		text = next_line(text);
+	return text &&
+	       memmem(text, (size_t)(strchrnul(text, '\n') - text), word, strlen(word));
 }

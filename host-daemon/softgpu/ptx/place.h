@@ -8,6 +8,7 @@
  * module is parsed: the text is searched when a fault is described.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,3 +25,6 @@
  * Return: the length of what is in @to.
  */
 size_t ptx_place_find(const char *text, uint32_t line, char *to, size_t size);
+
+/* Return: whether a line of the text has that word in it, such as ".shared". */
+bool ptx_line_has(const char *text, uint32_t line, const char *word);

@@ -101,3 +101,13 @@ TEST(a_small_buffer_is_filled_to_its_end)
 		check(!strncmp("name.cu:2, inlined at", place, strlen(place)));
 	}
 }
+
+TEST(a_word_is_found_in_its_line_alone)
+{
+	static const char text[] = "a\nst.shared.u32 [s], 1;\nst.global.u32 [%d], 1;";
+
+	check(ptx_line_has(text, 2, ".shared"));
+	check(!ptx_line_has(text, 1, ".shared") && !ptx_line_has(text, 3, ".shared"));
+	check(ptx_line_has(text, 3, ".global") && !ptx_line_has(text, 4, ".global"));
+	check(ptx_line_has(text, 1, "a") && !ptx_line_has(text, 0, "b"));
+}

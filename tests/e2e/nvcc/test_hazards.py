@@ -75,7 +75,8 @@ def main():
         rf"{line_of('to[threadIdx.x] = tile[threadIdx.x]')}$"])
     check(run("beyond", *ALL), 1, [
         r"CUDA error 700: illegal address \(0x3fc\) in _Z9read_tilePi, .*, "
-        rf"hazards\.cu:{line_of('tile[threadIdx.x] = threadIdx.x')}"])
+        rf"hazards\.cu:{line_of('tile[threadIdx.x] = threadIdx.x')}; shared memory has "
+        "1020 bytes, 1020 of them dynamic$"])
 
 
 main()
