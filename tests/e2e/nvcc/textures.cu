@@ -50,6 +50,36 @@ __global__ void read_fractions(cudaTextureObject_t texture, float4 *out)
 	out[y * blockDim.x + x] = tex2D<float4>(texture, x, y);
 }
 
+/* Faces are written by a surface, and read along directions by a texture. */
+__global__ void paint_faces(cudaSurfaceObject_t surface)
+{
+	int x = threadIdx.x, y = threadIdx.y, face = blockIdx.x;
+
+	surfCubemapwrite(100.0f * face + 10 * y + x, surface, x * 4, y, face);
+}
+
+__global__ void sample_cube(cudaTextureObject_t texture, const float3 *in, float *out)
+{
+	float3 at = in[threadIdx.x];
+
+	out[threadIdx.x] = texCubemap<float>(texture, at.x, at.y, at.z);
+}
+
+__global__ void sample_gradient(cudaTextureObject_t texture, float *out)
+{
+	float step = (1 << threadIdx.x) / 8.0f;
+
+	out[threadIdx.x] = tex2DGrad<float>(
+		texture, 0.5f, 0.5f, make_float2(step, 0), make_float2(0, 0.125f));
+}
+
+__global__ void gather(cudaTextureObject_t texture, float4 *out)
+{
+	int x = threadIdx.x;
+
+	out[x] = tex2Dgather<float4>(texture, x + 1.0f, 3.0f);
+}
+
 static bool is_near(float a, float b)
 {
 	return std::fabs(a - b) <= 1e-4f * (1 + std::fabs(b));
@@ -259,6 +289,123 @@ static size_t surface()
 	return n_wrong;
 }
 
+/*
+ * On the edge between +x and +z a filter without seams mixes the texels of both sides;
+ * with seams it ends there.
+ */
+static size_t cube()
+{
+	cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+	const float3 in[4] = { { 1, 0.25f, 0.999999f }, { 0.999999f, 0.25f, 1 },
+		{ 0, 0, -1 }, { -1, -0.25f, 0.25f } };
+	/* The first column of +x is beside the last one of +z. */
+	const float seamless[4] = { 0.5f * (10 + 413), 0.5f * (10 + 413), 516.5f, 122 };
+	const float seams[4] = { 10, 413, 516.5f, 122 };
+	cudaTextureDesc description = {};
+	cudaResourceDesc resource;
+	cudaSurfaceObject_t surface = 0;
+	float3 *directions;
+	float got[4], *out;
+	size_t n_wrong = 0;
+	cudaArray_t array;
+
+	CUDA(cudaMalloc3DArray(&array, &format, make_cudaExtent(4, 4, 6),
+		cudaArrayCubemap | cudaArraySurfaceLoadStore));
+	resource = over(array);
+	CUDA(cudaCreateSurfaceObject(&surface, &resource));
+	paint_faces<<<6, dim3(4, 4)>>>(surface);
+	CUDA(cudaMalloc(&directions, sizeof(in)));
+	CUDA(cudaMalloc(&out, sizeof(got)));
+	CUDA(cudaMemcpy(directions, in, sizeof(in), cudaMemcpyHostToDevice));
+	description.normalizedCoords = 1;
+	description.filterMode = cudaFilterModeLinear;
+	for (int i = 0; i < 2; i++) {
+		const float *wanted = i ? seamless : seams;
+		cudaTextureObject_t texture = 0;
+
+		description.seamlessCubemap = i;
+		CUDA(cudaCreateTextureObject(&texture, &resource, &description, nullptr));
+		sample_cube<<<1, 4>>>(texture, directions, out);
+		CUDA(cudaMemcpy(got, out, sizeof(got), cudaMemcpyDeviceToHost));
+		for (int k = 0; k < 4; k++)
+			n_wrong += std::fabs(got[k] - wanted[k]) > 0.01f;
+		CUDA(cudaDestroyTextureObject(texture));
+	}
+	CUDA(cudaDestroySurfaceObject(surface));
+	CUDA(cudaFreeArray(array));
+	CUDA(cudaFree(directions));
+	CUDA(cudaFree(out));
+	return n_wrong;
+}
+
+/* Gradients of 1, 2, 4 and 8 texels: without anisotropy each is one level more. */
+static size_t gradients()
+{
+	cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+	cudaTextureDesc description = {};
+	cudaResourceDesc resource = {};
+	cudaMipmappedArray_t mipmap;
+	float got[4], *out;
+	size_t n_wrong = 0;
+
+	CUDA(cudaMallocMipmappedArray(&mipmap, &format, make_cudaExtent(8, 8, 0), 4));
+	for (int i = 0; i < 4; i++) {
+		std::vector<float> image(64, 8.0f * i);
+		cudaArray_t level;
+
+		CUDA(cudaGetMipmappedArrayLevel(&level, mipmap, i));
+		CUDA(cudaMemcpy2DToArray(level, 0, 0, image.data(), 4 * (8 >> i),
+			4 * (8 >> i), 8 >> i, cudaMemcpyHostToDevice));
+	}
+	resource.resType = cudaResourceTypeMipmappedArray;
+	resource.res.mipmap.mipmap = mipmap;
+	description.normalizedCoords = 1;
+	description.filterMode = cudaFilterModeLinear;
+	description.mipmapFilterMode = cudaFilterModeLinear;
+	description.maxMipmapLevelClamp = 3;
+	CUDA(cudaMalloc(&out, sizeof(got)));
+	for (int most = 1; most <= 16; most *= 16) {
+		cudaTextureObject_t texture = 0;
+
+		description.maxAnisotropy = most;
+		CUDA(cudaCreateTextureObject(&texture, &resource, &description, nullptr));
+		sample_gradient<<<1, 4>>>(texture, out);
+		CUDA(cudaMemcpy(got, out, sizeof(got), cudaMemcpyDeviceToHost));
+		for (int i = 0; i < 4; i++)
+			n_wrong += !is_near(got[i], most > 1 ? 0.0f : 8.0f * i);
+		CUDA(cudaDestroyTextureObject(texture));
+	}
+	CUDA(cudaFreeMipmappedArray(mipmap));
+	CUDA(cudaFree(out));
+	return n_wrong;
+}
+
+static size_t gathering()
+{
+	cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+	cudaTextureObject_t texture;
+	float image[6][8];
+	float4 got[6], *out;
+	size_t n_wrong = 0;
+	cudaArray_t array;
+
+	for (int i = 0; i < 48; i++)
+		image[i / 8][i % 8] = i * 1.5f;
+	CUDA(cudaMallocArray(&array, &format, 8, 6, cudaArrayTextureGather));
+	CUDA(cudaMemcpy2DToArray(array, 0, 0, image, 32, 32, 6, cudaMemcpyHostToDevice));
+	CUDA(cudaMalloc(&out, sizeof(got)));
+	texture = make(over(array), cudaFilterModePoint, cudaReadModeElementType);
+	gather<<<1, 6>>>(texture, out);
+	CUDA(cudaMemcpy(got, out, sizeof(got), cudaMemcpyDeviceToHost));
+	for (int x = 0; x < 6; x++)
+		n_wrong += got[x].x != image[3][x] || got[x].y != image[3][x + 1] ||
+			   got[x].z != image[2][x + 1] || got[x].w != image[2][x];
+	CUDA(cudaDestroyTextureObject(texture));
+	CUDA(cudaFreeArray(array));
+	CUDA(cudaFree(out));
+	return n_wrong;
+}
+
 int main()
 {
 	size_t n_wrong = filtering(0.5f, 0.5f) + filtering(0.75f, 1.25f);
@@ -267,5 +414,8 @@ int main()
 	n_wrong += levels();
 	n_wrong += linear();
 	n_wrong += surface();
-	return result("textures", width * height * (4 + layers) + 80, n_wrong);
+	n_wrong += cube();
+	n_wrong += gradients();
+	n_wrong += gathering();
+	return result("textures", width * height * (4 + layers) + 102, n_wrong);
 }
