@@ -5,7 +5,8 @@
  * The input is a PTX text. Its kernels end at the deadline at the latest, and access only
  * the engine's own memory and one window between closed pages. Their first parameter
  * points into that window, the second is a texture, the third a surface; the fourth is
- * the number 1. Texts of an odd size are watched for hazards, and for loads of the
+ * the number 1. Then come a texture with levels, a cube, one of compressed blocks, and a
+ * surface of integers. Texts of an odd size are watched for hazards, and for loads of the
  * window, nothing of which is written.
  */
 
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "exec/texel-block.h"
 #include "exec/texture.h"
 #include "ptx/module.h"
 
@@ -89,6 +91,20 @@ static void begin(void)
 	set_object(&device.objects[0], UINT64_C(1) << TEXTURE_INDEX_BITS);
 	set_object(&device.objects[1],
 		TEXTURE_SURFACE_BIT | UINT64_C(1) << TEXTURE_INDEX_BITS | 1);
+	for (unsigned int i = 2; i < 5; i++)
+		set_object(&device.objects[i], UINT64_C(1) << TEXTURE_INDEX_BITS | i);
+	device.objects[2].n_levels = 2;
+	device.objects[2].levels[1] = device.objects[2].levels[0];
+	device.objects[2].filters_levels = true;
+	device.objects[2].level_max = 1.0f;
+	device.objects[2].max_anisotropy = 16;
+	device.objects[3].is_cube = true;
+	device.objects[3].is_seamless = true;
+	device.objects[4].block = TEXEL_BLOCK_BC7;
+	set_object(&device.objects[5],
+		TEXTURE_SURFACE_BIT | UINT64_C(1) << TEXTURE_INDEX_BITS | 5);
+	device.objects[5].format = TEXEL_S32;
+	device.objects[5].n_channels = 1;
 }
 
 /* Returns: whether all variables have a place, and their values there. */
@@ -134,6 +150,10 @@ static void run(struct softgpu_program *program, const char *name)
 		device.objects[0].number,
 		device.objects[1].number,
 		1,
+		device.objects[2].number,
+		device.objects[3].number,
+		device.objects[4].number,
+		device.objects[5].number,
 	};
 	struct softgpu_launch launch = {
 		.grid = { 1, 1, 1 },
