@@ -224,6 +224,52 @@ TEST(addresses_are_unified_or_have_32_bits)
 		same);
 }
 
+/* Of 32 bytes some elements may be left as they are. */
+TEST(a_sink_is_not_stored)
+{
+	static const char misaligned[] = HEADER
+		".visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .b32 %r;\n"
+		"ld.param.u64 %d, [p];\n"
+		"st.global.v8.b32 [%d+16], {_, %r, _, _, _, _, _, _}; ret; }\n"
+		".visible .entry small(.param .u64 p) { .reg .b64 %d; .reg .b32 %r;\n"
+		"ld.param.u64 %d, [p]; st.global.v2.b32 [%d], {_, %r}; ret; }\n";
+	CLEAN_RIG rig = rig_new(misaligned);
+	struct softgpu_message message = {};
+	uint32_t *out = rig_alloc(rig, 64);
+
+	for (unsigned int i = 0; i < 3; i++) {
+		static const char *const orders[] = { "", ".relaxed.gpu", ".volatile" };
+		char body[1024];
+
+		snprintf(body, sizeof(body),
+			"mul.wide.u32 %%rd3, %%r1, 32; mov.u64 %%rd4, g;\n"
+			"add.u64 %%rd3, %%rd3, %%rd4; mov.u32 %%r3, 5;\n"
+			"st.global.v4.u32 [%%rd3], {%%r3, %%r3, %%r3, %%r3};\n"
+			"st.global.v4.u32 [%%rd3+16], {%%r3, %%r3, %%r3, %%r3};\n"
+			"st%s.global.v8.b32 [%%rd3], {_, %%r1, _, _, _, _, _, 7};\n"
+			"ld.global.v4.u32 {%%r3, %%r4, %%r5, %%r6}, [%%rd3];\n"
+			"add.u32 %%r2, %%r3, %%r4; add.u32 %%r2, %%r2, %%r5;\n"
+			"add.u32 %%r2, %%r2, %%r6;\n"
+			"ld.global.v4.u32 {%%r3, %%r4, %%r5, %%r6}, [%%rd3+16];\n"
+			"add.u32 %%r2, %%r2, %%r3; add.u32 %%r2, %%r2, %%r4;\n"
+			"add.u32 %%r2, %%r2, %%r5; add.u32 %%r2, %%r2, %%r6;\n"
+			"add.u32 %%r2, %%r2, -37;",
+			orders[i]);
+		run(".global .align 32 .b8 g[2048];", body, same);
+	}
+	check_eq(rig_run(rig, "k", 1, 1, &out, sizeof(out)),
+		SOFTGPU_ERROR_MISALIGNED_ADDRESS);
+	check_eq(rig_lookup(misaligned, "small", &message), SOFTGPU_ERROR_NOT_SUPPORTED);
+}
+
+TEST(a_cache_policy_is_a_number_too)
+{
+	run("",
+		"st.global.L2::cache_hint.u32 [%rd1], %r1, 7;\n"
+		"ld.global.L2::cache_hint.u32 %r2, [%rd1], 0;",
+		same);
+}
+
 /* It is the one special register that is a predicate. */
 TEST(a_predicate_is_not_read_as_a_number)
 {

@@ -520,6 +520,40 @@ static int load(struct lowering *l)
 	return l->error;
 }
 
+/* Elements that are a sink are not stored, which PTX has for 32 bytes. */
+static unsigned int n_sinks(const struct elements *e)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < e->n && !e->is_wide; i++)
+		n += e->operands[i].kind == PTX_OPERAND_NONE;
+	return n;
+}
+
+/* The other elements, each by itself. A load checks the alignment of all. */
+static int partial_store(
+	struct lowering *l, struct place *place, const struct elements *e, bool ordered)
+{
+	struct elements one = *e;
+	struct place at = *place;
+	uint32_t ignored = lower_temporary(l, lower_class_of(e->type));
+
+	if (e->n * e->size != 32)
+		return lower_unsupported(l);
+	single_accesses(l, &at, ROW_GENERIC, loads, load_fields, e->access, &ignored, 1,
+		e->n * e->size);
+	for (unsigned int i = 0; i < e->n; i++) {
+		if (e->operands[i].kind == PTX_OPERAND_NONE)
+			continue;
+		one.values[0] = lower_source_of(l, &e->operands[i], e->type);
+		at = *place;
+		at.off += (int64_t)i * e->size;
+		single_accesses(l, &at, ordered ? ROW_ORDERED : ROW_GENERIC, stores,
+			store_fields, e->access, one.values, 1, e->size);
+	}
+	return l->error;
+}
+
 static int store(struct lowering *l)
 {
 	bool ordered = is_ordered(l->instr->sem);
@@ -534,6 +568,8 @@ static int store(struct lowering *l)
 		return r;
 	if (place.is_fixed || place.space == PTX_SPACE_PARAM)
 		return lower_unsupported(l);
+	if (n_sinks(&e))
+		return partial_store(l, &place, &e, ordered);
 	for (unsigned int i = 0; i < e.n && !e.is_wide; i++)
 		e.values[i] = lower_source_of(l, &e.operands[i], e.type);
 	if (e.is_wide && ordered)

@@ -165,12 +165,11 @@ static int check_instr(struct ptx_body_parser *b, const struct ptx_instr *instr,
 
 static int finish(struct ptx_body_parser *b, struct ptx_instr *instr, bool has_policy)
 {
-	uint32_t reg;
-	uint8_t type;
+	struct ptx_operand policy = {};
 	int r;
 
 	if (has_policy && ptx_take(&b->p, ',')) {
-		r = ptx_parse_register(b, &reg, &type);
+		r = ptx_parse_source(b, &policy);
 		if (r)
 			return r;
 	}

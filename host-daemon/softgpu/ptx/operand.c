@@ -509,10 +509,14 @@ static int parse_braces(
 	do {
 		if (n == VECTOR_MAX)
 			return ptx_fail(p, "a vector of more than %u", VECTOR_MAX);
+		r = 0;
 		if (is_destination)
-			r = ptx_parse_destination(b, &elements[n++]);
+			r = ptx_parse_destination(b, &elements[n]);
+		else if (ptx_token_is(&p->token, PTX_TOKEN_NAME, "_"))
+			ptx_next(p); /* an element that is not stored */
 		else
-			r = ptx_parse_source(b, &elements[n++]);
+			r = ptx_parse_source(b, &elements[n]);
+		n++;
 		if (r)
 			return r;
 	} while (ptx_take(p, ','));
