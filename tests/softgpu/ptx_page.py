@@ -24,6 +24,7 @@ HEADER = """.version 9.0
 .const .align 16 .b8 co[64];
 .shared .align 16 .b8 sh[256];
 .global .texref TX;
+.global .samplerref SA;
 .global .surfref SX;
 .func f() { ret; }
 """
