@@ -9,25 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "e2e.h"
-
-/*
- * Each kernel gets an object, an array of four coordinates a thread, and room for four
- * results a thread; what it does in between is the one instruction.
- */
-#define KERNEL(_name, _instructions)                                                     \
-	".visible .entry " _name "(.param .u64 object, .param .u64 in, "                 \
-	".param .u64 out) {\n"                                                           \
-	".reg .b32 %r<16>; .reg .b64 %d<8>; .reg .pred %p<2>;\n"                         \
-	"ld.param.u64 %d0, [object]; ld.param.u64 %d1, [in];\n"                          \
-	"ld.param.u64 %d2, [out]; mov.u32 %r0, %tid.x;\n"                                \
-	"mul.wide.u32 %d3, %r0, 16; add.s64 %d1, %d1, %d3;\n"                            \
-	"add.s64 %d2, %d2, %d3; mov.b32 %r4, 0; mov.b32 %r5, 0;\n"                       \
-	"mov.b32 %r6, 0; mov.b32 %r7, 0;\n"                                              \
-	"ld.global.v4.b32 {%r8, %r9, %r10, %r11}, [%d1];\n" _instructions                \
-	"st.global.v4.b32 [%d2], {%r4, %r5, %r6, %r7}; ret; }\n"
-
-#define RESULT "{%r4, %r5, %r6, %r7}"
+#include "texture.h"
 
 /* clang-format off */
 static const char texture_ptx[] =
@@ -56,8 +38,6 @@ static const char texture_ptx[] =
 		"tex.2d.v4.f32.f32 {%r4, _, _, _}|%p0, [%d0, {%r8, %r9}];\n"
 		"selp.b32 %r5, 1, 2, %p0;\n")
 	KERNEL("half_2d", "tex.2d.v2.f16x2.f32 {%r4, %r5}, [%d0, {%r8, %r9}];\n")
-	KERNEL("store_texels",
-		"sust.p.2d.v4.b32.zero [%d0, {%r8, %r9}], {%r10, %r11, %r11, %r10};\n")
 	KERNEL("load_2d", "suld.b.2d.b32.trap %r4, [%d0, {%r8, %r9}];\n")
 	KERNEL("load_2d_zero", "suld.b.2d.v4.b8.zero " RESULT ", [%d0, {%r8, %r9}];\n")
 	KERNEL("load_2d_clamp", "suld.b.2d.b32.clamp %r4, [%d0, {%r8, %r9}];\n")
@@ -75,127 +55,6 @@ static const char texture_ptx[] =
 		"suq.channel_data_type.b32 %r6, [%d0];\n"
 		"suq.channel_order.b32 %r7, [%d0];\n");
 /* clang-format on */
-
-enum { THREADS = 32 };
-
-union four {
-	float f[4];
-	uint32_t u[4];
-	int32_t s[4];
-};
-
-struct bench {
-	struct fixture fixture;
-	CUmodule module;
-	CUdeviceptr in;
-	CUdeviceptr out;
-};
-
-static struct bench bench_new(void)
-{
-	struct bench bench = { .fixture = fixture_new() };
-
-	check_ok(cuModuleLoadData(&bench.module, texture_ptx));
-	check_ok(cuMemAlloc(&bench.in, THREADS * sizeof(union four)));
-	check_ok(cuMemAlloc(&bench.out, THREADS * sizeof(union four)));
-	return bench;
-}
-
-/* Runs a kernel in one warp. Return: what became of it. */
-static CUresult run(struct bench *bench, const char *name, unsigned long long object,
-	const union four *in, union four *out)
-{
-	void *parameters[] = { &object, &bench->in, &bench->out };
-	CUfunction function;
-	CUresult r;
-
-	check_ok(cuModuleGetFunction(&function, bench->module, name));
-	check_ok(cuMemcpyHtoD(bench->in, in, THREADS * sizeof(*in)));
-	check_ok(cuMemsetD8(bench->out, 0xee, THREADS * sizeof(*out)));
-	check_ok(cuLaunchKernel(
-		function, 1, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL));
-	r = cuCtxSynchronize();
-	if (r == CUDA_SUCCESS)
-		check_ok(cuMemcpyDtoH(out, bench->out, THREADS * sizeof(*out)));
-	return r;
-}
-
-static CUarray make_array(size_t width, size_t height, size_t depth,
-	CUarray_format format, unsigned int n_channels, unsigned int flags)
-{
-	const CUDA_ARRAY3D_DESCRIPTOR descriptor = {
-		.Width = width,
-		.Height = height,
-		.Depth = depth,
-		.Format = format,
-		.NumChannels = n_channels,
-		.Flags = flags,
-	};
-	CUarray array;
-
-	check_ok(cuArray3DCreate(&array, &descriptor));
-	return array;
-}
-
-static void fill_array(
-	CUarray array, const void *from, size_t row, size_t height, size_t depth)
-{
-	CUDA_MEMCPY3D copy = {
-		.srcMemoryType = CU_MEMORYTYPE_HOST,
-		.srcHost = from,
-		.srcPitch = row,
-		.srcHeight = height,
-		.dstMemoryType = CU_MEMORYTYPE_ARRAY,
-		.dstArray = array,
-		.WidthInBytes = row,
-		.Height = height,
-		.Depth = depth,
-	};
-
-	check_ok(cuMemcpy3D(&copy));
-}
-
-static CUDA_RESOURCE_DESC over_array(CUarray array)
-{
-	return (CUDA_RESOURCE_DESC){
-		.resType = CU_RESOURCE_TYPE_ARRAY,
-		.res.array.hArray = array,
-	};
-}
-
-static CUtexObject make_texture(const CUDA_RESOURCE_DESC *resource, CUaddress_mode mode,
-	CUfilter_mode filter, unsigned int flags)
-{
-	const CUDA_TEXTURE_DESC texture = {
-		.addressMode = { mode, mode, mode },
-		.filterMode = filter,
-		.flags = flags,
-		.maxMipmapLevelClamp = 16.0f,
-		.borderColor = { 0.25f, 0.5f, 0.75f, 1.0f },
-	};
-	CUtexObject object = 0;
-
-	check_ok(cuTexObjectCreate(&object, resource, &texture, NULL));
-	check(object);
-	return object;
-}
-
-static CUsurfObject make_surface(CUarray array)
-{
-	const CUDA_RESOURCE_DESC resource = over_array(array);
-	CUsurfObject object = 0;
-
-	check_ok(cuSurfObjectCreate(&object, &resource));
-	check(object);
-	return object;
-}
-
-/* The device may round otherwise, but not by more than this. */
-static void check_near(float got, float wanted)
-{
-	if (!(fabsf(got - wanted) <= 1e-5f * (1.0f + fabsf(wanted))))
-		test_fail(__FILE__, __LINE__, "%.9g instead of %.9g", got, wanted);
-}
 
 /* The index that an address mode makes of one. Return: -1 for the border. */
 static int addressed(int i, int n, CUaddress_mode mode)
@@ -231,7 +90,7 @@ TEST(linear_memory_is_fetched_by_index)
 	}, got;
 	uint16_t texels[128];
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUtexObject object;
 
 	for (int i = 0; i < 128; i++)
@@ -268,7 +127,7 @@ TEST(one_dimension_follows_all_address_modes)
 		CU_TR_ADDRESS_MODE_BORDER };
 	float texels[8];
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource;
 	CUtexObject object;
 	CUarray array;
@@ -306,7 +165,7 @@ TEST(weights_have_eight_bits_of_fraction)
 {
 	const float texels[2] = { 0.0f, 256.0f };
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource;
 	CUtexObject object;
 	CUarray array;
@@ -346,7 +205,7 @@ TEST(two_dimensions_are_filtered_over_arrays_and_over_memory)
 	enum { WIDTH = 12, HEIGHT = 7 };
 	float texels[HEIGHT][WIDTH][2];
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resources[2];
 	CUtexObject object;
 	CUdeviceptr memory;
@@ -396,7 +255,7 @@ TEST(integers_are_read_as_they_are_or_as_fractions)
 		CU_AD_FORMAT_SIGNED_INT16 };
 	const float scales[4] = { 255, 127, 65535, 32767 };
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource;
 	uint16_t words[4 * THREADS];
 	CUtexObject object;
@@ -438,7 +297,7 @@ TEST(halves_are_read_and_returned)
 	const uint16_t halves[4] = { 0x3c00, 0xc000, 0x3800, 0x7bff };
 	const float values[4] = { 1.0f, -2.0f, 0.5f, 65504.0f };
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource;
 	CUtexObject object;
 
@@ -462,7 +321,7 @@ TEST(three_dimensions_and_layers_are_distinguished)
 	enum { N = 4 };
 	float texels[N][N][N];
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource;
 	CUtexObject object;
 
@@ -518,7 +377,7 @@ TEST(directions_find_the_faces_of_cubes)
 	float faces[12][2][2], way[6][3] = { { 1, 0, 0 }, { -1, 0, 0 }, { 0, 1, 0 },
 		{ 0, -1, 0 }, { 0, 0, 1 }, { 0, 0, -1 } };
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource;
 	CUtexObject object;
 
@@ -567,7 +426,7 @@ TEST(levels_are_chosen_mixed_and_viewed)
 		.lastMipmapLevel = 2 },
 				got_view;
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC got;
 	CUtexObject object, viewed;
 	float texels[64];
@@ -621,72 +480,11 @@ TEST(levels_are_chosen_mixed_and_viewed)
 		(uintptr_t)resource.res.mipmap.hMipmappedArray);
 }
 
-/* 4 x 4 texels of one colour each, in an array of 2 x 2 pairs of integers. */
-TEST(blocks_are_viewed_in_arrays_of_integers)
-{
-	static const uint32_t colours[4] = { 0xf800, 0x07e0, 0x001f, 0xffff };
-	static const float channels[4][3] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 },
-		{ 1, 1, 1 } };
-	uint32_t blocks[4][2];
-	CUDA_RESOURCE_VIEW_DESC view = {
-		.format = CU_RES_VIEW_FORMAT_UNSIGNED_BC1, .width = 8, .height = 8
-	};
-	const CUDA_TEXTURE_DESC texture = {
-		.addressMode = { CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP },
-		.filterMode = CU_TR_FILTER_MODE_LINEAR,
-	};
-	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
-	CUDA_RESOURCE_DESC resource =
-		over_array(make_array(2, 2, 0, CU_AD_FORMAT_UNSIGNED_INT32, 2, 0));
-	CUtexObject object;
-
-	for (int i = 0; i < 4; i++) {
-		blocks[i][0] = colours[i] << 16 | colours[i];
-		blocks[i][1] = 0;
-	}
-	fill_array(resource.res.array.hArray, blocks, sizeof(blocks[0]) * 2, 2, 1);
-	check_ok(cuTexObjectCreate(&object, &resource, &texture, &view));
-	for (int i = 0; i < THREADS; i++) {
-		in[i].f[0] = (float)(i % 8) + 0.5f;
-		in[i].f[1] = (float)(i / 8 * 2) + 0.5f;
-	}
-	/* Between the blocks of a row, as between any two texels. */
-	in[31].f[0] = 4.0f;
-	check_ok(run(&bench, "tex_2d", object, in, out));
-	for (int i = 0; i < THREADS - 1; i++)
-		for (int k = 0; k < 3; k++)
-			check_near(out[i].f[k], channels[i % 8 / 4 + i / 16 * 2][k]);
-	for (int k = 0; k < 3; k++)
-		check_near(out[31].f[k], 0.5f * (channels[2][k] + channels[3][k]));
-	check_ok(run(&bench, "sizes", object, in, out));
-	check_eq(out[0].u[0], 8);
-	check_eq(out[0].u[1], 8);
-	check_ok(cuTexObjectDestroy(object));
-	/* The sizes are those in texels, and a block of BC2 has 16 bytes. */
-	view.width = 2;
-	check_cu(cuTexObjectCreate(&object, &resource, &texture, &view),
-		CUDA_ERROR_INVALID_VALUE);
-	view.width = 8;
-	view.format = CU_RES_VIEW_FORMAT_UNSIGNED_BC2;
-	check_cu(cuTexObjectCreate(&object, &resource, &texture, &view),
-		CUDA_ERROR_INVALID_VALUE);
-	resource = over_array(make_array(2, 2, 0, CU_AD_FORMAT_FLOAT, 2, 0));
-	view.format = CU_RES_VIEW_FORMAT_UNSIGNED_BC1;
-	check_cu(cuTexObjectCreate(&object, &resource, &texture, &view),
-		CUDA_ERROR_INVALID_VALUE);
-	/* An array of blocks itself. */
-	check_cu(cuArray3DCreate(&resource.res.array.hArray,
-			 &(CUDA_ARRAY3D_DESCRIPTOR){
-				 8, 8, 0, CU_AD_FORMAT_BC7_UNORM, 4, 0 }),
-		CUDA_ERROR_NOT_SUPPORTED);
-}
-
 TEST(gathers_return_four_texels_of_a_channel)
 {
 	float texels[3][3][2];
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource;
 	CUtexObject object;
 
@@ -711,7 +509,7 @@ TEST(surfaces_are_written_and_read)
 	enum { WIDTH = 8, HEIGHT = 4 };
 	uint32_t texels[HEIGHT][WIDTH], got[HEIGHT][WIDTH] = {};
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource;
 	CUsurfObject surface;
 	CUarray array;
@@ -765,179 +563,11 @@ TEST(surfaces_are_written_and_read)
 		CUDA_ERROR_INVALID_VALUE);
 }
 
-/* The bits of a channel of a surface in a word of 32 bits. */
-static uint32_t channel_of(CUarray_format format, uint32_t word)
-{
-	int32_t s = (int32_t)word;
-	_Float16 half;
-	uint16_t bits;
-	float f;
-
-	switch (format) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-		return word > 255 ? 255 : word;
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return (uint8_t)(s < -128 ? -128 : s > 127 ? 127 : s);
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-		return word > 65535 ? 65535 : word;
-	case CU_AD_FORMAT_SIGNED_INT16:
-		return (uint16_t)(s < -32768 ? -32768 : s > 32767 ? 32767 : s);
-	case CU_AD_FORMAT_HALF:
-		memcpy(&f, &word, 4);
-		half = (_Float16)f;
-		memcpy(&bits, &half, 2);
-		return bits;
-	default:
-		return word;
-	}
-}
-
-/* Coordinates count texels there, and the surface defines the channels. */
-TEST(formatted_stores_convert_to_the_format_of_the_surface)
-{
-	enum { WIDTH = 8, HEIGHT = 4 };
-	static const struct {
-		CUarray_format format;
-		unsigned int n, size;
-	} forms[] = { { CU_AD_FORMAT_UNSIGNED_INT8, 4, 1 },
-		{ CU_AD_FORMAT_SIGNED_INT8, 2, 1 }, { CU_AD_FORMAT_UNSIGNED_INT16, 1, 2 },
-		{ CU_AD_FORMAT_SIGNED_INT16, 4, 2 },
-		{ CU_AD_FORMAT_UNSIGNED_INT32, 2, 4 },
-		{ CU_AD_FORMAT_SIGNED_INT32, 1, 4 }, { CU_AD_FORMAT_HALF, 4, 2 },
-		{ CU_AD_FORMAT_FLOAT, 4, 4 } };
-	static const uint32_t words[] = { 0, 1, 127, 128, 255, 256, 32767, 32768, 65535,
-		65536, 0xffffffff, 0xffffff80, 0xffffff7f, 0xffff8000, 0x80000000,
-		0x7fffffff, 0x3f800000, 0xc2f00000, 0x477fe000, 0x33800000 };
-	struct bench bench = bench_new();
-
-	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
-		bool is_real = forms[f].format == CU_AD_FORMAT_HALF ||
-			       forms[f].format == CU_AD_FORMAT_FLOAT;
-		uint8_t got[WIDTH * HEIGHT * 16] = {};
-		union four in[THREADS] = {}, out[THREADS];
-		size_t texel = forms[f].n * forms[f].size;
-		CUarray array = make_array(WIDTH, HEIGHT, 0, forms[f].format, forms[f].n,
-			CUDA_ARRAY3D_SURFACE_LDST);
-		CUsurfObject surface = make_surface(array);
-		CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_ARRAY,
-			.srcArray = array,
-			.dstMemoryType = CU_MEMORYTYPE_HOST,
-			.dstHost = got,
-			.WidthInBytes = WIDTH * texel,
-			.Height = HEIGHT };
-
-		for (int i = 0; i < THREADS; i++) {
-			/* The last ones are outside: no texel is written. */
-			in[i].s[0] = i < 30 ? i % WIDTH : i == 30 ? -1 : WIDTH;
-			in[i].s[1] = i / WIDTH;
-			in[i].u[2] = words[is_real ? 16 + i % 4 : (i + (int)f) % 16];
-			in[i].u[3] = words[is_real ? 16 + i % 3 : (2 * i + 5) % 16];
-		}
-		check_ok(run(&bench, "store_texels", surface, in, out));
-		check_ok(cuMemcpy2D(&copy));
-		for (int i = 0; i < 30; i++) {
-			for (unsigned int k = 0; k < forms[f].n; k++) {
-				uint32_t x = 0,
-					 want = channel_of(forms[f].format,
-						 in[i].u[k == 1 || k == 2 ? 3 : 2]);
-
-				memcpy(&x, got + i * texel + k * forms[f].size,
-					forms[f].size);
-				if (x != want)
-					test_fail(__FILE__, __LINE__,
-						"form %zu, texel %d, channel %u: %x, not "
-						"%x",
-						f, i, k, x, want);
-			}
-		}
-		check_ok(cuSurfObjectDestroy(surface));
-		check_ok(cuArrayDestroy(array));
-	}
-}
-
-struct fraction {
-	CUarray_format format;
-	unsigned int n;
-	double least, most;
-};
-
-/* Stores a fraction by a surface in each texel, and fetches it by a texture. */
-static void check_fractions(struct bench *bench, const struct fraction *fraction)
-{
-	static const float given[] = { 0, 1, -1, 0.5f, -0.5f, 0.251f, 3, -7, 1e-4f, NAN };
-	union four in[THREADS] = {}, out[THREADS];
-	CUarray array = make_array(
-		8, 4, 0, fraction->format, fraction->n, CUDA_ARRAY3D_SURFACE_LDST);
-	CUsurfObject surface = make_surface(array);
-	CUDA_RESOURCE_DESC resource = over_array(array);
-	/* That integers are wanted has no effect. */
-	CUtexObject object = make_texture(&resource, CU_TR_ADDRESS_MODE_CLAMP,
-		CU_TR_FILTER_MODE_POINT, CU_TRSF_READ_AS_INTEGER);
-
-	for (int i = 0; i < THREADS; i++) {
-		in[i].s[0] = i % 8;
-		in[i].s[1] = i / 8;
-		in[i].f[2] = given[i % 10];
-		in[i].f[3] = given[(i + 3) % 10];
-	}
-	check_ok(run(bench, "store_texels", surface, in, out));
-	for (int i = 0; i < THREADS; i++) {
-		in[i].f[0] = (float)(i % 8);
-		in[i].f[1] = (float)(i / 8);
-	}
-	check_ok(run(bench, "tex_2d", object, in, out));
-	for (int i = 0; i < THREADS; i++)
-		for (unsigned int k = 0; k < 4; k++) {
-			double x = (double)in[i].f[k == 0 || k == 3 ? 2 : 3];
-			double want = k == 3;
-
-			/* What is no number is the least. */
-			x = x > fraction->least ? x : fraction->least;
-			x = x < 1 ? x : 1;
-			if (k < fraction->n)
-				want = round(x * fraction->most) / fraction->most;
-			if (fabs((double)out[i].f[k] - want) > 1e-6)
-				test_fail(__FILE__, __LINE__,
-					"format %d texel %d channel %u: %g, not %g",
-					fraction->format, i, k, (double)out[i].f[k],
-					want);
-		}
-	check_ok(cuTexObjectDestroy(object));
-	check_ok(cuSurfObjectDestroy(surface));
-	check_ok(cuArrayDestroy(array));
-}
-
-TEST(formats_of_fractions_are_stored_rounded_and_read_as_floats)
-{
-	static const struct fraction fractions[] = {
-		{ CU_AD_FORMAT_UNORM_INT8X1, 1, 0, 255 },
-		{ CU_AD_FORMAT_UNORM_INT8X2, 2, 0, 255 },
-		{ CU_AD_FORMAT_UNORM_INT8X4, 4, 0, 255 },
-		{ CU_AD_FORMAT_UNORM_INT16X1, 1, 0, 65535 },
-		{ CU_AD_FORMAT_UNORM_INT16X2, 2, 0, 65535 },
-		{ CU_AD_FORMAT_UNORM_INT16X4, 4, 0, 65535 },
-		{ CU_AD_FORMAT_SNORM_INT8X1, 1, -1, 127 },
-		{ CU_AD_FORMAT_SNORM_INT8X2, 2, -1, 127 },
-		{ CU_AD_FORMAT_SNORM_INT8X4, 4, -1, 127 },
-		{ CU_AD_FORMAT_SNORM_INT16X1, 1, -1, 32767 },
-		{ CU_AD_FORMAT_SNORM_INT16X2, 2, -1, 32767 },
-		{ CU_AD_FORMAT_SNORM_INT16X4, 4, -1, 32767 },
-	};
-	struct bench bench = bench_new();
-	CUDA_ARRAY3D_DESCRIPTOR descriptor = { 8, 4, 0, CU_AD_FORMAT_UNORM_INT8X2, 4, 0 };
-	CUarray array;
-
-	for (size_t i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++)
-		check_fractions(&bench, &fractions[i]);
-	/* The format has a number of channels. */
-	check_cu(cuArray3DCreate(&array, &descriptor), CUDA_ERROR_INVALID_VALUE);
-}
-
 TEST(surfaces_have_slices_layers_and_edges)
 {
 	uint32_t words[64] = {}, expected[64] = {};
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	const char *const kernels[2] = { "store_3d", "store_a2d" };
 	CUsurfObject surface;
 	CUarray array;
@@ -1003,7 +633,7 @@ static void check_faults(
 	const char *kernel, unsigned long long object, bool is_surface, CUresult expected)
 {
 	union four in[THREADS] = {}, out[THREADS];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 
 	if (is_surface)
 		object = make_surface(make_array(4, 4, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1,
@@ -1045,7 +675,7 @@ TEST(a_surface_address_is_aligned)
 TEST(objects_are_their_contexts_and_end_once)
 {
 	CUtexObject object, other, numbers[300];
-	struct bench bench = bench_new();
+	struct bench bench = bench_new(texture_ptx);
 	CUDA_RESOURCE_DESC resource, got;
 	CUDA_TEXTURE_DESC texture;
 	CUcontext context;
@@ -1096,7 +726,7 @@ TEST(a_surface_needs_an_array_that_was_made_for_it)
 	CUDA_RESOURCE_DESC resource;
 	CUsurfObject surface;
 
-	bench_new();
+	bench_new(texture_ptx);
 	resource = over_array(make_array(4, 4, 0, CU_AD_FORMAT_FLOAT, 1, 0));
 	check_cu(cuSurfObjectCreate(&surface, &resource), CUDA_ERROR_INVALID_VALUE);
 	resource.resType = CU_RESOURCE_TYPE_LINEAR;
