@@ -262,6 +262,28 @@ TEST(a_sink_is_not_stored)
 	check_eq(rig_lookup(misaligned, "small", &message), SOFTGPU_ERROR_NOT_SUPPORTED);
 }
 
+TEST(operands_of_predicates_are_negated)
+{
+	struct softgpu_message message = {};
+
+	run("",
+		"setp.lt.u32 %p1, %r1, 20; setp.lt.u32 %p2, %r1, 40;\n"
+		"and.pred %p3, !%p1, %p2; @%p3 add.u32 %r2, %r2, %r1;\n"
+		"or.pred %p3, %p1, !%p2; @%p3 add.u32 %r2, %r2, %r1;\n"
+		"xor.pred %p3, !%p1, !%p1; @%p3 add.u32 %r2, %r2, 1000;\n"
+		"not.pred %p3, !%p1; @%p3 add.u32 %r2, %r2, 5000;\n"
+		"mov.pred %p3, !%p1; @!%p3 sub.u32 %r2, %r2, 5000;",
+		same);
+	check_eq(rig_lookup(HEADER ".visible .entry k() { .reg .b32 %r<3>;\n"
+				   "and.b32 %r1, !%r2, %r0; ret; }\n",
+			 "k", &message),
+		SOFTGPU_ERROR_NOT_SUPPORTED);
+	check_eq(rig_lookup(HEADER ".visible .entry k() { .reg .b32 %r<3>;\n"
+				   "mov.b32 %r1, !%r2; ret; }\n",
+			 "k", &message),
+		SOFTGPU_ERROR_NOT_SUPPORTED);
+}
+
 TEST(a_cache_policy_is_a_number_too)
 {
 	run("",

@@ -251,9 +251,21 @@ static int minmax(struct lowering *l, unsigned int type)
 	return l->error;
 }
 
+/* `!` is for predicates alone. */
+static bool negates_numbers(const struct lowering *l)
+{
+	for (unsigned int i = 1; i < l->instr->n_operands; i++)
+		if (l->operands[i].negated && l->instr->types[0] != PTX_TYPE_PRED)
+			return true;
+	return false;
+}
+
 static int logic(struct lowering *l, unsigned int type)
 {
 	unsigned int op = l->instr->op;
+
+	if (negates_numbers(l))
+		return lower_unsupported(l);
 
 	if (type == PTX_TYPE_PRED)
 		return binary(l,
@@ -272,6 +284,8 @@ static int logical_not(struct lowering *l, unsigned int type)
 {
 	uint32_t a;
 
+	if (negates_numbers(l))
+		return lower_unsupported(l);
 	if (type != PTX_TYPE_PRED)
 		return unary(l, PICK_WIDTH(NOT, type), type, type, 0);
 	a = lower_source(l, 1, type) ^ VALUE_NEGATED;
@@ -532,6 +546,8 @@ static int move(struct lowering *l, unsigned int type)
 	default:
 		break;
 	}
+	if (negates_numbers(l))
+		return lower_unsupported(l);
 	if (l->instr->vector > 1)
 		return move_vector(l, type);
 	if (l->operands[0].kind == PTX_OPERAND_VECTOR)

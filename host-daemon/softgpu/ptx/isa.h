@@ -44,6 +44,7 @@ enum ptx_family {
  *	q	predicate after `|`, or NONE
  *	s	source: register, immediate, special register, symbol
  *	S	source: as s, or vector
+ *	n, N	as s and S, or a negated predicate
  *	p	predicate source: register or immediate, possibly negated
  *	a	address: ADDRESS_REG, ADDRESS_SYMBOL, ADDRESS_ELEMENT or
  *		ADDRESS_INT
@@ -67,7 +68,7 @@ enum ptx_family {
 	X(ADD, "add", "dss", ARITHMETIC) \
 	X(ADDC, "addc", "dss", INTEGER) \
 	X(ALLOCA, "alloca", "ds?s", STACK) /* last: alignment */ \
-	X(AND, "and", "dss", INTEGER) \
+	X(AND, "and", "dnn", INTEGER) \
 	X(APPLYPRIORITY, "applypriority", "as", HINT) \
 	X(ATOM, "atom", "DaS?s", MEMORY) /* last: the new value of cas */ \
 	X(BAR, "bar", "dssp", CONTROL) /* see PTX_MODE_BAR_* below */ \
@@ -137,14 +138,14 @@ enum ptx_family {
 	X(MMA, "mma", "DSSS", MATRIX) /* types: d, a, b, c */ \
 	X(MMA_SP, "mma.sp", "DSSSss", MATRIX) /* last: metadata, selector */ \
 	X(MMA_SP_ORDERED, "mma.sp::ordered_metadata", "DSSSss", MATRIX) \
-	X(MOV, "mov", "DS", INTEGER) \
+	X(MOV, "mov", "DN", INTEGER) \
 	X(MOVMATRIX, "movmatrix", "ds", MATRIX) \
 	X(MUL, "mul", "dss", ARITHMETIC) \
 	X(MUL24, "mul24", "dss", INTEGER) \
 	X(NANOSLEEP, "nanosleep", "s", CONTROL) \
 	X(NEG, "neg", "ds", ARITHMETIC) \
-	X(NOT, "not", "ds", INTEGER) \
-	X(OR, "or", "dss", INTEGER) \
+	X(NOT, "not", "dn", INTEGER) \
+	X(OR, "or", "dnn", INTEGER) \
 	X(PMEVENT, "pmevent", "s", HINT) \
 	X(POPC, "popc", "ds", INTEGER) \
 	X(PREFETCH, "prefetch", "a", HINT) \
@@ -213,7 +214,7 @@ enum ptx_family {
 	X(WMMA_LOAD, "wmma.load", "Da?s", MATRIX) /* last: stride */ \
 	X(WMMA_MMA, "wmma.mma", "DSSS", MATRIX) /* types: as mma, or of d and c */ \
 	X(WMMA_STORE, "wmma.store", "aS?s", MATRIX) \
-	X(XOR, "xor", "dss", INTEGER)
+	X(XOR, "xor", "dnn", INTEGER)
 /* clang-format on */
 
 /*

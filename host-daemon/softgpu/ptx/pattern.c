@@ -92,6 +92,19 @@ static int parse_video_source(struct ptx_body_parser *b, struct ptx_operand *ope
 	return parse_parts(p, operand);
 }
 
+/* `!` before a name negates a predicate, before a number it belongs to the number. */
+static int parse_negatable(
+	struct ptx_body_parser *b, bool takes_vector, struct ptx_operand *operand)
+{
+	struct ptx_parser *p = &b->p, ahead = *p;
+
+	ptx_next(&ahead);
+	if (p->token.kind == '!' && ahead.token.kind == PTX_TOKEN_NAME)
+		return ptx_parse_predicate(b, operand);
+	return takes_vector ? ptx_parse_vector(b, operand, false)
+			    : ptx_parse_source(b, operand);
+}
+
 static int parse_by_pattern(
 	struct ptx_body_parser *b, char pattern, struct ptx_operand *operand)
 {
@@ -105,6 +118,9 @@ static int parse_by_pattern(
 		return ptx_parse_vector(b, operand, true);
 	case 'S':
 		return ptx_parse_vector(b, operand, false);
+	case 'n':
+	case 'N':
+		return parse_negatable(b, pattern == 'N', operand);
 	case 'p':
 		return ptx_parse_predicate(b, operand);
 	case 'a':
