@@ -14,15 +14,17 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "grammar-groups.h"
 #include "grammar.h"
 #include "ptx/module.h"
 
 #include "exec/engine.h"
+#include "exec/texture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Closed, slots, results, closed. */
-#define N_PAGES 4u
+/* Closed, slots, results, texels, closed. */
+#define N_PAGES 5u
 #define HOST_SIZE 256u
 #define SLOTS_SIZE (GRAMMAR_THREADS * GRAMMAR_SLOT)
 
@@ -43,6 +45,8 @@ static struct {
 	uint8_t *host;	 /* of this process, and no kernel's */
 	struct grammar_places places;
 	struct softgpu_scratch *scratch;
+	struct softgpu_texture objects[TEXTURE_CHUNK];
+	struct softgpu_textures textures;
 } device;
 
 /* Memory is checked to the byte, and no allocation is in a closed page. */
@@ -50,6 +54,29 @@ static bool covers_nothing(
 	void *data, uint64_t address, uint64_t size, unsigned int access)
 {
 	return false;
+}
+
+/* Linear memory as a texture, and a surface of the same texels. */
+static void make_objects(uint32_t *texels)
+{
+	for (unsigned int i = 0; i < GRAMMAR_TEXELS; i++)
+		texels[i] = group_texel(i);
+	for (unsigned int i = 1; i <= 2; i++)
+		device.objects[i] = (struct softgpu_texture){
+			.number = UINT64_C(1) << TEXTURE_INDEX_BITS | i |
+				  (i == 2 ? TEXTURE_SURFACE_BIT : 0),
+			.n_levels = 1,
+			.levels[0] = { (uintptr_t)texels, GRAMMAR_TEXELS * 4,
+				GRAMMAR_TEXELS * 4, GRAMMAR_TEXELS, 1, 1 },
+			.format = TEXEL_U32,
+			.n_channels = 1,
+			.n_dimensions = 1,
+			.is_linear_memory = i == 1,
+			.reads_integers = true,
+		};
+	device.textures.chunks[0] = device.objects;
+	device.places.texture = device.objects[1].number;
+	device.places.surface = device.objects[2].number;
 }
 
 static void begin(void)
@@ -76,7 +103,7 @@ static void begin(void)
 		.outside = {
 			base,
 			(uintptr_t)device.memory - 16,
-			(uintptr_t)device.memory + 2 * SOFTGPU_PAGE_SIZE,
+			(uintptr_t)device.memory + 3 * SOFTGPU_PAGE_SIZE,
 			(uintptr_t)device.host,
 			0,
 			16,
@@ -84,17 +111,21 @@ static void begin(void)
 			SOFTGPU_GENERIC_SHARED + SOFTGPU_GENERIC_RANGE,
 		},
 	};
+	make_objects((uint32_t *)(device.memory + 2 * SOFTGPU_PAGE_SIZE));
 }
 
 static void check_outside(void)
 {
 	const uint8_t *before = device.memory - SOFTGPU_PAGE_SIZE;
-	const uint8_t *behind = device.memory + 2 * SOFTGPU_PAGE_SIZE;
+	const uint8_t *behind = device.memory + 3 * SOFTGPU_PAGE_SIZE;
+	const uint32_t *texels = (const uint32_t *)(behind - SOFTGPU_PAGE_SIZE);
 
 	for (unsigned int i = 0; i < HOST_SIZE; i++)
 		need(device.host[i] == 0xa5);
 	for (unsigned int i = 0; i < 64; i++)
 		need(!before[i] && !before[SOFTGPU_PAGE_SIZE - 64 + i] && !behind[i]);
+	for (unsigned int i = 0; i < GRAMMAR_TEXELS + 16; i++)
+		need(texels[i] == (i < GRAMMAR_TEXELS ? group_texel(i) : 0));
 }
 
 static void check_thread(const struct grammar_thread *thread, uint32_t tid)
@@ -124,6 +155,7 @@ static int run(struct softgpu_program *program, bool is_watched)
 		.params = text,
 		.space = &device.space,
 		.checks = is_watched ? &checks : NULL,
+		.textures = &device.textures,
 		.n_sms = 1,
 		.stack_size = 1024,
 	};
@@ -144,7 +176,7 @@ static int run(struct softgpu_program *program, bool is_watched)
 
 static void run_text(const struct grammar *grammar, size_t size, bool is_watched)
 {
-	struct grammar_thread threads[GRAMMAR_THREADS];
+	static struct grammar_thread threads[GRAMMAR_THREADS];
 	struct softgpu_message message = { "" };
 	struct softgpu_program *program;
 	struct ptx_module *module;
@@ -160,10 +192,9 @@ static void run_text(const struct grammar *grammar, size_t size, bool is_watched
 	if (is_watched)
 		need(!softgpu_program_watch(program));
 	code = run(program, is_watched);
-	for (uint32_t i = 0; i < GRAMMAR_THREADS; i++) {
-		grammar_run(grammar, i, &threads[i]);
+	grammar_run(grammar, threads);
+	for (uint32_t i = 0; i < GRAMMAR_THREADS; i++)
 		faults |= threads[i].faults;
-	}
 	need(faults == (code != 0));
 	for (uint32_t i = 0; !faults && i < GRAMMAR_THREADS; i++)
 		check_thread(&threads[i], i);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grammar-groups.h"
 #include "grammar.h"
 
 /* Registers 8 and up: the slots of the spaces, a place outside, the results. */
@@ -19,6 +20,9 @@
 static const char *const operations[] = { "add", "sub", "mul.lo", "and", "or", "xor",
 	"min", "max", "shl", "shr" };
 #define OPERATIONS (sizeof(operations) / sizeof(*operations))
+
+/* From this first byte on a statement is of the newer groups. */
+#define NEWER_KINDS 160u
 
 static const char *const comparisons[] = { "lt", "ge", "eq", "ne" };
 
@@ -59,7 +63,12 @@ static void read_access(struct grammar_statement *s, struct reader *reader)
 
 static void read_statement(struct grammar_statement *s, struct reader *reader)
 {
-	s->kind = reader_below(reader, _GRAMMAR_KIND_N);
+	uint8_t kind = reader_u8(reader);
+
+	/* So that inputs from before there were newer ones mean the same. */
+	s->kind = kind < NEWER_KINDS
+			  ? kind % _GRAMMAR_OLD_N
+			  : _GRAMMAR_OLD_N + kind % (_GRAMMAR_KIND_N - _GRAMMAR_OLD_N);
 	s->operation = reader_u8(reader);
 	s->d = reader_below(reader, GRAMMAR_REGISTERS);
 	s->a = reader_below(reader, GRAMMAR_REGISTERS);
@@ -81,10 +90,29 @@ static void read_statement(struct grammar_statement *s, struct reader *reader)
 	case GRAMMAR_ATOMIC:
 		read_access(s, reader);
 		return;
+	case GRAMMAR_TEXTURE:
+	case GRAMMAR_COPY:
+	case GRAMMAR_MATRIX:
+		s->value = reader_u8(reader);
+		s->size = 4u << s->operation % 3;
+		s->is_outside = s->value >= 240;
+		return;
 	}
 }
 
-/* Loops are not in each other, and no branch leads into one or out of one. */
+static bool is_inside(unsigned int i, unsigned int loop_end, const unsigned int *skip_end)
+{
+	bool inside = i < loop_end;
+
+	for (unsigned int k = 0; k < i; k++)
+		inside |= i < skip_end[k];
+	return inside;
+}
+
+/*
+ * Loops are not in each other, and no branch leads into one or out of one. Statements of
+ * a whole warp are in neither.
+ */
 static void nest(struct grammar *grammar)
 {
 	unsigned int loop_end = 0, skip_end[GRAMMAR_STATEMENTS];
@@ -97,6 +125,10 @@ static void nest(struct grammar *grammar)
 		skip_end[i] = s->kind == GRAMMAR_SKIP ? end : 0;
 		if (s->kind == GRAMMAR_LOOP && i < loop_end)
 			s->kind = GRAMMAR_SET;
+		if (s->kind == GRAMMAR_MATRIX && is_inside(i, loop_end, skip_end))
+			s->kind = GRAMMAR_VIDEO;
+		if (s->kind == GRAMMAR_VIDEO)
+			s->is_outside = false;
 		if (s->kind != GRAMMAR_SKIP && s->kind != GRAMMAR_LOOP)
 			continue;
 		if (i < loop_end && end > loop_end)
@@ -264,7 +296,9 @@ static void add_atomic(struct text *text, const struct grammar_statement *s)
 static void add_statement(struct text *text, const struct grammar_statement *s,
 	unsigned int i, const struct grammar_places *places)
 {
-	if (s->is_outside)
+	char group[GROUP_TEXT];
+
+	if (s->is_outside && s->kind < _GRAMMAR_OLD_N)
 		add(text, "mov.u64 %%d%u, %llu;\n", OUTSIDE_REGISTER,
 			(unsigned long long)place_outside(s, places));
 	switch (s->kind) {
@@ -303,8 +337,12 @@ static void add_statement(struct text *text, const struct grammar_statement *s,
 	case GRAMMAR_STORE:
 		add_store(text, s);
 		return;
-	default:
+	case GRAMMAR_ATOMIC:
 		add_atomic(text, s);
+		return;
+	default:
+		group_write(s, places, group);
+		add(text, "%s", group);
 	}
 }
 
@@ -334,11 +372,12 @@ static void add_ends(struct text *text, const struct grammar *grammar, unsigned 
 static void add_begin(struct text *text, const struct grammar_places *places)
 {
 	add(text,
-		".version 8.8\n.target sm_90\n.address_size 64\n"
+		".version 8.8\n.target sm_121a\n.address_size 64\n"
 		".func (.param .b64 r) f(.param .b64 x)\n{\n.reg .b64 %%d<2>;\n"
 		"ld.param.b64 %%d1, [x];\nmul.lo.u64 %%d1, %%d1, 3;\n"
 		"add.u64 %%d1, %%d1, 1;\nst.param.b64 [r], %%d1;\nret;\n}\n"
-		".entry k()\n{\n.reg .pred %%p<2>;\n.reg .b32 %%r<8>;\n"
+		".entry k()\n{\n.reg .pred %%p<2>;\n.reg .b32 %%r<8>;\n.reg .b16 "
+		"%%h<2>;\n"
 		".reg .b64 %%d<16>;\n.reg .b128 %%q<3>;\n.shared .align 16 .b8 "
 		"room[%u];\n"
 		".local .align 16 .b8 own[%u];\nmov.u32 %%r1, %%tid.x;\n"
@@ -476,38 +515,82 @@ static void run_value(const struct grammar_statement *s, uint64_t *registers)
 	}
 }
 
-void grammar_run(
-	const struct grammar *grammar, uint32_t tid, struct grammar_thread *thread)
-{
-	const struct grammar_statement *s = grammar->statements;
-	unsigned int loop = 0, loop_end = 0, times = 0;
+/* Where a thread is. */
+struct position {
+	unsigned int next, loop, loop_end, times;
+};
 
-	memset(thread, 0, sizeof(*thread));
-	for (unsigned int i = 0; i < GRAMMAR_REGISTERS; i++)
-		thread->registers[i] = i * FIRST_VALUE + tid;
-	for (unsigned int i = 0; !thread->faults;) {
-		if (loop_end && i == loop_end) {
-			if (++times < s[loop].times)
-				i = loop + 1;
+static void run_branch(const struct grammar_statement *s, struct position *at,
+	const struct grammar_thread *thread)
+{
+	const unsigned int i = at->next;
+
+	if (s->kind == GRAMMAR_LOOP) {
+		at->loop = i;
+		at->loop_end = i + 1 + s->n;
+		at->times = 0;
+	} else if (compare(s->operation % 4, thread->registers[s->a], s->value)) {
+		at->next += s->n;
+	}
+}
+
+/* Runs a thread to its end, a fault, or a statement of the whole warp. */
+static void run_thread(
+	const struct grammar *grammar, struct position *at, struct grammar_thread *thread)
+{
+	const struct grammar_statement *s;
+
+	while (!thread->faults) {
+		if (at->loop_end && at->next == at->loop_end) {
+			if (++at->times < grammar->statements[at->loop].times)
+				at->next = at->loop + 1;
 			else
-				loop_end = 0;
+				at->loop_end = 0;
 			continue;
 		}
-		if (i >= grammar->n)
+		s = &grammar->statements[at->next];
+		if (at->next >= grammar->n || s->kind == GRAMMAR_MATRIX)
 			return;
-		if (s[i].kind == GRAMMAR_LOOP) {
-			loop = i;
-			loop_end = i + 1 + s[i].n;
-			times = 0;
-		} else if (s[i].kind == GRAMMAR_SKIP) {
-			if (compare(s[i].operation % 4, thread->registers[s[i].a],
-				    s[i].value))
-				i += s[i].n;
-		} else if (s[i].kind >= GRAMMAR_LOAD) {
-			run_access(&s[i], thread);
-		} else {
-			run_value(&s[i], thread->registers);
-		}
-		i++;
+		if (s->kind == GRAMMAR_LOOP || s->kind == GRAMMAR_SKIP)
+			run_branch(s, at, thread);
+		else if (s->kind >= _GRAMMAR_OLD_N)
+			group_run(s, thread);
+		else if (s->kind >= GRAMMAR_LOAD)
+			run_access(s, thread);
+		else
+			run_value(s, thread->registers);
+		at->next++;
 	}
+}
+
+static bool run_warp(const struct grammar *grammar, struct grammar_thread *threads)
+{
+	struct position at[GRAMMAR_WARP] = { 0 };
+	unsigned int next;
+
+	for (;;) {
+		for (unsigned int i = 0; i < GRAMMAR_WARP; i++) {
+			run_thread(grammar, &at[i], &threads[i]);
+			if (threads[i].faults)
+				return false;
+		}
+		next = at[0].next;
+		if (next >= grammar->n)
+			return true;
+		group_run_warp(&grammar->statements[next], threads);
+		for (unsigned int i = 0; i < GRAMMAR_WARP; i++)
+			at[i].next++;
+	}
+}
+
+void grammar_run(
+	const struct grammar *grammar, struct grammar_thread threads[GRAMMAR_THREADS])
+{
+	memset(threads, 0, GRAMMAR_THREADS * sizeof(*threads));
+	for (unsigned int tid = 0; tid < GRAMMAR_THREADS; tid++)
+		for (unsigned int i = 0; i < GRAMMAR_REGISTERS; i++)
+			threads[tid].registers[i] = i * FIRST_VALUE + tid;
+	for (unsigned int i = 0; i < GRAMMAR_THREADS; i += GRAMMAR_WARP)
+		if (!run_warp(grammar, &threads[i]))
+			return;
 }

@@ -5,9 +5,10 @@
  * Grammar: kernels made from an input, with their behaviour by the manual
  *
  * A kernel is a list of statements on eight registers of 64 bits: arithmetic, forward
- * branches that diverge by thread, loops, calls, and accesses to memory. An access is to
- * the thread's own GRAMMAR_SLOT bytes of a space, or to unallocated memory: so each
- * thread's values, and whether it ends by a fault, follow from the list alone.
+ * branches that diverge by thread, loops, calls, accesses to memory, and the newer groups
+ * of grammar-groups.h. An access is to the thread's own GRAMMAR_SLOT bytes of a space, or
+ * to unallocated memory: so each thread's values, and whether it ends by a fault, follow
+ * from the list alone, of matrices together with those of its warp.
  */
 
 #include <stdbool.h>
@@ -18,11 +19,13 @@
 
 #define GRAMMAR_REGISTERS 8u
 #define GRAMMAR_STATEMENTS 48u
-#define GRAMMAR_THREADS 40u
+#define GRAMMAR_WARP 32u
+#define GRAMMAR_THREADS (2 * GRAMMAR_WARP)
 #define GRAMMAR_SLOT 64u
 /* Not a multiple of 8: an access of 8 bytes may begin within it and end outside. */
 #define GRAMMAR_SHARED (GRAMMAR_THREADS * GRAMMAR_SLOT + 4)
 #define GRAMMAR_TEXT 65536u
+#define GRAMMAR_TEXELS 100u /* of 4 bytes, in a texture and in a surface */
 
 enum grammar_kind {
 	GRAMMAR_ARITHMETIC,
@@ -35,6 +38,12 @@ enum grammar_kind {
 	GRAMMAR_LOAD,
 	GRAMMAR_STORE,
 	GRAMMAR_ATOMIC,
+	_GRAMMAR_OLD_N,
+	GRAMMAR_CONVERT = _GRAMMAR_OLD_N, /* floats of 8 bits to floats of 16 */
+	GRAMMAR_VIDEO,
+	GRAMMAR_TEXTURE,
+	GRAMMAR_COPY, /* cp.async, from the global slot to the shared one */
+	GRAMMAR_MATRIX,
 	_GRAMMAR_KIND_N,
 };
 
@@ -70,6 +79,7 @@ struct grammar_places {
 	uint64_t memory;  /* of global slots */
 	uint64_t results; /* where each thread puts its registers in the end */
 	uint64_t outside[8];
+	uint64_t texture, surface; /* numbers of objects */
 };
 
 struct grammar_thread {
@@ -84,6 +94,6 @@ void grammar_read(struct grammar *grammar, struct reader *reader);
 size_t grammar_write(const struct grammar *grammar, const struct grammar_places *places,
 	char text[GRAMMAR_TEXT]);
 
-/* The final state of a thread. */
+/* The final states of all threads; if one faults those of the others are not theirs. */
 void grammar_run(
-	const struct grammar *grammar, uint32_t tid, struct grammar_thread *thread);
+	const struct grammar *grammar, struct grammar_thread threads[GRAMMAR_THREADS]);
