@@ -225,6 +225,25 @@ TEST(a_declaration_with_other_parameters_is_of_another_function)
 		CUDA_ERROR_NOT_SUPPORTED);
 }
 
+TEST(a_function_has_a_plain_name_too)
+{
+	static const char ptx[] =
+		".version 7.0\n.target sm_70\n.address_size 64\n"
+		".visible .func (.param .b32 r) cudaGetDevice(.param .b64 a)\n"
+		"{ st.param.b32 [r], 999; ret; }\n"
+		".visible .entry k(.param .u64 p)\n"
+		"{ .reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p];\n"
+		"call (%r), cudaGetDevice, (%d); st.global.u32 [%d+4], %r; ret; }\n";
+	CUdeviceptr words;
+
+	context_new();
+	words = device_memory(8);
+	check_ok(cuMemsetD32(words, 5, 2));
+	check_ok(run(load(ptx, "k"), &words));
+	check_eq(device_word(words), 0);
+	check_eq(device_word(words + 4), 0);
+}
+
 /* nvcc defines it so for programs that are not linked with the device runtime. */
 TEST(a_weak_definition_is_kept)
 {

@@ -6,14 +6,16 @@
  *
  * A call of one is an operation (SERVE), whether a module defines such a function or not:
  * the library that nvcc adds to relocatable programs defines all of them, in terms of
- * functions of a driver that are not documented. The names have a prefix. A function with
- * a suffix is the same for programs in which each thread has a default stream.
+ * functions of a driver that are not documented. The names have one of two prefixes, the
+ * second for code that was not compiled by nvcc. A function with a suffix is the same for
+ * programs in which each thread has a default stream.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SERVICE_PREFIX "__cudaCDP2"
+#define SERVICE_PREFIX_PLAIN "cuda"
 #define SERVICE_SUFFIX "_ptsz"
 
 /*

@@ -15,8 +15,7 @@ static const struct service {
 	const char *name;
 	const char *sizes;
 } services[_SERVICE_N] = {
-#define X(_number, _name, _sizes, _in_size)                                              \
-	[SERVICE_##_number] = { SERVICE_PREFIX _name, _sizes },
+#define X(_number, _name, _sizes, _in_size) [SERVICE_##_number] = { _name, _sizes },
 	SOFTGPU_SERVICES(X)
 #undef X
 };
@@ -37,14 +36,27 @@ static uint32_t size_of(char letter)
 	}
 }
 
+/* Returns: what follows the prefix, or NULL. */
+static const char *after_prefix(const char *name)
+{
+	static const char *const prefixes[] = { SERVICE_PREFIX, SERVICE_PREFIX_PLAIN };
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return name + strlen(prefixes[i]);
+	return NULL;
+}
+
 /* Returns: the service of that name, with its flag, or SERVICE_NONE. */
 static uint32_t find(const char *name)
 {
-	size_t length = strlen(name), suffix = strlen(SERVICE_SUFFIX);
+	size_t length, suffix = strlen(SERVICE_SUFFIX);
 	uint32_t flag = 0;
 
-	if (strncmp(name, SERVICE_PREFIX, strlen(SERVICE_PREFIX)))
+	name = after_prefix(name);
+	if (!name)
 		return SERVICE_NONE;
+	length = strlen(name);
 	if (length > suffix && !strcmp(name + length - suffix, SERVICE_SUFFIX)) {
 		length -= suffix;
 		flag = SERVICE_PER_THREAD;
