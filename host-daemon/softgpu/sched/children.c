@@ -73,6 +73,9 @@ static struct sched_lane *lane_new(
 	lane->stream.is_confined = of->is_confined;
 	lane->stream.sms = of->sms;
 	lane->stream.children = children;
+	/* Not the stream's: the launch may have another one. */
+	lane->stream.priority =
+		(int)children->parent->grid.level + SCHED_PRIORITY_GREATEST;
 	STAILQ_INIT(&lane->stream.ops);
 	pthread_cond_init(&lane->stream.done, NULL);
 	TAILQ_INSERT_HEAD(&children->lanes, lane, link);

@@ -70,6 +70,8 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 		scratch->others_ns = work->charge->run_ns;
 		scratch->limited_ns = launch->deadline_ns - work->charge->timeout_ns;
 	}
+	if (work->launchp)
+		__atomic_store_n(work->launchp, launch, __ATOMIC_RELEASE);
 	if (work->numbers)
 		note_number(work);
 	if (work->met)

@@ -27,7 +27,8 @@ struct work {
 	struct charge *charge; /* runs, on the only thread, until it is charged often */
 	const struct sched_sms *sms; /* counts blocks that are on other threads */
 	uint32_t *n_outside;
-	bool is_quiet;	       /* what it waits for, it awaits without polling */
+	bool is_quiet; /* what it waits for, it awaits without polling */
+	const struct softgpu_launch **launchp; /* is set to the launch under way */
 	uint64_t *turns;       /* is incremented at each turn of a block */
 	uint64_t *numbers;     /* each block takes the next one as it begins */
 	struct numbers *notes; /* of the blocks of this launch */

@@ -8,6 +8,7 @@
 
 #include <sched.h>
 
+#include "sched/children.h"
 #include "sched/test-engine.h"
 #include "test.h"
 
@@ -379,6 +380,52 @@ TEST(blocks_of_a_grid_wait_for_later_ones_without_polling)
 	check_eq(submit(&context.legacy, &op), 0);
 	check_eq(sched_context_wait(&context), 0);
 	check_eq(counter, N);
+	end(&context);
+}
+
+static void release_nothing(void *owned)
+{
+}
+
+/* A grid waits for its children, which have its priority. */
+TEST(children_have_the_priority_of_their_parent)
+{
+	struct sched_context context;
+	uint64_t counter = 0;
+	uint32_t gate = 0;
+	const struct softgpu_launch *under_way = NULL;
+	struct work work = {
+		.counter = &counter,
+		.gate = &gate,
+		.launchp = &under_way,
+	};
+	struct sched_op op = launch_of(&work, 1);
+	struct sched_op nothing = { .kind = SCHED_WAIT };
+	struct sched_children *children;
+	struct sched_stream *stream;
+	struct sched_mark *mark;
+
+	start(&context);
+	mark = sched_mark_new(&sched);
+	nothing.mark = sched_mark_ref(mark);
+	stream = stream_of(&context, -1);
+	op.grid.has_priority = true;
+	op.grid.priority = -4;
+	check_eq(submit(stream, &op), 0);
+	while (!__atomic_load_n(&under_way, __ATOMIC_ACQUIRE))
+		sched_yield();
+	children = sched_children_get(under_way, 0, release_nothing);
+	check(children);
+	check_eq(sched_children_submit(
+			 children, SCHED_LANE_NAMED, 1, &nothing, UINT64_MAX),
+		0);
+	check_eq(sched_stream_priority(&TAILQ_FIRST(&children->lanes)->stream), -4);
+	sched_lock(&sched);
+	sched_mark_finish(mark);
+	sched_unlock(&sched);
+	sched_mark_unref(mark);
+	open_gate(&gate);
+	sched_stream_free(stream);
 	end(&context);
 }
 
