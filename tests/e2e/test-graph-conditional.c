@@ -928,9 +928,11 @@ TEST(copies_in_nested_bodies_are_captured_and_disabled)
 		stream, nested, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	check_ok(cuMemcpyHtoDAsync(word(0), in, 4096, stream));
 	check_ok(cuMemcpyDtoHAsync(out, word(0), 4096, stream));
+	/* From the end of what was written. */
+	check_ok(cuMemcpyHtoDAsync(word(0), out + 1020, 4, stream));
 	check_ok(cuStreamEndCapture(stream, NULL));
 	check_ok(cuGraphGetNodes(nested, nodes, &n));
-	check_eq(n, 2);
+	check_eq(n, 3);
 	exec = exec_new(graph);
 	for (unsigned int i = 0; i < 8; i++) {
 		memset(out, 0xee, 4096);
@@ -941,6 +943,7 @@ TEST(copies_in_nested_bodies_are_captured_and_disabled)
 		check_eq(is_enabled, i & 1);
 		launch_and_wait(exec, stream);
 		check_eq(value_of(1023), 1023 * i);
+		check_eq(value_of(0), i & 1 ? 1020 * i : 0xeeeeeeee);
 		for (unsigned int j = 0; j < 1024; j++)
 			check_eq(out[j], i & 1 ? i * j : 0xeeeeeeee);
 	}
@@ -948,4 +951,38 @@ TEST(copies_in_nested_bodies_are_captured_and_disabled)
 	check_ok(cuGraphDestroy(graph));
 	free(in);
 	free(out);
+}
+
+/* The conditional node is added to a capture under way, and its body is another one. */
+TEST(copies_are_captured_in_a_body_of_a_captured_graph)
+{
+	CUstream other;
+	CUstreamCaptureStatus status;
+	CUgraphConditionalHandle handle;
+	CUgraph graph, body, ended = NULL;
+	unsigned int in = 0, out = 0;
+	CUgraphExec exec;
+	CUgraphNode node;
+
+	setup();
+	other = stream_new();
+	capture_begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+	check_ok(cuStreamGetCaptureInfo(stream, &status, NULL, &graph, NULL, NULL, NULL));
+	handle = handle_new(graph, 1, true);
+	node = conditional_new(graph, NULL, handle, CU_GRAPH_COND_TYPE_IF, 1, &body);
+	check_ok(cuStreamUpdateCaptureDependencies(
+		stream, &node, NULL, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+	check_ok(cuStreamBeginCaptureToGraph(
+		other, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+	check_ok(cuMemcpyHtoDAsync(word(0), &in, 4, other));
+	check_ok(cuMemcpyDtoHAsync(&out, word(0), 4, other));
+	check_ok(cuStreamEndCapture(other, NULL));
+	check_ok(cuMemcpyDtoDAsync(word(1), word(0), 4, stream));
+	check_ok(cuStreamEndCapture(stream, &ended));
+	check_eq(count_nodes(ended), 2);
+	exec = exec_new(ended);
+	for (in = 5; in < 8; in++) {
+		launch_and_wait(exec, stream);
+		check(out == in && value_of(1) == in);
+	}
 }
