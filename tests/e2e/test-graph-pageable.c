@@ -517,6 +517,36 @@ TEST(a_disabled_copy_accesses_no_memory)
 	check(memory[1] == 6 && memory[2] == 6);
 }
 
+/* The device writes the same bytes again and again. */
+TEST(a_large_copy_is_done_again_or_disabled)
+{
+	enum { N = 1 << 20 };
+	struct fixture fixture = fixture_new();
+	CUdeviceptr x = memory_new(N);
+	unsigned char *out = malloc(N), *all = malloc(N);
+	CUDA_MEMCPY3D copy = to_host(out, x, N);
+	CUstream stream = stream_new();
+	CUgraphExec exec;
+	CUgraphNode node;
+	CUgraph graph;
+
+	check(out && all);
+	check_ok(cuMemsetD8(x, 77, N));
+	check_ok(cuGraphCreate(&graph, 0));
+	node = add_copy(graph, NULL, &copy, fixture.context);
+	exec = exec_new(graph);
+	for (int i = 0; i < 6; i++) {
+		check_ok(cuGraphNodeSetEnabled(exec, node, i % 3 < 2));
+		memset(out, i, N);
+		memset(all, i % 3 < 2 ? 77 : i, N);
+		launch_and_wait(exec, stream);
+		check(!memcmp(out, all, N));
+	}
+	check_ok(cuGraphExecDestroy(exec));
+	free(out);
+	free(all);
+}
+
 /* In and out of pinned memory, which the node has at first. */
 TEST(ordinary_copies_become_ones_of_pageable_memory)
 {

@@ -102,8 +102,8 @@ static CUresult make_shadows(
 			.layer = size,
 		};
 
-		result = shim_shadow_init(
-			&shadows->shadows[shadows->n], &rows, span->is_written);
+		result = shim_shadow_init(&shadows->shadows[shadows->n], &rows,
+			span->is_written ? SHIM_SHADOW_WRITTEN : SHIM_SHADOW_READ);
 	}
 	if (result == CUDA_SUCCESS)
 		*shadowsp = shadows;

@@ -54,7 +54,7 @@ static void release(void *data)
 
 /* A shadow for a side, if that is pageable. */
 static CUresult add_shadow(struct shim_shadow *shadow, const CUDA_MEMCPY3D *copy,
-	const struct shim_graph_side *side, bool is_written)
+	const struct shim_graph_side *side, enum shim_shadow_use use)
 {
 	struct shim_rows rows;
 	CUresult result;
@@ -62,8 +62,7 @@ static CUresult add_shadow(struct shim_shadow *shadow, const CUDA_MEMCPY3D *copy
 	if (!shim_graph_side_is_pageable(side))
 		return CUDA_SUCCESS;
 	result = shim_graph_side_locate(side, copy, &rows);
-	return result == CUDA_SUCCESS ? shim_shadow_init(shadow, &rows, is_written)
-				      : result;
+	return result == CUDA_SUCCESS ? shim_shadow_init(shadow, &rows, use) : result;
 }
 
 /* With one reference. */
@@ -78,9 +77,9 @@ static CUresult pageable_new(const CUDA_MEMCPY3D *copy, struct pageable **pageab
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pageable->n_refs = 1;
 	pageable->copy = *copy;
-	result = add_shadow(&pageable->to, copy, &to, true);
+	result = add_shadow(&pageable->to, copy, &to, SHIM_SHADOW_WHOLE);
 	if (result == CUDA_SUCCESS)
-		result = add_shadow(&pageable->from, copy, &from, false);
+		result = add_shadow(&pageable->from, copy, &from, SHIM_SHADOW_READ);
 	if (result == CUDA_SUCCESS)
 		*pageablep = pageable;
 	else

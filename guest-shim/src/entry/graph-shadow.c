@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "vgpu/checked.h"
@@ -14,6 +15,7 @@
 #include "entry/graph-shadow.h"
 #include "memory/arena.h"
 #include "memory/copy.h"
+#include "wire/lock.h"
 
 /* Bytes that are compared at once. */
 #define CHUNK 64u
@@ -30,8 +32,38 @@ uint64_t shim_rows_span(const struct shim_rows *rows)
 	       rows->width;
 }
 
-CUresult shim_shadow_init(
-	struct shim_shadow *shadow, const struct shim_rows *rows, bool is_written)
+/* The number of this process: one of its own for each fill. */
+static struct {
+	uint64_t random[SHIM_SHADOW_MARK / sizeof(uint64_t) - 1];
+	uint64_t n_fills; /* atomic */
+	int is_known;	  /* 1; -1: there is none; the lock */
+} mark;
+
+/* Return: whether there is a number. */
+static bool has_mark(void)
+{
+	static struct shim_lock lock;
+
+	SHIM_LOCKED(&lock);
+	if (!mark.is_known)
+		mark.is_known = getrandom(mark.random, sizeof(mark.random), 0) ==
+						(ssize_t)sizeof(mark.random)
+					? 1
+					: -1;
+	return mark.is_known > 0;
+}
+
+static void write_mark(struct shim_shadow *shadow)
+{
+	uint64_t n = __atomic_add_fetch(&mark.n_fills, 1, __ATOMIC_RELAXED);
+
+	memcpy(shadow->before, mark.random, sizeof(mark.random));
+	memcpy(shadow->before + sizeof(mark.random), &n, sizeof(n));
+	memcpy(shadow->pinned, shadow->before, SHIM_SHADOW_MARK);
+}
+
+CUresult shim_shadow_init(struct shim_shadow *shadow, const struct shim_rows *rows,
+	enum shim_shadow_use use)
 {
 	uint64_t size;
 
@@ -39,9 +71,12 @@ CUresult shim_shadow_init(
 	if (!vgpu_mul_u64(rows->width, rows->height, &size) ||
 		!vgpu_mul_u64(size, rows->depth, &size))
 		return CUDA_ERROR_INVALID_VALUE;
+	shadow->is_marked =
+		use == SHIM_SHADOW_WHOLE && size > SHIM_SHADOW_MARK && has_mark();
 	shadow->pinned = shim_arena_alloc(size);
-	shadow->before = shadow->pinned && is_written ? malloc(size) : NULL;
-	if (shadow->pinned && (shadow->before || !is_written))
+	if (shadow->pinned && use != SHIM_SHADOW_READ)
+		shadow->before = malloc(shadow->is_marked ? SHIM_SHADOW_MARK : size);
+	if (shadow->pinned && (shadow->before || use == SHIM_SHADOW_READ))
 		return CUDA_SUCCESS;
 	shim_shadow_deinit(shadow);
 	return CUDA_ERROR_OUT_OF_MEMORY;
@@ -69,9 +104,14 @@ static bool is_mapped(const uint8_t *memory, uint64_t size)
 void shim_shadow_fill(struct shim_shadow *shadow)
 {
 	const struct shim_rows *rows = &shadow->rows;
-	const bool is_whole = is_mapped(rows->memory, shim_rows_span(rows));
 	uint8_t *to = shadow->pinned;
+	bool is_whole;
 
+	if (shadow->is_marked) {
+		write_mark(shadow);
+		return;
+	}
+	is_whole = is_mapped(rows->memory, shim_rows_span(rows));
 	for (uint64_t z = 0; z < rows->depth; z++)
 		for (uint64_t y = 0; y < rows->height; y++, to += rows->width)
 			if (is_whole || is_mapped(row_of(rows, y, z), rows->width))
@@ -99,12 +139,18 @@ void shim_shadow_drain(struct shim_shadow *shadow)
 	const struct shim_rows *rows = &shadow->rows;
 	uint64_t at = 0;
 
-	if (!shadow->before)
+	if (!shadow->before ||
+		(shadow->is_marked &&
+			!memcmp(shadow->pinned, shadow->before, SHIM_SHADOW_MARK)))
 		return;
 	for (uint64_t z = 0; z < rows->depth; z++)
 		for (uint64_t y = 0; y < rows->height; y++, at += rows->width)
-			write_changed(row_of(rows, y, z), shadow->pinned + at,
-				shadow->before + at, rows->width);
+			if (shadow->is_marked)
+				memcpy(row_of(rows, y, z), shadow->pinned + at,
+					rows->width);
+			else
+				write_changed(row_of(rows, y, z), shadow->pinned + at,
+					shadow->before + at, rows->width);
 }
 
 /*

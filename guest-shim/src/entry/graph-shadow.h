@@ -6,7 +6,9 @@
  *
  * A shadow is filled from the memory before the device uses it, and drained into the
  * memory afterwards: only bytes that the device has changed, so a copy that was not done,
- * because its node is disabled or its body was not chosen, changes nothing.
+ * because its node is disabled or its body was not chosen, changes nothing. If one copy
+ * writes all of a shadow it is enough to know whether it was done: the shadow begins with
+ * a number that no program knows until then.
  */
 
 #include <stdbool.h>
@@ -26,11 +28,21 @@ struct shim_shadow {
 	struct shim_rows rows; /* of the program */
 	uint8_t *pinned;       /* its rows without gaps; NULL: there is no shadow */
 	uint8_t *before;       /* what it was filled with; NULL: it is only read */
+	bool is_marked;	       /* with a number at its beginning, which `before` has */
 };
 
+enum shim_shadow_use {
+	SHIM_SHADOW_READ,
+	SHIM_SHADOW_WRITTEN, /* in parts, and read */
+	SHIM_SHADOW_WHOLE,   /* written by one copy, and not read */
+};
+
+/* Bytes of the number, and how small a shadow is that has none. */
+#define SHIM_SHADOW_MARK 32u
+
 /* Return: 0, or why there is none. */
-CUresult shim_shadow_init(
-	struct shim_shadow *shadow, const struct shim_rows *rows, bool is_written);
+CUresult shim_shadow_init(struct shim_shadow *shadow, const struct shim_rows *rows,
+	enum shim_shadow_use use);
 void shim_shadow_deinit(struct shim_shadow *shadow);
 
 void shim_shadow_fill(struct shim_shadow *shadow);

@@ -103,6 +103,43 @@ TEST(long_rows_are_compared_to_their_ends)
 	}
 }
 
+/* One copy writes all of it, or nothing. */
+TEST(a_marked_shadow_is_written_if_the_copy_was_done)
+{
+	enum { LONG = 100 };
+	uint8_t memory[LONG], now[LONG] = {}, first[SHIM_SHADOW_MARK];
+	uint8_t then[SHIM_SHADOW_MARK] = {};
+	struct shim_shadow shadow = {
+		.rows = {
+			.memory = memory,
+			.width = LONG,
+			.height = 1,
+			.depth = 1,
+			.pitch = LONG,
+			.layer = LONG,
+		},
+		.pinned = now,
+		.before = then,
+		.is_marked = true,
+	};
+
+	memset(memory, 3, LONG);
+	shim_shadow_fill(&shadow);
+	memcpy(first, then, sizeof(first));
+	shim_shadow_drain(&shadow);
+	for (int i = 0; i < LONG; i++)
+		check_eq(memory[i], 3);
+	/* Also with what the memory has already. */
+	memset(now, 3, LONG);
+	memset(memory, 4, LONG);
+	shim_shadow_drain(&shadow);
+	for (int i = 0; i < LONG; i++)
+		check_eq(memory[i], 3);
+	/* The number is another one each time. */
+	shim_shadow_fill(&shadow);
+	check(memcmp(first, then, sizeof(first)));
+}
+
 /* The first row is in a page that is there, the second one in none. */
 TEST(memory_that_is_unmapped_is_not_read)
 {
