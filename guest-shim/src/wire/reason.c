@@ -106,6 +106,11 @@ void shim_reason_of_version(uint32_t version)
 		version, VGPU_PROTOCOL_VERSION);
 }
 
+const char *shim_reason_noted(void)
+{
+	return *note.text ? note.text : NULL;
+}
+
 void shim_reason_forget(void)
 {
 	note.text[0] = '\0';

@@ -54,6 +54,9 @@ void shim_reason_note(enum shim_reason kind, const char *format, ...)
 /* The same of a host that speaks another version of the protocol. */
 void shim_reason_of_version(uint32_t version);
 
+/* Returns: the note, or NULL where there is none. */
+const char *shim_reason_noted(void);
+
 /* Forgets the note; says it, or `otherwise` where there is none. */
 void shim_reason_forget(void);
 void shim_reason_tell_init(CUresult result, const char *otherwise);

@@ -14,15 +14,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 
+#include "wire/proc.h"
 #include "wire/sweep.h"
 
 #define SWEEP_SECONDS 1
@@ -56,49 +55,14 @@ static void read_boot_id(uint8_t boot_id[16])
 	}
 }
 
-static uint64_t read_pid_namespace(void)
-{
-	struct stat info;
-
-	return stat("/proc/self/ns/pid", &info) ? 0 : info.st_ino;
-}
-
-/* Fields of /proc/PID/stat (proc(5)); the name in field 2 may hold anything but ends at
- * the last parenthesis. Returns: false if it cannot be read. */
-static bool read_stat(uint32_t pid, char *statep, uint64_t *n_threadsp, uint64_t *startp)
-{
-	_vgpu_cleanup_(vgpu_closep) int fd = -1;
-	char path[32], text[1024], *field;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	field = strrchr(text, ')');
-	for (int i = 3; field && i <= 22; i++) {
-		field = strchr(field + 1, ' ');
-		if (field && i == 3)
-			*statep = field[1];
-		if (field && i == 20)
-			*n_threadsp = strtoull(field, NULL, 10);
-		if (field && i == 22)
-			*startp = strtoull(field, NULL, 10);
-	}
-	return field;
-}
-
 static void identify(struct identity *identity)
 {
-	uint64_t n_threads;
-	char state;
+	struct shim_proc_stat stat = {};
 
 	*identity = (struct identity){ .pid = (uint32_t)getpid() };
-	identity->pid_namespace = read_pid_namespace();
-	if (!read_stat(identity->pid, &state, &n_threads, &identity->start_time))
-		identity->start_time = 0;
+	identity->pid_namespace = shim_proc_pid_namespace();
+	shim_proc_read_stat(identity->pid, &stat);
+	identity->start_time = stat.start_time;
 	read_boot_id(identity->boot_id);
 }
 
@@ -115,8 +79,7 @@ void shim_sweep_identify(struct vgpu_channel_entry *entry)
 
 static bool is_gone(const struct identity *other, const struct identity *self)
 {
-	uint64_t n_threads = 0, start_time = 0;
-	char state = 0;
+	struct shim_proc_stat stat;
 
 	if (memcmp(other->boot_id, self->boot_id, sizeof(self->boot_id)))
 		return true;
@@ -126,10 +89,11 @@ static bool is_gone(const struct identity *other, const struct identity *self)
 	if (kill((pid_t)other->pid, 0) && errno == ESRCH)
 		return true;
 	/* Unreadable though it exists: /proc may hide the processes of others. */
-	if (!read_stat(other->pid, &state, &n_threads, &start_time))
+	if (!shim_proc_read_stat(other->pid, &stat))
 		return false;
 	/* Threads may outlive the first one, which is then a zombie among them. */
-	return start_time != other->start_time || (state == 'Z' && n_threads <= 1);
+	return stat.start_time != other->start_time ||
+	       (stat.state == 'Z' && stat.n_threads <= 1);
 }
 
 static struct identity read_identity(const struct vgpu_channel_entry *entry)
