@@ -253,8 +253,9 @@ static void fill_process(const struct broker *broker, struct vgpu_status_process
 		.memory_utilisation = VGPU_STATUS_UNKNOWN,
 	};
 	memcpy(process->comm, record->comm, sizeof(process->comm));
-	/* The guest's own words, for the guest. */
+	/* The guest's own words, for the guest: the pid is one of its namespace. */
 	if (!worker->channel->vm->gone) {
+		process->pid = __atomic_load_n(&entry->pid, __ATOMIC_RELAXED);
 		process->uid = __atomic_load_n(&entry->uid, __ATOMIC_RELAXED);
 		process->start_time =
 			__atomic_load_n(&entry->start_time, __ATOMIC_RELAXED);
