@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sensors, memory, values by number, events; texts of codes
+ */
+
+#include <string.h>
+
+#include "test.h"
+#include "vgpu/nvml.h"
+
+#include "page-double.h"
+
+static struct vgpu_status *status;
+static nvmlDevice_t device;
+
+static void begin(void)
+{
+	status = page_double_start();
+	check_eq(nvmlInit(), NVML_SUCCESS);
+	check_eq(nvmlDeviceGetHandleByIndex(0, &device), NVML_SUCCESS);
+}
+
+static void end(void)
+{
+	check_eq(nvmlShutdown(), NVML_SUCCESS);
+	page_double_finish();
+}
+
+static void set(enum vgpu_status_sensor sensor, int64_t value)
+{
+	page_double_begin();
+	status->devices[0].sensors_known |= 1ull << sensor;
+	status->devices[0].sensors[sensor] = value;
+	page_double_end();
+}
+
+typedef nvmlReturn_t (*get_fn)(nvmlDevice_t device, unsigned int *value);
+
+static nvmlReturn_t get_temperature(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetTemperature(of, NVML_TEMPERATURE_GPU, value);
+}
+
+static nvmlReturn_t get_shutdown(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetTemperatureThreshold(
+		of, NVML_TEMPERATURE_THRESHOLD_SHUTDOWN, value);
+}
+
+static nvmlReturn_t get_slowdown(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetTemperatureThreshold(
+		of, NVML_TEMPERATURE_THRESHOLD_SLOWDOWN, value);
+}
+
+static nvmlReturn_t get_memory_clock(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetClockInfo(of, NVML_CLOCK_MEM, value);
+}
+
+static nvmlReturn_t get_video_clock(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetClock(of, NVML_CLOCK_VIDEO, NVML_CLOCK_ID_CURRENT, value);
+}
+
+static nvmlReturn_t get_max_video_clock(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetMaxClockInfo(of, NVML_CLOCK_VIDEO, value);
+}
+
+static nvmlReturn_t get_first_fan(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetFanSpeed_v2(of, 0, value);
+}
+
+static nvmlReturn_t get_state(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetPerformanceState(of, (nvmlPstates_t *)value);
+}
+
+static nvmlReturn_t get_encoder(nvmlDevice_t of, unsigned int *value)
+{
+	unsigned int period;
+
+	return nvmlDeviceGetEncoderUtilization(of, value, &period);
+}
+
+TEST(a_sensor_is_not_supported_until_the_host_knows_it)
+{
+	static const struct {
+		get_fn get;
+		enum vgpu_status_sensor sensor;
+	} rows[] = {
+		{ get_temperature, VGPU_SENSOR_TEMPERATURE },
+		{ get_slowdown, VGPU_SENSOR_TEMPERATURE_SLOWDOWN },
+		{ get_shutdown, VGPU_SENSOR_TEMPERATURE_SHUTDOWN },
+		{ nvmlDeviceGetFanSpeed, VGPU_SENSOR_FAN },
+		{ get_first_fan, VGPU_SENSOR_FAN },
+		{ nvmlDeviceGetPowerUsage, VGPU_SENSOR_POWER },
+		{ nvmlDeviceGetPowerManagementLimit, VGPU_SENSOR_POWER_LIMIT },
+		{ nvmlDeviceGetEnforcedPowerLimit, VGPU_SENSOR_POWER_LIMIT },
+		{ nvmlDeviceGetPowerManagementDefaultLimit,
+			VGPU_SENSOR_POWER_LIMIT_DEFAULT },
+		{ get_memory_clock, VGPU_SENSOR_CLOCK_MEMORY },
+		{ get_video_clock, VGPU_SENSOR_CLOCK_VIDEO },
+		{ get_max_video_clock, VGPU_SENSOR_CLOCK_MAX_VIDEO },
+		{ get_state, VGPU_SENSOR_PERFORMANCE_STATE },
+		{ nvmlDeviceGetCurrPcieLinkGeneration, VGPU_SENSOR_PCIE_GENERATION },
+		{ nvmlDeviceGetCurrPcieLinkWidth, VGPU_SENSOR_PCIE_WIDTH },
+		{ nvmlDeviceGetMaxPcieLinkGeneration, VGPU_SENSOR_PCIE_GENERATION_MAX },
+		{ nvmlDeviceGetMaxPcieLinkWidth, VGPU_SENSOR_PCIE_WIDTH_MAX },
+		{ get_encoder, VGPU_SENSOR_ENCODER },
+	};
+
+	begin();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsigned int value = 999;
+
+		page_double_begin();
+		status->devices[0].sensors_known = 0;
+		page_double_end();
+		check_eq(rows[i].get(device, &value), NVML_ERROR_NOT_SUPPORTED);
+		set(rows[i].sensor, 7);
+		check_eq(rows[i].get(device, &value), NVML_SUCCESS);
+		check_eq(value, 7);
+	}
+	end();
+}
+
+TEST(what_a_sensor_is_asked_for_is_checked)
+{
+	nvmlTemperature_t temperature = { .version = nvmlTemperature_v1 };
+	unsigned int value;
+
+	begin();
+	set(VGPU_SENSOR_TEMPERATURE, 51);
+	check_eq(nvmlDeviceGetTemperature(device, NVML_TEMPERATURE_COUNT, &value),
+		NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlDeviceGetTemperatureThreshold(
+			 device, NVML_TEMPERATURE_THRESHOLD_COUNT, &value),
+		NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlDeviceGetClockInfo(device, NVML_CLOCK_COUNT, &value),
+		NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlDeviceGetClock(device, NVML_CLOCK_SM, NVML_CLOCK_ID_COUNT, &value),
+		NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlDeviceGetTemperatureV(device, &temperature), NVML_SUCCESS);
+	check_eq(temperature.temperature, 51);
+	temperature.version = 3;
+	check_eq(nvmlDeviceGetTemperatureV(device, &temperature),
+		NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	/* Without NVML on the host the driver's attribute, in kHz. */
+	check_eq(nvmlDeviceGetMaxClockInfo(device, NVML_CLOCK_SM, &value), NVML_SUCCESS);
+	check_eq(value, 1500);
+	check_eq(nvmlDeviceGetMaxClockInfo(device, NVML_CLOCK_MEM, &value),
+		NVML_ERROR_NOT_SUPPORTED);
+	end();
+}
+
+TEST(memory_is_the_share_of_the_machine)
+{
+	nvmlMemory_v2_t second = { .version = nvmlMemory_v2, .reserved = 5 };
+	nvmlBAR1Memory_t bar;
+	nvmlMemory_t memory;
+
+	begin();
+	check_eq(nvmlDeviceGetMemoryInfo(device, &memory), NVML_SUCCESS);
+	check_eq(memory.total, 800u << 20);
+	check_eq(memory.used, 300u << 20);
+	check_eq(memory.free, 500u << 20);
+	check_eq(nvmlDeviceGetMemoryInfo_v2(device, &second), NVML_SUCCESS);
+	check_eq(second.total, 800u << 20);
+	check_eq(second.used, 300u << 20);
+	check_eq(second.reserved, 0);
+	second.version = 0;
+	check_eq(nvmlDeviceGetMemoryInfo_v2(device, &second),
+		NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	check_eq(nvmlDeviceGetBAR1MemoryInfo(device, &bar), NVML_ERROR_NOT_SUPPORTED);
+	end();
+}
+
+TEST(errors_of_memory_are_those_since_the_driver_was_loaded)
+{
+	nvmlEnableState_t current, pending;
+	unsigned long long n;
+
+	begin();
+	check_eq(nvmlDeviceGetEccMode(device, &current, &pending),
+		NVML_ERROR_NOT_SUPPORTED);
+	set(VGPU_SENSOR_ECC_MODE, 1);
+	set(VGPU_SENSOR_ECC_CORRECTED, 3);
+	set(VGPU_SENSOR_ECC_UNCORRECTED, 1ll << 40);
+	check_eq(nvmlDeviceGetEccMode(device, &current, &pending), NVML_SUCCESS);
+	check_eq(current, NVML_FEATURE_ENABLED);
+	check_eq(pending, NVML_FEATURE_ENABLED);
+	check_eq(nvmlDeviceGetTotalEccErrors(
+			 device, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC, &n),
+		NVML_SUCCESS);
+	check_eq(n, 3);
+	check_eq(nvmlDeviceGetTotalEccErrors(device, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+			 NVML_VOLATILE_ECC, &n),
+		NVML_SUCCESS);
+	check_eq(n, 1ll << 40);
+	check_eq(nvmlDeviceGetTotalEccErrors(device, NVML_MEMORY_ERROR_TYPE_CORRECTED,
+			 NVML_AGGREGATE_ECC, &n),
+		NVML_ERROR_NOT_SUPPORTED);
+	check_eq(nvmlDeviceGetTotalEccErrors(
+			 device, NVML_MEMORY_ERROR_TYPE_COUNT, NVML_VOLATILE_ECC, &n),
+		NVML_ERROR_INVALID_ARGUMENT);
+	end();
+}
+
+TEST(each_value_by_number_has_its_own_code)
+{
+	nvmlFieldValue_t values[] = {
+		{ .fieldId = NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION },
+		{ .fieldId = NVML_FI_DEV_NVLINK_LINK_COUNT },
+		{ .fieldId = 0 },
+		{ .fieldId = NVML_FI_MAX },
+		{ .fieldId = NVML_FI_DEV_POWER_INSTANT },
+	};
+
+	begin();
+	set(VGPU_SENSOR_ENERGY, 1ll << 33);
+	check_eq(nvmlDeviceGetFieldValues(device, 5, values), NVML_SUCCESS);
+	check_eq(values[0].nvmlReturn, NVML_SUCCESS);
+	check_eq(values[0].valueType, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG);
+	check_eq(values[0].value.ullVal, 1ll << 33);
+	check_eq(values[0].timestamp, 1000);
+	check_eq(values[1].nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
+	check_eq(values[2].nvmlReturn, NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(values[3].nvmlReturn, NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(values[4].nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
+	check_eq(
+		nvmlDeviceGetFieldValues(device, 0, values), NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlDeviceGetFieldValues(device, -1, values),
+		NVML_ERROR_INVALID_ARGUMENT);
+	end();
+}
+
+TEST(a_wait_for_events_ends_by_its_timeout)
+{
+	unsigned long long types = 99;
+	nvmlEventSet_t set, other;
+	nvmlEventData_t data;
+
+	begin();
+	check_eq(nvmlDeviceGetSupportedEventTypes(device, &types), NVML_SUCCESS);
+	check_eq(types, nvmlEventTypeNone);
+	check_eq(nvmlEventSetCreate(&set), NVML_SUCCESS);
+	check_eq(nvmlEventSetCreate(&other), NVML_SUCCESS);
+	check_eq(nvmlDeviceRegisterEvents(device, nvmlEventTypeXidCriticalError, set),
+		NVML_ERROR_NOT_SUPPORTED);
+	check_eq(nvmlDeviceRegisterEvents(device, 1ull << 60, set),
+		NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlDeviceRegisterEvents(device, nvmlEventTypeNone, set), NVML_SUCCESS);
+	check_eq(nvmlEventSetWait(set, &data, 1), NVML_ERROR_TIMEOUT);
+	check_eq(nvmlEventSetFree(set), NVML_SUCCESS);
+	check_eq(nvmlEventSetFree(set), NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlEventSetWait(set, &data, 1), NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlEventSetWait((nvmlEventSet_t)1, &data, 1),
+		NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlEventSetWait(other, &data, 0), NVML_ERROR_TIMEOUT);
+	check_eq(nvmlEventSetFree(NULL), NVML_ERROR_INVALID_ARGUMENT);
+	end();
+}
+
+TEST(the_system_is_described)
+{
+	char text[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
+	unsigned int n = 99;
+	int version = 0;
+	nvmlUnit_t unit;
+
+	begin();
+	check_eq(nvmlSystemGetNVMLVersion(text, sizeof(text)), NVML_SUCCESS);
+	check_str(text, "13.580.12");
+	check_eq(nvmlSystemGetDriverVersion(text, 6), NVML_ERROR_INSUFFICIENT_SIZE);
+	check_eq(nvmlSystemGetDriverVersion(text, 7), NVML_SUCCESS);
+	check_eq(nvmlSystemGetCudaDriverVersion(&version), NVML_SUCCESS);
+	check_eq(version, 13000);
+	check_eq(nvmlSystemGetProcessName(1u << 30, text, sizeof(text)),
+		NVML_ERROR_NOT_FOUND);
+	check_eq(nvmlSystemGetProcessName(1, text, 0), NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlUnitGetCount(&n), NVML_SUCCESS);
+	check_eq(n, 0);
+	check_eq(nvmlUnitGetHandleByIndex(0, &unit), NVML_ERROR_INVALID_ARGUMENT);
+	end();
+}
+
+TEST(codes_have_texts_of_their_own)
+{
+	for (int i = 0; i <= NVML_ERROR_RESET_TYPE_NOT_SUPPORTED; i++) {
+		check(strcmp(nvmlErrorString((nvmlReturn_t)i), "Not a return code"));
+		for (int j = 0; j < i; j++)
+			check(strcmp(nvmlErrorString((nvmlReturn_t)i),
+				nvmlErrorString((nvmlReturn_t)j)));
+	}
+	check_str(nvmlErrorString(NVML_ERROR_UNKNOWN), "Unknown error");
+	check_str(nvmlErrorString((nvmlReturn_t)31), "Not a return code");
+}

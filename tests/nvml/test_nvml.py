@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The guest's NVML against a vgpud with softgpu, from programs without a word of C.
+
+    test_nvml.py BUILD SOURCE
+"""
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+BUILD, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+sys.path.insert(0, str(SOURCE / "tests/lib"))
+
+import tap  # noqa: E402
+from host import Host  # noqa: E402
+
+NVML = str(BUILD / "guest-shim/nvml/libnvidia-ml.so.1")
+CUDA = str(BUILD / "guest-shim/libcuda.so.1")
+SUCCESS, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION = range(5)
+INSUFFICIENT_SIZE, DRIVER_NOT_LOADED, GPU_IS_LOST = 7, 9, 15
+# These need no initialised library.
+FREE = {"nvmlInit", "nvmlInit_v2", "nvmlInitWithFlags", "nvmlShutdown", "nvmlErrorString"}
+MEMORY = 64 << 20
+
+
+class ProcessInfo(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("memory", ctypes.c_ulonglong),
+                ("gpu_instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint)]
+
+
+def symbols():
+    return (SOURCE / "protocol/api/nvml-symbols.txt").read_text("utf-8").split()
+
+
+class Nvml:
+    """The library, loaded and initialised."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL(NVML)
+        self.check("nvmlInit_v2")
+
+    def call(self, name, *arguments):
+        return getattr(self.library, name)(*arguments)
+
+    def check(self, name, *arguments):
+        result = self.call(name, *arguments)
+        assert result == SUCCESS, f"{name} returns {result}"
+
+    def device(self, index=0):
+        device = ctypes.c_void_p()
+        self.check("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(device))
+        return device
+
+    def text(self, name, *arguments):
+        buffer = ctypes.create_string_buffer(96)
+        self.check(name, *arguments, buffer, len(buffer))
+        return buffer.value.decode()
+
+    def processes(self):
+        infos, n = (ProcessInfo * 128)(), ctypes.c_uint(128)
+        self.check("nvmlDeviceGetComputeRunningProcesses_v3", self.device(),
+                   ctypes.byref(n), infos)
+        return {info.pid: info.memory for info in infos[:n.value]}
+
+    def shut_down(self):
+        self.check("nvmlShutdown")
+
+
+def use_device():
+    """Of a child: takes memory, says so, and waits until its input ends."""
+    cuda, context, pointer = ctypes.CDLL(CUDA), ctypes.c_void_p(), ctypes.c_uint64()
+    for result in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+                   cuda.cuCtxSetCurrent(context),
+                   cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(MEMORY))):
+        assert result == 0, result
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+def start_user(prefix=()):
+    child = subprocess.Popen(
+        [*prefix, sys.executable, __file__, BUILD, SOURCE, "--use"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    if child.stdout.readline() != "ready\n":
+        child.stdin.close()
+        child.wait()
+        return None
+    return child
+
+
+def end_user(child):
+    child.stdin.close()
+    child.stdout.close()
+    child.wait()
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain: {what}"
+        time.sleep(0.05)
+
+
+class WithHost(unittest.TestCase):
+    """Each test has a vgpud of its own."""
+
+    def setUp(self):
+        self.host = Host(BUILD).__enter__()
+        os.environ["VGPU_SOCKET"] = str(self.host.socket)
+        self.nvml = Nvml()
+
+    def tearDown(self):
+        while self.nvml.call("nvmlShutdown") == SUCCESS:
+            pass
+        self.host.__exit__()
+
+    def n_sessions(self):
+        return len(re.findall("session opened", self.host.text()))
+
+    def test_no_call_of_the_list_does_harm_with_null(self):
+        """A call has NULL and zeroes for all its arguments, before and after nvmlInit."""
+        zeroes = [ctypes.c_void_p(0)] * 7
+        self.nvml.shut_down()
+        for name in set(symbols()) - FREE:
+            with self.subTest(name):
+                self.assertEqual(self.nvml.call(name, *zeroes), UNINITIALIZED)
+        self.nvml.check("nvmlInit_v2")
+        for name in set(symbols()) - FREE:
+            with self.subTest(name):
+                self.assertIn(self.nvml.call(name, *zeroes),
+                              (INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION))
+
+    def test_no_call_of_the_list_takes_another_handle(self):
+        """A device that is none is recognised without a look at it."""
+        words = ctypes.create_string_buffer(4096)
+        for name in symbols():
+            if not name.startswith("nvmlDevice") or "GetHandleBy" in name or \
+                    name in ("nvmlDeviceGetCount", "nvmlDeviceGetCount_v2") or \
+                    re.search("Drain|RemoveGpu|Discover", name):
+                continue
+            for value in (1, 4096, ctypes.addressof(words)):
+                with self.subTest(name, value=value):
+                    result = self.nvml.call(name, ctypes.c_void_p(value),
+                                            *[ctypes.c_void_p(ctypes.addressof(words))] * 6)
+                    self.assertEqual(result, INVALID_ARGUMENT)
+
+    def test_devices_are_those_of_libcuda(self):
+        cuda, device = ctypes.CDLL(CUDA), self.nvml.device()
+        count, version = ctypes.c_int(), ctypes.c_int()
+        name, bus = ctypes.create_string_buffer(96), ctypes.create_string_buffer(32)
+        uuid, total = ctypes.create_string_buffer(16), ctypes.c_size_t()
+        for result in (cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)),
+                       cuda.cuDeviceGetName(name, 96, 0), cuda.cuDeviceGetUuid_v2(uuid, 0),
+                       cuda.cuDeviceGetPCIBusId(bus, 32, 0),
+                       cuda.cuDeviceTotalMem_v2(ctypes.byref(total), 0),
+                       cuda.cuDriverGetVersion(ctypes.byref(version))):
+            self.assertEqual(result, 0)
+        number = ctypes.c_uint()
+        self.nvml.check("nvmlDeviceGetCount_v2", ctypes.byref(number))
+        self.assertEqual(number.value, count.value)
+        self.assertEqual(self.nvml.text("nvmlDeviceGetName", device), name.value.decode())
+        self.assertEqual(
+            self.nvml.text("nvmlDeviceGetUUID", device).removeprefix("GPU-").replace("-", ""),
+            uuid.raw.hex())
+        pci = ctypes.create_string_buffer(68)
+        self.nvml.check("nvmlDeviceGetPciInfo_v3", device, pci)
+        self.assertEqual(pci.raw[:16].split(b"\0")[0].lower(), bus.value)
+        self.assertEqual(pci.raw[36:].split(b"\0")[0].lower(), b"0000" + bus.value)
+        memory = (ctypes.c_ulonglong * 3)()
+        self.nvml.check("nvmlDeviceGetMemoryInfo", device, memory)
+        self.assertEqual(memory[0], total.value)
+        number = ctypes.c_int()
+        self.nvml.check("nvmlSystemGetCudaDriverVersion", ctypes.byref(number))
+        self.assertEqual(number.value, version.value)
+
+    def test_a_process_that_looks_has_no_session(self):
+        for _ in range(20):
+            self.nvml.processes()
+            self.nvml.shut_down()
+            self.nvml.check("nvmlInit_v2")
+        self.assertEqual(self.n_sessions(), 0)
+
+    def test_a_process_is_shown_while_it_runs(self):
+        self.assertEqual(self.nvml.processes(), {})
+        child = start_user()
+        wait_until(lambda: self.nvml.processes().get(child.pid, 0) >= MEMORY,
+                   "the process and its memory")
+        memory = (ctypes.c_ulonglong * 3)()
+        self.nvml.check("nvmlDeviceGetMemoryInfo", self.nvml.device(), memory)
+        self.assertGreaterEqual(memory[2], MEMORY)
+        self.assertEqual(memory[1] + memory[2], memory[0])
+        n = ctypes.c_uint(0)
+        self.assertEqual(self.nvml.call("nvmlDeviceGetComputeRunningProcesses_v3",
+                                        self.nvml.device(), ctypes.byref(n), None),
+                         INSUFFICIENT_SIZE)
+        self.assertEqual(n.value, 1)
+        end_user(child)
+        wait_until(lambda: not self.nvml.processes(), "the end of the process")
+
+    def test_a_process_of_a_container_has_the_pid_that_is_seen_here(self):
+        child = start_user(("unshare", "--pid", "--fork", "--mount-proc"))
+        if child is None:
+            self.skipTest("no pid namespace can be made here")
+        wait_until(self.nvml.processes, "the process in its namespace")
+        (pid,) = self.nvml.processes()
+        self.assertEqual(Path(f"/proc/{pid}/stat").read_text("utf-8").split()[3],
+                         str(child.pid))
+        end_user(child)
+
+    def test_the_environment_of_cuda_does_not_matter(self):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES")
+        self.nvml.shut_down()
+        self.nvml.check("nvmlInit_v2")
+        self.nvml.device()
+
+    def test_the_library_can_be_unloaded_and_loaded_again(self):
+        code = f"""
+import _ctypes, ctypes
+def is_loaded():
+    return "libnvidia-ml" in open("/proc/self/maps").read()
+for order in ("n", "cn", "nc", "nn"):
+    for kind in order:
+        if kind == "c":
+            assert ctypes.CDLL({CUDA!r}).cuInit(0) == 0
+            continue
+        first, second = ctypes.CDLL({NVML!r}), ctypes.CDLL({NVML!r})
+        assert first.nvmlInit_v2() == 0 and second.nvmlInitWithFlags(0) == 0
+        assert first.nvmlShutdown() == 0 and second.nvmlShutdown() == 0
+        for library in (first, second):
+            _ctypes.dlclose(library._handle)
+        assert not is_loaded(), order
+import os
+pid = os.fork()
+if not pid:
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    def test_a_host_that_starts_again_is_found_again(self):
+        device, memory = self.nvml.device(), (ctypes.c_ulonglong * 3)()
+
+        def look():
+            return self.nvml.call("nvmlDeviceGetMemoryInfo", device, memory)
+
+        self.assertEqual(look(), SUCCESS)
+        self.host.process.terminate()
+        self.host.process.wait()
+        self.assertEqual(look(), GPU_IS_LOST)
+        self.host.process = subprocess.Popen(
+            [self.host.vgpud, "--config", Path(self.host.folder.name) / "vgpud.conf"],
+            env=self.host.environment)
+        wait_until(lambda: look() == SUCCESS, "the device after the start of vgpud")
+
+
+class WithoutHost(unittest.TestCase):
+    def test_there_is_no_driver_without_a_host(self):
+        os.environ["VGPU_SOCKET"] = "/nowhere/socket"
+        code = (f"import ctypes; nvml = ctypes.CDLL({NVML!r}); "
+                f"assert nvml.nvmlInit_v2() == {DRIVER_NOT_LOADED}")
+        done = subprocess.run([sys.executable, "-c", code], check=True, text=True,
+                              stderr=subprocess.PIPE, env=dict(os.environ, VGPU_LOG="error"))
+        self.assertRegex(done.stderr, "nvmlInit fails with NVML_ERROR_DRIVER_NOT_LOADED "
+                                      r"\(9\): .*/nowhere/socket")
+
+
+if __name__ == "__main__":
+    if "--use" in sys.argv:
+        use_device()
+        sys.exit(0)
+    sys.exit(tap.unittest_main())
