@@ -4,7 +4,8 @@
 #
 # Installs the vGPU guest library into this Linux system: libcuda.so.1 in a folder of
 # its own, which the loader is told of, a group whose members may use the vGPU device,
-# and a udev rule that gives the device to that group at every start. Needs root.
+# and a udev rule that gives the device to that group at every start. libnvidia-ml.so.1
+# is in the same folder, and vgpu-smi, which shows the GPUs, in PREFIX/bin. Needs root.
 #
 #   --user NAME    also put that user into the group (may be given more than once; a
 #                  user who is logged in must log in again)
@@ -47,6 +48,7 @@ done
 case $prefix in /*) ;; *) usage "--prefix must be an absolute path" ;; esac
 root=${root%/}
 lib=$prefix/lib/vgpu
+bin=$prefix/bin
 conf=/etc/ld.so.conf.d/00-vgpu.conf
 rule=/etc/udev/rules.d/60-vgpu.rules
 
@@ -114,11 +116,14 @@ put() {
 }
 
 install_files() {
-	mkdir -p "$root$lib" "$root${conf%/*}" "$root${rule%/*}"
+	mkdir -p "$root$lib" "$root$bin" "$root${conf%/*}" "$root${rule%/*}"
 	printf '%s\n' "$lib/manifest" >"$root$lib/manifest"
-	put 755 "$here/lib/libcuda.so.1" "$lib/libcuda.so.1"
-	printf '%s\n' "$lib/libcuda.so" >>"$root$lib/manifest"
-	ln -sf libcuda.so.1 "$root$lib/libcuda.so"
+	for name in libcuda.so libnvidia-ml.so; do
+		put 755 "$here/lib/$name.1" "$lib/$name.1"
+		printf '%s\n' "$lib/$name" >>"$root$lib/manifest"
+		ln -sf "$name.1" "$root$lib/$name"
+	done
+	put 755 "$here/vgpu-smi" "$bin/vgpu-smi"
 	put 755 "$here/uninstall.sh" "$lib/uninstall.sh"
 	sed "s/@GROUP@/$group/g" "$here/60-vgpu.rules" >"$root$lib/rule.tmp"
 	put 644 "$root$lib/rule.tmp" "$rule"

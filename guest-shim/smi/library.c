@@ -17,6 +17,9 @@ static void *handle;
 nvmlReturn_t smi_library_open(void)
 {
 	handle = dlopen(NAME, RTLD_NOW | RTLD_LOCAL);
+	/* Ours may be where no loader looks by itself. */
+	if (!handle)
+		handle = dlopen(VGPU_DIR_LIB "/" NAME, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return NVML_ERROR_LIBRARY_NOT_FOUND;
 #define LOOK_UP(_name)                                                                   \
@@ -48,7 +51,8 @@ const char *smi_library_explain(nvmlReturn_t result)
 	case NVML_ERROR_DRIVER_NOT_LOADED:
 		return "there is no way to a driver (VGPU_LOG=error says why)";
 	case NVML_ERROR_LIBRARY_NOT_FOUND:
-		return "there is no " NAME " where the loader looks";
+		return "there is no " NAME
+		       " where the loader looks, nor in " VGPU_DIR_LIB;
 	case NVML_ERROR_FUNCTION_NOT_FOUND:
 		return NAME " is too old";
 	case NVML_ERROR_GPU_IS_LOST:

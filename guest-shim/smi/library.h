@@ -75,7 +75,8 @@ extern struct smi_library smi_library;
 	(smi_library._name ? smi_library._name(__VA_ARGS__)                              \
 			   : NVML_ERROR_FUNCTION_NOT_FOUND)
 
-/* Loads and initialises it. Return: NVML_ERROR_LIBRARY_NOT_FOUND if there is none. */
+/* Loads and initialises it; the loader's comes before the one that we installed. Return:
+ * NVML_ERROR_LIBRARY_NOT_FOUND if there is none. */
 nvmlReturn_t smi_library_open(void);
 void smi_library_close(void);
 
