@@ -166,8 +166,9 @@ class Cache:
         self.apt(f"the source of {package}", "source", "--download-only", package,
                  folder=place, options=options)
 
-    def wheel(self, name, version=None):
-        """Unpacks a package of PyPI, without its dependencies; the newest unless told."""
+    def wheel(self, name, version=None, is_source=False):
+        """Unpacks a package of PyPI, without its dependencies; the newest unless told. A
+        package of Python alone may be there as source only."""
         if version:
             name = f"{name}=={version}"
         place = self.folder(f"pypi/{name}")
@@ -176,7 +177,7 @@ class Cache:
         if not self.may_fetch:
             raise Skip(f"{name} of PyPI is not in {place}, and nothing may be fetched")
         command = ["python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", place,
-                   "--only-binary=:all:", name]
+                   *([] if is_source else ["--only-binary=:all:"]), name]
         done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=APT_SECONDS, check=False)

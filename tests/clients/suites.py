@@ -10,11 +10,12 @@ from suite_hashcat import Hashcat
 from suite_jit import Jit
 from suite_libgomp import Libgomp
 from suite_libraries import Libraries
+from suite_nvml import Nvml
 from suite_pygpu import Pygpu
 from suite_python import Python
 from suite_samples import Samples
 
 SUITES = {suite.name: suite for suite in (
-    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Jit, Libraries, Python, Samples,
-    Example,
+    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Jit, Libraries, Nvml, Python,
+    Samples, Example,
 )}
