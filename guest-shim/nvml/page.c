@@ -16,10 +16,11 @@
 #include "nvml/page.h"
 #include "wire/clock.h"
 #include "wire/reason.h"
+#include "wire/sentence.h"
 #include "wire/transport.h"
 
 /* The first worker starts the host's driver, which takes some seconds. */
-#define FIRST_TIMEOUT_NS 30000000000ull
+#define FIRST_TIMEOUT_NS 10000000000ull
 #define FIRST_LOOK_NS 10000000ull
 /* As long as a call of libcuda waits for a host whose heartbeat has stopped. */
 #define SILENCE_NS 3000000000ull
@@ -27,6 +28,10 @@
 #define TORN_TIMEOUT_NS 5000000000ull
 #define TORN_LOOK_NS 1000000ull
 #define REOPEN_PAUSE_NS 1000000000ull
+
+#define NO_GPU                                                                           \
+	"the host has found no GPU so far: its driver does not start, or has none; "     \
+	"vgpud's log says more"
 
 static_assert(sizeof(struct nvml_page_head) == NVML_PAGE_HEAD, "they are the same");
 
@@ -71,8 +76,9 @@ static int look_up(void)
 	if (!off || off % sizeof(uint64_t) || off > page.transport.header_size ||
 		page.transport.header_size - off < sizeof(struct vgpu_status)) {
 		shim_reason_note(SHIM_REASON_TRANSPORT,
-			"the host publishes no state of its GPUs: vgpud is of a release "
-			"without it");
+			"the host publishes no state of its GPUs: its vgpud is older "
+			"than "
+			"this library, use the same release on both sides");
 		return -ENODATA;
 	}
 	page.status = (const void *)((const uint8_t *)header + off);
@@ -91,9 +97,11 @@ static int wait_for_first(void)
 	uint64_t start = shim_clock_ns();
 
 	while (!__atomic_load_n(&page.status->sequence, __ATOMIC_ACQUIRE)) {
-		if (is_silent() || shim_clock_ns() - start > FIRST_TIMEOUT_NS) {
-			shim_reason_note(SHIM_REASON_SILENT,
-				"the host has found no GPU so far: its log says why");
+		const bool silent = is_silent();
+
+		if (silent || shim_clock_ns() - start > FIRST_TIMEOUT_NS) {
+			shim_reason_note(SHIM_REASON_SILENT, "%s",
+				silent ? shim_sentence_no_answer : NO_GPU);
 			return -ETIMEDOUT;
 		}
 		nap(FIRST_LOOK_NS);

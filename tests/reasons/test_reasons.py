@@ -8,6 +8,7 @@ PROGRAM and SYSFS are the programs of this folder. A test names the rows that it
 provokes, and a row without a test is an error.
 """
 
+import copy
 import ctypes
 import ctypes.util
 import os
@@ -36,6 +37,7 @@ from host import Host  # noqa: E402
 PTX = ".version 7.0\n.target sm_70\n.address_size 64\n"
 NOBODY = 65534
 PIDFD_GETFD = 438  # system call, x86-64
+STATUS_OFF_OFF = 56  # of status_off in the header
 
 BUILD = PAGE = PROGRAM = SYSFS = None  # arguments
 ROWS = {}  # of the page
@@ -268,6 +270,60 @@ def test_version(expected):
 def test_no_answer(expected):
     with folder() as place, FalseHost(place / "socket", false_host.silent()):
         run(place / "socket", "init").check(expected)
+
+
+#
+# NVML
+#
+
+
+def look_by_nvml(socket):
+    """The code is the exit status of vgpu-smi."""
+    libraries = os.pathsep.join(str(BUILD / "guest-shim" / name) for name in ("nvml", ""))
+    variables = dict(environment(socket), LD_LIBRARY_PATH=libraries)
+    done = subprocess.run([BUILD / "guest-shim/smi/vgpu-smi", "-L"], text=True, timeout=120,
+                          env=variables, check=False, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    return Result(f"code {done.returncode}\n", done.stderr)
+
+
+def page(off):
+    """A host with a page at that offset that nobody writes."""
+    def behave(connection):
+        shm = false_host.memory()
+        os.pwrite(shm, struct.pack("<Q", off), STATUS_OFF_OFF)
+        events = [os.eventfd(0), os.eventfd(0)] if hasattr(os, "eventfd") else \
+            [os.memfd_create("event") for _ in range(2)]
+        false_host.greet(connection, fds=[shm, *events])
+        for fd in (shm, *events):
+            os.close(fd)
+    return behave
+
+
+@row("nvml-no-state")
+def test_nvml_no_state(expected):
+    with folder() as place, FalseHost(place / "socket", page(0)):
+        result = look_by_nvml(place / "socket")
+        result.check(expected)
+        assert "nvmlInit fails with NVML_ERROR_DRIVER_NOT_LOADED (9): " in result.err
+
+
+@row("nvml-no-gpu")
+def test_nvml_no_gpu(expected):
+    with folder() as place, FalseHost(place / "socket", page(64 << 10)):
+        look_by_nvml(place / "socket").check(expected)
+
+
+@extra
+def test_nvml_has_the_reasons_of_the_way_to_the_host():
+    look_by_nvml("/nonexistent/socket").check(expected_code("no-socket", 9))
+
+
+def expected_code(name, code):
+    """A row of cuInit, with NVML's code."""
+    expected = copy.copy(ROWS[name])
+    expected.code = code
+    return expected
 
 
 @row("all-places")
