@@ -247,3 +247,68 @@ TEST(devices_are_apart)
 	check_eq(same, 0);
 	end();
 }
+
+typedef nvmlReturn_t (*get_state_fn)(nvmlDevice_t device, nvmlEnableState_t *state);
+typedef nvmlReturn_t (*get_number_fn)(nvmlDevice_t device, unsigned int *number);
+
+TEST(what_a_device_does_not_do_is_disabled_or_none)
+{
+	static const get_state_fn states[] = {
+		nvmlDeviceGetDisplayMode,
+		nvmlDeviceGetDisplayActive,
+		nvmlDeviceGetPersistenceMode,
+		nvmlDeviceGetAccountingMode,
+	};
+	static const get_number_fn numbers[] = {
+		nvmlDeviceGetMultiGpuBoard,
+		nvmlDeviceIsMigDeviceHandle,
+		nvmlDeviceGetMaxMigDeviceCount,
+	};
+	nvmlGpmSupport_t support = {
+		.version = NVML_GPM_SUPPORT_VERSION,
+		.isSupportedDevice = 9,
+	};
+
+	begin();
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		nvmlEnableState_t state = NVML_FEATURE_ENABLED;
+
+		check_eq(states[i](device, &state), NVML_SUCCESS);
+		check_eq(state, NVML_FEATURE_DISABLED);
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		unsigned int number = 9;
+
+		check_eq(numbers[i](device, &number), NVML_SUCCESS);
+		check_eq(number, 0);
+	}
+	check_eq(nvmlGpmQueryDeviceSupport(device, &support), NVML_SUCCESS);
+	check_eq(support.isSupportedDevice, 0);
+	support.version = 9;
+	check_eq(nvmlGpmQueryDeviceSupport(device, &support),
+		NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	end();
+}
+
+TEST(boards_and_numbers_differ)
+{
+	unsigned int boards[2], number = 9;
+	nvmlDevice_t first;
+	nvmlBusType_t bus;
+
+	begin();
+	check_eq(nvmlDeviceGetHandleByIndex(0, &first), NVML_SUCCESS);
+	check_eq(nvmlDeviceGetBoardId(first, &boards[0]), NVML_SUCCESS);
+	check_eq(nvmlDeviceGetBoardId(device, &boards[1]), NVML_SUCCESS);
+	check(boards[0] != boards[1]);
+	check_eq(nvmlDeviceGetMinorNumber(device, &number), NVML_SUCCESS);
+	check_eq(number, 1);
+	check_eq(nvmlDeviceGetBusType(device, &bus), NVML_SUCCESS);
+	check_eq(bus, NVML_BUS_TYPE_UNKNOWN);
+	page_double_begin();
+	status->devices[1].sensors_known = 1ull << VGPU_SENSOR_PCIE_GENERATION;
+	page_double_end();
+	check_eq(nvmlDeviceGetBusType(device, &bus), NVML_SUCCESS);
+	check_eq(bus, NVML_BUS_TYPE_PCIE);
+	end();
+}

@@ -225,3 +225,22 @@ TEST(the_newest_sample_is_the_only_one)
 		NVML_ERROR_INVALID_ARGUMENT);
 	end();
 }
+
+TEST(no_process_uses_the_engines_for_video)
+{
+	unsigned int n = 9, fps = 9, latency = 9;
+	nvmlFBCStats_t stats = { 9, 9, 9 };
+
+	begin(1);
+	check_eq(nvmlDeviceGetEncoderStats(device, &n, &fps, &latency), NVML_SUCCESS);
+	check_eq(n + fps + latency, 0);
+	n = 9;
+	check_eq(nvmlDeviceGetEncoderSessions(device, &n, NULL), NVML_SUCCESS);
+	check_eq(n, 0);
+	check_eq(nvmlDeviceGetFBCStats(device, &stats), NVML_SUCCESS);
+	check_eq(stats.sessionsCount + stats.averageFPS + stats.averageLatency, 0);
+	n = 9;
+	check_eq(nvmlDeviceGetFBCSessions(device, &n, NULL), NVML_SUCCESS);
+	check_eq(n, 0);
+	end();
+}

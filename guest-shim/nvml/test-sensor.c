@@ -78,6 +78,33 @@ static nvmlReturn_t get_state(nvmlDevice_t of, unsigned int *value)
 	return nvmlDeviceGetPerformanceState(of, (nvmlPstates_t *)value);
 }
 
+static nvmlReturn_t get_decoder(nvmlDevice_t of, unsigned int *value)
+{
+	unsigned int period;
+
+	return nvmlDeviceGetDecoderUtilization(of, value, &period);
+}
+
+static nvmlReturn_t get_reasons(nvmlDevice_t of, unsigned int *value)
+{
+	unsigned long long reasons = 0;
+	nvmlReturn_t result = nvmlDeviceGetCurrentClocksEventReasons(of, &reasons);
+
+	if (result == NVML_SUCCESS)
+		*value = (unsigned int)reasons;
+	return result;
+}
+
+static nvmlReturn_t get_energy(nvmlDevice_t of, unsigned int *value)
+{
+	unsigned long long energy = 0;
+	nvmlReturn_t result = nvmlDeviceGetTotalEnergyConsumption(of, &energy);
+
+	if (result == NVML_SUCCESS)
+		*value = (unsigned int)energy;
+	return result;
+}
+
 static nvmlReturn_t get_encoder(nvmlDevice_t of, unsigned int *value)
 {
 	unsigned int period;
@@ -110,6 +137,9 @@ TEST(a_sensor_is_not_supported_until_the_host_knows_it)
 		{ nvmlDeviceGetMaxPcieLinkGeneration, VGPU_SENSOR_PCIE_GENERATION_MAX },
 		{ nvmlDeviceGetMaxPcieLinkWidth, VGPU_SENSOR_PCIE_WIDTH_MAX },
 		{ get_encoder, VGPU_SENSOR_ENCODER },
+		{ get_decoder, VGPU_SENSOR_DECODER },
+		{ get_reasons, VGPU_SENSOR_CLOCK_EVENT_REASONS },
+		{ get_energy, VGPU_SENSOR_ENERGY },
 	};
 
 	begin();
@@ -124,6 +154,28 @@ TEST(a_sensor_is_not_supported_until_the_host_knows_it)
 		check_eq(rows[i].get(device, &value), NVML_SUCCESS);
 		check_eq(value, 7);
 	}
+	end();
+}
+
+TEST(a_limit_of_power_has_bounds)
+{
+	unsigned int least = 9, most = 9;
+	nvmlEnableState_t mode;
+
+	begin();
+	check_eq(nvmlDeviceGetPowerManagementMode(device, &mode),
+		NVML_ERROR_NOT_SUPPORTED);
+	set(VGPU_SENSOR_POWER_LIMIT_MIN, 100000);
+	check_eq(nvmlDeviceGetPowerManagementLimitConstraints(device, &least, &most),
+		NVML_ERROR_NOT_SUPPORTED);
+	set(VGPU_SENSOR_POWER_LIMIT_MAX, 300000);
+	check_eq(nvmlDeviceGetPowerManagementLimitConstraints(device, &least, &most),
+		NVML_SUCCESS);
+	check_eq(least, 100000);
+	check_eq(most, 300000);
+	set(VGPU_SENSOR_POWER_LIMIT, 250000);
+	check_eq(nvmlDeviceGetPowerManagementMode(device, &mode), NVML_SUCCESS);
+	check_eq(mode, NVML_FEATURE_ENABLED);
 	end();
 }
 
@@ -269,6 +321,7 @@ TEST(the_system_is_described)
 	char text[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
 	unsigned int n = 99;
 	int version = 0;
+	nvmlExcludedDeviceInfo_t excluded;
 	nvmlUnit_t unit;
 
 	begin();
@@ -284,6 +337,14 @@ TEST(the_system_is_described)
 	check_eq(nvmlUnitGetCount(&n), NVML_SUCCESS);
 	check_eq(n, 0);
 	check_eq(nvmlUnitGetHandleByIndex(0, &unit), NVML_ERROR_INVALID_ARGUMENT);
+	n = 99;
+	check_eq(nvmlSystemGetHicVersion(&n, NULL), NVML_SUCCESS);
+	check_eq(n, 0);
+	n = 99;
+	check_eq(nvmlGetExcludedDeviceCount(&n), NVML_SUCCESS);
+	check_eq(n, 0);
+	check_eq(nvmlGetExcludedDeviceInfoByIndex(0, &excluded),
+		NVML_ERROR_INVALID_ARGUMENT);
 	end();
 }
 

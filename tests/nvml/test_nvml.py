@@ -13,6 +13,7 @@ import sys
 import time
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 BUILD, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(SOURCE / "tests/lib"))
@@ -258,6 +259,24 @@ assert os.waitpid(pid, 0)[1] == 0
             [self.host.vgpud, "--config", Path(self.host.folder.name) / "vgpud.conf"],
             env=self.host.environment)
         wait_until(lambda: look() == SUCCESS, "the device after the start of vgpud")
+
+
+class Answers(unittest.TestCase):
+    def test_each_answer_is_asked_for_by_a_test(self):
+        """By the name that programs write, or by its own."""
+        tests = "".join(path.read_text("utf-8") for path in (
+            *SOURCE.glob("guest-shim/nvml/test-*.c"), Path(__file__)))
+        n_answers = 0
+        for path in SOURCE.glob("protocol/api/nvml-*.xml"):
+            for call in ElementTree.parse(path).getroot().iter("call"):
+                if call.get("reply") != "local" or call.get("as"):
+                    continue
+                n_answers += 1
+                names = {call.get("symbol", call.get("name")),
+                         call.get("macro", call.get("symbol", call.get("name")))}
+                with self.subTest(names):
+                    self.assertTrue(any(re.search(rf"\b{name}\b", tests) for name in names))
+        self.assertGreater(n_answers, 85)
 
 
 class WithoutHost(unittest.TestCase):
