@@ -10,12 +10,10 @@
 #include "nvml/page.h"
 
 struct nvmlDevice_st {
-	uint8_t uuid[16]; /* of the device that it stood for first */
-	bool is_known;
+	uint8_t uuid[16]; /* of the device that it stands for */
 };
 
-/* Written when the library is initialised; a handle that was given out keeps its
- * device. */
+/* Written when the library is initialised; from then on a handle keeps its device. */
 static struct nvmlDevice_st devices[VGPU_DEVICES_MAX];
 static unsigned int n_devices;
 
@@ -37,10 +35,10 @@ nvmlReturn_t nvml_device_setup(void)
 		};
 
 		result = nvml_page_read(&piece, 1);
-		if (result == NVML_SUCCESS) {
+		/* Calls of before may still compare it. */
+		if (result == NVML_SUCCESS &&
+			memcmp(devices[i].uuid, uuid, sizeof(uuid)) != 0)
 			memcpy(devices[i].uuid, uuid, sizeof(uuid));
-			devices[i].is_known = true;
-		}
 	}
 	return result;
 }
