@@ -120,6 +120,7 @@ static int handle_vm(struct broker *broker, const struct link_message *message,
 	update_heartbeat(broker);
 	if (!broker->synced)
 		return 0;
+	status_show(broker, vm);
 	/* The guest may have rung before the VM was announced. */
 	r = scan_listen(vm);
 	if (!r)

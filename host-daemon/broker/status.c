@@ -383,3 +383,12 @@ void status_renew(struct broker *broker)
 		publish_all(broker, &broker->accounts[i]);
 	}
 }
+
+void status_show(struct broker *broker, struct vm *vm)
+{
+	if (!status_is_known(broker) || !broker->status->updated_us)
+		return;
+	fill_share(broker->status, vm->account);
+	find_processes(broker, vm->account);
+	publish(vm, broker->status);
+}

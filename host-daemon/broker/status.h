@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 struct broker;
+struct vm;
 struct worker;
 
 /* The devices of the host, from a worker that is ready and has no guest yet. */
@@ -26,5 +27,9 @@ int status_use_sensors(struct broker *broker, int fd);
 
 /* Renews the status in all VMs, at a limited rate. */
 void status_renew(struct broker *broker);
+
+/* Shows a VM that has just connected what is known so far: over the socket transport that
+ * is a process, which may only want to look. */
+void status_show(struct broker *broker, struct vm *vm);
 
 void status_deinit(struct broker *broker);
