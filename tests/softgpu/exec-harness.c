@@ -104,7 +104,8 @@ int rig_run(struct rig *rig, const char *name, uint32_t grid, uint32_t block,
 {
 	struct softgpu_launch launch = {
 		.kernel = rig_kernel(rig, name),
-		.grid = { grid, 1, 1 },
+		.grid = { grid, rig->rows[0] ? rig->rows[0] : 1,
+			rig->rows[1] ? rig->rows[1] : 1 },
 		.block = { block, 1, 1 },
 		.params = params,
 		.params_size = params_size,
@@ -119,8 +120,10 @@ int rig_run(struct rig *rig, const char *name, uint32_t grid, uint32_t block,
 		.deadline_ns = rig->deadline_ns,
 	};
 
+	memcpy(launch.cluster, rig->cluster, sizeof(launch.cluster));
 	check_eq(softgpu_launch_check(&launch), 0);
-	return softgpu_run_blocks(rig->scratch, &launch, 0, grid, &rig->fault);
+	return softgpu_run_blocks(
+		rig->scratch, &launch, 0, softgpu_launch_count(&launch), &rig->fault);
 }
 
 void rig_launch(struct rig *rig, const char *name, uint32_t grid, uint32_t block,

@@ -26,6 +26,8 @@ struct rig {
 	struct softgpu_fault fault;
 	uint32_t dynamic_shared_size;
 	uint32_t stack_size;
+	uint32_t cluster[3]; /* of launches; all 0: none */
+	uint32_t rows[2];    /* of the grid, in y and z; 0: one */
 	uint64_t deadline_ns;
 	uint8_t schedule; /* enum softgpu_schedule; by RIG_SCHEDULE=fair, unless set */
 	struct softgpu_hooks hooks;

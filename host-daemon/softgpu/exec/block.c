@@ -2,10 +2,14 @@
 /*
  * Block: execution of blocks, one after the other, in a scratch
  *
- * A scratch owns the memory of one running block: register files, predicates, shared and
+ * A scratch has a room for each block of a cluster, one where there are no clusters. The
+ * blocks of a cluster run in turn, so that none has its memory accessed by another thread
+ * of the process; a room stays as it is until all of them have ended.
+ *
+ * A room owns the memory of one running block: register files, predicates, shared and
  * local memory, a copy of the parameters. Slots that are the same for all blocks of a
  * launch (immediates, thread numbers, shape) are written at the launch's first block
- * only; the scratch remembers the launch. Registers are cleared then, so that a kernel
+ * only; the room remembers the launch. Registers are cleared then, so that a kernel
  * that reads an unwritten register does not see a value of another kernel.
  */
 
@@ -18,7 +22,7 @@
 #include "ptx/isa.h"
 #include "vgpu/cleanup.h"
 
-struct softgpu_scratch {
+struct room {
 	uint32_t smid;
 	struct block block;
 
@@ -43,12 +47,34 @@ struct softgpu_scratch {
 	struct watch *watch;
 };
 
+struct softgpu_scratch {
+	uint32_t smid;
+	struct cluster cluster;
+	uint32_t n_rooms;
+	struct room *rooms[SOFTGPU_CLUSTER_MAX];
+};
+
+/* Return: 0, or no memory: then there are fewer. */
+static int have_rooms(struct softgpu_scratch *scratch, uint32_t n)
+{
+	for (; scratch->n_rooms < n; scratch->n_rooms++) {
+		struct room *room = calloc(1, sizeof(*room));
+
+		if (!room)
+			return SOFTGPU_ERROR_OUT_OF_MEMORY;
+		scratch->rooms[scratch->n_rooms] = room;
+	}
+	return SOFTGPU_SUCCESS;
+}
+
 int softgpu_scratch_new(struct softgpu_scratch **scratchp, uint32_t smid)
 {
 	struct softgpu_scratch *scratch = calloc(1, sizeof(*scratch));
 
-	if (!scratch)
+	if (!scratch || have_rooms(scratch, 1)) {
+		free(scratch);
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	}
 	scratch->smid = smid;
 	*scratchp = scratch;
 	return SOFTGPU_SUCCESS;
@@ -61,22 +87,36 @@ void softgpu_scratch_move(struct softgpu_scratch *scratch, uint32_t smid)
 
 size_t softgpu_scratch_size(const struct softgpu_scratch *scratch)
 {
-	return sizeof(*scratch) + scratch->regs_size + scratch->preds_size +
-	       scratch->shared_size + scratch->local_size + scratch->calls_size +
-	       scratch->params_size + softgpu_watch_size(scratch->watch);
+	size_t size = sizeof(*scratch);
+
+	for (uint32_t i = 0; i < scratch->n_rooms; i++) {
+		const struct room *room = scratch->rooms[i];
+
+		size += sizeof(*room) + room->regs_size + room->preds_size +
+			room->shared_size + room->local_size + room->calls_size +
+			room->params_size + softgpu_watch_size(room->watch);
+	}
+	return size;
+}
+
+static void room_free(struct room *room)
+{
+	free(room->regs);
+	free(room->preds);
+	free(room->shared);
+	free(room->local);
+	free(room->calls);
+	free(room->params);
+	softgpu_watch_free(room->watch);
+	free(room);
 }
 
 struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
 {
 	if (!scratch)
 		return NULL;
-	free(scratch->regs);
-	free(scratch->preds);
-	free(scratch->shared);
-	free(scratch->local);
-	free(scratch->calls);
-	free(scratch->params);
-	softgpu_watch_free(scratch->watch);
+	while (scratch->n_rooms)
+		room_free(scratch->rooms[--scratch->n_rooms]);
 	free(scratch);
 	return NULL;
 }
@@ -182,11 +222,24 @@ static uint32_t shared_units(uint32_t size)
 	return (size + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
 }
 
-static uint64_t launch_sreg(const struct softgpu_scratch *scratch, const struct warp *w,
-	const struct code_sreg *sreg)
+/* Blocks of a cluster in one dimension. */
+static uint32_t cluster_width(const struct softgpu_launch *launch, unsigned int i)
 {
-	const struct block *block = &scratch->block;
+	return launch->cluster[i] ? launch->cluster[i] : 1;
+}
+
+static uint32_t cluster_size(const struct softgpu_launch *launch)
+{
+	return cluster_width(launch, 0) * cluster_width(launch, 1) *
+	       cluster_width(launch, 2);
+}
+
+static uint64_t launch_sreg(
+	const struct room *room, const struct warp *w, const struct code_sreg *sreg)
+{
+	const struct block *block = &room->block;
 	const struct softgpu_launch *launch = block->launch;
+	unsigned int i;
 
 	switch (sreg->sreg) {
 	case PTX_SREG_NTID_X:
@@ -200,19 +253,20 @@ static uint64_t launch_sreg(const struct softgpu_scratch *scratch, const struct 
 	case PTX_SREG_NCLUSTERID_X:
 	case PTX_SREG_NCLUSTERID_Y:
 	case PTX_SREG_NCLUSTERID_Z:
-		return launch->grid[sreg->sreg - PTX_SREG_NCLUSTERID_X];
+		i = sreg->sreg - PTX_SREG_NCLUSTERID_X;
+		return launch->grid[i] / cluster_width(launch, i);
 	case PTX_SREG_WARPID:
 		return w->index;
 	case PTX_SREG_NWARPID:
 		return block->n_warps;
 	case PTX_SREG_SMID:
-		return scratch->smid;
+		return room->smid;
 	case PTX_SREG_NSMID:
 		return launch->n_sms;
 	case PTX_SREG_GRIDID:
 		return launch->grid_id;
 	case PTX_SREG_ENVREG:
-		return scratch->envreg[sreg->number % SOFTGPU_ENVREGS];
+		return room->envreg[sreg->number % SOFTGPU_ENVREGS];
 	case PTX_SREG_DYNAMIC_SMEM_SIZE:
 		return launch->dynamic_shared_size;
 	case PTX_SREG_TOTAL_SMEM_SIZE:
@@ -230,8 +284,9 @@ static uint64_t launch_sreg(const struct softgpu_scratch *scratch, const struct 
 	case PTX_SREG_CLUSTER_NCTAID_X:
 	case PTX_SREG_CLUSTER_NCTAID_Y:
 	case PTX_SREG_CLUSTER_NCTAID_Z:
+		return cluster_width(launch, sreg->sreg - PTX_SREG_CLUSTER_NCTAID_X);
 	case PTX_SREG_CLUSTER_NCTARANK:
-		return 1;
+		return cluster_size(launch);
 	default:
 		return 0;
 	}
@@ -246,13 +301,36 @@ static bool is_thread_sreg(unsigned int sreg)
 static bool is_block_sreg(unsigned int sreg)
 {
 	return (sreg >= PTX_SREG_CTAID_X && sreg <= PTX_SREG_CTAID_Z) ||
-	       (sreg >= PTX_SREG_CLUSTERID_X && sreg <= PTX_SREG_CLUSTERID_Z);
+	       (sreg >= PTX_SREG_CLUSTERID_X && sreg <= PTX_SREG_CLUSTERID_Z) ||
+	       (sreg >= PTX_SREG_CLUSTER_CTAID_X && sreg <= PTX_SREG_CLUSTER_CTAID_Z) ||
+	       sreg == PTX_SREG_CLUSTER_CTARANK;
+}
+
+static uint32_t block_sreg(const struct block *block, unsigned int sreg)
+{
+	unsigned int i;
+
+	switch (sreg) {
+	case PTX_SREG_CTAID_X:
+	case PTX_SREG_CTAID_Y:
+	case PTX_SREG_CTAID_Z:
+		return block->ctaid[sreg - PTX_SREG_CTAID_X];
+	case PTX_SREG_CLUSTERID_X:
+	case PTX_SREG_CLUSTERID_Y:
+	case PTX_SREG_CLUSTERID_Z:
+		i = sreg - PTX_SREG_CLUSTERID_X;
+		return block->ctaid[i] / cluster_width(block->launch, i);
+	case PTX_SREG_CLUSTER_CTARANK:
+		return block->rank;
+	default:
+		return block->cluster_ctaid[sreg - PTX_SREG_CLUSTER_CTAID_X];
+	}
 }
 
 /* Slots that are the same for all blocks of the launch. */
-static void fill_launch_slots(struct softgpu_scratch *scratch, struct warp *w)
+static void fill_launch_slots(struct room *room, struct warp *w)
 {
-	const struct softgpu_kernel *kernel = scratch->block.kernel;
+	const struct softgpu_kernel *kernel = room->block.kernel;
 
 	for (uint32_t i = 0; i < kernel->n_constants; i++) {
 		const struct code_constant *c = &kernel->constants[i];
@@ -267,11 +345,11 @@ static void fill_launch_slots(struct softgpu_scratch *scratch, struct warp *w)
 		if (is_block_sreg(sreg->sreg))
 			continue;
 		if (!is_thread_sreg(sreg->sreg)) {
-			fill_slot(w, sreg, launch_sreg(scratch, w, sreg));
+			fill_slot(w, sreg, launch_sreg(room, w, sreg));
 			continue;
 		}
 		for (uint32_t lane = 0; lane < LANES; lane++)
-			slot[lane] = thread_sreg(&scratch->block, w, sreg, lane);
+			slot[lane] = thread_sreg(&room->block, w, sreg, lane);
 	}
 }
 
@@ -282,11 +360,8 @@ static void fill_block_slots(const struct block *block, struct warp *w)
 	for (uint32_t i = 0; i < kernel->n_sregs; i++) {
 		const struct code_sreg *sreg = &kernel->sregs[i];
 
-		if (sreg->sreg >= PTX_SREG_CTAID_X && sreg->sreg <= PTX_SREG_CTAID_Z)
-			fill_slot(w, sreg, block->ctaid[sreg->sreg - PTX_SREG_CTAID_X]);
-		else if (is_block_sreg(sreg->sreg))
-			fill_slot(
-				w, sreg, block->ctaid[sreg->sreg - PTX_SREG_CLUSTERID_X]);
+		if (is_block_sreg(sreg->sreg))
+			fill_slot(w, sreg, block_sreg(block, sreg->sreg));
 	}
 }
 
@@ -296,21 +371,20 @@ static void fill_block_slots(const struct block *block, struct warp *w)
 
 static const uint32_t no_envreg[SOFTGPU_ENVREGS];
 
-static bool is_prepared(
-	const struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
+static bool is_prepared(const struct room *room, const struct softgpu_launch *launch)
 {
-	const struct softgpu_launch *last = &scratch->launch;
+	const struct softgpu_launch *last = &room->launch;
 
 	const uint32_t *envreg = launch->envreg ? launch->envreg : no_envreg;
 
-	return scratch->kernel == launch->kernel &&
-	       scratch->serial == launch->kernel->serial &&
+	return room->kernel == launch->kernel && room->serial == launch->kernel->serial &&
 	       !memcmp(last->grid, launch->grid, sizeof(last->grid)) &&
 	       !memcmp(last->block, launch->block, sizeof(last->block)) &&
+	       !memcmp(last->cluster, launch->cluster, sizeof(last->cluster)) &&
 	       last->dynamic_shared_size == launch->dynamic_shared_size &&
 	       last->stack_size == launch->stack_size && last->n_sms == launch->n_sms &&
 	       last->grid_id == launch->grid_id &&
-	       !memcmp(scratch->envreg, envreg, sizeof(scratch->envreg));
+	       !memcmp(room->envreg, envreg, sizeof(room->envreg));
 }
 
 static uint32_t stack_size(const struct softgpu_launch *launch)
@@ -322,15 +396,14 @@ static uint32_t stack_size(const struct softgpu_launch *launch)
 	return (size * SOFTGPU_STACK_FACTOR + 15) & ~15u;
 }
 
-static int prepare_buffers(
-	struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
+static int prepare_buffers(struct room *room, const struct softgpu_launch *launch)
 {
 	const struct softgpu_kernel *kernel = launch->kernel;
 	uint32_t n_threads = launch->block[0] * launch->block[1] * launch->block[2];
 	uint32_t n_warps = (n_threads + LANES - 1) / LANES;
 	size_t regs_size = (size_t)n_warps * kernel->n_slots * SLOT_BYTES;
 	size_t preds_size = (size_t)n_warps * kernel->n_preds * sizeof(uint32_t);
-	struct block *block = &scratch->block;
+	struct block *block = &room->block;
 	int r;
 
 	block->shared_size =
@@ -349,94 +422,93 @@ static int prepare_buffers(
 	block->n_threads = n_threads;
 	block->n_warps = n_warps;
 	block->params_size = kernel->info.params_size;
-	r = grow(&scratch->regs, &scratch->regs_size, regs_size);
+	r = grow(&room->regs, &room->regs_size, regs_size);
 	if (!r)
-		r = grow(&scratch->preds, &scratch->preds_size, preds_size);
+		r = grow(&room->preds, &room->preds_size, preds_size);
 	if (!r)
-		r = grow(&scratch->shared, &scratch->shared_size,
+		r = grow(&room->shared, &room->shared_size,
 			(size_t)block->shared_size + 64);
 	if (!r)
-		r = grow(&scratch->params, &scratch->params_size,
+		r = grow(&room->params, &room->params_size,
 			(size_t)block->params_size + 64);
 	if (!r && block->local_size)
-		r = grow_local(&scratch->local, &scratch->local_size,
+		r = grow_local(&room->local, &room->local_size,
 			(size_t)n_warps * LANES * block->local_size);
 	if (!r && block->calls_size)
-		r = grow_local(&scratch->calls, &scratch->calls_size,
+		r = grow_local(&room->calls, &room->calls_size,
 			(size_t)n_warps * LANES * block->calls_size);
 	if (r)
 		return r;
 	if (regs_size)
-		memset(scratch->regs, 0, regs_size);
-	memset(scratch->preds, 0, preds_size);
-	memset(scratch->shared, 0, block->shared_size);
+		memset(room->regs, 0, regs_size);
+	memset(room->preds, 0, preds_size);
+	memset(room->shared, 0, block->shared_size);
 	return SOFTGPU_SUCCESS;
 }
 
-static void prepare_warps(struct softgpu_scratch *scratch)
+static void prepare_warps(struct room *room)
 {
-	struct block *block = &scratch->block;
+	struct block *block = &room->block;
 	const struct softgpu_kernel *kernel = block->kernel;
 
 	for (uint32_t i = 0; i < block->n_warps; i++) {
 		struct warp *w = &block->warps[i];
 
 		/* A kernel may have none of either. */
-		w->regs = scratch->regs ? scratch->regs +
-						  (size_t)i * kernel->n_slots * SLOT_BYTES
-					: NULL;
-		w->preds = scratch->preds ? scratch->preds + (size_t)i * kernel->n_preds
-					  : NULL;
+		w->regs = room->regs
+				  ? room->regs + (size_t)i * kernel->n_slots * SLOT_BYTES
+				  : NULL;
+		w->preds = room->preds ? room->preds + (size_t)i * kernel->n_preds : NULL;
 		w->block = block;
 		w->index = i;
 		w->first_thread = i * LANES;
-		fill_launch_slots(scratch, w);
+		fill_launch_slots(room, w);
 	}
 }
 
 /* What the runtime has in shared memory is its own matter. */
-static int prepare_watch(
-	struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
+static int prepare_watch(struct room *room, const struct softgpu_launch *launch)
 {
-	struct block *block = &scratch->block;
+	struct block *block = &room->block;
 	uint32_t size =
 		launch->kernel->info.static_shared_size + launch->dynamic_shared_size;
 	int r;
 
 	block->watch = NULL;
-	if (!launch->checks || !launch->kernel->reported)
+	/* In a cluster other blocks order a block's accesses, and write its memory. */
+	if (!launch->checks || !launch->kernel->reported || cluster_size(launch) > 1)
 		return SOFTGPU_SUCCESS;
-	r = softgpu_watch_prepare(&scratch->watch, launch, size);
+	r = softgpu_watch_prepare(&room->watch, launch, size);
 	if (!r)
-		block->watch = scratch->watch;
+		block->watch = room->watch;
 	return r;
 }
 
-static int prepare(struct softgpu_scratch *scratch, const struct softgpu_launch *launch)
+static int prepare(struct room *room, const struct softgpu_launch *launch)
 {
-	struct block *block = &scratch->block;
+	struct block *block = &room->block;
 	int r;
 
 	block->launch = launch;
 	block->kernel = launch->kernel;
 	block->space = *launch->space;
-	r = prepare_watch(scratch, launch);
-	if (r || is_prepared(scratch, launch))
+	r = prepare_watch(room, launch);
+	if (r || is_prepared(room, launch))
 		return r;
-	scratch->kernel = NULL;
-	r = prepare_buffers(scratch, launch);
+	room->kernel = NULL;
+	r = prepare_buffers(room, launch);
 	if (r)
 		return r;
-	block->shared = scratch->shared;
-	block->local = scratch->local;
-	block->calls = scratch->calls;
-	block->params = scratch->params;
-	memcpy(scratch->envreg, launch->envreg ? launch->envreg : no_envreg,
-		sizeof(scratch->envreg));
-	prepare_warps(scratch);
-	scratch->kernel = launch->kernel;
-	scratch->serial = launch->kernel->serial;
-	scratch->launch = *launch;
+	block->shared = room->shared;
+	block->local = room->local;
+	block->calls = room->calls;
+	block->params = room->params;
+	memcpy(room->envreg, launch->envreg ? launch->envreg : no_envreg,
+		sizeof(room->envreg));
+	prepare_warps(room);
+	room->kernel = launch->kernel;
+	room->serial = launch->kernel->serial;
+	room->launch = *launch;
 	return SOFTGPU_SUCCESS;
 }
 
@@ -490,22 +562,38 @@ static bool is_over(const struct softgpu_slice *slice)
 						    : slice->last_ns);
 }
 
-int softgpu_block_begin(struct softgpu_scratch *scratch,
-	const struct softgpu_launch *launch, uint64_t number,
-	struct softgpu_fault *faultp)
+/* The place of the block with that rank of a cluster. */
+static void place_block(struct block *block, const struct softgpu_launch *launch,
+	uint64_t number, uint32_t rank)
 {
-	struct block *block = &scratch->block;
-	int r = prepare(scratch, launch);
+	uint64_t left = number;
+	uint32_t rest = rank;
 
-	block->ctaid[0] = (uint32_t)(number % launch->grid[0]);
-	block->ctaid[1] = (uint32_t)(number / launch->grid[0] % launch->grid[1]);
-	block->ctaid[2] = (uint32_t)(number / launch->grid[0] / launch->grid[1]);
+	block->rank = rank;
+	for (unsigned int i = 0; i < 3; i++) {
+		uint32_t width = cluster_width(launch, i), n = launch->grid[i] / width;
+
+		block->cluster_ctaid[i] = rest % width;
+		block->ctaid[i] = (uint32_t)(left % n) * width + block->cluster_ctaid[i];
+		left /= n;
+		rest /= width;
+	}
+}
+
+static int begin(struct softgpu_scratch *scratch, struct room *room,
+	const struct softgpu_launch *launch, struct softgpu_fault *faultp)
+{
+	struct block *block = &room->block;
+	int r;
+
+	room->smid = scratch->smid;
+	r = prepare(room, launch);
 	if (r) {
 		softgpu_report_block(faultp, r, block, "no memory to run a block");
 		return r;
 	}
 	if (block->params_size)
-		memcpy(scratch->params, launch->params, block->params_size);
+		memcpy(room->params, launch->params, block->params_size);
 	if (block->has_reserved)
 		memset(block->shared + block->reserved_off, 0, RESERVED_SIZE);
 	block->n_dead = block->n_warps * LANES - block->n_threads;
@@ -522,6 +610,36 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 		softgpu_warp_start(w);
 	}
 	return SOFTGPU_SUCCESS;
+}
+
+int softgpu_block_begin(struct softgpu_scratch *scratch,
+	const struct softgpu_launch *launch, uint64_t number,
+	struct softgpu_fault *faultp)
+{
+	struct cluster *cluster = &scratch->cluster;
+	uint32_t n = cluster_size(launch);
+	int r;
+
+	cluster->n_blocks = n;
+	cluster->next_block = 0;
+	/* The memory of a large cluster is not kept for launches without. */
+	while (scratch->n_rooms > n)
+		room_free(scratch->rooms[--scratch->n_rooms]);
+	r = have_rooms(scratch, n);
+	for (uint32_t i = 0; i < n && i < scratch->n_rooms; i++) {
+		struct block *block = &scratch->rooms[i]->block;
+
+		cluster->blocks[i] = block;
+		block->cluster = cluster;
+		block->kernel = launch->kernel;
+		place_block(block, launch, number, i);
+	}
+	if (r)
+		softgpu_report_block(
+			faultp, r, cluster->blocks[0], "no memory to run a cluster");
+	for (uint32_t i = 0; i < n && !r; i++)
+		r = begin(scratch, scratch->rooms[i], launch, faultp);
+	return r;
 }
 
 /* Returns: whether the warp has a group that is not waiting for a barrier. */
@@ -576,38 +694,66 @@ static struct warp *next_warp(struct block *block)
 	return w;
 }
 
+/* The same of blocks. */
+static struct block *next_block(struct cluster *cluster)
+{
+	struct block *block = cluster->blocks[cluster->next_block];
+
+	if (++cluster->next_block == cluster->n_blocks)
+		cluster->next_block = 0;
+	return block;
+}
+
+/* A turn for all warps of all blocks. */
+struct round {
+	bool alive, ran, yielded;
+};
+
+static enum softgpu_progress run_block(struct block *block, struct round *round,
+	const struct softgpu_slice *slice, struct softgpu_fault *faultp)
+{
+	block->is_preempted = false;
+	for (uint32_t i = 0; i < block->n_warps; i++) {
+		struct warp *w = next_warp(block);
+
+		if (!w->n_groups)
+			continue;
+		round->alive = true;
+		if (!warp_can_run(w))
+			continue;
+		round->ran = true;
+		w->yields = false;
+		if (run_warp(block, w, slice, faultp))
+			return SOFTGPU_BLOCK_FAULTED;
+		if (block->is_preempted)
+			return SOFTGPU_BLOCK_PREEMPTED;
+		round->yielded |= w->yields;
+	}
+	return SOFTGPU_BLOCK_DONE;
+}
+
 enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
 	const struct softgpu_slice *slice, struct softgpu_fault *faultp)
 {
-	struct block *block = &scratch->block;
-	bool yielded = false, alive, ran;
+	struct cluster *cluster = &scratch->cluster;
+	enum softgpu_progress progress;
+	struct round round;
 
-	block->is_preempted = false;
 	do {
-		alive = ran = false;
-		for (uint32_t i = 0; i < block->n_warps; i++) {
-			struct warp *w = next_warp(block);
-
-			if (!w->n_groups)
-				continue;
-			alive = true;
-			if (!warp_can_run(w))
-				continue;
-			ran = true;
-			w->yields = false;
-			if (run_warp(block, w, slice, faultp))
-				return SOFTGPU_BLOCK_FAULTED;
-			if (block->is_preempted)
-				return SOFTGPU_BLOCK_PREEMPTED;
-			yielded |= w->yields;
+		round = (struct round){};
+		for (uint32_t i = 0; i < cluster->n_blocks; i++) {
+			progress = run_block(next_block(cluster), &round, slice, faultp);
+			if (progress != SOFTGPU_BLOCK_DONE)
+				return progress;
 		}
-		if (alive && !ran) {
-			softgpu_report_block(faultp, SOFTGPU_ERROR_LAUNCH_TIMEOUT, block,
+		if (round.alive && !round.ran) {
+			softgpu_report_block(faultp, SOFTGPU_ERROR_LAUNCH_TIMEOUT,
+				cluster->blocks[0],
 				"all threads wait at barriers that cannot open");
 			return SOFTGPU_BLOCK_FAULTED;
 		}
-	} while (alive && !yielded);
-	return alive ? SOFTGPU_BLOCK_YIELDED : SOFTGPU_BLOCK_DONE;
+	} while (round.alive && !round.yielded);
+	return round.alive ? SOFTGPU_BLOCK_YIELDED : SOFTGPU_BLOCK_DONE;
 }
 
 int softgpu_run_blocks(struct softgpu_scratch *scratch,
@@ -629,11 +775,26 @@ int softgpu_run_blocks(struct softgpu_scratch *scratch,
 		r = launch->stop ? (int)__atomic_load_n(launch->stop, __ATOMIC_RELAXED)
 				 : 0;
 		if (r) {
-			softgpu_report_block(faultp, r, &scratch->block, "stopped");
+			softgpu_report_block(
+				faultp, r, scratch->cluster.blocks[0], "stopped");
 			return r;
 		}
 	}
 	return SOFTGPU_SUCCESS;
+}
+
+static bool is_cluster_legal(const struct softgpu_launch *launch)
+{
+	uint64_t n = 1;
+
+	for (int i = 0; i < 3; i++) {
+		if (!launch->cluster[i] != !launch->cluster[0] ||
+			launch->cluster[i] > SOFTGPU_CLUSTER_MAX ||
+			launch->grid[i] % cluster_width(launch, (unsigned int)i))
+			return false;
+		n *= cluster_width(launch, (unsigned int)i);
+	}
+	return n <= SOFTGPU_CLUSTER_MAX;
 }
 
 int softgpu_launch_check(const struct softgpu_launch *launch)
@@ -651,7 +812,7 @@ int softgpu_launch_check(const struct softgpu_launch *launch)
 			info->required_block[i] != launch->block[i])
 			return SOFTGPU_ERROR_INVALID_VALUE;
 	}
-	if (threads > SOFTGPU_BLOCK_THREADS_MAX ||
+	if (!is_cluster_legal(launch) || threads > SOFTGPU_BLOCK_THREADS_MAX ||
 		launch->params_size < info->params_size ||
 		(info->params_size && !launch->params))
 		return SOFTGPU_ERROR_INVALID_VALUE;

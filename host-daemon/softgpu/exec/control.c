@@ -146,7 +146,10 @@ HANDLER_BAR_RED(BAR_RED_AND)
 HANDLER_BAR_RED(BAR_RED_OR)
 HANDLER_BAR_RED(BAR_RED_POPC)
 
-/* Clusters have one block. */
+/*
+ * Clusters
+ */
+
 HANDLER(CLUSTER_ARRIVE)
 {
 	return mask ? softgpu_cluster_arrive(w, ip, mask) : ip + 1;
@@ -155,6 +158,66 @@ HANDLER(CLUSTER_ARRIVE)
 HANDLER(CLUSTER_WAIT)
 {
 	return mask ? softgpu_cluster_wait(w, ip, mask) : ip + 1;
+}
+
+/*
+ * Returns: the place @off of the range of shared addresses in the block with a rank. One
+ * that does not exist is no fault before an access: compilers compute addresses ahead.
+ */
+static uint64_t map_shared(const struct block *block, uint64_t off, uint32_t rank)
+{
+	uint32_t number = rank + 1;
+
+	if (off >= SOFTGPU_GENERIC_RANGE)
+		return off;
+	if (rank >= block->cluster->n_blocks)
+		number = SOFTGPU_CLUSTER_NOWHERE;
+	else if (rank == block->rank)
+		number = 0;
+	return off % SOFTGPU_CLUSTER_STRIDE + (uint64_t)number * SOFTGPU_CLUSTER_STRIDE;
+}
+
+/* Returns: the rank of the block; the own one for an address that is in none. */
+static uint32_t rank_of(const struct block *block, uint64_t off)
+{
+	uint64_t number = off / SOFTGPU_CLUSTER_STRIDE;
+
+	return number && number <= block->cluster->n_blocks ? (uint32_t)number - 1
+							    : block->rank;
+}
+
+/* imm: where the addresses of shared memory begin */
+#define HANDLER_MAPA(_width)                                                             \
+	HANDLER(MAPA_##_width)                                                           \
+	{                                                                                \
+		const u##_width *address = REG(u##_width, ip->a);                        \
+		const uint32_t *rank = REG(uint32_t, ip->b);                             \
+		u##_width *d = REG(u##_width, ip->d), low = (u##_width)ip->imm;          \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+		d[i] = low + (u##_width)map_shared(                                      \
+				     w->block, (u##_width)(address[i] - low), rank[i]);  \
+		return ip + 1;                                                           \
+	}                                                                                \
+                                                                                         \
+	HANDLER(RANK_##_width)                                                           \
+	{                                                                                \
+		const u##_width *address = REG(u##_width, ip->a);                        \
+		u##_width low = (u##_width)ip->imm;                                      \
+		uint32_t *d = REG(uint32_t, ip->d);                                      \
+                                                                                         \
+		EACH_SET_LANE(i, mask)                                                   \
+		d[i] = rank_of(w->block, (u##_width)(address[i] - low));                 \
+		return ip + 1;                                                           \
+	}
+
+HANDLER_MAPA(32)
+HANDLER_MAPA(64)
+
+HANDLER(IS_CLUSTER)
+{
+	pred_write(w, ip->d, mask, w->block->launch->cluster[0] ? mask : 0);
+	return ip + 1;
 }
 
 static uint64_t now_ns(clockid_t clock)

@@ -92,6 +92,9 @@ enum softgpu_result {
 #define SOFTGPU_LOCAL_MAX (512u * 1024)
 #define SOFTGPU_PARAMS_MAX 32764u
 #define SOFTGPU_ENVREGS 32
+/* Blocks of a cluster: CUDA's portable number, and that of the largest devices. */
+#define SOFTGPU_CLUSTER_PORTABLE 8u
+#define SOFTGPU_CLUSTER_MAX 16u
 
 /*
  * The factor by which CUDA's stack size is multiplied: all values that live across a call
@@ -112,6 +115,15 @@ enum softgpu_result {
 #define SOFTGPU_GENERIC_PARAM 0x30000000u
 #define SOFTGPU_GENERIC_RANGE 0x01000000u
 #define SOFTGPU_GLOBAL_LOWEST 0x100000000u
+
+/*
+ * The shared memory of all blocks of a cluster is within the range of shared addresses: a
+ * block's own at the beginning, that of the block with rank r also at r + 1 times this
+ * distance. An address at SOFTGPU_CLUSTER_NOWHERE times it belongs to no block: one was
+ * asked for that the cluster does not have.
+ */
+#define SOFTGPU_CLUSTER_STRIDE (512u * 1024)
+#define SOFTGPU_CLUSTER_NOWHERE 31u
 
 #define SOFTGPU_WINDOWS_MAX 10
 #define SOFTGPU_PAGE_SHIFT 16
@@ -186,9 +198,13 @@ struct softgpu_kernel_info {
 	uint32_t const_size;	    /* of the whole module */
 	uint32_t max_threads;	    /* 1024, or what .maxntid/.reqntid say */
 	uint32_t required_block[3]; /* all 0 where any shape will do */
-	uint32_t n_registers;	    /* 32-bit registers that are live at once, >= 16 */
-	uint32_t ptx_version;	    /* of .version: 75 for 7.5 */
-	uint32_t target;	    /* of .target: 90 for sm_90 */
+	uint32_t required_cluster[3];
+	uint32_t max_cluster;	  /* .maxclusterrank: blocks, 0 where it is not written */
+	bool is_cluster_explicit; /* a launch has to say the shape of its clusters */
+	bool blocks_are_clusters; /* a launch counts its grid in clusters */
+	uint32_t n_registers;	  /* 32-bit registers that are live at once, >= 16 */
+	uint32_t ptx_version;	  /* of .version: 75 for 7.5 */
+	uint32_t target;	  /* of .target: 90 for sm_90 */
 	uint32_t n_instructions;
 };
 
@@ -241,8 +257,9 @@ enum softgpu_schedule {
 
 struct softgpu_launch {
 	const struct softgpu_kernel *kernel;
-	uint32_t grid[3];
+	uint32_t grid[3]; /* in blocks, multiples of the cluster */
 	uint32_t block[3];
+	uint32_t cluster[3]; /* in blocks; all 0: none, as clusters of one block */
 	uint32_t dynamic_shared_size;
 	uint32_t stack_size; /* for each thread's calls; 0: SOFTGPU_STACK_DEFAULT */
 	uint8_t schedule;    /* enum softgpu_schedule */
@@ -386,7 +403,8 @@ struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch);
  *
  * Blocks are numbered x first, then y, then z. Threads that share a grid should
  * take ascending ranges from one counter: a block may wait for one before it, never
- * for one after it.
+ * for one after it. In a launch with clusters they are numbers of clusters instead, here
+ * and below: the blocks of a cluster run in turn in one scratch.
  *
  * Return: 0, or the fault's code with *faultp filled in.
  */
@@ -405,6 +423,16 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 	struct softgpu_fault *faultp);
 enum softgpu_progress softgpu_block_resume(struct softgpu_scratch *scratch,
 	const struct softgpu_slice *slice, struct softgpu_fault *faultp);
+
+/* The numbers of its blocks end here. */
+static inline uint64_t softgpu_launch_count(const struct softgpu_launch *launch)
+{
+	uint64_t n = 1;
+
+	for (int i = 0; i < 3; i++)
+		n *= launch->grid[i] / (launch->cluster[i] ? launch->cluster[i] : 1);
+	return n;
+}
 
 /* Bytes that a scratch holds. */
 size_t softgpu_scratch_size(const struct softgpu_scratch *scratch);

@@ -560,6 +560,25 @@ HANDLER(ISSPACEP)
 	return ip + 1;
 }
 
+/* The block's own memory alone, by either of its addresses. */
+HANDLER(IS_OWN_SHARED)
+{
+	const uint64_t *a = REG(uint64_t, ip->a);
+	uint32_t in = 0;
+
+	EACH_SET_LANE(i, mask)
+	{
+		uint64_t off = a[i] - SOFTGPU_GENERIC_SHARED;
+		uint64_t number = off / SOFTGPU_CLUSTER_STRIDE;
+
+		if (off < SOFTGPU_GENERIC_RANGE &&
+			(!number || number == w->block->rank + 1))
+			in |= lane_bit[i];
+	}
+	pred_write(w, ip->d, mask, in);
+	return ip + 1;
+}
+
 /* A thread that orders its accesses may wait for another one, by plain loads. */
 HANDLER(FENCE)
 {

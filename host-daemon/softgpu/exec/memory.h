@@ -8,6 +8,26 @@
 #include "exec/warp.h"
 
 /*
+ * Returns: where @size bytes at the offset @off of the range of shared addresses lie, in
+ * the block's own memory or in another block's of its cluster; or NULL. That memory stays
+ * until the last block of the cluster has ended.
+ */
+static inline void *shared_resolve(const struct block *block, uint64_t off, uint32_t size)
+{
+	const struct cluster *cluster = block->cluster;
+	uint64_t number;
+
+	if (off + size <= block->shared_size)
+		return block->shared + off;
+	number = off / SOFTGPU_CLUSTER_STRIDE;
+	off %= SOFTGPU_CLUSTER_STRIDE;
+	/* All blocks of a launch have the same. */
+	if (!number || number > cluster->n_blocks || off + size > block->shared_size)
+		return NULL;
+	return cluster->blocks[number - 1]->shared + off;
+}
+
+/*
  * Returns: where the lane's @size bytes at @address lie, or NULL with *codep set.
  * @access: SOFTGPU_READ, SOFTGPU_WRITE or both
  */
@@ -28,7 +48,7 @@ static inline void *warp_resolve(struct warp *w, uint32_t lane, uint64_t address
 			       : NULL;
 	off = address - SOFTGPU_GENERIC_SHARED;
 	if (off < SOFTGPU_GENERIC_RANGE)
-		return off + size <= block->shared_size ? block->shared + off : NULL;
+		return shared_resolve(block, off, size);
 	off = address - SOFTGPU_GENERIC_LOCAL;
 	if (off < SOFTGPU_GENERIC_RANGE)
 		return off + size <= block->local_size

@@ -460,6 +460,7 @@
 	X(LDP_32, "W-----")                                                              \
 	X(LDP_64, "X-----")                                                              \
 	X(ISSPACEP, "Px----") /* imm: low end of the generic range, 0 global */          \
+	X(IS_OWN_SHARED, "Px----")                                                       \
 	X(FENCE, "------")                                                               \
 	/* atomic.c; reserved: the space */                                              \
 	X(ATOM_ADD_32, "Wxw---")                                                         \
@@ -567,6 +568,11 @@
 	X(BAR_RED_AND, "Pwwp--")                                                         \
 	X(BAR_RED_OR, "Pwwp--")                                                          \
 	X(BAR_RED_POPC, "Wwwp--")                                                        \
+	X(MAPA_32, "Www---") /* imm: where shared addresses begin */                     \
+	X(MAPA_64, "Xxw---")                                                             \
+	X(RANK_32, "Ww----")                                                             \
+	X(RANK_64, "Wx----")                                                             \
+	X(IS_CLUSTER, "P-----")                                                          \
 	X(READ_CLOCK, "X-----")                                                          \
 	X(READ_TIMER, "X-----")
 /* clang-format on */

@@ -52,13 +52,26 @@ static void describe_surroundings(
 	softgpu_report_add(faultp, "; the address is %s", text);
 }
 
+/* An access to shared memory that has no place may be one to a block that is missing. */
+static const char *text_of(const struct block *block, const struct warp *w)
+{
+	uint64_t off = w->fault_address - SOFTGPU_GENERIC_SHARED;
+
+	return w->fault_code == SOFTGPU_ERROR_ILLEGAL_ADDRESS &&
+			       off < SOFTGPU_GENERIC_RANGE &&
+			       off / SOFTGPU_CLUSTER_STRIDE > block->cluster->n_blocks
+		       ? "shared memory of a block that the cluster does not have"
+		       : w->fault_text;
+}
+
 void softgpu_report_fault(
 	struct softgpu_fault *faultp, const struct block *block, const struct warp *w)
 {
+	const char *sentence = text_of(block, w);
 	const uint32_t *dim = block->launch->block;
 	uint32_t thread = w->first_thread + w->fault_lane;
 
-	softgpu_report_block(faultp, w->fault_code, block, w->fault_text);
+	softgpu_report_block(faultp, w->fault_code, block, sentence);
 	faultp->thread[0] = thread % dim[0];
 	faultp->thread[1] = thread / dim[0] % dim[1];
 	faultp->thread[2] = thread / dim[0] / dim[1];
@@ -66,7 +79,7 @@ void softgpu_report_fault(
 	faultp->address = w->fault_address;
 	snprintf(faultp->text, sizeof(faultp->text),
 		"%s (0x%llx) in %.48s, block (%u, %u, %u), thread (%u, %u, %u), line %u",
-		w->fault_text, (unsigned long long)w->fault_address, faultp->kernel,
+		sentence, (unsigned long long)w->fault_address, faultp->kernel,
 		block->ctaid[0], block->ctaid[1], block->ctaid[2], faultp->thread[0],
 		faultp->thread[1], faultp->thread[2], faultp->line);
 	describe_surroundings(faultp, block,

@@ -219,6 +219,27 @@ const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
 	return LEAVE;
 }
 
+/*
+ * Opens the cluster's barrier if all threads have arrived or ended. A block that has
+ * ended holds no other one up.
+ */
+static bool settle_cluster(const struct cluster *cluster)
+{
+	bool in_use = false;
+
+	for (uint32_t i = 0; i < cluster->n_blocks; i++) {
+		const struct block *block = cluster->blocks[i];
+		const struct barrier *b = &block->barriers[CLUSTER_BARRIER];
+
+		in_use |= b->in_use;
+		if (b->arrived + block->n_dead < block->n_warps * LANES)
+			return false;
+	}
+	for (uint32_t i = 0; i < cluster->n_blocks && in_use; i++)
+		release_barrier(cluster->blocks[i], CLUSTER_BARRIER);
+	return in_use;
+}
+
 const struct insn *softgpu_cluster_arrive(
 	struct warp *w, const struct insn *ip, uint32_t mask)
 {
@@ -229,10 +250,8 @@ const struct insn *softgpu_cluster_arrive(
 	w->arrived |= mask;
 	b->arrived += (uint32_t)__builtin_popcount(mask);
 	b->in_use = true;
-	if (barrier_complete(w->block, b)) {
-		release_barrier(w->block, CLUSTER_BARRIER);
+	if (settle_cluster(w->block->cluster))
 		set_stop(w, ip);
-	}
 	return ip + 1;
 }
 
@@ -261,9 +280,10 @@ const struct insn *softgpu_warp_exit(struct warp *w, const struct insn *ip, uint
 	w->dead |= mask;
 	w->active &= ~mask;
 	block->n_dead += (uint32_t)__builtin_popcount(mask);
-	for (unsigned int id = 0; id <= CLUSTER_BARRIER; id++)
+	for (unsigned int id = 0; id < BARRIERS; id++)
 		if (barrier_complete(block, &block->barriers[id]))
 			release_barrier(block, id);
+	settle_cluster(block->cluster);
 	set_stop(w, ip);
 	if (w->active)
 		return ip + 1;

@@ -28,7 +28,7 @@
 #define LANES 32
 #define WARPS_MAX (SOFTGPU_BLOCK_THREADS_MAX / LANES)
 #define BARRIERS 16
-#define CLUSTER_BARRIER BARRIERS /* after those of the block */
+#define CLUSTER_BARRIER BARRIERS /* a block's part, after those of the block */
 
 /*
  * The operands that TEX_PUT stores: coordinates, layer and level, then two gradients and
@@ -122,8 +122,17 @@ struct warp {
 	const char *fault_text;
 };
 
+/* The blocks that run in turn in one scratch, by their rank. */
+struct cluster {
+	uint32_t n_blocks;
+	uint32_t next_block; /* whose turn it is */
+	struct block *blocks[SOFTGPU_CLUSTER_MAX];
+};
+
 struct block {
 	const struct softgpu_launch *launch;
+	struct cluster *cluster;
+	uint32_t rank; /* in it */
 	const struct softgpu_kernel *kernel;
 	struct softgpu_space space;
 	uint8_t *shared;
@@ -137,6 +146,7 @@ struct block {
 	const uint8_t *params;
 	uint32_t params_size;
 	uint32_t ctaid[3];
+	uint32_t cluster_ctaid[3];
 	uint32_t n_threads;
 	uint32_t n_warps;
 	uint32_t next_warp; /* whose turn it is */
@@ -200,8 +210,8 @@ const struct insn *softgpu_barrier_arrive(struct warp *w, const struct insn *ip,
 	uint32_t mask, uint32_t id, uint32_t expected, bool waits);
 
 /*
- * The barrier of a cluster, which is that of its one block: arriving and waiting are two
- * instructions. Lanes that have not arrived, or whose barrier has completed, do not wait.
+ * The barrier of a cluster: arriving and waiting are two instructions. Lanes that have
+ * not arrived, or whose barrier has completed, do not wait.
  */
 const struct insn *softgpu_cluster_arrive(
 	struct warp *w, const struct insn *ip, uint32_t mask);

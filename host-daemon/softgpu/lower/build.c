@@ -165,8 +165,11 @@ static uint32_t sreg_value(struct lowering *l, unsigned int sreg, unsigned int n
 	enum value_class class = lower_class_of(ptx_sreg_type(sreg));
 	uint32_t v;
 
-	if (class == CLASS_PRED)
-		return VALUE_TRUE | VALUE_NEGATED; /* is_explicit_cluster */
+	if (class == CLASS_PRED) { /* is_explicit_cluster */
+		v = lower_temporary(l, CLASS_PRED);
+		lower_emit(l, OP_IS_CLUSTER, v, 0, 0, 0);
+		return v;
+	}
 	/* Found by the same table as constants, under a key that no constant has. */
 	v = lower_constant(l, CLASS_NONE, (uint64_t)sreg << 8 | (number & 255));
 	if (v && l->values[v].kind == VALUE_CONSTANT) {

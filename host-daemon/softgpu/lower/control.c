@@ -96,24 +96,26 @@ static int cluster_barrier(struct lowering *l)
 	}
 }
 
-/* Clusters have one block, whose addresses are also those of the cluster. */
+/* mapa and getctarank: of a generic address, or of one in the space of the cluster. */
 static int cluster_address(struct lowering *l)
 {
 	unsigned int type = l->instr->types[0];
 	bool wide = lower_class_of(type) == CLASS_64;
+	uint64_t low = l->instr->spaces[0] ? 0 : SOFTGPU_GENERIC_SHARED;
 	uint32_t s, d;
 
-	if (type != PTX_TYPE_U32 && type != PTX_TYPE_U64)
+	if ((type != PTX_TYPE_U32 && type != PTX_TYPE_U64) ||
+		(l->instr->spaces[0] && l->instr->spaces[0] != PTX_SPACE_SHARED_CLUSTER))
 		return lower_unsupported(l);
 	s = lower_source(l, 1, type);
 	if (l->instr->op == PTX_OP_GETCTARANK) {
 		d = lower_destination(l, 0, PTX_TYPE_U32);
-		lower_emit(l, OP_MOV_32, d, lower_constant(l, CLASS_32, 0), 0, 0);
+		lower_emit_imm(l, wide ? OP_RANK_64 : OP_RANK_32, d, s, 0, 0, low);
 		return l->error;
 	}
-	(void)lower_source(l, 2, PTX_TYPE_U32);
 	d = lower_destination(l, 0, type);
-	lower_emit(l, wide ? OP_MOV_64 : OP_MOV_32, d, s, 0, 0);
+	lower_emit_imm(l, wide ? OP_MAPA_64 : OP_MAPA_32, d, s,
+		lower_source(l, 2, PTX_TYPE_U32), 0, low);
 	return l->error;
 }
 

@@ -123,6 +123,7 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 	info->max_threads = SOFTGPU_BLOCK_THREADS_MAX;
 	for (unsigned int i = 0; i < 3; i++) {
 		info->required_block[i] = function->reqntid[i];
+		info->required_cluster[i] = function->reqnctapercluster[i];
 		threads *= function->reqntid[0] ? function->reqntid[i]
 						: function->maxntid[i];
 	}
@@ -130,6 +131,9 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 		info->max_threads = (uint32_t)threads;
 	if (info->max_threads > threads_of_registers(l->n_slots))
 		info->max_threads = threads_of_registers(l->n_slots);
+	info->max_cluster = function->maxclusterrank;
+	info->is_cluster_explicit = function->is_cluster_explicit;
+	info->blocks_are_clusters = function->blocks_are_clusters;
 	info->n_registers = n_live < 16 ? 16 : n_live > 255 ? 255 : n_live;
 	info->ptx_version = l->module->version;
 	info->target = l->module->target;

@@ -16,6 +16,7 @@ struct place {
 	int64_t off;
 	unsigned int space; /* GLOBAL, SHARED, LOCAL, PARAM, NONE (generic) */
 	bool is_fixed;	    /* PARAM: off is all there is */
+	bool is_cluster;    /* SHARED: of any block */
 };
 
 static unsigned int fold_space(unsigned int space)
@@ -77,7 +78,8 @@ static int find_place_in(
 	bool is_shared_end;
 	uint64_t at;
 
-	*place = (struct place){ .space = fold_space(named) };
+	*place = (struct place){ .space = fold_space(named),
+		.is_cluster = named == PTX_SPACE_SHARED_CLUSTER };
 	switch (operand->kind) {
 	case PTX_OPERAND_ADDRESS_REG:
 		place->value = l->frame->first_register + operand->index;
@@ -275,7 +277,7 @@ static const uint8_t store_fields[4] = { FIELD_B, FIELD_C, FIELD_E, FIELD_F };
  */
 static bool is_whole(const struct place *place, bool ordered)
 {
-	return place->space == PTX_SPACE_SHARED ||
+	return (place->space == PTX_SPACE_SHARED && !place->is_cluster) ||
 	       (place->space == PTX_SPACE_GLOBAL && !ordered);
 }
 
@@ -790,6 +792,10 @@ static int isspacep(struct lowering *l)
 {
 	uint32_t a = generic_address(l, 1), d = lower_destination(l, 0, PTX_TYPE_PRED);
 
+	if (l->instr->spaces[0] == PTX_SPACE_SHARED) {
+		lower_emit(l, OP_IS_OWN_SHARED, d, a, 0, 0);
+		return l->error;
+	}
 	/* Constants lie among the global variables: both spaces claim such an address. */
 	lower_emit_imm(l, OP_ISSPACEP, d, a, 0, 0, lower_space_base(l->instr->spaces[0]));
 	return l->error;

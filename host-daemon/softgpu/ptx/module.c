@@ -319,11 +319,13 @@ static int parse_function_directive(
 		number = &function->maxnreg;
 	else if (ptx_token_is(token, PTX_TOKEN_DOT, "noreturn"))
 		is_word = function->is_noreturn = true;
-	else if (ptx_token_is(token, PTX_TOKEN_DOT, "explicitcluster") ||
-		 ptx_token_is(token, PTX_TOKEN_DOT, "blocksareclusters"))
-		is_word = true;
+	else if (ptx_token_is(token, PTX_TOKEN_DOT, "explicitcluster"))
+		is_word = function->is_cluster_explicit = true;
+	else if (ptx_token_is(token, PTX_TOKEN_DOT, "blocksareclusters"))
+		is_word = function->blocks_are_clusters = true;
+	else if (ptx_token_is(token, PTX_TOKEN_DOT, "maxclusterrank"))
+		number = &function->maxclusterrank;
 	else if (!ptx_token_is(token, PTX_TOKEN_DOT, "maxnctapersm") &&
-		 !ptx_token_is(token, PTX_TOKEN_DOT, "maxclusterrank") &&
 		 !ptx_token_is(token, PTX_TOKEN_DOT, "abi_preserve") &&
 		 !ptx_token_is(token, PTX_TOKEN_DOT, "abi_preserve_control"))
 		return ptx_fail(

@@ -251,6 +251,9 @@ struct ptx_function {
 	uint32_t minnctapersm;
 	uint32_t maxnreg;
 	uint32_t reqnctapercluster[3];
+	uint32_t maxclusterrank;
+	bool is_cluster_explicit; /* .explicitcluster */
+	bool blocks_are_clusters;
 
 	/* Private to the parser: the position of the body in the text. */
 	size_t body_off;
